@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What every public header wraps its declarations in: C linkage, and visible outside the library. */
+#ifndef CAIRN_API_H
+#define CAIRN_API_H
+
+#ifdef __cplusplus
+#define CAIRN_BEGIN_DECLS extern "C" { _Pragma("GCC visibility push(default)")
+#define CAIRN_END_DECLS   _Pragma("GCC visibility pop") }
+#else
+#define CAIRN_BEGIN_DECLS _Pragma("GCC visibility push(default)")
+#define CAIRN_END_DECLS   _Pragma("GCC visibility pop")
+#endif
+
+#endif

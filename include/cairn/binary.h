@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Binaries and where their debug information is
+ *
+ * A binary is what runs: an executable, a shared object, a kernel, a relocatable file. Its DWARF
+ * may be inside it, in a separate file found by build-id or debug link, and partly in a third file
+ * that dwz shared out. cairn_binary_open() finds them all and checks that they belong together:
+ *
+ *	struct cairn_binary *bin;
+ *	struct cairn_err err = {0};
+ *	if (cairn_binary_open("/lib/x86_64-linux-gnu/libc.so.6", NULL, &bin, &err) < 0)
+ *		return fail(err.msg);
+ *	printf("DWARF from %s\n", cairn_binary_debug_path(bin));
+ *	cairn_binary_close(bin);
+ *
+ * It does not read DWARF; sites.h does. Nothing is downloaded.
+ */
+#ifndef CAIRN_BINARY_H
+#define CAIRN_BINARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cairn/addr.h>
+#include <cairn/api.h>
+#include <cairn/err.h>
+
+CAIRN_BEGIN_DECLS
+
+struct cairn_binary;
+
+struct cairn_binary_opts {
+	/* sizeof(struct cairn_binary_opts) of the caller; a longer, unknown tail must be zero. */
+	size_t size;
+	/* Debug directories searched before /usr/lib/debug, in order; may be NULL. */
+	const char *const *debug_dirs;
+	size_t n_debug_dirs;
+	/* Use this file for the DWARF, whatever the search would find; NULL to search. */
+	const char *debug_file;
+};
+
+/*
+ * cairn_binary_open - open a binary and find its debug information
+ *
+ * The DWARF is looked for, in this order: in the file itself; DIR/.build-id/xx/yyyy.debug for every
+ * debug directory; by .gnu_debuglink (CRC checked) beside the file, in .debug beside it, and under
+ * every debug directory followed by the file's own directory. A candidate whose build-id differs is
+ * refused and the refusal is part of the error. The alternate file of dwz (.gnu_debugaltlink) is
+ * looked for the same way.
+ *
+ * @path  file to open
+ * @opts  may be NULL
+ * @ret   owned by the caller, cairn_binary_close(); set also when the binary has no DWARF, which
+ *        cairn_binary_has_dwarf() tells
+ * Returns 0. Negative:
+ *   -EBADMSG     not an ELF file, or a damaged one
+ *   -EOPNOTSUPP  32-bit, big-endian or of an architecture that is not x86-64
+ *   -ENOENT      a debug file was named by @opts and is not usable
+ *   -ENOMEM, and what open(2) and mmap(2) return
+ * Cost: maps the files; decompresses and relocates nothing yet. Threads: any. Signals: no.
+ */
+int cairn_binary_open(const char *path, const struct cairn_binary_opts *opts,
+		      struct cairn_binary **ret, struct cairn_err *err);
+
+/*
+ * cairn_binary_open_pid - the executable of a running process, read through /proc/PID/exe, so that a
+ * deleted or replaced file and a process in another mount namespace give what is really running.
+ *
+ * Errors as cairn_binary_open(), and -ESRCH when there is no such process, -EACCES without permission.
+ */
+int cairn_binary_open_pid(int pid, const struct cairn_binary_opts *opts, struct cairn_binary **ret,
+			  struct cairn_err *err);
+
+/* Takes NULL. Everything borrowed from @bin ends here. */
+void cairn_binary_close(struct cairn_binary *bin);
+
+/* Path as given to open; borrowed. */
+const char *cairn_binary_path(const struct cairn_binary *bin);
+
+bool cairn_binary_has_dwarf(const struct cairn_binary *bin);
+
+/* File that holds the DWARF, possibly the binary itself; NULL when there is none. Borrowed. */
+const char *cairn_binary_debug_path(const struct cairn_binary *bin);
+
+/*
+ * Where the debug information was looked for and why each place did not do, one per line, ending
+ * with what would help (the Debian package to install where that can be told). Borrowed.
+ */
+const char *cairn_binary_search_log(const struct cairn_binary *bin);
+
+/* The build-id note's bytes; *@ret_len is 0 and the result NULL when there is none. Borrowed. */
+const uint8_t *cairn_binary_build_id(const struct cairn_binary *bin, size_t *ret_len);
+
+/* True for .o and .ko, whose addresses are laid out by us: show them as section + offset. */
+bool cairn_binary_is_relocatable(const struct cairn_binary *bin);
+
+/*
+ * cairn_binary_foff - offset in the binary (not its debug file) of the byte at a link-time address
+ *
+ * Returns true and sets *@ret, or false when no loaded part of the file holds it (.bss, or outside).
+ * Cost: O(log segments). Threads: any.
+ */
+bool cairn_binary_foff(const struct cairn_binary *bin, struct cairn_vaddr at,
+		       struct cairn_foff *ret);
+
+/* The reverse; false when the offset is in no loaded part. */
+bool cairn_binary_vaddr(const struct cairn_binary *bin, struct cairn_foff off,
+			struct cairn_vaddr *ret);
+
+/*
+ * cairn_binary_section_of - the section that holds @at
+ *
+ * @ret_name  its name, borrowed
+ * @ret_off   offset of @at in it, in bytes
+ * Returns false when none does.
+ */
+bool cairn_binary_section_of(const struct cairn_binary *bin, struct cairn_vaddr at,
+			     const char **ret_name, uint64_t *ret_off);
+
+/*
+ * cairn_binary_symbol_of - the function symbol whose range holds @at, from .symtab of the binary or of
+ * its debug file, else from .dynsym
+ *
+ * Of several at one address a global one wins over a weak and a local one, then the shortest name.
+ * @ret_name   borrowed; without the version behind @
+ * @ret_start  its address
+ * Returns false when none does.
+ */
+bool cairn_binary_symbol_of(const struct cairn_binary *bin, struct cairn_vaddr at,
+			    const char **ret_name, struct cairn_vaddr *ret_start);
+
+CAIRN_END_DECLS
+#endif

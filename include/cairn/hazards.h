@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Hazards: places where a user probe is lost or does harm
+ *
+ * Attaching a uprobe succeeds in cases where it must not. Measured on Linux 6.18, x86-64:
+ *
+ *  - An instruction with a lock, es, cs, ss or ds prefix is refused only when the page is mapped. A
+ *    probe attached before exec reports success and never fires.
+ *  - A 5-byte nop (0f 1f 44 00 00) is rewritten to a call into a trampoline. The call pushes its return
+ *    address over the red zone of a leaf function, whose results are then wrong.
+ *
+ * So the bytes decide, before attaching, and for any tracer's users:
+ *
+ *	cairn_hazards(bin, show_one, NULL, &err);	// every hazardous place of a file
+ */
+#ifndef CAIRN_HAZARDS_H
+#define CAIRN_HAZARDS_H
+
+#include <stdint.h>
+
+#include <cairn/api.h>
+#include <cairn/binary.h>
+
+CAIRN_BEGIN_DECLS
+
+enum cairn_hazard {
+	CAIRN_HAZARD_NONE,
+	CAIRN_HAZARD_LOCK_PREFIX,    /* silently never hit */
+	CAIRN_HAZARD_SEGMENT_PREFIX, /* es, cs, ss, ds: silently never hit */
+	CAIRN_HAZARD_MASKS_TRAPS,    /* mov ss, pop ss: refused by the kernel */
+	CAIRN_HAZARD_NOT_PROBEABLE,  /* an opcode the kernel does not probe (also: not decodable by it) */
+	CAIRN_HAZARD_TRAP,           /* already int3: somebody else's breakpoint, or padding */
+	CAIRN_HAZARD_NOP5_RED_ZONE,  /* 5-byte nop not at a function's entry: corrupts the red zone */
+	CAIRN_HAZARD_NOT_A_BOUNDARY, /* not the start of an instruction of executable code */
+};
+
+/* "lock prefix: the probe attaches and never fires"; a sentence without a full stop. Static. */
+const char *cairn_hazard_text(enum cairn_hazard hazard);
+/* "lock-prefix": the word in JSON. Static. */
+const char *cairn_hazard_id(enum cairn_hazard hazard);
+
+/*
+ * cairn_hazard_at - the hazard of a uprobe at one address
+ *
+ * @is_function_entry  the address is a function's first instruction, where no red zone is live yet
+ */
+enum cairn_hazard cairn_hazard_at(const struct cairn_binary *bin, struct cairn_vaddr at,
+				  bool is_function_entry);
+
+/*
+ * cairn_hazards - visit every instruction of the binary's function symbols on which a uprobe is lost or
+ * does harm, in address order
+ *
+ * @visit  a result other than 0 ends the walk and is returned
+ * Returns 0; what @visit returned; -EBADMSG for a damaged file, -ENOMEM.
+ * Cost: decodes all code once.
+ */
+int cairn_hazards(const struct cairn_binary *bin,
+		  int (*visit)(void *ctx, struct cairn_vaddr at, enum cairn_hazard hazard), void *ctx,
+		  struct cairn_err *err);
+
+CAIRN_END_DECLS
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The neutral type graph
+ *
+ * What DWARF says about types (later: what BTF and C declarations say) is read into one graph of
+ * nodes with 32-bit ids. Id 0 is void. A node never changes once its reader has finished it.
+ *
+ *	char text[256];
+ *	cairn_types_name(types, id, text, sizeof(text));	// "const struct list_head *"
+ *	const struct cairn_type *t = cairn_types_resolve(types, id);	// behind typedefs, const, ...
+ *	for (uint32_t i = 0; i < t->n_members; i++)
+ *		puts(t->members[i].name);
+ *
+ * It computes no layout of its own: sizes and offsets are what the compiler wrote down.
+ */
+#ifndef CAIRN_TYPES_H
+#define CAIRN_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cairn/api.h>
+
+CAIRN_BEGIN_DECLS
+
+enum cairn_type_kind {
+	CAIRN_T_VOID,
+	CAIRN_T_INT,         /* encoding tells signed, bool, char */
+	CAIRN_T_FLOAT,
+	CAIRN_T_PTR,
+	CAIRN_T_REF,         /* C++ & */
+	CAIRN_T_RREF,        /* C++ && */
+	CAIRN_T_MEMBER_PTR,  /* C++ pointer to member */
+	CAIRN_T_ARRAY,
+	CAIRN_T_STRUCT,
+	CAIRN_T_CLASS,
+	CAIRN_T_UNION,
+	CAIRN_T_ENUM,
+	CAIRN_T_TYPEDEF,
+	CAIRN_T_CONST,
+	CAIRN_T_VOLATILE,
+	CAIRN_T_RESTRICT,
+	CAIRN_T_ATOMIC,
+	CAIRN_T_FUNC,        /* function type: ref is the return type, members are parameters */
+	CAIRN_T_UNSPECIFIED, /* decltype(nullptr) and the like: has a name only */
+};
+
+enum cairn_type_encoding {
+	CAIRN_ENC_UNSIGNED,
+	CAIRN_ENC_SIGNED,
+	CAIRN_ENC_BOOL,
+	CAIRN_ENC_SIGNED_CHAR,
+	CAIRN_ENC_UNSIGNED_CHAR,
+	CAIRN_ENC_UTF,     /* char8_t, char16_t, char32_t */
+	CAIRN_ENC_COMPLEX, /* of a FLOAT */
+};
+
+/* A member of a struct, union or class; a parameter of a function type. */
+struct cairn_member {
+	const char *name; /* NULL for an anonymous member */
+	uint32_t type;
+	/* Bit-field: its width in bits, else 0. */
+	uint32_t bit_size;
+	/*
+	 * Offset from the start of the struct in bits. Of a bit-field on a little-endian machine: the
+	 * position of its least significant bit.
+	 */
+	uint64_t bit_off;
+	/* Offset is known only at run time (virtual base class): bit_off means nothing. */
+	bool dynamic;
+	bool is_base_class;
+};
+
+struct cairn_enumerator {
+	const char *name;
+	int64_t value; /* of an unsigned enum wider than 63 bits: the same bits */
+};
+
+struct cairn_type {
+	enum cairn_type_kind kind;
+	enum cairn_type_encoding encoding;
+	const char *name; /* NULL when anonymous; C++: qualified, "std::vector<int>" */
+	/* Size in bytes; 0 when unknown or a declaration. Of an array: of the whole array. */
+	uint64_t size;
+	/* Pointee, element, aliased, return or underlying type. */
+	uint32_t ref;
+	/* Struct or union that is only declared in this unit and defined in none that was read. */
+	bool declaration;
+	bool prototyped; /* FUNC: false for the old style "int f()" */
+	bool variadic;   /* FUNC */
+	/* Array: number of elements; has_count is false for "[]" and variable length. */
+	bool has_count;
+	uint64_t count;
+	uint32_t n_members;
+	const struct cairn_member *members;
+	uint32_t n_enumerators;
+	const struct cairn_enumerator *enumerators;
+};
+
+struct cairn_types;
+
+/* The node; @id must come from the same graph. Borrowed. Threads: any, while no reader adds. */
+const struct cairn_type *cairn_types_get(const struct cairn_types *types, uint32_t id);
+uint32_t cairn_types_count(const struct cairn_types *types);
+
+/*
+ * The id behind typedefs and qualifiers. A cycle of typedefs, which only damaged input has, ends at
+ * void.
+ */
+uint32_t cairn_types_resolve(const struct cairn_types *types, uint32_t id);
+
+/* Size in bytes behind typedefs and qualifiers; 0 when unknown. */
+uint64_t cairn_types_size(const struct cairn_types *types, uint32_t id);
+
+/*
+ * cairn_types_name - the type as C (or C++) writes it, without a declared name: "char *[4]"
+ *
+ * @buf, @size  as snprintf: always terminated, result is the length that was needed
+ */
+size_t cairn_types_name(const struct cairn_types *types, uint32_t id, char *buf, size_t size);
+
+/* A declaration: cairn_types_declare(t, id, "argv") gives "char *argv[4]". Result as above. */
+size_t cairn_types_declare(const struct cairn_types *types, uint32_t id, const char *name, char *buf,
+			   size_t size);
+
+/*
+ * cairn_types_member - find a member by name, also inside anonymous structs, unions and base classes
+ *
+ * @ret          the member, with bit_off counted from the start of @id
+ * Returns false when @id has no such member.
+ */
+bool cairn_types_member(const struct cairn_types *types, uint32_t id, const char *name,
+			struct cairn_member *ret);
+
+enum cairn_value_style {
+	CAIRN_VALUE_TEXT, /* {.x = 1, .name = "ab"} */
+	CAIRN_VALUE_JSON, /* {"x":1,"name":"ab"} */
+};
+
+struct cairn_value_opts {
+	size_t size;
+	enum cairn_value_style style;
+	bool hex;            /* integers in hexadecimal */
+	uint32_t max_elems;  /* elements of an array shown before "..."; 0 means all that are there */
+	uint32_t max_depth;  /* nesting shown before "..."; 0 means 16 */
+};
+
+/*
+ * cairn_value_print - bytes as a typed value
+ *
+ * Integers in decimal; pointers as 0x...; bool as true and false; char as 'c'; enumerators by name
+ * ("RED", flags as "A|B", what has no name as a number); floats so that they read back exactly; a char
+ * array as a string; structs, unions (every arm), arrays and bit-fields by the graph's offsets. A
+ * member that lies beyond @n_bytes is shown as unavailable ("<cut off>", in JSON null), never read.
+ *
+ * @bytes   the value as it lay in memory, little-endian
+ * Returns 0 or a negative errno from @out.
+ */
+int cairn_value_print(const struct cairn_types *types, uint32_t id, const void *bytes,
+		      size_t n_bytes, const struct cairn_value_opts *opts, FILE *out);
+
+CAIRN_END_DECLS
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Filling a struct cairn_err: the deepest frame states the fact, each caller may put "while" in front. */
+#ifndef BASE_ERR_H
+#define BASE_ERR_H
+
+#include <cairn/err.h>
+
+/*
+ * err_set - state the fact
+ *
+ * @err   may be NULL
+ * @code  negative errno
+ * Returns @code, so that a caller can say "return err_set(...)".
+ */
+__attribute__((format(printf, 3, 4))) int err_set(struct cairn_err *err, int code, const char *fmt,
+						   ...);
+
+/*
+ * err_while - put what was being done in front of a story already told: "while FMT: story"
+ *
+ * Returns err->code, or @code when @err is NULL.
+ */
+__attribute__((format(printf, 3, 4))) int err_while(struct cairn_err *err, int code,
+						     const char *fmt, ...);
+
+/* Out of memory; says which thing was to be made. */
+int err_nomem(struct cairn_err *err, const char *what);
+
+#endif

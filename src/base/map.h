@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Map: u64 key to u64 value, open addressing
+ *
+ * Keys are DIE offsets, addresses, hashes; values are ids. Never iterated, so that nothing can
+ * depend on its order. For string keys hash the string with map_hash_str() and compare the string
+ * behind the value; a collision of the 64-bit hash must be handled by the caller.
+ */
+#ifndef BASE_MAP_H
+#define BASE_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct map_slot {
+	uint64_t key, value;
+};
+
+struct map {
+	struct map_slot *slots;
+	uint8_t *used;
+	size_t n, cap; /* cap is 0 or a power of two */
+};
+
+static inline void map_init(struct map *m)
+{
+	*m = (struct map){0};
+}
+void map_fini(struct map *m);
+
+/* The value of @key in *@ret and true; false when it is not there. */
+bool map_get(const struct map *m, uint64_t key, uint64_t *ret);
+
+/* Set or replace; 0 or -ENOMEM. */
+int map_put(struct map *m, uint64_t key, uint64_t value);
+
+uint64_t map_hash_str(const char *s);
+uint64_t map_hash_bytes(const void *bytes, size_t n);
+
+#endif

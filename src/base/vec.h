@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Vector: a growing array
+ *
+ * The untyped part is one function; a typed vector is a struct with the members p, n and cap, and
+ * VEC_PUSH grows it:
+ *
+ *	struct { struct range *p; size_t n, cap; } ranges = {0};
+ *	struct range *r = VEC_PUSH(&ranges);	// zeroed; NULL when out of memory
+ *	free(ranges.p);
+ */
+#ifndef BASE_VEC_H
+#define BASE_VEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A zeroed item of @size bytes behind the last; NULL when out of memory. */
+static inline void *vec_push_bytes(void **p, size_t *n, size_t *cap, size_t size)
+{
+	if (*n == *cap) {
+		size_t more = *cap ? *cap * 2 : 8;
+		if (more > SIZE_MAX / 2 / size)
+			return NULL;
+		void *grown = realloc(*p, more * size);
+		if (!grown)
+			return NULL;
+		*p = grown;
+		*cap = more;
+	}
+	return memset((char *)*p + (*n)++ * size, 0, size);
+}
+
+#define VEC(type)                                                                                  \
+	struct {                                                                                   \
+		type *p;                                                                           \
+		size_t n, cap;                                                                     \
+	}
+
+/* Pointer to a zeroed new last item, or NULL when out of memory. */
+#define VEC_PUSH(v)                                                                                \
+	((__typeof__((v)->p))vec_push_bytes((void **)&(v)->p, &(v)->n, &(v)->cap, sizeof(*(v)->p)))
+
+/* Append a value; false when out of memory. */
+#define VEC_ADD(v, value)                                                                          \
+	({                                                                                         \
+		__typeof__((v)->p) vec_slot_ = VEC_PUSH(v);                                        \
+		if (vec_slot_)                                                                     \
+			*vec_slot_ = (value);                                                      \
+		vec_slot_ != NULL;                                                                 \
+	})
+
+#define VEC_FREE(v) (free((v)->p), (v)->p = NULL, (v)->n = (v)->cap = 0)
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Call frame information: the rule for the CFA at an address
+ *
+ * Reads .eh_frame and .debug_frame. The first user is the location encoder, which turns "frame base
+ * plus k" (frame base = CFA, in GCC's and Clang's -O code) into "register plus offset" at one
+ * address. Unwinding proper comes later and extends the row.
+ */
+#ifndef CFI_CFI_H
+#define CFI_CFI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <cairn/addr.h>
+#include <cairn/err.h>
+
+#include "elf/elf.h"
+
+struct cfi;
+
+enum cfi_cfa_kind {
+	CFI_CFA_UNDESCRIBED, /* no FDE covers the address, or its rule is one we do not express */
+	CFI_CFA_REG_OFFSET,  /* CFA = reg + off */
+	CFI_CFA_EXPR,        /* CFA = DWARF expression */
+};
+
+/* The rule of one register in the caller's frame. */
+enum cfi_reg_kind {
+	CFI_REG_UNSPECIFIED, /* no rule: callee-saved registers keep their value, by the ABI */
+	CFI_REG_UNDEFINED,
+	CFI_REG_SAME,
+	CFI_REG_AT_CFA,      /* saved in memory at CFA + off */
+	CFI_REG_IS_CFA,      /* value is CFA + off */
+	CFI_REG_REGISTER,    /* in register number off */
+	CFI_REG_EXPR,        /* saved at the address, or is the value, that an expression gives */
+};
+
+enum { CFI_N_REGS = 17 }; /* x86-64: rax ... r15 and the return address column */
+
+struct cfi_row {
+	/* The row holds for [lo, hi). */
+	struct cairn_vaddr lo, hi;
+	enum cfi_cfa_kind cfa;
+	uint32_t cfa_reg; /* DWARF register number */
+	int64_t cfa_off;
+	const uint8_t *cfa_expr; /* in place; cfa_expr_len bytes */
+	uint32_t cfa_expr_len;
+	struct {
+		enum cfi_reg_kind kind;
+		int64_t off;
+	} regs[CFI_N_REGS];
+	bool signal_frame;
+};
+
+/*
+ * cfi_open - index the FDEs of a binary: .eh_frame of the main file, then .debug_frame of main and debug
+ * file
+ *
+ * Returns 0 also when there is no CFI at all; lookups then find nothing. A damaged entry is skipped
+ * (its addresses are undescribed) and counted, see cfi_damaged().
+ * -EBADMSG when the section's own structure cannot be followed.
+ * Cost: one pass over the headers of all entries. Threads: the result may be read from any.
+ */
+int cfi_open(const struct cairn_binary *bin, struct cfi **ret, struct cairn_err *err);
+void cfi_close(struct cfi *cfi);
+
+/*
+ * cfi_row_at - the row that covers @at
+ *
+ * Returns 1 and *@ret, or 0 when no FDE covers it; -EBADMSG when the FDE's program is damaged,
+ * -EOPNOTSUPP when it uses an operation that is not known.
+ * Cost: O(log FDEs) + the FDE's program. No allocation.
+ */
+int cfi_row_at(const struct cfi *cfi, struct cairn_vaddr at, struct cfi_row *ret,
+	       struct cairn_err *err);
+
+/* Bounds of the FDE that covers @at: a function or a part of one. False when none. */
+bool cfi_fde_at(const struct cfi *cfi, struct cairn_vaddr at, struct cairn_vaddr *ret_lo,
+		struct cairn_vaddr *ret_hi);
+uint64_t cfi_damaged(const struct cfi *cfi);
+
+#endif

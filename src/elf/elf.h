@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ELF files: sections as the rest of the library sees them
+ *
+ * A section is seen decompressed (zlib, zstd, and the older .zdebug_* form) and, in a relocatable
+ * file, relocated against the layout that this module gives to the allocated sections. Both happen
+ * on first use and stay until the file is closed; everything else is borrowed from the mapping.
+ */
+#ifndef ELF_ELF_H
+#define ELF_ELF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cairn/binary.h>
+
+#include "base/cursor.h"
+
+struct elf;
+
+struct elf_section {
+	const char *name;
+	uint32_t type;        /* SHT_*; SHT_NOBITS has data NULL */
+	uint64_t flags;       /* SHF_* */
+	struct cairn_vaddr addr; /* link-time; laid out by us in a relocatable file */
+	struct cairn_foff foff;
+	const uint8_t *data;  /* decompressed and relocated; NULL when it has no bytes in the file */
+	uint64_t size;        /* bytes behind data; of a SHT_NOBITS section: its size in memory */
+	struct cursor_src src; /* for cursors over it */
+};
+
+/*
+ * elf_open_fd - map an ELF file
+ *
+ * @fd    stays the caller's
+ * @name  shown in errors; copied
+ * Errors: as cairn_binary_open().
+ */
+int elf_open_fd(int fd, const char *name, struct elf **ret, struct cairn_err *err);
+
+/* The same from memory, which must outlive it. For tests and fuzzers. */
+int elf_open_mem(const void *bytes, size_t size, const char *name, struct elf **ret,
+		 struct cairn_err *err);
+void elf_close(struct elf *e);
+
+const char *elf_path(const struct elf *e);
+bool elf_is_relocatable(const struct elf *e);
+uint16_t elf_machine(const struct elf *e);
+
+/*
+ * elf_section - a section by name, with its bytes
+ *
+ * ".debug_info" also finds ".zdebug_info". Of several sections of one name the first with bytes.
+ * *@ret is NULL when there is none; that is no error.
+ * Returns 0, -EBADMSG (outside the file, damaged compression, relocation out of range), -ERANGE (a
+ * decompressed size beyond the limit), -EOPNOTSUPP (unknown compression or relocation), -ENOMEM.
+ * Threads: any (the first use is serialised inside).
+ */
+int elf_section(struct elf *e, const char *name, const struct elf_section **ret,
+		struct cairn_err *err);
+
+/* Number of sections, and one by index without making its bytes ready (data may be NULL). */
+size_t elf_n_sections(const struct elf *e);
+const struct elf_section *elf_section_at(const struct elf *e, size_t i);
+
+/* True when @at lies in a section with SHF_EXECINSTR; then the bytes from there to its end, in place. */
+bool elf_code_at(const struct elf *e, struct cairn_vaddr at, const uint8_t **ret, size_t *ret_len);
+
+const uint8_t *elf_build_id(const struct elf *e, size_t *ret_len);
+
+/*
+ * One symbol of .symtab (or .dynsym where that is missing), with a value and a section.
+ * elf_symbols() gives them sorted by address, then by name; borrowed until elf_close().
+ */
+struct elf_symbol {
+	const char *name;
+	struct cairn_vaddr at;
+	uint64_t size;
+	uint8_t type;    /* STT_* */
+	uint8_t binding; /* STB_* */
+};
+int elf_symbols(struct elf *e, const struct elf_symbol **ret, size_t *ret_n, struct cairn_err *err);
+
+/* The files behind a binary; debug and alt are NULL where there are none; debug may be main. */
+struct elf *binary_main(const struct cairn_binary *bin);
+struct elf *binary_debug(const struct cairn_binary *bin);
+struct elf *binary_alt(const struct cairn_binary *bin);
+
+/* A binary from memory, DWARF inside, for tests and fuzzers; @bytes must outlive it. */
+int binary_open_mem(const void *bytes, size_t size, const char *name, struct cairn_binary **ret,
+		    struct cairn_err *err);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Filling a type graph
+ *
+ * A reader reserves an id, so that types may refer to one another in circles, and sets the node
+ * when it is known:
+ *
+ *	uint32_t id = types_reserve(types);	// void-like until set
+ *	types_set(types, id, &(struct cairn_type){.kind = CAIRN_T_PTR, .size = 8, .ref = to});
+ *
+ * Strings and arrays in a node must live as long as the graph: in the input's mapping, or from
+ * types_arena().
+ */
+#ifndef TYPES_BUILD_H
+#define TYPES_BUILD_H
+
+#include <cairn/types.h>
+
+#include "base/arena.h"
+
+/* NULL when out of memory. Holds void as id 0. */
+struct cairn_types *types_new(void);
+void types_free(struct cairn_types *types);
+struct arena *types_arena(struct cairn_types *types);
+
+/* A new id; 0 when out of memory or at the limit of 2^31 ids. */
+uint32_t types_reserve(struct cairn_types *types);
+
+/* @id was reserved; the struct is copied, what it points to is not. */
+void types_set(struct cairn_types *types, uint32_t id, const struct cairn_type *type);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/cursor.h"
+#include "base/map.h"
+#include "base/pool.h"
+#include "base/vec.h"
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+static struct cursor over(const uint8_t *bytes, size_t n, struct cairn_err *err)
+{
+	static struct cursor_src src = {.file = "input", .section = ".test"};
+	src.base = bytes;
+	return cursor_of(&src, bytes, n, false, err);
+}
+
+static void cursor_reads_little_and_big_endian(void **state)
+{
+	const uint8_t bytes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+	struct cursor c = over(bytes, sizeof(bytes), NULL);
+	assert_int_equal(cur_u16(&c), 0x0201);
+	assert_int_equal(cur_u32(&c), 0x06050403);
+	assert_int_equal(cur_uint(&c, 3), 0x090807);
+	c = over(bytes, sizeof(bytes), NULL);
+	c.big_endian = true;
+	assert_int_equal(cur_u16(&c), 0x0102);
+	assert_int_equal(cur_uint(&c, 3), 0x030405);
+	assert_false(c.failed);
+}
+
+static void cursor_tells_where_the_data_ended_and_only_once(void **state)
+{
+	const uint8_t bytes[] = {1, 2, 3};
+	struct cairn_err err = {0};
+	struct cursor c = over(bytes, sizeof(bytes), &err);
+	cur_u8(&c);
+	assert_int_equal(cur_u32(&c), 0);
+	assert_true(c.failed);
+	assert_int_equal(err.code, -EBADMSG);
+	assert_non_null(strstr(err.msg, "input: .test+0x1"));
+	err.msg[0] = 0;
+	assert_int_equal(cur_u8(&c), 0);
+	assert_string_equal(err.msg, "");
+	assert_false(cur_more(&c));
+}
+
+static void leb128_values(void **state)
+{
+	static const struct {
+		uint8_t bytes[12];
+		size_t n;
+		uint64_t u;
+		int64_t s;
+	} cases[] = {
+		{{0x02}, 1, 2, 2},
+		{{0x7f}, 1, 127, -1},
+		{{0xff, 0x00}, 2, 127, 127},
+		{{0x80, 0x7f}, 2, 16256, -128},
+		{{0x81, 0x80, 0x00}, 3, 1, 1},
+		{{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}, 10, UINT64_MAX, -1},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct cursor c = over(cases[i].bytes, cases[i].n, NULL);
+		assert_int_equal(cur_uleb(&c), cases[i].u);
+		assert_false(c.failed);
+		c = over(cases[i].bytes, cases[i].n, NULL);
+		assert_int_equal(cur_sleb(&c), cases[i].s);
+		assert_false(c.failed);
+	}
+}
+
+static void leb128_beyond_64_bits_is_refused(void **state)
+{
+	uint8_t bytes[11] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0};
+	struct cursor c = over(bytes, sizeof(bytes), NULL);
+	cur_uleb(&c);
+	assert_true(c.failed);
+	memset(bytes, 0x80, sizeof(bytes));
+	c = over(bytes, sizeof(bytes), NULL);
+	cur_uleb(&c);
+	assert_true(c.failed);
+}
+
+static void string_without_an_end_is_refused(void **state)
+{
+	const uint8_t bytes[] = {'a', 'b'};
+	struct cursor c = over(bytes, sizeof(bytes), NULL);
+	assert_string_equal(cur_str(&c), "");
+	assert_true(c.failed);
+}
+
+static void sub_cursor_cannot_leave_its_part(void **state)
+{
+	const uint8_t bytes[] = {1, 2, 3, 4};
+	struct cursor c = over(bytes, sizeof(bytes), NULL);
+	struct cursor sub = cur_sub(&c, 2);
+	assert_int_equal(cur_u8(&c), 3);
+	cur_u16(&sub);
+	assert_false(sub.failed);
+	cur_u8(&sub);
+	assert_true(sub.failed);
+	sub = cur_sub(&c, 2);
+	assert_true(sub.failed);
+}
+
+static void map_finds_what_was_put(void **state)
+{
+	struct map m;
+	map_init(&m);
+	uint64_t v;
+	assert_false(map_get(&m, 0, &v));
+	for (uint64_t k = 0; k < 10000; k++)
+		assert_int_equal(map_put(&m, k * 7919, k), 0);
+	assert_int_equal(map_put(&m, 0, 42), 0);
+	assert_int_equal(m.n, 10000);
+	for (uint64_t k = 1; k < 10000; k++) {
+		assert_true(map_get(&m, k * 7919, &v));
+		assert_int_equal(v, k);
+	}
+	assert_true(map_get(&m, 0, &v));
+	assert_int_equal(v, 42);
+	assert_false(map_get(&m, 1, &v));
+	map_fini(&m);
+}
+
+static void arena_keeps_pieces_apart(void **state)
+{
+	struct arena a, b;
+	arena_init(&a);
+	arena_init(&b);
+	char *one = arena_strdup(&a, "one");
+	char *big = arena_alloc(&a, 3 << 20);
+	char *two = arena_printf(&b, "%d", 2);
+	memset(big, 'x', 3 << 20);
+	arena_adopt(&a, &b);
+	arena_fini(&b);
+	assert_string_equal(one, "one");
+	assert_string_equal(two, "2");
+	assert_null(arena_array(&a, SIZE_MAX / 4, 8));
+	arena_fini(&a);
+}
+
+static int square(void *ctx, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	uint64_t *out = ctx;
+	if (item == 700 || item == 900)
+		return err_set(err, -EBADMSG, "item %zu", item);
+	out[item] = item * item;
+	return 0;
+}
+
+static void pool_runs_every_item_and_reports_the_lowest_failure(void **state)
+{
+	static uint64_t out[1000];
+	for (unsigned int threads = 1; threads <= 4; threads++) {
+		memset(out, 0, sizeof(out));
+		assert_int_equal(pool_run(600, threads, square, out, NULL), 0);
+		for (size_t i = 0; i < 600; i++)
+			assert_int_equal(out[i], i * i);
+		struct cairn_err err = {0};
+		assert_int_equal(pool_run(1000, threads, square, out, &err), -EBADMSG);
+		assert_string_equal(err.msg, "item 700");
+	}
+	assert_int_equal(pool_run(0, 0, square, out, NULL), 0);
+}
+
+static void vector_grows(void **state)
+{
+	VEC(uint32_t) v = {0};
+	for (uint32_t i = 0; i < 1000; i++)
+		assert_true(VEC_ADD(&v, i));
+	assert_int_equal(v.n, 1000);
+	assert_int_equal(v.p[999], 999);
+	VEC_FREE(&v);
+}
+
+static void outer_frames_put_while_in_front(void **state)
+{
+	struct cairn_err err = {0};
+	assert_int_equal(err_set(&err, -ENOENT, "no such thing as %d", 3), -ENOENT);
+	assert_int_equal(err_while(&err, -ENOENT, "while looking for %s", "it"), -ENOENT);
+	assert_string_equal(err.msg, "while looking for it: no such thing as 3");
+	assert_int_equal(err_set(NULL, -EINVAL, "nobody listens"), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cursor_reads_little_and_big_endian),
+		cmocka_unit_test(cursor_tells_where_the_data_ended_and_only_once),
+		cmocka_unit_test(leb128_values),
+		cmocka_unit_test(leb128_beyond_64_bits_is_refused),
+		cmocka_unit_test(string_without_an_end_is_refused),
+		cmocka_unit_test(sub_cursor_cannot_leave_its_part),
+		cmocka_unit_test(map_finds_what_was_put),
+		cmocka_unit_test(arena_keeps_pieces_apart),
+		cmocka_unit_test(pool_runs_every_item_and_reports_the_lowest_failure),
+		cmocka_unit_test(vector_grows),
+		cmocka_unit_test(outer_frames_put_while_in_front),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
