@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * DWARF: units, DIEs, attributes, ranges, location lists, lines
+ *
+ * Versions 4 and 5 (2 and 3 as far as they are the same), 32- and 64-bit DWARF, in the debug file of a
+ * binary and in dwz's alternate file. Two ways in:
+ *
+ *  - by address of a DIE: dw_die_at(), then children, attributes, lists;
+ *  - by a scan over everything: the function index (index.h), which steps over all DIEs with compiled
+ *    abbreviations, in parallel by unit, and keeps the few that describe code.
+ *
+ * All pointers borrow the mapped sections. After dwarf_open() a struct dwarf may be read by any number
+ * of threads; what is computed on first use (unit headers of the alternate file, line tables) is
+ * serialised inside.
+ */
+#ifndef DWARF_DWARF_H
+#define DWARF_DWARF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cairn/addr.h>
+#include <cairn/err.h>
+
+#include "elf/elf.h"
+
+struct dwarf;
+struct dw_unit;
+struct dw_abbrev;
+
+/*
+ * A DIE's place: its offset in .debug_info of the debug file. With DW_OFF_ALT it is in the alternate
+ * file's, with DW_OFF_TYPES in .debug_types (DWARF 4 type units). 0 is no DIE (a header is there).
+ */
+typedef uint64_t dw_off;
+#define DW_OFF_ALT   ((dw_off)1 << 63)
+#define DW_OFF_TYPES ((dw_off)1 << 62)
+
+struct dw_die {
+	const struct dw_unit *unit;
+	const struct dw_abbrev *abbrev;
+	dw_off off;
+	uint16_t tag; /* DW_TAG_*, dwarf/constants.h */
+	bool has_children;
+	const uint8_t *attrs; /* first attribute value, in place */
+};
+
+/* One attribute value, decoded as far as its form allows. */
+enum dw_class {
+	DW_CLASS_NONE,
+	DW_CLASS_ADDRESS,
+	DW_CLASS_UDATA,      /* u: constant of a form without sign (data1 ... data8, udata) */
+	DW_CLASS_SDATA,      /* s: sdata, implicit_const */
+	DW_CLASS_BLOCK,      /* block: also data16 */
+	DW_CLASS_EXPRLOC,    /* block */
+	DW_CLASS_FLAG,       /* u */
+	DW_CLASS_STRING,     /* str */
+	DW_CLASS_REF,        /* ref: also across units and to the alternate file */
+	DW_CLASS_SIGNATURE,  /* u: 8-byte type signature */
+	DW_CLASS_SECOFF,     /* u: offset or index into a list section (form tells: see dwarf ranges, lists) */
+};
+
+struct dw_value {
+	enum dw_class cls;
+	uint16_t form;
+	union {
+		uint64_t u;
+		int64_t s;
+		const char *str;
+		dw_off ref;
+		struct cairn_vaddr addr;
+		struct {
+			const uint8_t *p;
+			uint64_t n;
+		} block;
+	};
+};
+
+/*
+ * dwarf_open - unit headers and abbreviations of a binary's debug information
+ *
+ * @threads  as in pool_run()
+ * Returns 0. -ENOENT: the binary has no DWARF (err: where it was looked for). -EBADMSG: damaged unit
+ * header or abbreviation table. -EOPNOTSUPP: unknown version.
+ * Cost: reads unit headers and each distinct abbreviation table once; no DIE.
+ */
+int dwarf_open(const struct cairn_binary *bin, unsigned int threads, struct dwarf **ret,
+	       struct cairn_err *err);
+void dwarf_close(struct dwarf *dw);
+const struct cairn_binary *dwarf_binary(const struct dwarf *dw);
+
+/* ---- units ---- */
+
+/* Units in order of offset: .debug_info, then .debug_types, then those of the alternate file. */
+size_t dwarf_n_units(const struct dwarf *dw);
+const struct dw_unit *dwarf_unit(const struct dwarf *dw, size_t i);
+/* The unit that holds a DIE; NULL when the offset is in none. O(log units). */
+const struct dw_unit *dwarf_unit_of(const struct dwarf *dw, dw_off off);
+
+size_t dw_unit_index(const struct dw_unit *u);
+uint16_t dw_unit_version(const struct dw_unit *u);
+uint8_t dw_unit_addr_size(const struct dw_unit *u);
+uint8_t dw_unit_offset_size(const struct dw_unit *u); /* 4 or 8 */
+bool dw_unit_is_type_unit(const struct dw_unit *u);
+/* The unit's root DIE. Returns 1, 0 for an empty unit, -EBADMSG. */
+int dw_unit_root(const struct dw_unit *u, struct dw_die *ret, struct cairn_err *err);
+
+/* Facts from the root DIE, read once when the unit is opened. Strings "" and numbers 0 when absent. */
+const char *dw_unit_name(const struct dw_unit *u);
+const char *dw_unit_comp_dir(const struct dw_unit *u);
+const char *dw_unit_producer(const struct dw_unit *u);
+uint16_t dw_unit_language(const struct dw_unit *u);
+bool dw_unit_is_gcc(const struct dw_unit *u);   /* by producer: "GNU " */
+bool dw_unit_is_clang(const struct dw_unit *u); /* by producer: contains "clang" */
+
+/* ---- DIEs ---- */
+
+/* Returns 1; 0 when there is a null entry at @off; -EBADMSG when @off is in no unit or not decodable. */
+int dw_die_at(const struct dwarf *dw, dw_off off, struct dw_die *ret, struct cairn_err *err);
+
+/*
+ * dw_die_child, dw_die_sibling - first child, next sibling
+ *
+ * Returns 1 and *@ret, 0 when there is none, -EBADMSG.
+ * Cost: a sibling after a DIE with children uses DW_AT_sibling, or steps over the whole subtree.
+ */
+int dw_die_child(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err);
+int dw_die_sibling(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err);
+
+/*
+ * dw_attr - one attribute of a DIE itself (origins are not followed)
+ *
+ * Returns 1 and *@ret; 0 when it is absent; -EBADMSG, -EOPNOTSUPP (unknown form).
+ */
+int dw_attr(const struct dw_die *die, uint16_t at, struct dw_value *ret, struct cairn_err *err);
+
+/*
+ * dw_attr_deep - the same, following DW_AT_abstract_origin and DW_AT_specification, at most
+ * DW_ORIGIN_MAX links (real chains are 3 long; a longer one is a cycle)
+ *
+ * @ret_die  the DIE that has it; may be NULL. It matters for file numbers: they belong to its unit.
+ */
+enum { DW_ORIGIN_MAX = 16 };
+int dw_attr_deep(const struct dw_die *die, uint16_t at, struct dw_value *ret,
+		 struct dw_die *ret_die, struct cairn_err *err);
+
+/*
+ * Short forms that give a default when the attribute is absent, of another class or damaged. For
+ * things where that is the right answer (names, line numbers), not for locations.
+ */
+const char *dw_str(const struct dw_die *die, uint16_t at);        /* NULL */
+const char *dw_str_deep(const struct dw_die *die, uint16_t at);   /* NULL */
+uint64_t dw_udata(const struct dw_die *die, uint16_t at, uint64_t otherwise);
+bool dw_flag(const struct dw_die *die, uint16_t at);
+dw_off dw_ref(const struct dw_die *die, uint16_t at);             /* 0 */
+dw_off dw_ref_deep(const struct dw_die *die, uint16_t at);        /* 0 */
+
+/*
+ * The name a user would write, qualified by namespaces and classes: "std::vector<int>::size". Follows
+ * specification and origin; finds the parents by walking the unit down to the DIE. Written to @buf as
+ * snprintf would. Returns the length needed, or -EBADMSG.
+ */
+int dw_qualified_name(const struct dwarf *dw, const struct dw_die *die, char *buf, size_t size);
+
+/* ---- code ranges ---- */
+
+struct dw_range {
+	struct cairn_vaddr lo, hi;
+};
+
+/*
+ * dw_ranges - the code of a DIE: DW_AT_low_pc with DW_AT_high_pc, or DW_AT_ranges
+ *
+ * In the order of the input; empty ranges and those the linker discarded (lo 0 or -1 in a linked
+ * file) left out. @visit with a result other than 0 ends the walk.
+ * Returns the number of ranges visited, 0 for a DIE without code, -EBADMSG, or what @visit returned.
+ */
+int dw_ranges(const struct dw_die *die, int (*visit)(void *ctx, struct dw_range range), void *ctx,
+	      struct cairn_err *err);
+
+/* ---- location lists ---- */
+
+struct dw_loc_entry {
+	struct cairn_vaddr lo, hi;
+	/*
+	 * GCC's views (DW_AT_GNU_locviews): the entry holds from (lo, view_lo) to (hi, view_hi), compared
+	 * as pairs, so that an entry with lo == hi is not empty when view_lo < view_hi. Both 0 without views.
+	 */
+	uint64_t view_lo, view_hi;
+	bool has_views;
+	bool everywhere;    /* a single expression or DW_LLE_default_location: no bounds */
+	const uint8_t *expr;
+	uint64_t expr_len;
+};
+
+/*
+ * dw_locations - the entries of a location attribute
+ *
+ * @at  DW_AT_location usually; DW_AT_frame_base
+ * Visits every entry in input order, also the empty ones (lo == hi).
+ * Returns the number of entries; 0 when the attribute is absent; -EBADMSG; -EOPNOTSUPP; what @visit returned.
+ */
+int dw_locations(const struct dw_die *die, uint16_t at,
+		 int (*visit)(void *ctx, const struct dw_loc_entry *entry), void *ctx,
+		 struct cairn_err *err);
+
+/* Entry @index of .debug_addr, as this unit sees it (DW_OP_addrx, DW_OP_constx). Returns 1 or -EBADMSG. */
+int dw_unit_addrx(const struct dw_unit *u, uint64_t index, uint64_t *ret, struct cairn_err *err);
+
+/* ---- lines ---- */
+
+/*
+ * The path of a file number of this unit's line table (DW_AT_decl_file, DW_AT_call_file), made absolute
+ * with the compilation directory where it is relative. NULL for an unknown number. Lives as long as @u's
+ * dwarf. Cost: the line table's header, once per unit. Threads: any.
+ */
+const char *dw_unit_file(const struct dw_unit *u, uint64_t file);
+
+struct dw_row {
+	struct cairn_vaddr at;
+	uint32_t file, line;
+	uint16_t column;
+	bool is_stmt;
+	bool end_sequence; /* at is the first address behind the sequence; the rest means nothing */
+	bool prologue_end;
+	uint16_t view; /* position among the rows of one address within its sequence, from 0 */
+};
+
+/*
+ * dw_unit_rows - the line table, sorted by address; rows of one address in their original order
+ *
+ * Borrowed, as long as the dwarf. Returns the number of rows, 0 without a line table, -EBADMSG.
+ * Cost: decoded on first use and kept.
+ */
+int64_t dw_unit_rows(const struct dw_unit *u, const struct dw_row **ret, struct cairn_err *err);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The function index: every DIE that is a function or an inlined copy of one
+ *
+ * One pass over all units in parallel. An entry is small, so that a kernel (14 million DIEs) gives
+ * some tens of megabytes; names and attributes are read later, for the few entries asked about.
+ * Entries stand in order of their DIE's offset, a parent before its children.
+ */
+#ifndef DWARF_INDEX_H
+#define DWARF_INDEX_H
+
+#include "dwarf/dwarf.h"
+
+enum dw_func_flags {
+	DW_FUNC_INLINED = 1 << 0,      /* DW_TAG_inlined_subroutine, else DW_TAG_subprogram */
+	DW_FUNC_HAS_CODE = 1 << 1,     /* has DW_AT_low_pc or DW_AT_ranges or DW_AT_entry_pc */
+	DW_FUNC_DECLARATION = 1 << 2,  /* DW_AT_declaration */
+	DW_FUNC_ABSTRACT = 1 << 3,     /* DW_AT_inline is there: an abstract instance */
+	DW_FUNC_SPECIFICATION = 1 << 4 /* origin is DW_AT_specification, else DW_AT_abstract_origin */
+};
+
+#define DW_FUNC_NONE UINT32_MAX
+
+struct dw_func {
+	dw_off die;
+	dw_off origin;    /* DW_AT_abstract_origin or DW_AT_specification; 0 none */
+	const char *name; /* DW_AT_name of this very DIE; NULL when it has none */
+	uint32_t unit;    /* index of its unit */
+	uint32_t parent;  /* index of the innermost enclosing entry, DW_FUNC_NONE at the top */
+	uint8_t flags;
+};
+
+struct dw_func_index {
+	struct dw_func *p;
+	size_t n;
+	uint64_t n_dies; /* DIEs stepped over; subtrees that cannot hold code may be jumped over by DW_AT_sibling */
+};
+
+/*
+ * dwarf_index_functions - build it
+ *
+ * A unit with damaged DIEs ends the build with -EBADMSG; nothing is missed silently.
+ * @ret  filled; dw_func_index_fini() frees it
+ * Same result for any number of threads.
+ */
+int dwarf_index_functions(const struct dwarf *dw, unsigned int threads, struct dw_func_index *ret,
+			  struct cairn_err *err);
+void dw_func_index_fini(struct dw_func_index *index);
+
+/* The entry of a DIE by binary search; DW_FUNC_NONE when it is not a function. */
+uint32_t dw_func_index_find(const struct dw_func_index *index, dw_off die);
+
+/*
+ * dwarf_functions_named - the entries that belong to a name, in one parallel pass, without keeping the rest
+ *
+ * For "sites FILE FUNC" on a large file: visits subprograms whose DW_AT_name or DW_AT_linkage_name is @name,
+ * what refers to them (specifications, concrete bodies, inlined copies; over at most DW_ORIGIN_MAX links,
+ * across units and files), and, for each, the chain of enclosing entries. Same form as the full index, with
+ * only these entries in it; parent indices refer to it.
+ */
+int dwarf_functions_named(const struct dwarf *dw, unsigned int threads, const char *name,
+			  struct dw_func_index *ret, struct cairn_err *err);
+
+#endif
