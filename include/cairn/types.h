@@ -75,7 +75,8 @@ struct cairn_member {
 
 struct cairn_enumerator {
 	const char *name;
-	int64_t value; /* of an unsigned enum wider than 63 bits: the same bits */
+	/* Sign-extended from the enum's width; of an unsigned enum wider than 63 bits: the same bits. */
+	int64_t value;
 };
 
 struct cairn_type {
@@ -86,6 +87,9 @@ struct cairn_type {
 	uint64_t size;
 	/* Pointee, element, aliased, return or underlying type. */
 	uint32_t ref;
+	uint32_t container; /* MEMBER_PTR: the class that it points into */
+	/* Struct, class, union, enum: the name stands alone, as in C++; C says "struct NAME". */
+	bool bare_name;
 	/* Struct or union that is only declared in this unit and defined in none that was read. */
 	bool declaration;
 	bool prototyped; /* FUNC: false for the old style "int f()" */
@@ -101,13 +105,18 @@ struct cairn_type {
 
 struct cairn_types;
 
-/* The node; @id must come from the same graph. Borrowed. Threads: any, while no reader adds. */
+/*
+ * The node; @id must come from the same graph (any other number gives void). Borrowed until the graph is
+ * freed, also while it grows. Threads: any, while no reader adds. Signals: safe.
+ */
 const struct cairn_type *cairn_types_get(const struct cairn_types *types, uint32_t id);
+
+/* Number of ids, void included: ids are [0, count). */
 uint32_t cairn_types_count(const struct cairn_types *types);
 
 /*
  * The id behind typedefs and qualifiers. A cycle of typedefs, which only damaged input has, ends at
- * void.
+ * void. Cost: O(length of the chain), no allocation. Threads, signals: as cairn_types_get().
  */
 uint32_t cairn_types_resolve(const struct cairn_types *types, uint32_t id);
 
@@ -117,7 +126,13 @@ uint64_t cairn_types_size(const struct cairn_types *types, uint32_t id);
 /*
  * cairn_types_name - the type as C (or C++) writes it, without a declared name: "char *[4]"
  *
- * @buf, @size  as snprintf: always terminated, result is the length that was needed
+ * Qualifiers stand where C programmers put them ("const char *", "char *const"), a struct without a name
+ * is "struct {...}". A type more than 64 derivations deep (pointer to array of function ...), which only
+ * damaged input has, is cut with "...".
+ *
+ * @buf, @size  as snprintf: always terminated, result is the length that was needed; @buf may be NULL
+ *              when @size is 0
+ * Cost: O(length of the name), no allocation. Threads: any, while no reader adds.
  */
 size_t cairn_types_name(const struct cairn_types *types, uint32_t id, char *buf, size_t size);
 
@@ -128,8 +143,12 @@ size_t cairn_types_declare(const struct cairn_types *types, uint32_t id, const c
 /*
  * cairn_types_member - find a member by name, also inside anonymous structs, unions and base classes
  *
- * @ret          the member, with bit_off counted from the start of @id
- * Returns false when @id has no such member.
+ * A name of the class itself hides the same name of its base classes.
+ *
+ * @id   a struct, union or class, perhaps behind typedefs and qualifiers
+ * @ret  the member, with bit_off counted from the start of @id; dynamic when any step on the way was
+ * Returns false when @id has no such member, and when there is no memory to look for it.
+ * Cost: O(members looked at). Threads: any, while no reader adds.
  */
 bool cairn_types_member(const struct cairn_types *types, uint32_t id, const char *name,
 			struct cairn_member *ret);
@@ -140,26 +159,57 @@ enum cairn_value_style {
 };
 
 struct cairn_value_opts {
+	/* sizeof(struct cairn_value_opts) of the caller; a longer, unknown tail must be zero. */
 	size_t size;
 	enum cairn_value_style style;
-	bool hex;            /* integers in hexadecimal */
+	bool hex;            /* integers in hexadecimal; in JSON they are strings then */
 	uint32_t max_elems;  /* elements of an array shown before "..."; 0 means all that are there */
-	uint32_t max_depth;  /* nesting shown before "..."; 0 means 16 */
+	uint32_t max_depth;  /* nesting shown before "..."; 0 means 16, and more than 64 means 64 */
 };
 
 /*
  * cairn_value_print - bytes as a typed value
  *
- * Integers in decimal; pointers as 0x...; bool as true and false; char as 'c'; enumerators by name
- * ("RED", flags as "A|B", what has no name as a number); floats so that they read back exactly; a char
- * array as a string; structs, unions (every arm), arrays and bit-fields by the graph's offsets. A
- * member that lies beyond @n_bytes is shown as unavailable ("<cut off>", in JSON null), never read.
+ *	integers        decimal, of any width to 128 bits; JSON: numbers
+ *	bool            true, false; a byte that is neither, as a number
+ *	char            'c', escaped as in C; JSON: "c", and a number from 0x80 on. signed char and
+ *	                unsigned char, which is what int8_t and uint8_t are, are integers
+ *	char arrays     "text" up to the first NUL; what is not UTF-8 is \ooo in text, U+FFFD in JSON
+ *	pointers        0x...; JSON: "0x..."
+ *	enums           RED; A|B for flags, with bits that have no name as in A|0x40; else a number
+ *	floats          the shortest decimal that reads back exactly; JSON: "NaN", "Infinity",
+ *	                "-Infinity". A format that long double cannot hold exactly: its bytes as one
+ *	                hexadecimal number
+ *	complex         1+2i; JSON: [1,2]
+ *	struct, class   {.x = 1, {.in_anonymous = 2}}; base classes first, {<Base> = {...}}. JSON: members of
+ *	                anonymous members are keys of the object around them, a base class is "<Base>"
+ *	unions          every arm, as in a struct
+ *	arrays          {1, 2}; JSON: [1,2]. Without a count (flexible array): as many as the bytes hold
+ *	void, function, a struct that is only declared: <no value>, <incomplete>; JSON: null
  *
- * @bytes   the value as it lay in memory, little-endian
- * Returns 0 or a negative errno from @out.
+ * A member that lies beyond @n_bytes is shown as unavailable (<cut off>, in JSON null), never read; so
+ * is the first of the missing elements of an array, with which it then ends. What max_elems and max_depth
+ * leave out is ... (JSON: "..."). A graph that repeats the same bytes endlessly (unions in unions) is cut
+ * in the same way once the output is out of all proportion to @n_bytes.
+ *
+ * @bytes    the value as it lay in memory, little-endian
+ * @n_bytes  how many there are; may be less or more than the type's size
+ * @opts     NULL for text in decimal
+ * Returns 0; -EINVAL for options that are not known here; or a negative errno from @out.
+ * Cost: O(output), no allocation. Threads: any, while no reader adds; @out is locked meanwhile.
  */
 int cairn_value_print(const struct cairn_types *types, uint32_t id, const void *bytes,
 		      size_t n_bytes, const struct cairn_value_opts *opts, FILE *out);
+
+/*
+ * cairn_value_print_member - as cairn_value_print(), of one member, a bit-field too
+ *
+ * @member  from cairn_types_member(): its type, bit_off (counted from @bytes) and bit_size are used; with
+ *          bit_size 0 an ordinary member at bit_off
+ */
+int cairn_value_print_member(const struct cairn_types *types, const struct cairn_member *member,
+			     const void *bytes, size_t n_bytes, const struct cairn_value_opts *opts,
+			     FILE *out);
 
 CAIRN_END_DECLS
 #endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Locations: where a value is at one address
+ *
+ * DWARF gives an expression for a stack machine that may ask for the frame base, the caller's
+ * registers or other DIEs. At one address all of that is known, so it is folded into a short straight
+ * line of steps over one accumulator, which a probe can run and a person can read:
+ *
+ *	DW_OP_fbreg -24                        at an address where CFA = rsp + 64
+ *	REG rsp; ADD imm 40                    kind MEMORY        *(%rsp+0x28)
+ *
+ *	DW_OP_breg5 0; DW_OP_lit3; DW_OP_shl; DW_OP_stack_value
+ *	REG rdi; SHL imm 3                     kind VALUE         %rdi<<3
+ *
+ *	DW_OP_breg5 0; DW_OP_breg4 0; DW_OP_breg1 0; DW_OP_mul; DW_OP_plus; DW_OP_stack_value
+ *	REG rdi; SAVE 0; REG rsi; MUL reg rdx; ADD slot 0         %rdi+(%rsi*%rdx)
+ *
+ * Arithmetic is on 64 bits, unsigned, wrapping; the value's type cuts it to size.
+ */
+#ifndef CAIRN_LOCATION_H
+#define CAIRN_LOCATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cairn/addr.h>
+#include <cairn/api.h>
+
+CAIRN_BEGIN_DECLS
+
+/* Longest program of one piece; real code needs 1 to 6 steps. Slots for SAVE. */
+#define CAIRN_LOC_STEPS_MAX 32
+#define CAIRN_LOC_SLOTS     4
+
+enum cairn_loc_op {
+	/* Set the accumulator. */
+	CAIRN_LOC_REG,   /* DWARF register number in reg; 0-15 general, 17-32 vector */
+	CAIRN_LOC_CONST, /* imm */
+	CAIRN_LOC_ADDR,  /* run-time address of the link-time address imm */
+	/* Change it. */
+	CAIRN_LOC_LOAD,  /* the size bytes at that address, zero-extended */
+	CAIRN_LOC_SEXT,  /* its low size bytes, sign-extended */
+	CAIRN_LOC_ZEXT,  /* its low size bytes */
+	CAIRN_LOC_NEG,
+	CAIRN_LOC_NOT,   /* bitwise */
+	CAIRN_LOC_SAVE,  /* slot imm = accumulator */
+	/* acc = acc OP operand, or with the operand SLOT: acc = slot OP acc. */
+	CAIRN_LOC_ADD,
+	CAIRN_LOC_SUB,
+	CAIRN_LOC_MUL,
+	CAIRN_LOC_AND,
+	CAIRN_LOC_OR,
+	CAIRN_LOC_XOR,
+	CAIRN_LOC_SHL,   /* by 64 or more: 0 */
+	CAIRN_LOC_SHR,   /* logical; by 64 or more: 0 */
+	CAIRN_LOC_SAR,   /* arithmetic; by 64 or more: all sign bits */
+	/* Comparisons are signed and give 0 or 1. */
+	CAIRN_LOC_EQ,
+	CAIRN_LOC_NE,
+	CAIRN_LOC_LT,
+	CAIRN_LOC_LE,
+	CAIRN_LOC_GT,
+	CAIRN_LOC_GE,
+};
+
+enum cairn_loc_operand {
+	CAIRN_LOC_IMM,
+	CAIRN_LOC_OPERAND_REG,
+	CAIRN_LOC_SLOT,
+};
+
+struct cairn_loc_step {
+	uint8_t op;      /* enum cairn_loc_op */
+	uint8_t operand; /* enum cairn_loc_operand, of the binary operations */
+	uint8_t reg;     /* DWARF register number: of REG, and of an operand register */
+	uint8_t size;    /* bytes: of LOAD, SEXT, ZEXT: 1 to 8 */
+	uint32_t reserved;
+	int64_t imm;     /* constant, link-time address, or slot number */
+};
+
+enum cairn_piece_kind {
+	CAIRN_PIECE_VALUE,   /* the accumulator is the value */
+	CAIRN_PIECE_MEMORY,  /* the value is in memory at the accumulator */
+	CAIRN_PIECE_BYTES,   /* the value is these bytes (DW_OP_implicit_value, block constants) */
+	CAIRN_PIECE_MISSING, /* optimised out */
+};
+
+/* A value, or a part of one: bytes [off, off + size) of it. */
+struct cairn_piece {
+	enum cairn_piece_kind kind;
+	uint32_t off;
+	uint32_t size; /* 0: all of the value, whatever its type's size */
+	uint32_t n_steps;
+	const struct cairn_loc_step *steps;
+	const uint8_t *bytes; /* BYTES: size of them */
+};
+
+/* Why a value is not available at an address. */
+enum cairn_unavailable {
+	CAIRN_AVAILABLE,
+	CAIRN_UNAVAIL_NO_DESCRIPTION,   /* the compiler left this parameter out at this place */
+	CAIRN_UNAVAIL_OPTIMISED_OUT,    /* it says that there is no value */
+	CAIRN_UNAVAIL_NOT_LIVE,         /* it has a location elsewhere, not at this address */
+	CAIRN_UNAVAIL_PARTLY,           /* parts of it are missing */
+	CAIRN_UNAVAIL_ENTRY_VALUE,      /* value of a register at function entry that may have changed since */
+	CAIRN_UNAVAIL_CALLER,           /* needs the caller's frame */
+	CAIRN_UNAVAIL_IMPLICIT_POINTER, /* points to something that is not in memory */
+	CAIRN_UNAVAIL_NO_CFA,           /* relative to the frame, and no unwind row tells the CFA here */
+	CAIRN_UNAVAIL_THREAD_LOCAL,     /* in thread-local storage */
+	CAIRN_UNAVAIL_VECTOR_REGISTER,  /* in a register that a probe cannot read */
+	CAIRN_UNAVAIL_AMBIGUOUS,        /* several locations hold here and differ */
+	CAIRN_UNAVAIL_MAY_HAVE_CHANGED, /* known, but perhaps already modified by the function itself */
+	CAIRN_UNAVAIL_UNSUPPORTED,      /* an operation that is not expressed here */
+	CAIRN_UNAVAIL_DAMAGED,          /* the description is damaged */
+	CAIRN_N_UNAVAILABLE
+};
+
+/* "needs the caller's frame": for people. Static. */
+const char *cairn_unavailable_text(enum cairn_unavailable why);
+/* "caller": the word in JSON. Static. */
+const char *cairn_unavailable_id(enum cairn_unavailable why);
+
+struct cairn_location {
+	enum cairn_unavailable why; /* CAIRN_AVAILABLE, or the reason; then there may be no pieces */
+	uint32_t n_pieces;
+	const struct cairn_piece *pieces; /* in order of off */
+};
+
+/*
+ * cairn_location_text - the location as people write it: "%rdi", "*(%rsp+0x18)", "%rbx+8", "const 16",
+ * "&symbol", "{%rdi, %rsi}", or "unavailable: REASON"
+ *
+ * @symbol  names a link-time address for CAIRN_LOC_ADDR: fills @name and returns true; may be NULL
+ * @buf, @size  as snprintf: always terminated; the result is the length that was needed
+ */
+size_t cairn_location_text(const struct cairn_location *loc,
+			   bool (*symbol)(void *ctx, struct cairn_vaddr at, char *name, size_t size),
+			   void *ctx, char *buf, size_t size);
+
+CAIRN_END_DECLS
+#endif

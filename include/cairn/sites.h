@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sites: where the functions of a binary went
+ *
+ * An optimising compiler turns one function into many places: its out-of-line body, clones of it, and a
+ * copy at each call that was inlined. All of them are sites of one function, and each has its own
+ * locations for the arguments.
+ *
+ *	struct cairn_sites *sites;
+ *	struct cairn_function_list found;
+ *	if (cairn_sites_open(bin, NULL, &sites, &err) < 0 ||
+ *	    cairn_sites_find(sites, "tcache_get", &found, &err) < 0)
+ *		return fail(err.msg);
+ *	for (uint32_t i = 0; found.n == 1 && i < found.p[0]->n_sites; i++)
+ *		show(&found.p[0]->sites[i]);
+ *	cairn_sites_close(sites);
+ *
+ * Same name and same declaration (file and line) is one function, in however many units it was compiled.
+ * Nothing here needs a process or privileges; tracing the sites is trace.h's.
+ */
+#ifndef CAIRN_SITES_H
+#define CAIRN_SITES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cairn/addr.h>
+#include <cairn/api.h>
+#include <cairn/binary.h>
+#include <cairn/err.h>
+#include <cairn/hazards.h>
+#include <cairn/location.h>
+#include <cairn/types.h>
+
+CAIRN_BEGIN_DECLS
+
+struct cairn_sites;
+
+enum cairn_site_kind {
+	CAIRN_SITE_ENTRY,   /* an out-of-line body: the function itself, or a clone of it */
+	CAIRN_SITE_INLINED, /* a copy in another function */
+	/*
+	 * The split-off rest of a function (GCC's foo.part.N), entered by a call from a copy of foo's head.
+	 * Reaching it is not another call of foo, so it is listed and not counted.
+	 */
+	CAIRN_SITE_PART,
+};
+
+/* Where the address came from; docs/address.md explains the rule. */
+enum cairn_address_rule {
+	CAIRN_AT_LOW_PC,      /* start of the only range */
+	CAIRN_AT_ENTRY_PC,    /* DW_AT_entry_pc */
+	CAIRN_AT_FIRST_RANGE, /* start of the first range in the input's order */
+};
+
+/* One argument at one site. */
+struct cairn_arg {
+	const char *name; /* NULL for an unnamed parameter */
+	uint32_t type;    /* in cairn_sites_types() */
+	struct cairn_location loc;
+};
+
+/* A call that was inlined: @function's code was put where FILE:LINE:COLUMN calls it. */
+struct cairn_inlined_call {
+	const char *function;
+	const char *call_file; /* NULL when unknown */
+	uint32_t call_line;    /* 0 when unknown; so is the column */
+	uint32_t call_column;
+};
+
+struct cairn_site {
+	enum cairn_site_kind kind;
+	enum cairn_address_rule rule;
+	struct cairn_vaddr at;
+	struct cairn_foff off; /* in the binary; valid when has_off */
+	bool has_off;
+	enum cairn_hazard hazard;
+	/*
+	 * The symbol whose code this is, and the distance from its start: for an out-of-line body the body's own
+	 * name with its clone suffix ("foo.constprop.0"). NULL when no symbol covers it.
+	 */
+	const char *symbol;
+	uint64_t symbol_off;
+	/* The containing out-of-line function as DWARF names it, and the distance from its entry. */
+	const char *container;
+	int64_t container_off;
+	/*
+	 * Inlined: from this copy outwards; chain[0] is the call of the function itself, made in
+	 * chain[1].function, or in container when there is no chain[1].
+	 */
+	uint32_t n_chain;
+	const struct cairn_inlined_call *chain;
+	/* As many as the function has parameters, in the order of its declaration. */
+	uint32_t n_args;
+	const struct cairn_arg *args;
+	/* Sites of the same function at the same address, this one included: 1 when it is alone. */
+	uint32_t n_shared;
+	/* Offset of its DIE in .debug_info, for looking it up with readelf or llvm-dwarfdump. */
+	uint64_t die;
+};
+
+struct cairn_param {
+	const char *name;
+	uint32_t type;
+};
+
+struct cairn_function {
+	const char *name;         /* C++: qualified */
+	const char *linkage_name; /* NULL when the same or unknown */
+	const char *decl_file;    /* NULL when unknown */
+	uint32_t decl_line;
+	uint32_t return_type;     /* 0: void */
+	bool variadic;
+	uint32_t n_params;
+	const struct cairn_param *params;
+	/* Sorted by address, then by DIE. */
+	uint32_t n_sites;
+	const struct cairn_site *sites;
+	/* Inlined copies whose DIE has no code: nothing to probe, counted so that all are accounted for. */
+	uint32_t n_without_code;
+};
+
+struct cairn_function_list {
+	size_t n;
+	const struct cairn_function *const *p;
+};
+
+struct cairn_sites_opts {
+	size_t size;          /* sizeof(struct cairn_sites_opts) */
+	unsigned int threads; /* 0: one per processor */
+};
+
+/*
+ * cairn_sites_open - get ready to answer questions about a binary's functions
+ *
+ * @bin   must outlive the result
+ * Returns 0. -ENOENT: no debug information (err: where it was looked for, how to get it). -EBADMSG: damaged.
+ * -EOPNOTSUPP: a DWARF or ELF form that is not known. -ENOMEM.
+ * Cost: unit headers only. Threads: one at a time per handle.
+ */
+int cairn_sites_open(const struct cairn_binary *bin, const struct cairn_sites_opts *opts,
+		     struct cairn_sites **ret, struct cairn_err *err);
+void cairn_sites_close(struct cairn_sites *sites);
+
+const struct cairn_binary *cairn_sites_binary(const struct cairn_sites *sites);
+
+/* The graph of all type ids in results; grows with later questions, ids stay. */
+const struct cairn_types *cairn_sites_types(const struct cairn_sites *sites);
+
+/*
+ * cairn_sites_find - the functions of a name, with all their sites
+ *
+ * @spec  NAME, or FILE:NAME where FILE is the end of the declaring file's path ("malloc.c",
+ *        "glibc/malloc/malloc.c"), or FILE:LINE:NAME. NAME is the source name, a qualified C++ name or any
+ *        tail of one ("size", "vector<int>::size"), or a linkage name.
+ * @ret   borrowed until cairn_sites_close(). More than one: the name is ambiguous, and the caller shows them.
+ * Returns 0 when none matched (ret->n is 0), else their number. Errors as cairn_sites_open().
+ * Cost: one parallel pass over all DIEs.
+ */
+int cairn_sites_find(struct cairn_sites *sites, const char *spec, struct cairn_function_list *ret,
+		     struct cairn_err *err);
+
+/*
+ * cairn_sites_visit - every function that has a site, in order of declaration file, line and name
+ *
+ * @visit  gets each function once; what it points to is freed after the call, unlike cairn_sites_find().
+ *         A result other than 0 ends the walk and is returned.
+ * Returns 0, what @visit returned, or an error as above.
+ * Cost: everything is evaluated, in parallel; memory for the index plus one batch of functions.
+ */
+int cairn_sites_visit(struct cairn_sites *sites,
+		      int (*visit)(void *ctx, const struct cairn_function *function), void *ctx,
+		      struct cairn_err *err);
+
+/*
+ * cairn_sites_suggest - names of functions near to one that was not found
+ *
+ * @ret   up to @max names, nearest first; borrowed until close
+ * Returns their number, or an error.
+ */
+int cairn_sites_suggest(struct cairn_sites *sites, const char *spec, const char **ret, size_t max,
+			struct cairn_err *err);
+
+/* Name of the variable or function at a link-time address, for cairn_location_text(); @ctx is the sites. */
+bool cairn_sites_symbol(void *ctx, struct cairn_vaddr at, char *name, size_t size);
+
+CAIRN_END_DECLS
+#endif
