@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The words people type. Meson and Ninja do the work; `meson setup build` by hand is just as good.
+#
+#   make           build the program: build/cairn
+#   make deps      install the Debian packages that are missing (as root; otherwise print the command)
+#   make demo      install, build, and show `cairn sites` and `cairn trace` on real programs
+#   make check     install, build, and run the tests: unit, command line, live
+#   make check-truth   the long comparison with gdb and with what generated programs log themselves
+#   make bench     every benchmark;  make bench-NAME  one
+#   make fuzz      every fuzz target for FUZZ_SECONDS each, from its seeds
+#   make install   DESTDIR and PREFIX as usual
+#   make clean
+#
+# SAN=1 builds in build-san with AddressSanitizer and UndefinedBehaviorSanitizer: make SAN=1 check.
+
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 30
+MESON ?= meson
+NINJA ?= ninja
+
+ifeq ($(SAN),1)
+BUILD ?= build-san
+SETUP = -Db_sanitize=address,undefined -Db_lundef=false
+# A function called through a wrong pointer type and the like must end the test, not print and go on.
+export UBSAN_OPTIONS ?= halt_on_error=1:print_stacktrace=1
+export ASAN_OPTIONS ?= strict_string_checks=1:detect_stack_use_after_return=1
+else
+BUILD ?= build
+endif
+
+RUN = python3 tests/run.py --build $(BUILD)
+
+.PHONY: all deps demo check check-truth bench fuzz install clean
+all: $(BUILD)/build.ninja
+	@$(NINJA) -C $(BUILD) --quiet
+
+$(BUILD)/build.ninja:
+	@scripts/deps.sh --have-build || exit 1; \
+	$(MESON) setup $(BUILD) --prefix=$(PREFIX) $(SETUP)
+
+deps:
+	@scripts/deps.sh
+
+demo: deps
+	@$(MAKE) --no-print-directory all
+	@scripts/demo.sh $(BUILD)/cairn
+
+check: deps
+	@$(MAKE) --no-print-directory all
+	@$(RUN) unit cli live
+
+check-truth: deps
+	@$(MAKE) --no-print-directory all
+	@$(RUN) truth
+
+bench: all
+	@$(RUN) bench
+
+bench-%: all
+	@$(RUN) bench --only $*
+
+fuzz: deps
+	@[ -f build-fuzz/build.ninja ] || CC=clang $(MESON) setup build-fuzz -Dfuzz=true \
+		-Db_sanitize=address,undefined -Db_lundef=false
+	@$(NINJA) -C build-fuzz --quiet
+	@python3 tests/run.py --build build-fuzz --seconds $(FUZZ_SECONDS) fuzz
+
+install: all
+	@$(NINJA) -C $(BUILD) --quiet install
+
+clean:
+	rm -rf build build-san build-fuzz

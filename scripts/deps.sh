@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Install the Debian packages that Cairn needs and that are missing.
+#
+#   scripts/deps.sh               install (root), or print the command; fails only when the build needs them
+#   scripts/deps.sh --have-build  install nothing: fail, with the command, when the build cannot work
+#
+# Why each is needed: docs/architecture.md, "What it stands on".
+set -u
+
+build="meson ninja-build pkg-config libc6-dev libelf-dev zlib1g-dev libzstd-dev libzydis-dev
+       libzycore-dev libbpf-dev bpftool clang libcmocka-dev"
+# Other people's tools, for a second opinion; a test without its tool is skipped and says so.
+tests="libc6-dbg libdw-dev binutils gdb bpftrace linux-perf llvm zstd dwz"
+
+missing()
+{
+	for package in "$@"; do
+		dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed ||
+			printf '%s ' "$package"
+	done
+}
+
+if ! command -v dpkg-query >/dev/null 2>&1; then
+	echo "deps: not a Debian system; the build needs what these packages hold:" $build >&2
+	exit 0
+fi
+
+need=$(missing $build)
+if [ "${1:-}" = --have-build ]; then
+	[ -z "$need" ] && exit 0
+	echo "deps: the build needs packages that are missing. Install them with: sudo make deps" >&2
+	exit 1
+fi
+
+want=$need$(missing $tests)
+[ -z "$want" ] && exit 0
+if [ "$(id -u)" -ne 0 ]; then
+	echo "deps: missing packages; install them with: sudo apt-get install --no-install-recommends $want" >&2
+	[ -z "$need" ]
+	exit
+fi
+
+echo "deps: installing $want"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+export DEBIAN_FRONTEND=noninteractive
+install()
+{
+	apt-get install -y -q --no-install-recommends "$@" >"$log" 2>&1
+}
+# The lists of a fresh machine may be empty or old: refresh them when the first try fails.
+install $want && exit 0
+apt-get update -q >>"$log" 2>&1
+install $want && exit 0
+# One test tool that this release lacks must not keep the others from being installed.
+if [ -n "$need" ] && ! install $need; then
+	cat "$log" >&2
+	exit 1
+fi
+for package in $(missing $tests); do
+	install "$package" || echo "deps: $package cannot be installed; tests that need it are skipped" >&2
+done
+exit 0

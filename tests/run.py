@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Run the tests of one or more suites and count what they claim.
+
+    tests/run.py [--build DIR] [--only NAME] [--seconds N] [-v] SUITE...
+
+A suite (unit, cli, live, truth, bench, fuzz) is
+  - every test that a meson.build registers with `suite: 'SUITE'`, and
+  - every executable file in tests/SUITE/ (bench: in bench/) that is not registered.
+They run with CAIRN (the program), CAIRN_BUILD and CAIRN_SOURCE (directories) in the environment.
+
+How a test tells its claims, one line each, is recognised from its output:
+  cmocka            [       OK ] NAME       [  FAILED  ] NAME        [  SKIPPED ] NAME
+  scripts           ok NAME                 not ok NAME              skip NAME: REASON
+  neither           exit code 0: passed; 77: skipped, the reason is the last line it printed; else failed
+A test that ends badly without having named a failed claim (a crash, a sanitizer's report, a time limit)
+has failed once. What failed shows its output; what was skipped shows its reason.
+
+The last line is `N passed, N failed, N skipped`; the exit code is 1 when anything failed, and when
+nothing passed. With CAIRN_COUNTS=FILE the three numbers are also appended to FILE.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SKIP = 77
+DEFAULT_SECONDS = 240
+# These measure, or watch the whole machine: they run one at a time, after the others.
+ALONE = {"live", "truth", "bench", "fuzz"}
+
+CMOCKA = re.compile(r"^\[\s+(OK|FAILED|SKIPPED|RUN)\s+\]\s(.*)$")
+CMOCKA_END = re.compile(r"^\[=+\].*test\(s\) run\.$")
+CMOCKA_START = re.compile(r"^\[=+\].*Running \d+ test\(s\)\.$")
+CLAIM = re.compile(r"^(ok|not ok|skip) (.+)$")
+
+
+class Test:
+    def __init__(self, suite, name, cmd, seconds=DEFAULT_SECONDS, env=None):
+        self.suite, self.name, self.cmd = suite, name, cmd
+        self.seconds, self.env = seconds, env or {}
+
+
+class Outcome:
+    def __init__(self, test):
+        self.test = test
+        self.passed, self.failed, self.skipped = [], [], []  # skipped: (name, reason)
+        self.output, self.took_s, self.why = "", 0.0, ""
+
+
+def registered(build):
+    """What meson knows: (tests by suite, paths of the scripts among them)."""
+    tests, scripts = [], set()
+    for kind in ("tests", "benchmarks"):
+        path = os.path.join(build, "meson-info", f"intro-{kind}.json")
+        if not os.path.exists(path):
+            continue
+        with open(path, encoding="utf-8") as file:
+            entries = json.load(file)
+        for entry in entries:
+            # "project:suite"; a benchmark without one belongs to bench.
+            suites = [s.split(":")[-1] for s in entry["suite"]]
+            if kind == "benchmarks":
+                suites = ["bench"]
+            scripts.update(os.path.realpath(part) for part in entry["cmd"] if os.path.exists(part))
+            for suite in suites:
+                tests.append(Test(suite, entry["name"], entry["cmd"], entry["timeout"] or 36000,
+                                  entry["env"]))
+    return tests, scripts
+
+
+def executables(suite, known):
+    folder = os.path.join(TOP, "bench" if suite == "bench" else os.path.join("tests", suite))
+    if not os.path.isdir(folder):
+        return []
+    paths = sorted(os.path.join(folder, name) for name in os.listdir(folder))
+    return [Test(suite, os.path.splitext(os.path.basename(p))[0], [p], 3600 if suite in ALONE else DEFAULT_SECONDS)
+            for p in paths
+            if os.path.isfile(p) and os.access(p, os.X_OK) and os.path.realpath(p) not in known]
+
+
+def execute(test, env, factor):
+    """Output, exit code (None: the time limit passed), seconds."""
+    start = time.monotonic()
+    # In a session of its own, so that the time limit ends what the test started too.
+    process = subprocess.Popen(test.cmd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, env={**env, **test.env}, cwd=TOP,
+                               start_new_session=True)
+    try:
+        output, _ = process.communicate(timeout=test.seconds * factor)
+        code = process.returncode
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        code = None
+    return output.decode("utf-8", "replace"), code, time.monotonic() - start
+
+
+def read_claims(outcome):
+    """Fills passed, failed and skipped from the lines; false when there is no claim at all."""
+    in_cmocka, said, seen = False, [], False
+    for line in outcome.output.splitlines():
+        if CMOCKA_START.match(line):
+            in_cmocka = seen = True
+        elif CMOCKA_END.match(line):
+            # What follows lists the same tests again.
+            in_cmocka = False
+        match = CMOCKA.match(line) if in_cmocka else None
+        if match:
+            word, name = match.groups()
+            if word == "OK":
+                outcome.passed.append(name)
+            elif word == "FAILED":
+                outcome.failed.append(name)
+            elif word == "SKIPPED":
+                outcome.skipped.append((name, " ".join(said) or "no reason given"))
+            said = []
+            continue
+        match = None if in_cmocka else CLAIM.match(line)
+        if match:
+            seen = True
+            word, name = match.groups()
+            if word == "ok":
+                outcome.passed.append(name)
+            elif word == "not ok":
+                outcome.failed.append(name)
+            else:
+                name, _, reason = name.partition(": ")
+                outcome.skipped.append((name, reason or "no reason given"))
+        elif line.strip():
+            said.append(line.strip())
+    return seen
+
+
+def judge(outcome, code):
+    test = outcome.test
+    lines = [line for line in outcome.output.splitlines() if line.strip()]
+    has_claims = read_claims(outcome)
+    if code == SKIP and not outcome.passed and not outcome.failed and not outcome.skipped:
+        outcome.skipped.append((test.name, lines[-1] if lines else "no reason given"))
+        return
+    if code == 0 and not has_claims:
+        outcome.passed.append(test.name)
+    if code is None:
+        outcome.why = "did not end within its time limit"
+    elif code < 0:
+        outcome.why = f"ended by signal {signal.Signals(-code).name}"
+    elif code not in (0, SKIP):
+        outcome.why = f"exit code {code}"
+    if outcome.why and not outcome.failed:
+        outcome.failed.append(f"{test.name} ({outcome.why})")
+
+
+def run(test, env, factor):
+    outcome = Outcome(test)
+    try:
+        outcome.output, code, outcome.took_s = execute(test, env, factor)
+    except OSError as error:
+        outcome.failed.append(f"{test.name} (cannot be started: {error})")
+        return outcome
+    judge(outcome, code)
+    return outcome
+
+
+def show(outcome, verbose):
+    test = outcome.test
+    counts = f"{len(outcome.passed)} passed"
+    if outcome.failed:
+        counts += f", {len(outcome.failed)} FAILED"
+    if outcome.skipped:
+        counts += f", {len(outcome.skipped)} skipped"
+    print(f"{test.suite + '/' + test.name:32} {counts}  ({outcome.took_s:.1f} s)")
+    for name, reason in outcome.skipped:
+        print(f"    skipped {name}: {reason}")
+    if outcome.failed or verbose:
+        for line in outcome.output.splitlines():
+            print("    | " + line)
+        for name in outcome.failed:
+            print(f"    FAILED {name}")
+    sys.stdout.flush()
+
+
+def run_all(tests, env, jobs, factor, verbose):
+    outcomes = []
+    together = [t for t in tests if t.suite not in ALONE]
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for outcome in pool.map(lambda t: run(t, env, factor), together):
+            show(outcome, verbose)
+            outcomes.append(outcome)
+    for test in tests:
+        if test.suite in ALONE:
+            outcome = run(test, env, factor)
+            # A benchmark's output is its result.
+            show(outcome, verbose or test.suite == "bench")
+            outcomes.append(outcome)
+    return outcomes
+
+
+def environment(build, seconds):
+    env = dict(os.environ)
+    env.update(CAIRN=os.path.join(build, "cairn"), CAIRN_BUILD=build, CAIRN_SOURCE=TOP, LC_ALL="C.UTF-8",
+               PYTHONDONTWRITEBYTECODE="1", CAIRN_FUZZ_SECONDS=str(seconds))
+    for name in ("DEBUGINFOD_URLS", "NO_COLOR"):
+        env.pop(name, None)
+    return env
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Run the tests of suites and count their claims.")
+    parser.add_argument("suites", nargs="+", metavar="SUITE")
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--only", help="run the tests of this name only")
+    parser.add_argument("--seconds", type=int, default=30, help="for each fuzz target")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("-v", "--verbose", action="store_true")
+    args = parser.parse_args()
+
+    build = os.path.abspath(args.build)
+    known, scripts = registered(build)
+    tests = []
+    for suite in args.suites:
+        tests += [t for t in known if t.suite == suite] + executables(suite, scripts)
+    if args.only:
+        tests = [t for t in tests if t.name == args.only]
+    if not tests:
+        print(f"run.py: no test in {' '.join(args.suites)}" + (f" is named {args.only}" if args.only else ""),
+              file=sys.stderr)
+
+    # Sanitizers slow everything down; a time limit is there to end what hangs.
+    factor = 4 if "san" in os.path.basename(build) else 1
+    outcomes = run_all(tests, environment(build, args.seconds), args.jobs, factor, args.verbose)
+
+    passed, failed, skipped = (sum(len(getattr(o, what)) for o in outcomes)
+                               for what in ("passed", "failed", "skipped"))
+    if os.environ.get("CAIRN_COUNTS"):
+        with open(os.environ["CAIRN_COUNTS"], "a", encoding="utf-8") as file:
+            file.write(f"{passed} {failed} {skipped}\n")
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
