@@ -60,9 +60,17 @@ uint16_t elf_machine(const struct elf *e);
 int elf_section(struct elf *e, const char *name, const struct elf_section **ret,
 		struct cairn_err *err);
 
-/* Number of sections, and one by index without making its bytes ready (data may be NULL). */
+/*
+ * Number of sections, and one by index as its header says it. Its bytes are not made ready: data is
+ * NULL and size that in the file when they are compressed or wait for relocation. @i counts from 0,
+ * below elf_n_sections().
+ */
 size_t elf_n_sections(const struct elf *e);
 const struct elf_section *elf_section_at(const struct elf *e, size_t i);
+
+/* One by index with its bytes, for names that occur several times. Otherwise as elf_section(). */
+int elf_section_bytes(struct elf *e, size_t i, const struct elf_section **ret,
+		      struct cairn_err *err);
 
 /* True when @at lies in a section with SHF_EXECINSTR; then the bytes from there to its end, in place. */
 bool elf_code_at(const struct elf *e, struct cairn_vaddr at, const uint8_t **ret, size_t *ret_len);

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A binary with its debug files: the public face of this module. */
+#include <cairn/binary.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "elf/debug_files.h"
+#include "elf/functions.h"
+
+#define DPKG_LISTS "/var/lib/dpkg/info"
+
+/* What is made on first use; behind a pointer, because it happens to a const binary. */
+struct lazy {
+	pthread_mutex_t lock;
+	atomic_bool functions_ready;
+	struct functions functions;
+	bool hinted;
+	struct search_log log;
+};
+
+struct cairn_binary {
+	char *path;
+	char *real_path; /* for the search and the hint */
+	struct elf *main, *debug, *alt;
+	struct lazy *lazy;
+};
+
+static struct cairn_binary *binary_new(const char *path, struct cairn_err *err)
+{
+	struct cairn_binary *bin = calloc(1, sizeof(*bin));
+	if (bin) {
+		bin->path = strdup(path);
+		bin->lazy = calloc(1, sizeof(*bin->lazy));
+	}
+	if (!bin || !bin->path || !bin->lazy) {
+		cairn_binary_close(bin);
+		err_nomem(err, "a binary");
+		return NULL;
+	}
+	pthread_mutex_init(&bin->lazy->lock, NULL);
+	return bin;
+}
+
+void cairn_binary_close(struct cairn_binary *bin)
+{
+	if (!bin)
+		return;
+	elf_close(bin->alt);
+	if (bin->debug != bin->main)
+		elf_close(bin->debug);
+	elf_close(bin->main);
+	if (bin->lazy) {
+		pthread_mutex_destroy(&bin->lazy->lock);
+		functions_fini(&bin->lazy->functions);
+		VEC_FREE(&bin->lazy->log.text);
+	}
+	free(bin->lazy);
+	free(bin->real_path);
+	free(bin->path);
+	free(bin);
+}
+
+/* Options of a caller that was compiled against another version of the header. */
+static int read_opts(const struct cairn_binary_opts *opts, struct cairn_binary_opts *ret,
+		     struct cairn_err *err)
+{
+	*ret = (struct cairn_binary_opts){.size = sizeof(*ret)};
+	if (!opts)
+		return 0;
+	if (opts->size < sizeof(opts->size))
+		return err_set(err, -EINVAL, "struct cairn_binary_opts: size is %zu", opts->size);
+	for (size_t i = sizeof(*ret); i < opts->size; i++)
+		if (((const char *)opts)[i])
+			return err_set(err, -EINVAL,
+				       "struct cairn_binary_opts: byte %zu is set, and only %zu are "
+				       "known",
+				       i, sizeof(*ret));
+	size_t n = opts->size < sizeof(*ret) ? opts->size : sizeof(*ret);
+	memcpy(ret, opts, n);
+	return 0;
+}
+
+static int find_debug(struct cairn_binary *bin, struct debug_search *s,
+		      const struct cairn_binary_opts *opts, struct cairn_err *err)
+{
+	int r = 0;
+	if (opts->debug_file) {
+		r = debug_file_use(s, opts->debug_file, &bin->debug, err);
+	} else if (elf_has_dwarf(bin->main)) {
+		bin->debug = bin->main;
+		log_line(s->log, "%s: has its own .debug_info", bin->path);
+	} else {
+		log_line(s->log, "%s: has no .debug_info", bin->path);
+		r = debug_file_find(s, &bin->debug, err);
+	}
+	if (r == 0 && bin->debug)
+		r = debug_alt_find(s, bin->debug, &bin->alt, err);
+	if (r == 0 && s->log->out_of_memory)
+		r = err_nomem(err, "the search log");
+	return r;
+}
+
+static int open_fd(int fd, const char *path, char *real_path, const char *root, int root_fd,
+		   const struct cairn_binary_opts *user_opts, struct cairn_binary **ret,
+		   struct cairn_err *err)
+{
+	struct cairn_binary_opts opts;
+	struct cairn_binary *bin = binary_new(path, err);
+	if (!bin) {
+		free(real_path);
+		return -ENOMEM;
+	}
+	bin->real_path = real_path;
+	int r = read_opts(user_opts, &opts, err);
+	if (r == 0)
+		r = elf_open_fd(fd, path, &bin->main, err);
+	if (r == 0) {
+		struct debug_search s = {.main = bin->main,
+					 .real_path = real_path ? real_path : path,
+					 .dirs = opts.debug_dirs,
+					 .n_dirs = opts.n_debug_dirs,
+					 .root = root,
+					 .root_fd = root_fd,
+					 .log = &bin->lazy->log};
+		r = find_debug(bin, &s, &opts, err);
+	}
+	if (r < 0) {
+		cairn_binary_close(bin);
+		return r;
+	}
+	*ret = bin;
+	return 0;
+}
+
+int cairn_binary_open(const char *path, const struct cairn_binary_opts *opts,
+		      struct cairn_binary **ret, struct cairn_err *err)
+{
+	/* Not blocking: a FIFO is refused, not waited for. */
+	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0) {
+		int code = -errno;
+		return err_set(err, code, "%s: %s", path, strerror(-code));
+	}
+	return open_fd(fd, path, realpath(path, NULL), NULL, -1, opts, ret, err);
+}
+
+static int no_exe(int pid, int code, struct cairn_err *err)
+{
+	char dir[32];
+	snprintf(dir, sizeof(dir), "/proc/%d", pid);
+	if (code == -ENOENT && access(dir, F_OK) < 0)
+		return err_set(err, -ESRCH, "process %d: no such process", pid);
+	if (code == -ENOENT)
+		return err_set(err, -ENOENT, "process %d: has no executable (a kernel thread or a "
+			       "zombie)", pid);
+	return err_set(err, code, "%s/exe: %s", dir, strerror(-code));
+}
+
+/* The path that /proc/PID/exe is a link to, for files beside it; NULL when it cannot be told. */
+static char *exe_path(const char *exe)
+{
+	static const char deleted[] = " (deleted)";
+	char buf[PATH_MAX];
+	ssize_t n = readlink(exe, buf, sizeof(buf) - 1);
+	if (n <= 0)
+		return NULL;
+	buf[n] = 0;
+	size_t tail = sizeof(deleted) - 1;
+	if ((size_t)n > tail && !strcmp(buf + n - tail, deleted))
+		buf[n - tail] = 0;
+	return strdup(buf);
+}
+
+static bool same_file(int fd, const char *path)
+{
+	struct stat a, b;
+	return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+int cairn_binary_open_pid(int pid, const struct cairn_binary_opts *opts, struct cairn_binary **ret,
+			  struct cairn_err *err)
+{
+	char exe[32], root[32];
+	if (pid <= 0)
+		return err_set(err, -ESRCH, "process %d: no such process", pid);
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", pid);
+	snprintf(root, sizeof(root), "/proc/%d/root", pid);
+	SCOPE_CLOSE int fd = open(exe, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return no_exe(pid, -errno, err);
+	SCOPE_CLOSE int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	bool other_root = root_fd >= 0 && !same_file(root_fd, "/");
+	return open_fd(fd, exe, exe_path(exe), other_root ? root : NULL, other_root ? root_fd : -1,
+		       opts, ret, err);
+}
+
+int binary_open_mem(const void *bytes, size_t size, const char *name, struct cairn_binary **ret,
+		    struct cairn_err *err)
+{
+	struct cairn_binary *bin = binary_new(name, err);
+	if (!bin)
+		return -ENOMEM;
+	int r = elf_open_mem(bytes, size, name, &bin->main, err);
+	if (r < 0) {
+		cairn_binary_close(bin);
+		return r;
+	}
+	if (elf_has_dwarf(bin->main))
+		bin->debug = bin->main;
+	*ret = bin;
+	return 0;
+}
+
+const char *cairn_binary_path(const struct cairn_binary *bin)
+{
+	return bin->path;
+}
+
+bool cairn_binary_has_dwarf(const struct cairn_binary *bin)
+{
+	return bin->debug != NULL;
+}
+
+const char *cairn_binary_debug_path(const struct cairn_binary *bin)
+{
+	return bin->debug ? elf_path(bin->debug) : NULL;
+}
+
+static void add_hint(const struct cairn_binary *bin, struct search_log *log)
+{
+	char package[256], debug_package[272];
+	if (!bin->real_path || !package_of(DPKG_LISTS, bin->real_path, package, sizeof(package))) {
+		log_line(log, "No installed package is known to own it: name its debug file or a debug "
+			      "directory, or build it with -g");
+		return;
+	}
+	debug_package_of(package, debug_package, sizeof(debug_package));
+	size_t n = strlen(debug_package);
+	bool dbgsym = n > 7 && !strcmp(debug_package + n - 7, "-dbgsym");
+	log_line(log, "Debian package %s owns it: install %s%s", package, debug_package,
+		 dbgsym ? " (from the archive debian-debug)" : "");
+}
+
+const char *cairn_binary_search_log(const struct cairn_binary *bin)
+{
+	struct lazy *lazy = bin->lazy;
+	pthread_mutex_lock(&lazy->lock);
+	if (!bin->debug && !lazy->hinted)
+		add_hint(bin, &lazy->log);
+	lazy->hinted = true;
+	pthread_mutex_unlock(&lazy->lock);
+	return lazy->log.text.n ? lazy->log.text.p : "";
+}
+
+const uint8_t *cairn_binary_build_id(const struct cairn_binary *bin, size_t *ret_len)
+{
+	return elf_build_id(bin->main, ret_len);
+}
+
+bool cairn_binary_is_relocatable(const struct cairn_binary *bin)
+{
+	return elf_is_relocatable(bin->main);
+}
+
+bool cairn_binary_foff(const struct cairn_binary *bin, struct cairn_vaddr at,
+		       struct cairn_foff *ret)
+{
+	return elf_foff(bin->main, at, ret);
+}
+
+bool cairn_binary_vaddr(const struct cairn_binary *bin, struct cairn_foff off,
+			struct cairn_vaddr *ret)
+{
+	return elf_vaddr(bin->main, off, ret);
+}
+
+bool cairn_binary_section_of(const struct cairn_binary *bin, struct cairn_vaddr at,
+			     const char **ret_name, uint64_t *ret_off)
+{
+	const struct section *s = elf_section_holding(bin->main, at);
+	if (!s)
+		return false;
+	*ret_name = s->file.name;
+	*ret_off = at.v - s->file.addr.v;
+	return true;
+}
+
+/* .symtab of the binary, else of the debug file, else .dynsym of the binary. */
+static struct elf *symbol_file(const struct cairn_binary *bin)
+{
+	if (bin->debug && !elf_has_symtab(bin->main) && elf_has_symtab(bin->debug))
+		return bin->debug;
+	return bin->main;
+}
+
+static const struct functions *functions_of(const struct cairn_binary *bin)
+{
+	struct lazy *lazy = bin->lazy;
+	if (!atomic_load_explicit(&lazy->functions_ready, memory_order_acquire)) {
+		pthread_mutex_lock(&lazy->lock);
+		/* Damaged symbols are no symbols: an address without a name is still an address. */
+		if (!lazy->functions_ready &&
+		    functions_init(&lazy->functions, symbol_file(bin), NULL) == 0)
+			atomic_store_explicit(&lazy->functions_ready, true, memory_order_release);
+		pthread_mutex_unlock(&lazy->lock);
+	}
+	return lazy->functions_ready ? &lazy->functions : NULL;
+}
+
+bool cairn_binary_symbol_of(const struct cairn_binary *bin, struct cairn_vaddr at,
+			    const char **ret_name, struct cairn_vaddr *ret_start)
+{
+	const struct functions *functions = functions_of(bin);
+	const struct elf_symbol *s = functions ? functions_at(functions, at) : NULL;
+	if (!s)
+		return false;
+	*ret_name = s->name;
+	*ret_start = s->at;
+	return true;
+}
+
+struct elf *binary_main(const struct cairn_binary *bin)
+{
+	return bin->main;
+}
+
+struct elf *binary_debug(const struct cairn_binary *bin)
+{
+	return bin->debug;
+}
+
+struct elf *binary_alt(const struct cairn_binary *bin)
+{
+	return bin->alt;
+}

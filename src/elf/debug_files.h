@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Finding the files that hold a binary's DWARF; the essay is in debug_files.c. */
+#ifndef ELF_DEBUG_FILES_H
+#define ELF_DEBUG_FILES_H
+
+#include <cairn/binary.h>
+
+#include "base/vec.h"
+#include "elf/elf.h"
+
+/* Lines that tell where was looked and why a place did not do. Always NUL-terminated once used. */
+struct search_log {
+	VEC(char) text;
+	bool out_of_memory;
+};
+
+__attribute__((format(printf, 2, 3))) void log_line(struct search_log *log, const char *fmt, ...);
+
+struct debug_search {
+	/* The binary. */
+	struct elf *main;
+	/* Its real path, as seen from @root; for what lies beside it. */
+	const char *real_path;
+	/* Debug directories before the system's; may be NULL. */
+	const char *const *dirs;
+	size_t n_dirs;
+	/* "/proc/PID/root" and an O_PATH descriptor of it, looked at first; NULL and -1 for files. */
+	const char *root;
+	int root_fd;
+	struct search_log *log;
+};
+
+/* The file has .debug_info with bytes. */
+bool elf_has_dwarf(const struct elf *e);
+
+/*
+ * debug_file_find - search the separate debug file of a binary
+ *
+ * @ret  owned by the caller; NULL when there is none, which is no error
+ * Returns 0 or -ENOMEM.
+ */
+int debug_file_find(const struct debug_search *s, struct elf **ret, struct cairn_err *err);
+
+/*
+ * debug_file_use - take the file that the caller named
+ *
+ * Returns 0; -ENOENT when it cannot be used (err: why), -ENOMEM.
+ */
+int debug_file_use(const struct debug_search *s, const char *path, struct elf **ret,
+		   struct cairn_err *err);
+
+/*
+ * debug_alt_find - search the file that dwz shared out of @debug
+ *
+ * @ret  NULL when @debug names none or it is not there; the log tells the latter
+ * Returns 0 or -ENOMEM.
+ */
+int debug_alt_find(const struct debug_search *s, struct elf *debug, struct elf **ret,
+		   struct cairn_err *err);
+
+/*
+ * package_of - name of the installed Debian package that owns a file, read from dpkg's file lists
+ *
+ * @admin_dir  "/var/lib/dpkg/info"
+ * Returns true and the name, cut at the buffer's end; false when none owns it or there is no dpkg.
+ * Cost: reads all file lists, tens of milliseconds.
+ */
+bool package_of(const char *admin_dir, const char *path, char *buf, size_t size);
+
+/* Name of the Debian package with the debug information of @package. */
+void debug_package_of(const char *package, char *buf, size_t size);
+
+#endif

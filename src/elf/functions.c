@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which function symbol holds an address
+ *
+ * Symbol ranges nest and overlap, and many start at the same address:
+ *
+ *	0x10       0x20       0x30       0x40
+ *	|--- outer ------------------------|
+ *	           |- inner --|
+ *	           |- alias --|
+ *
+ * A search for the nearest start below 0x35 finds `inner`, which has ended there. So the ranges are
+ * flattened once into pieces that do not overlap, each with its winner, and a lookup is one binary
+ * search:
+ *
+ *	[0x10, 0x20) outer   [0x20, 0x30) alias   [0x30, 0x40) outer
+ *
+ * The winner of a place is the symbol that starts last among those that hold it (the innermost); of
+ * several that start there a global one wins over a weak and that over a local one, then the shorter
+ * name, then the first in alphabetical order.
+ *
+ * Flattening sweeps over the starts in order. A heap keeps the open ranges with the winner on top.
+ * An ended range leaves it only when it comes to the top: until then it cannot win. Each symbol
+ * enters and leaves once: O(n log n). The top at a place lasts until it ends or another starts.
+ */
+#include "elf/functions.h"
+
+#include <elf.h>
+#include <errno.h>
+
+#include "base/vec.h"
+
+/* Functions, and labels with a size in code: what the kernel's assembly entry points are. */
+static bool is_function(const struct elf *e, const struct elf_symbol *s)
+{
+	if (s->type == STT_FUNC || s->type == STT_GNU_IFUNC)
+		return true;
+	if (s->type != STT_NOTYPE || !s->size)
+		return false;
+	const struct section *section = elf_section_holding(e, s->at);
+	return section && (section->file.flags & SHF_EXECINSTR);
+}
+
+/* End of [start, end). A function without a size is known to be at its first byte and no further. */
+static uint64_t end_of(const struct elf_symbol *s)
+{
+	uint64_t size = s->size ? s->size : 1;
+	return size > UINT64_MAX - s->at.v ? UINT64_MAX : s->at.v + size;
+}
+
+static int binding_rank(const struct elf_symbol *s)
+{
+	switch (s->binding) {
+	case STB_GLOBAL:
+	case STB_GNU_UNIQUE:
+		return 0;
+	case STB_WEAK:
+		return 1;
+	default:
+		return 2;
+	}
+}
+
+/* True when @a wins over @b where both hold. */
+static bool wins(const struct elf_symbol *a, const struct elf_symbol *b)
+{
+	if (a->at.v != b->at.v)
+		return a->at.v > b->at.v;
+	/* A sized function says more than a bare label at the same place. */
+	if (!a->size != !b->size)
+		return a->size != 0;
+	if (binding_rank(a) != binding_rank(b))
+		return binding_rank(a) < binding_rank(b);
+	size_t la = strlen(a->name), lb = strlen(b->name);
+	return la != lb ? la < lb : strcmp(a->name, b->name) < 0;
+}
+
+/* Binary heap of open symbols, the winner at [0]. */
+struct heap {
+	const struct elf_symbol **p;
+	size_t n;
+};
+
+static void heap_push(struct heap *h, const struct elf_symbol *s)
+{
+	size_t i = h->n++;
+	while (i && wins(s, h->p[(i - 1) / 2])) {
+		h->p[i] = h->p[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	h->p[i] = s;
+}
+
+static void heap_pop(struct heap *h)
+{
+	const struct elf_symbol *last = h->p[--h->n];
+	size_t i = 0;
+	for (;;) {
+		size_t child = 2 * i + 1;
+		if (child >= h->n)
+			break;
+		if (child + 1 < h->n && wins(h->p[child + 1], h->p[child]))
+			child++;
+		if (!wins(h->p[child], last))
+			break;
+		h->p[i] = h->p[child];
+		i = child;
+	}
+	if (h->n)
+		h->p[i] = last;
+}
+
+/* Pieces from @lo up to @hi, as long as something is open. */
+static int sweep(struct functions *f, struct heap *h, uint64_t lo, uint64_t hi)
+{
+	while (h->n && lo < hi) {
+		const struct elf_symbol *top = h->p[0];
+		uint64_t end = end_of(top);
+		if (end <= lo) {
+			heap_pop(h);
+			continue;
+		}
+		uint64_t stop = end < hi ? end : hi;
+		struct function_range *last = f->ranges.n ? &f->ranges.p[f->ranges.n - 1] : NULL;
+		if (last && last->symbol == top && last->hi == lo) {
+			last->hi = stop;
+		} else {
+			struct function_range piece = {lo, stop, top};
+			if (!VEC_ADD(&f->ranges, piece))
+				return -ENOMEM;
+		}
+		lo = stop;
+	}
+	return 0;
+}
+
+static int flatten(struct functions *f, const struct elf_symbol **p, size_t n)
+{
+	struct heap h = {calloc(n ? n : 1, sizeof(*h.p)), 0};
+	if (!h.p)
+		return -ENOMEM;
+	int r = 0;
+	for (size_t i = 0; i < n && r == 0;) {
+		uint64_t at = p[i]->at.v;
+		while (i < n && p[i]->at.v == at)
+			heap_push(&h, p[i++]);
+		r = sweep(f, &h, at, i < n ? p[i]->at.v : UINT64_MAX);
+	}
+	free(h.p);
+	return r;
+}
+
+int functions_init(struct functions *f, struct elf *e, struct cairn_err *err)
+{
+	*f = (struct functions){0};
+	const struct elf_symbol *symbols;
+	size_t n_symbols, n = 0;
+	int r = elf_symbols(e, &symbols, &n_symbols, err);
+	if (r < 0)
+		return r;
+	const struct elf_symbol **p = calloc(n_symbols ? n_symbols : 1, sizeof(*p));
+	if (!p)
+		return err_nomem(err, "function ranges");
+	for (size_t i = 0; i < n_symbols; i++)
+		if (is_function(e, &symbols[i]))
+			p[n++] = &symbols[i];
+	r = flatten(f, p, n);
+	free(p);
+	if (r < 0) {
+		functions_fini(f);
+		return err_nomem(err, "function ranges");
+	}
+	return 0;
+}
+
+void functions_fini(struct functions *f)
+{
+	VEC_FREE(&f->ranges);
+}
+
+const struct elf_symbol *functions_at(const struct functions *f, struct cairn_vaddr at)
+{
+	size_t lo = 0, hi = f->ranges.n;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (f->ranges.p[mid].lo <= at.v)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && at.v < f->ranges.p[lo - 1].hi ? f->ranges.p[lo - 1].symbol : NULL;
+}

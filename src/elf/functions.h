@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Function symbols by address; the essay is in functions.c. */
+#ifndef ELF_FUNCTIONS_H
+#define ELF_FUNCTIONS_H
+
+#include "elf/elf_impl.h"
+
+/* [lo, hi) belongs to @symbol. Ranges are sorted and do not overlap. */
+struct function_range {
+	uint64_t lo, hi;
+	const struct elf_symbol *symbol;
+};
+
+struct functions {
+	VEC(struct function_range) ranges;
+};
+
+/*
+ * functions_init - flatten the function symbols of @e, which must outlive @f
+ *
+ * Returns 0 (with no ranges when there are no symbols), or as elf_symbols().
+ * Cost: O(n log n) once.
+ */
+int functions_init(struct functions *f, struct elf *e, struct cairn_err *err);
+void functions_fini(struct functions *f);
+
+/* The symbol that wins at @at, or NULL. O(log n). */
+const struct elf_symbol *functions_at(const struct functions *f, struct cairn_vaddr at);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sections and their bytes
+ *
+ * A section goes through at most two stages on first use, file bytes -> decompressed -> relocated,
+ * and each stage is skipped where it does nothing: a plain section of an executable is a pointer
+ * into the mapping.
+ */
+#include "elf/elf_impl.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+
+bool section_is(const struct elf *e, uint32_t i, uint32_t type)
+{
+	return i < e->n_sections && e->sections[i].file.type == type;
+}
+
+uint32_t section_of_type(const struct elf *e, uint32_t type)
+{
+	for (size_t i = 0; i < e->n_sections; i++)
+		if (e->sections[i].file.type == type)
+			return i;
+	return NO_SECTION;
+}
+
+static bool has_bytes(const struct section *s)
+{
+	return s->file.type != SHT_NOBITS && s->file.type != SHT_NULL && s->file_size;
+}
+
+int section_raw(const struct elf *e, size_t i, const uint8_t **ret, struct cairn_err *err)
+{
+	const struct section *s = &e->sections[i];
+	*ret = NULL;
+	if (!has_bytes(s))
+		return 0;
+	uint64_t off = s->file.foff.v;
+	if (off > e->size || s->file_size > e->size - off)
+		return err_set(err, -EBADMSG,
+			       "%s: %s (section %zu): offset 0x%" PRIx64 ", 0x%" PRIx64
+			       " bytes: ends behind the end of the file, 0x%zx",
+			       e->path, s->file.name ? s->file.name : "section names", i, off,
+			       s->file_size, e->size);
+	*ret = e->bytes + off;
+	return 0;
+}
+
+/* The section's bytes as a buffer of our own: decompressed, or a copy that relocation may change. */
+static int own_bytes(const struct elf *e, size_t i, uint8_t **ret, uint64_t *ret_size,
+		     struct cairn_err *err)
+{
+	if (section_is_compressed(e, i))
+		return section_decompress(e, i, ret, ret_size, err);
+	const uint8_t *raw;
+	int r = section_raw(e, i, &raw, err);
+	if (r < 0)
+		return r;
+	uint64_t size = e->sections[i].file_size;
+	uint8_t *copy = malloc(size);
+	if (!copy)
+		return err_nomem(err, e->sections[i].file.name);
+	memcpy(copy, raw, size);
+	*ret = copy;
+	*ret_size = size;
+	return 0;
+}
+
+static int make_ready(struct elf *e, size_t i, struct cairn_err *err)
+{
+	struct section *s = &e->sections[i];
+	const uint8_t *raw;
+	int r = section_raw(e, i, &raw, err);
+	if (r < 0)
+		return r;
+	uint8_t *bytes;
+	uint64_t size;
+	if ((r = own_bytes(e, i, &bytes, &size, err)) < 0)
+		return r;
+	if (section_needs_relocation(e, i) &&
+	    (r = section_relocate(e, i, bytes, size, err)) < 0) {
+		free(bytes);
+		return r;
+	}
+	if (!VEC_ADD(&e->buffers, (void *)bytes)) {
+		free(bytes);
+		return err_nomem(err, s->file.name);
+	}
+	s->ready = s->file;
+	s->ready.data = s->ready.src.base = bytes;
+	s->ready.size = size;
+	atomic_store_explicit(&s->is_ready, true, memory_order_release);
+	return 0;
+}
+
+int section_ready(struct elf *e, size_t i, const struct elf_section **ret, struct cairn_err *err)
+{
+	struct section *s = &e->sections[i];
+	if (!atomic_load_explicit(&s->is_ready, memory_order_acquire)) {
+		int r = 0;
+		pthread_mutex_lock(&e->lock);
+		if (!s->is_ready)
+			r = make_ready(e, i, err);
+		pthread_mutex_unlock(&e->lock);
+		if (r < 0)
+			return r;
+	}
+	*ret = &s->ready;
+	return 0;
+}
+
+static bool name_matches(const char *have, const char *asked)
+{
+	if (!strcmp(have, asked))
+		return true;
+	return !strncmp(asked, ".debug_", 7) && !strncmp(have, ".zdebug_", 8) &&
+	       !strcmp(have + 8, asked + 7);
+}
+
+/*
+ * Of several sections of one name the best: with bytes, and then not of a COMDAT group. A .o made
+ * with -fdebug-types-section has a .debug_info for each type, and its units come before the one
+ * that everybody means.
+ */
+static int rank(const struct section *s)
+{
+	return has_bytes(s) ? (s->file.flags & SHF_GROUP ? 1 : 2) : 0;
+}
+
+int elf_section(struct elf *e, const char *name, const struct elf_section **ret,
+		struct cairn_err *err)
+{
+	size_t best = 0;
+	int best_rank = -1;
+	for (size_t i = 1; i < e->n_sections; i++) {
+		struct section *s = &e->sections[i];
+		if (rank(s) <= best_rank || !name_matches(s->file.name, name))
+			continue;
+		best = i;
+		best_rank = rank(s);
+	}
+	*ret = NULL;
+	return best ? section_ready(e, best, ret, err) : 0;
+}
+
+int elf_section_bytes(struct elf *e, size_t i, const struct elf_section **ret,
+		      struct cairn_err *err)
+{
+	if (i >= e->n_sections)
+		return err_set(err, -EINVAL, "%s: no section %zu; there are %zu", e->path, i,
+			       e->n_sections);
+	return section_ready(e, i, ret, err);
+}
+
+size_t elf_n_sections(const struct elf *e)
+{
+	return e->n_sections;
+}
+
+const struct elf_section *elf_section_at(const struct elf *e, size_t i)
+{
+	return &e->sections[i].file;
+}
+
+bool elf_code_at(const struct elf *e, struct cairn_vaddr at, const uint8_t **ret, size_t *ret_len)
+{
+	const struct section *s = elf_section_holding(e, at);
+	if (!s || !(s->file.flags & SHF_EXECINSTR) || !s->file.data)
+		return false;
+	uint64_t off = at.v - s->file.addr.v;
+	*ret = s->file.data + off;
+	*ret_len = s->file.size - off;
+	return true;
+}

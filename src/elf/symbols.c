@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Symbols of one file
+ *
+ * Read on first use only: half of the users of a large binary never ask. Kept are symbols that have
+ * an address: not undefined, absolute, common, section, file and thread-local ones.
+ */
+#include "elf/elf_impl.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+
+/* The table that symbols are read from, with its two companions. */
+struct table {
+	const struct elf *e;
+	struct cursor_src src;
+	const uint8_t *symbols, *strings, *shndx;
+	uint64_t size, strings_size, n_shndx;
+};
+
+static int set_strings(struct table *t, uint32_t i, struct cairn_err *err)
+{
+	const struct elf *e = t->e;
+	if (!section_is(e, i, SHT_STRTAB))
+		return err_set(err, -EBADMSG,
+			       "%s: %s: its names are in section %u, which is not a string table",
+			       e->path, t->src.section, i);
+	int r = section_raw(e, i, &t->strings, err);
+	if (r < 0)
+		return r;
+	t->strings_size = t->strings ? e->sections[i].file_size : 0;
+	if (t->strings_size && t->strings[t->strings_size - 1])
+		return err_set(err, -EBADMSG, "%s: %s: no NUL at its end", e->path,
+			       e->sections[i].file.name);
+	return 0;
+}
+
+static int set_shndx(struct table *t, uint32_t symtab, struct cairn_err *err)
+{
+	uint32_t i = section_of_type(t->e, SHT_SYMTAB_SHNDX);
+	if (i == NO_SECTION || t->e->sections[i].link != symtab)
+		return 0;
+	int r = section_raw(t->e, i, &t->shndx, err);
+	t->n_shndx = t->shndx ? t->e->sections[i].file_size / 4 : 0;
+	return r;
+}
+
+/* Returns 1 when the file has a table of @type with bytes, 0 when not. */
+static int find_table(const struct elf *e, uint32_t type, struct table *ret, struct cairn_err *err)
+{
+	uint32_t i = section_of_type(e, type);
+	if (i == NO_SECTION || !e->sections[i].file_size)
+		return 0;
+	const struct section *s = &e->sections[i];
+	struct table t = {.e = e, .size = s->file_size};
+	int r = section_raw(e, i, &t.symbols, err);
+	if (r < 0)
+		return r;
+	t.src = (struct cursor_src){e->path, s->file.name, t.symbols};
+	if (s->file.flags & SHF_COMPRESSED)
+		return err_set(err, -EOPNOTSUPP, "%s: %s: a compressed symbol table", e->path,
+			       t.src.section);
+	if ((r = set_strings(&t, s->link, err)) < 0 || (r = set_shndx(&t, i, err)) < 0)
+		return r;
+	*ret = t;
+	return 1;
+}
+
+/* A symbol's name in place, or a copy that ends before its version ("memcpy@@GLIBC_2.14"). */
+static int set_name(struct elf *e, const struct table *t, uint64_t index, uint32_t off,
+		    struct elf_symbol *ret, struct cairn_err *err)
+{
+	if (off >= t->strings_size)
+		return err_set(err, -EBADMSG,
+			       "%s: %s: symbol %" PRIu64 ": its name is at 0x%x of a table of 0x%" PRIx64
+			       " bytes",
+			       e->path, t->src.section, index, off, t->strings_size);
+	ret->name = (const char *)t->strings + off;
+	const char *version = strchr(ret->name, '@');
+	if (!version || version == ret->name)
+		return 0;
+	ret->name = arena_strndup(&e->names, ret->name, version - ret->name);
+	return ret->name ? 0 : err_nomem(err, "a symbol's name");
+}
+
+static bool is_wanted(uint8_t type, uint32_t shndx)
+{
+	if (type == STT_SECTION || type == STT_FILE || type == STT_TLS)
+		return false;
+	return shndx == SHN_XINDEX || (shndx != SHN_UNDEF && shndx < SHN_LORESERVE);
+}
+
+/* Returns 1 when @ret was filled, 0 for a symbol without an address. */
+static int read_symbol(struct elf *e, const struct table *t, struct cursor *c, uint64_t index,
+		       struct elf_symbol *ret, struct cairn_err *err)
+{
+	uint32_t name = cur_u32(c);
+	uint8_t info = cur_u8(c);
+	cur_u8(c); /* st_other */
+	uint32_t shndx = cur_u16(c);
+	struct elf_symbol s = {.type = ELF64_ST_TYPE(info), .binding = ELF64_ST_BIND(info)};
+	s.at.v = cur_u64(c);
+	s.size = cur_u64(c);
+	if (c->failed)
+		return -EBADMSG;
+	if (!is_wanted(s.type, shndx))
+		return 0;
+	if (shndx == SHN_XINDEX && index < t->n_shndx) {
+		struct cursor_src src = {e->path, ".symtab_shndx", t->shndx};
+		struct cursor x = cursor_of(&src, t->shndx + 4 * index, 4, false, err);
+		shndx = cur_u32(&x);
+	}
+	if (shndx >= e->n_sections)
+		return err_set(err, -EBADMSG,
+			       "%s: %s: symbol %" PRIu64 " is in section %u; there are %zu", e->path,
+			       t->src.section, index, shndx, e->n_sections);
+	if (e->type == ET_REL)
+		s.at.v += e->sections[shndx].file.addr.v;
+	int r = set_name(e, t, index, name, &s, err);
+	if (r < 0)
+		return r;
+	*ret = s;
+	return 1;
+}
+
+static int by_addr_then_name(const void *a, const void *b)
+{
+	const struct elf_symbol *x = a, *y = b;
+	if (x->at.v != y->at.v)
+		return x->at.v < y->at.v ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static int load(struct elf *e, struct cairn_err *err)
+{
+	struct table t;
+	int r = find_table(e, SHT_SYMTAB, &t, err);
+	if (r == 0)
+		r = find_table(e, SHT_DYNSYM, &t, err);
+	if (r <= 0)
+		return r;
+	uint64_t n = t.size / sizeof(Elf64_Sym);
+	struct elf_symbol *p = calloc(n ? n : 1, sizeof(*p));
+	if (!p)
+		return err_nomem(err, "symbols");
+	struct cursor c = cursor_of(&t.src, t.symbols, n * sizeof(Elf64_Sym), false, err);
+	size_t kept = 0;
+	for (uint64_t i = 0; i < n; i++) {
+		r = read_symbol(e, &t, &c, i, &p[kept], err);
+		if (r < 0) {
+			free(p);
+			return r;
+		}
+		kept += r;
+	}
+	qsort(p, kept, sizeof(*p), by_addr_then_name);
+	e->symbols = p;
+	e->n_symbols = kept;
+	return 0;
+}
+
+int elf_symbols(struct elf *e, const struct elf_symbol **ret, size_t *ret_n, struct cairn_err *err)
+{
+	if (!atomic_load_explicit(&e->symbols_ready, memory_order_acquire)) {
+		int r = 0;
+		pthread_mutex_lock(&e->lock);
+		if (!e->symbols_ready && (r = load(e, err)) == 0)
+			atomic_store_explicit(&e->symbols_ready, true, memory_order_release);
+		pthread_mutex_unlock(&e->lock);
+		if (r < 0)
+			return r;
+	}
+	*ret = e->symbols;
+	*ret_n = e->n_symbols;
+	return 0;
+}
+
+bool elf_has_symtab(const struct elf *e)
+{
+	uint32_t i = section_of_type(e, SHT_SYMTAB);
+	return i != NO_SECTION && e->sections[i].file_size;
+}
