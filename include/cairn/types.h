@@ -97,6 +97,7 @@ struct cairn_type {
 	/* Array: number of elements; has_count is false for "[]" and variable length. */
 	bool has_count;
 	uint64_t count;
+	bool vector; /* ARRAY: __attribute__((vector_size(...))), passed and named as one value */
 	uint32_t n_members;
 	const struct cairn_member *members;
 	uint32_t n_enumerators;

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Storage of the type graph
+ *
+ * Nodes lie in chunks of equal size, and a directory points at the chunks:
+ *
+ *	id 2050 ──► directory[2050 / 1024 = 2] ──► chunk ──► node 2050 % 1024 = 2
+ *
+ * When the graph grows only the directory moves. So a pointer to a node stays valid while a reader goes
+ * on adding, which is what lets a lazy reader and the users of what it has read share one graph.
+ */
+#include "types/build.h"
+
+#include <stdlib.h>
+
+#include "base/vec.h"
+
+/* 1024 nodes are about 100 KiB: small beside any real graph, few enough steps for a large one. */
+enum { CHUNK_BITS = 10, CHUNK = 1 << CHUNK_BITS };
+
+/* Ids above are free for callers to mark with a high bit. */
+static const uint32_t ID_LIMIT = UINT32_C(1) << 31;
+
+struct cairn_types {
+	struct arena arena;
+	VEC(struct cairn_type *) chunks;
+	uint32_t n;
+};
+
+struct cairn_types *types_new(void)
+{
+	struct cairn_types *types = calloc(1, sizeof(*types));
+	if (!types)
+		return NULL;
+	arena_init(&types->arena);
+	/* Id 0 is void, which is what a zeroed node is. The id itself is the result: 0, as for failure. */
+	types_reserve(types);
+	if (types->n == 1)
+		return types;
+	types_free(types);
+	return NULL;
+}
+
+void types_free(struct cairn_types *types)
+{
+	if (!types)
+		return;
+	for (size_t i = 0; i < types->chunks.n; i++)
+		free(types->chunks.p[i]);
+	VEC_FREE(&types->chunks);
+	arena_fini(&types->arena);
+	free(types);
+}
+
+struct arena *types_arena(struct cairn_types *types)
+{
+	return &types->arena;
+}
+
+static struct cairn_type *node(const struct cairn_types *types, uint32_t id)
+{
+	return &types->chunks.p[id >> CHUNK_BITS][id & (CHUNK - 1)];
+}
+
+static bool add_chunk(struct cairn_types *types)
+{
+	struct cairn_type *chunk = calloc(CHUNK, sizeof(*chunk));
+	if (chunk && VEC_ADD(&types->chunks, chunk))
+		return true;
+	free(chunk);
+	return false;
+}
+
+uint32_t types_reserve(struct cairn_types *types)
+{
+	if (types->n == ID_LIMIT)
+		return 0;
+	if (types->n == types->chunks.n * CHUNK && !add_chunk(types))
+		return 0;
+	return types->n++;
+}
+
+void types_set(struct cairn_types *types, uint32_t id, const struct cairn_type *type)
+{
+	/* Void stays void, whatever a reader that ran out of ids does with its 0. */
+	if (id && id < types->n)
+		*node(types, id) = *type;
+}
+
+const struct cairn_type *cairn_types_get(const struct cairn_types *types, uint32_t id)
+{
+	return node(types, id < types->n ? id : 0);
+}
+
+uint32_t cairn_types_count(const struct cairn_types *types)
+{
+	return types->n;
+}
+
+static bool is_transparent(enum cairn_type_kind kind)
+{
+	switch (kind) {
+	case CAIRN_T_TYPEDEF:
+	case CAIRN_T_CONST:
+	case CAIRN_T_VOLATILE:
+	case CAIRN_T_RESTRICT:
+	case CAIRN_T_ATOMIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Brent's cycle test: an anchor is left at every power of two steps, and a chain that comes back to its
+ * anchor is a ring. A ring of one node costs one step, not as many as the graph has nodes.
+ */
+uint32_t cairn_types_resolve(const struct cairn_types *types, uint32_t id)
+{
+	uint32_t anchor = id;
+	uint64_t steps = 0, next_anchor = 1;
+	for (;;) {
+		const struct cairn_type *t = cairn_types_get(types, id);
+		if (!is_transparent(t->kind))
+			return id < types->n ? id : 0;
+		id = t->ref;
+		if (id == anchor)
+			return 0;
+		if (++steps == next_anchor) {
+			anchor = id;
+			next_anchor *= 2;
+		}
+	}
+}
+
+uint64_t cairn_types_size(const struct cairn_types *types, uint32_t id)
+{
+	return cairn_types_get(types, cairn_types_resolve(types, id))->size;
+}
