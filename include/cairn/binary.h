@@ -45,7 +45,8 @@ struct cairn_binary_opts {
  *
  * The DWARF is looked for, in this order: in the file itself; DIR/.build-id/xx/yyyy.debug for every
  * debug directory; by .gnu_debuglink (CRC checked) beside the file, in .debug beside it, and under
- * every debug directory followed by the file's own directory. A candidate whose build-id differs is
+ * every debug directory followed by the file's own directory; of a kernel module also under every
+ * debug directory followed by the file's own path. A candidate whose build-id differs is
  * refused and the refusal is part of the error. The alternate file of dwz (.gnu_debugaltlink) is
  * looked for the same way.
  *
@@ -56,7 +57,10 @@ struct cairn_binary_opts {
  * Returns 0. Negative:
  *   -EBADMSG     not an ELF file, or a damaged one
  *   -EOPNOTSUPP  32-bit, big-endian or of an architecture that is not x86-64
- *   -ENOENT      a debug file was named by @opts and is not usable
+ *   -ENOENT      no such file; or a debug file was named by @opts and is not usable
+ *   -ERANGE      more sections or larger ones than anything real has
+ *   -EINVAL      @opts has something set that this version does not know
+ *   -EISDIR      a directory
  *   -ENOMEM, and what open(2) and mmap(2) return
  * Cost: maps the files; decompresses and relocates nothing yet. Threads: any. Signals: no.
  */
@@ -67,7 +71,9 @@ int cairn_binary_open(const char *path, const struct cairn_binary_opts *opts,
  * cairn_binary_open_pid - the executable of a running process, read through /proc/PID/exe, so that a
  * deleted or replaced file and a process in another mount namespace give what is really running.
  *
- * Errors as cairn_binary_open(), and -ESRCH when there is no such process, -EACCES without permission.
+ * Separate debug files are looked for under the process's root first, then under ours.
+ * Errors: as cairn_binary_open(), and -ESRCH when there is no such process, -EACCES without permission,
+ * -ENOENT for a kernel thread or a zombie, which have no executable.
  */
 int cairn_binary_open_pid(int pid, const struct cairn_binary_opts *opts, struct cairn_binary **ret,
 			  struct cairn_err *err);
@@ -114,6 +120,7 @@ bool cairn_binary_vaddr(const struct cairn_binary *bin, struct cairn_foff off,
  * @ret_name  its name, borrowed
  * @ret_off   offset of @at in it, in bytes
  * Returns false when none does.
+ * Cost: O(log sections). Threads: any.
  */
 bool cairn_binary_section_of(const struct cairn_binary *bin, struct cairn_vaddr at,
 			     const char **ret_name, uint64_t *ret_off);
@@ -122,10 +129,14 @@ bool cairn_binary_section_of(const struct cairn_binary *bin, struct cairn_vaddr 
  * cairn_binary_symbol_of - the function symbol whose range holds @at, from .symtab of the binary or of
  * its debug file, else from .dynsym
  *
- * Of several at one address a global one wins over a weak and a local one, then the shortest name.
+ * Ranges nest and overlap: of those that hold @at, the one that starts last wins. Of several that start
+ * there, a global one wins over a weak and a local one, then the shortest name. A symbol without a size
+ * holds its first byte only.
+ *
  * @ret_name   borrowed; without the version behind @
  * @ret_start  its address
- * Returns false when none does.
+ * Returns false when none does, or when the symbol table is damaged.
+ * Cost: O(log symbols); the first call sorts them. Threads: any. Signals: no.
  */
 bool cairn_binary_symbol_of(const struct cairn_binary *bin, struct cairn_vaddr at,
 			    const char **ret_name, struct cairn_vaddr *ret_start);

@@ -6,6 +6,7 @@
  *
  *	build-id     a note in both files     DIR/.build-id/93/ac61ec...40.debug
  *	debug link   .gnu_debuglink: a name   beside the file, in .debug beside it, DIR/<its directory>
+ *	path         of kernel modules        DIR/lib/modules/6.1.0/kernel/fs/xfs/xfs.ko
  *
  * where DIR is each debug directory in turn. A debug link carries a CRC-32 of the debug file:
  *
@@ -229,6 +230,24 @@ static const char *dir_at(const struct debug_search *s, size_t i)
 	return i < s->n_dirs ? s->dirs[i] : SYSTEM_DEBUG_DIR;
 }
 
+/* Debian ships the debug files of kernel modules under the module's own path, without a link. */
+static int find_by_path(const struct debug_search *s, const struct wanted *w, struct elf **ret,
+			struct cairn_err *err)
+{
+	const char *path = s->real_path;
+	int r = 0;
+	if (!w->build_id || path[0] != '/')
+		return 0;
+	/* /lib is /usr/lib on a merged system, and the packages were built on another. */
+	bool in_usr = !strncmp(path, "/usr/", 5);
+	for (size_t i = 0; i < n_dirs(s) && r == 0; i++) {
+		r = try_printf(s, w, ret, err, "%s%s", dir_at(s, i), path);
+		if (r == 0 && in_usr)
+			r = try_printf(s, w, ret, err, "%s%s", dir_at(s, i), path + 4);
+	}
+	return r;
+}
+
 static int find_by_build_id(const struct debug_search *s, const struct wanted *w, struct elf **ret,
 			    struct cairn_err *err)
 {
@@ -325,6 +344,8 @@ int debug_file_find(const struct debug_search *s, struct elf **ret, struct cairn
 	int r = find_by_build_id(s, &w, ret, err);
 	if (r == 0)
 		r = find_by_link(s, &w, ret, err);
+	if (r == 0 && elf_is_relocatable(s->main))
+		r = find_by_path(s, &w, ret, err);
 	return r < 0 ? r : 0;
 }
 

@@ -5,6 +5,9 @@
  * A section is seen decompressed (zlib, zstd, and the older .zdebug_* form) and, in a relocatable
  * file, relocated against the layout that this module gives to the allocated sections. Both happen
  * on first use and stay until the file is closed; everything else is borrowed from the mapping.
+ *
+ * A file that somebody shortens in place while it is mapped raises SIGBUS, as with every reader that
+ * maps. Package managers and linkers replace files by rename or unlink, which is safe.
  */
 #ifndef ELF_ELF_H
 #define ELF_ELF_H

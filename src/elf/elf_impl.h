@@ -15,12 +15,14 @@
 
 /*
  * A section, twice. `file` is what the section header says and never changes after open. `ready` is
- * what elf_section() hands out, with decompressed and relocated bytes; it is written once, under
- * the file's lock, before is_ready is set with release order.
+ * what elf_section() hands out, with decompressed and relocated bytes; it is written once, by
+ * the thread that set `busy`, before is_ready is set with release order.
  */
 struct section {
 	struct elf_section file, ready;
 	atomic_bool is_ready;
+	uint8_t *bytes; /* of `ready`, when they are our own */
+	bool busy; /* a thread makes it ready; guarded by the file's lock */
 	uint64_t file_size; /* sh_size */
 	uint64_t entsize;
 	uint64_t align;
@@ -54,9 +56,9 @@ struct elf {
 	const uint8_t *build_id;
 	size_t build_id_len;
 
-	pthread_mutex_t lock; /* what is below, and `ready` of the sections */
-	VEC(void *) buffers;  /* decompressed and relocated bytes */
-	struct arena names;   /* symbol names that were cut at their version */
+	pthread_mutex_t lock;     /* for what is below, and `busy` of the sections */
+	pthread_cond_t no_longer_busy;
+	struct arena names; /* symbol names that were cut at their version */
 	struct elf_symbol *symbols;
 	size_t n_symbols;
 	atomic_bool symbols_ready;

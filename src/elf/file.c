@@ -396,6 +396,7 @@ static int open_bytes(const void *bytes, size_t size, bool mapped, const char *n
 	arena_init(&e->arena);
 	arena_init(&e->names);
 	pthread_mutex_init(&e->lock, NULL);
+	pthread_cond_init(&e->no_longer_busy, NULL);
 	e->bytes = bytes;
 	e->size = size;
 	e->mapped = mapped;
@@ -441,12 +442,12 @@ void elf_close(struct elf *e)
 {
 	if (!e)
 		return;
-	for (size_t i = 0; i < e->buffers.n; i++)
-		free(e->buffers.p[i]);
-	VEC_FREE(&e->buffers);
+	for (size_t i = 0; i < e->n_sections; i++)
+		free(e->sections[i].bytes);
 	free(e->symbols);
 	arena_fini(&e->names);
 	arena_fini(&e->arena);
+	pthread_cond_destroy(&e->no_longer_busy);
 	pthread_mutex_destroy(&e->lock);
 	if (e->mapped)
 		munmap((void *)(uintptr_t)e->bytes, e->size);

@@ -5,6 +5,10 @@
  * A section goes through at most two stages on first use, file bytes -> decompressed -> relocated,
  * and each stage is skipped where it does nothing: a plain section of an executable is a pointer
  * into the mapping.
+ *
+ * Several threads may ask. Sections of one file are made ready beside one another, since
+ * decompressing .debug_info takes a second per 250 MB and the others need not wait for it; of one
+ * section, the first that asks does the work and the others wait.
  */
 #include "elf/elf_impl.h"
 
@@ -70,39 +74,54 @@ static int own_bytes(const struct elf *e, size_t i, uint8_t **ret, uint64_t *ret
 static int make_ready(struct elf *e, size_t i, struct cairn_err *err)
 {
 	struct section *s = &e->sections[i];
-	const uint8_t *raw;
-	int r = section_raw(e, i, &raw, err);
-	if (r < 0)
-		return r;
 	uint8_t *bytes;
 	uint64_t size;
-	if ((r = own_bytes(e, i, &bytes, &size, err)) < 0)
+	int r = own_bytes(e, i, &bytes, &size, err);
+	if (r < 0)
 		return r;
 	if (section_needs_relocation(e, i) &&
 	    (r = section_relocate(e, i, bytes, size, err)) < 0) {
 		free(bytes);
 		return r;
 	}
-	if (!VEC_ADD(&e->buffers, (void *)bytes)) {
-		free(bytes);
-		return err_nomem(err, s->file.name);
-	}
 	s->ready = s->file;
 	s->ready.data = s->ready.src.base = bytes;
 	s->ready.size = size;
+	s->bytes = bytes;
 	atomic_store_explicit(&s->is_ready, true, memory_order_release);
 	return 0;
+}
+
+/* Returns true when the caller is to make it ready; false when another thread did. */
+static bool begin_work(struct elf *e, struct section *s)
+{
+	pthread_mutex_lock(&e->lock);
+	while (s->busy)
+		pthread_cond_wait(&e->no_longer_busy, &e->lock);
+	bool ours = !s->is_ready;
+	s->busy = ours;
+	pthread_mutex_unlock(&e->lock);
+	return ours;
+}
+
+static void end_work(struct elf *e, struct section *s)
+{
+	pthread_mutex_lock(&e->lock);
+	s->busy = false;
+	pthread_cond_broadcast(&e->no_longer_busy);
+	pthread_mutex_unlock(&e->lock);
 }
 
 int section_ready(struct elf *e, size_t i, const struct elf_section **ret, struct cairn_err *err)
 {
 	struct section *s = &e->sections[i];
 	if (!atomic_load_explicit(&s->is_ready, memory_order_acquire)) {
+		/* A failure is not kept: the next that asks gets the story too. */
 		int r = 0;
-		pthread_mutex_lock(&e->lock);
-		if (!s->is_ready)
+		if (begin_work(e, s)) {
 			r = make_ready(e, i, err);
-		pthread_mutex_unlock(&e->lock);
+			end_work(e, s);
+		}
 		if (r < 0)
 			return r;
 	}
