@@ -82,8 +82,8 @@ struct dw_value {
  *
  * @threads  as in pool_run()
  * Returns 0. -ENOENT: the binary has no DWARF (err: where it was looked for). -EBADMSG: damaged unit
- * header or abbreviation table. -EOPNOTSUPP: unknown version.
- * Cost: reads unit headers and each distinct abbreviation table once; no DIE.
+ * header, abbreviation table or root DIE. -EOPNOTSUPP: unknown version, or split DWARF (.dwo).
+ * Cost: reads unit headers, each distinct abbreviation table once, and the root DIEs.
  */
 int dwarf_open(const struct cairn_binary *bin, unsigned int threads, struct dwarf **ret,
 	       struct cairn_err *err);
@@ -97,6 +97,9 @@ size_t dwarf_n_units(const struct dwarf *dw);
 const struct dw_unit *dwarf_unit(const struct dwarf *dw, size_t i);
 /* The unit that holds a DIE; NULL when the offset is in none. O(log units). */
 const struct dw_unit *dwarf_unit_of(const struct dwarf *dw, dw_off off);
+
+/* The DIE of the type that a DW_CLASS_SIGNATURE value names; 0 when no type unit has it. */
+dw_off dwarf_type_of_signature(const struct dwarf *dw, uint64_t signature);
 
 size_t dw_unit_index(const struct dw_unit *u);
 uint16_t dw_unit_version(const struct dw_unit *u);
@@ -131,7 +134,8 @@ int dw_die_sibling(const struct dw_die *die, struct dw_die *ret, struct cairn_er
 /*
  * dw_attr - one attribute of a DIE itself (origins are not followed)
  *
- * Returns 1 and *@ret; 0 when it is absent; -EBADMSG, -EOPNOTSUPP (unknown form).
+ * Returns 1 and *@ret; 0 when it is absent; -EBADMSG, -EOPNOTSUPP (unknown form), -ENOENT (its value is
+ * in an alternate file that was not found).
  */
 int dw_attr(const struct dw_die *die, uint16_t at, struct dw_value *ret, struct cairn_err *err);
 

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Abbreviation tables, compiled to skip programs (the picture is in impl.h)
+ *
+ *	.debug_abbrev     ULEB code, 0 ends the table
+ *	                  ULEB tag
+ *	                  u8   has children
+ *	                  ULEB attribute, ULEB form [, SLEB value of DW_FORM_implicit_const] ... 0, 0
+ *
+ * GCC and Clang number the codes 1, 2, ... n in order; then the code is an index. Any other numbering
+ * is legal, up to 64 bits, and is found by binary search.
+ *
+ * The attributes are not copied: a vmlinux has five megabytes of tables, and the few DIEs that are looked
+ * at closely can read the bytes again. They are checked here once, so that dw_spec_next() need not.
+ *
+ * Steps stand in one array per table. An abbreviation holds its first step itself, because for most it is
+ * the only one; the others follow at @more.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/scope.h"
+#include "dwarf/constants.h"
+#include "dwarf/impl.h"
+#include "dwarf/index.h"
+
+struct builder {
+	struct dw_abbrevs *t;
+	VEC(struct dw_abbrev) abbrevs;
+	VEC(struct dw_step) steps;
+	VEC(struct dw_func_abbrev) funcs;
+	VEC(uint64_t) codes;
+	bool dense;
+};
+
+/* What is known while the attributes of one abbreviation are read. */
+struct shape {
+	struct dw_step first, open; /* @open: the step being extended */
+	bool has_first;
+	uint32_t more;
+	uint16_t sibling;
+	struct dw_func_abbrev func;
+	bool has_specification;
+};
+
+static enum dw_scan_kind scan_kind(uint16_t tag)
+{
+	switch (tag) {
+	case DW_TAG_subprogram:
+		return DW_SCAN_FUNC;
+	case DW_TAG_inlined_subroutine:
+		return DW_SCAN_INLINED;
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_enumeration_type:
+	case DW_TAG_array_type:
+	case DW_TAG_subroutine_type:
+		return DW_SCAN_TYPE;
+	case DW_TAG_call_site:
+	case DW_TAG_GNU_call_site:
+		return DW_SCAN_LEAF;
+	}
+	return DW_SCAN_OTHER;
+}
+
+/* The step that is being extended is complete. */
+static bool close_step(struct builder *b, struct shape *s, uint8_t then)
+{
+	s->open.then = then;
+	if (!s->has_first) {
+		s->first = s->open;
+		s->has_first = true;
+		s->more = (uint32_t)b->steps.n;
+	} else if (!VEC_ADD(&b->steps, s->open)) {
+		return false;
+	}
+	s->open = (struct dw_step){0};
+	return true;
+}
+
+/* Byte offset in the first run, when the attribute lies in it. */
+static uint16_t place(const struct shape *s)
+{
+	return s->has_first ? DW_NO_FAST : s->open.fixed;
+}
+
+static bool is_ref4(uint16_t form)
+{
+	return form == DW_FORM_ref4;
+}
+
+static void note_declaration(struct dw_func_abbrev *f, const struct dw_spec *spec)
+{
+	if (spec->form == DW_FORM_flag_present ||
+	    (spec->form == DW_FORM_implicit_const && spec->implicit))
+		f->flags |= DW_FUNC_DECLARATION;
+	else
+		f->flags_need_values = true;
+}
+
+static void note_strp(const struct shape *s, const struct dw_spec *spec, bool four_bytes, bool *has,
+		      bool *is_strp, uint16_t *ret)
+{
+	*has = true;
+	*is_strp = spec->form == DW_FORM_strp && four_bytes;
+	*ret = *is_strp ? place(s) : DW_NO_FAST;
+}
+
+/* Remember where the index finds what it wants. Called before the attribute's size is added. */
+static void note(struct builder *b, struct shape *s, const struct dw_spec *spec)
+{
+	struct dw_func_abbrev *f = &s->func;
+	bool four_bytes = b->t->offset_size == 4;
+	switch (spec->at) {
+	case DW_AT_sibling:
+		if (is_ref4(spec->form))
+			s->sibling = place(s);
+		break;
+	case DW_AT_name:
+		note_strp(s, spec, four_bytes, &f->has_name, &f->name_is_strp, &f->name);
+		break;
+	case DW_AT_linkage_name:
+	case DW_AT_MIPS_linkage_name:
+		note_strp(s, spec, four_bytes, &f->has_linkage_name, &f->linkage_name_is_strp,
+			  &f->linkage_name);
+		break;
+	case DW_AT_specification:
+		s->has_specification = true;
+		if (f->has_origin)
+			break; /* an abstract origin says more */
+		f->origin = is_ref4(spec->form) ? place(s) : DW_NO_FAST;
+		break;
+	case DW_AT_abstract_origin:
+		f->has_origin = true;
+		f->origin = is_ref4(spec->form) ? place(s) : DW_NO_FAST;
+		break;
+	case DW_AT_low_pc:
+	case DW_AT_ranges:
+	case DW_AT_entry_pc:
+		f->flags |= DW_FUNC_HAS_CODE;
+		break;
+	case DW_AT_inline:
+		f->flags |= DW_FUNC_ABSTRACT;
+		break;
+	case DW_AT_declaration:
+		note_declaration(f, spec);
+		break;
+	}
+}
+
+/* Add one attribute's size to the program. */
+static bool extend(struct builder *b, struct shape *s, uint16_t form)
+{
+	struct dw_form_size size = dw_form_size(form, b->t->addr_size, b->t->offset_size,
+						b->t->ref_addr_size);
+	if (s->open.fixed + size.fixed > UINT16_MAX && !close_step(b, s, DW_THEN_MORE))
+		return false;
+	s->open.fixed += size.fixed;
+	return size.then == DW_THEN_END || close_step(b, s, size.then);
+}
+
+/* Reads one pair; false at its end, which is 0, 0. */
+static bool read_spec(struct cursor *c, struct dw_spec *ret)
+{
+	uint64_t at = cur_uleb(c), form = cur_uleb(c);
+	ret->implicit = form == DW_FORM_implicit_const ? cur_sleb(c) : 0;
+	if (at > UINT16_MAX || form > UINT16_MAX || (at && !form))
+		cur_fail(c, "an attribute and its form, two numbers from 1 to 0xffff");
+	ret->at = (uint16_t)at;
+	ret->form = (uint16_t)form;
+	return !c->failed && (at || form);
+}
+
+static bool push(struct builder *b, uint64_t code, const struct dw_abbrev *a, struct shape *s)
+{
+	struct dw_abbrev *slot = VEC_PUSH(&b->abbrevs);
+	if (!slot)
+		return false;
+	*slot = *a;
+	slot->first = s->first;
+	slot->more = s->more;
+	slot->sibling = s->sibling;
+	if (a->scan == DW_SCAN_FUNC || a->scan == DW_SCAN_INLINED) {
+		slot->func = (uint32_t)b->funcs.n;
+		if (s->has_specification && !s->func.has_origin)
+			s->func.flags |= DW_FUNC_SPECIFICATION;
+		s->func.has_origin |= s->has_specification;
+		if (a->scan == DW_SCAN_INLINED)
+			s->func.flags |= DW_FUNC_INLINED;
+		if (!VEC_ADD(&b->funcs, s->func))
+			return false;
+	}
+	if (b->dense && code == b->abbrevs.n)
+		return true;
+	/* The first code out of order: from here on every code is written down. */
+	for (uint64_t i = b->codes.n + 1; b->dense && i < b->abbrevs.n; i++)
+		if (!VEC_ADD(&b->codes, i))
+			return false;
+	b->dense = false;
+	return VEC_ADD(&b->codes, code);
+}
+
+/* One abbreviation. 1, 0 at the end of the table, negative. */
+static int compile_one(struct builder *b, struct cursor *c)
+{
+	uint64_t code = cur_uleb(c);
+	if (c->failed || !code)
+		return c->failed ? -EBADMSG : 0;
+	uint64_t tag = cur_uleb(c);
+	uint8_t children = cur_u8(c);
+	if (tag > UINT16_MAX || children > 1)
+		cur_fail(c, "a tag up to 0xffff and the children flag, 0 or 1");
+	struct dw_abbrev a = {.specs = c->pos,
+			      .tag = (uint16_t)tag,
+			      .has_children = children,
+			      .scan = scan_kind((uint16_t)tag)};
+	struct shape s = {.sibling = DW_NO_FAST,
+			  .func = {.name = DW_NO_FAST,
+				   .linkage_name = DW_NO_FAST,
+				   .origin = DW_NO_FAST}};
+	struct dw_spec spec;
+	for (unsigned int n = 0; read_spec(c, &spec); n++) {
+		if (n == DW_ATTRS_MAX)
+			return err_set(c->err, -ERANGE,
+				       "%s: .debug_abbrev+0x%" PRIx64 ": abbreviation %" PRIu64
+				       " has more than %d attributes",
+				       b->t->file->path, cur_off(c), code, DW_ATTRS_MAX);
+		note(b, &s, &spec);
+		if (!extend(b, &s, spec.form))
+			return err_nomem(c->err, "abbreviations");
+	}
+	if (c->failed)
+		return -EBADMSG;
+	if (!close_step(b, &s, DW_THEN_END) || !push(b, code, &a, &s))
+		return err_nomem(c->err, "abbreviations");
+	return 1;
+}
+
+struct by_code {
+	uint64_t code;
+	size_t i;
+};
+
+static int compare_codes(const void *a, const void *b)
+{
+	const struct by_code *x = a, *y = b;
+	return x->code < y->code ? -1 : x->code > y->code;
+}
+
+/* Codes out of order: sort the abbreviations by them. */
+static int sort_sparse(struct builder *b, struct cairn_err *err)
+{
+	size_t n = b->abbrevs.n;
+	struct by_code *order = calloc(n, sizeof(*order));
+	struct dw_abbrev *sorted = calloc(n, sizeof(*sorted));
+	int rc = order && sorted ? 0 : err_nomem(err, "abbreviations");
+	for (size_t i = 0; !rc && i < n; i++)
+		order[i] = (struct by_code){b->codes.p[i], i};
+	if (!rc)
+		qsort(order, n, sizeof(*order), compare_codes);
+	for (size_t i = 0; !rc && i < n; i++) {
+		sorted[i] = b->abbrevs.p[order[i].i];
+		b->codes.p[i] = order[i].code;
+		if (i && order[i].code == order[i - 1].code)
+			rc = err_set(err, -EBADMSG,
+				     "%s: .debug_abbrev+0x%" PRIx64 ": abbreviation code %" PRIu64
+				     " is defined twice in one table",
+				     b->t->file->path, b->t->off, order[i].code);
+	}
+	if (!rc) {
+		free(b->abbrevs.p);
+		b->abbrevs.p = TAKE(sorted);
+	}
+	free(order);
+	free(sorted);
+	return rc;
+}
+
+static void builder_fini(struct builder *b)
+{
+	VEC_FREE(&b->abbrevs);
+	VEC_FREE(&b->steps);
+	VEC_FREE(&b->funcs);
+	VEC_FREE(&b->codes);
+}
+
+static void *shrink(void *p, size_t n, size_t size)
+{
+	void *small = n ? realloc(p, n * size) : NULL;
+	return small ? small : p;
+}
+
+/*
+ * @t       key filled in
+ * @budget  bytes of tables that may still be compiled, shared by all workers
+ */
+int dw_abbrevs_compile(struct dw_abbrevs *t, _Atomic uint64_t *budget, struct cairn_err *err)
+{
+	const struct dw_section *sec = &t->file->sec[DW_SEC_ABBREV];
+	struct cursor c = dw_section_cursor(sec, t->off, err);
+	struct builder b = {.t = t, .dense = true};
+	int rc = 1;
+	while (rc > 0) {
+		const uint8_t *from = c.pos;
+		rc = compile_one(&b, &c);
+		uint64_t used = (uint64_t)(c.pos - from);
+		if (rc > 0 && atomic_fetch_sub(budget, used) < used)
+			rc = err_set(err, -ERANGE,
+				     "%s: .debug_abbrev: tables overlap: together they are more than %d "
+				     "times as long as the section",
+				     t->file->path, DW_ABBREV_OVERLAP_MAX);
+	}
+	if (!rc && !b.dense)
+		rc = sort_sparse(&b, err);
+	if (rc < 0) {
+		builder_fini(&b);
+		return rc;
+	}
+	t->p = shrink(b.abbrevs.p, b.abbrevs.n, sizeof(*b.abbrevs.p));
+	t->n = b.abbrevs.n;
+	t->steps = shrink(b.steps.p, b.steps.n, sizeof(*b.steps.p));
+	t->funcs = shrink(b.funcs.p, b.funcs.n, sizeof(*b.funcs.p));
+	t->codes = b.codes.p;
+	return 0;
+}
+
+void dw_abbrevs_fini(struct dw_abbrevs *t)
+{
+	free(t->p);
+	free(t->codes);
+	free(t->steps);
+	free(t->funcs);
+}
+
+const struct dw_abbrev *dw_abbrev_find_sparse(const struct dw_abbrevs *t, uint64_t code)
+{
+	size_t lo = 0, hi = t->n;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (t->codes[mid] < code)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < t->n && t->codes[lo] == code ? &t->p[lo] : NULL;
+}
+
+/* A LEB128 that was checked when the table was compiled. */
+static uint64_t checked_leb(const uint8_t **p, bool is_signed)
+{
+	uint64_t v = 0;
+	unsigned int shift = 0;
+	uint8_t byte;
+	do {
+		byte = *(*p)++;
+		if (shift < 64)
+			v |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte >= 0x80);
+	if (is_signed && shift < 64 && (byte & 0x40))
+		v |= ~(uint64_t)0 << shift;
+	return v;
+}
+
+bool dw_spec_next(const uint8_t **p, struct dw_spec *ret)
+{
+	ret->at = (uint16_t)checked_leb(p, false);
+	ret->form = (uint16_t)checked_leb(p, false);
+	ret->implicit = ret->form == DW_FORM_implicit_const ? (int64_t)checked_leb(p, true) : 0;
+	return ret->form != 0;
+}
+
+static void skip_then(const struct dw_unit *u, struct cursor *c, uint8_t then)
+{
+	switch ((enum dw_then)then) {
+	case DW_THEN_END:
+	case DW_THEN_MORE:
+		break;
+	case DW_THEN_LEB:
+		cur_skip_leb(c);
+		break;
+	case DW_THEN_STR:
+		cur_str(c);
+		break;
+	case DW_THEN_BLOCK:
+		cur_skip(c, cur_uleb(c));
+		break;
+	case DW_THEN_BLOCK1:
+		cur_skip(c, cur_u8(c));
+		break;
+	case DW_THEN_BLOCK2:
+		cur_skip(c, cur_u16(c));
+		break;
+	case DW_THEN_BLOCK4:
+		cur_skip(c, cur_u32(c));
+		break;
+	case DW_THEN_INDIRECT: {
+		uint64_t form = cur_uleb(c);
+		if (form == DW_FORM_indirect || form == DW_FORM_implicit_const || form > UINT16_MAX)
+			cur_fail(c, "a form behind DW_FORM_indirect that can stand there");
+		else
+			dw_form_skip(u, c, (uint16_t)form);
+		break;
+	}
+	case DW_THEN_UNKNOWN:
+		cur_fail(c, "a value whose form is known");
+		break;
+	}
+}
+
+void dw_abbrev_skip_slow(const struct dw_unit *u, const struct dw_abbrev *a, struct cursor *c)
+{
+	struct dw_step step = a->first;
+	for (const struct dw_step *next = &u->abbrevs->steps[a->more];; step = *next++) {
+		cur_skip(c, step.fixed);
+		if (step.then == DW_THEN_END || c->failed)
+			return;
+		skip_then(u, c, step.then);
+	}
+}
+
+void dw_form_skip(const struct dw_unit *u, struct cursor *c, uint16_t form)
+{
+	const struct dw_abbrevs *t = u->abbrevs;
+	struct dw_form_size size = dw_form_size(form, t->addr_size, t->offset_size, t->ref_addr_size);
+	cur_skip(c, size.fixed);
+	skip_then(u, c, size.then);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * DIEs: walking the tree, reading attributes
+ *
+ * The tree is written in preorder: a DIE with children is followed by them and a null entry. Nothing here
+ * recurses; a subtree is stepped over by counting nulls, or in one jump where DW_AT_sibling allows it.
+ */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/err.h"
+#include "dwarf/constants.h"
+#include "dwarf/impl.h"
+
+int dw_die_at(const struct dwarf *dw, dw_off off, struct dw_die *ret, struct cairn_err *err)
+{
+	const struct dw_unit *u = dwarf_unit_of(dw, off);
+	uint64_t at = off & ~(DW_OFF_ALT | DW_OFF_TYPES);
+	if (!u || u->sec->p + at < u->dies)
+		return err_set(err, -EBADMSG, "%s: %s0x%" PRIx64 " is not the place of a DIE",
+			       dw->file[0].path, off & DW_OFF_ALT ? "alternate .debug_info+"
+						 : off & DW_OFF_TYPES ? ".debug_types+"
+								      : ".debug_info+",
+			       at);
+	return dw_die_parse(u, u->sec->p + at, ret, err);
+}
+
+/* ---- attributes ---- */
+
+int dw_attr(const struct dw_die *die, uint16_t at, struct dw_value *ret, struct cairn_err *err)
+{
+	struct cursor c = dw_unit_cursor(die->unit, die->attrs, err);
+	const uint8_t *specs = die->abbrev->specs;
+	struct dw_spec spec;
+	while (dw_spec_next(&specs, &spec)) {
+		if (spec.at == at)
+			return dw_form_read(die->unit, &c, &spec, ret);
+		dw_form_skip(die->unit, &c, spec.form);
+		if (c.failed)
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+static bool has_attr(const struct dw_die *die, uint16_t at)
+{
+	const uint8_t *specs = die->abbrev->specs;
+	struct dw_spec spec;
+	while (dw_spec_next(&specs, &spec))
+		if (spec.at == at)
+			return true;
+	return false;
+}
+
+static int follow(const struct dw_die *die, const struct dw_value *v, struct dw_die *ret,
+		  struct cairn_err *err)
+{
+	const struct dwarf *dw = die->unit->dw;
+	dw_off off = 0;
+	if (v->cls == DW_CLASS_REF)
+		off = v->ref;
+	else if (v->cls == DW_CLASS_SIGNATURE)
+		off = dwarf_type_of_signature(dw, v->u);
+	int rc = off ? dw_die_at(dw, off, ret, err) : 0;
+	if (rc)
+		return rc;
+	return err_set(err, -EBADMSG, "%s: the DIE at 0x%" PRIx64 " refers to none (form 0x%x, 0x%" PRIx64 ")",
+		       die->unit->file->path, die->off, v->form, v->u);
+}
+
+int dw_die_origin(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err)
+{
+	static const uint16_t links[] = {DW_AT_abstract_origin, DW_AT_specification, DW_AT_signature};
+	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+		if (!has_attr(die, links[i]))
+			continue;
+		struct dw_value v;
+		int rc = dw_attr(die, links[i], &v, err);
+		return rc > 0 ? follow(die, &v, ret, err) : rc;
+	}
+	return 0;
+}
+
+int dw_attr_deep(const struct dw_die *die, uint16_t at, struct dw_value *ret,
+		 struct dw_die *ret_die, struct cairn_err *err)
+{
+	struct dw_die at_die = *die;
+	for (int link = 0; link <= DW_ORIGIN_MAX; link++) {
+		int rc = dw_attr(&at_die, at, ret, err);
+		if (rc > 0 && ret_die)
+			*ret_die = at_die;
+		if (rc)
+			return rc;
+		struct dw_die origin;
+		rc = dw_die_origin(&at_die, &origin, err);
+		if (rc <= 0)
+			return rc;
+		at_die = origin;
+	}
+	return err_set(err, -EBADMSG,
+		       "%s: the DIE at 0x%" PRIx64 " has more than %d origins in a row: they form a ring",
+		       die->unit->file->path, die->off, DW_ORIGIN_MAX);
+}
+
+const char *dw_str(const struct dw_die *die, uint16_t at)
+{
+	struct dw_value v;
+	return dw_attr(die, at, &v, NULL) > 0 && v.cls == DW_CLASS_STRING ? v.str : NULL;
+}
+
+const char *dw_str_deep(const struct dw_die *die, uint16_t at)
+{
+	struct dw_value v;
+	return dw_attr_deep(die, at, &v, NULL, NULL) > 0 && v.cls == DW_CLASS_STRING ? v.str : NULL;
+}
+
+uint64_t dw_udata(const struct dw_die *die, uint16_t at, uint64_t otherwise)
+{
+	struct dw_value v;
+	if (dw_attr(die, at, &v, NULL) <= 0)
+		return otherwise;
+	if (v.cls == DW_CLASS_SDATA)
+		return v.s >= 0 ? (uint64_t)v.s : otherwise;
+	return v.cls == DW_CLASS_UDATA ? v.u : otherwise;
+}
+
+bool dw_flag(const struct dw_die *die, uint16_t at)
+{
+	struct dw_value v;
+	if (dw_attr(die, at, &v, NULL) <= 0)
+		return false;
+	return (v.cls == DW_CLASS_FLAG || v.cls == DW_CLASS_UDATA || v.cls == DW_CLASS_SDATA) && v.u;
+}
+
+static dw_off ref_of(const struct dw_die *die, const struct dw_value *v)
+{
+	if (v->cls == DW_CLASS_SIGNATURE)
+		return dwarf_type_of_signature(die->unit->dw, v->u);
+	return v->cls == DW_CLASS_REF ? v->ref : 0;
+}
+
+dw_off dw_ref(const struct dw_die *die, uint16_t at)
+{
+	struct dw_value v;
+	return dw_attr(die, at, &v, NULL) > 0 ? ref_of(die, &v) : 0;
+}
+
+dw_off dw_ref_deep(const struct dw_die *die, uint16_t at)
+{
+	struct dw_value v;
+	return dw_attr_deep(die, at, &v, NULL, NULL) > 0 ? ref_of(die, &v) : 0;
+}
+
+/* ---- the tree ---- */
+
+/* The byte behind the attributes, where the first child or the next sibling is. */
+static const uint8_t *behind(const struct dw_die *die, struct cairn_err *err)
+{
+	struct cursor c = dw_unit_cursor(die->unit, die->attrs, err);
+	dw_abbrev_skip(die->unit, die->abbrev, &c);
+	return c.failed ? NULL : c.pos;
+}
+
+static int die_or_end(const struct dw_unit *u, const uint8_t *p, struct dw_die *ret,
+		      struct cairn_err *err)
+{
+	/* Some old compilers leave out the nulls at the end of a unit. */
+	return p == u->end ? 0 : dw_die_parse(u, p, ret, err);
+}
+
+int dw_die_child(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err)
+{
+	if (!die->has_children)
+		return 0;
+	const uint8_t *p = behind(die, err);
+	return p ? die_or_end(die->unit, p, ret, err) : -EBADMSG;
+}
+
+bool dw_die_jump(const struct dw_die *die, const uint8_t *behind_attrs, const uint8_t **ret)
+{
+	const struct dw_unit *u = die->unit;
+	uint64_t off;
+	if (die->abbrev->sibling != DW_NO_FAST) {
+		/* In the first run, which behind() has stepped over. */
+		off = u->off + dw_load_u32(die->attrs + die->abbrev->sibling);
+	} else {
+		struct dw_value v;
+		if (dw_attr(die, DW_AT_sibling, &v, NULL) <= 0 || v.cls != DW_CLASS_REF)
+			return false;
+		off = v.ref & ~(DW_OFF_ALT | DW_OFF_TYPES);
+	}
+	/* Only forward, or a walk along siblings might never end. */
+	if (off <= (uint64_t)(behind_attrs - u->sec->p) || off > (uint64_t)(u->end - u->sec->p))
+		return false;
+	*ret = u->sec->p + off;
+	return true;
+}
+
+/* Steps over the children that start at @p; the byte behind their null, or NULL. */
+static const uint8_t *behind_children(const struct dw_unit *u, const uint8_t *p,
+				      struct cairn_err *err)
+{
+	for (uint64_t depth = 1; depth && p < u->end;) {
+		struct dw_die die;
+		int rc = dw_die_parse(u, p, &die, err);
+		if (rc < 0)
+			return NULL;
+		if (!rc) {
+			struct cursor c = dw_unit_cursor(u, p, err);
+			cur_uleb(&c); /* a null may be written long */
+			p = c.pos;
+			depth--;
+			continue;
+		}
+		p = behind(&die, err);
+		if (!p)
+			return NULL;
+		if (die.has_children && !dw_die_jump(&die, p, &p))
+			depth++;
+	}
+	return p;
+}
+
+int dw_die_sibling(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err)
+{
+	const struct dw_unit *u = die->unit;
+	const uint8_t *p = behind(die, err);
+	if (p && die->has_children && !dw_die_jump(die, p, &p))
+		p = behind_children(u, p, err);
+	return p ? die_or_end(u, p, ret, err) : -EBADMSG;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the files of this module share: sections, units, compiled abbreviations
+ *
+ *	struct dwarf
+ *	  file[0]: the debug file      sec[]: .debug_info .debug_types .debug_abbrev ...
+ *	  file[1]: dwz's alternate     sec[]
+ *	  units[]: in order of dw_off   ──► abbrevs (shared by units of one table)
+ *
+ * All of it is made by dwarf_open() and constant from then on, except the line tables of a unit, which
+ * whoever needs them first makes and publishes with one compare-and-swap.
+ */
+#ifndef DWARF_IMPL_H
+#define DWARF_IMPL_H
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "dwarf/dwarf.h"
+
+/* Limits on what input may make us allocate, each with its reason. */
+enum {
+	/* No known program has a million; each costs some 250 bytes here, and 11 bytes of input. */
+	DW_UNITS_MAX = 4 << 20,
+	/*
+	 * Bytes of abbreviation tables that are compiled, as a multiple of .debug_abbrev. Tables do not
+	 * overlap, so 1 is what a linker writes; a table may be compiled again for another size of
+	 * address or offset. Without it, n units pointing one after the other into one large table would
+	 * cost n times its size.
+	 */
+	DW_ABBREV_OVERLAP_MAX = 8,
+	/* Real DIEs have up to 30 attributes. Some take no bytes in the DIE, so that a tiny unit could
+	 * make us walk a large table. */
+	DW_ATTRS_MAX = 1024,
+};
+
+enum dw_sec {
+	DW_SEC_INFO,
+	DW_SEC_TYPES,
+	DW_SEC_ABBREV,
+	DW_SEC_STR,
+	DW_SEC_LINE_STR,
+	DW_SEC_STR_OFFSETS,
+	DW_SEC_ADDR,
+	DW_SEC_RANGES,
+	DW_SEC_RNGLISTS,
+	DW_SEC_LOC,
+	DW_SEC_LOCLISTS,
+	DW_SEC_LINE,
+	DW_N_SECS
+};
+
+struct dw_section {
+	const uint8_t *p;
+	uint64_t n;
+	struct cursor_src src;
+	bool ends_in_nul; /* then every string that starts inside also ends inside */
+};
+
+/* One ELF file with DWARF. */
+struct dw_file {
+	struct elf *elf;
+	const char *path;
+	const struct dw_file *alt; /* where its _alt and _sup forms point; NULL when there is none */
+	dw_off tag;                /* DW_OFF_ALT or 0: marks the DIEs of its .debug_info */
+	bool relocatable;
+	struct dw_section sec[DW_N_SECS];
+};
+
+/*
+ * Abbreviations, compiled
+ *
+ * To step over a DIE, only the sizes of its attributes matter. So each abbreviation becomes a list of
+ * steps "advance by @fixed bytes, then do @then", where runs of fixed-size forms are added up:
+ *
+ *	name strp, file data1, line data2, type ref4, sibling ref4    ──►  {15, END}
+ *	name string, line data1, location exprloc, type ref4          ──►  {0, STR} {1, BLOCK} {4, END}
+ *
+ * Most DIEs of C are one step: one comparison with the end of the unit and one addition. The attributes
+ * themselves are read from @specs, the table's own bytes, which were checked when it was compiled.
+ */
+enum dw_then {
+	DW_THEN_END,
+	DW_THEN_MORE,     /* nothing: a run longer than @fixed can say */
+	DW_THEN_LEB,
+	DW_THEN_STR,      /* NUL-terminated */
+	DW_THEN_BLOCK,    /* ULEB length */
+	DW_THEN_BLOCK1,
+	DW_THEN_BLOCK2,
+	DW_THEN_BLOCK4,
+	DW_THEN_INDIRECT, /* the form is in front of the value */
+	DW_THEN_UNKNOWN,  /* a form of unknown size; an error only when a DIE uses it */
+};
+
+struct dw_step {
+	uint16_t fixed;
+	uint8_t then;
+};
+
+/* What the scan does with a DIE of this abbreviation. */
+enum dw_scan_kind {
+	DW_SCAN_OTHER,
+	DW_SCAN_FUNC,   /* DW_TAG_subprogram */
+	DW_SCAN_INLINED,
+	DW_SCAN_TYPE,   /* in C nothing below it can hold code */
+	DW_SCAN_LEAF,   /* nothing below it can, in any language */
+};
+
+#define DW_NO_FAST UINT16_MAX
+
+struct dw_abbrev {
+	const uint8_t *specs; /* attribute, form pairs in .debug_abbrev, up to 0, 0 */
+	uint32_t more;        /* index into steps[] of the one behind @first, unless that is the END */
+	uint32_t func;        /* index into funcs[]: DW_SCAN_FUNC, DW_SCAN_INLINED */
+	uint16_t tag;
+	uint16_t sibling;     /* byte offset of DW_AT_sibling (DW_FORM_ref4) in the first run, or DW_NO_FAST */
+	struct dw_step first;
+	uint8_t has_children;
+	uint8_t scan;         /* enum dw_scan_kind */
+};
+
+/* Where the first run of a function's DIE has what the index wants; DW_NO_FAST: read it by dw_attr(). */
+struct dw_func_abbrev {
+	uint16_t name, linkage_name, origin;
+	uint8_t flags;       /* enum dw_func_flags as far as the abbreviation tells */
+	bool has_name, has_linkage_name, has_origin;
+	bool name_is_strp, linkage_name_is_strp;
+	bool flags_need_values; /* DW_AT_declaration in a form that could say no */
+};
+
+struct dw_abbrevs {
+	/* Key: the same bytes mean other sizes in a unit of another kind. */
+	const struct dw_file *file;
+	uint64_t off;
+	uint8_t addr_size, offset_size, ref_addr_size;
+
+	struct dw_abbrev *p;
+	size_t n;
+	uint64_t *codes; /* sorted, code of p[i]; NULL when they are 1, 2, ... n */
+	struct dw_step *steps;
+	struct dw_func_abbrev *funcs;
+};
+
+struct dw_files; /* file table of a line program, line_header.c */
+struct dw_rows;  /* its rows, line.c */
+
+struct dw_unit {
+	struct dwarf *dw;
+	const struct dw_file *file;
+	const struct dw_section *sec; /* .debug_info or .debug_types of @file */
+	const struct dw_abbrevs *abbrevs;
+	const uint8_t *dies, *end;    /* first DIE, first byte behind the unit */
+	dw_off tag;                   /* DW_OFF_ALT, DW_OFF_TYPES, 0: or it to offsets in @sec */
+	uint64_t off;                 /* of the header, in @sec */
+	uint64_t abbrev_off;
+	uint64_t signature, type_off; /* of a type unit; type_off from the header */
+	uint32_t index;
+	uint16_t version, language;
+	uint8_t addr_size, offset_size, unit_type;
+	bool gcc, clang;
+	bool is_type_unit;
+
+	/* From the root DIE. */
+	bool has_str_offsets_base, has_addr_base, has_rnglists_base, has_loclists_base, has_stmt_list;
+	uint64_t str_offsets_base, addr_base, rnglists_base, loclists_base, stmt_list;
+	uint64_t low_pc; /* base of ranges and lists; 0 when absent */
+	const char *name, *comp_dir, *producer;
+
+	_Atomic(struct dw_files *) files;
+	_Atomic(struct dw_rows *) rows;
+};
+
+struct dwarf {
+	const struct cairn_binary *bin;
+	struct dw_file file[2];
+	struct dw_unit *units;
+	size_t n_units;
+	struct dw_abbrevs *tables;
+	size_t n_tables;
+	struct map signatures; /* of a type: to the index of its unit */
+};
+
+/* Cursors. */
+static inline struct cursor dw_section_cursor(const struct dw_section *s, uint64_t off,
+					      struct cairn_err *err)
+{
+	uint64_t at = off < s->n ? off : s->n;
+	struct cursor c = cursor_of(&s->src, s->p + at, s->n - at, false, err);
+	if (off > s->n)
+		cur_fail(&c, "the section it is said to be in");
+	return c;
+}
+
+static inline struct cursor dw_unit_cursor(const struct dw_unit *u, const uint8_t *p,
+					   struct cairn_err *err)
+{
+	return cursor_of(&u->sec->src, p, (size_t)(u->end - p), false, err);
+}
+
+/* Little-endian loads of bytes whose presence was checked for the whole run. */
+static inline uint32_t dw_load_u32(const uint8_t *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+/* abbrev.c */
+int dw_abbrevs_compile(struct dw_abbrevs *t, _Atomic uint64_t *budget, struct cairn_err *err);
+void dw_abbrevs_fini(struct dw_abbrevs *t);
+const struct dw_abbrev *dw_abbrev_find_sparse(const struct dw_abbrevs *t, uint64_t code);
+
+/* NULL when the table has no such code. */
+static inline const struct dw_abbrev *dw_abbrev_find(const struct dw_abbrevs *t, uint64_t code)
+{
+	if (t->codes)
+		return dw_abbrev_find_sparse(t, code);
+	return code - 1 < t->n ? &t->p[code - 1] : NULL;
+}
+
+/*
+ * One attribute of an abbreviation. The pairs were checked when the table was compiled: they fit 16
+ * bits and 0, 0 ends them inside the section.
+ */
+struct dw_spec {
+	uint16_t at, form;
+	int64_t implicit;
+};
+bool dw_spec_next(const uint8_t **p, struct dw_spec *ret);
+
+/* Steps over all attributes; the cursor stands at the first. */
+void dw_abbrev_skip_slow(const struct dw_unit *u, const struct dw_abbrev *a, struct cursor *c);
+static inline void dw_abbrev_skip(const struct dw_unit *u, const struct dw_abbrev *a,
+				  struct cursor *c)
+{
+	if (a->first.then == DW_THEN_END)
+		cur_skip(c, a->first.fixed);
+	else
+		dw_abbrev_skip_slow(u, a, c);
+}
+
+/* forms.c */
+struct dw_form_size {
+	uint8_t fixed;
+	uint8_t then; /* DW_THEN_END: it is @fixed bytes long */
+};
+struct dw_form_size dw_form_size(uint16_t form, uint8_t addr_size, uint8_t offset_size,
+				 uint8_t ref_addr_size);
+int dw_form_read(const struct dw_unit *u, struct cursor *c, const struct dw_spec *spec,
+		 struct dw_value *ret);
+void dw_form_skip(const struct dw_unit *u, struct cursor *c, uint16_t form);
+/* String at @off of a string section of @file; NULL and an error when it is not inside. */
+const char *dw_section_str(const struct dw_file *file, enum dw_sec sec, uint64_t off,
+			   struct cairn_err *err);
+uint16_t dw_form_signed_high(uint16_t form);
+
+/* units.c */
+int dw_units_read(struct dwarf *dw, unsigned int threads, struct cairn_err *err);
+/* DIE at @p of a unit; as dw_die_at(). */
+int dw_die_parse(const struct dw_unit *u, const uint8_t *p, struct dw_die *ret, struct cairn_err *err);
+
+/* die.c: true when the DIE's DW_AT_sibling is usable; sets the place of the next DIE. */
+bool dw_die_jump(const struct dw_die *die, const uint8_t *behind_attrs, const uint8_t **ret);
+/* Follows DW_AT_specification, DW_AT_abstract_origin, DW_AT_signature. 1, 0 none, negative. */
+int dw_die_origin(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err);
+
+/* line_header.c, line.c: frees what a unit's line tables hold. */
+void dw_files_free(struct dw_files *files);
+void dw_rows_free(struct dw_rows *rows);
+
+#endif

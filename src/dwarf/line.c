@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Line programs: the rows
+ *
+ * A program is run over one row of registers; some opcodes append the row to the table. Rows between two
+ * DW_LNE_end_sequence belong together and rise by address. A special opcode does all at once:
+ *
+ *	line base -5, line range 14, opcode base 13, opcode 0x4b (75):
+ *	75 - 13 = 62 = 4 * 14 + 6    address += 4, line += -5 + 6, append
+ *
+ * Views. Several rows may have one address; GCC numbers them and refers to the numbers in location lists
+ * (loclists.c). The assembler and we count alike: from 0, one more per appended row, back to 0 when an
+ * opcode moves the address. DW_LNS_fixed_advance_pc does not reset it: whoever writes that opcode does not
+ * know yet whether it moves.
+ *
+ * Order. Sequences come in any order, and those of a linked file meet: the end row of one has the address of
+ * the first row of the next. The result is sorted by address; at one address end rows come first, so that
+ * the last row at or below an address is the one that describes it. Only the end of an empty sequence stays
+ * behind its own rows. Sequences that a linker dropped (they start at 0 or the largest address) are left out.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "dwarf/constants.h"
+#include "dwarf/line.h"
+#include "dwarf/lists.h"
+
+struct dw_rows {
+	struct dw_row *p;
+	size_t n;
+};
+
+struct sequence {
+	size_t from, n;
+	uint64_t start;
+};
+
+struct machine {
+	const struct dw_unit *u;
+	const struct dw_line_header *h;
+	struct cursor *c;
+	uint64_t address, file, line, column, view;
+	uint32_t op_index;
+	bool is_stmt, prologue_end;
+	VEC(struct dw_row) rows;
+	VEC(struct sequence) sequences;
+	size_t from; /* first row of the open sequence */
+};
+
+void dw_rows_free(struct dw_rows *rows)
+{
+	if (rows)
+		free(rows->p);
+	free(rows);
+}
+
+static void reset(struct machine *m)
+{
+	m->address = m->column = m->view = 0;
+	m->file = m->line = 1;
+	m->op_index = 0;
+	m->is_stmt = m->h->default_is_stmt;
+	m->prologue_end = false;
+	m->from = m->rows.n;
+}
+
+/* Move by @n operations. */
+static void advance(struct machine *m, uint64_t n)
+{
+	uint64_t ops = m->op_index + n;
+	if (!n)
+		return;
+	m->view = 0;
+	if (m->h->max_ops == 1) {
+		m->address += m->h->min_inst * n;
+		return;
+	}
+	m->address += m->h->min_inst * (ops / m->h->max_ops);
+	m->op_index = (uint32_t)(ops % m->h->max_ops);
+}
+
+static bool append(struct machine *m)
+{
+	struct dw_row row = {.at = {m->address},
+			     .file = (uint32_t)m->file,
+			     .line = (uint32_t)m->line,
+			     .column = m->column > UINT16_MAX ? UINT16_MAX : (uint16_t)m->column,
+			     .is_stmt = m->is_stmt,
+			     .prologue_end = m->prologue_end,
+			     .view = m->view > UINT16_MAX ? UINT16_MAX : (uint16_t)m->view};
+	m->view++;
+	m->prologue_end = false;
+	return VEC_ADD(&m->rows, row);
+}
+
+/* Of an end row, until the table is sorted: its sequence covers something. */
+enum { NOT_EMPTY = 1 };
+
+static bool end_sequence(struct machine *m)
+{
+	uint64_t start = m->rows.n > m->from ? m->rows.p[m->from].at.v : m->address;
+	if (dw_is_discarded(m->u, start)) {
+		m->rows.n = m->from;
+		reset(m);
+		return true;
+	}
+	struct dw_row end = {.at = {m->address},
+			     .end_sequence = true,
+			     .column = start < m->address ? NOT_EMPTY : 0};
+	if (!VEC_ADD(&m->rows, end))
+		return false;
+	struct sequence s = {.from = m->from, .n = m->rows.n - m->from, .start = start};
+	reset(m);
+	return VEC_ADD(&m->sequences, s);
+}
+
+static bool special(struct machine *m, uint8_t op)
+{
+	uint8_t adjusted = op - m->h->opcode_base;
+	if (!m->h->line_range) {
+		cur_fail(m->c, "a special opcode, but the line range is 0");
+		return true;
+	}
+	advance(m, adjusted / m->h->line_range);
+	m->line += (uint64_t)(int64_t)(m->h->line_base + adjusted % m->h->line_range);
+	return append(m);
+}
+
+static bool extended(struct machine *m)
+{
+	struct cursor op = cur_sub(m->c, cur_uleb(m->c));
+	uint8_t code = cur_u8(&op);
+	if (op.failed) {
+		m->c->failed = true;
+		return true;
+	}
+	switch (code) {
+	case DW_LNE_end_sequence:
+		return end_sequence(m);
+	case DW_LNE_set_address:
+		m->address = cur_uint(&op, (unsigned int)(cur_left(&op) <= 8 ? cur_left(&op) : 8));
+		m->op_index = 0;
+		m->view = 0;
+		break;
+	default: /* discriminators, files defined late (until DWARF 4), vendors' */
+		break;
+	}
+	return true;
+}
+
+static bool standard(struct machine *m, uint8_t op)
+{
+	switch (op) {
+	case DW_LNS_copy:
+		return append(m);
+	case DW_LNS_advance_pc:
+		advance(m, cur_uleb(m->c));
+		break;
+	case DW_LNS_advance_line:
+		m->line += (uint64_t)cur_sleb(m->c);
+		break;
+	case DW_LNS_set_file:
+		m->file = cur_uleb(m->c);
+		break;
+	case DW_LNS_set_column:
+		m->column = cur_uleb(m->c);
+		break;
+	case DW_LNS_negate_stmt:
+		m->is_stmt = !m->is_stmt;
+		break;
+	case DW_LNS_set_basic_block:
+	case DW_LNS_set_epilogue_begin:
+		break;
+	case DW_LNS_const_add_pc:
+		if (!m->h->line_range)
+			cur_fail(m->c, "an opcode that depends on the line range, which is 0");
+		else
+			advance(m, (255 - m->h->opcode_base) / m->h->line_range);
+		break;
+	case DW_LNS_fixed_advance_pc:
+		m->address += cur_u16(m->c);
+		m->op_index = 0;
+		break;
+	case DW_LNS_set_prologue_end:
+		m->prologue_end = true;
+		break;
+	case DW_LNS_set_isa:
+		cur_skip_leb(m->c);
+		break;
+	default: /* a later version's: the header tells how many numbers follow */
+		for (uint8_t i = 0; i < m->h->opcode_lengths[op - 1]; i++)
+			cur_skip_leb(m->c);
+	}
+	return true;
+}
+
+static int run(struct machine *m)
+{
+	reset(m);
+	while (cur_more(m->c)) {
+		uint8_t op = cur_u8(m->c);
+		bool ok = op >= m->h->opcode_base ? special(m, op) : op ? standard(m, op) : extended(m);
+		if (!ok)
+			return err_nomem(m->c->err, "line rows");
+	}
+	if (!m->c->failed && m->rows.n > m->from)
+		cur_fail(m->c, "a sequence, before DW_LNE_end_sequence");
+	return m->c->failed ? -EBADMSG : 0;
+}
+
+/* ---- order ---- */
+
+static bool goes_before(const struct dw_row *a, const struct dw_row *b)
+{
+	if (a->at.v != b->at.v)
+		return a->at.v < b->at.v;
+	bool a_end = a->end_sequence && a->column == NOT_EMPTY;
+	bool b_end = b->end_sequence && b->column == NOT_EMPTY;
+	return a_end && !b_end;
+}
+
+static int compare_sequences(const void *a, const void *b)
+{
+	const struct sequence *x = a, *y = b;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+static bool sorted(const struct dw_row *p, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (goes_before(&p[i], &p[i - 1]))
+			return false;
+	return true;
+}
+
+/* Merges [lo, mid) and [mid, hi) of @from; of equals the left one first. */
+static void merge(const struct dw_row *from, struct dw_row *to, size_t lo, size_t mid, size_t hi)
+{
+	size_t a = lo, b = mid;
+	for (size_t i = lo; i < hi; i++) {
+		bool right = a == mid || (b < hi && goes_before(&from[b], &from[a]));
+		to[i] = right ? from[b++] : from[a++];
+	}
+}
+
+/* Stable sort of @p with the help of @other, which is as long; the result is in the one returned. */
+static struct dw_row *merge_sort(struct dw_row *p, struct dw_row *other, size_t n)
+{
+	for (size_t width = 1; width < n; width *= 2) {
+		for (size_t lo = 0; lo < n; lo += 2 * width) {
+			size_t mid = lo + width < n ? lo + width : n;
+			size_t hi = lo + 2 * width < n ? lo + 2 * width : n;
+			merge(p, other, lo, mid, hi);
+		}
+		struct dw_row *swap = p;
+		p = other;
+		other = swap;
+	}
+	return p;
+}
+
+static int put_in_order(struct machine *m, struct dw_rows *ret, struct cairn_err *err)
+{
+	size_t n = m->rows.n, at = 0;
+	struct dw_row *p = calloc(n ? n : 1, sizeof(*p));
+	if (!p)
+		return err_nomem(err, "line rows");
+	if (m->sequences.n)
+		qsort(m->sequences.p, m->sequences.n, sizeof(*m->sequences.p), compare_sequences);
+	for (size_t i = 0; i < m->sequences.n; i++) {
+		const struct sequence *s = &m->sequences.p[i];
+		memcpy(p + at, m->rows.p + s->from, s->n * sizeof(*p));
+		at += s->n;
+	}
+	/* Only damaged programs, and sequences that lie inside one another, need this. */
+	if (!sorted(p, at) && merge_sort(p, m->rows.p, at) != p) {
+		struct dw_row *swap = p;
+		p = m->rows.p;
+		m->rows.p = swap;
+	}
+	for (size_t i = 0; i < at; i++)
+		if (p[i].end_sequence)
+			p[i].column = 0;
+	ret->p = p;
+	ret->n = at;
+	return 0;
+}
+
+static int make_rows(const struct dw_unit *u, struct dw_rows *ret, struct cairn_err *err)
+{
+	struct dw_line_header h;
+	int rc = dw_line_header_read(u, &h, err);
+	if (rc <= 0)
+		return rc;
+	struct machine m = {.u = u, .h = &h, .c = &h.program};
+	rc = run(&m);
+	if (rc >= 0)
+		rc = put_in_order(&m, ret, err);
+	VEC_FREE(&m.rows);
+	VEC_FREE(&m.sequences);
+	return rc;
+}
+
+int64_t dw_unit_rows(const struct dw_unit *u, const struct dw_row **ret, struct cairn_err *err)
+{
+	/* The unit is ours; only its users see it as constant. */
+	struct dw_unit *own = (struct dw_unit *)u;
+	struct dw_rows *rows = atomic_load(&own->rows), *none = NULL;
+	if (!rows) {
+		rows = calloc(1, sizeof(*rows));
+		int rc = rows ? make_rows(u, rows, err) : err_nomem(err, "line rows");
+		if (rc < 0) {
+			dw_rows_free(rows);
+			return rc;
+		}
+		if (!atomic_compare_exchange_strong(&own->rows, &none, rows)) {
+			dw_rows_free(rows);
+			rows = none;
+		}
+	}
+	*ret = rows->p;
+	return (int64_t)rows->n;
+}
