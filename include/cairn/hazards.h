@@ -16,6 +16,7 @@
 #ifndef CAIRN_HAZARDS_H
 #define CAIRN_HAZARDS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <cairn/api.h>
@@ -32,6 +33,7 @@ enum cairn_hazard {
 	CAIRN_HAZARD_TRAP,           /* already int3: somebody else's breakpoint, or padding */
 	CAIRN_HAZARD_NOP5_RED_ZONE,  /* 5-byte nop not at a function's entry: corrupts the red zone */
 	CAIRN_HAZARD_NOT_A_BOUNDARY, /* not the start of an instruction of executable code */
+	CAIRN_HAZARD_MISEMULATED,    /* AVX instruction that the kernel takes for another: not executed */
 };
 
 /* "lock prefix: the probe attaches and never fires"; a sentence without a full stop. Static. */

@@ -49,19 +49,44 @@ struct insn {
  */
 bool insn_decode(const uint8_t *bytes, size_t n, uint64_t at, struct insn *ret);
 
-/* DWARF register number of x86-64 to name ("rdi"), and for a width of 1, 2, 4 or 8 bytes ("edi"). */
+/* Name of a DWARF register number of x86-64 ("rdi"); NULL for a number that has none. Static. */
 const char *insn_reg_name(unsigned int dwarf_reg);
 
 /*
- * insn_uprobe - what the kernel does with a uprobe on this instruction
- *
- * By the rules of arch/x86/kernel/uprobes.c, 64-bit, of Linux 6.18; see the essay in uprobe.c.
+ * The same for the low @size_bytes (1, 2, 4, 8) of it: "dil", "di", "edi", "rdi". Registers that are not
+ * general ones have one name for every width. NULL for another width. Static.
  */
+const char *insn_subreg_name(unsigned int dwarf_reg, unsigned int size_bytes);
+
 struct insn_uprobe {
 	enum cairn_hazard hazard;
 	bool emulated; /* the kernel emulates it: no single step */
 };
+
+/*
+ * insn_uprobe - what the kernel does with a uprobe on this instruction
+ *
+ * By the rules that Linux 6.18 has for 64-bit code; see the essay in uprobe.c.
+ *
+ * @bytes, @n  the instruction and what follows it, at most 15 bytes are looked at
+ * Bytes that are no valid instruction are CAIRN_HAZARD_NOT_PROBEABLE, whatever the kernel, whose
+ * decoder is more generous, would do. Every 5-byte nop is CAIRN_HAZARD_NOP5_RED_ZONE: the bytes
+ * cannot tell that it is a function's entry, where cairn_hazard_at() lets it pass.
+ * Cost: one decode, no allocation. Threads: any. Signals: safe.
+ */
 struct insn_uprobe insn_uprobe(const uint8_t *bytes, size_t n);
+
+/*
+ * insn_hazard_in - the hazard of a uprobe in a function whose bounds are known
+ *
+ * For callers that know where the function starts better than the symbol table does (DWARF, an FDE).
+ * @func, @n  the whole function from its entry
+ * @off       the place, in bytes from the entry
+ * Returns CAIRN_HAZARD_NOT_A_BOUNDARY also when @off is outside. A 5-byte nop is let through only at
+ * the entry or directly behind its endbr64.
+ * Cost: decodes from the entry to @off, no allocation. Threads: any.
+ */
+enum cairn_hazard insn_hazard_in(const uint8_t *func, size_t n, size_t off);
 
 /*
  * insn_boundaries - mark the start of every instruction of a piece of code by linear decoding
@@ -71,7 +96,15 @@ struct insn_uprobe insn_uprobe(const uint8_t *bytes, size_t n);
  */
 size_t insn_boundaries(const uint8_t *code, size_t n, uint8_t *bits);
 
-/* Whether the code [@code, @code + @n) uses memory below rsp without having moved rsp: the red zone. */
+/*
+ * insn_uses_red_zone - whether a function keeps data below rsp, in the 128 bytes that the ABI promises
+ * to leave alone
+ *
+ * @code, @n  the whole function from its entry
+ * Returns true also when it cannot be told (bytes that do not decode, a frame pointer that is set up
+ * in an unknown way); see the essay in redzone.c.
+ * Cost: one decode per instruction, no allocation. Threads: any. Signals: safe.
+ */
 bool insn_uses_red_zone(const uint8_t *code, size_t n);
 
 #endif

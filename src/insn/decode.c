@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One instruction: length, flow, and what it reads and writes
+ *
+ * Zydis lists the operands of an instruction, those that the assembler does not show among them:
+ * "push %rbx" has rbx, rsp and the memory below rsp. All of them are folded into two masks of
+ * general registers and two flags for memory. A register written in part (%al) counts as written,
+ * and one written under a condition (cmov) counts as written too: whoever asks wants to know which
+ * values still hold afterwards, so that "perhaps" must mean "no longer".
+ *
+ * Not memory accesses: lea, which only computes an address, and the operand of a multi-byte nop and
+ * of prefetch, whose address may be anything.
+ */
+#include "insn/insn.h"
+
+#include "insn/zydis.h"
+
+/* Zydis numbers registers as the machine encodes them; DWARF has an order of its own. */
+static const uint8_t dwarf_of_machine[16] = {
+	0 /* rax */, 2 /* rcx */, 1 /* rdx */, 3 /* rbx */, 7 /* rsp */, 6 /* rbp */,
+	4 /* rsi */, 5 /* rdi */, 8, 9, 10, 11, 12, 13, 14, 15,
+};
+
+int zydis_dwarf_reg(ZydisRegister reg)
+{
+	ZydisRegister full = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
+	if (full < ZYDIS_REGISTER_RAX || full > ZYDIS_REGISTER_R15)
+		return -1;
+	return dwarf_of_machine[full - ZYDIS_REGISTER_RAX];
+}
+
+static uint16_t reg_bit(ZydisRegister reg)
+{
+	int n = zydis_dwarf_reg(reg);
+	return n < 0 ? 0 : (uint16_t)(1u << n);
+}
+
+static bool only_names_memory(const ZydisDecodedInstruction *zi)
+{
+	return zi->meta.category == ZYDIS_CATEGORY_NOP ||
+	       zi->meta.category == ZYDIS_CATEGORY_WIDENOP ||
+	       zi->meta.category == ZYDIS_CATEGORY_PREFETCH;
+}
+
+static void fold_memory(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *op,
+			struct insn *insn)
+{
+	if (only_names_memory(zi))
+		return;
+	insn->reads |= reg_bit(op->mem.base) | reg_bit(op->mem.index);
+	if (op->mem.type == ZYDIS_MEMOP_TYPE_AGEN)
+		return;
+	insn->reads_memory |= (op->actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
+	insn->writes_memory |= (op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+}
+
+static void fold_operands(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops,
+			  struct insn *insn)
+{
+	for (size_t i = 0; i < zi->operand_count; i++) {
+		const ZydisDecodedOperand *op = &ops[i];
+		if (op->type == ZYDIS_OPERAND_TYPE_MEMORY) {
+			fold_memory(zi, op, insn);
+		} else if (op->type == ZYDIS_OPERAND_TYPE_REGISTER) {
+			/* What is written under a condition keeps its old value otherwise. */
+			if (op->actions & (ZYDIS_OPERAND_ACTION_MASK_READ |
+					   ZYDIS_OPERAND_ACTION_CONDWRITE))
+				insn->reads |= reg_bit(op->reg.value);
+			if (op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
+				insn->writes |= reg_bit(op->reg.value);
+		}
+	}
+}
+
+static bool has_target(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops)
+{
+	return zi->operand_count > 0 && ops[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+	       ops[0].imm.is_relative;
+}
+
+static enum insn_flow flow_of(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops)
+{
+	switch (zi->mnemonic) {
+	case ZYDIS_MNEMONIC_HLT:
+	case ZYDIS_MNEMONIC_UD0:
+	case ZYDIS_MNEMONIC_UD1:
+	case ZYDIS_MNEMONIC_UD2:
+	case ZYDIS_MNEMONIC_SYSCALL:
+	case ZYDIS_MNEMONIC_SYSENTER:
+		return INSN_TRAP;
+	default:
+		break;
+	}
+	switch (zi->meta.category) {
+	case ZYDIS_CATEGORY_UNCOND_BR:
+		return has_target(zi, ops) ? INSN_JUMP : INSN_JUMP_INDIRECT;
+	case ZYDIS_CATEGORY_COND_BR:
+		return INSN_BRANCH;
+	case ZYDIS_CATEGORY_CALL:
+		return has_target(zi, ops) ? INSN_CALL : INSN_CALL_INDIRECT;
+	case ZYDIS_CATEGORY_RET:
+	case ZYDIS_CATEGORY_SYSRET:
+		return INSN_RETURN;
+	case ZYDIS_CATEGORY_INTERRUPT:
+	case ZYDIS_CATEGORY_SYSCALL:
+		return INSN_TRAP;
+	default:
+		return INSN_NEXT;
+	}
+}
+
+bool insn_decode(const uint8_t *bytes, size_t n, uint64_t at, struct insn *ret)
+{
+	ZydisDecoder d = zydis_decoder();
+	ZydisDecodedInstruction zi;
+	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+	if (!zydis_full(&d, bytes, n, &zi, ops))
+		return false;
+	struct insn insn = {.len = zi.length};
+	insn.flow = flow_of(&zi, ops);
+	if (has_target(&zi, ops))
+		insn.target = at + zi.length + ops[0].imm.value.u;
+	insn.has_rep = (zi.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE |
+					 ZYDIS_ATTRIB_HAS_REPNE)) != 0;
+	fold_operands(&zi, ops, &insn);
+	*ret = insn;
+	return true;
+}
+
+size_t insn_boundaries(const uint8_t *code, size_t n, uint8_t *bits)
+{
+	ZydisDecoder d = zydis_decoder();
+	size_t bad = 0;
+	for (size_t at = 0; at < n;) {
+		ZydisDecodedInstruction zi;
+		bits[at / 8] |= (uint8_t)(1u << at % 8);
+		bool valid = zydis_instruction(&d, code + at, n - at, &zi);
+		bad += !valid;
+		at += valid ? zi.length : 1;
+	}
+	return bad;
+}
+
+/* The names of the psABI's table "DWARF register number mapping"; gaps are reserved numbers. */
+static const char *const dwarf_names[] = {
+	"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",
+	"r14", "r15", "rip", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
+	"xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "st0", "st1", "st2", "st3", "st4",
+	"st5", "st6", "st7", "mm0", "mm1", "mm2", "mm3", "mm4", "mm5", "mm6", "mm7", "rflags", "es",
+	"cs", "ss", "ds", "fs", "gs", [58] = "fs.base", "gs.base", [62] = "tr", "ldtr", "mxcsr", "fcw",
+	"fsw", "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",
+	"xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", [118] = "k0", "k1", "k2", "k3", "k4",
+	"k5", "k6", "k7",
+};
+
+const char *insn_reg_name(unsigned int dwarf_reg)
+{
+	if (dwarf_reg >= sizeof(dwarf_names) / sizeof(dwarf_names[0]))
+		return NULL;
+	return dwarf_names[dwarf_reg];
+}
+
+const char *insn_subreg_name(unsigned int dwarf_reg, unsigned int size_bytes)
+{
+	static const char *const names[16][3] = {
+		{"al", "ax", "eax"},      {"dl", "dx", "edx"},      {"cl", "cx", "ecx"},
+		{"bl", "bx", "ebx"},      {"sil", "si", "esi"},     {"dil", "di", "edi"},
+		{"bpl", "bp", "ebp"},     {"spl", "sp", "esp"},     {"r8b", "r8w", "r8d"},
+		{"r9b", "r9w", "r9d"},    {"r10b", "r10w", "r10d"}, {"r11b", "r11w", "r11d"},
+		{"r12b", "r12w", "r12d"}, {"r13b", "r13w", "r13d"}, {"r14b", "r14w", "r14d"},
+		{"r15b", "r15w", "r15d"},
+	};
+	if (dwarf_reg >= 16 || size_bytes == 8)
+		return insn_reg_name(dwarf_reg);
+	switch (size_bytes) {
+	case 1:
+		return names[dwarf_reg][0];
+	case 2:
+		return names[dwarf_reg][1];
+	case 4:
+		return names[dwarf_reg][2];
+	default:
+		return NULL;
+	}
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Hazardous places of a binary
+ *
+ * Two questions, answered with different care.
+ *
+ * May a probe go *here*? (cairn_hazard_at) Caution wins. The place must be an instruction boundary:
+ * decoding runs from the start of the function symbol that covers it. And no 5-byte nop is let
+ * through but a function's first instruction, or the one behind its endbr64, where nothing can be in
+ * the red zone yet: that the rest of the function does not use the red zone could only be guessed.
+ *
+ * Which places of this file are hazardous? (cairn_hazards) A list full of harmless places would not be
+ * read, so a 5-byte nop is listed where harm is real: not at an entry, in a function that uses the red
+ * zone. And padding is left out: nops and int3 that follow a jump or return are never executed, be they
+ * between functions (outside of all symbols) or in front of a loop.
+ *
+ * Linear decoding can lose step where a compiler put data between instructions. x86 code falls back
+ * into step within a few instructions, and compilers put jump tables into .rodata; hand-written
+ * assembler is where it is seen.
+ */
+#include <cairn/hazards.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <elf.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "elf/elf.h"
+#include "insn/insn.h"
+#include "insn/uprobe.h"
+#include "insn/zydis.h"
+
+static const struct {
+	const char *id, *text;
+} hazards[] = {
+	[CAIRN_HAZARD_NONE] = {"none", "no hazard known"},
+	[CAIRN_HAZARD_LOCK_PREFIX] = {"lock-prefix",
+				      "lock prefix: a probe may attach and never fires"},
+	[CAIRN_HAZARD_SEGMENT_PREFIX] =
+		{"segment-prefix",
+		 "es, cs, ss or ds prefix: a probe may attach and never fires"},
+	[CAIRN_HAZARD_MASKS_TRAPS] = {"masks-traps",
+				      "writes %ss, which holds back the trap of the single step: the "
+				      "kernel does not probe it"},
+	[CAIRN_HAZARD_NOT_PROBEABLE] = {"not-probeable",
+					"the kernel does not probe this instruction: a probe may "
+					"attach and never fires"},
+	[CAIRN_HAZARD_TRAP] = {"trap", "already an int3: padding, or somebody else's breakpoint"},
+	[CAIRN_HAZARD_NOP5_RED_ZONE] =
+		{"nop5-red-zone",
+		 "5-byte nop inside a function: the probe becomes a call that overwrites the red zone"},
+	[CAIRN_HAZARD_NOT_A_BOUNDARY] = {"not-a-boundary",
+					 "not the start of an instruction of executable code"},
+	[CAIRN_HAZARD_MISEMULATED] = {"misemulated",
+				      "AVX instruction that the kernel takes for a jump, call, return "
+				      "or popf: under a probe it is not executed"},
+};
+
+enum { N_HAZARDS = sizeof(hazards) / sizeof(hazards[0]) };
+
+const char *cairn_hazard_text(enum cairn_hazard hazard)
+{
+	return (unsigned int)hazard < N_HAZARDS ? hazards[hazard].text : "unknown hazard";
+}
+
+const char *cairn_hazard_id(enum cairn_hazard hazard)
+{
+	return (unsigned int)hazard < N_HAZARDS ? hazards[hazard].id : "unknown";
+}
+
+static bool is_endbr64(const uint8_t *code, size_t n)
+{
+	return n >= 4 && memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0;
+}
+
+/* Nothing of the function ran before @off but, at most, its endbr64. */
+static bool is_entry(const uint8_t *func, size_t n, size_t off)
+{
+	return off == 0 || (off == 4 && is_endbr64(func, n));
+}
+
+static bool is_boundary(const uint8_t *func, size_t n, size_t off)
+{
+	ZydisDecoder d = zydis_decoder();
+	ZydisDecodedInstruction zi;
+	size_t at = 0;
+	while (at < off)
+		at += zydis_instruction(&d, func + at, n - at, &zi) ? zi.length : 1;
+	return at == off;
+}
+
+enum cairn_hazard insn_hazard_in(const uint8_t *func, size_t n, size_t off)
+{
+	if (off >= n || !is_boundary(func, n, off))
+		return CAIRN_HAZARD_NOT_A_BOUNDARY;
+	struct insn_uprobe u = insn_uprobe(func + off, n - off);
+	if (u.hazard == CAIRN_HAZARD_NOP5_RED_ZONE && is_entry(func, n, off))
+		return CAIRN_HAZARD_NONE;
+	return u.hazard;
+}
+
+enum cairn_hazard cairn_hazard_at(const struct cairn_binary *bin, struct cairn_vaddr at,
+				  bool is_function_entry)
+{
+	const struct elf *e = binary_main(bin);
+	const uint8_t *code, *func;
+	size_t left, n;
+	if (!elf_code_at(e, at, &code, &left))
+		return CAIRN_HAZARD_NOT_A_BOUNDARY;
+	const char *name;
+	struct cairn_vaddr start;
+	/* Without a symbol, or with one in another section, the place itself is where we begin. */
+	if (is_function_entry || !cairn_binary_symbol_of(bin, at, &name, &start) ||
+	    !elf_code_at(e, start, &func, &n) || n - (at.v - start.v) != left)
+		start = at;
+	if (start.v != at.v)
+		return insn_hazard_in(func, n, at.v - start.v);
+	struct insn_uprobe u = insn_uprobe(code, left);
+	if (u.hazard == CAIRN_HAZARD_NOP5_RED_ZONE && is_function_entry)
+		return CAIRN_HAZARD_NONE;
+	return u.hazard;
+}
+
+/* A piece of code to walk over: a function, or a whole section when there are no symbols. */
+struct piece {
+	uint64_t lo, hi;
+	bool is_function;
+};
+
+struct pieces {
+	struct piece *p;
+	size_t n, cap;
+};
+
+static int piece_order(const void *a, const void *b)
+{
+	const struct piece *x = a, *y = b;
+	if (x->lo != y->lo)
+		return x->lo < y->lo ? -1 : 1;
+	return x->hi > y->hi ? -1 : x->hi < y->hi;
+}
+
+static int add_functions(struct elf *e, struct pieces *pieces, struct cairn_err *err)
+{
+	const struct elf_symbol *syms;
+	size_t n;
+	int rc = elf_symbols(e, &syms, &n, err);
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < n; i++) {
+		bool is_code = syms[i].type == STT_FUNC || syms[i].type == STT_GNU_IFUNC;
+		if (!is_code || syms[i].size == 0)
+			continue;
+		struct piece piece = {syms[i].at.v, syms[i].at.v + syms[i].size, true};
+		if (piece.hi > piece.lo && !VEC_ADD(pieces, piece))
+			return err_nomem(err, "the list of functions");
+	}
+	return 0;
+}
+
+static int add_sections(struct elf *e, struct pieces *pieces, struct cairn_err *err)
+{
+	for (size_t i = 0; i < elf_n_sections(e); i++) {
+		const struct elf_section *s = elf_section_at(e, i);
+		if (!(s->flags & SHF_EXECINSTR) || s->type == SHT_NOBITS || s->size == 0)
+			continue;
+		struct piece piece = {s->addr.v, s->addr.v + s->size, false};
+		if (piece.hi > piece.lo && !VEC_ADD(pieces, piece))
+			return err_nomem(err, "the list of executable sections");
+	}
+	return 0;
+}
+
+static int collect_pieces(const struct cairn_binary *bin, struct pieces *pieces,
+			  struct cairn_err *err)
+{
+	struct elf *e = binary_main(bin), *debug = binary_debug(bin);
+	int rc = add_functions(e, pieces, err);
+	if (rc == 0 && debug && debug != e)
+		rc = add_functions(debug, pieces, err);
+	if (rc == 0 && pieces->n == 0)
+		rc = add_sections(e, pieces, err);
+	if (rc == 0 && pieces->n)
+		qsort(pieces->p, pieces->n, sizeof(*pieces->p), piece_order);
+	return rc;
+}
+
+/* Control may go on with the next instruction. */
+static bool falls_through(const ZydisDecodedInstruction *zi)
+{
+	return zi->meta.category != ZYDIS_CATEGORY_UNCOND_BR &&
+	       zi->meta.category != ZYDIS_CATEGORY_RET && zi->mnemonic != ZYDIS_MNEMONIC_UD2 &&
+	       zi->mnemonic != ZYDIS_MNEMONIC_HLT;
+}
+
+static bool is_padding(const ZydisDecodedInstruction *zi)
+{
+	return zi->meta.category == ZYDIS_CATEGORY_NOP ||
+	       zi->meta.category == ZYDIS_CATEGORY_WIDENOP ||
+	       zi->mnemonic == ZYDIS_MNEMONIC_INT3;
+}
+
+/* State of a walk over one piece. */
+struct walk {
+	const uint8_t *code;
+	size_t n;
+	bool is_function;
+	bool reached;        /* by falling through from the instruction before */
+	int uses_red_zone;   /* -1: not looked at yet */
+};
+
+static bool harms_red_zone(struct walk *w, size_t at)
+{
+	if (w->is_function && is_entry(w->code, w->n, at))
+		return false;
+	if (w->uses_red_zone < 0)
+		w->uses_red_zone = !w->is_function || insn_uses_red_zone(w->code, w->n);
+	return w->uses_red_zone;
+}
+
+static enum cairn_hazard listed_hazard(struct walk *w, size_t at, const ZydisDecodedInstruction *zi)
+{
+	/* A chain of padding stays unreached. */
+	if (!w->reached && is_padding(zi))
+		return CAIRN_HAZARD_NONE;
+	w->reached = falls_through(zi);
+	struct insn_uprobe u = uprobe_judge(zi, w->code + at);
+	if (u.hazard == CAIRN_HAZARD_NOP5_RED_ZONE && !harms_red_zone(w, at))
+		return CAIRN_HAZARD_NONE;
+	return u.hazard;
+}
+
+typedef int visit_fn(void *ctx, struct cairn_vaddr at, enum cairn_hazard hazard);
+
+/* Visits what lies at or behind @from: an alias or an overlapping symbol has visited the rest. */
+static int walk_piece(struct elf *e, const struct piece *piece, uint64_t from, visit_fn *visit,
+		      void *ctx)
+{
+	struct walk w = {.is_function = piece->is_function, .reached = true, .uses_red_zone = -1};
+	if (!elf_code_at(e, (struct cairn_vaddr){piece->lo}, &w.code, &w.n))
+		return 0;
+	if (w.n > piece->hi - piece->lo)
+		w.n = piece->hi - piece->lo;
+	ZydisDecoder d = zydis_decoder();
+	ZydisDecodedInstruction zi;
+	for (size_t at = 0; at < w.n;) {
+		if (!zydis_instruction(&d, w.code + at, w.n - at, &zi)) {
+			w.reached = true;
+			at++;
+			continue;
+		}
+		enum cairn_hazard hazard = listed_hazard(&w, at, &zi);
+		int rc = 0;
+		if (hazard && piece->lo + at >= from)
+			rc = visit(ctx, (struct cairn_vaddr){piece->lo + at}, hazard);
+		if (rc)
+			return rc;
+		at += zi.length;
+	}
+	return 0;
+}
+
+int cairn_hazards(const struct cairn_binary *bin, visit_fn *visit, void *ctx, struct cairn_err *err)
+{
+	struct pieces pieces = {0};
+	int rc = collect_pieces(bin, &pieces, err);
+	uint64_t done = 0;
+	for (size_t i = 0; rc == 0 && i < pieces.n; i++) {
+		const struct piece *piece = &pieces.p[i];
+		if (piece->hi <= done)
+			continue;
+		rc = walk_piece(binary_main(bin), piece, done, visit, ctx);
+		done = piece->hi;
+	}
+	VEC_FREE(&pieces);
+	return rc;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "elf/elf.h"
+#include "insn/insn.h"
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define CODE(s) (const uint8_t *)(s), sizeof(s) - 1
+
+/* DWARF register numbers, as bits. */
+enum {
+	RAX = 1 << 0, RDX = 1 << 1, RCX = 1 << 2, RBX = 1 << 3, RSI = 1 << 4, RDI = 1 << 5,
+	RBP = 1 << 6, RSP = 1 << 7, R8 = 1 << 8, R15 = 1 << 15,
+};
+
+static struct insn decode(const uint8_t *bytes, size_t n)
+{
+	struct insn insn = {0};
+	if (!insn_decode(bytes, n, 0x1000, &insn))
+		fail_msg("not decoded: %02x...", bytes[0]);
+	assert_int_equal(insn.len, n);
+	return insn;
+}
+
+static void registers_read_and_written_are_those_of_all_operands(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t n;
+		unsigned int reads, writes;
+		bool reads_memory, writes_memory;
+	} cases[] = {
+		{"\x48\x89\xd8", 3, RBX, RAX, false, false},             /* mov %rbx,%rax */
+		{"\x53", 1, RBX | RSP, RSP, false, true},                /* push %rbx */
+		{"\x41\x5f", 2, RSP, RSP | R15, true, false},            /* pop %r15 */
+		{"\x8a\x07", 2, RDI, RAX, true, false},                  /* mov (%rdi),%al */
+		{"\x88\x04\x17", 3, RAX | RDI | RDX, 0, false, true},    /* mov %al,(%rdi,%rdx) */
+		{"\x48\x8d\x44\x24\x08", 5, RSP, RAX, false, false},     /* lea 8(%rsp),%rax */
+		{"\x0f\x1f\x44\x00\x00", 5, 0, 0, false, false},         /* nop */
+		{"\xf7\xe1", 2, RAX | RCX, RAX | RDX, false, false},     /* mul %ecx */
+		{"\x0f\xa2", 2, RAX | RCX, RAX | RBX | RCX | RDX, false, false}, /* cpuid */
+		{"\x48\x01\x18", 3, RAX | RBX, 0, true, true},           /* add %rbx,(%rax) */
+		{"\x0f\x44\xc1", 3, RAX | RCX, RAX, false, false},       /* cmove %ecx,%eax */
+		{"\xc9", 1, RBP, RSP | RBP, true, false},                /* leave */
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct insn insn = decode((const uint8_t *)cases[i].bytes, cases[i].n);
+		print_message("case %zu\n", i);
+		assert_int_equal(insn.writes, cases[i].writes);
+		assert_int_equal(insn.reads & cases[i].reads, cases[i].reads);
+		assert_int_equal(insn.reads_memory, cases[i].reads_memory);
+		assert_int_equal(insn.writes_memory, cases[i].writes_memory);
+		assert_int_equal(insn.flow, INSN_NEXT);
+	}
+}
+
+static void string_instruction_with_rep_is_marked(void **state)
+{
+	struct insn insn = decode(CODE("\xf3\x48\xa5")); /* rep movsq */
+	assert_true(insn.has_rep);
+	assert_true(insn.reads_memory && insn.writes_memory);
+	assert_int_equal(insn.writes, RSI | RDI | RCX);
+	assert_false(decode(CODE("\x48\xa5")).has_rep);
+	assert_false(decode(CODE("\xf3\x0f\x1e\xfa")).has_rep); /* endbr64 */
+}
+
+static void flow_and_targets(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t n;
+		enum insn_flow flow;
+		uint64_t target;
+	} cases[] = {
+		{"\xeb\x10", 2, INSN_JUMP, 0x1012},
+		{"\xe9\xfb\xff\xff\xff", 5, INSN_JUMP, 0x1000},
+		{"\x74\xfe", 2, INSN_BRANCH, 0x1000},
+		{"\x0f\x85\x00\x01\x00\x00", 6, INSN_BRANCH, 0x1106},
+		{"\xe2\x00", 2, INSN_BRANCH, 0x1002},
+		{"\xe8\x00\x00\x00\x00", 5, INSN_CALL, 0x1005},
+		{"\xff\xd0", 2, INSN_CALL_INDIRECT, 0},
+		{"\xff\x25\x00\x00\x00\x00", 6, INSN_JUMP_INDIRECT, 0},
+		{"\x3e\xff\xe0", 3, INSN_JUMP_INDIRECT, 0},
+		{"\xc3", 1, INSN_RETURN, 0},
+		{"\xf3\xc3", 2, INSN_RETURN, 0},
+		{"\xcc", 1, INSN_TRAP, 0},
+		{"\x0f\x0b", 2, INSN_TRAP, 0},
+		{"\xf4", 1, INSN_TRAP, 0},
+		{"\x0f\x05", 2, INSN_TRAP, 0},
+		{"\xcd\x80", 2, INSN_TRAP, 0},
+		{"\xf3\x0f\x1e\xfa", 4, INSN_NEXT, 0},
+		{"\x90", 1, INSN_NEXT, 0},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct insn insn = decode((const uint8_t *)cases[i].bytes, cases[i].n);
+		print_message("case %zu\n", i);
+		assert_int_equal(insn.flow, cases[i].flow);
+		assert_int_equal(insn.target, cases[i].target);
+	}
+}
+
+static void an_instruction_that_is_cut_short_does_not_decode(void **state)
+{
+	static const uint8_t movabs[] = {0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8};
+	struct insn insn;
+	for (size_t n = 0; n < sizeof(movabs); n++)
+		assert_false(insn_decode(movabs, n, 0, &insn));
+	assert_true(insn_decode(movabs, sizeof(movabs), 0, &insn));
+}
+
+static void register_names(void **state)
+{
+	assert_string_equal(insn_reg_name(5), "rdi");
+	assert_string_equal(insn_reg_name(7), "rsp");
+	assert_string_equal(insn_reg_name(17), "xmm0");
+	assert_string_equal(insn_reg_name(82), "xmm31");
+	assert_null(insn_reg_name(57));
+	assert_null(insn_reg_name(1000));
+	assert_string_equal(insn_subreg_name(5, 4), "edi");
+	assert_string_equal(insn_subreg_name(1, 1), "dl");
+	assert_string_equal(insn_subreg_name(15, 2), "r15w");
+	assert_string_equal(insn_subreg_name(15, 8), "r15");
+	assert_string_equal(insn_subreg_name(17, 4), "xmm0");
+	assert_null(insn_subreg_name(0, 3));
+}
+
+static void uprobe_rules(void **state)
+{
+	static const struct {
+		const char *what, *bytes;
+		size_t n;
+		enum cairn_hazard hazard;
+		bool emulated;
+	} cases[] = {
+		{"nop", "\x90", 1, CAIRN_HAZARD_NONE, true},
+		{"push %rbp", "\x55", 1, CAIRN_HAZARD_NONE, true},
+		{"push %r12", "\x41\x54", 2, CAIRN_HAZARD_NONE, true},
+		{"rex.w push %rax", "\x48\x50", 2, CAIRN_HAZARD_NONE, false},
+		{"jmp", "\xeb\x10", 2, CAIRN_HAZARD_NONE, true},
+		{"je", "\x0f\x84\x10\x00\x00\x00", 6, CAIRN_HAZARD_NONE, true},
+		{"call", "\xe8\x10\x00\x00\x00", 5, CAIRN_HAZARD_NONE, true},
+		{"call *%rax", "\xff\xd0", 2, CAIRN_HAZARD_NONE, false},
+		{"loop", "\xe2\x10", 2, CAIRN_HAZARD_NONE, false},
+		{"mov", "\x48\x89\xd8", 3, CAIRN_HAZARD_NONE, false},
+		{"endbr64", "\xf3\x0f\x1e\xfa", 4, CAIRN_HAZARD_NONE, false},
+		{"mov %fs:0x28,%rax", "\x64\x48\x8b\x04\x25\x28\x00\x00\x00", 9, CAIRN_HAZARD_NONE, false},
+		{"syscall", "\x0f\x05", 2, CAIRN_HAZARD_NONE, false},
+		{"4-byte nop", "\x0f\x1f\x40\x00", 4, CAIRN_HAZARD_NONE, true},
+		{"5-byte nop", "\x0f\x1f\x44\x00\x00", 5, CAIRN_HAZARD_NOP5_RED_ZONE, true},
+		{"other 5-byte nop", "\x66\x0f\x1f\x40\x00", 5, CAIRN_HAZARD_NOP5_RED_ZONE, false},
+		{"66 66 66 66 90", "\x66\x66\x66\x66\x90", 5, CAIRN_HAZARD_NOP5_RED_ZONE, true},
+		{"lea 0(%rsp),%rsp", "\x48\x8d\x64\x24\x00", 5, CAIRN_HAZARD_NOP5_RED_ZONE, false},
+		{"9-byte nop", "\x66\x0f\x1f\x84\x00\x00\x00\x00\x00", 9, CAIRN_HAZARD_NONE, false},
+		{"10-byte nop", "\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00", 10, CAIRN_HAZARD_SEGMENT_PREFIX, false},
+		{"notrack jmp", "\x3e\xff\xe0", 3, CAIRN_HAZARD_SEGMENT_PREFIX, false},
+		{"lock incl", "\xf0\xff\x00", 3, CAIRN_HAZARD_LOCK_PREFIX, false},
+		{"lock cmpxchg", "\xf0\x48\x0f\xb1\x0a", 5, CAIRN_HAZARD_LOCK_PREFIX, false},
+		{"mov %eax,%ss", "\x8e\xd0", 2, CAIRN_HAZARD_MASKS_TRAPS, false},
+		{"mov %eax,%ds", "\x8e\xd8", 2, CAIRN_HAZARD_NONE, false},
+		{"int3", "\xcc", 1, CAIRN_HAZARD_TRAP, false},
+		{"int 0x80", "\xcd\x80", 2, CAIRN_HAZARD_NOT_PROBEABLE, false},
+		{"hlt", "\xf4", 1, CAIRN_HAZARD_NOT_PROBEABLE, false},
+		{"jmpw", "\x66\xe9\x00\x00\x00\x00", 6, CAIRN_HAZARD_NOT_PROBEABLE, false},
+		{"vpxor", "\xc5\xf9\xef\xc0", 4, CAIRN_HAZARD_NOT_PROBEABLE, false},
+		{"pxor", "\x66\x0f\xef\xc0", 4, CAIRN_HAZARD_NONE, false},
+		{"vpor", "\xc5\xf9\xeb\xc0", 4, CAIRN_HAZARD_MISEMULATED, false},
+		{"vpord zmm", "\x62\xf1\x7d\x48\xeb\xc0", 6, CAIRN_HAZARD_MISEMULATED, false},
+		{"vpcmpeqb", "\xc5\xf9\x74\xc0", 4, CAIRN_HAZARD_MISEMULATED, false},
+		{"vzeroupper", "\xc5\xf8\x77", 3, CAIRN_HAZARD_MISEMULATED, false},
+		{"vcmpps", "\xc5\xf8\xc2\xc0\x00", 5, CAIRN_HAZARD_MISEMULATED, false},
+		{"vpaddd", "\xc5\xf9\xfe\xc0", 4, CAIRN_HAZARD_NONE, false},
+		{"xchg %r8,%rax", "\x49\x90", 2, CAIRN_HAZARD_MISEMULATED, false},
+		{"push %es", "\x06", 1, CAIRN_HAZARD_NOT_PROBEABLE, false},
+		{"nothing", "", 0, CAIRN_HAZARD_NOT_PROBEABLE, false},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		print_message("%s\n", cases[i].what);
+		struct insn_uprobe u = insn_uprobe((const uint8_t *)cases[i].bytes, cases[i].n);
+		assert_string_equal(cairn_hazard_id(u.hazard), cairn_hazard_id(cases[i].hazard));
+		assert_int_equal(u.emulated, cases[i].emulated);
+	}
+}
+
+static void every_hazard_has_its_own_word_and_sentence(void **state)
+{
+	for (int i = CAIRN_HAZARD_NONE; i <= CAIRN_HAZARD_MISEMULATED; i++) {
+		assert_non_null(cairn_hazard_text(i));
+		for (int j = i + 1; j <= CAIRN_HAZARD_MISEMULATED; j++)
+			assert_string_not_equal(cairn_hazard_id(i), cairn_hazard_id(j));
+	}
+	assert_string_equal(cairn_hazard_id((enum cairn_hazard)99), "unknown");
+}
+
+static void boundaries_step_over_what_does_not_decode(void **state)
+{
+	static const uint8_t code[] = {0x90, 0x48, 0x89, 0xd8, 0x06, 0xc3, 0x48};
+	uint8_t bits[1] = {0};
+	assert_int_equal(insn_boundaries(code, sizeof(code), bits), 2);
+	assert_int_equal(bits[0], 1 << 0 | 1 << 1 | 1 << 4 | 1 << 5 | 1 << 6);
+}
+
+static void red_zone_of_hand_written_functions(void **state)
+{
+	/* mov %edi,-4(%rsp); ret */
+	assert_true(insn_uses_red_zone(CODE("\x89\x7c\x24\xfc\xc3")));
+	/* push %rbp; mov %rsp,%rbp; mov %edi,-4(%rbp) */
+	assert_true(insn_uses_red_zone(CODE("\x55\x48\x89\xe5\x89\x7d\xfc\x5d\xc3")));
+	/* the same with sub $16,%rsp before the access */
+	assert_false(insn_uses_red_zone(CODE("\x55\x48\x89\xe5\x48\x83\xec\x10\x89\x7d\xfc\xc9\xc3")));
+	/* the access lies below what was allocated */
+	assert_true(insn_uses_red_zone(CODE("\x55\x48\x89\xe5\x48\x83\xec\x10\x89\x7d\xec\xc9\xc3")));
+	/* rbp is any pointer: mov %edi,-4(%rbp) */
+	assert_false(insn_uses_red_zone(CODE("\x89\x7d\xfc\xc3")));
+	/* lea -8(%rsp),%rax */
+	assert_true(insn_uses_red_zone(CODE("\x48\x8d\x44\x24\xf8\xc3")));
+	/* sub $8,%rsp; mov %edi,4(%rsp) */
+	assert_false(insn_uses_red_zone(CODE("\x48\x83\xec\x08\x89\x7c\x24\x04\x48\x83\xc4\x08\xc3")));
+	/* what does not decode might do anything */
+	assert_true(insn_uses_red_zone(CODE("\x06\xc3")));
+	assert_false(insn_uses_red_zone(CODE("")));
+}
+
+static void place_in_a_function_must_be_a_boundary(void **state)
+{
+	/* endbr64; nop5; mov %rbx,%rax; nop5; lock incl (%rax); ret */
+	static const uint8_t func[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x0f, 0x1f, 0x44, 0x00, 0x00, 0x48, 0x89,
+				       0xd8, 0x0f, 0x1f, 0x44, 0x00, 0x00, 0xf0, 0xff, 0x00, 0xc3};
+	static const struct {
+		size_t off;
+		enum cairn_hazard hazard;
+	} cases[] = {
+		{0, CAIRN_HAZARD_NONE},
+		{1, CAIRN_HAZARD_NOT_A_BOUNDARY},
+		{4, CAIRN_HAZARD_NONE}, /* nothing ran before this nop */
+		{9, CAIRN_HAZARD_NONE},
+		{10, CAIRN_HAZARD_NOT_A_BOUNDARY},
+		{12, CAIRN_HAZARD_NOP5_RED_ZONE},
+		{17, CAIRN_HAZARD_LOCK_PREFIX},
+		{18, CAIRN_HAZARD_NOT_A_BOUNDARY},
+		{20, CAIRN_HAZARD_NONE},
+		{21, CAIRN_HAZARD_NOT_A_BOUNDARY},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(insn_hazard_in(func, sizeof(func), cases[i].off), cases[i].hazard);
+	assert_int_equal(insn_hazard_in(func + 4, sizeof(func) - 4, 0), CAIRN_HAZARD_NONE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(registers_read_and_written_are_those_of_all_operands),
+		cmocka_unit_test(string_instruction_with_rep_is_marked),
+		cmocka_unit_test(flow_and_targets),
+		cmocka_unit_test(an_instruction_that_is_cut_short_does_not_decode),
+		cmocka_unit_test(register_names),
+		cmocka_unit_test(uprobe_rules),
+		cmocka_unit_test(every_hazard_has_its_own_word_and_sentence),
+		cmocka_unit_test(boundaries_step_over_what_does_not_decode),
+		cmocka_unit_test(red_zone_of_hand_written_functions),
+		cmocka_unit_test(place_in_a_function_must_be_a_boundary),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
