@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which location of a parameter holds at an address
+ *
+ * A parameter has a constant (DW_AT_const_value), one location for its whole scope, or a list of
+ * locations for parts of it. From a list we take the entry that contains the address, and nothing else:
+ * neither the first one nor the nearest.
+ *
+ * Views. Several source statements can stand between two instructions. For
+ *
+ *	static inline int f(int n) { n--; return g(n); }
+ *
+ * both "n is rbx" and "n is rbx - 1" hold at the same address, one before and one behind the n--.
+ * GCC numbers the positions at one address as views and gives each entry a pair of them, so entries are
+ * compared as (address, view), and the site is (entry_pc, entry view). In Debian's libc most entry
+ * views are not 0; a reader that drops them prints the later value.
+ *
+ *	entry [0x10 view 1, 0x10 view 3) rbx	   site (0x10, view 2): this one, though 0x10 == 0x10
+ *	entry [0x10 view 3, 0x40 view 0) rbx - 1
+ *
+ * A list without views (Clang's, and GCC's with -gno-variable-location-views) is compared by address
+ * alone.
+ *
+ * Memory in the frame. A location for the whole scope in a stack slot says nothing about when the slot is
+ * written. At the first instruction of the scope it usually is not yet; see loc_is_frame_memory() and its use
+ * in site.c. A list entry in memory was placed by the compiler behind the store and is right as it is.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "dwarf/constants.h"
+#include "loc/loc.h"
+
+/* All entries that hold at the site; they have to agree. */
+struct search {
+	struct loc_context *ctx;
+	const struct dw_unit *unit;
+	struct arena *arena;
+	struct cairn_location found;
+	unsigned int n_found, n_entries;
+	bool everywhere;
+	int rc;
+};
+
+static bool before_or_at(struct cairn_vaddr a, uint64_t view_a, struct cairn_vaddr b, uint64_t view_b)
+{
+	return a.v < b.v || (a.v == b.v && view_a <= view_b);
+}
+
+static bool holds(const struct dw_loc_entry *e, struct cairn_vaddr at, uint64_t view)
+{
+	if (e->everywhere)
+		return true;
+	if (!e->has_views)
+		return e->lo.v <= at.v && at.v < e->hi.v;
+	return before_or_at(e->lo, e->view_lo, at, view) && !before_or_at(e->hi, e->view_hi, at, view);
+}
+
+static int visit_entry(void *arg, const struct dw_loc_entry *e)
+{
+	struct search *s = arg;
+	s->n_entries++;
+	if (!holds(e, s->ctx->at, s->ctx->view))
+		return 0;
+	struct cairn_location loc;
+	s->rc = loc_from_expr(s->ctx, s->unit, e->expr, e->expr_len, s->arena, &loc);
+	if (s->rc < 0)
+		return s->rc;
+	if (s->n_found++ && !loc_equal(&s->found, &loc))
+		s->found = (struct cairn_location){.why = CAIRN_UNAVAIL_AMBIGUOUS};
+	else
+		s->found = loc;
+	s->everywhere = e->everywhere;
+	return 0;
+}
+
+bool loc_equal(const struct cairn_location *a, const struct cairn_location *b)
+{
+	if (a->why != b->why || a->n_pieces != b->n_pieces)
+		return false;
+	for (uint32_t i = 0; i < a->n_pieces; i++) {
+		const struct cairn_piece *x = &a->pieces[i], *y = &b->pieces[i];
+		if (x->kind != y->kind || x->off != y->off || x->size != y->size || x->n_steps != y->n_steps)
+			return false;
+		if (x->n_steps && memcmp(x->steps, y->steps, x->n_steps * sizeof(*x->steps)))
+			return false;
+		if (x->kind == CAIRN_PIECE_BYTES && memcmp(x->bytes, y->bytes, x->size))
+			return false;
+	}
+	return true;
+}
+
+bool loc_is_frame_memory(const struct loc_context *ctx, const struct cairn_location *loc)
+{
+	enum { RBP = 6, RSP = 7 };
+	for (uint32_t i = 0; i < loc->n_pieces; i++) {
+		const struct cairn_piece *p = &loc->pieces[i];
+		if (p->kind != CAIRN_PIECE_MEMORY || !p->n_steps || p->steps[0].op != CAIRN_LOC_REG)
+			continue;
+		if (p->steps[0].reg != RSP && p->steps[0].reg != RBP)
+			continue;
+		/* At or above the CFA the caller wrote it before the call. */
+		if (!ctx->inlined && ctx->row_state == 1 && ctx->row.cfa == CFI_CFA_REG_OFFSET &&
+		    ctx->row.cfa_reg == p->steps[0].reg && p->n_steps <= 2) {
+			int64_t off = p->n_steps == 2 ? p->steps[1].imm : 0;
+			if (off >= ctx->row.cfa_off)
+				continue;
+		}
+		return true;
+	}
+	return false;
+}
+
+static int literal_bytes(const struct dw_value *v, struct arena *arena, struct cairn_location *ret)
+{
+	struct cairn_piece *piece = arena_alloc(arena, sizeof(*piece));
+	if (!piece)
+		return -ENOMEM;
+	*piece = (struct cairn_piece){.kind = CAIRN_PIECE_BYTES};
+	if (v->cls == DW_CLASS_STRING) {
+		piece->bytes = (const uint8_t *)v->str;
+		piece->size = (uint32_t)strlen(v->str) + 1;
+	} else {
+		piece->bytes = v->block.p;
+		piece->size = v->block.n < UINT32_MAX ? (uint32_t)v->block.n : UINT32_MAX;
+	}
+	*ret = (struct cairn_location){.n_pieces = 1, .pieces = piece};
+	return 0;
+}
+
+static int constant(const struct dw_value *v, struct arena *arena, struct cairn_location *ret)
+{
+	switch (v->cls) {
+	case DW_CLASS_UDATA:
+	case DW_CLASS_SDATA:
+		return loc_constant(v->cls == DW_CLASS_SDATA ? v->s : (int64_t)v->u, arena, ret);
+	case DW_CLASS_ADDRESS:
+		return loc_constant((int64_t)v->addr.v, arena, ret);
+	case DW_CLASS_BLOCK:
+	case DW_CLASS_EXPRLOC:
+	case DW_CLASS_STRING:
+		return literal_bytes(v, arena, ret);
+	default:
+		*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_UNSUPPORTED};
+		return 0;
+	}
+}
+
+int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct arena *arena,
+		    struct cairn_location *ret)
+{
+	struct dw_value v;
+	int rc = dw_attr(formal, DW_AT_const_value, &v, NULL);
+	if (rc == 1)
+		return constant(&v, arena, ret);
+
+	struct search s = {.ctx = ctx, .unit = formal->unit, .arena = arena};
+	rc = dw_locations(formal, DW_AT_location, visit_entry, &s, NULL);
+	if (s.rc < 0)
+		return s.rc;
+	*ret = s.found;
+	if (rc < 0)
+		ret->why = CAIRN_UNAVAIL_DAMAGED;
+	else if (!s.n_entries)
+		ret->why = CAIRN_UNAVAIL_OPTIMISED_OUT;
+	else if (!s.n_found)
+		ret->why = CAIRN_UNAVAIL_NOT_LIVE;
+	else if (s.everywhere && ret->why == CAIRN_AVAILABLE && loc_is_frame_memory(ctx, ret))
+		*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_NOT_STORED};
+	return 0;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which registers still hold what they held at the function's entry
+ *
+ * DW_OP_entry_value(rdi) is "what rdi held when this function was entered". A debugger finds it out in
+ * the caller's frame; a probe cannot. But often rdi has simply not been written since, and then it is
+ * rdi. That must be known for every path from the entry to the address, so it is a forward data-flow
+ * problem over the function's instructions, with one bit per general register:
+ *
+ *	at the entry      all bits set
+ *	behind an insn    the bits before it, without the registers it writes; behind a call also without
+ *	                  those that the convention lets the callee change
+ *	where paths meet  the intersection
+ *
+ *	entry:  mov  %rdi, %rbx		in 1111  out 1111 (rbx cleared)
+ *	        call g			          out: rdi, rsi, rax ... cleared
+ *	loop:   dec  %ebx		in: from above and from the branch below
+ *	        jnz  loop
+ *
+ * Every doubt is decided against us. An indirect jump may go to any instruction of the function. An
+ * instruction that no followed path reaches (a landing pad, a block reached through a table in data) is
+ * taken as reached with nothing unchanged, and what it reaches with it. A function that does not decode
+ * to the end of each of its ranges has no flow at all.
+ *
+ * Cost: linear in the instructions for code without loops; each loop adds a round, and bits are only ever
+ * cleared, so there are at most 17 rounds.
+ */
+#include <stdlib.h>
+
+#include "base/vec.h"
+#include "insn/insn.h"
+#include "loc/loc.h"
+
+enum {
+	ALL = 0xffff,
+	/* rax rdx rcx rsi rdi r8-r11: DWARF numbers 0 1 2 4 5 8-11. */
+	CALL_CHANGES = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 4 | 1 << 5 | 0xf << 8,
+	/* Instructions of one function; the longest seen has some 100,000. */
+	INSNS_MAX = 2000000,
+};
+
+struct node {
+	uint64_t at;
+	uint64_t target; /* of a direct jump or branch */
+	uint16_t kills;
+	uint8_t flow;    /* enum insn_flow */
+	uint8_t len;
+	uint16_t in;     /* unchanged before it */
+	bool reached;
+};
+
+struct flow {
+	struct node *p;
+	size_t n, cap;
+	uint16_t anywhere; /* what an indirect jump leaves: intersected into every instruction */
+};
+
+struct decode {
+	struct flow *flow;
+	struct elf *code;
+};
+
+static int decode_range(void *arg, struct dw_range range)
+{
+	struct decode *d = arg;
+	const uint8_t *bytes;
+	size_t n;
+	if (!elf_code_at(d->code, range.lo, &bytes, &n) || range.hi.v - range.lo.v > n)
+		return -1;
+	n = (size_t)(range.hi.v - range.lo.v);
+	for (size_t off = 0; off < n;) {
+		struct insn insn;
+		struct node *node = d->flow->n < INSNS_MAX ? VEC_PUSH(d->flow) : NULL;
+		if (!node || !insn_decode(bytes + off, n - off, range.lo.v + off, &insn))
+			return -1;
+		*node = (struct node){.at = range.lo.v + off,
+				      .target = insn.target,
+				      .kills = insn.writes,
+				      .flow = (uint8_t)insn.flow,
+				      .len = insn.len,
+				      .in = ALL};
+		if (insn.flow == INSN_CALL || insn.flow == INSN_CALL_INDIRECT || insn.flow == INSN_TRAP)
+			node->kills |= CALL_CHANGES;
+		off += insn.len;
+	}
+	return 0;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct node *x = a, *y = b;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static struct node *node_at(const struct flow *f, uint64_t at)
+{
+	struct node key = {.at = at};
+	return bsearch(&key, f->p, f->n, sizeof(key), by_address);
+}
+
+/* A path with @bits unchanged arrives at @to. True when that tells something new. */
+static bool arrive(struct node *to, uint16_t bits)
+{
+	if (!to || (to->reached && (to->in & bits) == to->in))
+		return false;
+	to->in &= bits;
+	to->reached = true;
+	return true;
+}
+
+static bool falls_through(const struct node *n)
+{
+	return n->flow != INSN_JUMP && n->flow != INSN_JUMP_INDIRECT && n->flow != INSN_RETURN;
+}
+
+/* One pass over the reached instructions in order of address; true when something changed. */
+static bool propagate(struct flow *f)
+{
+	bool changed = false;
+	for (size_t i = 0; i < f->n; i++) {
+		struct node *n = &f->p[i];
+		if (!n->reached)
+			continue;
+		n->in &= f->anywhere;
+		uint16_t out = n->in & (uint16_t)~n->kills;
+		struct node *next = i + 1 < f->n && f->p[i + 1].at == n->at + n->len ? &f->p[i + 1] : NULL;
+		if (falls_through(n))
+			changed |= arrive(next, out);
+		if (n->flow == INSN_JUMP || n->flow == INSN_BRANCH)
+			changed |= arrive(node_at(f, n->target), out);
+		if (n->flow == INSN_JUMP_INDIRECT && (f->anywhere & out) != f->anywhere) {
+			f->anywhere &= out;
+			changed = true;
+		}
+	}
+	return changed;
+}
+
+static void solve(struct flow *f, struct cairn_vaddr entry)
+{
+	arrive(node_at(f, entry.v), ALL);
+	while (propagate(f))
+		;
+	for (size_t i = 0; i < f->n; i++)
+		if (!f->p[i].reached)
+			arrive(&f->p[i], 0);
+	while (propagate(f))
+		;
+}
+
+struct flow *flow_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry)
+{
+	struct flow *f = calloc(1, sizeof(*f));
+	struct decode d = {.flow = f, .code = code};
+	if (!f)
+		return NULL;
+	f->anywhere = ALL;
+	if (dw_ranges(function, decode_range, &d, NULL) <= 0) {
+		flow_free(f);
+		return NULL;
+	}
+	qsort(f->p, f->n, sizeof(*f->p), by_address);
+	solve(f, entry);
+	return f;
+}
+
+void flow_free(struct flow *f)
+{
+	if (f)
+		VEC_FREE(f);
+	free(f);
+}
+
+bool flow_unchanged(const struct flow *f, struct cairn_vaddr at, unsigned int dwarf_reg)
+{
+	const struct node *n = f && dwarf_reg < 16 ? node_at(f, at.v) : NULL;
+	return n && n->reached && (n->in & f->anywhere & 1u << dwarf_reg);
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Functions, in two stages
+ *
+ *	parallel   every site by itself: address, chain, locations		site.c
+ *	one by one parameters and their types, which extend the type graph;
+ *	           the calling convention, which needs the types; order	here
+ *
+ * Sites are built in slots given by their position, so the outcome does not depend on the threads.
+ *
+ * The calling convention. At a body's entry, three descriptions are not to be trusted as they stand:
+ *
+ *  - a stack slot that holds for the whole function is not written yet (abi.c);
+ *  - Clang's lists have no views. What it says for the first instruction may belong to a later statement:
+ *    for "int f(int n) { n--; ..." it can say rdi - 1 there. For a function that other files can call, the
+ *    convention is certain, and taken. For one that they cannot, Clang may have changed the
+ *    convention (it drops unused parameters): where description and convention agree it is right, else
+ *    nothing is known.
+ */
+#include "loc/function.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/pool.h"
+#include "dwarf/constants.h"
+
+/* Sites that a worker takes at once: neighbours share their container's flow and unit. */
+enum { CHUNK = 64 };
+
+struct job {
+	const struct site_env *env;
+	const uint32_t *entries;
+	size_t n;
+	struct built_site *sites; /* n; site.n_shared is 0 where there turned out to be no code */
+	struct arena *arenas;     /* per worker */
+};
+
+static int build_chunk(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	struct job *job = arg;
+	struct site_worker w;
+	site_worker_init(&w, &job->arenas[worker]);
+	int rc = 0;
+	size_t end = (item + 1) * CHUNK < job->n ? (item + 1) * CHUNK : job->n;
+	for (size_t i = item * CHUNK; i < end && rc >= 0; i++) {
+		rc = site_build(job->env, &w, job->entries[i], &job->sites[i], err);
+		if (rc == 0)
+			job->sites[i].site.n_shared = 0;
+	}
+	site_worker_fini(&w);
+	return rc < 0 ? rc : 0;
+}
+
+static int build_sites(struct job *job, unsigned int threads, struct arena *arena, struct cairn_err *err)
+{
+	unsigned int width = pool_width(threads);
+	job->arenas = calloc(width, sizeof(*job->arenas));
+	if (!job->arenas)
+		return err_nomem(err, "worker memory");
+	int rc = pool_run((job->n + CHUNK - 1) / CHUNK, threads, build_chunk, job, err);
+	for (unsigned int i = 0; i < width; i++)
+		arena_adopt(arena, &job->arenas[i]);
+	free(job->arenas);
+	return rc;
+}
+
+/* ---- parameters and types ---- */
+
+/* Names and types of one abstract instance's parameters. */
+struct signature {
+	dw_off function;
+	struct cairn_param *params;
+};
+
+static int read_type(const struct site_env *env, struct dwarf_types *types, dw_off die, uint32_t *ret,
+		     struct cairn_err *err)
+{
+	*ret = 0;
+	struct dw_die d;
+	int rc = dw_die_at(env->dw, die, &d, err);
+	dw_off type = rc == 1 ? dw_ref_deep(&d, DW_AT_type) : 0;
+	if (!type)
+		return rc < 0 ? rc : 0;
+	return dwarf_type(types, type, ret, err);
+}
+
+static int read_signature(const struct site_env *env, struct dwarf_types *types, const struct formals *f,
+			  struct arena *arena, struct signature *ret, struct cairn_err *err)
+{
+	if (ret->function == f->function)
+		return 0;
+	ret->params = arena_array(arena, f->n, sizeof(*ret->params));
+	if (!ret->params)
+		return err_nomem(err, "the parameters of a function");
+	ret->function = f->function;
+	for (uint32_t i = 0; i < f->n; i++) {
+		struct dw_die die;
+		int rc = dw_die_at(env->dw, f->die[i], &die, err);
+		if (rc == 1)
+			ret->params[i].name = dw_str_deep(&die, DW_AT_name);
+		if (rc >= 0)
+			rc = read_type(env, types, f->die[i], &ret->params[i].type, err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* ---- calling convention ---- */
+
+static int symbol_order(const void *key, const void *symbol)
+{
+	uint64_t at = *(const uint64_t *)key, s = ((const struct elf_symbol *)symbol)->at.v;
+	return at < s ? -1 : at > s;
+}
+
+/* Whether other files can call the code at @at: then its convention is the platform's. */
+static bool is_global(const struct site_env *env, struct cairn_vaddr at)
+{
+	const struct elf_symbol *symbols, *hit;
+	size_t n;
+	if (elf_symbols(env->code, &symbols, &n, NULL) < 0 || !n)
+		return false;
+	hit = bsearch(&at.v, symbols, n, sizeof(*symbols), symbol_order);
+	if (!hit)
+		return false;
+	while (hit > symbols && hit[-1].at.v == at.v)
+		hit--;
+	for (; hit < symbols + n && hit->at.v == at.v; hit++)
+		if (hit->type == STT_FUNC && hit->binding != STB_LOCAL)
+			return true;
+	return false;
+}
+
+/* foo.constprop.0, foo.isra.0: parameters were removed or split. */
+static bool is_clone(const struct cairn_site *s)
+{
+	return !s->symbol || strstr(s->symbol, ".isra") || strstr(s->symbol, ".constprop") ||
+	       strstr(s->symbol, ".part");
+}
+
+static bool passes_classes(const struct cairn_types *types, const struct cairn_function *f)
+{
+	for (uint32_t i = 0; i <= f->n_params; i++) {
+		uint32_t id = i < f->n_params ? f->params[i].type : f->return_type;
+		enum cairn_type_kind kind = cairn_types_get(types, cairn_types_resolve(types, id))->kind;
+		if (kind == CAIRN_T_STRUCT || kind == CAIRN_T_CLASS || kind == CAIRN_T_UNION)
+			return true;
+	}
+	return false;
+}
+
+static bool is_c(const struct dw_unit *u)
+{
+	uint16_t lang = dw_unit_language(u);
+	return lang == DW_LANG_C || lang == DW_LANG_C89 || lang == DW_LANG_C99 || lang == DW_LANG_C11;
+}
+
+/* What is said about one parameter at the entry, put right by what the convention says. */
+static void reconcile(struct cairn_location *said, const struct cairn_location *abi, bool no_views, bool global)
+{
+	bool known = abi->why == CAIRN_AVAILABLE || abi->why == CAIRN_UNAVAIL_VECTOR_REGISTER;
+	if (said->why == CAIRN_UNAVAIL_NOT_STORED) {
+		if (known && (global || !no_views))
+			*said = *abi;
+		return;
+	}
+	if (!no_views || loc_equal(said, abi))
+		return;
+	if (known && global)
+		*said = *abi;
+	else if (said->why == CAIRN_AVAILABLE)
+		*said = (struct cairn_location){.why = CAIRN_UNAVAIL_MAY_HAVE_CHANGED};
+}
+
+static int apply_convention(const struct site_env *env, const struct cairn_types *types,
+			    const struct cairn_function *f, struct built_site *b, struct arena *arena,
+			    struct cairn_err *err)
+{
+	bool no_views = !dw_unit_is_gcc(b->die.unit);
+	if (b->site.kind != CAIRN_SITE_ENTRY || is_clone(&b->site) || !f->n_params)
+		return 0;
+	if (!is_c(b->die.unit) && passes_classes(types, f))
+		return 0;
+	struct cairn_location *abi = arena_array(arena, f->n_params, sizeof(*abi));
+	uint32_t *params = arena_array(arena, f->n_params, sizeof(*params));
+	if (!abi || !params)
+		return err_nomem(err, "locations");
+	for (uint32_t i = 0; i < f->n_params; i++)
+		params[i] = f->params[i].type;
+	if (abi_locations(types, f->return_type, params, f->n_params, arena, abi) < 0)
+		return err_nomem(err, "locations");
+	bool global = is_global(env, b->site.at);
+	for (uint32_t i = 0; i < b->site.n_args; i++)
+		reconcile(&b->args[i].loc, &abi[i], no_views, global);
+	return 0;
+}
+
+/* ---- one function ---- */
+
+static int by_address(const void *a, const void *b)
+{
+	const struct cairn_site *x = a, *y = b;
+	if (x->at.v != y->at.v)
+		return x->at.v < y->at.v ? -1 : 1;
+	return x->die < y->die ? -1 : x->die > y->die;
+}
+
+static void count_shared(struct cairn_site *sites, uint32_t n)
+{
+	for (uint32_t i = 0, j; i < n; i = j) {
+		for (j = i + 1; j < n && sites[j].at.v == sites[i].at.v;)
+			j++;
+		for (uint32_t k = i; k < j; k++)
+			sites[k].n_shared = j - i;
+	}
+}
+
+/* The function's own parameters: those of the first instance that has the most. */
+static int choose_signature(const struct site_env *env, struct dwarf_types *types, const struct built_site *b,
+			    size_t n, struct arena *arena, struct cairn_function *f, struct cairn_err *err)
+{
+	const struct formals *best = NULL;
+	for (size_t i = 0; i < n; i++)
+		if (b[i].site.n_shared && (!best || b[i].formals.n > best->n))
+			best = &b[i].formals;
+	if (!best)
+		return 0;
+	struct signature s = {0};
+	int rc = read_signature(env, types, best, arena, &s, err);
+	if (rc < 0)
+		return rc;
+	f->params = s.params;
+	f->n_params = best->n;
+	f->variadic = best->variadic;
+	return read_type(env, types, best->function, &f->return_type, err);
+}
+
+/* Give the site as many args as the function has parameters, with names and types. */
+static int finish_args(const struct site_env *env, struct dwarf_types *types, const struct cairn_function *f,
+		       struct signature *s, struct arena *arena, struct built_site *b, struct cairn_err *err)
+{
+	int rc = read_signature(env, types, &b->formals, arena, s, err);
+	if (rc < 0)
+		return rc;
+	if (b->site.n_args < f->n_params) {
+		struct cairn_arg *more = arena_array(arena, f->n_params, sizeof(*more));
+		if (!more)
+			return err_nomem(err, "the arguments of a site");
+		memcpy(more, b->args, b->site.n_args * sizeof(*more));
+		for (uint32_t i = b->site.n_args; i < f->n_params; i++)
+			more[i].loc.why = CAIRN_UNAVAIL_NO_DESCRIPTION;
+		b->site.args = b->args = more;
+		b->site.n_args = f->n_params;
+	}
+	for (uint32_t i = 0; i < b->site.n_args; i++) {
+		const struct cairn_param *p = i < b->formals.n ? &s->params[i] : &f->params[i];
+		b->args[i].name = p->name;
+		b->args[i].type = p->type;
+	}
+	return 0;
+}
+
+static int finish_function(const struct site_env *env, struct dwarf_types *types, const struct group *g,
+			   struct built_site *b, struct arena *arena, struct cairn_function *ret,
+			   struct cairn_err *err)
+{
+	*ret = (struct cairn_function){
+		.name = g->name,
+		.linkage_name = g->linkage_name,
+		.decl_file = g->file,
+		.decl_line = g->line,
+		.n_without_code = g->n_without_code,
+	};
+	int rc = choose_signature(env, types, b, g->entries.n, arena, ret, err);
+	if (rc < 0)
+		return rc;
+	struct cairn_site *sites = arena_array(arena, g->entries.n, sizeof(*sites));
+	if (!sites)
+		return err_nomem(err, "the sites of a function");
+	struct signature s = {0};
+	uint32_t n = 0;
+	for (size_t i = 0; i < g->entries.n; i++) {
+		if (!b[i].site.n_shared) {
+			ret->n_without_code++;
+			continue;
+		}
+		rc = finish_args(env, types, ret, &s, arena, &b[i], err);
+		if (rc >= 0)
+			rc = apply_convention(env, dwarf_types_graph(types), ret, &b[i], arena, err);
+		if (rc < 0)
+			return rc;
+		sites[n++] = b[i].site;
+	}
+	if (n)
+		qsort(sites, n, sizeof(*sites), by_address);
+	count_shared(sites, n);
+	ret->sites = sites;
+	ret->n_sites = n;
+	return 0;
+}
+
+int functions_build(const struct site_env *env, unsigned int threads, const struct group *groups, size_t n,
+		    struct dwarf_types *types, struct arena *arena, struct cairn_function *ret,
+		    struct cairn_err *err)
+{
+	struct job job = {.env = env};
+	for (size_t i = 0; i < n; i++)
+		job.n += groups[i].entries.n;
+	uint32_t *entries = calloc(job.n ? job.n : 1, sizeof(*entries));
+	job.sites = calloc(job.n ? job.n : 1, sizeof(*job.sites));
+	int rc = 0;
+	if (!entries || !job.sites) {
+		rc = err_nomem(err, "sites");
+		goto out;
+	}
+	size_t at = 0;
+	for (size_t i = 0; i < n; at += groups[i++].entries.n)
+		if (groups[i].entries.n)
+			memcpy(entries + at, groups[i].entries.p, groups[i].entries.n * sizeof(*entries));
+	job.entries = entries;
+	rc = build_sites(&job, threads, arena, err);
+	at = 0;
+	for (size_t i = 0; i < n && rc >= 0; at += groups[i++].entries.n)
+		rc = finish_function(env, types, &groups[i], job.sites + at, arena, &ret[i], err);
+out:
+	free(entries);
+	free(job.sites);
+	return rc < 0 ? rc : 0;
+}

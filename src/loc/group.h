@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Entries of the function index gathered into functions: same name and declaration is one. */
+#ifndef LOC_GROUP_H
+#define LOC_GROUP_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "dwarf/index.h"
+#include "loc/site.h"
+
+struct group {
+	dw_off root;      /* DIE of the declaration, in the first unit that has it */
+	const char *name; /* qualified in C++ */
+	const char *linkage_name;
+	const char *file; /* NULL when unknown */
+	uint32_t line;
+	VEC(uint32_t) entries; /* with code, in order of DIE */
+	uint32_t n_without_code;
+};
+
+struct groups {
+	VEC(struct group) v;
+	struct arena arena; /* names */
+	struct map by_key, by_root;
+};
+
+/* What the user asked for; a NULL or 0 member matches everything. */
+struct group_filter {
+	const char *name; /* tail of a qualified name, or a linkage name */
+	const char *file; /* tail of a path */
+	uint32_t line;
+};
+
+/*
+ * group_entries - gather all entries of @env->index that pass the filter
+ *
+ * @ret  sorted by file, line and name; groups_fini() frees it, also after an error
+ * Returns 0, -EBADMSG, -ENOMEM.
+ */
+int group_entries(const struct site_env *env, const struct group_filter *filter, struct groups *ret,
+		  struct cairn_err *err);
+void groups_fini(struct groups *g);
+
+#endif

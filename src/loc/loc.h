@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Inside the loc module: from a DIE and an address to a location
+ *
+ *	expr.c      one DWARF expression, folded into pieces of straight-line steps
+ *	argument.c  which of a parameter's locations holds at an address and view
+ *	abi.c       where the calling convention puts parameters, for code that is not optimised
+ *	flow.c      which registers still hold what they held at the function's entry
+ *	site.c      one index entry made into a struct cairn_site
+ *	group.c     index entries made into functions
+ *	sites.c     the handle, find and visit
+ *	suggest.c   near names
+ *	text.c      locations and reasons as text
+ */
+#ifndef LOC_LOC_H
+#define LOC_LOC_H
+
+#include <cairn/location.h>
+#include <cairn/sites.h>
+
+#include "base/arena.h"
+#include "cfi/cfi.h"
+#include "dwarf/dwarf.h"
+
+struct flow;
+
+/*
+ * The address and function for which locations are wanted. Built once per site; what is costly (the
+ * unwind row, the flow of the function) is filled in when a location asks for it.
+ */
+struct loc_context {
+	const struct dwarf *dw;
+	const struct cfi *cfi;
+	struct elf *code;         /* the file with the instructions */
+	struct dw_die function;   /* containing out-of-line subprogram */
+	struct cairn_vaddr entry; /* its entry */
+	struct cairn_vaddr at;
+	uint64_t view;
+	bool inlined;             /* the site is a copy, not the body's entry */
+	struct cfi_row row;       /* valid when row_state is 1 */
+	int row_state;            /* 0 not asked yet, 1 found, -1 none */
+	struct flow *flow;        /* of function; shared between its sites, owned by the caller */
+};
+
+/*
+ * loc_from_expr - fold one expression
+ *
+ * @expr   the bytes, of a unit @unit
+ * @arena  holds steps, pieces and literal bytes of the result
+ * Returns 0 and *@ret, whose why tells whether there is a value; -ENOMEM. A damaged or unknown expression
+ * is no error: it makes the value unavailable.
+ */
+int loc_from_expr(struct loc_context *ctx, const struct dw_unit *unit, const uint8_t *expr,
+		  uint64_t len, struct arena *arena, struct cairn_location *ret);
+
+/* A constant as a location. 0 or -ENOMEM. */
+int loc_constant(int64_t value, struct arena *arena, struct cairn_location *ret);
+
+/*
+ * loc_of_argument - where a formal parameter is at ctx->at, ctx->view
+ *
+ * @formal  concrete DW_TAG_formal_parameter DIE of the site
+ * Returns 0 and *@ret, or -ENOMEM.
+ */
+int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct arena *arena,
+		    struct cairn_location *ret);
+
+bool loc_equal(const struct cairn_location *a, const struct cairn_location *b);
+
+/* True when a piece is in memory at a fixed distance from the frame (rsp, rbp): a stack slot. */
+bool loc_is_frame_memory(const struct loc_context *ctx, const struct cairn_location *loc);
+
+/*
+ * flow_new - decode a function (all its ranges) and compute, for every instruction, which general
+ * registers still hold the value that they held at @entry on every path
+ *
+ * NULL when out of memory or when its code cannot be decoded to the end: then nothing is known.
+ * Cost: some passes over the function's instructions.
+ */
+struct flow *flow_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry);
+void flow_free(struct flow *flow);
+
+/* True when register @dwarf_reg provably holds its entry value at @at; @flow may be NULL (false). */
+bool flow_unchanged(const struct flow *flow, struct cairn_vaddr at, unsigned int dwarf_reg);
+
+/*
+ * abi_locations - where the System V x86-64 convention puts the parameters of a function at its entry
+ *
+ * @types   of the parameters, in order; @n of them
+ * @return_type  decides whether rdi holds the address of the result
+ * @ret     @n locations; why is CAIRN_UNAVAIL_NOT_STORED from the first parameter on whose class is not known
+ * Returns 0 or -ENOMEM.
+ */
+int abi_locations(const struct cairn_types *types, uint32_t return_type, const uint32_t *params,
+		  uint32_t n, struct arena *arena, struct cairn_location *ret);
+
+#endif

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One site: its address, where it stands, and its arguments
+ *
+ * The address. An inlined copy is described by ranges of code, and three sources claim to know where it
+ * begins: DW_AT_entry_pc, the ranges, and the line table. The rule, explained with examples in
+ * docs/address.md:
+ *
+ *	1. DW_AT_entry_pc, if it lies in the code of the containing function. GCC puts it where the
+ *	   inlined body's entry marker ended up, together with the view that the arguments belong to.
+ *	2. The start of the first range, in the input's order (DWARF 5, section 2.17: the base address of a
+ *	   scope without entry_pc). Not the lowest address: a cold part may lie lower.
+ *
+ * The arguments. The parameters are those of the abstract instance. A concrete formal is matched by
+ * DW_AT_abstract_origin, never by position: compilers leave out the DIE of a parameter that is gone, and
+ * everything behind it would shift.
+ */
+#include "loc/site.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "dwarf/constants.h"
+
+enum {
+	/* C allows 127 parameters and compilers more; a longer list is no program. */
+	FORMALS_MAX = 1024,
+	/* Depth of inlining; GCC's and Clang's own limits keep real chains below 100. */
+	CHAIN_MAX = 512,
+};
+
+void site_worker_init(struct site_worker *w, struct arena *arena)
+{
+	*w = (struct site_worker){.arena = arena, .container = DW_FUNC_NONE};
+}
+
+void site_worker_fini(struct site_worker *w)
+{
+	flow_free(w->flow);
+	w->flow = NULL;
+}
+
+int site_abstract(const struct dwarf *dw, dw_off off, struct dw_die *ret, struct cairn_err *err)
+{
+	for (int i = 0; i < DW_ORIGIN_MAX; i++) {
+		int rc = dw_die_at(dw, off, ret, err);
+		if (rc <= 0)
+			return rc ? rc : err_set(err, -EBADMSG, "an abstract origin (DIE 0x%" PRIx64 ") is no DIE", off);
+		off = dw_ref(ret, DW_AT_abstract_origin);
+		if (!off)
+			return 0;
+	}
+	return err_set(err, -EBADMSG, "%s: .debug_info: DIE 0x%" PRIx64 ": its abstract origins form a circle",
+		       cairn_binary_debug_path(dwarf_binary(dw)), off);
+}
+
+int site_formals(const struct dw_die *function, struct arena *arena, struct formals *ret,
+		 struct cairn_err *err)
+{
+	VEC(dw_off) offs = {0};
+	struct dw_die child;
+	*ret = (struct formals){.function = function->off};
+	int rc = dw_die_child(function, &child, err);
+	for (; rc == 1 && offs.n < FORMALS_MAX; rc = dw_die_sibling(&child, &child, err)) {
+		if (child.tag == DW_TAG_unspecified_parameters)
+			ret->variadic = true;
+		if (child.tag == DW_TAG_formal_parameter && !VEC_ADD(&offs, child.off)) {
+			rc = err_nomem(err, "the parameters of a function");
+			break;
+		}
+	}
+	dw_off *die = rc < 0 ? NULL : arena_array(arena, offs.n, sizeof(*die));
+	if (die && offs.n)
+		memcpy(die, offs.p, offs.n * sizeof(*die));
+	ret->die = die;
+	ret->n = (uint32_t)offs.n;
+	VEC_FREE(&offs);
+	if (rc < 0)
+		return rc;
+	return die ? 0 : err_nomem(err, "the parameters of a function");
+}
+
+/* ---- address ---- */
+
+struct ranges {
+	struct dw_range first;
+	uint64_t lowest;
+	unsigned int n;
+	struct cairn_vaddr wanted;
+	bool has_wanted;
+};
+
+static int note_range(void *arg, struct dw_range r)
+{
+	struct ranges *s = arg;
+	if (!s->n++)
+		s->first = r;
+	if (s->lowest > r.lo.v)
+		s->lowest = r.lo.v;
+	s->has_wanted |= r.lo.v <= s->wanted.v && s->wanted.v < r.hi.v;
+	return 0;
+}
+
+/* DW_AT_entry_pc: an address, or in DWARF 5 also an offset from the start of the scope. */
+static bool entry_pc(const struct dw_die *die, struct cairn_vaddr base, struct cairn_vaddr *ret)
+{
+	struct dw_value v;
+	if (dw_attr(die, DW_AT_entry_pc, &v, NULL) != 1)
+		return false;
+	if (v.cls == DW_CLASS_ADDRESS)
+		*ret = v.addr;
+	else if (v.cls == DW_CLASS_UDATA)
+		ret->v = base.v + v.u;
+	else
+		return false;
+	return true;
+}
+
+struct address {
+	struct cairn_vaddr at;
+	uint64_t view;
+	enum cairn_address_rule rule;
+};
+
+/* Returns 1; 0 for a DIE without code; -EBADMSG. @container is NULL for an out-of-line body. */
+static int address_of(const struct dw_die *die, const struct dw_die *container, struct address *ret,
+		      struct cairn_err *err)
+{
+	struct ranges own = {.lowest = UINT64_MAX};
+	int rc = dw_ranges(die, note_range, &own, err);
+	if (rc < 0)
+		return rc;
+	struct cairn_vaddr pc;
+	*ret = (struct address){.at = own.first.lo,
+				.rule = own.n > 1 ? CAIRN_AT_FIRST_RANGE : CAIRN_AT_LOW_PC};
+	if (entry_pc(die, own.first.lo, &pc)) {
+		struct ranges around = {.lowest = UINT64_MAX, .wanted = pc};
+		dw_ranges(container ? container : die, note_range, &around, NULL);
+		if (around.has_wanted) {
+			/* An entry at the start of the only range is that: say the simpler thing. */
+			if (own.n != 1 || pc.v != own.first.lo.v)
+				ret->rule = CAIRN_AT_ENTRY_PC;
+			ret->at = pc;
+			ret->view = dw_udata(die, DW_AT_GNU_entry_view, 0);
+			return 1;
+		}
+	}
+	return own.n > 0;
+}
+
+/* ---- where it stands ---- */
+
+/* The out-of-line function around an entry; the entry itself when it is one. */
+static uint32_t container_of_entry(const struct dw_func_index *index, uint32_t entry)
+{
+	uint32_t i = entry;
+	while (i != DW_FUNC_NONE && index->p[i].flags & DW_FUNC_INLINED)
+		i = index->p[i].parent;
+	return i;
+}
+
+/* Make @container the worker's current one. */
+static int enter_container(const struct site_env *env, struct site_worker *w, uint32_t container,
+			   struct dw_die *ret, struct cairn_err *err)
+{
+	int rc = dw_die_at(env->dw, env->index->p[container].die, ret, err);
+	if (rc < 0)
+		return rc;
+	if (w->container == container)
+		return 0;
+	struct address a = {0};
+	rc = address_of(ret, NULL, &a, err);
+	if (rc < 0)
+		return rc;
+	flow_free(w->flow);
+	w->flow = NULL;
+	w->flow_made = false;
+	w->container = container;
+	w->container_entry = a.at;
+	return 0;
+}
+
+static int chain_of(const struct site_env *env, uint32_t entry, struct arena *arena, struct cairn_site *site,
+		    struct cairn_err *err)
+{
+	uint32_t n = 0;
+	for (uint32_t i = entry; i != DW_FUNC_NONE && env->index->p[i].flags & DW_FUNC_INLINED && n < CHAIN_MAX;
+	     i = env->index->p[i].parent)
+		n++;
+	struct cairn_inlined_call *chain = arena_array(arena, n, sizeof(*chain));
+	if (!chain)
+		return err_nomem(err, "a chain of inlined calls");
+	site->n_chain = n;
+	site->chain = chain;
+	for (uint32_t i = entry, k = 0; k < n; i = env->index->p[i].parent, k++) {
+		struct dw_die die;
+		int rc = dw_die_at(env->dw, env->index->p[i].die, &die, err);
+		if (rc < 0)
+			return rc;
+		chain[k].function = dw_str_deep(&die, DW_AT_name);
+		chain[k].call_file = dw_unit_file(die.unit, dw_udata(&die, DW_AT_call_file, 0));
+		chain[k].call_line = (uint32_t)dw_udata(&die, DW_AT_call_line, 0);
+		chain[k].call_column = (uint32_t)dw_udata(&die, DW_AT_call_column, 0);
+	}
+	return 0;
+}
+
+static void symbol_of(const struct site_env *env, struct cairn_site *site)
+{
+	struct cairn_vaddr start;
+	if (cairn_binary_symbol_of(env->bin, site->at, &site->symbol, &start))
+		site->symbol_off = site->at.v - start.v;
+	/* The rest of a function that was split for partial inlining, named by GCC. */
+	if (site->kind == CAIRN_SITE_ENTRY && site->symbol && !site->symbol_off &&
+	    strstr(site->symbol, ".part."))
+		site->kind = CAIRN_SITE_PART;
+}
+
+/* ---- arguments ---- */
+
+/* Which parameter a concrete formal is; n when it is none of them. */
+static uint32_t match_formal(const struct site_env *env, const struct formals *f, const struct dw_die *formal)
+{
+	dw_off origin = dw_ref(formal, DW_AT_abstract_origin);
+	for (int links = 0; origin && links < DW_ORIGIN_MAX; links++) {
+		for (uint32_t i = 0; i < f->n; i++)
+			if (f->die[i] == origin)
+				return i;
+		struct dw_die die;
+		if (dw_die_at(env->dw, origin, &die, NULL) != 1)
+			return f->n;
+		origin = dw_ref(&die, DW_AT_abstract_origin);
+	}
+	for (uint32_t i = 0; i < f->n; i++)
+		if (f->die[i] == formal->off)
+			return i;
+	return f->n;
+}
+
+/* DW_OP_entry_value needs the flow of the function; most sites do not, so it is made for those that do. */
+static int locate(const struct site_env *env, struct site_worker *w, struct loc_context *ctx,
+		  const struct dw_die *formal, struct cairn_location *ret)
+{
+	int rc = loc_of_argument(ctx, formal, w->arena, ret);
+	if (rc < 0 || ret->why != CAIRN_UNAVAIL_ENTRY_VALUE || ctx->flow)
+		return rc;
+	if (!w->flow_made) {
+		w->flow = flow_new(env->code, &ctx->function, ctx->entry);
+		w->flow_made = true;
+	}
+	ctx->flow = w->flow;
+	return ctx->flow ? loc_of_argument(ctx, formal, w->arena, ret) : 0;
+}
+
+static int args_of(const struct site_env *env, struct site_worker *w, struct loc_context *ctx,
+		   struct built_site *b, struct cairn_err *err)
+{
+	b->args = arena_array(w->arena, b->formals.n, sizeof(*b->args));
+	if (!b->args)
+		return err_nomem(err, "the arguments of a site");
+	b->site.args = b->args;
+	b->site.n_args = b->formals.n;
+	for (uint32_t i = 0; i < b->formals.n; i++)
+		b->args[i].loc.why = CAIRN_UNAVAIL_NO_DESCRIPTION;
+	struct dw_die child;
+	int rc = dw_die_child(&b->die, &child, err);
+	for (; rc == 1; rc = dw_die_sibling(&child, &child, err)) {
+		if (child.tag != DW_TAG_formal_parameter)
+			continue;
+		uint32_t i = match_formal(env, &b->formals, &child);
+		if (i == b->formals.n)
+			continue;
+		if (locate(env, w, ctx, &child, &b->args[i].loc) < 0)
+			return err_nomem(err, "a location");
+	}
+	return rc;
+}
+
+int site_build(const struct site_env *env, struct site_worker *w, uint32_t entry,
+	       struct built_site *ret, struct cairn_err *err)
+{
+	const struct dw_func *f = &env->index->p[entry];
+	bool inlined = f->flags & DW_FUNC_INLINED;
+	uint32_t container = container_of_entry(env->index, entry);
+	struct dw_die function, abstract;
+	struct address a;
+	*ret = (struct built_site){0};
+	int rc = dw_die_at(env->dw, f->die, &ret->die, err);
+	if (rc < 0)
+		return rc;
+	if (container == DW_FUNC_NONE)
+		return err_set(err, -EBADMSG, "%s: .debug_info: DIE 0x%" PRIx64 ": an inlined copy outside any function",
+			       cairn_binary_debug_path(env->bin), f->die);
+	rc = enter_container(env, w, container, &function, err);
+	if (rc < 0)
+		return rc;
+	rc = address_of(&ret->die, inlined ? &function : NULL, &a, err);
+	if (rc <= 0)
+		return rc;
+
+	struct cairn_site *s = &ret->site;
+	s->kind = inlined ? CAIRN_SITE_INLINED : CAIRN_SITE_ENTRY;
+	s->rule = a.rule;
+	s->at = a.at;
+	s->die = f->die;
+	s->n_shared = 1;
+	s->has_off = cairn_binary_foff(env->bin, s->at, &s->off);
+	s->container = dw_str_deep(&function, DW_AT_name);
+	s->container_off = (int64_t)(s->at.v - w->container_entry.v);
+	s->hazard = cairn_hazard_at(env->bin, s->at, !inlined);
+	symbol_of(env, s);
+	rc = chain_of(env, entry, w->arena, s, err);
+	if (rc < 0)
+		return rc;
+
+	rc = site_abstract(env->dw, f->die, &abstract, err);
+	if (rc >= 0 && w->formals.function != abstract.off)
+		rc = site_formals(&abstract, w->arena, &w->formals, err);
+	if (rc < 0)
+		return rc;
+	ret->formals = w->formals;
+	struct loc_context ctx = {
+		.dw = env->dw,
+		.cfi = env->cfi,
+		.code = env->code,
+		.function = function,
+		.entry = w->container_entry,
+		.at = a.at,
+		.view = a.view,
+		.inlined = inlined,
+		.flow = w->flow,
+	};
+	rc = args_of(env, w, &ctx, ret, err);
+	return rc < 0 ? rc : 1;
+}

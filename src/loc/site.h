@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From an entry of the function index to a site
+ *
+ * Two stages. site_build() does what is costly and independent for each site (address, chain, locations)
+ * and runs in any number of threads. What touches the type graph, which only one thread may extend, is
+ * done behind it by functions.c.
+ */
+#ifndef LOC_SITE_H
+#define LOC_SITE_H
+
+#include "dwarf/index.h"
+#include "loc/loc.h"
+
+/* What is the same for all sites of a binary; read only. */
+struct site_env {
+	const struct cairn_binary *bin;
+	const struct dwarf *dw;
+	const struct cfi *cfi;
+	struct elf *code;
+	const struct dw_func_index *index;
+};
+
+/* The formal parameters of one abstract instance, in order. */
+struct formals {
+	dw_off function;
+	uint32_t n;
+	const dw_off *die;
+	bool variadic;
+};
+
+/* Scratch of one worker, with the flow and entry of the container it worked on last. */
+struct site_worker {
+	struct arena *arena;
+	uint32_t container; /* index entry; DW_FUNC_NONE at first */
+	struct cairn_vaddr container_entry;
+	struct flow *flow;
+	bool flow_made;
+	struct formals formals;
+};
+
+void site_worker_init(struct site_worker *w, struct arena *arena);
+void site_worker_fini(struct site_worker *w);
+
+struct built_site {
+	struct cairn_site site;
+	struct dw_die die;
+	/* Formals of its abstract instance: the types of its args are theirs. */
+	struct formals formals;
+	struct cairn_arg *args;
+};
+
+/*
+ * site_build - everything about one site but types
+ *
+ * @entry  of the index, with code
+ * Returns 1 and *@ret; 0 when its ranges are all empty (no code after all); -EBADMSG, -ENOMEM.
+ */
+int site_build(const struct site_env *env, struct site_worker *w, uint32_t entry,
+	       struct built_site *ret, struct cairn_err *err);
+
+/* The abstract instance of an entry: its DW_AT_abstract_origin followed to the end, or itself. */
+int site_abstract(const struct dwarf *dw, dw_off die, struct dw_die *ret, struct cairn_err *err);
+
+/* The formal parameters of @function. Returns 0, -EBADMSG, -ENOMEM. */
+int site_formals(const struct dw_die *function, struct arena *arena, struct formals *ret,
+		 struct cairn_err *err);
+
+#endif

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <cairn/sites.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loc/function.h"
+#include "loc/suggest.h"
+
+/*
+ * Functions evaluated at a time by cairn_sites_visit(): enough to keep all processors busy, few enough
+ * that their locations need some megabytes only.
+ */
+enum { BATCH = 2048 };
+
+struct sites_find {
+	struct sites_find *next;
+	struct dw_func_index index;
+	struct groups groups;
+	struct arena arena;
+};
+
+struct cairn_sites {
+	const struct cairn_binary *bin;
+	unsigned int threads;
+	struct dwarf *dw;
+	struct cfi *cfi;
+	struct dwarf_types *types;
+	struct sites_find *finds; /* results handed out, until close */
+	struct dw_func_index all; /* made by the first question about everything */
+	bool has_all;
+};
+
+int cairn_sites_open(const struct cairn_binary *bin, const struct cairn_sites_opts *opts,
+		     struct cairn_sites **ret, struct cairn_err *err)
+{
+	struct cairn_sites *s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_nomem(err, "the sites of a binary");
+	s->bin = bin;
+	s->threads = opts ? opts->threads : 0;
+	int rc = dwarf_open(bin, s->threads, &s->dw, err);
+	if (rc >= 0)
+		rc = cfi_open(bin, &s->cfi, err);
+	if (rc >= 0)
+		rc = dwarf_types_new(s->dw, &s->types, err);
+	if (rc < 0) {
+		cairn_sites_close(s);
+		return rc;
+	}
+	*ret = s;
+	return 0;
+}
+
+static void find_free(struct sites_find *f)
+{
+	dw_func_index_fini(&f->index);
+	groups_fini(&f->groups);
+	arena_fini(&f->arena);
+	free(f);
+}
+
+void cairn_sites_close(struct cairn_sites *s)
+{
+	if (!s)
+		return;
+	for (struct sites_find *f = s->finds, *next; f; f = next) {
+		next = f->next;
+		find_free(f);
+	}
+	dw_func_index_fini(&s->all);
+	dwarf_types_free(s->types);
+	cfi_close(s->cfi);
+	dwarf_close(s->dw);
+	free(s);
+}
+
+const struct cairn_binary *cairn_sites_binary(const struct cairn_sites *s)
+{
+	return s->bin;
+}
+
+const struct cairn_types *cairn_sites_types(const struct cairn_sites *s)
+{
+	return dwarf_types_graph(s->types);
+}
+
+static struct site_env env_of(const struct cairn_sites *s, const struct dw_func_index *index)
+{
+	return (struct site_env){
+		.bin = s->bin,
+		.dw = s->dw,
+		.cfi = s->cfi,
+		.code = binary_main(s->bin),
+		.index = index,
+	};
+}
+
+/* ---- one name ---- */
+
+/* The last component of a qualified name: of "std::vector<a::b>::size" it is "size". */
+static const char *base_name(const char *name)
+{
+	const char *base = name;
+	int depth = 0;
+	for (const char *p = name; *p; p++) {
+		depth += *p == '<';
+		depth -= *p == '>' && depth > 0;
+		if (!depth && p[0] == ':' && p[1] == ':')
+			base = p + 2;
+	}
+	return *base ? base : name;
+}
+
+/* The single colon that ends a prefix; NULL when there is none. "::" is C++'s and no separator. */
+static char *separator(char *s)
+{
+	for (; *s; s++) {
+		if (*s == '<')
+			return NULL;
+		if (*s != ':')
+			continue;
+		if (s[1] != ':')
+			return s;
+		s++;
+	}
+	return NULL;
+}
+
+/* Take [FILE:[LINE:]]NAME apart, in place. */
+static void parse_spec(char *spec, struct group_filter *ret)
+{
+	*ret = (struct group_filter){.name = spec};
+	char *colon = separator(spec);
+	if (!colon)
+		return;
+	*colon = 0;
+	ret->file = spec;
+	ret->name = colon + 1;
+	char *end;
+	unsigned long line = strtoul(ret->name, &end, 10);
+	if (end != ret->name && end[0] == ':' && end[1] != ':') {
+		ret->line = (uint32_t)line;
+		ret->name = end + 1;
+	}
+}
+
+static int hand_out(struct sites_find *f, const struct cairn_function *functions, struct cairn_function_list *ret,
+		    struct cairn_err *err)
+{
+	const struct cairn_function **list = arena_array(&f->arena, f->groups.v.n, sizeof(*list));
+	if (!list)
+		return err_nomem(err, "a list of functions");
+	size_t n = 0;
+	for (size_t i = 0; i < f->groups.v.n; i++)
+		if (functions[i].n_sites || functions[i].n_without_code)
+			list[n++] = &functions[i];
+	ret->n = n;
+	ret->p = list;
+	return (int)n;
+}
+
+static int find(struct cairn_sites *s, const struct group_filter *filter, struct sites_find *f,
+		struct cairn_function_list *ret, struct cairn_err *err)
+{
+	/*
+	 * A linkage name has no "::" to look behind, and is compared as it is.
+	 */
+	int rc = dwarf_functions_named(s->dw, s->threads, base_name(filter->name), &f->index, err);
+	if (rc < 0)
+		return rc;
+	struct site_env env = env_of(s, &f->index);
+	rc = group_entries(&env, filter, &f->groups, err);
+	if (rc < 0)
+		return rc;
+	struct cairn_function *functions = arena_array(&f->arena, f->groups.v.n, sizeof(*functions));
+	if (!functions)
+		return err_nomem(err, "functions");
+	rc = functions_build(&env, s->threads, f->groups.v.p, f->groups.v.n, s->types, &f->arena, functions, err);
+	return rc < 0 ? rc : hand_out(f, functions, ret, err);
+}
+
+int cairn_sites_find(struct cairn_sites *s, const char *spec, struct cairn_function_list *ret,
+		     struct cairn_err *err)
+{
+	struct sites_find *f = calloc(1, sizeof(*f));
+	char *copy = f ? arena_strdup(&f->arena, spec) : NULL;
+	if (!copy) {
+		free(f);
+		return err_nomem(err, "a search");
+	}
+	struct group_filter filter;
+	parse_spec(copy, &filter);
+	int rc = find(s, &filter, f, ret, err);
+	if (rc < 0) {
+		find_free(f);
+		return err_while(err, rc, "while looking for %s in %s", spec, cairn_binary_path(s->bin));
+	}
+	f->next = s->finds;
+	s->finds = f;
+	return rc;
+}
+
+/* ---- everything ---- */
+
+static int index_all(struct cairn_sites *s, struct cairn_err *err)
+{
+	if (s->has_all)
+		return 0;
+	int rc = dwarf_index_functions(s->dw, s->threads, &s->all, err);
+	if (rc < 0)
+		return rc;
+	s->has_all = true;
+	return 0;
+}
+
+static int visit_batch(struct cairn_sites *s, const struct site_env *env, const struct group *groups, size_t n,
+		       int (*visit)(void *ctx, const struct cairn_function *function), void *ctx,
+		       struct cairn_err *err)
+{
+	struct arena arena;
+	arena_init(&arena);
+	struct cairn_function *functions = arena_array(&arena, n, sizeof(*functions));
+	int rc = functions ? functions_build(env, s->threads, groups, n, s->types, &arena, functions, err)
+			   : err_nomem(err, "functions");
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = visit(ctx, &functions[i]);
+	arena_fini(&arena);
+	return rc;
+}
+
+int cairn_sites_visit(struct cairn_sites *s,
+		      int (*visit)(void *ctx, const struct cairn_function *function), void *ctx,
+		      struct cairn_err *err)
+{
+	int rc = index_all(s, err);
+	if (rc < 0)
+		return rc;
+	struct site_env env = env_of(s, &s->all);
+	struct groups groups;
+	rc = group_entries(&env, &(struct group_filter){0}, &groups, err);
+	for (size_t i = 0; i < groups.v.n && !rc; i += BATCH) {
+		size_t n = groups.v.n - i < BATCH ? groups.v.n - i : BATCH;
+		rc = visit_batch(s, &env, groups.v.p + i, n, visit, ctx, err);
+	}
+	groups_fini(&groups);
+	return rc;
+}
+
+int cairn_sites_suggest(struct cairn_sites *s, const char *spec, const char **ret, size_t max,
+			struct cairn_err *err)
+{
+	int rc = index_all(s, err);
+	if (rc < 0)
+		return rc;
+	char copy[512];
+	struct group_filter filter;
+	snprintf(copy, sizeof(copy), "%s", spec);
+	parse_spec(copy, &filter);
+	return (int)suggest_names(&s->all, base_name(filter.name), ret, max);
+}
+
+/* ---- names of addresses ---- */
+
+bool cairn_sites_symbol(void *ctx, struct cairn_vaddr at, char *name, size_t size)
+{
+	struct cairn_sites *s = ctx;
+	const struct elf_symbol *symbols;
+	size_t n;
+	if (elf_symbols(binary_debug(s->bin), &symbols, &n, NULL) < 0)
+		return false;
+	/* The last symbol at or below the address; symbols are sorted by it. */
+	size_t lo = 0, hi = n;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (symbols[mid].at.v <= at.v)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (size_t i = lo; i-- > 0 && symbols[lo - 1].at.v - symbols[i].at.v < 4096;) {
+		uint64_t off = at.v - symbols[i].at.v;
+		if (off && off >= symbols[i].size)
+			continue;
+		if (off)
+			snprintf(name, size, "%s+0x%" PRIx64, symbols[i].name, off);
+		else
+			snprintf(name, size, "%s", symbols[i].name);
+		return true;
+	}
+	return false;
+}
