@@ -55,6 +55,7 @@ enum cairn_type_encoding {
 	CAIRN_ENC_UNSIGNED_CHAR,
 	CAIRN_ENC_UTF,     /* char8_t, char16_t, char32_t */
 	CAIRN_ENC_COMPLEX, /* of a FLOAT */
+	CAIRN_ENC_OPAQUE,  /* of an INT: a format that is not decoded (decimal float, other byte order) */
 };
 
 /* A member of a struct, union or class; a parameter of a function type. */
@@ -92,6 +93,11 @@ struct cairn_type {
 	bool bare_name;
 	/* Struct or union that is only declared in this unit and defined in none that was read. */
 	bool declaration;
+	/*
+	 * Members or enumerators have not been read yet (a reader that goes through a whole kernel for one
+	 * pointer would be useless). The rest is right. Its reader can complete the node in place.
+	 */
+	bool unread;
 	bool prototyped; /* FUNC: false for the old style "int f()" */
 	bool variadic;   /* FUNC */
 	/* Array: number of elements; has_count is false for "[]" and variable length. */
@@ -116,8 +122,8 @@ const struct cairn_type *cairn_types_get(const struct cairn_types *types, uint32
 uint32_t cairn_types_count(const struct cairn_types *types);
 
 /*
- * The id behind typedefs and qualifiers. A cycle of typedefs, which only damaged input has, ends at
- * void. Cost: O(length of the chain), no allocation. Threads, signals: as cairn_types_get().
+ * The id behind typedefs and qualifiers. A cycle of typedefs or a chain of more than 1024, which only
+ * damaged input has, ends at void. Cost: O(length of the chain), no allocation. Threads, signals: as cairn_types_get().
  */
 uint32_t cairn_types_resolve(const struct cairn_types *types, uint32_t id);
 
@@ -179,14 +185,14 @@ struct cairn_value_opts {
  *	pointers        0x...; JSON: "0x..."
  *	enums           RED; A|B for flags, with bits that have no name as in A|0x40; else a number
  *	floats          the shortest decimal that reads back exactly; JSON: "NaN", "Infinity",
- *	                "-Infinity". A format that long double cannot hold exactly: its bytes as one
- *	                hexadecimal number
+ *	                "-Infinity". A format that long double cannot hold exactly, as anything of a format
+ *	                that is not decoded: its bytes as one hexadecimal number
  *	complex         1+2i; JSON: [1,2]
  *	struct, class   {.x = 1, {.in_anonymous = 2}}; base classes first, {<Base> = {...}}. JSON: members of
  *	                anonymous members are keys of the object around them, a base class is "<Base>"
  *	unions          every arm, as in a struct
  *	arrays          {1, 2}; JSON: [1,2]. Without a count (flexible array): as many as the bytes hold
- *	void, function, a struct that is only declared: <no value>, <incomplete>; JSON: null
+ *	void, function, a struct that is only declared or unread: <no value>, <incomplete>; JSON: null
  *
  * A member that lies beyond @n_bytes is shown as unavailable (<cut off>, in JSON null), never read; so
  * is the first of the missing elements of an array, with which it then ends. What max_elems and max_depth

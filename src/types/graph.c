@@ -111,26 +111,18 @@ static bool is_transparent(enum cairn_type_kind kind)
 	}
 }
 
-/*
- * Brent's cycle test: an anchor is left at every power of two steps, and a chain that comes back to its
- * anchor is a ring. A ring of one node costs one step, not as many as the graph has nodes.
- */
+/* Typedefs of typedefs and qualifiers: real chains have less than twenty. A ring must end. */
+enum { CHAIN_LIMIT = 1024 };
+
 uint32_t cairn_types_resolve(const struct cairn_types *types, uint32_t id)
 {
-	uint32_t anchor = id;
-	uint64_t steps = 0, next_anchor = 1;
-	for (;;) {
+	for (unsigned int steps = 0; steps < CHAIN_LIMIT; steps++) {
 		const struct cairn_type *t = cairn_types_get(types, id);
 		if (!is_transparent(t->kind))
 			return id < types->n ? id : 0;
 		id = t->ref;
-		if (id == anchor)
-			return 0;
-		if (++steps == next_anchor) {
-			anchor = id;
-			next_anchor *= 2;
-		}
 	}
+	return 0;
 }
 
 uint64_t cairn_types_size(const struct cairn_types *types, uint32_t id)

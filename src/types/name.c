@@ -122,6 +122,11 @@ static void follow(const struct cairn_types *types, uint32_t id, struct chain *r
 		const struct cairn_type *t = cairn_types_get(types, id);
 		unsigned int q = qualifier_of(t->kind);
 		quals |= q;
+		if (t->kind == CAIRN_T_TYPEDEF && !t->name) {
+			/* Stands for a derivation that C has no word for (DW_TAG_packed_type). */
+			id = t->ref;
+			continue;
+		}
 		if (!q && !is_pointer(t) && t->kind != CAIRN_T_ARRAY && t->kind != CAIRN_T_FUNC) {
 			ret->base = t;
 			ret->base_quals = quals;

@@ -145,6 +145,11 @@ static void put_enum(struct printer *p, const struct cairn_type *t, uint64_t bit
 
 /* ---- scalars ---- */
 
+static bool is_number(const struct cairn_type *t)
+{
+	return t->encoding != CAIRN_ENC_OPAQUE && t->encoding != CAIRN_ENC_COMPLEX;
+}
+
 static void put_bits(struct printer *p, const struct cairn_type *t, value_u128 bits,
 		     unsigned int width)
 {
@@ -176,7 +181,7 @@ static void put_scalar(struct printer *p, const struct cairn_type *t, struct vie
 		value_put_note(p, CUT_OFF);
 	else if (t->kind == CAIRN_T_FLOAT)
 		value_put_float(p, t, v.p);
-	else if (t->size > sizeof(value_u128) || t->encoding == CAIRN_ENC_COMPLEX)
+	else if (t->size > sizeof(value_u128) || !is_number(t))
 		value_put_hex_bytes(p, v.p, t->size);
 	else
 		put_bits(p, t, value_bits(v.p, 0, (unsigned int)t->size * 8),
@@ -303,7 +308,7 @@ static void put_struct(struct printer *p, const struct cairn_type *t, struct vie
 		       unsigned int depth)
 {
 	bool first = true;
-	if (t->declaration) {
+	if (t->declaration || t->unread) {
 		value_put_note(p, "incomplete");
 		return;
 	}

@@ -227,9 +227,13 @@ static void a_chain_of_a_million_pointers_and_every_cycle_ends(void **state)
 		id = ptr(id);
 	assert_true(cairn_types_name(types, id, buf, sizeof(buf)) < 128);
 	assert_non_null(strstr(buf, "... ***"));
-	for (int i = 0; i < 1000000; i++)
+	for (int i = 0; i < 1000000; i++) {
 		id = derived(CAIRN_T_TYPEDEF, id);
-	assert_int_equal(cairn_types_get(types, cairn_types_resolve(types, id))->kind, CAIRN_T_PTR);
+		if (i == 1000)
+			assert_int_equal(cairn_types_get(types, cairn_types_resolve(types, id))->kind,
+					 CAIRN_T_PTR);
+	}
+	assert_int_equal(cairn_types_resolve(types, id), 0);
 
 	uint32_t self = types_reserve(types);
 	types_set(types, self, &(struct cairn_type){.kind = CAIRN_T_PTR, .ref = self});
@@ -381,6 +385,7 @@ static void booleans_pointers_and_what_has_no_value(void **state)
 	BOTH(b, (uint8_t)2, "2", "2");
 	BOTH(ptr(0), (uint64_t)0x7ffe12345678, "0x7ffe12345678", "\"0x7ffe12345678\"");
 	BOTH(ptr(func(0, NULL, 0, false)), (uint64_t)0, "0x0", "\"0x0\"");
+	BOTH(scalar("_Decimal32", 4, CAIRN_ENC_OPAQUE), 1, "0x00000001", "\"0x00000001\"");
 	BOTH(0, 1, "<no value>", "null");
 	BOTH(func(0, NULL, 0, false), 1, "<no value>", "null");
 	BOTH(add((struct cairn_type){.kind = CAIRN_T_STRUCT, .name = "s", .declaration = true}), 1,
