@@ -149,6 +149,16 @@ const struct cairn_binary *cairn_sites_binary(const struct cairn_sites *sites);
 const struct cairn_types *cairn_sites_types(const struct cairn_sites *sites);
 
 /*
+ * cairn_sites_complete_type - read what a value of a type consists of
+ *
+ * Type ids in results are read as far as their names need. This reads members and enumerators, of the type
+ * itself and of all that it contains, but not what its pointers point to. Call it before a value of the
+ * type is printed, or a member looked up.
+ * Returns 0; also when it is defined nowhere: then it stays a declaration. -EBADMSG, -ENOMEM.
+ */
+int cairn_sites_complete_type(struct cairn_sites *sites, uint32_t id, struct cairn_err *err);
+
+/*
  * cairn_sites_find - the functions of a name, with all their sites
  *
  * @spec  NAME, or FILE:NAME where FILE is the end of the declaring file's path ("malloc.c",

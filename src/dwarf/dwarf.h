@@ -102,6 +102,8 @@ const struct dw_unit *dwarf_unit_of(const struct dwarf *dw, dw_off off);
 dw_off dwarf_type_of_signature(const struct dwarf *dw, uint64_t signature);
 
 size_t dw_unit_index(const struct dw_unit *u);
+/* Place of its header: references inside a unit count from there. */
+dw_off dw_unit_off(const struct dw_unit *u);
 uint16_t dw_unit_version(const struct dw_unit *u);
 uint8_t dw_unit_addr_size(const struct dw_unit *u);
 uint8_t dw_unit_offset_size(const struct dw_unit *u); /* 4 or 8 */

@@ -442,6 +442,11 @@ dw_off dwarf_type_of_signature(const struct dwarf *dw, uint64_t signature)
 	return (u->off + u->type_off) | u->tag;
 }
 
+dw_off dw_unit_off(const struct dw_unit *u)
+{
+	return u->off | u->tag;
+}
+
 size_t dw_unit_index(const struct dw_unit *u)
 {
 	return u->index;

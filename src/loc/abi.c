@@ -72,7 +72,7 @@ static void classify(const struct cairn_types *types, uint32_t id, uint64_t off,
 	case CAIRN_T_PTR:
 	case CAIRN_T_REF:
 	case CAIRN_T_RREF:
-		if (t->size <= 8 && t->size && off % t->size == 0)
+		if (t->size <= 8 && t->size && off % t->size == 0 && t->encoding != CAIRN_ENC_OPAQUE)
 			cls = INTEGER;
 		break;
 	case CAIRN_T_FLOAT:
@@ -81,6 +81,10 @@ static void classify(const struct cairn_types *types, uint32_t id, uint64_t off,
 		break;
 	case CAIRN_T_STRUCT:
 	case CAIRN_T_UNION:
+		if (t->unread || t->declaration) {
+			halves[0] = halves[1] = UNKNOWN;
+			return;
+		}
 		for (uint32_t i = 0; i < t->n_members; i++) {
 			const struct cairn_member *m = &t->members[i];
 			if (m->dynamic || (m->bit_size == 0 && m->bit_off % 8)) {

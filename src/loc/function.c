@@ -75,19 +75,19 @@ struct signature {
 	struct cairn_param *params;
 };
 
-static int read_type(const struct site_env *env, struct dwarf_types *types, dw_off die, uint32_t *ret,
+static int read_type(const struct site_env *env, struct dw_types *types, dw_off die, uint32_t *ret,
 		     struct cairn_err *err)
 {
 	*ret = 0;
 	struct dw_die d;
 	int rc = dw_die_at(env->dw, die, &d, err);
-	dw_off type = rc == 1 ? dw_ref_deep(&d, DW_AT_type) : 0;
-	if (!type)
-		return rc < 0 ? rc : 0;
-	return dwarf_type(types, type, ret, err);
+	if (rc == 1)
+		rc = dwarf_type_of(types, &d, ret, err);
+	/* A damaged type is named as such in the graph; the place is right all the same. */
+	return rc == -EBADMSG ? 0 : rc;
 }
 
-static int read_signature(const struct site_env *env, struct dwarf_types *types, const struct formals *f,
+static int read_signature(const struct site_env *env, struct dw_types *types, const struct formals *f,
 			  struct arena *arena, struct signature *ret, struct cairn_err *err)
 {
 	if (ret->function == f->function)
@@ -176,21 +176,28 @@ static void reconcile(struct cairn_location *said, const struct cairn_location *
 		*said = (struct cairn_location){.why = CAIRN_UNAVAIL_MAY_HAVE_CHANGED};
 }
 
-static int apply_convention(const struct site_env *env, const struct cairn_types *types,
+static int apply_convention(const struct site_env *env, struct dw_types *reader,
 			    const struct cairn_function *f, struct built_site *b, struct arena *arena,
 			    struct cairn_err *err)
 {
 	bool no_views = !dw_unit_is_gcc(b->die.unit);
 	if (b->site.kind != CAIRN_SITE_ENTRY || is_clone(&b->site) || !f->n_params)
 		return 0;
+	const struct cairn_types *types = dw_types_graph(reader);
 	if (!is_c(b->die.unit) && passes_classes(types, f))
 		return 0;
 	struct cairn_location *abi = arena_array(arena, f->n_params, sizeof(*abi));
 	uint32_t *params = arena_array(arena, f->n_params, sizeof(*params));
 	if (!abi || !params)
 		return err_nomem(err, "locations");
-	for (uint32_t i = 0; i < f->n_params; i++)
-		params[i] = f->params[i].type;
+	for (uint32_t i = 0; i <= f->n_params; i++) {
+		uint32_t id = i < f->n_params ? f->params[i].type : f->return_type;
+		int rc = dwarf_type_complete(reader, id, err);
+		if (rc < 0 && rc != -EBADMSG)
+			return rc;
+		if (i < f->n_params)
+			params[i] = id;
+	}
 	if (abi_locations(types, f->return_type, params, f->n_params, arena, abi) < 0)
 		return err_nomem(err, "locations");
 	bool global = is_global(env, b->site.at);
@@ -220,7 +227,7 @@ static void count_shared(struct cairn_site *sites, uint32_t n)
 }
 
 /* The function's own parameters: those of the first instance that has the most. */
-static int choose_signature(const struct site_env *env, struct dwarf_types *types, const struct built_site *b,
+static int choose_signature(const struct site_env *env, struct dw_types *types, const struct built_site *b,
 			    size_t n, struct arena *arena, struct cairn_function *f, struct cairn_err *err)
 {
 	const struct formals *best = NULL;
@@ -240,7 +247,7 @@ static int choose_signature(const struct site_env *env, struct dwarf_types *type
 }
 
 /* Give the site as many args as the function has parameters, with names and types. */
-static int finish_args(const struct site_env *env, struct dwarf_types *types, const struct cairn_function *f,
+static int finish_args(const struct site_env *env, struct dw_types *types, const struct cairn_function *f,
 		       struct signature *s, struct arena *arena, struct built_site *b, struct cairn_err *err)
 {
 	int rc = read_signature(env, types, &b->formals, arena, s, err);
@@ -264,7 +271,7 @@ static int finish_args(const struct site_env *env, struct dwarf_types *types, co
 	return 0;
 }
 
-static int finish_function(const struct site_env *env, struct dwarf_types *types, const struct group *g,
+static int finish_function(const struct site_env *env, struct dw_types *types, const struct group *g,
 			   struct built_site *b, struct arena *arena, struct cairn_function *ret,
 			   struct cairn_err *err)
 {
@@ -290,7 +297,7 @@ static int finish_function(const struct site_env *env, struct dwarf_types *types
 		}
 		rc = finish_args(env, types, ret, &s, arena, &b[i], err);
 		if (rc >= 0)
-			rc = apply_convention(env, dwarf_types_graph(types), ret, &b[i], arena, err);
+			rc = apply_convention(env, types, ret, &b[i], arena, err);
 		if (rc < 0)
 			return rc;
 		sites[n++] = b[i].site;
@@ -304,7 +311,7 @@ static int finish_function(const struct site_env *env, struct dwarf_types *types
 }
 
 int functions_build(const struct site_env *env, unsigned int threads, const struct group *groups, size_t n,
-		    struct dwarf_types *types, struct arena *arena, struct cairn_function *ret,
+		    struct dw_types *types, struct arena *arena, struct cairn_function *ret,
 		    struct cairn_err *err)
 {
 	struct job job = {.env = env};

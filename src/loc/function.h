@@ -16,7 +16,7 @@
  * Returns 0, -EBADMSG, -EOPNOTSUPP, -ENOMEM.
  */
 int functions_build(const struct site_env *env, unsigned int threads, const struct group *groups, size_t n,
-		    struct dwarf_types *types, struct arena *arena, struct cairn_function *ret,
+		    struct dw_types *types, struct arena *arena, struct cairn_function *ret,
 		    struct cairn_err *err);
 
 #endif

@@ -28,7 +28,8 @@ struct cairn_sites {
 	unsigned int threads;
 	struct dwarf *dw;
 	struct cfi *cfi;
-	struct dwarf_types *types;
+	struct cairn_types *graph;
+	struct dw_types *types; /* reader that fills the graph */
 	struct sites_find *finds; /* results handed out, until close */
 	struct dw_func_index all; /* made by the first question about everything */
 	bool has_all;
@@ -46,7 +47,8 @@ int cairn_sites_open(const struct cairn_binary *bin, const struct cairn_sites_op
 	if (rc >= 0)
 		rc = cfi_open(bin, &s->cfi, err);
 	if (rc >= 0)
-		rc = dwarf_types_new(s->dw, &s->types, err);
+		rc = (s->graph = types_new()) ? dw_types_new(s->dw, s->graph, &s->types, err)
+					      : err_nomem(err, "the type graph");
 	if (rc < 0) {
 		cairn_sites_close(s);
 		return rc;
@@ -72,7 +74,8 @@ void cairn_sites_close(struct cairn_sites *s)
 		find_free(f);
 	}
 	dw_func_index_fini(&s->all);
-	dwarf_types_free(s->types);
+	dw_types_free(s->types);
+	types_free(s->graph);
 	cfi_close(s->cfi);
 	dwarf_close(s->dw);
 	free(s);
@@ -85,7 +88,12 @@ const struct cairn_binary *cairn_sites_binary(const struct cairn_sites *s)
 
 const struct cairn_types *cairn_sites_types(const struct cairn_sites *s)
 {
-	return dwarf_types_graph(s->types);
+	return s->graph;
+}
+
+int cairn_sites_complete_type(struct cairn_sites *s, uint32_t id, struct cairn_err *err)
+{
+	return dwarf_type_complete(s->types, id, err);
 }
 
 static struct site_env env_of(const struct cairn_sites *s, const struct dw_func_index *index)
