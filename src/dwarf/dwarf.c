@@ -46,8 +46,10 @@ static int find_section(struct dw_file *file, enum dw_sec id, struct cairn_err *
 	return 0;
 }
 
-static int file_init(struct dw_file *file, struct elf *elf, dw_off tag, struct cairn_err *err)
+static int file_init(struct dwarf *dw, struct dw_file *file, struct elf *elf, dw_off tag,
+		     struct cairn_err *err)
 {
+	file->dw = dw;
 	file->elf = elf;
 	file->path = elf ? elf_path(elf) : "alternate debug file";
 	file->tag = tag;
@@ -63,9 +65,9 @@ static int file_init(struct dw_file *file, struct elf *elf, dw_off tag, struct c
 static int open_files(struct dwarf *dw, struct cairn_err *err)
 {
 	struct elf *debug = binary_debug(dw->bin), *alt = binary_alt(dw->bin);
-	int rc = file_init(&dw->file[0], debug, 0, err);
+	int rc = file_init(dw, &dw->file[0], debug, 0, err);
 	if (rc >= 0)
-		rc = file_init(&dw->file[1], alt, DW_OFF_ALT, err);
+		rc = file_init(dw, &dw->file[1], alt, DW_OFF_ALT, err);
 	if (rc < 0)
 		return rc;
 	if (alt)

@@ -62,6 +62,7 @@ struct dw_section {
 
 /* One ELF file with DWARF. */
 struct dw_file {
+	const struct dwarf *dw; /* it is file[0] or file[1] of */
 	struct elf *elf;
 	const char *path;
 	const struct dw_file *alt; /* where its _alt and _sup forms point; NULL when there is none */

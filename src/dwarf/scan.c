@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The scan over all DIEs of a unit
+ *
+ * A kernel has 14 million DIEs, of which one in ten is a function or an inlined copy. For all others the loop
+ * does three things: take the code, look up the abbreviation (an array), add the size of the attributes (one
+ * number for most). The fast steps are written out here with one comparison per run of bytes; whatever is
+ * rare or wrong goes through a cursor, which tells the story.
+ *
+ * Depth is counted, never recursed. Enclosing functions stand on a stack of their own, so that it is as deep
+ * as functions nest, not as DIEs do.
+ *
+ * Jumps. In C, nothing inside a struct, union, enum, array or function type can hold code, and those have half
+ * of all DIEs: their DW_AT_sibling is used. In C++ it can: GCC puts the member functions of a local class, with
+ * their bodies, inside the class. A sibling that does not lie ahead inside the unit is ignored.
+ */
+#include "dwarf/scan.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/err.h"
+#include "dwarf/constants.h"
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* ---- the name ---- */
+
+static void find_offsets(struct dw_name_offsets *o, const struct dw_section *s, const char *name)
+{
+	size_t len = strlen(name) + 1; /* with its NUL: the end of a longer string counts as well */
+	const uint8_t *p = s->p, *end = s->p + s->n;
+	o->n = 0;
+	o->complete = false;
+	while ((p = memmem(p, (size_t)(end - p), name, len))) {
+		if (o->n == DW_NAME_OFFSETS)
+			return;
+		o->p[o->n++] = (uint64_t)(p++ - s->p);
+	}
+	o->complete = true;
+}
+
+void dw_name_filter_init(struct dw_name_filter *f, const struct dwarf *dw, const char *name)
+{
+	f->name = name;
+	for (int i = 0; i < 2; i++)
+		find_offsets(&f->in[i], &dw->file[i].sec[DW_SEC_STR], name);
+}
+
+static bool strp_matches(const struct dw_name_filter *f, const struct dw_file *file, uint32_t off)
+{
+	const struct dw_name_offsets *o = &f->in[file - file->dw->file];
+	for (unsigned int i = 0; i < o->n; i++)
+		if (o->p[i] == off)
+			return true;
+	if (likely(o->complete))
+		return false;
+	const char *s = dw_section_str(file, DW_SEC_STR, off, NULL);
+	return s && strcmp(s, f->name) == 0;
+}
+
+static bool str_matches(const struct dw_scanner *s, const struct dw_die *die, uint16_t at)
+{
+	const char *str = dw_str(die, at);
+	return str && strcmp(str, s->filter->name) == 0;
+}
+
+static bool name_matches(const struct dw_scanner *s, const struct dw_func_abbrev *fa,
+			 const struct dw_die *die)
+{
+	const struct dw_file *file = die->unit->file;
+	if (fa->name != DW_NO_FAST) {
+		if (strp_matches(s->filter, file, dw_load_u32(die->attrs + fa->name)))
+			return true;
+	} else if (fa->has_name && str_matches(s, die, DW_AT_name)) {
+		return true;
+	}
+	if (fa->linkage_name != DW_NO_FAST)
+		return strp_matches(s->filter, file, dw_load_u32(die->attrs + fa->linkage_name));
+	return fa->has_linkage_name && (str_matches(s, die, DW_AT_linkage_name) ||
+					str_matches(s, die, DW_AT_MIPS_linkage_name));
+}
+
+/* Returns 1 and the name, 0 without one, -EBADMSG. */
+static int read_name(const struct dw_func_abbrev *fa, const struct dw_die *die, const char **ret,
+		     struct cairn_err *err)
+{
+	if (!fa->has_name)
+		return 0;
+	if (likely(fa->name != DW_NO_FAST)) {
+		*ret = dw_section_str(die->unit->file, DW_SEC_STR,
+				      dw_load_u32(die->attrs + fa->name), err);
+		return *ret ? 1 : -EBADMSG;
+	}
+	struct dw_value v;
+	int rc = dw_attr(die, DW_AT_name, &v, err);
+	if (rc > 0 && v.cls == DW_CLASS_STRING)
+		*ret = v.str;
+	return rc;
+}
+
+/* ---- functions ---- */
+
+static int read_origin_slowly(const struct dw_die *die, bool specification, dw_off *ret,
+			      struct cairn_err *err)
+{
+	struct dw_value v;
+	int rc = dw_attr(die, specification ? DW_AT_specification : DW_AT_abstract_origin, &v, err);
+	if (rc > 0 && v.cls == DW_CLASS_REF)
+		*ret = v.ref;
+	else if (rc > 0 && v.cls == DW_CLASS_SIGNATURE)
+		*ret = dwarf_type_of_signature(die->unit->dw, v.u);
+	return rc;
+}
+
+static int read_origin(const struct dw_func_abbrev *fa, const struct dw_die *die, dw_off *ret,
+		       struct cairn_err *err)
+{
+	const struct dw_unit *u = die->unit;
+	if (!fa->has_origin)
+		return 0;
+	if (likely(fa->origin != DW_NO_FAST)) {
+		uint64_t off = u->off + dw_load_u32(die->attrs + fa->origin);
+		const uint8_t *to = u->sec->p + off;
+		if (likely(to >= u->dies && to < u->end)) {
+			*ret = off | u->tag;
+			return 1;
+		}
+	}
+	return read_origin_slowly(die, fa->flags & DW_FUNC_SPECIFICATION, ret, err);
+}
+
+static int read_func(struct dw_scanner *s, const struct dw_die *die, struct dw_func *f,
+		     struct cairn_err *err)
+{
+	const struct dw_func_abbrev *fa = &die->unit->abbrevs->funcs[die->abbrev->func];
+	f->flags = fa->flags;
+	if (unlikely(fa->flags_need_values) && dw_flag(die, DW_AT_declaration))
+		f->flags |= DW_FUNC_DECLARATION;
+	int rc = read_origin(fa, die, &f->origin, err);
+	if (rc < 0)
+		return rc;
+	if (!s->filter)
+		return read_name(fa, die, &f->name, err);
+	if (!(fa->flags & DW_FUNC_INLINED) && name_matches(s, fa, die)) {
+		f->flags |= DW_FUNC_MATCHED;
+		s->any_matched = true;
+	}
+	return 0;
+}
+
+/* Adds the function at @attrs, @off; *@ret is its index. */
+static int add_func(struct dw_scanner *s, const struct dw_unit *u, const struct dw_abbrev *a,
+		    const uint8_t *attrs, uint64_t off, uint32_t *ret, struct cairn_err *err)
+{
+	struct dw_die die = {.unit = u,
+			     .abbrev = a,
+			     .off = off | u->tag,
+			     .tag = a->tag,
+			     .has_children = a->has_children,
+			     .attrs = attrs};
+	struct dw_func f = {.die = die.off,
+			    .unit = u->index,
+			    .parent = s->open.n ? s->open.p[s->open.n - 1].i : DW_FUNC_NONE};
+	int rc = read_func(s, &die, &f, err);
+	if (rc < 0)
+		return rc;
+	if (s->funcs.n >= DW_FUNC_NONE)
+		return err_set(err, -ERANGE, "%s: more than %u functions in one unit", u->file->path,
+			       DW_FUNC_NONE - 1);
+	*ret = (uint32_t)s->funcs.n;
+	return VEC_ADD(&s->funcs, f) ? 0 : err_nomem(err, "functions");
+}
+
+/* ---- the loop ---- */
+
+static bool is_c(uint16_t language)
+{
+	switch (language) {
+	case DW_LANG_C:
+	case DW_LANG_C89:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case DW_LANG_C17:
+	case DW_LANG_C23:
+		return true;
+	}
+	return false;
+}
+
+/* The abbreviation of the DIE at *@p, which moves behind the code; NULL at a null entry or an error. */
+static const struct dw_abbrev *take_code_slowly(const struct dw_unit *u, const uint8_t **p, int *rc,
+						struct cairn_err *err)
+{
+	struct dw_die die;
+	*rc = dw_die_parse(u, *p, &die, err);
+	if (*rc <= 0) {
+		struct cursor c = dw_unit_cursor(u, *p, NULL);
+		cur_uleb(&c);
+		*p = c.pos;
+		return NULL;
+	}
+	*p = die.attrs;
+	return die.abbrev;
+}
+
+static inline const struct dw_abbrev *take_code(const struct dw_unit *u, const uint8_t **p, int *rc,
+						struct cairn_err *err)
+{
+	const struct dw_abbrevs *t = u->abbrevs;
+	const uint8_t *at = *p;
+	uint64_t code = *at++;
+	if (code >= 0x80) {
+		if (unlikely(at == u->end || *at >= 0x80))
+			return take_code_slowly(u, p, rc, err);
+		code = (code & 0x7f) | (uint64_t)*at++ << 7;
+	}
+	if (unlikely(t->codes || code - 1 >= t->n))
+		return take_code_slowly(u, p, rc, err);
+	*p = at;
+	return &t->p[code - 1];
+}
+
+/* Where the next DIE starts, when the subtree below this one can be left out; else NULL. */
+static inline const uint8_t *jump(const struct dw_unit *u, const struct dw_abbrev *a,
+				  const uint8_t *attrs, const uint8_t *p)
+{
+	if (a->sibling == DW_NO_FAST)
+		return NULL;
+	uint64_t off = u->off + dw_load_u32(attrs + a->sibling);
+	if (off <= (uint64_t)(p - u->sec->p) || off > (uint64_t)(u->end - u->sec->p))
+		return NULL;
+	return u->sec->p + off;
+}
+
+static int skip_slowly(const struct dw_unit *u, const struct dw_abbrev *a, const uint8_t **p,
+		       struct cairn_err *err)
+{
+	struct cursor c = dw_unit_cursor(u, *p, err);
+	dw_abbrev_skip(u, a, &c);
+	*p = c.pos;
+	return c.failed ? -EBADMSG : 0;
+}
+
+static int scan(struct dw_scanner *s, const struct dw_unit *u, uint64_t *n_dies,
+		struct cairn_err *err)
+{
+	const uint8_t *p = u->dies, *end = u->end;
+	uint64_t depth = 0, open_depth = UINT64_MAX;
+	bool c = is_c(u->language);
+	while (p < end) {
+		if (*p == 0) {
+			p++;
+		null:
+			/* Nulls behind the root's end are padding. */
+			if (depth && --depth == open_depth) {
+				s->open.n--;
+				open_depth = s->open.n ? s->open.p[s->open.n - 1].depth : UINT64_MAX;
+			}
+			continue;
+		}
+		int rc = 0;
+		const uint8_t *start = p;
+		const struct dw_abbrev *a = take_code(u, &p, &rc, err);
+		if (unlikely(!a)) {
+			if (rc < 0)
+				return rc;
+			goto null;
+		}
+		const uint8_t *attrs = p;
+		if (likely(a->first.then == DW_THEN_END && a->first.fixed <= (size_t)(end - p)))
+			p += a->first.fixed;
+		else if ((rc = skip_slowly(u, a, &p, err)) < 0)
+			return rc;
+		++*n_dies;
+		if (a->scan == DW_SCAN_OTHER) {
+			depth += a->has_children;
+			continue;
+		}
+		if (a->scan == DW_SCAN_LEAF || a->scan == DW_SCAN_TYPE) {
+			const uint8_t *next = a->has_children && (c || a->scan == DW_SCAN_LEAF)
+						      ? jump(u, a, attrs, p)
+						      : NULL;
+			if (next)
+				p = next;
+			else
+				depth += a->has_children;
+			continue;
+		}
+		uint32_t i = DW_FUNC_NONE;
+		rc = add_func(s, u, a, attrs, (uint64_t)(start - u->sec->p), &i, err);
+		if (rc < 0)
+			return rc;
+		if (!a->has_children)
+			continue;
+		struct dw_open_func open = {.depth = depth, .i = i};
+		if (!VEC_ADD(&s->open, open))
+			return err_nomem(err, "enclosing functions");
+		open_depth = depth++;
+	}
+	return 0;
+}
+
+int dw_scan_unit(struct dw_scanner *s, const struct dw_unit *u, struct cairn_err *err)
+{
+	uint64_t n_dies = 0;
+	s->funcs.n = 0;
+	s->open.n = 0;
+	s->any_matched = false;
+	int rc = scan(s, u, &n_dies, err);
+	s->n_dies += n_dies;
+	return rc < 0 ? err_while(err, rc, "scanning the unit at %s+0x%" PRIx64 " (%s)",
+				  u->sec->src.section, u->off, u->name)
+		      : 0;
+}
+
+void dw_scanner_fini(struct dw_scanner *s)
+{
+	VEC_FREE(&s->funcs);
+	VEC_FREE(&s->open);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The scan: one pass over all DIEs of a unit, which keeps those that are functions or inlined copies
+ *
+ * A scanner belongs to one worker and is used for one unit after the other; its memory is kept.
+ */
+#ifndef DWARF_SCAN_H
+#define DWARF_SCAN_H
+
+#include "dwarf/impl.h"
+#include "dwarf/index.h"
+
+/* In dw_func.flags, only inside this module. */
+enum {
+	DW_FUNC_MATCHED = 1 << 6, /* it belongs to the name asked for */
+	DW_FUNC_KEPT = 1 << 7,    /* it does, or an entry inside it does */
+};
+
+/*
+ * A name to look for. The same string usually stands once in .debug_str, and DIEs refer to it by offset: so
+ * the offsets at which the name stands are found once, and then compared instead of strings.
+ */
+enum { DW_NAME_OFFSETS = 8 };
+
+struct dw_name_offsets {
+	uint64_t p[DW_NAME_OFFSETS];
+	unsigned int n;
+	bool complete; /* false: there are more, compare strings */
+};
+
+struct dw_name_filter {
+	const char *name;
+	struct dw_name_offsets in[2]; /* per file of the dwarf */
+};
+
+void dw_name_filter_init(struct dw_name_filter *f, const struct dwarf *dw, const char *name);
+
+struct dw_open_func {
+	uint64_t depth;
+	uint32_t i;
+};
+
+struct dw_scanner {
+	const struct dw_name_filter *filter; /* NULL: keep names, match nothing */
+	VEC(struct dw_func) funcs;           /* result: of the unit scanned last; parents are indices in here */
+	bool any_matched;
+	uint64_t n_dies;                     /* sum over all units */
+	VEC(struct dw_open_func) open;
+};
+
+int dw_scan_unit(struct dw_scanner *s, const struct dw_unit *u, struct cairn_err *err);
+void dw_scanner_fini(struct dw_scanner *s);
+
+#endif
