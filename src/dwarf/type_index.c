@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Definitions of types by name
+ *
+ * "struct foo" may be declared where it is used and defined in another unit. To find it, all units are
+ * scanned once for definitions of structs, classes, unions and enums, by as many threads as there are
+ * processors. A kernel defines each of its types in a thousand units, so a worker keeps of each name only
+ * the definition with the lowest offset, and the workers' lists are merged by the same rule: the result does
+ * not depend on who scanned what.
+ *
+ *	entry     hash of "s" "ns::foo"  ──►  DIE 0x1234, look 0x58
+ *
+ * "look" is a hash of size and line of declaration. In C two units may define different structs of one name
+ * (every other program has a "struct node"). Where the looks of a name differ, the name stands for no
+ * single type, and saying so is the answer; picking one would print garbage with confidence.
+ *
+ * Two names with one 64-bit hash: the name of what was found is compared, and then it is not found.
+ */
+#include "base/err.h"
+#include "base/pool.h"
+#include "dwarf/types_impl.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+struct entry {
+	uint64_t hash;
+	dw_off off;
+	uint64_t look;
+	bool ambiguous;
+};
+
+struct list {
+	VEC(struct entry) v;
+	struct map at; /* hash to index in v */
+};
+
+struct dw_type_index {
+	const struct dwarf *dw;
+	struct list list;
+};
+
+/* ---- what is looked for ---- */
+
+/* C++ may declare "class foo" and define "struct foo". */
+static char group_of(uint16_t tag)
+{
+	switch (tag) {
+	case DW_TAG_structure_type:
+	case DW_TAG_class_type:
+	case DW_TAG_interface_type:
+		return 's';
+	case DW_TAG_union_type:
+		return 'u';
+	case DW_TAG_enumeration_type:
+		return 'e';
+	}
+	return 0;
+}
+
+static uint64_t hash_of(char group, const char *name, size_t n)
+{
+	return map_hash_bytes(name, n) ^ (uint64_t)(unsigned char)group << 32;
+}
+
+static uint64_t look_of(const struct dw_die *die)
+{
+	const uint64_t facts[] = {dw_udata(die, DW_AT_byte_size, 0), dw_udata(die, DW_AT_decl_line, 0)};
+	return map_hash_bytes(facts, sizeof(facts));
+}
+
+/* ---- one unit ---- */
+
+struct scan {
+	const struct dw_unit *unit;
+	/* Lengths of prefix at each open level, and whether what is below is private. */
+	VEC(struct {
+		size_t n;
+		bool private;
+	}) open;
+	char prefix[DW_TYPE_NAME_MAX];
+	struct dw_scopes *scopes; /* made when a definition stands outside its scope */
+	int (*found)(void *ctx, uint64_t hash, const struct dw_die *die);
+	void *ctx;
+};
+
+static size_t prefix_len(const struct scan *s)
+{
+	return s->open.n ? s->open.p[s->open.n - 1].n : 0;
+}
+
+/* Name of a definition whose declaration stands elsewhere. Length, 0 for none, negative. */
+static int64_t specified_name(struct scan *s, const struct dw_die *die, struct cairn_err *err)
+{
+	bool private;
+	dw_off at = dw_ref(die, DW_AT_specification);
+	const char *name = dw_str_deep(die, DW_AT_name);
+	if (!name)
+		return 0;
+	if (!s->scopes) {
+		int rc = dw_scopes_new(s->unit, &s->scopes, err);
+		if (rc < 0)
+			return rc;
+	}
+	size_t base = prefix_len(s);
+	size_t n = dw_scopes_name(s->scopes, at, name, s->prefix + base, sizeof(s->prefix) - base,
+				  &private);
+	return private ? 0 : (int64_t)n;
+}
+
+static int look_at(struct scan *s, const struct dw_die *die, struct cairn_err *err)
+{
+	char group = group_of(die->tag);
+	if (!group || dw_flag(die, DW_AT_declaration))
+		return 0;
+	size_t base = prefix_len(s);
+	const char *name = dw_str(die, DW_AT_name);
+	struct dw_value v;
+	if (!name && dw_attr(die, DW_AT_specification, &v, NULL) > 0) {
+		int64_t n = specified_name(s, die, err);
+		return n <= 0 ? (int)n
+			      : s->found(s->ctx, hash_of(group, s->prefix + base, (size_t)n), die);
+	}
+	if (!name || (s->open.n && s->open.p[s->open.n - 1].private))
+		return 0;
+	if (!base)
+		return s->found(s->ctx, hash_of(group, name, strlen(name)), die);
+	size_t n = strlen(name);
+	if (base + n >= sizeof(s->prefix))
+		return 0;
+	memcpy(s->prefix + base, name, n);
+	return s->found(s->ctx, hash_of(group, s->prefix, base + n), die);
+}
+
+/* Open the level below a scope, with its name and "::" as prefix. */
+static bool open_scope(struct scan *s, const struct dw_die *die)
+{
+	size_t base = prefix_len(s);
+	bool private = s->open.n && s->open.p[s->open.n - 1].private;
+	/* A class defined outside its scope has no name of its own; its members are looked up rarely. */
+	const char *name = s->open.n ? dw_str(die, DW_AT_name) : NULL;
+	size_t n = name ? strlen(name) : 0;
+	if (s->open.n && !name)
+		private = true;
+	if (name && base + n + 2 >= sizeof(s->prefix)) {
+		private = true;
+		n = 0;
+	}
+	if (n && !private) {
+		memcpy(s->prefix + base, name, n);
+		memcpy(s->prefix + base + n, "::", 2);
+		base += n + 2;
+	}
+	__typeof__(s->open.p) level = VEC_PUSH(&s->open);
+	if (!level)
+		return false;
+	level->n = base;
+	level->private = private;
+	return true;
+}
+
+static int scan_die(struct scan *s, struct dw_walk *w, const struct dw_die *die)
+{
+	bool is_root = !s->open.n;
+	int rc = is_root ? 0 : look_at(s, die, w->err);
+	if (rc || !die->has_children)
+		return rc;
+	if (is_root || (dw_is_scope(die->tag) && dw_has_scopes(s->unit)))
+		return open_scope(s, die) ? 0 : err_nomem(w->err, "definitions of types");
+	return dw_walk_skip_children(w, die);
+}
+
+/* 0 at the unit's end, or what @found returned when that is not 0. */
+static int scan_levels(struct scan *s, struct cairn_err *err)
+{
+	struct dw_walk w = dw_walk_of(s->unit, err);
+	do {
+		struct dw_die die;
+		int rc = dw_walk_next(&w, &die);
+		if (rc < 0 || rc == DW_WALK_END)
+			return rc < 0 ? rc : 0;
+		if (rc == DW_WALK_NULL) {
+			s->open.n -= s->open.n ? 1 : 0;
+			continue;
+		}
+		rc = scan_die(s, &w, &die);
+		if (rc)
+			return rc;
+	} while (s->open.n);
+	return 0;
+}
+
+static int scan_unit(struct scan *s, struct cairn_err *err)
+{
+	int rc = scan_levels(s, err);
+	VEC_FREE(&s->open);
+	dw_scopes_free(s->scopes);
+	s->scopes = NULL;
+	return rc;
+}
+
+/* ---- all units ---- */
+
+/* Keeps the definition with the lowest offset. */
+static int list_add(struct list *l, const struct entry *e)
+{
+	uint64_t at;
+	if (!map_get(&l->at, e->hash, &at)) {
+		if (!VEC_ADD(&l->v, *e) || map_put(&l->at, e->hash, l->v.n - 1) < 0)
+			return -ENOMEM;
+		return 0;
+	}
+	struct entry *known = &l->v.p[at];
+	known->ambiguous |= e->ambiguous || e->look != known->look;
+	if (e->off < known->off)
+		known->off = e->off;
+	return 0;
+}
+
+static void list_fini(struct list *l)
+{
+	VEC_FREE(&l->v);
+	map_fini(&l->at);
+}
+
+static int list_found(void *ctx, uint64_t hash, const struct dw_die *die)
+{
+	const struct entry e = {.hash = hash, .off = die->off, .look = look_of(die)};
+	return list_add(ctx, &e);
+}
+
+struct job {
+	const struct dwarf *dw;
+	struct list *lists; /* one per worker */
+	struct scan *scans;
+};
+
+static int scan_item(void *ctx, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	struct job *job = ctx;
+	struct scan *s = &job->scans[worker];
+	s->unit = dwarf_unit(job->dw, item);
+	s->found = list_found;
+	s->ctx = &job->lists[worker];
+	int rc = scan_unit(s, err);
+	return rc == -ENOMEM ? err_nomem(err, "definitions of types") : rc;
+}
+
+static int merge(struct list *to, struct list *lists, unsigned int n, struct cairn_err *err)
+{
+	for (unsigned int i = 0; i < n; i++)
+		for (size_t k = 0; k < lists[i].v.n; k++)
+			if (list_add(to, &lists[i].v.p[k]) < 0)
+				return err_nomem(err, "definitions of types");
+	return 0;
+}
+
+int dw_type_index_new(const struct dwarf *dw, unsigned int threads, struct dw_type_index **ret,
+		      struct cairn_err *err)
+{
+	unsigned int width = pool_width(threads);
+	struct job job = {.dw = dw,
+			  .lists = calloc(width, sizeof(*job.lists)),
+			  .scans = calloc(width, sizeof(*job.scans))};
+	struct dw_type_index *index = calloc(1, sizeof(*index));
+	int rc = index && job.lists && job.scans ? 0 : err_nomem(err, "definitions of types");
+	if (!rc)
+		rc = pool_run(dwarf_n_units(dw), width, scan_item, &job, err);
+	if (rc >= 0)
+		rc = merge(&index->list, job.lists, width, err);
+	for (unsigned int i = 0; job.lists && i < width; i++)
+		list_fini(&job.lists[i]);
+	free(job.lists);
+	free(job.scans);
+	if (rc < 0) {
+		dw_type_index_free(index);
+		return err_while(err, rc, "listing the definitions of types");
+	}
+	index->dw = dw;
+	*ret = index;
+	return 0;
+}
+
+void dw_type_index_free(struct dw_type_index *index)
+{
+	if (!index)
+		return;
+	list_fini(&index->list);
+	free(index);
+}
+
+/* ---- looking up ---- */
+
+struct wanted {
+	uint64_t hash;
+	dw_off off;
+};
+
+static int is_wanted(void *ctx, uint64_t hash, const struct dw_die *die)
+{
+	struct wanted *w = ctx;
+	if (hash != w->hash)
+		return 0;
+	w->off = die->off;
+	return 1;
+}
+
+int dw_type_index_in_unit(const struct dw_unit *u, uint16_t tag, const char *name, dw_off *ret,
+			  struct cairn_err *err)
+{
+	struct scan *s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_nomem(err, "definitions of types");
+	struct wanted w = {.hash = hash_of(group_of(tag), name, strlen(name))};
+	s->unit = u;
+	s->found = is_wanted;
+	s->ctx = &w;
+	int rc = scan_unit(s, err);
+	free(s);
+	if (rc <= 0)
+		return rc;
+	*ret = w.off;
+	return 1;
+}
+
+int dw_type_index_find(const struct dw_type_index *index, uint16_t tag, const char *name, dw_off *ret,
+		       struct cairn_err *err)
+{
+	uint64_t at;
+	if (!map_get(&index->list.at, hash_of(group_of(tag), name, strlen(name)), &at))
+		return 0;
+	const struct entry *e = &index->list.v.p[at];
+	if (e->ambiguous)
+		return err_set(err, -ENOTUNIQ,
+			       "%s: units define different types named \"%s\", one of them at "
+			       ".debug_info+0x%llx",
+			       index->dw->file[0].path, name,
+			       (unsigned long long)(e->off & ~(DW_OFF_ALT | DW_OFF_TYPES)));
+	*ret = e->off;
+	return 1;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the files of the type reader share
+ *
+ *	types.c          the reader: memo, work list, one function per kind of type
+ *	types_inside.c   members, bit-fields, enumerators
+ *	type_scopes.c    a walk over a unit in order; qualified names
+ *	type_index.c     definitions by name, in all units
+ */
+#ifndef DWARF_TYPES_IMPL_H
+#define DWARF_TYPES_IMPL_H
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "dwarf/constants.h"
+#include "dwarf/impl.h"
+#include "dwarf/types.h"
+
+/* ---- type_scopes.c ---- */
+
+/* A walk over a unit's DIEs in the order they are written; the caller counts levels by DW_WALK_NULL. */
+struct dw_walk {
+	const struct dw_unit *unit;
+	const uint8_t *p;
+	struct cairn_err *err;
+};
+enum { DW_WALK_END, DW_WALK_DIE, DW_WALK_NULL };
+
+struct dw_walk dw_walk_of(const struct dw_unit *u, struct cairn_err *err);
+/* Next DIE or end of children: DW_WALK_*, or -EBADMSG. */
+int dw_walk_next(struct dw_walk *w, struct dw_die *ret);
+/* Behind @die, which was the last result: step over its children. 0 or -EBADMSG. */
+int dw_walk_skip_children(struct dw_walk *w, const struct dw_die *die);
+
+static inline dw_off dw_walk_off(const struct dw_walk *w)
+{
+	return (dw_off)(w->p - w->unit->sec->p) | w->unit->tag;
+}
+
+/* Tags whose names qualify what is inside. */
+bool dw_is_scope(uint16_t tag);
+/* False for C, where a struct inside another is in nobody's scope. */
+bool dw_has_scopes(const struct dw_unit *u);
+
+/* Longest qualified name that is kept; templates of templates reach some thousand characters. */
+enum { DW_TYPE_NAME_MAX = 16 << 10, DW_SCOPE_DEPTH_MAX = 64 };
+
+struct dw_scopes;
+int dw_scopes_new(const struct dw_unit *u, struct dw_scopes **ret, struct cairn_err *err);
+void dw_scopes_free(struct dw_scopes *s);
+
+/*
+ * dw_scopes_name - @name with the scopes that enclose the DIE at @off in front
+ *
+ * Returns its length; 0 when it is longer than @size or nested too deep.
+ * @ret_private  it is local to a function or in an anonymous namespace; may be NULL
+ */
+size_t dw_scopes_name(const struct dw_scopes *s, dw_off off, const char *name, char *buf, size_t size,
+		      bool *ret_private);
+
+/* ---- type_index.c ---- */
+
+struct dw_type_index;
+int dw_type_index_new(const struct dwarf *dw, unsigned int threads, struct dw_type_index **ret,
+		      struct cairn_err *err);
+void dw_type_index_free(struct dw_type_index *index);
+
+/*
+ * The definition of that name. 1 and *@ret; 0 none; -ENOTUNIQ. In one unit only:
+ * dw_type_index_in_unit(), which lists nothing.
+ */
+int dw_type_index_find(const struct dw_type_index *index, uint16_t tag, const char *name, dw_off *ret,
+		       struct cairn_err *err);
+int dw_type_index_in_unit(const struct dw_unit *u, uint16_t tag, const char *name, dw_off *ret,
+			  struct cairn_err *err);
+
+/* ---- types.c ---- */
+
+struct dw_types {
+	const struct dwarf *dw;
+	struct cairn_types *graph;
+	struct map ids;    /* DIE offset to id */
+	struct map unread; /* id to DIE offset; 0 once it is read */
+	struct map scopes; /* index of unit to struct dw_scopes, as a number */
+	VEC(struct dw_scopes *) all_scopes;
+	struct dw_type_index *index; /* made when it is needed first */
+	VEC(struct {
+		dw_off off;
+		uint32_t id;
+	}) todo;
+	VEC(uint32_t) arrays; /* whose size waits for that of their elements */
+};
+
+/* The id of a DIE, reserved and put on the work list when it is new; 0 only when out of memory. */
+uint32_t dw_types_id(struct dw_types *r, dw_off off);
+/* DW_AT_type of a DIE itself; *@ret is void when it has none. 0 or negative. */
+int dw_types_ref(struct dw_types *r, const struct dw_die *die, uint32_t *ret, struct cairn_err *err);
+/* A node of @size bytes that are not decoded; 0 when out of memory. */
+uint32_t dw_types_opaque(struct dw_types *r, const char *name, uint64_t size);
+
+/* ---- types_inside.c ---- */
+
+/* Members of a struct, parameters of a function type, enumerators; added to *@t. 0 or negative. */
+int dw_types_members(struct dw_types *r, const struct dw_die *die, struct cairn_type *t,
+		     struct cairn_err *err);
+int dw_types_parameters(struct dw_types *r, const struct dw_die *die, struct cairn_type *t,
+			struct cairn_err *err);
+int dw_types_enumerators(struct dw_types *r, const struct dw_die *die, struct cairn_type *t,
+			 struct cairn_err *err);
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What is inside: members with their places, parameters, enumerators
+ *
+ * A bit-field's place has been written in three ways. In all of them our bit_off is the offset of its least
+ * significant bit from the start of the struct (little-endian machines):
+ *
+ *	DWARF 5, and Clang in 4   DW_AT_data_bit_offset 35              35
+ *	DWARF 2 to 4              DW_AT_data_member_location 4          storage unit of 4 bytes at byte 4;
+ *	                          DW_AT_byte_size 4                     counted from its most significant bit:
+ *	                          DW_AT_bit_offset 26, bit_size 3       32 + 32 - 26 - 3 = 35
+ *	the same without          the storage unit is as large as the
+ *	DW_AT_byte_size           member's type
+ *
+ * The offset may be negative (packed structs, where the field goes over the end of its unit).
+ *
+ * A member's place may be an expression. What adds constants to the address of the struct is a constant;
+ * anything else (virtual base classes look it up in the object) is known at run time only.
+ */
+#include "base/err.h"
+#include "dwarf/types_impl.h"
+
+#include <errno.h>
+
+/* Typedefs and qualifiers around the type of a bit-field, or of an enum's underlying type. */
+enum { CHAIN_MAX = 64 };
+
+/* The first DIE behind typedefs and qualifiers that has @at. False when there is none. */
+static bool find_behind(const struct dw_die *die, uint16_t at, struct dw_die *ret)
+{
+	struct dw_die d = *die;
+	struct dw_value v;
+	for (int i = 0; i < CHAIN_MAX; i++) {
+		dw_off off = dw_ref(&d, DW_AT_type);
+		if (!off || dw_die_at(d.unit->dw, off, &d, NULL) <= 0)
+			return false;
+		off = dw_ref(&d, DW_AT_signature);
+		if (off && dw_die_at(d.unit->dw, off, &d, NULL) <= 0)
+			return false;
+		*ret = d;
+		if (dw_attr(&d, at, &v, NULL) > 0)
+			return true;
+	}
+	return false;
+}
+
+/* ---- places of members ---- */
+
+/* One operation on the top of the stack, which starts as 0, the struct's address. */
+static bool run_op(struct cursor *c, uint8_t op, uint64_t *stack, size_t *n)
+{
+	uint64_t v;
+	switch (op) {
+	case DW_OP_nop:
+		return true;
+	case DW_OP_plus_uconst:
+		stack[*n - 1] += cur_uleb(c);
+		return true;
+	case DW_OP_plus:
+		if (*n < 2)
+			return false;
+		stack[*n - 2] += stack[*n - 1];
+		--*n;
+		return true;
+	case DW_OP_const1u:
+		v = cur_u8(c);
+		break;
+	case DW_OP_const2u:
+		v = cur_u16(c);
+		break;
+	case DW_OP_const4u:
+		v = cur_u32(c);
+		break;
+	case DW_OP_const8u:
+		v = cur_u64(c);
+		break;
+	case DW_OP_constu:
+		v = cur_uleb(c);
+		break;
+	case DW_OP_consts:
+		v = (uint64_t)cur_sleb(c);
+		break;
+	default:
+		if (op < DW_OP_lit0 || op > DW_OP_lit31)
+			return false;
+		v = op - DW_OP_lit0;
+	}
+	if (*n == 2)
+		return false;
+	stack[(*n)++] = v;
+	return true;
+}
+
+static bool constant_place(const struct dw_die *die, const struct dw_value *v, uint64_t *ret)
+{
+	struct cursor c = cursor_of(&die->unit->sec->src, v->block.p, v->block.n, false, NULL);
+	uint64_t stack[2] = {0};
+	size_t n = 1;
+	while (cur_more(&c))
+		if (!run_op(&c, cur_u8(&c), stack, &n))
+			return false;
+	*ret = stack[0];
+	return !c.failed && n == 1;
+}
+
+static void place_in_bytes(const struct dw_die *die, struct cairn_member *m)
+{
+	struct dw_value v;
+	uint64_t bytes = 0;
+	if (dw_attr(die, DW_AT_data_member_location, &v, NULL) <= 0)
+		return;
+	if (v.cls == DW_CLASS_UDATA || v.cls == DW_CLASS_SDATA)
+		bytes = v.u;
+	else if ((v.cls != DW_CLASS_EXPRLOC && v.cls != DW_CLASS_BLOCK) ||
+		 !constant_place(die, &v, &bytes))
+		m->dynamic = true;
+	/* Larger than any address space: nothing is there, wherever it wraps to. */
+	if (bytes > UINT64_MAX / 8)
+		m->dynamic = true;
+	m->bit_off = m->dynamic ? 0 : bytes * 8;
+}
+
+static uint64_t storage_bits(const struct dw_die *die)
+{
+	struct dw_die type;
+	uint64_t bytes = dw_udata(die, DW_AT_byte_size, 0);
+	if (!bytes && find_behind(die, DW_AT_byte_size, &type))
+		bytes = dw_udata(&type, DW_AT_byte_size, 0);
+	return bytes * 8;
+}
+
+static void place_in_bits(const struct dw_die *die, struct cairn_member *m)
+{
+	struct dw_value v;
+	uint64_t bits = dw_udata(die, DW_AT_bit_size, 0);
+	m->bit_size = bits < UINT32_MAX ? (uint32_t)bits : UINT32_MAX;
+	if (dw_attr(die, DW_AT_data_bit_offset, &v, NULL) > 0) {
+		m->dynamic |= v.cls != DW_CLASS_UDATA && v.cls != DW_CLASS_SDATA;
+		m->bit_off += v.u;
+	} else if (bits && dw_attr(die, DW_AT_bit_offset, &v, NULL) > 0) {
+		m->dynamic |= v.cls != DW_CLASS_UDATA && v.cls != DW_CLASS_SDATA;
+		m->bit_off += storage_bits(die) - v.u - bits;
+	}
+}
+
+/* ---- members ---- */
+
+struct members {
+	VEC(struct cairn_member) v;
+};
+
+static int finish_members(struct dw_types *r, struct members *m, struct cairn_type *t,
+			  struct cairn_err *err)
+{
+	struct cairn_member *copy = arena_array(types_arena(r->graph), m->v.n, sizeof(*copy));
+	if (!copy)
+		return err_nomem(err, "members of types");
+	if (m->v.n)
+		memcpy(copy, m->v.p, m->v.n * sizeof(*copy));
+	t->members = copy;
+	t->n_members = (uint32_t)m->v.n;
+	return 0;
+}
+
+static int add_member(struct dw_types *r, const struct dw_die *die, struct members *to,
+		      struct cairn_err *err)
+{
+	/* A static member is somewhere else. */
+	if (dw_flag(die, DW_AT_external) || dw_flag(die, DW_AT_declaration))
+		return 0;
+	struct cairn_member *m = VEC_PUSH(&to->v);
+	if (!m)
+		return err_nomem(err, "members of types");
+	m->name = dw_str(die, DW_AT_name);
+	m->is_base_class = die->tag == DW_TAG_inheritance;
+	place_in_bytes(die, m);
+	place_in_bits(die, m);
+	return dw_types_ref(r, die, &m->type, err);
+}
+
+/* Rust's enums: which of the variants is there depends on a value. Bytes are shown, not a guess. */
+static int add_variants(struct dw_types *r, uint64_t size, struct members *to, struct cairn_err *err)
+{
+	uint32_t type = dw_types_opaque(r, "<variants>", size);
+	struct cairn_member *m = type ? VEC_PUSH(&to->v) : NULL;
+	if (!m)
+		return err_nomem(err, "members of types");
+	m->type = type;
+	return 0;
+}
+
+int dw_types_members(struct dw_types *r, const struct dw_die *die, struct cairn_type *t,
+		     struct cairn_err *err)
+{
+	struct members members = {0};
+	struct dw_die child;
+	int rc = dw_die_child(die, &child, err);
+	for (; rc > 0; rc = dw_die_sibling(&child, &child, err)) {
+		int added = 0;
+		if (child.tag == DW_TAG_member || child.tag == DW_TAG_inheritance)
+			added = add_member(r, &child, &members, err);
+		else if (child.tag == DW_TAG_variant_part)
+			added = add_variants(r, t->size, &members, err);
+		if (added < 0) {
+			rc = added;
+			break;
+		}
+	}
+	if (rc >= 0)
+		rc = finish_members(r, &members, t, err);
+	VEC_FREE(&members.v);
+	return rc;
+}
+
+/* ---- parameters of function types ---- */
+
+int dw_types_parameters(struct dw_types *r, const struct dw_die *die, struct cairn_type *t,
+			struct cairn_err *err)
+{
+	struct members params = {0};
+	struct dw_die child;
+	int rc = dw_die_child(die, &child, err);
+	for (; rc > 0; rc = dw_die_sibling(&child, &child, err)) {
+		if (child.tag == DW_TAG_unspecified_parameters)
+			t->variadic = true;
+		/* An artificial one is "this", which is not written. */
+		if (child.tag != DW_TAG_formal_parameter || dw_flag(&child, DW_AT_artificial))
+			continue;
+		struct cairn_member *m = VEC_PUSH(&params.v);
+		int added = m ? dw_types_ref(r, &child, &m->type, err)
+			      : err_nomem(err, "parameters of types");
+		if (added < 0) {
+			rc = added;
+			break;
+		}
+		m->name = dw_str(&child, DW_AT_name);
+	}
+	if (rc >= 0)
+		rc = finish_members(r, &params, t, err);
+	VEC_FREE(&params.v);
+	return rc;
+}
+
+/* ---- enumerators ---- */
+
+struct enumerators {
+	VEC(struct cairn_enumerator) v;
+	bool negative;
+};
+
+static int add_enumerator(const struct dw_die *die, struct enumerators *to, struct cairn_err *err)
+{
+	struct dw_value v;
+	const char *name = dw_str(die, DW_AT_name);
+	if (!name || dw_attr(die, DW_AT_const_value, &v, NULL) <= 0)
+		return 0;
+	if (v.cls != DW_CLASS_UDATA && v.cls != DW_CLASS_SDATA)
+		return 0;
+	to->negative |= v.cls == DW_CLASS_SDATA && v.s < 0;
+	const struct cairn_enumerator e = {name, v.s};
+	return VEC_ADD(&to->v, e) ? 0 : err_nomem(err, "enumerators");
+}
+
+/* By its underlying type, by its own encoding, or else by its values. */
+static bool is_signed(const struct dw_die *die, bool negative)
+{
+	struct dw_die under;
+	uint64_t encoding = dw_udata(die, DW_AT_encoding, DW_ATE_void);
+	if (find_behind(die, DW_AT_encoding, &under))
+		encoding = dw_udata(&under, DW_AT_encoding, DW_ATE_void);
+	if (encoding == DW_ATE_void)
+		return negative;
+	return encoding == DW_ATE_signed || encoding == DW_ATE_signed_char;
+}
+
+/* The forms data1 to data8 say nothing about a sign: 0xff of a signed char is -1. */
+static int64_t fit(int64_t v, uint64_t size, bool is_signed)
+{
+	if (!size || size >= sizeof(v))
+		return v;
+	unsigned int unused = 64 - 8 * (unsigned int)size;
+	uint64_t high = (uint64_t)v << unused;
+	return is_signed ? (int64_t)high >> unused : (int64_t)(high >> unused);
+}
+
+int dw_types_enumerators(struct dw_types *r, const struct dw_die *die, struct cairn_type *t,
+			 struct cairn_err *err)
+{
+	struct enumerators list = {0};
+	struct dw_die child;
+	int rc = dw_die_child(die, &child, err);
+	for (; rc > 0; rc = dw_die_sibling(&child, &child, err)) {
+		if (child.tag != DW_TAG_enumerator)
+			continue;
+		int added = add_enumerator(&child, &list, err);
+		if (added < 0) {
+			rc = added;
+			break;
+		}
+	}
+	struct cairn_enumerator *copy = NULL;
+	if (rc >= 0) {
+		copy = arena_array(types_arena(r->graph), list.v.n, sizeof(*copy));
+		rc = copy ? 0 : err_nomem(err, "enumerators");
+	}
+	if (!rc) {
+		bool sign = is_signed(die, list.negative);
+		t->encoding = sign ? CAIRN_ENC_SIGNED : CAIRN_ENC_UNSIGNED;
+		for (size_t i = 0; i < list.v.n; i++)
+			copy[i] = (struct cairn_enumerator){list.v.p[i].name,
+							    fit(list.v.p[i].value, t->size, sign)};
+		t->enumerators = copy;
+		t->n_enumerators = (uint32_t)list.v.n;
+	}
+	VEC_FREE(&list.v);
+	return rc;
+}
