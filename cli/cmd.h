@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Commands
+ *
+ * A verb is one file cmd_<verb>.c that exports one struct cmd. The struct says everything about the verb:
+ * parsing, --help, the manual page and the shell completion are made from it, so they cannot differ.
+ *
+ * To add a verb:
+ *  1. cmd_<verb>.c: a struct for its option values, a table of struct opt, examples, a run function
+ *  2. its file name in meson.build, its struct in the table of main.c
+ *  3. man/<verb>.roff: what the table does not say
+ *  4. tests/cli/test_<verb>.py: one claim per promise
+ *  5. README.md, CHANGELOG.md
+ */
+#ifndef CLI_CMD_H
+#define CLI_CMD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cairn/err.h>
+
+/* What cairn's exit status means; the same for every verb. */
+enum exit_status {
+	STATUS_YES,       /* done; answered yes */
+	STATUS_NO,        /* answered no: nothing matched, a check failed */
+	STATUS_USAGE,     /* the command line makes no sense */
+	STATUS_NOT_HERE,  /* not permitted or not supported here; stderr says what would help */
+	STATUS_DAMAGED,   /* the input is damaged */
+	STATUS_LOST,      /* events were lost, with --fail-on-loss */
+};
+
+enum opt_kind {
+	OPT_FLAG,    /* bool */
+	OPT_COUNT,   /* unsigned long: a decimal number of at least 1 */
+	OPT_SECONDS, /* double: "2", "0.5", "500ms", "2s", "1m" */
+	OPT_TEXT,    /* const char * */
+	OPT_LIST,    /* struct opt_list: may be repeated */
+};
+
+struct opt_list {
+	const char **items;
+	size_t n;
+};
+
+struct opt {
+	char letter;         /* 0: none */
+	const char *name;    /* without the dashes; NULL ends a table */
+	enum opt_kind kind;
+	const char *value;   /* what stands for the value in --help; "a|b|c" allows only these; NULL: flag */
+	size_t off;          /* offset in the verb's struct of values */
+	const char *help;    /* one sentence, lower case, without a full stop */
+};
+
+struct example {
+	const char *command;
+	const char *what; /* one sentence, lower case, without a full stop */
+};
+
+struct operands {
+	char **items; /* NULL at the end */
+	size_t n;
+};
+
+struct cmd {
+	const char *name;
+	const char *summary;          /* as in a manual's NAME: lower case, without a full stop */
+	const char *operands;         /* as in a SYNOPSIS: "FILE|PID [FUNC...]" */
+	size_t n_operands_min;
+	const struct opt *opts;
+	const struct example *examples; /* command NULL ends */
+	size_t values_size;           /* of the struct that opts' off counts in; zeroed before parsing */
+	/* Returns an exit status. @values belongs to the caller and is freed, lists included. */
+	int (*run)(void *values, const struct operands *operands);
+};
+
+extern const struct cmd cmd_sites;
+extern const struct cmd cmd_trace;
+extern const struct cmd cmd_doctor;
+
+/* The verbs in the order of help, NULL at the end (main.c). */
+extern const struct cmd *const cmds[];
+
+/*
+ * options_parse - fill @values and @operands from the words after the verb
+ *
+ * Options and operands may be mixed; "--" ends options; "--name=value", "--name value", "-n5" and "-n 5"
+ * are the same. Talks on stderr.
+ * Returns STATUS_YES, STATUS_USAGE, or -1 when --help was asked and answered. What it allocated is freed
+ * by options_fini(), also after a failure.
+ */
+int options_parse(const struct cmd *cmd, char **words, void *values, struct operands *operands);
+void options_fini(const struct cmd *cmd, void *values, struct operands *operands);
+
+/* Help of one verb, of the program, the manual page of a verb (@prose: file with its hand-written part). */
+void help_cmd(const struct cmd *cmd, FILE *out);
+void help_program(FILE *out);
+int help_man(const char *verb, const char *prose);
+
+/* The script that makes a shell complete cairn's command lines; false when the shell is not known. */
+bool complete_print(const char *shell, FILE *out);
+
+/* "cairn: " and the message on stderr; the result is @status, so that failing is one line. */
+int fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * fail_err - tell a library error and choose the exit status
+ *
+ * @code     the negative errno that came back
+ * @missing  the status for -ENOENT, whose meaning depends on what was looked for
+ */
+int fail_err(int code, const struct cairn_err *err, int missing);
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cairn sites: where the functions of a file went. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "sites.h"
+
+/* Names that a mistyped one could mean. */
+#define SUGGESTIONS_MAX 5
+
+struct sites_values {
+	struct opt_list debug_dirs;
+	const char *debug_file;
+	const char *emit;
+	unsigned long jobs;
+	bool json;
+	bool hazards;
+};
+
+static const struct opt opts[] = {
+	{0, "debug-dir", OPT_LIST, "DIR", offsetof(struct sites_values, debug_dirs),
+	 "look for debug files in DIR, then in /usr/lib/debug; may be repeated"},
+	{0, "debug-file", OPT_TEXT, "FILE", offsetof(struct sites_values, debug_file),
+	 "take the debug information from FILE"},
+	{0, "json", OPT_FLAG, NULL, offsetof(struct sites_values, json),
+	 "one JSON object per place, or per function without FUNC"},
+	{0, "emit", OPT_TEXT, "bpftrace|perf|gdb", offsetof(struct sites_values, emit),
+	 "print probe definitions that another tool takes"},
+	{0, "hazards", OPT_FLAG, NULL, offsetof(struct sites_values, hazards),
+	 "list every place of the file where a uprobe is lost or does harm"},
+	{'j', "jobs", OPT_COUNT, "N", offsetof(struct sites_values, jobs),
+	 "use N threads; otherwise one per processor"},
+	{0},
+};
+
+static const struct example examples[] = {
+	{"cairn sites /lib/x86_64-linux-gnu/libc.so.6 tcache_get",
+	 "every place of tcache_get in Debian's libc, with its argument's location"},
+	{"cairn sites ./server http.c:parse",
+	 "of several functions named parse, the one that http.c declares"},
+	{"cairn sites vmlinux", "how many functions were inlined, and how many arguments are known there"},
+	{"cairn sites ./server parse --emit bpftrace >parse.bt; sudo bpftrace --unsafe parse.bt",
+	 "let another tool trace what it cannot find itself"},
+	{"cairn sites --hazards /usr/bin/redis-server",
+	 "the instructions that no uprobe may be set on"},
+	{0},
+};
+
+/* All functions that were asked for. */
+struct answers {
+	const struct cairn_function **p;
+	size_t n;
+};
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* @tail is all of @name, or what follows a "::" in it. */
+static bool is_name_tail(const char *name, const char *tail)
+{
+	size_t n = strlen(name), m = strlen(tail);
+
+	if (m > n || strcmp(name + n - m, tail))
+		return false;
+	return m == n || (n - m >= 2 && !memcmp(name + n - m - 2, "::", 2));
+}
+
+static bool is_path_tail(const char *path, const char *tail)
+{
+	size_t n = strlen(path), m = strlen(tail);
+
+	if (m > n || strcmp(path + n - m, tail))
+		return false;
+	return m == n || path[n - m - 1] == '/';
+}
+
+/* How many of the list does FILE:NAME, or with a line FILE:LINE:NAME, choose? */
+static size_t n_chosen(const struct cairn_function_list *list, const char *file, uint32_t line,
+		       const char *name)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct cairn_function *other = list->p[i];
+
+		n += is_name_tail(other->name, name) && other->decl_file &&
+		     is_path_tail(other->decl_file, file) && (!line || other->decl_line == line);
+	}
+	return n;
+}
+
+/* The shortest way to type which function of the list is meant: FILE:NAME, with more of the path, or a line. */
+static void print_choice(const struct cairn_function_list *list, const struct cairn_function *function)
+{
+	const char *path = function->decl_file, *file;
+
+	if (!path) {
+		fputs(function->linkage_name ? function->linkage_name : function->name, stderr);
+		return;
+	}
+	file = base_name(path);
+	while (file > path && n_chosen(list, file, 0, function->name) > 1) {
+		file--;
+		while (file > path && file[-1] != '/')
+			file--;
+	}
+	if (n_chosen(list, file, 0, function->name) == 1) {
+		fprintf(stderr, "%s:%s", file, function->name);
+		return;
+	}
+	file = base_name(path);
+	if (n_chosen(list, file, function->decl_line, function->name) > 1 && function->linkage_name)
+		fputs(function->linkage_name, stderr);
+	else
+		fprintf(stderr, "%s:%" PRIu32 ":%s", file, function->decl_line, function->name);
+}
+
+static int tell_ambiguous(const struct view *view, const char *spec,
+			  const struct cairn_function_list *list)
+{
+	char declaration[VIEW_TEXT_MAX], source[512];
+
+	fail(STATUS_NO, "%s names %zu functions; choose one:", spec, list->n);
+	for (size_t i = 0; i < list->n; i++) {
+		view_declaration(view, list->p[i], declaration, sizeof(declaration));
+		view_source(list->p[i]->decl_file, list->p[i]->decl_line, 0, source, sizeof(source));
+		fputs("  ", stderr);
+		print_choice(list, list->p[i]);
+		fprintf(stderr, "  %s  %s\n", declaration, source);
+	}
+	return STATUS_NO;
+}
+
+static int tell_missing(const struct view *view, const char *spec)
+{
+	const char *near[SUGGESTIONS_MAX];
+	int n = cairn_sites_suggest(view->sites, spec, near, SUGGESTIONS_MAX, NULL);
+
+	fail(STATUS_NO, "no function %s in %s (debug information: %s)", spec, cairn_binary_path(view->bin),
+	     cairn_binary_debug_path(view->bin));
+	for (int i = 0; i < n; i++)
+		fprintf(stderr, "%s%s", i ? ", " : "Did you mean: ", near[i]);
+	if (n > 0)
+		fputc('\n', stderr);
+	return STATUS_NO;
+}
+
+/* Adds the one function that @spec means; an exit status. */
+static int find_one(const struct view *view, const char *spec, struct answers *answers)
+{
+	struct cairn_function_list list;
+	struct cairn_err err = {0};
+	int n = cairn_sites_find(view->sites, spec, &list, &err);
+
+	if (n < 0)
+		return fail_err(n, &err, STATUS_NO);
+	if (!n)
+		return tell_missing(view, spec);
+	if (n > 1)
+		return tell_ambiguous(view, spec, &list);
+	answers->p[answers->n++] = list.p[0];
+	return STATUS_YES;
+}
+
+static int write_answers(const struct view *view, const struct answers *answers, const char *emit)
+{
+	if (emit)
+		return answers->n ? sites_emit(view, emit, answers->p, answers->n) : STATUS_NO;
+	for (size_t i = 0; i < answers->n; i++) {
+		if (i && !view->json)
+			fputc('\n', view->out);
+		if (view->json)
+			sites_json(view, answers->p[i]);
+		else
+			sites_text(view, answers->p[i]);
+	}
+	return STATUS_YES;
+}
+
+static int answer(const struct view *view, const struct sites_values *values, char **specs, size_t n)
+{
+	struct answers answers = {.p = calloc(n, sizeof(*answers.p))};
+	int status = STATUS_YES, wrote;
+
+	if (!answers.p)
+		return fail(STATUS_NOT_HERE, "no memory");
+	for (size_t i = 0; i < n; i++) {
+		int one = find_one(view, specs[i], &answers);
+
+		/* What was found is still shown; the worst status tells that not all was. */
+		status = one > status ? one : status;
+	}
+	wrote = write_answers(view, &answers, values->emit);
+	free(answers.p);
+	return wrote > status ? wrote : status;
+}
+
+static bool is_pid(const char *word)
+{
+	for (const char *at = word; *at; at++)
+		if (!isdigit((unsigned char)*at))
+			return false;
+	return *word && strlen(word) < 10 && access(word, F_OK);
+}
+
+static int open_binary(const char *word, const struct sites_values *values, struct cairn_binary **ret)
+{
+	struct cairn_binary_opts bin_opts = {
+		.size = sizeof(bin_opts),
+		.debug_dirs = values->debug_dirs.items,
+		.n_debug_dirs = values->debug_dirs.n,
+		.debug_file = values->debug_file,
+	};
+	struct cairn_err err = {0};
+	int r;
+
+	if (is_pid(word))
+		r = cairn_binary_open_pid(atoi(word), &bin_opts, ret, &err);
+	else
+		r = cairn_binary_open(word, &bin_opts, ret, &err);
+	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
+}
+
+static int ask(struct view *view, const struct sites_values *values, const struct operands *operands)
+{
+	struct cairn_sites_opts sites_opts = {.size = sizeof(sites_opts), .threads = (unsigned int)values->jobs};
+	struct cairn_err err = {0};
+	int r, status;
+
+	if (values->hazards)
+		return sites_hazards(view);
+	r = cairn_sites_open(view->bin, &sites_opts, &view->sites, &err);
+	if (r < 0)
+		return fail_err(r, &err, STATUS_NOT_HERE);
+	view->types = cairn_sites_types(view->sites);
+	if (operands->n > 1)
+		status = answer(view, values, operands->items + 1, operands->n - 1);
+	else
+		status = sites_coverage(view);
+	cairn_sites_close(view->sites);
+	return status;
+}
+
+static int run(void *v, const struct operands *operands)
+{
+	struct sites_values *values = v;
+	struct view view = {.out = stdout, .style = style_for(stdout), .json = values->json};
+	struct cairn_binary *bin;
+	int status;
+
+	if (values->hazards && operands->n > 1)
+		return fail(STATUS_USAGE, "--hazards is about a whole file, not about %s", operands->items[1]);
+	if (values->emit && operands->n < 2)
+		return fail(STATUS_USAGE, "--emit needs a function");
+	if (values->emit && values->json)
+		return fail(STATUS_USAGE, "--emit and --json are two answers; choose one");
+	status = open_binary(operands->items[0], values, &bin);
+	if (status)
+		return status;
+	view.bin = bin;
+	status = ask(&view, values, operands);
+	cairn_binary_close(bin);
+	return status;
+}
+
+const struct cmd cmd_sites = {
+	.name = "sites",
+	.summary = "where the functions of a file went, out of line and inlined",
+	.operands = "FILE|PID [FUNC...]",
+	.n_operands_min = 1,
+	.opts = opts,
+	.examples = examples,
+	.values_size = sizeof(struct sites_values),
+	.run = run,
+};

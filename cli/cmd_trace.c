@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cairn trace: calls of functions, inlined ones too, with typed arguments, as they happen. */
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cairn/trace.h>
+
+#include "cmd.h"
+#include "command.h"
+#include "trace.h"
+
+/* A signal that comes between the test of the flag and the wait is seen after so long: Ctrl-C in 100 ms. */
+#define POLL_MS 50
+
+struct trace_values {
+	const char *pid;
+	const char *command;
+	const char *out;
+	const char *backend;
+	struct opt_list debug_dirs;
+	unsigned long max_events, str_len, value_len, ring_kib, jobs;
+	double seconds;
+	bool json, best_effort, fail_on_loss, dry_run, children, no_move;
+};
+
+#define AT(field) offsetof(struct trace_values, field)
+
+static const struct opt opts[] = {
+	{'p', "pid", OPT_TEXT, "PID", AT(pid), "trace this process"},
+	{'c', "command", OPT_TEXT, "CMD", AT(command),
+	 "run CMD and trace it from its first instruction; no shell, so quote it as one word"},
+	{'n', "events", OPT_COUNT, "N", AT(max_events), "end after N events"},
+	{0, "duration", OPT_SECONDS, "TIME", AT(seconds), "end after TIME: 10, 500ms, 2m"},
+	{'o', "output", OPT_TEXT, "FILE", AT(out), "write the events to FILE"},
+	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object per event, and one with the summary"},
+	{0, "best-effort", OPT_FLAG, NULL, AT(best_effort),
+	 "attach what can be attached, and say what is missing, instead of nothing"},
+	{0, "fail-on-loss", OPT_FLAG, NULL, AT(fail_on_loss), "exit with 5 when events were lost"},
+	{0, "dry-run", OPT_FLAG, NULL, AT(dry_run), "show what would be attached and fetched; needs no privileges"},
+	{0, "str-len", OPT_COUNT, "N", AT(str_len), "fetch at most N bytes of a string (64)"},
+	{0, "value-len", OPT_COUNT, "N", AT(value_len), "fetch at most N bytes of a struct or an array (512)"},
+	{'f', "follow", OPT_FLAG, NULL, AT(children), "trace the children of the process, too"},
+	{0, "no-move", OPT_FLAG, NULL, AT(no_move),
+	 "never move a probe to a cheaper instruction of the same basic block"},
+	{0, "backend", OPT_TEXT, "auto|uprobe_multi|uprobe", AT(backend), "how probes are attached (auto)"},
+	{0, "ring", OPT_COUNT, "KIB", AT(ring_kib), "size of the buffer between kernel and cairn (8192)"},
+	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs),
+	 "look for debug files in DIR, then in /usr/lib/debug; may be repeated"},
+	{'j', "jobs", OPT_COUNT, "N", AT(jobs), "use N threads to read debug information; otherwise one per processor"},
+	{0},
+};
+
+static const struct example examples[] = {
+	{"sudo cairn trace -c 'ls /usr/bin' '/lib/x86_64-linux-gnu/libc.so.6:tcache_get'",
+	 "each call that ls makes of a function that its libc has inlined"},
+	{"sudo cairn trace -p 1234 'parse(req->path, req->flags:hex) if req->size > 4096'",
+	 "expressions over the parameters; the condition is decided in the kernel"},
+	{"sudo cairn trace -p 1234 --duration 10 --json parse reply | jq .args",
+	 "ten seconds of two functions, for other programs to read"},
+	{"cairn trace --dry-run -p 1234 parse", "what would be attached, and where each value is read"},
+	{0},
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int sig)
+{
+	interrupted = 1;
+}
+
+static void catch_signals(void)
+{
+	/* No SA_RESTART: the wait has to end. A second Ctrl-C ends the program at once. */
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static int on_event(void *ctx, const struct cairn_event *event)
+{
+	struct session *session = ctx;
+	int r = cairn_event_print(event, session->json ? CAIRN_VALUE_JSON : CAIRN_VALUE_TEXT, session->out);
+
+	if (r < 0)
+		return r;
+	session->n_events++;
+	return session->max_events && session->n_events >= session->max_events;
+}
+
+/* Why the loop is over; 0 while it is not. */
+static bool is_over(struct session *session, uint64_t end_ns)
+{
+	return interrupted || cairn_trace_target_gone(session->trace) || (end_ns && now_ns() >= end_ns);
+}
+
+static int wait_ms(uint64_t end_ns)
+{
+	uint64_t now = now_ns(), left_ms;
+
+	if (!end_ns)
+		return POLL_MS;
+	left_ms = end_ns > now ? (end_ns - now + 999999) / 1000000 : 0;
+	return left_ms < POLL_MS ? (int)left_ms : POLL_MS;
+}
+
+/* Hands out events until the end is reached. Returns 1 when on_event() wanted no more, 0, or an error. */
+static int watch(struct session *session, uint64_t end_ns, struct cairn_err *err)
+{
+	while (!is_over(session, end_ns)) {
+		int r = cairn_trace_poll(session->trace, wait_ms(end_ns), on_event, session, err);
+
+		/* poll's own count says nothing here: 1 may be one event, or the last that was wanted. */
+		if (session->max_events && session->n_events >= session->max_events)
+			return 1;
+		if (r < 0 && r != -EINTR)
+			return r;
+		fflush(session->out);
+	}
+	return 0;
+}
+
+/* What was still in the ring. */
+static int drain(struct session *session, struct cairn_err *err)
+{
+	int r;
+
+	do {
+		r = cairn_trace_poll(session->trace, 0, on_event, session, err);
+		if (session->max_events && session->n_events >= session->max_events)
+			return 0;
+	} while (r > 0 || r == -EINTR);
+	return r;
+}
+
+static int trace(struct session *session, double seconds)
+{
+	struct cairn_err err = {0};
+	uint64_t end_ns = 0;
+	int r = cairn_trace_start(session->trace, &err);
+
+	if (r < 0)
+		return fail_err(r, &err, STATUS_USAGE);
+	if (seconds)
+		end_ns = now_ns() + (uint64_t)llround(seconds * 1e9);
+	r = watch(session, end_ns, &err);
+	cairn_trace_detach(session->trace);
+	if (!r)
+		r = drain(session, &err);
+	fflush(session->out);
+	if (r < 0 && ferror(session->out))
+		return fail(STATUS_NOT_HERE, "cannot write the events: %s", strerror(-r));
+	if (r < 0)
+		return fail_err(r, &err, STATUS_NOT_HERE);
+	return trace_summary(session);
+}
+
+static int attach(struct session *session)
+{
+	struct cairn_err err = {0};
+	int r;
+
+	catch_signals();
+	r = cairn_trace_attach(session->trace, &err);
+	if (r >= 0) {
+		trace_attached(session, (unsigned int)r);
+		return STATUS_YES;
+	}
+	fail_err(r, &err, STATUS_NO);
+	if (r != -ENOENT)
+		return r == -ESRCH ? STATUS_NO : STATUS_NOT_HERE;
+	trace_refusals(session->trace, stderr);
+	return STATUS_NO;
+}
+
+static int add_probes(struct session *session, const struct operands *operands)
+{
+	for (size_t i = 0; i < operands->n; i++) {
+		struct cairn_err err = {0};
+		int r = cairn_trace_add(session->trace, operands->items[i], &err);
+
+		if (r < 0)
+			return fail_err(r, &err, STATUS_NO);
+	}
+	return STATUS_YES;
+}
+
+static bool read_pid(const char *text, int *ret)
+{
+	char *end;
+	long pid = strtol(text, &end, 10);
+
+	*ret = (int)pid;
+	return end != text && !*end && pid > 0 && pid <= INT32_MAX;
+}
+
+static enum cairn_trace_backend backend_of(const char *word)
+{
+	if (!word || !strcmp(word, "auto"))
+		return CAIRN_BACKEND_AUTO;
+	return strcmp(word, "uprobe") ? CAIRN_BACKEND_UPROBE_MULTI : CAIRN_BACKEND_UPROBE;
+}
+
+static uint32_t at_most_32_bits(unsigned long value)
+{
+	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+}
+
+static int open_trace(const struct trace_values *values, const struct command *command,
+		      struct session *session)
+{
+	struct cairn_trace_opts trace_opts = {
+		.size = sizeof(trace_opts),
+		.argv = command->argv,
+		.exe = command->exe,
+		.best_effort = values->best_effort,
+		.follow_children = values->children,
+		.no_move = values->no_move,
+		.backend = backend_of(values->backend),
+		.ring_bytes = at_most_32_bits(values->ring_kib > UINT32_MAX / 1024 ? UINT32_MAX : values->ring_kib * 1024),
+		.string_bytes = at_most_32_bits(values->str_len),
+		.value_bytes = at_most_32_bits(values->value_len),
+		.debug_dirs = values->debug_dirs.items,
+		.n_debug_dirs = values->debug_dirs.n,
+		.threads = (unsigned int)values->jobs,
+	};
+	struct cairn_err err = {0};
+	int r;
+
+	if (values->pid && !read_pid(values->pid, &trace_opts.pid))
+		return fail(STATUS_USAGE, "not a process id: %s", values->pid);
+	r = cairn_trace_open(&trace_opts, &session->trace, &err);
+	return r < 0 ? fail_err(r, &err, STATUS_NO) : STATUS_YES;
+}
+
+static int open_output(const struct trace_values *values, struct session *session)
+{
+	if (!values->out)
+		return STATUS_YES;
+	session->out = fopen(values->out, "we");
+	if (session->out)
+		return STATUS_YES;
+	session->out = stdout;
+	return fail(STATUS_USAGE, "cannot write %s: %m", values->out);
+}
+
+static int go(const struct trace_values *values, const struct command *command,
+	      const struct operands *operands, struct session *session)
+{
+	int status = open_trace(values, command, session);
+
+	if (!status)
+		status = add_probes(session, operands);
+	if (status)
+		return status;
+	if (values->dry_run)
+		return trace_plan(session, values->best_effort);
+	status = open_output(values, session);
+	if (!status)
+		status = attach(session);
+	return status ? status : trace(session, values->seconds);
+}
+
+static int run(void *v, const struct operands *operands)
+{
+	struct trace_values *values = v;
+	struct session session = {
+		.out = stdout, .json = values->json, .max_events = values->max_events,
+		.fail_on_loss = values->fail_on_loss, .has_command = values->command,
+	};
+	struct command command = {0};
+	int status = STATUS_YES;
+
+	if (values->pid && values->command)
+		return fail(STATUS_USAGE, "-p traces a process that runs, -c starts one; choose one");
+	if (values->command)
+		status = command_parse(values->command, &command);
+	if (!status)
+		status = go(values, &command, operands, &session);
+	cairn_trace_close(session.trace);
+	if (session.out != stdout && fclose(session.out))
+		status = fail(STATUS_NOT_HERE, "cannot write %s: %m", values->out);
+	command_fini(&command);
+	return status;
+}
+
+const struct cmd cmd_trace = {
+	.name = "trace",
+	.summary = "watch calls of functions, inlined ones too, with typed arguments",
+	.operands = "PROBE...",
+	.n_operands_min = 1,
+	.opts = opts,
+	.examples = examples,
+	.values_size = sizeof(struct trace_values),
+	.run = run,
+};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A command to run, given as one word of cairn's command line: -c 'ls -l "/my files"'. */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+struct command {
+	char **argv; /* NULL at the end; the words are parts of text */
+	char *text;
+	char *exe;   /* the program file */
+};
+
+/*
+ * command_parse - split as a shell does, without its expansions, and find the program in PATH
+ *
+ * Blanks separate; '...', "..." and \ keep them. No shell runs, so that the traced process is the program
+ * itself; for a pipe or a variable say sh -c '...'.
+ * Returns an exit status, having said what is wrong. command_fini() also after a failure.
+ */
+int command_parse(const char *line, struct command *ret);
+void command_fini(struct command *command);
+
+#endif

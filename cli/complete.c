@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Completion scripts, made from the verbs' tables
+ *
+ *	eval "$(cairn --completion bash)"
+ *	cairn --completion zsh  > "${fpath[1]}/_cairn"
+ *	cairn --completion fish > ~/.config/fish/completions/cairn.fish
+ */
+#include <string.h>
+
+#include "cmd.h"
+
+/* "a|b|c" as "a b c", NULL when the value is not one of a few words. */
+static const char *choices(const struct opt *opt, char *buf, size_t size)
+{
+	if (!opt->value || !strchr(opt->value, '|'))
+		return NULL;
+	snprintf(buf, size, "%s", opt->value);
+	for (char *at = buf; *at; at++)
+		if (*at == '|')
+			*at = ' ';
+	return buf;
+}
+
+static void bash_options(const struct cmd *cmd, FILE *out)
+{
+	for (const struct opt *opt = cmd->opts; opt->name; opt++) {
+		fprintf(out, "--%s ", opt->name);
+		if (opt->letter)
+			fprintf(out, "-%c ", opt->letter);
+	}
+	fputs("--help -h", out);
+}
+
+static void bash_values(const struct cmd *cmd, FILE *out)
+{
+	char words[128];
+
+	for (const struct opt *opt = cmd->opts; opt->name; opt++) {
+		if (!opt->value)
+			continue;
+		fprintf(out, "\t%s:--%s", cmd->name, opt->name);
+		if (opt->letter)
+			fprintf(out, "|%s:-%c", cmd->name, opt->letter);
+		fputs(") ", out);
+		if (choices(opt, words, sizeof(words)))
+			fprintf(out, "COMPREPLY=($(compgen -W '%s' -- \"$word\"))", words);
+		else
+			fputs("COMPREPLY=($(compgen -f -- \"$word\"))", out);
+		fputs("; return ;;\n", out);
+	}
+}
+
+static void bash(FILE *out)
+{
+	fputs("# bash completion for cairn\n_cairn()\n{\n\tlocal word=${COMP_WORDS[COMP_CWORD]}\n"
+	      "\tlocal verb=${COMP_WORDS[1]} before=${COMP_WORDS[COMP_CWORD-1]} options=\n"
+	      "\tCOMPREPLY=()\n\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\tCOMPREPLY=($(compgen -W '", out);
+	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
+		fprintf(out, "%s ", (*cmd)->name);
+	fputs("--help --version --completion' -- \"$word\"))\n\t\treturn\n\tfi\n\tcase $verb:$before in\n", out);
+	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
+		bash_values(*cmd, out);
+	fputs("\t*:--completion) COMPREPLY=($(compgen -W 'bash zsh fish' -- \"$word\")); return ;;\n"
+	      "\tesac\n\tcase $verb in\n", out);
+	for (const struct cmd *const *cmd = cmds; *cmd; cmd++) {
+		fprintf(out, "\t%s) options='", (*cmd)->name);
+		bash_options(*cmd, out);
+		fputs("' ;;\n", out);
+	}
+	fputs("\tesac\n\tif [ \"${word:0:1}\" = - ]; then\n\t\tCOMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n"
+	      "\telse\n\t\tCOMPREPLY=($(compgen -f -- \"$word\"))\n\tfi\n}\n"
+	      "complete -o filenames -F _cairn cairn\n", out);
+}
+
+/* Inside '...' of a shell: help sentences may hold an apostrophe; zsh also reads [ ] and : */
+static void quoted(const char *text, const char *escaped, FILE *out)
+{
+	for (; *text; text++) {
+		if (*text == '\'')
+			fputs("'\\''", out);
+		else
+			fprintf(out, strchr(escaped, *text) ? "\\%c" : "%c", *text);
+	}
+}
+
+static void zsh_option(const struct opt *opt, FILE *out)
+{
+	char words[128];
+
+	fputs("\t\t", out);
+	/* The braces make one word of the two spellings, each excluding the other unless it may be repeated. */
+	if (opt->letter && opt->kind == OPT_LIST)
+		fprintf(out, "'*'{-%c,--%s}", opt->letter, opt->name);
+	else if (opt->letter)
+		fprintf(out, "'(-%c --%s)'{-%c,--%s}", opt->letter, opt->name, opt->letter, opt->name);
+	else
+		fprintf(out, "%s--%s", opt->kind == OPT_LIST ? "\\*" : "", opt->name);
+	fputs("'[", out);
+	quoted(opt->help, "[]:\\", out);
+	fputc(']', out);
+	if (opt->value)
+		fprintf(out, ":%s:", choices(opt, words, sizeof(words)) ? "word" : opt->value);
+	if (choices(opt, words, sizeof(words)))
+		fprintf(out, "(%s)", words);
+	else if (opt->value)
+		fputs("_files", out);
+	fputs("' \\\n", out);
+}
+
+static void zsh(FILE *out)
+{
+	fputs("#compdef cairn\nlocal -a verbs=(\n", out);
+	for (const struct cmd *const *cmd = cmds; *cmd; cmd++) {
+		fprintf(out, "\t'%s:", (*cmd)->name);
+		quoted((*cmd)->summary, ":\\", out);
+		fputs("'\n", out);
+	}
+	fputs(")\nif (( CURRENT == 2 )); then\n\t_describe verb verbs\n"
+	      "\t_values option --help --version --completion\n\treturn\nfi\n"
+	      "local verb=$words[2]\nshift words\n(( CURRENT-- ))\ncase $verb in\n", out);
+	for (const struct cmd *const *cmd = cmds; *cmd; cmd++) {
+		fprintf(out, "%s)\n\t_arguments -s \\\n", (*cmd)->name);
+		for (const struct opt *opt = (*cmd)->opts; opt->name; opt++)
+			zsh_option(opt, out);
+		fputs("\t\t'(-h --help)'{-h,--help}'[show help]' \\\n\t\t'*:file:_files' ;;\n", out);
+	}
+	fputs("--completion)\n\t_values shell bash zsh fish ;;\nesac\n", out);
+}
+
+static void fish_option(const struct cmd *cmd, const struct opt *opt, FILE *out)
+{
+	char words[128];
+
+	fprintf(out, "complete -c cairn -n '__fish_seen_subcommand_from %s' -l %s", cmd->name, opt->name);
+	if (opt->letter)
+		fprintf(out, " -s %c", opt->letter);
+	if (opt->value)
+		fputs(" -r", out);
+	if (choices(opt, words, sizeof(words)))
+		fprintf(out, " -f -a '%s'", words);
+	fputs(" -d '", out);
+	for (const char *at = opt->help; *at; at++)
+		fprintf(out, *at == '\'' || *at == '\\' ? "\\%c" : "%c", *at);
+	fputs("'\n", out);
+}
+
+static void fish(FILE *out)
+{
+	fputs("# fish completion for cairn\n", out);
+	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
+		fprintf(out, "complete -c cairn -f -n __fish_use_subcommand -a %s -d '%s'\n", (*cmd)->name,
+			(*cmd)->summary);
+	fputs("complete -c cairn -n __fish_use_subcommand -l help -s h -d 'show help'\n"
+	      "complete -c cairn -n __fish_use_subcommand -l version -d 'print the version'\n"
+	      "complete -c cairn -n __fish_use_subcommand -l completion -x -a 'bash zsh fish'\n", out);
+	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
+		for (const struct opt *opt = (*cmd)->opts; opt->name; opt++)
+			fish_option(*cmd, opt, out);
+}
+
+bool complete_print(const char *shell, FILE *out)
+{
+	static const struct {
+		const char *shell;
+		void (*print)(FILE *out);
+	} scripts[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+
+	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+		if (strcmp(scripts[i].shell, shell))
+			continue;
+		scripts[i].print(out);
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd.h"
+
+int fail(int status, const char *format, ...)
+{
+	va_list args;
+
+	/* What was already answered comes first, also when both streams are one file. */
+	fflush(stdout);
+	va_start(args, format);
+	fputs("cairn: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	va_end(args);
+	return status;
+}
+
+static int status_of(int code, int missing)
+{
+	switch (code) {
+	case -ENOENT:
+		return missing;
+	case -EINVAL:
+	case -EISDIR:
+	case -ENOTDIR:
+	case -ESRCH:
+		return STATUS_USAGE;
+	case -EBADMSG:
+	case -ERANGE:
+		return STATUS_DAMAGED;
+	default:
+		/* No permission, no memory, a form or kernel that is not known here. */
+		return STATUS_NOT_HERE;
+	}
+}
+
+int fail_err(int code, const struct cairn_err *err, int missing)
+{
+	return fail(status_of(code, missing), "%s", err->msg[0] ? err->msg : strerror(-code));
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a verb's table says, for people: --help, and the manual page. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+
+/* Where the sentences about options begin. */
+#define OPTION_COLUMN 26
+
+static void option_words(const struct opt *opt, char *buf, size_t size)
+{
+	char letter[5] = "";
+
+	if (opt->letter)
+		snprintf(letter, sizeof(letter), "-%c, ", opt->letter);
+	snprintf(buf, size, "%4s--%s%s%s", letter, opt->name, opt->value ? " " : "",
+		 opt->value ? opt->value : "");
+}
+
+static void help_option(const struct opt *opt, FILE *out)
+{
+	char words[128];
+
+	option_words(opt, words, sizeof(words));
+	if (strlen(words) + 4 > OPTION_COLUMN)
+		fprintf(out, "  %s\n  %*s", words, OPTION_COLUMN - 2, "");
+	else
+		fprintf(out, "  %-*s", OPTION_COLUMN - 2, words);
+	fprintf(out, "%s\n", opt->help);
+}
+
+static const struct opt opt_help = {.letter = 'h', .name = "help", .help = "show this"};
+
+void help_cmd(const struct cmd *cmd, FILE *out)
+{
+	fprintf(out, "cairn %s - %s\n\n", cmd->name, cmd->summary);
+	fprintf(out, "Usage: cairn %s [OPTION...]%s%s\n\nExamples:\n", cmd->name,
+		cmd->operands ? " " : "", cmd->operands ? cmd->operands : "");
+	for (const struct example *example = cmd->examples; example->command; example++)
+		fprintf(out, "  %s\n      %s\n", example->command, example->what);
+	fputs("\nOptions:\n", out);
+	for (const struct opt *opt = cmd->opts; opt->name; opt++)
+		help_option(opt, out);
+	help_option(&opt_help, out);
+	fprintf(out, "\nMore: man cairn-%s\n", cmd->name);
+}
+
+void help_program(FILE *out)
+{
+	fputs("cairn - where the functions of an optimised program went, and what they are called with\n\n"
+	      "Usage: cairn VERB [OPTION...] [OPERAND...]\n\n"
+	      "Examples:\n"
+	      "  cairn sites /lib/x86_64-linux-gnu/libc.so.6 tcache_get\n"
+	      "      every place of tcache_get in Debian's libc, with its argument's location\n"
+	      "  sudo cairn trace -c 'ls /usr/bin' '/lib/x86_64-linux-gnu/libc.so.6:tcache_get'\n"
+	      "      each call that ls makes, also where the function was inlined\n\n"
+	      "Verbs:\n", out);
+	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
+		fprintf(out, "  %-10s %s\n", (*cmd)->name, (*cmd)->summary);
+	fputs("\nOptions:\n"
+	      "      --completion bash|zsh|fish  print the script that completes command lines\n"
+	      "      --version                   print the version\n"
+	      "  -h, --help                      show this; cairn VERB --help tells about one verb\n\n"
+	      "Exit status: 0 yes, 1 no, 2 usage, 3 not permitted or supported here, 4 damaged input,\n"
+	      "5 events lost (with --fail-on-loss)\n", out);
+}
+
+/* roff reads a dash as a hyphen and a point at the start of a line as a request. */
+static void roff(const char *text)
+{
+	if (*text == '.' || *text == '\'')
+		fputs("\\&", stdout);
+	for (; *text; text++) {
+		if (*text == '-' || *text == '\\')
+			fputs(*text == '-' ? "\\-" : "\\e", stdout);
+		else
+			fputc(*text, stdout);
+	}
+}
+
+static void man_option(const struct opt *opt)
+{
+	fputs(".TP\n", stdout);
+	if (opt->letter)
+		printf("\\fB\\-%c\\fR, ", opt->letter);
+	fputs("\\fB\\-\\-", stdout);
+	roff(opt->name);
+	fputs("\\fR", stdout);
+	if (opt->value) {
+		fputs(" \\fI", stdout);
+		roff(opt->value);
+		fputs("\\fR", stdout);
+	}
+	putchar('\n');
+	/* A sentence here, part of a table there. */
+	putchar(toupper((unsigned char)opt->help[0]));
+	roff(opt->help + 1);
+	fputs(".\n", stdout);
+}
+
+static void man_generated(const struct cmd *cmd)
+{
+	printf(".TH CAIRN-%s 1\n.SH NAME\ncairn\\-%s \\- ", cmd->name, cmd->name);
+	roff(cmd->summary);
+	printf("\n.SH SYNOPSIS\n\\fBcairn %s\\fR [\\fIOPTION\\fR...]", cmd->name);
+	if (cmd->operands) {
+		putchar(' ');
+		roff(cmd->operands);
+	}
+	fputs("\n.SH EXAMPLES\n", stdout);
+	for (const struct example *example = cmd->examples; example->command; example++) {
+		fputs(".TP\n\\fB", stdout);
+		roff(example->command);
+		fputs("\\fR\n", stdout);
+		putchar(toupper((unsigned char)example->what[0]));
+		roff(example->what + 1);
+		fputs(".\n", stdout);
+	}
+	fputs(".SH OPTIONS\n", stdout);
+	for (const struct opt *opt = cmd->opts; opt->name; opt++)
+		man_option(opt);
+	man_option(&opt_help);
+}
+
+int help_man(const char *verb, const char *prose)
+{
+	const struct cmd *const *cmd = cmds;
+	FILE *in;
+	int c;
+
+	while (*cmd && strcmp((*cmd)->name, verb))
+		cmd++;
+	if (!*cmd)
+		return fail(STATUS_USAGE, "no such verb: %s", verb);
+	in = fopen(prose, "re");
+	if (!in)
+		return fail(STATUS_USAGE, "cannot read %s", prose);
+	man_generated(*cmd);
+	while ((c = getc(in)) != EOF)
+		putchar(c);
+	fclose(in);
+	return STATUS_YES;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * JSON, written as it comes
+ *
+ *	struct json j = {.out = stdout};
+ *	json_open(&j, NULL, '{');
+ *	json_text(&j, "name", "malloc");
+ *	json_open(&j, "args", '[');
+ *	json_close(&j);
+ *	json_close(&j);		// {"name":"malloc","args":[]} and a newline, as this ends the outermost
+ *
+ * One object per line. In arrays the key is NULL. Nothing is kept but one bit per level.
+ */
+#ifndef CLI_JSON_H
+#define CLI_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define JSON_DEPTH_MAX 64
+
+struct json {
+	FILE *out;
+	unsigned int depth;
+	uint64_t has_items; /* bit per level: a comma is due before the next item */
+	uint64_t is_array;  /* bit per level */
+};
+
+/* @bracket is { or [. Deeper than JSON_DEPTH_MAX is our bug. */
+void json_open(struct json *j, const char *key, char bracket);
+void json_close(struct json *j);
+
+/* NULL is null. Bytes that are not UTF-8 become U+FFFD. */
+void json_text(struct json *j, const char *key, const char *text);
+void json_uint(struct json *j, const char *key, uint64_t value);
+void json_int(struct json *j, const char *key, int64_t value);
+/* As a string "0x1f": readers of JSON cut integers beyond 2^53. */
+void json_hex(struct json *j, const char *key, uint64_t value);
+void json_bool(struct json *j, const char *key, bool value);
+void json_null(struct json *j, const char *key);
+
+#endif

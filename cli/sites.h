@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of `cairn sites` share: one answer, several ways to write it. */
+#ifndef CLI_SITES_H
+#define CLI_SITES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cairn/binary.h>
+#include <cairn/sites.h>
+#include <cairn/types.h>
+
+#include "json.h"
+#include "style.h"
+
+/* A file that is being asked about. */
+struct view {
+	const struct cairn_binary *bin;
+	struct cairn_sites *sites; /* NULL for what needs no debug information */
+	const struct cairn_types *types;
+	FILE *out;
+	struct style style;
+	bool json;
+};
+
+/* Longest type, declaration or location that is shown whole; templates can be longer. */
+#define VIEW_TEXT_MAX 4096
+
+/* How many of a place's arguments can be read there. */
+enum coverage {
+	COVERED_ALL, /* also of a function without parameters */
+	COVERED_SOME,
+	COVERED_NONE,
+	N_COVERAGES
+};
+
+enum coverage site_coverage(const struct cairn_site *site);
+
+/* "0x401136"; in a relocatable file, where addresses are not final, ".text+0x16". As snprintf. */
+size_t view_address(const struct view *view, struct cairn_vaddr at, char *buf, size_t size);
+/* "void *tcache_get(size_t tc_idx)". As snprintf. */
+size_t view_declaration(const struct view *view, const struct cairn_function *function, char *buf,
+			size_t size);
+/* "malloc.c:3182", or "" when unknown: the file's own name, or all of its path. As snprintf. */
+size_t view_source(const char *file, uint32_t line, uint32_t column, char *buf, size_t size);
+/* "%rdi", or "unavailable: REASON". As snprintf. */
+size_t view_location(const struct view *view, const struct cairn_location *loc, char *buf,
+		     size_t size);
+
+/* A function with all its places. */
+void sites_text(const struct view *view, const struct cairn_function *function);
+/* One line per place; what each key means: docs/json.md. */
+void sites_json(const struct view *view, const struct cairn_function *function);
+
+/* All functions of the file and how well they are described; an exit status. */
+int sites_coverage(const struct view *view);
+/* Every place of the file where a uprobe is lost or does harm; an exit status. */
+int sites_hazards(const struct view *view);
+
+/*
+ * sites_emit - definitions that another tool takes
+ *
+ * @dialect    "bpftrace", "perf" or "gdb"
+ * @functions  all that were asked for
+ * Returns an exit status.
+ */
+int sites_emit(const struct view *view, const char *dialect,
+	       const struct cairn_function *const *functions, size_t n_functions);
+
+#endif

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Places as definitions for other tools
+ *
+ * bpftrace and perf attach to an address of a file; what they lack is which addresses, and where the arguments
+ * are there. gdb knows most of both, and gets the rest. The rules are those of `cairn trace`: a place that no
+ * uprobe may be set on is left out, an argument that is unavailable stays away, and both are said, in the script
+ * and on stderr.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cairn/trace.h>
+
+#include "cmd.h"
+#include "emit_expr.h"
+#include "sites.h"
+
+struct emitter {
+	const char *name;
+	const char *comment; /* "//" or "#" */
+	void (*begin)(const struct view *view, const char *path);
+	/* @number: of the place, from 1, unique in the output. */
+	void (*place)(const struct view *view, const char *path, const struct cairn_function *function,
+		      const struct cairn_site *site, unsigned int number);
+};
+
+/* "name=" as a tool's argument: letters, digits and _ only, and a parameter without a name gets its number. */
+static void identifier(const char *name, uint32_t number, char *buf, size_t size)
+{
+	if (!name) {
+		snprintf(buf, size, "arg%" PRIu32, number + 1);
+		return;
+	}
+	snprintf(buf, size, "%s", name);
+	for (char *at = buf; *at; at++)
+		if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9')))
+			*at = '_';
+}
+
+/* What is said where an argument cannot be. */
+static const char *missing(const struct cairn_arg *arg)
+{
+	return arg->loc.why == CAIRN_AVAILABLE ? "cannot be expressed" : cairn_unavailable_text(arg->loc.why);
+}
+
+static void site_title(const struct cairn_function *function, const struct cairn_site *site, char *buf,
+		       size_t size)
+{
+	char text[512];
+
+	cairn_site_text(site, text, sizeof(text));
+	snprintf(buf, size, "%s %s", function->name, text);
+}
+
+/* Inside "..." of a script; printf of all three would take % for a conversion. */
+static void quoted(FILE *out, const char *text, bool in_format)
+{
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			fputc('\\', out);
+		if (*text == '%' && in_format)
+			fputc('%', out);
+		fputc(*text, out);
+	}
+}
+
+/* ---- bpftrace ---- */
+
+/* What one printf of bpftrace takes. */
+#define BPFTRACE_VALUES_MAX 6
+
+static void bpftrace_begin(const struct view *view, const char *path)
+{
+	fprintf(view->out, "// sudo bpftrace --unsafe THIS-FILE\n"
+			   "// --unsafe, because most places are in the middle of a symbol.\n");
+}
+
+static const char *bpftrace_conversion(struct scalar scalar)
+{
+	if (scalar.is_string)
+		return "%s";
+	if (scalar.is_pointer)
+		return "0x%lx";
+	return scalar.is_signed ? "%ld" : "%lu";
+}
+
+static void bpftrace_place(const struct view *view, const char *path,
+			   const struct cairn_function *function, const struct cairn_site *site,
+			   unsigned int number)
+{
+	char title[1024], expr[EXPR_MAX], name[256], values[EXPR_MAX * BPFTRACE_VALUES_MAX] = "";
+	uint32_t n = 0;
+
+	site_title(function, site, title, sizeof(title));
+	fprintf(view->out, "\nuprobe:\"%s\":0x%" PRIx64 "\n{\n", path, site->at.v);
+	fputs("\tprintf(\"", view->out);
+	quoted(view->out, title, true);
+	for (uint32_t i = 0; i < site->n_args; i++) {
+		const struct cairn_arg *arg = &site->args[i];
+		struct scalar scalar = scalar_of(view->types, arg->type);
+		size_t used = strlen(values);
+
+		identifier(arg->name, i, name, sizeof(name));
+		if (n == BPFTRACE_VALUES_MAX || !expr_c(&dialect_bpftrace, &arg->loc, scalar, site->at, expr)) {
+			fprintf(view->out, " %s=<", name);
+			quoted(view->out, n == BPFTRACE_VALUES_MAX ? "too many values" : missing(arg), true);
+			fputc('>', view->out);
+			continue;
+		}
+		fprintf(view->out, " %s=%s", name, bpftrace_conversion(scalar));
+		snprintf(values + used, sizeof(values) - used, scalar.is_string ? ", str(%s)" : ", %s", expr);
+		n++;
+	}
+	fprintf(view->out, "\\n\"%s);\n}\n", values);
+}
+
+/* ---- perf ---- */
+
+static void perf_begin(const struct view *view, const char *path)
+{
+	fprintf(view->out, "# sudo sh THIS-FILE; sudo perf record -e 'cairn:*' -a; sudo perf probe -d 'cairn:*'\n"
+			   "set -e\n");
+}
+
+static void perf_place(const struct view *view, const char *path, const struct cairn_function *function,
+		       const struct cairn_site *site, unsigned int number)
+{
+	char title[1024], expr[EXPR_MAX], name[64];
+
+	site_title(function, site, title, sizeof(title));
+	fprintf(view->out, "# %s\n", title);
+	for (uint32_t i = 0; i < site->n_args; i++)
+		if (!expr_perf(&site->args[i].loc, scalar_of(view->types, site->args[i].type), site->at, expr))
+			fprintf(view->out, "#   %s: %s\n", site->args[i].name ? site->args[i].name : "(no name)",
+				missing(&site->args[i]));
+	identifier(function->name, 0, name, sizeof(name) - 12);
+	/* A name in a C++ namespace is no event name; the number keeps cut names apart. */
+	fprintf(view->out, "perf probe -q -x '%s' 'cairn:%s_%u=0x%" PRIx64, path, name, number, site->at.v);
+	for (uint32_t i = 0; i < site->n_args; i++) {
+		const struct cairn_arg *arg = &site->args[i];
+
+		if (!expr_perf(&arg->loc, scalar_of(view->types, arg->type), site->at, expr))
+			continue;
+		identifier(arg->name, i, name, sizeof(name));
+		fprintf(view->out, " %s=%s", name, expr);
+	}
+	fputs("'\n", view->out);
+}
+
+/* ---- gdb ---- */
+
+/*
+ * A breakpoint needs the address in the process, which is known once the file is mapped. The script looks it up
+ * in /proc/PID/maps by file offset, so that it is right wherever the file was loaded.
+ */
+static void gdb_begin(const struct view *view, const char *path)
+{
+	fputs("# gdb -p PID -x THIS-FILE\n"
+	      "# gdb -ex 'break main' -ex run -x THIS-FILE -ex continue --args PROGRAM\n"
+	      "set pagination off\n"
+	      "python\n"
+	      "def cairn_break(offset):\n"
+	      "    path = \"", view->out);
+	quoted(view->out, path, false);
+	fputs("\"\n"
+	      "    pid = gdb.selected_inferior().pid\n"
+	      "    if not pid:\n"
+	      "        raise gdb.GdbError(\"start the program first: the places are set in its memory\")\n"
+	      "    for line in open(\"/proc/%d/maps\" % pid):\n"
+	      "        words = line.rstrip(\"\\n\").split(None, 5)\n"
+	      "        if len(words) < 6 or words[5] != path:\n"
+	      "            continue\n"
+	      "        start, end = (int(word, 16) for word in words[0].split(\"-\"))\n"
+	      "        first = int(words[2], 16)\n"
+	      "        if first <= offset < first + end - start:\n"
+	      "            gdb.execute(\"break *%d\" % (start + offset - first), False, True)\n"
+	      "            return\n"
+	      "    raise gdb.GdbError(path + \" is not mapped yet\")\n"
+	      "end\n", view->out);
+}
+
+static void gdb_place(const struct view *view, const char *path, const struct cairn_function *function,
+		      const struct cairn_site *site, unsigned int number)
+{
+	char title[1024], expr[EXPR_MAX];
+
+	site_title(function, site, title, sizeof(title));
+	fprintf(view->out, "\npython cairn_break(0x%" PRIx64 ")\ncommands\nsilent\nprintf \"", site->off.v);
+	quoted(view->out, title, true);
+	fputs("\"\n", view->out);
+	for (uint32_t i = 0; i < site->n_args; i++) {
+		const struct cairn_arg *arg = &site->args[i];
+		struct scalar scalar = scalar_of(view->types, arg->type);
+		bool known = expr_c(&dialect_gdb, &arg->loc, scalar, site->at, expr);
+
+		fputs("printf \" ", view->out);
+		quoted(view->out, arg->name ? arg->name : "(no name)", true);
+		fputc('=', view->out);
+		if (!known) {
+			fputc('<', view->out);
+			quoted(view->out, missing(arg), true);
+			fputs(">\"\n", view->out);
+			continue;
+		}
+		/* output, unlike printf, goes on when a string cannot be read. */
+		fprintf(view->out, "\"\noutput%s %s%s\n", scalar.is_pointer && !scalar.is_string ? "/x" : "",
+			scalar.is_string ? "(char *)" : scalar.size == 1 ? "(int)" : "", expr);
+	}
+	fputs("printf \"\\n\"\ncontinue\nend\n", view->out);
+}
+
+static const struct emitter emitters[] = {
+	{"bpftrace", "//", bpftrace_begin, bpftrace_place},
+	{"perf", "#", perf_begin, perf_place},
+	{"gdb", "#", gdb_begin, gdb_place},
+};
+
+/* Why a place is left out, or NULL. */
+static const char *refusal(const struct cairn_site *site)
+{
+	if (site->kind == CAIRN_SITE_PART)
+		return "the split-off rest of a body: reaching it is not a call";
+	if (!site->has_off)
+		return "not in the file";
+	if (site->hazard != CAIRN_HAZARD_NONE)
+		return cairn_hazard_text(site->hazard);
+	return NULL;
+}
+
+/* Number of places left out that are calls. */
+static unsigned int emit_function(const struct view *view, const struct emitter *emitter, const char *path,
+				  const struct cairn_function *function, unsigned int *number)
+{
+	unsigned int left_out = 0;
+
+	for (uint32_t i = 0; i < function->n_sites; i++) {
+		const struct cairn_site *site = &function->sites[i];
+		const char *why = refusal(site);
+
+		++*number;
+		if (!why) {
+			emitter->place(view, path, function, site, *number);
+			continue;
+		}
+		fprintf(view->out, "\n%s left out: 0x%" PRIx64 ": %s\n", emitter->comment, site->at.v, why);
+		left_out += site->kind != CAIRN_SITE_PART;
+	}
+	return left_out;
+}
+
+int sites_emit(const struct view *view, const char *dialect,
+	       const struct cairn_function *const *functions, size_t n_functions)
+{
+	const struct emitter *emitter = emitters;
+	unsigned int number = 0, left_out = 0;
+	char *path;
+
+	while (strcmp(emitter->name, dialect))
+		emitter++;
+	if (cairn_binary_is_relocatable(view->bin))
+		return fail(STATUS_NOT_HERE, "%s is relocatable: its places have no address that %s could probe",
+			    cairn_binary_path(view->bin), dialect);
+	path = realpath(cairn_binary_path(view->bin), NULL);
+	if (!path)
+		return fail(STATUS_NOT_HERE, "%s: %m", cairn_binary_path(view->bin));
+	/* It stands in quotes of three languages; nobody needs such a path. */
+	if (strpbrk(path, "\"'\\\n")) {
+		free(path);
+		return fail(STATUS_NOT_HERE, "%s: a path with quotes cannot be emitted", cairn_binary_path(view->bin));
+	}
+	emitter->begin(view, path);
+	for (size_t i = 0; i < n_functions; i++)
+		left_out += emit_function(view, emitter, path, functions[i], &number);
+	free(path);
+	if (left_out)
+		fail(STATUS_NO, "%u of %u places are left out; the script says which and why", left_out, number);
+	return left_out ? STATUS_NO : STATUS_YES;
+}

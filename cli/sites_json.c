@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Places as JSON, one line each; docs/json.md is the contract. */
+#include "sites.h"
+
+static const char *kind_word(enum cairn_site_kind kind)
+{
+	switch (kind) {
+	case CAIRN_SITE_ENTRY:
+		return "entry";
+	case CAIRN_SITE_INLINED:
+		return "inlined";
+	case CAIRN_SITE_PART:
+		return "part";
+	}
+	return NULL;
+}
+
+static void put_line(struct json *j, const char *key, uint32_t line)
+{
+	if (line)
+		json_uint(j, key, line);
+	else
+		json_null(j, key);
+}
+
+static void put_call(struct json *j, const struct cairn_inlined_call *call)
+{
+	json_text(j, "file", call->call_file);
+	put_line(j, "line", call->call_line);
+	put_line(j, "column", call->call_column);
+}
+
+static void put_chain(struct json *j, const struct cairn_site *site)
+{
+	if (site->n_chain) {
+		json_open(j, "call", '{');
+		put_call(j, &site->chain[0]);
+		json_close(j);
+	} else {
+		json_null(j, "call");
+	}
+	json_open(j, "chain", '[');
+	for (uint32_t i = 0; i < site->n_chain; i++) {
+		json_open(j, NULL, '{');
+		json_text(j, "function", site->chain[i].function);
+		put_call(j, &site->chain[i]);
+		json_close(j);
+	}
+	json_close(j);
+}
+
+static void put_args(const struct view *view, struct json *j, const struct cairn_site *site)
+{
+	char text[VIEW_TEXT_MAX];
+
+	json_open(j, "args", '[');
+	for (uint32_t i = 0; i < site->n_args; i++) {
+		const struct cairn_arg *arg = &site->args[i];
+		bool available = arg->loc.why == CAIRN_AVAILABLE;
+
+		json_open(j, NULL, '{');
+		json_text(j, "name", arg->name);
+		cairn_types_name(view->types, arg->type, text, sizeof(text));
+		json_text(j, "type", text);
+		view_location(view, &arg->loc, text, sizeof(text));
+		json_text(j, "loc", available ? text : NULL);
+		json_text(j, "unavailable", available ? NULL : cairn_unavailable_id(arg->loc.why));
+		json_text(j, "text", text);
+		json_close(j);
+	}
+	json_close(j);
+}
+
+static void put_where(const struct view *view, struct json *j, const struct cairn_site *site)
+{
+	const char *section;
+	uint64_t section_off;
+
+	json_hex(j, "addr", site->at.v);
+	if (site->has_off)
+		json_hex(j, "offset", site->off.v);
+	else
+		json_null(j, "offset");
+	if (cairn_binary_section_of(view->bin, site->at, &section, &section_off)) {
+		json_text(j, "section", section);
+		json_uint(j, "section_off", section_off);
+	} else {
+		json_null(j, "section");
+		json_null(j, "section_off");
+	}
+	json_text(j, "symbol", site->symbol);
+	json_uint(j, "symbol_off", site->symbol_off);
+	json_text(j, "container", site->container);
+	json_int(j, "container_off", site->container_off);
+}
+
+static void put_site(const struct view *view, const struct cairn_function *function,
+		     const struct cairn_site *site)
+{
+	struct json j = {.out = view->out};
+
+	json_open(&j, NULL, '{');
+	json_text(&j, "function", function->name);
+	json_text(&j, "file", function->decl_file);
+	put_line(&j, "line", function->decl_line);
+	json_text(&j, "kind", kind_word(site->kind));
+	put_where(view, &j, site);
+	put_chain(&j, site);
+	put_args(view, &j, site);
+	json_text(&j, "hazard",
+		  site->hazard == CAIRN_HAZARD_NONE ? NULL : cairn_hazard_id(site->hazard));
+	json_uint(&j, "shared", site->n_shared);
+	json_hex(&j, "die", site->die);
+	json_close(&j);
+}
+
+void sites_json(const struct view *view, const struct cairn_function *function)
+{
+	for (uint32_t i = 0; i < function->n_sites; i++)
+		put_site(view, function, &function->sites[i]);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A function and its places, for people
+ *
+ *	void *tcache_get(size_t tc_idx)  malloc.c:3182
+ *	  0x9a3a1  inlined in __libc_malloc+0x61, called at malloc.c:3311:14
+ *	           size_t tc_idx  %rbx
+ *	  3 places: 1 body, 2 inlined; arguments: 2 all, 1 none
+ *
+ * Everything that belongs to a place is indented under its address.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "sites.h"
+
+/* Declarations wider than this do not push the locations further to the right. */
+#define DECLARATION_COLUMNS 40
+
+/* snprintf for a text that is put together from pieces: where the next piece goes. */
+struct line {
+	char *buf;
+	size_t size, n;
+};
+
+static void add(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(struct line *line, const char *format, ...)
+{
+	bool room = line->n < line->size;
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(room ? line->buf + line->n : NULL, room ? line->size - line->n : 0, format, args);
+	va_end(args);
+	line->n += n > 0 ? (size_t)n : 0;
+}
+
+enum coverage site_coverage(const struct cairn_site *site)
+{
+	uint32_t available = 0;
+
+	for (uint32_t i = 0; i < site->n_args; i++)
+		available += site->args[i].loc.why == CAIRN_AVAILABLE;
+	if (available == site->n_args)
+		return COVERED_ALL;
+	return available ? COVERED_SOME : COVERED_NONE;
+}
+
+size_t view_address(const struct view *view, struct cairn_vaddr at, char *buf, size_t size)
+{
+	struct line line = {buf, size, 0};
+	const char *section;
+	uint64_t off;
+
+	if (cairn_binary_is_relocatable(view->bin) &&
+	    cairn_binary_section_of(view->bin, at, &section, &off))
+		add(&line, "%s+0x%" PRIx64, section, off);
+	else
+		add(&line, "0x%" PRIx64, at.v);
+	return line.n;
+}
+
+size_t view_declaration(const struct view *view, const struct cairn_function *function, char *buf,
+			size_t size)
+{
+	struct line line = {buf, size, 0};
+	char type[VIEW_TEXT_MAX];
+	size_t len;
+
+	cairn_types_name(view->types, function->return_type, type, sizeof(type));
+	len = strlen(type);
+	/* "char *f(void)", and "int f(void)". */
+	add(&line, "%s%s%s(", type, len && type[len - 1] == '*' ? "" : " ", function->name);
+	for (uint32_t i = 0; i < function->n_params; i++) {
+		const struct cairn_param *param = &function->params[i];
+
+		if (param->name)
+			cairn_types_declare(view->types, param->type, param->name, type, sizeof(type));
+		else
+			cairn_types_name(view->types, param->type, type, sizeof(type));
+		add(&line, "%s%s", i ? ", " : "", type);
+	}
+	if (function->variadic)
+		add(&line, "%s", function->n_params ? ", ..." : "...");
+	add(&line, "%s", function->n_params || function->variadic ? ")" : "void)");
+	return line.n;
+}
+
+size_t view_source(const char *file, uint32_t source_line, uint32_t column, char *buf, size_t size)
+{
+	struct line line = {buf, size, 0};
+	const char *slash;
+
+	if (size)
+		buf[0] = '\0';
+	if (!file)
+		return 0;
+	slash = strrchr(file, '/');
+	add(&line, "%s", slash && slash[1] ? slash + 1 : file);
+	if (source_line)
+		add(&line, ":%" PRIu32, source_line);
+	if (source_line && column)
+		add(&line, ":%" PRIu32, column);
+	return line.n;
+}
+
+size_t view_location(const struct view *view, const struct cairn_location *loc, char *buf,
+		     size_t size)
+{
+	return cairn_location_text(loc, cairn_sites_symbol, view->sites, buf, size);
+}
+
+/* "malloc+0x5c", and the symbol when it tells more: "malloc+0x5c (malloc.cold+0x3)". */
+static void add_container(struct line *line, const struct cairn_site *site)
+{
+	const char *container = site->container ? site->container : site->symbol;
+
+	if (!container) {
+		add(line, "code without a name");
+		return;
+	}
+	if (!site->container)
+		add(line, "%s+0x%" PRIx64, site->symbol, site->symbol_off);
+	else if (site->container_off < 0)
+		add(line, "%s-0x%" PRIx64, container, (uint64_t)-site->container_off);
+	else
+		add(line, "%s+0x%" PRIx64, container, (uint64_t)site->container_off);
+	if (site->symbol && site->container &&
+	    (strcmp(site->symbol, container) || (int64_t)site->symbol_off != site->container_off))
+		add(line, " (%s+0x%" PRIx64 ")", site->symbol, site->symbol_off);
+}
+
+static void add_place(struct line *line, const struct cairn_function *function,
+		      const struct cairn_site *site)
+{
+	char source[512];
+
+	if (site->kind == CAIRN_SITE_INLINED) {
+		add(line, "inlined in ");
+		add_container(line, site);
+		if (site->n_chain && site->chain[0].call_file) {
+			const struct cairn_inlined_call *call = &site->chain[0];
+
+			view_source(call->call_file, call->call_line, call->call_column, source,
+				    sizeof(source));
+			add(line, ", called at %s", source);
+		}
+		return;
+	}
+	add(line, "%s", site->kind == CAIRN_SITE_PART ? "split-off part" : "body");
+	if (site->symbol && strcmp(site->symbol, function->name))
+		add(line, " %s", site->symbol);
+	if (site->symbol && site->symbol_off)
+		add(line, "+0x%" PRIx64, site->symbol_off);
+}
+
+/* The calls around the inlined call, outwards. */
+static void print_chain(const struct view *view, const struct cairn_site *site, int indent)
+{
+	char source[512];
+
+	for (uint32_t i = 1; i < site->n_chain; i++) {
+		const struct cairn_inlined_call *call = &site->chain[i];
+
+		view_source(call->call_file, call->call_line, call->call_column, source, sizeof(source));
+		fprintf(view->out, "%*s%svia %s%s%s%s\n", indent, "", view->style.faint,
+			call->function ? call->function : "code without a name", source[0] ? ", called at " : "",
+			source, view->style.off);
+	}
+}
+
+static int declaration_width(const struct view *view, const struct cairn_function *function)
+{
+	char text[VIEW_TEXT_MAX];
+	size_t widest = 0;
+
+	for (uint32_t i = 0; i < function->n_params; i++) {
+		const struct cairn_param *param = &function->params[i];
+		size_t n = cairn_types_declare(view->types, param->type, param->name ? param->name : "", text,
+					       sizeof(text));
+
+		if (n > widest && n <= DECLARATION_COLUMNS)
+			widest = n;
+	}
+	return (int)widest;
+}
+
+static void print_args(const struct view *view, const struct cairn_site *site, int indent, int width)
+{
+	char declaration[VIEW_TEXT_MAX], location[VIEW_TEXT_MAX];
+
+	for (uint32_t i = 0; i < site->n_args; i++) {
+		const struct cairn_arg *arg = &site->args[i];
+		bool bad = arg->loc.why != CAIRN_AVAILABLE;
+
+		cairn_types_declare(view->types, arg->type, arg->name ? arg->name : "", declaration,
+				    sizeof(declaration));
+		view_location(view, &arg->loc, location, sizeof(location));
+		fprintf(view->out, "%*s%-*s  %s%s%s\n", indent, "", width, declaration,
+			bad ? view->style.bad : "", location, bad ? view->style.off : "");
+	}
+}
+
+static void print_site(const struct view *view, const struct cairn_function *function,
+		       const struct cairn_site *site, int width)
+{
+	char address[256], place[VIEW_TEXT_MAX];
+	struct line line = {place, sizeof(place), 0};
+	int indent;
+
+	view_address(view, site->at, address, sizeof(address));
+	add_place(&line, function, site);
+	indent = fprintf(view->out, "  %s  ", address);
+	fprintf(view->out, "%s\n", place);
+	print_chain(view, site, indent);
+	print_args(view, site, indent, width);
+	if (site->n_shared > 1)
+		fprintf(view->out, "%*s%" PRIu32 " places of this function share this address\n", indent, "",
+			site->n_shared);
+	if (site->hazard != CAIRN_HAZARD_NONE)
+		fprintf(view->out, "%*s%shazard: %s%s\n", indent, "", view->style.bad,
+			cairn_hazard_text(site->hazard), view->style.off);
+}
+
+static void print_summary(const struct view *view, const struct cairn_function *function)
+{
+	static const char *const covered[N_COVERAGES] = {"all", "some", "none"};
+	uint32_t kinds[3] = {0}, counts[N_COVERAGES] = {0};
+	const char *separator = " ";
+
+	for (uint32_t i = 0; i < function->n_sites; i++) {
+		kinds[function->sites[i].kind]++;
+		counts[site_coverage(&function->sites[i])]++;
+	}
+	fprintf(view->out, "  %s%" PRIu32 " %s: %" PRIu32 " %s, %" PRIu32 " inlined", view->style.faint,
+		function->n_sites, function->n_sites == 1 ? "place" : "places", kinds[CAIRN_SITE_ENTRY],
+		kinds[CAIRN_SITE_ENTRY] == 1 ? "body" : "bodies", kinds[CAIRN_SITE_INLINED]);
+	if (kinds[CAIRN_SITE_PART])
+		fprintf(view->out, ", %" PRIu32 " split off", kinds[CAIRN_SITE_PART]);
+	if (function->n_without_code)
+		fprintf(view->out, "; %" PRIu32 " inlined without code", function->n_without_code);
+	if (function->n_params && function->n_sites) {
+		fputs("; arguments known:", view->out);
+		for (int i = 0; i < N_COVERAGES; i++) {
+			if (!counts[i])
+				continue;
+			fprintf(view->out, "%s%s at %" PRIu32, separator, covered[i], counts[i]);
+			separator = ", ";
+		}
+	}
+	fprintf(view->out, "%s\n", view->style.off);
+}
+
+void sites_text(const struct view *view, const struct cairn_function *function)
+{
+	char declaration[VIEW_TEXT_MAX], source[512];
+	int width = declaration_width(view, function);
+
+	view_declaration(view, function, declaration, sizeof(declaration));
+	view_source(function->decl_file, function->decl_line, 0, source, sizeof(source));
+	fprintf(view->out, "%s%s%s  %s\n", view->style.name, declaration, view->style.off, source);
+	for (uint32_t i = 0; i < function->n_sites; i++)
+		print_site(view, function, &function->sites[i], width);
+	print_summary(view, function);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "style.h"
+
+/* Often enough to be alive, rarely enough to cost nothing. */
+#define PROGRESS_EVERY_NS  100000000
+/* A clock is read once in so many steps. */
+#define PROGRESS_STEPS     256
+
+struct style style_for(FILE *out)
+{
+	static const struct style plain = {"", "", "", ""};
+	static const struct style colour = {"\033[1m", "\033[2m", "\033[31m", "\033[0m"};
+	const char *no_color = getenv("NO_COLOR");
+	const char *term = getenv("TERM");
+
+	if (!isatty(fileno(out)) || (no_color && *no_color) || !term || !strcmp(term, "dumb"))
+		return plain;
+	return colour;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+void progress_step(struct progress *progress)
+{
+	uint64_t now;
+
+	progress->count++;
+	if (progress->count % PROGRESS_STEPS || !isatty(STDERR_FILENO))
+		return;
+	now = now_ns();
+	if (progress->shown_ns && now - progress->shown_ns < PROGRESS_EVERY_NS)
+		return;
+	progress->shown_ns = now;
+	fprintf(stderr, "\r%" PRIu64 " %s", progress->count, progress->what);
+	fflush(stderr);
+}
+
+void progress_end(struct progress *progress)
+{
+	if (progress->shown_ns)
+		fputs("\r\033[K", stderr);
+	progress->shown_ns = 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of `cairn trace` share. */
+#ifndef CLI_TRACE_H
+#define CLI_TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cairn/trace.h>
+
+struct session {
+	struct cairn_trace *trace;
+	FILE *out;           /* events, and in JSON the summary */
+	bool json;
+	bool fail_on_loss;
+	bool has_command;
+	uint64_t max_events; /* 0: no limit */
+	uint64_t n_events;
+};
+
+/* What would be attached and fetched; an exit status: no when it would be refused. */
+int trace_plan(const struct session *session, bool best_effort);
+/* The places that are not attached, and why. Nothing when there are none. */
+void trace_refusals(const struct cairn_trace *t, FILE *out);
+/* One line of talk: it runs. */
+void trace_attached(const struct session *session, unsigned int n_places);
+/* Places, events, losses, times; an exit status. */
+int trace_summary(const struct session *session);
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Before and after the events: the plan, what was refused, what was counted. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "cmd.h"
+#include "json.h"
+#include "trace.h"
+
+/* A refused place is listed, of thousands the first ones; the rest is counted. */
+#define REFUSALS_MAX 20
+
+/* ---- the plan ---- */
+
+static void plan_text(const struct cairn_trace *t, const struct cairn_trace_place *place, FILE *out)
+{
+	const struct cairn_trace_probe *probe = cairn_trace_probe(t, place->probe);
+	char text[1024];
+
+	cairn_site_text(place->site, text, sizeof(text));
+	fprintf(out, "  0x%" PRIx64 "  %s%s%s\n", place->site->at.v, text, place->refused ? ": refused: " : "",
+		place->refused ? place->refused : "");
+	if (place->refused)
+		return;
+	if (place->moved)
+		fprintf(out, "      probed at 0x%" PRIx64 ", a cheaper instruction of the same block\n", place->at.v);
+	for (uint32_t i = 0; i < probe->n_values; i++)
+		if (place->values[i].unavailable)
+			fprintf(out, "      %s: unavailable: %s\n", probe->values[i].text, place->values[i].unavailable);
+	fprintf(out, "      fetched by program %" PRIu32 "\n", place->program);
+}
+
+static void plan_json(const struct cairn_trace *t, const struct cairn_trace_place *place, FILE *out)
+{
+	const struct cairn_trace_probe *probe = cairn_trace_probe(t, place->probe);
+	struct json j = {.out = out};
+	char text[1024];
+
+	cairn_site_text(place->site, text, sizeof(text));
+	json_open(&j, NULL, '{');
+	json_uint(&j, "probe", place->probe);
+	json_text(&j, "function", probe->function->name);
+	json_text(&j, "place", text);
+	json_hex(&j, "addr", place->site->at.v);
+	json_hex(&j, "probed_addr", place->at.v);
+	json_hex(&j, "probed_offset", place->off.v);
+	json_bool(&j, "moved", place->moved);
+	json_bool(&j, "emulated", place->emulated);
+	json_text(&j, "refused", place->refused);
+	json_open(&j, "unavailable", '{');
+	for (uint32_t i = 0; i < probe->n_values; i++)
+		if (place->values && place->values[i].unavailable)
+			json_text(&j, probe->values[i].text, place->values[i].unavailable);
+	json_close(&j);
+	json_close(&j);
+}
+
+static void plan_probe(const struct session *session, const struct cairn_trace_probe *probe)
+{
+	if (!session->json)
+		fprintf(session->out, "%s  %" PRIu32 " places of %s\n", probe->text, probe->n_places, probe->path);
+	for (uint32_t i = 0; i < probe->n_places; i++) {
+		const struct cairn_trace_place *place = cairn_trace_place(session->trace, probe->first_place + i);
+
+		if (session->json)
+			plan_json(session->trace, place, session->out);
+		else
+			plan_text(session->trace, place, session->out);
+	}
+}
+
+int trace_plan(const struct session *session, bool best_effort)
+{
+	const struct cairn_trace *t = session->trace;
+	uint32_t ready = 0, refused = 0;
+
+	for (uint32_t i = 0; i < cairn_trace_n_probes(t); i++) {
+		const struct cairn_trace_probe *probe = cairn_trace_probe(t, i);
+
+		plan_probe(session, probe);
+		ready += probe->n_ready;
+		refused += probe->n_refused;
+	}
+	for (uint32_t i = 0; i < cairn_trace_n_programs(t) && !session->json; i++) {
+		fprintf(session->out, "program %" PRIu32 "\n", i);
+		cairn_trace_program_print(t, i, session->out);
+	}
+	if (refused)
+		fprintf(stderr, "%" PRIu32 " of %" PRIu32 " places are refused%s\n", refused, refused + ready,
+			best_effort ? "" : ", so nothing would be attached; --best-effort attaches the others");
+	return ready && (!refused || best_effort) ? STATUS_YES : STATUS_NO;
+}
+
+void trace_refusals(const struct cairn_trace *t, FILE *out)
+{
+	uint32_t shown = 0, more = 0;
+	char text[1024];
+
+	for (uint32_t i = 0; i < cairn_trace_n_places(t); i++) {
+		const struct cairn_trace_place *place = cairn_trace_place(t, i);
+
+		if (!place->refused)
+			continue;
+		if (shown == REFUSALS_MAX) {
+			more++;
+			continue;
+		}
+		shown++;
+		cairn_site_text(place->site, text, sizeof(text));
+		fprintf(out, "  %s %s (0x%" PRIx64 "): %s\n", cairn_trace_probe(t, place->probe)->function->name, text,
+			place->site->at.v, place->refused);
+	}
+	if (more)
+		fprintf(out, "  and %" PRIu32 " more; cairn trace --dry-run lists them all\n", more);
+}
+
+void trace_attached(const struct session *session, unsigned int n_places)
+{
+	fprintf(stderr, "%u places attached%s\n", n_places,
+		session->has_command ? "" : "; Ctrl-C ends and removes them");
+	trace_refusals(session->trace, stderr);
+	fflush(stderr);
+}
+
+/* ---- the summary ---- */
+
+static const char *backend_word(enum cairn_trace_backend backend)
+{
+	switch (backend) {
+	case CAIRN_BACKEND_UPROBE_MULTI:
+		return "uprobe_multi";
+	case CAIRN_BACKEND_UPROBE:
+		return "uprobe";
+	case CAIRN_BACKEND_AUTO:
+		break;
+	}
+	return NULL;
+}
+
+static void counts_text(const char *what, const struct cairn_trace_counts *counts)
+{
+	fprintf(stderr, "%s: %" PRIu64 " events, %" PRIu64 " lost", what, counts->events, counts->lost);
+	if (counts->filtered)
+		fprintf(stderr, ", %" PRIu64 " did not meet the condition", counts->filtered);
+	if (counts->undecided)
+		fprintf(stderr, ", %" PRIu64 " undecided: the condition's memory could not be read",
+			counts->undecided);
+	fputc('\n', stderr);
+}
+
+static void summary_text(const struct session *session, const struct cairn_trace_stats *stats,
+			 const struct cairn_trace_counts *counts)
+{
+	for (uint32_t i = 0; i < cairn_trace_n_probes(session->trace); i++)
+		counts_text(cairn_trace_probe(session->trace, i)->text, &counts[i]);
+	if (stats->missed)
+		fprintf(stderr, "%" PRIu64 " hits more were lost before they reached a probe's program\n",
+			stats->missed);
+	if (stats->children_known && stats->n_children && !stats->children_followed)
+		fprintf(stderr, "%" PRIu64 " child processes were not traced; -f follows them\n",
+			stats->n_children);
+	fprintf(stderr, "%" PRIu32 " of %" PRIu32 " places, %" PRIu32 " %s; attached in %.1f ms, detached in %.1f ms\n",
+		stats->n_attached, stats->n_attached + stats->n_refused, stats->n_links,
+		stats->n_links == 1 ? "link" : "links", (double)stats->attach_ns / 1e6,
+		(double)stats->detach_ns / 1e6);
+}
+
+static void put_counts(struct json *j, const struct cairn_trace_counts *counts)
+{
+	json_uint(j, "events", counts->events);
+	json_uint(j, "lost", counts->lost);
+	json_uint(j, "filtered", counts->filtered);
+	json_uint(j, "undecided", counts->undecided);
+}
+
+static void summary_json(const struct session *session, const struct cairn_trace_stats *stats,
+			 const struct cairn_trace_counts *counts)
+{
+	struct json j = {.out = session->out};
+
+	json_open(&j, NULL, '{');
+	json_bool(&j, "summary", true);
+	json_uint(&j, "places", stats->n_attached + stats->n_refused);
+	json_uint(&j, "attached", stats->n_attached);
+	json_uint(&j, "refused", stats->n_refused);
+	put_counts(&j, &stats->total);
+	json_uint(&j, "missed", stats->missed);
+	json_text(&j, "backend", backend_word(stats->backend));
+	json_uint(&j, "links", stats->n_links);
+	json_uint(&j, "attach_ns", stats->attach_ns);
+	json_uint(&j, "detach_ns", stats->detach_ns);
+	if (stats->children_known)
+		json_uint(&j, "children", stats->n_children);
+	else
+		json_null(&j, "children");
+	json_bool(&j, "children_followed", stats->children_followed);
+	json_open(&j, "probes", '[');
+	for (uint32_t i = 0; i < cairn_trace_n_probes(session->trace); i++) {
+		json_open(&j, NULL, '{');
+		json_text(&j, "probe", cairn_trace_probe(session->trace, i)->text);
+		put_counts(&j, &counts[i]);
+		json_close(&j);
+	}
+	json_close(&j);
+	json_close(&j);
+	fflush(session->out);
+}
+
+/* How the command ended matters when it ended badly; that it still runs, always. */
+static void tell_command(const struct session *session)
+{
+	int status;
+
+	if (!session->has_command)
+		return;
+	if (!cairn_trace_status(session->trace, &status))
+		fprintf(stderr, "the command goes on as process %d\n", cairn_trace_pid(session->trace));
+	else if (WIFSIGNALED(status))
+		fprintf(stderr, "the command was ended by signal %d (%s)\n", WTERMSIG(status),
+			strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status))
+		fprintf(stderr, "the command ended with exit status %d\n", WEXITSTATUS(status));
+}
+
+int trace_summary(const struct session *session)
+{
+	struct cairn_trace_stats stats = {.size = sizeof(stats)};
+	uint32_t n = cairn_trace_n_probes(session->trace);
+	struct cairn_trace_counts *counts = calloc(n ? n : 1, sizeof(*counts));
+	struct cairn_err err = {0};
+	int r;
+
+	if (!counts)
+		return fail(STATUS_NOT_HERE, "no memory");
+	r = cairn_trace_stats(session->trace, &stats, counts, &err);
+	if (r < 0) {
+		free(counts);
+		return fail_err(r, &err, STATUS_NOT_HERE);
+	}
+	tell_command(session);
+	summary_text(session, &stats, counts);
+	if (session->json)
+		summary_json(session, &stats, counts);
+	free(counts);
+	return session->fail_on_loss && (stats.total.lost || stats.missed) ? STATUS_LOST : STATUS_YES;
+}
