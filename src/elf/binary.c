@@ -29,6 +29,7 @@ struct lazy {
 struct cairn_binary {
 	char *path;
 	char *real_path; /* for the search and the hint */
+	bool other_root; /* which is a path in another root than ours */
 	struct elf *main, *debug, *alt;
 	struct lazy *lazy;
 };
@@ -119,6 +120,7 @@ static int open_fd(int fd, const char *path, char *real_path, const char *root, 
 		return -ENOMEM;
 	}
 	bin->real_path = real_path;
+	bin->other_root = root != NULL;
 	int r = read_opts(user_opts, &opts, err);
 	if (r == 0)
 		r = elf_open_fd(fd, path, &bin->main, err);
@@ -164,19 +166,33 @@ static int no_exe(int pid, int code, struct cairn_err *err)
 	return err_set(err, code, "%s/exe: %s", dir, strerror(-code));
 }
 
-/* The path that /proc/PID/exe is a link to, for files beside it; NULL when it cannot be told. */
-static char *exe_path(const char *exe)
+static bool read_link(const char *link, char buf[static PATH_MAX])
+{
+	ssize_t n = readlink(link, buf, PATH_MAX - 1);
+	buf[n > 0 ? n : 0] = 0;
+	return n > 0;
+}
+
+/*
+ * The path that /proc/PID/exe is a link to, as the process sees it, for files beside it; NULL when
+ * it cannot be told. After chroot(2) both links are shown as we see them:
+ *
+ *	exe  /srv/jail/bin/prog (deleted)
+ *	root /srv/jail				-> /bin/prog
+ */
+static char *exe_path(const char *exe, const char *root)
 {
 	static const char deleted[] = " (deleted)";
-	char buf[PATH_MAX];
-	ssize_t n = readlink(exe, buf, sizeof(buf) - 1);
-	if (n <= 0)
+	char path[PATH_MAX], top[PATH_MAX];
+	if (!read_link(exe, path))
 		return NULL;
-	buf[n] = 0;
-	size_t tail = sizeof(deleted) - 1;
-	if ((size_t)n > tail && !strcmp(buf + n - tail, deleted))
-		buf[n - tail] = 0;
-	return strdup(buf);
+	size_t n = strlen(path), tail = sizeof(deleted) - 1;
+	if (n > tail && !strcmp(path + n - tail, deleted))
+		path[n - tail] = 0;
+	size_t skip = read_link(root, top) && strcmp(top, "/") ? strlen(top) : 0;
+	if (strncmp(path, top, skip) || path[skip] != '/')
+		skip = 0;
+	return strdup(path + skip);
 }
 
 static bool same_file(int fd, const char *path)
@@ -199,7 +215,7 @@ int cairn_binary_open_pid(int pid, const struct cairn_binary_opts *opts, struct 
 		return no_exe(pid, -errno, err);
 	SCOPE_CLOSE int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	bool other_root = root_fd >= 0 && !same_file(root_fd, "/");
-	return open_fd(fd, exe, exe_path(exe), other_root ? root : NULL, other_root ? root_fd : -1,
+	return open_fd(fd, exe, exe_path(exe, root), other_root ? root : NULL, other_root ? root_fd : -1,
 		       opts, ret, err);
 }
 
@@ -238,7 +254,8 @@ const char *cairn_binary_debug_path(const struct cairn_binary *bin)
 static void add_hint(const struct cairn_binary *bin, struct search_log *log)
 {
 	char package[256], debug_package[272];
-	if (!bin->real_path || !package_of(DPKG_LISTS, bin->real_path, package, sizeof(package))) {
+	if (!bin->real_path || bin->other_root ||
+	    !package_of(DPKG_LISTS, bin->real_path, package, sizeof(package))) {
 		log_line(log, "No installed package is known to own it: name its debug file or a debug "
 			      "directory, or build it with -g");
 		return;

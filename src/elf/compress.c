@@ -60,9 +60,7 @@ static bool is_zdebug(const struct elf *e, size_t i)
 bool section_is_compressed(const struct elf *e, size_t i)
 {
 	const struct section *s = &e->sections[i];
-	if (s->file.type == SHT_NOBITS || s->file.type == SHT_NULL || !s->file_size)
-		return false;
-	return (s->file.flags & SHF_COMPRESSED) || is_zdebug(e, i);
+	return section_has_bytes(s) && ((s->file.flags & SHF_COMPRESSED) || is_zdebug(e, i));
 }
 
 static int read_header(const struct elf *e, size_t i, struct compressed *ret, struct cairn_err *err)

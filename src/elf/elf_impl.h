@@ -64,7 +64,9 @@ struct elf {
 	atomic_bool symbols_ready;
 };
 
-/* file.c: the bytes of a section in the file, unchanged; -EBADMSG when they are not all there. */
+/* sections.c: not SHT_NOBITS, and not empty. */
+bool section_has_bytes(const struct section *s);
+/* The bytes of a section in the file, unchanged; -EBADMSG when they are not all there. */
 int section_raw(const struct elf *e, size_t i, const uint8_t **ret, struct cairn_err *err);
 /* Section @i with its bytes ready; takes the lock. Errors: as elf_section(). */
 int section_ready(struct elf *e, size_t i, const struct elf_section **ret, struct cairn_err *err);

@@ -89,7 +89,7 @@ bool section_needs_relocation(const struct elf *e, size_t i)
 {
 	const struct section *s = &e->sections[i];
 	return s->first_rela != NO_SECTION && !(s->file.flags & SHF_EXECINSTR) &&
-	       s->file.type != SHT_NOBITS && s->file_size;
+	       section_has_bytes(s);
 }
 
 static const struct kind *kind_of(uint32_t type)

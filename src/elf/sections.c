@@ -29,7 +29,7 @@ uint32_t section_of_type(const struct elf *e, uint32_t type)
 	return NO_SECTION;
 }
 
-static bool has_bytes(const struct section *s)
+bool section_has_bytes(const struct section *s)
 {
 	return s->file.type != SHT_NOBITS && s->file.type != SHT_NULL && s->file_size;
 }
@@ -38,7 +38,7 @@ int section_raw(const struct elf *e, size_t i, const uint8_t **ret, struct cairn
 {
 	const struct section *s = &e->sections[i];
 	*ret = NULL;
-	if (!has_bytes(s))
+	if (!section_has_bytes(s))
 		return 0;
 	uint64_t off = s->file.foff.v;
 	if (off > e->size || s->file_size > e->size - off)
@@ -144,7 +144,7 @@ static bool name_matches(const char *have, const char *asked)
  */
 static int rank(const struct section *s)
 {
-	return has_bytes(s) ? (s->file.flags & SHF_GROUP ? 1 : 2) : 0;
+	return section_has_bytes(s) ? (s->file.flags & SHF_GROUP ? 1 : 2) : 0;
 }
 
 int elf_section(struct elf *e, const char *name, const struct elf_section **ret,

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Allocations that fail on purpose
+ *
+ *	for (unsigned int n = 1;; n++) {
+ *		alloc_fail_at(n);
+ *		int r = operation();
+ *		if (!alloc_fail_end())
+ *			break;		// it makes fewer than n allocations
+ *		assert_int_equal(r, -ENOMEM);
+ *	}
+ *
+ * Works on what is linked statically (the library, the test), through the linker's --wrap; calls that
+ * libc makes for itself do not fail.
+ */
+#ifndef SAMPLES_ALLOC_FAIL_H
+#define SAMPLES_ALLOC_FAIL_H
+
+#include <stdbool.h>
+
+/* From now on, the @n-th malloc, calloc, realloc, strdup or vasprintf fails, and every later one works. */
+void alloc_fail_at(unsigned int n);
+
+/* Back to normal; true when one did fail. */
+bool alloc_fail_end(void);
+
+#endif
