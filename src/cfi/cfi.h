@@ -10,6 +10,7 @@
 #define CFI_CFI_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <cairn/addr.h>
@@ -33,7 +34,13 @@ enum cfi_reg_kind {
 	CFI_REG_AT_CFA,      /* saved in memory at CFA + off */
 	CFI_REG_IS_CFA,      /* value is CFA + off */
 	CFI_REG_REGISTER,    /* in register number off */
-	CFI_REG_EXPR,        /* saved at the address, or is the value, that an expression gives */
+	CFI_REG_EXPR,        /* saved at the address that an expression gives */
+	CFI_REG_VAL_EXPR,    /* is the value that an expression gives */
+};
+
+struct cfi_reg {
+	enum cfi_reg_kind kind;
+	int64_t off;
 };
 
 enum { CFI_N_REGS = 17 }; /* x86-64: rax ... r15 and the return address column */
@@ -44,33 +51,38 @@ struct cfi_row {
 	enum cfi_cfa_kind cfa;
 	uint32_t cfa_reg; /* DWARF register number */
 	int64_t cfa_off;
-	const uint8_t *cfa_expr; /* in place; cfa_expr_len bytes */
+	const uint8_t *cfa_expr; /* in place, as long as the binary; cfa_expr_len bytes */
 	uint32_t cfa_expr_len;
-	struct {
-		enum cfi_reg_kind kind;
-		int64_t off;
-	} regs[CFI_N_REGS];
+	struct cfi_reg regs[CFI_N_REGS];
 	bool signal_frame;
 };
 
 /*
  * cfi_open - index the FDEs of a binary: .eh_frame of the main file, then .debug_frame of main and debug
- * file
+ * file; where several describe an address, the first of these wins
  *
- * Returns 0 also when there is no CFI at all; lookups then find nothing. A damaged entry is skipped
- * (its addresses are undescribed) and counted, see cfi_damaged().
- * -EBADMSG when the section's own structure cannot be followed.
- * Cost: one pass over the headers of all entries. Threads: the result may be read from any.
+ * @bin  borrowed, must outlive the result
+ * @ret  the caller's, cfi_close()
+ * Returns 0 also when there is no CFI at all; lookups then find nothing. A damaged entry, or one of a
+ * version or encoding that is not known, is skipped (its addresses are undescribed) and counted, see
+ * cfi_damaged(). Negative:
+ *   -EBADMSG  the chain of entries leads out of the section, or as elf_section()
+ *   -ENOMEM, and what elf_section() returns
+ * Cost: one pass over the headers of all entries, a sort. Threads: the result may be read from any.
  */
 int cfi_open(const struct cairn_binary *bin, struct cfi **ret, struct cairn_err *err);
+/* Takes NULL. */
 void cfi_close(struct cfi *cfi);
 
 /*
  * cfi_row_at - the row that covers @at
  *
- * Returns 1 and *@ret, or 0 when no FDE covers it; -EBADMSG when the FDE's program is damaged,
- * -EOPNOTSUPP when it uses an operation that is not known.
- * Cost: O(log FDEs) + the FDE's program. No allocation.
+ * A CFA rule that names a register beyond the 17 columns is CFI_CFA_UNDESCRIBED; rules of such
+ * registers are dropped.
+ * Returns 1 and *@ret, or 0 when no FDE covers it. Negative: -EBADMSG when the FDE's program is damaged,
+ * -EOPNOTSUPP when it uses an operation that is not known, -ERANGE when it nests remembered states
+ * deeper than 16.
+ * Cost: O(log FDEs) + the FDE's program. No allocation. Threads: any.
  */
 int cfi_row_at(const struct cfi *cfi, struct cairn_vaddr at, struct cfi_row *ret,
 	       struct cairn_err *err);
@@ -78,6 +90,11 @@ int cfi_row_at(const struct cfi *cfi, struct cairn_vaddr at, struct cfi_row *ret
 /* Bounds of the FDE that covers @at: a function or a part of one. False when none. */
 bool cfi_fde_at(const struct cfi *cfi, struct cairn_vaddr at, struct cairn_vaddr *ret_lo,
 		struct cairn_vaddr *ret_hi);
+
+/* Number of entries that were skipped; see cfi_open(). */
 uint64_t cfi_damaged(const struct cfi *cfi);
+
+/* Number of FDEs that cover something. */
+size_t cfi_n_fdes(const struct cfi *cfi);
 
 #endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The index of FDEs
+ *
+ * All entries are walked over once; of each FDE its range and its place are kept, sorted by address.
+ * .eh_frame_hdr has such a table already, but not for .debug_frame, not in relocatable files, and
+ * it would have to be checked against the entries anyway.
+ *
+ * Ranges should not overlap. They do in damaged files, and where two sections describe the same
+ * function. So each item also has the largest end of all items up to it: looking backwards from the last
+ * item that starts at or before an address stops where no earlier one can reach it. In sound files
+ * that is at once.
+ */
+#include "cfi/cfi.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "cfi/entry.h"
+#include "cfi/program.h"
+
+enum { MAX_SECTIONS = 3 };
+
+struct fde_item {
+	uint64_t lo, hi;
+	uint64_t reach; /* largest hi of this and all items before */
+	uint64_t off : 62;
+	uint64_t section : 2;
+};
+
+struct cfi {
+	struct frame_section sections[MAX_SECTIONS];
+	size_t n_sections;
+	struct {
+		struct fde_item *p;
+		size_t n, cap;
+	} items;
+	uint64_t damaged;
+};
+
+/* By address; of those at one address, the section that was opened first. */
+static int item_order(const void *a, const void *b)
+{
+	const struct fde_item *x = a, *y = b;
+	if (x->lo != y->lo)
+		return x->lo < y->lo ? -1 : 1;
+	if (x->section != y->section)
+		return x->section < y->section ? -1 : 1;
+	return x->off < y->off ? -1 : x->off > y->off;
+}
+
+/* Neighbouring FDEs share a CIE: it is read when it changes. */
+struct cie_cache {
+	uint64_t off;
+	int rc;
+	bool is_set;
+	struct frame_cie cie;
+};
+
+static int cached_cie(const struct frame_section *sec, uint64_t off, struct cie_cache *cache)
+{
+	if (cache->is_set && cache->off == off)
+		return cache->rc;
+	cache->is_set = true;
+	cache->off = off;
+	cache->rc = frame_cie_at(sec, off, &cache->cie, NULL);
+	return cache->rc;
+}
+
+/* A linker that dropped a function leaves its .debug_frame entry at address 0. */
+static bool is_dropped(const struct cairn_binary *bin, const struct frame_fde *fde)
+{
+	const uint8_t *code;
+	size_t n;
+	return fde->hi == fde->lo ||
+	       (fde->lo == 0 && !elf_code_at(binary_main(bin), (struct cairn_vaddr){0}, &code, &n));
+}
+
+static int add_entry(struct cfi *cfi, const struct cairn_binary *bin, size_t section,
+		     const struct frame_entry *entry, struct cie_cache *cache, struct cairn_err *err)
+{
+	const struct frame_section *sec = &cfi->sections[section];
+	struct frame_fde fde;
+	if (entry->is_terminator || (entry->is_cie && !entry->body.failed))
+		return 0;
+	if (entry->body.failed || cached_cie(sec, entry->cie_off, cache) < 0 ||
+	    frame_fde_of(sec, entry, &cache->cie, &fde, NULL) < 0) {
+		cfi->damaged++;
+		return 0;
+	}
+	if (is_dropped(bin, &fde))
+		return 0;
+	struct fde_item item = {.lo = fde.lo, .hi = fde.hi, .off = entry->off, .section = section};
+	return VEC_ADD(&cfi->items, item) ? 0 : err_nomem(err, "the index of FDEs");
+}
+
+static int add_section(struct cfi *cfi, const struct cairn_binary *bin, struct elf *e,
+		       const char *name, bool is_eh, struct cairn_err *err)
+{
+	const struct elf_section *s;
+	int rc = elf_section(e, name, &s, err);
+	if (rc < 0 || !s || !s->data)
+		return rc;
+	size_t i = cfi->n_sections++;
+	cfi->sections[i] = (struct frame_section){.elf = s, .is_eh = is_eh};
+	struct cie_cache cache = {0};
+	for (uint64_t off = 0; off < s->size;) {
+		struct frame_entry entry;
+		rc = frame_entry_at(&cfi->sections[i], off, &entry, err);
+		if (rc == 0)
+			rc = add_entry(cfi, bin, i, &entry, &cache, err);
+		if (rc < 0)
+			return rc;
+		off = entry.next;
+	}
+	return 0;
+}
+
+static int add_sections(struct cfi *cfi, const struct cairn_binary *bin, struct cairn_err *err)
+{
+	struct elf *e = binary_main(bin), *debug = binary_debug(bin);
+	int rc = add_section(cfi, bin, e, ".eh_frame", true, err);
+	if (rc == 0)
+		rc = add_section(cfi, bin, e, ".debug_frame", false, err);
+	if (rc == 0 && debug && debug != e)
+		rc = add_section(cfi, bin, debug, ".debug_frame", false, err);
+	return rc;
+}
+
+static void sort_items(struct cfi *cfi)
+{
+	struct fde_item *p = cfi->items.p;
+	uint64_t reach = 0;
+	if (cfi->items.n)
+		qsort(p, cfi->items.n, sizeof(*p), item_order);
+	for (size_t i = 0; i < cfi->items.n; i++) {
+		if (p[i].hi > reach)
+			reach = p[i].hi;
+		p[i].reach = reach;
+	}
+}
+
+int cfi_open(const struct cairn_binary *bin, struct cfi **ret, struct cairn_err *err)
+{
+	struct cfi *cfi = calloc(1, sizeof(*cfi));
+	if (!cfi)
+		return err_nomem(err, "the index of FDEs");
+	int rc = add_sections(cfi, bin, err);
+	if (rc < 0) {
+		cfi_close(cfi);
+		return rc;
+	}
+	sort_items(cfi);
+	*ret = cfi;
+	return 0;
+}
+
+void cfi_close(struct cfi *cfi)
+{
+	if (!cfi)
+		return;
+	VEC_FREE(&cfi->items);
+	free(cfi);
+}
+
+static const struct fde_item *find(const struct cfi *cfi, uint64_t at)
+{
+	const struct fde_item *p = cfi->items.p;
+	size_t lo = 0, hi = cfi->items.n;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (p[mid].lo <= at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	const struct fde_item *found = NULL;
+	for (size_t i = lo; i-- > 0 && p[i].reach > at;) {
+		/* Of several at one address the first; of nested ones the innermost. */
+		if (found && p[i].lo != found->lo)
+			break;
+		if (p[i].hi > at)
+			found = &p[i];
+	}
+	return found;
+}
+
+int cfi_row_at(const struct cfi *cfi, struct cairn_vaddr at, struct cfi_row *ret,
+	       struct cairn_err *err)
+{
+	const struct fde_item *item = find(cfi, at.v);
+	if (!item)
+		return 0;
+	const struct frame_section *sec = &cfi->sections[item->section];
+	struct frame_entry entry;
+	struct frame_fde fde;
+	struct frame_cie cie;
+	int rc = frame_entry_at(sec, item->off, &entry, err);
+	if (rc == 0)
+		rc = frame_cie_at(sec, entry.cie_off, &cie, err);
+	if (rc == 0)
+		rc = frame_fde_of(sec, &entry, &cie, &fde, err);
+	if (rc == 0)
+		rc = program_row_at(sec, &fde, at.v, ret, err);
+	return rc < 0 ? rc : 1;
+}
+
+bool cfi_fde_at(const struct cfi *cfi, struct cairn_vaddr at, struct cairn_vaddr *ret_lo,
+		struct cairn_vaddr *ret_hi)
+{
+	const struct fde_item *item = find(cfi, at.v);
+	if (!item)
+		return false;
+	ret_lo->v = item->lo;
+	ret_hi->v = item->hi;
+	return true;
+}
+
+uint64_t cfi_damaged(const struct cfi *cfi)
+{
+	return cfi->damaged;
+}
+
+size_t cfi_n_fdes(const struct cfi *cfi)
+{
+	return cfi->items.n;
+}
