@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Two ways to see the calls of an optimised program: Cairn, and gdb at addresses that libdw found.
+
+Both give events in one shape, in the order they happened:
+
+    {"f": function, "place": a key of the place, "args": {name: value}, "why": {name: reason}}
+
+args has what is available. The second tracer knows nothing of Cairn: it proves the comparison itself, and tells whether
+a wrong value is everybody's (then it is the compiler's) or ours alone.
+"""
+import json
+import os
+import subprocess
+
+import common
+
+
+def normalised(value):
+    """Cairn's JSON of a value: None where it is unavailable as a whole."""
+    if isinstance(value, dict) and 'unavailable' in value and len(value) == 1:
+        return None, value['unavailable']
+    return value, None
+
+
+def cairn_event(row):
+    event = {'f': row['function'], 'place': place_key(row), 'args': {}, 'why': {}}
+    for name, value in row['args'].items():
+        value, why = normalised(value)
+        if why is None:
+            event['args'][name] = value
+        else:
+            event['why'][name] = why
+    return event
+
+
+def place_key(row):
+    place = row.get('place')
+    return place if isinstance(place, str) else row.get('addr') or row.get('at')
+
+
+def trace_with_cairn(folder, program, report, functions, extra=()):
+    out = os.path.join(folder, program + '.events')
+    if os.path.exists(out):
+        os.unlink(out)
+    cmd = [common.CAIRN, 'trace', '--json', '--best-effort', '-o', out, *extra,
+           '-c', f'{os.path.join(folder, program)} {os.path.join(folder, report)}', *functions]
+    code, _, err = common.run(cmd, 120, cwd=folder)
+    if code != 0:
+        raise RuntimeError(f'cairn trace: exit code {code}: {err[-1500:]}')
+    with open(out, encoding='utf-8') as file:
+        rows = common.json_lines(file.read())
+    summary = [r for r in rows if 'args' not in r]
+    return [cairn_event(r) for r in rows if 'args' in r], summary, err
+
+
+def entry_address(path):
+    with open(path, 'rb') as file:
+        return int.from_bytes(file.read(32)[24:32], 'little')
+
+
+def run_gdb(job, folder, name, timeout=600):
+    path = os.path.join(folder, name + '.gdbjob')
+    with open(path, 'w', encoding='utf-8') as file:
+        json.dump(job, file)
+    env = dict(os.environ, GDB_VALUES_JOB=path)
+    script = os.path.join(common.HERE, 'gdb_values.py')
+    done = subprocess.run(['gdb', '-nx', '-batch', '-x', script], env=env, stdin=subprocess.DEVNULL,
+                          capture_output=True, check=False, timeout=timeout)
+    text = done.stderr.decode('utf-8', 'replace')
+    if 'Traceback' in text or 'Python Exception' in text or not os.path.exists(job['output']):
+        raise RuntimeError(f'gdb: {text[-1500:]}')
+    with open(job['output'], encoding='utf-8') as file:
+        return [json.loads(line) for line in file]
+
+
+def trace_with_gdb(folder, program, report, functions):
+    path = os.path.join(folder, program)
+    wanted = set(functions)
+    places = [{'id': f'{die:#x}', 'at': at, 'function': name}
+              for kind, die, at, has_code, name, _, _, _ in common.dies(path) if has_code and name in wanted]
+    job = {'program': path, 'args': [os.path.join(folder, report)], 'output': path + '.gdbout', 'places': places,
+           'entry': entry_address(path)}
+    return [{'f': r['function'], 'place': r['id'], 'args': r['args'], 'why': r['why']}
+            for r in run_gdb(job, folder, program)]
