@@ -47,7 +47,7 @@ demo: deps
 
 check: deps
 	@$(MAKE) --no-print-directory all
-	@$(RUN) unit cli live
+	@$(RUN) unit compile cli live
 
 check-truth: deps
 	@$(MAKE) --no-print-directory all

@@ -102,7 +102,11 @@ static void man_option(const struct opt *opt)
 
 static void man_generated(const struct cmd *cmd)
 {
-	printf(".TH CAIRN-%s 1\n.SH NAME\ncairn\\-%s \\- ", cmd->name, cmd->name);
+	fputs(".TH CAIRN\\-", stdout);
+	for (const char *at = cmd->name; *at; at++)
+		putchar(toupper((unsigned char)*at));
+	/* Justified lines tear commands apart. */
+	printf(" 1\n.ad l\n.SH NAME\ncairn\\-%s \\- ", cmd->name);
 	roff(cmd->summary);
 	printf("\n.SH SYNOPSIS\n\\fBcairn %s\\fR [\\fIOPTION\\fR...]", cmd->name);
 	if (cmd->operands) {

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Claims about the program, for the scripts beside this file.
+
+    from claims import claim, cairn, expect, main
+
+    @claim
+    def a_missing_file_is_a_usage_error():
+        r = cairn("sites", "/no/such/file")
+        expect(r.status == 2, r)
+
+    main()
+
+A claim's name is its function's; it fails by an exception, and is skipped by Skip(reason).
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import traceback
+
+CAIRN = os.environ.get("CAIRN", os.path.join(os.path.dirname(__file__), "../../build/cairn"))
+SOURCE = os.environ.get("CAIRN_SOURCE", os.path.abspath(os.path.join(os.path.dirname(__file__), "../..")))
+BUILD = os.environ.get("CAIRN_BUILD", os.path.join(SOURCE, "build"))
+# What hangs has to end; sanitizers are slow.
+SECONDS = 120
+
+_claims = []
+_folder = None
+
+
+class Skip(Exception):
+    """Nothing can be said here; the reason tells why."""
+
+
+class Result:
+    def __init__(self, command, status, out, err):
+        self.command, self.status, self.out, self.err = command, status, out, err
+
+    def lines(self):
+        return self.out.splitlines()
+
+    def objects(self):
+        """Standard output as JSON, one object per line."""
+        return [json.loads(line) for line in self.lines()]
+
+    def __str__(self):
+        return (f"$ {' '.join(self.command)}\nexit status {self.status}\n"
+                f"--- stdout\n{self.out[-6000:]}--- stderr\n{self.err[-3000:]}")
+
+
+def run(*command, seconds=SECONDS, check=False, **kwargs):
+    command = [str(word) for word in command]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+                          timeout=seconds, check=False, **kwargs)
+    result = Result(command, done.returncode, done.stdout, done.stderr)
+    if check:
+        expect(result.status == 0, result)
+    return result
+
+
+def cairn(*words, **kwargs):
+    return run(CAIRN, *words, **kwargs)
+
+
+def expect(condition, *shown):
+    if not condition:
+        raise AssertionError("\n".join(str(item) for item in shown))
+
+
+def need(tool):
+    """The path of a tool that the claim is about, or skip."""
+    path = shutil.which(tool)
+    if not path:
+        raise Skip(f"{tool} is not installed")
+    return path
+
+
+def need_root():
+    if os.geteuid() != 0:
+        raise Skip("needs root")
+
+
+def folder():
+    """A directory of this script's own, gone when it ends."""
+    global _folder
+    if not _folder:
+        _folder = tempfile.TemporaryDirectory(prefix="cairn-cli-")
+    return _folder.name
+
+
+def compile_c(name, text, compiler="gcc", flags=("-O2", "-g")):
+    """Builds the program NAME from C text and returns its path. A compiler that is missing skips."""
+    need(compiler)
+    out = os.path.join(folder(), name + "-" + compiler)
+    source = os.path.join(folder(), name + ".c")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(text)
+    run(compiler, *flags, "-o", out, source, check=True)
+    return out
+
+
+def claim(function):
+    _claims.append((function.__name__, function, ()))
+    return function
+
+
+def claim_each(*values):
+    """The claim is made once per value, which is passed to it and part of its name."""
+    def register(function):
+        for value in values:
+            _claims.append((f"{function.__name__}[{value}]", function, (value,)))
+        return function
+    return register
+
+
+def main():
+    failed = 0
+    for name, function, args in _claims:
+        try:
+            function(*args)
+        except Skip as reason:
+            print(f"skip {name}: {reason}")
+        except Exception:  # pylint: disable=broad-except
+            failed = 1
+            traceback.print_exc(file=sys.stdout)
+            print(f"not ok {name}")
+        else:
+            print(f"ok {name}")
+        sys.stdout.flush()
+    if _folder:
+        _folder.cleanup()
+    sys.exit(failed)

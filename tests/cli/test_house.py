@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What holds for every verb: help = manual = completion, exit statuses, streams."""
+
+import os
+import re
+import subprocess
+
+from claims import BUILD, CAIRN, SOURCE, cairn, claim, claim_each, expect, folder, main, need, run
+
+VERBS = ["sites", "trace", "doctor"]
+
+
+def options_of_help(verb):
+    text = cairn(verb, "--help", check=True).out
+    lines = text.split("Options:\n")[1].splitlines()
+    found = set()
+    for line in lines:
+        match = re.match(r"\s+(?:(-\w), )?(--[a-z-]+)", line)
+        if match and line.index("--") < 8:
+            found.update(word for word in match.groups() if word)
+    return found
+
+
+def options_of_man(verb):
+    with open(os.path.join(BUILD, "man", f"cairn-{verb}.1"), encoding="utf-8") as file:
+        text = file.read()
+    section = text.split(".SH OPTIONS\n")[1].split(".SH ")[0]
+    found = set()
+    lines = section.splitlines()
+    for before, line in zip(lines, lines[1:]):
+        if before == ".TP":
+            plain = re.sub(r"\\f.", "", line).replace("\\-", "-")
+            found.update(re.findall(r"(?:^|, )(--?[a-zA-Z][a-z-]*)", plain))
+    return found
+
+
+def options_of_bash(verb):
+    text = cairn("--completion", "bash", check=True).out
+    words = re.search(rf"^\t{verb}\) options='([^']*)'", text, re.M).group(1)
+    return set(words.split())
+
+
+@claim_each(*VERBS)
+def help_manual_and_completion_have_the_same_options(verb):
+    from_help = options_of_help(verb)
+    expect({"-h", "--help"} <= from_help, from_help)
+    expect(from_help == options_of_man(verb), from_help ^ options_of_man(verb))
+    expect(from_help == options_of_bash(verb), from_help ^ options_of_bash(verb))
+
+
+@claim_each(*VERBS)
+def fish_and_zsh_know_every_option(verb):
+    fish = cairn("--completion", "fish", check=True).out
+    zsh = cairn("--completion", "zsh", check=True).out
+    part = zsh.split(f"\n{verb})\n")[1].split(";;")[0]
+    for option in options_of_help(verb) - {"-h", "--help"}:
+        if option.startswith("--"):
+            expect(f"__fish_seen_subcommand_from {verb}' -l {option[2:]}" in fish, option, fish)
+        expect(re.search(rf"[{{,' ]{option}['}},)\[]", part), option, part)
+
+
+@claim
+def bash_completes_verbs_options_and_values():
+    script = cairn("--completion", "bash", check=True).out
+    asks = [("cairn s", "sites"), ("cairn sites --js", "--json"), ("cairn sites --emit b", "bpftrace"),
+            ("cairn trace --bes", "--best-effort")]
+    for line, wanted in asks:
+        words = line.split(" ")
+        ask = (f"{script}\nCOMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _cairn; "
+               "printf '%s\\n' \"${COMPREPLY[@]}\"")
+        r = run("bash", "-c", ask, check=True)
+        expect(r.lines() == [wanted], line, r)
+
+
+@claim
+def help_names_every_verb_and_the_manual_exists():
+    text = cairn("--help", check=True).out
+    for verb in VERBS:
+        expect(re.search(rf"^  {verb} ", text, re.M), verb, text)
+        with open(os.path.join(BUILD, "man", f"cairn-{verb}.1"), encoding="utf-8") as file:
+            page = file.read()
+        expect(page.index(".SH EXAMPLES") < page.index(".SH OPTIONS"), page)
+        with open(os.path.join(SOURCE, "man", "cairn.1"), encoding="utf-8") as file:
+            expect(f"\\fBcairn\\-{verb}\\fR(1)" in file.read(), verb)
+
+
+@claim_each("cairn.1", *(f"cairn-{verb}.1" for verb in VERBS))
+def manual_formats_without_a_warning(page):
+    need("groff")
+    path = os.path.join(SOURCE, "man", page)
+    if not os.path.exists(path):
+        path = os.path.join(BUILD, "man", page)
+    r = run("groff", "-man", "-Tutf8", "-ww", "-z", path)
+    expect(r.status == 0 and not r.err, r)
+
+
+@claim
+def usage_errors_exit_with_2_and_answer_on_stderr_only():
+    for words in [(), ("site",), ("sites",), ("sites", "--nonsense", "x"), ("sites", "-j"), ("sites", "-j", "0", "x"),
+                  ("sites", "-jx", "x"), ("sites", "--json=1", "x"), ("sites", "--emit", "awk", "x", "y"),
+                  ("sites", "/no/such/file", "f"), ("trace",), ("trace", "-p", "1", "-c", "ls", "f"),
+                  ("trace", "-p", "x", "f"), ("trace", "--duration", "0", "f"), ("trace", "-c", "", "f"),
+                  ("trace", "-c", "no-such-program-anywhere", "f"), ("doctor", "x"), ("--completion", "csh")]:
+        r = cairn(*words)
+        expect(r.status == 2 and not r.out and r.err, r)
+
+
+@claim
+def verbs_have_exact_names():
+    r = cairn("sit", "--help")
+    expect(r.status == 2 and "no such verb: sit" in r.err, r)
+
+
+@claim
+def help_goes_to_stdout_and_succeeds():
+    for words in [("--help",), ("-h",), ("sites", "--help"), ("sites", "x", "-h"), ("--version",)]:
+        r = cairn(*words)
+        expect(r.status == 0 and r.out and not r.err, r)
+
+
+@claim
+def option_and_value_are_spelt_in_every_usual_way():
+    for words in [("-j2",), ("-j", "2"), ("--jobs=2",), ("--jobs", "2")]:
+        r = cairn("sites", *words, "/no/such/file")
+        expect(r.status == 2 and "No such file" in r.err, r)
+
+
+@claim
+def what_is_no_elf_file_is_damaged_input():
+    path = os.path.join(folder(), "text")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("not a program\n" * 100)
+    for words in [("sites", path), ("sites", "--hazards", path)]:
+        r = cairn(*words)
+        expect(r.status == 4 and not r.out and path in r.err, r)
+
+
+@claim
+def a_full_disk_is_not_success():
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run([CAIRN, "--help"], stdout=full, stderr=subprocess.PIPE, check=False)
+    expect(done.returncode == 3, done)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Public headers stand alone, address kinds do not mix, and the library exports what the headers declare."""
+
+import glob
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+
+from claims import BUILD, SOURCE, Skip, claim, claim_each, expect, folder, main, need, run  # noqa: E402
+
+INCLUDE = os.path.join(SOURCE, "include")
+HEADERS = sorted(os.path.relpath(path, INCLUDE)
+                 for path in glob.glob(os.path.join(INCLUDE, "cairn", "**", "*.h"), recursive=True))
+LANGUAGES = [("gcc", "c", "c11"), ("clang", "c", "c11"), ("g++", "c++", "c++17"), ("clang++", "c++", "c++17")]
+
+
+def compiles(compiler, language, standard, text):
+    need(compiler)
+    path = os.path.join(folder(), "unit." + ("c" if language == "c" else "cc"))
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return run(compiler, f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only",
+               "-I", INCLUDE, path)
+
+
+@claim_each(*(f"{compiler} -std={standard}" for compiler, _, standard in LANGUAGES))
+def every_header_compiles_alone(how):
+    compiler, language, standard = next(row for row in LANGUAGES if how == f"{row[0]} -std={row[2]}")
+    expect(HEADERS, "no headers in", INCLUDE)
+    for header in HEADERS:
+        # Twice: its guard works.
+        r = compiles(compiler, language, standard,
+                     f"#include <{header}>\n#include <{header}>\nint unit_is_not_empty;\n")
+        expect(r.status == 0, header, r)
+
+
+CONVERSION = """
+#include <cairn/binary.h>
+int f(const struct cairn_binary *bin);
+int f(const struct cairn_binary *bin)
+{
+	struct cairn_vaddr at = {1};
+	struct cairn_foff off = {2};
+	return cairn_binary_foff(bin, %s, &off);
+}
+"""
+
+
+@claim_each("gcc", "clang", "g++", "clang++")
+def address_kinds_do_not_mix(compiler):
+    language = "c++" if compiler.endswith("+") else "c"
+    standard = "c++17" if language == "c++" else "c11"
+    # Without this, a claim that something does not compile could be true for any reason.
+    r = compiles(compiler, language, standard, CONVERSION % "at")
+    expect(r.status == 0, r)
+    for wrong in ["off", "1", "at.v"]:
+        r = compiles(compiler, language, standard, CONVERSION % wrong)
+        expect(r.status != 0 and "cairn_vaddr" in r.err, f"{wrong} was taken for a link-time address", r)
+
+
+def declared():
+    """Functions that the headers declare: cairn_NAME( at the start of a declaration."""
+    names = set()
+    for header in HEADERS:
+        with open(os.path.join(INCLUDE, header), encoding="utf-8") as file:
+            text = re.sub(r"/\*.*?\*/|//[^\n]*", "", file.read(), flags=re.S)
+        # Bodies, struct fields and parameters are not at the left edge of a declaration.
+        text = re.sub(r"\{[^{}]*\}", "{}", re.sub(r"\{[^{}]*\}", "{}", text))
+        names.update(re.findall(r"^[a-z][^;{}()#]*?\b(cairn_\w+)\(", text, re.M))
+    return names
+
+
+@claim
+def the_library_exports_exactly_what_the_headers_declare():
+    nm = need("nm")
+    libraries = glob.glob(os.path.join(BUILD, "src", "libcairn.so.?"))
+    if not libraries:
+        raise Skip("the shared library is not built")
+    r = run(nm, "-D", "--defined-only", "--format=posix", libraries[0], check=True)
+    exported = {line.split()[0].split("@")[0] for line in r.lines() if line.split()[1] != "A"}
+    names = declared()
+    expect(len(names) > 20, names)
+    expect(exported == names, "exported, not declared:", sorted(exported - names),
+           "declared, not exported:", sorted(names - exported))
+
+
+@claim
+def modules_include_only_earlier_ones():
+    """The order of LAYERS: no file looks right."""
+    with open(os.path.join(SOURCE, "LAYERS"), encoding="utf-8") as file:
+        layers = file.read().split()
+    expect(layers[0] == "base" and layers[-1] == "cli", layers)
+    wrong = []
+    for index, layer in enumerate(layers[:-1]):
+        for path in glob.glob(os.path.join(SOURCE, "src", layer, "**", "*.[ch]"), recursive=True):
+            with open(path, encoding="utf-8") as file:
+                for included in re.findall(r'^#include "(\w+)/', file.read(), re.M):
+                    if included in layers and layers.index(included) > index:
+                        wrong.append(f"{os.path.relpath(path, SOURCE)} includes {included}/")
+    expect(not wrong, *wrong)
+
+
+@claim
+def the_program_includes_public_headers_only():
+    wrong = []
+    for path in glob.glob(os.path.join(SOURCE, "cli", "*.[ch]")):
+        with open(path, encoding="utf-8") as file:
+            for included in re.findall(r'^#include "([^"]+)"', file.read(), re.M):
+                if "/" in included or not os.path.exists(os.path.join(SOURCE, "cli", included)):
+                    wrong.append(f"{os.path.relpath(path, SOURCE)} includes {included}")
+    expect(not wrong, *wrong)
+
+
+if __name__ == "__main__":
+    main()
