@@ -18,6 +18,12 @@
  *	entry [0x10 view 1, 0x10 view 3) rbx	   site (0x10, view 2): this one, though 0x10 == 0x10
  *	entry [0x10 view 3, 0x40 view 0) rbx - 1
  *
+ * GCC writes the entry as a line row of its own, say view k, and where a location begins it writes the number of
+ * the next row. Most arguments are bound before that row and begin at k. Some are bound behind it and
+ * begin at k + 1: still before the first statement, because a statement has a row of its own, and what it
+ * changes begins at k + 2 or later. So when nothing holds at k, an entry that begins at k + 1 does. This needs
+ * the entry's row, which is there when DW_AT_GNU_entry_view is.
+ *
  * A list without views (Clang's, and GCC's with -gno-variable-location-views) is compared by address
  * alone.
  *
@@ -39,6 +45,7 @@ struct search {
 	struct cairn_location found;
 	unsigned int n_found, n_entries;
 	bool everywhere;
+	bool next_view; /* look for what begins one view behind the site's */
 	int rc;
 };
 
@@ -56,11 +63,16 @@ static bool holds(const struct dw_loc_entry *e, struct cairn_vaddr at, uint64_t 
 	return before_or_at(e->lo, e->view_lo, at, view) && !before_or_at(e->hi, e->view_hi, at, view);
 }
 
+static bool begins_next(const struct dw_loc_entry *e, struct cairn_vaddr at, uint64_t view)
+{
+	return e->has_views && e->lo.v == at.v && e->view_lo == view + 1 && holds(e, at, view + 1);
+}
+
 static int visit_entry(void *arg, const struct dw_loc_entry *e)
 {
 	struct search *s = arg;
 	s->n_entries++;
-	if (!holds(e, s->ctx->at, s->ctx->view))
+	if (s->next_view ? !begins_next(e, s->ctx->at, s->ctx->view) : !holds(e, s->ctx->at, s->ctx->view))
 		return 0;
 	struct cairn_location loc;
 	s->rc = loc_from_expr(s->ctx, s->unit, e->expr, e->expr_len, s->arena, &loc);
@@ -156,6 +168,10 @@ int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct
 
 	struct search s = {.ctx = ctx, .unit = formal->unit, .arena = arena};
 	rc = dw_locations(formal, DW_AT_location, visit_entry, &s, NULL);
+	if (rc > 0 && !s.n_found && ctx->has_entry_view) {
+		s.next_view = true;
+		rc = dw_locations(formal, DW_AT_location, visit_entry, &s, NULL);
+	}
 	if (s.rc < 0)
 		return s.rc;
 	*ret = s.found;

@@ -121,6 +121,7 @@ static bool entry_pc(const struct dw_die *die, struct cairn_vaddr base, struct c
 struct address {
 	struct cairn_vaddr at;
 	uint64_t view;
+	bool has_view; /* DW_AT_GNU_entry_view is there */
 	enum cairn_address_rule rule;
 };
 
@@ -143,7 +144,10 @@ static int address_of(const struct dw_die *die, const struct dw_die *container, 
 			if (own.n != 1 || pc.v != own.first.lo.v)
 				ret->rule = CAIRN_AT_ENTRY_PC;
 			ret->at = pc;
-			ret->view = dw_udata(die, DW_AT_GNU_entry_view, 0);
+			ret->view = dw_udata(die, DW_AT_GNU_entry_view, UINT64_MAX);
+			ret->has_view = ret->view != UINT64_MAX;
+			if (!ret->has_view)
+				ret->view = 0;
 			return 1;
 		}
 	}
@@ -329,6 +333,7 @@ int site_build(const struct site_env *env, struct site_worker *w, uint32_t entry
 		.entry = w->container_entry,
 		.at = a.at,
 		.view = a.view,
+		.has_entry_view = a.has_view,
 		.inlined = inlined,
 		.flow = w->flow,
 	};
