@@ -8,6 +8,8 @@
  *    probe attached before exec reports success and never fires.
  *  - A 5-byte nop (0f 1f 44 00 00) is rewritten to a call into a trampoline. The call pushes its return
  *    address over the red zone of a leaf function, whose results are then wrong.
+ *  - Some AVX instructions (vpor, vpcmpeqb, vzeroupper, ...) are taken for a jump of the same opcode
+ *    number and not executed: the program goes on without their result.
  *
  * So the bytes decide, before attaching, and for any tracer's users:
  *
@@ -44,18 +46,29 @@ const char *cairn_hazard_id(enum cairn_hazard hazard);
 /*
  * cairn_hazard_at - the hazard of a uprobe at one address
  *
- * @is_function_entry  the address is a function's first instruction, where no red zone is live yet
+ * Instruction boundaries are found by decoding from the start of the function symbol that covers @at;
+ * where there is none, @at is believed to be one.
+ *
+ * @is_function_entry  the address is a function's first instruction, where no red zone is live yet; it is
+ *                     then believed to be a boundary. Anywhere else (but behind the endbr64 at a function
+ *                     symbol) a 5-byte nop is CAIRN_HAZARD_NOP5_RED_ZONE, whatever the function does.
+ * Returns CAIRN_HAZARD_NONE when a probe can go there.
+ * Cost: decodes from the function's start to @at. Threads: any. Signals: no.
  */
 enum cairn_hazard cairn_hazard_at(const struct cairn_binary *bin, struct cairn_vaddr at,
 				  bool is_function_entry);
 
 /*
- * cairn_hazards - visit every instruction of the binary's function symbols on which a uprobe is lost or
- * does harm, in address order
+ * cairn_hazards - visit every instruction of the binary's functions on which a uprobe is lost or does
+ * harm, in address order
+ *
+ * Functions are those of the symbol tables of the binary and its debug file; in a stripped binary all
+ * executable code is looked at. A 5-byte nop is visited when it is not at a function's entry and the
+ * function uses the red zone, or is unknown. Nops and int3 that nothing falls into are left out.
  *
  * @visit  a result other than 0 ends the walk and is returned
- * Returns 0; what @visit returned; -EBADMSG for a damaged file, -ENOMEM.
- * Cost: decodes all code once.
+ * Returns 0, also when there is no code; what @visit returned; -EBADMSG for a damaged file, -ENOMEM.
+ * Cost: decodes all code once (libc: 50 ms). Threads: any. Signals: no.
  */
 int cairn_hazards(const struct cairn_binary *bin,
 		  int (*visit)(void *ctx, struct cairn_vaddr at, enum cairn_hazard hazard), void *ctx,

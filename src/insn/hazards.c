@@ -12,7 +12,9 @@
  * Which places of this file are hazardous? (cairn_hazards) A list full of harmless places would not be
  * read, so a 5-byte nop is listed where harm is real: not at an entry, in a function that uses the red
  * zone. And padding is left out: nops and int3 that follow a jump or return are never executed, be they
- * between functions (outside of all symbols) or in front of a loop.
+ * between functions (outside of all symbols) or in front of a loop. In a stripped file the code between
+ * the exported functions is walked over too; it has unknown functions, so that each of its 5-byte nops
+ * counts.
  *
  * Linear decoding can lose step where a compiler put data between instructions. x86 code falls back
  * into step within a few instructions, and compilers put jump tables into .rodata; hand-written
@@ -124,7 +126,7 @@ enum cairn_hazard cairn_hazard_at(const struct cairn_binary *bin, struct cairn_v
 	return u.hazard;
 }
 
-/* A piece of code to walk over: a function, or a whole section when there are no symbols. */
+/* A piece of code to walk over: a function, or what of a section lies outside of all functions. */
 struct piece {
 	uint64_t lo, hi;
 	bool is_function;
@@ -161,19 +163,51 @@ static int add_functions(struct elf *e, struct pieces *pieces, struct cairn_err 
 	return 0;
 }
 
-static int add_sections(struct elf *e, struct pieces *pieces, struct cairn_err *err)
+/* What of [lo, hi) the first @n pieces, which are sorted, leave over. */
+static int add_gaps(struct pieces *pieces, size_t n, uint64_t lo, uint64_t hi, struct cairn_err *err)
 {
-	for (size_t i = 0; i < elf_n_sections(e); i++) {
-		const struct elf_section *s = elf_section_at(e, i);
-		if (!(s->flags & SHF_EXECINSTR) || s->type == SHT_NOBITS || s->size == 0)
-			continue;
-		struct piece piece = {s->addr.v, s->addr.v + s->size, false};
-		if (piece.hi > piece.lo && !VEC_ADD(pieces, piece))
+	for (size_t i = 0; i <= n && lo < hi; i++) {
+		uint64_t end = i < n && pieces->p[i].lo < hi ? pieces->p[i].lo : hi;
+		struct piece gap = {lo, end, false};
+		if (gap.hi > gap.lo && !VEC_ADD(pieces, gap))
 			return err_nomem(err, "the list of executable sections");
+		if (i < n && pieces->p[i].hi > lo)
+			lo = pieces->p[i].hi;
 	}
 	return 0;
 }
 
+static int add_rest_of_sections(struct elf *e, struct pieces *pieces, struct cairn_err *err)
+{
+	size_t n = pieces->n;
+	for (size_t i = 0; i < elf_n_sections(e); i++) {
+		const struct elf_section *s = elf_section_at(e, i);
+		if (!(s->flags & SHF_EXECINSTR) || s->type == SHT_NOBITS)
+			continue;
+		int rc = add_gaps(pieces, n, s->addr.v, s->addr.v + s->size, err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static bool has_symtab(struct elf *e)
+{
+	for (size_t i = 0; e && i < elf_n_sections(e); i++) {
+		const struct elf_section *s = elf_section_at(e, i);
+		if (s->type == SHT_SYMTAB && s->size)
+			return true;
+	}
+	return false;
+}
+
+static void sort_pieces(struct pieces *pieces)
+{
+	if (pieces->n)
+		qsort(pieces->p, pieces->n, sizeof(*pieces->p), piece_order);
+}
+
+/* Functions; in a stripped file, whose .dynsym names only some, also the code between them. */
 static int collect_pieces(const struct cairn_binary *bin, struct pieces *pieces,
 			  struct cairn_err *err)
 {
@@ -181,10 +215,13 @@ static int collect_pieces(const struct cairn_binary *bin, struct pieces *pieces,
 	int rc = add_functions(e, pieces, err);
 	if (rc == 0 && debug && debug != e)
 		rc = add_functions(debug, pieces, err);
-	if (rc == 0 && pieces->n == 0)
-		rc = add_sections(e, pieces, err);
-	if (rc == 0 && pieces->n)
-		qsort(pieces->p, pieces->n, sizeof(*pieces->p), piece_order);
+	if (rc < 0)
+		return rc;
+	sort_pieces(pieces);
+	if (has_symtab(e) || has_symtab(debug))
+		return 0;
+	rc = add_rest_of_sections(e, pieces, err);
+	sort_pieces(pieces);
 	return rc;
 }
 
@@ -208,8 +245,8 @@ struct walk {
 	const uint8_t *code;
 	size_t n;
 	bool is_function;
-	bool reached;        /* by falling through from the instruction before */
-	int uses_red_zone;   /* -1: not looked at yet */
+	bool reached;      /* by falling through from the instruction before */
+	int uses_red_zone; /* -1: not looked at yet */
 };
 
 static bool harms_red_zone(struct walk *w, size_t at)

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "alloc_fail.h"
-#include "base/scope.h"
 #include "cfi/cfi.h"
 #include "elf_builder.h"
 #include "frame_builder.h"

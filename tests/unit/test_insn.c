@@ -10,8 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/scope.h"
+#include <errno.h>
+
+#include "alloc_fail.h"
 #include "elf/elf.h"
+#include "elf_builder.h"
 #include "insn/insn.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
@@ -255,6 +258,279 @@ static void place_in_a_function_must_be_a_boundary(void **state)
 	assert_int_equal(insn_hazard_in(func + 4, sizeof(func) - 4, 0), CAIRN_HAZARD_NONE);
 }
 
+/* ---- whole files ---- */
+
+enum { TEXT = 0x1000 };
+
+/* Two functions with padding between them, which is outside of both, and one without a symbol. */
+static const uint8_t text[] = {
+	/* 0x00 leaf: */
+	0x0f, 0x1f, 0x44, 0x00, 0x00, /* nop5 at the entry */
+	0x89, 0x7c, 0x24, 0xfc,       /* mov %edi,-4(%rsp) */
+	0x0f, 0x1f, 0x44, 0x00, 0x00, /* 0x09: nop5 */
+	0xf0, 0xff, 0x07,             /* 0x0e: lock incl (%rdi) */
+	0xc3,                         /* 0x11 */
+	0x0f, 0x1f, 0x44, 0x00, 0x00, /* 0x12: never executed */
+	0xcc,
+	0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00, /* 0x18: between functions */
+	/* 0x22 calm: */
+	0xf3, 0x0f, 0x1e, 0xfa,       /* endbr64 */
+	0x0f, 0x1f, 0x44, 0x00, 0x00, /* 0x26 */
+	0x90,                         /* 0x2b */
+	0x0f, 0x1f, 0x44, 0x00, 0x00, /* 0x2c: nop5, but no red zone */
+	0x3e, 0xff, 0xe0,             /* 0x31: notrack jmp */
+	/* 0x34, no symbol: */
+	0xc5, 0xf9, 0xeb, 0xc0,       /* vpor */
+	0xc3,
+};
+
+static struct elf_builder *build_file(bool with_symbols, struct cairn_binary **ret)
+{
+	struct elf_builder *b = eb_new(ET_DYN);
+	uint32_t section = eb_section(b, (struct eb_section){.name = ".text",
+							     .flags = SHF_ALLOC | SHF_EXECINSTR,
+							     .addr = TEXT,
+							     EB_BYTES(text)});
+	eb_load(b, section);
+	static const uint8_t data[16] = {0x90};
+	uint32_t other = eb_section(b, (struct eb_section){.name = ".data", .flags = SHF_ALLOC, .addr = 0x3000, EB_BYTES(data)});
+	eb_load(b, other);
+	if (with_symbols) {
+		eb_symbol(b, (struct eb_symbol){"leaf", section, TEXT, 0x18, STT_FUNC, STB_GLOBAL});
+		eb_symbol(b, (struct eb_symbol){"alias", section, TEXT, 0x12, STT_FUNC, STB_GLOBAL});
+		eb_symbol(b, (struct eb_symbol){"calm", section, TEXT + 0x22, 0x12, STT_FUNC, STB_GLOBAL});
+	}
+	size_t size;
+	uint8_t *bytes = eb_finish(b, &size);
+	struct cairn_err err = {0};
+	if (binary_open_mem(bytes, size, "file", ret, &err) < 0)
+		fail_msg("%s", err.msg);
+	return b;
+}
+
+struct listed {
+	uint64_t at[16];
+	enum cairn_hazard hazard[16];
+	size_t n, stop_after;
+};
+
+static int list_one(void *ctx, struct cairn_vaddr at, enum cairn_hazard hazard)
+{
+	struct listed *l = ctx;
+	assert_true(l->n < ARRAY_SIZE(l->at));
+	l->at[l->n] = at.v - TEXT;
+	l->hazard[l->n++] = hazard;
+	return l->n == l->stop_after ? -7 : 0;
+}
+
+static void hazards_of_a_file_are_those_of_its_functions(void **state)
+{
+	struct cairn_binary *bin;
+	struct elf_builder *b = build_file(true, &bin);
+	struct listed l = {0};
+	assert_int_equal(cairn_hazards(bin, list_one, &l, NULL), 0);
+	assert_int_equal(l.n, 3);
+	static const struct {
+		uint64_t at;
+		enum cairn_hazard hazard;
+	} want[] = {
+		{0x09, CAIRN_HAZARD_NOP5_RED_ZONE},
+		{0x0e, CAIRN_HAZARD_LOCK_PREFIX},
+		{0x31, CAIRN_HAZARD_SEGMENT_PREFIX},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
+		assert_int_equal(l.at[i], want[i].at);
+		assert_int_equal(l.hazard[i], want[i].hazard);
+	}
+	l = (struct listed){.stop_after = 2};
+	assert_int_equal(cairn_hazards(bin, list_one, &l, NULL), -7);
+	assert_int_equal(l.n, 2);
+	cairn_binary_close(bin);
+	eb_free(b);
+}
+
+static void hazards_of_a_stripped_file_are_those_of_all_its_code(void **state)
+{
+	struct cairn_binary *bin;
+	struct elf_builder *b = build_file(false, &bin);
+	struct listed l = {0};
+	assert_int_equal(cairn_hazards(bin, list_one, &l, NULL), 0);
+	static const uint64_t want[] = {0x00, 0x09, 0x0e, 0x26, 0x2c, 0x31, 0x34};
+	assert_int_equal(l.n, ARRAY_SIZE(want));
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
+		assert_int_equal(l.at[i], want[i]);
+	assert_int_equal(l.hazard[6], CAIRN_HAZARD_MISEMULATED);
+	cairn_binary_close(bin);
+	eb_free(b);
+}
+
+static void hazard_at_an_address(void **state)
+{
+	struct cairn_binary *bin;
+	struct elf_builder *b = build_file(true, &bin);
+	static const struct {
+		uint64_t at;
+		bool is_entry;
+		enum cairn_hazard hazard;
+	} cases[] = {
+		{TEXT, true, CAIRN_HAZARD_NONE},
+		{TEXT, false, CAIRN_HAZARD_NOP5_RED_ZONE},
+		{TEXT + 1, false, CAIRN_HAZARD_NOT_A_BOUNDARY},
+		{TEXT + 5, false, CAIRN_HAZARD_NONE},
+		{TEXT + 9, false, CAIRN_HAZARD_NOP5_RED_ZONE},
+		{TEXT + 0xe, false, CAIRN_HAZARD_LOCK_PREFIX},
+		{TEXT + 0xf, false, CAIRN_HAZARD_NOT_A_BOUNDARY},
+		{TEXT + 0x26, false, CAIRN_HAZARD_NONE},
+		{TEXT + 0x2c, false, CAIRN_HAZARD_NOP5_RED_ZONE},
+		{TEXT + 0x34, false, CAIRN_HAZARD_MISEMULATED},
+		{TEXT + sizeof(text), false, CAIRN_HAZARD_NOT_A_BOUNDARY},
+		{0x3000, false, CAIRN_HAZARD_NOT_A_BOUNDARY},
+		{0, true, CAIRN_HAZARD_NOT_A_BOUNDARY},
+		{UINT64_MAX, false, CAIRN_HAZARD_NOT_A_BOUNDARY},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct cairn_vaddr at = {cases[i].at};
+		print_message("case 0x%lx\n", (unsigned long)at.v);
+		assert_string_equal(cairn_hazard_id(cairn_hazard_at(bin, at, cases[i].is_entry)),
+				    cairn_hazard_id(cases[i].hazard));
+	}
+	cairn_binary_close(bin);
+	eb_free(b);
+}
+
+static void listing_hazards_reports_every_failing_allocation(void **state)
+{
+	struct cairn_binary *bin;
+	struct elf_builder *b = build_file(true, &bin);
+	unsigned int n = 1;
+	for (;; n++) {
+		struct listed l = {0};
+		struct cairn_err err = {0};
+		alloc_fail_at(n);
+		int rc = cairn_hazards(bin, list_one, &l, &err);
+		if (!alloc_fail_end()) {
+			assert_int_equal(rc, 0);
+			break;
+		}
+		assert_int_equal(rc, -ENOMEM);
+		assert_int_equal(err.code, -ENOMEM);
+	}
+	assert_true(n > 1);
+	cairn_binary_close(bin);
+	eb_free(b);
+}
+
+/* ---- second opinions ---- */
+
+static void need(const char *program)
+{
+	char cmd[128];
+	snprintf(cmd, sizeof(cmd), "command -v %s >/dev/null 2>&1", program);
+	if (system(cmd) == 0)
+		return;
+	print_message("skipped: no %s\n", program);
+	skip();
+}
+
+struct boundaries {
+	struct cairn_binary *bin;
+	const uint8_t *code;
+	size_t n;
+	uint64_t lo;
+	uint8_t *bits;
+};
+
+static void boundaries_open(struct boundaries *b, const char *path)
+{
+	struct cairn_err err = {0};
+	const struct elf_section *s;
+	if (cairn_binary_open(path, NULL, &b->bin, &err) < 0 ||
+	    elf_section(binary_main(b->bin), ".text", &s, &err) < 0)
+		fail_msg("%s", err.msg);
+	b->code = s->data;
+	b->n = s->size;
+	b->lo = s->addr.v;
+	b->bits = calloc(1, b->n / 8 + 1);
+	assert_int_equal(insn_boundaries(b->code, b->n, b->bits), 0);
+}
+
+static void boundaries_close(struct boundaries *b)
+{
+	free(b->bits);
+	cairn_binary_close(b->bin);
+}
+
+static void boundaries_of_libc_are_those_of_objdump(void **state)
+{
+	static const char path[] = "/lib/x86_64-linux-gnu/libc.so.6";
+	need("objdump");
+	if (access(path, R_OK) != 0) {
+		print_message("skipped: no %s\n", path);
+		skip();
+	}
+	struct boundaries b;
+	boundaries_open(&b, path);
+	FILE *f = popen("objdump -d -w -j .text --no-show-raw-insn /lib/x86_64-linux-gnu/libc.so.6", "r");
+	assert_non_null(f);
+	char line[512];
+	size_t n = 0, ours = 0;
+	while (fgets(line, sizeof(line), f)) {
+		unsigned long at;
+		char colon;
+		if (line[0] != ' ' || sscanf(line, " %lx%c", &at, &colon) != 2 || colon != ':')
+			continue;
+		if (!(b.bits[(at - b.lo) / 8] >> (at - b.lo) % 8 & 1))
+			fail_msg("objdump has an instruction at 0x%lx, we have not", at);
+		n++;
+	}
+	pclose(f);
+	for (size_t i = 0; i < b.n; i++)
+		ours += b.bits[i / 8] >> i % 8 & 1;
+	print_message("%zu instructions\n", n);
+	assert_true(n > 100000);
+	assert_int_equal(ours, n);
+	boundaries_close(&b);
+}
+
+/* The compiler itself says so: with -mno-red-zone nothing may be found, without it everything. */
+static void red_zone_is_found_exactly_when_the_compiler_uses_it(void **state)
+{
+	static const char *const compilers[] = {"gcc", "clang"};
+	static const char *const flags[] = {"-O0", "-O0 -mno-red-zone", "-O2", "-O2 -mno-red-zone",
+					    "-O2 -fno-omit-frame-pointer",
+					    "-O2 -fno-omit-frame-pointer -mno-red-zone"};
+	char dir[] = "/tmp/cairn-red-XXXXXX", cmd[512], path[64];
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/r.c", dir);
+	FILE *f = fopen(path, "w");
+	assert_non_null(f);
+	fputs("int leaf(int a, int b) { volatile int x[4] = {a, b, a, b}; return x[1] + x[2]; }\n", f);
+	fclose(f);
+	size_t compiled = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(compilers) * ARRAY_SIZE(flags); i++) {
+		const char *cc = compilers[i / ARRAY_SIZE(flags)], *flag = flags[i % ARRAY_SIZE(flags)];
+		snprintf(cmd, sizeof(cmd), "%s %s -c -o %s/r.o %s 2>/dev/null", cc, flag, dir, path);
+		if (system(cmd) != 0) {
+			print_message("not compiled: %s %s\n", cc, flag);
+			continue;
+		}
+		char object[64];
+		snprintf(object, sizeof(object), "%s/r.o", dir);
+		struct boundaries b;
+		boundaries_open(&b, object);
+		print_message("%s %s\n", cc, flag);
+		assert_int_equal(insn_uses_red_zone(b.code, b.n), !strstr(flag, "-mno-red-zone"));
+		boundaries_close(&b);
+		compiled++;
+	}
+	snprintf(cmd, sizeof(cmd), "rm -r %s", dir);
+	assert_int_equal(system(cmd), 0);
+	if (!compiled) {
+		print_message("skipped: neither gcc nor clang works here\n");
+		skip();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -268,6 +544,12 @@ int main(void)
 		cmocka_unit_test(boundaries_step_over_what_does_not_decode),
 		cmocka_unit_test(red_zone_of_hand_written_functions),
 		cmocka_unit_test(place_in_a_function_must_be_a_boundary),
+		cmocka_unit_test(hazards_of_a_file_are_those_of_its_functions),
+		cmocka_unit_test(hazards_of_a_stripped_file_are_those_of_all_its_code),
+		cmocka_unit_test(hazard_at_an_address),
+		cmocka_unit_test(listing_hazards_reports_every_failing_allocation),
+		cmocka_unit_test(boundaries_of_libc_are_those_of_objdump),
+		cmocka_unit_test(red_zone_is_found_exactly_when_the_compiler_uses_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
