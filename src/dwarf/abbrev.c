@@ -167,7 +167,7 @@ static bool read_spec(struct cursor *c, struct dw_spec *ret)
 	uint64_t at = cur_uleb(c), form = cur_uleb(c);
 	ret->implicit = form == DW_FORM_implicit_const ? cur_sleb(c) : 0;
 	if (at > UINT16_MAX || form > UINT16_MAX || (at && !form))
-		cur_fail(c, "an attribute and its form, two numbers from 1 to 0xffff");
+		dw_expected(c, "an attribute and its form, two numbers from 1 to 0xffff");
 	ret->at = (uint16_t)at;
 	ret->form = (uint16_t)form;
 	return !c->failed && (at || form);
@@ -211,7 +211,7 @@ static int compile_one(struct builder *b, struct cursor *c)
 	uint64_t tag = cur_uleb(c);
 	uint8_t children = cur_u8(c);
 	if (tag > UINT16_MAX || children > 1)
-		cur_fail(c, "a tag up to 0xffff and the children flag, 0 or 1");
+		dw_expected(c, "a tag up to 0xffff and the children flag, 0 or 1");
 	struct dw_abbrev a = {.specs = c->pos,
 			      .tag = (uint16_t)tag,
 			      .has_children = children,
@@ -399,13 +399,13 @@ static void skip_then(const struct dw_unit *u, struct cursor *c, uint8_t then)
 	case DW_THEN_INDIRECT: {
 		uint64_t form = cur_uleb(c);
 		if (form == DW_FORM_indirect || form == DW_FORM_implicit_const || form > UINT16_MAX)
-			cur_fail(c, "a form behind DW_FORM_indirect that can stand there");
+			dw_expected(c, "a form behind DW_FORM_indirect that can stand there");
 		else
 			dw_form_skip(u, c, (uint16_t)form);
 		break;
 	}
 	case DW_THEN_UNKNOWN:
-		cur_fail(c, "a value whose form is known");
+		dw_unknown(c, "the form of an attribute in the table at .debug_abbrev", u->abbrev_off);
 		break;
 	}
 }

@@ -37,7 +37,7 @@ int dw_attr(const struct dw_die *die, uint16_t at, struct dw_value *ret, struct 
 			return dw_form_read(die->unit, &c, &spec, ret);
 		dw_form_skip(die->unit, &c, spec.form);
 		if (c.failed)
-			return -EBADMSG;
+			return dw_failure(&c);
 	}
 	return 0;
 }
@@ -153,6 +153,12 @@ dw_off dw_ref_deep(const struct dw_die *die, uint16_t at)
 
 /* ---- the tree ---- */
 
+/* behind() and behind_children() failed. */
+static int lost(const struct cairn_err *err)
+{
+	return err && err->code == -EOPNOTSUPP ? -EOPNOTSUPP : -EBADMSG;
+}
+
 /* The byte behind the attributes, where the first child or the next sibling is. */
 static const uint8_t *behind(const struct dw_die *die, struct cairn_err *err)
 {
@@ -173,7 +179,7 @@ int dw_die_child(const struct dw_die *die, struct dw_die *ret, struct cairn_err 
 	if (!die->has_children)
 		return 0;
 	const uint8_t *p = behind(die, err);
-	return p ? die_or_end(die->unit, p, ret, err) : -EBADMSG;
+	return p ? die_or_end(die->unit, p, ret, err) : lost(err);
 }
 
 bool dw_die_jump(const struct dw_die *die, const uint8_t *behind_attrs, const uint8_t **ret)
@@ -227,5 +233,5 @@ int dw_die_sibling(const struct dw_die *die, struct dw_die *ret, struct cairn_er
 	const uint8_t *p = behind(die, err);
 	if (p && die->has_children && !dw_die_jump(die, p, &p))
 		p = behind_children(u, p, err);
-	return p ? die_or_end(u, p, ret, err) : -EBADMSG;
+	return p ? die_or_end(u, p, ret, err) : lost(err);
 }

@@ -93,6 +93,31 @@ struct dw_form_size dw_form_size(uint16_t form, uint8_t addr_size, uint8_t offse
 	return THEN(UNKNOWN);
 }
 
+void dw_expected(struct cursor *c, const char *what)
+{
+	if (c->failed)
+		return;
+	c->failed = true;
+	err_set(c->err, -EBADMSG, "%s: %s+0x%" PRIx64 ": expected %s", c->src->file, c->src->section,
+		cur_off(c), what);
+	c->pos = c->end;
+}
+
+void dw_unknown(struct cursor *c, const char *what, uint64_t value)
+{
+	if (c->failed)
+		return;
+	c->failed = true;
+	err_set(c->err, -EOPNOTSUPP, "%s: %s+0x%" PRIx64 ": %s 0x%" PRIx64 " is not known", c->src->file,
+		c->src->section, cur_off(c), what, value);
+	c->pos = c->end;
+}
+
+int dw_failure(const struct cursor *c)
+{
+	return c->err && c->err->code == -EOPNOTSUPP ? -EOPNOTSUPP : -EBADMSG;
+}
+
 const char *dw_section_str(const struct dw_file *file, enum dw_sec sec, uint64_t off,
 			   struct cairn_err *err)
 {
@@ -234,13 +259,6 @@ static int string_form(const struct dw_unit *u, struct cursor *c, uint16_t form,
 	return string_x(u, v, ret, c->err);
 }
 
-static int unknown_form(const struct dw_unit *u, const struct cursor *c, const struct dw_spec *spec)
-{
-	return err_set(c->err, -EOPNOTSUPP,
-		       "%s: %s+0x%" PRIx64 ": attribute 0x%x has form 0x%x, which is not known",
-		       u->file->path, c->src->section, cur_off(c), spec->at, spec->form);
-}
-
 static int read_value(const struct dw_unit *u, struct cursor *c, const struct dw_spec *spec,
 		      uint16_t form, struct dw_value *ret)
 {
@@ -355,7 +373,8 @@ static int read_value(const struct dw_unit *u, struct cursor *c, const struct dw
 	case DW_FORM_rnglistx:
 		return udata(DW_CLASS_SECOFF, cur_uleb(c), ret);
 	}
-	return unknown_form(u, c, spec);
+	dw_unknown(c, "attribute form", form);
+	return -EOPNOTSUPP;
 }
 
 /* The cursor steps over the value. Returns 1, -EBADMSG, -EOPNOTSUPP, -ENOENT (alternate file). */
@@ -368,9 +387,9 @@ int dw_form_read(const struct dw_unit *u, struct cursor *c, const struct dw_spec
 		form = cur_uleb(c);
 		/* It could point to itself for ever, and an implicit value has nowhere to be. */
 		if (form == DW_FORM_indirect || form == DW_FORM_implicit_const || form > UINT16_MAX)
-			cur_fail(c, "a form behind DW_FORM_indirect that can stand there");
+			dw_expected(c, "a form behind DW_FORM_indirect that can stand there");
 	}
 	ret->form = (uint16_t)form;
 	int rc = c->failed ? -EBADMSG : read_value(u, c, spec, (uint16_t)form, ret);
-	return c->failed ? -EBADMSG : rc;
+	return c->failed ? dw_failure(c) : rc;
 }

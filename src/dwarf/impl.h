@@ -201,6 +201,14 @@ static inline struct cursor dw_unit_cursor(const struct dw_unit *u, const uint8_
 	return cursor_of(&u->sec->src, p, (size_t)(u->end - p), false, err);
 }
 
+/*
+ * Mark failed because the bytes there make no sense, as cur_fail() does where there are none. The error is
+ * -EBADMSG. dw_failure() is what a failed cursor's user returns: -EOPNOTSUPP after dw_unknown(), else -EBADMSG.
+ */
+void dw_expected(struct cursor *c, const char *what);
+void dw_unknown(struct cursor *c, const char *what, uint64_t value);
+int dw_failure(const struct cursor *c);
+
 /* Little-endian loads of bytes whose presence was checked for the whole run. */
 static inline uint32_t dw_load_u32(const uint8_t *p)
 {

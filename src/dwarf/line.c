@@ -120,7 +120,7 @@ static bool special(struct machine *m, uint8_t op)
 {
 	uint8_t adjusted = op - m->h->opcode_base;
 	if (!m->h->line_range) {
-		cur_fail(m->c, "a special opcode, but the line range is 0");
+		dw_expected(m->c, "no special opcode, since the line range is 0");
 		return true;
 	}
 	advance(m, adjusted / m->h->line_range);
@@ -175,7 +175,7 @@ static bool standard(struct machine *m, uint8_t op)
 		break;
 	case DW_LNS_const_add_pc:
 		if (!m->h->line_range)
-			cur_fail(m->c, "an opcode that depends on the line range, which is 0");
+			dw_expected(m->c, "no DW_LNS_const_add_pc, since the line range is 0");
 		else
 			advance(m, (255 - m->h->opcode_base) / m->h->line_range);
 		break;
@@ -206,7 +206,7 @@ static int run(struct machine *m)
 			return err_nomem(m->c->err, "line rows");
 	}
 	if (!m->c->failed && m->rows.n > m->from)
-		cur_fail(m->c, "a sequence, before DW_LNE_end_sequence");
+		dw_expected(m->c, "DW_LNE_end_sequence before the end");
 	return m->c->failed ? -EBADMSG : 0;
 }
 

@@ -78,7 +78,7 @@ static int read_fields(struct dw_line_header *h, struct cursor *c)
 	h->line_range = cur_u8(t);
 	h->opcode_base = cur_u8(t);
 	if (!t->failed && (!h->max_ops || !h->opcode_base))
-		cur_fail(t, "operations per instruction and an opcode base, both at least 1");
+		dw_expected(t, "operations per instruction and an opcode base, both at least 1");
 	h->opcode_lengths = cur_bytes(t, h->opcode_base ? h->opcode_base - 1u : 0);
 	return c->failed || t->failed || h->program.failed ? -EBADMSG : 1;
 }
@@ -144,7 +144,7 @@ static int read_entry(const struct dw_unit *shape, struct cursor *c, struct curs
 	}
 	/* Or a count of 2^60 would keep us busy. */
 	if (c->pos == from)
-		cur_fail(c, "an entry of at least one byte");
+		dw_expected(c, "an entry of at least one byte");
 	return c->failed ? -EBADMSG : 0;
 }
 

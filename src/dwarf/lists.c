@@ -24,7 +24,7 @@ int dw_list_index(const struct dw_unit *u, enum dw_sec sec, uint64_t index, uint
 	struct cursor c = dw_section_cursor(s, at, err);
 	entry = cur_uint(&c, u->offset_size);
 	if (!c.failed && __builtin_add_overflow(entry, base, ret))
-		cur_fail(&c, "the offset of a list");
+		dw_expected(&c, "the offset of a list");
 	return c.failed ? -EBADMSG : 1;
 }
 

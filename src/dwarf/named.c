@@ -289,6 +289,7 @@ static void search_fini(struct search *s, unsigned int width)
 	free(s->units);
 	free(s->workers);
 	map_fini(&s->marked);
+	dw_name_filter_fini(&s->filter);
 }
 
 int dwarf_functions_named(const struct dwarf *dw, unsigned int threads, const char *name,
@@ -296,11 +297,12 @@ int dwarf_functions_named(const struct dwarf *dw, unsigned int threads, const ch
 {
 	unsigned int width = pool_width(threads);
 	struct search s = {.dw = dw};
-	dw_name_filter_init(&s.filter, dw, name);
 	map_init(&s.marked);
 	s.units = calloc(dw->n_units + 1, sizeof(*s.units));
 	s.workers = calloc(width, sizeof(*s.workers));
-	int rc = s.units && s.workers ? 0 : err_nomem(err, "functions of a name");
+	int rc = dw_name_filter_init(&s.filter, dw, name) && s.units && s.workers
+			 ? 0
+			 : err_nomem(err, "functions of a name");
 	for (unsigned int i = 0; rc >= 0 && i < width; i++)
 		s.workers[i].scanner.filter = &s.filter;
 	if (rc >= 0)

@@ -27,37 +27,55 @@
 
 /* ---- the name ---- */
 
-static void find_offsets(struct dw_name_offsets *o, const struct dw_section *s, const char *name)
+static bool find_offsets(struct dw_name_offsets *o, const struct dw_section *s, const char *name)
 {
-	size_t len = strlen(name) + 1; /* with its NUL: the end of a longer string counts as well */
+	size_t len = strlen(name) + 1; /* with its NUL */
 	const uint8_t *p = s->p, *end = s->p + s->n;
-	o->n = 0;
-	o->complete = false;
 	while ((p = memmem(p, (size_t)(end - p), name, len))) {
-		if (o->n == DW_NAME_OFFSETS)
-			return;
-		o->p[o->n++] = (uint64_t)(p++ - s->p);
+		uint64_t off = (uint64_t)(p++ - s->p);
+		if (o->v.n == DW_NAME_OFFSETS_MAX)
+			return true;
+		if (!VEC_ADD(&o->v, off))
+			return false;
+		o->bits[off % DW_NAME_BITS / 64] |= (uint64_t)1 << off % 64;
 	}
 	o->complete = true;
+	return true;
 }
 
-void dw_name_filter_init(struct dw_name_filter *f, const struct dwarf *dw, const char *name)
+bool dw_name_filter_init(struct dw_name_filter *f, const struct dwarf *dw, const char *name)
 {
-	f->name = name;
+	*f = (struct dw_name_filter){.name = name};
 	for (int i = 0; i < 2; i++)
-		find_offsets(&f->in[i], &dw->file[i].sec[DW_SEC_STR], name);
+		if (!find_offsets(&f->in[i], &dw->file[i].sec[DW_SEC_STR], name))
+			return false;
+	return true;
 }
 
-static bool strp_matches(const struct dw_name_filter *f, const struct dw_file *file, uint32_t off)
+void dw_name_filter_fini(struct dw_name_filter *f)
+{
+	for (int i = 0; i < 2; i++)
+		VEC_FREE(&f->in[i].v);
+}
+
+static bool strp_matches(const struct dw_name_filter *f, const struct dw_file *file, uint64_t off)
 {
 	const struct dw_name_offsets *o = &f->in[file - file->dw->file];
-	for (unsigned int i = 0; i < o->n; i++)
-		if (o->p[i] == off)
-			return true;
-	if (likely(o->complete))
+	if (unlikely(!o->complete)) {
+		const char *s = dw_section_str(file, DW_SEC_STR, off, NULL);
+		return s && strcmp(s, f->name) == 0;
+	}
+	if (likely(!(o->bits[off % DW_NAME_BITS / 64] >> off % 64 & 1)))
 		return false;
-	const char *s = dw_section_str(file, DW_SEC_STR, off, NULL);
-	return s && strcmp(s, f->name) == 0;
+	size_t lo = 0, hi = o->v.n;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (o->v.p[mid] < off)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < o->v.n && o->v.p[lo] == off;
 }
 
 static bool str_matches(const struct dw_scanner *s, const struct dw_die *die, uint16_t at)
@@ -240,7 +258,7 @@ static int skip_slowly(const struct dw_unit *u, const struct dw_abbrev *a, const
 	struct cursor c = dw_unit_cursor(u, *p, err);
 	dw_abbrev_skip(u, a, &c);
 	*p = c.pos;
-	return c.failed ? -EBADMSG : 0;
+	return c.failed ? dw_failure(&c) : 0;
 }
 
 static int scan(struct dw_scanner *s, const struct dw_unit *u, uint64_t *n_dies,

@@ -18,13 +18,14 @@ enum {
 
 /*
  * A name to look for. The same string usually stands once in .debug_str, and DIEs refer to it by offset: so
- * the offsets at which the name stands are found once, and then compared instead of strings.
+ * the offsets at which the name stands are found once, and then compared instead of strings. A linker lets
+ * "size" be the end of "max_size", so every end counts, and there may be hundreds.
  */
-enum { DW_NAME_OFFSETS = 8 };
+enum { DW_NAME_OFFSETS_MAX = 1 << 16, DW_NAME_BITS = 4096 };
 
 struct dw_name_offsets {
-	uint64_t p[DW_NAME_OFFSETS];
-	unsigned int n;
+	VEC(uint64_t) v; /* in order */
+	uint64_t bits[DW_NAME_BITS / 64]; /* bit (offset % DW_NAME_BITS) of each: most are refused by it */
 	bool complete; /* false: there are more, compare strings */
 };
 
@@ -33,7 +34,9 @@ struct dw_name_filter {
 	struct dw_name_offsets in[2]; /* per file of the dwarf */
 };
 
-void dw_name_filter_init(struct dw_name_filter *f, const struct dwarf *dw, const char *name);
+/* false when out of memory */
+bool dw_name_filter_init(struct dw_name_filter *f, const struct dwarf *dw, const char *name);
+void dw_name_filter_fini(struct dw_name_filter *f);
 
 struct dw_open_func {
 	uint64_t depth;

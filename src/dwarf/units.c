@@ -45,7 +45,7 @@ static struct cursor read_length(struct cursor *c, struct dw_unit *u)
 		length = cur_u64(c);
 		u->offset_size = 8;
 	} else if (length >= 0xfffffff0) {
-		cur_fail(c, "a unit length below 0xfffffff0");
+		dw_expected(c, "a unit length below 0xfffffff0");
 	}
 	return cur_sub(c, length);
 }
@@ -261,7 +261,7 @@ static int each_root_attr(struct dw_unit *u, const struct dw_die *root, bool (*w
 		if (!wanted(spec.at)) {
 			dw_form_skip(u, &c, spec.form);
 			if (c.failed)
-				return -EBADMSG;
+				return dw_failure(&c);
 			continue;
 		}
 		struct dw_value v;
