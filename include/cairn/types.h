@@ -69,7 +69,10 @@ struct cairn_member {
 	 * position of its least significant bit.
 	 */
 	uint64_t bit_off;
-	/* Offset is known only at run time (virtual base class): bit_off means nothing. */
+	/*
+	 * bit_off means nothing: the place is known only at run time (virtual base class), or the debug
+	 * information contradicts itself about it.
+	 */
 	bool dynamic;
 	bool is_base_class;
 };

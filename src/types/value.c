@@ -224,7 +224,7 @@ static void put_member_value(struct printer *p, const struct cairn_type *t, uint
 {
 	const struct cairn_member *m = &t->members[i];
 	if (m->dynamic)
-		value_put_note(p, "place known at run time only");
+		value_put_note(p, "place not known");
 	else if (m->bit_size)
 		put_bit_field(p, m, v);
 	else if (m->bit_off % 8)
