@@ -10,7 +10,7 @@
 /* Reads every byte, so that a sanitizer sees a section that leaves its buffer. */
 static void touch(const uint8_t *data, uint64_t size)
 {
-	volatile uint8_t sink = 0;
+	static volatile uint8_t sink;
 	for (uint64_t i = 0; data && i < size; i++)
 		sink ^= data[i];
 }
@@ -88,9 +88,12 @@ static void put_executable(void (*put)(const void *bytes, size_t size))
 	eb_symbol(b, (struct eb_symbol){"inner", at, 0x1008, 8, STT_FUNC, STB_LOCAL});
 	eb_symbol(b, (struct eb_symbol){"outer@@V1", at, 0x1000, 32, STT_FUNC, STB_GLOBAL});
 	eb_build_id(b, "0123456789", 10);
-	eb_section(b, (struct eb_section){.name = ".debug_info", .compression = EB_ZLIB, EB_BYTES(text)});
-	eb_section(b, (struct eb_section){.name = ".debug_str", .compression = EB_ZSTD, EB_BYTES(text)});
-	eb_section(b, (struct eb_section){.name = ".zdebug_line", .compression = EB_ZDEBUG, EB_BYTES(text)});
+	eb_section(b, (struct eb_section){
+			      .name = ".debug_info", .compression = EB_ZLIB, EB_BYTES(text)});
+	eb_section(b, (struct eb_section){
+			      .name = ".debug_str", .compression = EB_ZSTD, EB_BYTES(text)});
+	eb_section(b, (struct eb_section){
+			      .name = ".zdebug_line", .compression = EB_ZDEBUG, EB_BYTES(text)});
 	put_built(b, put);
 }
 

@@ -80,10 +80,11 @@ static int read_opts(const struct cairn_binary_opts *opts, struct cairn_binary_o
 		return err_set(err, -EINVAL, "struct cairn_binary_opts: size is %zu", opts->size);
 	for (size_t i = sizeof(*ret); i < opts->size; i++)
 		if (((const char *)opts)[i])
-			return err_set(err, -EINVAL,
-				       "struct cairn_binary_opts: byte %zu is set, and only %zu are "
-				       "known",
-				       i, sizeof(*ret));
+			return err_set(
+				err, -EINVAL,
+				"struct cairn_binary_opts: byte %zu is set, and only %zu are "
+				"known",
+				i, sizeof(*ret));
 	size_t n = opts->size < sizeof(*ret) ? opts->size : sizeof(*ret);
 	memcpy(ret, opts, n);
 	return 0;
@@ -161,8 +162,10 @@ static int no_exe(int pid, int code, struct cairn_err *err)
 	if (code == -ENOENT && access(dir, F_OK) < 0)
 		return err_set(err, -ESRCH, "process %d: no such process", pid);
 	if (code == -ENOENT)
-		return err_set(err, -ENOENT, "process %d: has no executable (a kernel thread or a "
-			       "zombie)", pid);
+		return err_set(err, -ENOENT,
+			       "process %d: has no executable (a kernel thread or a "
+			       "zombie)",
+			       pid);
 	return err_set(err, code, "%s/exe: %s", dir, strerror(-code));
 }
 
@@ -215,8 +218,8 @@ int cairn_binary_open_pid(int pid, const struct cairn_binary_opts *opts, struct 
 		return no_exe(pid, -errno, err);
 	SCOPE_CLOSE int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	bool other_root = root_fd >= 0 && !same_file(root_fd, "/");
-	return open_fd(fd, exe, exe_path(exe, root), other_root ? root : NULL, other_root ? root_fd : -1,
-		       opts, ret, err);
+	return open_fd(fd, exe, exe_path(exe, root), other_root ? root : NULL,
+		       other_root ? root_fd : -1, opts, ret, err);
 }
 
 int binary_open_mem(const void *bytes, size_t size, const char *name, struct cairn_binary **ret,
@@ -256,8 +259,9 @@ static void add_hint(const struct cairn_binary *bin, struct search_log *log)
 	char package[256], debug_package[272];
 	if (!bin->real_path || bin->other_root ||
 	    !package_of(DPKG_LISTS, bin->real_path, package, sizeof(package))) {
-		log_line(log, "No installed package is known to own it: name its debug file or a debug "
-			      "directory, or build it with -g");
+		log_line(log,
+			 "No installed package is known to own it: name its debug file or a debug "
+			 "directory, or build it with -g");
 		return;
 	}
 	debug_package_of(package, debug_package, sizeof(debug_package));

@@ -2,7 +2,7 @@
 /*
  * Compressed sections
  *
- * Two forms. The current one is a flag on the section (SHF_COMPRESSED) and a header before the data:
+ * Two forms. The current one is a flag (SHF_COMPRESSED) and a header before the data:
  *
  *	OFFSET  SIZE  MEANING
  *	0       4     type: 1 zlib, 2 zstd
@@ -11,8 +11,8 @@
  *	16      8     alignment when decompressed
  *	24            data
  *
- * The older one is a name (.zdebug_info) and "ZLIB", then the size as 8 bytes big-endian, then data.
- * The name without the magic means an uncompressed section.
+ * The older one is a name (.zdebug_info) and "ZLIB", then the size as 8 bytes big-endian, then
+ * data. The name without the magic means an uncompressed section.
  *
  * zlib and zstd are called directly: libelf 0.188 (Debian 12) does not know type 2.
  *

@@ -138,8 +138,8 @@ static const char *objection(const struct debug_search *s, const struct elf *e,
 	if (w->check_crc) {
 		uint32_t crc = crc32_z(0, e->bytes, e->size);
 		if (crc != w->crc) {
-			snprintf(buf, size, "refused: its CRC is %08x, the debug link says %08x", crc,
-				 w->crc);
+			snprintf(buf, size, "refused: its CRC is %08x, the debug link says %08x",
+				 crc, w->crc);
 			return buf;
 		}
 	}
@@ -204,9 +204,10 @@ static int try_path(const struct debug_search *s, const char *path, const struct
 	return try_in(s, "", -1, path, w, ret, err);
 }
 
-__attribute__((format(printf, 5, 6))) static int
-try_printf(const struct debug_search *s, const struct wanted *w, struct elf **ret,
-	   struct cairn_err *err, const char *fmt, ...)
+__attribute__((format(printf, 5, 6))) static int try_printf(const struct debug_search *s,
+							    const struct wanted *w,
+							    struct elf **ret, struct cairn_err *err,
+							    const char *fmt, ...)
 {
 	char path[PATH_MAX];
 	va_list ap;
@@ -368,7 +369,7 @@ int debug_file_use(const struct debug_search *s, const char *path, struct elf **
 	return r < 0 ? r : 0;
 }
 
-/* Returns 1 and the file's name and build-id; 0 when there is no link or it is damaged (in the log). */
+/* Returns 1 and the file's name and build-id; 0 without a link or with a damaged one (logged). */
 static int read_alt_link(const struct debug_search *s, struct elf *debug, const char **ret_name,
 			 struct wanted *ret, struct cairn_err *err)
 {
@@ -397,8 +398,8 @@ static int read_alt_link(const struct debug_search *s, struct elf *debug, const 
 }
 
 /*
- * The link says /usr/lib/debug/.dwz/x or ../../.dwz/x. The first form is also tried under each other
- * debug directory, because it was written for a tree that may have been unpacked elsewhere.
+ * The link says /usr/lib/debug/.dwz/x or ../../.dwz/x. The first form is also tried under each
+ * other debug directory, because the tree it was written for may have been unpacked elsewhere.
  */
 static int find_alt_by_name(const struct debug_search *s, struct elf *debug, const char *name,
 			    const struct wanted *w, struct elf **ret, struct cairn_err *err)

@@ -6,8 +6,8 @@
  * file, relocated against the layout that this module gives to the allocated sections. Both happen
  * on first use and stay until the file is closed; everything else is borrowed from the mapping.
  *
- * A file that somebody shortens in place while it is mapped raises SIGBUS, as with every reader that
- * maps. Package managers and linkers replace files by rename or unlink, which is safe.
+ * A file that somebody shortens in place while it is mapped raises SIGBUS, as with every reader
+ * that maps. Package managers and linkers replace files by rename or unlink, which is safe.
  */
 #ifndef ELF_ELF_H
 #define ELF_ELF_H
@@ -24,12 +24,12 @@ struct elf;
 
 struct elf_section {
 	const char *name;
-	uint32_t type;        /* SHT_*; SHT_NOBITS has data NULL */
-	uint64_t flags;       /* SHF_* */
+	uint32_t type;		 /* SHT_*; SHT_NOBITS has data NULL */
+	uint64_t flags;		 /* SHF_* */
 	struct cairn_vaddr addr; /* link-time; laid out by us in a relocatable file */
 	struct cairn_foff foff;
-	const uint8_t *data;  /* decompressed and relocated; NULL when it has no bytes in the file */
-	uint64_t size;        /* bytes behind data; of a SHT_NOBITS section: its size in memory */
+	const uint8_t *data; /* decompressed and relocated; NULL when it has no bytes in the file */
+	uint64_t size;	     /* bytes behind data; of a SHT_NOBITS section: its size in memory */
 	struct cursor_src src; /* for cursors over it */
 };
 
@@ -75,7 +75,7 @@ const struct elf_section *elf_section_at(const struct elf *e, size_t i);
 int elf_section_bytes(struct elf *e, size_t i, const struct elf_section **ret,
 		      struct cairn_err *err);
 
-/* True when @at lies in a section with SHF_EXECINSTR; then the bytes from there to its end, in place. */
+/* True when @at lies in a section with SHF_EXECINSTR; then the bytes from there to its end. */
 bool elf_code_at(const struct elf *e, struct cairn_vaddr at, const uint8_t **ret, size_t *ret_len);
 
 const uint8_t *elf_build_id(const struct elf *e, size_t *ret_len);
@@ -88,7 +88,7 @@ struct elf_symbol {
 	const char *name;
 	struct cairn_vaddr at;
 	uint64_t size;
-	uint8_t type;    /* STT_* */
+	uint8_t type;	 /* STT_* */
 	uint8_t binding; /* STB_* */
 };
 int elf_symbols(struct elf *e, const struct elf_symbol **ret, size_t *ret_n, struct cairn_err *err);

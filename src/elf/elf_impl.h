@@ -21,8 +21,8 @@
 struct section {
 	struct elf_section file, ready;
 	atomic_bool is_ready;
-	uint8_t *bytes; /* of `ready`, when they are our own */
-	bool busy; /* a thread makes it ready; guarded by the file's lock */
+	uint8_t *bytes;	    /* of `ready`, when they are our own */
+	bool busy;	    /* a thread makes it ready; guarded by the file's lock */
 	uint64_t file_size; /* sh_size */
 	uint64_t entsize;
 	uint64_t align;
@@ -56,7 +56,7 @@ struct elf {
 	const uint8_t *build_id;
 	size_t build_id_len;
 
-	pthread_mutex_t lock;     /* for what is below, and `busy` of the sections */
+	pthread_mutex_t lock; /* for what is below, and `busy` of the sections */
 	pthread_cond_t no_longer_busy;
 	struct arena names; /* symbol names that were cut at their version */
 	struct elf_symbol *symbols;
@@ -80,7 +80,8 @@ int elf_lay_out(struct elf *e, struct cairn_err *err);
 struct segment_header {
 	uint64_t vaddr, foff, file_size;
 };
-int elf_set_segments(struct elf *e, const struct segment_header *p, size_t n, struct cairn_err *err);
+int elf_set_segments(struct elf *e, const struct segment_header *p, size_t n,
+		     struct cairn_err *err);
 int elf_index_sections(struct elf *e, struct cairn_err *err);
 const struct section *elf_section_holding(const struct elf *e, struct cairn_vaddr at);
 bool elf_foff(const struct elf *e, struct cairn_vaddr at, struct cairn_foff *ret);

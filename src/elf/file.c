@@ -47,7 +47,10 @@ static int not_elf(const struct elf *e, struct cairn_err *err)
 		size_t off, n;
 		const char *magic, *what;
 	} kinds[] = {
-		{0, 6, "\xfd" "7zXZ\0", "compressed with xz; decompress it first"},
+		{0, 6,
+		 "\xfd"
+		 "7zXZ\0",
+		 "compressed with xz; decompress it first"},
 		{0, 2, "\x1f\x8b", "compressed with gzip; decompress it first"},
 		{0, 4, "\x28\xb5\x2f\xfd", "compressed with zstd; decompress it first"},
 		{0, 8, "!<arch>\n", "an archive; extract its members first"},
@@ -101,8 +104,9 @@ static int check_kind(const struct elf *e, const struct header *h, struct cairn_
 		return err_set(err, -EOPNOTSUPP,
 			       "%s: a big-endian ELF file; only x86-64 is supported", e->path);
 	if (ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB)
-		return err_set(err, -EBADMSG, "%s: ELF header+0x4: class %u, data %u; expected 2, 1",
-			       e->path, ident[EI_CLASS], ident[EI_DATA]);
+		return err_set(err, -EBADMSG,
+			       "%s: ELF header+0x4: class %u, data %u; expected 2, 1", e->path,
+			       ident[EI_CLASS], ident[EI_DATA]);
 	if (ident[EI_VERSION] != EV_CURRENT)
 		return err_set(err, -EBADMSG, "%s: ELF header+0x6: version %u; expected 1", e->path,
 			       ident[EI_VERSION]);
@@ -168,7 +172,7 @@ static int header(struct elf *e, struct header *ret, struct cairn_err *err)
 		return not_elf(e, err);
 	struct cursor_src src = {e->path, "ELF header", e->bytes};
 	struct cursor c = cursor_of(&src, e->bytes, e->size, false, err);
-	struct header h;
+	struct header h = {0};
 	cur_skip(&c, EI_NIDENT);
 	h.type = cur_u16(&c);
 	h.machine = cur_u16(&c);
@@ -275,7 +279,7 @@ static int read_sections(struct elf *e, Elf *lib, size_t n, struct cairn_err *er
 	return section_names(e, lib, name_offs, err);
 }
 
-/* Chain the relocation sections to the section they change. Backwards, so that chains run forwards. */
+/* Chain relocation sections to the section they change. Backwards, so that chains run forwards. */
 static int link_relocations(struct elf *e, struct cairn_err *err)
 {
 	if (e->type != ET_REL)
@@ -365,7 +369,7 @@ static void init_libelf(void)
 
 static int parse(struct elf *e, struct cairn_err *err)
 {
-	struct header h;
+	struct header h = {0};
 	int r = header(e, &h, err);
 	if (r < 0)
 		return r;

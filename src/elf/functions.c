@@ -16,8 +16,8 @@
  *	[0x10, 0x20) outer   [0x20, 0x30) alias   [0x30, 0x40) outer
  *
  * The winner of a place is the symbol that starts last among those that hold it (the innermost); of
- * several that start there a global one wins over a weak and that over a local one, then the shorter
- * name, then the first in alphabetical order.
+ * several that start there a global one wins over a weak and that over a local one, then the
+ * shorter name, then the first in alphabetical order.
  *
  * Flattening sweeps over the starts in order. A heap keeps the open ranges with the winner on top.
  * An ended range leaves it only when it comes to the top: until then it cannot win. Each symbol
@@ -41,7 +41,7 @@ static bool is_function(const struct elf *e, const struct elf_symbol *s)
 	return section && (section->file.flags & SHF_EXECINSTR);
 }
 
-/* End of [start, end). A function without a size is known to be at its first byte and no further. */
+/* End of [start, end). A function without a size is known at its first byte and no further. */
 static uint64_t end_of(const struct elf_symbol *s)
 {
 	uint64_t size = s->size ? s->size : 1;

@@ -11,8 +11,8 @@
  *	12      4     name              47 4e 55 00   "GNU"
  *	16      20    desc              the build-id: any length, 20 with GNU ld's default (SHA-1)
  *
- * In sections of alignment 8 (.note.gnu.property) the padding is to 8. Sections are looked at rather
- * than PT_NOTE segments, because the latter's offsets are wrong in a separate debug file.
+ * In sections of alignment 8 (.note.gnu.property) the padding is to 8. Sections are looked at
+ * rather than PT_NOTE segments, because the latter's offsets are wrong in a separate debug file.
  */
 #include "elf/elf_impl.h"
 

@@ -11,8 +11,8 @@
  * Sections that are not loaded stay at address 0, so that a reference into .debug_str is what DWARF
  * means by one: an offset into it. A symbol that is defined in no section of this file counts as 0.
  *
- * What is relocated: debug sections, .eh_frame, data. Code is not: its bytes are compared with those
- * of the file and of memory, and its holes hold nothing that is read here.
+ * What is relocated: debug sections, .eh_frame, data. Code is not: its bytes are compared with
+ * those of the file and of memory, and its holes hold nothing that is read here.
  *
  * vmlinux keeps .rela.debug_* with the relocations already applied; it is ET_EXEC and never comes
  * here.
@@ -131,9 +131,9 @@ static int symbol_value(const struct job *j, uint32_t symbol, struct value *ret,
 	if (symbol >= j->n_symbols)
 		return err_set(err, -EBADMSG, "%s: %s: symbol %u; there are %" PRIu64, j->e->path,
 			       j->rela_name, symbol, j->n_symbols);
-	struct cursor c = cursor_of(&j->symbols_src,
-				    j->symbols + (uint64_t)symbol * sizeof(Elf64_Sym),
-				    sizeof(Elf64_Sym), false, err);
+	struct cursor c =
+		cursor_of(&j->symbols_src, j->symbols + (uint64_t)symbol * sizeof(Elf64_Sym),
+			  sizeof(Elf64_Sym), false, err);
 	cur_skip(&c, 4 + 1 + 1); /* st_name, st_info, st_other */
 	uint32_t shndx = cur_u16(&c);
 	uint64_t value = cur_u64(&c);
@@ -189,7 +189,8 @@ static int apply(const struct job *j, const struct rela *r, struct cairn_err *er
 			       name, r->offset, r->type);
 	if (r->offset > j->size || k->width > j->size - r->offset)
 		return err_set(err, -EBADMSG,
-			       "%s: %s+0x%" PRIx64 ": relocation behind the section's end, 0x%" PRIx64,
+			       "%s: %s+0x%" PRIx64
+			       ": relocation behind the section's end, 0x%" PRIx64,
 			       file, name, r->offset, j->size);
 	struct value v;
 	int ret = symbol_value(j, r->symbol, &v, err);

@@ -51,7 +51,7 @@ int section_raw(const struct elf *e, size_t i, const uint8_t **ret, struct cairn
 	return 0;
 }
 
-/* The section's bytes as a buffer of our own: decompressed, or a copy that relocation may change. */
+/* The section's bytes in a buffer of our own: decompressed, or a copy for relocation to change. */
 static int own_bytes(const struct elf *e, size_t i, uint8_t **ret, uint64_t *ret_size,
 		     struct cairn_err *err)
 {
@@ -79,8 +79,7 @@ static int make_ready(struct elf *e, size_t i, struct cairn_err *err)
 	int r = own_bytes(e, i, &bytes, &size, err);
 	if (r < 0)
 		return r;
-	if (section_needs_relocation(e, i) &&
-	    (r = section_relocate(e, i, bytes, size, err)) < 0) {
+	if (section_needs_relocation(e, i) && (r = section_relocate(e, i, bytes, size, err)) < 0) {
 		free(bytes);
 		return r;
 	}

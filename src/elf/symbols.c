@@ -73,8 +73,8 @@ static int set_name(struct elf *e, const struct table *t, uint64_t index, uint32
 {
 	if (off >= t->strings_size)
 		return err_set(err, -EBADMSG,
-			       "%s: %s: symbol %" PRIu64 ": its name is at 0x%x of a table of 0x%" PRIx64
-			       " bytes",
+			       "%s: %s: symbol %" PRIu64
+			       ": its name is at 0x%x of a table of 0x%" PRIx64 " bytes",
 			       e->path, t->src.section, index, off, t->strings_size);
 	ret->name = (const char *)t->strings + off;
 	const char *version = strchr(ret->name, '@');
@@ -113,8 +113,8 @@ static int read_symbol(struct elf *e, const struct table *t, struct cursor *c, u
 	}
 	if (shndx >= e->n_sections)
 		return err_set(err, -EBADMSG,
-			       "%s: %s: symbol %" PRIu64 " is in section %u; there are %zu", e->path,
-			       t->src.section, index, shndx, e->n_sections);
+			       "%s: %s: symbol %" PRIu64 " is in section %u; there are %zu",
+			       e->path, t->src.section, index, shndx, e->n_sections);
 	if (e->type == ET_REL)
 		s.at.v += e->sections[shndx].file.addr.v;
 	int r = set_name(e, t, index, name, &s, err);

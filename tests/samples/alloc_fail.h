@@ -10,15 +10,15 @@
  *		assert_int_equal(r, -ENOMEM);
  *	}
  *
- * Works on what is linked statically (the library, the test), through the linker's --wrap; calls that
- * libc makes for itself do not fail.
+ * Works on what is linked statically (the library, the test), through the linker's --wrap; calls
+ * that libc makes for itself do not fail.
  */
 #ifndef SAMPLES_ALLOC_FAIL_H
 #define SAMPLES_ALLOC_FAIL_H
 
 #include <stdbool.h>
 
-/* From now on, the @n-th malloc, calloc, realloc, strdup or vasprintf fails, and every later one works. */
+/* The @n-th malloc, calloc, realloc, strdup or vasprintf from now on fails; later ones work. */
 void alloc_fail_at(unsigned int n);
 
 /* Back to normal; true when one did fail. */

@@ -135,16 +135,15 @@ uint32_t eb_section(struct elf_builder *b, struct eb_section s)
 {
 	b->sections = grow(b->sections, (b->n_sections + 1) * sizeof(*b->sections));
 	struct section *to = &b->sections[b->n_sections];
-	*to = (struct section){
-		.header = {.sh_name = append_str(&b->section_names, s.name),
-			   .sh_type = s.type ? s.type : SHT_PROGBITS,
-			   .sh_flags = s.flags,
-			   .sh_addr = s.addr,
-			   .sh_size = s.size,
-			   .sh_link = s.link,
-			   .sh_info = s.info,
-			   .sh_addralign = s.align ? s.align : 1,
-			   .sh_entsize = s.entsize}};
+	*to = (struct section){.header = {.sh_name = append_str(&b->section_names, s.name),
+					  .sh_type = s.type ? s.type : SHT_PROGBITS,
+					  .sh_flags = s.flags,
+					  .sh_addr = s.addr,
+					  .sh_size = s.size,
+					  .sh_link = s.link,
+					  .sh_info = s.info,
+					  .sh_addralign = s.align ? s.align : 1,
+					  .sh_entsize = s.entsize}};
 	if (s.compression == EB_ZLIB || s.compression == EB_ZSTD)
 		to->header.sh_flags |= SHF_COMPRESSED;
 	if (to->header.sh_type != SHT_NOBITS)
@@ -156,15 +155,15 @@ void eb_load(struct elf_builder *b, uint32_t section)
 {
 	const Elf64_Shdr *sh = &b->sections[section].header;
 	b->loads = grow(b->loads, (b->n_loads + 1) * sizeof(*b->loads));
-	b->loads[b->n_loads++] = (Elf64_Phdr){
-		.p_type = PT_LOAD,
-		.p_flags = PF_R | (sh->sh_flags & SHF_EXECINSTR ? PF_X : 0),
-		.p_offset = section,
-		.p_vaddr = sh->sh_addr,
-		.p_paddr = sh->sh_addr,
-		.p_filesz = sh->sh_type == SHT_NOBITS ? 0 : sh->sh_size,
-		.p_memsz = sh->sh_size,
-		.p_align = 1};
+	b->loads[b->n_loads++] =
+		(Elf64_Phdr){.p_type = PT_LOAD,
+			     .p_flags = PF_R | (sh->sh_flags & SHF_EXECINSTR ? PF_X : 0),
+			     .p_offset = section,
+			     .p_vaddr = sh->sh_addr,
+			     .p_paddr = sh->sh_addr,
+			     .p_filesz = sh->sh_type == SHT_NOBITS ? 0 : sh->sh_size,
+			     .p_memsz = sh->sh_size,
+			     .p_align = 1};
 }
 
 uint32_t eb_symbol(struct elf_builder *b, struct eb_symbol s)
@@ -188,7 +187,9 @@ void eb_symbols_in(struct elf_builder *b, const char *section)
 void eb_rela(struct elf_builder *b, uint32_t target, uint64_t off, uint32_t type, uint32_t symbol,
 	     int64_t addend)
 {
-	Elf64_Rela rela = {.r_offset = off, .r_info = ELF64_R_INFO((uint64_t)symbol, type), .r_addend = addend};
+	Elf64_Rela rela = {.r_offset = off,
+			   .r_info = ELF64_R_INFO((uint64_t)symbol, type),
+			   .r_addend = addend};
 	uint32_t i;
 	for (i = 1; i < b->n_sections; i++)
 		if (b->sections[i].header.sh_type == SHT_RELA &&
@@ -228,10 +229,9 @@ uint32_t eb_debug_link(struct elf_builder *b, const char *name, uint32_t crc)
 	append(&link, name, strlen(name) + 1);
 	pad(&link, 4);
 	append(&link, &crc, sizeof(crc));
-	uint32_t i = eb_section(b, (struct eb_section){.name = ".gnu_debuglink",
-						       .align = 4,
-						       .data = link.p,
-						       .size = link.n});
+	uint32_t i = eb_section(
+		b, (struct eb_section){
+			   .name = ".gnu_debuglink", .align = 4, .data = link.p, .size = link.n});
 	free(link.p);
 	return i;
 }
@@ -241,9 +241,9 @@ uint32_t eb_alt_link(struct elf_builder *b, const char *name, const void *id, si
 	struct bytes link = {0};
 	append(&link, name, strlen(name) + 1);
 	append(&link, id, n);
-	uint32_t i = eb_section(b, (struct eb_section){.name = ".gnu_debugaltlink",
-						       .data = link.p,
-						       .size = link.n});
+	uint32_t i = eb_section(
+		b,
+		(struct eb_section){.name = ".gnu_debugaltlink", .data = link.p, .size = link.n});
 	free(link.p);
 	return i;
 }
@@ -258,15 +258,15 @@ static void add_symbols(struct elf_builder *b)
 	while (first_global < n && ELF64_ST_BIND(symbols[first_global].st_info) == STB_LOCAL)
 		first_global++;
 	uint32_t symtab = b->n_sections;
-	eb_section(b, (struct eb_section){
-			      .name = b->symbol_section,
-			      .type = strcmp(b->symbol_section, ".dynsym") ? SHT_SYMTAB : SHT_DYNSYM,
-			      .align = 8,
-			      .data = b->symbols.p,
-			      .size = b->symbols.n,
-			      .link = symtab + 1,
-			      .info = first_global,
-			      .entsize = sizeof(Elf64_Sym)});
+	eb_section(b, (struct eb_section){.name = b->symbol_section,
+					  .type = strcmp(b->symbol_section, ".dynsym") ? SHT_SYMTAB
+										       : SHT_DYNSYM,
+					  .align = 8,
+					  .data = b->symbols.p,
+					  .size = b->symbols.n,
+					  .link = symtab + 1,
+					  .info = first_global,
+					  .entsize = sizeof(Elf64_Sym)});
 	eb_section(b, (struct eb_section){.name = ".strtab",
 					  .type = SHT_STRTAB,
 					  .data = b->strings.p,

@@ -12,8 +12,8 @@
  *	...
  *	eb_free(b);
  *
- * 64-bit little-endian x86-64. The file is: ELF header, program headers, sections in the order they
- * were added, then .symtab .strtab .shstrtab, then section headers. Nothing is checked, so that wrong
+ * 64-bit little-endian x86-64. The file is: ELF header, program headers, sections in the order
+ * they were added, then .symtab .strtab .shstrtab, then section headers. Nothing is checked, so that wrong
  * files can be written too; what eb_finish() gives may also be damaged by hand. Out of memory aborts.
  */
 #ifndef SAMPLES_ELF_BUILDER_H
@@ -84,7 +84,7 @@ uint8_t *eb_finish(struct elf_builder *b, size_t *ret_size);
 /* After eb_finish(): write it to @path. */
 void eb_write(const struct elf_builder *b, const char *path);
 
-/* After eb_finish(): where section header @i and section @i's bytes are in the file, to damage them. */
+/* After eb_finish(): where section header @i and that section's bytes are, to damage them. */
 Elf64_Shdr *eb_header(struct elf_builder *b, uint32_t i);
 uint8_t *eb_data(struct elf_builder *b, uint32_t i);
 

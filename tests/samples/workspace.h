@@ -29,9 +29,11 @@ const char *workspace_path(const struct workspace *w, const char *name);
 void workspace_write(const struct workspace *w, const char *name, const char *text);
 
 /* Runs a shell command in it, with its errors hidden; true when it exits with 0. */
-__attribute__((format(printf, 2, 3))) bool workspace_try(const struct workspace *w, const char *fmt, ...);
+__attribute__((format(printf, 2, 3))) bool workspace_try(const struct workspace *w, const char *fmt,
+							 ...);
 
 /* The same, for commands that must work: prints the command and aborts when it fails. */
-__attribute__((format(printf, 2, 3))) void workspace_run(const struct workspace *w, const char *fmt, ...);
+__attribute__((format(printf, 2, 3))) void workspace_run(const struct workspace *w, const char *fmt,
+							 ...);
 
 #endif

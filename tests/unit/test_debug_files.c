@@ -24,7 +24,8 @@
 
 static const uint8_t code[64] = {0x55, 0x48, 0x89, 0xe5, 0xc3};
 static const char info[100] = "stands for DWARF";
-static const uint8_t id[20] = {0xab, 0xcd, 0xef, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17};
+static const uint8_t id[20] = {0xab, 0xcd, 0xef, 1,  2,	 3,  4,	 5,  6,	 7,
+			       8,    9,	   10,	 11, 12, 13, 14, 15, 16, 17};
 static const uint8_t other_id[20] = {0xab, 0xcd, 0xef, 99};
 #define ID_PATH "dbg/.build-id/ab/cdef0102030405060708090a0b0c0d0e0f1011.debug"
 
@@ -176,7 +177,8 @@ static void check_link_place(struct workspace *w, const char *place)
 	struct plan debug = {.id = id, .dwarf = true};
 	write_elf(workspace_path(w, place), &debug);
 	write_elf(workspace_path(w, "bin/prog"),
-		  &(struct plan){.id = id, .link = "prog.debug", .crc = crc_of(workspace_path(w, place))});
+		  &(struct plan){
+			  .id = id, .link = "prog.debug", .crc = crc_of(workspace_path(w, place))});
 	struct cairn_binary *bin = must_open(w, "bin/prog");
 	assert_debug_is(bin, workspace_path(w, place));
 	cairn_binary_close(bin);
@@ -223,7 +225,8 @@ static void crc_alone_serves_when_there_are_no_build_ids(void **state)
 	struct workspace *w = *state;
 	const char *debug = workspace_path(w, "bin/prog.debug");
 	write_elf(debug, &(struct plan){.dwarf = true});
-	write_elf(workspace_path(w, "bin/prog"), &(struct plan){.link = "prog.debug", .crc = crc_of(debug)});
+	write_elf(workspace_path(w, "bin/prog"),
+		  &(struct plan){.link = "prog.debug", .crc = crc_of(debug)});
 	struct cairn_binary *bin = must_open(w, "bin/prog");
 	assert_debug_is(bin, debug);
 	cairn_binary_close(bin);
@@ -234,10 +237,48 @@ static void debug_link_out_of_its_directory_is_refused(void **state)
 	struct workspace *w = *state;
 	static const char *const names[] = {"../bin/prog.debug", "/etc/passwd", ""};
 	for (size_t i = 0; i < 3; i++) {
-		write_elf(workspace_path(w, "bin/prog"), &(struct plan){.id = id, .link = names[i]});
+		write_elf(workspace_path(w, "bin/prog"),
+			  &(struct plan){.id = id, .link = names[i]});
 		struct cairn_binary *bin = must_open(w, "bin/prog");
 		assert_no_debug(bin, ".gnu_debuglink: not a file name");
 		cairn_binary_close(bin);
+	}
+}
+
+/* A link section cut at every length, at the end of the file or not. */
+static void links_cut_at_any_byte_are_told_and_not_followed(void **state)
+{
+	struct workspace *w = *state;
+	for (int alt = 0; alt < 2; alt++) {
+		for (size_t n = 0;; n++) {
+			struct elf_builder *b = eb_new(ET_DYN);
+			uint32_t i = alt ? eb_alt_link(b, "shared", id, sizeof(id))
+					 : eb_debug_link(b, "prog.debug", 1);
+			if (alt)
+				eb_section(b, (struct eb_section){.name = ".debug_info",
+								  EB_BYTES(info)});
+			size_t size;
+			eb_finish(b, &size);
+			bool whole = n == eb_header(b, i)->sh_size;
+			eb_header(b, i)->sh_size = n;
+			eb_write(b, workspace_path(w, "bin/prog"));
+			eb_free(b);
+			struct cairn_binary *bin = must_open(w, "bin/prog");
+			assert_int_equal(cairn_binary_has_dwarf(bin), alt);
+			assert_null(binary_alt(bin));
+			/* An alternate link ends where its section ends: any build-id of a byte or
+			 * more is one. */
+			const char *words =
+				alt ? (n > sizeof("shared") ? ".build-id/ab/" : ".gnu_debugaltlink")
+				    : (whole ? "bin/prog.debug: No such file" : ".gnu_debuglink");
+			if (n > 0 && n != sizeof("shared") + 1 &&
+			    !strstr(cairn_binary_search_log(bin), words))
+				fail_msg("%zu bytes: no '%s' in: %s", n, words,
+					 cairn_binary_search_log(bin));
+			cairn_binary_close(bin);
+			if (whole)
+				break;
+		}
 	}
 }
 
@@ -267,7 +308,9 @@ static void odd_files_at_the_place_are_passed_over(void **state)
 	write_elf(workspace_path(w, "bin/prog"), &(struct plan){.id = id, .link = "prog.debug"});
 	assert_int_equal(mkfifo(workspace_path(w, ID_PATH), 0600), 0);
 	assert_int_equal(mkdir(workspace_path(w, "bin/prog.debug"), 0700), 0);
-	workspace_write(w, "bin/.debug/prog.debug", "\x7f" "ELF then nothing");
+	workspace_write(w, "bin/.debug/prog.debug",
+			"\x7f"
+			"ELF then nothing");
 	struct cairn_binary *bin = must_open(w, "bin/prog");
 	assert_no_debug(bin, "not a regular file");
 	assert_non_null(strstr(cairn_binary_search_log(bin), "a directory"));
@@ -327,8 +370,9 @@ static void relative_alternate_file_is_beside_the_debug_file(void **state)
 {
 	struct workspace *w = *state;
 	write_elf(workspace_path(w, "bin/prog"), &(struct plan){.id = id});
-	write_elf(workspace_path(w, ID_PATH),
-		  &(struct plan){.id = id, .dwarf = true, .alt = "../../shared", .alt_id = other_id});
+	write_elf(
+		workspace_path(w, ID_PATH),
+		&(struct plan){.id = id, .dwarf = true, .alt = "../../shared", .alt_id = other_id});
 	write_elf(workspace_path(w, "dbg/shared"), &(struct plan){.id = other_id, .dwarf = true});
 	struct cairn_binary *bin = must_open(w, "bin/prog");
 	assert_non_null(binary_alt(bin));
@@ -364,7 +408,8 @@ static void options_of_a_newer_caller_are_refused_when_set(void **state)
 static void every_failed_allocation_in_the_search_is_reported(void **state)
 {
 	struct workspace *w = *state;
-	write_elf(workspace_path(w, "bin/prog"), &(struct plan){.id = id, .link = "prog.debug", .crc = 1});
+	write_elf(workspace_path(w, "bin/prog"),
+		  &(struct plan){.id = id, .link = "prog.debug", .crc = 1});
 	write_elf(workspace_path(w, "bin/prog.debug"), &(struct plan){.id = id, .dwarf = true});
 	unsigned int n;
 	for (n = 1;; n++) {
@@ -417,8 +462,9 @@ static void debug_package_has_the_name_that_debian_gives_it(void **state)
 
 /* With the tools that distributions use */
 
-static const char program[] = "#include <unistd.h>\nint add(int a) { return a + 1; }\n"
-			      "int main(void) { write(1, \"up\\n\", 3); pause(); return add(1); }\n";
+static const char program[] =
+	"#include <unistd.h>\nint add(int a) { return a + 1; }\n"
+	"int main(void) { write(1, \"up\\n\", 3); pause(); return add(1); }\n";
 
 static bool build_stripped(struct workspace *w, const char *cc)
 {
@@ -467,7 +513,9 @@ static void debug_file_made_by_objcopy_is_found_and_gives_symbols(void **state)
 static void alternate_file_made_by_dwz_is_found(void **state)
 {
 	struct workspace *w = *state;
-	workspace_write(w, "one.c", "struct s { int a, b, c; char *d; long e; }; struct s s; int main(void) { return s.a; }\n");
+	workspace_write(w, "one.c",
+			"struct s { int a, b, c; char *d; long e; }; struct s s; int main(void) { "
+			"return s.a; }\n");
 	if (!workspace_try(w, "for i in 1 2; do gcc -g -O1 -Wl,--build-id -o bin/d$i one.c; done; "
 			      "dwz -m bin/shared -M shared bin/d1 bin/d2 && test -s bin/shared")) {
 		print_message("no gcc or dwz\n");
@@ -572,11 +620,16 @@ static void process_that_is_not_there_or_has_no_executable(void **state)
 static void kernel_module_is_found_by_its_path(void **state)
 {
 	struct workspace *w = *state;
-	workspace_write(w, "m.c", "int add(int a) { return a + 1; }\n__attribute__((section(\".init.text\"))) int go(int a) { return add(a); }\n");
-	if (!workspace_try(w, "gcc -g -O1 -c -o m.o m.c && ld -r --build-id -o full.ko m.o && "
-			      "mkdir -p lib/modules dbg%s/lib/modules && "
-			      "cp full.ko dbg%s/lib/modules/m.ko && "
-			      "objcopy --strip-debug full.ko lib/modules/m.ko", w->dir, w->dir)) {
+	workspace_write(
+		w, "m.c",
+		"int add(int a) { return a + 1; }\n__attribute__((section(\".init.text\"))) int "
+		"go(int a) { return add(a); }\n");
+	if (!workspace_try(w,
+			   "gcc -g -O1 -c -o m.o m.c && ld -r --build-id -o full.ko m.o && "
+			   "mkdir -p lib/modules dbg%s/lib/modules && "
+			   "cp full.ko dbg%s/lib/modules/m.ko && "
+			   "objcopy --strip-debug full.ko lib/modules/m.ko",
+			   w->dir, w->dir)) {
 		print_message("no gcc or ld\n");
 		skip();
 	}
@@ -584,9 +637,12 @@ static void kernel_module_is_found_by_its_path(void **state)
 	assert_true(cairn_binary_has_dwarf(bin));
 	assert_true(cairn_binary_is_relocatable(bin));
 	cairn_binary_close(bin);
-	/* The same build-id does not help when the sections are others: addresses would be wrong. */
-	workspace_run(w, "objcopy --add-section .more=m.c --set-section-flags .more=alloc "
-			 "dbg%s/lib/modules/m.ko", w->dir);
+	/* The same build-id does not help when the sections are others: addresses would be wrong.
+	 */
+	workspace_run(w,
+		      "objcopy --add-section .more=m.c --set-section-flags .more=alloc "
+		      "dbg%s/lib/modules/m.ko",
+		      w->dir);
 	bin = must_open(w, "lib/modules/m.ko");
 	assert_no_debug(bin, "refused: its sections are not those of the binary");
 	cairn_binary_close(bin);
@@ -606,6 +662,7 @@ int main(void)
 		CLAIM(debug_link_with_the_right_crc_and_another_build_id_is_refused),
 		CLAIM(crc_alone_serves_when_there_are_no_build_ids),
 		CLAIM(debug_link_out_of_its_directory_is_refused),
+		CLAIM(links_cut_at_any_byte_are_told_and_not_followed),
 		CLAIM(links_that_form_a_ring_end),
 		CLAIM(odd_files_at_the_place_are_passed_over),
 		CLAIM(named_debug_file_is_used_or_refused_with_the_reason),

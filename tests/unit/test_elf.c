@@ -113,7 +113,9 @@ static void compressed_section_reads_as_what_was_compressed(void **state)
 		const char *name;
 		enum eb_compression how;
 	} cases[] = {
-		{".debug_info", EB_ZLIB}, {".debug_info", EB_ZSTD}, {".zdebug_info", EB_ZDEBUG},
+		{".debug_info", EB_ZLIB},
+		{".debug_info", EB_ZSTD},
+		{".zdebug_info", EB_ZDEBUG},
 		{".zdebug_info", EB_PLAIN}, /* the name alone compresses nothing */
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -135,7 +137,8 @@ static void of_several_sections_the_one_outside_groups_with_bytes_is_taken(void 
 {
 	struct elf_builder *b = eb_new(ET_REL);
 	eb_section(b, (struct eb_section){.name = ".debug_info"});
-	eb_section(b, (struct eb_section){.name = ".debug_info", .flags = SHF_GROUP, EB_BYTES(code)});
+	eb_section(b,
+		   (struct eb_section){.name = ".debug_info", .flags = SHF_GROUP, EB_BYTES(code)});
 	uint32_t third = eb_section(b, (struct eb_section){.name = ".debug_info", EB_BYTES(text)});
 	struct elf *e = finish_and_open(b);
 	assert_ptr_equal(must_have(e, ".debug_info")->data, eb_data(b, third));
@@ -151,9 +154,8 @@ static int read_damaged(enum eb_compression how, void (*damage)(uint8_t *data, E
 			struct cairn_err *err)
 {
 	struct elf_builder *b = eb_new(ET_DYN);
-	uint32_t i = eb_section(b, (struct eb_section){.name = ".debug_info",
-						       .compression = how,
-						       EB_BYTES(text)});
+	uint32_t i = eb_section(
+		b, (struct eb_section){.name = ".debug_info", .compression = how, EB_BYTES(text)});
 	size_t size;
 	const uint8_t *bytes = eb_finish(b, &size);
 	damage(eb_data(b, i), eb_header(b, i));
@@ -233,7 +235,8 @@ static void damaged_compression_is_refused_with_the_reason(void **state)
 /* The same sections, uncompressed and compressed by objcopy. */
 static void compare_compressed(const struct workspace *w, const char *how)
 {
-	static const char *const names[] = {".debug_info", ".debug_abbrev", ".debug_str", ".debug_line"};
+	static const char *const names[] = {".debug_info", ".debug_abbrev", ".debug_str",
+					    ".debug_line"};
 	if (!workspace_try(w, "objcopy --compress-debug-sections=%s sample %s", how, how)) {
 		print_message("objcopy does not know %s: not compared\n", how);
 		return;
@@ -255,11 +258,14 @@ static const char sample_c[] =
 	"static int zero, table[40];\n"
 	"__thread int per_thread = 3;\n"
 	"extern int outside;\n"
-	"__attribute__((noinline)) static int helper(struct s *s, int n) { return table[n] + s->a; }\n"
+	"__attribute__((noinline)) static int helper(struct s *s, int n) { return table[n] + s->a; "
+	"}\n"
 	"static inline int twice(int n) { return n * 2 + zero; }\n"
 	"int work(struct s *s, int n) { return helper(s, n) + twice(n) + per_thread; }\n"
 	"__attribute__((cold)) int seldom(int n) { zero = n; return n; }\n"
-#define SAMPLE_MAIN "int main(int argc, char **argv) { struct s s = {argc, *argv}; return work(&s, argc) + seldom(1); }\n"
+#define SAMPLE_MAIN                                                                                \
+	"int main(int argc, char **argv) { struct s s = {argc, *argv}; return work(&s, argc) + "   \
+	"seldom(1); }\n"
 	SAMPLE_MAIN;
 
 static void sections_compressed_by_objcopy_read_the_same(void **state)
@@ -312,7 +318,9 @@ static void other_kinds_of_files_are_refused_by_name(void **state)
 		assert_refused(bytes, size, cases[i].code, cases[i].words);
 		memcpy(bytes + cases[i].off, was, 2);
 	}
-	assert_refused("\xfd" "7zXZ\0", 6, -EBADMSG, "compressed with xz");
+	assert_refused("\xfd"
+		       "7zXZ\0",
+		       6, -EBADMSG, "compressed with xz");
 	assert_refused("\x1f\x8b\x08", 3, -EBADMSG, "compressed with gzip");
 	assert_refused("#!/bin/sh\n", 10, -EBADMSG, "a script");
 	assert_refused("!<arch>\nx", 9, -EBADMSG, "an archive");
@@ -354,7 +362,8 @@ static struct elf_builder *whole_file(size_t *ret_size, uint8_t **ret)
 						       .addr = 0x1000,
 						       EB_BYTES(code)});
 	eb_load(b, t);
-	eb_section(b, (struct eb_section){.name = ".debug_info", .compression = EB_ZLIB, EB_BYTES(text)});
+	eb_section(b, (struct eb_section){
+			      .name = ".debug_info", .compression = EB_ZLIB, EB_BYTES(text)});
 	eb_symbol(b, (struct eb_symbol){"f", t, 0x1000, 16, STT_FUNC, STB_GLOBAL});
 	eb_build_id(b, "\x12\x34\x56\x78", 4);
 	*ret = eb_finish(b, ret_size);
@@ -422,7 +431,8 @@ static void absurd_numbers_in_headers_are_refused_with_their_place(void **state)
 		uint64_t value;
 		const char *words;
 	} cases[] = {
-		{offsetof(Elf64_Ehdr, e_shoff), 8, 1ull << 63, "section headers at offset 0x8000000000000000"},
+		{offsetof(Elf64_Ehdr, e_shoff), 8, 1ull << 63,
+		 "section headers at offset 0x8000000000000000"},
 		{offsetof(Elf64_Ehdr, e_shoff), 8, UINT64_MAX, "section headers at offset"},
 		{offsetof(Elf64_Ehdr, e_phoff), 8, 1ull << 63, "program headers at offset"},
 		{offsetof(Elf64_Ehdr, e_shnum), 2, 0xfeff, "65279 section headers"},
@@ -431,9 +441,12 @@ static void absurd_numbers_in_headers_are_refused_with_their_place(void **state)
 		{offsetof(Elf64_Ehdr, e_phentsize), 2, 0, "headers are of 0 bytes"},
 		{offsetof(Elf64_Ehdr, e_shstrndx), 2, 1, "not a string table"},
 		{offsetof(Elf64_Ehdr, e_shstrndx), 2, 500, "section names"},
-		{sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, p_offset), 8, 1ull << 63, "offset 0x8000000000000000"},
-		{sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, p_filesz), 8, 1ull << 63, "0x8000000000000000 bytes"},
-		{sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, p_vaddr), 8, UINT64_MAX - 4, "leaves the address space"},
+		{sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, p_offset), 8, 1ull << 63,
+		 "offset 0x8000000000000000"},
+		{sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, p_filesz), 8, 1ull << 63,
+		 "0x8000000000000000 bytes"},
+		{sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, p_vaddr), 8, UINT64_MAX - 4,
+		 "leaves the address space"},
 	};
 	size_t size;
 	uint8_t *bytes;
@@ -452,10 +465,12 @@ static void section_outside_the_file_is_refused_when_it_is_read(void **state)
 {
 	static const struct {
 		uint64_t off, size;
-	} cases[] = {{1ull << 63, 8}, {64, 1ull << 63}, {UINT64_MAX, UINT64_MAX}, {UINT64_MAX - 7, 8}};
+	} cases[] = {
+		{1ull << 63, 8}, {64, 1ull << 63}, {UINT64_MAX, UINT64_MAX}, {UINT64_MAX - 7, 8}};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct elf_builder *b = eb_new(ET_DYN);
-		uint32_t s = eb_section(b, (struct eb_section){.name = ".debug_info", EB_BYTES(text)});
+		uint32_t s =
+			eb_section(b, (struct eb_section){.name = ".debug_info", EB_BYTES(text)});
 		size_t size;
 		const uint8_t *bytes = eb_finish(b, &size);
 		eb_header(b, s)->sh_offset = cases[i].off;
@@ -595,7 +610,8 @@ static void debug_only_file_maps_no_addresses(void **state)
 					  .flags = SHF_ALLOC | SHF_EXECINSTR,
 					  .addr = 0x1000,
 					  .size = 64});
-	uint32_t wrong = eb_section(b, (struct eb_section){.name = ".debug_info", .addr = 0x1000, EB_BYTES(text)});
+	uint32_t wrong = eb_section(
+		b, (struct eb_section){.name = ".debug_info", .addr = 0x1000, EB_BYTES(text)});
 	eb_load(b, wrong); /* program headers are those of the stripped file and lie */
 	size_t size;
 	const uint8_t *bytes = eb_finish(b, &size);
@@ -649,25 +665,26 @@ static void every_relocation_type_gives_the_value_of_its_formula(void **state)
 		/* With S the symbol's address, Z its size, P the place: */
 		int s, z, minus_p, tls;
 	} cases[] = {
-		{R_X86_64_64, 8, 5, 1, 0, 0, 0},      {R_X86_64_32, 4, 5, 1, 0, 0, 0},
-		{R_X86_64_32S, 4, -5, 1, 0, 0, 0},    {R_X86_64_PC32, 4, -4, 1, 0, 1, 0},
-		{R_X86_64_PLT32, 4, -4, 1, 0, 1, 0},  {R_X86_64_PC64, 8, -4, 1, 0, 1, 0},
+		{R_X86_64_64, 8, 5, 1, 0, 0, 0},       {R_X86_64_32, 4, 5, 1, 0, 0, 0},
+		{R_X86_64_32S, 4, -5, 1, 0, 0, 0},     {R_X86_64_PC32, 4, -4, 1, 0, 1, 0},
+		{R_X86_64_PLT32, 4, -4, 1, 0, 1, 0},   {R_X86_64_PC64, 8, -4, 1, 0, 1, 0},
 		{R_X86_64_DTPOFF64, 8, 2, 0, 0, 0, 1}, {R_X86_64_DTPOFF32, 4, 2, 0, 0, 0, 1},
-		{R_X86_64_TPOFF32, 4, 2, 0, 0, 0, 1}, {R_X86_64_SIZE64, 8, 1, 0, 1, 0, 0},
-		{R_X86_64_SIZE32, 4, 1, 0, 1, 0, 0},  {R_X86_64_16, 2, 5, 1, 0, 0, 0},
-		{R_X86_64_PC16, 2, 5, 1, 0, 1, 0},    {R_X86_64_NONE, 8, 5, 0, 0, 0, 0},
+		{R_X86_64_TPOFF32, 4, 2, 0, 0, 0, 1},  {R_X86_64_SIZE64, 8, 1, 0, 1, 0, 0},
+		{R_X86_64_SIZE32, 4, 1, 0, 1, 0, 0},   {R_X86_64_16, 2, 5, 1, 0, 0, 0},
+		{R_X86_64_PC16, 2, 5, 1, 0, 1, 0},     {R_X86_64_NONE, 8, 5, 0, 0, 0, 0},
 	};
 	enum { VALUE = 0x20, SIZE = 0x77 };
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct elf_builder *b = eb_new(ET_REL);
-		uint32_t data = eb_section(b, (struct eb_section){.name = ".data",
-								  .flags = SHF_ALLOC,
-								  EB_BYTES(code)});
+		uint32_t data = eb_section(
+			b,
+			(struct eb_section){.name = ".data", .flags = SHF_ALLOC, EB_BYTES(code)});
 		uint32_t eh = eb_section(b, (struct eb_section){.name = ".eh_frame",
 								.flags = SHF_ALLOC,
 								.data = text + 100,
 								.size = 64});
-		uint32_t sym = eb_symbol(b, (struct eb_symbol){"v", data, VALUE, SIZE, STT_OBJECT, STB_LOCAL});
+		uint32_t sym = eb_symbol(
+			b, (struct eb_symbol){"v", data, VALUE, SIZE, STT_OBJECT, STB_LOCAL});
 		eb_rela(b, eh, 16, cases[i].type, sym, cases[i].addend);
 		struct elf *e = finish_and_open(b);
 		const struct elf_section *s = must_have(e, ".eh_frame");
@@ -679,7 +696,9 @@ static void every_relocation_type_gives_the_value_of_its_formula(void **state)
 		want += cases[i].type == R_X86_64_NONE ? 0 : cases[i].addend;
 		memcpy(&got, s->data + 16, 8);
 		/* Exactly its width is written: the zeros behind stay. */
-		assert_int_equal(got, cases[i].width == 8 ? want : want & ((1ull << 8 * cases[i].width) - 1));
+		assert_int_equal(got, cases[i].width == 8
+					      ? want
+					      : want & ((1ull << 8 * cases[i].width) - 1));
 		elf_close(e);
 		eb_free(b);
 	}
@@ -693,7 +712,8 @@ static void code_and_files_with_relocations_applied_are_not_relocated(void **sta
 							       .flags = SHF_ALLOC | SHF_EXECINSTR,
 							       .addr = 0x1000,
 							       EB_BYTES(code)});
-		uint32_t info = eb_section(b, (struct eb_section){.name = ".debug_info", EB_BYTES(text)});
+		uint32_t info =
+			eb_section(b, (struct eb_section){.name = ".debug_info", EB_BYTES(text)});
 		uint32_t sym = eb_symbol(b, (struct eb_symbol){"v", t, 8, 8, STT_FUNC, STB_LOCAL});
 		eb_rela(b, type == ET_REL ? t : info, 0, R_X86_64_64, sym, 99);
 		struct elf *e = finish_and_open(b);
@@ -713,7 +733,8 @@ static void bad_relocations_are_refused_with_their_place(void **state)
 		int code;
 		const char *words;
 	} cases[] = {
-		{sizeof(text) - 7, R_X86_64_64, 1, 0, -EBADMSG, ".debug_info+0xf99: relocation behind"},
+		{sizeof(text) - 7, R_X86_64_64, 1, 0, -EBADMSG,
+		 ".debug_info+0xf99: relocation behind"},
 		{UINT64_MAX, R_X86_64_64, 1, 0, -EBADMSG, "relocation behind the section's end"},
 		{0, R_X86_64_64, 2000000, 0, -EBADMSG, "symbol 2000000; there are 2"},
 		{4, R_X86_64_32, 1, 1ll << 40, -EBADMSG, ".debug_info+0x4: relocated value"},
@@ -722,7 +743,8 @@ static void bad_relocations_are_refused_with_their_place(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct elf_builder *b = eb_new(ET_REL);
-		uint32_t info = eb_section(b, (struct eb_section){.name = ".debug_info", EB_BYTES(text)});
+		uint32_t info =
+			eb_section(b, (struct eb_section){.name = ".debug_info", EB_BYTES(text)});
 		eb_symbol(b, (struct eb_symbol){"v", info, 8, 8, STT_OBJECT, STB_LOCAL});
 		eb_rela(b, info, cases[i].off, cases[i].type, cases[i].symbol, cases[i].addend);
 		struct elf *e = finish_and_open(b);
@@ -745,7 +767,8 @@ static void write_linker_script(const struct workspace *w, struct elf *e)
 	for (size_t i = 1; i < elf_n_sections(e); i++) {
 		const struct elf_section *s = elf_section_at(e, i);
 		if (s->flags & SHF_ALLOC && s->size)
-			fprintf(f, "%s 0x%jx : { *(%s) }\n", s->name, (uintmax_t)s->addr.v, s->name);
+			fprintf(f, "%s 0x%jx : { *(%s) }\n", s->name, (uintmax_t)s->addr.v,
+				s->name);
 		else if (!strncmp(s->name, ".debug_", 7))
 			fprintf(f, "%s 0 : { *(%s) }\n", s->name, s->name);
 	}
@@ -755,14 +778,16 @@ static void write_linker_script(const struct workspace *w, struct elf *e)
 
 static void compare_with_linked(const struct workspace *w)
 {
-	static const char *const names[] = {".debug_info", ".debug_line", ".debug_loclists", ".debug_rnglists",
-					    ".debug_aranges", ".debug_addr", ".debug_str_offsets"};
+	static const char *const names[] = {
+		".debug_info",	  ".debug_line", ".debug_loclists",   ".debug_rnglists",
+		".debug_aranges", ".debug_addr", ".debug_str_offsets"};
 	struct cairn_binary *object = must_open(workspace_path(w, "sample.o"));
 	write_linker_script(w, binary_main(object));
 	workspace_run(w, "objcopy --set-section-flags .debug_str=readonly "
 			 "--set-section-flags .debug_line_str=readonly sample.o unmerged.o");
-	workspace_run(w, "ld -T layout.ld -e 0 --unresolved-symbols=ignore-all -o linked unmerged.o "
-			 "2>/dev/null");
+	workspace_run(w,
+		      "ld -T layout.ld -e 0 --unresolved-symbols=ignore-all -o linked unmerged.o "
+		      "2>/dev/null");
 	struct cairn_binary *linked = must_open(workspace_path(w, "linked"));
 	size_t compared = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
@@ -926,7 +951,8 @@ static void check_spans(const struct span *p, size_t n)
 						       .addr = 0x1000,
 						       EB_BYTES(bytes_of_text)});
 	for (size_t i = 0; i < n; i++)
-		eb_symbol(b, (struct eb_symbol){p[i].name, t, p[i].lo, p[i].size, STT_FUNC, p[i].binding});
+		eb_symbol(b, (struct eb_symbol){p[i].name, t, p[i].lo, p[i].size, STT_FUNC,
+						p[i].binding});
 	size_t size;
 	const uint8_t *bytes = eb_finish(b, &size);
 	struct cairn_binary *bin;
@@ -937,8 +963,8 @@ static void check_spans(const struct span *p, size_t n)
 		struct cairn_vaddr start = {0};
 		bool found = cairn_binary_symbol_of(bin, at(x), &name, &start);
 		if (found != !!want || (want && (strcmp(name, want->name) || start.v != want->lo)))
-			fail_msg("at 0x%jx: '%s', expected '%s'", (uintmax_t)x, found ? name : "none",
-				 want ? want->name : "none");
+			fail_msg("at 0x%jx: '%s', expected '%s'", (uintmax_t)x,
+				 found ? name : "none", want ? want->name : "none");
 	}
 	cairn_binary_close(bin);
 	eb_free(b);
@@ -956,8 +982,8 @@ static void symbol_of_agrees_with_a_plain_search_on_random_nested_symbols(void *
 			p[i].size = (seed >> 16) % 5 ? (seed >> 20) % 60 : 0;
 			p[i].binding = (seed >> 27) % 3;
 			/* Names of one to three letters, some of them the same. */
-			snprintf(p[i].name, sizeof(p[i].name), "%.*s%c", (int)(seed >> 29) % 3, "zz",
-				 'a' + (int)(seed >> 11) % 26);
+			snprintf(p[i].name, sizeof(p[i].name), "%.*s%c", (int)(seed >> 29) % 3,
+				 "zz", 'a' + (int)(seed >> 11) % 26);
 		}
 		check_spans(p, n);
 	}
@@ -965,7 +991,8 @@ static void symbol_of_agrees_with_a_plain_search_on_random_nested_symbols(void *
 
 static void symbol_that_wraps_around_the_address_space_is_harmless(void **state)
 {
-	struct span p[] = {{0x1000, UINT64_MAX, STB_GLOBAL, "all"}, {0x1010, 1ull << 63, STB_GLOBAL, "half"}};
+	struct span p[] = {{0x1000, UINT64_MAX, STB_GLOBAL, "all"},
+			   {0x1010, 1ull << 63, STB_GLOBAL, "half"}};
 	check_spans(p, ARRAY_SIZE(p));
 }
 
@@ -974,8 +1001,9 @@ static void functions_of_a_real_file_are_those_that_nm_lists(void **state)
 	struct workspace w;
 	workspace_open(&w);
 	workspace_write(&w, "sample.c", sample_c);
-	if (!workspace_try(&w, "gcc -g -O2 -o sample sample.c -Wl,--unresolved-symbols=ignore-all && "
-			       "nm --defined-only sample | grep ' [TtW] ' > list")) {
+	if (!workspace_try(&w,
+			   "gcc -g -O2 -o sample sample.c -Wl,--unresolved-symbols=ignore-all && "
+			   "nm --defined-only sample | grep ' [TtW] ' > list")) {
 		workspace_close(&w);
 		print_message("no gcc or nm\n");
 		skip();
@@ -1009,11 +1037,12 @@ static void damaged_symbol_tables_are_refused_with_their_place(void **state)
 {
 	enum { SYMBOL = 1 };
 	for (int kind = 0; kind < 4; kind++) {
-		static const char *const words[] = {"its name is at", "is in section 999", "not a string table",
-						    "no NUL at its end"};
+		static const char *const words[] = {"its name is at", "is in section 999",
+						    "not a string table", "no NUL at its end"};
 		struct elf_builder *b = eb_new(ET_DYN);
 		uint32_t t = eb_section(b, (struct eb_section){.name = ".data", EB_BYTES(code)});
-		eb_symbol(b, (struct eb_symbol){"f", kind == 1 ? 999 : t, 0x1000, 4, STT_FUNC, STB_GLOBAL});
+		eb_symbol(b, (struct eb_symbol){"f", kind == 1 ? 999 : t, 0x1000, 4, STT_FUNC,
+						STB_GLOBAL});
 		size_t size, n;
 		uint8_t *bytes = eb_finish(b, &size);
 		if (kind == 0)
@@ -1042,12 +1071,12 @@ static struct elf_builder *file_with_everything(size_t *ret_size, const uint8_t 
 	uint32_t t = eb_section(b, (struct eb_section){.name = ".text",
 						       .flags = SHF_ALLOC | SHF_EXECINSTR,
 						       EB_BYTES(code)});
-	uint32_t info = eb_section(b, (struct eb_section){.name = ".debug_info",
-							  .compression = EB_ZSTD,
-							  EB_BYTES(text)});
-	uint32_t line = eb_section(b, (struct eb_section){.name = ".debug_line",
-							  .compression = EB_ZLIB,
-							  EB_BYTES(text)});
+	uint32_t info = eb_section(
+		b,
+		(struct eb_section){.name = ".debug_info", .compression = EB_ZSTD, EB_BYTES(text)});
+	uint32_t line = eb_section(
+		b,
+		(struct eb_section){.name = ".debug_line", .compression = EB_ZLIB, EB_BYTES(text)});
 	uint32_t f = eb_symbol(b, (struct eb_symbol){"f@V", t, 8, 8, STT_FUNC, STB_LOCAL});
 	eb_rela(b, info, 8, R_X86_64_64, f, 0);
 	eb_rela(b, line, 8, R_X86_64_64, f, 0);
@@ -1146,7 +1175,8 @@ static void many_threads_may_be_the_first_user(void **state)
 		pthread_barrier_init(&start, NULL, THREADS);
 		for (int i = 0; i < THREADS; i++) {
 			users[i] = (struct user){.bin = bin, .start = &start};
-			assert_int_equal(pthread_create(&threads[i], NULL, first_use, &users[i]), 0);
+			assert_int_equal(pthread_create(&threads[i], NULL, first_use, &users[i]),
+					 0);
 		}
 		for (int i = 0; i < THREADS; i++) {
 			pthread_join(threads[i], NULL);
