@@ -13,8 +13,9 @@
  *	eb_free(b);
  *
  * 64-bit little-endian x86-64. The file is: ELF header, program headers, sections in the order
- * they were added, then .symtab .strtab .shstrtab, then section headers. Nothing is checked, so that wrong
- * files can be written too; what eb_finish() gives may also be damaged by hand. Out of memory aborts.
+ * they were added, then .symtab .strtab .shstrtab, then section headers. Nothing is checked, so
+ * that wrong files can be written too; what eb_finish() gives may also be damaged by hand. Out of
+ * memory aborts.
  */
 #ifndef SAMPLES_ELF_BUILDER_H
 #define SAMPLES_ELF_BUILDER_H
