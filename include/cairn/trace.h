@@ -65,7 +65,7 @@ struct cairn_trace_opts {
 	 */
 	bool follow_children;
 	/* Never move a probe to a cheaper instruction of the same basic block. */
-	bool no_move;
+	bool no_move; /* for comparisons; moving is exact */
 	enum cairn_trace_backend backend;
 	/* Bytes of the ring buffer, rounded up to a power of two of at least a page; 0: 8 MiB. */
 	uint32_t ring_bytes;
@@ -123,10 +123,11 @@ int cairn_trace_add(struct cairn_trace *t, const char *probe, struct cairn_err *
 /* One thing that a probe fetches. */
 struct cairn_trace_value {
 	const char *text; /* the parameter's name or the expression as written */
-	uint32_t type;    /* in the probe's types; behind all that the expression does */
+	uint32_t type;    /* in the probe's types; behind all that the expression does. 0: an address */
 	bool listed;      /* named in the probe, so that it must be available everywhere */
 	bool is_string;   /* fetched as a NUL-terminated string behind a pointer */
 	bool hex;
+	uint8_t bit_size; /* of a bit-field, else 0 */
 };
 
 /* A probe as understood; borrowed until close. */

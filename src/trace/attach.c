@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Attaching
+ *
+ * Places are grouped by file and size of record; each group becomes one uprobe_multi link, whose cookies are
+ * the places' numbers. The same offset may be in a link several times: when three inlined copies share an
+ * address, one pass of the program through it is three calls, and gives three events.
+ *
+ * The file is named by /proc/self/fd/N of a descriptor that was open when the file was analysed, so that no
+ * rename can put another file under the probes.
+ *
+ * When the kernel refuses a group, the group is halved until the places at fault are known: the errors of
+ * BPF_LINK_CREATE name none.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "trace/kernel.h"
+#include "trace/link.h"
+
+/* Levels of halving: 2^20 places at most, one stack entry for each. */
+#define HALVINGS_MAX 24
+
+struct group {
+	struct trace_file *file;
+	unsigned int class;
+	uint32_t n;
+	uint64_t *offsets, *cookies;
+};
+
+/*
+ * Before Linux 6.10 (6.6.33, 6.9.4) the pid of an uprobe_multi link stood for one thread: hits of the others
+ * were dropped without a word. There the link takes all processes, and the program does the filtering.
+ */
+static bool links_filter_whole_processes(void)
+{
+	struct utsname u;
+	unsigned int major = 0, minor = 0;
+
+	return !uname(&u) && sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 10));
+}
+
+static int link_pid(const struct cairn_trace *t, const struct trace_kernel *k)
+{
+	if (t->opts.follow_children)
+		return 0;
+	if (k->backend == CAIRN_BACKEND_UPROBE_MULTI && !links_filter_whole_processes())
+		return 0;
+	return t->pid;
+}
+
+static int keep_link(struct trace_kernel *k, int event, int link)
+{
+	if (event >= 0 && !VEC_ADD(&k->links, event)) {
+		close(event);
+		close(link);
+		return -ENOMEM;
+	}
+	if (!VEC_ADD(&k->links, link)) {
+		close(link);
+		return -ENOMEM;
+	}
+	k->n_links++;
+	return 0;
+}
+
+/* Attach [from, from + n) of a group: by one link, or one by one. */
+static int attach_some(struct cairn_trace *t, struct trace_kernel *k, const struct group *g,
+		       uint32_t from, uint32_t n)
+{
+	int prog = kernel_program_fd(k, g->class), pid = link_pid(t, k), event = -1, link;
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", g->file->fd);
+	if (k->backend == CAIRN_BACKEND_UPROBE_MULTI)
+		link = link_multi(prog, path, g->offsets + from, g->cookies + from, n, pid);
+	else if (n > 1)
+		return -E2BIG; /* halve */
+	else
+		link = link_single(prog, path, g->offsets[from], g->cookies[from], pid, &event);
+	if (link < 0)
+		return link;
+	int e = keep_link(k, event, link);
+	for (uint32_t i = 0; !e && i < n; i++)
+		t->places.p[g->cookies[from + i]]->attached = true;
+	k->n_attached += e ? 0 : n;
+	return e;
+}
+
+static int refuse(struct cairn_trace *t, struct trace_place *place, int e, struct cairn_err *err)
+{
+	const struct trace_probe *p = t->probes.p[place->pub.probe];
+	char where[200];
+
+	place->pub.refused = arena_printf(&t->arena, "refused by the kernel: %s", strerror(-e));
+	t->probes.p[place->pub.probe]->pub.n_ready--;
+	t->probes.p[place->pub.probe]->pub.n_refused++;
+	if (!place->pub.refused)
+		return err_nomem(err, "a place");
+	if (t->opts.best_effort)
+		return 0;
+	cairn_site_text(place->pub.site, where, sizeof(where));
+	return err_set(err, -ENOENT, "%s: the kernel refuses a probe on %s, %s (offset 0x%llx): %s",
+		       p->file->shown, p->pub.function->name, where,
+		       (unsigned long long)place->pub.off.v, strerror(-e));
+}
+
+/* Errors that are about everything, not about one place. */
+static bool is_general(int e)
+{
+	return e == -EPERM || e == -EACCES || e == -ENOMEM || e == -EMFILE || e == -ENFILE ||
+	       e == -ESRCH || e == -EINTR;
+}
+
+static int general_error(const struct cairn_trace *t, const struct group *g, int e,
+			 struct cairn_err *err)
+{
+	if (e == -EPERM || e == -EACCES)
+		return permission_error(err, "setting probes");
+	if (e == -ESRCH)
+		return err_set(err, e, "process %d has ended", t->pid);
+	return err_set(err, e, "setting %u probes in %s: %s", g->n, g->file->shown, strerror(-e));
+}
+
+static int attach_group(struct cairn_trace *t, struct trace_kernel *k, const struct group *g,
+			struct cairn_err *err)
+{
+	struct {
+		uint32_t from, n;
+	} todo[HALVINGS_MAX * 2] = {{0, g->n}};
+	unsigned int depth = 1;
+
+	while (depth) {
+		uint32_t from = todo[depth - 1].from, n = todo[depth - 1].n;
+		int e = attach_some(t, k, g, from, n);
+		depth--;
+		if (e == 0)
+			continue;
+		if (is_general(e))
+			return general_error(t, g, e, err);
+		if (n == 1) {
+			e = refuse(t, t->places.p[g->cookies[from]], e, err);
+			if (e < 0)
+				return e;
+			continue;
+		}
+		/* The first half on top, so that places are attached in order. */
+		todo[depth].from = from + n / 2;
+		todo[depth++].n = n - n / 2;
+		todo[depth].from = from;
+		todo[depth++].n = n / 2;
+	}
+	return 0;
+}
+
+/* Collects the ready places of @file and @class; n is 0 when there are none. */
+static void fill_group(const struct cairn_trace *t, struct group *g)
+{
+	g->n = 0;
+	for (size_t i = 0; i < t->places.n; i++) {
+		const struct trace_place *place = t->places.p[i];
+		const struct trace_probe *p = t->probes.p[place->pub.probe];
+		unsigned int class;
+		if (place->pub.refused || p->file != g->file)
+			continue;
+		if (!trace_record_class(p->n_record, &class) || class != g->class)
+			continue;
+		g->offsets[g->n] = place->pub.off.v;
+		g->cookies[g->n++] = i;
+	}
+}
+
+/* Two descriptors per place without uprobe_multi: far beyond the usual limit of 1024. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int kernel_attach(struct cairn_trace *t, struct trace_kernel *k, struct cairn_err *err)
+{
+	SCOPE_FREE uint64_t *offsets = calloc(t->places.n + 1, sizeof(*offsets));
+	SCOPE_FREE uint64_t *cookies = calloc(t->places.n + 1, sizeof(*cookies));
+	struct group g = {.offsets = offsets, .cookies = cookies};
+	int e = 0;
+
+	if (!offsets || !cookies)
+		return err_nomem(err, "the list of places");
+	if (k->backend == CAIRN_BACKEND_UPROBE)
+		raise_descriptor_limit();
+	for (size_t f = 0; f < t->files.n && e == 0; f++) {
+		g.file = t->files.p[f];
+		for (g.class = 0; g.class < TRACE_N_CLASSES && e == 0; g.class++) {
+			if (kernel_program_fd(k, g.class) < 0)
+				continue;
+			fill_group(t, &g);
+			e = g.n ? attach_group(t, k, &g, err) : 0;
+		}
+	}
+	if (e < 0)
+		kernel_detach(k);
+	return e;
+}
+
+void kernel_detach(struct trace_kernel *k)
+{
+	while (k->links.n)
+		close(k->links.p[--k->links.n]);
+	if (k->fork_link >= 0)
+		close(k->fork_link);
+	if (k->exit_link >= 0)
+		close(k->exit_link);
+	k->fork_link = k->exit_link = -1;
+}

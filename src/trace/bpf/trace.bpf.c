@@ -1,0 +1,604 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The program behind every user probe
+ *
+ * A hit does this: the cookie of the place gives its entry, the entry its fetch program, which is run by a
+ * small interpreter: first the condition, without a record; then the values, straight into the ring buffer.
+ *
+ * Why no scratch buffer per processor: a user probe's program may be preempted, and the one that runs next
+ * on the same processor would write into the same buffer. A record reserved in the ring belongs to one hit.
+ * The ring wants sizes known to the verifier, so there is one program per size of record.
+ *
+ * Why a table and not generated instructions: docs/fetch.md has the figures.
+ *
+ * Memory is read with bpf_probe_read_user() first, which never sleeps and fails on a page that is not resident (a
+ * string literal never touched, memory swapped out). Then, where the kernel lets the program sleep,
+ * bpf_copy_from_user() brings the page in. Only what fails there too is reported as unreadable.
+ *
+ * Waking the reader costs an interrupt, so a hit does it only when an eighth of the ring is filled; the reader looks
+ * by itself every few milliseconds.
+ */
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "../abi.h"
+
+/* x86-64, as the kernel lays it out for programs of this type. */
+struct pt_regs {
+	__u64 r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi, orig_rax;
+	__u64 rip, cs, flags, rsp, ss;
+};
+
+#define CORE __attribute__((preserve_access_index))
+
+struct signal_struct {
+	struct {
+		int counter;
+	} live;
+} CORE;
+
+struct task_struct {
+	int pid;
+	int tgid;
+	struct signal_struct *signal;
+} CORE;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(value, struct trace_place_entry);
+} places SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(value, struct fetch_op);
+} ops SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct trace_counts_entry);
+} counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 8 << 20);
+} ring SEC(".maps");
+
+/* Traced processes when children are followed; an entry is removed when its process ends. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, __u8);
+} family SEC(".maps");
+
+const volatile __u32 filter = TRACE_FILTER_NONE;
+const volatile __u32 target_tgid = 0;
+const volatile __u8 sleepable = 0;
+const volatile __u8 follow = 0;
+const volatile __u8 has_loop = 0;
+/* Of the tracer's pid namespace when it is not the first one, to show the numbers it knows; else 0. */
+const volatile __u64 pidns_dev = 0, pidns_ino = 0;
+const volatile __u64 wakeup_bytes = 1 << 20;
+
+__u64 n_children = 0;
+__u64 n_children_alive = 0;
+__u64 n_family_full = 0;
+
+struct machine {
+	__u64 acc;
+	__u64 file[FETCH_FILE];
+};
+
+static __always_inline int read_user(void *to, __u32 n, __u64 from)
+{
+	int e = bpf_probe_read_user(to, n, (void *)from);
+
+	if (e && sleepable)
+		e = bpf_copy_from_user(to, n, (void *)from);
+	return e;
+}
+
+/* Length with NUL or negative. A string of at most 2048 bytes lies in at most two pages. */
+static __always_inline long read_user_str(void *to, __u32 n, __u64 from)
+{
+	long len = bpf_probe_read_user_str(to, n, (void *)from);
+	char c;
+
+	if (len >= 0 || !sleepable)
+		return len;
+	if (bpf_copy_from_user(&c, 1, (void *)from))
+		return len;
+	bpf_copy_from_user(&c, 1, (void *)((from | 4095) + 1));
+	return bpf_probe_read_user_str(to, n, (void *)from);
+}
+
+static __always_inline void read_regs(const struct pt_regs *r, struct machine *m)
+{
+	m->file[0] = r->rax;
+	m->file[1] = r->rdx;
+	m->file[2] = r->rcx;
+	m->file[3] = r->rbx;
+	m->file[4] = r->rsi;
+	m->file[5] = r->rdi;
+	m->file[6] = r->rbp;
+	m->file[7] = r->rsp;
+	m->file[8] = r->r8;
+	m->file[9] = r->r9;
+	m->file[10] = r->r10;
+	m->file[11] = r->r11;
+	m->file[12] = r->r12;
+	m->file[13] = r->r13;
+	m->file[14] = r->r14;
+	m->file[15] = r->r15;
+	m->file[FETCH_FILE_IP] = r->rip;
+#pragma unroll
+	for (int i = FETCH_SLOT; i < FETCH_FILE; i++)
+		m->file[i] = 0;
+}
+
+/* 64-bit signed division, which the instruction set of older kernels lacks. */
+static __always_inline __u64 sdiv(__u64 a, __u64 b, int mod)
+{
+	__u64 ua = (__s64)a < 0 ? -a : a;
+	__u64 ub = (__s64)b < 0 ? -b : b;
+	__u64 q = mod ? ua % ub : ua / ub;
+	int negative = mod ? (__s64)a < 0 : ((__s64)a < 0) != ((__s64)b < 0);
+
+	return negative ? -q : q;
+}
+
+static __always_inline __u64 extend(__u64 v, __u8 size, int with_sign)
+{
+	__u32 shift = (64 - 8 * size) & 63;
+
+	v <<= shift;
+	return with_sign ? (__u64)((__s64)v >> shift) : v >> shift;
+}
+
+/* Operations with two operands; *@bad when they have no result. */
+static __always_inline __u64 binary(__u8 code, __u64 a, __u64 b, int *bad)
+{
+	switch (code) {
+	case FETCH_ADD:
+		return a + b;
+	case FETCH_SUB:
+		return a - b;
+	case FETCH_MUL:
+		return a * b;
+	case FETCH_AND:
+		return a & b;
+	case FETCH_OR:
+		return a | b;
+	case FETCH_XOR:
+		return a ^ b;
+	case FETCH_SHL:
+		return b > 63 ? 0 : a << (b & 63);
+	case FETCH_SHR:
+		return b > 63 ? 0 : a >> (b & 63);
+	case FETCH_SAR:
+		return (__u64)((__s64)a >> (b > 63 ? 63 : b & 63));
+	case FETCH_EQ:
+		return a == b;
+	case FETCH_NE:
+		return a != b;
+	case FETCH_LT:
+		return (__s64)a < (__s64)b;
+	case FETCH_LE:
+		return (__s64)a <= (__s64)b;
+	case FETCH_GT:
+		return (__s64)a > (__s64)b;
+	case FETCH_GE:
+		return (__s64)a >= (__s64)b;
+	case FETCH_ULT:
+		return a < b;
+	case FETCH_ULE:
+		return a <= b;
+	case FETCH_UGT:
+		return a > b;
+	case FETCH_UGE:
+		return a >= b;
+	}
+	if (!b || code < FETCH_DIV || code > FETCH_UMOD) {
+		*bad = 1;
+		return 0;
+	}
+	if (code == FETCH_UDIV)
+		return a / b;
+	if (code == FETCH_UMOD)
+		return a % b;
+	return sdiv(a, b, code == FETCH_MOD);
+}
+
+/* Everything that only changes the accumulator and the file. Returns 0, or not when memory cannot be read. */
+static __always_inline int step(const struct fetch_op *op, struct machine *m)
+{
+	__u32 reg = op->reg & (FETCH_FILE - 1);
+	__u8 code = op->code;
+	int bad = 0;
+
+	if (code >= FETCH_ADD) {
+		__u64 other = op->flags & FETCH_F_FILE ? m->file[reg] : op->imm;
+		__u64 a = op->flags & FETCH_F_SWAP ? other : m->acc;
+		__u64 b = op->flags & FETCH_F_SWAP ? m->acc : other;
+
+		m->acc = binary(code, a, b, &bad);
+		return bad;
+	}
+	switch (code) {
+	case FETCH_REG:
+		m->acc = m->file[reg];
+		return 0;
+	case FETCH_CONST:
+		m->acc = op->imm;
+		return 0;
+	case FETCH_LOAD: {
+		__u32 size = op->size;
+		__u64 to = 0;
+
+		if (size < 1 || size > 8)
+			return 1;
+		bad = read_user(&to, size, m->acc);
+		m->acc = to;
+		return bad;
+	}
+	case FETCH_SAVE:
+		m->file[reg] = m->acc;
+		return 0;
+	case FETCH_SEXT:
+		m->acc = extend(m->acc, op->size, 1);
+		return 0;
+	case FETCH_ZEXT:
+		m->acc = extend(m->acc, op->size, 0);
+		return 0;
+	case FETCH_NEG:
+		m->acc = -m->acc;
+		return 0;
+	case FETCH_NOT:
+		m->acc = ~m->acc;
+		return 0;
+	}
+	return 0;
+}
+
+/* Whether the string at acc is the one in the next two operations, padded with NULs; negative: unreadable. */
+static __always_inline int string_equals(__u32 pc, struct machine *m)
+{
+	__u32 second_pc = pc + 1;
+	__u64 *first = bpf_map_lookup_elem(&ops, &pc);
+	__u64 *second = bpf_map_lookup_elem(&ops, &second_pc);
+	__u64 text[FETCH_STREQ_BYTES / 8] = {};
+
+	if (!first || !second || read_user_str(text, sizeof(text), m->acc) < 0)
+		return -1;
+	return text[0] == first[0] && text[1] == first[1] && text[2] == second[0] &&
+	       text[3] == second[1];
+}
+
+/* A run of one part of a fetch program. */
+struct run {
+	struct machine m;
+	char *rec;
+	__u64 ids;
+	__u32 pc;
+	__u32 faults;
+	int result;
+};
+
+/*
+ * Runs @body(i, run) until it returns 1. bpf_loop() (Linux 5.17) lets the verifier look at the body once, 10 ms;
+ * before that it walks every iteration, which takes most of a second.
+ */
+#define REPEAT(body, run)                                                                          \
+	do {                                                                                       \
+		if (has_loop) {                                                                    \
+			bpf_loop(FETCH_OPS_MAX, body, run, 0);                                     \
+			break;                                                                     \
+		}                                                                                  \
+		for (__u32 i_ = 0; i_ < FETCH_OPS_MAX; i_++)                                       \
+			if (body(i_, run))                                                         \
+				break;                                                             \
+	} while (0)
+
+static long condition_step(__u32 i, struct run *r)
+{
+	__u32 pc = r->pc;
+	const struct fetch_op *op = bpf_map_lookup_elem(&ops, &pc);
+	int e;
+
+	if (!op)
+		return 1;
+	r->pc = ++pc;
+	switch (op->code) {
+	case FETCH_FILTER:
+		r->result = r->m.acc != 0;
+		return 1;
+	case FETCH_JZ:
+		if (!r->m.acc)
+			r->pc = pc + op->jump;
+		return 0;
+	case FETCH_JNZ:
+		if (r->m.acc)
+			r->pc = pc + op->jump;
+		return 0;
+	case FETCH_STREQ:
+		e = string_equals(pc, &r->m);
+		r->m.acc = e;
+		r->pc = pc + 2;
+		return e < 0;
+	}
+	return step(op, &r->m) != 0;
+}
+
+/* Runs the condition; leaves pc behind its FILTER. Returns 1 when it holds, -1 when undecided. */
+static __always_inline int condition_holds(struct run *r)
+{
+	r->result = -1;
+	REPEAT(condition_step, r);
+	return r->result;
+}
+
+/* Keeps the compiler from proving a bound in a way that the verifier cannot follow. */
+#define opaque(x) asm volatile("" : "+r"(x))
+
+static __always_inline int store(char *rec, const __u32 rec_size, const struct fetch_op *op, __u64 v)
+{
+	__u64 out = op->out;
+
+	opaque(out);
+#define STORE_CASE(type)                                                                           \
+	case sizeof(type):                                                                         \
+		if (out > rec_size - sizeof(type))                                                 \
+			return 1;                                                                  \
+		*(type *)(rec + out) = v;                                                          \
+		return 0;
+	switch (op->size) {
+		STORE_CASE(__u8)
+		STORE_CASE(__u16)
+		STORE_CASE(__u32)
+		STORE_CASE(__u64)
+	}
+	return 1;
+}
+
+static __always_inline int copy(char *rec, const __u32 rec_size, const struct fetch_op *op, __u64 from)
+{
+	__u64 out = op->out;
+
+	opaque(out);
+	from += op->imm;
+#define COPY_CASE(log)                                                                             \
+	case log:                                                                                  \
+		if (rec_size < (1 << log) || out > rec_size - (1 << log))                          \
+			return 1;                                                                  \
+		return read_user(rec + out, 1 << log, from);
+	switch (op->size) {
+		COPY_CASE(0)
+		COPY_CASE(1)
+		COPY_CASE(2)
+		COPY_CASE(3)
+		COPY_CASE(4)
+		COPY_CASE(5)
+		COPY_CASE(6)
+		COPY_CASE(7)
+		COPY_CASE(8)
+		COPY_CASE(9)
+		COPY_CASE(10)
+		COPY_CASE(11)
+	}
+	return 1;
+}
+
+static __always_inline int string(char *rec, const __u32 rec_size, const struct fetch_op *op,
+				  __u64 from)
+{
+	__u64 out = op->out;
+	__u32 max = 0;
+	long len = -1;
+	char last = 0;
+
+	opaque(out);
+#define STRING_CASE(log)                                                                           \
+	case log:                                                                                  \
+		if (rec_size < (1 << log) + 2 || out > rec_size - (1 << log) - 2)                  \
+			return 1;                                                                  \
+		max = 1 << log;                                                                    \
+		len = read_user_str(rec + out + 2, 1 << log, from);                                \
+		break;
+	switch (op->size) {
+		STRING_CASE(4)
+		STRING_CASE(5)
+		STRING_CASE(6)
+		STRING_CASE(7)
+		STRING_CASE(8)
+		STRING_CASE(9)
+		STRING_CASE(10)
+		STRING_CASE(11)
+	}
+	if (len < 0 || out > rec_size - 2)
+		return 1;
+	/* A string that fills the place exactly, or one that goes on behind it? */
+	if (len == max && !read_user(&last, 1, from + max - 1) && last)
+		len |= TRACE_STRING_CUT;
+	*(__u16 *)(rec + out) = len;
+	return 0;
+}
+
+static __always_inline long fetch_step(struct run *r, const __u32 rec_size)
+{
+	__u32 pc = r->pc;
+	const struct fetch_op *op = bpf_map_lookup_elem(&ops, &pc);
+	char *rec = r->rec;
+	int bad;
+
+	if (!op || op->code == FETCH_END)
+		return 1;
+	pc++;
+	switch (op->code) {
+	case FETCH_STORE_REG:
+		bad = store(rec, rec_size, op, r->m.file[op->reg & (FETCH_FILE - 1)]);
+		break;
+	case FETCH_STORE:
+		bad = store(rec, rec_size, op, r->m.acc);
+		break;
+	case FETCH_COPY:
+		bad = copy(rec, rec_size, op, r->m.acc);
+		break;
+	case FETCH_STRING:
+		bad = string(rec, rec_size, op, r->m.acc);
+		break;
+	default:
+		bad = step(op, &r->m);
+	}
+	if (bad) {
+		r->faults |= 1u << (op->value & 31);
+		pc += op->jump;
+	}
+	r->pc = pc;
+	return 0;
+}
+
+static __always_inline void count(__u32 probe, int field)
+{
+	__u64 *c = bpf_map_lookup_elem(&counts, &probe);
+
+	/* Atomic although per processor: the program may be preempted by another one in the middle. */
+	if (c)
+		__sync_fetch_and_add(c + field, 1);
+}
+
+enum { LOST, FILTERED, UNDECIDED };
+
+static __always_inline int wanted(__u32 tgid)
+{
+	if (filter == TRACE_FILTER_TGID)
+		return tgid == target_tgid;
+	if (filter == TRACE_FILTER_FAMILY)
+		return bpf_map_lookup_elem(&family, &tgid) != NULL;
+	return 1;
+}
+
+/* Process and thread as the tracer's pid namespace numbers them, as bpf_get_current_pid_tgid() packs them. */
+static __always_inline __u64 current_ids(void)
+{
+	struct bpf_pidns_info ns;
+
+	if (pidns_ino && !bpf_get_ns_current_pid_tgid(pidns_dev, pidns_ino, &ns, sizeof(ns)))
+		return (__u64)ns.tgid << 32 | ns.pid;
+	return bpf_get_current_pid_tgid();
+}
+
+static __always_inline __u64 wakeup(__u32 rec_size)
+{
+	__u64 filled = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
+
+	return filled >= wakeup_bytes && filled - rec_size - 8 < wakeup_bytes ? BPF_RB_FORCE_WAKEUP :
+										BPF_RB_NO_WAKEUP;
+}
+
+typedef long (*fetch_fn)(__u32 i, struct run *r);
+
+/* Everything of a hit but the reservation, whose size must be a constant. */
+static __always_inline const struct trace_place_entry *begin(struct pt_regs *ctx, struct run *r,
+							     __u32 *place)
+{
+	const struct trace_place_entry *entry;
+	int holds;
+
+	r->ids = current_ids();
+	if (!wanted(r->ids >> 32))
+		return NULL;
+	*place = bpf_get_attach_cookie(ctx);
+	entry = bpf_map_lookup_elem(&places, place);
+	if (!entry)
+		return NULL;
+	read_regs(ctx, &r->m);
+	r->m.acc = 0;
+	r->faults = 0;
+	r->pc = entry->op;
+	if (!entry->has_condition)
+		return entry;
+	holds = condition_holds(r);
+	if (holds > 0)
+		return entry;
+	count(entry->probe, holds ? UNDECIDED : FILTERED);
+	return NULL;
+}
+
+#define HIT_PROGRAM(size)                                                                          \
+	static long fetch_step_##size(__u32 i, struct run *r)                                      \
+	{                                                                                          \
+		return fetch_step(r, size);                                                        \
+	}                                                                                          \
+	SEC("uprobe")                                                                              \
+	int hit_##size(struct pt_regs *ctx)                                                        \
+	{                                                                                          \
+		struct run r;                                                                      \
+		__u32 place;                                                                       \
+		const struct trace_place_entry *entry = begin(ctx, &r, &place);                    \
+		struct trace_record *rec;                                                          \
+                                                                                                   \
+		if (!entry)                                                                        \
+			return 0;                                                                  \
+		rec = bpf_ringbuf_reserve(&ring, size, 0);                                         \
+		if (!rec) {                                                                        \
+			count(entry->probe, LOST);                                                 \
+			return 0;                                                                  \
+		}                                                                                  \
+		rec->time_ns = bpf_ktime_get_ns();                                                 \
+		rec->place = place;                                                                \
+		rec->pid = r.ids >> 32;                                                            \
+		rec->tid = r.ids;                                                                  \
+		bpf_get_current_comm(rec->comm, sizeof(rec->comm));                                \
+		r.rec = (char *)rec;                                                               \
+		REPEAT(fetch_step_##size, &r);                                                     \
+		rec->faults = r.faults;                                                            \
+		bpf_ringbuf_submit(rec, wakeup(size));                                             \
+		return 0;                                                                          \
+	}
+TRACE_CLASSES(HIT_PROGRAM)
+
+SEC("tp_btf/sched_process_fork")
+int on_fork(__u64 *ctx)
+{
+	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
+	__u32 from = parent->tgid, to = child->tgid;
+	__u8 one = 1;
+
+	if (from == to)
+		return 0; /* a thread */
+	if (follow ? !bpf_map_lookup_elem(&family, &from) : from != target_tgid)
+		return 0;
+	__sync_fetch_and_add(&n_children, 1);
+	if (!follow)
+		return 0;
+	if (bpf_map_update_elem(&family, &to, &one, BPF_ANY))
+		__sync_fetch_and_add(&n_family_full, 1);
+	else
+		__sync_fetch_and_add(&n_children_alive, 1);
+	return 0;
+}
+
+/* Its number may be given to a stranger: forget a process when its last thread ends. */
+SEC("tp_btf/sched_process_exit")
+int on_exit(__u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	__u32 tgid = task->tgid;
+
+	if (task->signal->live.counter)
+		return 0;
+	if (!bpf_map_delete_elem(&family, &tgid) && tgid != target_tgid)
+		__sync_fetch_and_add(&n_children_alive, -1);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

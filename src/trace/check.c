@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Types of expressions
+ *
+ * A path (names, members, dereferences) has a type of the graph and is fetched or loaded from where it lives.
+ * Everything else is arithmetic with C's rules: what is smaller than int becomes int, the operands of an
+ * operator are brought to the larger of their types, and unsigned wins among equals. So "n == -1" with an
+ * unsigned n means what it means in C. A comparison of a char pointer or array with a string literal compares
+ * the strings, which is not C, and is what is meant.
+ */
+#include "trace/expr.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct check {
+	const struct cairn_types *types;
+	const struct cairn_function *function;
+	const char *text;
+	struct cairn_err *err;
+};
+
+#define WRONG(c, e, ...) probe_error((c)->err, -EINVAL, (c)->text, (e)->at, __VA_ARGS__)
+
+static const struct cairn_type *resolved(const struct cairn_types *types, uint32_t id)
+{
+	return cairn_types_get(types, cairn_types_resolve(types, id));
+}
+
+static bool is_pointer(const struct cairn_type *t)
+{
+	return t->kind == CAIRN_T_PTR || t->kind == CAIRN_T_REF || t->kind == CAIRN_T_RREF;
+}
+
+static bool is_reference(const struct cairn_type *t)
+{
+	return t->kind == CAIRN_T_REF || t->kind == CAIRN_T_RREF;
+}
+
+static bool is_record(const struct cairn_type *t)
+{
+	return t->kind == CAIRN_T_STRUCT || t->kind == CAIRN_T_CLASS || t->kind == CAIRN_T_UNION;
+}
+
+/* Plain char: signed char and unsigned char are integers, as int8_t and uint8_t are made of them. */
+static bool is_char(const struct cairn_types *types, uint32_t id)
+{
+	const struct cairn_type *t = resolved(types, id);
+
+	return t->kind == CAIRN_T_INT && t->size == 1 && t->name && !strcmp(t->name, "char");
+}
+
+bool type_is_char_pointer(const struct cairn_types *types, uint32_t id)
+{
+	const struct cairn_type *t = resolved(types, id);
+
+	return t->kind == CAIRN_T_PTR && is_char(types, t->ref);
+}
+
+bool type_is_char_array(const struct cairn_types *types, uint32_t id)
+{
+	const struct cairn_type *t = resolved(types, id);
+
+	return t->kind == CAIRN_T_ARRAY && is_char(types, t->ref);
+}
+
+bool type_is_signed(const struct cairn_types *types, uint32_t id)
+{
+	const struct cairn_type *t = resolved(types, id);
+
+	/* An enumeration may say it itself or through its underlying type. */
+	if (t->kind == CAIRN_T_ENUM && t->ref && t->encoding == CAIRN_ENC_UNSIGNED)
+		t = resolved(types, t->ref);
+	return (t->kind == CAIRN_T_INT || t->kind == CAIRN_T_ENUM) &&
+	       (t->encoding == CAIRN_ENC_SIGNED || t->encoding == CAIRN_ENC_SIGNED_CHAR);
+}
+
+static const char *type_text(const struct check *c, uint32_t id, char *buf, size_t size)
+{
+	cairn_types_name(c->types, id, buf, size);
+	return buf;
+}
+
+/* The enumerator @name of any enum in the graph; *@clash when two of that name differ. */
+static bool find_enumerator(const struct check *c, const char *name, int64_t *ret, bool *clash)
+{
+	bool found = false;
+
+	*clash = false;
+	for (uint32_t id = 0; id < cairn_types_count(c->types); id++) {
+		const struct cairn_type *t = cairn_types_get(c->types, id);
+		for (uint32_t i = 0; t->kind == CAIRN_T_ENUM && i < t->n_enumerators; i++) {
+			const struct cairn_enumerator *e = &t->enumerators[i];
+			if (!e->name || strcmp(e->name, name))
+				continue;
+			*clash |= found && e->value != *ret;
+			*ret = e->value;
+			found = true;
+		}
+	}
+	return found;
+}
+
+static bool word_constant(const char *name, int64_t *ret)
+{
+	*ret = !strcmp(name, "true");
+	return *ret || !strcmp(name, "false") || !strcmp(name, "NULL") || !strcmp(name, "nullptr");
+}
+
+static void list_params(const struct check *c, char *buf, size_t size)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < c->function->n_params && n < size; i++) {
+		const char *name = c->function->params[i].name;
+		int more = snprintf(buf + n, size - n, "%s%s", i ? ", " : "",
+				    name ? name : "(unnamed)");
+		n += more > 0 ? (size_t)more : 0;
+	}
+	if (!c->function->n_params)
+		snprintf(buf, size, "none");
+}
+
+static int check_name(const struct check *c, struct expr *e)
+{
+	char params[300];
+	int64_t value;
+	bool clash;
+
+	for (uint32_t i = 0; i < c->function->n_params; i++) {
+		const char *name = c->function->params[i].name;
+		if (!name || strcmp(name, e->name))
+			continue;
+		e->is_path = true;
+		e->param = i;
+		e->type = c->function->params[i].type;
+		return 0;
+	}
+	if (word_constant(e->name, &value)) {
+		e->kind = EXPR_INT;
+		e->value = (uint64_t)value;
+		return 0;
+	}
+	if (!find_enumerator(c, e->name, &value, &clash)) {
+		list_params(c, params, sizeof(params));
+		return WRONG(c, e, "%s has no parameter %s; it has: %s", c->function->name, e->name,
+			     params);
+	}
+	if (clash)
+		return WRONG(c, e, "two enums have an enumerator %s with different values", e->name);
+	e->kind = EXPR_INT;
+	e->value = (uint64_t)value;
+	e->is_long = value < INT32_MIN || value > INT32_MAX;
+	return 0;
+}
+
+static int check_path(const struct check *c, struct expr *e);
+
+/* The type that a pointer or reference points to. */
+static int pointee(const struct check *c, const struct expr *e, const struct expr *a, uint32_t *ret)
+{
+	char name[120];
+	const struct cairn_type *t = resolved(c->types, a->type);
+
+	if (a->is_address || (!is_pointer(t) && t->kind != CAIRN_T_ARRAY))
+		return WRONG(c, e, "%s is not a pointer",
+			     a->is_address ? "an address" :
+					     type_text(c, a->type, name, sizeof(name)));
+	*ret = t->ref;
+	return 0;
+}
+
+static int check_member(const struct check *c, struct expr *e)
+{
+	char name[120];
+	uint32_t in;
+	struct cairn_member m;
+	int r = check_path(c, e->a);
+
+	if (r < 0)
+		return r;
+	in = e->a->type;
+	if (e->kind == EXPR_ARROW || (!e->a->is_address && is_reference(resolved(c->types, in)))) {
+		r = pointee(c, e, e->a, &in);
+		if (r < 0)
+			return r;
+		/* "a.x" of a reference is "a->x". */
+		e->kind = EXPR_ARROW;
+	}
+	const struct cairn_type *t = resolved(c->types, in);
+	type_text(c, in, name, sizeof(name));
+	if (!is_record(t))
+		return WRONG(c, e, is_pointer(t) ? "%s is a pointer: use ->" : "%s has no members", name);
+	if (t->declaration)
+		return WRONG(c, e, "%s is only declared in the debug information", name);
+	if (!cairn_types_member(c->types, in, e->name, &m))
+		return WRONG(c, e, "%s has no member %s", name, e->name);
+	if (m.dynamic)
+		return WRONG(c, e, "the place of %s in %s is known only at run time", e->name, name);
+	e->type = m.type;
+	e->bit_off = m.bit_off;
+	e->bit_size = m.bit_size;
+	return 0;
+}
+
+static int check_index(const struct check *c, struct expr *e)
+{
+	char name[120];
+	bool negative = e->b->kind == EXPR_MINUS;
+	struct expr *constant = negative ? e->b->a : e->b;
+	uint32_t element = 0;
+	int r = check_path(c, e->a);
+
+	if (r == 0 && constant->kind == EXPR_NAME)
+		r = check_name(c, constant);
+	if (r == 0 && constant->kind != EXPR_INT)
+		r = WRONG(c, constant, "an index must be a constant");
+	if (r == 0)
+		r = pointee(c, e, e->a, &element);
+	if (r < 0)
+		return r;
+	int64_t index = negative ? -(int64_t)constant->value : (int64_t)constant->value;
+	uint64_t size = cairn_types_size(c->types, element);
+	const struct cairn_type *t = resolved(c->types, e->a->type);
+	if (!size)
+		return WRONG(c, e, "the size of %s is not known",
+			     type_text(c, element, name, sizeof(name)));
+	if (t->kind == CAIRN_T_ARRAY && (index < 0 || (t->has_count && t->count &&
+						       (uint64_t)index >= t->count)))
+		return WRONG(c, constant, "the array has %llu elements", (unsigned long long)t->count);
+	if (__builtin_mul_overflow(index, (int64_t)size, &e->byte_off) || e->byte_off > INT32_MAX ||
+	    e->byte_off < INT32_MIN)
+		return WRONG(c, constant, "this index is too large");
+	e->type = element;
+	return 0;
+}
+
+static int check_path(const struct check *c, struct expr *e)
+{
+	int r;
+
+	e->is_path = true;
+	switch (e->kind) {
+	case EXPR_NAME:
+		r = check_name(c, e);
+		if (r == 0 && e->kind != EXPR_NAME)
+			return WRONG(c, e, "%s is a constant", e->name);
+		return r;
+	case EXPR_MEMBER:
+	case EXPR_ARROW:
+		return check_member(c, e);
+	case EXPR_INDEX:
+		return check_index(c, e);
+	case EXPR_DEREF:
+		r = check_path(c, e->a);
+		return r < 0 ? r : pointee(c, e, e->a, &e->type);
+	case EXPR_ADDRESS:
+		r = check_path(c, e->a);
+		if (r == 0 && (e->a->is_address || e->a->bit_size))
+			return WRONG(c, e, "this has no address");
+		e->is_address = true;
+		return r;
+	default:
+		return WRONG(c, e, "only parameters with -> . [] * and & can be fetched");
+	}
+}
+
+int expr_check_path(const struct cairn_types *types, const struct cairn_function *function,
+		    const char *text, struct expr *e, struct cairn_err *err)
+{
+	struct check c = {.types = types, .function = function, .text = text, .err = err};
+
+	return check_path(&c, e);
+}
+
+/* The arithmetic type of a path: an integer, an enumeration, a bool, a pointer, a bit-field. */
+static int path_arithmetic(const struct check *c, struct expr *e)
+{
+	char name[120];
+	const struct cairn_type *t;
+
+	if (e->is_address) {
+		e->is_long = e->is_unsigned = true;
+		return 0;
+	}
+	t = resolved(c->types, e->type);
+	if (is_reference(t))
+		return WRONG(c, e, "a reference; write * in front to compare what it refers to");
+	if (is_pointer(t) || t->kind == CAIRN_T_ARRAY || t->kind == CAIRN_T_UNSPECIFIED) {
+		e->is_long = e->is_unsigned = true;
+		return 0;
+	}
+	if ((t->kind != CAIRN_T_INT && t->kind != CAIRN_T_ENUM) || !t->size || t->size > 8)
+		return WRONG(c, e, "%s cannot be part of a condition",
+			     type_text(c, e->type, name, sizeof(name)));
+	bool is_signed = type_is_signed(c->types, e->type);
+	uint64_t bits = e->bit_size ? e->bit_size : t->size * 8;
+	e->is_long = bits > 32;
+	/* What is smaller than int fits int. */
+	e->is_unsigned = !is_signed && bits >= 32;
+	return 0;
+}
+
+static int check_condition(const struct check *c, struct expr *e);
+
+static bool is_comparison(enum fetch_code op)
+{
+	return op >= FETCH_EQ && op <= FETCH_GE;
+}
+
+/* @text is the char pointer or array, @literal the string. */
+static int check_string(const struct check *c, struct expr *e, struct expr *text, struct expr *literal)
+{
+	if (e->op != FETCH_EQ && e->op != FETCH_NE)
+		return WRONG(c, e, "strings can only be compared with == and !=");
+	if (literal->n_bytes + 1 >= FETCH_STREQ_BYTES)
+		return WRONG(c, literal, "strings in conditions have at most %d characters",
+			     FETCH_STREQ_BYTES - 2);
+	int r = check_path(c, text);
+	if (r < 0)
+		return r;
+	if (text->is_address || (!type_is_char_pointer(c->types, text->type) &&
+				 !type_is_char_array(c->types, text->type)))
+		return WRONG(c, text, "this is not a string");
+	if (literal == e->a) {
+		e->a = text;
+		e->b = literal;
+	}
+	e->is_string = true;
+	return 0;
+}
+
+static int check_binary(const struct check *c, struct expr *e)
+{
+	if (e->b->kind == EXPR_STRING)
+		return check_string(c, e, e->a, e->b);
+	if (e->a->kind == EXPR_STRING)
+		return check_string(c, e, e->b, e->a);
+	int r = check_condition(c, e->a);
+	if (r == 0)
+		r = check_condition(c, e->b);
+	if (r < 0 || is_comparison(e->op))
+		return r;
+	if (e->op == FETCH_SHL || e->op == FETCH_SHR) {
+		e->is_long = e->a->is_long;
+		e->is_unsigned = e->a->is_unsigned;
+		return 0;
+	}
+	e->is_long = e->a->is_long || e->b->is_long;
+	e->is_unsigned = (e->a->is_unsigned && e->a->is_long == e->is_long) ||
+			 (e->b->is_unsigned && e->b->is_long == e->is_long);
+	return 0;
+}
+
+static int check_unary(const struct check *c, struct expr *e)
+{
+	int r = check_condition(c, e->a);
+
+	if (e->kind == EXPR_NOT)
+		return r;
+	e->is_long = e->a->is_long;
+	e->is_unsigned = e->a->is_unsigned;
+	return r;
+}
+
+static int check_condition(const struct check *c, struct expr *e)
+{
+	int r;
+
+	switch (e->kind) {
+	case EXPR_INT:
+		return 0;
+	case EXPR_STRING:
+		return WRONG(c, e, "a string can only be compared with == and !=");
+	case EXPR_NAME:
+		r = check_name(c, e);
+		if (r < 0 || e->kind == EXPR_INT)
+			return r;
+		return path_arithmetic(c, e);
+	case EXPR_MEMBER:
+	case EXPR_ARROW:
+	case EXPR_INDEX:
+	case EXPR_DEREF:
+	case EXPR_ADDRESS:
+		r = check_path(c, e);
+		return r < 0 ? r : path_arithmetic(c, e);
+	case EXPR_MINUS:
+	case EXPR_INVERT:
+	case EXPR_NOT:
+		return check_unary(c, e);
+	case EXPR_BINARY:
+		return check_binary(c, e);
+	case EXPR_AND:
+	case EXPR_OR:
+		r = check_condition(c, e->a);
+		return r < 0 ? r : check_condition(c, e->b);
+	}
+	return 0;
+}
+
+int expr_check_condition(const struct cairn_types *types, const struct cairn_function *function,
+			 const char *text, struct expr *e, struct cairn_err *err)
+{
+	struct check c = {.types = types, .function = function, .text = text, .err = err};
+
+	return check_condition(&c, e);
+}

@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Compiling expressions
+ *
+ * While an expression is walked from the inside out, its value is an operand in one of three states:
+ *
+ *	LOCATED   nothing emitted yet: a location of the site, and an offset into the value described there
+ *	MEMORY    acc holds an address; the value is at acc + offset
+ *	SCALAR    acc holds the value itself: an address taken with &
+ *
+ * Members only move the offset; a dereference emits what loads the pointer and leaves MEMORY. Keeping LOCATED
+ * as long as possible is what makes members of structs in registers, or in several pieces, work: the piece
+ * that holds the member is chosen at the end.
+ *
+ * Arithmetic of conditions keeps the accumulator extended to 64 bits according to the node's C type, so that
+ * comparisons need no sizes; what is narrower is cut and extended after each operator that can overflow.
+ */
+#include "trace/compile.h"
+
+#include <string.h>
+
+enum state { LOCATED, MEMORY, SCALAR };
+
+struct operand {
+	enum state state;
+	const struct cairn_location *loc; /* LOCATED */
+	uint64_t param_bytes;             /* LOCATED: size of the whole parameter */
+	int64_t off;                      /* bytes */
+	uint32_t type;
+	uint32_t bit_shift, bit_size; /* bit-field, from off */
+};
+
+#define TRY(x)                                                                                     \
+	do {                                                                                       \
+		enum cairn_unavailable why_ = (x);                                                 \
+		if (why_ != CAIRN_AVAILABLE)                                                       \
+			return why_;                                                               \
+	} while (0)
+
+static enum cairn_unavailable param_operand(struct compiler *c, uint32_t param, struct operand *ret)
+{
+	const struct cairn_arg *arg = param < c->site->n_args ? &c->site->args[param] : NULL;
+
+	c->culprit = param;
+	if (!arg)
+		return CAIRN_UNAVAIL_NO_DESCRIPTION;
+	if (arg->loc.why != CAIRN_AVAILABLE)
+		return arg->loc.why;
+	if (!arg->loc.n_pieces)
+		return CAIRN_UNAVAIL_OPTIMISED_OUT;
+	*ret = (struct operand){.state = LOCATED, .loc = &arg->loc, .type = arg->type};
+	ret->param_bytes = cairn_types_size(c->types, arg->type);
+	return CAIRN_AVAILABLE;
+}
+
+/* The piece that holds all of [off, off + n) of a located value; NULL with the reason. */
+static const struct cairn_piece *piece_of(const struct operand *o, uint64_t n, uint64_t *ret_off,
+					  enum cairn_unavailable *why)
+{
+	uint64_t off = (uint64_t)o->off;
+
+	*why = CAIRN_UNAVAIL_PARTLY;
+	for (uint32_t i = 0; i < o->loc->n_pieces; i++) {
+		const struct cairn_piece *p = &o->loc->pieces[i];
+		uint64_t size = p->size ? p->size : o->param_bytes;
+		/* All of a value of unknown size: void *, say, behind a damaged type. */
+		if (!size || (off >= p->off && off - p->off < size && n <= size - (off - p->off))) {
+			*ret_off = off - p->off;
+			if (p->kind != CAIRN_PIECE_MISSING)
+				return p;
+			*why = CAIRN_UNAVAIL_OPTIMISED_OUT;
+			return NULL;
+		}
+	}
+	return NULL;
+}
+
+static uint64_t bytes_at(const uint8_t *bytes, uint64_t n)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, bytes, n < 8 ? n : 8);
+	return v;
+}
+
+/* acc = the value's @n bytes (at most 8) at @off of a piece, low bytes first; the rest of acc is undefined. */
+static enum cairn_unavailable load_piece(struct compiler *c, const struct cairn_piece *p, uint64_t off,
+					 uint64_t n)
+{
+	enum cairn_unavailable why = CAIRN_UNAVAIL_UNSUPPORTED;
+
+	switch (p->kind) {
+	case CAIRN_PIECE_BYTES:
+		if (off + n > p->size)
+			return CAIRN_UNAVAIL_PARTLY;
+		fetch_emit(c->program, FETCH_CONST)->imm = bytes_at(p->bytes + off, n);
+		return CAIRN_AVAILABLE;
+	case CAIRN_PIECE_VALUE:
+		/* A register has 8 bytes; what the rest of a wider value is, nobody says. */
+		if (off + n > 8 || !fetch_emit_steps(c->program, p, c->at, &why))
+			return why;
+		if (off)
+			fetch_emit_imm(c->program, FETCH_SHR, (int64_t)(8 * off));
+		return CAIRN_AVAILABLE;
+	case CAIRN_PIECE_MEMORY:
+		if (!fetch_emit_steps(c->program, p, c->at, &why))
+			return why;
+		fetch_emit_imm(c->program, FETCH_ADD, (int64_t)off);
+		fetch_emit(c->program, FETCH_LOAD)->size = (uint8_t)n;
+		return CAIRN_AVAILABLE;
+	case CAIRN_PIECE_MISSING:
+		return CAIRN_UNAVAIL_OPTIMISED_OUT;
+	}
+	return why;
+}
+
+/* acc = the operand's @n bytes, at most 8. */
+static enum cairn_unavailable load_bytes(struct compiler *c, const struct operand *o, uint64_t n)
+{
+	enum cairn_unavailable why;
+	uint64_t off;
+
+	if (o->state == SCALAR)
+		return CAIRN_AVAILABLE;
+	if (o->state == MEMORY) {
+		fetch_emit_imm(c->program, FETCH_ADD, o->off);
+		fetch_emit(c->program, FETCH_LOAD)->size = (uint8_t)n;
+		return CAIRN_AVAILABLE;
+	}
+	const struct cairn_piece *p = piece_of(o, n, &off, &why);
+	return p ? load_piece(c, p, off, n) : why;
+}
+
+/* acc = the operand's address; what is in a register has none. */
+static enum cairn_unavailable load_address(struct compiler *c, const struct operand *o)
+{
+	enum cairn_unavailable why;
+	uint64_t off;
+
+	if (o->state == SCALAR)
+		return CAIRN_UNAVAIL_UNSUPPORTED;
+	if (o->state == MEMORY) {
+		fetch_emit_imm(c->program, FETCH_ADD, o->off);
+		return CAIRN_AVAILABLE;
+	}
+	const struct cairn_piece *p = piece_of(o, 1, &off, &why);
+	if (!p)
+		return why;
+	if (p->kind != CAIRN_PIECE_MEMORY)
+		return CAIRN_UNAVAIL_IMPLICIT_POINTER;
+	if (!fetch_emit_steps(c->program, p, c->at, &why))
+		return why;
+	fetch_emit_imm(c->program, FETCH_ADD, (int64_t)off);
+	return CAIRN_AVAILABLE;
+}
+
+static bool is_array(const struct compiler *c, uint32_t type)
+{
+	return cairn_types_get(c->types, cairn_types_resolve(c->types, type))->kind == CAIRN_T_ARRAY;
+}
+
+/* What the operand points to becomes the operand; an array is its own first element. */
+static enum cairn_unavailable follow(struct compiler *c, struct operand *o)
+{
+	if (o->state != SCALAR && is_array(c, o->type))
+		return CAIRN_AVAILABLE;
+	TRY(load_bytes(c, o, 8));
+	*o = (struct operand){.state = MEMORY};
+	return CAIRN_AVAILABLE;
+}
+
+static enum cairn_unavailable compile_path(struct compiler *c, const struct expr *e,
+					   struct operand *ret)
+{
+	switch (e->kind) {
+	case EXPR_NAME:
+		return param_operand(c, e->param, ret);
+	case EXPR_ADDRESS:
+		TRY(compile_path(c, e->a, ret));
+		TRY(load_address(c, ret));
+		*ret = (struct operand){.state = SCALAR};
+		return CAIRN_AVAILABLE;
+	case EXPR_MEMBER:
+		TRY(compile_path(c, e->a, ret));
+		break;
+	default: /* ARROW, INDEX, DEREF: the checker lets nothing else through */
+		TRY(compile_path(c, e->a, ret));
+		TRY(follow(c, ret));
+	}
+	if (e->kind == EXPR_INDEX)
+		ret->off += e->byte_off;
+	if (e->kind == EXPR_MEMBER || e->kind == EXPR_ARROW) {
+		ret->off += (int64_t)(e->bit_off / 8);
+		ret->bit_shift = e->bit_off % 8;
+		ret->bit_size = e->bit_size;
+	}
+	ret->type = e->type;
+	return CAIRN_AVAILABLE;
+}
+
+/* A whole value of several pieces, each to its place in the record. */
+static enum cairn_unavailable store_piece(struct compiler *c, const struct cairn_piece *p, uint32_t off,
+					  uint32_t out, uint32_t n)
+{
+	enum cairn_unavailable why = CAIRN_UNAVAIL_UNSUPPORTED;
+
+	if (p->kind == CAIRN_PIECE_MEMORY) {
+		if (!fetch_emit_steps(c->program, p, c->at, &why))
+			return why;
+		fetch_emit_imm(c->program, FETCH_ADD, off);
+		fetch_emit_copy(c->program, out, n);
+		return CAIRN_AVAILABLE;
+	}
+	for (uint32_t done = 0; done < n; done += 8) {
+		uint32_t some = n - done < 8 ? n - done : 8;
+		TRY(load_piece(c, p, off + done, some));
+		fetch_emit_store(c->program, out + done, some);
+	}
+	return CAIRN_AVAILABLE;
+}
+
+static enum cairn_unavailable store_located(struct compiler *c, struct operand o,
+					    const struct value_layout *layout)
+{
+	uint32_t done = 0, start = (uint32_t)o.off;
+
+	while (done < layout->n_bytes) {
+		enum cairn_unavailable why;
+		uint64_t off;
+		o.off = start + done;
+		const struct cairn_piece *p = piece_of(&o, 1, &off, &why);
+		if (!p)
+			return why;
+		uint32_t rest = layout->n_bytes - done;
+		uint64_t size = p->size ? p->size : o.param_bytes;
+		uint32_t some = size && size - off < rest ? (uint32_t)(size - off) : rest;
+		TRY(store_piece(c, p, (uint32_t)off, layout->out + done, some));
+		done += some;
+	}
+	return CAIRN_AVAILABLE;
+}
+
+static enum cairn_unavailable store_string(struct compiler *c, struct operand *o,
+					   const struct value_layout *layout)
+{
+	struct fetch_op *op;
+
+	/* An array's bytes start at its address; a pointer's value is that address. */
+	if (o->state != SCALAR && is_array(c, o->type))
+		TRY(load_address(c, o));
+	else
+		TRY(load_bytes(c, o, 8));
+	op = fetch_emit(c->program, FETCH_STORE);
+	op->out = layout->out;
+	op->size = STRING_POINTER_BYTES;
+	op = fetch_emit(c->program, FETCH_STRING);
+	op->out = layout->out + STRING_POINTER_BYTES;
+	op->size = (uint8_t)__builtin_ctz(layout->n_bytes);
+	return CAIRN_AVAILABLE;
+}
+
+static enum cairn_unavailable store_operand(struct compiler *c, struct operand *o, bool is_string,
+					    const struct value_layout *layout)
+{
+	if (is_string)
+		return store_string(c, o, layout);
+	if (o->state == SCALAR) {
+		fetch_emit_store(c->program, layout->out, 8);
+		return CAIRN_AVAILABLE;
+	}
+	if (!layout->n_bytes)
+		return CAIRN_UNAVAIL_UNSUPPORTED;
+	if (o->state == LOCATED)
+		return store_located(c, *o, layout);
+	fetch_emit_imm(c->program, FETCH_ADD, o->off);
+	fetch_emit_copy(c->program, layout->out, layout->n_bytes);
+	return CAIRN_AVAILABLE;
+}
+
+enum cairn_unavailable compile_value(struct compiler *c, const struct expr *e, bool is_string,
+				     const struct value_layout *layout, uint32_t value)
+{
+	uint32_t from = c->program->n;
+	struct operand o = {0};
+
+	fetch_barrier(c->program);
+	enum cairn_unavailable why = compile_path(c, e, &o);
+
+	if (why == CAIRN_AVAILABLE)
+		why = store_operand(c, &o, is_string, layout);
+	if (why != CAIRN_AVAILABLE)
+		c->program->n = from;
+	else
+		fetch_close_value(c->program, from, value);
+	return why;
+}
+
+/* acc = a path's value as a number, extended to 64 bits by its type. */
+static enum cairn_unavailable load_path(struct compiler *c, const struct expr *e)
+{
+	struct operand o = {0};
+	const struct cairn_type *t;
+	uint32_t bits, shift = 0;
+
+	TRY(compile_path(c, e, &o));
+	if (e->is_address)
+		return CAIRN_AVAILABLE;
+	if (is_array(c, e->type))
+		return load_address(c, &o);
+	t = cairn_types_get(c->types, cairn_types_resolve(c->types, e->type));
+	bits = (uint32_t)(t->size ? t->size * 8 : 64);
+	if (o.bit_size) {
+		bits = o.bit_size;
+		shift = o.bit_shift;
+	}
+	if (bits + shift > 64)
+		return CAIRN_UNAVAIL_UNSUPPORTED;
+	TRY(load_bytes(c, &o, (bits + shift + 7) / 8));
+	if (bits == 64)
+		return CAIRN_AVAILABLE;
+	if (shift || bits % 8) {
+		fetch_emit_imm(c->program, FETCH_SHL, 64 - bits - shift);
+		fetch_emit_imm(c->program, type_is_signed(c->types, e->type) ? FETCH_SAR : FETCH_SHR,
+			       64 - bits);
+		return CAIRN_AVAILABLE;
+	}
+	enum fetch_code code = type_is_signed(c->types, e->type) ? FETCH_SEXT : FETCH_ZEXT;
+	fetch_emit(c->program, code)->size = (uint8_t)(bits / 8);
+	return CAIRN_AVAILABLE;
+}
+
+struct arith {
+	bool is_long, is_unsigned;
+};
+
+static uint64_t convert_constant(uint64_t v, struct arith to)
+{
+	if (to.is_long)
+		return v;
+	return to.is_unsigned ? (uint32_t)v : (uint64_t)(int64_t)(int32_t)v;
+}
+
+/* Bring acc, extended by @from, to the range of @to. From the narrower to 64 bits nothing is to be done. */
+static void convert(struct compiler *c, struct arith from, struct arith to)
+{
+	if (to.is_long || (from.is_unsigned == to.is_unsigned && !from.is_long))
+		return;
+	fetch_emit(c->program, to.is_unsigned ? FETCH_ZEXT : FETCH_SEXT)->size = 4;
+}
+
+static enum cairn_unavailable generate(struct compiler *c, const struct expr *e, unsigned int temp);
+
+static struct arith arith_of(const struct expr *e)
+{
+	return (struct arith){.is_long = e->is_long, .is_unsigned = e->is_unsigned};
+}
+
+static enum fetch_code machine_code(enum fetch_code op, bool is_unsigned)
+{
+	if (!is_unsigned)
+		return op == FETCH_SHR ? FETCH_SAR : op;
+	switch (op) {
+	case FETCH_LT:
+		return FETCH_ULT;
+	case FETCH_LE:
+		return FETCH_ULE;
+	case FETCH_GT:
+		return FETCH_UGT;
+	case FETCH_GE:
+		return FETCH_UGE;
+	case FETCH_DIV:
+		return FETCH_UDIV;
+	case FETCH_MOD:
+		return FETCH_UMOD;
+	default:
+		return op;
+	}
+}
+
+/* The type in which both operands are combined: the larger one, unsigned among equals. */
+static struct arith common(const struct expr *e)
+{
+	struct arith a = arith_of(e->a), b = arith_of(e->b), to;
+
+	if (e->op == FETCH_SHL || e->op == FETCH_SHR)
+		return a;
+	to.is_long = a.is_long || b.is_long;
+	to.is_unsigned = (a.is_unsigned && a.is_long == to.is_long) ||
+			 (b.is_unsigned && b.is_long == to.is_long);
+	return to;
+}
+
+static enum cairn_unavailable generate_operands(struct compiler *c, const struct expr *e,
+						struct arith to, unsigned int temp)
+{
+	enum fetch_code code = machine_code(e->op, to.is_unsigned);
+
+	if (e->b->kind == EXPR_INT) {
+		TRY(generate(c, e->a, temp));
+		convert(c, arith_of(e->a), to);
+		fetch_emit_imm(c->program, code, (int64_t)convert_constant(e->b->value, to));
+		return CAIRN_AVAILABLE;
+	}
+	if (temp == FETCH_TEMPS) {
+		c->program->full = true;
+		return CAIRN_AVAILABLE;
+	}
+	TRY(generate(c, e->b, temp));
+	convert(c, arith_of(e->b), to);
+	fetch_emit(c->program, FETCH_SAVE)->reg = (uint8_t)(FETCH_TEMP + temp);
+	TRY(generate(c, e->a, temp + 1));
+	convert(c, arith_of(e->a), to);
+	struct fetch_op *op = fetch_emit(c->program, code);
+	op->flags = FETCH_F_FILE;
+	op->reg = (uint8_t)(FETCH_TEMP + temp);
+	return CAIRN_AVAILABLE;
+}
+
+/* Cut what 32-bit arithmetic may have overflowed. */
+static void normalise(struct compiler *c, struct arith type)
+{
+	if (!type.is_long)
+		fetch_emit(c->program, type.is_unsigned ? FETCH_ZEXT : FETCH_SEXT)->size = 4;
+}
+
+static enum cairn_unavailable generate_string(struct compiler *c, const struct expr *e)
+{
+	struct operand o = {0};
+	char text[FETCH_STREQ_BYTES] = {0};
+
+	TRY(compile_path(c, e->a, &o));
+	if (is_array(c, e->a->type))
+		TRY(load_address(c, &o));
+	else
+		TRY(load_bytes(c, &o, 8));
+	memcpy(text, e->b->name, e->b->n_bytes);
+	fetch_emit(c->program, FETCH_STREQ);
+	memcpy(fetch_emit(c->program, FETCH_END), text, 16);
+	memcpy(fetch_emit(c->program, FETCH_END), text + 16, 16);
+	fetch_barrier(c->program);
+	if (e->op == FETCH_NE)
+		fetch_emit_imm(c->program, FETCH_EQ, 0);
+	return CAIRN_AVAILABLE;
+}
+
+static enum cairn_unavailable generate_binary(struct compiler *c, const struct expr *e,
+					      unsigned int temp)
+{
+	if (e->is_string)
+		return generate_string(c, e);
+	struct arith to = common(e);
+	TRY(generate_operands(c, e, to, temp));
+	if (e->op < FETCH_EQ)
+		normalise(c, to);
+	return CAIRN_AVAILABLE;
+}
+
+/* Short circuit: what stands behind && may be unreadable unless what stands before it holds. */
+static enum cairn_unavailable generate_chain(struct compiler *c, const struct expr *e,
+					     unsigned int temp)
+{
+	TRY(generate(c, e->a, temp));
+	uint32_t jump = c->program->n;
+	fetch_emit(c->program, e->kind == EXPR_AND ? FETCH_JZ : FETCH_JNZ);
+	TRY(generate(c, e->b, temp));
+	if (!c->program->full)
+		c->program->ops[jump].jump = (uint8_t)(c->program->n - jump - 1);
+	fetch_barrier(c->program);
+	fetch_emit_imm(c->program, FETCH_NE, 0);
+	return CAIRN_AVAILABLE;
+}
+
+static enum cairn_unavailable generate(struct compiler *c, const struct expr *e, unsigned int temp)
+{
+	switch (e->kind) {
+	case EXPR_INT:
+		fetch_emit(c->program, FETCH_CONST)->imm = convert_constant(e->value, arith_of(e));
+		return CAIRN_AVAILABLE;
+	case EXPR_MINUS:
+	case EXPR_INVERT:
+		TRY(generate(c, e->a, temp));
+		fetch_emit(c->program, e->kind == EXPR_MINUS ? FETCH_NEG : FETCH_NOT);
+		normalise(c, arith_of(e));
+		return CAIRN_AVAILABLE;
+	case EXPR_NOT:
+		TRY(generate(c, e->a, temp));
+		fetch_emit_imm(c->program, FETCH_EQ, 0);
+		return CAIRN_AVAILABLE;
+	case EXPR_BINARY:
+		return generate_binary(c, e, temp);
+	case EXPR_AND:
+	case EXPR_OR:
+		return generate_chain(c, e, temp);
+	default:
+		return load_path(c, e);
+	}
+}
+
+enum cairn_unavailable compile_condition(struct compiler *c, const struct expr *e)
+{
+	uint32_t from = c->program->n;
+	enum cairn_unavailable why = generate(c, e, 0);
+
+	if (why == CAIRN_AVAILABLE)
+		fetch_emit(c->program, FETCH_FILTER);
+	else
+		c->program->n = c->program->barrier = from;
+	fetch_barrier(c->program);
+	return why;
+}
+
+bool compile_is_constant(const struct fetch_program *p, uint32_t from)
+{
+	for (uint32_t i = from; i < p->n; i++) {
+		const struct fetch_op *op = &p->ops[i];
+		switch (op->code) {
+		case FETCH_STORE_REG:
+		case FETCH_REG:
+		case FETCH_LOAD:
+		case FETCH_COPY:
+		case FETCH_STRING:
+		case FETCH_DIV:
+		case FETCH_MOD:
+		case FETCH_UDIV:
+		case FETCH_UMOD:
+			return false;
+		}
+		bool slot = op->reg >= FETCH_SLOT;
+		if (op->flags & FETCH_F_FILE && !slot)
+			return false;
+	}
+	return p->n > from;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From a typed expression and the locations at one site to fetch operations. */
+#ifndef TRACE_COMPILE_H
+#define TRACE_COMPILE_H
+
+#include "trace/fetch.h"
+
+struct compiler {
+	const struct cairn_types *types;
+	const struct cairn_site *site;
+	struct cairn_vaddr at; /* the probed address, which is the site's unless the probe was moved */
+	struct fetch_program *program;
+	/* The parameter that made an expression unavailable. */
+	uint32_t culprit;
+};
+
+/*
+ * compile_value - append the operations that put a value into the record
+ *
+ * Returns CAIRN_AVAILABLE, or why the value cannot be had at this site; the program is then as it was.
+ */
+enum cairn_unavailable compile_value(struct compiler *c, const struct expr *e, bool is_string,
+				     const struct value_layout *layout, uint32_t value);
+
+/* Append a condition with its FILTER. Result as above. */
+enum cairn_unavailable compile_condition(struct compiler *c, const struct expr *e);
+
+/*
+ * compile_is_constant - whether the operations [@from, p->n) read no register and no memory
+ *
+ * Then simulating them gives a value that holds for every hit of the place.
+ */
+bool compile_is_constant(const struct fetch_program *p, uint32_t from);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From a record to an event: for each value its bytes, or why there are none
+ *
+ * Everything in a record was written by our own BPF program; still every offset is checked against the
+ * record's size, as a ring buffer shared with the kernel is no reason to trust arithmetic.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "trace/trace.h"
+
+static const char text_unreadable[] = "memory cannot be read";
+
+static void unreadable(struct decode_space *s, uint32_t i, uint64_t address, bool known)
+{
+	struct cairn_event_value *v = &s->values[i];
+
+	v->state = CAIRN_VALUE_UNREADABLE;
+	v->reason = text_unreadable;
+	if (!known)
+		return;
+	v->reason = s->reasons[i];
+	if (address)
+		snprintf(s->reasons[i], sizeof(s->reasons[i]), "at 0x%llx", (unsigned long long)address);
+	else
+		snprintf(s->reasons[i], sizeof(s->reasons[i]), "NULL");
+}
+
+static void decode_string(struct decode_space *s, uint32_t i, const struct value_layout *l,
+			  const uint8_t *rec, bool fault)
+{
+	struct cairn_event_value *v = &s->values[i];
+	uint64_t address;
+	uint16_t len;
+
+	memcpy(&address, rec + l->out, sizeof(address));
+	memcpy(&len, rec + l->out + STRING_POINTER_BYTES, sizeof(len));
+	if (fault) {
+		unreadable(s, i, address, true);
+		return;
+	}
+	v->truncated = len & TRACE_STRING_CUT;
+	len &= (uint16_t)~TRACE_STRING_CUT;
+	if (len > l->n_bytes)
+		len = l->n_bytes;
+	v->bytes = rec + l->out + STRING_POINTER_BYTES + STRING_LENGTH_BYTES;
+	v->n_bytes = len ? len - 1u : 0; /* without the NUL */
+}
+
+/* Moves a bit-field down to bit 0 of bytes of its own. */
+static void shift_bits(struct decode_space *s, uint32_t i, const struct value_layout *l)
+{
+	struct cairn_event_value *v = &s->values[i];
+	unsigned __int128 bits = 0;
+
+	memcpy(&bits, v->bytes, v->n_bytes < 9 ? v->n_bytes : 9);
+	uint64_t value = (uint64_t)(bits >> l->bit_shift);
+	if (l->bit_size < 64)
+		value &= (UINT64_C(1) << l->bit_size) - 1;
+	memcpy(s->bits[i], &value, sizeof(value));
+	v->bytes = s->bits[i];
+	v->n_bytes = (l->bit_size + 7u) / 8;
+}
+
+static void decode_value(const struct trace_probe *p, const struct trace_place *place, uint32_t i,
+			 const uint8_t *rec, uint32_t faults, struct decode_space *s)
+{
+	const struct value_layout *l = &p->layouts[i];
+	struct cairn_event_value *v = &s->values[i];
+	bool fault = faults >> i & 1;
+
+	*v = (struct cairn_event_value){.what = &p->pub.values[i]};
+	if (place->pub.values[i].unavailable) {
+		v->state = CAIRN_VALUE_UNAVAILABLE;
+		v->reason = place->pub.values[i].unavailable;
+		return;
+	}
+	if (p->pub.values[i].is_string) {
+		decode_string(s, i, l, rec, fault);
+		return;
+	}
+	if (fault) {
+		unreadable(s, i, 0, false);
+		return;
+	}
+	v->bytes = place->constants[i].bytes ? place->constants[i].bytes : rec + l->out;
+	v->n_bytes = l->n_bytes;
+	v->truncated = l->cut;
+	if (l->bit_size)
+		shift_bits(s, i, l);
+}
+
+bool decode_record(const struct cairn_trace *t, const struct trace_record *rec, size_t n_bytes,
+		   struct decode_space *s)
+{
+	if (n_bytes < sizeof(*rec) || rec->place >= t->places.n)
+		return false;
+	const struct trace_place *place = t->places.p[rec->place];
+	const struct trace_probe *p = t->probes.p[place->pub.probe];
+	if (n_bytes < p->n_record || place->pub.refused)
+		return false;
+	s->event = (struct cairn_event){
+		.time_ns = rec->time_ns,
+		.since_ns = rec->time_ns > t->attached_at_ns ? rec->time_ns - t->attached_at_ns : 0,
+		.pid = rec->pid,
+		.tid = rec->tid,
+		.probe = &p->pub,
+		.place = &place->pub,
+		.n_values = p->pub.n_values,
+		.values = s->values,
+	};
+	memcpy(s->event.comm, rec->comm, sizeof(s->event.comm));
+	s->event.comm[sizeof(s->event.comm) - 1] = 0;
+	for (uint32_t i = 0; i < p->pub.n_values; i++)
+		decode_value(p, place, i, (const uint8_t *)rec, rec->faults, s);
+	return true;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Probes as text: parsing, and giving types to expressions
+ *
+ *	/usr/bin/redis-server:lookupKey(db->id, key->ptr:str, flags:hex) if flags & 4 && db != NULL
+ *	`------- head ------' `-- function`------- values -------'         `------- condition ------'
+ *
+ * Parsing knows no types. expr_check() then resolves every name against one function: parameters first, then
+ * enumerators; and writes into each node what the code generators need. What a person typed wrong is told
+ * with the text and a caret under the place.
+ */
+#ifndef TRACE_EXPR_H
+#define TRACE_EXPR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <cairn/sites.h>
+#include <cairn/types.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "trace/abi_host.h"
+
+/* Longest probe, deepest nesting. Both far beyond what a person types; the depth bounds our recursion. */
+#define PROBE_TEXT_MAX 4096
+#define EXPR_DEPTH_MAX 32
+
+enum expr_kind {
+	EXPR_NAME,
+	EXPR_INT,
+	EXPR_STRING,
+	EXPR_MEMBER,  /* a.name */
+	EXPR_ARROW,   /* a->name */
+	EXPR_INDEX,   /* a[b], b a constant */
+	EXPR_DEREF,   /* *a */
+	EXPR_ADDRESS, /* &a */
+	EXPR_MINUS,
+	EXPR_INVERT, /* ~a */
+	EXPR_NOT,    /* !a */
+	EXPR_BINARY, /* a OP b, OP one of the codes FETCH_ADD to FETCH_GE, unsigned ones not told apart */
+	EXPR_AND,    /* a && b */
+	EXPR_OR,
+};
+
+struct expr {
+	enum expr_kind kind;
+	enum fetch_code op; /* BINARY */
+	uint32_t at;        /* offset in the probe's text, for the caret */
+	const char *name;   /* NAME, MEMBER, ARROW; STRING: its bytes */
+	uint32_t n_bytes;   /* STRING */
+	uint64_t value;     /* INT */
+	bool is_unsigned, is_long; /* INT: of the literal; after the check: of every arithmetic result */
+	struct expr *a, *b;
+
+	/* Set by expr_check(). */
+	bool is_path;    /* made of names, members, dereferences: has a type of the graph */
+	bool is_string;  /* a comparison of strings, or a literal */
+	bool is_address; /* &a: no type of the graph */
+	uint32_t param;  /* NAME */
+	uint32_t type;   /* of a path, in the graph; typedefs kept */
+	uint64_t bit_off;  /* MEMBER, ARROW, INDEX: from the start of what a is or points to */
+	uint32_t bit_size; /* of a bit-field, else 0 */
+	int64_t byte_off;  /* INDEX of a pointer, which may be negative */
+};
+
+struct probe_value_text {
+	const char *text;
+	struct expr *expr;
+	bool as_string, hex;
+};
+
+struct probe_text {
+	const char *text; /* all of it, in the arena */
+	const char *head; /* [PATH:][FILE[:LINE]:]FUNC, a uprobe: in front removed */
+	bool has_list;
+	uint32_t n_values;
+	struct probe_value_text *values;
+	const char *condition_text; /* NULL without */
+	struct expr *condition;
+};
+
+/*
+ * probe_parse - text to tree
+ *
+ * @arena  owns everything in @ret
+ * Returns 0; -EINVAL with the place; -ERANGE: too long, too deep or too many values; -EOPNOTSUPP: another kind
+ * of probe (kprobe: and so on); -ENOMEM.
+ */
+int probe_parse(struct arena *arena, const char *text, struct probe_text *ret,
+		struct cairn_err *err);
+
+/* States that something is wrong at @at of @text, with a caret. Returns @code. */
+__attribute__((format(printf, 5, 6))) int probe_error(struct cairn_err *err, int code,
+						       const char *text, uint32_t at,
+						       const char *fmt, ...);
+
+/*
+ * expr_check_path - give types to a fetched value
+ *
+ * Returns 0; -EINVAL: no such parameter or member, or an expression that makes no sense (err, with caret).
+ */
+int expr_check_path(const struct cairn_types *types, const struct cairn_function *function,
+		    const char *text, struct expr *e, struct cairn_err *err);
+
+/* The same for a condition: every node gets its C arithmetic type (int, unsigned, long, unsigned long). */
+int expr_check_condition(const struct cairn_types *types, const struct cairn_function *function,
+			 const char *text, struct expr *e, struct cairn_err *err);
+
+/* Whether a type is a pointer to char (or an array of it), which is fetched as a string. */
+bool type_is_char_pointer(const struct cairn_types *types, uint32_t id);
+bool type_is_signed(const struct cairn_types *types, uint32_t id); /* integers and enumerations */
+bool type_is_char_array(const struct cairn_types *types, uint32_t id);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fetch programs: assembling, showing and simulating them
+ *
+ * abi.h has the operations. A probe fixes where each of its values lies in the record; a place then needs a
+ * program that puts them there from where the compiler keeps them at that place:
+ *
+ *	struct fetch_program p = {0};
+ *	const char *why = compile_value(&c, &p, value);	// why it is unavailable, or NULL
+ *	fetch_end(&p);
+ *
+ * Programs hold no address but relative to the probed instruction, so that places whose arguments are in the same
+ * registers share one.
+ */
+#ifndef TRACE_FETCH_H
+#define TRACE_FETCH_H
+
+#include <stdio.h>
+
+#include "trace/expr.h"
+
+struct fetch_program {
+	uint32_t n;
+	bool full; /* more than FETCH_OPS_MAX were needed */
+	uint32_t barrier; /* operations before this one are reached by a jump, or are no operations */
+	struct fetch_op ops[FETCH_OPS_MAX];
+};
+
+/* Where a value lies in the record of its probe. */
+struct value_layout {
+	uint16_t out;     /* offset in the record */
+	uint16_t n_bytes; /* fetched; of a string: the most, a power of two */
+	uint8_t bit_shift, bit_size; /* bit-field: in the fetched bytes; bit_size 0: none */
+	bool cut;         /* the type has more bytes than are fetched */
+};
+
+/*
+ * A string's place in the record: 8 bytes of pointer, 2 bytes of length and TRACE_STRING_CUT, the bytes.
+ * The pointer tells NULL from memory that cannot be read.
+ */
+#define STRING_POINTER_BYTES 8
+#define STRING_LENGTH_BYTES  2
+
+/* A new operation, zeroed but for its code; never NULL: when the program is full, a spare one. */
+struct fetch_op *fetch_emit(struct fetch_program *p, enum fetch_code code);
+
+/* What is emitted from here on is not folded into what stands before. */
+static inline void fetch_barrier(struct fetch_program *p)
+{
+	p->barrier = p->n;
+}
+
+/* acc = acc OP imm; folds an addition into one just before. */
+void fetch_emit_imm(struct fetch_program *p, enum fetch_code code, int64_t imm);
+
+/* record[out, out + n) = the low n bytes of acc, which is destroyed unless n is 1, 2, 4 or 8. */
+void fetch_emit_store(struct fetch_program *p, uint32_t out, uint32_t n);
+
+/* record[out, out + n) = memory at acc. */
+void fetch_emit_copy(struct fetch_program *p, uint32_t out, uint32_t n);
+
+/* All operations from @from on are for @value: when one cannot read memory, the rest of them is left out. */
+void fetch_close_value(struct fetch_program *p, uint32_t from, uint32_t value);
+
+/* The steps of a location; false with *@why when a probe cannot do one. @at is the probed address. */
+bool fetch_emit_steps(struct fetch_program *p, const struct cairn_piece *piece, struct cairn_vaddr at,
+		      enum cairn_unavailable *why);
+
+/* One operation per line; returns 0 or a negative errno from @out. */
+int fetch_print(const struct fetch_op *ops, uint32_t n, FILE *out);
+
+/* Simulation, the reference that the BPF program is tested against, and how constants are folded. */
+struct fetch_machine {
+	uint64_t acc;
+	uint64_t file[FETCH_FILE];
+	/* Reads @n bytes of the simulated program's memory; returns 0 or not. NULL: nothing can be read. */
+	int (*read)(void *ctx, uint64_t from, void *to, size_t n);
+	void *ctx;
+	uint8_t *record;
+	uint32_t n_record;
+	uint32_t faults;
+};
+
+enum fetch_result {
+	FETCH_DONE,
+	FETCH_FILTERED,
+	FETCH_UNDECIDED,
+	FETCH_BROKEN, /* no such program can come from the compiler */
+};
+
+enum fetch_result fetch_run(struct fetch_machine *m, const struct fetch_op *ops, uint32_t n,
+			    bool has_condition);
+
+#endif

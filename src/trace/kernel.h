@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The kernel side of a trace: programs, maps, links. */
+#ifndef TRACE_KERNEL_H
+#define TRACE_KERNEL_H
+
+#include "trace/trace.h"
+
+struct trace_bpf;
+struct ring_buffer;
+
+struct trace_kernel {
+	struct trace_bpf *bpf;
+	struct ring_buffer *ring;
+	enum cairn_trace_backend backend;
+	bool sleepable, has_children;
+	int fork_link, exit_link;
+	VEC(int) links; /* and, for single uprobes, perf events: closing them in reverse order detaches */
+	uint32_t n_links;
+	uint32_t n_attached;
+	/* Of the poll in progress. */
+	int (*on_event)(void *ctx, const struct cairn_event *event);
+	void *ctx;
+	int stop, n_delivered;
+	struct decode_space *space;
+	uint64_t n_broken; /* records that cannot be ours */
+};
+
+/*
+ * kernel_load - load what the planned probes need and fill the tables
+ *
+ * Tries the best first: sleepable programs for uprobe_multi, then without sleeping, then single uprobes.
+ * Returns 0; -EPERM with the command that would be allowed, -EOPNOTSUPP, or what bpf(2) says.
+ */
+int kernel_load(struct cairn_trace *t, struct trace_kernel **ret, struct cairn_err *err);
+void kernel_free(struct trace_kernel *k);
+
+/* File descriptor of the program for records of a class; -1 when it was not needed. */
+int kernel_program_fd(const struct trace_kernel *k, unsigned int class);
+
+/* kernel_attach - links for every place that is ready; all or none but with best_effort */
+int kernel_attach(struct cairn_trace *t, struct trace_kernel *k, struct cairn_err *err);
+void kernel_detach(struct trace_kernel *k);
+
+/* Sums a probe's counters over the processors; returns 0 or a negative errno. */
+int kernel_counts(const struct trace_kernel *k, uint32_t probe, struct cairn_trace_counts *ret);
+uint64_t kernel_missed(const struct trace_kernel *k);
+
+/* verify_files - that what is mapped and in memory is what was analysed; sets places refused, or fails */
+int verify_files(struct cairn_trace *t, struct cairn_err *err);
+
+int child_start(struct cairn_trace *t, struct cairn_err *err); /* forked, waiting */
+int child_go(struct cairn_trace *t, struct cairn_err *err);    /* exec */
+void child_end(struct cairn_trace *t);                         /* at close */
+bool child_reap(struct cairn_trace *t);                        /* true once it has ended */
+
+/* "needs ...; allowed would be: sudo ..." with this process's own command line. Returns -EPERM. */
+int permission_error(struct cairn_err *err, const char *what);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "trace/link.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+
+/*
+ * The part of union bpf_attr that BPF_LINK_CREATE takes for uprobe_multi:
+ *
+ *	OFFSET SIZE  MEANING
+ *	0      4     program
+ *	4      4     target, unused
+ *	8      4     attach type, 48
+ *	12     4     flags, 0
+ *	16     8     pointer to the path
+ *	24     8     pointer to offsets
+ *	32     8     pointer to reference counter offsets, or 0
+ *	40     8     pointer to cookies
+ *	48     4     number of offsets
+ *	52     4     flags; 1: at return
+ *	56     4     process, or 0
+ */
+struct uprobe_multi_attr {
+	uint32_t prog_fd, target_fd, attach_type, link_flags;
+	uint64_t path, offsets, ref_ctr_offsets, cookies;
+	uint32_t n, flags, pid;
+	uint32_t pad;
+};
+
+static uint64_t pointer(const void *p)
+{
+	return (uint64_t)(uintptr_t)p;
+}
+
+int link_multi(int prog_fd, const char *path, const uint64_t *offsets, const uint64_t *cookies,
+	       uint32_t n, int pid)
+{
+	struct uprobe_multi_attr attr = {
+		.prog_fd = (uint32_t)prog_fd,
+		.attach_type = LINK_UPROBE_MULTI,
+		.path = pointer(path),
+		.offsets = pointer(offsets),
+		.cookies = pointer(cookies),
+		.n = n,
+		.pid = (uint32_t)pid,
+	};
+	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* A program that does nothing, of the type and attach type in question; negative errno. */
+static int load_nothing(void)
+{
+	/* r0 = 0; exit */
+	static const struct bpf_insn insns[] = {{.code = BPF_ALU64 | BPF_MOV | BPF_K},
+						{.code = BPF_JMP | BPF_EXIT}};
+	union bpf_attr attr = {0};
+
+	attr.prog_type = BPF_PROG_TYPE_KPROBE;
+	attr.insns = pointer(insns);
+	attr.insn_cnt = 2;
+	attr.license = pointer("Dual BSD/GPL");
+	attr.expected_attach_type = LINK_UPROBE_MULTI;
+	long fd = syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+	return fd < 0 ? -errno : (int)fd;
+}
+
+bool link_multi_is_known(void)
+{
+	uint64_t offset = 0;
+	int prog = load_nothing();
+
+	/* Without permission nothing can be found out; the real attempt will say so. */
+	if (prog < 0)
+		return prog == -EPERM || prog == -EACCES;
+	/* A directory is no file to probe: EBADF by kernels that got that far, EINVAL by those that did not. */
+	int fd = link_multi(prog, "/", &offset, NULL, 1, 0);
+	if (fd >= 0)
+		close(fd);
+	close(prog);
+	return fd == -EBADF;
+}
+
+/* Number of the uprobe type of perf events; negative errno. */
+static int uprobe_type(void)
+{
+	FILE *f = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
+	int type;
+
+	if (!f)
+		return -EOPNOTSUPP;
+	if (fscanf(f, "%d", &type) != 1)
+		type = -EOPNOTSUPP;
+	fclose(f);
+	return type;
+}
+
+int link_single(int prog_fd, const char *path, uint64_t offset, uint64_t cookie, int pid,
+		int *ret_event)
+{
+	struct perf_event_attr event = {.size = sizeof(event)};
+	union bpf_attr attr = {0};
+	int type = uprobe_type();
+
+	if (type < 0)
+		return type;
+	event.type = (uint32_t)type;
+	event.config1 = pointer(path);
+	event.config2 = offset;
+	/* The program runs for every thread whose address space has the probe, wherever the event is. */
+	long fd = syscall(SYS_perf_event_open, &event, pid ? pid : -1, pid ? -1 : 0, -1,
+			  PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	attr.link_create.prog_fd = (uint32_t)prog_fd;
+	attr.link_create.target_fd = (uint32_t)fd;
+	attr.link_create.attach_type = BPF_PERF_EVENT;
+	attr.link_create.perf_event.bpf_cookie = cookie;
+	long link = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	if (link < 0) {
+		int e = -errno;
+		close((int)fd);
+		return e;
+	}
+	*ret_event = (int)fd;
+	return (int)link;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Attaching a BPF program to instructions of a file: the two ways the kernel has. */
+#ifndef TRACE_LINK_H
+#define TRACE_LINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* BPF_TRACE_UPROBE_MULTI; the headers of the reference system are older than it. */
+#define LINK_UPROBE_MULTI 48
+
+/* Whether the kernel has uprobe_multi links. Cost: one failing bpf(2). */
+bool link_multi_is_known(void);
+
+/*
+ * link_multi - one link for @n instructions of a file
+ *
+ * @path     of the file; "/proc/self/fd/N" pins the one that was checked
+ * @offsets  in the file, in bytes; the same may occur several times, then each gives a hit
+ * @cookies  what the program gets for each
+ * @pid      only hits of this process; 0: of all
+ * Returns a file descriptor that detaches when closed, or a negative errno.
+ * Cost: about 3 microseconds per instruction and process that maps the file.
+ */
+int link_multi(int prog_fd, const char *path, const uint64_t *offsets, const uint64_t *cookies,
+	       uint32_t n, int pid);
+
+/*
+ * link_single - one instruction by a perf event
+ *
+ * @ret_event  the perf event: to be closed after the link
+ * Returns the link's file descriptor or a negative errno.
+ */
+int link_single(int prog_fd, const char *path, uint64_t offset, uint64_t cookie, int pid,
+		int *ret_event);
+
+#endif

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Loading the BPF program
+ *
+ * The object holds one program per size of record; only those that the probes need are loaded, as the verifier takes
+ * 10 to 25 ms for each. What the kernel can do is found out by trying, best first, never by its version, with one
+ * exception told at links_filter_whole_processes() in attach.c.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/scope.h"
+#include "trace/kernel.h"
+#include "trace/link.h"
+#include "trace.skel.h"
+
+/* Inode of the first pid namespace on every Linux (PROC_PID_INIT_INO). */
+#define FIRST_PID_NAMESPACE 0xEFFFFFFCu
+/* Longest last words of libbpf kept for an error. */
+#define LOG_MAX 400
+
+static __thread char last_words[LOG_MAX];
+
+static int keep_last_words(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	if (level == LIBBPF_WARN)
+		vsnprintf(last_words, sizeof(last_words), fmt, args);
+	return 0;
+}
+
+struct attempt {
+	enum cairn_trace_backend backend;
+	bool sleepable, children;
+};
+
+static bool class_is_needed(const struct cairn_trace *t, uint32_t n_record)
+{
+	for (size_t i = 0; i < t->probes.n; i++)
+		if (t->probes.p[i]->n_record == n_record)
+			return true;
+	return false;
+}
+
+#define CLASS_SIZE(n) n,
+static const uint32_t class_sizes[] = {TRACE_CLASSES(CLASS_SIZE)};
+
+static struct bpf_program *class_program(const struct trace_bpf *bpf, unsigned int class)
+{
+#define CLASS_PROGRAM(n) bpf->progs.hit_##n,
+	struct bpf_program *programs[] = {TRACE_CLASSES(CLASS_PROGRAM)};
+
+	return class < TRACE_N_CLASSES ? programs[class] : NULL;
+}
+
+static void choose_programs(const struct cairn_trace *t, struct trace_bpf *bpf, struct attempt how)
+{
+	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++) {
+		struct bpf_program *p = class_program(bpf, i);
+		bpf_program__set_autoload(p, class_is_needed(t, class_sizes[i]));
+		if (how.backend == CAIRN_BACKEND_UPROBE_MULTI)
+			bpf_program__set_expected_attach_type(p, LINK_UPROBE_MULTI);
+		if (how.sleepable)
+			bpf_program__set_flags(p, BPF_F_SLEEPABLE);
+	}
+	bpf_program__set_autoload(bpf->progs.on_fork, how.children);
+	bpf_program__set_autoload(bpf->progs.on_exit, how.children && t->opts.follow_children);
+}
+
+static uint32_t power_of_two(uint32_t n)
+{
+	return n < 2 ? 1 : 1u << (32 - __builtin_clz(n - 1));
+}
+
+static uint32_t ring_bytes(const struct cairn_trace *t)
+{
+	uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
+	uint32_t n = t->opts.ring_bytes ? t->opts.ring_bytes : 8u << 20;
+
+	return power_of_two(n < page ? page : n > 1u << 30 ? 1u << 30 : n);
+}
+
+static int size_maps(const struct cairn_trace *t, struct trace_bpf *bpf)
+{
+	int e = bpf_map__set_max_entries(bpf->maps.places, (uint32_t)t->places.n);
+
+	e = e ? e : bpf_map__set_max_entries(bpf->maps.ops, (uint32_t)t->ops.n);
+	e = e ? e : bpf_map__set_max_entries(bpf->maps.counts, (uint32_t)t->probes.n);
+	return e ? e : bpf_map__set_max_entries(bpf->maps.ring, ring_bytes(t));
+}
+
+/*
+ * Tracepoints see the numbers of the first namespace only, so that children cannot be recognised elsewhere.
+ * @ret may be NULL.
+ */
+static bool in_other_pid_namespace(struct stat *ret)
+{
+	struct stat ns;
+
+	if (stat("/proc/self/ns/pid", &ns) || ns.st_ino == FIRST_PID_NAMESPACE)
+		return false;
+	if (ret)
+		*ret = ns;
+	return true;
+}
+
+static void set_constants(const struct cairn_trace *t, struct trace_bpf *bpf, struct attempt how)
+{
+	struct stat ns;
+
+	bpf->rodata->filter = !t->pid ? TRACE_FILTER_NONE :
+			      t->opts.follow_children ? TRACE_FILTER_FAMILY : TRACE_FILTER_TGID;
+	bpf->rodata->target_tgid = (uint32_t)t->pid;
+	bpf->rodata->sleepable = how.sleepable;
+	bpf->rodata->follow = t->opts.follow_children;
+	bpf->rodata->wakeup_bytes = ring_bytes(t) / 8;
+	bpf->rodata->has_loop =
+		libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) == 1;
+	if (!in_other_pid_namespace(&ns))
+		return;
+	bpf->rodata->pidns_dev = ns.st_dev;
+	bpf->rodata->pidns_ino = ns.st_ino;
+}
+
+static int try_load(const struct cairn_trace *t, struct attempt how, struct trace_bpf **ret)
+{
+	struct trace_bpf *bpf = trace_bpf__open();
+	int e;
+
+	if (!bpf)
+		return -errno;
+	choose_programs(t, bpf, how);
+	set_constants(t, bpf, how);
+	e = size_maps(t, bpf);
+	e = e ? e : trace_bpf__load(bpf);
+	if (e) {
+		trace_bpf__destroy(bpf);
+		return e;
+	}
+	*ret = bpf;
+	return 0;
+}
+
+/* Writes a table that the BPF program only reads; the map's memory is shared with us for that moment. */
+static int fill_table(struct bpf_map *map, const void *from, size_t n_bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t mapped = (n_bytes + page - 1) / page * page;
+	void *to = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	if (to == MAP_FAILED)
+		return -errno;
+	memcpy(to, from, n_bytes);
+	munmap(to, mapped);
+	return 0;
+}
+
+static int fill_places(const struct cairn_trace *t, struct bpf_map *map)
+{
+	SCOPE_FREE struct trace_place_entry *entries = calloc(t->places.n, sizeof(*entries));
+
+	if (!entries)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->places.n; i++) {
+		const struct trace_place *place = t->places.p[i];
+		if (place->pub.refused)
+			continue;
+		const struct trace_program *program = &t->programs.p[place->pub.program];
+		entries[i] = (struct trace_place_entry){.op = program->op,
+							.probe = place->pub.probe,
+							.has_condition = program->has_condition};
+	}
+	return fill_table(map, entries, t->places.n * sizeof(*entries));
+}
+
+static int fill_tables(const struct cairn_trace *t, struct trace_bpf *bpf)
+{
+	uint32_t pid = (uint32_t)t->pid;
+	uint8_t one = 1;
+	int e = fill_table(bpf->maps.ops, t->ops.p, t->ops.n * sizeof(*t->ops.p));
+
+	e = e ? e : fill_places(t, bpf->maps.places);
+	if (!e && t->opts.follow_children && pid)
+		e = bpf_map__update_elem(bpf->maps.family, &pid, sizeof(pid), &one, sizeof(one),
+					 BPF_ANY);
+	return e;
+}
+
+/* Tracepoints that need neither tracefs nor kprobes, only the kernel's BTF. */
+static void attach_children(struct trace_kernel *k)
+{
+	struct trace_bpf *bpf = k->bpf;
+
+	k->fork_link = bpf_raw_tracepoint_open(NULL, bpf_program__fd(bpf->progs.on_fork));
+	if (bpf_program__fd(bpf->progs.on_exit) >= 0)
+		k->exit_link = bpf_raw_tracepoint_open(NULL, bpf_program__fd(bpf->progs.on_exit));
+	k->has_children = k->fork_link >= 0;
+}
+
+int permission_error(struct cairn_err *err, const char *what)
+{
+	char line[600] = {0};
+	SCOPE_FCLOSE FILE *f = fopen("/proc/self/cmdline", "re");
+	size_t n = f ? fread(line, 1, sizeof(line) - 1, f) : 0;
+
+	for (size_t i = 0; i + 1 < n; i++)
+		if (!line[i])
+			line[i] = ' ';
+	return err_set(err, -EPERM, "%s: not permitted; this would be:\nsudo %s", what,
+		       n ? line : "the same command");
+}
+
+static int load_error(int e, struct cairn_err *err)
+{
+	if (e == -EPERM || e == -EACCES)
+		return permission_error(err, "loading a BPF program");
+	char *end = strchr(last_words, '\n');
+	if (end)
+		*end = 0;
+	return err_set(err, e == -EINVAL ? -EOPNOTSUPP : e, "the kernel does not take the BPF program: %s; %s",
+		       strerror(-e), last_words);
+}
+
+static int load_best(const struct cairn_trace *t, struct trace_kernel *k)
+{
+	static const struct attempt attempts[] = {
+		{CAIRN_BACKEND_UPROBE_MULTI, true, true},   {CAIRN_BACKEND_UPROBE_MULTI, true, false},
+		{CAIRN_BACKEND_UPROBE_MULTI, false, false}, {CAIRN_BACKEND_UPROBE, false, true},
+		{CAIRN_BACKEND_UPROBE, false, false},
+	};
+	bool multi = t->opts.backend != CAIRN_BACKEND_UPROBE && link_multi_is_known();
+	int e = -EOPNOTSUPP;
+
+	for (size_t i = 0; i < sizeof(attempts) / sizeof(attempts[0]); i++) {
+		struct attempt how = attempts[i];
+		if ((how.backend == CAIRN_BACKEND_UPROBE_MULTI) != multi ||
+		    (how.children && (!t->pid || in_other_pid_namespace(NULL))))
+			continue;
+		e = try_load(t, how, &k->bpf);
+		k->backend = how.backend;
+		k->sleepable = how.sleepable;
+		k->has_children = how.children;
+		if (e == 0 || e == -EPERM || e == -ENOMEM)
+			return e;
+	}
+	return e;
+}
+
+int kernel_load(struct cairn_trace *t, struct trace_kernel **ret, struct cairn_err *err)
+{
+	struct trace_kernel *k = calloc(1, sizeof(*k));
+	libbpf_print_fn_t before;
+	int e;
+
+	if (!k)
+		return err_nomem(err, "a trace");
+	k->fork_link = k->exit_link = -1;
+	if (t->opts.backend == CAIRN_BACKEND_UPROBE_MULTI && !link_multi_is_known()) {
+		free(k);
+		return err_set(err, -EOPNOTSUPP, "this kernel has no uprobe_multi (Linux 6.6 has)");
+	}
+	last_words[0] = 0;
+	before = libbpf_set_print(keep_last_words);
+	e = load_best(t, k);
+	libbpf_set_print(before);
+	if (e)
+		e = load_error(e, err);
+	else if ((e = fill_tables(t, k->bpf)))
+		e = err_set(err, e, "filling the tables of the BPF program: %s", strerror(-e));
+	if (e) {
+		kernel_free(k);
+		return e;
+	}
+	if (k->has_children)
+		attach_children(k);
+	*ret = k;
+	return 0;
+}
+
+int kernel_program_fd(const struct trace_kernel *k, unsigned int class)
+{
+	struct bpf_program *p = class_program(k->bpf, class);
+
+	return p ? bpf_program__fd(p) : -1;
+}
+
+void kernel_free(struct trace_kernel *k)
+{
+	if (!k)
+		return;
+	kernel_detach(k);
+	ring_buffer__free(k->ring);
+	trace_bpf__destroy(k->bpf);
+	VEC_FREE(&k->links);
+	free(k->space);
+	free(k);
+}
+
+int kernel_counts(const struct trace_kernel *k, uint32_t probe, struct cairn_trace_counts *ret)
+{
+	int cpus = libbpf_num_possible_cpus();
+	SCOPE_FREE struct trace_counts_entry *each =
+		cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
+
+	if (!each)
+		return cpus > 0 ? -ENOMEM : cpus;
+	int e = bpf_map__lookup_elem(k->bpf->maps.counts, &probe, sizeof(probe), each,
+				     (size_t)cpus * sizeof(*each), 0);
+	for (int i = 0; !e && i < cpus; i++) {
+		ret->lost += each[i].lost;
+		ret->filtered += each[i].filtered;
+		ret->undecided += each[i].undecided;
+	}
+	return e;
+}
+
+uint64_t kernel_missed(const struct trace_kernel *k)
+{
+	uint64_t missed = 0;
+
+	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++) {
+		struct bpf_prog_info info = {0};
+		uint32_t size = sizeof(info);
+		int fd = kernel_program_fd(k, i);
+		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size))
+			missed += info.recursion_misses;
+	}
+	return missed;
+}

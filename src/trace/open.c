@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "trace/kernel.h"
+
+/* Defaults and limits of what is fetched; trace.h of the public headers promises them. */
+#define STRING_BYTES_DEFAULT 64
+#define VALUE_BYTES_DEFAULT  512
+#define FETCHED_MAX          2048
+#define STRING_BYTES_MIN     16
+
+uint64_t trace_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool tail_is_zero(const void *opts, size_t known, size_t given)
+{
+	const uint8_t *bytes = opts;
+
+	for (size_t i = known; i < given; i++)
+		if (bytes[i])
+			return false;
+	return true;
+}
+
+static int take_opts(struct cairn_trace *t, const struct cairn_trace_opts *opts,
+		     struct cairn_err *err)
+{
+	if (!opts)
+		return 0;
+	if (opts->size < sizeof(opts->size) || !tail_is_zero(opts, sizeof(*opts), opts->size))
+		return err_set(err, -EINVAL, "options of a newer version than this library");
+	memcpy(&t->opts, opts, opts->size < sizeof(*opts) ? opts->size : sizeof(*opts));
+	if (t->opts.pid < 0 || (t->opts.pid && t->opts.argv) || (t->opts.argv && !t->opts.exe))
+		return err_set(err, -EINVAL, "name a process or a command with its file, not both");
+	if (t->opts.string_bytes > FETCHED_MAX || t->opts.value_bytes > FETCHED_MAX)
+		return err_set(err, -EINVAL, "at most %d bytes of a string or a value can be fetched",
+			       FETCHED_MAX);
+	return 0;
+}
+
+static void set_sizes(struct cairn_trace *t)
+{
+	uint32_t n = t->opts.string_bytes ? t->opts.string_bytes : STRING_BYTES_DEFAULT;
+
+	t->string_bytes = STRING_BYTES_MIN;
+	while (t->string_bytes < n)
+		t->string_bytes *= 2;
+	t->value_bytes = t->opts.value_bytes ? t->opts.value_bytes : VALUE_BYTES_DEFAULT;
+}
+
+int cairn_trace_open(const struct cairn_trace_opts *opts, struct cairn_trace **ret,
+		     struct cairn_err *err)
+{
+	struct cairn_trace *t = calloc(1, sizeof(*t));
+	int e;
+
+	if (!t)
+		return err_nomem(err, "a trace");
+	arena_init(&t->arena);
+	map_init(&t->program_ids);
+	t->child_pipe = t->child_error = t->pidfd = -1;
+	e = take_opts(t, opts, err);
+	if (e == 0 && t->opts.pid && kill(t->opts.pid, 0) && errno == ESRCH)
+		e = err_set(err, -ESRCH, "there is no process %d", t->opts.pid);
+	if (e < 0) {
+		cairn_trace_close(t);
+		return e;
+	}
+	set_sizes(t);
+	t->pid = t->opts.pid;
+	*ret = t;
+	return 0;
+}
+
+static void close_file(struct trace_file *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	cairn_sites_close(f->sites);
+	cairn_binary_close(f->bin);
+}
+
+void cairn_trace_close(struct cairn_trace *t)
+{
+	if (!t)
+		return;
+	kernel_free(t->kernel);
+	child_end(t);
+	if (t->pidfd >= 0)
+		close(t->pidfd);
+	for (size_t i = 0; i < t->files.n; i++)
+		close_file(t->files.p[i]);
+	VEC_FREE(&t->files);
+	VEC_FREE(&t->probes);
+	VEC_FREE(&t->places);
+	VEC_FREE(&t->programs);
+	VEC_FREE(&t->program_next);
+	VEC_FREE(&t->ops);
+	map_fini(&t->program_ids);
+	arena_fini(&t->arena);
+	free(t);
+}
+
+int trace_add_file(struct cairn_trace *t, const char *path, const char *shown,
+		   struct cairn_binary *bin, struct cairn_sites *sites, struct trace_file **ret,
+		   struct cairn_err *err)
+{
+	struct trace_file *f = arena_alloc(&t->arena, sizeof(*f));
+
+	if (!f || !(f->path = arena_strdup(&t->arena, path)) ||
+	    !(f->shown = arena_strdup(&t->arena, shown)))
+		return err_nomem(err, "a probed file");
+	f->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (f->fd < 0 || fstat(f->fd, &f->stat)) {
+		int e = -errno;
+		if (f->fd >= 0)
+			close(f->fd);
+		return err_set(err, e, "%s: %s", shown, strerror(-e));
+	}
+	if (!VEC_ADD(&t->files, f)) {
+		close(f->fd);
+		return err_nomem(err, "a probed file");
+	}
+	f->bin = bin;
+	f->sites = sites;
+	*ret = f;
+	return 0;
+}
+
+static int add_planned(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
+{
+	int e = plan_probe(t, p, err);
+
+	if (e < 0)
+		return e;
+	if (!VEC_ADD(&t->probes, p)) {
+		t->places.n = p->pub.first_place;
+		return err_nomem(err, "a probe");
+	}
+	return (int)t->probes.n - 1;
+}
+
+static struct trace_probe *new_probe(struct cairn_trace *t, const char *text,
+				     struct probe_text *ret_text, int *ret_error,
+				     struct cairn_err *err)
+{
+	struct trace_probe *p;
+
+	*ret_error = -EINVAL;
+	if (t->kernel)
+		err_set(err, -EINVAL, "probes are added before attaching");
+	else if (t->probes.n == TRACE_PROBES_MAX)
+		*ret_error = err_set(err, -ERANGE, "more than %d probes", TRACE_PROBES_MAX);
+	else if ((*ret_error = probe_parse(&t->arena, text, ret_text, err)) == 0) {
+		p = arena_alloc(&t->arena, sizeof(*p));
+		if (!p)
+			*ret_error = err_nomem(err, "a probe");
+		return p;
+	}
+	return NULL;
+}
+
+int trace_add_function(struct cairn_trace *t, struct trace_file *file,
+		       const struct cairn_function *function, const struct cairn_types *types,
+		       const char *probe, struct cairn_err *err)
+{
+	struct probe_text *text = arena_alloc(&t->arena, sizeof(*text));
+	int e;
+
+	if (!text)
+		return err_nomem(err, "a probe");
+	struct trace_probe *p = new_probe(t, probe, text, &e, err);
+	if (!p)
+		return e;
+	if (!function) {
+		e = resolve_probe(t, text, &file, &function, err);
+		if (e < 0)
+			return e;
+		types = cairn_sites_types(file->sites);
+	}
+	p->file = file;
+	p->text = text;
+	p->pub = (struct cairn_trace_probe){.text = text->text,
+					    .path = file->shown,
+					    .function = function,
+					    .types = types,
+					    .condition = text->condition_text};
+	return add_planned(t, p, err);
+}
+
+int cairn_trace_add(struct cairn_trace *t, const char *probe, struct cairn_err *err)
+{
+	return trace_add_function(t, NULL, NULL, NULL, probe, err);
+}
+
+uint32_t cairn_trace_n_probes(const struct cairn_trace *t)
+{
+	return (uint32_t)t->probes.n;
+}
+
+const struct cairn_trace_probe *cairn_trace_probe(const struct cairn_trace *t, uint32_t i)
+{
+	return i < t->probes.n ? &t->probes.p[i]->pub : NULL;
+}
+
+uint32_t cairn_trace_n_places(const struct cairn_trace *t)
+{
+	return (uint32_t)t->places.n;
+}
+
+const struct cairn_trace_place *cairn_trace_place(const struct cairn_trace *t, uint32_t i)
+{
+	return i < t->places.n ? &t->places.p[i]->pub : NULL;
+}
+
+uint32_t cairn_trace_n_programs(const struct cairn_trace *t)
+{
+	return (uint32_t)t->programs.n;
+}
+
+int cairn_trace_program_print(const struct cairn_trace *t, uint32_t program, FILE *out)
+{
+	if (program >= t->programs.n)
+		return -EINVAL;
+	const struct trace_program *p = &t->programs.p[program];
+	return fetch_print(t->ops.p + p->op, p->n, out);
+}
+
+int cairn_trace_pid(const struct cairn_trace *t)
+{
+	return t->pid;
+}
+
+/* All or none: the promise that no call is missed silently. */
+static int check_refused(const struct cairn_trace *t, struct cairn_err *err)
+{
+	uint32_t refused = 0, ready = 0;
+	const struct trace_place *first = NULL;
+	char where[200];
+
+	for (size_t i = 0; i < t->places.n; i++) {
+		const struct trace_place *place = t->places.p[i];
+		refused += place->pub.refused != NULL;
+		ready += !place->pub.refused;
+		if (place->pub.refused && !first)
+			first = place;
+	}
+	if (!t->places.n)
+		return err_set(err, -EINVAL, "no probe was added");
+	if (!first || (t->opts.best_effort && ready))
+		return 0;
+	cairn_site_text(first->pub.site, where, sizeof(where));
+	return err_set(err, -ENOENT, "%u of %u places cannot be probed as asked; the first, %s: %s%s",
+		       refused, refused + ready, where, first->pub.refused,
+		       ready ? "\n--best-effort attaches the others" : "");
+}
+
+static int open_pidfd(struct cairn_trace *t, struct cairn_err *err)
+{
+	if (!t->pid)
+		return 0;
+	t->pidfd = (int)syscall(SYS_pidfd_open, t->pid, 0);
+	if (t->pidfd >= 0)
+		return 0;
+	return err_set(err, errno == EINVAL ? -ESRCH : -errno, "process %d: %s", t->pid,
+		       strerror(errno));
+}
+
+static int attach_all(struct cairn_trace *t, struct cairn_err *err)
+{
+	uint64_t start = trace_now_ns();
+	int e = open_pidfd(t, err);
+
+	if (e == 0)
+		e = verify_files(t, err);
+	if (e == 0)
+		e = check_refused(t, err);
+	if (e < 0)
+		return e;
+	uint64_t load = trace_now_ns();
+	e = kernel_load(t, &t->kernel, err);
+	t->load_ns = trace_now_ns() - load;
+	if (e < 0)
+		return e;
+	t->attached_at_ns = trace_now_ns();
+	e = kernel_attach(t, t->kernel, err);
+	if (e < 0)
+		return e;
+	t->attach_ns = trace_now_ns() - start - t->load_ns;
+	return (int)t->kernel->n_attached;
+}
+
+int cairn_trace_attach(struct cairn_trace *t, struct cairn_err *err)
+{
+	int e = check_refused(t, err);
+
+	if (e < 0)
+		return e;
+	if (t->kernel)
+		return err_set(err, -EINVAL, "already attached");
+	if (t->opts.argv)
+		e = child_start(t, err);
+	if (e == 0)
+		e = attach_all(t, err);
+	if (e < 0) {
+		kernel_free(t->kernel);
+		t->kernel = NULL;
+		child_end(t);
+	}
+	return e;
+}
+
+int cairn_trace_start(struct cairn_trace *t, struct cairn_err *err)
+{
+	return child_go(t, err);
+}
+
+bool cairn_trace_status(struct cairn_trace *t, int *ret)
+{
+	if (!child_reap(t))
+		return false;
+	*ret = t->child_status;
+	return true;
+}
+
+void cairn_trace_detach(struct cairn_trace *t)
+{
+	if (!t->kernel || !t->kernel->links.n)
+		return;
+	uint64_t start = trace_now_ns();
+	kernel_detach(t->kernel);
+	t->detach_ns = trace_now_ns() - start;
+}

@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The grammar of probes
+ *
+ *	probe     := head [ "(" [ value { "," value } ] ")" ] [ "if" or ]
+ *	head      := everything up to the list, the condition or the end; resolve.c takes it apart
+ *	value     := unary { ":" ( "str" | "hex" ) }
+ *	or        := and { "||" and }
+ *	and       := binary { "&&" binary }
+ *	binary    := C's levels | ^ & ==,!= <,<=,>,>= <<,>> +,- *,/,%, by precedence climbing
+ *	unary     := { "*" | "&" | "-" | "~" | "!" } postfix
+ *	postfix   := primary { "." name | "->" name | "[" integer or enumerator "]" }
+ *	primary   := name | integer | 'c' | "string" | "(" or ")"
+ *
+ * The head is cut off first because a C++ name is no token of C: it may hold "::", templates with commas and
+ * parentheses, and "operator()". It ends at the first "(" outside of < > that does not belong to an operator's
+ * name, or at the word "if" behind a blank.
+ */
+#include "trace/expr.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+enum token {
+	TOK_END,
+	TOK_NAME,
+	TOK_INT,
+	TOK_STRING,
+	TOK_PUNCT, /* p->punct: the characters, as one number */
+};
+
+struct parser {
+	struct arena *arena;
+	struct cairn_err *err;
+	const char *text;
+	const char *pos; /* behind the current token */
+	int code;        /* of the first error */
+	unsigned int depth;
+
+	enum token token;
+	uint32_t at;
+	uint32_t punct;
+	char *string;
+	uint32_t n_string;
+	uint64_t value;
+	bool is_unsigned, is_long;
+};
+
+#define P1(a)    ((uint32_t)(a))
+#define P2(a, b) ((uint32_t)(a) << 8 | (uint32_t)(b))
+
+int probe_error(struct cairn_err *err, int code, const char *text, uint32_t at, const char *fmt, ...)
+{
+	char story[400];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(story, sizeof(story), fmt, args);
+	va_end(args);
+	return err_set(err, code, "%s\n%s\n%*s", story, text, (int)at + 1, "^");
+}
+
+static void fail(struct parser *p, int code, uint32_t at, const char *what)
+{
+	if (!p->code)
+		p->code = probe_error(p->err, code, p->text, at, "%s", what);
+	p->token = TOK_END;
+}
+
+static void *node_bytes(struct parser *p, size_t size)
+{
+	void *bytes = arena_alloc(p->arena, size);
+
+	if (!bytes && !p->code)
+		p->code = err_nomem(p->err, "an expression");
+	return bytes;
+}
+
+static bool name_starts(char c)
+{
+	return isalpha((unsigned char)c) || c == '_' || c == '$';
+}
+
+static bool name_goes_on(char c)
+{
+	return name_starts(c) || isdigit((unsigned char)c);
+}
+
+/* One character behind a backslash or as it is; *@s moves behind it. False at an unknown escape. */
+static bool read_char(const char **s, unsigned char *ret)
+{
+	static const char from[] = "abfnrtv\\'\"?0e", to[] = "\a\b\f\n\r\t\v\\'\"?\0\033";
+	const char *known;
+	unsigned int hex;
+	int used;
+
+	if (**s != '\\') {
+		*ret = (unsigned char)*(*s)++;
+		return true;
+	}
+	(*s)++;
+	if (**s == 'x' && sscanf(*s + 1, "%2x%n", &hex, &used) == 1) {
+		*ret = (unsigned char)hex;
+		*s += 1 + used;
+		return true;
+	}
+	known = **s ? strchr(from, **s) : NULL;
+	if (!known)
+		return false;
+	*ret = (unsigned char)to[known - from];
+	(*s)++;
+	return true;
+}
+
+static void lex_string(struct parser *p)
+{
+	const char *s = p->pos + 1;
+
+	p->string = node_bytes(p, strlen(s) + 1);
+	p->n_string = 0;
+	if (!p->string)
+		return;
+	while (*s && *s != '"') {
+		unsigned char c;
+
+		if (!read_char(&s, &c))
+			return fail(p, -EINVAL, (uint32_t)(s - p->text), "no such escape");
+		if (!c)
+			return fail(p, -EINVAL, (uint32_t)(s - 1 - p->text),
+				    "a string ends at a NUL, so it cannot hold one");
+		p->string[p->n_string++] = (char)c;
+	}
+	if (*s != '"')
+		return fail(p, -EINVAL, p->at, "this string has no end");
+	p->pos = s + 1;
+	p->token = TOK_STRING;
+}
+
+static void lex_char(struct parser *p)
+{
+	const char *s = p->pos + 1;
+	unsigned char c;
+
+	if (!*s || *s == '\'' || !read_char(&s, &c) || *s != '\'')
+		return fail(p, -EINVAL, p->at, "not a character constant");
+	p->pos = s + 1;
+	p->token = TOK_INT;
+	p->value = (uint64_t)(int64_t)(signed char)c;
+	p->is_unsigned = p->is_long = false;
+}
+
+/* C's rule: the first of int, unsigned (not for decimal), long, unsigned long that holds the value. */
+static void type_of_literal(struct parser *p, bool decimal)
+{
+	uint64_t v = p->value;
+
+	if (!p->is_long && !p->is_unsigned && v <= INT32_MAX)
+		return;
+	if (!p->is_long && (p->is_unsigned || !decimal) && v <= UINT32_MAX) {
+		p->is_unsigned = true;
+		return;
+	}
+	p->is_long = true;
+	if (v > INT64_MAX)
+		p->is_unsigned = true;
+}
+
+static void lex_int(struct parser *p)
+{
+	char *end;
+
+	errno = 0;
+	p->value = strtoull(p->pos, &end, 0);
+	if (errno)
+		return fail(p, -EINVAL, p->at, "this number does not fit 64 bits");
+	bool decimal = *p->pos != '0';
+	p->is_unsigned = p->is_long = false;
+	for (; *end && strchr("uUlL", *end); end++) {
+		p->is_unsigned |= *end == 'u' || *end == 'U';
+		p->is_long |= *end == 'l' || *end == 'L';
+	}
+	if (name_goes_on(*end) || (*end == '.' && isdigit((unsigned char)end[1])))
+		return fail(p, -EINVAL, (uint32_t)(end - p->text), "not part of an integer");
+	type_of_literal(p, decimal);
+	p->pos = end;
+	p->token = TOK_INT;
+}
+
+static void lex_name(struct parser *p)
+{
+	const char *s = p->pos;
+
+	while (name_goes_on(*s))
+		s++;
+	p->n_string = (uint32_t)(s - p->pos);
+	p->string = arena_strndup(p->arena, p->pos, p->n_string);
+	if (!p->string) {
+		p->code = p->code ? p->code : err_nomem(p->err, "an expression");
+		p->token = TOK_END;
+		return;
+	}
+	p->pos = s;
+	p->token = TOK_NAME;
+}
+
+static void lex_punct(struct parser *p)
+{
+	static const char *const twos[] = {"->", "==", "!=", "<=", ">=", "<<", ">>", "&&", "||"};
+
+	p->token = TOK_PUNCT;
+	for (size_t i = 0; i < sizeof(twos) / sizeof(twos[0]); i++) {
+		if (strncmp(p->pos, twos[i], 2))
+			continue;
+		p->punct = P2(twos[i][0], twos[i][1]);
+		p->pos += 2;
+		return;
+	}
+	p->punct = P1(*p->pos++);
+}
+
+static void next(struct parser *p)
+{
+	if (p->code) {
+		p->token = TOK_END;
+		return;
+	}
+	while (isspace((unsigned char)*p->pos))
+		p->pos++;
+	p->at = (uint32_t)(p->pos - p->text);
+	char c = *p->pos;
+	if (!c)
+		p->token = TOK_END;
+	else if (name_starts(c))
+		lex_name(p);
+	else if (isdigit((unsigned char)c))
+		lex_int(p);
+	else if (c == '"')
+		lex_string(p);
+	else if (c == '\'')
+		lex_char(p);
+	else
+		lex_punct(p);
+}
+
+static bool is_punct(const struct parser *p, uint32_t punct)
+{
+	return p->token == TOK_PUNCT && p->punct == punct;
+}
+
+static void expect(struct parser *p, char punct, const char *what)
+{
+	if (!is_punct(p, P1(punct)))
+		return fail(p, -EINVAL, p->at, what);
+	next(p);
+}
+
+static struct expr *node(struct parser *p, enum expr_kind kind, struct expr *a, struct expr *b)
+{
+	struct expr *e = node_bytes(p, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->kind = kind;
+	e->at = p->at;
+	e->a = a;
+	e->b = b;
+	return e;
+}
+
+static bool enter(struct parser *p)
+{
+	if (p->depth++ < EXPR_DEPTH_MAX)
+		return true;
+	fail(p, -ERANGE, p->at, "nested too deep");
+	return false;
+}
+
+static struct expr *parse_or(struct parser *p);
+
+static struct expr *parse_primary(struct parser *p)
+{
+	struct expr *e = NULL;
+
+	switch (p->token) {
+	case TOK_NAME:
+		e = node(p, EXPR_NAME, NULL, NULL);
+		break;
+	case TOK_INT:
+		e = node(p, EXPR_INT, NULL, NULL);
+		break;
+	case TOK_STRING:
+		e = node(p, EXPR_STRING, NULL, NULL);
+		break;
+	default:
+		if (!is_punct(p, P1('('))) {
+			fail(p, -EINVAL, p->at, "a name or a constant is missing here");
+			return NULL;
+		}
+		next(p);
+		e = parse_or(p);
+		expect(p, ')', "a closing ) is missing here");
+		return e;
+	}
+	if (!e)
+		return NULL;
+	e->name = p->string;
+	e->n_bytes = p->n_string;
+	e->value = p->value;
+	e->is_unsigned = p->is_unsigned;
+	e->is_long = p->is_long;
+	next(p);
+	return e;
+}
+
+static struct expr *parse_member(struct parser *p, enum expr_kind kind, struct expr *a)
+{
+	next(p);
+	struct expr *e = node(p, kind, a, NULL);
+	if (p->token != TOK_NAME)
+		fail(p, -EINVAL, p->at, "a member's name is missing here");
+	if (p->code || !e)
+		return NULL;
+	e->name = p->string;
+	next(p);
+	return e;
+}
+
+/* The index stays a primary with an optional minus: it must be a constant, whatever the types. */
+static struct expr *parse_index(struct parser *p, struct expr *a)
+{
+	next(p);
+	bool negative = is_punct(p, P1('-'));
+	if (negative)
+		next(p);
+	struct expr *e = node(p, EXPR_INDEX, a, NULL);
+	if (p->token != TOK_INT && p->token != TOK_NAME)
+		fail(p, -EINVAL, p->at, "an index is an integer or an enumerator");
+	struct expr *b = parse_primary(p);
+	expect(p, ']', "a closing ] is missing here");
+	if (p->code || !e || !b)
+		return NULL;
+	e->b = negative ? node(p, EXPR_MINUS, b, NULL) : b;
+	return e->b ? e : NULL;
+}
+
+static struct expr *parse_postfix(struct parser *p)
+{
+	struct expr *e = parse_primary(p);
+	unsigned int links = 0;
+
+	while (!p->code) {
+		if (++links > EXPR_DEPTH_MAX)
+			fail(p, -ERANGE, p->at, "nested too deep");
+		else if (is_punct(p, P1('.')))
+			e = parse_member(p, EXPR_MEMBER, e);
+		else if (is_punct(p, P2('-', '>')))
+			e = parse_member(p, EXPR_ARROW, e);
+		else if (is_punct(p, P1('[')))
+			e = parse_index(p, e);
+		else
+			return e;
+	}
+	return NULL;
+}
+
+static struct expr *parse_unary(struct parser *p)
+{
+	static const struct {
+		char punct;
+		enum expr_kind kind;
+	} kinds[] = {{'*', EXPR_DEREF}, {'&', EXPR_ADDRESS}, {'-', EXPR_MINUS}, {'~', EXPR_INVERT}, {'!', EXPR_NOT}};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (!is_punct(p, P1(kinds[i].punct)))
+			continue;
+		struct expr *e = node(p, kinds[i].kind, NULL, NULL);
+		next(p);
+		if (!e || !enter(p))
+			return NULL;
+		e->a = parse_unary(p);
+		p->depth--;
+		return p->code ? NULL : e;
+	}
+	return parse_postfix(p);
+}
+
+/* 0 when the token is no binary operator; the loosest, |, is 1. */
+static unsigned int binary_level(const struct parser *p, enum fetch_code *ret)
+{
+	static const struct {
+		uint32_t punct;
+		uint8_t level;
+		uint8_t code;
+	} ops[] = {
+		{P1('|'), 1, FETCH_OR},       {P1('^'), 2, FETCH_XOR},      {P1('&'), 3, FETCH_AND},
+		{P2('=', '='), 4, FETCH_EQ},  {P2('!', '='), 4, FETCH_NE},  {P1('<'), 5, FETCH_LT},
+		{P2('<', '='), 5, FETCH_LE},  {P1('>'), 5, FETCH_GT},       {P2('>', '='), 5, FETCH_GE},
+		{P2('<', '<'), 6, FETCH_SHL}, {P2('>', '>'), 6, FETCH_SHR}, {P1('+'), 7, FETCH_ADD},
+		{P1('-'), 7, FETCH_SUB},      {P1('*'), 8, FETCH_MUL},      {P1('/'), 8, FETCH_DIV},
+		{P1('%'), 8, FETCH_MOD},
+	};
+
+	for (size_t i = 0; p->token == TOK_PUNCT && i < sizeof(ops) / sizeof(ops[0]); i++) {
+		if (ops[i].punct != p->punct)
+			continue;
+		*ret = ops[i].code;
+		return ops[i].level;
+	}
+	return 0;
+}
+
+/* Operators of at least @level; recursion goes up one level per call, so at most 8 deep per nesting. */
+static struct expr *parse_binary(struct parser *p, unsigned int level)
+{
+	struct expr *e = parse_unary(p);
+	enum fetch_code code;
+	unsigned int found, links = 0;
+
+	while (!p->code && (found = binary_level(p, &code)) >= level && found) {
+		struct expr *both = node(p, EXPR_BINARY, e, NULL);
+		if (++links > EXPR_DEPTH_MAX)
+			fail(p, -ERANGE, p->at, "too many operators in a row");
+		next(p);
+		if (!both || p->code)
+			return NULL;
+		both->op = code;
+		both->b = parse_binary(p, found + 1);
+		e = both;
+	}
+	return p->code ? NULL : e;
+}
+
+static struct expr *parse_chain(struct parser *p, enum expr_kind kind)
+{
+	uint32_t punct = kind == EXPR_OR ? P2('|', '|') : P2('&', '&');
+	struct expr *e = kind == EXPR_OR ? parse_chain(p, EXPR_AND) : parse_binary(p, 1);
+	unsigned int links = 0;
+
+	while (!p->code && is_punct(p, punct)) {
+		struct expr *both = node(p, kind, e, NULL);
+		if (++links > EXPR_DEPTH_MAX)
+			fail(p, -ERANGE, p->at, "too many operators in a row");
+		next(p);
+		if (!both || p->code)
+			return NULL;
+		both->b = kind == EXPR_OR ? parse_chain(p, EXPR_AND) : parse_binary(p, 1);
+		e = both;
+	}
+	return p->code ? NULL : e;
+}
+
+static struct expr *parse_or(struct parser *p)
+{
+	if (!enter(p))
+		return NULL;
+	struct expr *e = parse_chain(p, EXPR_OR);
+	p->depth--;
+	return e;
+}
+
+static void parse_modifiers(struct parser *p, struct probe_value_text *v)
+{
+	while (!p->code && is_punct(p, P1(':'))) {
+		next(p);
+		if (p->token == TOK_NAME && !strcmp(p->string, "str"))
+			v->as_string = true;
+		else if (p->token == TOK_NAME && !strcmp(p->string, "hex"))
+			v->hex = true;
+		else
+			return fail(p, -EINVAL, p->at, "only :str and :hex are known");
+		next(p);
+	}
+}
+
+/* The text of a value without the blanks around it. */
+static const char *value_text(struct parser *p, uint32_t from, uint32_t to)
+{
+	while (to > from && isspace((unsigned char)p->text[to - 1]))
+		to--;
+	char *text = arena_strndup(p->arena, p->text + from, to - from);
+	if (!text && !p->code)
+		p->code = err_nomem(p->err, "an expression");
+	return text;
+}
+
+static void parse_values(struct parser *p, struct probe_text *ret)
+{
+	ret->has_list = true;
+	ret->values = arena_array(p->arena, FETCH_VALUES_MAX, sizeof(*ret->values));
+	if (!ret->values) {
+		p->code = err_nomem(p->err, "a probe");
+		return;
+	}
+	next(p);
+	while (!p->code && !is_punct(p, P1(')'))) {
+		if (ret->n_values == FETCH_VALUES_MAX)
+			return fail(p, -ERANGE, p->at, "more than 32 values");
+		struct probe_value_text *v = &ret->values[ret->n_values++];
+		uint32_t from = p->at;
+		v->expr = parse_unary(p);
+		v->text = value_text(p, from, p->at);
+		parse_modifiers(p, v);
+		if (!is_punct(p, P1(',')))
+			break;
+		next(p);
+		if (is_punct(p, P1(')')))
+			fail(p, -EINVAL, p->at, "a value is missing here");
+	}
+	expect(p, ')', "a comma or a closing ) is missing here");
+}
+
+/* Length of the head, which ends at the list, at the condition or with the text. */
+static size_t head_length(const char *text)
+{
+	int angle = 0;
+
+	for (size_t i = 0; text[i]; i++) {
+		bool in_operator = i >= 8 && !strncmp(text + i - 8, "operator", 8);
+		if (text[i] == '<' && !in_operator)
+			angle++;
+		else if (text[i] == '>' && angle > 0)
+			angle--;
+		else if (text[i] == '(' && in_operator && text[i + 1] == ')')
+			i++;
+		else if (text[i] == '(' && !angle)
+			return i;
+		else if (i && isspace((unsigned char)text[i]) && !strncmp(text + i + 1, "if", 2) &&
+			 !name_goes_on(text[i + 3]))
+			return i;
+	}
+	return strlen(text);
+}
+
+static int parse_head(struct arena *arena, const char *text, size_t len, struct probe_text *ret,
+		      struct cairn_err *err)
+{
+	static const char *const others[] = {"kprobe:", "kretprobe:", "uretprobe:", "usdt:",
+					     "tracepoint:", "fentry:", "fexit:"};
+	size_t from = 0;
+
+	while (from < len && isspace((unsigned char)text[from]))
+		from++;
+	while (len > from && isspace((unsigned char)text[len - 1]))
+		len--;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (!strncmp(text + from, others[i], strlen(others[i])))
+			return probe_error(err, -EOPNOTSUPP, text, (uint32_t)from,
+					   "probes of the kind %s are not supported", others[i]);
+	if (!strncmp(text + from, "uprobe:", 7))
+		from += 7;
+	else if (!strncmp(text + from, "u:", 2))
+		from += 2;
+	if (from >= len)
+		return probe_error(err, -EINVAL, text, (uint32_t)from, "a function's name is missing");
+	ret->head = arena_strndup(arena, text + from, len - from);
+	return ret->head ? 0 : err_nomem(err, "a probe");
+}
+
+int probe_parse(struct arena *arena, const char *text, struct probe_text *ret,
+		struct cairn_err *err)
+{
+	if (strlen(text) > PROBE_TEXT_MAX)
+		return err_set(err, -ERANGE, "a probe of %zu characters; the limit is %d",
+			       strlen(text), PROBE_TEXT_MAX);
+	*ret = (struct probe_text){.text = arena_strdup(arena, text)};
+	if (!ret->text)
+		return err_nomem(err, "a probe");
+	size_t head = head_length(ret->text);
+	int e = parse_head(arena, ret->text, head, ret, err);
+	if (e < 0)
+		return e;
+	struct parser p = {.arena = arena, .err = err, .text = ret->text, .pos = ret->text + head};
+	next(&p);
+	if (is_punct(&p, P1('(')))
+		parse_values(&p, ret);
+	if (!p.code && p.token == TOK_NAME && !strcmp(p.string, "if")) {
+		next(&p);
+		ret->condition_text = ret->text + p.at;
+		ret->condition = parse_or(&p);
+	}
+	if (!p.code && p.token != TOK_END)
+		fail(&p, -EINVAL, p.at, "this does not belong here");
+	return p.code;
+}

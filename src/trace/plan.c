@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Planning: from a probe to places and programs
+ *
+ * A probe fixes what is fetched and where each value lies in its records; both depend on types only, so they
+ * are the same at every place. A place adds how the values get there. So decoding needs no knowledge of the
+ * place but which values it has, and places whose programs are byte for byte the same share one: the 900
+ * copies of a small function need 10 to 30 programs.
+ *
+ * Which places are refused, and what that means, is the promise "never miss silently": a hazard, an address
+ * outside of the file, a listed value or a condition that cannot be had there. A value that was not listed
+ * never refuses; it is shown as unavailable with its reason.
+ *
+ * A value that is a constant at a place is computed here and costs nothing per hit.
+ */
+#include "trace/trace.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "elf/elf.h"
+#include "insn/insn.h"
+#include "trace/compile.h"
+
+uint32_t trace_record_class(uint32_t n_bytes, unsigned int *ret_index)
+{
+#define AS_NUMBER(n) n,
+	static const uint32_t classes[] = {TRACE_CLASSES(AS_NUMBER)};
+
+	for (unsigned int i = 0; i < TRACE_N_CLASSES; i++) {
+		if (n_bytes > classes[i])
+			continue;
+		*ret_index = i;
+		return classes[i];
+	}
+	return 0;
+}
+
+static uint32_t round_up(uint32_t n, uint32_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+/* Bytes of a value that are fetched, and how they are to be read. */
+static void lay_out_value(const struct cairn_trace *t, const struct cairn_types *types,
+			  const struct expr *e, struct value_layout *l)
+{
+	uint64_t size = e->is_address ? 8 : cairn_types_size(types, e->type);
+
+	if (e->bit_size) {
+		l->bit_shift = e->bit_off % 8;
+		l->bit_size = (uint8_t)e->bit_size;
+		size = (l->bit_shift + e->bit_size + 7) / 8;
+	}
+	l->cut = size > t->value_bytes;
+	l->n_bytes = (uint16_t)(l->cut ? t->value_bytes : size);
+}
+
+/* Places each value in the record; returns the bytes needed. */
+static uint32_t lay_out(const struct cairn_trace *t, struct trace_probe *p)
+{
+	uint32_t at = sizeof(struct trace_record);
+
+	for (uint32_t i = 0; i < p->pub.n_values; i++) {
+		struct value_layout *l = &p->layouts[i];
+		uint32_t room;
+		if (p->pub.values[i].is_string) {
+			l->n_bytes = (uint16_t)t->string_bytes;
+			room = STRING_POINTER_BYTES + STRING_LENGTH_BYTES + l->n_bytes;
+			at = round_up(at, 8);
+		} else {
+			lay_out_value(t, p->pub.types, p->text->values[i].expr, l);
+			room = l->n_bytes;
+			at = round_up(at, room >= 8 ? 8 : room > 2 ? 4 : room ? room : 1);
+		}
+		l->out = (uint16_t)at;
+		at += room;
+		if (at > UINT16_MAX)
+			return at;
+	}
+	return at;
+}
+
+/* Every parameter as if it had been listed; unnamed ones are left out, having nothing to show. */
+static int all_parameters(struct cairn_trace *t, const struct cairn_function *f,
+			  struct probe_text *text, struct cairn_err *err)
+{
+	uint32_t n = f->n_params < FETCH_VALUES_MAX ? f->n_params : FETCH_VALUES_MAX;
+
+	text->values = arena_array(&t->arena, n ? n : 1, sizeof(*text->values));
+	struct expr *names = arena_array(&t->arena, n ? n : 1, sizeof(*names));
+	if (!text->values || !names)
+		return err_nomem(err, "a probe");
+	for (uint32_t i = 0; i < n; i++) {
+		if (!f->params[i].name)
+			continue;
+		names[i] = (struct expr){.kind = EXPR_NAME,
+					 .name = f->params[i].name,
+					 .is_path = true,
+					 .param = i,
+					 .type = f->params[i].type};
+		text->values[text->n_values++] = (struct probe_value_text){.text = f->params[i].name,
+									   .expr = &names[i]};
+	}
+	return 0;
+}
+
+static int describe_value(const struct trace_probe *p, struct probe_value_text *v, bool listed,
+			  struct cairn_trace_value *ret, struct cairn_err *err)
+{
+	const struct cairn_types *types = p->pub.types;
+	const struct expr *e = v->expr;
+	int r = listed ? expr_check_path(types, p->pub.function, p->text->text, v->expr, err) : 0;
+
+	if (r < 0)
+		return r;
+	bool pointer = !e->is_address && type_is_char_pointer(types, e->type);
+	uint32_t resolved = cairn_types_resolve(types, e->type);
+	bool addressable = e->is_address ||
+			   cairn_types_get(types, resolved)->kind == CAIRN_T_PTR ||
+			   cairn_types_get(types, resolved)->kind == CAIRN_T_ARRAY;
+	if (v->as_string && (!addressable || e->bit_size))
+		return probe_error(err, -EINVAL, p->text->text, e->at,
+				   ":str needs a pointer or an array");
+	*ret = (struct cairn_trace_value){
+		.text = v->text,
+		.type = e->is_address ? 0 : e->type,
+		.listed = listed,
+		.is_string = v->as_string || (pointer && !v->hex),
+		.hex = v->hex || e->is_address,
+		.bit_size = (uint8_t)e->bit_size,
+	};
+	return 0;
+}
+
+static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
+{
+	struct probe_text *text = (struct probe_text *)p->text;
+	int r = text->has_list ? 0 : all_parameters(t, p->pub.function, text, err);
+	unsigned int class;
+
+	if (r < 0)
+		return r;
+	struct cairn_trace_value *values = arena_array(&t->arena, text->n_values + 1u, sizeof(*values));
+	p->layouts = arena_array(&t->arena, text->n_values + 1u, sizeof(*p->layouts));
+	if (!values || !p->layouts)
+		return err_nomem(err, "a probe");
+	p->pub.values = values;
+	p->pub.n_values = text->n_values;
+	for (uint32_t i = 0; i < text->n_values; i++) {
+		r = describe_value(p, &text->values[i], text->has_list, &values[i], err);
+		if (r < 0)
+			return r;
+	}
+	if (text->condition) {
+		r = expr_check_condition(p->pub.types, p->pub.function, text->text, text->condition,
+					 err);
+		if (r < 0)
+			return r;
+	}
+	uint32_t needed = lay_out(t, p);
+	p->n_record = trace_record_class(needed, &class);
+	if (!p->n_record)
+		return err_set(err, -ERANGE,
+			       "%s: the values need %u bytes per event, the limit is 4096; list fewer of them",
+			       text->text, needed);
+	return 0;
+}
+
+/* The constant bytes of a value whose operations, [@from, p->n), depend on nothing; they are removed. */
+static const uint8_t *fold_constant(struct cairn_trace *t, struct fetch_program *p, uint32_t from,
+				    const struct value_layout *l)
+{
+	struct fetch_machine m = {.n_record = UINT16_MAX};
+	uint8_t *record = calloc(1, UINT16_MAX), *bytes = NULL;
+
+	if (!record)
+		return NULL;
+	m.record = record;
+	fetch_emit(p, FETCH_END);
+	if (!p->full && fetch_run(&m, p->ops + from, p->n - from, false) == FETCH_DONE && !m.faults)
+		bytes = arena_alloc(&t->arena, l->n_bytes);
+	if (bytes)
+		memcpy(bytes, record + l->out, l->n_bytes);
+	p->n -= !p->full;
+	if (bytes)
+		p->n = from;
+	free(record);
+	return bytes;
+}
+
+static const char *reason_for(struct cairn_trace *t, const struct cairn_function *f, uint32_t param,
+			      const char *text, enum cairn_unavailable why)
+{
+	const char *name = param < f->n_params ? f->params[param].name : NULL;
+	const char *what = cairn_unavailable_text(why);
+
+	if (!name || !strcmp(name, text))
+		return arena_printf(&t->arena, "%s is unavailable: %s", text, what);
+	return arena_printf(&t->arena, "%s is unavailable, because of %s: %s", text, name, what);
+}
+
+/* Compile the values; *@refused is set by a listed one that is unavailable. */
+static int compile_values(struct cairn_trace *t, struct trace_probe *p, struct trace_place *place,
+			  struct compiler *c, struct cairn_err *err)
+{
+	uint32_t n = p->pub.n_values;
+	struct cairn_trace_slot *slots = arena_array(&t->arena, n + 1u, sizeof(*slots));
+	struct trace_constant *constants = arena_array(&t->arena, n + 1u, sizeof(*constants));
+
+	if (!slots || !constants)
+		return err_nomem(err, "a place");
+	place->pub.values = slots;
+	place->constants = constants;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct cairn_trace_value *v = &p->pub.values[i];
+		uint32_t from = c->program->n;
+		enum cairn_unavailable why = compile_value(c, p->text->values[i].expr, v->is_string,
+							   &p->layouts[i], i);
+		if (why == CAIRN_AVAILABLE && compile_is_constant(c->program, from))
+			constants[i].bytes = fold_constant(t, c->program, from, &p->layouts[i]);
+		if (why == CAIRN_AVAILABLE)
+			continue;
+		slots[i].unavailable = cairn_unavailable_text(why);
+		if (v->listed && !place->pub.refused)
+			place->pub.refused = reason_for(t, p->pub.function, c->culprit, v->text, why);
+	}
+	return 0;
+}
+
+static bool same_program(const struct cairn_trace *t, uint32_t i, const struct fetch_program *p,
+			 bool has_condition)
+{
+	const struct trace_program *q = &t->programs.p[i];
+
+	return q->n == p->n && q->has_condition == has_condition &&
+	       !memcmp(t->ops.p + q->op, p->ops, p->n * sizeof(p->ops[0]));
+}
+
+/* The index of a program with these operations, added when it is new. */
+static int intern_program(struct cairn_trace *t, const struct fetch_program *p, bool has_condition,
+			  uint32_t *ret, struct cairn_err *err)
+{
+	uint64_t hash = map_hash_bytes(p->ops, p->n * sizeof(p->ops[0])), first = 0;
+
+	map_get(&t->program_ids, hash, &first);
+	for (uint64_t i = first; i; i = t->program_next.p[i - 1]) {
+		if (!same_program(t, (uint32_t)i - 1, p, has_condition))
+			continue;
+		*ret = (uint32_t)i - 1;
+		return 0;
+	}
+	struct trace_program q = {.op = (uint32_t)t->ops.n, .n = p->n, .has_condition = has_condition};
+	for (uint32_t i = 0; i < p->n; i++)
+		if (!VEC_ADD(&t->ops, p->ops[i]))
+			return err_nomem(err, "fetch programs");
+	if (!VEC_ADD(&t->programs, q) || !VEC_ADD(&t->program_next, (uint32_t)first) ||
+	    map_put(&t->program_ids, hash, t->programs.n) < 0)
+		return err_nomem(err, "fetch programs");
+	*ret = (uint32_t)t->programs.n - 1;
+	return 0;
+}
+
+static int compile_place(struct cairn_trace *t, struct trace_probe *p, struct trace_place *place,
+			 struct cairn_err *err)
+{
+	struct fetch_program program = {0};
+	struct compiler c = {.types = p->pub.types, .site = place->pub.site, .at = place->pub.at, .program = &program};
+	const struct expr *condition = p->text->condition;
+
+	if (condition) {
+		enum cairn_unavailable why = compile_condition(&c, condition);
+		if (why != CAIRN_AVAILABLE && !place->pub.refused)
+			place->pub.refused = reason_for(t, p->pub.function, c.culprit,
+							"the condition", why);
+	}
+	int r = compile_values(t, p, place, &c, err);
+	if (r < 0)
+		return r;
+	fetch_emit(&program, FETCH_END);
+	if (program.full) {
+		return err_set(err, -ERANGE, "%s: fetching the values takes more than %d operations",
+			       p->text->text, FETCH_OPS_MAX);
+	}
+	if (place->pub.refused)
+		return 0;
+	return intern_program(t, &program, condition != NULL, &place->pub.program, err);
+}
+
+static int plan_place(struct cairn_trace *t, struct trace_probe *p, const struct cairn_site *site,
+		      struct trace_place *place, struct cairn_err *err)
+{
+	const uint8_t *code;
+	size_t n_code;
+
+	place->pub.site = site;
+	place->pub.at = site->at;
+	place->pub.off = site->off;
+	if (!site->has_off)
+		place->pub.refused = "its address is not in the file";
+	else if (site->hazard != CAIRN_HAZARD_NONE)
+		place->pub.refused = cairn_hazard_text(site->hazard);
+	if (elf_code_at(binary_main(p->file->bin), site->at, &code, &n_code))
+		place->pub.emulated = insn_uprobe(code, n_code).emulated;
+	else if (!place->pub.refused)
+		place->pub.refused = cairn_hazard_text(CAIRN_HAZARD_NOT_A_BOUNDARY);
+	return compile_place(t, p, place, err);
+}
+
+static int plan_places(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
+{
+	const struct cairn_function *f = p->pub.function;
+	uint32_t n = 0;
+
+	if (f->n_sites > TRACE_PLACES_MAX - t->places.n)
+		return err_set(err, -ERANGE, "%s has %u sites; a trace has at most %u places", f->name,
+			       f->n_sites, TRACE_PLACES_MAX);
+	p->places = arena_array(&t->arena, f->n_sites + 1u, sizeof(*p->places));
+	if (!p->places)
+		return err_nomem(err, "places");
+	p->pub.first_place = (uint32_t)t->places.n;
+	for (uint32_t i = 0; i < f->n_sites; i++) {
+		if (f->sites[i].kind == CAIRN_SITE_PART)
+			continue;
+		struct trace_place *place = &p->places[n++];
+		place->pub.probe = (uint32_t)t->probes.n;
+		int r = plan_place(t, p, &f->sites[i], place, err);
+		if (r < 0)
+			return r;
+		if (!VEC_ADD(&t->places, place))
+			return err_nomem(err, "places");
+		p->pub.n_ready += !place->pub.refused;
+		p->pub.n_refused += place->pub.refused != NULL;
+	}
+	p->pub.n_places = n;
+	if (n)
+		return 0;
+	return err_set(err, -ENOENT, "%s has no code: no body and no inlined copy is left of it",
+		       f->name);
+}
+
+int plan_probe(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
+{
+	size_t places = t->places.n;
+	int r = plan_values(t, p, err);
+
+	if (r == 0)
+		r = plan_places(t, p, err);
+	/* Programs that nobody uses stay; they are harmless. */
+	if (r < 0)
+		t->places.n = places;
+	return r;
+}

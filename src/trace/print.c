@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Events as lines of text or JSON. Types print their own values; what is around them is here. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "trace/trace.h"
+
+size_t cairn_site_text(const struct cairn_site *site, char *buf, size_t size)
+{
+	int n;
+
+	if (site->kind == CAIRN_SITE_INLINED && site->container)
+		n = snprintf(buf, size, "inlined in %s%s0x%" PRIx64, site->container,
+			     site->container_off < 0 ? "-" : "+",
+			     (uint64_t)(site->container_off < 0 ? -site->container_off :
+								  site->container_off));
+	else if (site->kind == CAIRN_SITE_INLINED)
+		n = snprintf(buf, size, "inlined at 0x%" PRIx64, site->at.v);
+	else if (site->symbol && site->symbol_off == 0)
+		n = snprintf(buf, size, "entry of %s", site->symbol);
+	else
+		n = snprintf(buf, size, "entry");
+	return n < 0 ? 0 : (size_t)n;
+}
+
+/* Length of a valid UTF-8 sequence at @s, 0 when it is none. */
+static unsigned int utf8_length(const uint8_t *s, size_t n)
+{
+	unsigned int len = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 :
+			   s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+
+	if (!len || len > n)
+		return 0;
+	for (unsigned int i = 1; i < len; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	/* Overlong forms, surrogates, and what lies beyond U+10FFFF. */
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return len;
+}
+
+static void put_escaped(const uint8_t *s, size_t n, bool json, FILE *out)
+{
+	static const char letters[] = "\"\\\n\t\r", names[] = "\"\\ntr";
+
+	for (size_t i = 0; i < n;) {
+		unsigned int len = utf8_length(s + i, n - i);
+		const char *letter = len == 1 && s[i] ? strchr(letters, s[i]) : NULL;
+		if (letter)
+			fprintf(out, "\\%c", names[letter - letters]);
+		else if (len == 1 && (s[i] < 0x20 || s[i] == 0x7f))
+			fprintf(out, json ? "\\u%04x" : "\\%03o", s[i]);
+		else if (len)
+			fwrite(s + i, 1, len, out);
+		else
+			fprintf(out, json ? "\\ufffd" : "\\%03o", s[i]);
+		i += len ? len : 1;
+	}
+}
+
+static void put_string(const uint8_t *s, size_t n, bool json, FILE *out)
+{
+	fputc('"', out);
+	put_escaped(s, n, json, out);
+	fputc('"', out);
+}
+
+static void put_text(const char *s, FILE *out)
+{
+	put_string((const uint8_t *)s, strlen(s), true, out);
+}
+
+static void put_absent(const struct cairn_event_value *v, bool json, FILE *out)
+{
+	bool unreadable = v->state == CAIRN_VALUE_UNREADABLE;
+
+	if (json) {
+		fprintf(out, "{\"%s\":", unreadable ? "unreadable" : "unavailable");
+		put_text(v->reason, out);
+		fputc('}', out);
+		return;
+	}
+	if (unreadable && !strcmp(v->reason, "NULL"))
+		fputs("NULL", out);
+	else
+		fprintf(out, "<%s%s%s>", unreadable ? "unreadable" : "unavailable",
+			unreadable && v->reason[0] == 'a' ? " " : ": ", v->reason);
+}
+
+/* A bit-field at bit 0 is a member at offset 0. */
+static int print_bits(const struct cairn_event *event, const struct cairn_event_value *v, uint8_t bits,
+		      const struct cairn_value_opts *opts, FILE *out)
+{
+	struct cairn_member m = {.type = v->what->type, .bit_size = bits};
+
+	return cairn_value_print_member(event->probe->types, &m, v->bytes, v->n_bytes, opts, out);
+}
+
+static int print_value(const struct cairn_event *event, const struct cairn_event_value *v, bool json,
+		       FILE *out)
+{
+	struct cairn_value_opts opts = {.size = sizeof(opts),
+					.style = json ? CAIRN_VALUE_JSON : CAIRN_VALUE_TEXT,
+					.hex = v->what->hex};
+	uint64_t number = 0;
+
+	if (v->what->bit_size)
+		return print_bits(event, v, v->what->bit_size, &opts, out);
+	if (v->what->type || v->n_bytes > 8)
+		return cairn_value_print(event->probe->types, v->what->type, v->bytes, v->n_bytes, &opts,
+					 out);
+	/* An address taken with &. */
+	memcpy(&number, v->bytes, v->n_bytes);
+	fprintf(out, json ? "\"0x%" PRIx64 "\"" : "0x%" PRIx64, number);
+	return 0;
+}
+
+int cairn_event_value_print(const struct cairn_event *event, uint32_t i, enum cairn_value_style style,
+			    FILE *out)
+{
+	bool json = style == CAIRN_VALUE_JSON;
+
+	if (i >= event->n_values)
+		return -EINVAL;
+	const struct cairn_event_value *v = &event->values[i];
+	if (v->state != CAIRN_VALUE_OK) {
+		put_absent(v, json, out);
+		return ferror(out) ? -EIO : 0;
+	}
+	if (!v->what->is_string)
+		return print_value(event, v, json, out);
+	put_string(v->bytes, v->n_bytes, json, out);
+	if (v->truncated && !json)
+		fputs("...", out);
+	return ferror(out) ? -EIO : 0;
+}
+
+static int print_text(const struct cairn_event *e, FILE *out)
+{
+	char where[300];
+
+	cairn_site_text(e->place->site, where, sizeof(where));
+	fprintf(out, "%5" PRIu64 ".%06" PRIu64 " %u/%u ", e->since_ns / 1000000000u,
+		e->since_ns / 1000 % 1000000u, e->pid, e->tid);
+	put_escaped((const uint8_t *)e->comm, strlen(e->comm), false, out);
+	fprintf(out, " %s %s:", e->probe->function->name, where);
+	for (uint32_t i = 0; i < e->n_values; i++) {
+		fprintf(out, "%s%s=", i ? ", " : " ", e->values[i].what->text);
+		int r = cairn_event_value_print(e, i, CAIRN_VALUE_TEXT, out);
+		if (r < 0)
+			return r;
+	}
+	fputc('\n', out);
+	return ferror(out) ? -EIO : 0;
+}
+
+static void put_place(const struct cairn_site *site, FILE *out)
+{
+	char where[300];
+
+	fprintf(out, ",\"kind\":\"%s\",\"place\":", site->kind == CAIRN_SITE_INLINED ? "inlined" : "entry");
+	cairn_site_text(site, where, sizeof(where));
+	put_text(where, out);
+	fprintf(out, ",\"address\":\"0x%" PRIx64 "\"", site->at.v);
+	if (site->n_chain && site->chain[0].call_file) {
+		fputs(",\"call_file\":", out);
+		put_text(site->chain[0].call_file, out);
+		fprintf(out, ",\"call_line\":%u", site->chain[0].call_line);
+	}
+}
+
+static int print_json(const struct cairn_event *e, FILE *out)
+{
+	bool any = false;
+
+	fprintf(out, "{\"time_ns\":%" PRIu64 ",\"since_ns\":%" PRIu64 ",\"pid\":%u,\"tid\":%u,\"comm\":",
+		e->time_ns, e->since_ns, e->pid, e->tid);
+	put_text(e->comm, out);
+	fputs(",\"function\":", out);
+	put_text(e->probe->function->name, out);
+	put_place(e->place->site, out);
+	fputs(",\"args\":{", out);
+	for (uint32_t i = 0; i < e->n_values; i++) {
+		if (i)
+			fputc(',', out);
+		put_text(e->values[i].what->text, out);
+		fputc(':', out);
+		int r = cairn_event_value_print(e, i, CAIRN_VALUE_JSON, out);
+		if (r < 0)
+			return r;
+		any |= e->values[i].truncated;
+	}
+	fputc('}', out);
+	if (any) {
+		const char *separator = "";
+		fputs(",\"truncated\":[", out);
+		for (uint32_t i = 0; i < e->n_values; i++) {
+			if (!e->values[i].truncated)
+				continue;
+			fputs(separator, out);
+			put_text(e->values[i].what->text, out);
+			separator = ",";
+		}
+		fputc(']', out);
+	}
+	fputs("}\n", out);
+	return ferror(out) ? -EIO : 0;
+}
+
+int cairn_event_print(const struct cairn_event *event, enum cairn_value_style style, FILE *out)
+{
+	return style == CAIRN_VALUE_JSON ? print_json(event, out) : print_text(event, out);
+}

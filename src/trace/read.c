@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reading the ring buffer, and what was counted. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include <bpf/libbpf.h>
+
+#include "trace/kernel.h"
+#include "trace.skel.h"
+
+/*
+ * How often the ring is looked at while it is not filled enough to wake us. A hit that wakes the reader costs
+ * the traced program a microsecond; so it does not, and a person waits 10 ms at most for a line.
+ */
+#define LOOK_EVERY_MS 10
+
+static int on_record(void *ctx, void *data, size_t size)
+{
+	struct cairn_trace *t = ctx;
+	struct trace_kernel *k = t->kernel;
+	struct decode_space *s = k->space;
+
+	if (!decode_record(t, data, size, s)) {
+		k->n_broken++;
+		return 0;
+	}
+	t->probes.p[s->event.place->probe]->events++;
+	k->n_delivered++;
+	k->stop = k->on_event ? k->on_event(k->ctx, &s->event) : 0;
+	/* libbpf goes on for what is not negative, and this record counts as consumed either way. */
+	return k->stop ? -ECANCELED : 0;
+}
+
+static int open_ring(struct cairn_trace *t, struct cairn_err *err)
+{
+	struct trace_kernel *k = t->kernel;
+
+	if (k->ring)
+		return 0;
+	if (!k->space && !(k->space = calloc(1, sizeof(*k->space))))
+		return err_nomem(err, "events");
+	k->ring = ring_buffer__new(bpf_map__fd(k->bpf->maps.ring), on_record, t, NULL);
+	return k->ring ? 0 : err_set(err, -errno, "mapping the ring buffer: %s", strerror(errno));
+}
+
+/* One look into the ring. 1 when events were handed out or the callback said stop. */
+static int consume(struct trace_kernel *k)
+{
+	int e = ring_buffer__consume(k->ring);
+
+	if (k->stop || e > 0)
+		return 1;
+	return e == -ECANCELED ? 1 : e;
+}
+
+int cairn_trace_poll(struct cairn_trace *t, int timeout_ms,
+		     int (*on_event)(void *ctx, const struct cairn_event *event), void *ctx,
+		     struct cairn_err *err)
+{
+	struct trace_kernel *k = t->kernel;
+	uint64_t end = trace_now_ns() + (uint64_t)(timeout_ms > 0 ? timeout_ms : 0) * 1000000u;
+
+	if (!k)
+		return err_set(err, -EINVAL, "not attached");
+	int e = open_ring(t, err);
+	if (e < 0)
+		return e;
+	k->on_event = on_event;
+	k->ctx = ctx;
+	k->stop = 0;
+	k->n_delivered = 0;
+	while ((e = consume(k)) == 0) {
+		uint64_t now = trace_now_ns();
+		if (now >= end)
+			return 0;
+		uint64_t left_ms = (end - now + 999999) / 1000000u;
+		struct pollfd ready = {.fd = ring_buffer__epoll_fd(k->ring), .events = POLLIN};
+		int wait_ms = left_ms < LOOK_EVERY_MS ? (int)left_ms : LOOK_EVERY_MS;
+		if (poll(&ready, 1, wait_ms) < 0 && errno == EINTR)
+			return -EINTR;
+	}
+	if (e < 0)
+		return err_set(err, e, "reading the ring buffer: %s", strerror(-e));
+	return k->stop ? k->stop : k->n_delivered;
+}
+
+bool cairn_trace_target_gone(struct cairn_trace *t)
+{
+	struct pollfd fd = {.fd = t->pidfd, .events = POLLIN};
+
+	if (t->pidfd < 0)
+		return false;
+	child_reap(t);
+	if (t->kernel && t->opts.follow_children && t->kernel->exit_link >= 0)
+		return __atomic_load_n(&t->kernel->bpf->bss->n_children_alive, __ATOMIC_RELAXED) == 0 &&
+		       poll(&fd, 1, 0) == 1;
+	return poll(&fd, 1, 0) == 1;
+}
+
+static int add_counts(struct cairn_trace *t, struct cairn_trace_stats *s,
+		      struct cairn_trace_counts *counts)
+{
+	for (uint32_t i = 0; i < t->probes.n; i++) {
+		struct cairn_trace_counts c = {.events = t->probes.p[i]->events};
+		int e = t->kernel ? kernel_counts(t->kernel, i, &c) : 0;
+		if (e < 0)
+			return e;
+		s->total.events += c.events;
+		s->total.lost += c.lost;
+		s->total.filtered += c.filtered;
+		s->total.undecided += c.undecided;
+		if (counts)
+			counts[i] = c;
+	}
+	return 0;
+}
+
+static void kernel_stats(const struct cairn_trace *t, struct cairn_trace_stats *s)
+{
+	const struct trace_kernel *k = t->kernel;
+
+	s->n_attached = k->n_attached;
+	s->n_links = k->n_links;
+	s->missed = kernel_missed(k) + k->n_broken;
+	s->backend = k->backend;
+	s->sleepable = k->sleepable;
+	s->children_known = k->has_children;
+	s->n_children = k->bpf->bss->n_children;
+	s->children_followed = t->opts.follow_children && k->has_children && !k->bpf->bss->n_family_full;
+}
+
+int cairn_trace_stats(struct cairn_trace *t, struct cairn_trace_stats *ret,
+		      struct cairn_trace_counts *counts, struct cairn_err *err)
+{
+	struct cairn_trace_stats s = {.size = ret->size,
+				      .n_places = (uint32_t)t->places.n,
+				      .n_programs = (uint32_t)t->programs.n,
+				      .load_ns = t->load_ns,
+				      .attach_ns = t->attach_ns,
+				      .detach_ns = t->detach_ns};
+
+	if (ret->size < sizeof(ret->size))
+		return err_set(err, -EINVAL, "the size of the statistics is not set");
+	for (size_t i = 0; i < t->probes.n; i++)
+		s.n_refused += t->probes.p[i]->pub.n_refused;
+	if (t->kernel)
+		kernel_stats(t, &s);
+	int e = add_counts(t, &s, counts);
+	if (e < 0)
+		return err_set(err, e, "reading the counters: %s", strerror(-e));
+	size_t given = ret->size;
+	memcpy(ret, &s, given < sizeof(s) ? given : sizeof(s));
+	return 0;
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From the head of a probe to a file and a function
+ *
+ *	/lib/x86_64-linux-gnu/libc.so.6:malloc.c:tcache_get
+ *	`------------ PATH ------------' `FILE--' `-FUNC---'
+ *
+ * The first part is PATH when it starts with / or ., when it looks like a library (NAME.so, NAME.so.N), or when a
+ * file of that name is there and is ELF, so that "server:handle" means the program and "server.c:handle" the
+ * source. "::" belongs to a C++ name and separates nothing.
+ *
+ * A library without a directory is looked for among what the process maps, then where the dynamic linker of
+ * the reference system looks by default. What a command will load with LD_LIBRARY_PATH or an rpath is not
+ * guessed: give the path.
+ *
+ * In a running process the file is the one it maps, even when another one has taken its name since.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "trace/procmap.h"
+#include "trace/trace.h"
+
+/* Names shown for an ambiguous or unknown function. */
+#define SHOWN_MAX 8
+/* Longest path of an executable (PATH_MAX of Linux). */
+#define PATH_BYTES 4096
+
+static const char *const library_dirs[] = {"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu",
+					   "/lib64", "/usr/lib64", "/lib", "/usr/lib",
+					   "/usr/local/lib"};
+
+/* The first ':' that is not part of "::", or NULL. */
+static const char *first_colon(const char *s)
+{
+	for (; *s; s++) {
+		if (*s != ':')
+			continue;
+		if (s[1] != ':')
+			return s;
+		s++;
+	}
+	return NULL;
+}
+
+static bool looks_like_library(const char *name)
+{
+	const char *so = strstr(name, ".so");
+
+	return so && so != name && (!so[3] || so[3] == '.');
+}
+
+static bool is_elf(const char *path)
+{
+	char magic[4];
+	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && read(fd, magic, sizeof(magic)) == sizeof(magic) &&
+	       !memcmp(magic, "\177ELF", sizeof(magic));
+}
+
+/* Splits the head; *@ret_path is NULL without PATH. */
+static int split(struct arena *arena, const char *head, const char **ret_path, const char **ret_spec)
+{
+	const char *colon = first_colon(head);
+
+	*ret_path = NULL;
+	*ret_spec = head;
+	if (!colon)
+		return 0;
+	char *path = arena_strndup(arena, head, (size_t)(colon - head));
+	if (!path)
+		return -ENOMEM;
+	if (path[0] != '/' && path[0] != '.' && !looks_like_library(path) && !is_elf(path))
+		return 0;
+	*ret_path = path;
+	*ret_spec = colon + 1;
+	return 0;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The entry that @name means: by its path, by its file, or a library by its name. */
+static const struct procmap_entry *find_mapped(const struct procmap *m, const char *name)
+{
+	struct stat st;
+	bool exists = !stat(name, &st), bare = !strchr(name, '/');
+
+	for (size_t i = 0; i < m->e.n; i++) {
+		const struct procmap_entry *e = &m->e.p[i];
+		if (exists && procmap_is_file(m, e, &st))
+			return e;
+	}
+	for (size_t i = 0; i < m->e.n; i++) {
+		const struct procmap_entry *e = &m->e.p[i];
+		if (!strcmp(e->path, name) || (bare && !strcmp(base_name(e->path), name)))
+			return e;
+	}
+	return NULL;
+}
+
+/* The name to open a mapped file by: its own where that still is the same file. */
+static char *openable(struct arena *arena, const struct procmap *m, const struct procmap_entry *e)
+{
+	struct stat st;
+	char path[80];
+
+	if (!e->deleted && !stat(e->path, &st) && procmap_is_file(m, e, &st))
+		return arena_strdup(arena, e->path);
+	procmap_path(m, e, path, sizeof(path));
+	return arena_strdup(arena, path);
+}
+
+static int path_in_process(struct cairn_trace *t, const char *name, const char **ret,
+			   const char **ret_shown, struct cairn_err *err)
+{
+	struct procmap m;
+	int e = procmap_read(t->opts.pid, &m, err);
+
+	if (e == 0) {
+		const struct procmap_entry *entry = find_mapped(&m, name);
+		if (!entry)
+			e = err_set(err, -ENOENT, "process %d does not map %s", m.pid, name);
+		else if (!(*ret = openable(&t->arena, &m, entry)) ||
+			 !(*ret_shown = arena_strdup(&t->arena, entry->path)))
+			e = err_nomem(err, "a path");
+	}
+	procmap_free(&m);
+	return e;
+}
+
+static int path_of_library(struct cairn_trace *t, const char *name, const char **ret,
+			   struct cairn_err *err)
+{
+	for (size_t i = 0; i < sizeof(library_dirs) / sizeof(library_dirs[0]); i++) {
+		char *path = arena_printf(&t->arena, "%s/%s", library_dirs[i], name);
+		if (!path)
+			return err_nomem(err, "a path");
+		*ret = path;
+		if (is_elf(path))
+			return 0;
+	}
+	return err_set(err, -ENOENT, "%s is not in the usual library directories; give its path", name);
+}
+
+/* The executable: by its own name where that is the file that runs, as debug files are found beside it. */
+static int path_of_exe(struct cairn_trace *t, const char **ret, const char **ret_shown,
+		       struct cairn_err *err)
+{
+	struct stat running, named;
+	char exe[PATH_BYTES];
+	char *link = arena_printf(&t->arena, "/proc/%d/exe", t->opts.pid);
+	ssize_t n = link ? readlink(link, exe, sizeof(exe) - 1) : -1;
+
+	if (n < 0 || stat(link, &running))
+		return err_set(err, errno == ENOENT ? -ESRCH : -errno, "process %d: %s", t->opts.pid,
+			       strerror(errno));
+	exe[n] = 0;
+	bool same = !stat(exe, &named) && named.st_dev == running.st_dev &&
+		    named.st_ino == running.st_ino;
+	*ret_shown = arena_strdup(&t->arena, exe);
+	*ret = same ? *ret_shown : link;
+	return *ret_shown ? 0 : err_nomem(err, "a path");
+}
+
+/* *@ret: to open; *@ret_shown: for people. @name may be NULL for the default. */
+static int find_path(struct cairn_trace *t, const char *name, const char **ret,
+		     const char **ret_shown, struct cairn_err *err)
+{
+	int e = 0;
+
+	if (!name && t->opts.pid)
+		return path_of_exe(t, ret, ret_shown, err);
+	if (!name && t->opts.exe)
+		name = t->opts.exe;
+	if (!name)
+		return err_set(err, -EINVAL, "which file? Write PATH:FUNC, or name a process or a command");
+	if (t->opts.pid)
+		return path_in_process(t, name, ret, ret_shown, err);
+	*ret = name;
+	if (!strchr(name, '/') && looks_like_library(name) && access(name, R_OK))
+		e = path_of_library(t, name, ret, err);
+	*ret_shown = *ret;
+	return e;
+}
+
+static int open_sites(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err)
+{
+	struct cairn_sites_opts opts = {.size = sizeof(opts), .threads = t->opts.threads};
+
+	return f->sites ? 0 : cairn_sites_open(f->bin, &opts, &f->sites, err);
+}
+
+static int open_file(struct cairn_trace *t, const char *path, const char *shown,
+		     struct trace_file **ret, struct cairn_err *err)
+{
+	struct cairn_binary_opts opts = {.size = sizeof(opts),
+					 .debug_dirs = t->opts.debug_dirs,
+					 .n_debug_dirs = t->opts.n_debug_dirs};
+	struct cairn_binary *bin;
+	struct stat st;
+
+	if (stat(path, &st))
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	for (size_t i = 0; i < t->files.n; i++) {
+		struct trace_file *f = t->files.p[i];
+		*ret = f;
+		if (f->stat.st_dev == st.st_dev && f->stat.st_ino == st.st_ino)
+			return 0;
+	}
+	int e = cairn_binary_open(path, &opts, &bin, err);
+	if (e < 0)
+		return e;
+	e = trace_add_file(t, path, shown, bin, NULL, ret, err);
+	if (e < 0)
+		cairn_binary_close(bin);
+	return e;
+}
+
+static int unknown_function(struct trace_file *f, const char *spec, struct cairn_err *err)
+{
+	const char *names[SHOWN_MAX];
+	char list[600] = "";
+	size_t at = 0;
+	int n = cairn_sites_suggest(f->sites, spec, names, SHOWN_MAX, NULL);
+
+	for (int i = 0; i < n && at < sizeof(list); i++)
+		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", i ? ", " : "", names[i]);
+	return err_set(err, -ENOENT, "%s has no function %s%s%s", f->shown, spec,
+		       n > 0 ? "; perhaps you mean: " : "", list);
+}
+
+static int ambiguous_function(struct trace_file *f, const char *spec,
+			      const struct cairn_function_list *found, struct cairn_err *err)
+{
+	char list[1000] = "";
+	size_t at = 0;
+
+	for (size_t i = 0; i < found->n && i < SHOWN_MAX && at < sizeof(list); i++)
+		at += (size_t)snprintf(list + at, sizeof(list) - at, "\n  %s:%u:%s", found->p[i]->decl_file ? found->p[i]->decl_file : "?",
+				       found->p[i]->decl_line, found->p[i]->name);
+	return err_set(err, -EINVAL, "%s has %zu functions %s; choose one by FILE:FUNC or FILE:LINE:FUNC:%s%s",
+		       f->shown, found->n, spec, list, found->n > SHOWN_MAX ? "\n  ..." : "");
+}
+
+int resolve_probe(struct cairn_trace *t, const struct probe_text *text, struct trace_file **ret_file,
+		  const struct cairn_function **ret, struct cairn_err *err)
+{
+	const char *name, *spec, *path, *shown;
+	struct cairn_function_list found;
+	struct trace_file *f;
+
+	int e = split(&t->arena, text->head, &name, &spec);
+	if (e < 0)
+		return err_nomem(err, "a probe");
+	if (!*spec)
+		return probe_error(err, -EINVAL, text->text, 0, "a function's name is missing");
+	if ((e = find_path(t, name, &path, &shown, err)) < 0 ||
+	    (e = open_file(t, path, shown, &f, err)) < 0 || (e = open_sites(t, f, err)) < 0 ||
+	    (e = cairn_sites_find(f->sites, spec, &found, err)) < 0)
+		return e;
+	if (!found.n)
+		return unknown_function(f, spec, err);
+	if (found.n > 1)
+		return ambiguous_function(f, spec, &found, err);
+	*ret_file = f;
+	*ret = found.p[0];
+	return 0;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Before anything is attached: is what runs what was analysed?
+ *
+ * 1. The file. It was opened when it was analysed and the descriptor kept, so it is the same file whatever was
+ *    renamed since; its size and times tell whether it was written to in place. A process must map that very
+ *    file, not an older one of the same name: then its build-id and its bytes are the analysed ones, because
+ *    they are the same pages.
+ * 2. The memory. A live process may have been patched: by a debugger's breakpoints, by itself. At every place the bytes in memory are
+ *    compared with the file's. An int3 alone may be another tracer's user probe, which shares well; it is
+ *    refused when the process has a debugger attached, whose breakpoint would be taken for ours and removed.
+ *
+ * Memory is read with process_vm_readv(), a thousand places per call.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include "base/scope.h"
+#include "elf/elf.h"
+#include "insn/insn.h"
+#include "trace/kernel.h"
+#include "trace/procmap.h"
+
+/* Places per system call (IOV_MAX), and bytes of each: the longest instruction. */
+#define BATCH     1024
+#define INSN_MAX  15
+#define INT3      0xcc
+
+static int check_unchanged(const struct trace_file *f, struct cairn_err *err)
+{
+	struct stat now;
+
+	if (f->fd < 0 || fstat(f->fd, &now))
+		return err_set(err, -EBADF, "%s: %s", f->shown, strerror(errno));
+	if (now.st_size == f->stat.st_size && now.st_mtim.tv_sec == f->stat.st_mtim.tv_sec &&
+	    now.st_mtim.tv_nsec == f->stat.st_mtim.tv_nsec)
+		return 0;
+	return err_set(err, -ESTALE, "%s was written to since it was analysed", f->shown);
+}
+
+static const struct procmap_entry *entry_of(const struct procmap *m, const struct trace_file *f,
+					    uint64_t off)
+{
+	for (size_t i = 0; i < m->e.n; i++) {
+		const struct procmap_entry *e = &m->e.p[i];
+		if (off >= e->off.v && off - e->off.v < e->hi.v - e->lo.v &&
+		    procmap_is_file(m, e, &f->stat))
+			return e;
+	}
+	return NULL;
+}
+
+/* Says what the process maps instead. */
+static int not_mapped(const struct procmap *m, const struct trace_file *f, struct cairn_err *err)
+{
+	const char *name = strrchr(f->shown, '/');
+
+	name = name ? name + 1 : f->shown;
+	for (size_t i = 0; i < m->e.n; i++) {
+		const char *mapped = strrchr(m->e.p[i].path, '/');
+		if (strcmp(mapped ? mapped + 1 : m->e.p[i].path, name))
+			continue;
+		return err_set(err, -ESTALE, "process %d does not run %s but %s%s, another file", m->pid,
+			       f->shown, m->e.p[i].path, m->e.p[i].deleted ? " (deleted)" : "");
+	}
+	return err_set(err, -ENOENT, "process %d does not map %s", m->pid, f->shown);
+}
+
+static int tracer_of(int pid)
+{
+	char path[40], line[200];
+	int tracer = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	SCOPE_FCLOSE FILE *f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "TracerPid: %d", &tracer) == 1)
+			break;
+	return tracer;
+}
+
+struct batch {
+	struct trace_place *places[BATCH];
+	struct iovec here[BATCH], there[BATCH];
+	const uint8_t *expected[BATCH];
+	uint8_t found[BATCH][INSN_MAX];
+	size_t n;
+};
+
+static const char *difference(struct cairn_trace *t, int debugger, const uint8_t *expected,
+			      const uint8_t *found, size_t n)
+{
+	if (!memcmp(expected, found, n))
+		return NULL;
+	bool breakpoint = found[0] == INT3 && !memcmp(expected + 1, found + 1, n - 1);
+	if (breakpoint && !debugger)
+		return NULL;
+	if (breakpoint)
+		return arena_printf(&t->arena, "process %d, a debugger, has a breakpoint there", debugger);
+	return arena_printf(&t->arena,
+			    "the process's memory differs from the file there: it has %02x %02x %02x, the file %02x %02x %02x",
+			    found[0], found[1], found[2], expected[0], expected[1], expected[2]);
+}
+
+static int refuse(struct cairn_trace *t, struct trace_place *place, const char *why,
+		  struct cairn_err *err)
+{
+	struct trace_probe *p = t->probes.p[place->pub.probe];
+
+	place->pub.refused = why;
+	p->pub.n_ready--;
+	p->pub.n_refused++;
+	if (t->opts.best_effort)
+		return 0;
+	return err_set(err, -ESTALE, "%s at 0x%llx: %s", p->pub.function->name,
+		       (unsigned long long)place->pub.at.v, why);
+}
+
+static int check_batch(struct cairn_trace *t, struct batch *b, int debugger, struct cairn_err *err)
+{
+	size_t wanted = 0;
+
+	for (size_t i = 0; i < b->n; i++)
+		wanted += b->there[i].iov_len;
+	ssize_t n = process_vm_readv(t->pid, b->here, b->n, b->there, b->n, 0);
+	if (n < 0 && errno == EPERM)
+		return permission_error(err, "reading the process's memory");
+	if (n < 0 && errno == ESRCH)
+		return err_set(err, -ESRCH, "process %d has ended", t->pid);
+	if (n < 0 || (size_t)n != wanted)
+		return err_set(err, -ESTALE, "the code of process %d cannot be read: %s", t->pid,
+			       n < 0 ? strerror(errno) : "parts of it are not mapped any more");
+	for (size_t i = 0; i < b->n; i++) {
+		const char *why =
+			difference(t, debugger, b->expected[i], b->found[i], b->there[i].iov_len);
+		int e = why ? refuse(t, b->places[i], why, err) : 0;
+		if (e < 0)
+			return e;
+	}
+	b->n = 0;
+	return 0;
+}
+
+static void add_to_batch(struct batch *b, struct trace_place *place, const struct procmap_entry *e,
+			 const uint8_t *code, size_t n)
+{
+	uint64_t addr = e->lo.v + (place->pub.off.v - e->off.v);
+	size_t i = b->n++;
+
+	n = n < e->hi.v - addr ? n : e->hi.v - addr;
+	b->places[i] = place;
+	b->expected[i] = code;
+	b->here[i] = (struct iovec){b->found[i], n};
+	b->there[i] = (struct iovec){(void *)(uintptr_t)addr, n};
+}
+
+/* Length of the instruction at a place: what follows it may be patched, which is not our business. */
+static size_t code_of(const struct trace_file *f, const struct trace_place *place,
+		      const uint8_t **ret)
+{
+	struct insn insn;
+	size_t n;
+
+	if (!elf_code_at(binary_main(f->bin), place->pub.at, ret, &n) ||
+	    !insn_decode(*ret, n, 0, &insn))
+		return 0;
+	return insn.len;
+}
+
+static int check_memory(struct cairn_trace *t, const struct procmap *m, struct cairn_err *err)
+{
+	SCOPE_FREE struct batch *b = malloc(sizeof(*b));
+	const struct procmap_entry *entry = NULL;
+	const struct trace_file *file = NULL;
+	int debugger = tracer_of(t->pid), e = 0;
+
+	if (!b)
+		return err_nomem(err, "the process's code");
+	b->n = 0;
+	for (size_t i = 0; i < t->places.n && e == 0; i++) {
+		struct trace_place *place = t->places.p[i];
+		const struct trace_file *f = t->probes.p[place->pub.probe]->file;
+		uint64_t off = place->pub.off.v;
+		const uint8_t *code;
+		if (place->pub.refused)
+			continue;
+		/* Nearly always the same mapping as before. */
+		if (f != file || !entry || off < entry->off.v ||
+		    off - entry->off.v >= entry->hi.v - entry->lo.v)
+			entry = entry_of(m, f, off);
+		file = f;
+		if (!entry)
+			return not_mapped(m, f, err);
+		size_t n = code_of(f, place, &code);
+		if (!n)
+			continue;
+		add_to_batch(b, place, entry, code, n);
+		if (b->n == BATCH)
+			e = check_batch(t, b, debugger, err);
+	}
+	return e == 0 && b->n ? check_batch(t, b, debugger, err) : e;
+}
+
+int verify_files(struct cairn_trace *t, struct cairn_err *err)
+{
+	struct procmap m;
+	int e = 0;
+
+	for (size_t i = 0; i < t->files.n && e == 0; i++)
+		e = check_unchanged(t->files.p[i], err);
+	/* Before its exec a command maps nothing of what will be probed. */
+	if (e < 0 || !t->pid || t->child)
+		return e;
+	e = procmap_read(t->pid, &m, err);
+	if (e == -EPERM)
+		e = permission_error(err, "looking at the process");
+	else if (e == 0)
+		e = check_memory(t, &m, err);
+	procmap_free(&m);
+	return e;
+}
