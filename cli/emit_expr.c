@@ -333,7 +333,9 @@ bool expr_perf(const struct cairn_location *loc, struct scalar scalar, struct ca
 	const struct cairn_piece *piece = whole(loc, scalar);
 	struct fetch f = {0};
 	uint64_t constant;
-	const char *sign = scalar.is_pointer ? "x" : scalar.is_signed ? "s" : "u";
+	/* perf script shows a negative s16 as 65534; its bits are not misread in hexadecimal. */
+	bool narrow = scalar.is_signed && scalar.size < 4;
+	const char *sign = scalar.is_pointer || narrow ? "x" : scalar.is_signed ? "s" : "u";
 
 	if (!piece)
 		return false;
@@ -348,7 +350,8 @@ bool expr_perf(const struct cairn_location *loc, struct scalar scalar, struct ca
 			return false;
 	if (f.is_constant)
 		return piece->kind != CAIRN_PIECE_MEMORY &&
-		       print(ret, "\\%" PRId64 ":%s%u", f.displacement, sign, scalar.size * 8);
+		       print(ret, "\\%" PRId64 ":%s%u", f.displacement, scalar.is_signed ? "s" : sign,
+			     scalar.size < 4 ? 32 : scalar.size * 8);
 	if (piece->kind == CAIRN_PIECE_MEMORY && !fetch_load(&f, scalar.size))
 		return false;
 	if (scalar.is_string)

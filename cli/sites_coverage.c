@@ -128,8 +128,8 @@ static int visit(void *ctx, const struct cairn_function *function)
 
 static void print_share(const struct view *view, const char *what, uint64_t part, uint64_t whole)
 {
-	fprintf(view->out, "  %-40s %10" PRIu64 "  %5.1f %%\n", what, part,
-		whole ? 100.0 * (double)part / (double)whole : 0.0);
+	fprintf(view->out, "%10" PRIu64 "  %5.1f %%  %s\n", part,
+		whole ? 100.0 * (double)part / (double)whole : 0.0, what);
 }
 
 static void print_total(const struct view *view, const struct tally *total)

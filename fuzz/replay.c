@@ -22,7 +22,7 @@ static unsigned int n_seeds, n_runs;
 
 static void run(const uint8_t *bytes, size_t size)
 {
-	uint8_t *copy = malloc(size ? size : 1);
+	uint8_t *copy = calloc(1, size ? size : 1);
 
 	if (!copy)
 		abort();
@@ -36,7 +36,7 @@ static void run(const uint8_t *bytes, size_t size)
 static void run_damaged(const void *bytes, size_t size)
 {
 	size_t stride = size / PLACES_MAX + 1;
-	uint8_t *damaged = malloc(size ? size : 1);
+	uint8_t *damaged = calloc(1, size ? size : 1);
 
 	if (!damaged)
 		abort();
