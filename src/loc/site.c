@@ -183,6 +183,7 @@ static int enter_container(const struct site_env *env, struct site_worker *w, ui
 	w->flow_made = false;
 	w->container = container;
 	w->container_entry = a.at;
+	w->container_has_code = rc > 0;
 	return 0;
 }
 
@@ -300,6 +301,12 @@ int site_build(const struct site_env *env, struct site_worker *w, uint32_t entry
 	rc = enter_container(env, w, container, &function, err);
 	if (rc < 0)
 		return rc;
+	/*
+	 * A function that the linker dropped (a second copy of a C++ template) starts at address 0, which tells
+	 * it; the copies inlined into it have small addresses, which would not.
+	 */
+	if (!w->container_has_code)
+		return 0;
 	rc = address_of(&ret->die, inlined ? &function : NULL, &a, err);
 	if (rc <= 0)
 		return rc;

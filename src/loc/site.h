@@ -34,6 +34,7 @@ struct site_worker {
 	struct arena *arena;
 	uint32_t container; /* index entry; DW_FUNC_NONE at first */
 	struct cairn_vaddr container_entry;
+	bool container_has_code;
 	struct flow *flow;
 	bool flow_made;
 	struct formals formals;
