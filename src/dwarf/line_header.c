@@ -201,10 +201,11 @@ static struct dw_files *make_files(const struct dw_unit *u)
 	if (!t)
 		return NULL;
 	t->comp_dir = u->comp_dir;
-	/* A damaged table knows the files up to the damage. */
-	if (dw_line_header_read(u, &h, NULL) > 0)
-		read_tables(t, u, &h);
-	return t;
+	/* A damaged table knows the files up to the damage; a lack of memory may pass. */
+	if (dw_line_header_read(u, &h, NULL) <= 0 || read_tables(t, u, &h) != -ENOMEM)
+		return t;
+	dw_files_free(t);
+	return NULL;
 }
 
 static struct dw_files *files_of(const struct dw_unit *u)

@@ -37,6 +37,8 @@ struct db {
 	enum db_sec unit_sec;
 	uint64_t unit, unit_length;
 	struct elf_builder *elf;
+	bool is_cut[DB_N_SECS];
+	uint64_t cut[DB_N_SECS];
 };
 
 static void *xrealloc(void *p, size_t n)
@@ -114,7 +116,8 @@ void db_free(struct db *d)
 	free(d->shape_starts.p);
 	free(d->labels.p);
 	free(d->fixups.p);
-	eb_free(d->elf);
+	if (d->elf)
+		eb_free(d->elf);
 	free(d);
 }
 
@@ -219,6 +222,12 @@ void db_patch(struct db *d, enum db_sec sec, uint64_t at, uint64_t v, unsigned i
 {
 	for (unsigned int i = 0; i < size; i++)
 		d->sec[sec].p[at + i] = (uint8_t)(v >> 8 * i);
+}
+
+void db_cut(struct db *d, enum db_sec sec, uint64_t n)
+{
+	d->is_cut[sec] = true;
+	d->cut[sec] = n;
 }
 
 /* ---- labels ---- */
@@ -454,6 +463,9 @@ uint8_t *db_finish(struct db *d, size_t *ret_size)
 	static const uint8_t text[0x1000];
 	close_table(d);
 	resolve(d);
+	for (int i = 0; i < DB_N_SECS; i++)
+		if (d->is_cut[i] && d->cut[i] < d->sec[i].n)
+			d->sec[i].n = d->cut[i];
 	d->elf = eb_new(d->format.relocatable ? ET_REL : ET_DYN);
 	eb_load(d->elf, eb_section(d->elf, (struct eb_section){.name = ".text",
 							       .flags = SHF_ALLOC | SHF_EXECINSTR,

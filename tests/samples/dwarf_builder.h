@@ -105,8 +105,9 @@ struct db_attr {
  * value, or .n for a number.
  */
 void db_die(struct db *d, uint16_t tag, bool children, const struct db_attr *attrs);
+enum { DB_ATTRS_MAX = 24 }; /* of one DIE in DB_DIE(); what is not given is zero and ends the list */
 #define DB_DIE(d, tag, children, ...)                                                              \
-	db_die(d, tag, children, (const struct db_attr[]){__VA_ARGS__, {0}})
+	db_die(d, tag, children, (const struct db_attr[DB_ATTRS_MAX]){__VA_ARGS__})
 /* Ends the children of the innermost open DIE. */
 void db_null(struct db *d);
 
@@ -131,6 +132,9 @@ void db_length_end(struct db *d, enum db_sec sec, uint64_t mark);
 
 /* Overwrites. */
 void db_patch(struct db *d, enum db_sec sec, uint64_t at, uint64_t v, unsigned int size);
+
+/* The section will end after @n bytes. Nothing may be added to it afterwards. */
+void db_cut(struct db *d, enum db_sec sec, uint64_t n);
 
 /* ---- the file ---- */
 
