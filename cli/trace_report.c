@@ -60,7 +60,8 @@ static void plan_json(const struct cairn_trace *t, const struct cairn_trace_plac
 static void plan_probe(const struct session *session, const struct cairn_trace_probe *probe)
 {
 	if (!session->json)
-		fprintf(session->out, "%s  %" PRIu32 " places of %s\n", probe->text, probe->n_places, probe->path);
+		fprintf(session->out, "%s  %" PRIu32 " %s in %s\n", probe->text, probe->n_places,
+			probe->n_places == 1 ? "place" : "places", probe->path);
 	for (uint32_t i = 0; i < probe->n_places; i++) {
 		const struct cairn_trace_place *place = cairn_trace_place(session->trace, probe->first_place + i);
 
@@ -118,7 +119,7 @@ void trace_refusals(const struct cairn_trace *t, FILE *out)
 
 void trace_attached(const struct session *session, unsigned int n_places)
 {
-	fprintf(stderr, "%u places attached%s\n", n_places,
+	fprintf(stderr, "%u %s attached%s\n", n_places, n_places == 1 ? "place" : "places",
 		session->has_command ? "" : "; Ctrl-C ends and removes them");
 	trace_refusals(session->trace, stderr);
 	fflush(stderr);
