@@ -3,10 +3,11 @@
 
     gdb -batch -x gdb_values.py      with GDB_VALUES_JOB=FILE, a JSON object:
         {"program": PATH, "args": [...], "output": PATH, "max_hits": N or 0,
-         "places": [{"id": ANY, "at": link-time address, "function": NAME, "die_level": ...}, ...]}
+         "module": path of the library that has the places, without it the program itself,
+         "places": [{"id": ANY, "at": link-time address, "function": NAME, "locs": {NAME: location as Cairn prints it}}, ...]}
 
 Writes one JSON object per hit and place: {"id", "function", "hit", "args": {NAME: VALUE}, "why": {NAME: TEXT},
-"registers": [16 general registers in DWARF order], "bias": N}. Integers are numbers, pointers and char too; floats are
+"cairn": {NAME: VALUE}}. Integers are numbers, pointers and char too; floats are
 numbers; structs objects; char pointers [address, text].
 
 gdb hides an inlined frame when it stops on its first instruction, so frames are not asked: the block of the wanted
@@ -15,10 +16,13 @@ registers are the same.
 """
 import json
 import os
+import sys
 
 import gdb
 
-REGISTERS = ['rax', 'rdx', 'rcx', 'rbx', 'rsi', 'rdi', 'rbp', 'rsp', 'r8', 'r9', 'r10', 'r11', 'r12', 'r13', 'r14', 'r15']
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import loc_text  # noqa: E402
+
 STRING_MAX = 64
 
 
@@ -72,6 +76,37 @@ def parameters(block, frame):
     return args, why
 
 
+class Machine:
+    """What Cairn's locations are evaluated on: the same registers and memory that gdb sees."""
+
+    def __init__(self, frame):
+        self.frame = frame
+
+    def register(self, name):
+        return int(self.frame.read_register(name)) & loc_text.MASK
+
+    def memory(self, address, size):
+        return bytes(gdb.selected_inferior().read_memory(address, size))
+
+    def symbol(self, name):
+        return int(gdb.parse_and_eval(f"(unsigned long)&'{name}'"))
+
+
+def by_location(block, frame, locs):
+    """The arguments as Cairn's locations give them, printed by the same code as gdb's own."""
+    args = {}
+    for symbol in block:
+        text = locs.get(symbol.name) if symbol.is_argument else None
+        if text is None:
+            continue
+        try:
+            size = symbol.type.strip_typedefs().sizeof
+            args[symbol.name] = to_json(gdb.Value(loc_text.evaluate(text, size, Machine(frame)), symbol.type))
+        except (gdb.error, gdb.MemoryError, loc_text.Unknown, RuntimeError, OverflowError, ValueError) as error:
+            args[symbol.name] = {'error': str(error)}
+    return args
+
+
 class Stop(gdb.Breakpoint):
     def __init__(self, at, places, state):
         super().__init__(f'*{at:#x}', type=gdb.BP_BREAKPOINT, internal=True)
@@ -83,13 +118,12 @@ class Stop(gdb.Breakpoint):
         if self.state['max_hits'] and self.hits >= self.state['max_hits']:
             self.state['done'].append(self)
         frame = gdb.newest_frame()
-        registers = [int(frame.read_register(r)) & (2 ** 64 - 1) for r in REGISTERS]
         for place in self.places:
             block = block_of(self.at, place['function'])
-            record = {'id': place['id'], 'function': place['function'], 'hit': self.hits, 'registers': registers,
-                      'bias': self.state['bias'], 'block': None if block is None else block.start}
+            record = {'id': place['id'], 'function': place['function'], 'hit': self.hits,
+                      'block': None if block is None else block.start}
             record['args'], record['why'] = ({}, {}) if block is None else parameters(block, frame)
-            record['extra'] = self.state['hook'](place, registers) if self.state.get('hook') else None
+            record['cairn'] = {} if block is None else by_location(block, frame, place.get('locs', {}))
             self.state['out'].write(json.dumps(record) + '\n')
         return bool(self.state['done'])
 
@@ -104,11 +138,13 @@ def start(job):
     gdb.execute(f'file {job["program"]}', to_string=True)
     if job.get('args'):
         gdb.execute('set args ' + ' '.join(job['args']))
-    gdb.execute('starti > /dev/null 2>&1' if job.get('shell') else 'starti', to_string=True)
+    gdb.execute('starti', to_string=True)
 
 
 def bias_of(job):
-    """How far the program is loaded from its link-time addresses."""
+    """How far the program or the module is loaded from its link-time addresses."""
+    if job.get('module'):
+        return bias_of_module(os.path.realpath(job['module']))
     entry = int(job.get('entry', 0))
     with open(f'/proc/{gdb.selected_inferior().pid}/auxv', 'rb') as file:
         data = file.read()
@@ -117,11 +153,23 @@ def bias_of(job):
     return auxv[9] - entry
 
 
-def go(job, hook=None):
+def bias_of_module(path):
+    gdb.execute('set stop-on-solib-events 1')
+    while gdb.selected_inferior().pid:
+        with open(f'/proc/{gdb.selected_inferior().pid}/maps', encoding='utf-8') as file:
+            starts = [int(line.split('-')[0], 16) for line in file if line.rstrip().endswith(path)]
+        if starts:
+            gdb.execute('set stop-on-solib-events 0')
+            return min(starts)
+        gdb.execute('continue', to_string=True)
+    raise RuntimeError(f'{path} was never mapped')
+
+
+def go(job):
     start(job)
     bias = bias_of(job)
     with open(job['output'], 'w', encoding='utf-8') as out:
-        state = {'out': out, 'bias': bias, 'max_hits': job.get('max_hits', 0), 'done': [], 'hook': hook}
+        state = {'out': out, 'max_hits': job.get('max_hits', 0), 'done': []}
         by_address = {}
         for place in job['places']:
             by_address.setdefault(place['at'] + bias, []).append(place)

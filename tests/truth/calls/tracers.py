@@ -15,17 +15,17 @@ import subprocess
 import common
 
 
-def normalised(value):
-    """Cairn's JSON of a value: None where it is unavailable as a whole."""
-    if isinstance(value, dict) and 'unavailable' in value and len(value) == 1:
-        return None, value['unavailable']
-    return value, None
+def absent(value):
+    """The reason when a value is unavailable or unreadable as a whole, else None."""
+    if isinstance(value, dict) and len(value) == 1:
+        return value.get('unavailable') or value.get('unreadable')
+    return None
 
 
 def cairn_event(row):
-    event = {'f': row['function'], 'place': place_key(row), 'args': {}, 'why': {}}
+    event = {'f': row['function'], 'place': row['address'], 'args': {}, 'why': {}}
     for name, value in row['args'].items():
-        value, why = normalised(value)
+        why = absent(value)
         if why is None:
             event['args'][name] = value
         else:
@@ -33,24 +33,23 @@ def cairn_event(row):
     return event
 
 
-def place_key(row):
-    place = row.get('place')
-    return place if isinstance(place, str) else row.get('addr') or row.get('at')
-
-
 def trace_with_cairn(folder, program, report, functions, extra=()):
     out = os.path.join(folder, program + '.events')
     if os.path.exists(out):
         os.unlink(out)
-    cmd = [common.CAIRN, 'trace', '--json', '--best-effort', '-o', out, *extra,
+    cmd = [common.CAIRN, 'trace', '--json', '--best-effort', '--ring', '65536', '-o', out, *extra,
            '-c', f'{os.path.join(folder, program)} {os.path.join(folder, report)}', *functions]
     code, _, err = common.run(cmd, 120, cwd=folder)
     if code != 0:
         raise RuntimeError(f'cairn trace: exit code {code}: {err[-1500:]}')
     with open(out, encoding='utf-8') as file:
         rows = common.json_lines(file.read())
-    summary = [r for r in rows if 'args' not in r]
-    return [cairn_event(r) for r in rows if 'args' in r], summary, err
+    # One thread, but several processors: their buffers are read one after the other.
+    events = sorted((r for r in rows if 'args' in r), key=lambda r: r['time_ns'])
+    lost = [r for r in rows if 'args' not in r and r.get('lost')]
+    if lost:
+        raise RuntimeError(f'cairn trace: events were lost: {lost}')
+    return [cairn_event(r) for r in events]
 
 
 def entry_address(path):

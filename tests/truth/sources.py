@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Real programs built from Debian's sources, kept in the lab's folder: SQLite's shell, Lua, postgres.
+
+The sources come through apt with a configuration of its own in a temporary folder; the machine's lists and configuration stay as they
+are. Every function returns a path, or raises Unavailable with the reason.
+"""
+import glob
+import os
+import shutil
+import subprocess
+import tempfile
+
+import common
+
+DEB_SRC = 'deb-src http://deb.debian.org/debian bookworm main\n'
+
+
+class Unavailable(Exception):
+    pass
+
+
+def apt_source(package, folder):
+    """Downloads a source package into folder."""
+    if not shutil.which('apt-get'):
+        raise Unavailable('apt-get is not installed')
+    with tempfile.TemporaryDirectory() as apt:
+        os.makedirs(os.path.join(apt, 'lists', 'partial'))
+        os.makedirs(os.path.join(apt, 'cache', 'archives', 'partial'))
+        with open(os.path.join(apt, 'sources.list'), 'w', encoding='ascii') as file:
+            file.write(DEB_SRC)
+        options = ['-q', '-o', f'Dir::Etc::sourcelist={apt}/sources.list', '-o', 'Dir::Etc::sourceparts=/nonexistent',
+                   '-o', f'Dir::State::lists={apt}/lists', '-o', f'Dir::Cache={apt}/cache', '-o', 'APT::Sandbox::User=root']
+        for command in (['update'], ['source', '--download-only', package]):
+            code, out, err = common.run(['apt-get', *options, *command], 300, cwd=folder)
+            if code != 0:
+                raise Unavailable(f'apt-get {" ".join(command)}: {(err or out).strip()[-200:]}')
+
+
+def unpacked(package):
+    """The unpacked upstream source of a Debian package."""
+    folder = common.lab('src', package)
+    trees = [p for p in glob.glob(os.path.join(folder, 'tree', '*')) if os.path.isdir(p)]
+    if trees:
+        return trees[0]
+    apt_source(package, folder)
+    tars = [p for p in glob.glob(os.path.join(folder, '*.orig.tar.*')) if not p.endswith('.asc')]
+    if not tars:
+        raise Unavailable(f'{package}: no upstream archive was downloaded')
+    temporary = os.path.join(folder, 'tree.tmp')
+    shutil.rmtree(temporary, ignore_errors=True)
+    os.makedirs(temporary)
+    code, _, err = common.run(['tar', '-xf', tars[0], '-C', temporary], 300)
+    if code != 0:
+        raise Unavailable(f'tar {tars[0]}: {err[-200:]}')
+    os.rename(temporary, os.path.join(folder, 'tree'))
+    return unpacked(package)
+
+
+def shell(command, cwd, log, timeout=1800):
+    with open(log, 'w', encoding='utf-8') as file:
+        done = subprocess.run(['/bin/sh', '-c', command], cwd=cwd, stdin=subprocess.DEVNULL, stdout=file, stderr=file, check=False,
+                              timeout=timeout)
+    if done.returncode != 0:
+        with open(log, encoding='utf-8', errors='replace') as file:
+            raise Unavailable(f'{command}: {file.read()[-300:]}')
+
+
+def lua(compiler):
+    tree = unpacked('lua5.4')
+    output = os.path.join(common.lab('bin'), f'lua.{compiler}')
+    if not os.path.exists(output):
+        sources = [p for p in sorted(glob.glob(os.path.join(tree, 'src', '*.c'))) if not p.endswith('/luac.c')]
+        try:
+            common.compile_c(sources + ['-lm'], output, ['-O2', '-g', '-w', '-DLUA_COMPAT_5_3'], compiler, 600)
+        except RuntimeError as error:
+            raise Unavailable(str(error)) from error
+    return output
+
+
+def sqlite(compiler):
+    """The shell from the amalgamation, which needs tclsh to be made."""
+    tree = unpacked('sqlite3')
+    amalgamation = os.path.join(common.lab('src', 'sqlite3'), 'made')
+    if not os.path.exists(os.path.join(amalgamation, 'sqlite3.c')):
+        if not shutil.which('tclsh'):
+            raise Unavailable('tclsh is not installed')
+        shutil.rmtree(amalgamation, ignore_errors=True)
+        os.makedirs(amalgamation)
+        shell(f'{tree}/configure --disable-tcl --disable-readline && make sqlite3.c shell.c', amalgamation,
+              os.path.join(amalgamation, 'log'))
+    output = os.path.join(common.lab('bin'), f'sqlite.{compiler}')
+    if not os.path.exists(output):
+        try:
+            common.compile_c([os.path.join(amalgamation, 'shell.c'), os.path.join(amalgamation, 'sqlite3.c'), '-lm', '-ldl', '-lpthread'],
+                             output, ['-O2', '-g', '-w'], compiler, 900)
+        except RuntimeError as error:
+            raise Unavailable(str(error)) from error
+    return output
+
+
+def postgres():
+    """The server of postgres 15, built by GCC at -O2 -g: ten minutes, once."""
+    output = os.path.join(common.lab('bin'), 'postgres')
+    if os.path.exists(output):
+        return output
+    tree = unpacked('postgresql-15')
+    build = os.path.join(common.lab('src', 'postgresql-15'), 'build')
+    os.makedirs(build, exist_ok=True)
+    jobs = os.cpu_count() or 1
+    shell(f'{tree}/configure --without-readline --without-zlib CFLAGS="-O2 -g" && make -s -C src/backend generated-headers && nice make -s -j{jobs} -C src/backend',
+          build, os.path.join(build, 'log'), 3600)
+    shutil.copy(os.path.join(build, 'src', 'backend', 'postgres'), output)
+    return output
