@@ -15,6 +15,7 @@
 
 struct check {
 	const struct cairn_types *types;
+	struct cairn_sites *sites;
 	const struct cairn_function *function;
 	const char *text;
 	struct cairn_err *err;
@@ -81,6 +82,26 @@ static const char *type_text(const struct check *c, uint32_t id, char *buf, size
 	return buf;
 }
 
+/* Types are read as far as their names; what is inside of this one is wanted now. */
+static int complete(const struct check *c, uint32_t id)
+{
+	return c->sites ? cairn_sites_complete_type(c->sites, id, c->err) : 0;
+}
+
+static int complete_enums(const struct check *c)
+{
+	/* Completing one may add types, which then are complete. */
+	uint32_t n = cairn_types_count(c->types);
+
+	for (uint32_t id = 0; id < n; id++) {
+		const struct cairn_type *t = cairn_types_get(c->types, id);
+		int r = t->kind == CAIRN_T_ENUM && t->unread ? complete(c, id) : 0;
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 /* The enumerator @name of any enum in the graph; *@clash when two of that name differ. */
 static bool find_enumerator(const struct check *c, const char *name, int64_t *ret, bool *clash)
 {
@@ -141,6 +162,9 @@ static int check_name(const struct check *c, struct expr *e)
 		e->value = (uint64_t)value;
 		return 0;
 	}
+	int r = complete_enums(c);
+	if (r < 0)
+		return r;
 	if (!find_enumerator(c, e->name, &value, &clash)) {
 		list_params(c, params, sizeof(params));
 		return WRONG(c, e, "%s has no parameter %s; it has: %s", c->function->name, e->name,
@@ -187,6 +211,9 @@ static int check_member(const struct check *c, struct expr *e)
 		/* "a.x" of a reference is "a->x". */
 		e->kind = EXPR_ARROW;
 	}
+	r = complete(c, in);
+	if (r < 0)
+		return r;
 	const struct cairn_type *t = resolved(c->types, in);
 	type_text(c, in, name, sizeof(name));
 	if (!is_record(t))
@@ -217,6 +244,9 @@ static int check_index(const struct check *c, struct expr *e)
 		r = WRONG(c, constant, "an index must be a constant");
 	if (r == 0)
 		r = pointee(c, e, e->a, &element);
+	if (r < 0)
+		return r;
+	r = complete(c, element);
 	if (r < 0)
 		return r;
 	int64_t index = negative ? -(int64_t)constant->value : (int64_t)constant->value;
@@ -265,12 +295,21 @@ static int check_path(const struct check *c, struct expr *e)
 	}
 }
 
-int expr_check_path(const struct cairn_types *types, const struct cairn_function *function,
-		    const char *text, struct expr *e, struct cairn_err *err)
+static struct check check_in(const struct expr_scope *scope, struct cairn_err *err)
 {
-	struct check c = {.types = types, .function = function, .text = text, .err = err};
+	return (struct check){.types = scope->types,
+			      .sites = scope->sites,
+			      .function = scope->function,
+			      .text = scope->text,
+			      .err = err};
+}
 
-	return check_path(&c, e);
+int expr_check_path(const struct expr_scope *scope, struct expr *e, struct cairn_err *err)
+{
+	struct check c = check_in(scope, err);
+	int r = check_path(&c, e);
+
+	return r < 0 || e->is_address ? r : complete(&c, e->type);
 }
 
 /* The arithmetic type of a path: an integer, an enumeration, a bool, a pointer, a bit-field. */
@@ -398,10 +437,9 @@ static int check_condition(const struct check *c, struct expr *e)
 	return 0;
 }
 
-int expr_check_condition(const struct cairn_types *types, const struct cairn_function *function,
-			 const char *text, struct expr *e, struct cairn_err *err)
+int expr_check_condition(const struct expr_scope *scope, struct expr *e, struct cairn_err *err)
 {
-	struct check c = {.types = types, .function = function, .text = text, .err = err};
+	struct check c = check_in(scope, err);
 
 	return check_condition(&c, e);
 }

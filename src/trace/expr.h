@@ -95,17 +95,24 @@ __attribute__((format(printf, 5, 6))) int probe_error(struct cairn_err *err, int
 						       const char *text, uint32_t at,
 						       const char *fmt, ...);
 
+/* What names mean: a function's parameters, and the types that they lead to. */
+struct expr_scope {
+	const struct cairn_types *types;
+	struct cairn_sites *sites; /* completes types on demand; NULL when all are complete */
+	const struct cairn_function *function;
+	const char *text; /* of the probe, for errors */
+};
+
 /*
  * expr_check_path - give types to a fetched value
  *
- * Returns 0; -EINVAL: no such parameter or member, or an expression that makes no sense (err, with caret).
+ * Returns 0; -EINVAL: no such parameter or member, or an expression that makes no sense (err, with caret); or
+ * what cairn_sites_complete_type() returns.
  */
-int expr_check_path(const struct cairn_types *types, const struct cairn_function *function,
-		    const char *text, struct expr *e, struct cairn_err *err);
+int expr_check_path(const struct expr_scope *scope, struct expr *e, struct cairn_err *err);
 
 /* The same for a condition: every node gets its C arithmetic type (int, unsigned, long, unsigned long). */
-int expr_check_condition(const struct cairn_types *types, const struct cairn_function *function,
-			 const char *text, struct expr *e, struct cairn_err *err);
+int expr_check_condition(const struct expr_scope *scope, struct expr *e, struct cairn_err *err);
 
 /* Whether a type is a pointer to char (or an array of it), which is fetched as a string. */
 bool type_is_char_pointer(const struct cairn_types *types, uint32_t id);

@@ -105,12 +105,21 @@ static int all_parameters(struct cairn_trace *t, const struct cairn_function *f,
 	return 0;
 }
 
+static struct expr_scope scope_of(const struct trace_probe *p)
+{
+	return (struct expr_scope){.types = p->pub.types,
+				   .sites = p->file->sites,
+				   .function = p->pub.function,
+				   .text = p->text->text};
+}
+
 static int describe_value(const struct trace_probe *p, struct probe_value_text *v, bool listed,
 			  struct cairn_trace_value *ret, struct cairn_err *err)
 {
 	const struct cairn_types *types = p->pub.types;
+	const struct expr_scope scope = scope_of(p);
 	const struct expr *e = v->expr;
-	int r = listed ? expr_check_path(types, p->pub.function, p->text->text, v->expr, err) : 0;
+	int r = expr_check_path(&scope, v->expr, err);
 
 	if (r < 0)
 		return r;
@@ -153,8 +162,8 @@ static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cair
 			return r;
 	}
 	if (text->condition) {
-		r = expr_check_condition(p->pub.types, p->pub.function, text->text, text->condition,
-					 err);
+		const struct expr_scope scope = scope_of(p);
+		r = expr_check_condition(&scope, text->condition, err);
 		if (r < 0)
 			return r;
 	}
