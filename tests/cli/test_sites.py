@@ -1,0 +1,379 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""cairn sites on small programs compiled here, by both compilers."""
+
+import os
+import pty
+import re
+import shutil
+import subprocess
+
+from claims import CAIRN, cairn, claim, claim_each, compile_c, expect, folder, main, need, run
+
+COMPILERS = ("gcc", "clang")
+
+# Columns matter: the calls below are found by line and column.
+PROGRAM = """\
+#include <stdlib.h>
+struct pair { int a; long b; };
+static volatile long sink;
+static inline __attribute__((always_inline)) long add(long left, int right)
+{
+	sink = left;
+	return left + right;
+}
+static inline __attribute__((always_inline)) long twice(struct pair *p)
+{
+	return add(p->b, p->a) + 1;
+}
+__attribute__((noinline)) long once(long number)
+{
+	return add(number, 7);
+}
+__attribute__((noinline)) long both(struct pair *p)
+{
+	return twice(p) * 3;
+}
+int main(int argc, char **argv)
+{
+	struct pair p = { argc, atol(argv[argc - 1]) };
+	return (int)(once(p.b) + both(&p));
+}
+"""
+
+OTHER = """\
+static __attribute__((noinline)) int helper(int %s) { __asm__ volatile("" ::: "memory"); return %s; }
+int %s(int n);
+int %s(int n) { return helper(n) + 1; }
+"""
+
+
+def program(compiler, *flags):
+    return compile_c("prog" + "".join(flags).replace("/", "_").replace("=", ""), PROGRAM, compiler,
+                     ("-O2", "-g", *flags))
+
+
+def two_helpers():
+    """A program with two different functions of one name, in two files."""
+    for name, parameter in (("north", "x"), ("south", "y")):
+        os.makedirs(os.path.join(folder(), "src"), exist_ok=True)
+        with open(os.path.join(folder(), "src", name + ".c"), "w", encoding="utf-8") as file:
+            file.write(OTHER % (parameter, parameter, name, name))
+    path = os.path.join(folder(), "src", "main.c")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("int north(int), south(int);\nint main(int n, char **v) { return north(n) + south(n); }\n")
+    out = os.path.join(folder(), "helpers")
+    need("gcc")
+    run("gcc", "-O2", "-g", "-o", out, path, path.replace("main", "north"), path.replace("main", "south"), check=True)
+    return out
+
+
+@claim_each(*COMPILERS)
+def every_inlined_copy_is_listed_with_its_call_and_chain(compiler):
+    sites = cairn("sites", "--json", program(compiler), "add", check=True).objects()
+    inlined = {s["container"]: s for s in sites if s["kind"] == "inlined" and s["container"] != "main"}
+    expect(set(inlined) == {"once", "both"}, sites)
+    once, both = inlined["once"], inlined["both"]
+    expect((once["call"]["line"], once["call"]["column"]) == (15, 9), once)
+    expect([c["function"] for c in once["chain"]] == ["add"], once)
+    expect((both["call"]["line"], both["call"]["column"]) == (11, 9), both)
+    expect([(c["function"], c["line"]) for c in both["chain"]] == [("add", 11), ("twice", 19)], both)
+
+
+@claim_each(*COMPILERS)
+def arguments_have_names_types_and_locations(compiler):
+    sites = cairn("sites", "--json", program(compiler), "add", check=True).objects()
+    once = next(s for s in sites if s["container"] == "once")
+    left, right = once["args"]
+    expect((left["name"], left["loc"], left["unavailable"]) == ("left", "%rdi", None), left)
+    expect(re.fullmatch(r"long( int)?", left["type"]), left)
+    expect((right["name"], right["type"], right["loc"]) == ("right", "int", "const 7"), right)
+
+
+@claim_each(*COMPILERS)
+def bodies_are_found_at_their_symbol(compiler):
+    path = program(compiler)
+    nm = {line.split()[2]: int(line.split()[0], 16) for line in run(need("nm"), path, check=True).lines()
+          if len(line.split()) == 3}
+    for name in ("once", "both", "main"):
+        site, = cairn("sites", "--json", path, name, check=True).objects()
+        expect(site["kind"] == "entry" and int(site["addr"], 16) == nm[name], site)
+        expect(site["symbol"] == name and site["symbol_off"] == 0, site)
+
+
+@claim_each(*COMPILERS)
+def as_many_inlined_places_as_readelf_sees_dies(compiler):
+    path = program(compiler)
+    dump = run(need("readelf"), "--debug-dump=info", path, check=True).out
+    dies = dump.count("(DW_TAG_inlined_subroutine)")
+    expect(dies > 0, dump)
+    total = cairn("sites", "--json", path, check=True).objects()[-1]
+    expect(total["summary"] is True and total["inlined"] + total["without_code"] == dies, total, dies)
+
+
+@claim_each(*COMPILERS)
+def every_address_is_an_instruction_of_objdump(compiler):
+    path = program(compiler)
+    dump = run(need("objdump"), "-d", path, check=True).out
+    starts = {int(at, 16) for at in re.findall(r"^\s*([0-9a-f]+):\t", dump, re.M)}
+    for name in ("add", "twice", "once", "both", "main"):
+        for site in cairn("sites", "--json", path, name, check=True).objects():
+            expect(int(site["addr"], 16) in starts, site)
+
+
+@claim_each(*COMPILERS)
+def file_offset_is_where_the_loader_maps_the_address_from(compiler):
+    path = program(compiler, "-no-pie")
+    headers = run(need("readelf"), "-lW", path, check=True).out
+    loads = [[int(word, 16) for word in match] for match in
+             re.findall(r"LOAD\s+(0x\w+) (0x\w+) 0x\w+ (0x\w+)", headers)]
+    for site in cairn("sites", "--json", path, "add", check=True).objects():
+        at, off = int(site["addr"], 16), int(site["offset"], 16)
+        expect([off] == [at - vaddr + first for first, vaddr, size in loads if vaddr <= at < vaddr + size], site, headers)
+
+
+@claim_each("4", "5")
+def dwarf_versions_give_the_same_answer(version):
+    for compiler in COMPILERS:
+        shown = cairn("sites", program(compiler), "add", "twice", check=True).out
+        other = cairn("sites", program(compiler, f"-gdwarf-{version}"), "add", "twice", check=True).out
+        expect(re.sub(r"prog\S*\.c", "", shown) == re.sub(r"prog\S*\.c", "", other), shown, other)
+
+
+@claim
+def text_and_json_are_the_same_record():
+    path = program("gcc")
+    text = cairn("sites", path, "add", check=True)
+    sites = cairn("sites", "--json", path, "add", check=True).objects()
+    expect(re.findall(r"^  (0x[0-9a-f]+)  ", text.out, re.M) == [s["addr"] for s in sites], text, sites)
+    for site in sites:
+        for arg in site["args"]:
+            expect(re.search(rf"{arg['name']} +{re.escape(arg['text'])}\n", text.out), arg, text)
+    expect(f"{len(sites)} places: " in text.lines()[-1], text)
+
+
+@claim
+def json_has_exactly_the_documented_keys():
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/json.md"), encoding="utf-8") as file:
+        section = file.read().split("## `cairn sites FILE FUNC")[1].split("\n## ")[0]
+    place, arg = section.split("An argument:")
+
+    def keys(table):
+        return {key for row in re.findall(r"^\| (`.*?) \|", table, re.M) for key in re.findall(r"`(\w+)`", row)}
+
+    for site in cairn("sites", "--json", program("gcc"), "add", "main", check=True).objects():
+        expect(set(site) == keys(place), set(site) ^ keys(place))
+        for one in site["args"]:
+            expect(set(one) == keys(arg), set(one) ^ keys(arg))
+
+
+@claim
+def coverage_is_the_sum_of_its_functions():
+    path = program("gcc")
+    *functions, total = cairn("sites", "--json", path, check=True).objects()
+    expect({f["function"] for f in functions} >= {"add", "twice", "once", "both", "main"}, functions)
+    for key in ("places", "entries", "inlined", "parts", "args_all", "args_some", "args_none", "args"):
+        expect(total[key] == sum(f[key] for f in functions), key, total)
+    expect(total["functions"] == len(functions), total)
+    expect(total["args_all"] + total["args_some"] + total["args_none"] == total["inlined"], total)
+    text = cairn("sites", path, check=True).out
+    expect(f"{total['functions']} functions, {total['places']} places" in text, text)
+
+
+@claim
+def same_input_gives_the_same_bytes_with_any_number_of_threads():
+    for words in [("add",), ()]:
+        outs = {cairn("sites", "--json", "-j", n, program("gcc"), *words, check=True).out for n in (1, 2, 7)}
+        expect(len(outs) == 1, outs)
+
+
+@claim
+def an_ambiguous_name_is_refused_and_each_choice_can_be_typed():
+    path = two_helpers()
+    r = cairn("sites", path, "helper")
+    expect(r.status == 1 and not r.out, r)
+    choices = re.findall(r"^  (\S+)  ", r.err, re.M)
+    expect(choices == ["north.c:helper", "south.c:helper"], r)
+    for choice in choices:
+        site, = cairn("sites", "--json", path, choice, check=True).objects()
+        expect(site["file"].endswith(choice.split(":")[0]), site)
+    line = cairn("sites", "--json", path, "north.c:1:helper", check=True).objects()
+    expect(line[0]["line"] == 1, line)
+
+
+@claim
+def a_missing_function_gets_suggestions():
+    r = cairn("sites", program("gcc"), "twise")
+    expect(r.status == 1 and not r.out and re.search(r"Did you mean: twice\b", r.err), r)
+
+
+@claim
+def what_was_found_is_shown_beside_what_was_not():
+    r = cairn("sites", program("gcc"), "once", "nowhere")
+    expect(r.status == 1 and "once(" in r.out and "nowhere" in r.err, r)
+
+
+@claim
+def a_stripped_file_says_where_debug_information_was_looked_for():
+    path = program("gcc") + "-stripped"
+    run(need("strip"), "-o", path, program("gcc"), check=True)
+    for words in [("once",), ()]:
+        r = cairn("sites", path, *words)
+        expect(r.status == 3 and not r.out and "/usr/lib/debug/.build-id/" in r.err, r)
+
+
+def split_debug():
+    """A stripped program and its debug file, in a debug directory by build-id."""
+    need("objcopy")
+    path, whole = os.path.join(folder(), "split"), program("gcc", "-Wl,--build-id")
+    notes = run(need("readelf"), "-n", whole, check=True).out
+    build_id = re.search(r"Build ID: (\w+)", notes).group(1)
+    directory = os.path.join(folder(), "debug", ".build-id", build_id[:2])
+    os.makedirs(directory, exist_ok=True)
+    debug = os.path.join(directory, build_id[2:] + ".debug")
+    run("objcopy", "--only-keep-debug", whole, debug, check=True)
+    run("objcopy", "--strip-all", whole, path, check=True)
+    return whole, path, debug
+
+
+@claim
+def a_debug_file_is_found_by_build_id_or_by_name():
+    whole, path, debug = split_debug()
+    shown = cairn("sites", whole, "add", check=True).out
+    for words in [("--debug-dir", os.path.join(folder(), "debug")), ("--debug-file", debug)]:
+        r = cairn("sites", *words, path, "add", check=True)
+        expect(r.out == shown, r, shown)
+
+
+@claim
+def a_debug_file_of_another_build_is_refused():
+    _, path, debug = split_debug()
+    other = os.path.join(folder(), "other.debug")
+    run("objcopy", "--only-keep-debug", program("gcc", "-Wl,--build-id=0x0123456789abcdef"), other, check=True)
+    r = cairn("sites", "--debug-file", other, path, "add")
+    expect(r.status != 0 and not r.out and "build-id" in r.err.replace("build ID", "build-id"), r)
+    # Also where the search finds it under the right name.
+    shutil.copy(debug, debug + ".right")
+    shutil.copy(other, debug)
+    try:
+        r = cairn("sites", "--debug-dir", os.path.join(folder(), "debug"), path, "add")
+        expect(r.status == 3 and not r.out and debug in r.err, r)
+    finally:
+        os.replace(debug + ".right", debug)
+
+
+def within(site):
+    return str((site["container"], site["container_off"], site["args"]))
+
+
+@claim_each(*COMPILERS)
+def a_relocatable_file_shows_sections_and_offsets(compiler):
+    path = compile_c("object", PROGRAM, compiler, ("-O2", "-g", "-c"))
+    text = cairn("sites", path, "add", check=True).out
+    expect(re.search(r"^  \.text(\.\w+)?\+0x[0-9a-f]+  inlined in once\+0x", text, re.M), text)
+    linked = cairn("sites", "--json", program(compiler), "add", check=True).objects()
+    here = cairn("sites", "--json", path, "add", check=True).objects()
+    # main may lie elsewhere in the one than in the other; distances within a function do not change.
+    expect(sorted(map(within, here)) == sorted(map(within, linked)), here, linked)
+
+
+@claim
+def compressed_debug_sections_give_the_same_answer():
+    shown = cairn("sites", program("gcc"), "add", check=True).out
+    for kind in ("zlib", "zstd"):
+        path = program("gcc") + "." + kind
+        r = run(need("objcopy"), f"--compress-debug-sections={kind}", program("gcc"), path)
+        if r.status == 0:
+            expect(cairn("sites", path, "add", check=True).out == shown, kind)
+
+
+@claim
+def a_running_process_is_looked_at_even_when_its_file_is_gone():
+    path = compile_c("sleeper", "#include <unistd.h>\n__attribute__((noinline)) int nap(int n) { return (int)sleep(n); }\n"
+                     "int main(int c, char **v) { return nap(60 * c); }\n")
+    copy = path + "-copy"
+    shutil.copy(path, copy)
+    with subprocess.Popen([copy]) as process:
+        try:
+            os.unlink(copy)
+            site, = cairn("sites", "--json", process.pid, "nap", check=True).objects()
+            expect(site["kind"] == "entry" and site["args"][0]["loc"] == "%rdi", site)
+        finally:
+            process.kill()
+
+
+HAZARDS = """\
+long shared;
+int main(void)
+{
+	__asm__ volatile(".globl is_locked\\nis_locked: lock incq shared(%rip)\\n"
+			 ".globl is_nop5\\nis_nop5: .byte 0x0f, 0x1f, 0x44, 0x00, 0x00\\n");
+	return 0;
+}
+"""
+
+
+@claim
+def hazards_are_the_instructions_that_must_not_be_probed():
+    path = compile_c("hazards", HAZARDS, "gcc", ("-O2", "-g"))
+    nm = {line.split()[2]: int(line.split()[0], 16) for line in run(need("nm"), path, check=True).lines()
+          if len(line.split()) == 3}
+    found = {int(h["addr"], 16): h["hazard"] for h in cairn("sites", "--json", "--hazards", path, check=True).objects()}
+    expect(found.get(nm["is_locked"]) == "lock-prefix", found, nm)
+    text = cairn("sites", "--hazards", path, check=True).out
+    expect(f"{len(found)} hazardous place" in text and f"{nm['is_locked']:#x}" in text, text)
+
+
+@claim
+def colours_are_for_terminals_only():
+    path = program("gcc")
+    expect("\033" not in cairn("sites", path, "add", check=True).out)
+    for env, coloured in [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]:
+        ours, theirs = pty.openpty()
+        subprocess.run([CAIRN, "sites", path, "add"], stdin=subprocess.DEVNULL, stdout=theirs, check=True,
+                       env={**os.environ, "TERM": "xterm", **env})
+        os.close(theirs)
+        shown = b""
+        try:
+            while chunk := os.read(ours, 65536):
+                shown += chunk
+        except OSError:
+            pass  # Linux ends a pty with EIO.
+        os.close(ours)
+        expect(b"inlined in" in shown and (b"\033[" in shown) == coloured, env, shown)
+
+
+@claim
+def a_file_cut_anywhere_gets_an_answer_or_a_clear_error():
+    with open(program("gcc"), "rb") as file:
+        whole = file.read()
+    path = os.path.join(folder(), "cut")
+    for size in [0, 1, 15, 63, 64, 65, *range(100, len(whole), len(whole) // 60)]:
+        with open(path, "wb") as file:
+            file.write(whole[:size])
+        r = cairn("sites", path, "add")
+        expect(r.status in (3, 4) and r.err and not r.out, size, r)
+
+
+@claim
+def a_reader_that_goes_away_ends_it_quietly():
+    r = run("bash", "-c", f"'{CAIRN}' sites '{program('gcc')}' | head -n 1; exit ${{PIPESTATUS[0]}}")
+    expect(r.status in (0, 141) and not r.err, r)
+
+
+@claim
+def cpp_functions_are_found_by_any_tail_of_their_name():
+    need("clang++")
+    source = os.path.join(folder(), "boxes.cc")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("namespace store { struct box { int n; __attribute__((noinline)) int size(int k) const "
+                   "{ return n * k; } }; }\nint main(int c, char **) { store::box b{c}; return b.size(c); }\n")
+    path = os.path.join(folder(), "boxes")
+    run("clang++", "-O1", "-g", "-o", path, source, check=True)
+    answers = {cairn("sites", "--json", path, name, check=True).out
+               for name in ("size", "box::size", "store::box::size", "boxes.cc:size")}
+    expect(len(answers) == 1 and '"function":"store::box::size"' in answers.pop(), answers)
+
+
+if __name__ == "__main__":
+    main()
