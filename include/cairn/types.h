@@ -55,7 +55,8 @@ enum cairn_type_encoding {
 	CAIRN_ENC_UNSIGNED_CHAR,
 	CAIRN_ENC_UTF,     /* char8_t, char16_t, char32_t */
 	CAIRN_ENC_COMPLEX, /* of a FLOAT */
-	CAIRN_ENC_OPAQUE,  /* of an INT: a format that is not decoded (decimal float, other byte order) */
+	/* Not decoded: decimal floats, another byte order, an enum that is unread or only declared. */
+	CAIRN_ENC_OPAQUE,
 };
 
 /* A member of a struct, union or class; a parameter of a function type. */

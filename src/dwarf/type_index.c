@@ -89,7 +89,10 @@ static size_t prefix_len(const struct scan *s)
 	return s->open.n ? s->open.p[s->open.n - 1].n : 0;
 }
 
-/* Name of a definition whose declaration stands elsewhere. Length, 0 for none, negative. */
+/*
+ * Name of a definition whose declaration stands elsewhere: out of its class, or in a type unit, where the
+ * scopes are skeletons. Length, 0 for none, negative.
+ */
 static int64_t specified_name(struct scan *s, const struct dw_die *die, struct cairn_err *err)
 {
 	bool private;
@@ -114,13 +117,13 @@ static int look_at(struct scan *s, const struct dw_die *die, struct cairn_err *e
 	if (!group || dw_flag(die, DW_AT_declaration))
 		return 0;
 	size_t base = prefix_len(s);
-	const char *name = dw_str(die, DW_AT_name);
 	struct dw_value v;
-	if (!name && dw_attr(die, DW_AT_specification, &v, NULL) > 0) {
+	if (dw_has_scopes(s->unit) && dw_attr(die, DW_AT_specification, &v, NULL) > 0) {
 		int64_t n = specified_name(s, die, err);
 		return n <= 0 ? (int)n
 			      : s->found(s->ctx, hash_of(group, s->prefix + base, (size_t)n), die);
 	}
+	const char *name = dw_str(die, DW_AT_name);
 	if (!name || (s->open.n && s->open.p[s->open.n - 1].private))
 		return 0;
 	if (!base)
@@ -132,31 +135,47 @@ static int look_at(struct scan *s, const struct dw_die *die, struct cairn_err *e
 	return s->found(s->ctx, hash_of(group, s->prefix, base + n), die);
 }
 
-/* Open the level below a scope, with its name and "::" as prefix. */
-static bool open_scope(struct scan *s, const struct dw_die *die)
+/*
+ * Length of the name of a scope, written behind the prefix; 0 for none that can be looked up. Clang's
+ * skeletons in type units have a signature instead of a name.
+ */
+static int64_t scope_name(struct scan *s, const struct dw_die *die, struct cairn_err *err)
 {
 	size_t base = prefix_len(s);
-	bool private = s->open.n && s->open.p[s->open.n - 1].private;
-	/* A class defined outside its scope has no name of its own; its members are looked up rarely. */
-	const char *name = s->open.n ? dw_str(die, DW_AT_name) : NULL;
+	struct dw_value v;
+	if (dw_attr(die, DW_AT_specification, &v, NULL) > 0)
+		/* The name is a whole one; behind a prefix there is no place for it. */
+		return base ? 0 : specified_name(s, die, err);
+	const char *name = dw_str_deep(die, DW_AT_name);
 	size_t n = name ? strlen(name) : 0;
-	if (s->open.n && !name)
-		private = true;
-	if (name && base + n + 2 >= sizeof(s->prefix)) {
-		private = true;
-		n = 0;
-	}
-	if (n && !private) {
+	if (base + n >= sizeof(s->prefix))
+		return 0;
+	if (n)
 		memcpy(s->prefix + base, name, n);
+	return (int64_t)n;
+}
+
+/* Open the level below a scope, with its name and "::" as prefix. */
+static int open_scope(struct scan *s, const struct dw_die *die, struct cairn_err *err)
+{
+	size_t base = prefix_len(s);
+	bool is_root = !s->open.n;
+	bool private = !is_root && s->open.p[s->open.n - 1].private;
+	int64_t n = is_root || private ? 0 : scope_name(s, die, err);
+	if (n < 0)
+		return (int)n;
+	if (n && base + (size_t)n + 2 < sizeof(s->prefix)) {
 		memcpy(s->prefix + base + n, "::", 2);
-		base += n + 2;
+		base += (size_t)n + 2;
+	} else {
+		private = !is_root;
 	}
 	__typeof__(s->open.p) level = VEC_PUSH(&s->open);
 	if (!level)
-		return false;
+		return err_nomem(err, "definitions of types");
 	level->n = base;
 	level->private = private;
-	return true;
+	return 0;
 }
 
 static int scan_die(struct scan *s, struct dw_walk *w, const struct dw_die *die)
@@ -166,7 +185,7 @@ static int scan_die(struct scan *s, struct dw_walk *w, const struct dw_die *die)
 	if (rc || !die->has_children)
 		return rc;
 	if (is_root || (dw_is_scope(die->tag) && dw_has_scopes(s->unit)))
-		return open_scope(s, die) ? 0 : err_nomem(w->err, "definitions of types");
+		return open_scope(s, die, w->err);
 	return dw_walk_skip_children(w, die);
 }
 

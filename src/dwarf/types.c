@@ -331,6 +331,8 @@ static int read_named(struct dw_types *r, const struct dw_die *die, struct cairn
 	t->size = byte_size(die);
 	t->declaration = dw_flag(die, DW_AT_declaration);
 	t->unread = true;
+	/* Its sign is known with its enumerators. */
+	t->encoding = t->kind == CAIRN_T_ENUM ? CAIRN_ENC_OPAQUE : CAIRN_ENC_UNSIGNED;
 	int rc = set_name(r, die, t, err);
 	if (rc >= 0 && t->kind == CAIRN_T_ENUM)
 		rc = dw_types_ref(r, die, &t->ref, err);
@@ -641,24 +643,21 @@ static uint16_t tag_of(enum cairn_type_kind kind)
 	}
 }
 
-/*
- * The definition of a declared type: in its own unit first, where the name can mean one thing only.
- * 1 and *@die; 0 none; negative.
- */
-static int find_definition(struct dw_types *r, const struct cairn_type *t, struct dw_die *die,
-			   struct cairn_err *err)
+/* In its own unit first, where the name can mean one thing only. 1 and *@ret; 0 none; negative. */
+static int find_definition(struct dw_types *r, const struct cairn_type *t, const struct dw_unit *u,
+			   struct dw_die *ret, struct cairn_err *err)
 {
 	dw_off off;
 	if (!t->name || !tag_of(t->kind))
 		return 0;
-	int rc = dw_type_index_in_unit(die->unit, tag_of(t->kind), t->name, &off, err);
+	int rc = dw_type_index_in_unit(u, tag_of(t->kind), t->name, &off, err);
 	if (!rc)
 		rc = make_index(r, err);
 	else if (rc > 0)
-		return dw_die_at(r->dw, off, die, err);
+		return dw_die_at(r->dw, off, ret, err);
 	if (rc >= 0)
 		rc = dw_type_index_find(r->index, tag_of(t->kind), t->name, &off, err);
-	return rc > 0 ? dw_die_at(r->dw, off, die, err) : rc;
+	return rc > 0 ? dw_die_at(r->dw, off, ret, err) : rc;
 }
 
 /* ---- completing ---- */
@@ -670,20 +669,25 @@ static int read_inside(struct dw_types *r, const struct dw_die *die, struct cair
 				       : dw_types_members(r, die, t, err);
 }
 
-/* Takes the place of a declaration; the name stays, which a user has seen. */
-static int adopt_definition(struct dw_types *r, const struct dw_die *die, struct cairn_type *t,
+/*
+ * Put the definition, when there is one, in the place of a declaration; the name stays, which a user has
+ * seen. 1 and *@die is the definition; 0 and nothing has changed; negative.
+ */
+static int adopt_definition(struct dw_types *r, struct dw_die *die, struct cairn_type *t,
 			    struct cairn_err *err)
 {
 	struct cairn_type def = {0};
-	int rc = read_named(r, die, &def, err);
-	if (rc < 0)
-		return rc;
-	/* Two names with one hash. */
-	if (!def.name || strcmp(def.name, t->name) != 0)
-		return 0;
+	struct dw_die found;
+	int rc = find_definition(r, t, die->unit, &found, err);
+	if (rc > 0)
+		rc = read_named(r, &found, &def, err);
+	/* The names differ: two with one hash. */
+	if (rc < 0 || !def.name || strcmp(def.name, t->name) != 0)
+		return rc < 0 ? rc : 0;
 	def.name = t->name;
 	def.bare_name = t->bare_name;
 	*t = def;
+	*die = found;
 	return 1;
 }
 
@@ -695,15 +699,13 @@ static int load(struct dw_types *r, uint32_t id, struct cairn_err *err)
 	if (!map_get(&r->unread, id, &off))
 		return 0;
 	int rc = dw_die_at(r->dw, off, &die, err);
-	if (rc > 0 && t.declaration) {
-		rc = find_definition(r, &t, &die, err);
-		/* It stays unread, so that the next one who asks is told, too. */
-		if (rc == -ENOTUNIQ)
-			return rc;
-		if (rc > 0)
-			rc = adopt_definition(r, &die, &t, err);
-	}
-	if (rc > 0)
+	if (rc > 0 && t.declaration)
+		rc = adopt_definition(r, &die, &t, err);
+	/* It stays unread, so that the next one who asks is told, too. */
+	if (rc == -ENOTUNIQ)
+		return rc;
+	/* The sign of an enum that is only declared may be told. */
+	if (rc > 0 || (!rc && t.kind == CAIRN_T_ENUM))
 		rc = read_inside(r, &die, &t, err);
 	t.unread = false;
 	if (rc < 0) {

@@ -287,16 +287,22 @@ static int add_enumerator(const struct dw_die *die, struct enumerators *to, stru
 	return VEC_ADD(&to->v, e) ? 0 : err_nomem(err, "enumerators");
 }
 
-/* By its underlying type, by its own encoding, or else by its values. */
-static bool is_signed(const struct dw_die *die, bool negative)
+/*
+ * By its underlying type, by its own encoding, or else by its values. An enum that is only declared may have
+ * none of these (Clang declares enums of class templates); then its bytes are all that can be shown.
+ */
+static enum cairn_type_encoding encoding_of(const struct dw_die *die, const struct enumerators *list)
 {
 	struct dw_die under;
 	uint64_t encoding = dw_udata(die, DW_AT_encoding, DW_ATE_void);
 	if (find_behind(die, DW_AT_encoding, &under))
 		encoding = dw_udata(&under, DW_AT_encoding, DW_ATE_void);
+	if (encoding == DW_ATE_void && !list->v.n)
+		return CAIRN_ENC_OPAQUE;
 	if (encoding == DW_ATE_void)
-		return negative;
-	return encoding == DW_ATE_signed || encoding == DW_ATE_signed_char;
+		return list->negative ? CAIRN_ENC_SIGNED : CAIRN_ENC_UNSIGNED;
+	bool sign = encoding == DW_ATE_signed || encoding == DW_ATE_signed_char;
+	return sign ? CAIRN_ENC_SIGNED : CAIRN_ENC_UNSIGNED;
 }
 
 /* The forms data1 to data8 say nothing about a sign: 0xff of a signed char is -1. */
@@ -330,8 +336,8 @@ int dw_types_enumerators(struct dw_types *r, const struct dw_die *die, struct ca
 		rc = copy ? 0 : err_nomem(err, "enumerators");
 	}
 	if (!rc) {
-		bool sign = is_signed(die, list.negative);
-		t->encoding = sign ? CAIRN_ENC_SIGNED : CAIRN_ENC_UNSIGNED;
+		t->encoding = encoding_of(die, &list);
+		bool sign = t->encoding == CAIRN_ENC_SIGNED;
 		for (size_t i = 0; i < list.v.n; i++)
 			copy[i] = (struct cairn_enumerator){list.v.p[i].name,
 							    fit(list.v.p[i].value, t->size, sign)};

@@ -153,6 +153,10 @@ static bool is_number(const struct cairn_type *t)
 static void put_bits(struct printer *p, const struct cairn_type *t, value_u128 bits,
 		     unsigned int width)
 {
+	if (!is_number(t)) {
+		value_put_hex(p, bits);
+		return;
+	}
 	switch (t->kind) {
 	case CAIRN_T_ENUM:
 		if (width <= 64)
