@@ -28,8 +28,9 @@ static int status_of(int code, int missing)
 	case -EINVAL:
 	case -EISDIR:
 	case -ENOTDIR:
-	case -ESRCH:
 		return STATUS_USAGE;
+	case -ESRCH:
+		return STATUS_NO;
 	case -EBADMSG:
 	case -ERANGE:
 		return STATUS_DAMAGED;
