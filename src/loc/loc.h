@@ -6,8 +6,10 @@
  *	argument.c  which of a parameter's locations holds at an address and view
  *	abi.c       where the calling convention puts parameters, for code that is not optimised
  *	flow.c      which registers still hold what they held at the function's entry
+ *	boundary.c  hazards of many places of one function
  *	site.c      one index entry made into a struct cairn_site
- *	group.c     index entries made into functions
+ *	group.c     index entries gathered by name and declaration
+ *	function.c  a group made into a struct cairn_function
  *	sites.c     the handle, find and visit
  *	suggest.c   near names
  *	text.c      locations and reasons as text

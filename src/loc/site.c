@@ -40,6 +40,7 @@ void site_worker_fini(struct site_worker *w)
 {
 	flow_free(w->flow);
 	w->flow = NULL;
+	boundary_fini(&w->boundary);
 }
 
 int site_abstract(const struct dwarf *dw, dw_off off, struct dw_die *ret, struct cairn_err *err)
@@ -320,7 +321,7 @@ int site_build(const struct site_env *env, struct site_worker *w, uint32_t entry
 	s->has_off = cairn_binary_foff(env->bin, s->at, &s->off);
 	s->container = dw_str_deep(&function, DW_AT_name);
 	s->container_off = (int64_t)(s->at.v - w->container_entry.v);
-	s->hazard = cairn_hazard_at(env->bin, s->at, !inlined);
+	s->hazard = boundary_hazard(&w->boundary, env->code, &function, s->at, env->kernel);
 	symbol_of(env, s);
 	rc = chain_of(env, entry, w->arena, s, err);
 	if (rc < 0)

@@ -10,6 +10,7 @@
 #define LOC_SITE_H
 
 #include "dwarf/index.h"
+#include "loc/boundary.h"
 #include "loc/loc.h"
 
 /* What is the same for all sites of a binary; read only. */
@@ -19,6 +20,7 @@ struct site_env {
 	const struct cfi *cfi;
 	struct elf *code;
 	const struct dw_func_index *index;
+	bool kernel; /* a kernel or module, which user probes do not reach */
 };
 
 /* The formal parameters of one abstract instance, in order. */
@@ -37,6 +39,7 @@ struct site_worker {
 	bool container_has_code;
 	struct flow *flow;
 	bool flow_made;
+	struct boundary boundary;
 	struct formals formals;
 };
 

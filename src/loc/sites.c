@@ -28,12 +28,25 @@ struct cairn_sites {
 	unsigned int threads;
 	struct dwarf *dw;
 	struct cfi *cfi;
+	bool kernel;
 	struct cairn_types *graph;
 	struct dw_types *types; /* reader that fills the graph */
 	struct sites_find *finds; /* results handed out, until close */
 	struct dw_func_index all; /* made by the first question about everything */
 	bool has_all;
 };
+
+/* A kernel and each of its modules has one of these sections; no program has. */
+static bool is_kernel(const struct cairn_binary *bin)
+{
+	static const char *const names[] = {"__ksymtab", ".gnu.linkonce.this_module"};
+	const struct elf *e = binary_main(bin);
+	for (size_t i = 0; i < elf_n_sections(e); i++)
+		for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+			if (!strcmp(elf_section_at(e, i)->name, names[k]))
+				return true;
+	return false;
+}
 
 int cairn_sites_open(const struct cairn_binary *bin, const struct cairn_sites_opts *opts,
 		     struct cairn_sites **ret, struct cairn_err *err)
@@ -43,6 +56,7 @@ int cairn_sites_open(const struct cairn_binary *bin, const struct cairn_sites_op
 		return err_nomem(err, "the sites of a binary");
 	s->bin = bin;
 	s->threads = opts ? opts->threads : 0;
+	s->kernel = is_kernel(bin);
 	int rc = dwarf_open(bin, s->threads, &s->dw, err);
 	if (rc >= 0)
 		rc = cfi_open(bin, &s->cfi, err);
@@ -104,6 +118,7 @@ static struct site_env env_of(const struct cairn_sites *s, const struct dw_func_
 		.cfi = s->cfi,
 		.code = binary_main(s->bin),
 		.index = index,
+		.kernel = s->kernel,
 	};
 }
 

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Hazards of many places of one function
+ *
+ * Whether an address is the start of an instruction is only known by decoding from a start that is known:
+ * here from the start of the code range that DWARF gives to the function. The walk over a range is kept, since
+ * places come in clusters: a function with a hundred inlined copies is decoded once.
+ */
+#ifndef LOC_BOUNDARY_H
+#define LOC_BOUNDARY_H
+
+#include <cairn/hazards.h>
+
+#include "dwarf/dwarf.h"
+
+struct boundary {
+	const uint8_t *code; /* of [lo, lo + n); NULL when nothing is kept */
+	uint64_t lo;
+	size_t n;
+	uint8_t *bits; /* of insn_boundaries() */
+	size_t cap;
+};
+
+void boundary_fini(struct boundary *b);
+
+/*
+ * boundary_hazard - the hazard of a probe at @at
+ *
+ * @function  the containing out-of-line function
+ * @kernel    code that user probes do not reach: only the boundary counts
+ * Returns CAIRN_HAZARD_NOT_A_BOUNDARY also when no range of @function holds @at.
+ */
+enum cairn_hazard boundary_hazard(struct boundary *b, const struct elf *code, const struct dw_die *function,
+				  struct cairn_vaddr at, bool kernel);
+
+#endif
