@@ -94,36 +94,93 @@ static bool is_boundary(const uint8_t *func, size_t n, size_t off)
 	return at == off;
 }
 
-enum cairn_hazard insn_hazard_in(const uint8_t *func, size_t n, size_t off)
+/* The hazard at a place that is a boundary. */
+static enum cairn_hazard hazard_of(const uint8_t *func, size_t n, size_t off)
 {
-	if (off >= n || !is_boundary(func, n, off))
-		return CAIRN_HAZARD_NOT_A_BOUNDARY;
 	struct insn_uprobe u = insn_uprobe(func + off, n - off);
 	if (u.hazard == CAIRN_HAZARD_NOP5_RED_ZONE && is_entry(func, n, off))
 		return CAIRN_HAZARD_NONE;
 	return u.hazard;
 }
 
-enum cairn_hazard cairn_hazard_at(const struct cairn_binary *bin, struct cairn_vaddr at,
-				  bool is_function_entry)
+enum cairn_hazard insn_hazard_in(const uint8_t *func, size_t n, size_t off)
+{
+	if (off >= n || !is_boundary(func, n, off))
+		return CAIRN_HAZARD_NOT_A_BOUNDARY;
+	return hazard_of(func, n, off);
+}
+
+void insn_bounds_fini(struct insn_bounds *b)
+{
+	free(b->bits);
+	*b = (struct insn_bounds){0};
+}
+
+/* Room for the bits of offsets up to @off, those of new bytes cleared; false when out of memory. */
+static bool bounds_reserve(struct insn_bounds *b, size_t off)
+{
+	size_t need = off / 8 + 1;
+	if (need <= b->n_bytes)
+		return true;
+	need = need * 2 < 512 ? 512 : need * 2;
+	uint8_t *grown = realloc(b->bits, need);
+	if (!grown)
+		return false;
+	memset(grown + b->n_bytes, 0, need - b->n_bytes);
+	b->bits = grown;
+	b->n_bytes = need;
+	return true;
+}
+
+static bool is_known_boundary(struct insn_bounds *b, uint64_t start, const uint8_t *func, size_t n,
+			      size_t off)
+{
+	if (b->start != start) {
+		if (b->n_bytes)
+			memset(b->bits, 0, b->n_bytes);
+		b->start = start;
+		b->decoded = 0;
+	}
+	if (!bounds_reserve(b, off))
+		return is_boundary(func, n, off);
+	ZydisDecoder d = zydis_decoder();
+	ZydisDecodedInstruction zi;
+	while (b->decoded < off) {
+		b->bits[b->decoded / 8] |= (uint8_t)(1u << b->decoded % 8);
+		b->decoded +=
+			zydis_instruction(&d, func + b->decoded, n - b->decoded, &zi) ? zi.length : 1;
+	}
+	return b->decoded == off || (b->bits[off / 8] >> off % 8 & 1);
+}
+
+enum cairn_hazard insn_hazard_at(const struct cairn_binary *bin, struct cairn_vaddr at,
+				 bool is_function_entry, struct insn_bounds *b)
 {
 	const struct elf *e = binary_main(bin);
 	const uint8_t *code, *func;
 	size_t left, n;
 	if (!elf_code_at(e, at, &code, &left))
 		return CAIRN_HAZARD_NOT_A_BOUNDARY;
+	if (is_function_entry)
+		return hazard_of(code, left, 0);
 	const char *name;
 	struct cairn_vaddr start;
-	/* Without a symbol, or with one in another section, the place itself is where we begin. */
-	if (is_function_entry || !cairn_binary_symbol_of(bin, at, &name, &start) ||
-	    !elf_code_at(e, start, &func, &n) || n - (at.v - start.v) != left)
-		start = at;
-	if (start.v != at.v)
-		return insn_hazard_in(func, n, at.v - start.v);
-	struct insn_uprobe u = insn_uprobe(code, left);
-	if (u.hazard == CAIRN_HAZARD_NOP5_RED_ZONE && is_function_entry)
-		return CAIRN_HAZARD_NONE;
-	return u.hazard;
+	/* Without a symbol, or with one in another section, the place itself is believed. */
+	if (!cairn_binary_symbol_of(bin, at, &name, &start) || !elf_code_at(e, start, &func, &n) ||
+	    n - (at.v - start.v) != left)
+		return insn_uprobe(code, left).hazard;
+	size_t off = at.v - start.v;
+	bool found = b ? is_known_boundary(b, start.v, func, n, off) : is_boundary(func, n, off);
+	if (!found)
+		return CAIRN_HAZARD_NOT_A_BOUNDARY;
+	/* Whoever asks for a function's first instruction as a place inside may mean a loop to it. */
+	return off ? hazard_of(func, n, off) : insn_uprobe(func, n).hazard;
+}
+
+enum cairn_hazard cairn_hazard_at(const struct cairn_binary *bin, struct cairn_vaddr at,
+				  bool is_function_entry)
+{
+	return insn_hazard_at(bin, at, is_function_entry, NULL);
 }
 
 /* A piece of code to walk over: a function, or what of a section lies outside of all functions. */
