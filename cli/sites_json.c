@@ -15,6 +15,19 @@ static const char *kind_word(enum cairn_site_kind kind)
 	return NULL;
 }
 
+static const char *rule_word(enum cairn_address_rule rule)
+{
+	switch (rule) {
+	case CAIRN_AT_LOW_PC:
+		return "low-pc";
+	case CAIRN_AT_ENTRY_PC:
+		return "entry-pc";
+	case CAIRN_AT_FIRST_RANGE:
+		return "first-range";
+	}
+	return NULL;
+}
+
 static void put_line(struct json *j, const char *key, uint32_t line)
 {
 	if (line)
@@ -77,6 +90,7 @@ static void put_where(const struct view *view, struct json *j, const struct cair
 	uint64_t section_off;
 
 	json_hex(j, "addr", site->at.v);
+	json_text(j, "rule", rule_word(site->rule));
 	if (site->has_off)
 		json_hex(j, "offset", site->off.v);
 	else

@@ -217,8 +217,8 @@ static void print_site(const struct view *view, const struct cairn_function *fun
 	print_chain(view, site, indent);
 	print_args(view, site, indent, width);
 	if (site->n_shared > 1)
-		fprintf(view->out, "%*s%" PRIu32 " places of this function share this address\n", indent, "",
-			site->n_shared);
+		fprintf(view->out, "%*sshares its address with %" PRIu32 " more of this function\n", indent, "",
+			site->n_shared - 1);
 	if (site->hazard != CAIRN_HAZARD_NONE)
 		fprintf(view->out, "%*s%shazard: %s%s\n", indent, "", view->style.bad,
 			cairn_hazard_text(site->hazard), view->style.off);
