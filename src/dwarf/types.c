@@ -79,11 +79,35 @@ uint32_t dw_types_id(struct dw_types *r, dw_off off)
 	return 0;
 }
 
+/*
+ * The id that a reference stands for. Not dw_ref(), for which damage is absence: absence is void here, and a
+ * pointer to what could not be read is not a void pointer.
+ */
+static int id_of_value(struct dw_types *r, const struct dw_die *die, const struct dw_value *v,
+		       uint32_t *ret, struct cairn_err *err)
+{
+	dw_off off = v->ref;
+	if (v->cls == DW_CLASS_SIGNATURE)
+		off = dwarf_type_of_signature(r->dw, v->u);
+	else if (v->cls != DW_CLASS_REF)
+		return err_set(err, -EBADMSG,
+			       "%s: the type of the DIE at 0x%" PRIx64 " is no reference (form 0x%x)",
+			       cairn_binary_path(dwarf_binary(r->dw)), die->off, v->form);
+	*ret = off ? dw_types_id(r, off) : types_reserve(r->graph);
+	if (!*ret)
+		return err_nomem(err, "types");
+	if (!off)
+		types_set(r->graph, *ret, &(struct cairn_type){.kind = CAIRN_T_UNSPECIFIED,
+							       .name = "<missing type unit>"});
+	return 0;
+}
+
 int dw_types_ref(struct dw_types *r, const struct dw_die *die, uint32_t *ret, struct cairn_err *err)
 {
-	dw_off off = dw_ref(die, DW_AT_type);
-	*ret = off ? dw_types_id(r, off) : 0;
-	return off && !*ret ? err_nomem(err, "types") : 0;
+	struct dw_value v;
+	int rc = dw_attr(die, DW_AT_type, &v, err);
+	*ret = 0;
+	return rc > 0 ? id_of_value(r, die, &v, ret, err) : rc;
 }
 
 uint32_t dw_types_opaque(struct dw_types *r, const char *name, uint64_t size)
@@ -616,9 +640,12 @@ int dwarf_type(struct dw_types *r, dw_off off, uint32_t *ret, struct cairn_err *
 
 int dwarf_type_of(struct dw_types *r, const struct dw_die *die, uint32_t *ret, struct cairn_err *err)
 {
-	dw_off off = dw_ref_deep(die, DW_AT_type);
+	struct dw_value v;
+	int rc = dw_attr_deep(die, DW_AT_type, &v, NULL, err);
 	*ret = 0;
-	return off ? dwarf_type(r, off, ret, err) : 0;
+	if (rc > 0)
+		rc = id_of_value(r, die, &v, ret, err);
+	return rc < 0 ? rc : drain(r, err);
 }
 
 /* ---- definitions ---- */
