@@ -57,7 +57,7 @@ def fish_and_zsh_know_every_option(verb):
     for option in options_of_help(verb) - {"-h", "--help"}:
         if option.startswith("--"):
             expect(f"__fish_seen_subcommand_from {verb}' -l {option[2:]}" in fish, option, fish)
-        expect(re.search(rf"[\\s*(,{{]{option}[\s'),}}]", part), option, part)
+        expect(re.search(r"[\s*(,{]" + option + r"[\s'),}]", part), option, part)
 
 
 @claim
