@@ -24,6 +24,16 @@
  * changes begins at k + 2 or later. So when nothing holds at k, an entry that begins at k + 1 does. This needs
  * the entry's row, which is there when DW_AT_GNU_entry_view is.
  *
+ * Padding. The first instruction of a loop is often aligned. GCC puts the label of a location in front of the
+ * padding and the line rows behind it, while the view numbers of the location count those rows:
+ *
+ *	0x38da  nopw			   entry [0x38da view 2, 0x38da view 6) rsi
+ *	0x38e0  movswq 8(%rsi), %rax	   rows at 0x38e0: view 0, 1, 2 (the entry), 3, ...
+ *
+ * Compared as they stand, all of 0x38da comes before the entry and the last location wins, which is a later
+ * value. Nothing happens in the nops, so a bound in them is moved to the instruction behind, unless the line
+ * table has rows of its own there, which the view could count.
+ *
  * A list without views (Clang's, and GCC's with -gno-variable-location-views) is compared by address
  * alone.
  *
@@ -68,9 +78,39 @@ static bool begins_next(const struct dw_loc_entry *e, struct cairn_vaddr at, uin
 	return e->has_views && e->lo.v == at.v && e->view_lo == view + 1 && holds(e, at, view + 1);
 }
 
-static int visit_entry(void *arg, const struct dw_loc_entry *e)
+/* Whether the line table has a row in [lo, hi). */
+static bool has_rows(const struct dw_unit *unit, struct cairn_vaddr lo, struct cairn_vaddr hi)
+{
+	const struct dw_row *rows;
+	int64_t n = dw_unit_rows(unit, &rows, NULL);
+	int64_t from = 0, to = n > 0 ? n : 0;
+	while (from < to) {
+		int64_t mid = from + (to - from) / 2;
+		if (rows[mid].at.v < lo.v)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return n < 0 || (from < n && rows[from].at.v < hi.v);
+}
+
+static struct cairn_vaddr out_of_padding(const struct search *s, struct cairn_vaddr bound)
+{
+	const struct loc_context *ctx = s->ctx;
+	if (bound.v < ctx->padding.v || bound.v >= ctx->at.v || has_rows(s->unit, bound, ctx->at))
+		return bound;
+	return ctx->at;
+}
+
+static int visit_entry(void *arg, const struct dw_loc_entry *raw)
 {
 	struct search *s = arg;
+	struct dw_loc_entry moved = *raw;
+	const struct dw_loc_entry *e = &moved;
+	if (raw->has_views) {
+		moved.lo = out_of_padding(s, raw->lo);
+		moved.hi = out_of_padding(s, raw->hi);
+	}
 	s->n_entries++;
 	if (s->next_view ? !begins_next(e, s->ctx->at, s->ctx->view) : !holds(e, s->ctx->at, s->ctx->view))
 		return 0;

@@ -33,4 +33,11 @@ void boundary_fini(struct boundary *b);
 enum cairn_hazard boundary_hazard(struct boundary *b, const struct elf *code, const struct dw_die *function,
 				  struct cairn_vaddr at, bool kernel);
 
+/*
+ * boundary_padding - where the run of nops that ends just before @at begins; @at itself when there is none
+ *
+ * Call it behind boundary_hazard() for the same place, which decoded the code around it.
+ */
+struct cairn_vaddr boundary_padding(const struct boundary *b, struct cairn_vaddr at);
+
 #endif

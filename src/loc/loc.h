@@ -39,6 +39,7 @@ struct loc_context {
 	struct cairn_vaddr at;
 	uint64_t view;
 	bool has_entry_view;      /* view is from DW_AT_GNU_entry_view: the entry has a line row */
+	struct cairn_vaddr padding; /* start of the nops just before at; at when there are none */
 	bool inlined;             /* the site is a copy, not the body's entry */
 	struct cfi_row row;       /* valid when row_state is 1 */
 	int row_state;            /* 0 not asked yet, 1 found, -1 none */

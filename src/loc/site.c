@@ -343,6 +343,7 @@ int site_build(const struct site_env *env, struct site_worker *w, uint32_t entry
 		.view = a.view,
 		.has_entry_view = a.has_view,
 		.inlined = inlined,
+		.padding = boundary_padding(&w->boundary, a.at),
 		.flow = w->flow,
 	};
 	rc = args_of(env, w, &ctx, ret, err);
