@@ -35,7 +35,7 @@ enum cairn_hazard {
 	CAIRN_HAZARD_TRAP,           /* already int3: somebody else's breakpoint, or padding */
 	CAIRN_HAZARD_NOP5_RED_ZONE,  /* 5-byte nop not at a function's entry: corrupts the red zone */
 	CAIRN_HAZARD_NOT_A_BOUNDARY, /* not the start of an instruction of executable code */
-	CAIRN_HAZARD_MISEMULATED,    /* AVX instruction that the kernel takes for another: not executed */
+	CAIRN_HAZARD_MISEMULATED,    /* taken for another instruction (many of AVX): not executed */
 };
 
 /* "lock prefix: the probe attaches and never fires"; a sentence without a full stop. Static. */

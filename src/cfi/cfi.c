@@ -79,7 +79,8 @@ static bool is_dropped(const struct cairn_binary *bin, const struct frame_fde *f
 }
 
 static int add_entry(struct cfi *cfi, const struct cairn_binary *bin, size_t section,
-		     const struct frame_entry *entry, struct cie_cache *cache, struct cairn_err *err)
+		     const struct frame_entry *entry, struct cie_cache *cache,
+		     struct cairn_err *err)
 {
 	const struct frame_section *sec = &cfi->sections[section];
 	struct frame_fde fde;

@@ -46,9 +46,9 @@ struct machine {
 	const struct frame_cie *cie;
 	struct cursor c;
 	const struct rules *initial; /* NULL while the CIE's own instructions run */
-	uint64_t at;                 /* the address that is looked for */
-	uint64_t lo, next;           /* of the current row; where the next one begins, once known */
-	bool is_done;                /* next is beyond at */
+	uint64_t at;		     /* the address that is looked for */
+	uint64_t lo, next;	     /* of the current row; where the next one begins, once known */
+	bool is_done;		     /* next is beyond at */
 	struct rules now;
 	struct rules remembered[MAX_REMEMBERED];
 	size_t n_remembered;
@@ -156,7 +156,7 @@ static int op_def_cfa_register(struct machine *m)
 {
 	uint64_t reg = cur_uleb(&m->c);
 	if (m->now.cfa != CFI_CFA_REG_OFFSET)
-		return bad(m, "the CFA's register is changed where the CFA is not a register plus offset");
+		return bad(m, "the CFA has no register plus offset whose register could be changed");
 	m->now.cfa_reg = reg;
 	return 0;
 }
@@ -164,7 +164,7 @@ static int op_def_cfa_register(struct machine *m)
 static int change_cfa_offset(struct machine *m, int64_t off)
 {
 	if (m->now.cfa != CFI_CFA_REG_OFFSET)
-		return bad(m, "the CFA's offset is changed where the CFA is not a register plus offset");
+		return bad(m, "the CFA has no register plus offset whose offset could be changed");
 	m->now.cfa_off = off;
 	return 0;
 }
@@ -229,7 +229,7 @@ static int set_reg_expr(struct machine *m, enum cfi_reg_kind kind)
 static int restore_reg(struct machine *m, uint64_t reg)
 {
 	if (!m->initial)
-		return bad(m, "a CIE restores a register to the rule that it has itself yet to give");
+		return bad(m, "a CIE restores a register to the rule that it is about to give");
 	if (reg < CFI_N_REGS)
 		m->now.regs[reg] = m->initial->regs[reg];
 	return 0;
@@ -304,7 +304,8 @@ static int op_val_expression(struct machine *m)
 static int op_remember_state(struct machine *m)
 {
 	if (m->n_remembered == MAX_REMEMBERED)
-		return err_set(m->c.err, -ERANGE, "%s: %s+0x%" PRIx64 ": more than %d remembered states",
+		return err_set(m->c.err, -ERANGE,
+			       "%s: %s+0x%" PRIx64 ": more than %d remembered states",
 			       m->c.src->file, m->c.src->section, cur_off(&m->c), MAX_REMEMBERED);
 	m->remembered[m->n_remembered++] = m->now;
 	return 0;
@@ -354,9 +355,9 @@ static int (*const ops[0x40])(struct machine *m) = {
 	[0x14] = op_val_offset,
 	[0x15] = op_val_offset_sf,
 	[0x16] = op_val_expression,
-	[0x1d] = op_advance8,                  /* MIPS, used by 64-bit linkers */
-	[0x2e] = op_args_size,                 /* GNU */
-	[0x2f] = op_negative_offset_extended,  /* GNU */
+	[0x1d] = op_advance8,		      /* MIPS, used by 64-bit linkers */
+	[0x2e] = op_args_size,		      /* GNU */
+	[0x2f] = op_negative_offset_extended, /* GNU */
 };
 
 static int step(struct machine *m)

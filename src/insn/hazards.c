@@ -42,23 +42,23 @@ static const struct {
 	[CAIRN_HAZARD_LOCK_PREFIX] = {"lock-prefix",
 				      "lock prefix: a probe may attach and never fires"},
 	[CAIRN_HAZARD_SEGMENT_PREFIX] =
-		{"segment-prefix",
-		 "es, cs, ss or ds prefix: a probe may attach and never fires"},
-	[CAIRN_HAZARD_MASKS_TRAPS] = {"masks-traps",
-				      "writes %ss, which holds back the trap of the single step: the "
-				      "kernel does not probe it"},
+		{"segment-prefix", "es, cs, ss or ds prefix: a probe may attach and never fires"},
+	[CAIRN_HAZARD_MASKS_TRAPS] =
+		{"masks-traps", "writes %ss, which holds back the trap of the single step: the "
+				"kernel does not probe it"},
 	[CAIRN_HAZARD_NOT_PROBEABLE] = {"not-probeable",
 					"the kernel does not probe this instruction: a probe may "
 					"attach and never fires"},
 	[CAIRN_HAZARD_TRAP] = {"trap", "already an int3: padding, or somebody else's breakpoint"},
-	[CAIRN_HAZARD_NOP5_RED_ZONE] =
-		{"nop5-red-zone",
-		 "5-byte nop inside a function: the probe becomes a call that overwrites the red zone"},
+	[CAIRN_HAZARD_NOP5_RED_ZONE] = {"nop5-red-zone",
+					"5-byte nop inside a function: the probe becomes a call "
+					"that overwrites the red zone"},
 	[CAIRN_HAZARD_NOT_A_BOUNDARY] = {"not-a-boundary",
 					 "not the start of an instruction of executable code"},
-	[CAIRN_HAZARD_MISEMULATED] = {"misemulated",
-				      "AVX instruction that the kernel takes for a jump, call, return "
-				      "or popf: under a probe it is not executed"},
+	[CAIRN_HAZARD_MISEMULATED] =
+		{"misemulated",
+		 "the kernel takes it for another instruction (a jump, call, return, nop or popf): "
+		 "under a probe the program computes something else"},
 };
 
 enum { N_HAZARDS = sizeof(hazards) / sizeof(hazards[0]) };
@@ -147,8 +147,8 @@ static bool is_known_boundary(struct insn_bounds *b, uint64_t start, const uint8
 	ZydisDecodedInstruction zi;
 	while (b->decoded < off) {
 		b->bits[b->decoded / 8] |= (uint8_t)(1u << b->decoded % 8);
-		b->decoded +=
-			zydis_instruction(&d, func + b->decoded, n - b->decoded, &zi) ? zi.length : 1;
+		bool valid = zydis_instruction(&d, func + b->decoded, n - b->decoded, &zi);
+		b->decoded += valid ? zi.length : 1;
 	}
 	return b->decoded == off || (b->bits[off / 8] >> off % 8 & 1);
 }
@@ -221,7 +221,8 @@ static int add_functions(struct elf *e, struct pieces *pieces, struct cairn_err 
 }
 
 /* What of [lo, hi) the first @n pieces, which are sorted, leave over. */
-static int add_gaps(struct pieces *pieces, size_t n, uint64_t lo, uint64_t hi, struct cairn_err *err)
+static int add_gaps(struct pieces *pieces, size_t n, uint64_t lo, uint64_t hi,
+		    struct cairn_err *err)
 {
 	for (size_t i = 0; i <= n && lo < hi; i++) {
 		uint64_t end = i < n && pieces->p[i].lo < hi ? pieces->p[i].lo : hi;
@@ -293,8 +294,7 @@ static bool falls_through(const ZydisDecodedInstruction *zi)
 static bool is_padding(const ZydisDecodedInstruction *zi)
 {
 	return zi->meta.category == ZYDIS_CATEGORY_NOP ||
-	       zi->meta.category == ZYDIS_CATEGORY_WIDENOP ||
-	       zi->mnemonic == ZYDIS_MNEMONIC_INT3;
+	       zi->meta.category == ZYDIS_CATEGORY_WIDENOP || zi->mnemonic == ZYDIS_MNEMONIC_INT3;
 }
 
 /* State of a walk over one piece. */
@@ -302,7 +302,7 @@ struct walk {
 	const uint8_t *code;
 	size_t n;
 	bool is_function;
-	bool reached;      /* by falling through from the instruction before */
+	bool reached;	   /* by falling through from the instruction before */
 	int uses_red_zone; /* -1: not looked at yet */
 };
 

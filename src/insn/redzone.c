@@ -26,7 +26,7 @@
 #include "insn/zydis.h"
 
 struct frame {
-	bool rbp_is_frame;  /* rbp was set from rsp */
+	bool rbp_is_frame;   /* rbp was set from rsp */
 	bool depth_is_known; /* still in the straight line of the prologue */
 	int64_t depth_bytes; /* how far rsp is below rbp at least */
 };

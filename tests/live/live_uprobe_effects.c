@@ -35,7 +35,10 @@ struct code {
 	const char *what, *bytes;
 	size_t n;
 };
-#define CODE(what, s) {what, s, sizeof(s) - 1}
+#define CODE(what, s)                                                                              \
+	{                                                                                          \
+		what, s, sizeof(s) - 1                                                             \
+	}
 
 static void put_code(uint8_t *at, const struct code *c)
 {
@@ -46,7 +49,8 @@ static void put_code(uint8_t *at, const struct code *c)
 
 enum { CALLS = 1000, WINDOW = 64 };
 
-static uint64_t hits_when_attached_first(const struct code *c, int *ret_attach, int *ret_attach_mapped)
+static uint64_t hits_when_attached_first(const struct code *c, int *ret_attach,
+					 int *ret_attach_mapped)
 {
 	uint8_t code[WINDOW], data[64] = {0};
 	memset(code, 0xc3, sizeof(code));
@@ -70,11 +74,16 @@ static uint64_t hits_when_attached_first(const struct code *c, int *ret_attach, 
 static void refused_probes_attach_before_mapping_and_never_fire(void)
 {
 	static const struct code cases[] = {
-		CODE("incl (%rdi)", "\xff\x07"),      CODE("lock incl (%rdi)", "\xf0\xff\x07"),
-		CODE("nop", "\x90"),                  CODE("cs nop", "\x2e\x90"),
-		CODE("ds nop", "\x3e\x90"),           CODE("es nop", "\x26\x90"),
-		CODE("ss nop", "\x36\x90"),           CODE("mov %fs:0,%rax", "\x64\x48\x8b\x04\x25\0\0\0\0"),
-		CODE("pxor", "\x66\x0f\xef\xc0"),     CODE("vpxor", "\xc5\xf9\xef\xc0"),
+		CODE("incl (%rdi)", "\xff\x07"),
+		CODE("lock incl (%rdi)", "\xf0\xff\x07"),
+		CODE("nop", "\x90"),
+		CODE("cs nop", "\x2e\x90"),
+		CODE("ds nop", "\x3e\x90"),
+		CODE("es nop", "\x26\x90"),
+		CODE("ss nop", "\x36\x90"),
+		CODE("mov %fs:0,%rax", "\x64\x48\x8b\x04\x25\0\0\0\0"),
+		CODE("pxor", "\x66\x0f\xef\xc0"),
+		CODE("vpxor", "\xc5\xf9\xef\xc0"),
 	};
 	bool ok = true;
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -83,9 +92,10 @@ static void refused_probes_attach_before_mapping_and_never_fire(void)
 			continue;
 		bool probed = !insn_uprobe((const uint8_t *)cases[i].bytes, cases[i].n).hazard;
 		uint64_t hits = hits_when_attached_first(&cases[i], &before, &mapped);
-		printf("  %-18s attach before mapping: %s, hits %4lu of %d; attach when mapped: %s\n",
-		       cases[i].what, before < 0 ? strerror(-before) : "ok", (unsigned long)hits, CALLS,
-		       mapped < 0 ? "refused" : "ok");
+		printf("  %-18s attach before mapping: %s, hits %4lu of %d; attach when mapped: "
+		       "%s\n",
+		       cases[i].what, before < 0 ? strerror(-before) : "ok", (unsigned long)hits,
+		       CALLS, mapped < 0 ? "refused" : "ok");
 		ok &= before >= 0 && (mapped >= 0) == probed && hits == (probed ? CALLS : 0u);
 	}
 	claim(ok, "refused_probes_attach_before_mapping_and_never_fire");
@@ -160,7 +170,8 @@ static void cost_per_hit_tells_emulated_from_stepped(void)
 	double slow = us_per_hit(&(struct code)CODE("mov %eax,%eax", "\x89\xc0"));
 	printf("  nop %.2f us, mov %.2f us\n", fast, slow);
 	if (slow < 3 * fast) {
-		printf("skip cost_per_hit_tells_emulated_from_stepped: single steps are as fast here\n");
+		printf("skip cost_per_hit_tells_emulated_from_stepped: single steps are as fast "
+		       "here\n");
 		return;
 	}
 	bool ok = true;
@@ -169,7 +180,8 @@ static void cost_per_hit_tells_emulated_from_stepped(void)
 		bool emulated = us * us < fast * slow;
 		/* The 5-byte nop is no longer emulated after its first hit, but as fast. */
 		bool said = insn_uprobe((const uint8_t *)cases[i].bytes, cases[i].n).emulated;
-		printf("  %-34s %5.2f us%s\n", cases[i].what, us, emulated == said ? "" : "  WE SAY OTHERWISE");
+		printf("  %-34s %5.2f us%s\n", cases[i].what, us,
+		       emulated == said ? "" : "  WE SAY OTHERWISE");
 		ok &= emulated == said;
 	}
 	claim(ok, "cost_per_hit_tells_emulated_from_stepped");
@@ -179,10 +191,10 @@ static void cost_per_hit_tells_emulated_from_stepped(void)
 
 struct leaf {
 	struct code nop;
-	int depth;     /* the function keeps its argument at -depth(%rsp) */
+	int depth; /* the function keeps its argument at -depth(%rsp) */
 	unsigned page_off;
 	bool nop_first; /* the nop is the function's first instruction */
-	bool wrong;    /* on 6.18 */
+	bool wrong;	/* on 6.18 */
 };
 
 /* Puts the function at @at; returns the offset of its nop from there. */
@@ -247,7 +259,8 @@ static struct leaf_result run_leaf(const struct leaf *l, enum attach_kind kind, 
 	return r;
 }
 
-static const struct leaf canonical = {CODE("0f 1f 44 00 00", "\x0f\x1f\x44\0\0"), 8, 0, false, true};
+static const struct leaf canonical = {CODE("0f 1f 44 00 00", "\x0f\x1f\x44\0\0"), 8, 0, false,
+				      true};
 
 static void every_way_of_attaching_to_a_nop5_corrupts_the_red_zone(void)
 {
@@ -255,9 +268,10 @@ static void every_way_of_attaching_to_a_nop5_corrupts_the_red_zone(void)
 	bool ok = true;
 	for (int i = 0; i < 2 * N_ATTACH_KINDS; i++) {
 		struct leaf_result r = run_leaf(&canonical, (enum attach_kind)(i / 2), i % 2);
-		printf("  %-18s %-16s %6lu of 100000 calls wrong, the first is call %lu; detached: %lu\n",
-		       names[i / 2], i % 2 ? "before mapping" : "mapped", r.wrong, r.first_wrong + 1,
-		       r.wrong_after);
+		printf("  %-18s %-16s %6lu of 100000 calls wrong, the first is call %lu; detached: "
+		       "%lu\n",
+		       names[i / 2], i % 2 ? "before mapping" : "mapped", r.wrong,
+		       r.first_wrong + 1, r.wrong_after);
 		/* The first hit is an int3, and a leftover may happen to be the right value. */
 		ok &= r.wrong > 99900 && r.first_wrong == 1 && r.wrong_after == 0;
 	}
@@ -290,8 +304,8 @@ static void red_zone_is_corrupted_only_where_we_warn(bool optimises)
 		size_t nop = build_leaf(code, l);
 		bool warned = insn_hazard_in(code, sizeof(code), nop) == CAIRN_HAZARD_NOP5_RED_ZONE;
 		struct leaf_result r = run_leaf(l, BY_MULTI, false);
-		printf("  %-18s variable at -%d(%%rsp): %6lu of 100000 wrong%s\n", l->nop.what, l->depth,
-		       r.wrong, warned ? ", warned" : "");
+		printf("  %-18s variable at -%d(%%rsp): %6lu of 100000 wrong%s\n", l->nop.what,
+		       l->depth, r.wrong, warned ? ", warned" : "");
 		sound &= !r.wrong || warned;
 		exact &= (r.wrong > 0) == l->wrong;
 	}
@@ -306,7 +320,8 @@ static void red_zone_claims(void)
 	if (optimises)
 		every_way_of_attaching_to_a_nop5_corrupts_the_red_zone();
 	else
-		printf("skip every_way_of_attaching_to_a_nop5_corrupts_the_red_zone: this kernel does not "
+		printf("skip every_way_of_attaching_to_a_nop5_corrupts_the_red_zone: this kernel "
+		       "does not "
 		       "turn a 5-byte nop into a call\n");
 	red_zone_is_corrupted_only_where_we_warn(optimises);
 }
@@ -315,7 +330,8 @@ int main(void)
 {
 	prog = geteuid() == 0 ? uprobe_multi_prog() : -1;
 	if (prog < 0) {
-		puts(geteuid() ? "uprobes need root" : "the kernel does not load a uprobe_multi program");
+		puts(geteuid() ? "uprobes need root"
+			       : "the kernel does not load a uprobe_multi program");
 		return 77;
 	}
 	refused_probes_attach_before_mapping_and_never_fire();

@@ -76,7 +76,10 @@ struct bytes {
 	const char *p;
 	size_t n;
 };
-#define B(s) {s, sizeof(s) - 1}
+#define B(s)                                                                                       \
+	{                                                                                          \
+		s, sizeof(s) - 1                                                                   \
+	}
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* (%rax), %rax, disp8(%rsp), disp32(%rip) with every reg field for the first two. */
@@ -123,15 +126,35 @@ static void legacy_maps(struct bytes prefix, bool all)
 static void legacy_cases(void)
 {
 	static const struct bytes full[] = {
-		B(""),     B("\x66"),     B("\xf2"),     B("\xf3"),     B("\x48"),
+		B(""),	   B("\x66"),	  B("\xf2"),	 B("\xf3"),	B("\x48"),
 		B("\x41"), B("\x66\x48"), B("\xf2\x48"), B("\xf3\x48"), B("\x4d"),
 	};
 	static const struct bytes some[] = {
-		B("\xf0"),     B("\x26"),         B("\x2e"),     B("\x36"),     B("\x3e"),
-		B("\x64"),     B("\x65"),         B("\x67"),     B("\xf0\x48"), B("\x2e\x48"),
-		B("\x66\xf0"), B("\x66\x2e"),     B("\xf2\xf0"), B("\xf3\x3e"), B("\x66\xf3"),
-		B("\x66\x66"), B("\x66\x2e\x66"), B("\x64\x48"), B("\x4f"),     B("\x40"),
-		B("\xf2\x3e"), B("\x67\x66"),     B("\x66\x41"), B("\xf3\x41"), B("\x64\x67\x66\x48"),
+		B("\xf0"),
+		B("\x26"),
+		B("\x2e"),
+		B("\x36"),
+		B("\x3e"),
+		B("\x64"),
+		B("\x65"),
+		B("\x67"),
+		B("\xf0\x48"),
+		B("\x2e\x48"),
+		B("\x66\xf0"),
+		B("\x66\x2e"),
+		B("\xf2\xf0"),
+		B("\xf3\x3e"),
+		B("\x66\xf3"),
+		B("\x66\x66"),
+		B("\x66\x2e\x66"),
+		B("\x64\x48"),
+		B("\x4f"),
+		B("\x40"),
+		B("\xf2\x3e"),
+		B("\x67\x66"),
+		B("\x66\x41"),
+		B("\xf3\x41"),
+		B("\x64\x67\x66\x48"),
 	};
 	for (size_t i = 0; i < COUNT(full); i++)
 		legacy_maps(full[i], true);
@@ -260,8 +283,8 @@ static bool decodes(const struct slot *s)
 static bool has_stray_rex(const struct slot *s)
 {
 	size_t i = 0;
-	while (i < SLOT && s->bytes[i] && strchr("\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3",
-						 s->bytes[i]))
+	while (i < SLOT && s->bytes[i] &&
+	       strchr("\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3", s->bytes[i]))
 		i++;
 	if (i + 1 >= SLOT || (s->bytes[i] & 0xf0) != 0x40)
 		return false;
@@ -410,7 +433,8 @@ int main(int argc, char **argv)
 	bool rules_hold = ok && v.wrong == 0 && v.compared > 100000;
 	printf("%s the_kernel_probes_exactly_what_we_say\n", rules_hold ? "ok" : "not ok");
 	bool same = ok && sample_agrees(probed);
-	printf("%s attach_errors_when_mapped_are_the_probes_that_never_fire\n", same ? "ok" : "not ok");
+	printf("%s attach_errors_when_mapped_are_the_probes_that_never_fire\n",
+	       same ? "ok" : "not ok");
 	free(probed);
 	VEC_FREE(&slots);
 	return !(rules_hold && same);

@@ -22,14 +22,14 @@
 #include "live/uprobe_multi.h"
 
 enum {
-	SLOT = 64,        /* the instruction, a few nops, ret */
-	NOPS_TO = 40,     /* beyond the 16 bytes that the kernel copies for its single step */
+	SLOT = 64,    /* the instruction, a few nops, ret */
+	NOPS_TO = 40, /* beyond the 16 bytes that the kernel copies for its single step */
 	CASES_MAX = 8192,
 	XSAVE_SIZE = 4096,
 	XSTATE_SSE_AVX = 6,
 	XSTATE_OPMASK = 5, /* component numbers of CPUID leaf 13 */
 	XSTATE_AVX = 2,
-	XSAVE_XMM0 = 160,  /* offsets in the XSAVE area */
+	XSAVE_XMM0 = 160, /* offsets in the XSAVE area */
 	XSAVE_BITS = 512,
 };
 
@@ -49,7 +49,8 @@ __asm__(".globl run_from\n"
 	"	mov $-1,%eax; mov $-1,%edx\n"
 	"	xrstor (%r13)\n"
 	"	mov %rcx,%rdi; mov %rcx,%rsi\n"
-	"	mov $0x1111,%eax; mov $5,%ecx; mov $0x3333,%edx; mov $0x4444,%ebx; mov $0x7777,%ebp\n"
+	"	mov $0x1111,%eax; mov $5,%ecx; mov $0x3333,%edx; mov $0x4444,%ebx; mov "
+	"$0x7777,%ebp\n"
 	"	mov $0x8888,%r8d; mov $0x9999,%r9d; mov $0xaaaa,%r10d; mov $0xbbbb,%r11d\n"
 	"	mov %rsp,%r15\n"
 	"	test %r8,%r8\n"
@@ -90,9 +91,12 @@ static void add_vex(struct cases *c)
 		for (unsigned int lpp = 0; lpp < 8; lpp++)
 			for (unsigned int op = 0; op < 256; op++)
 				for (unsigned int vvvv = 0; vvvv < 2; vvvv++) {
-					uint8_t b[] = {0xc4, (uint8_t)(0xe0 | map),
-						       (uint8_t)((vvvv ? 0x78 : 0x68) | lpp), (uint8_t)op,
-						       0xc1, 0x05};
+					uint8_t b[] = {0xc4,
+						       (uint8_t)(0xe0 | map),
+						       (uint8_t)((vvvv ? 0x78 : 0x68) | lpp),
+						       (uint8_t)op,
+						       0xc1,
+						       0x05};
 					add_case(c, b, sizeof(b));
 				}
 }
@@ -103,10 +107,14 @@ static void add_evex(struct cases *c)
 		for (unsigned int wpp = 0; wpp < 8; wpp++)
 			for (unsigned int op = 0; op < 256; op++)
 				for (unsigned int vvvv = 0; vvvv < 2; vvvv++) {
-					uint8_t b[] = {0x62, (uint8_t)(0xf0 | map),
-						       (uint8_t)((wpp & 4) << 5 | (vvvv ? 0x7c : 0x6c) |
-								 (wpp & 3)),
-						       0x48, (uint8_t)op, 0xc1, 0x05};
+					uint8_t b[] = {
+						0x62,
+						(uint8_t)(0xf0 | map),
+						(uint8_t)((wpp & 4) << 5 | (vvvv ? 0x7c : 0x6c) | (wpp & 3)),
+						0x48,
+						(uint8_t)op,
+						0xc1,
+						0x05};
 					add_case(c, b, sizeof(b));
 				}
 }
@@ -127,7 +135,8 @@ static void catch_signals(void)
 	stack_t alt = {.ss_sp = stack, .ss_size = sizeof(stack)};
 	sigaltstack(&alt, NULL);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-		struct sigaction act = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK | SA_NODEFER};
+		struct sigaction act = {.sa_handler = on_signal,
+					.sa_flags = SA_ONSTACK | SA_NODEFER};
 		sigaction(signals[i], &act, NULL);
 	}
 }
@@ -216,7 +225,8 @@ struct verdict {
 	size_t same, differ, silent_harm, harmless_warnings, trapped;
 };
 
-static struct verdict judge(const struct cases *c, const struct after *plain, const struct after *probed)
+static struct verdict judge(const struct cases *c, const struct after *plain,
+			    const struct after *probed)
 {
 	struct verdict v = {0};
 	for (size_t i = 0; i < c->n; i++) {
@@ -233,7 +243,8 @@ static struct verdict judge(const struct cases *c, const struct after *plain, co
 		v.harmless_warnings += !differs && warned;
 		if (differs == warned)
 			continue;
-		printf("  %s (signal %lu):", differs ? "other result, not warned" : "same result, warned",
+		printf("  %s (signal %lu):",
+		       differs ? "other result, not warned" : "same result, warned",
 		       (unsigned long)probed[i].signal);
 		for (size_t j = 0; j < 7; j++)
 			printf(" %02x", bytes[j]);
@@ -244,12 +255,14 @@ static struct verdict judge(const struct cases *c, const struct after *plain, co
 
 static void report(const struct verdict *v)
 {
-	printf("%zu instructions with the same result, %zu misemulated (%zu of them end in a signal)\n",
+	printf("%zu instructions with the same result, %zu misemulated (%zu of them end in a "
+	       "signal)\n",
 	       v->same, v->differ, v->trapped);
 	printf("%s probed_vector_instructions_keep_their_result_unless_we_warn\n",
 	       v->silent_harm || !v->same ? "not ok" : "ok");
 	if (v->differ == 0)
-		puts("skip warned_vector_instructions_do_lose_their_result: this kernel reads them right");
+		puts("skip warned_vector_instructions_do_lose_their_result: this kernel reads them "
+		     "right");
 	else
 		printf("%s warned_vector_instructions_do_lose_their_result\n",
 		       v->harmless_warnings ? "not ok" : "ok");
@@ -258,13 +271,15 @@ static void report(const struct verdict *v)
 int main(void)
 {
 	if (geteuid() != 0 || !__builtin_cpu_supports("avx") || xsave_size() > XSAVE_SIZE) {
-		puts(geteuid() ? "uprobes need root" : "the processor has no AVX, or more state than expected");
+		puts(geteuid() ? "uprobes need root"
+			       : "the processor has no AVX, or more state than expected");
 		return 77;
 	}
 	struct cases c = {.code = calloc(CASES_MAX, SLOT)};
 	uint8_t *state = aligned_alloc(64, XSAVE_SIZE);
 	size_t size = CASES_MAX * sizeof(struct after);
-	struct after *plain = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct after *plain =
+		mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (!c.code || !state || plain == MAP_FAILED)
 		return 1;
 	struct after *probed = plain + CASES_MAX;

@@ -111,7 +111,8 @@ static inline void frames_cie_rest(struct frames *f, uint8_t cfa_off, const char
 	frames_put(f, "\x90\x01", 2);
 }
 
-static inline size_t frames_cie_eh_n(struct frames *f, const char *letters, const void *data, size_t n)
+static inline size_t frames_cie_eh_n(struct frames *f, const char *letters, const void *data,
+				     size_t n)
 {
 	size_t at = frames_entry_begin(f, 0, false);
 	frames_u8(f, 1);
@@ -127,8 +128,8 @@ static inline size_t frames_cie_eh(struct frames *f, const char *letters, const 
 }
 
 /* An FDE whose CIE says "\x1b": addresses of 4 bytes relative to the field. @addr is the section's. */
-static inline void frames_fde_eh(struct frames *f, uint64_t addr, size_t cie, uint64_t lo, uint32_t size,
-				 const uint8_t *program, size_t n)
+static inline void frames_fde_eh(struct frames *f, uint64_t addr, size_t cie, uint64_t lo,
+				 uint32_t size, const uint8_t *program, size_t n)
 {
 	size_t at = frames_entry_begin(f, cie, true);
 	frames_u32(f, (uint32_t)(lo - (addr + f->n)));
@@ -148,7 +149,8 @@ static inline void frames_length(struct frames *f, bool is_64, uint64_t length)
 	frames_u64(f, length);
 }
 
-static inline size_t frames_cie_debug(struct frames *f, uint8_t version, bool is_64, uint8_t cfa_off)
+static inline size_t frames_cie_debug(struct frames *f, uint8_t version, bool is_64,
+				      uint8_t cfa_off)
 {
 	size_t at = f->n, id = is_64 ? 8 : 4;
 	/* id, version, "", address and segment size, factors, column, 5 bytes of program */
@@ -162,8 +164,8 @@ static inline size_t frames_cie_debug(struct frames *f, uint8_t version, bool is
 	return at;
 }
 
-static inline void frames_fde_debug(struct frames *f, size_t cie, bool is_64, uint64_t lo, uint64_t size,
-				    const uint8_t *program, size_t n)
+static inline void frames_fde_debug(struct frames *f, size_t cie, bool is_64, uint64_t lo,
+				    uint64_t size, const uint8_t *program, size_t n)
 {
 	frames_length(f, is_64, (is_64 ? 8 : 4) + 16 + n);
 	if (is_64)

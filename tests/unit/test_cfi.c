@@ -360,8 +360,10 @@ static void of_overlapping_fdes_the_innermost_is_found(void **state)
 	frames_fde_eh(&f, FRAME, cie, TEXT + 0x30, 0x10, NULL, 0);
 	struct sample s = eh_sample(&f);
 	struct cairn_vaddr lo, hi;
-	static const uint64_t at[][2] = {
-		{TEXT + 0x18, TEXT + 0x10}, {TEXT + 0x20, TEXT}, {TEXT + 0x50, TEXT}, {TEXT + 0x30, TEXT + 0x30}};
+	static const uint64_t at[][2] = {{TEXT + 0x18, TEXT + 0x10},
+					 {TEXT + 0x20, TEXT},
+					 {TEXT + 0x50, TEXT},
+					 {TEXT + 0x30, TEXT + 0x30}};
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++) {
 		assert_true(cfi_fde_at(s.cfi, (struct cairn_vaddr){at[i][0]}, &lo, &hi));
 		assert_int_equal(lo.v, at[i][1]);
@@ -387,7 +389,7 @@ static void damaged_programs_are_refused(void **state)
 		{"offset of an expression", "\x0f\x01\x50\x0e\x10", 5, -EBADMSG},
 		{"register of an expression", "\x0f\x01\x50\x0d\x06", 5, -EBADMSG},
 		{"backwards", "\x44\x01\x00\xc0\xff\xff", 6, -EBADMSG},
-		{"nested too deep", "\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a", 17, -ERANGE},
+		{"nested too deep", "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n", 17, -ERANGE},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct frames f = {0};

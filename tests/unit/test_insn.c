@@ -164,7 +164,8 @@ static void uprobe_rules(void **state)
 		{"66 66 66 66 90", "\x66\x66\x66\x66\x90", 5, CAIRN_HAZARD_NOP5_RED_ZONE, true},
 		{"lea 0(%rsp),%rsp", "\x48\x8d\x64\x24\x00", 5, CAIRN_HAZARD_NOP5_RED_ZONE, false},
 		{"9-byte nop", "\x66\x0f\x1f\x84\x00\x00\x00\x00\x00", 9, CAIRN_HAZARD_NONE, false},
-		{"10-byte nop", "\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00", 10, CAIRN_HAZARD_SEGMENT_PREFIX, false},
+		{"10-byte nop", "\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00", 10,
+		 CAIRN_HAZARD_SEGMENT_PREFIX, false},
 		{"notrack jmp", "\x3e\xff\xe0", 3, CAIRN_HAZARD_SEGMENT_PREFIX, false},
 		{"lock incl", "\xf0\xff\x00", 3, CAIRN_HAZARD_LOCK_PREFIX, false},
 		{"lock cmpxchg", "\xf0\x48\x0f\xb1\x0a", 5, CAIRN_HAZARD_LOCK_PREFIX, false},
@@ -293,7 +294,8 @@ static struct elf_builder *build_file(bool with_symbols, struct cairn_binary **r
 							     EB_BYTES(text)});
 	eb_load(b, section);
 	static const uint8_t data[16] = {0x90};
-	uint32_t other = eb_section(b, (struct eb_section){.name = ".data", .flags = SHF_ALLOC, .addr = 0x3000, EB_BYTES(data)});
+	uint32_t other = eb_section(b, (struct eb_section){
+					       .name = ".data", .flags = SHF_ALLOC, .addr = 0x3000, EB_BYTES(data)});
 	eb_load(b, other);
 	if (with_symbols) {
 		eb_symbol(b, (struct eb_symbol){"leaf", section, TEXT, 0x18, STT_FUNC, STB_GLOBAL});
