@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "against_libdw.h"
 
+#include <elf.h>
 #include <elfutils/libdw.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -226,7 +227,19 @@ static struct line *our_lines(const struct dw_unit *u, size_t *ret_n)
 	return l;
 }
 
-static struct line *their_lines(Dwarf_Die *cu, size_t *ret_n)
+/* Sequences that the linker dropped start at 0, and may be long: no code lies below the first section. */
+static uint64_t lowest_code(const struct elf *e)
+{
+	uint64_t lowest = UINT64_MAX;
+	for (size_t i = 0; i < elf_n_sections(e); i++) {
+		const struct elf_section *s = elf_section_at(e, i);
+		if ((s->flags & SHF_EXECINSTR) && s->addr.v < lowest)
+			lowest = s->addr.v;
+	}
+	return lowest;
+}
+
+static struct line *their_lines(Dwarf_Die *cu, uint64_t lowest, size_t *ret_n)
 {
 	Dwarf_Lines *lines;
 	size_t n;
@@ -242,8 +255,7 @@ static struct line *their_lines(Dwarf_Die *cu, size_t *ret_n)
 		dwarf_lineaddr(from, &to.at);
 		dwarf_lineendsequence(from, &end);
 		dwarf_linebeginstatement(from, &stmt);
-		/* Sequences that the linker dropped start at 0; no program has code in its first page. */
-		if (to.at < 0x1000)
+		if (to.at < lowest)
 			continue;
 		/* libdw marks its last row as an end, also when the end was sorted in front of it. */
 		if (i == n - 1 && to.at == end_at)
@@ -264,7 +276,8 @@ static struct line *their_lines(Dwarf_Die *cu, size_t *ret_n)
 static void compare_rows(struct compare *c, const struct dw_unit *u)
 {
 	size_t n, n_theirs;
-	struct line *ours = our_lines(u, &n), *theirs = their_lines(c->theirs, &n_theirs);
+	uint64_t lowest = lowest_code(u->file->elf);
+	struct line *ours = our_lines(u, &n), *theirs = their_lines(c->theirs, lowest, &n_theirs);
 	if (n)
 		qsort(ours, n, sizeof(*ours), compare_lines);
 	if (n_theirs)
