@@ -219,6 +219,18 @@ bool cfi_fde_at(const struct cfi *cfi, struct cairn_vaddr at, struct cairn_vaddr
 	return true;
 }
 
+bool cfi_may_land(const struct cfi *cfi, struct cairn_vaddr at)
+{
+	const struct fde_item *item = find(cfi, at.v);
+	struct frame_entry entry;
+	struct frame_cie cie;
+	if (!item)
+		return true;
+	const struct frame_section *sec = &cfi->sections[item->section];
+	return frame_entry_at(sec, item->off, &entry, NULL) < 0 ||
+	       frame_cie_at(sec, entry.cie_off, &cie, NULL) < 0 || cie.has_lsda;
+}
+
 uint64_t cfi_damaged(const struct cfi *cfi)
 {
 	return cfi->damaged;

@@ -91,6 +91,12 @@ int cfi_row_at(const struct cfi *cfi, struct cairn_vaddr at, struct cfi_row *ret
 bool cfi_fde_at(const struct cfi *cfi, struct cairn_vaddr at, struct cairn_vaddr *ret_lo,
 		struct cairn_vaddr *ret_hi);
 
+/*
+ * Whether the unwinder can continue somewhere in the FDE that covers @at, at a landing pad: its CIE
+ * announces language specific data. True also when no FDE covers @at or its CIE cannot be read.
+ */
+bool cfi_may_land(const struct cfi *cfi, struct cairn_vaddr at);
+
 /* Number of entries that were skipped; see cfi_open(). */
 uint64_t cfi_damaged(const struct cfi *cfi);
 

@@ -212,6 +212,7 @@ static int read_augmentation(const struct frame_section *sec, const char *letter
 			break;
 		case 'L':
 			cur_u8(&data);
+			cie->has_lsda = true;
 			break;
 		case 'S':
 			cie->is_signal_frame = true;

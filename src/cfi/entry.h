@@ -27,6 +27,7 @@ struct frame_cie {
 	uint8_t pointer_encoding; /* DW_EH_PE_*, of the addresses in its FDEs */
 	bool has_augmentation_data;
 	bool is_signal_frame;
+	bool has_lsda; /* its FDEs have language specific data: landing pads */
 	struct cursor program;
 };
 

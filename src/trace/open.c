@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "trace/kernel.h"
+#include "trace/move.h"
 
 /* Defaults and limits of what is fetched; trace.h of the public headers promises them. */
 #define STRING_BYTES_DEFAULT 64
@@ -88,6 +89,7 @@ static void close_file(struct trace_file *f)
 {
 	if (f->fd >= 0)
 		close(f->fd);
+	mover_free(f->mover);
 	cairn_sites_close(f->sites);
 	cairn_binary_close(f->bin);
 }

@@ -21,6 +21,7 @@
 #include "elf/elf.h"
 #include "insn/insn.h"
 #include "trace/compile.h"
+#include "trace/move.h"
 
 uint32_t trace_record_class(uint32_t n_bytes, unsigned int *ret_index)
 {
@@ -270,13 +271,17 @@ static int intern_program(struct cairn_trace *t, const struct fetch_program *p, 
 	return 0;
 }
 
+/* The program for a place, as it is now; a place that is refused keeps its reason. */
 static int compile_place(struct cairn_trace *t, struct trace_probe *p, struct trace_place *place,
-			 struct cairn_err *err)
+			 struct fetch_program *program, struct cairn_err *err)
 {
-	struct fetch_program program = {0};
-	struct compiler c = {.types = p->pub.types, .site = place->pub.site, .at = place->pub.at, .program = &program};
+	struct compiler c = {.types = p->pub.types,
+			     .site = place->pub.site,
+			     .at = place->pub.at,
+			     .program = program};
 	const struct expr *condition = p->text->condition;
 
+	*program = (struct fetch_program){0};
 	if (condition) {
 		enum cairn_unavailable why = compile_condition(&c, condition);
 		if (why != CAIRN_AVAILABLE && !place->pub.refused)
@@ -286,18 +291,15 @@ static int compile_place(struct cairn_trace *t, struct trace_probe *p, struct tr
 	int r = compile_values(t, p, place, &c, err);
 	if (r < 0)
 		return r;
-	fetch_emit(&program, FETCH_END);
-	if (program.full) {
+	fetch_emit(program, FETCH_END);
+	if (program->full)
 		return err_set(err, -ERANGE, "%s: fetching the values takes more than %d operations",
 			       p->text->text, FETCH_OPS_MAX);
-	}
-	if (place->pub.refused)
-		return 0;
-	return intern_program(t, &program, condition != NULL, &place->pub.program, err);
+	return 0;
 }
 
-static int plan_place(struct cairn_trace *t, struct trace_probe *p, const struct cairn_site *site,
-		      struct trace_place *place, struct cairn_err *err)
+static void plan_place(const struct trace_probe *p, const struct cairn_site *site,
+		       struct trace_place *place)
 {
 	const uint8_t *code;
 	size_t n_code;
@@ -313,7 +315,43 @@ static int plan_place(struct cairn_trace *t, struct trace_probe *p, const struct
 		place->pub.emulated = insn_uprobe(code, n_code).emulated;
 	else if (!place->pub.refused)
 		place->pub.refused = cairn_hazard_text(CAIRN_HAZARD_NOT_A_BOUNDARY);
-	return compile_place(t, p, place, err);
+}
+
+/* Where it is exact, probes go to instructions that the kernel need not single-step. */
+static int move_places(struct cairn_trace *t, struct trace_probe *p, uint32_t n, struct cairn_err *err)
+{
+	struct fetch_program program;
+
+	/* A file whose unwind tables are damaged can be traced, and nothing in it moved. */
+	if (!p->file->mover && mover_new(p->file->bin, &p->file->mover, NULL) < 0)
+		return 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct trace_place *place = &p->places[i];
+		if (place->pub.emulated || place->pub.refused)
+			continue;
+		int r = compile_place(t, p, place, &program, err);
+		if (r == 0 && !place->pub.refused && mover_add(p->file->mover, place, &program) < 0)
+			r = err_nomem(err, "moving probes");
+		if (r < 0)
+			return r;
+	}
+	mover_finish(p->file->mover);
+	return 0;
+}
+
+static int finish_place(struct cairn_trace *t, struct trace_probe *p, struct trace_place *place,
+			struct cairn_err *err)
+{
+	struct fetch_program program;
+	int r = compile_place(t, p, place, &program, err);
+
+	if (r == 0 && !place->pub.refused)
+		r = intern_program(t, &program, p->text->condition != NULL, &place->pub.program, err);
+	if (r < 0)
+		return r;
+	p->pub.n_ready += !place->pub.refused;
+	p->pub.n_refused += place->pub.refused != NULL;
+	return VEC_ADD(&t->places, place) ? 0 : err_nomem(err, "places");
 }
 
 static int plan_places(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
@@ -331,21 +369,17 @@ static int plan_places(struct cairn_trace *t, struct trace_probe *p, struct cair
 	for (uint32_t i = 0; i < f->n_sites; i++) {
 		if (f->sites[i].kind == CAIRN_SITE_PART)
 			continue;
-		struct trace_place *place = &p->places[n++];
-		place->pub.probe = (uint32_t)t->probes.n;
-		int r = plan_place(t, p, &f->sites[i], place, err);
-		if (r < 0)
-			return r;
-		if (!VEC_ADD(&t->places, place))
-			return err_nomem(err, "places");
-		p->pub.n_ready += !place->pub.refused;
-		p->pub.n_refused += place->pub.refused != NULL;
+		p->places[n].pub.probe = (uint32_t)t->probes.n;
+		plan_place(p, &f->sites[i], &p->places[n++]);
 	}
 	p->pub.n_places = n;
-	if (n)
-		return 0;
-	return err_set(err, -ENOENT, "%s has no code: no body and no inlined copy is left of it",
-		       f->name);
+	if (!n)
+		return err_set(err, -ENOENT, "%s has no code: no body and no inlined copy is left of it",
+			       f->name);
+	int r = t->opts.no_move ? 0 : move_places(t, p, n, err);
+	for (uint32_t i = 0; i < n && r == 0; i++)
+		r = finish_place(t, p, &p->places[i], err);
+	return r;
 }
 
 int plan_probe(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)

@@ -23,6 +23,8 @@
 #define TRACE_PLACES_MAX (1u << 20)
 #define TRACE_PROBES_MAX 1024
 
+struct mover;
+
 /* A probed file; probes of the same file share it. */
 struct trace_file {
 	const char *path;  /* as opened */
@@ -31,6 +33,7 @@ struct trace_file {
 	struct cairn_sites *sites; /* NULL when the caller brought the functions */
 	int fd;                    /* open on the analysed file, which cannot be exchanged under it */
 	struct stat stat;          /* as it was then */
+	struct mover *mover;       /* made when first needed */
 };
 
 /* A constant value of a place: the same for every hit. */
