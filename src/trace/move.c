@@ -27,8 +27,9 @@
  *     - direct jumps and calls from anywhere else with a 32-bit displacement: every byte of executable sections that
  *       could begin one is taken for one, whether it is an instruction or not; with an 8-bit displacement: so is
  *       every byte within its reach outside of the function;
- *     - indirect jumps: the function has none, nor has any code that it can reach by direct jumps (the
- *       split-off cold parts of a function are reached so). Others do not jump into the middle of a function;
+ *     - indirect jumps: the function has none, nor has any code that it can reach by direct jumps (so its
+ *       split-off cold parts are reached), but for the stubs of the procedure linkage table. Those of others
+ *       do not lead into the middle of a function;
  *     - the unwinder: neither the function nor that other code has landing pads;
  *     - calls of other entry points: no symbol lies in (A, M].
  *     - returns lead behind calls, and W has none.
@@ -313,6 +314,16 @@ static struct part *part_at(struct mover *m, uint64_t at)
 	return &m->parts.p[m->parts.n - 1];
 }
 
+/* A stub of the procedure linkage table jumps to the entry of a function, never into one. */
+static bool is_linkage_stub(const struct mover *m, uint64_t at)
+{
+	const char *name;
+	uint64_t off;
+
+	return cairn_binary_section_of(m->bin, (struct cairn_vaddr){at}, &name, &off) &&
+	       !strncmp(name, ".plt", 4);
+}
+
 static bool add_reached(uint64_t *reached, size_t *n, uint64_t lo)
 {
 	for (size_t i = 0; i < *n; i++)
@@ -338,7 +349,7 @@ static bool reaches_only_known(struct mover *m, uint64_t lo)
 		uint64_t from = part->lo, to = part->hi;
 		for (uint32_t k = 0; k < n_targets; k++) {
 			uint64_t target = m->targets.p[first + k];
-			if (target >= from && target < to)
+			if ((target >= from && target < to) || is_linkage_stub(m, target))
 				continue;
 			const struct part *other = part_at(m, target);
 			if (!other || !add_reached(reached, &n, other->lo))
