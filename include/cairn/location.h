@@ -112,6 +112,7 @@ enum cairn_unavailable {
 	CAIRN_UNAVAIL_AMBIGUOUS,        /* several locations hold here and differ */
 	CAIRN_UNAVAIL_NOT_STORED,       /* in a stack slot that may not have been written yet */
 	CAIRN_UNAVAIL_MAY_HAVE_CHANGED, /* known, but perhaps already modified by the function itself */
+	CAIRN_UNAVAIL_MAY_NOT_BE_PASSED, /* the function does not use it, and its callers may know that */
 	CAIRN_UNAVAIL_UNSUPPORTED,      /* an operation that is not expressed here */
 	CAIRN_UNAVAIL_DAMAGED,          /* the description is damaged */
 	CAIRN_N_UNAVAILABLE
@@ -123,7 +124,11 @@ const char *cairn_unavailable_text(enum cairn_unavailable why);
 const char *cairn_unavailable_id(enum cairn_unavailable why);
 
 struct cairn_location {
-	enum cairn_unavailable why; /* CAIRN_AVAILABLE, or the reason; then there may be no pieces */
+	/*
+	 * CAIRN_AVAILABLE, or the reason. Then there are pieces only where they are worth showing (the vector
+	 * register, the perhaps modified value); they must not be read as the argument.
+	 */
+	enum cairn_unavailable why;
 	uint32_t n_pieces;
 	const struct cairn_piece *pieces; /* in order of off */
 };

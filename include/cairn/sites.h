@@ -129,6 +129,12 @@ struct cairn_function_list {
 struct cairn_sites_opts {
 	size_t size;          /* sizeof(struct cairn_sites_opts) */
 	unsigned int threads; /* 0: one per processor */
+	/*
+	 * Take the value that a parameter has at a place for the argument of the call, where the debug information
+	 * (Clang's, mostly) does not tell whether the function has already changed it: what a debugger shows.
+	 * Off, such a value is CAIRN_UNAVAIL_MAY_HAVE_CHANGED or CAIRN_UNAVAIL_MAY_NOT_BE_PASSED.
+	 */
+	bool assume_unmodified;
 };
 
 /*

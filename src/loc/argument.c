@@ -123,6 +123,7 @@ static int visit_entry(void *arg, const struct dw_loc_entry *raw)
 	else
 		s->found = loc;
 	s->everywhere = e->everywhere;
+	s->ctx->plain_list |= !e->everywhere && !e->has_views;
 	return 0;
 }
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which registers still hold what they held at the function's entry
+ * What becomes of the registers that a function is entered with
  *
- * DW_OP_entry_value(rdi) is "what rdi held when this function was entered". A debugger finds it out in
+ * Two questions about the same instructions: does a register still hold its entry value here, and is its
+ * entry value ever used at all?
+ *
+ * 1. Unchanged. DW_OP_entry_value(rdi) is "what rdi held when this function was entered". A debugger finds it out in
  * the caller's frame; a probe cannot. But often rdi has simply not been written since, and then it is
  * rdi. That must be known for every path from the entry to the address, so it is a forward data-flow
  * problem over the function's instructions, with one bit per general register:
@@ -21,6 +24,17 @@
  * instruction that no followed path reaches (a landing pad, a block reached through a table in data) is
  * taken as reached with nothing unchanged, and what it reaches with it. A function that does not decode
  * to the end of each of its ranges has no flow at all.
+ *
+ * 2. Used. Clang does not pass what it knows that the callee ignores: the register of an unused parameter holds
+ * garbage, in calls of global functions too. The description of the parameter does not tell. So an entry
+ * value counts only if some path from the entry reads the register before writing it. That is the usual
+ * liveness, computed backwards:
+ *
+ *	before an insn    what it reads, and what is used behind it without what it writes
+ *	at a branch       the union
+ *
+ * Here, too, doubt is decided against us: a call or a jump out of the function is not taken for a use, and
+ * "xor %ecx, %ecx" reads nothing.
  *
  * Cost: linear in the instructions for code without loops; each loop adds a round, and bits are only ever
  * cleared, so there are at most 17 rounds.
@@ -45,7 +59,9 @@ struct node {
 	uint16_t kills;
 	uint8_t flow;    /* enum insn_flow */
 	uint8_t len;
+	uint16_t reads;
 	uint16_t in;     /* unchanged before it */
+	uint16_t live;   /* used at or behind it, before it is written */
 	bool reached;
 };
 
@@ -59,6 +75,21 @@ struct decode {
 	struct flow *flow;
 	struct elf *code;
 };
+
+/* xor and sub of a register with itself: the result does not depend on it. */
+static bool is_zeroing(const uint8_t *insn, size_t n)
+{
+	uint8_t rex = 0;
+	if (n && (insn[0] & 0xf0) == 0x40) {
+		rex = insn[0];
+		insn++;
+		n--;
+	}
+	if (n != 2 || (insn[0] != 0x31 && insn[0] != 0x33 && insn[0] != 0x29 && insn[0] != 0x2b))
+		return false;
+	bool same_high = !!(rex & 4) == !!(rex & 1);
+	return same_high && insn[1] >= 0xc0 && (insn[1] >> 3 & 7) == (insn[1] & 7);
+}
 
 static int decode_range(void *arg, struct dw_range range)
 {
@@ -76,6 +107,7 @@ static int decode_range(void *arg, struct dw_range range)
 		*node = (struct node){.at = range.lo.v + off,
 				      .target = insn.target,
 				      .kills = insn.writes,
+				      .reads = is_zeroing(bytes + off, insn.len) ? 0 : insn.reads,
 				      .flow = (uint8_t)insn.flow,
 				      .len = insn.len,
 				      .in = ALL};
@@ -148,6 +180,26 @@ static void solve(struct flow *f, struct cairn_vaddr entry)
 		;
 }
 
+/* One pass backwards over all instructions; true when something changed. */
+static bool propagate_uses(struct flow *f)
+{
+	bool changed = false;
+	for (size_t i = f->n; i-- > 0;) {
+		struct node *n = &f->p[i];
+		uint16_t behind = 0;
+		if (falls_through(n) && i + 1 < f->n && f->p[i + 1].at == n->at + n->len)
+			behind |= f->p[i + 1].live;
+		const struct node *target =
+			n->flow == INSN_JUMP || n->flow == INSN_BRANCH ? node_at(f, n->target) : NULL;
+		if (target)
+			behind |= target->live;
+		uint16_t live = n->reads | (behind & (uint16_t)~n->kills);
+		changed |= live != n->live;
+		n->live = live;
+	}
+	return changed;
+}
+
 struct flow *flow_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry)
 {
 	struct flow *f = calloc(1, sizeof(*f));
@@ -161,6 +213,8 @@ struct flow *flow_new(struct elf *code, const struct dw_die *function, struct ca
 	}
 	qsort(f->p, f->n, sizeof(*f->p), by_address);
 	solve(f, entry);
+	while (propagate_uses(f))
+		;
 	return f;
 }
 
@@ -175,4 +229,10 @@ bool flow_unchanged(const struct flow *f, struct cairn_vaddr at, unsigned int dw
 {
 	const struct node *n = f && dwarf_reg < 16 ? node_at(f, at.v) : NULL;
 	return n && n->reached && (n->in & f->anywhere & 1u << dwarf_reg);
+}
+
+bool flow_used(const struct flow *f, struct cairn_vaddr at, unsigned int dwarf_reg)
+{
+	const struct node *n = f && dwarf_reg < 16 ? node_at(f, at.v) : NULL;
+	return n && (n->live & 1u << dwarf_reg);
 }

@@ -4,18 +4,29 @@
  *
  *	parallel   every site by itself: address, chain, locations		site.c
  *	one by one parameters and their types, which extend the type graph;
- *	           the calling convention, which needs the types; order	here
+ *	           what may be believed, which needs the types; order		here
  *
  * Sites are built in slots given by their position, so the outcome does not depend on the threads.
  *
- * The calling convention. At a body's entry, three descriptions are not to be trusted as they stand:
+ * What may be believed. GCC's locations come with views, which say to which moment at an address they belong.
+ * Where views are missing (Clang has none), what is said for the first instruction of a function may belong
+ * to a later statement. From
  *
- *  - a stack slot that holds for the whole function is not written yet (abi.c);
- *  - Clang's lists have no views. What it says for the first instruction may belong to a later statement:
- *    for "int f(int n) { n--; ..." it can say rdi - 1 there. For a function that other files can call, the
- *    convention is certain, and taken. For one that they cannot, Clang may have changed the
- *    convention (it drops unused parameters): where description and convention agree it is right, else
- *    nothing is known.
+ *	static inline int f(int n) { n |= 1; return g(n); }
+ *
+ * and a call f(x) Clang leaves "n is rdi | 1" at the first instruction, and nothing that tells it from the "n is
+ * rdi | 1" of a call f(x | 1).
+ *
+ *  - At a body's entry the calling convention knows better. For a function that other files can call it is
+ *    certain, and taken. For one that they cannot, Clang may have changed it: where description and
+ *    convention agree it is right, else nothing is known.
+ *  - Even then Clang's callers do not pass what the function does not use (flow.c).
+ *  - In an inlined copy there is no convention. A parameter that the language does not let the function
+ *    change (const, a reference, C++'s this) is what it was; of any other the value is shown as perhaps
+ *    modified, and not taken for the argument.
+ *
+ * With views or without, a stack slot that holds for the whole function is not written yet at its entry; the
+ * convention has it (abi.c).
  */
 #include "loc/function.h"
 
@@ -73,7 +84,25 @@ static int build_sites(struct job *job, unsigned int threads, struct arena *aren
 struct signature {
 	dw_off function;
 	struct cairn_param *params;
+	bool *fixed; /* the function cannot assign to it */
 };
+
+/* const T (through typedefs), T &, T &&. */
+static bool cannot_be_assigned(const struct cairn_types *types, uint32_t id)
+{
+	/* Longer chains of typedefs are damaged. */
+	enum { CHAIN_MAX = 64 };
+	for (int i = 0; i < CHAIN_MAX; i++) {
+		const struct cairn_type *t = cairn_types_get(types, id);
+		if (t->kind == CAIRN_T_CONST || t->kind == CAIRN_T_REF || t->kind == CAIRN_T_RREF)
+			return true;
+		if (t->kind != CAIRN_T_TYPEDEF && t->kind != CAIRN_T_VOLATILE && t->kind != CAIRN_T_RESTRICT &&
+		    t->kind != CAIRN_T_ATOMIC)
+			return false;
+		id = t->ref;
+	}
+	return false;
+}
 
 static int read_type(const struct site_env *env, struct dw_types *types, dw_off die, uint32_t *ret,
 		     struct cairn_err *err)
@@ -93,7 +122,8 @@ static int read_signature(const struct site_env *env, struct dw_types *types, co
 	if (ret->function == f->function)
 		return 0;
 	ret->params = arena_array(arena, f->n, sizeof(*ret->params));
-	if (!ret->params)
+	ret->fixed = arena_array(arena, f->n, sizeof(*ret->fixed));
+	if (!ret->params || !ret->fixed)
 		return err_nomem(err, "the parameters of a function");
 	ret->function = f->function;
 	for (uint32_t i = 0; i < f->n; i++) {
@@ -105,6 +135,8 @@ static int read_signature(const struct site_env *env, struct dw_types *types, co
 			rc = read_type(env, types, f->die[i], &ret->params[i].type, err);
 		if (rc < 0)
 			return rc;
+		ret->fixed[i] = dw_flag(&die, DW_AT_artificial) ||
+				cannot_be_assigned(dw_types_graph(types), ret->params[i].type);
 	}
 	return 0;
 }
@@ -159,33 +191,58 @@ static bool is_c(const struct dw_unit *u)
 	return lang == DW_LANG_C || lang == DW_LANG_C89 || lang == DW_LANG_C99 || lang == DW_LANG_C11;
 }
 
+/* Whether the function uses all of what the convention passes. */
+static bool is_used(const struct cairn_location *abi, uint16_t used)
+{
+	for (uint32_t i = 0; i < abi->n_pieces; i++) {
+		const struct cairn_piece *p = &abi->pieces[i];
+		if (p->kind != CAIRN_PIECE_VALUE)
+			return false; /* on the stack: not followed */
+		if (p->steps[0].reg < 16 && !(used & 1u << p->steps[0].reg))
+			return false;
+	}
+	return true;
+}
+
+static void doubt(struct cairn_location *loc, enum cairn_unavailable why)
+{
+	if (loc->why == CAIRN_AVAILABLE)
+		loc->why = why;
+}
+
 /* What is said about one parameter at the entry, put right by what the convention says. */
-static void reconcile(struct cairn_location *said, const struct cairn_location *abi, bool no_views, bool global)
+static void reconcile(struct cairn_location *said, const struct cairn_location *abi, const struct built_site *b,
+		      bool global, bool trust)
 {
 	bool known = abi->why == CAIRN_AVAILABLE || abi->why == CAIRN_UNAVAIL_VECTOR_REGISTER;
-	if (said->why == CAIRN_UNAVAIL_NOT_STORED) {
-		if (known && (global || !no_views))
-			*said = *abi;
-		return;
-	}
-	if (!no_views || loc_equal(said, abi))
+	if (said->why == CAIRN_UNAVAIL_NOT_STORED && known && (global || !b->no_views))
+		*said = *abi;
+	if (!b->no_views)
 		return;
 	if (known && global)
 		*said = *abi;
-	else if (said->why == CAIRN_AVAILABLE)
-		*said = (struct cairn_location){.why = CAIRN_UNAVAIL_MAY_HAVE_CHANGED};
+	if (trust)
+		return;
+	if (!known || !loc_equal(said, abi))
+		doubt(said, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
+	else if (!is_used(abi, b->used))
+		doubt(said, CAIRN_UNAVAIL_MAY_NOT_BE_PASSED);
 }
 
 static int apply_convention(const struct site_env *env, struct dw_types *reader,
 			    const struct cairn_function *f, struct built_site *b, struct arena *arena,
 			    struct cairn_err *err)
 {
-	bool no_views = !dw_unit_is_gcc(b->die.unit);
-	if (b->site.kind != CAIRN_SITE_ENTRY || is_clone(&b->site) || !f->n_params)
-		return 0;
+	bool trust = env->assume_unmodified;
 	const struct cairn_types *types = dw_types_graph(reader);
-	if (!is_c(b->die.unit) && passes_classes(types, f))
+	if (b->site.kind == CAIRN_SITE_INLINED || !f->n_params)
 		return 0;
+	if (b->site.kind == CAIRN_SITE_PART || is_clone(&b->site) ||
+	    (!is_c(b->die.unit) && passes_classes(types, f))) {
+		for (uint32_t i = 0; i < b->site.n_args && b->no_views && !trust; i++)
+			doubt(&b->args[i].loc, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
+		return 0;
+	}
 	struct cairn_location *abi = arena_array(arena, f->n_params, sizeof(*abi));
 	uint32_t *params = arena_array(arena, f->n_params, sizeof(*params));
 	if (!abi || !params)
@@ -202,7 +259,7 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 		return err_nomem(err, "locations");
 	bool global = is_global(env, b->site.at);
 	for (uint32_t i = 0; i < b->site.n_args; i++)
-		reconcile(&b->args[i].loc, &abi[i], no_views, global);
+		reconcile(&b->args[i].loc, &abi[i], b, global, trust);
 	return 0;
 }
 
@@ -267,6 +324,9 @@ static int finish_args(const struct site_env *env, struct dw_types *types, const
 		const struct cairn_param *p = i < b->formals.n ? &s->params[i] : &f->params[i];
 		b->args[i].name = p->name;
 		b->args[i].type = p->type;
+		if (b->site.kind == CAIRN_SITE_INLINED && b->no_views && !env->assume_unmodified &&
+		    !(i < b->formals.n && s->fixed[i]))
+			doubt(&b->args[i].loc, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
 	}
 	return 0;
 }

@@ -42,6 +42,7 @@ struct loc_context {
 	struct cairn_vaddr padding; /* start of the nops just before at; at when there are none */
 	bool inlined;             /* the site is a copy, not the body's entry */
 	struct cfi_row row;       /* valid when row_state is 1 */
+	bool plain_list;          /* set when a location came from a list without views */
 	int row_state;            /* 0 not asked yet, 1 found, -1 none */
 	struct flow *flow;        /* of function; shared between its sites, owned by the caller */
 };
@@ -86,6 +87,9 @@ void flow_free(struct flow *flow);
 
 /* True when register @dwarf_reg provably holds its entry value at @at; @flow may be NULL (false). */
 bool flow_unchanged(const struct flow *flow, struct cairn_vaddr at, unsigned int dwarf_reg);
+
+/* True when some path from @at reads register @dwarf_reg before writing it; @flow may be NULL (false). */
+bool flow_used(const struct flow *flow, struct cairn_vaddr at, unsigned int dwarf_reg);
 
 /*
  * abi_locations - where the System V x86-64 convention puts the parameters of a function at its entry

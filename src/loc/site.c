@@ -245,19 +245,24 @@ static uint32_t match_formal(const struct site_env *env, const struct formals *f
 	return f->n;
 }
 
-/* DW_OP_entry_value needs the flow of the function; most sites do not, so it is made for those that do. */
+/* The flow of the function is costly, and most sites do not need it. */
+static const struct flow *need_flow(const struct site_env *env, struct site_worker *w, struct loc_context *ctx)
+{
+	if (!w->flow_made) {
+		w->flow = flow_new(env->code, &ctx->function, ctx->entry);
+		w->flow_made = true;
+	}
+	ctx->flow = w->flow;
+	return ctx->flow;
+}
+
 static int locate(const struct site_env *env, struct site_worker *w, struct loc_context *ctx,
 		  const struct dw_die *formal, struct cairn_location *ret)
 {
 	int rc = loc_of_argument(ctx, formal, w->arena, ret);
 	if (rc < 0 || ret->why != CAIRN_UNAVAIL_ENTRY_VALUE || ctx->flow)
 		return rc;
-	if (!w->flow_made) {
-		w->flow = flow_new(env->code, &ctx->function, ctx->entry);
-		w->flow_made = true;
-	}
-	ctx->flow = w->flow;
-	return ctx->flow ? loc_of_argument(ctx, formal, w->arena, ret) : 0;
+	return need_flow(env, w, ctx) ? loc_of_argument(ctx, formal, w->arena, ret) : 0;
 }
 
 static int args_of(const struct site_env *env, struct site_worker *w, struct loc_context *ctx,
@@ -282,6 +287,27 @@ static int args_of(const struct site_env *env, struct site_worker *w, struct loc
 			return err_nomem(err, "a location");
 	}
 	return rc;
+}
+
+/*
+ * GCC without its markers: at link time (-flto) code comes back from the object files without them, so that
+ * what a view would tell apart is one moment; and a copy whose entry marker was lost has no view.
+ */
+static bool has_markers(const struct loc_context *ctx, const struct dw_unit *unit)
+{
+	if (!dw_unit_is_gcc(unit) || strstr(dw_unit_producer(unit), "GNU GIMPLE"))
+		return false;
+	return !ctx->inlined || ctx->has_entry_view;
+}
+
+static void note_trust(const struct site_env *env, struct site_worker *w, struct loc_context *ctx, struct built_site *b)
+{
+	b->no_views = !has_markers(ctx, b->die.unit) || ctx->plain_list;
+	if (ctx->inlined || !b->no_views || !need_flow(env, w, ctx))
+		return;
+	for (unsigned int reg = 0; reg < 16; reg++)
+		if (flow_used(ctx->flow, ctx->at, reg))
+			b->used |= (uint16_t)(1u << reg);
 }
 
 int site_build(const struct site_env *env, struct site_worker *w, uint32_t entry,
@@ -347,5 +373,8 @@ int site_build(const struct site_env *env, struct site_worker *w, uint32_t entry
 		.flow = w->flow,
 	};
 	rc = args_of(env, w, &ctx, ret, err);
-	return rc < 0 ? rc : 1;
+	if (rc < 0)
+		return rc;
+	note_trust(env, w, &ctx, ret);
+	return 1;
 }

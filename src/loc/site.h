@@ -20,6 +20,7 @@ struct site_env {
 	const struct cfi *cfi;
 	struct elf *code;
 	const struct dw_func_index *index;
+	bool assume_unmodified; /* cairn_sites_opts */
 	bool kernel; /* a kernel or module, which user probes do not reach */
 };
 
@@ -52,6 +53,12 @@ struct built_site {
 	/* Formals of its abstract instance: the types of its args are theirs. */
 	struct formals formals;
 	struct cairn_arg *args;
+	/*
+	 * Nothing tells at which of the moments at its address a location holds: the producer has no views, or a list
+	 * came without. See function.c.
+	 */
+	bool no_views;
+	uint16_t used; /* of an entry without views: general registers whose value is used, flow_used() */
 };
 
 /*

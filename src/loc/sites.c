@@ -26,6 +26,7 @@ struct sites_find {
 struct cairn_sites {
 	const struct cairn_binary *bin;
 	unsigned int threads;
+	bool assume_unmodified;
 	struct dwarf *dw;
 	struct cfi *cfi;
 	bool kernel;
@@ -56,6 +57,7 @@ int cairn_sites_open(const struct cairn_binary *bin, const struct cairn_sites_op
 		return err_nomem(err, "the sites of a binary");
 	s->bin = bin;
 	s->threads = opts ? opts->threads : 0;
+	s->assume_unmodified = opts && opts->assume_unmodified;
 	s->kernel = is_kernel(bin);
 	int rc = dwarf_open(bin, s->threads, &s->dw, err);
 	if (rc >= 0)
@@ -118,6 +120,7 @@ static struct site_env env_of(const struct cairn_sites *s, const struct dw_func_
 		.cfi = s->cfi,
 		.code = binary_main(s->bin),
 		.index = index,
+		.assume_unmodified = s->assume_unmodified,
 		.kernel = s->kernel,
 	};
 }

@@ -24,6 +24,7 @@ static const struct {
 	[CAIRN_UNAVAIL_AMBIGUOUS] = {"ambiguous", "several locations are given and they differ"},
 	[CAIRN_UNAVAIL_NOT_STORED] = {"not-stored", "its stack slot may not have been written yet"},
 	[CAIRN_UNAVAIL_MAY_HAVE_CHANGED] = {"may-have-changed", "the function may already have changed it"},
+	[CAIRN_UNAVAIL_MAY_NOT_BE_PASSED] = {"may-not-be-passed", "not used here: callers may not have passed it"},
 	[CAIRN_UNAVAIL_UNSUPPORTED] = {"unsupported", "its description uses an operation that is not supported"},
 	[CAIRN_UNAVAIL_DAMAGED] = {"damaged", "its description is damaged"},
 };

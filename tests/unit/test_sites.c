@@ -258,9 +258,9 @@ static void the_entry_that_contains_the_address_is_chosen(void **state)
 		{0x1010, 0x1018, 0, 0, IN_REG(2)},
 		{0x1018, 0x1030, 0, 0, IN_REG(3)},
 	};
-	assert_choice(e, 3, false, "%rcx");
-	assert_choice(e + 2, 1, false, "unavailable: not live here");
-	assert_choice(e, 1, false, "unavailable: not live here");
+	assert_choice(e, 3, true, "%rcx");
+	assert_choice(e + 2, 1, true, "unavailable: not live here");
+	assert_choice(e, 1, true, "unavailable: not live here");
 }
 
 static void at_one_address_the_view_decides(void **state)
@@ -290,9 +290,16 @@ static void locations_that_contradict_each_other_are_ambiguous(void **state)
 		{0x1000, 0x1030, 0, 0, IN_REG(1)},
 		{0x1010, 0x1018, 0, 0, IN_REG(2)},
 	};
-	assert_choice(e, 2, false, "unavailable: several locations are given and they differ");
+	assert_choice(e, 2, true, "unavailable: several locations are given and they differ");
 	const struct range_view twice[] = {e[0], e[0]};
-	assert_choice(twice, 2, false, "%rdx");
+	assert_choice(twice, 2, true, "%rdx");
+}
+
+static void without_views_a_value_may_belong_to_a_later_statement(void **state)
+{
+	const struct range_view e[] = {{0x1010, 0x1030, 0, 0, IN_REG(2)}};
+	assert_choice(e, 1, true, "%rcx");
+	assert_choice(e, 1, false, "%rcx unavailable: the function may already have changed it");
 }
 
 /* ---- parameters ---- */
@@ -444,6 +451,7 @@ int main(void)
 		cmocka_unit_test(at_one_address_the_view_decides),
 		cmocka_unit_test(an_argument_bound_right_behind_the_entrys_row_is_the_argument),
 		cmocka_unit_test(locations_that_contradict_each_other_are_ambiguous),
+		cmocka_unit_test(without_views_a_value_may_belong_to_a_later_statement),
 		cmocka_unit_test(a_parameter_without_a_die_is_missing_and_shifts_nothing),
 		cmocka_unit_test(parameters_are_matched_by_origin_not_by_position),
 		cmocka_unit_test(entry_pc_is_the_address_even_outside_the_copys_own_range),
