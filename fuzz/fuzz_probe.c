@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Probes as text
+ *
+ * The input is a probe. It is parsed, checked against a function with parameters of every kind, compiled for a
+ * site, and run by the reference interpreter over a little memory: whatever a person can type must end in an
+ * error with a place in the text, or in a program that ends.
+ */
+#include "fuzz.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/compile.h"
+#include "../tests/unit/trace_fixture.h"
+
+enum { TEXT_MAX = 600, MEMORY = 0x1000, MEMORY_SIZE = 256 };
+
+static const uint8_t memory[MEMORY_SIZE] = {1, 2, 3, 'a', 'b', 0, 0x40, 0x10};
+
+static int read_memory(void *ctx, uint64_t from, void *to, size_t n)
+{
+	if (from < MEMORY || from - MEMORY > MEMORY_SIZE || n > MEMORY_SIZE - (from - MEMORY))
+		return -1;
+	memcpy(to, memory + (from - MEMORY), n);
+	return 0;
+}
+
+static void simulate(struct fetch_program *p, bool has_condition)
+{
+	uint8_t record[4096];
+	struct fetch_machine m = {.read = read_memory, .record = record, .n_record = sizeof(record)};
+
+	fetch_emit(p, FETCH_END);
+	if (p->full)
+		return;
+	for (int i = 0; i < 16; i++)
+		m.file[i] = MEMORY + (uint64_t)i * 8;
+	assert(fetch_run(&m, p->ops, p->n, has_condition) != FETCH_BROKEN);
+}
+
+static void compile(const struct fixture *f, const struct probe_text *text)
+{
+	static const struct cairn_loc_step steps[] = {{.op = CAIRN_LOC_REG, .reg = 5}};
+	static const struct cairn_piece pieces[] = {
+		{.kind = CAIRN_PIECE_VALUE, .n_steps = 1, .steps = steps},
+		{.kind = CAIRN_PIECE_MEMORY, .n_steps = 1, .steps = steps},
+	};
+	struct cairn_arg args[N_PARAMS];
+	struct cairn_site site = {.n_args = N_PARAMS, .args = args};
+	struct fetch_program p = {0};
+	struct compiler c = {.types = f->types, .site = &site, .program = &p};
+
+	for (int i = 0; i < N_PARAMS; i++)
+		args[i] = (struct cairn_arg){.type = f->params[i].type,
+					     .loc = {.n_pieces = 1, .pieces = &pieces[i == P_V]}};
+	bool has_condition = text->condition && compile_condition(&c, text->condition) == CAIRN_AVAILABLE;
+	for (uint32_t i = 0; i < text->n_values; i++) {
+		struct value_layout l = {.out = (uint16_t)(40 + 16 * i), .n_bytes = 16};
+		compile_value(&c, text->values[i].expr, text->values[i].as_string, &l, i);
+	}
+	simulate(&p, has_condition);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	char text[TEXT_MAX + 1];
+	struct probe_text probe;
+	struct cairn_err err = {0};
+	struct arena a = {0};
+	struct fixture f;
+
+	if (size > TEXT_MAX)
+		return 0;
+	memcpy(text, bytes, size);
+	text[size] = 0;
+	fixture_init(&f);
+	const struct expr_scope scope = {.types = f.types, .function = &f.function, .text = text};
+	int r = probe_parse(&a, text, &probe, &err);
+	for (uint32_t i = 0; r == 0 && i < probe.n_values; i++)
+		r = expr_check_path(&scope, probe.values[i].expr, &err);
+	if (r == 0 && probe.condition)
+		r = expr_check_condition(&scope, probe.condition, &err);
+	assert(r == 0 || (err.code == r && err.msg[0]));
+	if (r == 0)
+		compile(&f, &probe);
+	fixture_fini(&f);
+	arena_fini(&a);
+	return 0;
+}
+
+void fuzz_seeds(void (*put)(const void *bytes, size_t size))
+{
+	static const char *const seeds[] = {
+		"f",
+		"/lib/libc.so.6:malloc.c:f(i, u:hex, p->next->x, *p, &p->in, s:str, v.name[3], p->arr[2])",
+		"uprobe:a.out:f() if i < 0 && u == 0xffffffff || l / 3 % 2 == -1",
+		"f(s) if s == \"abc\\n\" && v.name != \"x\" && p->c == GREEN",
+		"f(d, r, *r) if ~i ^ (u << 3 | l >> 1) & 'a' + - -1 * !p->in.b",
+		"std::vector<int>::operator()(i) if true",
+	};
+	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
+		put(seeds[i], strlen(seeds[i]));
+}
