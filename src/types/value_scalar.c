@@ -209,84 +209,64 @@ static bool is_quad(const struct cairn_type *t)
 	return t->name && (strstr(t->name, "128") || strstr(t->name, "quad"));
 }
 
-static void put_wide_float(const struct printer *p, const struct cairn_type *t, uint64_t size,
-			   const uint8_t *bytes)
+/* The value of a real of @size bytes and the digits that tell it apart; false: not one we know. */
+static bool real_value(const struct cairn_type *t, uint64_t size, const uint8_t *bytes,
+		       long double *ret, int *ret_digits)
 {
-	long double v;
-	bool known = size == 16 && is_quad(t) ?
-			     quad_value(bytes, &v) :
-			     x87_value((uint64_t)value_bits(bytes, 0, 64),
-				       (unsigned int)value_bits(bytes, 64, 16), &v);
-	if (known)
-		put_float(p, v, DIGITS_LONG_DOUBLE);
-	else
-		value_put_hex_bytes(p, bytes, size);
+	float f;
+	double d;
+	*ret_digits = DIGITS_FLOAT;
+	switch (size) {
+	case 2:
+		*ret = half_value((uint16_t)value_bits(bytes, 0, 16), t->name && strstr(t->name, "bf"));
+		return true;
+	case sizeof(f):
+		memcpy(&f, bytes, sizeof(f));
+		*ret = f;
+		return true;
+	case sizeof(d):
+		memcpy(&d, bytes, sizeof(d));
+		*ret = d;
+		*ret_digits = DIGITS_DOUBLE;
+		return true;
+	case 10:
+	case 12:
+	case 16:
+		*ret_digits = DIGITS_LONG_DOUBLE;
+		if (size == 16 && is_quad(t))
+			return quad_value(bytes, ret);
+		return x87_value((uint64_t)value_bits(bytes, 0, 64),
+				 (unsigned int)value_bits(bytes, 64, 16), ret);
+	}
+	return false;
 }
 
 static void put_real(const struct printer *p, const struct cairn_type *t, uint64_t size,
 		     const uint8_t *bytes)
 {
-	float f;
-	double d;
-	switch (size) {
-	case 2:
-		put_float(p,
-			  half_value((uint16_t)value_bits(bytes, 0, 16),
-				     t->name && strstr(t->name, "bf")),
-			  DIGITS_FLOAT);
-		break;
-	case sizeof(f):
-		memcpy(&f, bytes, sizeof(f));
-		put_float(p, f, DIGITS_FLOAT);
-		break;
-	case sizeof(d):
-		memcpy(&d, bytes, sizeof(d));
-		put_float(p, d, DIGITS_DOUBLE);
-		break;
-	case 10:
-	case 12:
-	case 16:
-		put_wide_float(p, t, size, bytes);
-		break;
-	default:
+	long double v;
+	int digits;
+	if (real_value(t, size, bytes, &v, &digits))
+		put_float(p, v, digits);
+	else
 		value_put_hex_bytes(p, bytes, size);
-	}
 }
 
-/* The sign of an imaginary part is written between the two: "1-2i", and "1+nani" for want of better. */
+/* Whether the text of a real brings its own sign: "1-2i" needs no plus. */
 static bool shows_minus(const struct cairn_type *t, uint64_t size, const uint8_t *bytes)
 {
-	uint64_t sign_at = size == 12 || (size == 16 && !is_quad(t)) ? 79 : size * 8 - 1;
-	long double v = 0;
-	bool nan = false;
-	if (size == 8) {
-		double d;
-		memcpy(&d, bytes, sizeof(d));
-		nan = isnan(d);
-	} else if (size == 4) {
-		float f;
-		memcpy(&f, bytes, sizeof(f));
-		nan = isnan(f);
-	} else if (size == 16 && is_quad(t)) {
-		if (!quad_value(bytes, &v))
-			return false;
-		nan = isnan(v);
-	} else if (size == 10 || size == 12 || size == 16) {
-		if (!x87_value((uint64_t)value_bits(bytes, 0, 64),
-			       (unsigned int)value_bits(bytes, 64, 16), &v))
-			return false;
-		nan = isnan(v);
-	}
-	return !nan && value_bits(bytes, sign_at, 1);
+	long double v;
+	int digits;
+	return real_value(t, size, bytes, &v, &digits) && !isnan(v) && signbit(v);
 }
 
 void value_put_float(const struct printer *p, const struct cairn_type *t, const uint8_t *bytes)
 {
-	if (t->encoding != CAIRN_ENC_COMPLEX) {
+	uint64_t half = t->size / 2;
+	if (t->encoding != CAIRN_ENC_COMPLEX || half * 2 != t->size) {
 		put_real(p, t, t->size, bytes);
 		return;
 	}
-	uint64_t half = t->size / 2;
 	value_put(p, p->json ? "[" : "");
 	put_real(p, t, half, bytes);
 	if (p->json)

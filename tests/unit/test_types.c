@@ -508,6 +508,15 @@ static void complex_numbers_have_two_parts(void **state)
 					     .size = 32,
 					     .encoding = CAIRN_ENC_COMPLEX});
 	BOTH(l, CMPLXL(1, -0.1L), "1-0.1i", "[1,-0.1]");
+	/* Sizes that no complex number has. */
+	static const uint8_t bytes[6] = {1, 2, 3, 4, 5, 6};
+	static const char *const texts[] = {
+		"<incomplete>", "0x01", "0x01+0x02i", "0x030201"};
+	for (uint64_t size = 0; size < 4; size++) {
+		uint32_t odd = add((struct cairn_type){
+			.kind = CAIRN_T_FLOAT, .size = size, .encoding = CAIRN_ENC_COMPLEX});
+		assert_prints(odd, bytes, sizeof(bytes), TEXT, texts[size]);
+	}
 }
 
 /* Every width at every offset, signed and unsigned, against arithmetic. */
