@@ -153,8 +153,8 @@ static void note(struct builder *b, struct shape *s, const struct dw_spec *spec)
 /* Add one attribute's size to the program. */
 static bool extend(struct builder *b, struct shape *s, uint16_t form)
 {
-	struct dw_form_size size = dw_form_size(form, b->t->addr_size, b->t->offset_size,
-						b->t->ref_addr_size);
+	struct dw_form_size size =
+		dw_form_size(form, b->t->addr_size, b->t->offset_size, b->t->ref_addr_size);
 	if (s->open.fixed + size.fixed > UINT16_MAX && !close_step(b, s, DW_THEN_MORE))
 		return false;
 	s->open.fixed += size.fixed;
@@ -216,10 +216,9 @@ static int compile_one(struct builder *b, struct cursor *c)
 			      .tag = (uint16_t)tag,
 			      .has_children = children,
 			      .scan = scan_kind((uint16_t)tag)};
-	struct shape s = {.sibling = DW_NO_FAST,
-			  .func = {.name = DW_NO_FAST,
-				   .linkage_name = DW_NO_FAST,
-				   .origin = DW_NO_FAST}};
+	struct shape s = {
+		.sibling = DW_NO_FAST,
+		.func = {.name = DW_NO_FAST, .linkage_name = DW_NO_FAST, .origin = DW_NO_FAST}};
 	struct dw_spec spec;
 	for (unsigned int n = 0; read_spec(c, &spec); n++) {
 		if (n == DW_ATTRS_MAX)
@@ -307,10 +306,11 @@ int dw_abbrevs_compile(struct dw_abbrevs *t, _Atomic uint64_t *budget, struct ca
 		rc = compile_one(&b, &c);
 		uint64_t used = (uint64_t)(c.pos - from);
 		if (rc > 0 && atomic_fetch_sub(budget, used) < used)
-			rc = err_set(err, -ERANGE,
-				     "%s: .debug_abbrev: tables overlap: together they are more than %d "
-				     "times as long as the section",
-				     t->file->path, DW_ABBREV_OVERLAP_MAX);
+			rc = err_set(
+				err, -ERANGE,
+				"%s: .debug_abbrev: tables overlap: together they are more than %d "
+				"times as long as the section",
+				t->file->path, DW_ABBREV_OVERLAP_MAX);
 	}
 	if (!rc && !b.dense)
 		rc = sort_sparse(&b, err);
@@ -405,7 +405,8 @@ static void skip_then(const struct dw_unit *u, struct cursor *c, uint8_t then)
 		break;
 	}
 	case DW_THEN_UNKNOWN:
-		dw_unknown(c, "the form of an attribute in the table at .debug_abbrev", u->abbrev_off);
+		dw_unknown(c, "the form of an attribute in the table at .debug_abbrev",
+			   u->abbrev_off);
 		break;
 	}
 }
@@ -424,7 +425,8 @@ void dw_abbrev_skip_slow(const struct dw_unit *u, const struct dw_abbrev *a, str
 void dw_form_skip(const struct dw_unit *u, struct cursor *c, uint16_t form)
 {
 	const struct dw_abbrevs *t = u->abbrevs;
-	struct dw_form_size size = dw_form_size(form, t->addr_size, t->offset_size, t->ref_addr_size);
+	struct dw_form_size size =
+		dw_form_size(form, t->addr_size, t->offset_size, t->ref_addr_size);
 	cur_skip(c, size.fixed);
 	skip_then(u, c, size.then);
 }

@@ -18,9 +18,10 @@ int dw_die_at(const struct dwarf *dw, dw_off off, struct dw_die *ret, struct cai
 	uint64_t at = off & ~(DW_OFF_ALT | DW_OFF_TYPES);
 	if (!u || u->sec->p + at < u->dies)
 		return err_set(err, -EBADMSG, "%s: %s0x%" PRIx64 " is not the place of a DIE",
-			       dw->file[0].path, off & DW_OFF_ALT ? "alternate .debug_info+"
-						 : off & DW_OFF_TYPES ? ".debug_types+"
-								      : ".debug_info+",
+			       dw->file[0].path,
+			       off & DW_OFF_ALT	    ? "alternate .debug_info+"
+			       : off & DW_OFF_TYPES ? ".debug_types+"
+						    : ".debug_info+",
 			       at);
 	return dw_die_parse(u, u->sec->p + at, ret, err);
 }
@@ -64,13 +65,15 @@ static int follow(const struct dw_die *die, const struct dw_value *v, struct dw_
 	int rc = off ? dw_die_at(dw, off, ret, err) : 0;
 	if (rc)
 		return rc;
-	return err_set(err, -EBADMSG, "%s: the DIE at 0x%" PRIx64 " refers to none (form 0x%x, 0x%" PRIx64 ")",
+	return err_set(err, -EBADMSG,
+		       "%s: the DIE at 0x%" PRIx64 " refers to none (form 0x%x, 0x%" PRIx64 ")",
 		       die->unit->file->path, die->off, v->form, v->u);
 }
 
 int dw_die_origin(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err)
 {
-	static const uint16_t links[] = {DW_AT_abstract_origin, DW_AT_specification, DW_AT_signature};
+	static const uint16_t links[] = {DW_AT_abstract_origin, DW_AT_specification,
+					 DW_AT_signature};
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
 		if (!has_attr(die, links[i]))
 			continue;
@@ -98,7 +101,8 @@ int dw_attr_deep(const struct dw_die *die, uint16_t at, struct dw_value *ret,
 		at_die = origin;
 	}
 	return err_set(err, -EBADMSG,
-		       "%s: the DIE at 0x%" PRIx64 " has more than %d origins in a row: they form a ring",
+		       "%s: the DIE at 0x%" PRIx64
+		       " has more than %d origins in a row: they form a ring",
 		       die->unit->file->path, die->off, DW_ORIGIN_MAX);
 }
 
@@ -129,7 +133,8 @@ bool dw_flag(const struct dw_die *die, uint16_t at)
 	struct dw_value v;
 	if (dw_attr(die, at, &v, NULL) <= 0)
 		return false;
-	return (v.cls == DW_CLASS_FLAG || v.cls == DW_CLASS_UDATA || v.cls == DW_CLASS_SDATA) && v.u;
+	return (v.cls == DW_CLASS_FLAG || v.cls == DW_CLASS_UDATA || v.cls == DW_CLASS_SDATA) &&
+	       v.u;
 }
 
 static dw_off ref_of(const struct dw_die *die, const struct dw_value *v)

@@ -12,18 +12,12 @@
 #include "dwarf/impl.h"
 
 static const char *const section_names[DW_N_SECS] = {
-	[DW_SEC_INFO] = ".debug_info",
-	[DW_SEC_TYPES] = ".debug_types",
-	[DW_SEC_ABBREV] = ".debug_abbrev",
-	[DW_SEC_STR] = ".debug_str",
-	[DW_SEC_LINE_STR] = ".debug_line_str",
-	[DW_SEC_STR_OFFSETS] = ".debug_str_offsets",
-	[DW_SEC_ADDR] = ".debug_addr",
-	[DW_SEC_RANGES] = ".debug_ranges",
-	[DW_SEC_RNGLISTS] = ".debug_rnglists",
-	[DW_SEC_LOC] = ".debug_loc",
-	[DW_SEC_LOCLISTS] = ".debug_loclists",
-	[DW_SEC_LINE] = ".debug_line",
+	[DW_SEC_INFO] = ".debug_info",	       [DW_SEC_TYPES] = ".debug_types",
+	[DW_SEC_ABBREV] = ".debug_abbrev",     [DW_SEC_STR] = ".debug_str",
+	[DW_SEC_LINE_STR] = ".debug_line_str", [DW_SEC_STR_OFFSETS] = ".debug_str_offsets",
+	[DW_SEC_ADDR] = ".debug_addr",	       [DW_SEC_RANGES] = ".debug_ranges",
+	[DW_SEC_RNGLISTS] = ".debug_rnglists", [DW_SEC_LOC] = ".debug_loc",
+	[DW_SEC_LOCLISTS] = ".debug_loclists", [DW_SEC_LINE] = ".debug_line",
 };
 
 static int find_section(struct dw_file *file, enum dw_sec id, struct cairn_err *err)
@@ -35,8 +29,7 @@ static int find_section(struct dw_file *file, enum dw_sec id, struct cairn_err *
 	if (rc < 0)
 		return rc;
 	if (found && found->data) {
-		*s = (struct dw_section){
-			.p = found->data, .n = found->size, .src = found->src};
+		*s = (struct dw_section){.p = found->data, .n = found->size, .src = found->src};
 		s->ends_in_nul = s->n && s->p[s->n - 1] == 0;
 		return 0;
 	}

@@ -98,8 +98,8 @@ void dw_expected(struct cursor *c, const char *what)
 	if (c->failed)
 		return;
 	c->failed = true;
-	err_set(c->err, -EBADMSG, "%s: %s+0x%" PRIx64 ": expected %s", c->src->file, c->src->section,
-		cur_off(c), what);
+	err_set(c->err, -EBADMSG, "%s: %s+0x%" PRIx64 ": expected %s", c->src->file,
+		c->src->section, cur_off(c), what);
 	c->pos = c->end;
 }
 
@@ -108,8 +108,8 @@ void dw_unknown(struct cursor *c, const char *what, uint64_t value)
 	if (c->failed)
 		return;
 	c->failed = true;
-	err_set(c->err, -EOPNOTSUPP, "%s: %s+0x%" PRIx64 ": %s 0x%" PRIx64 " is not known", c->src->file,
-		c->src->section, cur_off(c), what, value);
+	err_set(c->err, -EOPNOTSUPP, "%s: %s+0x%" PRIx64 ": %s 0x%" PRIx64 " is not known",
+		c->src->file, c->src->section, cur_off(c), what, value);
 	c->pos = c->end;
 }
 
@@ -174,8 +174,8 @@ static int string_x(const struct dw_unit *u, uint64_t index, struct dw_value *re
 	if (!u->has_str_offsets_base)
 		return no_base(u, "DW_AT_str_offsets_base", err);
 	uint64_t off;
-	int rc = table_entry(u, DW_SEC_STR_OFFSETS, u->str_offsets_base, index, u->offset_size, &off,
-			     err);
+	int rc = table_entry(u, DW_SEC_STR_OFFSETS, u->str_offsets_base, index, u->offset_size,
+			     &off, err);
 	return rc < 0 ? rc : string_at(u->file, DW_SEC_STR, off, ret, err);
 }
 
@@ -189,7 +189,8 @@ static int address_x(const struct dw_unit *u, uint64_t index, struct dw_value *r
 static int no_alt(const struct dw_unit *u, struct cairn_err *err)
 {
 	return err_set(err, -ENOENT,
-		       "%s: %s+0x%" PRIx64 ": the unit refers to an alternate debug file (made by dwz), "
+		       "%s: %s+0x%" PRIx64
+		       ": the unit refers to an alternate debug file (made by dwz), "
 		       "which was not found",
 		       u->file->path, u->sec->src.section, u->off);
 }

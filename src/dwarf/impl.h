@@ -117,7 +117,7 @@ struct dw_abbrev {
 	uint32_t more;        /* index into steps[] of the one behind @first, unless that is the END */
 	uint32_t func;        /* index into funcs[]: DW_SCAN_FUNC, DW_SCAN_INLINED */
 	uint16_t tag;
-	uint16_t sibling;     /* byte offset of DW_AT_sibling (DW_FORM_ref4) in the first run, or DW_NO_FAST */
+	uint16_t sibling;     /* offset of DW_AT_sibling (ref4) in first run, or DW_NO_FAST */
 	struct dw_step first;
 	uint8_t has_children;
 	uint8_t scan;         /* enum dw_scan_kind */

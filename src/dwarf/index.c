@@ -26,9 +26,9 @@ struct waiting {
 struct build {
 	const struct dwarf *dw;
 	struct dw_scanner *scanners; /* one per worker */
-	pthread_mutex_t lock;        /* for what follows */
+	pthread_mutex_t lock;	     /* for what follows */
 	struct waiting *waiting;     /* by unit */
-	size_t next;                 /* the unit whose turn it is */
+	size_t next;		     /* the unit whose turn it is */
 	VEC(struct dw_func) out;
 };
 

@@ -47,6 +47,10 @@ struct machine {
 	VEC(struct dw_row) rows;
 	VEC(struct sequence) sequences;
 	size_t from; /* first row of the open sequence */
+	/* Instead of keeping rows: who gets them, and the result other than 0 that ended the run. */
+	int (*visit)(void *ctx, const struct dw_row *row);
+	void *ctx;
+	int ended;
 };
 
 void dw_rows_free(struct dw_rows *rows)
@@ -92,7 +96,10 @@ static bool append(struct machine *m)
 			     .view = m->view > UINT16_MAX ? UINT16_MAX : (uint16_t)m->view};
 	m->view++;
 	m->prologue_end = false;
-	return VEC_ADD(&m->rows, row);
+	if (!m->visit)
+		return VEC_ADD(&m->rows, row);
+	m->ended = m->visit(m->ctx, &row);
+	return !m->ended;
 }
 
 /* Of an end row, until the table is sorted: its sequence covers something. */
@@ -100,6 +107,10 @@ enum { NOT_EMPTY = 1 };
 
 static bool end_sequence(struct machine *m)
 {
+	if (m->visit) {
+		reset(m);
+		return true;
+	}
 	uint64_t start = m->rows.n > m->from ? m->rows.p[m->from].at.v : m->address;
 	if (dw_is_discarded(m->u, start)) {
 		m->rows.n = m->from;
@@ -201,7 +212,11 @@ static int run(struct machine *m)
 	reset(m);
 	while (cur_more(m->c)) {
 		uint8_t op = cur_u8(m->c);
-		bool ok = op >= m->h->opcode_base ? special(m, op) : op ? standard(m, op) : extended(m);
+		bool ok = op >= m->h->opcode_base ? special(m, op)
+			  : op			  ? standard(m, op)
+						  : extended(m);
+		if (!ok && m->ended)
+			return m->ended;
 		if (!ok)
 			return err_nomem(m->c->err, "line rows");
 	}
@@ -303,6 +318,17 @@ static int make_rows(const struct dw_unit *u, struct dw_rows *ret, struct cairn_
 	VEC_FREE(&m.rows);
 	VEC_FREE(&m.sequences);
 	return rc;
+}
+
+int dw_unit_visit_rows(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *row), void *ctx,
+		       struct cairn_err *err)
+{
+	struct dw_line_header h;
+	int rc = dw_line_header_read(u, &h, err);
+	if (rc <= 0)
+		return rc;
+	struct machine m = {.u = u, .h = &h, .c = &h.program, .visit = visit, .ctx = ctx};
+	return run(&m);
 }
 
 int64_t dw_unit_rows(const struct dw_unit *u, const struct dw_row **ret, struct cairn_err *err)

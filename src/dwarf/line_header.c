@@ -160,7 +160,8 @@ static struct cursor read_format(struct cursor *c)
 	return format;
 }
 
-static int read_table_v5(struct dw_files *t, const struct dw_unit *shape, struct cursor *c, bool files)
+static int read_table_v5(struct dw_files *t, const struct dw_unit *shape, struct cursor *c,
+			 bool files)
 {
 	struct cursor format = read_format(c);
 	for (uint64_t n = cur_uleb(c); n && !c->failed; n--) {

@@ -40,7 +40,8 @@ static int deliver(struct walk *w, struct dw_loc_entry *e)
 		return err_set(w->err, -EBADMSG,
 			       "%s: %s+0x%" PRIx64 ": a location list entry from 0x%" PRIx64
 			       " to 0x%" PRIx64 " in this unit",
-			       w->u->file->path, w->u->sec->src.section, w->u->off, e->lo.v, e->hi.v);
+			       w->u->file->path, w->u->sec->src.section, w->u->off, e->lo.v,
+			       e->hi.v);
 	w->n++;
 	return w->visit(w->ctx, e);
 }
@@ -83,7 +84,8 @@ static int walk_loc(struct walk *w, uint64_t off)
 			base = hi;
 			continue;
 		}
-		struct dw_loc_entry e = {.lo = {(base + lo) & largest}, .hi = {(base + hi) & largest}};
+		struct dw_loc_entry e = {.lo = {(base + lo) & largest},
+					 .hi = {(base + hi) & largest}};
 		if (!read_expr(&c, cur_u16(&c), &e))
 			break;
 		int rc = found(w, base ? base : lo, &e);
@@ -190,7 +192,8 @@ static int find_views(struct walk *w, const struct dw_die *die, uint16_t at, enu
 	return w->views.failed ? -EBADMSG : 0;
 }
 
-static int walk_list(struct walk *w, const struct dw_die *die, uint16_t at, const struct dw_value *v)
+static int walk_list(struct walk *w, const struct dw_die *die, uint16_t at,
+		     const struct dw_value *v)
 {
 	const struct dw_unit *u = w->u;
 	enum dw_sec sec = u->version < 5 ? DW_SEC_LOC : DW_SEC_LOCLISTS;
@@ -220,7 +223,8 @@ int dw_locations(const struct dw_die *die, uint16_t at,
 		rc = walk_list(&w, die, at, &v);
 	} else {
 		rc = err_set(err, -EBADMSG,
-			     "%s: DIE at 0x%" PRIx64 ": attribute 0x%x has form 0x%x, which is no location",
+			     "%s: DIE at 0x%" PRIx64
+			     ": attribute 0x%x has form 0x%x, which is no location",
 			     w.u->file->path, die->off, at, v.form);
 	}
 	return rc ? rc : w.n;

@@ -30,7 +30,8 @@ struct link {
 /* What is known of a unit. */
 struct unit_state {
 	VEC(struct link) links; /* to other units */
-	struct dw_func *kept;   /* marked entries and those around them; parents are indices in here */
+	struct dw_func
+		*kept; /* marked entries and those around them; parents are indices in here */
 	size_t n_kept, n_marked;
 	bool again;
 };

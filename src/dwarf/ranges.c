@@ -36,8 +36,8 @@ static int found(struct walk *w, uint64_t from, uint64_t lo, uint64_t hi)
 		return 0;
 	if (lo > hi)
 		return err_set(w->err, -EBADMSG,
-			       "%s: %s+0x%" PRIx64 ": a range of code from 0x%" PRIx64 " to 0x%" PRIx64
-			       " in this unit",
+			       "%s: %s+0x%" PRIx64 ": a range of code from 0x%" PRIx64
+			       " to 0x%" PRIx64 " in this unit",
 			       u->file->path, u->sec->src.section, u->off, lo, hi);
 	w->n++;
 	return w->visit(w->ctx, (struct dw_range){{lo}, {hi}});
@@ -113,11 +113,11 @@ static int walk_rnglist(struct walk *w, uint64_t off)
 static int walk_list(struct walk *w, const struct dw_value *v)
 {
 	const struct dw_unit *u = w->u;
-	bool is_offset = v->cls == DW_CLASS_SECOFF ||
-			 (u->version < 4 && v->cls == DW_CLASS_UDATA);
+	bool is_offset = v->cls == DW_CLASS_SECOFF || (u->version < 4 && v->cls == DW_CLASS_UDATA);
 	if (!is_offset)
 		return err_set(w->err, -EBADMSG,
-			       "%s: %s+0x%" PRIx64 ": DW_AT_ranges of a DIE of this unit has form 0x%x",
+			       "%s: %s+0x%" PRIx64
+			       ": DW_AT_ranges of a DIE of this unit has form 0x%x",
 			       u->file->path, u->sec->src.section, u->off, v->form);
 	if (u->version < 5)
 		return walk_ranges(w, v->u);

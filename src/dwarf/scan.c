@@ -185,8 +185,8 @@ static int add_func(struct dw_scanner *s, const struct dw_unit *u, const struct 
 	if (rc < 0)
 		return rc;
 	if (s->funcs.n >= DW_FUNC_NONE)
-		return err_set(err, -ERANGE, "%s: more than %u functions in one unit", u->file->path,
-			       DW_FUNC_NONE - 1);
+		return err_set(err, -ERANGE, "%s: more than %u functions in one unit",
+			       u->file->path, DW_FUNC_NONE - 1);
 	*ret = (uint32_t)s->funcs.n;
 	return VEC_ADD(&s->funcs, f) ? 0 : err_nomem(err, "functions");
 }
@@ -274,7 +274,8 @@ static int scan(struct dw_scanner *s, const struct dw_unit *u, uint64_t *n_dies,
 			/* Nulls behind the root's end are padding. */
 			if (depth && --depth == open_depth) {
 				s->open.n--;
-				open_depth = s->open.n ? s->open.p[s->open.n - 1].depth : UINT64_MAX;
+				open_depth =
+					s->open.n ? s->open.p[s->open.n - 1].depth : UINT64_MAX;
 			}
 			continue;
 		}

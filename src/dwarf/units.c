@@ -75,7 +75,8 @@ static int read_v5(struct dw_unit *u, struct cursor *c)
 		break;
 	default:
 		if (!c->failed)
-			return bad_unit(u, -EOPNOTSUPP, "unit type", u->unit_type, "1 to 6", c->err);
+			return bad_unit(u, -EOPNOTSUPP, "unit type", u->unit_type, "1 to 6",
+					c->err);
 	}
 	return 0;
 }
@@ -134,8 +135,8 @@ static int read_headers(struct dwarf *dw, const struct dw_file *file, enum dw_se
 			continue;
 		int rc = c.failed ? -EBADMSG : read_header(&u, &body);
 		if (rc < 0)
-			return err_while(err, rc, "reading the unit at %s+0x%" PRIx64, sec->src.section,
-					 u.off);
+			return err_while(err, rc, "reading the unit at %s+0x%" PRIx64,
+					 sec->src.section, u.off);
 		u.dies = body.pos;
 		u.end = body.end;
 		if (units->v.n == DW_UNITS_MAX)
@@ -280,11 +281,13 @@ static bool is_base(uint16_t at)
 	       at == DW_AT_loclists_base || at == DW_AT_stmt_list;
 }
 
-static int base_fact(struct dw_unit *u, uint16_t at, const struct dw_value *v, struct cairn_err *err)
+static int base_fact(struct dw_unit *u, uint16_t at, const struct dw_value *v,
+		     struct cairn_err *err)
 {
 	if (v->cls != DW_CLASS_SECOFF && v->cls != DW_CLASS_UDATA)
 		return err_set(err, -EBADMSG,
-			       "%s: %s+0x%" PRIx64 ": attribute 0x%x of the unit is no offset (form 0x%x)",
+			       "%s: %s+0x%" PRIx64
+			       ": attribute 0x%x of the unit is no offset (form 0x%x)",
 			       u->file->path, u->sec->src.section, u->off, at, v->form);
 	switch (at) {
 	case DW_AT_str_offsets_base:
@@ -335,7 +338,8 @@ static int plain_fact(struct dw_unit *u, uint16_t at, const struct dw_value *v,
 		u->clang = strstr(str, "clang") != NULL;
 		break;
 	case DW_AT_language:
-		u->language = v->cls == DW_CLASS_UDATA || v->cls == DW_CLASS_SDATA ? (uint16_t)v->u : 0;
+		u->language =
+			v->cls == DW_CLASS_UDATA || v->cls == DW_CLASS_SDATA ? (uint16_t)v->u : 0;
 		break;
 	case DW_AT_low_pc:
 		u->low_pc = v->cls == DW_CLASS_ADDRESS ? v->addr.v : 0;
@@ -343,7 +347,8 @@ static int plain_fact(struct dw_unit *u, uint16_t at, const struct dw_value *v,
 	case DW_AT_dwo_name:
 	case DW_AT_GNU_dwo_name:
 		return err_set(err, -EOPNOTSUPP,
-			       "%s: the DWARF of a unit is in a separate file, %s: .dwo files (split DWARF) "
+			       "%s: the DWARF of a unit is in a separate file, %s: .dwo files "
+			       "(split DWARF) "
 			       "are not read; build without -gsplit-dwarf",
 			       u->file->path, str);
 	}
