@@ -204,7 +204,8 @@ int main(int argc, char **argv)
 		puts("tracing needs root");
 		return SKIPPED;
 	}
-	if (start(&t, calls) < 0)
+	/* The first answer also says that it has been exec'd. */
+	if (start(&t, calls) < 0 || measure(&t) <= 0)
 		return 1;
 	for (int i = 0; i < ROUNDS; i++) {
 		keep_best(&bare, measure(&t));
