@@ -39,7 +39,11 @@ struct cairn_sites;
 
 enum cairn_site_kind {
 	CAIRN_SITE_ENTRY,   /* an out-of-line body: the function itself, or a clone of it */
-	CAIRN_SITE_INLINED, /* a copy in another function */
+	/*
+	 * A copy in another function. Code that the compiler duplicated afterwards (an unrolled loop) has one DIE and
+	 * several entries; each is a site, all but the first with the rule CAIRN_AT_ENTRY_ROW.
+	 */
+	CAIRN_SITE_INLINED,
 	/*
 	 * The split-off rest of a function (GCC's foo.part.N), entered by a call from a copy of foo's head.
 	 * Reaching it is not another call of foo, so it is listed and not counted.
@@ -52,6 +56,7 @@ enum cairn_address_rule {
 	CAIRN_AT_LOW_PC,      /* start of the only range */
 	CAIRN_AT_ENTRY_PC,    /* DW_AT_entry_pc */
 	CAIRN_AT_FIRST_RANGE, /* start of the first range in the input's order */
+	CAIRN_AT_ENTRY_ROW,   /* a further row of the entry in the line table: the compiler duplicated the copy */
 };
 
 /* One argument at one site. */

@@ -35,6 +35,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/pool.h"
 #include "dwarf/constants.h"
 
@@ -43,7 +44,7 @@ enum { CHUNK = 64 };
 
 struct job {
 	const struct site_env *env;
-	const uint32_t *entries;
+	const struct site_request *requests;
 	size_t n;
 	struct built_site *sites; /* n; site.n_shared is 0 where there turned out to be no code */
 	struct arena *arenas;     /* per worker */
@@ -57,7 +58,7 @@ static int build_chunk(void *arg, size_t item, unsigned int worker, struct cairn
 	int rc = 0;
 	size_t end = (item + 1) * CHUNK < job->n ? (item + 1) * CHUNK : job->n;
 	for (size_t i = item * CHUNK; i < end && rc >= 0; i++) {
-		rc = site_build(job->env, &w, job->entries[i], &job->sites[i], err);
+		rc = site_build(job->env, &w, &job->requests[i], &job->sites[i], err);
 		if (rc == 0)
 			job->sites[i].site.n_shared = 0;
 	}
@@ -65,17 +66,77 @@ static int build_chunk(void *arg, size_t item, unsigned int worker, struct cairn
 	return rc < 0 ? rc : 0;
 }
 
-static int build_sites(struct job *job, unsigned int threads, struct arena *arena, struct cairn_err *err)
+/* Build @n requested sites into @ret. */
+static int build_sites(const struct site_env *env, unsigned int threads, const struct site_request *requests, size_t n,
+		       struct built_site *ret, struct arena *arena, struct cairn_err *err)
 {
 	unsigned int width = pool_width(threads);
-	job->arenas = calloc(width, sizeof(*job->arenas));
-	if (!job->arenas)
+	struct job job = {.env = env, .requests = requests, .n = n, .sites = ret};
+	job.arenas = calloc(width, sizeof(*job.arenas));
+	if (!job.arenas)
 		return err_nomem(err, "worker memory");
-	int rc = pool_run((job->n + CHUNK - 1) / CHUNK, threads, build_chunk, job, err);
+	int rc = pool_run((n + CHUNK - 1) / CHUNK, threads, build_chunk, &job, err);
 	for (unsigned int i = 0; i < width; i++)
-		arena_adopt(arena, &job->arenas[i]);
-	free(job->arenas);
+		arena_adopt(arena, &job.arenas[i]);
+	free(job.arenas);
 	return rc;
+}
+
+/* ---- further entries ---- */
+
+static int has_address(void *arg, struct dw_range r)
+{
+	uint64_t at = *(const uint64_t *)arg;
+	return r.lo.v <= at && at < r.hi.v;
+}
+
+/* A row that is not the entry of any copy by itself, so a further entry of the innermost copy around it. */
+struct owner_search {
+	const struct site_env *env;
+	const struct group *group;
+	const struct built_site *sites; /* one for each of the group's entries */
+};
+
+static bool is_first_entry(const struct owner_search *s, const struct entry_row *row)
+{
+	for (size_t i = 0; i < s->group->entries.n; i++)
+		if (s->sites[i].site.n_shared && s->sites[i].site.at.v == row->at.v &&
+		    s->env->index->p[s->group->entries.p[i]].unit == row->unit && s->sites[i].view == row->view)
+			return true;
+	return false;
+}
+
+static uint32_t owner_of(const struct owner_search *s, const struct entry_row *row)
+{
+	uint32_t owner = DW_FUNC_NONE;
+	for (size_t i = 0; i < s->group->entries.n; i++) {
+		uint32_t entry = s->group->entries.p[i];
+		const struct dw_func *f = &s->env->index->p[entry];
+		uint64_t at = row->at.v;
+		if (f->unit != row->unit || !(f->flags & DW_FUNC_INLINED) || !s->sites[i].site.n_shared)
+			continue;
+		/* Entries are in order of DIE: of copies inside one another the last one is the innermost. */
+		if (dw_ranges(&s->sites[i].die, has_address, &at, NULL) == 1)
+			owner = entry;
+	}
+	return owner;
+}
+
+struct requests {
+	VEC(struct site_request) v;
+};
+
+/* Append requests for the further entries of @group's copies. */
+static int add_further(const struct owner_search *s, struct requests *ret, struct cairn_err *err)
+{
+	for (size_t i = 0; i < s->group->rows.n; i++) {
+		const struct entry_row *row = &s->group->rows.p[i];
+		uint32_t owner = is_first_entry(s, row) ? DW_FUNC_NONE : owner_of(s, row);
+		struct site_request r = {.entry = owner, .has_row = true, .at = row->at, .view = row->view};
+		if (owner != DW_FUNC_NONE && !VEC_ADD(&ret->v, r))
+			return err_nomem(err, "sites");
+	}
+	return 0;
 }
 
 /* ---- parameters and types ---- */
@@ -331,10 +392,22 @@ static int finish_args(const struct site_env *env, struct dw_types *types, const
 	return 0;
 }
 
+/* The built sites of one group: those of its entries, and the further ones. */
+struct group_sites {
+	struct built_site *first, *further;
+	size_t n_first, n_further;
+};
+
+static struct built_site *nth(const struct group_sites *gs, size_t i)
+{
+	return i < gs->n_first ? &gs->first[i] : &gs->further[i - gs->n_first];
+}
+
 static int finish_function(const struct site_env *env, struct dw_types *types, const struct group *g,
-			   struct built_site *b, struct arena *arena, struct cairn_function *ret,
+			   const struct group_sites *gs, struct arena *arena, struct cairn_function *ret,
 			   struct cairn_err *err)
 {
+	size_t total = gs->n_first + gs->n_further;
 	*ret = (struct cairn_function){
 		.name = g->name,
 		.linkage_name = g->linkage_name,
@@ -342,25 +415,26 @@ static int finish_function(const struct site_env *env, struct dw_types *types, c
 		.decl_line = g->line,
 		.n_without_code = g->n_without_code,
 	};
-	int rc = choose_signature(env, types, b, g->entries.n, arena, ret, err);
+	int rc = choose_signature(env, types, gs->first, gs->n_first, arena, ret, err);
 	if (rc < 0)
 		return rc;
-	struct cairn_site *sites = arena_array(arena, g->entries.n, sizeof(*sites));
+	struct cairn_site *sites = arena_array(arena, total, sizeof(*sites));
 	if (!sites)
 		return err_nomem(err, "the sites of a function");
 	struct signature s = {0};
 	uint32_t n = 0;
-	for (size_t i = 0; i < g->entries.n; i++) {
-		if (!b[i].site.n_shared) {
+	for (size_t i = 0; i < total; i++) {
+		struct built_site *b = nth(gs, i);
+		if (!b->site.n_shared) {
 			ret->n_without_code++;
 			continue;
 		}
-		rc = finish_args(env, types, ret, &s, arena, &b[i], err);
+		rc = finish_args(env, types, ret, &s, arena, b, err);
 		if (rc >= 0)
-			rc = apply_convention(env, types, ret, &b[i], arena, err);
+			rc = apply_convention(env, types, ret, b, arena, err);
 		if (rc < 0)
 			return rc;
-		sites[n++] = b[i].site;
+		sites[n++] = b->site;
 	}
 	if (n)
 		qsort(sites, n, sizeof(*sites), by_address);
@@ -370,31 +444,75 @@ static int finish_function(const struct site_env *env, struct dw_types *types, c
 	return 0;
 }
 
+/* Everything about a batch of groups while it is built. */
+struct batch {
+	const struct group *groups;
+	size_t n;
+	struct requests first, further;
+	struct built_site *first_sites, *further_sites;
+	size_t *n_further; /* of each group */
+};
+
+static int request_first(struct batch *b, struct cairn_err *err)
+{
+	for (size_t g = 0; g < b->n; g++)
+		for (size_t i = 0; i < b->groups[g].entries.n; i++)
+			if (!VEC_ADD(&b->first.v, ((struct site_request){.entry = b->groups[g].entries.p[i]})))
+				return err_nomem(err, "sites");
+	b->first_sites = calloc(b->first.v.n + 1, sizeof(*b->first_sites));
+	b->n_further = calloc(b->n + 1, sizeof(*b->n_further));
+	return b->first_sites && b->n_further ? 0 : err_nomem(err, "sites");
+}
+
+static int request_further(struct batch *b, const struct site_env *env, struct cairn_err *err)
+{
+	size_t at = 0;
+	for (size_t g = 0; g < b->n; at += b->groups[g++].entries.n) {
+		struct owner_search s = {.env = env, .group = &b->groups[g], .sites = b->first_sites + at};
+		size_t before = b->further.v.n;
+		int rc = add_further(&s, &b->further, err);
+		if (rc < 0)
+			return rc;
+		b->n_further[g] = b->further.v.n - before;
+	}
+	b->further_sites = calloc(b->further.v.n + 1, sizeof(*b->further_sites));
+	return b->further_sites ? 0 : err_nomem(err, "sites");
+}
+
+static int finish_batch(struct batch *b, const struct site_env *env, struct dw_types *types, struct arena *arena,
+			struct cairn_function *ret, struct cairn_err *err)
+{
+	struct group_sites gs = {.first = b->first_sites, .further = b->further_sites};
+	for (size_t g = 0; g < b->n; g++) {
+		gs.n_first = b->groups[g].entries.n;
+		gs.n_further = b->n_further[g];
+		int rc = finish_function(env, types, &b->groups[g], &gs, arena, &ret[g], err);
+		if (rc < 0)
+			return rc;
+		gs.first += gs.n_first;
+		gs.further += gs.n_further;
+	}
+	return 0;
+}
+
 int functions_build(const struct site_env *env, unsigned int threads, const struct group *groups, size_t n,
 		    struct dw_types *types, struct arena *arena, struct cairn_function *ret,
 		    struct cairn_err *err)
 {
-	struct job job = {.env = env};
-	for (size_t i = 0; i < n; i++)
-		job.n += groups[i].entries.n;
-	uint32_t *entries = calloc(job.n ? job.n : 1, sizeof(*entries));
-	job.sites = calloc(job.n ? job.n : 1, sizeof(*job.sites));
-	int rc = 0;
-	if (!entries || !job.sites) {
-		rc = err_nomem(err, "sites");
-		goto out;
-	}
-	size_t at = 0;
-	for (size_t i = 0; i < n; at += groups[i++].entries.n)
-		if (groups[i].entries.n)
-			memcpy(entries + at, groups[i].entries.p, groups[i].entries.n * sizeof(*entries));
-	job.entries = entries;
-	rc = build_sites(&job, threads, arena, err);
-	at = 0;
-	for (size_t i = 0; i < n && rc >= 0; at += groups[i++].entries.n)
-		rc = finish_function(env, types, &groups[i], job.sites + at, arena, &ret[i], err);
-out:
-	free(entries);
-	free(job.sites);
-	return rc < 0 ? rc : 0;
+	struct batch b = {.groups = groups, .n = n};
+	int rc = request_first(&b, err);
+	if (rc >= 0)
+		rc = build_sites(env, threads, b.first.v.p, b.first.v.n, b.first_sites, arena, err);
+	if (rc >= 0)
+		rc = request_further(&b, env, err);
+	if (rc >= 0)
+		rc = build_sites(env, threads, b.further.v.p, b.further.v.n, b.further_sites, arena, err);
+	if (rc >= 0)
+		rc = finish_batch(&b, env, types, arena, ret, err);
+	VEC_FREE(&b.first.v);
+	VEC_FREE(&b.further.v);
+	free(b.first_sites);
+	free(b.further_sites);
+	free(b.n_further);
+	return rc;
 }

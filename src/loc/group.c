@@ -166,8 +166,10 @@ int group_entries(const struct site_env *env, const struct group_filter *filter,
 
 void groups_fini(struct groups *g)
 {
-	for (size_t i = 0; i < g->v.n; i++)
+	for (size_t i = 0; i < g->v.n; i++) {
 		VEC_FREE(&g->v.p[i].entries);
+		VEC_FREE(&g->v.p[i].rows);
+	}
 	VEC_FREE(&g->v);
 	map_fini(&g->by_key);
 	map_fini(&g->by_root);

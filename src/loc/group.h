@@ -9,6 +9,13 @@
 #include "dwarf/index.h"
 #include "loc/site.h"
 
+/* A line row at the position of a function's declaration: an entry of a copy, see entry_rows.h. */
+struct entry_row {
+	uint32_t unit;
+	struct cairn_vaddr at;
+	uint64_t view;
+};
+
 struct group {
 	dw_off root;      /* DIE of the declaration, in the first unit that has it */
 	const char *name; /* qualified in C++ */
@@ -17,6 +24,7 @@ struct group {
 	uint32_t line;
 	VEC(uint32_t) entries; /* with code, in order of DIE */
 	uint32_t n_without_code;
+	VEC(struct entry_row) rows; /* entry_rows_collect() */
 };
 
 struct groups {

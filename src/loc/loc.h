@@ -9,6 +9,7 @@
  *	boundary.c  hazards of many places of one function
  *	site.c      one index entry made into a struct cairn_site
  *	group.c     index entries gathered by name and declaration
+ *	entry_rows.c further entries of copies whose code was duplicated
  *	function.c  a group made into a struct cairn_function
  *	sites.c     the handle, find and visit
  *	suggest.c   near names

@@ -310,9 +310,10 @@ static void note_trust(const struct site_env *env, struct site_worker *w, struct
 			b->used |= (uint16_t)(1u << reg);
 }
 
-int site_build(const struct site_env *env, struct site_worker *w, uint32_t entry,
+int site_build(const struct site_env *env, struct site_worker *w, const struct site_request *request,
 	       struct built_site *ret, struct cairn_err *err)
 {
+	uint32_t entry = request->entry;
 	const struct dw_func *f = &env->index->p[entry];
 	bool inlined = f->flags & DW_FUNC_INLINED;
 	uint32_t container = container_of_entry(env->index, entry);
@@ -338,6 +339,13 @@ int site_build(const struct site_env *env, struct site_worker *w, uint32_t entry
 	if (rc <= 0)
 		return rc;
 
+	if (request->has_row)
+		a = (struct address){.at = request->at,
+				     .view = request->view,
+				     .has_view = true,
+				     .rule = CAIRN_AT_ENTRY_ROW};
+
+	ret->view = a.view;
 	struct cairn_site *s = &ret->site;
 	s->kind = inlined ? CAIRN_SITE_INLINED : CAIRN_SITE_ENTRY;
 	s->rule = a.rule;

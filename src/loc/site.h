@@ -47,8 +47,17 @@ struct site_worker {
 void site_worker_init(struct site_worker *w, struct arena *arena);
 void site_worker_fini(struct site_worker *w);
 
+/* What to build: an entry of the index where its DIE puts it, or at a further row of it. */
+struct site_request {
+	uint32_t entry;
+	bool has_row;
+	struct cairn_vaddr at; /* of the row, with its view */
+	uint64_t view;
+};
+
 struct built_site {
 	struct cairn_site site;
+	uint64_t view;
 	struct dw_die die;
 	/* Formals of its abstract instance: the types of its args are theirs. */
 	struct formals formals;
@@ -64,10 +73,10 @@ struct built_site {
 /*
  * site_build - everything about one site but types
  *
- * @entry  of the index, with code
+ * @request  an entry of the index with code
  * Returns 1 and *@ret; 0 when its ranges are all empty (no code after all); -EBADMSG, -ENOMEM.
  */
-int site_build(const struct site_env *env, struct site_worker *w, uint32_t entry,
+int site_build(const struct site_env *env, struct site_worker *w, const struct site_request *request,
 	       struct built_site *ret, struct cairn_err *err);
 
 /* The abstract instance of an entry: its DW_AT_abstract_origin followed to the end, or itself. */

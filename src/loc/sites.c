@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loc/entry_rows.h"
 #include "loc/function.h"
 #include "loc/suggest.h"
 
@@ -200,6 +201,8 @@ static int find(struct cairn_sites *s, const struct group_filter *filter, struct
 		return rc;
 	struct site_env env = env_of(s, &f->index);
 	rc = group_entries(&env, filter, &f->groups, err);
+	if (rc >= 0)
+		rc = entry_rows_collect(&env, s->threads, &f->groups, err);
 	if (rc < 0)
 		return rc;
 	struct cairn_function *functions = arena_array(&f->arena, f->groups.v.n, sizeof(*functions));
@@ -268,6 +271,8 @@ int cairn_sites_visit(struct cairn_sites *s,
 	struct site_env env = env_of(s, &s->all);
 	struct groups groups;
 	rc = group_entries(&env, &(struct group_filter){0}, &groups, err);
+	if (!rc)
+		rc = entry_rows_collect(&env, s->threads, &groups, err);
 	for (size_t i = 0; i < groups.v.n && !rc; i += BATCH) {
 		size_t n = groups.v.n - i < BATCH ? groups.v.n - i : BATCH;
 		rc = visit_batch(s, &env, groups.v.p + i, n, visit, ctx, err);
