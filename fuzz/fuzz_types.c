@@ -172,14 +172,16 @@ static void put_struct(struct db *d, int i, int e)
 	DB_DIE(d, DW_TAG_member, DB_LEAF, DB_STR(DW_AT_name, "m"), DB_REF(DW_AT_type, i),
 	       DB_U(DW_AT_data_member_location, DW_FORM_data1, 4));
 	DB_DIE(d, DW_TAG_member, DB_LEAF, DB_STR(DW_AT_name, "b"), DB_REF(DW_AT_type, i),
-	       DB_U(DW_AT_bit_size, DW_FORM_data1, 3), DB_U(DW_AT_data_bit_offset, DW_FORM_data1, 67));
+	       DB_U(DW_AT_bit_size, DW_FORM_data1, 3),
+	       DB_U(DW_AT_data_bit_offset, DW_FORM_data1, 67));
 	DB_DIE(d, DW_TAG_member, DB_LEAF, DB_STR(DW_AT_name, "o"), DB_REF(DW_AT_type, e),
 	       DB_U(DW_AT_bit_size, DW_FORM_data1, 5), DB_U(DW_AT_bit_offset, DW_FORM_data1, 20),
 	       DB_EXPR(DW_AT_data_member_location, DW_OP_plus_uconst, 12));
 	db_null(d);
 	int p = here(d);
 	DB_DIE(d, DW_TAG_pointer_type, DB_LEAF, DB_REF(DW_AT_type, s));
-	DB_DIE(d, DW_TAG_subroutine_type, DB_CHILDREN, DB_REF(DW_AT_type, p), DB_FLAG(DW_AT_prototyped));
+	DB_DIE(d, DW_TAG_subroutine_type, DB_CHILDREN, DB_REF(DW_AT_type, p),
+	       DB_FLAG(DW_AT_prototyped));
 	DB_DIE(d, DW_TAG_formal_parameter, DB_LEAF, DB_REF(DW_AT_type, p));
 	DB_DIE(d, DW_TAG_unspecified_parameters, DB_LEAF, {0});
 	db_null(d);
@@ -194,11 +196,12 @@ static void put_types(struct db *d, uint8_t language)
 	       DB_U(DW_AT_byte_size, DW_FORM_data1, 1),
 	       DB_U(DW_AT_encoding, DW_FORM_data1, DW_ATE_signed_char));
 	DB_DIE(d, DW_TAG_base_type, DB_LEAF, DB_STR(DW_AT_name, "long double"),
-	       DB_U(DW_AT_byte_size, DW_FORM_data1, 16), DB_U(DW_AT_encoding, DW_FORM_data1, DW_ATE_float));
+	       DB_U(DW_AT_byte_size, DW_FORM_data1, 16),
+	       DB_U(DW_AT_encoding, DW_FORM_data1, DW_ATE_float));
 	DB_DIE(d, DW_TAG_namespace, DB_CHILDREN, DB_STR(DW_AT_name, "ns"));
 	int e = here(d);
-	DB_DIE(d, DW_TAG_enumeration_type, DB_CHILDREN, DB_STR(DW_AT_name, "e"), DB_REF(DW_AT_type, i),
-	       DB_U(DW_AT_byte_size, DW_FORM_data1, 4));
+	DB_DIE(d, DW_TAG_enumeration_type, DB_CHILDREN, DB_STR(DW_AT_name, "e"),
+	       DB_REF(DW_AT_type, i), DB_U(DW_AT_byte_size, DW_FORM_data1, 4));
 	DB_DIE(d, DW_TAG_enumerator, DB_LEAF, DB_STR(DW_AT_name, "A"),
 	       DB_U(DW_AT_const_value, DW_FORM_data1, 1));
 	DB_DIE(d, DW_TAG_enumerator, DB_LEAF, DB_STR(DW_AT_name, "B"),

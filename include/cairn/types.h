@@ -27,12 +27,12 @@ CAIRN_BEGIN_DECLS
 
 enum cairn_type_kind {
 	CAIRN_T_VOID,
-	CAIRN_T_INT,         /* encoding tells signed, bool, char */
+	CAIRN_T_INT, /* encoding tells signed, bool, char */
 	CAIRN_T_FLOAT,
 	CAIRN_T_PTR,
-	CAIRN_T_REF,         /* C++ & */
-	CAIRN_T_RREF,        /* C++ && */
-	CAIRN_T_MEMBER_PTR,  /* C++ pointer to member */
+	CAIRN_T_REF,	    /* C++ & */
+	CAIRN_T_RREF,	    /* C++ && */
+	CAIRN_T_MEMBER_PTR, /* C++ pointer to member */
 	CAIRN_T_ARRAY,
 	CAIRN_T_STRUCT,
 	CAIRN_T_CLASS,
@@ -43,7 +43,7 @@ enum cairn_type_kind {
 	CAIRN_T_VOLATILE,
 	CAIRN_T_RESTRICT,
 	CAIRN_T_ATOMIC,
-	CAIRN_T_FUNC,        /* function type: ref is the return type, members are parameters */
+	CAIRN_T_FUNC,	     /* function type: ref is the return type, members are parameters */
 	CAIRN_T_UNSPECIFIED, /* decltype(nullptr) and the like: has a name only */
 };
 
@@ -53,7 +53,7 @@ enum cairn_type_encoding {
 	CAIRN_ENC_BOOL,
 	CAIRN_ENC_SIGNED_CHAR,
 	CAIRN_ENC_UNSIGNED_CHAR,
-	CAIRN_ENC_UTF,     /* char8_t, char16_t, char32_t */
+	CAIRN_ENC_UTF,	   /* char8_t, char16_t, char32_t */
 	CAIRN_ENC_COMPLEX, /* of a FLOAT */
 	/* Not decoded: decimal floats, another byte order, an enum that is unread or only declared. */
 	CAIRN_ENC_OPAQUE,
@@ -103,7 +103,7 @@ struct cairn_type {
 	 */
 	bool unread;
 	bool prototyped; /* FUNC: false for the old style "int f()" */
-	bool variadic;   /* FUNC */
+	bool variadic;	 /* FUNC */
 	/* Array: number of elements; has_count is false for "[]" and variable length. */
 	bool has_count;
 	uint64_t count;
@@ -148,8 +148,8 @@ uint64_t cairn_types_size(const struct cairn_types *types, uint32_t id);
 size_t cairn_types_name(const struct cairn_types *types, uint32_t id, char *buf, size_t size);
 
 /* A declaration: cairn_types_declare(t, id, "argv") gives "char *argv[4]". Result as above. */
-size_t cairn_types_declare(const struct cairn_types *types, uint32_t id, const char *name, char *buf,
-			   size_t size);
+size_t cairn_types_declare(const struct cairn_types *types, uint32_t id, const char *name,
+			   char *buf, size_t size);
 
 /*
  * cairn_types_member - find a member by name, also inside anonymous structs, unions and base classes
@@ -173,9 +173,10 @@ struct cairn_value_opts {
 	/* sizeof(struct cairn_value_opts) of the caller; a longer, unknown tail must be zero. */
 	size_t size;
 	enum cairn_value_style style;
-	bool hex;            /* integers in hexadecimal; in JSON they are strings then */
-	uint32_t max_elems;  /* elements of an array shown before "..."; 0 means all that are there */
-	uint32_t max_depth;  /* nesting shown before "..."; 0 means 16, and more than 64 means 64 */
+	bool hex; /* integers in hexadecimal; in JSON they are strings then */
+	uint32_t
+		max_elems; /* elements of an array shown before "..."; 0 means all that are there */
+	uint32_t max_depth; /* nesting shown before "..."; 0 means 16, and more than 64 means 64 */
 };
 
 /*

@@ -65,7 +65,8 @@ static uint64_t hash_of(char group, const char *name, size_t n)
 
 static uint64_t look_of(const struct dw_die *die)
 {
-	const uint64_t facts[] = {dw_udata(die, DW_AT_byte_size, 0), dw_udata(die, DW_AT_decl_line, 0)};
+	const uint64_t facts[] = {dw_udata(die, DW_AT_byte_size, 0),
+				  dw_udata(die, DW_AT_decl_line, 0)};
 	return map_hash_bytes(facts, sizeof(facts));
 }
 
@@ -77,7 +78,8 @@ struct scan {
 	VEC(struct {
 		size_t n;
 		bool private;
-	}) open;
+	})
+	open;
 	char prefix[DW_TYPE_NAME_MAX];
 	struct dw_scopes *scopes; /* made when a definition stands outside its scope */
 	int (*found)(void *ctx, uint64_t hash, const struct dw_die *die);
@@ -342,8 +344,8 @@ int dw_type_index_in_unit(const struct dw_unit *u, uint16_t tag, const char *nam
 	return 1;
 }
 
-int dw_type_index_find(const struct dw_type_index *index, uint16_t tag, const char *name, dw_off *ret,
-		       struct cairn_err *err)
+int dw_type_index_find(const struct dw_type_index *index, uint16_t tag, const char *name,
+		       dw_off *ret, struct cairn_err *err)
 {
 	uint64_t at;
 	if (!map_get(&index->list.at, hash_of(group_of(tag), name, strlen(name)), &at))

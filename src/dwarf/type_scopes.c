@@ -223,7 +223,8 @@ static uint32_t innermost(const struct dw_scopes *s, dw_off off)
 }
 
 /* Scopes from the inside out. False when they are too many, or form a ring. */
-static bool enclosing(const struct dw_scopes *s, dw_off off, const struct scope **ret, size_t *ret_n)
+static bool enclosing(const struct dw_scopes *s, dw_off off, const struct scope **ret,
+		      size_t *ret_n)
 {
 	*ret_n = 0;
 	for (uint32_t i = innermost(s, off); i != NO_SCOPE;) {
@@ -248,8 +249,8 @@ static bool append(char *buf, size_t size, size_t *at, const char *s)
 	return true;
 }
 
-size_t dw_scopes_name(const struct dw_scopes *s, dw_off off, const char *name, char *buf, size_t size,
-		      bool *ret_private)
+size_t dw_scopes_name(const struct dw_scopes *s, dw_off off, const char *name, char *buf,
+		      size_t size, bool *ret_private)
 {
 	const struct scope *around[DW_SCOPE_DEPTH_MAX];
 	size_t n, at = 0;

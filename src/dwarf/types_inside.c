@@ -128,7 +128,8 @@ static void place_in_bytes(const struct dw_die *die, struct cairn_member *m)
 static uint64_t type_bits(const struct dw_die *die)
 {
 	struct dw_die type;
-	return find_behind(die, DW_AT_byte_size, &type) ? dw_udata(&type, DW_AT_byte_size, 0) * 8 : 0;
+	return find_behind(die, DW_AT_byte_size, &type) ? dw_udata(&type, DW_AT_byte_size, 0) * 8
+							: 0;
 }
 
 static uint64_t storage_bits(const struct dw_die *die)
@@ -155,7 +156,8 @@ static void place_in_bits(const struct dw_die *die, struct cairn_member *m)
 
 struct members {
 	VEC(struct cairn_member) v;
-	uint64_t bits_end; /* no member that follows can start before this bit; 0 when nothing is known */
+	uint64_t
+		bits_end; /* no member that follows can start before this bit; 0 when nothing is known */
 };
 
 /* See the essay. The doubt goes on: a full-width bit-field may end up to 7 bits behind where it seems to. */
@@ -187,8 +189,8 @@ static int finish_members(struct dw_types *r, struct members *m, struct cairn_ty
 	return 0;
 }
 
-static int add_member(struct dw_types *r, const struct dw_die *die, uint16_t around, struct members *to,
-		      struct cairn_err *err)
+static int add_member(struct dw_types *r, const struct dw_die *die, uint16_t around,
+		      struct members *to, struct cairn_err *err)
 {
 	/* A static member is somewhere else. */
 	if (dw_flag(die, DW_AT_external) || dw_flag(die, DW_AT_declaration))
@@ -205,7 +207,8 @@ static int add_member(struct dw_types *r, const struct dw_die *die, uint16_t aro
 }
 
 /* Rust's enums: which of the variants is there depends on a value. Bytes are shown, not a guess. */
-static int add_variants(struct dw_types *r, uint64_t size, struct members *to, struct cairn_err *err)
+static int add_variants(struct dw_types *r, uint64_t size, struct members *to,
+			struct cairn_err *err)
 {
 	uint32_t type = dw_types_opaque(r, "<variants>", size);
 	struct cairn_member *m = type ? VEC_PUSH(&to->v) : NULL;
@@ -291,7 +294,8 @@ static int add_enumerator(const struct dw_die *die, struct enumerators *to, stru
  * By its underlying type, by its own encoding, or else by its values. An enum that is only declared may have
  * none of these (Clang declares enums of class templates); then its bytes are all that can be shown.
  */
-static enum cairn_type_encoding encoding_of(const struct dw_die *die, const struct enumerators *list)
+static enum cairn_type_encoding encoding_of(const struct dw_die *die,
+					    const struct enumerators *list)
 {
 	struct dw_die under;
 	uint64_t encoding = dw_udata(die, DW_AT_encoding, DW_ATE_void);

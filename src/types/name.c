@@ -25,7 +25,7 @@
 #include <string.h>
 
 enum {
-	MAX_STEPS = 64,   /* real declarations have less than ten */
+	MAX_STEPS = 64,	  /* real declarations have less than ten */
 	MAX_NESTING = 8,  /* parameters of parameters of ... */
 	MAX_TYPES = 2048, /* in one name; a function with 2000 parameters is not readable anyway */
 };
@@ -290,8 +290,8 @@ static void put_type(struct out *o, const struct cairn_types *types, uint32_t id
 	put_behind_name(o, types, &c, nesting);
 }
 
-size_t cairn_types_declare(const struct cairn_types *types, uint32_t id, const char *name, char *buf,
-			   size_t size)
+size_t cairn_types_declare(const struct cairn_types *types, uint32_t id, const char *name,
+			   char *buf, size_t size)
 {
 	struct out o = {.buf = buf, .size = size, .types_left = MAX_TYPES};
 	if (size)

@@ -101,8 +101,8 @@ void value_put_hex_bytes(const struct printer *p, const uint8_t *bytes, uint64_t
 {
 	value_put(p, p->json ? "\"0x" : "0x");
 	for (uint64_t i = n; i-- > 0;) {
-		putc_unlocked("0123456789abcdef"[bytes[i] >> 4], p->out);
-		putc_unlocked("0123456789abcdef"[bytes[i] & 15], p->out);
+		putc_unlocked("0123456789abcdef"[bytes[i] >> 4], p -> out);
+		putc_unlocked("0123456789abcdef"[bytes[i] & 15], p -> out);
 	}
 	value_put(p, p->json ? "\"" : "");
 }
@@ -218,7 +218,8 @@ static bool real_value(const struct cairn_type *t, uint64_t size, const uint8_t 
 	*ret_digits = DIGITS_FLOAT;
 	switch (size) {
 	case 2:
-		*ret = half_value((uint16_t)value_bits(bytes, 0, 16), t->name && strstr(t->name, "bf"));
+		*ret = half_value((uint16_t)value_bits(bytes, 0, 16),
+				  t->name && strstr(t->name, "bf"));
 		return true;
 	case sizeof(f):
 		memcpy(&f, bytes, sizeof(f));

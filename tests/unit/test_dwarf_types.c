@@ -32,7 +32,8 @@ struct sample {
 static void open_sample(struct sample *s)
 {
 	s->graph = types_new();
-	assert_int_equal(cairn_binary_open(workspace_path(&s->w, "sample"), NULL, &s->bin, &s->err), 0);
+	assert_int_equal(cairn_binary_open(workspace_path(&s->w, "sample"), NULL, &s->bin, &s->err),
+			 0);
 	assert_int_equal(dwarf_open(s->bin, 0, &s->dw, &s->err), 0);
 	assert_int_equal(dw_types_new(s->dw, s->graph, &s->r, &s->err), 0);
 }
@@ -117,8 +118,12 @@ static const struct variant c_variants[] = {
 	{"clang", "-gdwarf-4"}, {"clang", "-gdwarf-5"}, {"gcc", "-gdwarf-5 -fdebug-types-section"},
 };
 static const struct variant cxx_variants[] = {
-	{"g++", "-gdwarf-4"},	  {"g++", "-gdwarf-5"},	    {"g++", "-gdwarf-4 -fdebug-types-section"},
-	{"clang++", "-gdwarf-4"}, {"clang++", "-gdwarf-5"}, {"g++", "-gdwarf-5 -fdebug-types-section"},
+	{"g++", "-gdwarf-4"},
+	{"g++", "-gdwarf-5"},
+	{"g++", "-gdwarf-4 -fdebug-types-section"},
+	{"clang++", "-gdwarf-4"},
+	{"clang++", "-gdwarf-5"},
+	{"g++", "-gdwarf-5 -fdebug-types-section"},
 };
 
 /* ---- C ---- */
@@ -159,8 +164,9 @@ static const char *const declarations[] = {
 
 static void with_name(char *buf, size_t size, const char *declaration, const char *name)
 {
-	const char *at = strstr(declaration, "%s");
-	snprintf(buf, size, "%.*s%s%s", (int)(at - declaration), declaration, name, at + 2);
+	size_t n = (size_t)(strstr(declaration, "%s") - declaration);
+	memcpy(buf, declaration, n);
+	snprintf(buf + n, size - n, "%s%s", name, declaration + n + 2);
 }
 
 static void put_source(char *buf, size_t size)
@@ -250,9 +256,10 @@ static void names_are_gdb_s_names(void **state)
 
 static void a_struct_behind_a_pointer_is_named_but_not_read(void **state)
 {
-	static const char source[] = "struct far { int x; };\n"
-				     "struct near { struct far *p; struct { struct far f[2]; } in; };\n"
-				     "struct near *v; int main(void) { return v != 0; }\n";
+	static const char source[] =
+		"struct far { int x; };\n"
+		"struct near { struct far *p; struct { struct far f[2]; } in; };\n"
+		"struct near *v; int main(void) { return v != 0; }\n";
 	struct sample s;
 	if (!compile(&s, "gcc", "-g", source))
 		skip();
@@ -349,16 +356,20 @@ static void arrays_have_counts_and_sizes(void **state)
 static const char cxx_source[] =
 	"#include <cstddef>\n"
 	"namespace ns { struct Base { int b; static int shared; virtual ~Base() {} };\n"
-	"  template <class T> struct Box { T value; enum class Mode : signed char { Off = -1, On }; Mode mode; };\n"
+	"  template <class T> struct Box { T value; enum class Mode : signed char { Off = -1, On "
+	"}; Mode mode; };\n"
 	"  namespace { struct Hidden { int h; }; } Hidden hidden; }\n"
 	"struct Other { long o; };\n"
-	"class Derived : public ns::Base, public Other { public: int d; union { int i; float f; };\n"
+	"class Derived : public ns::Base, public Other { public: int d; union { int i; float f; "
+	"};\n"
 	"  struct Inner { char c; } inner; };\n"
 	"struct Virtual : virtual ns::Base { int v; };\n"
 	"class Late { public: struct Part; Part *part; };\n"
 	"struct Late::Part { int inside; };\n"
-	"ns::Base base; Derived derived; ns::Box<int> box; Derived::Inner inner; Virtual virt; Late late;\n"
-	"ns::Box<int>::Mode mode; Derived &ref = derived; Derived &&rref = static_cast<Derived &&>(derived);\n"
+	"ns::Base base; Derived derived; ns::Box<int> box; Derived::Inner inner; Virtual virt; "
+	"Late late;\n"
+	"ns::Box<int>::Mode mode; Derived &ref = derived; Derived &&rref = static_cast<Derived "
+	"&&>(derived);\n"
 	"int Derived::*data = &Derived::d; int (Other::*method)(int) const = nullptr;\n"
 	"decltype(nullptr) null; const Other *const other = nullptr;\n"
 	"int user() { struct Local { int l; }; static Local local; return local.l; }\n"
@@ -447,13 +458,18 @@ static void a_class_defined_outside_its_scope_is_found_by_its_full_name(void **s
 		assert_int_equal(node(&s, part)->size, 4);
 		member(&s, part, "inside");
 		/* class or struct is the same. */
-		assert_int_equal(dwarf_type_definition(s.r, CAIRN_T_CLASS, "Late::Part", &id, &s.err), 1);
-		assert_int_equal(dwarf_type_definition(s.r, CAIRN_T_STRUCT, "Derived::Inner", &id, &s.err), 1);
+		assert_int_equal(
+			dwarf_type_definition(s.r, CAIRN_T_CLASS, "Late::Part", &id, &s.err), 1);
+		assert_int_equal(
+			dwarf_type_definition(s.r, CAIRN_T_STRUCT, "Derived::Inner", &id, &s.err),
+			1);
 		assert_string_equal(name_of(&s, id), "Derived::Inner");
 		assert_int_equal(dwarf_type_definition(s.r, CAIRN_T_CLASS, "Part", &id, &s.err), 0);
 		/* Local and private names mean something else in every unit. */
-		assert_int_equal(dwarf_type_definition(s.r, CAIRN_T_STRUCT, "Local", &id, &s.err), 0);
-		assert_int_equal(dwarf_type_definition(s.r, CAIRN_T_STRUCT, "ns::Hidden", &id, &s.err), 0);
+		assert_int_equal(dwarf_type_definition(s.r, CAIRN_T_STRUCT, "Local", &id, &s.err),
+				 0);
+		assert_int_equal(
+			dwarf_type_definition(s.r, CAIRN_T_STRUCT, "ns::Hidden", &id, &s.err), 0);
 		close_sample(&s);
 	}
 }
@@ -479,8 +495,10 @@ static void a_declared_struct_is_completed_from_another_unit(void **state)
 {
 	struct sample s;
 	uint32_t id;
-	if (!compile_two(&s, "-g", "struct foo; struct foo *v; struct never *w; int main(void) { return 0; }\n",
-			 "struct foo { int a, b; } x;\n"))
+	if (!compile_two(
+		    &s, "-g",
+		    "struct foo; struct foo *v; struct never *w; int main(void) { return 0; }\n",
+		    "struct foo { int a, b; } x;\n"))
 		skip();
 	uint32_t foo = node(&s, type_of(&s, "v"))->ref, never = node(&s, type_of(&s, "w"))->ref;
 	assert_true(node(&s, foo)->declaration);
@@ -501,11 +519,13 @@ static void a_name_with_two_meanings_has_no_definition(void **state)
 {
 	struct sample s;
 	uint32_t id;
-	if (!compile_two(&s, "-g",
-			 "struct node { int a; } n;\nstruct other *o; int main(void) { return 0; }\n",
-			 "struct node { long a; } m;\n"))
+	if (!compile_two(
+		    &s, "-g",
+		    "struct node { int a; } n;\nstruct other *o; int main(void) { return 0; }\n",
+		    "struct node { long a; } m;\n"))
 		skip();
-	assert_int_equal(dwarf_type_definition(s.r, CAIRN_T_STRUCT, "node", &id, &s.err), -ENOTUNIQ);
+	assert_int_equal(dwarf_type_definition(s.r, CAIRN_T_STRUCT, "node", &id, &s.err),
+			 -ENOTUNIQ);
 	assert_non_null(strstr(s.err.msg, "node"));
 	/* The units themselves know which one they mean. */
 	assert_int_equal(cairn_types_size(s.graph, type_of(&s, "n")), 4);

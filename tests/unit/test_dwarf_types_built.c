@@ -64,7 +64,8 @@ static int put_int(struct unit *u)
 {
 	int label = here(u);
 	DB_DIE(u->d, DW_TAG_base_type, DB_LEAF, DB_STR(DW_AT_name, "int"),
-	       DB_U(DW_AT_byte_size, DW_FORM_data1, 4), DB_U(DW_AT_encoding, DW_FORM_data1, DW_ATE_signed));
+	       DB_U(DW_AT_byte_size, DW_FORM_data1, 4),
+	       DB_U(DW_AT_encoding, DW_FORM_data1, DW_ATE_signed));
 	return label;
 }
 
@@ -91,7 +92,8 @@ static void assert_named(struct unit *u, uint32_t id, const char *expected)
 	assert_string_equal(buf, expected);
 }
 
-static void assert_shows(struct unit *u, uint32_t id, const void *bytes, size_t n, const char *expected)
+static void assert_shows(struct unit *u, uint32_t id, const void *bytes, size_t n,
+			 const char *expected)
 {
 	char *text;
 	size_t len;
@@ -113,7 +115,8 @@ static void old_bit_offsets_count_from_the_top_and_may_be_negative(void **state)
 	/* Bits 35 to 37, with the size of the storage said here and by the type. */
 	DB_DIE(u.d, DW_TAG_member, DB_LEAF, DB_STR(DW_AT_name, "a"), DB_REF(DW_AT_type, i),
 	       DB_U(DW_AT_byte_size, DW_FORM_data1, 4), DB_U(DW_AT_bit_size, DW_FORM_data1, 3),
-	       DB_U(DW_AT_bit_offset, DW_FORM_data1, 26), DB_U(DW_AT_data_member_location, DW_FORM_data1, 4));
+	       DB_U(DW_AT_bit_offset, DW_FORM_data1, 26),
+	       DB_U(DW_AT_data_member_location, DW_FORM_data1, 4));
 	DB_DIE(u.d, DW_TAG_member, DB_LEAF, DB_STR(DW_AT_name, "b"), DB_REF(DW_AT_type, i),
 	       DB_U(DW_AT_bit_size, DW_FORM_data1, 3), DB_U(DW_AT_bit_offset, DW_FORM_data1, 26),
 	       DB_U(DW_AT_data_member_location, DW_FORM_data1, 4));
@@ -122,7 +125,8 @@ static void old_bit_offsets_count_from_the_top_and_may_be_negative(void **state)
 	       DB_U(DW_AT_bit_size, DW_FORM_data1, 31), DB_U(DW_AT_bit_offset, DW_FORM_sdata, -5),
 	       DB_U(DW_AT_data_member_location, DW_FORM_data1, 4));
 	DB_DIE(u.d, DW_TAG_member, DB_LEAF, DB_STR(DW_AT_name, "d"), DB_REF(DW_AT_type, i),
-	       DB_U(DW_AT_bit_size, DW_FORM_data1, 3), DB_U(DW_AT_data_bit_offset, DW_FORM_data1, 69));
+	       DB_U(DW_AT_bit_size, DW_FORM_data1, 3),
+	       DB_U(DW_AT_data_bit_offset, DW_FORM_data1, 69));
 	db_null(u.d);
 	end(&u);
 	const struct cairn_type *t = node(&u, read_type(&u, s));
@@ -145,14 +149,17 @@ static void a_place_that_adds_constants_is_a_constant(void **state)
 		       DW_OP_plus));
 	static const uint8_t wrong[][3] = {
 		{DW_OP_deref, DW_OP_nop, DW_OP_nop},
-		{DW_OP_lit0, DW_OP_nop, DW_OP_nop},    /* two values are left */
-		{DW_OP_plus, DW_OP_nop, DW_OP_nop},    /* nothing to add */
-		{DW_OP_nop, DW_OP_plus_uconst, 0x80},  /* cut */
-		{DW_OP_lit0, DW_OP_lit0, DW_OP_plus},  /* too deep for us */
+		{DW_OP_lit0, DW_OP_nop, DW_OP_nop},   /* two values are left */
+		{DW_OP_plus, DW_OP_nop, DW_OP_nop},   /* nothing to add */
+		{DW_OP_nop, DW_OP_plus_uconst, 0x80}, /* cut */
+		{DW_OP_lit0, DW_OP_lit0, DW_OP_plus}, /* too deep for us */
 	};
 	for (size_t k = 0; k < 5; k++)
 		DB_DIE(u.d, DW_TAG_member, DB_LEAF, DB_STR(DW_AT_name, "w"), DB_REF(DW_AT_type, i),
-		       {.at = DW_AT_data_member_location, .form = DW_FORM_exprloc, .bytes = wrong[k], .n = 3});
+		       {.at = DW_AT_data_member_location,
+			.form = DW_FORM_exprloc,
+			.bytes = wrong[k],
+			.n = 3});
 	DB_DIE(u.d, DW_TAG_member, DB_LEAF, DB_STR(DW_AT_name, "far"), DB_REF(DW_AT_type, i),
 	       DB_U(DW_AT_data_member_location, DW_FORM_udata, UINT64_MAX));
 	db_null(u.d);
@@ -174,7 +181,8 @@ static void what_is_not_decoded_is_shown_as_bytes(void **state)
 	       DB_U(DW_AT_encoding, DW_FORM_data1, DW_ATE_decimal_float));
 	int big = here(&u);
 	DB_DIE(u.d, DW_TAG_base_type, DB_LEAF, DB_STR(DW_AT_name, "int"),
-	       DB_U(DW_AT_byte_size, DW_FORM_data1, 4), DB_U(DW_AT_encoding, DW_FORM_data1, DW_ATE_signed),
+	       DB_U(DW_AT_byte_size, DW_FORM_data1, 4),
+	       DB_U(DW_AT_encoding, DW_FORM_data1, DW_ATE_signed),
 	       DB_U(DW_AT_endianity, DW_FORM_data1, 1));
 	int variants = here(&u);
 	DB_DIE(u.d, DW_TAG_structure_type, DB_CHILDREN, DB_STR(DW_AT_name, "Option"),
@@ -187,8 +195,8 @@ static void what_is_not_decoded_is_shown_as_bytes(void **state)
 	int unknown = here(&u);
 	DB_DIE(u.d, DW_TAG_set_type, DB_LEAF, DB_U(DW_AT_byte_size, DW_FORM_data1, 4));
 	int sealed = here(&u);
-	DB_DIE(u.d, DW_TAG_enumeration_type, DB_LEAF, DB_STR(DW_AT_name, "sealed"), DB_FLAG(DW_AT_declaration),
-	       DB_U(DW_AT_byte_size, DW_FORM_data1, 4));
+	DB_DIE(u.d, DW_TAG_enumeration_type, DB_LEAF, DB_STR(DW_AT_name, "sealed"),
+	       DB_FLAG(DW_AT_declaration), DB_U(DW_AT_byte_size, DW_FORM_data1, 4));
 	end(&u);
 	static const uint8_t bytes[] = {0xff, 0, 0, 0};
 	const int labels[] = {decimal, big, bits, unknown, sealed};
@@ -206,7 +214,8 @@ static void derivations_without_a_word_in_c_are_looked_through(void **state)
 	int p = here(&u);
 	DB_DIE(u.d, DW_TAG_pointer_type, DB_LEAF, DB_REF(DW_AT_type, packed));
 	int range = here(&u);
-	DB_DIE(u.d, DW_TAG_subrange_type, DB_LEAF, DB_STR(DW_AT_name, "Month"), DB_REF(DW_AT_type, i));
+	DB_DIE(u.d, DW_TAG_subrange_type, DB_LEAF, DB_STR(DW_AT_name, "Month"),
+	       DB_REF(DW_AT_type, i));
 	int string = here(&u);
 	DB_DIE(u.d, DW_TAG_string_type, DB_LEAF, DB_U(DW_AT_byte_size, DW_FORM_data1, 3));
 	/* Pascal counts from 1 when nothing is said. */
@@ -237,9 +246,10 @@ static void bounds_of_arrays(void **state)
 		{DB_U(DW_AT_upper_bound, DW_FORM_data8, UINT64_MAX), true, 0, 0},
 		{DB_U(DW_AT_upper_bound, DW_FORM_sdata, -1), true, 0, 0},
 		{DB_EXPR(DW_AT_upper_bound, DW_OP_lit0), false, 0, 0},
-		{DB_U(DW_AT_upper_bound, DW_FORM_udata, (UINT64_C(1) << 61) - 1), true, UINT64_C(1) << 61,
-		 UINT64_C(1) << 63},
-		{DB_U(DW_AT_upper_bound, DW_FORM_udata, UINT64_C(1) << 62), true, (UINT64_C(1) << 62) + 1, 0},
+		{DB_U(DW_AT_upper_bound, DW_FORM_udata, (UINT64_C(1) << 61) - 1), true,
+		 UINT64_C(1) << 61, UINT64_C(1) << 63},
+		{DB_U(DW_AT_upper_bound, DW_FORM_udata, UINT64_C(1) << 62), true,
+		 (UINT64_C(1) << 62) + 1, 0},
 	};
 	enum { N = sizeof(cases) / sizeof(cases[0]) };
 	struct unit u = begin(DW_LANG_C99);
@@ -270,8 +280,9 @@ static void rings_end(void **state)
 {
 	struct unit u = begin(DW_LANG_C99);
 	/* One of each kind that refers only to itself, and a struct that contains itself. */
-	static const uint16_t tags[] = {DW_TAG_pointer_type, DW_TAG_const_type, DW_TAG_typedef,
-					DW_TAG_array_type, DW_TAG_subroutine_type, DW_TAG_subrange_type,
+	static const uint16_t tags[] = {DW_TAG_pointer_type,	  DW_TAG_const_type,
+					DW_TAG_typedef,		  DW_TAG_array_type,
+					DW_TAG_subroutine_type,	  DW_TAG_subrange_type,
 					DW_TAG_ptr_to_member_type};
 	enum { N = sizeof(tags) / sizeof(tags[0]) };
 	int labels[N];
@@ -281,7 +292,8 @@ static void rings_end(void **state)
 		       DB_REF(DW_AT_containing_type, labels[i]));
 	}
 	int s = here(&u);
-	DB_DIE(u.d, DW_TAG_structure_type, DB_CHILDREN, DB_STR(DW_AT_name, "s"), DB_REF(DW_AT_specification, s));
+	DB_DIE(u.d, DW_TAG_structure_type, DB_CHILDREN, DB_STR(DW_AT_name, "s"),
+	       DB_REF(DW_AT_specification, s));
 	DB_DIE(u.d, DW_TAG_member, DB_LEAF, DB_REF(DW_AT_type, s));
 	DB_DIE(u.d, DW_TAG_inheritance, DB_LEAF, DB_REF(DW_AT_type, s));
 	db_null(u.d);
@@ -375,19 +387,20 @@ static struct unit put_everything(void)
 	int i = put_int(&u), e = db_label(u.d), declared = db_label(u.d), s = db_label(u.d);
 	DB_DIE(u.d, DW_TAG_namespace, DB_CHILDREN, DB_STR(DW_AT_name, "ns"));
 	db_here(u.d, e);
-	DB_DIE(u.d, DW_TAG_enumeration_type, DB_CHILDREN, DB_STR(DW_AT_name, "e"), DB_REF(DW_AT_type, i),
-	       DB_U(DW_AT_byte_size, DW_FORM_data1, 4));
+	DB_DIE(u.d, DW_TAG_enumeration_type, DB_CHILDREN, DB_STR(DW_AT_name, "e"),
+	       DB_REF(DW_AT_type, i), DB_U(DW_AT_byte_size, DW_FORM_data1, 4));
 	DB_DIE(u.d, DW_TAG_enumerator, DB_LEAF, DB_STR(DW_AT_name, "E"),
 	       DB_U(DW_AT_const_value, DW_FORM_data1, 1));
 	db_null(u.d);
 	db_here(u.d, declared);
-	DB_DIE(u.d, DW_TAG_structure_type, DB_LEAF, DB_STR(DW_AT_name, "late"), DB_FLAG(DW_AT_declaration));
+	DB_DIE(u.d, DW_TAG_structure_type, DB_LEAF, DB_STR(DW_AT_name, "late"),
+	       DB_FLAG(DW_AT_declaration));
 	db_here(u.d, s);
 	DB_DIE(u.d, DW_TAG_structure_type, DB_CHILDREN, DB_STR(DW_AT_name, "s"),
 	       DB_U(DW_AT_byte_size, DW_FORM_data1, 8));
 	DB_DIE(u.d, DW_TAG_member, DB_LEAF, DB_STR(DW_AT_name, "e"), DB_REF(DW_AT_type, e));
-	DB_DIE(u.d, DW_TAG_member, DB_LEAF, DB_STR(DW_AT_name, "late"), DB_REF(DW_AT_type, declared),
-	       DB_U(DW_AT_data_member_location, DW_FORM_data1, 4));
+	DB_DIE(u.d, DW_TAG_member, DB_LEAF, DB_STR(DW_AT_name, "late"),
+	       DB_REF(DW_AT_type, declared), DB_U(DW_AT_data_member_location, DW_FORM_data1, 4));
 	db_null(u.d);
 	db_null(u.d);
 	DB_DIE(u.d, DW_TAG_structure_type, DB_CHILDREN, DB_STR(DW_AT_name, "late"),

@@ -49,8 +49,8 @@ static unsigned int below(struct gen *g, unsigned int n)
 
 struct scalar {
 	const char *type, *print; /* print: function of the program's prelude */
-	unsigned int bits;        /* widest bit-field; 0 none */
-	const char *values[3];    /* what it may hold; NULL: any number, in @cast */
+	unsigned int bits;	  /* widest bit-field; 0 none */
+	const char *values[3];	  /* what it may hold; NULL: any number, in @cast */
 };
 
 static const struct scalar scalars[] = {
@@ -94,32 +94,40 @@ static const char prelude[] =
 	"static void p_unsigned128(unsigned __int128 v)\n"
 	"{ if (v > 9) p_unsigned128(v / 10); putchar('0' + (int)(v % 10)); }\n"
 	"static void p_int128(__int128 v)\n"
-	"{ if (v < 0) putchar('-'); p_unsigned128(v < 0 ? -(unsigned __int128)v : (unsigned __int128)v); }\n"
-	"static void p_char(char v) { printf(v == '\\n' ? \"'\\\\n'\" : v == '\\'' ? \"'\\\\''\" : \"'%c'\", v); }\n"
+	"{ if (v < 0) putchar('-'); p_unsigned128(v < 0 ? -(unsigned __int128)v : (unsigned "
+	"__int128)v); }\n"
+	"static void p_char(char v) { printf(v == '\\n' ? \"'\\\\n'\" : v == '\\'' ? \"'\\\\''\" : "
+	"\"'%c'\", v); }\n"
 	"static void p_bool(bool v) { printf(v ? \"true\" : \"false\"); }\n"
 	"static void p_color(enum color v)\n"
-	"{ if (v == RED) printf(\"RED\"); else if (v == GREEN) printf(\"GREEN\"); else printf(\"%d\", (int)v); }\n"
+	"{ if (v == RED) printf(\"RED\"); else if (v == GREEN) printf(\"GREEN\"); else "
+	"printf(\"%d\", (int)v); }\n"
 	"static void p_negative(enum negative v)\n"
 	"{ if (v == MINUS) printf(\"MINUS\"); else if (v == ZERO) printf(\"ZERO\");\n"
 	"  else if (v == PLUS) printf(\"PLUS\"); else printf(\"%d\", (int)v); }\n"
 	"static void p_wide(enum wide v)\n"
-	"{ if (v == SMALL_ONE) printf(\"SMALL_ONE\"); else if (v == HUGE_ONE) printf(\"HUGE_ONE\");\n"
+	"{ if (v == SMALL_ONE) printf(\"SMALL_ONE\"); else if (v == HUGE_ONE) "
+	"printf(\"HUGE_ONE\");\n"
 	"  else printf(\"%llu\", (unsigned long long)v); }\n"
 	"static void p_flags(enum flags v)\n"
 	"{ printf(v == F_NONE ? \"F_NONE\" : v == F_ALL ? \"F_ALL\" : \"F_A|F_D\"); }\n"
 	"static void p_pointer(const volatile void *v) { printf(\"0x%lx\", (unsigned long)v); }\n"
 	"static void p_handler(handler v) { p_pointer((void *)v); }\n"
 	"static void p_float(float v)\n"
-	"{ char s[64]; for (int d = 1; d < 10; d++) { sprintf(s, \"%.*g\", d, v); if (strtof(s, 0) == v) break; }\n"
+	"{ char s[64]; for (int d = 1; d < 10; d++) { sprintf(s, \"%.*g\", d, v); if (strtof(s, 0) "
+	"== v) break; }\n"
 	"  printf(\"%s\", s); }\n"
 	"static void p_double(double v)\n"
-	"{ char s[64]; for (int d = 1; d < 18; d++) { sprintf(s, \"%.*g\", d, v); if (strtod(s, 0) == v) break; }\n"
+	"{ char s[64]; for (int d = 1; d < 18; d++) { sprintf(s, \"%.*g\", d, v); if (strtod(s, 0) "
+	"== v) break; }\n"
 	"  printf(\"%s\", s); }\n"
 	"static void p_long_double(long double v)\n"
-	"{ char s[64]; for (int d = 1; d < 22; d++) { sprintf(s, \"%.*Lg\", d, v); if (strtold(s, 0) == v) break; }\n"
+	"{ char s[64]; for (int d = 1; d < 22; d++) { sprintf(s, \"%.*Lg\", d, v); if (strtold(s, "
+	"0) == v) break; }\n"
 	"  printf(\"%s\", s); }\n"
 	"static void p_complex(_Complex double v)\n"
-	"{ double i = __imag__ v; p_double(__real__ v); if (!__builtin_signbit(i)) putchar('+'); p_double(i);\n"
+	"{ double i = __imag__ v; p_double(__real__ v); if (!__builtin_signbit(i)) putchar('+'); "
+	"p_double(i);\n"
 	"  putchar('i'); }\n"
 	"static void p_bytes(const void *p, size_t n)\n"
 	"{ for (size_t i = 0; i < n; i++) printf(\"%02x\", ((const unsigned char *)p)[i]); }\n";
@@ -203,7 +211,8 @@ static void gen_string(struct gen *g, const char *path, const char *name)
 	static const char *const shown[] = {"", "cairn", "a\\\\tb\\\\\\\"c", "0123456789"};
 	unsigned int which = below(g, 4), n = 6 + 4 * (which > 1) + below(g, 5);
 	fprintf(g->decl, "\tchar %s[%u];\n", name, n);
-	fprintf(g->fill, "\tmemcpy(%s, \"%s\", strlen(\"%s\"));\n", path, texts[which], texts[which]);
+	fprintf(g->fill, "\tmemcpy(%s, \"%s\", strlen(\"%s\"));\n", path, texts[which],
+		texts[which]);
 	fprintf(g->print, "\tprintf(\"\\\"%s\\\"\");\n", shown[which]);
 }
 
@@ -224,7 +233,8 @@ static const struct scalar *pick(struct gen *g, bool is_union)
 	return &scalars[below(g, is_union ? 11 : ARRAY_SIZE(scalars))];
 }
 
-static void gen_field(struct gen *g, const char *path, bool is_union, unsigned int depth, bool first)
+static void gen_field(struct gen *g, const char *path, bool is_union, unsigned int depth,
+		      bool first)
 {
 	char name[32], at[256];
 	unsigned int kind = below(g, 10);
@@ -260,9 +270,12 @@ static void gen_fields(struct gen *g, const char *path, bool is_union, unsigned 
 
 static void gen_struct(struct gen *g, FILE *out, unsigned int i)
 {
-	static const char *const attributes[] = {
-		"", "", "", "__attribute__((packed))", "__attribute__((packed, aligned(4)))",
-		"__attribute__((aligned(64)))"};
+	static const char *const attributes[] = {"",
+						 "",
+						 "",
+						 "__attribute__((packed))",
+						 "__attribute__((packed, aligned(4)))",
+						 "__attribute__((aligned(64)))"};
 	char *decl, *fill, *print, path[16];
 	size_t n;
 	g->decl = open_memstream(&decl, &n);
@@ -273,10 +286,12 @@ static void gen_struct(struct gen *g, FILE *out, unsigned int i)
 	fclose(g->decl);
 	fclose(g->fill);
 	fclose(g->print);
-	fprintf(out, "struct s%u {\n%s} %s;\nstatic struct s%u v%u;\nstatic void run%u(void)\n{\n%s", i, decl,
-		attributes[below(g, 6)], i, i, i, fill);
-	fprintf(out, "\tp_bytes(&v%u, sizeof(v%u));\n\tprintf(\"\\n{\");\n%s\tprintf(\"}\\n\");\n}\n", i, i,
-		print);
+	fprintf(out,
+		"struct s%u {\n%s} %s;\nstatic struct s%u v%u;\nstatic void run%u(void)\n{\n%s", i,
+		decl, attributes[below(g, 6)], i, i, i, fill);
+	fprintf(out,
+		"\tp_bytes(&v%u, sizeof(v%u));\n\tprintf(\"\\n{\");\n%s\tprintf(\"}\\n\");\n}\n", i,
+		i, print);
 	free(decl);
 	free(fill);
 	free(print);
@@ -307,7 +322,8 @@ static size_t unhex(const char *text, uint8_t *bytes, size_t max)
 	return n;
 }
 
-static void compare_struct(struct dw_types *r, unsigned int i, const char *hex, const char *expected)
+static void compare_struct(struct dw_types *r, unsigned int i, const char *hex,
+			   const char *expected)
 {
 	static uint8_t bytes[1 << 16];
 	char name[16], *text;

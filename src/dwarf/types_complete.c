@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Completing: from a name to what a value consists of
+ *
+ * A struct is read when somebody looks inside, and with it the structs and elements that are part of it, but
+ * nothing behind a pointer. What is only declared is replaced by its definition: the one in the same unit,
+ * or else the one that the index of all units knows. The node is changed in place, so that ids which have
+ * been handed out gain their inside.
+ */
+#include "base/err.h"
+#include "dwarf/types_impl.h"
+
+#include <errno.h>
+
+/* Typedefs, qualifiers and arrays around what a value consists of. Real ones have less than ten. */
+enum { AROUND_MAX = 256 };
+
+static int make_index(struct dw_types *r, struct cairn_err *err)
+{
+	return r->index ? 0 : dw_type_index_new(r->dw, 0, &r->index, err);
+}
+
+static uint16_t tag_of(enum cairn_type_kind kind)
+{
+	switch (kind) {
+	case CAIRN_T_STRUCT:
+	case CAIRN_T_CLASS:
+		return DW_TAG_structure_type;
+	case CAIRN_T_UNION:
+		return DW_TAG_union_type;
+	case CAIRN_T_ENUM:
+		return DW_TAG_enumeration_type;
+	default:
+		return 0;
+	}
+}
+
+/* In its own unit first, where the name can mean one thing only. 1 and *@ret; 0 none; negative. */
+static int find_definition(struct dw_types *r, const struct cairn_type *t, const struct dw_unit *u,
+			   struct dw_die *ret, struct cairn_err *err)
+{
+	dw_off off;
+	if (!t->name || !tag_of(t->kind))
+		return 0;
+	int rc = dw_type_index_in_unit(u, tag_of(t->kind), t->name, &off, err);
+	if (!rc)
+		rc = make_index(r, err);
+	else if (rc > 0)
+		return dw_die_at(r->dw, off, ret, err);
+	if (rc >= 0)
+		rc = dw_type_index_find(r->index, tag_of(t->kind), t->name, &off, err);
+	return rc > 0 ? dw_die_at(r->dw, off, ret, err) : rc;
+}
+
+/* ---- completing ---- */
+
+static int read_inside(struct dw_types *r, const struct dw_die *die, struct cairn_type *t,
+		       struct cairn_err *err)
+{
+	return t->kind == CAIRN_T_ENUM ? dw_types_enumerators(r, die, t, err)
+				       : dw_types_members(r, die, t, err);
+}
+
+/*
+ * Put the definition, when there is one, in the place of a declaration; the name stays, which a user has
+ * seen. 1 and *@die is the definition; 0 and nothing has changed; negative.
+ */
+static int adopt_definition(struct dw_types *r, struct dw_die *die, struct cairn_type *t,
+			    struct cairn_err *err)
+{
+	struct cairn_type def = {0};
+	struct dw_die found;
+	int rc = find_definition(r, t, die->unit, &found, err);
+	if (rc > 0)
+		rc = dw_types_read_named(r, &found, &def, err);
+	/* The names differ: two with one hash. */
+	if (rc < 0 || !def.name || strcmp(def.name, t->name) != 0)
+		return rc < 0 ? rc : 0;
+	def.name = t->name;
+	def.bare_name = t->bare_name;
+	*t = def;
+	*die = found;
+	return 1;
+}
+
+static int load(struct dw_types *r, uint32_t id, struct cairn_err *err)
+{
+	struct cairn_type t = *cairn_types_get(r->graph, id);
+	struct dw_die die;
+	uint64_t off;
+	if (!map_get(&r->unread, id, &off))
+		return 0;
+	int rc = dw_die_at(r->dw, off, &die, err);
+	if (rc > 0 && t.declaration)
+		rc = adopt_definition(r, &die, &t, err);
+	/* It stays unread, so that the next one who asks is told, too. */
+	if (rc == -ENOTUNIQ)
+		return rc;
+	/* The sign of an enum that is only declared may be told. */
+	if (rc > 0 || (!rc && t.kind == CAIRN_T_ENUM))
+		rc = read_inside(r, &die, &t, err);
+	t.unread = false;
+	if (rc < 0) {
+		/* Half of the members would look like all of them. */
+		t.declaration = true;
+		t.n_members = t.n_enumerators = 0;
+	}
+	types_set(r->graph, id, &t);
+	int drained = dw_types_drain(r, rc < 0 ? NULL : err);
+	return rc < 0 ? rc : drained;
+}
+
+/* What a value of this type consists of: behind typedefs, qualifiers and arrays. */
+static uint32_t substance(const struct dw_types *r, uint32_t id)
+{
+	for (int around = 0; around < AROUND_MAX; around++) {
+		id = cairn_types_resolve(r->graph, id);
+		const struct cairn_type *t = cairn_types_get(r->graph, id);
+		if (t->kind != CAIRN_T_ARRAY)
+			return id;
+		id = t->ref;
+	}
+	return 0;
+}
+
+int dwarf_type_complete(struct dw_types *r, uint32_t id, struct cairn_err *err)
+{
+	VEC(uint32_t) stack = {0};
+	int first = VEC_ADD(&stack, id) ? 0 : err_nomem(err, "types");
+	for (bool outermost = true; stack.n; outermost = false) {
+		uint32_t inside = substance(r, stack.p[--stack.n]);
+		const struct cairn_type *t = cairn_types_get(r->graph, inside);
+		if (!t->unread)
+			continue;
+		int rc = load(r, inside, first ? NULL : err);
+		/* A part that has no single definition is shown as incomplete. */
+		if (rc == -ENOTUNIQ && !outermost)
+			rc = 0;
+		first = first ? first : rc;
+		bool fits = true;
+		for (uint32_t i = 0; i < t->n_members && fits; i++)
+			fits = VEC_ADD(&stack, t->members[i].type);
+		if (!fits && !first)
+			first = err_nomem(err, "types");
+	}
+	VEC_FREE(&stack);
+	return first;
+}
+
+int dwarf_type_definition(struct dw_types *r, enum cairn_type_kind kind, const char *name,
+			  uint32_t *ret, struct cairn_err *err)
+{
+	dw_off off;
+	uint32_t id = 0;
+	int rc = tag_of(kind) ? make_index(r, err) : 0;
+	if (rc < 0 || !tag_of(kind))
+		return rc;
+	rc = dw_type_index_find(r->index, tag_of(kind), name, &off, err);
+	if (rc <= 0)
+		return rc;
+	rc = dwarf_type(r, off, &id, err);
+	if (rc >= 0)
+		rc = dwarf_type_complete(r, id, err);
+	if (rc < 0)
+		return rc;
+	const char *found = cairn_types_get(r->graph, id)->name;
+	if (!found || strcmp(found, name) != 0)
+		return 0;
+	*ret = id;
+	return 1;
+}
