@@ -11,6 +11,63 @@
 #include <unistd.h>
 
 #include "against_libdw.h"
+#include "dwarf/constants.h"
+
+/*
+ * What the search for a name must find, computed another way: from the full index, by following every entry's
+ * origins to their end.
+ */
+static bool belongs(const struct dwarf *dw, const struct dw_func_index *all, size_t i, const char *func)
+{
+	for (int link = 0; link <= DW_ORIGIN_MAX; link++) {
+		const struct dw_func *f = &all->p[i];
+		struct dw_die die;
+		if (!(f->flags & DW_FUNC_INLINED) && dw_die_at(dw, f->die, &die, NULL) == 1) {
+			const char *linkage = dw_str(&die, DW_AT_linkage_name);
+			if ((f->name && !strcmp(f->name, func)) || (linkage && !strcmp(linkage, func)))
+				return true;
+		}
+		if (!f->origin)
+			return false;
+		i = dw_func_index_find(all, f->origin);
+		if (i == DW_FUNC_NONE)
+			return false;
+	}
+	return false;
+}
+
+static int check_names(const char *file, const struct dwarf *dw, const struct dw_func_index *all)
+{
+	static const char *const names[] = {"list_add", "size", "get_page", "tcache_get", "main", "operator()",
+					    "_M_data", "memcpy", "is_null"};
+	int bad = 0;
+	for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
+		struct dw_func_index found;
+		struct cairn_err err = {0};
+		size_t expected = 0, missing = 0;
+		if (dwarf_functions_named(dw, 0, names[n], &found, &err) < 0) {
+			printf("not ok %s: search for %s: %s\n", file, names[n], err.msg);
+			return 1;
+		}
+		for (size_t i = 0; i < all->n; i++) {
+			if (!belongs(dw, all, i, names[n]))
+				continue;
+			expected++;
+			missing += dw_func_index_find(&found, all->p[i].die) == DW_FUNC_NONE;
+		}
+		/* A name that the file does not have proves nothing unless something is found. */
+		if (!expected && !found.n) {
+			dw_func_index_fini(&found);
+			continue;
+		}
+		missing += !expected;
+		printf("%s %s: the search for %s finds all %zu entries of the index\n",
+		       missing ? "not ok" : "ok", file, names[n], expected);
+		bad |= missing != 0;
+		dw_func_index_fini(&found);
+	}
+	return bad;
+}
 
 static int compare(const char *name, const char *path)
 {
@@ -49,6 +106,7 @@ static int compare(const char *name, const char *path)
 		       same ? "ok" : "not ok", name, (unsigned long long)r.inlined_with_code,
 		       (unsigned long long)r.subprograms_with_code);
 		bad |= !same;
+		bad |= check_names(name, dw, &index);
 		dw_func_index_fini(&index);
 	}
 	dwarf_close(dw);
