@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Types of DWARF: every type DIE of a file is read, named, looked into and used to print its own section. */
+/*
+ * Types of DWARF: every type DIE of a file is read, named, looked into and used to print its own
+ * section.
+ */
 #include "fuzz.h"
 
 #include <stdio.h>
@@ -10,7 +13,9 @@
 #include "dwarf/types_impl.h"
 #include "dwarf_builder.h"
 
-/* What is printed must be JSON: a small checker, without recursion, of what the printer uses of it. */
+/*
+ * What is printed must be JSON: a small checker, without recursion, of what the printer uses of it.
+ */
 struct json {
 	const char *p, *end;
 	char open[256]; /* '{' and '[' */
@@ -117,7 +122,10 @@ static void look_at(struct dw_types *r, const struct dw_die *die)
 		dwarf_type_definition(r, t->kind, t->name, &id, NULL);
 }
 
-/* Any DIE may be taken for a type, for any DIE may be referred to. A large input is not read to its end. */
+/*
+ * Any DIE may be taken for a type, for any DIE may be referred to. A large input is not read to its
+ * end.
+ */
 static void look_at_all(const struct dwarf *dw, struct dw_types *r)
 {
 	enum { DIES_MAX = 200 };

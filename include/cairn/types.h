@@ -3,11 +3,13 @@
  * The neutral type graph
  *
  * What DWARF says about types (later: what BTF and C declarations say) is read into one graph of
- * nodes with 32-bit ids. Id 0 is void. A node never changes once its reader has finished it.
+ * nodes with 32-bit ids. Id 0 is void. A node never changes once its reader has finished it; until
+ * then it is marked unread.
  *
  *	char text[256];
  *	cairn_types_name(types, id, text, sizeof(text));	// "const struct list_head *"
- *	const struct cairn_type *t = cairn_types_resolve(types, id);	// behind typedefs, const, ...
+ *	id = cairn_types_resolve(types, id);	// behind typedefs, const, ...
+ *	const struct cairn_type *t = cairn_types_get(types, id);
  *	for (uint32_t i = 0; i < t->n_members; i++)
  *		puts(t->members[i].name);
  *
@@ -55,7 +57,9 @@ enum cairn_type_encoding {
 	CAIRN_ENC_UNSIGNED_CHAR,
 	CAIRN_ENC_UTF,	   /* char8_t, char16_t, char32_t */
 	CAIRN_ENC_COMPLEX, /* of a FLOAT */
-	/* Not decoded: decimal floats, another byte order, an enum that is unread or only declared. */
+	/*
+	 * Not decoded: decimal floats, another byte order, an enum that is unread or only declared.
+	 */
 	CAIRN_ENC_OPAQUE,
 };
 
@@ -66,13 +70,13 @@ struct cairn_member {
 	/* Bit-field: its width in bits, else 0. */
 	uint32_t bit_size;
 	/*
-	 * Offset from the start of the struct in bits. Of a bit-field on a little-endian machine: the
-	 * position of its least significant bit.
+	 * Offset from the start of the struct in bits. Of a bit-field on a little-endian machine:
+	 * the position of its least significant bit.
 	 */
 	uint64_t bit_off;
 	/*
-	 * bit_off means nothing: the place is known only at run time (virtual base class), or the debug
-	 * information contradicts itself about it.
+	 * bit_off means nothing: the place is known only at run time (virtual base class), or the
+	 * debug information contradicts itself about it.
 	 */
 	bool dynamic;
 	bool is_base_class;
@@ -80,7 +84,10 @@ struct cairn_member {
 
 struct cairn_enumerator {
 	const char *name;
-	/* Sign-extended from the enum's width; of an unsigned enum wider than 63 bits: the same bits. */
+	/*
+	 * Sign-extended from the enum's width; of an unsigned enum wider than 63 bits: the same
+	 * bits.
+	 */
 	int64_t value;
 };
 
@@ -98,8 +105,9 @@ struct cairn_type {
 	/* Struct or union that is only declared in this unit and defined in none that was read. */
 	bool declaration;
 	/*
-	 * Members or enumerators have not been read yet (a reader that goes through a whole kernel for one
-	 * pointer would be useless). The rest is right. Its reader can complete the node in place.
+	 * Members or enumerators have not been read yet (a reader that goes through a whole kernel
+	 * for one pointer would be useless). The rest is right. Its reader can complete the node in
+	 * place.
 	 */
 	bool unread;
 	bool prototyped; /* FUNC: false for the old style "int f()" */
@@ -117,8 +125,8 @@ struct cairn_type {
 struct cairn_types;
 
 /*
- * The node; @id must come from the same graph (any other number gives void). Borrowed until the graph is
- * freed, also while it grows. Threads: any, while no reader adds. Signals: safe.
+ * The node; @id must come from the same graph (any other number gives void). Borrowed until the
+ * graph is freed, also while it grows. Threads: any, while no reader adds. Signals: safe.
  */
 const struct cairn_type *cairn_types_get(const struct cairn_types *types, uint32_t id);
 
@@ -126,8 +134,9 @@ const struct cairn_type *cairn_types_get(const struct cairn_types *types, uint32
 uint32_t cairn_types_count(const struct cairn_types *types);
 
 /*
- * The id behind typedefs and qualifiers. A cycle of typedefs or a chain of more than 1024, which only
- * damaged input has, ends at void. Cost: O(length of the chain), no allocation. Threads, signals: as cairn_types_get().
+ * The id behind typedefs and qualifiers. A cycle of typedefs or a chain of more than 1024, which
+ * only damaged input has, ends at void. Cost: O(length of the chain), no allocation. Threads,
+ * signals: as cairn_types_get().
  */
 uint32_t cairn_types_resolve(const struct cairn_types *types, uint32_t id);
 
@@ -137,12 +146,12 @@ uint64_t cairn_types_size(const struct cairn_types *types, uint32_t id);
 /*
  * cairn_types_name - the type as C (or C++) writes it, without a declared name: "char *[4]"
  *
- * Qualifiers stand where C programmers put them ("const char *", "char *const"), a struct without a name
- * is "struct {...}". A type more than 64 derivations deep (pointer to array of function ...), which only
- * damaged input has, is cut with "...".
+ * Qualifiers stand where C programmers put them ("const char *", "char *const"), a struct without a
+ * name is "struct {...}". A type more than 64 derivations deep (pointer to array of function ...),
+ * which only damaged input has, is cut with "...".
  *
- * @buf, @size  as snprintf: always terminated, result is the length that was needed; @buf may be NULL
- *              when @size is 0
+ * @buf, @size  as snprintf: always terminated, result is the length that was needed; @buf may be
+ *              NULL when @size is 0
  * Cost: O(length of the name), no allocation. Threads: any, while no reader adds.
  */
 size_t cairn_types_name(const struct cairn_types *types, uint32_t id, char *buf, size_t size);
@@ -152,12 +161,12 @@ size_t cairn_types_declare(const struct cairn_types *types, uint32_t id, const c
 			   char *buf, size_t size);
 
 /*
- * cairn_types_member - find a member by name, also inside anonymous structs, unions and base classes
+ * cairn_types_member - find a member by name, also in anonymous structs, unions and base classes
  *
  * A name of the class itself hides the same name of its base classes.
  *
  * @id   a struct, union or class, perhaps behind typedefs and qualifiers
- * @ret  the member, with bit_off counted from the start of @id; dynamic when any step on the way was
+ * @ret  the member, with bit_off counted from the start of @id; dynamic when any step on the way is
  * Returns false when @id has no such member, and when there is no memory to look for it.
  * Cost: O(members looked at). Threads: any, while no reader adds.
  */
@@ -186,23 +195,27 @@ struct cairn_value_opts {
  *	bool            true, false; a byte that is neither, as a number
  *	char            'c', escaped as in C; JSON: "c", and a number from 0x80 on. signed char and
  *	                unsigned char, which is what int8_t and uint8_t are, are integers
- *	char arrays     "text" up to the first NUL; what is not UTF-8 is \ooo in text, U+FFFD in JSON
+ *	char arrays     "text" up to the first NUL; what is not UTF-8 is \ooo in text, U+FFFD
+ *	                in JSON
  *	pointers        0x...; JSON: "0x..."
  *	enums           RED; A|B for flags, with bits that have no name as in A|0x40; else a number
  *	floats          the shortest decimal that reads back exactly; JSON: "NaN", "Infinity",
- *	                "-Infinity". A format that long double cannot hold exactly, as anything of a format
- *	                that is not decoded: its bytes as one hexadecimal number
+ *	                "-Infinity". A format that long double cannot hold exactly, as anything of a
+ *	                format that is not decoded: its bytes as one hexadecimal number
  *	complex         1+2i; JSON: [1,2]
- *	struct, class   {.x = 1, {.in_anonymous = 2}}; base classes first, {<Base> = {...}}. JSON: members of
- *	                anonymous members are keys of the object around them, a base class is "<Base>"
+ *	struct, class   {.x = 1, {.in_anonymous = 2}}; base classes first, {<Base> = {...}}. JSON:
+ *	                members of anonymous members are keys of the object around them, a base
+ *	                class is "<Base>"
  *	unions          every arm, as in a struct
- *	arrays          {1, 2}; JSON: [1,2]. Without a count (flexible array): as many as the bytes hold
- *	void, function, a struct that is only declared or unread: <no value>, <incomplete>; JSON: null
+ *	arrays          {1, 2}; JSON: [1,2]. Without a count (flexible array): as many as the bytes
+ *	                hold
+ *	void, function  <no value>; a struct that is only declared or unread: <incomplete>;
+ *	                JSON: null
  *
- * A member that lies beyond @n_bytes is shown as unavailable (<cut off>, in JSON null), never read; so
- * is the first of the missing elements of an array, with which it then ends. What max_elems and max_depth
- * leave out is ... (JSON: "..."). A graph that repeats the same bytes endlessly (unions in unions) is cut
- * in the same way once the output is out of all proportion to @n_bytes.
+ * A member that lies beyond @n_bytes is shown as unavailable (<cut off>, in JSON null), never read;
+ * so is the first of the missing elements of an array, with which it then ends. What max_elems and
+ * max_depth leave out is ... (JSON: "..."). A graph that repeats the same bytes endlessly (unions
+ * in unions) is cut in the same way once the output is out of all proportion to @n_bytes.
  *
  * @bytes    the value as it lay in memory, little-endian
  * @n_bytes  how many there are; may be less or more than the type's size
@@ -216,8 +229,8 @@ int cairn_value_print(const struct cairn_types *types, uint32_t id, const void *
 /*
  * cairn_value_print_member - as cairn_value_print(), of one member, a bit-field too
  *
- * @member  from cairn_types_member(): its type, bit_off (counted from @bytes) and bit_size are used; with
- *          bit_size 0 an ordinary member at bit_off
+ * @member  from cairn_types_member(): its type, bit_off (counted from @bytes) and bit_size are
+ *          used; with bit_size 0 an ordinary member at bit_off
  */
 int cairn_value_print_member(const struct cairn_types *types, const struct cairn_member *member,
 			     const void *bytes, size_t n_bytes, const struct cairn_value_opts *opts,

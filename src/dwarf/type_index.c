@@ -2,17 +2,18 @@
 /*
  * Definitions of types by name
  *
- * "struct foo" may be declared where it is used and defined in another unit. To find it, all units are
- * scanned once for definitions of structs, classes, unions and enums, by as many threads as there are
- * processors. A kernel defines each of its types in a thousand units, so a worker keeps of each name only
- * the definition with the lowest offset, and the workers' lists are merged by the same rule: the result does
- * not depend on who scanned what.
+ * "struct foo" may be declared where it is used and defined in another unit. To find it, all units
+ * are scanned once for definitions of structs, classes, unions and enums, by as many threads as
+ * there are processors. A kernel defines each of its types in a thousand units, so a worker keeps
+ * of each name only the definition with the lowest offset, and the workers' lists are merged by the
+ * same rule: the result does not depend on who scanned what.
  *
  *	entry     hash of "s" "ns::foo"  ──►  DIE 0x1234, look 0x58
  *
- * "look" is a hash of size and line of declaration. In C two units may define different structs of one name
- * (every other program has a "struct node"). Where the looks of a name differ, the name stands for no
- * single type, and saying so is the answer; picking one would print garbage with confidence.
+ * "look" is a hash of size and line of declaration. In C two units may define different structs of
+ * one name (every other program has a "struct node"). Where the looks of a name differ, the name
+ * stands for no single type, and saying so is the answer; picking one would print garbage with
+ * confidence.
  *
  * Two names with one 64-bit hash: the name of what was found is compared, and then it is not found.
  */
@@ -92,8 +93,8 @@ static size_t prefix_len(const struct scan *s)
 }
 
 /*
- * Name of a definition whose declaration stands elsewhere: out of its class, or in a type unit, where the
- * scopes are skeletons. Length, 0 for none, negative.
+ * Name of a definition whose declaration stands elsewhere: out of its class, or in a type unit,
+ * where the scopes are skeletons. Length, 0 for none, negative.
  */
 static int64_t specified_name(struct scan *s, const struct dw_die *die, struct cairn_err *err)
 {
@@ -138,8 +139,8 @@ static int look_at(struct scan *s, const struct dw_die *die, struct cairn_err *e
 }
 
 /*
- * Length of the name of a scope, written behind the prefix; 0 for none that can be looked up. Clang's
- * skeletons in type units have a signature instead of a name.
+ * Length of the name of a scope, written behind the prefix; 0 for none that can be looked up.
+ * Clang's skeletons in type units have a signature instead of a name.
  */
 static int64_t scope_name(struct scan *s, const struct dw_die *die, struct cairn_err *err)
 {

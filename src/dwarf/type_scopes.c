@@ -2,19 +2,20 @@
 /*
  * Qualified names of types
  *
- * A DIE does not point at its parent, so where a type stands is found by place: a unit's scopes (namespaces,
- * classes, and functions, which hide what is in them) are listed once, in order, as intervals of offsets
+ * A DIE does not point at its parent, so where a type stands is found by place: a unit's scopes
+ * (namespaces, classes, and functions, which hide what is in them) are listed once, in order, as
+ * intervals of offsets
  *
  *	0x2d  namespace std         [0x2d, 0x9c)   parent none
  *	0x34    class vector<int>   [0x34, 0x80)   parent 0
  *	0x90    struct pair         [0x90, 0x9b)   parent 0
  *
- * and the innermost scope of offset 0x50 is the last one that starts before it, or one of that one's parents:
- * here "std::vector<int>". A class that is defined outside of its scope says so by DW_AT_specification, and
- * stands where its declaration does.
+ * and the innermost scope of offset 0x50 is the last one that starts before it, or one of that
+ * one's parents: here "std::vector<int>". A class that is defined outside of its scope says so by
+ * DW_AT_specification, and stands where its declaration does.
  *
- * The walk that makes the list goes over the bytes once and keeps its own stack; a nesting of a million
- * costs a million entries on the heap.
+ * The walk that makes the list goes over the bytes once and keeps its own stack; a nesting of a
+ * million costs a million entries on the heap.
  */
 #include "base/err.h"
 #include "dwarf/types_impl.h"

@@ -2,8 +2,9 @@
 /*
  * Reading types
  *
- * A DIE becomes a node in two steps, because types refer to each other in circles: dw_types_id() reserves
- * the id and puts the DIE on a work list, and drain() reads what is on the list, which adds to it. So
+ * A DIE becomes a node in two steps, because types refer to each other in circles: dw_types_id()
+ * reserves the id and puts the DIE on a work list, and drain() reads what is on the list, which
+ * adds to it. So
  *
  *	struct list { struct list *next; };
  *
@@ -12,8 +13,8 @@
  *	dwarf_type_complete(1)    member next: reserve 2, list: {pointer}
  *	drain: pointer            node 2 = pointer to 1, which is known
  *
- * and no depth of the input becomes a depth of the stack. A DIE that cannot be read leaves a node that says
- * so: ids that were handed out stay meaningful whatever happens.
+ * and no depth of the input becomes a depth of the stack. A DIE that cannot be read leaves a node
+ * that says so: ids that were handed out stay meaningful whatever happens.
  */
 #include "base/err.h"
 #include "dwarf/types_impl.h"
@@ -72,8 +73,8 @@ uint32_t dw_types_id(struct dw_types *r, dw_off off)
 }
 
 /*
- * The id that a reference stands for. Not dw_ref(), for which damage is absence: absence is void here, and a
- * pointer to what could not be read is not a void pointer.
+ * The id that a reference stands for. Not dw_ref(), for which damage is absence: absence is void
+ * here, and a pointer to what could not be read is not a void pointer.
  */
 static int id_of_value(struct dw_types *r, const struct dw_die *die, const struct dw_value *v,
 		       uint32_t *ret, struct cairn_err *err)

@@ -2,16 +2,16 @@
 /*
  * Types of DWARF, read into the type graph as far as they are needed
  *
- * Through pointers every kernel struct reaches nearly every other, and a static inline function has a copy
- * of its types in each of a thousand units. So a type is read no further than its name needs: pointers,
- * qualifiers, arrays, function types, and the names and sizes of structs and enums, which are marked
- * "unread". Who wants to look inside asks for more:
+ * Through pointers every kernel struct reaches nearly every other, and a static inline function has
+ * a copy of its types in each of a thousand units. So a type is read no further than its name
+ * needs: pointers, qualifiers, arrays, function types, and the names and sizes of structs and
+ * enums, which are marked "unread". Who wants to look inside asks for more:
  *
  *	struct dw_types *r;
  *	dw_types_new(dw, graph, &r, err);
  *	dwarf_type_of(r, &formal, &id, err);		// "struct foo *": its name can be printed
  *	uint32_t foo = cairn_types_get(graph, cairn_types_resolve(graph, id))->ref;
- *	dwarf_type_complete(r, foo, err);		// now it has members, and can be printed by value
+ *	dwarf_type_complete(r, foo, err);		// now it has members and a value
  *	cairn_types_member(graph, foo, "next", &m);
  *	dw_types_free(r);
  *
@@ -19,8 +19,8 @@
  * (bare_name). What the graph cannot express exactly (decimal floats, big-endian members, Fortran
  * descriptors, Rust's variants) becomes CAIRN_ENC_OPAQUE: bytes, never a guess.
  *
- * One reader and its graph belong to one thread at a time; several readers of one struct dwarf do not
- * disturb each other.
+ * One reader and its graph belong to one thread at a time; several readers of one struct dwarf do
+ * not disturb each other.
  */
 #ifndef DWARF_TYPES_H
 #define DWARF_TYPES_H
@@ -35,8 +35,8 @@ struct dw_types;
 /*
  * dw_types_new - a reader that adds to @graph
  *
- * @dw, @graph  outlive the reader; strings of the graph borrow the mapped sections, so @dw outlives the
- *              graph, too
+ * @dw, @graph  outlive the reader; strings of the graph borrow the mapped sections, so @dw outlives
+ *              the graph, too
  * Returns 0 or -ENOMEM. dw_types_free() takes NULL; the graph stays usable without its reader.
  */
 int dw_types_new(const struct dwarf *dw, struct cairn_types *graph, struct dw_types **ret,
@@ -48,17 +48,18 @@ struct cairn_types *dw_types_graph(const struct dw_types *r);
  * dwarf_type - the type that the DIE at @off describes
  *
  * @ret  its id; the same for the same DIE every time
- * Returns 0. -EBADMSG: the DIE, or one that it needs, is damaged (err: where); what could not be read is
- * then an UNSPECIFIED type named "<damaged>", here and in later calls. -ENOMEM. *@ret is set whenever
- * there is memory for it.
- * Cost: the DIEs on the way to structs, enums and base types, each once per reader. In C++ the scopes
- * of each unit are listed once, by one walk over it.
+ * Returns 0. -EBADMSG: the DIE, or one that it needs, is damaged (err: where); what could not be
+ * read is then an UNSPECIFIED type named "<damaged>", here and in later calls. -ENOMEM. *@ret is
+ * set whenever there is memory for it.
+ * Cost: the DIEs on the way to structs, enums and base types, each once per reader. In C++ the
+ * scopes of each unit are listed once, by one walk over it.
  */
 int dwarf_type(struct dw_types *r, dw_off off, uint32_t *ret, struct cairn_err *err);
 
 /*
- * dwarf_type_of - DW_AT_type of a variable, parameter, function ..., also through DW_AT_abstract_origin
- * and DW_AT_specification; void when there is none. Otherwise as dwarf_type().
+ * dwarf_type_of - DW_AT_type of a variable, parameter, function ..., also through
+ * DW_AT_abstract_origin and DW_AT_specification; void when there is none. Otherwise as
+ * dwarf_type().
  */
 int dwarf_type_of(struct dw_types *r, const struct dw_die *die, uint32_t *ret,
 		  struct cairn_err *err);
@@ -66,13 +67,16 @@ int dwarf_type_of(struct dw_types *r, const struct dw_die *die, uint32_t *ret,
 /*
  * dwarf_type_complete - read what a value of this type consists of
  *
- * Behind typedefs and qualifiers: members of a struct, and of the structs and elements in it, to any depth,
- * and enumerators; not what pointers point to. A struct that is only declared where it is used is looked
- * up, see dwarf_type_definition(); when there is no definition, "declaration" stays. Nodes change in
- * place, ids stay.
+ * Behind typedefs and qualifiers: members of a struct, and of the structs and elements in it, to
+ * any depth, and enumerators; not what pointers point to. A struct that is only declared where it
+ * is used is looked up, see dwarf_type_definition(); when there is no definition, "declaration"
+ * stays. Nodes change in place, ids stay.
  *
  * @id  from this reader; anything that is complete, or has no inside, is left alone
- * Returns 0, also when a definition is missing; -EBADMSG, -ENOMEM as dwarf_type().
+ * Returns 0, also when a definition is missing. -ENOTUNIQ: @id itself is only declared and units
+ * define different types of its name (err: which). -EBADMSG, -ENOMEM as dwarf_type(); the node then
+ * counts as declared only.
+ * Cost: what is read, once. For a declaration one walk over its unit, and the index of all units.
  */
 int dwarf_type_complete(struct dw_types *r, uint32_t id, struct cairn_err *err);
 
@@ -80,10 +84,11 @@ int dwarf_type_complete(struct dw_types *r, uint32_t id, struct cairn_err *err);
  * dwarf_type_definition - find a struct, class, union or enum by name in the whole binary
  *
  * @kind  CAIRN_T_STRUCT and CAIRN_T_CLASS mean the same; CAIRN_T_UNION; CAIRN_T_ENUM
- * @name  qualified: "foo", "ns::foo". Types local to a function or in an anonymous namespace are not found
+ * @name  qualified: "foo", "ns::foo". Types local to a function or in an anonymous namespace are
+ *        not found
  * @ret   its id, complete
- * Returns 1; 0 when there is none; -ENOTUNIQ when units define different types of that name (of another
- * size or at another line); -EBADMSG, -ENOMEM.
+ * Returns 1; 0 when there is none; -ENOTUNIQ when units define different types of that name (of
+ * another size or at another line); -EBADMSG, -ENOMEM.
  * Cost: the first call lists all definitions of the binary, in parallel by unit; then one lookup.
  */
 int dwarf_type_definition(struct dw_types *r, enum cairn_type_kind kind, const char *name,

@@ -8,8 +8,9 @@
  *	  DW_TAG_subrange_type 0 .. 1   node 6: 3 times int, 12 bytes
  *	  DW_TAG_subrange_type 0 .. 2
  *
- * The size depends on the elements, which may be read later. So arrays are gathered while the work list is
- * worked off, "unread" marks those that have no size yet, and they are sized at its end, elements first.
+ * The size depends on the elements, which may be read later. So arrays are gathered while the work
+ * list is worked off, "unread" marks those that have no size yet, and they are sized at its end,
+ * elements first.
  */
 #include "base/err.h"
 #include "dwarf/types_impl.h"
@@ -168,8 +169,8 @@ static void start_array(struct dw_types *r, uint32_t id)
 }
 
 /*
- * Elements first, with a stack of our own. An array is marked as it goes on the stack, so that a ring of
- * arrays meets itself and ends.
+ * Elements first, with a stack of our own. An array is marked as it goes on the stack, so that a
+ * ring of arrays meets itself and ends.
  */
 int dw_types_size_arrays(struct dw_types *r, struct cairn_err *err)
 {

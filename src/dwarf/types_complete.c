@@ -2,10 +2,10 @@
 /*
  * Completing: from a name to what a value consists of
  *
- * A struct is read when somebody looks inside, and with it the structs and elements that are part of it, but
- * nothing behind a pointer. What is only declared is replaced by its definition: the one in the same unit,
- * or else the one that the index of all units knows. The node is changed in place, so that ids which have
- * been handed out gain their inside.
+ * A struct is read when somebody looks inside, and with it the structs and elements that are part
+ * of it, but nothing behind a pointer. What is only declared is replaced by its definition: the one
+ * in the same unit, or else the one that the index of all units knows. The node is changed in
+ * place, so that ids which have been handed out gain their inside.
  */
 #include "base/err.h"
 #include "dwarf/types_impl.h"
@@ -62,8 +62,8 @@ static int read_inside(struct dw_types *r, const struct dw_die *die, struct cair
 }
 
 /*
- * Put the definition, when there is one, in the place of a declaration; the name stays, which a user has
- * seen. 1 and *@die is the definition; 0 and nothing has changed; negative.
+ * Put the definition, when there is one, in the place of a declaration; the name stays, which a
+ * user has seen. 1 and *@die is the definition; 0 and nothing has changed; negative.
  */
 static int adopt_definition(struct dw_types *r, struct dw_die *die, struct cairn_type *t,
 			    struct cairn_err *err)

@@ -20,7 +20,10 @@
 
 /* ---- type_scopes.c ---- */
 
-/* A walk over a unit's DIEs in the order they are written; the caller counts levels by DW_WALK_NULL. */
+/*
+ * A walk over a unit's DIEs in the order they are written; the caller counts levels by
+ * DW_WALK_NULL.
+ */
 struct dw_walk {
 	const struct dw_unit *unit;
 	const uint8_t *p;

@@ -2,25 +2,27 @@
 /*
  * What is inside: members with their places, parameters, enumerators
  *
- * A bit-field's place has been written in three ways. In all of them our bit_off is the offset of its least
- * significant bit from the start of the struct (little-endian machines):
+ * A bit-field's place has been written in three ways. In all of them our bit_off is the offset of
+ * its least significant bit from the start of the struct (little-endian machines):
  *
- *	DWARF 5, and Clang in 4   DW_AT_data_bit_offset 35              35
- *	DWARF 2 to 4              DW_AT_data_member_location 4          storage unit of 4 bytes at byte 4;
- *	                          DW_AT_byte_size 4                     counted from its most significant bit:
- *	                          DW_AT_bit_offset 26, bit_size 3       32 + 32 - 26 - 3 = 35
- *	the same without          the storage unit is as large as the
- *	DW_AT_byte_size           member's type
+ *	DWARF 5                DW_AT_data_bit_offset 35           35
+ *	DWARF 2 to 4           DW_AT_data_member_location 4       storage unit of 4 bytes at byte 4,
+ *	                       DW_AT_byte_size 4                  counted from its most significant
+ *	                       DW_AT_bit_offset 26, bit_size 3    bit: 32 + 32 - 26 - 3 = 35
+ *	the same without       the storage unit is as large as
+ *	DW_AT_byte_size        the member's type
  *
  * The offset may be negative (packed structs, where the field goes over the end of its unit).
  *
- * Clang 14 leaves the width out when it is the type's full width, and rounds the place down to
- * a byte: "short b : 16" at bit 3 of a packed struct looks like a plain short at byte 0 (docs/findings/
- * clang-full-width-bit-field.md; gdb prints -7 for -1). In C no member of a struct overlaps another, so one that
- * starts inside the bit-field before it is such a case, and its place is not known.
+ * Clang 14 leaves the width out when it is the type's full width, and rounds the place down to a
+ * byte: "short b : 16" at bit 3 of a packed struct looks like a plain short at byte 0, and gdb
+ * prints -7 for -1; see docs/findings/clang-full-width-bit-field.md. In C no member of a struct
+ * overlaps another, so one that starts inside the bit-field before it is such a case, and its place
+ * is not known.
  *
- * A member's place may be an expression. What adds constants to the address of the struct is a constant;
- * anything else (virtual base classes look it up in the object) is known at run time only.
+ * A member's place may be an expression. What adds constants to the address of the struct is a
+ * constant; anything else (virtual base classes look it up in the object) is known at run time
+ * only.
  */
 #include "base/err.h"
 #include "dwarf/types_impl.h"
@@ -156,11 +158,14 @@ static void place_in_bits(const struct dw_die *die, struct cairn_member *m)
 
 struct members {
 	VEC(struct cairn_member) v;
-	uint64_t
-		bits_end; /* no member that follows can start before this bit; 0 when nothing is known */
+	/* No member that follows can start before this bit; 0 when nothing is known. */
+	uint64_t bits_end;
 };
 
-/* See the essay. The doubt goes on: a full-width bit-field may end up to 7 bits behind where it seems to. */
+/*
+ * See the essay. The doubt goes on: a full-width bit-field may end up to 7 bits behind where it
+ * seems to.
+ */
 static void doubt_overlap(const struct dw_die *die, uint16_t around, struct members *to,
 			  struct cairn_member *m)
 {
@@ -291,8 +296,9 @@ static int add_enumerator(const struct dw_die *die, struct enumerators *to, stru
 }
 
 /*
- * By its underlying type, by its own encoding, or else by its values. An enum that is only declared may have
- * none of these (Clang declares enums of class templates); then its bytes are all that can be shown.
+ * By its underlying type, by its own encoding, or else by its values. An enum that is only declared
+ * may have none of these (Clang declares enums of class templates); then its bytes are all that can
+ * be shown.
  */
 static enum cairn_type_encoding encoding_of(const struct dw_die *die,
 					    const struct enumerators *list)

@@ -6,8 +6,9 @@
  *
  *	id 2050 ──► directory[2050 / 1024 = 2] ──► chunk ──► node 2050 % 1024 = 2
  *
- * When the graph grows only the directory moves. So a pointer to a node stays valid while a reader goes
- * on adding, which is what lets a lazy reader and the users of what it has read share one graph.
+ * When the graph grows only the directory moves. So a pointer to a node stays valid while a reader
+ * goes on adding, which is what lets a lazy reader and the users of what it has read share one
+ * graph.
  */
 #include "types/build.h"
 
@@ -33,7 +34,10 @@ struct cairn_types *types_new(void)
 	if (!types)
 		return NULL;
 	arena_init(&types->arena);
-	/* Id 0 is void, which is what a zeroed node is. The id itself is the result: 0, as for failure. */
+	/*
+	 * Id 0 is void, which is what a zeroed node is. The id itself is the result: 0, as for
+	 * failure.
+	 */
 	types_reserve(types);
 	if (types->n == 1)
 		return types;

@@ -2,19 +2,20 @@
 /*
  * Bytes to typed values: structs, arrays, enums
  *
- * A value is printed from a view: where it starts and how many bytes are there. A view never grows on
- * the way down. A member gets its own size at most, so that an array of unknown length in the middle of
- * a struct cannot run over its neighbours, except the last member, which may go on to the end of the
- * bytes: a flexible array is longer than its struct says.
+ * A value is printed from a view: where it starts and how many bytes are there. A view never grows
+ * on the way down. A member gets its own size at most, so that an array of unknown length in the
+ * middle of a struct cannot run over its neighbours, except the last member, which may go on to the
+ * end of the bytes: a flexible array is longer than its struct says.
  *
  *	struct { int n; short s; char text[]; }      12 bytes given
  *	  .n     view of 4
  *	  .s     view of 2
  *	  .text  view of 6, although the struct's size is 8
  *
- * The functions call each other in circles; max_depth, which is 64 at most, ends that. Depth does not
- * bound the work: a union of 10 unions of 10 unions ... has 10^16 values over the same four bytes. So
- * each value printed is counted, and the count is bounded by a multiple of the number of bytes.
+ * The functions call each other in circles; max_depth, which is 64 at most, ends that. Depth does
+ * not bound the work: a union of 10 unions of 10 unions ... has 10^16 values over the same four
+ * bytes. So each value printed is counted, and the count is bounded by a multiple of the number of
+ * bytes.
  */
 #include "types/value.h"
 
@@ -24,8 +25,8 @@
 enum { DEPTH_USUAL = 16, DEPTH_LIMIT = 64 };
 
 /*
- * Values per byte: a bit-field of one bit in each of two arms is 16. Beyond comes a constant for small
- * unions with many arms.
+ * Values per byte: a bit-field of one bit in each of two arms is 16. Beyond comes a constant for
+ * small unions with many arms.
  */
 enum { BUDGET_PER_BYTE = 64, BUDGET_BASE = 1 << 16 };
 
@@ -64,8 +65,9 @@ static uint64_t low_bits(uint64_t v, unsigned int width)
 }
 
 /*
- * Whether the enumerators are flags: at least two single bits, and all others made of those. A run like
- * 0, 1, 2, 3, 4 satisfies that too but is an enumeration; calling an invalid 5 of it "B|E" would be a lie.
+ * Whether the enumerators are flags: at least two single bits, and all others made of those. A run
+ * like 0, 1, 2, 3, 4 satisfies that too but is an enumeration; calling an invalid 5 of it "B|E"
+ * would be a lie.
  */
 static bool are_flags(const struct cairn_type *t, unsigned int width)
 {
@@ -331,7 +333,9 @@ static void put_struct(struct printer *p, const struct cairn_type *t, struct vie
 
 /* ---- arrays ---- */
 
-/* Distance of two elements: more than an element's size where the debug information gives a stride. */
+/*
+ * Distance of two elements: more than an element's size where the debug information gives a stride.
+ */
 static uint64_t stride_of(const struct printer *p, const struct cairn_type *t)
 {
 	uint64_t elem = cairn_types_size(p->types, t->ref);

@@ -2,8 +2,8 @@
 /*
  * Printing values: what value.c (structs, arrays, enums) asks of value_scalar.c (numbers, text)
  *
- * All of these write to a locked stream and leave it to the caller to look at ferror(). None reads more
- * than it is given, none allocates.
+ * All of these write to a locked stream and leave it to the caller to look at ferror(). None reads
+ * more than it is given, none allocates.
  */
 #ifndef TYPES_VALUE_H
 #define TYPES_VALUE_H
@@ -31,7 +31,10 @@ void value_put_note(const struct printer *p, const char *text);
 /* What was left out: ... or "..." */
 void value_put_more(const struct printer *p);
 
-/* @width bits (1 to 128) from bit @bit_off of @bytes, which holds them all; the rest of the result is 0. */
+/*
+ * @width bits (1 to 128) from bit @bit_off of @bytes, which holds them all; the rest of the result
+ * is 0.
+ */
 value_u128 value_bits(const uint8_t *bytes, uint64_t bit_off, unsigned int width);
 
 /* An integer of @width bits in decimal, or in hexadecimal when asked for. */
@@ -49,7 +52,10 @@ void value_put_float(const struct printer *p, const struct cairn_type *t, const 
 /* 'c' */
 void value_put_char(const struct printer *p, uint8_t byte, bool is_signed);
 
-/* Quoted and escaped; @tail ("..." or NULL) tells that there is more: behind the quotes, in JSON inside. */
+/*
+ * Quoted and escaped; @tail ("..." or NULL) tells that there is more: behind the quotes, in JSON
+ * inside.
+ */
 void value_put_text(const struct printer *p, const char *s, size_t n, const char *tail);
 
 /* A name from the input: as it is, without control characters; in JSON escaped but not quoted. */

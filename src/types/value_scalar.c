@@ -2,18 +2,18 @@
 /*
  * Numbers and text of values
  *
- * Floats are printed with as few digits as read back to the same bits: for 0.1 the loop tries 0.1 at
- * one digit and is done, for 1/3 it goes on to 17. The formats, by size and name:
+ * Floats are printed with as few digits as read back to the same bits: for 0.1 the loop tries 0.1
+ * at one digit and is done, for 1/3 it goes on to 17. The formats, by size and name:
  *
  *	SIZE      FORMAT                        HOLDS
  *	2         IEEE half; bf16 by name       exactly in float
  *	4, 8      IEEE single, double
- *	10,12,16  x87 extended, 80 bits used    long double; encodings that the x87 refuses: hex bytes
- *	16        IEEE quad, when the name has  by long double when its low 49 fraction bits are zero
- *	          "128" in it                   (0.5, all integers to 2^64), else hex bytes
+ *	10,12,16  x87 extended, 80 bits used    long double; encodings that the x87 refuses as bytes
+ *	16        IEEE quad, when the name has  by long double when its low 49 fraction bits are
+ *	          "128" in it                   zero (0.5, all integers to 2^64), else as bytes
  *
- * The text must not depend on the locale of the program that uses the library (a decimal comma is not
- * JSON), so floats are formatted in the C locale of this thread.
+ * The text must not depend on the locale of the program that uses the library (a decimal comma is
+ * not JSON), so floats are formatted in the C locale of this thread.
  */
 #include "types/value.h"
 
@@ -120,7 +120,10 @@ static bool put_not_finite(const struct printer *p, long double v)
 	return true;
 }
 
-/* Digits after which a float, a double and a long double are always told apart from their neighbours. */
+/*
+ * Digits after which a float, a double and a long double are always told apart from their
+ * neighbours.
+ */
 enum { DIGITS_FLOAT = 9, DIGITS_DOUBLE = 17, DIGITS_LONG_DOUBLE = 21 };
 
 static bool reads_back(const char *text, long double v, int max_digits)
@@ -170,8 +173,9 @@ static long double half_value(uint16_t bits, bool bfloat)
 }
 
 /*
- * x87: 64 bits with an explicit leading one, 15 of exponent, the sign. A leading zero with an exponent
- * other than zero is an encoding that the processor refuses, and printf of it is undefined.
+ * x87: 64 bits with an explicit leading one, 15 of exponent, the sign. A leading zero with an
+ * exponent other than zero is an encoding that the processor refuses, and printf of it is
+ * undefined.
  */
 static bool x87_value(uint64_t mantissa, unsigned int sign_exp, long double *ret)
 {
@@ -279,8 +283,8 @@ void value_put_float(const struct printer *p, const struct cairn_type *t, const 
 }
 
 /*
- * Length of the valid UTF-8 sequence at @s, 0 when it is none. Overlong forms, surrogates and what lies
- * beyond U+10FFFF are not valid, and a terminal takes U+0080 to U+009F for control characters.
+ * Length of the valid UTF-8 sequence at @s, 0 when it is none. Overlong forms, surrogates and what
+ * lies beyond U+10FFFF are not valid, and a terminal takes U+0080 to U+009F for control characters.
  */
 static size_t utf8_len(const uint8_t *s, size_t n, uint32_t *ret)
 {
@@ -311,7 +315,9 @@ static void put_escaped(const struct printer *p, uint8_t c, char quote)
 	else if (p->json && c >= 0x80)
 		snprintf(text, sizeof(text), "\\ufffd");
 	else if (c < 0x20 || c >= 0x7f)
-		/* Octal, always three digits: "\0331" is unambiguous, "\x1b1" is another character. */
+		/*
+		 * Octal, always three digits: "\0331" is unambiguous, "\x1b1" is another character.
+		 */
 		snprintf(text, sizeof(text), "\\%03o", c);
 	for (size_t i = 0; !p->json && codes[i]; i += 2)
 		if (c == (uint8_t)codes[i])

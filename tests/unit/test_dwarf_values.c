@@ -2,9 +2,10 @@
 /*
  * 200 random structs, whose programs say what is in them
  *
- * A generator writes a C program: structs with fields of every kind, code that fills them, and code that prints
- * each field in the words of cairn_value_print(), by the compiler's own idea of where it is. The program
- * also prints the bytes. What we make of those bytes with the program's DWARF must be the same text.
+ * A generator writes a C program: structs with fields of every kind, code that fills them, and code
+ * that prints each field in the words of cairn_value_print(), by the compiler's own idea of where
+ * it is. The program also prints the bytes. What we make of those bytes with the program's DWARF
+ * must be the same text.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -173,7 +174,10 @@ static void gen_plain(struct gen *g, const char *path, const char *name, const s
 static void gen_bit_field(struct gen *g, const char *path, const char *name, const struct scalar *s)
 {
 	unsigned int width = 1 + below(g, s->bits);
-	/* Clang does not describe a field of the full width: docs/findings/clang-full-width-bit-field.md */
+	/*
+	 * Clang does not describe a field of the full width:
+	 * docs/findings/clang-full-width-bit-field.md
+	 */
 	width -= g->clang && width == s->bits && width > 1;
 	fprintf(g->decl, "\t%s %s : %u;\n", s->type, name, width);
 	put_fill(g, path, s, s->bits);
@@ -229,7 +233,10 @@ static void gen_nested(struct gen *g, const char *path, const char *name, bool a
 
 static const struct scalar *pick(struct gen *g, bool is_union)
 {
-	/* The arms of a union are read as something else: only types to which every bit pattern is a value. */
+	/*
+	 * The arms of a union are read as something else: only types to which every bit pattern is
+	 * a value.
+	 */
 	return &scalars[below(g, is_union ? 11 : ARRAY_SIZE(scalars))];
 }
 
