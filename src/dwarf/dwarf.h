@@ -241,4 +241,15 @@ struct dw_row {
  */
 int64_t dw_unit_rows(const struct dw_unit *u, const struct dw_row **ret, struct cairn_err *err);
 
+/*
+ * dw_unit_visit_rows - the rows as the line program makes them, one at a time, nothing kept
+ *
+ * In the program's order, not sorted; end rows are left out; rows of sequences that the linker dropped are
+ * not. @visit with a result other than 0 ends the walk; @row lives until it returns.
+ * Returns 0, also without a line table; -EBADMSG, -EOPNOTSUPP; what @visit returned.
+ * Cost: runs the program each time, without an allocation. Threads: any.
+ */
+int dw_unit_visit_rows(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *row),
+		       void *ctx, struct cairn_err *err);
+
 #endif

@@ -320,8 +320,8 @@ static int make_rows(const struct dw_unit *u, struct dw_rows *ret, struct cairn_
 	return rc;
 }
 
-int dw_unit_visit_rows(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *row), void *ctx,
-		       struct cairn_err *err)
+int dw_unit_visit_rows(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *row),
+		       void *ctx, struct cairn_err *err)
 {
 	struct dw_line_header h;
 	int rc = dw_line_header_read(u, &h, err);

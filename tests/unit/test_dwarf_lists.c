@@ -505,6 +505,38 @@ static void sequences_are_sorted_and_dropped_ones_left_out(void **state)
 			       "1800 1:1:0 v0; 1810 end; ");
 }
 
+static int see_row(void *ctx, const struct dw_row *row)
+{
+	struct seen *s = ctx;
+	size_t n = strlen(s->text);
+	snprintf(s->text + n, sizeof(s->text) - n, "%" PRIx64 " ", row->at.v);
+	return row->at.v == 0x1234 ? 42 : 0;
+}
+
+static void visited_rows_come_in_the_order_of_the_program(void **state)
+{
+	static const uint64_t starts[] = {0x1800, 0, 0x1000, 0x1234, 0x1300};
+	for (size_t n = 3; n <= 5; n += 2) {
+		struct db *d = db_new((struct db_format){0});
+		struct line_mark m = line_start(d, 5, 1, 14);
+		struct seen s = {""};
+		no_files(d, 5);
+		line_ops(d, m);
+		for (size_t i = 0; i < n; i++) {
+			set_address(d, starts[i]);
+			db_u8(d, DB_LINE, DW_LNS_copy);
+			end_sequence(d, 0x10);
+		}
+		db_length_end(d, DB_LINE, m.length);
+		struct opened o = open_db(line_unit(d));
+		assert_int_equal(o.rc, 0);
+		/* The visitor ends the walk at 0x1234. */
+		assert_int_equal(dw_unit_visit_rows(dwarf_unit(o.dw, 0), see_row, &s, NULL), n > 3 ? 42 : 0);
+		assert_string_equal(s.text, n > 3 ? "1800 0 1000 1234 " : "1800 0 1000 ");
+		shut(&o);
+	}
+}
+
 static void rows_that_do_not_rise_are_sorted_all_the_same(void **state)
 {
 	struct db *d = db_new((struct db_format){0});
@@ -670,6 +702,7 @@ int main(void)
 		cmocka_unit_test(a_location_from_high_to_low_is_refused),
 		cmocka_unit_test(every_opcode_does_what_the_standard_says),
 		cmocka_unit_test(sequences_are_sorted_and_dropped_ones_left_out),
+		cmocka_unit_test(visited_rows_come_in_the_order_of_the_program),
 		cmocka_unit_test(rows_that_do_not_rise_are_sorted_all_the_same),
 		cmocka_unit_test(operations_of_a_wide_instruction_share_its_address),
 		cmocka_unit_test(damaged_line_programs_are_refused),
