@@ -4,8 +4,9 @@
  *
  *	bench_attach [PLACES]
  *
- * A program with that many inlined copies of one function is generated and compiled; it runs and waits while it
- * is traced. Targets: attach in 50 ms, detach in 150 ms. Exits with 77 and the reason where nothing can be traced.
+ * A program with that many inlined copies of one function is generated and compiled; it runs and
+ * waits while it is traced. Targets: attach in 50 ms, detach in 150 ms. Exits with 77 and the
+ * reason where nothing can be traced.
  */
 #include <errno.h>
 #include <signal.h>
@@ -18,8 +19,8 @@
 #include <cairn/trace.h>
 
 #define PLACES_DEFAULT 10000
-#define ROUNDS         5
-#define SKIPPED        77
+#define ROUNDS	       5
+#define SKIPPED	       77
 
 /* Copies are spread over functions of 50, as in real programs; each copy is its own place. */
 static int write_source(const char *path, unsigned int places)
@@ -39,7 +40,9 @@ static int write_source(const char *path, unsigned int places)
 				i ? "}\n" : "", i / 50);
 		fprintf(out, "	copy(a + %u, b); asm volatile(\"\" ::: \"memory\");\n", i);
 	}
-	fputs("}\nint main(void)\n{\n	puts(\"ready\"); fflush(stdout);\n	for (;;) pause();\n", out);
+	fputs("}\nint main(void)\n{\n	puts(\"ready\"); fflush(stdout);\n	for (;;) "
+	      "pause();\n",
+	      out);
 	for (unsigned int i = 0; i < places; i += 50)
 		fprintf(out, "	f%u(sink, 2);\n", i / 50);
 	fputs("}\n", out);
@@ -65,7 +68,8 @@ static pid_t run(const char *program)
 	return n == 1 ? pid : -1;
 }
 
-static int once(pid_t pid, double *attach_ms, double *detach_ms, double *load_ms, unsigned int *places)
+static int once(pid_t pid, double *attach_ms, double *detach_ms, double *load_ms,
+		unsigned int *places)
 {
 	struct cairn_trace_opts opts = {.size = sizeof(opts), .pid = pid};
 	struct cairn_trace_stats s = {.size = sizeof(s)};
@@ -101,12 +105,13 @@ static int measure(pid_t pid)
 		int e = once(pid, &now[0], &now[1], &now[2], &places);
 		if (e)
 			return e;
-		printf("places %u attach %.1f ms detach %.1f ms load %.1f ms\n", places, now[0], now[1],
-		       now[2]);
+		printf("places %u attach %.1f ms detach %.1f ms load %.1f ms\n", places, now[0],
+		       now[1], now[2]);
 		for (int k = 0; k < 3; k++)
 			best[k] = now[k] < best[k] ? now[k] : best[k];
 	}
-	printf("best of %d: %u places, attach %.1f ms (target 50), detach %.1f ms (target 150), load %.1f ms\n",
+	printf("best of %d: %u places, attach %.1f ms (target 50), detach %.1f ms (target 150), "
+	       "load %.1f ms\n",
 	       ROUNDS, places, best[0], best[1], best[2]);
 	return 0;
 }

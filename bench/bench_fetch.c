@@ -4,15 +4,16 @@
  *
  *	bench_fetch [CALLS]
  *
- * The kernel side of a hit can interpret a fetch program from a table, as it does, or each program can be
- * compiled to BPF instructions. This measures both for the same two probes, and what loading costs for many
- * different programs:
+ * The kernel side of a hit can interpret a fetch program from a table, as it does, or each program
+ * can be compiled to BPF instructions. This measures both for the same two probes, and what loading
+ * costs for many different programs:
  *
  *	two integers        two registers to the record
  *	pointer chain       an integer, and p->next->x: three reads of memory
  *
- * The generated program is written by hand here as a generator would write it: no loop, no table, the same
- * identification, record and wake-up as bpf/trace.bpf.c. docs/fetch.md has the figures and the decision.
+ * The generated program is written by hand here as a generator would write it: no loop, no table,
+ * the same identification, record and wake-up as bpf/trace.bpf.c. docs/fetch.md has the figures and
+ * the decision.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,42 +34,44 @@
 #include "trace/link.h"
 
 #define CALLS_DEFAULT 200000
-#define ROUNDS        7
-#define LOADS         200
-#define SKIPPED       77
+#define ROUNDS	      7
+#define LOADS	      200
+#define SKIPPED	      77
 #define RECORD_BYTES  64
 
-static const char source[] =
-	"#include <stdio.h>\n#include <stdlib.h>\n#include <time.h>\n"
-	"struct node { int x; struct node *next; };\n"
-	"volatile int sink;\n"
-	"__attribute__((noinline, noipa, patchable_function_entry(1))) void hit(int a, struct node *p)\n"
-	"{ sink = a; }\n"
-	"static double now(void)\n"
-	"{ struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); return t.tv_sec * 1e9 + t.tv_nsec; }\n"
-	"int main(int argc, char **argv)\n"
-	"{\n"
-	"	struct node two = { 2, 0 }, one = { 1, &two };\n"
-	"	int n = atoi(argv[1]);\n"
-	"	while (getchar() != EOF) {\n"
-	"		double start = now();\n"
-	"		for (int i = 0; i < n; i++) hit(i, &one);\n"
-	"		printf(\"%f\\n\", (now() - start) / n); fflush(stdout);\n"
-	"	}\n"
-	"	return 0;\n"
-	"}\n";
+static const char source[] = "#include <stdio.h>\n#include <stdlib.h>\n#include <time.h>\n"
+			     "struct node { int x; struct node *next; };\n"
+			     "volatile int sink;\n"
+			     "__attribute__((noinline, noipa, patchable_function_entry(1))) void "
+			     "hit(int a, struct node *p)\n"
+			     "{ sink = a; }\n"
+			     "static double now(void)\n"
+			     "{ struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); "
+			     "return t.tv_sec * 1e9 + t.tv_nsec; }\n"
+			     "int main(int argc, char **argv)\n"
+			     "{\n"
+			     "	struct node two = { 2, 0 }, one = { 1, &two };\n"
+			     "	int n = atoi(argv[1]);\n"
+			     "	while (getchar() != EOF) {\n"
+			     "		double start = now();\n"
+			     "		for (int i = 0; i < n; i++) hit(i, &one);\n"
+			     "		printf(\"%f\\n\", (now() - start) / n); fflush(stdout);\n"
+			     "	}\n"
+			     "	return 0;\n"
+			     "}\n";
 
 /* ---- the generated program ---- */
 
-#define INSN(c, d, s, o, i) ((struct bpf_insn){.code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i)})
-#define MOV(d, s)     INSN(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
-#define MOVI(d, i)    INSN(BPF_ALU64 | BPF_MOV | BPF_K, d, 0, 0, i)
-#define ADDI(d, i)    INSN(BPF_ALU64 | BPF_ADD | BPF_K, d, 0, 0, i)
-#define SHRI(d, i)    INSN(BPF_ALU64 | BPF_RSH | BPF_K, d, 0, 0, i)
-#define LOAD(d, s, o) INSN(BPF_LDX | BPF_MEM | BPF_DW, d, s, o, 0)
+#define INSN(c, d, s, o, i)                                                                        \
+	((struct bpf_insn){.code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i)})
+#define MOV(d, s)	     INSN(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
+#define MOVI(d, i)	     INSN(BPF_ALU64 | BPF_MOV | BPF_K, d, 0, 0, i)
+#define ADDI(d, i)	     INSN(BPF_ALU64 | BPF_ADD | BPF_K, d, 0, 0, i)
+#define SHRI(d, i)	     INSN(BPF_ALU64 | BPF_RSH | BPF_K, d, 0, 0, i)
+#define LOAD(d, s, o)	     INSN(BPF_LDX | BPF_MEM | BPF_DW, d, s, o, 0)
 #define STORE(size, d, s, o) INSN(BPF_STX | BPF_MEM | (size), d, s, o, 0)
-#define CALL(f)       INSN(BPF_JMP | BPF_CALL, 0, 0, 0, f)
-#define EXIT()        INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+#define CALL(f)		     INSN(BPF_JMP | BPF_CALL, 0, 0, 0, f)
+#define EXIT()		     INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
 
 struct code {
 	struct bpf_insn p[128];
@@ -86,7 +89,10 @@ static void emit_map(struct code *c, int reg, int fd)
 	emit(c, INSN(0, 0, 0, 0, 0));
 }
 
-/* r7 = *(r7 + off), through the stack; a fault leaves 0, as nothing checks it here: cheaper than the real thing. */
+/*
+ * r7 = *(r7 + off), through the stack; a fault leaves 0, as nothing checks it here: cheaper than
+ * the real thing.
+ */
 static void emit_read(struct code *c, int off, int size)
 {
 	emit(c, MOV(BPF_REG_1, BPF_REG_10));
@@ -153,10 +159,12 @@ static int generate(struct code *c, int ring, bool chain, int salt)
 static int load(int ring, bool chain, int salt)
 {
 	struct code c;
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = (enum bpf_attach_type)LINK_UPROBE_MULTI);
+	LIBBPF_OPTS(bpf_prog_load_opts, opts,
+		    .expected_attach_type = (enum bpf_attach_type)LINK_UPROBE_MULTI);
 
 	generate(&c, ring, chain, salt);
-	return bpf_prog_load(BPF_PROG_TYPE_KPROBE, "generated", "Dual BSD/GPL", c.p, (size_t)c.n, &opts);
+	return bpf_prog_load(BPF_PROG_TYPE_KPROBE, "generated", "Dual BSD/GPL", c.p, (size_t)c.n,
+			     &opts);
 }
 
 /* ---- the traced program ---- */
@@ -288,7 +296,8 @@ static double loading_ms(void)
 	for (int i = 0; i < LOADS; i++)
 		close(fds[i]);
 	close(ring);
-	return ((double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) / 1e6) / LOADS;
+	return ((double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) / 1e6) /
+	       LOADS;
 }
 
 int main(int argc, char **argv)
@@ -313,8 +322,8 @@ int main(int argc, char **argv)
 			now = measure_generated(&t, chain);
 			generated = now && now < generated ? now : generated;
 		}
-		printf("%s: table %.0f ns per hit, generated %.0f ns, difference %.0f ns\n", names[chain], table,
-		       generated, table - generated);
+		printf("%s: table %.0f ns per hit, generated %.0f ns, difference %.0f ns\n",
+		       names[chain], table, generated, table - generated);
 	}
 	printf("loading one generated program: %.2f ms\n", loading_ms());
 	kill(t.pid, SIGKILL);

@@ -4,11 +4,11 @@
  *
  *	bench_hit [CALLS]
  *
- * One program calls a function CALLS times and takes its processor time itself: without a probe, traced by us,
- * traced by bpftrace printing the same arguments to /dev/null, and by bpftrace only adding them up in the kernel,
- * which no event leaves; in turns, the best of each. The function begins with a
- * nop, which the kernel emulates, so that the cost of the trap is as small as it gets and that of the rest shows.
- * Exits with 77 and the reason where nothing can be traced.
+ * One program calls a function CALLS times and takes its processor time itself: without a probe,
+ * traced by us, traced by bpftrace printing the same arguments to /dev/null, and by bpftrace only
+ * adding them up in the kernel, which no event leaves; in turns, the best of each. The function
+ * begins with a nop, which the kernel emulates, so that the cost of the trap is as small as it gets
+ * and that of the rest shows. Exits with 77 and the reason where nothing can be traced.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,25 +22,26 @@
 #include <cairn/trace.h>
 
 #define CALLS_DEFAULT 200000
-#define ROUNDS        5
-#define SKIPPED       77
+#define ROUNDS	      5
+#define SKIPPED	      77
 
-static const char source[] =
-	"#include <stdio.h>\n#include <stdlib.h>\n#include <time.h>\n"
-	"volatile int sink;\n"
-	"__attribute__((noinline, noipa, patchable_function_entry(1))) void hit(int a, int b) { sink = a + b; }\n"
-	"static double now(void)\n"
-	"{ struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); return t.tv_sec * 1e9 + t.tv_nsec; }\n"
-	"int main(int argc, char **argv)\n"
-	"{\n"
-	"	int n = atoi(argv[1]);\n"
-	"	while (getchar() != EOF) {\n"
-	"		double start = now();\n"
-	"		for (int i = 0; i < n; i++) hit(i, 2);\n"
-	"		printf(\"%f\\n\", (now() - start) / n); fflush(stdout);\n"
-	"	}\n"
-	"	return 0;\n"
-	"}\n";
+static const char source[] = "#include <stdio.h>\n#include <stdlib.h>\n#include <time.h>\n"
+			     "volatile int sink;\n"
+			     "__attribute__((noinline, noipa, patchable_function_entry(1))) void "
+			     "hit(int a, int b) { sink = a + b; }\n"
+			     "static double now(void)\n"
+			     "{ struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); "
+			     "return t.tv_sec * 1e9 + t.tv_nsec; }\n"
+			     "int main(int argc, char **argv)\n"
+			     "{\n"
+			     "	int n = atoi(argv[1]);\n"
+			     "	while (getchar() != EOF) {\n"
+			     "		double start = now();\n"
+			     "		for (int i = 0; i < n; i++) hit(i, 2);\n"
+			     "		printf(\"%f\\n\", (now() - start) / n); fflush(stdout);\n"
+			     "	}\n"
+			     "	return 0;\n"
+			     "}\n";
 
 struct target {
 	pid_t pid;
@@ -196,7 +197,8 @@ int main(int argc, char **argv)
 {
 	char calls[20];
 	double bare = 1e9, ours = 1e9, theirs[2] = {1e9, 1e9};
-	const char *const actions[] = {"printf(\"%d %d\\n\", arg0, arg1);", "@ = sum(arg0 + arg1);"};
+	const char *const actions[] = {"printf(\"%d %d\\n\", arg0, arg1);",
+				       "@ = sum(arg0 + arg1);"};
 	struct target t;
 
 	snprintf(calls, sizeof(calls), "%d", argc > 1 ? atoi(argv[1]) : CALLS_DEFAULT);
@@ -224,7 +226,8 @@ int main(int argc, char **argv)
 	end(&t);
 	printf("per hit, best of %d: no probe %.0f ns, cairn %.0f ns", ROUNDS, bare, ours);
 	if (theirs[1] < 1e9)
-		printf(", bpftrace %.0f ns, cairn/bpftrace %.2f; bpftrace without events %.0f ns, %.2f\n",
+		printf(", bpftrace %.0f ns, cairn/bpftrace %.2f; bpftrace without events %.0f ns, "
+		       "%.2f\n",
 		       theirs[0], ours / theirs[0], theirs[1], ours / theirs[1]);
 	else
 		puts("; no bpftrace to compare with");

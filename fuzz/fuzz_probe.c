@@ -2,9 +2,9 @@
 /*
  * Probes as text
  *
- * The input is a probe. It is parsed, checked against a function with parameters of every kind, compiled for a
- * site, and run by the reference interpreter over a little memory: whatever a person can type must end in an
- * error with a place in the text, or in a program that ends.
+ * The input is a probe. It is parsed, checked against a function with parameters of every kind,
+ * compiled for a site, and run by the reference interpreter over a little memory: whatever a person
+ * can type must end in an error with a place in the text, or in a program that ends.
  */
 #include "fuzz.h"
 
@@ -30,7 +30,8 @@ static int read_memory(void *ctx, uint64_t from, void *to, size_t n)
 static void simulate(struct fetch_program *p, bool has_condition)
 {
 	uint8_t record[4096];
-	struct fetch_machine m = {.read = read_memory, .record = record, .n_record = sizeof(record)};
+	struct fetch_machine m = {
+		.read = read_memory, .record = record, .n_record = sizeof(record)};
 
 	fetch_emit(p, FETCH_END);
 	if (p->full)
@@ -55,7 +56,8 @@ static void compile(const struct fixture *f, const struct probe_text *text)
 	for (int i = 0; i < N_PARAMS; i++)
 		args[i] = (struct cairn_arg){.type = f->params[i].type,
 					     .loc = {.n_pieces = 1, .pieces = &pieces[i == P_V]}};
-	bool has_condition = text->condition && compile_condition(&c, text->condition) == CAIRN_AVAILABLE;
+	bool has_condition =
+		text->condition && compile_condition(&c, text->condition) == CAIRN_AVAILABLE;
 	for (uint32_t i = 0; i < text->n_values; i++) {
 		struct value_layout l = {.out = (uint16_t)(40 + 16 * i), .n_bytes = 16};
 		compile_value(&c, text->values[i].expr, text->values[i].as_string, &l, i);
@@ -94,7 +96,8 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
 	static const char *const seeds[] = {
 		"f",
-		"/lib/libc.so.6:malloc.c:f(i, u:hex, p->next->x, *p, &p->in, s:str, v.name[3], p->arr[2])",
+		"/lib/libc.so.6:malloc.c:f(i, u:hex, p->next->x, *p, &p->in, s:str, v.name[3], "
+		"p->arr[2])",
 		"uprobe:a.out:f() if i < 0 && u == 0xffffffff || l / 3 % 2 == -1",
 		"f(s) if s == \"abc\\n\" && v.name != \"x\" && p->c == GREEN",
 		"f(d, r, *r) if ~i ^ (u << 3 | l >> 1) & 'a' + - -1 * !p->in.b",

@@ -2,8 +2,8 @@
 /*
  * Trace: watch calls of functions in running programs, inlined copies included
  *
- * A probe names a function; its places are all sites of that function (sites.h). Each place gets a user
- * probe and a small fetch program that reads the arguments where they live at that address.
+ * A probe names a function; its places are all sites of that function (sites.h). Each place gets a
+ * user probe and a small fetch program that reads the arguments where they live at that address.
  *
  *	struct cairn_trace *t;
  *	struct cairn_trace_opts opts = {.size = sizeof(opts), .pid = pid};
@@ -17,8 +17,8 @@
  *	cairn_trace_poll(t, 0, print_one, stdout, &err);	// what was still in the ring
  *	cairn_trace_close(t);
  *
- * Opening, adding and planning are offline and need no privileges; attaching needs CAP_BPF and CAP_PERFMON.
- * Probes are held by file descriptors: a tracer that is killed leaves nothing behind.
+ * Opening, adding and planning are offline and need no privileges; attaching needs CAP_BPF and
+ * CAP_PERFMON. Probes are held by file descriptors: a tracer that is killed leaves nothing behind.
  */
 #ifndef CAIRN_TRACE_H
 #define CAIRN_TRACE_H
@@ -51,17 +51,18 @@ struct cairn_trace_opts {
 	/* The process to trace; 0: see argv. */
 	int pid;
 	/*
-	 * A command to run, NULL-terminated, with @exe as its program file (found by the caller: the library
-	 * does not read PATH). With neither pid nor argv every process that maps the probed files is traced.
-	 * All three must stay valid until close.
+	 * A command to run, NULL-terminated, with @exe as its program file (found by the caller:
+	 * the library does not read PATH). With neither pid nor argv every process that maps the
+	 * probed files is traced. All three must stay valid until close.
 	 */
 	char *const *argv;
 	const char *exe;
 	/* Attach what can be attached instead of nothing. */
 	bool best_effort;
 	/*
-	 * Trace children (fork, vfork, clone) of the traced process too. The probes then sit in every process
-	 * that maps the probed files, and those that are not of the family are filtered out in the kernel.
+	 * Trace children (fork, vfork, clone) of the traced process too. The probes then sit in
+	 * every process that maps the probed files, and those that are not of the family are
+	 * filtered out in the kernel.
 	 */
 	bool follow_children;
 	/* Never move a probe to a cheaper instruction of the same basic block. */
@@ -69,9 +70,15 @@ struct cairn_trace_opts {
 	enum cairn_trace_backend backend;
 	/* Bytes of the ring buffer, rounded up to a power of two of at least a page; 0: 8 MiB. */
 	uint32_t ring_bytes;
-	/* Longest string fetched, in bytes with its NUL, rounded up to a power of two, at most 2048; 0: 64. */
+	/*
+	 * Longest string fetched, in bytes with its NUL, rounded up to a power of two, at most
+	 * 2048; 0: 64.
+	 */
 	uint32_t string_bytes;
-	/* Most bytes of a struct or an array fetched, at most 2048; 0: 512. The rest is shown as cut off. */
+	/*
+	 * Most bytes of a struct or an array fetched, at most 2048; 0: 512. The rest is shown as
+	 * cut off.
+	 */
 	uint32_t value_bytes;
 	/* As cairn_binary_opts and cairn_sites_opts. */
 	const char *const *debug_dirs;
@@ -83,16 +90,16 @@ struct cairn_trace_opts {
  * cairn_trace_open - get ready to add probes
  *
  * @opts  may be NULL: every process
- * Returns 0. -EINVAL: contradicting or unknown options. -ESRCH: no such process. -EACCES: no permission to
- * look at it. -ENOMEM.
+ * Returns 0. -EINVAL: contradicting or unknown options. -ESRCH: no such process. -EACCES: no
+ * permission to look at it. -ENOMEM.
  * Cost: nothing is read yet. Threads: one at a time per handle, here and below. Signals: no.
  */
 int cairn_trace_open(const struct cairn_trace_opts *opts, struct cairn_trace **ret,
 		     struct cairn_err *err);
 
 /*
- * Detaches, ends the ring buffer and frees everything; takes NULL. A command that was not started is
- * killed; one that runs goes on running and stays the caller's child to wait for.
+ * Detaches, ends the ring buffer and frees everything; takes NULL. A command that was not started
+ * is killed; one that runs goes on running and stays the caller's child to wait for.
  */
 void cairn_trace_close(struct cairn_trace *t);
 
@@ -101,18 +108,19 @@ void cairn_trace_close(struct cairn_trace *t);
  *
  *	[uprobe:][PATH:][FILE[:LINE]:]FUNC[(EXPR, ...)][ if COND]
  *
- * PATH starts with / or . or names an existing file or a library (NAME.so, NAME.so.N), which is looked for
- * among the files the process maps, then in the system's library directories. Without it: the executable
- * of the process or command. FILE is the end of the declaring source file's path. EXPR is a parameter with
- * ->, ., [N], * and & applied, and :str or :hex behind it; without a list all parameters are fetched,
- * with () none. COND has comparisons, arithmetic and bit operators, && || !, parentheses, integers,
- * characters, enumerators, NULL, true, false, and == or != with a "string".
+ * PATH starts with / or . or names an existing file or a library (NAME.so, NAME.so.N), which is
+ * looked for among the files the process maps, then in the system's library directories. Without
+ * it: the executable of the process or command. FILE is the end of the declaring source file's
+ * path. EXPR is a parameter with ->, ., [N], * and & applied, and :str or :hex behind it; without a
+ * list all parameters are fetched, with () none. COND has comparisons, arithmetic and bit
+ * operators, && || !, parentheses, integers, characters, enumerators, NULL, true, false, and == or
+ * != with a "string".
  *
  * Returns the probe's number, from 0. Negative:
- *   -EINVAL      not a probe (err shows where with a caret), no such parameter or member, an expression
- *                that makes no sense, or an ambiguous name (err lists the functions)
- *   -ENOENT      no such file or function (err suggests names), or no debug information (err: where it was
- *                looked for), or a function that has no code at all
+ *   -EINVAL      not a probe (err shows where with a caret), no such parameter or member, an
+ *                expression that makes no sense, or an ambiguous name (err lists the functions)
+ *   -ENOENT      no such file or function (err suggests names), or no debug information (err:
+ *                where it was looked for), or a function that has no code at all
  *   -ERANGE      too many probes, values or places; an expression that is too deep
  *   -EBADMSG, -EOPNOTSUPP, -ENOMEM as cairn_sites_find()
  * A failed add leaves the trace as it was.
@@ -123,7 +131,7 @@ int cairn_trace_add(struct cairn_trace *t, const char *probe, struct cairn_err *
 /* One thing that a probe fetches. */
 struct cairn_trace_value {
 	const char *text; /* the parameter's name or the expression as written */
-	uint32_t type;    /* in the probe's types; behind all that the expression does. 0: an address */
+	uint32_t type;    /* in the probe's types, of the whole expression; 0: an address (&a) */
 	bool listed;      /* named in the probe, so that it must be available everywhere */
 	bool is_string;   /* fetched as a NUL-terminated string behind a pointer */
 	bool hex;
@@ -141,7 +149,10 @@ struct cairn_trace_probe {
 	const struct cairn_trace_value *values;
 	/* Its places are [first_place, first_place + n_places) of the trace's. */
 	uint32_t first_place, n_places;
-	/* Of these: ready to be attached, and not (each place says why). CAIRN_SITE_PART is no place. */
+	/*
+	 * Of these: ready to be attached, and not (each place says why). CAIRN_SITE_PART is no
+	 * place.
+	 */
 	uint32_t n_ready, n_refused;
 };
 
@@ -160,8 +171,8 @@ struct cairn_trace_place {
 	bool moved;
 	bool emulated; /* the kernel emulates the instruction there, about 10 times cheaper */
 	/*
-	 * NULL when the place is ready. Else why it is not attached (best effort) or why nothing is: a hazard,
-	 * a listed argument that is unavailable here.
+	 * NULL when the place is ready. Else why it is not attached (best effort) or why nothing
+	 * is: a hazard, a listed argument that is unavailable here.
 	 */
 	const char *refused;
 	/* Shared by all places with the same fetch program. */
@@ -186,11 +197,13 @@ int cairn_trace_program_print(const struct cairn_trace *t, uint32_t program, FIL
 /*
  * cairn_trace_attach - set all user probes
  *
- * A command is forked here and waits before its exec. Build-id and bytes at every place are compared with
- * the file that the process really maps, and with its memory.
+ * A command is forked here and waits before its exec. The file of each probe must be the very one
+ * that the process maps, unchanged since it was analysed (so that its build-id and bytes are those
+ * that were analysed), and the process's memory at every place must have the file's bytes.
  *
  * Returns the number of places attached. Negative, with nothing attached:
- *   -ENOENT      places are refused (cairn_trace_place() says why) and best_effort is off, or none is left
+ *   -ENOENT      places are refused (cairn_trace_place() says why) and best_effort is off, or
+ *                none is left; or the process does not map the file
  *   -ESTALE      the mapped file or the process's memory is not what was analysed
  *   -EPERM       not permitted; err has the exact command that would be
  *   -EOPNOTSUPP  the kernel cannot do it; err says which part
@@ -216,14 +229,17 @@ bool cairn_trace_target_gone(struct cairn_trace *t);
 enum cairn_value_state {
 	CAIRN_VALUE_OK,
 	CAIRN_VALUE_UNAVAILABLE, /* cannot be known at this place: reason */
-	CAIRN_VALUE_UNREADABLE,  /* its memory could not be read at this moment (a wild or NULL pointer) */
+	CAIRN_VALUE_UNREADABLE,  /* its memory could not be read now (a wild or NULL pointer) */
 };
 
 struct cairn_event_value {
 	const struct cairn_trace_value *what;
 	enum cairn_value_state state;
 	const char *reason; /* of the states other than OK */
-	/* As it lay in memory; of a string: its bytes without the NUL; of a bit-field: shifted to bit 0. */
+	/*
+	 * As it lay in memory; of a string: its bytes without the NUL; of a bit-field: shifted to
+	 * bit 0.
+	 */
 	const uint8_t *bytes;
 	uint32_t n_bytes;
 	bool truncated; /* the string, struct or array goes on */
@@ -258,13 +274,17 @@ int cairn_trace_poll(struct cairn_trace *t, int timeout_ms,
  * cairn_event_print - an event on one line, with its newline
  *
  *	0.000412 1234/1234 ls  tcache_get inlined in malloc+0x5c: tc_idx=3
- *	{"time_ns":..,"pid":1234,"tid":1234,"comm":"ls","probe":0,"function":"tcache_get","kind":"inlined",...}
+ *	{"time_ns":..,"since_ns":..,"pid":1234,"tid":1234,"comm":"ls","function":"tcache_get",
+ *	 "kind":"inlined","place":"inlined in malloc+0x5c","address":"0x98a7d","args":{"tc_idx":3}}
  *
  * Returns 0, or a negative errno from @out.
  */
 int cairn_event_print(const struct cairn_event *event, enum cairn_value_style style, FILE *out);
 
-/* One value of it, without its name: "3", "\"text\"...", "<unavailable: optimised out>", "<unreadable>". */
+/*
+ * One value of it, without its name: "3", "\"text\"...", "<unavailable: optimised out>",
+ * "<unreadable>".
+ */
 int cairn_event_value_print(const struct cairn_event *event, uint32_t i, enum cairn_value_style style,
 			    FILE *out);
 
@@ -283,21 +303,24 @@ struct cairn_trace_counts {
 	uint64_t events;    /* handed out */
 	uint64_t lost;      /* the ring buffer was full */
 	uint64_t filtered;  /* the condition did not hold */
-	uint64_t undecided; /* the condition needed memory that could not be read; not reported as an event */
+	uint64_t undecided; /* the condition needed memory that could not be read: no event */
 };
 
 struct cairn_trace_stats {
 	size_t size; /* sizeof(struct cairn_trace_stats), set by the caller */
 	uint32_t n_places, n_attached, n_refused, n_programs, n_links;
 	struct cairn_trace_counts total;
-	/* Hits that never reached the program (recursion in the kernel), of all probes. Part of the loss. */
+	/*
+	 * Hits that never reached the program (recursion in the kernel), of all probes. Part of the
+	 * loss.
+	 */
 	uint64_t missed;
 	uint64_t load_ns, attach_ns, detach_ns;
 	enum cairn_trace_backend backend;
 	bool sleepable;          /* memory not yet resident was read, too */
 	bool children_followed;
 	bool children_known;     /* n_children means something */
-	uint64_t n_children;     /* processes that the traced one and its followed children started */
+	uint64_t n_children;     /* started by the traced process and its followed children */
 };
 
 /*
@@ -314,7 +337,8 @@ int cairn_trace_stats(struct cairn_trace *t, struct cairn_trace_stats *ret,
  * cairn_trace_status - how the traced command ended
  *
  * @ret  as waitpid(2) gives it
- * Returns true once the command that this trace ran has ended; false for a process not started here.
+ * Returns true once the command that this trace ran has ended; false for a process not started
+ * here.
  */
 bool cairn_trace_status(struct cairn_trace *t, int *ret);
 

@@ -2,12 +2,12 @@
 /*
  * What the tracer and its BPF program say to each other
  *
- * Included by both sides; no other header is needed before it but the fixed-width types. Both sides are
- * always of one build, so nothing here is versioned.
+ * Included by both sides; no other header is needed before it but the fixed-width types. Both sides
+ * are always of one build, so nothing here is versioned.
  *
  * A fetch program is a straight line of operations over one accumulator and a register file:
  *
- *	file[0..15]   general registers, by DWARF number: rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15
+ *	file[0..15]   general registers by DWARF number: rax rdx rcx rbx rsi rdi rbp rsp r8 ...
  *	file[16]      rip: the address of the probed instruction
  *	file[17..20]  slots of a location (CAIRN_LOC_SAVE)
  *	file[21..31]  temporaries of a condition
@@ -34,7 +34,9 @@
 #ifndef TRACE_ABI_H
 #define TRACE_ABI_H
 
-/* Longest fetch program. Real probes need 2 to 40; the verifier walks every iteration of the loop. */
+/*
+ * Longest fetch program. Real probes need 2 to 40; the verifier walks every iteration of the loop.
+ */
 #define FETCH_OPS_MAX 128
 #define FETCH_FILE    32
 #define FETCH_FILE_IP 16
@@ -46,7 +48,10 @@
 #define FETCH_VALUES_MAX 32
 #define FETCH_NO_VALUE   0xff
 
-/* Longest string that a condition compares with, its NUL included; its bytes are the next two operations. */
+/*
+ * Longest string that a condition compares with, its NUL included; its bytes are the next two
+ * operations.
+ */
 #define FETCH_STREQ_BYTES 32
 
 enum fetch_code {
@@ -58,7 +63,7 @@ enum fetch_code {
 	FETCH_STORE,     /* record[out] = low size bytes of acc; size 1, 2, 4, 8 */
 	FETCH_LOAD,      /* acc = the size bytes of memory at acc, zero-extended; size 1 to 8 */
 	FETCH_COPY,      /* record[out] = the 1 << size bytes of memory at acc + imm; keeps acc */
-	FETCH_STRING,    /* record[out] = u16 length, flag and up to 1 << size bytes of string at acc */
+	FETCH_STRING,    /* record[out] = u16 length, flag, up to 1 << size bytes of string at acc */
 	FETCH_STREQ,     /* acc = whether the string at acc is that of the next two operations */
 	FETCH_SAVE,      /* file[reg] = acc; reg from FETCH_SLOT on */
 	FETCH_JZ,        /* leave jump operations out when acc is 0 */
@@ -67,7 +72,10 @@ enum fetch_code {
 	FETCH_ZEXT,
 	FETCH_NEG,
 	FETCH_NOT,       /* bitwise */
-	/* acc = acc OP operand: imm, or file[reg] with FETCH_F_FILE; the other way round with FETCH_F_SWAP. */
+	/*
+	 * acc = acc OP operand: imm, or file[reg] with FETCH_F_FILE; the other way round with
+	 * FETCH_F_SWAP.
+	 */
 	FETCH_ADD,
 	FETCH_SUB,
 	FETCH_MUL,

@@ -2,15 +2,16 @@
 /*
  * Attaching
  *
- * Places are grouped by file and size of record; each group becomes one uprobe_multi link, whose cookies are
- * the places' numbers. The same offset may be in a link several times: when three inlined copies share an
- * address, one pass of the program through it is three calls, and gives three events.
+ * Places are grouped by file and size of record; each group becomes one uprobe_multi link, whose
+ * cookies are the places' numbers. The same offset may be in a link several times: when three
+ * inlined copies share an address, one pass of the program through it is three calls, and gives
+ * three events.
  *
- * The file is named by /proc/self/fd/N of a descriptor that was open when the file was analysed, so that no
- * rename can put another file under the probes.
+ * The file is named by /proc/self/fd/N of a descriptor that was open when the file was analysed, so
+ * that no rename can put another file under the probes.
  *
- * When the kernel refuses a group, the group is halved until the places at fault are known: the errors of
- * BPF_LINK_CREATE name none.
+ * When the kernel refuses a group, the group is halved until the places at fault are known: the
+ * errors of BPF_LINK_CREATE name none.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -34,8 +35,9 @@ struct group {
 };
 
 /*
- * Before Linux 6.10 (6.6.33, 6.9.4) the pid of an uprobe_multi link stood for one thread: hits of the others
- * were dropped without a word. There the link takes all processes, and the program does the filtering.
+ * Before Linux 6.10 (6.6.33, 6.9.4) the pid of an uprobe_multi link stood for one thread: hits of
+ * the others were dropped without a word. There the link takes all processes, and the program does
+ * the filtering.
  */
 static bool links_filter_whole_processes(void)
 {
@@ -200,7 +202,7 @@ int kernel_attach(struct cairn_trace *t, struct trace_kernel *k, struct cairn_er
 		raise_descriptor_limit();
 	for (size_t f = 0; f < t->files.n && e == 0; f++) {
 		g.file = t->files.p[f];
-		for (g.class = 0; g.class < TRACE_N_CLASSES && e == 0; g.class++) {
+		for (g.class = 0; g.class < TRACE_N_CLASSES && e == 0; g.class ++) {
 			if (kernel_program_fd(k, g.class) < 0)
 				continue;
 			fill_group(t, &g);

@@ -2,11 +2,11 @@
 /*
  * Types of expressions
  *
- * A path (names, members, dereferences) has a type of the graph and is fetched or loaded from where it lives.
- * Everything else is arithmetic with C's rules: what is smaller than int becomes int, the operands of an
- * operator are brought to the larger of their types, and unsigned wins among equals. So "n == -1" with an
- * unsigned n means what it means in C. A comparison of a char pointer or array with a string literal compares
- * the strings, which is not C, and is what is meant.
+ * A path (names, members, dereferences) has a type of the graph and is fetched or loaded from where
+ * it lives. Everything else is arithmetic with C's rules: what is smaller than int becomes int, the
+ * operands of an operator are brought to the larger of their types, and unsigned wins among equals.
+ * So "n == -1" with an unsigned n means what it means in C. A comparison of a char pointer or array
+ * with a string literal compares the strings, which is not C, and is what is meant.
  */
 #include "trace/expr.h"
 
@@ -43,7 +43,9 @@ static bool is_record(const struct cairn_type *t)
 	return t->kind == CAIRN_T_STRUCT || t->kind == CAIRN_T_CLASS || t->kind == CAIRN_T_UNION;
 }
 
-/* Plain char: signed char and unsigned char are integers, as int8_t and uint8_t are made of them. */
+/*
+ * Plain char: signed char and unsigned char are integers, as int8_t and uint8_t are made of them.
+ */
 static bool is_char(const struct cairn_types *types, uint32_t id)
 {
 	const struct cairn_type *t = resolved(types, id);
@@ -171,7 +173,8 @@ static int check_name(const struct check *c, struct expr *e)
 			     params);
 	}
 	if (clash)
-		return WRONG(c, e, "two enums have an enumerator %s with different values", e->name);
+		return WRONG(c, e, "two enums have an enumerator %s with different values",
+			     e->name);
 	e->kind = EXPR_INT;
 	e->value = (uint64_t)value;
 	e->is_long = value < INT32_MIN || value > INT32_MAX;
@@ -188,8 +191,8 @@ static int pointee(const struct check *c, const struct expr *e, const struct exp
 
 	if (a->is_address || (!is_pointer(t) && t->kind != CAIRN_T_ARRAY))
 		return WRONG(c, e, "%s is not a pointer",
-			     a->is_address ? "an address" :
-					     type_text(c, a->type, name, sizeof(name)));
+			     a->is_address ? "an address"
+					   : type_text(c, a->type, name, sizeof(name)));
 	*ret = t->ref;
 	return 0;
 }
@@ -217,13 +220,15 @@ static int check_member(const struct check *c, struct expr *e)
 	const struct cairn_type *t = resolved(c->types, in);
 	type_text(c, in, name, sizeof(name));
 	if (!is_record(t))
-		return WRONG(c, e, is_pointer(t) ? "%s is a pointer: use ->" : "%s has no members", name);
+		return WRONG(c, e, is_pointer(t) ? "%s is a pointer: use ->" : "%s has no members",
+			     name);
 	if (t->declaration)
 		return WRONG(c, e, "%s is only declared in the debug information", name);
 	if (!cairn_types_member(c->types, in, e->name, &m))
 		return WRONG(c, e, "%s has no member %s", name, e->name);
 	if (m.dynamic)
-		return WRONG(c, e, "the place of %s in %s is known only at run time", e->name, name);
+		return WRONG(c, e, "the place of %s in %s is known only at run time", e->name,
+			     name);
 	e->type = m.type;
 	e->bit_off = m.bit_off;
 	e->bit_size = m.bit_size;
@@ -255,9 +260,10 @@ static int check_index(const struct check *c, struct expr *e)
 	if (!size)
 		return WRONG(c, e, "the size of %s is not known",
 			     type_text(c, element, name, sizeof(name)));
-	if (t->kind == CAIRN_T_ARRAY && (index < 0 || (t->has_count && t->count &&
-						       (uint64_t)index >= t->count)))
-		return WRONG(c, constant, "the array has %llu elements", (unsigned long long)t->count);
+	if (t->kind == CAIRN_T_ARRAY &&
+	    (index < 0 || (t->has_count && t->count && (uint64_t)index >= t->count)))
+		return WRONG(c, constant, "the array has %llu elements",
+			     (unsigned long long)t->count);
 	if (__builtin_mul_overflow(index, (int64_t)size, &e->byte_off) || e->byte_off > INT32_MAX ||
 	    e->byte_off < INT32_MIN)
 		return WRONG(c, constant, "this index is too large");
@@ -348,7 +354,8 @@ static bool is_comparison(enum fetch_code op)
 }
 
 /* @text is the char pointer or array, @literal the string. */
-static int check_string(const struct check *c, struct expr *e, struct expr *text, struct expr *literal)
+static int check_string(const struct check *c, struct expr *e, struct expr *text,
+			struct expr *literal)
 {
 	if (e->op != FETCH_EQ && e->op != FETCH_NE)
 		return WRONG(c, e, "strings can only be compared with == and !=");

@@ -2,9 +2,10 @@
 /*
  * Running a command so that it is probed before its first instruction
  *
- * The child is forked first, because links want its pid. It waits on a pipe; the probes are set on the files,
- * then one byte lets it exec. A second pipe, closed by exec, brings the errno of a failed exec. When the tracer
- * dies before that, the first pipe ends and the child leaves without having run anything.
+ * The child is forked first, because links want its pid. It waits on a pipe; the probes are set on
+ * the files, then one byte lets it exec. A second pipe, closed by exec, brings the errno of a
+ * failed exec. When the tracer dies before that, the first pipe ends and the child leaves without
+ * having run anything.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -80,7 +81,8 @@ int child_go(struct cairn_trace *t, struct cairn_err *err)
 	close(t->child_pipe);
 	t->child_pipe = -1;
 	if (n != 1)
-		return err_set(err, -ESRCH, "the process for %s has ended before its exec", t->opts.exe);
+		return err_set(err, -ESRCH, "the process for %s has ended before its exec",
+			       t->opts.exe);
 	do
 		n = read(t->child_error, &e, sizeof(e));
 	while (n < 0 && errno == EINTR);

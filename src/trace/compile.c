@@ -2,18 +2,20 @@
 /*
  * Compiling expressions
  *
- * While an expression is walked from the inside out, its value is an operand in one of three states:
+ * While an expression is walked from the inside out, its value is an operand in one of three
+ * states:
  *
- *	LOCATED   nothing emitted yet: a location of the site, and an offset into the value described there
+ *	LOCATED   nothing emitted yet: a location of the site, and an offset into its value
  *	MEMORY    acc holds an address; the value is at acc + offset
  *	SCALAR    acc holds the value itself: an address taken with &
  *
- * Members only move the offset; a dereference emits what loads the pointer and leaves MEMORY. Keeping LOCATED
- * as long as possible is what makes members of structs in registers, or in several pieces, work: the piece
- * that holds the member is chosen at the end.
+ * Members only move the offset; a dereference emits what loads the pointer and leaves MEMORY.
+ * Keeping LOCATED as long as possible is what makes members of structs in registers, or in several
+ * pieces, work: the piece that holds the member is chosen at the end.
  *
- * Arithmetic of conditions keeps the accumulator extended to 64 bits according to the node's C type, so that
- * comparisons need no sizes; what is narrower is cut and extended after each operator that can overflow.
+ * Arithmetic of conditions keeps the accumulator extended to 64 bits according to the node's C
+ * type, so that comparisons need no sizes; what is narrower is cut and extended after each operator
+ * that can overflow.
  */
 #include "trace/compile.h"
 
@@ -24,8 +26,8 @@ enum state { LOCATED, MEMORY, SCALAR };
 struct operand {
 	enum state state;
 	const struct cairn_location *loc; /* LOCATED */
-	uint64_t param_bytes;             /* LOCATED: size of the whole parameter */
-	int64_t off;                      /* bytes */
+	uint64_t param_bytes;		  /* LOCATED: size of the whole parameter */
+	int64_t off;			  /* bytes */
 	uint32_t type;
 	uint32_t bit_shift, bit_size; /* bit-field, from off */
 };
@@ -83,9 +85,12 @@ static uint64_t bytes_at(const uint8_t *bytes, uint64_t n)
 	return v;
 }
 
-/* acc = the value's @n bytes (at most 8) at @off of a piece, low bytes first; the rest of acc is undefined. */
-static enum cairn_unavailable load_piece(struct compiler *c, const struct cairn_piece *p, uint64_t off,
-					 uint64_t n)
+/*
+ * acc = the value's @n bytes (at most 8) at @off of a piece, low bytes first; the rest of acc is
+ * undefined.
+ */
+static enum cairn_unavailable load_piece(struct compiler *c, const struct cairn_piece *p,
+					 uint64_t off, uint64_t n)
 {
 	enum cairn_unavailable why = CAIRN_UNAVAIL_UNSUPPORTED;
 
@@ -156,7 +161,8 @@ static enum cairn_unavailable load_address(struct compiler *c, const struct oper
 
 static bool is_array(const struct compiler *c, uint32_t type)
 {
-	return cairn_types_get(c->types, cairn_types_resolve(c->types, type))->kind == CAIRN_T_ARRAY;
+	return cairn_types_get(c->types, cairn_types_resolve(c->types, type))->kind ==
+	       CAIRN_T_ARRAY;
 }
 
 /* What the operand points to becomes the operand; an array is its own first element. */
@@ -199,8 +205,8 @@ static enum cairn_unavailable compile_path(struct compiler *c, const struct expr
 }
 
 /* A whole value of several pieces, each to its place in the record. */
-static enum cairn_unavailable store_piece(struct compiler *c, const struct cairn_piece *p, uint32_t off,
-					  uint32_t out, uint32_t n)
+static enum cairn_unavailable store_piece(struct compiler *c, const struct cairn_piece *p,
+					  uint32_t off, uint32_t out, uint32_t n)
 {
 	enum cairn_unavailable why = CAIRN_UNAVAIL_UNSUPPORTED;
 
@@ -320,7 +326,8 @@ static enum cairn_unavailable load_path(struct compiler *c, const struct expr *e
 		return CAIRN_AVAILABLE;
 	if (shift || bits % 8) {
 		fetch_emit_imm(c->program, FETCH_SHL, 64 - bits - shift);
-		fetch_emit_imm(c->program, type_is_signed(c->types, e->type) ? FETCH_SAR : FETCH_SHR,
+		fetch_emit_imm(c->program,
+			       type_is_signed(c->types, e->type) ? FETCH_SAR : FETCH_SHR,
 			       64 - bits);
 		return CAIRN_AVAILABLE;
 	}
@@ -340,7 +347,10 @@ static uint64_t convert_constant(uint64_t v, struct arith to)
 	return to.is_unsigned ? (uint32_t)v : (uint64_t)(int64_t)(int32_t)v;
 }
 
-/* Bring acc, extended by @from, to the range of @to. From the narrower to 64 bits nothing is to be done. */
+/*
+ * Bring acc, extended by @from, to the range of @to. From the narrower to 64 bits nothing is to be
+ * done.
+ */
 static void convert(struct compiler *c, struct arith from, struct arith to)
 {
 	if (to.is_long || (from.is_unsigned == to.is_unsigned && !from.is_long))

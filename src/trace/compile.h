@@ -8,7 +8,8 @@
 struct compiler {
 	const struct cairn_types *types;
 	const struct cairn_site *site;
-	struct cairn_vaddr at; /* the probed address, which is the site's unless the probe was moved */
+	struct cairn_vaddr
+		at; /* the probed address, which is the site's unless the probe was moved */
 	struct fetch_program *program;
 	/* The parameter that made an expression unavailable. */
 	uint32_t culprit;
@@ -17,7 +18,8 @@ struct compiler {
 /*
  * compile_value - append the operations that put a value into the record
  *
- * Returns CAIRN_AVAILABLE, or why the value cannot be had at this site; the program is then as it was.
+ * Returns CAIRN_AVAILABLE, or why the value cannot be had at this site; the program is then as it
+ * was.
  */
 enum cairn_unavailable compile_value(struct compiler *c, const struct expr *e, bool is_string,
 				     const struct value_layout *layout, uint32_t value);

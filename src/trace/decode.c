@@ -2,8 +2,8 @@
 /*
  * From a record to an event: for each value its bytes, or why there are none
  *
- * Everything in a record was written by our own BPF program; still every offset is checked against the
- * record's size, as a ring buffer shared with the kernel is no reason to trust arithmetic.
+ * Everything in a record was written by our own BPF program; still every offset is checked against
+ * the record's size, as a ring buffer shared with the kernel is no reason to trust arithmetic.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,8 @@ static void unreadable(struct decode_space *s, uint32_t i, uint64_t address, boo
 		return;
 	v->reason = s->reasons[i];
 	if (address)
-		snprintf(s->reasons[i], sizeof(s->reasons[i]), "at 0x%llx", (unsigned long long)address);
+		snprintf(s->reasons[i], sizeof(s->reasons[i]), "at 0x%llx",
+			 (unsigned long long)address);
 	else
 		snprintf(s->reasons[i], sizeof(s->reasons[i]), "NULL");
 }

@@ -2,12 +2,12 @@
 /*
  * Probes as text: parsing, and giving types to expressions
  *
- *	/usr/bin/redis-server:lookupKey(db->id, key->ptr:str, flags:hex) if flags & 4 && db != NULL
- *	`------- head ------' `-- function`------- values -------'         `------- condition ------'
+ *	/usr/bin/redis-server:lookupKey(db->id, key->ptr:str) if flags & 4 && db
+ *	`------------ head ------------'`------ values ------'   `- condition -'
  *
- * Parsing knows no types. expr_check() then resolves every name against one function: parameters first, then
- * enumerators; and writes into each node what the code generators need. What a person typed wrong is told
- * with the text and a caret under the place.
+ * Parsing knows no types. expr_check() then resolves every name against one function: parameters
+ * first, then enumerators; and writes into each node what the code generators need. What a person
+ * typed wrong is told with the text and a caret under the place.
  */
 #ifndef TRACE_EXPR_H
 #define TRACE_EXPR_H
@@ -22,7 +22,10 @@
 #include "base/err.h"
 #include "trace/abi_host.h"
 
-/* Longest probe, deepest nesting. Both far beyond what a person types; the depth bounds our recursion. */
+/*
+ * Longest probe, deepest nesting. Both far beyond what a person types; the depth bounds our
+ * recursion.
+ */
 #define PROBE_TEXT_MAX 4096
 #define EXPR_DEPTH_MAX 32
 
@@ -38,7 +41,7 @@ enum expr_kind {
 	EXPR_MINUS,
 	EXPR_INVERT, /* ~a */
 	EXPR_NOT,    /* !a */
-	EXPR_BINARY, /* a OP b, OP one of the codes FETCH_ADD to FETCH_GE, unsigned ones not told apart */
+	EXPR_BINARY, /* a OP b, a code from FETCH_ADD to FETCH_GE, signed until compiled */
 	EXPR_AND,    /* a && b */
 	EXPR_OR,
 };
@@ -50,7 +53,7 @@ struct expr {
 	const char *name;   /* NAME, MEMBER, ARROW; STRING: its bytes */
 	uint32_t n_bytes;   /* STRING */
 	uint64_t value;     /* INT */
-	bool is_unsigned, is_long; /* INT: of the literal; after the check: of every arithmetic result */
+	bool is_unsigned, is_long; /* INT: of the literal; checked: of every number */
 	struct expr *a, *b;
 
 	/* Set by expr_check(). */
@@ -84,8 +87,8 @@ struct probe_text {
  * probe_parse - text to tree
  *
  * @arena  owns everything in @ret
- * Returns 0; -EINVAL with the place; -ERANGE: too long, too deep or too many values; -EOPNOTSUPP: another kind
- * of probe (kprobe: and so on); -ENOMEM.
+ * Returns 0; -EINVAL with the place; -ERANGE: too long, too deep or too many values; -EOPNOTSUPP:
+ * another kind of probe (kprobe: and so on); -ENOMEM.
  */
 int probe_parse(struct arena *arena, const char *text, struct probe_text *ret,
 		struct cairn_err *err);
@@ -106,12 +109,15 @@ struct expr_scope {
 /*
  * expr_check_path - give types to a fetched value
  *
- * Returns 0; -EINVAL: no such parameter or member, or an expression that makes no sense (err, with caret); or
- * what cairn_sites_complete_type() returns.
+ * Returns 0; -EINVAL: no such parameter or member, or an expression that makes no sense (err, with
+ * caret); or what cairn_sites_complete_type() returns.
  */
 int expr_check_path(const struct expr_scope *scope, struct expr *e, struct cairn_err *err);
 
-/* The same for a condition: every node gets its C arithmetic type (int, unsigned, long, unsigned long). */
+/*
+ * The same for a condition: every node gets its C arithmetic type (int, unsigned, long, unsigned
+ * long).
+ */
 int expr_check_condition(const struct expr_scope *scope, struct expr *e, struct cairn_err *err);
 
 /* Whether a type is a pointer to char (or an array of it), which is fetched as a string. */

@@ -115,11 +115,14 @@ static bool emit_binary(struct fetch_program *p, const struct cairn_loc_step *s,
 			enum cairn_unavailable *why)
 {
 	static const uint8_t codes[] = {
-		[CAIRN_LOC_ADD] = FETCH_ADD, [CAIRN_LOC_SUB] = FETCH_SUB, [CAIRN_LOC_MUL] = FETCH_MUL,
-		[CAIRN_LOC_AND] = FETCH_AND, [CAIRN_LOC_OR] = FETCH_OR,   [CAIRN_LOC_XOR] = FETCH_XOR,
-		[CAIRN_LOC_SHL] = FETCH_SHL, [CAIRN_LOC_SHR] = FETCH_SHR, [CAIRN_LOC_SAR] = FETCH_SAR,
-		[CAIRN_LOC_EQ] = FETCH_EQ,   [CAIRN_LOC_NE] = FETCH_NE,   [CAIRN_LOC_LT] = FETCH_LT,
-		[CAIRN_LOC_LE] = FETCH_LE,   [CAIRN_LOC_GT] = FETCH_GT,   [CAIRN_LOC_GE] = FETCH_GE,
+		[CAIRN_LOC_ADD] = FETCH_ADD, [CAIRN_LOC_SUB] = FETCH_SUB,
+		[CAIRN_LOC_MUL] = FETCH_MUL, [CAIRN_LOC_AND] = FETCH_AND,
+		[CAIRN_LOC_OR] = FETCH_OR,   [CAIRN_LOC_XOR] = FETCH_XOR,
+		[CAIRN_LOC_SHL] = FETCH_SHL, [CAIRN_LOC_SHR] = FETCH_SHR,
+		[CAIRN_LOC_SAR] = FETCH_SAR, [CAIRN_LOC_EQ] = FETCH_EQ,
+		[CAIRN_LOC_NE] = FETCH_NE,   [CAIRN_LOC_LT] = FETCH_LT,
+		[CAIRN_LOC_LE] = FETCH_LE,   [CAIRN_LOC_GT] = FETCH_GT,
+		[CAIRN_LOC_GE] = FETCH_GE,
 	};
 	uint8_t code = s->op < sizeof(codes) ? codes[s->op] : 0;
 
@@ -160,8 +163,8 @@ static bool emit_sized(struct fetch_program *p, enum fetch_code code, uint8_t si
 	return true;
 }
 
-static bool emit_step(struct fetch_program *p, const struct cairn_loc_step *s, struct cairn_vaddr at,
-		      enum cairn_unavailable *why)
+static bool emit_step(struct fetch_program *p, const struct cairn_loc_step *s,
+		      struct cairn_vaddr at, enum cairn_unavailable *why)
 {
 	switch ((enum cairn_loc_op)s->op) {
 	case CAIRN_LOC_REG:
@@ -170,7 +173,9 @@ static bool emit_step(struct fetch_program *p, const struct cairn_loc_step *s, s
 		fetch_emit(p, FETCH_CONST)->imm = (uint64_t)s->imm;
 		return true;
 	case CAIRN_LOC_ADDR:
-		/* Where the program is loaded does not matter: the distance to the probe is fixed. */
+		/*
+		 * Where the program is loaded does not matter: the distance to the probe is fixed.
+		 */
 		fetch_emit(p, FETCH_REG)->reg = FETCH_FILE_IP;
 		fetch_emit_imm(p, FETCH_ADD, (int64_t)((uint64_t)s->imm - at.v));
 		return true;
@@ -197,8 +202,8 @@ static bool emit_step(struct fetch_program *p, const struct cairn_loc_step *s, s
 	}
 }
 
-bool fetch_emit_steps(struct fetch_program *p, const struct cairn_piece *piece, struct cairn_vaddr at,
-		      enum cairn_unavailable *why)
+bool fetch_emit_steps(struct fetch_program *p, const struct cairn_piece *piece,
+		      struct cairn_vaddr at, enum cairn_unavailable *why)
 {
 	for (uint32_t i = 0; i < piece->n_steps; i++)
 		if (!emit_step(p, &piece->steps[i], at, why))

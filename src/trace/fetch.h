@@ -2,15 +2,15 @@
 /*
  * Fetch programs: assembling, showing and simulating them
  *
- * abi.h has the operations. A probe fixes where each of its values lies in the record; a place then needs a
- * program that puts them there from where the compiler keeps them at that place:
+ * abi.h has the operations. A probe fixes where each of its values lies in the record; a place then
+ * needs a program that puts them there from where the compiler keeps them at that place:
  *
  *	struct fetch_program p = {0};
  *	const char *why = compile_value(&c, &p, value);	// why it is unavailable, or NULL
  *	fetch_end(&p);
  *
- * Programs hold no address but relative to the probed instruction, so that places whose arguments are in the same
- * registers share one.
+ * Programs hold no address but relative to the probed instruction, so that places whose arguments
+ * are in the same registers share one.
  */
 #ifndef TRACE_FETCH_H
 #define TRACE_FETCH_H
@@ -22,7 +22,7 @@
 struct fetch_program {
 	uint32_t n;
 	bool full; /* more than FETCH_OPS_MAX were needed */
-	uint32_t barrier; /* operations before this one are reached by a jump, or are no operations */
+	uint32_t barrier; /* what is before must stay: a jump leads here, or it is text */
 	struct fetch_op ops[FETCH_OPS_MAX];
 };
 
@@ -35,8 +35,8 @@ struct value_layout {
 };
 
 /*
- * A string's place in the record: 8 bytes of pointer, 2 bytes of length and TRACE_STRING_CUT, the bytes.
- * The pointer tells NULL from memory that cannot be read.
+ * A string's place in the record: 8 bytes of pointer, 2 bytes of length and TRACE_STRING_CUT, the
+ * bytes. The pointer tells NULL from memory that cannot be read.
  */
 #define STRING_POINTER_BYTES 8
 #define STRING_LENGTH_BYTES  2
@@ -59,21 +59,31 @@ void fetch_emit_store(struct fetch_program *p, uint32_t out, uint32_t n);
 /* record[out, out + n) = memory at acc. */
 void fetch_emit_copy(struct fetch_program *p, uint32_t out, uint32_t n);
 
-/* All operations from @from on are for @value: when one cannot read memory, the rest of them is left out. */
+/*
+ * All operations from @from on are for @value: when one cannot read memory, the rest of them is
+ * left out.
+ */
 void fetch_close_value(struct fetch_program *p, uint32_t from, uint32_t value);
 
-/* The steps of a location; false with *@why when a probe cannot do one. @at is the probed address. */
+/*
+ * The steps of a location; false with *@why when a probe cannot do one. @at is the probed address.
+ */
 bool fetch_emit_steps(struct fetch_program *p, const struct cairn_piece *piece, struct cairn_vaddr at,
 		      enum cairn_unavailable *why);
 
 /* One operation per line; returns 0 or a negative errno from @out. */
 int fetch_print(const struct fetch_op *ops, uint32_t n, FILE *out);
 
-/* Simulation, the reference that the BPF program is tested against, and how constants are folded. */
+/*
+ * Simulation, the reference that the BPF program is tested against, and how constants are folded.
+ */
 struct fetch_machine {
 	uint64_t acc;
 	uint64_t file[FETCH_FILE];
-	/* Reads @n bytes of the simulated program's memory; returns 0 or not. NULL: nothing can be read. */
+	/*
+	 * Reads @n bytes of the simulated program's memory; returns 0 or not. NULL: nothing can be
+	 * read.
+	 */
 	int (*read)(void *ctx, uint64_t from, void *to, size_t n);
 	void *ctx;
 	uint8_t *record;

@@ -14,7 +14,8 @@ struct trace_kernel {
 	enum cairn_trace_backend backend;
 	bool sleepable, has_children;
 	int fork_link, exit_link;
-	VEC(int) links; /* and, for single uprobes, perf events: closing them in reverse order detaches */
+	VEC(int)
+	links; /* and, for single uprobes, perf events: closing them in reverse order detaches */
 	uint32_t n_links;
 	uint32_t n_attached;
 	/* Of the poll in progress. */
@@ -28,7 +29,8 @@ struct trace_kernel {
 /*
  * kernel_load - load what the planned probes need and fill the tables
  *
- * Tries the best first: sleepable programs for uprobe_multi, then without sleeping, then single uprobes.
+ * Tries the best first: sleepable programs for uprobe_multi, then without sleeping, then single
+ * uprobes.
  * Returns 0; -EPERM with the command that would be allowed, -EOPNOTSUPP, or what bpf(2) says.
  */
 int kernel_load(struct cairn_trace *t, struct trace_kernel **ret, struct cairn_err *err);
@@ -45,13 +47,16 @@ void kernel_detach(struct trace_kernel *k);
 int kernel_counts(const struct trace_kernel *k, uint32_t probe, struct cairn_trace_counts *ret);
 uint64_t kernel_missed(const struct trace_kernel *k);
 
-/* verify_files - that what is mapped and in memory is what was analysed; sets places refused, or fails */
+/*
+ * verify_files - that what is mapped and in memory is what was analysed; sets places refused, or
+ * fails
+ */
 int verify_files(struct cairn_trace *t, struct cairn_err *err);
 
 int child_start(struct cairn_trace *t, struct cairn_err *err); /* forked, waiting */
 int child_go(struct cairn_trace *t, struct cairn_err *err);    /* exec */
-void child_end(struct cairn_trace *t);                         /* at close */
-bool child_reap(struct cairn_trace *t);                        /* true once it has ended */
+void child_end(struct cairn_trace *t);			       /* at close */
+bool child_reap(struct cairn_trace *t);			       /* true once it has ended */
 
 /* "needs ...; allowed would be: sudo ..." with this process's own command line. Returns -EPERM. */
 int permission_error(struct cairn_err *err, const char *what);

@@ -80,7 +80,10 @@ bool link_multi_is_known(void)
 	/* Without permission nothing can be found out; the real attempt will say so. */
 	if (prog < 0)
 		return prog == -EPERM || prog == -EACCES;
-	/* A directory is no file to probe: EBADF by kernels that got that far, EINVAL by those that did not. */
+	/*
+	 * A directory is no file to probe: EBADF by kernels that got that far, EINVAL by those that
+	 * did not.
+	 */
 	int fd = link_multi(prog, "/", &offset, NULL, 1, 0);
 	if (fd >= 0)
 		close(fd);
@@ -114,7 +117,10 @@ int link_single(int prog_fd, const char *path, uint64_t offset, uint64_t cookie,
 	event.type = (uint32_t)type;
 	event.config1 = pointer(path);
 	event.config2 = offset;
-	/* The program runs for every thread whose address space has the probe, wherever the event is. */
+	/*
+	 * The program runs for every thread whose address space has the probe, wherever the event
+	 * is.
+	 */
 	long fd = syscall(SYS_perf_event_open, &event, pid ? pid : -1, pid ? -1 : 0, -1,
 			  PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)

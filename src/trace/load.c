@@ -2,9 +2,10 @@
 /*
  * Loading the BPF program
  *
- * The object holds one program per size of record; only those that the probes need are loaded, as the verifier takes
- * 10 to 25 ms for each. What the kernel can do is found out by trying, best first, never by its version, with one
- * exception told at links_filter_whole_processes() in attach.c.
+ * The object holds one program per size of record; only those that the probes need are loaded, as
+ * the verifier takes 10 to 25 ms for each. What the kernel can do is found out by trying, best
+ * first, never by its version, with one exception told at links_filter_whole_processes() in
+ * attach.c.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -26,7 +27,7 @@
 /* Inode of the first pid namespace on every Linux (PROC_PID_INIT_INO). */
 #define FIRST_PID_NAMESPACE 0xEFFFFFFCu
 /* Longest last words of libbpf kept for an error. */
-#define LOG_MAX 400
+#define LOG_MAX		    400
 
 static __thread char last_words[LOG_MAX];
 
@@ -98,7 +99,8 @@ static int size_maps(const struct cairn_trace *t, struct trace_bpf *bpf)
 }
 
 /*
- * Tracepoints see the numbers of the first namespace only, so that children cannot be recognised elsewhere.
+ * Tracepoints see the numbers of the first namespace only, so that children cannot be recognised
+ * elsewhere.
  * @ret may be NULL.
  */
 static bool in_other_pid_namespace(struct stat *ret)
@@ -116,8 +118,9 @@ static void set_constants(const struct cairn_trace *t, struct trace_bpf *bpf, st
 {
 	struct stat ns;
 
-	bpf->rodata->filter = !t->pid ? TRACE_FILTER_NONE :
-			      t->opts.follow_children ? TRACE_FILTER_FAMILY : TRACE_FILTER_TGID;
+	bpf->rodata->filter = !t->pid			? TRACE_FILTER_NONE
+			      : t->opts.follow_children ? TRACE_FILTER_FAMILY
+							: TRACE_FILTER_TGID;
 	bpf->rodata->target_tgid = (uint32_t)t->pid;
 	bpf->rodata->sleepable = how.sleepable;
 	bpf->rodata->follow = t->opts.follow_children;
@@ -149,7 +152,10 @@ static int try_load(const struct cairn_trace *t, struct attempt how, struct trac
 	return 0;
 }
 
-/* Writes a table that the BPF program only reads; the map's memory is shared with us for that moment. */
+/*
+ * Writes a table that the BPF program only reads; the map's memory is shared with us for that
+ * moment.
+ */
 static int fill_table(struct bpf_map *map, const void *from, size_t n_bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -225,15 +231,18 @@ static int load_error(int e, struct cairn_err *err)
 	char *end = strchr(last_words, '\n');
 	if (end)
 		*end = 0;
-	return err_set(err, e == -EINVAL ? -EOPNOTSUPP : e, "the kernel does not take the BPF program: %s; %s",
-		       strerror(-e), last_words);
+	return err_set(err, e == -EINVAL ? -EOPNOTSUPP : e,
+		       "the kernel does not take the BPF program: %s; %s", strerror(-e),
+		       last_words);
 }
 
 static int load_best(const struct cairn_trace *t, struct trace_kernel *k)
 {
 	static const struct attempt attempts[] = {
-		{CAIRN_BACKEND_UPROBE_MULTI, true, true},   {CAIRN_BACKEND_UPROBE_MULTI, true, false},
-		{CAIRN_BACKEND_UPROBE_MULTI, false, false}, {CAIRN_BACKEND_UPROBE, false, true},
+		{CAIRN_BACKEND_UPROBE_MULTI, true, true},
+		{CAIRN_BACKEND_UPROBE_MULTI, true, false},
+		{CAIRN_BACKEND_UPROBE_MULTI, false, false},
+		{CAIRN_BACKEND_UPROBE, false, true},
 		{CAIRN_BACKEND_UPROBE, false, false},
 	};
 	bool multi = t->opts.backend != CAIRN_BACKEND_UPROBE && link_multi_is_known();

@@ -2,46 +2,47 @@
 /*
  * Moving probes
  *
- * A user probe costs what the probed instruction costs: an instruction that the kernel emulates (nop, push, a
- * branch) 0.7 microseconds, one that it single-steps out of line 10. Few sites begin with a cheap one, but
- * nearly all have one a few instructions on:
+ * A user probe costs what the probed instruction costs: an instruction that the kernel emulates
+ * (nop, push, a branch) 0.7 microseconds, one that it single-steps out of line 10. Few sites begin
+ * with a cheap one, but nearly all have one a few instructions on:
  *
  *	A:	mov  %rdi, %rbx		site; single-stepped
  *	A+3:	xor  %eax, %eax
  *	A+5:	test %rsi, %rsi
  *	M:	je   ...		emulated
  *
- * The probe may sit on M instead of A when nobody can tell the difference. Be W the instructions from A up to
- * but without M, and P the fetch program. Claim: under the conditions below every execution of A is
- * followed by exactly one of M in the same thread, every execution of M follows one of A, and P gives the
- * same result at both.
+ * The probe may sit on M instead of A when nobody can tell the difference. Be W the instructions
+ * from A up to but without M, and P the fetch program. Claim: under the conditions below every
+ * execution of A is followed by exactly one of M in the same thread, every execution of M follows
+ * one of A, and P gives the same result at both.
  *
- *  1. Each instruction of W falls through to the next: no branch, call, return or trap, and it cannot fault.
- *     The last is decided by a short list of integer instructions on registers; of memory only the stack at
- *     or above rsp is let through, by load, store and push, because that part of the stack is there. Divisions are not on
- *     the list. So from A control reaches M, and reaches it once.
- *     (A signal handler may run in between, and may never come back; so it may between A's trap and A.)
+ *  1. Each instruction of W falls through to the next: no branch, call, return or trap, and it
+ *     cannot fault. The last is decided by a short list of integer instructions on registers; of
+ *     memory only the stack at or above rsp is let through, by load, store and push, because that
+ *     part of the stack is there. Divisions are not on the list. So from A control reaches M, and
+ *     reaches it once. (A signal handler may run in between, and may never come back; so it may
+ *     between A's trap and A.)
  *  2. Nothing else leads into (A, M]:
- *     - direct jumps of the function itself: it is decoded from its entry to its end, and one that does not
- *       decode, or whose part is not the one with its entry, is left alone;
- *     - direct jumps and calls from anywhere else with a 32-bit displacement: every byte of executable sections that
- *       could begin one is taken for one, whether it is an instruction or not; with an 8-bit displacement: so is
- *       every byte within its reach outside of the function;
- *     - indirect jumps: the function has none, nor has any code that it can reach by direct jumps (so its
- *       split-off cold parts are reached), but for the stubs of the procedure linkage table. Those of others
- *       do not lead into the middle of a function;
+ *     - direct jumps of the function itself: it is decoded from its entry to its end, and one that
+ *       does not decode, or whose part is not the one with its entry, is left alone;
+ *     - direct jumps and calls from anywhere else with a 32-bit displacement: every byte of
+ *       executable sections that could begin one is taken for one, whether it is an instruction or
+ *       not; with an 8-bit displacement: so is every byte within its reach outside of the function;
+ *     - indirect jumps: the function has none, nor has any code that it can reach by direct jumps
+ *       (so its split-off cold parts are reached), but for the stubs of the procedure linkage
+ *       table. Those of others do not lead into the middle of a function;
  *     - the unwinder: neither the function nor that other code has landing pads;
  *     - calls of other entry points: no symbol lies in (A, M].
  *     - returns lead behind calls, and W has none.
- *  3. W writes no register that P reads; and no memory at all when P reads memory. So P sees the same. What P
- *     computes from the address of the probe is compiled again for M.
+ *  3. W writes no register that P reads; and no memory at all when P reads memory. So P sees the
+ *     same. What P computes from the address of the probe is compiled again for M.
  *  4. M has no hazard of its own.
  *
- * Not covered, and not met in practice: code that patches itself, ptrace, a restartable sequence (rseq) whose abort handler
- * lies in the middle of a block.
+ * Not covered, and not met in practice: code that patches itself, ptrace, a restartable sequence
+ * (rseq) whose abort handler lies in the middle of a block.
  *
- * What is searched for jumps is one pass over the bytes for all windows of a file; a bitmap of the pages that hold windows
- * answers nearly every question with no.
+ * What is searched for jumps is one pass over the bytes for all windows of a file; a bitmap of the
+ * pages that hold windows answers nearly every question with no.
  */
 #include "trace/move.h"
 
@@ -55,16 +56,16 @@
 #include "insn/insn.h"
 
 /* Longest way, in instructions: beyond, something is nearly always in the way. */
-#define WINDOW_INSNS_MAX 24
+#define WINDOW_INSNS_MAX   24
 /* Functions and split-off parts reached by direct jumps from one function. */
-#define REACHED_MAX 32
+#define REACHED_MAX	   32
 /* Largest function decoded; larger ones are left alone. */
 #define FUNCTION_BYTES_MAX (1u << 20)
 /* Reach of a jump with an 8-bit displacement, with its own 2 bytes. */
-#define SHORT_REACH 130
+#define SHORT_REACH	   130
 /* Granularity of the map of windows, and its size in bits; addresses are folded into it. */
-#define PAGE_SHIFT 8
-#define MAP_BITS   (1u << 16)
+#define PAGE_SHIFT	   8
+#define MAP_BITS	   (1u << 16)
 
 /* (from, to]: no jump may lead there. */
 struct window {
@@ -76,9 +77,9 @@ struct window {
 /* What is known of the code covered by one FDE. */
 struct part {
 	uint64_t lo, hi;
-	bool unknown;  /* does not decode, may land, or has an indirect jump */
+	bool unknown;			  /* does not decode, may land, or has an indirect jump */
 	uint32_t first_target, n_targets; /* of its direct jumps, and of calls of itself */
-	int closed;    /* 0 not asked, 1 all that it reaches is known, -1 not */
+	int closed;			  /* 0 not asked, 1 all that it reaches is known, -1 not */
 };
 
 struct mover {
@@ -126,7 +127,7 @@ void mover_free(struct mover *m)
 
 struct prefixes {
 	const uint8_t *opcode; /* behind prefixes and REX */
-	bool other;            /* a prefix that changes more than operand size */
+	bool other;	       /* a prefix that changes more than operand size */
 };
 
 static struct prefixes skip_prefixes(const uint8_t *p, size_t n)
@@ -136,8 +137,9 @@ static struct prefixes skip_prefixes(const uint8_t *p, size_t n)
 
 	while (i < n && p[i] == 0x66)
 		i++;
-	if (i < n && (p[i] == 0xf0 || p[i] == 0xf2 || p[i] == 0xf3 || p[i] == 0x2e || p[i] == 0x36 ||
-		      p[i] == 0x3e || p[i] == 0x26 || p[i] == 0x64 || p[i] == 0x65 || p[i] == 0x67))
+	if (i < n &&
+	    (p[i] == 0xf0 || p[i] == 0xf2 || p[i] == 0xf3 || p[i] == 0x2e || p[i] == 0x36 ||
+	     p[i] == 0x3e || p[i] == 0x26 || p[i] == 0x64 || p[i] == 0x65 || p[i] == 0x67))
 		r.other = true;
 	if (i < n && (p[i] & 0xf0) == 0x40)
 		i++;
@@ -152,8 +154,8 @@ static bool is_plain(const uint8_t *op, size_t n)
 
 	if (b == 0x0f && n > 1) {
 		b = op[1];
-		return (b & 0xf0) == 0x40 /* cmov */ || (b & 0xf0) == 0x90 /* set */ ||
-		       b == 0xb6 || b == 0xb7 || b == 0xbe || b == 0xbf /* movzx, movsx */ ||
+		return (b & 0xf0) == 0x40 /* cmov */ || (b & 0xf0) == 0x90 /* set */ || b == 0xb6 ||
+		       b == 0xb7 || b == 0xbe || b == 0xbf /* movzx, movsx */ ||
 		       b == 0xaf /* imul */ || b == 0xa3 /* bt */ || b == 0x1f /* nop */ ||
 		       (b & 0xf8) == 0xc8 /* bswap */;
 	}
@@ -165,9 +167,9 @@ static bool is_plain(const uint8_t *op, size_t n)
 	if ((b == 0xfe || b == 0xff) && n > 1)
 		return (op[1] >> 3 & 7) < 2; /* inc dec, not call jmp push */
 	return (b & 0xf8) == 0x50 /* push */ || b == 0x68 || b == 0x6a /* push */ ||
-	       b == 0x63 /* movsxd */ || b == 0x69 || b == 0x6b /* imul */ ||
-	       b == 0x80 || b == 0x81 || b == 0x83 /* arithmetic with immediate */ ||
-	       b == 0x84 || b == 0x85 /* test */ || b == 0xa8 || b == 0xa9 ||
+	       b == 0x63 /* movsxd */ || b == 0x69 || b == 0x6b /* imul */ || b == 0x80 ||
+	       b == 0x81 || b == 0x83 /* arithmetic with immediate */ || b == 0x84 ||
+	       b == 0x85 /* test */ || b == 0xa8 || b == 0xa9 ||
 	       (b >= 0x86 && b <= 0x8b) /* xchg, mov */ || b == 0x8d /* lea */ ||
 	       (b >= 0x90 && b <= 0x99) /* nop, xchg, cdqe, cqo */ ||
 	       (b & 0xf0) == 0xb0 /* mov immediate */ || b == 0xc0 || b == 0xc1 ||
@@ -283,12 +285,15 @@ static int scan_part(struct mover *m, struct part *part)
 		if (!insn_decode(code + off, size - off, part->lo + off, &insn) ||
 		    insn.flow == INSN_JUMP_INDIRECT)
 			return 0;
-		if ((insn.flow == INSN_JUMP || insn.flow == INSN_BRANCH || insn.flow == INSN_CALL) &&
+		if ((insn.flow == INSN_JUMP || insn.flow == INSN_BRANCH ||
+		     insn.flow == INSN_CALL) &&
 		    !VEC_ADD(&m->targets, insn.target))
 			return -ENOMEM;
-		/* Of calls only those into the part itself matter; where others lead is their affair. */
-		if (insn.flow == INSN_CALL &&
-		    (insn.target <= part->lo || insn.target >= part->hi))
+		/*
+		 * Of calls only those into the part itself matter; where others lead is their
+		 * affair.
+		 */
+		if (insn.flow == INSN_CALL && (insn.target <= part->lo || insn.target >= part->hi))
 			m->targets.n--;
 		off += insn.len;
 	}
@@ -335,7 +340,10 @@ static bool add_reached(uint64_t *reached, size_t *n, uint64_t lo)
 	return true;
 }
 
-/* Whether all code that the part reaches by direct jumps is known, without indirect jumps and landing pads. */
+/*
+ * Whether all code that the part reaches by direct jumps is known, without indirect jumps and
+ * landing pads.
+ */
 static bool reaches_only_known(struct mover *m, uint64_t lo)
 {
 	uint64_t reached[REACHED_MAX] = {lo};
@@ -416,7 +424,10 @@ int mover_add(struct mover *m, struct trace_place *place, const struct fetch_pro
 	uint64_t at = site->at.v;
 	struct part *part = part_at(m, at);
 
-	/* The part with the entry: jumps to a split-off part may come from code that we would not find. */
+	/*
+	 * The part with the entry: jumps to a split-off part may come from code that we would not
+	 * find.
+	 */
 	if (!part || part->unknown || part->lo != at - (uint64_t)site->container_off)
 		return 0;
 	uint64_t lo = part->lo, hi = part->hi;
@@ -424,7 +435,8 @@ int mover_add(struct mover *m, struct trace_place *place, const struct fetch_pro
 	if (!to || !is_closed(m, lo))
 		return 0;
 	part = part_at(m, lo);
-	if (!part || function_jumps_into(m, part, at, to) || neighbour_may_jump_into(m, part, at, to))
+	if (!part || function_jumps_into(m, part, at, to) ||
+	    neighbour_may_jump_into(m, part, at, to))
 		return 0;
 	struct window w = {.from = at, .to = to, .place = place};
 	return VEC_ADD(&m->windows, w) ? 0 : -ENOMEM;
@@ -453,7 +465,9 @@ static bool has_bit(const uint8_t *map, uint64_t at)
 	return map[bit / 8] >> bit % 8 & 1;
 }
 
-/* A window is at most a few hundred bytes, so those that may hold @target start shortly before it. */
+/*
+ * A window is at most a few hundred bytes, so those that may hold @target start shortly before it.
+ */
 static void mark_entered(struct mover *m, uint64_t target)
 {
 	size_t lo = 0, hi = m->windows.n;
@@ -473,7 +487,8 @@ static void mark_entered(struct mover *m, uint64_t target)
 	}
 }
 
-static void scan_bytes(struct mover *m, const uint8_t *map, const uint8_t *code, size_t n, uint64_t at)
+static void scan_bytes(struct mover *m, const uint8_t *map, const uint8_t *code, size_t n,
+		       uint64_t at)
 {
 	for (size_t i = 0; i + 5 <= n; i++) {
 		uint8_t b = code[i];

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Moving a user probe to a cheaper instruction of the same basic block, where that changes nothing. */
+/*
+ * Moving a user probe to a cheaper instruction of the same basic block, where that changes nothing.
+ */
 #ifndef TRACE_MOVE_H
 #define TRACE_MOVE_H
 
@@ -18,15 +20,16 @@ void mover_free(struct mover *m);
 /*
  * mover_add - a place that may be moved, with the fetch program it has at its site's address
  *
- * Remembers the place when all that can be seen from its own function allows moving. Returns 0 or -ENOMEM.
+ * Remembers the place when all that can be seen from its own function allows moving. Returns 0 or
+ * -ENOMEM.
  */
 int mover_add(struct mover *m, struct trace_place *place, const struct fetch_program *program);
 
 /*
- * mover_finish - search the whole file for jumps into the remembered windows, and move the places that have none
+ * mover_finish - search the file for jumps into what would be skipped, and move where there are none
  *
- * Sets at, off, moved and emulated; the fetch program must be made again for the new address. Forgets the
- * places. Returns the number of moved ones.
+ * Sets at, off, moved and emulated; the fetch program must be made again for the new address.
+ * Forgets the places. Returns the number of moved ones.
  * Cost: one pass over the executable bytes, about 1 ms per MB.
  */
 uint32_t mover_finish(struct mover *m);

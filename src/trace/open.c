@@ -14,7 +14,7 @@
 /* Defaults and limits of what is fetched; trace.h of the public headers promises them. */
 #define STRING_BYTES_DEFAULT 64
 #define VALUE_BYTES_DEFAULT  512
-#define FETCHED_MAX          2048
+#define FETCHED_MAX	     2048
 #define STRING_BYTES_MIN     16
 
 uint64_t trace_now_ns(void)
@@ -46,7 +46,8 @@ static int take_opts(struct cairn_trace *t, const struct cairn_trace_opts *opts,
 	if (t->opts.pid < 0 || (t->opts.pid && t->opts.argv) || (t->opts.argv && !t->opts.exe))
 		return err_set(err, -EINVAL, "name a process or a command with its file, not both");
 	if (t->opts.string_bytes > FETCHED_MAX || t->opts.value_bytes > FETCHED_MAX)
-		return err_set(err, -EINVAL, "at most %d bytes of a string or a value can be fetched",
+		return err_set(err, -EINVAL,
+			       "at most %d bytes of a string or a value can be fetched",
 			       FETCHED_MAX);
 	return 0;
 }
@@ -264,8 +265,9 @@ static int check_refused(const struct cairn_trace *t, struct cairn_err *err)
 	if (!first || (t->opts.best_effort && ready))
 		return 0;
 	cairn_site_text(first->pub.site, where, sizeof(where));
-	return err_set(err, -ENOENT, "%u of %u places cannot be probed as asked; the first, %s: %s%s",
-		       refused, refused + ready, where, first->pub.refused,
+	return err_set(err, -ENOENT,
+		       "%u of %u places cannot be probed as asked; the first, %s: %s%s", refused,
+		       refused + ready, where, first->pub.refused,
 		       ready ? "\n--best-effort attaches the others" : "");
 }
 

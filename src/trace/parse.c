@@ -12,9 +12,9 @@
  *	postfix   := primary { "." name | "->" name | "[" integer or enumerator "]" }
  *	primary   := name | integer | 'c' | "string" | "(" or ")"
  *
- * The head is cut off first because a C++ name is no token of C: it may hold "::", templates with commas and
- * parentheses, and "operator()". It ends at the first "(" outside of < > that does not belong to an operator's
- * name, or at the word "if" behind a blank.
+ * The head is cut off first because a C++ name is no token of C: it may hold "::", templates with
+ * commas and parentheses, and "operator()". It ends at the first "(" outside of < > that does not
+ * belong to an operator's name, or at the word "if" behind a blank.
  */
 #include "trace/expr.h"
 
@@ -40,7 +40,7 @@ struct parser {
 	struct cairn_err *err;
 	const char *text;
 	const char *pos; /* behind the current token */
-	int code;        /* of the first error */
+	int code;	 /* of the first error */
 	unsigned int depth;
 
 	enum token token;
@@ -52,10 +52,11 @@ struct parser {
 	bool is_unsigned, is_long;
 };
 
-#define P1(a)    ((uint32_t)(a))
+#define P1(a)	 ((uint32_t)(a))
 #define P2(a, b) ((uint32_t)(a) << 8 | (uint32_t)(b))
 
-int probe_error(struct cairn_err *err, int code, const char *text, uint32_t at, const char *fmt, ...)
+int probe_error(struct cairn_err *err, int code, const char *text, uint32_t at, const char *fmt,
+		...)
 {
 	char story[400];
 	va_list args;
@@ -155,7 +156,9 @@ static void lex_char(struct parser *p)
 	p->is_unsigned = p->is_long = false;
 }
 
-/* C's rule: the first of int, unsigned (not for decimal), long, unsigned long that holds the value. */
+/*
+ * C's rule: the first of int, unsigned (not for decimal), long, unsigned long that holds the value.
+ */
 static void type_of_literal(struct parser *p, bool decimal)
 {
 	uint64_t v = p->value;
@@ -374,7 +377,11 @@ static struct expr *parse_unary(struct parser *p)
 	static const struct {
 		char punct;
 		enum expr_kind kind;
-	} kinds[] = {{'*', EXPR_DEREF}, {'&', EXPR_ADDRESS}, {'-', EXPR_MINUS}, {'~', EXPR_INVERT}, {'!', EXPR_NOT}};
+	} kinds[] = {{'*', EXPR_DEREF},
+		     {'&', EXPR_ADDRESS},
+		     {'-', EXPR_MINUS},
+		     {'~', EXPR_INVERT},
+		     {'!', EXPR_NOT}};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (!is_punct(p, P1(kinds[i].punct)))
@@ -398,12 +405,14 @@ static unsigned int binary_level(const struct parser *p, enum fetch_code *ret)
 		uint8_t level;
 		uint8_t code;
 	} ops[] = {
-		{P1('|'), 1, FETCH_OR},       {P1('^'), 2, FETCH_XOR},      {P1('&'), 3, FETCH_AND},
-		{P2('=', '='), 4, FETCH_EQ},  {P2('!', '='), 4, FETCH_NE},  {P1('<'), 5, FETCH_LT},
-		{P2('<', '='), 5, FETCH_LE},  {P1('>'), 5, FETCH_GT},       {P2('>', '='), 5, FETCH_GE},
-		{P2('<', '<'), 6, FETCH_SHL}, {P2('>', '>'), 6, FETCH_SHR}, {P1('+'), 7, FETCH_ADD},
-		{P1('-'), 7, FETCH_SUB},      {P1('*'), 8, FETCH_MUL},      {P1('/'), 8, FETCH_DIV},
-		{P1('%'), 8, FETCH_MOD},
+		{P1('|'), 1, FETCH_OR},	      {P1('^'), 2, FETCH_XOR},
+		{P1('&'), 3, FETCH_AND},      {P2('=', '='), 4, FETCH_EQ},
+		{P2('!', '='), 4, FETCH_NE},  {P1('<'), 5, FETCH_LT},
+		{P2('<', '='), 5, FETCH_LE},  {P1('>'), 5, FETCH_GT},
+		{P2('>', '='), 5, FETCH_GE},  {P2('<', '<'), 6, FETCH_SHL},
+		{P2('>', '>'), 6, FETCH_SHR}, {P1('+'), 7, FETCH_ADD},
+		{P1('-'), 7, FETCH_SUB},      {P1('*'), 8, FETCH_MUL},
+		{P1('/'), 8, FETCH_DIV},      {P1('%'), 8, FETCH_MOD},
 	};
 
 	for (size_t i = 0; p->token == TOK_PUNCT && i < sizeof(ops) / sizeof(ops[0]); i++) {
@@ -415,7 +424,10 @@ static unsigned int binary_level(const struct parser *p, enum fetch_code *ret)
 	return 0;
 }
 
-/* Operators of at least @level; recursion goes up one level per call, so at most 8 deep per nesting. */
+/*
+ * Operators of at least @level; recursion goes up one level per call, so at most 8 deep per
+ * nesting.
+ */
 static struct expr *parse_binary(struct parser *p, unsigned int level)
 {
 	struct expr *e = parse_unary(p);
@@ -540,8 +552,8 @@ static size_t head_length(const char *text)
 static int parse_head(struct arena *arena, const char *text, size_t len, struct probe_text *ret,
 		      struct cairn_err *err)
 {
-	static const char *const others[] = {"kprobe:", "kretprobe:", "uretprobe:", "usdt:",
-					     "tracepoint:", "fentry:", "fexit:"};
+	static const char *const others[] = {
+		"kprobe:", "kretprobe:", "uretprobe:", "usdt:", "tracepoint:", "fentry:", "fexit:"};
 	size_t from = 0;
 
 	while (from < len && isspace((unsigned char)text[from]))
@@ -557,7 +569,8 @@ static int parse_head(struct arena *arena, const char *text, size_t len, struct 
 	else if (!strncmp(text + from, "u:", 2))
 		from += 2;
 	if (from >= len)
-		return probe_error(err, -EINVAL, text, (uint32_t)from, "a function's name is missing");
+		return probe_error(err, -EINVAL, text, (uint32_t)from,
+				   "a function's name is missing");
 	ret->head = arena_strndup(arena, text + from, len - from);
 	return ret->head ? 0 : err_nomem(err, "a probe");
 }

@@ -2,14 +2,14 @@
 /*
  * Planning: from a probe to places and programs
  *
- * A probe fixes what is fetched and where each value lies in its records; both depend on types only, so they
- * are the same at every place. A place adds how the values get there. So decoding needs no knowledge of the
- * place but which values it has, and places whose programs are byte for byte the same share one: the 900
- * copies of a small function need 10 to 30 programs.
+ * A probe fixes what is fetched and where each value lies in its records; both depend on types
+ * only, so they are the same at every place. A place adds how the values get there. So decoding
+ * needs no knowledge of the place but which values it has, and places whose programs are byte for
+ * byte the same share one: the 900 copies of a small function need 10 to 30 programs.
  *
- * Which places are refused, and what that means, is the promise "never miss silently": a hazard, an address
- * outside of the file, a listed value or a condition that cannot be had there. A value that was not listed
- * never refuses; it is shown as unavailable with its reason.
+ * Which places are refused, and what that means, is the promise "never miss silently": a hazard, an
+ * address outside of the file, a listed value or a condition that cannot be had there. A value that
+ * was not listed never refuses; it is shown as unavailable with its reason.
  *
  * A value that is a constant at a place is computed here and costs nothing per hit.
  */
@@ -100,8 +100,8 @@ static int all_parameters(struct cairn_trace *t, const struct cairn_function *f,
 					 .is_path = true,
 					 .param = i,
 					 .type = f->params[i].type};
-		text->values[text->n_values++] = (struct probe_value_text){.text = f->params[i].name,
-									   .expr = &names[i]};
+		text->values[text->n_values++] =
+			(struct probe_value_text){.text = f->params[i].name, .expr = &names[i]};
 	}
 	return 0;
 }
@@ -126,8 +126,7 @@ static int describe_value(const struct trace_probe *p, struct probe_value_text *
 		return r;
 	bool pointer = !e->is_address && type_is_char_pointer(types, e->type);
 	uint32_t resolved = cairn_types_resolve(types, e->type);
-	bool addressable = e->is_address ||
-			   cairn_types_get(types, resolved)->kind == CAIRN_T_PTR ||
+	bool addressable = e->is_address || cairn_types_get(types, resolved)->kind == CAIRN_T_PTR ||
 			   cairn_types_get(types, resolved)->kind == CAIRN_T_ARRAY;
 	if (v->as_string && (!addressable || e->bit_size))
 		return probe_error(err, -EINVAL, p->text->text, e->at,
@@ -151,7 +150,8 @@ static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cair
 
 	if (r < 0)
 		return r;
-	struct cairn_trace_value *values = arena_array(&t->arena, text->n_values + 1u, sizeof(*values));
+	struct cairn_trace_value *values =
+		arena_array(&t->arena, text->n_values + 1u, sizeof(*values));
 	p->layouts = arena_array(&t->arena, text->n_values + 1u, sizeof(*p->layouts));
 	if (!values || !p->layouts)
 		return err_nomem(err, "a probe");
@@ -172,12 +172,16 @@ static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cair
 	p->n_record = trace_record_class(needed, &class);
 	if (!p->n_record)
 		return err_set(err, -ERANGE,
-			       "%s: the values need %u bytes per event, the limit is 4096; list fewer of them",
+			       "%s: the values need %u bytes per event, the limit is 4096; list "
+			       "fewer of them",
 			       text->text, needed);
 	return 0;
 }
 
-/* The constant bytes of a value whose operations, [@from, p->n), depend on nothing; they are removed. */
+/*
+ * The constant bytes of a value whose operations, [@from, p->n), depend on nothing; they are
+ * removed.
+ */
 static const uint8_t *fold_constant(struct cairn_trace *t, struct fetch_program *p, uint32_t from,
 				    const struct value_layout *l)
 {
@@ -225,15 +229,16 @@ static int compile_values(struct cairn_trace *t, struct trace_probe *p, struct t
 	for (uint32_t i = 0; i < n; i++) {
 		const struct cairn_trace_value *v = &p->pub.values[i];
 		uint32_t from = c->program->n;
-		enum cairn_unavailable why = compile_value(c, p->text->values[i].expr, v->is_string,
-							   &p->layouts[i], i);
+		enum cairn_unavailable why =
+			compile_value(c, p->text->values[i].expr, v->is_string, &p->layouts[i], i);
 		if (why == CAIRN_AVAILABLE && compile_is_constant(c->program, from))
 			constants[i].bytes = fold_constant(t, c->program, from, &p->layouts[i]);
 		if (why == CAIRN_AVAILABLE)
 			continue;
 		slots[i].unavailable = cairn_unavailable_text(why);
 		if (v->listed && !place->pub.refused)
-			place->pub.refused = reason_for(t, p->pub.function, c->culprit, v->text, why);
+			place->pub.refused =
+				reason_for(t, p->pub.function, c->culprit, v->text, why);
 	}
 	return 0;
 }
@@ -260,7 +265,8 @@ static int intern_program(struct cairn_trace *t, const struct fetch_program *p, 
 		*ret = (uint32_t)i - 1;
 		return 0;
 	}
-	struct trace_program q = {.op = (uint32_t)t->ops.n, .n = p->n, .has_condition = has_condition};
+	struct trace_program q = {
+		.op = (uint32_t)t->ops.n, .n = p->n, .has_condition = has_condition};
 	for (uint32_t i = 0; i < p->n; i++)
 		if (!VEC_ADD(&t->ops, p->ops[i]))
 			return err_nomem(err, "fetch programs");
@@ -285,15 +291,16 @@ static int compile_place(struct cairn_trace *t, struct trace_probe *p, struct tr
 	if (condition) {
 		enum cairn_unavailable why = compile_condition(&c, condition);
 		if (why != CAIRN_AVAILABLE && !place->pub.refused)
-			place->pub.refused = reason_for(t, p->pub.function, c.culprit,
-							"the condition", why);
+			place->pub.refused =
+				reason_for(t, p->pub.function, c.culprit, "the condition", why);
 	}
 	int r = compile_values(t, p, place, &c, err);
 	if (r < 0)
 		return r;
 	fetch_emit(program, FETCH_END);
 	if (program->full)
-		return err_set(err, -ERANGE, "%s: fetching the values takes more than %d operations",
+		return err_set(err, -ERANGE,
+			       "%s: fetching the values takes more than %d operations",
 			       p->text->text, FETCH_OPS_MAX);
 	return 0;
 }
@@ -318,7 +325,8 @@ static void plan_place(const struct trace_probe *p, const struct cairn_site *sit
 }
 
 /* Where it is exact, probes go to instructions that the kernel need not single-step. */
-static int move_places(struct cairn_trace *t, struct trace_probe *p, uint32_t n, struct cairn_err *err)
+static int move_places(struct cairn_trace *t, struct trace_probe *p, uint32_t n,
+		       struct cairn_err *err)
 {
 	struct fetch_program program;
 
@@ -346,7 +354,8 @@ static int finish_place(struct cairn_trace *t, struct trace_probe *p, struct tra
 	int r = compile_place(t, p, place, &program, err);
 
 	if (r == 0 && !place->pub.refused)
-		r = intern_program(t, &program, p->text->condition != NULL, &place->pub.program, err);
+		r = intern_program(t, &program, p->text->condition != NULL, &place->pub.program,
+				   err);
 	if (r < 0)
 		return r;
 	p->pub.n_ready += !place->pub.refused;
@@ -360,8 +369,8 @@ static int plan_places(struct cairn_trace *t, struct trace_probe *p, struct cair
 	uint32_t n = 0;
 
 	if (f->n_sites > TRACE_PLACES_MAX - t->places.n)
-		return err_set(err, -ERANGE, "%s has %u sites; a trace has at most %u places", f->name,
-			       f->n_sites, TRACE_PLACES_MAX);
+		return err_set(err, -ERANGE, "%s has %u sites; a trace has at most %u places",
+			       f->name, f->n_sites, TRACE_PLACES_MAX);
 	p->places = arena_array(&t->arena, f->n_sites + 1u, sizeof(*p->places));
 	if (!p->places)
 		return err_nomem(err, "places");
@@ -374,7 +383,8 @@ static int plan_places(struct cairn_trace *t, struct trace_probe *p, struct cair
 	}
 	p->pub.n_places = n;
 	if (!n)
-		return err_set(err, -ENOENT, "%s has no code: no body and no inlined copy is left of it",
+		return err_set(err, -ENOENT,
+			       "%s has no code: no body and no inlined copy is left of it",
 			       f->name);
 	int r = t->opts.no_move ? 0 : move_places(t, p, n, err);
 	for (uint32_t i = 0; i < n && r == 0; i++)

@@ -13,8 +13,8 @@ size_t cairn_site_text(const struct cairn_site *site, char *buf, size_t size)
 	if (site->kind == CAIRN_SITE_INLINED && site->container)
 		n = snprintf(buf, size, "inlined in %s%s0x%" PRIx64, site->container,
 			     site->container_off < 0 ? "-" : "+",
-			     (uint64_t)(site->container_off < 0 ? -site->container_off :
-								  site->container_off));
+			     (uint64_t)(site->container_off < 0 ? -site->container_off
+								: site->container_off));
 	else if (site->kind == CAIRN_SITE_INLINED)
 		n = snprintf(buf, size, "inlined at 0x%" PRIx64, site->at.v);
 	else if (site->symbol && site->symbol_off == 0)
@@ -27,8 +27,11 @@ size_t cairn_site_text(const struct cairn_site *site, char *buf, size_t size)
 /* Length of a valid UTF-8 sequence at @s, 0 when it is none. */
 static unsigned int utf8_length(const uint8_t *s, size_t n)
 {
-	unsigned int len = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 :
-			   s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+	unsigned int len = s[0] < 0x80			 ? 1
+			   : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+			   : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+			   : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+							 : 0;
 
 	if (!len || len > n)
 		return 0;
@@ -91,16 +94,16 @@ static void put_absent(const struct cairn_event_value *v, bool json, FILE *out)
 }
 
 /* A bit-field at bit 0 is a member at offset 0. */
-static int print_bits(const struct cairn_event *event, const struct cairn_event_value *v, uint8_t bits,
-		      const struct cairn_value_opts *opts, FILE *out)
+static int print_bits(const struct cairn_event *event, const struct cairn_event_value *v,
+		      uint8_t bits, const struct cairn_value_opts *opts, FILE *out)
 {
 	struct cairn_member m = {.type = v->what->type, .bit_size = bits};
 
 	return cairn_value_print_member(event->probe->types, &m, v->bytes, v->n_bytes, opts, out);
 }
 
-static int print_value(const struct cairn_event *event, const struct cairn_event_value *v, bool json,
-		       FILE *out)
+static int print_value(const struct cairn_event *event, const struct cairn_event_value *v,
+		       bool json, FILE *out)
 {
 	struct cairn_value_opts opts = {.size = sizeof(opts),
 					.style = json ? CAIRN_VALUE_JSON : CAIRN_VALUE_TEXT,
@@ -110,16 +113,16 @@ static int print_value(const struct cairn_event *event, const struct cairn_event
 	if (v->what->bit_size)
 		return print_bits(event, v, v->what->bit_size, &opts, out);
 	if (v->what->type || v->n_bytes > 8)
-		return cairn_value_print(event->probe->types, v->what->type, v->bytes, v->n_bytes, &opts,
-					 out);
+		return cairn_value_print(event->probe->types, v->what->type, v->bytes, v->n_bytes,
+					 &opts, out);
 	/* An address taken with &. */
 	memcpy(&number, v->bytes, v->n_bytes);
 	fprintf(out, json ? "\"0x%" PRIx64 "\"" : "0x%" PRIx64, number);
 	return 0;
 }
 
-int cairn_event_value_print(const struct cairn_event *event, uint32_t i, enum cairn_value_style style,
-			    FILE *out)
+int cairn_event_value_print(const struct cairn_event *event, uint32_t i,
+			    enum cairn_value_style style, FILE *out)
 {
 	bool json = style == CAIRN_VALUE_JSON;
 
@@ -161,7 +164,8 @@ static void put_place(const struct cairn_site *site, FILE *out)
 {
 	char where[300];
 
-	fprintf(out, ",\"kind\":\"%s\",\"place\":", site->kind == CAIRN_SITE_INLINED ? "inlined" : "entry");
+	fprintf(out, ",\"kind\":\"%s\",\"place\":",
+		site->kind == CAIRN_SITE_INLINED ? "inlined" : "entry");
 	cairn_site_text(site, where, sizeof(where));
 	put_text(where, out);
 	fprintf(out, ",\"address\":\"0x%" PRIx64 "\"", site->at.v);
@@ -176,7 +180,8 @@ static int print_json(const struct cairn_event *e, FILE *out)
 {
 	bool any = false;
 
-	fprintf(out, "{\"time_ns\":%" PRIu64 ",\"since_ns\":%" PRIu64 ",\"pid\":%u,\"tid\":%u,\"comm\":",
+	fprintf(out,
+		"{\"time_ns\":%" PRIu64 ",\"since_ns\":%" PRIu64 ",\"pid\":%u,\"tid\":%u,\"comm\":",
 		e->time_ns, e->since_ns, e->pid, e->tid);
 	put_text(e->comm, out);
 	fputs(",\"function\":", out);

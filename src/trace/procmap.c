@@ -15,7 +15,8 @@ static bool add_line(struct procmap *m, char *line)
 	int path = 0;
 
 	if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &lo, &hi, perms, &off, &major, &minor,
-		   &inode, &path) < 7 || !path || perms[2] != 'x' || !inode)
+		   &inode, &path) < 7 ||
+	    !path || perms[2] != 'x' || !inode)
 		return true;
 	line[strcspn(line, "\n")] = 0;
 	static const char mark[] = " (deleted)";
@@ -26,8 +27,12 @@ static bool add_line(struct procmap *m, char *line)
 	struct procmap_entry *e = VEC_PUSH(&m->e);
 	if (!e)
 		return false;
-	*e = (struct procmap_entry){.lo = {lo}, .hi = {hi}, .off = {off}, .inode = inode,
-				    .deleted = deleted, .path = strdup(line + path)};
+	*e = (struct procmap_entry){.lo = {lo},
+				    .hi = {hi},
+				    .off = {off},
+				    .inode = inode,
+				    .deleted = deleted,
+				    .path = strdup(line + path)};
 	return e->path != NULL;
 }
 
@@ -42,8 +47,12 @@ int procmap_read(int pid, struct procmap *ret, struct cairn_err *err)
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	SCOPE_FCLOSE FILE *f = fopen(path, "re");
 	if (!f)
-		return err_set(err, errno == ENOENT ? -ESRCH : errno == EACCES ? -EPERM : -errno,
-			       errno == ENOENT ? "there is no process %d" : "process %d may not be looked at",
+		return err_set(err,
+			       errno == ENOENT	 ? -ESRCH
+			       : errno == EACCES ? -EPERM
+						 : -errno,
+			       errno == ENOENT ? "there is no process %d"
+					       : "process %d may not be looked at",
 			       pid);
 	while (getline(&line, &cap, f) > 0) {
 		any = true;
@@ -52,7 +61,8 @@ int procmap_read(int pid, struct procmap *ret, struct cairn_err *err)
 	}
 	/* A process that is ending has no mappings any more; a read can also fail with ESRCH. */
 	if (!any)
-		return err_set(err, -ESRCH, "process %d has no mappings: it has ended, or is a kernel thread",
+		return err_set(err, -ESRCH,
+			       "process %d has no mappings: it has ended, or is a kernel thread",
 			       pid);
 	return 0;
 }
@@ -79,8 +89,8 @@ bool procmap_is_file(const struct procmap *m, const struct procmap_entry *e, con
 		return false;
 	procmap_path(m, e, path, sizeof(path));
 	/*
-	 * The device in maps is not stat's on overlayfs and btrfs, so ask stat both times. Where that is not permitted
-	 * the inode has to do.
+	 * The device in maps is not stat's on overlayfs and btrfs, so ask stat both times. Where
+	 * that is not permitted the inode has to do.
 	 */
 	if (stat(path, &mapped))
 		return true;

@@ -29,14 +29,15 @@ struct procmap {
 /*
  * procmap_read - the executable file mappings of a process, by address
  *
- * Returns 0; -ESRCH: it has ended; -EPERM: it may not be looked at; -ENOMEM. procmap_free() takes the result of
- * a failure, too.
+ * Returns 0; -ESRCH: it has ended; -EPERM: it may not be looked at; -ENOMEM. procmap_free() takes
+ * the result of a failure, too.
  */
 int procmap_read(int pid, struct procmap *ret, struct cairn_err *err);
 void procmap_free(struct procmap *m);
 
 /*
- * procmap_path - a name by which an entry's very file can be opened, deleted or not, whatever the namespace
+ * procmap_path - a name by which an entry's very file can be opened, deleted or not, whatever the
+ * namespace
  *
  * Needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN.
  */

@@ -10,8 +10,9 @@
 #include "trace.skel.h"
 
 /*
- * How often the ring is looked at while it is not filled enough to wake us. A hit that wakes the reader costs
- * the traced program a microsecond; so it does not, and a person waits 10 ms at most for a line.
+ * How often the ring is looked at while it is not filled enough to wake us. A hit that wakes the
+ * reader costs the traced program a microsecond; so it does not, and a person waits 10 ms at most
+ * for a line.
  */
 #define LOOK_EVERY_MS 10
 
@@ -28,7 +29,9 @@ static int on_record(void *ctx, void *data, size_t size)
 	t->probes.p[s->event.place->probe]->events++;
 	k->n_delivered++;
 	k->stop = k->on_event ? k->on_event(k->ctx, &s->event) : 0;
-	/* libbpf goes on for what is not negative, and this record counts as consumed either way. */
+	/*
+	 * libbpf goes on for what is not negative, and this record counts as consumed either way.
+	 */
 	return k->stop ? -ECANCELED : 0;
 }
 
@@ -93,7 +96,8 @@ bool cairn_trace_target_gone(struct cairn_trace *t)
 		return false;
 	child_reap(t);
 	if (t->kernel && t->opts.follow_children && t->kernel->exit_link >= 0)
-		return __atomic_load_n(&t->kernel->bpf->bss->n_children_alive, __ATOMIC_RELAXED) == 0 &&
+		return __atomic_load_n(&t->kernel->bpf->bss->n_children_alive, __ATOMIC_RELAXED) ==
+			       0 &&
 		       poll(&fd, 1, 0) == 1;
 	return poll(&fd, 1, 0) == 1;
 }
@@ -127,7 +131,8 @@ static void kernel_stats(const struct cairn_trace *t, struct cairn_trace_stats *
 	s->sleepable = k->sleepable;
 	s->children_known = k->has_children;
 	s->n_children = k->bpf->bss->n_children;
-	s->children_followed = t->opts.follow_children && k->has_children && !k->bpf->bss->n_family_full;
+	s->children_followed =
+		t->opts.follow_children && k->has_children && !k->bpf->bss->n_family_full;
 }
 
 int cairn_trace_stats(struct cairn_trace *t, struct cairn_trace_stats *ret,

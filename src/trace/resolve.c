@@ -5,13 +5,13 @@
  *	/lib/x86_64-linux-gnu/libc.so.6:malloc.c:tcache_get
  *	`------------ PATH ------------' `FILE--' `-FUNC---'
  *
- * The first part is PATH when it starts with / or ., when it looks like a library (NAME.so, NAME.so.N), or when a
- * file of that name is there and is ELF, so that "server:handle" means the program and "server.c:handle" the
- * source. "::" belongs to a C++ name and separates nothing.
+ * The first part is PATH when it starts with / or ., when it looks like a library (NAME.so,
+ * NAME.so.N), or when a file of that name is there and is ELF, so that "server:handle" means the
+ * program and "server.c:handle" the source. "::" belongs to a C++ name and separates nothing.
  *
- * A library without a directory is looked for among what the process maps, then where the dynamic linker of
- * the reference system looks by default. What a command will load with LD_LIBRARY_PATH or an rpath is not
- * guessed: give the path.
+ * A library without a directory is looked for among what the process maps, then where the dynamic
+ * linker of the reference system looks by default. What a command will load with LD_LIBRARY_PATH or
+ * an rpath is not guessed: give the path.
  *
  * In a running process the file is the one it maps, even when another one has taken its name since.
  */
@@ -27,12 +27,16 @@
 #include "trace/trace.h"
 
 /* Names shown for an ambiguous or unknown function. */
-#define SHOWN_MAX 8
+#define SHOWN_MAX  8
 /* Longest path of an executable (PATH_MAX of Linux). */
 #define PATH_BYTES 4096
 
-static const char *const library_dirs[] = {"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu",
-					   "/lib64", "/usr/lib64", "/lib", "/usr/lib",
+static const char *const library_dirs[] = {"/lib/x86_64-linux-gnu",
+					   "/usr/lib/x86_64-linux-gnu",
+					   "/lib64",
+					   "/usr/lib64",
+					   "/lib",
+					   "/usr/lib",
 					   "/usr/local/lib"};
 
 /* The first ':' that is not part of "::", or NULL. */
@@ -65,7 +69,8 @@ static bool is_elf(const char *path)
 }
 
 /* Splits the head; *@ret_path is NULL without PATH. */
-static int split(struct arena *arena, const char *head, const char **ret_path, const char **ret_spec)
+static int split(struct arena *arena, const char *head, const char **ret_path,
+		 const char **ret_spec)
 {
 	const char *colon = first_colon(head);
 
@@ -150,10 +155,14 @@ static int path_of_library(struct cairn_trace *t, const char *name, const char *
 		if (is_elf(path))
 			return 0;
 	}
-	return err_set(err, -ENOENT, "%s is not in the usual library directories; give its path", name);
+	return err_set(err, -ENOENT, "%s is not in the usual library directories; give its path",
+		       name);
 }
 
-/* The executable: by its own name where that is the file that runs, as debug files are found beside it. */
+/*
+ * The executable: by its own name where that is the file that runs, as debug files are found beside
+ * it.
+ */
 static int path_of_exe(struct cairn_trace *t, const char **ret, const char **ret_shown,
 		       struct cairn_err *err)
 {
@@ -163,8 +172,8 @@ static int path_of_exe(struct cairn_trace *t, const char **ret, const char **ret
 	ssize_t n = link ? readlink(link, exe, sizeof(exe) - 1) : -1;
 
 	if (n < 0 || stat(link, &running))
-		return err_set(err, errno == ENOENT ? -ESRCH : -errno, "process %d: %s", t->opts.pid,
-			       strerror(errno));
+		return err_set(err, errno == ENOENT ? -ESRCH : -errno, "process %d: %s",
+			       t->opts.pid, strerror(errno));
 	exe[n] = 0;
 	bool same = !stat(exe, &named) && named.st_dev == running.st_dev &&
 		    named.st_ino == running.st_ino;
@@ -184,7 +193,8 @@ static int find_path(struct cairn_trace *t, const char *name, const char **ret,
 	if (!name && t->opts.exe)
 		name = t->opts.exe;
 	if (!name)
-		return err_set(err, -EINVAL, "which file? Write PATH:FUNC, or name a process or a command");
+		return err_set(err, -EINVAL,
+			       "which file? Write PATH:FUNC, or name a process or a command");
 	if (t->opts.pid)
 		return path_in_process(t, name, ret, ret_shown, err);
 	*ret = name;
@@ -235,7 +245,8 @@ static int unknown_function(struct trace_file *f, const char *spec, struct cairn
 	int n = cairn_sites_suggest(f->sites, spec, names, SHOWN_MAX, NULL);
 
 	for (int i = 0; i < n && at < sizeof(list); i++)
-		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", i ? ", " : "", names[i]);
+		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", i ? ", " : "",
+				       names[i]);
 	return err_set(err, -ENOENT, "%s has no function %s%s%s", f->shown, spec,
 		       n > 0 ? "; perhaps you mean: " : "", list);
 }
@@ -247,14 +258,17 @@ static int ambiguous_function(struct trace_file *f, const char *spec,
 	size_t at = 0;
 
 	for (size_t i = 0; i < found->n && i < SHOWN_MAX && at < sizeof(list); i++)
-		at += (size_t)snprintf(list + at, sizeof(list) - at, "\n  %s:%u:%s", found->p[i]->decl_file ? found->p[i]->decl_file : "?",
+		at += (size_t)snprintf(list + at, sizeof(list) - at, "\n  %s:%u:%s",
+				       found->p[i]->decl_file ? found->p[i]->decl_file : "?",
 				       found->p[i]->decl_line, found->p[i]->name);
-	return err_set(err, -EINVAL, "%s has %zu functions %s; choose one by FILE:FUNC or FILE:LINE:FUNC:%s%s",
+	return err_set(err, -EINVAL,
+		       "%s has %zu functions %s; choose one by FILE:FUNC or FILE:LINE:FUNC:%s%s",
 		       f->shown, found->n, spec, list, found->n > SHOWN_MAX ? "\n  ..." : "");
 }
 
-int resolve_probe(struct cairn_trace *t, const struct probe_text *text, struct trace_file **ret_file,
-		  const struct cairn_function **ret, struct cairn_err *err)
+int resolve_probe(struct cairn_trace *t, const struct probe_text *text,
+		  struct trace_file **ret_file, const struct cairn_function **ret,
+		  struct cairn_err *err)
 {
 	const char *name, *spec, *path, *shown;
 	struct cairn_function_list found;

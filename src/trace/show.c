@@ -7,19 +7,19 @@
 #include "trace/fetch.h"
 
 static const char *const names[FETCH_N_CODES] = {
-	[FETCH_END] = "end",       [FETCH_FILTER] = "filter",       [FETCH_STORE_REG] = "store-reg",
-	[FETCH_REG] = "reg",       [FETCH_CONST] = "const",         [FETCH_STORE] = "store",
-	[FETCH_LOAD] = "load",     [FETCH_COPY] = "copy",           [FETCH_STRING] = "string",
-	[FETCH_STREQ] = "streq",   [FETCH_SAVE] = "save",           [FETCH_JZ] = "jz",
-	[FETCH_JNZ] = "jnz",       [FETCH_SEXT] = "sext",           [FETCH_ZEXT] = "zext",
-	[FETCH_NEG] = "neg",       [FETCH_NOT] = "not",             [FETCH_ADD] = "add",
-	[FETCH_SUB] = "sub",       [FETCH_MUL] = "mul",             [FETCH_AND] = "and",
-	[FETCH_OR] = "or",         [FETCH_XOR] = "xor",             [FETCH_SHL] = "shl",
-	[FETCH_SHR] = "shr",       [FETCH_SAR] = "sar",             [FETCH_DIV] = "div",
-	[FETCH_MOD] = "mod",       [FETCH_UDIV] = "udiv",           [FETCH_UMOD] = "umod",
-	[FETCH_EQ] = "eq",         [FETCH_NE] = "ne",               [FETCH_LT] = "lt",
-	[FETCH_LE] = "le",         [FETCH_GT] = "gt",               [FETCH_GE] = "ge",
-	[FETCH_ULT] = "ult",       [FETCH_ULE] = "ule",             [FETCH_UGT] = "ugt",
+	[FETCH_END] = "end",	 [FETCH_FILTER] = "filter", [FETCH_STORE_REG] = "store-reg",
+	[FETCH_REG] = "reg",	 [FETCH_CONST] = "const",   [FETCH_STORE] = "store",
+	[FETCH_LOAD] = "load",	 [FETCH_COPY] = "copy",	    [FETCH_STRING] = "string",
+	[FETCH_STREQ] = "streq", [FETCH_SAVE] = "save",	    [FETCH_JZ] = "jz",
+	[FETCH_JNZ] = "jnz",	 [FETCH_SEXT] = "sext",	    [FETCH_ZEXT] = "zext",
+	[FETCH_NEG] = "neg",	 [FETCH_NOT] = "not",	    [FETCH_ADD] = "add",
+	[FETCH_SUB] = "sub",	 [FETCH_MUL] = "mul",	    [FETCH_AND] = "and",
+	[FETCH_OR] = "or",	 [FETCH_XOR] = "xor",	    [FETCH_SHL] = "shl",
+	[FETCH_SHR] = "shr",	 [FETCH_SAR] = "sar",	    [FETCH_DIV] = "div",
+	[FETCH_MOD] = "mod",	 [FETCH_UDIV] = "udiv",	    [FETCH_UMOD] = "umod",
+	[FETCH_EQ] = "eq",	 [FETCH_NE] = "ne",	    [FETCH_LT] = "lt",
+	[FETCH_LE] = "le",	 [FETCH_GT] = "gt",	    [FETCH_GE] = "ge",
+	[FETCH_ULT] = "ult",	 [FETCH_ULE] = "ule",	    [FETCH_UGT] = "ugt",
 	[FETCH_UGE] = "uge",
 };
 

@@ -2,8 +2,8 @@
 /*
  * The reference interpreter of fetch programs
  *
- * Does in plain C what bpf/trace.bpf.c does in the kernel, without the tricks the verifier asks for. Tests run
- * both on the same programs; the planner runs this one to fold constants.
+ * Does in plain C what bpf/trace.bpf.c does in the kernel, without the tricks the verifier asks
+ * for. Tests run both on the same programs; the planner runs this one to fold constants.
  */
 #include <string.h>
 
@@ -88,7 +88,10 @@ static uint64_t arithmetic(uint8_t code, uint64_t a, uint64_t b)
 	}
 }
 
-/* Operations on the accumulator and the file; false when memory cannot be read or there is no result. */
+/*
+ * Operations on the accumulator and the file; false when memory cannot be read or there is no
+ * result.
+ */
 static bool step(struct fetch_machine *m, const struct fetch_op *op)
 {
 	uint8_t reg = op->reg % FETCH_FILE;

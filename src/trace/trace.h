@@ -31,7 +31,7 @@ struct trace_file {
 	const char *shown; /* for people */
 	struct cairn_binary *bin;
 	struct cairn_sites *sites; /* NULL when the caller brought the functions */
-	int fd;                    /* open on the analysed file, which cannot be exchanged under it */
+	int fd;                    /* open on the analysed file, whatever has its name now */
 	struct stat stat;          /* as it was then */
 	struct mover *mover;       /* made when first needed */
 };
@@ -102,7 +102,9 @@ int trace_add_function(struct cairn_trace *t, struct trace_file *file,
 		       const struct cairn_function *function, const struct cairn_types *types,
 		       const char *probe, struct cairn_err *err);
 
-/* Registers a file, just analysed, with @t, which then closes it; on failure it stays the caller's. */
+/*
+ * Registers a file, just analysed, with @t, which then closes it; on failure it stays the caller's.
+ */
 int trace_add_file(struct cairn_trace *t, const char *path, const char *shown,
 		   struct cairn_binary *bin, struct cairn_sites *sites, struct trace_file **ret,
 		   struct cairn_err *err);
@@ -126,7 +128,10 @@ int plan_probe(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *e
 /* Smallest record size that holds @n_bytes, and its index; 0 when none does. */
 uint32_t trace_record_class(uint32_t n_bytes, unsigned int *ret_index);
 
-/* An event from a record; @values has room for FETCH_VALUES_MAX. False for a record that cannot be ours. */
+/*
+ * An event from a record; @values has room for FETCH_VALUES_MAX. False for a record that cannot be
+ * ours.
+ */
 struct decode_space {
 	struct cairn_event event;
 	struct cairn_event_value values[FETCH_VALUES_MAX];

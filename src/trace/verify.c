@@ -2,13 +2,14 @@
 /*
  * Before anything is attached: is what runs what was analysed?
  *
- * 1. The file. It was opened when it was analysed and the descriptor kept, so it is the same file whatever was
- *    renamed since; its size and times tell whether it was written to in place. A process must map that very
- *    file, not an older one of the same name: then its build-id and its bytes are the analysed ones, because
- *    they are the same pages.
- * 2. The memory. A live process may have been patched: by a debugger's breakpoints, by itself. At every place the bytes in memory are
- *    compared with the file's. An int3 alone may be another tracer's user probe, which shares well; it is
- *    refused when the process has a debugger attached, whose breakpoint would be taken for ours and removed.
+ * 1. The file. It was opened when it was analysed and the descriptor kept, so it is the same file
+ *    whatever was renamed since; its size and times tell whether it was written to in place. A
+ *    process must map that very file, not an older one of the same name: then its build-id and its
+ *    bytes are the analysed ones, because they are the same pages.
+ * 2. The memory. A live process may have been patched: by a debugger's breakpoints, by itself. At
+ *    every place the bytes in memory are compared with the file's. An int3 alone may be another
+ *    tracer's user probe, which shares well; it is refused when the process has a debugger
+ *    attached, whose breakpoint would be taken for ours and removed.
  *
  * Memory is read with process_vm_readv(), a thousand places per call.
  */
@@ -25,9 +26,9 @@
 #include "trace/procmap.h"
 
 /* Places per system call (IOV_MAX), and bytes of each: the longest instruction. */
-#define BATCH     1024
-#define INSN_MAX  15
-#define INT3      0xcc
+#define BATCH	 1024
+#define INSN_MAX 15
+#define INT3	 0xcc
 
 static int check_unchanged(const struct trace_file *f, struct cairn_err *err)
 {
@@ -63,8 +64,9 @@ static int not_mapped(const struct procmap *m, const struct trace_file *f, struc
 		const char *mapped = strrchr(m->e.p[i].path, '/');
 		if (strcmp(mapped ? mapped + 1 : m->e.p[i].path, name))
 			continue;
-		return err_set(err, -ESTALE, "process %d does not run %s but %s%s, another file", m->pid,
-			       f->shown, m->e.p[i].path, m->e.p[i].deleted ? " (deleted)" : "");
+		return err_set(err, -ESTALE, "process %d does not run %s but %s%s, another file",
+			       m->pid, f->shown, m->e.p[i].path,
+			       m->e.p[i].deleted ? " (deleted)" : "");
 	}
 	return err_set(err, -ENOENT, "process %d does not map %s", m->pid, f->shown);
 }
@@ -99,9 +101,11 @@ static const char *difference(struct cairn_trace *t, int debugger, const uint8_t
 	if (breakpoint && !debugger)
 		return NULL;
 	if (breakpoint)
-		return arena_printf(&t->arena, "process %d, a debugger, has a breakpoint there", debugger);
+		return arena_printf(&t->arena, "process %d, a debugger, has a breakpoint there",
+				    debugger);
 	return arena_printf(&t->arena,
-			    "the process's memory differs from the file there: it has %02x %02x %02x, the file %02x %02x %02x",
+			    "the process's memory differs from the file there: it has %02x %02x "
+			    "%02x, the file %02x %02x %02x",
 			    found[0], found[1], found[2], expected[0], expected[1], expected[2]);
 }
 
@@ -157,7 +161,9 @@ static void add_to_batch(struct batch *b, struct trace_place *place, const struc
 	b->there[i] = (struct iovec){(void *)(uintptr_t)addr, n};
 }
 
-/* Length of the instruction at a place: what follows it may be patched, which is not our business. */
+/*
+ * Length of the instruction at a place: what follows it may be patched, which is not our business.
+ */
 static size_t code_of(const struct trace_file *f, const struct trace_place *place,
 		      const uint8_t **ret)
 {

@@ -41,9 +41,11 @@ static const char values_c[] =
 	"int main(void)\n"
 	"{\n"
 	"	struct outer two = { 2, { 1, 3, \"two\" }, 0, GREEN, 0.5, 0, { 1, 2, 3, 4 } };\n"
-	"	struct outer one = { 1, { -2, 77, \"one\" }, \"first\", RED, 1.5, &two, { 9, 8, 7, 6 } };\n"
+	"	struct outer one = { 1, { -2, 77, \"one\" }, \"first\", RED, 1.5, &two, { 9, 8, 7, "
+	"6 } };\n"
 	"	for (int n = 0; n < 10; n++) {\n"
-	"		sink += body(&one, n, n % 2 ? \"odd\" : \"even\", n % 3 ? RED : GREEN, one.in);\n"
+	"		sink += body(&one, n, n % 2 ? \"odd\" : \"even\", n % 3 ? RED : GREEN, "
+	"one.in);\n"
 	"		sink += other(n, \"from other\");\n"
 	"	}\n"
 	"	pointers(\"never touched before the probe\", 0, (char *)16, (int *)8);\n"
@@ -95,19 +97,21 @@ static void arguments_are_typed(void **state)
 
 	need_tracing();
 	session_run(&s, &opts,
-		    "body(n, s, c, v, p->x, p->s, p->next->in.name, p->in.a, p->in.b:hex, p->arr[2], p->d, "
+		    "body(n, s, c, v, p->x, p->s, p->next->in.name, p->in.a, p->in.b:hex, "
+		    "p->arr[2], p->d, "
 		    "p->next->s, p->next->arr, *p->next, v.b, v.name, s:hex) if n == 3");
 	assert_int_equal(s.n, 1);
 	char *hex = strstr(s.events[0], ", s=0x");
 	assert_non_null(hex);
 	*hex = 0;
-	assert_string_equal(s.events[0],
-			    "n=3, s=\"odd\", c=GREEN, v={.a = -2, .b = 77, .name = \"one\"}, p->x=1, "
-			    "p->s=\"first\", p->next->in.name=\"two\", p->in.a=-2, p->in.b=0x4d, "
-			    "p->arr[2]=7, p->d=1.5, p->next->s=NULL, p->next->arr={1, 2, 3, 4}, "
-			    "*p->next={.x = 2, .in = {.a = 1, .b = 3, .name = \"two\"}, .s = 0x0, "
-			    ".c = GREEN, .d = 0.5, .next = 0x0, .arr = {1, 2, 3, 4}}, v.b=77, "
-			    "v.name=\"one\"");
+	assert_string_equal(
+		s.events[0],
+		"n=3, s=\"odd\", c=GREEN, v={.a = -2, .b = 77, .name = \"one\"}, p->x=1, "
+		"p->s=\"first\", p->next->in.name=\"two\", p->in.a=-2, p->in.b=0x4d, "
+		"p->arr[2]=7, p->d=1.5, p->next->s=NULL, p->next->arr={1, 2, 3, 4}, "
+		"*p->next={.x = 2, .in = {.a = 1, .b = 3, .name = \"two\"}, .s = 0x0, "
+		".c = GREEN, .d = 0.5, .next = 0x0, .arr = {1, 2, 3, 4}}, v.b=77, "
+		"v.name=\"one\"");
 	session_free(&s);
 }
 
@@ -210,13 +214,48 @@ static void all_or_none_unless_told_otherwise(void **state)
 
 /* Conditions whose truth the C compiler itself tells, over the arguments of numbers(). */
 static const char *const conditions[] = {
-	"i < 0", "i == -1", "i == 0xffffffff", "u == -1", "u > 5", "l < 0", "l == -5", "l > 0x7fffffff",
-	"b == 200", "b + 100 > 255", "yes", "!yes", "i + 1 == 0", "u + 1 == 0", "u + 1L == 0x100000000",
-	"i >> 1 == -1", "u >> 31 == 1", "u << 1 == 0xfffffffe", "l / 2 == -2", "l % 3 == -2",
-	"i * i == 1", "(i & 0xff) == 255", "(i | 1) == -1", "(u ^ 0xffff) == 0xffff0000", "~i == 0",
-	"-i == 1", "i < 0 && l < 0", "i > 0 || b == 7", "i > 0 && l / 0", "b == i", "l >> 40 == 1",
-	"(i == -1) + (l == -5) == 2", "1 + 2 * 3 == 7 && b", "'a' == 97 && i", "b - 8 < 0",
-	"u - 4 > 100", "i < u", "l < u", "b % 4 == 3", "l << 24 != 0", "-l > 4", "!i == 0",
+	"i < 0",
+	"i == -1",
+	"i == 0xffffffff",
+	"u == -1",
+	"u > 5",
+	"l < 0",
+	"l == -5",
+	"l > 0x7fffffff",
+	"b == 200",
+	"b + 100 > 255",
+	"yes",
+	"!yes",
+	"i + 1 == 0",
+	"u + 1 == 0",
+	"u + 1L == 0x100000000",
+	"i >> 1 == -1",
+	"u >> 31 == 1",
+	"u << 1 == 0xfffffffe",
+	"l / 2 == -2",
+	"l % 3 == -2",
+	"i * i == 1",
+	"(i & 0xff) == 255",
+	"(i | 1) == -1",
+	"(u ^ 0xffff) == 0xffff0000",
+	"~i == 0",
+	"-i == 1",
+	"i < 0 && l < 0",
+	"i > 0 || b == 7",
+	"i > 0 && l / 0",
+	"b == i",
+	"l >> 40 == 1",
+	"(i == -1) + (l == -5) == 2",
+	"1 + 2 * 3 == 7 && b",
+	"'a' == 97 && i",
+	"b - 8 < 0",
+	"u - 4 > 100",
+	"i < u",
+	"l < u",
+	"b % 4 == 3",
+	"l << 24 != 0",
+	"-l > 4",
+	"!i == 0",
 };
 #define N_CONDITIONS (sizeof(conditions) / sizeof(conditions[0]))
 
@@ -230,17 +269,23 @@ static void compiler_says(int *counts)
 	fputs("#include <stdio.h>\nint main(void) {\n", out);
 	for (size_t i = 0; i < N_CONDITIONS; i++)
 		fprintf(out,
-			"{ int n = 0; { volatile int i_ = -1; int i = i_; unsigned u = 0xffffffffu; long l = -5;"
+			"{ int n = 0; { volatile int i_ = -1; int i = i_; unsigned u = "
+			"0xffffffffu; long l = -5;"
 			" unsigned char b = 200; _Bool yes = 1; n += !!(%s); }\n"
 			"{ volatile int i_ = 7; int i = i_; unsigned u = 3; long l = 1L << 40;"
-			" unsigned char b = 7; _Bool yes = 0; n += !!(%s); } printf(\"%%d\\n\", n); }\n",
+			" unsigned char b = 7; _Bool yes = 0; n += !!(%s); } printf(\"%%d\\n\", "
+			"n); }\n",
 			conditions[i], conditions[i]);
 	fputs("return 0; }\n", out);
 	fclose(out);
-	/* What divides by zero is not evaluated: i > 0 is false in the first call; the second is undecided. */
+	/*
+	 * What divides by zero is not evaluated: i > 0 is false in the first call; the second is
+	 * undecided.
+	 */
 	workspace_write(&ws, "truth.c", source);
 	free(source);
-	workspace_run(&ws, "sed -i 's,l / 0,0,' truth.c && gcc -w -O0 -o truth truth.c && ./truth > truth.txt");
+	workspace_run(&ws, "sed -i 's,l / 0,0,' truth.c && gcc -w -O0 -o truth truth.c && ./truth "
+			   "> truth.txt");
 	FILE *in = fopen(workspace_path(&ws, "truth.txt"), "r");
 	assert_non_null(in);
 	for (size_t i = 0; i < N_CONDITIONS && fgets(line, sizeof(line), in); i++)
@@ -262,7 +307,8 @@ static void conditions_mean_what_they_mean_in_c(void **state)
 		snprintf(probe, sizeof(probe), "numbers(i, u, l, b, yes) if %s", conditions[i]);
 		session_run(&s, &opts, probe);
 		if ((int)s.n != expected[i])
-			fail_msg("%s: %zu events, the compiler says %d", conditions[i], s.n, expected[i]);
+			fail_msg("%s: %zu events, the compiler says %d", conditions[i], s.n,
+				 expected[i]);
 		assert_int_equal(s.n + s.stats.total.filtered + s.stats.total.undecided, 2);
 		assert_int_equal(s.stats.total.undecided, strstr(conditions[i], "/ 0") ? 1 : 0);
 		session_free(&s);
@@ -275,13 +321,20 @@ static void string_conditions_are_decided_in_the_kernel(void **state)
 		const char *condition;
 		size_t events, undecided;
 	} cases[] = {
-		{"s == \"odd\"", 5, 0},           {"s != \"odd\"", 5, 0},
-		{"\"even\" == s", 5, 0},          {"s == \"eve\"", 0, 0},
-		{"s == \"evens\"", 0, 0},         {"p->next->in.name == \"two\"", 10, 0},
-		{"p->next->s == \"x\"", 0, 10},   {"p->next->s && p->next->s == \"x\"", 0, 0},
-		{"p->next->next->x == 1", 0, 10}, {"c == GREEN", 4, 0},
-		{"v.a == -2 && v.b == 77", 10, 0}, {"p->in.a == -2 && p->in.b == 77", 10, 0},
-		{"*p->arr == 9", 10, 0},          {"p->arr[3] == 6 && &p->in == &p->x + 4", 10, 0},
+		{"s == \"odd\"", 5, 0},
+		{"s != \"odd\"", 5, 0},
+		{"\"even\" == s", 5, 0},
+		{"s == \"eve\"", 0, 0},
+		{"s == \"evens\"", 0, 0},
+		{"p->next->in.name == \"two\"", 10, 0},
+		{"p->next->s == \"x\"", 0, 10},
+		{"p->next->s && p->next->s == \"x\"", 0, 0},
+		{"p->next->next->x == 1", 0, 10},
+		{"c == GREEN", 4, 0},
+		{"v.a == -2 && v.b == 77", 10, 0},
+		{"p->in.a == -2 && p->in.b == 77", 10, 0},
+		{"*p->arr == 9", 10, 0},
+		{"p->arr[3] == 6 && &p->in == &p->x + 4", 10, 0},
 	};
 	const struct session_opts opts = sample();
 
@@ -309,7 +362,8 @@ static void a_full_ring_loses_events_and_counts_every_one(void **state)
 	int n = 0;
 
 	need_tracing();
-	struct cairn_trace_opts trace = {.size = sizeof(trace), .exe = opts.program, .argv = argv, .ring_bytes = 4096};
+	struct cairn_trace_opts trace = {
+		.size = sizeof(trace), .exe = opts.program, .argv = argv, .ring_bytes = 4096};
 	assert_int_equal(cairn_trace_open(&trace, &t, &err), 0);
 	assert_int_equal(cairn_trace_add(t, "drop(n)", &err), 0);
 	assert_int_equal(cairn_trace_attach(t, &err), 1);
@@ -352,7 +406,8 @@ static void sites_at_one_address_give_one_event_each(void **state)
 	f.n_sites = 3;
 	assert_int_equal(cairn_trace_open(&opts, &t, &err), 0);
 	assert_int_equal(trace_add_file(t, path, path, bin, sites, &file, &err), 0);
-	assert_int_equal(trace_add_function(t, file, &f, cairn_sites_types(sites), "other(n)", &err), 0);
+	assert_int_equal(
+		trace_add_function(t, file, &f, cairn_sites_types(sites), "other(n)", &err), 0);
 	assert_int_equal(cairn_trace_attach(t, &err), 3);
 	assert_int_equal(cairn_trace_n_programs(t), 1);
 	assert_int_equal(cairn_trace_start(t, &err), 0);

@@ -2,10 +2,10 @@
 /*
  * The BPF interpreter against the reference interpreter
  *
- * A program without relocation sets every register to a known value and comes by one nop. On that nop sit hundreds
- * of sites whose argument locations are random programs over those registers and over a table in memory,
- * which the test knows byte for byte. One pass gives one event per site; each must be what
- * fetch_run() makes of the same fetch program.
+ * A program without relocation sets every register to a known value and comes by one nop. On that
+ * nop sit hundreds of sites whose argument locations are random programs over those registers and
+ * over a table in memory, which the test knows byte for byte. One pass gives one event per site;
+ * each must be what fetch_run() makes of the same fetch program.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ enum { N_SITES = 400, N_PARAMS = 4, N_STEPS = 12, TABLE_BYTES = 2048, N_POINTERS
 
 /* DWARF numbers of the registers that the program sets; rsp keeps its own value. */
 static const char *const names[16] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", NULL,
-				      "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"};
+				      "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
 
 static struct workspace ws;
 static uint64_t state_of_random = 88172645463325252u;
@@ -56,8 +56,9 @@ static void write_program(uint64_t table_base)
 
 	for (unsigned int i = 0; i < TABLE_BYTES; i += 8) {
 		/* The first slots point into the table, the rest is text with NULs and numbers. */
-		uint64_t v = i / 8 < N_POINTERS ? table_base + 8 * below(TABLE_BYTES / 8 - 4) :
-						  random_u64() & (below(3) ? 0x7f7f7f7f007f7f7f : UINT64_MAX);
+		uint64_t v = i / 8 < N_POINTERS
+				     ? table_base + 8 * below(TABLE_BYTES / 8 - 4)
+				     : random_u64() & (below(3) ? 0x7f7f7f7f007f7f7f : UINT64_MAX);
 		memcpy(table + i, &v, 8);
 	}
 	for (int i = 0; i < 16; i++)
@@ -65,8 +66,10 @@ static void write_program(uint64_t table_base)
 	fputs(".globl _start, probe_me, table\n.text\n_start:\n", out);
 	for (int i = 0; i < 16; i++)
 		if (names[i])
-			fprintf(out, "movabs $0x%llx, %%%s\n", (unsigned long long)regs[i], names[i]);
-	fputs(".type probe_me, @function\nprobe_me: nop\n.size probe_me, 1\nmov $60, %eax\nxor %edi, %edi\nsyscall\n"
+			fprintf(out, "movabs $0x%llx, %%%s\n", (unsigned long long)regs[i],
+				names[i]);
+	fputs(".type probe_me, @function\nprobe_me: nop\n.size probe_me, 1\nmov $60, %eax\nxor "
+	      "%edi, %edi\nsyscall\n"
 	      ".section .table, \"aw\"\ntable:\n",
 	      out);
 	for (unsigned int i = 0; i < TABLE_BYTES; i++)
@@ -74,8 +77,10 @@ static void write_program(uint64_t table_base)
 	fclose(out);
 	workspace_write(&ws, "fetch.s", source);
 	free(source);
-	workspace_run(&ws, "gcc -static -nostdlib -no-pie -Wl,--section-start=.table=0x%llx -o fetch fetch.s",
-		      (unsigned long long)table_base);
+	workspace_run(
+		&ws,
+		"gcc -static -nostdlib -no-pie -Wl,--section-start=.table=0x%llx -o fetch fetch.s",
+		(unsigned long long)table_base);
 }
 
 static int read_table(void *ctx, uint64_t from, void *to, size_t n)
@@ -104,11 +109,12 @@ static uint32_t random_value(struct cairn_loc_step *steps)
 					   .imm = (int64_t)random_u64()};
 	for (uint32_t i = 1; i < n; i++) {
 		struct cairn_loc_step *s = &steps[i];
-		*s = (struct cairn_loc_step){.op = (uint8_t)(CAIRN_LOC_SEXT + below(CAIRN_LOC_GE - CAIRN_LOC_SEXT + 1)),
-					     .operand = (uint8_t)below(saved ? 3 : 2),
-					     .reg = random_register(),
-					     .size = (uint8_t)(1 + below(8)),
-					     .imm = below(2) ? (int64_t)random_u64() : (int64_t)below(70)};
+		*s = (struct cairn_loc_step){
+			.op = (uint8_t)(CAIRN_LOC_SEXT + below(CAIRN_LOC_GE - CAIRN_LOC_SEXT + 1)),
+			.operand = (uint8_t)below(saved ? 3 : 2),
+			.reg = random_register(),
+			.size = (uint8_t)(1 + below(8)),
+			.imm = below(2) ? (int64_t)random_u64() : (int64_t)below(70)};
 		if (s->op == CAIRN_LOC_SAVE || s->operand == CAIRN_LOC_SLOT)
 			s->imm = 2;
 		saved |= s->op == CAIRN_LOC_SAVE;
@@ -116,7 +122,10 @@ static uint32_t random_value(struct cairn_loc_step *steps)
 	return n;
 }
 
-/* Steps that leave an address: mostly in the table, sometimes through a pointer there, sometimes wild. */
+/*
+ * Steps that leave an address: mostly in the table, sometimes through a pointer there, sometimes
+ * wild.
+ */
 static uint32_t random_address(struct cairn_loc_step *steps)
 {
 	uint32_t n = 0;
@@ -157,11 +166,16 @@ static void make_types(struct cairn_types *types, struct cairn_param *params)
 
 	for (int i = 0; i < 6; i++)
 		ids[i] = types_reserve(types);
-	types_set(types, ids[0], &(struct cairn_type){.kind = CAIRN_T_INT, .name = "int", .size = 4});
-	types_set(types, ids[1], &(struct cairn_type){.kind = CAIRN_T_INT, .name = "long", .size = 8});
-	types_set(types, ids[2], &(struct cairn_type){.kind = CAIRN_T_INT, .name = "char", .size = 1});
-	types_set(types, ids[3], &(struct cairn_type){.kind = CAIRN_T_PTR, .size = 8, .ref = ids[2]});
-	types_set(types, ids[4], &(struct cairn_type){.kind = CAIRN_T_STRUCT, .name = "s", .size = 29});
+	types_set(types, ids[0],
+		  &(struct cairn_type){.kind = CAIRN_T_INT, .name = "int", .size = 4});
+	types_set(types, ids[1],
+		  &(struct cairn_type){.kind = CAIRN_T_INT, .name = "long", .size = 8});
+	types_set(types, ids[2],
+		  &(struct cairn_type){.kind = CAIRN_T_INT, .name = "char", .size = 1});
+	types_set(types, ids[3],
+		  &(struct cairn_type){.kind = CAIRN_T_PTR, .size = 8, .ref = ids[2]});
+	types_set(types, ids[4],
+		  &(struct cairn_type){.kind = CAIRN_T_STRUCT, .name = "s", .size = 29});
 	params[0] = (struct cairn_param){"i", ids[0]};
 	params[1] = (struct cairn_param){"l", ids[1]};
 	params[2] = (struct cairn_param){"s", ids[3]};
@@ -176,11 +190,17 @@ static void make_sites(struct arena *a, const struct cairn_types *types, struct 
 	for (int i = 0; i < N_SITES; i++) {
 		struct cairn_arg *args = arena_array(a, N_PARAMS, sizeof(*args));
 		for (int k = 0; k < N_PARAMS; k++) {
-			args[k] = (struct cairn_arg){.name = f->params[k].name, .type = f->params[k].type};
-			random_location(a, &args[k].loc, (uint32_t)cairn_types_size(types, args[k].type));
+			args[k] = (struct cairn_arg){.name = f->params[k].name,
+						     .type = f->params[k].type};
+			random_location(a, &args[k].loc,
+					(uint32_t)cairn_types_size(types, args[k].type));
 		}
-		sites[i] = (struct cairn_site){.at = at, .off = off, .has_off = true, .n_args = N_PARAMS,
-					       .args = args, .symbol = "probe_me"};
+		sites[i] = (struct cairn_site){.at = at,
+					       .off = off,
+					       .has_off = true,
+					       .n_args = N_PARAMS,
+					       .args = args,
+					       .symbol = "probe_me"};
 	}
 	f->sites = sites;
 	f->n_sites = N_SITES;
@@ -198,8 +218,8 @@ static void same_value(const struct cairn_event_value *a, const struct cairn_eve
 	if (a->state == b->state && a->n_bytes == b->n_bytes && a->truncated == b->truncated &&
 	    (a->state != CAIRN_VALUE_OK || !a->n_bytes || !memcmp(a->bytes, b->bytes, a->n_bytes)))
 		return;
-	fail_msg("site %u value %u: state %d, %u bytes; the reference has state %d, %u bytes", place, value,
-		 a->state, a->n_bytes, b->state, b->n_bytes);
+	fail_msg("site %u value %u: state %d, %u bytes; the reference has state %d, %u bytes",
+		 place, value, a->state, a->n_bytes, b->state, b->n_bytes);
 }
 
 static int compare(void *ctx, const struct cairn_event *event)
@@ -245,7 +265,8 @@ static void kernel_and_reference_agree_on_random_programs(void **state)
 {
 	const char *missing = session_missing(), *path = workspace_path(&ws, "fetch");
 	char *argv[] = {(char *)path, NULL};
-	struct cairn_trace_opts opts = {.size = sizeof(opts), .exe = path, .argv = argv, .string_bytes = 16};
+	struct cairn_trace_opts opts = {
+		.size = sizeof(opts), .exe = path, .argv = argv, .string_bytes = 16};
 	struct cairn_param params[N_PARAMS];
 	struct cairn_function f = {.name = "probe_me", .n_params = N_PARAMS, .params = params};
 	struct cairn_types *types = types_new();

@@ -184,8 +184,9 @@ static void a_killed_tracer_leaves_nothing_attached(void **state)
 	if (!tracer) {
 		struct cairn_trace_opts opts = {.size = sizeof(opts), .pid = pid};
 		struct cairn_trace *t;
-		if (cairn_trace_open(&opts, &t, NULL) < 0 || cairn_trace_add(t, "tick()", NULL) < 0 ||
-		    cairn_trace_attach(t, NULL) != 1 || write(ready[1], "r", 1) != 1)
+		if (cairn_trace_open(&opts, &t, NULL) < 0 ||
+		    cairn_trace_add(t, "tick()", NULL) < 0 || cairn_trace_attach(t, NULL) != 1 ||
+		    write(ready[1], "r", 1) != 1)
 			_exit(1);
 		for (;;)
 			pause();
@@ -337,7 +338,8 @@ static void a_process_that_has_ended_is_told(void **state)
 static void a_command_that_cannot_run_is_told_and_leaves_no_process(void **state)
 {
 	char *argv[] = {(char *)"nothing", NULL};
-	struct cairn_trace_opts opts = {.size = sizeof(opts), .exe = workspace_path(&ws, "nothing"), .argv = argv};
+	struct cairn_trace_opts opts = {
+		.size = sizeof(opts), .exe = workspace_path(&ws, "nothing"), .argv = argv};
 	struct cairn_trace *t;
 	struct cairn_err err = {0};
 	char probe[200];

@@ -14,9 +14,9 @@
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 /* One stretch of memory, and every general register with a value of its own. */
-#define MEMORY      0x10000u
+#define MEMORY	    0x10000u
 #define MEMORY_SIZE 0x400u
-#define AT          0x401000u
+#define AT	    0x401000u
 
 static struct fixture f;
 static uint8_t memory[MEMORY_SIZE];
@@ -63,17 +63,35 @@ static void locate(int param, const struct cairn_piece *pieces, uint32_t n)
 }
 
 #define STEPS(...)                                                                                 \
-	.n_steps = sizeof((struct cairn_loc_step[]){__VA_ARGS__}) / sizeof(struct cairn_loc_step),  \
+	.n_steps = sizeof((struct cairn_loc_step[]){__VA_ARGS__}) / sizeof(struct cairn_loc_step), \
 	.steps = (const struct cairn_loc_step[])                                                   \
 	{                                                                                          \
 		__VA_ARGS__                                                                        \
 	}
-#define REG(n)        {.op = CAIRN_LOC_REG, .reg = (n)}
-#define CONST(v)      {.op = CAIRN_LOC_CONST, .imm = (v)}
-#define IMM(code, v)  {.op = CAIRN_LOC_##code, .imm = (v)}
-#define SIZED(code, n) {.op = CAIRN_LOC_##code, .size = (n)}
-#define WITH_REG(code, n) {.op = CAIRN_LOC_##code, .operand = CAIRN_LOC_OPERAND_REG, .reg = (n)}
-#define WITH_SLOT(code, n) {.op = CAIRN_LOC_##code, .operand = CAIRN_LOC_SLOT, .imm = (n)}
+#define REG(n)                                                                                     \
+	{                                                                                          \
+		.op = CAIRN_LOC_REG, .reg = (n)                                                    \
+	}
+#define CONST(v)                                                                                   \
+	{                                                                                          \
+		.op = CAIRN_LOC_CONST, .imm = (v)                                                  \
+	}
+#define IMM(code, v)                                                                               \
+	{                                                                                          \
+		.op = CAIRN_LOC_##code, .imm = (v)                                                 \
+	}
+#define SIZED(code, n)                                                                             \
+	{                                                                                          \
+		.op = CAIRN_LOC_##code, .size = (n)                                                \
+	}
+#define WITH_REG(code, n)                                                                          \
+	{                                                                                          \
+		.op = CAIRN_LOC_##code, .operand = CAIRN_LOC_OPERAND_REG, .reg = (n)               \
+	}
+#define WITH_SLOT(code, n)                                                                         \
+	{                                                                                          \
+		.op = CAIRN_LOC_##code, .operand = CAIRN_LOC_SLOT, .imm = (n)                      \
+	}
 
 #define LOCATE(param, ...)                                                                         \
 	locate(param, (const struct cairn_piece[]){__VA_ARGS__},                                   \
@@ -90,7 +108,8 @@ struct result {
 
 static void run(struct result *r, bool has_condition)
 {
-	struct fetch_machine m = {.read = read_memory, .record = r->record, .n_record = sizeof(r->record)};
+	struct fetch_machine m = {
+		.read = read_memory, .record = r->record, .n_record = sizeof(r->record)};
 
 	for (unsigned int i = 0; i < 16; i++)
 		m.file[i] = reg(i);
@@ -211,7 +230,8 @@ static void every_operation_of_a_location_is_kept(void **state)
 	put_u64(MEMORY, 0x12345678);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		no_locations();
-		LOCATE(P_L, {.kind = CAIRN_PIECE_VALUE, .n_steps = cases[i].n, .steps = cases[i].steps});
+		LOCATE(P_L,
+		       {.kind = CAIRN_PIECE_VALUE, .n_steps = cases[i].n, .steps = cases[i].steps});
 		uint64_t got = fetched(fetch("l", 8, false), 8);
 		if (got != cases[i].expected)
 			fail_msg("case %zu: 0x%llx", i, (unsigned long long)got);
@@ -270,19 +290,20 @@ static void what_a_probe_cannot_do_is_unavailable_with_the_reason(void **state)
 static void make_outers(void)
 {
 	static const struct cairn_loc_step steps[] = {REG(0), IMM(AND, 0), IMM(ADD, MEMORY + 64)};
-	static const struct cairn_piece piece = {.kind = CAIRN_PIECE_VALUE, .n_steps = 3, .steps = steps};
+	static const struct cairn_piece piece = {
+		.kind = CAIRN_PIECE_VALUE, .n_steps = 3, .steps = steps};
 
 	no_locations();
 	locate(P_P, &piece, 1);
-	put_u64(MEMORY + 64, 0xfffffffe);                  /* x = -2 */
+	put_u64(MEMORY + 64, 0xfffffffe);		   /* x = -2 */
 	put_u64(MEMORY + 68, 0x6f6e616d75350000 | 0x2a5d); /* a = -3, b = 0x54b, name = "5umano" */
 	put_u64(MEMORY + 76, 0);
-	put_u64(MEMORY + 64 + 16, MEMORY + 300);           /* s */
-	put_u64(MEMORY + 64 + 24, 5);                      /* c = GREEN */
-	put_u64(MEMORY + 64 + 32, MEMORY + 192);           /* next */
-	put_u64(MEMORY + 64 + 40 + 16, 77);                /* arr[2] */
+	put_u64(MEMORY + 64 + 16, MEMORY + 300); /* s */
+	put_u64(MEMORY + 64 + 24, 5);		 /* c = GREEN */
+	put_u64(MEMORY + 64 + 32, MEMORY + 192); /* next */
+	put_u64(MEMORY + 64 + 40 + 16, 77);	 /* arr[2] */
 	put_u64(MEMORY + 192, 9);
-	put_u64(MEMORY + 192 + 16, 0x123);                 /* next->s is wild */
+	put_u64(MEMORY + 192 + 16, 0x123); /* next->s is wild */
 	put_u64(MEMORY + 192 + 32, 0);
 	put_memory(MEMORY + 300, "a string", 9);
 }
@@ -451,9 +472,10 @@ static void programs_are_printed_for_people(void **state)
 	struct result *r = fetch("p->next->x", 4, false);
 	assert_int_equal(fetch_print(r->program.ops, r->program.n, out), 0);
 	fclose(out);
-	assert_string_equal(text, "reg %rsp\t(value 3)\nadd 0x18\t(value 3)\nload 8 bytes\t(value 3)\n"
-				  "add 0x20\t(value 3)\nload 8 bytes\t(value 3)\n"
-				  "copy +0x0 -> record+16, 4 bytes\t(value 3)\nend\n");
+	assert_string_equal(text,
+			    "reg %rsp\t(value 3)\nadd 0x18\t(value 3)\nload 8 bytes\t(value 3)\n"
+			    "add 0x20\t(value 3)\nload 8 bytes\t(value 3)\n"
+			    "copy +0x0 -> record+16, 4 bytes\t(value 3)\nend\n");
 	free(text);
 }
 

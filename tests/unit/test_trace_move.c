@@ -19,8 +19,9 @@
 enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP };
 
 /*
- * Each function's site is its entry; the body follows. @to is the distance of the instruction to which the
- * probe goes, 0 when it must stay. @reads: registers that the fetch program reads; @memory: it reads memory.
+ * Each function's site is its entry; the body follows. @to is the distance of the instruction to
+ * which the probe goes, 0 when it must stay. @reads: registers that the fetch program reads;
+ * @memory: it reads memory.
  */
 static const struct {
 	const char *name, *body;
@@ -29,7 +30,8 @@ static const struct {
 	bool memory;
 } cases[] = {
 	/* ways to go */
-	{"plain", "mov %rdi, %rbx; xor %eax, %eax; test %rsi, %rsi; je 1f; inc %eax; 1: ret", 8, 1 << RDI, true},
+	{"plain", "mov %rdi, %rbx; xor %eax, %eax; test %rsi, %rsi; je 1f; inc %eax; 1: ret", 8,
+	 1 << RDI, true},
 	{"to_nop", "mov %rdi, %rbx; nop; ret", 3, 1 << RDI, false},
 	{"to_push", "mov %edi, %eax; push %rbx; pop %rbx; ret", 2, 1 << RDI, false},
 	{"over_lea", "lea 8(%rsi), %rax; jmp 1f; ud2; 1: ret", 4, 1 << RDI, true},
@@ -56,19 +58,27 @@ static const struct {
 	{"vectors_may_fault", "divps %xmm0, %xmm1; nop; ret", 0, 0, false},
 	{"repeated", "rep stosb; nop; ret", 0, 0, false},
 	/* 2. no other way in */
-	{"short_jump_into", "mov %rdi, %rbx; 1: mov %rsi, %rcx; nop; test %ecx, %ecx; jne 1b; ret", 0, 1 << RDI, false},
-	{"jump_to_the_place_itself", "mov %rdi, %rbx; 1: nop; dec %ebx; jne 1b; ret", 0, 1 << RDI, false},
-	{"jump_to_the_site_is_fine", "1: mov %rsi, %rbx; nop; dec %ebx; jne 1b; ret", 3, 1 << RDI, false},
-	{"jump_behind_is_fine", "mov %rsi, %rbx; nop; 1: dec %ebx; jne 1b; ret", 3, 1 << RDI, false},
+	{"short_jump_into", "mov %rdi, %rbx; 1: mov %rsi, %rcx; nop; test %ecx, %ecx; jne 1b; ret",
+	 0, 1 << RDI, false},
+	{"jump_to_the_place_itself", "mov %rdi, %rbx; 1: nop; dec %ebx; jne 1b; ret", 0, 1 << RDI,
+	 false},
+	{"jump_to_the_site_is_fine", "1: mov %rsi, %rbx; nop; dec %ebx; jne 1b; ret", 3, 1 << RDI,
+	 false},
+	{"jump_behind_is_fine", "mov %rsi, %rbx; nop; 1: dec %ebx; jne 1b; ret", 3, 1 << RDI,
+	 false},
 	{"indirect_jump", "mov %rsi, %rbx; nop; jmp *%rax", 0, 1 << RDI, false},
 	{"reaches_an_indirect_jump", "mov %rsi, %rbx; nop; jmp indirect_jump", 0, 1 << RDI, false},
-	{"symbol_between", "mov %rsi, %rbx; .globl another_entry; another_entry: mov %rsi, %rcx; nop; ret", 0,
+	{"symbol_between",
+	 "mov %rsi, %rbx; .globl another_entry; another_entry: mov %rsi, %rcx; nop; ret", 0,
 	 1 << RDI, false},
-	{"jumped_into_from_elsewhere", "mov %rsi, %rbx; .Lelsewhere: mov %rsi, %rcx; nop; ret", 0, 1 << RDI, false},
+	{"jumped_into_from_elsewhere", "mov %rsi, %rbx; .Lelsewhere: mov %rsi, %rcx; nop; ret", 0,
+	 1 << RDI, false},
 	{"the_jumper", "ret; .skip 300, 0x90; jmp .Lelsewhere", 0, 0, false},
-	{"data_that_could_be_a_jump", "mov %rsi, %rbx; .Ltable: mov %rsi, %rcx; nop; ret", 0, 1 << RDI, false},
-	{"the_data", "ret; .skip 300, 0x90; movabs $0, %rax; .byte 0xb8, 0x0f, 0x84; .long .Ltable - . - 4", 0, 0,
-	 false},
+	{"data_that_could_be_a_jump", "mov %rsi, %rbx; .Ltable: mov %rsi, %rcx; nop; ret", 0,
+	 1 << RDI, false},
+	{"the_data",
+	 "ret; .skip 300, 0x90; movabs $0, %rax; .byte 0xb8, 0x0f, 0x84; .long .Ltable - . - 4", 0,
+	 0, false},
 	/* 3. what the program reads stays */
 	{"writes_what_is_read", "mov %rsi, %rdi; nop; ret", 0, 1 << RDI, false},
 	{"writes_a_part_of_it", "mov $1, %dil; nop; ret", 0, 1 << RDI, false},
@@ -79,7 +89,8 @@ static const struct {
 	{"push_for_others", "mov %rax, %rbx; pushq $1; nop; pop %rax; ret", 5, 1 << RDI, false},
 	{"push_is_memory", "mov %rax, 16(%rsp); push %rbx; pop %rbx; ret", 0, 0, true},
 	/* 4. no hazard at the new place: a 5-byte nop is none to move to */
-	{"five_byte_nop", "mov %rsi, %rbx; .byte 0x0f, 0x1f, 0x44, 0x00, 0x00; ret", 0, 1 << RDI, false},
+	{"five_byte_nop", "mov %rsi, %rbx; .byte 0x0f, 0x1f, 0x44, 0x00, 0x00; ret", 0, 1 << RDI,
+	 false},
 };
 
 static struct workspace ws;
@@ -93,9 +104,11 @@ static int build(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		fprintf(out,
-			".globl %s\n.type %s, @function\n.balign 64\n%s:\n.cfi_startproc\n%s\n.cfi_endproc\n"
+			".globl %s\n.type %s, @function\n.balign "
+			"64\n%s:\n.cfi_startproc\n%s\n.cfi_endproc\n"
 			".size %s, . - %s\n",
-			cases[i].name, cases[i].name, cases[i].name, cases[i].body, cases[i].name, cases[i].name);
+			cases[i].name, cases[i].name, cases[i].name, cases[i].body, cases[i].name,
+			cases[i].name);
 	fclose(out);
 	workspace_open(&ws);
 	workspace_write(&ws, "moves.s", source);
@@ -104,7 +117,8 @@ static int build(void **state)
 	workspace_run(&ws, "gcc -shared -nostdlib -Wl,-Bsymbolic -o moves.so moves.s");
 	workspace_write(&ws, "throws.cc",
 			"void may_throw(int); int caught;\n"
-			"int lands(int a, int b) { try { may_throw(a); } catch (int e) { caught = e; } return b; }\n"
+			"int lands(int a, int b) { try { may_throw(a); } catch (int e) { caught = "
+			"e; } return b; }\n"
 			"int does_not(int a, int b) { if (a) may_throw(b); return b; }\n");
 	return cairn_binary_open(workspace_path(&ws, "moves.so"), NULL, &bin, NULL);
 }

@@ -20,20 +20,24 @@ static struct fixture f;
 static void write_tree(const struct expr *e, FILE *out)
 {
 	static const char *const ops[FETCH_N_CODES] = {
-		[FETCH_ADD] = "+", [FETCH_SUB] = "-", [FETCH_MUL] = "*", [FETCH_DIV] = "/", [FETCH_MOD] = "%",
-		[FETCH_AND] = "&", [FETCH_OR] = "|", [FETCH_XOR] = "^", [FETCH_SHL] = "<<", [FETCH_SHR] = ">>",
-		[FETCH_EQ] = "==", [FETCH_NE] = "!=", [FETCH_LT] = "<", [FETCH_LE] = "<=", [FETCH_GT] = ">",
-		[FETCH_GE] = ">=",
+		[FETCH_ADD] = "+",  [FETCH_SUB] = "-",	[FETCH_MUL] = "*", [FETCH_DIV] = "/",
+		[FETCH_MOD] = "%",  [FETCH_AND] = "&",	[FETCH_OR] = "|",  [FETCH_XOR] = "^",
+		[FETCH_SHL] = "<<", [FETCH_SHR] = ">>", [FETCH_EQ] = "==", [FETCH_NE] = "!=",
+		[FETCH_LT] = "<",   [FETCH_LE] = "<=",	[FETCH_GT] = ">",  [FETCH_GE] = ">=",
 	};
-	static const char *const unary[] = {[EXPR_DEREF] = "*", [EXPR_ADDRESS] = "&", [EXPR_MINUS] = "-",
-					    [EXPR_INVERT] = "~", [EXPR_NOT] = "!"};
+	static const char *const unary[] = {[EXPR_DEREF] = "*",
+					    [EXPR_ADDRESS] = "&",
+					    [EXPR_MINUS] = "-",
+					    [EXPR_INVERT] = "~",
+					    [EXPR_NOT] = "!"};
 
 	switch (e->kind) {
 	case EXPR_NAME:
 		fputs(e->name, out);
 		return;
 	case EXPR_INT:
-		fprintf(out, "%lld%s%s", (long long)e->value, e->is_unsigned ? "u" : "", e->is_long ? "l" : "");
+		fprintf(out, "%lld%s%s", (long long)e->value, e->is_unsigned ? "u" : "",
+			e->is_long ? "l" : "");
 		return;
 	case EXPR_STRING:
 		fprintf(out, "\"%.*s\"", (int)e->n_bytes, e->name);
@@ -54,7 +58,10 @@ static void write_tree(const struct expr *e, FILE *out)
 	case EXPR_OR:
 		fputc('(', out);
 		write_tree(e->a, out);
-		fprintf(out, " %s ", e->kind == EXPR_BINARY ? ops[e->op] : e->kind == EXPR_AND ? "&&" : "||");
+		fprintf(out, " %s ",
+			e->kind == EXPR_BINARY ? ops[e->op]
+			: e->kind == EXPR_AND  ? "&&"
+					       : "||");
 		write_tree(e->b, out);
 		fputc(')', out);
 		return;
@@ -114,7 +121,8 @@ static void values_keep_their_text_and_modifiers(void **state)
 	struct arena a = {0};
 	struct probe_text p;
 
-	assert_int_equal(probe_parse(&a, "f( a , b->c.d [ 3 ] :hex,*p:str, &q->r, s[-1])", &p, NULL), 0);
+	assert_int_equal(
+		probe_parse(&a, "f( a , b->c.d [ 3 ] :hex,*p:str, &q->r, s[-1])", &p, NULL), 0);
 	assert_int_equal(p.n_values, 5);
 	static const char *const texts[] = {"a", "b->c.d [ 3 ]", "*p", "&q->r", "s[-1]"};
 	static const char *const trees[] = {"a", "b->c.d[3]", "*(p)", "&(q->r)", "s[-(1)]"};
@@ -221,8 +229,9 @@ static void depth_and_length_have_limits(void **state)
 	static const struct {
 		const char *before, *again, *after;
 	} cases[] = {
-		{"f if ", "(", "1"}, {"f if ", "!", "1"}, {"f if 1", "+1", ""}, {"f if 1", "&&1", ""},
-		{"f(a", "->b", ")"}, {"f(", "*", "a)"},   {"f(a", ",a", ")"},   {"f", "f", ""},
+		{"f if ", "(", "1"},   {"f if ", "!", "1"}, {"f if 1", "+1", ""},
+		{"f if 1", "&&1", ""}, {"f(a", "->b", ")"}, {"f(", "*", "a)"},
+		{"f(a", ",a", ")"},    {"f", "f", ""},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -259,7 +268,8 @@ static int check(const char *text, struct cairn_err *err)
 static void names_and_types_are_checked(void **state)
 {
 	static const char *const good[] = {
-		"f(i, p->x, p->in.name, p->next->next->in.b, p->arr[3], p->arr[-0], s[-4], *p, *p->next)",
+		"f(i, p->x, p->in.name, p->next->next->in.b, p->arr[3], p->arr[-0], s[-4], *p, "
+		"*p->next)",
 		"f(&p->x, &p->in, v.a, v.name[7], v, s[GREEN], d, r, *r)",
 		"f if i == GREEN && p != NULL && !u && true && p->in.name[0] == 'a'",
 		"f if s == \"abc\" || \"abc\" != v.name",
@@ -318,7 +328,8 @@ static void parsing_survives_lack_of_memory(void **state)
 		struct arena a = {0};
 		struct probe_text p;
 		alloc_fail_at(n);
-		int r = probe_parse(&a, "lib.so:f(a->b[1]:hex, *c) if a == 'x' && s != \"yes\"", &p, NULL);
+		int r = probe_parse(&a, "lib.so:f(a->b[1]:hex, *c) if a == 'x' && s != \"yes\"", &p,
+				    NULL);
 		bool failed = alloc_fail_end();
 		arena_fini(&a);
 		assert_int_equal(r, failed ? -ENOMEM : 0);

@@ -20,7 +20,8 @@ static const char one_c[] =
 	"struct pair { int a : 5; int b; };\n"
 	"volatile int sink;\n"
 	"#define NOINLINE __attribute__((noinline, noclone, noipa))\n"
-	"static inline __attribute__((always_inline)) int inl(int n, const char *s) { sink += n; return n + s[0]; }\n"
+	"static inline __attribute__((always_inline)) int inl(int n, const char *s) { sink += n; "
+	"return n + s[0]; }\n"
 	"static NOINLINE int same(int n) { sink = n; return n; }\n"
 	"NOINLINE int in_register(int n, const char *s) { return inl(n, s) + same(n); }\n"
 	"NOINLINE int with_constant(int n) { return inl(42, \"literal\") + same(n); }\n"
@@ -28,18 +29,20 @@ static const char one_c[] =
 	"NOINLINE int pairs(struct pair *p, struct pair v) { sink = v.a; return p->b; }\n"
 	"int other(int);\n"
 	"int main(int argc, char **argv)\n"
-	"{ struct pair p = { 1, 2 }; return in_register(argc, argv[0]) + with_constant(argc) + vector(1, argc) + pairs(&p, p) + other(3); }\n";
-static const char two_c[] =
-	"volatile int sink2;\n"
-	"static __attribute__((noinline, noclone, noipa)) int same(int n) { sink2 = n; return n + 1; }\n"
-	"int other(int n) { return same(n); }\n";
+	"{ struct pair p = { 1, 2 }; return in_register(argc, argv[0]) + with_constant(argc) + "
+	"vector(1, argc) + pairs(&p, p) + other(3); }\n";
+static const char two_c[] = "volatile int sink2;\n"
+			    "static __attribute__((noinline, noclone, noipa)) int same(int n) { "
+			    "sink2 = n; return n + 1; }\n"
+			    "int other(int n) { return same(n); }\n";
 
 static struct workspace ws;
 static const char *program;
 
 static struct cairn_trace *open_trace(bool best_effort)
 {
-	struct cairn_trace_opts opts = {.size = sizeof(opts), .exe = program, .best_effort = best_effort};
+	struct cairn_trace_opts opts = {
+		.size = sizeof(opts), .exe = program, .best_effort = best_effort};
 	struct cairn_trace *t;
 
 	assert_int_equal(cairn_trace_open(&opts, &t, NULL), 0);
@@ -189,7 +192,8 @@ static void options_are_checked(void **state)
 	cairn_trace_close(t);
 	o.newer[3] = 1;
 	assert_int_equal(cairn_trace_open(&o.opts, &t, &err), -EINVAL);
-	o.opts = (struct cairn_trace_opts){.size = sizeof(o.opts), .pid = 1, .argv = argv, .exe = "x"};
+	o.opts = (struct cairn_trace_opts){
+		.size = sizeof(o.opts), .pid = 1, .argv = argv, .exe = "x"};
 	assert_int_equal(cairn_trace_open(&o.opts, &t, &err), -EINVAL);
 	o.opts = (struct cairn_trace_opts){.size = sizeof(o.opts), .string_bytes = 4096};
 	assert_int_equal(cairn_trace_open(&o.opts, &t, &err), -EINVAL);
@@ -216,8 +220,8 @@ static void line_open(struct line *l, const char *probe)
 	if (add(l->t, probe, &err) < 0)
 		fail_msg("%s", err.msg);
 	l->probe = l->t->probes.p[0];
-	*(struct trace_record *)l->record =
-		(struct trace_record){.time_ns = 5000001234, .pid = 12, .tid = 13, .comm = "na\"me"};
+	*(struct trace_record *)l->record = (struct trace_record){
+		.time_ns = 5000001234, .pid = 12, .tid = 13, .comm = "na\"me"};
 	l->t->attached_at_ns = 5000000000;
 }
 
@@ -227,7 +231,8 @@ static void line_is(struct line *l, enum cairn_value_style style, const char *ex
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	assert_true(decode_record(l->t, (struct trace_record *)l->record, l->probe->n_record, &l->space));
+	assert_true(decode_record(l->t, (struct trace_record *)l->record, l->probe->n_record,
+				  &l->space));
 	assert_int_equal(cairn_event_print(&l->space.event, style, out), 0);
 	fclose(out);
 	if (!strstr(text, expected))
@@ -253,9 +258,12 @@ static void values_are_printed_as_text_and_json(void **state)
 	put(&l, 1, STRING_POINTER_BYTES, &len, 2);
 	put(&l, 1, STRING_POINTER_BYTES + 2, "a\"\n\xff\xc3\xa9z", 8);
 	line_is(&l, CAIRN_VALUE_TEXT,
-		"    0.000001 12/13 na\\\"me in_register entry of in_register: n=-7, s=\"a\\\"\\n\\377\xc3\xa9z\", n=0xff\n");
-	line_is(&l, CAIRN_VALUE_JSON, "\"args\":{\"n\":-7,\"s\":\"a\\\"\\n\\ufffd\xc3\xa9z\",\"n\":\"0xff\"}}\n");
-	line_is(&l, CAIRN_VALUE_JSON, "\"comm\":\"na\\\"me\",\"function\":\"in_register\",\"kind\":\"entry\"");
+		"    0.000001 12/13 na\\\"me in_register entry of in_register: n=-7, "
+		"s=\"a\\\"\\n\\377\xc3\xa9z\", n=0xff\n");
+	line_is(&l, CAIRN_VALUE_JSON,
+		"\"args\":{\"n\":-7,\"s\":\"a\\\"\\n\\ufffd\xc3\xa9z\",\"n\":\"0xff\"}}\n");
+	line_is(&l, CAIRN_VALUE_JSON,
+		"\"comm\":\"na\\\"me\",\"function\":\"in_register\",\"kind\":\"entry\"");
 	put(&l, 1, STRING_POINTER_BYTES, &cut, 2);
 	line_is(&l, CAIRN_VALUE_TEXT, "s=\"a\\\"\\n\\377\"..., ");
 	line_is(&l, CAIRN_VALUE_JSON, "\"truncated\":[\"s\"]}");
@@ -279,7 +287,9 @@ static void bit_fields_and_structs_are_printed(void **state)
 	put(&l, 3, 0, &(int){4}, 4);
 	put(&l, 4, 0, &(uint64_t){0xabc}, 8);
 	line_is(&l, CAIRN_VALUE_TEXT, "v={.a = -2, .b = 9}, v.a=-2, p->a=-2, p->b=4, p=0xabc\n");
-	line_is(&l, CAIRN_VALUE_JSON, "\"args\":{\"v\":{\"a\":-2,\"b\":9},\"v.a\":-2,\"p->a\":-2,\"p->b\":4,\"p\":\"0xabc\"}");
+	line_is(&l, CAIRN_VALUE_JSON,
+		"\"args\":{\"v\":{\"a\":-2,\"b\":9},\"v.a\":-2,\"p->a\":-2,\"p->b\":4,\"p\":"
+		"\"0xabc\"}");
 	cairn_trace_close(l.t);
 }
 

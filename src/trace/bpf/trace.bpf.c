@@ -2,21 +2,24 @@
 /*
  * The program behind every user probe
  *
- * A hit does this: the cookie of the place gives its entry, the entry its fetch program, which is run by a
- * small interpreter: first the condition, without a record; then the values, straight into the ring buffer.
+ * A hit does this: the cookie of the place gives its entry, the entry its fetch program, which is
+ * run by a small interpreter: first the condition, without a record; then the values, straight into
+ * the ring buffer.
  *
- * Why no scratch buffer per processor: a user probe's program may be preempted, and the one that runs next
- * on the same processor would write into the same buffer. A record reserved in the ring belongs to one hit.
- * The ring wants sizes known to the verifier, so there is one program per size of record.
+ * Why no scratch buffer per processor: a user probe's program may be preempted, and the one that
+ * runs next on the same processor would write into the same buffer. A record reserved in the ring
+ * belongs to one hit. The ring wants sizes known to the verifier, so there is one program per size
+ * of record.
  *
  * Why a table and not generated instructions: docs/fetch.md has the figures.
  *
- * Memory is read with bpf_probe_read_user() first, which never sleeps and fails on a page that is not resident (a
- * string literal never touched, memory swapped out). Then, where the kernel lets the program sleep,
- * bpf_copy_from_user() brings the page in. Only what fails there too is reported as unreadable.
+ * Memory is read with bpf_probe_read_user() first, which never sleeps and fails on a page that is
+ * not resident (a string literal never touched, memory swapped out). Then, where the kernel lets
+ * the program sleep, bpf_copy_from_user() brings the page in. Only what fails there too is reported
+ * as unreadable.
  *
- * Waking the reader costs an interrupt, so a hit does it only when an eighth of the ring is filled; the reader looks
- * by itself every few milliseconds.
+ * Waking the reader costs an interrupt, so a hit does it only when an eighth of the ring is filled;
+ * the reader looks by itself every few milliseconds.
  */
 #include <linux/bpf.h>
 
@@ -85,7 +88,9 @@ const volatile __u32 target_tgid = 0;
 const volatile __u8 sleepable = 0;
 const volatile __u8 follow = 0;
 const volatile __u8 has_loop = 0;
-/* Of the tracer's pid namespace when it is not the first one, to show the numbers it knows; else 0. */
+/*
+ * Of the tracer's pid namespace when it is not the first one, to show the numbers it knows; else 0.
+ */
 const volatile __u64 pidns_dev = 0, pidns_ino = 0;
 const volatile __u64 wakeup_bytes = 1 << 20;
 
@@ -218,7 +223,10 @@ static __always_inline __u64 binary(__u8 code, __u64 a, __u64 b, int *bad)
 	return sdiv(a, b, code == FETCH_MOD);
 }
 
-/* Everything that only changes the accumulator and the file. Returns 0, or not when memory cannot be read. */
+/*
+ * Everything that only changes the accumulator and the file. Returns 0, or not when memory cannot
+ * be read.
+ */
 static __always_inline int step(const struct fetch_op *op, struct machine *m)
 {
 	__u32 reg = op->reg & (FETCH_FILE - 1);
@@ -269,7 +277,10 @@ static __always_inline int step(const struct fetch_op *op, struct machine *m)
 	return 0;
 }
 
-/* Whether the string at acc is the one in the next two operations, padded with NULs; negative: unreadable. */
+/*
+ * Whether the string at acc is the one in the next two operations, padded with NULs; negative:
+ * unreadable.
+ */
 static __always_inline int string_equals(__u32 pc, struct machine *m)
 {
 	__u32 second_pc = pc + 1;
@@ -294,8 +305,8 @@ struct run {
 };
 
 /*
- * Runs @body(i, run) until it returns 1. bpf_loop() (Linux 5.17) lets the verifier look at the body once, 10 ms;
- * before that it walks every iteration, which takes most of a second.
+ * Runs @body(i, run) until it returns 1. bpf_loop() (Linux 5.17) lets the verifier look at the body
+ * once, 10 ms; before that it walks every iteration, which takes most of a second.
  */
 #define REPEAT(body, run)                                                                          \
 	do {                                                                                       \
@@ -349,7 +360,8 @@ static __always_inline int condition_holds(struct run *r)
 /* Keeps the compiler from proving a bound in a way that the verifier cannot follow. */
 #define opaque(x) asm volatile("" : "+r"(x))
 
-static __always_inline int store(char *rec, const __u32 rec_size, const struct fetch_op *op, __u64 v)
+static __always_inline int store(char *rec, const __u32 rec_size, const struct fetch_op *op,
+				 __u64 v)
 {
 	__u64 out = op->out;
 
@@ -369,7 +381,8 @@ static __always_inline int store(char *rec, const __u32 rec_size, const struct f
 	return 1;
 }
 
-static __always_inline int copy(char *rec, const __u32 rec_size, const struct fetch_op *op, __u64 from)
+static __always_inline int copy(char *rec, const __u32 rec_size, const struct fetch_op *op,
+				__u64 from)
 {
 	__u64 out = op->out;
 
@@ -470,7 +483,9 @@ static __always_inline void count(__u32 probe, int field)
 {
 	__u64 *c = bpf_map_lookup_elem(&counts, &probe);
 
-	/* Atomic although per processor: the program may be preempted by another one in the middle. */
+	/*
+	 * Atomic although per processor: the program may be preempted by another one in the middle.
+	 */
 	if (c)
 		__sync_fetch_and_add(c + field, 1);
 }
@@ -486,7 +501,10 @@ static __always_inline int wanted(__u32 tgid)
 	return 1;
 }
 
-/* Process and thread as the tracer's pid namespace numbers them, as bpf_get_current_pid_tgid() packs them. */
+/*
+ * Process and thread as the tracer's pid namespace numbers them, as bpf_get_current_pid_tgid()
+ * packs them.
+ */
 static __always_inline __u64 current_ids(void)
 {
 	struct bpf_pidns_info ns;
@@ -500,8 +518,8 @@ static __always_inline __u64 wakeup(__u32 rec_size)
 {
 	__u64 filled = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
 
-	return filled >= wakeup_bytes && filled - rec_size - 8 < wakeup_bytes ? BPF_RB_FORCE_WAKEUP :
-										BPF_RB_NO_WAKEUP;
+	return filled >= wakeup_bytes && filled - rec_size - 8 < wakeup_bytes ? BPF_RB_FORCE_WAKEUP
+									      : BPF_RB_NO_WAKEUP;
 }
 
 typedef long (*fetch_fn)(__u32 i, struct run *r);
