@@ -211,19 +211,6 @@ static void attach_children(struct trace_kernel *k)
 	k->has_children = k->fork_link >= 0;
 }
 
-int permission_error(struct cairn_err *err, const char *what)
-{
-	char line[600] = {0};
-	SCOPE_FCLOSE FILE *f = fopen("/proc/self/cmdline", "re");
-	size_t n = f ? fread(line, 1, sizeof(line) - 1, f) : 0;
-
-	for (size_t i = 0; i + 1 < n; i++)
-		if (!line[i])
-			line[i] = ' ';
-	return err_set(err, -EPERM, "%s: not permitted; this would be:\nsudo %s", what,
-		       n ? line : "the same command");
-}
-
 static int load_error(int e, struct cairn_err *err)
 {
 	if (e == -EPERM || e == -EACCES)

@@ -23,8 +23,8 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "trace/kernel.h"
 #include "trace/procmap.h"
-#include "trace/trace.h"
 
 /* Names shown for an ambiguous or unknown function. */
 #define SHOWN_MAX  8
@@ -132,6 +132,8 @@ static int path_in_process(struct cairn_trace *t, const char *name, const char *
 	struct procmap m;
 	int e = procmap_read(t->opts.pid, &m, err);
 
+	if (e == -EPERM)
+		e = permission_error(err, "looking at the process");
 	if (e == 0) {
 		const struct procmap_entry *entry = find_mapped(&m, name);
 		if (!entry)
@@ -171,6 +173,8 @@ static int path_of_exe(struct cairn_trace *t, const char **ret, const char **ret
 	char *link = arena_printf(&t->arena, "/proc/%d/exe", t->opts.pid);
 	ssize_t n = link ? readlink(link, exe, sizeof(exe) - 1) : -1;
 
+	if (n < 0 && errno == EACCES)
+		return permission_error(err, "looking at the process");
 	if (n < 0 || stat(link, &running))
 		return err_set(err, errno == ENOENT ? -ESRCH : -errno, "process %d: %s",
 			       t->opts.pid, strerror(errno));
@@ -206,7 +210,9 @@ static int find_path(struct cairn_trace *t, const char *name, const char **ret,
 
 static int open_sites(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err)
 {
-	struct cairn_sites_opts opts = {.size = sizeof(opts), .threads = t->opts.threads};
+	struct cairn_sites_opts opts = {.size = sizeof(opts),
+					.threads = t->opts.threads,
+					.assume_unmodified = t->opts.assume_unmodified};
 
 	return f->sites ? 0 : cairn_sites_open(f->bin, &opts, &f->sites, err);
 }

@@ -36,6 +36,7 @@ static const char values_c[] =
 	"{ keep = literal; return 0; }\n"
 	"NOINLINE int numbers(int i, unsigned u, long l, unsigned char b, _Bool yes)\n"
 	"{ sink += i + u + l + b + yes; return 0; }\n"
+	"NOINLINE void branchy(int n, long m) { if (n & 1) sink += m; }\n"
 	"NOINLINE void before_main(int n) { sink += n; }\n"
 	"__attribute__((constructor)) static void early(void) { before_main(7); }\n"
 	"int main(void)\n"
@@ -47,6 +48,7 @@ static const char values_c[] =
 	"		sink += body(&one, n, n % 2 ? \"odd\" : \"even\", n % 3 ? RED : GREEN, "
 	"one.in);\n"
 	"		sink += other(n, \"from other\");\n"
+	"		branchy(n, n + 100);\n"
 	"	}\n"
 	"	pointers(\"never touched before the probe\", 0, (char *)16, (int *)8);\n"
 	"	numbers(-1, 0xffffffffu, -5, 200, 1);\n"
@@ -419,6 +421,37 @@ static void sites_at_one_address_give_one_event_each(void **state)
 	cairn_trace_close(t);
 }
 
+/* The same program with the probes where they are and where they were moved to. */
+static void moved_probes_see_the_same(void **state)
+{
+	static const char *const probes[] = {"twice", "branchy", "body(n, s, c, v, p->x)",
+					     "other", "numbers", "pointers(null)",
+					     NULL};
+	struct session moved, unmoved;
+	struct session_opts opts = sample();
+	struct cairn_trace *t;
+	uint32_t n = 0;
+
+	need_tracing();
+	const struct cairn_trace_opts planning = {.size = sizeof(planning), .exe = opts.program};
+	assert_int_equal(cairn_trace_open(&planning, &t, NULL), 0);
+	for (int i = 0; probes[i]; i++)
+		assert_true(cairn_trace_add(t, probes[i], NULL) >= 0);
+	for (uint32_t i = 0; i < cairn_trace_n_places(t); i++)
+		n += cairn_trace_place(t, i)->moved;
+	cairn_trace_close(t);
+	assert_true(n > 0);
+	session_run_all(&moved, &opts, probes);
+	opts.trace.no_move = true;
+	session_run_all(&unmoved, &opts, probes);
+	assert_int_equal(moved.n, 20 + 10 + 10 + 10 + 2 + 1);
+	assert_int_equal(moved.n, unmoved.n);
+	for (size_t i = 0; i < moved.n; i++)
+		assert_string_equal(moved.events[i], unmoved.events[i]);
+	session_free(&moved);
+	session_free(&unmoved);
+}
+
 static void two_probes_on_one_function_both_fire(void **state)
 {
 	struct session s;
@@ -464,6 +497,7 @@ int main(void)
 		cmocka_unit_test(string_conditions_are_decided_in_the_kernel),
 		cmocka_unit_test(a_full_ring_loses_events_and_counts_every_one),
 		cmocka_unit_test(sites_at_one_address_give_one_event_each),
+		cmocka_unit_test(moved_probes_see_the_same),
 		cmocka_unit_test(two_probes_on_one_function_both_fire),
 	};
 	return cmocka_run_group_tests(tests, build, clean);

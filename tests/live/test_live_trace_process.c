@@ -372,6 +372,31 @@ static void closing_before_the_start_ends_the_command(void **state)
 	assert_int_equal(errno, ESRCH);
 }
 
+/* Everything up to attaching is for everybody; then comes the command that would be permitted. */
+static void without_permission_the_command_is_named(void **state)
+{
+	struct cairn_trace_opts opts = {.size = sizeof(opts)};
+	char probe[200];
+	int status;
+
+	need_tracing();
+	snprintf(probe, sizeof(probe), "%s:tick", workspace_path(&ws, "ticker"));
+	workspace_run(&ws, "chmod 755 .");
+	pid_t pid = fork();
+	if (!pid) {
+		struct cairn_err err = {0};
+		struct cairn_trace *t;
+		if (setgid(65534) || setuid(65534) || cairn_trace_open(&opts, &t, &err) < 0 ||
+		    cairn_trace_add(t, probe, &err) != 0)
+			_exit(2);
+		int e = cairn_trace_attach(t, &err);
+		cairn_trace_close(t);
+		_exit(e == -EPERM && strstr(err.msg, "\nsudo ") ? 0 : 1);
+	}
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+}
+
 static void every_process_is_traced_when_none_is_named(void **state)
 {
 	struct session s;
@@ -422,6 +447,7 @@ int main(void)
 		cmocka_unit_test(a_process_that_has_ended_is_told),
 		cmocka_unit_test(a_command_that_cannot_run_is_told_and_leaves_no_process),
 		cmocka_unit_test(closing_before_the_start_ends_the_command),
+		cmocka_unit_test(without_permission_the_command_is_named),
 		cmocka_unit_test(every_process_is_traced_when_none_is_named),
 	};
 	return cmocka_run_group_tests(tests, build, clean);

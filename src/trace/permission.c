@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Not being permitted: the command that would be is this process's own, behind sudo. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/scope.h"
+#include "trace/kernel.h"
+
+/* Longest command line shown; what is longer is cut, and said to be. */
+#define COMMAND_MAX 700
+
+struct text {
+	char p[COMMAND_MAX + 1];
+	size_t n;
+};
+
+static void put(struct text *t, char c)
+{
+	if (t->n < COMMAND_MAX)
+		t->p[t->n++] = c;
+}
+
+static bool is_plain(const char *arg)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_-+=:,./@%";
+
+	return *arg && !arg[strspn(arg, plain)];
+}
+
+/* As a shell takes it back as one word. */
+static void put_quoted(struct text *t, const char *arg)
+{
+	bool plain = is_plain(arg);
+
+	if (!plain)
+		put(t, '\'');
+	for (; *arg; arg++) {
+		put(t, *arg);
+		if (*arg != '\'')
+			continue;
+		/* Close, an escaped quote, open again. */
+		put(t, '\\');
+		put(t, '\'');
+		put(t, '\'');
+	}
+	if (!plain)
+		put(t, '\'');
+}
+
+int permission_error(struct cairn_err *err, const char *what)
+{
+	SCOPE_FCLOSE FILE *f = fopen("/proc/self/cmdline", "re");
+	SCOPE_FREE char *arg = NULL;
+	struct text t = {0};
+	size_t cap = 0;
+
+	while (f && getdelim(&arg, &cap, 0, f) > 0) {
+		put(&t, ' ');
+		put_quoted(&t, arg);
+	}
+	t.p[t.n] = 0;
+	return err_set(err, -EPERM, "%s: not permitted; this would be:\nsudo%s%s", what, t.p,
+		       t.n == COMMAND_MAX ? " ..." : "");
+}
