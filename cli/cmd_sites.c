@@ -19,6 +19,7 @@ struct sites_values {
 	unsigned long jobs;
 	bool json;
 	bool hazards;
+	bool assume_unmodified;
 };
 
 static const struct opt opts[] = {
@@ -32,6 +33,9 @@ static const struct opt opts[] = {
 	 "print probe definitions that another tool takes"},
 	{0, "hazards", OPT_FLAG, NULL, offsetof(struct sites_values, hazards),
 	 "list every place of the file where a uprobe is lost or does harm"},
+	{0, "assume-unmodified", OPT_FLAG, NULL, offsetof(struct sites_values, assume_unmodified),
+	 "take a parameter's value at a place for the argument where the debug information, mostly Clang's, does not "
+	 "tell whether the function has already changed it"},
 	{'j', "jobs", OPT_COUNT, "N", offsetof(struct sites_values, jobs),
 	 "use N threads; otherwise one per processor"},
 	{0},
@@ -231,7 +235,8 @@ static int open_binary(const char *word, const struct sites_values *values, stru
 
 static int ask(struct view *view, const struct sites_values *values, const struct operands *operands)
 {
-	struct cairn_sites_opts sites_opts = {.size = sizeof(sites_opts), .threads = (unsigned int)values->jobs};
+	struct cairn_sites_opts sites_opts = {.size = sizeof(sites_opts), .threads = (unsigned int)values->jobs,
+					     .assume_unmodified = values->assume_unmodified};
 	struct cairn_err err = {0};
 	int r, status;
 

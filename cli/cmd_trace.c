@@ -24,7 +24,7 @@ struct trace_values {
 	struct opt_list debug_dirs;
 	unsigned long max_events, str_len, value_len, ring_kib, jobs;
 	double seconds;
-	bool json, best_effort, fail_on_loss, dry_run, children, no_move;
+	bool json, best_effort, fail_on_loss, dry_run, children, no_move, assume_unmodified;
 };
 
 #define AT(field) offsetof(struct trace_values, field)
@@ -46,6 +46,9 @@ static const struct opt opts[] = {
 	{'f', "follow", OPT_FLAG, NULL, AT(children), "trace the children of the process, too"},
 	{0, "no-move", OPT_FLAG, NULL, AT(no_move),
 	 "never move a probe to a cheaper instruction of the same basic block"},
+	{0, "assume-unmodified", OPT_FLAG, NULL, AT(assume_unmodified),
+	 "take a parameter's value at a place for the argument where the debug information, mostly Clang's, does not "
+	 "tell whether the function has already changed it"},
 	{0, "backend", OPT_TEXT, "auto|uprobe_multi|uprobe", AT(backend), "how probes are attached (auto)"},
 	{0, "ring", OPT_COUNT, "KIB", AT(ring_kib), "size of the buffer between kernel and cairn (8192)"},
 	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs),
@@ -229,6 +232,7 @@ static int open_trace(const struct trace_values *values, const struct command *c
 		.best_effort = values->best_effort,
 		.follow_children = values->children,
 		.no_move = values->no_move,
+		.assume_unmodified = values->assume_unmodified,
 		.backend = backend_of(values->backend),
 		.ring_bytes = at_most_32_bits(values->ring_kib > UINT32_MAX / 1024 ? UINT32_MAX : values->ring_kib * 1024),
 		.string_bytes = at_most_32_bits(values->str_len),

@@ -24,6 +24,8 @@ static const char *rule_word(enum cairn_address_rule rule)
 		return "entry-pc";
 	case CAIRN_AT_FIRST_RANGE:
 		return "first-range";
+	case CAIRN_AT_ENTRY_ROW:
+		return "entry-row";
 	}
 	return NULL;
 }

@@ -67,6 +67,7 @@ struct cairn_trace_opts {
 	bool follow_children;
 	/* Never move a probe to a cheaper instruction of the same basic block. */
 	bool no_move; /* for comparisons; moving is exact */
+	bool assume_unmodified; /* as cairn_sites_opts */
 	enum cairn_trace_backend backend;
 	/* Bytes of the ring buffer, rounded up to a power of two of at least a page; 0: 8 MiB. */
 	uint32_t ring_bytes;
