@@ -36,7 +36,7 @@ static const char values_c[] =
 	"{ keep = literal; return 0; }\n"
 	"NOINLINE int numbers(int i, unsigned u, long l, unsigned char b, _Bool yes)\n"
 	"{ sink += i + u + l + b + yes; return 0; }\n"
-	"NOINLINE void branchy(int n, long m) { if (n & 1) sink += m; }\n"
+	"NOINLINE void branchy(int n, long m) { if (n > 3) sink += m; }\n"
 	"NOINLINE void before_main(int n) { sink += n; }\n"
 	"__attribute__((constructor)) static void early(void) { before_main(7); }\n"
 	"int main(void)\n"
