@@ -189,7 +189,7 @@ static void gen_bit_field(struct gen *g, const char *path, const char *name, con
 static void gen_array(struct gen *g, const char *path, const char *name, const struct scalar *s)
 {
 	unsigned int n = 1 + below(g, 4), m = 1 + below(g, 3);
-	char elem[256];
+	char elem[320];
 	/* Arrays of char are text, see gen_string(). */
 	if (!strcmp(s->type, "char"))
 		s = &scalars[0];
