@@ -42,8 +42,9 @@ struct cursor {
 static inline struct cursor cursor_of(const struct cursor_src *src, const uint8_t *data, size_t size,
 				      bool big_endian, struct cairn_err *err)
 {
+	/* An empty section may have no bytes at all, and adding even 0 to NULL is not allowed. */
 	return (struct cursor){.pos = data,
-			       .end = data + size,
+			       .end = size ? data + size : data,
 			       .src = src,
 			       .err = err,
 			       .big_endian = big_endian};
