@@ -6,7 +6,8 @@ gdb stops at every place of many functions. At the first hits of each it says wh
 that argument, as `cairn sites --json` prints it, is evaluated on the same registers and the same memory. Where both give a value they must
 be equal, except where gdb is shown to be wrong: it does not know location views (DW_AT_GNU_locviews), so of several values that a
 variable has at one address it prints the last. Such a place is recognised in the DIE: the parameter's location list has an entry that begins
-and ends at the address.
+and ends at the address. And where Clang names the stack pointer as the frame base, gdb reads stack arguments at the entry relative to a
+stack pointer that the prologue has yet to move: recognised by the frame base and a location relative to it, at an entry.
 
 Where Cairn says unavailable and gdb prints a value, that is counted by Cairn's reason and written to the report.
 """
@@ -103,7 +104,7 @@ def candidates(subject):
     for kind, _, _, has_code, name, file, line, _ in common.dies(subject.dwarf):
         if not has_code or not re.fullmatch(r'\w+', name):
             continue
-        declared[name].add((file.split('/')[-1], line))
+        declared[name].add((file, line))
         if kind == 'inlined':
             inlined[name] += 1
         else:
@@ -114,10 +115,24 @@ def candidates(subject):
     return names[:CANDIDATES] + rest[::step][:CANDIDATES // 2]
 
 
+def all_rows(subject):
+    """What `cairn sites` says of the candidates, without those that it calls ambiguous."""
+    names = candidates(subject)
+    for _ in range(20):
+        code, out, err = common.run([common.CAIRN, 'sites', subject.binary, *names, '--json'], 300)
+        ambiguous = set(re.findall(r'^cairn: (\w+) names \d+ functions', err, re.M))
+        if code == 0 or not ambiguous:
+            break
+        names = [n for n in names if n not in ambiguous]
+    if code != 0:
+        raise RuntimeError(f'cairn sites {subject.binary}: exit code {code}: {err[-500:]}')
+    return common.json_lines(out)
+
+
 def places_of(subject):
     """Places to stop at; the id is the index into the rows of `cairn sites`."""
     rows, seen = [], set()
-    for row in common.cairn_sites(subject.binary, *candidates(subject)):
+    for row in all_rows(subject):
         if row['kind'] == 'part' or len(rows) >= PLACES_MAX:
             continue
         key = (row['function'], row['addr'])
@@ -139,13 +154,22 @@ def entries_at(dwarf, die, name, at):
     return []
 
 
+def is_moving_frame(dwarf, die, name):
+    """The frame base is %rsp, and the parameter is described relative to it for the whole function."""
+    _, out, _ = common.run(['llvm-dwarfdump', f'--debug-info={die}', '--show-children', '--recurse-depth=1', dwarf], 120)
+    if not re.search(r'DW_AT_frame_base\s+\(DW_OP_reg7 RSP\)', out):
+        return False
+    blocks = [b for b in re.split(r'\n\n', out) if 'DW_TAG_formal_parameter' in b and re.search(rf'"{name}"\)', b)]
+    return any(re.search(r'DW_AT_location\s+\((DW_OP_fbreg|DW_OP_breg7)', b) for b in blocks)
+
+
 class Comparison:
     def __init__(self, subject, rows):
         self.subject, self.rows = subject, rows
-        self.equal, self.views, self.both_silent = 0, 0, 0
+        self.equal, self.views, self.both_silent, self.moving = 0, 0, 0, 0
         self.different, self.failed = [], []
         self.only_gdb, self.only_cairn = collections.Counter(), collections.Counter()
-        self.functions = set()
+        self.functions, self.unreadable = set(), set()
         self.examples, self.cache = {}, {}
 
     def is_view(self, row, name):
@@ -175,7 +199,10 @@ class Comparison:
                 self.both_silent += 1
             return
         mine = record['cairn'].get(name)
-        if isinstance(mine, dict) and set(mine) == {'error'}:
+        if isinstance(mine, dict) and 'Cannot access memory' in mine.get('error', '') and 'access memory' in record['why'].get(name, ''):
+            # The compiler described a place that is not one; Cairn prints it as unreadable.
+            self.unreadable.add(f'{row["function"]}({name}) at {row["addr"]}: {arg["loc"]}')
+        elif isinstance(mine, dict) and set(mine) == {'error'}:
             self.failed.append(f'{row["function"]}({name}) at {row["addr"]}: {arg["loc"]}: {mine["error"]}')
         elif not in_gdb:
             self.only_cairn[record['why'].get(name, 'gdb does not know the parameter')[:60]] += 1
@@ -183,6 +210,8 @@ class Comparison:
             self.equal += 1
         elif self.is_view(row, name):
             self.views += 1
+        elif row['kind'] == 'entry' and is_moving_frame(self.subject.dwarf, row['die'], name):
+            self.moving += 1
         else:
             self.different.append(f'{row["function"]}({name}) at {row["addr"]} DIE {row["die"]}: cairn {arg["loc"]} = {mine!r}, '
                                   f'gdb {record["args"][name]!r}')
@@ -190,6 +219,7 @@ class Comparison:
     def report(self):
         s = self.subject.name
         print(f'{s}: {len(self.functions)} functions hit, {self.equal} values equal, {self.views} where gdb ignores location views, '
+              f'{self.moving} where gdb uses a frame base before the prologue, {len(self.unreadable)} unreadable to both, '
               f'{len(self.different)} different, {len(self.failed)} not evaluated, {self.both_silent} unavailable to both')
         print(f'{s}: only gdb has a value, by our reason: {dict(self.only_gdb)}')
         print(f'{s}: only we have a value, by gdb\'s reason: {dict(self.only_cairn.most_common(5))}')
@@ -208,6 +238,8 @@ def compare(subject, folder):
     label = re.sub(r'\W+', '-', subject.name)
     job = {'program': subject.program, 'args': subject.args, 'output': os.path.join(folder, label + '.out'), 'places': places,
            'max_hits': HITS}
+    _, symbols, _ = common.run(['nm', subject.dwarf])
+    job['symbols'] = {f[-1].split('@')[0]: int(f[0], 16) for f in (line.split() for line in symbols.splitlines()) if len(f) == 3}
     if subject.module:
         job['module'] = subject.module
     else:
@@ -225,6 +257,8 @@ def main():
         return common.finish()
     folder = common.lab('gdb')
     for subject in subjects(folder):
+        if len(sys.argv) > 1 and sys.argv[1] not in (subject if isinstance(subject, tuple) else subject.name):
+            continue
         if isinstance(subject, tuple):
             common.skip('gdb ' + subject[0], subject[1])
             continue

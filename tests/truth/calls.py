@@ -37,10 +37,10 @@ def one_build(folder, config, meta, checksum, calls, options):
     report = program + '.report'
     trace = tracers.trace_with_gdb if options.tracer == 'gdb' else tracers.trace_with_cairn
     started = time.monotonic()
-    events = trace(folder, program, report, list(meta['functions']))
+    with_code = {row[4] for row in common.dies(os.path.join(folder, program)) if row[3]}
+    events = trace(folder, program, report, [f for f in meta['functions'] if f in with_code])
     took = time.monotonic() - started
     traced_checksum, objects = build.read_report(os.path.join(folder, report))
-    with_code = {row[4] for row in common.dies(os.path.join(folder, program)) if row[3]}
     calls = [dict(c) for c in calls]
     result = match.match(meta, calls, events, objects, with_code)
     files = triage.write(folder, config, program, meta, calls, result.lies, options.out) if result.lies else []

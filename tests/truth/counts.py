@@ -53,10 +53,12 @@ def compare(label, program, path, dwarf):
     kinds, without, twice = sites_of(program, path)
     took = time.monotonic() - started
     rows = [r for r in common.dies(dwarf) if r[0] == 'inlined']
-    with_code = {r[1]: r for r in rows if r[3]}
+    # Address 0 in a linked file: code in a section that the linker dropped, left behind in the debug information.
+    dropped = [r for r in rows if r[3] and r[2] == 0]
+    with_code = {r[1]: r for r in rows if r[3] and r[2] != 0}
     mine = kinds['inlined']
     missing, extra = sorted(set(with_code) - set(mine)), sorted(set(mine) - set(with_code))
-    print(f'{label}: {len(rows)} DIEs, {len(with_code)} with code; {len(mine)} inlined places, {without} copies without code, '
+    print(f'{label}: {len(rows)} DIEs, {len(with_code)} with code, {len(dropped)} dropped by the linker; {len(mine)} inlined places, {without} copies without code, '
           f'{len(kinds["body"])} bodies, {len(kinds["part"])} parts, {took:.2f} s')
     other_at = [d for d in mine if d in with_code and with_code[d][2] is not None and mine[d][0] != with_code[d][2]]
     print(f'{label}: {len(other_at)} places are not at entry_pc or the first range: '
@@ -66,6 +68,8 @@ def compare(label, program, path, dwarf):
         for die in dies[:8]:
             print(f'    {die:#x} {with_code[die] if die in with_code else mine[die]}')
     common.claim(f'counts {label}: each of {len(with_code)} inlined DIEs with code is a place', not missing and bool(with_code))
+    common.claim(f'counts {label}: the other {len(rows) - len(with_code)} are counted as copies without code ({without})',
+                 without == len(rows) - len(with_code))
     common.claim(f'counts {label}: each of {len(mine)} inlined places is such a DIE, once', not extra and not twice)
 
 

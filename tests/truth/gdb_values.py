@@ -4,6 +4,7 @@
     gdb -batch -x gdb_values.py      with GDB_VALUES_JOB=FILE, a JSON object:
         {"program": PATH, "args": [...], "output": PATH, "max_hits": N or 0,
          "module": path of the library that has the places, without it the program itself,
+         "symbols": {NAME: link-time address}, for locations that name one,
          "places": [{"id": ANY, "at": link-time address, "function": NAME, "locs": {NAME: location as Cairn prints it}}, ...]}
 
 Writes one JSON object per hit and place: {"id", "function", "hit", "args": {NAME: VALUE}, "why": {NAME: TEXT},
@@ -79,8 +80,8 @@ def parameters(block, frame):
 class Machine:
     """What Cairn's locations are evaluated on: the same registers and memory that gdb sees."""
 
-    def __init__(self, frame):
-        self.frame = frame
+    def __init__(self, frame, state):
+        self.frame, self.state = frame, state
 
     def register(self, name):
         return int(self.frame.read_register(name)) & loc_text.MASK
@@ -89,10 +90,14 @@ class Machine:
         return bytes(gdb.selected_inferior().read_memory(address, size))
 
     def symbol(self, name):
-        return int(gdb.parse_and_eval(f"(unsigned long)&'{name}'"))
+        """Run-time address of a symbol, or of a link-time address."""
+        at = name if isinstance(name, int) else self.state['symbols'].get(name)
+        if at is None:
+            raise loc_text.Unknown(f'no symbol {name}')
+        return at + self.state['bias']
 
 
-def by_location(block, frame, locs):
+def by_location(block, frame, locs, state):
     """The arguments as Cairn's locations give them, printed by the same code as gdb's own."""
     args = {}
     for symbol in block:
@@ -101,7 +106,7 @@ def by_location(block, frame, locs):
             continue
         try:
             size = symbol.type.strip_typedefs().sizeof
-            args[symbol.name] = to_json(gdb.Value(loc_text.evaluate(text, size, Machine(frame)), symbol.type))
+            args[symbol.name] = to_json(gdb.Value(loc_text.evaluate(text, size, Machine(frame, state)), symbol.type))
         except (gdb.error, gdb.MemoryError, loc_text.Unknown, RuntimeError, OverflowError, ValueError) as error:
             args[symbol.name] = {'error': str(error)}
     return args
@@ -123,7 +128,7 @@ class Stop(gdb.Breakpoint):
             record = {'id': place['id'], 'function': place['function'], 'hit': self.hits,
                       'block': None if block is None else block.start}
             record['args'], record['why'] = ({}, {}) if block is None else parameters(block, frame)
-            record['cairn'] = {} if block is None else by_location(block, frame, place.get('locs', {}))
+            record['cairn'] = {} if block is None else by_location(block, frame, place.get('locs', {}), self.state)
             self.state['out'].write(json.dumps(record) + '\n')
         return bool(self.state['done'])
 
@@ -169,7 +174,7 @@ def go(job):
     start(job)
     bias = bias_of(job)
     with open(job['output'], 'w', encoding='utf-8') as out:
-        state = {'out': out, 'max_hits': job.get('max_hits', 0), 'done': []}
+        state = {'out': out, 'bias': bias, 'symbols': job.get('symbols', {}), 'max_hits': job.get('max_hits', 0), 'done': []}
         by_address = {}
         for place in job['places']:
             by_address.setdefault(place['at'] + bias, []).append(place)

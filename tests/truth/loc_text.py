@@ -5,7 +5,7 @@ All binary operators have one precedence and are read from left to right; parent
 
     evaluate(text, size, machine) -> bytes
 
-machine has register(name), memory(address, size) -> bytes, symbol(name) -> address. Raises Unknown for a text it cannot read.
+machine has register(name), memory(address, size) -> bytes, symbol(name or link-time address) -> address. Raises Unknown for a text it cannot read.
 """
 import re
 
@@ -83,7 +83,8 @@ class Parser:
             value = self.closed()
             return (signed(value, bits) if token[1] == 's' else value & ((1 << bits) - 1)) & MASK
         if token == '&':
-            return self.machine.symbol(self.take()) & MASK
+            name = self.take()
+            return self.machine.symbol(int(name, 16) if name.startswith('0x') else name) & MASK
         raise Unknown(f'{self.text!r}: {token}')
 
 
@@ -92,6 +93,9 @@ def one_piece(text, size, machine):
         return int(text[6:], 16).to_bytes(max(size, (len(text) - 7) // 2), 'little')[:size]
     if text.startswith('const '):
         return (int(text[6:]) & (2 ** (8 * max(size, 8)) - 1)).to_bytes(max(size, 8), 'little')[:size]
+    if re.fullmatch(r'&?0x[0-9a-f]+', text):
+        # A link-time address without a symbol.
+        return machine.symbol(int(text.lstrip('&'), 16)).to_bytes(8, 'little')[:size]
     parser = Parser(text, machine)
     if text.startswith('*(') and size > 8 and text[2] not in 'us':
         # In memory, and longer than a register.

@@ -54,7 +54,8 @@ class Generator:
     def array(self, depth, in_union):
         n = self.rng.randint(1, 4)
         text, desc = self.member_type(depth - 1, in_union)
-        if ' : ' in text or desc[0] == 'text':
+        if ' : ' in text or desc[0] in ('text', 'char'):
+            # An array of char is a text, which scalar() makes.
             text, desc = 'short %s', ('int', 16, True)
         return text.replace('%s', f'%s[{n}]', 1) if '(*' not in text else 'int %s[%d]' % ('%s', n), \
             ('array', n, desc if '(*' not in text else ('int', 32, True))
