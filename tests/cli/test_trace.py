@@ -39,6 +39,7 @@ int main(void)
 {
 	struct rec r = { 1, 5, GREEN, "seven", { -1, 2 } };
 
+	for (long i = 0; i < 5; i++) {
 		one(i, &r);
 		two(i, &r);
 	}
