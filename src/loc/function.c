@@ -84,13 +84,25 @@ static int build_sites(const struct site_env *env, unsigned int threads, const s
 
 /* ---- further entries ---- */
 
-static int has_address(void *arg, struct dw_range r)
+/* How far behind an address the nearest code of a copy begins; 0 when the address is in it. */
+struct nearest {
+	uint64_t at, distance;
+};
+
+static int note_distance(void *arg, struct dw_range r)
 {
-	uint64_t at = *(const uint64_t *)arg;
-	return r.lo.v <= at && at < r.hi.v;
+	struct nearest *n = arg;
+	uint64_t d = r.lo.v > n->at ? r.lo.v - n->at : r.hi.v > n->at ? 0 : UINT64_MAX;
+	if (d < n->distance)
+		n->distance = d;
+	return 0;
 }
 
-/* A row that is not the entry of any copy by itself, so a further entry of the innermost copy around it. */
+/*
+ * A row that is not the first entry of any copy is a further entry of the innermost copy around it. An instruction
+ * of the caller may have been moved to where the copy begins, as it can be with DW_AT_entry_pc; then it
+ * belongs to the copy whose code begins nearest behind.
+ */
 struct owner_search {
 	const struct site_env *env;
 	const struct group *group;
@@ -108,16 +120,22 @@ static bool is_first_entry(const struct owner_search *s, const struct entry_row 
 
 static uint32_t owner_of(const struct owner_search *s, const struct entry_row *row)
 {
+	/* Code farther away than a few instructions is another copy's. */
+	enum { FAR = 64 };
 	uint32_t owner = DW_FUNC_NONE;
+	uint64_t best = FAR;
 	for (size_t i = 0; i < s->group->entries.n; i++) {
 		uint32_t entry = s->group->entries.p[i];
 		const struct dw_func *f = &s->env->index->p[entry];
-		uint64_t at = row->at.v;
+		struct nearest n = {.at = row->at.v, .distance = UINT64_MAX};
 		if (f->unit != row->unit || !(f->flags & DW_FUNC_INLINED) || !s->sites[i].site.n_shared)
 			continue;
+		dw_ranges(&s->sites[i].die, note_distance, &n, NULL);
 		/* Entries are in order of DIE: of copies inside one another the last one is the innermost. */
-		if (dw_ranges(&s->sites[i].die, has_address, &at, NULL) == 1)
+		if (n.distance <= best) {
+			best = n.distance;
 			owner = entry;
+		}
 	}
 	return owner;
 }
