@@ -5,7 +5,7 @@
 import os
 import re
 
-from claims import Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run
+from claims import MAY_HAVE_CHANGED, TAKE_VALUES, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run
 
 PROGRAM = """\
 #include <stdio.h>
@@ -63,11 +63,11 @@ def program(compiler, *flags):
     return compile_c("emit" + "".join(flags), PROGRAM, compiler, ("-O2", "-g", *flags))
 
 
-def emit(tool, path, *functions):
-    """The script's path."""
+def emit(tool, path, compiler, *words):
+    """The script's path, for add and bump."""
     out = f"{path}.{tool}"
     with open(out, "w", encoding="utf-8") as file:
-        file.write(cairn("sites", path, *functions, "--emit", tool, check=True).out)
+        file.write(cairn("sites", *TAKE_VALUES[compiler], *words, path, "add", "bump", "--emit", tool, check=True).out)
     return out
 
 
@@ -75,7 +75,7 @@ def emit(tool, path, *functions):
 def gdb_stops_at_every_call_and_prints_its_arguments(compiler):
     gdb = need("gdb")
     path = program(compiler)
-    r = run(gdb, "-q", "-nx", "-batch", "-ex", "break main", "-ex", "run", "-x", emit("gdb", path, "add", "bump"),
+    r = run(gdb, "-q", "-nx", "-batch", "-ex", "break main", "-ex", "run", "-x", emit("gdb", path, compiler),
             "-ex", "continue", "--args", path)
     seen = re.findall(r'^add inlined in \S+ a=(-?\d+) b=(-?\d+) s=0x\w+ "(\w+)" c=(\d+)$', r.out, re.M)
     expect([(int(a), int(b), s, int(c)) for a, b, s, c in seen] == CALLS, r)
@@ -88,7 +88,7 @@ def perf_sees_every_call_and_its_arguments(compiler):
     if with_tracefs("test", "-e", "/sys/kernel/tracing/uprobe_events").status:
         raise Skip("this kernel has no uprobe_events")
     path = program(compiler)
-    script, data = emit("perf", path, "add", "bump"), os.path.join(folder(), "perf.data")
+    script, data = emit("perf", path, compiler), os.path.join(folder(), "perf.data")
     # Events of an earlier, interrupted run would be counted too.
     with_tracefs(perf, "probe", "-q", "-d", "cairn:*")
     made = with_tracefs("sh", script)
@@ -122,7 +122,7 @@ def bpftrace_seen(path, script):
 @claim_each(*COMPILERS)
 def bpftrace_sees_every_call_and_its_arguments(compiler):
     path = program(compiler)
-    bpftrace_seen(path, emit("bpftrace", path, "add", "bump"))
+    bpftrace_seen(path, emit("bpftrace", path, compiler))
 
 
 @claim_each(*COMPILERS)
@@ -131,10 +131,16 @@ def bpftrace_sees_every_call_of_a_stripped_program(compiler):
     path = program(compiler)
     stripped = path + "-stripped"
     run(need("strip"), "-o", stripped, path, check=True)
-    script = stripped + ".bpftrace"
-    with open(script, "w", encoding="utf-8") as file:
-        file.write(cairn("sites", "--debug-file", path, stripped, "add", "bump", "--emit", "bpftrace", check=True).out)
+    script = emit("bpftrace", stripped, compiler, "--debug-file", path)
     bpftrace_seen(stripped, script)
+
+
+@claim
+def what_clang_may_have_changed_is_not_emitted_until_asked_for():
+    path = program("clang")
+    for tool, value in (("bpftrace", r"reg\("), ("perf", r"=[%+]"), ("gdb", r"^output")):
+        text = cairn("sites", path, "add", "bump", "--emit", tool, check=True).out
+        expect(MAY_HAVE_CHANGED in text and not re.search(value, text, re.M), text)
 
 
 @claim

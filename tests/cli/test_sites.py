@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 
-from claims import CAIRN, cairn, claim, claim_each, compile_c, expect, folder, main, need, run
+from claims import CAIRN, TAKE_VALUES, cairn, claim, claim_each, compile_c, expect, folder, main, need, run
 
 COMPILERS = ("gcc", "clang")
 
@@ -82,12 +82,27 @@ def every_inlined_copy_is_listed_with_its_call_and_chain(compiler):
 
 @claim_each(*COMPILERS)
 def arguments_have_names_types_and_locations(compiler):
-    sites = cairn("sites", "--json", program(compiler), "add", check=True).objects()
+    sites = cairn("sites", "--json", *TAKE_VALUES[compiler], program(compiler), "add", check=True).objects()
     once = next(s for s in sites if s["container"] == "once")
     left, right = once["args"]
     expect((left["name"], left["loc"], left["unavailable"]) == ("left", "%rdi", None), left)
     expect(re.fullmatch(r"long( int)?", left["type"]), left)
     expect((right["name"], right["type"], right["loc"]) == ("right", "int", "const 7"), right)
+
+
+@claim
+def what_clang_may_have_changed_is_unavailable_until_asked_for():
+    path = program("clang")
+    default, asked = ([arg for site in cairn("sites", "--json", *words, path, "add", check=True).objects()
+                       for arg in site["args"]] for words in ((), ("--assume-unmodified",)))
+    expect(len(default) == len(asked) and any(arg["unavailable"] == "may-have-changed" for arg in default), default)
+    for before, after in zip(default, asked):
+        expect(before["loc"] is None, before)
+        # What the compiler does not describe at all stays unavailable.
+        if before["unavailable"] == "may-have-changed":
+            expect(after["loc"], before, after)
+        else:
+            expect(after == before, before, after)
 
 
 @claim_each(*COMPILERS)

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run
+from claims import CAIRN, MAY_HAVE_CHANGED, TAKE_VALUES, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run
 
 COMPILERS = ("gcc", "clang")
 
@@ -94,7 +94,7 @@ def looping(*args):
 
 @claim_each(*COMPILERS)
 def a_command_is_traced_from_its_first_call_to_its_last(compiler):
-    r = trace("--json", "-c", program(compiler), "add")
+    r = trace("--json", *TAKE_VALUES[compiler], "-c", program(compiler), "add")
     expect(r.status == 0, r)
     events = [json.loads(line) for line in r.lines() if line.startswith("{")]
     *events, summary = events
@@ -108,9 +108,20 @@ def a_command_is_traced_from_its_first_call_to_its_last(compiler):
     expect("the command ended with exit status 3" in r.err, r)
 
 
+@claim
+def what_clang_may_have_changed_is_unavailable_until_asked_for():
+    path = program("clang")
+    *events, _ = [json.loads(line) for line in trace("--json", "-c", path, "add").lines() if line.startswith("{")]
+    expect(len(events) == 10, events)
+    for event in events:
+        expect(event["args"]["number"] == {"unavailable": MAY_HAVE_CHANGED}, event)
+    r = trace("-c", path, "add(number)")
+    expect(r.status == 1 and not r.out and MAY_HAVE_CHANGED in r.err, r)
+
+
 @claim_each(*COMPILERS)
 def structs_bit_fields_and_enumerators_are_shown_by_their_types(compiler):
-    r = trace("-o", os.path.join(folder(), "events"), "-n", "1", "-c", program(compiler),
+    r = trace(*TAKE_VALUES[compiler], "-o", os.path.join(folder(), "events"), "-n", "1", "-c", program(compiler),
               "one(*r, r->kind, r->colour, r->pair[0], r->name)")
     with open(os.path.join(folder(), "events"), encoding="utf-8") as file:
         line = file.read()
