@@ -55,6 +55,7 @@ struct search {
 	struct cairn_location found;
 	unsigned int n_found, n_entries;
 	bool everywhere;
+	bool continues; /* it did not begin at this entry */
 	bool next_view; /* look for what begins one view behind the site's */
 	int rc;
 };
@@ -123,6 +124,7 @@ static int visit_entry(void *arg, const struct dw_loc_entry *raw)
 	else
 		s->found = loc;
 	s->everywhere = e->everywhere;
+	s->continues |= e->everywhere || e->lo.v != s->ctx->at.v || e->view_lo < s->ctx->view_from;
 	s->ctx->plain_list |= !e->everywhere && !e->has_views;
 	return 0;
 }
@@ -204,8 +206,12 @@ int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct
 {
 	struct dw_value v;
 	int rc = dw_attr(formal, DW_AT_const_value, &v, NULL);
-	if (rc == 1)
-		return constant(&v, arena, ret);
+	if (rc == 1) {
+		rc = constant(&v, arena, ret);
+		if (ctx->must_begin && ret->why == CAIRN_AVAILABLE)
+			ret->why = CAIRN_UNAVAIL_MAY_HAVE_CHANGED;
+		return rc;
+	}
 
 	struct search s = {.ctx = ctx, .unit = formal->unit, .arena = arena};
 	rc = dw_locations(formal, DW_AT_location, visit_entry, &s, NULL);
@@ -224,5 +230,7 @@ int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct
 		ret->why = CAIRN_UNAVAIL_NOT_LIVE;
 	else if (s.everywhere && ret->why == CAIRN_AVAILABLE && loc_is_frame_memory(ctx, ret))
 		*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_NOT_STORED};
+	if (ctx->must_begin && s.continues && ret->why == CAIRN_AVAILABLE)
+		ret->why = CAIRN_UNAVAIL_MAY_HAVE_CHANGED;
 	return 0;
 }

@@ -263,6 +263,14 @@ static void binary(struct fold *f, uint8_t op)
 static void unary(struct fold *f, uint8_t op, uint8_t size)
 {
 	struct term *t = at_depth(f, 0);
+	/*
+	 * GCC writes DW_OP_not, which is bitwise, where it means the opposite of a comparison: 255 instead of 1.
+	 * What was meant cannot be told.
+	 */
+	if (op == CAIRN_LOC_NOT && t->n && t->steps[t->n - 1].op >= CAIRN_LOC_EQ) {
+		give_up(f, CAIRN_UNAVAIL_UNSUPPORTED);
+		return;
+	}
 	if (is_const(t) && op == CAIRN_LOC_NEG) {
 		t->steps[0].imm = (int64_t)(0 - (uint64_t)t->steps[0].imm);
 	} else if (is_const(t) && op == CAIRN_LOC_NOT) {

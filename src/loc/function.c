@@ -140,6 +140,21 @@ static uint32_t owner_of(const struct owner_search *s, const struct entry_row *r
 	return owner;
 }
 
+/*
+ * The first view at the row's address that belongs to it and not to an entry before it: that entry's arguments
+ * begin at its own view or at the next.
+ */
+static uint64_t view_from(const struct owner_search *s, const struct entry_row *row)
+{
+	uint64_t from = 0;
+	for (size_t i = 0; i < s->group->rows.n; i++) {
+		const struct entry_row *r = &s->group->rows.p[i];
+		if (r->unit == row->unit && r->at.v == row->at.v && r->view < row->view && r->view + 2 > from)
+			from = r->view + 2;
+	}
+	return from;
+}
+
 struct requests {
 	VEC(struct site_request) v;
 };
@@ -150,7 +165,11 @@ static int add_further(const struct owner_search *s, struct requests *ret, struc
 	for (size_t i = 0; i < s->group->rows.n; i++) {
 		const struct entry_row *row = &s->group->rows.p[i];
 		uint32_t owner = is_first_entry(s, row) ? DW_FUNC_NONE : owner_of(s, row);
-		struct site_request r = {.entry = owner, .has_row = true, .at = row->at, .view = row->view};
+		struct site_request r = {.entry = owner,
+					 .has_row = true,
+					 .at = row->at,
+					 .view = row->view,
+					 .view_from = view_from(s, row)};
 		if (owner != DW_FUNC_NONE && !VEC_ADD(&ret->v, r))
 			return err_nomem(err, "sites");
 	}

@@ -40,6 +40,12 @@ struct loc_context {
 	struct cairn_vaddr at;
 	uint64_t view;
 	bool has_entry_view;      /* view is from DW_AT_GNU_entry_view: the entry has a line row */
+	/*
+	 * A further entry (entry_rows.h): an argument's location has to begin at the address, at view_from or later.
+	 * What merely continues may be the argument of the call around it: recursion that was inlined has such rows too.
+	 */
+	bool must_begin;
+	uint64_t view_from;
 	struct cairn_vaddr padding; /* start of the nops just before at; at when there are none */
 	bool inlined;             /* the site is a copy, not the body's entry */
 	struct cfi_row row;       /* valid when row_state is 1 */

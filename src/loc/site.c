@@ -376,6 +376,8 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 		.at = a.at,
 		.view = a.view,
 		.has_entry_view = a.has_view,
+		.must_begin = request->has_row,
+		.view_from = request->view_from,
 		.inlined = inlined,
 		.padding = boundary_padding(&w->boundary, a.at),
 		.flow = w->flow,

@@ -53,6 +53,7 @@ struct site_request {
 	bool has_row;
 	struct cairn_vaddr at; /* of the row, with its view */
 	uint64_t view;
+	uint64_t view_from; /* views before it belong to another entry at the same address */
 };
 
 struct built_site {
