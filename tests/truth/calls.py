@@ -27,7 +27,7 @@ import match    # noqa: E402
 import tracers  # noqa: E402
 import triage   # noqa: E402
 
-COLUMNS = ['functions', 'calls', 'events', 'missing', 'doubled', 'merged', 'values', 'unavailable', 'unchecked', 'lies']
+COLUMNS = ['functions', 'calls', 'events', 'missing', 'doubled', 'merged', 'values', 'unavailable', 'unchecked', 'lies', 'ours']
 
 
 def one_build(folder, config, meta, checksum, calls, options):
@@ -37,13 +37,16 @@ def one_build(folder, config, meta, checksum, calls, options):
     report = program + '.report'
     trace = tracers.trace_with_gdb if options.tracer == 'gdb' else tracers.trace_with_cairn
     started = time.monotonic()
-    with_code = {row[4] for row in common.dies(os.path.join(folder, program)) if row[3]}
+    with_code = {row[4] for row in common.dies(os.path.join(folder, program)) if row[3] and row[2]}
     events = trace(folder, program, report, [f for f in meta['functions'] if f in with_code])
     took = time.monotonic() - started
     traced_checksum, objects = build.read_report(os.path.join(folder, report))
     calls = [dict(c) for c in calls]
     result = match.match(meta, calls, events, objects, with_code)
-    files = triage.write(folder, config, program, meta, calls, result.lies, options.out) if result.lies else []
+    if result.lies:
+        triage.verdicts(folder, program, meta, result.lies, objects)
+    files = triage.write(folder, config, program, meta, result.lies, options.out)
+    result.counts['ours'] = sum(lie['whose'] == 'ours' for lie in result.lies)
     return {'config': config[0], 'counts': result.counts, 'took': took, 'files': files, 'harmed': traced_checksum != checksum,
             'missing': {k: len(v) for k, v in result.missing.items()}, 'missing_examples': {k: v[:3] for k, v in result.missing.items()},
             'doubled': {k: len(v) for k, v in result.doubled.items()}, 'doubled_examples': {k: v[:3] for k, v in result.doubled.items()},

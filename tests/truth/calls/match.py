@@ -8,8 +8,8 @@ An event with a serial belongs to the call of that serial. Then
     LIE       there is no such call, or it is another function's: the serial itself is wrong
 
 An event whose serial is unavailable is matched by order: between two events of the function that have serials, calls and
-events must be equally many, then they pair off. Where they are not (a call was folded away, or an entry is passed twice), and for
-functions that promise the compiler to be const or pure, whose calls may change places, only the weaker test is left: some call
+events must be equally many, then they pair off. Where they are not, or do not fit (a call was folded away, or an entry is passed twice), and for
+functions that promise the compiler to be const or pure, whose calls may change places, and for recursive ones, only the weaker test is left: some call
 of this function that no other event claimed must have all the values seen ("loose"). No such call: LIE.
 
 Of calls without event ("missing") and calls with several ("doubled") the reason is told as far as the program's text shows it.
@@ -149,7 +149,7 @@ class Result:
         self.counts['lies'] += 1
         self.lies.append({'function': event['f'], 'place': event['place'], 'name': name, 'value': value, 'how': how,
                           'expected': None if call is None else call['args'].get(name), 'call': call,
-                          'args': event['args']})
+                          'args': event['args'], 'hit': event['hit']})
 
 
 class Matcher:
@@ -198,7 +198,7 @@ class Matcher:
         events = [e for e in self.events if e['f'] == function and 'lie' not in e]
         calls = [c for c in self.calls if c['f'] == function]
         attrs = self.meta[function]['attrs']
-        moves = 'ATTR_CONST' in attrs or 'ATTR_PURE' in attrs or self.meta[function]['shape'] == 'pure'
+        moves = 'ATTR_CONST' in attrs or 'ATTR_PURE' in attrs or self.meta[function]['shape'] in ('pure', 'recursive')
         position = {id(c): i for i, c in enumerate(calls)}
         gap, last = [], -1
         for event in events + [None]:
@@ -212,7 +212,8 @@ class Matcher:
             gap, last = [], max(last, here)
 
     def pair(self, gap, between, calls, moves):
-        if len(gap) == len(between) and not moves:
+        # One call without event and one passed twice leave the numbers equal: then the values do not fit.
+        if len(gap) == len(between) and not moves and all(self.fits(e, c) for e, c in zip(gap, between)):
             for event, call in zip(gap, between):
                 event['call'], event['how'] = call, 'order'
                 self.claim(event)
@@ -265,8 +266,17 @@ class Matcher:
             return 'recursion became a loop'
         return 'other' if call['f'] in seen_functions else 'has code, never seen'
 
+    def number_hits(self):
+        """How often the event's place had been hit before: what finds the same stop in another run."""
+        hits = {}
+        for event in self.events:
+            key = (event['f'], event['place'])
+            event['hit'] = hits.get(key, 0)
+            hits[key] = event['hit'] + 1
+
     def run(self):
         counts = self.result.counts
+        self.number_hits()
         for event in self.events:
             if event['f'] in self.meta and self.serial_of(event) is not None:
                 before = counts['lies']

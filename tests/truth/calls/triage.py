@@ -51,26 +51,64 @@ def code_text(path, at):
     return out
 
 
-def gdb_opinion(folder, program, meta, calls, lie, cache):
-    """Does gdb, at the places libdw tells, print the same wrong value somewhere for this function and parameter?"""
-    if program not in cache:
-        try:
-            events = tracers.trace_with_gdb(folder, program, program + '.gdbreport', list(meta['functions']))
-            _, objects = build.read_report(os.path.join(folder, program + '.gdbreport'))
-            cache[program] = match.match(meta, calls, events, objects, set(meta['functions'])).lies
-        except RuntimeError as error:
-            return f'gdb could not be asked: {error}'
-    same = [l for l in cache[program] if l['function'] == lie['function'] and l['name'] == lie['name']]
-    if not same:
-        return 'gdb tells no lie about this parameter: probably ours'
-    return f'gdb, too, tells {len(same)} lies about this parameter, such as ' + json.dumps(
-        {k: same[0][k] for k in ('place', 'value', 'expected', 'how')})
+def relative(value, objects):
+    """A pointer as (object, offset), so that two runs can be compared; anything else as it is."""
+    if isinstance(value, list):
+        value = value[1] if len(value) == 2 and isinstance(value[1], str) else value[0]
+    address = match.as_int(value) if isinstance(value, (int, str)) and not isinstance(value, bool) else None
+    if address is not None:
+        for name, base in objects.items():
+            if 0 <= address - base < 40000:
+                return name, address - base
+        return address
+    return value
 
 
-def write(folder, config, program, meta, calls, lies, out):
-    """Writes one file for the first lie of each function, parameter and place; returns their paths."""
-    seen, paths, cache = set(), [], {}
+def gdb_at_places(folder, program, lies):
+    """{(function, place): its hits in order} as gdb sees them at the addresses of the lies, and the objects of that run."""
+    keys = sorted({(l['function'], str(l['place'])) for l in lies})
+    report = os.path.join(folder, program + '.gdbreport')
+    path = os.path.join(folder, program)
+    job = {'program': path, 'args': [report], 'output': path + '.gdbout', 'entry': tracers.entry_address(path),
+           'places': [{'id': i, 'at': number(at), 'function': f} for i, (f, at) in enumerate(keys)]}
+    seen = {}
+    for record in tracers.run_gdb(job, folder, program):
+        seen.setdefault(keys[record['id']], []).append(record['args'])
+    return seen, build.read_report(report)[1]
+
+
+def is_same(value, expected_name, theirs, objects, their_objects, desc):
+    """Did gdb read the very value that Cairn printed?"""
+    if expected_name not in theirs:
+        return False
+    if desc['k'] == 'enum' and value in desc['names']:
+        value = desc['names'][value]
+    mine, other = relative(value, objects), relative(theirs[expected_name], their_objects)
+    if isinstance(mine, int) and isinstance(other, int):
+        return (mine - other) % 2 ** desc.get('bits', 64) == 0
+    return mine == other
+
+
+def verdicts(folder, program, meta, lies, objects):
+    """Sets lie['whose']: "compiler" where gdb, at the same stop, reads the same wrong value from the same debug information; else "ours"."""
+    try:
+        seen, their_objects = gdb_at_places(folder, program, lies)
+    except (RuntimeError, OSError) as error:
+        print(f'{program}: gdb could not be asked: {error}')
+        seen, their_objects = {}, {}
     for lie in lies:
+        hits = seen.get((lie['function'], str(lie['place'])), [])
+        theirs = hits[lie['hit']] if lie['hit'] < len(hits) else {}
+        descs = dict(meta['functions'][lie['function']]['params'])
+        names = [n for n in lie['args'] if n in descs] if lie['name'] == '(all)' else [lie['name']]
+        same = all(is_same(lie['args'].get(n), n, theirs, objects, their_objects, descs[n]) for n in names)
+        lie['whose'] = 'compiler' if same else 'ours'
+
+
+def write(folder, config, program, meta, lies, out):
+    """Writes one file for the first lie of each function, parameter and place; returns their paths."""
+    seen, paths = set(), []
+    for lie in sorted(lies, key=lambda l: l['whose'] != 'ours'):
         key = (lie['function'], lie['name'], str(lie['place']))
         if key in seen or len(seen) >= 8:
             continue
@@ -81,7 +119,7 @@ def write(folder, config, program, meta, calls, lies, out):
         parts = [f'seed {meta["seed"]}, {config[0]}: {config[1]} {" ".join(config[2])}', f'program {path}',
                  f'{lie["function"]}({lie["name"]}) at {lie["place"]}: traced {lie["value"]!r}, called with '
                  f'{lie["expected"]!r} ({lie["how"]})', 'event: ' + json.dumps(lie['args']), 'call: ' + json.dumps(call),
-                 gdb_opinion(folder, program, meta, calls, lie, cache), 'PLACE', text]
+                 'gdb reads the same value here' if lie['whose'] == 'compiler' else 'gdb does not read this value here', 'PLACE', text]
         if row is not None:
             die, at = row.get('die'), row.get('addr', row.get('address', row.get('at')))
             parts += ['DIE', die_text(path, number(die))] if die is not None else []
