@@ -95,12 +95,20 @@ static int attach_some(struct cairn_trace *t, struct trace_kernel *k, const stru
 	return e;
 }
 
+/* What the kernel says of an instruction that it does not probe; no errno of user space. */
+#define KERNEL_ENOTSUPP 524
+
+static const char *kernel_text(int e)
+{
+	return e == -KERNEL_ENOTSUPP ? "it does not probe this instruction" : strerror(-e);
+}
+
 static int refuse(struct cairn_trace *t, struct trace_place *place, int e, struct cairn_err *err)
 {
 	const struct trace_probe *p = t->probes.p[place->pub.probe];
 	char where[200];
 
-	place->pub.refused = arena_printf(&t->arena, "refused by the kernel: %s", strerror(-e));
+	place->pub.refused = arena_printf(&t->arena, "refused by the kernel: %s", kernel_text(e));
 	t->probes.p[place->pub.probe]->pub.n_ready--;
 	t->probes.p[place->pub.probe]->pub.n_refused++;
 	if (!place->pub.refused)
@@ -110,7 +118,7 @@ static int refuse(struct cairn_trace *t, struct trace_place *place, int e, struc
 	cairn_site_text(place->pub.site, where, sizeof(where));
 	return err_set(err, -ENOENT, "%s: the kernel refuses a probe on %s, %s (offset 0x%llx): %s",
 		       p->file->shown, p->pub.function->name, where,
-		       (unsigned long long)place->pub.off.v, strerror(-e));
+		       (unsigned long long)place->pub.off.v, kernel_text(e));
 }
 
 /* Errors that are about everything, not about one place. */

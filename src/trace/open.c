@@ -303,6 +303,8 @@ static int attach_all(struct cairn_trace *t, struct cairn_err *err)
 	if (e < 0)
 		return e;
 	t->attach_ns = trace_now_ns() - start - t->load_ns;
+	if (!t->kernel->n_attached)
+		return check_refused(t, err);
 	return (int)t->kernel->n_attached;
 }
 

@@ -12,12 +12,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "workspace.h"
+#include "elf/elf.h"
+#include "trace/trace.h"
 #include "trace_session.h"
+#include "workspace.h"
 
 static struct workspace ws;
 
@@ -75,7 +78,10 @@ static pid_t run_in_background(const char *program, const char *arg)
 	assert_int_equal(pipe(ready), 0);
 	pid_t pid = fork();
 	if (!pid) {
+		/* A test that fails leaves nobody behind, nor an open end of its output. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(ready[1], 1);
+		dup2(ready[1], 2);
 		close(ready[0]);
 		close(ready[1]);
 		execl(program, program, arg, NULL);
@@ -373,6 +379,50 @@ static void closing_before_the_start_ends_the_command(void **state)
 }
 
 /* Everything up to attaching is for everybody; then comes the command that would be permitted. */
+/* Hand-made sites, one of them on a lock prefix and declared harmless: the kernel must say it. */
+static void what_the_kernel_refuses_is_found_among_the_others(void **state)
+{
+	struct cairn_trace_opts opts = {.size = sizeof(opts), .best_effort = true};
+	struct cairn_binary *bin;
+	struct cairn_sites *sites;
+	struct cairn_function_list found;
+	struct cairn_err err = {0};
+	struct trace_file *file;
+	struct cairn_trace *t;
+	static struct cairn_site eight[8];
+	const char *path = workspace_path(&ws, "locks");
+	const uint8_t *code;
+	size_t n, at = 0;
+
+	need_tracing();
+	opts.pid = run_in_background(path, "1");
+	assert_int_equal(cairn_binary_open(path, NULL, &bin, &err), 0);
+	assert_int_equal(cairn_sites_open(bin, NULL, &sites, &err), 0);
+	assert_int_equal(cairn_sites_find(sites, "tick", &found, &err), 1);
+	struct cairn_function f = *found.p[0];
+	assert_true(elf_code_at(binary_main(bin), f.sites[0].at, &code, &n));
+	while (at < n && code[at] != 0xf0)
+		at++;
+	assert_true(at < 100);
+	for (int i = 0; i < 8; i++)
+		eight[i] = f.sites[0];
+	eight[5].at.v += at;
+	eight[5].off.v += at;
+	eight[5].hazard = CAIRN_HAZARD_NONE;
+	f.sites = eight;
+	f.n_sites = 8;
+	assert_int_equal(cairn_trace_open(&opts, &t, &err), 0);
+	assert_int_equal(trace_add_file(t, path, path, bin, sites, &file, &err), 0);
+	assert_int_equal(trace_add_function(t, file, &f, cairn_sites_types(sites), "tick()", &err),
+			 0);
+	assert_int_equal(cairn_trace_attach(t, &err), 7);
+	for (uint32_t i = 0; i < 8; i++)
+		assert_int_equal(cairn_trace_place(t, i)->refused != NULL, i == 5);
+	assert_non_null(strstr(cairn_trace_place(t, 5)->refused, "refused by the kernel"));
+	cairn_trace_close(t);
+	end(opts.pid);
+}
+
 static void without_permission_the_command_is_named(void **state)
 {
 	struct cairn_trace_opts opts = {.size = sizeof(opts)};
@@ -421,6 +471,10 @@ static int build(void **state)
 	workspace_open(&ws);
 	workspace_write(&ws, "ticker.c", ticker_c);
 	workspace_run(&ws, "gcc -g -O2 -pthread -o ticker ticker.c");
+	workspace_run(
+		&ws,
+		"sed 's/sink = thread/__sync_fetch_and_add(\\&sink, thread)/' ticker.c > locks.c");
+	workspace_run(&ws, "gcc -g -O2 -fpatchable-function-entry=1 -pthread -o locks locks.c");
 	workspace_write(&ws, "family.c", family_c);
 	workspace_run(&ws, "gcc -g -O2 -o family family.c");
 	return 0;
@@ -447,6 +501,7 @@ int main(void)
 		cmocka_unit_test(a_process_that_has_ended_is_told),
 		cmocka_unit_test(a_command_that_cannot_run_is_told_and_leaves_no_process),
 		cmocka_unit_test(closing_before_the_start_ends_the_command),
+		cmocka_unit_test(what_the_kernel_refuses_is_found_among_the_others),
 		cmocka_unit_test(without_permission_the_command_is_named),
 		cmocka_unit_test(every_process_is_traced_when_none_is_named),
 	};
