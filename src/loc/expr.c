@@ -16,10 +16,6 @@
  * gives a value or an address is the mistake that earlier encoders made most; here it is decided in
  * one place, piece_finish().
  *
- * A binary operation whose right side is more than a constant or a register needs the left side kept:
- * it is saved to a slot while the right side is computed. The slot's number is the number of slots that
- * the right side uses itself, so nesting costs one slot a level.
- *
  * What is never done: assuming that a register still holds what it held at the function's entry
  * (DW_OP_entry_value) without proof, or evaluating what needs the caller's frame.
  *
@@ -32,6 +28,7 @@
 #include "base/cursor.h"
 #include "dwarf/constants.h"
 #include "loc/loc.h"
+#include "loc/term.h"
 
 enum {
 	/* Entries of the symbolic stack; compilers use up to about 8. */
@@ -40,21 +37,7 @@ enum {
 	PIECES_MAX = 64,
 	/* DW_OP_entry_value holds an expression; one in another does not occur. */
 	NESTING_MAX = 2,
-	REG_VECTOR_FIRST = 17,
 	REG_COUNT = 16,
-};
-
-/* The integer type that a typed operation gave to a term; size 0 is the generic type, 64 bits. */
-struct int_type {
-	uint8_t size;
-	bool is_signed;
-};
-
-struct term {
-	uint8_t n;
-	uint8_t slots; /* slots 0 ... slots-1 are used while it is computed */
-	struct int_type type;
-	struct cairn_loc_step steps[CAIRN_LOC_STEPS_MAX];
 };
 
 /* What the operations so far make of the top of the stack. */
@@ -89,15 +72,7 @@ static void give_up(struct fold *f, enum cairn_unavailable why)
 		f->why = why;
 }
 
-/* ---- terms ---- */
-
-static void term_add(struct fold *f, struct term *t, struct cairn_loc_step step)
-{
-	if (t->n == CAIRN_LOC_STEPS_MAX)
-		give_up(f, CAIRN_UNAVAIL_UNSUPPORTED);
-	else
-		t->steps[t->n++] = step;
-}
+/* ---- the stack ---- */
 
 static struct term *push(struct fold *f)
 {
@@ -106,14 +81,13 @@ static struct term *push(struct fold *f)
 		f->depth = 1;
 	}
 	struct term *t = &f->stack[f->depth++];
-	t->n = t->slots = 0;
-	t->type = (struct int_type){0};
+	term_init(t);
 	return t;
 }
 
 static void push_step(struct fold *f, struct cairn_loc_step step)
 {
-	term_add(f, push(f), step);
+	term_add(push(f), step);
 }
 
 static void push_const(struct fold *f, int64_t v)
@@ -132,156 +106,19 @@ static struct term *at_depth(struct fold *f, uint64_t i)
 	return &f->stack[0];
 }
 
-static bool is_const(const struct term *t)
-{
-	return t->n == 1 && t->steps[0].op == CAIRN_LOC_CONST;
-}
-
-static bool is_reg(const struct term *t)
-{
-	return t->n == 1 && t->steps[0].op == CAIRN_LOC_REG;
-}
-
-static bool fold_constants(uint8_t op, int64_t l, int64_t r, int64_t *ret)
-{
-	uint64_t a = (uint64_t)l, b = (uint64_t)r;
-	switch (op) {
-	case CAIRN_LOC_ADD: *ret = (int64_t)(a + b); return true;
-	case CAIRN_LOC_SUB: *ret = (int64_t)(a - b); return true;
-	case CAIRN_LOC_MUL: *ret = (int64_t)(a * b); return true;
-	case CAIRN_LOC_AND: *ret = (int64_t)(a & b); return true;
-	case CAIRN_LOC_OR:  *ret = (int64_t)(a | b); return true;
-	case CAIRN_LOC_XOR: *ret = (int64_t)(a ^ b); return true;
-	case CAIRN_LOC_SHL: *ret = b < 64 ? (int64_t)(a << b) : 0; return true;
-	case CAIRN_LOC_SHR: *ret = b < 64 ? (int64_t)(a >> b) : 0; return true;
-	case CAIRN_LOC_SAR: *ret = l >> (b < 64 ? b : 63); return true;
-	case CAIRN_LOC_EQ:  *ret = l == r; return true;
-	case CAIRN_LOC_NE:  *ret = l != r; return true;
-	case CAIRN_LOC_LT:  *ret = l < r; return true;
-	case CAIRN_LOC_LE:  *ret = l <= r; return true;
-	case CAIRN_LOC_GT:  *ret = l > r; return true;
-	case CAIRN_LOC_GE:  *ret = l >= r; return true;
-	}
-	return false;
-}
-
-/* term OP constant, merging runs of additions and dropping what changes nothing. */
-static void term_op_imm(struct fold *f, struct term *t, uint8_t op, int64_t imm)
-{
-	struct cairn_loc_step *last = t->n ? &t->steps[t->n - 1] : NULL;
-	if (op == CAIRN_LOC_SUB) {
-		op = CAIRN_LOC_ADD;
-		imm = (int64_t)(0 - (uint64_t)imm);
-	}
-	if (op == CAIRN_LOC_ADD && imm == 0)
-		return;
-	if (op == CAIRN_LOC_ADD && last && last->op == CAIRN_LOC_ADD && last->operand == CAIRN_LOC_IMM) {
-		last->imm = (int64_t)((uint64_t)last->imm + (uint64_t)imm);
-		if (!last->imm)
-			t->n--;
-		return;
-	}
-	if (op == CAIRN_LOC_ADD && t->n == 1 && last->op == CAIRN_LOC_ADDR) {
-		last->imm = (int64_t)((uint64_t)last->imm + (uint64_t)imm);
-		return;
-	}
-	term_add(f, t, (struct cairn_loc_step){.op = op, .operand = CAIRN_LOC_IMM, .imm = imm});
-}
-
-static bool commutes(uint8_t op)
-{
-	return op == CAIRN_LOC_ADD || op == CAIRN_LOC_MUL || op == CAIRN_LOC_AND || op == CAIRN_LOC_OR ||
-	       op == CAIRN_LOC_XOR || op == CAIRN_LOC_EQ || op == CAIRN_LOC_NE;
-}
-
-/* Cut a term to the integer type it has, so that its 64 bits are that type's value. */
-static void term_canonical(struct fold *f, struct term *t)
-{
-	if (!t->type.size || t->type.size >= 8)
-		return;
-	uint8_t op = t->type.is_signed ? CAIRN_LOC_SEXT : CAIRN_LOC_ZEXT;
-	if (is_const(t)) {
-		unsigned int shift = 64 - 8 * t->type.size;
-		uint64_t up = (uint64_t)t->steps[0].imm << shift;
-		t->steps[0].imm = t->type.is_signed ? (int64_t)up >> shift : (int64_t)(up >> shift);
-		return;
-	}
-	const struct cairn_loc_step *last = t->n ? &t->steps[t->n - 1] : NULL;
-	if (last && last->op == op && last->size == t->type.size)
-		return;
-	term_add(f, t, (struct cairn_loc_step){.op = op, .size = t->type.size});
-}
-
-/* l OP r where r needs steps of its own: SAVE l; r; slot OP acc. */
-static void combine_through_slot(struct fold *f, struct term *l, const struct term *r, uint8_t op)
-{
-	uint8_t slot = r->slots;
-	if (slot >= CAIRN_LOC_SLOTS) {
-		give_up(f, CAIRN_UNAVAIL_UNSUPPORTED);
-		return;
-	}
-	term_add(f, l, (struct cairn_loc_step){.op = CAIRN_LOC_SAVE, .imm = slot});
-	for (unsigned int i = 0; i < r->n; i++)
-		term_add(f, l, r->steps[i]);
-	term_add(f, l, (struct cairn_loc_step){.op = op, .operand = CAIRN_LOC_SLOT, .imm = slot});
-	if (l->slots < slot + 1)
-		l->slots = (uint8_t)(slot + 1);
-}
-
 /* Pop two, push their combination. */
 static void binary(struct fold *f, uint8_t op)
 {
 	struct term *l = at_depth(f, 1), *r = at_depth(f, 0);
 	if (f->why != CAIRN_AVAILABLE)
 		return;
-	int64_t folded;
-	if (is_const(l) && is_const(r) && fold_constants(op, l->steps[0].imm, r->steps[0].imm, &folded)) {
-		l->steps[0].imm = folded;
-	} else {
-		if (commutes(op) && (is_const(l) || (is_reg(l) && !is_const(r) && !is_reg(r)))) {
-			struct term swap = *l;
-			*l = *r;
-			*r = swap;
-		}
-		if (is_const(r))
-			term_op_imm(f, l, op, r->steps[0].imm);
-		else if (is_reg(r))
-			term_add(f, l,
-				 (struct cairn_loc_step){.op = op,
-							 .operand = CAIRN_LOC_OPERAND_REG,
-							 .reg = r->steps[0].reg});
-		else
-			combine_through_slot(f, l, r, op);
-	}
+	term_binary(l, r, op);
 	f->depth--;
-	if (op >= CAIRN_LOC_EQ)
-		l->type = (struct int_type){0};
-	else
-		term_canonical(f, l);
 }
 
 static void unary(struct fold *f, uint8_t op, uint8_t size)
 {
-	struct term *t = at_depth(f, 0);
-	/*
-	 * GCC writes DW_OP_not, which is bitwise, where it means the opposite of a comparison: 255 instead of 1.
-	 * What was meant cannot be told.
-	 */
-	if (op == CAIRN_LOC_NOT && t->n && t->steps[t->n - 1].op >= CAIRN_LOC_EQ) {
-		give_up(f, CAIRN_UNAVAIL_UNSUPPORTED);
-		return;
-	}
-	if (is_const(t) && op == CAIRN_LOC_NEG) {
-		t->steps[0].imm = (int64_t)(0 - (uint64_t)t->steps[0].imm);
-	} else if (is_const(t) && op == CAIRN_LOC_NOT) {
-		t->steps[0].imm = ~t->steps[0].imm;
-	} else {
-		term_add(f, t, (struct cairn_loc_step){.op = op, .size = size});
-	}
-	if (op == CAIRN_LOC_LOAD)
-		t->type = (struct int_type){0};
-	else
-		term_canonical(f, t);
+	term_unary(at_depth(f, 0), op, size);
 }
 
 static void push_copy(struct fold *f, uint64_t i)
@@ -313,13 +150,13 @@ static void swap(struct fold *f)
 
 static void push_reg(struct fold *f, uint64_t reg, int64_t off)
 {
-	if (reg >= REG_COUNT && !(reg >= REG_VECTOR_FIRST && reg < 255)) {
+	if (reg >= REG_COUNT && !(reg >= TERM_VECTOR_FIRST && reg < 255)) {
 		give_up(f, CAIRN_UNAVAIL_UNSUPPORTED);
 		return;
 	}
 	struct term *t = push(f);
-	term_add(f, t, (struct cairn_loc_step){.op = CAIRN_LOC_REG, .reg = (uint8_t)reg});
-	term_op_imm(f, t, CAIRN_LOC_ADD, off);
+	term_add(t, (struct cairn_loc_step){.op = CAIRN_LOC_REG, .reg = (uint8_t)reg});
+	term_add_imm(t, off);
 }
 
 static void run(struct fold *f);
@@ -437,7 +274,7 @@ static void retype(struct fold *f, uint64_t unit_off)
 	}
 	/* The term is already its old type's value in 64 bits; cut it to the new one. */
 	t->type = type;
-	term_canonical(f, t);
+	term_canonical(t);
 }
 
 static void const_type(struct fold *f)
@@ -454,15 +291,6 @@ static void const_type(struct fold *f)
 }
 
 /* ---- pieces ---- */
-
-static bool reads_vector_register(const struct term *t)
-{
-	for (unsigned int i = 0; i < t->n; i++)
-		if ((t->steps[i].op == CAIRN_LOC_REG || t->steps[i].operand == CAIRN_LOC_OPERAND_REG) &&
-		    t->steps[i].reg >= REG_VECTOR_FIRST)
-			return true;
-	return false;
-}
 
 /* Make a piece of what the operations since the last one left behind. */
 static void piece_finish(struct fold *f, uint64_t size)
@@ -494,7 +322,7 @@ static void piece_finish(struct fold *f, uint64_t size)
 		/*
 		 * The first reason stays, but a vector register is no reason to stop: its name is worth showing.
 		 */
-		if (reads_vector_register(t))
+		if (term_reads_vector(t))
 			give_up(f, CAIRN_UNAVAIL_VECTOR_REGISTER);
 	}
 	f->piece_off += size;
@@ -597,7 +425,7 @@ static bool place_op(struct fold *f, uint8_t op)
 		int64_t off = cur_sleb(c);
 		push_frame_base(f);
 		if (f->why == CAIRN_AVAILABLE)
-			term_op_imm(f, at_depth(f, 0), CAIRN_LOC_ADD, off);
+			term_add_imm(at_depth(f, 0), off);
 		return true;
 	}
 	case DW_OP_call_frame_cfa:
@@ -663,7 +491,7 @@ static bool compute_op(struct fold *f, uint8_t op)
 		rotate(f);
 		return true;
 	case DW_OP_plus_uconst:
-		term_op_imm(f, at_depth(f, 0), CAIRN_LOC_ADD, (int64_t)cur_uleb(c));
+		term_add_imm(at_depth(f, 0), (int64_t)cur_uleb(c));
 		return true;
 	case DW_OP_neg:
 		unary(f, CAIRN_LOC_NEG, 0);
@@ -719,6 +547,8 @@ static void run(struct fold *f)
 			give_up(f, refusal(op));
 		if (f->c.failed)
 			give_up(f, CAIRN_UNAVAIL_DAMAGED);
+		if (f->depth && f->stack[f->depth - 1].failed)
+			give_up(f, CAIRN_UNAVAIL_UNSUPPORTED);
 	}
 	/* A vector register is found out at the end of a piece, and the pieces behind it still count. */
 	if (f->why == CAIRN_UNAVAIL_VECTOR_REGISTER && cur_more(&f->c)) {

@@ -3,6 +3,7 @@
  * Inside the loc module: from a DIE and an address to a location
  *
  *	expr.c      one DWARF expression, folded into pieces of straight-line steps
+ *	term.c      arithmetic on what the expression's stack holds
  *	argument.c  which of a parameter's locations holds at an address and view
  *	abi.c       where the calling convention puts parameters, for code that is not optimised
  *	flow.c      which registers still hold what they held at the function's entry
