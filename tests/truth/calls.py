@@ -35,6 +35,10 @@ def one_build(folder, config, meta, checksum, calls, options):
     program = 'p.' + config[0]
     build.compile_program(folder, program, config[1], config[2])
     report = program + '.report'
+    # A generator that slipped into undefined behaviour must not pass for a tracer's harm, nor for a lie.
+    build.run_program(folder, program, os.path.join(folder, report))
+    if build.read_report(os.path.join(folder, report))[0] != checksum:
+        return {'config': config[0], 'undefined': True}
     trace = tracers.trace_with_gdb if options.tracer == 'gdb' else tracers.trace_with_cairn
     started = time.monotonic()
     with_code = {row[4] for row in common.dies(os.path.join(folder, program)) if row[3] and row[2]}
@@ -79,7 +83,7 @@ def add_up(rows):
     """{config: totals}"""
     totals = {}
     for row in rows:
-        if 'error' in row:
+        if 'error' in row or 'undefined' in row:
             continue
         t = totals.setdefault(row['config'], {'counts': collections.Counter(), 'missing': collections.Counter(), 'took': 0.0,
                                               'doubled': collections.Counter(), 'reasons': collections.Counter(), 'builds': 0})
@@ -110,6 +114,9 @@ def claims(rows, totals, prefix):
     errors = [r['error'] for r in rows if 'error' in r]
     for error in errors[:10]:
         print('error: ' + error)
+    undefined = sorted({r['seed'] for r in rows if 'undefined' in r})
+    if undefined:
+        print(f'left out, the program itself computes something else when optimised: seeds {undefined}')
     harmed = [r for r in rows if r.get('harmed')]
     for name, t in sorted(totals.items()):
         files = [f for r in rows if r.get('config') == name for f in r.get('files', [])]
