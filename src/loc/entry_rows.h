@@ -13,7 +13,8 @@
  *	0x3fc0  prog.h:302:56  is_stmt  view 2	   the copy's DW_AT_entry_pc and entry view
  *	0x4015  prog.h:302:56  is_stmt  view 10	   the same copy in the unrolled half of the loop
  *
- * No instruction gets such a row: with markers GCC sets is_stmt for markers only.
+ * No instruction gets such a row: with markers GCC sets is_stmt for markers only. A function that comes out of a macro is
+ * the exception: all of it has the position of the macro's use. Its rows are not used.
  */
 #ifndef LOC_ENTRY_ROWS_H
 #define LOC_ENTRY_ROWS_H

@@ -159,9 +159,26 @@ struct requests {
 	VEC(struct site_request) v;
 };
 
+/*
+ * Whether the function comes out of a macro. Then its declaration, each of its statements, and whatever else the
+ * macro makes have one position, that of the macro's use, and the rows do not tell an entry. It shows by two such rows
+ * that follow each other at one address: the entry and the first statement.
+ */
+static bool is_from_macro(const struct group *g)
+{
+	for (size_t i = 1; i < g->rows.n; i++) {
+		const struct entry_row *a = &g->rows.p[i - 1], *b = &g->rows.p[i];
+		if (a->unit == b->unit && a->at.v == b->at.v && a->view + 1 == b->view)
+			return true;
+	}
+	return false;
+}
+
 /* Append requests for the further entries of @group's copies. */
 static int add_further(const struct owner_search *s, struct requests *ret, struct cairn_err *err)
 {
+	if (is_from_macro(s->group))
+		return 0;
 	for (size_t i = 0; i < s->group->rows.n; i++) {
 		const struct entry_row *row = &s->group->rows.p[i];
 		uint32_t owner = is_first_entry(s, row) ? DW_FUNC_NONE : owner_of(s, row);

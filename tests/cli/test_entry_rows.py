@@ -82,5 +82,26 @@ def further_entries_say_that_they_are_and_keep_their_die():
     expect(all(p["die"] in dies for p in further), found)
 
 
+MACRO = """\
+volatile int sink;
+#define MAKE(name) static inline __attribute__((always_inline)) void name(int n) { sink = n; sink = n * 3; sink = n; }
+MAKE(made)
+int main(int argc, char **argv)
+{
+	for (int i = 0; i < 4; i++)
+		made(argc + i);
+	return 0;
+}
+"""
+
+
+@claim
+def rows_of_a_function_from_a_macro_are_not_taken_for_entries():
+    need("gcc")
+    path = compile_c("macro", MACRO, "gcc", ("-O2", "-g"))
+    found = places(path, "made")
+    expect(len(found) == 1 and found[0]["rule"] != "entry-row", found)
+
+
 if __name__ == "__main__":
     main()
