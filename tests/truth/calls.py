@@ -110,7 +110,7 @@ def show(totals):
         print(f'{key}: ' + ', '.join(f'{k} {v}' for k, v in total[key].most_common()))
 
 
-def claims(rows, totals, prefix):
+def claims(rows, totals, prefix, tolerated):
     errors = [r['error'] for r in rows if 'error' in r]
     for error in errors[:10]:
         print('error: ' + error)
@@ -122,8 +122,13 @@ def claims(rows, totals, prefix):
         files = [f for r in rows if r.get('config') == name for f in r.get('files', [])]
         for path in files[:5]:
             print('lie: ' + path)
-        common.claim(f'{prefix} {name}: no lie in {t["counts"]["values"]} values of {t["counts"]["events"]} events',
-                     t['counts']['lies'] == 0 and t['counts']['values'] > 0)
+        counts = t['counts']
+        if tolerated and name.startswith('gcc'):
+            common.claim(f'{prefix} {name}: {counts["lies"]} lies in {counts["values"]} values, no more than GCC is known to tell',
+                         counts['lies'] <= tolerated * counts['values'] and counts['values'] > 0)
+            continue
+        common.claim(f'{prefix} {name}: no lie in {counts["values"]} values of {counts["events"]} events',
+                     counts['lies'] == 0 and counts['values'] > 0)
     for row in harmed:
         print(f'harmed: seed {row["seed"]} {row["config"]}')
     common.claim(f'{prefix}: every traced program computes what it does untraced', not harmed and bool(totals))
@@ -139,6 +144,8 @@ def parse():
     parser.add_argument('--out')
     parser.add_argument('--seconds', type=int, default=3000)
     parser.add_argument('--jobs', type=int, default=os.cpu_count())
+    parser.add_argument('--tolerate', type=float, default=0.0,
+                        help='share of values of GCC builds that may be wrong, see docs/findings')
     parser.add_argument('--keep', action='store_true')
     parser.add_argument('--name', default='calls')
     options = parser.parse_args()
@@ -174,7 +181,7 @@ def main():
     show(totals)
     with open(os.path.join(options.out, 'rows.json'), 'w', encoding='utf-8') as file:
         json.dump(rows, file, indent=1)
-    claims(rows, totals, options.name)
+    claims(rows, totals, options.name, options.tolerate)
     return common.finish()
 
 
