@@ -110,7 +110,7 @@ enum cairn_unavailable {
 	CAIRN_UNAVAIL_THREAD_LOCAL,     /* in thread-local storage */
 	CAIRN_UNAVAIL_VECTOR_REGISTER,  /* in a register that a probe cannot read */
 	CAIRN_UNAVAIL_AMBIGUOUS,        /* several locations hold here and differ */
-	CAIRN_UNAVAIL_NOT_STORED,       /* in a stack slot that may not have been written yet */
+	CAIRN_UNAVAIL_NOT_STORED,       /* in a stack slot or register that may not have been written yet */
 	CAIRN_UNAVAIL_MAY_HAVE_CHANGED, /* known, but perhaps already modified by the function itself */
 	CAIRN_UNAVAIL_MAY_NOT_BE_PASSED, /* the function does not use it, and its callers may know that */
 	CAIRN_UNAVAIL_UNSUPPORTED,      /* an operation that is not expressed here */

@@ -183,3 +183,24 @@ const char *insn_subreg_name(unsigned int dwarf_reg, unsigned int size_bytes)
 		return NULL;
 	}
 }
+
+bool insn_stores_near(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off)
+{
+	enum { WIDEST = 64 };
+	ZydisDecoder d = zydis_decoder();
+	ZydisDecodedInstruction zi;
+	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+	if (!zydis_full(&d, bytes, n, &zi, ops))
+		return true;
+	for (unsigned int i = 0; i < zi.operand_count; i++) {
+		const ZydisDecodedOperand *op = &ops[i];
+		if (op->type != ZYDIS_OPERAND_TYPE_MEMORY || !(op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+			continue;
+		if (op->mem.index != ZYDIS_REGISTER_NONE || zydis_dwarf_reg(op->mem.base) != (int)dwarf_reg)
+			continue;
+		int64_t at = op->mem.disp.has_displacement ? op->mem.disp.value : 0;
+		if (at > off - WIDEST && at < off + WIDEST)
+			return true;
+	}
+	return false;
+}

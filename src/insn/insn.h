@@ -49,6 +49,16 @@ struct insn {
  */
 bool insn_decode(const uint8_t *bytes, size_t n, uint64_t at, struct insn *ret);
 
+/*
+ * insn_stores_near - whether an instruction may write the memory around register + offset
+ *
+ * @dwarf_reg, @off  of the place; a store with the same base register, no index, and a displacement that differs by
+ *                   less than 64 bytes (the widest store) counts
+ * Returns true also when the bytes are no instruction. A store through another register does not count.
+ * Cost: one decode, no allocation. Threads: any. Signals: safe.
+ */
+bool insn_stores_near(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off);
+
 /* Name of a DWARF register number of x86-64 ("rdi"); NULL for a number that has none. Static. */
 const char *insn_reg_name(unsigned int dwarf_reg);
 

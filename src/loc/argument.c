@@ -37,14 +37,17 @@
  * A list without views (Clang's, and GCC's with -gno-variable-location-views) is compared by address
  * alone.
  *
- * Memory in the frame. A location for the whole scope in a stack slot says nothing about when the slot is
- * written. At the first instruction of the scope it usually is not yet; see loc_is_frame_memory() and its use
- * in site.c. A list entry in memory was placed by the compiler behind the store and is right as it is.
+ * Locations for the whole scope. That a variable is in a stack slot, or with GCC in a register, for all of its scope
+ * says nothing about when it got there. At the first instruction of the scope it usually has not yet: such locations
+ * are not taken, unless the caller put the value there. What is computed (stack_value) or constant needs no
+ * arrival. A list entry begins where the value arrived, with one exception: GCC lets an entry for a stack slot
+ * begin at the instruction that stores it.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "dwarf/constants.h"
+#include "insn/insn.h"
 #include "loc/loc.h"
 
 /* All entries that hold at the site; they have to agree. */
@@ -55,6 +58,8 @@ struct search {
 	struct cairn_location found;
 	unsigned int n_found, n_entries;
 	bool everywhere;
+	bool is_register; /* it lives in registers: DW_OP_regN, as opposed to being computed from them */
+	bool is_new;    /* a list entry that begins at this very instruction */
 	bool continues; /* it did not begin at this entry */
 	bool next_view; /* look for what begins one view behind the site's */
 	int rc;
@@ -124,6 +129,8 @@ static int visit_entry(void *arg, const struct dw_loc_entry *raw)
 	else
 		s->found = loc;
 	s->everywhere = e->everywhere;
+	s->is_register = e->expr_len && e->expr[0] >= DW_OP_reg0 && e->expr[0] <= DW_OP_reg31;
+	s->is_new = !e->everywhere && e->lo.v == s->ctx->at.v;
 	s->continues |= e->everywhere || e->lo.v != s->ctx->at.v || e->view_lo < s->ctx->view_from;
 	s->ctx->plain_list |= !e->everywhere && !e->has_views;
 	return 0;
@@ -164,6 +171,34 @@ bool loc_is_frame_memory(const struct loc_context *ctx, const struct cairn_locat
 		return true;
 	}
 	return false;
+}
+
+/* Whether the instruction at the site may be the one that stores the slot in @loc. */
+static bool is_stored_here(const struct loc_context *ctx, const struct cairn_location *loc)
+{
+	const uint8_t *code;
+	size_t n;
+	if (!elf_code_at(ctx->code, ctx->at, &code, &n))
+		return true;
+	for (uint32_t i = 0; i < loc->n_pieces; i++) {
+		const struct cairn_piece *p = &loc->pieces[i];
+		int64_t off = p->n_steps > 1 && p->steps[1].op == CAIRN_LOC_ADD ? p->steps[1].imm : 0;
+		if (p->kind == CAIRN_PIECE_MEMORY && p->n_steps && p->steps[0].op == CAIRN_LOC_REG &&
+		    insn_stores_near(code, n, p->steps[0].reg, off))
+			return true;
+	}
+	return false;
+}
+
+/* Whether what is said cannot hold yet before the first instruction. */
+static bool is_too_early(const struct search *s)
+{
+	const struct loc_context *ctx = s->ctx;
+	if (s->everywhere && s->is_register && dw_unit_is_gcc(s->unit))
+		return true;
+	if (!loc_is_frame_memory(ctx, &s->found))
+		return false;
+	return s->everywhere || (s->is_new && is_stored_here(ctx, &s->found));
 }
 
 static int literal_bytes(const struct dw_value *v, struct arena *arena, struct cairn_location *ret)
@@ -228,7 +263,7 @@ int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct
 		ret->why = CAIRN_UNAVAIL_OPTIMISED_OUT;
 	else if (!s.n_found)
 		ret->why = CAIRN_UNAVAIL_NOT_LIVE;
-	else if (s.everywhere && ret->why == CAIRN_AVAILABLE && loc_is_frame_memory(ctx, ret))
+	else if (ret->why == CAIRN_AVAILABLE && is_too_early(&s))
 		*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_NOT_STORED};
 	if (ctx->must_begin && s.continues && ret->why == CAIRN_AVAILABLE)
 		ret->why = CAIRN_UNAVAIL_MAY_HAVE_CHANGED;

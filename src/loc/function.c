@@ -480,7 +480,7 @@ static int finish_function(const struct site_env *env, struct dw_types *types, c
 	for (size_t i = 0; i < total; i++) {
 		struct built_site *b = nth(gs, i);
 		if (!b->site.n_shared) {
-			ret->n_without_code++;
+			ret->n_without_code += b->die.tag == DW_TAG_inlined_subroutine;
 			continue;
 		}
 		rc = finish_args(env, types, ret, &s, arena, b, err);

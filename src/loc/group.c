@@ -77,6 +77,38 @@ static const char *qualified(const struct site_env *env, struct groups *gs, cons
 	return arena_strdup(&gs->arena, buf);
 }
 
+/*
+ * The path without "." and without "DIR/..", so that a header reached on two ways is one file. By the text alone: a
+ * symbolic link for DIR would make it another file, which compilers' own paths do not have.
+ */
+static const char *tidy_path(struct groups *gs, const char *path)
+{
+	if (!path || (!strstr(path, "/../") && !strstr(path, "/./")))
+		return path;
+	char *out = arena_strdup(&gs->arena, path);
+	if (!out)
+		return NULL;
+	char *end = out; /* behind the last component that stays */
+	for (const char *p = path; *p;) {
+		const char *slash = strchrnul(p, '/');
+		size_t n = (size_t)(slash - p) + (*slash == '/');
+		bool up = n == 3 && !memcmp(p, "../", 3), here = n == 2 && !memcmp(p, "./", 2);
+		char *last = end;
+		while (last > out && (last == end || last[-1] != '/'))
+			last--;
+		bool has_last = last < end && end[-1] == '/' && strncmp(last, "../", 3) && *last != '/';
+		if (up && has_last) {
+			end = last;
+		} else if (!here || end == out) {
+			memmove(end, p, n);
+			end += n;
+		}
+		p += n;
+	}
+	*end = 0;
+	return out;
+}
+
 static uint64_t key_hash(const struct group *g)
 {
 	uint64_t h = map_hash_str(g->name) ^ map_hash_str(g->file ? g->file : "") * 3;
@@ -118,7 +150,7 @@ static int group_of_root(const struct site_env *env, const struct group_filter *
 	struct group g = {.root = off, .name = dw_str_deep(&die, DW_AT_name)};
 	*ret = NO_GROUP;
 	if (g.name) {
-		g.file = dw_unit_file(die.unit, dw_udata(&die, DW_AT_decl_file, 0));
+		g.file = tidy_path(gs, dw_unit_file(die.unit, dw_udata(&die, DW_AT_decl_file, 0)));
 		g.line = (uint32_t)dw_udata(&die, DW_AT_decl_line, 0);
 		g.linkage_name = dw_str(&die, DW_AT_linkage_name);
 		g.name = qualified(env, gs, &die, g.name);

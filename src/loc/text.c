@@ -22,7 +22,7 @@ static const struct {
 	[CAIRN_UNAVAIL_THREAD_LOCAL] = {"thread-local", "in thread-local storage"},
 	[CAIRN_UNAVAIL_VECTOR_REGISTER] = {"vector-register", "in a register that a probe cannot read"},
 	[CAIRN_UNAVAIL_AMBIGUOUS] = {"ambiguous", "several locations are given and they differ"},
-	[CAIRN_UNAVAIL_NOT_STORED] = {"not-stored", "its stack slot may not have been written yet"},
+	[CAIRN_UNAVAIL_NOT_STORED] = {"not-stored", "it may not have reached its place yet"},
 	[CAIRN_UNAVAIL_MAY_HAVE_CHANGED] = {"may-have-changed", "the function may already have changed it"},
 	[CAIRN_UNAVAIL_MAY_NOT_BE_PASSED] = {"may-not-be-passed", "not used here: callers may not have passed it"},
 	[CAIRN_UNAVAIL_UNSUPPORTED] = {"unsupported", "its description uses an operation that is not supported"},
@@ -83,7 +83,7 @@ static void address_name(const struct text *t, int64_t at, char *buf, size_t siz
 	if (t->symbol && t->symbol(t->symbol_ctx, (struct cairn_vaddr){(uint64_t)at}, name, sizeof(name)))
 		snprintf(buf, size, "&%s", name);
 	else
-		snprintf(buf, size, "0x%" PRIx64, (uint64_t)at);
+		snprintf(buf, size, "&0x%" PRIx64, (uint64_t)at);
 }
 
 /* 0x18 and more in hexadecimal, as disassemblers write offsets; small numbers as they are. */

@@ -77,7 +77,7 @@ static void addresses_are_named_where_a_symbol_is_known(void **state)
 	assert_string_equal(buf, "&table");
 	step.imm = 0x2000;
 	cairn_location_text(&loc, name_it, NULL, buf, sizeof(buf));
-	assert_string_equal(buf, "0x2000");
+	assert_string_equal(buf, "&0x2000");
 }
 
 static void a_reason_stands_behind_what_is_known(void **state)
