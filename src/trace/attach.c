@@ -169,11 +169,14 @@ static int attach_group(struct cairn_trace *t, struct trace_kernel *k, const str
 	return 0;
 }
 
-/* Collects the ready places of @file and @class; n is 0 when there are none. */
+/*
+ * Collects the ready places of @file and @class; n is 0 when there are none. Backwards: of several probes at one
+ * instruction the kernel runs the last one first, and calls that begin there began in the order of the places.
+ */
 static void fill_group(const struct cairn_trace *t, struct group *g)
 {
 	g->n = 0;
-	for (size_t i = 0; i < t->places.n; i++) {
+	for (size_t i = t->places.n; i-- > 0;) {
 		const struct trace_place *place = t->places.p[i];
 		const struct trace_probe *p = t->probes.p[place->pub.probe];
 		unsigned int class;
