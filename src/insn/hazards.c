@@ -110,51 +110,8 @@ enum cairn_hazard insn_hazard_in(const uint8_t *func, size_t n, size_t off)
 	return hazard_of(func, n, off);
 }
 
-void insn_bounds_fini(struct insn_bounds *b)
-{
-	free(b->bits);
-	*b = (struct insn_bounds){0};
-}
-
-/* Room for the bits of offsets up to @off, those of new bytes cleared; false when out of memory. */
-static bool bounds_reserve(struct insn_bounds *b, size_t off)
-{
-	size_t need = off / 8 + 1;
-	if (need <= b->n_bytes)
-		return true;
-	need = need * 2 < 512 ? 512 : need * 2;
-	uint8_t *grown = realloc(b->bits, need);
-	if (!grown)
-		return false;
-	memset(grown + b->n_bytes, 0, need - b->n_bytes);
-	b->bits = grown;
-	b->n_bytes = need;
-	return true;
-}
-
-static bool is_known_boundary(struct insn_bounds *b, uint64_t start, const uint8_t *func, size_t n,
-			      size_t off)
-{
-	if (b->start != start) {
-		if (b->n_bytes)
-			memset(b->bits, 0, b->n_bytes);
-		b->start = start;
-		b->decoded = 0;
-	}
-	if (!bounds_reserve(b, off))
-		return is_boundary(func, n, off);
-	ZydisDecoder d = zydis_decoder();
-	ZydisDecodedInstruction zi;
-	while (b->decoded < off) {
-		b->bits[b->decoded / 8] |= (uint8_t)(1u << b->decoded % 8);
-		bool valid = zydis_instruction(&d, func + b->decoded, n - b->decoded, &zi);
-		b->decoded += valid ? zi.length : 1;
-	}
-	return b->decoded == off || (b->bits[off / 8] >> off % 8 & 1);
-}
-
-enum cairn_hazard insn_hazard_at(const struct cairn_binary *bin, struct cairn_vaddr at,
-				 bool is_function_entry, struct insn_bounds *b)
+enum cairn_hazard cairn_hazard_at(const struct cairn_binary *bin, struct cairn_vaddr at,
+				  bool is_function_entry)
 {
 	const struct elf *e = binary_main(bin);
 	const uint8_t *code, *func;
@@ -170,17 +127,10 @@ enum cairn_hazard insn_hazard_at(const struct cairn_binary *bin, struct cairn_va
 	    n - (at.v - start.v) != left)
 		return insn_uprobe(code, left).hazard;
 	size_t off = at.v - start.v;
-	bool found = b ? is_known_boundary(b, start.v, func, n, off) : is_boundary(func, n, off);
-	if (!found)
+	if (!is_boundary(func, n, off))
 		return CAIRN_HAZARD_NOT_A_BOUNDARY;
 	/* Whoever asks for a function's first instruction as a place inside may mean a loop to it. */
 	return off ? hazard_of(func, n, off) : insn_uprobe(func, n).hazard;
-}
-
-enum cairn_hazard cairn_hazard_at(const struct cairn_binary *bin, struct cairn_vaddr at,
-				  bool is_function_entry)
-{
-	return insn_hazard_at(bin, at, is_function_entry, NULL);
 }
 
 /* A piece of code to walk over: a function, or what of a section lies outside of all functions. */

@@ -99,27 +99,6 @@ struct insn_uprobe insn_uprobe(const uint8_t *bytes, size_t n);
 enum cairn_hazard insn_hazard_in(const uint8_t *func, size_t n, size_t off);
 
 /*
- * The boundaries of one function, kept from question to question: places are mostly asked for function by
- * function, and each question would decode from the entry again. Zero-initialised; one per thread.
- */
-struct insn_bounds {
-	uint64_t start;  /* link-time address of the function */
-	size_t decoded;  /* boundaries are known below this offset, and at it */
-	uint8_t *bits;   /* one per byte */
-	size_t n_bytes;  /* of bits */
-};
-void insn_bounds_fini(struct insn_bounds *b);
-
-/*
- * insn_hazard_at - as cairn_hazard_at(), with the boundaries found so far in @b, which must have been used
- * with the same @bin only
- *
- * Without memory it works as without @b. Threads: one at a time for each @b.
- */
-enum cairn_hazard insn_hazard_at(const struct cairn_binary *bin, struct cairn_vaddr at,
-				 bool is_function_entry, struct insn_bounds *b);
-
-/*
  * insn_boundaries - mark the start of every instruction of a piece of code by linear decoding
  *
  * @bits  one bit per byte of code, (n + 7) / 8 bytes, zeroed by the caller

@@ -396,29 +396,6 @@ static void hazard_at_an_address(void **state)
 		assert_string_equal(cairn_hazard_id(cairn_hazard_at(bin, at, cases[i].is_entry)),
 				    cairn_hazard_id(cases[i].hazard));
 	}
-	struct insn_bounds bounds = {0};
-	for (size_t i = 0; i < 4 * ARRAY_SIZE(cases); i++) {
-		/* Forwards, backwards and changing functions. */
-		size_t c = i * 5 % ARRAY_SIZE(cases);
-		assert_int_equal(insn_hazard_at(bin, (struct cairn_vaddr){cases[c].at}, cases[c].is_entry,
-						&bounds),
-				 cases[c].hazard);
-	}
-	insn_bounds_fini(&bounds);
-	cairn_binary_close(bin);
-	eb_free(b);
-}
-
-static void hazard_at_an_address_needs_no_memory(void **state)
-{
-	struct cairn_binary *bin;
-	struct elf_builder *b = build_file(true, &bin);
-	struct insn_bounds bounds = {0};
-	alloc_fail_at(1);
-	enum cairn_hazard hazard = insn_hazard_at(bin, (struct cairn_vaddr){TEXT + 0xe}, false, &bounds);
-	assert_true(alloc_fail_end());
-	assert_int_equal(hazard, CAIRN_HAZARD_LOCK_PREFIX);
-	insn_bounds_fini(&bounds);
 	cairn_binary_close(bin);
 	eb_free(b);
 }
@@ -572,7 +549,6 @@ int main(void)
 		cmocka_unit_test(hazards_of_a_file_are_those_of_its_functions),
 		cmocka_unit_test(hazards_of_a_stripped_file_are_those_of_all_its_code),
 		cmocka_unit_test(hazard_at_an_address),
-		cmocka_unit_test(hazard_at_an_address_needs_no_memory),
 		cmocka_unit_test(listing_hazards_reports_every_failing_allocation),
 		cmocka_unit_test(boundaries_of_libc_are_those_of_objdump),
 		cmocka_unit_test(red_zone_is_found_exactly_when_the_compiler_uses_it),
