@@ -221,9 +221,10 @@ class Matcher:
         for event in gap:
             event['loose'] = True
             fits = [c for c in calls if not c['seen'] and self.fits(event, c)] or [c for c in calls if self.fits(event, c)]
-            if fits:
-                event['how'] = 'loose'
-                event['call'] = fits[0]
+            twins = [] if fits else [c for c in self.calls if self.is_twin(c['f'], event['f']) and self.fits(event, c)]
+            if fits or twins:
+                event['how'] = 'loose' if fits else 'merged'
+                event['call'] = (fits or twins)[0]
                 self.claim(event)
             elif event['args']:
                 self.result.lie(event, '(all)', event['args'], None, 'no call of the function has these values')
@@ -231,14 +232,17 @@ class Matcher:
                 self.result.counts['unmatched'] += 1
 
     def fits(self, event, call):
-        descs = self.descs[event['f']]
-        return all(compare(descs[n], call['args'][n], v, self.objects) != LIE for n, v in event['args'].items())
+        descs, rename = self.descs[event['f']], self.rename(event, call)
+        return all(compare(descs[n], call['args'][rename[n]], v, self.objects) != LIE for n, v in event['args'].items())
+
+    def rename(self, event, call):
+        """The names that the parameters of the event's function have in the call's, which may be its twin."""
+        mine, theirs = self.meta[event['f']]['params'], self.meta[call['f']]['params']
+        return {a[0]: b[0] for a, b in zip(mine, theirs)}
 
     def compare_values(self, event):
         call, counts = event['call'], self.result.counts
-        mine, theirs = self.meta[event['f']]['params'], self.meta[call['f']]['params']
-        rename = {a[0]: b[0] for a, b in zip(mine, theirs)}
-        descs = self.descs[event['f']]
+        rename, descs = self.rename(event, call), self.descs[event['f']]
         for name in descs:
             if name not in event['args']:
                 counts['unavailable'] += 1
