@@ -418,6 +418,31 @@ static int choose_signature(const struct site_env *env, struct dw_types *types, 
 	return read_type(env, types, best->function, &f->return_type, err);
 }
 
+/*
+ * GCC computes a _Bool as a whole byte: "not; and 255" for the opposite of a condition gives 254 and 255. The lowest bit is
+ * right in every shape seen, and of a value that is 0 or 1 already it changes nothing.
+ */
+static int keep_lowest_bit(const struct cairn_types *types, struct cairn_arg *arg, struct arena *arena,
+			   struct cairn_err *err)
+{
+	const struct cairn_type *t = cairn_types_get(types, cairn_types_resolve(types, arg->type));
+	const struct cairn_piece *p = arg->loc.pieces;
+	if (t->encoding != CAIRN_ENC_BOOL || arg->loc.n_pieces != 1 || p->kind != CAIRN_PIECE_VALUE ||
+	    p->n_steps < 2 || p->n_steps == CAIRN_LOC_STEPS_MAX)
+		return 0;
+	struct cairn_loc_step *steps = arena_array(arena, p->n_steps + 1, sizeof(*steps));
+	struct cairn_piece *piece = arena_alloc(arena, sizeof(*piece));
+	if (!steps || !piece)
+		return err_nomem(err, "a location");
+	memcpy(steps, p->steps, p->n_steps * sizeof(*steps));
+	steps[p->n_steps] = (struct cairn_loc_step){.op = CAIRN_LOC_AND, .imm = 1};
+	*piece = *p;
+	piece->steps = steps;
+	piece->n_steps++;
+	arg->loc.pieces = piece;
+	return 0;
+}
+
 /* Give the site as many args as the function has parameters, with names and types. */
 static int finish_args(const struct site_env *env, struct dw_types *types, const struct cairn_function *f,
 		       struct signature *s, struct arena *arena, struct built_site *b, struct cairn_err *err)
@@ -439,6 +464,9 @@ static int finish_args(const struct site_env *env, struct dw_types *types, const
 		const struct cairn_param *p = i < b->formals.n ? &s->params[i] : &f->params[i];
 		b->args[i].name = p->name;
 		b->args[i].type = p->type;
+		rc = keep_lowest_bit(dw_types_graph(types), &b->args[i], arena, err);
+		if (rc < 0)
+			return rc;
 		if (b->site.kind == CAIRN_SITE_INLINED && b->no_views && !env->assume_unmodified &&
 		    !(i < b->formals.n && s->fixed[i]))
 			doubt(&b->args[i].loc, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
