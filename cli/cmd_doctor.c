@@ -161,6 +161,8 @@ static const char *tracing_fix(int r, enum cairn_trace_backend backend)
 	case -EOPNOTSUPP:
 		return backend == CAIRN_BACKEND_UPROBE_MULTI ? "Linux 6.6 or later; single uprobes do the same, slower" :
 							       "Linux 5.15 or later with CONFIG_UPROBES and CONFIG_BPF_SYSCALL";
+	case -ENODATA:
+	case -ENXIO:
 	case -ENOENT:
 		return "a cairn that is not stripped, which this test looks at";
 	default:

@@ -196,7 +196,7 @@ static int add_probes(struct session *session, const struct operands *operands)
 		int r = cairn_trace_add(session->trace, operands->items[i], &err);
 
 		if (r < 0)
-			return fail_err(r, &err, STATUS_NO);
+			return fail_err(r, &err, STATUS_USAGE);
 	}
 	return STATUS_YES;
 }

@@ -30,12 +30,13 @@ static int status_of(int code, int missing)
 	case -ENOTDIR:
 		return STATUS_USAGE;
 	case -ESRCH:
+	case -ENXIO:
 		return STATUS_NO;
 	case -EBADMSG:
 	case -ERANGE:
 		return STATUS_DAMAGED;
 	default:
-		/* No permission, no memory, a form or kernel that is not known here. */
+		/* No debug information, no permission, no memory, a form or kernel that is not known here. */
 		return STATUS_NOT_HERE;
 	}
 }

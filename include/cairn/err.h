@@ -6,6 +6,8 @@
  * did not. The numbers are few:
  *
  *	-ENOENT      what was asked for is not there
+ *	-ENODATA     the file has no debug information
+ *	-ENXIO       the file or the process is there, but what a probe names is not in it
  *	-EBADMSG     the input is damaged
  *	-EOPNOTSUPP  the input is of a kind or version that is not known here
  *	-ERANGE      the input exceeds one of our limits

@@ -146,7 +146,7 @@ struct cairn_sites_opts {
  * cairn_sites_open - get ready to answer questions about a binary's functions
  *
  * @bin   must outlive the result
- * Returns 0. -ENOENT: no debug information (err: where it was looked for, how to get it). -EBADMSG: damaged.
+ * Returns 0. -ENODATA: no debug information (err: where it was looked for, how to get it). -EBADMSG: damaged.
  * -EOPNOTSUPP: a DWARF or ELF form that is not known. -ENOMEM.
  * Cost: unit headers only. Threads: one at a time per handle.
  */

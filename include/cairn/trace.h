@@ -120,8 +120,10 @@ void cairn_trace_close(struct cairn_trace *t);
  * Returns the probe's number, from 0. Negative:
  *   -EINVAL      not a probe (err shows where with a caret), no such parameter or member, an
  *                expression that makes no sense, or an ambiguous name (err lists the functions)
- *   -ENOENT      no such file or function (err suggests names), or no debug information (err:
- *                where it was looked for), or a function that has no code at all
+ *   -ENOENT      no such file, or the process has no executable (a kernel thread, a zombie)
+ *   -ENODATA     no debug information (err: where it was looked for, how to get it)
+ *   -ENXIO       no such function (err suggests names), a function that has no code at all, or a
+ *                file that the process does not map
  *   -ERANGE      too many probes, values or places; an expression that is too deep
  *   -EBADMSG, -EOPNOTSUPP, -ENOMEM as cairn_sites_find()
  * A failed add leaves the trace as it was.

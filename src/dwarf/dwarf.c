@@ -67,7 +67,7 @@ static int open_files(struct dwarf *dw, struct cairn_err *err)
 		dw->file[0].alt = &dw->file[1];
 	if (dw->file[0].sec[DW_SEC_INFO].n)
 		return 0;
-	return err_set(err, -ENOENT, "%s: no DWARF debug information\n%s",
+	return err_set(err, -ENODATA, "%s: no DWARF debug information\n%s",
 		       cairn_binary_path(dw->bin), cairn_binary_search_log(dw->bin));
 }
 

@@ -81,7 +81,7 @@ struct dw_value {
  * dwarf_open - unit headers and abbreviations of a binary's debug information
  *
  * @threads  as in pool_run()
- * Returns 0. -ENOENT: the binary has no DWARF (err: where it was looked for). -EBADMSG: damaged unit
+ * Returns 0. -ENODATA: the binary has no DWARF (err: where it was looked for). -EBADMSG: damaged unit
  * header, abbreviation table or root DIE. -EOPNOTSUPP: unknown version, or split DWARF (.dwo).
  * Cost: reads unit headers, each distinct abbreviation table once, and the root DIEs.
  */

@@ -383,7 +383,7 @@ static int plan_places(struct cairn_trace *t, struct trace_probe *p, struct cair
 	}
 	p->pub.n_places = n;
 	if (!n)
-		return err_set(err, -ENOENT,
+		return err_set(err, -ENXIO,
 			       "%s has no code: no body and no inlined copy is left of it",
 			       f->name);
 	int r = t->opts.no_move ? 0 : move_places(t, p, n, err);

@@ -17,6 +17,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -137,7 +138,7 @@ static int path_in_process(struct cairn_trace *t, const char *name, const char *
 	if (e == 0) {
 		const struct procmap_entry *entry = find_mapped(&m, name);
 		if (!entry)
-			e = err_set(err, -ENOENT, "process %d does not map %s", m.pid, name);
+			e = err_set(err, -ENXIO, "process %d does not map %s", m.pid, name);
 		else if (!(*ret = openable(&t->arena, &m, entry)) ||
 			 !(*ret_shown = arena_strdup(&t->arena, entry->path)))
 			e = err_nomem(err, "a path");
@@ -161,6 +162,16 @@ static int path_of_library(struct cairn_trace *t, const char *name, const char *
 		       name);
 }
 
+/* A process that has ended looks the same here as one that has no executable. */
+static int no_exe(int pid, int e, struct cairn_err *err)
+{
+	if (e != -ENOENT)
+		return err_set(err, e, "process %d: %s", pid, strerror(-e));
+	if (kill(pid, 0) && errno == ESRCH)
+		return err_set(err, -ESRCH, "there is no process %d", pid);
+	return err_set(err, e, "process %d: has no executable (a kernel thread or a zombie)", pid);
+}
+
 /*
  * The executable: by its own name where that is the file that runs, as debug files are found beside
  * it.
@@ -176,8 +187,7 @@ static int path_of_exe(struct cairn_trace *t, const char **ret, const char **ret
 	if (n < 0 && errno == EACCES)
 		return permission_error(err, "looking at the process");
 	if (n < 0 || stat(link, &running))
-		return err_set(err, errno == ENOENT ? -ESRCH : -errno, "process %d: %s",
-			       t->opts.pid, strerror(errno));
+		return no_exe(t->opts.pid, -errno, err);
 	exe[n] = 0;
 	bool same = !stat(exe, &named) && named.st_dev == running.st_dev &&
 		    named.st_ino == running.st_ino;
@@ -253,7 +263,7 @@ static int unknown_function(struct trace_file *f, const char *spec, struct cairn
 	for (int i = 0; i < n && at < sizeof(list); i++)
 		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", i ? ", " : "",
 				       names[i]);
-	return err_set(err, -ENOENT, "%s has no function %s%s%s", f->shown, spec,
+	return err_set(err, -ENXIO, "%s has no function %s%s%s", f->shown, spec,
 		       n > 0 ? "; perhaps you mean: " : "", list);
 }
 

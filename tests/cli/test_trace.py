@@ -318,9 +318,34 @@ def without_permission_it_says_what_would_help():
 def what_is_not_there_is_answered_with_no():
     path = program()
     for words, said in [(["-c", path, "nowhere"], "nowhere"), (["-p", "999999999", "f"], "999999999"),
-                        (["-c", path, "/no/such/file:f"], "/no/such/file")]:
+                        (["-p", os.getpid(), "libnosuch.so.7:f"], "libnosuch.so.7")]:
         r = trace(*words)
         expect(r.status == 1 and said in r.err and not r.out, r)
+
+
+@claim
+def sites_and_trace_say_the_same_of_a_file_that_does_not_do():
+    bare = compile_c("bare", PROGRAM, flags=("-O2",))
+    damaged = os.path.join(folder(), "damaged")
+    with open(damaged, "wb") as file:
+        file.write(b"\177ELF")
+    for path, status in [(program(), 0), (bare, 3), ("/no/such/file", 2), (folder(), 2), (damaged, 4)]:
+        sites = cairn("sites", path, "add")
+        traced = cairn("trace", "--dry-run", "-c", "true", f"{path}:add")
+        expect((sites.status, traced.status) == (status, status), sites, traced)
+        expect(status == 0 or sites.err == traced.err, sites, traced)
+    r = cairn("trace", "--dry-run", "-c", "true", "libnosuch.so.7:f")
+    expect(r.status == 2 and "libnosuch.so.7" in r.err, r)
+
+
+@claim
+def a_process_without_an_executable_is_told_from_none():
+    with subprocess.Popen(["true"]) as process:
+        # A zombie until it is waited for.
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        for words in (["sites", process.pid, "f"], ["trace", "--dry-run", "-p", process.pid, "f"]):
+            r = cairn(*words)
+            expect(r.status == 2 and "zombie" in r.err, r)
 
 
 @claim

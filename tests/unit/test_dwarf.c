@@ -147,7 +147,7 @@ static void split_dwarf_is_refused_naming_the_dwo(void **state)
 
 static void a_file_without_dwarf_says_where_it_was_looked_for(void **state)
 {
-	open_refuses(db_new((struct db_format){0}), -ENOENT, "no DWARF debug information");
+	open_refuses(db_new((struct db_format){0}), -ENODATA, "no DWARF debug information");
 }
 
 static void abbreviation_codes_may_be_any_64_bit_number(void **state)

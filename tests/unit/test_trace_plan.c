@@ -139,7 +139,7 @@ static void errors_of_probes_help(void **state)
 		int code;
 		const char *story;
 	} cases[] = {
-		{"in_registr", -ENOENT, "in_register"},
+		{"in_registr", -ENXIO, "in_register"},
 		{"same", -EINVAL, "two.c:2:same"},
 		{"inl(m)", -EINVAL, "it has: n, s"},
 		{"./nowhere:inl", -ENOENT, "nowhere"},
