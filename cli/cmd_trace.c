@@ -120,11 +120,35 @@ static int wait_ms(uint64_t end_ns)
 	return left_ms < POLL_MS ? (int)left_ms : POLL_MS;
 }
 
+/*
+ * Sees which probed files the command has loaded, at once and then every POLL_MS until it has loaded them all. What
+ * may not be looked at (set-user-id), or has ended, is not counted as a look.
+ */
+static void look_at_mapped(struct session *session)
+{
+	uint64_t now = now_ns();
+	int missing;
+
+	if (!session->has_command || session->all_mapped || now < session->next_look_ns)
+		return;
+	session->next_look_ns = now + POLL_MS * 1000000ull;
+	if (!session->mapped)
+		session->mapped = calloc(cairn_trace_n_probes(session->trace), sizeof(*session->mapped));
+	if (!session->mapped)
+		return;
+	missing = cairn_trace_mapped(session->trace, session->mapped, NULL);
+	session->all_mapped = missing == 0;
+	session->n_looks += missing >= 0;
+}
+
 /* Hands out events until the end is reached. Returns 1 when on_event() wanted no more, 0, or an error. */
 static int watch(struct session *session, uint64_t end_ns, struct cairn_err *err)
 {
 	while (!is_over(session, end_ns)) {
-		int r = cairn_trace_poll(session->trace, wait_ms(end_ns), on_event, session, err);
+		int r;
+
+		look_at_mapped(session);
+		r = cairn_trace_poll(session->trace, wait_ms(end_ns), on_event, session, err);
 
 		/* poll's own count says nothing here: 1 may be one event, or the last that was wanted. */
 		if (session->max_events && session->n_events >= session->max_events)
@@ -295,6 +319,7 @@ static int run(void *v, const struct operands *operands)
 	if (!status)
 		status = go(values, &command, operands, &session);
 	cairn_trace_close(session.trace);
+	free(session.mapped);
 	if (session.out != stdout && fclose(session.out))
 		status = fail(STATUS_NOT_HERE, "cannot write %s: %m", values->out);
 	command_fini(&command);

@@ -15,6 +15,11 @@ struct session {
 	bool json;
 	bool fail_on_loss;
 	bool has_command;
+	/* Of a command, by probe: its file was seen among those that the process maps. NULL until the first look. */
+	bool *mapped;
+	bool all_mapped;
+	unsigned int n_looks; /* that could see something */
+	uint64_t next_look_ns;
 	uint64_t max_events; /* 0: no limit */
 	uint64_t n_events;
 };

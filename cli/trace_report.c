@@ -151,11 +151,51 @@ static void counts_text(const char *what, const struct cairn_trace_counts *count
 	fputc('\n', stderr);
 }
 
+/* Whether a probe's file was there to be called. */
+enum presence { PRESENT, ABSENT, UNKNOWN };
+
+/* At the first look a command has only just been executed, and has loaded no library. */
+#define LOOKS_MIN 2
+
+static enum presence presence(const struct session *session, uint32_t probe,
+			      const struct cairn_trace_counts *counts)
+{
+	if (counts->events || counts->lost || counts->filtered || counts->undecided)
+		return PRESENT;
+	if (!session->has_command)
+		/* A process that ran was not attached to without the file. */
+		return cairn_trace_pid(session->trace) ? PRESENT : UNKNOWN;
+	if (session->mapped && session->mapped[probe])
+		return PRESENT;
+	return session->n_looks < LOOKS_MIN ? UNKNOWN : ABSENT;
+}
+
+/* A library that the command never loads must not look like a function that is never called. */
+static void tell_absent(const struct session *session, const struct cairn_trace_counts *counts)
+{
+	int pid = cairn_trace_pid(session->trace);
+
+	for (uint32_t i = 0; session->has_command && i < cairn_trace_n_probes(session->trace); i++) {
+		const struct cairn_trace_probe *probe = cairn_trace_probe(session->trace, i);
+		enum presence there = presence(session, i, &counts[i]);
+
+		if (there == ABSENT)
+			fprintf(stderr, "no event of %s: %s was never seen among the files that process %d maps\n",
+				probe->text, probe->path, pid);
+		else if (there == UNKNOWN)
+			fprintf(stderr,
+				"no event of %s: whether process %d mapped %s could not be seen; it ended too soon, or "
+				"may not be looked at\n",
+				probe->text, pid, probe->path);
+	}
+}
+
 static void summary_text(const struct session *session, const struct cairn_trace_stats *stats,
 			 const struct cairn_trace_counts *counts)
 {
 	for (uint32_t i = 0; i < cairn_trace_n_probes(session->trace); i++)
 		counts_text(cairn_trace_probe(session->trace, i)->text, &counts[i]);
+	tell_absent(session, counts);
 	if (stats->missed)
 		fprintf(stderr, "%" PRIu64 " hits more were lost before they reached a probe's program\n",
 			stats->missed);
@@ -174,6 +214,14 @@ static void put_counts(struct json *j, const struct cairn_trace_counts *counts)
 	json_uint(j, "lost", counts->lost);
 	json_uint(j, "filtered", counts->filtered);
 	json_uint(j, "undecided", counts->undecided);
+}
+
+static void put_mapped(struct json *j, enum presence there)
+{
+	if (there == UNKNOWN)
+		json_null(j, "mapped");
+	else
+		json_bool(j, "mapped", there == PRESENT);
 }
 
 static void summary_json(const struct session *session, const struct cairn_trace_stats *stats,
@@ -202,6 +250,7 @@ static void summary_json(const struct session *session, const struct cairn_trace
 		json_open(&j, NULL, '{');
 		json_text(&j, "probe", cairn_trace_probe(session->trace, i)->text);
 		put_counts(&j, &counts[i]);
+		put_mapped(&j, presence(session, i, &counts[i]));
 		json_close(&j);
 	}
 	json_close(&j);

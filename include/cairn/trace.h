@@ -226,6 +226,20 @@ int cairn_trace_start(struct cairn_trace *t, struct cairn_err *err);
 /* The traced process: opts.pid, or the command's once attached; 0 when every process is traced. */
 int cairn_trace_pid(const struct cairn_trace *t);
 
+/*
+ * cairn_trace_mapped - which of the probed files the traced process maps now
+ *
+ * A command loads its libraries after the probes are set; one that it never loads gives no event.
+ * A file that is mapped and unmapped between two questions is not seen.
+ *
+ * @ret  cairn_trace_n_probes() of them; set true for probes whose file is mapped, otherwise left as
+ *       they are, so that one array gathers the answers of many questions
+ * Returns how many are still false. -EINVAL: every process is traced. -ESRCH: it has ended.
+ * -EPERM: it may not be looked at. -ENOMEM.
+ * Cost: reads /proc/PID/maps once. Children are not looked at.
+ */
+int cairn_trace_mapped(const struct cairn_trace *t, bool *ret, struct cairn_err *err);
+
 /* True once the traced process has ended. With children followed: once they all have. */
 bool cairn_trace_target_gone(struct cairn_trace *t);
 

@@ -356,6 +356,21 @@ def a_probe_that_makes_no_sense_is_a_usage_error():
 
 
 @claim
+def a_library_that_the_command_never_loads_is_said():
+    library = compile_c("unloaded", PROGRAM, flags=("-O2", "-g", "-fPIC", "-shared"))
+    r = trace("--json", "-c", f"{need('sleep')} 0.3", f"{library}:one")
+    *_, summary = r.objects()
+    expect(r.status == 0 and re.search(rf"^no event of \S+:one: {library} was never seen among the files", r.err, re.M), r)
+    expect([p["mapped"] for p in summary["probes"]] == [False], summary)
+    # A file that is loaded and not called is no such case.
+    r = trace("--json", "-c", f"env LD_PRELOAD={library} sleep 0.3", f"{library}:one")
+    *_, summary = r.objects()
+    expect("no event of" not in r.err and [p["mapped"] for p in summary["probes"]] == [True], r)
+    r = trace("-c", "true", f"{library}:one")
+    expect(re.search(rf"^no event of \S+:one: .*{library}", r.err, re.M), r)
+
+
+@claim
 def a_command_is_split_as_a_shell_does():
     path = compile_c("words", """\
 #include <stdio.h>
