@@ -224,14 +224,3 @@ int kernel_attach(struct cairn_trace *t, struct trace_kernel *k, struct cairn_er
 		kernel_detach(k);
 	return e;
 }
-
-void kernel_detach(struct trace_kernel *k)
-{
-	while (k->links.n)
-		close(k->links.p[--k->links.n]);
-	if (k->fork_link >= 0)
-		close(k->fork_link);
-	if (k->exit_link >= 0)
-		close(k->exit_link);
-	k->fork_link = k->exit_link = -1;
-}

@@ -34,6 +34,8 @@ struct trace_kernel {
  * Returns 0; -EPERM with the command that would be allowed, -EOPNOTSUPP, or what bpf(2) says.
  */
 int kernel_load(struct cairn_trace *t, struct trace_kernel **ret, struct cairn_err *err);
+/* Closes what loading and attaching have opened but the programs and maps: events can still be read. */
+void kernel_detach(struct trace_kernel *k);
 void kernel_free(struct trace_kernel *k);
 
 /* File descriptor of the program for records of a class; -1 when it was not needed. */
@@ -41,7 +43,6 @@ int kernel_program_fd(const struct trace_kernel *k, unsigned int class);
 
 /* kernel_attach - links for every place that is ready; all or none but with best_effort */
 int kernel_attach(struct cairn_trace *t, struct trace_kernel *k, struct cairn_err *err);
-void kernel_detach(struct trace_kernel *k);
 
 /* Sums a probe's counters over the processors; returns 0 or a negative errno. */
 int kernel_counts(const struct trace_kernel *k, uint32_t probe, struct cairn_trace_counts *ret);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Loading the BPF program
+ * Loading the BPF program, and letting go of everything of the kernel's
  *
  * The object holds one program per size of record; only those that the probes need are loaded, as
  * the verifier takes 10 to 25 ms for each. What the kernel can do is found out by trying, best
@@ -286,6 +286,17 @@ int kernel_program_fd(const struct trace_kernel *k, unsigned int class)
 	struct bpf_program *p = class_program(k->bpf, class);
 
 	return p ? bpf_program__fd(p) : -1;
+}
+
+void kernel_detach(struct trace_kernel *k)
+{
+	while (k->links.n)
+		close(k->links.p[--k->links.n]);
+	if (k->fork_link >= 0)
+		close(k->fork_link);
+	if (k->exit_link >= 0)
+		close(k->exit_link);
+	k->fork_link = k->exit_link = -1;
 }
 
 void kernel_free(struct trace_kernel *k)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -114,32 +112,6 @@ void cairn_trace_close(struct cairn_trace *t)
 	map_fini(&t->program_ids);
 	arena_fini(&t->arena);
 	free(t);
-}
-
-int trace_add_file(struct cairn_trace *t, const char *path, const char *shown,
-		   struct cairn_binary *bin, struct cairn_sites *sites, struct trace_file **ret,
-		   struct cairn_err *err)
-{
-	struct trace_file *f = arena_alloc(&t->arena, sizeof(*f));
-
-	if (!f || !(f->path = arena_strdup(&t->arena, path)) ||
-	    !(f->shown = arena_strdup(&t->arena, shown)))
-		return err_nomem(err, "a probed file");
-	f->fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (f->fd < 0 || fstat(f->fd, &f->stat)) {
-		int e = -errno;
-		if (f->fd >= 0)
-			close(f->fd);
-		return err_set(err, e, "%s: %s", shown, strerror(-e));
-	}
-	if (!VEC_ADD(&t->files, f)) {
-		close(f->fd);
-		return err_nomem(err, "a probed file");
-	}
-	f->bin = bin;
-	f->sites = sites;
-	*ret = f;
-	return 0;
 }
 
 static int add_planned(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)

@@ -227,6 +227,32 @@ static int open_sites(struct cairn_trace *t, struct trace_file *f, struct cairn_
 	return f->sites ? 0 : cairn_sites_open(f->bin, &opts, &f->sites, err);
 }
 
+int trace_add_file(struct cairn_trace *t, const char *path, const char *shown,
+		   struct cairn_binary *bin, struct cairn_sites *sites, struct trace_file **ret,
+		   struct cairn_err *err)
+{
+	struct trace_file *f = arena_alloc(&t->arena, sizeof(*f));
+
+	if (!f || !(f->path = arena_strdup(&t->arena, path)) ||
+	    !(f->shown = arena_strdup(&t->arena, shown)))
+		return err_nomem(err, "a probed file");
+	f->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (f->fd < 0 || fstat(f->fd, &f->stat)) {
+		int e = -errno;
+		if (f->fd >= 0)
+			close(f->fd);
+		return err_set(err, e, "%s: %s", shown, strerror(-e));
+	}
+	if (!VEC_ADD(&t->files, f)) {
+		close(f->fd);
+		return err_nomem(err, "a probed file");
+	}
+	f->bin = bin;
+	f->sites = sites;
+	*ret = f;
+	return 0;
+}
+
 static int open_file(struct cairn_trace *t, const char *path, const char *shown,
 		     struct trace_file **ret, struct cairn_err *err)
 {
