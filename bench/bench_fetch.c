@@ -15,7 +15,6 @@
  * the same identification, record and wake-up as bpf/trace.bpf.c. docs/fetch.md has the figures and
  * the decision.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,6 +30,7 @@
 #include <cairn/trace.h>
 #include <linux/bpf.h>
 
+#include "target.h"
 #include "trace/link.h"
 
 #define CALLS_DEFAULT 200000
@@ -39,26 +39,10 @@
 #define SKIPPED	      77
 #define RECORD_BYTES  64
 
-static const char source[] = "#include <stdio.h>\n#include <stdlib.h>\n#include <time.h>\n"
-			     "struct node { int x; struct node *next; };\n"
-			     "volatile int sink;\n"
-			     "__attribute__((noinline, noipa, patchable_function_entry(1))) void "
-			     "hit(int a, struct node *p)\n"
-			     "{ sink = a; }\n"
-			     "static double now(void)\n"
-			     "{ struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); "
-			     "return t.tv_sec * 1e9 + t.tv_nsec; }\n"
-			     "int main(int argc, char **argv)\n"
-			     "{\n"
-			     "	struct node two = { 2, 0 }, one = { 1, &two };\n"
-			     "	int n = atoi(argv[1]);\n"
-			     "	while (getchar() != EOF) {\n"
-			     "		double start = now();\n"
-			     "		for (int i = 0; i < n; i++) hit(i, &one);\n"
-			     "		printf(\"%f\\n\", (now() - start) / n); fflush(stdout);\n"
-			     "	}\n"
-			     "	return 0;\n"
-			     "}\n";
+static const char source[] =
+	TARGET_SOURCE("struct node { int x; struct node *next; };",
+		      "void hit(int a, struct node *p) { sink = a; }",
+		      "struct node two = { 2, 0 }, one = { 1, &two };", "hit(i, &one)");
 
 /* ---- the generated program ---- */
 
@@ -167,52 +151,7 @@ static int load(int ring, bool chain, int salt)
 			     &opts);
 }
 
-/* ---- the traced program ---- */
-
-struct target {
-	pid_t pid;
-	FILE *to, *from;
-	char dir[40], path[64];
-	uint64_t offset;
-};
-
-static int start(struct target *t, const char *calls)
-{
-	int in[2], out[2];
-	char command[200];
-
-	strcpy(t->dir, "/tmp/cairn-bench-XXXXXX");
-	if (!mkdtemp(t->dir))
-		return -errno;
-	snprintf(t->path, sizeof(t->path), "%s/hit", t->dir);
-	snprintf(command, sizeof(command), "gcc -g -O2 -o %s -xc -", t->path);
-	FILE *gcc = popen(command, "w");
-	if (!gcc || fputs(source, gcc) < 0 || pclose(gcc) || pipe(in) || pipe(out))
-		return -EIO;
-	t->pid = fork();
-	if (!t->pid) {
-		dup2(in[0], 0);
-		dup2(out[1], 1);
-		close(in[1]);
-		close(out[0]);
-		execl(t->path, t->path, calls, NULL);
-		_exit(127);
-	}
-	close(in[0]);
-	close(out[1]);
-	t->to = fdopen(in[1], "w");
-	t->from = fdopen(out[0], "r");
-	return 0;
-}
-
-static double round_trip(struct target *t)
-{
-	double ns = 0;
-
-	fputc('g', t->to);
-	fflush(t->to);
-	return fscanf(t->from, "%lf", &ns) == 1 ? ns : 0;
-}
+/* ---- both, on the same function ---- */
 
 static int ignore_record(void *ctx, void *data, size_t size)
 {
@@ -239,19 +178,19 @@ static pid_t read_generated(int ring)
 	_exit(1);
 }
 
-static double measure_generated(struct target *t, bool chain)
+static double measure_generated(struct target *t, uint64_t offset, bool chain)
 {
 	int ring = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, 8 << 20, NULL);
 	int prog = load(ring, chain, 0);
 	uint64_t cookie = 0;
-	int link = link_multi(prog, t->path, &t->offset, &cookie, 1, t->pid);
+	int link = link_multi(prog, t->path, &offset, &cookie, 1, t->pid);
 
 	if (link < 0) {
 		printf("generated: %s\n", strerror(-link));
 		return 0;
 	}
 	pid_t reader = read_generated(ring);
-	double ns = round_trip(t);
+	double ns = target_measure(t);
 	kill(reader, SIGKILL);
 	waitpid(reader, NULL, 0);
 	close(link);
@@ -260,7 +199,7 @@ static double measure_generated(struct target *t, bool chain)
 	return ns;
 }
 
-static double measure_table(struct target *t, bool chain)
+static double measure_table(struct target *t, bool chain, uint64_t *ret_offset)
 {
 	struct cairn_trace_opts opts = {.size = sizeof(opts), .pid = t->pid};
 	struct cairn_err err = {0};
@@ -272,12 +211,12 @@ static double measure_table(struct target *t, bool chain)
 		printf("table: %s\n", err.msg);
 		return 0;
 	}
-	t->offset = cairn_trace_place(trace, 0)->off.v;
+	*ret_offset = cairn_trace_place(trace, 0)->off.v;
 	pid_t reader = fork();
 	if (!reader)
 		for (;;)
 			cairn_trace_poll(trace, 1000, ignore_event, NULL, NULL);
-	double ns = round_trip(t);
+	double ns = target_measure(t);
 	kill(reader, SIGKILL);
 	waitpid(reader, NULL, 0);
 	cairn_trace_close(trace);
@@ -304,7 +243,7 @@ int main(int argc, char **argv)
 {
 	static const char *const names[] = {"two integers", "pointer chain"};
 	struct target t;
-	char calls[20], command[80];
+	char calls[20];
 
 	if (geteuid()) {
 		puts("tracing needs root");
@@ -312,22 +251,21 @@ int main(int argc, char **argv)
 	}
 	snprintf(calls, sizeof(calls), "%d", argc > 1 ? atoi(argv[1]) : CALLS_DEFAULT);
 	/* The first answer also says that it has been exec'd. */
-	if (start(&t, calls) < 0 || !round_trip(&t))
+	if (target_start(&t, source, calls) < 0 || !target_measure(&t))
 		return 1;
 	for (int chain = 0; chain < 2; chain++) {
 		double table = 1e9, generated = 1e9;
+		uint64_t offset = 0;
 		for (int i = 0; i < ROUNDS; i++) {
-			double now = measure_table(&t, chain);
+			double now = measure_table(&t, chain, &offset);
 			table = now && now < table ? now : table;
-			now = measure_generated(&t, chain);
+			now = measure_generated(&t, offset, chain);
 			generated = now && now < generated ? now : generated;
 		}
 		printf("%s: table %.0f ns per hit, generated %.0f ns, difference %.0f ns\n",
 		       names[chain], table, generated, table - generated);
 	}
 	printf("loading one generated program: %.2f ms\n", loading_ms());
-	kill(t.pid, SIGKILL);
-	waitpid(t.pid, NULL, 0);
-	snprintf(command, sizeof(command), "rm -r %s", t.dir);
-	return system(command) ? 1 : 0;
+	target_end(&t);
+	return 0;
 }

@@ -10,7 +10,6 @@
  * begins with a nop, which the kernel emulates, so that the cost of the trap is as small as it gets
  * and that of the rest shows. Exits with 77 and the reason where nothing can be traced.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,83 +20,14 @@
 
 #include <cairn/trace.h>
 
+#include "target.h"
+
 #define CALLS_DEFAULT 200000
 #define ROUNDS	      5
 #define SKIPPED	      77
 
-static const char source[] = "#include <stdio.h>\n#include <stdlib.h>\n#include <time.h>\n"
-			     "volatile int sink;\n"
-			     "__attribute__((noinline, noipa, patchable_function_entry(1))) void "
-			     "hit(int a, int b) { sink = a + b; }\n"
-			     "static double now(void)\n"
-			     "{ struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); "
-			     "return t.tv_sec * 1e9 + t.tv_nsec; }\n"
-			     "int main(int argc, char **argv)\n"
-			     "{\n"
-			     "	int n = atoi(argv[1]);\n"
-			     "	while (getchar() != EOF) {\n"
-			     "		double start = now();\n"
-			     "		for (int i = 0; i < n; i++) hit(i, 2);\n"
-			     "		printf(\"%f\\n\", (now() - start) / n); fflush(stdout);\n"
-			     "	}\n"
-			     "	return 0;\n"
-			     "}\n";
-
-struct target {
-	pid_t pid;
-	FILE *to, *from;
-	char dir[40], path[64];
-};
-
-static int start(struct target *t, const char *calls)
-{
-	int in[2], out[2];
-	char command[200];
-
-	strcpy(t->dir, "/tmp/cairn-bench-XXXXXX");
-	if (!mkdtemp(t->dir))
-		return -errno;
-	snprintf(t->path, sizeof(t->path), "%s/hit", t->dir);
-	snprintf(command, sizeof(command), "gcc -g -O2 -o %s -xc -", t->path);
-	FILE *gcc = popen(command, "w");
-	if (!gcc || fputs(source, gcc) < 0 || pclose(gcc) || pipe(in) || pipe(out))
-		return -EIO;
-	t->pid = fork();
-	if (!t->pid) {
-		dup2(in[0], 0);
-		dup2(out[1], 1);
-		close(in[1]);
-		close(out[0]);
-		execl(t->path, t->path, calls, NULL);
-		_exit(127);
-	}
-	close(in[0]);
-	close(out[1]);
-	t->to = fdopen(in[1], "w");
-	t->from = fdopen(out[0], "r");
-	return 0;
-}
-
-static void end(struct target *t)
-{
-	char command[80];
-
-	kill(t->pid, SIGKILL);
-	waitpid(t->pid, NULL, 0);
-	snprintf(command, sizeof(command), "rm -r %s", t->dir);
-	if (system(command))
-		perror(command);
-}
-
-/* Nanoseconds per call of one round. */
-static double measure(struct target *t)
-{
-	double ns = 0;
-
-	fputc('g', t->to);
-	fflush(t->to);
-	return fscanf(t->from, "%lf", &ns) == 1 ? ns : 0;
-}
+static const char source[] =
+	TARGET_SOURCE("", "void hit(int a, int b) { sink = a + b; }", "", "hit(i, 2)");
 
 static int print(void *ctx, const struct cairn_event *event)
 {
@@ -207,23 +137,23 @@ int main(int argc, char **argv)
 		return SKIPPED;
 	}
 	/* The first answer also says that it has been exec'd. */
-	if (start(&t, calls) < 0 || measure(&t) <= 0)
+	if (target_start(&t, source, calls) < 0 || target_measure(&t) <= 0)
 		return 1;
 	for (int i = 0; i < ROUNDS; i++) {
-		keep_best(&bare, measure(&t));
+		keep_best(&bare, target_measure(&t));
 		pid_t pid = start_ours(&t);
 		if (pid < 0) {
-			end(&t);
+			target_end(&t);
 			return SKIPPED;
 		}
-		keep_best(&ours, measure(&t));
+		keep_best(&ours, target_measure(&t));
 		stop(pid);
 		for (int k = 0; k < 2 && (pid = start_bpftrace(&t, actions[k])) > 0; k++) {
-			keep_best(&theirs[k], measure(&t));
+			keep_best(&theirs[k], target_measure(&t));
 			stop(pid);
 		}
 	}
-	end(&t);
+	target_end(&t);
 	printf("per hit, best of %d: no probe %.0f ns, cairn %.0f ns", ROUNDS, bare, ours);
 	if (theirs[1] < 1e9)
 		printf(", bpftrace %.0f ns, cairn/bpftrace %.2f; bpftrace without events %.0f ns, "
