@@ -226,7 +226,10 @@ static void symbol_of(const struct site_env *env, struct cairn_site *site)
 
 /* ---- arguments ---- */
 
-/* Which parameter a concrete formal is; n when it is none of them. */
+/*
+ * Which parameter a concrete formal is; n when it is none of them. By identity, never by position: a reference that
+ * is damaged leaves its parameter without a description, and moves no other.
+ */
 static uint32_t match_formal(const struct site_env *env, const struct formals *f, const struct dw_die *formal)
 {
 	dw_off origin = dw_ref(formal, DW_AT_abstract_origin);

@@ -336,6 +336,31 @@ static void parameters_are_matched_by_origin_not_by_position(void **state)
 
 /* ---- addresses ---- */
 
+/* References to outside the unit, into the middle of a DIE, to a DIE that is no parameter, and in a circle. */
+static void a_damaged_origin_shifts_no_argument(void **state)
+{
+	for (int damage = 0; damage < 4; damage++) {
+		struct tree t = begin("GNU C17 12.2.0");
+		int self = db_label(t.db);
+		struct db_attr origins[] = {
+			DB_U(DW_AT_abstract_origin, DW_FORM_ref4, 0x7fffffff),
+			DB_U(DW_AT_abstract_origin, DW_FORM_ref4, db_offset(t.db, t.a) + 1),
+			DB_REF(DW_AT_abstract_origin, t.callee),
+			DB_REF(DW_AT_abstract_origin, self),
+		};
+		inlined(&t);
+		db_here(t.db, self);
+		DB_DIE(t.db, DW_TAG_formal_parameter, DB_LEAF, origins[damage],
+		       EXPR(BREG(5), 0, DW_OP_stack_value));
+		formal(&t, t.b, EXPR(BREG(4), 0, DW_OP_stack_value));
+		db_null(t.db);
+		struct result r = finish(&t);
+		assert_string_equal(arg_text(&r, 0, 1), "%rsi");
+		assert_int_equal(site(&r, 0)->args[0].loc.why, CAIRN_UNAVAIL_NO_DESCRIPTION);
+		end(&t, &r);
+	}
+}
+
 static void entry_pc_is_the_address_even_outside_the_copys_own_range(void **state)
 {
 	struct tree t = begin("GNU C17 12.2.0");
@@ -457,6 +482,7 @@ int main(void)
 		cmocka_unit_test(without_views_a_value_may_belong_to_a_later_statement),
 		cmocka_unit_test(a_parameter_without_a_die_is_missing_and_shifts_nothing),
 		cmocka_unit_test(parameters_are_matched_by_origin_not_by_position),
+		cmocka_unit_test(a_damaged_origin_shifts_no_argument),
 		cmocka_unit_test(entry_pc_is_the_address_even_outside_the_copys_own_range),
 		cmocka_unit_test(entry_pc_outside_the_containing_function_is_not_believed),
 		cmocka_unit_test(an_offset_as_entry_pc_counts_from_the_start_of_the_range),
