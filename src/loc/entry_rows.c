@@ -55,7 +55,9 @@ static uint32_t decl_number(const struct dw_die *die, uint16_t at, const struct 
 	struct dw_die owner;
 	if (dw_attr_deep(die, at, &v, &owner, NULL) != 1 || owner.unit != unit)
 		return 0;
-	return v.cls == DW_CLASS_UDATA && v.u <= UINT32_MAX ? (uint32_t)v.u : 0;
+	/* GCC gives constants that many DIEs share as DW_FORM_implicit_const, which is signed. */
+	bool is_number = v.cls == DW_CLASS_UDATA || v.cls == DW_CLASS_SDATA;
+	return is_number && v.u <= UINT32_MAX ? (uint32_t)v.u : 0;
 }
 
 /* The declaration of the function that @entry is a copy of; nothing when it is told incompletely. */
