@@ -651,7 +651,7 @@ static void paths_of_version_5_count_from_0_whatever_the_forms(void **state)
 	db_uleb(d, DB_LINE, 2);
 	db_off(d, DB_LINE, 0);
 	db_off(d, DB_LINE, 6);
-	db_cstr(d, DB_LINE_STR, "/work");
+	db_cstr(d, DB_LINE_STR, "/proj");
 	db_cstr(d, DB_LINE_STR, "lib");
 	db_bytes(d, DB_LINE, files, sizeof(files));
 	db_uleb(d, DB_LINE, 2);
@@ -666,8 +666,8 @@ static void paths_of_version_5_count_from_0_whatever_the_forms(void **state)
 	db_length_end(d, DB_LINE, m.length);
 	struct opened o = open_db(line_unit(d));
 	const struct dw_unit *u = dwarf_unit(o.dw, 0);
-	assert_string_equal(dw_unit_file(u, 0), "/work/a.c");
-	assert_string_equal(dw_unit_file(u, 1), "/work/lib/b.c");
+	assert_string_equal(dw_unit_file(u, 0), "/proj/a.c");
+	assert_string_equal(dw_unit_file(u, 1), "/proj/lib/b.c");
 	assert_null(dw_unit_file(u, 2));
 	shut(&o);
 }
