@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * BTF: read, build, check, transform
+ *
+ * BTF describes types, functions and, with the LOC kinds, where the inlined copies of functions are
+ * and where their arguments are there. A blob is a header, records of 32-bit words, perhaps a layout
+ * section that gives the size of each kind's record, and strings. A *split* blob continues the ids
+ * and the string offsets of its base; chains may be of any depth.
+ *
+ *	struct cairn_btf *btf;
+ *	struct cairn_btf_type t;
+ *	if (cairn_btf_open("vmlinux", NULL, &btf, &err) < 0)
+ *		return fail(err.msg);
+ *	for (uint32_t id = cairn_btf_start_id(btf); id < cairn_btf_end_id(btf); id++)
+ *		if (cairn_btf_type(btf, id, &t) && t.kind == CAIRN_BTF_STRUCT)
+ *			puts(t.name);
+ *	cairn_btf_close(btf);
+ *
+ * Words are seen in this machine's byte order, whatever the input's. Kinds this version does not know are
+ * carried through when a layout section anywhere in the chain tells their size.
+ *
+ * Sources: Documentation/bpf/btf.rst and include/uapi/linux/btf.h of Linux 7.1 (kinds 0 to 19, layout
+ * section, 24-bit vlen); the LOC kinds as in docs/formats/btf-loc.md.
+ */
+#ifndef CAIRN_BTF_H
+#define CAIRN_BTF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cairn/api.h>
+#include <cairn/err.h>
+
+CAIRN_BEGIN_DECLS
+
+struct cairn_btf;
+
+enum cairn_btf_kind {
+	CAIRN_BTF_VOID, /* id 0, never stored */
+	CAIRN_BTF_INT,
+	CAIRN_BTF_PTR,
+	CAIRN_BTF_ARRAY,
+	CAIRN_BTF_STRUCT,
+	CAIRN_BTF_UNION,
+	CAIRN_BTF_ENUM,
+	CAIRN_BTF_FWD,
+	CAIRN_BTF_TYPEDEF,
+	CAIRN_BTF_VOLATILE,
+	CAIRN_BTF_CONST,
+	CAIRN_BTF_RESTRICT,
+	CAIRN_BTF_FUNC, /* vlen is the linkage, not a count */
+	CAIRN_BTF_FUNC_PROTO,
+	CAIRN_BTF_VAR,
+	CAIRN_BTF_DATASEC,
+	CAIRN_BTF_FLOAT,
+	CAIRN_BTF_DECL_TAG,
+	CAIRN_BTF_TYPE_TAG,
+	CAIRN_BTF_ENUM64,
+	CAIRN_BTF_LOC_PARAM,
+	CAIRN_BTF_LOC_PROTO,
+	CAIRN_BTF_LOCSEC,
+	CAIRN_BTF_N_KINDS
+};
+
+/* How the kinds 20 to 22 are laid out: nothing in the header tells. */
+enum cairn_btf_dialect {
+	CAIRN_BTF_NO_LOC, /* there are none */
+	CAIRN_BTF_LOC_N,  /* LOC_PARAM 12+4+4*vlen, LOCSEC 12+12*vlen: the one that is written */
+	CAIRN_BTF_LOC_V1, /* LOC_PARAM 20, LOCSEC 12+16*vlen: the RFC of October 2025 */
+};
+
+enum cairn_btf_linkage { CAIRN_BTF_STATIC, CAIRN_BTF_GLOBAL, CAIRN_BTF_EXTERN };
+
+/* One record. Everything is borrowed from the blob. */
+struct cairn_btf_type {
+	uint32_t id;
+	uint32_t kind; /* enum cairn_btf_kind, or a number this version does not know */
+	bool kflag;
+	uint32_t vlen;
+	uint32_t name_off;
+	const char *name; /* "" when it has none */
+	uint32_t ref;     /* third word: the size, or the id of another type, as the kind says */
+	const uint32_t *words; /* behind the first three */
+	uint32_t n_words;
+};
+
+/* Bits of the word behind INT. */
+enum { CAIRN_BTF_INT_SIGNED = 1, CAIRN_BTF_INT_CHAR = 2, CAIRN_BTF_INT_BOOL = 4 };
+#define CAIRN_BTF_INT_ENCODING(word) (((word) >> 24) & 0xf)
+#define CAIRN_BTF_INT_OFFSET(word)   (((word) >> 16) & 0xff)
+#define CAIRN_BTF_INT_BITS(word)     ((word) & 0xff)
+
+/* Flags of LOC_PARAM in the N dialect, and the register number that stands for the frame base. */
+enum {
+	CAIRN_BTF_LOC_SIGNED = 0x01,
+	CAIRN_BTF_LOC_CONST = 0x02,
+	CAIRN_BTF_LOC_ADDR = 0x04, /* with CONST: relative to the object's base address */
+	CAIRN_BTF_LOC_REG = 0x08,
+	CAIRN_BTF_LOC_DEREF = 0x10,
+	CAIRN_BTF_LOC_OFFSET = 0x20,
+};
+#define CAIRN_BTF_LOC_FBREG UINT32_MAX
+
+/* Elements, by value: member of STRUCT and UNION, parameter of FUNC_PROTO, and so on. */
+struct cairn_btf_member {
+	uint32_t name_off, type;
+	uint32_t bit_off;
+	uint32_t bit_size; /* 0: not a bit-field */
+};
+struct cairn_btf_enumerator {
+	uint32_t name_off;
+	int64_t value; /* zero-extended when the enum is not signed */
+};
+struct cairn_btf_param {
+	uint32_t name_off, type; /* both 0 for the last: "..." */
+};
+struct cairn_btf_secinfo {
+	uint32_t type, offset, size;
+};
+/* One place of LOCSEC. In v1, which has no func, name_off and func_proto are set instead. */
+struct cairn_btf_loc {
+	uint32_t func;
+	uint32_t loc_proto;
+	uint32_t offset; /* from the start of the section; v1: of .text */
+	uint32_t name_off, func_proto;
+};
+/* What LOC_PARAM says, of either dialect. */
+struct cairn_btf_loc_param {
+	uint32_t flags;  /* CAIRN_BTF_LOC_*; neither CONST nor REG: no location */
+	uint32_t size;   /* bytes of the value */
+	uint32_t n_regs; /* 0, 1, or 2: the low part first */
+	uint32_t reg[2];
+	int64_t offset;  /* of OFFSET */
+	int64_t value;   /* of CONST, extended by its sign when SIGNED */
+	bool continues;  /* v1: the next slot is the rest of the same parameter */
+};
+
+/* ---- reading ---- */
+
+struct cairn_btf_open_opts {
+	size_t size;                  /* sizeof(struct cairn_btf_open_opts) */
+	const struct cairn_btf *base; /* must outlive the result; NULL: not split */
+	/* Section of an ELF file; NULL: ".BTF", or ".BTF.inline", ".BTF.extra" when that is the only one. */
+	const char *section;
+	enum cairn_btf_dialect dialect; /* of LOC kinds when the input itself does not tell; NO_LOC: find out */
+};
+
+/*
+ * cairn_btf_open - read BTF from a file: raw (/sys/kernel/btf/...) or a section of an ELF file
+ *
+ * Header, record sizes and the ends of strings are checked, references are not: cairn_btf_check() does that,
+ * and every accessor here tolerates any id and offset.
+ *
+ * The dialect is told by the layout section, by the name of the section, else by the records themselves (N's
+ * LOC_PARAM has 1 to 3 values, v1's has vlen 0).
+ * Returns 0. -ENOENT: no such file. -ENODATA: an ELF file without such a section. -EBADMSG: damaged (err: the
+ * record, its offset, what is wrong), or not the base that the blob was split from. -EOPNOTSUPP: an unknown
+ * version, or an unknown kind whose size no layout section tells. -ERANGE: more than 2 GiB. -ENOMEM.
+ * Cost: one pass over the records; 4 bytes per record. Threads: a blob may be read by any number of them.
+ */
+int cairn_btf_open(const char *path, const struct cairn_btf_open_opts *opts, struct cairn_btf **ret,
+		   struct cairn_err *err);
+
+/* The same from memory, which is copied when it is of the other byte order, else must outlive the result. */
+int cairn_btf_open_mem(const void *bytes, size_t size, const char *name,
+		       const struct cairn_btf_open_opts *opts, struct cairn_btf **ret,
+		       struct cairn_err *err);
+void cairn_btf_close(struct cairn_btf *btf);
+
+const struct cairn_btf *cairn_btf_base(const struct cairn_btf *btf);
+enum cairn_btf_dialect cairn_btf_dialect(const struct cairn_btf *btf);
+bool cairn_btf_is_big_endian(const struct cairn_btf *btf);
+bool cairn_btf_has_layout(const struct cairn_btf *btf);
+
+/* Own ids are [start, end); those below start are the base's. */
+uint32_t cairn_btf_start_id(const struct cairn_btf *btf);
+uint32_t cairn_btf_end_id(const struct cairn_btf *btf);
+
+/* The record of an id in @btf or its bases. False for 0 and for ids that are not there. O(depth of the chain). */
+bool cairn_btf_type(const struct cairn_btf *btf, uint32_t id, struct cairn_btf_type *ret);
+
+/* A string by offset; NULL when it is in no string section of the chain. */
+const char *cairn_btf_string(const struct cairn_btf *btf, uint32_t off);
+
+/*
+ * cairn_btf_find - ids of a name and kind, first @btf's own, then its bases'
+ *
+ * @kind  CAIRN_BTF_VOID for any kind
+ * @from  0, or the last result, for the next one
+ * Returns the id, 0 when there is no more.
+ * Cost: the first call sorts the names (and may fail for want of memory: then a search goes through all records).
+ */
+uint32_t cairn_btf_find(const struct cairn_btf *btf, const char *name, uint32_t kind, uint32_t from);
+
+/* Elements of a record of the right kind; @i below vlen. */
+struct cairn_btf_member cairn_btf_member(const struct cairn_btf_type *t, uint32_t i);
+struct cairn_btf_enumerator cairn_btf_enumerator(const struct cairn_btf_type *t, uint32_t i);
+struct cairn_btf_param cairn_btf_param(const struct cairn_btf_type *t, uint32_t i);
+struct cairn_btf_secinfo cairn_btf_secinfo(const struct cairn_btf_type *t, uint32_t i);
+struct cairn_btf_loc cairn_btf_loc(const struct cairn_btf *btf, const struct cairn_btf_type *t, uint32_t i);
+struct cairn_btf_loc_param cairn_btf_loc_param(const struct cairn_btf *btf, const struct cairn_btf_type *t);
+
+/* ---- checking ---- */
+
+/*
+ * cairn_btf_check - every rule of the format: references to ids that exist and are of the right kind, names that
+ * are identifiers where they must be, no loops of types, vlen, flags and sizes that agree
+ *
+ * @report  called for each broken rule with the record's id and its offset in the blob, and text
+ * Returns the number of broken rules, 0 when it is sound; -ENOMEM.
+ */
+int cairn_btf_check(const struct cairn_btf *btf,
+		    void (*report)(void *ctx, uint32_t id, uint64_t off, const char *text), void *ctx);
+
+/* ---- building ---- */
+
+struct cairn_btf_builder;
+
+struct cairn_btf_build_opts {
+	size_t size;
+	const struct cairn_btf *base; /* must outlive the builder and be its readers' base */
+	enum cairn_btf_dialect dialect; /* of LOC kinds; NO_LOC: adding one is -EINVAL */
+	bool big_endian;
+	bool layout; /* write a layout section */
+};
+
+int cairn_btf_builder_new(const struct cairn_btf_build_opts *opts, struct cairn_btf_builder **ret,
+			  struct cairn_err *err);
+void cairn_btf_builder_free(struct cairn_btf_builder *b);
+
+/*
+ * cairn_btf_add_string - offset of a string, the same for equal strings; one of the base's is found there
+ * Returns the offset in *@ret; 0, or -ENOMEM, -ERANGE (more than 2 GiB of strings).
+ */
+int cairn_btf_add_string(struct cairn_btf_builder *b, const char *s, uint32_t *ret);
+
+/*
+ * cairn_btf_add_record - a record, complete
+ *
+ * @t       kind, kflag, vlen, name_off, ref are used
+ * @words   what stands behind the first three words, @n_words as its kind and vlen demand; copied. NULL: zeros,
+ *          to be filled through cairn_btf_record_words()
+ * Returns its id in *@ret; 0; -EINVAL (the number of words is wrong for the kind); -ENOMEM, -ERANGE.
+ * References may be to ids that are added later. All typed ways to add (btf/build.h) end here.
+ */
+int cairn_btf_add_record(struct cairn_btf_builder *b, const struct cairn_btf_type *t,
+			 const uint32_t *words, uint32_t n_words, uint32_t *ret);
+
+/* The words behind the first three of a record of this builder, to be changed in place; NULL: no such id. Valid
+ * until the next record is added. */
+uint32_t *cairn_btf_record_words(struct cairn_btf_builder *b, uint32_t id);
+
+/*
+ * cairn_btf_finish - the bytes of the blob
+ *
+ * @ret  owned by the caller, free(); of the byte order asked for
+ * Returns 0, -ENOMEM, -ERANGE. The builder may be used on. Same records and strings, same bytes.
+ */
+int cairn_btf_finish(struct cairn_btf_builder *b, void **ret, size_t *ret_size, struct cairn_err *err);
+
+/* ---- transforming: each reads one blob and gives the bytes of another ---- */
+
+/*
+ * cairn_btf_dedup - make equal types one
+ *
+ * Structs that refer to one another in circles are compared as graphs; a forward declaration is resolved to the only
+ * definition of its name. LOC_PARAM, LOC_PROTO and FUNC_PROTO are compared by their full content; DATASEC and LOCSEC are
+ * never merged. Types equal to one of the base are replaced by it. Idempotent, deterministic.
+ *
+ * @map  NULL, or an array of end_id - start_id words: where each own type went
+ * Returns 0 with *@ret owned by the caller, -EBADMSG (a broken reference, named), -ENOMEM.
+ */
+int cairn_btf_dedup(const struct cairn_btf *btf, uint32_t *map, void **ret, size_t *ret_size,
+		    struct cairn_err *err);
+
+/* Order own records by name, then by kind and content; nameless ones behind. @map as above. LOCSECs are sorted again by
+ * (func, offset, loc_proto). */
+int cairn_btf_sort(const struct cairn_btf *btf, uint32_t *map, void **ret, size_t *ret_size,
+		   struct cairn_err *err);
+
+/*
+ * cairn_btf_split_loc - one additive blob into a main blob and a split one with the location data
+ *
+ * By reachability: what is reachable from LOC records only, among FUNC that @keep_func refuses, FUNC_PROTO and LOC kinds,
+ * goes to the split blob; all else stays in the main one. @keep_func tells whether a FUNC has code of its own (a symbol).
+ */
+int cairn_btf_split_loc(const struct cairn_btf *btf, bool (*keep_func)(void *ctx, const char *name),
+			void *ctx, void **ret_main, size_t *ret_main_size, void **ret_loc,
+			size_t *ret_loc_size, struct cairn_err *err);
+
+/*
+ * cairn_btf_distil_base - the smallest base that a split blob needs (.BTF.base), and the split blob on it
+ *
+ * Only named structs and unions (as sizes), enums, FWD, INT and FLOAT that the split refers to.
+ */
+int cairn_btf_distil_base(const struct cairn_btf *split, void **ret_base, size_t *ret_base_size,
+			  void **ret_split, size_t *ret_split_size, struct cairn_err *err);
+
+struct cairn_btf_convert_opts {
+	size_t size;
+	const struct cairn_btf *base;   /* of the result: the converted base */
+	enum cairn_btf_dialect dialect; /* of the result; NO_LOC: LOC kinds are dropped */
+	bool layout;
+	bool big_endian;
+	/* For libbpf 1.1 and kernels of its time: no vlen above 65,535, no ENUM64, tags as they knew them, no kinds above 19. */
+	bool downgrade;
+};
+
+/* What was lost or rewritten; all 0: nothing. */
+struct cairn_btf_losses {
+	uint32_t loc_params, loc_protos, locsecs, locs; /* dropped, or without a form in the dialect */
+	uint32_t enum64s, unknown_kinds, wide_vlens, tags;
+};
+
+int cairn_btf_convert(const struct cairn_btf *btf, const struct cairn_btf_convert_opts *opts,
+		      struct cairn_btf_losses *losses, void **ret, size_t *ret_size,
+		      struct cairn_err *err);
+
+/* ---- text ---- */
+
+enum cairn_btf_format {
+	CAIRN_BTF_RAW,    /* as "bpftool btf dump", text */
+	CAIRN_BTF_PRETTY, /* the same with locations as people write them: *(u64 *)(rsp + 16) */
+	CAIRN_BTF_C,      /* declarations that compile, in an order that compiles */
+	CAIRN_BTF_JSON,   /* one object per record and line */
+};
+
+/*
+ * cairn_btf_dump - own records (of a split blob in C: with what they need of the bases)
+ *
+ * @ids, @n_ids  only these, and in C what they need; NULL: all
+ * @machine      EM_* whose register names PRETTY uses; 0: x86-64
+ * Returns 0, -EBADMSG (a reference that C cannot express; RAW shows anything), -ENOMEM, or what @out failed with.
+ */
+int cairn_btf_dump(const struct cairn_btf *btf, enum cairn_btf_format format, const uint32_t *ids,
+		   size_t n_ids, int machine, FILE *out, struct cairn_err *err);
+
+CAIRN_END_DECLS
+#endif
