@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/atomic_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cairn/file.h>
+
+#include "base/scope.h"
+
+/* Names tried for a temporary file; each is taken only when a killed process with our id left it. */
+#define TMP_NAMES_MAX 1000
+
+static int sys_err(struct cairn_err *err, const char *path, const char *what)
+{
+	int code = -errno;
+
+	return err_set(err, code, "%s: cannot %s: %s", path, what, strerror(-code));
+}
+
+/* The directory part of @path, "." when it has none; malloced. */
+static char *dir_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return strdup(".");
+	return strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+/* "DIR/.NAME.PID-N.tmp" */
+static char *tmp_name(const char *path, unsigned int n)
+{
+	const char *slash = strrchr(path, '/');
+	int dir_len = slash ? (int)(slash + 1 - path) : 0;
+	char *name;
+
+	/* A name as long as the file system allows leaves no room for ours. */
+	if (asprintf(&name, "%.*s.%.200s.%d-%u.tmp", dir_len, path, path + dir_len, (int)getpid(), n) < 0)
+		return NULL;
+	return name;
+}
+
+/* A file without a name can be given one through /proc only; without it, it could never be committed. */
+static bool can_be_linked(int fd)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	return !access(name, F_OK);
+}
+
+static int open_nameless(const char *path, mode_t mode)
+{
+	SCOPE_FREE char *dir = dir_of(path);
+	int fd = dir ? open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, mode) : -1;
+
+	if (fd < 0 || can_be_linked(fd))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static int open_named(struct atomic_file *f, mode_t mode)
+{
+	for (unsigned int n = 0; n < TMP_NAMES_MAX; n++) {
+		f->tmp = tmp_name(f->path, n);
+		if (!f->tmp)
+			return -1;
+		int fd = open(f->tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+		if (fd >= 0)
+			return fd;
+		free(f->tmp);
+		f->tmp = NULL;
+		if (errno != EEXIST)
+			return -1;
+	}
+	return -1;
+}
+
+/* The file that would be opened as @path is: a new one, a regular one, or neither. */
+static int open_target(struct atomic_file *f, mode_t mode, struct cairn_err *err)
+{
+	struct stat st;
+	bool exists = !stat(f->shown, &st);
+
+	if (exists && S_ISDIR(st.st_mode))
+		return err_set(err, -EISDIR, "%s: is a directory", f->shown);
+	if (exists && !S_ISREG(st.st_mode)) {
+		f->fd = open(f->shown, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+		return f->fd < 0 ? sys_err(err, f->shown, "open it for writing") : 0;
+	}
+	f->path = exists ? realpath(f->shown, NULL) : strdup(f->shown);
+	if (!f->path)
+		return sys_err(err, f->shown, "find out its name");
+	f->fd = open_nameless(f->path, mode);
+	if (f->fd < 0)
+		f->fd = open_named(f, mode);
+	if (f->fd < 0)
+		return sys_err(err, f->shown, "make a new file beside it");
+	if (exists && fchmod(f->fd, st.st_mode & 0777))
+		return sys_err(err, f->shown, "keep its permissions");
+	return 0;
+}
+
+int atomic_file_open(struct atomic_file *f, const char *path, mode_t mode, struct cairn_err *err)
+{
+	*f = (struct atomic_file){.fd = -1, .shown = path};
+	int r = open_target(f, mode, err);
+
+	if (r < 0)
+		atomic_file_abort(f);
+	return r;
+}
+
+int atomic_file_write(struct atomic_file *f, const void *bytes, size_t size, struct cairn_err *err)
+{
+	const char *at = bytes;
+
+	while (size) {
+		ssize_t n = write(f->fd, at, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return sys_err(err, f->shown, "write it");
+		at += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+/* linkat() does not replace, so that the file gets a temporary name first; then all is as if it always had one. */
+static int give_tmp_name(struct atomic_file *f)
+{
+	char fd_name[32];
+
+	snprintf(fd_name, sizeof(fd_name), "/proc/self/fd/%d", f->fd);
+	for (unsigned int n = 0; n < TMP_NAMES_MAX; n++) {
+		f->tmp = tmp_name(f->path, n);
+		if (!f->tmp)
+			return -1;
+		if (!linkat(AT_FDCWD, fd_name, AT_FDCWD, f->tmp, AT_SYMLINK_FOLLOW))
+			return 0;
+		free(f->tmp);
+		f->tmp = NULL;
+		if (errno != EEXIST)
+			return -1;
+	}
+	return -1;
+}
+
+/* The new name is on disk only when the directory is. What cannot be synced is not our loss: the rename is done. */
+static void sync_dir(const char *path)
+{
+	SCOPE_FREE char *dir = dir_of(path);
+	SCOPE_CLOSE int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (fd >= 0)
+		(void)!fsync(fd);
+}
+
+static int commit(struct atomic_file *f, struct cairn_err *err)
+{
+	if (!f->path)
+		return 0;
+	if (fsync(f->fd))
+		return sys_err(err, f->shown, "write it to disk");
+	if (!f->tmp && give_tmp_name(f))
+		return sys_err(err, f->shown, "name the new file");
+	if (rename(f->tmp, f->path))
+		return sys_err(err, f->shown, "replace it");
+	free(f->tmp);
+	f->tmp = NULL;
+	sync_dir(f->path);
+	return 0;
+}
+
+int atomic_file_commit(struct atomic_file *f, struct cairn_err *err)
+{
+	int r = commit(f, err);
+
+	atomic_file_abort(f);
+	return r;
+}
+
+void atomic_file_abort(struct atomic_file *f)
+{
+	if (f->tmp)
+		unlink(f->tmp);
+	if (f->fd >= 0)
+		close(f->fd);
+	free(f->tmp);
+	free(f->path);
+	*f = (struct atomic_file){.fd = -1};
+}
+
+int cairn_file_write(const char *path, const void *bytes, size_t size, struct cairn_err *err)
+{
+	struct atomic_file f;
+	int r = atomic_file_open(&f, path, 0666, err);
+
+	if (r < 0)
+		return r;
+	r = atomic_file_write(&f, bytes, size, err);
+	if (r < 0) {
+		atomic_file_abort(&f);
+		return r;
+	}
+	return atomic_file_commit(&f, err);
+}
