@@ -411,14 +411,19 @@ static void skip_then(const struct dw_unit *u, struct cursor *c, uint8_t then)
 	}
 }
 
+void dw_step_skip(const struct dw_unit *u, struct dw_step step, struct cursor *c)
+{
+	cur_skip(c, step.fixed);
+	skip_then(u, c, step.then);
+}
+
 void dw_abbrev_skip_slow(const struct dw_unit *u, const struct dw_abbrev *a, struct cursor *c)
 {
 	struct dw_step step = a->first;
 	for (const struct dw_step *next = &u->abbrevs->steps[a->more];; step = *next++) {
-		cur_skip(c, step.fixed);
+		dw_step_skip(u, step, c);
 		if (step.then == DW_THEN_END || c->failed)
 			return;
-		skip_then(u, c, step.then);
 	}
 }
 

@@ -210,9 +210,19 @@ void dw_unknown(struct cursor *c, const char *what, uint64_t value);
 int dw_failure(const struct cursor *c);
 
 /* Little-endian loads of bytes whose presence was checked for the whole run. */
+static inline uint16_t dw_load_u16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] | p[1] << 8);
+}
+
 static inline uint32_t dw_load_u32(const uint8_t *p)
 {
 	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static inline uint64_t dw_load_u64(const uint8_t *p)
+{
+	return dw_load_u32(p) | (uint64_t)dw_load_u32(p + 4) << 32;
 }
 
 /* abbrev.c */
@@ -238,6 +248,8 @@ struct dw_spec {
 };
 bool dw_spec_next(const uint8_t **p, struct dw_spec *ret);
 
+/* Does one step: its run of bytes, then its value of variable size. */
+void dw_step_skip(const struct dw_unit *u, struct dw_step step, struct cursor *c);
 /* Steps over all attributes; the cursor stands at the first. */
 void dw_abbrev_skip_slow(const struct dw_unit *u, const struct dw_abbrev *a, struct cursor *c);
 static inline void dw_abbrev_skip(const struct dw_unit *u, const struct dw_abbrev *a,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "dwarf/constants.h"
-#include "dwarf/impl.h"
+#include "dwarf/walk.h"
 
 /* Deeper trees are read by the index only. */
 enum { DEPTH_MAX = 64 };
@@ -111,6 +111,81 @@ static void see_unit(struct dwarf_walk *w, const struct dw_unit *u, struct cairn
 	w->rows += n > 0 ? (uint64_t)n : 0;
 }
 
+/* ---- the walker gives what dw_attr() gives ---- */
+
+static const uint16_t wanted[] = {
+	DW_AT_name,	DW_AT_type,	    DW_AT_abstract_origin, DW_AT_byte_size,
+	DW_AT_low_pc,	DW_AT_high_pc,	    DW_AT_linkage_name,	   DW_AT_decl_line,
+	DW_AT_location, DW_AT_const_value,  DW_AT_external,	   DW_AT_data_member_location,
+	DW_AT_producer, DW_AT_GNU_locviews, DW_AT_upper_bound,	   DW_AT_specification,
+};
+enum { N_WANTED = sizeof(wanted) / sizeof(wanted[0]) };
+
+static uint8_t role_of(uint16_t tag)
+{
+	return tag == DW_TAG_formal_parameter ? 2 : 1;
+}
+
+static bool same_value(const struct dw_value *a, const struct dw_value *b)
+{
+	if (a->cls != b->cls || a->form != b->form)
+		return false;
+	if (a->cls == DW_CLASS_BLOCK || a->cls == DW_CLASS_EXPRLOC)
+		return a->block.p == b->block.p && a->block.n == b->block.n;
+	return a->cls == DW_CLASS_STRING ? a->str == b->str : a->u == b->u;
+}
+
+static bool same_short_forms(struct dw_walker *w, unsigned int slot, const struct dw_value *v)
+{
+	bool is_number = v->cls == DW_CLASS_UDATA || v->cls == DW_CLASS_SDATA || v->cls == DW_CLASS_FLAG;
+	dw_off ref = v->cls == DW_CLASS_REF	    ? v->ref
+		     : v->cls == DW_CLASS_SIGNATURE ? dwarf_type_of_signature(w->unit->dw, v->u)
+						    : 0;
+	struct cairn_vaddr at = {1};
+	bool is_addr = v->cls == DW_CLASS_ADDRESS;
+	return dw_seen_uint(w, slot, 77) == (is_number ? v->u : 77) && dw_seen_ref(w, slot) == ref &&
+	       dw_seen_str(w, slot) == (v->cls == DW_CLASS_STRING ? v->str : NULL) &&
+	       dw_seen_addr(w, slot, &at) == is_addr && at.v == (is_addr ? v->addr.v : 1);
+}
+
+static void compare_slot(struct dw_walker *w, const struct dw_die *die, unsigned int slot)
+{
+	struct dw_value ours, theirs;
+	struct cairn_err unused;
+	int their_rc = dw_attr(die, wanted[slot], &theirs, &unused);
+	if (dw_seen(w, slot) != (their_rc != 0) || dw_seen_value(w, slot, &ours) != their_rc ||
+	    (their_rc > 0 && !(same_value(&ours, &theirs) && same_short_forms(w, slot, &theirs)))) {
+		fprintf(stderr, "DIE 0x%llx: attribute 0x%x is not what dw_attr() gives\n",
+			(unsigned long long)die->off, wanted[slot]);
+		abort();
+	}
+}
+
+static int see_by_walker(struct dw_walker *w, const struct dw_unit *u, uint64_t *n, struct cairn_err *err)
+{
+	int rc = dw_walker_enter(w, u, err);
+	while (rc >= 0 && (rc = dw_walker_next(w)) > 0) {
+		struct dw_die die, seen = dw_walker_die(w);
+		++*n;
+		if (rc != role_of(dw_walker_tag(w)) || dw_die_at(u->dw, dw_walker_off(w), &die, err) != 1 ||
+		    die.abbrev != seen.abbrev || die.attrs != seen.attrs || die.tag != seen.tag)
+			abort();
+		for (unsigned int slot = 0; slot < N_WANTED && w->rc >= 0; slot++)
+			compare_slot(w, &die, slot);
+	}
+	return rc;
+}
+
+static void see_by_walkers(struct dwarf_walk *ret, const struct dwarf *dw, struct cairn_err *err)
+{
+	struct dw_wish wish = {.attrs = wanted, .n_attrs = N_WANTED, .role = role_of};
+	struct dw_walker w;
+	dw_walker_init(&w, &wish);
+	for (size_t i = 0; i < dwarf_n_units(dw); i++)
+		checked(ret, see_by_walker(&w, dwarf_unit(dw, i), &ret->walked, err), err);
+	dw_walker_fini(&w);
+}
+
 static void check_index(const struct dw_func_index *index)
 {
 	for (size_t i = 0; i < index->n; i++) {
@@ -133,6 +208,7 @@ void dwarf_walk(const struct dwarf *dw, struct dwarf_walk *ret)
 	*ret = (struct dwarf_walk){0};
 	for (size_t i = 0; i < dwarf_n_units(dw); i++)
 		see_unit(ret, dwarf_unit(dw, i), &err);
+	see_by_walkers(ret, dw, &err);
 	if (checked(ret, dwarf_index_functions(dw, 1, &index, &err), &err) == 0) {
 		check_index(&index);
 		ret->functions = index.n;

@@ -17,6 +17,7 @@
 #include "against_libdw.h"
 #include "base/vec.h"
 #include "dwarf/constants.h"
+#include "dwarf_walk.h"
 #include "workspace.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
@@ -168,6 +169,10 @@ static void compare_with_libdw(const char *path, const struct build *b)
 		fail_msg("%s %s: %" PRIu64 " differences in %" PRIu64 " DIEs, %" PRIu64 " attributes, %" PRIu64
 			 " ranges, %" PRIu64 " rows", b->compiler, b->flags, r.differences, r.dies, r.attrs,
 			 r.ranges, r.rows);
+	struct dwarf_walk seen;
+	dwarf_walk(o.dw, &seen);
+	assert_int_equal(seen.errors, 0);
+	assert_int_equal(seen.walked, r.dies);
 	assert_int_equal(dwarf_index_functions(o.dw, 2, &index, NULL), 0);
 	assert_true(index_agrees(&index, &r));
 	dw_func_index_fini(&index);
