@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* cairn sites: where the functions of a file went. */
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@ struct sites_values {
 	const char *emit;
 	unsigned long jobs;
 	bool json;
+	bool places;
 	bool hazards;
 	bool assume_unmodified;
 };
@@ -29,6 +31,8 @@ static const struct opt opts[] = {
 	 "take the debug information from FILE"},
 	{0, "json", OPT_FLAG, NULL, offsetof(struct sites_values, json),
 	 "one JSON object per place, or per function without FUNC"},
+	{0, "places", OPT_FLAG, NULL, offsetof(struct sites_values, places),
+	 "without FUNC: every place of every function, not only how many there are"},
 	{0, "emit", OPT_TEXT, "bpftrace|perf|gdb", offsetof(struct sites_values, emit),
 	 "print probe definitions that another tool takes"},
 	{0, "hazards", OPT_FLAG, NULL, offsetof(struct sites_values, hazards),
@@ -46,6 +50,9 @@ static const struct example examples[] = {
 	 "every place of tcache_get in Debian's libc, with its argument's location"},
 	{"cairn sites ./server http.c:parse",
 	 "of several functions named parse, the one that http.c declares"},
+	{"cairn sites ./server 'list_*'", "every place of every function whose name begins with list_"},
+	{"cairn sites vmlinux --places --json | jq -r 'select(.hazard) | .addr'",
+	 "all places of a file, for other programs to read"},
 	{"cairn sites vmlinux", "how many functions were inlined, and how many arguments are known there"},
 	{"cairn sites ./server parse --emit bpftrace >parse.bt; sudo bpftrace --unsafe parse.bt",
 	 "let another tool trace what it cannot find itself"},
@@ -54,10 +61,17 @@ static const struct example examples[] = {
 	{0},
 };
 
-/* All functions that were asked for. */
+/* What was found so far; --emit wants it all at once, everything else is written as it is found. */
 struct answers {
 	const struct cairn_function **p;
 	size_t n;
+	const char *emit;
+};
+
+/* The functions of a pattern, while they are shown. */
+struct shown {
+	const struct view *view;
+	size_t n, n_places;
 };
 
 static const char *base_name(const char *path)
@@ -157,54 +171,122 @@ static int tell_missing(const struct view *view, const char *spec)
 	return STATUS_NO;
 }
 
-/* Adds the one function that @spec means; an exit status. */
+/* A name that is not what the debug information calls it: say what was taken for it. */
+static void tell_found(const char *spec, const struct cairn_function_list *list)
+{
+	const struct cairn_function *first = list->p[0];
+	char source[512];
+
+	fflush(stdout);
+	if (list->found == CAIRN_FOUND_INDIRECT) {
+		fprintf(stderr, "%s is an indirect function: the program takes one of %zu %s when it starts\n", spec, list->n,
+			list->n == 1 ? "implementation" : "implementations");
+	} else if (list->found == CAIRN_FOUND_SYMBOL && first->decl_file) {
+		view_source(first->decl_file, first->decl_line, 0, source, sizeof(source));
+		fprintf(stderr, "%s is %s (%s)\n", spec, first->name, source);
+	}
+}
+
+static void show(const struct view *view, const struct cairn_function *function, bool first)
+{
+	if (!first && !view->json)
+		fputc('\n', view->out);
+	if (view->json)
+		sites_json(view, function);
+	else
+		sites_text(view, function);
+}
+
+static int show_one(void *ctx, const struct cairn_function *function)
+{
+	struct shown *shown = ctx;
+
+	if (!function->n_sites && !function->n_without_code)
+		return 0;
+	show(shown->view, function, !shown->n);
+	shown->n++;
+	shown->n_places += function->n_sites;
+	/* The reader went away (head, say): no need to go on. */
+	return ferror(shown->view->out) ? -EPIPE : 0;
+}
+
+/* Every place of the functions that @pattern matches, of all with NULL; an exit status. */
+static int show_matching(const struct view *view, const char *pattern)
+{
+	struct shown shown = {.view = view};
+	struct cairn_err err = {0};
+	int r = cairn_sites_visit_matching(view->sites, pattern, show_one, &shown, &err);
+
+	if (r == -EPIPE)
+		return STATUS_NOT_HERE;
+	if (r < 0)
+		return fail_err(r, &err, STATUS_NO);
+	if (!shown.n && pattern)
+		return fail(STATUS_NO, "no function in %s matches %s", cairn_binary_path(view->bin), pattern);
+	fflush(stdout);
+	if (pattern)
+		fprintf(stderr, "%s: %zu %s, %zu %s\n", pattern, shown.n, shown.n == 1 ? "function" : "functions",
+			shown.n_places, shown.n_places == 1 ? "place" : "places");
+	return shown.n ? STATUS_YES : STATUS_NO;
+}
+
+static int take(const struct view *view, const struct cairn_function_list *list, struct answers *answers)
+{
+	const struct cairn_function **more;
+
+	for (size_t i = 0; i < list->n && !answers->emit; i++)
+		show(view, list->p[i], !answers->n++);
+	if (!answers->emit)
+		return STATUS_YES;
+	more = realloc(answers->p, (answers->n + list->n) * sizeof(*more));
+	if (!more)
+		return fail(STATUS_NOT_HERE, "no memory");
+	answers->p = more;
+	for (size_t i = 0; i < list->n; i++)
+		answers->p[answers->n++] = list->p[i];
+	return STATUS_YES;
+}
+
+/* Shows or collects what @spec means; an exit status. */
 static int find_one(const struct view *view, const char *spec, struct answers *answers)
 {
 	struct cairn_function_list list;
 	struct cairn_err err = {0};
-	int n = cairn_sites_find(view->sites, spec, &list, &err);
+	int n;
 
+	if (!answers->emit && cairn_sites_is_pattern(spec))
+		return show_matching(view, spec);
+	n = cairn_sites_find(view->sites, spec, &list, &err);
 	if (n < 0)
 		return fail_err(n, &err, STATUS_NO);
+	if (!n && list.found == CAIRN_FOUND_INDIRECT)
+		return fail(STATUS_NO, "%s is an indirect function, whose resolver does not show its implementations", spec);
 	if (!n)
 		return tell_missing(view, spec);
-	if (n > 1)
+	if (n > 1 && (list.found == CAIRN_FOUND_NAME || list.found == CAIRN_FOUND_SYMBOL))
 		return tell_ambiguous(view, spec, &list);
-	answers->p[answers->n++] = list.p[0];
-	return STATUS_YES;
-}
-
-static int write_answers(const struct view *view, const struct answers *answers, const char *emit)
-{
-	if (emit)
-		return answers->n ? sites_emit(view, emit, answers->p, answers->n) : STATUS_NO;
-	for (size_t i = 0; i < answers->n; i++) {
-		if (i && !view->json)
-			fputc('\n', view->out);
-		if (view->json)
-			sites_json(view, answers->p[i]);
-		else
-			sites_text(view, answers->p[i]);
-	}
-	return STATUS_YES;
+	tell_found(spec, &list);
+	return take(view, &list, answers);
 }
 
 static int answer(const struct view *view, const struct sites_values *values, char **specs, size_t n)
 {
-	struct answers answers = {.p = calloc(n, sizeof(*answers.p))};
-	int status = STATUS_YES, wrote;
+	struct answers answers = {.emit = values->emit};
+	int status = STATUS_YES;
 
-	if (!answers.p)
-		return fail(STATUS_NOT_HERE, "no memory");
 	for (size_t i = 0; i < n; i++) {
 		int one = find_one(view, specs[i], &answers);
 
 		/* What was found is still shown; the worst status tells that not all was. */
 		status = one > status ? one : status;
 	}
-	wrote = write_answers(view, &answers, values->emit);
+	if (answers.emit && answers.n) {
+		int emitted = sites_emit(view, answers.emit, answers.p, answers.n);
+
+		status = emitted > status ? emitted : status;
+	}
 	free(answers.p);
-	return wrote > status ? wrote : status;
+	return status;
 }
 
 static bool is_pid(const char *word)
@@ -248,6 +330,8 @@ static int ask(struct view *view, const struct sites_values *values, const struc
 	view->types = cairn_sites_types(view->sites);
 	if (operands->n > 1)
 		status = answer(view, values, operands->items + 1, operands->n - 1);
+	else if (values->places)
+		status = show_matching(view, NULL);
 	else
 		status = sites_coverage(view);
 	cairn_sites_close(view->sites);

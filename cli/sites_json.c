@@ -26,6 +26,8 @@ static const char *rule_word(enum cairn_address_rule rule)
 		return "first-range";
 	case CAIRN_AT_ENTRY_ROW:
 		return "entry-row";
+	case CAIRN_AT_SYMBOL:
+		return "symbol";
 	}
 	return NULL;
 }
@@ -123,6 +125,7 @@ static void put_site(const struct view *view, const struct cairn_function *funct
 	put_where(view, &j, site);
 	put_chain(&j, site);
 	put_args(view, &j, site);
+	json_bool(&j, "params_unknown", function->params_unknown);
 	json_text(&j, "hazard",
 		  site->hazard == CAIRN_HAZARD_NONE ? NULL : cairn_hazard_id(site->hazard));
 	json_uint(&j, "shared", site->n_shared);

@@ -69,6 +69,10 @@ size_t view_declaration(const struct view *view, const struct cairn_function *fu
 	char type[VIEW_TEXT_MAX];
 	size_t len;
 
+	if (function->params_unknown) {
+		add(&line, "%s(?)", function->name);
+		return line.n;
+	}
 	cairn_types_name(view->types, function->return_type, type, sizeof(type));
 	len = strlen(type);
 	/* "char *f(void)", and "int f(void)". */
@@ -224,6 +228,14 @@ static void print_site(const struct view *view, const struct cairn_function *fun
 			cairn_hazard_text(site->hazard), view->style.off);
 }
 
+static void print_unknown(const struct view *view, const struct cairn_function *function)
+{
+	if (function->params_unknown)
+		fprintf(view->out, "  %sno parameters are described: %s%s\n", view->style.faint,
+			function->decl_file ? "assembler code" : "only the symbol table knows this function",
+			view->style.off);
+}
+
 static void print_summary(const struct view *view, const struct cairn_function *function)
 {
 	static const char *const covered[N_COVERAGES] = {"all", "some", "none"};
@@ -263,5 +275,6 @@ void sites_text(const struct view *view, const struct cairn_function *function)
 	fprintf(view->out, "%s%s%s  %s\n", view->style.name, declaration, view->style.off, source);
 	for (uint32_t i = 0; i < function->n_sites; i++)
 		print_site(view, function, &function->sites[i], width);
+	print_unknown(view, function);
 	print_summary(view, function);
 }

@@ -45,8 +45,8 @@ enum cairn_site_kind {
 	 */
 	CAIRN_SITE_INLINED,
 	/*
-	 * The split-off rest of a function (GCC's foo.part.N), entered by a call from a copy of foo's head.
-	 * Reaching it is not another call of foo, so it is listed and not counted.
+	 * The split-off rest of a function (GCC's foo.part.N), entered by a call from a copy of foo's head; as a body, or
+	 * inlined in turn. Reaching it is not another call of foo, so it is listed and not counted.
 	 */
 	CAIRN_SITE_PART,
 };
@@ -57,7 +57,23 @@ enum cairn_address_rule {
 	CAIRN_AT_ENTRY_PC,    /* DW_AT_entry_pc */
 	CAIRN_AT_FIRST_RANGE, /* start of the first range in the input's order */
 	CAIRN_AT_ENTRY_ROW,   /* a further row of the entry in the line table: the compiler duplicated the copy */
+	CAIRN_AT_SYMBOL,      /* no debug information: the address of a symbol */
 };
+
+/*
+ * Why events at a place may not be as many as calls: a set of bits. docs/address.md explains each; a place without any is
+ * passed once by each call, as far as the code and the debug information tell.
+ */
+enum cairn_count_doubt {
+	CAIRN_COUNT_NO_ENTRY = 1 << 0, /* the compiler lost the entry: the address is the copy's first instruction, which may have been moved */
+	CAIRN_COUNT_AGAIN = 1 << 1,    /* the copy's own code leads back to its entry: a loop, or recursion made one */
+	CAIRN_COUNT_BEHIND = 1 << 2,   /* ways lead into the copy past its places: n_behind of them */
+	CAIRN_COUNT_SHARED = 1 << 3,   /* the copy has no code at its entry, and others come by there */
+};
+
+/* A sentence for people, and a word for programs ("no-entry"). Static; @doubt is one bit. */
+const char *cairn_count_doubt_text(enum cairn_count_doubt doubt);
+const char *cairn_count_doubt_id(enum cairn_count_doubt doubt);
 
 /* One argument at one site. */
 struct cairn_arg {
@@ -101,6 +117,8 @@ struct cairn_site {
 	const struct cairn_arg *args;
 	/* Sites of the same function at the same address, this one included: 1 when it is alone. */
 	uint32_t n_shared;
+	uint32_t count_doubts; /* enum cairn_count_doubt, ored */
+	uint32_t n_behind;     /* instructions of the copy at which it is entered, other than its places */
 	/* Offset of its DIE in .debug_info, for looking it up with readelf or llvm-dwarfdump. */
 	uint64_t die;
 };
@@ -117,6 +135,11 @@ struct cairn_function {
 	uint32_t decl_line;
 	uint32_t return_type;     /* 0: void */
 	bool variadic;
+	/*
+	 * Assembler code, or a function that only the symbol table knows: it may have parameters and a result, and nothing
+	 * tells them. n_params is 0.
+	 */
+	bool params_unknown;
 	uint32_t n_params;
 	const struct cairn_param *params;
 	/* Sorted by address, then by DIE. */
@@ -126,9 +149,19 @@ struct cairn_function {
 	uint32_t n_without_code;
 };
 
+/* How a list of functions was found. */
+enum cairn_found {
+	CAIRN_FOUND_NAME,     /* all have the name; more than one: it is ambiguous */
+	CAIRN_FOUND_PATTERN,  /* all match the pattern, and all are meant */
+	CAIRN_FOUND_SYMBOL,   /* the name is a symbol, and they begin at its address: malloc, __libc_malloc */
+	CAIRN_FOUND_INDIRECT, /* the name is an indirect function's; they are its implementations, and all are meant */
+};
+
 struct cairn_function_list {
 	size_t n;
 	const struct cairn_function *const *p;
+	enum cairn_found found; /* means nothing when n is 0, except: */
+	/* CAIRN_FOUND_INDIRECT with n 0: the implementations are not known, and the resolver is not the function. */
 };
 
 struct cairn_sites_opts {
@@ -174,11 +207,15 @@ int cairn_sites_complete_type(struct cairn_sites *sites, uint32_t id, struct cai
  *
  * @spec  NAME, or FILE:NAME where FILE is the end of the declaring file's path ("malloc.c",
  *        "glibc/malloc/malloc.c"), or FILE:LINE:NAME. NAME is the source name, a qualified C++ name or any
- *        tail of one ("size", "vector<int>::size"), or a linkage name.
- * @ret   borrowed until cairn_sites_close(). More than one: the name is ambiguous, and the caller shows them.
- * Returns 0 when none matched (ret->n is 0), else their number. Errors as cairn_sites_open().
- * Cost: one parallel pass over all DIEs.
+ *        tail of one ("size", "vector<int>::size"), the same without template arguments ("vector::size"), or a linkage
+ *        name; or a symbol's name, in whose place the functions that begin at its address are taken. With * or ? in it
+ *        NAME is a pattern, as for file names, over the names that the debug information has.
+ * @ret   borrowed until cairn_sites_close(); how they were found tells what more than one means
+ * Returns 0 when none matched (ret->n is 0), else their number. -E2BIG: a pattern that matches more than
+ * CAIRN_FIND_MAX functions, which cairn_sites_visit_matching() can do. Errors as cairn_sites_open().
+ * Cost: one parallel pass over all DIEs; of a pattern and of a name that is only a symbol's two.
  */
+#define CAIRN_FIND_MAX 16384
 int cairn_sites_find(struct cairn_sites *sites, const char *spec, struct cairn_function_list *ret,
 		     struct cairn_err *err);
 
@@ -193,6 +230,17 @@ int cairn_sites_find(struct cairn_sites *sites, const char *spec, struct cairn_f
 int cairn_sites_visit(struct cairn_sites *sites,
 		      int (*visit)(void *ctx, const struct cairn_function *function), void *ctx,
 		      struct cairn_err *err);
+
+/*
+ * The same for the functions that @pattern matches, as cairn_sites_find() understands it; NULL: all. What is
+ * only a symbol is not visited.
+ */
+int cairn_sites_visit_matching(struct cairn_sites *sites, const char *pattern,
+			       int (*visit)(void *ctx, const struct cairn_function *function), void *ctx,
+			       struct cairn_err *err);
+
+/* Whether NAME in @spec is a pattern. "operator*" and "f<int *>" are names. */
+bool cairn_sites_is_pattern(const char *spec);
 
 /*
  * cairn_sites_suggest - names of functions near to one that was not found

@@ -53,7 +53,8 @@ uint32_t dw_func_index_find(const struct dw_func_index *index, dw_off die);
 /*
  * dwarf_functions_named - the entries that belong to a name, in one parallel pass, without keeping the rest
  *
- * For "sites FILE FUNC" on a large file: visits subprograms whose DW_AT_name or DW_AT_linkage_name is @name,
+ * For "sites FILE FUNC" on a large file: visits subprograms whose DW_AT_name or DW_AT_linkage_name is @name or, with
+ * template arguments, @name<...>,
  * what refers to them (specifications, concrete bodies, inlined copies; over at most DW_ORIGIN_MAX links,
  * across units and files), and, for each, the chain of enclosing entries. Same form as the full index, with
  * only these entries in it; parent indices refer to it.

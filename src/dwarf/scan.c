@@ -18,6 +18,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "dwarf/constants.h"
@@ -27,28 +29,50 @@
 
 /* ---- the name ---- */
 
-static bool find_offsets(struct dw_name_offsets *o, const struct dw_section *s, const char *name)
+/* "max" and "max<int>" for the name "max". */
+static bool is_name(const struct dw_name_filter *f, const char *s)
 {
-	size_t len = strlen(name) + 1; /* with its NUL */
+	return !strncmp(s, f->name, f->n) && (!s[f->n] || s[f->n] == '<');
+}
+
+/* Where the name stands with @behind as the next byte. */
+static bool find_offsets(struct dw_name_offsets *o, const struct dw_section *s, const char *name, size_t n,
+			 uint8_t behind)
+{
 	const uint8_t *p = s->p, *end = s->p + s->n;
-	while ((p = memmem(p, (size_t)(end - p), name, len))) {
+	char *whole = strndup(name, n);
+	if (!whole)
+		return false;
+	whole[n] = (char)behind; /* over its NUL */
+	while ((p = memmem(p, (size_t)(end - p), whole, n + 1)) && o->v.n < DW_NAME_OFFSETS_MAX) {
 		uint64_t off = (uint64_t)(p++ - s->p);
-		if (o->v.n == DW_NAME_OFFSETS_MAX)
-			return true;
 		if (!VEC_ADD(&o->v, off))
-			return false;
+			break;
 		o->bits[off % DW_NAME_BITS / 64] |= (uint64_t)1 << off % 64;
 	}
-	o->complete = true;
-	return true;
+	free(whole);
+	o->complete = o->complete && !p;
+	return !p || o->v.n == DW_NAME_OFFSETS_MAX;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return x < y ? -1 : x > y;
 }
 
 bool dw_name_filter_init(struct dw_name_filter *f, const struct dwarf *dw, const char *name)
 {
-	*f = (struct dw_name_filter){.name = name};
-	for (int i = 0; i < 2; i++)
-		if (!find_offsets(&f->in[i], &dw->file[i].sec[DW_SEC_STR], name))
+	*f = (struct dw_name_filter){.name = name, .n = strlen(name)};
+	for (int i = 0; i < 2; i++) {
+		const struct dw_section *s = &dw->file[i].sec[DW_SEC_STR];
+		struct dw_name_offsets *o = &f->in[i];
+		o->complete = true;
+		if (!find_offsets(o, s, name, f->n, 0) || !find_offsets(o, s, name, f->n, '<'))
 			return false;
+		if (o->v.n)
+			qsort(o->v.p, o->v.n, sizeof(*o->v.p), by_offset);
+	}
 	return true;
 }
 
@@ -63,7 +87,7 @@ static bool strp_matches(const struct dw_name_filter *f, const struct dw_file *f
 	const struct dw_name_offsets *o = &f->in[file - file->dw->file];
 	if (unlikely(!o->complete)) {
 		const char *s = dw_section_str(file, DW_SEC_STR, off, NULL);
-		return s && strcmp(s, f->name) == 0;
+		return s && is_name(f, s);
 	}
 	if (likely(!(o->bits[off % DW_NAME_BITS / 64] >> off % 64 & 1)))
 		return false;
@@ -81,7 +105,7 @@ static bool strp_matches(const struct dw_name_filter *f, const struct dw_file *f
 static bool str_matches(const struct dw_scanner *s, const struct dw_die *die, uint16_t at)
 {
 	const char *str = dw_str(die, at);
-	return str && strcmp(str, s->filter->name) == 0;
+	return str && is_name(s->filter, str);
 }
 
 static bool name_matches(const struct dw_scanner *s, const struct dw_func_abbrev *fa,

@@ -19,7 +19,8 @@ enum {
 /*
  * A name to look for. The same string usually stands once in .debug_str, and DIEs refer to it by offset: so
  * the offsets at which the name stands are found once, and then compared instead of strings. A linker lets
- * "size" be the end of "max_size", so every end counts, and there may be hundreds.
+ * "size" be the end of "max_size", so every end counts, and there may be hundreds. In front of "<" the name counts as
+ * well: C++ names of templates hold the arguments.
  */
 enum { DW_NAME_OFFSETS_MAX = 1 << 16, DW_NAME_BITS = 4096 };
 
@@ -31,6 +32,7 @@ struct dw_name_offsets {
 
 struct dw_name_filter {
 	const char *name;
+	size_t n; /* its length */
 	struct dw_name_offsets in[2]; /* per file of the dwarf */
 };
 

@@ -204,3 +204,15 @@ bool insn_stores_near(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, in
 	}
 	return false;
 }
+
+bool insn_takes_address(const uint8_t *bytes, size_t n, uint64_t at, uint64_t *ret)
+{
+	ZydisDecoder d = zydis_decoder();
+	ZydisDecodedInstruction zi;
+	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+	if (!zydis_full(&d, bytes, n, &zi, ops) || zi.mnemonic != ZYDIS_MNEMONIC_LEA ||
+	    ops[1].mem.base != ZYDIS_REGISTER_RIP)
+		return false;
+	*ret = at + zi.length + (uint64_t)ops[1].mem.disp.value;
+	return true;
+}

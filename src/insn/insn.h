@@ -59,6 +59,16 @@ bool insn_decode(const uint8_t *bytes, size_t n, uint64_t at, struct insn *ret);
  */
 bool insn_stores_near(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off);
 
+/*
+ * insn_takes_address - whether an instruction loads an address that is fixed in the file: lea N(%rip)
+ *
+ * @at   address of the first byte
+ * @ret  the address
+ * Returns false for any other instruction, and for bytes that are none.
+ * Cost: one decode, no allocation. Threads: any. Signals: safe.
+ */
+bool insn_takes_address(const uint8_t *bytes, size_t n, uint64_t at, uint64_t *ret);
+
 /* Name of a DWARF register number of x86-64 ("rdi"); NULL for a number that has none. Static. */
 const char *insn_reg_name(unsigned int dwarf_reg);
 

@@ -16,6 +16,7 @@
 #include "loc/group.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,15 +58,52 @@ static bool is_tail(const char *whole, const char *tail, const char *separators)
 	return n == m || strchr(separators, whole[n - m - 1]);
 }
 
+/* "ns::f<int>::g<2>" without what stands between < and >, as "ns::f::g"; the < of an operator stays. */
+static void without_arguments(const char *name, char *buf, size_t size)
+{
+	size_t n = 0;
+	unsigned int depth = 0;
+	for (const char *p = name; *p && n + 1 < size; p++) {
+		bool is_operator = p - name >= 8 && !memcmp(p - 8, "operator", 8);
+		if (*p == '<' && !is_operator)
+			depth++;
+		if (!depth)
+			buf[n++] = *p;
+		if (*p == '>' && depth)
+			depth--;
+	}
+	buf[n] = 0;
+}
+
+static bool matches(const struct group_filter *want, const char *name)
+{
+	if (!want->is_pattern)
+		return is_tail(name, want->name, ":");
+	const char *last = strrchr(name, ':');
+	return !fnmatch(want->name, name, 0) || (last && !fnmatch(want->name, last + 1, 0));
+}
+
+static bool passes_name(const struct group_filter *want, const struct group *g)
+{
+	char plain[NAME_MAX_BYTES];
+	if (matches(want, g->name))
+		return true;
+	if (g->linkage_name && (want->is_pattern ? !fnmatch(want->name, g->linkage_name, 0)
+						 : !strcmp(g->linkage_name, want->name)))
+		return true;
+	if (!strchr(g->name, '<'))
+		return false;
+	without_arguments(g->name, plain, sizeof(plain));
+	return matches(want, plain);
+}
+
 static bool passes(const struct group_filter *want, const struct group *g)
 {
 	if (want->line && want->line != g->line)
 		return false;
 	if (want->file && (!g->file || !is_tail(g->file, want->file, "/")))
 		return false;
-	if (!want->name || is_tail(g->name, want->name, ":"))
-		return true;
-	return g->linkage_name && !strcmp(g->linkage_name, want->name);
+	return !want->name || passes_name(want, g);
 }
 
 static const char *qualified(const struct site_env *env, struct groups *gs, const struct dw_die *root,
@@ -115,8 +153,11 @@ static uint64_t key_hash(const struct group *g)
 	return h + g->line * 0x9e3779b97f4a7c15;
 }
 
+/* Overloads that a macro puts on one line differ in their linkage names. */
 static bool same(const struct group *a, const struct group *b)
 {
+	if (a->linkage_name && b->linkage_name && strcmp(a->linkage_name, b->linkage_name))
+		return false;
 	return a->line == b->line && !strcmp(a->name, b->name) &&
 	       !strcmp(a->file ? a->file : "", b->file ? b->file : "");
 }
@@ -162,6 +203,27 @@ static int group_of_root(const struct site_env *env, const struct group_filter *
 	return map_put(&gs->by_root, off, *ret) < 0 ? err_nomem(err, "a function") : 0;
 }
 
+static int take_first(void *ctx, struct dw_range r)
+{
+	*(struct cairn_vaddr *)ctx = r.lo;
+	return 1;
+}
+
+/* A body whose entry is one of the addresses. What is damaged begins nowhere here; building it tells. */
+static bool begins_at(const struct site_env *env, const struct dw_func *f, const struct symbol_name *s)
+{
+	struct dw_die die;
+	struct dw_value v;
+	struct cairn_vaddr at;
+	if (f->flags & DW_FUNC_INLINED || dw_die_at(env->dw, f->die, &die, NULL) <= 0)
+		return false;
+	if (dw_attr(&die, DW_AT_entry_pc, &v, NULL) > 0 && v.cls == DW_CLASS_ADDRESS)
+		at = v.addr;
+	else if (dw_ranges(&die, take_first, &at, NULL) <= 0)
+		return false;
+	return symbol_name_has(s, at);
+}
+
 static int by_declaration(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;
@@ -179,6 +241,8 @@ int group_entries(const struct site_env *env, const struct group_filter *filter,
 		const struct dw_func *f = &env->index->p[i];
 		bool inlined = f->flags & DW_FUNC_INLINED;
 		if (!inlined && !(f->flags & DW_FUNC_HAS_CODE))
+			continue;
+		if (filter->begins && !begins_at(env, f, filter->begins))
 			continue;
 		uint64_t g;
 		int rc = group_of_root(env, filter, root_of(env->index, i), ret, &g, err);

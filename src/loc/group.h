@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "dwarf/index.h"
 #include "loc/site.h"
+#include "loc/symbol_names.h"
 
 /* A line row at the position of a function's declaration: an entry of a copy, see entry_rows.h. */
 struct entry_row {
@@ -35,7 +36,9 @@ struct groups {
 
 /* What the user asked for; a NULL or 0 member matches everything. */
 struct group_filter {
-	const char *name; /* tail of a qualified name, or a linkage name */
+	const char *name; /* tail of a qualified name, also without its template arguments; or a linkage name */
+	bool is_pattern;  /* the name is one for fnmatch() */
+	const struct symbol_name *begins; /* only entries that begin at one of these addresses */
 	const char *file; /* tail of a path */
 	uint32_t line;
 };

@@ -13,6 +13,7 @@
  *	entry_rows.c further entries of copies whose code was duplicated
  *	function.c  a group made into a struct cairn_function
  *	sites.c     the handle, find and visit
+ *	symbol_names.c  names that only the symbol tables know
  *	suggest.c   near names
  *	text.c      locations and reasons as text
  */

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dwarf/constants.h"
 #include "loc/entry_rows.h"
 #include "loc/function.h"
 #include "loc/suggest.h"
+#include "loc/symbol_names.h"
 
 /*
  * Functions evaluated at a time by cairn_sites_visit(): enough to keep all processors busy, few enough
@@ -157,10 +159,25 @@ static char *separator(char *s)
 	return NULL;
 }
 
+/* A "*" or "?" that is not part of a C++ name: "operator*", and "f<int *>", where it stands behind a type. */
+static bool is_pattern(const char *name)
+{
+	int depth = 0;
+	if (strstr(name, "operator"))
+		return false;
+	for (const char *p = name; *p; p++) {
+		depth += *p == '<';
+		depth -= *p == '>' && depth > 0;
+		if ((*p == '*' || *p == '?') && (!depth || p[-1] == '<' || p[-1] == ','))
+			return true;
+	}
+	return false;
+}
+
 /* Take [FILE:[LINE:]]NAME apart, in place. */
 static void parse_spec(char *spec, struct group_filter *ret)
 {
-	*ret = (struct group_filter){.name = spec};
+	*ret = (struct group_filter){.name = spec, .is_pattern = is_pattern(spec)};
 	char *colon = separator(spec);
 	if (!colon)
 		return;
@@ -173,6 +190,23 @@ static void parse_spec(char *spec, struct group_filter *ret)
 		ret->line = (uint32_t)line;
 		ret->name = end + 1;
 	}
+	ret->is_pattern = is_pattern(ret->name);
+}
+
+bool cairn_sites_is_pattern(const char *spec)
+{
+	char copy[512];
+	struct group_filter filter;
+	snprintf(copy, sizeof(copy), "%s", spec);
+	parse_spec(copy, &filter);
+	return is_pattern(filter.name);
+}
+
+/* What an assembler describes has a name and an address, and no word about parameters. */
+static bool is_assembler(const struct cairn_sites *s, const struct group *g)
+{
+	const struct dw_unit *u = dwarf_unit_of(s->dw, g->root);
+	return u && dw_unit_language(u) == DW_LANG_Mips_Assembler;
 }
 
 static int hand_out(struct sites_find *f, const struct cairn_function *functions, struct cairn_function_list *ret,
@@ -190,8 +224,25 @@ static int hand_out(struct sites_find *f, const struct cairn_function *functions
 	return (int)n;
 }
 
-static int find(struct cairn_sites *s, const struct group_filter *filter, struct sites_find *f,
-		struct cairn_function_list *ret, struct cairn_err *err)
+/* The functions of the groups of @f, whose entries are in @index. */
+static int build(struct cairn_sites *s, const struct dw_func_index *index, struct sites_find *f,
+		 struct cairn_function_list *ret, struct cairn_err *err)
+{
+	struct site_env env = env_of(s, index);
+	int rc = entry_rows_collect(&env, s->threads, &f->groups, err);
+	if (rc < 0)
+		return rc;
+	struct cairn_function *functions = arena_array(&f->arena, f->groups.v.n, sizeof(*functions));
+	if (!functions)
+		return err_nomem(err, "functions");
+	rc = functions_build(&env, s->threads, f->groups.v.p, f->groups.v.n, s->types, &f->arena, functions, err);
+	for (size_t i = 0; rc >= 0 && i < f->groups.v.n; i++)
+		functions[i].params_unknown = is_assembler(s, &f->groups.v.p[i]);
+	return rc < 0 ? rc : hand_out(f, functions, ret, err);
+}
+
+static int find_named(struct cairn_sites *s, const struct group_filter *filter, struct sites_find *f,
+		      struct cairn_function_list *ret, struct cairn_err *err)
 {
 	/*
 	 * A linkage name has no "::" to look behind, and is compared as it is.
@@ -201,39 +252,8 @@ static int find(struct cairn_sites *s, const struct group_filter *filter, struct
 		return rc;
 	struct site_env env = env_of(s, &f->index);
 	rc = group_entries(&env, filter, &f->groups, err);
-	if (rc >= 0)
-		rc = entry_rows_collect(&env, s->threads, &f->groups, err);
-	if (rc < 0)
-		return rc;
-	struct cairn_function *functions = arena_array(&f->arena, f->groups.v.n, sizeof(*functions));
-	if (!functions)
-		return err_nomem(err, "functions");
-	rc = functions_build(&env, s->threads, f->groups.v.p, f->groups.v.n, s->types, &f->arena, functions, err);
-	return rc < 0 ? rc : hand_out(f, functions, ret, err);
+	return rc < 0 ? rc : build(s, &f->index, f, ret, err);
 }
-
-int cairn_sites_find(struct cairn_sites *s, const char *spec, struct cairn_function_list *ret,
-		     struct cairn_err *err)
-{
-	struct sites_find *f = calloc(1, sizeof(*f));
-	char *copy = f ? arena_strdup(&f->arena, spec) : NULL;
-	if (!copy) {
-		free(f);
-		return err_nomem(err, "a search");
-	}
-	struct group_filter filter;
-	parse_spec(copy, &filter);
-	int rc = find(s, &filter, f, ret, err);
-	if (rc < 0) {
-		find_free(f);
-		return err_while(err, rc, "while looking for %s in %s", spec, cairn_binary_path(s->bin));
-	}
-	f->next = s->finds;
-	s->finds = f;
-	return rc;
-}
-
-/* ---- everything ---- */
 
 static int index_all(struct cairn_sites *s, struct cairn_err *err)
 {
@@ -246,6 +266,160 @@ static int index_all(struct cairn_sites *s, struct cairn_err *err)
 	return 0;
 }
 
+static int find_pattern(struct cairn_sites *s, const struct group_filter *filter, struct sites_find *f,
+			struct cairn_function_list *ret, struct cairn_err *err)
+{
+	int rc = index_all(s, err);
+	if (rc < 0)
+		return rc;
+	struct site_env env = env_of(s, &s->all);
+	rc = group_entries(&env, filter, &f->groups, err);
+	if (rc < 0)
+		return rc;
+	if (f->groups.v.n > CAIRN_FIND_MAX)
+		return err_set(err, -E2BIG, "%s matches %zu functions; at most %d can be asked about at once", filter->name,
+			       f->groups.v.n, CAIRN_FIND_MAX);
+	ret->found = CAIRN_FOUND_PATTERN;
+	return build(s, &s->all, f, ret, err);
+}
+
+static int find(struct cairn_sites *s, const struct group_filter *filter, struct cairn_function_list *ret,
+		struct cairn_err *err)
+{
+	struct sites_find *f = calloc(1, sizeof(*f));
+	if (!f)
+		return err_nomem(err, "a search");
+	*ret = (struct cairn_function_list){0};
+	int rc = filter->is_pattern ? find_pattern(s, filter, f, ret, err) : find_named(s, filter, f, ret, err);
+	if (rc < 0) {
+		find_free(f);
+		return rc;
+	}
+	f->next = s->finds;
+	s->finds = f;
+	return rc;
+}
+
+/* ---- one symbol ---- */
+
+/* The functions found for a symbol, before they are handed out. */
+struct by_symbol {
+	struct cairn_sites *s;
+	const char *name;
+	struct symbol_name symbol;
+	struct groups begin; /* their declarations; of their places only some */
+	VEC(const struct cairn_function *) found;
+};
+
+static bool has_body_at(const struct cairn_function *f, struct cairn_vaddr at)
+{
+	for (uint32_t i = 0; i < f->n_sites; i++)
+		if (f->sites[i].kind == CAIRN_SITE_ENTRY && f->sites[i].at.v == at.v)
+			return true;
+	return false;
+}
+
+static bool begins_there(const struct by_symbol *b, const struct cairn_function *f)
+{
+	for (size_t i = 0; i < b->symbol.at.n; i++)
+		if (has_body_at(f, b->symbol.at.p[i]))
+			return true;
+	return false;
+}
+
+/* All of the functions that begin at the symbol's addresses: their copies are elsewhere. */
+static int add_described(struct by_symbol *b, struct cairn_err *err)
+{
+	struct cairn_sites *s = b->s;
+	struct group_filter begins = {.begins = &b->symbol};
+	int rc = index_all(s, err);
+	if (rc < 0)
+		return rc;
+	struct site_env env = env_of(s, &s->all);
+	rc = group_entries(&env, &begins, &b->begin, err);
+	for (size_t i = 0; i < b->begin.v.n && rc >= 0; i++) {
+		const struct group *g = &b->begin.v.p[i];
+		struct group_filter filter = {.name = g->linkage_name ? g->linkage_name : g->name,
+					      .file = g->file, .line = g->line};
+		struct cairn_function_list list;
+		rc = find(s, &filter, &list, err);
+		for (size_t k = 0; rc >= 0 && k < list.n; k++)
+			if (begins_there(b, list.p[k]) && !VEC_ADD(&b->found, list.p[k]))
+				rc = err_nomem(err, "functions");
+	}
+	return rc;
+}
+
+/* A function without debug information for each address at which none begins that has some. */
+static int add_bare(struct by_symbol *b, struct sites_find *f, struct cairn_err *err)
+{
+	size_t n_described = b->found.n;
+	for (size_t i = 0; i < b->symbol.at.n; i++) {
+		struct cairn_vaddr at = b->symbol.at.p[i];
+		bool described = false;
+		for (size_t k = 0; k < n_described && !described; k++)
+			described = has_body_at(b->found.p[k], at);
+		if (described)
+			continue;
+		struct cairn_function *bare = arena_alloc(&f->arena, sizeof(*bare));
+		if (!bare || symbol_function(b->s->bin, b->name, at, &f->arena, bare) < 0 || !VEC_ADD(&b->found, bare))
+			return err_nomem(err, "functions");
+	}
+	return 0;
+}
+
+static int hand_out_symbol(struct by_symbol *b, struct cairn_function_list *ret, struct cairn_err *err)
+{
+	struct sites_find *f = calloc(1, sizeof(*f));
+	if (!f)
+		return err_nomem(err, "a search");
+	int rc = add_bare(b, f, err);
+	const struct cairn_function **list = rc < 0 ? NULL : arena_array(&f->arena, b->found.n, sizeof(*list));
+	if (!list) {
+		find_free(f);
+		return err_nomem(err, "functions");
+	}
+	memcpy(list, b->found.p, b->found.n * sizeof(*list));
+	f->next = b->s->finds;
+	b->s->finds = f;
+	ret->n = b->found.n;
+	ret->p = list;
+	return (int)ret->n;
+}
+
+static int find_symbol(struct cairn_sites *s, const char *name, struct cairn_function_list *ret,
+		       struct cairn_err *err)
+{
+	struct by_symbol b = {.s = s, .name = name};
+	int rc = symbol_name_find(s->bin, name, &b.symbol, err);
+	*ret = (struct cairn_function_list){.found = b.symbol.indirect ? CAIRN_FOUND_INDIRECT : CAIRN_FOUND_SYMBOL};
+	if (rc > 0)
+		rc = add_described(&b, err);
+	if (rc >= 0 && b.symbol.at.n)
+		rc = hand_out_symbol(&b, ret, err);
+	groups_fini(&b.begin);
+	symbol_name_fini(&b.symbol);
+	VEC_FREE(&b.found);
+	return rc;
+}
+
+int cairn_sites_find(struct cairn_sites *s, const char *spec, struct cairn_function_list *ret,
+		     struct cairn_err *err)
+{
+	char *copy = strdup(spec);
+	struct group_filter filter;
+	if (!copy)
+		return err_nomem(err, "a search");
+	parse_spec(copy, &filter);
+	int rc = find(s, &filter, ret, err);
+	if (!rc && !filter.file && !filter.is_pattern)
+		rc = find_symbol(s, filter.name, ret, err);
+	free(copy);
+	return rc < 0 ? err_while(err, rc, "while looking for %s in %s", spec, cairn_binary_path(s->bin)) : rc;
+}
+
+/* ---- everything ---- */
+
 static int visit_batch(struct cairn_sites *s, const struct site_env *env, const struct group *groups, size_t n,
 		       int (*visit)(void *ctx, const struct cairn_function *function), void *ctx,
 		       struct cairn_err *err)
@@ -255,22 +429,24 @@ static int visit_batch(struct cairn_sites *s, const struct site_env *env, const 
 	struct cairn_function *functions = arena_array(&arena, n, sizeof(*functions));
 	int rc = functions ? functions_build(env, s->threads, groups, n, s->types, &arena, functions, err)
 			   : err_nomem(err, "functions");
-	for (size_t i = 0; i < n && !rc; i++)
+	for (size_t i = 0; i < n && !rc; i++) {
+		functions[i].params_unknown = is_assembler(s, &groups[i]);
 		rc = visit(ctx, &functions[i]);
+	}
 	arena_fini(&arena);
 	return rc;
 }
 
-int cairn_sites_visit(struct cairn_sites *s,
-		      int (*visit)(void *ctx, const struct cairn_function *function), void *ctx,
-		      struct cairn_err *err)
+static int visit_filtered(struct cairn_sites *s, const struct group_filter *filter,
+			  int (*visit)(void *ctx, const struct cairn_function *function), void *ctx,
+			  struct cairn_err *err)
 {
 	int rc = index_all(s, err);
 	if (rc < 0)
 		return rc;
 	struct site_env env = env_of(s, &s->all);
 	struct groups groups;
-	rc = group_entries(&env, &(struct group_filter){0}, &groups, err);
+	rc = group_entries(&env, filter, &groups, err);
 	if (!rc)
 		rc = entry_rows_collect(&env, s->threads, &groups, err);
 	for (size_t i = 0; i < groups.v.n && !rc; i += BATCH) {
@@ -279,6 +455,30 @@ int cairn_sites_visit(struct cairn_sites *s,
 	}
 	groups_fini(&groups);
 	return rc;
+}
+
+int cairn_sites_visit_matching(struct cairn_sites *s, const char *pattern,
+			       int (*visit)(void *ctx, const struct cairn_function *function), void *ctx,
+			       struct cairn_err *err)
+{
+	struct group_filter filter = {0};
+	char *copy = NULL;
+	if (pattern) {
+		copy = strdup(pattern);
+		if (!copy)
+			return err_nomem(err, "a pattern");
+		parse_spec(copy, &filter);
+	}
+	int rc = visit_filtered(s, &filter, visit, ctx, err);
+	free(copy);
+	return rc;
+}
+
+int cairn_sites_visit(struct cairn_sites *s,
+		      int (*visit)(void *ctx, const struct cairn_function *function), void *ctx,
+		      struct cairn_err *err)
+{
+	return cairn_sites_visit_matching(s, NULL, visit, ctx, err);
 }
 
 int cairn_sites_suggest(struct cairn_sites *s, const char *spec, const char **ret, size_t max,

@@ -67,7 +67,8 @@ size_t suggest_names(const struct dw_func_index *index, const char *wanted, cons
 		max = SUGGEST_MAX;
 	for (size_t i = 0; i < index->n; i++) {
 		const char *name = index->p[i].name;
-		unsigned int rank = name ? rank_of(wanted, len, name) : ~0u;
+		/* Itself, as a declaration: it was looked for, and has no code here. */
+		unsigned int rank = name && strcmp(name, wanted) ? rank_of(wanted, len, name) : ~0u;
 		if (rank == ~0u || (n == max && rank >= ranks[n - 1]))
 			continue;
 		bool known = false;

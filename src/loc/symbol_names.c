@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From a symbol's name to the code behind it
+ *
+ * A symbol of a function has the function's address. An indirect one (STT_GNU_IFUNC) has that of a resolver, which
+ * runs once, when the name is bound, and returns the address of the implementation that suits the processor:
+ *
+ *	memcpy resolver:  lea  0x...(%rip),%rax    # __memmove_sse2_unaligned
+ *	                  ...
+ *	                  lea  0x...(%rip),%rdx    # __memmove_avx_unaligned_erms
+ *	                  cmovne %rdx,%rax
+ *	                  ret
+ *
+ * So the implementations are the functions whose addresses the resolver's code takes. A resolver that gets them another
+ * way (from a table, or through the GOT) shows none; then nothing is claimed, as the resolver is not the function.
+ */
+#include "loc/symbol_names.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/elf.h"
+#include "insn/insn.h"
+
+enum {
+	/* Versions of one symbol and static functions of one name; real files have tens. */
+	ADDRESSES_MAX = 4096,
+	/* The largest resolver of glibc has 300 bytes. */
+	RESOLVER_BYTES_MAX = 4096,
+};
+
+static int by_address(const void *a, const void *b)
+{
+	const struct cairn_vaddr *x = a, *y = b;
+	return x->v < y->v ? -1 : x->v > y->v;
+}
+
+bool symbol_name_has(const struct symbol_name *s, struct cairn_vaddr at)
+{
+	for (size_t i = 0; i < s->at.n; i++)
+		if (s->at.p[i].v == at.v)
+			return true;
+	return false;
+}
+
+static int add(struct symbol_name *s, struct cairn_vaddr at, struct cairn_err *err)
+{
+	if (symbol_name_has(s, at) || s->at.n == ADDRESSES_MAX)
+		return 0;
+	return VEC_ADD(&s->at, at) ? 0 : err_nomem(err, "symbols");
+}
+
+/* Code that has a function symbol at its first byte: what a resolver can return. */
+static bool is_function_start(const struct cairn_binary *bin, struct cairn_vaddr at)
+{
+	const char *name;
+	struct cairn_vaddr start;
+	return cairn_binary_symbol_of(bin, at, &name, &start) && start.v == at.v;
+}
+
+static int add_implementations(const struct cairn_binary *bin, const struct elf_symbol *resolver,
+			       struct symbol_name *s, struct cairn_err *err)
+{
+	const uint8_t *code;
+	size_t n, off = 0;
+	struct insn insn;
+	s->indirect = true;
+	if (!elf_code_at(binary_main(bin), resolver->at, &code, &n))
+		return 0;
+	if (n > resolver->size)
+		n = resolver->size;
+	if (n > RESOLVER_BYTES_MAX)
+		n = RESOLVER_BYTES_MAX;
+	for (; off < n && insn_decode(code + off, n - off, resolver->at.v + off, &insn); off += insn.len) {
+		struct cairn_vaddr at;
+		if (!insn_takes_address(code + off, n - off, resolver->at.v + off, &at.v) ||
+		    !is_function_start(bin, at))
+			continue;
+		int rc = add(s, at, err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static bool is_code(const struct cairn_binary *bin, const struct elf_symbol *symbol)
+{
+	const uint8_t *code;
+	size_t n;
+	bool function = symbol->type == STT_FUNC || (symbol->type == STT_NOTYPE && symbol->size);
+	return function && elf_code_at(binary_main(bin), symbol->at, &code, &n);
+}
+
+static int find_in(const struct cairn_binary *bin, struct elf *e, const char *name, struct symbol_name *s,
+		   struct cairn_err *err)
+{
+	const struct elf_symbol *symbols;
+	size_t n;
+	int rc = elf_symbols(e, &symbols, &n, err);
+	for (size_t i = 0; i < n && rc >= 0; i++) {
+		if (strcmp(symbols[i].name, name))
+			continue;
+		if (symbols[i].type == STT_GNU_IFUNC)
+			rc = add_implementations(bin, &symbols[i], s, err);
+		else if (is_code(bin, &symbols[i]))
+			rc = add(s, symbols[i].at, err);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+int symbol_name_find(const struct cairn_binary *bin, const char *name, struct symbol_name *ret,
+		     struct cairn_err *err)
+{
+	struct elf *debug = binary_debug(bin), *code = binary_main(bin);
+	*ret = (struct symbol_name){0};
+	int rc = find_in(bin, code, name, ret, err);
+	if (rc >= 0 && debug && debug != code)
+		rc = find_in(bin, debug, name, ret, err);
+	if (rc < 0) {
+		symbol_name_fini(ret);
+		return rc;
+	}
+	if (ret->at.n)
+		qsort(ret->at.p, ret->at.n, sizeof(*ret->at.p), by_address);
+	return (int)ret->at.n;
+}
+
+void symbol_name_fini(struct symbol_name *s)
+{
+	VEC_FREE(&s->at);
+}
+
+int symbol_function(const struct cairn_binary *bin, const char *name, struct cairn_vaddr at,
+		    struct arena *arena, struct cairn_function *ret)
+{
+	struct cairn_site *site = arena_alloc(arena, sizeof(*site));
+	const char *covering;
+	struct cairn_vaddr start;
+	if (!site)
+		return -ENOMEM;
+	*site = (struct cairn_site){
+		.kind = CAIRN_SITE_ENTRY,
+		.rule = CAIRN_AT_SYMBOL,
+		.at = at,
+		.hazard = cairn_hazard_at(bin, at, true),
+		.n_shared = 1,
+	};
+	site->has_off = cairn_binary_foff(bin, at, &site->off);
+	if (cairn_binary_symbol_of(bin, at, &covering, &start)) {
+		site->symbol = covering;
+		site->symbol_off = at.v - start.v;
+	}
+	*ret = (struct cairn_function){
+		.name = arena_strdup(arena, site->symbol && !site->symbol_off ? site->symbol : name),
+		.params_unknown = true,
+		.n_sites = 1,
+		.sites = site,
+	};
+	return ret->name ? 0 : -ENOMEM;
+}

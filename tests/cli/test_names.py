@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The names that users type: symbols, indirect functions, patterns, templates and overloads."""
+
+import os
+
+from claims import cairn, claim, compile_c, expect, folder, main, need, run
+
+ALIASES = """\
+#include <stdlib.h>
+static volatile long sink;
+__attribute__((noinline)) long inner_name(long number) { sink = number; return number; }
+extern __typeof(inner_name) outer_name __attribute__((alias("inner_name")));
+__asm__(".globl bare\\n.type bare,@function\\nbare: mov %rdi,%rax\\nret\\n.size bare,.-bare\\n");
+long bare(long n);
+static long fast(long n) { sink = n; return n + 1; }
+static long slow(long n) { sink = n; return n + 2; }
+static long (*choose(void))(long) { __builtin_cpu_init(); return __builtin_cpu_supports("avx2") ? fast : slow; }
+long indirect(long n) __attribute__((ifunc("choose")));
+static inline __attribute__((always_inline)) long list_add(long n) { sink = n; return n; }
+static inline __attribute__((always_inline)) long list_del(long n) { sink = n; return n; }
+int main(int argc, char **argv)
+{
+	long n = atol(argv[argc - 1]) + putenv(argv[0]);
+	return (int)(outer_name(n) + inner_name(n + 1) + bare(n) + indirect(n) + list_add(n) + list_del(n));
+}
+"""
+
+TEMPLATES = """\
+static volatile long sink;
+#define BOTH __attribute__((noinline)) int over(int n) { sink = n; return n; } \\
+	__attribute__((noinline)) int over(char *p) { sink = *p; return 1; }
+namespace ns {
+template <typename T> struct box { T n; __attribute__((noinline)) T size(T k) { sink = k; return n * k; } };
+template <typename T> __attribute__((noinline)) T once(T n) { sink = n; return n; }
+template <typename T> __attribute__((noinline)) T twice(T n) { sink = n; return n * 2; }
+}
+BOTH
+int main(int argc, char **argv)
+{
+	ns::box<int> b{argc};
+	return (int)(b.size(argc) + ns::once<int>(argc) + ns::twice<int>(argc) + ns::twice<long>(argc) + over(argc) +
+		     over(argv[0]));
+}
+"""
+
+
+def aliases():
+    return compile_c("aliases", ALIASES)
+
+
+def templates(compiler="g++"):
+    need(compiler)
+    source, out = os.path.join(folder(), "templates.cc"), os.path.join(folder(), "templates")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(TEMPLATES)
+    run(compiler, "-O1", "-g", "-o", out, source, check=True)
+    return out
+
+
+@claim
+def a_symbol_stands_for_the_function_at_its_address():
+    alias = cairn("sites", "--json", aliases(), "outer_name", check=True)
+    named = cairn("sites", "--json", aliases(), "inner_name", check=True)
+    expect(alias.out == named.out and '"function":"inner_name"' in alias.out, alias, named)
+    expect(alias.err == "outer_name is inner_name (aliases.c:3)\n", alias)
+    expect(named.err == "", named)
+
+
+@claim
+def a_function_that_only_the_symbol_table_knows_is_found_and_has_no_made_up_parameters():
+    (site,) = cairn("sites", "--json", aliases(), "bare", check=True).objects()
+    address = int(run("nm", aliases(), check=True).out.split(" T bare")[0].split()[-1], 16)
+    expect(site["params_unknown"] and site["args"] == [] and int(site["addr"], 16) == address, site)
+    text = cairn("sites", aliases(), "bare", check=True)
+    expect("bare(?)" in text.out and "only the symbol table knows this function" in text.out, text)
+
+
+@claim
+def an_indirect_function_gives_its_implementations_and_not_its_resolver():
+    r = cairn("sites", "--json", aliases(), "indirect", check=True)
+    expect({s["function"] for s in r.objects()} == {"fast", "slow"}, r)
+    expect("indirect is an indirect function" in r.err, r)
+
+
+@claim
+def what_was_asked_is_never_suggested():
+    r = cairn("sites", aliases(), "putenv")
+    expect(r.status == 1 and "Did you mean" not in r.err, r)
+
+
+@claim
+def a_pattern_gives_every_function_it_matches_and_their_number():
+    r = cairn("sites", "--json", aliases(), "list_*", check=True)
+    expect([s["function"] for s in r.objects()] == ["list_add", "list_del"], r)
+    expect(r.err == "list_*: 2 functions, 2 places\n", r)
+    expect(cairn("sites", "--json", aliases(), "aliases.c:list_?dd", check=True).out.count("\n") == 1)
+    expect(cairn("sites", aliases(), "nothing_*").status == 1)
+
+
+@claim
+def places_of_the_whole_file_are_those_that_are_counted():
+    places = cairn("sites", "--json", "--places", aliases(), check=True).objects()
+    *functions, summary = cairn("sites", "--json", aliases(), check=True).objects()
+    expect(len(places) == summary["places"] > 0, places, summary)
+    for f in functions:
+        mine = [p for p in places if (p["function"], p["line"]) == (f["function"], f["line"])]
+        expect(len(mine) == f["places"], f, mine)
+
+
+@claim
+def template_arguments_and_namespaces_may_be_left_out():
+    path = templates()
+    for short, whole in (("once", "ns::once<int>"), ("ns::once", "ns::once<int>"), ("size", "ns::box<int>::size"),
+                         ("box::size", "ns::box<int>::size"), ("ns::box<int>::size", "ns::box<int>::size")):
+        sites = cairn("sites", "--json", path, short, check=True).objects()
+        expect({s["function"] for s in sites} == {whole}, short, sites)
+    r = cairn("sites", path, "twice")
+    expect(r.status == 1 and "ns::twice<int>" in r.err and "ns::twice<long int>" in r.err, r)
+    both = cairn("sites", "--json", path, "twice<*>", check=True).objects()
+    expect({s["function"] for s in both} == {"ns::twice<int>", "ns::twice<long int>"}, both)
+
+
+@claim
+def overloads_on_one_line_are_two_functions():
+    path = templates()
+    r = cairn("sites", path, "over")
+    expect(r.status == 1 and "over names 2 functions" in r.err, r)
+    for linkage, kind in (("_Z4overi", "int"), ("_Z4overPc", "char *")):
+        (site,) = cairn("sites", "--json", path, linkage, check=True).objects()
+        expect([a["type"] for a in site["args"]] == [kind] and linkage in r.err, site, r)
+
+
+if __name__ == "__main__":
+    main()
