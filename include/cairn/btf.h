@@ -324,7 +324,6 @@ enum cairn_btf_format {
 	CAIRN_BTF_RAW,    /* as "bpftool btf dump", text */
 	CAIRN_BTF_PRETTY, /* the same with locations as people write them: *(u64 *)(rsp + 16) */
 	CAIRN_BTF_C,      /* declarations that compile, in an order that compiles */
-	CAIRN_BTF_JSON,   /* one object per record and line */
 };
 
 /*
@@ -336,6 +335,16 @@ enum cairn_btf_format {
  */
 int cairn_btf_dump(const struct cairn_btf *btf, enum cairn_btf_format format, const uint32_t *ids,
 		   size_t n_ids, int machine, FILE *out, struct cairn_err *err);
+
+/* "STRUCT" and so on; "UNKNOWN" for a kind that this version does not know. Static. */
+const char *cairn_btf_kind_name(uint32_t kind);
+
+/*
+ * cairn_btf_loc_text - a location as PRETTY has it: "rdi", "*(u64 *)(rsp + 16)", "{rdi, rsi}", "42", "base + 0x1230"
+ *
+ * @buf  cut at its end; "(unavailable)" when there is no location
+ */
+void cairn_btf_loc_text(const struct cairn_btf_loc_param *p, int machine, char *buf, size_t size);
 
 CAIRN_END_DECLS
 #endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "btf/dump.h"
+
+#include <errno.h>
+#include <string.h>
+
+int dump_status(FILE *out, struct cairn_err *err)
+{
+	errno = 0;
+	if (!fflush(out) && !ferror(out))
+		return 0;
+	int code = errno ? -errno : -EIO;
+	return err_set(err, code, "cannot write the dump: %s", strerror(-code));
+}
+
+int cairn_btf_dump(const struct cairn_btf *btf, enum cairn_btf_format format, const uint32_t *ids,
+		   size_t n_ids, int machine, FILE *out, struct cairn_err *err)
+{
+	struct dump d = {.btf = btf, .ids = ids, .n_ids = n_ids, .machine = machine, .out = out};
+
+	switch (format) {
+	case CAIRN_BTF_RAW:
+		return dump_raw(&d, false, err);
+	case CAIRN_BTF_PRETTY:
+		return dump_raw(&d, true, err);
+	case CAIRN_BTF_C:
+		break;
+	}
+	return err_set(err, -EINVAL, "no dump format %d", (int)format);
+}
+
+const char *cairn_btf_kind_name(uint32_t kind)
+{
+	return btf_kind_name(kind);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Records as text: what the printers share. */
+#ifndef BTF_DUMP_H
+#define BTF_DUMP_H
+
+#include <stdio.h>
+
+#include "base/err.h"
+#include "btf/btf.h"
+
+struct dump {
+	const struct cairn_btf *btf;
+	const uint32_t *ids; /* NULL: all own records */
+	size_t n_ids;
+	int machine;         /* EM_* */
+	FILE *out;
+};
+
+/* Records one by one; 0, or what writing failed with. */
+int dump_raw(const struct dump *d, bool pretty, struct cairn_err *err);
+
+/* C declarations, dump_c.h. */
+int dump_c(const struct dump *d, struct cairn_err *err);
+
+/* 0 while @out has taken everything, else what it failed with. */
+int dump_status(FILE *out, struct cairn_err *err);
+
+/* Big enough for a location of any record. */
+#define DUMP_LOC_MAX 160
+
+/*
+ * Where a parameter is, into @buf, as upstream's tests have it: "*(reg2 + 0x10)". One without a location is
+ * "(unavailable)". As people write it: cairn_btf_loc_text().
+ */
+void dump_loc(const struct cairn_btf_loc_param *p, char *buf, size_t size);
+
+#endif
