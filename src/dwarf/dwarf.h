@@ -252,4 +252,8 @@ int64_t dw_unit_rows(const struct dw_unit *u, const struct dw_row **ret, struct 
 int dw_unit_visit_rows(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *row),
 		       void *ctx, struct cairn_err *err);
 
+/* The same with the end row of each sequence that has rows, and without the sequences that the linker dropped. */
+int dw_unit_visit_sequences(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *row),
+			    void *ctx, struct cairn_err *err);
+
 #endif

@@ -51,6 +51,10 @@ struct machine {
 	int (*visit)(void *ctx, const struct dw_row *row);
 	void *ctx;
 	int ended;
+	/* With visit: end rows are wanted too, and no sequence that the linker dropped. */
+	bool whole;
+	bool started; /* the open sequence has a row */
+	bool dropped;
 };
 
 void dw_rows_free(struct dw_rows *rows)
@@ -68,6 +72,7 @@ static void reset(struct machine *m)
 	m->is_stmt = m->h->default_is_stmt;
 	m->prologue_end = false;
 	m->from = m->rows.n;
+	m->started = m->dropped = false;
 }
 
 /* Move by @n operations. */
@@ -98,7 +103,10 @@ static bool append(struct machine *m)
 	m->prologue_end = false;
 	if (!m->visit)
 		return VEC_ADD(&m->rows, row);
-	m->ended = m->visit(m->ctx, &row);
+	if (m->whole && !m->started)
+		m->dropped = dw_is_discarded(m->u, m->address);
+	m->started = true;
+	m->ended = m->dropped ? 0 : m->visit(m->ctx, &row);
 	return !m->ended;
 }
 
@@ -108,8 +116,10 @@ enum { NOT_EMPTY = 1 };
 static bool end_sequence(struct machine *m)
 {
 	if (m->visit) {
+		struct dw_row end = {.at = {m->address}, .end_sequence = true};
+		m->ended = m->whole && m->started && !m->dropped ? m->visit(m->ctx, &end) : 0;
 		reset(m);
-		return true;
+		return !m->ended;
 	}
 	uint64_t start = m->rows.n > m->from ? m->rows.p[m->from].at.v : m->address;
 	if (dw_is_discarded(m->u, start)) {
@@ -320,15 +330,27 @@ static int make_rows(const struct dw_unit *u, struct dw_rows *ret, struct cairn_
 	return rc;
 }
 
-int dw_unit_visit_rows(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *row),
-		       void *ctx, struct cairn_err *err)
+static int visit_rows(const struct dw_unit *u, bool whole, int (*visit)(void *ctx, const struct dw_row *row),
+		      void *ctx, struct cairn_err *err)
 {
 	struct dw_line_header h;
 	int rc = dw_line_header_read(u, &h, err);
 	if (rc <= 0)
 		return rc;
-	struct machine m = {.u = u, .h = &h, .c = &h.program, .visit = visit, .ctx = ctx};
+	struct machine m = {.u = u, .h = &h, .c = &h.program, .visit = visit, .ctx = ctx, .whole = whole};
 	return run(&m);
+}
+
+int dw_unit_visit_rows(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *row),
+		       void *ctx, struct cairn_err *err)
+{
+	return visit_rows(u, false, visit, ctx, err);
+}
+
+int dw_unit_visit_sequences(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *row),
+			    void *ctx, struct cairn_err *err)
+{
+	return visit_rows(u, true, visit, ctx, err);
 }
 
 int64_t dw_unit_rows(const struct dw_unit *u, const struct dw_row **ret, struct cairn_err *err)

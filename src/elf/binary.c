@@ -323,7 +323,7 @@ static struct elf *symbol_file(const struct cairn_binary *bin)
 	return bin->main;
 }
 
-static const struct functions *functions_of(const struct cairn_binary *bin)
+const struct functions *binary_functions(const struct cairn_binary *bin)
 {
 	struct lazy *lazy = bin->lazy;
 	if (!atomic_load_explicit(&lazy->functions_ready, memory_order_acquire)) {
@@ -340,7 +340,7 @@ static const struct functions *functions_of(const struct cairn_binary *bin)
 bool cairn_binary_symbol_of(const struct cairn_binary *bin, struct cairn_vaddr at,
 			    const char **ret_name, struct cairn_vaddr *ret_start)
 {
-	const struct functions *functions = functions_of(bin);
+	const struct functions *functions = binary_functions(bin);
 	const struct elf_symbol *s = functions ? functions_at(functions, at) : NULL;
 	if (!s)
 		return false;

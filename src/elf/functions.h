@@ -27,4 +27,7 @@ void functions_fini(struct functions *f);
 /* The symbol that wins at @at, or NULL. O(log n). */
 const struct elf_symbol *functions_at(const struct functions *f, struct cairn_vaddr at);
 
+/* Those of a binary, made on first use; NULL when its symbols are damaged. Threads: any. */
+const struct functions *binary_functions(const struct cairn_binary *bin);
+
 #endif
