@@ -38,6 +38,7 @@ struct exam {
 	bool json;
 	struct style style;
 	unsigned int n_bad;
+	const char *last_fix; /* of the text; not repeated */
 };
 
 /* @fix: a command or a sentence; NULL when there is nothing to do. */
@@ -56,8 +57,9 @@ static void tell(struct exam *exam, bool ok, const char *what, const char *detai
 		return;
 	}
 	printf("%s%-3s%s %s: %s\n", ok ? "" : exam->style.bad, ok ? "yes" : "no", exam->style.off, what, detail);
-	if (fix)
+	if (fix && (!exam->last_fix || strcmp(fix, exam->last_fix)))
 		printf("    fix: %s\n", fix);
+	exam->last_fix = fix;
 }
 
 static void examine_kernel(struct exam *exam)
@@ -157,7 +159,7 @@ static const char *tracing_fix(int r, enum cairn_trace_backend backend)
 	switch (r) {
 	case -EPERM:
 	case -EACCES:
-		return "sudo cairn doctor";
+		return geteuid() ? "sudo cairn doctor" : NULL;
 	case -EOPNOTSUPP:
 		return backend == CAIRN_BACKEND_UPROBE_MULTI ? "Linux 6.6 or later; single uprobes do the same, slower" :
 							       "Linux 5.15 or later with CONFIG_UPROBES and CONFIG_BPF_SYSCALL";
@@ -175,7 +177,10 @@ static void examine_tracing(struct exam *exam, enum cairn_trace_backend backend,
 	struct cairn_err err = {0};
 	int r = try_tracing(backend, &err);
 
-	if (r < 0)
+	/* The message would repeat the command, which the fix is, behind this one's own name. */
+	if ((r == -EPERM || r == -EACCES) && geteuid())
+		tell(exam, false, what, "not permitted", tracing_fix(r, backend));
+	else if (r < 0)
 		tell(exam, false, what, err.msg[0] ? err.msg : strerror(-r), tracing_fix(r, backend));
 	else if (last_seen != 4711)
 		tell(exam, false, what, "attached, and the probe did not see the call", NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* cairn trace: calls of functions, inlined ones too, with typed arguments, as they happen. */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ struct trace_values {
 	struct opt_list debug_dirs;
 	unsigned long max_events, str_len, value_len, ring_kib, jobs;
 	double seconds;
-	bool json, best_effort, fail_on_loss, dry_run, children, no_move, assume_unmodified;
+	bool json, verbose, best_effort, fail_on_loss, dry_run, children, no_move, assume_unmodified;
 };
 
 #define AT(field) offsetof(struct trace_values, field)
@@ -41,7 +42,8 @@ static const struct opt opts[] = {
 	 "attach what can be attached, and say what is missing, instead of nothing"},
 	{0, "fail-on-loss", OPT_FLAG, NULL, AT(fail_on_loss), "exit with 5 when events were lost"},
 	{0, "dry-run", OPT_FLAG, NULL, AT(dry_run), "show what would be attached and fetched; needs no privileges"},
-	{0, "str-len", OPT_COUNT, "N", AT(str_len), "fetch at most N bytes of a string (64)"},
+	{'v', "verbose", OPT_FLAG, NULL, AT(verbose), "with --dry-run: show the programs that fetch the values, too"},
+	{0, "str-len", OPT_COUNT, "N", AT(str_len), "show at most N bytes of a string (63)"},
 	{0, "value-len", OPT_COUNT, "N", AT(value_len), "fetch at most N bytes of a struct or an array (512)"},
 	{'f', "follow", OPT_FLAG, NULL, AT(children), "trace the children of the process, too"},
 	{0, "no-move", OPT_FLAG, NULL, AT(no_move),
@@ -213,6 +215,29 @@ static int attach(struct session *session)
 	return STATUS_NO;
 }
 
+/* What is probed when the name is not a function's, or not one's only. */
+static void tell_added(const struct cairn_trace *t, const char *text, uint32_t first)
+{
+	const struct cairn_trace_probe *probe = cairn_trace_probe(t, first);
+	uint32_t n = cairn_trace_n_probes(t) - first, n_places = 0;
+	const char *file = probe->function->decl_file, *slash = file ? strrchr(file, '/') : NULL;
+	int n_name = (int)strcspn(text, "(");
+
+	for (uint32_t i = 0; i < n; i++)
+		n_places += cairn_trace_probe(t, first + i)->n_places;
+	if (probe->found == CAIRN_FOUND_PATTERN)
+		fprintf(stderr, "%.*s: %" PRIu32 " %s, %" PRIu32 " %s\n", n_name, text, n, n == 1 ? "function" : "functions",
+			n_places, n_places == 1 ? "place" : "places");
+	else if (probe->found == CAIRN_FOUND_INDIRECT)
+		fprintf(stderr, "%.*s is an indirect function: all its %" PRIu32 " implementations are probed\n", n_name, text,
+			n);
+	else if (probe->found == CAIRN_FOUND_SYMBOL && file)
+		fprintf(stderr, "%.*s is %s (%s:%" PRIu32 ")\n", n_name, text, probe->function->name,
+			slash ? slash + 1 : file, probe->function->decl_line);
+	if (probe->found != CAIRN_FOUND_PATTERN && probe->function->params_unknown)
+		fprintf(stderr, "%.*s: nothing tells its parameters\n", n_name, text);
+}
+
 static int add_probes(struct session *session, const struct operands *operands)
 {
 	for (size_t i = 0; i < operands->n; i++) {
@@ -221,6 +246,7 @@ static int add_probes(struct session *session, const struct operands *operands)
 
 		if (r < 0)
 			return fail_err(r, &err, STATUS_USAGE);
+		tell_added(session->trace, operands->items[i], (uint32_t)r);
 	}
 	return STATUS_YES;
 }
@@ -295,7 +321,7 @@ static int go(const struct trace_values *values, const struct command *command,
 	if (status)
 		return status;
 	if (values->dry_run)
-		return trace_plan(session, values->best_effort);
+		return trace_plan(session, values->best_effort, values->verbose);
 	status = open_output(values, session);
 	if (!status)
 		status = attach(session);

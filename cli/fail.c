@@ -28,9 +28,11 @@ static int status_of(int code, int missing)
 	case -EINVAL:
 	case -EISDIR:
 	case -ENOTDIR:
+	case -E2BIG:
 		return STATUS_USAGE;
 	case -ESRCH:
 	case -ENXIO:
+	case -ENOTUNIQ:
 		return STATUS_NO;
 	case -EBADMSG:
 	case -ERANGE:

@@ -25,7 +25,7 @@ struct session {
 };
 
 /* What would be attached and fetched; an exit status: no when it would be refused. */
-int trace_plan(const struct session *session, bool best_effort);
+int trace_plan(const struct session *session, bool best_effort, bool verbose);
 /* The places that are not attached, and why. Nothing when there are none. */
 void trace_refusals(const struct cairn_trace *t, FILE *out);
 /* One line of talk: it runs. */

@@ -14,7 +14,28 @@
 
 /* ---- the plan ---- */
 
-static void plan_text(const struct cairn_trace *t, const struct cairn_trace_place *place, FILE *out)
+/* Where a value that is a parameter is at a place; of an expression only the text is there. */
+static void plan_value(const struct cairn_trace_probe *probe, const struct cairn_trace_place *place, uint32_t value,
+		       FILE *out)
+{
+	const char *text = probe->values[value].text;
+	char location[1024];
+
+	if (place->values[value].unavailable) {
+		fprintf(out, "      %s: unavailable: %s\n", text, place->values[value].unavailable);
+		return;
+	}
+	for (uint32_t i = 0; i < place->site->n_args; i++) {
+		const struct cairn_arg *arg = &place->site->args[i];
+
+		if (!arg->name || strcmp(arg->name, text))
+			continue;
+		cairn_location_text(&arg->loc, NULL, NULL, location, sizeof(location));
+		fprintf(out, "      %s: %s\n", text, location);
+	}
+}
+
+static void plan_text(const struct cairn_trace *t, const struct cairn_trace_place *place, bool verbose, FILE *out)
 {
 	const struct cairn_trace_probe *probe = cairn_trace_probe(t, place->probe);
 	char text[1024];
@@ -27,9 +48,9 @@ static void plan_text(const struct cairn_trace *t, const struct cairn_trace_plac
 	if (place->moved)
 		fprintf(out, "      probed at 0x%" PRIx64 ", a cheaper instruction of the same block\n", place->at.v);
 	for (uint32_t i = 0; i < probe->n_values; i++)
-		if (place->values[i].unavailable)
-			fprintf(out, "      %s: unavailable: %s\n", probe->values[i].text, place->values[i].unavailable);
-	fprintf(out, "      fetched by program %" PRIu32 "\n", place->program);
+		plan_value(probe, place, i, out);
+	if (verbose)
+		fprintf(out, "      fetched by program %" PRIu32 "\n", place->program);
 }
 
 static void plan_json(const struct cairn_trace *t, const struct cairn_trace_place *place, FILE *out)
@@ -57,7 +78,7 @@ static void plan_json(const struct cairn_trace *t, const struct cairn_trace_plac
 	json_close(&j);
 }
 
-static void plan_probe(const struct session *session, const struct cairn_trace_probe *probe)
+static void plan_probe(const struct session *session, const struct cairn_trace_probe *probe, bool verbose)
 {
 	if (!session->json)
 		fprintf(session->out, "%s  %" PRIu32 " %s in %s\n", probe->text, probe->n_places,
@@ -68,11 +89,11 @@ static void plan_probe(const struct session *session, const struct cairn_trace_p
 		if (session->json)
 			plan_json(session->trace, place, session->out);
 		else
-			plan_text(session->trace, place, session->out);
+			plan_text(session->trace, place, verbose, session->out);
 	}
 }
 
-int trace_plan(const struct session *session, bool best_effort)
+int trace_plan(const struct session *session, bool best_effort, bool verbose)
 {
 	const struct cairn_trace *t = session->trace;
 	uint32_t ready = 0, refused = 0;
@@ -80,11 +101,11 @@ int trace_plan(const struct session *session, bool best_effort)
 	for (uint32_t i = 0; i < cairn_trace_n_probes(t); i++) {
 		const struct cairn_trace_probe *probe = cairn_trace_probe(t, i);
 
-		plan_probe(session, probe);
+		plan_probe(session, probe, verbose);
 		ready += probe->n_ready;
 		refused += probe->n_refused;
 	}
-	for (uint32_t i = 0; i < cairn_trace_n_programs(t) && !session->json; i++) {
+	for (uint32_t i = 0; verbose && i < cairn_trace_n_programs(t) && !session->json; i++) {
 		fprintf(session->out, "program %" PRIu32 "\n", i);
 		cairn_trace_program_print(t, i, session->out);
 	}
@@ -140,6 +161,18 @@ static const char *backend_word(enum cairn_trace_backend backend)
 	return NULL;
 }
 
+/* One of the functions that a name stands for. */
+static bool is_of_many(const struct cairn_trace_probe *probe)
+{
+	return probe->found == CAIRN_FOUND_PATTERN || probe->found == CAIRN_FOUND_INDIRECT;
+}
+
+/* Of a pattern's many functions those that had nothing to tell are only counted. */
+static bool is_silent(const struct cairn_trace_probe *probe, const struct cairn_trace_counts *counts)
+{
+	return is_of_many(probe) && !counts->events && !counts->lost && !counts->filtered && !counts->undecided;
+}
+
 static void counts_text(const char *what, const struct cairn_trace_counts *counts)
 {
 	fprintf(stderr, "%s: %" PRIu64 " events, %" PRIu64 " lost", what, counts->events, counts->lost);
@@ -170,6 +203,19 @@ static enum presence presence(const struct session *session, uint32_t probe,
 	return session->n_looks < LOOKS_MIN ? UNKNOWN : ABSENT;
 }
 
+/* Another probe has shown that the file of this one was there, or has already been told not to be. */
+static bool is_told(const struct session *session, uint32_t probe, const struct cairn_trace_counts *counts)
+{
+	const char *path = cairn_trace_probe(session->trace, probe)->path;
+
+	if (probe && !strcmp(path, cairn_trace_probe(session->trace, probe - 1)->path))
+		return true;
+	for (uint32_t i = 0; i < cairn_trace_n_probes(session->trace); i++)
+		if (counts[i].events && !strcmp(path, cairn_trace_probe(session->trace, i)->path))
+			return true;
+	return false;
+}
+
 /* A library that the command never loads must not look like a function that is never called. */
 static void tell_absent(const struct session *session, const struct cairn_trace_counts *counts)
 {
@@ -179,6 +225,8 @@ static void tell_absent(const struct session *session, const struct cairn_trace_
 		const struct cairn_trace_probe *probe = cairn_trace_probe(session->trace, i);
 		enum presence there = presence(session, i, &counts[i]);
 
+		if (there != PRESENT && is_of_many(probe) && is_told(session, i, counts))
+			continue;
 		if (there == ABSENT)
 			fprintf(stderr, "no event of %s: %s was never seen among the files that process %d maps\n",
 				probe->text, probe->path, pid);
@@ -193,15 +241,26 @@ static void tell_absent(const struct session *session, const struct cairn_trace_
 static void summary_text(const struct session *session, const struct cairn_trace_stats *stats,
 			 const struct cairn_trace_counts *counts)
 {
-	for (uint32_t i = 0; i < cairn_trace_n_probes(session->trace); i++)
-		counts_text(cairn_trace_probe(session->trace, i)->text, &counts[i]);
+	uint32_t n_silent = 0;
+
+	for (uint32_t i = 0; i < cairn_trace_n_probes(session->trace); i++) {
+		const struct cairn_trace_probe *probe = cairn_trace_probe(session->trace, i);
+
+		if (is_silent(probe, &counts[i]))
+			n_silent++;
+		else
+			counts_text(probe->text, &counts[i]);
+	}
+	if (n_silent)
+		fprintf(stderr, "%" PRIu32 " %s: 0 events, 0 lost\n", n_silent,
+			n_silent == 1 ? "function more" : "functions more");
 	tell_absent(session, counts);
 	if (stats->missed)
 		fprintf(stderr, "%" PRIu64 " hits more were lost before they reached a probe's program\n",
 			stats->missed);
 	if (stats->children_known && stats->n_children && !stats->children_followed)
-		fprintf(stderr, "%" PRIu64 " child processes were not traced; -f follows them\n",
-			stats->n_children);
+		fprintf(stderr, "%" PRIu64 " child %s not traced; -f follows %s\n", stats->n_children,
+			stats->n_children == 1 ? "process was" : "processes were", stats->n_children == 1 ? "it" : "them");
 	fprintf(stderr, "%" PRIu32 " of %" PRIu32 " places, %" PRIu32 " %s; attached in %.1f ms, detached in %.1f ms\n",
 		stats->n_attached, stats->n_attached + stats->n_refused, stats->n_links,
 		stats->n_links == 1 ? "link" : "links", (double)stats->attach_ns / 1e6,

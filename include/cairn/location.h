@@ -113,6 +113,7 @@ enum cairn_unavailable {
 	CAIRN_UNAVAIL_NOT_STORED,       /* in a stack slot or register that may not have been written yet */
 	CAIRN_UNAVAIL_MAY_HAVE_CHANGED, /* known, but perhaps already modified by the function itself */
 	CAIRN_UNAVAIL_MAY_NOT_BE_PASSED, /* the function does not use it, and its callers may know that */
+	CAIRN_UNAVAIL_OTHER_PARAMETER, /* this unit declares another parameter there, by #if */
 	CAIRN_UNAVAIL_UNSUPPORTED,      /* an operation that is not expressed here */
 	CAIRN_UNAVAIL_DAMAGED,          /* the description is damaged */
 	CAIRN_N_UNAVAILABLE

@@ -71,10 +71,7 @@ struct cairn_trace_opts {
 	enum cairn_trace_backend backend;
 	/* Bytes of the ring buffer, rounded up to a power of two of at least a page; 0: 8 MiB. */
 	uint32_t ring_bytes;
-	/*
-	 * Longest string fetched, in bytes with its NUL, rounded up to a power of two, at most
-	 * 2048; 0: 64.
-	 */
+	/* Most bytes of a string that are fetched and shown, without its NUL, at most 2047; 0: 63. */
 	uint32_t string_bytes;
 	/*
 	 * Most bytes of a struct or an array fetched, at most 2048; 0: 512. The rest is shown as
@@ -117,14 +114,19 @@ void cairn_trace_close(struct cairn_trace *t);
  * operators, && || !, parentheses, integers, characters, enumerators, NULL, true, false, and == or
  * != with a "string".
  *
- * Returns the probe's number, from 0. Negative:
- *   -EINVAL      not a probe (err shows where with a caret), no such parameter or member, an
- *                expression that makes no sense, or an ambiguous name (err lists the functions)
+ * FUNC may be a pattern or an indirect function (cairn_sites_find()): then every function it stands
+ * for becomes a probe of its own.
+ *
+ * Returns the number of the probe, from 0, of several that of the first. Negative:
+ *   -EINVAL      not a probe (err shows where with a caret), no such parameter or member, or an
+ *                expression that makes no sense
+ *   -ENOTUNIQ    an ambiguous name (err lists the functions)
+ *   -E2BIG       more probes than a trace has
  *   -ENOENT      no such file, or the process has no executable (a kernel thread, a zombie)
  *   -ENODATA     no debug information (err: where it was looked for, how to get it)
  *   -ENXIO       no such function (err suggests names), a function that has no code at all, or a
  *                file that the process does not map
- *   -ERANGE      too many probes, values or places; an expression that is too deep
+ *   -ERANGE      too many values or places; an expression that is too deep
  *   -EBADMSG, -EOPNOTSUPP, -ENOMEM as cairn_sites_find()
  * A failed add leaves the trace as it was.
  * Cost: cairn_sites_find().
@@ -146,6 +148,7 @@ struct cairn_trace_probe {
 	const char *text; /* as given */
 	const char *path; /* the probed file */
 	const struct cairn_function *function;
+	enum cairn_found found; /* how FUNC led to it; of a pattern, text is the function's name */
 	const struct cairn_types *types;
 	const char *condition; /* NULL when there is none */
 	uint32_t n_values;

@@ -13,7 +13,6 @@
 enum {
 	/* Longer names are compared by their beginning only. */
 	LEN_MAX = 63,
-	SUGGEST_MAX = 16,
 	CONTAINS = 100, /* rank of a name that merely contains it, plus the extra length */
 };
 
@@ -59,30 +58,30 @@ static unsigned int rank_of(const char *wanted, size_t n, const char *name)
 	return ~0u;
 }
 
+void suggest_offer(struct suggestions *s, const char *name)
+{
+	/* Itself, as a declaration: it was looked for, and has no code here. */
+	unsigned int rank = strcmp(name, s->wanted) ? rank_of(s->wanted, strnlen(s->wanted, LEN_MAX), name) : ~0u;
+	if (rank == ~0u || (s->n == s->max && rank >= s->ranks[s->n - 1]))
+		return;
+	for (size_t i = 0; i < s->n; i++)
+		if (!strcmp(s->names[i], name))
+			return;
+	size_t at = s->n < s->max ? s->n++ : s->n - 1;
+	for (; at > 0 && s->ranks[at - 1] > rank; at--) {
+		s->ranks[at] = s->ranks[at - 1];
+		s->names[at] = s->names[at - 1];
+	}
+	s->ranks[at] = rank;
+	s->names[at] = name;
+}
+
 size_t suggest_names(const struct dw_func_index *index, const char *wanted, const char **ret, size_t max)
 {
-	unsigned int ranks[SUGGEST_MAX];
-	size_t n = 0, len = strnlen(wanted, LEN_MAX);
-	if (max > SUGGEST_MAX)
-		max = SUGGEST_MAX;
-	for (size_t i = 0; i < index->n; i++) {
-		const char *name = index->p[i].name;
-		/* Itself, as a declaration: it was looked for, and has no code here. */
-		unsigned int rank = name && strcmp(name, wanted) ? rank_of(wanted, len, name) : ~0u;
-		if (rank == ~0u || (n == max && rank >= ranks[n - 1]))
-			continue;
-		bool known = false;
-		for (size_t k = 0; k < n && !known; k++)
-			known = !strcmp(ret[k], name);
-		if (known)
-			continue;
-		size_t at = n < max ? n++ : n - 1;
-		for (; at > 0 && ranks[at - 1] > rank; at--) {
-			ranks[at] = ranks[at - 1];
-			ret[at] = ret[at - 1];
-		}
-		ranks[at] = rank;
-		ret[at] = name;
-	}
-	return n;
+	struct suggestions s = {.wanted = wanted, .max = max < SUGGEST_MAX ? max : SUGGEST_MAX};
+	for (size_t i = 0; i < index->n && s.max; i++)
+		if (index->p[i].name)
+			suggest_offer(&s, index->p[i].name);
+	memcpy(ret, s.names, s.n * sizeof(*ret));
+	return s.n;
 }

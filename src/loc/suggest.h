@@ -5,6 +5,18 @@
 
 #include "dwarf/index.h"
 
+/* The nearest names of those offered. */
+enum { SUGGEST_MAX = 16 };
+struct suggestions {
+	const char *wanted;
+	size_t max, n;                 /* at most SUGGEST_MAX */
+	const char *names[SUGGEST_MAX]; /* nearest first; as offered */
+	unsigned int ranks[SUGGEST_MAX];
+};
+
+/* suggest_offer - take @name when it is near to wanted, is not wanted itself, and is not there yet. */
+void suggest_offer(struct suggestions *s, const char *name);
+
 /*
  * suggest_names - the names of the index nearest to @wanted, nearest first, each once
  *

@@ -25,6 +25,7 @@ static const struct {
 	[CAIRN_UNAVAIL_NOT_STORED] = {"not-stored", "it may not have reached its place yet"},
 	[CAIRN_UNAVAIL_MAY_HAVE_CHANGED] = {"may-have-changed", "the function may already have changed it"},
 	[CAIRN_UNAVAIL_MAY_NOT_BE_PASSED] = {"may-not-be-passed", "not used here: callers may not have passed it"},
+	[CAIRN_UNAVAIL_OTHER_PARAMETER] = {"other-parameter", "declared otherwise in the unit of this place"},
 	[CAIRN_UNAVAIL_UNSUPPORTED] = {"unsupported", "its description uses an operation that is not supported"},
 	[CAIRN_UNAVAIL_DAMAGED] = {"damaged", "its description is damaged"},
 };

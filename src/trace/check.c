@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "loc/suggest.h"
+
 struct check {
 	const struct cairn_types *types;
 	struct cairn_sites *sites;
@@ -168,6 +170,10 @@ static int check_name(const struct check *c, struct expr *e)
 	if (r < 0)
 		return r;
 	if (!find_enumerator(c, e->name, &value, &clash)) {
+		if (c->function->params_unknown)
+			return WRONG(c, e, "nothing tells the parameters of %s: %s", c->function->name,
+				     c->function->decl_file ? "it is assembler code"
+							    : "only the symbol table knows it");
 		list_params(c, params, sizeof(params));
 		return WRONG(c, e, "%s has no parameter %s; it has: %s", c->function->name, e->name,
 			     params);
@@ -195,6 +201,32 @@ static int pointee(const struct check *c, const struct expr *e, const struct exp
 					   : type_text(c, a->type, name, sizeof(name)));
 	*ret = t->ref;
 	return 0;
+}
+
+/* Members shown when one is not there: near ones, or else the first. */
+#define MEMBERS_SHOWN 6
+
+static int no_member(const struct check *c, const struct expr *e, const struct cairn_type *t,
+		     const char *type)
+{
+	struct suggestions near = {.wanted = e->name, .max = MEMBERS_SHOWN};
+	char list[240] = "";
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < t->n_members; i++)
+		if (t->members[i].name)
+			suggest_offer(&near, t->members[i].name);
+	bool any_near = near.n > 0;
+	for (uint32_t i = 0; !any_near && i < t->n_members && near.n < MEMBERS_SHOWN; i++)
+		if (t->members[i].name)
+			near.names[near.n++] = t->members[i].name;
+	for (size_t i = 0; i < near.n && n < sizeof(list); i++)
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", near.names[i]);
+	if (!near.n)
+		return WRONG(c, e, "%s has no member %s", type, e->name);
+	return WRONG(c, e, "%s has no member %s; %s: %s%s", type, e->name,
+		     any_near ? "perhaps you mean" : "it has", list,
+		     !any_near && t->n_members > MEMBERS_SHOWN ? ", ..." : "");
 }
 
 static int check_member(const struct check *c, struct expr *e)
@@ -225,7 +257,7 @@ static int check_member(const struct check *c, struct expr *e)
 	if (t->declaration)
 		return WRONG(c, e, "%s is only declared in the debug information", name);
 	if (!cairn_types_member(c->types, in, e->name, &m))
-		return WRONG(c, e, "%s has no member %s", name, e->name);
+		return no_member(c, e, t, name);
 	if (m.dynamic)
 		return WRONG(c, e, "the place of %s in %s is known only at run time", e->name,
 			     name);

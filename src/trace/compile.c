@@ -39,6 +39,27 @@ struct operand {
 			return why_;                                                               \
 	} while (0)
 
+/*
+ * A file that is compiled several times, with other macros, may declare other parameters each time. The expression was
+ * checked against the function's.
+ */
+static bool is_declared_otherwise(const struct compiler *c, uint32_t param, const struct cairn_arg *arg)
+{
+	const struct cairn_function *f = c->function;
+	char here[256], there[256];
+
+	if (!f || param >= f->n_params)
+		return f;
+	const struct cairn_param *p = &f->params[param];
+	if (p->name && arg->name && strcmp(p->name, arg->name))
+		return true;
+	if (p->type == arg->type)
+		return false;
+	cairn_types_name(c->types, p->type, there, sizeof(there));
+	cairn_types_name(c->types, arg->type, here, sizeof(here));
+	return strcmp(here, there) || cairn_types_size(c->types, p->type) != cairn_types_size(c->types, arg->type);
+}
+
 static enum cairn_unavailable param_operand(struct compiler *c, uint32_t param, struct operand *ret)
 {
 	const struct cairn_arg *arg = param < c->site->n_args ? &c->site->args[param] : NULL;
@@ -46,6 +67,8 @@ static enum cairn_unavailable param_operand(struct compiler *c, uint32_t param, 
 	c->culprit = param;
 	if (!arg)
 		return CAIRN_UNAVAIL_NO_DESCRIPTION;
+	if (is_declared_otherwise(c, param, arg))
+		return CAIRN_UNAVAIL_OTHER_PARAMETER;
 	if (arg->loc.why != CAIRN_AVAILABLE)
 		return arg->loc.why;
 	if (!arg->loc.n_pieces)

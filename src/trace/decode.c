@@ -47,6 +47,10 @@ static void decode_string(struct decode_space *s, uint32_t i, const struct value
 		len = l->n_bytes;
 	v->bytes = rec + l->out + STRING_POINTER_BYTES + STRING_LENGTH_BYTES;
 	v->n_bytes = len ? len - 1u : 0; /* without the NUL */
+	if (v->n_bytes > l->n_shown) {
+		v->n_bytes = l->n_shown;
+		v->truncated = true;
+	}
 }
 
 /* Moves a bit-field down to bit 0 of bytes of its own. */

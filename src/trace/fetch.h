@@ -30,6 +30,7 @@ struct fetch_program {
 struct value_layout {
 	uint16_t out;     /* offset in the record */
 	uint16_t n_bytes; /* fetched; of a string: the most, a power of two */
+	uint16_t n_shown; /* of a string: the most, without its NUL */
 	uint8_t bit_shift, bit_size; /* bit-field: in the fetched bytes; bit_size 0: none */
 	bool cut;         /* the type has more bytes than are fetched */
 };

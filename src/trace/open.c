@@ -10,7 +10,7 @@
 #include "trace/move.h"
 
 /* Defaults and limits of what is fetched; trace.h of the public headers promises them. */
-#define STRING_BYTES_DEFAULT 64
+#define STRING_SHOWN_DEFAULT 63
 #define VALUE_BYTES_DEFAULT  512
 #define FETCHED_MAX	     2048
 #define STRING_BYTES_MIN     16
@@ -43,19 +43,18 @@ static int take_opts(struct cairn_trace *t, const struct cairn_trace_opts *opts,
 	memcpy(&t->opts, opts, opts->size < sizeof(*opts) ? opts->size : sizeof(*opts));
 	if (t->opts.pid < 0 || (t->opts.pid && t->opts.argv) || (t->opts.argv && !t->opts.exe))
 		return err_set(err, -EINVAL, "name a process or a command with its file, not both");
-	if (t->opts.string_bytes > FETCHED_MAX || t->opts.value_bytes > FETCHED_MAX)
+	if (t->opts.string_bytes >= FETCHED_MAX || t->opts.value_bytes > FETCHED_MAX)
 		return err_set(err, -EINVAL,
-			       "at most %d bytes of a string or a value can be fetched",
-			       FETCHED_MAX);
+			       "at most %d bytes of a string and %d of a value can be fetched",
+			       FETCHED_MAX - 1, FETCHED_MAX);
 	return 0;
 }
 
 static void set_sizes(struct cairn_trace *t)
 {
-	uint32_t n = t->opts.string_bytes ? t->opts.string_bytes : STRING_BYTES_DEFAULT;
-
+	t->string_shown = t->opts.string_bytes ? t->opts.string_bytes : STRING_SHOWN_DEFAULT;
 	t->string_bytes = STRING_BYTES_MIN;
-	while (t->string_bytes < n)
+	while (t->string_bytes <= t->string_shown)
 		t->string_bytes *= 2;
 	t->value_bytes = t->opts.value_bytes ? t->opts.value_bytes : VALUE_BYTES_DEFAULT;
 }
@@ -127,57 +126,104 @@ static int add_planned(struct cairn_trace *t, struct trace_probe *p, struct cair
 	return (int)t->probes.n - 1;
 }
 
-static struct trace_probe *new_probe(struct cairn_trace *t, const char *text,
-				     struct probe_text *ret_text, int *ret_error,
-				     struct cairn_err *err)
+static int parse_probe(struct cairn_trace *t, const char *probe, const struct probe_text **ret,
+		       struct cairn_err *err)
 {
-	struct trace_probe *p;
+	struct probe_text *text = arena_alloc(&t->arena, sizeof(*text));
 
-	*ret_error = -EINVAL;
+	if (!text)
+		return err_nomem(err, "a probe");
+	*ret = text;
+	return probe_parse(&t->arena, probe, text, err);
+}
+
+static int may_add(const struct cairn_trace *t, size_t n, const char *probe, struct cairn_err *err)
+{
 	if (t->kernel)
-		err_set(err, -EINVAL, "probes are added before attaching");
-	else if (t->probes.n == TRACE_PROBES_MAX)
-		*ret_error = err_set(err, -ERANGE, "more than %d probes", TRACE_PROBES_MAX);
-	else if ((*ret_error = probe_parse(&t->arena, text, ret_text, err)) == 0) {
-		p = arena_alloc(&t->arena, sizeof(*p));
-		if (!p)
-			*ret_error = err_nomem(err, "a probe");
-		return p;
-	}
-	return NULL;
+		return err_set(err, -EINVAL, "probes are added before attaching");
+	if (n <= TRACE_PROBES_MAX - t->probes.n)
+		return 0;
+	if (n == 1)
+		return err_set(err, -E2BIG, "more than %d probes", TRACE_PROBES_MAX);
+	return err_set(err, -E2BIG, "%s matches %zu functions; a trace has at most %d", probe, n,
+		       TRACE_PROBES_MAX);
+}
+
+static int add_function(struct cairn_trace *t, struct trace_file *file,
+			const struct cairn_function *function, enum cairn_found found,
+			const struct cairn_types *types, const struct probe_text *text,
+			struct cairn_err *err)
+{
+	struct trace_probe *p = arena_alloc(&t->arena, sizeof(*p));
+	bool of_many = found == CAIRN_FOUND_PATTERN || found == CAIRN_FOUND_INDIRECT;
+
+	if (!p)
+		return err_nomem(err, "a probe");
+	p->file = file;
+	p->text = text;
+	p->pub = (struct cairn_trace_probe){.text = of_many ? function->name : text->text,
+					    .path = file->shown,
+					    .function = function,
+					    .found = found,
+					    .types = types,
+					    .condition = text->condition_text};
+	return add_planned(t, p, err);
 }
 
 int trace_add_function(struct cairn_trace *t, struct trace_file *file,
 		       const struct cairn_function *function, const struct cairn_types *types,
 		       const char *probe, struct cairn_err *err)
 {
-	struct probe_text *text = arena_alloc(&t->arena, sizeof(*text));
-	int e;
+	const struct probe_text *text = NULL;
+	int e = may_add(t, 1, probe, err);
 
-	if (!text)
-		return err_nomem(err, "a probe");
-	struct trace_probe *p = new_probe(t, probe, text, &e, err);
-	if (!p)
-		return e;
-	if (!function) {
-		e = resolve_probe(t, text, &file, &function, err);
-		if (e < 0)
+	if (e == 0)
+		e = parse_probe(t, probe, &text, err);
+	return e < 0 ? e : add_function(t, file, function, CAIRN_FOUND_NAME, types, text, err);
+}
+
+/* Functions of a pattern of which no code is left cannot be called, and are left out. */
+static int add_all(struct cairn_trace *t, struct trace_file *file, const struct cairn_function_list *list,
+		   const char *probe, struct cairn_err *err)
+{
+	const struct cairn_types *types = cairn_sites_types(file->sites);
+	size_t first = t->probes.n;
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct probe_text *text = NULL;
+		/* Each anew: what an expression means depends on the function. */
+		int e = parse_probe(t, probe, &text, err);
+		if (e == 0)
+			e = add_function(t, file, list->p[i], list->found, types, text, err);
+		if (e < 0 && (e != -ENXIO || list->n == 1))
 			return e;
-		types = cairn_sites_types(file->sites);
 	}
-	p->file = file;
-	p->text = text;
-	p->pub = (struct cairn_trace_probe){.text = text->text,
-					    .path = file->shown,
-					    .function = function,
-					    .types = types,
-					    .condition = text->condition_text};
-	return add_planned(t, p, err);
+	if (t->probes.n == first)
+		return err_set(err, -ENXIO, "%s: no code is left of what matches", probe);
+	return (int)first;
 }
 
 int cairn_trace_add(struct cairn_trace *t, const char *probe, struct cairn_err *err)
 {
-	return trace_add_function(t, NULL, NULL, NULL, probe, err);
+	size_t n_probes = t->probes.n, n_places = t->places.n;
+	struct cairn_function_list list;
+	const struct probe_text *text = NULL;
+	struct trace_file *file;
+	int e = may_add(t, 1, probe, err);
+
+	if (e == 0)
+		e = parse_probe(t, probe, &text, err);
+	if (e == 0)
+		e = resolve_probe(t, text, &file, &list, err);
+	if (e == 0)
+		e = may_add(t, list.n, probe, err);
+	if (e == 0)
+		e = add_all(t, file, &list, probe, err);
+	if (e < 0) {
+		t->probes.n = n_probes;
+		t->places.n = n_places;
+	}
+	return e;
 }
 
 uint32_t cairn_trace_n_probes(const struct cairn_trace *t)

@@ -2,6 +2,7 @@
 /* Not being permitted: the command that would be is this process's own, behind sudo. */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/scope.h"
 #include "trace/kernel.h"
@@ -54,6 +55,12 @@ int permission_error(struct cairn_err *err, const char *what)
 	SCOPE_FREE char *arg = NULL;
 	struct text t = {0};
 	size_t cap = 0;
+
+	if (!geteuid())
+		return err_set(err, -EPERM,
+			       "%s: not permitted, although this is root: a container, a user namespace or a security module "
+			       "withholds CAP_BPF, CAP_PERFMON or CAP_SYS_PTRACE",
+			       what);
 
 	while (f && getdelim(&arg, &cap, 0, f) > 0) {
 		put(&t, ' ');

@@ -67,6 +67,7 @@ static uint32_t lay_out(const struct cairn_trace *t, struct trace_probe *p)
 		uint32_t room;
 		if (p->pub.values[i].is_string) {
 			l->n_bytes = (uint16_t)t->string_bytes;
+			l->n_shown = (uint16_t)t->string_shown;
 			room = STRING_POINTER_BYTES + STRING_LENGTH_BYTES + l->n_bytes;
 			at = round_up(at, 8);
 		} else {
@@ -142,6 +143,27 @@ static int describe_value(const struct trace_probe *p, struct probe_value_text *
 	return 0;
 }
 
+static bool is_text_of_another(const struct cairn_trace_value *values, uint32_t n, const char *text)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (!strcmp(values[i].text, text))
+			return true;
+	return false;
+}
+
+/* Texts are keys in JSON: of "n, n:hex, n" the second is called "n:hex", the third "n (2)". */
+static const char *unique_text(struct cairn_trace *t, const struct cairn_trace_value *values, uint32_t n,
+			       const struct probe_value_text *v)
+{
+	const char *text = v->text;
+
+	if (is_text_of_another(values, n, text) && (v->hex || v->as_string))
+		text = arena_printf(&t->arena, "%s%s%s", text, v->as_string ? ":str" : "", v->hex ? ":hex" : "");
+	for (uint32_t i = 2; text && is_text_of_another(values, n, text); i++)
+		text = arena_printf(&t->arena, "%s (%u)", v->text, i);
+	return text;
+}
+
 static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
 {
 	struct probe_text *text = (struct probe_text *)p->text;
@@ -158,6 +180,9 @@ static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cair
 	p->pub.values = values;
 	p->pub.n_values = text->n_values;
 	for (uint32_t i = 0; i < text->n_values; i++) {
+		text->values[i].text = unique_text(t, values, i, &text->values[i]);
+		if (!text->values[i].text)
+			return err_nomem(err, "a probe");
 		r = describe_value(p, &text->values[i], text->has_list, &values[i], err);
 		if (r < 0)
 			return r;
@@ -282,6 +307,7 @@ static int compile_place(struct cairn_trace *t, struct trace_probe *p, struct tr
 			 struct fetch_program *program, struct cairn_err *err)
 {
 	struct compiler c = {.types = p->pub.types,
+			     .function = p->pub.function,
 			     .site = place->pub.site,
 			     .at = place->pub.at,
 			     .program = program};

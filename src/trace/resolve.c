@@ -289,8 +289,9 @@ static int unknown_function(struct trace_file *f, const char *spec, struct cairn
 	for (int i = 0; i < n && at < sizeof(list); i++)
 		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", i ? ", " : "",
 				       names[i]);
-	return err_set(err, -ENXIO, "%s has no function %s%s%s", f->shown, spec,
-		       n > 0 ? "; perhaps you mean: " : "", list);
+	if (n <= 0)
+		return err_set(err, -ENXIO, "%s has no function %s, nor one with a similar name", f->shown, spec);
+	return err_set(err, -ENXIO, "%s has no function %s; perhaps you mean: %s", f->shown, spec, list);
 }
 
 static int ambiguous_function(struct trace_file *f, const char *spec,
@@ -303,17 +304,16 @@ static int ambiguous_function(struct trace_file *f, const char *spec,
 		at += (size_t)snprintf(list + at, sizeof(list) - at, "\n  %s:%u:%s",
 				       found->p[i]->decl_file ? found->p[i]->decl_file : "?",
 				       found->p[i]->decl_line, found->p[i]->name);
-	return err_set(err, -EINVAL,
+	return err_set(err, -ENOTUNIQ,
 		       "%s has %zu functions %s; choose one by FILE:FUNC or FILE:LINE:FUNC:%s%s",
 		       f->shown, found->n, spec, list, found->n > SHOWN_MAX ? "\n  ..." : "");
 }
 
 int resolve_probe(struct cairn_trace *t, const struct probe_text *text,
-		  struct trace_file **ret_file, const struct cairn_function **ret,
+		  struct trace_file **ret_file, struct cairn_function_list *ret,
 		  struct cairn_err *err)
 {
 	const char *name, *spec, *path, *shown;
-	struct cairn_function_list found;
 	struct trace_file *f;
 
 	int e = split(&t->arena, text->head, &name, &spec);
@@ -323,13 +323,16 @@ int resolve_probe(struct cairn_trace *t, const struct probe_text *text,
 		return probe_error(err, -EINVAL, text->text, 0, "a function's name is missing");
 	if ((e = find_path(t, name, &path, &shown, err)) < 0 ||
 	    (e = open_file(t, path, shown, &f, err)) < 0 || (e = open_sites(t, f, err)) < 0 ||
-	    (e = cairn_sites_find(f->sites, spec, &found, err)) < 0)
+	    (e = cairn_sites_find(f->sites, spec, ret, err)) < 0)
 		return e;
-	if (!found.n)
+	if (!ret->n && ret->found == CAIRN_FOUND_INDIRECT)
+		return err_set(err, -ENXIO,
+			       "%s is an indirect function, whose resolver does not show its implementations",
+			       spec);
+	if (!ret->n)
 		return unknown_function(f, spec, err);
-	if (found.n > 1)
-		return ambiguous_function(f, spec, &found, err);
+	if (ret->n > 1 && (ret->found == CAIRN_FOUND_NAME || ret->found == CAIRN_FOUND_SYMBOL))
+		return ambiguous_function(f, spec, ret, err);
 	*ret_file = f;
-	*ret = found.p[0];
 	return 0;
 }

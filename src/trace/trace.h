@@ -21,7 +21,8 @@
 
 /* All places of a trace: what one uprobe_multi link takes (MAX_UPROBE_MULTI_CNT of Linux). */
 #define TRACE_PLACES_MAX (1u << 20)
-#define TRACE_PROBES_MAX 1024
+/* Functions, which a pattern may have thousands of. */
+#define TRACE_PROBES_MAX CAIRN_FIND_MAX
 
 struct mover;
 
@@ -67,7 +68,9 @@ struct trace_kernel;
 
 struct cairn_trace {
 	struct cairn_trace_opts opts;
-	uint32_t string_bytes, value_bytes;
+	uint32_t string_bytes; /* fetched at most, with the NUL: a power of two */
+	uint32_t string_shown; /* of them, without it */
+	uint32_t value_bytes;
 	struct arena arena;
 	VEC(struct trace_file *) files;
 	VEC(struct trace_probe *) probes;
@@ -110,12 +113,13 @@ int trace_add_file(struct cairn_trace *t, const char *path, const char *shown,
 		   struct cairn_err *err);
 
 /*
- * resolve_probe - find the file and the function that a probe's head means
+ * resolve_probe - find the file and the functions that a probe's head means
  *
+ * @ret  at least one; more than one when all are meant
  * Errors as cairn_trace_add().
  */
 int resolve_probe(struct cairn_trace *t, const struct probe_text *text, struct trace_file **ret_file,
-		  const struct cairn_function **ret, struct cairn_err *err);
+		  struct cairn_function_list *ret, struct cairn_err *err);
 
 /*
  * plan_probe - values, places and programs of a probe

@@ -3,8 +3,9 @@
 """The names that users type: symbols, indirect functions, patterns, templates and overloads."""
 
 import os
+import re
 
-from claims import cairn, claim, compile_c, expect, folder, main, need, run
+from claims import Skip, cairn, claim, compile_c, expect, folder, main, need, need_root, run
 
 ALIASES = """\
 #include <stdlib.h>
@@ -129,6 +130,75 @@ def overloads_on_one_line_are_two_functions():
     for linkage, kind in (("_Z4overi", "int"), ("_Z4overPc", "char *")):
         (site,) = cairn("sites", "--json", path, linkage, check=True).objects()
         expect([a["type"] for a in site["args"]] == [kind] and linkage in r.err, site, r)
+
+
+def planned(path, *probe):
+    return cairn("trace", "--dry-run", "--json", "-c", path, *probe)
+
+
+@claim
+def trace_takes_the_same_names():
+    path = aliases()
+    for name, functions in (("outer_name", {"inner_name"}), ("bare", {"bare"}), ("indirect", {"fast", "slow"}),
+                            ("list_*", {"list_add", "list_del"})):
+        r = planned(path, name)
+        expect(r.status == 0 and {p["function"] for p in r.objects()} == functions, r)
+    expect("nothing tells the parameters of bare" in planned(path, "bare(n)").err)
+    for words in (("sites", templates(), "twice"), ("trace", "-c", templates(), "twice")):
+        expect(cairn(*words).status == 1, words)
+
+
+@claim
+def every_function_of_a_pattern_is_traced():
+    need_root()
+    r = cairn("trace", "--json", "-c", f"{aliases()} 5", "list_*")
+    if r.status == 3:
+        raise Skip(r.err)
+    *events, summary = r.objects()
+    expect([(e["function"], e["args"]) for e in events] == [("list_add", {"n": 5}), ("list_del", {"n": 5})], r)
+    expect([p["probe"] for p in summary["probes"]] == ["list_add", "list_del"], summary)
+    r = cairn("trace", "-c", f"{aliases()} 5", "indirect", "bare", "outer_name")
+    expect(len(re.findall(" (?:fast|slow) entry", r.out)) == 1 and " bare entry of bare:" in r.out, r)
+    expect(len(re.findall(" inner_name entry of (?:inner|outer)_name: number=", r.out)) == 2, r)
+
+
+@claim
+def values_of_one_name_have_keys_of_their_own():
+    r = planned(aliases(), "inner_name(number, number:hex, number)")
+    expect(r.status == 0, r)
+    need_root()
+    r = cairn("trace", "--json", "-n", "1", "-c", f"{aliases()} 17", "inner_name(number, number:hex, number)")
+    if r.status == 3:
+        raise Skip(r.err)
+    expect(r.objects()[0]["args"] == {"number": 17, "number:hex": "0x11", "number (2)": 17}, r)
+
+
+@claim
+def a_unit_that_declares_another_parameter_shows_no_value_of_it():
+    text = """#include <stdlib.h>
+static volatile long sink;
+static inline __attribute__((always_inline)) void same(%s) { sink = (long)a; }
+__attribute__((noinline)) void %s(int n) { same(n%s); }
+#if FIRST
+void second(int);
+int main(int c, char **v) { first(c); second(c); return 0; }
+#endif
+"""
+    need("gcc")
+    source = os.path.join(folder(), "twice.c")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("#if FIRST\n#define PARAMS int a, int b\n#define NAME first\n#define MORE , n + 1\n"
+                   "#else\n#define PARAMS char a\n#define NAME second\n#define MORE\n#endif\n" +
+                   text % ("PARAMS", "NAME", " MORE"))
+    objects = []
+    for first in (0, 1):
+        objects.append(os.path.join(folder(), f"twice{first}.o"))
+        run("gcc", "-O2", "-g", f"-DFIRST={first}", "-c", "-o", objects[-1], source, check=True)
+    out = os.path.join(folder(), "twice")
+    run("gcc", "-o", out, *objects, check=True)
+    places = {p["place"].split("+")[0]: p["unavailable"] for p in planned(out, "same").objects()}
+    expect(places["inlined in first"] == {}, places)
+    expect("declared otherwise" in places["inlined in second"]["a"] and "b" in places["inlined in second"], places)
 
 
 if __name__ == "__main__":

@@ -299,7 +299,8 @@ def dry_run_shows_the_plan_without_privileges():
         words = [need("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups", *words]
     r = run(*words)
     expect(r.status == 0 and len(re.findall(r"^  0x\w+  inlined in (?:one|two)\+0x", r.out, re.M)) == 2, r)
-    expect("program 0" in r.out and "done" not in r.out, r)
+    expect("number: %rdi" in r.out and "program 0" not in r.out and "done" not in r.out, r)
+    expect("program 0" in run(*words, "-v").out, r)
 
 
 @claim

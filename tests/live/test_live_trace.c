@@ -103,7 +103,7 @@ static void arguments_are_typed(void **state)
 		    "p->arr[2], p->d, "
 		    "p->next->s, p->next->arr, *p->next, v.b, v.name, s:hex) if n == 3");
 	assert_int_equal(s.n, 1);
-	char *hex = strstr(s.events[0], ", s=0x");
+	char *hex = strstr(s.events[0], ", s:hex=0x");
 	assert_non_null(hex);
 	*hex = 0;
 	assert_string_equal(
@@ -159,7 +159,11 @@ static void long_strings_are_cut_with_a_mark(void **state)
 	opts.trace.string_bytes = 16;
 	session_run(&s, &opts, "pointers(literal)");
 	assert_int_equal(s.n, 1);
-	assert_string_equal(s.events[0], "literal=\"never touched b\"...");
+	assert_string_equal(s.events[0], "literal=\"never touched be\"...");
+	session_free(&s);
+	opts.trace.string_bytes = 5;
+	session_run(&s, &opts, "pointers(literal)");
+	assert_string_equal(s.events[0], "literal=\"never\"...");
 	session_free(&s);
 }
 

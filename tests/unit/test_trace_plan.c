@@ -140,7 +140,7 @@ static void errors_of_probes_help(void **state)
 		const char *story;
 	} cases[] = {
 		{"in_registr", -ENXIO, "in_register"},
-		{"same", -EINVAL, "two.c:2:same"},
+		{"same", -ENOTUNIQ, "two.c:2:same"},
 		{"inl(m)", -EINVAL, "it has: n, s"},
 		{"./nowhere:inl", -ENOENT, "nowhere"},
 		{"libnosuch.so.7:f", -ENOENT, "libnosuch.so.7"},
@@ -174,7 +174,7 @@ static void a_source_file_or_a_path_chooses(void **state)
 	assert_string_equal(cairn_trace_probe(t, 0)->function->decl_file,
 			    cairn_trace_probe(t, 2)->function->decl_file);
 	snprintf(probe, sizeof(probe), "uprobe:%s:same", program);
-	assert_int_equal(add(t, probe, &err), -EINVAL);
+	assert_int_equal(add(t, probe, &err), -ENOTUNIQ);
 	cairn_trace_close(t);
 }
 
@@ -259,16 +259,16 @@ static void values_are_printed_as_text_and_json(void **state)
 	put(&l, 1, STRING_POINTER_BYTES + 2, "a\"\n\xff\xc3\xa9z", 8);
 	line_is(&l, CAIRN_VALUE_TEXT,
 		"    0.000001 12/13 na\\\"me in_register entry of in_register: n=-7, "
-		"s=\"a\\\"\\n\\377\xc3\xa9z\", n=0xff\n");
+		"s=\"a\\\"\\n\\377\xc3\xa9z\", n:hex=0xff\n");
 	line_is(&l, CAIRN_VALUE_JSON,
-		"\"args\":{\"n\":-7,\"s\":\"a\\\"\\n\\ufffd\xc3\xa9z\",\"n\":\"0xff\"}}\n");
+		"\"args\":{\"n\":-7,\"s\":\"a\\\"\\n\\ufffd\xc3\xa9z\",\"n:hex\":\"0xff\"}}\n");
 	line_is(&l, CAIRN_VALUE_JSON,
 		"\"comm\":\"na\\\"me\",\"function\":\"in_register\",\"kind\":\"entry\"");
 	put(&l, 1, STRING_POINTER_BYTES, &cut, 2);
 	line_is(&l, CAIRN_VALUE_TEXT, "s=\"a\\\"\\n\\377\"..., ");
 	line_is(&l, CAIRN_VALUE_JSON, "\"truncated\":[\"s\"]}");
 	rec->faults = 1 << 1 | 1 << 0;
-	line_is(&l, CAIRN_VALUE_TEXT, "n=<unreadable: memory cannot be read>, s=NULL, n=0xff");
+	line_is(&l, CAIRN_VALUE_TEXT, "n=<unreadable: memory cannot be read>, s=NULL, n:hex=0xff");
 	put(&l, 1, 0, &wild, 8);
 	line_is(&l, CAIRN_VALUE_TEXT, "s=<unreadable at 0x10>");
 	line_is(&l, CAIRN_VALUE_JSON, "\"s\":{\"unreadable\":\"at 0x10\"}");
