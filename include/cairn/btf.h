@@ -205,14 +205,25 @@ struct cairn_btf_loc_param cairn_btf_loc_param(const struct cairn_btf *btf, cons
 /* ---- checking ---- */
 
 /*
- * cairn_btf_check - every rule of the format: references to ids that exist and are of the right kind, names that
- * are identifiers where they must be, no loops of types, vlen, flags and sizes that agree
+ * cairn_btf_check - every rule of the format: references to ids that exist and are of the right kind, names where they
+ * must be, no loops of types, vlen, flags and sizes that agree
  *
- * @report  called for each broken rule with the record's id and its offset in the blob, and text
+ * @report  called for each broken rule with the record's id and its offset in the blob in bytes, and text; id 0: of
+ *          the blob. May be NULL.
+ * Loops and members that leave their struct are looked for when all else is sound.
  * Returns the number of broken rules, 0 when it is sound; -ENOMEM.
  */
 int cairn_btf_check(const struct cairn_btf *btf,
 		    void (*report)(void *ctx, uint32_t id, uint64_t off, const char *text), void *ctx);
+
+/*
+ * The same and what a kernel demands beyond the format (BPF_BTF_LOAD): names that are C identifiers, parameters of
+ * functions that have names, members in the order of their offsets, variables that do not overlap, no kind
+ * above 19, its limits.
+ */
+int cairn_btf_check_for_kernel(const struct cairn_btf *btf,
+			       void (*report)(void *ctx, uint32_t id, uint64_t off, const char *text),
+			       void *ctx);
 
 /* ---- building ---- */
 

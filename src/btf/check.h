@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside of the check: check.c goes over the records, check_kind.c has the rules of each, check_graph.c those of many. */
+#ifndef BTF_CHECK_H
+#define BTF_CHECK_H
+
+#include "btf/btf.h"
+
+struct btf_check {
+	const struct cairn_btf *btf;
+	bool kernel; /* the rules of the running kernel's verifier too */
+	void (*report)(void *ctx, uint32_t id, uint64_t off, const char *text);
+	void *ctx;
+	uint32_t n_broken;
+	uint64_t *bytes; /* size of each type, by id; only while check_graph.c runs */
+	uint32_t pointer_bytes;
+};
+
+/* A broken rule of the record @id. */
+__attribute__((format(printf, 3, 4))) void btf_broken(struct btf_check *c, uint32_t id, const char *fmt, ...);
+
+/* Is @id (0: void) of one of the kinds of @mask, a bit per kind? If not: a broken rule of @t, whose @what it is. */
+bool btf_check_ref(struct btf_check *c, const struct cairn_btf_type *t, const char *what, uint32_t id,
+		   uint64_t mask);
+
+/* Everything that can be said by looking at one record and the kinds of those it refers to. */
+void btf_check_record(struct btf_check *c, const struct cairn_btf_type *t);
+void btf_check_loc_record(struct btf_check *c, const struct cairn_btf_type *t);
+
+/* No loops, and members inside their structs. 0 or -ENOMEM. */
+int btf_check_graph(struct btf_check *c);
+
+/* The size of a type that has none: void, a function, a forward declaration. */
+#define BTF_NO_SIZE UINT64_MAX
+
+#define KIND(k) (1ull << CAIRN_BTF_##k)
+
+/* What a value can be of; what a pointer, a qualifier or a typedef can be to. */
+#define KINDS_VALUE                                                                                \
+	(KIND(INT) | KIND(PTR) | KIND(ARRAY) | KIND(STRUCT) | KIND(UNION) | KIND(ENUM) |           \
+	 KIND(TYPEDEF) | KIND(VOLATILE) | KIND(CONST) | KIND(RESTRICT) | KIND(FLOAT) |             \
+	 KIND(TYPE_TAG) | KIND(ENUM64))
+#define KINDS_TYPE (KINDS_VALUE | KIND(VOID) | KIND(FWD) | KIND(FUNC_PROTO))
+
+#endif

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Rules about several records at once: loops and sizes
+ *
+ * Two kinds of loop mean nothing. A struct that has itself as a member, through arrays and qualifiers, has no size;
+ * a pointer or qualifier that leads to itself without a struct in between is no type. A struct that has a
+ * pointer to itself is the usual case and fine.
+ *
+ * For the first, the types that values consist of are walked depth first, with a stack of our own: nesting may be as
+ * deep as there are records. A type is left when all that it consists of has been, and then its
+ * size is known. For the second, pointers and qualifiers have one successor each: chains are followed and marked.
+ *
+ * Cost: linear in records and members; 13 bytes per id of the whole chain of blobs.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/vec.h"
+#include "btf/check.h"
+
+#define KINDS_QUALIFIER                                                                            \
+	(KIND(TYPEDEF) | KIND(VOLATILE) | KIND(CONST) | KIND(RESTRICT) | KIND(TYPE_TAG))
+
+static bool is(const struct cairn_btf_type *t, uint64_t kinds)
+{
+	return t->kind < CAIRN_BTF_N_KINDS && kinds >> t->kind & 1;
+}
+
+/* "unsigned long" is as wide as a pointer wherever Linux runs. */
+static uint32_t pointer_bytes(const struct cairn_btf *btf)
+{
+	static const char *const longs[] = {"long unsigned int", "unsigned long", "long int", "long"};
+	struct cairn_btf_type t;
+	for (size_t i = 0; i < sizeof(longs) / sizeof(longs[0]); i++)
+		if (cairn_btf_type(btf, cairn_btf_find(btf, longs[i], CAIRN_BTF_INT, 0), &t))
+			return t.ref == 4 ? 4 : 8;
+	return 8;
+}
+
+/* ---- sizes ---- */
+
+/* What is behind typedefs and qualifiers; they form no loop here. */
+static struct cairn_btf_type plain(const struct cairn_btf *btf, uint32_t id)
+{
+	struct cairn_btf_type t = {0};
+	while (cairn_btf_type(btf, id, &t) && is(&t, KINDS_QUALIFIER)) {
+		id = t.ref;
+		t = (struct cairn_btf_type){0};
+	}
+	return t;
+}
+
+static void check_bit_field(struct btf_check *c, const struct cairn_btf_type *t, uint32_t i,
+			    const struct cairn_btf_member *m, const struct cairn_btf_type *type)
+{
+	uint32_t bits = type->kind == CAIRN_BTF_INT ? CAIRN_BTF_INT_BITS(type->words[0]) : 8 * type->ref;
+	if (!is(type, KIND(INT) | KIND(ENUM) | KIND(ENUM64)))
+		btf_broken(c, t->id, "%s: member %u is a bit-field, but its type a %s",
+			   btf_kind_name(t->kind), i, btf_kind_name(type->kind));
+	else if (m->bit_size > bits)
+		btf_broken(c, t->id, "%s: member %u has %u bits of a type that has %u",
+			   btf_kind_name(t->kind), i, m->bit_size, bits);
+}
+
+static void check_member(struct btf_check *c, const struct cairn_btf_type *t, uint32_t i)
+{
+	struct cairn_btf_member m = cairn_btf_member(t, i);
+	struct cairn_btf_type type = plain(c->btf, m.type);
+	uint64_t bytes = c->bytes[m.type], end = m.bit_off + 8 * bytes;
+	if (bytes == BTF_NO_SIZE) {
+		btf_broken(c, t->id, "%s: member %u is a %s, which has no size", btf_kind_name(t->kind), i,
+			   btf_kind_name(type.kind));
+		return;
+	}
+	if (m.bit_size) {
+		check_bit_field(c, t, i, &m, &type);
+		return;
+	}
+	/* Before there was a flag, bit-fields had an INT of that many bits at a bit's offset. */
+	if (type.kind == CAIRN_BTF_INT && !t->kflag)
+		end = m.bit_off + CAIRN_BTF_INT_OFFSET(type.words[0]) + CAIRN_BTF_INT_BITS(type.words[0]);
+	else if (m.bit_off % 8)
+		btf_broken(c, t->id, "%s: member %u is at bit %u, not at a byte", btf_kind_name(t->kind), i,
+			   m.bit_off);
+	if (end > 8 * (uint64_t)t->ref)
+		btf_broken(c, t->id, "%s: member %u ends behind its %u bytes", btf_kind_name(t->kind), i,
+			   t->ref);
+}
+
+static uint64_t array_bytes(struct btf_check *c, const struct cairn_btf_type *t)
+{
+	uint64_t elem = c->bytes[t->words[0]], n = t->words[2];
+	bool own = t->id >= c->btf->start_id;
+	if (elem == BTF_NO_SIZE) {
+		if (own)
+			btf_broken(c, t->id, "ARRAY: its element has no size");
+		return BTF_NO_SIZE;
+	}
+	/* So that sums and products of sizes fit 64 bits; an address space has 2^57. */
+	if (n && elem > (1ull << 57) / n) {
+		btf_broken(c, t->id, "ARRAY: more than 2^57 bytes");
+		return 0;
+	}
+	if (c->kernel && own && elem * n > UINT32_MAX)
+		btf_broken(c, t->id, "ARRAY: more than 4 GiB");
+	return elem * n;
+}
+
+/* When all that the type consists of has its size. */
+static uint64_t size_of(struct btf_check *c, const struct cairn_btf_type *t)
+{
+	if (is(t, KIND(INT) | KIND(STRUCT) | KIND(UNION) | KIND(ENUM) | KIND(FLOAT) | KIND(ENUM64)))
+		return t->ref;
+	if (t->kind == CAIRN_BTF_PTR)
+		return c->pointer_bytes;
+	if (t->kind == CAIRN_BTF_ARRAY)
+		return array_bytes(c, t);
+	return is(t, KINDS_QUALIFIER) ? c->bytes[t->ref] : BTF_NO_SIZE;
+}
+
+/* The @i-th type that a value consists of; false when there are no more. */
+static bool part_of(const struct cairn_btf_type *t, uint32_t i, uint32_t *ret)
+{
+	if (is(t, KIND(STRUCT) | KIND(UNION))) {
+		if (i < t->vlen)
+			*ret = cairn_btf_member(t, i).type;
+		return i < t->vlen;
+	}
+	if (t->kind == CAIRN_BTF_ARRAY)
+		*ret = t->words[0];
+	else if (is(t, KINDS_QUALIFIER))
+		*ret = t->ref;
+	else
+		return false;
+	return i == 0;
+}
+
+enum { NOT_SEEN, ON_STACK, DONE };
+
+struct frame {
+	uint32_t id, next; /* part to look at next */
+};
+
+struct walk {
+	uint8_t *state; /* by id */
+	VEC(struct frame) stack;
+};
+
+static void leave(struct btf_check *c, struct walk *w, const struct cairn_btf_type *t)
+{
+	c->bytes[t->id] = size_of(c, t);
+	w->state[t->id] = DONE;
+	w->stack.n--;
+	if (t->id >= c->btf->start_id && is(t, KIND(STRUCT) | KIND(UNION)))
+		for (uint32_t i = 0; i < t->vlen; i++)
+			check_member(c, t, i);
+}
+
+static int enter(struct walk *w, uint32_t id)
+{
+	struct frame f = {.id = id};
+	w->state[id] = ON_STACK;
+	return VEC_ADD(&w->stack, f) ? 0 : -ENOMEM;
+}
+
+/* A base may be damaged itself: ids that are not there have no size, and are its own check's business. */
+static int step(struct btf_check *c, struct walk *w)
+{
+	struct frame *top = &w->stack.p[w->stack.n - 1];
+	struct cairn_btf_type t;
+	uint32_t part;
+	cairn_btf_type(c->btf, top->id, &t);
+	if (!part_of(&t, top->next, &part)) {
+		leave(c, w, &t);
+		return 0;
+	}
+	if (part >= c->btf->end_id)
+		return -EBADMSG;
+	top->next++;
+	if (w->state[part] == ON_STACK)
+		btf_broken(c, t.id, "%s: it consists of itself, through id %u", btf_kind_name(t.kind), part);
+	return w->state[part] == NOT_SEEN && part ? enter(w, part) : 0;
+}
+
+static int check_sizes(struct btf_check *c)
+{
+	struct walk w = {.state = calloc(c->btf->end_id, 1)};
+	int rc = w.state ? 0 : -ENOMEM;
+	for (uint32_t id = c->btf->start_id; rc == 0 && id < c->btf->end_id; id++) {
+		if (w.state[id] == NOT_SEEN)
+			rc = enter(&w, id);
+		while (rc == 0 && w.stack.n)
+			rc = step(c, &w);
+	}
+	free(w.state);
+	VEC_FREE(&w.stack);
+	return rc;
+}
+
+/* A variable is in its section with the size of its type; the kernel allows more, but not less. */
+static void check_variables(struct btf_check *c, const struct cairn_btf_type *t)
+{
+	struct cairn_btf_type var;
+	for (uint32_t i = 0; i < t->vlen; i++) {
+		struct cairn_btf_secinfo v = cairn_btf_secinfo(t, i);
+		if (!cairn_btf_type(c->btf, v.type, &var) || var.kind != CAIRN_BTF_VAR)
+			continue;
+		uint64_t bytes = c->bytes[var.ref];
+		if (bytes != BTF_NO_SIZE && v.size < bytes)
+			btf_broken(c, t->id, "DATASEC: '%.60s' has %u bytes, its type %llu", var.name, v.size,
+				   (unsigned long long)bytes);
+	}
+}
+
+static void check_users_of_sizes(struct btf_check *c)
+{
+	struct cairn_btf_type t;
+	for (uint32_t id = c->btf->start_id; id < c->btf->end_id; id++) {
+		cairn_btf_type(c->btf, id, &t);
+		if (t.kind == CAIRN_BTF_DATASEC && c->kernel)
+			check_variables(c, &t);
+		else if (t.kind == CAIRN_BTF_VAR && c->kernel && c->bytes[t.ref] == BTF_NO_SIZE)
+			btf_broken(c, id, "VAR: its type has no size");
+	}
+}
+
+/* ---- chains of pointers and qualifiers ---- */
+
+/* 0 where a chain ends: at what is no pointer or qualifier, and at an id that is not there. */
+static uint32_t next_in_chain(const struct cairn_btf *btf, uint32_t id)
+{
+	struct cairn_btf_type t;
+	return cairn_btf_type(btf, id, &t) && is(&t, KINDS_QUALIFIER | KIND(PTR)) ? t.ref : 0;
+}
+
+/* The bases too: what follows relies on it. */
+static int check_chains(struct btf_check *c)
+{
+	/* The number of the walk that came by; walks are numbered by where they start. */
+	uint32_t *mark = calloc(c->btf->end_id, sizeof(*mark));
+	if (!mark)
+		return -ENOMEM;
+	for (uint32_t first = 1; first < c->btf->end_id; first++) {
+		uint32_t id = first;
+		for (; id && id < c->btf->end_id && !mark[id]; id = next_in_chain(c->btf, id))
+			mark[id] = first;
+		/* A walk that ends at a mark of its own went round; at another's, that walk has been judged. */
+		if (id && id < c->btf->end_id && mark[id] == first)
+			btf_broken(c, id, "it leads back to itself, through no struct");
+	}
+	free(mark);
+	return 0;
+}
+
+int btf_check_graph(struct btf_check *c)
+{
+	int rc = check_chains(c);
+	if (rc < 0 || c->n_broken)
+		return rc;
+	c->bytes = malloc(c->btf->end_id * sizeof(*c->bytes));
+	if (!c->bytes)
+		return -ENOMEM;
+	for (uint32_t id = 0; id < c->btf->end_id; id++)
+		c->bytes[id] = BTF_NO_SIZE;
+	c->pointer_bytes = pointer_bytes(c->btf);
+	rc = check_sizes(c);
+	if (rc == -EBADMSG) {
+		btf_broken(c, 0, "the base is damaged; check it first");
+		rc = 0;
+	}
+	if (rc == 0 && !c->n_broken)
+		check_users_of_sizes(c);
+	free(c->bytes);
+	c->bytes = NULL;
+	return rc;
+}
