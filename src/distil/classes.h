@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Classes: types that say the same
+ *
+ * Two DIEs are of one class when they say the same with the same words. What a DIE refers to is part of what it says,
+ * up to the next struct, union or enum with a name: of that only kind and name count. So the walk over references
+ * ends soon, has no circles (in C nothing without a name can refer to itself), and a class is known by a hash:
+ *
+ *	struct file { struct inode *i; };      struct file, 8 bytes, "i" at 0: pointer to "struct inode"
+ *	struct { int a; } *p;                  pointer to a struct of 4 bytes, "a" at 0: int of 4 bytes, signed
+ *
+ * Where a reference ends at a name it leads to the *group* of that kind and name. Usually it has one class, or none
+ * (a forward declaration). What it means when it has several is variants.h's.
+ *
+ * A unit may define a name twice (struct types inside functions). Then a reference in that unit does not end at the
+ * name: the hash of what the definition says goes into it, and it leads to that class.
+ *
+ * The record of a class is made from the first DIE seen, and is the same whichever that is. So workers collect classes in
+ * tables of their own, and classes_merge() joins them.
+ */
+#ifndef DISTIL_CLASSES_H
+#define DISTIL_CLASSES_H
+
+#include "distil/unit.h"
+
+/* What a class refers to: 0 void, a class + 1, or a group with EDGE_GROUP. */
+typedef uint32_t edge_t;
+#define EDGE_GROUP (1u << 31)
+
+struct class_elem {
+	const char *name;
+	union {
+		struct {
+			edge_t edge;
+			uint32_t bit_off;
+		};
+		uint64_t value;
+	};
+	uint16_t bit_size;
+	bool is_negative;
+	uint8_t what; /* enum elem_kind */
+};
+
+struct type_class {
+	struct h128 hash;
+	uint64_t first; /* unit << 32 | position in it, of its first DIE */
+	const char *name;
+	const struct class_elem *elems;
+	uint32_t n_elems;
+	uint32_t size;
+	edge_t edge;
+	uint32_t group; /* + 1, of a definition with a name */
+	uint8_t kind;   /* enum type_kind */
+	uint8_t encoding;
+	bool variadic;
+};
+
+struct group {
+	struct h128 hash;
+	const char *name;
+	uint8_t kind;
+};
+
+/* Hash to number, open addressing. */
+struct hash_slot {
+	uint64_t a;
+	uint32_t b;
+	uint32_t i; /* + 1; 0 is free */
+};
+
+struct hash_table {
+	struct hash_slot *slot;
+	size_t n, cap;
+};
+
+/* A function as its declaration says it. */
+struct func {
+	dw_off die;
+	const char *name;
+	uint32_t proto; /* class */
+	uint32_t unit;
+	bool external;
+	bool has_body;  /* with the very prototype: set by funcs.c */
+};
+
+struct variable {
+	const char *name;
+	uint64_t addr;
+	edge_t type;
+	uint32_t unit;
+	bool external;
+};
+
+struct body {
+	dw_off die, origin;
+	uint64_t addr;
+};
+
+/* What one worker finds, and what all have found. */
+struct classes {
+	VEC(struct type_class) v;
+	struct hash_table by_hash;
+	VEC(struct group) groups;
+	struct hash_table groups_by_hash;
+	VEC(uint32_t) roots; /* classes, by unit: definitions, typedefs, base types, prototypes of functions */
+	VEC(struct func) funcs;
+	VEC(struct variable) vars;
+	VEC(struct body) bodies;
+	VEC(struct unit_span) spans;
+	struct arena arena;
+	/* Scratch. */
+	VEC(struct unhashed) stack;
+	VEC(struct to_build) build;
+	VEC(struct group_use) uses; /* by group */
+	struct name_cache *names;
+	uint64_t losses[CAIRN_N_LOSSES];
+};
+
+/* What one unit has added: [from, to) of each list. */
+struct unit_span {
+	uint32_t unit, part;
+	struct span {
+		uint32_t from, to;
+	} roots, funcs, vars, bodies;
+};
+
+/* A class whose record is still to be made, from types[type]; or from funcs[type - FROM_FUNC]. */
+struct to_build {
+	uint32_t class_, type;
+};
+
+/* A type whose hash waits for that of another; its elements before @elem have theirs. */
+struct unhashed {
+	uint32_t type, elem;
+};
+
+/* What the unit being read defines of a group: types[i]. */
+struct group_use {
+	uint32_t unit, i;
+};
+
+int classes_init(struct classes *c);
+void classes_fini(struct classes *c);
+
+/*
+ * classes_add - the classes of a unit that was read
+ *
+ * @index  of the unit: units are given in increasing order
+ * Returns 0 or -ENOMEM, -ERANGE.
+ */
+int classes_add(struct classes *c, struct unit_types *u, uint32_t index, struct cairn_err *err);
+
+/*
+ * classes_merge - one table from those of @n workers
+ *
+ * @parts  their spans are disjoint; emptied
+ * @ret    classes in the order of their first DIE, spans in the order of units. From classes_init().
+ */
+int classes_merge(struct classes *parts, unsigned int n, struct classes *ret, struct cairn_err *err);
+
+/* The number of a hash; UINT32_MAX when it is not there. */
+uint32_t hash_table_find(const struct hash_table *t, struct h128 hash);
+/* 0 or -ENOMEM. */
+int hash_table_add(struct hash_table *t, struct h128 hash, uint32_t i);
+
+#endif

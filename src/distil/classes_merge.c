@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The tables of all workers, joined
+ *
+ * Each worker has numbered classes as it met them. Sorted by their first DIE and put into one table in that order, they
+ * get the numbers that a single worker would have given: whoever read the first unit with a class
+ * had not seen it before, nor anything that leads to it, and so reached it on the same way.
+ */
+#include "distil/classes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+
+struct met {
+	uint64_t first;
+	uint32_t part, i;
+};
+
+struct merge {
+	struct classes *parts;
+	unsigned int n;
+	struct classes *ret;
+	uint32_t **classes, **groups; /* per part: old number to new */
+	struct met *met;
+	size_t n_met;
+};
+
+static int by_first(const void *a, const void *b)
+{
+	const struct met *x = a, *y = b;
+	if (x->first != y->first)
+		return x->first < y->first ? -1 : 1;
+	/* The same DIE twice: only what one worker has seen. */
+	return x->i < y->i ? -1 : x->i > y->i;
+}
+
+static int merge_groups(struct merge *m)
+{
+	for (unsigned int p = 0; p < m->n; p++) {
+		const struct classes *part = &m->parts[p];
+		m->groups[p] = malloc((part->groups.n + 1) * sizeof(**m->groups));
+		if (!m->groups[p])
+			return -ENOMEM;
+		for (size_t i = 0; i < part->groups.n; i++) {
+			const struct group *g = &part->groups.p[i];
+			uint32_t *to = &m->groups[p][i];
+			*to = hash_table_find(&m->ret->groups_by_hash, g->hash);
+			if (*to != UINT32_MAX)
+				continue;
+			*to = (uint32_t)m->ret->groups.n;
+			if (!VEC_ADD(&m->ret->groups, *g) ||
+			    hash_table_add(&m->ret->groups_by_hash, g->hash, *to) < 0)
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static int sort_classes(struct merge *m)
+{
+	size_t total = 0;
+	for (unsigned int p = 0; p < m->n; p++)
+		total += m->parts[p].v.n;
+	m->met = malloc((total + 1) * sizeof(*m->met));
+	if (!m->met)
+		return -ENOMEM;
+	for (unsigned int p = 0; p < m->n; p++)
+		for (size_t i = 0; i < m->parts[p].v.n; i++)
+			m->met[m->n_met++] =
+				(struct met){.first = m->parts[p].v.p[i].first, .part = p, .i = (uint32_t)i};
+	qsort(m->met, m->n_met, sizeof(*m->met), by_first);
+	return 0;
+}
+
+static int merge_classes(struct merge *m)
+{
+	for (unsigned int p = 0; p < m->n; p++) {
+		m->classes[p] = malloc((m->parts[p].v.n + 1) * sizeof(**m->classes));
+		if (!m->classes[p])
+			return -ENOMEM;
+	}
+	int rc = sort_classes(m);
+	for (size_t i = 0; i < m->n_met && rc >= 0; i++) {
+		const struct type_class *k = &m->parts[m->met[i].part].v.p[m->met[i].i];
+		uint32_t *to = &m->classes[m->met[i].part][m->met[i].i];
+		*to = hash_table_find(&m->ret->by_hash, k->hash);
+		if (*to != UINT32_MAX)
+			continue;
+		*to = (uint32_t)m->ret->v.n;
+		/* To be translated below, when all classes have their numbers. */
+		struct type_class copy = *k;
+		copy.first = (uint64_t)m->met[i].part;
+		if (!VEC_ADD(&m->ret->v, copy))
+			return -ENOMEM;
+		rc = hash_table_add(&m->ret->by_hash, k->hash, *to);
+	}
+	return rc;
+}
+
+static edge_t translate(const struct merge *m, uint64_t part, edge_t e)
+{
+	if (!e)
+		return 0;
+	return e & EDGE_GROUP ? m->groups[part][e & ~EDGE_GROUP] | EDGE_GROUP : m->classes[part][e - 1] + 1;
+}
+
+static void translate_classes(struct merge *m)
+{
+	for (size_t i = 0; i < m->ret->v.n; i++) {
+		struct type_class *k = &m->ret->v.p[i];
+		uint64_t part = k->first;
+		k->edge = translate(m, part, k->edge);
+		if (k->group)
+			k->group = m->groups[part][k->group - 1] + 1;
+		if (k->kind == TYPE_ENUM || k->kind == TYPE_ARRAY)
+			continue;
+		/* Ours: they are in the part's arena, and one class of the result has them. */
+		struct class_elem *elems = (struct class_elem *)k->elems;
+		for (uint32_t e = 0; e < k->n_elems; e++)
+			if (elems[e].what != ELEM_TAG)
+				elems[e].edge = translate(m, part, elems[e].edge);
+	}
+}
+
+static int by_unit(const void *a, const void *b)
+{
+	const struct unit_span *x = a, *y = b;
+	return x->unit < y->unit ? -1 : x->unit > y->unit;
+}
+
+static int copy_unit(struct merge *m, struct unit_span *s)
+{
+	struct classes *ret = m->ret;
+	const struct classes *part = &m->parts[s->part];
+	struct unit_span to = {.unit = s->unit,
+			       .roots.from = (uint32_t)ret->roots.n,
+			       .funcs.from = (uint32_t)ret->funcs.n,
+			       .vars.from = (uint32_t)ret->vars.n,
+			       .bodies.from = (uint32_t)ret->bodies.n};
+	for (uint32_t i = s->roots.from; i < s->roots.to; i++)
+		if (!VEC_ADD(&ret->roots, m->classes[s->part][part->roots.p[i]]))
+			return -ENOMEM;
+	for (uint32_t i = s->funcs.from; i < s->funcs.to; i++) {
+		struct func f = part->funcs.p[i];
+		f.proto = m->classes[s->part][f.proto];
+		if (!VEC_ADD(&ret->funcs, f))
+			return -ENOMEM;
+	}
+	for (uint32_t i = s->vars.from; i < s->vars.to; i++) {
+		struct variable v = part->vars.p[i];
+		v.type = translate(m, s->part, v.type);
+		if (!VEC_ADD(&ret->vars, v))
+			return -ENOMEM;
+	}
+	for (uint32_t i = s->bodies.from; i < s->bodies.to; i++)
+		if (!VEC_ADD(&ret->bodies, part->bodies.p[i]))
+			return -ENOMEM;
+	to.roots.to = (uint32_t)ret->roots.n;
+	to.funcs.to = (uint32_t)ret->funcs.n;
+	to.vars.to = (uint32_t)ret->vars.n;
+	to.bodies.to = (uint32_t)ret->bodies.n;
+	*s = to;
+	return 0;
+}
+
+static int merge_units(struct merge *m)
+{
+	struct classes *ret = m->ret;
+	for (unsigned int p = 0; p < m->n; p++) {
+		for (size_t i = 0; i < m->parts[p].spans.n; i++) {
+			m->parts[p].spans.p[i].part = p;
+			if (!VEC_ADD(&ret->spans, m->parts[p].spans.p[i]))
+				return -ENOMEM;
+		}
+	}
+	if (ret->spans.n)
+		qsort(ret->spans.p, ret->spans.n, sizeof(*ret->spans.p), by_unit);
+	for (size_t i = 0; i < ret->spans.n; i++) {
+		int rc = copy_unit(m, &ret->spans.p[i]);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static void take_rest(struct merge *m)
+{
+	for (unsigned int p = 0; p < m->n; p++) {
+		arena_adopt(&m->ret->arena, &m->parts[p].arena);
+		for (int i = 0; i < CAIRN_N_LOSSES; i++)
+			m->ret->losses[i] += m->parts[p].losses[i];
+	}
+}
+
+int classes_merge(struct classes *parts, unsigned int n, struct classes *ret, struct cairn_err *err)
+{
+	struct merge m = {.parts = parts, .n = n, .ret = ret};
+	m.classes = calloc(n, sizeof(*m.classes));
+	m.groups = calloc(n, sizeof(*m.groups));
+	int rc = m.classes && m.groups ? merge_groups(&m) : -ENOMEM;
+	if (rc >= 0)
+		rc = merge_classes(&m);
+	if (rc >= 0) {
+		translate_classes(&m);
+		rc = merge_units(&m);
+	}
+	take_rest(&m);
+	for (unsigned int p = 0; p < n; p++) {
+		if (m.classes)
+			free(m.classes[p]);
+		if (m.groups)
+			free(m.groups[p]);
+	}
+	free(m.classes);
+	free(m.groups);
+	free(m.met);
+	return rc < 0 ? err_nomem(err, "the types of a program") : 0;
+}

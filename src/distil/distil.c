@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <cairn/distil.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "distil/funcs.h"
+#include "distil/read.h"
+
+/* Everything about one binary while its blobs are made. */
+struct distil {
+	const struct cairn_binary *bin;
+	const struct cairn_distil_opts *opts;
+	struct cairn_distilled *ret;
+	struct dwarf *dw;
+	struct classes classes;
+	struct variants variants;
+	struct emit emit;
+	struct func_table functions;
+	struct cairn_btf_builder *main;
+};
+
+static const char *const loss_texts[CAIRN_N_LOSSES] = {
+	[CAIRN_LOSS_REFERENCE] = "references, said as pointers",
+	[CAIRN_LOSS_MEMBER_POINTER] = "pointers to members, said as opaque bytes",
+	[CAIRN_LOSS_COMPLEX] = "complex and decimal numbers, said as opaque bytes",
+	[CAIRN_LOSS_VIRTUAL_BASE] = "base classes whose place is computed at run time, left out",
+	[CAIRN_LOSS_VARIANT] = "parts of types that depend on a tag, left out",
+	[CAIRN_LOSS_FAR_MEMBER] = "members farther into their type, or wider, than BTF can say, left out",
+	[CAIRN_LOSS_TYPE] = "types of a kind that BTF does not have, said as opaque bytes",
+	[CAIRN_LOSS_TYPE_LOOP] = "damaged types that contain themselves",
+	[CAIRN_LOSS_FUNC_PROTO] = "functions with code whose name has several prototypes, not in the main part",
+	[CAIRN_LOSS_FUNC_NAME] = "functions whose name BTF does not take, not in the main part",
+	[CAIRN_LOSS_VARIABLE] = "variables without a fixed address, left out",
+	[CAIRN_LOSS_LOC_LONG] = "arguments whose location takes more steps than a LOC record has",
+	[CAIRN_LOSS_LOC_PIECES] = "arguments in pieces that are not two registers",
+	[CAIRN_LOSS_LOC_BYTES] = "constant arguments longer than 8 bytes",
+	[CAIRN_LOSS_LOC_FAR] = "address arguments outside the object",
+	[CAIRN_LOSS_PLACE] = "places in no section with code, left out",
+};
+
+const char *cairn_distil_loss_text(enum cairn_distil_loss loss)
+{
+	return (unsigned int)loss < CAIRN_N_LOSSES ? loss_texts[loss] : "unknown";
+}
+
+static bool wants_vars(const struct cairn_distil_opts *o)
+{
+	return o->vars != CAIRN_DISTIL_VARS_NONE;
+}
+
+static int make_main(struct distil *d, struct cairn_err *err)
+{
+	struct cairn_btf_build_opts opts = {.size = sizeof(opts),
+					    .base = d->opts->base,
+					    .dialect = CAIRN_BTF_NO_LOC,
+					    .layout = d->opts->layout};
+	int rc = func_table_find(d->dw, &d->variants, &d->functions, d->ret->losses, err);
+	if (rc >= 0)
+		rc = cairn_btf_builder_new(&opts, &d->main, err);
+	if (rc < 0)
+		return rc;
+	d->emit = (struct emit){.c = &d->classes,
+				.v = &d->variants,
+				.b = d->main,
+				.skip = d->functions.skip,
+				.ptr_bytes = 8,
+				.losses = d->ret->losses};
+	rc = emit_types(&d->emit, err);
+	if (rc >= 0)
+		rc = func_table_emit(&d->functions, &d->emit, &d->ret->n_functions, err);
+	return rc;
+}
+
+static int run(struct distil *d, struct cairn_err *err)
+{
+	int rc = dwarf_open(d->bin, d->opts->threads, &d->dw, err);
+	if (rc >= 0 && classes_init(&d->classes) < 0)
+		rc = err_nomem(err, "types");
+	if (rc >= 0)
+		rc = distil_read(d->dw, d->opts->threads, wants_vars(d->opts), &d->classes, err);
+	if (rc >= 0)
+		rc = variants_find(&d->classes, &d->variants, err);
+	if (rc >= 0)
+		rc = make_main(d, err);
+	if (rc >= 0)
+		rc = cairn_btf_finish(d->main, &d->ret->main.bytes, &d->ret->main.size, err);
+	for (int i = 0; i < CAIRN_N_LOSSES; i++)
+		d->ret->losses[i] += d->classes.losses[i];
+	return rc;
+}
+
+static void distil_fini(struct distil *d)
+{
+	func_table_fini(&d->functions);
+	emit_fini(&d->emit);
+	cairn_btf_builder_free(d->main);
+	variants_fini(&d->variants);
+	classes_fini(&d->classes);
+	if (d->dw)
+		dwarf_close(d->dw);
+}
+
+int cairn_distil(const struct cairn_binary *bin, const struct cairn_distil_opts *opts, struct cairn_distilled *ret,
+		 struct cairn_err *err)
+{
+	static const struct cairn_distil_opts defaults = {.size = sizeof(defaults), .dialect = CAIRN_BTF_LOC_N};
+	*ret = (struct cairn_distilled){0};
+	struct distil d = {.bin = bin, .opts = opts ? opts : &defaults, .ret = ret};
+	int rc = run(&d, err);
+	distil_fini(&d);
+	if (rc < 0)
+		cairn_distilled_free(ret);
+	return rc < 0 ? err_while(err, rc, "while making BTF of %s", cairn_binary_path(bin)) : 0;
+}
+
+void cairn_distilled_free(struct cairn_distilled *d)
+{
+	if (!d)
+		return;
+	free(d->main.bytes);
+	free(d->inlined.bytes);
+	free(d->vars.bytes);
+	*d = (struct cairn_distilled){0};
+}

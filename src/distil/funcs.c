@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "distil/funcs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "btf/build.h"
+#include "dwarf/constants.h"
+
+#define NONE UINT32_MAX
+
+static uint64_t name_key(const char *name)
+{
+	return hash_bytes(name, strlen(name));
+}
+
+/* The function of that name and prototype, new when there is none. */
+static int intern(struct func_table *f, const char *name, uint32_t proto, uint32_t *ret)
+{
+	uint64_t first = NONE;
+	uint64_t key = name_key(name);
+	for (;; key++) {
+		if (!map_get(&f->by_name, key, &first)) {
+			if (map_put(&f->by_name, key, f->v.n) < 0)
+				return -ENOMEM;
+			first = NONE;
+			break;
+		}
+		if (!strcmp(f->v.p[first].name, name))
+			break;
+	}
+	uint32_t last = NONE;
+	for (uint32_t i = (uint32_t)first; i != NONE; i = f->v.p[i].next) {
+		last = i;
+		if (f->v.p[i].proto != proto)
+			continue;
+		*ret = i;
+		return 0;
+	}
+	*ret = (uint32_t)f->v.n;
+	if (last != NONE)
+		f->v.p[last].next = *ret;
+	return VEC_ADD(&f->v, ((struct btf_func){.name = name, .proto = proto, .next = NONE})) ? 0 : -ENOMEM;
+}
+
+static uint32_t find_die(const struct classes *c, dw_off die)
+{
+	size_t lo = 0, hi = c->funcs.n;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (c->funcs.p[mid].die < die)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < c->funcs.n && c->funcs.p[lo].die == die ? (uint32_t)lo : NONE;
+}
+
+uint32_t func_table_at(const struct func_table *f, dw_off abstract)
+{
+	uint32_t i = find_die(f->c, abstract);
+	return i == NONE ? NONE : f->of_die[i];
+}
+
+static int intern_all(struct func_table *f)
+{
+	for (size_t i = 0; i < f->c->funcs.n; i++) {
+		const struct func *d = &f->c->funcs.p[i];
+		edge_t proto = variants_edge(f->variants, d->unit, d->proto + 1);
+		int rc = intern(f, d->name, proto - 1, &f->of_die[i]);
+		if (rc < 0)
+			return rc;
+		f->v.p[f->of_die[i]].external |= d->external;
+	}
+	return 0;
+}
+
+static int first_range(void *ctx, struct dw_range r)
+{
+	*(struct cairn_vaddr *)ctx = r.lo;
+	return 1;
+}
+
+/* foo.isra.0, foo.constprop.0, foo.part.0: parameters were removed, or it is the rest of foo only. */
+static bool is_clone(const char *symbol)
+{
+	return strstr(symbol, ".isra.") || strstr(symbol, ".constprop.") || strstr(symbol, ".part.") ||
+	       strstr(symbol, ".cold");
+}
+
+/* The DIE that declares the function of a body; 0 when its origins lead nowhere. */
+static dw_off declaration_of(const struct dwarf *dw, const struct classes *c, dw_off origin)
+{
+	for (int i = 0; i < DW_ORIGIN_MAX && origin; i++) {
+		struct dw_die die;
+		if (find_die(c, origin) != NONE)
+			return origin;
+		if (dw_die_at(dw, origin, &die, NULL) != 1)
+			return 0;
+		origin = dw_ref(&die, DW_AT_abstract_origin);
+	}
+	return 0;
+}
+
+static void note_body(struct func_table *f, const struct dwarf *dw, const struct body *b)
+{
+	struct cairn_vaddr at = {b->addr}, start;
+	struct dw_die die;
+	const char *symbol;
+	uint32_t i = func_table_at(f, declaration_of(dw, f->c, b->origin));
+	if (i == NONE || f->v.p[i].has_body)
+		return;
+	if (!at.v && (dw_die_at(dw, b->die, &die, NULL) != 1 || dw_ranges(&die, first_range, &at, NULL) <= 0))
+		return;
+	if (cairn_binary_symbol_of(dwarf_binary(dw), at, &symbol, &start) && start.v == at.v && is_clone(symbol))
+		return;
+	f->v.p[i].has_body = true;
+}
+
+/* Of those of one name that have code, one prototype must remain. */
+static void choose_main(struct func_table *f, uint64_t *losses)
+{
+	for (size_t i = 0; i < f->v.n; i++) {
+		uint64_t first;
+		uint32_t n = 0;
+		if (!f->v.p[i].has_body)
+			continue;
+		for (uint64_t key = name_key(f->v.p[i].name);; key++)
+			if (!map_get(&f->by_name, key, &first) || !strcmp(f->v.p[first].name, f->v.p[i].name))
+				break;
+		for (uint32_t k = (uint32_t)first; k != NONE; k = f->v.p[k].next)
+			n += f->v.p[k].has_body;
+		f->v.p[i].in_main = n == 1;
+		losses[CAIRN_LOSS_FUNC_PROTO] += n > 1;
+	}
+}
+
+static void use_proto(const struct func_table *f, edge_t edge)
+{
+	edge = variants_edge(f->variants, UINT32_MAX, edge);
+	if (edge && !(edge & EDGE_GROUP))
+		f->skip[edge - 1] = false;
+}
+
+/* Prototypes are records of main when a type refers to them, or a function there has them. */
+static void find_skipped(const struct func_table *f)
+{
+	const struct variants *v = f->variants;
+	for (size_t i = 0; i < v->v.n; i++)
+		f->skip[i] = f->c->v.p[v->v.p[i].class_].kind == TYPE_PROTO;
+	for (size_t i = 0; i < v->v.n; i++) {
+		const struct type_class *k = &f->c->v.p[v->v.p[i].class_];
+		const edge_t *edges = v->v.p[i].edges;
+		if (!v->v.p[i].used || k->kind == TYPE_PROTO)
+			continue;
+		use_proto(f, edges ? edges[0] : k->edge);
+	}
+	for (size_t i = 0; i < f->v.n; i++)
+		if (f->v.p[i].in_main)
+			f->skip[f->v.p[i].proto] = false;
+}
+
+int func_table_find(const struct dwarf *dw, const struct variants *variants, struct func_table *ret,
+		    uint64_t *losses, struct cairn_err *err)
+{
+	const struct classes *c = variants->c;
+	*ret = (struct func_table){.c = c, .variants = variants};
+	ret->of_die = malloc((c->funcs.n + 1) * sizeof(*ret->of_die));
+	ret->skip = calloc(variants->v.n + 1, sizeof(*ret->skip));
+	if (!ret->of_die || !ret->skip || intern_all(ret) < 0)
+		return err_nomem(err, "functions");
+	for (size_t i = 0; i < c->bodies.n; i++)
+		note_body(ret, dw, &c->bodies.p[i]);
+	choose_main(ret, losses);
+	find_skipped(ret);
+	return 0;
+}
+
+int func_table_emit(struct func_table *f, const struct emit *e, uint32_t *ret_n, struct cairn_err *err)
+{
+	for (size_t i = 0; i < f->v.n; i++) {
+		struct btf_func *v = &f->v.p[i];
+		uint32_t name;
+		if (!v->in_main)
+			continue;
+		int rc = cairn_btf_add_string(e->b, v->name, &name);
+		if (rc >= 0)
+			rc = btf_add_func(e->b, name, v->external ? CAIRN_BTF_GLOBAL : CAIRN_BTF_STATIC,
+					  e->ids[v->proto], &v->id);
+		if (rc < 0)
+			return err_set(err, rc, "functions: more than BTF can number, or out of memory");
+		++*ret_n;
+	}
+	return 0;
+}
+
+void func_table_fini(struct func_table *f)
+{
+	VEC_FREE(&f->v);
+	free(f->of_die);
+	free(f->skip);
+	map_fini(&f->by_name);
+}

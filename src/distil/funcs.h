@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Functions: which FUNC a DIE is
+ *
+ * BTF names a function by name and prototype. DWARF describes the same static inline function in a thousand units;
+ * with one prototype all are one FUNC. It goes to main when some code has its name and its very prototype, so that it can
+ * be called, and probed by name; else to the inline blob:
+ *
+ *	it was inlined everywhere
+ *	all of its code is foo.isra.0 and such, with other parameters than the declaration says
+ *	functions of that name have several prototypes, and the name alone does not tell which
+ */
+#ifndef DISTIL_FUNCS_H
+#define DISTIL_FUNCS_H
+
+#include "base/map.h"
+#include "distil/emit.h"
+
+/* A function as BTF has it. */
+struct btf_func {
+	const char *name;
+	uint32_t proto;   /* instance */
+	uint32_t id;      /* of its FUNC; 0 not written yet */
+	uint32_t next;    /* of the same name; UINT32_MAX at the end */
+	bool external;
+	bool has_body;    /* code with this name and prototype */
+	bool in_main;
+};
+
+struct func_table {
+	const struct classes *c;
+	const struct variants *variants;
+	VEC(struct btf_func) v; /* in the order of their first DIE */
+	uint32_t *of_die;       /* per classes.funcs: into v */
+	struct map by_name;     /* hash of name to the first of v */
+	bool *skip;             /* per instance: a prototype that nothing in main refers to */
+};
+
+/* Returns 0, -EBADMSG, -ENOMEM. @ret is for func_table_fini() also then. */
+int func_table_find(const struct dwarf *dw, const struct variants *variants, struct func_table *ret,
+		   uint64_t *losses, struct cairn_err *err);
+void func_table_fini(struct func_table *f);
+
+/* FUNC records of those in main, whose types are there. */
+int func_table_emit(struct func_table *f, const struct emit *e, uint32_t *ret_n, struct cairn_err *err);
+
+/*
+ * func_table_at - the function that a DIE is a body or a copy of
+ *
+ * @abstract  DIE without DW_AT_abstract_origin
+ * Returns the index in func_table.v; UINT32_MAX when it has no name.
+ */
+uint32_t func_table_at(const struct func_table *f, dw_off abstract);
+
+#endif

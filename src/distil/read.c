@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "distil/read.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/pool.h"
+
+/* One worker: the arrays of the unit it reads, and what it has found so far. */
+struct reader {
+	struct unit_types unit;
+	struct classes classes;
+	struct map names_by_hash;
+};
+
+struct readers {
+	const struct dwarf *dw;
+	struct reader *p;
+	unsigned int n;
+	atomic_bool is_cluster; /* a unit refers to another */
+};
+
+static int read_unit(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	struct readers *r = arg;
+	struct reader *w = &r->p[worker];
+	if (atomic_load_explicit(&r->is_cluster, memory_order_relaxed))
+		return 0;
+	const struct dw_unit *unit = dwarf_unit(r->dw, item);
+	unit_types_clear(&w->unit);
+	int rc = unit_types_read(&w->unit, unit, err);
+	if (rc == -EXDEV) {
+		atomic_store_explicit(&r->is_cluster, true, memory_order_relaxed);
+		return 0;
+	}
+	if (rc >= 0 && unit_types_finish(&w->unit) < 0)
+		rc = err_nomem(err, "the types of a unit");
+	if (rc >= 0)
+		rc = classes_add(&w->classes, &w->unit, (uint32_t)item, err);
+	return rc < 0 ? err_while(err, rc, "while reading the types of the unit at 0x%" PRIx64 " (%s)", unit->off, unit->name)
+		      : 0;
+}
+
+static int read_cluster(struct readers *r, struct cairn_err *err)
+{
+	struct reader *w = &r->p[0];
+	for (size_t i = 0; i < dwarf_n_units(r->dw); i++) {
+		int rc = unit_types_read(&w->unit, dwarf_unit(r->dw, i), err);
+		if (rc < 0)
+			return rc;
+	}
+	if (unit_types_finish(&w->unit) < 0)
+		return err_nomem(err, "the types of all units");
+	return classes_add(&w->classes, &w->unit, 0, err);
+}
+
+static int readers_init(struct readers *r, unsigned int n, bool cluster, bool want_vars, struct cairn_err *err)
+{
+	r->n = n;
+	r->p = calloc(n, sizeof(*r->p));
+	if (!r->p)
+		return err_nomem(err, "worker memory");
+	for (unsigned int i = 0; i < n; i++) {
+		struct reader *w = &r->p[i];
+		if (classes_init(&w->classes) < 0)
+			return err_nomem(err, "worker memory");
+		unit_types_init(&w->unit, r->dw, cluster, want_vars, &w->classes.arena, &w->names_by_hash);
+	}
+	return 0;
+}
+
+static void readers_fini(struct readers *r)
+{
+	for (unsigned int i = 0; r->p && i < r->n; i++) {
+		unit_types_fini(&r->p[i].unit);
+		classes_fini(&r->p[i].classes);
+		map_fini(&r->p[i].names_by_hash);
+	}
+	free(r->p);
+	r->p = NULL;
+}
+
+static int merge(struct readers *r, struct classes *ret, struct cairn_err *err)
+{
+	struct classes *parts = calloc(r->n, sizeof(*parts));
+	if (!parts)
+		return err_nomem(err, "worker memory");
+	for (unsigned int i = 0; i < r->n; i++) {
+		parts[i] = r->p[i].classes;
+		for (int k = 0; k < CAIRN_N_LOSSES; k++)
+			parts[i].losses[k] += r->p[i].unit.losses[k];
+	}
+	int rc = classes_merge(parts, r->n, ret, err);
+	for (unsigned int i = 0; i < r->n; i++)
+		r->p[i].classes = parts[i];
+	free(parts);
+	return rc;
+}
+
+int distil_read(const struct dwarf *dw, unsigned int threads, bool want_vars, struct classes *ret,
+		struct cairn_err *err)
+{
+	struct readers r = {.dw = dw};
+	int rc = readers_init(&r, pool_width(threads), false, want_vars, err);
+	if (rc >= 0)
+		rc = pool_run(dwarf_n_units(dw), threads, read_unit, &r, err);
+	if (rc >= 0 && r.is_cluster) {
+		readers_fini(&r);
+		rc = readers_init(&r, 1, true, want_vars, err);
+		if (rc >= 0)
+			rc = read_cluster(&r, err);
+	}
+	if (rc >= 0)
+		rc = merge(&r, ret, err);
+	readers_fini(&r);
+	return rc;
+}

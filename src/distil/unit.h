@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The types, functions and variables of one unit, as arrays
+ *
+ * A kernel has 2,800 units which together describe 3 million types, all but 100,000 of them again and again. They
+ * are never all in memory: a worker reads one unit into these arrays, hashes its types, keeps what it had not seen, and
+ * reads the next unit into the same arrays. What refers to what is said by offsets of DIEs, turned into an index by
+ * counting bits, since most references are never followed.
+ *
+ *	.debug_info                                types[]                     elems[]
+ *	0x2d structure_type "list_head" 16 bytes   0 STRUCT size 16 elems 0-1  next: at 0, 0x51
+ *	0x3a   member "next" 0x51, at 0                                        prev: at 64, 0x51
+ *	0x45   member "prev" 0x51, at 8
+ *	0x51 pointer_type 0x2d                     1 PTR ref 0x2d
+ *
+ * When units refer to each other's types (link-time optimisation, dwz, type units), all units are read into one such set
+ * of arrays: a "cluster". That costs memory, and is right.
+ */
+#ifndef DISTIL_UNIT_H
+#define DISTIL_UNIT_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "distil/hash.h"
+#include "dwarf/walk.h"
+
+#include <cairn/distil.h>
+
+enum type_kind {
+	TYPE_BASE,
+	TYPE_PTR,
+	TYPE_ARRAY,
+	TYPE_STRUCT,
+	TYPE_UNION,
+	TYPE_ENUM,
+	TYPE_TYPEDEF,
+	TYPE_CONST,
+	TYPE_VOLATILE,
+	TYPE_RESTRICT,
+	TYPE_TAG,   /* btf_type_tag */
+	TYPE_PROTO,
+	TYPE_ALIAS, /* DW_TAG_atomic_type and such: what it refers to, for BTF */
+	TYPE_VOID,
+	TYPE_OPAQUE, /* so many bytes */
+};
+
+/* A place in the cluster's units. Every DIE has one, in the order of the file; 0 is none. */
+typedef uint32_t local_off;
+
+/* One DIE that is a type. */
+struct type_die {
+	const char *name; /* NULL when it has none */
+	struct h128 edge; /* as others see it, classes.h */
+	struct h128 own;  /* of a definition with a name: all that it says */
+	local_off off, ref;
+	uint32_t size;
+	uint32_t elem, n_elems;
+	uint32_t class_; /* 0 not asked for yet, else the class + 1 */
+	uint8_t kind;
+	uint8_t encoding;    /* DW_ATE_* of BASE */
+	bool declaration;
+	bool variadic;       /* PROTO */
+	bool stop;           /* a named struct, union or enum: others see its name only */
+	bool conflicts;      /* its unit defines several of that name */
+	uint8_t state;       /* of the walk that hashes */
+	uint16_t n_tags;     /* btf_decl_tag, at elems[elem + n_elems] */
+};
+
+/* A member, parameter, enumerator or array bound; tags are behind the others. */
+struct elem {
+	const char *name;
+	union {
+		struct {
+			local_off type;
+			uint32_t bit_off;
+		};
+		uint64_t value;
+	};
+	uint32_t owner;    /* types[], or funcs[] with OWNER_FUNC */
+	uint16_t bit_size; /* 0: not a bit-field */
+	bool is_negative;  /* value of an enumerator */
+	uint8_t what;      /* enum elem_kind */
+};
+
+enum elem_kind { ELEM_PLAIN, ELEM_TAG };
+enum { OWNER_FUNC = 1u << 31 };
+
+/* A function that has a declaration of its own, that is, no DW_AT_abstract_origin. */
+struct func_die {
+	const char *name; /* qualified in C++ */
+	local_off off, ref; /* ref: what it returns */
+	uint32_t elem, n_elems;
+	bool variadic, external;
+};
+
+struct var_die {
+	const char *name;
+	local_off ref;
+	uint64_t addr;
+	bool external;
+	bool declaration;
+};
+
+/* Code of a function: the DIE with the addresses. */
+struct body_die {
+	local_off off;
+	local_off origin; /* of the function it is a body of; its own when it says all itself */
+	uint64_t addr;
+};
+
+struct open_scope {
+	const char *name;  /* qualified, in languages with namespaces */
+	uint64_t depth;
+	uint32_t i;        /* types[], or funcs[] | OWNER_FUNC, or SCOPE_ONLY */
+};
+#define SCOPE_ONLY UINT32_MAX
+
+struct unit_types {
+	struct dw_walker walker;
+	VEC(struct type_die) types;
+	VEC(struct elem) elems;
+	VEC(struct func_die) funcs;
+	VEC(struct var_die) vars;
+	VEC(struct body_die) bodies;
+	VEC(struct open_scope) open;
+	bool scattered; /* elements of one owner are not all in a row */
+	bool has_namespaces;
+	bool want_vars;
+	/* Bit per byte of the units: a type starts there; and how many do before each word. */
+	VEC(uint64_t) starts;
+	VEC(uint32_t) rank;
+	/* Where sections begin in the order of local_off. */
+	const struct dwarf *dw;
+	bool whole;              /* a cluster of all units */
+	uint64_t unit_off, unit_tag, unit_end;
+	uint64_t bias_types, bias_alt, end;
+	uint64_t losses[CAIRN_N_LOSSES];
+	/* Names made by us; they stay. */
+	struct arena *names;
+	struct map *names_by_hash;
+};
+
+void unit_types_init(struct unit_types *u, const struct dwarf *dw, bool whole, bool want_vars, struct arena *names,
+		     struct map *names_by_hash);
+void unit_types_fini(struct unit_types *u);
+
+/*
+ * unit_types_read - add the DIEs of a unit; of a cluster, call it for each unit in order
+ *
+ * Returns 0; -EXDEV: it refers to another unit, and @u was not made for a cluster; -EBADMSG, -EOPNOTSUPP, -ERANGE,
+ * -ENOMEM.
+ */
+int unit_types_read(struct unit_types *u, const struct dw_unit *unit, struct cairn_err *err);
+
+/* Behind the last unit_types_read(): get the arrays ready. 0 or -ENOMEM. */
+int unit_types_finish(struct unit_types *u);
+
+/* Forget the units that were read. */
+void unit_types_clear(struct unit_types *u);
+
+/* The type at a place; NULL for void and for what is no type. */
+static inline struct type_die *unit_type_at(const struct unit_types *u, local_off off)
+{
+	if (!off || off / 64 >= u->starts.n)
+		return NULL;
+	uint64_t word = u->starts.p[off / 64], bit = (uint64_t)1 << off % 64;
+	if (!(word & bit))
+		return NULL;
+	return &u->types.p[u->rank.p[off / 64] + (uint32_t)__builtin_popcountll(word & (bit - 1))];
+}
+
+/* The place of a DIE as dwarf.h says it. */
+dw_off unit_die_off(const struct unit_types *u, local_off off);
+
+#endif

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "distil/variants.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+
+#define NONE UINT32_MAX
+
+/* Who refers to a class or group: from[first[i]] ... from[first[i + 1] - 1] are classes. */
+struct reverse {
+	uint32_t *first, *from;
+};
+
+struct finder {
+	const struct classes *c;
+	struct variants *ret;
+	uint32_t *n_defs;       /* per group: classes that define it */
+	struct reverse classes, groups;
+	/* Of the unit at hand; a stamp is the unit + 1. */
+	uint32_t *class_stamp;  /* per class: it is there */
+	uint32_t *group_stamp, *group_def; /* per group: what it is there; NONE: several things */
+	uint32_t *set_stamp, *set; /* per class */
+	uint32_t *seen;         /* per class: the walk that was there */
+	uint32_t walk;
+	VEC(uint32_t) affected; /* classes with a set */
+	VEC(uint32_t) todo;
+	struct map sets;        /* set << 32 | class: to the set with that class in it */
+	struct map instances;   /* class << 32 | set: to the instance */
+	uint32_t n_sets;
+};
+
+static bool is_typed(const struct type_class *k)
+{
+	return k->kind != TYPE_ENUM && k->kind != TYPE_ARRAY;
+}
+
+/* ---- the graph, reversed ---- */
+
+/* Calls for each edge: first the class's own, then those of its elements. */
+#define FOR_EDGES(k, e)                                                                                                \
+	for (uint32_t i_ = 0, n_ = 1 + (is_typed(k) ? (k)->n_elems : 0); i_ < n_; i_++)                                \
+		if (((e) = i_ ? ((k)->elems[i_ - 1].what == ELEM_TAG ? 0 : (k)->elems[i_ - 1].edge) : (k)->edge))
+
+static int make_reverse(struct finder *f)
+{
+	const struct classes *c = f->c;
+	size_t n_edges[2] = {0, 0};
+	edge_t e;
+	f->classes.first = calloc(c->v.n + 2, sizeof(uint32_t));
+	f->groups.first = calloc(c->groups.n + 2, sizeof(uint32_t));
+	if (!f->classes.first || !f->groups.first)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->v.n; i++) {
+		const struct type_class *k = &c->v.p[i];
+		FOR_EDGES(k, e) {
+			bool to_group = e & EDGE_GROUP;
+			uint32_t *first = to_group ? f->groups.first : f->classes.first;
+			first[(to_group ? e & ~EDGE_GROUP : e - 1) + 2]++;
+			n_edges[to_group]++;
+		}
+	}
+	f->classes.from = malloc((n_edges[0] + 1) * sizeof(uint32_t));
+	f->groups.from = malloc((n_edges[1] + 1) * sizeof(uint32_t));
+	if (!f->classes.from || !f->groups.from)
+		return -ENOMEM;
+	for (size_t i = 1; i < c->v.n + 2; i++)
+		f->classes.first[i] += f->classes.first[i - 1];
+	for (size_t i = 1; i < c->groups.n + 2; i++)
+		f->groups.first[i] += f->groups.first[i - 1];
+	for (size_t i = 0; i < c->v.n; i++) {
+		const struct type_class *k = &c->v.p[i];
+		FOR_EDGES(k, e) {
+			if (e & EDGE_GROUP)
+				f->groups.from[f->groups.first[(e & ~EDGE_GROUP) + 1]++] = (uint32_t)i;
+			else
+				f->classes.from[f->classes.first[e]++] = (uint32_t)i;
+		}
+	}
+	return 0;
+}
+
+/* ---- one unit ---- */
+
+static void note_unit(struct finder *f, const struct unit_span *s)
+{
+	uint32_t stamp = s->unit + 1;
+	for (uint32_t i = s->roots.from; i < s->roots.to; i++) {
+		uint32_t class_ = f->c->roots.p[i], group = f->c->v.p[class_].group;
+		f->class_stamp[class_] = stamp;
+		if (!group--)
+			continue;
+		if (f->group_stamp[group] != stamp)
+			f->group_def[group] = class_;
+		else if (f->group_def[group] != class_)
+			f->group_def[group] = NONE;
+		f->group_stamp[group] = stamp;
+	}
+}
+
+static bool defines_ambiguous(const struct finder *f, const struct unit_span *s)
+{
+	for (uint32_t i = s->roots.from; i < s->roots.to; i++) {
+		uint32_t group = f->c->v.p[f->c->roots.p[i]].group;
+		if (group && f->n_defs[group - 1] > 1)
+			return true;
+	}
+	return false;
+}
+
+static int set_with(struct finder *f, uint32_t set, uint32_t class_, uint32_t *ret)
+{
+	uint64_t key = (uint64_t)set << 32 | class_, found;
+	if (!map_get(&f->sets, key, &found)) {
+		found = ++f->n_sets;
+		if (map_put(&f->sets, key, found) < 0)
+			return -ENOMEM;
+	}
+	*ret = (uint32_t)found;
+	return 0;
+}
+
+/* @from refers to something that leads to @def. */
+static int arrive(struct finder *f, uint32_t unit, uint32_t from, uint32_t def)
+{
+	bool named = f->c->v.p[from].group;
+	/* Others are in the unit when something leads to them that is. */
+	if (f->seen[from] == f->walk || (named && f->class_stamp[from] != unit + 1))
+		return 0;
+	f->seen[from] = f->walk;
+	if (f->set_stamp[from] != unit + 1) {
+		f->set_stamp[from] = unit + 1;
+		f->set[from] = 0;
+		if (!VEC_ADD(&f->affected, from))
+			return -ENOMEM;
+	}
+	int rc = set_with(f, f->set[from], def, &f->set[from]);
+	return rc < 0 || !VEC_ADD(&f->todo, from) ? -ENOMEM : 0;
+}
+
+static int arrive_all(struct finder *f, const struct reverse *r, uint32_t i, uint32_t unit, uint32_t def)
+{
+	for (uint32_t k = r->first[i]; k < r->first[i + 1]; k++) {
+		int rc = arrive(f, unit, r->from[k], def);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static bool is_meant(const struct finder *f, uint32_t unit, uint32_t class_, uint32_t *ret_group)
+{
+	uint32_t group = f->c->v.p[class_].group;
+	*ret_group = group - 1;
+	return group && f->group_stamp[group - 1] == unit + 1 && f->group_def[group - 1] == class_;
+}
+
+/* All classes of the unit that lead to @def, which it means by the name. */
+static int walk_back(struct finder *f, uint32_t unit, uint32_t def)
+{
+	uint32_t group;
+	f->walk++;
+	f->todo.n = 0;
+	int rc = is_meant(f, unit, def, &group) ? arrive_all(f, &f->groups, group, unit, def) : 0;
+	while (f->todo.n && rc >= 0) {
+		uint32_t class_ = f->todo.p[--f->todo.n];
+		rc = arrive_all(f, &f->classes, class_, unit, def);
+		if (rc >= 0 && is_meant(f, unit, class_, &group))
+			rc = arrive_all(f, &f->groups, group, unit, def);
+	}
+	return rc;
+}
+
+static int instance_of(struct finder *f, uint32_t unit, uint32_t class_, uint32_t *ret)
+{
+	uint32_t set = f->set_stamp[class_] == unit + 1 ? f->set[class_] : 0;
+	uint64_t key = (uint64_t)class_ << 32 | set, found;
+	*ret = class_;
+	if (!set)
+		return 0;
+	if (!map_get(&f->instances, key, &found)) {
+		found = f->ret->v.n;
+		struct instance *base = &f->ret->v.p[class_];
+		struct instance x = {.class_ = class_, .set = set, .next = base->next};
+		base->next = (uint32_t)found;
+		if (!VEC_ADD(&f->ret->v, x) || map_put(&f->instances, key, found) < 0)
+			return -ENOMEM;
+	}
+	*ret = (uint32_t)found;
+	return 0;
+}
+
+/* An edge as the unit means it. What it does not define stays a group. */
+static int edge_in_unit(struct finder *f, uint32_t unit, edge_t e, edge_t *ret)
+{
+	uint32_t class_ = e - 1, instance;
+	*ret = e;
+	if (!e)
+		return 0;
+	if (e & EDGE_GROUP) {
+		uint32_t group = e & ~EDGE_GROUP;
+		if (f->group_stamp[group] != unit + 1 || f->group_def[group] == NONE)
+			return 0;
+		class_ = f->group_def[group];
+	}
+	int rc = instance_of(f, unit, class_, &instance);
+	*ret = instance + 1;
+	return rc;
+}
+
+static int fill_edges(struct finder *f, uint32_t unit, uint32_t instance)
+{
+	const struct type_class *k = &f->c->v.p[f->ret->v.p[instance].class_];
+	if (f->ret->v.p[instance].edges)
+		return 0;
+	edge_t *to = arena_array(&f->ret->arena, k->n_elems + 1, sizeof(*to));
+	if (!to)
+		return -ENOMEM;
+	edge_t e;
+	FOR_EDGES(k, e) {
+		int rc = edge_in_unit(f, unit, e, &to[i_]);
+		if (rc < 0)
+			return rc;
+	}
+	f->ret->v.p[instance].edges = to;
+	return 0;
+}
+
+static int find_in_unit(struct finder *f, const struct unit_span *s)
+{
+	note_unit(f, s);
+	f->affected.n = 0;
+	int rc = 0;
+	for (uint32_t i = s->roots.from; i < s->roots.to && rc >= 0; i++) {
+		uint32_t class_ = f->c->roots.p[i], group = f->c->v.p[class_].group;
+		if (group && f->n_defs[group - 1] > 1)
+			rc = walk_back(f, s->unit, class_);
+	}
+	for (size_t i = 0; i < f->affected.n && rc >= 0; i++) {
+		struct unit_variant in = {.unit = s->unit, .class_ = f->affected.p[i]};
+		rc = instance_of(f, s->unit, in.class_, &in.instance);
+		if (rc >= 0)
+			rc = fill_edges(f, s->unit, in.instance);
+		if (rc >= 0 && !VEC_ADD(&f->ret->in_units, in))
+			rc = -ENOMEM;
+	}
+	return rc;
+}
+
+/* ---- what is used, and what stands for it ---- */
+
+static int by_unit_and_class(const void *a, const void *b)
+{
+	const struct unit_variant *x = a, *y = b;
+	if (x->unit != y->unit)
+		return x->unit < y->unit ? -1 : 1;
+	return x->class_ < y->class_ ? -1 : x->class_ > y->class_;
+}
+
+uint32_t variants_in_unit(const struct variants *v, uint32_t unit, uint32_t class_)
+{
+	struct unit_variant key = {.unit = unit, .class_ = class_};
+	const struct unit_variant *found =
+		v->in_units.n ? bsearch(&key, v->in_units.p, v->in_units.n, sizeof(key), by_unit_and_class) : NULL;
+	return found ? found->instance : class_;
+}
+
+static int use(struct finder *f, uint32_t instance)
+{
+	if (f->ret->v.p[instance].used)
+		return 0;
+	f->ret->v.p[instance].used = true;
+	return VEC_ADD(&f->todo, instance) ? 0 : -ENOMEM;
+}
+
+static int use_edge(struct finder *f, edge_t e)
+{
+	return e && !(e & EDGE_GROUP) ? use(f, e - 1) : 0;
+}
+
+static int use_all(struct finder *f)
+{
+	int rc = 0;
+	while (f->todo.n && rc >= 0) {
+		const struct instance *x = &f->ret->v.p[f->todo.p[--f->todo.n]];
+		const struct type_class *k = &f->c->v.p[x->class_];
+		const edge_t *edges = x->edges;
+		edge_t e;
+		FOR_EDGES(k, e) {
+			rc = use_edge(f, edges ? edges[i_] : e);
+			if (rc < 0)
+				break;
+		}
+	}
+	return rc;
+}
+
+static int find_used(struct finder *f)
+{
+	struct variants *v = f->ret;
+	f->todo.n = 0;
+	for (size_t s = 0; s < f->c->spans.n; s++) {
+		const struct unit_span *span = &f->c->spans.p[s];
+		struct unit_variant key = {.unit = span->unit};
+		bool plain = true;
+		/* Few units have variants: ask once. */
+		for (size_t lo = 0, hi = v->in_units.n; lo < hi && plain;) {
+			size_t mid = lo + (hi - lo) / 2;
+			if (v->in_units.p[mid].unit == key.unit)
+				plain = false;
+			else if (v->in_units.p[mid].unit < key.unit)
+				lo = mid + 1;
+			else
+				hi = mid;
+		}
+		for (uint32_t i = span->roots.from; i < span->roots.to; i++) {
+			uint32_t class_ = f->c->roots.p[i];
+			int rc = use(f, plain ? class_ : variants_in_unit(v, span->unit, class_));
+			if (rc < 0)
+				return rc;
+		}
+	}
+	return use_all(f);
+}
+
+/* The only used variant of a class; NONE when there is none, or more than one. */
+static uint32_t only_variant(const struct variants *v, uint32_t class_)
+{
+	uint32_t only = NONE;
+	for (uint32_t i = v->v.p[class_].next; i != NONE; i = v->v.p[i].next) {
+		if (!v->v.p[i].used)
+			continue;
+		if (only != NONE)
+			return NONE;
+		only = i;
+	}
+	return only;
+}
+
+static int choose(struct finder *f)
+{
+	struct variants *v = f->ret;
+	v->same_as = malloc((f->c->v.n + 1) * sizeof(*v->same_as));
+	v->of_group = malloc((f->c->groups.n + 1) * sizeof(*v->of_group));
+	if (!v->same_as || !v->of_group)
+		return -ENOMEM;
+	for (size_t g = 0; g < f->c->groups.n; g++)
+		v->of_group[g] = (edge_t)g | EDGE_GROUP;
+	for (uint32_t i = 0; i < f->c->v.n; i++) {
+		uint32_t only = only_variant(v, i), group = f->c->v.p[i].group;
+		v->same_as[i] = only == NONE ? i : only;
+		if (only != NONE)
+			v->v.p[i].used = false;
+		/* With several variants and none of the empty set, the name alone does not tell which. */
+		if (group && f->n_defs[group - 1] == 1 && v->v.p[v->same_as[i]].used)
+			v->of_group[group - 1] = v->same_as[i] + 1;
+	}
+	return 0;
+}
+
+edge_t variants_edge(const struct variants *v, uint32_t unit, edge_t edge)
+{
+	if (!edge)
+		return 0;
+	if (edge & EDGE_GROUP)
+		return v->of_group[edge & ~EDGE_GROUP];
+	uint32_t i = unit == UINT32_MAX ? edge - 1 : variants_in_unit(v, unit, edge - 1);
+	return (i < v->c->v.n ? v->same_as[i] : i) + 1;
+}
+
+/* ---- */
+
+static uint32_t *per(size_t n)
+{
+	return calloc(n + 1, sizeof(uint32_t));
+}
+
+static int finder_init(struct finder *f)
+{
+	const struct classes *c = f->c;
+	f->n_defs = per(c->groups.n);
+	f->class_stamp = per(c->v.n);
+	f->group_stamp = per(c->groups.n);
+	f->group_def = per(c->groups.n);
+	f->set_stamp = per(c->v.n);
+	f->set = per(c->v.n);
+	f->seen = per(c->v.n);
+	if (!f->n_defs || !f->class_stamp || !f->group_stamp || !f->group_def || !f->set_stamp || !f->set || !f->seen)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->v.n; i++) {
+		if (c->v.p[i].group)
+			f->n_defs[c->v.p[i].group - 1]++;
+		if (!VEC_ADD(&f->ret->v, ((struct instance){.class_ = (uint32_t)i, .next = NONE})))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void finder_fini(struct finder *f)
+{
+	free(f->n_defs);
+	free(f->class_stamp);
+	free(f->group_stamp);
+	free(f->group_def);
+	free(f->set_stamp);
+	free(f->set);
+	free(f->seen);
+	free(f->classes.first);
+	free(f->classes.from);
+	free(f->groups.first);
+	free(f->groups.from);
+	VEC_FREE(&f->affected);
+	VEC_FREE(&f->todo);
+	map_fini(&f->sets);
+	map_fini(&f->instances);
+}
+
+int variants_find(const struct classes *c, struct variants *ret, struct cairn_err *err)
+{
+	struct finder f = {.c = c, .ret = ret};
+	bool reversed = false;
+	*ret = (struct variants){.c = c};
+	arena_init(&ret->arena);
+	int rc = finder_init(&f);
+	for (size_t i = 0; i < c->spans.n && rc >= 0; i++) {
+		if (!defines_ambiguous(&f, &c->spans.p[i]))
+			continue;
+		/* Programs without an ambiguous name need no graph. */
+		rc = reversed ? 0 : make_reverse(&f);
+		reversed = true;
+		if (rc >= 0)
+			rc = find_in_unit(&f, &c->spans.p[i]);
+	}
+	if (rc >= 0 && ret->in_units.n)
+		qsort(ret->in_units.p, ret->in_units.n, sizeof(*ret->in_units.p), by_unit_and_class);
+	if (rc >= 0)
+		rc = find_used(&f);
+	if (rc >= 0)
+		rc = choose(&f);
+	finder_fini(&f);
+	return rc < 0 ? err_nomem(err, "the types of a program") : 0;
+}
+
+void variants_fini(struct variants *v)
+{
+	VEC_FREE(&v->v);
+	VEC_FREE(&v->in_units);
+	free(v->same_as);
+	free(v->of_group);
+	arena_fini(&v->arena);
+}
