@@ -112,7 +112,8 @@ static void note_strp(const struct shape *s, const struct dw_spec *spec, bool fo
 static void note(struct builder *b, struct shape *s, const struct dw_spec *spec)
 {
 	struct dw_func_abbrev *f = &s->func;
-	bool four_bytes = b->t->offset_size == 4;
+	/* The filter of names knows offsets in the strings of the binary only. */
+	bool four_bytes = b->t->offset_size == 4 && !b->t->file->is_split;
 	switch (spec->at) {
 	case DW_AT_sibling:
 		if (is_ref4(spec->form))

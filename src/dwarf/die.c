@@ -15,7 +15,7 @@
 int dw_die_at(const struct dwarf *dw, dw_off off, struct dw_die *ret, struct cairn_err *err)
 {
 	const struct dw_unit *u = dwarf_unit_of(dw, off);
-	uint64_t at = off & ~(DW_OFF_ALT | DW_OFF_TYPES);
+	uint64_t at = dw_off_in_section(off);
 	if (!u || u->sec->p + at < u->dies)
 		return err_set(err, -EBADMSG, "%s: %s0x%" PRIx64 " is not the place of a DIE",
 			       dw->file[0].path,
@@ -198,7 +198,7 @@ bool dw_die_jump(const struct dw_die *die, const uint8_t *behind_attrs, const ui
 		struct dw_value v;
 		if (dw_attr(die, DW_AT_sibling, &v, NULL) <= 0 || v.cls != DW_CLASS_REF)
 			return false;
-		off = v.ref & ~(DW_OFF_ALT | DW_OFF_TYPES);
+		off = dw_off_in_section(v.ref);
 	}
 	/* Only forward, or a walk along siblings might never end. */
 	if (off <= (uint64_t)(behind_attrs - u->sec->p) || off > (uint64_t)(u->end - u->sec->p))

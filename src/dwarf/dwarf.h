@@ -31,11 +31,21 @@ struct dw_abbrev;
 
 /*
  * A DIE's place: its offset in .debug_info of the debug file. With DW_OFF_ALT it is in the alternate
- * file's, with DW_OFF_TYPES in .debug_types (DWARF 4 type units). 0 is no DIE (a header is there).
+ * file's, with DW_OFF_TYPES in .debug_types (DWARF 4 type units); above DW_OFF_DWO stands which .dwo file or
+ * package of them it is in, counted from 1. 0 is no DIE (a header is there).
+ *
+ *	63   62     61 ... 40       39 ... 0
+ *	ALT  TYPES  number of .dwo  offset in the section
  */
 typedef uint64_t dw_off;
 #define DW_OFF_ALT   ((dw_off)1 << 63)
 #define DW_OFF_TYPES ((dw_off)1 << 62)
+#define DW_OFF_DWO   ((dw_off)1 << 40)
+
+static inline uint64_t dw_off_in_section(dw_off off)
+{
+	return off & (DW_OFF_DWO - 1);
+}
 
 struct dw_die {
 	const struct dw_unit *unit;
@@ -82,13 +92,24 @@ struct dw_value {
  *
  * @threads  as in pool_run()
  * Returns 0. -ENODATA: the binary has no DWARF (err: where it was looked for). -EBADMSG: damaged unit
- * header, abbreviation table or root DIE. -EOPNOTSUPP: unknown version, or split DWARF (.dwo).
+ * header, abbreviation table or root DIE. -EOPNOTSUPP: unknown version.
+ * Split DWARF: the .dwo files that skeleton units name, or a package of them (FILE.dwp), are opened here.
+ * One that is not there is no error, see dwarf_missing().
  * Cost: reads unit headers, each distinct abbreviation table once, and the root DIEs.
  */
 int dwarf_open(const struct cairn_binary *bin, unsigned int threads, struct dwarf **ret,
 	       struct cairn_err *err);
 void dwarf_close(struct dwarf *dw);
 const struct cairn_binary *dwarf_binary(const struct dwarf *dw);
+
+/*
+ * dwarf_missing - the .dwo files that were not found: what is in them is not known
+ *
+ * @ret  for the first few, where was looked and why each place did not do, one per line; "" when none is
+ *       missing. Lives as long as @dw.
+ * Returns their number.
+ */
+size_t dwarf_missing(const struct dwarf *dw, const char **ret);
 
 /* ---- units ---- */
 

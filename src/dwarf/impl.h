@@ -5,6 +5,7 @@
  *	struct dwarf
  *	  file[0]: the debug file      sec[]: .debug_info .debug_types .debug_abbrev ...
  *	  file[1]: dwz's alternate     sec[]
+ *	  split.file[]: .dwo, .dwp     sec[]: .debug_info.dwo ...; .debug_addr of file[0]
  *	  units[]: in order of dw_off   ──► abbrevs (shared by units of one table)
  *
  * All of it is made by dwarf_open() and constant from then on, except the line tables of a unit, which
@@ -62,12 +63,13 @@ struct dw_section {
 
 /* One ELF file with DWARF. */
 struct dw_file {
-	const struct dwarf *dw; /* it is file[0] or file[1] of */
+	const struct dwarf *dw;
 	struct elf *elf;
 	const char *path;
 	const struct dw_file *alt; /* where its _alt and _sup forms point; NULL when there is none */
-	dw_off tag;                /* DW_OFF_ALT or 0: marks the DIEs of its .debug_info */
+	dw_off tag;                /* DW_OFF_ALT, the number of a .dwo file or 0: marks its DIEs */
 	bool relocatable;
+	bool is_split;             /* a .dwo file, or a package of them */
 	struct dw_section sec[DW_N_SECS];
 };
 
@@ -170,17 +172,39 @@ struct dw_unit {
 	uint64_t low_pc; /* base of ranges and lists; 0 when absent */
 	const char *name, *comp_dir, *producer;
 
+	/* Split DWARF, split.c. */
+	bool has_dwo_id;
+	uint64_t dwo_id;
+	const char *dwo_name;             /* of a skeleton: the file with the rest; NULL for others */
+	uint64_t gnu_ranges_base;         /* of a skeleton: for the DW_AT_ranges of the rest */
+	uint64_t ranges_at, locations_at; /* added to offsets of lists in attributes */
+	const struct dw_file *line_file;  /* whose .debug_line @stmt_list is in */
+
 	_Atomic(struct dw_files *) files;
 	_Atomic(struct dw_rows *) rows;
+};
+
+/* Abbreviation tables of some units. */
+struct dw_tables {
+	struct dw_abbrevs *p;
+	size_t n;
+};
+
+/* What is in files of its own because of -gsplit-dwarf. */
+struct dw_split {
+	struct dw_file *file;
+	size_t n_files;
+	size_t n_missing;
+	VEC(char) missing; /* which, and where was looked; a line each */
 };
 
 struct dwarf {
 	const struct cairn_binary *bin;
 	struct dw_file file[2];
-	struct dw_unit *units;
+	struct dw_split split;
+	struct dw_unit *units; /* in order of dw_off */
 	size_t n_units;
-	struct dw_abbrevs *tables;
-	size_t n_tables;
+	struct dw_tables tables, split_tables;
 	struct map signatures; /* of a type: to the index of its unit */
 };
 
@@ -276,10 +300,35 @@ const char *dw_section_str(const struct dw_file *file, enum dw_sec sec, uint64_t
 			   struct cairn_err *err);
 uint16_t dw_form_signed_high(uint16_t form);
 
-/* units.c */
-int dw_units_read(struct dwarf *dw, unsigned int threads, struct cairn_err *err);
+/* files.c: the sections of an ELF file; of NULL none. */
+int dw_file_init(struct dw_file *file, const struct dwarf *dw, struct elf *elf, bool is_split,
+		 struct cairn_err *err);
+
+/* unit_header.c: adds the units of a section to @ret. */
+struct dw_unit_list {
+	struct dw_unit *p;
+	size_t n, cap;
+};
+int dw_headers_read(struct dwarf *dw, const struct dw_file *file, enum dw_sec id,
+		    struct dw_unit_list *ret, struct cairn_err *err);
+
+/* unit_root.c: facts that others are read by, then the rest; 0 or negative. */
+int dw_root_read_bases(struct dw_unit *u, struct cairn_err *err);
+int dw_root_read_facts(struct dw_unit *u, struct cairn_err *err);
 /* DIE at @p of a unit; as dw_die_at(). */
 int dw_die_parse(const struct dw_unit *u, const uint8_t *p, struct dw_die *ret, struct cairn_err *err);
+
+/* abbrev_tables.c: give each unit that has none its table, and compile them. */
+int dw_tables_compile(struct dw_tables *ret, struct dw_unit *units, size_t n, unsigned int threads,
+		      struct cairn_err *err);
+void dw_tables_fini(struct dw_tables *tables);
+
+/* split.c: reads the units behind skeletons. */
+int dw_split_read(struct dwarf *dw, unsigned int threads, struct cairn_err *err);
+void dw_split_fini(struct dw_split *split);
+
+/* units.c */
+int dw_units_read(struct dwarf *dw, unsigned int threads, struct cairn_err *err);
 
 /* die.c: true when the DIE's DW_AT_sibling is usable; sets the place of the next DIE. */
 bool dw_die_jump(const struct dw_die *die, const uint8_t *behind_attrs, const uint8_t **ret);

@@ -87,7 +87,7 @@ int dw_line_header_read(const struct dw_unit *u, struct dw_line_header *ret, str
 {
 	if (!u->has_stmt_list)
 		return 0;
-	struct cursor c = dw_section_cursor(&u->file->sec[DW_SEC_LINE], u->stmt_list, err);
+	struct cursor c = dw_section_cursor(&u->line_file->sec[DW_SEC_LINE], u->stmt_list, err);
 	*ret = (struct dw_line_header){.addr_size = u->addr_size, .offset_size = 4};
 	uint64_t length = cur_u32(&c);
 	if (length == UINT32_MAX) {
@@ -181,8 +181,8 @@ static int read_tables(struct dw_files *t, const struct dw_unit *u, struct dw_li
 		return read_tables_v4(t, &h->tables);
 	/* Forms are read as in a unit, but with the sizes of this table. */
 	struct dw_unit shape = {.dw = u->dw,
-				.file = u->file,
-				.sec = &u->file->sec[DW_SEC_LINE],
+				.file = u->line_file,
+				.sec = &u->line_file->sec[DW_SEC_LINE],
 				.abbrevs = u->abbrevs,
 				.off = u->stmt_list,
 				.addr_size = h->addr_size,

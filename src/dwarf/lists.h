@@ -1,27 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What range lists and location lists of DWARF 5 have in common: a base address, and the ways in which an
- * entry states its bounds.
+ * What all range lists and location lists have in common: a base address, and entries that state bounds
  *
- *	operands                          range list   location list
- *	base_addressx   ULEB index        0x01         0x01
- *	startx_endx     ULEB, ULEB        0x02         0x02
- *	startx_length   ULEB, ULEB        0x03         0x03
- *	offset_pair     ULEB, ULEB        0x04         0x04
- *	base_address    address           0x05         0x06
- *	start_end       address, address  0x06         0x07
- *	start_length    address, ULEB     0x07         0x08
+ *	format             section              an entry
+ *	DW_LIST_PAIRS      .debug_ranges        two addresses relative to the base; (largest address, base) sets
+ *	                   .debug_loc           the base, 0, 0 ends
+ *	DW_LIST_GNU        .debug_loc.dwo of    u8 kind, operands (below; lengths and offsets of pairs are u32)
+ *	                   DWARF 4
+ *	DW_LIST_RANGES     .debug_rnglists      u8 kind, operands
+ *	DW_LIST_LOCATIONS  .debug_loclists      u8 kind, operands
  *
- * Functions that read bounds return 1, those that set the base 0, both -EBADMSG.
+ *	kind               operands             GNU    ranges   locations
+ *	end of list                             0x00   0x00     0x00
+ *	base_addressx      ULEB index           0x01   0x01     0x01
+ *	startx_endx        ULEB, ULEB           0x02   0x02     0x02
+ *	startx_length      ULEB, ULEB           0x03   0x03     0x03
+ *	offset_pair        ULEB, ULEB           0x04   0x04     0x04
+ *	default_location                                        0x05
+ *	base_address       address                     0x05     0x06
+ *	start_end          address, address            0x06     0x07
+ *	start_length       address, ULEB               0x07     0x08
+ *	GNU_view_pair      ULEB, ULEB                           0x09
+ *
+ * In location lists the expression follows, which the caller reads from the cursor.
  */
 #ifndef DWARF_LISTS_H
 #define DWARF_LISTS_H
 
 #include "dwarf/impl.h"
 
+enum dw_list_format { DW_LIST_PAIRS, DW_LIST_GNU, DW_LIST_RANGES, DW_LIST_LOCATIONS };
+
 struct dw_list {
 	const struct dw_unit *u;
-	struct cursor *c;
+	enum dw_list_format format;
+	struct cursor c;
 	uint64_t base;
 };
 
@@ -30,18 +43,30 @@ struct dw_bounds {
 	uint64_t lo, hi;
 };
 
-int dw_list_base_addressx(struct dw_list *l);
-int dw_list_base_address(struct dw_list *l);
-int dw_list_startx_endx(struct dw_list *l, struct dw_bounds *ret);
-int dw_list_startx_length(struct dw_list *l, struct dw_bounds *ret);
-int dw_list_offset_pair(struct dw_list *l, struct dw_bounds *ret);
-int dw_list_start_end(struct dw_list *l, struct dw_bounds *ret);
-int dw_list_start_length(struct dw_list *l, struct dw_bounds *ret);
-int dw_list_unknown(struct dw_list *l, uint8_t kind);
+/*
+ * dw_list_of - the list that DW_AT_ranges or a location attribute refers to
+ *
+ * @v  the attribute's value, of a class that dw_is_list() takes
+ * Returns 1 or -EBADMSG.
+ */
+enum dw_list_of { DW_RANGES, DW_LOCATIONS };
+int dw_list_of(const struct dw_unit *u, enum dw_list_of what, const struct dw_value *v, struct dw_list *ret,
+	       struct cairn_err *err);
 
-/* Offset of list @index of the unit's table of offsets (rnglistx, loclistx). 1 or -EBADMSG. */
-int dw_list_index(const struct dw_unit *u, enum dw_sec sec, uint64_t index, uint64_t *ret,
-		  struct cairn_err *err);
+/* Up to DWARF 3 an offset of a section was a number. */
+static inline bool dw_is_list(const struct dw_unit *u, const struct dw_value *v)
+{
+	return v->cls == DW_CLASS_SECOFF || (u->version < 4 && v->cls == DW_CLASS_UDATA);
+}
+
+/*
+ * dw_list_next - read up to the next entry that says something
+ *
+ * @ret  of DW_ENTRY_BOUNDS the bounds, of DW_ENTRY_VIEWS lo and hi
+ * Returns what it is, or -EBADMSG.
+ */
+enum { DW_ENTRY_END, DW_ENTRY_BOUNDS, DW_ENTRY_DEFAULT, DW_ENTRY_VIEWS };
+int dw_list_next(struct dw_list *l, struct dw_bounds *ret);
 
 static inline uint64_t dw_largest_address(const struct dw_unit *u)
 {

@@ -2,9 +2,8 @@
 /*
  * Location lists
  *
- *	.debug_loc, DWARF 2 to 4      two addresses relative to a base (as in .debug_ranges), u16 length and
- *	                              expression; 0, 0 ends, (largest address, base) sets the base
- *	.debug_loclists, DWARF 5      u8 DW_LLE_*, bounds (lists.h), ULEB length and expression
+ *	.debug_loc, DWARF 2 to 4      bounds (lists.h), u16 length and expression
+ *	.debug_loclists, DWARF 5      bounds, ULEB length and expression
  *
  * Views. Several rows of the line table can have one address, numbered 0, 1, ... A value may change
  * between two of them without any instruction. GCC writes the view of each bound:
@@ -62,123 +61,60 @@ static int found(struct walk *w, uint64_t from, struct dw_loc_entry *e)
 	return deliver(w, e);
 }
 
-static bool read_expr(struct cursor *c, uint64_t n, struct dw_loc_entry *e)
+/* Length and expression behind the bounds. */
+static bool read_expr(struct dw_list *l, struct dw_loc_entry *e)
 {
-	e->expr = cur_bytes(c, n);
-	e->expr_len = n;
-	return !c->failed;
+	e->expr_len = l->format == DW_LIST_LOCATIONS ? cur_uleb(&l->c) : cur_u16(&l->c);
+	e->expr = cur_bytes(&l->c, e->expr_len);
+	return !l->c.failed;
 }
 
-static int walk_loc(struct walk *w, uint64_t off)
-{
-	const struct dw_unit *u = w->u;
-	struct cursor c = dw_section_cursor(&u->file->sec[DW_SEC_LOC], off, w->err);
-	uint64_t base = u->low_pc, largest = dw_largest_address(u);
-	while (!c.failed) {
-		uint64_t lo = cur_uint(&c, u->addr_size), hi = cur_uint(&c, u->addr_size);
-		if (c.failed)
-			break;
-		if (!lo && !hi)
-			return 0;
-		if (lo == largest) {
-			base = hi;
-			continue;
-		}
-		struct dw_loc_entry e = {.lo = {(base + lo) & largest},
-					 .hi = {(base + hi) & largest}};
-		if (!read_expr(&c, cur_u16(&c), &e))
-			break;
-		int rc = found(w, base ? base : lo, &e);
-		if (rc)
-			return rc;
-	}
-	return -EBADMSG;
-}
-
+/* The views that the entry in front of this one gave; .lo and .hi, when there. */
 struct pending_views {
 	bool there;
-	uint64_t lo, hi;
+	struct dw_bounds pair;
 };
 
-/* The entry behind its bounds: expression and views. */
-static int finish_entry(struct walk *w, struct cursor *c, const struct dw_bounds *b,
-			struct pending_views *pair)
+static int read_entry(struct walk *w, struct dw_list *l, int kind, const struct dw_bounds *b,
+		      struct pending_views *views)
 {
-	struct dw_loc_entry e = {.lo = {b->lo}, .hi = {b->hi}};
-	if (!read_expr(c, cur_uleb(c), &e))
+	struct dw_loc_entry e = {.everywhere = true};
+	if (kind == DW_ENTRY_VIEWS) {
+		*views = (struct pending_views){.there = true, .pair = *b};
+		return 0;
+	}
+	if (kind == DW_ENTRY_DEFAULT)
+		return read_expr(l, &e) ? deliver(w, &e) : -EBADMSG;
+	e = (struct dw_loc_entry){.lo = {b->lo}, .hi = {b->hi}};
+	if (!read_expr(l, &e))
 		return -EBADMSG;
-	if (pair->there) {
+	if (views->there) {
 		e.has_views = true;
-		e.view_lo = pair->lo;
-		e.view_hi = pair->hi;
-		pair->there = false;
+		e.view_lo = views->pair.lo;
+		e.view_hi = views->pair.hi;
+		views->there = false;
 	}
 	return found(w, b->from, &e);
 }
 
-static int default_entry(struct walk *w, struct cursor *c)
+static int walk_entries(struct walk *w, struct dw_list *l)
 {
-	struct dw_loc_entry e = {.everywhere = true};
-	return read_expr(c, cur_uleb(c), &e) ? deliver(w, &e) : -EBADMSG;
-}
-
-static int walk_loclist(struct walk *w, uint64_t off)
-{
-	struct cursor c = dw_section_cursor(&w->u->file->sec[DW_SEC_LOCLISTS], off, w->err);
-	struct dw_list list = {.u = w->u, .c = &c, .base = w->u->low_pc};
-	struct pending_views pair = {0};
-	for (;;) {
-		uint8_t kind = cur_u8(&c);
-		if (c.failed)
-			return -EBADMSG;
-		struct dw_bounds b;
-		int rc = 0;
-		switch (kind) {
-		case DW_LLE_end_of_list:
-			return 0;
-		case DW_LLE_base_addressx:
-			rc = dw_list_base_addressx(&list);
-			break;
-		case DW_LLE_base_address:
-			rc = dw_list_base_address(&list);
-			break;
-		case DW_LLE_startx_endx:
-			rc = dw_list_startx_endx(&list, &b);
-			break;
-		case DW_LLE_startx_length:
-			rc = dw_list_startx_length(&list, &b);
-			break;
-		case DW_LLE_offset_pair:
-			rc = dw_list_offset_pair(&list, &b);
-			break;
-		case DW_LLE_start_end:
-			rc = dw_list_start_end(&list, &b);
-			break;
-		case DW_LLE_start_length:
-			rc = dw_list_start_length(&list, &b);
-			break;
-		case DW_LLE_default_location:
-			rc = default_entry(w, &c);
-			break;
-		case DW_LLE_GNU_view_pair:
-			pair.there = true;
-			pair.lo = cur_uleb(&c);
-			pair.hi = cur_uleb(&c);
-			break;
-		default:
-			rc = dw_list_unknown(&list, kind);
-		}
-		if (rc > 0 && kind != DW_LLE_default_location)
-			rc = finish_entry(w, &c, &b, &pair);
+	struct pending_views views = {0};
+	struct dw_bounds b;
+	int kind;
+	while ((kind = dw_list_next(l, &b)) > 0) {
+		int rc = read_entry(w, l, kind, &b, &views);
 		if (rc)
 			return rc;
 	}
+	return kind;
 }
 
-/* Where the view pairs of this attribute's list are. */
-static int find_views(struct walk *w, const struct dw_die *die, uint16_t at, enum dw_sec sec)
+/* Where the view pairs of this attribute's list are: in the section of the list. */
+static int find_views(struct walk *w, const struct dw_die *die, uint16_t at)
 {
 	struct dw_value v;
+	struct dw_list views;
 	int rc = at == DW_AT_location ? dw_attr(die, DW_AT_GNU_locviews, &v, w->err) : 0;
 	if (rc <= 0)
 		return rc;
@@ -187,23 +123,23 @@ static int find_views(struct walk *w, const struct dw_die *die, uint16_t at, enu
 		return err_set(w->err, -EBADMSG,
 			       "%s: DIE at 0x%" PRIx64 ": DW_AT_GNU_locviews has form 0x%x",
 			       w->u->file->path, die->off, v.form);
-	w->has_views = true;
-	w->views = dw_section_cursor(&w->u->file->sec[sec], v.u, w->err);
-	return w->views.failed ? -EBADMSG : 0;
+	/* In a .dwo file of DWARF 5 GCC counts from behind the header (GCC 12; docs/findings/gcc-split-view-offsets.md). */
+	if (w->u->file->is_split && w->u->version >= 5)
+		v.u += w->u->loclists_base - w->u->locations_at;
+	rc = dw_list_of(w->u, DW_LOCATIONS, &v, &views, w->err);
+	w->has_views = rc > 0;
+	w->views = views.c;
+	return rc;
 }
 
 static int walk_list(struct walk *w, const struct dw_die *die, uint16_t at,
 		     const struct dw_value *v)
 {
-	const struct dw_unit *u = w->u;
-	enum dw_sec sec = u->version < 5 ? DW_SEC_LOC : DW_SEC_LOCLISTS;
-	uint64_t off = v->u;
-	int rc = find_views(w, die, at, sec);
-	if (rc >= 0 && v->form == DW_FORM_loclistx)
-		rc = dw_list_index(u, DW_SEC_LOCLISTS, v->u, &off, w->err);
-	if (rc < 0)
-		return rc;
-	return sec == DW_SEC_LOC ? walk_loc(w, off) : walk_loclist(w, off);
+	struct dw_list list;
+	int rc = find_views(w, die, at);
+	if (rc >= 0)
+		rc = dw_list_of(w->u, DW_LOCATIONS, v, &list, w->err);
+	return rc < 0 ? rc : walk_entries(w, &list);
 }
 
 int dw_locations(const struct dw_die *die, uint16_t at,
@@ -219,7 +155,7 @@ int dw_locations(const struct dw_die *die, uint16_t at,
 		struct dw_loc_entry e = {
 			.everywhere = true, .expr = v.block.p, .expr_len = v.block.n};
 		rc = deliver(&w, &e);
-	} else if (v.cls == DW_CLASS_SECOFF || (w.u->version < 4 && v.cls == DW_CLASS_UDATA)) {
+	} else if (dw_is_list(w.u, &v)) {
 		rc = walk_list(&w, die, at, &v);
 	} else {
 		rc = err_set(err, -EBADMSG,

@@ -136,7 +136,7 @@ int dw_qualified_name(const struct dwarf *dw, const struct dw_die *die, char *bu
 	if (size)
 		buf[0] = 0;
 	if (rc >= 0 && language_has_scopes(last.unit->language))
-		rc = find_scopes(last.unit, last.off & ~(DW_OFF_ALT | DW_OFF_TYPES), &scopes, NULL);
+		rc = find_scopes(last.unit, dw_off_in_section(last.off), &scopes, NULL);
 	for (size_t i = 0; rc >= 0 && i < scopes.open.n; i++) {
 		rc = dw_die_parse(last.unit, last.unit->sec->p + scopes.open.p[i], &scope, NULL);
 		if (rc > 0)

@@ -357,7 +357,7 @@ int dw_type_index_find(const struct dw_type_index *index, uint16_t tag, const ch
 			       "%s: units define different types named \"%s\", one of them at "
 			       ".debug_info+0x%llx",
 			       index->dw->file[0].path, name,
-			       (unsigned long long)(e->off & ~(DW_OFF_ALT | DW_OFF_TYPES)));
+			       (unsigned long long)dw_off_in_section(e->off));
 	*ret = e->off;
 	return 1;
 }

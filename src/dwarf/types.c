@@ -429,7 +429,7 @@ static int read_one(struct dw_types *r, dw_off off, uint32_t id, struct cairn_er
 		t = (struct cairn_type){.kind = CAIRN_T_UNSPECIFIED, .name = "<damaged>"};
 	types_set(r->graph, id, &t);
 	return rc < 0 ? err_while(err, rc, "reading the type at .debug_info+0x%" PRIx64,
-				  off & ~(DW_OFF_ALT | DW_OFF_TYPES))
+				  dw_off_in_section(off))
 		      : 0;
 }
 

@@ -29,7 +29,11 @@ struct lazy {
 struct cairn_binary {
 	char *path;
 	char *real_path; /* for the search and the hint */
-	bool other_root; /* which is a path in another root than ours */
+	/* The root of another mount namespace that it is a path in; NULL and -1 when it is ours. */
+	char *root;
+	int root_fd;
+	char **debug_dirs;
+	size_t n_debug_dirs;
 	struct elf *main, *debug, *alt;
 	struct lazy *lazy;
 };
@@ -38,6 +42,7 @@ static struct cairn_binary *binary_new(const char *path, struct cairn_err *err)
 {
 	struct cairn_binary *bin = calloc(1, sizeof(*bin));
 	if (bin) {
+		bin->root_fd = -1;
 		bin->path = strdup(path);
 		bin->lazy = calloc(1, sizeof(*bin->lazy));
 	}
@@ -63,6 +68,12 @@ void cairn_binary_close(struct cairn_binary *bin)
 		functions_fini(&bin->lazy->functions);
 		VEC_FREE(&bin->lazy->log.text);
 	}
+	for (size_t i = 0; i < bin->n_debug_dirs; i++)
+		free(bin->debug_dirs[i]);
+	free(bin->debug_dirs);
+	if (bin->root_fd >= 0)
+		close(bin->root_fd);
+	free(bin->root);
 	free(bin->lazy);
 	free(bin->real_path);
 	free(bin->path);
@@ -110,6 +121,37 @@ static int find_debug(struct cairn_binary *bin, struct debug_search *s,
 	return r;
 }
 
+/* What later searches need: those for split DWARF. */
+static int keep_search(struct cairn_binary *bin, const char *root, int root_fd,
+		       const struct cairn_binary_opts *opts, struct cairn_err *err)
+{
+	if (root) {
+		bin->root = strdup(root);
+		bin->root_fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
+		if (!bin->root || bin->root_fd < 0)
+			return err_nomem(err, "the root of a process");
+	}
+	bin->debug_dirs = calloc(opts->n_debug_dirs + 1, sizeof(*bin->debug_dirs));
+	for (size_t i = 0; bin->debug_dirs && i < opts->n_debug_dirs; i++) {
+		bin->debug_dirs[i] = strdup(opts->debug_dirs[i]);
+		if (!bin->debug_dirs[i])
+			return err_nomem(err, "debug directories");
+		bin->n_debug_dirs++;
+	}
+	return bin->debug_dirs ? 0 : err_nomem(err, "debug directories");
+}
+
+static struct debug_search search_of(const struct cairn_binary *bin, struct search_log *log)
+{
+	return (struct debug_search){.main = bin->main,
+				     .real_path = bin->real_path ? bin->real_path : bin->path,
+				     .dirs = (const char *const *)bin->debug_dirs,
+				     .n_dirs = bin->n_debug_dirs,
+				     .root = bin->root,
+				     .root_fd = bin->root_fd,
+				     .log = log};
+}
+
 static int open_fd(int fd, const char *path, char *real_path, const char *root, int root_fd,
 		   const struct cairn_binary_opts *user_opts, struct cairn_binary **ret,
 		   struct cairn_err *err)
@@ -121,18 +163,13 @@ static int open_fd(int fd, const char *path, char *real_path, const char *root, 
 		return -ENOMEM;
 	}
 	bin->real_path = real_path;
-	bin->other_root = root != NULL;
 	int r = read_opts(user_opts, &opts, err);
+	if (r == 0)
+		r = keep_search(bin, root, root_fd, &opts, err);
 	if (r == 0)
 		r = elf_open_fd(fd, path, &bin->main, err);
 	if (r == 0) {
-		struct debug_search s = {.main = bin->main,
-					 .real_path = real_path ? real_path : path,
-					 .dirs = opts.debug_dirs,
-					 .n_dirs = opts.n_debug_dirs,
-					 .root = root,
-					 .root_fd = root_fd,
-					 .log = &bin->lazy->log};
+		struct debug_search s = search_of(bin, &bin->lazy->log);
 		r = find_debug(bin, &s, &opts, err);
 	}
 	if (r < 0) {
@@ -257,7 +294,7 @@ const char *cairn_binary_debug_path(const struct cairn_binary *bin)
 static void add_hint(const struct cairn_binary *bin, struct search_log *log)
 {
 	char package[256], debug_package[272];
-	if (!bin->real_path || bin->other_root ||
+	if (!bin->real_path || bin->root ||
 	    !package_of(DPKG_LISTS, bin->real_path, package, sizeof(package))) {
 		log_line(log,
 			 "No installed package is known to own it: name its debug file or a debug "
@@ -362,4 +399,33 @@ struct elf *binary_debug(const struct cairn_binary *bin)
 struct elf *binary_alt(const struct cairn_binary *bin)
 {
 	return bin->alt;
+}
+
+/* The log becomes the caller's string. */
+static int hand_out(int r, struct search_log *log, struct elf **elf, char **ret_log, struct cairn_err *err)
+{
+	if (r == 0 && log->out_of_memory)
+		r = err_nomem(err, "the search log");
+	if (r < 0) {
+		elf_close(*elf);
+		*elf = NULL;
+	}
+	*ret_log = log->text.p;
+	return r;
+}
+
+int binary_open_dwo(const struct cairn_binary *bin, const char *comp_dir, const char *name,
+		    struct elf **ret_elf, char **ret_log, struct cairn_err *err)
+{
+	struct search_log log = {0};
+	struct debug_search s = search_of(bin, &log);
+	return hand_out(debug_dwo_find(&s, comp_dir, name, ret_elf, err), &log, ret_elf, ret_log, err);
+}
+
+int binary_open_dwp(const struct cairn_binary *bin, struct elf **ret_elf, char **ret_log,
+		    struct cairn_err *err)
+{
+	struct search_log log = {0};
+	struct debug_search s = search_of(bin, &log);
+	return hand_out(debug_dwp_find(&s, bin->debug, ret_elf, err), &log, ret_elf, ret_log, err);
 }

@@ -56,6 +56,7 @@ struct wanted {
 	bool check_crc;
 	uint32_t crc;
 	bool must_match_layout; /* of a relocatable file: same sections at the same addresses */
+	bool split; /* a .dwo file or a package of them */
 };
 
 void log_line(struct search_log *log, const char *fmt, ...)
@@ -81,15 +82,19 @@ void log_line(struct search_log *log, const char *fmt, ...)
 		log->text.p[log->text.n - 1] = 0;
 }
 
-bool elf_has_dwarf(const struct elf *e)
+static bool has_bytes(const struct elf *e, const char *name)
 {
 	for (size_t i = 0; i < elf_n_sections(e); i++) {
 		const struct elf_section *s = elf_section_at(e, i);
-		if (s->type != SHT_NOBITS && s->size &&
-		    (!strcmp(s->name, ".debug_info") || !strcmp(s->name, ".zdebug_info")))
+		if (s->type != SHT_NOBITS && s->size && !strcmp(s->name, name))
 			return true;
 	}
 	return false;
+}
+
+bool elf_has_dwarf(const struct elf *e)
+{
+	return has_bytes(e, ".debug_info") || has_bytes(e, ".zdebug_info");
 }
 
 static void hex(const uint8_t *id, size_t n, char *buf, size_t size)
@@ -124,6 +129,8 @@ static const char *objection(const struct debug_search *s, const struct elf *e,
 			     const struct wanted *w, char *buf, size_t size)
 {
 	char have[2 * 64 + 1], want[2 * 64 + 1];
+	if (w->split)
+		return has_bytes(e, ".debug_info.dwo") ? NULL : "has no .debug_info.dwo";
 	if (!elf_has_dwarf(e))
 		return "has no .debug_info";
 	if (w->build_id && !e->build_id && w->must_have_id)
@@ -429,5 +436,50 @@ int debug_alt_find(const struct debug_search *s, struct elf *debug, struct elf *
 	r = find_by_build_id(s, &w, ret, err);
 	if (r == 0)
 		r = find_alt_by_name(s, debug, name, &w, ret, err);
+	return r < 0 ? r : 0;
+}
+
+/* ---- split DWARF ---- */
+
+/*
+ * Objects may have been built elsewhere, or moved with the binary: so, behind the place that the skeleton
+ * names, beside the binary and under the debug directories.
+ */
+int debug_dwo_find(const struct debug_search *s, const char *comp_dir, const char *name, struct elf **ret,
+		   struct cairn_err *err)
+{
+	struct wanted w = {.split = true};
+	const char *path = s->real_path, *slash = strrchr(name, '/');
+	const char *file = slash ? slash + 1 : name;
+	int len = dir_len(path), r = 0;
+	*ret = NULL;
+	if (name[0] == '/')
+		r = try_path(s, name, &w, ret, err);
+	else if (*comp_dir)
+		r = try_printf(s, &w, ret, err, "%s/%s", comp_dir, name);
+	if (r == 0 && name[0] != '/' && slash)
+		r = try_printf(s, &w, ret, err, "%.*s/%s", len, path, name);
+	if (r == 0)
+		r = try_printf(s, &w, ret, err, "%.*s/%s", len, path, file);
+	for (size_t i = 0; i < s->n_dirs && r == 0; i++)
+		r = try_printf(s, &w, ret, err, "%s/%s", s->dirs[i], name[0] == '/' ? file : name);
+	return r < 0 ? r : 0;
+}
+
+int debug_dwp_find(const struct debug_search *s, const struct elf *debug, struct elf **ret,
+		   struct cairn_err *err)
+{
+	struct wanted w = {.split = true};
+	const char *path = s->real_path;
+	int len = dir_len(path);
+	*ret = NULL;
+	int r = try_printf(s, &w, ret, err, "%s.dwp", path);
+	if (r == 0 && debug != s->main)
+		r = try_printf(s, &w, ret, err, "%s.dwp", elf_path(debug));
+	for (size_t i = 0; i < n_dirs(s) && r == 0; i++) {
+		r = try_printf(s, &w, ret, err, "%s%s.dwp", dir_at(s, i), path);
+		if (r == 0 && i < s->n_dirs)
+			r = try_printf(s, &w, ret, err, "%s/%s.dwp", dir_at(s, i), path + (len ? len + 1 : 0));
+	}
 	return r < 0 ? r : 0;
 }

@@ -59,6 +59,21 @@ int debug_alt_find(const struct debug_search *s, struct elf *debug, struct elf *
 		   struct cairn_err *err);
 
 /*
+ * debug_dwo_find - search a .dwo file, to which -gsplit-dwarf moved the DWARF of a unit
+ *
+ * @comp_dir, @name  what the unit's skeleton says: DW_AT_comp_dir, DW_AT_dwo_name
+ * @ret  NULL when there is none; the log tells where was looked. That it is the right one is told by an id in
+ *       its DWARF, which is not read here.
+ * Returns 0 or -ENOMEM.
+ */
+int debug_dwo_find(const struct debug_search *s, const char *comp_dir, const char *name, struct elf **ret,
+		   struct cairn_err *err);
+
+/* debug_dwp_find - the same for a package of them, NAME.dwp; @debug is the file with the skeletons */
+int debug_dwp_find(const struct debug_search *s, const struct elf *debug, struct elf **ret,
+		   struct cairn_err *err);
+
+/*
  * package_of - name of the installed Debian package that owns a file, read from dpkg's file lists
  *
  * @admin_dir  "/var/lib/dpkg/info"

@@ -98,6 +98,19 @@ struct elf *binary_main(const struct cairn_binary *bin);
 struct elf *binary_debug(const struct cairn_binary *bin);
 struct elf *binary_alt(const struct cairn_binary *bin);
 
+/*
+ * binary_open_dwo, binary_open_dwp - a file with a part of the DWARF: a unit's .dwo, the package of all
+ *
+ * @comp_dir, @name  what the unit's skeleton says: DW_AT_comp_dir, DW_AT_dwo_name
+ * @ret_elf  the caller's, elf_close(); NULL when there is none
+ * @ret_log  where was looked and why each place did not do, one per line; malloc()ed
+ * Returns 0, also when there is none; -ENOMEM. Threads: any.
+ */
+int binary_open_dwo(const struct cairn_binary *bin, const char *comp_dir, const char *name,
+		    struct elf **ret_elf, char **ret_log, struct cairn_err *err);
+int binary_open_dwp(const struct cairn_binary *bin, struct elf **ret_elf, char **ret_log,
+		    struct cairn_err *err);
+
 /* A binary from memory, DWARF inside, for tests and fuzzers; @bytes must outlive it. */
 int binary_open_mem(const void *bytes, size_t size, const char *name, struct cairn_binary **ret,
 		    struct cairn_err *err);

@@ -136,13 +136,23 @@ static void damaged_headers_are_refused_by_name(void **state)
 	open_refuses(d, -EBADMSG, "DIE with abbreviation 9");
 }
 
-static void split_dwarf_is_refused_naming_the_dwo(void **state)
+static void a_missing_dwo_is_named_and_the_rest_is_read(void **state)
 {
 	struct db *d = db_new((struct db_format){0});
 	db_unit(d, DW_UT_skeleton);
-	DB_DIE(d, DW_TAG_skeleton_unit, DB_LEAF, DB_STRP(DW_AT_dwo_name, "a.dwo"));
+	DB_DIE(d, DW_TAG_skeleton_unit, DB_LEAF, DB_STRP(DW_AT_dwo_name, "a.dwo"), DB_STRP(DW_AT_comp_dir, "/nowhere"));
 	db_unit_end(d);
-	open_refuses(d, -EOPNOTSUPP, "a.dwo");
+	db_unit(d, DW_UT_compile);
+	DB_DIE(d, DW_TAG_compile_unit, DB_LEAF, DB_STRP(DW_AT_name, "b.c"));
+	db_unit_end(d);
+	struct opened o = open_db(d);
+	const char *missing;
+	assert_int_equal(o.rc, 0);
+	assert_int_equal(dwarf_missing(o.dw, &missing), 1);
+	assert_non_null(strstr(missing, "/nowhere/a.dwo: No such file or directory"));
+	assert_int_equal(dwarf_n_units(o.dw), 2);
+	assert_string_equal(dw_unit_name(dwarf_unit(o.dw, 1)), "b.c");
+	shut(&o);
 }
 
 static void a_file_without_dwarf_says_where_it_was_looked_for(void **state)
@@ -595,7 +605,7 @@ int main(void)
 		cmocka_unit_test(facts_of_the_root_may_be_indices_into_tables_told_later),
 		cmocka_unit_test(zero_length_is_padding_and_an_empty_unit_has_no_root),
 		cmocka_unit_test(damaged_headers_are_refused_by_name),
-		cmocka_unit_test(split_dwarf_is_refused_naming_the_dwo),
+		cmocka_unit_test(a_missing_dwo_is_named_and_the_rest_is_read),
 		cmocka_unit_test(a_file_without_dwarf_says_where_it_was_looked_for),
 		cmocka_unit_test(abbreviation_codes_may_be_any_64_bit_number),
 		cmocka_unit_test(an_abbreviation_defined_twice_is_refused),
