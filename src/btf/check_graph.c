@@ -82,9 +82,32 @@ static void check_member(struct btf_check *c, const struct cairn_btf_type *t, ui
 	else if (m.bit_off % 8)
 		btf_broken(c, t->id, "%s: member %u is at bit %u, not at a byte", btf_kind_name(t->kind), i,
 			   m.bit_off);
+	/* Also on machines that align doubles less strictly, which are 32-bit ones. */
+	if (c->kernel && type.kind == CAIRN_BTF_FLOAT && m.bit_off % (8 * (type.ref < 8 ? type.ref : 8)))
+		btf_broken(c, t->id, "%s: member %u is a FLOAT that is not aligned", btf_kind_name(t->kind),
+			   i);
 	if (end > 8 * (uint64_t)t->ref)
 		btf_broken(c, t->id, "%s: member %u ends behind its %u bytes", btf_kind_name(t->kind), i,
 			   t->ref);
+}
+
+/* An INT with the bits of 1, 2, 4, 8 or 16 bytes: what the kernel calls regular. */
+static bool is_regular(const struct cairn_btf_type *t)
+{
+	uint32_t bits = CAIRN_BTF_INT_BITS(t->words[0]);
+	return bits >= 8 && bits <= 128 && (bits & (bits - 1)) == 0 &&
+	       !CAIRN_BTF_INT_OFFSET(t->words[0]);
+}
+
+static void check_array(struct btf_check *c, const struct cairn_btf_type *t)
+{
+	struct cairn_btf_type elem = plain(c->btf, t->words[0]), index = plain(c->btf, t->words[1]);
+	if (index.kind != CAIRN_BTF_INT || (c->kernel && !is_regular(&index)))
+		btf_broken(c, t->id, "ARRAY: its index is of a type that does not count");
+	if (c->kernel && elem.kind == CAIRN_BTF_INT && !is_regular(&elem))
+		btf_broken(c, t->id, "ARRAY: its elements are parts of a byte");
+	if (c->kernel && c->bytes[t->words[0]] != BTF_NO_SIZE && c->bytes[t->id] > UINT32_MAX)
+		btf_broken(c, t->id, "ARRAY: more than 4 GiB");
 }
 
 static uint64_t array_bytes(struct btf_check *c, const struct cairn_btf_type *t)
@@ -101,8 +124,6 @@ static uint64_t array_bytes(struct btf_check *c, const struct cairn_btf_type *t)
 		btf_broken(c, t->id, "ARRAY: more than 2^57 bytes");
 		return 0;
 	}
-	if (c->kernel && own && elem * n > UINT32_MAX)
-		btf_broken(c, t->id, "ARRAY: more than 4 GiB");
 	return elem * n;
 }
 
@@ -118,7 +139,7 @@ static uint64_t size_of(struct btf_check *c, const struct cairn_btf_type *t)
 	return is(t, KINDS_QUALIFIER) ? c->bytes[t->ref] : BTF_NO_SIZE;
 }
 
-/* The @i-th type that a value consists of; false when there are no more. */
+/* The @i-th type that a type consists of, an array's index included; false when there are no more. */
 static bool part_of(const struct cairn_btf_type *t, uint32_t i, uint32_t *ret)
 {
 	if (is(t, KIND(STRUCT) | KIND(UNION))) {
@@ -126,13 +147,14 @@ static bool part_of(const struct cairn_btf_type *t, uint32_t i, uint32_t *ret)
 			*ret = cairn_btf_member(t, i).type;
 		return i < t->vlen;
 	}
-	if (t->kind == CAIRN_BTF_ARRAY)
-		*ret = t->words[0];
-	else if (is(t, KINDS_QUALIFIER))
+	if (t->kind == CAIRN_BTF_ARRAY) {
+		if (i < 2)
+			*ret = t->words[i];
+		return i < 2;
+	}
+	if (i == 0 && is(t, KINDS_QUALIFIER))
 		*ret = t->ref;
-	else
-		return false;
-	return i == 0;
+	return i == 0 && is(t, KINDS_QUALIFIER);
 }
 
 enum { NOT_SEEN, ON_STACK, DONE };
@@ -151,9 +173,12 @@ static void leave(struct btf_check *c, struct walk *w, const struct cairn_btf_ty
 	c->bytes[t->id] = size_of(c, t);
 	w->state[t->id] = DONE;
 	w->stack.n--;
-	if (t->id >= c->btf->start_id && is(t, KIND(STRUCT) | KIND(UNION)))
-		for (uint32_t i = 0; i < t->vlen; i++)
-			check_member(c, t, i);
+	if (t->id < c->btf->start_id)
+		return;
+	if (t->kind == CAIRN_BTF_ARRAY)
+		check_array(c, t);
+	for (uint32_t i = 0; is(t, KIND(STRUCT) | KIND(UNION)) && i < t->vlen; i++)
+		check_member(c, t, i);
 }
 
 static int enter(struct walk *w, uint32_t id)
@@ -186,7 +211,8 @@ static int check_sizes(struct btf_check *c)
 {
 	struct walk w = {.state = calloc(c->btf->end_id, 1)};
 	int rc = w.state ? 0 : -ENOMEM;
-	for (uint32_t id = c->btf->start_id; rc == 0 && id < c->btf->end_id; id++) {
+	/* For the kernel's rules the sizes of everything in the bases are wanted too. */
+	for (uint32_t id = c->kernel ? 1 : c->btf->start_id; rc == 0 && id < c->btf->end_id; id++) {
 		if (w.state[id] == NOT_SEEN)
 			rc = enter(&w, id);
 		while (rc == 0 && w.stack.n)
@@ -212,14 +238,26 @@ static void check_variables(struct btf_check *c, const struct cairn_btf_type *t)
 	}
 }
 
+static void check_parameters(struct btf_check *c, const struct cairn_btf_type *t)
+{
+	for (uint32_t i = 0; i < t->vlen; i++) {
+		uint32_t type = cairn_btf_param(t, i).type;
+		if (type && c->bytes[type] == BTF_NO_SIZE)
+			btf_broken(c, t->id, "FUNC_PROTO: the type of parameter %u has no size", i);
+	}
+}
+
+/* Only the kernel wants to know the size of everything that is passed or stored. */
 static void check_users_of_sizes(struct btf_check *c)
 {
 	struct cairn_btf_type t;
 	for (uint32_t id = c->btf->start_id; id < c->btf->end_id; id++) {
 		cairn_btf_type(c->btf, id, &t);
-		if (t.kind == CAIRN_BTF_DATASEC && c->kernel)
+		if (t.kind == CAIRN_BTF_DATASEC)
 			check_variables(c, &t);
-		else if (t.kind == CAIRN_BTF_VAR && c->kernel && c->bytes[t.ref] == BTF_NO_SIZE)
+		else if (t.kind == CAIRN_BTF_FUNC_PROTO)
+			check_parameters(c, &t);
+		else if (t.kind == CAIRN_BTF_VAR && c->bytes[t.ref] == BTF_NO_SIZE)
 			btf_broken(c, id, "VAR: its type has no size");
 	}
 }
@@ -268,7 +306,7 @@ int btf_check_graph(struct btf_check *c)
 		btf_broken(c, 0, "the base is damaged; check it first");
 		rc = 0;
 	}
-	if (rc == 0 && !c->n_broken)
+	if (rc == 0 && c->kernel && !c->n_broken)
 		check_users_of_sizes(c);
 	free(c->bytes);
 	c->bytes = NULL;

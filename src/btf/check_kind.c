@@ -12,7 +12,7 @@
 
 static bool is_identifier(const char *name)
 {
-	if (strlen(name) >= KERNEL_NAME_BYTES_MAX || isdigit((unsigned char)*name))
+	if (!*name || strlen(name) >= KERNEL_NAME_BYTES_MAX || isdigit((unsigned char)*name))
 		return false;
 	for (const char *p = name; *p; p++)
 		if (!isalnum((unsigned char)*p) && *p != '_' && *p != '.')
@@ -43,7 +43,7 @@ static void check_name(struct btf_check *c, const struct cairn_btf_type *t, cons
 		btf_broken(c, t->id, "%s: %s name is missing", kind, whose);
 	else if (!is_printable(name))
 		btf_broken(c, t->id, "%s: %s name at %u has control characters", kind, whose, off);
-	else if (c->kernel && rule != NAME_MAYBE_TEXT && rule != NAME_MUST_TEXT && *name && !is_identifier(name))
+	else if (c->kernel && off && rule != NAME_MAYBE_TEXT && rule != NAME_MUST_TEXT && !is_identifier(name))
 		btf_broken(c, t->id, "%s: %s name '%.60s' is no C identifier", kind, whose, name);
 }
 

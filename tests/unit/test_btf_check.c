@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The check: every rule by a blob that breaks it, and the running kernel as a second opinion. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "alloc_fail.h"
+#include "btf/btf.h"
+#include "btf_fixture.h"
+
+/* ---- what was reported ---- */
+
+struct story {
+	uint32_t id;
+	uint64_t off;
+	char text[4096];
+};
+
+static void listen(void *ctx, uint32_t id, uint64_t off, const char *text)
+{
+	struct story *s = ctx;
+	size_t n = strlen(s->text);
+	if (!n) {
+		s->id = id;
+		s->off = off;
+	}
+	snprintf(s->text + n, sizeof(s->text) - n, "%s\n", text);
+}
+
+static void assert_sound(const struct cairn_btf *btf)
+{
+	struct story s = {0};
+	if (cairn_btf_check(btf, listen, &s) != 0)
+		fail_msg("record %u: %s", s.id, s.text);
+}
+
+/* Built without a check by the builder, refused by the check with these words about the record @id. */
+static void assert_broken(struct cairn_btf_builder *b, const struct cairn_btf *base, uint32_t id,
+			  const char *words)
+{
+	struct story s = {0};
+	struct blob blob = finish(b, base);
+	int n = cairn_btf_check(blob.btf, listen, &s);
+	if (n <= 0 || !strstr(s.text, words) || s.id != id)
+		fail_msg("%d broken, record %u: '%s'; expected record %u: '%s'", n, s.id, s.text, id, words);
+	if (id)
+		assert_int_equal(s.off, btf_record_off(blob.btf, id));
+	blob_free(&blob);
+}
+
+/* ---- sound ones ---- */
+
+static void each_kind_is_sound_in_every_form(void **state)
+{
+	for (int dialect = CAIRN_BTF_NO_LOC; dialect <= CAIRN_BTF_LOC_V1; dialect++) {
+		for (int form = 0; form < 4; form++) {
+			struct blob b = each_kind((struct cairn_btf_build_opts){
+				.dialect = dialect, .layout = form & 1, .big_endian = form & 2});
+			assert_sound(b.btf);
+			struct blob split = each_kind((struct cairn_btf_build_opts){
+				.base = b.btf, .dialect = dialect});
+			assert_sound(split.btf);
+			blob_free(&split);
+			blob_free(&b);
+		}
+	}
+}
+
+static void struct_with_a_pointer_to_itself_is_sound(void **state)
+{
+	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
+	struct cairn_btf_member next = {str(b, "next"), 2, 0, 0};
+	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "list"), 8, &next, 1);
+	ADD(ref, b, CAIRN_BTF_PTR, 0, 1);
+	struct blob blob = finish(b, NULL);
+	assert_sound(blob.btf);
+	blob_free(&blob);
+}
+
+static void names_of_other_languages_are_sound_but_not_for_the_kernel(void **state)
+{
+	struct story s = {0};
+	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
+	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "std::vector<int>"), 24, NULL, 0);
+	struct blob blob = finish(b, NULL);
+	assert_sound(blob.btf);
+	assert_int_equal(cairn_btf_check_for_kernel(blob.btf, listen, &s), 1);
+	assert_non_null(strstr(s.text, "no C identifier"));
+	blob_free(&blob);
+}
+
+/* ---- broken ones ---- */
+
+static void broken_record_is_named_with_its_rule(void **state)
+{
+	/* One record {kind, kflag, vlen, name, ref, words...}; ids: 1 int, 2 FUNC_PROTO of no parameter. */
+	static const struct {
+		uint32_t kind, kflag, vlen;
+		const char *name;
+		uint32_t ref, n_words, words[8];
+		const char *broken;
+	} cases[] = {
+		{CAIRN_BTF_INT, 1, 0, "x", 4, 1, {32}, "flag"},
+		{CAIRN_BTF_INT, 0, 1, "x", 4, 1, {32}, "vlen 1 means nothing"},
+		{CAIRN_BTF_INT, 0, 0, "x", 4, 1, {33}, "33 bits do not fit in 4"},
+		{CAIRN_BTF_INT, 0, 0, "x", 4, 1, {0x03000020}, "more than one"},
+		{CAIRN_BTF_INT, 0, 0, "x", 4, 1, {0x80000020}, "mean nothing"},
+		{CAIRN_BTF_PTR, 0, 0, "x", 1, 0, {0}, "it has none"},
+		{CAIRN_BTF_PTR, 0, 0, "", 99, 0, {0}, "id 99, which does not exist"},
+		{CAIRN_BTF_PTR, 0, 0, "", 3, 0, {0}, "leads back to itself"},
+		{CAIRN_BTF_CONST, 0, 0, "", 3, 0, {0}, "leads back to itself"},
+		{CAIRN_BTF_TYPEDEF, 0, 0, "", 1, 0, {0}, "name is missing"},
+		{CAIRN_BTF_TYPEDEF, 0, 0, "x", 4, 0, {0}, "id 4, which does not exist"},
+		{CAIRN_BTF_ARRAY, 0, 0, "", 0, 3, {0, 1, 3}, "element is id 0, a VOID"},
+		{CAIRN_BTF_ARRAY, 0, 0, "", 0, 3, {1, 2, 3}, "index type is id 2, a FUNC_PROTO"},
+		{CAIRN_BTF_ARRAY, 0, 0, "", 7, 3, {1, 1, 3}, "third word"},
+		{CAIRN_BTF_ARRAY, 0, 0, "", 0, 3, {3, 1, 3}, "consists of itself"},
+		{CAIRN_BTF_STRUCT, 0, 1, "x", 4, 3, {0, 0, 0}, "member's type is id 0"},
+		{CAIRN_BTF_STRUCT, 0, 1, "x", 4, 3, {0, 3, 0}, "consists of itself"},
+		{CAIRN_BTF_STRUCT, 0, 1, "x", 4, 3, {0, 1, 8}, "ends behind its 4 bytes"},
+		{CAIRN_BTF_STRUCT, 0, 1, "x", 4, 3, {0, 1, 64}, "outside its 4 bytes"},
+		{CAIRN_BTF_STRUCT, 1, 1, "x", 8, 3, {0, 1, 0x21000000}, "33 bits of a type that has 32"},
+		{CAIRN_BTF_UNION, 0, 1, "x", 8, 3, {0, 1, 8}, "has offset 8"},
+		{CAIRN_BTF_STRUCT, 0, 1, "x", 4, 3, {1u << 30, 1, 0}, "behind the strings"},
+		{CAIRN_BTF_ENUM, 0, 0, "x", 3, 0, {0}, "3 bytes"},
+		{CAIRN_BTF_ENUM, 0, 1, "x", 4, 2, {0, 7}, "a value's name is missing"},
+		{CAIRN_BTF_ENUM64, 0, 1, "x", 8, 3, {0, 7, 0}, "a value's name is missing"},
+		{CAIRN_BTF_FWD, 0, 0, "x", 1, 0, {0}, "third word"},
+		{CAIRN_BTF_FWD, 0, 0, "", 0, 0, {0}, "name is missing"},
+		{CAIRN_BTF_FUNC, 0, 3, "x", 2, 0, {0}, "linkage 3"},
+		{CAIRN_BTF_FUNC, 0, 0, "x", 1, 0, {0}, "prototype is id 1, a INT"},
+		{CAIRN_BTF_FUNC_PROTO, 0, 2, "", 0, 4, {0, 0, 0, 1}, "parameter's type is id 0"},
+		{CAIRN_BTF_FUNC_PROTO, 0, 1, "", 0, 2, {1, 0}, "'...' has a name"},
+		{CAIRN_BTF_VAR, 0, 0, "x", 1, 1, {3}, "linkage 3"},
+		{CAIRN_BTF_VAR, 0, 0, "x", 0, 1, {0}, "id 0, a VOID"},
+		{CAIRN_BTF_DATASEC, 0, 1, ".x", 8, 3, {1, 0, 4}, "variable is id 1, a INT"},
+		{CAIRN_BTF_FLOAT, 0, 0, "x", 5, 0, {0}, "5 bytes"},
+		{CAIRN_BTF_DECL_TAG, 0, 0, "x", 1, 1, {-1u}, "target is id 1, a INT"},
+		{CAIRN_BTF_TYPE_TAG, 0, 0, "", 1, 0, {0}, "name is missing"},
+		{CAIRN_BTF_LOC_PARAM, 1, 1, "", 8, 2, {CAIRN_BTF_LOC_REG, 1}, "flag"},
+		{CAIRN_BTF_LOC_PARAM, 0, 1, "", 8, 2, {0x40, 1}, "not known"},
+		{CAIRN_BTF_LOC_PARAM, 0, 1, "", 8, 2, {0x0a, 1}, "of a constant and of a register"},
+		{CAIRN_BTF_LOC_PARAM, 0, 1, "", 8, 2, {0x04, 1}, "no constant"},
+		{CAIRN_BTF_LOC_PARAM, 0, 1, "", 8, 2, {0x10, 1}, "without a register"},
+		{CAIRN_BTF_LOC_PARAM, 0, 2, "", 8, 3, {0x18, 1, 2}, "2 words do not go with flags 0x18"},
+		{CAIRN_BTF_LOC_PARAM, 0, 1, "", 8, 2, {0x38, 1}, "1 words do not go with flags 0x38"},
+		{CAIRN_BTF_LOC_PROTO, 0, 1, "", 0, 1, {1}, "slot is id 1, a INT"},
+		{CAIRN_BTF_LOC_PROTO, 0, 0, "", 1, 0, {0}, "third word is id 1"},
+		{CAIRN_BTF_LOCSEC, 0, 0, "", 0, 0, {0}, "name is missing"},
+		{CAIRN_BTF_LOCSEC, 0, 1, ".text", 0, 3, {2, 0, 0}, "function is id 2, a FUNC_PROTO"},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct cairn_btf_builder *b =
+			builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N, .layout = true});
+		uint32_t id;
+		add_int(b);
+		ADD(func_proto, b, 0, NULL, 0);
+		struct cairn_btf_type t = {.kind = cases[i].kind, .kflag = cases[i].kflag,
+					   .vlen = cases[i].vlen, .ref = cases[i].ref,
+					   .name_off = str(b, cases[i].name)};
+		assert_int_equal(cairn_btf_add_record(b, &t, cases[i].words, cases[i].n_words, &id), 0);
+		assert_broken(b, NULL, id, cases[i].broken);
+	}
+}
+
+static void declaration_tag_numbers_a_component_that_exists(void **state)
+{
+	for (int32_t component = -3; component < 5; component++) {
+		struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
+		uint32_t func = add_each_kind(b, false);
+		uint32_t tag = ADD(decl_tag, b, str(b, "x"), func, component, false);
+		if (component < -1 || component > 2) {
+			assert_broken(b, NULL, tag, "component");
+			continue;
+		}
+		struct blob blob = finish(b, NULL);
+		assert_sound(blob.btf);
+		blob_free(&blob);
+	}
+}
+
+static void place_with_more_slots_than_parameters_is_broken(void **state)
+{
+	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
+	uint32_t func = add_each_kind(b, true);
+	uint32_t slots[4] = {0};
+	struct cairn_btf_loc loc = {.func = func, .loc_proto = ADD(loc_proto, b, slots, 4)};
+	uint32_t id = ADD(locsec, b, str(b, ".text"), &loc, 1);
+	assert_broken(b, NULL, id, "'visit' at 0x0 has 4 slots for 3 parameters");
+}
+
+/* So deep that a recursive walk would run out of stack. */
+static void a_million_nested_types_are_checked(void **state)
+{
+	enum { N = 1000000 };
+	for (int damage = 0; damage < 2; damage++) {
+		struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
+		uint32_t i = add_int(b);
+		/* Each consists of the one behind it: the walk goes down all of them at once. */
+		for (uint32_t n = 1; n < N; n++)
+			ADD(array, b, n == N - 1 ? (damage ? 2 : i) : n + 2, i, 1);
+		if (damage) {
+			struct story s = {0};
+			struct blob blob = finish(b, NULL);
+			assert_true(cairn_btf_check(blob.btf, listen, &s) > 0);
+			assert_non_null(strstr(s.text, "consists of itself"));
+			blob_free(&blob);
+			continue;
+		}
+		struct blob blob = finish(b, NULL);
+		assert_sound(blob.btf);
+		blob_free(&blob);
+	}
+}
+
+static void no_memory_is_said(void **state)
+{
+	struct blob b = each_kind((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
+	for (unsigned int n = 1;; n++) {
+		alloc_fail_at(n);
+		int rc = cairn_btf_check(b.btf, NULL, NULL);
+		bool failed = alloc_fail_end();
+		/* The sorted names are dispensable. */
+		assert_true(rc == 0 || (failed && rc == -ENOMEM));
+		if (!failed)
+			break;
+	}
+	blob_free(&b);
+}
+
+/* ---- the kernel ---- */
+
+static char kernel_log[16384];
+
+/* 0, or the negative errno of BPF_BTF_LOAD; then kernel_log ends with the reason. */
+static int kernel_load(const void *bytes, size_t size)
+{
+	union bpf_attr attr = {.btf = (uintptr_t)bytes,
+			       .btf_size = (uint32_t)size,
+			       .btf_log_buf = (uintptr_t)kernel_log,
+			       .btf_log_size = sizeof(kernel_log),
+			       .btf_log_level = 1};
+	int fd = (int)syscall(SYS_bpf, BPF_BTF_LOAD, &attr, sizeof(attr));
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+static const char *last_line(char *text)
+{
+	size_t n = strlen(text);
+	while (n && text[n - 1] == '\n')
+		text[--n] = '\0';
+	char *line = strrchr(text, '\n');
+	return line ? line + 1 : text;
+}
+
+static int check_for_kernel(const void *bytes, size_t size, struct story *s)
+{
+	struct cairn_btf *btf;
+	struct cairn_err err;
+	int rc = cairn_btf_open_mem(bytes, size, "damaged", NULL, &btf, &err);
+	if (rc < 0) {
+		snprintf(s->text, sizeof(s->text), "%s", err.msg);
+		return rc;
+	}
+	rc = cairn_btf_check_for_kernel(btf, listen, s);
+	cairn_btf_close(btf);
+	return rc;
+}
+
+static struct blob sound_for_kernel(void)
+{
+	struct blob b = each_kind((struct cairn_btf_build_opts){0});
+	struct story s = {0};
+	int rc = kernel_load(b.bytes, b.size);
+	if (rc == -EPERM || rc == -ENOSYS) {
+		print_message("BPF_BTF_LOAD: %s\n", strerror(-rc));
+		blob_free(&b);
+		skip();
+	}
+	assert_int_equal(rc, 0);
+	if (cairn_btf_check_for_kernel(b.btf, listen, &s) != 0)
+		fail_msg("%s", s.text);
+	return b;
+}
+
+/* Where the check is stricter than the kernel on purpose, by the words it uses. */
+static bool stricter(const struct story *s)
+{
+	static const char *const words[] = {"control characters", "mean nothing"};
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (strstr(s->text, words[i]))
+			return true;
+	return false;
+}
+
+static void what_the_kernel_refuses_is_refused(void **state)
+{
+	static const uint32_t values[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 14, 16, 18, 20, 23, 24, 31, 32, 33, 64, 100,
+					  0x80, 0xff, 0x100, 0xffff, 0x10000, 0xffffff, 0x7fffffff,
+					  0xffffffff};
+	struct blob b = sound_for_kernel();
+	uint32_t *words = (uint32_t *)((char *)b.bytes + b.btf->types_off);
+	unsigned int n_refused = 0, n_missed = 0, n_stricter = 0;
+	for (uint32_t i = 0; i < b.btf->n_words; i++) {
+		uint32_t was = words[i];
+		for (size_t v = 0; v < ARRAY_SIZE(values) + 32; v++) {
+			words[i] = v < ARRAY_SIZE(values) ? values[v] : was ^ 1u << (v - ARRAY_SIZE(values));
+			struct story s = {0};
+			int kernel = kernel_load(b.bytes, b.size), ours = check_for_kernel(b.bytes, b.size, &s);
+			n_refused += kernel < 0;
+			if (kernel < 0 && ours == 0) {
+				n_missed++;
+				print_message("word %u 0x%x -> 0x%x: only the kernel says: %s\n", i, was, words[i],
+					      last_line(kernel_log));
+			}
+			if (kernel == 0 && ours != 0 && !stricter(&s)) {
+				n_stricter++;
+				print_message("word %u 0x%x -> 0x%x: only the check says: %s\n", i, was, words[i],
+					      s.text);
+			}
+		}
+		words[i] = was;
+	}
+	print_message("%u refused by the kernel, %u more by the check\n", n_refused, n_stricter);
+	assert_true(n_refused > 1000);
+	assert_int_equal(n_missed, 0);
+	assert_int_equal(n_stricter, 0);
+	blob_free(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_kind_is_sound_in_every_form),
+		cmocka_unit_test(struct_with_a_pointer_to_itself_is_sound),
+		cmocka_unit_test(names_of_other_languages_are_sound_but_not_for_the_kernel),
+		cmocka_unit_test(broken_record_is_named_with_its_rule),
+		cmocka_unit_test(declaration_tag_numbers_a_component_that_exists),
+		cmocka_unit_test(place_with_more_slots_than_parameters_is_broken),
+		cmocka_unit_test(a_million_nested_types_are_checked),
+		cmocka_unit_test(no_memory_is_said),
+		cmocka_unit_test(what_the_kernel_refuses_is_refused),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
