@@ -126,6 +126,13 @@ static struct h128 hash_values(struct classes *c, const struct unit_types *u, st
 	return s;
 }
 
+/* How many things follow is told first: "int f(void)" and "void f(int)" have the same in them. */
+static struct h128 hash_start(uint64_t name, uint8_t kind, local_off ref, uint32_t n_elems, bool variadic)
+{
+	uint64_t facts = n_elems | (uint64_t)kind << 32 | (uint64_t)(ref != 0) << 40 | (uint64_t)variadic << 41;
+	return h128_mix((struct h128){0x2d358dccaa6c78a5, 0x8bb84b93962eacc9}, name, facts);
+}
+
 /* All that the DIE says. What it refers to has its edge. */
 static struct h128 hash_of(struct classes *c, const struct unit_types *u, const struct type_die *t)
 {
@@ -133,9 +140,8 @@ static struct h128 hash_of(struct classes *c, const struct unit_types *u, const 
 		return edge_of(u, t->ref);
 	if (t->kind == TYPE_VOID)
 		return h128_start(HASH_VOID);
-	struct h128 s = h128_start(t->kind);
-	uint64_t facts = t->size | (uint64_t)t->encoding << 32 | (uint64_t)t->variadic << 40;
-	s = h128_mix(s, name_hash(c->names, t->name), facts);
+	struct h128 s = hash_start(name_hash(c->names, t->name), t->kind, t->ref, t->n_elems, t->variadic);
+	s = h128_mix(s, t->size, t->encoding);
 	if (t->ref) {
 		struct h128 edge = edge_of(u, t->ref);
 		s = h128_mix(s, edge.a, edge.b);
@@ -449,7 +455,7 @@ static int add_roots(struct classes *c, struct unit_types *u, uint32_t index)
 static struct h128 proto_hash(struct classes *c, const struct unit_types *u, const struct func_die *f)
 {
 	/* As hash_of() of a TYPE_PROTO, so that both are one class. */
-	struct h128 s = h128_mix(h128_start(TYPE_PROTO), 0, (uint64_t)f->variadic << 40);
+	struct h128 s = h128_mix(hash_start(0, TYPE_PROTO, f->ref, f->n_elems, f->variadic), 0, 0);
 	if (f->ref) {
 		struct h128 edge = edge_of(u, f->ref);
 		s = h128_mix(s, edge.a, edge.b);
@@ -464,7 +470,8 @@ static int add_funcs(struct classes *c, const struct unit_types *u, uint32_t ind
 		struct func to = {.die = unit_die_off(u, f->off),
 				  .name = f->name,
 				  .unit = index,
-				  .external = f->external};
+				  .external = f->external,
+				  .declaration = f->declaration};
 		if (!f->name)
 			continue;
 		uint64_t first = (uint64_t)index << 32 | (u->types.n + i);

@@ -80,7 +80,7 @@ struct func {
 	uint32_t proto; /* class */
 	uint32_t unit;
 	bool external;
-	bool has_body;  /* with the very prototype: set by funcs.c */
+	bool declaration;
 };
 
 struct variable {

@@ -51,10 +51,7 @@ static int for_instances(struct emit *e, int (*visit)(struct emit *e, uint32_t i
 edge_t emit_edge(const struct emit *e, uint32_t instance, edge_t own, uint32_t i)
 {
 	const edge_t *edges = e->v->v.p[instance].edges;
-	edge_t edge = edges ? edges[i] : own;
-	if (edge && !(edge & EDGE_GROUP) && edge - 1 >= e->c->v.n)
-		return edge;
-	return variants_edge(e->v, UINT32_MAX, edge);
+	return variants_resolve(e->v, edges ? edges[i] : own);
 }
 
 static int number(struct emit *e, uint32_t instance)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "distil/funcs.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -15,33 +16,59 @@ static uint64_t name_key(const char *name)
 	return hash_bytes(name, strlen(name));
 }
 
-/* The function of that name and prototype, new when there is none. */
-static int intern(struct func_table *f, const char *name, uint32_t proto, uint32_t *ret)
+static edge_t edge_of(const struct func_table *f, uint32_t instance, const struct type_class *k, uint32_t i)
 {
-	uint64_t first = NONE;
-	uint64_t key = name_key(name);
-	for (;; key++) {
-		if (!map_get(&f->by_name, key, &first)) {
-			if (map_put(&f->by_name, key, f->v.n) < 0)
-				return -ENOMEM;
-			first = NONE;
-			break;
-		}
+	const edge_t *edges = f->variants->v.p[instance].edges;
+	return variants_resolve(f->variants, edges ? edges[i] : i ? k->elems[i - 1].edge : k->edge);
+}
+
+/* Whether two prototypes have the same types; the names of parameters do not count. */
+static bool same_types(const struct func_table *f, uint32_t a, uint32_t b)
+{
+	if (a == b)
+		return true;
+	const struct type_class *x = &f->c->v.p[f->variants->v.p[a].class_];
+	const struct type_class *y = &f->c->v.p[f->variants->v.p[b].class_];
+	if (x->n_elems != y->n_elems || x->variadic != y->variadic)
+		return false;
+	for (uint32_t i = 0; i <= x->n_elems; i++)
+		if (edge_of(f, a, x, i) != edge_of(f, b, y, i))
+			return false;
+	return true;
+}
+
+/* The first function of a name; NONE when there is none, and *@ret_key is where it would be. */
+static uint32_t first_of(const struct func_table *f, const char *name, uint64_t *ret_key)
+{
+	uint64_t first;
+	for (*ret_key = name_key(name); map_get(&f->by_name, *ret_key, &first); ++*ret_key)
 		if (!strcmp(f->v.p[first].name, name))
-			break;
-	}
+			return (uint32_t)first;
+	return NONE;
+}
+
+/* The function of that name and prototype, new when there is none. */
+static int intern(struct func_table *f, const struct func *d, uint32_t proto, uint32_t *ret)
+{
+	uint64_t key;
 	uint32_t last = NONE;
-	for (uint32_t i = (uint32_t)first; i != NONE; i = f->v.p[i].next) {
-		last = i;
-		if (f->v.p[i].proto != proto)
+	for (uint32_t i = first_of(f, d->name, &key); i != NONE; last = i, i = f->v.p[i].next) {
+		if (!same_types(f, f->v.p[i].proto, proto))
 			continue;
+		if (f->v.p[i].declared && !d->declaration) {
+			f->v.p[i].proto = proto;
+			f->v.p[i].declared = false;
+		}
 		*ret = i;
 		return 0;
 	}
 	*ret = (uint32_t)f->v.n;
 	if (last != NONE)
 		f->v.p[last].next = *ret;
-	return VEC_ADD(&f->v, ((struct btf_func){.name = name, .proto = proto, .next = NONE})) ? 0 : -ENOMEM;
+	else if (map_put(&f->by_name, key, *ret) < 0)
+		return -ENOMEM;
+	struct btf_func v = {.name = d->name, .proto = proto, .declared = d->declaration, .next = NONE};
+	return VEC_ADD(&f->v, v) ? 0 : -ENOMEM;
 }
 
 static uint32_t find_die(const struct classes *c, dw_off die)
@@ -68,7 +95,7 @@ static int intern_all(struct func_table *f)
 	for (size_t i = 0; i < f->c->funcs.n; i++) {
 		const struct func *d = &f->c->funcs.p[i];
 		edge_t proto = variants_edge(f->variants, d->unit, d->proto + 1);
-		int rc = intern(f, d->name, proto - 1, &f->of_die[i]);
+		int rc = intern(f, d, proto - 1, &f->of_die[i]);
 		if (rc < 0)
 			return rc;
 		f->v.p[f->of_die[i]].external |= d->external;
@@ -118,18 +145,44 @@ static void note_body(struct func_table *f, const struct dwarf *dw, const struct
 	f->v.p[i].has_body = true;
 }
 
+/* The only definition of a name, when none of that name has code. */
+static struct btf_func *without_code(struct func_table *f, const char *name)
+{
+	struct btf_func *only = NULL;
+	uint64_t key;
+	for (uint32_t k = first_of(f, name, &key); k != NONE; k = f->v.p[k].next) {
+		struct btf_func *v = &f->v.p[k];
+		if (v->has_body || (only && !v->declared))
+			return NULL;
+		if (!v->declared)
+			only = v;
+	}
+	return only;
+}
+
+/* Functions of equal code are folded into one (GCC's -fipa-icf): a symbol is all that the others have. */
+static int note_folded(struct func_table *f, const struct dwarf *dw)
+{
+	const struct elf_symbol *symbols;
+	size_t n;
+	int rc = elf_symbols(binary_debug(dwarf_binary(dw)), &symbols, &n, NULL);
+	for (size_t i = 0; i < n && rc >= 0; i++) {
+		struct btf_func *v = symbols[i].type == STT_FUNC ? without_code(f, symbols[i].name) : NULL;
+		if (v)
+			v->has_body = true;
+	}
+	return rc == -ENOMEM ? rc : 0;
+}
+
 /* Of those of one name that have code, one prototype must remain. */
 static void choose_main(struct func_table *f, uint64_t *losses)
 {
 	for (size_t i = 0; i < f->v.n; i++) {
-		uint64_t first;
+		uint64_t key;
 		uint32_t n = 0;
 		if (!f->v.p[i].has_body)
 			continue;
-		for (uint64_t key = name_key(f->v.p[i].name);; key++)
-			if (!map_get(&f->by_name, key, &first) || !strcmp(f->v.p[first].name, f->v.p[i].name))
-				break;
-		for (uint32_t k = (uint32_t)first; k != NONE; k = f->v.p[k].next)
+		for (uint32_t k = first_of(f, f->v.p[i].name, &key); k != NONE; k = f->v.p[k].next)
 			n += f->v.p[k].has_body;
 		f->v.p[i].in_main = n == 1;
 		losses[CAIRN_LOSS_FUNC_PROTO] += n > 1;
@@ -138,7 +191,7 @@ static void choose_main(struct func_table *f, uint64_t *losses)
 
 static void use_proto(const struct func_table *f, edge_t edge)
 {
-	edge = variants_edge(f->variants, UINT32_MAX, edge);
+	edge = variants_resolve(f->variants, edge);
 	if (edge && !(edge & EDGE_GROUP))
 		f->skip[edge - 1] = false;
 }
@@ -172,6 +225,8 @@ int func_table_find(const struct dwarf *dw, const struct variants *variants, str
 		return err_nomem(err, "functions");
 	for (size_t i = 0; i < c->bodies.n; i++)
 		note_body(ret, dw, &c->bodies.p[i]);
+	if (note_folded(ret, dw) < 0)
+		return err_nomem(err, "functions");
 	choose_main(ret, losses);
 	find_skipped(ret);
 	return 0;

@@ -3,7 +3,7 @@
  * Functions: which FUNC a DIE is
  *
  * BTF names a function by name and prototype. DWARF describes the same static inline function in a thousand units;
- * with one prototype all are one FUNC. It goes to main when some code has its name and its very prototype, so that it can
+ * with one prototype, whatever its parameters are called, all are one FUNC. It goes to main when some code has its name and its very prototype, so that it can
  * be called, and probed by name; else to the inline blob:
  *
  *	it was inlined everywhere
@@ -24,6 +24,7 @@ struct btf_func {
 	uint32_t next;    /* of the same name; UINT32_MAX at the end */
 	bool external;
 	bool has_body;    /* code with this name and prototype */
+	bool declared;    /* the prototype is of a declaration: its parameters may have no names */
 	bool in_main;
 };
 

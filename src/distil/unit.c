@@ -31,7 +31,6 @@ enum slot {
 	RANGES,
 	LOCATION,
 	SIGNATURE,
-	EXPORT_SYMBOLS,
 	N_SLOTS
 };
 
@@ -56,7 +55,6 @@ static const uint16_t slot_attrs[N_SLOTS] = {
 	[RANGES] = DW_AT_ranges,
 	[LOCATION] = DW_AT_location,
 	[SIGNATURE] = DW_AT_signature,
-	[EXPORT_SYMBOLS] = DW_AT_export_symbols,
 };
 
 enum role {
@@ -623,6 +621,7 @@ static int see_func(struct unit_types *u)
 		return open_scope(u, SCOPE_ONLY, NULL);
 	struct func_die f = {.off = self, .name = dw_seen_str(w, NAME), .external = dw_seen_flag(w, EXTERNAL)};
 	f.ref = local_ref(u, TYPE);
+	f.declaration = dw_seen_flag(w, DECLARATION);
 	if (dw_seen(w, SPECIFICATION)) {
 		/* Declared in its class; few of the many DIEs of functions have this. */
 		struct dw_die die = dw_walker_die(w);

@@ -92,6 +92,7 @@ struct func_die {
 	local_off off, ref; /* ref: what it returns */
 	uint32_t elem, n_elems;
 	bool variadic, external;
+	bool declaration;
 };
 
 struct var_die {

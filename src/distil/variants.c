@@ -359,14 +359,20 @@ static int choose(struct finder *f)
 	return 0;
 }
 
-edge_t variants_edge(const struct variants *v, uint32_t unit, edge_t edge)
+edge_t variants_resolve(const struct variants *v, edge_t edge)
 {
 	if (!edge)
 		return 0;
 	if (edge & EDGE_GROUP)
 		return v->of_group[edge & ~EDGE_GROUP];
-	uint32_t i = unit == UINT32_MAX ? edge - 1 : variants_in_unit(v, unit, edge - 1);
-	return (i < v->c->v.n ? v->same_as[i] : i) + 1;
+	return edge - 1 < v->c->v.n ? v->same_as[edge - 1] + 1 : edge;
+}
+
+edge_t variants_edge(const struct variants *v, uint32_t unit, edge_t edge)
+{
+	if (edge && !(edge & EDGE_GROUP))
+		edge = variants_in_unit(v, unit, edge - 1) + 1;
+	return variants_resolve(v, edge);
 }
 
 /* ---- */

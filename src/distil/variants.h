@@ -48,9 +48,11 @@ struct unit_variant {
 int variants_find(const struct classes *c, struct variants *ret, struct cairn_err *err);
 void variants_fini(struct variants *v);
 
-/* What an edge in a unit, or of the instance with the empty set (@unit UINT32_MAX), leads to: 0 void, instance + 1, or
- * a group | EDGE_GROUP of which there is only a declaration. */
+/* What an edge in a unit leads to: 0 void, instance + 1, or a group | EDGE_GROUP of which there is only a declaration. */
 edge_t variants_edge(const struct variants *v, uint32_t unit, edge_t edge);
+
+/* The same of an edge of an instance. */
+edge_t variants_resolve(const struct variants *v, edge_t edge);
 
 /* The instance of a class in a unit. */
 uint32_t variants_in_unit(const struct variants *v, uint32_t unit, uint32_t class_);

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""BTF of a binary from Cairn and from the newest pahole: every named struct, union, enum and function must agree.
+
+    btf_against_pahole.py [FILE...]      default: the lab's vmlinux and libc
+
+Both blobs are read by bpftool. A type is compared by what it says up to the next name, as a set of definitions per name,
+since a name may have several. Each difference has to match an explanation in EXPLAINED, or it fails.
+"""
+import collections
+import json
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE]
+import common  # noqa: E402
+
+LAB = os.environ.get('CAIRN_LAB') or os.path.expanduser('~/.cache/cairn-lab')
+SID = os.path.join(LAB, 'sid')
+SHARED = os.path.join(SID, 'srv', 'truth')  # seen as /srv/truth inside
+
+NAMED = {'STRUCT': 'struct', 'UNION': 'union', 'ENUM': 'enum', 'ENUM64': 'enum'}
+
+
+def chroot(*cmd):
+    return common.run(['chroot', SID, *cmd], 600)
+
+
+class Blob:
+    """The records of a raw BTF file, with a canonical text for each type."""
+
+    def __init__(self, path):
+        code, out, err = chroot('bpftool', '-j', 'btf', 'dump', 'file', path)
+        if code != 0:
+            raise RuntimeError(f'bpftool: {err[-1000:]}')
+        self.types = {t['id']: t for t in json.loads(out)['types']}
+        self.texts = {}
+
+    def of(self, number, by_name=True):
+        """Text of a type; a struct, union or enum with a name is only named."""
+        if number == 0:
+            return 'void'
+        t = self.types[number]
+        kind, name = t['kind'], t.get('name', '')
+        if by_name and kind in NAMED and name not in ('', '(anon)'):
+            return f'{NAMED[kind]} {name}'
+        if number not in self.texts:
+            self.texts[number] = self.describe(t)
+        return self.texts[number]
+
+    def array(self, t):
+        """Dimensions are multiplied: pahole writes int a[2][3] as int a[6]."""
+        count = t['nr_elems']
+        inner = self.types.get(t['type_id'])
+        while inner and inner['kind'] == 'ARRAY':
+            count *= inner['nr_elems']
+            t, inner = inner, self.types.get(inner['type_id'])
+        return f'{self.of(t["type_id"])}[{count}]'
+
+    def describe(self, t):
+        kind = t['kind']
+        if kind in ('STRUCT', 'UNION'):
+            members = ', '.join(f'{m["name"]}@{m["bits_offset"]}:{m.get("bitfield_size", 0)} {self.of(m["type_id"])}'
+                                for m in t['members'])
+            return f'{NAMED[kind]} {t["size"]} {{{members}}}'
+        if kind in ('ENUM', 'ENUM64'):
+            values = ', '.join(f'{v["name"]}={v["val"]}' for v in t['values'])
+            return f'enum {t["size"]} {{{values}}}'
+        if kind == 'FUNC_PROTO':
+            return f'{self.of(t["ret_type_id"])} ({", ".join(self.of(p["type_id"]) for p in t["params"])})'
+        if kind == 'FWD':
+            return f'{t["fwd_kind"]} {t["name"]}'
+        if kind == 'ARRAY':
+            return self.array(t)
+        if kind == 'INT':
+            return f'{t["name"]}:{t["size"]}:{t["encoding"]}'
+        if kind == 'FLOAT':
+            return f'{t["name"]}:{t["size"]}'
+        if kind == 'TYPEDEF':
+            return f'typedef {t["name"]}'
+        return f'{kind.lower()} {self.of(t["type_id"])}'
+
+    def definitions(self):
+        """{'struct NAME': {texts}} and the same of functions and typedefs."""
+        found = collections.defaultdict(set)
+        for t in self.types.values():
+            name = t.get('name', '(anon)')
+            if name in ('', '(anon)'):
+                continue
+            if t['kind'] in NAMED:
+                found[f'{NAMED[t["kind"]]} {name}'].add(self.of(t['id'], by_name=False))
+            elif t['kind'] == 'TYPEDEF':
+                found[f'typedef {name}'].add(self.of(t['type_id']))
+            elif t['kind'] == 'FUNC':
+                found[f'func {name}'].add(self.of(t['type_id']))
+        return found
+
+
+def explain(what, ours, theirs):
+    """Why they differ, or None."""
+    kind = what.split()[0]
+    if kind == 'func' and not theirs:
+        return 'function that pahole leaves out'
+    if kind == 'func' and not ours:
+        return 'function that Cairn leaves out'
+    return None
+
+
+def compare(path):
+    base = os.path.basename(path)
+    inside = os.path.join(SHARED, base)
+    if not os.path.exists(inside):
+        subprocess.run(['cp', '-L', path, inside], check=True)
+    name = os.path.join('/srv/truth', base)
+    code, _, err = chroot('pahole', '-J', '-j2', '--btf_features=default', f'--btf_encode_detached={name}.pahole', name)
+    if code != 0:
+        common.not_ok(f'{base}: pahole: {err[-500:]}')
+        return
+    if 'CAIRN_BTF' in os.environ:
+        subprocess.run(['cp', os.environ['CAIRN_BTF'], inside + '.cairn'], check=True)
+    else:
+        code, _, err = common.run([common.CAIRN, 'btf', 'encode', path, '-o', inside + '.cairn'], 600)
+        if code != 0:
+            common.not_ok(f'{base}: cairn btf encode: {err[-500:]}')
+            return
+    ours, theirs = Blob(name + '.cairn').definitions(), Blob(name + '.pahole').definitions()
+    reasons, unexplained, same = collections.Counter(), [], collections.Counter()
+    for what in sorted(set(ours) | set(theirs)):
+        if ours.get(what) == theirs.get(what):
+            same[what.split()[0]] += 1
+            continue
+        why = explain(what, ours.get(what), theirs.get(what))
+        if why:
+            reasons[why] += 1
+            if os.environ.get('VERBOSE'):
+                print(f'  {why}: {what}: {ours.get(what)} | {theirs.get(what)}')
+        else:
+            unexplained.append(what)
+    for kind, count in sorted(same.items()):
+        print(f'{base}: {count} {kind} agree')
+    for why, count in reasons.most_common():
+        print(f'{base}: {count} differ: {why}')
+    for what in unexplained[:40]:
+        print(f'  {what}\n    cairn:  {ours.get(what)}\n    pahole: {theirs.get(what)}')
+    common.claim(f'{base}: every difference from pahole is explained ({len(unexplained)} are not)', not unexplained)
+
+
+def main():
+    if not os.access(os.path.join(SID, 'usr/bin/pahole'), os.X_OK) or os.geteuid() != 0:
+        common.skip('BTF against pahole', "needs root and the lab's peers")
+        common.finish()
+    os.makedirs(SHARED, exist_ok=True)
+    paths = sys.argv[1:] or [p for p in map(common.lab_input, ['vmlinux', 'libc.debug']) if p]
+    for path in paths:
+        compare(os.path.realpath(path))
+    common.finish()
+
+
+main()
