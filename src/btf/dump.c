@@ -24,7 +24,7 @@ int cairn_btf_dump(const struct cairn_btf *btf, enum cairn_btf_format format, co
 	case CAIRN_BTF_PRETTY:
 		return dump_raw(&d, true, err);
 	case CAIRN_BTF_C:
-		break;
+		return dump_c(&d, err);
 	}
 	return err_set(err, -EINVAL, "no dump format %d", (int)format);
 }

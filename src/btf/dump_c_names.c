@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Identifiers
+ *
+ * C has two name spaces at file scope: tags (struct, union and enum share one), and typedefs, enumerators, functions and
+ * variables. BTF may hold several of one name in each. The first that is printed has the name, the
+ * others get a suffix: "file", "file___2". libbpf's relocations ignore a suffix of three underscores, so the
+ * program still finds the kernel's type.
+ *
+ *	FWD struct file, STRUCT file     one name: the first declares what the second defines
+ *	STRUCT file, STRUCT file         file, file___2
+ *	UNION file                       file___3: "union file" would be another kind of the same tag
+ *
+ * Names of C++ and Rust become identifiers: "std::vector<int>" is "std__vector_int_", and a comment has the original.
+ */
+#include "btf/dump_c.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+
+/* How many names were made of one. */
+struct spelling {
+	struct spelling *next; /* with the same hash */
+	const char *name;
+	uint32_t n;
+};
+
+/* A tag with its kind of tag. */
+struct tag {
+	struct tag *next;
+	const char *original, *printed;
+	const char *keyword;
+	bool defined;
+};
+
+struct name_space {
+	struct map by_hash; /* to struct spelling * */
+};
+
+struct c_names {
+	struct arena *arena;
+	struct name_space tags, ordinary;
+	struct map tag_by_hash; /* to struct tag * */
+};
+
+struct c_names *c_names_new(struct arena *arena)
+{
+	struct c_names *names = arena_alloc(arena, sizeof(*names));
+
+	if (names)
+		names->arena = arena;
+	return names;
+}
+
+void c_names_free(struct c_names *names)
+{
+	if (!names)
+		return;
+	map_fini(&names->tags.by_hash);
+	map_fini(&names->ordinary.by_hash);
+	map_fini(&names->tag_by_hash);
+}
+
+/* ---- what C takes ---- */
+
+/* Of C11 with GNU's words, and what compilers predefine. Sorted. */
+static const char *const words[] = {
+	"_Accum", "_Alignas", "_Alignof", "_Atomic", "_BitInt", "_Bool", "_Complex", "_Decimal128",
+	"_Decimal32", "_Decimal64", "_Float128", "_Float16", "_Float32", "_Float32x", "_Float64",
+	"_Float64x", "_Fract", "_Generic", "_Imaginary", "_Nonnull", "_Noreturn",
+	"_Null_unspecified", "_Nullable", "_Sat", "_Static_assert", "_Thread_local",
+	"__FUNCTION__", "__PRETTY_FUNCTION__", "__alignof", "__alignof__", "__asm", "__asm__",
+	"__attribute", "__attribute__", "__auto_type", "__bf16", "__complex", "__complex__",
+	"__const", "__const__", "__extension__", "__float128", "__float80", "__fp16", "__func__",
+	"__ibm128", "__imag", "__imag__", "__inline", "__inline__", "__int128", "__label__",
+	"__null", "__real", "__real__", "__restrict", "__restrict__", "__signed", "__signed__",
+	"__thread", "__typeof", "__typeof__", "__volatile", "__volatile__", "asm", "auto", "break",
+	"case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern",
+	"float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return",
+	"short", "signed", "sizeof", "static", "struct", "switch", "typedef", "typeof", "union",
+	"unsigned", "void", "volatile", "while",
+};
+
+/* New in C23, where programs may have something of the name; these three are what they would mean anyway. */
+static const char *const c23_meant[] = {"bool", "false", "true"};
+static const char *const c23_words[] = {
+	"alignas", "alignof", "constexpr", "nullptr", "static_assert", "thread_local", "typeof_unqual",
+};
+
+static bool is_one_of(const char *name, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(name, list[i]))
+			return true;
+	return false;
+}
+
+#define IS_ONE_OF(name, list) is_one_of(name, list, sizeof(list) / sizeof((list)[0]))
+
+bool c_is_c23_word(const char *name)
+{
+	return IS_ONE_OF(name, c23_meant);
+}
+
+static bool is_word(const char *name)
+{
+	size_t lo = 0, hi = sizeof(words) / sizeof(words[0]);
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		int order = strcmp(name, words[mid]);
+
+		if (!order)
+			return true;
+		if (order < 0)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return IS_ONE_OF(name, c23_words);
+}
+
+static bool is_identifier(const char *name)
+{
+	if (!isalpha((unsigned char)*name) && *name != '_')
+		return false;
+	for (; *name; name++)
+		if (!isalnum((unsigned char)*name) && *name != '_')
+			return false;
+	return true;
+}
+
+/* An identifier that is like @name; @name itself when it is one. */
+static const char *identifier(struct dump_c *d, const char *name)
+{
+	if (is_identifier(name) && !is_word(name))
+		return name;
+	bool digit = isdigit((unsigned char)*name);
+	char *made = arena_printf(&d->arena, "%s%s%s", digit ? "_" : "", name, is_word(name) ? "_" : "");
+
+	if (!made) {
+		d->nomem = true;
+		return "";
+	}
+	for (char *p = made; *p; p++)
+		if (!isalnum((unsigned char)*p))
+			*p = '_';
+	return made;
+}
+
+void c_put_quoted(FILE *out, const char *text)
+{
+	for (const char *p = text; *p; p++) {
+		unsigned char c = (unsigned char)*p;
+
+		if (c < ' ' || c == 0x7f)
+			fprintf(out, "\\x%02x", c);
+		else if (c == '/' && p > text && p[-1] == '*')
+			fputs(" /", out);
+		else if (c == '*' && p > text && p[-1] == '/')
+			fputs(" *", out);
+		else if (c == '\\')
+			fputs("\\\\", out); /* one at the end of a line would join it to the next */
+		else
+			fputc(c, out);
+	}
+}
+
+void c_put_original(struct dump_c *d, const char *printed, const char *original)
+{
+	if (!strcmp(printed, original))
+		return;
+	fputs(" /* ", d->out);
+	c_put_quoted(d->out, original);
+	fputs(" */", d->out);
+}
+
+/* ---- name spaces ---- */
+
+static struct spelling *spelling_of(struct dump_c *d, struct name_space *space, const char *name)
+{
+	uint64_t hash = map_hash_str(name), first = 0;
+
+	map_get(&space->by_hash, hash, &first);
+	for (struct spelling *s = (struct spelling *)(uintptr_t)first; s; s = s->next)
+		if (!strcmp(s->name, name))
+			return s;
+	struct spelling *s = arena_alloc(&d->arena, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->name = name;
+	s->next = (struct spelling *)(uintptr_t)first;
+	return map_put(&space->by_hash, hash, (uintptr_t)s) < 0 ? NULL : s;
+}
+
+/* A name in @space that nothing has yet: @name, name___2, ... */
+static const char *claim(struct dump_c *d, struct name_space *space, const char *name)
+{
+	struct spelling *s = spelling_of(d, space, name);
+
+	while (s && s->n++) {
+		char *other = arena_printf(&d->arena, "%s___%" PRIu32, name, s->n);
+		struct spelling *made = other ? spelling_of(d, space, other) : NULL;
+
+		if (!made) {
+			s = NULL;
+		} else if (!made->n) {
+			made->n = 1;
+			return other;
+		}
+	}
+	if (!s)
+		d->nomem = true;
+	return s ? name : "";
+}
+
+const char *c_ordinary(struct dump_c *d, const char *name)
+{
+	return claim(d, &d->names->ordinary, identifier(d, name));
+}
+
+const char *c_scoped(struct dump_c *d, struct map *scope, const char *name)
+{
+	const char *made = identifier(d, name);
+	uint64_t seen;
+
+	/* Two names of one hash are taken for one: one of them gets a suffix it did not need. */
+	for (uint32_t n = 2; map_get(scope, map_hash_str(made), &seen); n++) {
+		made = arena_printf(&d->arena, "%s___%" PRIu32, identifier(d, name), n);
+		if (!made)
+			break;
+	}
+	if (made && !map_put(scope, map_hash_str(made), 1))
+		return made;
+	d->nomem = true;
+	return "";
+}
+
+/* ---- tags ---- */
+
+const char *c_keyword(const struct cairn_btf_type *t)
+{
+	if (c_is_enum(t->kind))
+		return "enum";
+	bool is_union = t->kind == CAIRN_BTF_UNION || (t->kind == CAIRN_BTF_FWD && t->kflag);
+
+	return is_union ? "union" : "struct";
+}
+
+static struct tag *tag_of(struct dump_c *d, const char *name, const char *keyword)
+{
+	uint64_t hash = map_hash_str(name) ^ (unsigned char)keyword[0], first = 0;
+
+	map_get(&d->names->tag_by_hash, hash, &first);
+	for (struct tag *tag = (struct tag *)(uintptr_t)first; tag; tag = tag->next)
+		if (!strcmp(tag->original, name) && tag->keyword == keyword)
+			return tag;
+	struct tag *tag = arena_alloc(&d->arena, sizeof(*tag));
+
+	if (!tag)
+		return NULL;
+	*tag = (struct tag){.next = (struct tag *)(uintptr_t)first, .original = name, .keyword = keyword};
+	tag->printed = claim(d, &d->names->tags, identifier(d, name));
+	return map_put(&d->names->tag_by_hash, hash, (uintptr_t)tag) < 0 ? NULL : tag;
+}
+
+/* The first definition of a name completes what FWDs of the name declare. */
+static const char *tag_name(struct dump_c *d, const struct cairn_btf_type *t)
+{
+	struct tag *tag = tag_of(d, t->name, c_keyword(t));
+
+	if (!tag) {
+		d->nomem = true;
+		return "";
+	}
+	if (t->kind == CAIRN_BTF_FWD)
+		return tag->printed;
+	if (tag->defined)
+		return claim(d, &d->names->tags, identifier(d, t->name));
+	tag->defined = true;
+	return tag->printed;
+}
+
+static const char *made_name(struct dump_c *d, const struct cairn_btf_type *t)
+{
+	const char *stem = t->kind == CAIRN_BTF_FUNC_PROTO ? "__proto" : "__anon";
+	char *name = arena_printf(&d->arena, "%s_%" PRIu32, stem, t->id);
+
+	if (!name) {
+		d->nomem = true;
+		return "";
+	}
+	return claim(d, t->kind == CAIRN_BTF_FUNC_PROTO ? &d->names->ordinary : &d->names->tags, name);
+}
+
+const char *c_name(struct dump_c *d, const struct cairn_btf_type *t)
+{
+	struct c_type *c = &d->types[t->id];
+
+	if (c->name)
+		return c->name;
+	if (!*t->name)
+		c->name = made_name(d, t);
+	else if (c_is_struct(t->kind) || c_is_enum(t->kind) || t->kind == CAIRN_BTF_FWD)
+		c->name = tag_name(d, t);
+	else
+		c->name = c_ordinary(d, t->name);
+	return c->name;
+}
