@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "distil/funcs.h"
+#include "btf/build.h"
+#include "distil/places.h"
 #include "distil/read.h"
 
 /* Everything about one binary while its blobs are made. */
@@ -19,6 +20,7 @@ struct distil {
 	struct variants variants;
 	struct emit emit;
 	struct func_table functions;
+	struct places places;
 	struct cairn_btf_builder *main;
 };
 
@@ -74,19 +76,46 @@ static int make_main(struct distil *d, struct cairn_err *err)
 	return rc;
 }
 
-static int run(struct distil *d, struct cairn_err *err)
+static int finish_main(struct distil *d, struct cairn_err *err)
+{
+	uint32_t first = d->opts->base ? cairn_btf_end_id(d->opts->base) : 1;
+	d->ret->n_types = btf_builder_next_id(d->main) - first;
+	return cairn_btf_finish(d->main, &d->ret->main.bytes, &d->ret->main.size, err);
+}
+
+static int make_inlined(struct distil *d, struct cairn_err *err)
+{
+	struct place_opts opts = {.threads = d->opts->threads, .assume_unmodified = d->opts->assume_unmodified};
+	struct cairn_btf_open_opts open = {.size = sizeof(open), .base = d->opts->base};
+	struct cairn_btf *main = NULL;
+	int rc = places_find(d->bin, &opts, d->dw, &d->functions, &d->emit, d->ret, &d->places, err);
+	if (rc >= 0)
+		rc = cairn_btf_open_mem(d->ret->main.bytes, d->ret->main.size, "the main part", &open, &main, err);
+	if (rc >= 0)
+		rc = places_emit(&d->places, main, &d->functions, &d->emit, d->ret, err);
+	cairn_btf_close(main);
+	return rc;
+}
+
+static int read_types(struct distil *d, struct cairn_err *err)
 {
 	int rc = dwarf_open(d->bin, d->opts->threads, &d->dw, err);
 	if (rc >= 0 && classes_init(&d->classes) < 0)
 		rc = err_nomem(err, "types");
 	if (rc >= 0)
 		rc = distil_read(d->dw, d->opts->threads, wants_vars(d->opts), &d->classes, err);
-	if (rc >= 0)
-		rc = variants_find(&d->classes, &d->variants, err);
+	return rc < 0 ? rc : variants_find(&d->classes, &d->variants, err);
+}
+
+static int run(struct distil *d, struct cairn_err *err)
+{
+	int rc = read_types(d, err);
 	if (rc >= 0)
 		rc = make_main(d, err);
 	if (rc >= 0)
-		rc = cairn_btf_finish(d->main, &d->ret->main.bytes, &d->ret->main.size, err);
+		rc = finish_main(d, err);
+	if (rc >= 0 && d->opts->dialect != CAIRN_BTF_NO_LOC)
+		rc = make_inlined(d, err);
 	for (int i = 0; i < CAIRN_N_LOSSES; i++)
 		d->ret->losses[i] += d->classes.losses[i];
 	return rc;
@@ -94,6 +123,7 @@ static int run(struct distil *d, struct cairn_err *err)
 
 static void distil_fini(struct distil *d)
 {
+	places_fini(&d->places);
 	func_table_fini(&d->functions);
 	emit_fini(&d->emit);
 	cairn_btf_builder_free(d->main);

@@ -372,34 +372,59 @@ void emit_fini(struct emit *e)
 	VEC_FREE(&e->params);
 }
 
-/* ---- sizes ---- */
+/* ---- values ---- */
 
 /* Longest chain of typedefs, qualifiers and arrays around a value. */
 enum { AROUND_MAX = 64 };
 
+static const struct type_class *class_of(const struct emit *e, edge_t edge)
+{
+	return edge && !(edge & EDGE_GROUP) ? &e->c->v.p[e->v->v.p[edge - 1].class_] : NULL;
+}
+
+static bool is_around(const struct type_class *k)
+{
+	return k->kind == TYPE_TYPEDEF || k->kind == TYPE_CONST || k->kind == TYPE_VOLATILE || k->kind == TYPE_RESTRICT;
+}
+
+static const struct type_class *behind_names(const struct emit *e, edge_t *edge)
+{
+	const struct type_class *k = class_of(e, *edge);
+	for (int i = 0; k && is_around(k); i++) {
+		if (i == AROUND_MAX)
+			return NULL;
+		*edge = emit_edge(e, *edge - 1, k->edge, 0);
+		k = class_of(e, *edge);
+	}
+	return k;
+}
+
 uint64_t emit_bytes(const struct emit *e, edge_t edge)
 {
 	uint64_t times = 1;
-	for (int i = 0; i < AROUND_MAX && edge && !(edge & EDGE_GROUP); i++) {
-		uint32_t instance = edge - 1;
-		const struct type_class *k = &e->c->v.p[e->v->v.p[instance].class_];
-		switch ((enum type_kind)k->kind) {
-		case TYPE_PTR:
-			return times * e->ptr_bytes;
-		case TYPE_ARRAY:
-			for (uint32_t d = 0; d < k->n_elems; d++)
-				if (__builtin_mul_overflow(times, k->elems[d].value, &times))
-					return 0;
-			break;
-		case TYPE_TYPEDEF:
-		case TYPE_CONST:
-		case TYPE_VOLATILE:
-		case TYPE_RESTRICT:
-			break;
-		default:
-			return times * k->size;
-		}
-		edge = emit_edge(e, instance, k->edge, 0);
+	for (int i = 0; i < AROUND_MAX; i++) {
+		const struct type_class *k = behind_names(e, &edge);
+		if (!k)
+			return 0;
+		if (k->kind != TYPE_ARRAY)
+			return times * (k->kind == TYPE_PTR ? e->ptr_bytes : k->size);
+		for (uint32_t d = 0; d < k->n_elems; d++)
+			if (__builtin_mul_overflow(times, k->elems[d].value, &times) || times > UINT32_MAX)
+				return 0;
+		edge = emit_edge(e, edge - 1, k->edge, 0);
 	}
 	return 0;
+}
+
+bool emit_is_signed(const struct emit *e, edge_t edge)
+{
+	const struct type_class *k = behind_names(e, &edge);
+	if (!k)
+		return false;
+	if (k->kind == TYPE_BASE)
+		return k->encoding == DW_ATE_signed || k->encoding == DW_ATE_signed_char;
+	for (uint32_t i = 0; k->kind == TYPE_ENUM && i < k->n_elems; i++)
+		if (k->elems[i].is_negative)
+			return true;
+	return false;
 }

@@ -46,4 +46,7 @@ uint32_t emit_id(const struct emit *e, uint32_t unit, edge_t edge);
 /* Bytes of a value of an instance's type; 0 when that is not known. Typedefs and qualifiers are followed. */
 uint64_t emit_bytes(const struct emit *e, edge_t resolved);
 
+/* Whether such values have a sign: integers that are said to, enums with a negative value. */
+bool emit_is_signed(const struct emit *e, edge_t resolved);
+
 #endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Places: where functions were inlined, and where their arguments are there
+ *
+ * The places and locations are sites.h's; here they get records. LOC_PARAMs and LOC_PROTOs are few beside the places
+ * (most arguments are in one of some registers), so each is written once.
+ *
+ * Code of a function that has its own name and prototype has no place: name and convention say all. foo.isra.0 has
+ * one, since its parameters are elsewhere than the prototype says. foo.part.0 has none: reaching it is not a call of foo,
+ * and a LOCSEC cannot say so.
+ */
+#ifndef DISTIL_PLACES_H
+#define DISTIL_PLACES_H
+
+#include "distil/funcs.h"
+
+struct place {
+	uint32_t section; /* places.sections */
+	uint32_t func;    /* func_table.v */
+	uint32_t proto;   /* places.protos */
+	uint32_t offset;
+};
+
+struct place_section {
+	const char *name;
+	uint64_t start;
+};
+
+struct loc_proto {
+	uint32_t first, n; /* slots: params + 1, 0 not located */
+};
+
+struct places {
+	VEC(struct place) v;
+	VEC(struct place_section) sections;
+	VEC(struct cairn_btf_loc_param) params;
+	VEC(struct loc_proto) protos;
+	VEC(uint32_t) slots;
+	struct hash_table params_by_hash, protos_by_hash;
+	uint64_t base;
+};
+
+struct place_opts {
+	unsigned int threads;
+	bool assume_unmodified;
+};
+
+/*
+ * places_find - all places of a binary
+ *
+ * @ret  for places_fini(), also after an error
+ * Returns 0, or an error of cairn_sites_visit().
+ */
+int places_find(const struct cairn_binary *bin, const struct place_opts *opts, const struct dwarf *dw,
+		const struct func_table *funcs, const struct emit *e, struct cairn_distilled *counts,
+		struct places *ret, struct cairn_err *err);
+void places_fini(struct places *p);
+
+/*
+ * places_emit - the inline blob
+ *
+ * @main  the blob that it is split from
+ * Returns 0, -ERANGE, -ENOMEM.
+ */
+int places_emit(struct places *p, const struct cairn_btf *main, struct func_table *funcs, struct emit *e,
+		struct cairn_distilled *ret, struct cairn_err *err);
+
+#endif
