@@ -186,6 +186,7 @@ void c_print(struct dump_c *d, uint32_t id, enum c_goal goal)
 		print_tag(d, &t);
 		return;
 	case CAIRN_BTF_TYPEDEF:
+		/* This one compilers define themselves. */
 		if (goal == C_DECLARED && strcmp(t.name, "__builtin_va_list"))
 			print_typedef(d, &t, t.ref);
 		return;

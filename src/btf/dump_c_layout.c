@@ -27,8 +27,8 @@
 
 #include <elf.h>
 
-/* A gap of this many bytes is worth an attribute. */
-#define ATTRIBUTE_GAP_BYTES 16
+/* A gap that needs more bit-fields than this is worth an attribute. */
+#define BIT_GAPS_MAX 2
 
 static uint64_t round_up(uint64_t n, uint64_t to)
 {
@@ -260,13 +260,15 @@ static uint64_t place(const struct dump_c *d, const struct c_member *m, uint64_t
 	return (at % align + m->bits + align - 1) / align > 8 * bytes / align ? round_up(at, align) : at;
 }
 
-/* An alignment that takes @at to @bit_off of a whole of @bytes; 0: none. */
-static uint32_t aligning(uint64_t at, uint64_t bit_off, uint64_t bytes)
+/* An alignment that takes the next free bit to @bit_off, and that the size is a multiple of; 0: none. */
+static uint32_t aligning(const struct c_walk *w, uint64_t at, uint64_t bit_off)
 {
-	if (bit_off - at < 8 * ATTRIBUTE_GAP_BYTES)
+	uint32_t unit = w->natural < 8 ? w->natural : 8;
+
+	if (bit_off - at <= BIT_GAPS_MAX * 8 * (uint64_t)unit)
 		return 0;
-	for (uint32_t align = 16; align <= C_ALIGN_MAX; align *= 2)
-		if (round_up(at, 8 * (uint64_t)align) == bit_off && bytes % align == 0)
+	for (uint32_t align = 2; align <= C_ALIGN_MAX; align *= 2)
+		if (round_up(at, 8 * (uint64_t)align) == bit_off && w->t.ref % align == 0)
 			return align;
 	return 0;
 }
@@ -293,7 +295,7 @@ struct c_member c_step(const struct dump_c *d, struct c_walk *w, uint32_t i)
 	if (place(d, &m, at, w->packed) != m.bit_off) {
 		m.gap_from = at;
 		m.misplaced = place(d, &m, m.bit_off, w->packed) != m.bit_off;
-		m.attr_align = w->packed || m.m.bit_size || m.misplaced ? 0 : aligning(at, m.bit_off, w->t.ref);
+		m.attr_align = w->packed || m.m.bit_size || m.misplaced ? 0 : aligning(w, at, m.bit_off);
 	}
 	if (m.attr_align > w->align)
 		w->align = m.attr_align;
@@ -311,7 +313,7 @@ uint32_t c_rest(const struct c_walk *w, uint64_t *gap_from)
 	*gap_from = end;
 	if (at >= end)
 		return 0;
-	uint32_t align = w->packed ? 0 : aligning(w->at, end, w->t.ref);
+	uint32_t align = w->packed ? 0 : aligning(w, w->at, end);
 
 	if (align <= w->align)
 		align = 0;

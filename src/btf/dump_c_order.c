@@ -64,8 +64,6 @@ static bool only_part(uint32_t i, uint32_t id, enum c_goal goal, struct need *re
 /* Complete: what it stands for, then its own name. */
 static bool typedef_part(const struct cairn_btf_type *t, uint32_t i, enum c_goal goal, struct need *ret)
 {
-	if (!strcmp(t->name, "__builtin_va_list"))
-		return false;
 	*ret = i ? (struct need){t->id, C_DECLARED} : (struct need){t->ref, goal};
 	return i < (goal == C_DEFINED ? 2 : 1);
 }
@@ -219,11 +217,13 @@ static int cut(struct order *o, struct need what)
 	return 0;
 }
 
-/* A struct that is just being defined can be named by its own members. */
-static bool declares_itself(const struct order *o, struct need what)
+/* A definition declares too, already for its own members. */
+static bool is_reached(const struct dump_c *d, const struct cairn_btf_type *t, enum c_goal goal)
 {
-	return what.goal == C_DECLARED && o->d->types[what.id].state[C_DEFINED] == C_OPEN &&
-	       c_is_struct(c_get(o->d, what.id).kind);
+	const struct c_type *c = &d->types[t->id];
+
+	return c->state[goal] == C_DONE ||
+	       (goal == C_DECLARED && c_is_struct(t->kind) && c->state[C_DEFINED] != C_NONE);
 }
 
 static int reach(struct order *o, struct need what)
@@ -233,7 +233,7 @@ static int reach(struct order *o, struct need what)
 	if (t.kind == CAIRN_BTF_VOID)
 		return 0;
 	what.goal = goal_for(o->d, &t, what.goal);
-	if (o->d->types[what.id].state[what.goal] == C_DONE || declares_itself(o, what))
+	if (is_reached(o->d, &t, what.goal))
 		return 0;
 	return o->d->types[what.id].state[what.goal] == C_OPEN ? cut(o, what) : open_goal(o, what);
 }
