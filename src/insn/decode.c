@@ -187,22 +187,31 @@ const char *insn_subreg_name(unsigned int dwarf_reg, unsigned int size_bytes)
 bool insn_stores_near(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off)
 {
 	enum { WIDEST = 64 };
+	struct insn_access access = insn_accesses(bytes, n, dwarf_reg, off - WIDEST + 1, 2 * WIDEST - 1);
+	return access.stores;
+}
+
+struct insn_access insn_accesses(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off, unsigned int size)
+{
+	struct insn_access ret = {0};
 	ZydisDecoder d = zydis_decoder();
 	ZydisDecodedInstruction zi;
 	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
 	if (!zydis_full(&d, bytes, n, &zi, ops))
-		return true;
+		return (struct insn_access){.loads = true, .stores = true};
 	for (unsigned int i = 0; i < zi.operand_count; i++) {
 		const ZydisDecodedOperand *op = &ops[i];
-		if (op->type != ZYDIS_OPERAND_TYPE_MEMORY || !(op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
-			continue;
-		if (op->mem.index != ZYDIS_REGISTER_NONE || zydis_dwarf_reg(op->mem.base) != (int)dwarf_reg)
+		if (op->type != ZYDIS_OPERAND_TYPE_MEMORY || zydis_dwarf_reg(op->mem.base) != (int)dwarf_reg ||
+		    op->mem.index != ZYDIS_REGISTER_NONE)
 			continue;
 		int64_t at = op->mem.disp.has_displacement ? op->mem.disp.value : 0;
-		if (at > off - WIDEST && at < off + WIDEST)
-			return true;
+		bool is_address = op->mem.type == ZYDIS_MEMOP_TYPE_AGEN;
+		if (at >= off + (int64_t)size || at + (is_address ? 1 : op->size / 8) <= off)
+			continue;
+		ret.loads |= is_address || op->actions & ZYDIS_OPERAND_ACTION_MASK_READ;
+		ret.stores |= (op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
 	}
-	return false;
+	return ret;
 }
 
 bool insn_takes_address(const uint8_t *bytes, size_t n, uint64_t at, uint64_t *ret)

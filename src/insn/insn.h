@@ -69,6 +69,19 @@ bool insn_stores_near(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, in
  */
 bool insn_takes_address(const uint8_t *bytes, size_t n, uint64_t at, uint64_t *ret);
 
+struct insn_access {
+	bool loads;  /* or takes the address */
+	bool stores;
+};
+
+/*
+ * insn_accesses - how an instruction accesses the @size bytes at register + @off, by that register and a displacement
+ *
+ * Both when the bytes are no instruction. An access through another register or with an index is not seen.
+ * Cost: one decode, no allocation. Threads: any. Signals: safe.
+ */
+struct insn_access insn_accesses(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off, unsigned int size);
+
 /* Name of a DWARF register number of x86-64 ("rdi"); NULL for a number that has none. Static. */
 const char *insn_reg_name(unsigned int dwarf_reg);
 

@@ -41,7 +41,7 @@
  * says nothing about when it got there. At the first instruction of the scope it usually has not yet: such locations
  * are not taken, unless the caller put the value there. What is computed (stack_value) or constant needs no
  * arrival. A list entry begins where the value arrived, with one exception: GCC lets an entry for a stack slot
- * begin at the instruction that stores it.
+ * begin at the instruction that stores it, or some instructions before.
  */
 #include <errno.h>
 #include <string.h>
@@ -59,7 +59,6 @@ struct search {
 	unsigned int n_found, n_entries;
 	bool everywhere;
 	bool is_register; /* it lives in registers: DW_OP_regN, as opposed to being computed from them */
-	bool is_new;    /* a list entry that begins at this very instruction */
 	bool continues; /* it did not begin at this entry */
 	bool next_view; /* look for what begins one view behind the site's */
 	int rc;
@@ -130,7 +129,6 @@ static int visit_entry(void *arg, const struct dw_loc_entry *raw)
 		s->found = loc;
 	s->everywhere = e->everywhere;
 	s->is_register = e->expr_len && e->expr[0] >= DW_OP_reg0 && e->expr[0] <= DW_OP_reg31;
-	s->is_new = !e->everywhere && e->lo.v == s->ctx->at.v;
 	s->continues |= e->everywhere || e->lo.v != s->ctx->at.v || e->view_lo < s->ctx->view_from;
 	s->ctx->plain_list |= !e->everywhere && !e->has_views;
 	return 0;
@@ -173,18 +171,53 @@ bool loc_is_frame_memory(const struct loc_context *ctx, const struct cairn_locat
 	return false;
 }
 
-/* Whether the instruction at the site may be the one that stores the slot in @loc. */
-static bool is_stored_here(const struct loc_context *ctx, const struct cairn_location *loc)
+/* The stack slot that a piece is; false when it is none. */
+static bool slot_of(const struct cairn_piece *p, unsigned int *ret_reg, int64_t *ret_off)
 {
+	if (p->kind != CAIRN_PIECE_MEMORY || !p->n_steps || p->steps[0].op != CAIRN_LOC_REG)
+		return false;
+	*ret_reg = p->steps[0].reg;
+	*ret_off = p->n_steps > 1 && p->steps[1].op == CAIRN_LOC_ADD ? p->steps[1].imm : 0;
+	return true;
+}
+
+/*
+ * Whether a slot is written before it is read, as far as the code goes straight on from the site: then what it
+ * holds there is nothing that anybody needs, and the description is of later.
+ */
+static bool is_filled_behind(const struct loc_context *ctx, unsigned int reg, int64_t off)
+{
+	enum {
+		/* What belongs to one statement, with what the scheduler moved between. */
+		INSNS_MAX = 32,
+		SLOT_BYTES = 8,
+	};
 	const uint8_t *code;
 	size_t n;
 	if (!elf_code_at(ctx->code, ctx->at, &code, &n))
 		return true;
+	if (insn_stores_near(code, n, reg, off))
+		return true;
+	for (int i = 0; i < INSNS_MAX; i++) {
+		struct insn insn;
+		struct insn_access access = insn_accesses(code, n, reg, off, SLOT_BYTES);
+		if (access.loads || access.stores)
+			return !access.loads;
+		if (!insn_decode(code, n, 0, &insn) || insn.flow != INSN_NEXT || insn.writes & 1u << reg)
+			return false;
+		code += insn.len;
+		n -= insn.len;
+	}
+	return false;
+}
+
+/* Whether a slot in @loc is not written yet at the site. */
+static bool is_stored_later(const struct loc_context *ctx, const struct cairn_location *loc)
+{
 	for (uint32_t i = 0; i < loc->n_pieces; i++) {
-		const struct cairn_piece *p = &loc->pieces[i];
-		int64_t off = p->n_steps > 1 && p->steps[1].op == CAIRN_LOC_ADD ? p->steps[1].imm : 0;
-		if (p->kind == CAIRN_PIECE_MEMORY && p->n_steps && p->steps[0].op == CAIRN_LOC_REG &&
-		    insn_stores_near(code, n, p->steps[0].reg, off))
+		unsigned int reg;
+		int64_t off;
+		if (slot_of(&loc->pieces[i], &reg, &off) && is_filled_behind(ctx, reg, off))
 			return true;
 	}
 	return false;
@@ -198,7 +231,7 @@ static bool is_too_early(const struct search *s)
 		return true;
 	if (!loc_is_frame_memory(ctx, &s->found))
 		return false;
-	return s->everywhere || (s->is_new && is_stored_here(ctx, &s->found));
+	return s->everywhere || is_stored_later(ctx, &s->found);
 }
 
 static int literal_bytes(const struct dw_value *v, struct arena *arena, struct cairn_location *ret)
@@ -236,6 +269,32 @@ static int constant(const struct dw_value *v, struct arena *arena, struct cairn_
 	}
 }
 
+uint64_t loc_type_bytes(const struct dwarf *dw, const struct dw_die *formal)
+{
+	/* Longer chains of typedefs are damaged. */
+	enum { CHAIN_MAX = 64 };
+	dw_off type = dw_ref_deep(formal, DW_AT_type);
+	struct dw_die die;
+	for (int i = 0; i < CHAIN_MAX && type && dw_die_at(dw, type, &die, NULL) == 1; i++) {
+		switch (die.tag) {
+		case DW_TAG_typedef:
+		case DW_TAG_const_type:
+		case DW_TAG_volatile_type:
+		case DW_TAG_restrict_type:
+		case DW_TAG_atomic_type:
+			type = dw_ref(&die, DW_AT_type);
+			break;
+		case DW_TAG_pointer_type:
+		case DW_TAG_reference_type:
+		case DW_TAG_rvalue_reference_type:
+			return dw_unit_addr_size(die.unit);
+		default:
+			return dw_udata(&die, DW_AT_byte_size, 0);
+		}
+	}
+	return 0;
+}
+
 int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct arena *arena,
 		    struct cairn_location *ret)
 {
@@ -248,12 +307,14 @@ int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct
 		return rc;
 	}
 
+	ctx->formal = formal;
 	struct search s = {.ctx = ctx, .unit = formal->unit, .arena = arena};
 	rc = dw_locations(formal, DW_AT_location, visit_entry, &s, NULL);
 	if (rc > 0 && !s.n_found && ctx->has_entry_view) {
 		s.next_view = true;
 		rc = dw_locations(formal, DW_AT_location, visit_entry, &s, NULL);
 	}
+	ctx->formal = NULL;
 	if (s.rc < 0)
 		return s.rc;
 	*ret = s.found;

@@ -64,6 +64,8 @@ struct fold {
 	/* First reason found; the expression is given up then. */
 	enum cairn_unavailable why;
 	bool nomem;
+	/* Bits were shifted down that are above the operand, should it have less than 64. */
+	bool has_wide_shift;
 };
 
 static void give_up(struct fold *f, enum cairn_unavailable why)
@@ -114,6 +116,24 @@ static void binary(struct fold *f, uint8_t op)
 		return;
 	term_binary(l, r, op);
 	f->depth--;
+}
+
+/*
+ * DW_OP_shr and DW_OP_shra bring down bits that in a register with an int are not the int's: GCC writes them as if the
+ * program's operands had 64 bits (docs/findings/gcc-32-bit-operand-not-extended.md).
+ */
+static void shift_down(struct fold *f, uint8_t op)
+{
+	f->has_wide_shift |= !term_is_extended(at_depth(f, 1), op == CAIRN_LOC_SAR);
+	binary(f, op);
+}
+
+/* Whether shifts of 64 bits were shifts of 64 bits in the program: nothing in @t is less, nor is the result. */
+static bool is_wide(const struct fold *f, const struct term *t)
+{
+	if (term_is_cut(t))
+		return false;
+	return f->result == RESULT_ADDRESS || (f->ctx->formal && loc_type_bytes(f->ctx->dw, f->ctx->formal) == 8);
 }
 
 static void unary(struct fold *f, uint8_t op, uint8_t size)
@@ -324,6 +344,8 @@ static void piece_finish(struct fold *f, uint64_t size)
 		 */
 		if (term_reads_vector(t))
 			give_up(f, CAIRN_UNAVAIL_VECTOR_REGISTER);
+		if (f->has_wide_shift && (size || !is_wide(f, t)))
+			give_up(f, CAIRN_UNAVAIL_UNSUPPORTED);
 	}
 	f->piece_off += size;
 	f->depth = 0;
@@ -378,7 +400,8 @@ static bool constant_op(struct fold *f, uint8_t op)
 	case DW_OP_const8s: push_const(f, (int64_t)cur_u64(c)); return true;
 	case DW_OP_constu: push_const(f, (int64_t)cur_uleb(c)); return true;
 	case DW_OP_consts: push_const(f, cur_sleb(c)); return true;
-	case DW_OP_constx: addrx(f, false); return true;
+	case DW_OP_constx:
+	case DW_OP_GNU_const_index: addrx(f, false); return true;
 	case DW_OP_const_type:
 	case DW_OP_GNU_const_type: const_type(f); return true;
 	}
@@ -419,6 +442,7 @@ static bool place_op(struct fold *f, uint8_t op)
 						     .imm = (int64_t)cur_uint(c, dw_unit_addr_size(f->unit))});
 		return true;
 	case DW_OP_addrx:
+	case DW_OP_GNU_addr_index:
 		addrx(f, true);
 		return true;
 	case DW_OP_fbreg: {
@@ -426,6 +450,8 @@ static bool place_op(struct fold *f, uint8_t op)
 		push_frame_base(f);
 		if (f->why == CAIRN_AVAILABLE)
 			term_add_imm(at_depth(f, 0), off);
+		if (off >= 0 && !loc_stack_argument_holds(f->ctx, f->unit, off))
+			give_up(f, CAIRN_UNAVAIL_NO_CFA);
 		return true;
 	}
 	case DW_OP_call_frame_cfa:
@@ -465,7 +491,10 @@ static bool compute_op(struct fold *f, uint8_t op)
 {
 	struct cursor *c = &f->c;
 	if (binary_ops[op]) {
-		binary(f, binary_ops[op]);
+		if (op == DW_OP_shr || op == DW_OP_shra)
+			shift_down(f, binary_ops[op]);
+		else
+			binary(f, binary_ops[op]);
 		return true;
 	}
 	switch (op) {
@@ -597,6 +626,7 @@ int loc_from_expr(struct loc_context *ctx, const struct dw_unit *unit, const uin
 	f.n_bytes = f.piece_off = 0;
 	f.why = CAIRN_AVAILABLE;
 	f.nomem = false;
+	f.has_wide_shift = false;
 
 	*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_OPTIMISED_OUT};
 	if (!len)

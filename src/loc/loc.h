@@ -6,6 +6,7 @@
  *	term.c      arithmetic on what the expression's stack holds
  *	argument.c  which of a parameter's locations holds at an address and view
  *	abi.c       where the calling convention puts parameters, for code that is not optimised
+ *	stack_args.c what is said of arguments on the stack of the containing function
  *	flow.c      which registers still hold what they held at the function's entry
  *	boundary.c  hazards of many places of one function
  *	site.c      one index entry made into a struct cairn_site
@@ -51,6 +52,7 @@ struct loc_context {
 	struct cairn_vaddr padding; /* start of the nops just before at; at when there are none */
 	bool inlined;             /* the site is a copy, not the body's entry */
 	struct cfi_row row;       /* valid when row_state is 1 */
+	const struct dw_die *formal; /* the parameter whose location is read, NULL outside loc_of_argument() */
 	bool plain_list;          /* set when a location came from a list without views */
 	int row_state;            /* 0 not asked yet, 1 found, -1 none */
 	struct flow *flow;        /* of function; shared between its sites, owned by the caller */
@@ -79,10 +81,22 @@ int loc_constant(int64_t value, struct arena *arena, struct cairn_location *ret)
 int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct arena *arena,
 		    struct cairn_location *ret);
 
+/* Size in bytes of a parameter's type; 0 when it is not known. */
+uint64_t loc_type_bytes(const struct dwarf *dw, const struct dw_die *formal);
+
 bool loc_equal(const struct cairn_location *a, const struct cairn_location *b);
 
 /* True when a piece is in memory at a fixed distance from the frame (rsp, rbp): a stack slot. */
 bool loc_is_frame_memory(const struct loc_context *ctx, const struct cairn_location *loc);
+
+/*
+ * loc_stack_argument_holds - whether what @unit describes at the frame base + @off, @off not negative, is there at @ctx->at
+ *
+ * False where GCC describes, for an inlined copy, what is no argument that the containing function got on the stack, or not
+ * there yet. The row has been looked up if the frame base is the CFA.
+ * Cost: reads the function's rows up to the first that differs, and its parameters.
+ */
+bool loc_stack_argument_holds(const struct loc_context *ctx, const struct dw_unit *unit, int64_t off);
 
 /*
  * flow_new - decode a function (all its ranges) and compute, for every instruction, which general

@@ -179,6 +179,52 @@ void term_unary(struct term *t, uint8_t op, uint8_t size)
 		term_canonical(t);
 }
 
+/* The low 31 bits at most: no sign bit of a 32-bit value among them. */
+static bool is_small_mask(const struct cairn_loc_step *s)
+{
+	return s->op == CAIRN_LOC_AND && s->operand == CAIRN_LOC_IMM && s->imm >= 0 && s->imm <= INT32_MAX;
+}
+
+bool term_is_extended(const struct term *t, bool is_signed)
+{
+	if (t->type.size)
+		return true;
+	if (!t->n)
+		return false;
+	const struct cairn_loc_step *last = &t->steps[t->n - 1];
+	bool has_imm = last->operand == CAIRN_LOC_IMM;
+	switch (last->op) {
+	case CAIRN_LOC_CONST:
+		return last->imm >= 0 && (!is_signed || last->imm <= INT32_MAX);
+	case CAIRN_LOC_LOAD:
+		return last->size == 8 || !is_signed;
+	case CAIRN_LOC_ADDR:
+	case CAIRN_LOC_SEXT:
+	case CAIRN_LOC_ZEXT:
+		return true;
+	case CAIRN_LOC_AND:
+		return has_imm && last->imm >= 0 && (!is_signed || is_small_mask(last));
+	case CAIRN_LOC_SHL:
+		/* Of 32 bits nothing would be left: this is one half of an extension. */
+		return has_imm && last->imm >= 32;
+	default:
+		return last->op >= CAIRN_LOC_EQ;
+	}
+}
+
+bool term_is_cut(const struct term *t)
+{
+	for (unsigned int i = 0; i < t->n; i++) {
+		const struct cairn_loc_step *s = &t->steps[i];
+		if (s->op == CAIRN_LOC_SEXT || s->op == CAIRN_LOC_ZEXT || s->op >= CAIRN_LOC_EQ ||
+		    (s->op == CAIRN_LOC_LOAD && s->size < 8) ||
+		    (s->op == CAIRN_LOC_AND && s->operand == CAIRN_LOC_IMM && s->imm >= 0) ||
+		    (s->op == CAIRN_LOC_SHL && s->operand == CAIRN_LOC_IMM && s->imm >= 32))
+			return true;
+	}
+	return false;
+}
+
 bool term_reads_vector(const struct term *t)
 {
 	for (unsigned int i = 0; i < t->n; i++)

@@ -45,6 +45,15 @@ void term_unary(struct term *t, uint8_t op, uint8_t size);
 /* Cut it to the integer type it has, so that its 64 bits are that type's value. */
 void term_canonical(struct term *t);
 
+/*
+ * Whether the upper bits of a term are those of the value it stands for, whatever the value's width: an operation that brings
+ * them down, DW_OP_shr or DW_OP_shra, is right then. @is_signed for DW_OP_shra.
+ */
+bool term_is_extended(const struct term *t, bool is_signed);
+
+/* Whether a step cuts the term to less than 64 bits. */
+bool term_is_cut(const struct term *t);
+
 bool term_reads_vector(const struct term *t);
 
 #endif

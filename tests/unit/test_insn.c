@@ -533,6 +533,30 @@ static void red_zone_is_found_exactly_when_the_compiler_uses_it(void **state)
 	}
 }
 
+static void accesses_to_a_slot_are_told_apart(void **state)
+{
+	(void)state;
+	static const uint8_t store[] = {0x48, 0x89, 0x44, 0x24, 0x10};     /* mov %rax, 0x10(%rsp) */
+	static const uint8_t load[] = {0x8b, 0x44, 0x24, 0x14};             /* mov 0x14(%rsp), %eax */
+	static const uint8_t add[] = {0x83, 0x44, 0x24, 0x10, 0x01};        /* addl $1, 0x10(%rsp) */
+	static const uint8_t address[] = {0x48, 0x8d, 0x44, 0x24, 0x10};    /* lea 0x10(%rsp), %rax */
+	const unsigned int sp = 7, bp = 6;
+	struct insn_access a = insn_accesses(store, sizeof(store), sp, 0x10, 8);
+	assert_true(a.stores && !a.loads);
+	a = insn_accesses(store, sizeof(store), sp, 0x18, 8);
+	assert_true(!a.stores && !a.loads);
+	a = insn_accesses(store, sizeof(store), bp, 0x10, 8);
+	assert_true(!a.stores && !a.loads);
+	a = insn_accesses(load, sizeof(load), sp, 0x10, 8);
+	assert_true(a.loads && !a.stores);
+	a = insn_accesses(add, sizeof(add), sp, 0x10, 8);
+	assert_true(a.loads && a.stores);
+	a = insn_accesses(address, sizeof(address), sp, 0x10, 8);
+	assert_true(a.loads && !a.stores);
+	a = insn_accesses(store, 2, sp, 0x10, 8);
+	assert_true(a.loads && a.stores);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -552,6 +576,7 @@ int main(void)
 		cmocka_unit_test(listing_hazards_reports_every_failing_allocation),
 		cmocka_unit_test(boundaries_of_libc_are_those_of_objdump),
 		cmocka_unit_test(red_zone_is_found_exactly_when_the_compiler_uses_it),
+		cmocka_unit_test(accesses_to_a_slot_are_told_apart),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -216,10 +216,18 @@ static void a_large_result_takes_the_first_register(void **state)
 	assert_string_equal(convention(f, f->big, 1, p), "%rsi");
 }
 
-static void what_is_not_certain_makes_the_rest_unknown(void **state)
+static void a_large_struct_goes_to_the_stack_and_takes_no_register(void **state)
 {
 	struct fixture *f = *state;
 	uint32_t p[3] = {f->i32, f->big, f->i32};
+	assert_string_equal(convention(f, 0, 3, p), "%rdi *(%rsp+8) %rsi");
+}
+
+static void what_is_not_certain_makes_the_rest_unknown(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t decimal = add(f->types, (struct cairn_type){.kind = CAIRN_T_FLOAT, .size = 16, .name = "_Decimal128"});
+	uint32_t p[3] = {f->i32, decimal, f->i32};
 	assert_string_equal(convention(f, 0, 3, p), "%rdi ? ?");
 }
 
@@ -236,6 +244,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(small_structs_travel_in_halves, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_struct_that_does_not_fit_goes_to_the_stack_whole, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_large_result_takes_the_first_register, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_large_struct_goes_to_the_stack_and_takes_no_register, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_not_certain_makes_the_rest_unknown, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

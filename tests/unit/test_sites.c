@@ -191,6 +191,21 @@ static void a_stack_slot_for_the_whole_scope_is_not_trusted_at_its_entry(void **
 	assert_location(EXPR(DW_OP_fbreg, 8, DW_OP_stack_value), "%rsp+0x18");
 }
 
+static void a_shift_to_the_right_needs_to_know_how_wide_its_operand_is(void **state)
+{
+	static const char unknown[] = "unavailable: its description uses an operation that is not supported";
+	assert_location(EXPR(BREG(5), 0, LIT(3), DW_OP_shr, DW_OP_stack_value), unknown);
+	assert_location(EXPR(BREG(5), 0, LIT(3), DW_OP_shra, DW_OP_stack_value), unknown);
+	/* Cut to 32 bits first, as an unsigned value; of a signed one the sign would be lost. */
+	assert_location(EXPR(BREG(5), 0, DW_OP_const4u, 0xff, 0xff, 0xff, 0xff, DW_OP_and, LIT(3), DW_OP_shr, DW_OP_stack_value),
+			"(%rdi&0xffffffff)>>3");
+	assert_location(EXPR(BREG(5), 0, DW_OP_const4u, 0xff, 0xff, 0xff, 0xff, DW_OP_and, LIT(3), DW_OP_shra, DW_OP_stack_value),
+			unknown);
+	/* How GCC extends a sign. */
+	assert_location(EXPR(BREG(5), 0, DW_OP_const1u, 32, DW_OP_shl, DW_OP_const1u, 32, DW_OP_shra, DW_OP_stack_value),
+			"(%rdi<<0x20)>>s0x20");
+}
+
 static void entry_value_counts_while_the_register_is_unchanged(void **state)
 {
 	/* The code is zeros: "add %al, (%rax)", which writes no register. */
@@ -474,6 +489,7 @@ int main(void)
 		cmocka_unit_test(what_needs_another_frame_is_unavailable),
 		cmocka_unit_test(a_damaged_or_unknown_expression_is_unavailable),
 		cmocka_unit_test(a_stack_slot_for_the_whole_scope_is_not_trusted_at_its_entry),
+		cmocka_unit_test(a_shift_to_the_right_needs_to_know_how_wide_its_operand_is),
 		cmocka_unit_test(entry_value_counts_while_the_register_is_unchanged),
 		cmocka_unit_test(the_entry_that_contains_the_address_is_chosen),
 		cmocka_unit_test(at_one_address_the_view_decides),
