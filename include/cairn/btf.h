@@ -311,7 +311,8 @@ int cairn_btf_distil_base(const struct cairn_btf *split, void **ret_base, size_t
 
 struct cairn_btf_convert_opts {
 	size_t size;
-	const struct cairn_btf *base;   /* of the result: the converted base */
+	/* Of the result: what converting the base with the same options gave, or the base as it is. */
+	const struct cairn_btf *base;
 	enum cairn_btf_dialect dialect; /* of the result; NO_LOC: LOC kinds are dropped */
 	bool layout;
 	bool big_endian;
@@ -325,6 +326,15 @@ struct cairn_btf_losses {
 	uint32_t enum64s, unknown_kinds, wide_vlens, tags;
 };
 
+/*
+ * cairn_btf_convert - the same content in another dialect, byte order, with or without layout section, or for old readers
+ *
+ * When the form asked for is that of the input, the result is its bytes. v1 does not tell addresses from
+ * numbers: a constant of 8 bytes for a pointer, unless it is 0, has no location in N afterwards.
+ * @losses  may be NULL
+ * Returns 0 with *@ret owned by the caller, free(). -EINVAL: the base of the result is not the converted base.
+ * -ENOMEM, -ERANGE.
+ */
 int cairn_btf_convert(const struct cairn_btf *btf, const struct cairn_btf_convert_opts *opts,
 		      struct cairn_btf_losses *losses, void **ret, size_t *ret_size,
 		      struct cairn_err *err);

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Converting: the same content in another form
+ *
+ * What stays the same is copied: strings keep their offsets, records their order. So a conversion that asks for the
+ * form the input has gives the input's bytes, and one that drops nothing changes no id.
+ *
+ * First each id gets its new one (plan): 0 where a record is dropped, that of its target where a type tag is left out;
+ * then records are copied with their ids replaced. LOC records that change their dialect come last, because
+ * their number changes (convert_loc.c).
+ *
+ * The base of a split blob is the one it has, or that converted with the same options before. Which ids that gave is
+ * found by converting it again, so that the caller need not keep maps.
+ *
+ * A record of an unknown kind may hold ids and offsets that nobody can find. It is copied as long as no id and no
+ * string moves, and dropped otherwise; what referred to it then refers to void.
+ *
+ * The downgrade (libbpf 1.1, kernels of 2022) leaves out what those refuse:
+ *
+ *	kinds above 19                dropped
+ *	ENUM64                        an ENUM of the same size, without the values that need more than 32 bits
+ *	tags with kflag (attributes)  dropped
+ *	more than 65,535 elements     DATASEC: several of the same name; others: the first 65,535
+ *	layout section                dropped
+ */
+#include "btf/convert.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+
+#define OLD_VLEN_MAX 0xffff
+
+/* ---- which records stay ---- */
+
+static bool is_loc(uint32_t kind)
+{
+	return kind >= CAIRN_BTF_LOC_PARAM && kind <= CAIRN_BTF_LOCSEC;
+}
+
+static bool is_attribute(const struct cairn_btf_type *t)
+{
+	return t->kflag && (t->kind == CAIRN_BTF_DECL_TAG || t->kind == CAIRN_BTF_TYPE_TAG);
+}
+
+/* How many records a record becomes. */
+static uint32_t n_records(const struct btf_convert *c, const struct cairn_btf_type *t, bool keep_unknown)
+{
+	if (t->kind >= CAIRN_BTF_N_KINDS)
+		return keep_unknown;
+	if (is_loc(t->kind))
+		return c->dialect == c->btf->dialect;
+	if (!c->downgrade)
+		return 1;
+	if (t->kind == CAIRN_BTF_DATASEC)
+		return t->vlen ? (t->vlen + OLD_VLEN_MAX - 1) / OLD_VLEN_MAX : 1;
+	return !is_attribute(t);
+}
+
+/* Behind a type tag that was left out is what it was on, perhaps another one; as many steps as there are records. */
+static uint32_t behind_tags(const struct btf_convert *c, uint32_t id)
+{
+	struct cairn_btf_type t;
+	for (uint32_t left = c->btf->end_id; left && cairn_btf_type(c->btf, id, &t); left--) {
+		if (id < c->btf->start_id || t.kind != CAIRN_BTF_TYPE_TAG || !is_attribute(&t))
+			return c->map[id];
+		id = t.ref;
+	}
+	return 0;
+}
+
+static void plan(struct btf_convert *c, bool keep_unknown)
+{
+	struct cairn_btf_type t;
+	uint32_t next = c->base ? c->base->end_id : c->btf->start_id;
+	for (uint32_t id = c->btf->start_id; id < c->btf->end_id; id++) {
+		cairn_btf_type(c->btf, id, &t);
+		uint32_t n = n_records(c, &t, keep_unknown);
+		c->map[id] = n ? next : 0;
+		next += n;
+	}
+	for (uint32_t id = c->btf->start_id; c->downgrade && id < c->btf->end_id; id++) {
+		cairn_btf_type(c->btf, id, &t);
+		if (t.kind == CAIRN_BTF_TYPE_TAG && is_attribute(&t))
+			c->map[id] = behind_tags(c, id);
+	}
+}
+
+/* True when no id and no string moves, and readers of the result can tell the sizes of its records. */
+static bool can_keep_unknown(const struct btf_convert *c)
+{
+	struct cairn_btf_type t;
+	struct btf_layout l;
+	if (c->downgrade || (c->base && btf_end_string(c->base) != c->btf->start_string))
+		return false;
+	for (uint32_t id = 1; id < c->btf->end_id; id++)
+		if (c->map[id] != id)
+			return false;
+	for (uint32_t id = c->btf->start_id; id < c->btf->end_id && !c->layout; id++) {
+		cairn_btf_type(c->btf, id, &t);
+		if (t.kind >= CAIRN_BTF_N_KINDS && (!c->base || !btf_layout_of(c->base, t.kind, &l)))
+			return false;
+	}
+	return true;
+}
+
+/* ---- copying ---- */
+
+uint32_t btf_convert_name(const struct btf_convert *c, uint32_t off)
+{
+	const struct cairn_btf *from = c->btf->base, *to = c->base;
+	if (off >= c->btf->start_string)
+		return off - c->btf->start_string + (to ? btf_end_string(to) : 0);
+	for (; from && to && off < from->start_string; from = from->base)
+		to = to->base;
+	return from && to ? off - from->start_string + to->start_string : off;
+}
+
+/* An id that is not there stays as it is: a conversion neither repairs damage nor hides it. */
+static uint32_t new_id(const struct btf_convert *c, uint32_t id)
+{
+	return id < c->btf->end_id ? c->map[id] : id;
+}
+
+/* Copies @vlen elements from the @first on. Kinds with elements that are cut have no fixed part. */
+static int copy_record(struct btf_convert *c, const struct cairn_btf_type *t, uint32_t first, uint32_t vlen)
+{
+	const struct btf_shape *shape = btf_shape(t->kind, c->btf->dialect);
+	uint32_t n_words = shape ? (uint32_t)btf_n_words(shape, t->kind, vlen) : t->n_words, id;
+	int rc;
+	uint32_t *space = btf_add_space(c->b, t->name_off, BTF_INFO(t->kind, t->kflag, vlen), t->ref,
+					n_words, &id, &rc);
+	if (!space)
+		return rc;
+	if (n_words)
+		memcpy(space, t->words + (shape ? (size_t)shape->n_elem * first : 0),
+		       n_words * sizeof(*space));
+	if (!shape)
+		return 0;
+	uint32_t *record = space - BTF_RECORD_WORDS, *p;
+	for (struct btf_fields f = btf_ids_of(shape, record); (p = btf_next(&f));)
+		*p = new_id(c, *p);
+	for (struct btf_fields f = btf_names_of(shape, record); (p = btf_next(&f));)
+		*p = btf_convert_name(c, *p);
+	return 0;
+}
+
+/* The values that an ENUM can say. */
+static int copy_enum64(struct btf_convert *c, const struct cairn_btf_type *t)
+{
+	uint32_t n = 0, id;
+	int rc;
+	for (uint32_t i = 0; i < t->vlen; i++) {
+		int64_t v = cairn_btf_enumerator(t, i).value;
+		n += t->kflag ? v == (int32_t)v : (uint64_t)v <= UINT32_MAX;
+	}
+	n = n < OLD_VLEN_MAX ? n : OLD_VLEN_MAX;
+	uint32_t *w = btf_add_space(c->b, btf_convert_name(c, t->name_off),
+				    BTF_INFO(CAIRN_BTF_ENUM, t->kflag, n), t->ref, 2 * n, &id, &rc);
+	for (uint32_t i = 0; w && n && i < t->vlen; i++) {
+		struct cairn_btf_enumerator e = cairn_btf_enumerator(t, i);
+		if (t->kflag ? e.value != (int32_t)e.value : (uint64_t)e.value > UINT32_MAX)
+			continue;
+		*w++ = btf_convert_name(c, e.name_off);
+		*w++ = (uint32_t)e.value;
+		n--;
+	}
+	c->losses.enum64s++;
+	return rc;
+}
+
+static int copy_old(struct btf_convert *c, const struct cairn_btf_type *t)
+{
+	int rc = 0;
+	if (t->kind == CAIRN_BTF_ENUM64)
+		return copy_enum64(c, t);
+	if (btf_n_elems(t->kind, t->vlen) <= OLD_VLEN_MAX)
+		return copy_record(c, t, 0, t->vlen);
+	c->losses.wide_vlens++;
+	if (t->kind != CAIRN_BTF_DATASEC)
+		return copy_record(c, t, 0, OLD_VLEN_MAX);
+	for (uint32_t i = 0; rc == 0 && i < t->vlen; i += OLD_VLEN_MAX)
+		rc = copy_record(c, t, i, t->vlen - i < OLD_VLEN_MAX ? t->vlen - i : OLD_VLEN_MAX);
+	return rc;
+}
+
+static void count_loss(struct btf_convert *c, const struct cairn_btf_type *t)
+{
+	if (t->kind >= CAIRN_BTF_N_KINDS)
+		c->losses.unknown_kinds++;
+	else if (!is_loc(t->kind))
+		c->losses.tags++;
+	else if (c->dialect != CAIRN_BTF_NO_LOC)
+		return; /* convert_loc.c counts */
+	else if (t->kind == CAIRN_BTF_LOC_PARAM)
+		c->losses.loc_params++;
+	else if (t->kind == CAIRN_BTF_LOC_PROTO)
+		c->losses.loc_protos++;
+	else
+		c->losses.locsecs++, c->losses.locs += t->vlen;
+}
+
+static int copy_records(struct btf_convert *c, bool keep_unknown)
+{
+	struct cairn_btf_type t;
+	int rc = 0;
+	for (uint32_t id = c->btf->start_id; rc == 0 && id < c->btf->end_id; id++) {
+		cairn_btf_type(c->btf, id, &t);
+		if (!n_records(c, &t, keep_unknown))
+			count_loss(c, &t);
+		else
+			rc = c->downgrade ? copy_old(c, &t) : copy_record(c, &t, 0, t.vlen);
+	}
+	return rc;
+}
+
+/* ---- one blob, and those below it ---- */
+
+static int convert(struct btf_convert *c, struct cairn_err *err);
+
+static void convert_fini(struct btf_convert *c)
+{
+	cairn_btf_builder_free(c->b);
+	free(c->map);
+}
+
+/* The map begins with that of the bases. As deep as the caller stacked blobs. */
+static int map_base(struct btf_convert *c, struct cairn_err *err)
+{
+	const struct cairn_btf *from = c->btf->base;
+	if (!c->base != !from)
+		return err_set(err, -EINVAL, from ? "%s is split, but the result has no base"
+						  : "%s is not split, but the result has a base",
+			       c->btf->name);
+	for (uint32_t id = 0; id < c->btf->start_id; id++)
+		c->map[id] = id;
+	if (c->base == from)
+		return 0;
+	struct btf_convert below = {.btf = from, .base = c->base->base, .dialect = c->dialect,
+				    .layout = c->layout, .downgrade = c->downgrade};
+	int rc = convert(&below, err);
+	if (rc == 0 && btf_builder_next_id(below.b) != c->base->end_id)
+		rc = err_set(err, -EINVAL, "%s is not what converting %s gives", c->base->name, from->name);
+	if (rc == 0)
+		memcpy(c->map, below.map, c->btf->start_id * sizeof(*c->map));
+	convert_fini(&below);
+	return rc;
+}
+
+/* The header and layout of the input, when what it would say is the same. */
+static bool keeps_form(const struct btf_convert *c)
+{
+	bool same = c->dialect == c->btf->dialect ||
+		    (c->btf->dialect == CAIRN_BTF_NO_LOC && c->dialect == c->btf->layout_dialect);
+	return same && !c->downgrade && c->layout == (c->btf->layout != NULL);
+}
+
+static int copy_all(struct btf_convert *c)
+{
+	plan(c, true);
+	bool keep_unknown = can_keep_unknown(c);
+	if (keep_unknown)
+		btf_builder_learn_kinds(c->b, c->btf);
+	else
+		plan(c, false);
+	if (keeps_form(c))
+		btf_builder_adopt_form(c->b, c->btf);
+	int rc = btf_builder_adopt_strings(c->b, c->btf);
+	if (rc == 0)
+		rc = copy_records(c, keep_unknown);
+	if (rc == 0 && c->btf->dialect != CAIRN_BTF_NO_LOC && c->dialect != c->btf->dialect &&
+	    c->dialect != CAIRN_BTF_NO_LOC)
+		rc = btf_convert_loc(c);
+	return rc;
+}
+
+/* The result in c->b and c->map, also when it failed: convert_fini(). */
+static int convert(struct btf_convert *c, struct cairn_err *err)
+{
+	struct cairn_btf_build_opts opts = {.size = sizeof(opts),
+					    .base = c->base,
+					    .dialect = c->dialect,
+					    .big_endian = c->big_endian,
+					    .layout = c->layout};
+	c->map = calloc(c->btf->end_id, sizeof(*c->map));
+	if (!c->map)
+		return err_nomem(err, "a map of BTF ids");
+	int rc = map_base(c, err);
+	if (rc == 0)
+		rc = cairn_btf_builder_new(&opts, &c->b, err);
+	if (rc < 0)
+		return rc;
+	rc = copy_all(c);
+	return rc < 0 ? err_set(err, rc, "%s: no room for what it is converted to", c->btf->name) : 0;
+}
+
+int cairn_btf_convert(const struct cairn_btf *btf, const struct cairn_btf_convert_opts *opts,
+		      struct cairn_btf_losses *losses, void **ret, size_t *ret_size,
+		      struct cairn_err *err)
+{
+	if (opts->size < sizeof(*opts))
+		return err_set(err, -EINVAL, "the options for converting BTF have no size");
+	struct btf_convert c = {.btf = btf,
+				.base = opts->base,
+				.dialect = opts->downgrade ? CAIRN_BTF_NO_LOC : opts->dialect,
+				.layout = opts->layout && !opts->downgrade,
+				.downgrade = opts->downgrade,
+				.big_endian = opts->big_endian};
+	int rc = convert(&c, err);
+	if (rc == 0)
+		rc = cairn_btf_finish(c.b, ret, ret_size, err);
+	if (rc == 0 && losses)
+		*losses = c.losses;
+	convert_fini(&c);
+	return rc;
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * LOC records in the other dialect
+ *
+ *	                    v1                                      N
+ *	a place             name, FUNC_PROTO                        FUNC
+ *	two registers       two slots, the first "continues"        one LOC_PARAM
+ *	slots               as many as there are values             one per parameter
+ *	reg + offset        not expressible                         REG | OFFSET
+ *	address             a constant; told by the parameter's type   ADDR
+ *	places              LOCSECs "inline" of at most 65,535      one LOCSEC per section
+ *	offsets             from .text, also of other sections      from the LOCSEC's section
+ *	order               by offset                               by (func, offset, loc_proto)
+ *
+ * What cannot be said becomes a slot without a location; places of sections other than .text cannot be said in v1 and
+ * are dropped. Both are counted.
+ *
+ * Whether v1's constant is an address depends on the parameter that it is for: so a LOC_PROTO of v1 may become several
+ * of N, one per FUNC_PROTO that it is used with. What was made is looked up by the ids that it was made from.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "btf/convert.h"
+#include "btf/location.h"
+
+/* How v1 names its LOCSECs, and how many places one has. */
+#define V1_SECTION "inline"
+#define V1_PLACES_MAX 0xffff
+
+struct loc_convert {
+	struct btf_convert *c;
+	struct map params; /* LOC_PARAM id(s), as a key, to the new id */
+	struct map protos; /* LOC_PROTO (and FUNC_PROTO) to the new id */
+	struct map funcs;  /* name and FUNC_PROTO to FUNC; N only */
+	VEC(struct cairn_btf_loc) places;
+	VEC(uint32_t) slots;
+};
+
+static bool get(const struct map *m, uint64_t key, uint32_t *ret)
+{
+	uint64_t value;
+	if (!map_get(m, key, &value))
+		return false;
+	*ret = (uint32_t)value;
+	return true;
+}
+
+static uint64_t pair(uint32_t a, uint32_t b)
+{
+	return (uint64_t)a << 32 | b;
+}
+
+/* The LOC_PARAM of the input in a slot; false when the slot has none. */
+static bool param_of(const struct btf_convert *c, uint32_t id, struct cairn_btf_loc_param *ret)
+{
+	struct cairn_btf_type t;
+	if (!cairn_btf_type(c->btf, id, &t) || t.kind != CAIRN_BTF_LOC_PARAM)
+		return false;
+	*ret = cairn_btf_loc_param(c->btf, &t);
+	return true;
+}
+
+/* A new LOC_PARAM in *@ret, the same for the same key; 0 when the dialect cannot say it. */
+static int add_param(struct loc_convert *l, uint64_t key, const struct cairn_btf_loc_param *p, uint32_t *ret)
+{
+	if (get(&l->params, key, ret))
+		return 0;
+	int rc = btf_add_loc_param(l->c->b, p, ret);
+	if (rc == BTF_LOC_INEXPRESSIBLE) {
+		l->c->losses.loc_params++;
+		*ret = 0;
+		rc = 0;
+	}
+	return rc < 0 ? rc : map_put(&l->params, key, *ret);
+}
+
+static int add_slot(struct loc_convert *l, uint32_t id)
+{
+	return VEC_ADD(&l->slots, id) ? 0 : -ENOMEM;
+}
+
+/* ---- from v1 to N ---- */
+
+static bool is_pointer(const struct cairn_btf *btf, uint32_t func_proto, uint32_t param)
+{
+	struct cairn_btf_type t;
+	const uint64_t through = 1ull << CAIRN_BTF_TYPEDEF | 1ull << CAIRN_BTF_CONST |
+				 1ull << CAIRN_BTF_VOLATILE | 1ull << CAIRN_BTF_RESTRICT |
+				 1ull << CAIRN_BTF_TYPE_TAG;
+	if (!cairn_btf_type(btf, func_proto, &t) || t.kind != CAIRN_BTF_FUNC_PROTO || param >= t.vlen)
+		return true; /* of what nothing is known, it may be one */
+	uint32_t id = cairn_btf_param(&t, param).type;
+	/* A loop of qualifiers ends after as many steps as there are ids. */
+	for (uint32_t left = btf->end_id; left && cairn_btf_type(btf, id, &t); left--) {
+		if (t.kind == CAIRN_BTF_PTR)
+			return true;
+		if (t.kind > CAIRN_BTF_TYPE_TAG || !(through >> t.kind & 1))
+			return false;
+		id = t.ref;
+	}
+	return false;
+}
+
+/* The parameter that starts at slot *@i; *@i is left at its last slot. */
+static int slot_to_n(struct loc_convert *l, const struct cairn_btf_type *t, uint32_t func_proto, uint32_t *i)
+{
+	struct cairn_btf_loc_param p, second;
+	uint32_t id = t->words[*i], next = 0, ret = 0;
+	if (!param_of(l->c, id, &p))
+		return add_slot(l, 0);
+	if ((p.flags & CAIRN_BTF_LOC_CONST) && p.size == 8 && p.value &&
+	    is_pointer(l->c->btf, func_proto, (uint32_t)l->slots.n)) {
+		l->c->losses.loc_params++;
+		return add_slot(l, 0);
+	}
+	if (p.continues) {
+		next = *i + 1 < t->vlen ? t->words[++*i] : 0;
+		if (!param_of(l->c, next, &second) || second.n_regs != 1)
+			return add_slot(l, 0);
+		p.size += second.size;
+		p.reg[p.n_regs++] = second.reg[0];
+		/* Memory, or a sum, in two parts: N has no words for it. */
+		if (((p.flags | second.flags) & ~CAIRN_BTF_LOC_SIGNED) != CAIRN_BTF_LOC_REG)
+			p.n_regs = 3;
+	}
+	int rc = add_param(l, pair(id, next), &p, &ret);
+	return rc < 0 ? rc : add_slot(l, ret);
+}
+
+static int proto_to_n(struct loc_convert *l, uint32_t id, uint32_t func_proto, uint32_t *ret)
+{
+	struct cairn_btf_type t;
+	uint64_t key = pair(id, func_proto);
+	int rc = 0;
+	*ret = 0;
+	if (!cairn_btf_type(l->c->btf, id, &t) || t.kind != CAIRN_BTF_LOC_PROTO || get(&l->protos, key, ret))
+		return 0;
+	l->slots.n = 0;
+	for (uint32_t i = 0; rc == 0 && i < t.vlen; i++)
+		rc = slot_to_n(l, &t, func_proto, &i);
+	if (rc == 0)
+		rc = btf_add_loc_proto(l->c->b, l->slots.p, (uint32_t)l->slots.n, ret);
+	return rc < 0 ? rc : map_put(&l->protos, key, *ret);
+}
+
+/* The FUNC of a name and prototype; a new static one when there is none. */
+static int func_of(struct loc_convert *l, uint32_t name_off, uint32_t func_proto, uint32_t *ret)
+{
+	const struct cairn_btf *btf = l->c->btf;
+	const char *name = cairn_btf_string(btf, name_off);
+	struct cairn_btf_type t;
+	if (get(&l->funcs, pair(name_off, func_proto), ret))
+		return 0;
+	uint32_t id = name ? cairn_btf_find(btf, name, CAIRN_BTF_FUNC, 0) : 0;
+	while (id && cairn_btf_type(btf, id, &t) && t.ref != func_proto)
+		id = cairn_btf_find(btf, name, CAIRN_BTF_FUNC, id);
+	int rc = 0;
+	if (id)
+		*ret = l->c->map[id];
+	else
+		rc = btf_add_func(l->c->b, btf_convert_name(l->c, name_off), CAIRN_BTF_STATIC,
+				  func_proto < btf->end_id ? l->c->map[func_proto] : func_proto, ret);
+	return rc < 0 ? rc : map_put(&l->funcs, pair(name_off, func_proto), *ret);
+}
+
+static int place_to_n(struct loc_convert *l, struct cairn_btf_loc v1)
+{
+	struct cairn_btf_loc n = {.offset = v1.offset};
+	int rc = func_of(l, v1.name_off, v1.func_proto, &n.func);
+	if (rc == 0)
+		rc = proto_to_n(l, v1.loc_proto, v1.func_proto, &n.loc_proto);
+	if (rc == 0 && !VEC_ADD(&l->places, n))
+		rc = -ENOMEM;
+	return rc;
+}
+
+static int by_func(const void *a, const void *b)
+{
+	const struct cairn_btf_loc *x = a, *y = b;
+	if (x->func != y->func)
+		return x->func < y->func ? -1 : 1;
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	return (x->loc_proto > y->loc_proto) - (x->loc_proto < y->loc_proto);
+}
+
+/* All LOCSECs of v1 are of .text. */
+static int finish_n(struct loc_convert *l)
+{
+	uint32_t name, id;
+	int rc = cairn_btf_add_string(l->c->b, ".text", &name);
+	if (l->places.n)
+		qsort(l->places.p, l->places.n, sizeof(l->places.p[0]), by_func);
+	for (size_t i = 0; rc == 0 && i < l->places.n; i += BTF_VLEN_MAX) {
+		size_t n = l->places.n - i < BTF_VLEN_MAX ? l->places.n - i : BTF_VLEN_MAX;
+		rc = btf_add_locsec(l->c->b, name, l->places.p + i, (uint32_t)n, &id);
+	}
+	return rc;
+}
+
+/* ---- from N to v1 ---- */
+
+static int slots_to_v1(struct loc_convert *l, uint32_t id)
+{
+	struct cairn_btf_loc_param p;
+	uint32_t ret = 0;
+	if (!param_of(l->c, id, &p))
+		return add_slot(l, 0);
+	uint32_t n = p.n_regs, second = p.reg[1], bytes = p.size;
+	if (n == 2) {
+		p.size = bytes > 8 ? 8 : bytes / 2;
+		p.n_regs = 1;
+		p.continues = true;
+	}
+	int rc = add_param(l, pair(id, 0), &p, &ret);
+	if (rc == 0)
+		rc = add_slot(l, ret);
+	if (n != 2 || rc < 0)
+		return rc;
+	p.continues = false;
+	p.reg[0] = second;
+	p.size = bytes > 8 ? bytes - 8 : bytes - p.size;
+	rc = ret ? add_param(l, pair(id, 1), &p, &ret) : 0;
+	/* Half a value is none; and the first half must not say that another follows. */
+	if (rc == 0 && !ret)
+		l->slots.p[l->slots.n - 1] = 0;
+	return rc == 0 && ret ? add_slot(l, ret) : rc;
+}
+
+static int proto_to_v1(struct loc_convert *l, uint32_t id, uint32_t *ret)
+{
+	struct cairn_btf_type t;
+	int rc = 0;
+	*ret = 0;
+	if (!cairn_btf_type(l->c->btf, id, &t) || t.kind != CAIRN_BTF_LOC_PROTO || get(&l->protos, id, ret))
+		return 0;
+	l->slots.n = 0;
+	for (uint32_t i = 0; rc == 0 && i < t.vlen; i++)
+		rc = slots_to_v1(l, t.words[i]);
+	if (rc == 0)
+		rc = btf_add_loc_proto(l->c->b, l->slots.p, (uint32_t)l->slots.n, ret);
+	return rc < 0 ? rc : map_put(&l->protos, id, *ret);
+}
+
+static int place_to_v1(struct loc_convert *l, struct cairn_btf_loc n)
+{
+	struct cairn_btf_type func;
+	struct cairn_btf_loc v1 = {.offset = n.offset};
+	if (!cairn_btf_type(l->c->btf, n.func, &func) || func.kind != CAIRN_BTF_FUNC) {
+		l->c->losses.locs++;
+		return 0;
+	}
+	v1.name_off = btf_convert_name(l->c, func.name_off);
+	v1.func_proto = func.ref < l->c->btf->end_id ? l->c->map[func.ref] : func.ref;
+	int rc = proto_to_v1(l, n.loc_proto, &v1.loc_proto);
+	if (rc == 0 && !VEC_ADD(&l->places, v1))
+		rc = -ENOMEM;
+	return rc;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct cairn_btf_loc *x = a, *y = b;
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	if (x->name_off != y->name_off)
+		return x->name_off < y->name_off ? -1 : 1;
+	if (x->func_proto != y->func_proto)
+		return x->func_proto < y->func_proto ? -1 : 1;
+	return (x->loc_proto > y->loc_proto) - (x->loc_proto < y->loc_proto);
+}
+
+static int finish_v1(struct loc_convert *l)
+{
+	uint32_t name, id;
+	int rc = cairn_btf_add_string(l->c->b, V1_SECTION, &name);
+	if (l->places.n)
+		qsort(l->places.p, l->places.n, sizeof(l->places.p[0]), by_offset);
+	for (size_t i = 0; rc == 0 && i < l->places.n; i += V1_PLACES_MAX) {
+		size_t n = l->places.n - i < V1_PLACES_MAX ? l->places.n - i : V1_PLACES_MAX;
+		rc = btf_add_locsec(l->c->b, name, l->places.p + i, (uint32_t)n, &id);
+	}
+	return rc;
+}
+
+/* ---- both ---- */
+
+static bool is_text(const char *section)
+{
+	return !strcmp(section, ".text") || !strcmp(section, "inline.text");
+}
+
+static int convert_locsec(struct loc_convert *l, const struct cairn_btf_type *t)
+{
+	bool to_n = l->c->dialect == CAIRN_BTF_LOC_N;
+	int rc = 0;
+	if (!to_n && !is_text(t->name)) {
+		l->c->losses.locsecs++;
+		l->c->losses.locs += t->vlen;
+		return 0;
+	}
+	for (uint32_t i = 0; rc == 0 && i < t->vlen; i++) {
+		struct cairn_btf_loc loc = cairn_btf_loc(l->c->btf, t, i);
+		rc = to_n ? place_to_n(l, loc) : place_to_v1(l, loc);
+	}
+	return rc;
+}
+
+int btf_convert_loc(struct btf_convert *c)
+{
+	struct loc_convert l = {.c = c};
+	struct cairn_btf_type t;
+	int rc = 0;
+	for (uint32_t id = c->btf->start_id; rc == 0 && id < c->btf->end_id; id++)
+		if (cairn_btf_type(c->btf, id, &t) && t.kind == CAIRN_BTF_LOCSEC)
+			rc = convert_locsec(&l, &t);
+	if (rc == 0)
+		rc = c->dialect == CAIRN_BTF_LOC_N ? finish_n(&l) : finish_v1(&l);
+	map_fini(&l.params);
+	map_fini(&l.protos);
+	map_fini(&l.funcs);
+	VEC_FREE(&l.places);
+	VEC_FREE(&l.slots);
+	return rc;
+}
