@@ -45,6 +45,7 @@ struct task_struct {
 	int pid;
 	int tgid;
 	struct signal_struct *signal;
+	char comm[16];
 } CORE;
 
 struct {
@@ -145,6 +146,11 @@ static __always_inline void read_regs(const struct pt_regs *r, struct machine *m
 	m->file[14] = r->r14;
 	m->file[15] = r->r15;
 	m->file[FETCH_FILE_IP] = r->rip;
+}
+
+/* Written before they are read, for the verifier; what only stores registers needs none of them. */
+static __always_inline void clear_slots(struct machine *m)
+{
 #pragma unroll
 	for (int i = FETCH_SLOT; i < FETCH_FILE; i++)
 		m->file[i] = 0;
@@ -357,6 +363,9 @@ static __always_inline int condition_holds(struct run *r)
 	return r->result;
 }
 
+/* Three arguments, and the end. */
+#define STORES_INLINE 4
+
 /* Keeps the compiler from proving a bound in a way that the verifier cannot follow. */
 #define opaque(x) asm volatile("" : "+r"(x))
 
@@ -479,6 +488,30 @@ static __always_inline long fetch_step(struct run *r, const __u32 rec_size)
 	return 0;
 }
 
+/*
+ * Most values are integers and pointers in registers: the first ones are stored without the loop.
+ * Returns whether that was all; else pc is where the loop goes on.
+ */
+static __always_inline int store_registers(struct run *r, const __u32 rec_size)
+{
+#pragma unroll
+	for (int i = 0; i < STORES_INLINE; i++) {
+		__u32 pc = r->pc;
+		const struct fetch_op *op = bpf_map_lookup_elem(&ops, &pc);
+
+		if (!op || op->code == FETCH_END)
+			return 1;
+		__u64 reg = op->reg;
+		/* Slots are not written yet, so the bound has to be seen by the verifier. */
+		opaque(reg);
+		if (op->code != FETCH_STORE_REG || reg > FETCH_FILE_IP ||
+		    store(r->rec, rec_size, op, r->m.file[reg]))
+			return 0;
+		r->pc = pc + 1;
+	}
+	return 0;
+}
+
 static __always_inline void count(__u32 probe, int field)
 {
 	__u64 *c = bpf_map_lookup_elem(&counts, &probe);
@@ -522,6 +555,20 @@ static __always_inline __u64 wakeup(__u32 rec_size)
 									      : BPF_RB_NO_WAKEUP;
 }
 
+/*
+ * The thread's name. bpf_get_current_comm() copies it byte by byte, which takes 60 ns, most of what
+ * is not the trap. The last byte is always NUL; what stands behind the first one is not shown.
+ */
+static __always_inline void read_comm(struct trace_record *rec)
+{
+	const struct task_struct *task = bpf_get_current_task_btf();
+	const __u64 *from = (const void *)task->comm;
+	__u64 *to = (__u64 *)rec->comm;
+
+	to[0] = from[0];
+	to[1] = from[1];
+}
+
 typedef long (*fetch_fn)(__u32 i, struct run *r);
 
 /* Everything of a hit but the reservation, whose size must be a constant. */
@@ -544,6 +591,7 @@ static __always_inline const struct trace_place_entry *begin(struct pt_regs *ctx
 	r->pc = entry->op;
 	if (!entry->has_condition)
 		return entry;
+	clear_slots(&r->m);
 	holds = condition_holds(r);
 	if (holds > 0)
 		return entry;
@@ -575,9 +623,13 @@ static __always_inline const struct trace_place_entry *begin(struct pt_regs *ctx
 		rec->place = place;                                                                \
 		rec->pid = r.ids >> 32;                                                            \
 		rec->tid = r.ids;                                                                  \
-		bpf_get_current_comm(rec->comm, sizeof(rec->comm));                                \
+		read_comm(rec);                                                                    \
 		r.rec = (char *)rec;                                                               \
-		REPEAT(fetch_step_##size, &r);                                                     \
+		if (!store_registers(&r, size)) {                                                  \
+			if (!entry->has_condition)                                                 \
+				clear_slots(&r.m);                                                 \
+			REPEAT(fetch_step_##size, &r);                                             \
+		}                                                                                  \
 		rec->faults = r.faults;                                                            \
 		bpf_ringbuf_submit(rec, wakeup(size));                                             \
 		return 0;                                                                          \
