@@ -38,6 +38,7 @@
 #include "base/err.h"
 #include "base/pool.h"
 #include "dwarf/constants.h"
+#include "loc/merged.h"
 
 /* Sites that a worker takes at once: neighbours share their container's flow and unit. */
 enum { CHUNK = 64 };
@@ -521,6 +522,8 @@ static int finish_function(const struct site_env *env, struct dw_types *types, c
 	if (n)
 		qsort(sites, n, sizeof(*sites), by_address);
 	count_shared(sites, n);
+	if (merged_settle(sites, n, arena) < 0)
+		return err_nomem(err, "the arguments of a site");
 	ret->sites = sites;
 	ret->n_sites = n;
 	return 0;

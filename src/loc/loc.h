@@ -13,6 +13,7 @@
  *	group.c     index entries gathered by name and declaration
  *	entry_rows.c further entries of copies whose code was duplicated
  *	function.c  a group made into a struct cairn_function
+ *	merged.c    bodies of one function that the linker merged
  *	sites.c     the handle, find and visit
  *	symbol_names.c  names that only the symbol tables know
  *	suggest.c   near names

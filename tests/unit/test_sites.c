@@ -215,6 +215,30 @@ static void entry_value_counts_while_the_register_is_unchanged(void **state)
 			"unavailable: needs the caller's frame: its register may have changed since entry");
 }
 
+static void body(struct tree *t, struct db_attr a, struct db_attr b)
+{
+	DB_DIE(t->db, DW_TAG_subprogram, DB_CHILDREN, DB_REF(DW_AT_abstract_origin, t->callee), DB_ADDR(DW_AT_low_pc, 0x1040),
+	       DB_U(DW_AT_high_pc, DW_FORM_data4, 0x20));
+	formal(t, t->a, a);
+	formal(t, t->b, b);
+	db_null(t->db);
+}
+
+static void bodies_at_one_address_know_what_all_of_them_say(void **state)
+{
+	(void)state;
+	struct tree t = begin("GNU C11 12.2.0");
+	body(&t, EXPR(BREG(5), 0, DW_OP_stack_value), EXPR(BREG(1), 1, DW_OP_stack_value));
+	body(&t, EXPR(BREG(4), 0, DW_OP_stack_value), EXPR(BREG(1), 1, DW_OP_stack_value));
+	struct result r = finish(&t);
+	assert_int_equal(r.found.p[0]->n_sites, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_string_equal(arg_text(&r, i, 0), "unavailable: several locations are given and they differ");
+		assert_string_equal(arg_text(&r, i, 1), "%rdx+1");
+	}
+	end(&t, &r);
+}
+
 /* ---- lists and views ---- */
 
 /* A DWARF 5 list with views; returns attributes through @list and @views. */
@@ -490,6 +514,7 @@ int main(void)
 		cmocka_unit_test(a_damaged_or_unknown_expression_is_unavailable),
 		cmocka_unit_test(a_stack_slot_for_the_whole_scope_is_not_trusted_at_its_entry),
 		cmocka_unit_test(a_shift_to_the_right_needs_to_know_how_wide_its_operand_is),
+		cmocka_unit_test(bodies_at_one_address_know_what_all_of_them_say),
 		cmocka_unit_test(entry_value_counts_while_the_register_is_unchanged),
 		cmocka_unit_test(the_entry_that_contains_the_address_is_chosen),
 		cmocka_unit_test(at_one_address_the_view_decides),
