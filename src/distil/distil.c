@@ -9,6 +9,7 @@
 #include "btf/build.h"
 #include "distil/places.h"
 #include "distil/read.h"
+#include "distil/vars.h"
 
 /* Everything about one binary while its blobs are made. */
 struct distil {
@@ -22,6 +23,7 @@ struct distil {
 	struct func_table functions;
 	struct places places;
 	struct cairn_btf_builder *main;
+	struct cairn_btf *base_of_parts; /* main, read */
 };
 
 static const char *const loss_texts[CAIRN_N_LOSSES] = {
@@ -53,6 +55,15 @@ static bool wants_vars(const struct cairn_distil_opts *o)
 	return o->vars != CAIRN_DISTIL_VARS_NONE;
 }
 
+/* The variables that go to main; of a program there are no per-processor ones. */
+static int emit_vars(struct distil *d, struct cairn_err *err)
+{
+	if (!wants_vars(d->opts))
+		return 0;
+	enum vars_which which = d->opts->vars == CAIRN_DISTIL_VARS_ALL ? VARS_EVERY : VARS_PERCPU;
+	return vars_emit(d->bin, &d->emit, which, d->main, d->ret->losses, &d->ret->n_variables, err);
+}
+
 static int make_main(struct distil *d, struct cairn_err *err)
 {
 	struct cairn_btf_build_opts opts = {.size = sizeof(opts),
@@ -73,6 +84,8 @@ static int make_main(struct distil *d, struct cairn_err *err)
 	rc = emit_types(&d->emit, err);
 	if (rc >= 0)
 		rc = func_table_emit(&d->functions, &d->emit, &d->ret->n_functions, err);
+	if (rc >= 0)
+		rc = emit_vars(d, err);
 	return rc;
 }
 
@@ -86,14 +99,40 @@ static int finish_main(struct distil *d, struct cairn_err *err)
 static int make_inlined(struct distil *d, struct cairn_err *err)
 {
 	struct place_opts opts = {.threads = d->opts->threads, .assume_unmodified = d->opts->assume_unmodified};
-	struct cairn_btf_open_opts open = {.size = sizeof(open), .base = d->opts->base};
-	struct cairn_btf *main = NULL;
 	int rc = places_find(d->bin, &opts, d->dw, &d->functions, &d->emit, d->ret, &d->places, err);
 	if (rc >= 0)
-		rc = cairn_btf_open_mem(d->ret->main.bytes, d->ret->main.size, "the main part", &open, &main, err);
+		rc = places_emit(&d->places, d->base_of_parts, &d->functions, &d->emit, d->ret, err);
+	return rc;
+}
+
+static int make_vars(struct distil *d, struct cairn_err *err)
+{
+	struct cairn_btf_build_opts opts = {.size = sizeof(opts), .base = d->base_of_parts};
+	struct cairn_btf_builder *b = NULL;
+	uint32_t n = 0;
+	int rc = cairn_btf_builder_new(&opts, &b, err);
 	if (rc >= 0)
-		rc = places_emit(&d->places, main, &d->functions, &d->emit, d->ret, err);
-	cairn_btf_close(main);
+		rc = vars_emit(d->bin, &d->emit, VARS_OTHERS, b, d->ret->losses, &n, err);
+	if (rc >= 0 && n)
+		rc = cairn_btf_finish(b, &d->ret->vars.bytes, &d->ret->vars.size, err);
+	cairn_btf_builder_free(b);
+	d->ret->n_variables += n;
+	return rc;
+}
+
+/* The blobs that are split from main. */
+static int make_parts(struct distil *d, struct cairn_err *err)
+{
+	struct cairn_btf_open_opts open = {.size = sizeof(open), .base = d->opts->base};
+	bool vars = d->opts->vars == CAIRN_DISTIL_VARS_SPLIT, inlined = d->opts->dialect != CAIRN_BTF_NO_LOC;
+	if (!vars && !inlined)
+		return 0;
+	int rc = cairn_btf_open_mem(d->ret->main.bytes, d->ret->main.size, "the main part", &open, &d->base_of_parts,
+				    err);
+	if (rc >= 0 && vars)
+		rc = make_vars(d, err);
+	if (rc >= 0 && inlined)
+		rc = make_inlined(d, err);
 	return rc;
 }
 
@@ -114,8 +153,8 @@ static int run(struct distil *d, struct cairn_err *err)
 		rc = make_main(d, err);
 	if (rc >= 0)
 		rc = finish_main(d, err);
-	if (rc >= 0 && d->opts->dialect != CAIRN_BTF_NO_LOC)
-		rc = make_inlined(d, err);
+	if (rc >= 0)
+		rc = make_parts(d, err);
 	for (int i = 0; i < CAIRN_N_LOSSES; i++)
 		d->ret->losses[i] += d->classes.losses[i];
 	return rc;
@@ -127,6 +166,7 @@ static void distil_fini(struct distil *d)
 	func_table_fini(&d->functions);
 	emit_fini(&d->emit);
 	cairn_btf_builder_free(d->main);
+	cairn_btf_close(d->base_of_parts);
 	variants_fini(&d->variants);
 	classes_fini(&d->classes);
 	if (d->dw)

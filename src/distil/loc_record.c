@@ -62,21 +62,42 @@ static bool set_bytes(const struct cairn_piece *p, const struct loc_value *value
 	return true;
 }
 
+/* Whether the steps from @s, of at most @left, only change bits that the value does not have. Returns their number. */
+static uint32_t cuts_only(const struct cairn_loc_step *s, uint32_t left, uint64_t bytes)
+{
+	uint64_t mask = bytes < WORD ? ((uint64_t)1 << 8 * bytes) - 1 : UINT64_MAX;
+	if (s->op == CAIRN_LOC_ZEXT || s->op == CAIRN_LOC_SEXT)
+		return s->size >= bytes;
+	if (s->operand != CAIRN_LOC_IMM)
+		return 0;
+	if (s->op == CAIRN_LOC_AND)
+		return ((uint64_t)s->imm & mask) == mask;
+	/* Up and down again: an extension from a narrower type. */
+	if (s->op != CAIRN_LOC_SHL || left < 2 || s[1].operand != CAIRN_LOC_IMM || s[1].imm != s->imm)
+		return 0;
+	bool down = s[1].op == CAIRN_LOC_SHR || s[1].op == CAIRN_LOC_SAR;
+	return down && s->imm >= 0 && s->imm < 64 && (uint64_t)(64 - s->imm) >= 8 * bytes ? 2 : 0;
+}
+
 /* A value of at most a word in one register or computed from it. */
 static bool set_value(const struct cairn_piece *p, const struct loc_value *value, struct cairn_btf_loc_param *ret)
 {
 	uint32_t n = reg_and_offset(p, ret);
 	if (!n)
 		return false;
-	for (; n < p->n_steps; n++) {
-		const struct cairn_loc_step *s = &p->steps[n];
-		/* With an unknown width nothing can be said to be all of it. */
-		if (!value->bytes || s->size < value->bytes)
+	/* With an unknown width nothing can be said to be all of it. */
+	if (n < p->n_steps && !value->bytes)
+		return false;
+	if (n < p->n_steps && p->steps[n].op == CAIRN_LOC_LOAD) {
+		if (p->steps[n++].size < value->bytes)
 			return false;
-		if (s->op == CAIRN_LOC_LOAD && !(ret->flags & CAIRN_BTF_LOC_DEREF))
-			ret->flags |= CAIRN_BTF_LOC_DEREF;
-		else if (s->op != CAIRN_LOC_ZEXT && s->op != CAIRN_LOC_SEXT)
+		ret->flags |= CAIRN_BTF_LOC_DEREF;
+	}
+	while (n < p->n_steps) {
+		uint32_t cut = cuts_only(&p->steps[n], p->n_steps - n, value->bytes);
+		if (!cut)
 			return false;
+		n += cut;
 	}
 	return true;
 }

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Every place in the inline blob is a place that cairn sites tells, with the same locations, and none is missing.
+
+    btf_inline.py [FILE...]      default: the lab's vmlinux
+
+The blobs are read here by code of its own, from the tables of docs/formats, not by Cairn.
+"""
+import collections
+import json
+import os
+import re
+import struct
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE]
+import common  # noqa: E402
+
+REGISTERS = ['rax', 'rdx', 'rcx', 'rbx', 'rsi', 'rdi', 'rbp', 'rsp'] + [f'r{i}' for i in range(8, 16)]
+FIXED = {1: 4, 3: 12, 14: 4, 17: 4, 20: 4}
+ELEMENT = {4: 12, 5: 12, 6: 8, 13: 8, 15: 12, 19: 12, 20: 4, 21: 4, 22: 12}
+FUNC, FUNC_PROTO, LOC_PARAM, LOC_PROTO, LOCSEC = 12, 13, 20, 21, 22
+SIGNED, CONST, ADDR, REG, DEREF, OFFSET = 1, 2, 4, 8, 16, 32
+
+
+class Blob:
+    def __init__(self, data, base=None):
+        magic, _, _, header, types, types_len, strings, strings_len = struct.unpack_from('<HBBIIIII', data)
+        assert magic == 0xeb9f
+        self.base = base
+        self.first = base.end if base else 1
+        self.first_string = base.string_end if base else 0
+        self.strings = data[header + strings:header + strings + strings_len]
+        self.string_end = self.first_string + strings_len
+        self.types = []
+        at, end = header + types, header + types + types_len
+        while at < end:
+            name, info, ref = struct.unpack_from('<III', data, at)
+            kind, vlen = info >> 24 & 0x7f, info & 0xffffff
+            size = FIXED.get(kind, 0) + (vlen * ELEMENT.get(kind, 0) if kind != FUNC else 0)
+            self.types.append((kind, name, vlen, ref, struct.unpack_from(f'<{size // 4}I', data, at + 12)))
+            at += 12 + size
+        self.end = self.first + len(self.types)
+
+    def type(self, number):
+        return self.base.type(number) if number < self.first else self.types[number - self.first]
+
+    def string(self, off):
+        if off < self.first_string:
+            return self.base.string(off)
+        off -= self.first_string
+        return self.strings[off:self.strings.index(b'\0', off)].decode()
+
+
+def signed(value, bits):
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def text(blob, number, base):
+    """As cairn sites writes it; None for no location."""
+    if number == 0:
+        return None
+    _, _, vlen, size, words = blob.type(number)
+    flags, values = words[0], words[1:1 + vlen]
+    if flags & CONST:
+        value = values[0] | (values[1] << 32 if vlen > 1 else 0)
+        if flags & ADDR:
+            return 'addr', value + base
+        if flags & SIGNED:
+            value = signed(value, 64 if vlen > 1 else 32)
+        return 'const', value & ((1 << 8 * min(size, 8)) - 1)
+    if not flags & REG:
+        return None
+    if vlen == 2 and not flags & OFFSET:
+        return 'regs', values[0], values[1]
+    offset = 0
+    if flags & OFFSET:
+        offset = signed(values[1] | values[2] << 32, 64) if vlen == 3 else signed(values[1], 32)
+    return ('mem' if flags & DEREF else 'reg'), values[0], offset
+
+
+SIMPLE = re.compile(r'^(\*\()?%(\w+)([+-]0x[0-9a-f]+|[+-]\d+)?(\))?$')
+
+
+def of_sites(loc):
+    """The same form from what cairn sites prints; 'other' when no record can say it."""
+    match = SIMPLE.match(loc)
+    if match and bool(match[1]) == bool(match[4]) and match[2] in REGISTERS:
+        return ('mem' if match[1] else 'reg'), REGISTERS.index(match[2]), int(match[3] or '0', 0)
+    if loc.startswith('const '):
+        return 'const', int(loc[6:], 0)
+    match = re.match(r'^\{%(\w+), %(\w+)\}$', loc)
+    if match and match[1] in REGISTERS and match[2] in REGISTERS:
+        return 'regs', REGISTERS.index(match[1]), REGISTERS.index(match[2])
+    return 'other', loc
+
+
+def agree(record, arg, strictly):
+    if arg['unavailable']:
+        return record is None
+    told = of_sites(arg['loc'])
+    if strictly and record is not None and record[0] not in ('addr', 'const'):
+        return record == told
+    if strictly and record is None:
+        return told[0] == 'other' and 'const' not in told[1] and not told[1].startswith('&')
+    if record is None:
+        return told[0] == 'other' or told[0] in ('const', 'regs')
+    if record[0] == 'const' and told[0] == 'const':
+        return (told[1] - record[1]) % 256 == 0 and (record[1] == told[1] or told[1] < 0 or told[1] > record[1])
+    if record[0] == 'addr':
+        return arg['loc'].startswith('&')
+    if told[0] == 'other':
+        # What only cuts to the width of the value.
+        return f'%{REGISTERS[record[1]]}' in arg['loc'] and ('<<' in arg['loc'] or '&' in arg['loc'] or '(u' in arg['loc'])
+    return record == told
+
+
+def key_of(site):
+    return site['function'], site['section'], site['section_off']
+
+
+def take(places, site, strictly):
+    """Remove the place that is the site; False when there is none."""
+    for place in places:
+        if all(agree(slot, arg, strictly) for slot, arg in zip(place, site['args'])):
+            places.remove(place)
+            return True
+    return False
+
+
+def check(path):
+    base_name = os.path.basename(path)
+    out = os.path.join(common.lab('btf'), base_name + '.btf')
+    if 'CAIRN_BTF' in os.environ:
+        out = os.environ['CAIRN_BTF']
+    else:
+        code, _, err = common.run([common.CAIRN, 'btf', 'encode', path, '-o', out], 600)
+        if code != 0:
+            common.not_ok(f'{base_name}: cairn btf encode: {err[-500:]}')
+            return
+    with open(out, 'rb') as file:
+        main = Blob(file.read())
+    with open(out + '.inline', 'rb') as file:
+        blob = Blob(file.read(), main)
+    places = collections.defaultdict(list)
+    for kind, name, vlen, _, words in blob.types:
+        if kind != LOCSEC:
+            continue
+        order = [words[3 * i:3 * i + 3] for i in range(vlen)]
+        keys = [(func, off, proto) for func, proto, off in order]
+        common.claim(f'{base_name}: {blob.string(name)}: {vlen} places in order', keys == sorted(keys))
+        for func, proto, off in order:
+            slots = blob.type(proto)[4]
+            func_type = blob.type(func)
+            assert func_type[0] == FUNC and len(slots) <= blob.type(func_type[3])[2]
+            places[blob.string(func_type[1]), blob.string(name), off].append([text(blob, s, 0) for s in slots])
+    code, told, err = common.run([common.CAIRN, 'sites', path, '--places', '--json'], 600)
+    if code != 0:
+        common.not_ok(f'{base_name}: cairn sites: {err[-500:]}')
+        return
+    sites = [s for s in map(json.loads, told.splitlines()) if s['kind'] == 'inlined']
+    # Several copies may begin at one address: those that agree to the letter find each other first.
+    open_sites, missing, differ = sites, [], []
+    for strictly in (True, False):
+        open_sites = [s for s in open_sites if not take(places[key_of(s)], s, strictly)]
+    for site in open_sites:
+        key = key_of(site)
+        (differ if places[key] else missing).append(
+            f'{key}: {[a["unavailable"] or a["loc"] for a in site["args"]]} but {places[key]}')
+    n = len(sites)
+    left = sum(map(len, places.values()))
+    for what in missing[:5] + differ[:20]:
+        print('  ' + what)
+    common.claim(f'{base_name}: all {n} inlined places are there ({len(missing)} are not)', not missing)
+    common.claim(f'{base_name}: with the same locations ({len(differ)} differ)', not differ)
+    print(f'{base_name}: {left} places more: clones of whole functions')
+
+
+def main():
+    paths = sys.argv[1:] or [p for p in [common.lab_input('vmlinux')] if p]
+    if not paths:
+        common.skip('places in BTF', "needs the lab's kernel")
+    for path in paths:
+        check(os.path.realpath(path))
+    common.finish()
+
+
+main()
