@@ -141,8 +141,8 @@ static void add_place(struct line *line, const struct cairn_function *function,
 {
 	char source[512];
 
-	if (site->kind == CAIRN_SITE_INLINED) {
-		add(line, "inlined in ");
+	if (site->n_chain) {
+		add(line, "%sinlined in ", site->kind == CAIRN_SITE_PART ? "split-off part, " : "");
 		add_container(line, site);
 		if (site->n_chain && site->chain[0].call_file) {
 			const struct cairn_inlined_call *call = &site->chain[0];
@@ -223,6 +223,10 @@ static void print_site(const struct view *view, const struct cairn_function *fun
 	if (site->n_shared > 1)
 		fprintf(view->out, "%*sshares its address with %" PRIu32 " more of this function\n", indent, "",
 			site->n_shared - 1);
+	for (uint32_t bit = 1; bit && bit <= site->count_doubts; bit <<= 1)
+		if (site->count_doubts & bit)
+			fprintf(view->out, "%*s%s%s%s\n", indent, "", view->style.faint, cairn_count_doubt_text(bit),
+				view->style.off);
 	if (site->hazard != CAIRN_HAZARD_NONE)
 		fprintf(view->out, "%*s%shazard: %s%s\n", indent, "", view->style.bad,
 			cairn_hazard_text(site->hazard), view->style.off);
@@ -239,11 +243,12 @@ static void print_unknown(const struct view *view, const struct cairn_function *
 static void print_summary(const struct view *view, const struct cairn_function *function)
 {
 	static const char *const covered[N_COVERAGES] = {"all", "some", "none"};
-	uint32_t kinds[3] = {0}, counts[N_COVERAGES] = {0};
+	uint32_t kinds[3] = {0}, counts[N_COVERAGES] = {0}, doubtful = 0;
 	const char *separator = " ";
 
 	for (uint32_t i = 0; i < function->n_sites; i++) {
 		kinds[function->sites[i].kind]++;
+		doubtful += function->sites[i].count_doubts != 0;
 		counts[site_coverage(&function->sites[i])]++;
 	}
 	fprintf(view->out, "  %s%" PRIu32 " %s: %" PRIu32 " %s, %" PRIu32 " inlined", view->style.faint,
@@ -251,6 +256,8 @@ static void print_summary(const struct view *view, const struct cairn_function *
 		kinds[CAIRN_SITE_ENTRY] == 1 ? "body" : "bodies", kinds[CAIRN_SITE_INLINED]);
 	if (kinds[CAIRN_SITE_PART])
 		fprintf(view->out, ", %" PRIu32 " split off", kinds[CAIRN_SITE_PART]);
+	if (doubtful)
+		fprintf(view->out, "; %" PRIu32 " may not be passed as often as called", doubtful);
 	if (function->n_without_code)
 		fprintf(view->out, "; %" PRIu32 " inlined without code", function->n_without_code);
 	if (function->n_params && function->n_sites) {

@@ -45,6 +45,9 @@ static void plan_text(const struct cairn_trace *t, const struct cairn_trace_plac
 		place->refused ? place->refused : "");
 	if (place->refused)
 		return;
+	for (uint32_t bit = 1; bit && bit <= place->site->count_doubts; bit <<= 1)
+		if (place->site->count_doubts & bit)
+			fprintf(out, "      %s\n", cairn_count_doubt_text(bit));
 	if (place->moved)
 		fprintf(out, "      probed at 0x%" PRIx64 ", a cheaper instruction of the same block\n", place->at.v);
 	for (uint32_t i = 0; i < probe->n_values; i++)
@@ -70,6 +73,11 @@ static void plan_json(const struct cairn_trace *t, const struct cairn_trace_plac
 	json_bool(&j, "moved", place->moved);
 	json_bool(&j, "emulated", place->emulated);
 	json_text(&j, "refused", place->refused);
+	json_open(&j, "count_doubts", '[');
+	for (uint32_t bit = 1; bit && bit <= place->site->count_doubts; bit <<= 1)
+		if (place->site->count_doubts & bit)
+			json_text(&j, NULL, cairn_count_doubt_id(bit));
+	json_close(&j);
 	json_open(&j, "unavailable", '{');
 	for (uint32_t i = 0; i < probe->n_values; i++)
 		if (place->values && place->values[i].unavailable)
@@ -138,11 +146,50 @@ void trace_refusals(const struct cairn_trace *t, FILE *out)
 		fprintf(out, "  and %" PRIu32 " more; cairn trace --dry-run lists them all\n", more);
 }
 
+static uint32_t n_doubtful(const struct cairn_trace *t)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < cairn_trace_n_places(t); i++) {
+		const struct cairn_trace_place *place = cairn_trace_place(t, i);
+
+		n += !place->refused && place->site->count_doubts;
+	}
+	return n;
+}
+
+/* Where events may not be as many as calls; said before the first one. */
+static void tell_doubtful(const struct cairn_trace *t, FILE *out)
+{
+	uint32_t shown = 0, n = n_doubtful(t);
+	char text[1024];
+
+	if (n)
+		fprintf(out, "events may not be as many as calls at %" PRIu32 " of these places:\n", n);
+	for (uint32_t i = 0; i < cairn_trace_n_places(t) && shown < REFUSALS_MAX; i++) {
+		const struct cairn_trace_place *place = cairn_trace_place(t, i);
+
+		if (place->refused || !place->site->count_doubts)
+			continue;
+		shown++;
+		cairn_site_text(place->site, text, sizeof(text));
+		fprintf(out, "  %s %s (0x%" PRIx64 ")", cairn_trace_probe(t, place->probe)->function->name, text,
+			place->site->at.v);
+		for (uint32_t bit = 1; bit && bit <= place->site->count_doubts; bit <<= 1)
+			if (place->site->count_doubts & bit)
+				fprintf(out, ": %s", cairn_count_doubt_text(bit));
+		fputc('\n', out);
+	}
+	if (n > shown)
+		fprintf(out, "  and %" PRIu32 " more; cairn trace --dry-run lists them all\n", n - shown);
+}
+
 void trace_attached(const struct session *session, unsigned int n_places)
 {
 	fprintf(stderr, "%u %s attached%s\n", n_places, n_places == 1 ? "place" : "places",
 		session->has_command ? "" : "; Ctrl-C ends and removes them");
 	trace_refusals(session->trace, stderr);
+	tell_doubtful(session->trace, stderr);
 	fflush(stderr);
 }
 
@@ -261,6 +308,8 @@ static void summary_text(const struct session *session, const struct cairn_trace
 	if (stats->children_known && stats->n_children && !stats->children_followed)
 		fprintf(stderr, "%" PRIu64 " child %s not traced; -f follows %s\n", stats->n_children,
 			stats->n_children == 1 ? "process was" : "processes were", stats->n_children == 1 ? "it" : "them");
+	if (n_doubtful(session->trace))
+		fprintf(stderr, "at %" PRIu32 " places events may not be as many as calls\n", n_doubtful(session->trace));
 	fprintf(stderr, "%" PRIu32 " of %" PRIu32 " places, %" PRIu32 " %s; attached in %.1f ms, detached in %.1f ms\n",
 		stats->n_attached, stats->n_attached + stats->n_refused, stats->n_links,
 		stats->n_links == 1 ? "link" : "links", (double)stats->attach_ns / 1e6,
@@ -293,6 +342,7 @@ static void summary_json(const struct session *session, const struct cairn_trace
 	json_uint(&j, "places", stats->n_attached + stats->n_refused);
 	json_uint(&j, "attached", stats->n_attached);
 	json_uint(&j, "refused", stats->n_refused);
+	json_uint(&j, "doubtful", n_doubtful(session->trace));
 	put_counts(&j, &stats->total);
 	json_uint(&j, "missed", stats->missed);
 	json_text(&j, "backend", backend_word(stats->backend));

@@ -56,6 +56,7 @@ enum cairn_address_rule {
 	CAIRN_AT_LOW_PC,      /* start of the only range */
 	CAIRN_AT_ENTRY_PC,    /* DW_AT_entry_pc */
 	CAIRN_AT_FIRST_RANGE, /* start of the first range in the input's order */
+	CAIRN_AT_WAY_IN,      /* the only one of the instructions of a copy without an entry that other code leads to first */
 	CAIRN_AT_ENTRY_ROW,   /* a further row of the entry in the line table: the compiler duplicated the copy */
 	CAIRN_AT_SYMBOL,      /* no debug information: the address of a symbol */
 };
@@ -69,6 +70,7 @@ enum cairn_count_doubt {
 	CAIRN_COUNT_AGAIN = 1 << 1,    /* the copy's own code leads back to its entry: a loop, or recursion made one */
 	CAIRN_COUNT_BEHIND = 1 << 2,   /* ways lead into the copy past its places: n_behind of them */
 	CAIRN_COUNT_SHARED = 1 << 3,   /* the copy has no code at its entry, and others come by there */
+	CAIRN_COUNT_MERGED = 1 << 4,   /* merged with another call of the same function, whose place is passed, too */
 };
 
 /* A sentence for people, and a word for programs ("no-entry"). Static; @doubt is one bit. */
@@ -117,7 +119,7 @@ struct cairn_site {
 	const struct cairn_arg *args;
 	/* Sites of the same function at the same address, this one included: 1 when it is alone. */
 	uint32_t n_shared;
-	uint32_t count_doubts; /* enum cairn_count_doubt, ored */
+	uint32_t count_doubts; /* enum cairn_count_doubt, ored; 0 also where all functions are visited: it is not asked then */
 	uint32_t n_behind;     /* instructions of the copy at which it is entered, other than its places */
 	/* Offset of its DIE in .debug_info, for looking it up with readelf or llvm-dwarfdump. */
 	uint64_t die;

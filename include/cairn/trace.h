@@ -157,7 +157,7 @@ struct cairn_trace_probe {
 	uint32_t first_place, n_places;
 	/*
 	 * Of these: ready to be attached, and not (each place says why). CAIRN_SITE_PART is no
-	 * place.
+	 * place, and CAIRN_COUNT_MERGED neither.
 	 */
 	uint32_t n_ready, n_refused;
 };

@@ -23,6 +23,8 @@
 
 #include "base/vec.h"
 #include "dwarf/constants.h"
+#include "loc/part.h"
+#include "loc/passage.h"
 
 enum {
 	/* C allows 127 parameters and compilers more; a longer list is no program. */
@@ -39,7 +41,9 @@ void site_worker_init(struct site_worker *w, struct arena *arena)
 void site_worker_fini(struct site_worker *w)
 {
 	flow_free(w->flow);
+	graph_free(w->graph);
 	w->flow = NULL;
+	w->graph = NULL;
 	boundary_fini(&w->boundary);
 }
 
@@ -112,7 +116,7 @@ static bool entry_pc(const struct dw_die *die, struct cairn_vaddr base, struct c
 		return false;
 	if (v.cls == DW_CLASS_ADDRESS)
 		*ret = v.addr;
-	else if (v.cls == DW_CLASS_UDATA)
+	else if (v.cls == DW_CLASS_UDATA || v.cls == DW_CLASS_SDATA)
 		ret->v = base.v + v.u;
 	else
 		return false;
@@ -155,10 +159,18 @@ static int address_of(const struct dw_die *die, const struct dw_die *container, 
 	return own.n > 0;
 }
 
+int site_entry_of(const struct dw_die *body, struct cairn_vaddr *ret)
+{
+	struct address a;
+	int rc = address_of(body, NULL, &a, NULL);
+	if (rc == 1)
+		*ret = a.at;
+	return rc;
+}
+
 /* ---- where it stands ---- */
 
-/* The out-of-line function around an entry; the entry itself when it is one. */
-static uint32_t container_of_entry(const struct dw_func_index *index, uint32_t entry)
+uint32_t site_container(const struct dw_func_index *index, uint32_t entry)
 {
 	uint32_t i = entry;
 	while (i != DW_FUNC_NONE && index->p[i].flags & DW_FUNC_INLINED)
@@ -180,11 +192,37 @@ static int enter_container(const struct site_env *env, struct site_worker *w, ui
 	if (rc < 0)
 		return rc;
 	flow_free(w->flow);
+	graph_free(w->graph);
 	w->flow = NULL;
-	w->flow_made = false;
+	w->graph = NULL;
+	w->flow_made = w->graph_made = false;
 	w->container = container;
 	w->container_entry = a.at;
 	w->container_has_code = rc > 0;
+	return 0;
+}
+
+/* Without an entry from the compiler the copy begins where other code leads to it first. */
+static int find_ways_in(const struct site_env *env, struct site_worker *w, const struct dw_die *container,
+			struct built_site *b, struct address *a)
+{
+	struct cairn_vaddr ways[PASSAGE_WAYS_MAX];
+	if (!w->graph_made) {
+		w->graph = graph_new(env->code, container, w->container_entry);
+		w->graph_made = true;
+	}
+	unsigned int n = w->graph ? passage_ways_in(w->graph, &b->die, ways) : 0;
+	if (!n)
+		return 0;
+	struct cairn_vaddr *more = arena_array(w->arena, n, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	memcpy(more, ways + 1, (n - 1) * sizeof(*more));
+	b->ways = more;
+	b->n_ways = n - 1;
+	if (ways[0].v != a->at.v)
+		a->rule = CAIRN_AT_WAY_IN;
+	a->at = ways[0];
 	return 0;
 }
 
@@ -292,6 +330,13 @@ static int args_of(const struct site_env *env, struct site_worker *w, struct loc
 	return rc;
 }
 
+/* GCC marks entries where it optimises, but not at link time. */
+static bool marks_entries(const struct dw_unit *unit)
+{
+	const char *producer = dw_unit_producer(unit);
+	return dw_unit_is_gcc(unit) && strstr(producer, " -O") && !strstr(producer, " -O0") && !strstr(producer, "GNU GIMPLE");
+}
+
 /*
  * GCC without its markers: at link time (-flto) code comes back from the object files without them, so that
  * what a view would tell apart is one moment; and a copy whose entry marker was lost has no view.
@@ -319,7 +364,7 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	uint32_t entry = request->entry;
 	const struct dw_func *f = &env->index->p[entry];
 	bool inlined = f->flags & DW_FUNC_INLINED;
-	uint32_t container = container_of_entry(env->index, entry);
+	uint32_t container = site_container(env->index, entry);
 	struct dw_die function, abstract;
 	struct address a;
 	*ret = (struct built_site){0};
@@ -342,6 +387,11 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	if (rc <= 0)
 		return rc;
 
+	if (request->is_way_in)
+		a = (struct address){.at = request->at, .rule = CAIRN_AT_WAY_IN};
+	else if (inlined && !a.has_view && a.rule != CAIRN_AT_ENTRY_PC &&
+		 find_ways_in(env, w, &function, ret, &a) < 0)
+		return err_nomem(err, "ways into a copy");
 	if (request->has_row)
 		a = (struct address){.at = request->at,
 				     .view = request->view,
@@ -365,6 +415,11 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 		return rc;
 
 	rc = site_abstract(env->dw, f->die, &abstract, err);
+	if (rc >= 0 && inlined) {
+		rc = part_is(env, entry, &ret->die, &abstract, err);
+		if (rc == 1)
+			s->kind = CAIRN_SITE_PART;
+	}
 	if (rc >= 0 && w->formals.function != abstract.off)
 		rc = site_formals(&abstract, w->arena, &w->formals, err);
 	if (rc < 0)
@@ -389,5 +444,6 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	if (rc < 0)
 		return rc;
 	note_trust(env, w, &ctx, ret);
+	ret->lost_marker = inlined && !a.has_view && marks_entries(ret->die.unit);
 	return 1;
 }

@@ -21,6 +21,7 @@ struct site_env {
 	struct elf *code;
 	const struct dw_func_index *index;
 	bool assume_unmodified; /* cairn_sites_opts */
+	bool judge_counts; /* fill in count_doubts: some passes over the container's code for each copy */
 	bool kernel; /* a kernel or module, which user probes do not reach */
 };
 
@@ -39,7 +40,8 @@ struct site_worker {
 	struct cairn_vaddr container_entry;
 	bool container_has_code;
 	struct flow *flow;
-	bool flow_made;
+	struct graph *graph;
+	bool flow_made, graph_made;
 	struct boundary boundary;
 	struct formals formals;
 };
@@ -51,7 +53,8 @@ void site_worker_fini(struct site_worker *w);
 struct site_request {
 	uint32_t entry;
 	bool has_row;
-	struct cairn_vaddr at; /* of the row, with its view */
+	bool is_way_in; /* at is another of built_site.ways */
+	struct cairn_vaddr at; /* of the row, with its view; of the way in */
 	uint64_t view;
 	uint64_t view_from; /* views before it belong to another entry at the same address */
 };
@@ -68,6 +71,10 @@ struct built_site {
 	 * came without. See function.c.
 	 */
 	bool no_views;
+	/* Of a copy without an entry that can be entered at several instructions: those besides site.at. */
+	const struct cairn_vaddr *ways;
+	unsigned int n_ways;
+	bool lost_marker; /* a copy made by GCC, which marks entries, without an entry */
 	uint16_t used; /* of an entry without views: general registers whose value is used, flow_used() */
 };
 
@@ -79,6 +86,12 @@ struct built_site {
  */
 int site_build(const struct site_env *env, struct site_worker *w, const struct site_request *request,
 	       struct built_site *ret, struct cairn_err *err);
+
+/* The out-of-line function around an entry of the index; the entry itself when it is one; DW_FUNC_NONE. */
+uint32_t site_container(const struct dw_func_index *index, uint32_t entry);
+
+/* Where an out-of-line body begins. Returns 1 and *@ret; 0 for one without code; -EBADMSG. */
+int site_entry_of(const struct dw_die *body, struct cairn_vaddr *ret);
 
 /* The abstract instance of an entry: its DW_AT_abstract_origin followed to the end, or itself. */
 int site_abstract(const struct dwarf *dw, dw_off die, struct dw_die *ret, struct cairn_err *err);

@@ -331,7 +331,13 @@ static int compile_place(struct cairn_trace *t, struct trace_probe *p, struct tr
 	return 0;
 }
 
-static void plan_place(const struct trace_probe *p, const struct cairn_site *site,
+/* Where reaching a site is no call of its own: a part, or a call that was merged with another one's, which is a place. */
+static bool is_no_call(const struct cairn_site *site)
+{
+	return site->kind == CAIRN_SITE_PART || site->count_doubts & CAIRN_COUNT_MERGED;
+}
+
+static void plan_place(const struct trace_probe *p, const struct cairn_site *site, bool best_effort,
 		       struct trace_place *place)
 {
 	const uint8_t *code;
@@ -344,6 +350,8 @@ static void plan_place(const struct trace_probe *p, const struct cairn_site *sit
 		place->pub.refused = "its address is not in the file";
 	else if (site->hazard != CAIRN_HAZARD_NONE)
 		place->pub.refused = cairn_hazard_text(site->hazard);
+	else if (site->count_doubts & CAIRN_COUNT_NO_ENTRY && !best_effort)
+		place->pub.refused = cairn_count_doubt_text(CAIRN_COUNT_NO_ENTRY);
 	if (elf_code_at(binary_main(p->file->bin), site->at, &code, &n_code))
 		place->pub.emulated = insn_uprobe(code, n_code).emulated;
 	else if (!place->pub.refused)
@@ -402,10 +410,10 @@ static int plan_places(struct cairn_trace *t, struct trace_probe *p, struct cair
 		return err_nomem(err, "places");
 	p->pub.first_place = (uint32_t)t->places.n;
 	for (uint32_t i = 0; i < f->n_sites; i++) {
-		if (f->sites[i].kind == CAIRN_SITE_PART)
+		if (is_no_call(&f->sites[i]))
 			continue;
 		p->places[n].pub.probe = (uint32_t)t->probes.n;
-		plan_place(p, &f->sites[i], &p->places[n++]);
+		plan_place(p, &f->sites[i], t->opts.best_effort, &p->places[n++]);
 	}
 	p->pub.n_places = n;
 	if (!n)

@@ -37,6 +37,8 @@ struct db {
 	enum db_sec unit_sec;
 	uint64_t unit, unit_length;
 	struct elf_builder *elf;
+	const uint8_t *code;
+	size_t n_code;
 	bool is_cut[DB_N_SECS];
 	uint64_t cut[DB_N_SECS];
 };
@@ -454,13 +456,21 @@ void db_null(struct db *d)
 
 /* ---- the file ---- */
 
+void db_code(struct db *d, const uint8_t *code, size_t n)
+{
+	d->code = code;
+	d->n_code = n;
+}
+
 uint8_t *db_finish(struct db *d, size_t *ret_size)
 {
 	static const char *const names[DB_N_SECS] = {
 		".debug_info", ".debug_types", ".debug_abbrev", ".debug_str", ".debug_line_str",
 		".debug_str_offsets", ".debug_addr", ".debug_ranges", ".debug_rnglists", ".debug_loc",
 		".debug_loclists", ".debug_line"};
-	static const uint8_t text[0x1000];
+	uint8_t text[0x1000] = {0};
+	if (d->n_code)
+		memcpy(text, d->code, d->n_code);
 	close_table(d);
 	resolve(d);
 	for (int i = 0; i < DB_N_SECS; i++)

@@ -136,6 +136,9 @@ void db_patch(struct db *d, enum db_sec sec, uint64_t at, uint64_t v, unsigned i
 /* The section will end after @n bytes. Nothing may be added to it afterwards. */
 void db_cut(struct db *d, enum db_sec sec, uint64_t n);
 
+/* Instructions at 0x1000 and on, at most 256 bytes; the rest is zeros. Borrowed until db_finish(). */
+void db_code(struct db *d, const uint8_t *code, size_t n);
+
 /* ---- the file ---- */
 
 /* An ELF file with .text at 0x1000 (0x1000 bytes) and the sections that have content; owned by @d. */

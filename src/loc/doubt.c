@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Why events may not be as many as calls, in words. */
+#include <cairn/sites.h>
+
+#include <stddef.h>
+
+static const struct {
+	enum cairn_count_doubt doubt;
+	const char *id, *text;
+} doubts[] = {
+	{CAIRN_COUNT_NO_ENTRY, "no-entry", "no entry in the debug information: may be passed without a call"},
+	{CAIRN_COUNT_AGAIN, "again", "its own code leads back here: may be passed again by one call"},
+	{CAIRN_COUNT_BEHIND, "behind", "may be entered elsewhere: not every call passes here"},
+	{CAIRN_COUNT_SHARED, "shared-path", "has no code here: what is not a call passes here, too"},
+	{CAIRN_COUNT_MERGED, "merged", "merged with another call, whose place is passed, too"},
+};
+
+const char *cairn_count_doubt_text(enum cairn_count_doubt doubt)
+{
+	for (size_t i = 0; i < sizeof(doubts) / sizeof(doubts[0]); i++)
+		if (doubts[i].doubt == doubt)
+			return doubts[i].text;
+	return "unknown";
+}
+
+const char *cairn_count_doubt_id(enum cairn_count_doubt doubt)
+{
+	for (size_t i = 0; i < sizeof(doubts) / sizeof(doubts[0]); i++)
+		if (doubts[i].doubt == doubt)
+			return doubts[i].id;
+	return "unknown";
+}

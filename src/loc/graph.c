@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "loc/graph.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "insn/insn.h"
+
+/* Instructions of one function; the longest seen has some 100,000. */
+enum { INSNS_MAX = 2000000 };
+
+struct decode {
+	struct graph *graph;
+	struct elf *code;
+	VEC(uint64_t) targets; /* one for each instruction; 0 without */
+};
+
+static bool is_nop(const uint8_t *insn, size_t n)
+{
+	size_t i = 0;
+	while (i < n && (insn[i] == 0x66 || insn[i] == 0x2e))
+		i++;
+	return i < n && (insn[i] == 0x90 || (n - i >= 3 && insn[i] == 0x0f && insn[i + 1] == 0x1f));
+}
+
+static bool goes_on(enum insn_flow flow)
+{
+	return flow != INSN_JUMP && flow != INSN_JUMP_INDIRECT && flow != INSN_RETURN;
+}
+
+static int decode_range(void *arg, struct dw_range range)
+{
+	struct decode *d = arg;
+	const uint8_t *bytes;
+	size_t n;
+	if (!elf_code_at(d->code, range.lo, &bytes, &n) || range.hi.v - range.lo.v > n)
+		return -1;
+	n = (size_t)(range.hi.v - range.lo.v);
+	for (size_t off = 0; off < n;) {
+		struct insn insn;
+		struct graph_insn *g = d->graph->v.n < INSNS_MAX ? VEC_PUSH(&d->graph->v) : NULL;
+		if (!g || !insn_decode(bytes + off, n - off, range.lo.v + off, &insn))
+			return -1;
+		bool direct = insn.flow == INSN_JUMP || insn.flow == INSN_BRANCH;
+		*g = (struct graph_insn){
+			.at = range.lo.v + off,
+			.next = goes_on(insn.flow) ? 0 : GRAPH_NONE,
+			.target = GRAPH_NONE,
+			.order = UINT32_MAX,
+			.len = insn.len,
+			.is_indirect = insn.flow == INSN_JUMP_INDIRECT,
+			.is_branch = direct,
+			.is_call = insn.flow == INSN_CALL || insn.flow == INSN_CALL_INDIRECT,
+			.has_effect = insn.flow == INSN_CALL || insn.flow == INSN_CALL_INDIRECT || insn.writes_memory,
+			.is_nop = is_nop(bytes + off, insn.len),
+		};
+		if (!VEC_ADD(&d->targets, direct ? insn.target : 0))
+			return -1;
+		off += insn.len;
+	}
+	return 0;
+}
+
+size_t graph_from(const struct graph *g, uint64_t at)
+{
+	size_t lo = 0, hi = g->v.n;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (g->v.p[mid].at < at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+uint32_t graph_at(const struct graph *g, uint64_t at)
+{
+	size_t i = graph_from(g, at);
+	return i < g->v.n && g->v.p[i].at == at ? (uint32_t)i : GRAPH_NONE;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct graph_insn *x = a, *y = b;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/*
+ * Ranges come in any order, so targets are kept by address until all instructions have their place: in a copy of the
+ * decoded order.
+ */
+static void resolve(struct graph *g, const uint64_t *decoded_at, const uint64_t *targets, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t at = graph_at(g, decoded_at[i]);
+		if (at != GRAPH_NONE && targets[i])
+			g->v.p[at].target = graph_at(g, targets[i]);
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct graph_insn *insn = &g->v.p[i];
+		bool adjacent = i + 1 < n && g->v.p[i + 1].at == insn->at + insn->len;
+		if (insn->next != GRAPH_NONE)
+			insn->next = adjacent ? (uint32_t)i + 1 : GRAPH_NONE;
+	}
+}
+
+/*
+ * Padding behind a jump is reached by nobody, and must not seem to lead to what follows it. A call with padding or the end
+ * behind it does not return.
+ */
+static int find_orphans(struct graph *g)
+{
+	uint8_t *led = calloc(g->v.n + 1, 1);
+	if (!led)
+		return -ENOMEM;
+	if (g->entry != GRAPH_NONE)
+		led[g->entry] = 1;
+	for (size_t i = 0; i < g->v.n; i++)
+		if (g->v.p[i].target != GRAPH_NONE)
+			led[g->v.p[i].target] = g->v.p[g->v.p[i].target].is_target = true;
+	int rc = 0;
+	for (size_t i = 0; i < g->v.n && !rc; i++) {
+		struct graph_insn *insn = &g->v.p[i];
+		uint32_t next = insn->next;
+		if (insn->is_call && next != GRAPH_NONE && g->v.p[next].is_nop && !led[next])
+			insn->next = GRAPH_NONE;
+		if (insn->is_nop && !led[i])
+			insn->next = GRAPH_NONE;
+		else if (!led[i] && !VEC_ADD(&g->orphans, (uint32_t)i))
+			rc = -ENOMEM;
+		if (insn->next != GRAPH_NONE)
+			led[insn->next] = 1;
+	}
+	free(led);
+	return rc;
+}
+
+/* ---- paths ---- */
+
+uint32_t graph_next(const struct graph *g, uint32_t i, uint32_t *k)
+{
+	const struct graph_insn *insn = &g->v.p[i];
+	for (;; ++*k) {
+		uint32_t s = *k == 0 ? insn->next : *k == 1 ? insn->target : GRAPH_NONE;
+		if (*k >= 2 && insn->is_indirect && *k - 2 < g->orphans.n)
+			s = g->orphans.p[*k - 2];
+		if (s == GRAPH_NONE && *k < 2)
+			continue;
+		++*k;
+		return s;
+	}
+}
+
+int graph_spread(const struct graph *g, uint8_t *marks, uint8_t bit, uint8_t within, uint8_t without)
+{
+	VEC(uint32_t) todo = {0};
+	int rc = 0;
+	bool orphans_done = false;
+	for (size_t i = 0; i < g->v.n && !rc; i++)
+		if (marks[i] & bit && !VEC_ADD(&todo, (uint32_t)i))
+			rc = -ENOMEM;
+	while (todo.n && !rc) {
+		uint32_t i = todo.p[--todo.n], k = 0, s;
+		if (g->v.p[i].is_indirect && orphans_done)
+			continue;
+		orphans_done |= g->v.p[i].is_indirect;
+		while (!rc && (s = graph_next(g, i, &k)) != GRAPH_NONE) {
+			if (marks[s] & bit || (within && !(marks[s] & within)) || marks[s] & without)
+				continue;
+			marks[s] |= bit;
+			if (!VEC_ADD(&todo, s))
+				rc = -ENOMEM;
+		}
+	}
+	VEC_FREE(&todo);
+	return rc;
+}
+
+struct step {
+	uint32_t insn, k;
+};
+
+/* Number the instructions so that, loops aside, each has a higher number than those before it. */
+static int number(struct graph *g)
+{
+	VEC(struct step) path = {0};
+	uint32_t left = (uint32_t)g->v.n;
+	uint8_t *seen = calloc(g->v.n + 1, 1);
+	bool orphans_done = false;
+	g->by_order = calloc(g->v.n + 1, sizeof(*g->by_order));
+	int rc = seen && g->by_order ? 0 : -ENOMEM;
+	if (!rc && g->entry != GRAPH_NONE) {
+		seen[g->entry] = 1;
+		if (!VEC_ADD(&path, ((struct step){.insn = g->entry})))
+			rc = -ENOMEM;
+	}
+	while (path.n && !rc) {
+		struct step *top = &path.p[path.n - 1];
+		uint32_t i = top->insn;
+		/* Of many indirect jumps the first one seen leads to the orphans: else the cost would be their product. */
+		bool skip = g->v.p[i].is_indirect && orphans_done && top->k == 0;
+		orphans_done |= g->v.p[i].is_indirect;
+		uint32_t s = skip ? GRAPH_NONE : graph_next(g, i, &top->k);
+		if (s == GRAPH_NONE) {
+			g->v.p[i].order = --left;
+			g->by_order[g->n_ordered++] = i;
+			path.n--;
+		} else if (!seen[s]) {
+			seen[s] = 1;
+			if (!VEC_ADD(&path, ((struct step){.insn = s})))
+				rc = -ENOMEM;
+		}
+	}
+	VEC_FREE(&path);
+	free(seen);
+	return rc;
+}
+
+static int finish(struct graph *g, const struct decode *d, struct cairn_vaddr entry)
+{
+	uint64_t *decoded_at = calloc(g->v.n + 1, sizeof(*decoded_at));
+	if (!decoded_at)
+		return -ENOMEM;
+	for (size_t i = 0; i < g->v.n; i++)
+		decoded_at[i] = g->v.p[i].at;
+	qsort(g->v.p, g->v.n, sizeof(*g->v.p), by_address);
+	resolve(g, decoded_at, d->targets.p, g->v.n);
+	free(decoded_at);
+	g->entry = graph_at(g, entry.v);
+	int rc = find_orphans(g);
+	return rc ? rc : number(g);
+}
+
+struct graph *graph_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry)
+{
+	struct graph *g = calloc(1, sizeof(*g));
+	struct decode d = {.graph = g, .code = code};
+	if (!g)
+		return NULL;
+	int rc = dw_ranges(function, decode_range, &d, NULL) > 0 ? finish(g, &d, entry) : -EBADMSG;
+	VEC_FREE(&d.targets);
+	if (!rc)
+		return g;
+	graph_free(g);
+	return NULL;
+}
+
+void graph_free(struct graph *g)
+{
+	if (!g)
+		return;
+	VEC_FREE(&g->v);
+	VEC_FREE(&g->orphans);
+	free(g->by_order);
+	free(g);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The instructions of one function, and which comes behind which
+ *
+ * For questions about paths: flow.c asks about registers, this about the way. What a direct jump or branch does is exact.
+ * An indirect jump is taken to go to every instruction that nothing else leads to; a call comes back.
+ */
+#ifndef LOC_GRAPH_H
+#define LOC_GRAPH_H
+
+#include "base/vec.h"
+#include "dwarf/dwarf.h"
+
+#define GRAPH_NONE UINT32_MAX
+
+struct graph_insn {
+	uint64_t at;
+	uint32_t next;   /* behind it in memory, where it can continue there; else GRAPH_NONE */
+	uint32_t target; /* of a direct jump or branch within the function; else GRAPH_NONE */
+	uint32_t order;  /* in a reverse postorder from the entry; UINT32_MAX when nothing leads there */
+	uint8_t len;
+	bool is_indirect; /* an indirect jump: goes to all of graph.orphans */
+	bool is_branch;   /* a direct jump or branch, wherever it goes */
+	bool is_target;   /* of a direct jump or branch */
+	bool is_call;
+	bool has_effect;  /* a call or a store: what a compiler does not do ahead of time */
+	bool is_nop;
+};
+
+struct graph {
+	VEC(struct graph_insn) v; /* in order of address */
+	VEC(uint32_t) orphans;    /* reached by no known way: targets of indirect jumps, landing pads */
+	uint32_t *by_order;       /* v.n instructions by falling order; behind are those that nothing leads to */
+	size_t n_ordered;
+	uint32_t entry;
+};
+
+/*
+ * graph_new - decode a function
+ *
+ * @function  its DIE; all its ranges
+ * NULL when out of memory, or when its code cannot be decoded to the end.
+ * Cost: one decode per instruction.
+ */
+struct graph *graph_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry);
+void graph_free(struct graph *g);
+
+/* The instruction that starts at @at; GRAPH_NONE when none does. */
+uint32_t graph_at(const struct graph *g, uint64_t at);
+
+/* The first instruction that starts at @at or behind; g->v.n when none does. */
+size_t graph_from(const struct graph *g, uint64_t at);
+
+/*
+ * graph_next - what comes behind an instruction, one by one
+ *
+ * @k  0 at first, then as it was left
+ * Returns an instruction, GRAPH_NONE behind the last.
+ */
+uint32_t graph_next(const struct graph *g, uint32_t i, uint32_t *k);
+
+/*
+ * graph_spread - mark everything that is reached from what is marked
+ *
+ * @marks    one byte per instruction; bit @bit is spread, from where it is set
+ * @within   instructions that have none of these bits are not entered; 0: all are
+ * @without  instructions that have one of these bits are not entered
+ * Returns 0 or -ENOMEM.
+ */
+int graph_spread(const struct graph *g, uint8_t *marks, uint8_t bit, uint8_t within, uint8_t without);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Whether each call passes a copy's places exactly once. */
+#ifndef LOC_PASSAGE_H
+#define LOC_PASSAGE_H
+
+#include "loc/graph.h"
+#include "loc/site.h"
+
+/* More ways in than this are no entries but a scattered copy. */
+enum { PASSAGE_WAYS_MAX = 8 };
+
+/*
+ * passage_ways_in - the instructions of a copy that ways from the function's entry come to first
+ *
+ * @ret  in the order of the ways; PASSAGE_WAYS_MAX of them
+ * Returns their number when each call comes by exactly one of them. Else 1 and the first of all, or 0: nothing is known.
+ * Cost: some passes over the container's instructions.
+ */
+unsigned int passage_ways_in(const struct graph *g, const struct dw_die *copy, struct cairn_vaddr *ret);
+
+/* One copy with all its places in one function, and the function's other copies there. */
+struct passage {
+	const struct graph *graph;
+	const struct dw_die *copy;
+	struct built_site **places; /* of the copy: its first entry and the further ones */
+	size_t n_places;
+	const struct built_site *const *others; /* copies of the same function in the same container */
+	size_t n_others;
+};
+
+/*
+ * passage_judge - set count_doubts and n_behind of a copy's places
+ *
+ * Returns 0 or -ENOMEM.
+ * Cost: some passes over the container's instructions.
+ */
+int passage_judge(const struct passage *p);
+
+#endif

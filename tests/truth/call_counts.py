@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""As many events as calls, or a mark at a place that says beforehand why not: every function of Lua, SQLite and Redis.
+
+The same source is built at -O0 with a counter at each function's entry (-finstrument-functions, hooks.c), and optimised; the
+optimised build is traced, all places of all functions at once. For each function with a body in both builds:
+
+    equal        as many events as calls
+    announced    not as many, and `cairn sites` says at one of its places, or of the function, that this can happen
+    unannounced  not as many, and nothing said so: this fails
+
+What is announced without need is counted too: marks that are everywhere would announce everything.
+"""
+import argparse
+import collections
+import json
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, 'call_counts')]
+import common    # noqa: E402
+import programs  # noqa: E402
+import sources   # noqa: E402
+
+# The condition is never met: the kernel counts each hit and nothing is printed.
+PROBE = '{}() if 1 == 0'
+# Names given to one `cairn trace`.
+BATCH = 600
+
+
+def command(program, args):
+    return f'{program} {args}'
+
+
+def bodies(path):
+    """{address: (name, line)} of the functions of a build, by libdw (which knows Clang's files of DWARF 5 not always)."""
+    return {row[2]: (row[4], row[6]) for row in common.dies(path) if row[0] == 'body' and row[3] and row[4]}
+
+
+def calls(program, args):
+    """{function: calls} of the counting build; functions whose number differs between two runs are left out."""
+    runs = []
+    where = bodies(program)
+    for _ in range(2):
+        out = program + '.calls'
+        env = dict(os.environ, CALL_COUNTS=out)
+        code, _, err = common.run(['setarch', '-R', '/bin/sh', '-c', f'exec {program} {args}'], 300, env=env)
+        if not os.path.exists(out):
+            raise RuntimeError(f'{program} {args}: exit code {code}, no counts: {err[-300:]}')
+        counted = dict.fromkeys(where.values(), 0)
+        with open(out, encoding='ascii') as file:
+            for line in file:
+                at, n = (int(word, 16) for word in line.split())
+                if at in where:
+                    counted[where[at]] += n
+        os.unlink(out)
+        runs.append(counted)
+    return {key: n for key, n in runs[0].items() if runs[1].get(key) == n}
+
+
+def places(path):
+    """{(name, line): its rows of `cairn sites`}; two functions of one name and line are left out."""
+    names = sorted({row[4] for row in common.dies(path) if row[3] and row[4]})
+    rows = collections.defaultdict(list)
+    for at in range(0, len(names), BATCH):
+        code, out, err = common.run([common.CAIRN, 'sites', path, '--json', *names[at:at + BATCH]], 600)
+        if code not in (0, 1):
+            raise RuntimeError(f'cairn sites: {code}: {err[-500:]}')
+        for row in common.json_lines(out):
+            rows[(row['function'], row['line'])].append(row)
+    return {key: found for key, found in rows.items() if len({row['file'] for row in found}) == 1 and found[0]['file']}
+
+
+def summary(program, args, probes):
+    out = program + '.events'
+    cmd = ['setarch', '-R', common.CAIRN, 'trace', '--json', '--best-effort', '-o', out, '-c', command(program, args), *probes]
+    code, _, err = common.run(cmd, 900)
+    last = []
+    if os.path.exists(out):
+        with open(out, encoding='utf-8') as file:
+            last = file.read().splitlines()[-1:]
+        os.unlink(out)
+    if code != 0 or not last or 'summary' not in last[0]:
+        raise RuntimeError(f'cairn trace: exit code {code}: {err[:800]}')
+    return json.loads(last[0])
+
+
+def events(program, args, where, keys):
+    """{function: events}, and how many hits no program saw."""
+    counted, missed = {}, 0
+    for at in range(0, len(keys), BATCH):
+        batch = keys[at:at + BATCH]
+        told = summary(program, args, [PROBE.format(f'{os.path.basename(where[key][0]["file"])}:{key[1]}:{key[0]}') for key in batch])
+        counted.update((key, p['filtered'] + p['events']) for key, p in zip(batch, told['probes']))
+        missed += told['missed']
+    return counted, missed
+
+
+def marks(rows):
+    """What is said beforehand of a function: {mark: number of places}."""
+    found = collections.Counter()
+    for row in rows:
+        found.update(row.get('count_doubts') or ())
+    return found
+
+
+def outcome(n_calls, n_events, announced):
+    if n_calls == n_events:
+        return 'equal, marked' if announced else 'equal'
+    return 'announced' if announced else 'unannounced'
+
+
+def compare(label, made, args, known):
+    optimised, counting = made
+    want, where = calls(counting, args), places(optimised)
+    functions = sorted(key for key in want if key in where and any(r['kind'] != 'part' for r in where[key]))
+    got, missed = events(optimised, args, where, functions)
+    rows = []
+    for key in functions:
+        said = marks(where[key])
+        rows.append({'function': key, 'calls': want[key], 'events': got[key], 'marks': dict(said), 'outcome': outcome(want[key], got[key], said)})
+    report(label, rows, where, missed)
+    with open(optimised + '.json', 'w', encoding='utf-8') as file:
+        json.dump(rows, file, indent=1)
+    wrong = [r for r in rows if r['outcome'] == 'unannounced' and r['function'][0] not in known]
+    common.claim(f'call_counts {label}: {len(rows)} functions; events are as many as calls, or a mark says why not', rows and not wrong and not missed)
+
+
+def report(label, rows, where, missed):
+    called = [r for r in rows if r['calls'] or r['events']]
+    counts = collections.Counter(r['outcome'] for r in called)
+    n_places = sum(len(p) for p in where.values())
+    marked = sum(bool(r.get('count_doubts')) for p in where.values() for r in p)
+    print(f'{label}: {len(called)} functions called of {len(rows)}: {counts["equal"]} equal, {counts["equal, marked"]} equal and marked, '
+          f'{counts["announced"]} announced, {counts["unannounced"]} unannounced; {sum(r["calls"] for r in called)} calls, '
+          f'{marked} of {n_places} places marked, {missed} hits lost')
+    for row in sorted(called, key=lambda r: (r['outcome'], -abs(r['calls'] - r['events']))):
+        if row['outcome'] in ('announced', 'unannounced'):
+            name, line = row['function']
+            file = os.path.basename(where[row['function']][0]['file'])
+            print(f'    {row["outcome"]:12} {file}:{line}:{name}: {row["calls"]} calls, {row["events"]} events {row["marks"] or ""}')
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--program', action='append', choices=sorted(programs.PROGRAMS))
+    parser.add_argument('--compiler', action='append')
+    options = parser.parse_args()
+    if common.may_trace() or common.dies_program() is None:
+        common.skip('call_counts', common.may_trace() or 'libdw-dev is not installed')
+        return common.finish()
+    for name in options.program or programs.PROGRAMS:
+        for compiler in options.compiler or ('gcc', 'clang'):
+            label = f'{name} by {compiler}'
+            try:
+                made, args = programs.PROGRAMS[name](compiler)
+                compare(label, made, args, ())
+            except (sources.Unavailable, FileNotFoundError) as error:
+                common.skip(f'call_counts {label}', re.sub(r'\s+', ' ', str(error))[-300:])
+    return common.finish()
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Events and calls: what is no call, and where it is said that events may not be as many as calls. Over DIE trees and
+ * instructions written by hand; tests/truth/call_counts.py counts the calls of whole programs.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <cairn/sites.h>
+
+#include "dwarf/constants.h"
+#include "dwarf_builder.h"
+#include "elf/elf.h"
+
+#define GCC   "GNU C17 12.2.0 -O2 -g"
+#define CLANG "clang version 14.0.6"
+
+/* Instructions, two bytes each where that is possible. */
+#define NOTHING	  0x31, 0xc0			     /* xor %eax, %eax */
+#define STORE	  0x89, 0x07			     /* mov %eax, (%rdi) */
+#define NOP	  0x66, 0x90
+#define RET	  0xc3, 0x90			     /* and padding */
+#define JE(off)	  0x74, (uint8_t)(off)		     /* from the end of it */
+#define JMP(off)  0xeb, (uint8_t)(off)
+
+/* The abstract "callee", declared at line 7, column 5; then the body "caller" at [0x1000, 0x1040). */
+struct tree {
+	struct db *db;
+	int callee;
+};
+
+struct result {
+	struct cairn_binary *bin;
+	struct cairn_sites *sites;
+	struct cairn_function_list found;
+};
+
+static struct tree begin(const char *producer, const uint8_t *code, size_t n, uint8_t caller_line)
+{
+	struct tree t = {.db = db_new((struct db_format){.version = 5})};
+	t.callee = db_label(t.db);
+	db_code(t.db, code, n);
+	db_unit(t.db, DW_UT_compile);
+	DB_DIE(t.db, DW_TAG_compile_unit, DB_CHILDREN, DB_STR(DW_AT_name, "unit.c"), DB_STR(DW_AT_producer, producer),
+	       DB_U(DW_AT_stmt_list, DW_FORM_sec_offset, 0), DB_U(DW_AT_language, DW_FORM_data1, DW_LANG_C11));
+	db_here(t.db, t.callee);
+	DB_DIE(t.db, DW_TAG_subprogram, DB_LEAF, DB_STR(DW_AT_name, "callee"), DB_U(DW_AT_decl_file, DW_FORM_data1, 1),
+	       DB_U(DW_AT_decl_line, DW_FORM_data1, 7), DB_U(DW_AT_decl_column, DW_FORM_data1, 5),
+	       DB_U(DW_AT_inline, DW_FORM_data1, 1));
+	DB_DIE(t.db, DW_TAG_subprogram, DB_CHILDREN, DB_STR(DW_AT_name, "caller"), DB_ADDR(DW_AT_low_pc, 0x1000),
+	       DB_U(DW_AT_high_pc, DW_FORM_data4, 0x40), DB_U(DW_AT_decl_file, DW_FORM_data1, 1),
+	       DB_U(DW_AT_decl_line, DW_FORM_data1, caller_line), DB_U(DW_AT_decl_column, DW_FORM_data1, 5));
+	return t;
+}
+
+/* A line table of version 4 with one file and no rows, so that file numbers have names. */
+static void files(struct db *db)
+{
+	uint64_t unit = db_length(db, DB_LINE);
+	db_uint(db, DB_LINE, 4, 2);
+	uint64_t header = db_at(db, DB_LINE);
+	db_uint(db, DB_LINE, 0, 4);
+	static const uint8_t fields[] = {1, 1, 1, 0xfb, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0};
+	db_bytes(db, DB_LINE, fields, sizeof(fields));
+	db_cstr(db, DB_LINE, "unit.c");
+	static const uint8_t file[] = {0, 0, 0, 0};
+	db_bytes(db, DB_LINE, file, sizeof(file));
+	db_patch(db, DB_LINE, header, db_at(db, DB_LINE) - header - 4, 4);
+	db_length_end(db, DB_LINE, unit);
+}
+
+/* A copy at [lo, hi), called at a line; @entry 0: the compiler lost it. */
+static void copy(struct tree *t, uint64_t lo, uint64_t hi, uint64_t entry, uint8_t line, bool children)
+{
+	if (entry)
+		DB_DIE(t->db, DW_TAG_inlined_subroutine, children, DB_REF(DW_AT_abstract_origin, t->callee),
+		       DB_ADDR(DW_AT_low_pc, lo), DB_U(DW_AT_high_pc, DW_FORM_data4, hi - lo),
+		       DB_ADDR(DW_AT_entry_pc, entry), DB_U(DW_AT_GNU_entry_view, DW_FORM_data1, 1),
+		       DB_U(DW_AT_call_file, DW_FORM_data1, 1), DB_U(DW_AT_call_line, DW_FORM_data1, line),
+		       DB_U(DW_AT_call_column, DW_FORM_data1, 5));
+	else
+		DB_DIE(t->db, DW_TAG_inlined_subroutine, children, DB_REF(DW_AT_abstract_origin, t->callee),
+		       DB_ADDR(DW_AT_low_pc, lo), DB_U(DW_AT_high_pc, DW_FORM_data4, hi - lo),
+		       DB_U(DW_AT_call_file, DW_FORM_data1, 1), DB_U(DW_AT_call_line, DW_FORM_data1, line),
+		       DB_U(DW_AT_call_column, DW_FORM_data1, 5));
+}
+
+static struct result finish(struct tree *t)
+{
+	struct result r = {0};
+	struct cairn_err err = {0};
+	size_t size;
+	db_null(t->db);
+	db_null(t->db);
+	db_unit_end(t->db);
+	files(t->db);
+	uint8_t *bytes = db_finish(t->db, &size);
+	assert_int_equal(binary_open_mem(bytes, size, "input", &r.bin, &err), 0);
+	assert_int_equal(cairn_sites_open(r.bin, NULL, &r.sites, &err), 0);
+	assert_int_equal(cairn_sites_find(r.sites, "callee", &r.found, &err), 1);
+	return r;
+}
+
+static void end(struct tree *t, struct result *r)
+{
+	cairn_sites_close(r->sites);
+	cairn_binary_close(r->bin);
+	db_free(t->db);
+}
+
+static const struct cairn_site *site(const struct result *r, uint32_t i)
+{
+	assert_true(i < r->found.p[0]->n_sites);
+	return &r->found.p[0]->sites[i];
+}
+
+#define BEGIN(producer, line, ...)                                                                                     \
+	static const uint8_t code[] = {__VA_ARGS__};                                                                   \
+	struct tree t = begin(producer, code, sizeof(code), line)
+
+/* ---- parts ---- */
+
+static void a_copy_called_at_its_own_declaration_is_a_part(void **state)
+{
+	BEGIN(GCC, 20, NOTHING, NOTHING, STORE, STORE, RET);
+	copy(&t, 0x1002, 0x1008, 0x1002, 30, true);
+	copy(&t, 0x1004, 0x1008, 0x1004, 7, false);
+	db_null(t.db);
+	struct result r = finish(&t);
+	assert_int_equal(site(&r, 0)->kind, CAIRN_SITE_INLINED);
+	assert_int_equal(site(&r, 1)->kind, CAIRN_SITE_PART);
+	/* A part has its place in the chain like every copy. */
+	assert_int_equal(site(&r, 1)->n_chain, 2);
+	end(&t, &r);
+}
+
+static void a_part_whose_head_left_no_die_is_a_part(void **state)
+{
+	BEGIN(GCC, 20, NOTHING, NOTHING, STORE, STORE, RET);
+	copy(&t, 0x1004, 0x1008, 0x1004, 7, false);
+	struct result r = finish(&t);
+	assert_int_equal(site(&r, 0)->kind, CAIRN_SITE_PART);
+	end(&t, &r);
+}
+
+static void two_functions_of_one_macro_call_each_other(void **state)
+{
+	/* The caller is declared where the callee is: at the macro's use, where all its calls are, too. */
+	BEGIN(GCC, 7, NOTHING, NOTHING, STORE, STORE, RET);
+	copy(&t, 0x1004, 0x1008, 0x1004, 7, false);
+	struct result r = finish(&t);
+	assert_int_equal(site(&r, 0)->kind, CAIRN_SITE_INLINED);
+	end(&t, &r);
+}
+
+/* ---- ways ---- */
+
+static uint32_t doubts_of_copy(const char *producer, const uint8_t *code, size_t n, uint64_t lo, uint64_t hi, uint64_t entry,
+			       struct cairn_site *ret)
+{
+	struct tree t = begin(producer, code, n, 20);
+	copy(&t, lo, hi, entry, 30, false);
+	struct result r = finish(&t);
+	*ret = *site(&r, 0);
+	end(&t, &r);
+	return ret->count_doubts;
+}
+
+#define DOUBTS(producer, lo, hi, entry, ret, ...)                                                                      \
+	doubts_of_copy(producer, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}), lo, hi, entry, ret)
+
+static void a_copy_in_a_straight_line_is_passed_once(void **state)
+{
+	struct cairn_site s;
+	assert_int_equal(DOUBTS(GCC, 0x1004, 0x1008, 0x1004, &s, NOTHING, NOTHING, STORE, STORE, RET), 0);
+	/* In a loop of the caller each pass is a call. */
+	assert_int_equal(DOUBTS(GCC, 0x1002, 0x1004, 0x1002, &s, NOTHING, STORE, NOTHING, JE(-6), RET), 0);
+	/* So is a way around all of it, and one into its entry. */
+	assert_int_equal(DOUBTS(GCC, 0x1004, 0x1006, 0x1004, &s, NOTHING, JE(2), STORE, RET), 0);
+	assert_int_equal(DOUBTS(GCC, 0x1004, 0x1006, 0x1004, &s, JE(2), NOTHING, STORE, RET), 0);
+}
+
+static void a_loop_of_its_own_passes_the_entry_again(void **state)
+{
+	struct cairn_site s;
+	assert_int_equal(DOUBTS(GCC, 0x1002, 0x1006, 0x1002, &s, NOTHING, STORE, JE(-4), RET), CAIRN_COUNT_AGAIN);
+	assert_int_equal(DOUBTS(GCC, 0x1002, 0x1008, 0x1002, &s, NOTHING, STORE, STORE, JE(-4), RET), 0);
+}
+
+static void a_jump_into_the_middle_is_a_way_behind(void **state)
+{
+	struct cairn_site s;
+	/* 0x1002: to 0x1006, past the entry at 0x1004. */
+	assert_int_equal(DOUBTS(GCC, 0x1004, 0x1008, 0x1004, &s, NOTHING, JE(2), STORE, STORE, RET), CAIRN_COUNT_BEHIND);
+	assert_int_equal(s.n_behind, 1);
+	/* From where the entry is still ahead it is an instruction that was moved up. */
+	assert_int_equal(DOUBTS(GCC, 0x1002, 0x1008, 0x1006, &s, JE(0), NOTHING, NOTHING, STORE, RET), 0);
+}
+
+static void a_place_without_code_of_its_own_at_a_join_is_shared(void **state)
+{
+	struct cairn_site s;
+	/* The entry is 0x1006, behind the copy's last instruction, and 0x1000 jumps there. */
+	assert_int_equal(DOUBTS(GCC, 0x1004, 0x1006, 0x1006, &s, JE(4), NOTHING, STORE, NOTHING, RET), CAIRN_COUNT_SHARED);
+	assert_int_equal(DOUBTS(GCC, 0x1004, 0x1006, 0x1006, &s, NOTHING, NOTHING, STORE, NOTHING, RET), 0);
+}
+
+static void a_copy_whose_entry_gcc_lost_is_doubted_unless_it_does_something(void **state)
+{
+	struct cairn_site s;
+	assert_int_equal(DOUBTS(GCC, 0x1002, 0x1004, 0, &s, NOTHING, NOTHING, RET), CAIRN_COUNT_NO_ENTRY);
+	assert_int_equal(DOUBTS(GCC, 0x1002, 0x1004, 0, &s, NOTHING, STORE, RET), 0);
+	/* Clang has no entries, GCC without optimisation has lost none. */
+	assert_int_equal(DOUBTS(CLANG, 0x1002, 0x1004, 0, &s, NOTHING, NOTHING, RET), 0);
+	assert_int_equal(DOUBTS("GNU C17 12.2.0 -g", 0x1002, 0x1004, 0, &s, NOTHING, NOTHING, RET), 0);
+}
+
+static void a_copy_that_only_jumps_to_another_is_merged_with_it(void **state)
+{
+	/* je 0x1006; nothing; jmp 0x1006, which is a copy; the first copy is the jmp alone. */
+	BEGIN(GCC, 20, JE(4), NOTHING, JMP(2), NOP, STORE, RET);
+	copy(&t, 0x1004, 0x1006, 0x1004, 30, false);
+	copy(&t, 0x1008, 0x100a, 0x1008, 31, false);
+	struct result r = finish(&t);
+	assert_int_equal(site(&r, 0)->count_doubts, CAIRN_COUNT_MERGED);
+	end(&t, &r);
+}
+
+/* ---- ways in ---- */
+
+static void without_an_entry_a_copy_begins_where_other_code_leads_to_first(void **state)
+{
+	struct cairn_site s;
+	/* jmp 0x1006; the copy's loop is 0x1002 to 0x100a, and its lowest address is not where it is entered. */
+	DOUBTS(CLANG, 0x1002, 0x100a, 0, &s, JMP(4), STORE, STORE, NOTHING, JE(-8), RET);
+	assert_int_equal(s.at.v, 0x1006);
+	assert_int_equal(s.rule, CAIRN_AT_WAY_IN);
+	/* A nop before it is the caller's. */
+	DOUBTS(CLANG, 0x1002, 0x1008, 0, &s, NOTHING, NOP, STORE, JE(-4), RET);
+	assert_int_equal(s.at.v, 0x1004);
+}
+
+static void a_copy_with_two_ways_in_has_two_places(void **state)
+{
+	/* je 0x1008, or 0x1004; both lead to 0x100a. */
+	BEGIN(CLANG, 20, NOTHING, JE(4), STORE, JMP(2), STORE, STORE, RET);
+	copy(&t, 0x1004, 0x100c, 0, 30, false);
+	struct result r = finish(&t);
+	assert_int_equal(r.found.p[0]->n_sites, 2);
+	assert_int_equal(site(&r, 0)->at.v, 0x1004);
+	assert_int_equal(site(&r, 1)->at.v, 0x1008);
+	assert_int_equal(site(&r, 1)->rule, CAIRN_AT_WAY_IN);
+	assert_int_equal(site(&r, 0)->die, site(&r, 1)->die);
+	assert_int_equal(site(&r, 0)->count_doubts | site(&r, 1)->count_doubts, 0);
+	end(&t, &r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_copy_called_at_its_own_declaration_is_a_part),
+		cmocka_unit_test(a_part_whose_head_left_no_die_is_a_part),
+		cmocka_unit_test(two_functions_of_one_macro_call_each_other),
+		cmocka_unit_test(a_copy_in_a_straight_line_is_passed_once),
+		cmocka_unit_test(a_loop_of_its_own_passes_the_entry_again),
+		cmocka_unit_test(a_jump_into_the_middle_is_a_way_behind),
+		cmocka_unit_test(a_place_without_code_of_its_own_at_a_join_is_shared),
+		cmocka_unit_test(a_copy_whose_entry_gcc_lost_is_doubted_unless_it_does_something),
+		cmocka_unit_test(a_copy_that_only_jumps_to_another_is_merged_with_it),
+		cmocka_unit_test(without_an_entry_a_copy_begins_where_other_code_leads_to_first),
+		cmocka_unit_test(a_copy_with_two_ways_in_has_two_places),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
