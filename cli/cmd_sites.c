@@ -162,6 +162,9 @@ static int tell_missing(const struct view *view, const char *spec)
 	const char *near[SUGGESTIONS_MAX];
 	int n = cairn_sites_suggest(view->sites, spec, near, SUGGESTIONS_MAX, NULL);
 
+	if (cairn_binary_imports(view->bin, spec))
+		return fail(STATUS_NO, "%s is not in %s, which takes it from a shared library: name that one", spec,
+			    cairn_binary_path(view->bin));
 	fail(STATUS_NO, "no function %s in %s (debug information: %s)", spec, cairn_binary_path(view->bin),
 	     cairn_binary_debug_path(view->bin));
 	for (int i = 0; i < n; i++)
@@ -315,6 +318,19 @@ static int open_binary(const char *word, const struct sites_values *values, stru
 	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
 }
 
+/* What is not known is said, also when there is an answer. */
+static void warn_of_missing(const struct cairn_sites *sites)
+{
+	const char *which;
+	size_t n = cairn_sites_missing(sites, &which);
+
+	if (n)
+		fprintf(stderr,
+			"cairn: warning: %zu .dwo file%s of split debug information not found; places that only they "
+			"describe are not listed\n%s\n",
+			n, n == 1 ? "" : "s", which);
+}
+
 static int ask(struct view *view, const struct sites_values *values, const struct operands *operands)
 {
 	struct cairn_sites_opts sites_opts = {.size = sizeof(sites_opts), .threads = (unsigned int)values->jobs,
@@ -327,6 +343,7 @@ static int ask(struct view *view, const struct sites_values *values, const struc
 	r = cairn_sites_open(view->bin, &sites_opts, &view->sites, &err);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NOT_HERE);
+	warn_of_missing(view->sites);
 	view->types = cairn_sites_types(view->sites);
 	if (operands->n > 1)
 		status = answer(view, values, operands->items + 1, operands->n - 1);

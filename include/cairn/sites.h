@@ -191,6 +191,16 @@ void cairn_sites_close(struct cairn_sites *sites);
 
 const struct cairn_binary *cairn_sites_binary(const struct cairn_sites *sites);
 
+/*
+ * cairn_sites_missing - the .dwo files (split DWARF) that were not found: places that they describe are not
+ * in any answer
+ *
+ * @ret  of the first few their names, where was looked and why each place did not do; a line each, "" when
+ *       none is missing. Borrowed until close.
+ * Returns their number.
+ */
+size_t cairn_sites_missing(const struct cairn_sites *sites, const char **ret);
+
 /* The graph of all type ids in results; grows with later questions, ids stay. */
 const struct cairn_types *cairn_sites_types(const struct cairn_sites *sites);
 

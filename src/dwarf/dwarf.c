@@ -59,6 +59,8 @@ void dwarf_close(struct dwarf *dw)
 	dw_tables_fini(&dw->tables);
 	dw_tables_fini(&dw->split_tables);
 	dw_split_fini(&dw->split);
+	dw_file_fini(&dw->file[0]);
+	dw_file_fini(&dw->file[1]);
 	free(dw->units);
 	map_fini(&dw->signatures);
 	free(dw);

@@ -71,6 +71,7 @@ struct dw_file {
 	bool relocatable;
 	bool is_split;             /* a .dwo file, or a package of them */
 	struct dw_section sec[DW_N_SECS];
+	uint8_t *joined[2];        /* bytes of .debug_info, .debug_types, when they are our own */
 };
 
 /*
@@ -303,6 +304,7 @@ uint16_t dw_form_signed_high(uint16_t form);
 /* files.c: the sections of an ELF file; of NULL none. */
 int dw_file_init(struct dw_file *file, const struct dwarf *dw, struct elf *elf, bool is_split,
 		 struct cairn_err *err);
+void dw_file_fini(struct dw_file *file);
 
 /* unit_header.c: adds the units of a section to @ret. */
 struct dw_unit_list {

@@ -49,6 +49,7 @@ enum {
 struct wanted {
 	const char *comp_dir, *name;
 	struct elf *elf;
+	bool found;
 	char *log;
 };
 
@@ -160,6 +161,7 @@ static int open_files(struct split *s, unsigned int threads, struct cairn_err *e
 		struct wanted *w = &s->wanted.p[i];
 		if (!w->elf)
 			continue;
+		w->found = true;
 		struct dw_file *file = &split->file[split->n_files++];
 		file->elf = w->elf;
 		rc = dw_file_init(file, s->dw, w->elf, true, err);
@@ -342,10 +344,11 @@ static int note_missing(struct split *s, struct cairn_err *err)
 		if (!u->dwo_name || split->n_missing++ >= STORIES_MAX)
 			continue;
 		const struct wanted *w = wanted_of(s, u);
-		const char *log = w && w->log ? w->log : "the package has no unit with this id";
+		const char *log = w && w->log ? w->log : "";
+		const char *stale = w && w->found ? "\nno unit in it has this id: it is of another build" : "";
 		bool first = split->n_missing == 1 && s->package_log;
-		if (!tell(split, "%s with id %016" PRIx64 ", in which the DWARF of a unit is:\n%s%s%s", u->dwo_name,
-			  u->dwo_id, first ? s->package_log : "", first ? "\n" : "", log))
+		if (!tell(split, "%s with id %016" PRIx64 ", in which the DWARF of a unit is:\n%s%s%s%s", u->dwo_name,
+			  u->dwo_id, first ? s->package_log : "", first ? "\n" : "", log, stale))
 			return err_nomem(err, "the list of missing .dwo files");
 	}
 	return 0;
@@ -398,8 +401,10 @@ int dw_split_read(struct dwarf *dw, unsigned int threads, struct cairn_err *err)
 
 void dw_split_fini(struct dw_split *split)
 {
-	for (size_t i = 0; i < split->n_files; i++)
+	for (size_t i = 0; i < split->n_files; i++) {
+		dw_file_fini(&split->file[i]);
 		elf_close(split->file[i].elf);
+	}
 	free(split->file);
 	VEC_FREE(&split->missing);
 }

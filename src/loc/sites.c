@@ -105,6 +105,11 @@ const struct cairn_binary *cairn_sites_binary(const struct cairn_sites *s)
 	return s->bin;
 }
 
+size_t cairn_sites_missing(const struct cairn_sites *s, const char **ret)
+{
+	return dwarf_missing(s->dw, ret);
+}
+
 const struct cairn_types *cairn_sites_types(const struct cairn_sites *s)
 {
 	return s->graph;

@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""cairn sites on programs built with -gsplit-dwarf: the same answers as on the same program built without."""
+
+import os
+import shutil
+import subprocess
+
+from claims import Skip, cairn, claim, claim_each, expect, folder, main, need, run
+
+SOURCES = {
+    "a.c": """\
+#include <stdio.h>
+#include <stdlib.h>
+struct pt { int x, y; };
+static int table[16];
+static inline __attribute__((always_inline)) int scale(struct pt *p, int by)
+{
+	p->x *= by;
+	p->y *= by;
+	return p->x + p->y;
+}
+static inline __attribute__((always_inline)) int look(int *at, unsigned n)
+{
+	return at[n & 15];
+}
+int other(struct pt *p, long n);
+__attribute__((noinline)) int work(struct pt *p, int n)
+{
+	int s = 0;
+	for (int i = 0; i < n; i++) {
+		s += scale(p, i);
+		if (s > 1000)
+			s = other(p, s) + look(table, n);
+	}
+	return s;
+}
+int main(int argc, char **argv)
+{
+	struct pt p = {argc, atoi(argv[0])};
+	table[argc & 15] = argc;
+	printf("%d\\n", work(&p, argc * 3));
+	return 0;
+}
+""",
+    "b.c": """\
+struct pt { int x, y; };
+extern int counter;
+int counter;
+static int helper(struct pt *p, long k)
+{
+	counter++;
+	return p->x * k + p->y;
+}
+int other(struct pt *p, long n);
+int other(struct pt *p, long n)
+{
+	int r = 0;
+	for (long i = 0; i < n; i++)
+		r ^= helper(p, i);
+	return r;
+}
+""",
+    "a.cc": """\
+#include <cstdlib>
+namespace ns {
+template <typename T> struct box {
+	T value;
+	int get(int by) const { return int(value) * by; }
+};
+}
+int other(const ns::box<long> &b, int n);
+__attribute__((noinline)) int work(const ns::box<long> &b, int n)
+{
+	int s = 0;
+	for (int i = 0; i < n; i++)
+		s += b.get(i) + other(b, i);
+	return s;
+}
+int main(int argc, char **argv)
+{
+	ns::box<long> b{argc + std::atoi(argv[0])};
+	return work(b, argc);
+}
+""",
+    "b.cc": """\
+namespace ns {
+template <typename T> struct box {
+	T value;
+	int get(int by) const { return int(value) * by; }
+};
+}
+int other(const ns::box<long> &b, int n);
+int other(const ns::box<long> &b, int n) { return b.get(n + 3); }
+""",
+}
+
+C_BUILDS = [f"{cc} {flags}" for cc in ("gcc", "clang")
+            for flags in ("-gdwarf-4", "-gdwarf-5", "-gdwarf-5 -O1", "-gdwarf-4 -ffunction-sections")]
+CXX_BUILDS = [f"{cc} {flags}" for cc in ("g++", "clang++")
+              for flags in ("-gdwarf-4", "-gdwarf-5", "-gdwarf-4 -fdebug-types-section",
+                            "-gdwarf-5 -fdebug-types-section")]
+
+
+def build(flags):
+    """Builds the program whole and split in a folder of its own, which it returns."""
+    compiler, *rest = flags.split()
+    need(compiler)
+    where = os.path.join(folder(), flags.replace(" ", "_"))
+    if os.path.isdir(where):
+        return where
+    os.mkdir(where)
+    end = ".cc" if "++" in compiler else ".c"
+    names = ["a" + end, "b" + end]
+    for name in names:
+        with open(os.path.join(where, name), "w", encoding="utf-8") as file:
+            file.write(SOURCES[name])
+    for out, split in (("whole", []), ("split", ["-gsplit-dwarf"])):
+        for name in names:
+            run(compiler, "-O2", "-g", *rest, *split, "-c", name, cwd=where, check=True)
+        run(compiler, "-o", out, *(name.replace(end, ".o") for name in names), cwd=where, check=True)
+    return where
+
+
+def places(where, program):
+    """What is known of every place, but where in the debug information it stands."""
+    known = cairn("sites", "--places", "--json", program, cwd=where, check=True)
+    expect(not known.err, known)
+    objects = known.objects()
+    for o in objects:
+        for volatile in ("die", "path", "debug_path", "file"):
+            o.pop(volatile, None)
+    return objects
+
+
+def same_as_whole(where, program="split"):
+    whole = places(where, "whole")
+    expect(len(whole) > 4, whole)
+    split = places(where, program)
+    for ours, theirs in zip(split, whole):
+        expect(ours == theirs, "split:", ours, "whole:", theirs)
+    expect(len(split) == len(whole), split, whole)
+
+
+@claim_each(*C_BUILDS, *CXX_BUILDS)
+def split_programs_give_the_places_of_whole_ones(flags):
+    same_as_whole(build(flags))
+
+
+def pack(where, tool):
+    """The program with its package and without any .dwo file; skips what the tool cannot pack."""
+    need(tool)
+    packed = os.path.join(where, "packed-" + tool)
+    os.makedirs(packed)
+    try:
+        made = run(tool, "-e", "split", "-o", os.path.join(packed, "split.dwp"), cwd=where, seconds=5)
+    except subprocess.TimeoutExpired as hang:
+        raise Skip(f"{tool} hangs") from hang  # LLVM 14's on many files of GCC's DWARF 5
+    if made.status:
+        raise Skip(f"{tool} cannot pack it: {(made.err.strip() or str(made.status))[:200]}")
+    shutil.copy(os.path.join(where, "split"), packed)
+    hidden = where + ".hidden"
+    os.mkdir(hidden)
+    for name in os.listdir(where):
+        if name.endswith(".dwo"):
+            shutil.move(os.path.join(where, name), hidden)
+    return os.path.join("packed-" + tool, "split"), hidden
+
+
+def packaged(flags, tool):
+    where = build(flags)
+    program, hidden = pack(where, tool)
+    try:
+        same_as_whole(where, program)
+    finally:
+        for name in os.listdir(hidden):
+            shutil.move(os.path.join(hidden, name), where)
+        os.rmdir(hidden)
+
+
+@claim_each(*C_BUILDS, *CXX_BUILDS)
+def packages_of_llvm_dwp_are_read(flags):
+    packaged(flags, "llvm-dwp")
+
+
+@claim_each(*C_BUILDS, *CXX_BUILDS)
+def packages_of_gnu_dwp_are_read(flags):
+    packaged(flags, "dwp")
+
+
+def moved(name, *left_out):
+    """A copy of a split program and its .dwo files in another folder; the first folder is gone."""
+    where = build("gcc -gdwarf-5")
+    there = os.path.join(folder(), name)
+    os.mkdir(there)
+    for file in ("split", "a.dwo", "b.dwo"):
+        if file not in left_out:
+            shutil.copy(os.path.join(where, file), there)
+    return where, there
+
+
+@claim
+def dwo_files_are_found_beside_a_program_that_was_moved():
+    where, there = moved("moved")
+    os.rename(where, where + ".away")
+    try:
+        sites = cairn("sites", "--json", os.path.join(there, "split"), "scale", check=True)
+        expect(len(sites.objects()) == 1 and not sites.err, sites)
+    finally:
+        os.rename(where + ".away", where)
+
+
+@claim
+def a_missing_dwo_is_named_and_the_others_are_read():
+    where, there = moved("missing", "a.dwo")
+    os.rename(where, where + ".away")
+    try:
+        program = os.path.join(there, "split")
+        helper = cairn("sites", "--json", program, "helper", check=True)
+        expect(helper.objects()[0]["container"] == "other", helper)
+        for word in ("1 .dwo file ", os.path.join(where, "a.dwo") + ": No such file", os.path.join(there, "a.dwo")):
+            expect(word in helper.err, word, helper)
+        scale = cairn("sites", program, "scale")
+        expect(scale.status == 1 and "a.dwo" in scale.err, scale)
+    finally:
+        os.rename(where + ".away", where)
+
+
+@claim
+def a_dwo_of_another_build_is_refused():
+    where, there = moved("stale")
+    shutil.copy(os.path.join(there, "b.dwo"), os.path.join(there, "a.dwo"))
+    os.rename(where, where + ".away")
+    try:
+        scale = cairn("sites", os.path.join(there, "split"), "scale")
+        expect(scale.status == 1 and "a.dwo" in scale.err and "another build" in scale.err, scale)
+    finally:
+        os.rename(where + ".away", where)
+
+
+@claim
+def what_clang_left_in_the_skeleton_is_given_without_its_dwo():
+    where = build("clang -gdwarf-5 -O1")
+    hidden = where + ".dwo"
+    os.mkdir(hidden)
+    for name in ("a.dwo", "b.dwo"):
+        shutil.move(os.path.join(where, name), hidden)
+    try:
+        run("clang", "-O2", "-g", "-gsplit-dwarf", "-fsplit-dwarf-inlining", "-c", "b.c", "-o", "c.o", cwd=where,
+            check=True)
+        run("clang", "-o", "left", "a.o", "c.o", cwd=where, check=True)
+        for name in os.listdir(where):
+            if name.endswith(".dwo"):
+                os.remove(os.path.join(where, name))
+        helper = cairn("sites", "--json", "left", "helper", cwd=where, check=True)
+        expect(helper.objects()[0]["kind"] == "inlined" and ".dwo" in helper.err, helper)
+    finally:
+        for name in os.listdir(hidden):
+            shutil.move(os.path.join(hidden, name), where)
+
+
+main()
