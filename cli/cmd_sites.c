@@ -165,6 +165,9 @@ static int tell_missing(const struct view *view, const char *spec)
 	if (cairn_binary_imports(view->bin, spec))
 		return fail(STATUS_NO, "%s is not in %s, which takes it from a shared library: name that one", spec,
 			    cairn_binary_path(view->bin));
+	if (cairn_binary_imports(view->bin, spec))
+		return fail(STATUS_NO, "%s is not in %s, which takes it from a shared library: name that one", spec,
+			    cairn_binary_path(view->bin));
 	fail(STATUS_NO, "no function %s in %s (debug information: %s)", spec, cairn_binary_path(view->bin),
 	     cairn_binary_debug_path(view->bin));
 	for (int i = 0; i < n; i++)

@@ -141,5 +141,13 @@ bool cairn_binary_section_of(const struct cairn_binary *bin, struct cairn_vaddr 
 bool cairn_binary_symbol_of(const struct cairn_binary *bin, struct cairn_vaddr at,
 			    const char **ret_name, struct cairn_vaddr *ret_start);
 
+/*
+ * cairn_binary_imports - whether the binary takes a function or variable of that name from a shared library
+ *
+ * Then its code is not here. False also when the symbol table is damaged.
+ * Cost: one pass over .dynsym. Threads: any. Signals: no.
+ */
+bool cairn_binary_imports(const struct cairn_binary *bin, const char *name);
+
 CAIRN_END_DECLS
 #endif

@@ -386,6 +386,11 @@ bool cairn_binary_symbol_of(const struct cairn_binary *bin, struct cairn_vaddr a
 	return true;
 }
 
+bool cairn_binary_imports(const struct cairn_binary *bin, const char *name)
+{
+	return elf_imports(bin->main, name);
+}
+
 struct elf *binary_main(const struct cairn_binary *bin)
 {
 	return bin->main;

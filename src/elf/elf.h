@@ -93,6 +93,13 @@ struct elf_symbol {
 };
 int elf_symbols(struct elf *e, const struct elf_symbol **ret, size_t *ret_n, struct cairn_err *err);
 
+/*
+ * elf_imports - whether a function or variable of that name is taken from a shared library
+ *
+ * False also when .dynsym is damaged. Cost: one pass over .dynsym.
+ */
+bool elf_imports(const struct elf *e, const char *name);
+
 /* The files behind a binary; debug and alt are NULL where there are none; debug may be main. */
 struct elf *binary_main(const struct cairn_binary *bin);
 struct elf *binary_debug(const struct cairn_binary *bin);

@@ -181,3 +181,24 @@ bool elf_has_symtab(const struct elf *e)
 	uint32_t i = section_of_type(e, SHT_SYMTAB);
 	return i != NO_SECTION && e->sections[i].file_size;
 }
+
+bool elf_imports(const struct elf *e, const char *name)
+{
+	struct table t;
+	if (find_table(e, SHT_DYNSYM, &t, NULL) <= 0)
+		return false;
+	uint64_t n = t.size / sizeof(Elf64_Sym);
+	struct cursor c = cursor_of(&t.src, t.symbols, n * sizeof(Elf64_Sym), false, NULL);
+	for (uint64_t i = 0; i < n && !c.failed; i++) {
+		uint32_t off = cur_u32(&c);
+		cur_u8(&c); /* st_info */
+		cur_u8(&c); /* st_other */
+		bool undefined = cur_u16(&c) == SHN_UNDEF;
+		cur_u64(&c); /* st_value */
+		cur_u64(&c); /* st_size */
+		/* The table ends with a NUL: find_table() has looked. */
+		if (undefined && off < t.strings_size && !strcmp((const char *)t.strings + off, name))
+			return true;
+	}
+	return false;
+}

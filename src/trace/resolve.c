@@ -289,6 +289,10 @@ static int unknown_function(struct trace_file *f, const char *spec, struct cairn
 	for (int i = 0; i < n && at < sizeof(list); i++)
 		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", i ? ", " : "",
 				       names[i]);
+	if (cairn_binary_imports(f->bin, spec))
+		return err_set(err, -ENXIO,
+			       "%s is not in %s, which takes it from a shared library: write LIBRARY:%s, as in libc.so.6:%s",
+			       spec, f->shown, spec, spec);
 	if (n <= 0)
 		return err_set(err, -ENXIO, "%s has no function %s, nor one with a similar name", f->shown, spec);
 	return err_set(err, -ENXIO, "%s has no function %s; perhaps you mean: %s", f->shown, spec, list);

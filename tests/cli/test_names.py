@@ -86,8 +86,19 @@ def an_indirect_function_gives_its_implementations_and_not_its_resolver():
 
 @claim
 def what_was_asked_is_never_suggested():
-    r = cairn("sites", aliases(), "putenv")
-    expect(r.status == 1 and "Did you mean" not in r.err, r)
+    source = os.path.join(folder(), "declared.c")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("int declared_only(int);\nint declared_onyl(int n) { return declared_only(n) + 1; }\n")
+    run("gcc", "-O2", "-g", "-c", "-o", source + ".o", source, check=True)
+    r = cairn("sites", source + ".o", "declared_only")
+    expect(r.status == 1 and r.err.endswith("Did you mean: declared_onyl\n"), r)
+
+
+@claim
+def of_an_imported_function_the_library_is_asked_for():
+    for words in (("sites", aliases(), "putenv"), ("trace", "-c", aliases(), "putenv")):
+        r = cairn(*words)
+        expect(r.status == 1 and "takes it from a shared library" in r.err, r)
 
 
 @claim
