@@ -64,7 +64,7 @@ struct operands {
 };
 
 struct cmd {
-	const char *name;
+	const char *name;             /* one word, or two: "btf dump" is the verb dump of the group btf */
 	const char *summary;          /* as in a manual's NAME: lower case, without a full stop */
 	const char *operands;         /* as in a SYNOPSIS: "FILE|PID [FUNC...]" */
 	size_t n_operands_min;
@@ -77,6 +77,9 @@ struct cmd {
 
 extern const struct cmd cmd_sites;
 extern const struct cmd cmd_trace;
+extern const struct cmd cmd_btf_dump;
+extern const struct cmd cmd_btf_check;
+extern const struct cmd cmd_btf_convert;
 extern const struct cmd cmd_doctor;
 
 /* The verbs in the order of help, NULL at the end (main.c). */
@@ -93,8 +96,19 @@ extern const struct cmd *const cmds[];
 int options_parse(const struct cmd *cmd, char **words, void *values, struct operands *operands);
 void options_fini(const struct cmd *cmd, void *values, struct operands *operands);
 
-/* Help of one verb, of the program, the manual page of a verb (@prose: file with its hand-written part). */
+/* Length of the group's name in a verb's name; 0: it is in none. */
+size_t cmd_group_length(const struct cmd *cmd);
+
+/*
+ * cmd_next_group - the first group at or behind *@cmd in the table, which is moved behind that group's verbs
+ *
+ * Returns one of its verbs, for its name up to cmd_group_length(); NULL: no more.
+ */
+const struct cmd *cmd_next_group(const struct cmd *const **cmd);
+
+/* Help of one verb, of a group's verbs, of the program, the manual page of a verb (@prose: file with its hand-written part). */
 void help_cmd(const struct cmd *cmd, FILE *out);
+void help_group(const char *group, FILE *out);
 void help_program(FILE *out);
 int help_man(const char *verb, const char *prose);
 

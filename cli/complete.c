@@ -39,9 +39,9 @@ static void bash_values(const struct cmd *cmd, FILE *out)
 	for (const struct opt *opt = cmd->opts; opt->name; opt++) {
 		if (!opt->value)
 			continue;
-		fprintf(out, "\t%s:--%s", cmd->name, opt->name);
+		fprintf(out, "\t'%s:--%s'", cmd->name, opt->name);
 		if (opt->letter)
-			fprintf(out, "|%s:-%c", cmd->name, opt->letter);
+			fprintf(out, "|'%s:-%c'", cmd->name, opt->letter);
 		fputs(") ", out);
 		if (choices(opt, words, sizeof(words)))
 			fprintf(out, "COMPREPLY=($(compgen -W '%s' -- \"$word\"))", words);
@@ -51,20 +51,59 @@ static void bash_values(const struct cmd *cmd, FILE *out)
 	}
 }
 
+/* The verbs of the group that @first is of. */
+static void group_verbs(const struct cmd *first, FILE *out)
+{
+	size_t len = cmd_group_length(first);
+
+	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
+		if (cmd_group_length(*cmd) == len && !memcmp((*cmd)->name, first->name, len))
+			fprintf(out, "%s ", (*cmd)->name + len + 1);
+}
+
+/* The words that may come first: verbs, and groups of verbs. */
+static void first_words(FILE *out)
+{
+	const struct cmd *const *at = cmds, *group;
+
+	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
+		if (!cmd_group_length(*cmd))
+			fprintf(out, "%s ", (*cmd)->name);
+	while ((group = cmd_next_group(&at)))
+		fprintf(out, "%.*s ", (int)cmd_group_length(group), group->name);
+}
+
+/* A group's second word is part of the verb. */
+static void bash_groups(FILE *out)
+{
+	const struct cmd *const *at = cmds, *group;
+
+	fputs("\tcase $verb in\n", out);
+	while ((group = cmd_next_group(&at))) {
+		fprintf(out, "\t%.*s)\n\t\tif [ \"$COMP_CWORD\" -eq 2 ]; then\n\t\t\tCOMPREPLY=($(compgen -W '",
+			(int)cmd_group_length(group), group->name);
+		group_verbs(group, out);
+		fputs("--help' -- \"$word\"))\n\t\t\treturn\n\t\tfi\n"
+		      "\t\tverb=\"$verb ${COMP_WORDS[2]}\" ;;\n", out);
+	}
+	fputs("\tesac\n", out);
+}
+
 static void bash(FILE *out)
 {
 	fputs("# bash completion for cairn\n_cairn()\n{\n\tlocal word=${COMP_WORDS[COMP_CWORD]}\n"
 	      "\tlocal verb=${COMP_WORDS[1]} before=${COMP_WORDS[COMP_CWORD-1]} options=\n"
 	      "\tCOMPREPLY=()\n\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\tCOMPREPLY=($(compgen -W '", out);
-	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
-		fprintf(out, "%s ", (*cmd)->name);
-	fputs("--help --version --completion' -- \"$word\"))\n\t\treturn\n\tfi\n\tcase $verb:$before in\n", out);
+	first_words(out);
+	fputs("--help --version --completion' -- \"$word\"))\n\t\treturn\n\tfi\n", out);
+	bash_groups(out);
+	fputs("\tcase $verb:$before in\n", out);
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
 		bash_values(*cmd, out);
 	fputs("\t*:--completion) COMPREPLY=($(compgen -W 'bash zsh fish' -- \"$word\")); return ;;\n"
 	      "\tesac\n\tcase $verb in\n", out);
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++) {
-		fprintf(out, "\t%s) options='", (*cmd)->name);
+		fprintf(out, "\t'%s') options='", (*cmd)->name);
 		bash_options(*cmd, out);
 		fputs("' ;;\n", out);
 	}
@@ -108,19 +147,48 @@ static void zsh_option(const struct opt *opt, FILE *out)
 	fputs("' \\\n", out);
 }
 
+static void zsh_verb(const char *name, const char *summary, FILE *out)
+{
+	fprintf(out, "\t'%s:", name);
+	quoted(summary, ":\\", out);
+	fputs("'\n", out);
+}
+
+/* As bash_groups(). */
+static void zsh_groups(FILE *out)
+{
+	const struct cmd *const *at = cmds, *group;
+
+	while ((group = cmd_next_group(&at))) {
+		int len = (int)cmd_group_length(group);
+
+		fprintf(out, "if [[ $verb == %.*s ]]; then\n\tlocal -a in_group=(\n", len, group->name);
+		for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
+			if ((int)cmd_group_length(*cmd) == len && !memcmp((*cmd)->name, group->name, (size_t)len))
+				zsh_verb((*cmd)->name + len + 1, (*cmd)->summary, out);
+		fputs("\t)\n\tif (( CURRENT == 2 )); then\n\t\t_describe verb in_group\n\t\treturn\n\tfi\n"
+		      "\tverb=\"$verb $words[2]\"\n\tshift words\n\t(( CURRENT-- ))\nfi\n", out);
+	}
+}
+
 static void zsh(FILE *out)
 {
+	const struct cmd *const *at = cmds, *group;
+
 	fputs("#compdef cairn\nlocal -a verbs=(\n", out);
-	for (const struct cmd *const *cmd = cmds; *cmd; cmd++) {
-		fprintf(out, "\t'%s:", (*cmd)->name);
-		quoted((*cmd)->summary, ":\\", out);
-		fputs("'\n", out);
-	}
+	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
+		if (!cmd_group_length(*cmd))
+			zsh_verb((*cmd)->name, (*cmd)->summary, out);
+	while ((group = cmd_next_group(&at)))
+		fprintf(out, "\t'%.*s:verbs on %.*s'\n", (int)cmd_group_length(group), group->name,
+			(int)cmd_group_length(group), group->name);
 	fputs(")\nif (( CURRENT == 2 )); then\n\t_describe verb verbs\n"
 	      "\t_values option --help --version --completion\n\treturn\nfi\n"
-	      "local verb=$words[2]\nshift words\n(( CURRENT-- ))\ncase $verb in\n", out);
+	      "local verb=$words[2]\nshift words\n(( CURRENT-- ))\n", out);
+	zsh_groups(out);
+	fputs("case $verb in\n", out);
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++) {
-		fprintf(out, "%s)\n\t_arguments -s \\\n", (*cmd)->name);
+		fprintf(out, "'%s')\n\t_arguments -s \\\n", (*cmd)->name);
 		for (const struct opt *opt = (*cmd)->opts; opt->name; opt++)
 			zsh_option(opt, out);
 		fputs("\t\t'(-h --help)'{-h,--help}'[show help]' \\\n\t\t'*:file:_files' ;;\n", out);
@@ -128,11 +196,35 @@ static void zsh(FILE *out)
 	fputs("--completion)\n\t_values shell bash zsh fish ;;\nesac\n", out);
 }
 
+/* "__fish_seen_subcommand_from btf; and __fish_seen_subcommand_from dump" */
+static void fish_seen(const struct cmd *cmd, FILE *out)
+{
+	int len = (int)cmd_group_length(cmd);
+
+	if (len)
+		fprintf(out, "__fish_seen_subcommand_from %.*s; and ", len, cmd->name);
+	fprintf(out, "__fish_seen_subcommand_from %s", cmd->name + (len ? len + 1 : 0));
+}
+
+static void fish_verb(const struct cmd *cmd, FILE *out)
+{
+	int len = (int)cmd_group_length(cmd);
+
+	fputs("complete -c cairn -f -n ", out);
+	if (len)
+		fprintf(out, "'__fish_seen_subcommand_from %.*s'", len, cmd->name);
+	else
+		fputs("__fish_use_subcommand", out);
+	fprintf(out, " -a %s -d '%s'\n", cmd->name + (len ? len + 1 : 0), cmd->summary);
+}
+
 static void fish_option(const struct cmd *cmd, const struct opt *opt, FILE *out)
 {
 	char words[128];
 
-	fprintf(out, "complete -c cairn -n '__fish_seen_subcommand_from %s' -l %s", cmd->name, opt->name);
+	fputs("complete -c cairn -n '", out);
+	fish_seen(cmd, out);
+	fprintf(out, "' -l %s", opt->name);
 	if (opt->letter)
 		fprintf(out, " -s %c", opt->letter);
 	if (opt->value)
@@ -148,9 +240,13 @@ static void fish_option(const struct cmd *cmd, const struct opt *opt, FILE *out)
 static void fish(FILE *out)
 {
 	fputs("# fish completion for cairn\n", out);
+	const struct cmd *const *at = cmds, *group;
+
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
-		fprintf(out, "complete -c cairn -f -n __fish_use_subcommand -a %s -d '%s'\n", (*cmd)->name,
-			(*cmd)->summary);
+		fish_verb(*cmd, out);
+	while ((group = cmd_next_group(&at)))
+		fprintf(out, "complete -c cairn -f -n __fish_use_subcommand -a %.*s\n", (int)cmd_group_length(group),
+			group->name);
 	fputs("complete -c cairn -n __fish_use_subcommand -l help -s h -d 'show help'\n"
 	      "complete -c cairn -n __fish_use_subcommand -l version -d 'print the version'\n"
 	      "complete -c cairn -n __fish_use_subcommand -l completion -x -a 'bash zsh fish'\n", out);

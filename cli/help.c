@@ -33,6 +33,13 @@ static void help_option(const struct opt *opt, FILE *out)
 
 static const struct opt opt_help = {.letter = 'h', .name = "help", .help = "show this"};
 
+/* "btf-dump" of "btf dump". */
+static void put_page_name(const struct cmd *cmd, FILE *out)
+{
+	for (const char *at = cmd->name; *at; at++)
+		fputc(*at == ' ' ? '-' : *at, out);
+}
+
 void help_cmd(const struct cmd *cmd, FILE *out)
 {
 	fprintf(out, "cairn %s - %s\n\n", cmd->name, cmd->summary);
@@ -44,7 +51,20 @@ void help_cmd(const struct cmd *cmd, FILE *out)
 	for (const struct opt *opt = cmd->opts; opt->name; opt++)
 		help_option(opt, out);
 	help_option(&opt_help, out);
-	fprintf(out, "\nMore: man cairn-%s\n", cmd->name);
+	fputs("\nMore: man cairn-", out);
+	put_page_name(cmd, out);
+	fputc('\n', out);
+}
+
+void help_group(const char *group, FILE *out)
+{
+	size_t len = strlen(group);
+
+	fprintf(out, "Usage: cairn %s VERB [OPTION...] [OPERAND...]\n\nVerbs:\n", group);
+	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
+		if (cmd_group_length(*cmd) == len && !memcmp((*cmd)->name, group, len))
+			fprintf(out, "  %-10s %s\n", (*cmd)->name + len + 1, (*cmd)->summary);
+	fprintf(out, "\nMore: cairn %s VERB --help\n", group);
 }
 
 void help_program(FILE *out)
@@ -58,7 +78,7 @@ void help_program(FILE *out)
 	      "      each call that ls makes, also where the function was inlined\n\n"
 	      "Verbs:\n", out);
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
-		fprintf(out, "  %-10s %s\n", (*cmd)->name, (*cmd)->summary);
+		fprintf(out, "  %-12s %s\n", (*cmd)->name, (*cmd)->summary);
 	fputs("\nOptions:\n"
 	      "      --completion bash|zsh|fish  print the script that completes command lines\n"
 	      "      --version                   print the version\n"
@@ -104,9 +124,12 @@ static void man_generated(const struct cmd *cmd)
 {
 	fputs(".TH CAIRN\\-", stdout);
 	for (const char *at = cmd->name; *at; at++)
-		putchar(toupper((unsigned char)*at));
+		putchar(*at == ' ' ? '-' : toupper((unsigned char)*at));
 	/* Justified lines tear commands apart. */
-	printf(" 1\n.ad l\n.SH NAME\ncairn\\-%s \\- ", cmd->name);
+	fputs(" 1\n.ad l\n.SH NAME\ncairn\\-", stdout);
+	for (const char *at = cmd->name; *at; at++)
+		fputs(*at == ' ' ? "\\-" : (char[]){*at, '\0'}, stdout);
+	fputs(" \\- ", stdout);
 	roff(cmd->summary);
 	printf("\n.SH SYNOPSIS\n\\fBcairn %s\\fR [\\fIOPTION\\fR...]", cmd->name);
 	if (cmd->operands) {

@@ -8,9 +8,38 @@
 const struct cmd *const cmds[] = {
 	&cmd_sites,
 	&cmd_trace,
+	&cmd_btf_dump,
+	&cmd_btf_check,
+	&cmd_btf_convert,
 	&cmd_doctor,
 	NULL,
 };
+
+size_t cmd_group_length(const struct cmd *cmd)
+{
+	const char *blank = strchr(cmd->name, ' ');
+
+	return blank ? (size_t)(blank - cmd->name) : 0;
+}
+
+static bool is_in_group(const struct cmd *cmd, const char *group)
+{
+	size_t len = cmd_group_length(cmd);
+
+	return len && len == strlen(group) && !memcmp(cmd->name, group, len);
+}
+
+const struct cmd *cmd_next_group(const struct cmd *const **cmd)
+{
+	while (**cmd && !cmd_group_length(**cmd))
+		++*cmd;
+	const struct cmd *first = **cmd;
+
+	while (**cmd && cmd_group_length(**cmd) == cmd_group_length(first) &&
+	       !memcmp((**cmd)->name, first->name, cmd_group_length(first)))
+		++*cmd;
+	return first;
+}
 
 /* A full disk or a closed pipe must not pass for an answer. */
 static int finish(int status)
@@ -37,11 +66,29 @@ static int run(const struct cmd *cmd, char **words)
 	return status < 0 ? STATUS_YES : status;
 }
 
+/* "dump" among the verbs of "btf". */
+static int run_in_group(char **words)
+{
+	const char *verb = words[1];
+
+	if (!verb || !strcmp(verb, "--help") || !strcmp(verb, "-h")) {
+		help_group(words[0], verb ? stdout : stderr);
+		return verb ? STATUS_YES : STATUS_USAGE;
+	}
+	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
+		if (is_in_group(*cmd, words[0]) && !strcmp((*cmd)->name + strlen(words[0]) + 1, verb))
+			return run(*cmd, words + 2);
+	return fail(STATUS_USAGE, "no such verb: %s %s\nTry: cairn %s --help", words[0], verb, words[0]);
+}
+
 static int run_verb(char **words)
 {
-	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
+	for (const struct cmd *const *cmd = cmds; *cmd; cmd++) {
 		if (!strcmp((*cmd)->name, words[0]))
 			return run(*cmd, words + 1);
+		if (is_in_group(*cmd, words[0]))
+			return run_in_group(words);
+	}
 	return fail(STATUS_USAGE, "no such verb: %s\nTry: cairn --help", words[0]);
 }
 

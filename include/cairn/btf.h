@@ -351,11 +351,15 @@ enum cairn_btf_format {
  * cairn_btf_dump - own records (of a split blob in C: with what they need of the bases)
  *
  * @ids, @n_ids  only these, and in C what they need; NULL: all
- * @machine      EM_* whose register names PRETTY uses; 0: x86-64
+ * @machine      EM_* whose register names PRETTY uses, and whose rules the layout in C follows; 0: that of the ELF file
+ *               the blob came from, else x86-64
  * Returns 0, -EBADMSG (a reference that C cannot express; RAW shows anything), -ENOMEM, or what @out failed with.
  */
 int cairn_btf_dump(const struct cairn_btf *btf, enum cairn_btf_format format, const uint32_t *ids,
 		   size_t n_ids, int machine, FILE *out, struct cairn_err *err);
+
+/* EM_* of the ELF file that the blob came from; 0: it came from none. */
+int cairn_btf_machine(const struct cairn_btf *btf);
 
 /* "STRUCT" and so on; "UNKNOWN" for a kind that this version does not know. Static. */
 const char *cairn_btf_kind_name(uint32_t kind);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "elf/elf.h"
+
 int dump_status(FILE *out, struct cairn_err *err)
 {
 	errno = 0;
@@ -13,10 +15,15 @@ int dump_status(FILE *out, struct cairn_err *err)
 	return err_set(err, code, "cannot write the dump: %s", strerror(-code));
 }
 
+int cairn_btf_machine(const struct cairn_btf *btf)
+{
+	return btf->elf ? elf_machine(btf->elf) : 0;
+}
+
 int cairn_btf_dump(const struct cairn_btf *btf, enum cairn_btf_format format, const uint32_t *ids,
 		   size_t n_ids, int machine, FILE *out, struct cairn_err *err)
 {
-	struct dump d = {.btf = btf, .ids = ids, .n_ids = n_ids, .machine = machine, .out = out};
+	struct dump d = {.btf = btf, .ids = ids, .n_ids = n_ids, .machine = machine ? machine : cairn_btf_machine(btf), .out = out};
 
 	switch (format) {
 	case CAIRN_BTF_RAW:

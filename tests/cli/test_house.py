@@ -8,11 +8,11 @@ import subprocess
 
 from claims import BUILD, CAIRN, SOURCE, cairn, claim, claim_each, expect, folder, main, need, run
 
-VERBS = ["sites", "trace", "doctor"]
+VERBS = ["sites", "trace", "btf dump", "btf check", "btf convert", "doctor"]
 
 
 def options_of_help(verb):
-    text = cairn(verb, "--help", check=True).out
+    text = cairn(*verb.split(), "--help", check=True).out
     lines = text.split("Options:\n")[1].splitlines()
     found = set()
     for line in lines:
@@ -22,8 +22,12 @@ def options_of_help(verb):
     return found
 
 
+def page(verb):
+    return f"cairn-{verb.replace(' ', '-')}.1"
+
+
 def options_of_man(verb):
-    with open(os.path.join(BUILD, "man", f"cairn-{verb}.1"), encoding="utf-8") as file:
+    with open(os.path.join(BUILD, "man", page(verb)), encoding="utf-8") as file:
         text = file.read()
     section = text.split(".SH OPTIONS\n")[1].split(".SH ")[0]
     found = set()
@@ -37,7 +41,7 @@ def options_of_man(verb):
 
 def options_of_bash(verb):
     text = cairn("--completion", "bash", check=True).out
-    words = re.search(rf"^\t{verb}\) options='([^']*)'", text, re.M).group(1)
+    words = re.search(rf"^\t'{verb}'\) options='([^']*)'", text, re.M).group(1)
     return set(words.split())
 
 
@@ -53,10 +57,11 @@ def help_manual_and_completion_have_the_same_options(verb):
 def fish_and_zsh_know_every_option(verb):
     fish = cairn("--completion", "fish", check=True).out
     zsh = cairn("--completion", "zsh", check=True).out
-    part = zsh.split(f"\n{verb})\n")[1].split(";;")[0]
+    part = zsh.split(f"\n'{verb}')\n")[1].split(";;")[0]
+    seen = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in verb.split())
     for option in options_of_help(verb) - {"-h", "--help"}:
         if option.startswith("--"):
-            expect(f"__fish_seen_subcommand_from {verb}' -l {option[2:]}" in fish, option, fish)
+            expect(f"'{seen}' -l {option[2:]}" in fish, option, fish)
         expect(re.search(r"[\s*(,{]" + option + r"[\s'),}]", part), option, part)
 
 
@@ -64,7 +69,8 @@ def fish_and_zsh_know_every_option(verb):
 def bash_completes_verbs_options_and_values():
     script = cairn("--completion", "bash", check=True).out
     asks = [("cairn s", "sites"), ("cairn sites --js", "--json"), ("cairn sites --emit b", "bpftrace"),
-            ("cairn trace --bes", "--best-effort")]
+            ("cairn trace --bes", "--best-effort"), ("cairn bt", "btf"), ("cairn btf du", "dump"),
+            ("cairn btf dump --pre", "--pretty"), ("cairn btf convert --endian l", "little")]
     for line, wanted in asks:
         words = line.split(" ")
         ask = (f"{script}\nCOMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _cairn; "
@@ -78,19 +84,19 @@ def help_names_every_verb_and_the_manual_exists():
     text = cairn("--help", check=True).out
     for verb in VERBS:
         expect(re.search(rf"^  {verb} ", text, re.M), verb, text)
-        with open(os.path.join(BUILD, "man", f"cairn-{verb}.1"), encoding="utf-8") as file:
-            page = file.read()
-        expect(page.index(".SH EXAMPLES") < page.index(".SH OPTIONS"), page)
+        with open(os.path.join(BUILD, "man", page(verb)), encoding="utf-8") as file:
+            text_of_page = file.read()
+        expect(text_of_page.index(".SH EXAMPLES") < text_of_page.index(".SH OPTIONS"), text_of_page)
         with open(os.path.join(SOURCE, "man", "cairn.1"), encoding="utf-8") as file:
-            expect(f"\\fBcairn\\-{verb}\\fR(1)" in file.read(), verb)
+            expect("\\fB" + page(verb)[:-2].replace("-", "\\-") + "\\fR(1)" in file.read(), verb)
 
 
-@claim_each("cairn.1", *(f"cairn-{verb}.1" for verb in VERBS))
-def manual_formats_without_a_warning(page):
+@claim_each("cairn.1", *(page(verb) for verb in VERBS))
+def manual_formats_without_a_warning(name):
     need("groff")
-    path = os.path.join(SOURCE, "man", page)
+    path = os.path.join(SOURCE, "man", name)
     if not os.path.exists(path):
-        path = os.path.join(BUILD, "man", page)
+        path = os.path.join(BUILD, "man", name)
     r = run("groff", "-man", "-Tutf8", "-ww", "-z", path)
     expect(r.status == 0 and not r.err, r)
 
@@ -101,7 +107,8 @@ def usage_errors_exit_with_2_and_answer_on_stderr_only():
                   ("sites", "-jx", "x"), ("sites", "--json=1", "x"), ("sites", "--emit", "awk", "x", "y"),
                   ("sites", "/no/such/file", "f"), ("trace",), ("trace", "-p", "1", "-c", "ls", "f"),
                   ("trace", "-p", "x", "f"), ("trace", "--duration", "0", "f"), ("trace", "-c", "", "f"),
-                  ("trace", "-c", "no-such-program-anywhere", "f"), ("doctor", "x"), ("--completion", "csh")]:
+                  ("trace", "-c", "no-such-program-anywhere", "f"), ("doctor", "x"), ("--completion", "csh"),
+                  ("btf",), ("btf", "du"), ("btf", "dump"), ("btf", "dump", "/no/such/file")]:
         r = cairn(*words)
         expect(r.status == 2 and not r.out and r.err, r)
 
@@ -114,7 +121,8 @@ def verbs_have_exact_names():
 
 @claim
 def help_goes_to_stdout_and_succeeds():
-    for words in [("--help",), ("-h",), ("sites", "--help"), ("sites", "x", "-h"), ("--version",)]:
+    for words in [("--help",), ("-h",), ("sites", "--help"), ("sites", "x", "-h"), ("--version",), ("btf", "-h"),
+                  ("btf", "check", "--help")]:
         r = cairn(*words)
         expect(r.status == 0 and r.out and not r.err, r)
 

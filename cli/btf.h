@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the verbs on BTF share. */
+#ifndef CLI_BTF_H
+#define CLI_BTF_H
+
+#include <cairn/btf.h>
+
+#include "cmd.h"
+
+/* A file and the bases below it. */
+struct btf_chain {
+	struct cairn_btf **p; /* parents first; the file itself is the last */
+	size_t n;
+};
+
+struct btf_source {
+	const char *path;
+	const char *section;         /* NULL: the usual ones */
+	const char *dialect;         /* "n", "v1", or NULL: find out */
+	const struct opt_list *bases; /* parents first */
+};
+
+/*
+ * btf_open - open a file on its bases
+ *
+ * A file in /sys/kernel/btf needs no -B: its name tells its parents ("xfs.inline" is split from xfs, which is from
+ * vmlinux). A base that is not split from the one before it is refused, and the order explained.
+ * Returns an exit status. btf_close() also after a failure.
+ */
+int btf_open(const struct btf_source *source, struct btf_chain *ret);
+void btf_close(struct btf_chain *chain);
+
+static inline struct cairn_btf *btf_of(const struct btf_chain *chain)
+{
+	return chain->p[chain->n - 1];
+}
+
+/* "n" and "v1"; NULL and "none": NO_LOC. */
+enum cairn_btf_dialect btf_dialect(const char *word);
+
+/* Own records, or those of @ids when it is not NULL, one JSON object per line: docs/json.md. */
+void btf_json(const struct cairn_btf *btf, const uint32_t *ids, size_t n_ids);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cairn btf check: does a file keep the rules of the format? */
+#include <inttypes.h>
+
+#include "btf.h"
+#include "json.h"
+
+struct check_values {
+	struct opt_list bases;
+	const char *section, *dialect;
+	bool json;
+};
+
+static const struct opt opts[] = {
+	{'B', "base", OPT_LIST, "BASE", offsetof(struct check_values, bases),
+	 "the BTF that FILE was split from; may be repeated, parents first"},
+	{0, "json", OPT_FLAG, NULL, offsetof(struct check_values, json), "one JSON object per broken rule, then a summary"},
+	{0, "section", OPT_TEXT, "NAME", offsetof(struct check_values, section),
+	 "section of an ELF file; otherwise .BTF, or the only one of .BTF.inline and .BTF.extra"},
+	{0, "dialect", OPT_TEXT, "n|v1", offsetof(struct check_values, dialect),
+	 "dialect of location records, where the file does not tell"},
+	{0},
+};
+
+static const struct example examples[] = {
+	{"cairn btf check /sys/kernel/btf/vmlinux", "whether the running kernel's types are sound"},
+	{"cairn btf check -B app.btf app.btf.inline", "the same of split BTF"},
+	{0},
+};
+
+struct answer {
+	const char *path;
+	bool json;
+};
+
+static void report(void *ctx, uint32_t id, uint64_t off, const char *text)
+{
+	const struct answer *a = ctx;
+	struct json j = {.out = stdout};
+
+	if (!a->json) {
+		printf("%s: record %" PRIu32 " at offset 0x%" PRIx64 ": %s\n", a->path, id, off, text);
+		return;
+	}
+	json_open(&j, NULL, '{');
+	json_uint(&j, "record", id);
+	json_hex(&j, "offset", off);
+	json_text(&j, "text", text);
+	json_close(&j);
+}
+
+static void summarise(const struct answer *a, const struct cairn_btf *btf, int broken)
+{
+	uint32_t n = cairn_btf_end_id(btf) - cairn_btf_start_id(btf);
+	struct json j = {.out = stdout};
+
+	if (!a->json) {
+		printf("%s: %" PRIu32 " records, ", a->path, n);
+		if (broken)
+			printf("%d broken rule%s\n", broken, broken == 1 ? "" : "s");
+		else
+			puts("sound");
+		return;
+	}
+	json_open(&j, NULL, '{');
+	json_bool(&j, "summary", true);
+	json_text(&j, "path", a->path);
+	json_uint(&j, "records", n);
+	json_int(&j, "broken", broken);
+	json_close(&j);
+}
+
+static int run(void *v, const struct operands *operands)
+{
+	const struct check_values *values = v;
+	struct btf_source source = {.path = operands->items[0],
+				    .section = values->section,
+				    .dialect = values->dialect,
+				    .bases = &values->bases};
+	struct answer a = {.path = operands->items[0], .json = values->json};
+	struct btf_chain chain;
+	int status;
+
+	if (operands->n > 1)
+		return fail(STATUS_USAGE, "one file at a time, and bases by -B: %s", operands->items[1]);
+	status = btf_open(&source, &chain);
+	if (!status) {
+		int broken = cairn_btf_check(btf_of(&chain), report, &a);
+
+		if (broken < 0)
+			status = fail(STATUS_NOT_HERE, "no memory");
+		else
+			summarise(&a, btf_of(&chain), broken);
+		if (broken > 0)
+			status = STATUS_NO;
+	}
+	btf_close(&chain);
+	return status;
+}
+
+const struct cmd cmd_btf_check = {
+	.name = "btf check",
+	.summary = "check BTF against every rule of the format",
+	.operands = "FILE",
+	.n_operands_min = 1,
+	.opts = opts,
+	.examples = examples,
+	.values_size = sizeof(struct check_values),
+	.run = run,
+};

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cairn btf convert: the same content for another reader. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cairn/file.h>
+
+#include "btf.h"
+#include "json.h"
+
+struct convert_values {
+	struct opt_list bases;
+	const char *out, *dialect, *endian, *section, *from;
+	bool layout, no_layout, downgrade, json;
+};
+
+static const struct opt opts[] = {
+	{'o', "output", OPT_TEXT, "OUT", offsetof(struct convert_values, out), "the file to write; it appears whole or not at all"},
+	{'B', "base", OPT_LIST, "BASE", offsetof(struct convert_values, bases),
+	 "the BTF that FILE was split from, and the result is; may be repeated, parents first"},
+	{0, "dialect", OPT_TEXT, "n|v1|none", offsetof(struct convert_values, dialect),
+	 "dialect of location records in the result; none drops them; otherwise as in FILE"},
+	{0, "layout", OPT_FLAG, NULL, offsetof(struct convert_values, layout),
+	 "write a layout section, with which readers skip kinds they do not know"},
+	{0, "no-layout", OPT_FLAG, NULL, offsetof(struct convert_values, no_layout), "write none; otherwise as in FILE"},
+	{0, "endian", OPT_TEXT, "little|big", offsetof(struct convert_values, endian),
+	 "byte order of the result; otherwise as in FILE"},
+	{0, "downgrade", OPT_FLAG, NULL, offsetof(struct convert_values, downgrade),
+	 "rewrite or drop what libbpf 1.1 and kernels of its time refuse"},
+	{0, "from", OPT_TEXT, "n|v1", offsetof(struct convert_values, from),
+	 "dialect of location records in FILE, where it does not tell"},
+	{0, "section", OPT_TEXT, "NAME", offsetof(struct convert_values, section),
+	 "section of an ELF file; otherwise .BTF, or the only one of .BTF.inline and .BTF.extra"},
+	{0, "json", OPT_FLAG, NULL, offsetof(struct convert_values, json), "what was written and lost, as a JSON object"},
+	{0},
+};
+
+static const struct example examples[] = {
+	{"cairn btf convert --downgrade new.btf -o old.btf", "BTF that the tools of Debian 12 read"},
+	{"cairn btf convert --dialect v1 -B app.btf app.btf.inline -o app.btf.extra",
+	 "location records as the first proposal had them"},
+	{0},
+};
+
+struct loss {
+	const char *key, *text;
+	uint32_t n;
+};
+
+static void tell(const struct convert_values *values, const char *from, size_t bytes, const struct loss *losses)
+{
+	struct json j = {.out = stdout};
+
+	if (!values->json) {
+		printf("%s: %zu bytes\n", values->out, bytes);
+		for (; losses->key; losses++)
+			if (losses->n)
+				printf("lost: %" PRIu32 " %s\n", losses->n, losses->text);
+		return;
+	}
+	json_open(&j, NULL, '{');
+	json_text(&j, "path", from);
+	json_text(&j, "out", values->out);
+	json_uint(&j, "bytes", bytes);
+	json_open(&j, "lost", '{');
+	for (; losses->key; losses++)
+		json_uint(&j, losses->key, losses->n);
+	json_close(&j);
+	json_close(&j);
+}
+
+static bool wants_layout(const struct convert_values *values, const struct cairn_btf *btf)
+{
+	if (values->layout || values->no_layout)
+		return values->layout;
+	return !values->downgrade && cairn_btf_has_layout(btf);
+}
+
+static int convert(const struct cairn_btf *btf, const struct convert_values *values, const char *from)
+{
+	struct cairn_btf_convert_opts to = {
+		.size = sizeof(to),
+		.base = cairn_btf_base(btf),
+		.dialect = values->dialect ? btf_dialect(values->dialect) : cairn_btf_dialect(btf),
+		.layout = wants_layout(values, btf),
+		.big_endian = values->endian ? !strcmp(values->endian, "big") : cairn_btf_is_big_endian(btf),
+		.downgrade = values->downgrade,
+	};
+	struct cairn_btf_losses lost = {0};
+	struct cairn_err err = {0};
+	void *bytes = NULL;
+	size_t size = 0;
+	int r = cairn_btf_convert(btf, &to, &lost, &bytes, &size, &err);
+
+	if (r == 0)
+		r = cairn_file_write(values->out, bytes, size, &err);
+	free(bytes);
+	if (r < 0)
+		return fail_err(r, &err, STATUS_USAGE);
+	const struct loss losses[] = {
+		{"loc_params", "parameter locations that the dialect cannot say", lost.loc_params},
+		{"loc_protos", "lists of parameter locations", lost.loc_protos},
+		{"locsecs", "sections of places", lost.locsecs},
+		{"locs", "places of functions", lost.locs},
+		{"enum64s", "enums with values of 64 bits, rewritten", lost.enum64s},
+		{"unknown_kinds", "records of kinds that are not known", lost.unknown_kinds},
+		{"wide_vlens", "records with more than 65,535 elements", lost.wide_vlens},
+		{"tags", "tags", lost.tags},
+		{NULL, NULL, 0},
+	};
+
+	tell(values, from, size, losses);
+	return STATUS_YES;
+}
+
+static int run(void *v, const struct operands *operands)
+{
+	const struct convert_values *values = v;
+	struct btf_source source = {.path = operands->items[0],
+				    .section = values->section,
+				    .dialect = values->from,
+				    .bases = &values->bases};
+	struct btf_chain chain;
+
+	if (operands->n > 1)
+		return fail(STATUS_USAGE, "one file at a time: %s", operands->items[1]);
+	if (!values->out)
+		return fail(STATUS_USAGE, "cairn btf convert needs -o OUT");
+	if (values->layout && values->no_layout)
+		return fail(STATUS_USAGE, "--layout and --no-layout are two answers; choose one");
+	int status = btf_open(&source, &chain);
+
+	if (!status)
+		status = convert(btf_of(&chain), values, operands->items[0]);
+	btf_close(&chain);
+	return status;
+}
+
+const struct cmd cmd_btf_convert = {
+	.name = "btf convert",
+	.summary = "write BTF for another reader, and say what was lost",
+	.operands = "FILE",
+	.n_operands_min = 1,
+	.opts = opts,
+	.examples = examples,
+	.values_size = sizeof(struct convert_values),
+	.run = run,
+};
