@@ -457,6 +457,15 @@ static int keep_lowest_bit(const struct cairn_types *types, struct cairn_arg *ar
 	return 0;
 }
 
+/*
+ * A place that is passed again, in a loop or in recursion made one, or by code that is no call: the description is that
+ * of the call alone, for constants and registers that the loop does not write as well (docs/findings/gcc-entry-is-a-loop-head.md).
+ */
+static bool is_passed_by_others(const struct cairn_site *s)
+{
+	return s->count_doubts & (CAIRN_COUNT_AGAIN | CAIRN_COUNT_SHARED);
+}
+
 /* Give the site as many args as the function has parameters, with names and types. */
 static int finish_args(const struct site_env *env, struct dw_types *types, const struct cairn_function *f,
 		       struct signature *s, struct arena *arena, struct built_site *b, struct cairn_err *err)
@@ -483,6 +492,8 @@ static int finish_args(const struct site_env *env, struct dw_types *types, const
 			return rc;
 		if (b->site.n_chain && b->no_views && !env->assume_unmodified &&
 		    !(i < b->formals.n && s->fixed[i]))
+			doubt(&b->args[i].loc, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
+		if (is_passed_by_others(&b->site) && !env->assume_unmodified)
 			doubt(&b->args[i].loc, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
 	}
 	return 0;
