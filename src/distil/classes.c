@@ -223,7 +223,7 @@ static int group_of(struct classes *c, const struct type_die *t, uint32_t *ret)
 	if (*ret != UINT32_MAX)
 		return 0;
 	*ret = (uint32_t)c->groups.n;
-	struct group g = {.hash = hash, .name = t->name, .kind = group_kind(t)};
+	struct name_group g = {.hash = hash, .name = t->name, .kind = group_kind(t)};
 	if (!VEC_ADD(&c->groups, g) || !VEC_ADD(&c->uses, ((struct group_use){.unit = UINT32_MAX})))
 		return -ENOMEM;
 	return hash_table_add(&c->groups_by_hash, hash, *ret);

@@ -55,7 +55,7 @@ struct type_class {
 	bool variadic;
 };
 
-struct group {
+struct name_group {
 	struct h128 hash;
 	const char *name;
 	uint8_t kind;
@@ -100,7 +100,7 @@ struct body {
 struct classes {
 	VEC(struct type_class) v;
 	struct hash_table by_hash;
-	VEC(struct group) groups;
+	VEC(struct name_group) groups;
 	struct hash_table groups_by_hash;
 	VEC(uint32_t) roots; /* classes, by unit: definitions, typedefs, base types, prototypes of functions */
 	VEC(struct func) funcs;

@@ -44,7 +44,7 @@ static int merge_groups(struct merge *m)
 		if (!m->groups[p])
 			return -ENOMEM;
 		for (size_t i = 0; i < part->groups.n; i++) {
-			const struct group *g = &part->groups.p[i];
+			const struct name_group *g = &part->groups.p[i];
 			uint32_t *to = &m->groups[p][i];
 			*to = hash_table_find(&m->ret->groups_by_hash, g->hash);
 			if (*to != UINT32_MAX)

@@ -288,7 +288,7 @@ static int add_groups(struct emit *e, uint32_t from, uint32_t to)
 			order[e->group_ids[g] - from] = g;
 	int rc = 0;
 	for (uint32_t i = 0; i < to - from && rc >= 0; i++) {
-		const struct group *g = &e->c->groups.p[order[i]];
+		const struct name_group *g = &e->c->groups.p[order[i]];
 		uint32_t name;
 		rc = name_of(e, g->name, &name);
 		if (rc >= 0 && g->kind == TYPE_ENUM)

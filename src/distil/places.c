@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <cairn/sites.h>
-
 #include "base/err.h"
 #include "btf/build.h"
 #include "distil/loc_record.h"
 #include "elf/elf.h"
-#include "loc/site.h"
+#include "loc/entry_rows.h"
+#include "loc/function.h"
+#include "types/build.h"
 
 #define NONE UINT32_MAX
 
@@ -149,9 +149,8 @@ static bool has_place(const struct cairn_site *s)
 	return s->kind == CAIRN_SITE_ENTRY && s->symbol && (strstr(s->symbol, ".isra.") || strstr(s->symbol, ".constprop."));
 }
 
-static int visit(void *ctx, const struct cairn_function *function)
+static int visit(struct finder *f, const struct cairn_function *function)
 {
-	struct finder *f = ctx;
 	for (uint32_t i = 0; i < function->n_sites; i++) {
 		int rc = has_place(&function->sites[i]) ? add_place(f, &function->sites[i]) : 0;
 		if (rc < 0)
@@ -160,23 +159,81 @@ static int visit(void *ctx, const struct cairn_function *function)
 	return 0;
 }
 
+/*
+ * Functions evaluated at a time. Their locations take some megabytes; a function of which there are many copies is
+ * not cut in two.
+ */
+enum { BATCH = 4096 };
+
+/* What the loc module needs to evaluate functions. */
+struct evaluation {
+	struct cfi *cfi;
+	struct cairn_types *graph;
+	struct dw_types *types;
+	struct dw_func_index index;
+	struct groups groups;
+	struct site_env env;
+};
+
+static void evaluation_fini(struct evaluation *v)
+{
+	groups_fini(&v->groups);
+	dw_func_index_fini(&v->index);
+	dw_types_free(v->types);
+	types_free(v->graph);
+	cfi_close(v->cfi);
+}
+
+/* As cairn_sites_open() and _visit(), without what only people read. */
+static int evaluation_init(struct evaluation *v, const struct finder *f, const struct place_opts *opts)
+{
+	int rc = cfi_open(f->bin, &v->cfi, f->err);
+	if (rc >= 0)
+		rc = (v->graph = types_new()) ? dw_types_new(f->dw, v->graph, &v->types, f->err)
+					      : err_nomem(f->err, "the type graph");
+	if (rc >= 0)
+		rc = dwarf_index_functions(f->dw, opts->threads, &v->index, f->err);
+	if (rc < 0)
+		return rc;
+	v->env = (struct site_env){.bin = f->bin,
+				   .dw = f->dw,
+				   .cfi = v->cfi,
+				   .code = binary_main(f->bin),
+				   .index = &v->index,
+				   .assume_unmodified = opts->assume_unmodified,
+				   .bare = true};
+	rc = group_entries(&v->env, &(struct group_filter){0}, &v->groups, f->err);
+	return rc < 0 ? rc : entry_rows_collect(&v->env, opts->threads, &v->groups, f->err);
+}
+
+static int evaluate(struct finder *f, struct evaluation *v, unsigned int threads, size_t from, size_t n)
+{
+	struct arena arena;
+	arena_init(&arena);
+	struct cairn_function *functions = arena_array(&arena, n, sizeof(*functions));
+	int rc = functions ? functions_build(&v->env, threads, v->groups.v.p + from, n, v->types, &arena, functions,
+					     f->err)
+			   : err_nomem(f->err, "functions");
+	for (size_t i = 0; i < n && rc >= 0; i++)
+		rc = visit(f, &functions[i]);
+	arena_fini(&arena);
+	return rc;
+}
+
 int places_find(const struct cairn_binary *bin, const struct place_opts *opts, const struct dwarf *dw,
 		const struct func_table *funcs, const struct emit *e, struct cairn_distilled *counts,
 		struct places *ret, struct cairn_err *err)
 {
-	struct cairn_sites_opts sites_opts = {.size = sizeof(sites_opts),
-					      .threads = opts->threads,
-					      .assume_unmodified = opts->assume_unmodified};
 	struct finder f = {.bin = bin, .dw = dw, .funcs = funcs, .e = e, .counts = counts, .ret = ret, .err = err};
-	struct cairn_sites *sites = NULL;
+	struct evaluation v = {0};
 	*ret = (struct places){.base = lowest_address(binary_main(bin))};
-	int rc = cairn_sites_open(bin, &sites_opts, &sites, err);
-	if (rc >= 0)
-		rc = cairn_sites_visit(sites, visit, &f, err);
-	cairn_sites_close(sites);
+	int rc = evaluation_init(&v, &f, opts);
+	for (size_t i = 0; i < v.groups.v.n && rc >= 0; i += BATCH)
+		rc = evaluate(&f, &v, opts->threads, i, v.groups.v.n - i < BATCH ? v.groups.v.n - i : BATCH);
+	evaluation_fini(&v);
 	VEC_FREE(&f.slots);
 	counts->n_places = ret->v.n;
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
 /* ---- the blob ---- */

@@ -49,7 +49,7 @@ struct place_opts {
  * places_find - all places of a binary
  *
  * @ret  for places_fini(), also after an error
- * Returns 0, or an error of cairn_sites_visit().
+ * Returns 0, -EBADMSG, -EOPNOTSUPP, -ENOMEM.
  */
 int places_find(const struct cairn_binary *bin, const struct place_opts *opts, const struct dwarf *dw,
 		const struct func_table *funcs, const struct emit *e, struct cairn_distilled *counts,

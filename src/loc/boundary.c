@@ -100,3 +100,17 @@ struct cairn_vaddr boundary_padding(const struct boundary *b, struct cairn_vaddr
 	}
 	return (struct cairn_vaddr){b->lo + end};
 }
+
+bool boundary_may_pad(const struct elf *code, struct cairn_vaddr at)
+{
+	enum { LONGEST = 15 };
+	static const uint8_t long_nop[] = {0x0f, 0x1f};
+	const uint8_t *bytes;
+	size_t n;
+	for (unsigned int before = LONGEST; before > 0; before--) {
+		if (before > at.v || !elf_code_at(code, (struct cairn_vaddr){at.v - before}, &bytes, &n) || n < before)
+			continue;
+		return bytes[before - 1] == 0x90 || memmem(bytes, before, long_nop, sizeof(long_nop));
+	}
+	return false;
+}

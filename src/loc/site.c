@@ -358,6 +358,23 @@ static void note_trust(const struct site_env *env, struct site_worker *w, struct
 			b->used |= (uint16_t)(1u << reg);
 }
 
+/* What a person reads of a place; of a bare one only what others decide by. */
+static int describe(const struct site_env *env, struct site_worker *w, uint32_t entry, const struct dw_die *function,
+		    struct cairn_site *s, struct cairn_err *err)
+{
+	if (env->bare) {
+		if (s->kind == CAIRN_SITE_ENTRY)
+			symbol_of(env, s);
+		s->n_chain = s->kind == CAIRN_SITE_INLINED;
+		return 0;
+	}
+	s->has_off = cairn_binary_foff(env->bin, s->at, &s->off);
+	s->container = dw_str_deep(function, DW_AT_name);
+	s->container_off = (int64_t)(s->at.v - w->container_entry.v);
+	symbol_of(env, s);
+	return chain_of(env, entry, w->arena, s, err);
+}
+
 int site_build(const struct site_env *env, struct site_worker *w, const struct site_request *request,
 	       struct built_site *ret, struct cairn_err *err)
 {
@@ -405,12 +422,10 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	s->at = a.at;
 	s->die = f->die;
 	s->n_shared = 1;
-	s->has_off = cairn_binary_foff(env->bin, s->at, &s->off);
-	s->container = dw_str_deep(&function, DW_AT_name);
-	s->container_off = (int64_t)(s->at.v - w->container_entry.v);
-	s->hazard = boundary_hazard(&w->boundary, env->code, &function, s->at, env->kernel);
-	symbol_of(env, s);
-	rc = chain_of(env, entry, w->arena, s, err);
+	bool may_pad = !env->bare || boundary_may_pad(env->code, a.at);
+	if (may_pad)
+		s->hazard = boundary_hazard(&w->boundary, env->code, &function, s->at, env->kernel);
+	rc = describe(env, w, entry, &function, s, err);
 	if (rc < 0)
 		return rc;
 
@@ -437,7 +452,7 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 		.must_begin = request->has_row,
 		.view_from = request->view_from,
 		.inlined = inlined,
-		.padding = boundary_padding(&w->boundary, a.at),
+		.padding = may_pad ? boundary_padding(&w->boundary, a.at) : a.at,
 		.flow = w->flow,
 	};
 	rc = args_of(env, w, &ctx, ret, err);

@@ -23,6 +23,11 @@ struct site_env {
 	bool assume_unmodified; /* cairn_sites_opts */
 	bool judge_counts; /* fill in count_doubts: some passes over the container's code for each copy */
 	bool kernel; /* a kernel or module, which user probes do not reach */
+	/*
+	 * Addresses, kinds and locations only: no hazards, names of containers and symbols, or links of chains. Of these
+	 * only n_chain is set. For who wants all places of a large file.
+	 */
+	bool bare;
 };
 
 /* The formal parameters of one abstract instance, in order. */
