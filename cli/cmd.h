@@ -77,6 +77,8 @@ struct cmd {
 
 extern const struct cmd cmd_sites;
 extern const struct cmd cmd_trace;
+extern const struct cmd cmd_addr;
+extern const struct cmd cmd_pack;
 extern const struct cmd cmd_btf_dump;
 extern const struct cmd cmd_btf_check;
 extern const struct cmd cmd_btf_convert;

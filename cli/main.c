@@ -8,6 +8,8 @@
 const struct cmd *const cmds[] = {
 	&cmd_sites,
 	&cmd_trace,
+	&cmd_addr,
+	&cmd_pack,
 	&cmd_btf_dump,
 	&cmd_btf_check,
 	&cmd_btf_convert,

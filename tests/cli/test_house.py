@@ -8,7 +8,7 @@ import subprocess
 
 from claims import BUILD, CAIRN, SOURCE, cairn, claim, claim_each, expect, folder, main, need, run
 
-VERBS = ["sites", "trace", "btf dump", "btf check", "btf convert", "doctor"]
+VERBS = ["sites", "trace", "addr", "pack", "btf dump", "btf check", "btf convert", "doctor"]
 
 
 def options_of_help(verb):

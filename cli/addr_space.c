@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where an address belongs
+ *
+ * In a file an address is what its symbols and debug information say. In a process it is where something was mapped:
+ *
+ *	7f10a2c28000-7f10a2d7d000 r-xp 00028000 fe:01 1234   /usr/lib/x86_64-linux-gnu/libc.so.6
+ *	0x7f10a2c5d3f0 - 0x7f10a2c28000 + 0x28000 = offset 0x5d3f0 of that file
+ *
+ * A file is opened when the first address in it comes, as the process sees it (through /proc/PID/root), or by its
+ * mapping when it was deleted or replaced since.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "addr.h"
+#include "cmd.h"
+
+/* A file with code. */
+struct module {
+	char *path;
+	dev_t dev;
+	ino_t ino;
+	bool tried;
+	struct cairn_binary *bin;
+	struct cairn_pack *pack;
+};
+
+struct mapping {
+	uint64_t lo, hi, off;
+	size_t module;
+};
+
+struct addr_space {
+	int pid; /* 0: a file */
+	const struct cairn_binary_opts *opts;
+	const struct sidecar_wish *wish;
+	struct module *modules;
+	size_t n_modules;
+	struct mapping *mappings;
+	size_t n_mappings;
+};
+
+static void *grow(void *p, size_t n, size_t size)
+{
+	/* Doubling at powers of two; the count alone tells the room. */
+	if (n & (n - 1))
+		return p;
+	return realloc(p, (n ? 2 * n : 1) * size);
+}
+
+/* ---- what a process has mapped ---- */
+
+static int add_module(struct addr_space *space, const char *path, dev_t dev, ino_t ino, size_t *ret)
+{
+	struct module *grown;
+
+	for (*ret = 0; *ret < space->n_modules; ++*ret)
+		if (space->modules[*ret].dev == dev && space->modules[*ret].ino == ino)
+			return 0;
+	grown = grow(space->modules, space->n_modules, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	space->modules = grown;
+	grown[space->n_modules] = (struct module){.path = strdup(path), .dev = dev, .ino = ino};
+	return grown[space->n_modules++].path ? 0 : -ENOMEM;
+}
+
+static int add_mapping(struct addr_space *space, const char *line)
+{
+	unsigned int major, minor;
+	unsigned long ino;
+	char perms[5];
+	int at = 0;
+	struct mapping m, *grown;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %lu %n", &m.lo, &m.hi, perms, &m.off, &major,
+		   &minor, &ino, &at) < 7 ||
+	    !ino || !at || line[at] != '/' || perms[2] != 'x')
+		return 0;
+	if (add_module(space, line + at, makedev(major, minor), ino, &m.module) < 0)
+		return -ENOMEM;
+	grown = grow(space->mappings, space->n_mappings, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	space->mappings = grown;
+	grown[space->n_mappings++] = m;
+	return 0;
+}
+
+static int read_mappings(struct addr_space *space)
+{
+	char name[64], *line = NULL;
+	size_t room = 0;
+	ssize_t n;
+	int r = 0;
+	FILE *file;
+
+	snprintf(name, sizeof(name), "/proc/%d/maps", space->pid);
+	file = fopen(name, "r");
+	if (!file)
+		return fail(errno == ENOENT ? STATUS_NO : STATUS_NOT_HERE, "%s: %m", name);
+	while (r >= 0 && (n = getline(&line, &room, file)) > 0) {
+		line[n - 1] = 0;
+		r = add_mapping(space, line);
+	}
+	free(line);
+	fclose(file);
+	return r < 0 ? fail(STATUS_NOT_HERE, "no memory") : STATUS_YES;
+}
+
+static const struct mapping *mapping_of(const struct addr_space *space, uint64_t addr)
+{
+	size_t lo = 0, hi = space->n_mappings;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (space->mappings[mid].hi <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < space->n_mappings && space->mappings[lo].lo <= addr ? &space->mappings[lo] : NULL;
+}
+
+/* ---- files ---- */
+
+static int open_module(struct addr_space *space, struct module *m, const char *path)
+{
+	struct cairn_err err = {0};
+	int r = cairn_binary_open(path, space->opts, &m->bin, &err);
+
+	if (r < 0)
+		return fail_err(r, &err, STATUS_USAGE);
+	return sidecar_for(m->bin, space->wish, &m->pack);
+}
+
+/* The file behind a mapping, which may not be the one that now has its name. */
+static void open_mapped(struct addr_space *space, const struct mapping *mapping, struct module *m)
+{
+	char path[4200];
+	struct stat st;
+
+	m->tried = true;
+	snprintf(path, sizeof(path), "/proc/%d/root%s", space->pid, m->path);
+	if (stat(path, &st) < 0 || st.st_ino != m->ino)
+		snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, space->pid, mapping->lo,
+			 mapping->hi);
+	open_module(space, m, path);
+}
+
+static bool is_pid(const char *word)
+{
+	for (const char *at = word; *at; at++)
+		if (!isdigit((unsigned char)*at))
+			return false;
+	return *word && strlen(word) < 10 && access(word, F_OK);
+}
+
+static int open_file(struct addr_space *space, const char *word)
+{
+	struct cairn_err err = {0};
+	size_t number;
+	int r;
+
+	if (add_module(space, word, 0, 0, &number) < 0)
+		return fail(STATUS_NOT_HERE, "no memory");
+	if (!sidecar_is_named(word))
+		return open_module(space, &space->modules[number], word);
+	r = cairn_pack_open(word, NULL, &space->modules[number].pack, &err);
+	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
+}
+
+int addr_space_open(const char *word, const struct cairn_binary_opts *opts, const struct sidecar_wish *wish,
+		    struct addr_space **ret)
+{
+	struct addr_space *space = calloc(1, sizeof(*space));
+	int status;
+
+	if (!space)
+		return fail(STATUS_NOT_HERE, "no memory");
+	space->opts = opts;
+	space->wish = wish;
+	space->pid = is_pid(word) ? atoi(word) : 0;
+	status = space->pid ? read_mappings(space) : open_file(space, word);
+	if (status)
+		addr_space_close(space);
+	else
+		*ret = space;
+	return status;
+}
+
+void addr_space_close(struct addr_space *space)
+{
+	for (size_t i = 0; i < space->n_modules; i++) {
+		cairn_pack_close(space->modules[i].pack);
+		cairn_binary_close(space->modules[i].bin);
+		free(space->modules[i].path);
+	}
+	free(space->modules);
+	free(space->mappings);
+	free(space);
+}
+
+/* ---- asking ---- */
+
+void addr_space_ask(struct addr_space *space, uint64_t addr, bool back, struct addr_answer *ret)
+{
+	struct cairn_vaddr at = {addr - back};
+	struct module *m = space->modules;
+
+	*ret = (struct addr_answer){.addr = addr, .vaddr = at.v};
+	if (space->pid) {
+		const struct mapping *mapping = mapping_of(space, at.v);
+
+		if (!mapping)
+			return;
+		m = &space->modules[mapping->module];
+		ret->path = m->path;
+		if (!m->tried)
+			open_mapped(space, mapping, m);
+		if (!m->pack || !cairn_binary_vaddr(m->bin, (struct cairn_foff){at.v - mapping->lo + mapping->off}, &at))
+			return;
+		ret->vaddr = at.v;
+	}
+	ret->n = cairn_pack_frames(m->pack, at, ret->frames, CAIRN_FRAMES_MAX);
+}

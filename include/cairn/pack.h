@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The sidecar: what the debug information of one build-id says, ready to be used
+ *
+ * DWARF is a language to be interpreted; finding one function in a kernel's takes a pass over 160 MB. A
+ * sidecar is made from it once. It is an ELF file of some megabytes that is mapped and asked, without
+ * being parsed; docs/formats/sidecar.md has its bytes.
+ *
+ *	struct cairn_pack *pack;
+ *	struct cairn_frame frames[CAIRN_FRAMES_MAX];
+ *	if (cairn_pack_open("libc.so.6.cairn", NULL, &pack, &err) < 0)
+ *		return fail(err.msg);
+ *	size_t n = cairn_pack_frames(pack, (struct cairn_vaddr){0x9d3f0}, frames, CAIRN_FRAMES_MAX);
+ *	for (size_t i = 0; i < n; i++)		// innermost first
+ *		printf("%s at %s:%u\n", frames[i].function, frames[i].file, frames[i].line);
+ *	cairn_pack_close(pack);
+ *
+ * After opening nothing is written, allocated or locked: any number of threads may ask, also in a signal
+ * handler. It reads no environment: where caches are is the caller's to say.
+ */
+#ifndef CAIRN_PACK_H
+#define CAIRN_PACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cairn/addr.h>
+#include <cairn/api.h>
+#include <cairn/binary.h>
+#include <cairn/err.h>
+
+CAIRN_BEGIN_DECLS
+
+/* ---- making one ---- */
+
+struct cairn_pack_make_opts {
+	size_t size;          /* sizeof(struct cairn_pack_make_opts); a longer, unknown tail must be zero */
+	unsigned int threads; /* 0: one per processor */
+};
+
+/* A section of what was made, for telling where the bytes go. */
+struct cairn_packed_section {
+	const char *name; /* static */
+	uint64_t size;    /* bytes */
+	uint64_t n;       /* what it holds that many of: functions, rows, ... */
+	const char *what; /* "functions"; static */
+};
+
+#define CAIRN_PACK_SECTIONS_MAX 24
+
+struct cairn_packed {
+	void *bytes; /* the file */
+	size_t size;
+	size_t n_sections;
+	struct cairn_packed_section sections[CAIRN_PACK_SECTIONS_MAX];
+	uint64_t n_overlaps; /* functions whose code another one has already: identical code that a linker folded */
+};
+
+/*
+ * cairn_pack_make - make the sidecar of a binary
+ *
+ * @bin   with DWARF, or symbols only: then the sidecar has only these. Borrowed for the call.
+ * @opts  may be NULL
+ * @ret   the caller's: cairn_packed_free(); all zero after an error. Write it with cairn_file_write().
+ * Returns 0. Negative:
+ *   -ENODATA     neither DWARF nor symbols (err: where they were looked for)
+ *   -EBADMSG     damaged DWARF (err: section and offset)
+ *   -EOPNOTSUPP  a form or version that is not known
+ *   -ERANGE      code that spans 4 GiB or more, or more strings, functions or places than 32 bits number
+ *   -EINVAL      @opts has something set that this version does not know
+ *   -ENOMEM
+ * Cost: one pass over all DIEs and all line programs, in parallel by unit. The same bytes for any number of
+ * threads. Threads: any.
+ */
+int cairn_pack_make(const struct cairn_binary *bin, const struct cairn_pack_make_opts *opts,
+		    struct cairn_packed *ret, struct cairn_err *err);
+
+/* Takes NULL, and one that is all zero. */
+void cairn_packed_free(struct cairn_packed *packed);
+
+/* ---- opening one ---- */
+
+struct cairn_pack;
+
+struct cairn_pack_opts {
+	size_t size; /* sizeof(struct cairn_pack_opts); a longer, unknown tail must be zero */
+	/* Build-id that it must be of; NULL takes any. */
+	const uint8_t *build_id;
+	size_t build_id_len;
+	/*
+	 * Refuse a file that somebody else could have written: it, and every directory on its path, must belong to
+	 * root or to the caller, no one else may have permission to write it (a directory with the sticky bit may
+	 * be writable), and no component may be a symbolic link of somebody else's. For what was found in a cache;
+	 * a file that a person named is trusted as far as the person.
+	 */
+	bool must_be_trusted;
+};
+
+/*
+ * cairn_pack_open - map a sidecar
+ *
+ * @opts  may be NULL
+ * @ret   cairn_pack_close()
+ * Returns 0. Negative:
+ *   -ENOENT      no such file
+ *   -EBADMSG     not an ELF file, not a sidecar, or damaged (err: section, offset, expected)
+ *   -EOPNOTSUPP  written by a newer version (err: version found, version known)
+ *   -ESTALE      of another build-id than asked for (err: both)
+ *   -EPERM       not to be trusted (err: which file or directory, and why)
+ *   -EINVAL      @opts has something set that this version does not know
+ *   -ENOMEM, and what open(2) and mmap(2) return
+ * Cost: headers of sections; some 20 microseconds. What a lookup touches is checked then. Threads: any.
+ */
+int cairn_pack_open(const char *path, const struct cairn_pack_opts *opts, struct cairn_pack **ret,
+		    struct cairn_err *err);
+
+/* The same from memory, which must outlive it; aligned to 8 bytes. */
+int cairn_pack_open_mem(const void *bytes, size_t size, const char *name, const struct cairn_pack_opts *opts,
+			struct cairn_pack **ret, struct cairn_err *err);
+
+/* The same from what was made just now: the bytes go over to *@ret, and @packed has none afterwards. */
+int cairn_pack_open_packed(struct cairn_packed *packed, const char *name, struct cairn_pack **ret,
+			   struct cairn_err *err);
+
+/* Takes NULL. Everything borrowed from @pack ends here. */
+void cairn_pack_close(struct cairn_pack *pack);
+
+/*
+ * cairn_pack_check - decode every record, and tell the first that is wrong
+ *
+ * Lookups never read outside the file, whatever is in it; a damaged record makes them answer less. This
+ * finds it. Returns 0 or -EBADMSG (err: section, offset, expected). Cost: all of the file is read.
+ */
+int cairn_pack_check(const struct cairn_pack *pack, struct cairn_err *err);
+
+/* Path as given to open. Borrowed. */
+const char *cairn_pack_path(const struct cairn_pack *pack);
+
+/* Build-id of the binary that it describes; *@ret_len 0 when that has none. Borrowed. */
+const uint8_t *cairn_pack_build_id(const struct cairn_pack *pack, size_t *ret_len);
+
+/* Sections as in cairn_packed; returns their number, at most CAIRN_PACK_SECTIONS_MAX. */
+size_t cairn_pack_sections(const struct cairn_pack *pack, struct cairn_packed_section *ret, size_t max);
+
+/* Bytes of a section by name (".BTF", ".cairn.lines"), borrowed; NULL when it has none of this name. */
+const void *cairn_pack_section(const struct cairn_pack *pack, const char *name, size_t *ret_size);
+
+/* ---- finding one ---- */
+
+struct cairn_pack_search {
+	size_t size;          /* sizeof(struct cairn_pack_search); a longer, unknown tail must be zero */
+	unsigned int threads; /* for making one, as in cairn_pack_make_opts */
+	/* Directory of BUILD-ID.cairn, made when it is missing; NULL: neither look there nor keep anything. */
+	const char *cache_dir;
+	/* Files used longest ago are removed when the cache grows beyond this; 0: CAIRN_PACK_CACHE_BYTES. */
+	uint64_t cache_bytes;
+	bool may_make; /* make it from the debug information when there is none, and keep it in the cache */
+	/* Filled: what was not used and why, one per line, "" when there is nothing to tell. */
+	char note[512];
+};
+
+#define CAIRN_PACK_CACHE_BYTES ((uint64_t)1 << 30)
+
+/*
+ * cairn_pack_for - the sidecar of a binary
+ *
+ * Looked for as PATH.cairn beside the binary, then in the cache. Only one of the same build-id is taken, and by root only
+ * one that nobody else can have written; what is refused is told in @search->note. A binary without a
+ * build-id has none that could be found: one is made, and not kept.
+ *
+ * @ret  cairn_pack_close(); independent of @bin
+ * Returns 0. -ENOENT: there is none, and @search does not allow to make one, or there is nothing to make it of.
+ * Else as cairn_pack_make(). That the cache cannot be written is no error, but noted.
+ */
+int cairn_pack_for(const struct cairn_binary *bin, struct cairn_pack_search *search, struct cairn_pack **ret,
+		   struct cairn_err *err);
+
+struct cairn_pack_pruned {
+	uint64_t n_kept, kept_bytes;
+	uint64_t n_removed, removed_bytes;
+};
+
+/*
+ * cairn_pack_prune - remove the sidecars that were used longest ago, until the rest takes at most @max_bytes
+ *
+ * Other files in the directory are left alone. Returns 0, also when there is no such directory; what opendir(3) says.
+ */
+int cairn_pack_prune(const char *cache_dir, uint64_t max_bytes, struct cairn_pack_pruned *ret,
+		     struct cairn_err *err);
+
+/* ---- by address ---- */
+
+/* Deeper nesting than compilers make; of more frames the innermost are given, and the outermost. */
+#define CAIRN_FRAMES_MAX 64
+
+/*
+ * A function whose code an address belongs to. frames[0] is the innermost: its line is that of the address; each
+ * further one is what the one before was inlined into, and its line is that of the call.
+ */
+struct cairn_frame {
+	/*
+	 * Name as a linker knows it where there is one: of the outermost frame the symbol ("foo.constprop.0"), of
+	 * C++ functions the mangled name. NULL when unknown.
+	 */
+	const char *function;
+	const char *name; /* as the source names it, not qualified; NULL when unknown */
+	const char *file; /* NULL when unknown */
+	uint32_t line;    /* 0: the compiler says that the code belongs to no line, or nothing is known */
+	uint32_t column;  /* 0 when unknown */
+};
+
+/*
+ * cairn_pack_frames - the functions that an address belongs to, innermost first
+ *
+ * @at   link-time address. Of a return address look up the byte before it.
+ * @ret  room for @max frames, at least 1
+ * Returns their number: 0 when the address belongs to no function and no line that are known. Code without debug
+ * information gives one frame, with the symbol's name.
+ * Cost: some 200 ns, no allocation. Threads: any. Signals: safe.
+ */
+size_t cairn_pack_frames(const struct cairn_pack *pack, struct cairn_vaddr at, struct cairn_frame *ret,
+			 size_t max);
+
+/* As cairn_binary_symbol_of(), from the sidecar. */
+bool cairn_pack_symbol_of(const struct cairn_pack *pack, struct cairn_vaddr at, const char **ret_name,
+			  struct cairn_vaddr *ret_start);
+
+/* ---- by name ---- */
+
+/* A function of the sidecar, by number. */
+struct cairn_pack_function {
+	const char *name;    /* as the source names it, not qualified */
+	const char *linkage; /* NULL when the same or unknown */
+	const char *file;    /* of the declaration; NULL when unknown */
+	uint32_t line;
+};
+
+/*
+ * cairn_pack_find - the functions of a name
+ *
+ * @name  source name, not qualified, or linkage name
+ * @ret   numbers, ascending; up to @max
+ * Returns how many there are, which can be more than @max; 0 when there is none.
+ * Cost: below 1 microsecond, no allocation. Threads: any. Signals: safe.
+ */
+size_t cairn_pack_find(const struct cairn_pack *pack, const char *name, uint32_t *ret, size_t max);
+
+/* False when there is no function of this number. */
+bool cairn_pack_function(const struct cairn_pack *pack, uint32_t number, struct cairn_pack_function *ret);
+
+CAIRN_END_DECLS
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The sections of a sidecar: names, numbers, and what a record is; docs/formats/sidecar.md has the tables
+ *
+ * Everything is little-endian, and arrays of 32-bit numbers are aligned, so that they are used where they are mapped.
+ * Numbers of variable length are LEB128. Signed ones are folded first (0, -1, 1, -2 are 0, 1, 2, 3).
+ * Addresses are distances from the base in the header.
+ */
+#ifndef PACK_FORMAT_H
+#define PACK_FORMAT_H
+
+#include <stdint.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sidecars are used as they are mapped");
+
+#define PACK_MAGIC "cairnpk"
+
+enum {
+	/* A reader knows versions up to its own; it refuses higher ones. */
+	PACK_VERSION = 1,
+
+	/* Bytes of code that a page describes: a power of two. More make the index smaller and a lookup slower. */
+	PACK_PAGE_SIZE = 512,
+
+	PACK_FRAMES_PER_BLOCK = 8,
+};
+
+struct pack_header {
+	char magic[8];
+	uint32_t version;
+	uint32_t header_size; /* of this struct, as the writer knew it */
+	uint64_t base;	      /* link-time address that all others count from */
+	uint32_t span;	      /* bytes of code from there: every address is below */
+	uint32_t n_frames;
+	uint32_t page_size; /* PACK_PAGE_SIZE */
+	uint32_t n_spans;   /* in .cairn.pages */
+};
+_Static_assert(sizeof(struct pack_header) == 40, "the header has no holes");
+
+/* .cairn.symbols: [at, at + size) is named. Sorted, without overlaps. */
+struct pack_symbol {
+	uint32_t at;
+	uint32_t size; /* with PACK_SYMBOL_REST */
+	uint32_t name; /* string; of a rest: the number of the record with the symbol's start and name */
+};
+/* The rest of a symbol behind another one that lies in it. */
+#define PACK_SYMBOL_REST 0x80000000u
+
+/* .cairn.functions; number 0 is a function of which nothing is known. */
+struct pack_function {
+	uint32_t name, linkage; /* strings; 0 none */
+	uint32_t file;		/* number of a file; 0 none */
+	uint32_t line;
+};
+
+/*
+ * .cairn.pages: n_spans of struct pack_span, sorted; then where each page begins in .cairn.code, and the end of
+ * the last. Spans are stretches of code, so that what lies between them (data, in a kernel) needs no pages.
+ */
+struct pack_span {
+	uint32_t at, size;
+	uint32_t first_page; /* its number */
+};
+
+/*
+ * A page of .cairn.code; empty when nothing is known about its code:
+ *	symbol     number of the first symbol that ends behind the start of the page
+ *	frames     length of what follows in bytes; then the innermost frame at the start of the page, then for each
+ *	           change the distance to the one before it (at first: to the start of the page) and the frame
+ *	lines      the position at the start of the page, then for each change the distance and the position, up
+ *	           to the end of the page
+ *
+ * A frame is 0 for none, else 1 + the folded difference to the frame before that was one; at first to 0. Frames
+ * count from 1 here.
+ *
+ * A position is one byte, slot << 6 | delta. Slots 0 to 2 are the files used last in this page, each with its last line,
+ * and delta is the folded difference to that; slot 3 is a further file: its number follows, then the line above its
+ * lowest 6 bits, which are delta. Then comes the column.
+ */
+enum {
+	PACK_SLOT_NEW = 3,
+	PACK_DELTA_BITS = 6,
+	PACK_DELTA_NOWHERE = 62, /* with slot 0: no position is known; nothing follows */
+	PACK_DELTA_MORE = 63,	 /* the folded difference follows */
+	PACK_BYTE_MORE = 255,	 /* of a distance or column: what is beyond follows */
+};
+
+/*
+ * A frame: one byte
+ *	SAME_FILE | distance to the parent (0: out-of-line function; PARENT_MORE: what is beyond follows)
+ * then its function; of a copy then the call: file (unless the same as that of the copy before in this
+ * block, or 0), line (folded difference to that of the copy before, or from 0), column.
+ */
+enum {
+	PACK_PARENT_MORE = 63,
+	PACK_SAME_FILE = 1 << 6,
+};
+
+#endif

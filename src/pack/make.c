@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Making a sidecar
+ *
+ *	units ──► gather (parallel) ──► join: common numbers, order of address ──► encode ──► an ELF file
+ *
+ * Only gathering is worth threads: it reads all DIEs and line programs, the rest works on a hundredth of that.
+ */
+#include <cairn/pack.h>
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/pool.h"
+#include "pack/elf_out.h"
+#include "pack/encode.h"
+
+/* ---- gathering ---- */
+
+struct gathering {
+	const struct dwarf *dw;
+	struct gatherer *workers;
+	struct unit_facts *units;
+};
+
+static int gather(void *ctx, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	struct gathering *g = ctx;
+	return gather_unit(&g->workers[worker], dwarf_unit(g->dw, item), &g->units[item], err);
+}
+
+static int gather_all(struct gathering *g, struct code_span span, unsigned int threads, struct cairn_err *err)
+{
+	unsigned int width = pool_width(threads);
+	size_t n = dwarf_n_units(g->dw);
+	g->units = calloc(n + 1, sizeof(*g->units));
+	g->workers = calloc(width, sizeof(*g->workers));
+	int rc = g->units && g->workers ? 0 : err_nomem(err, "the units of a binary");
+	for (unsigned int i = 0; rc >= 0 && i < width; i++)
+		rc = gatherer_init(&g->workers[i], g->dw, span);
+	if (rc >= 0)
+		rc = pool_run(n, threads, gather, g, err);
+	for (unsigned int i = 0; g->workers && i < width; i++)
+		gatherer_fini(&g->workers[i]);
+	free(g->workers);
+	return rc;
+}
+
+static void gathering_fini(struct gathering *g)
+{
+	size_t n = g->dw ? dwarf_n_units(g->dw) : 0;
+	for (size_t i = 0; g->units && i < n; i++)
+		unit_facts_fini(&g->units[i]);
+	free(g->units);
+	dwarf_close((struct dwarf *)g->dw);
+}
+
+/* ---- what the binary is ---- */
+
+/* Code this near to other code shares its pages: what lies between costs less than a record for each. */
+enum { SPAN_GAP_MAX = 4096 };
+
+/* Where the binary has code. */
+struct code_map {
+	struct code_span all;
+	VEC(struct pack_span) spans;
+};
+
+static bool is_code(const struct elf_section *s)
+{
+	return (s->flags & SHF_EXECINSTR) && (s->flags & SHF_ALLOC) && s->size;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct elf_section *const *x = a, *const *y = b;
+	return (*x)->addr.v < (*y)->addr.v ? -1 : (*x)->addr.v > (*y)->addr.v;
+}
+
+/* Adds [lo, hi), of which no start is below an earlier one. */
+static bool add_span(struct code_map *m, uint64_t lo, uint64_t hi)
+{
+	struct pack_span *last = m->spans.n ? &m->spans.p[m->spans.n - 1] : NULL;
+	lo -= m->all.base;
+	hi -= m->all.base;
+	uint64_t end = last ? (uint64_t)last->at + last->size : 0;
+	if (last && lo <= end + SPAN_GAP_MAX) {
+		last->size = (uint32_t)((hi > end ? hi : end) - last->at);
+		return true;
+	}
+	return VEC_ADD(&m->spans, ((struct pack_span){.at = (uint32_t)lo, .size = (uint32_t)(hi - lo)}));
+}
+
+static int read_spans(const struct elf_section **code, size_t n, struct code_map *ret)
+{
+	uint32_t page = 0;
+	for (size_t i = 0; i < n; i++)
+		if (!add_span(ret, code[i]->addr.v, code[i]->addr.v + code[i]->size))
+			return -ENOMEM;
+	for (size_t i = 0; i < ret->spans.n; i++) {
+		ret->spans.p[i].first_page = page;
+		page += (uint32_t)(((uint64_t)ret->spans.p[i].size + PACK_PAGE_SIZE - 1) / PACK_PAGE_SIZE);
+	}
+	return 0;
+}
+
+static int map_code(const struct cairn_binary *bin, struct code_map *ret, struct cairn_err *err)
+{
+	const struct elf *e = binary_main(bin);
+	VEC(const struct elf_section *) code = {0};
+	uint64_t hi = 0;
+	bool ok = true;
+	for (size_t i = 0; ok && i < elf_n_sections(e); i++)
+		if (is_code(elf_section_at(e, i)))
+			ok = VEC_ADD(&code, elf_section_at(e, i));
+	if (code.n)
+		qsort(code.p, code.n, sizeof(*code.p), by_address);
+	for (size_t i = 0; i < code.n; i++)
+		hi = code.p[i]->addr.v + code.p[i]->size > hi ? code.p[i]->addr.v + code.p[i]->size : hi;
+	ret->all.base = code.n ? code.p[0]->addr.v : 0;
+	bool fits = hi - ret->all.base < UINT32_MAX;
+	ret->all.size = code.n && fits ? (uint32_t)(hi - ret->all.base) : 0;
+	ok = ok && (!fits || read_spans(code.p, code.n, ret) >= 0);
+	VEC_FREE(&code);
+	if (!fits)
+		return err_set(err, -ERANGE, "%s: its code spans 0x%llx bytes, expected less than 4 GiB",
+			       cairn_binary_path(bin), (unsigned long long)(hi - ret->all.base));
+	return ok ? 0 : err_nomem(err, "the code of a binary");
+}
+
+/* The note with the build-id of what is described; empty when that has none. */
+static void encode_note(const struct cairn_binary *bin, struct bytes *ret)
+{
+	size_t len;
+	const uint8_t *id = cairn_binary_build_id(bin, &len);
+	if (!len)
+		return;
+	put_u32(ret, sizeof("GNU"));
+	put_u32(ret, (uint32_t)len);
+	put_u32(ret, NT_GNU_BUILD_ID);
+	put_bytes(ret, "GNU", sizeof("GNU"));
+	put_bytes(ret, id, len);
+	while (ret->v.n % 4)
+		put_u8(ret, 0);
+}
+
+static void encode_header(const struct code_map *code, uint32_t n_frames, struct bytes *ret)
+{
+	struct pack_header h = {
+		.magic = PACK_MAGIC,
+		.version = PACK_VERSION,
+		.header_size = sizeof(h),
+		.base = code->all.base,
+		.span = code->all.size,
+		.n_frames = n_frames,
+		.page_size = PACK_PAGE_SIZE,
+		.n_spans = (uint32_t)code->spans.n,
+	};
+	put_bytes(ret, &h, sizeof(h));
+}
+
+/* ---- sections ---- */
+
+struct making {
+	struct code_map code;
+	struct strings strings;
+	struct gathering gathering;
+	struct joined joined;
+	struct bytes part[CAIRN_PACK_SECTIONS_MAX];
+	struct cairn_packed_section about[CAIRN_PACK_SECTIONS_MAX];
+	uint32_t type[CAIRN_PACK_SECTIONS_MAX];
+	size_t n;
+};
+
+static struct bytes *add(struct making *m, const char *name, uint32_t type, const char *what)
+{
+	m->about[m->n] = (struct cairn_packed_section){.name = name, .what = what};
+	m->type[m->n] = type;
+	return &m->part[m->n++];
+}
+
+static void count(struct making *m, uint64_t n)
+{
+	m->about[m->n - 1].n = n;
+}
+
+static void encode_dwarf(struct making *m, const struct bytes *symbols)
+{
+	const struct joined *j = &m->joined;
+	encode_files(j, add(m, ".cairn.files", SHT_PROGBITS, "files"));
+	count(m, j->files.path.n - 1);
+	encode_functions(j, add(m, ".cairn.functions", SHT_PROGBITS, "functions"));
+	count(m, j->functions.v.n - 1);
+	encode_names(j, add(m, ".cairn.names", SHT_PROGBITS, ""));
+	encode_frames(j, add(m, ".cairn.frames", SHT_PROGBITS, "functions and inlined copies"));
+	count(m, j->n_frames);
+	uint64_t n[2];
+	struct bytes *pages = add(m, ".cairn.pages", SHT_PROGBITS, "changes of the innermost function");
+	struct bytes *code = add(m, ".cairn.code", SHT_PROGBITS, "changes of the line");
+	encode_code(j, m->code.spans.p, m->code.spans.n, (const struct pack_symbol *)symbols->v.p,
+		    symbols->v.n / sizeof(struct pack_symbol), pages, code, n);
+	m->about[m->n - 2].n = n[0];
+	m->about[m->n - 1].n = n[1];
+}
+
+static int encode(struct making *m, const struct cairn_binary *bin, struct cairn_err *err)
+{
+	encode_note(bin, add(m, ".note.gnu.build-id", SHT_NOTE, ""));
+	encode_header(&m->code, m->joined.n_frames, add(m, ".cairn", SHT_PROGBITS, ""));
+	const struct functions *functions = binary_functions(bin);
+	struct bytes *symbols = add(m, ".cairn.symbols", SHT_PROGBITS, "symbols");
+	int rc = functions ? encode_symbols(functions, m->code.all, &m->strings, symbols) : 0;
+	if (rc == -ERANGE)
+		return err_set(err, rc, "%s: too many or too long symbols", cairn_binary_path(bin));
+	if (rc < 0 || symbols->failed)
+		return err_nomem(err, "symbols");
+	count(m, symbols->v.n / sizeof(struct pack_symbol));
+	if (m->gathering.dw)
+		encode_dwarf(m, symbols);
+	*add(m, ".cairn.strings", SHT_PROGBITS, "") = m->strings.text;
+	m->strings.text = (struct bytes){0};
+	for (size_t i = 0; i < m->n; i++) {
+		if (m->part[i].failed)
+			return err_nomem(err, "the sections of a sidecar");
+		m->about[i].size = m->part[i].v.n;
+	}
+	return 0;
+}
+
+static int write_out(struct making *m, struct cairn_packed *ret, struct cairn_err *err)
+{
+	struct out_section sections[CAIRN_PACK_SECTIONS_MAX];
+	size_t n = 0;
+	uint8_t *bytes;
+	for (size_t i = 0; i < m->n; i++) {
+		if (!m->part[i].v.n)
+			continue;
+		ret->sections[n] = m->about[i];
+		sections[n++] = (struct out_section){m->about[i].name, m->type[i], m->part[i].v.p, m->part[i].v.n};
+	}
+	int rc = elf_out_make(sections, n, &bytes, &ret->size, err);
+	if (rc < 0)
+		return rc;
+	ret->bytes = bytes;
+	ret->n_sections = n;
+	ret->n_overlaps = m->joined.n_overlaps;
+	return 0;
+}
+
+static int make(struct making *m, const struct cairn_binary *bin, unsigned int threads, struct cairn_packed *ret,
+		struct cairn_err *err)
+{
+	struct dwarf *dw;
+	int rc = map_code(bin, &m->code, err);
+	if (rc >= 0 && strings_init(&m->strings) < 0)
+		rc = err_nomem(err, "strings");
+	if (rc >= 0 && cairn_binary_has_dwarf(bin)) {
+		rc = dwarf_open(bin, threads, &dw, err);
+		if (rc < 0)
+			return rc;
+		m->gathering.dw = dw;
+		rc = gather_all(&m->gathering, m->code.all, threads, err);
+		if (rc >= 0)
+			rc = join_units(m->gathering.units, dwarf_n_units(dw), &m->strings, &m->joined, err);
+	} else if (rc >= 0 && (!binary_functions(bin) || !binary_functions(bin)->ranges.n)) {
+		rc = err_set(err, -ENODATA, "%s has neither debug information nor symbols\n%s", cairn_binary_path(bin),
+			     cairn_binary_search_log(bin));
+	}
+	if (rc >= 0)
+		rc = encode(m, bin, err);
+	return rc < 0 ? rc : write_out(m, ret, err);
+}
+
+static int read_opts(const struct cairn_pack_make_opts *opts, unsigned int *ret_threads, struct cairn_err *err)
+{
+	*ret_threads = 0;
+	if (!opts)
+		return 0;
+	for (size_t i = sizeof(*opts); i < opts->size; i++)
+		if (((const char *)opts)[i])
+			return err_set(err, -EINVAL, "struct cairn_pack_make_opts: byte %zu is set, and only %zu are known",
+				       i, sizeof(*opts));
+	if (opts->size >= sizeof(*opts))
+		*ret_threads = opts->threads;
+	return 0;
+}
+
+int cairn_pack_make(const struct cairn_binary *bin, const struct cairn_pack_make_opts *opts,
+		    struct cairn_packed *ret, struct cairn_err *err)
+{
+	struct making m = {0};
+	unsigned int threads;
+	*ret = (struct cairn_packed){0};
+	int rc = read_opts(opts, &threads, err);
+	if (rc >= 0)
+		rc = make(&m, bin, threads, ret, err);
+	joined_fini(&m.joined);
+	gathering_fini(&m.gathering);
+	strings_fini(&m.strings);
+	VEC_FREE(&m.code.spans);
+	for (size_t i = 0; i < m.n; i++)
+		VEC_FREE(&m.part[i].v);
+	return rc < 0 ? err_while(err, rc, "while making the sidecar of %s", cairn_binary_path(bin)) : 0;
+}
+
+void cairn_packed_free(struct cairn_packed *packed)
+{
+	if (!packed)
+		return;
+	free(packed->bytes);
+	*packed = (struct cairn_packed){0};
+}
