@@ -10,6 +10,7 @@ import re
 
 import build
 import common
+import gccdump
 import match
 import tracers
 
@@ -105,10 +106,24 @@ def verdicts(folder, program, meta, lies, objects):
         lie['whose'] = 'compiler' if same else 'ours'
 
 
+def pages(folder, config, program, lies):
+    """Sets lie['page']: the page of docs/findings that explains it, found in GCC's own dumps; None when they show nothing."""
+    dumps, symbols = gccdump.Dumps(folder, config[2]), {}
+    for lie in lies:
+        lie['page'] = None
+        if config[1] != 'gcc' or '-flto' in config[2]:
+            continue
+        if lie['function'] not in symbols:
+            rows = common.cairn_sites(os.path.join(folder, program), lie['function'])
+            symbols[lie['function']] = {str(row['addr']): row['symbol'] for row in rows}
+        symbol = symbols[lie['function']].get(str(lie['place']))
+        lie['page'] = dumps.bug(symbol, lie['function'], [lie['name']] if lie['name'] != '(all)' else list(lie['args']))
+
+
 def write(folder, config, program, meta, lies, out):
     """Writes one file for the first lie of each function, parameter and place; returns their paths."""
     seen, paths = set(), []
-    for lie in sorted(lies, key=lambda l: l['whose'] != 'ours'):
+    for lie in sorted(lies, key=lambda l: l['page'] is not None):
         key = (lie['function'], lie['name'], str(lie['place']))
         if key in seen or len(seen) >= 8:
             continue
@@ -119,6 +134,7 @@ def write(folder, config, program, meta, lies, out):
         parts = [f'seed {meta["seed"]}, {config[0]}: {config[1]} {" ".join(config[2])}', f'program {path}',
                  f'{lie["function"]}({lie["name"]}) at {lie["place"]}: traced {lie["value"]!r}, called with '
                  f'{lie["expected"]!r} ({lie["how"]})', 'event: ' + json.dumps(lie['args']), 'call: ' + json.dumps(call),
+                 f'explained by docs/findings/{lie["page"]}.md' if lie['page'] else 'not explained',
                  'gdb reads the same value here' if lie['whose'] == 'compiler' else 'gdb does not read this value here', 'PLACE', text]
         if row is not None:
             die, at = row.get('die'), row.get('addr', row.get('address', row.get('at')))

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Finds in GCC's own dumps why it describes an argument wrongly.
+
+Four bugs leave traces there, and each is looked for at the very copies that a wrong value was read in:
+
+    dead name   the argument is described by an SSA name that no code needs any more, and that has one register
+                together with other names: what the register holds is the value of one of those
+                (docs/findings/gcc-dead-name-shares-register.md)
+    removed     the argument is read from a debug temporary that has several bindings, or none: it is another call's
+                (docs/findings/gcc-removed-parameter-value.md)
+    before loop the argument is a variable that has several values here, depending on the way that was taken, and is described by
+                one of them (docs/findings/gcc-value-before-loop.md)
+    behind store  the argument is read from memory that was written between the call's computing it and the copy
+                (docs/findings/gcc-memory-read-behind-store.md)
+
+The dumps are those of the last pass on SSA names, with the debug statements (-fdump-tree-optimized), and of the one that
+gives names their registers (-fdump-rtl-expand-details). They are made by compiling the program once more, with the
+same options, which writes the same code.
+"""
+import functools
+import itertools
+import os
+import re
+import subprocess
+
+DEAD_NAME = 'gcc-dead-name-shares-register'
+REMOVED = 'gcc-removed-parameter-value'
+BEFORE_LOOP = 'gcc-value-before-loop'
+BEHIND_STORE = 'gcc-memory-read-behind-store'
+
+FUNCTION = re.compile(r'^;; Function \S+ \(([^,]+),')
+BLOCK = re.compile(r'^\s*<bb (\d+)>')
+LABEL = re.compile(r'^\s*(?:\w+ )?<(L\d+)>')
+GOTO = re.compile(r'goto <bb (\d+)>')
+NAME = re.compile(r'(?<![\w.#])[A-Za-z_][\w.$]*?_(\d+)(?:\(D\))?(?![\w.])|(?<![\w.#])_(\d+)(?:\(D\))?(?![\w.])')
+BIND = re.compile(r'^\s*# DEBUG (\S+) (s?=>) (.*)$')
+ENTRY = re.compile(r'^\s*# DEBUG INLINE_ENTRY (\w+)')
+PHI = re.compile(r'^\s*# (\S+) = PHI <(.*)>')
+DEFINITION = re.compile(r'^\s*([\w.$]+_\d+)(?:\(D\))? = ')
+STORE = re.compile(r'^\s*\*?(?:\(.*?\))?([A-Za-z]\w*)\b[^=(]* =(?:\{v\})? ')
+TEMPORARY = re.compile(r'D#\d+')
+PARTITION = re.compile(r'^Partition (\d+) \((.*) - (.*)\)')
+
+
+def versions(text):
+    """The numbers of the SSA names in it."""
+    return {int(a or b) for a, b in NAME.findall(text)}
+
+
+class Function:
+    """One function of the dump: blocks of statements, and what each name shares its register with."""
+
+    def __init__(self):
+        self.blocks, self.order, self.labels = {}, [], {}
+        self.partition = {}
+
+    def add(self, line, block):
+        self.blocks[block].append(line)
+
+    def successors(self, number):
+        lines = self.blocks[number]
+        found = {int(n) for line in lines for n in GOTO.findall(line)}
+        for line in lines:
+            if re.match(r'\s*switch \(', line):
+                found |= {self.labels[l] for l in re.findall(r'<(L\d+)>', line) if l in self.labels}
+        code = [l for l in lines if l.strip() and '# DEBUG' not in l]
+        last = code[-1].strip() if code else ''
+        if not re.match(r'(goto|return|switch)|.*\bgoto <bb', last):
+            here = self.order.index(number)
+            found |= set(self.order[here + 1:here + 2])
+        return found & set(self.blocks)
+
+    def effect(self, line):
+        """(names read, names written) by one line; debug statements read nothing."""
+        if '# DEBUG' in line:
+            return set(), set()
+        phi = PHI.match(line)
+        if phi:
+            return versions(phi.group(2)), versions(phi.group(1))
+        definition = DEFINITION.match(line)
+        if definition:
+            return versions(line[definition.end():]), versions(definition.group(1))
+        return versions(line), set()
+
+    @functools.cached_property
+    def live_behind(self):
+        """{block: names that code behind it needs}; what a PHI reads counts as read in its own block, which is later than it is."""
+        before = {n: set() for n in self.blocks}
+        behind = {n: set() for n in self.blocks}
+        changed = True
+        while changed:
+            changed = False
+            for number in reversed(self.order):
+                live = set().union(*(before[s] for s in self.successors(number)), set())
+                behind[number] = set(live)
+                for line in reversed(self.blocks[number]):
+                    reads, writes = self.effect(line)
+                    live = (live - writes) | reads
+                if live != before[number]:
+                    before[number], changed = live, True
+        return behind
+
+    @functools.cached_property
+    def predecessors(self):
+        found = {n: set() for n in self.blocks}
+        for number in self.blocks:
+            for successor in self.successors(number):
+                found[successor].add(number)
+        return found
+
+    def values_at(self, variable, block, index):
+        """What a variable is bound to in front of a line, by any way that leads there."""
+        values, seen, todo = set(), set(), [(block, self.blocks[block][:index])]
+        while todo:
+            number, lines = todo.pop()
+            last = [m.group(3) for m in map(BIND.match, lines) if m and m.group(1) == variable]
+            if last:
+                values.add(last[-1])
+                continue
+            for before in self.predecessors[number] - seen:
+                seen.add(before)
+                todo.append((before, self.blocks[before]))
+        return values
+
+    @functools.cached_property
+    def binds(self):
+        """(variable, how, value) of every debug statement that binds one."""
+        found = (BIND.match(line) for lines in self.blocks.values() for line in lines if '# DEBUG' in line)
+        return [m.groups() for m in found if m]
+
+    @functools.cached_property
+    def bound_to(self):
+        """{value: the variables that are somewhere bound to just this}"""
+        found = {}
+        for variable, _, value in self.binds:
+            if not variable.startswith('D#'):
+                found.setdefault(value, set()).add(variable)
+        return found
+
+    @functools.cached_property
+    def temporaries(self):
+        """{temporary: [(how, value)]}"""
+        found = {}
+        for variable, how, value in self.binds:
+            if variable.startswith('D#'):
+                found.setdefault(variable, []).append((how, value))
+        return found
+
+
+def parse_blocks(path):
+    """{assembler name: Function}"""
+    functions, current, block = {}, None, None
+    with open(path, encoding='utf-8', errors='replace') as file:
+        for line in file:
+            start = FUNCTION.match(line)
+            if start:
+                current, block = functions.setdefault(start.group(1), Function()), None
+                continue
+            at = BLOCK.match(line)
+            if at and current is not None:
+                block = int(at.group(1))
+                current.blocks[block] = []
+                current.order.append(block)
+            elif block is not None and current is not None:
+                if line.startswith('}'):
+                    block = None
+                    continue
+                label = LABEL.match(line)
+                if label:
+                    current.labels[label.group(1)] = block
+                current.add(line, block)
+    return functions
+
+
+def parse_partitions(path, functions):
+    """Fills Function.partition: {name: all that have its register}, from the last map of each function."""
+    current = None
+    with open(path, encoding='utf-8', errors='replace') as file:
+        for line in file:
+            start = FUNCTION.match(line)
+            if start:
+                current = functions.get(start.group(1))
+            elif current is not None and line.startswith('Partition map'):
+                current.partition = {}
+            elif current is not None:
+                match = PARTITION.match(line)
+                if match:
+                    members = {int(n) for n in match.group(3).split()}
+                    current.partition.update(dict.fromkeys(members, members))
+
+
+class Copy:
+    """The debug statements in front of one entry of an inlined copy."""
+
+    def __init__(self, function, block, index, binds, live):
+        self.function, self.block, self.index, self.binds, self.live = function, block, index, binds, live
+
+    def is_one_of_several(self, value, parameter):
+        """Whether the value is that of a variable which may have another one here."""
+        for variable in self.function.bound_to.get(value, set()) - {parameter}:
+            values = self.function.values_at(variable, self.block, self.index)
+            if value in values and len(values - {'NULL'}) > 1:
+                return True
+        return False
+
+    def is_overwritten(self, temporary, value):
+        """Whether what the temporary reads from memory is written behind its binding, in the block of the copy."""
+        lines = self.function.blocks[self.block][:self.index]
+        bound_at = max((i for i, l in enumerate(lines) if (m := BIND.match(l)) and m.group(1) == temporary), default=None)
+        if bound_at is None:
+            return False
+        stores = {m.group(1) for m in map(STORE.match, lines[bound_at:]) if m and not NAME.fullmatch(m.group(1))}
+        return any(re.search(rf'(?<![&\w.]){root}\b', value) for root in stores)
+
+    def bug(self, parameter):
+        """The page that explains a wrong value of the parameter here; None when the dump shows nothing."""
+        todo, seen = [self.binds.get(parameter, '')], set()
+        while todo:
+            text = todo.pop()
+            for name in versions(text):
+                if name not in self.live and len(self.function.partition.get(name, ())) > 1:
+                    return DEAD_NAME
+            for temporary in set(TEMPORARY.findall(text)) - seen:
+                seen.add(temporary)
+                found = self.function.temporaries.get(temporary, [])
+                if self.is_one_of_several(temporary, parameter):
+                    return BEFORE_LOOP
+                if len(found) != 1 or found[0][0] == 's=>':
+                    return REMOVED
+                if self.is_overwritten(temporary, found[0][1]):
+                    return BEHIND_STORE
+                todo.append(found[0][1])
+        return None
+
+
+def is_debug(line):
+    return '# DEBUG' in line or not line.strip()
+
+
+def bound(lines):
+    """(variable, value) of each binding."""
+    for match in map(BIND.match, lines):
+        if match and not match.group(1).startswith('D#'):
+            yield match.group(1), match.group(3)
+
+
+def copies(function, name):
+    """Every entry of an inlined copy of a function in another."""
+    behind = function.live_behind
+    for number in function.order:
+        lines = function.blocks[number]
+        for i, line in enumerate(lines):
+            entry = ENTRY.match(line)
+            if not entry or entry.group(1) != name:
+                continue
+            live = set(behind[number])
+            for later in reversed(lines[i:]):
+                reads, writes = function.effect(later)
+                live = (live - writes) | reads
+            # An argument is bound in front of the entry; one that was removed, behind it, as soon as its temporary is.
+            binds = dict(reversed(list(bound(itertools.takewhile(is_debug, lines[i:])))))
+            binds.update(bound(lines[:i]))
+            yield Copy(function, number, i, binds, live)
+
+
+class Dumps:
+    """The dumps of one build, made when they are asked for."""
+
+    def __init__(self, folder, flags):
+        self.folder, self.flags, self.functions = folder, flags, None
+
+    def load(self):
+        self.functions = {}
+        for unit in ('a', 'b'):
+            base = os.path.join(self.folder, unit + '.dump')
+            cmd = ['gcc', *[f for f in self.flags if not f.startswith(('-fuse-ld', '-Wl,'))], '-w', '-c', unit + '.c', '-o', base + '.o',
+                   f'-fdump-tree-optimized={base}.tree', f'-fdump-rtl-expand-details={base}.expand']
+            done = subprocess.run(cmd, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=300)
+            if done.returncode == 0:
+                functions = parse_blocks(base + '.tree')
+                parse_partitions(base + '.expand', functions)
+                self.functions.update(functions)
+            for end in ('.o', '.tree', '.expand'):
+                if os.path.exists(base + end):
+                    os.unlink(base + end)
+
+    def bug(self, symbol, function, parameters):
+        """Why a copy of a function in the code of a symbol has a wrong value of one of the parameters."""
+        if self.functions is None:
+            self.load()
+        container = self.functions.get((symbol or '').removesuffix('.cold'))
+        if container is None:
+            return None
+        found = {copy.bug(p) for copy in copies(container, function) for p in parameters} - {None}
+        return min(found, default=None)
