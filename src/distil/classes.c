@@ -81,15 +81,28 @@ void classes_fini(struct classes *c)
 /* ---- hashes ---- */
 
 enum { HASH_VOID = 0x100, HASH_LOOP, HASH_GROUP };
-enum { STATE_NEW, STATE_OPEN, STATE_DONE };
 
-static struct h128 edge_of(const struct unit_types *u, local_off off)
+/* An edge that is not made yet has no bits; one that is being made has this. Neither is a hash. */
+static const struct h128 edge_open = {0, 1};
+
+static bool edge_is_new(const struct unit_types *u, uint32_t i)
 {
-	const struct type_die *t = unit_type_at(u, off);
-	if (!t)
+	return !(u->edges.p[i].a | u->edges.p[i].b);
+}
+
+static void set_edge(struct unit_types *u, const struct type_die *t, struct h128 edge)
+{
+	edge.a += !edge.a;
+	u->edges.p[t - u->types.p] = edge;
+}
+
+static inline struct h128 edge_of(const struct unit_types *u, local_off off)
+{
+	uint32_t i = unit_type_index(u, off);
+	if (i == NO_TYPE)
 		return h128_start(HASH_VOID);
 	/* A type without a name that contains itself: only damaged input has that. */
-	return t->state == STATE_DONE ? t->edge : h128_start(HASH_LOOP);
+	return u->edges.p[i].a ? u->edges.p[i] : h128_start(HASH_LOOP);
 }
 
 static bool has_typed_elems(const struct type_die *t)
@@ -151,38 +164,37 @@ static struct h128 hash_of(struct classes *c, const struct unit_types *u, const 
 	return has_typed_elems(t) ? hash_elems(c, u, s, t->elem, t->n_elems) : hash_values(c, u, s, t);
 }
 
-/* A type that must be hashed before @t can be; NULL when there is none. Its elements before *@elem are done. */
-static struct type_die *first_missing(const struct unit_types *u, const struct type_die *t, uint32_t *elem)
+/* A type that must be hashed before @t can be; NO_TYPE when there is none. Its elements before *@elem are done. */
+static uint32_t first_missing(const struct unit_types *u, const struct type_die *t, uint32_t *elem)
 {
-	struct type_die *to = unit_type_at(u, t->ref);
-	if (to && to->state == STATE_NEW)
+	uint32_t to = unit_type_index(u, t->ref);
+	if (to != NO_TYPE && edge_is_new(u, to))
 		return to;
 	for (; has_typed_elems(t) && *elem < t->n_elems; ++*elem) {
 		const struct elem *e = &u->elems.p[t->elem + *elem];
-		to = e->what == ELEM_TAG ? NULL : unit_type_at(u, e->type);
-		if (to && to->state == STATE_NEW)
+		to = e->what == ELEM_TAG ? NO_TYPE : unit_type_index(u, e->type);
+		if (to != NO_TYPE && edge_is_new(u, to))
 			return to;
 	}
-	return NULL;
+	return NO_TYPE;
 }
 
-/* The edge of @t and of all that it needs. The stack is ours: how deep types nest is the input's choice. */
-static int hash_edge(struct classes *c, struct unit_types *u, struct type_die *t)
+/* The edge of a type and of all that it needs. The stack is ours: how deep types nest is the input's choice. */
+static int hash_edge(struct classes *c, struct unit_types *u, uint32_t type)
 {
-	struct unhashed now = {.type = (uint32_t)(t - u->types.p)};
+	struct unhashed now = {.type = type};
 	c->stack.n = 0;
 	for (;;) {
-		t = &u->types.p[now.type];
-		t->state = STATE_OPEN;
-		struct type_die *need = first_missing(u, t, &now.elem);
-		if (need) {
+		struct type_die *t = &u->types.p[now.type];
+		u->edges.p[now.type] = edge_open;
+		uint32_t need = first_missing(u, t, &now.elem);
+		if (need != NO_TYPE) {
 			if (!VEC_ADD(&c->stack, now))
 				return -ENOMEM;
-			now = (struct unhashed){.type = (uint32_t)(need - u->types.p)};
+			now = (struct unhashed){.type = need};
 			continue;
 		}
-		t->edge = hash_of(c, u, t);
-		t->state = STATE_DONE;
+		set_edge(u, t, hash_of(c, u, t));
 		if (!c->stack.n)
 			return 0;
 		now = c->stack.p[--c->stack.n];
@@ -196,14 +208,16 @@ static uint8_t group_kind(const struct type_die *t)
 
 static struct h128 group_hash(struct classes *c, const struct type_die *t)
 {
-	return h128_mix(h128_start(HASH_GROUP), name_hash(c->names, t->name), group_kind(t));
+	struct h128 h = h128_mix(h128_start(HASH_GROUP), name_hash(c->names, t->name), group_kind(t));
+	h.a += !h.a;
+	return h;
 }
 
 static int hash_all(struct classes *c, struct unit_types *u)
 {
-	for (size_t i = 0; i < u->types.n; i++)
-		if (u->types.p[i].state == STATE_NEW) {
-			int rc = hash_edge(c, u, &u->types.p[i]);
+	for (uint32_t i = 0; i < u->types.n; i++)
+		if (edge_is_new(u, i)) {
+			int rc = hash_edge(c, u, i);
 			if (rc < 0)
 				return rc;
 		}
@@ -215,10 +229,10 @@ static int hash_all(struct classes *c, struct unit_types *u)
 
 /* ---- groups ---- */
 
-static int group_of(struct classes *c, const struct type_die *t, uint32_t *ret)
+static int group_of(struct classes *c, const struct unit_types *u, const struct type_die *t, uint32_t *ret)
 {
 	/* A conflicting definition's edge is not that of its group. */
-	struct h128 hash = t->conflicts ? group_hash(c, t) : t->edge;
+	struct h128 hash = t->conflicts ? group_hash(c, t) : u->edges.p[t - u->types.p];
 	*ret = hash_table_find(&c->groups_by_hash, hash);
 	if (*ret != UINT32_MAX)
 		return 0;
@@ -238,7 +252,7 @@ static int64_t find_conflicts(struct classes *c, struct unit_types *u, uint32_t 
 		uint32_t g;
 		if (!t->stop || t->declaration)
 			continue;
-		int rc = group_of(c, t, &g);
+		int rc = group_of(c, u, t, &g);
 		if (rc < 0)
 			return rc;
 		struct group_use *use = &c->uses.p[g];
@@ -258,7 +272,7 @@ static void spread_conflicts(struct classes *c, struct unit_types *u)
 	for (size_t i = 0; i < u->types.n; i++) {
 		struct type_die *t = &u->types.p[i];
 		uint32_t g;
-		if (t->stop && !t->declaration && !t->conflicts && !group_of(c, t, &g))
+		if (t->stop && !t->declaration && !t->conflicts && !group_of(c, u, t, &g))
 			t->conflicts = u->types.p[c->uses.p[g].i].conflicts;
 	}
 }
@@ -275,9 +289,9 @@ static int hash_conflicts(struct classes *c, struct unit_types *u)
 		for (size_t i = 0; i < u->types.n; i++) {
 			struct type_die *t = &u->types.p[i];
 			if (!t->stop)
-				t->state = STATE_NEW;
+				u->edges.p[i] = (struct h128){0};
 			else if (t->conflicts)
-				t->edge = h128_mix(group_hash(c, t), t->own.a, t->own.b);
+				set_edge(u, t, h128_mix(group_hash(c, t), t->own.a, t->own.b));
 		}
 		int rc = hash_all(c, u);
 		if (rc < 0)
@@ -292,8 +306,7 @@ static int hash_unit(struct classes *c, struct unit_types *u, uint32_t index)
 		struct type_die *t = &u->types.p[i];
 		if (!t->stop)
 			continue;
-		t->edge = group_hash(c, t);
-		t->state = STATE_DONE;
+		set_edge(u, t, group_hash(c, t));
 	}
 	int rc = hash_all(c, u);
 	if (rc < 0)
@@ -330,7 +343,7 @@ static int class_of(struct classes *c, const struct unit_types *u, uint32_t inde
 		return 0;
 	}
 	uint32_t i = (uint32_t)(t - u->types.p);
-	int rc = intern(c, t->stop ? t->own : t->edge, i, (uint64_t)index << 32 | i, ret);
+	int rc = intern(c, t->stop ? t->own : u->edges.p[i], i, (uint64_t)index << 32 | i, ret);
 	t->class_ = *ret + 1;
 	return rc;
 }
@@ -348,7 +361,7 @@ static int edge_to(struct classes *c, const struct unit_types *u, uint32_t index
 		return 0;
 	uint32_t n;
 	if (t->stop && (!t->conflicts || t->declaration)) {
-		int rc = group_of(c, t, &n);
+		int rc = group_of(c, u, t, &n);
 		*ret = n | EDGE_GROUP;
 		return rc;
 	}
@@ -398,7 +411,7 @@ static int build_type(struct classes *c, const struct unit_types *u, uint32_t in
 	uint32_t group;
 	int rc = edge_to(c, u, index, t->ref, &edge);
 	if (rc >= 0 && t->stop)
-		rc = group_of(c, t, &group);
+		rc = group_of(c, u, t, &group);
 	if (rc < 0)
 		return rc;
 	struct type_class *k = &c->v.p[class_];
@@ -434,11 +447,19 @@ static bool is_root(const struct type_die *t)
 	return t->kind == TYPE_TYPEDEF || t->kind == TYPE_BASE;
 }
 
+/* The table is larger than the cache, and which slot comes next is known early. */
+static inline void prefetch_class(const struct classes *c, const struct unit_types *u, size_t i)
+{
+	if (i < u->types.n && u->types.p[i].stop && c->by_hash.cap)
+		__builtin_prefetch(&c->by_hash.slot[slot_index(&c->by_hash, u->types.p[i].own.a)]);
+}
+
 static int add_roots(struct classes *c, struct unit_types *u, uint32_t index)
 {
 	for (size_t i = 0; i < u->types.n; i++) {
 		struct type_die *t = &u->types.p[i];
 		uint32_t class_;
+		prefetch_class(c, u, i + 8);
 		if (!is_root(t))
 			continue;
 		int rc = class_of(c, u, index, t, &class_);

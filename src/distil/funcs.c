@@ -90,17 +90,26 @@ uint32_t func_table_at(const struct func_table *f, dw_off abstract)
 	return i == NONE ? NONE : f->of_die[i];
 }
 
+/* Most DIEs repeat what an earlier one says, in the same words: then the place of the name is enough to know it. */
 static int intern_all(struct func_table *f)
 {
-	for (size_t i = 0; i < f->c->funcs.n; i++) {
+	struct hash_table seen = {0};
+	int rc = 0;
+	for (size_t i = 0; i < f->c->funcs.n && rc >= 0; i++) {
 		const struct func *d = &f->c->funcs.p[i];
 		edge_t proto = variants_edge(f->variants, d->unit, d->proto + 1);
-		int rc = intern(f, d, proto - 1, &f->of_die[i]);
-		if (rc < 0)
-			return rc;
-		f->v.p[f->of_die[i]].external |= d->external;
+		struct h128 key = h128_mix(h128_start(d->declaration), (uintptr_t)d->name, proto);
+		f->of_die[i] = hash_table_find(&seen, key);
+		if (f->of_die[i] == NONE) {
+			rc = intern(f, d, proto - 1, &f->of_die[i]);
+			if (rc >= 0)
+				rc = hash_table_add(&seen, key, f->of_die[i]);
+		}
+		if (rc >= 0)
+			f->v.p[f->of_die[i]].external |= d->external;
 	}
-	return 0;
+	free(seen.slot);
+	return rc;
 }
 
 static int first_range(void *ctx, struct dw_range r)

@@ -68,15 +68,15 @@ struct name_cache {
 	} slot[NAME_CACHE];
 };
 
-/* Of a string; 0 of NULL and "". */
+/* Of a string; 0 of NULL and "". The string itself is read when its hash is not remembered. */
 static inline uint64_t name_hash(struct name_cache *c, const char *name)
 {
-	if (!name || !*name)
+	if (!name)
 		return 0;
 	size_t i = (size_t)(((uintptr_t)name * 0x9e3779b97f4a7c15) >> 50) % NAME_CACHE;
 	if (c->slot[i].name != name) {
 		c->slot[i].name = name;
-		c->slot[i].hash = hash_bytes(name, strlen(name));
+		c->slot[i].hash = *name ? hash_bytes(name, strlen(name)) : 0;
 	}
 	return c->slot[i].hash;
 }

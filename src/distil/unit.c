@@ -201,11 +201,13 @@ void unit_types_fini(struct unit_types *u)
 {
 	dw_walker_fini(&u->walker);
 	VEC_FREE(&u->types);
+	VEC_FREE(&u->edges);
 	VEC_FREE(&u->elems);
 	VEC_FREE(&u->funcs);
 	VEC_FREE(&u->vars);
 	VEC_FREE(&u->bodies);
 	VEC_FREE(&u->open);
+	VEC_FREE(&u->plans);
 	VEC_FREE(&u->starts);
 	VEC_FREE(&u->rank);
 }
@@ -241,8 +243,17 @@ static local_off local_of(struct unit_types *u, dw_off off)
 	return 0;
 }
 
-static local_off local_ref(struct unit_types *u, enum slot slot)
+static inline local_off local_ref(struct unit_types *u, enum slot slot)
 {
+	const struct dw_walker *w = &u->walker;
+	struct dw_place place = w->places[slot];
+	if (place.how == DW_HOW_ABSENT)
+		return 0;
+	if (place.how == DW_HOW_REF4) {
+		uint32_t off = dw_load_u32(dw_seen_at(w, place));
+		if (off - w->ref_lo < w->ref_n)
+			return u->ref_bias + off;
+	}
 	return local_of(u, dw_seen_ref(&u->walker, slot));
 }
 
@@ -270,6 +281,22 @@ static bool has_namespaces(const struct dw_unit *unit)
 		return false;
 	}
 	return true;
+}
+
+/* The name of the DIE at hand, in place; NULL when it has none. */
+static inline const char *own_name(struct unit_types *u)
+{
+	struct dw_walker *w = &u->walker;
+	struct dw_place place = w->places[NAME];
+	if (place.how == DW_HOW_STRP) {
+		uint32_t off = dw_load_u32(dw_seen_at(w, place));
+		if (off < u->str_n)
+			return u->str + off;
+	}
+	/* That one in place has an end was seen when the walker stepped over it. */
+	if (place.how == DW_HOW_STRING)
+		return (const char *)dw_seen_at(w, place);
+	return dw_seen_str(w, NAME);
 }
 
 /* SCOPE::NAME, kept once for all units. */
@@ -340,24 +367,76 @@ static struct type_die *type_owner(const struct unit_types *u)
 	return owner == SCOPE_ONLY || owner & OWNER_FUNC ? NULL : &u->types.p[owner];
 }
 
-static struct elem *add_elem(struct unit_types *u, uint32_t owner)
+/* A new element of an owner. NULL and w->rc when out of memory. */
+static inline struct elem *add_elem(struct unit_types *u, uint32_t owner)
 {
 	bool of_func = owner & OWNER_FUNC;
 	uint32_t i = owner & ~(uint32_t)OWNER_FUNC;
 	uint32_t *first = of_func ? &u->funcs.p[i].elem : &u->types.p[i].elem;
 	uint32_t *n = of_func ? &u->funcs.p[i].n_elems : &u->types.p[i].n_elems;
-	struct elem *e = VEC_PUSH(&u->elems);
-	if (!e || u->elems.n >= UINT32_MAX) {
-		u->walker.rc = -ENOMEM;
-		return NULL;
+	if (u->elems.n == u->elems.cap) {
+		if (u->elems.n >= UINT32_MAX / 2 || !VEC_PUSH(&u->elems)) {
+			u->walker.rc = -ENOMEM;
+			return NULL;
+		}
+		u->elems.n--;
 	}
 	if (!*n)
-		*first = (uint32_t)u->elems.n - 1;
-	else if (*first + *n != u->elems.n - 1)
+		*first = (uint32_t)u->elems.n;
+	else if (*first + *n != u->elems.n)
 		u->scattered = true;
 	++*n;
-	e->owner = owner;
+	struct elem *e = &u->elems.p[u->elems.n++];
+	*e = (struct elem){.owner = owner};
 	return e;
+}
+
+/* ---- plans ---- */
+
+/*
+ * What an abbreviation says of all its DIEs, found out once: the kind of type, and whether a member has a name, a type and
+ * a place in bytes and nothing else that matters, as nearly all have.
+ */
+enum { PLAN_KNOWN = 1 << 7, PLAN_SIMPLE = 1 << 6, PLAN_KIND = PLAN_SIMPLE - 1 };
+
+static bool is_simple_member(const struct dw_walker *w)
+{
+	static const uint8_t others[] = {DATA_BIT_OFFSET, BIT_SIZE, BIT_OFFSET, DECLARATION, EXTERNAL};
+	uint8_t how = w->places[MEMBER_LOCATION].how;
+	for (size_t i = 0; i < sizeof(others); i++)
+		if (dw_seen(w, others[i]))
+			return false;
+	return how == DW_HOW_U8 || how == DW_HOW_U16 || how == DW_HOW_ABSENT;
+}
+
+static uint8_t make_plan(struct unit_types *u, uint8_t *plan)
+{
+	const struct dw_walker *w = &u->walker;
+	*plan = PLAN_KNOWN | (uint8_t)kind_of(dw_walker_tag(w)) | (is_simple_member(w) ? PLAN_SIMPLE : 0);
+	return *plan;
+}
+
+static inline uint8_t plan_of(struct unit_types *u)
+{
+	uint8_t *plan = &u->plans.p[u->walker.shape - u->walker.shapes];
+	return *plan ? *plan : make_plan(u, plan);
+}
+
+static int forget_plans(struct unit_types *u, const struct dw_abbrevs *table)
+{
+	if (u->plans_of == table)
+		return 0;
+	if (table->n > u->plans.cap) {
+		uint8_t *grown = realloc(u->plans.p, table->n);
+		if (!grown)
+			return -ENOMEM;
+		u->plans.p = grown;
+		u->plans.cap = table->n;
+	}
+	if (table->n)
+		memset(u->plans.p, 0, table->n);
+	u->plans_of = table;
+	return 0;
 }
 
 /* ---- types ---- */
@@ -367,7 +446,7 @@ static void add_start(struct unit_types *u, local_off off)
 	u->starts.p[off / 64] |= (uint64_t)1 << off % 64;
 }
 
-static struct type_die *add_type(struct unit_types *u, enum type_kind kind)
+static inline struct type_die *add_type(struct unit_types *u, enum type_kind kind)
 {
 	struct type_die *t = VEC_PUSH(&u->types);
 	if (!t || u->types.n >= OWNER_FUNC) {
@@ -375,7 +454,7 @@ static struct type_die *add_type(struct unit_types *u, enum type_kind kind)
 		return NULL;
 	}
 	t->kind = (uint8_t)kind;
-	t->off = local_of(u, dw_walker_off(&u->walker));
+	t->off = u->ref_bias + (uint32_t)((uint64_t)(u->walker.die - u->walker.unit->sec->p) - u->unit_off);
 	add_start(u, t->off);
 	return t;
 }
@@ -404,17 +483,16 @@ static void note_losses(struct unit_types *u, const struct type_die *t)
 static int see_type(struct unit_types *u)
 {
 	struct dw_walker *w = &u->walker;
-	struct type_die *t = add_type(u, kind_of(dw_walker_tag(w)));
+	struct type_die *t = add_type(u, plan_of(u) & PLAN_KIND);
 	if (!t)
 		return w->rc;
-	const char *name = dw_seen_str(w, NAME);
 	switch (t->kind) {
 	case TYPE_STRUCT:
 	case TYPE_UNION:
 	case TYPE_ENUM:
 		t->size = size_of(u, t);
 		t->declaration = dw_seen_flag(w, DECLARATION);
-		t->name = full_name(u, name);
+		t->name = full_name(u, own_name(u));
 		if (dw_seen(w, SIGNATURE)) {
 			/* The type is in a type unit, and this its proxy. */
 			t->kind = TYPE_ALIAS;
@@ -423,13 +501,13 @@ static int see_type(struct unit_types *u)
 		t->stop = t->name && t->kind != TYPE_ALIAS;
 		break;
 	case TYPE_TYPEDEF:
-		t->name = full_name(u, name);
+		t->name = full_name(u, own_name(u));
 		t->ref = local_ref(u, TYPE);
 		if (!t->name)
 			t->kind = TYPE_ALIAS;
 		break;
 	case TYPE_BASE:
-		t->name = name;
+		t->name = own_name(u);
 		t->encoding = (uint8_t)dw_seen_uint(w, ENCODING, 0);
 		t->size = size_of(u, t);
 		/* GCC says bits of _BitInt; whole bytes are what BTF has. */
@@ -446,6 +524,9 @@ static int see_type(struct unit_types *u)
 		break;
 	default:
 		t->ref = local_ref(u, TYPE);
+		/* Nothing is inside of a pointer but tags. */
+		if (!dw_walker_has_children(w) && dw_walker_tag(w) == DW_TAG_pointer_type)
+			return 0;
 		break;
 	}
 	note_losses(u, t);
@@ -504,10 +585,28 @@ static bool has_plain_place(struct unit_types *u, uint64_t *ret)
 	return !c.failed && !cur_more(&c);
 }
 
+static int see_simple_member(struct unit_types *u)
+{
+	const struct dw_walker *w = &u->walker;
+	struct dw_place place = w->places[MEMBER_LOCATION];
+	struct elem *e = add_elem(u, owner_of(u));
+	if (!e)
+		return w->rc;
+	e->name = own_name(u);
+	e->type = local_ref(u, TYPE);
+	if (place.how == DW_HOW_U8)
+		e->bit_off = 8u * *dw_seen_at(w, place);
+	else if (place.how == DW_HOW_U16)
+		e->bit_off = 8u * dw_load_u16(dw_seen_at(w, place));
+	return 0;
+}
+
 static int see_member(struct unit_types *u)
 {
 	struct dw_walker *w = &u->walker;
 	struct type_die *t = type_owner(u);
+	if (t && (t->kind == TYPE_STRUCT || t->kind == TYPE_UNION) && plan_of(u) & PLAN_SIMPLE)
+		return see_simple_member(u);
 	/* Static members of C++ have no place in it. */
 	if (!t || (t->kind != TYPE_STRUCT && t->kind != TYPE_UNION) || dw_seen_flag(w, DECLARATION) ||
 	    dw_seen_flag(w, EXTERNAL))
@@ -525,7 +624,7 @@ static int see_member(struct unit_types *u)
 	struct elem *e = add_elem(u, owner_of(u));
 	if (!e)
 		return w->rc;
-	e->name = dw_seen_str(w, NAME);
+	e->name = own_name(u);
 	e->type = local_ref(u, TYPE);
 	e->bit_off = (uint32_t)at;
 	e->bit_size = (uint16_t)bits;
@@ -539,13 +638,11 @@ static int see_enumerator(struct unit_types *u)
 	struct elem *e = t && t->kind == TYPE_ENUM ? add_elem(u, owner_of(u)) : NULL;
 	if (!e)
 		return w->rc;
-	struct dw_value v = {0};
-	int rc = dw_seen_value(w, CONST_VALUE, &v);
-	if (rc < 0)
-		return rc;
-	e->name = dw_seen_str(w, NAME);
-	e->value = v.cls == DW_CLASS_UDATA || v.cls == DW_CLASS_SDATA ? v.u : 0;
-	e->is_negative = v.cls == DW_CLASS_SDATA && v.s < 0;
+	uint8_t how = w->places[CONST_VALUE].how;
+	e->name = own_name(u);
+	e->value = dw_seen_uint(w, CONST_VALUE, 0);
+	/* Other forms do not say whether they have a sign, and are written for values that have none. */
+	e->is_negative = (how == DW_HOW_SLEB || how == DW_HOW_IMPLICIT) && (int64_t)e->value < 0;
 	return 0;
 }
 
@@ -557,7 +654,7 @@ static int see_param(struct unit_types *u)
 	struct elem *e = add_elem(u, owner);
 	if (!e)
 		return u->walker.rc;
-	e->name = dw_seen_str(&u->walker, NAME);
+	e->name = own_name(u);
 	e->type = local_ref(u, TYPE);
 	return 0;
 }
@@ -578,7 +675,7 @@ static int see_variadic(struct unit_types *u)
 static int see_annotation(struct unit_types *u)
 {
 	struct dw_walker *w = &u->walker;
-	const char *name = dw_seen_str(w, NAME), *value = dw_seen_str(w, CONST_VALUE);
+	const char *name = own_name(u), *value = dw_seen_str(w, CONST_VALUE);
 	struct type_die *t = type_owner(u);
 	if (!t || !name || !value || !*value)
 		return 0;
@@ -619,7 +716,7 @@ static int see_func(struct unit_types *u)
 		return -ENOMEM;
 	if (origin != self)
 		return open_scope(u, SCOPE_ONLY, NULL);
-	struct func_die f = {.off = self, .name = dw_seen_str(w, NAME), .external = dw_seen_flag(w, EXTERNAL)};
+	struct func_die f = {.off = self, .name = own_name(u), .external = dw_seen_flag(w, EXTERNAL)};
 	f.ref = local_ref(u, TYPE);
 	f.declaration = dw_seen_flag(w, DECLARATION);
 	if (dw_seen(w, SPECIFICATION)) {
@@ -646,9 +743,17 @@ static int see_variable(struct unit_types *u)
 	struct dw_value v;
 	if (!u->want_vars || !dw_seen(w, LOCATION))
 		return 0;
-	enum dw_how how = (enum dw_how)w->places[LOCATION].how;
-	if (how != DW_HOW_FORM && how != DW_HOW_FAR)
+	struct dw_place place = w->places[LOCATION];
+	if (place.how != DW_HOW_FORM && place.how != DW_HOW_FAR)
 		return 0;
+	/* Most are local, on the stack or in a list. */
+	if (place.form == DW_FORM_sec_offset || place.form == DW_FORM_loclistx)
+		return 0;
+	if (place.form == DW_FORM_exprloc && place.how == DW_HOW_FORM) {
+		const uint8_t *expr = dw_seen_at(w, place);
+		if (expr[0] && expr[0] < 0x80 && expr[1] != DW_OP_addr && expr[1] != DW_OP_addrx)
+			return 0;
+	}
 	int rc = dw_seen_value(w, LOCATION, &v);
 	if (rc <= 0 || (v.cls != DW_CLASS_EXPRLOC && v.cls != DW_CLASS_BLOCK) || !v.block.n)
 		return rc < 0 ? rc : 0;
@@ -666,7 +771,7 @@ static int see_variable(struct unit_types *u)
 	}
 	struct dw_die die = dw_walker_die(w);
 	var.name = dw_seen(w, SPECIFICATION) || dw_seen(w, ABSTRACT_ORIGIN) ? dw_str_deep(&die, DW_AT_name)
-									  : full_name(u, dw_seen_str(w, NAME));
+									  : full_name(u, own_name(u));
 	var.ref = dw_seen(w, TYPE) ? local_ref(u, TYPE) : local_of(u, dw_ref_deep(&die, DW_AT_type));
 	if (dw_seen(w, SPECIFICATION))
 		var.external = true;
@@ -675,7 +780,7 @@ static int see_variable(struct unit_types *u)
 
 static int see_namespace(struct unit_types *u)
 {
-	const char *name = dw_seen_str(&u->walker, NAME);
+	const char *name = own_name(u);
 	return open_scope(u, SCOPE_ONLY, full_name(u, name ? name : "(anonymous namespace)"));
 }
 
@@ -733,6 +838,10 @@ int unit_types_read(struct unit_types *u, const struct dw_unit *unit, struct cai
 	u->unit_off = unit->off;
 	u->unit_tag = unit->tag;
 	u->unit_end = (uint64_t)(unit->end - unit->sec->p) - unit->off;
+	u->ref_bias = u->whole ? (uint32_t)(unit->off + bias_of(u, unit->tag)) : 0;
+	const struct dw_section *str = &unit->file->sec[DW_SEC_STR];
+	u->str = (const char *)str->p;
+	u->str_n = str->ends_in_nul ? str->n : 0;
 	u->has_namespaces = has_namespaces(unit);
 	u->open.n = 0;
 	uint64_t end = u->whole ? u->end : u->unit_end;
@@ -740,6 +849,8 @@ int unit_types_read(struct unit_types *u, const struct dw_unit *unit, struct cai
 		return err_set(err, -ERANGE, "%s: %s larger than 4 GiB", unit->file->path,
 			       u->whole ? "units that refer to each other, together" : "a unit");
 	int rc = reserve_starts(u, end);
+	if (rc >= 0)
+		rc = forget_plans(u, unit->abbrevs);
 	if (rc >= 0)
 		rc = dw_walker_enter(&u->walker, unit, err);
 	while (rc >= 0 && (rc = dw_walker_next(&u->walker)) > 0)
@@ -754,7 +865,7 @@ static void count_starts(struct unit_types *u)
 	uint32_t n = 0;
 	for (size_t i = 0; i < u->starts.n; i++) {
 		u->rank.p[i] = n;
-		n += (uint32_t)__builtin_popcountll(u->starts.p[i]);
+		n += count_bits(u->starts.p[i]);
 	}
 }
 
@@ -796,6 +907,16 @@ static int gather(struct unit_types *u)
 
 int unit_types_finish(struct unit_types *u)
 {
+	if (u->types.n > u->edges.cap) {
+		free(u->edges.p);
+		u->edges.p = malloc(u->types.cap * sizeof(*u->edges.p));
+		u->edges.cap = u->edges.p ? u->types.cap : 0;
+		if (!u->edges.p)
+			return -ENOMEM;
+	}
+	if (u->types.n)
+		memset(u->edges.p, 0, u->types.n * sizeof(*u->edges.p));
+	u->edges.n = u->types.n;
 	if (u->starts.n > u->rank.cap) {
 		uint32_t *grown = realloc(u->rank.p, u->starts.n * sizeof(*grown));
 		if (!grown)

@@ -51,7 +51,6 @@ typedef uint32_t local_off;
 /* One DIE that is a type. */
 struct type_die {
 	const char *name; /* NULL when it has none */
-	struct h128 edge; /* as others see it, classes.h */
 	struct h128 own;  /* of a definition with a name: all that it says */
 	local_off off, ref;
 	uint32_t size;
@@ -63,7 +62,6 @@ struct type_die {
 	bool variadic;       /* PROTO */
 	bool stop;           /* a named struct, union or enum: others see its name only */
 	bool conflicts;      /* its unit defines several of that name */
-	uint8_t state;       /* of the walk that hashes */
 	uint16_t n_tags;     /* btf_decl_tag, at elems[elem + n_elems] */
 };
 
@@ -120,11 +118,14 @@ struct open_scope {
 struct unit_types {
 	struct dw_walker walker;
 	VEC(struct type_die) types;
+	VEC(struct h128) edges; /* per type: its hash as others see it, classes.h. Apart, since these are read all the time */
 	VEC(struct elem) elems;
 	VEC(struct func_die) funcs;
 	VEC(struct var_die) vars;
 	VEC(struct body_die) bodies;
 	VEC(struct open_scope) open;
+	VEC(uint8_t) plans; /* of the unit's abbreviations: unit.c */
+	const struct dw_abbrevs *plans_of;
 	bool scattered; /* elements of one owner are not all in a row */
 	bool has_namespaces;
 	bool want_vars;
@@ -135,6 +136,9 @@ struct unit_types {
 	const struct dwarf *dw;
 	bool whole;              /* a cluster of all units */
 	uint64_t unit_off, unit_tag, unit_end;
+	uint32_t ref_bias;       /* of what a reference inside the unit says, to its local_off */
+	const char *str;         /* .debug_str of the unit's file, when all strings in it have an end */
+	uint64_t str_n;
 	uint64_t bias_types, bias_alt, end;
 	uint64_t losses[CAIRN_N_LOSSES];
 	/* Names made by us; they stay. */
@@ -160,15 +164,31 @@ int unit_types_finish(struct unit_types *u);
 /* Forget the units that were read. */
 void unit_types_clear(struct unit_types *u);
 
-/* The type at a place; NULL for void and for what is no type. */
-static inline struct type_die *unit_type_at(const struct unit_types *u, local_off off)
+/* Bits that are set. Written out, since not every x86-64 has the instruction. */
+static inline uint32_t count_bits(uint64_t x)
+{
+	x -= x >> 1 & 0x5555555555555555;
+	x = (x & 0x3333333333333333) + (x >> 2 & 0x3333333333333333);
+	x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0f;
+	return (uint32_t)(x * 0x0101010101010101 >> 56);
+}
+
+/* The type at a place; NO_TYPE for void and for what is no type. */
+#define NO_TYPE UINT32_MAX
+static inline uint32_t unit_type_index(const struct unit_types *u, local_off off)
 {
 	if (!off || off / 64 >= u->starts.n)
-		return NULL;
+		return NO_TYPE;
 	uint64_t word = u->starts.p[off / 64], bit = (uint64_t)1 << off % 64;
 	if (!(word & bit))
-		return NULL;
-	return &u->types.p[u->rank.p[off / 64] + (uint32_t)__builtin_popcountll(word & (bit - 1))];
+		return NO_TYPE;
+	return u->rank.p[off / 64] + count_bits(word & (bit - 1));
+}
+
+static inline struct type_die *unit_type_at(const struct unit_types *u, local_off off)
+{
+	uint32_t i = unit_type_index(u, off);
+	return i == NO_TYPE ? NULL : &u->types.p[i];
 }
 
 /* The place of a DIE as dwarf.h says it. */
