@@ -185,7 +185,7 @@ dw_off dw_ref_deep(const struct dw_die *die, uint16_t at);        /* 0 */
 
 /*
  * The name a user would write, qualified by namespaces and classes: "std::vector<int>::size". Follows
- * specification and origin; finds the parents by walking the unit down to the DIE. Written to @buf as
+ * specification and origin; finds the parents in a list of the unit, made when the first name is asked for. Written to @buf as
  * snprintf would. Returns the length needed, or -EBADMSG.
  */
 int dw_qualified_name(const struct dwarf *dw, const struct dw_die *die, char *buf, size_t size);

@@ -8,8 +8,8 @@
  *	  split.file[]: .dwo, .dwp     sec[]: .debug_info.dwo ...; .debug_addr of file[0]
  *	  units[]: in order of dw_off   ──► abbrevs (shared by units of one table)
  *
- * All of it is made by dwarf_open() and constant from then on, except the line tables of a unit, which
- * whoever needs them first makes and publishes with one compare-and-swap.
+ * All of it is made by dwarf_open() and constant from then on, except the line tables and the list of scopes of
+ * a unit, which whoever needs them first makes and publishes with one compare-and-swap.
  */
 #ifndef DWARF_IMPL_H
 #define DWARF_IMPL_H
@@ -150,6 +150,7 @@ struct dw_abbrevs {
 
 struct dw_files; /* file table of a line program, line_header.c */
 struct dw_rows;  /* its rows, line.c */
+struct dw_scope_list; /* what encloses what, names.c */
 
 struct dw_unit {
 	struct dwarf *dw;
@@ -183,6 +184,7 @@ struct dw_unit {
 
 	_Atomic(struct dw_files *) files;
 	_Atomic(struct dw_rows *) rows;
+	_Atomic(struct dw_scope_list *) scopes;
 };
 
 /* Abbreviation tables of some units. */
@@ -340,5 +342,7 @@ int dw_die_origin(const struct dw_die *die, struct dw_die *ret, struct cairn_err
 /* line_header.c, line.c: frees what a unit's line tables hold. */
 void dw_files_free(struct dw_files *files);
 void dw_rows_free(struct dw_rows *rows);
+/* names.c */
+void dw_scope_list_free(struct dw_scope_list *list);
 
 #endif
