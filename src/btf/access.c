@@ -53,9 +53,9 @@ bool cairn_btf_type(const struct cairn_btf *btf, uint32_t id, struct cairn_btf_t
 	const char *name = cairn_btf_string(owner, p[BTF_RECORD_NAME]);
 	*ret = (struct cairn_btf_type){
 		.id = id,
-		.kind = BTF_INFO_KIND(p[BTF_RECORD_INFO]),
-		.kflag = BTF_INFO_KFLAG(p[BTF_RECORD_INFO]),
-		.vlen = BTF_INFO_VLEN(p[BTF_RECORD_INFO]),
+		.kind = BTF_KIND_OF(p[BTF_RECORD_INFO]),
+		.kflag = BTF_KFLAG_OF(p[BTF_RECORD_INFO]),
+		.vlen = BTF_VLEN_OF(p[BTF_RECORD_INFO]),
 		.name_off = p[BTF_RECORD_NAME],
 		.name = name ? name : "",
 		.ref = p[BTF_RECORD_REF],
@@ -140,7 +140,7 @@ static const struct btf_names *names_of(const struct cairn_btf *btf)
 static bool is(const struct cairn_btf *btf, uint32_t id, const char *name, uint32_t kind)
 {
 	uint32_t info = btf_record(btf, id)[BTF_RECORD_INFO];
-	return (kind == CAIRN_BTF_VOID || BTF_INFO_KIND(info) == kind) &&
+	return (kind == CAIRN_BTF_VOID || BTF_KIND_OF(info) == kind) &&
 	       !strcmp(own_name(btf, id), name);
 }
 

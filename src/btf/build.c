@@ -228,7 +228,7 @@ static struct sections place_sections(const struct cairn_btf_builder *b)
 /* Fields in this machine's order; the first holds magic, version and flags. */
 static void put_header(const struct cairn_btf_builder *b, const struct sections *s, uint32_t *h)
 {
-	uint8_t prefix[4] = {0x9f, 0xeb, BTF_VERSION, 0};
+	uint8_t prefix[4] = {0x9f, 0xeb, BTF_BLOB_VERSION, 0};
 	if (b->big_endian) {
 		prefix[0] = 0xeb;
 		prefix[1] = 0x9f;
@@ -261,7 +261,7 @@ static void order_halves(const struct cairn_btf_builder *b, uint32_t *types)
 {
 	for (size_t i = 0; i < b->records.n; i++) {
 		uint32_t *p = types + b->records.p[i], info = p[BTF_RECORD_INFO];
-		if (BTF_INFO_KIND(info) == CAIRN_BTF_LOC_PARAM && !BTF_INFO_KFLAG(info))
+		if (BTF_KIND_OF(info) == CAIRN_BTF_LOC_PARAM && !BTF_KFLAG_OF(info))
 			p[BTF_RECORD_WORDS] = p[BTF_RECORD_WORDS] << 16 | p[BTF_RECORD_WORDS] >> 16;
 	}
 }

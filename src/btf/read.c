@@ -60,7 +60,7 @@ static int parse_prefix(struct cairn_btf *btf, const uint8_t *bytes, size_t size
 	btf->header_bytes = cur_u32(c);
 	if (c->failed)
 		return -EBADMSG;
-	if (version != BTF_VERSION)
+	if (version != BTF_BLOB_VERSION)
 		return err_set(err, -EOPNOTSUPP, "%s: BTF: offset 0x2: version %u; only 1 is known",
 			       btf->name, version);
 	if (btf->header_bytes < BTF_HEADER_OLD || btf->header_bytes > size)
@@ -210,7 +210,7 @@ static int check_layout(struct cairn_btf *btf, struct cairn_err *err)
 /* Words of the record at @p behind the first three. Negative: its kind is not known, and no layout helps. */
 static int64_t words_of(const struct cairn_btf *btf, const uint32_t *p, enum cairn_btf_dialect dialect)
 {
-	uint32_t kind = BTF_INFO_KIND(p[BTF_RECORD_INFO]), vlen = BTF_INFO_VLEN(p[BTF_RECORD_INFO]);
+	uint32_t kind = BTF_KIND_OF(p[BTF_RECORD_INFO]), vlen = BTF_VLEN_OF(p[BTF_RECORD_INFO]);
 	const struct btf_shape *shape = btf_shape(kind, dialect);
 	struct btf_layout l;
 	if (shape)
@@ -231,7 +231,7 @@ struct walk {
 
 static void note_loc(struct walk *w, uint32_t at, uint32_t info, enum cairn_btf_dialect dialect)
 {
-	uint32_t kind = BTF_INFO_KIND(info), vlen = BTF_INFO_VLEN(info);
+	uint32_t kind = BTF_KIND_OF(info), vlen = BTF_VLEN_OF(info);
 	w->has_loc = true;
 	if (kind == CAIRN_BTF_LOCSEC && !w->first_place && vlen)
 		w->first_place = at + BTF_RECORD_WORDS;
@@ -258,7 +258,7 @@ static struct walk walk_records(const struct cairn_btf *btf, enum cairn_btf_dial
 			w.bad = -EOPNOTSUPP;
 		if (n < 0 || n > left - BTF_RECORD_WORDS)
 			return w;
-		if (BTF_INFO_KIND(info) - CAIRN_BTF_LOC_PARAM <=
+		if (BTF_KIND_OF(info) - CAIRN_BTF_LOC_PARAM <=
 		    (uint32_t)CAIRN_BTF_LOCSEC - CAIRN_BTF_LOC_PARAM)
 			note_loc(&w, at, info, dialect);
 		if (records)
@@ -274,7 +274,7 @@ static int bad_record(const struct cairn_btf *btf, const struct walk *w, struct 
 	uint32_t id = btf->start_id + w->n, kind = 0;
 	uint64_t off = btf->types_off + 4ull * w->bad_at;
 	if (btf->n_words - w->bad_at > BTF_RECORD_INFO)
-		kind = BTF_INFO_KIND(btf->words[w->bad_at + BTF_RECORD_INFO]);
+		kind = BTF_KIND_OF(btf->words[w->bad_at + BTF_RECORD_INFO]);
 	if (w->bad == -EOPNOTSUPP)
 		return err_set(err, kind ? w->bad : -EBADMSG,
 			       "%s: BTF: record %u at offset 0x%" PRIx64 ": kind %u is not known, and no layout "
@@ -337,7 +337,7 @@ static void order_halves(struct cairn_btf *btf)
 	for (uint32_t id = btf->start_id; id < btf->end_id; id++) {
 		uint32_t *p = btf->owned_words + btf->records[id - btf->start_id];
 		uint32_t info = p[BTF_RECORD_INFO];
-		if (BTF_INFO_KIND(info) == CAIRN_BTF_LOC_PARAM && !BTF_INFO_KFLAG(info))
+		if (BTF_KIND_OF(info) == CAIRN_BTF_LOC_PARAM && !BTF_KFLAG_OF(info))
 			p[BTF_RECORD_WORDS] = p[BTF_RECORD_WORDS] << 16 | p[BTF_RECORD_WORDS] >> 16;
 	}
 }

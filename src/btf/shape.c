@@ -61,34 +61,3 @@ const char *btf_kind_name(uint32_t kind)
 	};
 	return kind < CAIRN_BTF_N_KINDS ? names[kind] : "UNKNOWN";
 }
-
-static struct btf_fields fields_of(const struct btf_shape *shape, uint32_t *record, uint8_t fixed_mask,
-				   uint8_t elem_mask)
-{
-	uint32_t info = record[BTF_RECORD_INFO];
-	uint32_t *words = record + BTF_RECORD_WORDS;
-	uint64_t n = btf_n_words(shape, BTF_INFO_KIND(info), BTF_INFO_VLEN(info));
-	return (struct btf_fields){
-		.p = words,
-		.end = words + (elem_mask ? n : shape->n_fixed),
-		.elem_mask = elem_mask,
-		.n_elem = shape->n_elem,
-		.mask = fixed_mask,
-		.left = shape->n_fixed,
-	};
-}
-
-struct btf_fields btf_ids_of(const struct btf_shape *shape, uint32_t *record)
-{
-	struct btf_fields f = fields_of(shape, record, shape->fixed_ids, shape->elem_ids);
-	if (shape->ref_is_id)
-		f.first = &record[BTF_RECORD_REF];
-	return f;
-}
-
-struct btf_fields btf_names_of(const struct btf_shape *shape, uint32_t *record)
-{
-	struct btf_fields f = fields_of(shape, record, 0, shape->elem_names);
-	f.first = &record[BTF_RECORD_NAME];
-	return f;
-}

@@ -24,8 +24,8 @@
 
 #include <cairn/btf.h>
 
-#define BTF_MAGIC 0xeb9f
-#define BTF_VERSION 1
+#define BTF_BLOB_MAGIC 0xeb9f
+#define BTF_BLOB_VERSION 1
 #define BTF_HEADER_OLD 24 /* bytes; without the place of a layout section */
 #define BTF_HEADER_NEW 32
 
@@ -33,9 +33,9 @@
 #define BTF_KIND_MAX 0x7f
 
 #define BTF_INFO(kind, kflag, vlen) ((uint32_t)(kflag) << 31 | (uint32_t)(kind) << 24 | (vlen))
-#define BTF_INFO_KIND(info)  ((info) >> 24 & BTF_KIND_MAX)
-#define BTF_INFO_VLEN(info)  ((info) & BTF_VLEN_MAX)
-#define BTF_INFO_KFLAG(info) ((info) >> 31)
+#define BTF_KIND_OF(info)  ((info) >> 24 & BTF_KIND_MAX)
+#define BTF_VLEN_OF(info)  ((info) & BTF_VLEN_MAX)
+#define BTF_KFLAG_OF(info) ((info) >> 31)
 
 enum { BTF_RECORD_NAME, BTF_RECORD_INFO, BTF_RECORD_REF, BTF_RECORD_WORDS }; /* word numbers */
 
@@ -80,9 +80,38 @@ struct btf_fields {
 	uint8_t mask, left;  /* of the words left in this element, or in the fixed part */
 };
 
+static inline struct btf_fields btf_fields_of(const struct btf_shape *shape, uint32_t *record,
+					      uint8_t fixed_mask, uint8_t elem_mask)
+{
+	uint32_t info = record[BTF_RECORD_INFO];
+	uint32_t *words = record + BTF_RECORD_WORDS;
+	uint64_t n = elem_mask ? btf_n_words(shape, BTF_KIND_OF(info), BTF_VLEN_OF(info))
+			       : shape->n_fixed;
+	return (struct btf_fields){
+		.p = words,
+		.end = words + n,
+		.elem_mask = elem_mask,
+		.n_elem = shape->n_elem,
+		.mask = fixed_mask,
+		.left = shape->n_fixed,
+	};
+}
+
 /* @record  its first word; the words that its info and @shape demand are there */
-struct btf_fields btf_ids_of(const struct btf_shape *shape, uint32_t *record);
-struct btf_fields btf_names_of(const struct btf_shape *shape, uint32_t *record);
+static inline struct btf_fields btf_ids_of(const struct btf_shape *shape, uint32_t *record)
+{
+	struct btf_fields f = btf_fields_of(shape, record, shape->fixed_ids, shape->elem_ids);
+	if (shape->ref_is_id)
+		f.first = &record[BTF_RECORD_REF];
+	return f;
+}
+
+static inline struct btf_fields btf_names_of(const struct btf_shape *shape, uint32_t *record)
+{
+	struct btf_fields f = btf_fields_of(shape, record, 0, shape->elem_names);
+	f.first = &record[BTF_RECORD_NAME];
+	return f;
+}
 
 /* The next one, or NULL. */
 static inline uint32_t *btf_next(struct btf_fields *f)

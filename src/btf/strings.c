@@ -107,7 +107,7 @@ static int make_room(struct btf_strings *s, size_t more)
 	return 0;
 }
 
-static int intern_section(struct btf_strings *s, const char *section, size_t size, uint32_t start)
+static int intern_section(struct btf_strings *s, const char *section, size_t size, uint32_t start, size_t *n)
 {
 	bool is_new;
 	for (size_t i = 0; i < size;) {
@@ -116,6 +116,7 @@ static int intern_section(struct btf_strings *s, const char *section, size_t siz
 		int rc = intern(s, section + i, len, &off, &is_new);
 		if (rc < 0)
 			return rc;
+		(*n)++;
 		i += len + 1;
 	}
 	return 0;
@@ -129,7 +130,8 @@ int btf_strings_adopt(struct btf_strings *s, const char *section, size_t size)
 		return rc;
 	memcpy(s->p, section, size);
 	s->size = size;
-	return intern_section(s, s->p, size, s->start);
+	size_t n = 0;
+	return intern_section(s, s->p, size, s->start, &n);
 }
 
 int btf_strings_init(struct btf_strings *s, const struct cairn_btf *base)
@@ -140,7 +142,7 @@ int btf_strings_init(struct btf_strings *s, const struct cairn_btf *base)
 	for (const struct cairn_btf *done = NULL; base && done != base; done = next) {
 		for (next = base; next->base != done; next = next->base)
 			;
-		int rc = intern_section(s, next->strings, next->strings_size, next->start_string);
+		int rc = intern_section(s, next->strings, next->strings_size, next->start_string, &s->n_of_base);
 		if (rc < 0)
 			return rc;
 	}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Structs that differ by how much their unit knew
+ *
+ * Where a name has several definitions (many drivers have a "struct priv"), a declaration of it cannot stand for one of
+ * them, and so this stays apart:
+ *
+ *	unit 1   struct dev { struct priv *p; }    struct priv { int a; }
+ *	unit 2   struct dev { struct priv *p; }    struct priv { long b; }
+ *	unit 3   struct dev { struct priv *p; }    struct priv;
+ *
+ * The first two are different. The third is the first, seen by a unit that knew less: wherever it has a
+ * declaration, the first has that, or a definition of that name. It is replaced by the first that covers it so. For all
+ * structs on the way the same holds, or it would not: they are replaced together.
+ *
+ * A struct of the base covers also what knows more than it: modules define what the kernel only declares,
+ * and would otherwise bring half of the kernel's structs with them. libbpf does the same.
+ *
+ * Candidates look alike. A comparison follows both graphs, from pair to pair, taking for equal what is being
+ * compared already, and ends at the first difference.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "btf/dedup.h"
+
+/* A struct with more look-alikes than this is compared with the first ones only: time is bounded, and some stay double. */
+#define CANDIDATES_MAX 256
+
+struct pair {
+	uint32_t a, b; /* nodes that stand for themselves and are the first of their class */
+};
+
+struct unifier {
+	struct btf_graph *g;
+	uint32_t *taken_for; /* by node b: the node a that it is taken for; 0 none */
+	VEC(struct pair) pairs; /* all that were taken for equal; those from next on are to be compared */
+	size_t next;
+	bool either; /* a may know less than b too */
+	uint32_t *next_alike; /* chains of first members that look alike, in ascending order; 0 end */
+	uint32_t *last_alike; /* by slot: the newest of a chain */
+	uint32_t *slots;      /* hash table of chains: the first; 0 free */
+	size_t n_slots;
+};
+
+/* The first member of what stands for a node. */
+static uint32_t first_of(const struct btf_graph *g, uint32_t node)
+{
+	return g->members[g->classes[btf_graph_class(g, node)].first];
+}
+
+static bool is_struct(const struct btf_graph *g, uint32_t node)
+{
+	uint32_t kind = btf_graph_kind(g, node);
+	return kind == CAIRN_BTF_STRUCT || kind == CAIRN_BTF_UNION;
+}
+
+/* Is @fwd a declaration of the struct or union @definition? */
+static bool declares(const struct btf_graph *g, uint32_t fwd, uint32_t definition)
+{
+	if (btf_graph_kind(g, fwd) != CAIRN_BTF_FWD || !is_struct(g, definition))
+		return false;
+	const uint32_t *f = btf_graph_record(g, fwd), *d = btf_graph_record(g, definition);
+	bool is_union = btf_graph_kind(g, definition) == CAIRN_BTF_UNION;
+	return f[BTF_RECORD_NAME] == d[BTF_RECORD_NAME] && BTF_KFLAG_OF(f[BTF_RECORD_INFO]) == is_union;
+}
+
+static int take(struct unifier *u, uint32_t a, uint32_t b)
+{
+	struct pair p = {a, b};
+	u->taken_for[b] = a;
+	return VEC_ADD(&u->pairs, p) ? 0 : -ENOMEM;
+}
+
+/* 1: equal, or taken for it from now on; 0: not; -ENOMEM. */
+static int compare(struct unifier *u, uint32_t a, uint32_t b)
+{
+	const struct btf_graph *g = u->g;
+	a = first_of(g, a);
+	b = first_of(g, b);
+	if (a == b || declares(g, b, a) || (u->either && declares(g, a, b)))
+		return 1;
+	if (u->taken_for[b])
+		return u->taken_for[b] == a;
+	if (!a || !b || !btf_graph_alike(g, a, b))
+		return 0;
+	int rc = take(u, a, b);
+	return rc < 0 ? rc : 1;
+}
+
+static int compare_all(struct unifier *u, uint32_t a, uint32_t b)
+{
+	const struct btf_graph *g = u->g;
+	int rc = compare(u, a, b);
+	while (rc == 1 && u->next < u->pairs.n) {
+		struct pair p = u->pairs.p[u->next++];
+		struct btf_fields fa = btf_graph_ids(g, p.a);
+		struct btf_fields fb = btf_graph_ids(g, p.b);
+		for (uint32_t *x, *y; rc == 1 && (x = btf_next(&fa)) && (y = btf_next(&fb));)
+			rc = compare(u, *x, *y);
+	}
+	return rc;
+}
+
+/* Does @a cover @b? Then what was taken for equal is. 1, 0, -ENOMEM. */
+static int try_pair(struct unifier *u, uint32_t a, uint32_t b)
+{
+	struct btf_graph *g = u->g;
+	u->either = a < g->btf->start_id;
+	u->pairs.n = u->next = 0;
+	int rc = compare_all(u, a, b);
+	for (size_t i = 0; i < u->pairs.n; i++) {
+		struct pair p = u->pairs.p[i];
+		u->taken_for[p.b] = 0;
+		if (rc != 1 || p.b < g->btf->start_id || !is_struct(g, p.b))
+			continue;
+		const struct btf_class *c = &g->classes[g->class_of[p.b]];
+		for (uint32_t k = 0; k < c->n; k++)
+			g->stands[g->members[c->first + k]] = p.a;
+	}
+	return rc;
+}
+
+/* The chain that @node belongs to; a free slot when there is none yet. */
+static size_t chain_of(const struct unifier *u, uint32_t node)
+{
+	size_t at = btf_graph_hash(u->g, node) >> 5 & (u->n_slots - 1);
+	while (u->slots[at] && !btf_graph_alike(u->g, u->slots[at], node))
+		at = (at + 1) & (u->n_slots - 1);
+	return at;
+}
+
+/* @node against its look-alikes with lower ids. Returns 1 when one was found, 0, -ENOMEM. */
+static int unify(struct unifier *u, uint32_t node)
+{
+	struct btf_graph *g = u->g;
+	size_t at = chain_of(u, node);
+	int rc = 0, left = CANDIDATES_MAX;
+	for (uint32_t a = u->slots[at]; a && rc == 0 && left--; a = u->next_alike[a]) {
+		if (g->stands[a] != a)
+			continue;
+		rc = node >= g->btf->start_id ? try_pair(u, a, node) : 0;
+		/* Or it is the earlier one that knows less. */
+		if (rc == 0 && a >= g->btf->start_id)
+			rc = try_pair(u, node, a);
+	}
+	if (g->stands[node] != node)
+		return rc;
+	if (u->slots[at])
+		u->next_alike[u->last_alike[at]] = node;
+	else
+		u->slots[at] = node;
+	u->last_alike[at] = node;
+	return rc;
+}
+
+/* Nothing to do where every declaration has one definition or none. */
+static bool has_open_declaration(const struct btf_graph *g)
+{
+	for (uint32_t node = 1; node < g->n; node++)
+		if (btf_graph_kind(g, node) == CAIRN_BTF_FWD && g->stands[node] == node)
+			return true;
+	return false;
+}
+
+/* What stands for something that something else stands for since: the end of that line. */
+static void shorten(struct btf_graph *g)
+{
+	for (uint32_t node = 1; node < g->n; node++)
+		while (g->stands[g->stands[node]] != g->stands[node])
+			g->stands[node] = g->stands[g->stands[node]];
+}
+
+static int unify_all(struct unifier *u)
+{
+	struct btf_graph *g = u->g;
+	int n = 0;
+	for (uint32_t node = 1; node < g->n; node++) {
+		if (!is_struct(g, node) || g->stands[node] != node || first_of(g, node) != node)
+			continue;
+		int rc = unify(u, node);
+		if (rc < 0)
+			return rc;
+		n += rc;
+	}
+	shorten(g);
+	return n;
+}
+
+int btf_unify_forwards(struct btf_graph *g)
+{
+	struct unifier u = {.g = g, .n_slots = 16};
+	int rc = -ENOMEM;
+	if (!has_open_declaration(g))
+		return 0;
+	while (u.n_slots < 2 * (size_t)g->n)
+		u.n_slots *= 2;
+	u.taken_for = calloc(g->n, sizeof(*u.taken_for));
+	u.next_alike = calloc(g->n, sizeof(*u.next_alike));
+	u.slots = calloc(u.n_slots, sizeof(*u.slots));
+	u.last_alike = calloc(u.n_slots, sizeof(*u.last_alike));
+	if (u.taken_for && u.next_alike && u.slots && u.last_alike)
+		rc = unify_all(&u);
+	free(u.taken_for);
+	free(u.next_alike);
+	free(u.slots);
+	free(u.last_alike);
+	VEC_FREE(&u.pairs);
+	return rc;
+}
