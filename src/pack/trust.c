@@ -60,10 +60,10 @@ static int step(int dir, const char *path, size_t from, size_t to, struct cairn_
 	int fd = openat(dir, name, (last ? O_RDONLY | O_NONBLOCK : O_PATH | O_DIRECTORY) | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
+	struct stat st;
 	int code = -errno;
-	if (code == -ELOOP || code == -ENOTDIR)
-		return err_set(err, code == -ELOOP ? -EPERM : code,
-			       "%s: not trusted: %.*s is a symbolic link or no directory", path, (int)to, path);
+	if (!fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISLNK(st.st_mode))
+		return err_set(err, -EPERM, "%s: not trusted: %.*s is a symbolic link", path, (int)to, path);
 	return err_set(err, code, "%s: %s", path, strerror(-code));
 }
 

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sidecars: opening, every kind of lookup, and the check that reads all. */
+#include "fuzz.h"
+
+#include <stdlib.h>
+
+#include <cairn/pack.h>
+
+#include "dwarf_seeds.h"
+#include "elf/elf.h"
+
+/* Lookups per input: enough to touch every page of a small one. */
+enum { STEPS = 64, STRIDE = 97 };
+
+static void look_up(const struct cairn_pack *pack)
+{
+	struct cairn_frame frames[CAIRN_FRAMES_MAX];
+	struct cairn_pack_function f;
+	struct cairn_vaddr start;
+	uint32_t found[4];
+	const char *name;
+	for (uint64_t i = 0; i < STEPS; i++) {
+		struct cairn_vaddr at = {0x1000 + i * STRIDE};
+		cairn_pack_frames(pack, at, frames, i % CAIRN_FRAMES_MAX + 1);
+		cairn_pack_symbol_of(pack, at, &name, &start);
+		if (cairn_pack_function(pack, (uint32_t)i, &f) && f.name)
+			cairn_pack_find(pack, f.name, found, 4);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	struct cairn_packed_section sections[CAIRN_PACK_SECTIONS_MAX];
+	struct cairn_pack *pack;
+	struct cairn_err err = {0};
+	size_t len;
+	if (cairn_pack_open_mem(bytes, size, "input", NULL, &pack, &err) < 0)
+		return 0;
+	look_up(pack);
+	cairn_pack_check(pack, &err);
+	cairn_pack_sections(pack, sections, CAIRN_PACK_SECTIONS_MAX);
+	cairn_pack_section(pack, ".cairn.strings", &len);
+	cairn_pack_close(pack);
+	return 0;
+}
+
+void fuzz_seeds(void (*put)(const void *bytes, size_t size))
+{
+	for (unsigned int i = 0; i < DWARF_SEEDS; i++) {
+		struct db *d = dwarf_seed(i);
+		struct cairn_binary *bin;
+		struct cairn_packed packed;
+		size_t size;
+		const uint8_t *bytes = db_finish(d, &size);
+		if (binary_open_mem(bytes, size, "seed", &bin, NULL) < 0 || cairn_pack_make(bin, NULL, &packed, NULL) < 0)
+			abort();
+		put(packed.bytes, packed.size);
+		cairn_packed_free(&packed);
+		cairn_binary_close(bin);
+		db_free(d);
+	}
+}
