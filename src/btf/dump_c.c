@@ -23,9 +23,7 @@ static void note_user(struct dump_c *d, uint32_t user, uint32_t kind, uint32_t t
 
 	if (*t.name || !(c_is_struct(t.kind) || c_is_enum(t.kind)))
 		return;
-	c->user = c->user && c->user != user ? C_MANY : user;
-	if (c_is_enum(t.kind) && c->user == user && c->n_uses++)
-		c->user = C_MANY;
+	c->user = c->user ? C_MANY : user;
 	if (kind == CAIRN_BTF_FUNC_PROTO)
 		c->hoisted = true;
 }

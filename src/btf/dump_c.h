@@ -44,13 +44,12 @@ enum c_state { C_NONE, C_OPEN, C_DONE };
 /* What is known of a record. */
 struct c_type {
 	const char *name;   /* as printed; NULL: none yet */
-	uint32_t user;      /* the record that nameless things are printed in; 0: none; C_MANY */
+	uint32_t user;      /* the record that something nameless is printed in; 0: none; C_MANY: several times */
 	uint32_t depth, weight; /* of nameless structs and prototypes: levels and lines in place */
 	uint32_t frame[C_N_GOALS]; /* while a goal is open: its place on the stack */
 	uint16_t align;     /* of structs and unions as printed, in bytes */
 	uint8_t state[C_N_GOALS];
 	bool hoisted, cut;
-	uint8_t n_uses;     /* of nameless enums, by one user */
 	bool packed;
 	bool overlay;       /* members overlap: each is printed with a gap of its own in a union */
 };

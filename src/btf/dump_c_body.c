@@ -156,12 +156,11 @@ static void put_decl(struct printer *p, uint32_t indent_by, const char *prefix, 
 		put_enum(p, &base, "", indent_by);
 		fprintf(p->out, " %s%s", c_str(&decl.second), tail);
 	} else {
-		char *rest = NULL;
+		struct c_text rest = {0};
 
 		fprintf(p->out, "%s {\n", c_keyword(&base));
-		if (asprintf(&rest, "%s%s%s", decl.second.n ? " " : "", c_str(&decl.second), tail) < 0)
-			rest = NULL;
-		push(p, &base, indent_by, scope, rest);
+		c_appendf(p->d, &rest, "%s%s%s", decl.second.n ? " " : "", c_str(&decl.second), tail);
+		push(p, &base, indent_by, scope, rest.p);
 	}
 	c_decl_fini(&decl);
 }

@@ -18,6 +18,12 @@
 #include <ctype.h>
 #include <inttypes.h>
 
+/*
+ * Longer names are cut, in comments too: thousands of members may share one long string, and the text would be of the
+ * size of their product. Templates of C++ have names of some hundreds.
+ */
+#define NAME_MAX_CHARS 2000
+
 /* How many names were made of one. */
 struct spelling {
 	struct spelling *next; /* with the same hash */
@@ -124,10 +130,12 @@ static bool is_identifier(const char *name)
 {
 	if (!isalpha((unsigned char)*name) && *name != '_')
 		return false;
-	for (; *name; name++)
-		if (!isalnum((unsigned char)*name) && *name != '_')
+	size_t n = strnlen(name, NAME_MAX_CHARS + 1);
+
+	for (size_t i = 0; i < n; i++)
+		if (!isalnum((unsigned char)name[i]) && name[i] != '_')
 			return false;
-	return true;
+	return n <= NAME_MAX_CHARS;
 }
 
 /* An identifier that is like @name; @name itself when it is one. */
@@ -136,7 +144,7 @@ static const char *identifier(struct dump_c *d, const char *name)
 	if (is_identifier(name) && !is_word(name))
 		return name;
 	bool digit = isdigit((unsigned char)*name);
-	char *made = arena_printf(&d->arena, "%s%s%s", digit ? "_" : "", name, is_word(name) ? "_" : "");
+	char *made = arena_printf(&d->arena, "%s%.*s%s", digit ? "_" : "", NAME_MAX_CHARS, name, is_word(name) ? "_" : "");
 
 	if (!made) {
 		d->nomem = true;
@@ -150,7 +158,7 @@ static const char *identifier(struct dump_c *d, const char *name)
 
 void c_put_quoted(FILE *out, const char *text)
 {
-	for (const char *p = text; *p; p++) {
+	for (const char *p = text; *p && p - text < NAME_MAX_CHARS; p++) {
 		unsigned char c = (unsigned char)*p;
 
 		if (c < ' ' || c == 0x7f)
@@ -222,16 +230,17 @@ const char *c_ordinary(struct dump_c *d, const char *name)
 
 const char *c_scoped(struct dump_c *d, struct map *scope, const char *name)
 {
-	const char *made = identifier(d, name);
-	uint64_t seen;
-
+	const char *plain = identifier(d, name), *made = plain;
 	/* Two names of one hash are taken for one: one of them gets a suffix it did not need. */
-	for (uint32_t n = 2; map_get(scope, map_hash_str(made), &seen); n++) {
-		made = arena_printf(&d->arena, "%s___%" PRIu32, identifier(d, name), n);
-		if (!made)
+	uint64_t hash = map_hash_str(plain), n = 0, taken;
+
+	map_get(scope, hash, &n);
+	while (n++ && made) {
+		made = arena_printf(&d->arena, "%s___%" PRIu64, plain, n);
+		if (made && !map_get(scope, map_hash_str(made), &taken))
 			break;
 	}
-	if (made && !map_put(scope, map_hash_str(made), 1))
+	if (made && !map_put(scope, hash, n) && (made == plain || !map_put(scope, map_hash_str(made), 1)))
 		return made;
 	d->nomem = true;
 	return "";

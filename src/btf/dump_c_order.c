@@ -70,8 +70,10 @@ static bool typedef_part(const struct cairn_btf_type *t, uint32_t i, enum c_goal
 
 static bool proto_part(const struct cairn_btf_type *t, uint32_t i, struct need *ret)
 {
+	if (i > t->vlen)
+		return false;
 	*ret = (struct need){i ? cairn_btf_param(t, i - 1).type : t->ref, C_DECLARED};
-	return i <= t->vlen;
+	return true;
 }
 
 /* What must be there before part @i of a record's goal; false: no more parts. */
