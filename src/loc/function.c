@@ -321,14 +321,18 @@ static bool is_c(const struct dw_unit *u)
 }
 
 /* Whether the function uses all of what the convention passes. */
-static bool is_used(const struct cairn_location *abi, uint16_t used)
+static bool is_used(const struct site_env *env, const struct built_site *b, const struct cairn_location *abi)
 {
+	enum { RET_ADDR_BYTES = 8 };
 	for (uint32_t i = 0; i < abi->n_pieces; i++) {
 		const struct cairn_piece *p = &abi->pieces[i];
-		if (p->kind != CAIRN_PIECE_VALUE)
-			return false; /* on the stack: not followed */
-		if (p->steps[0].reg < 16 && !(used & 1u << p->steps[0].reg))
+		if (p->kind == CAIRN_PIECE_MEMORY) {
+			int64_t off = p->steps[1].imm - RET_ADDR_BYTES;
+			if (!loc_stack_argument_is_used(env->code, env->cfi, &b->die, off))
+				return false;
+		} else if (p->steps[0].reg < 16 && !(b->used & 1u << p->steps[0].reg)) {
 			return false;
+		}
 	}
 	return true;
 }
@@ -340,8 +344,8 @@ static void doubt(struct cairn_location *loc, enum cairn_unavailable why)
 }
 
 /* What is said about one parameter at the entry, put right by what the convention says. */
-static void reconcile(struct cairn_location *said, const struct cairn_location *abi, const struct built_site *b,
-		      bool global, bool trust)
+static void reconcile(const struct site_env *env, struct cairn_location *said, const struct cairn_location *abi,
+		      const struct built_site *b, bool global)
 {
 	bool known = abi->why == CAIRN_AVAILABLE || abi->why == CAIRN_UNAVAIL_VECTOR_REGISTER;
 	if (said->why == CAIRN_UNAVAIL_NOT_STORED && known && (global || !b->no_views))
@@ -350,11 +354,11 @@ static void reconcile(struct cairn_location *said, const struct cairn_location *
 		return;
 	if (known && global)
 		*said = *abi;
-	if (trust)
+	if (env->assume_unmodified)
 		return;
 	if (!known || !loc_equal(said, abi))
 		doubt(said, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
-	else if (!is_used(abi, b->used))
+	else if (!is_used(env, b, abi))
 		doubt(said, CAIRN_UNAVAIL_MAY_NOT_BE_PASSED);
 }
 
@@ -388,7 +392,7 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 		return err_nomem(err, "locations");
 	bool global = is_global(env, b->site.at);
 	for (uint32_t i = 0; i < b->site.n_args; i++)
-		reconcile(&b->args[i].loc, &abi[i], b, global, trust);
+		reconcile(env, &b->args[i].loc, &abi[i], b, global);
 	return 0;
 }
 

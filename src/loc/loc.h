@@ -100,6 +100,15 @@ bool loc_is_frame_memory(const struct loc_context *ctx, const struct cairn_locat
 bool loc_stack_argument_holds(const struct loc_context *ctx, const struct dw_unit *unit, int64_t off);
 
 /*
+ * loc_stack_argument_is_used - whether some instruction of @function loads from the CFA + @off, or takes that address
+ *
+ * @off   of the first byte of the argument
+ * False also when the code or its unwind information cannot be read.
+ * Cost: decodes the function up to the load.
+ */
+bool loc_stack_argument_is_used(struct elf *code, const struct cfi *cfi, const struct dw_die *function, int64_t off);
+
+/*
  * flow_new - decode a function (all its ranges) and compute, for every instruction, which general
  * registers still hold the value that they held at @entry on every path
  *

@@ -17,9 +17,13 @@
  *
  * Elsewhere a slot of the frame itself is described as far above the CFA as it is below, in the caller's frame. What
  * the function got on the stack its own parameters tell: a place at or above the CFA that is none of theirs is wrong.
+ *
+ * And whether the function uses what it got: Clang's callers leave out what it does not. Some instruction has to load from the
+ * slot then. Whichever it is, its row of unwind information tells where the slot is, seen from the stack or frame pointer.
  */
-#include "dwarf/constants.h"
 #include "base/cursor.h"
+#include "dwarf/constants.h"
+#include "insn/insn.h"
 #include "loc/loc.h"
 
 enum {
@@ -92,4 +96,49 @@ bool loc_stack_argument_holds(const struct loc_context *ctx, const struct dw_uni
 	if (!ctx->inlined || !dw_unit_is_gcc(unit) || ctx->row_state != 1)
 		return true;
 	return !is_before_prologue(ctx) && is_own_argument(ctx, (uint64_t)off);
+}
+
+/* ---- use ---- */
+
+struct load_search {
+	struct elf *code;
+	const struct cfi *cfi;
+	int64_t off; /* from the CFA */
+	bool found;
+};
+
+static int find_load(void *arg, struct dw_range range)
+{
+	enum { WORD_BYTES = 8 };
+	struct load_search *s = arg;
+	struct cfi_row row = {0};
+	const uint8_t *bytes;
+	size_t n;
+	if (!elf_code_at(s->code, range.lo, &bytes, &n))
+		return 0;
+	if (n > range.hi.v - range.lo.v)
+		n = (size_t)(range.hi.v - range.lo.v);
+	for (size_t at = 0; at < n;) {
+		struct cairn_vaddr pc = {range.lo.v + at};
+		struct insn insn;
+		if (!insn_decode(bytes + at, n - at, pc.v, &insn))
+			return 0;
+		if (pc.v >= row.hi.v && cfi_row_at(s->cfi, pc, &row, NULL) != 1)
+			return 0;
+		if (insn.len && row.cfa == CFI_CFA_REG_OFFSET &&
+		    insn_accesses(bytes + at, n - at, row.cfa_reg, row.cfa_off + s->off, WORD_BYTES).loads) {
+			s->found = true;
+			return 1;
+		}
+		at += insn.len;
+	}
+	return 0;
+}
+
+bool loc_stack_argument_is_used(struct elf *code, const struct cfi *cfi, const struct dw_die *function, int64_t off)
+{
+	struct load_search s = {.code = code, .cfi = cfi, .off = off};
+	if (cfi)
+		dw_ranges(function, find_load, &s, NULL);
+	return s.found;
 }

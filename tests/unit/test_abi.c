@@ -255,11 +255,49 @@ static void arguments_are_where_clang_passes_them(void **state)
 	compare("clang");
 }
 
+static enum cairn_unavailable why(struct cairn_sites *sites, const char *function, uint32_t arg)
+{
+	struct cairn_function_list found;
+	assert_int_equal(cairn_sites_find(sites, function, &found, NULL), 1);
+	assert_true(arg < found.p[0]->sites[0].n_args);
+	return found.p[0]->sites[0].args[arg].loc.why;
+}
+
+/* Clang's callers leave out what is not used. */
+static void a_stack_argument_counts_where_the_function_loads_it(void **state)
+{
+	(void)state;
+	static const char *const levels[] = {"-O0", "-O2", "-O2 -fno-omit-frame-pointer"};
+	for (unsigned int i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		struct workspace w;
+		struct cairn_binary *bin;
+		struct cairn_sites *sites;
+		workspace_open(&w);
+		workspace_write(&w, "s.c", "int f(int a, int b, int c, int d, int e, int g, int used, int unused)\n"
+					   "{ return a + b + c + d + e + g + used; }\n"
+					   "int main(void) { return f(1, 2, 3, 4, 5, 6, 7, 8) - 28; }\n");
+		if (!workspace_try(&w, "clang %s -g -o s s.c", levels[i])) {
+			workspace_close(&w);
+			print_message("no clang\n");
+			skip();
+		}
+		assert_int_equal(cairn_binary_open(workspace_path(&w, "s"), NULL, &bin, NULL), 0);
+		assert_int_equal(cairn_sites_open(bin, NULL, &sites, NULL), 0);
+		assert_int_equal(why(sites, "f", 6), CAIRN_AVAILABLE);
+		/* Without optimisation all are loaded, and passed. */
+		assert_int_equal(why(sites, "f", 7), i ? CAIRN_UNAVAIL_MAY_NOT_BE_PASSED : CAIRN_AVAILABLE);
+		cairn_sites_close(sites);
+		cairn_binary_close(bin);
+		workspace_close(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arguments_are_where_gcc_passes_them),
 		cmocka_unit_test(arguments_are_where_clang_passes_them),
+		cmocka_unit_test(a_stack_argument_counts_where_the_function_loads_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

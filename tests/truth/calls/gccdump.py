@@ -214,12 +214,15 @@ class Copy:
 
     def bug(self, parameter):
         """The page that explains a wrong value of the parameter here; None when the dump shows nothing."""
-        todo, seen = [self.binds.get(parameter, '')], set()
+        todo, seen, names = [self.binds.get(parameter, '')], set(), set()
         while todo:
             text = todo.pop()
             for name in versions(text):
-                if name not in self.live and len(self.function.partition.get(name, ())) > 1:
+                sharers = self.function.partition.get(name, {name})
+                # Two names of one register in one description: one of them is not there any more.
+                if name not in self.live and len(sharers) > 1 or (names & sharers) - {name}:
                     return DEAD_NAME
+                names.add(name)
             for temporary in set(TEMPORARY.findall(text)) - seen:
                 seen.add(temporary)
                 found = self.function.temporaries.get(temporary, [])

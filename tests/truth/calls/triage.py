@@ -117,7 +117,11 @@ def pages(folder, config, program, lies):
             rows = common.cairn_sites(os.path.join(folder, program), lie['function'])
             symbols[lie['function']] = {str(row['addr']): row['symbol'] for row in rows}
         symbol = symbols[lie['function']].get(str(lie['place']))
-        lie['page'] = dumps.bug(symbol, lie['function'], [lie['name']] if lie['name'] != '(all)' else list(lie['args']))
+        names = [lie['name']] if lie['name'] != '(all)' else list(lie['args'])
+        # With a wrong serial an event is compared with another call, and all its arguments seem wrong.
+        if 'serial' in lie['args'] and lie['how'] == 'matched':
+            names.append('serial')
+        lie['page'] = dumps.bug(symbol, lie['function'], names)
 
 
 def write(folder, config, program, meta, lies, out):
