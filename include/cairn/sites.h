@@ -119,7 +119,7 @@ struct cairn_site {
 	const struct cairn_arg *args;
 	/* Sites of the same function at the same address, this one included: 1 when it is alone. */
 	uint32_t n_shared;
-	uint32_t count_doubts; /* enum cairn_count_doubt, ored; 0 also where all functions are visited: it is not asked then */
+	uint32_t count_doubts; /* enum cairn_count_doubt, ored */
 	uint32_t n_behind;     /* instructions of the copy at which it is entered, other than its places */
 	/* Offset of its DIE in .debug_info, for looking it up with readelf or llvm-dwarfdump. */
 	uint64_t die;

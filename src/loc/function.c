@@ -38,8 +38,8 @@
 #include "base/err.h"
 #include "base/pool.h"
 #include "dwarf/constants.h"
+#include "loc/judge.h"
 #include "loc/merged.h"
-#include "loc/passage.h"
 
 /* Sites that a worker takes at once: neighbours share their container's flow and unit. */
 enum { CHUNK = 64 };
@@ -594,102 +594,6 @@ static int request_further(struct batch *b, const struct site_env *env, struct c
 	return b->further_sites ? 0 : err_nomem(err, "sites");
 }
 
-/* ---- counting ---- */
-
-struct judging {
-	const struct site_env *env;
-	struct batch *batch;
-	size_t *group_of;   /* of each first request */
-	size_t *first_from; /* of each group: its first requests, and its further ones */
-	size_t *further_from;
-};
-
-/* The container's code as a graph, kept from copy to copy. */
-struct judge {
-	const struct judging *all;
-	uint32_t container;
-	struct graph *graph;
-	VEC(struct built_site *) places;
-	VEC(const struct built_site *) others;
-};
-
-static int enter_graph(struct judge *j, uint32_t container)
-{
-	const struct site_env *env = j->all->env;
-	struct dw_die die;
-	struct cairn_vaddr entry;
-	if (j->container == container)
-		return 0;
-	graph_free(j->graph);
-	j->graph = NULL;
-	j->container = container;
-	if (dw_die_at(env->dw, env->index->p[container].die, &die, NULL) == 1 && site_entry_of(&die, &entry) == 1)
-		j->graph = graph_new(env->code, &die, entry);
-	return 0;
-}
-
-/* One copy: its places, and the function's other copies in the same container. */
-static int judge_copy(struct judge *j, size_t i, struct cairn_err *err)
-{
-	const struct judging *all = j->all;
-	struct batch *b = all->batch;
-	const struct site_env *env = all->env;
-	struct built_site *first = &b->first_sites[i];
-	uint32_t entry = b->first.v.p[i].entry, container = site_container(env->index, entry);
-	size_t g = all->group_of[i];
-	if (!first->site.n_shared || first->site.kind != CAIRN_SITE_INLINED || container == DW_FUNC_NONE)
-		return 0;
-	enter_graph(j, container);
-	if (!j->graph)
-		return 0;
-	j->places.n = j->others.n = 0;
-	bool ok = VEC_ADD(&j->places, first);
-	for (size_t k = all->further_from[g]; k < all->further_from[g + 1] && ok; k++)
-		if (b->further.v.p[k].entry == entry && b->further_sites[k].site.n_shared)
-			ok = VEC_ADD(&j->places, &b->further_sites[k]);
-	for (size_t k = all->first_from[g]; k < all->first_from[g + 1] && ok; k++)
-		if (k != i && b->first_sites[k].site.n_shared && b->first_sites[k].site.n_chain &&
-		    site_container(env->index, b->first.v.p[k].entry) == container)
-			ok = VEC_ADD(&j->others, &b->first_sites[k]);
-	struct passage p = {.graph = j->graph, .copy = &first->die, .places = j->places.p, .n_places = j->places.n,
-			    .others = j->others.p, .n_others = j->others.n};
-	return ok && passage_judge(&p) == 0 ? 0 : err_nomem(err, "ways to a copy");
-}
-
-static int judge_chunk(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
-{
-	struct judge j = {.all = arg, .container = DW_FUNC_NONE};
-	size_t n = j.all->batch->first.v.n, end = (item + 1) * CHUNK < n ? (item + 1) * CHUNK : n;
-	int rc = 0;
-	for (size_t i = item * CHUNK; i < end && !rc; i++)
-		rc = judge_copy(&j, i, err);
-	graph_free(j.graph);
-	VEC_FREE(&j.places);
-	VEC_FREE(&j.others);
-	return rc;
-}
-
-static int judge_batch(struct batch *b, const struct site_env *env, unsigned int threads, struct cairn_err *err)
-{
-	struct judging all = {.env = env, .batch = b};
-	all.group_of = calloc(b->first.v.n + 1, sizeof(size_t));
-	all.first_from = calloc(b->n + 1, sizeof(size_t));
-	all.further_from = calloc(b->n + 1, sizeof(size_t));
-	int rc = all.group_of && all.first_from && all.further_from ? 0 : err_nomem(err, "ways to a copy");
-	for (size_t g = 0; g < b->n && !rc; g++) {
-		all.first_from[g + 1] = all.first_from[g] + b->groups[g].entries.n;
-		all.further_from[g + 1] = all.further_from[g] + b->n_further[g];
-		for (size_t i = all.first_from[g]; i < all.first_from[g + 1]; i++)
-			all.group_of[i] = g;
-	}
-	if (!rc)
-		rc = pool_run((b->first.v.n + CHUNK - 1) / CHUNK, threads, judge_chunk, &all, err);
-	free(all.group_of);
-	free(all.first_from);
-	free(all.further_from);
-	return rc;
-}
-
 static int finish_batch(struct batch *b, const struct site_env *env, struct dw_types *types, struct arena *arena,
 			struct cairn_function *ret, struct cairn_err *err)
 {
@@ -719,7 +623,10 @@ int functions_build(const struct site_env *env, unsigned int threads, const stru
 	if (rc >= 0)
 		rc = build_sites(env, threads, b.further.v.p, b.further.v.n, b.further_sites, arena, err);
 	if (rc >= 0)
-		rc = env->judge_counts ? judge_batch(&b, env, threads, err) : 0;
+		rc = judge_counts(env, threads, &(struct judge_input){
+			.groups = groups, .n_groups = n, .n_further = b.n_further,
+			.first = b.first.v.p, .further = b.further.v.p,
+			.first_sites = b.first_sites, .further_sites = b.further_sites}, err);
 	if (rc >= 0)
 		rc = finish_batch(&b, env, types, arena, ret, err);
 	VEC_FREE(&b.first.v);

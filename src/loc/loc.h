@@ -9,6 +9,11 @@
  *	stack_args.c what is said of arguments on the stack of the containing function
  *	flow.c      which registers still hold what they held at the function's entry
  *	boundary.c  hazards of many places of one function
+ *	graph.c     the instructions of one function, and which comes behind which
+ *	passage.c   where a copy is entered, and whether each call passes its places once
+ *	judge.c     passages of all copies of many functions
+ *	part.c      copies that are no calls
+ *	doubt.c     why events may not be as many as calls, in words
  *	site.c      one index entry made into a struct cairn_site
  *	group.c     index entries gathered by name and declaration
  *	entry_rows.c further entries of copies whose code was duplicated

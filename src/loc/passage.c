@@ -146,6 +146,31 @@ static uint32_t count_behind(const struct graph *g, uint8_t *marks)
 	return n;
 }
 
+/* Whether anything leads from other code into the copy but not to its places: if not, the rest need not be asked. */
+static bool has_way_behind(const struct graph *g, const uint8_t *marks)
+{
+	for (uint32_t i = 0; i < g->v.n; i++)
+		for (uint32_t k = 0, s; !(marks[i] & (OWN | OTHER)) && (s = graph_next(g, i, &k)) != GRAPH_NONE;)
+			if ((marks[s] & (OWN | PLACE)) == OWN && is_way_in(g, i, s))
+				return true;
+	return false;
+}
+
+/* Ways into the copy past its places, for calls that pass none. */
+static int find_behind(const struct graph *g, uint8_t *marks, uint32_t *ret)
+{
+	*ret = 0;
+	if (g->entry == GRAPH_NONE || !has_way_behind(g, marks))
+		return 0;
+	if (!(marks[g->entry] & PLACE))
+		marks[g->entry] |= AROUND;
+	int rc = graph_spread(g, marks, AROUND, 0, PLACE);
+	mark_ahead(g, marks);
+	if (!rc)
+		*ret = count_behind(g, marks);
+	return rc;
+}
+
 static bool comes_back(const struct graph *g, uint8_t *marks)
 {
 	for (uint32_t i = 0; i < g->v.n; i++)
@@ -211,11 +236,8 @@ int passage_judge(const struct passage *p)
 			marks[at] |= PLACE;
 	}
 	bool again = comes_back(g, marks);
-	if (g->entry != GRAPH_NONE && !(marks[g->entry] & PLACE))
-		marks[g->entry] |= AROUND;
-	int rc = graph_spread(g, marks, AROUND, 0, PLACE);
-	mark_ahead(g, marks);
-	uint32_t behind = rc ? 0 : count_behind(g, marks);
+	uint32_t behind;
+	int rc = find_behind(g, marks, &behind);
 	for (size_t i = 0; i < p->n_places && !rc; i++) {
 		struct built_site *b = p->places[i];
 		uint32_t at = graph_at(g, b->site.at.v);

@@ -21,7 +21,6 @@ struct site_env {
 	struct elf *code;
 	const struct dw_func_index *index;
 	bool assume_unmodified; /* cairn_sites_opts */
-	bool judge_counts; /* fill in count_doubts: some passes over the container's code for each copy */
 	bool kernel; /* a kernel or module, which user probes do not reach */
 	/*
 	 * Addresses, kinds and locations only: no hazards, names of containers and symbols, or links of chains. Of these

@@ -234,7 +234,6 @@ static int build(struct cairn_sites *s, const struct dw_func_index *index, struc
 		 struct cairn_function_list *ret, struct cairn_err *err)
 {
 	struct site_env env = env_of(s, index);
-	env.judge_counts = true;
 	int rc = entry_rows_collect(&env, s->threads, &f->groups, err);
 	if (rc < 0)
 		return rc;

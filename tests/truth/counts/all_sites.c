@@ -4,22 +4,35 @@
  *
  *	all_sites FILE
  *
- * One line per site: KIND DIE-OFFSET ADDRESS NAME, separated by tabs, numbers in hexadecimal; then one line per function that has
- * copies without code: "without_code" COUNT - NAME.
+ * One line per site: KIND DIE-OFFSET ADDRESS NAME, separated by tabs, numbers in hexadecimal. KIND is "inlined" for every copy, also for
+ * one that is a part, and "further" for a place that a copy has besides its first. Then one line per function that has copies without code:
+ * "without_code" COUNT - NAME.
  */
 #include <cairn/sites.h>
 #include <inttypes.h>
 #include <stdio.h>
 
+static const char *kind_of(const struct cairn_function *function, uint32_t i)
+{
+	const struct cairn_site *site = &function->sites[i];
+
+	if (!site->n_chain)
+		return site->kind == CAIRN_SITE_PART ? "part" : "body";
+	if (site->rule == CAIRN_AT_ENTRY_ROW)
+		return "further";
+	for (uint32_t k = 0; k < i && site->rule == CAIRN_AT_WAY_IN; k++)
+		if (function->sites[k].die == site->die)
+			return "further";
+	return "inlined";
+}
+
 static int show(void *ctx, const struct cairn_function *function)
 {
-	static const char *const kinds[] = {"body", "inlined", "part"};
-
 	(void)ctx;
 	for (uint32_t i = 0; i < function->n_sites; i++) {
 		const struct cairn_site *site = &function->sites[i];
 
-		printf("%s\t%" PRIx64 "\t%" PRIx64 "\t%s\n", kinds[site->kind], site->die, site->at.v, function->name);
+		printf("%s\t%" PRIx64 "\t%" PRIx64 "\t%s\n", kind_of(function, i), site->die, site->at.v, function->name);
 	}
 	if (function->n_without_code)
 		printf("without_code\t%" PRIx32 "\t-\t%s\n", function->n_without_code, function->name);
