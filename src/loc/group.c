@@ -97,7 +97,7 @@ static bool passes_name(const struct group_filter *want, const struct group *g)
 	return matches(want, plain);
 }
 
-static bool passes(const struct group_filter *want, const struct group *g)
+bool group_passes(const struct group_filter *want, const struct group *g)
 {
 	if (want->line && want->line != g->line)
 		return false;
@@ -197,7 +197,7 @@ static int group_of_root(const struct site_env *env, const struct group_filter *
 		g.name = qualified(env, gs, &die, g.name);
 		if (!g.name)
 			return err_nomem(err, "a function's name");
-		if (passes(want, &g) && intern(gs, &g, ret) < 0)
+		if (group_passes(want, &g) && intern(gs, &g, ret) < 0)
 			return err_nomem(err, "a function");
 	}
 	return map_put(&gs->by_root, off, *ret) < 0 ? err_nomem(err, "a function") : 0;

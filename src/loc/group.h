@@ -53,4 +53,7 @@ int group_entries(const struct site_env *env, const struct group_filter *filter,
 		  struct cairn_err *err);
 void groups_fini(struct groups *g);
 
+/* Whether a function (its name, linkage_name, file and line) is one that the filter wants; @begins is not looked at. */
+bool group_passes(const struct group_filter *want, const struct group *g);
+
 #endif

@@ -10,6 +10,8 @@
 #include "dwarf/constants.h"
 #include "loc/entry_rows.h"
 #include "loc/function.h"
+#include "loc/provider.h"
+#include "loc/spec.h"
 #include "loc/suggest.h"
 #include "loc/symbol_names.h"
 
@@ -26,7 +28,8 @@ struct sites_find {
 	struct arena arena;
 };
 
-struct cairn_sites {
+struct dwarf_sites {
+	struct cairn_sites sites; /* first: what the callers of the operations know */
 	const struct cairn_binary *bin;
 	unsigned int threads;
 	bool assume_unmodified;
@@ -52,13 +55,22 @@ static bool is_kernel(const struct cairn_binary *bin)
 	return false;
 }
 
+static void close_sites(struct cairn_sites *sites);
+static const struct sites_ops ops;
+
+static struct dwarf_sites *own(struct cairn_sites *sites)
+{
+	return (struct dwarf_sites *)sites;
+}
+
 int cairn_sites_open(const struct cairn_binary *bin, const struct cairn_sites_opts *opts,
 		     struct cairn_sites **ret, struct cairn_err *err)
 {
-	struct cairn_sites *s = calloc(1, sizeof(*s));
+	struct dwarf_sites *s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_nomem(err, "the sites of a binary");
-	s->bin = bin;
+	s->sites.ops = &ops;
+	s->sites.bin = s->bin = bin;
 	s->threads = opts ? opts->threads : 0;
 	s->assume_unmodified = opts && opts->assume_unmodified;
 	s->kernel = is_kernel(bin);
@@ -68,11 +80,12 @@ int cairn_sites_open(const struct cairn_binary *bin, const struct cairn_sites_op
 	if (rc >= 0)
 		rc = (s->graph = types_new()) ? dw_types_new(s->dw, s->graph, &s->types, err)
 					      : err_nomem(err, "the type graph");
+	s->sites.graph = s->graph;
 	if (rc < 0) {
-		cairn_sites_close(s);
+		close_sites(&s->sites);
 		return rc;
 	}
-	*ret = s;
+	*ret = &s->sites;
 	return 0;
 }
 
@@ -84,10 +97,9 @@ static void find_free(struct sites_find *f)
 	free(f);
 }
 
-void cairn_sites_close(struct cairn_sites *s)
+static void close_sites(struct cairn_sites *sites)
 {
-	if (!s)
-		return;
+	struct dwarf_sites *s = own(sites);
 	for (struct sites_find *f = s->finds, *next; f; f = next) {
 		next = f->next;
 		find_free(f);
@@ -100,27 +112,17 @@ void cairn_sites_close(struct cairn_sites *s)
 	free(s);
 }
 
-const struct cairn_binary *cairn_sites_binary(const struct cairn_sites *s)
+static size_t missing(const struct cairn_sites *sites, const char **ret)
 {
-	return s->bin;
+	return dwarf_missing(((const struct dwarf_sites *)sites)->dw, ret);
 }
 
-size_t cairn_sites_missing(const struct cairn_sites *s, const char **ret)
+static int complete_type(struct cairn_sites *sites, uint32_t id, struct cairn_err *err)
 {
-	return dwarf_missing(s->dw, ret);
+	return dwarf_type_complete(own(sites)->types, id, err);
 }
 
-const struct cairn_types *cairn_sites_types(const struct cairn_sites *s)
-{
-	return s->graph;
-}
-
-int cairn_sites_complete_type(struct cairn_sites *s, uint32_t id, struct cairn_err *err)
-{
-	return dwarf_type_complete(s->types, id, err);
-}
-
-static struct site_env env_of(const struct cairn_sites *s, const struct dw_func_index *index)
+static struct site_env env_of(const struct dwarf_sites *s, const struct dw_func_index *index)
 {
 	return (struct site_env){
 		.bin = s->bin,
@@ -135,80 +137,8 @@ static struct site_env env_of(const struct cairn_sites *s, const struct dw_func_
 
 /* ---- one name ---- */
 
-/* The last component of a qualified name: of "std::vector<a::b>::size" it is "size". */
-static const char *base_name(const char *name)
-{
-	const char *base = name;
-	int depth = 0;
-	for (const char *p = name; *p; p++) {
-		depth += *p == '<';
-		depth -= *p == '>' && depth > 0;
-		if (!depth && p[0] == ':' && p[1] == ':')
-			base = p + 2;
-	}
-	return *base ? base : name;
-}
-
-/* The single colon that ends a prefix; NULL when there is none. "::" is C++'s and no separator. */
-static char *separator(char *s)
-{
-	for (; *s; s++) {
-		if (*s == '<')
-			return NULL;
-		if (*s != ':')
-			continue;
-		if (s[1] != ':')
-			return s;
-		s++;
-	}
-	return NULL;
-}
-
-/* A "*" or "?" that is not part of a C++ name: "operator*", and "f<int *>", where it stands behind a type. */
-static bool is_pattern(const char *name)
-{
-	int depth = 0;
-	if (strstr(name, "operator"))
-		return false;
-	for (const char *p = name; *p; p++) {
-		depth += *p == '<';
-		depth -= *p == '>' && depth > 0;
-		if ((*p == '*' || *p == '?') && (!depth || p[-1] == '<' || p[-1] == ','))
-			return true;
-	}
-	return false;
-}
-
-/* Take [FILE:[LINE:]]NAME apart, in place. */
-static void parse_spec(char *spec, struct group_filter *ret)
-{
-	*ret = (struct group_filter){.name = spec, .is_pattern = is_pattern(spec)};
-	char *colon = separator(spec);
-	if (!colon)
-		return;
-	*colon = 0;
-	ret->file = spec;
-	ret->name = colon + 1;
-	char *end;
-	unsigned long line = strtoul(ret->name, &end, 10);
-	if (end != ret->name && end[0] == ':' && end[1] != ':') {
-		ret->line = (uint32_t)line;
-		ret->name = end + 1;
-	}
-	ret->is_pattern = is_pattern(ret->name);
-}
-
-bool cairn_sites_is_pattern(const char *spec)
-{
-	char copy[512];
-	struct group_filter filter;
-	snprintf(copy, sizeof(copy), "%s", spec);
-	parse_spec(copy, &filter);
-	return is_pattern(filter.name);
-}
-
 /* What an assembler describes has a name and an address, and no word about parameters. */
-static bool is_assembler(const struct cairn_sites *s, const struct group *g)
+static bool is_assembler(const struct dwarf_sites *s, const struct group *g)
 {
 	const struct dw_unit *u = dwarf_unit_of(s->dw, g->root);
 	return u && dw_unit_language(u) == DW_LANG_Mips_Assembler;
@@ -230,7 +160,7 @@ static int hand_out(struct sites_find *f, const struct cairn_function *functions
 }
 
 /* The functions of the groups of @f, whose entries are in @index. */
-static int build(struct cairn_sites *s, const struct dw_func_index *index, struct sites_find *f,
+static int build(struct dwarf_sites *s, const struct dw_func_index *index, struct sites_find *f,
 		 struct cairn_function_list *ret, struct cairn_err *err)
 {
 	struct site_env env = env_of(s, index);
@@ -246,13 +176,13 @@ static int build(struct cairn_sites *s, const struct dw_func_index *index, struc
 	return rc < 0 ? rc : hand_out(f, functions, ret, err);
 }
 
-static int find_named(struct cairn_sites *s, const struct group_filter *filter, struct sites_find *f,
+static int find_named(struct dwarf_sites *s, const struct group_filter *filter, struct sites_find *f,
 		      struct cairn_function_list *ret, struct cairn_err *err)
 {
 	/*
 	 * A linkage name has no "::" to look behind, and is compared as it is.
 	 */
-	int rc = dwarf_functions_named(s->dw, s->threads, base_name(filter->name), &f->index, err);
+	int rc = dwarf_functions_named(s->dw, s->threads, spec_base_name(filter->name), &f->index, err);
 	if (rc < 0)
 		return rc;
 	struct site_env env = env_of(s, &f->index);
@@ -260,7 +190,7 @@ static int find_named(struct cairn_sites *s, const struct group_filter *filter, 
 	return rc < 0 ? rc : build(s, &f->index, f, ret, err);
 }
 
-static int index_all(struct cairn_sites *s, struct cairn_err *err)
+static int index_all(struct dwarf_sites *s, struct cairn_err *err)
 {
 	if (s->has_all)
 		return 0;
@@ -271,7 +201,7 @@ static int index_all(struct cairn_sites *s, struct cairn_err *err)
 	return 0;
 }
 
-static int find_pattern(struct cairn_sites *s, const struct group_filter *filter, struct sites_find *f,
+static int find_pattern(struct dwarf_sites *s, const struct group_filter *filter, struct sites_find *f,
 			struct cairn_function_list *ret, struct cairn_err *err)
 {
 	int rc = index_all(s, err);
@@ -288,7 +218,7 @@ static int find_pattern(struct cairn_sites *s, const struct group_filter *filter
 	return build(s, &s->all, f, ret, err);
 }
 
-static int find(struct cairn_sites *s, const struct group_filter *filter, struct cairn_function_list *ret,
+static int find(struct dwarf_sites *s, const struct group_filter *filter, struct cairn_function_list *ret,
 		struct cairn_err *err)
 {
 	struct sites_find *f = calloc(1, sizeof(*f));
@@ -309,7 +239,7 @@ static int find(struct cairn_sites *s, const struct group_filter *filter, struct
 
 /* The functions found for a symbol, before they are handed out. */
 struct by_symbol {
-	struct cairn_sites *s;
+	struct dwarf_sites *s;
 	const char *name;
 	struct symbol_name symbol;
 	struct groups begin; /* their declarations; of their places only some */
@@ -335,7 +265,7 @@ static bool begins_there(const struct by_symbol *b, const struct cairn_function 
 /* All of the functions that begin at the symbol's addresses: their copies are elsewhere. */
 static int add_described(struct by_symbol *b, struct cairn_err *err)
 {
-	struct cairn_sites *s = b->s;
+	struct dwarf_sites *s = b->s;
 	struct group_filter begins = {.begins = &b->symbol};
 	int rc = index_all(s, err);
 	if (rc < 0)
@@ -392,7 +322,7 @@ static int hand_out_symbol(struct by_symbol *b, struct cairn_function_list *ret,
 	return (int)ret->n;
 }
 
-static int find_symbol(struct cairn_sites *s, const char *name, struct cairn_function_list *ret,
+static int find_symbol(struct dwarf_sites *s, const char *name, struct cairn_function_list *ret,
 		       struct cairn_err *err)
 {
 	struct by_symbol b = {.s = s, .name = name};
@@ -408,14 +338,15 @@ static int find_symbol(struct cairn_sites *s, const char *name, struct cairn_fun
 	return rc;
 }
 
-int cairn_sites_find(struct cairn_sites *s, const char *spec, struct cairn_function_list *ret,
+static int find_spec(struct cairn_sites *sites, const char *spec, struct cairn_function_list *ret,
 		     struct cairn_err *err)
 {
+	struct dwarf_sites *s = own(sites);
 	char *copy = strdup(spec);
 	struct group_filter filter;
 	if (!copy)
 		return err_nomem(err, "a search");
-	parse_spec(copy, &filter);
+	spec_parse(copy, &filter);
 	int rc = find(s, &filter, ret, err);
 	if (!rc && !filter.file && !filter.is_pattern)
 		rc = find_symbol(s, filter.name, ret, err);
@@ -425,8 +356,8 @@ int cairn_sites_find(struct cairn_sites *s, const char *spec, struct cairn_funct
 
 /* ---- everything ---- */
 
-static int visit_batch(struct cairn_sites *s, const struct site_env *env, const struct group *groups, size_t n,
-		       int (*visit)(void *ctx, const struct cairn_function *function), void *ctx,
+static int visit_batch(struct dwarf_sites *s, const struct site_env *env, const struct group *groups, size_t n,
+		       sites_visitor *visit, void *ctx,
 		       struct cairn_err *err)
 {
 	struct arena arena;
@@ -442,14 +373,15 @@ static int visit_batch(struct cairn_sites *s, const struct site_env *env, const 
 	return rc;
 }
 
-static int visit_filtered(struct cairn_sites *s, const struct group_filter *filter,
-			  int (*visit)(void *ctx, const struct cairn_function *function), void *ctx,
+static int visit_filtered(struct dwarf_sites *s, const struct group_filter *filter, bool judged,
+			  sites_visitor *visit, void *ctx,
 			  struct cairn_err *err)
 {
 	int rc = index_all(s, err);
 	if (rc < 0)
 		return rc;
 	struct site_env env = env_of(s, &s->all);
+	env.judge_counts = judged;
 	struct groups groups;
 	rc = group_entries(&env, filter, &groups, err);
 	if (!rc)
@@ -462,48 +394,48 @@ static int visit_filtered(struct cairn_sites *s, const struct group_filter *filt
 	return rc;
 }
 
-int cairn_sites_visit_matching(struct cairn_sites *s, const char *pattern,
-			       int (*visit)(void *ctx, const struct cairn_function *function), void *ctx,
-			       struct cairn_err *err)
+static int visit(struct cairn_sites *sites, const char *pattern, sites_visitor *visitor, void *ctx,
+		 struct cairn_err *err)
 {
+	struct dwarf_sites *s = own(sites);
 	struct group_filter filter = {0};
 	char *copy = NULL;
 	if (pattern) {
 		copy = strdup(pattern);
 		if (!copy)
 			return err_nomem(err, "a pattern");
-		parse_spec(copy, &filter);
+		spec_parse(copy, &filter);
 	}
-	int rc = visit_filtered(s, &filter, visit, ctx, err);
+	int rc = visit_filtered(s, &filter, false, visitor, ctx, err);
 	free(copy);
 	return rc;
 }
 
-int cairn_sites_visit(struct cairn_sites *s,
-		      int (*visit)(void *ctx, const struct cairn_function *function), void *ctx,
-		      struct cairn_err *err)
+int sites_visit_judged(struct cairn_sites *sites, sites_visitor *visitor, void *ctx, struct cairn_err *err)
 {
-	return cairn_sites_visit_matching(s, NULL, visit, ctx, err);
+	struct group_filter all = {0};
+	return visit_filtered(own(sites), &all, true, visitor, ctx, err);
 }
 
-int cairn_sites_suggest(struct cairn_sites *s, const char *spec, const char **ret, size_t max,
-			struct cairn_err *err)
+static int suggest(struct cairn_sites *sites, const char *spec, const char **ret, size_t max,
+		   struct cairn_err *err)
 {
+	struct dwarf_sites *s = own(sites);
 	int rc = index_all(s, err);
 	if (rc < 0)
 		return rc;
 	char copy[512];
 	struct group_filter filter;
 	snprintf(copy, sizeof(copy), "%s", spec);
-	parse_spec(copy, &filter);
-	return (int)suggest_names(&s->all, base_name(filter.name), ret, max);
+	spec_parse(copy, &filter);
+	return (int)suggest_names(&s->all, spec_base_name(filter.name), ret, max);
 }
 
 /* ---- names of addresses ---- */
 
-bool cairn_sites_symbol(void *ctx, struct cairn_vaddr at, char *name, size_t size)
+static bool symbol(struct cairn_sites *sites, struct cairn_vaddr at, char *name, size_t size)
 {
-	struct cairn_sites *s = ctx;
+	struct dwarf_sites *s = own(sites);
 	const struct elf_symbol *symbols;
 	size_t n;
 	if (elf_symbols(binary_debug(s->bin), &symbols, &n, NULL) < 0)
@@ -529,3 +461,13 @@ bool cairn_sites_symbol(void *ctx, struct cairn_vaddr at, char *name, size_t siz
 	}
 	return false;
 }
+
+static const struct sites_ops ops = {
+	.close = close_sites,
+	.missing = missing,
+	.complete_type = complete_type,
+	.find = find_spec,
+	.visit = visit,
+	.suggest = suggest,
+	.symbol = symbol,
+};

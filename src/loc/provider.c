@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "loc/provider.h"
+
+void cairn_sites_close(struct cairn_sites *s)
+{
+	if (s)
+		s->ops->close(s);
+}
+
+const struct cairn_binary *cairn_sites_binary(const struct cairn_sites *s)
+{
+	return s->bin;
+}
+
+size_t cairn_sites_missing(const struct cairn_sites *s, const char **ret)
+{
+	return s->ops->missing(s, ret);
+}
+
+const struct cairn_types *cairn_sites_types(const struct cairn_sites *s)
+{
+	return s->graph;
+}
+
+int cairn_sites_complete_type(struct cairn_sites *s, uint32_t id, struct cairn_err *err)
+{
+	return s->ops->complete_type(s, id, err);
+}
+
+int cairn_sites_find(struct cairn_sites *s, const char *spec, struct cairn_function_list *ret,
+		     struct cairn_err *err)
+{
+	return s->ops->find(s, spec, ret, err);
+}
+
+int cairn_sites_visit_matching(struct cairn_sites *s, const char *pattern, sites_visitor *visit, void *ctx,
+			       struct cairn_err *err)
+{
+	return s->ops->visit(s, pattern, visit, ctx, err);
+}
+
+int cairn_sites_visit(struct cairn_sites *s, sites_visitor *visit, void *ctx, struct cairn_err *err)
+{
+	return s->ops->visit(s, NULL, visit, ctx, err);
+}
+
+int cairn_sites_suggest(struct cairn_sites *s, const char *spec, const char **ret, size_t max,
+			struct cairn_err *err)
+{
+	return s->ops->suggest(s, spec, ret, max, err);
+}
+
+bool cairn_sites_symbol(void *ctx, struct cairn_vaddr at, char *name, size_t size)
+{
+	struct cairn_sites *s = ctx;
+	return s->ops->symbol(s, at, name, size);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who answers the questions of cairn/sites.h: the debug information (sites.c), or a sidecar made from it (src/pack)
+ *
+ * Either fills in a struct cairn_sites at the front of its own, and its operations; provider.c has the public functions,
+ * which only pass on. So no caller, and no other file, asks which of the two it is. What a function with one of these names
+ * promises is in cairn/sites.h.
+ */
+#ifndef LOC_PROVIDER_H
+#define LOC_PROVIDER_H
+
+#include <cairn/sites.h>
+
+typedef int sites_visitor(void *ctx, const struct cairn_function *function);
+
+struct sites_ops {
+	void (*close)(struct cairn_sites *sites);
+	size_t (*missing)(const struct cairn_sites *sites, const char **ret);
+	int (*complete_type)(struct cairn_sites *sites, uint32_t id, struct cairn_err *err);
+	int (*find)(struct cairn_sites *sites, const char *spec, struct cairn_function_list *ret,
+		    struct cairn_err *err);
+	int (*visit)(struct cairn_sites *sites, const char *pattern, sites_visitor *visit, void *ctx,
+		     struct cairn_err *err);
+	int (*suggest)(struct cairn_sites *sites, const char *spec, const char **ret, size_t max,
+		       struct cairn_err *err);
+	bool (*symbol)(struct cairn_sites *sites, struct cairn_vaddr at, char *name, size_t size);
+};
+
+struct cairn_sites {
+	const struct sites_ops *ops;
+	const struct cairn_binary *bin;
+	struct cairn_types *graph;
+};
+
+/*
+ * As cairn_sites_visit(), of the debug information, with count_doubts and n_behind filled in, which a walk over all
+ * functions leaves out otherwise.
+ */
+int sites_visit_judged(struct cairn_sites *sites, sites_visitor *visit, void *ctx, struct cairn_err *err);
+
+#endif
