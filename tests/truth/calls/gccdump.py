@@ -36,6 +36,7 @@ NAME = re.compile(r'(?<![\w.#])[A-Za-z_][\w.$]*?_(\d+)(?:\(D\))?(?![\w.])|(?<![\
 BIND = re.compile(r'^\s*# DEBUG (\S+) (s?=>) (.*)$')
 ENTRY = re.compile(r'^\s*# DEBUG INLINE_ENTRY (\w+)')
 PHI = re.compile(r'^\s*# (\S+) = PHI <(.*)>')
+JOINED = re.compile(r'([^,]+)\((\d+)\)(?:,|$)')
 DEFINITION = re.compile(r'^\s*([\w.$]+_\d+)(?:\(D\))? = ')
 STORE = re.compile(r'^\s*\*?(?:\(.*?\))?([A-Za-z]\w*)\b[^=(]* =(?:\{v\})? ')
 TEMPORARY = re.compile(r'D#\d+')
@@ -71,12 +72,12 @@ class Function:
         return found & set(self.blocks)
 
     def effect(self, line):
-        """(names read, names written) by one line; debug statements read nothing."""
+        """(names read, names written) by one line; debug statements read nothing, and what a PHI reads is read on the way to it."""
         if '# DEBUG' in line:
             return set(), set()
         phi = PHI.match(line)
         if phi:
-            return versions(phi.group(2)), versions(phi.group(1))
+            return set(), versions(phi.group(1))
         definition = DEFINITION.match(line)
         if definition:
             return versions(line[definition.end():]), versions(definition.group(1))
@@ -84,14 +85,18 @@ class Function:
 
     @functools.cached_property
     def live_behind(self):
-        """{block: names that code behind it needs}; what a PHI reads counts as read in its own block, which is later than it is."""
+        """{block: names that code behind it needs}"""
         before = {n: set() for n in self.blocks}
         behind = {n: set() for n in self.blocks}
+        successors = {n: self.successors(n) for n in self.blocks}
+        on_way = {(source, n): names for n in self.blocks for source, names in self.joined(n).items()}
         changed = True
         while changed:
             changed = False
             for number in reversed(self.order):
-                live = set().union(*(before[s] for s in self.successors(number)), set())
+                live = set()
+                for s in successors[number]:
+                    live |= before[s] | on_way.get((number, s), set())
                 behind[number] = set(live)
                 for line in reversed(self.blocks[number]):
                     reads, writes = self.effect(line)
@@ -99,6 +104,14 @@ class Function:
                 if live != before[number]:
                     before[number], changed = live, True
         return behind
+
+    def joined(self, number):
+        """{block in front: names that PHIs of the block read when coming from there}"""
+        found = {}
+        for phi in filter(None, map(PHI.match, self.blocks[number])):
+            for text, source in JOINED.findall(phi.group(2)):
+                found.setdefault(int(source), set()).update(versions(text))
+        return found
 
     @functools.cached_property
     def predecessors(self):
