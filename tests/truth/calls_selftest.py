@@ -5,13 +5,52 @@ import copy
 import os
 import random
 import sys
+import tempfile
 
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)),
                 os.path.join(os.path.dirname(os.path.abspath(__file__)), 'calls')]
 import build   # noqa: E402
 import common  # noqa: E402
 import emit    # noqa: E402
+import gccdump  # noqa: E402
 import match   # noqa: E402
+
+
+# One program for each of GCC's bugs, in main or g, as in docs/findings; and one that is described rightly.
+DEFECTS = [
+    (gccdump.DEAD_NAME, '-O1', 'g', 'i', """volatile unsigned sink;
+static inline void f(int i, unsigned s) { sink = s; }
+__attribute__((noipa)) void g(unsigned s) { for (int i = 0; i < 7; i++) { s++; f(i, s); } }
+int main(void) { g(100); return 0; }"""),
+    (gccdump.REMOVED, '-O2', 'start', 'unused', """volatile int sink;
+static inline void f(int depth, int unused) { sink = depth; if (depth == 0) return; sink = 5; f(depth - 1, unused + 1); sink = 6; }
+__attribute__((noipa)) void start(int x) { f(x, 6); }
+int main(void) { start(3); return 0; }"""),
+    (gccdump.BEFORE_LOOP, '-O1', 'g', 'm', """volatile long sink;
+static inline void f(long m) { sink = 1; }
+__attribute__((noipa)) void g(long n, int *p) { long sum = 0; while (n--) sum += *p++; sink = sum; f(n); }
+int a[8];
+int main(void) { g(4, a); return 0; }"""),
+    (gccdump.BEHIND_STORE, '-Os', 'main', 's', """volatile int sink, n = 3;
+unsigned counter;
+__attribute__((noipa)) void use(unsigned a) { sink = a; }
+static inline void f(unsigned s) { use(s * 37); }
+int main(void) { for (int i = 0; i < n; i++) use(++counter); unsigned s = ++counter; f(s); return 0; }"""),
+    (None, '-O2', 'g', 'a', """volatile int sink;
+static inline void f(int a) { sink = a; }
+__attribute__((noipa)) void g(int x) { f(x + 2); }
+int main(void) { g(4); return 0; }"""),
+]
+
+
+def defects_are_found():
+    for page, level, symbol, parameter, text in DEFECTS:
+        with tempfile.TemporaryDirectory() as folder:
+            for name, content in (('a.c', text), ('b.c', 'void unused(void) {}')):
+                with open(os.path.join(folder, name), 'w', encoding='ascii') as file:
+                    file.write(content + '\n')
+            found = gccdump.Dumps(folder, [level, '-g']).bug(symbol, 'f', [parameter])
+        common.claim(f'the dumps show {page}' if page else 'the dumps show no bug where there is none', found == page)
 
 
 def shown(desc, logged, objects):
@@ -101,6 +140,7 @@ def main():
     victim['args'][name] = wrong(victim['args'][name])
     result = judge(meta, calls, broken, objects)
     common.claim('matched by order, a wrong value is found too', result.counts['lies'] == 1)
+    defects_are_found()
     return common.finish()
 
 

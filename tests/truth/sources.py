@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Real programs built from Debian's sources, kept in the lab's folder: SQLite's shell, Lua, postgres.
+"""Real programs built from Debian's sources, kept in the lab's folder: SQLite's shell, Lua, Redis, postgres.
 
-The sources come through apt with a configuration of its own in a temporary folder; the machine's lists and configuration stay as they
-are. Every function returns a path, or raises Unavailable with the reason.
+The sources come through apt, from where the machine gets its packages, with a configuration of its own in a temporary folder; the
+machine's lists and configuration stay as they are. Every function returns a path, or raises Unavailable with the reason.
 """
 import glob
 import os
@@ -12,11 +12,15 @@ import tempfile
 
 import common
 
-DEB_SRC = 'deb-src http://deb.debian.org/debian bookworm main\n'
-
 
 class Unavailable(Exception):
     pass
+
+
+def source_lists():
+    """Lines of a sources.list for the sources of what the machine has packages of."""
+    _, out, _ = common.run(['apt-get', 'indextargets', '--format', '$(REPO_URI) $(CODENAME) $(COMPONENT)', 'Created-By: Packages'])
+    return ''.join(f'deb-src {line}\n' for line in sorted(set(out.splitlines())) if len(line.split()) == 3)
 
 
 def apt_source(package, folder):
@@ -27,7 +31,7 @@ def apt_source(package, folder):
         os.makedirs(os.path.join(apt, 'lists', 'partial'))
         os.makedirs(os.path.join(apt, 'cache', 'archives', 'partial'))
         with open(os.path.join(apt, 'sources.list'), 'w', encoding='ascii') as file:
-            file.write(DEB_SRC)
+            file.write(source_lists())
         options = ['-q', '-o', f'Dir::Etc::sourcelist={apt}/sources.list', '-o', 'Dir::Etc::sourceparts=/nonexistent',
                    '-o', f'Dir::State::lists={apt}/lists', '-o', f'Dir::Cache={apt}/cache', '-o', 'APT::Sandbox::User=root']
         for command in (['update'], ['source', '--download-only', package]):
@@ -95,6 +99,20 @@ def sqlite(compiler):
                              output, ['-O2', '-g', '-w'], compiler, 900)
         except RuntimeError as error:
             raise Unavailable(str(error)) from error
+    return output
+
+
+def redis(compiler):
+    """The server with its own tests in it, which run without a client."""
+    output = os.path.join(common.lab('bin'), f'redis.{compiler}')
+    if os.path.exists(output):
+        return output
+    tree, build = unpacked('redis'), os.path.join(common.lab('src', 'redis'), f'build.{compiler}')
+    shutil.rmtree(build, ignore_errors=True)
+    shutil.copytree(tree, build, symlinks=True)
+    shell(f'nice make -j{os.cpu_count() or 1} -C src redis-server CC={compiler} MALLOC=libc OPTIMIZATION=-O2 '
+          'REDIS_CFLAGS="-DREDIS_TEST -w" USE_SYSTEMD=no BUILD_TLS=no', build, os.path.join(build, 'log'))
+    shutil.copy(os.path.join(build, 'src', 'redis-server'), output)
     return output
 
 
