@@ -28,6 +28,8 @@ struct btf_source {
  * Returns an exit status. btf_close() also after a failure.
  */
 int btf_open(const struct btf_source *source, struct btf_chain *ret);
+/* Bases without a file on them. */
+int btf_open_bases(const struct opt_list *bases, struct btf_chain *ret);
 void btf_close(struct btf_chain *chain);
 
 static inline struct cairn_btf *btf_of(const struct btf_chain *chain)

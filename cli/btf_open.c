@@ -14,6 +14,8 @@
 #include "btf.h"
 
 #define SYSFS "/sys/kernel/btf/"
+/* Parents of a file in sysfs, and the file itself. */
+#define MORE 3
 #define ORDER "-B goes parent first: -B vmlinux -B module module.inline"
 
 enum cairn_btf_dialect btf_dialect(const char *word)
@@ -87,19 +89,25 @@ static int open_sysfs_parents(struct btf_chain *chain, const char *path)
 	return status;
 }
 
-int btf_open(const struct btf_source *source, struct btf_chain *ret)
+int btf_open_bases(const struct opt_list *bases, struct btf_chain *ret)
 {
-	size_t n_bases = source->bases ? source->bases->n : 0;
 	int status = STATUS_YES;
 
 	ret->n = 0;
-	ret->p = calloc(n_bases + 3, sizeof(struct cairn_btf *));
+	ret->p = calloc(bases->n + MORE, sizeof(struct cairn_btf *));
 	if (!ret->p)
 		return fail(STATUS_NOT_HERE, "no memory");
-	if (!n_bases)
+	for (size_t i = 0; i < bases->n && !status; i++)
+		status = open_one(ret, bases->items[i], NULL, NULL);
+	return status;
+}
+
+int btf_open(const struct btf_source *source, struct btf_chain *ret)
+{
+	int status = btf_open_bases(source->bases, ret);
+
+	if (!status && !source->bases->n)
 		status = open_sysfs_parents(ret, source->path);
-	for (size_t i = 0; i < n_bases && !status; i++)
-		status = open_one(ret, source->bases->items[i], NULL, NULL);
 	return status ? status : open_one(ret, source->path, source->section, source->dialect);
 }
 

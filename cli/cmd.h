@@ -36,6 +36,7 @@ enum opt_kind {
 	OPT_COUNT,   /* unsigned long: a decimal number of at least 1 */
 	OPT_SECONDS, /* double: "2", "0.5", "500ms", "2s", "1m" */
 	OPT_TEXT,    /* const char * */
+	OPT_MAYBE,   /* const char *, "" without a value: "--name" or "--name=value" */
 	OPT_LIST,    /* struct opt_list: may be repeated */
 };
 
@@ -48,10 +49,16 @@ struct opt {
 	char letter;         /* 0: none */
 	const char *name;    /* without the dashes; NULL ends a table */
 	enum opt_kind kind;
-	const char *value;   /* what stands for the value in --help; "a|b|c" allows only these; NULL: flag */
+	const char *value;   /* what stands for the value in --help; "a|b|c" or "a|" allows only these; NULL: flag */
 	size_t off;          /* offset in the verb's struct of values */
 	const char *help;    /* one sentence, lower case, without a full stop */
 };
+
+/* Is the next word of the command line its value, when there is no "="? */
+static inline bool opt_takes_word(const struct opt *opt)
+{
+	return opt->value && opt->kind != OPT_MAYBE;
+}
 
 struct example {
 	const char *command;
@@ -82,6 +89,7 @@ extern const struct cmd cmd_pack;
 extern const struct cmd cmd_btf_dump;
 extern const struct cmd cmd_btf_check;
 extern const struct cmd cmd_btf_convert;
+extern const struct cmd cmd_btf_encode;
 extern const struct cmd cmd_doctor;
 
 /* The verbs in the order of help, NULL at the end (main.c). */

@@ -37,7 +37,7 @@ static void bash_values(const struct cmd *cmd, FILE *out)
 	char words[128];
 
 	for (const struct opt *opt = cmd->opts; opt->name; opt++) {
-		if (!opt->value)
+		if (!opt_takes_word(opt))
 			continue;
 		fprintf(out, "\t'%s:--%s'", cmd->name, opt->name);
 		if (opt->letter)
@@ -138,11 +138,11 @@ static void zsh_option(const struct opt *opt, FILE *out)
 	fputs("'[", out);
 	quoted(opt->help, "[]:\\", out);
 	fputc(']', out);
-	if (opt->value)
+	if (opt_takes_word(opt))
 		fprintf(out, ":%s:", choices(opt, words, sizeof(words)) ? "word" : opt->value);
-	if (choices(opt, words, sizeof(words)))
+	if (opt_takes_word(opt) && choices(opt, words, sizeof(words)))
 		fprintf(out, "(%s)", words);
-	else if (opt->value)
+	else if (opt_takes_word(opt))
 		fputs("_files", out);
 	fputs("' \\\n", out);
 }
@@ -227,9 +227,9 @@ static void fish_option(const struct cmd *cmd, const struct opt *opt, FILE *out)
 	fprintf(out, "' -l %s", opt->name);
 	if (opt->letter)
 		fprintf(out, " -s %c", opt->letter);
-	if (opt->value)
+	if (opt_takes_word(opt))
 		fputs(" -r", out);
-	if (choices(opt, words, sizeof(words)))
+	if (opt_takes_word(opt) && choices(opt, words, sizeof(words)))
 		fprintf(out, " -f -a '%s'", words);
 	fputs(" -d '", out);
 	for (const char *at = opt->help; *at; at++)

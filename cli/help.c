@@ -15,8 +15,11 @@ static void option_words(const struct opt *opt, char *buf, size_t size)
 
 	if (opt->letter)
 		snprintf(letter, sizeof(letter), "-%c, ", opt->letter);
-	snprintf(buf, size, "%4s--%s%s%s", letter, opt->name, opt->value ? " " : "",
-		 opt->value ? opt->value : "");
+	if (opt->kind == OPT_MAYBE)
+		snprintf(buf, size, "%4s--%s[=%s]", letter, opt->name, opt->value);
+	else
+		snprintf(buf, size, "%4s--%s%s%s", letter, opt->name, opt->value ? " " : "",
+			 opt->value ? opt->value : "");
 }
 
 static void help_option(const struct opt *opt, FILE *out)
@@ -109,9 +112,9 @@ static void man_option(const struct opt *opt)
 	roff(opt->name);
 	fputs("\\fR", stdout);
 	if (opt->value) {
-		fputs(" \\fI", stdout);
+		fputs(opt->kind == OPT_MAYBE ? "[=\\fI" : " \\fI", stdout);
 		roff(opt->value);
-		fputs("\\fR", stdout);
+		fputs(opt->kind == OPT_MAYBE ? "\\fR]" : "\\fR", stdout);
 	}
 	putchar('\n');
 	/* A sentence here, part of a table there. */

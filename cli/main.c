@@ -13,6 +13,7 @@ const struct cmd *const cmds[] = {
 	&cmd_btf_dump,
 	&cmd_btf_check,
 	&cmd_btf_convert,
+	&cmd_btf_encode,
 	&cmd_doctor,
 	NULL,
 };

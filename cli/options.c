@@ -94,7 +94,7 @@ static int store(struct parser *parser, const struct opt *opt, const char *value
 {
 	void *to = parser->values + opt->off;
 
-	if (opt->value && !allowed(opt->value, value))
+	if (opt->value && !(opt->kind == OPT_MAYBE && !*value) && !allowed(opt->value, value))
 		return fail(STATUS_USAGE, "--%s takes %s, not %s", opt->name, opt->value, value);
 	switch (opt->kind) {
 	case OPT_FLAG:
@@ -109,6 +109,7 @@ static int store(struct parser *parser, const struct opt *opt, const char *value
 			return STATUS_YES;
 		return fail(STATUS_USAGE, "--%s takes a time such as 10, 500ms or 2m, not %s", opt->name, value);
 	case OPT_TEXT:
+	case OPT_MAYBE:
 		*(const char **)to = value;
 		return STATUS_YES;
 	case OPT_LIST:
@@ -141,6 +142,8 @@ static int parse_long(struct parser *parser, const char *word)
 			return usage(parser->cmd, "this option takes no value", word - 2);
 		return store(parser, opt, "");
 	}
+	if (!equals && !opt_takes_word(opt))
+		return store(parser, opt, "");
 	value = equals ? equals + 1 : take_value(parser, "");
 	if (!value)
 		return usage(parser->cmd, "this option needs a value", word - 2);
@@ -156,7 +159,7 @@ static int parse_letters(struct parser *parser, const char *word)
 
 		if (!opt)
 			return usage(parser->cmd, "no such option", word - 1);
-		if (!opt->value) {
+		if (!opt_takes_word(opt)) {
 			status = store(parser, opt, "");
 			if (status)
 				return status;

@@ -33,17 +33,32 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-void progress_step(struct progress *progress)
+static bool is_time(struct progress *progress)
 {
 	uint64_t now;
 
-	progress->count++;
-	if (progress->count % PROGRESS_STEPS || !isatty(STDERR_FILENO))
-		return;
+	if (!isatty(STDERR_FILENO))
+		return false;
 	now = now_ns();
 	if (progress->shown_ns && now - progress->shown_ns < PROGRESS_EVERY_NS)
-		return;
+		return false;
 	progress->shown_ns = now;
+	return true;
+}
+
+void progress_at(struct progress *progress, uint64_t done, uint64_t total)
+{
+	if (!is_time(progress))
+		return;
+	fprintf(stderr, "\r\033[K%" PRIu64 " of %" PRIu64 " %s", done, total, progress->what);
+	fflush(stderr);
+}
+
+void progress_step(struct progress *progress)
+{
+	progress->count++;
+	if (progress->count % PROGRESS_STEPS || !is_time(progress))
+		return;
 	fprintf(stderr, "\r%" PRIu64 " %s", progress->count, progress->what);
 	fflush(stderr);
 }

@@ -25,6 +25,8 @@ struct progress {
 };
 
 void progress_step(struct progress *progress);
+/* The same, where the whole is known: "12 of 345 units". */
+void progress_at(struct progress *progress, uint64_t done, uint64_t total);
 /* Takes the line away; before anything else is written. */
 void progress_end(struct progress *progress);
 

@@ -195,13 +195,17 @@ static uint64_t put_bit_gap(struct printer *p, uint64_t from, uint64_t to, uint3
 static void put_gap(struct printer *p, struct body *b, uint64_t from, uint64_t to)
 {
 	while (from < to) {
-		uint64_t bytes = from % 8 ? 0 : (to - from) / 8;
+		bool is_long = to - from > 8 * C_GAP_ARRAY_BYTES;
+		uint64_t bytes = (to - from) / 8;
 
-		if (bytes > C_GAP_ARRAY_BYTES) {
+		if (is_long && from % 8 == 0) {
 			put_array_gap(p, b, b->indent, from / 8, bytes);
 			from += 8 * bytes;
 		} else {
-			from = put_bit_gap(p, from, to, b->walk.natural, b->walk.packed, b->indent);
+			/* An array begins at a byte. */
+			uint64_t end = is_long ? (from + 7) / 8 * 8 : to;
+
+			from = put_bit_gap(p, from, end, b->walk.natural, b->walk.packed, b->indent);
 		}
 	}
 }

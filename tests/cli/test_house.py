@@ -8,7 +8,7 @@ import subprocess
 
 from claims import BUILD, CAIRN, SOURCE, cairn, claim, claim_each, expect, folder, main, need, run
 
-VERBS = ["sites", "trace", "addr", "pack", "btf dump", "btf check", "btf convert", "doctor"]
+VERBS = ["sites", "trace", "addr", "pack", "btf dump", "btf check", "btf convert", "btf encode", "doctor"]
 
 
 def options_of_help(verb):
@@ -108,7 +108,8 @@ def usage_errors_exit_with_2_and_answer_on_stderr_only():
                   ("sites", "/no/such/file", "f"), ("trace",), ("trace", "-p", "1", "-c", "ls", "f"),
                   ("trace", "-p", "x", "f"), ("trace", "--duration", "0", "f"), ("trace", "-c", "", "f"),
                   ("trace", "-c", "no-such-program-anywhere", "f"), ("doctor", "x"), ("--completion", "csh"),
-                  ("btf",), ("btf", "du"), ("btf", "dump"), ("btf", "dump", "/no/such/file")]:
+                  ("btf",), ("btf", "du"), ("btf", "dump"), ("btf", "dump", "/no/such/file"),
+                  ("btf", "encode", "--global-vars=some", "/no/such/file")]:
         r = cairn(*words)
         expect(r.status == 2 and not r.out and r.err, r)
 

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cairn btf encode: DWARF to BTF, with the places of functions and their arguments. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cairn/distil.h>
+#include <cairn/file.h>
+
+#include "btf.h"
+#include "json.h"
+#include "style.h"
+
+struct encode_values {
+	struct opt_list bases, debug_dirs;
+	const char *out, *dialect, *vars, *debug_file;
+	unsigned long jobs;
+	bool layout, assume_unmodified, json;
+};
+
+static const struct opt opts[] = {
+	{'o', "output", OPT_TEXT, "OUT", offsetof(struct encode_values, out),
+	 "write types to OUT and places to OUT.inline; otherwise to FILE.btf and FILE.btf.inline in this directory"},
+	{'B', "base", OPT_LIST, "BASE", offsetof(struct encode_values, bases),
+	 "leave out what BASE has, of a module its kernel; may be repeated, parents first"},
+	{'j', "jobs", OPT_COUNT, "N", offsetof(struct encode_values, jobs), "use N threads; otherwise one per processor"},
+	{0, "global-vars", OPT_MAYBE, "split", offsetof(struct encode_values, vars),
+	 "all global variables, not only per-processor ones of kernels; split: in OUT.vars"},
+	{0, "dialect", OPT_TEXT, "n|v1|none", offsetof(struct encode_values, dialect),
+	 "dialect of location records (n); none: types only"},
+	{0, "layout", OPT_FLAG, NULL, offsetof(struct encode_values, layout),
+	 "write a layout section, with which readers skip kinds they do not know"},
+	{0, "assume-unmodified", OPT_FLAG, NULL, offsetof(struct encode_values, assume_unmodified),
+	 "take a parameter's value at a place for the argument where the debug information, mostly Clang's, does not "
+	 "tell whether the function has already changed it"},
+	{0, "debug-dir", OPT_LIST, "DIR", offsetof(struct encode_values, debug_dirs),
+	 "look for debug files in DIR, then in /usr/lib/debug; may be repeated"},
+	{0, "debug-file", OPT_TEXT, "FILE", offsetof(struct encode_values, debug_file),
+	 "take the debug information from FILE"},
+	{0, "json", OPT_FLAG, NULL, offsetof(struct encode_values, json), "what was written and lost, as a JSON object"},
+	{0},
+};
+
+static const struct example examples[] = {
+	{"cairn btf encode vmlinux -o k.btf -j2 && cairn btf check k.btf", "a kernel's types, and where its functions went"},
+	{"cairn btf encode ./server && cairn btf dump --pretty -B server.btf server.btf.inline",
+	 "the same of a program, as text"},
+	{0},
+};
+
+/* ---- work ---- */
+
+static int show(void *ctx, enum cairn_distil_stage stage, uint64_t done, uint64_t total)
+{
+	static const char *const what[] = {
+		[CAIRN_DISTIL_TYPES] = "units", [CAIRN_DISTIL_PLACES] = "functions", [CAIRN_DISTIL_WRITE] = "records"};
+	struct progress *progress = ctx;
+
+	progress->what = what[stage];
+	progress_at(progress, done, total);
+	return 0;
+}
+
+static enum cairn_distil_vars vars_of(const char *word)
+{
+	if (!word)
+		return CAIRN_DISTIL_VARS_PERCPU;
+	return *word ? CAIRN_DISTIL_VARS_SPLIT : CAIRN_DISTIL_VARS_ALL;
+}
+
+static int distil(const struct cairn_binary *bin, const struct cairn_btf *base, const struct encode_values *values,
+		  struct cairn_distilled *ret)
+{
+	struct progress progress = {0};
+	struct cairn_distil_opts how = {
+		.size = sizeof(how),
+		.threads = (unsigned int)values->jobs,
+		.base = base,
+		.vars = vars_of(values->vars),
+		.dialect = values->dialect ? btf_dialect(values->dialect) : CAIRN_BTF_LOC_N,
+		.layout = values->layout,
+		.assume_unmodified = values->assume_unmodified,
+		.progress = show,
+		.ctx = &progress,
+	};
+	struct cairn_err err = {0};
+	int r = cairn_distil(bin, &how, ret, &err);
+
+	progress_end(&progress);
+	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
+}
+
+/* ---- files ---- */
+
+struct output {
+	const char *suffix, *what;
+	const struct cairn_distil_blob *blob;
+	char *path; /* NULL: there is nothing to say */
+};
+
+#define N_OUTPUTS 3
+
+static char *path_of(const struct encode_values *values, const char *elf, const char *suffix)
+{
+	const char *slash = strrchr(elf, '/');
+	char *path;
+
+	if (values->out)
+		return asprintf(&path, "%s%s", values->out, suffix) < 0 ? NULL : path;
+	return asprintf(&path, "%s.btf%s", slash ? slash + 1 : elf, suffix) < 0 ? NULL : path;
+}
+
+static int write_output(struct output *o, const struct encode_values *values, const char *elf)
+{
+	struct cairn_err err = {0};
+
+	if (!o->blob->bytes)
+		return STATUS_YES;
+	o->path = path_of(values, elf, o->suffix);
+	if (!o->path)
+		return fail(STATUS_NOT_HERE, "no memory");
+	int r = cairn_file_write(o->path, o->blob->bytes, o->blob->size, &err);
+
+	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
+}
+
+/* ---- what was done ---- */
+
+static void tell_counts(const struct cairn_distilled *d)
+{
+	printf("%" PRIu32 " records, %" PRIu32 " functions, %" PRIu32 " variables\n", d->n_types, d->n_functions,
+	       d->n_variables);
+	if (!d->n_places)
+		return;
+	printf("%" PRIu64 " places of functions; of %" PRIu64 " arguments there %" PRIu64 " have a location\n", d->n_places,
+	       d->n_arguments, d->n_located);
+	for (int i = 0; i < CAIRN_N_UNAVAILABLE; i++)
+		if (d->unavailable[i])
+			printf("unavailable: %" PRIu64 " %s\n", d->unavailable[i], cairn_unavailable_text(i));
+}
+
+static void tell(const struct cairn_distilled *d, const struct output *outputs)
+{
+	for (int i = 0; i < N_OUTPUTS; i++)
+		if (outputs[i].path)
+			printf("%s: %s, %zu bytes\n", outputs[i].path, outputs[i].what, outputs[i].blob->size);
+	tell_counts(d);
+	for (int i = 0; i < CAIRN_N_LOSSES; i++)
+		if (d->losses[i])
+			printf("lost: %" PRIu64 " %s\n", d->losses[i], cairn_distil_loss_text(i));
+}
+
+static void put_output(struct json *j, const char *key, const struct output *o)
+{
+	if (!o->path) {
+		json_null(j, key);
+		return;
+	}
+	json_open(j, key, '{');
+	json_text(j, "path", o->path);
+	json_uint(j, "bytes", o->blob->size);
+	json_close(j);
+}
+
+static void tell_json(const char *elf, const struct cairn_distilled *d, const struct output *outputs)
+{
+	struct json j = {.out = stdout};
+
+	json_open(&j, NULL, '{');
+	json_text(&j, "path", elf);
+	put_output(&j, "types", &outputs[0]);
+	put_output(&j, "inline", &outputs[1]);
+	put_output(&j, "vars", &outputs[2]);
+	json_uint(&j, "records", d->n_types);
+	json_uint(&j, "functions", d->n_functions);
+	json_uint(&j, "inlined_functions", d->n_inlined_functions);
+	json_uint(&j, "variables", d->n_variables);
+	json_uint(&j, "places", d->n_places);
+	json_uint(&j, "arguments", d->n_arguments);
+	json_uint(&j, "located", d->n_located);
+	json_open(&j, "unavailable", '{');
+	for (int i = 0; i < CAIRN_N_UNAVAILABLE; i++)
+		if (d->unavailable[i])
+			json_uint(&j, cairn_unavailable_id(i), d->unavailable[i]);
+	json_close(&j);
+	json_open(&j, "lost", '[');
+	for (int i = 0; i < CAIRN_N_LOSSES; i++) {
+		if (!d->losses[i])
+			continue;
+		json_open(&j, NULL, '{');
+		json_uint(&j, "n", d->losses[i]);
+		json_text(&j, "text", cairn_distil_loss_text(i));
+		json_close(&j);
+	}
+	json_close(&j);
+	json_close(&j);
+}
+
+/* ---- the verb ---- */
+
+static int encode(const struct cairn_binary *bin, const struct cairn_btf *base, const struct encode_values *values,
+		  const char *elf)
+{
+	struct cairn_distilled d = {0};
+	struct output outputs[N_OUTPUTS] = {{"", "types", &d.main, NULL},
+					    {".inline", "places and arguments", &d.inlined, NULL},
+					    {".vars", "variables", &d.vars, NULL}};
+	int status = distil(bin, base, values, &d);
+
+	for (int i = 0; i < N_OUTPUTS && !status; i++)
+		status = write_output(&outputs[i], values, elf);
+	if (!status && values->json)
+		tell_json(elf, &d, outputs);
+	else if (!status)
+		tell(&d, outputs);
+	for (int i = 0; i < N_OUTPUTS; i++)
+		free(outputs[i].path);
+	cairn_distilled_free(&d);
+	return status;
+}
+
+static int run(void *v, const struct operands *operands)
+{
+	const struct encode_values *values = v;
+	struct cairn_binary_opts bin_opts = {
+		.size = sizeof(bin_opts),
+		.debug_dirs = values->debug_dirs.items,
+		.n_debug_dirs = values->debug_dirs.n,
+		.debug_file = values->debug_file,
+	};
+	struct btf_chain bases = {0};
+	struct cairn_binary *bin = NULL;
+	struct cairn_err err = {0};
+	int status = STATUS_YES;
+
+	if (operands->n > 1)
+		return fail(STATUS_USAGE, "one file at a time: %s", operands->items[1]);
+	if (values->bases.n)
+		status = btf_open_bases(&values->bases, &bases);
+	if (!status) {
+		int r = cairn_binary_open(operands->items[0], &bin_opts, &bin, &err);
+
+		status = r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
+	}
+	if (!status)
+		status = encode(bin, bases.n ? btf_of(&bases) : NULL, values, operands->items[0]);
+	if (bin)
+		cairn_binary_close(bin);
+	btf_close(&bases);
+	return status;
+}
+
+const struct cmd cmd_btf_encode = {
+	.name = "btf encode",
+	.summary = "make BTF of a file's debug information, with the places of its functions",
+	.operands = "FILE",
+	.n_operands_min = 1,
+	.opts = opts,
+	.examples = examples,
+	.values_size = sizeof(struct encode_values),
+	.run = run,
+};

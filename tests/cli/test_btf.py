@@ -1,0 +1,378 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""cairn btf dump, check, convert and encode, beside bpftool and pahole."""
+
+import json
+import os
+import resource
+import signal
+import struct
+import subprocess
+
+from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run
+from layout_asserts import layout_asserts, records_of
+
+KERNEL = "/sys/kernel/btf/vmlinux"
+COMPILERS = ("gcc", "clang")
+
+# What layouts can be made of: packed, aligned, bit-fields of every kind, nameless and flexible members.
+LAYOUTS = """\
+#include <stdarg.h>
+struct packed1 { char a; int b; short c; long d; } __attribute__((packed));
+struct packed2 { char a; struct packed1 p; int b:3; int c:30; long long d:40; char e; } __attribute__((packed));
+struct al64 { int a; char b __attribute__((aligned(64))); int c; };
+struct al16 { char x; } __attribute__((aligned(16)));
+struct has_al { char a; struct al64 b; char c; };
+struct bits { int a:1; int:0; int b:2; unsigned c:31; char d:3; _Bool e:1; short f:9; long g:50; long h:20; int:5; int i:7; };
+struct bits2 { char a; int b:24; short s; unsigned long long x:33, y:31; char z; };
+struct bits3 { int a:20; char c; int b:10; long:40; int d:3; };
+struct mid { char a; int b __attribute__((packed)); long c; };
+struct wide { char a; __int128 b; long double c; double d; float f; };
+union u { char a[7]; struct { int x; char y; } s; long z:5; };
+union ual { char a[7]; int b; } __attribute__((aligned(32)));
+union upk { char a[7]; long b; } __attribute__((packed));
+struct flex { int n; struct { short a, b; } items[]; };
+struct empty {};
+struct withempty { struct empty e; int a; struct empty e2; int z[0]; long b; };
+struct self { struct self *next, **pp; struct self *(*fn)(struct self *, int (*cb)(struct self **, ...)); };
+typedef struct tself { struct tself *n; } tself_t;
+typedef struct { int a; struct { int b; union { char c; long d; }; struct { short q; } named[3]; }; } anon_t;
+enum small { SA, SB } __attribute__((packed));
+enum neg { NA = -1, NB = 5 };
+enum big { BA = 0xffffffffULL, BB = 0x123456789abcdefULL };
+enum sbig { CA = -5000000000LL, CB = 7 };
+struct enums { enum small s:2; enum small t; enum neg n:4; enum big b; enum sbig sb; };
+struct fwd;
+typedef int arr_t[3][4];
+struct decl { int (*a[3])(void); int (*(*b)[4])(struct fwd *, ...); char *const *volatile c; const volatile int *d;
+	arr_t *e; arr_t f; void (*(*g)(int, void (*)(int)))(double); int *restrict r; const struct { int q; } *anon;
+	int (*h)(const arr_t, struct { int z; } *); enum { IN1, IN2 } inl; enum { ARR1 } arrenum[2]; };
+struct page_gap { int a; char b __attribute__((aligned(4096))); };
+struct va { va_list ap; };
+struct aligned_bf { int a:3; long b __attribute__((aligned(32))); int c:5; };
+struct half { char a; short b:4; char c; int d:1; } __attribute__((packed, aligned(2)));
+struct nestpack { struct { char a; long b; } __attribute__((packed)) in; union { char c; int d; } __attribute__((packed)) un; int e; };
+struct reserved { int a; char res[200]; long:64; long:64; long x; };
+#define USE(n, t) t use_##n;
+USE(1, struct packed2) USE(2, struct has_al) USE(3, struct al16) USE(4, struct bits) USE(5, struct bits2)
+USE(6, struct bits3) USE(7, struct mid) USE(8, struct wide) USE(9, union u) USE(10, union ual) USE(11, union upk)
+USE(12, struct flex *) USE(13, struct withempty) USE(14, struct self) USE(15, tself_t) USE(16, anon_t)
+USE(17, struct enums) USE(18, struct decl) USE(19, struct page_gap) USE(20, struct va) USE(21, struct aligned_bf)
+USE(22, struct half) USE(23, struct nestpack) USE(24, struct reserved)
+int main(void) { return 0; }
+"""
+
+INLINED = """\
+#include <stdlib.h>
+struct pair { int a; long b; };
+static volatile long sink;
+static inline __attribute__((always_inline)) long add(long left, int right) { sink = left; return left + right; }
+__attribute__((noinline)) long once(long number) { return add(number, 7); }
+__attribute__((noinline)) long both(struct pair *p) { return add(p->b, p->a) * 3; }
+int main(int argc, char **argv)
+{
+	struct pair p = { argc, atol(argv[argc - 1]) };
+	return (int)(once(p.b) + both(&p));
+}
+"""
+
+
+def kernel():
+    if not os.path.exists(KERNEL):
+        raise Skip("the running kernel has no BTF")
+    return KERNEL
+
+
+def path_of(name):
+    return os.path.join(folder(), name)
+
+
+def write(name, content):
+    with open(path_of(name), "wb" if isinstance(content, bytes) else "w") as file:
+        file.write(content)
+    return path_of(name)
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def encoded(name, program):
+    """The program's types, by pahole."""
+    pahole, objcopy = need("pahole"), need("objcopy")
+    copy, out = path_of(name + ".copy"), path_of(name + ".btf")
+    write(name + ".copy", read(program))
+    run(pahole, "-J", copy, check=True)
+    run(objcopy, "--dump-section", f".BTF={out}", copy, path_of("null"), check=True)
+    return out
+
+
+def layouts(compiler):
+    return encoded("layouts-" + compiler, compile_c("layouts", LAYOUTS, compiler, ("-g", "-O1", "-w")))
+
+
+def records_by_bpftool(path):
+    return records_of(run(need("bpftool"), "-j", "btf", "dump", "file", path, check=True).out)
+
+
+def refused(compiler, text):
+    """What the compiler says against it, "" when it compiles."""
+    source = write("claims.c", text)
+    return run(need(compiler), "-w", "-fsyntax-only", source).err
+
+
+# ---- dump ----
+
+@claim
+def records_of_the_kernel_are_bpftools_text():
+    wanted = run(need("bpftool"), "btf", "dump", "file", kernel(), check=True)
+    got = cairn("btf", "dump", kernel(), check=True)
+    expect(got.out == wanted.out, "not the same text")
+
+
+@claim_each(*COMPILERS)
+def records_of_a_program_are_bpftools_text(compiler):
+    path = layouts(compiler)
+    wanted = run(need("bpftool"), "btf", "dump", "file", path, check=True)
+    got = cairn("btf", "dump", path, check=True)
+    expect(got.out == wanted.out and len(got.out) > 1000, got)
+
+
+@claim
+def json_has_bpftools_keys_and_values():
+    wanted = records_by_bpftool(kernel())
+    got = cairn("btf", "dump", "--json", kernel(), check=True).objects()
+    expect(len(got) == len(wanted), len(got), len(wanted))
+
+    def named(thing):
+        if isinstance(thing, dict):
+            return {key: "(anon)" if key == "name" and value is None else named(value) for key, value in thing.items()}
+        return [named(item) for item in thing] if isinstance(thing, list) else thing
+    for record in got:
+        # bpftool 7.1 extends the sign of enumerators that have none.
+        if record["kind"] == "ENUM" and record["encoding"] == "UNSIGNED":
+            for value in wanted[record["id"]]["values"]:
+                value["val"] &= 0xffffffff
+        expect(named(record) == wanted[record["id"]], record, wanted[record["id"]])
+
+
+@claim_each(*COMPILERS)
+def c_of_the_kernel_compiles_with_every_size_and_offset(compiler):
+    lines, structs = layout_asserts(records_by_bpftool(kernel()))
+    expect(structs > 1000, structs)
+    text = cairn("btf", "dump", "--format", "c", kernel(), check=True).out
+    said = refused(compiler, text + "\n".join(lines) + "\n")
+    expect(not said, said[:3000])
+
+
+@claim_each(*(f"{made} {read_by}" for made in COMPILERS for read_by in COMPILERS))
+def every_kind_of_layout_is_kept(how):
+    made, read_by = how.split()
+    path = layouts(made)
+    lines, structs = layout_asserts(records_by_bpftool(path))
+    expect(structs > 25, structs)
+    text = cairn("btf", "dump", "-f", "c", path, check=True).out
+    said = refused(read_by, text + "\n".join(lines) + "\n")
+    expect(not said, said[:3000], text)
+
+
+@claim
+def an_assertion_that_is_wrong_does_not_compile():
+    lines, _ = layout_asserts(records_by_bpftool(layouts("gcc")))
+    wrong = [line.replace("mid, c, 8)", "mid, c, 9)") for line in lines]
+    expect(wrong != lines)
+    text = cairn("btf", "dump", "-f", "c", layouts("gcc"), check=True).out
+    expect("static assertion failed" in refused("gcc", text + "\n".join(wrong) + "\n"), wrong)
+
+
+def bit_fields(path):
+    """{struct: [(member, first bit, bits)]} of the bit-fields of structs with a name."""
+    found = {}
+    for record in records_by_bpftool(path).values():
+        if record["kind"] not in ("STRUCT", "UNION") or record["name"] == "(anon)":
+            continue
+        fields = [(m["name"], m["bits_offset"], m["bitfield_size"]) for m in record["members"] if m.get("bitfield_size")]
+        if fields:
+            found[record["name"]] = fields
+    return found
+
+
+@claim
+def bit_fields_stay_where_they_were():
+    wanted = bit_fields(layouts("gcc"))
+    expect(len(wanted) >= 7, wanted)
+    text = cairn("btf", "dump", "-f", "c", layouts("gcc"), check=True).out
+    again = compile_c("again", text + "\nint main(void) { return 0; }\n", "gcc",
+                      ("-g", "-w", "-fno-eliminate-unused-debug-types"))
+    got = bit_fields(encoded("again", again))
+    expect(got == wanted, got, wanted)
+
+
+@claim
+def selected_types_come_with_what_they_need_only():
+    path = layouts("gcc")
+    text = cairn("btf", "dump", "-f", "c", "-t", "struct has_al", path, check=True).out
+    expect("struct has_al {" in text and "struct al64 {" in text and "packed1" not in text, text)
+    raw = cairn("btf", "dump", "-t", "has_al", path, check=True).out
+    expect(len(raw.splitlines()) == 4 and "STRUCT 'has_al'" in raw, raw)
+    r = cairn("btf", "dump", "-t", "no_such_type", "-t", "al64", path)
+    expect(r.status == 1 and "al64" in r.out and "no_such_type" in r.err, r)
+
+
+# ---- chains ----
+
+def split_files():
+    """Types of a program, and its places, split from them."""
+    program = compile_c("inlined", INLINED)
+    out = path_of("inlined.btf")
+    cairn("btf", "encode", program, "-o", out, check=True)
+    return out, out + ".inline"
+
+
+@claim
+def a_base_is_needed_and_its_order_is_explained():
+    main_btf, inline = split_files()
+    r = cairn("btf", "dump", inline)
+    expect(r.status == 4 and "needs its base (-B BASE" in r.err and not r.out, r)
+    r = cairn("btf", "dump", "-B", main_btf, inline)
+    expect(r.status == 0 and "LOCSEC" in r.out, r)
+    # The wrong order: the first base is split itself.
+    r = cairn("btf", "dump", "-B", inline, "-B", main_btf, inline)
+    expect(r.status == 4 and "parents first" in r.err and not r.out, r)
+    # A file that is not split on a base.
+    r = cairn("btf", "dump", "-B", main_btf, main_btf)
+    expect(r.status == 2 and "is not split" in r.err and "parent first" in r.err and not r.out, r)
+
+
+@claim
+def a_base_that_does_not_match_is_refused():
+    _, inline = split_files()
+    r = cairn("btf", "dump", "-B", layouts("gcc"), inline)
+    expect(r.status == 4 and "not the base that this was split from" in r.err and not r.out, r)
+
+
+# ---- check ----
+
+@claim
+def sound_files_are_called_sound():
+    for path in (kernel(), layouts("gcc"), layouts("clang")):
+        r = cairn("btf", "check", path, check=True)
+        expect(r.out.endswith("sound\n"), r)
+
+
+@claim
+def a_broken_reference_is_named_with_its_record_and_offset():
+    data = bytearray(read(layouts("gcc")))
+    header_len, type_off = struct.unpack_from("<II", data, 4)
+    records = records_by_bpftool(layouts("gcc"))
+    # Records before the first pointer have known sizes: look for its words instead.
+    number = next(n for n, r in sorted(records.items()) if r["kind"] == "PTR")
+    words = struct.pack("<III", 0, 2 << 24, records[number]["type_id"])
+    at = data.index(words, header_len + type_off)
+    struct.pack_into("<I", data, at + 8, 0x7000000)
+    path = write("broken.btf", bytes(data))
+    r = cairn("btf", "check", path)
+    expect(r.status == 1 and "at offset 0x" in r.out and "1 broken rule\n" in r.out, r)
+    lines = cairn("btf", "check", "--json", path).objects()
+    expect(lines[-1]["broken"] == 1 and lines[0]["offset"] == hex(at), lines, hex(at))
+
+
+# ---- convert ----
+
+@claim
+def conversion_there_and_back_gives_the_same_bytes():
+    for path in (kernel(), layouts("gcc")):
+        there, back = path_of("there.btf"), path_of("back.btf")
+        cairn("btf", "convert", "--endian", "big", "--layout", path, "-o", there, check=True)
+        expect(read(there)[:2] == b"\xeb\x9f", read(there)[:8])
+        cairn("btf", "convert", "--endian", "little", "--no-layout", there, "-o", back, check=True)
+        expect(read(back) == read(path), path)
+
+
+@claim
+def locations_survive_the_other_dialect_where_it_can_say_them():
+    main_btf, inline = split_files()
+    v1, n = path_of("v1"), path_of("n")
+    r = cairn("btf", "convert", "--dialect", "v1", "--json", "-B", main_btf, inline, "-o", v1, check=True)
+    expect(r.objects()[0]["out"] == v1, r)
+    text = cairn("btf", "dump", "--dialect", "v1", "-B", main_btf, v1, check=True).out
+    expect("func_proto_type_id=" in text and " 'add' " in text, text)
+    cairn("btf", "convert", "--from", "v1", "--dialect", "n", "-B", main_btf, v1, "-o", n, check=True)
+    expect("name='add' func_type_id=" in cairn("btf", "dump", "-B", main_btf, n, check=True).out)
+
+
+@claim
+def a_downgrade_is_read_by_the_bpftool_here_and_tells_its_losses():
+    out = path_of("old.btf")
+    r = cairn("btf", "convert", "--downgrade", layouts("gcc"), "-o", out, check=True)
+    text = run(need("bpftool"), "btf", "dump", "file", out, check=True).out
+    expect("ENUM64" not in text and "STRUCT 'has_al'" in text, text)
+    enums = sum(record["kind"] == "ENUM64" for record in records_by_bpftool(layouts("gcc")).values())
+    if enums:
+        expect(f"lost: {enums} enums with values of 64 bits" in r.out, r)
+
+
+@claim
+def a_result_that_cannot_be_written_leaves_the_old_one():
+    out = write("kept.btf", "old")
+
+    def small_files():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+    done = subprocess.run([CAIRN, "btf", "convert", layouts("gcc"), "-o", out], preexec_fn=small_files,
+                          capture_output=True, text=True, check=False)
+    expect(done.returncode == 3 and out in done.stderr and read(out) == b"old", done)
+    before = sorted(os.listdir(folder()))
+    r = cairn("btf", "convert", layouts("gcc"), "-o", "/dev/full")
+    expect(r.status == 3 and "No space left" in r.err, r)
+    expect(sorted(os.listdir(folder())) == before, before)
+
+
+# ---- encode ----
+
+@claim_each(*COMPILERS)
+def encoded_types_and_places_are_sound_and_those_of_sites(compiler):
+    program = compile_c("inlined", INLINED, compiler)
+    out = path_of("encoded-" + compiler)
+    r = cairn("btf", "encode", program, "-o", out, "--json", check=True)
+    told = r.objects()[0]
+    expect(told["types"]["bytes"] == os.path.getsize(out) and told["inline"]["path"] == out + ".inline", told)
+    cairn("btf", "check", out, check=True)
+    cairn("btf", "check", "-B", out, out + ".inline", check=True)
+    records = cairn("btf", "dump", "--json", "-B", out, out + ".inline", check=True).objects()
+    places = sorted((r["name"], loc["offset"]) for r in records if r["kind"] == "LOCSEC" for loc in r["locs"]
+                    if loc["name"] == "add")
+    sites = cairn("sites", "--json", program, "add", check=True).objects()
+    wanted = sorted((s["section"], s["section_off"]) for s in sites if s["kind"] == "inlined")
+    expect([off for _, off in places] == [off for _, off in wanted] and len(places) >= 2, places, wanted)
+    pair = [r for r in cairn("btf", "dump", "--json", "-t", "struct pair", out, check=True).objects()]
+    expect(len(pair) == 1 and pair[0]["size"] == 16 and [m["bits_offset"] for m in pair[0]["members"]] == [0, 64], pair)
+
+
+@claim
+def encoding_gives_the_same_bytes_with_any_number_of_threads():
+    program = compile_c("inlined", INLINED)
+    results = set()
+    for jobs in ("1", "2", "8"):
+        out = path_of("jobs" + jobs)
+        cairn("btf", "encode", "-j", jobs, program, "-o", out, check=True)
+        results.add((read(out), read(out + ".inline")))
+    expect(len(results) == 1, len(results))
+
+
+@claim
+def variables_are_encoded_when_they_are_asked_for():
+    program = compile_c("layouts", LAYOUTS, "gcc", ("-g", "-O1", "-w"))
+    out = path_of("vars")
+    cairn("btf", "encode", program, "-o", out, check=True)
+    expect("VAR 'use_1'" not in cairn("btf", "dump", out, check=True).out)
+    cairn("btf", "encode", "--global-vars", program, "-o", out, check=True)
+    expect("VAR 'use_1'" in cairn("btf", "dump", out, check=True).out)
+    cairn("btf", "encode", "--global-vars=split", program, "-o", out, check=True)
+    expect("VAR 'use_1'" not in cairn("btf", "dump", out, check=True).out)
+    expect("VAR 'use_1'" in cairn("btf", "dump", "-B", out, out + ".vars", check=True).out)
+
+
+if __name__ == "__main__":
+    main()
