@@ -71,7 +71,7 @@ void classes_fini(struct classes *c)
 	VEC_FREE(&c->spans);
 	VEC_FREE(&c->stack);
 	VEC_FREE(&c->build);
-	VEC_FREE(&c->uses);
+	VEC_FREE(&c->defs);
 	free(c->by_hash.slot);
 	free(c->groups_by_hash.slot);
 	free(c->names);
@@ -238,43 +238,70 @@ static int group_of(struct classes *c, const struct unit_types *u, const struct 
 		return 0;
 	*ret = (uint32_t)c->groups.n;
 	struct name_group g = {.hash = hash, .name = t->name, .kind = group_kind(t)};
-	if (!VEC_ADD(&c->groups, g) || !VEC_ADD(&c->uses, ((struct group_use){.unit = UINT32_MAX})))
+	if (!VEC_ADD(&c->groups, g))
 		return -ENOMEM;
 	return hash_table_add(&c->groups_by_hash, hash, *ret);
 }
 
+/* The slot of an edge among those of the unit's definitions: the first definition + 1, or 0. */
+static uint32_t *slot_of_edge(struct classes *c, const struct unit_types *u, uint64_t edge)
+{
+	size_t mask = c->defs.n - 1, i = (size_t)edge & mask;
+	while (c->defs.p[i] && u->edges.p[c->defs.p[i] - 1].a != edge)
+		i = (i + 1) & mask;
+	return &c->defs.p[i];
+}
+
+/* Empty slots for all definitions of the unit: a power of two, at least half of it free. */
+static int clear_defs(struct classes *c, size_t n)
+{
+	size_t need = 64;
+	while (need < 2 * n)
+		need *= 2;
+	if (need > c->defs.cap) {
+		uint32_t *grown = realloc(c->defs.p, need * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		c->defs.p = grown;
+		c->defs.cap = need;
+	}
+	c->defs.n = need;
+	memset(c->defs.p, 0, need * sizeof(*c->defs.p));
+	return 0;
+}
+
+static bool is_definition(const struct type_die *t)
+{
+	return t->stop && !t->declaration;
+}
+
 /* Mark the definitions of names that the unit defines differently. Returns their number, or -ENOMEM. */
-static int64_t find_conflicts(struct classes *c, struct unit_types *u, uint32_t index)
+static int64_t find_conflicts(struct classes *c, struct unit_types *u)
 {
 	int64_t found = 0;
-	for (size_t i = 0; i < u->types.n; i++) {
+	if (clear_defs(c, u->types.n) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < u->types.n; i++) {
 		struct type_die *t = &u->types.p[i];
-		uint32_t g;
-		if (!t->stop || t->declaration)
+		if (!is_definition(t))
 			continue;
-		int rc = group_of(c, u, t, &g);
-		if (rc < 0)
-			return rc;
-		struct group_use *use = &c->uses.p[g];
-		if (use->unit != index) {
-			*use = (struct group_use){.unit = index, .i = (uint32_t)i};
-		} else if (!h128_equal(u->types.p[use->i].own, t->own)) {
-			u->types.p[use->i].conflicts = t->conflicts = true;
+		uint32_t *slot = slot_of_edge(c, u, u->edges.p[i].a);
+		if (!*slot) {
+			*slot = i + 1;
+		} else if (!h128_equal(u->types.p[*slot - 1].own, t->own)) {
+			u->types.p[*slot - 1].conflicts = t->conflicts = true;
 			found++;
 		}
 	}
 	return found;
 }
 
-/* A group with a conflict has all of its definitions marked. */
+/* A name with a conflict has all of its definitions marked. */
 static void spread_conflicts(struct classes *c, struct unit_types *u)
 {
-	for (size_t i = 0; i < u->types.n; i++) {
-		struct type_die *t = &u->types.p[i];
-		uint32_t g;
-		if (t->stop && !t->declaration && !t->conflicts && !group_of(c, u, t, &g))
-			t->conflicts = u->types.p[c->uses.p[g].i].conflicts;
-	}
+	for (uint32_t i = 0; i < u->types.n; i++)
+		if (is_definition(&u->types.p[i]))
+			u->types.p[i].conflicts = u->types.p[*slot_of_edge(c, u, u->edges.p[i].a) - 1].conflicts;
 }
 
 /*
@@ -300,7 +327,7 @@ static int hash_conflicts(struct classes *c, struct unit_types *u)
 	return 0;
 }
 
-static int hash_unit(struct classes *c, struct unit_types *u, uint32_t index)
+static int hash_unit(struct classes *c, struct unit_types *u)
 {
 	for (size_t i = 0; i < u->types.n; i++) {
 		struct type_die *t = &u->types.p[i];
@@ -311,7 +338,7 @@ static int hash_unit(struct classes *c, struct unit_types *u, uint32_t index)
 	int rc = hash_all(c, u);
 	if (rc < 0)
 		return rc;
-	int64_t conflicts = find_conflicts(c, u, index);
+	int64_t conflicts = find_conflicts(c, u);
 	if (conflicts <= 0)
 		return (int)conflicts;
 	return hash_conflicts(c, u);
@@ -557,7 +584,7 @@ static bool span_end(struct classes *c, struct unit_span *s)
 int classes_add(struct classes *c, struct unit_types *u, uint32_t index, struct cairn_err *err)
 {
 	struct unit_span span = span_start(c, index);
-	int rc = hash_unit(c, u, index);
+	int rc = hash_unit(c, u);
 	if (rc >= 0)
 		rc = add_roots(c, u, index);
 	if (rc >= 0)

@@ -111,7 +111,7 @@ struct classes {
 	/* Scratch. */
 	VEC(struct unhashed) stack;
 	VEC(struct to_build) build;
-	VEC(struct group_use) uses; /* by group */
+	VEC(uint32_t) defs; /* the unit's definitions by edge, open addressing */
 	struct name_cache *names;
 	uint64_t losses[CAIRN_N_LOSSES];
 };
@@ -132,11 +132,6 @@ struct to_build {
 /* A type whose hash waits for that of another; its elements before @elem have theirs. */
 struct unhashed {
 	uint32_t type, elem;
-};
-
-/* What the unit being read defines of a group: types[i]. */
-struct group_use {
-	uint32_t unit, i;
 };
 
 int classes_init(struct classes *c);

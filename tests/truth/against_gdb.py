@@ -89,7 +89,8 @@ def subjects(folder):
         yield 'libc', 'libc6-dbg is not installed, or is not of this libc'
     script, query = write(folder, 'work.lua', LUA), write(folder, 'work.sql', SQL)
     for compiler in ('gcc', 'clang'):
-        for name, make, args in (('Lua', sources.lua, [script]), ('SQLite', sources.sqlite, ['-init', query, ':memory:'])):
+        for name, make, args in (('Lua', sources.lua, [script]), ('SQLite', sources.sqlite, ['-init', query, ':memory:']),
+                                 ('Redis', sources.redis, ['test', 'all'])):
             try:
                 program = make(compiler)
                 yield Subject(f'{name} by {compiler}', program, args, program)
