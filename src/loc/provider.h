@@ -32,10 +32,4 @@ struct cairn_sites {
 	struct cairn_types *graph;
 };
 
-/*
- * As cairn_sites_visit(), of the debug information, with count_doubts and n_behind filled in, which a walk over all
- * functions leaves out otherwise.
- */
-int sites_visit_judged(struct cairn_sites *sites, sites_visitor *visit, void *ctx, struct cairn_err *err);
-
 #endif

@@ -373,7 +373,7 @@ static int visit_batch(struct dwarf_sites *s, const struct site_env *env, const 
 	return rc;
 }
 
-static int visit_filtered(struct dwarf_sites *s, const struct group_filter *filter, bool judged,
+static int visit_filtered(struct dwarf_sites *s, const struct group_filter *filter,
 			  sites_visitor *visit, void *ctx,
 			  struct cairn_err *err)
 {
@@ -381,7 +381,6 @@ static int visit_filtered(struct dwarf_sites *s, const struct group_filter *filt
 	if (rc < 0)
 		return rc;
 	struct site_env env = env_of(s, &s->all);
-	env.judge_counts = judged;
 	struct groups groups;
 	rc = group_entries(&env, filter, &groups, err);
 	if (!rc)
@@ -406,15 +405,9 @@ static int visit(struct cairn_sites *sites, const char *pattern, sites_visitor *
 			return err_nomem(err, "a pattern");
 		spec_parse(copy, &filter);
 	}
-	int rc = visit_filtered(s, &filter, false, visitor, ctx, err);
+	int rc = visit_filtered(s, &filter, visitor, ctx, err);
 	free(copy);
 	return rc;
-}
-
-int sites_visit_judged(struct cairn_sites *sites, sites_visitor *visitor, void *ctx, struct cairn_err *err)
-{
-	struct group_filter all = {0};
-	return visit_filtered(own(sites), &all, true, visitor, ctx, err);
 }
 
 static int suggest(struct cairn_sites *sites, const char *spec, const char **ret, size_t max,
