@@ -41,12 +41,43 @@
 #include "loc/judge.h"
 #include "loc/merged.h"
 
+/*
+ * Sites are asked for function by function, and worked on container by container: what is found out about the
+ * container's code then serves all of them. An entry of the index stands behind its container's and in front of
+ * the next container's, so that is the order of entries.
+ */
+struct turn {
+	uint32_t entry, request;
+};
+
+static int by_entry(const void *a, const void *b)
+{
+	const struct turn *x = a, *y = b;
+	if (x->entry != y->entry)
+		return x->entry < y->entry ? -1 : 1;
+	return x->request < y->request ? -1 : x->request > y->request;
+}
+
+static struct turn *make_turns(const struct site_request *requests, size_t n, struct cairn_err *err)
+{
+	struct turn *turns = n < UINT32_MAX ? calloc(n + 1, sizeof(*turns)) : NULL;
+	if (!turns) {
+		err_nomem(err, "sites");
+		return NULL;
+	}
+	for (size_t i = 0; i < n; i++)
+		turns[i] = (struct turn){.entry = requests[i].entry, .request = (uint32_t)i};
+	qsort(turns, n, sizeof(*turns), by_entry);
+	return turns;
+}
+
 /* Sites that a worker takes at once: neighbours share their container's flow and unit. */
-enum { CHUNK = 64 };
+enum { CHUNK = 256 };
 
 struct job {
 	const struct site_env *env;
 	const struct site_request *requests;
+	const struct turn *turns;
 	size_t n;
 	struct built_site *sites; /* n; site.n_shared is 0 where there turned out to be no code */
 	struct arena *arenas;     /* per worker */
@@ -59,7 +90,8 @@ static int build_chunk(void *arg, size_t item, unsigned int worker, struct cairn
 	site_worker_init(&w, &job->arenas[worker]);
 	int rc = 0;
 	size_t end = (item + 1) * CHUNK < job->n ? (item + 1) * CHUNK : job->n;
-	for (size_t i = item * CHUNK; i < end && rc >= 0; i++) {
+	for (size_t turn = item * CHUNK; turn < end && rc >= 0; turn++) {
+		uint32_t i = job->turns[turn].request;
 		rc = site_build(job->env, &w, &job->requests[i], &job->sites[i], err);
 		if (rc == 0)
 			job->sites[i].site.n_shared = 0;
@@ -73,14 +105,20 @@ static int build_sites(const struct site_env *env, unsigned int threads, const s
 		       struct built_site *ret, struct arena *arena, struct cairn_err *err)
 {
 	unsigned int width = pool_width(threads);
-	struct job job = {.env = env, .requests = requests, .n = n, .sites = ret};
+	struct turn *turns = make_turns(requests, n, err);
+	struct job job = {.env = env, .requests = requests, .turns = turns, .n = n, .sites = ret};
+	if (!turns)
+		return -ENOMEM;
 	job.arenas = calloc(width, sizeof(*job.arenas));
-	if (!job.arenas)
+	if (!job.arenas) {
+		free(turns);
 		return err_nomem(err, "worker memory");
+	}
 	int rc = pool_run((n + CHUNK - 1) / CHUNK, threads, build_chunk, &job, err);
 	for (unsigned int i = 0; i < width; i++)
 		arena_adopt(arena, &job.arenas[i]);
 	free(job.arenas);
+	free(turns);
 	return rc;
 }
 
@@ -109,13 +147,41 @@ struct owner_search {
 	const struct site_env *env;
 	const struct group *group;
 	const struct built_site *sites; /* one for each of the group's entries */
+	/* Entries, and rows, of the unit at hand: a function may have 50,000 of each in all units. */
+	uint32_t unit;
+	size_t first, end, first_row, end_row;
 };
+
+static uint32_t unit_of(const struct owner_search *s, size_t i)
+{
+	return i < s->group->entries.n ? s->env->index->p[s->group->entries.p[i]].unit : DW_FUNC_NONE;
+}
+
+/* Rows come unit by unit, and entries in order of DIE, so those of a unit are together. */
+static void go_to_unit(struct owner_search *s, size_t row)
+{
+	const struct group *g = s->group;
+	size_t lo = 0, hi = g->entries.n;
+	s->unit = g->rows.p[row].unit;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (unit_of(s, mid) < s->unit)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	s->first = s->end = lo;
+	while (s->end < g->entries.n && unit_of(s, s->end) == s->unit)
+		s->end++;
+	s->first_row = s->end_row = row;
+	while (s->end_row < g->rows.n && g->rows.p[s->end_row].unit == s->unit)
+		s->end_row++;
+}
 
 static bool is_first_entry(const struct owner_search *s, const struct entry_row *row)
 {
-	for (size_t i = 0; i < s->group->entries.n; i++)
-		if (s->sites[i].site.n_shared && s->sites[i].site.at.v == row->at.v &&
-		    s->env->index->p[s->group->entries.p[i]].unit == row->unit && s->sites[i].view == row->view)
+	for (size_t i = s->first; i < s->end; i++)
+		if (s->sites[i].site.n_shared && s->sites[i].site.at.v == row->at.v && s->sites[i].view == row->view)
 			return true;
 	return false;
 }
@@ -126,11 +192,11 @@ static uint32_t owner_of(const struct owner_search *s, const struct entry_row *r
 	enum { FAR = 64 };
 	uint32_t owner = DW_FUNC_NONE;
 	uint64_t best = FAR;
-	for (size_t i = 0; i < s->group->entries.n; i++) {
+	for (size_t i = s->first; i < s->end; i++) {
 		uint32_t entry = s->group->entries.p[i];
 		const struct dw_func *f = &s->env->index->p[entry];
 		struct nearest n = {.at = row->at.v, .distance = UINT64_MAX};
-		if (f->unit != row->unit || !(f->flags & DW_FUNC_INLINED) || !s->sites[i].site.n_shared)
+		if (!(f->flags & DW_FUNC_INLINED) || !s->sites[i].site.n_shared)
 			continue;
 		dw_ranges(&s->sites[i].die, note_distance, &n, NULL);
 		/* Entries are in order of DIE: of copies inside one another the last one is the innermost. */
@@ -149,9 +215,9 @@ static uint32_t owner_of(const struct owner_search *s, const struct entry_row *r
 static uint64_t view_from(const struct owner_search *s, const struct entry_row *row)
 {
 	uint64_t from = 0;
-	for (size_t i = 0; i < s->group->rows.n; i++) {
+	for (size_t i = s->first_row; i < s->end_row; i++) {
 		const struct entry_row *r = &s->group->rows.p[i];
-		if (r->unit == row->unit && r->at.v == row->at.v && r->view < row->view && r->view + 2 > from)
+		if (r->at.v == row->at.v && r->view < row->view && r->view + 2 > from)
 			from = r->view + 2;
 	}
 	return from;
@@ -177,12 +243,14 @@ static bool is_from_macro(const struct group *g)
 }
 
 /* Append requests for the further entries of @group's copies. */
-static int add_further(const struct owner_search *s, struct requests *ret, struct cairn_err *err)
+static int add_further(struct owner_search *s, struct requests *ret, struct cairn_err *err)
 {
 	if (is_from_macro(s->group))
 		return 0;
 	for (size_t i = 0; i < s->group->rows.n; i++) {
 		const struct entry_row *row = &s->group->rows.p[i];
+		if (!i || row->unit != s->unit)
+			go_to_unit(s, i);
 		uint32_t owner = is_first_entry(s, row) ? DW_FUNC_NONE : owner_of(s, row);
 		struct site_request r = {.entry = owner,
 					 .has_row = true,

@@ -196,6 +196,7 @@ static int enter_container(const struct site_env *env, struct site_worker *w, ui
 	w->flow = NULL;
 	w->graph = NULL;
 	w->flow_made = w->graph_made = false;
+	w->boundary.code = NULL; /* ranges of two functions may overlap; each is decoded by itself */
 	w->container = container;
 	w->container_entry = a.at;
 	w->container_has_code = rc > 0;

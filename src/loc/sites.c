@@ -16,10 +16,10 @@
 #include "loc/symbol_names.h"
 
 /*
- * Functions evaluated at a time by cairn_sites_visit(): enough to keep all processors busy, few enough
- * that their locations need some megabytes only.
+ * Sites evaluated at a time by cairn_sites_visit(): many, so that each container is decoded a few times only,
+ * and few enough that they and their locations need some hundred megabytes at most.
  */
-enum { BATCH = 2048 };
+enum { BATCH = 1 << 18 };
 
 struct sites_find {
 	struct sites_find *next;
@@ -385,8 +385,10 @@ static int visit_filtered(struct dwarf_sites *s, const struct group_filter *filt
 	rc = group_entries(&env, filter, &groups, err);
 	if (!rc)
 		rc = entry_rows_collect(&env, s->threads, &groups, err);
-	for (size_t i = 0; i < groups.v.n && !rc; i += BATCH) {
-		size_t n = groups.v.n - i < BATCH ? groups.v.n - i : BATCH;
+	for (size_t i = 0, n; i < groups.v.n && !rc; i += n) {
+		size_t n_sites = 0;
+		for (n = 0; i + n < groups.v.n && n_sites < BATCH; n++)
+			n_sites += groups.v.p[i + n].entries.n;
 		rc = visit_batch(s, &env, groups.v.p + i, n, visit, ctx, err);
 	}
 	groups_fini(&groups);
