@@ -80,6 +80,7 @@ struct cairn_member {
 	 */
 	bool dynamic;
 	bool is_base_class;
+	uint32_t align; /* bytes that an attribute of the member asks for; 0: none was written down */
 };
 
 struct cairn_enumerator {
@@ -116,6 +117,9 @@ struct cairn_type {
 	bool has_count;
 	uint64_t count;
 	bool vector; /* ARRAY: __attribute__((vector_size(...))), passed and named as one value */
+	uint32_t align; /* bytes that an attribute asks for, of a typedef too; 0: none was written down */
+	/* Bytes; its alignment as a member. 0: unknown, DWARF and BTF do not say it of all types. */
+	uint32_t abi_align;
 	uint32_t n_members;
 	const struct cairn_member *members;
 	uint32_t n_enumerators;

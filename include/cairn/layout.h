@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Layout: where the members of a struct are, on every ABI
+ *
+ * An ABI is a row of data: sizes and alignments of the arithmetic types, and a few rules on which ABIs
+ * differ. Placing members needs no more than their sizes and alignments:
+ *
+ *	struct cairn_place_member m[] = {{.size = 1, .align = 1}, {.size = 8, .align = 8}};
+ *	struct cairn_place_record r = {.members = m, .n_members = 2};
+ *	cairn_layout_place(cairn_abi_find("x86-64"), &r, &err);	// m[1].bit_off 64, r.size 16
+ *
+ * Types that have been laid out, by a compiler or here, are described by cairn_layout_facts() (holes, padding, cache
+ * lines) and printed by cairn_layout_print(), in the text of pahole.
+ *
+ * Rules: the System V ABIs' and Microsoft's, as GCC and Clang have them for C. C++ classes are not placed here.
+ */
+#ifndef CAIRN_LAYOUT_H
+#define CAIRN_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cairn/api.h>
+#include <cairn/err.h>
+#include <cairn/types.h>
+
+CAIRN_BEGIN_DECLS
+
+/* ---- ABIs ---- */
+
+enum cairn_scalar {
+	CAIRN_C_BOOL,
+	CAIRN_C_CHAR,
+	CAIRN_C_SHORT,
+	CAIRN_C_INT,
+	CAIRN_C_LONG,
+	CAIRN_C_LLONG,
+	CAIRN_C_INT128, /* size 0: the ABI has none */
+	CAIRN_C_FLOAT16,
+	CAIRN_C_FLOAT,
+	CAIRN_C_DOUBLE,
+	CAIRN_C_LDOUBLE,
+	CAIRN_C_FLOAT128,
+	CAIRN_C_PTR,
+	CAIRN_C_N_SCALARS
+};
+
+/* Bytes. The alignment is that of a struct member (_Alignof of a struct with it), not GCC's __alignof__. */
+struct cairn_scalar_layout {
+	uint8_t size, align;
+};
+
+struct cairn_abi {
+	const char *name;   /* "x86-64" */
+	const char *triple; /* what clang --target= calls it */
+	struct cairn_scalar_layout scalars[CAIRN_C_N_SCALARS];
+	bool big_endian;
+	bool char_unsigned;  /* plain char */
+	bool wchar_unsigned;
+	uint8_t wchar_size;
+	/* Bit-fields as Microsoft places them, also in struct ms_struct elsewhere. */
+	bool ms;
+	/* A bit-field without a name, also of width 0, raises the alignment of the struct. */
+	bool unnamed_counts;
+	uint8_t bare_aligned;     /* __attribute__((aligned)) */
+	uint8_t vector_align_max; /* bytes; a vector is aligned to its size up to here */
+	uint8_t atomic_max;       /* bytes; an _Atomic up to here is aligned to its size, rounded up to a power of 2 */
+	uint8_t empty_size;       /* of a struct without members */
+	uint8_t va_list_size;     /* of the struct that __builtin_va_list is; 0: it is a pointer */
+	bool va_list_array;       /* it is an array of one such struct */
+};
+
+/* The ABI of that name; NULL when it is not known. */
+const struct cairn_abi *cairn_abi_find(const char *name);
+
+/* The @i-th, NULL behind the last. */
+const struct cairn_abi *cairn_abi_at(size_t i);
+
+/* The ABI of an ELF file, by the fields of its header; NULL when none here is of that kind. */
+const struct cairn_abi *cairn_abi_of_elf(unsigned int machine, bool is_64, bool big_endian, uint32_t flags);
+
+/* ---- placing ---- */
+
+struct cairn_place_member {
+	uint64_t size;      /* bytes of the type; of a bit-field: of its declared type */
+	uint32_t align;     /* bytes, of the type */
+	uint32_t aligned;   /* __attribute__((aligned(N))) on the member; 0: none */
+	bool packed;        /* __attribute__((packed)) on the member */
+	bool named;
+	bool bit_field;
+	uint32_t width;     /* of a bit-field in bits; 0 closes the unit */
+	/* The type demands its alignment whatever packs the struct: a struct that is itself declared aligned. MS only. */
+	uint32_t required;
+	uint64_t bit_off;   /* result: from the start of the struct; big endian: of the most significant bit */
+};
+
+struct cairn_place_record {
+	struct cairn_place_member *members;
+	size_t n_members;
+	bool is_union;
+	bool packed;        /* __attribute__((packed)) */
+	bool ms_struct;     /* __attribute__((ms_struct)) */
+	bool gcc_struct;    /* __attribute__((gcc_struct)): not Microsoft's, where the ABI is */
+	uint32_t aligned;   /* __attribute__((aligned(N))) on the struct; 0: none */
+	uint32_t pack;      /* #pragma pack(N); 0: none */
+	uint64_t size;      /* result, bytes */
+	uint32_t align;     /* result, bytes */
+};
+
+/* A struct may have at most this many bytes: offsets in bits then fit anywhere, and nothing real comes near. */
+#define CAIRN_LAYOUT_SIZE_MAX (UINT64_C(1) << 40)
+
+/*
+ * cairn_layout_place - offsets of the members of one struct or union, its size and alignment
+ *
+ * @rec  in: members and attributes; alignments are powers of 2, 0 counts as 1. out: bit_off of each member, size, align
+ * Returns 0. -EINVAL: an alignment that is no power of 2 or above 2^28, or a bit-field wider than its type (err says
+ * which member, counted from 0). -ERANGE: larger than CAIRN_LAYOUT_SIZE_MAX. Results are then undefined.
+ * Cost: O(members), no allocation. Threads: any. Signals: safe, with @err NULL.
+ */
+int cairn_layout_place(const struct cairn_abi *abi, struct cairn_place_record *rec, struct cairn_err *err);
+
+/* ---- what a layout wastes ---- */
+
+/* What lies behind a member, up to the next. */
+struct cairn_layout_gap {
+	uint32_t hole;     /* bytes */
+	uint32_t bit_hole; /* bits left over in the unit of a bit-field */
+};
+
+/* Sums over one struct as pahole has them; of the direct members, those in anonymous members are not counted. */
+struct cairn_layout_facts {
+	uint64_t size;                       /* bytes */
+	uint32_t n_members;
+	uint64_t sum_members;                /* bytes of members that are no bit-fields */
+	uint64_t sum_bit_fields;             /* bits */
+	uint32_t n_holes, n_bit_holes;
+	uint64_t sum_holes;                  /* bytes */
+	uint64_t sum_bit_holes;              /* bits */
+	struct cairn_layout_gap first;       /* before the first member */
+	uint64_t padding;                    /* bytes behind the last member */
+	uint32_t bit_padding;                /* bits left over in the last unit */
+	bool packed;                         /* it must have been packed: members are not where they would be */
+	uint32_t natural_align;              /* the largest of its members', as far as the types tell */
+	/* Sum of all is not the size: members overlap, as in C++, or lie about their sizes. */
+	bool inconsistent;
+};
+
+/*
+ * cairn_layout_facts - describe a struct, class or union
+ *
+ * @id    perhaps behind typedefs and qualifiers
+ * @gaps  NULL, or as many as it has members: what lies behind each
+ * Returns false when @id has no members to speak of: another kind, only declared, unread.
+ * Cost: O(members), and of nested structs as deep as they nest. No allocation. Threads: any, while no reader adds.
+ */
+bool cairn_layout_facts(const struct cairn_types *types, uint32_t id, struct cairn_layout_facts *ret,
+			struct cairn_layout_gap *gaps);
+
+/* The alignment of a type that has been laid out, guessed where nothing wrote it down: that of its scalars. 1 at least. */
+uint32_t cairn_layout_align(const struct cairn_types *types, uint32_t id);
+
+/* ---- text ---- */
+
+struct cairn_layout_print_opts {
+	size_t size;            /* sizeof(struct cairn_layout_print_opts); a longer, unknown tail must be zero */
+	uint32_t cacheline;     /* bytes; 0: 64 */
+	bool expand;            /* write out the structs of members, and theirs */
+	bool hex;               /* offsets and sizes in hexadecimal */
+};
+
+/*
+ * cairn_layout_print - a struct, union or enum as C with offsets and sizes, holes and cache lines: pahole's text
+ *
+ * @opts  may be NULL
+ * Returns 0; -EINVAL for options that are not known here; -ENOMEM; or a negative errno from @out.
+ * Cost: O(output). Threads: any, while no reader adds.
+ */
+int cairn_layout_print(const struct cairn_types *types, uint32_t id, const struct cairn_layout_print_opts *opts,
+		       FILE *out);
+
+CAIRN_END_DECLS
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Declarations one after another; what has no layout is skipped. */
+#include <errno.h>
+
+#include "decl/parse.h"
+
+/* ---- tokens ---- */
+
+int next(struct parser *p)
+{
+	if (p->has_ahead) {
+		p->tok = p->ahead;
+		p->has_ahead = false;
+		return 0;
+	}
+	return lex_next(&p->lx, &p->tok);
+}
+
+const struct token *peek_token(struct parser *p)
+{
+	if (!p->has_ahead && lex_next(&p->lx, &p->ahead) < 0)
+		return NULL;
+	p->has_ahead = true;
+	return &p->ahead;
+}
+
+static const char *name_of_punct(int punct, char buf[4])
+{
+	buf[0] = (char)punct;
+	buf[1] = 0;
+	return punct < 256 ? buf : punct == P_ELLIPSIS ? "..." : "another sign";
+}
+
+int expect(struct parser *p, int punct)
+{
+	char text[4];
+
+	if (is_punct(p, punct))
+		return next(p);
+	if (p->tok.kind == TOKEN_END)
+		return fail_here(p, "expected '%s', and here the text ends", name_of_punct(punct, text));
+	return fail_here(p, "expected '%s' instead of \"%.*s\"", name_of_punct(punct, text),
+			 p->tok.n > 40 ? 40 : (int)p->tok.n, p->tok.p);
+}
+
+int skip_balanced(struct parser *p)
+{
+	struct token first = p->tok;
+	uint64_t depth = 0;
+	int rc = 0;
+
+	while (!rc) {
+		if (p->tok.kind == TOKEN_END)
+			return fail_at(p, &first, -EBADMSG, "'%.*s' is not closed", (int)first.n, first.p);
+		if (is_punct(p, '(') || is_punct(p, '[') || is_punct(p, '{'))
+			depth++;
+		else if ((is_punct(p, ')') || is_punct(p, ']') || is_punct(p, '}')) && !--depth)
+			return next(p);
+		else if (!depth)
+			return fail_here(p, "expected '('");
+		rc = next(p);
+	}
+	return rc;
+}
+
+char *dup_name(struct parser *p, const struct token *t)
+{
+	return arena_strndup(p->arena, t->p, t->n);
+}
+
+int enter(struct parser *p)
+{
+	if (p->depth == DEPTH_MAX)
+		return fail_at(p, &p->tok, -ERANGE, "nested deeper than %d", DEPTH_MAX);
+	p->depth++;
+	return 0;
+}
+
+/* ---- declarations ---- */
+
+static bool is_asm(const struct parser *p)
+{
+	return is_word(p, "asm") || is_word(p, "__asm__") || is_word(p, "__asm");
+}
+
+/* Behind "=": to the comma or semicolon that ends it. */
+static int skip_initialiser(struct parser *p)
+{
+	int rc = 0;
+
+	while (!rc && !is_punct(p, ',') && !is_punct(p, ';')) {
+		if (p->tok.kind == TOKEN_END)
+			return fail_here(p, "expected ';', and here the text ends");
+		rc = is_punct(p, '(') || is_punct(p, '[') || is_punct(p, '{') ? skip_balanced(p) : next(p);
+	}
+	return rc;
+}
+
+static int declare(struct parser *p, const struct specifiers *specs, const struct declarator *d)
+{
+	struct symbol s = {.kind = specs->is_typedef ? SYMBOL_TYPEDEF : SYMBOL_VARIABLE, .type = d->type};
+	int rc = check_chain(p, d->type, &d->name);
+
+	if (rc)
+		return rc;
+	s.name = dup_name(p, &d->name);
+	if (!s.name)
+		return err_nomem(p->err, "names of declarations");
+	if (specs->is_typedef) {
+		struct cairn_type t = {.kind = CAIRN_T_TYPEDEF, .name = s.name, .ref = d->type};
+
+		/* The attribute replaces the type's alignment, up or down. */
+		t.align = d->attrs.aligned > specs->attrs.aligned ? d->attrs.aligned : specs->attrs.aligned;
+		rc = node_add(p, &t, &s.type);
+	}
+	return rc ? rc : symbol_add(p, &s);
+}
+
+/* One name of a declaration; 1 when a function's body ended it. */
+static int parse_name(struct parser *p, const struct specifiers *specs)
+{
+	struct declarator d;
+	int rc = parse_declarator(p, specs->type, false, &d);
+
+	if (rc)
+		return rc;
+	if (!d.name.n)
+		return fail_here(p, "expected a name");
+	rc = declare(p, specs, &d);
+	if (!rc && is_punct(p, '='))
+		rc = skip_initialiser(p);
+	if (!rc && is_punct(p, '{') && cairn_types_get(p->types, d.type)->kind == CAIRN_T_FUNC) {
+		rc = skip_balanced(p);
+		return rc ? rc : 1;
+	}
+	return rc;
+}
+
+static int parse_declaration(struct parser *p)
+{
+	struct specifiers specs;
+	int rc;
+
+	if (is_punct(p, ';'))
+		return next(p);
+	if (is_word(p, "_Static_assert") || is_word(p, "static_assert")) {
+		rc = next(p);
+		rc = rc ? rc : parse_static_assert(p);
+		return rc ? rc : expect(p, ';');
+	}
+	if (is_asm(p)) {
+		do
+			rc = next(p);
+		while (!rc && p->tok.kind == TOKEN_NAME);
+		rc = rc ? rc : skip_balanced(p);
+		return rc ? rc : expect(p, ';');
+	}
+	rc = parse_specifiers(p, &specs);
+	if (!rc && is_punct(p, ';'))
+		return next(p);
+	while (!rc) {
+		rc = parse_name(p, &specs);
+		if (rc || !is_punct(p, ','))
+			break;
+		rc = next(p);
+	}
+	if (rc)
+		return rc > 0 ? 0 : rc;
+	return expect(p, ';');
+}
+
+static int parse_all(struct parser *p)
+{
+	int rc = next(p);
+
+	while (!rc && p->tok.kind != TOKEN_END)
+		rc = parse_declaration(p);
+	return rc;
+}
+
+int cairn_decl_parse(const char *text, size_t size, const char *name, const struct cairn_abi *abi,
+		     struct cairn_decl **ret, struct cairn_err *err)
+{
+	struct parser p = {.abi = abi, .err = err, .decl = calloc(1, sizeof(*p.decl))};
+	int rc;
+
+	if (p.decl)
+		p.decl->types = types_new();
+	if (!p.decl || !p.decl->types) {
+		cairn_decl_free(p.decl);
+		return err_nomem(err, "declarations");
+	}
+	p.types = p.decl->types;
+	p.arena = types_arena(p.types);
+	lex_init(&p.lx, text, size, name, p.arena, err);
+	rc = parse_all(&p);
+	lex_fini(&p.lx);
+	if (rc < 0) {
+		cairn_decl_free(p.decl);
+		return rc;
+	}
+	*ret = p.decl;
+	return 0;
+}
+
+void cairn_decl_free(struct cairn_decl *decl)
+{
+	if (!decl)
+		return;
+	types_free(decl->types);
+	VEC_FREE(&decl->symbols);
+	map_fini(&decl->by_name);
+	free(decl);
+}
+
+/* ---- looking up ---- */
+
+const struct cairn_types *cairn_decl_types(const struct cairn_decl *decl)
+{
+	return decl->types;
+}
+
+uint32_t cairn_decl_find(const struct cairn_decl *decl, enum cairn_type_kind kind, const char *name)
+{
+	enum symbol_kind wanted = SYMBOL_TYPEDEF;
+
+	if (kind == CAIRN_T_STRUCT)
+		wanted = SYMBOL_STRUCT;
+	else if (kind == CAIRN_T_UNION)
+		wanted = SYMBOL_UNION;
+	else if (kind == CAIRN_T_ENUM)
+		wanted = SYMBOL_ENUM;
+	const struct symbol *s = symbol_find(decl, wanted, name, strlen(name));
+	return s && s->kind == wanted ? s->type : 0;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Nodes of the graph: the basic types by their names in GCC's debug information, derived ones, sizes and alignments. */
+#include <errno.h>
+
+#include "decl/parse.h"
+
+int node_add(struct parser *p, const struct cairn_type *t, uint32_t *ret)
+{
+	*ret = types_reserve(p->types);
+	if (!*ret)
+		return err_nomem(p->err, "types of declarations");
+	types_set(p->types, *ret, t);
+	return 0;
+}
+
+static const struct basic_type {
+	const char *name;
+	enum cairn_scalar scalar;
+	enum cairn_type_kind kind;
+	enum cairn_type_encoding encoding;
+} basics[N_BASICS] = {
+	[B_BOOL] = {"_Bool", CAIRN_C_BOOL, CAIRN_T_INT, CAIRN_ENC_BOOL},
+	[B_CHAR] = {"char", CAIRN_C_CHAR, CAIRN_T_INT, CAIRN_ENC_SIGNED_CHAR},
+	[B_SCHAR] = {"signed char", CAIRN_C_CHAR, CAIRN_T_INT, CAIRN_ENC_SIGNED_CHAR},
+	[B_UCHAR] = {"unsigned char", CAIRN_C_CHAR, CAIRN_T_INT, CAIRN_ENC_UNSIGNED_CHAR},
+	[B_SHORT] = {"short int", CAIRN_C_SHORT, CAIRN_T_INT, CAIRN_ENC_SIGNED},
+	[B_USHORT] = {"short unsigned int", CAIRN_C_SHORT, CAIRN_T_INT, CAIRN_ENC_UNSIGNED},
+	[B_INT] = {"int", CAIRN_C_INT, CAIRN_T_INT, CAIRN_ENC_SIGNED},
+	[B_UINT] = {"unsigned int", CAIRN_C_INT, CAIRN_T_INT, CAIRN_ENC_UNSIGNED},
+	[B_LONG] = {"long int", CAIRN_C_LONG, CAIRN_T_INT, CAIRN_ENC_SIGNED},
+	[B_ULONG] = {"long unsigned int", CAIRN_C_LONG, CAIRN_T_INT, CAIRN_ENC_UNSIGNED},
+	[B_LLONG] = {"long long int", CAIRN_C_LLONG, CAIRN_T_INT, CAIRN_ENC_SIGNED},
+	[B_ULLONG] = {"long long unsigned int", CAIRN_C_LLONG, CAIRN_T_INT, CAIRN_ENC_UNSIGNED},
+	[B_INT128] = {"__int128", CAIRN_C_INT128, CAIRN_T_INT, CAIRN_ENC_SIGNED},
+	[B_UINT128] = {"__int128 unsigned", CAIRN_C_INT128, CAIRN_T_INT, CAIRN_ENC_UNSIGNED},
+	[B_FLOAT16] = {"_Float16", CAIRN_C_FLOAT16, CAIRN_T_FLOAT, 0},
+	[B_FLOAT] = {"float", CAIRN_C_FLOAT, CAIRN_T_FLOAT, 0},
+	[B_DOUBLE] = {"double", CAIRN_C_DOUBLE, CAIRN_T_FLOAT, 0},
+	[B_LDOUBLE] = {"long double", CAIRN_C_LDOUBLE, CAIRN_T_FLOAT, 0},
+	[B_FLOAT128] = {"_Float128", CAIRN_C_FLOAT128, CAIRN_T_FLOAT, 0},
+	[B_CFLOAT] = {"complex float", CAIRN_C_FLOAT, CAIRN_T_FLOAT, CAIRN_ENC_COMPLEX},
+	[B_CDOUBLE] = {"complex double", CAIRN_C_DOUBLE, CAIRN_T_FLOAT, CAIRN_ENC_COMPLEX},
+	[B_CLDOUBLE] = {"complex long double", CAIRN_C_LDOUBLE, CAIRN_T_FLOAT, CAIRN_ENC_COMPLEX},
+};
+
+/* A struct of a few registers and pointers, an array of one of those, or a pointer. */
+static int add_va_list(struct parser *p, uint32_t *ret)
+{
+	struct cairn_scalar_layout ptr = p->abi->scalars[CAIRN_C_PTR];
+	struct cairn_type t = {.kind = CAIRN_T_STRUCT,
+			       .name = "__va_list_tag",
+			       .size = p->abi->va_list_size,
+			       .abi_align = ptr.align};
+
+	if (!t.size)
+		return node_derive(p, CAIRN_T_PTR, 0, ret);
+	int rc = node_add(p, &t, ret);
+	if (rc || !p->abi->va_list_array)
+		return rc;
+	t = (struct cairn_type){.kind = CAIRN_T_ARRAY, .ref = *ret, .has_count = true, .count = 1, .size = t.size};
+	return node_add(p, &t, ret);
+}
+
+static int add_basic(struct parser *p, enum basic basic, uint32_t *ret)
+{
+	const struct basic_type *b = &basics[basic];
+	struct cairn_scalar_layout l = p->abi->scalars[b->scalar];
+	struct cairn_type t = {.kind = b->kind,
+			       .encoding = b->encoding,
+			       .name = b->name,
+			       .size = l.size,
+			       .abi_align = l.align};
+
+	if (b->encoding == CAIRN_ENC_COMPLEX)
+		t.size *= 2;
+	if (basic == B_CHAR && p->abi->char_unsigned)
+		t.encoding = CAIRN_ENC_UNSIGNED_CHAR;
+	return node_add(p, &t, ret);
+}
+
+int node_basic(struct parser *p, enum basic basic, uint32_t *ret)
+{
+	int rc = 0;
+
+	if (!p->basics[basic])
+		rc = basic == B_VA_LIST ? add_va_list(p, &p->basics[basic]) : add_basic(p, basic, &p->basics[basic]);
+	*ret = p->basics[basic];
+	return rc;
+}
+
+/* An _Atomic of a size that the ABI has instructions for is made to fit them. */
+static void make_atomic(const struct parser *p, uint32_t ref, struct cairn_type *t)
+{
+	uint64_t size, whole = 1;
+
+	t->abi_align = align_of(p, ref);
+	if (!size_of(p, ref, &size) || !size || size > p->abi->atomic_max)
+		return;
+	while (whole < size)
+		whole *= 2;
+	t->size = whole;
+	t->abi_align = whole > t->abi_align ? (uint32_t)whole : t->abi_align;
+}
+
+int node_derive(struct parser *p, enum cairn_type_kind kind, uint32_t ref, uint32_t *ret)
+{
+	struct cairn_scalar_layout ptr = p->abi->scalars[CAIRN_C_PTR];
+	struct cairn_type t = {.kind = kind, .ref = ref};
+
+	if (kind == CAIRN_T_PTR) {
+		t.size = ptr.size;
+		t.abi_align = ptr.align;
+	} else if (kind == CAIRN_T_ATOMIC) {
+		make_atomic(p, ref, &t);
+	}
+	return node_add(p, &t, ret);
+}
+
+int node_vector(struct parser *p, uint32_t element, uint64_t bytes, uint32_t *ret)
+{
+	uint64_t size, align = 1;
+
+	if (!size_of(p, element, &size) || !size || !bytes || bytes % size || bytes > UINT32_MAX)
+		return fail_here(p, "a vector of %llu bytes does not hold whole elements", (unsigned long long)bytes);
+	while (align < bytes)
+		align *= 2;
+	struct cairn_type t = {.kind = CAIRN_T_ARRAY,
+			       .ref = element,
+			       .vector = true,
+			       .has_count = true,
+			       .count = bytes / size,
+			       /* A vector of three is as large as one of four. */
+			       .size = align,
+			       .abi_align = align < p->abi->vector_align_max ? (uint32_t)align
+									     : p->abi->vector_align_max};
+	return node_add(p, &t, ret);
+}
+
+bool size_of(const struct parser *p, uint32_t id, uint64_t *ret)
+{
+	for (unsigned int i = 0; i < 2 * CHAIN_MAX; i++) {
+		const struct cairn_type *t = cairn_types_get(p->types, id);
+
+		switch (t->kind) {
+		case CAIRN_T_ATOMIC:
+			if (t->size) {
+				*ret = t->size;
+				return true;
+			}
+			break;
+		case CAIRN_T_TYPEDEF:
+		case CAIRN_T_CONST:
+		case CAIRN_T_VOLATILE:
+		case CAIRN_T_RESTRICT:
+			break;
+		case CAIRN_T_VOID:
+		case CAIRN_T_FUNC:
+			return false;
+		default:
+			*ret = t->size;
+			return !t->declaration;
+		}
+		id = t->ref;
+	}
+	return false;
+}
+
+uint32_t align_of(const struct parser *p, uint32_t id)
+{
+	for (unsigned int i = 0; i < 2 * CHAIN_MAX; i++) {
+		const struct cairn_type *t = cairn_types_get(p->types, id);
+
+		if (t->kind == CAIRN_T_TYPEDEF && t->align)
+			return t->align;
+		if (t->abi_align)
+			return t->abi_align;
+		if (t->kind != CAIRN_T_TYPEDEF && t->kind != CAIRN_T_CONST && t->kind != CAIRN_T_VOLATILE &&
+		    t->kind != CAIRN_T_RESTRICT && t->kind != CAIRN_T_ARRAY)
+			return 1;
+		id = t->ref;
+	}
+	return 1;
+}
+
+/* A struct has in align what an attribute of its own or of a member demands. */
+uint32_t required_align_of(const struct parser *p, uint32_t id)
+{
+	for (unsigned int i = 0; i < 2 * CHAIN_MAX; i++) {
+		const struct cairn_type *t = cairn_types_get(p->types, id);
+
+		if (t->align)
+			return t->align;
+		if (t->kind != CAIRN_T_TYPEDEF && t->kind != CAIRN_T_CONST && t->kind != CAIRN_T_VOLATILE &&
+		    t->kind != CAIRN_T_ARRAY)
+			return 0;
+		id = t->ref;
+	}
+	return 0;
+}
+
+/* Only what a typedef, qualifier or array adds can make the chain longer: then it is looked at once. */
+int check_chain(struct parser *p, uint32_t id, const struct token *at)
+{
+	for (unsigned int i = 0; i < CHAIN_MAX; i++) {
+		const struct cairn_type *t = cairn_types_get(p->types, id);
+
+		if (t->kind != CAIRN_T_TYPEDEF && t->kind != CAIRN_T_CONST && t->kind != CAIRN_T_VOLATILE &&
+		    t->kind != CAIRN_T_RESTRICT && t->kind != CAIRN_T_ATOMIC && t->kind != CAIRN_T_ARRAY)
+			return 0;
+		id = t->ref;
+	}
+	return fail_at(p, at, -ERANGE, "a chain of more than %d typedefs, qualifiers and arrays", CHAIN_MAX);
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Declaration specifiers: "static const unsigned long", "typedef struct { ... }"
+ *
+ * Words may come in any order ("long const unsigned"), so they are counted, and the type is decided when they end.
+ * A typedef's name is a type only while no other has been seen: in "unsigned size" the name declares.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "decl/parse.h"
+
+enum word_class {
+	W_NONE,
+	W_IGNORED, /* storage classes and function specifiers */
+	W_TYPEDEF,
+	W_CONST,
+	W_VOLATILE,
+	W_RESTRICT,
+	W_ATOMIC,
+	W_STRUCT,
+	W_UNION,
+	W_ENUM,
+	W_TYPEOF,
+	W_SIGNED,
+	W_UNSIGNED,
+	W_SHORT,
+	W_LONG,
+	W_COMPLEX,
+	W_BASE, /* the rest of the table tells which */
+};
+
+/* What a base word stands for on its own. */
+enum base { BASE_NONE, BASE_VOID, BASE_CHAR, BASE_INT, BASE_DOUBLE, BASE_OTHER };
+
+static const struct word {
+	const char *text;
+	enum word_class class;
+	enum base base;
+	enum basic basic; /* of BASE_OTHER */
+} words[] = {
+	{"typedef", W_TYPEDEF},	    {"extern", W_IGNORED},	  {"static", W_IGNORED},
+	{"auto", W_IGNORED},	    {"register", W_IGNORED},	  {"inline", W_IGNORED},
+	{"__inline", W_IGNORED},    {"__inline__", W_IGNORED},	  {"_Noreturn", W_IGNORED},
+	{"__thread", W_IGNORED},    {"_Thread_local", W_IGNORED}, {"__extension__", W_IGNORED},
+	{"thread_local", W_IGNORED}, {"constexpr", W_IGNORED},
+	{"const", W_CONST},	    {"__const", W_CONST},	  {"__const__", W_CONST},
+	{"volatile", W_VOLATILE},   {"__volatile", W_VOLATILE},	  {"__volatile__", W_VOLATILE},
+	{"restrict", W_RESTRICT},   {"__restrict", W_RESTRICT},	  {"__restrict__", W_RESTRICT},
+	{"_Atomic", W_ATOMIC},	    {"struct", W_STRUCT},	  {"union", W_UNION},
+	{"enum", W_ENUM},	    {"typeof", W_TYPEOF},	  {"__typeof", W_TYPEOF},
+	{"__typeof__", W_TYPEOF},   {"typeof_unqual", W_TYPEOF},  {"__typeof_unqual__", W_TYPEOF},
+	{"signed", W_SIGNED},	    {"__signed", W_SIGNED},	  {"__signed__", W_SIGNED},
+	{"unsigned", W_UNSIGNED},   {"short", W_SHORT},		  {"long", W_LONG},
+	{"_Complex", W_COMPLEX},    {"__complex__", W_COMPLEX},	  {"__complex", W_COMPLEX},
+	{"void", W_BASE, BASE_VOID}, {"char", W_BASE, BASE_CHAR}, {"int", W_BASE, BASE_INT},
+	{"double", W_BASE, BASE_DOUBLE},
+	{"float", W_BASE, BASE_OTHER, B_FLOAT},
+	{"_Bool", W_BASE, BASE_OTHER, B_BOOL},
+	{"__int128", W_BASE, BASE_OTHER, B_INT128},
+	{"__int128_t", W_BASE, BASE_OTHER, B_INT128},
+	{"__uint128_t", W_BASE, BASE_OTHER, B_UINT128},
+	{"_Float16", W_BASE, BASE_OTHER, B_FLOAT16},
+	{"__fp16", W_BASE, BASE_OTHER, B_FLOAT16},
+	{"__bf16", W_BASE, BASE_OTHER, B_FLOAT16},
+	{"_Float32", W_BASE, BASE_OTHER, B_FLOAT},
+	{"_Float64", W_BASE, BASE_OTHER, B_DOUBLE},
+	{"_Float32x", W_BASE, BASE_OTHER, B_DOUBLE},
+	{"_Float64x", W_BASE, BASE_OTHER, B_LDOUBLE},
+	{"_Float128", W_BASE, BASE_OTHER, B_FLOAT128},
+	{"__float128", W_BASE, BASE_OTHER, B_FLOAT128},
+	{"__builtin_va_list", W_BASE, BASE_OTHER, B_VA_LIST},
+};
+
+static const struct word *word_of(const struct token *t)
+{
+	if (t->kind != TOKEN_NAME)
+		return NULL;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (token_is(t, words[i].text))
+			return &words[i];
+	return NULL;
+}
+
+static const struct symbol *typedef_of(const struct parser *p, const struct token *t)
+{
+	const struct symbol *s = t->kind == TOKEN_NAME ? symbol_find(p->decl, SYMBOL_TYPEDEF, t->p, t->n) : NULL;
+
+	return s && s->kind == SYMBOL_TYPEDEF ? s : NULL;
+}
+
+/* C23 has it as a keyword, before it was a macro: without either, it cannot mean anything else. */
+static bool is_bool(const struct parser *p, const struct token *t)
+{
+	return token_is(t, "bool") && !symbol_find(p->decl, SYMBOL_TYPEDEF, t->p, t->n);
+}
+
+bool begins_type(const struct parser *p, const struct token *t)
+{
+	return word_of(t) || typedef_of(p, t) || is_bool(p, t) || token_is(t, "__attribute__") ||
+	       token_is(t, "__attribute") || token_is(t, "_Alignas") || token_is(t, "__declspec");
+}
+
+struct counted {
+	unsigned int n_long, n_short, n_signed, n_unsigned, n_complex;
+	const struct word *base;
+	uint32_t type; /* struct, typedef, typeof; valid when has_type */
+	bool has_type;
+	bool is_const, is_volatile, is_atomic;
+};
+
+static bool is_complete(const struct counted *c)
+{
+	return c->base || c->has_type || c->n_long || c->n_short || c->n_signed || c->n_unsigned || c->n_complex;
+}
+
+static enum basic integer_of(const struct counted *c)
+{
+	enum basic basic = c->n_short ? B_SHORT : c->n_long > 1 ? B_LLONG : c->n_long ? B_LONG : B_INT;
+
+	if (c->base && c->base->base == BASE_CHAR)
+		return c->n_unsigned ? B_UCHAR : c->n_signed ? B_SCHAR : B_CHAR;
+	if (c->base && c->base->base == BASE_OTHER)
+		basic = c->base->basic;
+	return c->n_unsigned ? (enum basic)(basic + 1) : basic;
+}
+
+static enum basic floating_of(const struct counted *c)
+{
+	bool is_float = c->base && c->base->base == BASE_OTHER && c->base->basic == B_FLOAT;
+
+	if (c->n_complex)
+		return is_float ? B_CFLOAT : c->n_long ? B_CLDOUBLE : B_CDOUBLE;
+	return c->n_long ? B_LDOUBLE : B_DOUBLE;
+}
+
+static bool is_contradictory(const struct counted *c)
+{
+	bool sized = c->n_long || c->n_short, sign = c->n_signed || c->n_unsigned;
+	enum base base = c->base ? c->base->base : BASE_NONE;
+
+	if (c->has_type)
+		return c->base || sized || sign || c->n_complex;
+	if (c->n_long > 2 || (c->n_long && c->n_short) || (c->n_signed && c->n_unsigned))
+		return true;
+	if (base == BASE_OTHER && sign)
+		return c->base->basic != B_INT128 || sized;
+	return (base == BASE_CHAR && sized) || (base == BASE_VOID && (sized || sign)) ||
+	       (base == BASE_DOUBLE && (sign || c->n_short || c->n_long > 1)) || (base == BASE_OTHER && sized);
+}
+
+static int decide(struct parser *p, const struct counted *c, const struct token *at, uint32_t *ret)
+{
+	enum base base = c->base ? c->base->base : BASE_NONE;
+	enum basic basic;
+
+	if (!is_complete(c))
+		return fail_at(p, at, -EBADMSG, "expected a type");
+	if (is_contradictory(c))
+		return fail_at(p, at, -EBADMSG, "these words make no type");
+	*ret = c->type;
+	if (c->has_type || base == BASE_VOID)
+		return 0;
+	if (base == BASE_DOUBLE || c->n_complex)
+		basic = floating_of(c);
+	else if (base == BASE_OTHER && !c->n_unsigned)
+		basic = c->base->basic;
+	else
+		basic = integer_of(c);
+	if ((basic == B_INT128 || basic == B_UINT128) && !p->abi->scalars[CAIRN_C_INT128].size)
+		return fail_at(p, at, -EBADMSG, "the ABI %s has no __int128", p->abi->name);
+	return node_basic(p, basic, ret);
+}
+
+static int set_type(struct counted *c, int rc)
+{
+	c->has_type = true;
+	return rc;
+}
+
+/* _Atomic(type), or the qualifier */
+static int parse_atomic(struct parser *p, struct counted *c)
+{
+	int rc = next(p);
+
+	if (rc || !is_punct(p, '(')) {
+		c->is_atomic = true;
+		return rc;
+	}
+	rc = next(p);
+	rc = rc ? rc : parse_type_name(p, &c->type);
+	rc = rc ? rc : expect(p, ')');
+	rc = rc ? rc : node_derive(p, CAIRN_T_ATOMIC, c->type, &c->type);
+	return set_type(c, rc);
+}
+
+/* One word; it is read. */
+static int take_word(struct parser *p, const struct word *w, struct counted *c, struct specifiers *ret)
+{
+	if (w->class == W_ATOMIC)
+		return parse_atomic(p, c);
+	int rc = next(p);
+	if (rc)
+		return rc;
+	switch (w->class) {
+	case W_TYPEDEF:
+		ret->is_typedef = true;
+		break;
+	case W_CONST:
+		c->is_const = true;
+		break;
+	case W_VOLATILE:
+		c->is_volatile = true;
+		break;
+	case W_STRUCT:
+	case W_UNION:
+		ret->has_tag = true;
+		return set_type(c, parse_record(p, w->class == W_UNION, &c->type));
+	case W_ENUM:
+		ret->has_tag = true;
+		return set_type(c, parse_enum(p, &c->type));
+	case W_TYPEOF:
+		return set_type(c, parse_typeof(p, &c->type));
+	case W_SIGNED:
+		c->n_signed++;
+		break;
+	case W_UNSIGNED:
+		c->n_unsigned++;
+		break;
+	case W_SHORT:
+		c->n_short++;
+		break;
+	case W_LONG:
+		c->n_long++;
+		break;
+	case W_COMPLEX:
+		c->n_complex++;
+		break;
+	case W_BASE:
+		/* "double complex", "int long": two base words are none of those. */
+		if (c->base)
+			return fail_here(p, "these words make no type");
+		c->base = w;
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+/* Whether the next token is read as a part of the type; 1 or 0, or a negative errno. */
+static int take(struct parser *p, struct counted *c, struct specifiers *ret)
+{
+	const struct word *w = word_of(&p->tok);
+	const struct symbol *s;
+	int rc;
+
+	if (w) {
+		rc = take_word(p, w, c, ret);
+		return rc ? rc : 1;
+	}
+	if (is_attribute(p)) {
+		rc = parse_attributes(p, &ret->attrs);
+		return rc ? rc : 1;
+	}
+	if (is_complete(c))
+		return 0;
+	s = typedef_of(p, &p->tok);
+	if (!s && !is_bool(p, &p->tok))
+		return 0;
+	rc = s ? 0 : node_basic(p, B_BOOL, &c->type);
+	if (s)
+		c->type = s->type;
+	c->has_type = true;
+	rc = rc ? rc : next(p);
+	return rc ? rc : 1;
+}
+
+static int qualify(struct parser *p, const struct counted *c, uint32_t *id)
+{
+	int rc = c->is_volatile ? node_derive(p, CAIRN_T_VOLATILE, *id, id) : 0;
+
+	if (!rc && c->is_const)
+		rc = node_derive(p, CAIRN_T_CONST, *id, id);
+	if (!rc && c->is_atomic)
+		rc = node_derive(p, CAIRN_T_ATOMIC, *id, id);
+	return rc;
+}
+
+int parse_specifiers(struct parser *p, struct specifiers *ret)
+{
+	struct counted c = {0};
+	struct token at = p->tok;
+	int rc;
+
+	*ret = (struct specifiers){0};
+	while ((rc = take(p, &c, ret)) > 0)
+		;
+	rc = rc ? rc : decide(p, &c, &at, &ret->type);
+	rc = rc ? rc : apply_type_attributes(p, &ret->attrs, &ret->type);
+	return rc ? rc : qualify(p, &c, &ret->type);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Placing members: what the two sets of rules share. */
+#ifndef LAYOUT_PLACE_H
+#define LAYOUT_PLACE_H
+
+#include <cairn/layout.h>
+
+/* As cairn_layout_place(), of a record that was checked: 0 or -ERANGE. */
+int layout_place_ms(const struct cairn_abi *abi, struct cairn_place_record *rec);
+
+/* @to is a power of 2. */
+static inline uint64_t round_up(uint64_t n, uint64_t to)
+{
+	return (n + to - 1) & ~(to - 1);
+}
+
+static inline uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static inline uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+#endif
