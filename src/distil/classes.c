@@ -132,6 +132,12 @@ static struct h128 hash_elems(struct classes *c, const struct unit_types *u, str
 
 static struct h128 hash_values(struct classes *c, const struct unit_types *u, struct h128 s, const struct type_die *t)
 {
+	if (t->kind == TYPE_ARRAY && u->flat_arrays) {
+		uint64_t n = 1;
+		for (uint32_t i = t->elem; i < t->elem + t->n_elems; i++)
+			n *= u->elems.p[i].value;
+		return h128_mix(s, n, TYPE_ARRAY);
+	}
 	for (uint32_t i = t->elem; i < t->elem + t->n_elems; i++) {
 		const struct elem *e = &u->elems.p[i];
 		s = h128_mix(s, e->value ^ (uint64_t)e->is_negative << 32, name_hash(c->names, e->name) + e->what);
@@ -146,6 +152,19 @@ static struct h128 hash_start(uint64_t name, uint8_t kind, local_off ref, uint32
 	return h128_mix((struct h128){0x2d358dccaa6c78a5, 0x8bb84b93962eacc9}, name, facts);
 }
 
+/* Kinds that say a name at most, and what they refer to: half of all types. */
+static inline bool is_plain_reference(const struct type_die *t)
+{
+	enum { PLAIN = 1 << TYPE_PTR | 1 << TYPE_TYPEDEF | 1 << TYPE_CONST | 1 << TYPE_VOLATILE | 1 << TYPE_RESTRICT };
+	return PLAIN >> t->kind & 1 && !t->n_elems;
+}
+
+static inline struct h128 hash_reference(struct classes *c, const struct type_die *t, struct h128 edge)
+{
+	edge.a += t->kind * 0xd6e8feb86659fd93;
+	return h128_mix(edge, name_hash(c->names, t->name), t->kind);
+}
+
 /* All that the DIE says. What it refers to has its edge. */
 static struct h128 hash_of(struct classes *c, const struct unit_types *u, const struct type_die *t)
 {
@@ -153,7 +172,10 @@ static struct h128 hash_of(struct classes *c, const struct unit_types *u, const 
 		return edge_of(u, t->ref);
 	if (t->kind == TYPE_VOID)
 		return h128_start(HASH_VOID);
-	struct h128 s = hash_start(name_hash(c->names, t->name), t->kind, t->ref, t->n_elems, t->variadic);
+	if (is_plain_reference(t))
+		return hash_reference(c, t, edge_of(u, t->ref));
+	uint32_t n_elems = t->kind == TYPE_ARRAY && u->flat_arrays ? 1 : t->n_elems;
+	struct h128 s = hash_start(name_hash(c->names, t->name), t->kind, t->ref, n_elems, t->variadic);
 	s = h128_mix(s, t->size, t->encoding);
 	if (t->ref) {
 		struct h128 edge = edge_of(u, t->ref);
@@ -213,10 +235,21 @@ static struct h128 group_hash(struct classes *c, const struct type_die *t)
 	return h;
 }
 
+/* The short way to an edge, for a reference to what has one. False: it takes the long way. */
+static inline bool hash_short(struct classes *c, struct unit_types *u, uint32_t i)
+{
+	const struct type_die *t = &u->types.p[i];
+	uint32_t to = unit_type_index(u, t->ref);
+	if (!is_plain_reference(t) || (to != NO_TYPE && !u->edges.p[to].a))
+		return false;
+	set_edge(u, t, hash_reference(c, t, to == NO_TYPE ? h128_start(HASH_VOID) : u->edges.p[to]));
+	return true;
+}
+
 static int hash_all(struct classes *c, struct unit_types *u)
 {
 	for (uint32_t i = 0; i < u->types.n; i++)
-		if (edge_is_new(u, i)) {
+		if (edge_is_new(u, i) && !hash_short(c, u, i)) {
 			int rc = hash_edge(c, u, i);
 			if (rc < 0)
 				return rc;
@@ -466,8 +499,10 @@ static int build_new(struct classes *c, const struct unit_types *u, uint32_t ind
 	return rc;
 }
 
-static bool is_root(const struct type_die *t)
+static bool is_root(const struct type_die *t, uint32_t index)
 {
+	if (index == BASE_UNIT)
+		return !t->declaration && t->kind != TYPE_ALIAS;
 	/* Nobody refers to "enum { A, B };", and still its constants are wanted. */
 	if (t->kind == TYPE_ENUM || t->stop)
 		return !t->declaration;
@@ -487,13 +522,15 @@ static int add_roots(struct classes *c, struct unit_types *u, uint32_t index)
 		struct type_die *t = &u->types.p[i];
 		uint32_t class_;
 		prefetch_class(c, u, i + 8);
-		if (!is_root(t))
+		if (!is_root(t, index))
 			continue;
 		int rc = class_of(c, u, index, t, &class_);
 		if (rc < 0)
 			return rc;
 		if (!VEC_ADD(&c->roots, class_))
 			return -ENOMEM;
+		if (index == BASE_UNIT && !c->v.p[class_].base_id)
+			c->v.p[class_].base_id = t->off;
 	}
 	return 0;
 }

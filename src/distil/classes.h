@@ -50,6 +50,7 @@ struct type_class {
 	uint32_t size;
 	edge_t edge;
 	uint32_t group; /* + 1, of a definition with a name */
+	uint32_t base_id; /* that the base has it by; 0 none */
 	uint8_t kind;   /* enum type_kind */
 	uint8_t encoding;
 	bool variadic;
@@ -140,9 +141,10 @@ void classes_fini(struct classes *c);
 /*
  * classes_add - the classes of a unit that was read
  *
- * @index  of the unit: units are given in increasing order
+ * @index  of the unit: units are given in increasing order; BASE_UNIT is the base (base.h), of which all types are kept
  * Returns 0 or -ENOMEM, -ERANGE.
  */
+enum { BASE_UNIT = 0 };
 int classes_add(struct classes *c, struct unit_types *u, uint32_t index, struct cairn_err *err);
 
 /*

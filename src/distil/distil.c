@@ -78,6 +78,7 @@ static int make_main(struct distil *d, struct cairn_err *err)
 	d->emit = (struct emit){.c = &d->classes,
 				.v = &d->variants,
 				.b = d->main,
+				.base = d->opts->base,
 				.skip = d->functions.skip,
 				.ptr_bytes = 8,
 				.losses = d->ret->losses};
@@ -142,7 +143,7 @@ static int read_types(struct distil *d, struct cairn_err *err)
 	if (rc >= 0 && classes_init(&d->classes) < 0)
 		rc = err_nomem(err, "types");
 	if (rc >= 0)
-		rc = distil_read(d->dw, d->opts->threads, wants_vars(d->opts), &d->classes, err);
+		rc = distil_read(d->dw, d->opts->threads, d->opts->base, wants_vars(d->opts), &d->classes, err);
 	return rc < 0 ? rc : variants_find(&d->classes, &d->variants, err);
 }
 

@@ -36,12 +36,19 @@ static uint32_t n_records(const struct type_class *k)
 	return k->kind == TYPE_PTR ? 1 + n_tags(k) : 1;
 }
 
+/* Whether the base has a record for it. */
+static bool is_in_base(const struct emit *e, uint32_t instance)
+{
+	return instance < e->c->v.n && e->c->v.p[instance].base_id;
+}
+
 /* Instances in the order of their records: a class with the empty set, then its variants. */
 static int for_instances(struct emit *e, int (*visit)(struct emit *e, uint32_t instance))
 {
 	for (uint32_t i = 0; i < e->c->v.n; i++)
 		for (uint32_t k = i; k != UINT32_MAX; k = e->v->v.p[k].next) {
-			int rc = e->v->v.p[k].used && !e->skip[k] ? visit(e, k) : 0;
+			bool own = e->v->v.p[k].used && !e->skip[k] && !is_in_base(e, k);
+			int rc = own ? visit(e, k) : 0;
 			if (rc < 0)
 				return rc;
 		}
@@ -320,7 +327,7 @@ static int add_tags(struct emit *e, uint32_t instance)
 static bool has_arrays(const struct classes *c)
 {
 	for (size_t i = 0; i < c->v.n; i++)
-		if (c->v.p[i].kind == TYPE_ARRAY)
+		if (c->v.p[i].kind == TYPE_ARRAY && !c->v.p[i].base_id)
 			return true;
 	return false;
 }
@@ -329,8 +336,8 @@ static bool has_arrays(const struct classes *c)
 static int add_index_type(struct emit *e, uint32_t *ret)
 {
 	uint32_t name;
-	*ret = 0;
-	if (!has_arrays(e->c))
+	*ret = e->base ? cairn_btf_find(e->base, "__ARRAY_SIZE_TYPE__", CAIRN_BTF_INT, 0) : 0;
+	if (*ret || !has_arrays(e->c))
 		return 0;
 	int rc = name_of(e, "__ARRAY_SIZE_TYPE__", &name);
 	return rc < 0 ? rc : btf_add_int(e->b, name, 4, 0, 32, ret);
@@ -342,6 +349,8 @@ int emit_types(struct emit *e, struct cairn_err *err)
 	e->ids = calloc(e->v->v.n + 1, sizeof(*e->ids));
 	e->group_ids = calloc(e->c->groups.n + 1, sizeof(*e->group_ids));
 	int rc = e->ids && e->group_ids ? add_index_type(e, &index_type) : -ENOMEM;
+	for (size_t i = 0; i < e->c->v.n && rc >= 0; i++)
+		e->ids[i] = e->c->v.p[i].base_id;
 	if (rc >= 0) {
 		e->index_type = btf_builder_next_id(e->b);
 		rc = for_instances(e, number);

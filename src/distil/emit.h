@@ -10,6 +10,7 @@ struct emit {
 	const struct classes *c;
 	const struct variants *v;
 	struct cairn_btf_builder *b;
+	const struct cairn_btf *base; /* of main; NULL: none */
 	uint32_t *ids;        /* per instance: its record; 0 none */
 	uint32_t *group_ids;  /* per group: the record of its forward declaration; 0 none */
 	uint32_t index_type;  /* of arrays; 0 none */

@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/pool.h"
+#include "distil/base.h"
 
 /* One worker: the arrays of the unit it reads, and what it has found so far. */
 struct reader {
@@ -18,7 +19,9 @@ struct reader {
 
 struct readers {
 	const struct dwarf *dw;
-	struct reader *p;
+	const struct cairn_btf *base;
+	bool want_vars;
+	struct reader *p; /* n, and one more that has the base */
 	unsigned int n;
 	atomic_bool is_cluster; /* a unit refers to another */
 };
@@ -39,7 +42,7 @@ static int read_unit(void *arg, size_t item, unsigned int worker, struct cairn_e
 	if (rc >= 0 && unit_types_finish(&w->unit) < 0)
 		rc = err_nomem(err, "the types of a unit");
 	if (rc >= 0)
-		rc = classes_add(&w->classes, &w->unit, (uint32_t)item, err);
+		rc = classes_add(&w->classes, &w->unit, (uint32_t)item + 1, err);
 	return rc < 0 ? err_while(err, rc, "while reading the types of the unit at 0x%" PRIx64 " (%s)", unit->off, unit->name)
 		      : 0;
 }
@@ -54,27 +57,38 @@ static int read_cluster(struct readers *r, struct cairn_err *err)
 	}
 	if (unit_types_finish(&w->unit) < 0)
 		return err_nomem(err, "the types of all units");
-	return classes_add(&w->classes, &w->unit, 0, err);
+	return classes_add(&w->classes, &w->unit, 1, err);
 }
 
-static int readers_init(struct readers *r, unsigned int n, bool cluster, bool want_vars, struct cairn_err *err)
+static int read_base(struct readers *r, struct cairn_err *err)
+{
+	struct reader *w = &r->p[r->n];
+	if (!r->base)
+		return 0;
+	if (unit_types_read_base(&w->unit, r->base) < 0)
+		return err_nomem(err, "the types of the base");
+	return classes_add(&w->classes, &w->unit, BASE_UNIT, err);
+}
+
+static int readers_init(struct readers *r, unsigned int n, bool cluster, struct cairn_err *err)
 {
 	r->n = n;
-	r->p = calloc(n, sizeof(*r->p));
+	r->p = calloc(n + 1, sizeof(*r->p));
 	if (!r->p)
 		return err_nomem(err, "worker memory");
-	for (unsigned int i = 0; i < n; i++) {
+	for (unsigned int i = 0; i <= n; i++) {
 		struct reader *w = &r->p[i];
 		if (classes_init(&w->classes) < 0)
 			return err_nomem(err, "worker memory");
-		unit_types_init(&w->unit, r->dw, cluster, want_vars, &w->classes.arena, &w->names_by_hash);
+		unit_types_init(&w->unit, r->dw, cluster, r->want_vars, &w->classes.arena, &w->names_by_hash);
+		w->unit.flat_arrays = r->base;
 	}
-	return 0;
+	return read_base(r, err);
 }
 
 static void readers_fini(struct readers *r)
 {
-	for (unsigned int i = 0; r->p && i < r->n; i++) {
+	for (unsigned int i = 0; r->p && i <= r->n; i++) {
 		unit_types_fini(&r->p[i].unit);
 		classes_fini(&r->p[i].classes);
 		map_fini(&r->p[i].names_by_hash);
@@ -85,31 +99,31 @@ static void readers_fini(struct readers *r)
 
 static int merge(struct readers *r, struct classes *ret, struct cairn_err *err)
 {
-	struct classes *parts = calloc(r->n, sizeof(*parts));
+	struct classes *parts = calloc(r->n + 1, sizeof(*parts));
 	if (!parts)
 		return err_nomem(err, "worker memory");
-	for (unsigned int i = 0; i < r->n; i++) {
+	for (unsigned int i = 0; i <= r->n; i++) {
 		parts[i] = r->p[i].classes;
 		for (int k = 0; k < CAIRN_N_LOSSES; k++)
 			parts[i].losses[k] += r->p[i].unit.losses[k];
 	}
-	int rc = classes_merge(parts, r->n, ret, err);
-	for (unsigned int i = 0; i < r->n; i++)
+	int rc = classes_merge(parts, r->n + 1, ret, err);
+	for (unsigned int i = 0; i <= r->n; i++)
 		r->p[i].classes = parts[i];
 	free(parts);
 	return rc;
 }
 
-int distil_read(const struct dwarf *dw, unsigned int threads, bool want_vars, struct classes *ret,
-		struct cairn_err *err)
+int distil_read(const struct dwarf *dw, unsigned int threads, const struct cairn_btf *base, bool want_vars,
+		struct classes *ret, struct cairn_err *err)
 {
-	struct readers r = {.dw = dw};
-	int rc = readers_init(&r, pool_width(threads), false, want_vars, err);
+	struct readers r = {.dw = dw, .base = base, .want_vars = want_vars};
+	int rc = readers_init(&r, pool_width(threads), false, err);
 	if (rc >= 0)
 		rc = pool_run(dwarf_n_units(dw), threads, read_unit, &r, err);
 	if (rc >= 0 && r.is_cluster) {
 		readers_fini(&r);
-		rc = readers_init(&r, 1, true, want_vars, err);
+		rc = readers_init(&r, 1, true, err);
 		if (rc >= 0)
 			rc = read_cluster(&r, err);
 	}

@@ -448,12 +448,15 @@ static void add_start(struct unit_types *u, local_off off)
 
 static inline struct type_die *add_type(struct unit_types *u, enum type_kind kind)
 {
-	struct type_die *t = VEC_PUSH(&u->types);
-	if (!t || u->types.n >= OWNER_FUNC) {
-		u->walker.rc = -ENOMEM;
-		return NULL;
+	if (u->types.n == u->types.cap) {
+		if (u->types.n >= OWNER_FUNC / 2 || !VEC_PUSH(&u->types)) {
+			u->walker.rc = -ENOMEM;
+			return NULL;
+		}
+		u->types.n--;
 	}
-	t->kind = (uint8_t)kind;
+	struct type_die *t = &u->types.p[u->types.n++];
+	*t = (struct type_die){.kind = (uint8_t)kind};
 	t->off = u->ref_bias + (uint32_t)((uint64_t)(u->walker.die - u->walker.unit->sec->p) - u->unit_off);
 	add_start(u, t->off);
 	return t;
@@ -478,6 +481,23 @@ static void note_losses(struct unit_types *u, const struct type_die *t)
 		u->losses[CAIRN_LOSS_MEMBER_POINTER]++;
 	else if (t->kind == TYPE_OPAQUE)
 		u->losses[CAIRN_LOSS_TYPE]++;
+}
+
+/* As far as BTF tells them apart: whether there are negative numbers, and what is no integer. */
+static uint8_t encoding_of(uint64_t encoding)
+{
+	switch (encoding) {
+	case DW_ATE_boolean:
+	case DW_ATE_float:
+	case DW_ATE_complex_float:
+	case DW_ATE_imaginary_float:
+	case DW_ATE_decimal_float:
+	case DW_ATE_signed:
+		return (uint8_t)encoding;
+	case DW_ATE_signed_char:
+		return DW_ATE_signed;
+	}
+	return DW_ATE_unsigned;
 }
 
 static int see_type(struct unit_types *u)
@@ -508,7 +528,7 @@ static int see_type(struct unit_types *u)
 		break;
 	case TYPE_BASE:
 		t->name = own_name(u);
-		t->encoding = (uint8_t)dw_seen_uint(w, ENCODING, 0);
+		t->encoding = encoding_of(dw_seen_uint(w, ENCODING, 0));
 		t->size = size_of(u, t);
 		/* GCC says bits of _BitInt; whole bytes are what BTF has. */
 		if (!t->size)
@@ -585,11 +605,11 @@ static bool has_plain_place(struct unit_types *u, uint64_t *ret)
 	return !c.failed && !cur_more(&c);
 }
 
-static int see_simple_member(struct unit_types *u)
+static inline int see_simple_member(struct unit_types *u, uint32_t owner)
 {
 	const struct dw_walker *w = &u->walker;
 	struct dw_place place = w->places[MEMBER_LOCATION];
-	struct elem *e = add_elem(u, owner_of(u));
+	struct elem *e = add_elem(u, owner);
 	if (!e)
 		return w->rc;
 	e->name = own_name(u);
@@ -604,9 +624,10 @@ static int see_simple_member(struct unit_types *u)
 static int see_member(struct unit_types *u)
 {
 	struct dw_walker *w = &u->walker;
-	struct type_die *t = type_owner(u);
+	uint32_t owner = owner_of(u);
+	struct type_die *t = owner < OWNER_FUNC ? &u->types.p[owner] : NULL;
 	if (t && (t->kind == TYPE_STRUCT || t->kind == TYPE_UNION) && plan_of(u) & PLAN_SIMPLE)
-		return see_simple_member(u);
+		return see_simple_member(u, owner);
 	/* Static members of C++ have no place in it. */
 	if (!t || (t->kind != TYPE_STRUCT && t->kind != TYPE_UNION) || dw_seen_flag(w, DECLARATION) ||
 	    dw_seen_flag(w, EXTERNAL))
@@ -817,7 +838,7 @@ static int see(struct unit_types *u, int role)
 	return 0;
 }
 
-static int reserve_starts(struct unit_types *u, uint64_t end)
+int unit_types_reserve(struct unit_types *u, uint64_t end)
 {
 	size_t words = (size_t)(end / 64 + 1);
 	if (words > u->starts.cap) {
@@ -848,7 +869,7 @@ int unit_types_read(struct unit_types *u, const struct dw_unit *unit, struct cai
 	if (end > UINT32_MAX)
 		return err_set(err, -ERANGE, "%s: %s larger than 4 GiB", unit->file->path,
 			       u->whole ? "units that refer to each other, together" : "a unit");
-	int rc = reserve_starts(u, end);
+	int rc = unit_types_reserve(u, end);
 	if (rc >= 0)
 		rc = forget_plans(u, unit->abbrevs);
 	if (rc >= 0)

@@ -129,6 +129,7 @@ struct unit_types {
 	bool scattered; /* elements of one owner are not all in a row */
 	bool has_namespaces;
 	bool want_vars;
+	bool flat_arrays; /* dimensions are multiplied: the base does not tell them, and equal types shall be found in it */
 	/* Bit per byte of the units: a type starts there; and how many do before each word. */
 	VEC(uint64_t) starts;
 	VEC(uint32_t) rank;
@@ -157,6 +158,9 @@ void unit_types_fini(struct unit_types *u);
  * -ENOMEM.
  */
 int unit_types_read(struct unit_types *u, const struct dw_unit *unit, struct cairn_err *err);
+
+/* Room for places below @end, in a set that is empty. 0 or -ENOMEM. */
+int unit_types_reserve(struct unit_types *u, uint64_t end);
 
 /* Behind the last unit_types_read(): get the arrays ready. 0 or -ENOMEM. */
 int unit_types_finish(struct unit_types *u);

@@ -348,7 +348,7 @@ static int choose(struct finder *f)
 	for (size_t g = 0; g < f->c->groups.n; g++)
 		v->of_group[g] = (edge_t)g | EDGE_GROUP;
 	for (uint32_t i = 0; i < f->c->v.n; i++) {
-		uint32_t only = only_variant(v, i), group = f->c->v.p[i].group;
+		uint32_t only = f->c->v.p[i].base_id ? NONE : only_variant(v, i), group = f->c->v.p[i].group;
 		v->same_as[i] = only == NONE ? i : only;
 		if (only != NONE)
 			v->v.p[i].used = false;

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The base that main is split from, as if it were one more unit
+ *
+ * Its records are put into the arrays of unit.h and get classes like those of DWARF, before all of them. A class that the
+ * base has keeps the base's id and is not written again; a name that the base and the module define differently is
+ * ambiguous, as between two units.
+ */
+#ifndef DISTIL_BASE_H
+#define DISTIL_BASE_H
+
+#include "distil/unit.h"
+
+/*
+ * unit_types_read_base - the types of a base and of its bases, in place of a unit; then unit_types_finish() is done, too
+ *
+ * Places are ids. pahole writes int a[2][3] as int a[6]: see unit_types.flat_arrays.
+ * Returns 0 or -ENOMEM, -ERANGE.
+ */
+int unit_types_read_base(struct unit_types *u, const struct cairn_btf *base);
+
+#endif
