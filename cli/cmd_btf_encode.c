@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <cairn/distil.h>
+#include <cairn/embed.h>
 #include <cairn/file.h>
 
 #include "btf.h"
@@ -15,12 +16,14 @@ struct encode_values {
 	struct opt_list bases, debug_dirs;
 	const char *out, *dialect, *vars, *debug_file;
 	unsigned long jobs;
-	bool layout, assume_unmodified, json;
+	bool layout, assume_unmodified, json, embed;
 };
 
 static const struct opt opts[] = {
 	{'o', "output", OPT_TEXT, "OUT", offsetof(struct encode_values, out),
 	 "write types to OUT and places to OUT.inline; otherwise to FILE.btf and FILE.btf.inline in this directory"},
+	{0, "embed", OPT_FLAG, NULL, offsetof(struct encode_values, embed),
+	 "write OUT as a copy of FILE with the sections .BTF, .BTF.inline and .BTF.vars"},
 	{'B', "base", OPT_LIST, "BASE", offsetof(struct encode_values, bases),
 	 "leave out what BASE has, of a module its kernel; may be repeated, parents first"},
 	{'j', "jobs", OPT_COUNT, "N", offsetof(struct encode_values, jobs), "use N threads; otherwise one per processor"},
@@ -93,7 +96,7 @@ static int distil(const struct cairn_binary *bin, const struct cairn_btf *base, 
 /* ---- files ---- */
 
 struct output {
-	const char *suffix, *what;
+	const char *suffix, *section, *what;
 	const struct cairn_distil_blob *blob;
 	char *path; /* NULL: there is nothing to say */
 };
@@ -120,6 +123,29 @@ static int write_output(struct output *o, const struct encode_values *values, co
 	if (!o->path)
 		return fail(STATUS_NOT_HERE, "no memory");
 	int r = cairn_file_write(o->path, o->blob->bytes, o->blob->size, &err);
+
+	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
+}
+
+/* A copy of the file with all of it, instead of files. */
+static int embed(struct output *outputs, const struct encode_values *values, const char *elf)
+{
+	struct cairn_embed_section sections[N_OUTPUTS];
+	struct cairn_err err = {0};
+	size_t n = 0;
+
+	for (int i = 0; i < N_OUTPUTS; i++) {
+		struct output *o = &outputs[i];
+
+		if (!o->blob->bytes)
+			continue;
+		sections[n++] = (struct cairn_embed_section){o->section, o->blob->bytes, o->blob->size};
+		if (asprintf(&o->path, "%s: %s", values->out, o->section) < 0) {
+			o->path = NULL;
+			return fail(STATUS_NOT_HERE, "no memory");
+		}
+	}
+	int r = cairn_embed(elf, values->out, sections, n, &err);
 
 	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
 }
@@ -202,12 +228,16 @@ static int encode(const struct cairn_binary *bin, const struct cairn_btf *base, 
 		  const char *elf)
 {
 	struct cairn_distilled d = {0};
-	struct output outputs[N_OUTPUTS] = {{"", "types", &d.main, NULL},
-					    {".inline", "places and arguments", &d.inlined, NULL},
-					    {".vars", "variables", &d.vars, NULL}};
+	struct output outputs[N_OUTPUTS] = {
+		{"", ".BTF", "types", &d.main, NULL},
+		{".inline", ".BTF.inline", "places and arguments", &d.inlined, NULL},
+		{".vars", ".BTF.vars", "variables", &d.vars, NULL},
+	};
 	int status = distil(bin, base, values, &d);
 
-	for (int i = 0; i < N_OUTPUTS && !status; i++)
+	if (!status && values->embed)
+		status = embed(outputs, values, elf);
+	for (int i = 0; i < N_OUTPUTS && !status && !values->embed; i++)
 		status = write_output(&outputs[i], values, elf);
 	if (!status && values->json)
 		tell_json(elf, &d, outputs);
@@ -235,6 +265,8 @@ static int run(void *v, const struct operands *operands)
 
 	if (operands->n > 1)
 		return fail(STATUS_USAGE, "one file at a time: %s", operands->items[1]);
+	if (values->embed && !values->out)
+		return fail(STATUS_USAGE, "--embed needs -o OUT: it writes a copy of %s", operands->items[0]);
 	if (values->bases.n)
 		status = btf_open_bases(&values->bases, &bases);
 	if (!status) {

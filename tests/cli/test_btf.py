@@ -351,6 +351,19 @@ def encoded_types_and_places_are_sound_and_those_of_sites(compiler):
 
 
 @claim
+def an_embedded_copy_runs_and_has_the_same_btf():
+    program, out, copy = compile_c("inlined", INLINED), path_of("beside"), path_of("embedded")
+    cairn("btf", "encode", program, "-o", out, check=True)
+    cairn("btf", "encode", "--embed", program, "-o", copy, check=True)
+    expect(run(copy, "5").status == run(program, "5").status)
+    expect(cairn("btf", "dump", copy, check=True).out == cairn("btf", "dump", out, check=True).out)
+    expect(cairn("btf", "dump", "--section", ".BTF.inline", "-B", copy, copy, check=True).out ==
+           cairn("btf", "dump", "-B", out, out + ".inline", check=True).out)
+    wanted = cairn("btf", "dump", out, check=True).out
+    expect(run(need("bpftool"), "btf", "dump", "file", copy, check=True).out == wanted)
+
+
+@claim
 def encoding_gives_the_same_bytes_with_any_number_of_threads():
     program = compile_c("inlined", INLINED)
     results = set()

@@ -109,7 +109,7 @@ def usage_errors_exit_with_2_and_answer_on_stderr_only():
                   ("trace", "-p", "x", "f"), ("trace", "--duration", "0", "f"), ("trace", "-c", "", "f"),
                   ("trace", "-c", "no-such-program-anywhere", "f"), ("doctor", "x"), ("--completion", "csh"),
                   ("btf",), ("btf", "du"), ("btf", "dump"), ("btf", "dump", "/no/such/file"),
-                  ("btf", "encode", "--global-vars=some", "/no/such/file")]:
+                  ("btf", "encode", "--global-vars=some", "/no/such/file"), ("btf", "encode", "--embed", CAIRN)]:
         r = cairn(*words)
         expect(r.status == 2 and not r.out and r.err, r)
 
