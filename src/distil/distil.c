@@ -50,6 +50,14 @@ const char *cairn_distil_loss_text(enum cairn_distil_loss loss)
 	return (unsigned int)loss < CAIRN_N_LOSSES ? loss_texts[loss] : "unknown";
 }
 
+static int progress(const struct distil *d, enum cairn_distil_stage stage, uint64_t done, uint64_t total,
+		    struct cairn_err *err)
+{
+	if (!d->opts->progress || !d->opts->progress(d->opts->ctx, stage, done, total))
+		return 0;
+	return err_set(err, -ECANCELED, "cancelled");
+}
+
 static bool wants_vars(const struct cairn_distil_opts *o)
 {
 	return o->vars != CAIRN_DISTIL_VARS_NONE;
@@ -97,12 +105,38 @@ static int finish_main(struct distil *d, struct cairn_err *err)
 	return cairn_btf_finish(d->main, &d->ret->main.bytes, &d->ret->main.size, err);
 }
 
+/* v1 is what is left of N: its records are made from those. */
+static int inlined_to_v1(struct distil *d, struct cairn_err *err)
+{
+	struct cairn_btf_open_opts open = {.size = sizeof(open), .base = d->base_of_parts, .dialect = CAIRN_BTF_LOC_N};
+	struct cairn_btf_convert_opts how = {
+		.size = sizeof(how), .base = d->base_of_parts, .dialect = CAIRN_BTF_LOC_V1, .layout = d->opts->layout};
+	struct cairn_distil_blob n = d->ret->inlined;
+	struct cairn_btf_losses losses = {0};
+	struct cairn_btf *btf = NULL;
+	if (!n.bytes)
+		return 0;
+	int rc = cairn_btf_open_mem(n.bytes, n.size, "the inline part", &open, &btf, err);
+	if (rc >= 0)
+		rc = cairn_btf_convert(btf, &how, &losses, &d->ret->inlined.bytes, &d->ret->inlined.size, err);
+	if (rc >= 0)
+		free(n.bytes);
+	d->ret->losses[CAIRN_LOSS_LOC_LONG] += losses.loc_params;
+	cairn_btf_close(btf);
+	return rc;
+}
+
 static int make_inlined(struct distil *d, struct cairn_err *err)
 {
-	struct place_opts opts = {.threads = d->opts->threads, .assume_unmodified = d->opts->assume_unmodified};
+	struct place_opts opts = {.threads = d->opts->threads,
+				  .assume_unmodified = d->opts->assume_unmodified,
+				  .progress = d->opts->progress,
+				  .ctx = d->opts->ctx};
 	int rc = places_find(d->bin, &opts, d->dw, &d->functions, &d->emit, d->ret, &d->places, err);
 	if (rc >= 0)
 		rc = places_emit(&d->places, d->base_of_parts, &d->functions, &d->emit, d->ret, err);
+	if (rc >= 0 && d->opts->dialect == CAIRN_BTF_LOC_V1)
+		rc = inlined_to_v1(d, err);
 	return rc;
 }
 
@@ -149,13 +183,19 @@ static int read_types(struct distil *d, struct cairn_err *err)
 
 static int run(struct distil *d, struct cairn_err *err)
 {
-	int rc = read_types(d, err);
+	int rc = progress(d, CAIRN_DISTIL_TYPES, 0, 1, err);
+	if (rc >= 0)
+		rc = read_types(d, err);
+	if (rc >= 0)
+		rc = progress(d, CAIRN_DISTIL_TYPES, 1, 1, err);
 	if (rc >= 0)
 		rc = make_main(d, err);
 	if (rc >= 0)
 		rc = finish_main(d, err);
 	if (rc >= 0)
 		rc = make_parts(d, err);
+	if (rc >= 0)
+		rc = progress(d, CAIRN_DISTIL_WRITE, 1, 1, err);
 	for (int i = 0; i < CAIRN_N_LOSSES; i++)
 		d->ret->losses[i] += d->classes.losses[i];
 	return rc;
@@ -174,13 +214,31 @@ static void distil_fini(struct distil *d)
 		dwarf_close(d->dw);
 }
 
+/* The options as this version knows them. -EINVAL when the caller's newer ones are set. */
+static int take_opts(const struct cairn_distil_opts *opts, struct cairn_distil_opts *ret, struct cairn_err *err)
+{
+	*ret = (struct cairn_distil_opts){.dialect = CAIRN_BTF_LOC_N};
+	if (!opts)
+		return 0;
+	if (opts->size < sizeof(opts->size))
+		return err_set(err, -EINVAL, "struct cairn_distil_opts: size is %zu", opts->size);
+	for (size_t i = sizeof(*ret); i < opts->size; i++)
+		if (((const char *)opts)[i])
+			return err_set(err, -EINVAL, "struct cairn_distil_opts: byte %zu is set and not known here", i);
+	memcpy(ret, opts, opts->size < sizeof(*ret) ? opts->size : sizeof(*ret));
+	return 0;
+}
+
 int cairn_distil(const struct cairn_binary *bin, const struct cairn_distil_opts *opts, struct cairn_distilled *ret,
 		 struct cairn_err *err)
 {
-	static const struct cairn_distil_opts defaults = {.size = sizeof(defaults), .dialect = CAIRN_BTF_LOC_N};
+	struct cairn_distil_opts taken;
 	*ret = (struct cairn_distilled){0};
-	struct distil d = {.bin = bin, .opts = opts ? opts : &defaults, .ret = ret};
-	int rc = run(&d, err);
+	struct distil d = {.bin = bin, .opts = &taken, .ret = ret};
+	int rc = take_opts(opts, &taken, err);
+	if (rc < 0)
+		return rc;
+	rc = run(&d, err);
 	distil_fini(&d);
 	if (rc < 0)
 		cairn_distilled_free(ret);

@@ -228,8 +228,12 @@ int places_find(const struct cairn_binary *bin, const struct place_opts *opts, c
 	struct evaluation v = {0};
 	*ret = (struct places){.base = lowest_address(binary_main(bin))};
 	int rc = evaluation_init(&v, &f, opts);
-	for (size_t i = 0; i < v.groups.v.n && rc >= 0; i += BATCH)
-		rc = evaluate(&f, &v, opts->threads, i, v.groups.v.n - i < BATCH ? v.groups.v.n - i : BATCH);
+	for (size_t i = 0, n = v.groups.v.n; i < n && rc >= 0; i += BATCH) {
+		if (opts->progress && opts->progress(opts->ctx, CAIRN_DISTIL_PLACES, i, n))
+			rc = err_set(err, -ECANCELED, "cancelled");
+		else
+			rc = evaluate(&f, &v, opts->threads, i, n - i < BATCH ? n - i : BATCH);
+	}
 	evaluation_fini(&v);
 	VEC_FREE(&f.slots);
 	counts->n_places = ret->v.n;

@@ -43,13 +43,15 @@ struct places {
 struct place_opts {
 	unsigned int threads;
 	bool assume_unmodified;
+	int (*progress)(void *ctx, enum cairn_distil_stage stage, uint64_t done, uint64_t total); /* may be NULL */
+	void *ctx;
 };
 
 /*
  * places_find - all places of a binary
  *
  * @ret  for places_fini(), also after an error
- * Returns 0, -EBADMSG, -EOPNOTSUPP, -ENOMEM.
+ * Returns 0, -EBADMSG, -EOPNOTSUPP, -ENOMEM, -ECANCELED.
  */
 int places_find(const struct cairn_binary *bin, const struct place_opts *opts, const struct dwarf *dw,
 		const struct func_table *funcs, const struct emit *e, struct cairn_distilled *counts,
