@@ -5,7 +5,7 @@
     btf_against_pahole.py [FILE...]      default: the lab's vmlinux and libc
 
 Both blobs are read by bpftool. A type is compared by what it says up to the next name, as a set of definitions per name,
-since a name may have several. Each difference has to match an explanation in EXPLAINED, or it fails.
+since a name may have several. Each difference has to have an explanation that the symbol table confirms, or it fails.
 """
 import collections
 import json
@@ -20,6 +20,11 @@ import common  # noqa: E402
 LAB = os.environ.get('CAIRN_LAB') or os.path.expanduser('~/.cache/cairn-lab')
 SID = os.path.join(LAB, 'sid')
 SHARED = os.path.join(SID, 'srv', 'truth')  # seen as /srv/truth inside
+
+# Seen by hand in DWARF, where the symbol table does not tell.
+BY_HAND = {
+    'putc_unlocked': 'inlined everywhere, with two prototypes; a weak alias of other code has its name',
+}
 
 NAMED = {'STRUCT': 'struct', 'UNION': 'union', 'ENUM': 'enum', 'ENUM64': 'enum'}
 
@@ -98,13 +103,40 @@ class Blob:
         return found
 
 
-def explain(what, ours, theirs):
-    """Why they differ, or None."""
-    kind = what.split()[0]
-    if kind == 'func' and not theirs:
-        return 'function that pahole leaves out'
-    if kind == 'func' and not ours:
-        return 'function that Cairn leaves out'
+def symbols_of(path):
+    """Symbols of functions: how many have a name, and how many are clones of it (foo.isra.0)."""
+    code, out, err = common.run(['nm', path], 120)
+    if code != 0:
+        raise RuntimeError(f'nm: {err[-500:]}')
+    exact, clones = collections.Counter(), collections.Counter()
+    for line in out.splitlines():
+        fields = line.split()
+        if len(fields) < 2 or fields[-2] not in 'tTwWiuV':
+            continue
+        name = fields[-1].split('@')[0]
+        exact[name] += 1
+        base, dot, suffix = name.partition('.')
+        if dot and suffix.split('.')[0] in ('isra', 'constprop', 'part', 'cold'):
+            clones[base] += 1
+    return exact, clones
+
+
+def explain(what, ours, theirs, symbols):
+    """Why they differ, or None: every reason is seen in the symbol table."""
+    kind, name = what.split(' ', 1)
+    exact, clones = symbols
+    if kind != 'func':
+        return None
+    if name in BY_HAND:
+        return BY_HAND[name]
+    if not ours and not exact[name] and clones[name]:
+        return 'only clones of it have code (foo.isra.0): Cairn gives them places instead of a function'
+    if not theirs and exact[name] > 1:
+        return 'several functions have that name, and one prototype: pahole leaves it out'
+    if not theirs and clones[name]:
+        return 'there are clones of it, too: pahole leaves it out'
+    if not theirs and exact[name] == 1:
+        return 'a function with its symbol, which pahole leaves out'
     return None
 
 
@@ -126,12 +158,13 @@ def compare(path):
             common.not_ok(f'{base}: cairn btf encode: {err[-500:]}')
             return
     ours, theirs = Blob(name + '.cairn').definitions(), Blob(name + '.pahole').definitions()
+    symbols = symbols_of(path)
     reasons, unexplained, same = collections.Counter(), [], collections.Counter()
     for what in sorted(set(ours) | set(theirs)):
         if ours.get(what) == theirs.get(what):
             same[what.split()[0]] += 1
             continue
-        why = explain(what, ours.get(what), theirs.get(what))
+        why = explain(what, ours.get(what), theirs.get(what), symbols)
         if why:
             reasons[why] += 1
             if os.environ.get('VERBOSE'):
