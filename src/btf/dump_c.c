@@ -94,7 +94,7 @@ static void print_typedef(struct dump_c *d, const struct cairn_btf_type *t, uint
 	begin(d, !c_in_place(d, &base));
 	if (c23)
 		fputs(C_BEFORE_C23, d->out);
-	c_print_decl(d, "typedef ", type, name);
+	c_print_decl(d, "typedef ", type, name, "");
 	c_put_original(d, name, *t->name ? t->name : name);
 	fputs(c23 ? "\n#endif\n" : "\n", d->out);
 }
@@ -128,17 +128,18 @@ static void print_proto(struct dump_c *d, const struct cairn_btf_type *t)
 
 	c->hoisted = false;
 	begin(d, true);
-	c_print_decl(d, "typedef ", t->id, name);
+	c_print_decl(d, "typedef ", t->id, name, "");
 	fputc('\n', d->out);
 	c->hoisted = true;
 }
 
-static void print_extern(struct dump_c *d, const struct cairn_btf_type *t)
+/* @attributes: what stands before the semicolon. */
+static void print_extern(struct dump_c *d, const struct cairn_btf_type *t, const char *attributes)
 {
 	const char *name = c_name(d, t);
 
 	begin(d, true);
-	c_print_decl(d, "extern ", t->ref, name);
+	c_print_decl(d, "extern ", t->ref, name, attributes);
 	c_put_original(d, name, t->name);
 	fputc('\n', d->out);
 }
@@ -193,7 +194,7 @@ void c_print(struct dump_c *d, uint32_t id, enum c_goal goal)
 		return;
 	case CAIRN_BTF_FUNC:
 	case CAIRN_BTF_VAR:
-		print_extern(d, &t);
+		print_extern(d, &t, "");
 		return;
 	default:
 		return;
@@ -244,6 +245,39 @@ static int print_own(struct dump_c *d)
 			c_print_definition(d, &t);
 		}
 	}
+	return 0;
+}
+
+/*
+ * Functions of the kernel that BPF programs may call, which a tag says. As in bpftool's header, with a macro against them for
+ * programs that declare some themselves.
+ */
+static int print_kfuncs(struct dump_c *d)
+{
+	bool first = true;
+
+	for (uint32_t id = d->btf->start_id; id < d->btf->end_id && !ferror(d->out); id++) {
+		struct cairn_btf_type tag = c_get(d, id), func = c_get(d, tag.ref);
+
+		if (tag.kind != CAIRN_BTF_DECL_TAG || strcmp(tag.name, "bpf_kfunc") || func.kind != CAIRN_BTF_FUNC ||
+		    d->types[func.id].state[C_DECLARED] == C_DONE)
+			continue;
+		int r = c_need(d, func.ref, C_DECLARED);
+		if (r < 0)
+			return r;
+		/* Under another name it would be another function. */
+		if (strcmp(c_name(d, &func), func.name))
+			continue;
+		if (first)
+			fputs("\n#ifndef BPF_NO_KFUNC_PROTOTYPES\n"
+			      "#ifndef __ksym\n#define __ksym __attribute__((section(\".ksyms\")))\n#endif\n"
+			      "#ifndef __weak\n#define __weak __attribute__((weak))\n#endif\n", d->out);
+		first = false;
+		d->types[func.id].state[C_DECLARED] = C_DONE;
+		print_extern(d, &func, " __weak __ksym");
+	}
+	if (!first)
+		fputs("#endif /* BPF_NO_KFUNC_PROTOTYPES */\n", d->out);
 	return 0;
 }
 
@@ -321,6 +355,8 @@ static int print_everything(struct dump_c *d, const struct dump *asked)
 	find_users(d, asked->ids, &has_tags);
 	print_head(d, kernel, has_tags);
 	int r = asked->ids ? print_asked(d, asked) : print_own(d);
+	if (r == 0 && !asked->ids && kernel)
+		r = print_kfuncs(d);
 	if (r < 0)
 		return r;
 	print_foot(d, kernel);

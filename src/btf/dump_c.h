@@ -180,8 +180,8 @@ uint32_t c_rest(const struct c_walk *w, uint64_t *gap_from);
 
 /* ---- dump_c_body.c ---- */
 
-/* "PREFIX type name;" with a body in place where the base has no name. */
-void c_print_decl(struct dump_c *d, const char *prefix, uint32_t id, const char *name);
+/* "PREFIX type name ATTRIBUTES;" with a body in place where the base has no name. */
+void c_print_decl(struct dump_c *d, const char *prefix, uint32_t id, const char *name, const char *attributes);
 /* "struct name { ... };", the same for enums. */
 void c_print_definition(struct dump_c *d, const struct cairn_btf_type *t);
 

@@ -352,11 +352,15 @@ static void print_all(struct printer *p)
 	VEC_FREE(&p->stack);
 }
 
-void c_print_decl(struct dump_c *d, const char *prefix, uint32_t id, const char *name)
+void c_print_decl(struct dump_c *d, const char *prefix, uint32_t id, const char *name, const char *attributes)
 {
 	struct printer p = {.d = d, .out = d->out};
+	struct c_text tail = {0};
 
-	put_decl(&p, 0, prefix, id, name, ";", NULL);
+	c_append(d, &tail, attributes);
+	c_append(d, &tail, ";");
+	put_decl(&p, 0, prefix, id, name, c_str(&tail), NULL);
+	c_text_fini(&tail);
 	print_all(&p);
 }
 

@@ -247,9 +247,34 @@ static void wrap_pointer(struct declarator *w)
 	c_append(w->d, w->text, ")");
 }
 
+/* A name for people, in the prototype of a function itself. */
+static const char *param_name(struct declarator *w, struct map *scope, uint32_t name_off)
+{
+	const char *name = cairn_btf_string(w->d->btf, name_off);
+
+	return w->last == CAIRN_BTF_VOID && name && *name ? c_scoped(w->d, scope, name) : "";
+}
+
+static void append_param(struct declarator *w, uint32_t type, const char *name)
+{
+	struct dump_c *d = w->d;
+	struct c_decl one = {0};
+
+	declare(d, type, name, w->depth + 1, &one);
+	/* No parameter is void; what C cannot say is behind a pointer. */
+	if (!one.base && one.second.n == strlen(name))
+		c_prepend(d, &one.second, "*");
+	while (one.first.n && !one.second.n && one.first.p[one.first.n - 1] == ' ')
+		one.first.p[--one.first.n] = '\0';
+	c_append(d, w->text, c_str(&one.first));
+	c_append(d, w->text, c_str(&one.second));
+	c_decl_fini(&one);
+}
+
 static void link_params(struct declarator *w, const struct cairn_btf_type *t)
 {
 	struct dump_c *d = w->d;
+	struct map scope = {0};
 
 	/* A function of no parameters, and one of whose parameters nothing is known. */
 	if (t->vlen == 0 || (t->vlen == 1 && !cairn_btf_param(t, 0).type)) {
@@ -258,23 +283,15 @@ static void link_params(struct declarator *w, const struct cairn_btf_type *t)
 	}
 	for (uint32_t i = 0; i < t->vlen; i++) {
 		struct cairn_btf_param p = cairn_btf_param(t, i);
-		struct c_decl one = {0};
 
 		c_append(d, w->text, i ? ", " : "(");
-		if (!p.type) {
+		if (p.type)
+			append_param(w, p.type, param_name(w, &scope, p.name_off));
+		else
 			c_append(d, w->text, i + 1 == t->vlen ? "..." : "int /* void */");
-			continue;
-		}
-		declare(d, p.type, "", w->depth + 1, &one);
-		if (!one.base && !one.second.n)
-			c_append(d, &one.second, "*");
-		while (one.first.n && !one.second.n && one.first.p[one.first.n - 1] == ' ')
-			one.first.p[--one.first.n] = '\0';
-		c_append(d, w->text, c_str(&one.first));
-		c_append(d, w->text, c_str(&one.second));
-		c_decl_fini(&one);
 	}
 	c_append(d, w->text, ")");
+	map_fini(&scope);
 }
 
 /* Takes one link into the text; false: C has no such type. */

@@ -550,7 +550,7 @@ static void only_what_was_asked_for_and_what_it_needs_is_printed(void **state)
 	char *text;
 
 	assert_int_equal(try_dump(blob.btf, CAIRN_BTF_C, ids, 2, &text, NULL), 0);
-	assert_has(text, "extern struct needed call(struct named *, ...);");
+	assert_has(text, "extern struct needed call(struct named *x, ...);");
 	assert_has(text, "struct needed {");
 	assert_has(text, "extern struct needed here;");
 	assert_has(text, "struct named;");
@@ -580,6 +580,23 @@ static void split_btf_brings_what_it_needs_of_its_base(void **state)
 	free(text);
 	blob_free(&split);
 	blob_free(&base);
+}
+
+static void a_kernels_header_has_what_bpf_programs_expect(void **state)
+{
+	struct cairn_btf_builder *b = builder(PLAIN);
+	uint32_t i = add_int(b);
+	uint32_t task = ADD(ref, b, CAIRN_BTF_PTR, 0, add_struct_1(b, "task_struct", 4, "pid", i));
+	struct cairn_btf_param params[] = {{str(b, "task"), task}, {str(b, "int"), i}};
+	uint32_t proto = ADD(func_proto, b, i, params, 2);
+	uint32_t func = ADD(func, b, str(b, "bpf_task_do"), CAIRN_BTF_STATIC, proto);
+	ADD(func, b, str(b, "other"), CAIRN_BTF_STATIC, proto);
+	ADD(decl_tag, b, str(b, "bpf_kfunc"), func, -1, false);
+	ADD(decl_tag, b, str(b, "bpf_kfunc"), func, -1, false);
+	assert_compiles(b,
+			"#ifndef __VMLINUX_H__\n#error no macro\n#endif\n"
+			"int other; int f(struct task_struct *t) { return bpf_task_do(t, 1); }",
+			"\nextern int bpf_task_do(struct task_struct *task, int int_) __weak __ksym;\n#endif");
 }
 
 static void every_failing_allocation_is_an_error(void **state)
@@ -645,6 +662,7 @@ int main(void)
 		cmocka_unit_test(type_tags_are_attributes_where_they_are_known),
 		cmocka_unit_test(only_what_was_asked_for_and_what_it_needs_is_printed),
 		cmocka_unit_test(split_btf_brings_what_it_needs_of_its_base),
+		cmocka_unit_test(a_kernels_header_has_what_bpf_programs_expect),
 		cmocka_unit_test(every_failing_allocation_is_an_error),
 		cmocka_unit_test(a_full_disk_is_an_error),
 	};
