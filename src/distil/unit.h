@@ -108,12 +108,27 @@ struct body_die {
 	uint64_t addr;
 };
 
+/* A section of units, and where it begins in the order of local_off: one behind the other, as dw_off has them. */
+struct unit_section {
+	dw_off tag;     /* of its DIEs, above their offset */
+	uint64_t start;
+};
+
 struct open_scope {
 	const char *name;  /* qualified, in languages with namespaces */
 	uint64_t depth;
 	uint32_t i;        /* types[], or funcs[] | OWNER_FUNC, or SCOPE_ONLY */
 };
 #define SCOPE_ONLY UINT32_MAX
+
+/* What is known of all DIEs of an abbreviation, see unit_run.c. */
+struct unit_plan {
+	uint8_t kind;  /* enum type_kind, of a type */
+	uint8_t role;  /* 0: no child that stands in rows */
+	bool has_name, has_type;
+	uint16_t name, type, number, fixed;
+	uint8_t number_bytes;
+};
 
 struct unit_types {
 	struct dw_walker walker;
@@ -124,7 +139,7 @@ struct unit_types {
 	VEC(struct var_die) vars;
 	VEC(struct body_die) bodies;
 	VEC(struct open_scope) open;
-	VEC(uint8_t) plans; /* of the unit's abbreviations: unit.c */
+	VEC(struct unit_plan) plans; /* of the unit's abbreviations: unit_run.c */
 	const struct dw_abbrevs *plans_of;
 	bool scattered; /* elements of one owner are not all in a row */
 	bool has_namespaces;
@@ -133,14 +148,14 @@ struct unit_types {
 	/* Bit per byte of the units: a type starts there; and how many do before each word. */
 	VEC(uint64_t) starts;
 	VEC(uint32_t) rank;
-	/* Where sections begin in the order of local_off. */
 	const struct dwarf *dw;
 	bool whole;              /* a cluster of all units */
+	VEC(struct unit_section) sections; /* of a cluster */
+	uint64_t end;            /* of the last of them */
 	uint64_t unit_off, unit_tag, unit_end;
 	uint32_t ref_bias;       /* of what a reference inside the unit says, to its local_off */
 	const char *str;         /* .debug_str of the unit's file, when all strings in it have an end */
 	uint64_t str_n;
-	uint64_t bias_types, bias_alt, end;
 	uint64_t losses[CAIRN_N_LOSSES];
 	/* Names made by us; they stay. */
 	struct arena *names;

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Rows of children that are alike
+ *
+ * Two thirds of a kernel's DIEs are members, enumerators and unnamed parameters: a name, a type, a number, all of fixed
+ * size, and they stand in rows of ten. So for each abbreviation a plan is made when a unit is entered, which says whether its
+ * DIEs are such children and where the three things stand, and a row is read by itself:
+ *
+ *	code 17: member, 12 bytes, name strp at +0, type ref4 at +6, place data1 at +10
+ *
+ * The first child that is anything else (a bit-field, a name in place, a constant in LEB128) ends the row, and the walker
+ * goes on from there. Nothing is read here that it would read differently.
+ */
+#include "distil/unit_impl.h"
+
+#include <stdlib.h>
+
+/* Slots that mean the same for a child, by its role; N_SLOTS: it has no number. */
+static enum slot number_of(enum role role)
+{
+	if (role == ROLE_MEMBER)
+		return MEMBER_LOCATION;
+	return role == ROLE_ENUMERATOR ? CONST_VALUE : N_SLOTS;
+}
+
+static bool has_other(const struct dw_place *places)
+{
+	static const uint8_t others[] = {DATA_BIT_OFFSET, BIT_SIZE, BIT_OFFSET, DECLARATION, EXTERNAL, ABSTRACT_ORIGIN};
+	for (size_t i = 0; i < sizeof(others); i++)
+		if (places[others[i]].how != DW_HOW_ABSENT)
+			return true;
+	return false;
+}
+
+static bool is_in_row(const struct dw_place *places, const struct dw_shape *s)
+{
+	enum slot number = number_of((enum role)s->role);
+	uint8_t name = places[NAME].how, type = places[TYPE].how;
+	uint8_t how = number == N_SLOTS ? DW_HOW_ABSENT : places[number].how;
+	if (s->then != DW_THEN_END || s->has_children || has_other(places))
+		return false;
+	if ((name != DW_HOW_STRP && name != DW_HOW_ABSENT) || (type != DW_HOW_REF4 && type != DW_HOW_ABSENT))
+		return false;
+	return how == DW_HOW_ABSENT || how == DW_HOW_U8 || how == DW_HOW_U16 || how == DW_HOW_U32;
+}
+
+static void make_plan(struct unit_plan *p, const struct dw_walker *w, const struct dw_shape *s)
+{
+	enum slot number = number_of((enum role)s->role);
+	*p = (struct unit_plan){.kind = (uint8_t)unit_kind_of(s->tag)};
+	if (s->role != ROLE_MEMBER && s->role != ROLE_ENUMERATOR && s->role != ROLE_PARAM)
+		return;
+	const struct dw_place *places = w->all_places + s->places;
+	if (!is_in_row(places, s))
+		return;
+	p->role = s->role;
+	p->fixed = s->fixed;
+	p->has_name = places[NAME].how != DW_HOW_ABSENT;
+	p->has_type = places[TYPE].how != DW_HOW_ABSENT;
+	p->name = places[NAME].off;
+	p->type = places[TYPE].off;
+	if (number == N_SLOTS || places[number].how == DW_HOW_ABSENT)
+		return;
+	p->number = places[number].off;
+	p->number_bytes = places[number].how == DW_HOW_U8 ? 1 : places[number].how == DW_HOW_U16 ? 2 : 4;
+}
+
+int unit_make_plans(struct unit_types *u)
+{
+	const struct dw_walker *w = &u->walker;
+	size_t n = w->table->n;
+	if (u->plans_of == w->table)
+		return 0;
+	if (n > u->plans.cap) {
+		struct unit_plan *grown = realloc(u->plans.p, n * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		u->plans.p = grown;
+		u->plans.cap = n;
+	}
+	for (size_t i = 0; i < n; i++)
+		make_plan(&u->plans.p[i], w, &w->shapes[i]);
+	u->plans_of = w->table;
+	return 0;
+}
+
+/* The plan of the DIE at *@p, which moves behind the code; NULL for a null entry and for long codes. */
+static inline const struct unit_plan *next_plan(const struct unit_types *u, const uint8_t **p, const uint8_t *end)
+{
+	const uint8_t *at = *p;
+	if (end - at < 2)
+		return NULL;
+	uint64_t code = *at++;
+	if (code >= 0x80) {
+		if (*at >= 0x80)
+			return NULL;
+		code = (code & 0x7f) | (uint64_t)*at++ << 7;
+	}
+	*p = at;
+	return code - 1 < u->walker.table->n ? &u->plans.p[code - 1] : NULL;
+}
+
+static inline uint32_t number_at(const uint8_t *at, const struct unit_plan *plan)
+{
+	const uint8_t *p = at + plan->number;
+	switch (plan->number_bytes) {
+	case 1:
+		return *p;
+	case 2:
+		return dw_load_u16(p);
+	case 4:
+		return dw_load_u32(p);
+	}
+	return 0;
+}
+
+/* False when the DIE is for the walker after all: a reference or a string out of bounds, a place far away. */
+static inline bool take(struct unit_types *u, const struct unit_plan *plan, const uint8_t *at, uint32_t owner,
+			struct elem *e)
+{
+	uint32_t name = plan->has_name ? dw_load_u32(at + plan->name) : 0;
+	uint32_t type = plan->has_type ? dw_load_u32(at + plan->type) : 0;
+	uint32_t number = number_at(at, plan);
+	if ((plan->has_name && name >= u->str_n) || (plan->has_type && type - u->walker.ref_lo >= u->walker.ref_n))
+		return false;
+	*e = (struct elem){.name = plan->has_name ? u->str + name : NULL, .owner = owner};
+	if (plan->role == ROLE_ENUMERATOR) {
+		e->value = number;
+		return true;
+	}
+	e->type = plan->has_type ? u->ref_bias + type : 0;
+	e->bit_off = number * 8;
+	return number <= UINT32_MAX / 8;
+}
+
+int unit_take_run(struct unit_types *u, uint32_t owner, enum role role)
+{
+	struct dw_walker *w = &u->walker;
+	const uint8_t *p = w->next;
+	if (w->table->codes || u->plans_of != w->table)
+		return 0;
+	uint32_t first = (uint32_t)u->elems.n, n = 0;
+	for (;; n++) {
+		const uint8_t *at = p;
+		const struct unit_plan *plan = next_plan(u, &at, w->end);
+		if (!plan || plan->role != role || plan->fixed > w->end - at)
+			break;
+		if (u->elems.n == u->elems.cap && !unit_grow_elems(u))
+			return w->rc;
+		if (!take(u, plan, at, owner, &u->elems.p[u->elems.n]))
+			break;
+		u->elems.n++;
+		p = at + plan->fixed;
+	}
+	u->types.p[owner].elem = first;
+	u->types.p[owner].n_elems = n;
+	w->n_dies += n;
+	w->next = p;
+	return 0;
+}

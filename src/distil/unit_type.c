@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "distil/unit_impl.h"
+
+enum type_kind unit_kind_of(uint16_t tag)
+{
+	switch (tag) {
+	case DW_TAG_base_type:
+		return TYPE_BASE;
+	case DW_TAG_pointer_type:
+	case DW_TAG_reference_type:
+	case DW_TAG_rvalue_reference_type:
+		return TYPE_PTR;
+	case DW_TAG_array_type:
+		return TYPE_ARRAY;
+	case DW_TAG_class_type:
+	case DW_TAG_interface_type:
+	case DW_TAG_structure_type:
+		return TYPE_STRUCT;
+	case DW_TAG_union_type:
+		return TYPE_UNION;
+	case DW_TAG_enumeration_type:
+		return TYPE_ENUM;
+	case DW_TAG_typedef:
+	case DW_TAG_template_alias:
+		return TYPE_TYPEDEF;
+	case DW_TAG_const_type:
+	case DW_TAG_immutable_type:
+		return TYPE_CONST;
+	case DW_TAG_volatile_type:
+		return TYPE_VOLATILE;
+	case DW_TAG_restrict_type:
+		return TYPE_RESTRICT;
+	case DW_TAG_subroutine_type:
+		return TYPE_PROTO;
+	case DW_TAG_unspecified_type:
+		return TYPE_VOID;
+	case DW_TAG_atomic_type:
+	case DW_TAG_packed_type:
+	case DW_TAG_shared_type:
+	case DW_TAG_dynamic_type:
+	case DW_TAG_subrange_type:
+	case DW_TAG_generic_subrange:
+		return TYPE_ALIAS;
+	}
+	return TYPE_OPAQUE;
+}
+
+static void add_start(struct unit_types *u, local_off off)
+{
+	u->starts.p[off / 64] |= (uint64_t)1 << off % 64;
+}
+
+static inline struct type_die *add_type(struct unit_types *u, enum type_kind kind)
+{
+	if (u->types.n == u->types.cap) {
+		if (u->types.n >= OWNER_FUNC / 2 || !VEC_PUSH(&u->types)) {
+			u->walker.rc = -ENOMEM;
+			return NULL;
+		}
+		u->types.n--;
+	}
+	struct type_die *t = &u->types.p[u->types.n++];
+	*t = (struct type_die){.kind = (uint8_t)kind};
+	t->off = u->ref_bias + (uint32_t)((uint64_t)(u->walker.die - u->walker.unit->sec->p) - u->unit_off);
+	add_start(u, t->off);
+	return t;
+}
+
+static uint32_t size_of(struct unit_types *u, struct type_die *t)
+{
+	uint64_t n = dw_seen_uint(&u->walker, BYTE_SIZE, 0);
+	if (n <= UINT32_MAX)
+		return (uint32_t)n;
+	u->losses[CAIRN_LOSS_TYPE]++;
+	t->kind = TYPE_OPAQUE;
+	return 0;
+}
+
+static void note_losses(struct unit_types *u, const struct type_die *t)
+{
+	uint16_t tag = dw_walker_tag(&u->walker);
+	if (tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type)
+		u->losses[CAIRN_LOSS_REFERENCE]++;
+	else if (tag == DW_TAG_ptr_to_member_type)
+		u->losses[CAIRN_LOSS_MEMBER_POINTER]++;
+	else if (t->kind == TYPE_OPAQUE)
+		u->losses[CAIRN_LOSS_TYPE]++;
+}
+
+/* As far as BTF tells them apart: whether there are negative numbers, and what is no integer. */
+static uint8_t encoding_of(uint64_t encoding)
+{
+	switch (encoding) {
+	case DW_ATE_boolean:
+	case DW_ATE_float:
+	case DW_ATE_complex_float:
+	case DW_ATE_imaginary_float:
+	case DW_ATE_decimal_float:
+	case DW_ATE_signed:
+		return (uint8_t)encoding;
+	case DW_ATE_signed_char:
+		return DW_ATE_signed;
+	}
+	return DW_ATE_unsigned;
+}
+
+/* Types have what the walker has not come to yet: first the row of it that is plain. */
+static int see_children(struct unit_types *u, struct type_die *t)
+{
+	static const uint8_t roles[] = {[TYPE_STRUCT] = ROLE_MEMBER,
+					[TYPE_UNION] = ROLE_MEMBER,
+					[TYPE_ENUM] = ROLE_ENUMERATOR,
+					[TYPE_PROTO] = ROLE_PARAM,
+					[TYPE_OPAQUE] = 0};
+	uint32_t i = (uint32_t)(t - u->types.p);
+	if (!dw_walker_has_children(&u->walker))
+		return 0;
+	int rc = unit_open_scope(u, i, t->name);
+	return rc < 0 || !roles[t->kind] ? rc : unit_take_run(u, i, (enum role)roles[t->kind]);
+}
+
+int unit_see_type(struct unit_types *u)
+{
+	struct dw_walker *w = &u->walker;
+	struct type_die *t = add_type(u, (enum type_kind)unit_plan_of(u)->kind);
+	if (!t)
+		return w->rc;
+	switch (t->kind) {
+	case TYPE_STRUCT:
+	case TYPE_UNION:
+	case TYPE_ENUM:
+		t->size = size_of(u, t);
+		t->declaration = dw_seen_flag(w, DECLARATION);
+		t->name = unit_full_name(u, unit_own_name(u));
+		if (dw_seen(w, SIGNATURE)) {
+			/* The type is in a type unit, and this its proxy. */
+			t->kind = TYPE_ALIAS;
+			t->ref = unit_ref(u, SIGNATURE);
+		}
+		t->stop = t->name && t->kind != TYPE_ALIAS;
+		break;
+	case TYPE_TYPEDEF:
+		t->name = unit_full_name(u, unit_own_name(u));
+		t->ref = unit_ref(u, TYPE);
+		if (!t->name)
+			t->kind = TYPE_ALIAS;
+		break;
+	case TYPE_BASE:
+		t->name = unit_own_name(u);
+		t->encoding = encoding_of(dw_seen_uint(w, ENCODING, 0));
+		t->size = size_of(u, t);
+		/* GCC says bits of _BitInt; whole bytes are what BTF has. */
+		if (!t->size)
+			t->size = (uint32_t)(dw_seen_uint(w, BIT_SIZE, 0) + 7) / 8;
+		break;
+	case TYPE_OPAQUE:
+		t->size = size_of(u, t);
+		/* A pointer to a data member without a size has that of an address. */
+		if (dw_walker_tag(w) == DW_TAG_ptr_to_member_type && !t->size)
+			t->size = w->unit->addr_size;
+		break;
+	case TYPE_VOID:
+		break;
+	default:
+		t->ref = unit_ref(u, TYPE);
+		/* Nothing is inside of a pointer but tags. */
+		if (!dw_walker_has_children(w) && dw_walker_tag(w) == DW_TAG_pointer_type)
+			return 0;
+		break;
+	}
+	note_losses(u, t);
+	return see_children(u, t);
+}
+
+int unit_see_subrange(struct unit_types *u)
+{
+	struct dw_walker *w = &u->walker;
+	struct type_die *t = unit_type_owner(u);
+	if (!t || t->kind != TYPE_ARRAY)
+		return unit_see_type(u);
+	struct elem *e = unit_add_elem(u, unit_owner(u));
+	if (!e)
+		return w->rc;
+	uint64_t n = dw_seen_uint(w, COUNT, UINT64_MAX);
+	if (n == UINT64_MAX) {
+		/* An upper bound of -1 is how GCC says "int a[0]" and "int a[]" alike; without one it is "[]". */
+		n = dw_seen_uint(w, UPPER_BOUND, UINT64_MAX) + 1;
+		uint64_t low = dw_seen_uint(w, LOWER_BOUND, 0);
+		n = n >= low ? n - low : 0;
+	}
+	/* A data4 of 0xffffffff is -1, too. */
+	e->value = n <= UINT32_MAX ? n : 0;
+	return 0;
+}
+
+/* ---- members ---- */
+
+static uint64_t bit_offset(struct unit_types *u, uint64_t bit_size)
+{
+	struct dw_walker *w = &u->walker;
+	if (dw_seen(w, DATA_BIT_OFFSET))
+		return dw_seen_uint(w, DATA_BIT_OFFSET, 0);
+	uint64_t at = dw_seen_uint(w, MEMBER_LOCATION, 0) * 8;
+	/* DWARF 3: counted from the other end of a storage unit of byte_size bytes. */
+	if (bit_size && dw_seen(w, BIT_OFFSET))
+		at += dw_seen_uint(w, BYTE_SIZE, 0) * 8 - dw_seen_uint(w, BIT_OFFSET, 0) - bit_size;
+	return at;
+}
+
+/* GCC before DWARF 3 wrote an expression, "plus_uconst N". */
+static bool has_plain_place(struct unit_types *u, uint64_t *ret)
+{
+	struct dw_value v;
+	if (!dw_seen(&u->walker, MEMBER_LOCATION))
+		return true;
+	int rc = dw_seen_value(&u->walker, MEMBER_LOCATION, &v);
+	if (rc <= 0 || (v.cls != DW_CLASS_BLOCK && v.cls != DW_CLASS_EXPRLOC))
+		return rc >= 0;
+	if (v.block.n < 2 || v.block.p[0] != DW_OP_plus_uconst)
+		return false;
+	struct cursor_src src = {.file = "", .section = "", .base = v.block.p};
+	struct cursor c = cursor_of(&src, v.block.p + 1, v.block.n - 1, false, NULL);
+	*ret = cur_uleb(&c) * 8;
+	return !c.failed && !cur_more(&c);
+}
+
+int unit_see_member(struct unit_types *u)
+{
+	struct dw_walker *w = &u->walker;
+	uint32_t owner = unit_owner(u);
+	struct type_die *t = owner < OWNER_FUNC ? &u->types.p[owner] : NULL;
+	/* Static members of C++ have no place in it. */
+	if (!t || (t->kind != TYPE_STRUCT && t->kind != TYPE_UNION) || dw_seen_flag(w, DECLARATION) ||
+	    dw_seen_flag(w, EXTERNAL))
+		return 0;
+	uint64_t bits = dw_seen_uint(w, BIT_SIZE, 0), at = bit_offset(u, bits);
+	enum dw_how how = (enum dw_how)w->places[MEMBER_LOCATION].how;
+	if (how != DW_HOW_U8 && how != DW_HOW_U16 && !has_plain_place(u, &at)) {
+		u->losses[dw_walker_tag(w) == DW_TAG_inheritance ? CAIRN_LOSS_VIRTUAL_BASE : CAIRN_LOSS_FAR_MEMBER]++;
+		return 0;
+	}
+	if (at > UINT32_MAX || bits > UINT8_MAX) {
+		u->losses[CAIRN_LOSS_FAR_MEMBER]++;
+		return 0;
+	}
+	struct elem *e = unit_add_elem(u, unit_owner(u));
+	if (!e)
+		return w->rc;
+	e->name = unit_own_name(u);
+	e->type = unit_ref(u, TYPE);
+	e->bit_off = (uint32_t)at;
+	e->bit_size = (uint16_t)bits;
+	return 0;
+}
+
+int unit_see_enumerator(struct unit_types *u)
+{
+	struct dw_walker *w = &u->walker;
+	struct type_die *t = unit_type_owner(u);
+	struct elem *e = t && t->kind == TYPE_ENUM ? unit_add_elem(u, unit_owner(u)) : NULL;
+	if (!e)
+		return w->rc;
+	uint8_t how = w->places[CONST_VALUE].how;
+	e->name = unit_own_name(u);
+	e->value = dw_seen_uint(w, CONST_VALUE, 0);
+	/* Other forms do not say whether they have a sign, and are written for values that have none. */
+	e->is_negative = (how == DW_HOW_SLEB || how == DW_HOW_IMPLICIT) && (int64_t)e->value < 0;
+	return 0;
+}
+
+int unit_see_param(struct unit_types *u)
+{
+	uint32_t owner = unit_owner(u);
+	if (owner == SCOPE_ONLY || (!(owner & OWNER_FUNC) && u->types.p[owner].kind != TYPE_PROTO))
+		return 0;
+	struct elem *e = unit_add_elem(u, owner);
+	if (!e)
+		return u->walker.rc;
+	e->name = unit_own_name(u);
+	e->type = unit_ref(u, TYPE);
+	return 0;
+}
+
+int unit_see_variadic(struct unit_types *u)
+{
+	uint32_t owner = unit_owner(u);
+	if (owner == SCOPE_ONLY)
+		return 0;
+	if (owner & OWNER_FUNC)
+		u->funcs.p[owner & ~(uint32_t)OWNER_FUNC].variadic = true;
+	else
+		u->types.p[owner].variadic = true;
+	return 0;
+}
+
+/* btf_decl_tag of a type; btf_type_tag of a pointer. Others belong to things that keep no tags. */
+int unit_see_annotation(struct unit_types *u)
+{
+	struct dw_walker *w = &u->walker;
+	const char *name = unit_own_name(u), *value = dw_seen_str(w, CONST_VALUE);
+	struct type_die *t = unit_type_owner(u);
+	if (!t || !name || !value || !*value)
+		return 0;
+	bool fits = !strcmp(name, t->kind == TYPE_PTR ? "btf_type_tag" : "btf_decl_tag");
+	bool takes = t->kind == TYPE_PTR || t->kind == TYPE_STRUCT || t->kind == TYPE_UNION || t->kind == TYPE_TYPEDEF;
+	struct elem *e = fits && takes ? unit_add_elem(u, unit_owner(u)) : NULL;
+	if (!e)
+		return w->rc;
+	e->name = value;
+	e->what = ELEM_TAG;
+	return 0;
+}
