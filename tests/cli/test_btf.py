@@ -246,6 +246,26 @@ def a_base_is_needed_and_its_order_is_explained():
 
 
 @claim
+def a_chain_of_three_is_read_parent_first():
+    kernel_like, _ = split_files()
+    module_like, out = compile_c("module", INLINED.replace("pair", "couple")), path_of("module.btf")
+    cairn("btf", "encode", "-B", kernel_like, module_like, "-o", out, check=True)
+    inline = out + ".inline"
+    chain = ("-B", kernel_like, "-B", out)
+    for words in [("check", "-B", kernel_like, out), ("check", *chain, inline), ("dump", "--format", "c", *chain, inline)]:
+        cairn("btf", *words, check=True)
+    text = cairn("btf", "dump", *chain, inline, check=True).out
+    expect("name='add' func_type_id=" in text, text)
+    # What the parent has is not written again, and C gets it from there.
+    expect("INT 'int'" not in cairn("btf", "dump", "-B", kernel_like, out, check=True).out)
+    text = cairn("btf", "dump", "-f", "c", "-B", kernel_like, out, check=True).out
+    expect(not refused("gcc", text) and "struct couple {" in text, text)
+    for wrong in [("-B", out, "-B", kernel_like), ("-B", kernel_like), ("-B", out)]:
+        r = cairn("btf", "dump", *wrong, inline)
+        expect(r.status in (2, 4) and not r.out and "parent" in r.err, r)
+
+
+@claim
 def a_base_that_does_not_match_is_refused():
     _, inline = split_files()
     r = cairn("btf", "dump", "-B", layouts("gcc"), inline)
