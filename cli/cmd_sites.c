@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "sidecar.h"
 #include "sites.h"
 
 /* Names that a mistyped one could mean. */
@@ -17,11 +18,13 @@ struct sites_values {
 	struct opt_list debug_dirs;
 	const char *debug_file;
 	const char *emit;
+	const char *pack;
 	unsigned long jobs;
 	bool json;
 	bool places;
 	bool hazards;
 	bool assume_unmodified;
+	bool no_sidecar;
 };
 
 static const struct opt opts[] = {
@@ -29,6 +32,9 @@ static const struct opt opts[] = {
 	 "look for debug files in DIR, then in /usr/lib/debug; may be repeated"},
 	{0, "debug-file", OPT_TEXT, "FILE", offsetof(struct sites_values, debug_file),
 	 "take the debug information from FILE"},
+	{0, "pack", OPT_TEXT, "SIDECAR", offsetof(struct sites_values, pack), "answer from this sidecar"},
+	{0, "no-sidecar", OPT_FLAG, NULL, offsetof(struct sites_values, no_sidecar),
+	 "read the debug information, also when there is a sidecar"},
 	{0, "json", OPT_FLAG, NULL, offsetof(struct sites_values, json),
 	 "one JSON object per place, or per function without FUNC"},
 	{0, "places", OPT_FLAG, NULL, offsetof(struct sites_values, places),
@@ -338,14 +344,18 @@ static int ask(struct view *view, const struct sites_values *values, const struc
 {
 	struct cairn_sites_opts sites_opts = {.size = sizeof(sites_opts), .threads = (unsigned int)values->jobs,
 					     .assume_unmodified = values->assume_unmodified};
-	struct cairn_err err = {0};
-	int r, status;
+	/* Who names a file of debug information wants to see what is in it. */
+	struct sidecar_wish wish = {.file = values->pack, .keep = true,
+				    .none = values->no_sidecar || values->debug_file || values->debug_dirs.n};
+	struct sidecar_sites source;
+	int status;
 
 	if (values->hazards)
 		return sites_hazards(view);
-	r = cairn_sites_open(view->bin, &sites_opts, &view->sites, &err);
-	if (r < 0)
-		return fail_err(r, &err, STATUS_NOT_HERE);
+	status = sidecar_sites_open(view->bin, &wish, &sites_opts, &source);
+	if (status)
+		return status;
+	view->sites = source.sites;
 	warn_of_missing(view->sites);
 	view->types = cairn_sites_types(view->sites);
 	if (operands->n > 1)
@@ -354,7 +364,7 @@ static int ask(struct view *view, const struct sites_values *values, const struc
 		status = show_matching(view, NULL);
 	else
 		status = sites_coverage(view);
-	cairn_sites_close(view->sites);
+	sidecar_sites_close(&source);
 	return status;
 }
 

@@ -28,6 +28,34 @@ static void look_up(const struct cairn_pack *pack)
 	}
 }
 
+/* Touches all that a function says. */
+static int visit(void *ctx, const struct cairn_function *f)
+{
+	char text[256];
+	struct cairn_sites *sites = ctx;
+	const struct cairn_types *types = cairn_sites_types(sites);
+	for (uint32_t i = 0; i < f->n_params; i++)
+		cairn_types_declare(types, f->params[i].type, f->params[i].name ? f->params[i].name : "", text,
+				    sizeof(text));
+	for (uint32_t i = 0; i < f->n_sites; i++)
+		for (uint32_t k = 0; k < f->sites[i].n_args; k++)
+			cairn_location_text(&f->sites[i].args[k].loc, cairn_sites_symbol, sites, text, sizeof(text));
+	return 0;
+}
+
+static void ask_sites(const struct cairn_pack *pack)
+{
+	struct cairn_function_list list;
+	struct cairn_sites *sites;
+	struct cairn_err err = {0};
+	if (cairn_pack_sites(pack, NULL, &sites, &err) < 0)
+		return;
+	cairn_sites_find(sites, "add", &list, &err);
+	cairn_sites_find(sites, "unit.c:a*", &list, &err);
+	cairn_sites_visit(sites, visit, sites, &err);
+	cairn_sites_close(sites);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct cairn_packed_section sections[CAIRN_PACK_SECTIONS_MAX];
@@ -37,6 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (cairn_pack_open_mem(bytes, size, "input", NULL, &pack, &err) < 0)
 		return 0;
 	look_up(pack);
+	ask_sites(pack);
 	cairn_pack_check(pack, &err);
 	cairn_pack_sections(pack, sections, CAIRN_PACK_SECTIONS_MAX);
 	cairn_pack_section(pack, ".cairn.strings", &len);
@@ -49,10 +78,11 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 	for (unsigned int i = 0; i < DWARF_SEEDS; i++) {
 		struct db *d = dwarf_seed(i);
 		struct cairn_binary *bin;
+		struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = 1, .places = true};
 		struct cairn_packed packed;
 		size_t size;
 		const uint8_t *bytes = db_finish(d, &size);
-		if (binary_open_mem(bytes, size, "seed", &bin, NULL) < 0 || cairn_pack_make(bin, NULL, &packed, NULL) < 0)
+		if (binary_open_mem(bytes, size, "seed", &bin, NULL) < 0 || cairn_pack_make(bin, &opts, &packed, NULL) < 0)
 			abort();
 		put(packed.bytes, packed.size);
 		cairn_packed_free(&packed);

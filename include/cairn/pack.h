@@ -29,6 +29,7 @@
 #include <cairn/api.h>
 #include <cairn/binary.h>
 #include <cairn/err.h>
+#include <cairn/sites.h>
 
 CAIRN_BEGIN_DECLS
 
@@ -37,6 +38,11 @@ CAIRN_BEGIN_DECLS
 struct cairn_pack_make_opts {
 	size_t size;          /* sizeof(struct cairn_pack_make_opts); a longer, unknown tail must be zero */
 	unsigned int threads; /* 0: one per processor */
+	/*
+	 * Everything that cairn/sites.h tells, too, so that cairn_pack_sites() can answer. Without it a sidecar answers
+	 * about addresses only, and is made ten times faster.
+	 */
+	bool places;
 };
 
 /* A section of what was made, for telling where the bytes go. */
@@ -155,6 +161,7 @@ struct cairn_pack_search {
 	const char *cache_dir;
 	/* Files used longest ago are removed when the cache grows beyond this; 0: CAIRN_PACK_CACHE_BYTES. */
 	uint64_t cache_bytes;
+	bool places;   /* it must have the places of functions; one that has not is made again */
 	bool may_make; /* make it from the debug information when there is none, and keep it in the cache */
 	/* Filled: what was not used and why, one per line, "" when there is nothing to tell. */
 	char note[512];
@@ -248,6 +255,26 @@ size_t cairn_pack_find(const struct cairn_pack *pack, const char *name, uint32_t
 
 /* False when there is no function of this number. */
 bool cairn_pack_function(const struct cairn_pack *pack, uint32_t number, struct cairn_pack_function *ret);
+
+/* ---- places ---- */
+
+/* Whether it has what cairn_pack_sites() needs. */
+bool cairn_pack_has_places(const struct cairn_pack *pack);
+
+/*
+ * cairn_pack_sites - the questions of cairn/sites.h, answered from a sidecar
+ *
+ * The answers are those that the debug information gives, with these exceptions: the members of structs are not
+ * known (types stay unread), names that only the symbol table has are not found, and no name is suggested.
+ *
+ * @pack  must outlive the result
+ * @bin   the binary that it is of, for cairn_sites_binary(); must outlive the result
+ * @ret   cairn_sites_close(). Threads: one at a time per handle.
+ * Returns 0. -ENODATA: it has no places. -ENOMEM.
+ * Cost: nothing is read until it is asked for; a name costs microseconds.
+ */
+int cairn_pack_sites(const struct cairn_pack *pack, const struct cairn_binary *bin, struct cairn_sites **ret,
+		     struct cairn_err *err);
 
 CAIRN_END_DECLS
 #endif

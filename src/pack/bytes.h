@@ -60,6 +60,12 @@ static inline uint32_t unfold(uint32_t folded)
 	return folded >> 1 ^ -(folded & 1);
 }
 
+/* Signed, folded in the same way. */
+static inline void put_sleb(struct bytes *b, int64_t value)
+{
+	put_uleb(b, (uint64_t)value << 1 ^ (uint64_t)(value >> 63));
+}
+
 /* One byte for most; what is beyond follows. */
 static inline void put_small(struct bytes *b, uint32_t value)
 {

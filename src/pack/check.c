@@ -140,6 +140,26 @@ static int check_pages(const struct cairn_pack *p, struct cairn_err *err)
 	return 0;
 }
 
+static int ignore(void *ctx, const struct cairn_function *function)
+{
+	return 0;
+}
+
+/* Places are read as they are for an answer. */
+static int check_places(const struct cairn_pack *p, struct cairn_err *err)
+{
+	struct cairn_sites *sites;
+	for (uint32_t i = 0; i < p->n_place_entries; i++)
+		if (p->place_entries[i] >= p->places.n)
+			return bad(p, ".cairn.place_names", i, "the number of a function", err);
+	int rc = cairn_pack_sites(p, NULL, &sites, err);
+	if (rc < 0)
+		return rc;
+	rc = cairn_sites_visit(sites, ignore, NULL, err);
+	cairn_sites_close(sites);
+	return rc;
+}
+
 int cairn_pack_check(const struct cairn_pack *p, struct cairn_err *err)
 {
 	int rc = check_tables(p, err);
@@ -149,5 +169,7 @@ int cairn_pack_check(const struct cairn_pack *p, struct cairn_err *err)
 		rc = check_names(p, err);
 	if (rc >= 0)
 		rc = check_frames(p, err);
-	return rc < 0 ? rc : check_pages(p, err);
+	if (rc >= 0)
+		rc = check_pages(p, err);
+	return rc < 0 || !cairn_pack_has_places(p) ? rc : check_places(p, err);
 }

@@ -48,6 +48,13 @@ uint32_t page_frame(struct page *page, uint32_t at)
 	return c->failed ? 0 : frame;
 }
 
+struct cursor record_at(const struct records *r, uint32_t i, struct cairn_err *err)
+{
+	uint32_t end = r->starts[i + 1] <= r->size ? r->starts[i + 1] : r->size;
+	uint32_t from = r->starts[i] <= end ? r->starts[i] : end;
+	return cursor_of(&r->src, r->data + from, end - from, false, err);
+}
+
 /* ---- frames ---- */
 
 struct cursor frame_block(const struct cairn_pack *p, uint32_t i, struct cairn_err *err)

@@ -35,7 +35,14 @@ static int try_open(struct cairn_pack_search *s, const char *path, const uint8_t
 		.must_be_trusted = !geteuid(),
 	};
 	struct cairn_err err = {0};
-	int rc = cairn_pack_open(path, &opts, ret, &err);
+	struct cairn_pack *pack;
+	int rc = cairn_pack_open(path, &opts, &pack, &err);
+	if (!rc && s->places && !cairn_pack_has_places(pack)) {
+		cairn_pack_close(pack);
+		return -ENOENT;
+	}
+	if (!rc)
+		*ret = pack;
 	if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR)
 		note(s, "%s", err.msg);
 	return rc;
@@ -58,7 +65,7 @@ static int try_beside(struct cairn_pack_search *s, const struct cairn_binary *bi
 static int make_and_keep(const struct cairn_binary *bin, struct cairn_pack_search *s, const char *cached,
 			 struct cairn_pack **ret, struct cairn_err *err)
 {
-	struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = s->threads};
+	struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = s->threads, .places = s->places};
 	struct cairn_packed packed;
 	struct cairn_err unkept = {0};
 	int rc = cairn_pack_make(bin, &opts, &packed, err);

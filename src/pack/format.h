@@ -96,4 +96,37 @@ enum {
 	PACK_SAME_FILE = 1 << 6,
 };
 
+/*
+ * A function of .cairn.places: strings and types by number, LEB128
+ *	name, linkage name, file, line, flags, return type, copies without code,
+ *	number of parameters: name, type; number of places
+ * A place: PLACE_* flags, kind | rule << 2, difference of the address to the place before (at first to the base), of its DIE;
+ * then what its flags say, then for each argument its location: an offset in .cairn.locations.
+ */
+enum {
+	PLACE_HAS_OFF = 1 << 0,	    /* it is in the file, as far from its address as that of the place before */
+	PLACE_NEW_OFF = 1 << 1,	    /* the difference follows: it is another one */
+	PLACE_HAZARD = 1 << 2,	    /* follows */
+	PLACE_DOUBTS = 1 << 3,	    /* count_doubts and n_behind follow */
+	PLACE_OWN_CHAIN = 1 << 4,   /* container, and chain in full, instead of the number of its frame */
+	PLACE_OWN_ARGS = 1 << 5,    /* number, and of each name and type: not the function's parameters */
+
+	FUNCTION_VARIADIC = 1 << 0,
+	FUNCTION_PARAMS_UNKNOWN = 1 << 1,
+
+	TYPE_BARE_NAME = 1 << 0,
+	TYPE_DECLARATION = 1 << 1,
+	TYPE_UNREAD = 1 << 2,
+	TYPE_PROTOTYPED = 1 << 3,
+	TYPE_VARIADIC = 1 << 4,
+	TYPE_HAS_COUNT = 1 << 5,
+	TYPE_VECTOR = 1 << 6,
+};
+
+/* .cairn.addresses: what a location's address is called. Sorted. */
+struct pack_address {
+	uint64_t at;
+	uint32_t name, reserved;
+};
+
 #endif

@@ -236,6 +236,7 @@ static int add_copy(struct gatherer *g, struct dw_walker *w, uint32_t parent)
 	struct unit_frame f = {.parent = parent,
 			       .function = NO_FUNCTION,
 			       .origin = origin_of(w),
+			       .die = dw_walker_off(w),
 			       .call_line = (uint32_t)dw_seen_uint(w, CALL_LINE, 0),
 			       .call_column = (uint32_t)dw_seen_uint(w, CALL_COLUMN, 0)};
 	if (dw_seen(w, CALL_FILE))
@@ -275,7 +276,7 @@ static int see_function(struct gatherer *g, struct dw_walker *w)
 		return rc;
 	if (!rc)
 		return open_frame(g, w, NO_FRAME);
-	struct unit_frame f = {.parent = NO_FRAME, .function = function};
+	struct unit_frame f = {.parent = NO_FRAME, .function = function, .die = dw_walker_off(w)};
 	return VEC_ADD(&to->frames, f) ? open_frame(g, w, frame) : -ENOMEM;
 }
 

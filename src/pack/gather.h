@@ -47,6 +47,7 @@ struct unit_frame {
 	uint32_t call_file, call_line; /* of the unit; of a copy */
 	uint32_t call_column;
 	dw_off origin; /* of a copy: DIE of its function, until that is found */
+	dw_off die;
 };
 
 #define NO_FUNCTION UINT32_MAX

@@ -76,8 +76,7 @@ bool cairn_pack_symbol_of(const struct cairn_pack *p, struct cairn_vaddr at, con
 
 /* ---- frames ---- */
 
-/* Frame @number; false when there is none, or its block is damaged. */
-static bool frame_at(const struct cairn_pack *p, uint32_t number, struct pack_frame *ret)
+bool frame_at(const struct cairn_pack *p, uint32_t number, struct pack_frame *ret)
 {
 	uint32_t block = number / PACK_FRAMES_PER_BLOCK;
 	if (number >= p->header->n_frames || block >= p->n_frame_blocks)

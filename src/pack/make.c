@@ -17,6 +17,7 @@
 #include "base/pool.h"
 #include "pack/elf_out.h"
 #include "pack/encode.h"
+#include "pack/place_table.h"
 
 /* ---- gathering ---- */
 
@@ -169,6 +170,7 @@ struct making {
 	struct strings strings;
 	struct gathering gathering;
 	struct joined joined;
+	struct place_table places;
 	struct bytes part[CAIRN_PACK_SECTIONS_MAX];
 	struct cairn_packed_section about[CAIRN_PACK_SECTIONS_MAX];
 	uint32_t type[CAIRN_PACK_SECTIONS_MAX];
@@ -206,6 +208,21 @@ static void encode_dwarf(struct making *m, const struct bytes *symbols)
 	m->about[m->n - 1].n = n[1];
 }
 
+static void encode_all_places(struct making *m)
+{
+	struct place_table *p = &m->places;
+	encode_places(p, add(m, ".cairn.places", SHT_PROGBITS, "places"));
+	count(m, p->n_sites);
+	encode_place_names(p, add(m, ".cairn.place_names", SHT_PROGBITS, "functions"));
+	count(m, p->starts.n);
+	*add(m, ".cairn.locations", SHT_PROGBITS, "") = p->locations;
+	p->locations = (struct bytes){0};
+	encode_types(p, add(m, ".cairn.types", SHT_PROGBITS, "types"));
+	count(m, p->types.starts.n);
+	encode_addresses(p, add(m, ".cairn.addresses", SHT_PROGBITS, "named addresses"));
+	count(m, p->addresses.n);
+}
+
 static int encode(struct making *m, const struct cairn_binary *bin, struct cairn_err *err)
 {
 	encode_note(bin, add(m, ".note.gnu.build-id", SHT_NOTE, ""));
@@ -220,6 +237,8 @@ static int encode(struct making *m, const struct cairn_binary *bin, struct cairn
 	count(m, symbols->v.n / sizeof(struct pack_symbol));
 	if (m->gathering.dw)
 		encode_dwarf(m, symbols);
+	if (m->places.sites)
+		encode_all_places(m);
 	*add(m, ".cairn.strings", SHT_PROGBITS, "") = m->strings.text;
 	m->strings.text = (struct bytes){0};
 	for (size_t i = 0; i < m->n; i++) {
@@ -250,9 +269,10 @@ static int write_out(struct making *m, struct cairn_packed *ret, struct cairn_er
 	return 0;
 }
 
-static int make(struct making *m, const struct cairn_binary *bin, unsigned int threads, struct cairn_packed *ret,
-		struct cairn_err *err)
+static int make(struct making *m, const struct cairn_binary *bin, const struct cairn_pack_make_opts *opts,
+		struct cairn_packed *ret, struct cairn_err *err)
 {
+	unsigned int threads = opts->threads;
 	struct dwarf *dw;
 	int rc = map_code(bin, &m->code, err);
 	if (rc >= 0 && strings_init(&m->strings) < 0)
@@ -265,6 +285,8 @@ static int make(struct making *m, const struct cairn_binary *bin, unsigned int t
 		rc = gather_all(&m->gathering, m->code.all, threads, err);
 		if (rc >= 0)
 			rc = join_units(m->gathering.units, dwarf_n_units(dw), &m->strings, &m->joined, err);
+		if (rc >= 0 && opts->places)
+			rc = place_table_make(&m->places, bin, threads, &m->joined, m->code.all, &m->strings, err);
 	} else if (rc >= 0 && (!binary_functions(bin) || !binary_functions(bin)->ranges.n)) {
 		rc = err_set(err, -ENODATA, "%s has neither debug information nor symbols\n%s", cairn_binary_path(bin),
 			     cairn_binary_search_log(bin));
@@ -274,17 +296,16 @@ static int make(struct making *m, const struct cairn_binary *bin, unsigned int t
 	return rc < 0 ? rc : write_out(m, ret, err);
 }
 
-static int read_opts(const struct cairn_pack_make_opts *opts, unsigned int *ret_threads, struct cairn_err *err)
+static int read_opts(const struct cairn_pack_make_opts *opts, struct cairn_pack_make_opts *ret, struct cairn_err *err)
 {
-	*ret_threads = 0;
+	*ret = (struct cairn_pack_make_opts){.size = sizeof(*ret)};
 	if (!opts)
 		return 0;
 	for (size_t i = sizeof(*opts); i < opts->size; i++)
 		if (((const char *)opts)[i])
 			return err_set(err, -EINVAL, "struct cairn_pack_make_opts: byte %zu is set, and only %zu are known",
 				       i, sizeof(*opts));
-	if (opts->size >= sizeof(*opts))
-		*ret_threads = opts->threads;
+	memcpy(ret, opts, opts->size < sizeof(*ret) ? opts->size : sizeof(*ret));
 	return 0;
 }
 
@@ -292,11 +313,12 @@ int cairn_pack_make(const struct cairn_binary *bin, const struct cairn_pack_make
 		    struct cairn_packed *ret, struct cairn_err *err)
 {
 	struct making m = {0};
-	unsigned int threads;
+	struct cairn_pack_make_opts o;
 	*ret = (struct cairn_packed){0};
-	int rc = read_opts(opts, &threads, err);
+	int rc = read_opts(opts, &o, err);
 	if (rc >= 0)
-		rc = make(&m, bin, threads, ret, err);
+		rc = make(&m, bin, &o, ret, err);
+	place_table_fini(&m.places);
 	joined_fini(&m.joined);
 	gathering_fini(&m.gathering);
 	strings_fini(&m.strings);

@@ -125,21 +125,62 @@ static int find_pages(struct cairn_pack *p, struct cairn_err *err)
 	return 0;
 }
 
-static int find_names(struct cairn_pack *p, struct cairn_err *err)
+/* An index of names: number of buckets, where each begins, the end, entries. */
+static int find_names(struct cairn_pack *p, const char *name, const uint32_t **ret_buckets, uint32_t *ret_n_buckets,
+		      const uint32_t **ret_entries, uint32_t *ret_n_entries, struct cairn_err *err)
 {
 	const uint32_t *words;
 	uint32_t n = 0;
-	int rc = find_array(p, ".cairn.names", sizeof(*words), &words, &n, err);
+	int rc = find_array(p, name, sizeof(*words), &words, &n, err);
 	if (rc < 0 || !n)
 		return rc;
 	uint32_t buckets = words[0];
 	if (!buckets || buckets & (buckets - 1) || buckets > n - 1 || n - 1 - buckets < 1)
-		return err_set(err, -EBADMSG, "%s: .cairn.names+0x0: %u buckets in %u numbers, expected a power of two",
-			       elf_path(p->elf), buckets, n);
-	p->n_buckets = buckets;
-	p->buckets = words + 1;
-	p->entries = words + 1 + buckets + 1;
-	p->n_entries = n - 2 - buckets;
+		return err_set(err, -EBADMSG, "%s: %s+0x0: %u buckets in %u numbers, expected a power of two",
+			       elf_path(p->elf), name, buckets, n);
+	*ret_n_buckets = buckets;
+	*ret_buckets = words + 1;
+	*ret_entries = words + 1 + buckets + 1;
+	*ret_n_entries = n - 2 - buckets;
+	return 0;
+}
+
+/* Number of records, where each starts, the end of the last, the records. */
+static int find_records(struct cairn_pack *p, const char *name, struct records *ret, struct cairn_err *err)
+{
+	const struct elf_section *s;
+	int rc = find_section(p, name, &s, err);
+	if (rc < 0 || !s)
+		return rc;
+	uint32_t n = s->size >= sizeof(n) ? *(const uint32_t *)s->data : 0;
+	uint64_t index = ((uint64_t)n + 2) * sizeof(n);
+	if (index > s->size)
+		return wrong(s, "an index of all records", err);
+	*ret = (struct records){.starts = (const uint32_t *)s->data + 1,
+				.n = n,
+				.data = s->data + index,
+				.size = (uint32_t)(s->size - index),
+				.src = {s->src.file, s->src.section, s->data + index}};
+	return 0;
+}
+
+static int find_places(struct cairn_pack *p, struct cairn_err *err)
+{
+	const struct elf_section *s;
+	int rc = find_records(p, ".cairn.places", &p->places, err);
+	if (rc >= 0)
+		rc = find_records(p, ".cairn.types", &p->types, err);
+	if (rc >= 0)
+		rc = find_names(p, ".cairn.place_names", &p->place_buckets, &p->n_place_buckets, &p->place_entries,
+				&p->n_place_entries, err);
+	if (rc >= 0)
+		rc = find_array(p, ".cairn.addresses", sizeof(*p->addresses), &p->addresses, &p->n_addresses, err);
+	if (rc >= 0)
+		rc = find_section(p, ".cairn.locations", &s, err);
+	if (rc < 0 || !s)
+		return rc;
+	p->locations_src = s->src;
+	p->locations_size = (uint32_t)s->size;
 	return 0;
 }
 
@@ -173,11 +214,13 @@ static int find_all(struct cairn_pack *p, struct cairn_err *err)
 	if (rc >= 0)
 		rc = find_array(p, ".cairn.functions", sizeof(*p->functions), &p->functions, &p->n_functions, err);
 	if (rc >= 0)
-		rc = find_names(p, err);
+		rc = find_names(p, ".cairn.names", &p->buckets, &p->n_buckets, &p->entries, &p->n_entries, err);
 	if (rc >= 0)
 		rc = find_frames(p, err);
 	if (rc >= 0)
 		rc = find_pages(p, err);
+	if (rc >= 0)
+		rc = find_places(p, err);
 	return rc;
 }
 

@@ -33,6 +33,19 @@ struct cairn_pack {
 	const uint8_t *frames;
 	uint32_t frames_size;
 	struct cursor_src frames_src;
+	struct records {
+		const uint32_t *starts; /* n + 1 */
+		uint32_t n;
+		const uint8_t *data;
+		uint32_t size;
+		struct cursor_src src;
+	} places, types;
+	struct cursor_src locations_src;
+	uint32_t locations_size;
+	const uint32_t *place_buckets, *place_entries;
+	uint32_t n_place_buckets, n_place_entries;
+	const struct pack_address *addresses;
+	uint32_t n_addresses;
 	const struct pack_span *spans;
 	const uint32_t *pages; /* n_pages + 1 */
 	uint32_t n_spans, n_pages;
@@ -112,6 +125,12 @@ struct pack_frame {
 	uint32_t function;
 	uint32_t call_file, call_line, call_column;
 };
+
+/* Record @i; an empty cursor when it is damaged. */
+struct cursor record_at(const struct records *r, uint32_t i, struct cairn_err *err);
+
+/* Frame @number; false when there is none, or its block is damaged. */
+bool frame_at(const struct cairn_pack *p, uint32_t number, struct pack_frame *ret);
 
 /* Decode the next frame of a block, @ret holding the one before. */
 void frame_next(struct cursor *c, struct pack_frame *ret);

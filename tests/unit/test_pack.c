@@ -45,7 +45,8 @@ static struct cairn_packed packed_seed(unsigned int i)
 	size_t size;
 	const uint8_t *bytes = db_finish(d, &size);
 	assert_int_equal(binary_open_mem(bytes, size, "seed", &bin, NULL), 0);
-	assert_int_equal(cairn_pack_make(bin, NULL, &packed, NULL), 0);
+	struct cairn_pack_make_opts opts = {.size = sizeof(opts), .places = true};
+	assert_int_equal(cairn_pack_make(bin, &opts, &packed, NULL), 0);
 	cairn_binary_close(bin);
 	db_free(d);
 	return packed;
@@ -225,7 +226,7 @@ static void the_bytes_do_not_depend_on_threads(void **state)
 		skip();
 	struct cairn_binary *bin = open_prog();
 	for (unsigned int threads = 2; threads <= 8; threads *= 2) {
-		struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = 1};
+		struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = 1, .places = true};
 		assert_int_equal(cairn_pack_make(bin, &opts, &one, NULL), 0);
 		opts.threads = threads;
 		assert_int_equal(cairn_pack_make(bin, &opts, &many, NULL), 0);
@@ -255,7 +256,7 @@ static void no_memory_is_an_error_wherever_it_happens(void **state)
 	size_t size;
 	const uint8_t *bytes = db_finish(d, &size);
 	struct cairn_binary *bin;
-	struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = 1};
+	struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = 1, .places = true};
 	unsigned int n = 1;
 	assert_int_equal(binary_open_mem(bytes, size, "seed", &bin, NULL), 0);
 	for (;; n++) {
@@ -278,6 +279,11 @@ static void no_memory_is_an_error_wherever_it_happens(void **state)
 
 /* ---- damage ---- */
 
+static int ignore(void *ctx, const struct cairn_function *f)
+{
+	return 0;
+}
+
 /* Opens and asks; what it answers does not matter, that it ends does. Returns what open or check said. */
 static int use(const void *bytes, size_t size, struct cairn_err *err)
 {
@@ -290,6 +296,13 @@ static int use(const void *bytes, size_t size, struct cairn_err *err)
 	for (uint64_t at = 0x1000; at < 0x1200; at += 3)
 		cairn_pack_frames(pack, (struct cairn_vaddr){at}, frames, 4);
 	cairn_pack_find(pack, "add", &number, 1);
+	struct cairn_function_list list;
+	struct cairn_sites *sites;
+	if (!cairn_pack_sites(pack, NULL, &sites, NULL)) {
+		cairn_sites_find(sites, "add", &list, NULL);
+		cairn_sites_visit(sites, ignore, NULL, NULL);
+		cairn_sites_close(sites);
+	}
 	rc = cairn_pack_check(pack, err);
 	cairn_pack_close(pack);
 	return rc;

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sites from a sidecar
+ *
+ * A name leads to the numbers of functions that end in it; what else was typed (a file, a line, namespaces) is compared
+ * with the front of each record. Then the record is read into the same structs that the debug information fills in, and
+ * they live until close.
+ */
+#include <cairn/pack.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "loc/provider.h"
+#include "loc/spec.h"
+#include "pack/name_hash.h"
+#include "pack/sites_types.h"
+
+struct pack_sites {
+	struct cairn_sites sites; /* first */
+	const struct cairn_pack *pack;
+	struct pack_types types;
+	struct arena arena; /* what was handed out */
+};
+
+/* Reading one record. */
+struct reader {
+	struct pack_sites *s;
+	struct arena *arena;
+	struct cursor c;
+	int rc;
+};
+
+static struct pack_sites *own(struct cairn_sites *sites)
+{
+	return (struct pack_sites *)sites;
+}
+
+static const char *read_string(struct reader *r)
+{
+	return pack_string(r->s->pack, cur_number(&r->c));
+}
+
+static uint32_t read_type(struct reader *r)
+{
+	return pack_types_read(&r->s->types, cur_number(&r->c), &r->rc);
+}
+
+static int64_t read_signed(struct reader *r)
+{
+	uint64_t folded = cur_uleb(&r->c);
+	return (int64_t)(folded >> 1 ^ -(folded & 1));
+}
+
+/* @n items of @size bytes, each of which takes at least a byte of the record; NULL when they are not there. */
+static void *read_array(struct reader *r, uint64_t n, size_t size)
+{
+	if (r->rc < 0 || r->c.failed || n > cur_left(&r->c)) {
+		cur_fail(&r->c, "as many items as are said to be there");
+		return NULL;
+	}
+	void *p = arena_array(r->arena, n, size);
+	if (!p)
+		r->rc = -ENOMEM;
+	return p;
+}
+
+/* ---- locations ---- */
+
+static void read_piece(struct reader *r, struct cursor *c, struct cairn_piece *ret)
+{
+	ret->kind = (enum cairn_piece_kind)(cur_u8(c) % (CAIRN_PIECE_MISSING + 1));
+	ret->off = (uint32_t)cur_uleb(c);
+	ret->size = (uint32_t)cur_uleb(c);
+	uint64_t n = cur_uleb(c);
+	if (n > CAIRN_LOC_STEPS_MAX || c->failed) {
+		cur_fail(c, "steps of a location");
+		return;
+	}
+	struct cairn_loc_step *steps = arena_array(r->arena, n, sizeof(*steps));
+	if (!steps) {
+		r->rc = -ENOMEM;
+		return;
+	}
+	for (uint64_t i = 0; i < n; i++) {
+		steps[i].op = cur_u8(c);
+		uint8_t both = cur_u8(c);
+		steps[i].operand = both & 15;
+		steps[i].size = both >> 4;
+		steps[i].reg = cur_u8(c);
+		uint64_t folded = cur_uleb(c);
+		steps[i].imm = (int64_t)(folded >> 1 ^ -(folded & 1));
+		if (steps[i].op > CAIRN_LOC_GE || steps[i].operand > CAIRN_LOC_SLOT)
+			cur_fail(c, "a known step");
+	}
+	ret->steps = steps;
+	ret->n_steps = (uint32_t)n;
+	if (ret->kind == CAIRN_PIECE_BYTES)
+		ret->bytes = cur_bytes(c, ret->size);
+}
+
+static void read_location(struct reader *r, struct cairn_location *ret)
+{
+	const struct cairn_pack *p = r->s->pack;
+	uint32_t off = cur_number(&r->c);
+	if (off >= p->locations_size) {
+		ret->why = CAIRN_UNAVAIL_DAMAGED;
+		return;
+	}
+	struct cursor c = cursor_of(&p->locations_src, p->locations_src.base + off, p->locations_size - off, false, NULL);
+	uint8_t why = cur_u8(&c);
+	uint64_t n = cur_uleb(&c);
+	struct cairn_piece *pieces = n <= cur_left(&c) ? arena_array(r->arena, n, sizeof(*pieces)) : NULL;
+	for (uint64_t i = 0; pieces && i < n && !c.failed; i++)
+		read_piece(r, &c, &pieces[i]);
+	if (!pieces || c.failed || why >= CAIRN_N_UNAVAILABLE) {
+		ret->why = CAIRN_UNAVAIL_DAMAGED;
+		return;
+	}
+	*ret = (struct cairn_location){.why = (enum cairn_unavailable)why, .n_pieces = (uint32_t)n, .pieces = pieces};
+}
+
+/* ---- where a place stands ---- */
+
+static void read_own_chain(struct reader *r, struct cairn_site *s)
+{
+	s->container = read_string(r);
+	uint64_t n = cur_uleb(&r->c);
+	struct cairn_inlined_call *chain = read_array(r, n, sizeof(*chain));
+	for (uint64_t i = 0; chain && i < n; i++) {
+		chain[i].function = read_string(r);
+		chain[i].call_file = read_string(r);
+		chain[i].call_line = cur_number(&r->c);
+		chain[i].call_column = cur_number(&r->c);
+	}
+	s->chain = chain;
+	s->n_chain = chain ? (uint32_t)n : 0;
+}
+
+static const char *frame_name(const struct cairn_pack *p, const struct pack_frame *f)
+{
+	const struct pack_function *function = pack_function(p, f->function);
+	return function ? pack_string(p, function->name) : NULL;
+}
+
+/* The chain of frame @number; depth is bounded by the number of frames, each of which stands before its children. */
+static void read_frames(struct reader *r, uint32_t number, struct cairn_site *s)
+{
+	const struct cairn_pack *p = r->s->pack;
+	struct pack_frame f;
+	uint32_t n = 0;
+	for (uint32_t i = number; frame_at(p, i, &f) && f.distance; i -= f.distance)
+		n++;
+	struct cairn_inlined_call *chain = arena_array(r->arena, n, sizeof(*chain));
+	if (!chain) {
+		r->rc = -ENOMEM;
+		return;
+	}
+	for (uint32_t k = 0; frame_at(p, number, &f); number -= f.distance) {
+		if (!f.distance || k == n) {
+			s->container = frame_name(p, &f);
+			break;
+		}
+		chain[k++] = (struct cairn_inlined_call){frame_name(p, &f), pack_file(p, f.call_file), f.call_line,
+							 f.call_column};
+	}
+	s->chain = chain;
+	s->n_chain = n;
+}
+
+/* ---- places ---- */
+
+/* Of the place before. */
+struct before {
+	uint64_t at, die, off;
+	uint32_t frame;
+};
+
+static void read_args(struct reader *r, const struct cairn_function *f, bool own_args, struct cairn_site *s)
+{
+	uint64_t n = own_args ? cur_uleb(&r->c) : f->n_params;
+	struct cairn_arg *args = read_array(r, n, sizeof(*args));
+	for (uint64_t i = 0; args && i < n && r->rc >= 0; i++) {
+		args[i].name = own_args ? read_string(r) : f->params[i].name;
+		args[i].type = own_args ? read_type(r) : f->params[i].type;
+		read_location(r, &args[i].loc);
+	}
+	s->args = args;
+	s->n_args = args ? (uint32_t)n : 0;
+}
+
+static void read_place(struct reader *r, const struct cairn_function *f, struct before *before, struct cairn_site *s)
+{
+	uint8_t flags = cur_u8(&r->c), what = cur_u8(&r->c);
+	struct cairn_vaddr start;
+	s->kind = (enum cairn_site_kind)((what & 3) % (CAIRN_SITE_PART + 1));
+	s->rule = (enum cairn_address_rule)((what >> 2) % (CAIRN_AT_SYMBOL + 1));
+	s->at.v = before->at += (uint64_t)read_signed(r);
+	s->die = before->die += (uint64_t)read_signed(r);
+	s->container_off = read_signed(r);
+	if (flags & PLACE_NEW_OFF)
+		before->off = (uint64_t)read_signed(r);
+	s->has_off = flags & PLACE_HAS_OFF;
+	if (s->has_off)
+		s->off.v = s->at.v + before->off;
+	if (flags & PLACE_HAZARD)
+		s->hazard = (enum cairn_hazard)(cur_uleb(&r->c) % (CAIRN_HAZARD_MISEMULATED + 1));
+	if (flags & PLACE_DOUBTS) {
+		s->count_doubts = cur_number(&r->c);
+		s->n_behind = cur_number(&r->c);
+	}
+	if (flags & PLACE_OWN_CHAIN) {
+		read_own_chain(r, s);
+	} else {
+		before->frame += cur_unfolded(&r->c);
+		read_frames(r, before->frame, s);
+	}
+	if (cairn_pack_symbol_of(r->s->pack, s->at, &s->symbol, &start))
+		s->symbol_off = s->at.v - start.v;
+	read_args(r, f, flags & PLACE_OWN_ARGS, s);
+}
+
+static void count_shared(struct cairn_site *sites, uint32_t n)
+{
+	for (uint32_t i = 0, j; i < n; i = j) {
+		for (j = i + 1; j < n && sites[j].at.v == sites[i].at.v;)
+			j++;
+		for (uint32_t k = i; k < j; k++)
+			sites[k].n_shared = j - i;
+	}
+}
+
+/* ---- functions ---- */
+
+/* The front of a record: what names the function. */
+static void read_front(struct reader *r, struct cairn_function *f)
+{
+	*f = (struct cairn_function){.name = read_string(r)};
+	f->linkage_name = read_string(r);
+	f->decl_file = read_string(r);
+	f->decl_line = cur_number(&r->c);
+	if (!f->name)
+		f->name = "";
+}
+
+static void read_params(struct reader *r, struct cairn_function *f)
+{
+	uint64_t n = cur_uleb(&r->c);
+	struct cairn_param *params = read_array(r, n, sizeof(*params));
+	for (uint64_t i = 0; params && i < n && r->rc >= 0; i++) {
+		params[i].name = read_string(r);
+		params[i].type = read_type(r);
+	}
+	f->params = params;
+	f->n_params = params ? (uint32_t)n : 0;
+}
+
+static struct reader reader_of(struct pack_sites *s, struct arena *arena, uint32_t number, struct cairn_err *err)
+{
+	return (struct reader){.s = s, .arena = arena, .c = record_at(&s->pack->places, number, err)};
+}
+
+static int read_function(struct pack_sites *s, struct arena *arena, uint32_t number, struct cairn_function *f,
+			 struct cairn_err *err)
+{
+	struct reader r = reader_of(s, arena, number, err);
+	struct before before = {.at = s->pack->header->base};
+	read_front(&r, f);
+	uint8_t flags = cur_u8(&r.c);
+	f->variadic = flags & FUNCTION_VARIADIC;
+	f->params_unknown = flags & FUNCTION_PARAMS_UNKNOWN;
+	f->return_type = read_type(&r);
+	f->n_without_code = cur_number(&r.c);
+	read_params(&r, f);
+	uint64_t n = cur_uleb(&r.c);
+	struct cairn_site *sites = read_array(&r, n, sizeof(*sites));
+	for (uint64_t i = 0; sites && i < n && r.rc >= 0 && !r.c.failed; i++)
+		read_place(&r, f, &before, &sites[i]);
+	if (r.rc < 0)
+		return err_nomem(err, "the places of a function");
+	if (r.c.failed)
+		return -EBADMSG;
+	count_shared(sites, (uint32_t)n);
+	f->sites = sites;
+	f->n_sites = (uint32_t)n;
+	return 0;
+}
+
+/* Whether function @number is one of those that were asked for. */
+static bool is_wanted(struct pack_sites *s, uint32_t number, const struct group_filter *want)
+{
+	struct reader r = reader_of(s, &s->arena, number, NULL);
+	struct cairn_function f;
+	read_front(&r, &f);
+	struct group g = {.name = f.name, .linkage_name = f.linkage_name, .file = f.decl_file, .line = f.decl_line};
+	return !r.c.failed && group_passes(want, &g);
+}
+
+/* ---- operations ---- */
+
+/* Adds the functions among [@from, @to) of @numbers (NULL: the numbers themselves) that are wanted. */
+static int find_among(struct pack_sites *s, const uint32_t *numbers, uint32_t from, uint32_t to,
+		      const struct group_filter *want, struct cairn_function_list *ret, struct cairn_err *err)
+{
+	VEC(const struct cairn_function *) found = {0};
+	int rc = 0;
+	for (uint32_t i = from; i < to && rc >= 0; i++) {
+		uint32_t number = numbers ? numbers[i] : i;
+		bool again = numbers && i > from && numbers[i - 1] == number; /* by name and by linkage name */
+		if (again || number >= s->pack->places.n || !is_wanted(s, number, want))
+			continue;
+		struct cairn_function *f = arena_alloc(&s->arena, sizeof(*f));
+		rc = f ? read_function(s, &s->arena, number, f, err) : err_nomem(err, "a function");
+		if (rc >= 0 && (f->n_sites || f->n_without_code) && !VEC_ADD(&found, f))
+			rc = err_nomem(err, "functions");
+		if (found.n > CAIRN_FIND_MAX)
+			rc = err_set(err, -E2BIG, "%s matches more than %d functions; at most so many can be asked about at once",
+				     want->name, CAIRN_FIND_MAX);
+	}
+	const struct cairn_function **list = rc < 0 ? NULL : arena_array(&s->arena, found.n, sizeof(*list));
+	if (list && found.n)
+		memcpy(list, found.p, found.n * sizeof(*list));
+	ret->n = list ? found.n : 0;
+	ret->p = list;
+	VEC_FREE(&found);
+	if (rc < 0)
+		return rc;
+	return list ? (int)ret->n : err_nomem(err, "functions");
+}
+
+static int find(struct cairn_sites *sites, const char *spec, struct cairn_function_list *ret, struct cairn_err *err)
+{
+	struct pack_sites *s = own(sites);
+	const struct cairn_pack *p = s->pack;
+	struct group_filter want;
+	char *copy = arena_strdup(&s->arena, spec);
+	*ret = (struct cairn_function_list){0};
+	if (!copy)
+		return err_nomem(err, "a search");
+	spec_parse(copy, &want);
+	if (want.is_pattern) {
+		ret->found = CAIRN_FOUND_PATTERN;
+		return find_among(s, NULL, 0, p->places.n, &want, ret, err);
+	}
+	if (!p->n_place_buckets)
+		return 0;
+	uint32_t bucket = pack_name_hash(spec_base_name(want.name)) & (p->n_place_buckets - 1);
+	uint32_t from = p->place_buckets[bucket], to = p->place_buckets[bucket + 1];
+	return find_among(s, p->place_entries, from, to < p->n_place_entries ? to : p->n_place_entries, &want, ret, err);
+}
+
+static int visit(struct cairn_sites *sites, const char *pattern, sites_visitor *visitor, void *ctx,
+		 struct cairn_err *err)
+{
+	struct pack_sites *s = own(sites);
+	struct group_filter want = {0};
+	char *copy = pattern ? arena_strdup(&s->arena, pattern) : NULL;
+	int rc = 0;
+	if (pattern && !copy)
+		return err_nomem(err, "a pattern");
+	if (copy)
+		spec_parse(copy, &want);
+	for (uint32_t i = 0; i < s->pack->places.n && !rc; i++) {
+		struct cairn_function f;
+		struct arena arena;
+		if (!is_wanted(s, i, &want))
+			continue;
+		arena_init(&arena);
+		rc = read_function(s, &arena, i, &f, err);
+		if (!rc)
+			rc = visitor(ctx, &f);
+		arena_fini(&arena);
+	}
+	return rc;
+}
+
+static bool symbol(struct cairn_sites *sites, struct cairn_vaddr at, char *name, size_t size)
+{
+	const struct cairn_pack *p = own(sites)->pack;
+	uint32_t lo = 0, hi = p->n_addresses;
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		if (p->addresses[mid].at < at.v)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	const char *text =
+		lo < p->n_addresses && p->addresses[lo].at == at.v ? pack_string(p, p->addresses[lo].name) : NULL;
+	if (!text)
+		return false;
+	snprintf(name, size, "%s", text);
+	return true;
+}
+
+static size_t missing(const struct cairn_sites *sites, const char **ret)
+{
+	*ret = "";
+	return 0;
+}
+
+static int complete_type(struct cairn_sites *sites, uint32_t id, struct cairn_err *err)
+{
+	return 0;
+}
+
+static int suggest(struct cairn_sites *sites, const char *spec, const char **ret, size_t max, struct cairn_err *err)
+{
+	return 0;
+}
+
+static void close_sites(struct cairn_sites *sites)
+{
+	struct pack_sites *s = own(sites);
+	pack_types_fini(&s->types);
+	arena_fini(&s->arena);
+	free(s);
+}
+
+static const struct sites_ops ops = {
+	.close = close_sites,
+	.missing = missing,
+	.complete_type = complete_type,
+	.find = find,
+	.visit = visit,
+	.suggest = suggest,
+	.symbol = symbol,
+};
+
+bool cairn_pack_has_places(const struct cairn_pack *p)
+{
+	return p->places.starts;
+}
+
+int cairn_pack_sites(const struct cairn_pack *p, const struct cairn_binary *bin, struct cairn_sites **ret,
+		     struct cairn_err *err)
+{
+	if (!cairn_pack_has_places(p))
+		return err_set(err, -ENODATA, "%s: a sidecar without the places of functions; make it with: cairn pack FILE",
+			       elf_path(p->elf));
+	struct pack_sites *s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_nomem(err, "the sites of a binary");
+	s->pack = p;
+	arena_init(&s->arena);
+	if (pack_types_init(&s->types, p) < 0) {
+		close_sites(&s->sites);
+		return err_nomem(err, "types");
+	}
+	s->sites = (struct cairn_sites){.ops = &ops, .bin = bin, .graph = s->types.graph};
+	*ret = &s->sites;
+	return 0;
+}

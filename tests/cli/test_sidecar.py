@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""cairn pack and cairn addr, and that a sidecar answers what the debug information answers."""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+
+from claims import CAIRN, cairn, claim, claim_each, compile_c, expect, folder, main, need, run
+
+PROGRAM = """\
+#include <stdio.h>
+#include <stdlib.h>
+enum colour { RED, GREEN = 7 };
+typedef struct { int x, y; } point;
+struct node { struct node *next; int (*compare)(const char *, enum colour); point at[3]; };
+static volatile long sink;
+static int table[40];
+static inline __attribute__((always_inline)) long add(long left, int right, const int *where)
+{
+	sink = left + *where;
+	return left + right;
+}
+static inline __attribute__((always_inline)) long visit(struct node *n, enum colour c, unsigned char flags)
+{
+	return add(n->at[1].x, (int)c + flags, &table[3]) + 1;
+}
+__attribute__((noinline)) long walk(struct node *n, enum colour c, double weight)
+{
+	long sum = 0;
+	for (; n; n = n->next)
+		sum += visit(n, c, (unsigned char)sum) * (long)weight;
+	return sum;
+}
+int main(int argc, char **argv)
+{
+	struct node a = {NULL, NULL, {{argc, 1}, {2, atoi(argv[0])}}}, b = {&a, NULL, {{3, 4}}};
+	printf("%ld\\n", walk(&b, argc > 2 ? RED : GREEN, argc * 1.5));
+	return 0;
+}
+"""
+
+
+def environment(**more):
+    return {**os.environ, "XDG_CACHE_HOME": os.path.join(folder(), "xdg"), **more}
+
+
+def program(compiler, name):
+    built = compile_c("sidecar", PROGRAM, compiler, ("-O2", "-g", "-Wl,--build-id"))
+    path = os.path.join(folder(), name)
+    shutil.copy(built, path)
+    return path
+
+
+def sites(*words):
+    return cairn("sites", *words, env=environment())
+
+
+@claim_each("gcc", "clang")
+def a_stripped_program_gives_the_same_sites_from_its_sidecar(compiler):
+    path = program(compiler, "same-" + compiler)
+    questions = [("--json", "--places"), ("--places",), ("--json",), (), ("add",), ("add", "--json"), ("visit", "walk"),
+                 ("sidecar.c:walk",), ("w*",)]
+    before = [sites(path, *q) for q in questions]
+    expect(before[0].out and not before[0].status, before[0])
+    cairn("pack", path, check=True, env=environment())
+    run("strip", path, check=True)
+    for question, told in zip(questions, before):
+        now = sites(path, *question)
+        if "--json" in question and "--places" not in question and "add" not in question:
+            # The summary names the file that the debug information came from.
+            now.out, told.out = (r.out.rsplit("\n", 2)[0] for r in (now, told))
+        if question == ():
+            now.out, told.out = (r.out.replace(path, "") for r in (now, told))
+        expect(now.status == told.status and now.out == told.out, question, told, now)
+
+
+def frames_of_walk(asked, path, *options):
+    """What addr says about each byte of walk."""
+    body = next(o for o in sites(path, "walk", "--json").objects() if o["kind"] == "entry")
+    start = int(body["addr"], 16)
+    done = subprocess.run([CAIRN, "addr", asked, *options], input="".join(f"{start + i:#x}\n" for i in range(150)),
+                          capture_output=True, text=True, env=environment(), check=False)
+    expect(done.returncode in (0, 1), done)
+    return done.stdout
+
+
+@claim
+def a_sidecar_alone_answers():
+    path = program("gcc", "alone")
+    cairn("pack", path, check=True, env=environment())
+    r = sites(path + ".cairn", "visit", "--json")
+    expect(r.status == 0 and len(r.objects()) == 1 and r.objects()[0]["container"] == "walk", r)
+    expect("    inlined into walk at " in frames_of_walk(path + ".cairn", path), r)
+
+
+@claim
+def addr_tells_the_chain_with_lines_outwards():
+    path = program("gcc", "chain")
+    add = sites(path, "add", "--json").objects()[0]
+    chains = {tuple((f["name"], f["line"]) for f in o["frames"])
+              for o in map(json.loads, frames_of_walk(path, path, "--json").splitlines())}
+    outer = (("visit", add["call"]["line"]), ("walk", add["chain"][1]["line"]))
+    expect(any(c[0][0] == "add" and c[1:] == outer for c in chains), outer, chains)
+
+
+@claim
+def addr_reads_addresses_from_standard_input():
+    path = program("gcc", "input")
+    where = [o["addr"] for o in sites(path, "add", "walk", "--json").objects()]
+    done = subprocess.run([CAIRN, "addr", path], input="\n".join(where) + "\n\n", capture_output=True, text=True,
+                          env=environment(), check=False)
+    expect(done.returncode == 0 and done.stdout.count("0x") == len(where), done)
+    done = subprocess.run([CAIRN, "addr", path], input="0x10\nnonsense\n", capture_output=True, text=True,
+                          env=environment(), check=False)
+    expect(done.returncode == 2 and "line 2: nonsense" in done.stderr, done)
+
+
+@claim
+def addr_of_a_process_finds_its_files():
+    with subprocess.Popen(["sleep", "60"]) as process:
+        try:
+            mapped = None
+            while not mapped:  # until it runs sleep
+                time.sleep(0.01)
+                with open(f"/proc/{process.pid}/maps", encoding="utf-8") as file:
+                    mapped = next((line for line in file if " r-xp " in line and "/sleep" in line), None)
+            r = cairn("addr", process.pid, hex(int(mapped.split("-")[0], 16) + 0x40), "--json", env=environment())
+            expect(r.status in (0, 1) and r.objects()[0]["path"].endswith("/sleep"), r)
+        finally:
+            process.kill()
+
+
+@claim
+def an_address_of_nothing_is_said_and_exits_with_1():
+    path = program("gcc", "nothing")
+    r = cairn("addr", path, "0x10", env=environment())
+    expect(r.status == 1 and r.out == "0x10  ?\n", r)
+
+
+@claim
+def what_is_asked_twice_comes_from_the_cache():
+    path = program("gcc", "twice")
+    cache = os.path.join(folder(), "xdg-twice")
+    walk = sites(path, "walk", "--json").objects()[0]["addr"]
+    env = environment(XDG_CACHE_HOME=cache)
+    first = cairn("addr", path, walk, env=env)
+    kept = os.listdir(os.path.join(cache, "cairn"))
+    expect(len(kept) == 1 and kept[0].endswith(".cairn"), kept)
+    run("strip", path, check=True)
+    expect(cairn("addr", path, walk, env=env).out == first.out)
+    r = cairn("pack", "--prune", "--max", "1", "--json", env=env)
+    expect(r.objects()[0]["kept"] == 1, r)
+
+
+@claim
+def a_sidecar_of_another_build_is_refused_with_both_ids():
+    path = program("gcc", "mine")
+    other = compile_c("other", PROGRAM.replace("RED", "BLUE"), "gcc", ("-O1", "-g", "-Wl,--build-id"))
+    cairn("pack", other, "-o", path + ".other", check=True, env=environment())
+    r = cairn("addr", path, "0x10", "--pack", path + ".other", env=environment())
+    expect(r.status == 3 and "expected" in r.err and "build-id" in r.err, r)
+
+
+@claim
+def a_damaged_sidecar_is_refused_with_status_4():
+    path = program("gcc", "damaged")
+    cairn("pack", path, check=True, env=environment())
+    with open(path + ".cairn", "r+b") as file:
+        file.truncate(os.path.getsize(path + ".cairn") // 2)
+    for words in (("addr", path + ".cairn", "0x10"), ("pack", "--check", path + ".cairn")):
+        r = cairn(*words, env=environment())
+        expect(r.status == 4 and "damaged.cairn" in r.err, r)
+
+
+@claim
+def pack_is_the_same_for_any_number_of_threads_and_passes_its_check():
+    path = program("gcc", "threads")
+    made = []
+    for jobs in ("1", "2", "8"):
+        out = os.path.join(folder(), "threads-" + jobs)
+        cairn("pack", path, "-o", out, "-j", jobs, check=True, env=environment())
+        cairn("pack", "--check", out, check=True)
+        with open(out, "rb") as file:
+            made.append(file.read())
+    expect(made[0] == made[1] == made[2])
+
+
+@claim
+def ordinary_tools_read_the_file():
+    need("readelf")
+    path = program("gcc", "elf")
+    r = cairn("pack", path, "-v", check=True, env=environment())
+    expect(".cairn.code" in r.out and ".cairn.places" in r.out, r)
+    told = run("readelf", "-n", path + ".cairn", check=True)
+    wanted = run("readelf", "-n", path, check=True).out.split("Build ID: ")[1].split()[0]
+    expect(wanted in told.out and not told.err, told)
+
+
+@claim
+def a_full_disk_leaves_what_was_there():
+    path = program("gcc", "full")
+    cairn("pack", path, check=True, env=environment())
+    with open(path + ".cairn", "rb") as file:
+        before = file.read()
+    r = run("bash", "-c", f"trap '' XFSZ; ulimit -f 1; exec {CAIRN} pack {path}", env=environment())
+    expect(r.status == 3 and r.err, r)
+    with open(path + ".cairn", "rb") as file:
+        expect(file.read() == before)
+
+
+main()
