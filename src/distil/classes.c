@@ -509,6 +509,19 @@ static bool is_root(const struct type_die *t, uint32_t index)
 	return t->kind == TYPE_TYPEDEF || t->kind == TYPE_BASE;
 }
 
+static int reserve_roots(struct classes *c, size_t n)
+{
+	if (c->roots.n + n <= c->roots.cap)
+		return 0;
+	size_t cap = c->roots.cap * 2 > c->roots.n + n ? c->roots.cap * 2 : c->roots.n + n;
+	uint32_t *grown = realloc(c->roots.p, cap * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	c->roots.p = grown;
+	c->roots.cap = cap;
+	return 0;
+}
+
 /* The table is larger than the cache, and which slot comes next is known early. */
 static inline void prefetch_class(const struct classes *c, const struct unit_types *u, size_t i)
 {
@@ -518,6 +531,8 @@ static inline void prefetch_class(const struct classes *c, const struct unit_typ
 
 static int add_roots(struct classes *c, struct unit_types *u, uint32_t index)
 {
+	if (reserve_roots(c, u->types.n) < 0)
+		return -ENOMEM;
 	for (size_t i = 0; i < u->types.n; i++) {
 		struct type_die *t = &u->types.p[i];
 		uint32_t class_;
@@ -527,8 +542,7 @@ static int add_roots(struct classes *c, struct unit_types *u, uint32_t index)
 		int rc = class_of(c, u, index, t, &class_);
 		if (rc < 0)
 			return rc;
-		if (!VEC_ADD(&c->roots, class_))
-			return -ENOMEM;
+		c->roots.p[c->roots.n++] = class_;
 		if (index == BASE_UNIT && !c->v.p[class_].base_id)
 			c->v.p[class_].base_id = t->off;
 	}

@@ -84,7 +84,7 @@ static inline const struct unit_plan *unit_plan_of(const struct unit_types *u)
 
 /* For the unit that the walker has entered. 0 or -ENOMEM. */
 int unit_make_plans(struct unit_types *u);
-/* The children of the type at hand, types[owner], as long as they have @role and nothing unusual. 0 or -ENOMEM. */
+/* What comes next of the children of types[owner], as long as they have @role and nothing unusual. 0 or -ENOMEM. */
 int unit_take_run(struct unit_types *u, uint32_t owner, enum role role);
 
 /* unit_code.c */

@@ -8,8 +8,8 @@
  *
  *	code 17: member, 12 bytes, name strp at +0, type ref4 at +6, place data1 at +10
  *
- * The first child that is anything else (a bit-field, a name in place, a constant in LEB128) ends the row, and the walker
- * goes on from there. Nothing is read here that it would read differently.
+ * A child that is anything else (a bit-field, a name in place, a constant in LEB128) ends the row; the walker delivers it, and
+ * behind it the next row begins. Nothing is read here that the walker would read differently.
  */
 #include "distil/unit_impl.h"
 
@@ -136,10 +136,14 @@ static inline bool take(struct unit_types *u, const struct unit_plan *plan, cons
 int unit_take_run(struct unit_types *u, uint32_t owner, enum role role)
 {
 	struct dw_walker *w = &u->walker;
+	struct type_die *t = &u->types.p[owner];
 	const uint8_t *p = w->next;
-	if (w->table->codes || u->plans_of != w->table)
+	uint32_t n = 0;
+	/* What stands between is for the sorting of scattered ones. */
+	if (w->table->codes || (t->n_elems && t->elem + t->n_elems != u->elems.n))
 		return 0;
-	uint32_t first = (uint32_t)u->elems.n, n = 0;
+	if (!t->n_elems)
+		t->elem = (uint32_t)u->elems.n;
 	for (;; n++) {
 		const uint8_t *at = p;
 		const struct unit_plan *plan = next_plan(u, &at, w->end);
@@ -152,8 +156,7 @@ int unit_take_run(struct unit_types *u, uint32_t owner, enum role role)
 		u->elems.n++;
 		p = at + plan->fixed;
 	}
-	u->types.p[owner].elem = first;
-	u->types.p[owner].n_elems = n;
+	t->n_elems += n;
 	w->n_dies += n;
 	w->next = p;
 	return 0;

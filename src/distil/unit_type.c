@@ -250,7 +250,8 @@ int unit_see_member(struct unit_types *u)
 	e->type = unit_ref(u, TYPE);
 	e->bit_off = (uint32_t)at;
 	e->bit_size = (uint16_t)bits;
-	return 0;
+	/* A bit-field or a short name came between two rows. */
+	return dw_walker_has_children(w) ? 0 : unit_take_run(u, owner, ROLE_MEMBER);
 }
 
 int unit_see_enumerator(struct unit_types *u)
@@ -265,7 +266,7 @@ int unit_see_enumerator(struct unit_types *u)
 	e->value = dw_seen_uint(w, CONST_VALUE, 0);
 	/* Other forms do not say whether they have a sign, and are written for values that have none. */
 	e->is_negative = (how == DW_HOW_SLEB || how == DW_HOW_IMPLICIT) && (int64_t)e->value < 0;
-	return 0;
+	return dw_walker_has_children(w) ? 0 : unit_take_run(u, unit_owner(u), ROLE_ENUMERATOR);
 }
 
 int unit_see_param(struct unit_types *u)
