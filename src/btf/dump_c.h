@@ -47,6 +47,7 @@ struct c_type {
 	uint32_t user;      /* the record that something nameless is printed in; 0: none; C_MANY: several times */
 	uint32_t depth, weight; /* of nameless structs and prototypes: levels and lines in place */
 	uint32_t frame[C_N_GOALS]; /* while a goal is open: its place on the stack */
+	const uint32_t *order; /* of a struct's members by offset; NULL: as they are */
 	uint16_t align;     /* of structs and unions as printed, in bytes */
 	uint8_t state[C_N_GOALS];
 	bool hoisted, cut;
@@ -155,7 +156,7 @@ const char *c_builtin_like(const struct dump_c *d, const struct cairn_btf_type *
 /* Choose how a struct or union is printed (align, packed, overlay), its members' types being done. */
 void c_layout(struct dump_c *d, const struct cairn_btf_type *t);
 
-/* Going over the members in the order of printing. */
+/* Going over the members in the order of printing, which is that of their offsets unless they overlap. */
 struct c_walk {
 	struct cairn_btf_type t;
 	uint64_t at;       /* bits: where the next member would begin */
@@ -174,6 +175,7 @@ struct c_member {
 	bool overlaps;
 };
 struct c_walk c_walk_of(const struct dump_c *d, const struct cairn_btf_type *t);
+/* The @i-th of that order. */
 struct c_member c_step(const struct dump_c *d, struct c_walk *w, uint32_t i);
 /* Behind the last member: bytes of alignment that pad the rest, or 0 and the gap's first bit. */
 uint32_t c_rest(const struct c_walk *w, uint64_t *gap_from);

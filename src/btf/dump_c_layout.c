@@ -280,7 +280,8 @@ struct c_walk c_walk_of(const struct dump_c *d, const struct cairn_btf_type *t)
 
 struct c_member c_step(const struct dump_c *d, struct c_walk *w, uint32_t i)
 {
-	struct c_member m = member(d, &w->t, i);
+	const uint32_t *order = d->types[w->t.id].order;
+	struct c_member m = member(d, &w->t, order ? order[i] : i);
 	bool is_union = w->t.kind == CAIRN_BTF_UNION;
 	uint64_t at = is_union ? 0 : w->at;
 
@@ -338,6 +339,35 @@ static bool lay_out(const struct dump_c *d, const struct cairn_btf_type *t, stru
 	return ok && !*overlaps && t->ref % w->align == 0;
 }
 
+static int by_offset(const void *a, const void *b, void *t)
+{
+	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+	uint32_t x = cairn_btf_member(t, i).bit_off, y = cairn_btf_member(t, j).bit_off;
+
+	return x != y ? (x > y) - (x < y) : (i > j) - (i < j);
+}
+
+/* The numbers of members by offset; NULL when that is their order, and out of memory. */
+static const uint32_t *sorted(struct dump_c *d, const struct cairn_btf_type *t)
+{
+	uint32_t i = 1;
+
+	while (i < t->vlen && cairn_btf_member(t, i - 1).bit_off <= cairn_btf_member(t, i).bit_off)
+		i++;
+	if (t->kind == CAIRN_BTF_UNION || i >= t->vlen)
+		return NULL;
+	uint32_t *order = arena_array(&d->arena, t->vlen, sizeof(*order));
+
+	if (!order) {
+		d->nomem = true;
+		return NULL;
+	}
+	for (i = 0; i < t->vlen; i++)
+		order[i] = i;
+	qsort_r(order, t->vlen, sizeof(*order), by_offset, (void *)t);
+	return order;
+}
+
 void c_layout(struct dump_c *d, const struct cairn_btf_type *t)
 {
 	struct c_type *c = &d->types[t->id];
@@ -345,6 +375,8 @@ void c_layout(struct dump_c *d, const struct cairn_btf_type *t)
 	bool overlaps;
 	uint64_t gap;
 
+	/* Rust writes members down as the source has them, and moves them. */
+	c->order = sorted(d, t);
 	c->packed = false;
 	if (!lay_out(d, t, &w, &overlaps) && !overlaps) {
 		c->packed = true;
@@ -352,6 +384,7 @@ void c_layout(struct dump_c *d, const struct cairn_btf_type *t)
 	}
 	if (overlaps) {
 		c->overlay = true;
+		c->order = NULL;
 		c->align = 1;
 		return;
 	}

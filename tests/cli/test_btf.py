@@ -76,6 +76,39 @@ int main(int argc, char **argv)
 }
 """
 
+CPLUSPLUS = """\
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+struct Base { Base() {} int a; char b; };
+struct Derived : Base { char c; int d:3; virtual ~Derived() {} };
+struct Tail : Base { char in_the_padding; };
+enum class Colour : unsigned char { red, green };
+template <class T> struct Box { T value; Box<T> *next; };
+std::vector<std::string> words; std::map<int, std::unique_ptr<Derived>> tree; Box<Colour> box; Tail tail;
+int main(int argc, char **argv)
+{
+	words.push_back(argv[0]);
+	tree[argc] = std::make_unique<Derived>();
+	return tail.in_the_padding + (box.value == Colour::green);
+}
+"""
+
+RUST = """\
+use std::collections::HashMap;
+#[derive(Debug)] enum Shape { Dot(u8), Line { x: u64, y: [u8; 3] }, None }
+struct Owner<'a> { shape: Shape, name: &'a str, list: Vec<Option<Box<Shape>>>, pair: (u8, u32, bool), f: fn(u8) -> [u8; 4], big: i128 }
+fn four(x: u8) -> [u8; 4] { [x; 4] }
+fn main() {
+    let mut map = HashMap::new();
+    map.insert("a".to_string(), Shape::Dot(1));
+    let o = Owner { shape: Shape::Line { x: 1, y: [1, 2, 3] }, name: "x", list: vec![None, Some(Box::new(Shape::None))],
+        pair: (1, 2, true), f: four, big: 5 };
+    println!("{:?} {:?} {} {} {:?} {:?} {}", map, o.shape, o.name, o.list.len(), o.pair, (o.f)(3), o.big);
+}
+"""
+
 
 def kernel():
     if not os.path.exists(KERNEL):
@@ -207,6 +240,25 @@ def bit_fields_stay_where_they_were():
                       ("-g", "-w", "-fno-eliminate-unused-debug-types"))
     got = bit_fields(encoded("again", again))
     expect(got == wanted, got, wanted)
+
+
+@claim_each("g++", "clang++", "rustc")
+def types_of_other_languages_compile_as_c(compiler):
+    need(compiler)
+    rust = compiler == "rustc"
+    source = write("other.rs" if rust else "other.cc", RUST if rust else CPLUSPLUS)
+    program, out = path_of("other-" + compiler), path_of("other.btf")
+    run(compiler, "-g", "-O", *(() if rust else ("-std=c++17",)), "-o", program, source, check=True)
+    cairn("btf", "encode", program, "-o", out, check=True)
+    text = cairn("btf", "dump", "-f", "c", out, check=True).out
+    expect(text.count("struct ") > 100, text)
+    for reader in COMPILERS:
+        said = refused(reader, text)
+        expect(not said, said[:3000])
+    if not rust:
+        tail = 'AT(struct Tail, in_the_padding, 5); _Static_assert(sizeof(struct Tail) == 8, "");'
+        said = refused("gcc", f"{text}{layout_asserts({})[0][0]}\n{tail}\n")
+        expect(not said, said[:3000])
 
 
 @claim

@@ -475,6 +475,17 @@ static void members_that_overlap_are_an_overlay(void **state)
 			NULL);
 }
 
+static void members_in_another_order_than_their_offsets_are_a_struct(void **state)
+{
+	struct cairn_btf_builder *b = builder(PLAIN);
+	uint32_t i = add_int(b);
+	uint32_t c = ADD(int, b, str(b, "char"), 1, CAIRN_BTF_INT_SIGNED, 8);
+	struct cairn_btf_member m[] = {{str(b, "last"), c, 64, 0}, {str(b, "first"), i, 0, 0}, {str(b, "mid"), i, 32, 0}};
+	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s"), 12, m, 3);
+	assert_compiles(b, "SIZE(struct s, 12) AT(struct s, last, 8) AT(struct s, first, 0) AT(struct s, mid, 4)",
+			"struct s {\n\tint first;\n\tint mid;\n\tchar last;\n};\n");
+}
+
 static void members_that_c_cannot_say_are_gaps(void **state)
 {
 	struct cairn_btf_builder *b = builder(PLAIN);
@@ -656,6 +667,7 @@ int main(void)
 		cmocka_unit_test(scalars_of_other_languages_get_a_typedef),
 		cmocka_unit_test(nameless_enums_that_are_used_twice_are_declared_once),
 		cmocka_unit_test(members_that_overlap_are_an_overlay),
+		cmocka_unit_test(members_in_another_order_than_their_offsets_are_a_struct),
 		cmocka_unit_test(members_that_c_cannot_say_are_gaps),
 		cmocka_unit_test(functions_that_return_arrays_compile),
 		cmocka_unit_test(enums_have_the_size_and_values_of_the_btf),
