@@ -9,8 +9,12 @@
  *	struct cairn_place_record r = {.members = m, .n_members = 2};
  *	cairn_layout_place(cairn_abi_find("x86-64"), &r, &err);	// m[1].bit_off 64, r.size 16
  *
- * Types that have been laid out, by a compiler or here, are described by cairn_layout_facts() (holes, padding, cache
- * lines) and printed by cairn_layout_print(), in the text of pahole.
+ * Types that have been laid out, by a compiler or here, are described (holes, padding) and printed, in the text of
+ * pahole:
+ *
+ *	cairn_layout_new(types, NULL, &layout, &err);
+ *	cairn_layout_print(layout, id, stdout);
+ *	cairn_layout_free(layout);
  *
  * Rules: the System V ABIs' and Microsoft's, as GCC and Clang have them for C. C++ classes are not placed here.
  */
@@ -124,10 +128,38 @@ int cairn_layout_place(const struct cairn_abi *abi, struct cairn_place_record *r
 
 /* ---- what a layout wastes ---- */
 
-/* What lies behind a member, up to the next. */
-struct cairn_layout_gap {
-	uint32_t hole;     /* bytes */
-	uint32_t bit_hole; /* bits left over in the unit of a bit-field */
+struct cairn_layout;
+
+struct cairn_layout_opts {
+	size_t size;        /* sizeof(struct cairn_layout_opts); a longer, unknown tail must be zero */
+	uint32_t cacheline; /* bytes; 0: 64 */
+	bool expand;        /* print: write out the structs of members, and theirs */
+	bool hex;           /* print: offsets and sizes in hexadecimal */
+	bool big_endian;    /* the types are of such a machine: where a bit-field is in its unit */
+	/* The types do not say which alignments were asked for (BTF): tell them from the offsets, as pahole does. */
+	bool infer_aligned;
+};
+
+/*
+ * cairn_layout_new - a view of laid-out types, for describing and printing any number of them
+ *
+ * @types  outlives the result and does not grow meanwhile
+ * @opts   may be NULL
+ * Returns 0 with *@ret owned by the caller; -EINVAL for options that are not known here; -ENOMEM.
+ * Cost: 8 bytes per type. A view belongs to one thread at a time.
+ */
+int cairn_layout_new(const struct cairn_types *types, const struct cairn_layout_opts *opts,
+		     struct cairn_layout **ret, struct cairn_err *err);
+void cairn_layout_free(struct cairn_layout *layout);
+
+/* A member as it lies in memory. */
+struct cairn_layout_member {
+	uint64_t offset;   /* bytes; of a bit-field: of the unit of its type that holds it */
+	uint64_t size;     /* bytes of the type */
+	uint32_t bit_pos;  /* of a bit-field in its unit, from the least significant bit */
+	uint32_t aligned;  /* bytes, asked for or inferred; 0: none */
+	uint32_t hole;     /* bytes between it and the next */
+	uint32_t bit_hole; /* bits left over behind it in the unit */
 };
 
 /* Sums over one struct as pahole has them; of the direct members, those in anonymous members are not counted. */
@@ -139,47 +171,35 @@ struct cairn_layout_facts {
 	uint32_t n_holes, n_bit_holes;
 	uint64_t sum_holes;                  /* bytes */
 	uint64_t sum_bit_holes;              /* bits */
-	struct cairn_layout_gap first;       /* before the first member */
+	uint32_t first_hole, first_bit_hole; /* before the first member; counted in the sums */
 	uint64_t padding;                    /* bytes behind the last member */
 	uint32_t bit_padding;                /* bits left over in the last unit */
-	bool packed;                         /* it must have been packed: members are not where they would be */
-	uint32_t natural_align;              /* the largest of its members', as far as the types tell */
-	/* Sum of all is not the size: members overlap, as in C++, or lie about their sizes. */
-	bool inconsistent;
+	uint32_t aligned;                    /* bytes that the struct was declared aligned to, or seems to; 0: none */
+	uint32_t natural_align;              /* the largest among its members, as far as their types tell; at least 1 */
+	bool packed;                         /* it must have been: members are not where they would be */
 };
 
 /*
  * cairn_layout_facts - describe a struct, class or union
  *
- * @id    perhaps behind typedefs and qualifiers
- * @gaps  NULL, or as many as it has members: what lies behind each
- * Returns false when @id has no members to speak of: another kind, only declared, unread.
- * Cost: O(members), and of nested structs as deep as they nest. No allocation. Threads: any, while no reader adds.
+ * @id       perhaps behind typedefs and qualifiers
+ * @members  NULL, or as many as it has members
+ * Returns 1; 0 when @id has no members to speak of (another kind, only declared, unread), results are then untouched;
+ * -ENOMEM. Cost: O(members); those of nested structs once per view.
  */
-bool cairn_layout_facts(const struct cairn_types *types, uint32_t id, struct cairn_layout_facts *ret,
-			struct cairn_layout_gap *gaps);
-
-/* The alignment of a type that has been laid out, guessed where nothing wrote it down: that of its scalars. 1 at least. */
-uint32_t cairn_layout_align(const struct cairn_types *types, uint32_t id);
+int cairn_layout_facts(struct cairn_layout *layout, uint32_t id, struct cairn_layout_facts *ret,
+		       struct cairn_layout_member *members);
 
 /* ---- text ---- */
-
-struct cairn_layout_print_opts {
-	size_t size;            /* sizeof(struct cairn_layout_print_opts); a longer, unknown tail must be zero */
-	uint32_t cacheline;     /* bytes; 0: 64 */
-	bool expand;            /* write out the structs of members, and theirs */
-	bool hex;               /* offsets and sizes in hexadecimal */
-};
 
 /*
  * cairn_layout_print - a struct, union or enum as C with offsets and sizes, holes and cache lines: pahole's text
  *
- * @opts  may be NULL
- * Returns 0; -EINVAL for options that are not known here; -ENOMEM; or a negative errno from @out.
- * Cost: O(output). Threads: any, while no reader adds.
+ * Structs nested deeper than 64 are "...". Nothing is printed for other kinds.
+ * Returns 0; -ENOMEM. What happened to @out, ferror() tells.
+ * Cost: O(output).
  */
-int cairn_layout_print(const struct cairn_types *types, uint32_t id, const struct cairn_layout_print_opts *opts,
-		       FILE *out);
+int cairn_layout_print(struct cairn_layout *layout, uint32_t id, FILE *out);
 
 CAIRN_END_DECLS
 #endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Holes and padding
+ *
+ * A cursor of bits follows the members. Behind a bit-field, bits that are left over in its unit are a bit hole, and
+ * only what lies behind the unit is a hole of bytes:
+ *
+ *	struct { int a : 3; char c; int d; };
+ *
+ *	bit   0    3          8         16                  32
+ *	      a    bit hole 5  c        hole, 2 bytes       d
+ *
+ * The unit of a bit-field begins at a multiple of the size of its type and grows when a wider type follows in it. A
+ * next member that begins inside the unit ends it there.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "layout/view.h"
+
+static void place_one(const struct cairn_layout *l, const struct cairn_member *m, struct cairn_layout_member *ret)
+{
+	uint64_t unit = 8 * ret->size;
+
+	ret->offset = m->bit_off / 8;
+	if (!m->bit_size || !unit)
+		return;
+	uint64_t at = m->bit_off / unit * unit, pos = m->bit_off - at;
+	ret->offset = at / 8;
+	if (l->opts.big_endian)
+		pos = unit >= pos + m->bit_size ? unit - pos - m->bit_size : 0;
+	ret->bit_pos = (uint32_t)pos;
+}
+
+void layout_place_members(struct cairn_layout *l, const struct cairn_type *t, struct cairn_layout_member *m)
+{
+	for (uint32_t i = 0; i < t->n_members; i++) {
+		m[i] = (struct cairn_layout_member){.size = cairn_types_size(l->types, t->members[i].type)};
+		place_one(l, &t->members[i], &m[i]);
+	}
+}
+
+struct walk {
+	uint64_t seen;      /* bits, end of what members cover */
+	uint64_t unit_size; /* of the open unit of bit-fields, bits; 0: none is open */
+	uint64_t unit_end;
+};
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* What is left in the open unit before @end. */
+static uint64_t close_unit(struct walk *w, uint64_t end)
+{
+	end = end < w->unit_end ? end : w->unit_end;
+	uint64_t left = less(end, w->seen);
+
+	w->seen = end > w->seen ? end : w->seen;
+	return left;
+}
+
+static void open_unit(struct walk *w, const struct cairn_layout_member *m, uint64_t end)
+{
+	uint64_t size = 8 * m->size;
+
+	if (w->unit_size && end <= w->unit_end && size <= w->unit_size)
+		return;
+	w->unit_size = size;
+	w->unit_end = 8 * m->offset + size;
+	/* It began in the unit before. */
+	if (end > w->unit_end)
+		w->unit_end += size;
+}
+
+/* What lies before a member, in bytes and bits. */
+static void gap_before(struct walk *w, const struct cairn_member *in, const struct cairn_layout_member *m,
+		       uint64_t *hole, uint64_t *bits)
+{
+	uint64_t start = in->bit_off, unit = 8 * m->offset;
+
+	*hole = 0;
+	*bits = w->unit_size ? close_unit(w, start) : 0;
+	if (!in->bit_size) {
+		*hole = less(start / 8, w->seen / 8);
+		w->seen = start + 8 * m->size;
+		w->unit_size = 0;
+		return;
+	}
+	if (w->seen < unit && unit <= start) {
+		*hole = m->offset - w->seen / 8;
+		w->seen = unit;
+	}
+	*bits += less(start, w->seen);
+	w->seen = start + in->bit_size;
+	open_unit(w, m, w->seen);
+}
+
+static void count_gap(struct cairn_layout_facts *ret, uint64_t hole, uint64_t bits)
+{
+	ret->n_holes += hole != 0;
+	ret->sum_holes += hole;
+	ret->n_bit_holes += bits != 0;
+	ret->sum_bit_holes += bits;
+}
+
+static uint32_t cap(uint64_t n)
+{
+	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
+void layout_find_holes(const struct cairn_type *t, struct cairn_layout_member *m, struct cairn_layout_facts *ret)
+{
+	struct walk w = {.unit_end = 8 * t->size};
+
+	for (uint32_t i = 0; i < t->n_members; i++) {
+		uint64_t hole, bits;
+
+		if (t->members[i].dynamic)
+			continue;
+		gap_before(&w, &t->members[i], &m[i], &hole, &bits);
+		count_gap(ret, hole, bits);
+		if (i) {
+			m[i - 1].hole = cap(hole);
+			m[i - 1].bit_hole = cap(bits);
+		} else {
+			ret->first_hole = cap(hole);
+			ret->first_bit_hole = cap(bits);
+		}
+	}
+	if (w.unit_size)
+		ret->bit_padding = cap(close_unit(&w, 8 * t->size));
+	ret->padding = less(t->size, w.seen / 8);
+}
+
+static void sum_up(const struct cairn_type *t, const struct cairn_layout_member *m, struct cairn_layout_facts *ret)
+{
+	ret->size = t->size;
+	ret->n_members = t->n_members;
+	for (uint32_t i = 0; i < t->n_members; i++) {
+		if (t->members[i].bit_size)
+			ret->sum_bit_fields += t->members[i].bit_size;
+		else
+			ret->sum_members += m[i].size;
+	}
+}
+
+int cairn_layout_facts(struct cairn_layout *l, uint32_t id, struct cairn_layout_facts *ret,
+		       struct cairn_layout_member *members)
+{
+	const struct cairn_type *t = layout_resolve(l, id);
+	struct cairn_layout_member *m = members;
+
+	if (!has_layout(t))
+		return 0;
+	if (!m)
+		m = calloc(t->n_members + 1, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	*ret = (struct cairn_layout_facts){0};
+	layout_place_members(l, t, m);
+	sum_up(t, m, ret);
+	if (is_structure(t))
+		layout_find_holes(t, m, ret);
+	layout_find_alignments(l, t, m, ret);
+	if (m != members)
+		free(m);
+	return 1;
+}
+
+/* ---- the view ---- */
+
+static bool is_known(const struct cairn_layout_opts *opts)
+{
+	const unsigned char *tail = (const unsigned char *)opts;
+
+	for (size_t i = sizeof(*opts); i < opts->size; i++)
+		if (tail[i])
+			return false;
+	return opts->size >= sizeof(*opts);
+}
+
+int cairn_layout_new(const struct cairn_types *types, const struct cairn_layout_opts *opts, struct cairn_layout **ret,
+		     struct cairn_err *err)
+{
+	struct cairn_layout *l;
+
+	if (opts && !is_known(opts))
+		return err_set(err, -EINVAL, "options of a layout that are not known here");
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return err_nomem(err, "a layout");
+	l->types = types;
+	if (opts)
+		l->opts = *opts;
+	if (!l->opts.cacheline)
+		l->opts.cacheline = DEFAULT_CACHELINE;
+	l->n = cairn_types_count(types);
+	l->memo = calloc(l->n, sizeof(*l->memo));
+	if (!l->memo) {
+		free(l);
+		return err_nomem(err, "a layout");
+	}
+	*ret = l;
+	return 0;
+}
+
+void cairn_layout_free(struct cairn_layout *l)
+{
+	if (!l)
+		return;
+	free(l->memo);
+	free(l);
+}

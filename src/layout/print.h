@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Printing layouts in pahole's text: what the files share
+ *
+ *	print.c         structs, unions and enums, nested ones too
+ *	print_member.c  one member: type, name, offset, size
+ *	print_sums.c    the comments below the members
+ *	type_text.c     types as pahole writes them
+ *
+ * Columns: the type has 26 characters, the name 23; each level of nesting takes 8 from the type, and a union at the
+ * outermost level 2 from the name.
+ */
+#ifndef LAYOUT_PRINT_H
+#define LAYOUT_PRINT_H
+
+#include <stdio.h>
+
+#include "layout/view.h"
+
+enum {
+	TYPE_COLUMN = 26,
+	NAME_COLUMN = 23,
+	TYPE_TEXT_MAX = 4096,
+};
+
+struct print {
+	struct cairn_layout *l;
+	FILE *out;
+	uint64_t cacheline_seen; /* number of the last cache line that a comment told */
+	bool no_memory;
+};
+
+/* Where on the page: the level, what is left of the columns, and what the offsets of members are counted from. */
+struct place {
+	unsigned int indent;
+	int type_column, name_column;
+	uint64_t base; /* bytes */
+	bool may_end_flexible; /* no union is around: the last member may be a flexible array */
+	bool first_line;       /* directly behind the brace */
+};
+
+void print_tabs(const struct print *p, const struct place *at);
+
+/* print.c: "struct { ... }", with its attributes; no offset, no newline. @t is what @id is. */
+void print_body(struct print *p, const struct cairn_type *t, uint32_t id, const struct place *at, unsigned int depth);
+
+/* The @i-th member of @of; its type is written out when it has no name or opts.expand says so. Without a newline. */
+void print_member(struct print *p, const struct cairn_type *of, uint32_t i, const struct cairn_layout_member *m,
+		  const struct place *at, unsigned int depth);
+
+void print_sums(struct print *p, const struct cairn_type *t, const struct cairn_layout_facts *facts,
+		const struct cairn_layout_member *m);
+
+/* Its last member is a flexible array. */
+bool ends_flexible(const struct cairn_layout *l, const struct cairn_type *t);
+/* A struct in it, by value, ends so, or has one in it. @depth 0. */
+bool embeds_flexible(const struct cairn_layout *l, uint32_t id, unsigned int depth);
+
+/* The comment "--- cacheline 1 boundary (64 bytes) ---" when @off is the first member's in its cache line. */
+void print_cacheline(struct print *p, uint64_t off, const struct place *at);
+
+/* ---- type_text.c ---- */
+
+/*
+ * What stands in front of a member's name and what behind: "int" and "[4]", "int" and ")(char)". The name of a function
+ * pointer goes between "(*" and that.
+ */
+struct type_text {
+	char before[TYPE_TEXT_MAX], behind[TYPE_TEXT_MAX];
+	const char *mark; /* directly before the name: "" or "(*" */
+};
+
+/* "const " and the like; "" of what is no qualifier that stands in front. */
+const char *qualifier_text(enum cairn_type_kind kind);
+
+/* @flexible: an array without a count is [], else [0]. */
+void type_text(const struct cairn_layout *l, uint32_t id, bool flexible, struct type_text *ret);
+
+#endif

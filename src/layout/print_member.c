@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <string.h>
+
+#include "layout/print.h"
+
+void print_tabs(const struct print *p, const struct place *at)
+{
+	for (unsigned int i = 0; i < at->indent; i++)
+		putc('\t', p->out);
+}
+
+void print_cacheline(struct print *p, uint64_t off, const struct place *at)
+{
+	uint64_t line = off / p->l->opts.cacheline, behind = off % p->l->opts.cacheline;
+
+	if (line <= p->cacheline_seen)
+		return;
+	p->cacheline_seen = line;
+	fprintf(p->out, "/* --- cacheline %" PRIu64 " boundary (%" PRIu64 " bytes)", line, off - behind);
+	if (behind)
+		fprintf(p->out, " was %" PRIu64 " byte%s ago", behind, behind == 1 ? "" : "s");
+	fputs(" --- */\n", p->out);
+	print_tabs(p, at);
+}
+
+/* Offset, for a bit-field its place in the unit, and size, behind @spaces blanks. */
+static void print_comment(const struct print *p, const struct cairn_member *in, const struct cairn_layout_member *m,
+			  const struct place *at, int spaces)
+{
+	uint64_t off = at->base + m->offset;
+	bool hex = p->l->opts.hex;
+	int width = in->bit_size ? 2 : 5;
+
+	/* One blank at least. */
+	fprintf(p->out, "%*s/* ", spaces > 0 ? spaces : 0, " ");
+	fprintf(p->out, hex ? "%#5" PRIx64 : "%5" PRIu64, off);
+	if (in->bit_size)
+		fprintf(p->out, hex ? ":%#2x" : ":%2u", m->bit_pos);
+	if (hex)
+		fprintf(p->out, " %#*" PRIx64 " */", width, m->size);
+	else
+		fprintf(p->out, " %*" PRIu64 " */", width, m->size);
+}
+
+static int print_attributes(const struct print *p, const struct cairn_member *in, const struct cairn_layout_member *m)
+{
+	int n = 0;
+
+	if (in->bit_size)
+		n += fprintf(p->out, ":%u", in->bit_size);
+	if (m->aligned)
+		n += fprintf(p->out, " __attribute__((__aligned__(%u)))", m->aligned);
+	putc(';', p->out);
+	return n + 1;
+}
+
+static bool is_written_out(const struct print *p, const struct cairn_type *t)
+{
+	return (is_aggregate(t) || t->kind == CAIRN_T_ENUM) && (!t->name || p->l->opts.expand);
+}
+
+/* What the elements of an array are, or the type itself. */
+static uint32_t element_of(const struct print *p, uint32_t id)
+{
+	const struct cairn_type *t = cairn_types_get(p->l->types, id);
+
+	for (int i = 0; i < NEST_MAX && t->kind == CAIRN_T_ARRAY && !t->vector; i++) {
+		id = t->ref;
+		t = cairn_types_get(p->l->types, id);
+	}
+	return id;
+}
+
+/* Columns behind a written out type: pahole counts the attribute, or the name, or that it was packed. */
+static int spaces_behind(struct print *p, const struct cairn_member *in, int attributes, const struct place *at)
+{
+	int width = in->name ? (int)strlen(in->name) : -1;
+	struct cairn_layout_facts facts;
+
+	if (attributes)
+		width = attributes - 1;
+	if (cairn_layout_facts(p->l, in->type, &facts, NULL) > 0 && facts.packed)
+		width += (int)sizeof("__attribute__((__packed__))");
+	return at->type_column + at->name_column - width - 3;
+}
+
+static void print_written_out(struct print *p, const struct cairn_member *in, const struct cairn_layout_member *m,
+			      uint32_t type, const char *counts, const struct place *at, unsigned int depth)
+{
+	struct place inside = *at;
+
+	inside.base += m->offset;
+	print_body(p, cairn_types_get(p->l->types, type), type, &inside, depth + 1);
+	if (in->name)
+		fprintf(p->out, " %s%s", in->name, counts);
+	int n = print_attributes(p, in, m) - 1;
+	print_comment(p, in, m, at, type == in->type ? spaces_behind(p, in, m->aligned ? n : 0, at) : 1);
+}
+
+static void print_base_class(struct print *p, const struct cairn_member *in, const struct cairn_layout_member *m,
+			     const struct type_text *text, const struct place *at)
+{
+	int n = fprintf(p->out, "/* %-*s %s; */", at->type_column, text->before, "<ancestor>");
+
+	print_comment(p, in, m, at, at->type_column + at->name_column - n);
+}
+
+/* BTF has one form for [] and [0]. C wants the former at the end of a struct, and not alone there. */
+static bool is_at_end(const struct cairn_type *of, uint32_t i, const struct place *at)
+{
+	return at->may_end_flexible && is_structure(of) && i && i + 1 == of->n_members;
+}
+
+/*
+ * The width of the type's column. Where so many levels are nested that none is left, pahole pads the tag alone, by
+ * what printf makes of a width below 0.
+ */
+static int column_of(const char *before, int column)
+{
+	static const char *const words[] = {"struct ", "union ", "enum "};
+	size_t n = strlen(before);
+
+	if (column >= 0 || !n || before[n - 1] == '*')
+		return column;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strncmp(before, words[i], strlen(words[i])))
+			return 2 * (int)strlen(words[i]) - column;
+	return column;
+}
+
+void print_member(struct print *p, const struct cairn_type *of, uint32_t i, const struct cairn_layout_member *m,
+		  const struct place *at, unsigned int depth)
+{
+	const struct cairn_member *in = &of->members[i];
+	/* What the graph itself says, not behind typedefs: those have names. */
+	const struct cairn_type *t = cairn_types_get(p->l->types, in->type);
+	struct type_text text;
+
+	uint32_t element = element_of(p, in->type);
+	bool flexible = !p->l->opts.infer_aligned || is_at_end(of, i, at);
+
+	print_cacheline(p, at->base + m->offset, at);
+	if (is_written_out(p, cairn_types_get(p->l->types, element))) {
+		type_text(p->l, in->type, flexible, &text);
+		print_written_out(p, in, m, element, text.behind, at, depth);
+		return;
+	}
+	/* Of a const member the word comes first, whatever it is that is const. */
+	const char *qualifier = qualifier_text(t->kind);
+	int column = at->type_column - (int)strlen(qualifier);
+	type_text(p->l, *qualifier ? t->ref : in->type, flexible, &text);
+	if (in->is_base_class) {
+		print_base_class(p, in, m, &text, at);
+		return;
+	}
+	int n = fprintf(p->out, "%s%-*s %s%s%s", qualifier, column_of(text.before, column), text.before, text.mark, in->name ? in->name : "",
+			text.behind);
+	n += print_attributes(p, in, m);
+	print_comment(p, in, m, at, at->type_column + at->name_column - n);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A view of laid-out types: what describing (facts.c, align.c) and printing (print*.c) share
+ *
+ * Texts and sums are those of pahole, so that scripts that read it keep working; where its rules are guesses, they are
+ * guessed here in the same way, and the functions say so.
+ */
+#ifndef LAYOUT_VIEW_H
+#define LAYOUT_VIEW_H
+
+#include <cairn/layout.h>
+
+enum {
+	/* Structs in structs, by value: the deepest known are about 15. */
+	NEST_MAX = 64,
+	DEFAULT_CACHELINE = 64,
+};
+
+enum { EMBEDS_UNKNOWN, EMBEDS_NO, EMBEDS_YES };
+
+/* What was found out about a type, once. */
+struct type_memo {
+	uint32_t natural; /* 0: not known yet */
+	uint8_t embeds;   /* a flexible array deeper inside: EMBEDS_* */
+	bool busy;        /* being computed: a struct that contains itself, which only damaged input has */
+};
+
+struct cairn_layout {
+	const struct cairn_types *types;
+	struct cairn_layout_opts opts;
+	struct type_memo *memo; /* per id */
+	uint32_t n;
+};
+
+static inline bool is_aggregate(const struct cairn_type *t)
+{
+	return t->kind == CAIRN_T_STRUCT || t->kind == CAIRN_T_CLASS || t->kind == CAIRN_T_UNION;
+}
+
+static inline bool is_structure(const struct cairn_type *t)
+{
+	return t->kind == CAIRN_T_STRUCT || t->kind == CAIRN_T_CLASS;
+}
+
+static inline bool has_layout(const struct cairn_type *t)
+{
+	return is_aggregate(t) && !t->declaration && !t->unread;
+}
+
+static inline const struct cairn_type *layout_resolve(const struct cairn_layout *l, uint32_t id)
+{
+	return cairn_types_get(l->types, cairn_types_resolve(l->types, id));
+}
+
+/*
+ * The largest alignment that the scalars in a type have by their sizes: what a packed struct does not respect. Not
+ * what the ABI gives it: pahole counts 8 for a long long on i386, too. At least 1.
+ */
+uint32_t layout_natural_align(struct cairn_layout *l, uint32_t id);
+
+/* The parts of cairn_layout_facts(), of a type that has a layout; @m of all members. */
+void layout_place_members(struct cairn_layout *l, const struct cairn_type *t, struct cairn_layout_member *m);
+void layout_find_holes(const struct cairn_type *t, struct cairn_layout_member *m, struct cairn_layout_facts *ret);
+void layout_find_alignments(struct cairn_layout *l, const struct cairn_type *t, struct cairn_layout_member *m,
+			    struct cairn_layout_facts *ret);
+
+#endif
