@@ -47,6 +47,12 @@ int unit_see_func(struct unit_types *u)
 	return unit_open_scope(u, (uint32_t)(u->funcs.n - 1) | OWNER_FUNC, f.name);
 }
 
+/* The operation is followed by the index of an address; before DWARF 5 there was only GNU's. */
+static bool is_indexed(uint8_t op)
+{
+	return op == DW_OP_addrx || op == DW_OP_GNU_addr_index;
+}
+
 int unit_see_variable(struct unit_types *u)
 {
 	struct dw_walker *w = &u->walker;
@@ -61,7 +67,7 @@ int unit_see_variable(struct unit_types *u)
 		return 0;
 	if (place.form == DW_FORM_exprloc && place.how == DW_HOW_FORM) {
 		const uint8_t *expr = dw_seen_at(w, place);
-		if (expr[0] && expr[0] < 0x80 && expr[1] != DW_OP_addr && expr[1] != DW_OP_addrx)
+		if (expr[0] && expr[0] < 0x80 && expr[1] != DW_OP_addr && !is_indexed(expr[1]))
 			return 0;
 	}
 	int rc = dw_seen_value(w, LOCATION, &v);
@@ -73,7 +79,7 @@ int unit_see_variable(struct unit_types *u)
 	uint8_t op = v.block.p[0];
 	if (op == DW_OP_addr)
 		var.addr = cur_uint(&c, w->unit->addr_size);
-	else if (op != DW_OP_addrx || dw_unit_addrx(w->unit, cur_uleb(&c), &var.addr, NULL) != 1)
+	else if (!is_indexed(op) || dw_unit_addrx(w->unit, cur_uleb(&c), &var.addr, NULL) != 1)
 		return 0;
 	if (c.failed || cur_more(&c)) {
 		u->losses[CAIRN_LOSS_VARIABLE]++;
