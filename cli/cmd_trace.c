@@ -202,6 +202,7 @@ static int attach(struct session *session)
 	struct cairn_err err = {0};
 	int r;
 
+	trace_missing(session->trace);
 	catch_signals();
 	r = cairn_trace_attach(session->trace, &err);
 	if (r >= 0) {

@@ -101,9 +101,23 @@ static void plan_probe(const struct session *session, const struct cairn_trace_p
 	}
 }
 
+size_t trace_missing(const struct cairn_trace *t)
+{
+	const char *which;
+	size_t n = cairn_trace_missing(t, &which);
+
+	if (n)
+		fprintf(stderr,
+			"cairn: warning: %zu .dwo file%s of split debug information not found; calls that only they "
+			"describe are not seen\n%s\n",
+			n, n == 1 ? "" : "s", which);
+	return n;
+}
+
 int trace_plan(const struct session *session, bool best_effort, bool verbose)
 {
 	const struct cairn_trace *t = session->trace;
+	bool incomplete = trace_missing(t) && !best_effort;
 	uint32_t ready = 0, refused = 0;
 
 	for (uint32_t i = 0; i < cairn_trace_n_probes(t); i++) {
@@ -117,10 +131,12 @@ int trace_plan(const struct session *session, bool best_effort, bool verbose)
 		fprintf(session->out, "program %" PRIu32 "\n", i);
 		cairn_trace_program_print(t, i, session->out);
 	}
+	if (incomplete)
+		fprintf(stderr, "nothing would be attached; --best-effort attaches what is known\n");
 	if (refused)
 		fprintf(stderr, "%" PRIu32 " of %" PRIu32 " places are refused%s\n", refused, refused + ready,
 			best_effort ? "" : ", so nothing would be attached; --best-effort attaches the others");
-	return ready && (!refused || best_effort) ? STATUS_YES : STATUS_NO;
+	return ready && !incomplete && (!refused || best_effort) ? STATUS_YES : STATUS_NO;
 }
 
 void trace_refusals(const struct cairn_trace *t, FILE *out)

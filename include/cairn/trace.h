@@ -194,6 +194,16 @@ const struct cairn_trace_place *cairn_trace_place(const struct cairn_trace *t, u
 uint32_t cairn_trace_n_programs(const struct cairn_trace *t);
 
 /*
+ * cairn_trace_missing - .dwo files (split DWARF) of the probed files that were not found
+ *
+ * Calls that only they describe have no place here, so that attaching is refused without best_effort.
+ *
+ * @ret  as cairn_sites_missing(), of the first file that misses some; "" when none does
+ * Returns their number.
+ */
+size_t cairn_trace_missing(const struct cairn_trace *t, const char **ret);
+
+/*
  * cairn_trace_program_print - a fetch program, one operation per line, for people
  *
  * Returns 0, or a negative errno from @out.
@@ -210,6 +220,7 @@ int cairn_trace_program_print(const struct cairn_trace *t, uint32_t program, FIL
  * Returns the number of places attached. Negative, with nothing attached:
  *   -ENOENT      places are refused (cairn_trace_place() says why) and best_effort is off, or
  *                none is left; or the process does not map the file
+ *   -ENODATA     cairn_trace_missing() and best_effort is off
  *   -ESTALE      the mapped file or the process's memory is not what was analysed
  *   -EPERM       not permitted; err has the exact command that would be
  *   -EOPNOTSUPP  the kernel cannot do it; err says which part

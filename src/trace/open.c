@@ -264,6 +264,36 @@ int cairn_trace_pid(const struct cairn_trace *t)
 	return t->pid;
 }
 
+size_t cairn_trace_missing(const struct cairn_trace *t, const char **ret)
+{
+	size_t n = 0;
+
+	*ret = "";
+	for (size_t i = 0; i < t->files.n; i++) {
+		const struct cairn_sites *sites = t->files.p[i]->sites;
+		const char *which = "";
+		size_t missing = sites ? cairn_sites_missing(sites, &which) : 0;
+		if (missing && !n)
+			*ret = which;
+		n += missing;
+	}
+	return n;
+}
+
+/* A place that nobody described is in no list, and its calls would not be seen to be missing. */
+static int check_missing(const struct cairn_trace *t, struct cairn_err *err)
+{
+	const char *which;
+	size_t n = cairn_trace_missing(t, &which);
+
+	if (!n || t->opts.best_effort)
+		return 0;
+	return err_set(err, -ENODATA,
+		       "%zu .dwo file%s of split debug information not found, so calls could be missed; "
+		       "--best-effort traces those that are known",
+		       n, n == 1 ? "" : "s");
+}
+
 /* All or none: the promise that no call is missed silently. */
 static int check_refused(const struct cairn_trace *t, struct cairn_err *err)
 {
@@ -328,8 +358,10 @@ static int attach_all(struct cairn_trace *t, struct cairn_err *err)
 
 int cairn_trace_attach(struct cairn_trace *t, struct cairn_err *err)
 {
-	int e = check_refused(t, err);
+	int e = check_missing(t, err);
 
+	if (e == 0)
+		e = check_refused(t, err);
 	if (e < 0)
 		return e;
 	if (t->kernel)

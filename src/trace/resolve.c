@@ -281,7 +281,7 @@ static int open_file(struct cairn_trace *t, const char *path, const char *shown,
 
 static int unknown_function(struct trace_file *f, const char *spec, struct cairn_err *err)
 {
-	const char *names[SHOWN_MAX];
+	const char *names[SHOWN_MAX], *which;
 	char list[600] = "";
 	size_t at = 0;
 	int n = cairn_sites_suggest(f->sites, spec, names, SHOWN_MAX, NULL);
@@ -293,6 +293,9 @@ static int unknown_function(struct trace_file *f, const char *spec, struct cairn
 		return err_set(err, -ENXIO,
 			       "%s is not in %s, which takes it from a shared library: write LIBRARY:%s, as in libc.so.6:%s",
 			       spec, f->shown, spec, spec);
+	if (cairn_sites_missing(f->sites, &which))
+		return err_set(err, -ENXIO, "no function %s is known of %s, of which not all .dwo files were found:\n%s",
+			       spec, f->shown, which);
 	if (n <= 0)
 		return err_set(err, -ENXIO, "%s has no function %s, nor one with a similar name", f->shown, spec);
 	return err_set(err, -ENXIO, "%s has no function %s; perhaps you mean: %s", f->shown, spec, list);

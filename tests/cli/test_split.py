@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn sites on programs built with -gsplit-dwarf: the same answers as on the same program built without."""
+"""Programs built with -gsplit-dwarf: cairn gives the same answers as on the same program built without."""
 
 import os
 import shutil
 import subprocess
 
-from claims import Skip, cairn, claim, claim_each, expect, folder, main, need, run
+from claims import Skip, cairn, claim, claim_each, expect, folder, main, need, need_root, run
 
 SOURCES = {
     "a.c": """\
@@ -147,6 +147,22 @@ def split_programs_give_the_places_of_whole_ones(flags):
     same_as_whole(build(flags))
 
 
+@claim_each(*C_BUILDS, *CXX_BUILDS)
+def split_programs_give_the_btf_of_whole_ones(flags):
+    where = build(flags)
+    blobs = {}
+    for program in ("whole", "split"):
+        made = cairn("btf", "encode", "--global-vars", "-o", program + ".btf", program, cwd=where, check=True)
+        expect(not made.err, made)
+        for end in (".btf", ".btf.inline"):
+            with open(os.path.join(where, program + end), "rb") as file:
+                blobs[program, end] = file.read()
+    for end in (".btf", ".btf.inline"):
+        expect(len(blobs["whole", end]) > 200, end, len(blobs["whole", end]))
+        expect(blobs["split", end] == blobs["whole", end], *(
+            cairn("btf", "dump", program + ".btf", cwd=where) for program in ("split", "whole")))
+
+
 def pack(where, tool):
     """The program with its package and without any .dwo file; skips what the tool cannot pack."""
     need(tool)
@@ -222,6 +238,39 @@ def a_missing_dwo_is_named_and_the_others_are_read():
             expect(word in helper.err, word, helper)
         scale = cairn("sites", program, "scale")
         expect(scale.status == 1 and "a.dwo" in scale.err, scale)
+    finally:
+        os.rename(where + ".away", where)
+
+
+@claim
+def trace_refuses_what_it_could_miss_calls_of():
+    where, there = moved("untraced", "a.dwo")
+    os.rename(where, where + ".away")
+    try:
+        program = os.path.join(there, "split")
+        whole = cairn("trace", "--dry-run", "-c", os.path.join(where + ".away", "whole"), "other(n)")
+        expect(whole.status == 0 and not whole.err, whole)
+        plan = cairn("trace", "--dry-run", "-c", program, "other(n)")
+        expect(plan.status == 1 and "a.dwo" in plan.err and "--best-effort" in plan.err, plan)
+        some = cairn("trace", "--dry-run", "--best-effort", "-c", program, "other(n)")
+        expect(some.status == 0 and "1 .dwo file " in some.err and "  1 place in " in some.out, some)
+        unknown = cairn("trace", "--dry-run", "-c", program, "scale")
+        expect(unknown.status and "a.dwo" in unknown.err, unknown)
+    finally:
+        os.rename(where + ".away", where)
+
+
+@claim
+def trace_attaches_nothing_where_calls_could_be_missed():
+    need_root()
+    where, there = moved("unattached", "b.dwo")
+    os.rename(where, where + ".away")
+    try:
+        program = os.path.join(there, "split")
+        none = cairn("trace", "--json", "-c", program, "work(n)")
+        expect(none.status and not none.out and "calls could be missed" in none.err and "b.dwo" in none.err, none)
+        some = cairn("trace", "--json", "--best-effort", "-c", program, "work(n)")
+        expect(some.status == 0 and "\n1 place attached\n" in some.err and "b.dwo" in some.err, some)
     finally:
         os.rename(where + ".away", where)
 
