@@ -196,6 +196,15 @@ static void zsh(FILE *out)
 	fputs("--completion)\n\t_values shell bash zsh fish ;;\nesac\n", out);
 }
 
+/* " -d 'TEXT'" and the end of the line. */
+static void fish_description(const char *text, FILE *out)
+{
+	fputs(" -d '", out);
+	for (const char *at = text; *at; at++)
+		fprintf(out, *at == '\'' || *at == '\\' ? "\\%c" : "%c", *at);
+	fputs("'\n", out);
+}
+
 /* "__fish_seen_subcommand_from btf; and __fish_seen_subcommand_from dump" */
 static void fish_seen(const struct cmd *cmd, FILE *out)
 {
@@ -215,7 +224,8 @@ static void fish_verb(const struct cmd *cmd, FILE *out)
 		fprintf(out, "'__fish_seen_subcommand_from %.*s'", len, cmd->name);
 	else
 		fputs("__fish_use_subcommand", out);
-	fprintf(out, " -a %s -d '%s'\n", cmd->name + (len ? len + 1 : 0), cmd->summary);
+	fprintf(out, " -a %s", cmd->name + (len ? len + 1 : 0));
+	fish_description(cmd->summary, out);
 }
 
 static void fish_option(const struct cmd *cmd, const struct opt *opt, FILE *out)
@@ -231,10 +241,7 @@ static void fish_option(const struct cmd *cmd, const struct opt *opt, FILE *out)
 		fputs(" -r", out);
 	if (opt_takes_word(opt) && choices(opt, words, sizeof(words)))
 		fprintf(out, " -f -a '%s'", words);
-	fputs(" -d '", out);
-	for (const char *at = opt->help; *at; at++)
-		fprintf(out, *at == '\'' || *at == '\\' ? "\\%c" : "%c", *at);
-	fputs("'\n", out);
+	fish_description(opt->help, out);
 }
 
 static void fish(FILE *out)

@@ -79,6 +79,16 @@ def bash_completes_verbs_options_and_values():
         expect(r.lines() == [wanted], line, r)
 
 
+@claim_each("bash", "zsh", "fish")
+def a_shell_takes_its_script(shell):
+    need(shell)
+    path = os.path.join(folder(), "completion")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(cairn("--completion", shell, check=True).out)
+    r = run(shell, "-n", path)
+    expect(r.status == 0 and not r.err, r)
+
+
 @claim
 def help_names_every_verb_and_the_manual_exists():
     text = cairn("--help", check=True).out
