@@ -15,8 +15,8 @@ static volatile uint64_t btf_sink;
 
 static inline void touch_elements(const struct cairn_btf *btf, const struct cairn_btf_type *t)
 {
-	/* A LOC_PARAM has one location, however long it is. */
-	uint32_t n = t->kind == CAIRN_BTF_FUNC || t->kind == CAIRN_BTF_LOC_PARAM ? 0 : t->vlen;
+	/* Where vlen counts nothing it may be 2^24. A LOC_PARAM has one location, however long it is. */
+	uint32_t n = t->kind != CAIRN_BTF_LOC_PARAM && t->vlen <= t->n_words ? t->vlen : 0;
 	if (t->kind == CAIRN_BTF_LOC_PARAM)
 		btf_sink += cairn_btf_loc_param(btf, t).flags;
 	for (uint32_t i = 0; i < n; i++) {

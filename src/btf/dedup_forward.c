@@ -45,10 +45,33 @@ struct unifier {
 	size_t n_slots;
 };
 
-/* The first member of what stands for a node. */
+/* What represents the class of what stands for a node. */
 static uint32_t first_of(const struct btf_graph *g, uint32_t node)
 {
-	return g->members[g->classes[btf_graph_class(g, node)].first];
+	return g->stands[g->members[g->classes[btf_graph_class(g, node)].first]];
+}
+
+/* The end of the line of what stands for what. */
+static uint32_t root_of(const struct btf_graph *g, uint32_t node)
+{
+	while (g->stands[node] != node)
+		node = g->stands[node];
+	return node;
+}
+
+/* From now on @to stands for @node. False when it does already, or (two structs may cover each other) the reverse. */
+static bool let_stand(struct btf_graph *g, uint32_t to, uint32_t node)
+{
+	uint32_t from = root_of(g, node);
+	to = root_of(g, to);
+	if (from == to)
+		return false;
+	/* The base is given; nothing of its own stands for it. */
+	if (from < g->btf->start_id)
+		g->stands[to] = from;
+	else
+		g->stands[from] = to;
+	return true;
 }
 
 static bool is_struct(const struct btf_graph *g, uint32_t node)
@@ -118,7 +141,7 @@ static int try_pair(struct unifier *u, uint32_t a, uint32_t b)
 			continue;
 		const struct btf_class *c = &g->classes[g->class_of[p.b]];
 		for (uint32_t k = 0; k < c->n; k++)
-			g->stands[g->members[c->first + k]] = p.a;
+			let_stand(g, p.a, g->members[c->first + k]);
 	}
 	return rc;
 }
@@ -165,18 +188,32 @@ static bool has_open_declaration(const struct btf_graph *g)
 	return false;
 }
 
-/* What stands for something that something else stands for since: the end of that line. */
 static void shorten(struct btf_graph *g)
 {
 	for (uint32_t node = 1; node < g->n; node++)
-		while (g->stands[g->stands[node]] != g->stands[node])
-			g->stands[node] = g->stands[g->stands[node]];
+		g->stands[node] = root_of(g, node);
+}
+
+/* What is equal to a struct that something stands for is stood for by the same. Returns how many there were. */
+static int follow_equals(struct btf_graph *g)
+{
+	int n = 0;
+	for (uint32_t node = 1; node < g->n; node++) {
+		if (!is_struct(g, node) || g->stands[node] == node)
+			continue;
+		const struct btf_class *c = &g->classes[g->class_of[node]];
+		for (uint32_t i = 0; i < c->n; i++) {
+			if (let_stand(g, node, g->members[c->first + i]))
+				n++;
+		}
+	}
+	return n;
 }
 
 static int unify_all(struct unifier *u)
 {
 	struct btf_graph *g = u->g;
-	int n = 0;
+	int n = follow_equals(g);
 	for (uint32_t node = 1; node < g->n; node++) {
 		if (!is_struct(g, node) || g->stands[node] != node || first_of(g, node) != node)
 			continue;

@@ -373,6 +373,137 @@ static void libbpf_finds_as_many_types(void **state)
 	blob_free(&out);
 }
 
+/* ---- random programs ---- */
+
+enum { N_STRUCTS = 30, N_MEMBERS_MAX = 4 };
+
+struct program {
+	uint64_t seed;
+	unsigned int n_units;
+	struct {
+		uint32_t n_members;
+		uint32_t to[N_MEMBERS_MAX]; /* struct that a member points to; N_STRUCTS: it is an int */
+		bool ambiguous;             /* units disagree about what it is */
+	} structs[N_STRUCTS];
+};
+
+static uint32_t random_below(struct program *p, uint32_t n)
+{
+	p->seed = p->seed * 6364136223846793005 + 1442695040888963407;
+	return (uint32_t)(p->seed >> 33) % n;
+}
+
+static struct program random_program(uint64_t seed, bool ambiguous)
+{
+	struct program p = {.seed = seed};
+	p.n_units = 2 + random_below(&p, 8);
+	for (int k = 0; k < N_STRUCTS; k++) {
+		p.structs[k].n_members = 1 + random_below(&p, N_MEMBERS_MAX);
+		p.structs[k].ambiguous = random_below(&p, 8) == 0 && ambiguous;
+		for (int m = 0; m < N_MEMBERS_MAX; m++)
+			p.structs[k].to[m] = random_below(&p, N_STRUCTS + 10);
+	}
+	return p;
+}
+
+/* An int, all structs (each fourth only declared), pointers to them, and a function for some. */
+static void add_random_unit(struct cairn_btf_builder *b, struct program *p)
+{
+	char name[16];
+	uint32_t first = btf_builder_next_id(b), pointers = first + 1 + N_STRUCTS;
+	add_int(b);
+	for (uint32_t k = 0; k < N_STRUCTS; k++) {
+		struct cairn_btf_member members[N_MEMBERS_MAX + 1];
+		uint32_t n = 0;
+		for (; n < p->structs[k].n_members; n++) {
+			uint32_t to = p->structs[k].to[n];
+			snprintf(name, sizeof(name), "m%u", n);
+			members[n] = (struct cairn_btf_member){
+				str(b, name), to < N_STRUCTS ? pointers + to : first, 64 * n, 0};
+		}
+		if (p->structs[k].ambiguous && random_below(p, 2))
+			members[n++] = (struct cairn_btf_member){str(b, "more"), first, 64 * n, 0};
+		snprintf(name, sizeof(name), "s%u", k);
+		if (random_below(p, 4))
+			ADD(struct, b, CAIRN_BTF_STRUCT, str(b, name), 8 * n, members, n);
+		else
+			ADD(fwd, b, str(b, name), false);
+	}
+	for (uint32_t k = 0; k < N_STRUCTS; k++)
+		ADD(ref, b, CAIRN_BTF_PTR, 0, first + 1 + k);
+	for (uint32_t k = 0; k < N_STRUCTS; k += 5) {
+		struct cairn_btf_param arg = {str(b, "arg"), pointers + k};
+		snprintf(name, sizeof(name), "f%u", k);
+		uint32_t proto = ADD(func_proto, b, first, &arg, 1);
+		ADD(func, b, str(b, name), CAIRN_BTF_GLOBAL, proto);
+	}
+}
+
+static struct blob random_blob(uint64_t seed, bool ambiguous)
+{
+	struct program p = random_program(seed, ambiguous);
+	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
+	for (unsigned int u = 0; u < p.n_units; u++)
+		add_random_unit(b, &p);
+	return finish(b, NULL);
+}
+
+/* Where every name has one meaning, dedup has one right result. */
+static void libbpf_finds_as_many_types_in_random_programs(void **state)
+{
+	for (uint64_t seed = 1; seed <= 100; seed++) {
+		struct blob in = random_blob(seed, false), out = dedup(in.btf, NULL);
+		struct btf *theirs = btf__new(in.bytes, (uint32_t)in.size);
+		assert_int_equal(btf__dedup(theirs, NULL), 0);
+		assert_int_equal(cairn_btf_end_id(out.btf), btf__type_cnt(theirs));
+		btf__free(theirs);
+		blob_free(&out);
+		blob_free(&in);
+	}
+}
+
+static void assert_points_to_no_less(const struct cairn_btf *in, uint32_t x, const struct cairn_btf *out, uint32_t y)
+{
+	struct cairn_btf_type from = must_have(in, x), to = must_have(out, y);
+	assert_int_equal(from.kind, to.kind);
+	if (from.kind != CAIRN_BTF_PTR)
+		return;
+	from = must_have(in, from.ref);
+	to = must_have(out, to.ref);
+	assert_string_equal(from.name, to.name);
+	if (from.kind == CAIRN_BTF_STRUCT) {
+		assert_int_equal(to.kind, CAIRN_BTF_STRUCT);
+		assert_int_equal(to.vlen, from.vlen);
+	}
+}
+
+/* Where it has not, declarations say less; dedup() makes sure that doing it again changes nothing. */
+static void ambiguous_names_lose_no_definition(void **state)
+{
+	for (uint64_t seed = 1; seed <= 100; seed++) {
+		struct blob in = random_blob(seed, true);
+		uint32_t *map = calloc(n_types(in.btf), sizeof(*map));
+		struct blob out = dedup(in.btf, map);
+		struct cairn_btf_type x, y;
+		assert_int_equal(cairn_btf_check(out.btf, NULL, NULL), 0);
+		for (uint32_t id = 1; cairn_btf_type(in.btf, id, &x); id++) {
+			y = must_have(out.btf, map[id - 1]);
+			assert_string_equal(x.name, y.name);
+			/* A declaration may have become a definition, never the reverse. */
+			if (x.kind == CAIRN_BTF_FWD)
+				continue;
+			assert_int_equal(x.kind, y.kind);
+			assert_int_equal(x.vlen, y.vlen);
+			for (uint32_t m = 0; x.kind == CAIRN_BTF_STRUCT && m < x.vlen; m++)
+				assert_points_to_no_less(in.btf, cairn_btf_member(&x, m).type, out.btf,
+							 cairn_btf_member(&y, m).type);
+		}
+		free(map);
+		blob_free(&out);
+		blob_free(&in);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -391,6 +522,8 @@ int main(void)
 		cmocka_unit_test(long_chains_are_told_apart_in_time),
 		cmocka_unit_test(no_memory_is_said),
 		cmocka_unit_test(libbpf_finds_as_many_types),
+		cmocka_unit_test(libbpf_finds_as_many_types_in_random_programs),
+		cmocka_unit_test(ambiguous_names_lose_no_definition),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
