@@ -506,9 +506,12 @@ static void functions_that_return_arrays_compile(void **state)
 	uint32_t i = add_int(b);
 	uint32_t array = ADD(array, b, i, i, 4);
 	uint32_t t = ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, "four"), array);
-	uint32_t p1 = ADD(ref, b, CAIRN_BTF_PTR, 0, ADD(func_proto, b, array, NULL, 0));
-	uint32_t p2 = ADD(ref, b, CAIRN_BTF_PTR, 0, ADD(func_proto, b, t, NULL, 0));
-	uint32_t voids = ADD(ref, b, CAIRN_BTF_PTR, 0, ADD(array, b, 0, i, 4));
+	uint32_t f1 = ADD(func_proto, b, array, NULL, 0);
+	uint32_t f2 = ADD(func_proto, b, t, NULL, 0);
+	uint32_t nothings = ADD(array, b, 0, i, 4);
+	uint32_t p1 = ADD(ref, b, CAIRN_BTF_PTR, 0, f1);
+	uint32_t p2 = ADD(ref, b, CAIRN_BTF_PTR, 0, f2);
+	uint32_t voids = ADD(ref, b, CAIRN_BTF_PTR, 0, nothings);
 	struct cairn_btf_member m[] = {{str(b, "x"), p1, 0, 0}, {str(b, "y"), p2, 64, 0}, {str(b, "z"), voids, 128, 0}};
 	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s"), 24, m, 3);
 	assert_compiles(b, "SIZE(struct s, 24)", "void /* four */");
@@ -539,7 +542,8 @@ static void type_tags_are_attributes_where_they_are_known(void **state)
 	struct cairn_btf_builder *b = builder(PLAIN);
 	uint32_t i = add_int(b);
 	uint32_t tag = ADD(ref, b, CAIRN_BTF_TYPE_TAG, str(b, "user\"\\"), i);
-	add_struct_1(b, "s", 8, "p", ADD(ref, b, CAIRN_BTF_PTR, 0, tag));
+	uint32_t ptr = ADD(ref, b, CAIRN_BTF_PTR, 0, tag);
+	add_struct_1(b, "s", 8, "p", ptr);
 	assert_compiles(b, "int f(struct s *s) { return *s->p; }", "int __btf_type_tag(\"user\\042\\134\") *p;");
 }
 
@@ -554,7 +558,8 @@ static void only_what_was_asked_for_and_what_it_needs_is_printed(void **state)
 	uint32_t ptr = ADD(ref, b, CAIRN_BTF_PTR, 0, named);
 	add_struct_1(b, "unrelated", 4, "a", i);
 	struct cairn_btf_param params[] = {{str(b, "x"), ptr}, {0, 0}};
-	uint32_t func = ADD(func, b, str(b, "call"), CAIRN_BTF_GLOBAL, ADD(func_proto, b, needed, params, 2));
+	uint32_t proto = ADD(func_proto, b, needed, params, 2);
+	uint32_t func = ADD(func, b, str(b, "call"), CAIRN_BTF_GLOBAL, proto);
 	uint32_t var = ADD(var, b, str(b, "here"), CAIRN_BTF_GLOBAL, needed);
 	uint32_t ids[] = {func, var};
 	struct blob blob = finish(b, NULL);
@@ -597,7 +602,8 @@ static void a_kernels_header_has_what_bpf_programs_expect(void **state)
 {
 	struct cairn_btf_builder *b = builder(PLAIN);
 	uint32_t i = add_int(b);
-	uint32_t task = ADD(ref, b, CAIRN_BTF_PTR, 0, add_struct_1(b, "task_struct", 4, "pid", i));
+	uint32_t record = add_struct_1(b, "task_struct", 4, "pid", i);
+	uint32_t task = ADD(ref, b, CAIRN_BTF_PTR, 0, record);
 	struct cairn_btf_param params[] = {{str(b, "task"), task}, {str(b, "int"), i}};
 	uint32_t proto = ADD(func_proto, b, i, params, 2);
 	uint32_t func = ADD(func, b, str(b, "bpf_task_do"), CAIRN_BTF_STATIC, proto);
