@@ -6,6 +6,7 @@
  *
  * Only gathering is worth threads: it reads all DIEs and line programs, the rest works on a hundredth of that.
  */
+#include <cairn/distil.h>
 #include <cairn/pack.h>
 
 #include <elf.h>
@@ -171,6 +172,7 @@ struct making {
 	struct gathering gathering;
 	struct joined joined;
 	struct place_table places;
+	struct cairn_distilled distilled;
 	struct bytes part[CAIRN_PACK_SECTIONS_MAX];
 	struct cairn_packed_section about[CAIRN_PACK_SECTIONS_MAX];
 	uint32_t type[CAIRN_PACK_SECTIONS_MAX];
@@ -221,6 +223,18 @@ static void encode_all_places(struct making *m)
 	count(m, p->types.starts.n);
 	encode_addresses(p, add(m, ".cairn.addresses", SHT_PROGBITS, "named addresses"));
 	count(m, p->addresses.n);
+	put_bytes(add(m, ".BTF", SHT_PROGBITS, "types"), m->distilled.main.bytes, m->distilled.main.size);
+	count(m, m->distilled.n_types);
+}
+
+/* What types consist of. */
+static int distil_types(struct making *m, const struct cairn_binary *bin, unsigned int threads, struct cairn_err *err)
+{
+	struct cairn_distil_opts opts = {.size = sizeof(opts),
+					 .threads = threads,
+					 .vars = CAIRN_DISTIL_VARS_NONE,
+					 .dialect = CAIRN_BTF_NO_LOC};
+	return cairn_distil(bin, &opts, &m->distilled, err);
 }
 
 static int encode(struct making *m, const struct cairn_binary *bin, struct cairn_err *err)
@@ -287,6 +301,8 @@ static int make(struct making *m, const struct cairn_binary *bin, const struct c
 			rc = join_units(m->gathering.units, dwarf_n_units(dw), &m->strings, &m->joined, err);
 		if (rc >= 0 && opts->places)
 			rc = place_table_make(&m->places, bin, threads, &m->joined, m->code.all, &m->strings, err);
+		if (rc >= 0 && opts->places)
+			rc = distil_types(m, bin, threads, err);
 	} else if (rc >= 0 && (!binary_functions(bin) || !binary_functions(bin)->ranges.n)) {
 		rc = err_set(err, -ENODATA, "%s has neither debug information nor symbols\n%s", cairn_binary_path(bin),
 			     cairn_binary_search_log(bin));
@@ -319,6 +335,7 @@ int cairn_pack_make(const struct cairn_binary *bin, const struct cairn_pack_make
 	if (rc >= 0)
 		rc = make(&m, bin, &o, ret, err);
 	place_table_fini(&m.places);
+	cairn_distilled_free(&m.distilled);
 	joined_fini(&m.joined);
 	gathering_fini(&m.gathering);
 	strings_fini(&m.strings);

@@ -405,7 +405,7 @@ static size_t missing(const struct cairn_sites *sites, const char **ret)
 
 static int complete_type(struct cairn_sites *sites, uint32_t id, struct cairn_err *err)
 {
-	return 0;
+	return pack_types_complete(&own(sites)->types, id, err);
 }
 
 static int suggest(struct cairn_sites *sites, const char *spec, const char **ret, size_t max, struct cairn_err *err)

@@ -7,6 +7,8 @@
 int pack_types_init(struct pack_types *t, const struct cairn_pack *pack)
 {
 	*t = (struct pack_types){.pack = pack, .graph = types_new()};
+	map_init(&t->from_whole);
+	map_init(&t->to_whole);
 	t->known = calloc(pack->types.n + 1, 1);
 	if (!t->graph || !t->known)
 		return -ENOMEM;
@@ -20,6 +22,11 @@ int pack_types_init(struct pack_types *t, const struct cairn_pack *pack)
 void pack_types_fini(struct pack_types *t)
 {
 	types_free(t->graph);
+	types_free(t->whole);
+	cairn_btf_close(t->btf);
+	map_fini(&t->from_whole);
+	map_fini(&t->to_whole);
+	VEC_FREE(&t->inside);
 	free(t->known);
 	VEC_FREE(&t->wanted);
 }
