@@ -26,9 +26,21 @@ struct readers {
 	atomic_bool is_cluster; /* a unit refers to another */
 };
 
+/* Sorting the symbols takes as long as reading many units, and needs none of them. */
+static int sort_symbols(const struct readers *r)
+{
+	const struct cairn_binary *bin = dwarf_binary(r->dw);
+	struct cairn_vaddr start;
+	const char *name;
+	cairn_binary_symbol_of(bin, (struct cairn_vaddr){0}, &name, &start);
+	return 0;
+}
+
 static int read_unit(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
 {
 	struct readers *r = arg;
+	if (!item--)
+		return sort_symbols(r);
 	struct reader *w = &r->p[worker];
 	if (atomic_load_explicit(&r->is_cluster, memory_order_relaxed))
 		return 0;
@@ -120,7 +132,7 @@ int distil_read(const struct dwarf *dw, unsigned int threads, const struct cairn
 	struct readers r = {.dw = dw, .base = base, .want_vars = want_vars};
 	int rc = readers_init(&r, pool_width(threads), false, err);
 	if (rc >= 0)
-		rc = pool_run(dwarf_n_units(dw), threads, read_unit, &r, err);
+		rc = pool_run(dwarf_n_units(dw) + 1, threads, read_unit, &r, err);
 	if (rc >= 0 && r.is_cluster) {
 		readers_fini(&r);
 		rc = readers_init(&r, 1, true, err);

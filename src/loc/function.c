@@ -364,13 +364,6 @@ static bool is_global(const struct site_env *env, struct cairn_vaddr at)
 	return false;
 }
 
-/* foo.constprop.0, foo.isra.0: parameters were removed or split. */
-static bool is_clone(const struct cairn_site *s)
-{
-	return !s->symbol || strstr(s->symbol, ".isra") || strstr(s->symbol, ".constprop") ||
-	       strstr(s->symbol, ".part");
-}
-
 static bool passes_classes(const struct cairn_types *types, const struct cairn_function *f)
 {
 	for (uint32_t i = 0; i <= f->n_params; i++) {
@@ -438,7 +431,7 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 	const struct cairn_types *types = dw_types_graph(reader);
 	if (b->site.n_chain || !f->n_params)
 		return 0;
-	if (b->site.kind == CAIRN_SITE_PART || is_clone(&b->site) ||
+	if (b->site.kind == CAIRN_SITE_PART || site_is_clone(&b->site) ||
 	    (!is_c(b->die.unit) && passes_classes(types, f))) {
 		for (uint32_t i = 0; i < b->site.n_args && b->no_views && !trust; i++)
 			doubt(&b->args[i].loc, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
@@ -608,6 +601,8 @@ static int finish_function(const struct site_env *env, struct dw_types *types, c
 			ret->n_without_code += b->die.tag == DW_TAG_inlined_subroutine;
 			continue;
 		}
+		if (site_is_plain_body(env, &b->site))
+			continue;
 		rc = finish_args(env, types, ret, &s, arena, b, err);
 		if (rc >= 0)
 			rc = apply_convention(env, types, ret, b, arena, err);

@@ -359,6 +359,17 @@ static void note_trust(const struct site_env *env, struct site_worker *w, struct
 			b->used |= (uint16_t)(1u << reg);
 }
 
+bool site_is_clone(const struct cairn_site *s)
+{
+	return !s->symbol || strstr(s->symbol, ".isra") || strstr(s->symbol, ".constprop") ||
+	       strstr(s->symbol, ".part");
+}
+
+bool site_is_plain_body(const struct site_env *env, const struct cairn_site *s)
+{
+	return env->bare && s->kind == CAIRN_SITE_ENTRY && !site_is_clone(s);
+}
+
 /* What a person reads of a place; of a bare one only what others decide by. */
 static int describe(const struct site_env *env, struct site_worker *w, uint32_t entry, const struct dw_die *function,
 		    struct cairn_site *s, struct cairn_err *err)
@@ -423,7 +434,8 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	s->at = a.at;
 	s->die = f->die;
 	s->n_shared = 1;
-	bool may_pad = !env->bare || boundary_may_pad(env->code, a.at);
+	/* A body begins where its range does: the nops before it are not its own. */
+	bool may_pad = !env->bare || (inlined && boundary_may_pad(env->code, a.at));
 	if (may_pad)
 		s->hazard = boundary_hazard(&w->boundary, env->code, &function, s->at, env->kernel);
 	rc = describe(env, w, entry, &function, s, err);
@@ -441,6 +453,8 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	if (rc < 0)
 		return rc;
 	ret->formals = w->formals;
+	if (site_is_plain_body(env, s))
+		return 1;
 	struct loc_context ctx = {
 		.dw = env->dw,
 		.cfi = env->cfi,

@@ -24,7 +24,7 @@ struct site_env {
 	bool kernel; /* a kernel or module, which user probes do not reach */
 	/*
 	 * Addresses, kinds and locations only: no hazards, names of containers and symbols, or links of chains. Of these
-	 * only n_chain is set. For who wants all places of a large file.
+	 * only n_chain is set. And no bodies whose symbol and convention say all. For who wants all places of a large file.
 	 */
 	bool bare;
 };
@@ -93,6 +93,12 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 
 /* The out-of-line function around an entry of the index; the entry itself when it is one; DW_FUNC_NONE. */
 uint32_t site_container(const struct dw_func_index *index, uint32_t entry);
+
+/* foo.constprop.0, foo.isra.0: parameters were removed or split; also a body without a symbol. */
+bool site_is_clone(const struct cairn_site *s);
+
+/* A body that a bare walk leaves out, see site_env. */
+bool site_is_plain_body(const struct site_env *env, const struct cairn_site *s);
 
 /* Where an out-of-line body begins. Returns 1 and *@ret; 0 for one without code; -EBADMSG. */
 int site_entry_of(const struct dw_die *body, struct cairn_vaddr *ret);
