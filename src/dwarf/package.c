@@ -26,6 +26,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/cursor.h"
 #include "base/err.h"
 
 enum { COLUMNS_MAX = 16, COLUMN_INFO = 1, COLUMN_TYPES = 2 };
@@ -50,7 +51,8 @@ static int read_header(struct cursor *c, struct index *ret)
 		return err_set(c->err, -EOPNOTSUPP, "%s: %s+0x%" PRIx64 ": version %u, expected 2 or 5",
 			       c->src->file, c->src->section, at, version);
 	uint64_t cells = 2ull * ret->n_units * ret->n_columns;
-	if (ret->n_columns > COLUMNS_MAX || ret->n_units > DW_UNITS_MAX ||
+	/* A unit has cells, so that the bytes that are there bound their number. */
+	if (ret->n_columns > COLUMNS_MAX || (ret->n_units && !ret->n_columns) ||
 	    12ull * ret->n_slots + 4ull * ret->n_columns + 4 * cells > cur_left(c))
 		return err_set(c->err, -EBADMSG,
 			       "%s: %s: %u columns, %u units, %u slots: more than there is in 0x%zx bytes",
@@ -106,33 +108,6 @@ static void read_row(struct cursor *offsets, struct cursor *sizes, const struct 
 	}
 }
 
-static int read_index(const struct dw_file *file, const char *name, struct dw_package *p,
-		      struct cairn_err *err)
-{
-	const struct elf_section *s;
-	struct index x;
-	int rc = elf_section(file->elf, name, &s, err);
-	if (rc < 0 || !s || !s->data)
-		return rc;
-	struct cursor c = cursor_of(&s->src, s->data, s->size, false, err);
-	rc = read_header(&c, &x);
-	if (rc < 0)
-		return rc;
-	size_t from = p->units.n;
-	for (uint32_t i = 0; i < x.n_units; i++)
-		if (!VEC_PUSH(&p->units))
-			return err_nomem(err, "the index of a package");
-	struct dw_package_unit *units = p->units.p + from;
-	read_signatures(&c, &x, units);
-	for (uint32_t i = 0; i < x.n_columns; i++)
-		x.columns[i] = cur_u32(&c);
-	struct cursor sizes = c;
-	cur_skip(&sizes, 4ull * x.n_units * x.n_columns);
-	for (uint32_t i = 0; i < x.n_units; i++)
-		read_row(&c, &sizes, &x, &units[i]);
-	return c.failed || sizes.failed ? -EBADMSG : 0;
-}
-
 static int by_place(const void *a, const void *b)
 {
 	const struct dw_package_unit *x = a, *y = b;
@@ -141,20 +116,55 @@ static int by_place(const void *a, const void *b)
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
-int dw_package_read(const struct dw_file *file, struct dw_package *ret, struct cairn_err *err)
+int dw_package_add(struct dw_package *p, struct cursor c)
 {
+	struct index x;
+	int rc = read_header(&c, &x);
+	if (rc < 0)
+		return rc;
+	size_t from = p->units.n;
+	for (uint32_t i = 0; i < x.n_units; i++)
+		if (!VEC_PUSH(&p->units))
+			return err_nomem(c.err, "the index of a package");
+	struct dw_package_unit *units = p->units.p + from;
+	read_signatures(&c, &x, units);
+	for (uint32_t i = 0; i < x.n_columns; i++)
+		x.columns[i] = cur_u32(&c);
+	struct cursor sizes = c;
+	cur_skip(&sizes, 4ull * x.n_units * x.n_columns);
+	for (uint32_t i = 0; i < x.n_units; i++)
+		read_row(&c, &sizes, &x, &units[i]);
+	if (c.failed || sizes.failed)
+		return -EBADMSG;
+	if (p->units.n)
+		qsort(p->units.p, p->units.n, sizeof(*p->units.p), by_place);
+	return 0;
+}
+
+static int add_section(struct dw_package *p, struct elf *elf, const char *name, struct cairn_err *err)
+{
+	const struct elf_section *s;
+	int rc = elf_section(elf, name, &s, err);
+	if (rc < 0 || !s || !s->data)
+		return rc;
+	return dw_package_add(p, cursor_of(&s->src, s->data, s->size, false, err));
+}
+
+int dw_package_read(struct elf *elf, struct dw_package *ret, struct cairn_err *err)
+{
+	const struct elf_section *info;
+	int rc = elf_section(elf, ".debug_info.dwo", &info, err);
 	*ret = (struct dw_package){0};
 	/* The index has 32 bits for a place. Some linkers let them wrap around. */
-	if (file->sec[DW_SEC_INFO].n > UINT32_MAX)
+	if (rc >= 0 && info && info->size > UINT32_MAX)
 		return err_set(err, -EOPNOTSUPP, "%s: .debug_info.dwo of more than 4 GiB, which its index cannot address",
-			       file->path);
-	int rc = read_index(file, ".debug_cu_index", ret, err);
+			       elf_path(elf));
 	if (rc >= 0)
-		rc = read_index(file, ".debug_tu_index", ret, err);
+		rc = add_section(ret, elf, ".debug_cu_index", err);
+	if (rc >= 0)
+		rc = add_section(ret, elf, ".debug_tu_index", err);
 	if (rc < 0)
 		dw_package_fini(ret);
-	else if (ret->units.n)
-		qsort(ret->units.p, ret->units.n, sizeof(*ret->units.p), by_place);
 	return rc;
 }
 

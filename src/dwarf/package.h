@@ -3,7 +3,9 @@
 #ifndef DWARF_PACKAGE_H
 #define DWARF_PACKAGE_H
 
-#include "dwarf/impl.h"
+#include "base/cursor.h"
+#include "base/vec.h"
+#include "elf/elf.h"
 
 enum dw_part { DW_PART_ABBREV, DW_PART_LINE, DW_PART_LOC, DW_PART_STR_OFFSETS, DW_PART_RNGLISTS, DW_N_PARTS };
 
@@ -20,12 +22,19 @@ struct dw_package {
 };
 
 /*
- * dw_package_read - read .debug_cu_index and .debug_tu_index of a package
+ * dw_package_add - add the units of one index, .debug_cu_index or .debug_tu_index
  *
- * Returns 0; also when it has none, which a .dwo file that was renamed does not. -EBADMSG, -EOPNOTSUPP (a
- * version that is neither GNU's 2 nor 5), -ENOMEM.
+ * Returns 0; -EBADMSG, -EOPNOTSUPP (a version that is neither GNU's 2 nor 5), -ENOMEM: then free @p.
  */
-int dw_package_read(const struct dw_file *file, struct dw_package *ret, struct cairn_err *err);
+int dw_package_add(struct dw_package *p, struct cursor index);
+
+/*
+ * dw_package_read - both indices of a package
+ *
+ * @ret  to be freed; without units when @elf has no index, which a .dwo file that was renamed does not
+ * Returns 0, or as dw_package_add().
+ */
+int dw_package_read(struct elf *elf, struct dw_package *ret, struct cairn_err *err);
 void dw_package_fini(struct dw_package *p);
 
 /* The unit whose header is at @off; NULL when the index has none there. */

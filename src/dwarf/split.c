@@ -102,7 +102,7 @@ static int open_package(struct split *s, struct cairn_err *err)
 	split->n_files = 1;
 	rc = dw_file_init(&split->file[0], s->dw, elf, true, err);
 	if (rc >= 0)
-		rc = dw_package_read(&split->file[0], &s->package, err);
+		rc = dw_package_read(elf, &s->package, err);
 	s->has_package = rc >= 0;
 	return rc < 0 ? err_while(err, rc, "reading the package of .dwo files") : 0;
 }
