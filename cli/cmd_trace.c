@@ -12,6 +12,7 @@
 
 #include "cmd.h"
 #include "command.h"
+#include "sidecar.h"
 #include "trace.h"
 
 /* A signal that comes between the test of the flag and the wait is seen after so long: Ctrl-C in 100 ms. */
@@ -284,6 +285,7 @@ static int open_trace(const struct trace_values *values, const struct command *c
 		.follow_children = values->children,
 		.no_move = values->no_move,
 		.assume_unmodified = values->assume_unmodified,
+		.cache_dir = sidecar_cache_dir(session->cache, sizeof(session->cache)) ? session->cache : NULL,
 		.backend = backend_of(values->backend),
 		.ring_bytes = at_most_32_bits(values->ring_kib > UINT32_MAX / 1024 ? UINT32_MAX : values->ring_kib * 1024),
 		.string_bytes = at_most_32_bits(values->str_len),

@@ -10,6 +10,7 @@
 #include <cairn/trace.h>
 
 struct session {
+	char cache[4096]; /* directory of sidecars; lives as long as the trace */
 	struct cairn_trace *trace;
 	FILE *out;           /* events, and in JSON the summary */
 	bool json;

@@ -82,6 +82,8 @@ struct cairn_trace_opts {
 	const char *const *debug_dirs;
 	size_t n_debug_dirs;
 	unsigned int threads;
+	/* Cache of sidecars, for files without debug information, as in cairn_pack_search; NULL: none. */
+	const char *cache_dir;
 };
 
 /*

@@ -89,6 +89,7 @@ static void close_file(struct trace_file *f)
 		close(f->fd);
 	mover_free(f->mover);
 	cairn_sites_close(f->sites);
+	cairn_pack_close(f->pack);
 	cairn_binary_close(f->bin);
 }
 

@@ -218,13 +218,26 @@ static int find_path(struct cairn_trace *t, const char *name, const char **ret,
 	return e;
 }
 
+/* A stripped file: what its sidecar says. Returns 0 with f->sites NULL when there is none. */
+static int open_sidecar(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err)
+{
+	struct cairn_pack_search search = {.size = sizeof(search), .cache_dir = t->opts.cache_dir, .places = true};
+
+	/* It tells what holds without that assumption. */
+	if (cairn_binary_has_dwarf(f->bin) || t->opts.assume_unmodified || cairn_pack_for(f->bin, &search, &f->pack, NULL))
+		return 0;
+	return cairn_pack_sites(f->pack, f->bin, &f->sites, err);
+}
+
 static int open_sites(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err)
 {
 	struct cairn_sites_opts opts = {.size = sizeof(opts),
 					.threads = t->opts.threads,
 					.assume_unmodified = t->opts.assume_unmodified};
 
-	return f->sites ? 0 : cairn_sites_open(f->bin, &opts, &f->sites, err);
+	int e = f->sites ? 0 : open_sidecar(t, f, err);
+
+	return e < 0 || f->sites ? e : cairn_sites_open(f->bin, &opts, &f->sites, err);
 }
 
 int trace_add_file(struct cairn_trace *t, const char *path, const char *shown,

@@ -12,6 +12,7 @@
 
 #include <sys/stat.h>
 
+#include <cairn/pack.h>
 #include <cairn/trace.h>
 
 #include "base/arena.h"
@@ -32,6 +33,7 @@ struct trace_file {
 	const char *shown; /* for people */
 	struct cairn_binary *bin;
 	struct cairn_sites *sites; /* NULL when the caller brought the functions */
+	struct cairn_pack *pack;   /* that answers for them; NULL: the debug information does */
 	int fd;                    /* open on the analysed file, whatever has its name now */
 	struct stat stat;          /* as it was then */
 	struct mover *mover;       /* made when first needed */

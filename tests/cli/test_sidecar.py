@@ -87,6 +87,18 @@ def frames_of_walk(asked, path, *options):
     return done.stdout
 
 
+@claim_each("gcc", "clang")
+def trace_fetches_the_same_from_a_stripped_program(compiler):
+    path = program(compiler, "trace-" + compiler)
+    words = ("trace", "--dry-run", "-v", "--best-effort", "-c", path, "walk", "visit(n->next, *n, c, n->at[1].y)", "add")
+    before = cairn(*words, env=environment())
+    expect(before.status in (0, 1) and "walk" in before.out + before.err, before)
+    cairn("pack", path, check=True, env=environment())
+    run("strip", path, check=True)
+    now = cairn(*words, env=environment())
+    expect((now.status, now.out, now.err) == (before.status, before.out, before.err), before, now)
+
+
 @claim
 def a_sidecar_alone_answers():
     path = program("gcc", "alone")
