@@ -14,6 +14,8 @@
 #include "base/scope.h"
 #include "elf/debug_files.h"
 #include "elf/functions.h"
+#include "elf/package.h"
+#include "elf/segments.h"
 
 #define DPKG_LISTS "/var/lib/dpkg/info"
 

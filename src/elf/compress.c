@@ -21,13 +21,15 @@
  * debug information do not, and the same limit keeps a file of a few kilobytes from taking
  * gigabytes of memory.
  */
-#include "elf/elf_impl.h"
+#include "elf/compress.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <zlib.h>
 #include <zstd.h>
+
+#include "elf/section_raw.h"
 
 #ifndef ELFCOMPRESS_ZSTD
 #define ELFCOMPRESS_ZSTD 2

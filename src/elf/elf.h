@@ -93,6 +93,9 @@ struct elf_symbol {
 };
 int elf_symbols(struct elf *e, const struct elf_symbol **ret, size_t *ret_n, struct cairn_err *err);
 
+/* The file has a .symtab with something in it. */
+bool elf_has_symtab(const struct elf *e);
+
 /*
  * elf_imports - whether a function or variable of that name is taken from a shared library
  *
@@ -104,6 +107,10 @@ bool elf_imports(const struct elf *e, const char *name);
 struct elf *binary_main(const struct cairn_binary *bin);
 struct elf *binary_debug(const struct cairn_binary *bin);
 struct elf *binary_alt(const struct cairn_binary *bin);
+
+/* Function symbols of a binary by address, made on first use; NULL when they are damaged. Threads: any. */
+struct functions;
+const struct functions *binary_functions(const struct cairn_binary *bin);
 
 /*
  * binary_open_dwo, binary_open_dwp - a file with a part of the DWARF: a unit's .dwo, the package of all

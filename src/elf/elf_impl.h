@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of this module share; nobody else includes it. */
+/* An open ELF file; its sections and segments as the headers say. Only files of this module include it. */
 #ifndef ELF_ELF_IMPL_H
 #define ELF_ELF_IMPL_H
 
@@ -63,45 +63,5 @@ struct elf {
 	size_t n_symbols;
 	atomic_bool symbols_ready;
 };
-
-/* sections.c: not SHT_NOBITS, and not empty. */
-bool section_has_bytes(const struct section *s);
-/* The bytes of a section in the file, unchanged; -EBADMSG when they are not all there. */
-int section_raw(const struct elf *e, size_t i, const uint8_t **ret, struct cairn_err *err);
-/* Section @i with its bytes ready; takes the lock. Errors: as elf_section(). */
-int section_ready(struct elf *e, size_t i, const struct elf_section **ret, struct cairn_err *err);
-/* @i is that of a section and it is of @type. */
-bool section_is(const struct elf *e, uint32_t i, uint32_t type);
-/* First section of a type; NO_SECTION when there is none. */
-uint32_t section_of_type(const struct elf *e, uint32_t type);
-
-/* segments.c: fill by_addr, by_vaddr and by_foff, and lay a relocatable file out. */
-int elf_lay_out(struct elf *e, struct cairn_err *err);
-struct segment_header {
-	uint64_t vaddr, foff, file_size;
-};
-int elf_set_segments(struct elf *e, const struct segment_header *p, size_t n,
-		     struct cairn_err *err);
-int elf_index_sections(struct elf *e, struct cairn_err *err);
-const struct section *elf_section_holding(const struct elf *e, struct cairn_vaddr at);
-bool elf_foff(const struct elf *e, struct cairn_vaddr at, struct cairn_foff *ret);
-bool elf_vaddr(const struct elf *e, struct cairn_foff off, struct cairn_vaddr *ret);
-
-/* compress.c */
-bool section_is_compressed(const struct elf *e, size_t i);
-/* Decompressed bytes, malloc()ed. */
-int section_decompress(const struct elf *e, size_t i, uint8_t **ret, uint64_t *ret_size,
-		       struct cairn_err *err);
-
-/* relocate.c */
-bool section_needs_relocation(const struct elf *e, size_t i);
-int section_relocate(const struct elf *e, size_t i, uint8_t *bytes, uint64_t size,
-		     struct cairn_err *err);
-
-/* symbols.c: the file has a .symtab with something in it. */
-bool elf_has_symtab(const struct elf *e);
-
-/* note.c: find the build-id note; sets build_id and build_id_len. */
-int elf_find_build_id(struct elf *e, struct cairn_err *err);
 
 #endif

@@ -17,8 +17,6 @@
  * All tables are made at open and the libelf handle is closed again: libelf handles are not for
  * several threads, our tables are read-only.
  */
-#include "elf/elf_impl.h"
-
 #include <errno.h>
 #include <gelf.h>
 #include <inttypes.h>
@@ -26,6 +24,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+
+#include "elf/compress.h"
+#include "elf/elf_impl.h"
+#include "elf/note.h"
+#include "elf/relocate.h"
+#include "elf/section_raw.h"
+#include "elf/segments.h"
 
 /*
  * More than the largest relocatable files have (about 1,000,000 with one section per function and

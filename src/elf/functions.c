@@ -28,7 +28,7 @@
 #include <elf.h>
 #include <errno.h>
 
-#include "base/vec.h"
+#include "elf/segments.h"
 
 /* Functions, and labels with a size in code: what the kernel's assembly entry points are. */
 static bool is_function(const struct elf *e, const struct elf_symbol *s)

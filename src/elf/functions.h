@@ -3,7 +3,8 @@
 #ifndef ELF_FUNCTIONS_H
 #define ELF_FUNCTIONS_H
 
-#include "elf/elf_impl.h"
+#include "base/vec.h"
+#include "elf/elf.h"
 
 /* [lo, hi) belongs to @symbol. Ranges are sorted and do not overlap. */
 struct function_range {
@@ -26,8 +27,5 @@ void functions_fini(struct functions *f);
 
 /* The symbol that wins at @at, or NULL. O(log n). */
 const struct elf_symbol *functions_at(const struct functions *f, struct cairn_vaddr at);
-
-/* Those of a binary, made on first use; NULL when its symbols are damaged. Threads: any. */
-const struct functions *binary_functions(const struct cairn_binary *bin);
 
 #endif

@@ -14,10 +14,12 @@
  * In sections of alignment 8 (.note.gnu.property) the padding is to 8. Sections are looked at
  * rather than PT_NOTE segments, because the latter's offsets are wrong in a separate debug file.
  */
-#include "elf/elf_impl.h"
+#include "elf/note.h"
 
 #include <elf.h>
 #include <errno.h>
+
+#include "elf/section_raw.h"
 
 /* Linkers write 8, 16 or 20 bytes, or what --build-id=0x... says; file names of 255 set the end. */
 #define MAX_BUILD_ID 120

@@ -9,7 +9,7 @@
  * Reading them tells the owner of a binary without running anything. Paths in the lists may lack
  * the /usr that the merged directory tree puts before /lib and /bin.
  */
-#include "elf/debug_files.h"
+#include "elf/package.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -17,11 +17,13 @@
  * vmlinux keeps .rela.debug_* with the relocations already applied; it is ET_EXEC and never comes
  * here.
  */
-#include "elf/elf_impl.h"
+#include "elf/relocate.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
+
+#include "elf/section_raw.h"
 
 /* The parts of the relocation formula; 'S' symbol value, 'A' addend, 'P' place, 'Z' symbol size. */
 enum formula {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sections and their bytes
+ * Sections made ready: their bytes decompressed and relocated
  *
  * A section goes through at most two stages on first use, file bytes -> decompressed -> relocated,
  * and each stage is skipped where it does nothing: a plain section of an executable is a pointer
@@ -10,46 +10,13 @@
  * decompressing .debug_info takes a second per 250 MB and the others need not wait for it; of one
  * section, the first that asks does the work and the others wait.
  */
-#include "elf/elf_impl.h"
-
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 
-bool section_is(const struct elf *e, uint32_t i, uint32_t type)
-{
-	return i < e->n_sections && e->sections[i].file.type == type;
-}
-
-uint32_t section_of_type(const struct elf *e, uint32_t type)
-{
-	for (size_t i = 0; i < e->n_sections; i++)
-		if (e->sections[i].file.type == type)
-			return i;
-	return NO_SECTION;
-}
-
-bool section_has_bytes(const struct section *s)
-{
-	return s->file.type != SHT_NOBITS && s->file.type != SHT_NULL && s->file_size;
-}
-
-int section_raw(const struct elf *e, size_t i, const uint8_t **ret, struct cairn_err *err)
-{
-	const struct section *s = &e->sections[i];
-	*ret = NULL;
-	if (!section_has_bytes(s))
-		return 0;
-	uint64_t off = s->file.foff.v;
-	if (off > e->size || s->file_size > e->size - off)
-		return err_set(err, -EBADMSG,
-			       "%s: %s (section %zu): offset 0x%" PRIx64 ", 0x%" PRIx64
-			       " bytes: ends behind the end of the file, 0x%zx",
-			       e->path, s->file.name ? s->file.name : "section names", i, off,
-			       s->file_size, e->size);
-	*ret = e->bytes + off;
-	return 0;
-}
+#include "elf/compress.h"
+#include "elf/relocate.h"
+#include "elf/section_raw.h"
 
 /* The section's bytes in a buffer of our own: decompressed, or a copy for relocation to change. */
 static int own_bytes(const struct elf *e, size_t i, uint8_t **ret, uint64_t *ret_size,
@@ -111,7 +78,7 @@ static void end_work(struct elf *e, struct section *s)
 	pthread_mutex_unlock(&e->lock);
 }
 
-int section_ready(struct elf *e, size_t i, const struct elf_section **ret, struct cairn_err *err)
+static int section_ready(struct elf *e, size_t i, const struct elf_section **ret, struct cairn_err *err)
 {
 	struct section *s = &e->sections[i];
 	if (!atomic_load_explicit(&s->is_ready, memory_order_acquire)) {
@@ -169,25 +136,4 @@ int elf_section_bytes(struct elf *e, size_t i, const struct elf_section **ret,
 		return err_set(err, -EINVAL, "%s: no section %zu; there are %zu", e->path, i,
 			       e->n_sections);
 	return section_ready(e, i, ret, err);
-}
-
-size_t elf_n_sections(const struct elf *e)
-{
-	return e->n_sections;
-}
-
-const struct elf_section *elf_section_at(const struct elf *e, size_t i)
-{
-	return &e->sections[i].file;
-}
-
-bool elf_code_at(const struct elf *e, struct cairn_vaddr at, const uint8_t **ret, size_t *ret_len)
-{
-	const struct section *s = elf_section_holding(e, at);
-	if (!s || !(s->file.flags & SHF_EXECINSTR) || !s->file.data)
-		return false;
-	uint64_t off = at.v - s->file.addr.v;
-	*ret = s->file.data + off;
-	*ret_len = s->file.size - off;
-	return true;
 }

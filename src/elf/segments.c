@@ -19,11 +19,13 @@
  *
  * Both directions are binary searches in tables sorted at open.
  */
-#include "elf/elf_impl.h"
+#include "elf/segments.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
+
+#include "elf/section_raw.h"
 
 /* Not 0: linkers write 0 for code they threw away, and readers of DWARF skip what lies there. */
 #define RELOCATABLE_BASE 0x1000
@@ -201,5 +203,16 @@ bool elf_vaddr(const struct elf *e, struct cairn_foff off, struct cairn_vaddr *r
 	if (!lo || off.v - e->by_foff[lo - 1].foff >= e->by_foff[lo - 1].size)
 		return false;
 	ret->v = off.v - e->by_foff[lo - 1].foff + e->by_foff[lo - 1].vaddr;
+	return true;
+}
+
+bool elf_code_at(const struct elf *e, struct cairn_vaddr at, const uint8_t **ret, size_t *ret_len)
+{
+	const struct section *s = elf_section_holding(e, at);
+	if (!s || !(s->file.flags & SHF_EXECINSTR) || !s->file.data)
+		return false;
+	uint64_t off = at.v - s->file.addr.v;
+	*ret = s->file.data + off;
+	*ret_len = s->file.size - off;
 	return true;
 }

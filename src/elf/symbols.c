@@ -5,7 +5,7 @@
  * Read on first use only: half of the users of a large binary never ask. Kept are symbols that have
  * an address: not undefined, absolute, common, section, file and thread-local ones.
  */
-#include "elf/elf_impl.h"
+#include "elf/section_raw.h"
 
 #include <elf.h>
 #include <errno.h>

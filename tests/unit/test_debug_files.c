@@ -19,6 +19,7 @@
 
 #include "alloc_fail.h"
 #include "elf/debug_files.h"
+#include "elf/package.h"
 #include "elf_builder.h"
 #include "workspace.h"
 
