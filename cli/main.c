@@ -8,6 +8,7 @@
 const struct cmd *const cmds[] = {
 	&cmd_sites,
 	&cmd_trace,
+	&cmd_layout,
 	&cmd_addr,
 	&cmd_pack,
 	&cmd_btf_dump,

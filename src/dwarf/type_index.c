@@ -311,6 +311,25 @@ void dw_type_index_free(struct dw_type_index *index)
 	free(index);
 }
 
+static int compare_offsets(const void *a, const void *b)
+{
+	dw_off x = *(const dw_off *)a, y = *(const dw_off *)b;
+	return (x > y) - (x < y);
+}
+
+dw_off *dw_type_index_offsets(const struct dw_type_index *index, size_t *ret_n)
+{
+	size_t n = index->list.v.n;
+	dw_off *offs = calloc(n + 1, sizeof(*offs));
+	if (!offs)
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		offs[i] = index->list.v.p[i].off;
+	qsort(offs, n, sizeof(*offs), compare_offsets);
+	*ret_n = n;
+	return offs;
+}
+
 /* ---- looking up ---- */
 
 struct wanted {

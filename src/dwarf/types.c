@@ -350,6 +350,7 @@ int dw_types_read_named(struct dw_types *r, const struct dw_die *die, struct cai
 {
 	t->kind = named_kind(die->tag);
 	t->size = byte_size(die);
+	t->align = (uint32_t)dw_udata(die, DW_AT_alignment, 0);
 	t->declaration = dw_flag(die, DW_AT_declaration);
 	t->unread = true;
 	/* Its sign is known with its enumerators. */

@@ -94,4 +94,14 @@ int dwarf_type_complete(struct dw_types *r, uint32_t id, struct cairn_err *err);
 int dwarf_type_definition(struct dw_types *r, enum cairn_type_kind kind, const char *name,
 			  uint32_t *ret, struct cairn_err *err);
 
+/*
+ * dwarf_type_definitions - every struct, class, union and enum with a name that the whole binary defines
+ *
+ * @visit  called with the DIE of each, for dwarf_type(), in the order of the input; of a name that units define differently,
+ *         the first. A negative result ends it
+ * Returns 0, what @visit returned, -EBADMSG, -ENOMEM. Cost: as dwarf_type_definition().
+ */
+int dwarf_type_definitions(struct dw_types *r, int (*visit)(void *ctx, dw_off off, struct cairn_err *err), void *ctx,
+			   struct cairn_err *err);
+
 #endif

@@ -169,3 +169,19 @@ int dwarf_type_definition(struct dw_types *r, enum cairn_type_kind kind, const c
 	*ret = id;
 	return 1;
 }
+
+int dwarf_type_definitions(struct dw_types *r, int (*visit)(void *ctx, dw_off off, struct cairn_err *err), void *ctx,
+			   struct cairn_err *err)
+{
+	int rc = make_index(r, err);
+	if (rc < 0)
+		return rc;
+	size_t n;
+	dw_off *offs = dw_type_index_offsets(r->index, &n);
+	if (!offs)
+		return err_nomem(err, "definitions of types");
+	for (size_t i = 0; i < n && rc >= 0; i++)
+		rc = visit(ctx, offs[i], err);
+	free(offs);
+	return rc < 0 ? rc : 0;
+}

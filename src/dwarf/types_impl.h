@@ -69,6 +69,8 @@ struct dw_type_index;
 int dw_type_index_new(const struct dwarf *dw, unsigned int threads, struct dw_type_index **ret,
 		      struct cairn_err *err);
 void dw_type_index_free(struct dw_type_index *index);
+/* All that are listed, sorted; free(). NULL: no memory. */
+dw_off *dw_type_index_offsets(const struct dw_type_index *index, size_t *ret_n);
 
 /*
  * The definition of that name. 1 and *@ret; 0 none; -ENOTUNIQ. In one unit only:

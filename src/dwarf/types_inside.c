@@ -205,6 +205,7 @@ static int add_member(struct dw_types *r, const struct dw_die *die, uint16_t aro
 		return err_nomem(err, "members of types");
 	m->name = dw_str(die, DW_AT_name);
 	m->is_base_class = die->tag == DW_TAG_inheritance;
+	m->align = (uint32_t)dw_udata(die, DW_AT_alignment, 0);
 	place_in_bytes(die, m);
 	place_in_bits(die, m);
 	doubt_overlap(die, around, to, m);

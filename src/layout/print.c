@@ -282,9 +282,15 @@ void print_body(struct print *p, const struct cairn_type *t, uint32_t id, const 
 		print_aggregate(p, t, id, at, depth);
 }
 
+/* "typedef struct { ... } name;" */
+static bool names_anonymous(const struct cairn_type *node, const struct cairn_type *t)
+{
+	return node->kind == CAIRN_T_TYPEDEF && node->name && !t->name;
+}
+
 int cairn_layout_print(struct cairn_layout *l, uint32_t id, FILE *out)
 {
-	const struct cairn_type *t = layout_resolve(l, id);
+	const struct cairn_type *t = layout_resolve(l, id), *node = cairn_types_get(l->types, id);
 	struct print p = {.l = l, .out = out};
 	struct place at = {.type_column = TYPE_COLUMN, .name_column = NAME_COLUMN, .may_end_flexible = true};
 
@@ -292,7 +298,10 @@ int cairn_layout_print(struct cairn_layout *l, uint32_t id, FILE *out)
 		return 0;
 	if (t->kind == CAIRN_T_UNION)
 		at.name_column -= 2;
+	fputs(names_anonymous(node, t) ? "typedef " : "", out);
 	print_body(&p, t, id, &at, 0);
+	if (names_anonymous(node, t))
+		fprintf(out, " %s", node->name);
 	fputs(";\n", out);
 	return p.no_memory ? -ENOMEM : 0;
 }

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cairn layout: what the bytes of structs mean. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout.h"
+
+#define RUNNING "/sys/kernel/btf/vmlinux"
+
+static const struct opt opts[] = {
+	{0, "running", OPT_FLAG, NULL, offsetof(struct layout_values, running),
+	 "the types of the running kernel, instead of FILE"},
+	{0, "abi", OPT_TEXT, "ABI[,ABI]", offsetof(struct layout_values, abi),
+	 "lay C declarations out for this ABI; of two, show what differs"},
+	{'s', "sizes", OPT_FLAG, NULL, offsetof(struct layout_values, sizes), "only name, size and number of holes"},
+	{'H', "holes", OPT_COUNT, "N", offsetof(struct layout_values, holes), "only structs with at least N holes"},
+	{'P', "packable", OPT_FLAG, NULL, offsetof(struct layout_values, packable),
+	 "only structs that another order of members makes smaller: name, size, smallest size, bytes saved"},
+	{'i', "contains", OPT_TEXT, "TYPE", offsetof(struct layout_values, contains),
+	 "only structs with a member of this struct, union or enum"},
+	{'E', "expand", OPT_FLAG, NULL, offsetof(struct layout_values, expand),
+	 "write out the structs that members are, and theirs"},
+	{0, "hex", OPT_FLAG, NULL, offsetof(struct layout_values, hex), "offsets and sizes in hexadecimal"},
+	{'c', "cacheline", OPT_COUNT, "BYTES", offsetof(struct layout_values, cacheline),
+	 "size of a cache line; otherwise 64"},
+	{0, "json", OPT_FLAG, NULL, offsetof(struct layout_values, json), "one JSON object per type"},
+	{'B', "base", OPT_LIST, "BASE", offsetof(struct layout_values, bases),
+	 "the BTF that FILE was split from; may be repeated, parents first"},
+	{0, "btf", OPT_FLAG, NULL, offsetof(struct layout_values, btf), "BTF also where FILE has DWARF"},
+	{'I', "include", OPT_LIST, "DIR", offsetof(struct layout_values, include_dirs),
+	 "where C finds its headers; may be repeated"},
+	{'D', "define", OPT_LIST, "NAME[=VALUE]", offsetof(struct layout_values, defines),
+	 "a macro that C sees; may be repeated"},
+	{0},
+};
+
+static const struct example examples[] = {
+	{"cairn layout --running task_struct", "a struct of the running kernel, as pahole prints it"},
+	{"cairn layout event.h --abi x86-64,i386", "which members of a header's structs are elsewhere on i386"},
+	{"cairn layout vmlinux --sizes", "every struct with its size and number of holes"},
+	{"cairn layout prog.bpf.o 'struct event' --json", "one struct, for a program"},
+	{0},
+};
+
+/* ---- what is asked for ---- */
+
+int layout_select(struct cairn_source *source, char *const *patterns, size_t n_patterns, struct cairn_source_list *ret)
+{
+	struct cairn_err err = {0};
+	int status = STATUS_YES;
+
+	for (size_t i = 0; i < (n_patterns ? n_patterns : 1); i++) {
+		const char *pattern = n_patterns ? patterns[i] : NULL;
+		int64_t n = cairn_source_select(source, pattern, ret, &err);
+
+		if (n < 0)
+			return fail_err((int)n, &err, STATUS_NO);
+		if (!n)
+			status = pattern ? fail(STATUS_NO, "no type is named %s", pattern)
+					 : fail(STATUS_NO, "the file defines no struct or union");
+	}
+	/* What was found is still shown. */
+	return ret->n ? STATUS_YES : status;
+}
+
+/* One or two names in @text. */
+static int parse_abis(const char *text, const struct cairn_abi **ret, size_t *ret_n)
+{
+	for (*ret_n = 0; text; text = text[strcspn(text, ",")] ? text + strcspn(text, ",") + 1 : NULL) {
+		char name[64];
+
+		if (*ret_n == ABIS_MAX)
+			return fail(STATUS_USAGE, "--abi takes one ABI, or two to compare");
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, ","), text);
+		ret[*ret_n] = cairn_abi_find(name);
+		if (!ret[(*ret_n)++]) {
+			fail(STATUS_USAGE, "no such ABI is known: %s\nKnown:", name);
+			for (size_t i = 0; cairn_abi_at(i); i++)
+				fprintf(stderr, " %s%s", cairn_abi_at(i)->name, cairn_abi_at(i + 1) ? "" : "\n");
+			return STATUS_USAGE;
+		}
+	}
+	return STATUS_YES;
+}
+
+/* ---- filters ---- */
+
+struct show {
+	const struct layout_values *values;
+	const struct cairn_source *source;
+	const struct cairn_types *types;
+	struct cairn_layout *layout;
+	bool any;
+};
+
+static const struct cairn_type *resolve(const struct show *s, uint32_t id)
+{
+	return cairn_types_get(s->types, cairn_types_resolve(s->types, id));
+}
+
+static bool contains(const struct show *s, const struct cairn_type *t)
+{
+	for (uint32_t i = 0; i < t->n_members; i++) {
+		const struct cairn_type *m = resolve(s, t->members[i].type);
+
+		if (m->kind == CAIRN_T_ARRAY)
+			m = resolve(s, m->ref);
+		if (m->name && !strcmp(m->name, s->values->contains))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Members in falling order of their alignments leave no hole, as each one's size is a multiple of its own. What was
+ * aligned or packed on purpose, and what ends in a flexible array, is left alone.
+ */
+static uint64_t smallest_size(const struct show *s, const struct cairn_type *t, const struct cairn_layout_facts *f)
+{
+	uint64_t bytes = f->sum_members + (f->sum_bit_fields + 7) / 8;
+	uint32_t align = t->abi_align ? t->abi_align : f->natural_align;
+
+	if (t->kind == CAIRN_T_UNION || f->packed || f->aligned || !f->n_members)
+		return t->size;
+	for (uint32_t i = 0; i < t->n_members; i++)
+		if (t->members[i].align || t->members[i].is_base_class || !cairn_types_size(s->types, t->members[i].type))
+			return t->size;
+	bytes = (bytes + align - 1) / align * align;
+	return bytes < t->size ? bytes : t->size;
+}
+
+static void show_one(struct show *s, uint32_t id)
+{
+	const struct cairn_type *t = resolve(s, id);
+	const struct layout_values *v = s->values;
+	const char *name = cairn_types_get(s->types, id)->name;
+	struct cairn_layout_facts f = {0};
+	bool described = cairn_layout_facts(s->layout, id, &f, NULL) > 0;
+
+	if ((v->holes && f.n_holes < v->holes) || (v->contains && !contains(s, t)))
+		return;
+	uint64_t smallest = v->packable && described ? smallest_size(s, t, &f) : t->size;
+	if (v->packable && smallest == t->size)
+		return;
+	s->any = true;
+	if (v->json) {
+		layout_json(s->source, s->layout, id);
+	} else if (v->packable) {
+		printf("%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", name, t->size, smallest, t->size - smallest);
+	} else if (v->sizes) {
+		printf("%s\t%" PRIu64 "\t%u\n", name, t->size, f.n_holes);
+	} else {
+		cairn_layout_print(s->layout, id, stdout);
+	}
+}
+
+static int show_all(struct cairn_source *source, const struct layout_values *values, char *const *patterns,
+		    size_t n_patterns)
+{
+	struct cairn_layout_opts o = {.size = sizeof(o),
+				      .cacheline = (uint32_t)values->cacheline,
+				      .expand = values->expand,
+				      .hex = values->hex,
+				      .big_endian = cairn_source_is_big_endian(source),
+				      .infer_aligned = cairn_source_kind(source) == CAIRN_SOURCE_BTF};
+	struct show s = {.values = values, .source = source, .types = cairn_source_types(source)};
+	struct cairn_source_list list = {0};
+	struct cairn_err err = {0};
+	int status = layout_select(source, patterns, n_patterns, &list);
+
+	if (!status && cairn_layout_new(s.types, &o, &s.layout, &err) < 0)
+		status = fail(STATUS_NOT_HERE, "%s", err.msg);
+	for (size_t i = 0; i < list.n && !status && !ferror(stdout); i++)
+		show_one(&s, list.ids[i]);
+	if (!status && !s.any)
+		status = STATUS_NO;
+	cairn_layout_free(s.layout);
+	free(list.ids);
+	return status;
+}
+
+static int run(void *v, const struct operands *operands)
+{
+	const struct layout_values *values = v;
+	const struct cairn_abi *abis[ABIS_MAX] = {NULL};
+	size_t n_abis, skip = values->running ? 0 : 1;
+	const char *path = values->running ? RUNNING : operands->n ? operands->items[0] : NULL;
+	struct layout_source source;
+	int status = parse_abis(values->abi, abis, &n_abis);
+
+	if (status)
+		return status;
+	if (!path)
+		return fail(STATUS_USAGE, "a file is missing; or say --running for the kernel's types");
+	if (n_abis && !layout_is_c(path))
+		return fail(STATUS_USAGE, "%s was laid out when it was compiled; --abi is for C declarations (NAME.h, .c, .i)",
+			    path);
+	if (values->cacheline > 1 << 20)
+		return fail(STATUS_USAGE, "no cache line has %lu bytes", values->cacheline);
+	if (n_abis == 2)
+		return layout_compare(path, abis, values, operands->items + skip, operands->n - skip);
+	status = layout_open(path, abis[0], values, &source);
+	if (!status)
+		status = show_all(source.source, values, operands->items + skip, operands->n - skip);
+	layout_close(&source);
+	return status;
+}
+
+const struct cmd cmd_layout = {
+	.name = "layout",
+	.summary = "offsets, sizes, holes and cache lines of structs",
+	.operands = "[FILE] [TYPE...]",
+	.opts = opts,
+	.examples = examples,
+	.values_size = sizeof(struct layout_values),
+	.run = run,
+};

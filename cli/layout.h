@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of the verb layout share. */
+#ifndef CLI_LAYOUT_H
+#define CLI_LAYOUT_H
+
+#include <cairn/source.h>
+
+#include "btf.h"
+#include "cmd.h"
+
+/* Two ABIs are compared; more would need a table that nobody reads. */
+enum { ABIS_MAX = 2 };
+
+struct layout_values {
+	struct opt_list bases, include_dirs, defines;
+	const char *abi, *contains;
+	unsigned long holes, cacheline;
+	bool running, btf, sizes, packable, expand, hex, json;
+};
+
+/* A file of types, and the BTF that its own is split from. */
+struct layout_source {
+	struct cairn_source *source;
+	struct btf_chain bases;
+	bool has_bases;
+};
+
+/* ---- layout_open.c ---- */
+
+/* The file is C: NAME.h, NAME.c, or NAME.i, which has been preprocessed. */
+bool layout_is_c(const char *path);
+
+/*
+ * layout_open - open a file of types; C is preprocessed when it needs to be, and laid out for @abi
+ *
+ * @abi  of C; NULL: x86-64
+ * Returns an exit status. layout_close() also after a failure.
+ */
+int layout_open(const char *path, const struct cairn_abi *abi, const struct layout_values *values,
+		struct layout_source *ret);
+void layout_close(struct layout_source *source);
+
+/* ---- layout_preprocess.c ---- */
+
+/* What the preprocessor makes of @path for @abi; an exit status. *@ret: free(). */
+int layout_preprocess(const char *path, const struct cairn_abi *abi, const struct layout_values *values, char **ret,
+		      size_t *ret_size);
+
+/* ---- layout_json.c: docs/json.md ---- */
+
+void layout_json(const struct cairn_source *source, struct cairn_layout *layout, uint32_t id);
+
+/* ---- layout_compare.c ---- */
+
+/* The types that @patterns name, on both ABIs; an exit status: STATUS_NO when any differs. */
+int layout_compare(const char *path, const struct cairn_abi *const *abis, const struct layout_values *values,
+		   char *const *patterns, size_t n_patterns);
+
+/* "struct event"; a typedef's own name. */
+const char *layout_kind(const struct cairn_types *types, uint32_t id);
+
+/* The types of all patterns, all of the file's when there are none; an exit status. */
+int layout_select(struct cairn_source *source, char *const *patterns, size_t n_patterns, struct cairn_source_list *ret);
+
+#endif

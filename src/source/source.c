@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One handle over three readers. Each fills a graph; DWARF's is filled only as far as it is asked for.
+ */
+#include <cairn/source.h>
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cairn/binary.h>
+#include <cairn/decl.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "btf/types.h"
+#include "dwarf/dwarf.h"
+#include "dwarf/types.h"
+#include "types/build.h"
+
+struct cairn_source {
+	enum cairn_source_kind kind;
+	const struct cairn_abi *abi;
+	bool big_endian;
+	struct cairn_types *types; /* of a declaration: owned by it */
+	struct cairn_decl *decl;
+	struct cairn_btf *btf;
+	struct cairn_binary *bin;
+	struct dwarf *dw;
+	struct dw_types *reader;
+	unsigned int threads;
+	bool listed; /* all definitions of DWARF are in defs */
+	VEC(uint32_t) defs;
+};
+
+/* ---- opening ---- */
+
+static bool is_known(const struct cairn_source_opts *opts)
+{
+	const unsigned char *tail = (const unsigned char *)opts;
+
+	for (size_t i = sizeof(*opts); i < opts->size; i++)
+		if (tail[i])
+			return false;
+	return opts->size >= sizeof(*opts);
+}
+
+static struct cairn_source *source_new(enum cairn_source_kind kind, struct cairn_err *err)
+{
+	struct cairn_source *s = calloc(1, sizeof(*s));
+
+	if (s)
+		s->kind = kind;
+	else
+		err_nomem(err, "a source of types");
+	return s;
+}
+
+static int open_btf(struct cairn_source *s, const char *path, const struct cairn_btf *base, struct cairn_err *err)
+{
+	struct cairn_btf_open_opts opts = {.size = sizeof(opts), .base = base};
+	int rc = cairn_btf_open(path, &opts, &s->btf, err);
+
+	if (rc < 0)
+		return rc;
+	s->kind = CAIRN_SOURCE_BTF;
+	s->big_endian = cairn_btf_is_big_endian(s->btf);
+	/* It does not say how wide pointers are. BPF's are 8, and kernels with BTF are 64-bit but for a few. */
+	return btf_types(s->btf, 8, &s->types, err);
+}
+
+static int open_dwarf(struct cairn_source *s, struct cairn_err *err)
+{
+	int rc = dwarf_open(s->bin, s->threads, &s->dw, err);
+
+	if (rc < 0)
+		return rc;
+	s->kind = CAIRN_SOURCE_DWARF;
+	s->abi = cairn_abi_find("x86-64");
+	s->types = types_new();
+	if (!s->types)
+		return err_nomem(err, "types");
+	return dw_types_new(s->dw, s->types, &s->reader, err);
+}
+
+/* A file that is no ELF file is BTF or nothing; so is one that is not of a machine whose DWARF is read here. */
+static int open_file(struct cairn_source *s, const char *path, const struct cairn_source_opts *opts,
+		     struct cairn_err *err)
+{
+	struct cairn_err why = {0}, btf_why = {0};
+	int rc = opts->btf || opts->base ? -ENODATA : cairn_binary_open(path, NULL, &s->bin, &why);
+
+	if (!rc && cairn_binary_has_dwarf(s->bin))
+		return open_dwarf(s, err);
+	int btf_rc = open_btf(s, path, opts->base, &btf_why);
+	if (btf_rc != -ENODATA || !s->bin) {
+		if (btf_rc && err)
+			*err = btf_why;
+		return btf_rc;
+	}
+	return err_set(err, -ENODATA, "%s has neither DWARF nor BTF\n%s", path, cairn_binary_search_log(s->bin));
+}
+
+int cairn_source_open(const char *path, const struct cairn_source_opts *opts, struct cairn_source **ret,
+		      struct cairn_err *err)
+{
+	static const struct cairn_source_opts none = {.size = sizeof(none)};
+	struct cairn_source *s;
+
+	if (opts && !is_known(opts))
+		return err_set(err, -EINVAL, "options of a source that are not known here");
+	opts = opts ? opts : &none;
+	s = source_new(CAIRN_SOURCE_BTF, err);
+	if (!s)
+		return -ENOMEM;
+	s->threads = opts->threads;
+	int rc = open_file(s, path, opts, err);
+	if (rc < 0) {
+		cairn_source_close(s);
+		return rc;
+	}
+	*ret = s;
+	return 0;
+}
+
+int cairn_source_parse(const char *text, size_t size, const char *name, const struct cairn_abi *abi,
+		       struct cairn_source **ret, struct cairn_err *err)
+{
+	struct cairn_source *s = source_new(CAIRN_SOURCE_DECL, err);
+	int rc = s ? cairn_decl_parse(text, size, name, abi, &s->decl, err) : -ENOMEM;
+
+	if (rc < 0) {
+		cairn_source_close(s);
+		return rc;
+	}
+	s->abi = abi;
+	s->big_endian = abi->big_endian;
+	*ret = s;
+	return 0;
+}
+
+void cairn_source_close(struct cairn_source *s)
+{
+	if (!s)
+		return;
+	dw_types_free(s->reader);
+	types_free(s->types);
+	cairn_decl_free(s->decl);
+	cairn_btf_close(s->btf);
+	dwarf_close(s->dw);
+	cairn_binary_close(s->bin);
+	VEC_FREE(&s->defs);
+	free(s);
+}
+
+enum cairn_source_kind cairn_source_kind(const struct cairn_source *s)
+{
+	return s->kind;
+}
+
+const struct cairn_types *cairn_source_types(const struct cairn_source *s)
+{
+	return s->decl ? cairn_decl_types(s->decl) : s->types;
+}
+
+const struct cairn_abi *cairn_source_abi(const struct cairn_source *s)
+{
+	return s->abi;
+}
+
+bool cairn_source_is_big_endian(const struct cairn_source *s)
+{
+	return s->big_endian;
+}
+
+/* ---- selecting ---- */
+
+struct wish {
+	const char *name; /* NULL: any that has one */
+	bool is_glob;
+	bool any_kind;
+	enum cairn_type_kind kind;
+};
+
+static struct wish wish_of(const char *pattern)
+{
+	static const struct {
+		const char *word;
+		enum cairn_type_kind kind;
+	} words[] = {{"struct ", CAIRN_T_STRUCT}, {"class ", CAIRN_T_STRUCT}, {"union ", CAIRN_T_UNION},
+		     {"enum ", CAIRN_T_ENUM}};
+	struct wish w = {.name = pattern, .any_kind = true};
+
+	for (size_t i = 0; pattern && i < sizeof(words) / sizeof(words[0]); i++) {
+		size_t n = strlen(words[i].word);
+
+		if (strncmp(pattern, words[i].word, n))
+			continue;
+		w = (struct wish){.name = pattern + n, .kind = words[i].kind};
+		break;
+	}
+	w.is_glob = w.name && strpbrk(w.name, "*?[");
+	return w;
+}
+
+/* "typedef struct { ... } name;" is how some have their name. */
+static bool names_anonymous(const struct cairn_types *types, const struct cairn_type *t)
+{
+	if (t->kind != CAIRN_T_TYPEDEF)
+		return false;
+	t = cairn_types_get(types, t->ref);
+	return (t->kind == CAIRN_T_STRUCT || t->kind == CAIRN_T_UNION || t->kind == CAIRN_T_ENUM) && !t->name;
+}
+
+static bool is_defined(const struct cairn_type *t)
+{
+	return (t->kind == CAIRN_T_STRUCT || t->kind == CAIRN_T_CLASS || t->kind == CAIRN_T_UNION ||
+		t->kind == CAIRN_T_ENUM) &&
+	       !t->declaration && t->name;
+}
+
+static bool is_wanted(const struct wish *w, const struct cairn_types *types, const struct cairn_type *t,
+		      bool with_typedefs)
+{
+	enum cairn_type_kind kind = t->kind == CAIRN_T_CLASS ? CAIRN_T_STRUCT : t->kind;
+
+	if (!is_defined(t) && !(w->any_kind && (w->name || with_typedefs) && names_anonymous(types, t)))
+		return false;
+	if (!w->any_kind && kind != w->kind)
+		return false;
+	if (!w->name)
+		return kind != CAIRN_T_ENUM;
+	return w->is_glob ? !fnmatch(w->name, t->name, 0) : !strcmp(w->name, t->name);
+}
+
+static int append(struct cairn_source_list *list, uint32_t id, struct cairn_err *err)
+{
+	if (list->n == list->cap) {
+		size_t cap = list->cap ? 2 * list->cap : 16;
+		uint32_t *grown = realloc(list->ids, cap * sizeof(*grown));
+
+		if (!grown)
+			return err_nomem(err, "the list of types");
+		list->ids = grown;
+		list->cap = cap;
+	}
+	list->ids[list->n++] = id;
+	return 0;
+}
+
+static int add_definition(void *ctx, dw_off off, struct cairn_err *err)
+{
+	struct cairn_source *s = ctx;
+	uint32_t id;
+	int rc = dwarf_type(s->reader, off, &id, err);
+
+	if (rc < 0 && rc != -EBADMSG)
+		return rc;
+	return VEC_ADD(&s->defs, id) ? 0 : err_nomem(err, "the list of types");
+}
+
+static int select_dwarf(struct cairn_source *s, const struct wish *w, struct cairn_source_list *list,
+			struct cairn_err *err)
+{
+	int rc = 0;
+
+	if (!s->listed) {
+		rc = dwarf_type_definitions(s->reader, add_definition, s, err);
+		s->listed = rc >= 0;
+	}
+	for (size_t i = 0; i < s->defs.n && rc >= 0; i++) {
+		uint32_t id = s->defs.p[i];
+
+		if (!is_wanted(w, s->types, cairn_types_get(s->types, id), false))
+			continue;
+		rc = dwarf_type_complete(s->reader, id, err);
+		if (rc >= 0)
+			rc = append(list, id, err);
+	}
+	return rc;
+}
+
+/* The graph is there, whole. */
+static int select_graph(const struct cairn_source *s, const struct wish *w, struct cairn_source_list *list,
+			struct cairn_err *err)
+{
+	const struct cairn_types *types = cairn_source_types(s);
+	int rc = 0;
+
+	for (uint32_t id = 1; id < cairn_types_count(types) && rc >= 0; id++)
+		if (is_wanted(w, types, cairn_types_get(types, id), s->decl))
+			rc = append(list, id, err);
+	return rc;
+}
+
+int64_t cairn_source_select(struct cairn_source *s, const char *pattern, struct cairn_source_list *list,
+			    struct cairn_err *err)
+{
+	struct wish w = wish_of(pattern);
+	size_t before = list->n;
+	int rc = s->kind == CAIRN_SOURCE_DWARF ? select_dwarf(s, &w, list, err) : select_graph(s, &w, list, err);
+
+	return rc < 0 ? rc : (int64_t)(list->n - before);
+}
