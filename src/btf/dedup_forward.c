@@ -59,18 +59,16 @@ static uint32_t root_of(const struct btf_graph *g, uint32_t node)
 	return node;
 }
 
-/* From now on @to stands for @node. False when it does already, or (two structs may cover each other) the reverse. */
+/*
+ * From now on @to, or what stands for it, stands for @node. False when something stands for @node already, which @to need
+ * not cover; when @node stands for @to (two may cover each other); and for the base, which is as it is.
+ */
 static bool let_stand(struct btf_graph *g, uint32_t to, uint32_t node)
 {
-	uint32_t from = root_of(g, node);
 	to = root_of(g, to);
-	if (from == to)
+	if (g->stands[node] != node || to == node || node < g->btf->start_id)
 		return false;
-	/* The base is given; nothing of its own stands for it. */
-	if (from < g->btf->start_id)
-		g->stands[to] = from;
-	else
-		g->stands[from] = to;
+	g->stands[node] = to;
 	return true;
 }
 

@@ -421,8 +421,10 @@ static void add_random_unit(struct cairn_btf_builder *b, struct program *p)
 			members[n] = (struct cairn_btf_member){
 				str(b, name), to < N_STRUCTS ? pointers + to : first, 64 * n, 0};
 		}
-		if (p->structs[k].ambiguous && random_below(p, 2))
-			members[n++] = (struct cairn_btf_member){str(b, "more"), first, 64 * n, 0};
+		if (p->structs[k].ambiguous && random_below(p, 2)) {
+			members[n] = (struct cairn_btf_member){str(b, "more"), first, 64 * n, 0};
+			n++;
+		}
 		snprintf(name, sizeof(name), "s%u", k);
 		if (random_below(p, 4))
 			ADD(struct, b, CAIRN_BTF_STRUCT, str(b, name), 8 * n, members, n);
