@@ -116,6 +116,7 @@ enum cairn_unavailable {
 	CAIRN_UNAVAIL_OTHER_PARAMETER, /* this unit declares another parameter there, by #if */
 	CAIRN_UNAVAIL_UNSUPPORTED,      /* an operation that is not expressed here */
 	CAIRN_UNAVAIL_DAMAGED,          /* the description is damaged */
+	CAIRN_UNAVAIL_ANOTHER_CALL,     /* the compiler removed it, and may describe that of another call */
 	CAIRN_N_UNAVAILABLE
 };
 

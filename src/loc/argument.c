@@ -22,7 +22,7 @@
  * the next row. Most arguments are bound before that row and begin at k. Some are bound behind it and
  * begin at k + 1: still before the first statement, because a statement has a row of its own, and what it
  * changes begins at k + 2 or later. So when nothing holds at k, an entry that begins at k + 1 does. This needs
- * the entry's row, which is there when DW_AT_GNU_entry_view is.
+ * the entry's row, which is there when DW_AT_GNU_entry_view is. Such a parameter was removed: see removed.c.
  *
  * Padding. The first instruction of a loop is often aligned. GCC puts the label of a location in front of the
  * padding and the line rows behind it, while the view numbers of the location count those rows:
@@ -299,6 +299,7 @@ int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct
 		    struct cairn_location *ret)
 {
 	struct dw_value v;
+	ctx->is_bound_behind = false;
 	int rc = dw_attr(formal, DW_AT_const_value, &v, NULL);
 	if (rc == 1) {
 		rc = constant(&v, arena, ret);
@@ -315,6 +316,7 @@ int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct
 		rc = dw_locations(formal, DW_AT_location, visit_entry, &s, NULL);
 	}
 	ctx->formal = NULL;
+	ctx->is_bound_behind = s.next_view && s.n_found;
 	if (s.rc < 0)
 		return s.rc;
 	*ret = s.found;

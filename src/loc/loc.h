@@ -13,6 +13,7 @@
  *	passage.c   where a copy is entered, and whether each call passes its places once
  *	judge.c     passages of all copies of many functions
  *	part.c      copies that are no calls
+ *	removed.c   parameters that GCC removed
  *	doubt.c     why events may not be as many as calls, in words
  *	site.c      one index entry made into a struct cairn_site
  *	group.c     index entries gathered by name and declaration
@@ -59,6 +60,7 @@ struct loc_context {
 	bool inlined;             /* the site is a copy, not the body's entry */
 	struct cfi_row row;       /* valid when row_state is 1 */
 	const struct dw_die *formal; /* the parameter whose location is read, NULL outside loc_of_argument() */
+	bool is_bound_behind;     /* set when the location found last begins behind the entry's row: removed.h */
 	bool plain_list;          /* set when a location came from a list without views */
 	int row_state;            /* 0 not asked yet, 1 found, -1 none */
 	struct flow *flow;        /* of function; shared between its sites, owned by the caller */

@@ -12,6 +12,7 @@
 #include "dwarf/index.h"
 #include "loc/boundary.h"
 #include "loc/loc.h"
+#include "loc/removed.h"
 
 /* What is the same for all sites of a binary; read only. */
 struct site_env {
@@ -37,7 +38,7 @@ struct formals {
 	bool variadic;
 };
 
-/* Scratch of one worker, with the flow and entry of the container it worked on last. */
+/* Scratch of one worker, with what it knows of the container it worked on last. */
 struct site_worker {
 	struct arena *arena;
 	uint32_t container; /* index entry; DW_FUNC_NONE at first */
@@ -45,7 +46,8 @@ struct site_worker {
 	bool container_has_code;
 	struct flow *flow;
 	struct graph *graph;
-	bool flow_made, graph_made;
+	struct origins origins;
+	bool flow_made, graph_made, origins_made;
 	struct boundary boundary;
 	struct formals formals;
 };

@@ -28,6 +28,7 @@ static const struct {
 	[CAIRN_UNAVAIL_OTHER_PARAMETER] = {"other-parameter", "declared otherwise in the unit of this place"},
 	[CAIRN_UNAVAIL_UNSUPPORTED] = {"unsupported", "its description uses an operation that is not supported"},
 	[CAIRN_UNAVAIL_DAMAGED] = {"damaged", "its description is damaged"},
+	[CAIRN_UNAVAIL_ANOTHER_CALL] = {"another-call", "may be the value of another call"},
 };
 
 const char *cairn_unavailable_text(enum cairn_unavailable why)
