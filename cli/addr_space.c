@@ -216,7 +216,11 @@ void addr_space_ask(struct addr_space *space, uint64_t addr, bool back, struct a
 	struct cairn_vaddr at = {addr - back};
 	struct module *m = space->modules;
 
-	*ret = (struct addr_answer){.addr = addr, .vaddr = at.v};
+	/* Not all of it: the frames are two kilobytes, and their number says how many mean something. */
+	ret->addr = addr;
+	ret->vaddr = at.v;
+	ret->path = NULL;
+	ret->n = 0;
 	if (space->pid) {
 		const struct mapping *mapping = mapping_of(space, at.v);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* cairn addr: addresses to functions, inlined calls and lines. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,11 +46,19 @@ struct tally {
 /* Hexadecimal, with or without 0x. */
 static bool parse_address(const char *word, uint64_t *ret)
 {
-	char *end;
+	const char *at = word;
 
-	errno = 0;
-	*ret = strtoull(word, &end, 16);
-	return end != word && *end == 0 && word[0] != '-' && word[0] != '+' && !errno;
+	if (at[0] == '0' && (at[1] == 'x' || at[1] == 'X'))
+		at += 2;
+	*ret = 0;
+	for (const char *start = at; *at; at++) {
+		int digit = *at <= '9' ? *at - '0' : (*at | 32) - 'a' + 10;
+
+		if (digit < 0 || digit > 15 || (*at > '9' && digit < 10) || at - start >= 16)
+			return false;
+		*ret = *ret << 4 | (uint64_t)digit;
+	}
+	return at != word && (at[-1] | 32) != 'x';
 }
 
 static void answer(struct addr_space *space, const struct addr_values *values, uint64_t addr, struct tally *tally)
