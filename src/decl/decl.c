@@ -18,7 +18,9 @@ int next(struct parser *p)
 
 const struct token *peek_token(struct parser *p)
 {
-	if (!p->has_ahead && lex_next(&p->lx, &p->ahead) < 0)
+	if (!p->has_ahead)
+		p->peek_error = lex_next(&p->lx, &p->ahead);
+	if (p->peek_error)
 		return NULL;
 	p->has_ahead = true;
 	return &p->ahead;

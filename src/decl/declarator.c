@@ -92,9 +92,9 @@ static int parameter_count(struct parser *p, struct step *s)
 {
 	const struct token *behind = p->tok.kind == TOKEN_NUMBER ? peek_token(p) : NULL;
 	int64_t n = 0;
-	int rc = 0;
+	int rc = p->peek_error;
 
-	if (behind && token_is_punct(behind, ']')) {
+	if (!rc && behind && token_is_punct(behind, ']')) {
 		rc = parse_constant(p, &n, NULL);
 		s->has_count = true;
 		s->count = (uint64_t)n;
@@ -227,7 +227,7 @@ static int is_group(struct parser *p)
 		return 0;
 	behind = peek_token(p);
 	if (!behind)
-		return -EBADMSG;
+		return p->peek_error;
 	if (token_is(behind, "__attribute__"))
 		return 1;
 	return !token_is_punct(behind, ')') && !begins_type(p, behind) && !token_is_punct(behind, P_ELLIPSIS);

@@ -187,7 +187,7 @@ static int parse_rest(struct parser *p, struct attributes *attrs, const struct t
 		const struct token *behind = peek_token(p);
 
 		if (!behind)
-			return -EBADMSG;
+			return p->peek_error;
 		if (begins_type(p, behind))
 			rc = parse_underlying(p, &t);
 	}

@@ -65,7 +65,7 @@ static int parse_operand(struct parser *p, uint32_t *type, struct value *v)
 	if (is_punct(p, '(')) {
 		behind = peek_token(p);
 		if (!behind)
-			return -EBADMSG;
+			return p->peek_error;
 		if (begins_type(p, behind)) {
 			rc = next(p);
 			rc = rc ? rc : parse_type_name(p, type);
@@ -445,7 +445,7 @@ static int parse_cast(struct parser *p, struct value *ret)
 	int rc;
 
 	if (is_punct(p, '(') && !behind)
-		return -EBADMSG;
+		return p->peek_error;
 	if (!behind || !begins_type(p, behind))
 		return parse_unary(p, ret);
 	rc = enter(p);

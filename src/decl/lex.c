@@ -167,11 +167,13 @@ static int line_marker(struct lexer *lx)
 
 static int pack_push(struct lexer *lx, const char *label, size_t n)
 {
-	struct pack_entry *e = lx->packs.n < PACKS_MAX ? VEC_PUSH(&lx->packs) : NULL;
 	struct token at = here(lx);
 
-	if (!e)
+	if (lx->packs.n == PACKS_MAX)
 		return lex_error(lx, &at, -ERANGE, lx->err, "more than %d #pragma pack(push)", PACKS_MAX);
+	struct pack_entry *e = VEC_PUSH(&lx->packs);
+	if (!e)
+		return err_nomem(lx->err, "#pragma pack");
 	*e = (struct pack_entry){lx->pack, label, n};
 	return 0;
 }

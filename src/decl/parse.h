@@ -94,6 +94,7 @@ struct parser {
 	struct token tok;   /* the one to be read next */
 	struct token ahead; /* behind it, when has_ahead */
 	bool has_ahead;
+	int peek_error; /* of peek_token() */
 	unsigned int depth;
 	uint32_t basics[N_BASICS];
 };
@@ -101,7 +102,7 @@ struct parser {
 /* ---- decl.c: tokens ---- */
 
 int next(struct parser *p);
-/* The token behind the next one; NULL after an error, which is told. */
+/* The token behind the next one; NULL after an error, which is told, and is then in peek_error. */
 const struct token *peek_token(struct parser *p);
 /* Read @punct, or the error "expected ..." */
 int expect(struct parser *p, int punct);

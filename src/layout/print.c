@@ -236,12 +236,12 @@ static void print_enum(const struct print *p, const struct cairn_type *t, const 
 	putc('}', p->out);
 }
 
-static void print_footer(const struct print *p, const struct cairn_layout_facts *facts)
+static void print_footer(const struct print *p, const struct cairn_type *t, const struct cairn_layout_facts *facts)
 {
 	putc('}', p->out);
 	if (facts->packed)
 		fputs(" __attribute__((__packed__))", p->out);
-	else if (facts->aligned)
+	else if (facts->aligned && is_structure(t))
 		fprintf(p->out, " __attribute__((__aligned__(%u)))", facts->aligned);
 }
 
@@ -268,7 +268,7 @@ static void print_aggregate(struct print *p, const struct cairn_type *t, uint32_
 			print_sums(p, t, &facts, m);
 	}
 	print_tabs(p, at);
-	print_footer(p, &facts);
+	print_footer(p, t, &facts);
 	free(m);
 }
 

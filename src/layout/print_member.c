@@ -79,7 +79,7 @@ static int spaces_behind(struct print *p, const struct cairn_member *in, int att
 	struct cairn_layout_facts facts;
 
 	if (attributes)
-		width = attributes - 1;
+		width = p->l->opts.infer_aligned ? attributes - 1 : width + attributes;
 	if (cairn_layout_facts(p->l, in->type, &facts, NULL) > 0 && facts.packed)
 		width += (int)sizeof("__attribute__((__packed__))");
 	return at->type_column + at->name_column - width - 3;
@@ -106,7 +106,7 @@ static void print_base_class(struct print *p, const struct cairn_member *in, con
 	print_comment(p, in, m, at, at->type_column + at->name_column - n);
 }
 
-/* BTF has one form for [] and [0]. C wants the former at the end of a struct, and not alone there. */
+/* BTF has one form for [] and [0], and so has this text: C wants [] at the end of a struct, and not alone there. */
 static bool is_at_end(const struct cairn_type *of, uint32_t i, const struct place *at)
 {
 	return at->may_end_flexible && is_structure(of) && i && i + 1 == of->n_members;
@@ -129,6 +129,15 @@ static int column_of(const char *before, int column)
 	return column;
 }
 
+/* const char text[]: both the array and its elements are const; the word is written once. */
+static bool is_const_flexible(const struct print *p, const struct cairn_type *t)
+{
+	const struct cairn_type *in = cairn_types_get(p->l->types, t->ref);
+
+	return t->kind == CAIRN_T_CONST && in->kind == CAIRN_T_ARRAY && !in->count &&
+	       cairn_types_get(p->l->types, in->ref)->kind == CAIRN_T_CONST;
+}
+
 void print_member(struct print *p, const struct cairn_type *of, uint32_t i, const struct cairn_layout_member *m,
 		  const struct place *at, unsigned int depth)
 {
@@ -138,7 +147,7 @@ void print_member(struct print *p, const struct cairn_type *of, uint32_t i, cons
 	struct type_text text;
 
 	uint32_t element = element_of(p, in->type);
-	bool flexible = !p->l->opts.infer_aligned || is_at_end(of, i, at);
+	bool flexible = is_at_end(of, i, at);
 
 	print_cacheline(p, at->base + m->offset, at);
 	if (is_written_out(p, cairn_types_get(p->l->types, element))) {
@@ -147,9 +156,9 @@ void print_member(struct print *p, const struct cairn_type *of, uint32_t i, cons
 		return;
 	}
 	/* Of a const member the word comes first, whatever it is that is const. */
-	const char *qualifier = qualifier_text(t->kind);
+	const char *qualifier = is_const_flexible(p, t) ? "" : qualifier_text(t->kind);
 	int column = at->type_column - (int)strlen(qualifier);
-	type_text(p->l, *qualifier ? t->ref : in->type, flexible, &text);
+	type_text(p->l, *qualifier || is_const_flexible(p, t) ? t->ref : in->type, flexible, &text);
 	if (in->is_base_class) {
 		print_base_class(p, in, m, &text, at);
 		return;

@@ -189,7 +189,7 @@ static const struct cairn_type *put_counts(const struct cairn_layout *l, uint32_
 
 	*ret_id = id;
 	for (int i = 0; i < STEPS_MAX && t->kind == CAIRN_T_ARRAY; i++) {
-		if (t->has_count)
+		if (t->count)
 			put(out, "[%" PRIu64 "]", t->count);
 		else
 			put(out, flexible ? "[]" : "[0]");

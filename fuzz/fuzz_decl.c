@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* C declarations: the first byte chooses the ABI, the rest is the text. What is accepted is printed. */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cairn/decl.h>
+#include <cairn/layout.h>
+
+#include "fuzz.h"
+
+static void print_all(const struct cairn_types *types)
+{
+	struct cairn_layout_opts opts = {.size = sizeof(opts), .expand = true, .infer_aligned = true};
+	struct cairn_layout *layout;
+	FILE *out = fopen("/dev/null", "w");
+
+	if (out && !cairn_layout_new(types, &opts, &layout, NULL)) {
+		for (uint32_t id = 1; id < cairn_types_count(types) && id < 64; id++)
+			cairn_layout_print(layout, id, out);
+		cairn_layout_free(layout);
+	}
+	if (out)
+		fclose(out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	struct cairn_err err = {0};
+	struct cairn_decl *decl;
+	size_t n_abis = 0;
+
+	if (!size || size > 1 << 16)
+		return 0;
+	while (cairn_abi_at(n_abis))
+		n_abis++;
+	int rc = cairn_decl_parse((const char *)bytes + 1, size - 1, "fuzz.h", cairn_abi_at(bytes[0] % n_abis), &decl, &err);
+	assert(rc == 0 || (err.code == rc && err.msg[0]));
+	if (rc)
+		return 0;
+	print_all(cairn_decl_types(decl));
+	cairn_decl_free(decl);
+	return 0;
+}
+
+void fuzz_seeds(void (*put)(const void *bytes, size_t size))
+{
+	static const char *const seeds[] = {
+		"\1struct s { char a; int b : 3, : 0; struct { long l[4]; }; double d[]; } __attribute__((packed, aligned(4)));",
+		"\2#pragma pack(push, 2)\nunion u { int i; float _Complex c; _Atomic long a; };\n#pragma pack(pop)\n",
+		"\3typedef int v __attribute__((vector_size(16))); struct s { v x; const char *(*f[2])(int, ...); };",
+		"\4enum e { A = 1 << 3, B = sizeof(long) ? 'x' : -1 }; struct s { enum e e : 4; char c[A + B % 7]; };",
+		"\5struct s { int x; char y; }; char z[(unsigned long)&((struct s *)0)->y + __builtin_offsetof(struct s, y)];",
+		"\6static inline int f(void) { return 1; } __asm__(\"nop\"); _Static_assert(1, \"\"); typeof(f) *g;",
+		"\21struct __attribute__((ms_struct)) s { char a; short b : 9; int c : 3; };",
+	};
+	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
+		put(seeds[i], strlen(seeds[i]));
+}
