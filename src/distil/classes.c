@@ -360,13 +360,24 @@ static int hash_conflicts(struct classes *c, struct unit_types *u)
 	return 0;
 }
 
+/* A name of no length is none. */
+static inline void drop_empty_name(struct classes *c, struct type_die *t)
+{
+	if (!t->name || name_hash(c->names, t->name))
+		return;
+	t->name = NULL;
+	t->stop = false;
+	if (t->kind == TYPE_TYPEDEF)
+		t->kind = TYPE_ALIAS;
+}
+
 static int hash_unit(struct classes *c, struct unit_types *u)
 {
 	for (size_t i = 0; i < u->types.n; i++) {
 		struct type_die *t = &u->types.p[i];
-		if (!t->stop)
-			continue;
-		set_edge(u, t, group_hash(c, t));
+		drop_empty_name(c, t);
+		if (t->stop)
+			set_edge(u, t, group_hash(c, t));
 	}
 	int rc = hash_all(c, u);
 	if (rc < 0)

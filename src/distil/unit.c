@@ -210,7 +210,12 @@ static bool has_namespaces(const struct dw_unit *unit)
 int unit_open_scope(struct unit_types *u, uint32_t i, const char *name)
 {
 	struct open_scope s = {.name = name, .depth = u->walker.depth, .i = i};
-	return dw_walker_has_children(&u->walker) && !VEC_ADD(&u->open, s) ? -ENOMEM : 0;
+	if (!dw_walker_has_children(&u->walker))
+		return 0;
+	if (u->open.n == u->open.cap)
+		return VEC_ADD(&u->open, s) ? 0 : -ENOMEM;
+	u->open.p[u->open.n++] = s;
+	return 0;
 }
 
 struct elem *unit_grow_elems(struct unit_types *u)
