@@ -113,7 +113,8 @@ static void print_scalar(struct dump_c *d, const struct cairn_btf_type *t)
 	if (like)
 		fprintf(d->out, "typedef %s %s;", like, name);
 	else
-		fprintf(d->out, "typedef unsigned char %s[%" PRIu32 "];", name, t->ref);
+		/* In a struct, because functions return no arrays. */
+		fprintf(d->out, "typedef struct { unsigned char bytes[%" PRIu32 "]; } %s;", t->ref, name);
 	c_put_original(d, name, t->name);
 	fputs(c23 ? "\n#endif\n" : "\n", d->out);
 }

@@ -150,7 +150,7 @@ uint32_t c_align(const struct dump_c *d, uint32_t id);
 
 /* The words that C has for an INT or FLOAT, or NULL: then it gets a typedef by c_print(). */
 const char *c_builtin(const struct dump_c *d, const struct cairn_btf_type *t);
-/* What that typedef is made from; NULL: an array of bytes. */
+/* What that typedef is made from; NULL: bytes. */
 const char *c_builtin_like(const struct dump_c *d, const struct cairn_btf_type *t);
 
 /* Choose how a struct or union is printed (align, packed, overlay), its members' types being done. */

@@ -255,6 +255,15 @@ static const char *param_name(struct declarator *w, struct map *scope, uint32_t 
 	return w->last == CAIRN_BTF_VOID && name && *name ? c_scoped(w->d, scope, name) : "";
 }
 
+/* Nothing that a variable can be of. */
+static bool is_void(const struct dump_c *d, uint32_t id)
+{
+	uint32_t kind = c_resolve(d, id).kind;
+
+	return kind == CAIRN_BTF_VOID || kind == CAIRN_BTF_FUNC || kind == CAIRN_BTF_VAR || kind == CAIRN_BTF_DATASEC ||
+	       kind == CAIRN_BTF_DECL_TAG || kind >= CAIRN_BTF_LOC_PARAM;
+}
+
 static void append_param(struct declarator *w, uint32_t type, const char *name)
 {
 	struct dump_c *d = w->d;
@@ -262,7 +271,7 @@ static void append_param(struct declarator *w, uint32_t type, const char *name)
 
 	declare(d, type, name, w->depth + 1, &one);
 	/* No parameter is void; what C cannot say is behind a pointer. */
-	if (!one.base && one.second.n == strlen(name))
+	if (is_void(d, one.base) && one.second.n == strlen(name))
 		c_prepend(d, &one.second, "*");
 	while (one.first.n && !one.second.n && one.first.p[one.first.n - 1] == ' ')
 		one.first.p[--one.first.n] = '\0';

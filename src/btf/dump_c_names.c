@@ -141,6 +141,8 @@ static bool is_identifier(const char *name)
 /* An identifier that is like @name; @name itself when it is one. */
 static const char *identifier(struct dump_c *d, const char *name)
 {
+	if (!*name)
+		return "__unnamed";
 	if (is_identifier(name) && !is_word(name))
 		return name;
 	bool digit = isdigit((unsigned char)*name);
@@ -176,7 +178,7 @@ void c_put_quoted(FILE *out, const char *text)
 
 void c_put_original(struct dump_c *d, const char *printed, const char *original)
 {
-	if (!strcmp(printed, original))
+	if (!*original || !strcmp(printed, original))
 		return;
 	fputs(" /* ", d->out);
 	c_put_quoted(d->out, original);
@@ -293,6 +295,7 @@ static const char *tag_name(struct dump_c *d, const struct cairn_btf_type *t)
 
 static const char *made_name(struct dump_c *d, const struct cairn_btf_type *t)
 {
+	bool is_tag = c_is_struct(t->kind) || c_is_enum(t->kind) || t->kind == CAIRN_BTF_FWD;
 	const char *stem = t->kind == CAIRN_BTF_FUNC_PROTO ? "__proto" : "__anon";
 	char *name = arena_printf(&d->arena, "%s_%" PRIu32, stem, t->id);
 
@@ -300,7 +303,7 @@ static const char *made_name(struct dump_c *d, const struct cairn_btf_type *t)
 		d->nomem = true;
 		return "";
 	}
-	return claim(d, t->kind == CAIRN_BTF_FUNC_PROTO ? &d->names->ordinary : &d->names->tags, name);
+	return claim(d, is_tag ? &d->names->tags : &d->names->ordinary, name);
 }
 
 const char *c_name(struct dump_c *d, const struct cairn_btf_type *t)

@@ -517,6 +517,23 @@ static void functions_that_return_arrays_compile(void **state)
 	assert_compiles(b, "SIZE(struct s, 24)", "void /* four */");
 }
 
+static void what_has_no_name_or_no_type_still_compiles(void **state)
+{
+	struct cairn_btf_builder *b = builder(PLAIN);
+	uint32_t i = add_int(b);
+	struct cairn_btf_enumerator v[] = {{0, 1}, {0, 2}};
+	uint32_t var = ADD(var, b, str(b, "v"), CAIRN_BTF_GLOBAL, i);
+	uint32_t nothing = ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, "nothing"), 0);
+	uint32_t odd = ADD(float, b, str(b, "odd"), 11);
+	struct cairn_btf_param params[] = {{0, var}, {0, nothing}, {0, i}};
+	uint32_t proto = ADD(func_proto, b, odd, params, 3);
+	uint32_t ptr = ADD(ref, b, CAIRN_BTF_PTR, 0, proto);
+	ADD(enum, b, str(b, "e"), 4, false, v, 2);
+	ADD(ref, b, CAIRN_BTF_TYPEDEF, 0, ptr);
+	add_struct_1(b, "s", 8, "call", ptr);
+	assert_compiles(b, "SIZE(struct s, 8) SIZE(odd, 11)", NULL);
+}
+
 static void enums_have_the_size_and_values_of_the_btf(void **state)
 {
 	struct cairn_btf_builder *b = builder(PLAIN);
@@ -676,6 +693,7 @@ int main(void)
 		cmocka_unit_test(members_in_another_order_than_their_offsets_are_a_struct),
 		cmocka_unit_test(members_that_c_cannot_say_are_gaps),
 		cmocka_unit_test(functions_that_return_arrays_compile),
+		cmocka_unit_test(what_has_no_name_or_no_type_still_compiles),
 		cmocka_unit_test(enums_have_the_size_and_values_of_the_btf),
 		cmocka_unit_test(type_tags_are_attributes_where_they_are_known),
 		cmocka_unit_test(only_what_was_asked_for_and_what_it_needs_is_printed),
