@@ -127,13 +127,34 @@ static int find_orphans(struct graph *g)
 			insn->next = GRAPH_NONE;
 		if (insn->is_nop && !led[i])
 			insn->next = GRAPH_NONE;
-		else if (!led[i] && !VEC_ADD(&g->orphans, (uint32_t)i))
+		else if (!led[i])
+			rc = VEC_ADD(&g->orphans, (uint32_t)i) ? 0 : -ENOMEM;
+		insn->is_orphan = !led[i] && !insn->is_nop;
+		if (insn->is_indirect && !VEC_ADD(&g->indirect, (uint32_t)i))
 			rc = -ENOMEM;
 		if (insn->next != GRAPH_NONE)
 			led[insn->next] = 1;
 	}
 	free(led);
 	return rc;
+}
+
+/* Counted by target first, which says where those of each target stand. */
+static int list_jumps(struct graph *g)
+{
+	g->jumps_to = calloc(g->v.n + 2, sizeof(*g->jumps_to));
+	g->jumps = calloc(g->v.n + 1, sizeof(*g->jumps));
+	if (!g->jumps_to || !g->jumps)
+		return -ENOMEM;
+	for (size_t i = 0; i < g->v.n; i++)
+		if (g->v.p[i].target != GRAPH_NONE)
+			g->jumps_to[g->v.p[i].target + 2]++;
+	for (size_t i = 2; i < g->v.n + 2; i++)
+		g->jumps_to[i] += g->jumps_to[i - 1];
+	for (size_t i = 0; i < g->v.n; i++)
+		if (g->v.p[i].target != GRAPH_NONE)
+			g->jumps[g->jumps_to[g->v.p[i].target + 1]++] = (uint32_t)i;
+	return 0;
 }
 
 /* ---- paths ---- */
@@ -152,25 +173,38 @@ uint32_t graph_next(const struct graph *g, uint32_t i, uint32_t *k)
 	}
 }
 
-int graph_spread(const struct graph *g, uint8_t *marks, uint8_t bit, uint8_t within, uint8_t without)
+uint32_t graph_before(const struct graph *g, uint32_t i, uint32_t *k)
+{
+	uint32_t n_jumps = g->jumps_to[i + 1] - g->jumps_to[i];
+	if (*k == 0) {
+		++*k;
+		if (i && g->v.p[i - 1].next == i)
+			return i - 1;
+	}
+	uint32_t n = (*k)++ - 1;
+	if (n < n_jumps)
+		return g->jumps[g->jumps_to[i] + n];
+	n -= n_jumps;
+	return g->v.p[i].is_orphan && n < g->indirect.n ? g->indirect.p[n] : GRAPH_NONE;
+}
+
+int graph_spread(const struct graph *g, const uint32_t *from, size_t n, uint8_t *marks, uint8_t bit, uint8_t within,
+		 uint8_t without)
 {
 	VEC(uint32_t) todo = {0};
 	int rc = 0;
 	bool orphans_done = false;
-	for (size_t i = 0; i < g->v.n && !rc; i++)
-		if (marks[i] & bit && !VEC_ADD(&todo, (uint32_t)i))
-			rc = -ENOMEM;
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = VEC_ADD(&todo, from[i]) ? 0 : -ENOMEM;
 	while (todo.n && !rc) {
 		uint32_t i = todo.p[--todo.n], k = 0, s;
-		if (g->v.p[i].is_indirect && orphans_done)
-			continue;
+		bool skip = g->v.p[i].is_indirect && orphans_done;
 		orphans_done |= g->v.p[i].is_indirect;
-		while (!rc && (s = graph_next(g, i, &k)) != GRAPH_NONE) {
+		while (!skip && !rc && (s = graph_next(g, i, &k)) != GRAPH_NONE) {
 			if (marks[s] & bit || (within && !(marks[s] & within)) || marks[s] & without)
 				continue;
 			marks[s] |= bit;
-			if (!VEC_ADD(&todo, s))
-				rc = -ENOMEM;
+			rc = VEC_ADD(&todo, s) ? 0 : -ENOMEM;
 		}
 	}
 	VEC_FREE(&todo);
@@ -229,6 +263,8 @@ static int finish(struct graph *g, const struct decode *d, struct cairn_vaddr en
 	free(decoded_at);
 	g->entry = graph_at(g, entry.v);
 	int rc = find_orphans(g);
+	if (!rc)
+		rc = list_jumps(g);
 	return rc ? rc : number(g);
 }
 
@@ -252,6 +288,9 @@ void graph_free(struct graph *g)
 		return;
 	VEC_FREE(&g->v);
 	VEC_FREE(&g->orphans);
+	VEC_FREE(&g->indirect);
+	free(g->jumps);
+	free(g->jumps_to);
 	free(g->by_order);
 	free(g);
 }

@@ -25,11 +25,15 @@ struct graph_insn {
 	bool is_call;
 	bool has_effect;  /* a call or a store: what a compiler does not do ahead of time */
 	bool is_nop;
+	bool is_orphan;   /* one of graph.orphans */
 };
 
 struct graph {
 	VEC(struct graph_insn) v; /* in order of address */
 	VEC(uint32_t) orphans;    /* reached by no known way: targets of indirect jumps, landing pads */
+	VEC(uint32_t) indirect;   /* the indirect jumps */
+	/* Direct jumps within the function by their targets: those to i are jumps[jumps_to[i]] up to jumps[jumps_to[i + 1]]. */
+	uint32_t *jumps, *jumps_to;
 	uint32_t *by_order;       /* v.n instructions by falling order; behind are those that nothing leads to */
 	size_t n_ordered;
 	uint32_t entry;
@@ -59,14 +63,20 @@ size_t graph_from(const struct graph *g, uint64_t at);
  */
 uint32_t graph_next(const struct graph *g, uint32_t i, uint32_t *k);
 
+/* graph_before - what an instruction comes behind, one by one, in the manner of graph_next() */
+uint32_t graph_before(const struct graph *g, uint32_t i, uint32_t *k);
+
 /*
- * graph_spread - mark everything that is reached from what is marked
+ * graph_spread - mark everything that is reached from some instructions
  *
- * @marks    one byte per instruction; bit @bit is spread, from where it is set
+ * @from     @n of them; they have the bit already
+ * @marks    one byte per instruction; bit @bit is spread
  * @within   instructions that have none of these bits are not entered; 0: all are
  * @without  instructions that have one of these bits are not entered
  * Returns 0 or -ENOMEM.
+ * Cost: the ways from the instructions that are marked.
  */
-int graph_spread(const struct graph *g, uint8_t *marks, uint8_t bit, uint8_t within, uint8_t without);
+int graph_spread(const struct graph *g, const uint32_t *from, size_t n, uint8_t *marks, uint8_t bit, uint8_t within,
+		 uint8_t without);
 
 #endif

@@ -20,11 +20,17 @@ struct copy {
 	size_t i; /* of its first request */
 };
 
+/* A place of a copy besides its first. */
+struct further {
+	uint32_t entry; /* of the index: the copy */
+	size_t i;       /* of its request */
+};
+
 struct judging {
 	const struct site_env *env;
 	const struct judge_input *in;
 	VEC(struct copy) copies;
-	size_t *further_from; /* of each group: its further requests; one more than there are groups */
+	VEC(struct further) further; /* by copy */
 };
 
 /* Of one worker: the container's code as a graph, kept from copy to copy. */
@@ -33,6 +39,7 @@ struct judge {
 	uint32_t container;
 	struct graph *graph;
 	VEC(struct built_site *) places;
+	size_t others_from, others_to; /* copies of all that are of one function in this container */
 	VEC(const struct built_site *) others;
 };
 
@@ -50,35 +57,56 @@ static void enter_container(struct judge *j, uint32_t container)
 		j->graph = graph_new(env->code, &die, entry);
 }
 
+/* The first further place of an entry, or where it would be. */
+static size_t further_of(const struct judging *all, uint32_t entry)
+{
+	size_t lo = 0, hi = all->further.n;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (all->further.p[mid].entry < entry)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
 static bool gather_places(struct judge *j, const struct copy *c)
 {
-	const struct judge_input *in = j->all->in;
+	const struct judging *all = j->all;
+	uint32_t entry = all->in->first[c->i].entry;
 	j->places.n = 0;
-	if (!VEC_ADD(&j->places, &in->first_sites[c->i]))
+	if (!VEC_ADD(&j->places, &all->in->first_sites[c->i]))
 		return false;
-	for (size_t k = j->all->further_from[c->group]; k < j->all->further_from[c->group + 1]; k++)
-		if (in->further[k].entry == in->first[c->i].entry && in->further_sites[k].site.n_shared &&
-		    !VEC_ADD(&j->places, &in->further_sites[k]))
+	for (size_t k = further_of(all, entry); k < all->further.n && all->further.p[k].entry == entry; k++)
+		if (!VEC_ADD(&j->places, &all->in->further_sites[all->further.p[k].i]))
 			return false;
 	return true;
 }
 
-/* The neighbours that are copies of the same function in the same container. */
+static bool are_neighbours(const struct copy *a, const struct copy *b)
+{
+	return a->container == b->container && a->group == b->group;
+}
+
+/* The copies of the same function in the same container, which stand around it; kept for the next one of them. */
 static bool gather_others(struct judge *j, size_t at)
 {
 	const struct judging *all = j->all;
 	const struct copy *c = &all->copies.p[at];
-	size_t first = at;
-	while (first && all->copies.p[first - 1].container == c->container && all->copies.p[first - 1].group == c->group)
-		first--;
+	if (at >= j->others_from && at < j->others_to)
+		return true;
+	size_t from = at, to = at + 1;
+	while (from && are_neighbours(&all->copies.p[from - 1], c))
+		from--;
+	while (to < all->copies.n && are_neighbours(&all->copies.p[to], c))
+		to++;
 	j->others.n = 0;
-	for (size_t k = first; k < all->copies.n; k++) {
-		const struct copy *o = &all->copies.p[k];
-		if (o->container != c->container || o->group != c->group)
-			return true;
-		if (k != at && !VEC_ADD(&j->others, &all->in->first_sites[o->i]))
+	for (size_t k = from; k < to; k++)
+		if (!VEC_ADD(&j->others, &all->in->first_sites[all->copies.p[k].i]))
 			return false;
-	}
+	j->others_from = from;
+	j->others_to = to;
 	return true;
 }
 
@@ -118,33 +146,53 @@ static int by_container(const void *a, const void *b)
 	return x->i < y->i ? -1 : x->i > y->i;
 }
 
+static int by_entry(const void *a, const void *b)
+{
+	const struct further *x = a, *y = b;
+	if (x->entry != y->entry)
+		return x->entry < y->entry ? -1 : 1;
+	return x->i < y->i ? -1 : x->i > y->i;
+}
+
 /* The copies with code, parts among them, in the order in which they are judged. */
-static int list_copies(struct judging *all, struct cairn_err *err)
+static bool list_copies(struct judging *all)
 {
 	const struct judge_input *in = all->in;
-	all->further_from = calloc(in->n_groups + 1, sizeof(*all->further_from));
-	if (!all->further_from)
-		return err_nomem(err, "ways to a copy");
 	for (size_t g = 0, i = 0; g < in->n_groups; g++) {
-		all->further_from[g + 1] = all->further_from[g] + in->n_further[g];
 		for (size_t k = 0; k < in->groups[g].entries.n; k++, i++) {
 			struct copy c = {.container = site_container(all->env->index, in->first[i].entry), .group = g, .i = i};
 			if (in->first_sites[i].site.n_shared && in->first_sites[i].site.n_chain && !VEC_ADD(&all->copies, c))
-				return err_nomem(err, "ways to a copy");
+				return false;
 		}
 	}
 	if (all->copies.n)
 		qsort(all->copies.p, all->copies.n, sizeof(*all->copies.p), by_container);
-	return 0;
+	return true;
+}
+
+static bool list_further(struct judging *all)
+{
+	const struct judge_input *in = all->in;
+	size_t n = 0;
+	for (size_t g = 0; g < in->n_groups; g++)
+		n += in->n_further[g];
+	for (size_t i = 0; i < n; i++) {
+		struct further f = {.entry = in->further[i].entry, .i = i};
+		if (in->further_sites[i].site.n_shared && !VEC_ADD(&all->further, f))
+			return false;
+	}
+	if (all->further.n)
+		qsort(all->further.p, all->further.n, sizeof(*all->further.p), by_entry);
+	return true;
 }
 
 int judge_counts(const struct site_env *env, unsigned int threads, const struct judge_input *in, struct cairn_err *err)
 {
 	struct judging all = {.env = env, .in = in};
-	int rc = list_copies(&all, err);
+	int rc = list_copies(&all) && list_further(&all) ? 0 : err_nomem(err, "ways to a copy");
 	if (!rc)
 		rc = pool_run((all.copies.n + CHUNK - 1) / CHUNK, threads, judge_chunk, &all, err);
 	VEC_FREE(&all.copies);
-	free(all.further_from);
+	VEC_FREE(&all.further);
 	return rc;
 }

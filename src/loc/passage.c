@@ -20,11 +20,16 @@
  * code that is not the copy's? The copy's instructions that were moved ahead of its entry are not meant; they are those from
  * which a place is still ahead. Nor is one that comes from another copy of the same function: two copies with
  * equal ends share them.
+ *
+ * A large function has thousands of copies. So what can be told from a copy's own instructions and those in front of them is
+ * asked first, and the whole container is looked at only where something leads in past the places.
  */
 #include "loc/passage.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+#include "base/vec.h"
 
 enum {
 	OWN = 1 << 0,    /* in the copy's ranges */
@@ -33,33 +38,71 @@ enum {
 	AHEAD = 1 << 3,  /* leads to a place, loops aside */
 	INSIDE = 1 << 4, /* reached from a place in the copy's own code */
 	OTHER = 1 << 5,  /* in the ranges of another copy of the same function */
+	EARLY = 1 << 6,  /* a place behind which there is another one */
+	BEFORE = 1 << 7, /* reached from an early place without passing another one */
 };
 
-struct marking {
+struct code {
 	const struct graph *graph;
-	uint8_t *marks;
-	uint8_t bit;
+	uint8_t *marks;    /* one for each instruction of the container */
+	VEC(uint32_t) own; /* the copy's instructions */
+	int rc;
 };
 
 /* Nops belong to nobody: those before a loop are passed by what comes from above only. */
-static int mark_range(void *arg, struct dw_range r)
+static int own_range(void *arg, struct dw_range r)
 {
-	struct marking *m = arg;
-	for (size_t i = graph_from(m->graph, r.lo.v); i < m->graph->v.n && m->graph->v.p[i].at < r.hi.v; i++)
-		if (!m->graph->v.p[i].is_nop)
-			m->marks[i] |= m->bit;
+	struct code *c = arg;
+	const struct graph *g = c->graph;
+	for (size_t i = graph_from(g, r.lo.v); i < g->v.n && g->v.p[i].at < r.hi.v && !c->rc; i++) {
+		if (g->v.p[i].is_nop || c->marks[i] & OWN)
+			continue;
+		c->marks[i] |= OWN;
+		c->rc = VEC_ADD(&c->own, (uint32_t)i) ? 0 : -ENOMEM;
+	}
+	return c->rc;
+}
+
+static int other_range(void *arg, struct dw_range r)
+{
+	struct code *c = arg;
+	const struct graph *g = c->graph;
+	for (size_t i = graph_from(g, r.lo.v); i < g->v.n && g->v.p[i].at < r.hi.v; i++)
+		if (!g->v.p[i].is_nop)
+			c->marks[i] |= OTHER;
 	return 0;
 }
 
-static void mark_ahead(const struct graph *g, uint8_t *marks)
+/* Returns 0 or -ENOMEM; code_fini() in both cases. */
+static int code_init(struct code *c, const struct graph *g, const struct dw_die *copy)
 {
+	*c = (struct code){.graph = g, .marks = calloc(g->v.n + 1, 1)};
+	if (!c->marks)
+		return -ENOMEM;
+	dw_ranges(copy, own_range, c, NULL);
+	return c->rc;
+}
+
+static void code_fini(struct code *c)
+{
+	free(c->marks);
+	VEC_FREE(&c->own);
+}
+
+static void mark_ahead(struct code *c)
+{
+	const struct graph *g = c->graph;
+	bool orphan_ahead = false;
 	for (size_t n = 0; n < g->n_ordered; n++) {
 		uint32_t i = g->by_order[n], k = 0, s;
-		bool ahead = marks[i] & PLACE;
-		while (!ahead && (s = graph_next(g, i, &k)) != GRAPH_NONE)
-			ahead = marks[s] & AHEAD && g->v.p[s].order > g->v.p[i].order;
+		const struct graph_insn *insn = &g->v.p[i];
+		/* The orphans seen so far are those of a higher order. */
+		bool ahead = c->marks[i] & PLACE || (insn->is_indirect && orphan_ahead);
+		while (!ahead && !insn->is_indirect && (s = graph_next(g, i, &k)) != GRAPH_NONE)
+			ahead = c->marks[s] & AHEAD && g->v.p[s].order > insn->order;
 		if (ahead)
-			marks[i] |= AHEAD;
+			c->marks[i] |= AHEAD;
+		orphan_ahead |= ahead && insn->is_orphan;
 	}
 }
 
@@ -67,138 +110,58 @@ static void mark_ahead(const struct graph *g, uint8_t *marks)
  * Whether a copy has a switch: then its cases are led to by that, and not by the other switches of the container, although an
  * indirect jump is taken to go everywhere.
  */
-static bool has_table(const struct graph *g, const uint8_t *marks)
+static bool has_table(const struct code *c)
 {
-	for (size_t i = 0; i < g->v.n; i++)
-		if (marks[i] & OWN && g->v.p[i].is_indirect)
+	for (size_t n = 0; n < c->own.n; n++)
+		if (c->graph->v.p[c->own.p[n]].is_indirect)
+			return true;
+	return false;
+}
+
+/* ---- ways in ---- */
+
+/* Whether code that is reached without the copy's leads to one of its instructions. */
+static bool comes_from_around(const struct code *c, uint32_t i, bool table)
+{
+	for (uint32_t k = 0, b; (b = graph_before(c->graph, i, &k)) != GRAPH_NONE;)
+		if (c->marks[b] & AROUND && !(table && c->graph->v.p[b].is_indirect))
 			return true;
 	return false;
 }
 
 /* Mark as places the copy's instructions that ways from the function's entry come to first. */
-static int mark_ways_in(const struct graph *g, uint8_t *marks)
+static int mark_ways_in(struct code *c)
 {
-	marks[g->entry] |= marks[g->entry] & OWN ? PLACE : AROUND;
-	int rc = graph_spread(g, marks, AROUND, 0, OWN);
-	bool table = has_table(g, marks);
-	for (uint32_t i = 0; i < g->v.n; i++)
-		for (uint32_t k = 0, s; marks[i] & AROUND && !(table && g->v.p[i].is_indirect) && (s = graph_next(g, i, &k)) != GRAPH_NONE;)
-			if (marks[s] & OWN)
-				marks[s] |= PLACE;
+	const struct graph *g = c->graph;
+	int rc = 0;
+	if (c->marks[g->entry] & OWN) {
+		c->marks[g->entry] |= PLACE;
+	} else {
+		c->marks[g->entry] |= AROUND;
+		rc = graph_spread(g, &g->entry, 1, c->marks, AROUND, 0, OWN);
+	}
+	bool table = has_table(c);
+	for (size_t n = 0; n < c->own.n && !rc; n++)
+		if (comes_from_around(c, c->own.p[n], table))
+			c->marks[c->own.p[n]] |= PLACE;
 	return rc;
 }
 
-static bool leads_to_place(const struct graph *g, const uint8_t *marks, uint32_t i)
+static bool leads_to_place(const struct code *c, uint32_t i)
 {
+	const struct graph *g = c->graph;
 	for (uint32_t k = 0, s; (s = graph_next(g, i, &k)) != GRAPH_NONE;)
-		if (marks[s] & AHEAD && g->v.p[s].order > g->v.p[i].order)
+		if (c->marks[s] & AHEAD && g->v.p[s].order > g->v.p[i].order)
 			return true;
 	return false;
-}
-
-unsigned int passage_ways_in(const struct graph *g, const struct dw_die *copy, struct cairn_vaddr *ret)
-{
-	uint8_t *marks = calloc(g->v.n + 1, 1);
-	unsigned int n = 0;
-	bool apart = true;
-	if (!marks || g->entry == GRAPH_NONE) {
-		free(marks);
-		return 0;
-	}
-	dw_ranges(copy, mark_range, &(struct marking){g, marks, OWN}, NULL);
-	if (mark_ways_in(g, marks) == 0)
-		mark_ahead(g, marks);
-	for (size_t k = g->n_ordered; k-- > 0;) {
-		uint32_t i = g->by_order[k];
-		if (!(marks[i] & PLACE))
-			continue;
-		apart &= n < PASSAGE_WAYS_MAX && !leads_to_place(g, marks, i);
-		if (n < PASSAGE_WAYS_MAX)
-			ret[n++].v = g->v.p[i].at;
-	}
-	free(marks);
-	return apart || !n ? n : 1;
-}
-
-/*
- * A way that can be one of another call: it jumps, or falls into where jumps go. What merely follows in memory was mixed with
- * the caller's instructions by the scheduler; and behind a call that does not return there is somebody else's code.
- */
-static bool is_way_in(const struct graph *g, uint32_t from, uint32_t to)
-{
-	const struct graph_insn *insn = &g->v.p[from];
-	return insn->is_branch || insn->is_indirect || insn->is_call != g->v.p[to].is_target;
-}
-
-/* Instructions of the copy that are entered past its places. */
-static uint32_t count_behind(const struct graph *g, uint8_t *marks)
-{
-	bool table = has_table(g, marks);
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < g->v.n; i++) {
-		if (!(marks[i] & AROUND) || marks[i] & (OWN | OTHER))
-			continue;
-		if (g->v.p[i].is_indirect && table)
-			continue;
-		for (uint32_t k = 0, s; (s = graph_next(g, i, &k)) != GRAPH_NONE;)
-			n += marks[s] & OWN && !(marks[s] & (AHEAD | PLACE)) && is_way_in(g, i, s);
-	}
-	return n;
-}
-
-/* Whether anything leads from other code into the copy but not to its places: if not, the rest need not be asked. */
-static bool has_way_behind(const struct graph *g, const uint8_t *marks)
-{
-	for (uint32_t i = 0; i < g->v.n; i++)
-		for (uint32_t k = 0, s; !(marks[i] & (OWN | OTHER)) && (s = graph_next(g, i, &k)) != GRAPH_NONE;)
-			if ((marks[s] & (OWN | PLACE)) == OWN && is_way_in(g, i, s))
-				return true;
-	return false;
-}
-
-/* Ways into the copy past its places, for calls that pass none. */
-static int find_behind(const struct graph *g, uint8_t *marks, uint32_t *ret)
-{
-	*ret = 0;
-	if (g->entry == GRAPH_NONE || !has_way_behind(g, marks))
-		return 0;
-	if (!(marks[g->entry] & PLACE))
-		marks[g->entry] |= AROUND;
-	int rc = graph_spread(g, marks, AROUND, 0, PLACE);
-	mark_ahead(g, marks);
-	if (!rc)
-		*ret = count_behind(g, marks);
-	return rc;
-}
-
-static bool comes_back(const struct graph *g, uint8_t *marks)
-{
-	for (uint32_t i = 0; i < g->v.n; i++)
-		for (uint32_t k = 0, s; marks[i] & PLACE && (s = graph_next(g, i, &k)) != GRAPH_NONE;)
-			if (marks[s] & OWN)
-				marks[s] |= INSIDE;
-	if (graph_spread(g, marks, INSIDE, OWN, 0))
-		return true;
-	for (size_t i = 0; i < g->v.n; i++)
-		if ((marks[i] & (PLACE | INSIDE)) == (PLACE | INSIDE))
-			return true;
-	return false;
-}
-
-static uint32_t count_ways_to(const struct graph *g, uint32_t to)
-{
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < g->v.n; i++)
-		for (uint32_t k = 0, s; g->v.p[i].order != UINT32_MAX && (s = graph_next(g, i, &k)) != GRAPH_NONE;)
-			n += s == to;
-	return n;
 }
 
 /* The straight line from a place has a call or a store of the copy, which are not done ahead of time. */
-static bool has_effect(const struct graph *g, const uint8_t *marks, uint32_t at)
+static bool has_effect(const struct code *c, uint32_t at)
 {
+	const struct graph *g = c->graph;
 	for (uint32_t i = at; i != GRAPH_NONE; i = g->v.p[i].next) {
-		if (marks[i] & OWN && g->v.p[i].has_effect)
+		if (c->marks[i] & OWN && g->v.p[i].has_effect)
 			return true;
 		if (g->v.p[i].is_branch || g->v.p[i].is_call)
 			return false;
@@ -206,53 +169,257 @@ static bool has_effect(const struct graph *g, const uint8_t *marks, uint32_t at)
 	return false;
 }
 
-/* The copy has nothing but a jump to a place of another one: the call was merged with that one's. */
-static bool is_merged(const struct passage *p, const uint8_t *marks, uint32_t at)
+/* From here a way may end, or begin anew, without a place. */
+static bool may_miss_places(const struct code *c, uint32_t i)
 {
-	const struct graph *g = p->graph;
-	while (at != GRAPH_NONE && g->v.p[at].is_nop)
-		at = g->v.p[at].next;
-	if (at == GRAPH_NONE || !(marks[at] & OWN) || !g->v.p[at].is_branch || g->v.p[at].next != GRAPH_NONE)
-		return false;
-	uint32_t to = g->v.p[at].target;
-	for (size_t i = 0; i < p->n_others && to != GRAPH_NONE; i++)
-		if (p->others[i]->site.at.v == g->v.p[to].at)
+	const struct graph *g = c->graph;
+	const struct graph_insn *insn = &g->v.p[i];
+	bool ends = insn->next == GRAPH_NONE && insn->target == GRAPH_NONE;
+	if (insn->is_indirect || (ends && !insn->is_call))
+		return true;
+	for (uint32_t k = 0, s; (s = graph_next(g, i, &k)) != GRAPH_NONE;)
+		if (c->marks[s] & EARLY && g->v.p[s].order <= insn->order)
 			return true;
 	return false;
 }
 
-int passage_judge(const struct passage *p)
+/* The ways in, sorted by order. */
+struct ways {
+	VEC(uint32_t) early, last; /* those that lead to another one, and the others */
+};
+
+/*
+ * Whether the early ways are nothing but work done ahead of time, so that the last ones alone see each call once: no effect of
+ * the copy happens there, and every way from there comes to one of the last, where effects do happen.
+ */
+static bool are_early_idle(struct code *c, const struct ways *w)
 {
-	const struct graph *g = p->graph;
-	uint8_t *marks = calloc(g->v.n + 1, 1);
-	if (!marks)
-		return -ENOMEM;
-	dw_ranges(p->copy, mark_range, &(struct marking){g, marks, OWN}, NULL);
-	for (size_t i = 0; i < p->n_others; i++)
-		dw_ranges(&p->others[i]->die, mark_range, &(struct marking){g, marks, OTHER}, NULL);
-	for (size_t i = 0; i < p->n_places; i++) {
-		uint32_t at = graph_at(g, p->places[i]->site.at.v);
-		if (at != GRAPH_NONE)
-			marks[at] |= PLACE;
+	const struct graph *g = c->graph;
+	for (size_t n = 0; n < w->last.n; n++)
+		if (!has_effect(c, w->last.p[n]))
+			return false;
+	for (size_t n = 0; n < w->early.n; n++)
+		c->marks[w->early.p[n]] |= EARLY | BEFORE;
+	if (graph_spread(g, w->early.p, w->early.n, c->marks, BEFORE, 0, PLACE))
+		return false;
+	for (uint32_t i = 0; i < g->v.n; i++)
+		if (c->marks[i] & BEFORE && ((c->marks[i] & OWN && g->v.p[i].has_effect) || may_miss_places(c, i)))
+			return false;
+	return true;
+}
+
+static int find_ways(struct code *c, struct ways *w)
+{
+	const struct graph *g = c->graph;
+	int rc = mark_ways_in(c);
+	if (!rc)
+		mark_ahead(c);
+	for (size_t k = g->n_ordered; k-- > 0 && !rc;) {
+		uint32_t i = g->by_order[k];
+		if (!(c->marks[i] & PLACE))
+			continue;
+		rc = (leads_to_place(c, i) ? VEC_ADD(&w->early, i) : VEC_ADD(&w->last, i)) ? 0 : -ENOMEM;
 	}
-	bool again = comes_back(g, marks);
-	uint32_t behind;
-	int rc = find_behind(g, marks, &behind);
+	return rc;
+}
+
+static unsigned int choose_ways(struct code *c, const struct ways *w, struct cairn_vaddr *ret)
+{
+	const struct graph *g = c->graph;
+	if (w->last.n && w->last.n <= PASSAGE_WAYS_MAX && (!w->early.n || are_early_idle(c, w))) {
+		for (size_t n = 0; n < w->last.n; n++)
+			ret[n].v = g->v.p[w->last.p[n]].at;
+		return (unsigned int)w->last.n;
+	}
+	uint32_t first = w->early.n ? w->early.p[0] : w->last.n ? w->last.p[0] : GRAPH_NONE;
+	if (w->early.n && w->last.n && g->v.p[w->last.p[0]].order < g->v.p[first].order)
+		first = w->last.p[0];
+	if (first == GRAPH_NONE)
+		return 0;
+	ret[0].v = g->v.p[first].at;
+	return 1;
+}
+
+unsigned int passage_ways_in(const struct graph *g, const struct dw_die *copy, struct cairn_vaddr *ret)
+{
+	struct code c = {0};
+	struct ways w = {0};
+	unsigned int n = 0;
+	if (g->entry != GRAPH_NONE && !code_init(&c, g, copy) && !find_ways(&c, &w))
+		n = choose_ways(&c, &w, ret);
+	VEC_FREE(&w.early);
+	VEC_FREE(&w.last);
+	code_fini(&c);
+	return n;
+}
+
+/* ---- past the places ---- */
+
+/*
+ * The block of an instruction is where the copy's own code meets other code. GCC does so where a condition is known on the
+ * other way: both go on with what is behind the condition.
+ */
+static bool joins_own(const struct code *c, uint32_t i)
+{
+	const struct graph *g = c->graph;
+	while (!g->v.p[i].is_target && i && g->v.p[i - 1].next == i && !g->v.p[i - 1].is_branch)
+		i--;
+	for (uint32_t k = 0, b; g->v.p[i].is_target && (b = graph_before(g, i, &k)) != GRAPH_NONE;)
+		if (c->marks[b] & OWN && g->v.p[b].target == i)
+			return true;
+	return false;
+}
+
+/*
+ * A way that can be one of another call: it jumps, or falls into where jumps go. What merely follows in memory was mixed with
+ * the caller's instructions by the scheduler, or sunk behind the end of the copy, unless it has effects and a jump of the copy leads
+ * there as well; and behind a call that does not return there is somebody else's code.
+ */
+static bool is_way_in(const struct code *c, uint32_t from, uint32_t to)
+{
+	const struct graph_insn *insn = &c->graph->v.p[from];
+	if (insn->is_branch || insn->is_indirect || insn->is_call != c->graph->v.p[to].is_target)
+		return true;
+	return has_effect(c, to) && joins_own(c, from);
+}
+
+/* Instructions of the copy that are entered past its places. */
+static uint32_t count_behind(const struct code *c)
+{
+	const struct graph *g = c->graph;
+	bool table = has_table(c);
+	uint32_t count = 0;
+	for (size_t n = 0; n < c->own.n; n++) {
+		uint32_t i = c->own.p[n];
+		for (uint32_t k = 0, b; !(c->marks[i] & (AHEAD | PLACE)) && (b = graph_before(g, i, &k)) != GRAPH_NONE;) {
+			bool around = c->marks[b] & AROUND && !(c->marks[b] & (OWN | OTHER));
+			count += around && !(g->v.p[b].is_indirect && table) && is_way_in(c, b, i);
+		}
+	}
+	return count;
+}
+
+/* Whether anything leads from other code into the copy but not to its places: if not, the rest need not be asked. */
+static bool has_way_behind(const struct code *c)
+{
+	for (size_t n = 0; n < c->own.n; n++) {
+		uint32_t i = c->own.p[n];
+		for (uint32_t k = 0, b; !(c->marks[i] & PLACE) && (b = graph_before(c->graph, i, &k)) != GRAPH_NONE;)
+			if (!(c->marks[b] & OWN) && is_way_in(c, b, i))
+				return true;
+	}
+	return false;
+}
+
+/* Ways into the copy past its places, for calls that pass none. */
+static int find_behind(struct code *c, const struct passage *p, uint32_t *ret)
+{
+	const struct graph *g = c->graph;
+	*ret = 0;
+	if (g->entry == GRAPH_NONE || !has_way_behind(c))
+		return 0;
+	for (size_t i = 0; i < p->n_others; i++)
+		if (p->others[i]->die.off != p->copy->off)
+			dw_ranges(&p->others[i]->die, other_range, c, NULL);
+	if (!(c->marks[g->entry] & PLACE))
+		c->marks[g->entry] |= AROUND;
+	int rc = c->marks[g->entry] & AROUND ? graph_spread(g, &g->entry, 1, c->marks, AROUND, 0, PLACE) : 0;
+	mark_ahead(c);
+	if (!rc)
+		*ret = count_behind(c);
+	return rc;
+}
+
+/* ---- again ---- */
+
+/* The copy's own code leads from a place to one. */
+static int comes_back(struct code *c, const struct passage *p, bool *ret)
+{
+	const struct graph *g = c->graph;
+	VEC(uint32_t) from = {0};
+	int rc = 0;
+	for (size_t i = 0; i < p->n_places && !rc; i++) {
+		uint32_t at = graph_at(g, p->places[i]->site.at.v);
+		for (uint32_t k = 0, s; at != GRAPH_NONE && !rc && (s = graph_next(g, at, &k)) != GRAPH_NONE;) {
+			if (!(c->marks[s] & OWN) || c->marks[s] & INSIDE)
+				continue;
+			c->marks[s] |= INSIDE;
+			rc = VEC_ADD(&from, s) ? 0 : -ENOMEM;
+		}
+	}
+	if (!rc)
+		rc = graph_spread(g, from.p, from.n, c->marks, INSIDE, OWN, 0);
+	VEC_FREE(&from);
+	*ret = false;
+	for (size_t n = 0; n < c->own.n; n++)
+		*ret |= (c->marks[c->own.p[n]] & (PLACE | INSIDE)) == (PLACE | INSIDE);
+	return rc;
+}
+
+/* ---- one place ---- */
+
+static uint32_t count_ways_to(const struct graph *g, uint32_t to)
+{
+	uint32_t n = 0;
+	for (uint32_t k = 0, b; (b = graph_before(g, to, &k)) != GRAPH_NONE;)
+		n += g->v.p[b].order != UINT32_MAX;
+	return n;
+}
+
+/* The copy has nothing but a jump to a place of another one: the call was merged with that one's. */
+static bool is_merged(const struct code *c, const struct passage *p, uint32_t at)
+{
+	const struct graph *g = c->graph;
+	while (at != GRAPH_NONE && g->v.p[at].is_nop)
+		at = g->v.p[at].next;
+	if (at == GRAPH_NONE || !(c->marks[at] & OWN) || !g->v.p[at].is_branch || g->v.p[at].next != GRAPH_NONE)
+		return false;
+	uint32_t to = g->v.p[at].target;
+	for (size_t i = 0; i < p->n_others && to != GRAPH_NONE; i++)
+		if (p->others[i]->die.off != p->copy->off && p->others[i]->site.at.v == g->v.p[to].at)
+			return true;
+	return false;
+}
+
+static void judge_place(const struct code *c, const struct passage *p, struct built_site *b)
+{
+	const struct graph *g = c->graph;
+	uint32_t at = graph_at(g, b->site.at.v);
+	if (at != GRAPH_NONE && !(c->marks[at] & OWN) && count_ways_to(g, at) > 1)
+		b->site.count_doubts |= CAIRN_COUNT_SHARED;
+	if (at != GRAPH_NONE && is_merged(c, p, at))
+		b->site.count_doubts |= CAIRN_COUNT_MERGED;
+	if (b->lost_marker && (at == GRAPH_NONE || !has_effect(c, at)))
+		b->site.count_doubts |= CAIRN_COUNT_NO_ENTRY;
+}
+
+static int judge(struct code *c, const struct passage *p)
+{
+	for (size_t i = 0; i < p->n_places; i++) {
+		uint32_t at = graph_at(c->graph, p->places[i]->site.at.v);
+		if (at != GRAPH_NONE)
+			c->marks[at] |= PLACE;
+	}
+	bool again;
+	uint32_t behind = 0;
+	int rc = comes_back(c, p, &again);
+	if (!rc)
+		rc = find_behind(c, p, &behind);
 	for (size_t i = 0; i < p->n_places && !rc; i++) {
 		struct built_site *b = p->places[i];
-		uint32_t at = graph_at(g, b->site.at.v);
-		if (again)
-			b->site.count_doubts |= CAIRN_COUNT_AGAIN;
-		if (behind)
-			b->site.count_doubts |= CAIRN_COUNT_BEHIND;
+		b->site.count_doubts |= (again ? CAIRN_COUNT_AGAIN : 0) | (behind ? CAIRN_COUNT_BEHIND : 0);
 		b->site.n_behind = behind;
-		if (at != GRAPH_NONE && !(marks[at] & OWN) && count_ways_to(g, at) > 1)
-			b->site.count_doubts |= CAIRN_COUNT_SHARED;
-		if (at != GRAPH_NONE && is_merged(p, marks, at))
-			b->site.count_doubts |= CAIRN_COUNT_MERGED;
-		if (b->lost_marker && (at == GRAPH_NONE || !has_effect(g, marks, at)))
-			b->site.count_doubts |= CAIRN_COUNT_NO_ENTRY;
+		judge_place(c, p, b);
 	}
-	free(marks);
+	return rc;
+}
+
+int passage_judge(const struct passage *p)
+{
+	struct code c;
+	int rc = code_init(&c, p->graph, p->copy);
+	if (!rc)
+		rc = judge(&c, p);
+	code_fini(&c);
 	return rc;
 }

@@ -13,7 +13,8 @@ enum { PASSAGE_WAYS_MAX = 8 };
  * passage_ways_in - the instructions of a copy that ways from the function's entry come to first
  *
  * @ret  in the order of the ways; PASSAGE_WAYS_MAX of them
- * Returns their number when each call comes by exactly one of them. Else 1 and the first of all, or 0: nothing is known.
+ * Returns their number when each call comes by exactly one of them; ways on which nothing but work ahead of time was done
+ * are left out. Else 1 and the first of all, or 0: nothing is known.
  * Cost: some passes over the container's instructions.
  */
 unsigned int passage_ways_in(const struct graph *g, const struct dw_die *copy, struct cairn_vaddr *ret);
@@ -24,7 +25,7 @@ struct passage {
 	const struct dw_die *copy;
 	struct built_site **places; /* of the copy: its first entry and the further ones */
 	size_t n_places;
-	const struct built_site *const *others; /* copies of the same function in the same container */
+	const struct built_site *const *others; /* copies of the same function in the same container; this one may be among them */
 	size_t n_others;
 };
 
@@ -32,7 +33,7 @@ struct passage {
  * passage_judge - set count_doubts and n_behind of a copy's places
  *
  * Returns 0 or -ENOMEM.
- * Cost: some passes over the container's instructions.
+ * Cost: the copy's instructions; where other code leads into it past its places, some passes over the container's.
  */
 int passage_judge(const struct passage *p);
 

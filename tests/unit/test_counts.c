@@ -3,14 +3,17 @@
  * Events and calls: what is no call, and where it is said that events may not be as many as calls. Over DIE trees and
  * instructions written by hand; tests/truth/call_counts.py counts the calls of whole programs.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include <cairn/sites.h>
 
+#include "alloc_fail.h"
 #include "dwarf/constants.h"
 #include "dwarf_builder.h"
 #include "elf/elf.h"
@@ -258,6 +261,85 @@ static void a_copy_with_two_ways_in_has_two_places(void **state)
 	end(&t, &r);
 }
 
+static void work_ahead_of_time_is_no_place(void **state)
+{
+	struct cairn_site s;
+	/* je 0x1004, past an instruction of the copy that has no effect: the store is what every call comes to. */
+	assert_int_equal(DOUBTS(CLANG, 0x1002, 0x1006, 0, &s, JE(2), NOTHING, STORE, RET), 0);
+	assert_int_equal(s.at.v, 0x1004);
+	/* With an effect it is the call's beginning, and the jump a way behind it. */
+	assert_int_equal(DOUBTS(CLANG, 0x1002, 0x1006, 0, &s, JE(2), STORE, STORE, RET), CAIRN_COUNT_BEHIND);
+	assert_int_equal(s.at.v, 0x1002);
+	/* Nor does it count where a way from it ends before the store. */
+	DOUBTS(CLANG, 0x1002, 0x1006, 0, &s, JE(2), JE(2), STORE, RET);
+	assert_int_equal(s.at.v, 0x1002);
+}
+
+static void a_way_that_joins_the_copys_own_behind_a_known_condition_is_one_behind(void **state)
+{
+	struct cairn_site s;
+	/* The entry is 0x1008; it jumps to 0x1002, the caller's instruction in front of the copy's store, where 0x1000 falls, too. */
+	assert_int_equal(DOUBTS(GCC, 0x1004, 0x100c, 0x1008, &s, JE(6), NOTHING, STORE, RET, NOTHING, JMP(-10)), CAIRN_COUNT_BEHIND);
+	/* Without a store it can have been moved there from the end of the copy. */
+	assert_int_equal(DOUBTS(GCC, 0x1004, 0x100c, 0x1008, &s, JE(6), NOTHING, NOTHING, RET, NOTHING, JMP(-10)), 0);
+}
+
+/* ---- hostile code ---- */
+
+static void every_end_of_the_code_is_survived(void **state)
+{
+	static const uint8_t code[] = {NOTHING, JE(4), STORE, JMP(2), STORE, 0xff, 0xe0, STORE, 0xe8, 0, 0, 0, 0, RET};
+	for (size_t n = 0; n <= sizeof(code); n++) {
+		struct tree t = begin(CLANG, code, n, 20);
+		copy(&t, 0x1004, 0x100c, 0, 30, false);
+		struct result r = finish(&t);
+		assert_int_equal(site(&r, 0)->kind, CAIRN_SITE_INLINED);
+		end(&t, &r);
+	}
+}
+
+static void every_flipped_bit_of_the_code_is_survived(void **state)
+{
+	static const uint8_t code[] = {NOTHING, JE(4), STORE, JMP(2), STORE, 0xff, 0xe0, STORE, 0xe8, 0, 0, 0, 0, RET};
+	for (size_t bit = 0; bit < sizeof(code) * 8; bit++) {
+		uint8_t flipped[sizeof(code)];
+		memcpy(flipped, code, sizeof(code));
+		flipped[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		struct tree t = begin(CLANG, flipped, sizeof(flipped), 20);
+		copy(&t, 0x1004, 0x100c, 0, 30, false);
+		struct result r = finish(&t);
+		assert_true(site(&r, 0)->at.v >= 0x1004 && site(&r, 0)->at.v < 0x100c);
+		end(&t, &r);
+	}
+}
+
+static void failed_allocations_lose_no_memory_and_invent_no_places(void **state)
+{
+	static const uint8_t code[] = {NOTHING, JE(4), STORE, JMP(2), STORE, STORE, RET};
+	struct tree t = begin(CLANG, code, sizeof(code), 20);
+	copy(&t, 0x1004, 0x100c, 0, 30, false);
+	struct result r = finish(&t);
+	unsigned int n;
+	for (n = 1;; n++) {
+		struct cairn_function_list found;
+		struct cairn_sites *sites;
+		struct cairn_err err = {0};
+		assert_int_equal(cairn_sites_open(r.bin, NULL, &sites, &err), 0);
+		alloc_fail_at(n);
+		int rc = cairn_sites_find(sites, "callee", &found, &err);
+		bool failed = alloc_fail_end();
+		/* Without the code's graph the copy has its first range only. */
+		assert_true(rc == 1 || (failed && rc == -ENOMEM));
+		if (rc == 1)
+			assert_in_range(found.p[0]->n_sites, failed ? 1 : 2, 2);
+		cairn_sites_close(sites);
+		if (!failed)
+			break;
+	}
+	assert_true(n > 20);
+	end(&t, &r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -272,6 +354,11 @@ int main(void)
 		cmocka_unit_test(a_copy_that_only_jumps_to_another_is_merged_with_it),
 		cmocka_unit_test(without_an_entry_a_copy_begins_where_other_code_leads_to_first),
 		cmocka_unit_test(a_copy_with_two_ways_in_has_two_places),
+		cmocka_unit_test(work_ahead_of_time_is_no_place),
+		cmocka_unit_test(a_way_that_joins_the_copys_own_behind_a_known_condition_is_one_behind),
+		cmocka_unit_test(every_end_of_the_code_is_survived),
+		cmocka_unit_test(every_flipped_bit_of_the_code_is_survived),
+		cmocka_unit_test(failed_allocations_lose_no_memory_and_invent_no_places),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
