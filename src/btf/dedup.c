@@ -104,6 +104,9 @@ static int load_record(struct btf_graph *g, struct names *names, const struct ca
 		return err_set(err, -EOPNOTSUPP,
 			       "%s: BTF: record %u is of kind %u: what it refers to is not known, so nothing can "
 			       "be moved", owner->name, id, kind);
+	/* GCC 12 (-gbtf) leaves a number there, another one in each unit; it means nothing. */
+	if (kind == CAIRN_BTF_FWD)
+		record[BTF_RECORD_REF] = 0;
 	for (struct btf_fields f = btf_ids_of(g->shapes[kind], record); (p = btf_next(&f));)
 		if (*p >= owner->end_id)
 			return bad_reference(g->btf, id, "id", *p, err);
