@@ -150,7 +150,7 @@ struct dw_abbrevs {
 
 struct dw_files; /* file table of a line program, line_header.c */
 struct dw_rows;  /* its rows, line.c */
-struct dw_scope_list; /* what encloses what, names.c */
+struct dw_scope_list; /* what encloses what, scopes.c */
 
 struct dw_unit {
 	struct dwarf *dw;
@@ -342,7 +342,7 @@ int dw_die_origin(const struct dw_die *die, struct dw_die *ret, struct cairn_err
 /* line_header.c, line.c: frees what a unit's line tables hold. */
 void dw_files_free(struct dw_files *files);
 void dw_rows_free(struct dw_rows *rows);
-/* names.c */
+/* scopes.c */
 void dw_scope_list_free(struct dw_scope_list *list);
 
 #endif

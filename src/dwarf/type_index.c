@@ -19,7 +19,9 @@
  */
 #include "base/err.h"
 #include "base/pool.h"
+#include "dwarf/scopes.h"
 #include "dwarf/types_impl.h"
+#include "dwarf/walk.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -82,7 +84,7 @@ struct scan {
 	})
 	open;
 	char prefix[DW_TYPE_NAME_MAX];
-	struct dw_scopes *scopes; /* made when a definition stands outside its scope */
+	struct dw_walker walker;
 	int (*found)(void *ctx, uint64_t hash, const struct dw_die *die);
 	void *ctx;
 };
@@ -103,15 +105,10 @@ static int64_t specified_name(struct scan *s, const struct dw_die *die, struct c
 	const char *name = dw_str_deep(die, DW_AT_name);
 	if (!name)
 		return 0;
-	if (!s->scopes) {
-		int rc = dw_scopes_new(s->unit, &s->scopes, err);
-		if (rc < 0)
-			return rc;
-	}
 	size_t base = prefix_len(s);
-	size_t n = dw_scopes_name(s->scopes, at, name, s->prefix + base, sizeof(s->prefix) - base,
-				  &private);
-	return private ? 0 : (int64_t)n;
+	int64_t n = dw_type_name(s->unit->dw, at, name, s->prefix + base, sizeof(s->prefix) - base,
+				 &private, err);
+	return n > 0 && private ? 0 : n;
 }
 
 static int look_at(struct scan *s, const struct dw_die *die, struct cairn_err *err)
@@ -181,44 +178,56 @@ static int open_scope(struct scan *s, const struct dw_die *die, struct cairn_err
 	return 0;
 }
 
-static int scan_die(struct scan *s, struct dw_walk *w, const struct dw_die *die)
+enum { ROOT = 1, DEFINITION };
+
+/* Nothing is looked up in a function, nor in a type that is none of these. */
+static uint8_t role_of(uint16_t tag)
 {
-	bool is_root = !s->open.n;
-	int rc = is_root ? 0 : look_at(s, die, w->err);
-	if (rc || !die->has_children)
-		return rc;
-	if (is_root || (dw_is_scope(die->tag) && dw_has_scopes(s->unit)))
-		return open_scope(s, die, w->err);
-	return dw_walk_skip_children(w, die);
+	switch (tag) {
+	case DW_TAG_compile_unit:
+	case DW_TAG_partial_unit:
+	case DW_TAG_skeleton_unit:
+	case DW_TAG_type_unit:
+		return ROOT;
+	}
+	return group_of(tag) || dw_is_scope(tag) ? DEFINITION : DW_ROLE_PRUNE;
 }
 
-/* 0 at the unit's end, or what @found returned when that is not 0. */
-static int scan_levels(struct scan *s, struct cairn_err *err)
+static int scan_die(struct scan *s, int role, struct cairn_err *err)
 {
-	struct dw_walk w = dw_walk_of(s->unit, err);
-	do {
-		struct dw_die die;
-		int rc = dw_walk_next(&w, &die);
-		if (rc < 0 || rc == DW_WALK_END)
-			return rc < 0 ? rc : 0;
-		if (rc == DW_WALK_NULL) {
-			s->open.n -= s->open.n ? 1 : 0;
-			continue;
-		}
-		rc = scan_die(s, &w, &die);
-		if (rc)
-			return rc;
-	} while (s->open.n);
+	struct dw_die die = dw_walker_die(&s->walker);
+	int rc = role == ROOT ? 0 : look_at(s, &die, err);
+	if (rc || !die.has_children)
+		return rc;
+	if (role == ROOT || (dw_is_scope(die.tag) && dw_has_scopes(s->unit)))
+		return open_scope(s, &die, err);
+	dw_walker_skip_children(&s->walker);
 	return 0;
 }
 
+/* 0 at the unit's end, or what @found returned when that is not 0. */
 static int scan_unit(struct scan *s, struct cairn_err *err)
 {
-	int rc = scan_levels(s, err);
-	VEC_FREE(&s->open);
-	dw_scopes_free(s->scopes);
-	s->scopes = NULL;
+	static const struct dw_wish wish = {.role = role_of};
+	struct dw_walker *w = &s->walker;
+	if (!w->wish)
+		dw_walker_init(w, &wish);
+	int rc = dw_walker_enter(w, s->unit, err);
+	s->open.n = 0;
+	while (rc >= 0 && (rc = dw_walker_next(w)) > 0) {
+		if (s->open.n > w->depth)
+			s->open.n = w->depth;
+		rc = scan_die(s, rc, err);
+		if (rc)
+			return rc;
+	}
 	return rc;
+}
+
+static void scan_fini(struct scan *s)
+{
+	dw_walker_fini(&s->walker);
+	VEC_FREE(&s->open);
 }
 
 /* ---- all units ---- */
@@ -292,6 +301,8 @@ int dw_type_index_new(const struct dwarf *dw, unsigned int threads, struct dw_ty
 		rc = merge(&index->list, job.lists, width, err);
 	for (unsigned int i = 0; job.lists && i < width; i++)
 		list_fini(&job.lists[i]);
+	for (unsigned int i = 0; job.scans && i < width; i++)
+		scan_fini(&job.scans[i]);
 	free(job.lists);
 	free(job.scans);
 	if (rc < 0) {
@@ -357,6 +368,7 @@ int dw_type_index_in_unit(const struct dw_unit *u, uint16_t tag, const char *nam
 	s->found = is_wanted;
 	s->ctx = &w;
 	int rc = scan_unit(s, err);
+	scan_fini(s);
 	free(s);
 	if (rc <= 0)
 		return rc;

@@ -17,6 +17,7 @@
  * that says so: ids that were handed out stay meaningful whatever happens.
  */
 #include "base/err.h"
+#include "dwarf/scopes.h"
 #include "dwarf/types_impl.h"
 
 #include <errno.h>
@@ -41,10 +42,6 @@ void dw_types_free(struct dw_types *r)
 		return;
 	map_fini(&r->ids);
 	map_fini(&r->unread);
-	map_fini(&r->scopes);
-	for (size_t i = 0; i < r->all_scopes.n; i++)
-		dw_scopes_free(r->all_scopes.p[i]);
-	VEC_FREE(&r->all_scopes);
 	dw_type_index_free(r->index);
 	VEC_FREE(&r->todo);
 	VEC_FREE(&r->arrays);
@@ -118,49 +115,24 @@ uint32_t dw_types_opaque(struct dw_types *r, const char *name, uint64_t size)
 
 /* ---- names ---- */
 
-static int scopes_of(struct dw_types *r, const struct dw_unit *u, const struct dw_scopes **ret,
-		     struct cairn_err *err)
-{
-	uint64_t at;
-	if (map_get(&r->scopes, dw_unit_index(u), &at)) {
-		*ret = r->all_scopes.p[at];
-		return 0;
-	}
-	struct dw_scopes *s;
-	int rc = dw_scopes_new(u, &s, err);
-	if (rc < 0)
-		return rc;
-	if (!VEC_ADD(&r->all_scopes, s)) {
-		dw_scopes_free(s);
-		return err_nomem(err, "scopes of types");
-	}
-	if (map_put(&r->scopes, dw_unit_index(u), r->all_scopes.n - 1) < 0)
-		return err_nomem(err, "scopes of types");
-	*ret = s;
-	return 0;
-}
-
 /* Sets t->name, qualified where the language has scopes. */
 static int set_name(struct dw_types *r, const struct dw_die *die, struct cairn_type *t,
 		    struct cairn_err *err)
 {
-	const struct dw_scopes *s = NULL;
 	char buf[DW_TYPE_NAME_MAX];
 	dw_off declared_at = dw_ref(die, DW_AT_specification);
 	dw_off at = declared_at ? declared_at : die->off;
-	const struct dw_unit *u = dwarf_unit_of(r->dw, at);
 	t->name = dw_str_deep(die, DW_AT_name);
 	t->bare_name = dw_has_scopes(die->unit);
-	if (!t->name || !u || !dw_has_scopes(u))
+	if (!t->name)
 		return 0;
-	int rc = scopes_of(r, u, &s, err);
-	if (rc < 0)
-		return rc;
-	size_t n = dw_scopes_name(s, at, t->name, buf, sizeof(buf), NULL);
-	if (n == strlen(t->name))
+	int64_t n = dw_type_name(r->dw, at, t->name, buf, sizeof(buf), NULL, err);
+	if (n < 0)
+		return (int)n;
+	if ((size_t)n == strlen(t->name))
 		return 0;
 	struct arena *arena = types_arena(r->graph);
-	t->name = n ? arena_strndup(arena, buf, n) : arena_printf(arena, "...::%s", t->name);
+	t->name = n ? arena_strndup(arena, buf, (size_t)n) : arena_printf(arena, "...::%s", t->name);
 	return t->name ? 0 : err_nomem(err, "names of types");
 }
 

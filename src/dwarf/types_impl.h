@@ -6,7 +6,7 @@
  *	types_array.c     arrays
  *	types_inside.c    members, bit-fields, enumerators
  *	types_complete.c  looking inside, definitions for declarations
- *	type_scopes.c     a walk over a unit in order; qualified names
+ *	type_names.c      qualified names
  *	type_index.c      definitions by name, in all units
  */
 #ifndef DWARF_TYPES_IMPL_H
@@ -18,50 +18,19 @@
 #include "dwarf/impl.h"
 #include "dwarf/types.h"
 
-/* ---- type_scopes.c ---- */
-
-/*
- * A walk over a unit's DIEs in the order they are written; the caller counts levels by
- * DW_WALK_NULL.
- */
-struct dw_walk {
-	const struct dw_unit *unit;
-	const uint8_t *p;
-	struct cairn_err *err;
-};
-enum { DW_WALK_END, DW_WALK_DIE, DW_WALK_NULL };
-
-struct dw_walk dw_walk_of(const struct dw_unit *u, struct cairn_err *err);
-/* Next DIE or end of children: DW_WALK_*, or -EBADMSG. */
-int dw_walk_next(struct dw_walk *w, struct dw_die *ret);
-/* Behind @die, which was the last result: step over its children. 0 or -EBADMSG. */
-int dw_walk_skip_children(struct dw_walk *w, const struct dw_die *die);
-
-static inline dw_off dw_walk_off(const struct dw_walk *w)
-{
-	return (dw_off)(w->p - w->unit->sec->p) | w->unit->tag;
-}
-
-/* Tags whose names qualify what is inside. */
-bool dw_is_scope(uint16_t tag);
-/* False for C, where a struct inside another is in nobody's scope. */
-bool dw_has_scopes(const struct dw_unit *u);
+/* ---- type_names.c ---- */
 
 /* Longest qualified name that is kept; templates of templates reach some thousand characters. */
-enum { DW_TYPE_NAME_MAX = 16 << 10, DW_SCOPE_DEPTH_MAX = 64 };
-
-struct dw_scopes;
-int dw_scopes_new(const struct dw_unit *u, struct dw_scopes **ret, struct cairn_err *err);
-void dw_scopes_free(struct dw_scopes *s);
+enum { DW_TYPE_NAME_MAX = 16 << 10 };
 
 /*
- * dw_scopes_name - @name with the scopes that enclose the DIE at @off in front
+ * dw_type_name - @name with the scopes that enclose the DIE at @off in front
  *
- * Returns its length; 0 when it is longer than @size or nested too deep.
+ * Returns its length; 0 when it is longer than @size or nested too deep; negative as dw_scopes_around().
  * @ret_private  it is local to a function or in an anonymous namespace; may be NULL
  */
-size_t dw_scopes_name(const struct dw_scopes *s, dw_off off, const char *name, char *buf,
-		      size_t size, bool *ret_private);
+int64_t dw_type_name(const struct dwarf *dw, dw_off off, const char *name, char *buf, size_t size,
+		     bool *ret_private, struct cairn_err *err);
 
 /* ---- type_index.c ---- */
 
@@ -88,8 +57,6 @@ struct dw_types {
 	struct cairn_types *graph;
 	struct map ids;	   /* DIE offset to id */
 	struct map unread; /* id to DIE offset; 0 once it is read */
-	struct map scopes; /* index of unit to struct dw_scopes, as a number */
-	VEC(struct dw_scopes *) all_scopes;
 	struct dw_type_index *index; /* made when it is needed first */
 	VEC(struct {
 		dw_off off;
