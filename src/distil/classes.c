@@ -78,6 +78,18 @@ void classes_fini(struct classes *c)
 	arena_fini(&c->arena);
 }
 
+void classes_trim(struct classes *c)
+{
+	VEC_FREE(&c->roots);
+	VEC_FREE(&c->bodies);
+	VEC_FREE(&c->spans);
+	free(c->by_hash.slot);
+	free(c->groups_by_hash.slot);
+	free(c->names);
+	c->by_hash = c->groups_by_hash = (struct hash_table){0};
+	c->names = NULL;
+}
+
 /* ---- hashes ---- */
 
 enum { HASH_VOID = 0x100, HASH_LOOP, HASH_GROUP };

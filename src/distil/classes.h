@@ -138,6 +138,9 @@ struct unhashed {
 int classes_init(struct classes *c);
 void classes_fini(struct classes *c);
 
+/* Free what only reading and variants.h need: classes, groups, functions and variables stay. */
+void classes_trim(struct classes *c);
+
 /*
  * classes_add - the classes of a unit that was read
  *

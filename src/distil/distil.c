@@ -100,6 +100,7 @@ static int make_main(struct distil *d, struct cairn_err *err)
 
 static int finish_main(struct distil *d, struct cairn_err *err)
 {
+	classes_trim(&d->classes);
 	uint32_t first = d->opts->base ? cairn_btf_end_id(d->opts->base) : 1;
 	d->ret->n_types = btf_builder_next_id(d->main) - first;
 	return cairn_btf_finish(d->main, &d->ret->main.bytes, &d->ret->main.size, err);

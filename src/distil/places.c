@@ -163,7 +163,7 @@ static int visit(struct finder *f, const struct cairn_function *function)
  * Functions evaluated at a time. Their locations take some megabytes; a function of which there are many copies is
  * not cut in two.
  */
-enum { BATCH = 4096 };
+enum { BATCH = 2048 };
 
 /* What the loc module needs to evaluate functions. */
 struct evaluation {
