@@ -299,7 +299,7 @@ int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct
 		    struct cairn_location *ret)
 {
 	struct dw_value v;
-	ctx->is_bound_behind = false;
+	ctx->bound = BOUND_ALWAYS;
 	int rc = dw_attr(formal, DW_AT_const_value, &v, NULL);
 	if (rc == 1) {
 		rc = constant(&v, arena, ret);
@@ -316,7 +316,7 @@ int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct
 		rc = dw_locations(formal, DW_AT_location, visit_entry, &s, NULL);
 	}
 	ctx->formal = NULL;
-	ctx->is_bound_behind = s.next_view && s.n_found;
+	ctx->bound = s.next_view && s.n_found ? BOUND_BEHIND : BOUND_IN_FRONT;
 	if (s.rc < 0)
 		return s.rc;
 	*ret = s.found;

@@ -40,6 +40,7 @@
 #include "dwarf/constants.h"
 #include "loc/judge.h"
 #include "loc/merged.h"
+#include "loc/removed.h"
 
 /*
  * Sites are asked for function by function, and worked on container by container: what is found out about the
@@ -575,6 +576,22 @@ static struct built_site *nth(const struct group_sites *gs, size_t i)
 	return i < gs->n_first ? &gs->first[i] : &gs->further[i - gs->n_first];
 }
 
+/* Most functions have no removed parameter. */
+static int doubt_removed(const struct group_sites *gs)
+{
+	size_t total = gs->n_first + gs->n_further, n = 0;
+	for (size_t i = 0; i < total; i++)
+		n += removed_any(nth(gs, i));
+	struct built_site **sites = n ? calloc(total, sizeof(struct built_site *)) : NULL;
+	if (!sites)
+		return n ? -ENOMEM : 0;
+	for (size_t i = 0; i < total; i++)
+		sites[i] = nth(gs, i);
+	removed_doubt(sites, total);
+	free(sites);
+	return 0;
+}
+
 static int finish_function(const struct site_env *env, struct dw_types *types, const struct group *g,
 			   const struct group_sites *gs, struct arena *arena, struct cairn_function *ret,
 			   struct cairn_err *err)
@@ -590,6 +607,8 @@ static int finish_function(const struct site_env *env, struct dw_types *types, c
 	int rc = choose_signature(env, types, gs->first, gs->n_first, arena, ret, err);
 	if (rc < 0)
 		return rc;
+	if (!env->assume_unmodified && doubt_removed(gs) < 0)
+		return err_nomem(err, "the copies of a function");
 	struct cairn_site *sites = arena_array(arena, total, sizeof(*sites));
 	if (!sites)
 		return err_nomem(err, "the sites of a function");

@@ -37,6 +37,13 @@
 
 struct flow;
 
+/* Where a copy's parameter is bound: arguments are passed in front of the entry's row (removed.c). */
+enum bound {
+	BOUND_IN_FRONT,
+	BOUND_BEHIND,
+	BOUND_ALWAYS, /* a constant for the whole copy, which does not tell */
+};
+
 /*
  * The address and function for which locations are wanted. Built once per site; what is costly (the
  * unwind row, the flow of the function) is filled in when a location asks for it.
@@ -60,7 +67,7 @@ struct loc_context {
 	bool inlined;             /* the site is a copy, not the body's entry */
 	struct cfi_row row;       /* valid when row_state is 1 */
 	const struct dw_die *formal; /* the parameter whose location is read, NULL outside loc_of_argument() */
-	bool is_bound_behind;     /* set when the location found last begins behind the entry's row: removed.h */
+	enum bound bound;         /* of the location found last */
 	bool plain_list;          /* set when a location came from a list without views */
 	int row_state;            /* 0 not asked yet, 1 found, -1 none */
 	struct flow *flow;        /* of function; shared between its sites, owned by the caller */

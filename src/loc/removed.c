@@ -14,56 +14,71 @@
  * of D#2 is missing, and that of another call is in force (docs/findings/gcc-removed-parameter-value.md).
  *
  * An argument that is passed is bound in front of the entry. So what begins one view behind it was removed, and if the
- * containing function has another copy of the same function, it may be that one's.
+ * containing function has another copy of the same function, it may be that one's. A constant that holds for the whole copy is
+ * written as DW_AT_const_value and has lost its view; it was removed if the parameter was in another copy beside it.
  *
- * What stays unseen: a copy whose DIE GCC dropped, and a call of the removed parameter's function that was not inlined. Both bind
- * the temporary, too.
+ * What stays unseen: a copy whose DIE GCC dropped, and a call of the function that was not inlined. Both bind the temporary, too.
  */
 #include "loc/removed.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
-#include "base/vec.h"
+#include "dwarf/constants.h"
 
-static int by_offset(const void *a, const void *b)
+static int by_container(const void *a, const void *b)
 {
-	dw_off x = *(const dw_off *)a, y = *(const dw_off *)b;
-	return x < y ? -1 : x > y;
+	const struct built_site *x = *(struct built_site *const *)a, *y = *(struct built_site *const *)b;
+	if (x->container != y->container)
+		return x->container < y->container ? -1 : 1;
+	return x->die.off < y->die.off ? -1 : x->die.off > y->die.off;
 }
 
-/* Entries stand in order, parents first: those inside the container follow it, until one's parent stands before it. */
-static bool is_inside(const struct dw_func *f, uint32_t container)
+static bool is_removed(const struct built_site *b, uint32_t arg)
 {
-	return f->parent != DW_FUNC_NONE && f->parent >= container;
+	return b->site.n_shared && arg < b->formals.n && b->bound[arg] == BOUND_BEHIND;
 }
 
-int origins_init(struct origins *origins, const struct dw_func_index *index, uint32_t container)
+bool removed_any(const struct built_site *b)
 {
-	VEC(dw_off) found = {0};
-	for (size_t i = (size_t)container + 1; i < index->n && is_inside(&index->p[i], container); i++) {
-		if (index->p[i].flags & DW_FUNC_INLINED && !VEC_ADD(&found, index->p[i].origin)) {
-			VEC_FREE(&found);
-			return -ENOMEM;
-		}
+	for (uint32_t i = 0; i < b->formals.n; i++)
+		if (is_removed(b, i))
+			return true;
+	return false;
+}
+
+static void doubt(struct built_site *b, uint32_t arg)
+{
+	if (!b->site.n_shared || arg >= b->formals.n || b->bound[arg] == BOUND_IN_FRONT)
+		return;
+	if (b->args[arg].loc.why == CAIRN_AVAILABLE)
+		b->args[arg].loc.why = CAIRN_UNAVAIL_ANOTHER_CALL;
+}
+
+/* The copies in one container. */
+static void doubt_run(struct built_site **run, size_t n, uint32_t n_args)
+{
+	for (uint32_t arg = 0; arg < n_args; arg++) {
+		bool removed = false;
+		for (size_t i = 0; i < n && !removed; i++)
+			removed = is_removed(run[i], arg);
+		for (size_t i = 0; i < n && removed; i++)
+			doubt(run[i], arg);
 	}
-	if (found.n)
-		qsort(found.p, found.n, sizeof(*found.p), by_offset);
-	*origins = (struct origins){.p = found.p, .n = found.n};
-	return 0;
 }
 
-void origins_fini(struct origins *origins)
+void removed_doubt(struct built_site **sites, size_t n)
 {
-	free(origins->p);
-	*origins = (struct origins){0};
-}
-
-bool origins_has_another(const struct origins *origins, const struct dw_func_index *index, uint32_t entry)
-{
-	dw_off origin = index->p[entry].origin;
-	const dw_off *hit = origins->n ? bsearch(&origin, origins->p, origins->n, sizeof(origin), by_offset) : NULL;
-	if (!hit)
-		return false;
-	return (hit > origins->p && hit[-1] == origin) || (hit + 1 < origins->p + origins->n && hit[1] == origin);
+	uint32_t n_args = 0;
+	qsort(sites, n, sizeof(*sites), by_container);
+	for (size_t i = 0; i < n; i++)
+		n_args = sites[i]->formals.n > n_args ? sites[i]->formals.n : n_args;
+	for (size_t i = 0, j; i < n; i = j) {
+		for (j = i + 1; j < n && sites[j]->container == sites[i]->container;)
+			j++;
+		/* A container that is itself a body of the function, where recursion was inlined, is no copy. */
+		i += sites[i]->die.tag != DW_TAG_inlined_subroutine;
+		/* A copy can have several places. */
+		if (i < j && sites[i]->die.off != sites[j - 1]->die.off)
+			doubt_run(sites + i, j - i, n_args);
+	}
 }

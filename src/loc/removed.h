@@ -3,22 +3,17 @@
 #ifndef LOC_REMOVED_H
 #define LOC_REMOVED_H
 
-#include "dwarf/index.h"
+#include "loc/site.h"
 
 /*
- * What the copies in one container are copies of: the abstract origins of all of them, sorted. For each copy in it
- * that is asked about the answer is then a binary search. Zeroed is empty.
+ * removed_doubt - make unavailable the values of removed parameters that may be another copy's
+ *
+ * @sites  of one function, with code or without; put in order of their containers
+ * Cost: sorts them.
  */
-struct origins {
-	dw_off *p;
-	size_t n;
-};
+void removed_doubt(struct built_site **sites, size_t n);
 
-/* Gather those of @container. Returns 0 or -ENOMEM. Cost: its entries in the index, sorted. */
-int origins_init(struct origins *origins, const struct dw_func_index *index, uint32_t container);
-void origins_fini(struct origins *origins);
-
-/* Whether the container has several copies of what @entry is a copy of. */
-bool origins_has_another(const struct origins *origins, const struct dw_func_index *index, uint32_t entry);
+/* Whether a parameter of the copy was removed. */
+bool removed_any(const struct built_site *b);
 
 #endif

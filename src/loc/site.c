@@ -42,7 +42,6 @@ void site_worker_fini(struct site_worker *w)
 {
 	flow_free(w->flow);
 	graph_free(w->graph);
-	origins_fini(&w->origins);
 	w->flow = NULL;
 	w->graph = NULL;
 	boundary_fini(&w->boundary);
@@ -194,10 +193,9 @@ static int enter_container(const struct site_env *env, struct site_worker *w, ui
 		return rc;
 	flow_free(w->flow);
 	graph_free(w->graph);
-	origins_fini(&w->origins);
 	w->flow = NULL;
 	w->graph = NULL;
-	w->flow_made = w->graph_made = w->origins_made = false;
+	w->flow_made = w->graph_made = false;
 	w->boundary.code = NULL; /* ranges of two functions may overlap; each is decoded by itself */
 	w->container = container;
 	w->container_entry = a.at;
@@ -309,25 +307,12 @@ static int locate(const struct site_env *env, struct site_worker *w, struct loc_
 	return need_flow(env, w, ctx) ? loc_of_argument(ctx, formal, w->arena, ret) : 0;
 }
 
-/* Make a removed parameter's value unavailable where it may be that of another copy. */
-static int doubt_removed(const struct site_env *env, struct site_worker *w, const struct loc_context *ctx, uint32_t entry,
-			 struct cairn_location *loc)
-{
-	if (!ctx->is_bound_behind || loc->why != CAIRN_AVAILABLE || env->assume_unmodified)
-		return 0;
-	if (!w->origins_made && origins_init(&w->origins, env->index, w->container) < 0)
-		return -ENOMEM;
-	w->origins_made = true;
-	if (origins_has_another(&w->origins, env->index, entry))
-		loc->why = CAIRN_UNAVAIL_ANOTHER_CALL;
-	return 0;
-}
-
-static int args_of(const struct site_env *env, struct site_worker *w, uint32_t entry, struct loc_context *ctx,
+static int args_of(const struct site_env *env, struct site_worker *w, struct loc_context *ctx,
 		   struct built_site *b, struct cairn_err *err)
 {
 	b->args = arena_array(w->arena, b->formals.n, sizeof(*b->args));
-	if (!b->args)
+	b->bound = arena_array(w->arena, b->formals.n, sizeof(*b->bound));
+	if (!b->args || !b->bound)
 		return err_nomem(err, "the arguments of a site");
 	b->site.args = b->args;
 	b->site.n_args = b->formals.n;
@@ -341,9 +326,9 @@ static int args_of(const struct site_env *env, struct site_worker *w, uint32_t e
 		uint32_t i = match_formal(env, &b->formals, &child);
 		if (i == b->formals.n)
 			continue;
-		struct cairn_location *loc = &b->args[i].loc;
-		if (locate(env, w, ctx, &child, loc) < 0 || doubt_removed(env, w, ctx, entry, loc) < 0)
+		if (locate(env, w, ctx, &child, &b->args[i].loc) < 0)
 			return err_nomem(err, "a location");
+		b->bound[i] = (uint8_t)ctx->bound;
 	}
 	return rc;
 }
@@ -413,7 +398,7 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	uint32_t container = site_container(env->index, entry);
 	struct dw_die function, abstract;
 	struct address a;
-	*ret = (struct built_site){0};
+	*ret = (struct built_site){.container = container};
 	int rc = dw_die_at(env->dw, f->die, &ret->die, err);
 	if (rc < 0)
 		return rc;
@@ -487,7 +472,7 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 		.padding = may_pad ? boundary_padding(&w->boundary, a.at) : a.at,
 		.flow = w->flow,
 	};
-	rc = args_of(env, w, entry, &ctx, ret, err);
+	rc = args_of(env, w, &ctx, ret, err);
 	if (rc < 0)
 		return rc;
 	note_trust(env, w, &ctx, ret);

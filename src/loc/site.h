@@ -12,7 +12,6 @@
 #include "dwarf/index.h"
 #include "loc/boundary.h"
 #include "loc/loc.h"
-#include "loc/removed.h"
 
 /* What is the same for all sites of a binary; read only. */
 struct site_env {
@@ -46,8 +45,7 @@ struct site_worker {
 	bool container_has_code;
 	struct flow *flow;
 	struct graph *graph;
-	struct origins origins;
-	bool flow_made, graph_made, origins_made;
+	bool flow_made, graph_made;
 	struct boundary boundary;
 	struct formals formals;
 };
@@ -72,6 +70,8 @@ struct built_site {
 	/* Formals of its abstract instance: the types of its args are theirs. */
 	struct formals formals;
 	struct cairn_arg *args;
+	uint8_t *bound; /* enum bound of each of the formals */
+	uint32_t container; /* index entry */
 	/*
 	 * Nothing tells at which of the moments at its address a location holds: the producer has no views, or a list
 	 * came without. See function.c.

@@ -10,6 +10,7 @@
 
 #include <cairn/sites.h>
 
+#include "dwarf/constants.h"
 #include "loc/removed.h"
 #include "workspace.h"
 
@@ -73,38 +74,54 @@ static void a_removed_parameter_counts_where_its_function_is_inlined_once(void *
 	workspace_close(&w);
 }
 
-static void a_copy_has_another_only_in_its_own_container(void **state)
+/* One copy with one argument. */
+struct copy {
+	struct built_site site;
+	struct cairn_arg arg;
+	uint8_t bound;
+};
+
+static struct built_site *copy(struct copy *c, uint32_t container, dw_off die, enum bound bound)
+{
+	*c = (struct copy){.bound = (uint8_t)bound};
+	c->site = (struct built_site){
+		.container = container,
+		.die = {.off = die, .tag = container == die ? DW_TAG_subprogram : DW_TAG_inlined_subroutine},
+		.formals = {.n = 1},
+		.args = &c->arg,
+		.bound = &c->bound,
+		.site = {.n_shared = 1},
+	};
+	return &c->site;
+}
+
+static void only_copies_beside_one_another_are_doubted(void **state)
 {
 	(void)state;
-	enum { BODY_A, COPY, DECLARATION, INNER, SAME_IN_A, BODY_B, ALONE_IN_B, N };
-	struct dw_func entries[N] = {
-		[BODY_A] = {.parent = DW_FUNC_NONE},
-		[COPY] = {.parent = BODY_A, .flags = DW_FUNC_INLINED, .origin = 0x100},
-		/* A function declared in a block is no end of the container. */
-		[DECLARATION] = {.parent = BODY_A, .flags = DW_FUNC_DECLARATION, .origin = 0x200},
-		[INNER] = {.parent = COPY, .flags = DW_FUNC_INLINED, .origin = 0x200},
-		[SAME_IN_A] = {.parent = INNER, .flags = DW_FUNC_INLINED, .origin = 0x100},
-		[BODY_B] = {.parent = DW_FUNC_NONE},
-		[ALONE_IN_B] = {.parent = BODY_B, .flags = DW_FUNC_INLINED, .origin = 0x100},
+	enum { BODY = 7, MAIN = 20, LOOP = 40, OTHER = 60, N = 8 };
+	struct copy c[N];
+	struct built_site *sites[N] = {
+		copy(&c[0], LOOP, 41, BOUND_BEHIND), /* alone, with two places */
+		copy(&c[1], BODY, BODY, BOUND_ALWAYS),
+		copy(&c[2], MAIN, 21, BOUND_ALWAYS),
+		copy(&c[3], MAIN, 22, BOUND_BEHIND),
+		copy(&c[4], MAIN, 23, BOUND_IN_FRONT),
+		copy(&c[5], LOOP, 41, BOUND_BEHIND),
+		copy(&c[6], BODY, 8, BOUND_BEHIND), /* recursion, inlined once */
+		copy(&c[7], OTHER, 61, BOUND_ALWAYS),
 	};
-	struct dw_func_index index = {.p = entries, .n = N};
-	struct origins origins;
-	assert_int_equal(origins_init(&origins, &index, BODY_A), 0);
-	assert_int_equal(origins.n, 3);
-	assert_true(origins_has_another(&origins, &index, COPY));
-	assert_true(origins_has_another(&origins, &index, SAME_IN_A));
-	assert_false(origins_has_another(&origins, &index, INNER));
-	origins_fini(&origins);
-	assert_int_equal(origins_init(&origins, &index, BODY_B), 0);
-	assert_false(origins_has_another(&origins, &index, ALONE_IN_B));
-	origins_fini(&origins);
+	assert_true(removed_any(&c[0].site));
+	assert_false(removed_any(&c[2].site));
+	removed_doubt(sites, N);
+	for (unsigned int i = 0; i < N; i++)
+		assert_int_equal(c[i].arg.loc.why, i == 2 || i == 3 ? CAIRN_UNAVAIL_ANOTHER_CALL : CAIRN_AVAILABLE);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_removed_parameter_counts_where_its_function_is_inlined_once),
-		cmocka_unit_test(a_copy_has_another_only_in_its_own_container),
+		cmocka_unit_test(only_copies_beside_one_another_are_doubted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
