@@ -91,16 +91,17 @@ void layout_json(const struct cairn_source *source, struct cairn_layout *layout,
 {
 	const struct cairn_types *types = cairn_source_types(source);
 	const struct cairn_type *t = cairn_types_get(types, cairn_types_resolve(types, id));
+	const struct cairn_type *node = cairn_types_get(types, id);
 	const struct cairn_abi *abi = cairn_source_abi(source);
 	struct json j = {.out = stdout};
 
 	json_open(&j, NULL, '{');
 	json_text(&j, "kind", layout_kind(types, id));
-	json_text(&j, "name", cairn_types_get(types, id)->name);
+	json_text(&j, "name", node->name);
 	json_text(&j, "abi", abi ? abi->name : NULL);
 	json_uint(&j, "size", t->size);
 	if (t->abi_align)
-		json_uint(&j, "align", t->abi_align);
+		json_uint(&j, "align", node->kind == CAIRN_T_TYPEDEF && node->align ? node->align : t->abi_align);
 	if (t->kind == CAIRN_T_ENUM)
 		put_enum(&j, t);
 	else

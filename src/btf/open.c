@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opening: where the bytes of a blob come from. */
+#include "btf/any_elf.h"
 #include "btf/btf.h"
 
 #include <errno.h>
@@ -88,10 +89,11 @@ static enum cairn_btf_dialect dialect_of_section(const char *section, enum cairn
 	return strcmp(section, ".BTF.extra") ? otherwise : CAIRN_BTF_LOC_V1;
 }
 
+static const char *const usual[] = {".BTF", ".BTF.inline", ".BTF.extra", NULL};
+
 static int find_section(struct elf *elf, const char *wanted, const struct elf_section **ret,
 			struct cairn_err *err)
 {
-	static const char *const usual[] = {".BTF", ".BTF.inline", ".BTF.extra", NULL};
 	const char *const named[] = {wanted, NULL};
 	for (const char *const *name = wanted ? named : usual; *name; name++) {
 		int rc = elf_section(elf, *name, ret, err);
@@ -101,11 +103,25 @@ static int find_section(struct elf *elf, const char *wanted, const struct elf_se
 	return err_set(err, -ENODATA, "%s: has no section %s", elf_path(elf), wanted ? wanted : ".BTF");
 }
 
+/* A machine whose code is not read here: a BPF program, a file of another architecture. */
+static int parse_other_elf(struct cairn_btf *btf, const struct cairn_btf_open_opts *opts, int fd,
+			   struct cairn_err *err)
+{
+	const char *const named[] = {opts->section, NULL};
+	const char *name;
+	int rc = btf_read_any_elf(btf, fd, opts->section ? named : usual, &name, err);
+	if (rc < 0)
+		return rc;
+	return btf_parse(btf, btf->map, btf->map_size, dialect_of_section(name, opts->dialect), err);
+}
+
 static int parse_elf(struct cairn_btf *btf, const struct cairn_btf_open_opts *opts, int fd,
 		     struct cairn_err *err)
 {
 	const struct elf_section *s = NULL;
 	int rc = elf_open_fd(fd, btf->name, &btf->elf, err);
+	if (rc == -EOPNOTSUPP)
+		return parse_other_elf(btf, opts, fd, err);
 	if (rc == 0)
 		rc = find_section(btf->elf, opts->section, &s, err);
 	if (rc < 0)

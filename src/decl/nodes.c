@@ -47,7 +47,7 @@ static const struct basic_type {
 static int add_va_list(struct parser *p, uint32_t *ret)
 {
 	struct cairn_scalar_layout ptr = p->abi->scalars[CAIRN_C_PTR];
-	struct cairn_type t = {.kind = CAIRN_T_STRUCT,
+	struct cairn_type t = {.kind = CAIRN_T_UNSPECIFIED,
 			       .name = "__va_list_tag",
 			       .size = p->abi->va_list_size,
 			       .abi_align = ptr.align};

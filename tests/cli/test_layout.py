@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""cairn layout: structs from C, BTF and DWARF; pahole's text; ABIs compared."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from claims import SOURCE, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run  # noqa: E402
+
+EVENT = "struct event { unsigned int e_pid; char e_filename[256]; char e_comm[16]; };\n"
+PADDED = "struct padded_event { char c; long l; int i; void *x; };\n"
+RUNNING = "/sys/kernel/btf/vmlinux"
+
+# Headers with many structs, whatever else they have; each is preprocessed and laid out by the compiler and by us.
+HEADERS = ["stdio.h", "stdlib.h", "sys/socket.h", "netinet/in.h", "pthread.h", "signal.h", "sys/stat.h", "sys/epoll.h",
+           "netdb.h", "time.h", "linux/bpf.h", "linux/perf_event.h", "linux/if.h", "linux/btrfs.h", "linux/kvm.h",
+           "linux/io_uring.h", "linux/videodev2.h", "linux/nl80211.h", "linux/if_ether.h", "linux/tcp.h",
+           "sound/asound.h", "elf.h"]
+
+
+def header(text, name="decl.h"):
+    path = os.path.join(folder(), name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+@claim
+def the_article_s_event_is_276_bytes():
+    o = cairn("layout", header(EVENT), "--json", check=True).objects()[0]
+    expect((o["name"], o["size"], o["align"]) == ("event", 276, 4), o)
+    expect([m["offset"] for m in o["members"]] == [0, 4, 260], o)
+
+
+@claim
+def padded_event_has_two_holes_and_can_be_24_bytes():
+    r = cairn("layout", header(PADDED), check=True)
+    expect("/* sum members: 21, holes: 2, sum holes: 11 */" in r.out, r)
+    r = cairn("layout", header(PADDED + EVENT), "--packable", check=True)
+    expect(r.out == "padded_event\t32\t24\t8\n", r)
+    r = cairn("layout", header(PADDED + EVENT), "--sizes", check=True)
+    expect(r.out == "padded_event\t32\t2\nevent\t276\t0\n", r)
+
+
+@claim
+def two_abis_differ_with_exit_status_1():
+    text = "struct event { int a, b; unsigned c; unsigned long long d; char e; }; struct same { int x; };\n"
+    r = cairn("layout", header(text), "--abi", "bpf,i386")
+    expect(r.status == 1, r)
+    expect("struct event: 32 bytes on bpf, 24 on i386" in r.out and "same" not in r.out, r)
+    expect("d " in r.out and "16 8 bytes" in r.out and "12 8 bytes" in r.out, r)
+    r = cairn("layout", header(text), "same", "--abi", "bpf,i386")
+    expect(r.status == 0 and not r.out, r)
+    r = cairn("layout", header(text), "--abi", "bpf,i386", "--json")
+    differing = {o["name"]: o["differing"] for o in r.objects()}
+    expect(differing == {"event": [{"name": "d", "bit_offset": [128, 96], "size": [8, 8]},
+                                   {"name": "e", "bit_offset": [192, 160], "size": [1, 1]}], "same": []}, r)
+
+
+@claim
+def a_header_with_an_error_is_shown_with_line_column_and_caret():
+    r = cairn("layout", header("struct a {\n\tint x;\n\tint y[;\n};\n"))
+    expect(r.status == 4, r)
+    expect("decl.h:3:8: expected an expression\n    \tint y[;\n    \t      ^\n" in r.err, r)
+
+
+@claim
+def bad_command_lines_are_usage_errors():
+    path = header(EVENT)
+    for words in (["layout"], ["layout", "/no/such/file"], ["layout", path, "--abi", "pdp11"],
+                  ["layout", path, "--abi", "arm,arm,arm"], ["layout", path, "--cacheline", "0"],
+                  ["layout", os.environ.get("CAIRN_BUILD", ".") + "/cairn", "--abi", "arm"]):
+        r = cairn(*words)
+        expect(r.status == 2 and r.err and not r.out, r)
+    r = cairn("layout", path, "nothing")
+    expect(r.status == 1 and "no type is named nothing" in r.err, r)
+
+
+@claim
+def names_kinds_typedefs_and_patterns_select():
+    text = EVENT + "typedef struct { int x; } named; union u { int i; }; enum e { A = 3 };\n"
+    for pattern, found in [("event", ["event"]), ("struct event", ["event"]), ("union event", []), ("named", ["named"]),
+                           ("enum e", ["e"]), ("*e*", ["event", "named", "e"]), ("u", ["u"])]:
+        r = cairn("layout", header(text), pattern, "--json")
+        expect([o["name"] for o in r.objects()] == found, pattern, r)
+        expect(r.status == (0 if found else 1), r)
+
+
+@claim
+def preprocessor_sees_directories_and_macros():
+    need("cc")
+    header("struct inner { char c[SIZE]; };\n", "inner.h")
+    path = header("#include <inner.h>\nstruct outer { struct inner i; };\n", "outer.h")
+    r = cairn("layout", path, "outer", "-I", folder(), "-D", "SIZE=7", "--sizes", check=True)
+    expect(r.out == "outer\t7\t0\n", r)
+
+
+@claim_each("gcc", "clang")
+def debug_information_and_declarations_agree(compiler):
+    text = (EVENT + PADDED + "struct bits { int a : 3; unsigned b : 7; char c; struct padded_event p[2]; } bits;\n"
+            "struct event event; struct padded_event padded;\n")
+    program = compile_c("layout", text + "int main(void) { return bits.a; }\n", compiler)
+    for name in ("event", "padded_event", "bits"):
+        ours = cairn("layout", header(text), name, check=True).out
+        theirs = cairn("layout", program, name, check=True).out
+        # Clang calls a long int long.
+        expect(theirs == ours if compiler == "gcc" else theirs.split() == ours.replace("long int", "long").split(),
+               theirs, ours)
+
+
+@claim
+def bpf_objects_show_their_btf():
+    need("clang")
+    path = os.path.join(folder(), "event.bpf.o")
+    run("clang", "-target", "bpf", "-g", "-O1", "-c", "-x", "c", "-o", path,
+        header(EVENT + "struct event e; int f(void) { return e.e_pid; }\n"), check=True)
+    r = cairn("layout", path, "event", check=True)
+    expect("/* size: 276, cachelines: 5, members: 3 */" in r.out, r)
+
+
+@claim
+def running_kernel_adds_up():
+    if not os.path.exists(RUNNING):
+        raise Skip("this kernel has no BTF")
+    count = 0
+    for o in cairn("layout", "--running", "--json", check=True).objects():
+        if o["kind"] != "struct" or any("bits" in m for m in o["members"]):
+            continue
+        count += 1
+        size = sum(m["size"] for m in o["members"]) + o["sum_holes"] + o["padding"]
+        expect(size == o["size"], o)
+    expect(count > 1000, count)
+
+
+def asserts(objects):
+    """What a compiler has to agree with."""
+    for o in objects:
+        if o["kind"] == "enum":
+            continue
+        name = f"{o['kind']} {o['name']}" if not o["typedef"] else o["name"]
+        yield f"_Static_assert(sizeof({name}) == {o['size']}, \"{name}\");"
+        yield f"_Static_assert(_Alignof({name}) == {o['align']}, \"{name}\");"
+        for m in o["members"]:
+            if m["name"] and "bits" not in m:
+                yield (f"_Static_assert(__builtin_offsetof({name}, {m['name']}) == {m['offset']}, "
+                       f"\"{name}.{m['name']}\");")
+
+
+@claim_each(*HEADERS)
+def every_struct_of_a_header_is_laid_out_as_by_the_compiler(name):
+    need("gcc")
+    source = header(f"#include <{name}>\n", "unit.c")
+    done = run("gcc", "-E", "-o", os.path.join(folder(), "unit.i"), source)
+    if done.status:
+        raise Skip(f"{name} is not installed")
+    path = os.path.join(folder(), "unit.i")
+    objects = cairn("layout", path, "--json").objects() if cairn("layout", path, "--sizes").status == 0 else []
+    tags = {o["name"] for o in cairn("layout", path, "struct *", "--json").objects()}
+    tags |= {o["name"] for o in cairn("layout", path, "union *", "--json").objects()}
+    seen = set()
+    for o in objects:
+        # A typedef may have the name of a struct; the struct comes first or alone.
+        o["typedef"] = o["name"] not in tags or o["name"] in seen
+        seen.add(o["name"])
+    lines = list(asserts(objects))
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    checked = os.path.join(folder(), "checked.c")
+    with open(checked, "w", encoding="utf-8") as file:
+        file.write(text + "\n# 1 \"asserts\"\n" + "\n".join(lines) + "\n")
+    r = run("gcc", "-w", "-fsyntax-only", "-fpreprocessed", "-x", "c", checked)
+    expect(r.status == 0, r)
+    print(f"# {name}: {len(objects)} types, {len(lines)} assertions")
+
+
+@claim
+def random_declarations_are_laid_out_as_by_clang():
+    need("clang")
+    r = run(sys.executable, os.path.join(SOURCE, "tests", "truth", "layout_against_clang.py"), "--count", "600",
+            "--abi", "x86-64", "--abi", "i386", "--abi", "arm", seconds=300)
+    expect(r.status == 0, r)
+
+
+main()
