@@ -115,7 +115,7 @@ def addr_tells_the_chain_with_lines_outwards():
     chains = {tuple((f["name"], f["line"]) for f in o["frames"])
               for o in map(json.loads, frames_of_walk(path, path, "--json").splitlines())}
     outer = (("visit", add["call"]["line"]), ("walk", add["chain"][1]["line"]))
-    expect(any(c[0][0] == "add" and c[1:] == outer for c in chains), outer, chains)
+    expect(any(c and c[0][0] == "add" and c[1:] == outer for c in chains), outer, chains)
 
 
 @claim
