@@ -13,7 +13,11 @@
 #include <cairn/decl.h>
 #include <cairn/layout.h>
 
+#include "btf/types.h"
 #include "type_graph.h"
+
+#undef ARRAY_SIZE
+#include "btf_fixture.h"
 
 /* ---- placing ---- */
 
@@ -230,6 +234,65 @@ static void what_has_no_members_has_no_facts(void **state)
 	cairn_layout_free(layout);
 }
 
+/* ---- BTF ---- */
+
+static void print_every_type_of(const void *bytes, size_t size)
+{
+	struct cairn_layout_opts opts = {.size = sizeof(opts), .infer_aligned = true, .expand = true};
+	struct cairn_layout *layout;
+	struct cairn_types *graph;
+	struct cairn_btf *btf;
+
+	if (cairn_btf_open_mem(bytes, size, "flipped", NULL, &btf, NULL) < 0)
+		return;
+	FILE *out = fopen("/dev/null", "w");
+	assert_int_equal(btf_types(btf, 8, &graph, NULL), 0);
+	assert_int_equal(cairn_layout_new(graph, &opts, &layout, NULL), 0);
+	for (uint32_t id = 0; id < cairn_types_count(graph); id++)
+		cairn_layout_print(layout, id, out);
+	fclose(out);
+	cairn_layout_free(layout);
+	types_free(graph);
+	cairn_btf_close(btf);
+}
+
+static void btf_keeps_its_ids_and_places(void **state)
+{
+	struct blob blob = each_kind((struct cairn_btf_build_opts){0});
+	struct cairn_types *graph;
+	struct cairn_btf_type t;
+
+	assert_int_equal(btf_types(blob.btf, 8, &graph, NULL), 0);
+	assert_int_equal(cairn_types_count(graph), cairn_btf_end_id(blob.btf));
+	uint32_t id = cairn_btf_find(blob.btf, "node", CAIRN_BTF_STRUCT, 0);
+	assert_true(cairn_btf_type(blob.btf, id, &t));
+	const struct cairn_type *node = cairn_types_get(graph, id);
+	assert_int_equal(node->size, 40);
+	assert_int_equal(node->n_members, 3);
+	assert_string_equal(node->members[1].name, "low");
+	assert_int_equal(node->members[1].bit_size, 3);
+	assert_int_equal(cairn_types_size(graph, node->members[2].type), 28);
+	types_free(graph);
+	blob_free(&blob);
+}
+
+static void hostile_btf_is_printed_or_refused(void **state)
+{
+	struct blob blob = each_kind((struct cairn_btf_build_opts){0});
+	/* Words are read in place where they are aligned. */
+	uint8_t *copy = malloc(blob.size);
+
+	for (size_t i = 0; i < 8 * blob.size; i++) {
+		memcpy(copy, blob.bytes, blob.size);
+		copy[i / 8] ^= (uint8_t)(1 << i % 8);
+		print_every_type_of(copy, blob.size);
+	}
+	for (size_t n = 0; n < blob.size; n++)
+		print_every_type_of(blob.bytes, n);
+	free(copy);
+	blob_free(&blob);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +310,8 @@ int main(void)
 		CLAIM(unknown_options_are_refused),
 		CLAIM(a_struct_that_contains_itself_ends),
 		CLAIM(what_has_no_members_has_no_facts),
+		CLAIM(btf_keeps_its_ids_and_places),
+		CLAIM(hostile_btf_is_printed_or_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
