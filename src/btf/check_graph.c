@@ -83,7 +83,8 @@ static void check_member(struct btf_check *c, const struct cairn_btf_type *t, ui
 		btf_broken(c, t->id, "%s: member %u is at bit %u, not at a byte", btf_kind_name(t->kind), i,
 			   m.bit_off);
 	/* Also on machines that align doubles less strictly, which are 32-bit ones. */
-	if (c->kernel && type.kind == CAIRN_BTF_FLOAT && m.bit_off % (8 * (type.ref < 8 ? type.ref : 8)))
+	if (c->kernel && type.kind == CAIRN_BTF_FLOAT && type.ref &&
+	    m.bit_off % (8 * (type.ref < 8 ? type.ref : 8)))
 		btf_broken(c, t->id, "%s: member %u is a FLOAT that is not aligned", btf_kind_name(t->kind),
 			   i);
 	if (end > 8 * (uint64_t)t->ref)

@@ -147,22 +147,25 @@ static int proto_to_n(struct loc_convert *l, uint32_t id, uint32_t func_proto, u
 	return rc < 0 ? rc : map_put(&l->protos, key, *ret);
 }
 
-/* The FUNC of a name and prototype; a new static one when there is none. */
+/* The FUNC of a name, which exists, and prototype; a new static one when there is none. */
 static int func_of(struct loc_convert *l, uint32_t name_off, uint32_t func_proto, uint32_t *ret)
 {
 	const struct cairn_btf *btf = l->c->btf;
 	const char *name = cairn_btf_string(btf, name_off);
 	struct cairn_btf_type t;
+	uint32_t new_name;
 	if (get(&l->funcs, pair(name_off, func_proto), ret))
 		return 0;
-	uint32_t id = name ? cairn_btf_find(btf, name, CAIRN_BTF_FUNC, 0) : 0;
+	uint32_t id = cairn_btf_find(btf, name, CAIRN_BTF_FUNC, 0);
 	while (id && cairn_btf_type(btf, id, &t) && t.ref != func_proto)
 		id = cairn_btf_find(btf, name, CAIRN_BTF_FUNC, id);
 	int rc = 0;
 	if (id)
 		*ret = l->c->map[id];
 	else
-		rc = btf_add_func(l->c->b, btf_convert_name(l->c, name_off), CAIRN_BTF_STATIC,
+		rc = cairn_btf_add_string(l->c->b, name, &new_name);
+	if (!id && rc == 0)
+		rc = btf_add_func(l->c->b, new_name, CAIRN_BTF_STATIC,
 				  func_proto < btf->end_id ? l->c->map[func_proto] : func_proto, ret);
 	return rc < 0 ? rc : map_put(&l->funcs, pair(name_off, func_proto), *ret);
 }
@@ -170,6 +173,10 @@ static int func_of(struct loc_convert *l, uint32_t name_off, uint32_t func_proto
 static int place_to_n(struct loc_convert *l, struct cairn_btf_loc v1)
 {
 	struct cairn_btf_loc n = {.offset = v1.offset};
+	if (!cairn_btf_string(l->c->btf, v1.name_off)) {
+		l->c->losses.locs++;
+		return 0;
+	}
 	int rc = func_of(l, v1.name_off, v1.func_proto, &n.func);
 	if (rc == 0)
 		rc = proto_to_n(l, v1.loc_proto, v1.func_proto, &n.loc_proto);

@@ -197,6 +197,22 @@ static void place_with_more_slots_than_parameters_is_broken(void **state)
 	assert_broken(b, NULL, id, "'visit' at 0x0 has 4 slots for 3 parameters");
 }
 
+/* Found by the fuzzer: a base that nobody has checked. */
+static void float_of_no_bytes_in_the_base_is_survived(void **state)
+{
+	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
+	uint32_t f = ADD(float, b, str(b, "empty"), 0);
+	struct blob base = finish(b, NULL);
+	b = builder((struct cairn_btf_build_opts){.base = base.btf});
+	struct cairn_btf_member m = {str(b, "m"), f, 8, 0};
+	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s"), 4, &m, 1);
+	struct blob split = finish(b, base.btf);
+	assert_int_equal(cairn_btf_check_for_kernel(split.btf, NULL, NULL), 0);
+	assert_true(cairn_btf_check(base.btf, NULL, NULL) > 0);
+	blob_free(&split);
+	blob_free(&base);
+}
+
 /* So deep that a recursive walk would run out of stack. */
 static void a_million_nested_types_are_checked(void **state)
 {
@@ -348,6 +364,7 @@ int main(void)
 		cmocka_unit_test(broken_record_is_named_with_its_rule),
 		cmocka_unit_test(declaration_tag_numbers_a_component_that_exists),
 		cmocka_unit_test(place_with_more_slots_than_parameters_is_broken),
+		cmocka_unit_test(float_of_no_bytes_in_the_base_is_survived),
 		cmocka_unit_test(a_million_nested_types_are_checked),
 		cmocka_unit_test(no_memory_is_said),
 		cmocka_unit_test(what_the_kernel_refuses_is_refused),
