@@ -16,6 +16,7 @@
 
 #include <cairn/sites.h>
 
+#include "alloc_fail.h"
 #include "distil/loc_record.h"
 #include "dwarf/constants.h"
 #include "dwarf_builder.h"
@@ -414,6 +415,39 @@ static void any_number_of_threads_gives_the_same_bytes(void **state)
 	workspace_close(&w);
 }
 
+static void what_the_base_has_is_not_written_again(void **state)
+{
+	struct workspace w;
+	workspace_open(&w);
+	workspace_write(&w, "s.c", layout_source);
+	workspace_write(&w, "m.c", "struct part { short a; int b[2][3]; }; struct own { struct part p; struct own *next; };\n"
+				   "int take(struct own *o) { return o->p.b[1][2]; }\n");
+	workspace_run(&w, "gcc -g -o s s.c && gcc -g -c -o m.o m.c");
+	struct distilled base = distil_file(workspace_path(&w, "s"), CAIRN_DISTIL_VARS_NONE, 1);
+	struct cairn_distil_opts opts = {.size = sizeof(opts), .base = base.main};
+	struct cairn_btf_open_opts on_base = {.size = sizeof(on_base), .base = base.main};
+	struct cairn_distilled d;
+	struct cairn_btf *btf;
+	struct cairn_binary *module;
+	struct cairn_err err = {0};
+	/* On itself nothing is left but the functions. */
+	assert_int_equal(cairn_distil(base.bin, &opts, &d, &err), 0);
+	assert_int_equal(d.n_types, d.n_functions);
+	cairn_distilled_free(&d);
+	assert_int_equal(cairn_binary_open(workspace_path(&w, "m.o"), NULL, &module, &err), 0);
+	assert_int_equal(cairn_distil(module, &opts, &d, &err), 0);
+	assert_int_equal(cairn_btf_open_mem(d.main.bytes, d.main.size, "module", &on_base, &btf, &err), 0);
+	assert_int_equal(cairn_btf_check(btf, complain, "module"), 0);
+	struct cairn_btf_type own = type_of(btf, "own", CAIRN_BTF_STRUCT);
+	assert_true(own.id >= cairn_btf_start_id(btf));
+	assert_int_equal(cairn_btf_member(&own, 0).type, type_of(base.main, "part", CAIRN_BTF_STRUCT).id);
+	cairn_btf_close(btf);
+	cairn_distilled_free(&d);
+	cairn_binary_close(module);
+	shut(&base);
+	workspace_close(&w);
+}
+
 /* ---- one location as a record ---- */
 
 static struct cairn_location value_of(const struct cairn_loc_step *steps, uint32_t n, enum cairn_piece_kind kind)
@@ -622,6 +656,37 @@ static void damaged_input_gives_an_error_or_btf(void **state)
 	}
 }
 
+/* Without memory for what tells whether a register is unchanged, less is known, and that is no error. */
+static void any_allocation_may_fail(void **state)
+{
+	for (unsigned int i = 0; i < DWARF_SEEDS; i++) {
+		struct cairn_distil_opts opts = {
+			.size = sizeof(opts), .threads = 1, .vars = CAIRN_DISTIL_VARS_SPLIT, .dialect = CAIRN_BTF_LOC_N};
+		struct db *db = dwarf_seed(i);
+		size_t size;
+		uint8_t *bytes = db_finish(db, &size);
+		unsigned int failed = 0;
+		for (unsigned int n = 1;; n++) {
+			struct cairn_binary *bin;
+			struct cairn_distilled d;
+			assert_int_equal(binary_open_mem(bytes, size, "input", &bin, NULL), 0);
+			alloc_fail_at(n);
+			int rc = cairn_distil(bin, &opts, &d, NULL);
+			bool did = alloc_fail_end();
+			failed += rc == -ENOMEM;
+			if (rc == 0)
+				cairn_distilled_free(&d);
+			else if (did)
+				assert_int_equal(rc, -ENOMEM);
+			cairn_binary_close(bin);
+			if (!did)
+				break;
+		}
+		assert_true(failed > 0);
+		db_free(db);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -631,6 +696,7 @@ int main(void)
 		cmocka_unit_test(cxx_types_have_qualified_names_and_bases),
 		cmocka_unit_test(copies_are_places_of_a_function_that_main_does_not_have),
 		cmocka_unit_test(any_number_of_threads_gives_the_same_bytes),
+		cmocka_unit_test(what_the_base_has_is_not_written_again),
 		cmocka_unit_test(registers_and_memory_are_told_apart),
 		cmocka_unit_test(a_null_pointer_is_no_address),
 		cmocka_unit_test(constants_are_cut_to_their_type),
@@ -639,6 +705,7 @@ int main(void)
 		cmocka_unit_test(a_hundred_thousand_pointers_deep_is_no_matter),
 		cmocka_unit_test(types_that_only_refer_to_themselves_end),
 		cmocka_unit_test(damaged_input_gives_an_error_or_btf),
+		cmocka_unit_test(any_allocation_may_fail),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
