@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "dwarf/constants.h"
-#include "dwarf/types_impl.h"
+#include "dwarf/types.h"
+#include "dwarf/walk.h"
 #include "dwarf_builder.h"
 
 /*
@@ -122,6 +123,11 @@ static void look_at(struct dw_types *r, const struct dw_die *die)
 		dwarf_type_definition(r, t->kind, t->name, &id, NULL);
 }
 
+static uint8_t any_role(uint16_t tag)
+{
+	return 1;
+}
+
 /*
  * Any DIE may be taken for a type, for any DIE may be referred to. A large input is not read to its
  * end.
@@ -129,18 +135,19 @@ static void look_at(struct dw_types *r, const struct dw_die *die)
 static void look_at_all(const struct dwarf *dw, struct dw_types *r)
 {
 	enum { DIES_MAX = 200 };
+	static const struct dw_wish wish = {.role = any_role};
+	struct dw_walker w;
 	int left = DIES_MAX;
-	for (size_t i = 0; i < dwarf_n_units(dw); i++) {
-		struct dw_walk w = dw_walk_of(dwarf_unit(dw, i), NULL);
-		struct dw_die die;
-		int rc;
-		while (left && (rc = dw_walk_next(&w, &die)) > 0) {
-			if (rc == DW_WALK_DIE) {
-				look_at(r, &die);
-				left--;
-			}
+	dw_walker_init(&w, &wish);
+	for (size_t i = 0; left && i < dwarf_n_units(dw); i++) {
+		if (dw_walker_enter(&w, dwarf_unit(dw, i), NULL) < 0)
+			continue;
+		for (; left && dw_walker_next(&w) > 0; left--) {
+			struct dw_die die = dw_walker_die(&w);
+			look_at(r, &die);
 		}
 	}
+	dw_walker_fini(&w);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

@@ -18,9 +18,12 @@
  * Two names with one 64-bit hash: the name of what was found is compared, and then it is not found.
  */
 #include "base/err.h"
+#include "base/map.h"
 #include "base/pool.h"
+#include "dwarf/constants.h"
 #include "dwarf/scopes.h"
-#include "dwarf/types_impl.h"
+#include "dwarf/type_index.h"
+#include "dwarf/type_names.h"
 #include "dwarf/walk.h"
 
 #include <errno.h>

@@ -7,8 +7,9 @@
  */
 #include <errno.h>
 
+#include "dwarf/constants.h"
 #include "dwarf/scopes.h"
-#include "dwarf/types_impl.h"
+#include "dwarf/type_names.h"
 
 static bool append(char *buf, size_t size, size_t *at, const char *s)
 {

@@ -13,7 +13,7 @@
  * elements first.
  */
 #include "base/err.h"
-#include "dwarf/types_impl.h"
+#include "dwarf/types_array.h"
 
 /* Dimensions of one array DIE. Fortran allows 15. */
 enum { DIMS_MAX = 64 };

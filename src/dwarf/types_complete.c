@@ -8,7 +8,9 @@
  * place, so that ids which have been handed out gain their inside.
  */
 #include "base/err.h"
-#include "dwarf/types_impl.h"
+#include "dwarf/type_index.h"
+#include "dwarf/types_inside.h"
+#include "dwarf/types_read.h"
 
 #include <errno.h>
 

@@ -25,7 +25,7 @@
  * only.
  */
 #include "base/err.h"
-#include "dwarf/types_impl.h"
+#include "dwarf/types_inside.h"
 
 #include <errno.h>
 

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The reader of types: its ids, and the list of what is still to be read
+ *
+ *	types_ids.c  <-  types_array.c, types_inside.c  <-  types.c  <-  types_complete.c
+ *
+ * Who meets a type asks for its id here, which is reserved, and goes on: nobody calls up. types.c reads what is on
+ * the list, an array and what is inside by the two others; types_complete.c reads what was left unread.
+ */
+#ifndef DWARF_TYPES_IDS_H
+#define DWARF_TYPES_IDS_H
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "dwarf/constants.h"
+#include "dwarf/impl.h"
+#include "dwarf/type_index.h"
+#include "dwarf/types.h"
+
+struct dw_types {
+	const struct dwarf *dw;
+	struct cairn_types *graph;
+	struct map ids;	   /* DIE offset to id */
+	struct map unread; /* id to DIE offset; 0 once it is read */
+	struct dw_type_index *index; /* made when it is needed first */
+	VEC(struct {
+		dw_off off;
+		uint32_t id;
+	})
+	todo;
+	VEC(uint32_t) arrays; /* whose size waits for that of their elements */
+};
+
+/* The id of a DIE, reserved and put on the work list when it is new; 0 only when out of memory. */
+uint32_t dw_types_id(struct dw_types *r, dw_off off);
+/*
+ * The id that a reference of @die stands for. Not dw_ref(), for which damage is absence: absence is void here, and a
+ * pointer to what could not be read is not a void pointer. 0, -EBADMSG (no reference), -ENOMEM.
+ */
+int dw_types_id_of(struct dw_types *r, const struct dw_die *die, const struct dw_value *v, uint32_t *ret,
+		   struct cairn_err *err);
+/* DW_AT_type of a DIE itself; *@ret is void when it has none. 0 or negative. */
+int dw_types_ref(struct dw_types *r, const struct dw_die *die, uint32_t *ret,
+		 struct cairn_err *err);
+/* A type whose bytes are not decoded; fills *@t. */
+int dw_types_read_opaque(struct dw_types *r, const struct dw_die *die, struct cairn_type *t,
+			 struct cairn_err *err);
+/* A node of @size bytes that are not decoded; 0 when out of memory. */
+uint32_t dw_types_opaque(struct dw_types *r, const char *name, uint64_t size);
+
+#endif
