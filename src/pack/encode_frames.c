@@ -3,7 +3,7 @@
  * Frames: who was inlined into whom
  *
  * Frames are numbered in the order of units, in each a parent before its children. A frame is some 6 bytes; blocks
- * of 8 have an index, so that one is found by decoding 4 others on average. Its parent is near, its call mostly in the
+ * of 4 have an index, so that one is found by decoding 2 others on average. Its parent is near, its call mostly in the
  * file of the call before it:
  *
  *	17  out of line: ext4_sync_file           00  a3 05

@@ -22,7 +22,7 @@ enum {
 	/* Bytes of code that a page describes: a power of two. More make the index smaller and a lookup slower. */
 	PACK_PAGE_SIZE = 512,
 
-	PACK_FRAMES_PER_BLOCK = 8,
+	PACK_FRAMES_PER_BLOCK = 4,
 };
 
 struct pack_header {
