@@ -32,8 +32,8 @@ static void print_comment(const struct print *p, const struct cairn_member *in, 
 	bool hex = p->l->opts.hex;
 	int width = in->bit_size ? 2 : 5;
 
-	/* One blank at least. */
-	fprintf(p->out, "%*s/* ", spaces > 0 ? spaces : 0, " ");
+	/* One blank at least; below 0 printf takes the number for a width again, and so does pahole. */
+	fprintf(p->out, "%*s/* ", spaces, " ");
 	fprintf(p->out, hex ? "%#5" PRIx64 : "%5" PRIu64, off);
 	if (in->bit_size)
 		fprintf(p->out, hex ? ":%#2x" : ":%2u", m->bit_pos);
@@ -95,7 +95,16 @@ static void print_written_out(struct print *p, const struct cairn_member *in, co
 	if (in->name)
 		fprintf(p->out, " %s%s", in->name, counts);
 	int n = print_attributes(p, in, m) - 1;
+
 	print_comment(p, in, m, at, type == in->type ? spaces_behind(p, in, m->aligned ? n : 0, at) : 1);
+}
+
+/* What is left of the columns behind @n characters. */
+static int left_of(const struct place *at, int n)
+{
+	int left = at->type_column + at->name_column - n;
+
+	return left > 0 ? left : 0;
 }
 
 static void print_base_class(struct print *p, const struct cairn_member *in, const struct cairn_layout_member *m,
@@ -103,7 +112,7 @@ static void print_base_class(struct print *p, const struct cairn_member *in, con
 {
 	int n = fprintf(p->out, "/* %-*s %s; */", at->type_column, text->before, "<ancestor>");
 
-	print_comment(p, in, m, at, at->type_column + at->name_column - n);
+	print_comment(p, in, m, at, left_of(at, n));
 }
 
 /* BTF has one form for [] and [0], and so has this text: C wants [] at the end of a struct, and not alone there. */
@@ -166,5 +175,5 @@ void print_member(struct print *p, const struct cairn_type *of, uint32_t i, cons
 	int n = fprintf(p->out, "%s%-*s %s%s%s", qualifier, column_of(text.before, column), text.before, text.mark, in->name ? in->name : "",
 			text.behind);
 	n += print_attributes(p, in, m);
-	print_comment(p, in, m, at, at->type_column + at->name_column - n);
+	print_comment(p, in, m, at, left_of(at, n));
 }
