@@ -33,9 +33,15 @@ static int by_container(const void *a, const void *b)
 	return x->die.off < y->die.off ? -1 : x->die.off > y->die.off;
 }
 
+/* What a bare walk leaves out, and damaged sites, have no bounds. */
+static bool has_bound(const struct built_site *b, uint32_t arg)
+{
+	return b->site.n_shared && b->bound && arg < b->formals.n;
+}
+
 static bool is_removed(const struct built_site *b, uint32_t arg)
 {
-	return b->site.n_shared && arg < b->formals.n && b->bound[arg] == BOUND_BEHIND;
+	return has_bound(b, arg) && b->bound[arg] == BOUND_BEHIND;
 }
 
 bool removed_any(const struct built_site *b)
@@ -48,7 +54,7 @@ bool removed_any(const struct built_site *b)
 
 static void doubt(struct built_site *b, uint32_t arg)
 {
-	if (!b->site.n_shared || arg >= b->formals.n || b->bound[arg] == BOUND_IN_FRONT)
+	if (!has_bound(b, arg) || b->bound[arg] == BOUND_IN_FRONT)
 		return;
 	if (b->args[arg].loc.why == CAIRN_AVAILABLE)
 		b->args[arg].loc.why = CAIRN_UNAVAIL_ANOTHER_CALL;
