@@ -249,8 +249,8 @@ class Copy:
         return None
 
 
-def is_debug(line):
-    return '# DEBUG' in line or not line.strip()
+def is_before_statement(line):
+    return '# DEBUG' in line and 'BEGIN_STMT' not in line
 
 
 def bound(lines):
@@ -273,9 +273,10 @@ def copies(function, name):
             for later in reversed(lines[i:]):
                 reads, writes = function.effect(later)
                 live = (live - writes) | reads
-            # An argument is bound in front of the entry; one that was removed, behind it, as soon as its temporary is.
-            binds = dict(reversed(list(bound(itertools.takewhile(is_debug, lines[i:])))))
-            binds.update(bound(lines[:i]))
+            # An argument is bound in front of the entry; one that was removed, behind it and before the first statement.
+            # What stands in front of that one has only its name: it belongs to another function's parameter.
+            binds = dict(bound(lines[:i]))
+            binds.update(bound(itertools.takewhile(is_before_statement, lines[i:])))
             yield Copy(function, number, i, binds, live)
 
 
