@@ -9,8 +9,7 @@ optimised build is traced, all places of all functions at once. For each functio
     announced    not as many, and `cairn sites` says at one of its places, or of the function, that this can happen
     unannounced  not as many, and nothing said so: this fails, unless known.txt has it
 
-known.txt has what is left: calls of which the compiler kept no trace, or traces at the wrong place. docs/limits.md tells the reasons.
---write-known adds what is found now. What is announced without need is counted too: marks that are everywhere would announce everything.
+known.txt has what is left, each with its class; docs/limits.md explains them. --write-known adds what is found now, as "unseen". What is announced without need is counted too: marks that are everywhere would announce everything.
 """
 import argparse
 import collections
@@ -115,12 +114,18 @@ def outcome(n_calls, n_events, announced):
 
 
 def known(label):
-    """Functions that differ and are not announced."""
+    """{function: class} of those that differ and are not announced."""
     if not os.path.exists(KNOWN):
-        return set()
+        return {}
     with open(KNOWN, encoding='ascii') as file:
         rows = [line.rstrip('\n').split('\t') for line in file if not line.startswith('#')]
-    return {row[1] for row in rows if row[0] == label}
+    return {row[1]: row[4] for row in rows if row[0] == label}
+
+
+def classes(label, rows):
+    """Of the unannounced ones that were found now."""
+    found = collections.Counter(known(label).get(r['function'][0], 'not known') for r in rows if r['outcome'] == 'unannounced')
+    return ', '.join(f'{n} {name}' for name, n in found.most_common())
 
 
 def compare(label, made, args, write):
@@ -138,7 +143,7 @@ def compare(label, made, args, write):
     wrong = [r for r in rows if r['outcome'] == 'unannounced' and r['function'][0] not in known(label)]
     if write:
         with open(KNOWN, 'a', encoding='ascii') as file:
-            file.writelines(f'{label}\t{r["function"][0]}\t{r["calls"]}\t{r["events"]}\n' for r in wrong)
+            file.writelines(f'{label}\t{r["function"][0]}\t{r["calls"]}\t{r["events"]}\tunseen\n' for r in wrong)
     common.claim(f'call_counts {label}: {len(rows)} functions; events are as many as calls, or a mark says why not, or it is known', rows and not wrong and not missed)
 
 
@@ -150,6 +155,7 @@ def report(label, rows, where, missed):
     print(f'{label}: {len(called)} functions called of {len(rows)}: {counts["equal"]} equal, {counts["equal, marked"]} equal and marked, '
           f'{counts["announced"]} announced, {counts["unannounced"]} unannounced; {sum(r["calls"] for r in called)} calls, '
           f'{marked} of {n_places} places marked, {missed} hits lost')
+    print(f'{label}: the unannounced ones: {classes(label, called) or "none"}')
     for row in sorted(called, key=lambda r: (r['outcome'], -abs(r['calls'] - r['events']))):
         if row['outcome'] in ('announced', 'unannounced'):
             name, line = row['function']
