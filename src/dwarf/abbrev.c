@@ -23,6 +23,7 @@
 #include "base/err.h"
 #include "base/scope.h"
 #include "dwarf/constants.h"
+#include "dwarf/forms.h"
 #include "dwarf/impl.h"
 #include "dwarf/index.h"
 

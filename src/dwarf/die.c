@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "dwarf/constants.h"
+#include "dwarf/forms.h"
 #include "dwarf/impl.h"
 
 int dw_die_at(const struct dwarf *dw, dw_off off, struct dw_die *ret, struct cairn_err *err)

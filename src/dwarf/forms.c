@@ -16,7 +16,7 @@
 
 #include "base/err.h"
 #include "dwarf/constants.h"
-#include "dwarf/impl.h"
+#include "dwarf/forms.h"
 
 #define FIXED(n) ((struct dw_form_size){(n), DW_THEN_END})
 #define THEN(t)	 ((struct dw_form_size){0, DW_THEN_##t})

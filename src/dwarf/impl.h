@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of this module share: sections, units, compiled abbreviations
+ * What the files of this module share: sections and units
  *
  *	struct dwarf
  *	  file[0]: the debug file      sec[]: .debug_info .debug_types .debug_abbrev ...
@@ -20,6 +20,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "dwarf/abbrev.h"
 #include "dwarf/dwarf.h"
 
 /* Limits on what input may make us allocate, each with its reason. */
@@ -74,80 +75,6 @@ struct dw_file {
 	uint8_t *joined[2];        /* bytes of .debug_info, .debug_types, when they are our own */
 };
 
-/*
- * Abbreviations, compiled
- *
- * To step over a DIE, only the sizes of its attributes matter. So each abbreviation becomes a list of
- * steps "advance by @fixed bytes, then do @then", where runs of fixed-size forms are added up:
- *
- *	name strp, file data1, line data2, type ref4, sibling ref4    ──►  {15, END}
- *	name string, line data1, location exprloc, type ref4          ──►  {0, STR} {1, BLOCK} {4, END}
- *
- * Most DIEs of C are one step: one comparison with the end of the unit and one addition. The attributes
- * themselves are read from @specs, the table's own bytes, which were checked when it was compiled.
- */
-enum dw_then {
-	DW_THEN_END,
-	DW_THEN_MORE,     /* nothing: a run longer than @fixed can say */
-	DW_THEN_LEB,
-	DW_THEN_STR,      /* NUL-terminated */
-	DW_THEN_BLOCK,    /* ULEB length */
-	DW_THEN_BLOCK1,
-	DW_THEN_BLOCK2,
-	DW_THEN_BLOCK4,
-	DW_THEN_INDIRECT, /* the form is in front of the value */
-	DW_THEN_UNKNOWN,  /* a form of unknown size; an error only when a DIE uses it */
-};
-
-struct dw_step {
-	uint16_t fixed;
-	uint8_t then;
-};
-
-/* What the scan does with a DIE of this abbreviation. */
-enum dw_scan_kind {
-	DW_SCAN_OTHER,
-	DW_SCAN_FUNC,   /* DW_TAG_subprogram */
-	DW_SCAN_INLINED,
-	DW_SCAN_TYPE,   /* in C nothing below it can hold code */
-	DW_SCAN_LEAF,   /* nothing below it can, in any language */
-};
-
-#define DW_NO_FAST UINT16_MAX
-
-struct dw_abbrev {
-	const uint8_t *specs; /* attribute, form pairs in .debug_abbrev, up to 0, 0 */
-	uint32_t more;        /* index into steps[] of the one behind @first, unless that is the END */
-	uint32_t func;        /* index into funcs[]: DW_SCAN_FUNC, DW_SCAN_INLINED */
-	uint16_t tag;
-	uint16_t sibling;     /* offset of DW_AT_sibling (ref4) in first run, or DW_NO_FAST */
-	struct dw_step first;
-	uint8_t has_children;
-	uint8_t scan;         /* enum dw_scan_kind */
-};
-
-/* Where the first run of a function's DIE has what the index wants; DW_NO_FAST: read it by dw_attr(). */
-struct dw_func_abbrev {
-	uint16_t name, linkage_name, origin;
-	uint8_t flags;       /* enum dw_func_flags as far as the abbreviation tells */
-	bool has_name, has_linkage_name, has_origin;
-	bool name_is_strp, linkage_name_is_strp;
-	bool flags_need_values; /* DW_AT_declaration in a form that could say no */
-};
-
-struct dw_abbrevs {
-	/* Key: the same bytes mean other sizes in a unit of another kind. */
-	const struct dw_file *file;
-	uint64_t off;
-	uint8_t addr_size, offset_size, ref_addr_size;
-
-	struct dw_abbrev *p;
-	size_t n;
-	uint64_t *codes; /* sorted, code of p[i]; NULL when they are 1, 2, ... n */
-	struct dw_step *steps;
-	struct dw_func_abbrev *funcs;
-};
-
 struct dw_files; /* file table of a line program, line_header.c */
 struct dw_rows;  /* its rows, line.c */
 struct dw_scope_list; /* what encloses what, scopes.c */
@@ -185,12 +112,6 @@ struct dw_unit {
 	_Atomic(struct dw_files *) files;
 	_Atomic(struct dw_rows *) rows;
 	_Atomic(struct dw_scope_list *) scopes;
-};
-
-/* Abbreviation tables of some units. */
-struct dw_tables {
-	struct dw_abbrevs *p;
-	size_t n;
 };
 
 /* What is in files of its own because of -gsplit-dwarf. */
@@ -252,57 +173,6 @@ static inline uint64_t dw_load_u64(const uint8_t *p)
 	return dw_load_u32(p) | (uint64_t)dw_load_u32(p + 4) << 32;
 }
 
-/* abbrev.c */
-int dw_abbrevs_compile(struct dw_abbrevs *t, _Atomic uint64_t *budget, struct cairn_err *err);
-void dw_abbrevs_fini(struct dw_abbrevs *t);
-const struct dw_abbrev *dw_abbrev_find_sparse(const struct dw_abbrevs *t, uint64_t code);
-
-/* NULL when the table has no such code. */
-static inline const struct dw_abbrev *dw_abbrev_find(const struct dw_abbrevs *t, uint64_t code)
-{
-	if (t->codes)
-		return dw_abbrev_find_sparse(t, code);
-	return code - 1 < t->n ? &t->p[code - 1] : NULL;
-}
-
-/*
- * One attribute of an abbreviation. The pairs were checked when the table was compiled: they fit 16
- * bits and 0, 0 ends them inside the section.
- */
-struct dw_spec {
-	uint16_t at, form;
-	int64_t implicit;
-};
-bool dw_spec_next(const uint8_t **p, struct dw_spec *ret);
-
-/* Does one step: its run of bytes, then its value of variable size. */
-void dw_step_skip(const struct dw_unit *u, struct dw_step step, struct cursor *c);
-/* Steps over all attributes; the cursor stands at the first. */
-void dw_abbrev_skip_slow(const struct dw_unit *u, const struct dw_abbrev *a, struct cursor *c);
-static inline void dw_abbrev_skip(const struct dw_unit *u, const struct dw_abbrev *a,
-				  struct cursor *c)
-{
-	if (a->first.then == DW_THEN_END)
-		cur_skip(c, a->first.fixed);
-	else
-		dw_abbrev_skip_slow(u, a, c);
-}
-
-/* forms.c */
-struct dw_form_size {
-	uint8_t fixed;
-	uint8_t then; /* DW_THEN_END: it is @fixed bytes long */
-};
-struct dw_form_size dw_form_size(uint16_t form, uint8_t addr_size, uint8_t offset_size,
-				 uint8_t ref_addr_size);
-int dw_form_read(const struct dw_unit *u, struct cursor *c, const struct dw_spec *spec,
-		 struct dw_value *ret);
-void dw_form_skip(const struct dw_unit *u, struct cursor *c, uint16_t form);
-/* String at @off of a string section of @file; NULL and an error when it is not inside. */
-const char *dw_section_str(const struct dw_file *file, enum dw_sec sec, uint64_t off,
-			   struct cairn_err *err);
-uint16_t dw_form_signed_high(uint16_t form);
-
 /* files.c: the sections of an ELF file; of NULL none. */
 int dw_file_init(struct dw_file *file, const struct dwarf *dw, struct elf *elf, bool is_split,
 		 struct cairn_err *err);
@@ -321,11 +191,6 @@ int dw_root_read_bases(struct dw_unit *u, struct cairn_err *err);
 int dw_root_read_facts(struct dw_unit *u, struct cairn_err *err);
 /* DIE at @p of a unit; as dw_die_at(). */
 int dw_die_parse(const struct dw_unit *u, const uint8_t *p, struct dw_die *ret, struct cairn_err *err);
-
-/* abbrev_tables.c: give each unit that has none its table, and compile them. */
-int dw_tables_compile(struct dw_tables *ret, struct dw_unit *units, size_t n, unsigned int threads,
-		      struct cairn_err *err);
-void dw_tables_fini(struct dw_tables *tables);
 
 /* split.c: reads the units behind skeletons. */
 int dw_split_read(struct dwarf *dw, unsigned int threads, struct cairn_err *err);

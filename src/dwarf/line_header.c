@@ -26,6 +26,7 @@
 
 #include "base/err.h"
 #include "dwarf/constants.h"
+#include "dwarf/forms.h"
 #include "dwarf/line.h"
 
 struct file {

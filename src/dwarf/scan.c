@@ -23,6 +23,7 @@
 
 #include "base/err.h"
 #include "dwarf/constants.h"
+#include "dwarf/forms.h"
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)

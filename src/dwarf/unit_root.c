@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "dwarf/constants.h"
+#include "dwarf/forms.h"
 #include "dwarf/impl.h"
 
 int dw_die_parse(const struct dw_unit *u, const uint8_t *p, struct dw_die *ret,

@@ -42,7 +42,7 @@
 #ifndef DWARF_WALK_H
 #define DWARF_WALK_H
 
-#include "dwarf/impl.h"
+#include "dwarf/forms.h"
 
 /* Roles: what dw_wish.role() gives for a tag. All but these two are the caller's own, and delivered. */
 enum {
