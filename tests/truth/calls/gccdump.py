@@ -209,12 +209,18 @@ class Copy:
         self.function, self.block, self.index, self.binds, self.live = function, block, index, binds, live
 
     def is_one_of_several(self, value, parameter):
-        """Whether the value is that of a variable which may have another one here."""
-        for variable in self.function.bound_to.get(value, set()) - {parameter}:
-            values = self.function.values_at(variable, self.block, self.index)
+        """Whether the value is that of a variable which may have another one here, though it has the parameter's name."""
+        for variable in self.function.bound_to.get(value, set()):
+            index = self.index if variable != parameter else self.bound_at(parameter)
+            values = self.function.values_at(variable, self.block, index)
             if value in values and len(values - {'NULL'}) > 1:
                 return True
         return False
+
+    def bound_at(self, parameter):
+        """Where the parameter itself is bound: what stands in front has only its name."""
+        lines = self.function.blocks[self.block][:self.index]
+        return max((i for i, l in enumerate(lines) if (m := BIND.match(l)) and m.group(1) == parameter), default=self.index)
 
     def is_overwritten(self, temporary, value):
         """Whether what the temporary reads from memory is written behind its binding, in the block of the copy."""
@@ -228,6 +234,9 @@ class Copy:
     def bug(self, parameter):
         """The page that explains a wrong value of the parameter here; None when the dump shows nothing."""
         todo, seen, names = [self.binds.get(parameter, '')], set(), set()
+        # Of numbers nothing tells whose they are; an address is one variable's.
+        if todo[0].startswith('&') and self.is_one_of_several(todo[0], parameter):
+            return BEFORE_LOOP
         while todo:
             text = todo.pop()
             for name in versions(text):
