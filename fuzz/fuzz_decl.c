@@ -52,6 +52,7 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 		"\4enum e { A = 1 << 3, B = sizeof(long) ? 'x' : -1 }; struct s { enum e e : 4; char c[A + B % 7]; };",
 		"\5struct s { int x; char y; }; char z[(unsigned long)&((struct s *)0)->y + __builtin_offsetof(struct s, y)];",
 		"\6static inline int f(void) { return 1; } __asm__(\"nop\"); _Static_assert(1, \"\"); typeof(f) *g;",
+		"\7int n; char a[sizeof(n / 0 + n % (unsigned)n)]; struct s { char b[1 ? 2 : n / 0]; };",
 		"\21struct __attribute__((ms_struct)) s { char a; short b : 9; int c : 3; };",
 	};
 	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)

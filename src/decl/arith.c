@@ -167,8 +167,12 @@ int compute(struct parser *p, const struct token *op, struct value *a, const str
 		type = a->type;
 		is_unsigned = is_unsigned_type(p, type);
 	}
-	if ((op->punct == '/' || op->punct == '%') && known && !y)
-		return fail_at(p, op, -EBADMSG, "a division by 0");
+	if ((op->punct == '/' || op->punct == '%') && !y) {
+		if (known)
+			return fail_at(p, op, -EBADMSG, "a division by 0");
+		/* What is not known is not divided either. */
+		y = 1;
+	}
 	if (is_comparison(op->punct)) {
 		/* One side alone may decide. */
 		if (op->punct == P_AND && ((a->known && !x) || (b->known && !y)))
