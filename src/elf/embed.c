@@ -184,7 +184,7 @@ static int plan(struct image *m, const struct cairn_embed_section *sections, siz
 	uint64_t end = m->size;
 
 	for (size_t i = 0; i < n; i++) {
-		Elf64_Shdr *entry;
+		Elf64_Shdr *entry = NULL;
 		int r = take_entry(m, &sections[i], &entry, err);
 
 		if (r < 0)
