@@ -117,6 +117,7 @@ enum cairn_unavailable {
 	CAIRN_UNAVAIL_UNSUPPORTED,      /* an operation that is not expressed here */
 	CAIRN_UNAVAIL_DAMAGED,          /* the description is damaged */
 	CAIRN_UNAVAIL_ANOTHER_CALL,     /* the compiler removed it, and may describe that of another call */
+	CAIRN_UNAVAIL_PASSED_AGAIN,     /* the place may be reached without a call, too: by a loop, or by code around it */
 	CAIRN_N_UNAVAILABLE
 };
 

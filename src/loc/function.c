@@ -560,7 +560,7 @@ static int finish_args(const struct site_env *env, struct dw_types *types, const
 		    !(i < b->formals.n && s->fixed[i]))
 			doubt(&b->args[i].loc, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
 		if (is_passed_by_others(&b->site) && !env->assume_unmodified)
-			doubt(&b->args[i].loc, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
+			doubt(&b->args[i].loc, CAIRN_UNAVAIL_PASSED_AGAIN);
 	}
 	return 0;
 }

@@ -29,6 +29,7 @@ static const struct {
 	[CAIRN_UNAVAIL_UNSUPPORTED] = {"unsupported", "its description uses an operation that is not supported"},
 	[CAIRN_UNAVAIL_DAMAGED] = {"damaged", "its description is damaged"},
 	[CAIRN_UNAVAIL_ANOTHER_CALL] = {"another-call", "may be the value of another call"},
+	[CAIRN_UNAVAIL_PASSED_AGAIN] = {"passed-again", "the place may be reached without a call, too"},
 };
 
 const char *cairn_unavailable_text(enum cairn_unavailable why)
