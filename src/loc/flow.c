@@ -39,18 +39,17 @@
  * Cost: linear in the instructions for code without loops; each loop adds a round, and bits are only ever
  * cleared, so there are at most 17 rounds.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/vec.h"
-#include "insn/insn.h"
+#include "loc/code.h"
 #include "loc/loc.h"
 
 enum {
 	ALL = 0xffff,
 	/* rax rdx rcx rsi rdi r8-r11: DWARF numbers 0 1 2 4 5 8-11. */
 	CALL_CHANGES = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 4 | 1 << 5 | 0xf << 8,
-	/* Instructions of one function; the longest seen has some 100,000. */
-	INSNS_MAX = 2000000,
 };
 
 struct node {
@@ -71,11 +70,6 @@ struct flow {
 	uint16_t anywhere; /* what an indirect jump leaves: intersected into every instruction */
 };
 
-struct decode {
-	struct flow *flow;
-	struct elf *code;
-};
-
 /* xor and sub of a register with itself: the result does not depend on it. */
 static bool is_zeroing(const uint8_t *insn, size_t n)
 {
@@ -91,31 +85,20 @@ static bool is_zeroing(const uint8_t *insn, size_t n)
 	return same_high && insn[1] >= 0xc0 && (insn[1] >> 3 & 7) == (insn[1] & 7);
 }
 
-static int decode_range(void *arg, struct dw_range range)
+static int add_node(void *arg, const struct code_insn *insn)
 {
-	struct decode *d = arg;
-	const uint8_t *bytes;
-	size_t n;
-	if (!elf_code_at(d->code, range.lo, &bytes, &n) || range.hi.v - range.lo.v > n)
-		return -1;
-	n = (size_t)(range.hi.v - range.lo.v);
-	for (size_t off = 0; off < n;) {
-		struct insn insn;
-		struct node *node = d->flow->n < INSNS_MAX ? VEC_PUSH(d->flow) : NULL;
-		if (!node || !insn_decode(bytes + off, n - off, range.lo.v + off, &insn))
-			return -1;
-		*node = (struct node){.at = range.lo.v + off,
-				      .target = insn.target,
-				      .kills = insn.writes,
-				      .reads = is_zeroing(bytes + off, insn.len) ? 0 : insn.reads,
-				      .flow = (uint8_t)insn.flow,
-				      .len = insn.len,
-				      .in = ALL};
-		if (insn.flow == INSN_CALL || insn.flow == INSN_CALL_INDIRECT || insn.flow == INSN_TRAP)
-			node->kills |= CALL_CHANGES;
-		off += insn.len;
-	}
-	return 0;
+	struct flow *f = arg;
+	const struct insn *i = &insn->decoded;
+	struct node node = {.at = insn->at,
+			    .target = i->target,
+			    .kills = i->writes,
+			    .reads = is_zeroing(insn->bytes, i->len) ? 0 : i->reads,
+			    .flow = (uint8_t)i->flow,
+			    .len = i->len,
+			    .in = ALL};
+	if (i->flow == INSN_CALL || i->flow == INSN_CALL_INDIRECT || i->flow == INSN_TRAP)
+		node.kills |= CALL_CHANGES;
+	return VEC_ADD(f, node) ? 0 : -ENOMEM;
 }
 
 static int by_address(const void *a, const void *b)
@@ -203,11 +186,10 @@ static bool propagate_uses(struct flow *f)
 struct flow *flow_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry)
 {
 	struct flow *f = calloc(1, sizeof(*f));
-	struct decode d = {.flow = f, .code = code};
 	if (!f)
 		return NULL;
 	f->anywhere = ALL;
-	if (dw_ranges(function, decode_range, &d, NULL) <= 0) {
+	if (code_visit(code, function, add_node, f) < 0) {
 		flow_free(f);
 		return NULL;
 	}

@@ -4,14 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "insn/insn.h"
-
-/* Instructions of one function; the longest seen has some 100,000. */
-enum { INSNS_MAX = 2000000 };
+#include "loc/code.h"
 
 struct decode {
 	struct graph *graph;
-	struct elf *code;
 	VEC(uint64_t) targets; /* one for each instruction; 0 without */
 };
 
@@ -28,37 +24,25 @@ static bool goes_on(enum insn_flow flow)
 	return flow != INSN_JUMP && flow != INSN_JUMP_INDIRECT && flow != INSN_RETURN;
 }
 
-static int decode_range(void *arg, struct dw_range range)
+static int add_insn(void *arg, const struct code_insn *insn)
 {
 	struct decode *d = arg;
-	const uint8_t *bytes;
-	size_t n;
-	if (!elf_code_at(d->code, range.lo, &bytes, &n) || range.hi.v - range.lo.v > n)
-		return -1;
-	n = (size_t)(range.hi.v - range.lo.v);
-	for (size_t off = 0; off < n;) {
-		struct insn insn;
-		struct graph_insn *g = d->graph->v.n < INSNS_MAX ? VEC_PUSH(&d->graph->v) : NULL;
-		if (!g || !insn_decode(bytes + off, n - off, range.lo.v + off, &insn))
-			return -1;
-		bool direct = insn.flow == INSN_JUMP || insn.flow == INSN_BRANCH;
-		*g = (struct graph_insn){
-			.at = range.lo.v + off,
-			.next = goes_on(insn.flow) ? 0 : GRAPH_NONE,
-			.target = GRAPH_NONE,
-			.order = UINT32_MAX,
-			.len = insn.len,
-			.is_indirect = insn.flow == INSN_JUMP_INDIRECT,
-			.is_branch = direct,
-			.is_call = insn.flow == INSN_CALL || insn.flow == INSN_CALL_INDIRECT,
-			.has_effect = insn.flow == INSN_CALL || insn.flow == INSN_CALL_INDIRECT || insn.writes_memory,
-			.is_nop = is_nop(bytes + off, insn.len),
-		};
-		if (!VEC_ADD(&d->targets, direct ? insn.target : 0))
-			return -1;
-		off += insn.len;
-	}
-	return 0;
+	enum insn_flow flow = insn->decoded.flow;
+	bool direct = flow == INSN_JUMP || flow == INSN_BRANCH;
+	bool call = flow == INSN_CALL || flow == INSN_CALL_INDIRECT;
+	struct graph_insn g = {
+		.at = insn->at,
+		.next = goes_on(flow) ? 0 : GRAPH_NONE,
+		.target = GRAPH_NONE,
+		.order = UINT32_MAX,
+		.len = insn->decoded.len,
+		.is_indirect = flow == INSN_JUMP_INDIRECT,
+		.is_branch = direct,
+		.is_call = call,
+		.has_effect = call || insn->decoded.writes_memory,
+		.is_nop = is_nop(insn->bytes, insn->decoded.len),
+	};
+	return VEC_ADD(&d->graph->v, g) && VEC_ADD(&d->targets, direct ? insn->decoded.target : 0) ? 0 : -ENOMEM;
 }
 
 size_t graph_from(const struct graph *g, uint64_t at)
@@ -268,18 +252,22 @@ static int finish(struct graph *g, const struct decode *d, struct cairn_vaddr en
 	return rc ? rc : number(g);
 }
 
-struct graph *graph_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry)
+int graph_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry, struct graph **ret)
 {
 	struct graph *g = calloc(1, sizeof(*g));
-	struct decode d = {.graph = g, .code = code};
+	struct decode d = {.graph = g};
+	*ret = NULL;
 	if (!g)
-		return NULL;
-	int rc = dw_ranges(function, decode_range, &d, NULL) > 0 ? finish(g, &d, entry) : -EBADMSG;
+		return -ENOMEM;
+	int rc = code_visit(code, function, add_insn, &d);
+	if (!rc)
+		rc = finish(g, &d, entry);
 	VEC_FREE(&d.targets);
 	if (!rc)
-		return g;
-	graph_free(g);
-	return NULL;
+		*ret = g;
+	else
+		graph_free(g);
+	return rc == -ENOMEM ? rc : 0;
 }
 
 void graph_free(struct graph *g)

@@ -43,10 +43,11 @@ struct graph {
  * graph_new - decode a function
  *
  * @function  its DIE; all its ranges
- * NULL when out of memory, or when its code cannot be decoded to the end.
+ * @ret  NULL when its code cannot be decoded to the end
+ * Returns 0 or -ENOMEM.
  * Cost: one decode per instruction.
  */
-struct graph *graph_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry);
+int graph_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry, struct graph **ret);
 void graph_free(struct graph *g);
 
 /* The instruction that starts at @at; GRAPH_NONE when none does. */

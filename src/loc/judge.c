@@ -43,18 +43,19 @@ struct judge {
 	VEC(const struct built_site *) others;
 };
 
-static void enter_container(struct judge *j, uint32_t container)
+static int enter_container(struct judge *j, uint32_t container)
 {
 	const struct site_env *env = j->all->env;
 	struct dw_die die;
 	struct cairn_vaddr entry;
 	if (j->container == container)
-		return;
+		return 0;
 	graph_free(j->graph);
 	j->graph = NULL;
 	j->container = container;
-	if (dw_die_at(env->dw, env->index->p[container].die, &die, NULL) == 1 && site_entry_of(&die, &entry) == 1)
-		j->graph = graph_new(env->code, &die, entry);
+	if (dw_die_at(env->dw, env->index->p[container].die, &die, NULL) != 1 || site_entry_of(&die, &entry) != 1)
+		return 0;
+	return graph_new(env->code, &die, entry, &j->graph);
 }
 
 /* The first further place of an entry, or where it would be. */
@@ -116,7 +117,8 @@ static int judge_copy(struct judge *j, size_t at, struct cairn_err *err)
 	const struct built_site *first = &j->all->in->first_sites[c->i];
 	if (first->site.kind != CAIRN_SITE_INLINED)
 		return 0;
-	enter_container(j, c->container);
+	if (enter_container(j, c->container) < 0)
+		return err_nomem(err, "ways to a copy");
 	if (!j->graph)
 		return 0;
 	bool ok = gather_places(j, c) && gather_others(j, at);

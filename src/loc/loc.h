@@ -9,6 +9,7 @@
  *	stack_args.c what is said of arguments on the stack of the containing function
  *	flow.c      which registers still hold what they held at the function's entry
  *	boundary.c  hazards of many places of one function
+ *	code.c      the instructions of one function, one by one
  *	graph.c     the instructions of one function, and which comes behind which
  *	passage.c   where a copy is entered, and whether each call passes its places once
  *	judge.c     passages of all copies of many functions
@@ -20,7 +21,9 @@
  *	entry_rows.c further entries of copies whose code was duplicated
  *	function.c  a group made into a struct cairn_function
  *	merged.c    bodies of one function that the linker merged
- *	sites.c     the handle, find and visit
+ *	provider.c  who answers about sites: the debug information or a sidecar
+ *	spec.c      what a user types for a function
+ *	sites.c     the debug information as provider: find and visit
  *	symbol_names.c  names that only the symbol tables know
  *	suggest.c   near names
  *	text.c      locations and reasons as text

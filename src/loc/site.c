@@ -209,7 +209,8 @@ static int find_ways_in(const struct site_env *env, struct site_worker *w, const
 {
 	struct cairn_vaddr ways[PASSAGE_WAYS_MAX];
 	if (!w->graph_made) {
-		w->graph = graph_new(env->code, container, w->container_entry);
+		if (graph_new(env->code, container, w->container_entry, &w->graph) < 0)
+			return -ENOMEM;
 		w->graph_made = true;
 	}
 	unsigned int n = w->graph ? passage_ways_in(w->graph, &b->die, ways) : 0;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The instructions of one function, for those who ask where values and control go in it. */
+#ifndef LOC_CODE_H
+#define LOC_CODE_H
+
+#include "dwarf/dwarf.h"
+#include "insn/insn.h"
+
+/* Instructions of one function that are looked at; the longest function seen has some 100,000. */
+enum { CODE_INSNS_MAX = 2000000 };
+
+struct code_insn {
+	uint64_t at;
+	const uint8_t *bytes; /* decoded.len of them */
+	struct insn decoded;
+};
+
+/*
+ * code_visit - every instruction of all ranges of a function, range by range, each in order of address
+ *
+ * @function  its DIE
+ * @visit     a negative result ends the walk and is returned
+ * Returns 0. -EBADMSG: it has no ranges, one is not in executable code, or does not decode to its end. -ERANGE: more
+ * than CODE_INSNS_MAX instructions. What was visited before an error is to be forgotten.
+ * Cost: one decode per instruction; allocates nothing.
+ */
+int code_visit(const struct elf *code, const struct dw_die *function,
+	       int (*visit)(void *ctx, const struct code_insn *insn), void *ctx);
+
+#endif
