@@ -156,25 +156,6 @@ static int parse_body(struct parser *p, struct attributes *attrs, struct cairn_t
 	return rc;
 }
 
-static int tag_of(struct parser *p, const struct token *name, uint32_t *ret)
-{
-	const struct symbol *known = name->n ? symbol_find(p->decl, SYMBOL_ENUM, name->p, name->n) : NULL;
-	struct cairn_type t = {.kind = CAIRN_T_ENUM, .declaration = true};
-
-	if (known && known->kind != SYMBOL_ENUM)
-		return fail_at(p, name, -EBADMSG, "%s is another kind of type", known->name);
-	if (known) {
-		*ret = known->type;
-		return 0;
-	}
-	if (name->n && !(t.name = dup_name(p, name)))
-		return err_nomem(p->err, "names of types");
-	int rc = node_add(p, &t, ret);
-	if (rc || !name->n)
-		return rc;
-	return symbol_add(p, &(struct symbol){.kind = SYMBOL_ENUM, .name = t.name, .type = *ret});
-}
-
 /* "e :" and "e {" and what is between the braces. */
 static int parse_rest(struct parser *p, struct attributes *attrs, const struct token *name, uint32_t id)
 {
@@ -215,7 +196,7 @@ int parse_enum(struct parser *p, uint32_t *ret)
 	}
 	if (!rc && !name.n && !is_punct(p, '{') && !is_punct(p, ':'))
 		rc = fail_here(p, "expected the name of an enum or '{'");
-	rc = rc ? rc : tag_of(p, &name, ret);
+	rc = rc ? rc : node_tagged(p, CAIRN_T_ENUM, &name, ret);
 	rc = rc ? rc : parse_rest(p, &attrs, &name, *ret);
 	leave(p);
 	return rc;

@@ -13,6 +13,26 @@ int node_add(struct parser *p, const struct cairn_type *t, uint32_t *ret)
 	return 0;
 }
 
+int node_tagged(struct parser *p, enum cairn_type_kind kind, const struct token *name, uint32_t *ret)
+{
+	enum symbol_kind wanted = kind == CAIRN_T_ENUM ? SYMBOL_ENUM : kind == CAIRN_T_UNION ? SYMBOL_UNION : SYMBOL_STRUCT;
+	const struct symbol *known = name->n ? symbol_find(p->decl, wanted, name->p, name->n) : NULL;
+	struct cairn_type t = {.kind = kind, .declaration = true};
+
+	if (known && known->kind != wanted)
+		return fail_at(p, name, -EBADMSG, "%s is another kind of type", known->name);
+	if (known) {
+		*ret = known->type;
+		return 0;
+	}
+	if (name->n && !(t.name = dup_name(p, name)))
+		return err_nomem(p->err, "names of types");
+	int rc = node_add(p, &t, ret);
+	if (rc || !name->n)
+		return rc;
+	return symbol_add(p, &(struct symbol){.kind = wanted, .name = t.name, .type = *ret});
+}
+
 static const struct basic_type {
 	const char *name;
 	enum cairn_scalar scalar;

@@ -141,6 +141,8 @@ int symbol_add(struct parser *p, const struct symbol *s);
 
 /* Add a node; *@ret 0 and -ENOMEM when there is no memory. */
 int node_add(struct parser *p, const struct cairn_type *t, uint32_t *ret);
+/* The struct, union or enum of that tag, or a new one that is only declared; an empty @name is always a new one. */
+int node_tagged(struct parser *p, enum cairn_type_kind kind, const struct token *name, uint32_t *ret);
 int node_derive(struct parser *p, enum cairn_type_kind kind, uint32_t ref, uint32_t *ret);
 int node_basic(struct parser *p, enum basic basic, uint32_t *ret);
 int node_vector(struct parser *p, uint32_t element, uint64_t bytes, uint32_t *ret);

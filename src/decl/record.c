@@ -249,27 +249,6 @@ static int parse_body(struct parser *p, struct attributes *attrs, const struct t
 	return rc;
 }
 
-/* The node of that tag, or a new one that is declared only. */
-static int tag_of(struct parser *p, enum cairn_type_kind kind, const struct token *name, uint32_t *ret)
-{
-	enum symbol_kind wanted = kind == CAIRN_T_UNION ? SYMBOL_UNION : SYMBOL_STRUCT;
-	const struct symbol *known = name->n ? symbol_find(p->decl, wanted, name->p, name->n) : NULL;
-	struct cairn_type t = {.kind = kind, .declaration = true};
-
-	if (known && known->kind != wanted)
-		return fail_at(p, name, -EBADMSG, "%s is another kind of type", known->name);
-	if (known) {
-		*ret = known->type;
-		return 0;
-	}
-	if (name->n && !(t.name = dup_name(p, name)))
-		return err_nomem(p->err, "names of types");
-	int rc = node_add(p, &t, ret);
-	if (rc || !name->n)
-		return rc;
-	return symbol_add(p, &(struct symbol){.kind = wanted, .name = t.name, .type = *ret});
-}
-
 int parse_record(struct parser *p, bool is_union, uint32_t *ret)
 {
 	struct attributes attrs = {0};
@@ -285,7 +264,7 @@ int parse_record(struct parser *p, bool is_union, uint32_t *ret)
 	}
 	if (!rc && !name.n && !is_punct(p, '{'))
 		rc = fail_here(p, "expected the name of a %s or '{'", is_union ? "union" : "struct");
-	rc = rc ? rc : tag_of(p, is_union ? CAIRN_T_UNION : CAIRN_T_STRUCT, &name, ret);
+	rc = rc ? rc : node_tagged(p, is_union ? CAIRN_T_UNION : CAIRN_T_STRUCT, &name, ret);
 	if (!rc && is_punct(p, '{')) {
 		if (!cairn_types_get(p->types, *ret)->declaration)
 			rc = fail_at(p, &at, -EBADMSG, "defined a second time");
