@@ -30,11 +30,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
-	for (unsigned int i = 0; i < DWARF_SEEDS; i++) {
-		struct db *d = dwarf_seed(i);
-		size_t size;
-		const uint8_t *bytes = db_finish(d, &size);
-		put(bytes, size);
-		db_free(d);
-	}
+	dwarf_seeds_put(put);
 }

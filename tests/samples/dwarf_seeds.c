@@ -266,3 +266,14 @@ struct db *dwarf_seed(unsigned int i)
 {
 	return i == 0 ? version_5() : i == 1 ? version_4() : version_2();
 }
+
+void dwarf_seeds_put(void (*put)(const void *bytes, size_t size))
+{
+	for (unsigned int i = 0; i < DWARF_SEEDS; i++) {
+		struct db *d = dwarf_seed(i);
+		size_t size;
+		const uint8_t *bytes = db_finish(d, &size);
+		put(bytes, size);
+		db_free(d);
+	}
+}

@@ -12,4 +12,7 @@ enum { DWARF_SEEDS = 3 }; /* version 5; version 4 with a type unit; version 2 in
 
 struct db *dwarf_seed(unsigned int i);
 
+/* Each seed's bytes, for a fuzzer. */
+void dwarf_seeds_put(void (*put)(const void *bytes, size_t size));
+
 #endif
