@@ -105,7 +105,7 @@ static int add_section(struct cfi *cfi, const struct cairn_binary *bin, struct e
 	if (rc < 0 || !s || !s->data)
 		return rc;
 	size_t i = cfi->n_sections++;
-	cfi->sections[i] = (struct frame_section){.elf = s, .is_eh = is_eh};
+	cfi->sections[i] = (struct frame_section){.elf = s, .is_eh = is_eh, .machine = elf_machine(e)};
 	struct cie_cache cache = {0};
 	for (uint64_t off = 0; off < s->size;) {
 		struct frame_entry entry;

@@ -2,9 +2,9 @@
 /*
  * Call frame information: the rule for the CFA at an address
  *
- * Reads .eh_frame and .debug_frame. The first user is the location encoder, which turns "frame base
- * plus k" (frame base = CFA, in GCC's and Clang's -O code) into "register plus offset" at one
- * address. Unwinding proper comes later and extends the row.
+ * Reads .eh_frame and .debug_frame of x86-64 and AArch64. The location encoder turns "frame base plus k"
+ * (frame base = CFA, in GCC's and Clang's -O code) into "register plus offset" at one address. What
+ * unwinders search, the rows of a whole file, is made by unwind_table_build() (cfi/table.h).
  */
 #ifndef CFI_CFI_H
 #define CFI_CFI_H
@@ -34,16 +34,20 @@ enum cfi_reg_kind {
 	CFI_REG_AT_CFA,      /* saved in memory at CFA + off */
 	CFI_REG_IS_CFA,      /* value is CFA + off */
 	CFI_REG_REGISTER,    /* in register number off */
-	CFI_REG_EXPR,        /* saved at the address that an expression gives */
-	CFI_REG_VAL_EXPR,    /* is the value that an expression gives */
+	CFI_REG_AT_REG,      /* saved in memory at register base + off */
+	CFI_REG_IS_REG,      /* value is register base + off */
+	CFI_REG_EXPR,        /* saved at the address that another expression gives */
+	CFI_REG_VAL_EXPR,    /* is the value that another expression gives */
 };
 
 struct cfi_reg {
 	enum cfi_reg_kind kind;
+	uint8_t base; /* DWARF register number */
 	int64_t off;
 };
 
-enum { CFI_N_REGS = 17 }; /* x86-64: rax ... r15 and the return address column */
+/* x86-64: rax ... r15 and the return address column; AArch64: x0 ... x30, sp. */
+enum { CFI_N_REGS = 32 };
 
 struct cfi_row {
 	/* The row holds for [lo, hi). */
@@ -77,7 +81,7 @@ void cfi_close(struct cfi *cfi);
 /*
  * cfi_row_at - the row that covers @at
  *
- * A CFA rule that names a register beyond the 17 columns is CFI_CFA_UNDESCRIBED; rules of such
+ * A CFA rule that names a register beyond the CFI_N_REGS columns is CFI_CFA_UNDESCRIBED; rules of such
  * registers are dropped.
  * Returns 1 and *@ret, or 0 when no FDE covers it. Negative: -EBADMSG when the FDE's program is damaged,
  * -EOPNOTSUPP when it uses an operation that is not known, -ERANGE when it nests remembered states

@@ -20,7 +20,7 @@
  *	8           only augmentation "eh" of GCC 2: a pointer without use
  *	1 1         only version 4: address size (8), segment selector size (0)
  *	uleb sleb   code and data alignment factor (1 and -8 on x86-64)
- *	1 or uleb   return address column (16): a byte in version 1
+ *	1 or uleb   return address column (16; 30 on AArch64): a byte in version 1
  *	uleb + n    only with "z": length of the augmentation data, and those, one item per letter:
  *	            R  1 byte: encoding of the FDEs' addresses
  *	            P  1 byte encoding + a pointer in it: personality routine
@@ -40,6 +40,7 @@
  */
 #include "cfi/entry.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -71,10 +72,15 @@ enum {
 	PE_INDIRECT = 0x80,
 	PE_OMIT = 0xff,
 	ADDRESS_SIZE = 8,
-	RETURN_ADDRESS_COLUMN = 16, /* x86-64 psABI */
 	LENGTH_64BIT = 0xffffffff,
 	LENGTH_RESERVED = 0xfffffff0,
 };
+
+/* x86-64 psABI, table 3.36; "DWARF for the Arm 64-bit Architecture", 4.1 */
+static uint64_t return_address_column(uint16_t machine)
+{
+	return machine == EM_AARCH64 ? 30 : 16;
+}
 
 static struct cursor section_cursor(const struct frame_section *sec, uint64_t off,
 				    struct cairn_err *err)
@@ -257,7 +263,7 @@ static int read_cie(const struct frame_section *sec, struct cursor *c, struct fr
 	uint64_t column = version == 1 ? cur_u8(c) : cur_uleb(c);
 	if (c->failed)
 		return -EBADMSG;
-	if (column != RETURN_ADDRESS_COLUMN)
+	if (column != return_address_column(sec->machine))
 		return refuse(c, "return address column", column);
 	cie->has_augmentation_data = *augmentation == 'z';
 	if (cie->has_augmentation_data)

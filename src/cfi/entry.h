@@ -9,6 +9,7 @@
 struct frame_section {
 	const struct elf_section *elf;
 	bool is_eh; /* .eh_frame; else .debug_frame */
+	uint16_t machine; /* EM_* of the file */
 };
 
 /* The common part of one entry. */

@@ -22,36 +22,29 @@
  */
 #include "cfi/program.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/err.h"
+#include "cfi/expr.h"
 
 /* GCC and Clang nest once. 16 states are 5 KB of stack. */
 enum { MAX_REMEMBERED = 16 };
-
-/* The rules of one row. */
-struct rules {
-	enum cfi_cfa_kind cfa;
-	uint64_t cfa_reg;
-	int64_t cfa_off;
-	const uint8_t *cfa_expr;
-	uint32_t cfa_expr_len;
-	struct cfi_reg regs[CFI_N_REGS];
-};
 
 struct machine {
 	const struct frame_section *sec;
 	const struct frame_cie *cie;
 	struct cursor c;
-	const struct rules *initial; /* NULL while the CIE's own instructions run */
-	uint64_t at;		     /* the address that is looked for */
-	uint64_t lo, next;	     /* of the current row; where the next one begins, once known */
-	bool is_done;		     /* next is beyond at */
-	struct rules now;
-	struct rules remembered[MAX_REMEMBERED];
+	const struct program_rules *initial; /* NULL while the CIE's own instructions run */
+	uint64_t lo, end;		     /* of the current row; of the FDE */
+	int (*row)(void *ctx, uint64_t lo, uint64_t hi, const struct program_rules *rules);
+	void *ctx;
+	int stop;			     /* what row() returned */
 	size_t n_remembered;
+	struct program_rules now;
+	struct program_rules remembered[MAX_REMEMBERED];
 };
 
 static int bad(struct machine *m, const char *what)
@@ -62,18 +55,24 @@ static int bad(struct machine *m, const char *what)
 
 /* ---- addresses ---- */
 
+/* Some compilers advance beyond the function; rows end with it. */
+static void end_row(struct machine *m, uint64_t hi)
+{
+	uint64_t lo = m->lo;
+	m->lo = hi;
+	if (hi > m->end)
+		hi = m->end;
+	if (lo < hi)
+		m->stop = m->row(m->ctx, lo, hi, &m->now);
+}
+
 static int move_to(struct machine *m, uint64_t loc)
 {
 	if (!m->initial)
 		return bad(m, "a CIE advances the location");
 	if (loc < m->lo)
 		return bad(m, "the location goes backwards");
-	if (loc > m->at) {
-		m->next = loc;
-		m->is_done = true;
-		return 0;
-	}
-	m->lo = loc;
+	end_row(m, loc);
 	return 0;
 }
 
@@ -198,11 +197,18 @@ static int op_def_cfa_expression(struct machine *m)
 /* ---- registers ---- */
 
 /* Rules of registers that have no column (vector registers) are read and dropped. */
+static int set_reg_rule(struct machine *m, uint64_t reg, struct cfi_reg rule)
+{
+	if (reg >= CFI_N_REGS)
+		return 0;
+	m->now.regs[reg] = rule;
+	m->now.set |= UINT32_C(1) << reg;
+	return 0;
+}
+
 static int set_reg(struct machine *m, uint64_t reg, enum cfi_reg_kind kind, int64_t off)
 {
-	if (reg < CFI_N_REGS)
-		m->now.regs[reg] = (struct cfi_reg){kind, off};
-	return 0;
+	return set_reg_rule(m, reg, (struct cfi_reg){.kind = kind, .off = off});
 }
 
 static int set_reg_scaled(struct machine *m, uint64_t reg, enum cfi_reg_kind kind, int64_t factored)
@@ -219,19 +225,31 @@ static int set_reg_unsigned(struct machine *m, uint64_t reg, enum cfi_reg_kind k
 	return rc < 0 ? rc : set_reg_scaled(m, reg, kind, factored);
 }
 
+/*
+ * Nearly all expressions are one operation, "register n plus k": how code that realigns its stack and
+ * signal trampolines say where registers are.
+ */
 static int set_reg_expr(struct machine *m, enum cfi_reg_kind kind)
 {
 	uint64_t reg = cur_uleb(&m->c);
-	cur_skip(&m->c, cur_uleb(&m->c));
-	return set_reg(m, reg, kind, 0);
+	uint64_t n = cur_uleb(&m->c);
+	const uint8_t *expr = cur_bytes(&m->c, n);
+	struct cfi_reg rule = {.kind = kind};
+	if (expr && expr_is_reg_offset(expr, n, &rule.base, &rule.off))
+		rule.kind = kind == CFI_REG_EXPR ? CFI_REG_AT_REG : CFI_REG_IS_REG;
+	else
+		rule = (struct cfi_reg){.kind = kind};
+	return m->c.failed ? -EBADMSG : set_reg_rule(m, reg, rule);
 }
 
 static int restore_reg(struct machine *m, uint64_t reg)
 {
 	if (!m->initial)
 		return bad(m, "a CIE restores a register to the rule that it is about to give");
-	if (reg < CFI_N_REGS)
-		m->now.regs[reg] = m->initial->regs[reg];
+	if (reg >= CFI_N_REGS)
+		return 0;
+	m->now.regs[reg] = m->initial->regs[reg];
+	m->now.set = (m->now.set & ~(UINT32_C(1) << reg)) | (m->initial->set & UINT32_C(1) << reg);
 	return 0;
 }
 
@@ -319,6 +337,17 @@ static int op_restore_state(struct machine *m)
 	return 0;
 }
 
+/* AArch64: from here on the return address is signed, or no longer. The number is SPARC's elsewhere. */
+static int op_negate_ra_state(struct machine *m)
+{
+	if (m->sec->machine != EM_AARCH64)
+		return err_set(m->c.err, -EOPNOTSUPP,
+			       "%s: %s+0x%" PRIx64 ": a call frame instruction of another architecture",
+			       m->c.src->file, m->c.src->section, cur_off(&m->c) - 1);
+	m->now.ra_signed = !m->now.ra_signed;
+	return 0;
+}
+
 static int op_nop(struct machine *m)
 {
 	return 0;
@@ -356,6 +385,7 @@ static int (*const ops[0x40])(struct machine *m) = {
 	[0x15] = op_val_offset_sf,
 	[0x16] = op_val_expression,
 	[0x1d] = op_advance8,		      /* MIPS, used by 64-bit linkers */
+	[0x2d] = op_negate_ra_state,	      /* AArch64 */
 	[0x2e] = op_args_size,		      /* GNU */
 	[0x2f] = op_negative_offset_extended, /* GNU */
 };
@@ -384,7 +414,7 @@ static int run(struct machine *m, const struct cursor *program, struct cairn_err
 {
 	m->c = *program;
 	m->c.err = err;
-	while (cur_more(&m->c) && !m->is_done) {
+	while (cur_more(&m->c) && !m->stop) {
 		int rc = step(m);
 		/* What was read behind the end is no instruction, whatever became of it. */
 		if (m->c.failed)
@@ -395,16 +425,53 @@ static int run(struct machine *m, const struct cursor *program, struct cairn_err
 	return 0;
 }
 
-static void row_of(const struct machine *m, const struct frame_fde *fde, struct cfi_row *ret)
+int program_run(const struct frame_section *sec, const struct frame_fde *fde,
+		int (*row)(void *ctx, uint64_t lo, uint64_t hi, const struct program_rules *rules),
+		void *ctx, struct cairn_err *err)
 {
-	const struct rules *r = &m->now;
-	uint64_t hi = m->is_done && m->next < fde->hi ? m->next : fde->hi;
-	*ret = (struct cfi_row){.lo = {m->lo},
+	struct machine m;
+	/* The remembered states need no clearing: none is read before it is written. */
+	memset(&m, 0, offsetof(struct machine, remembered));
+	m.sec = sec;
+	m.cie = &fde->cie;
+	m.lo = fde->lo;
+	m.end = fde->hi;
+	m.row = row;
+	m.ctx = ctx;
+	int rc = run(&m, &fde->cie.program, err);
+	if (rc < 0)
+		return rc;
+	struct program_rules initial = m.now;
+	m.initial = &initial;
+	m.n_remembered = 0;
+	rc = run(&m, &fde->program, err);
+	if (rc < 0)
+		return rc;
+	if (!m.stop)
+		end_row(&m, m.end);
+	return m.stop;
+}
+
+/* ---- the row at one address ---- */
+
+struct search {
+	uint64_t at;
+	bool is_signal_frame;
+	struct cfi_row *ret;
+};
+
+static int take_row(void *ctx, uint64_t lo, uint64_t hi, const struct program_rules *r)
+{
+	struct search *search = ctx;
+	if (hi <= search->at)
+		return 0;
+	struct cfi_row *ret = search->ret;
+	*ret = (struct cfi_row){.lo = {lo},
 				.hi = {hi},
 				.cfa = r->cfa,
 				.cfa_expr = r->cfa == CFI_CFA_EXPR ? r->cfa_expr : NULL,
 				.cfa_expr_len = r->cfa == CFI_CFA_EXPR ? r->cfa_expr_len : 0,
-				.signal_frame = fde->cie.is_signal_frame};
+				.signal_frame = search->is_signal_frame};
 	if (r->cfa == CFI_CFA_REG_OFFSET && r->cfa_reg >= CFI_N_REGS)
 		ret->cfa = CFI_CFA_UNDESCRIBED;
 	if (ret->cfa == CFI_CFA_REG_OFFSET) {
@@ -412,27 +479,13 @@ static void row_of(const struct machine *m, const struct frame_fde *fde, struct 
 		ret->cfa_off = r->cfa_off;
 	}
 	memcpy(ret->regs, r->regs, sizeof(ret->regs));
+	return 1;
 }
 
 int program_row_at(const struct frame_section *sec, const struct frame_fde *fde, uint64_t at,
 		   struct cfi_row *ret, struct cairn_err *err)
 {
-	struct machine m;
-	/* The remembered states need no clearing: none is read before it is written. */
-	memset(&m, 0, offsetof(struct machine, remembered));
-	m.n_remembered = 0;
-	m.sec = sec;
-	m.cie = &fde->cie;
-	m.at = at;
-	m.lo = fde->lo;
-	int rc = run(&m, &fde->cie.program, err);
-	if (rc < 0)
-		return rc;
-	struct rules initial = m.now;
-	m.initial = &initial;
-	m.n_remembered = 0;
-	rc = run(&m, &fde->program, err);
-	if (rc == 0)
-		row_of(&m, fde, ret);
-	return rc;
+	struct search search = {.at = at, .is_signal_frame = fde->cie.is_signal_frame, .ret = ret};
+	int rc = program_run(sec, fde, take_row, &search, err);
+	return rc < 0 ? rc : 0;
 }

@@ -180,6 +180,8 @@ static void every_instruction_that_compilers_do_not_use_daily(void **state)
 		0x16, 12, 1, 0x50,            /* r12: val_expression */
 		0x07, 13,                     /* r13: undefined */
 		0x08, 14,                     /* r14: same_value */
+		0x10, 6, 2, 0x77, 0x70,       /* rbp: saved at rsp-16 */
+		0x16, 1, 3, 0x76, 0x80, 0x01, /* rdx: is rbp+128 */
 		0x09, 15, 1,                  /* r15: in register rdx */
 		0x14, 8, 2,                   /* r8: is cfa-16 */
 		0x15, 9, 0x7e,                /* r9: is cfa+16 */
@@ -210,12 +212,15 @@ static void every_instruction_that_compilers_do_not_use_daily(void **state)
 		{3, CFI_REG_EXPR, 0},      {12, CFI_REG_VAL_EXPR, 0}, {13, CFI_REG_UNDEFINED, 0},
 		{14, CFI_REG_SAME, 0},     {15, CFI_REG_REGISTER, 1}, {8, CFI_REG_IS_CFA, -16},
 		{9, CFI_REG_IS_CFA, 16},   {10, CFI_REG_AT_CFA, 8},   {11, CFI_REG_AT_CFA, -24},
-		{5, CFI_REG_AT_CFA, 8},    {16, CFI_REG_AT_CFA, -8},
+		{5, CFI_REG_AT_CFA, 8},    {16, CFI_REG_AT_CFA, -8},  {6, CFI_REG_AT_REG, -16},
+		{1, CFI_REG_IS_REG, 128},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
 		assert_int_equal(row.regs[rules[i].reg].kind, rules[i].kind);
 		assert_int_equal(row.regs[rules[i].reg].off, rules[i].off);
 	}
+	assert_int_equal(row.regs[6].base, 7);
+	assert_int_equal(row.regs[1].base, 6);
 	row = row_at(&s, TEXT + 4);
 	assert_cfa(&row, 7, 8);
 	assert_int_equal(row.regs[3].kind, CFI_REG_UNSPECIFIED);
@@ -602,9 +607,11 @@ static void spell_reg(const struct cfi_reg *reg, char *buf, size_t size)
 	case CFI_REG_REGISTER:
 		snprintf(buf, size, "r%ld", (long)reg->off);
 		break;
+	case CFI_REG_AT_REG:
 	case CFI_REG_EXPR:
 		snprintf(buf, size, "exp");
 		break;
+	case CFI_REG_IS_REG:
 	case CFI_REG_VAL_EXPR:
 		snprintf(buf, size, "vexp");
 		break;
