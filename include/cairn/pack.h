@@ -143,6 +143,12 @@ int cairn_pack_check(const struct cairn_pack *pack, struct cairn_err *err);
 /* Path as given to open. Borrowed. */
 const char *cairn_pack_path(const struct cairn_pack *pack);
 
+/*
+ * Whether this version of the library would make the same. False: another version made it, whose analysis of the
+ * debug information may say more, less, or what was found to be wrong.
+ */
+bool cairn_pack_is_current(const struct cairn_pack *pack);
+
 /* Build-id of the binary that it describes; *@ret_len 0 when that has none. Borrowed. */
 const uint8_t *cairn_pack_build_id(const struct cairn_pack *pack, size_t *ret_len);
 

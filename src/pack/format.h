@@ -19,6 +19,12 @@ enum {
 	/* A reader knows versions up to its own; it refuses higher ones. */
 	PACK_VERSION = 1,
 
+	/*
+	 * Raised whenever the same binary would give other places, locations, chains or lines than before, in the same
+	 * format. Sidecars of another number are made anew where that is possible (find.c).
+	 */
+	PACK_ANALYSIS = 1,
+
 	/* Bytes of code that a page describes: a power of two. More make the index smaller and a lookup slower. */
 	PACK_PAGE_SIZE = 512,
 
@@ -34,8 +40,10 @@ struct pack_header {
 	uint32_t n_frames;
 	uint32_t page_size; /* PACK_PAGE_SIZE */
 	uint32_t n_spans;   /* in .cairn.pages */
+	uint32_t analysis;  /* PACK_ANALYSIS */
+	uint32_t reserved;  /* 0 */
 };
-_Static_assert(sizeof(struct pack_header) == 40, "the header has no holes");
+_Static_assert(sizeof(struct pack_header) == 48, "the header has no holes");
 
 /* .cairn.symbols: [at, at + size) is named. Sorted, without overlaps. */
 struct pack_symbol {

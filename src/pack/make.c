@@ -160,6 +160,7 @@ static void encode_header(const struct code_map *code, uint32_t n_frames, struct
 		.n_frames = n_frames,
 		.page_size = PACK_PAGE_SIZE,
 		.n_spans = (uint32_t)code->spans.n,
+		.analysis = PACK_ANALYSIS,
 	};
 	put_bytes(ret, &h, sizeof(h));
 }

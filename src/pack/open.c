@@ -51,7 +51,7 @@ static int read_header(struct cairn_pack *p, struct cairn_err *err)
 	if (!s)
 		return err_set(err, -EBADMSG, "%s: not a sidecar: it has no section .cairn", elf_path(p->elf));
 	if (s->size < sizeof(*p->header))
-		return wrong(s, "at least 40", err);
+		return wrong(s, "at least 48", err);
 	p->header = (const struct pack_header *)s->data;
 	if (memcmp(p->header->magic, PACK_MAGIC, sizeof(PACK_MAGIC)))
 		return err_set(err, -EBADMSG, "%s: .cairn+0x0: expected the bytes \"%s\"", elf_path(p->elf), PACK_MAGIC);
@@ -335,6 +335,11 @@ int cairn_pack_open_packed(struct cairn_packed *packed, const char *name, struct
 const char *cairn_pack_path(const struct cairn_pack *p)
 {
 	return elf_path(p->elf);
+}
+
+bool cairn_pack_is_current(const struct cairn_pack *p)
+{
+	return p->header->version == PACK_VERSION && p->header->analysis == PACK_ANALYSIS;
 }
 
 const uint8_t *cairn_pack_build_id(const struct cairn_pack *p, size_t *ret_len)
