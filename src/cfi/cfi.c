@@ -17,28 +17,8 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "base/vec.h"
-#include "cfi/entry.h"
+#include "cfi/index.h"
 #include "cfi/program.h"
-
-enum { MAX_SECTIONS = 3 };
-
-struct fde_item {
-	uint64_t lo, hi;
-	uint64_t reach; /* largest hi of this and all items before */
-	uint64_t off : 62;
-	uint64_t section : 2;
-};
-
-struct cfi {
-	struct frame_section sections[MAX_SECTIONS];
-	size_t n_sections;
-	struct {
-		struct fde_item *p;
-		size_t n, cap;
-	} items;
-	uint64_t damaged;
-};
 
 /* By address; of those at one address, the section that was opened first. */
 static int item_order(const void *a, const void *b)
@@ -51,22 +31,28 @@ static int item_order(const void *a, const void *b)
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
-/* Neighbouring FDEs share a CIE: it is read when it changes. */
-struct cie_cache {
-	uint64_t off;
-	int rc;
-	bool is_set;
-	struct frame_cie cie;
-};
-
 static int cached_cie(const struct frame_section *sec, uint64_t off, struct cie_cache *cache)
 {
-	if (cache->is_set && cache->off == off)
+	if (cache->sec == sec && cache->off == off)
 		return cache->rc;
-	cache->is_set = true;
+	cache->sec = sec;
 	cache->off = off;
 	cache->rc = frame_cie_at(sec, off, &cache->cie, NULL);
 	return cache->rc;
+}
+
+int index_fde(const struct cfi *cfi, const struct fde_item *item, struct cie_cache *cache,
+	      const struct frame_section **ret_sec, struct frame_fde *ret)
+{
+	const struct frame_section *sec = &cfi->sections[item->section];
+	struct frame_entry entry;
+	int rc = frame_entry_at(sec, item->off, &entry, NULL);
+	if (rc == 0)
+		rc = cached_cie(sec, entry.cie_off, cache);
+	if (rc == 0)
+		rc = frame_fde_of(sec, &entry, &cache->cie, ret, NULL);
+	*ret_sec = sec;
+	return rc;
 }
 
 /* A linker that dropped a function leaves its .debug_frame entry at address 0. */
@@ -105,6 +91,7 @@ static int add_section(struct cfi *cfi, const struct cairn_binary *bin, struct e
 	if (rc < 0 || !s || !s->data)
 		return rc;
 	size_t i = cfi->n_sections++;
+	cfi->machine = elf_machine(e);
 	cfi->sections[i] = (struct frame_section){.elf = s, .is_eh = is_eh, .machine = elf_machine(e)};
 	struct cie_cache cache = {0};
 	for (uint64_t off = 0; off < s->size;) {
@@ -148,6 +135,7 @@ int cfi_open(const struct cairn_binary *bin, struct cfi **ret, struct cairn_err 
 	struct cfi *cfi = calloc(1, sizeof(*cfi));
 	if (!cfi)
 		return err_nomem(err, "the index of FDEs");
+	cfi->bin = bin;
 	int rc = add_sections(cfi, bin, err);
 	if (rc < 0) {
 		cfi_close(cfi);

@@ -69,7 +69,8 @@ def declared():
             text = re.sub(r"/\*.*?\*/|//[^\n]*", "", file.read(), flags=re.S)
         # Bodies, struct fields and parameters are not at the left edge of a declaration.
         text = re.sub(r"\{[^{}]*\}", "{}", re.sub(r"\{[^{}]*\}", "{}", text))
-        names.update(re.findall(r"^[a-z][^;{}()#]*?\b(cairn_\w+)\(", text, re.M))
+        # An inline function is the caller's own.
+        names.update(re.findall(r"^(?!static inline)[a-z][^;{}()#]*?\b(cairn_\w+)\(", text, re.M))
     return names
 
 

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Searching an unwind table
+ *
+ * Code is dense: the pages that have rows mostly follow one another, so the entry of a page is nearly
+ * always at its distance from the first one. Only where there are gaps a binary search follows.
+ * Within the page a second one goes over the offsets of its rows, a few thousand at most. Neither has
+ * a branch that depends on what is compared, since that would be mispredicted every other time.
+ */
+#include "cfi/table.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/scope.h"
+
+enum { WORD = sizeof(uint32_t), RULE_WORDS = sizeof(struct cairn_unwind_rule) / WORD };
+
+static const struct cairn_unwind_rule *rule_at(const struct unwind_table *t, uint32_t number)
+{
+	return (const struct cairn_unwind_rule *)(t->rules + number);
+}
+
+/* Number of the last entry whose page is at most @page; the first one's is. */
+static uint32_t find_page(const struct unwind_table *t, uint32_t page)
+{
+	uint64_t guess = page - t->pages[0].page;
+	if (guess < t->n_pages && t->pages[guess].page == page)
+		return (uint32_t)guess;
+	uint32_t at = 0;
+	for (uint32_t n = t->n_pages; n > 1;) {
+		uint32_t half = n / 2;
+		at = t->pages[at + half].page <= page ? at + half : at;
+		n -= half;
+	}
+	return at;
+}
+
+/* How many of the @n rows from @row on begin at @off or before. */
+static uint32_t count_rows(const struct cairn_unwind_row *row, uint32_t n, uint16_t off)
+{
+	const struct cairn_unwind_row *p = row;
+	if (n == 0 || row->off > off)
+		return 0;
+	while (n > 1) {
+		uint32_t half = n / 2;
+		p = p[half].off <= off ? p + half : p;
+		n -= half;
+	}
+	return (uint32_t)(p - row) + 1;
+}
+
+const struct cairn_unwind_rule *unwind_table_find(const struct unwind_table *t, struct cairn_vaddr at)
+{
+	uint64_t distance = at.v - t->base, page = distance >> CAIRN_UNWIND_PAGE_SHIFT;
+	if (at.v < t->base || page >= UINT32_MAX || t->n_pages == 0 || page < t->pages[0].page)
+		return rule_at(t, 0);
+	uint32_t i = find_page(t, (uint32_t)page);
+	uint32_t first = t->pages[i].first_row, n = t->pages[i + 1].first_row - first;
+	uint32_t row = first + (t->pages[i].page == page ? count_rows(t->rows + first, n, (uint16_t)distance) : n);
+	return rule_at(t, row ? t->rows[row - 1].rule : 0);
+}
+
+const struct cairn_unwind_rule *unwind_table_row(const struct unwind_table *t, uint32_t row,
+						 struct cairn_vaddr *ret_lo, struct cairn_vaddr *ret_hi)
+{
+	uint32_t lo = 0, n = t->n_pages;
+	while (n > 1) {
+		uint32_t half = n / 2;
+		lo = t->pages[lo + half].first_row <= row ? lo + half : lo;
+		n -= half;
+	}
+	uint64_t page = t->pages[lo].page, next = page;
+	bool is_last = row + 1 == t->n_rows;
+	if (!is_last && row + 1 == t->pages[lo + 1].first_row)
+		next = t->pages[lo + 1].page;
+	ret_lo->v = t->base + (page << CAIRN_UNWIND_PAGE_SHIFT) + t->rows[row].off;
+	ret_hi->v = is_last ? ret_lo->v : t->base + (next << CAIRN_UNWIND_PAGE_SHIFT) + t->rows[row + 1].off;
+	return rule_at(t, t->rows[row].rule);
+}
+
+/* ---- the check ---- */
+
+struct check {
+	const char *file, *section;
+	struct unwind_table t;
+	uint32_t n_rule_words;
+	struct cairn_err *err;
+};
+
+static int bad(const struct check *c, const char *what, uint64_t number, const char *why)
+{
+	return err_set(c->err, -EBADMSG, "%s: %s: %s %" PRIu64 ": %s", c->file, c->section, what, number, why);
+}
+
+static int check_rule(const struct check *c, uint32_t at)
+{
+	uint32_t left = c->n_rule_words - at;
+	const struct cairn_unwind_rule *r = rule_at(&c->t, at);
+	if (left < RULE_WORDS || left - RULE_WORDS < r->n_regs)
+		return bad(c, "rule", at, "it leads out of the rules");
+	if (r->cfa > CAIRN_UNWIND_CFA_DEREF || r->reg >= CFI_N_REGS || r->n_regs > CFI_N_REGS)
+		return bad(c, "rule", at, "it has a kind or register that this version does not have");
+	for (uint32_t i = 0; i < r->n_regs; i++) {
+		uint32_t word = cairn_unwind_words(r)[i];
+		enum cairn_unwind_saved saved = cairn_unwind_word_saved(word);
+		if (saved > CAIRN_UNWIND_LOST || (saved == CAIRN_UNWIND_IN_REG && word >> 8 >= CFI_N_REGS))
+			return bad(c, "rule", at, "a register is saved in an unknown way");
+	}
+	return 0;
+}
+
+/* @starts gets a bit for each word that begins a rule. */
+static int check_rules(const struct check *c, uint8_t *starts)
+{
+	for (uint32_t at = 0; at < c->n_rule_words;) {
+		int rc = check_rule(c, at);
+		if (rc < 0)
+			return rc;
+		starts[at / 8] |= (uint8_t)(1u << at % 8);
+		at += (uint32_t)RULE_WORDS + rule_at(&c->t, at)->n_regs;
+	}
+	return rule_at(&c->t, 0)->cfa == CAIRN_UNWIND_UNDESCRIBED ? 0 : bad(c, "rule", 0, "it describes something");
+}
+
+static int check_pages(const struct check *c)
+{
+	const struct cairn_unwind_page *p = c->t.pages;
+	if (p[0].first_row != 0 || p[c->t.n_pages].first_row != c->t.n_rows ||
+	    p[c->t.n_pages].page != UINT32_MAX)
+		return bad(c, "directory of pages, entries", c->t.n_pages, "it does not span the rows");
+	for (uint32_t i = 0; i < c->t.n_pages; i++)
+		if (p[i].page >= p[i + 1].page || p[i].first_row >= p[i + 1].first_row)
+			return bad(c, "page", i, "it is not before the next one, or has no rows");
+	uint64_t last = c->t.n_pages ? p[c->t.n_pages - 1].page : 0, end;
+	if (__builtin_add_overflow(c->t.base, (last + 1) << CAIRN_UNWIND_PAGE_SHIFT, &end))
+		return bad(c, "page", last, "it is beyond the address space");
+	return 0;
+}
+
+static int check_rows(const struct check *c, const uint8_t *starts)
+{
+	const struct unwind_table *t = &c->t;
+	for (uint32_t i = 0; i < t->n_pages; i++)
+		for (uint32_t r = t->pages[i].first_row; r < t->pages[i + 1].first_row; r++) {
+			uint32_t rule = t->rows[r].rule;
+			if (r > t->pages[i].first_row && t->rows[r - 1].off >= t->rows[r].off)
+				return bad(c, "row", r, "it is not behind the one before");
+			if (rule >= c->n_rule_words || !(starts[rule / 8] & 1u << rule % 8))
+				return bad(c, "row", r, "its rule does not exist");
+		}
+	if (t->n_rows && t->rows[t->n_rows - 1].rule != 0)
+		return bad(c, "row", t->n_rows - 1, "the last one has no end");
+	return 0;
+}
+
+static int check_header(const struct check *c, const struct cairn_unwind_header *h, size_t size)
+{
+	uint64_t need = h->header_size + ((uint64_t)h->n_pages + 1) * sizeof(struct cairn_unwind_page) +
+			(uint64_t)h->n_rows * sizeof(struct cairn_unwind_row) + h->rules_size;
+	if (memcmp(h->magic, CAIRN_UNWIND_MAGIC, sizeof(h->magic)) != 0)
+		return bad(c, "header", 0, "no unwind table");
+	if (h->version != CAIRN_UNWIND_VERSION)
+		return err_set(c->err, -EOPNOTSUPP, "%s: %s: version %" PRIu32 " of the unwind table; %d is known",
+			       c->file, c->section, h->version, CAIRN_UNWIND_VERSION);
+	if (h->machine != EM_X86_64 && h->machine != EM_AARCH64)
+		return err_set(c->err, -EOPNOTSUPP, "%s: %s: an unwind table of machine %u", c->file, c->section,
+			       h->machine);
+	if (h->header_size < sizeof(*h) || h->header_size % 8 || need > size)
+		return bad(c, "header", 0, "its sizes are more than the bytes at hand");
+	if (h->rules_size < sizeof(struct cairn_unwind_rule) || h->rules_size % WORD ||
+	    h->rules_size / WORD > UINT16_MAX + 1u)
+		return bad(c, "header", 0, "the size of its rules");
+	if (h->base & ((UINT64_C(1) << CAIRN_UNWIND_PAGE_SHIFT) - 1))
+		return bad(c, "header", 0, "its base is not where a page begins");
+	return 0;
+}
+
+int unwind_table_open(const uint8_t *bytes, size_t size, const char *file, const char *section,
+		      struct unwind_table *ret, struct cairn_err *err)
+{
+	const struct cairn_unwind_header *h = (const struct cairn_unwind_header *)bytes;
+	struct check c = {.file = file, .section = section, .err = err};
+	if (size < sizeof(*h))
+		return bad(&c, "bytes", size, "fewer than the header has");
+	int rc = check_header(&c, h, size);
+	if (rc < 0)
+		return rc;
+	c.n_rule_words = h->rules_size / WORD;
+	c.t.base = h->base;
+	c.t.machine = h->machine;
+	c.t.n_pages = h->n_pages;
+	c.t.n_rows = h->n_rows;
+	c.t.pages = (const struct cairn_unwind_page *)(bytes + h->header_size);
+	c.t.rows = (const struct cairn_unwind_row *)(c.t.pages + h->n_pages + 1);
+	c.t.rules = (const uint32_t *)(c.t.rows + h->n_rows);
+	SCOPE_FREE uint8_t *starts = calloc(c.n_rule_words / 8 + 1, 1);
+	if (!starts)
+		return err_nomem(err, "the check of an unwind table");
+	rc = check_rules(&c, starts);
+	if (rc == 0)
+		rc = check_pages(&c);
+	if (rc == 0)
+		rc = check_rows(&c, starts);
+	if (rc == 0)
+		*ret = c.t;
+	return rc;
+}

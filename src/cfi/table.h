@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Unwind tables: made from call frame information, and searched
+ *
+ * The format is cairn/abi/unwind.h.
+ */
+#ifndef CFI_TABLE_H
+#define CFI_TABLE_H
+
+#include <stddef.h>
+
+#include <cairn/abi/unwind.h>
+
+#include "cfi/cfi.h"
+
+/*
+ * unwind_table_build - the rows of everything that @cfi has, in one block of bytes
+ *
+ * Code that no FDE covers, whose FDE is damaged, or whose rule the format does not have, is not described;
+ * header.n_dropped counts what is damaged. Where FDEs overlap, the rows are those of cfi_row_at().
+ *
+ * @threads    workers, as pool_run(); the bytes are the same for any number
+ * @ret        the caller's, free()
+ * @ret_size   bytes
+ * Returns 0; -ENOMEM; -ERANGE when there are more rows, or more kinds of rules, than the format can number.
+ * Cost: one run of each FDE's program.
+ */
+int unwind_table_build(const struct cfi *cfi, unsigned int threads, uint8_t **ret, size_t *ret_size,
+		       struct cairn_err *err);
+
+/* A table that is known to be sound; borrows the bytes. Small, to be copied. */
+struct unwind_table {
+	const struct cairn_unwind_page *pages;
+	const struct cairn_unwind_row *rows;
+	const uint32_t *rules;
+	uint64_t base;
+	uint32_t n_pages, n_rows;
+	uint16_t machine;
+};
+
+/*
+ * unwind_table_open - check every number of a table once
+ *
+ * @bytes  aligned to 8, must outlive the view
+ * @file, @section  for the error's text
+ * Returns 0; -EBADMSG with the record that is wrong; -EOPNOTSUPP for another version or architecture; -ENOMEM.
+ * Cost: one pass over the table; nothing is kept.
+ */
+int unwind_table_open(const uint8_t *bytes, size_t size, const char *file, const char *section,
+		      struct unwind_table *ret, struct cairn_err *err);
+
+/*
+ * unwind_table_find - the rule for one address, never NULL: rule 0, CAIRN_UNWIND_UNDESCRIBED, where
+ * there is none
+ *
+ * Cost: O(log rows). Threads: any. Signals: safe.
+ */
+const struct cairn_unwind_rule *unwind_table_find(const struct unwind_table *t, struct cairn_vaddr at);
+
+/*
+ * unwind_table_row - one row by number, below n_rows: [*@ret_lo, *@ret_hi) and its rule; the last row's end
+ * is its beginning, since its rule is always rule 0. For listings.
+ */
+const struct cairn_unwind_rule *unwind_table_row(const struct unwind_table *t, uint32_t row,
+						 struct cairn_vaddr *ret_lo, struct cairn_vaddr *ret_hi);
+
+#endif
