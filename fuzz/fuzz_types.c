@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "dwarf/constants.h"
+#include <cairn/decode.h>
+
 #include "dwarf/types.h"
 #include "dwarf/walk.h"
 #include "dwarf_builder.h"

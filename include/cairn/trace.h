@@ -31,6 +31,7 @@
 #include <cairn/addr.h>
 #include <cairn/api.h>
 #include <cairn/binary.h>
+#include <cairn/decode.h>
 #include <cairn/err.h>
 #include <cairn/sites.h>
 #include <cairn/types.h>
@@ -82,8 +83,14 @@ struct cairn_trace_opts {
 	const char *const *debug_dirs;
 	size_t n_debug_dirs;
 	unsigned int threads;
-	/* Cache of sidecars, for files without debug information, as in cairn_pack_search; NULL: none. */
-	const char *cache_dir;
+	/*
+	 * Finds the sidecar of a probed file, which then answers instead of its debug information; NULL: none has one. *@ret,
+	 * which is NULL at the call, is closed with the trace; it stays NULL when there is none. An error ends adding the
+	 * probe. What a sidecar cannot tell (members of a type that BTF cannot say) is asked of the debug information
+	 * where there is some.
+	 */
+	int (*find_pack)(void *ctx, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err);
+	void *find_pack_ctx;
 };
 
 /*

@@ -120,6 +120,8 @@ struct cairn_type {
 	uint32_t align; /* bytes that an attribute asks for, of a typedef too; 0: none was written down */
 	/* Bytes; its alignment as a member. 0: unknown, DWARF and BTF do not say it of all types. */
 	uint32_t abi_align;
+	/* INT, FLOAT: stored in the byte order that the machine does not have (ctypes.BigEndianStructure). */
+	bool byte_swapped;
 	uint32_t n_members;
 	const struct cairn_member *members;
 	uint32_t n_enumerators;
@@ -176,69 +178,6 @@ size_t cairn_types_declare(const struct cairn_types *types, uint32_t id, const c
  */
 bool cairn_types_member(const struct cairn_types *types, uint32_t id, const char *name,
 			struct cairn_member *ret);
-
-enum cairn_value_style {
-	CAIRN_VALUE_TEXT, /* {.x = 1, .name = "ab"} */
-	CAIRN_VALUE_JSON, /* {"x":1,"name":"ab"} */
-};
-
-struct cairn_value_opts {
-	/* sizeof(struct cairn_value_opts) of the caller; a longer, unknown tail must be zero. */
-	size_t size;
-	enum cairn_value_style style;
-	bool hex; /* integers in hexadecimal; in JSON they are strings then */
-	uint32_t
-		max_elems; /* elements of an array shown before "..."; 0 means all that are there */
-	uint32_t max_depth; /* nesting shown before "..."; 0 means 16, and more than 64 means 64 */
-};
-
-/*
- * cairn_value_print - bytes as a typed value
- *
- *	integers        decimal, of any width to 128 bits; JSON: numbers
- *	bool            true, false; a byte that is neither, as a number
- *	char            'c', escaped as in C; JSON: "c", and a number from 0x80 on. signed char and
- *	                unsigned char, which is what int8_t and uint8_t are, are integers
- *	char arrays     "text" up to the first NUL; what is not UTF-8 is \ooo in text, U+FFFD
- *	                in JSON
- *	pointers        0x...; JSON: "0x..."
- *	enums           RED; A|B for flags, with bits that have no name as in A|0x40; else a number
- *	floats          the shortest decimal that reads back exactly; JSON: "NaN", "Infinity",
- *	                "-Infinity". A format that long double cannot hold exactly, as anything of a
- *	                format that is not decoded: its bytes as one hexadecimal number
- *	complex         1+2i; JSON: [1,2]
- *	struct, class   {.x = 1, {.in_anonymous = 2}}; base classes first, {<Base> = {...}}. JSON:
- *	                members of anonymous members are keys of the object around them, a base
- *	                class is "<Base>"
- *	unions          every arm, as in a struct
- *	arrays          {1, 2}; JSON: [1,2]. Without a count (flexible array): as many as the bytes
- *	                hold
- *	void, function  <no value>; a struct that is only declared or unread: <incomplete>;
- *	                JSON: null
- *
- * A member that lies beyond @n_bytes is shown as unavailable (<cut off>, in JSON null), never read;
- * so is the first of the missing elements of an array, with which it then ends. What max_elems and
- * max_depth leave out is ... (JSON: "..."). A graph that repeats the same bytes endlessly (unions
- * in unions) is cut in the same way once the output is out of all proportion to @n_bytes.
- *
- * @bytes    the value as it lay in memory, little-endian
- * @n_bytes  how many there are; may be less or more than the type's size
- * @opts     NULL for text in decimal
- * Returns 0; -EINVAL for options that are not known here; or a negative errno from @out.
- * Cost: O(output), no allocation. Threads: any, while no reader adds; @out is locked meanwhile.
- */
-int cairn_value_print(const struct cairn_types *types, uint32_t id, const void *bytes,
-		      size_t n_bytes, const struct cairn_value_opts *opts, FILE *out);
-
-/*
- * cairn_value_print_member - as cairn_value_print(), of one member, a bit-field too
- *
- * @member  from cairn_types_member(): its type, bit_off (counted from @bytes) and bit_size are
- *          used; with bit_size 0 an ordinary member at bit_off
- */
-int cairn_value_print_member(const struct cairn_types *types, const struct cairn_member *member,
-			     const void *bytes, size_t n_bytes, const struct cairn_value_opts *opts,
-			     FILE *out);
 
 CAIRN_END_DECLS
 #endif

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cairn/decode.h>
+
 #include "alloc_fail.h"
 #include "dwarf/constants.h"
 #include "dwarf/types.h"

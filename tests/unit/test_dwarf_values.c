@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cairn/decode.h>
+
 #include "dwarf/types.h"
 #include "workspace.h"
 

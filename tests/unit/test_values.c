@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cairn/decode.h>
+
 #include "type_graph.h"
 
 static char *printed(uint32_t id, const void *bytes, size_t n, struct cairn_value_opts opts)
@@ -178,8 +180,9 @@ static void floats_read_back_exactly_in_every_locale(void **state)
 	     "\"0x3ffd5555555555555555555555555555\"");
 	uint32_t half = t_float("_Float16", 2);
 	BOTH(half, (uint16_t)0x3c00, "1", "1");
-	BOTH(half, (uint16_t)0xc0a8, "-2.328125", "-2.328125");
-	BOTH(half, (uint16_t)0x0001, "5.9604645e-08", "5.9604645e-08");
+	/* As short as reads back as a half; the number is -2.328125. */
+	BOTH(half, (uint16_t)0xc0a8, "-2.328", "-2.328");
+	BOTH(half, (uint16_t)0x0001, "6e-08", "6e-08");
 	BOTH(t_float("__bf16", 2), (uint16_t)0x3fc0, "1.5", "1.5");
 	for (int i = 0; i < 20000; i++) {
 		uint64_t bits =

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Writing a plan: what compile.c (types), enums.c and arms.c share. */
+#ifndef DECODE_COMPILE_H
+#define DECODE_COMPILE_H
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "decode/plan.h"
+
+/* Where a value lies from the base, and where what it may see of the record ends: UINT64_MAX for the record's end. */
+struct view {
+	uint64_t off, end;
+};
+
+struct compiler {
+	const struct cairn_types *types;
+	struct look look;
+	bool padding;
+	uint32_t max_elems, max_depth;
+	const struct cairn_value_arm *arms;
+	size_t n_arms;
+	bool *arm_used;
+	VEC(struct op) ops;
+	VEC(char) text;
+	uint32_t pending; /* text from here on stands before the next operation */
+	VEC(struct loop) loops;
+	VEC(struct enum_plan) enums;
+	VEC(struct case_of) cases;
+	VEC(struct cairn_type) reals;
+	struct map enum_of; /* type and width: index of enums + 1 */
+	struct arena *arena;
+	struct cairn_err *err;
+	int rc; /* the first failure; from then on nothing is written */
+};
+
+/* ---- compile.c ---- */
+
+const struct cairn_type *type_of(const struct compiler *c, uint32_t id);
+void add_text(struct compiler *c, const char *text);
+void add_name(struct compiler *c, const char *name);
+/* <@text>, in JSON null */
+void add_note(struct compiler *c, const char *text);
+void add_separator(struct compiler *c, bool *first);
+void add_key(struct compiler *c, const struct cairn_member *m, uint32_t i);
+/* Returns its index. It takes the text that is pending. */
+uint32_t emit(struct compiler *c, struct op op);
+/* The index of the next operation, as the target of a jump: what is pending is put before it. */
+uint32_t label(struct compiler *c);
+void compile_member(struct compiler *c, const struct cairn_type *t, uint32_t i, struct view v, unsigned int depth);
+/* No piece of @size bytes at @off from a view can be there, whatever the record's length. */
+bool is_outside(struct view v, uint64_t off, uint64_t size);
+
+/* ---- enums.c ---- */
+
+/* Index in c->enums of what the @width low bits of enum @t mean. */
+uint32_t compile_enum(struct compiler *c, const struct cairn_type *t, unsigned int width);
+
+/* ---- arms.c ---- */
+
+/* Is there a choice for a union that is a member of this name (NULL: none)? */
+bool has_choice(const struct compiler *c, const struct cairn_type *u, const char *name);
+
+/*
+ * The chosen arms of union @u, which is member @m of @around: @around_view and @v are theirs.
+ */
+void compile_arms(struct compiler *c, uint32_t around, struct view around_view, const struct cairn_member *m,
+		  const struct cairn_type *u, struct view v, unsigned int depth, bool *first);
+/* All choices were of something. */
+int check_arms(const struct compiler *c, struct cairn_err *err);
+
+#endif

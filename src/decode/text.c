@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Text, quoted and escaped
+ *
+ * Most of it needs no escape. Eight bytes are copied at a time and looked at as one integer: with no byte below 0x20, of
+ * 0x7f and above, a quote or a backslash among them, they are done. A byte x is below n when (x - n) borrows: the usual
+ * (word - 0x01..*n) & ~word & 0x80.., which may also flag bytes behind one that is flagged rightly, never none.
+ */
+#include "decode/out.h"
+
+/*
+ * Length of the valid UTF-8 sequence at @s, 0 when it is none. Overlong forms, surrogates and what lies beyond U+10FFFF
+ * are not valid, and a terminal takes U+0080 to U+009F for control characters.
+ */
+static size_t utf8_len(const uint8_t *s, size_t n)
+{
+	static const uint32_t lowest[] = {0, 0, 0xa0, 0x800, 0x10000};
+	size_t len = s[0] >= 0xf0 && s[0] < 0xf8 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+
+	if (s[0] < 0xc2 || s[0] >= 0xf8 || len > n)
+		return 0;
+	uint32_t c = s[0] & (0xffu >> (len + 1));
+	for (size_t i = 1; i < len; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	return c < lowest[len] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : len;
+}
+
+static char *put_unicode(char *at, unsigned int c)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	*at++ = '\\';
+	*at++ = 'u';
+	for (int shift = 12; shift >= 0; shift -= 4)
+		*at++ = digits[c >> shift & 15];
+	return at;
+}
+
+/* One byte that is no part of valid UTF-8 beyond ASCII; at most 6 bytes. */
+static char *put_escaped(char *at, uint8_t c, char quote, bool json)
+{
+	static const char codes[] = "\aa\bb\ff\nn\rr\tt\vv";
+
+	if (c == (uint8_t)quote || c == '\\') {
+		*at++ = '\\';
+		*at++ = (char)c;
+		return at;
+	}
+	if (c >= 0x20 && c < 0x7f) {
+		*at++ = (char)c;
+		return at;
+	}
+	if (json)
+		return put_unicode(at, c >= 0x80 ? 0xfffd : c);
+	*at++ = '\\';
+	for (size_t i = 0; codes[i]; i += 2) {
+		if (c == (uint8_t)codes[i]) {
+			*at++ = codes[i + 1];
+			return at;
+		}
+	}
+	/* Octal, always three digits: "\0331" is unambiguous, "\x1b1" is another character. */
+	*at++ = (char)('0' + (c >> 6));
+	*at++ = (char)('0' + (c >> 3 & 7));
+	*at++ = (char)('0' + (c & 7));
+	return at;
+}
+
+/* Whether eight bytes are as they should be; @quotes has the quote in each byte. */
+static bool is_plain(uint64_t w, uint64_t quotes)
+{
+	static const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
+	uint64_t quote = w ^ quotes, backslash = w ^ ones * '\\', del = w ^ ones * 0x7f;
+	uint64_t odd = (w - ones * 0x20) | (quote - ones) | (backslash - ones) | (del - ones) | w;
+
+	/* A byte with its top bit set is odd by itself; of the others, those that borrow. */
+	return !(odd & tops);
+}
+
+/*
+ * Up to 64 bytes at @s, of which @n can be seen; stops at a NUL when @to_nul. Writes at most 6 bytes for each, and 3
+ * more for the rest of a sequence that begins with the last.
+ */
+enum { BLOCK = 64 };
+
+static size_t put_block(char **at, const uint8_t *s, size_t n, char quote, bool json, bool to_nul, bool *ret_nul)
+{
+	uint64_t quotes = UINT64_C(0x0101010101010101) * (uint8_t)quote;
+	size_t i = 0;
+
+	while (i < n && i < BLOCK) {
+		uint64_t w;
+		if (n - i >= sizeof(w)) {
+			memcpy(&w, s + i, sizeof(w));
+			memcpy(*at, &w, sizeof(w));
+			if (is_plain(w, quotes)) {
+				*at += sizeof(w);
+				i += sizeof(w);
+				continue;
+			}
+		}
+		if (to_nul && !s[i]) {
+			*ret_nul = true;
+			return i;
+		}
+		size_t len = s[i] >= 0x80 ? utf8_len(s + i, n - i) : 0;
+		if (len)
+			*at = (char *)memcpy(*at, s + i, len) + len;
+		else
+			*at = put_escaped(*at, s[i], quote, json);
+		i += len ? len : 1;
+	}
+	return i;
+}
+
+/* False when a NUL ended it. */
+static bool out_escaped(struct cairn_text_out *out, const uint8_t *s, size_t n, char quote, bool json, bool to_nul)
+{
+	bool nul = false;
+
+	_Static_assert(OUT_ROOM >= 6 * BLOCK + 16, "a block has room");
+	while (n && !nul && !out->failed) {
+		char *at = out_room(out);
+		size_t done = put_block(&at, s, n, quote, json, to_nul, &nul);
+
+		out_end(out, at);
+		s += done;
+		n -= done;
+	}
+	return !nul;
+}
+
+void out_char(struct cairn_text_out *out, const struct look *look, uint8_t byte, bool is_signed)
+{
+	char *at = out_room(out), quote = look->json ? '"' : '\'';
+
+	if (look->json && byte >= 0x80) {
+		out_int(out, look, byte, 8, is_signed);
+		return;
+	}
+	*at++ = quote;
+	if (!look->json && !byte)
+		at = (char *)memcpy(at, "\\0", 2) + 2;
+	else
+		at = put_escaped(at, byte, quote, look->json);
+	*at++ = quote;
+	out_end(out, at);
+}
+
+void out_text(struct cairn_text_out *out, const struct look *look, const uint8_t *s, uint64_t n, const char *tail)
+{
+	out_put(out, "\"");
+	if (!out_escaped(out, s, n, '"', look->json, true))
+		tail = NULL;
+	if (tail && look->json)
+		out_put(out, "...");
+	out_put(out, "\"");
+	if (tail && !look->json)
+		out_put(out, tail);
+}
+
+void out_name(struct cairn_text_out *out, bool json, const char *name)
+{
+	/* Text has no quotes around names; a NUL as the quote escapes none. */
+	out_escaped(out, (const uint8_t *)name, strlen(name), json ? '"' : 0, json, false);
+}
