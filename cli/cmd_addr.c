@@ -9,9 +9,9 @@
 struct addr_values {
 	struct opt_list debug_dirs;
 	const char *debug_file;
-	const char *pack;
+	struct sidecar_wish wish;
 	unsigned long jobs;
-	bool json, no_cache, back;
+	bool json, back;
 };
 
 #define AT(field) offsetof(struct addr_values, field)
@@ -20,8 +20,9 @@ static const struct opt opts[] = {
 	{'r', "return", OPT_FLAG, NULL, AT(back),
 	 "the addresses are return addresses: tell of the call, the instruction before"},
 	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object per address"},
-	{0, "pack", OPT_TEXT, "SIDECAR", AT(pack), "use this sidecar"},
-	{0, "no-cache", OPT_FLAG, NULL, AT(no_cache), "neither look in the cache of sidecars nor keep one there"},
+	SIDECAR_OPT_PACK(AT(wish.file)),
+	SIDECAR_OPT_NO_CACHE(AT(wish.no_cache)),
+	SIDECAR_OPT_DEBUGINFOD(AT(wish.debuginfod)),
 	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs),
 	 "look for debug files in DIR, then in /usr/lib/debug; may be repeated"},
 	{0, "debug-file", OPT_TEXT, "FILE", AT(debug_file), "take the debug information from FILE"},
@@ -122,10 +123,12 @@ static int run(void *v, const struct operands *operands)
 		.n_debug_dirs = values->debug_dirs.n,
 		.debug_file = values->debug_file,
 	};
-	struct sidecar_wish wish = {.file = values->pack, .keep = !values->no_cache, .jobs = (unsigned int)values->jobs};
 	struct tally tally = {0};
 	struct addr_space *space;
-	int status = addr_space_open(operands->items[0], &bin_opts, &wish, &space);
+	int status;
+
+	values->wish.jobs = (unsigned int)values->jobs;
+	status = addr_space_open(operands->items[0], &bin_opts, &values->wish, &space);
 
 	if (status)
 		return status;

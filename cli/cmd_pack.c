@@ -14,6 +14,8 @@ struct pack_values {
 	struct opt_list debug_dirs;
 	const char *debug_file;
 	const char *out;
+	const char *served; /* --debuginfod */
+	const char *keep;
 	unsigned long jobs, max_mib;
 	bool json, verbose, prune, check, lines;
 };
@@ -22,6 +24,10 @@ struct pack_values {
 
 static const struct opt opts[] = {
 	{'o', "output", OPT_TEXT, "OUT", AT(out), "write the sidecar to OUT; otherwise to FILE.cairn"},
+	{0, "keep", OPT_MAYBE, "background", AT(keep),
+	 "write it to the cache, unless it is there; with =background, which other verbs start, not when that failed "
+	 "minutes ago"},
+	{0, "debuginfod", OPT_TEXT, "DIR", AT(served), "write a file to DIR that \"debuginfod -F DIR\" serves"},
 	{'v', "verbose", OPT_FLAG, NULL, AT(verbose), "tell what each section takes"},
 	{0, "lines", OPT_FLAG, NULL, AT(lines),
 	 "for cairn addr only: leave out the places of functions, which takes a tenth of the time"},
@@ -40,6 +46,8 @@ static const struct example examples[] = {
 	{"cairn pack vmlinux -v", "make vmlinux.cairn, and show where its bytes go"},
 	{"cairn pack ./server && strip ./server && cairn addr ./server 0x4011d6",
 	 "the sidecar answers for the stripped program"},
+	{"cairn pack vmlinux --debuginfod /srv/sidecars; debuginfod -F /srv/sidecars",
+	 "serve it to all machines that ask with --debuginfod"},
 	{"cairn pack --prune --max 200", "keep at most 200 MiB of sidecars in the cache"},
 	{0},
 };
@@ -80,7 +88,56 @@ static void tell_text(const char *path, const struct cairn_packed *packed, bool 
 	printf("%10zu  %s\n", packed->size, path);
 }
 
-static int write_sidecar(const struct cairn_binary *bin, const struct pack_values *values, const char *path)
+/* ---- where it goes ---- */
+
+static int no_cache(void)
+{
+	return fail(STATUS_NOT_HERE, "there is no cache: neither XDG_CACHE_HOME nor HOME is set");
+}
+
+static void tell(const char *path, const struct cairn_packed *packed, const struct pack_values *values)
+{
+	if (values->json)
+		tell_json(path, packed);
+	else
+		tell_text(path, packed, values->verbose);
+}
+
+/* "DIR/0123abcd.cairn.debug" for a server, else as --output says, else beside @file; to be freed. */
+static char *path_for(const struct cairn_binary *bin, const char *file, const struct pack_values *values)
+{
+	size_t len, n = values->served ? strlen(values->served) : 0;
+	const uint8_t *id = cairn_binary_build_id(bin, &len);
+	char *path = NULL, *to;
+
+	if (values->out)
+		return strdup(values->out);
+	if (!values->served)
+		return asprintf(&path, "%s.cairn", file) < 0 ? NULL : path;
+	path = malloc(n + 2 * len + sizeof("/.cairn.debug"));
+	if (!path)
+		return NULL;
+	to = path + sprintf(path, "%s/", values->served);
+	for (size_t i = 0; i < len; i++)
+		to += sprintf(to, "%02x", id[i]);
+	strcpy(to, ".cairn.debug");
+	return path;
+}
+
+static int write_wrapped(const struct cairn_packed *packed, const char *path, struct cairn_err *err)
+{
+	void *file;
+	size_t size;
+	int r = cairn_pack_wrap(packed->bytes, packed->size, path, &file, &size, err);
+
+	if (r < 0)
+		return r;
+	r = cairn_file_write(path, file, size, err);
+	free(file);
+	return r;
+}
+
+static int make_at(const struct cairn_binary *bin, const struct pack_values *values, const char *path)
 {
 	struct cairn_pack_make_opts make_opts = {.size = sizeof(make_opts), .threads = (unsigned int)values->jobs,
 						 .places = !values->lines};
@@ -90,13 +147,31 @@ static int write_sidecar(const struct cairn_binary *bin, const struct pack_value
 
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NOT_HERE);
-	r = cairn_file_write(path, packed.bytes, packed.size, &err);
-	if (r >= 0 && values->json)
-		tell_json(path, &packed);
-	else if (r >= 0)
-		tell_text(path, &packed, values->verbose);
+	r = values->served ? write_wrapped(&packed, path, &err) : cairn_file_write(path, packed.bytes, packed.size, &err);
+	if (r >= 0)
+		tell(path, &packed, values);
 	cairn_packed_free(&packed);
 	return r < 0 ? fail_err(r, &err, STATUS_NOT_HERE) : STATUS_YES;
+}
+
+static int keep(const struct cairn_binary *bin, const struct pack_values *values)
+{
+	char dir[4096];
+	struct cairn_pack_search search = {.size = sizeof(search), .threads = (unsigned int)values->jobs,
+					   .cache_dir = dir, .background = values->keep[0]};
+	struct cairn_packed packed;
+	struct cairn_err err = {0};
+	int r;
+
+	if (!sidecar_cache_dir(dir, sizeof(dir)))
+		return no_cache();
+	r = cairn_pack_keep(bin, &search, &packed, &err);
+	if (r < 0)
+		return fail_err(r, &err, STATUS_NOT_HERE);
+	if (r)
+		tell(dir, &packed, values);
+	cairn_packed_free(&packed);
+	return STATUS_YES;
 }
 
 static int make(const char *file, const struct pack_values *values)
@@ -109,16 +184,16 @@ static int make(const char *file, const struct pack_values *values)
 	};
 	struct cairn_binary *bin;
 	struct cairn_err err = {0};
-	char *path = NULL;
+	char *path;
 	int r = cairn_binary_open(file, &bin_opts, &bin, &err);
 
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
-	if (values->out)
-		path = strdup(values->out);
-	else if (asprintf(&path, "%s.cairn", file) < 0)
-		path = NULL;
-	r = path ? write_sidecar(bin, values, path) : fail(STATUS_NOT_HERE, "no memory");
+	path = path_for(bin, file, values);
+	if (values->keep)
+		r = keep(bin, values);
+	else
+		r = path ? make_at(bin, values, path) : fail(STATUS_NOT_HERE, "no memory");
 	free(path);
 	cairn_binary_close(bin);
 	return r;
@@ -147,7 +222,7 @@ static int prune(const struct pack_values *values)
 	int r;
 
 	if (!sidecar_cache_dir(dir, sizeof(dir)))
-		return fail(STATUS_NOT_HERE, "there is no cache: neither XDG_CACHE_HOME nor HOME is set");
+		return no_cache();
 	r = cairn_pack_prune(dir, max, &pruned, &err);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NOT_HERE);
@@ -169,8 +244,15 @@ static int prune(const struct pack_values *values)
 static int run(void *v, const struct operands *operands)
 {
 	struct pack_values *values = v;
+	int n_targets = !!values->out + !!values->served + !!values->keep;
 
-	if (values->prune && (operands->n || values->out || values->check))
+	if (n_targets > 1)
+		return fail(STATUS_USAGE, "--output, --debuginfod and --keep are three places for it; choose one");
+	if (values->keep && values->keep[0] && strcmp(values->keep, "background"))
+		return fail(STATUS_USAGE, "--keep takes background, not %s", values->keep);
+	if (values->keep && values->lines)
+		return fail(STATUS_USAGE, "the cache has whole sidecars: --lines is not for it");
+	if (values->prune && (operands->n || n_targets || values->check))
 		return fail(STATUS_USAGE, "--prune is about the cache, not about a file");
 	if (values->max_mib && !values->prune)
 		return fail(STATUS_USAGE, "--max belongs to --prune");

@@ -18,13 +18,12 @@ struct sites_values {
 	struct opt_list debug_dirs;
 	const char *debug_file;
 	const char *emit;
-	const char *pack;
+	struct sidecar_wish wish;
 	unsigned long jobs;
 	bool json;
 	bool places;
 	bool hazards;
 	bool assume_unmodified;
-	bool no_sidecar;
 };
 
 static const struct opt opts[] = {
@@ -32,8 +31,10 @@ static const struct opt opts[] = {
 	 "look for debug files in DIR, then in /usr/lib/debug; may be repeated"},
 	{0, "debug-file", OPT_TEXT, "FILE", offsetof(struct sites_values, debug_file),
 	 "take the debug information from FILE"},
-	{0, "pack", OPT_TEXT, "SIDECAR", offsetof(struct sites_values, pack), "answer from this sidecar"},
-	{0, "no-sidecar", OPT_FLAG, NULL, offsetof(struct sites_values, no_sidecar),
+	SIDECAR_OPT_PACK(offsetof(struct sites_values, wish.file)),
+	SIDECAR_OPT_NO_CACHE(offsetof(struct sites_values, wish.no_cache)),
+	SIDECAR_OPT_DEBUGINFOD(offsetof(struct sites_values, wish.debuginfod)),
+	{0, "no-sidecar", OPT_FLAG, NULL, offsetof(struct sites_values, wish.none),
 	 "read the debug information, also when there is a sidecar"},
 	{0, "json", OPT_FLAG, NULL, offsetof(struct sites_values, json),
 	 "one JSON object per place, or per function without FUNC"},
@@ -344,14 +345,15 @@ static int ask(struct view *view, const struct sites_values *values, const struc
 {
 	struct cairn_sites_opts sites_opts = {.size = sizeof(sites_opts), .threads = (unsigned int)values->jobs,
 					     .assume_unmodified = values->assume_unmodified};
-	/* Who names a file of debug information wants to see what is in it. */
-	struct sidecar_wish wish = {.file = values->pack, .keep = true,
-				    .none = values->no_sidecar || values->debug_file || values->debug_dirs.n};
+	struct sidecar_wish wish = values->wish;
 	struct sidecar_sites source;
+	bool from_debug_info;
 	int status;
 
 	if (values->hazards)
 		return sites_hazards(view);
+	/* Who names a file of debug information wants to see what is in it. */
+	wish.none |= values->debug_file || values->debug_dirs.n;
 	status = sidecar_sites_open(view->bin, &wish, &sites_opts, &source);
 	if (status)
 		return status;
@@ -364,7 +366,10 @@ static int ask(struct view *view, const struct sites_values *values, const struc
 		status = show_matching(view, NULL);
 	else
 		status = sites_coverage(view);
+	from_debug_info = !source.pack && !values->assume_unmodified;
 	sidecar_sites_close(&source);
+	if (from_debug_info)
+		sidecar_keep(view->bin, &wish);
 	return status;
 }
 

@@ -24,6 +24,7 @@ struct trace_values {
 	const char *out;
 	const char *backend;
 	struct opt_list debug_dirs;
+	struct sidecar_wish wish;
 	unsigned long max_events, str_len, value_len, ring_kib, jobs;
 	double seconds;
 	bool json, verbose, best_effort, fail_on_loss, dry_run, children, no_move, assume_unmodified;
@@ -54,6 +55,10 @@ static const struct opt opts[] = {
 	 "tell whether the function has already changed it"},
 	{0, "backend", OPT_TEXT, "auto|uprobe_multi|uprobe", AT(backend), "how probes are attached (auto)"},
 	{0, "ring", OPT_COUNT, "KIB", AT(ring_kib), "size of the buffer between kernel and cairn (8192)"},
+	SIDECAR_OPT_PACK(AT(wish.file)),
+	SIDECAR_OPT_NO_CACHE(AT(wish.no_cache)),
+	SIDECAR_OPT_DEBUGINFOD(AT(wish.debuginfod)),
+	{0, "no-sidecar", OPT_FLAG, NULL, AT(wish.none), "read the debug information, also when there is a sidecar"},
 	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs),
 	 "look for debug files in DIR, then in /usr/lib/debug; may be repeated"},
 	{'j', "jobs", OPT_COUNT, "N", AT(jobs), "use N threads to read debug information; otherwise one per processor"},
@@ -274,6 +279,23 @@ static uint32_t at_most_32_bits(unsigned long value)
 	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
+static int find_pack(void *ctx, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err)
+{
+	struct session *session = ctx;
+	int r = sidecar_find(&session->wish, bin, ret, err);
+
+	if (!r && !*ret && cairn_binary_has_dwarf(bin) && session->n_unkept < KEPT_FILES_MAX)
+		session->unkept[session->n_unkept++] = bin;
+	return r;
+}
+
+/* The next trace of these files starts at once. */
+static void keep_sidecars(const struct session *session)
+{
+	for (size_t i = 0; i < session->n_unkept; i++)
+		sidecar_keep(session->unkept[i], &session->wish);
+}
+
 static int open_trace(const struct trace_values *values, const struct command *command,
 		      struct session *session)
 {
@@ -285,7 +307,8 @@ static int open_trace(const struct trace_values *values, const struct command *c
 		.follow_children = values->children,
 		.no_move = values->no_move,
 		.assume_unmodified = values->assume_unmodified,
-		.cache_dir = sidecar_cache_dir(session->cache, sizeof(session->cache)) ? session->cache : NULL,
+		.find_pack = find_pack,
+		.find_pack_ctx = session,
 		.backend = backend_of(values->backend),
 		.ring_bytes = at_most_32_bits(values->ring_kib > UINT32_MAX / 1024 ? UINT32_MAX : values->ring_kib * 1024),
 		.string_bytes = at_most_32_bits(values->str_len),
@@ -336,10 +359,13 @@ static int run(void *v, const struct operands *operands)
 	struct trace_values *values = v;
 	struct session session = {
 		.out = stdout, .json = values->json, .max_events = values->max_events,
-		.fail_on_loss = values->fail_on_loss, .has_command = values->command,
+		.fail_on_loss = values->fail_on_loss, .has_command = values->command, .wish = values->wish,
 	};
 	struct command command = {0};
 	int status = STATUS_YES;
+
+	session.wish.many = true;
+	session.wish.debug_dirs = values->debug_dirs;
 
 	if (values->pid && values->command)
 		return fail(STATUS_USAGE, "-p traces a process that runs, -c starts one; choose one");
@@ -347,6 +373,7 @@ static int run(void *v, const struct operands *operands)
 		status = command_parse(values->command, &command);
 	if (!status)
 		status = go(values, &command, operands, &session);
+	keep_sidecars(&session);
 	cairn_trace_close(session.trace);
 	free(session.mapped);
 	if (session.out != stdout && fclose(session.out))

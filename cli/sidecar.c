@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "cmd.h"
+#include "debuginfod.h"
+#include "keep.h"
 
 bool sidecar_cache_dir(char *buf, size_t size)
 {
@@ -29,74 +31,119 @@ bool sidecar_is_named(const char *path)
 	return n >= sizeof(suffix) && !strcmp(path + n - (sizeof(suffix) - 1), suffix);
 }
 
-static int open_named(const struct cairn_binary *bin, const char *file, struct cairn_pack **ret)
+/* CAIRN_CACHE: "off", or "read" to make none unasked. */
+static bool cache_is(const char *word)
 {
-	struct cairn_pack_opts opts = {.size = sizeof(opts)};
-	struct cairn_err err = {0};
-	int r;
+	const char *set = getenv("CAIRN_CACHE");
+
+	return set && !strcmp(set, word);
+}
+
+/* The cache's directory in @dir; NULL where none is wanted. */
+static const char *cache_for(const struct sidecar_wish *wish, char *dir, size_t size)
+{
+	return !wish->no_cache && !cache_is("off") && sidecar_cache_dir(dir, size) ? dir : NULL;
+}
+
+static int open_named(const struct cairn_binary *bin, const char *file, bool must_be_trusted, struct cairn_pack **ret,
+		      struct cairn_err *err)
+{
+	struct cairn_pack_opts opts = {.size = sizeof(opts), .must_be_trusted = must_be_trusted};
 
 	opts.build_id = cairn_binary_build_id(bin, &opts.build_id_len);
-	r = cairn_pack_open(file, &opts, ret, &err);
-	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
+	return cairn_pack_open(file, &opts, ret, err);
+}
+
+/* From the network, when it may be asked and there is a reason to. */
+static int download(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret,
+		    struct cairn_err *err)
+{
+	const char *urls = debuginfod_wanted(wish->debuginfod);
+	size_t len;
+	const uint8_t *id = cairn_binary_build_id(bin, &len);
+	char *path;
+	int r;
+
+	if (wish->debuginfod && !urls) {
+		fail(STATUS_USAGE, "--debuginfod: which server? DEBUGINFOD_URLS is not set");
+		return 0;
+	}
+	/* What can be answered here is. What went wrong was said; other sources may do. */
+	if (!urls || cairn_binary_has_dwarf(bin) || debuginfod_fetch(urls, id, len, &path) < 0 || !path)
+		return 0;
+	r = open_named(bin, path, !geteuid(), ret, err);
+	free(path);
+	return r;
+}
+
+/* Everything but --pack. *@ret stays NULL when there is none. */
+static int find(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack_search *search,
+		struct cairn_pack **ret, struct cairn_err *err)
+{
+	char dir[4096];
+	int r;
+
+	if (sidecar_is_named(cairn_binary_path(bin)))
+		return open_named(bin, cairn_binary_path(bin), false, ret, err);
+	search->cache_dir = cache_for(wish, dir, sizeof(dir));
+	r = cairn_pack_for(bin, search, ret, err);
+	search->cache_dir = NULL;
+	if (search->note[0])
+		fail(STATUS_YES, "%s", search->note);
+	return r == -ENOENT ? download(bin, wish, ret, err) : r;
 }
 
 int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret)
 {
-	char dir[4096];
-	struct cairn_pack_search search = {
-		.size = sizeof(search),
-		.threads = wish->jobs,
-		.may_make = true,
-		.cache_dir = wish->keep && sidecar_cache_dir(dir, sizeof(dir)) ? dir : NULL,
-	};
+	struct cairn_pack_search search = {.size = sizeof(search), .threads = wish->jobs};
 	struct cairn_err err = {0};
 	int r;
 
-	if (wish->file)
-		return open_named(bin, wish->file, ret);
-	r = cairn_pack_for(bin, &search, ret, &err);
-	if (search.note[0])
-		fail(STATUS_YES, "%s", search.note);
-	return r < 0 ? fail_err(r, &err, STATUS_NOT_HERE) : STATUS_YES;
+	*ret = NULL;
+	r = wish->file ? open_named(bin, wish->file, false, ret, &err) : find(bin, wish, &search, ret, &err);
+	if (!r && !*ret) {
+		search.may_make = true;
+		r = find(bin, wish, &search, ret, &err);
+	}
+	if (r < 0)
+		return fail_err(r, &err, STATUS_USAGE);
+	if (*ret)
+		return STATUS_YES;
+	return fail(STATUS_NOT_HERE, "%s has neither debug information nor symbols\n%s", cairn_binary_path(bin),
+		    cairn_binary_search_log(bin));
 }
 
 /* ---- places ---- */
 
-/* *@ret stays NULL when there is none. */
-static int find_with_places(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret)
+int sidecar_find(void *wish, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err)
 {
-	char dir[4096];
-	struct cairn_pack_search search = {
-		.size = sizeof(search),
-		.places = true,
-		.cache_dir = wish->keep && sidecar_cache_dir(dir, sizeof(dir)) ? dir : NULL,
-	};
-	struct cairn_err err = {0};
-	int r;
+	struct cairn_pack_search search = {.size = sizeof(search), .places = true};
+	const struct sidecar_wish *w = wish;
 
-	if (wish->file)
-		return open_named(bin, wish->file, ret);
-	if (sidecar_is_named(cairn_binary_path(bin)))
-		return open_named(bin, cairn_binary_path(bin), ret);
-	r = cairn_pack_for(bin, &search, ret, &err);
-	if (search.note[0])
-		fail(STATUS_YES, "%s", search.note);
-	return r < 0 && r != -ENOENT ? fail_err(r, &err, STATUS_NOT_HERE) : STATUS_YES;
+	*ret = NULL;
+	if (w->none)
+		return 0;
+	if (w->file) {
+		int r = open_named(bin, w->file, false, ret, err);
+
+		if (r != -ESTALE || !w->many)
+			return r;
+	}
+	return find(bin, w, &search, ret, err);
 }
 
 int sidecar_sites_open(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 		       const struct cairn_sites_opts *opts, struct sidecar_sites *ret)
 {
 	struct cairn_err err = {0};
-	int status, r;
+	int r = 0;
 
 	*ret = (struct sidecar_sites){0};
 	/* A sidecar says what holds without that assumption. */
-	if (!wish->none && !opts->assume_unmodified) {
-		status = find_with_places(bin, wish, &ret->pack);
-		if (status)
-			return status;
-	}
+	if (!opts->assume_unmodified)
+		r = sidecar_find((void *)wish, bin, &ret->pack, &err);
+	if (r < 0)
+		return fail_err(r, &err, STATUS_USAGE);
 	r = ret->pack ? cairn_pack_sites(ret->pack, bin, &ret->sites, &err)
 		      : cairn_sites_open(bin, opts, &ret->sites, &err);
 	if (r >= 0)
@@ -109,4 +156,17 @@ void sidecar_sites_close(struct sidecar_sites *source)
 {
 	cairn_sites_close(source->sites);
 	cairn_pack_close(source->pack);
+}
+
+/* ---- keeping ---- */
+
+void sidecar_keep(const struct cairn_binary *bin, const struct sidecar_wish *wish)
+{
+	char dir[4096];
+	size_t len;
+
+	cairn_binary_build_id(bin, &len);
+	if (!len || wish->none || cache_is("read") || !cache_for(wish, dir, sizeof(dir)))
+		return;
+	keep_in_background(cairn_binary_path(bin), wish->debug_dirs.items, wish->debug_dirs.n);
 }

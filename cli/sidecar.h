@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sidecars as the verbs use them: the environment says where the cache is. */
+/* Sidecars as the verbs use them: the environment says where the cache is, and whether the network may be asked. */
 #ifndef CLI_SIDECAR_H
 #define CLI_SIDECAR_H
 
@@ -8,21 +8,43 @@
 
 #include <cairn/pack.h>
 
+#include "cmd.h"
+
 /* $XDG_CACHE_HOME/cairn, or ~/.cache/cairn; false when neither is known. */
 bool sidecar_cache_dir(char *buf, size_t size);
 
 /* The file's own name says that it is a sidecar. */
 bool sidecar_is_named(const char *path);
 
+/* What the command line says about sidecars, as far as the verb has these options. */
 struct sidecar_wish {
-	const char *file; /* use this one; NULL: search, and make one */
-	bool keep;        /* in the cache */
-	bool none;        /* of places: ask the debug information */
+	const char *file;	/* --pack */
+	const char *debuginfod; /* --debuginfod; NULL: not given */
+	bool no_cache;
+	bool none; /* ask the debug information */
+	bool many; /* several binaries are asked about: --pack is for that of its build-id */
 	unsigned int jobs;
+	struct opt_list debug_dirs;
 };
 
-/* The sidecar of @bin; an exit status. Talks on stderr of what was refused. */
+#define SIDECAR_OPT_PACK(at) {0, "pack", OPT_TEXT, "SIDECAR", (at), "answer from this sidecar"}
+#define SIDECAR_OPT_NO_CACHE(at)                                                                                        \
+	{0, "no-cache", OPT_FLAG, NULL, (at), "neither look in the cache of sidecars nor keep one there"}
+#define SIDECAR_OPT_DEBUGINFOD(at)                                                                                      \
+	{0, "debuginfod", OPT_MAYBE, "URL", (at),                                                                      \
+	 "download the sidecar of a file without debug information; without URL from those in DEBUGINFOD_URLS"}
+
+/* The sidecar of @bin for addr, made when there is none; an exit status. Talks on stderr of what was refused. */
 int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret);
+
+/*
+ * sidecar_find - the sidecar of @bin with places
+ *
+ * @wish  struct sidecar_wish: this is what cairn_trace_opts wants, too
+ * @ret   NULL when there is none; of a binary that is a sidecar itself, that one
+ * Returns 0, or as cairn_pack_open(). Talks on stderr of what was refused.
+ */
+int sidecar_find(void *wish, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err);
 
 /* Who answers about functions: a sidecar with their places where there is one, else the debug information. */
 struct sidecar_sites {
@@ -30,9 +52,17 @@ struct sidecar_sites {
 	struct cairn_sites *sites;
 };
 
-/* An exit status. Of a binary that is a sidecar itself, that one answers. None is made. */
+/* An exit status. None is made. */
 int sidecar_sites_open(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 		       const struct cairn_sites_opts *opts, struct sidecar_sites *ret);
 void sidecar_sites_close(struct sidecar_sites *source);
+
+/*
+ * sidecar_keep - have the sidecar of @bin made for the next time
+ *
+ * Call it when the answer, which came from the debug information, is out. Does nothing where a cache is not wanted:
+ * --no-cache, CAIRN_CACHE=off or CAIRN_CACHE=read, a binary without a build-id.
+ */
+void sidecar_keep(const struct cairn_binary *bin, const struct sidecar_wish *wish);
 
 #endif

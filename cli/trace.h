@@ -9,9 +9,17 @@
 
 #include <cairn/trace.h>
 
+#include "sidecar.h"
+
+/* More probed files have to wait for another trace until their sidecars are made. */
+#define KEPT_FILES_MAX 16
+
 struct session {
-	char cache[4096]; /* directory of sidecars; lives as long as the trace */
 	struct cairn_trace *trace;
+	struct sidecar_wish wish;
+	/* Files that had no sidecar. */
+	const struct cairn_binary *unkept[KEPT_FILES_MAX];
+	size_t n_unkept;
 	FILE *out;           /* events, and in JSON the summary */
 	bool json;
 	bool fail_on_loss;

@@ -168,6 +168,7 @@ struct cairn_pack_search {
 	/* Files used longest ago are removed when the cache grows beyond this; 0: CAIRN_PACK_CACHE_BYTES. */
 	uint64_t cache_bytes;
 	bool places;   /* it must have the places of functions; one that has not is made again */
+	bool background; /* nobody waits for cairn_pack_keep(): what failed minutes ago is not tried again */
 	bool may_make; /* make it from the debug information when there is none, and keep it in the cache */
 	/* Filled: what was not used and why, one per line, "" when there is nothing to tell. */
 	char note[512];
@@ -179,8 +180,9 @@ struct cairn_pack_search {
  * cairn_pack_for - the sidecar of a binary
  *
  * Looked for as PATH.cairn beside the binary, then in the cache. Only one of the same build-id is taken, and by root only
- * one that nobody else can have written; what is refused is told in @search->note. A binary without a
- * build-id has none that could be found: one is made, and not kept.
+ * one that nobody else can have written; what is refused is told in @search->note. One that another version of the
+ * library made (cairn_pack_is_current()) is taken while @bin has no debug information, and that is noted; else it is as
+ * if it were not there. A binary without a build-id has none that could be found: one is made, and not kept.
  *
  * @ret  cairn_pack_close(); independent of @bin
  * Returns 0. -ENOENT: there is none, and @search does not allow to make one, or there is nothing to make it of.
@@ -188,6 +190,20 @@ struct cairn_pack_search {
  */
 int cairn_pack_for(const struct cairn_binary *bin, struct cairn_pack_search *search, struct cairn_pack **ret,
 		   struct cairn_err *err);
+
+/*
+ * cairn_pack_keep - see to it that the cache has a sidecar of a binary, with places
+ *
+ * For who has answered from the debug information and wants the next answer at once. Makers for one cache take turns, so
+ * that many who start at the same time do the work once; this waits for its turn.
+ *
+ * @search  cache_dir, cache_bytes, threads and background count
+ * @ret     what was made, for telling; all zero when nothing was. cairn_packed_free().
+ * Returns 1 when it was made, 0 when there was one already. -EINVAL: no cache_dir, or a binary without a build-id. -EPERM:
+ * others could write there, and the caller is root. -EAGAIN: it failed minutes ago, and @search is of the background. Else as cairn_pack_make() and cairn_file_write().
+ */
+int cairn_pack_keep(const struct cairn_binary *bin, const struct cairn_pack_search *search, struct cairn_packed *ret,
+		    struct cairn_err *err);
 
 struct cairn_pack_pruned {
 	uint64_t n_kept, kept_bytes;
@@ -197,10 +213,35 @@ struct cairn_pack_pruned {
 /*
  * cairn_pack_prune - remove the sidecars that were used longest ago, until the rest takes at most @max_bytes
  *
- * Other files in the directory are left alone. Returns 0, also when there is no such directory; what opendir(3) says.
+ * Other files in the directory are left alone, but for what killed makers left there. Returns 0, also when there is no
+ * such directory; -EPERM: the caller is root, and others could write there; what opendir(3) says.
  */
 int cairn_pack_prune(const char *cache_dir, uint64_t max_bytes, struct cairn_pack_pruned *ret,
 		     struct cairn_err *err);
+
+/* ---- serving one ---- */
+
+/*
+ * cairn_pack_served_id - the build-id under which a debuginfod has the sidecar of a binary
+ *
+ * @build_id  of the binary
+ * @ret       room for CAIRN_PACK_SERVED_ID_MAX bytes
+ * Returns its length; 0 when @build_id is empty or too long to be derived from.
+ */
+#define CAIRN_PACK_SERVED_ID_MAX 64
+size_t cairn_pack_served_id(const uint8_t *build_id, size_t len, uint8_t *ret);
+
+/*
+ * cairn_pack_wrap - the file that a debuginfod serves: a sidecar in a section .debug_cairn, with that build-id
+ *
+ * cairn_pack_open() reads it as it reads the sidecar.
+ *
+ * @bytes  a sidecar, aligned to 8; @name for errors
+ * @ret    free()
+ * Returns 0. -EINVAL: it has no build-id, or too long a one. -ENOMEM, and as cairn_pack_open().
+ */
+int cairn_pack_wrap(const void *bytes, size_t size, const char *name, void **ret, size_t *ret_size,
+		    struct cairn_err *err);
 
 /* ---- by address ---- */
 
@@ -282,6 +323,9 @@ bool cairn_pack_has_places(const struct cairn_pack *pack);
  */
 int cairn_pack_sites(const struct cairn_pack *pack, const struct cairn_binary *bin, struct cairn_sites **ret,
 		     struct cairn_err *err);
+
+/* How many types cairn_sites_complete_type() had to leave unread; @sites is from cairn_pack_sites(). */
+size_t cairn_pack_sites_lost(const struct cairn_sites *sites);
 
 CAIRN_END_DECLS
 #endif

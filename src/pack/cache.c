@@ -3,7 +3,8 @@
  * The cache of sidecars
  *
  * A file's modification time is when it was used last; the oldest go first. Files are written whole and renamed into
- * place, and a reader that has one mapped keeps it when it is removed: no lock is needed between processes.
+ * place, and a reader that has one mapped keeps it when it is removed: no reader needs a lock. Makers take turns, by a lock on
+ * the directory itself: there is no lock file to be left behind, and a killed maker's lock ends with it.
  */
 #include "pack/cache.h"
 
@@ -15,7 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -62,10 +65,24 @@ static int latest_first(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static bool is_sidecar(const char *name)
+#define ATTEMPT ".attempt"
+#define TEMPORARY ".tmp"
+
+/* Older than any that is still being written, and longer ago than an attempt matters. */
+enum { LEFTOVER_SECONDS = 3600 };
+
+static bool ends_in(const char *name, const char *suffix)
 {
-	size_t n = strlen(name);
-	return n > sizeof(SUFFIX) - 1 && !strcmp(name + n - (sizeof(SUFFIX) - 1), SUFFIX);
+	size_t n = strlen(name), m = strlen(suffix);
+	return n > m && !strcmp(name + n - m, suffix);
+}
+
+/* What a killed maker leaves behind: ".0123abcd.cairn.4711-0.tmp", "0123abcd.cairn.attempt". */
+static bool is_leftover(const char *name, const struct stat *st)
+{
+	bool ours = ends_in(name, SUFFIX ATTEMPT) ||
+		    (name[0] == '.' && strstr(name, SUFFIX ".") && ends_in(name, TEMPORARY));
+	return ours && st->st_mtim.tv_sec + LEFTOVER_SECONDS < time(NULL);
 }
 
 static int prune(int dir, DIR *listing, uint64_t max_bytes, struct cairn_pack_pruned *ret)
@@ -74,8 +91,11 @@ static int prune(int dir, DIR *listing, uint64_t max_bytes, struct cairn_pack_pr
 	bool ok = true;
 	for (struct dirent *e; ok && (e = readdir(listing));) {
 		struct stat st;
-		if (!is_sidecar(e->d_name) || fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    !S_ISREG(st.st_mode))
+		if (fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+			continue;
+		if (is_leftover(e->d_name, &st))
+			(void)unlinkat(dir, e->d_name, 0);
+		if (!ends_in(e->d_name, SUFFIX))
 			continue;
 		struct cached *c = VEC_PUSH(&files);
 		ok = c;
@@ -101,11 +121,18 @@ int cairn_pack_prune(const char *cache_dir, uint64_t max_bytes, struct cairn_pac
 		     struct cairn_err *err)
 {
 	*ret = (struct cairn_pack_pruned){0};
-	DIR *listing = opendir(cache_dir);
-	if (!listing && errno == ENOENT)
+	struct cairn_err why = {0};
+	int dir = geteuid() ? open(cache_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : trusted_open(cache_dir, &why);
+	int code = dir == -1 ? -errno : dir;
+	if (code == -ENOENT)
 		return 0;
-	if (!listing)
-		return err_set(err, -errno, "%s: %m", cache_dir);
+	DIR *listing = dir < 0 ? NULL : fdopendir(dir);
+	if (!listing) {
+		code = dir < 0 ? code : -errno;
+		if (dir >= 0)
+			close(dir);
+		return err_set(err, code, "%s", why.msg[0] ? why.msg : cache_dir);
+	}
 	int rc = prune(dirfd(listing), listing, max_bytes, ret);
 	closedir(listing);
 	return rc < 0 ? err_nomem(err, "the files of the cache") : 0;
@@ -132,15 +159,64 @@ static int make_directory(const char *dir, struct cairn_err *err)
 	}
 }
 
+/* The cache's directory, made and as root trusted. */
+static int prepare(const char *dir, struct cairn_err *err)
+{
+	int rc = make_directory(dir, err);
+	if (rc < 0 || geteuid())
+		return rc;
+	SCOPE_CLOSE int fd = trusted_open(dir, err);
+	return fd < 0 ? fd : 0;
+}
+
+int cache_lock(const char *dir, struct cairn_err *err)
+{
+	int rc = prepare(dir, err);
+	if (rc < 0)
+		return rc;
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(err, -errno, "%s: %m", dir);
+	/* Where a file system cannot lock, the same work may be done twice, which is all. */
+	while (flock(fd, LOCK_EX) < 0 && errno == EINTR)
+		;
+	return fd;
+}
+
+/* ---- attempts ---- */
+
+/* Debug information that cannot be read, or too little memory, will still be so in a moment. */
+enum { RETRY_SECONDS = 600 };
+
+int cache_attempt(const char *path, bool again)
+{
+	SCOPE_FREE char *mark = NULL;
+	struct stat st;
+	if (asprintf(&mark, "%s" ATTEMPT, path) < 0) {
+		mark = NULL;
+		return -ENOMEM;
+	}
+	if (!again && !lstat(mark, &st) && st.st_mtim.tv_sec + RETRY_SECONDS > time(NULL))
+		return -EAGAIN;
+	(void)unlink(mark);
+	SCOPE_CLOSE int fd = open(mark, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : 0;
+}
+
+void cache_attempt_done(const char *path)
+{
+	SCOPE_FREE char *mark = NULL;
+	if (asprintf(&mark, "%s" ATTEMPT, path) < 0)
+		mark = NULL;
+	else
+		(void)unlink(mark);
+}
+
 int cache_keep(const char *dir, const char *path, const void *bytes, size_t size, uint64_t max_bytes,
 	       struct cairn_err *err)
 {
 	struct cairn_pack_pruned pruned;
-	int rc = make_directory(dir, err);
-	if (rc >= 0 && !geteuid()) {
-		SCOPE_CLOSE int fd = trusted_open(dir, err);
-		rc = fd < 0 ? fd : 0;
-	}
+	int rc = prepare(dir, err);
 	if (rc >= 0)
 		rc = cairn_file_write(path, bytes, size, err);
 	return rc < 0 ? rc : cairn_pack_prune(dir, max_bytes ? max_bytes : CAIRN_PACK_CACHE_BYTES, &pruned, err);

@@ -206,6 +206,8 @@ static int complete_one(struct pack_types *t, uint32_t id, struct map *seen)
 		rc = meet(t, id, &whole);
 		if (rc >= 0 && whole)
 			rc = fill(t, id, whole);
+		else if (!type->declaration)
+			t->n_lost++;
 	}
 	if (rc < 0 || type->kind == CAIRN_T_PTR || type->kind == CAIRN_T_REF || type->kind == CAIRN_T_RREF ||
 	    type->kind == CAIRN_T_FUNC || type->kind == CAIRN_T_MEMBER_PTR)
@@ -221,8 +223,12 @@ int pack_types_complete(struct pack_types *t, uint32_t id, struct cairn_err *err
 {
 	struct map seen;
 	int rc = open_whole(t, err);
-	if (rc < 0 || !t->whole)
+	if (rc < 0)
 		return rc;
+	if (!t->whole) {
+		t->n_lost++;
+		return 0;
+	}
 	map_init(&seen);
 	t->inside.n = 0;
 	rc = want_inside(t, id, &seen) ? 0 : -ENOMEM;

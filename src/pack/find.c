@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/scope.h"
 #include "pack/cache.h"
+#include "pack/pack_impl.h"
 
 __attribute__((format(printf, 2, 3))) static void note(struct cairn_pack_search *s, const char *fmt, ...)
 {
@@ -24,20 +25,43 @@ __attribute__((format(printf, 2, 3))) static void note(struct cairn_pack_search 
 	va_end(args);
 }
 
+/* What is asked for. */
+struct wanted {
+	const struct cairn_binary *bin;
+	const uint8_t *id;
+	size_t id_len;
+};
+
+/* Whether it is as good as what could be made instead. */
+static bool suffices(struct cairn_pack_search *s, const struct wanted *w, const struct cairn_pack *pack)
+{
+	if (s->places && !cairn_pack_has_places(pack))
+		return false;
+	/* Made of symbols, before the debug information was there. */
+	if (!pack->header->n_frames && cairn_binary_has_dwarf(w->bin))
+		return false;
+	if (cairn_pack_is_current(pack))
+		return true;
+	if (cairn_binary_has_dwarf(w->bin))
+		return false;
+	note(s, "%s: made by another version of cairn, whose analysis may differ; there is no debug information to make it anew",
+	     cairn_pack_path(pack));
+	return true;
+}
+
 /* Returns 0; anything else is no sidecar, and noted unless there is no file. */
-static int try_open(struct cairn_pack_search *s, const char *path, const uint8_t *id, size_t len,
-		    struct cairn_pack **ret)
+static int try_open(struct cairn_pack_search *s, const char *path, const struct wanted *w, struct cairn_pack **ret)
 {
 	struct cairn_pack_opts opts = {
 		.size = sizeof(opts),
-		.build_id = id,
-		.build_id_len = len,
+		.build_id = w->id,
+		.build_id_len = w->id_len,
 		.must_be_trusted = !geteuid(),
 	};
 	struct cairn_err err = {0};
 	struct cairn_pack *pack;
 	int rc = cairn_pack_open(path, &opts, &pack, &err);
-	if (!rc && s->places && !cairn_pack_has_places(pack)) {
+	if (!rc && !suffices(s, w, pack)) {
 		cairn_pack_close(pack);
 		return -ENOENT;
 	}
@@ -49,17 +73,16 @@ static int try_open(struct cairn_pack_search *s, const char *path, const uint8_t
 }
 
 /* PATH.cairn, with the links on the way to PATH resolved: what is opened is walked without following any. */
-static int try_beside(struct cairn_pack_search *s, const struct cairn_binary *bin, const uint8_t *id, size_t len,
-		      struct cairn_pack **ret)
+static int try_beside(struct cairn_pack_search *s, const struct wanted *w, struct cairn_pack **ret)
 {
-	SCOPE_FREE char *real = realpath(cairn_binary_path(bin), NULL), *path = NULL;
+	SCOPE_FREE char *real = realpath(cairn_binary_path(w->bin), NULL), *path = NULL;
 	if (!real)
 		return -ENOENT;
 	if (asprintf(&path, "%s.cairn", real) < 0) {
 		path = NULL;
 		return -ENOMEM;
 	}
-	return try_open(s, path, id, len, ret);
+	return try_open(s, path, w, ret);
 }
 
 static int make_and_keep(const struct cairn_binary *bin, struct cairn_pack_search *s, const char *cached,
@@ -78,19 +101,25 @@ static int make_and_keep(const struct cairn_binary *bin, struct cairn_pack_searc
 	return rc;
 }
 
+static struct wanted wanted_of(const struct cairn_binary *bin)
+{
+	struct wanted w = {.bin = bin};
+	w.id = cairn_binary_build_id(bin, &w.id_len);
+	return w;
+}
+
 static int search_for(const struct cairn_binary *bin, struct cairn_pack_search *s, struct cairn_pack **ret,
 		      struct cairn_err *err)
 {
-	size_t len;
-	const uint8_t *id = cairn_binary_build_id(bin, &len);
+	struct wanted w = wanted_of(bin);
 	SCOPE_FREE char *cached = NULL;
-	if (len && !try_beside(s, bin, id, len, ret))
+	if (w.id_len && !try_beside(s, &w, ret))
 		return 0;
-	if (len && s->cache_dir) {
-		cached = cache_path(s->cache_dir, id, len);
+	if (w.id_len && s->cache_dir) {
+		cached = cache_path(s->cache_dir, w.id, w.id_len);
 		if (!cached)
 			return err_nomem(err, "a path");
-		if (!try_open(s, cached, id, len, ret)) {
+		if (!try_open(s, cached, &w, ret)) {
 			cache_touch(cached);
 			return 0;
 		}
@@ -100,13 +129,67 @@ static int search_for(const struct cairn_binary *bin, struct cairn_pack_search *
 	return make_and_keep(bin, s, cached, ret, err);
 }
 
-int cairn_pack_for(const struct cairn_binary *bin, struct cairn_pack_search *search, struct cairn_pack **ret,
-		   struct cairn_err *err)
+static int check_size(const struct cairn_pack_search *search, struct cairn_err *err)
 {
 	for (size_t i = sizeof(*search); i < search->size; i++)
 		if (((const char *)search)[i])
 			return err_set(err, -EINVAL, "struct cairn_pack_search: byte %zu is set, and only %zu are known",
 				       i, sizeof(*search));
+	return 0;
+}
+
+int cairn_pack_for(const struct cairn_binary *bin, struct cairn_pack_search *search, struct cairn_pack **ret,
+		   struct cairn_err *err)
+{
+	int rc = check_size(search, err);
+	if (rc < 0)
+		return rc;
 	search->note[0] = 0;
 	return search_for(bin, search, ret, err);
+}
+
+/* ---- keeping ---- */
+
+/* In the cache, and good. */
+static bool is_kept(const char *cached, const struct wanted *w)
+{
+	struct cairn_pack_search s = {.size = sizeof(s), .places = true};
+	struct cairn_pack *pack = NULL;
+	bool kept = !try_open(&s, cached, w, &pack);
+	cairn_pack_close(pack);
+	return kept;
+}
+
+int cairn_pack_keep(const struct cairn_binary *bin, const struct cairn_pack_search *search, struct cairn_packed *ret,
+		    struct cairn_err *err)
+{
+	struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = search->threads, .places = true};
+	struct wanted w = wanted_of(bin);
+	*ret = (struct cairn_packed){0};
+	int rc = check_size(search, err);
+	if (rc < 0)
+		return rc;
+	if (!w.id_len || !search->cache_dir)
+		return err_set(err, -EINVAL, "%s: nothing to keep it by: no %s", cairn_binary_path(bin),
+			       w.id_len ? "cache" : "build-id");
+	SCOPE_FREE char *cached = cache_path(search->cache_dir, w.id, w.id_len);
+	if (!cached)
+		return err_nomem(err, "a path");
+	SCOPE_CLOSE int lock = cache_lock(search->cache_dir, err);
+	if (lock < 0)
+		return lock;
+	if (is_kept(cached, &w))
+		return 0;
+	rc = cache_attempt(cached, !search->background);
+	if (rc < 0)
+		return err_set(err, rc, "%s: %s", cached, rc == -EAGAIN ? "could not be made a short time ago" : strerror(-rc));
+	rc = cairn_pack_make(bin, &opts, ret, err);
+	if (rc >= 0)
+		rc = cache_keep(search->cache_dir, cached, ret->bytes, ret->size, search->cache_bytes, err);
+	if (rc < 0) {
+		cairn_packed_free(ret);
+		return rc;
+	}
+	cache_attempt_done(cached);
+	return 1;
 }

@@ -11,6 +11,7 @@
 #include "base/scope.h"
 #include "pack/pack_impl.h"
 #include "pack/trust.h"
+#include "pack/wrap.h"
 
 /* ---- sections ---- */
 
@@ -263,6 +264,18 @@ static int check_build_id(const struct cairn_pack *p, const struct cairn_pack_op
 		       wanted);
 }
 
+/* A file from a debuginfod has the sidecar inside. */
+static int unwrap(struct cairn_pack *p, struct cairn_err *err)
+{
+	struct elf *inner;
+	int rc = wrap_open(p->elf, &inner, err);
+	if (rc < 0 || !inner)
+		return rc;
+	p->wrapper = p->elf;
+	p->elf = inner;
+	return 0;
+}
+
 static int adopt(struct elf *e, const struct cairn_pack_opts *opts, struct cairn_pack **ret, struct cairn_err *err)
 {
 	struct cairn_pack *p = calloc(1, sizeof(*p));
@@ -271,7 +284,9 @@ static int adopt(struct elf *e, const struct cairn_pack_opts *opts, struct cairn
 		return err_nomem(err, "a sidecar");
 	}
 	p->elf = e;
-	int rc = find_all(p, err);
+	int rc = unwrap(p, err);
+	if (rc >= 0)
+		rc = find_all(p, err);
 	if (rc >= 0)
 		rc = check_build_id(p, opts, err);
 	if (rc < 0) {
@@ -315,6 +330,7 @@ void cairn_pack_close(struct cairn_pack *p)
 	if (!p)
 		return;
 	elf_close(p->elf);
+	elf_close(p->wrapper);
 	free(p->owned);
 	free(p);
 }

@@ -16,6 +16,7 @@
 
 struct cairn_pack {
 	struct elf *elf;
+	struct elf *wrapper; /* what elf is a section of; NULL */
 	void *owned; /* the bytes, when they are ours to free */
 	const struct pack_header *header;
 	const char *strings;

@@ -431,6 +431,11 @@ static const struct sites_ops ops = {
 	.symbol = symbol,
 };
 
+size_t cairn_pack_sites_lost(const struct cairn_sites *sites)
+{
+	return ((const struct pack_sites *)sites)->types.n_lost;
+}
+
 bool cairn_pack_has_places(const struct cairn_pack *p)
 {
 	return p->places.starts;

@@ -27,6 +27,7 @@ struct pack_types {
 	struct map from_whole;	   /* id in whole to id in graph */
 	struct map to_whole;	   /* the reverse, of those that are known */
 	VEC(uint32_t) inside;	   /* what is still to be completed */
+	size_t n_lost;		   /* could not be completed */
 };
 
 /* Returns 0 or -ENOMEM; pack_types_fini() also afterwards. */

@@ -89,6 +89,7 @@ static void close_file(struct trace_file *f)
 		close(f->fd);
 	mover_free(f->mover);
 	cairn_sites_close(f->sites);
+	cairn_sites_close(f->pack_sites);
 	cairn_pack_close(f->pack);
 	cairn_binary_close(f->bin);
 }
@@ -204,22 +205,43 @@ static int add_all(struct cairn_trace *t, struct trace_file *file, const struct 
 	return (int)first;
 }
 
-int cairn_trace_add(struct cairn_trace *t, const char *probe, struct cairn_err *err)
+/* Whether the debug information may tell what the sidecar did not. */
+static bool can_ask_again(const struct trace_file *f)
 {
-	size_t n_probes = t->probes.n, n_places = t->places.n;
+	return f && f->pack && !f->pack_sites && cairn_binary_has_dwarf(f->bin);
+}
+
+/* *@ret_file is set as soon as it is known. */
+static int try_add(struct cairn_trace *t, const char *probe, struct trace_file **ret_file, struct cairn_err *err)
+{
 	struct cairn_function_list list;
 	const struct probe_text *text = NULL;
-	struct trace_file *file;
 	int e = may_add(t, 1, probe, err);
 
 	if (e == 0)
 		e = parse_probe(t, probe, &text, err);
 	if (e == 0)
-		e = resolve_probe(t, text, &file, &list, err);
+		e = resolve_probe(t, text, ret_file, &list, err);
 	if (e == 0)
 		e = may_add(t, list.n, probe, err);
 	if (e == 0)
-		e = add_all(t, file, &list, probe, err);
+		e = add_all(t, *ret_file, &list, probe, err);
+	return e;
+}
+
+int cairn_trace_add(struct cairn_trace *t, const char *probe, struct cairn_err *err)
+{
+	size_t n_probes = t->probes.n, n_places = t->places.n;
+	struct trace_file *file = NULL;
+	int e = try_add(t, probe, &file, err);
+
+	if (can_ask_again(file) && (e < 0 || cairn_pack_sites_lost(file->sites))) {
+		t->probes.n = n_probes;
+		t->places.n = n_places;
+		e = resolve_again(t, file, err);
+		if (e == 0)
+			e = try_add(t, probe, &file, err);
+	}
 	if (e < 0) {
 		t->probes.n = n_probes;
 		t->places.n = n_places;

@@ -218,26 +218,39 @@ static int find_path(struct cairn_trace *t, const char *name, const char **ret,
 	return e;
 }
 
-/* A stripped file: what its sidecar says. Returns 0 with f->sites NULL when there is none. */
+/* Returns 0 with f->sites NULL when there is no sidecar. */
 static int open_sidecar(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err)
 {
-	struct cairn_pack_search search = {.size = sizeof(search), .cache_dir = t->opts.cache_dir, .places = true};
-
-	/* It tells what holds without that assumption. */
-	if (cairn_binary_has_dwarf(f->bin) || t->opts.assume_unmodified || cairn_pack_for(f->bin, &search, &f->pack, NULL))
+	/* A sidecar tells what holds without that assumption. */
+	if (!t->opts.find_pack || t->opts.assume_unmodified)
 		return 0;
-	return cairn_pack_sites(f->pack, f->bin, &f->sites, err);
+	int e = t->opts.find_pack(t->opts.find_pack_ctx, f->bin, &f->pack, err);
+
+	return e < 0 || !f->pack ? e : cairn_pack_sites(f->pack, f->bin, &f->sites, err);
 }
 
-static int open_sites(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err)
+static int open_debug_info(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err)
 {
 	struct cairn_sites_opts opts = {.size = sizeof(opts),
 					.threads = t->opts.threads,
 					.assume_unmodified = t->opts.assume_unmodified};
 
+	return cairn_sites_open(f->bin, &opts, &f->sites, err);
+}
+
+static int open_sites(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err)
+{
 	int e = f->sites ? 0 : open_sidecar(t, f, err);
 
-	return e < 0 || f->sites ? e : cairn_sites_open(f->bin, &opts, &f->sites, err);
+	return e < 0 || f->sites ? e : open_debug_info(t, f, err);
+}
+
+int resolve_again(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err)
+{
+	/* Earlier probes go on using what the sidecar told them. */
+	f->pack_sites = f->sites;
+	f->sites = NULL;
+	return open_debug_info(t, f, err);
 }
 
 int trace_add_file(struct cairn_trace *t, const char *path, const char *shown,
@@ -342,8 +355,10 @@ int resolve_probe(struct cairn_trace *t, const struct probe_text *text,
 	if (!*spec)
 		return probe_error(err, -EINVAL, text->text, 0, "a function's name is missing");
 	if ((e = find_path(t, name, &path, &shown, err)) < 0 ||
-	    (e = open_file(t, path, shown, &f, err)) < 0 || (e = open_sites(t, f, err)) < 0 ||
-	    (e = cairn_sites_find(f->sites, spec, ret, err)) < 0)
+	    (e = open_file(t, path, shown, &f, err)) < 0 || (e = open_sites(t, f, err)) < 0)
+		return e;
+	*ret_file = f;
+	if ((e = cairn_sites_find(f->sites, spec, ret, err)) < 0)
 		return e;
 	if (!ret->n && ret->found == CAIRN_FOUND_INDIRECT)
 		return err_set(err, -ENXIO,
@@ -353,6 +368,5 @@ int resolve_probe(struct cairn_trace *t, const struct probe_text *text,
 		return unknown_function(f, spec, err);
 	if (ret->n > 1 && (ret->found == CAIRN_FOUND_NAME || ret->found == CAIRN_FOUND_SYMBOL))
 		return ambiguous_function(f, spec, ret, err);
-	*ret_file = f;
 	return 0;
 }

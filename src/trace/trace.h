@@ -34,6 +34,7 @@ struct trace_file {
 	struct cairn_binary *bin;
 	struct cairn_sites *sites; /* NULL when the caller brought the functions */
 	struct cairn_pack *pack;   /* that answers for them; NULL: the debug information does */
+	struct cairn_sites *pack_sites; /* of earlier probes, when the debug information took over */
 	int fd;                    /* open on the analysed file, whatever has its name now */
 	struct stat stat;          /* as it was then */
 	struct mover *mover;       /* made when first needed */
@@ -117,11 +118,14 @@ int trace_add_file(struct cairn_trace *t, const char *path, const char *shown,
 /*
  * resolve_probe - find the file and the functions that a probe's head means
  *
- * @ret  at least one; more than one when all are meant
+ * @ret_file  set as soon as it is known, also when looking for functions in it fails
+ * @ret       at least one; more than one when all are meant
  * Errors as cairn_trace_add().
  */
 int resolve_probe(struct cairn_trace *t, const struct probe_text *text, struct trace_file **ret_file,
 		  struct cairn_function_list *ret, struct cairn_err *err);
+/* From now on the debug information of a file answers, not its sidecar. Errors as cairn_sites_open(). */
+int resolve_again(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err);
 
 /*
  * plan_probe - values, places and programs of a probe

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Asking a debuginfod
+ *
+ * elfutils' client library does it: it knows the servers' protocol, and shares its cache with gdb and perf. It is loaded when
+ * it is needed, because it brings a TLS library with it, whose start takes longer than most of our answers.
+ */
+#include "debuginfod.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cairn/pack.h>
+
+#include "cmd.h"
+
+enum { SILENCE_SECONDS_MAX = 30 };
+
+/* elfutils/debuginfod.h, as far as it is used; unchanged since the library's first version. */
+struct debuginfod_client;
+typedef int progress_fn(struct debuginfod_client *client, long done, long total);
+
+struct library {
+	void *handle;
+	struct debuginfod_client *(*begin)(void);
+	void (*set_progress)(struct debuginfod_client *client, progress_fn *fn);
+	void (*set_user_data)(struct debuginfod_client *client, void *data);
+	void *(*get_user_data)(struct debuginfod_client *client);
+	int (*find_debuginfo)(struct debuginfod_client *client, const unsigned char *build_id, int len, char **path);
+	void (*end)(struct debuginfod_client *client);
+};
+
+/* The library's callback has no other way to know its functions. */
+struct download {
+	const char *urls;
+	time_t heard_of; /* when something came the last time */
+	long done;
+	bool told;
+};
+
+static struct library library;
+
+static time_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec;
+}
+
+static bool load(struct library *l)
+{
+	const struct {
+		const char *name;
+		void *to;
+	} symbols[] = {
+		{"debuginfod_begin", &l->begin},
+		{"debuginfod_set_progressfn", &l->set_progress},
+		{"debuginfod_set_user_data", &l->set_user_data},
+		{"debuginfod_get_user_data", &l->get_user_data},
+		{"debuginfod_find_debuginfo", &l->find_debuginfo},
+		{"debuginfod_end", &l->end},
+	};
+
+	if (!l->handle)
+		l->handle = dlopen("libdebuginfod.so.1", RTLD_NOW);
+	for (size_t i = 0; l->handle && i < sizeof(symbols) / sizeof(symbols[0]); i++) {
+		void *symbol = dlsym(l->handle, symbols[i].name);
+
+		if (!symbol)
+			return false;
+		memcpy(symbols[i].to, &symbol, sizeof(symbol));
+	}
+	return l->handle;
+}
+
+static int on_progress(struct debuginfod_client *client, long done, long total)
+{
+	struct download *d = library.get_user_data(client);
+
+	if (done != d->done)
+		d->heard_of = now();
+	d->done = done;
+	if (isatty(STDERR_FILENO)) {
+		fprintf(stderr, "\rcairn: downloading from %s", d->urls);
+		/* Before there are bytes it counts something else. */
+		if (total > 1 << 16 && done <= total)
+			fprintf(stderr, ": %ld of %ld KiB", done >> 10, total >> 10);
+		d->told = true;
+	}
+	return now() - d->heard_of > SILENCE_SECONDS_MAX;
+}
+
+const char *debuginfod_wanted(const char *option)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS"), *on = getenv("CAIRN_DEBUGINFOD");
+
+	if (option && option[0])
+		return option;
+	if (!option && (!on || strcmp(on, "1")))
+		return NULL;
+	return urls && urls[strspn(urls, " ")] ? urls : NULL;
+}
+
+static int ask(struct debuginfod_client *client, const char *urls, const uint8_t *id, size_t len, char **ret)
+{
+	struct download d = {.urls = urls, .heard_of = now()};
+	int fd;
+
+	library.set_user_data(client, &d);
+	library.set_progress(client, on_progress);
+	fd = library.find_debuginfo(client, id, (int)len, ret);
+	if (d.told)
+		fprintf(stderr, "\r\033[K");
+	if (fd >= 0)
+		close(fd);
+	else
+		*ret = NULL;
+	return fd == -ENOENT || fd >= 0 ? 0 : fd;
+}
+
+int debuginfod_fetch(const char *urls, const uint8_t *build_id, size_t len, char **ret)
+{
+	uint8_t id[CAIRN_PACK_SERVED_ID_MAX];
+	size_t n = cairn_pack_served_id(build_id, len, id);
+	struct debuginfod_client *client;
+	int r;
+
+	*ret = NULL;
+	if (!n)
+		return 0;
+	if (!load(&library)) {
+		fail(STATUS_NOT_HERE, "asking a debuginfod needs libdebuginfod.so.1\nTry: apt install libdebuginfod1");
+		return -ENOSYS;
+	}
+	/* The one way to tell the library. */
+	if (setenv("DEBUGINFOD_URLS", urls, 1))
+		return -ENOMEM;
+	client = library.begin();
+	if (!client)
+		return -ENOMEM;
+	r = ask(client, urls, id, n, ret);
+	library.end(client);
+	if (r < 0)
+		fail(STATUS_NOT_HERE, "%s: %s", urls, strerror(-r));
+	return r;
+}
