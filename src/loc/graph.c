@@ -11,6 +11,10 @@ struct decode {
 	VEC(uint64_t) targets; /* one for each instruction; 0 without */
 };
 
+struct calls {
+	VEC(uint32_t) v;
+};
+
 static bool is_nop(const uint8_t *insn, size_t n)
 {
 	size_t i = 0;
@@ -91,9 +95,9 @@ static void resolve(struct graph *g, const uint64_t *decoded_at, const uint64_t 
 
 /*
  * Padding behind a jump is reached by nobody, and must not seem to lead to what follows it. A call with padding or the end
- * behind it does not return.
+ * behind it does not return; those in front of padding are added to @silent.
  */
-static int find_orphans(struct graph *g)
+static int find_orphans(struct graph *g, struct calls *silent)
 {
 	uint8_t *led = calloc(g->v.n + 1, 1);
 	if (!led)
@@ -107,12 +111,14 @@ static int find_orphans(struct graph *g)
 	for (size_t i = 0; i < g->v.n && !rc; i++) {
 		struct graph_insn *insn = &g->v.p[i];
 		uint32_t next = insn->next;
-		if (insn->is_call && next != GRAPH_NONE && g->v.p[next].is_nop && !led[next])
+		if (insn->is_call && next != GRAPH_NONE && g->v.p[next].is_nop && !led[next]) {
 			insn->next = GRAPH_NONE;
+			rc = VEC_ADD(&silent->v, (uint32_t)i) ? 0 : -ENOMEM;
+		}
 		if (insn->is_nop && !led[i])
 			insn->next = GRAPH_NONE;
-		else if (!led[i])
-			rc = VEC_ADD(&g->orphans, (uint32_t)i) ? 0 : -ENOMEM;
+		else if (!led[i] && !VEC_ADD(&g->orphans, (uint32_t)i))
+			rc = -ENOMEM;
 		insn->is_orphan = !led[i] && !insn->is_nop;
 		if (insn->is_indirect && !VEC_ADD(&g->indirect, (uint32_t)i))
 			rc = -ENOMEM;
@@ -120,6 +126,46 @@ static int find_orphans(struct graph *g)
 			led[insn->next] = 1;
 	}
 	free(led);
+	return rc;
+}
+
+/* What follows the padding behind a call, when it can be the head of a loop: all jumps to it come from behind it. */
+static uint32_t loop_behind(const struct graph *g, uint32_t call)
+{
+	size_t i = call + 1;
+	while (i < g->v.n && g->v.p[i].is_nop && g->v.p[i].at == g->v.p[i - 1].at + g->v.p[i - 1].len)
+		i++;
+	if (i == g->v.n || !g->v.p[i].is_target || g->v.p[i].at != g->v.p[i - 1].at + g->v.p[i - 1].len)
+		return GRAPH_NONE;
+	for (uint32_t k = g->jumps_to[i]; k < g->jumps_to[i + 1]; k++)
+		if (g->jumps[k] < i)
+			return GRAPH_NONE;
+	return (uint32_t)i;
+}
+
+/*
+ * Loops are aligned, too. A call in front of one returns when nothing else leads to the loop: then the padding is passed.
+ */
+static int join_loops(struct graph *g, const struct calls *silent)
+{
+	/* One call behind another's loop may stand in front of it in memory; chains of such loops are short. */
+	enum { REACHED = 1, ROUNDS = 4 };
+	if (!silent->v.n || g->entry == GRAPH_NONE)
+		return 0;
+	uint8_t *marks = calloc(g->v.n + 1, 1);
+	if (!marks)
+		return -ENOMEM;
+	marks[g->entry] = REACHED;
+	int rc = graph_spread(g, &g->entry, 1, marks, REACHED, 0, 0);
+	for (size_t n = 0; n < ROUNDS * silent->v.n && !rc; n++) {
+		uint32_t call = silent->v.p[n % silent->v.n], head = loop_behind(g, call);
+		if (!marks[call] || head == GRAPH_NONE || marks[head])
+			continue;
+		for (uint32_t i = call; i < head; i++)
+			g->v.p[i].next = i + 1;
+		rc = graph_spread(g, &call, 1, marks, REACHED, 0, 0);
+	}
+	free(marks);
 	return rc;
 }
 
@@ -246,9 +292,13 @@ static int finish(struct graph *g, const struct decode *d, struct cairn_vaddr en
 	resolve(g, decoded_at, d->targets.p, g->v.n);
 	free(decoded_at);
 	g->entry = graph_at(g, entry.v);
-	int rc = find_orphans(g);
+	struct calls silent = {0};
+	int rc = find_orphans(g, &silent);
 	if (!rc)
 		rc = list_jumps(g);
+	if (!rc)
+		rc = join_loops(g, &silent);
+	VEC_FREE(&silent.v);
 	return rc ? rc : number(g);
 }
 

@@ -26,6 +26,7 @@
 #define STORE	  0x89, 0x07			     /* mov %eax, (%rdi) */
 #define NOP	  0x66, 0x90
 #define RET	  0xc3, 0x90			     /* and padding */
+#define CALL	  0xff, 0x15, 0, 0, 0, 0	     /* through a pointer, 6 bytes */
 #define JE(off)	  0x74, (uint8_t)(off)		     /* from the end of it */
 #define JMP(off)  0xeb, (uint8_t)(off)
 
@@ -211,6 +212,15 @@ static void a_place_without_code_of_its_own_at_a_join_is_shared(void **state)
 	assert_int_equal(DOUBTS(GCC, 0x1004, 0x1006, 0x1006, &s, NOTHING, NOTHING, STORE, NOTHING, RET), 0);
 }
 
+static void a_call_in_front_of_a_loops_padding_returns(void **state)
+{
+	struct cairn_site s;
+	/* The entry is 0x1008, the head of a loop: behind the call and padding, and where je leads. */
+	assert_int_equal(DOUBTS(GCC, 0x1000, 0x1006, 0x1008, &s, CALL, NOP, STORE, JE(-4), RET), CAIRN_COUNT_SHARED);
+	/* The entry is 0x100a. A jump from above leads there, too: behind the call is padding of a function that does not return. */
+	assert_int_equal(DOUBTS(GCC, 0x1002, 0x1008, 0x100a, &s, JE(8), CALL, NOP, STORE, RET), 0);
+}
+
 static void a_copy_whose_entry_gcc_lost_is_doubted_unless_it_does_something(void **state)
 {
 	struct cairn_site s;
@@ -350,6 +360,7 @@ int main(void)
 		cmocka_unit_test(a_loop_of_its_own_passes_the_entry_again),
 		cmocka_unit_test(a_jump_into_the_middle_is_a_way_behind),
 		cmocka_unit_test(a_place_without_code_of_its_own_at_a_join_is_shared),
+		cmocka_unit_test(a_call_in_front_of_a_loops_padding_returns),
 		cmocka_unit_test(a_copy_whose_entry_gcc_lost_is_doubted_unless_it_does_something),
 		cmocka_unit_test(a_copy_that_only_jumps_to_another_is_merged_with_it),
 		cmocka_unit_test(without_an_entry_a_copy_begins_where_other_code_leads_to_first),
