@@ -18,6 +18,7 @@ import time
 RUNS = int(os.environ.get("BENCH_RUNS", "5"))
 FUNCTIONS = ["list_add", "kmalloc", "tcp_ack"]  # inlined 534 times, inlined everywhere, a body only
 LAB = os.environ.get("CAIRN_LAB", os.path.expanduser("~/.cache/cairn-lab"))
+os.environ["CAIRN_CACHE"] = "off"  # the debug information is to be read each time
 CAIRN = os.environ.get("CAIRN", "build/cairn")
 
 

@@ -206,7 +206,7 @@ def run_all(tests, env, jobs, factor, verbose):
 def environment(build, seconds):
     env = dict(os.environ)
     env.update(CAIRN=os.path.join(build, "cairn"), CAIRN_BUILD=build, CAIRN_SOURCE=TOP, LC_ALL="C.UTF-8",
-               PYTHONDONTWRITEBYTECODE="1", CAIRN_FUZZ_SECONDS=str(seconds))
+               PYTHONDONTWRITEBYTECODE="1", CAIRN_CACHE="off", CAIRN_FUZZ_SECONDS=str(seconds))
     for name in ("DEBUGINFOD_URLS", "NO_COLOR"):
         env.pop(name, None)
     return env

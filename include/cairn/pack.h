@@ -181,8 +181,8 @@ struct cairn_pack_search {
  *
  * Looked for as PATH.cairn beside the binary, then in the cache. Only one of the same build-id is taken, and by root only
  * one that nobody else can have written; what is refused is told in @search->note. One that another version of the
- * library made (cairn_pack_is_current()) is taken while @bin has no debug information, and that is noted; else it is as
- * if it were not there. A binary without a build-id has none that could be found: one is made, and not kept.
+ * library made (cairn_pack_is_current(); in the cache any other build of it) is taken while @bin has no debug information,
+ * and that is noted; else it is as if it were not there. A binary without a build-id has none that could be found: one is made, and not kept.
  *
  * @ret  cairn_pack_close(); independent of @bin
  * Returns 0. -ENOENT: there is none, and @search does not allow to make one, or there is nothing to make it of.

@@ -13,6 +13,7 @@
 #include "base/scope.h"
 #include "pack/cache.h"
 #include "pack/pack_impl.h"
+#include "pack_maker.h"
 
 __attribute__((format(printf, 2, 3))) static void note(struct cairn_pack_search *s, const char *fmt, ...)
 {
@@ -33,12 +34,15 @@ struct wanted {
 };
 
 /* Whether it is as good as what could be made instead. */
-static bool suffices(struct cairn_pack_search *s, const struct wanted *w, const struct cairn_pack *pack)
+static bool suffices(struct cairn_pack_search *s, const struct wanted *w, const struct cairn_pack *pack, bool in_cache)
 {
 	if (s->places && !cairn_pack_has_places(pack))
 		return false;
 	/* Made of symbols, before the debug information was there. */
 	if (!pack->header->n_frames && cairn_binary_has_dwarf(w->bin))
+		return false;
+	/* Whoever wrote one beside the binary chose its maker. */
+	if (in_cache && pack->header->maker != PACK_MAKER && cairn_binary_has_dwarf(w->bin))
 		return false;
 	if (cairn_pack_is_current(pack))
 		return true;
@@ -50,7 +54,8 @@ static bool suffices(struct cairn_pack_search *s, const struct wanted *w, const 
 }
 
 /* Returns 0; anything else is no sidecar, and noted unless there is no file. */
-static int try_open(struct cairn_pack_search *s, const char *path, const struct wanted *w, struct cairn_pack **ret)
+static int try_open(struct cairn_pack_search *s, const char *path, const struct wanted *w, bool in_cache,
+		    struct cairn_pack **ret)
 {
 	struct cairn_pack_opts opts = {
 		.size = sizeof(opts),
@@ -61,7 +66,7 @@ static int try_open(struct cairn_pack_search *s, const char *path, const struct 
 	struct cairn_err err = {0};
 	struct cairn_pack *pack;
 	int rc = cairn_pack_open(path, &opts, &pack, &err);
-	if (!rc && !suffices(s, w, pack)) {
+	if (!rc && !suffices(s, w, pack, in_cache)) {
 		cairn_pack_close(pack);
 		return -ENOENT;
 	}
@@ -82,7 +87,7 @@ static int try_beside(struct cairn_pack_search *s, const struct wanted *w, struc
 		path = NULL;
 		return -ENOMEM;
 	}
-	return try_open(s, path, w, ret);
+	return try_open(s, path, w, false, ret);
 }
 
 static int make_and_keep(const struct cairn_binary *bin, struct cairn_pack_search *s, const char *cached,
@@ -119,7 +124,7 @@ static int search_for(const struct cairn_binary *bin, struct cairn_pack_search *
 		cached = cache_path(s->cache_dir, w.id, w.id_len);
 		if (!cached)
 			return err_nomem(err, "a path");
-		if (!try_open(s, cached, &w, ret)) {
+		if (!try_open(s, cached, &w, true, ret)) {
 			cache_touch(cached);
 			return 0;
 		}
@@ -155,7 +160,7 @@ static bool is_kept(const char *cached, const struct wanted *w)
 {
 	struct cairn_pack_search s = {.size = sizeof(s), .places = true};
 	struct cairn_pack *pack = NULL;
-	bool kept = !try_open(&s, cached, w, &pack);
+	bool kept = !try_open(&s, cached, w, true, &pack);
 	cairn_pack_close(pack);
 	return kept;
 }

@@ -21,7 +21,7 @@ enum {
 
 	/*
 	 * Raised whenever the same binary would give other places, locations, chains or lines than before, in the same
-	 * format. Sidecars of another number are made anew where that is possible (find.c).
+	 * format, so that who has nothing but an older sidecar is told. In the cache the maker has to be the same (find.c).
 	 */
 	PACK_ANALYSIS = 1,
 
@@ -41,7 +41,7 @@ struct pack_header {
 	uint32_t page_size; /* PACK_PAGE_SIZE */
 	uint32_t n_spans;   /* in .cairn.pages */
 	uint32_t analysis;  /* PACK_ANALYSIS */
-	uint32_t reserved;  /* 0 */
+	uint32_t maker;	    /* fingerprint of the sources that made it: fingerprint.py */
 };
 _Static_assert(sizeof(struct pack_header) == 48, "the header has no holes");
 

@@ -19,6 +19,7 @@
 #include "pack/elf_out.h"
 #include "pack/encode.h"
 #include "pack/place_table.h"
+#include "pack_maker.h"
 
 /* ---- gathering ---- */
 
@@ -161,6 +162,7 @@ static void encode_header(const struct code_map *code, uint32_t n_frames, struct
 		.page_size = PACK_PAGE_SIZE,
 		.n_spans = (uint32_t)code->spans.n,
 		.analysis = PACK_ANALYSIS,
+		.maker = PACK_MAKER,
 	};
 	put_bytes(ret, &h, sizeof(h));
 }

@@ -24,6 +24,8 @@ import traceback
 CAIRN = os.environ.get("CAIRN", os.path.join(os.path.dirname(__file__), "../../build/cairn"))
 SOURCE = os.environ.get("CAIRN_SOURCE", os.path.abspath(os.path.join(os.path.dirname(__file__), "../..")))
 BUILD = os.environ.get("CAIRN_BUILD", os.path.join(SOURCE, "build"))
+# What is claimed of the debug information must not be answered by an earlier test's sidecar.
+os.environ["CAIRN_CACHE"] = "off"
 # What hangs has to end; sanitizers are slow.
 SECONDS = 120
 

@@ -44,7 +44,7 @@ int main(int argc, char **argv)
 
 
 def environment(**more):
-    return {**os.environ, "XDG_CACHE_HOME": os.path.join(folder(), "xdg"), **more}
+    return {**os.environ, "XDG_CACHE_HOME": os.path.join(folder(), "xdg"), "CAIRN_CACHE": "keep", **more}
 
 
 def program(compiler, name):
