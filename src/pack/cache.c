@@ -117,21 +117,26 @@ static int prune(int dir, DIR *listing, uint64_t max_bytes, struct cairn_pack_pr
 	return ok ? 0 : -ENOMEM;
 }
 
+/* As root only one that nobody else can write. */
+static int open_dir(const char *path, struct cairn_err *err)
+{
+	if (!geteuid())
+		return trusted_open(path, err);
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? err_set(err, -errno, "%s: %m", path) : fd;
+}
+
 int cairn_pack_prune(const char *cache_dir, uint64_t max_bytes, struct cairn_pack_pruned *ret,
 		     struct cairn_err *err)
 {
 	*ret = (struct cairn_pack_pruned){0};
-	struct cairn_err why = {0};
-	int dir = geteuid() ? open(cache_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : trusted_open(cache_dir, &why);
-	int code = dir == -1 ? -errno : dir;
-	if (code == -ENOENT)
-		return 0;
-	DIR *listing = dir < 0 ? NULL : fdopendir(dir);
+	int dir = open_dir(cache_dir, err);
+	if (dir < 0)
+		return dir == -ENOENT ? 0 : dir;
+	DIR *listing = fdopendir(dir);
 	if (!listing) {
-		code = dir < 0 ? code : -errno;
-		if (dir >= 0)
-			close(dir);
-		return err_set(err, code, "%s", why.msg[0] ? why.msg : cache_dir);
+		close(dir);
+		return err_nomem(err, "a directory");
 	}
 	int rc = prune(dirfd(listing), listing, max_bytes, ret);
 	closedir(listing);
@@ -159,24 +164,18 @@ static int make_directory(const char *dir, struct cairn_err *err)
 	}
 }
 
-/* The cache's directory, made and as root trusted. */
+/* A descriptor of the cache's directory, which is made when it is missing. */
 static int prepare(const char *dir, struct cairn_err *err)
 {
 	int rc = make_directory(dir, err);
-	if (rc < 0 || geteuid())
-		return rc;
-	SCOPE_CLOSE int fd = trusted_open(dir, err);
-	return fd < 0 ? fd : 0;
+	return rc < 0 ? rc : open_dir(dir, err);
 }
 
 int cache_lock(const char *dir, struct cairn_err *err)
 {
-	int rc = prepare(dir, err);
-	if (rc < 0)
-		return rc;
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = prepare(dir, err);
 	if (fd < 0)
-		return err_set(err, -errno, "%s: %m", dir);
+		return fd;
 	/* Where a file system cannot lock, the same work may be done twice, which is all. */
 	while (flock(fd, LOCK_EX) < 0 && errno == EINTR)
 		;
@@ -216,8 +215,7 @@ int cache_keep(const char *dir, const char *path, const void *bytes, size_t size
 	       struct cairn_err *err)
 {
 	struct cairn_pack_pruned pruned;
-	int rc = prepare(dir, err);
-	if (rc >= 0)
-		rc = cairn_file_write(path, bytes, size, err);
+	SCOPE_CLOSE int fd = prepare(dir, err);
+	int rc = fd < 0 ? fd : cairn_file_write(path, bytes, size, err);
 	return rc < 0 ? rc : cairn_pack_prune(dir, max_bytes ? max_bytes : CAIRN_PACK_CACHE_BYTES, &pruned, err);
 }

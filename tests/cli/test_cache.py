@@ -1,0 +1,356 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The cache of sidecars: filled by the first use, used by the next, harmed by nothing."""
+
+import fcntl
+import os
+import re
+import shutil
+import stat
+import struct
+import subprocess
+import time
+
+from claims import CAIRN, cairn, claim, compile_c, expect, folder, main, need, run, Skip
+
+PROGRAM = """\
+#include <stdio.h>
+struct node { struct node *next; int x, y; };
+static volatile long sink;
+static inline __attribute__((always_inline)) long add(struct node *n, int right) { sink = n->x; return n->y + right; }
+__attribute__((noinline)) long walk(struct node *n, int c) { long s = 0; for (; n; n = n->next) s += add(n, c); return s; }
+int main(int argc, char **argv) { struct node a = {0, argc, 3}; printf("%ld\\n", walk(&a, argc)); return 0; }
+"""
+
+NOBODY = 65534
+
+
+def program():
+    return compile_c("cached", PROGRAM, "gcc", ("-O2", "-g", "-Wl,--build-id"))
+
+
+class Cache:
+    """A cache of its own, as the program is told of it."""
+
+    def __init__(self, name, parent=None):
+        self.xdg = os.path.join(parent or folder(), name)
+        self.dir = os.path.join(self.xdg, "cairn")
+
+    def env(self, **more):
+        return {**os.environ, "XDG_CACHE_HOME": self.xdg, "CAIRN_CACHE": "keep", **more}
+
+    def run(self, *words, **more):
+        return cairn(*words, env=self.env(**more))
+
+    def files(self):
+        return sorted(os.listdir(self.dir)) if os.path.isdir(self.dir) else []
+
+    def sidecar(self, seconds=30):
+        """The one sidecar, which may be made in the background still."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            found = [f for f in self.files() if f.endswith(".cairn")]
+            if found and self.files() == found:
+                expect(len(found) == 1, found)
+                return os.path.join(self.dir, found[0])
+            time.sleep(0.02)
+        raise AssertionError(f"no sidecar in {self.dir}: {self.files()}")
+
+
+def inode(path):
+    return os.stat(path).st_ino
+
+
+def answer_of(cache, *words):
+    r = cache.run(*words)
+    expect(r.status == 0, r)
+    return r.out
+
+
+def first_use_makes_it(name, *words):
+    cache = Cache(name)
+    told = answer_of(cache, *words)
+    kept = inode(cache.sidecar())
+    expect(answer_of(cache, *words) == told and inode(cache.sidecar()) == kept)
+    expect(cache.run("pack", "--check", cache.sidecar()).status == 0)
+
+
+@claim
+def sites_makes_a_sidecar_on_first_use_and_uses_it_then():
+    first_use_makes_it("sites", "sites", program(), "add", "--json")
+
+
+@claim
+def trace_makes_a_sidecar_on_first_use_and_uses_it_then():
+    first_use_makes_it("trace", "trace", "--dry-run", "-c", program(), "add(n->x)")
+
+
+@claim
+def addr_makes_a_sidecar_on_first_use_and_sites_completes_it():
+    cache = Cache("addr")
+    walk = cairn("sites", program(), "walk", "--json").objects()[0]["addr"]
+    told = answer_of(cache, "addr", program(), walk)
+    first = inode(cache.sidecar())
+    expect(answer_of(cache, "addr", program(), walk) == told and inode(cache.sidecar()) == first)
+    answer_of(cache, "sites", program(), "add")
+    end = time.monotonic() + 30
+    while inode(cache.sidecar()) == first and time.monotonic() < end:
+        time.sleep(0.02)
+    expect(inode(cache.sidecar()) != first)
+    expect(answer_of(cache, "addr", program(), walk) == told)
+
+
+@claim
+def it_is_the_sidecar_that_answers_the_second_time():
+    cache = Cache("second")
+    answer_of(cache, "sites", program(), "add")
+    stripped = os.path.join(folder(), "second-stripped")
+    cache.sidecar()
+    run("strip", program(), "-o", stripped, check=True)
+    expect(answer_of(cache, "sites", stripped, "add") == answer_of(cache, "sites", program(), "add", "--no-sidecar"))
+
+
+@claim
+def nothing_is_kept_where_that_is_not_wanted():
+    for words, more in ((("--no-cache",), {}), ((), {"CAIRN_CACHE": "off"}), ((), {"CAIRN_CACHE": "read"}),
+                        (("--no-sidecar",), {})):
+        cache = Cache("unwanted")
+        expect(cache.run("sites", program(), "add", *words, **more).status == 0)
+        expect(cache.run("trace", "--dry-run", "-c", program(), "add", *words, **more).status == 0)
+        time.sleep(0.1)
+        expect(not os.path.exists(cache.xdg), words, more, cache.files())
+
+
+@claim
+def the_cache_is_in_home_and_without_home_there_is_none():
+    cache = Cache("home")
+    env = {k: v for k, v in cache.env().items() if k not in ("XDG_CACHE_HOME", "HOME")}
+    expect(cairn("sites", program(), "add", env=env).status == 0)
+    r = cairn("pack", "--keep", program(), env=env)
+    expect(r.status == 3 and "neither XDG_CACHE_HOME nor HOME" in r.err, r)
+    cairn("sites", program(), "add", env={**env, "HOME": cache.xdg})
+    in_home = Cache("home/.cache")
+    expect(in_home.sidecar().startswith(os.path.join(cache.xdg, ".cache/cairn/")))
+    # As its specification says: a relative path is no path.
+    expect(cairn("pack", "--keep", program(), env={**env, "XDG_CACHE_HOME": "relative"}).status == 3)
+
+
+@claim
+def many_first_uses_at_once_make_one_sidecar():
+    cache = Cache("many")
+    started = [subprocess.Popen([CAIRN, "sites", program(), "add"], env=cache.env(), stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True) for _ in range(12)]
+    told = [p.communicate() + (p.returncode,) for p in started]
+    expect(len(set(told)) == 1 and told[0][1:] == ("", 0), set(told))
+    expect(cache.run("pack", "--check", cache.sidecar()).status == 0)
+    expect(len(cache.files()) == 1, cache.files())
+
+
+@claim
+def a_sidecar_of_another_build_of_cairn_is_made_anew():
+    cache = Cache("stale")
+    answer_of(cache, "sites", program(), "add")
+    path = cache.sidecar()
+    with open(path, "r+b") as file:
+        bytes_ = file.read()
+        header = bytes_.index(b"cairnpk\0")
+        maker = struct.unpack_from("<I", bytes_, header + 44)[0]
+        file.seek(header + 44)
+        file.write(struct.pack("<I", maker ^ 1))
+    answer_of(cache, "sites", program(), "add")
+    end = time.monotonic() + 30
+    while open(cache.sidecar(), "rb").read() != bytes_ and time.monotonic() < end:
+        time.sleep(0.02)
+    with open(cache.sidecar(), "rb") as file:
+        expect(file.read() == bytes_)
+
+
+@claim
+def an_older_analysis_is_told_of_when_there_is_nothing_else():
+    path, stripped = program(), os.path.join(folder(), "older")
+    run("strip", path, "-o", stripped, check=True)
+    cairn("pack", path, "-o", stripped + ".cairn", check=True)
+    with open(stripped + ".cairn", "r+b") as file:
+        bytes_ = file.read()
+        file.seek(bytes_.index(b"cairnpk\0") + 40)
+        file.write(struct.pack("<I", 77))
+    r = cairn("sites", stripped, "add")
+    expect(r.status == 0 and "made by another version of cairn" in r.err, r)
+    shutil.copy(stripped + ".cairn", path + ".cairn")
+    r = cairn("sites", path, "add")
+    os.unlink(path + ".cairn")
+    expect(r.status == 0 and not r.err, r)
+
+
+@claim
+def a_damaged_cached_sidecar_is_said_once_and_replaced():
+    cache = Cache("damaged")
+    told = answer_of(cache, "sites", program(), "add")
+    path = cache.sidecar()
+    with open(path, "r+b") as file:
+        file.truncate(os.path.getsize(path) // 2)
+    r = cache.run("sites", program(), "add")
+    expect(r.status == 0 and r.out == told and path in r.err, r)
+    end = time.monotonic() + 30
+    while cache.run("pack", "--check", path).status and time.monotonic() < end:
+        time.sleep(0.02)
+    r = cache.run("sites", program(), "add")
+    expect(r.out == told and not r.err, r)
+
+
+def tmpfs(name, size):
+    if os.geteuid():
+        raise Skip("mounting needs root")
+    path = os.path.join(folder(), name)
+    os.mkdir(path)
+    if run("mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "cairn-test", path).status:
+        raise Skip("a tmpfs cannot be mounted here")
+    return path
+
+
+@claim
+def a_full_disk_leaves_the_answer_and_nothing_half_written():
+    disk = tmpfs("full-disk", "16k")
+    try:
+        cache = Cache("xdg", disk)
+        with open(os.path.join(disk, "filler"), "wb") as file:
+            try:
+                file.write(b"x" * (1 << 20))
+            except OSError:
+                pass
+        r = cache.run("sites", program(), "add")
+        expect(r.status == 0 and "1 place" in r.out and not r.err, r)
+        r = cache.run("pack", "--keep", program())
+        expect(r.status == 3 and ("No space" in r.err), r)
+        expect(not [f for f in cache.files() if not f.endswith(".attempt")], cache.files())
+        # In the background nobody tries again at once.
+        r = cache.run("pack", "--keep=background", program())
+        expect(r.status == 3, r)
+        os.unlink(os.path.join(disk, "filler"))
+        expect(cache.run("pack", "--keep", program()).status == 0)
+        cache.sidecar()
+    finally:
+        run("umount", disk, check=True)
+
+
+@claim
+def a_read_only_cache_leaves_the_answer():
+    disk = tmpfs("read-only", "1m")
+    try:
+        cache = Cache("xdg", disk)
+        os.makedirs(cache.dir, mode=0o700)
+        run("mount", "-o", "remount,ro", disk, check=True)
+        r = cache.run("sites", program(), "add")
+        expect(r.status == 0 and "1 place" in r.out and not r.err, r)
+        r = cache.run("pack", "--keep", program())
+        expect(r.status == 3 and "Read-only" in r.err, r)
+    finally:
+        run("umount", disk, check=True)
+
+
+def refused(cache, why):
+    r = cache.run("sites", program(), "add")
+    expect(r.status == 0 and "1 place" in r.out, r)
+    r = cache.run("pack", "--keep", program())
+    expect(r.status == 3 and "not trusted" in r.err and why in r.err, r)
+    r = cache.run("pack", "--prune")
+    expect(r.status == 3 and why in r.err, r)
+
+
+@claim
+def as_root_another_users_cache_is_neither_read_nor_written_nor_pruned():
+    if os.geteuid():
+        raise Skip("needs root")
+    cache = Cache("theirs")
+    answer_of(cache, "sites", program(), "add")
+    path = cache.sidecar()
+    os.chown(cache.xdg, NOBODY, NOBODY)
+    refused(cache, "belongs to another user")
+    r = cache.run("sites", program(), "add")
+    expect("not trusted" in r.err and "1 place" in r.out, r)
+    os.chown(cache.xdg, 0, 0)
+    os.chmod(cache.dir, 0o777)
+    refused(cache, "can be written by other users")
+    os.chmod(cache.dir, 0o700)
+    os.chown(path, NOBODY, NOBODY)
+    r = cache.run("sites", program(), "add")
+    expect("belongs to another user" in r.err and "1 place" in r.out, r)
+
+
+@claim
+def a_symbolic_link_in_the_cache_is_not_followed_by_root():
+    if os.geteuid():
+        raise Skip("needs root")
+    cache = Cache("link")
+    answer_of(cache, "sites", program(), "add")
+    os.rename(cache.dir, cache.dir + "-elsewhere")
+    os.symlink(cache.dir + "-elsewhere", cache.dir)
+    refused(cache, "is a symbolic link")
+
+
+@claim
+def a_maker_killed_at_any_call_leaves_nothing_half_written():
+    need("strace")
+    cache = Cache("killed")
+    # The last word about a file is its rename: whatever is killed before, no sidecar is visible.
+    for call in ("fsync", "linkat", "rename"):
+        r = run("strace", "-f", "-o", "/dev/null", "-e", f"inject={call}:signal=KILL:when=1", CAIRN, "pack", "--keep", "-j1",
+                program(), env=cache.env())
+        if r.status == 0:
+            raise Skip("strace does not inject signals here")
+        found = [f for f in cache.files() if f.endswith(".cairn")]
+        expect(not found or cache.run("pack", "--check", os.path.join(cache.dir, found[0])).status == 0, call, found)
+        for name in found:
+            os.unlink(os.path.join(cache.dir, name))
+    left = [os.path.join(cache.dir, f) for f in cache.files()]
+    expect(left and not [f for f in left if f.endswith(".cairn")], left)
+    # Somebody who asks has it made; pruning removes what the killed ones left, when it is old.
+    expect(cache.run("pack", "--keep", program()).status == 0)
+    for path in left:
+        if os.path.exists(path):
+            os.utime(path, (1, 1))
+    expect(cache.run("pack", "--prune").status == 0)
+    cache.sidecar(seconds=1)
+
+
+@claim
+def a_maker_killed_while_it_works_is_not_followed_by_the_next_at_once():
+    cache = Cache("again")
+    os.makedirs(cache.dir, mode=0o700)
+    answer_of(cache, "sites", program(), "add")
+    path = cache.sidecar()
+    os.rename(path, path + ".attempt")
+    r = cache.run("pack", "--keep=background", program())
+    expect(r.status == 3 and "short time ago" in r.err, r)
+    expect(cache.run("pack", "--keep", program()).status == 0)
+    expect(cache.sidecar() == path)
+
+
+@claim
+def the_maker_has_none_of_our_descriptors_and_the_lowest_priority():
+    need("strace")
+    cache = Cache("modest")
+    log = os.path.join(folder(), "modest.log")
+    run("strace", "-f", "-o", log, "-e", "trace=close_range,setpriority,sched_setscheduler,ioprio_set,setsid,execve", CAIRN,
+        "sites", program(), "add", env=cache.env(), check=True)
+    with open(log, encoding="utf-8") as file:
+        told = file.read()
+    for what in (r"close_range\(4, ", r"setpriority\(PRIO_PROCESS, 0, 19\)", r"SCHED_IDLE", r"ioprio_set", r"setsid\(\)",
+                 r'execve\("/proc/self/exe", \["cairn", "pack", "--keep=background"'):
+        expect(re.search(what, told), what, told)
+
+
+@claim
+def a_reader_of_our_output_does_not_wait_for_the_maker():
+    cache = Cache("pipe")
+    os.makedirs(cache.dir, mode=0o700)
+    lock = os.open(cache.dir, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    # The maker waits for its turn. Did it hold the pipe, reading our output would not end.
+    answer_of(cache, "sites", program(), "add")
+    expect(not cache.files(), cache.files())
+    os.close(lock)
+    cache.sidecar()
+
+
+main()
