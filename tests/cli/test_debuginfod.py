@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Sidecars from an unmodified debuginfod on the loopback interface."""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+from claims import CAIRN, cairn, claim, compile_c, expect, folder, main, need, run
+
+PROGRAM = """\
+static volatile long sink;
+static inline __attribute__((always_inline)) long add(long left, int right) { sink = left; return left + right; }
+__attribute__((noinline)) long walk(long n, int c) { for (; n > 1; n--) sink = add(n, c); return n; }
+int main(int argc, char **argv) { return (int)walk(argc, argc); }
+"""
+SUFFIX = "cairn".encode().hex() + "01"
+SECONDS = 60
+
+
+def program():
+    return compile_c("served", PROGRAM, "gcc", ("-O2", "-g", "-Wl,--build-id"))
+
+
+def build_id(path):
+    return run("readelf", "-n", path, check=True).out.split("Build ID: ")[1].split()[0]
+
+
+def stripped():
+    path = os.path.join(folder(), "served-stripped")
+    run("strip", program(), "-o", path, check=True)
+    return path
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def get(url):
+    """The file, or the HTTP status with which it was refused."""
+    try:
+        with urllib.request.urlopen(url, timeout=SECONDS) as reply:
+            return reply.read()
+    except urllib.error.HTTPError as e:
+        return e.code
+
+
+def wait_for(url):
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        try:
+            reply = get(url)
+            if isinstance(reply, bytes):
+                return reply
+        except OSError:
+            pass
+        time.sleep(0.1)
+    raise AssertionError("not served: " + url)
+
+
+@contextlib.contextmanager
+def serving(directory):
+    """URL of a debuginfod that serves the files in @directory."""
+    need("debuginfod")
+    port = free_port()
+    with open(os.path.join(folder(), f"debuginfod-{port}.log"), "wb") as log, \
+         subprocess.Popen(["debuginfod", "-p", str(port), "-d", ":memory:", "-F", directory], stdout=log, stderr=log,
+                          env={**os.environ, "HOME": folder(), "DEBUGINFOD_URLS": ""}) as server:
+        try:
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.terminate()
+
+
+def environment(name, **more):
+    """Without network unless asked, and with caches of its own."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("DEBUGINFOD")}
+    env.pop("CAIRN_DEBUGINFOD", None)
+    return {**env, "XDG_CACHE_HOME": os.path.join(folder(), name), "CAIRN_CACHE": "off", **more}
+
+
+def served(name):
+    """A directory with the sidecar, and with the real debug file."""
+    path = os.path.join(folder(), name)
+    os.makedirs(path, exist_ok=True)
+    cairn("pack", program(), "--debuginfod", path, check=True)
+    run("objcopy", "--only-keep-debug", program(), os.path.join(path, "real.debug"), check=True)
+    return path
+
+
+@claim
+def the_file_has_an_id_derived_from_the_real_one_and_the_sidecar_in_a_section():
+    path = served("file")
+    file = os.path.join(path, build_id(program()) + ".cairn.debug")
+    expect(build_id(file) == build_id(program()) + SUFFIX, build_id(file))
+    expect(".debug_cairn" in run("readelf", "-SW", file, check=True).out)
+    inside = os.path.join(folder(), "inside.cairn")
+    run("objcopy", "-O", "binary", "--only-section=.debug_cairn", "--set-section-flags", ".debug_cairn=alloc", file, inside,
+        check=True)
+    cairn("pack", program(), "-o", inside + ".beside", check=True)
+    with open(inside, "rb") as a, open(inside + ".beside", "rb") as b:
+        expect(a.read() == b.read())
+    # It can be named, too.
+    expect(cairn("sites", stripped(), "add", "--pack", file).out == cairn("sites", program(), "add").out)
+
+
+@claim
+def a_stripped_program_is_answered_for_and_the_real_debug_file_is_served_as_before():
+    path = served("both")
+    told = cairn("sites", program(), "add", "--json").out
+    with serving(path) as url:
+        env = environment("both-cache")
+        wait_for(f"{url}/buildid/{build_id(program())}{SUFFIX}/debuginfo")
+        with open(os.path.join(path, "real.debug"), "rb") as real:
+            expect(wait_for(f"{url}/buildid/{build_id(program())}/debuginfo") == real.read())
+        r = cairn("sites", stripped(), "add", "--json", "--debuginfod=" + url, env=env)
+        expect(r.status == 0 and r.out == told, r, told)
+        at = r.objects()[0]["addr"]
+        r = cairn("addr", stripped(), at, "--debuginfod", env={**env, "DEBUGINFOD_URLS": url})
+        expect(r.status == 0 and "inlined into walk" in r.out, r)
+        r = cairn("trace", "--dry-run", "-c", stripped(), "add(left)", env={**env, "DEBUGINFOD_URLS": url,
+                                                                           "CAIRN_DEBUGINFOD": "1"})
+        expect(r.status == 0 and "1 place" in r.out, r)
+    # From the client's own cache, with the server gone.
+    r = cairn("sites", stripped(), "add", "--json", "--debuginfod=" + url, env=env)
+    expect(r.status == 0 and r.out == told, r)
+
+
+@claim
+def the_network_is_left_alone_unless_asked_for_and_needed():
+    need("strace")
+    path, log = stripped(), os.path.join(folder(), "network.log")
+    asked = {"DEBUGINFOD_URLS": "http://127.0.0.1:9"}
+    for file, words, more, wanted in ((path, (), asked, False), (path, (), {"CAIRN_DEBUGINFOD": "1"}, False),
+                                      (program(), ("--debuginfod",), asked, False), (path, ("--debuginfod",), asked, True)):
+        run("strace", "-f", "-o", log, "-e", "trace=socket,connect", CAIRN, "sites", file, "add", *words,
+            env=environment("none", **more))
+        with open(log, encoding="utf-8") as told:
+            told = told.read()
+        expect(("sin_port=htons(9)" in told) == wanted, file, words, more, told)
+
+
+@claim
+def a_server_that_has_none_or_is_not_there_leaves_the_plain_answer():
+    plain = cairn("sites", stripped(), "add")
+    expect(plain.status == 3, plain)
+    r = cairn("sites", stripped(), "add", "--debuginfod=http://127.0.0.1:9", env=environment("gone"))
+    expect(r.status == 3 and plain.err in r.err, r, plain)
+    empty = os.path.join(folder(), "empty")
+    os.makedirs(empty)
+    shutil.copy(stripped(), empty)
+    with serving(empty) as url:
+        wait_for(f"{url}/buildid/{build_id(program())}/executable")
+        r = cairn("sites", stripped(), "add", "--debuginfod=" + url, env=environment("empty-cache"))
+        expect(r.status == 3 and r.err == plain.err, r, plain)
+
+
+@claim
+def debuginfod_without_a_server_is_said():
+    r = cairn("sites", stripped(), "add", "--debuginfod", env=environment("which"))
+    expect("DEBUGINFOD_URLS is not set" in r.err and r.status, r)
+
+
+@claim
+def a_served_sidecar_of_another_build_is_refused():
+    path = served("wrong")
+    file = os.path.join(path, build_id(program()) + ".cairn.debug")
+    with open(file, "rb") as f:
+        content = f.read()
+    real = bytes.fromhex(build_id(program()))
+    other = bytes(b ^ 1 for b in real)
+    expect(content.count(real) == 2)
+    # Another program's sidecar under the right name, and under its own.
+    for name, bytes_, why in (("lie", other.join(content.rsplit(real, 1)), "than its wrapper says"),
+                              ("other", content.replace(real, other), "expected")):
+        with open(file, "wb") as f:
+            f.write(bytes_)
+        r = cairn("sites", stripped(), "add", "--pack", file)
+        expect(r.status == 3 and why in r.err, name, r)
+        if name == "lie":
+            with serving(path) as url:
+                wait_for(f"{url}/buildid/{build_id(program())}{SUFFIX}/debuginfo")
+                r = cairn("sites", stripped(), "add", "--debuginfod=" + url, env=environment("wrong-cache"))
+                expect(r.status == 3 and why in r.err, r)
+
+
+@claim
+def a_program_without_a_build_id_cannot_be_served():
+    path = compile_c("anonymous", PROGRAM, "gcc", ("-O2", "-g", "-Wl,--build-id=none"))
+    r = cairn("pack", path, "--debuginfod", folder())
+    expect(r.status == 2 and "no build-id" in r.err, r)
+
+
+main()
