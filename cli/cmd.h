@@ -85,6 +85,7 @@ struct cmd {
 extern const struct cmd cmd_sites;
 extern const struct cmd cmd_trace;
 extern const struct cmd cmd_layout;
+extern const struct cmd cmd_decode;
 extern const struct cmd cmd_addr;
 extern const struct cmd cmd_pack;
 extern const struct cmd cmd_btf_dump;

@@ -9,6 +9,7 @@ const struct cmd *const cmds[] = {
 	&cmd_sites,
 	&cmd_trace,
 	&cmd_layout,
+	&cmd_decode,
 	&cmd_addr,
 	&cmd_pack,
 	&cmd_btf_dump,

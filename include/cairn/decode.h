@@ -16,7 +16,7 @@
  *		cairn_decode_run(decode, bytes, n_bytes, &out);
  *	cairn_decode_free(decode);
  *
- * Both are the same code. Where records come from is told elsewhere: cairn/records.h for the maps of BPF programs.
+ * Both are the same code. Where records come from is told elsewhere: cairn/bpfmap.h for the maps of BPF programs.
  */
 #ifndef CAIRN_DECODE_H
 #define CAIRN_DECODE_H

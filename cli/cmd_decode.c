@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cairn decode: bytes to values. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode.h"
+
+#define OFF(member) offsetof(struct decode_values, member)
+
+static const struct opt opts[] = {
+	{'f', "format", OPT_TEXT, "raw|hex|json", OFF(format),
+	 "records one behind the other, one per line in hexadecimal, or in JSON objects, one per line"},
+	{0, "field", OPT_TEXT, "NAME", OFF(field), "member of the JSON objects that has the bytes; otherwise data"},
+	{0, "ring", OPT_FLAG, NULL, OFF(ring), "records of a ring buffer: as long as the type, which is usual"},
+	{0, "perf", OPT_FLAG, NULL, OFF(perf), "records of a perf buffer: up to 7 bytes longer than the type"},
+	{0, "size", OPT_COUNT, "BYTES", OFF(record_size), "distance of raw records; otherwise the type's size"},
+	{'m', "map", OPT_TEXT, "ID|NAME", OFF(map), "the entries of a map of a loaded BPF program, instead of INPUT"},
+	{0, "consume", OPT_FLAG, NULL, OFF(consume),
+	 "take the entries out of the ring buffer, queue or stack; their own reader will not see them"},
+	{'d', "discriminate", OPT_LIST, "UNION=ARM[:MEMBER=VALUE]", OFF(choices),
+	 "show only this arm of a union, when MEMBER beside the union has VALUE; =ARM for unions without a name; may be repeated"},
+	{0, "json", OPT_FLAG, NULL, OFF(json), "one JSON value per line"},
+	{0, "hex", OPT_FLAG, NULL, OFF(hex), "integers in hexadecimal"},
+	{0, "padding", OPT_FLAG, NULL, OFF(padding), "show the bytes that belong to no member"},
+	{'n', "max-elems", OPT_COUNT, "N", OFF(max_elems), "at most N elements of each array"},
+	{0, "abi", OPT_TEXT, "ABI", OFF(file.abi), "lay C declarations out for this ABI, and read its byte order"},
+	{'B', "base", OPT_LIST, "BASE", OFF(file.bases),
+	 "the BTF that FILE was split from; may be repeated, parents first"},
+	{0, "btf", OPT_FLAG, NULL, OFF(file.btf), "BTF also where FILE has DWARF"},
+	{'I', "include", OPT_LIST, "DIR", OFF(file.include_dirs), "where C finds its headers; may be repeated"},
+	{'D', "define", OPT_LIST, "NAME[=VALUE]", OFF(file.defines), "a macro that C sees; may be repeated"},
+	{0},
+};
+
+static const struct example examples[] = {
+	{"cairn decode prog.bpf.o event records.bin", "records of a file, by the types of a BPF program"},
+	{"cairn decode event.h event --abi s390x --format hex --json <lines", "written on another machine"},
+	{"cairn decode --map counts", "the entries of a map, by its own BTF"},
+	{"cairn decode --map events 'struct event' --json", "what is in a ring buffer, without taking it out"},
+	{"cairn decode pkt.h packet --discriminate 'l4=tcp:proto=6' --discriminate 'l4=udp:proto=17' dump",
+	 "one arm of a union, as another member says"},
+	{0},
+};
+
+/* ---- the output ---- */
+
+static int write_stdout(void *ctx, const char *text, size_t n)
+{
+	return fwrite(text, 1, n, stdout) == n ? 0 : -EIO;
+}
+
+void decode_out_init(struct cairn_text_out *out)
+{
+	static char buf[1 << 16];
+
+	*out = (struct cairn_text_out){.buf = buf, .size = sizeof(buf), .flush = write_stdout};
+}
+
+int decode_out_finish(struct cairn_text_out *out)
+{
+	if (out->n && !out->failed)
+		out->failed = write_stdout(NULL, out->buf, out->n);
+	/* main() finds out about a full disk or a closed pipe, and tells. */
+	return STATUS_YES;
+}
+
+/* ---- which arms ---- */
+
+/* UNION=ARM[:MEMBER=VALUE], cut in place. */
+static bool parse_choice(char *text, struct cairn_value_arm *ret)
+{
+	char *arm = strchr(text, '='), *when = arm ? strchr(arm + 1, ':') : NULL;
+	char *value = when ? strchr(when + 1, '=') : NULL;
+
+	if (!arm || !arm[1] || arm[1] == ':' || (when && (!value || value == when + 1 || !value[1])))
+		return false;
+	*ret = (struct cairn_value_arm){.of = text, .arm = arm + 1};
+	*arm = 0;
+	if (!when)
+		return true;
+	*when = *value = 0;
+	ret->when = when + 1;
+	ret->value = value + 1;
+	return true;
+}
+
+struct choices {
+	struct cairn_value_arm *arms;
+	char **texts;
+	size_t n;
+};
+
+static void choices_fini(struct choices *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		free(c->texts[i]);
+	free(c->texts);
+	free(c->arms);
+}
+
+static int parse_choices(const struct opt_list *list, struct choices *ret)
+{
+	*ret = (struct choices){.arms = calloc(list->n + 1, sizeof(*ret->arms)),
+				.texts = calloc(list->n + 1, sizeof(*ret->texts))};
+	if (!ret->arms || !ret->texts)
+		return fail(STATUS_NOT_HERE, "no memory");
+	for (size_t i = 0; i < list->n; i++) {
+		ret->texts[i] = strdup(list->items[i]);
+		ret->n++;
+		if (!ret->texts[i])
+			return fail(STATUS_NOT_HERE, "no memory");
+		if (!parse_choice(ret->texts[i], &ret->arms[i]))
+			return fail(STATUS_USAGE, "--discriminate %s: say UNION=ARM or UNION=ARM:MEMBER=VALUE",
+				    list->items[i]);
+	}
+	return STATUS_YES;
+}
+
+/* ---- the type ---- */
+
+/* Where a long double of 16 bytes is not x87's. */
+static bool has_quad(const struct cairn_abi *abi)
+{
+	return abi && strcmp(abi->name, "x86-64") && strcmp(abi->name, "x32") && strcmp(abi->name, "i386");
+}
+
+int decode_plan(const struct decode_values *values, const struct cairn_types *types, uint32_t id,
+		const struct cairn_source *source, struct cairn_decode **ret)
+{
+	struct cairn_value_opts o = {.size = sizeof(o),
+				     .style = values->json ? CAIRN_VALUE_JSON : CAIRN_VALUE_TEXT,
+				     .hex = values->hex,
+				     .max_elems = (uint32_t)values->max_elems,
+				     .max_depth = 64,
+				     .padding = values->padding,
+				     .big_endian = source ? cairn_source_is_big_endian(source)
+							  : __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__,
+				     .quad = source && has_quad(cairn_source_abi(source))};
+	struct cairn_err err = {0};
+	struct choices choices = {0};
+	int status = parse_choices(&values->choices, &choices);
+
+	o.arms = choices.arms;
+	o.n_arms = choices.n;
+	int rc = status ? 0 : cairn_decode_new(types, id, &o, ret, &err);
+	choices_fini(&choices);
+	return rc < 0 ? fail_err(rc, &err, STATUS_NO) : status;
+}
+
+static int decode_file(const struct decode_values *values, const struct cairn_source *source, uint32_t id,
+		       const char *input)
+{
+	struct decode_sink sink = {.values = values};
+	const struct cairn_types *types = cairn_source_types(source);
+	int status = decode_plan(values, types, id, source, &sink.decode);
+
+	if (status)
+		return status;
+	if (!cairn_types_size(types, id) && !cairn_decode_is_flexible(sink.decode)) {
+		cairn_decode_free(sink.decode);
+		return fail(STATUS_NO, "the type has no bytes");
+	}
+	decode_out_init(&sink.out);
+	status = decode_input(&sink, input);
+	decode_out_finish(&sink.out);
+	cairn_decode_free(sink.decode);
+	return status;
+}
+
+/* Structs of one name that are different, in units of a program; @list is not empty. */
+static int only_one(const struct cairn_types *types, const struct cairn_source_list *list, const char *pattern)
+{
+	for (size_t i = 1; i < list->n; i++)
+		if (cairn_types_size(types, list->ids[i]) != cairn_types_size(types, list->ids[0]) ||
+		    strpbrk(pattern, "*?["))
+			return fail(STATUS_USAGE, "%zu types are named %s; name one", list->n, pattern);
+	return STATUS_YES;
+}
+
+static int run(void *v, const struct operands *operands)
+{
+	const struct decode_values *values = v;
+	struct layout_source source;
+	struct cairn_source_list list = {0};
+	const struct cairn_abi *abi = values->file.abi ? cairn_abi_find(values->file.abi) : NULL;
+
+	if (values->ring && values->perf)
+		return fail(STATUS_USAGE, "--ring and --perf are two kinds of buffers");
+	if (values->consume && !values->map)
+		return fail(STATUS_USAGE, "--consume is for --map");
+	if (values->map)
+		return decode_map(values, operands);
+	if (operands->n < 2 || operands->n > 3)
+		return fail(STATUS_USAGE, "say which file has the types, and which type: cairn decode FILE TYPE [INPUT]");
+	if (values->file.abi && !abi)
+		return fail(STATUS_USAGE, "no such ABI is known: %s", values->file.abi);
+	int status = layout_open(operands->items[0], abi, &values->file, &source);
+	if (!status)
+		status = layout_select(source.source, operands->items + 1, 1, &list);
+	if (!status)
+		status = only_one(cairn_source_types(source.source), &list, operands->items[1]);
+	if (!status)
+		status = decode_file(values, source.source, list.ids[0], operands->n > 2 ? operands->items[2] : "-");
+	free(list.ids);
+	layout_close(&source);
+	return status;
+}
+
+const struct cmd cmd_decode = {
+	.name = "decode",
+	.summary = "bytes to values: records, maps and ring buffers of BPF programs",
+	.operands = "[FILE] [TYPE] [INPUT]",
+	.opts = opts,
+	.examples = examples,
+	.values_size = sizeof(struct decode_values),
+	.run = run,
+};

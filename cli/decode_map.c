@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Entries of the maps of BPF programs. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode.h"
+
+struct map_view {
+	const struct decode_values *values;
+	struct cairn_bpfmap *map;
+	struct cairn_bpfmap_info info;
+	struct cairn_decode *key, *value; /* NULL: bytes */
+	struct layout_source source;
+	bool has_source;
+	struct cairn_text_out out;
+	uint64_t n_bad;
+};
+
+/* ---- entries ---- */
+
+static void put_bytes(struct cairn_text_out *out, const uint8_t *bytes, size_t n, bool json)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	decode_put(out, json ? "\"" : "");
+	for (size_t i = 0; i < n; i++)
+		cairn_text_put(out, (char[]){digits[bytes[i] >> 4], digits[bytes[i] & 15]}, 2);
+	decode_put(out, json ? "\"" : "");
+}
+
+static void put(struct map_view *m, const struct cairn_decode *decode, const uint8_t *bytes, size_t n)
+{
+	if (decode)
+		cairn_decode_run(decode, bytes, n, &m->out);
+	else
+		put_bytes(&m->out, bytes, n, m->values->json);
+}
+
+static void put_values(struct map_view *m, const struct cairn_bpfmap_entry *e)
+{
+	if (!m->info.is_percpu) {
+		put(m, m->value, e->value, e->n_value);
+		return;
+	}
+	decode_put(&m->out, m->values->json ? "[" : "{");
+	for (uint32_t i = 0; i < e->n_cpus; i++) {
+		if (i)
+			decode_put(&m->out, m->values->json ? "," : ", ");
+		put(m, m->value, e->value + (size_t)i * e->stride, e->n_value);
+	}
+	decode_put(&m->out, m->values->json ? "]" : "}");
+}
+
+/* A record of a ring is the value alone: its length is not the map's. */
+static bool is_right(struct map_view *m, const struct cairn_bpfmap_entry *e)
+{
+	struct cairn_err err = {0};
+
+	if (!m->info.is_ring || !m->value ||
+	    cairn_decode_check(m->value, e->n_value, CAIRN_RECORD_EXACT, &err) == 0)
+		return true;
+	m->n_bad++;
+	fail(STATUS_DAMAGED, "map %u (%s): a record of %s", m->info.id, m->info.name, err.msg);
+	return false;
+}
+
+static int on_entry(void *ctx, const struct cairn_bpfmap_entry *e)
+{
+	struct map_view *m = ctx;
+	bool json = m->values->json;
+
+	if (!is_right(m, e))
+		return 0;
+	if (e->key) {
+		decode_put(&m->out, json ? "{\"key\":" : "");
+		put(m, m->key, e->key, m->info.key_size);
+		decode_put(&m->out, !json ? ": " : m->info.is_percpu ? ",\"values\":" : ",\"value\":");
+	}
+	put_values(m, e);
+	decode_put(&m->out, e->key && json ? "}\n" : "\n");
+	return m->out.failed;
+}
+
+/* ---- types ---- */
+
+/* A type of the file for the values. */
+static int plan_of_file(struct map_view *m, const char *path, const char *type)
+{
+	struct cairn_source_list list = {0};
+	const struct cairn_abi *abi = cairn_abi_find(m->values->file.abi ? m->values->file.abi : "bpf");
+	char *pattern[] = {(char *)type, NULL};
+
+	if (!abi)
+		return fail(STATUS_USAGE, "no such ABI is known: %s", m->values->file.abi);
+	m->has_source = true;
+	int status = layout_open(path, abi, &m->values->file, &m->source);
+	if (!status)
+		status = layout_select(m->source.source, pattern, 1, &list);
+	if (!status)
+		status = decode_plan(m->values, cairn_source_types(m->source.source), list.ids[0], m->source.source,
+				     &m->value);
+	free(list.ids);
+	return status;
+}
+
+static int plan_of_programs(struct map_view *m, const char *type)
+{
+	const struct cairn_types *types;
+	struct cairn_err err = {0};
+	uint32_t id;
+	int rc = cairn_bpfmap_find_type(m->map, type, &types, &id, &err);
+
+	if (rc < 0)
+		return fail_err(rc, &err, STATUS_NO);
+	return decode_plan(m->values, types, id, NULL, &m->value);
+}
+
+/* Keys are numbers and small structs, in which unions are not chosen from. */
+static int plan_of_map(struct map_view *m)
+{
+	struct decode_values for_keys = *m->values;
+	int status = STATUS_YES;
+
+	for_keys.choices = (struct opt_list){0};
+	if (m->info.types && m->info.key_type)
+		status = decode_plan(&for_keys, m->info.types, m->info.key_type, NULL, &m->key);
+	if (!status && !m->value && m->info.types)
+		status = decode_plan(m->values, m->info.types, m->info.value_type, NULL, &m->value);
+	return status;
+}
+
+static int make_plans(struct map_view *m, const struct operands *operands)
+{
+	int status = STATUS_YES;
+
+	if (operands->n > 2)
+		return fail(STATUS_USAGE, "with --map, say at most which file has the type, and which: FILE TYPE");
+	if (operands->n == 2)
+		status = plan_of_file(m, operands->items[0], operands->items[1]);
+	else if (operands->n == 1)
+		status = plan_of_programs(m, operands->items[0]);
+	else if (m->info.is_ring)
+		return fail(STATUS_USAGE,
+			    "map %u (%s) is a ring buffer, whose records have no type of their own; name it: "
+			    "cairn decode --map %u 'struct event'",
+			    m->info.id, m->info.name, m->info.id);
+	if (!status)
+		status = plan_of_map(m);
+	if (!status && m->value && !m->info.is_ring && cairn_decode_size(m->value) > m->info.value_size)
+		status = fail(STATUS_NO, "the type has %" PRIu64 " bytes, the values of map %u (%s) have %u",
+			      cairn_decode_size(m->value), m->info.id, m->info.name, m->info.value_size);
+	if (!status && !m->value)
+		fail(0, "map %u (%s) has no BTF: its entries are bytes; FILE TYPE would tell their type", m->info.id,
+		     m->info.name);
+	return status;
+}
+
+/* ---- entry ---- */
+
+static void tell(const struct map_view *m, const struct cairn_bpfmap_stats *s)
+{
+	if (s->busy || s->discarded || s->overtaken)
+		fprintf(stderr,
+			"cairn: %" PRIu64 " records; %" PRIu64 " still being written, %" PRIu64
+			" discarded by their program, and the reader overtook this one %" PRIu64 " times\n",
+			s->entries, s->busy, s->discarded, s->overtaken);
+	if ((m->info.kind == 22 || m->info.kind == 23) && s->entries && !m->values->consume)
+		fprintf(stderr, "cairn: of a %s only the next entry can be seen without taking it out\n",
+			m->info.kind_name);
+}
+
+int decode_map(const struct decode_values *values, const struct operands *operands)
+{
+	struct map_view m = {.values = values};
+	struct cairn_bpfmap_stats stats = {0};
+	struct cairn_err err = {0};
+	int rc = cairn_bpfmap_open(values->map, &m.map, &err);
+
+	if (rc < 0)
+		return rc == -ENOTUNIQ ? fail(STATUS_USAGE, "%s", err.msg) : fail_err(rc, &err, STATUS_NO);
+	cairn_bpfmap_info(m.map, &m.info);
+	int status = m.info.refused ? fail(STATUS_NOT_HERE, "map %u (%s) is a %s: %s", m.info.id, m.info.name,
+					   m.info.kind_name, m.info.refused)
+				    : make_plans(&m, operands);
+	if (!status) {
+		decode_out_init(&m.out);
+		rc = cairn_bpfmap_each(m.map, values->consume, on_entry, &m, &stats, &err);
+		decode_out_finish(&m.out);
+		if (rc < 0 && !m.out.failed)
+			status = fail_err(rc, &err, STATUS_NO);
+		tell(&m, &stats);
+	}
+	cairn_decode_free(m.key);
+	cairn_decode_free(m.value);
+	if (m.has_source)
+		layout_close(&m.source);
+	cairn_bpfmap_close(m.map);
+	return status ? status : m.n_bad ? STATUS_DAMAGED : STATUS_YES;
+}
