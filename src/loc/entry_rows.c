@@ -144,6 +144,21 @@ static int scan_unit(void *arg, size_t item, unsigned int worker, struct cairn_e
 	return rc == -ENOMEM ? err_nomem(err, "line rows") : rc;
 }
 
+/*
+ * Whether the function comes out of a macro. Then its declaration, each of its statements, and whatever else the
+ * macro makes have one position, that of the macro's use, and the rows do not tell an entry. It shows by two such rows
+ * that follow each other at one address: the entry and the first statement.
+ */
+static bool is_from_macro(const struct group *g)
+{
+	for (size_t i = 1; i < g->rows.n; i++) {
+		const struct entry_row *a = &g->rows.p[i - 1], *b = &g->rows.p[i];
+		if (a->unit == b->unit && a->at.v == b->at.v && a->view + 1 == b->view)
+			return true;
+	}
+	return false;
+}
+
 static int hand_over(struct collect *c, struct groups *groups, struct cairn_err *err)
 {
 	for (size_t i = 0; i < c->units.n; i++) {
@@ -152,6 +167,8 @@ static int hand_over(struct collect *c, struct groups *groups, struct cairn_err 
 			if (!VEC_ADD(&groups->v.p[u->hits.p[k].group].rows, u->hits.p[k].row))
 				return err_nomem(err, "line rows");
 	}
+	for (size_t g = 0; g < groups->v.n; g++)
+		groups->v.p[g].from_macro = is_from_macro(&groups->v.p[g]);
 	return 0;
 }
 

@@ -36,245 +36,10 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/pool.h"
 #include "dwarf/constants.h"
-#include "loc/judge.h"
+#include "loc/batch.h"
 #include "loc/merged.h"
 #include "loc/removed.h"
-
-/*
- * Sites are asked for function by function, and worked on container by container: what is found out about the
- * container's code then serves all of them. An entry of the index stands behind its container's and in front of
- * the next container's, so that is the order of entries.
- */
-struct turn {
-	uint32_t entry, request;
-};
-
-static int by_entry(const void *a, const void *b)
-{
-	const struct turn *x = a, *y = b;
-	if (x->entry != y->entry)
-		return x->entry < y->entry ? -1 : 1;
-	return x->request < y->request ? -1 : x->request > y->request;
-}
-
-static struct turn *make_turns(const struct site_request *requests, size_t n, struct cairn_err *err)
-{
-	struct turn *turns = n < UINT32_MAX ? calloc(n + 1, sizeof(*turns)) : NULL;
-	if (!turns) {
-		err_nomem(err, "sites");
-		return NULL;
-	}
-	for (size_t i = 0; i < n; i++)
-		turns[i] = (struct turn){.entry = requests[i].entry, .request = (uint32_t)i};
-	qsort(turns, n, sizeof(*turns), by_entry);
-	return turns;
-}
-
-/* Sites that a worker takes at once: neighbours share their container's flow and unit. */
-enum { CHUNK = 256 };
-
-struct job {
-	const struct site_env *env;
-	const struct site_request *requests;
-	const struct turn *turns;
-	size_t n;
-	struct built_site *sites; /* n; site.n_shared is 0 where there turned out to be no code */
-	struct arena *arenas;     /* per worker */
-};
-
-static int build_chunk(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
-{
-	struct job *job = arg;
-	struct site_worker w;
-	site_worker_init(&w, &job->arenas[worker]);
-	int rc = 0;
-	size_t end = (item + 1) * CHUNK < job->n ? (item + 1) * CHUNK : job->n;
-	for (size_t turn = item * CHUNK; turn < end && rc >= 0; turn++) {
-		uint32_t i = job->turns[turn].request;
-		rc = site_build(job->env, &w, &job->requests[i], &job->sites[i], err);
-		if (rc == 0)
-			job->sites[i].site.n_shared = 0;
-	}
-	site_worker_fini(&w);
-	return rc < 0 ? rc : 0;
-}
-
-/* Build @n requested sites into @ret. */
-static int build_sites(const struct site_env *env, unsigned int threads, const struct site_request *requests, size_t n,
-		       struct built_site *ret, struct arena *arena, struct cairn_err *err)
-{
-	unsigned int width = pool_width(threads);
-	struct turn *turns = make_turns(requests, n, err);
-	struct job job = {.env = env, .requests = requests, .turns = turns, .n = n, .sites = ret};
-	if (!turns)
-		return -ENOMEM;
-	job.arenas = calloc(width, sizeof(*job.arenas));
-	if (!job.arenas) {
-		free(turns);
-		return err_nomem(err, "worker memory");
-	}
-	int rc = pool_run((n + CHUNK - 1) / CHUNK, threads, build_chunk, &job, err);
-	for (unsigned int i = 0; i < width; i++)
-		arena_adopt(arena, &job.arenas[i]);
-	free(job.arenas);
-	free(turns);
-	return rc;
-}
-
-/* ---- further entries ---- */
-
-/* How far behind an address the nearest code of a copy begins; 0 when the address is in it. */
-struct nearest {
-	uint64_t at, distance;
-};
-
-static int note_distance(void *arg, struct dw_range r)
-{
-	struct nearest *n = arg;
-	uint64_t d = r.lo.v > n->at ? r.lo.v - n->at : r.hi.v > n->at ? 0 : UINT64_MAX;
-	if (d < n->distance)
-		n->distance = d;
-	return 0;
-}
-
-/*
- * A row that is not the first entry of any copy is a further entry of the innermost copy around it. An instruction
- * of the caller may have been moved to where the copy begins, as it can be with DW_AT_entry_pc; then it
- * belongs to the copy whose code begins nearest behind.
- */
-struct owner_search {
-	const struct site_env *env;
-	const struct group *group;
-	const struct built_site *sites; /* one for each of the group's entries */
-	/* Entries, and rows, of the unit at hand: a function may have 50,000 of each in all units. */
-	uint32_t unit;
-	size_t first, end, first_row, end_row;
-};
-
-static uint32_t unit_of(const struct owner_search *s, size_t i)
-{
-	return i < s->group->entries.n ? s->env->index->p[s->group->entries.p[i]].unit : DW_FUNC_NONE;
-}
-
-/* Rows come unit by unit, and entries in order of DIE, so those of a unit are together. */
-static void go_to_unit(struct owner_search *s, size_t row)
-{
-	const struct group *g = s->group;
-	size_t lo = 0, hi = g->entries.n;
-	s->unit = g->rows.p[row].unit;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (unit_of(s, mid) < s->unit)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	s->first = s->end = lo;
-	while (s->end < g->entries.n && unit_of(s, s->end) == s->unit)
-		s->end++;
-	s->first_row = s->end_row = row;
-	while (s->end_row < g->rows.n && g->rows.p[s->end_row].unit == s->unit)
-		s->end_row++;
-}
-
-static bool is_first_entry(const struct owner_search *s, const struct entry_row *row)
-{
-	for (size_t i = s->first; i < s->end; i++)
-		if (s->sites[i].site.n_shared && s->sites[i].site.at.v == row->at.v && s->sites[i].view == row->view)
-			return true;
-	return false;
-}
-
-static uint32_t owner_of(const struct owner_search *s, const struct entry_row *row)
-{
-	/* Code farther away than a few instructions is another copy's. */
-	enum { FAR = 64 };
-	uint32_t owner = DW_FUNC_NONE;
-	uint64_t best = FAR;
-	for (size_t i = s->first; i < s->end; i++) {
-		uint32_t entry = s->group->entries.p[i];
-		const struct dw_func *f = &s->env->index->p[entry];
-		struct nearest n = {.at = row->at.v, .distance = UINT64_MAX};
-		if (!(f->flags & DW_FUNC_INLINED) || !s->sites[i].site.n_shared)
-			continue;
-		dw_ranges(&s->sites[i].die, note_distance, &n, NULL);
-		/* Entries are in order of DIE: of copies inside one another the last one is the innermost. */
-		if (n.distance <= best) {
-			best = n.distance;
-			owner = entry;
-		}
-	}
-	return owner;
-}
-
-/*
- * The first view at the row's address that belongs to it and not to an entry before it: that entry's arguments
- * begin at its own view or at the next.
- */
-static uint64_t view_from(const struct owner_search *s, const struct entry_row *row)
-{
-	uint64_t from = 0;
-	for (size_t i = s->first_row; i < s->end_row; i++) {
-		const struct entry_row *r = &s->group->rows.p[i];
-		if (r->at.v == row->at.v && r->view < row->view && r->view + 2 > from)
-			from = r->view + 2;
-	}
-	return from;
-}
-
-struct requests {
-	VEC(struct site_request) v;
-};
-
-/*
- * Whether the function comes out of a macro. Then its declaration, each of its statements, and whatever else the
- * macro makes have one position, that of the macro's use, and the rows do not tell an entry. It shows by two such rows
- * that follow each other at one address: the entry and the first statement.
- */
-static bool is_from_macro(const struct group *g)
-{
-	for (size_t i = 1; i < g->rows.n; i++) {
-		const struct entry_row *a = &g->rows.p[i - 1], *b = &g->rows.p[i];
-		if (a->unit == b->unit && a->at.v == b->at.v && a->view + 1 == b->view)
-			return true;
-	}
-	return false;
-}
-
-/* Append requests for the further entries of @group's copies. */
-static int add_further(struct owner_search *s, struct requests *ret, struct cairn_err *err)
-{
-	if (is_from_macro(s->group))
-		return 0;
-	for (size_t i = 0; i < s->group->rows.n; i++) {
-		const struct entry_row *row = &s->group->rows.p[i];
-		if (!i || row->unit != s->unit)
-			go_to_unit(s, i);
-		uint32_t owner = is_first_entry(s, row) ? DW_FUNC_NONE : owner_of(s, row);
-		struct site_request r = {.entry = owner,
-					 .has_row = true,
-					 .at = row->at,
-					 .view = row->view,
-					 .view_from = view_from(s, row)};
-		if (owner != DW_FUNC_NONE && !VEC_ADD(&ret->v, r))
-			return err_nomem(err, "sites");
-	}
-	return 0;
-}
-
-/* Append requests for the other ways into copies without an entry. */
-static int add_ways(const struct owner_search *s, struct requests *ret, struct cairn_err *err)
-{
-	for (size_t i = 0; i < s->group->entries.n; i++)
-		for (unsigned int k = 0; k < s->sites[i].n_ways; k++) {
-			struct site_request r = {.entry = s->group->entries.p[i], .is_way_in = true, .at = s->sites[i].ways[k]};
-			if (!VEC_ADD(&ret->v, r))
-				return err_nomem(err, "sites");
-		}
-	return 0;
-}
 
 /* ---- parameters and types ---- */
 
@@ -565,28 +330,17 @@ static int finish_args(const struct site_env *env, struct dw_types *types, const
 	return 0;
 }
 
-/* The built sites of one group: those of its entries, and the further ones. */
-struct group_sites {
-	struct built_site *first, *further;
-	size_t n_first, n_further;
-};
-
-static struct built_site *nth(const struct group_sites *gs, size_t i)
-{
-	return i < gs->n_first ? &gs->first[i] : &gs->further[i - gs->n_first];
-}
-
 /* Most functions have no removed parameter. */
 static int doubt_removed(const struct group_sites *gs)
 {
 	size_t total = gs->n_first + gs->n_further, n = 0;
 	for (size_t i = 0; i < total; i++)
-		n += removed_any(nth(gs, i));
+		n += removed_any(group_site(gs, i));
 	struct built_site **sites = n ? calloc(total, sizeof(struct built_site *)) : NULL;
 	if (!sites)
 		return n ? -ENOMEM : 0;
 	for (size_t i = 0; i < total; i++)
-		sites[i] = nth(gs, i);
+		sites[i] = group_site(gs, i);
 	removed_doubt(sites, total);
 	free(sites);
 	return 0;
@@ -615,7 +369,7 @@ static int finish_function(const struct site_env *env, struct dw_types *types, c
 	struct signature s = {0};
 	uint32_t n = 0;
 	for (size_t i = 0; i < total; i++) {
-		struct built_site *b = nth(gs, i);
+		struct built_site *b = group_site(gs, i);
 		if (!b->site.n_shared) {
 			ret->n_without_code += b->die.tag == DW_TAG_inlined_subroutine;
 			continue;
@@ -639,55 +393,15 @@ static int finish_function(const struct site_env *env, struct dw_types *types, c
 	return 0;
 }
 
-/* Everything about a batch of groups while it is built. */
-struct batch {
-	const struct group *groups;
-	size_t n;
-	struct requests first, further;
-	struct built_site *first_sites, *further_sites;
-	size_t *n_further; /* of each group */
-};
-
-static int request_first(struct batch *b, struct cairn_err *err)
-{
-	for (size_t g = 0; g < b->n; g++)
-		for (size_t i = 0; i < b->groups[g].entries.n; i++)
-			if (!VEC_ADD(&b->first.v, ((struct site_request){.entry = b->groups[g].entries.p[i]})))
-				return err_nomem(err, "sites");
-	b->first_sites = calloc(b->first.v.n + 1, sizeof(*b->first_sites));
-	b->n_further = calloc(b->n + 1, sizeof(*b->n_further));
-	return b->first_sites && b->n_further ? 0 : err_nomem(err, "sites");
-}
-
-static int request_further(struct batch *b, const struct site_env *env, struct cairn_err *err)
-{
-	size_t at = 0;
-	for (size_t g = 0; g < b->n; at += b->groups[g++].entries.n) {
-		struct owner_search s = {.env = env, .group = &b->groups[g], .sites = b->first_sites + at};
-		size_t before = b->further.v.n;
-		int rc = add_ways(&s, &b->further, err);
-		if (rc >= 0)
-			rc = add_further(&s, &b->further, err);
-		if (rc < 0)
-			return rc;
-		b->n_further[g] = b->further.v.n - before;
-	}
-	b->further_sites = calloc(b->further.v.n + 1, sizeof(*b->further_sites));
-	return b->further_sites ? 0 : err_nomem(err, "sites");
-}
-
-static int finish_batch(struct batch *b, const struct site_env *env, struct dw_types *types, struct arena *arena,
+static int finish_batch(const struct batch *b, const struct site_env *env, struct dw_types *types, struct arena *arena,
 			struct cairn_function *ret, struct cairn_err *err)
 {
-	struct group_sites gs = {.first = b->first_sites, .further = b->further_sites};
+	struct group_sites gs = {0};
 	for (size_t g = 0; g < b->n; g++) {
-		gs.n_first = b->groups[g].entries.n;
-		gs.n_further = b->n_further[g];
+		batch_next_group(b, g, &gs);
 		int rc = finish_function(env, types, &b->groups[g], &gs, arena, &ret[g], err);
 		if (rc < 0)
 			return rc;
-		gs.first += gs.n_first;
-		gs.further += gs.n_further;
 	}
 	return 0;
 }
@@ -696,25 +410,10 @@ int functions_build(const struct site_env *env, unsigned int threads, const stru
 		    struct dw_types *types, struct arena *arena, struct cairn_function *ret,
 		    struct cairn_err *err)
 {
-	struct batch b = {.groups = groups, .n = n};
-	int rc = request_first(&b, err);
-	if (rc >= 0)
-		rc = build_sites(env, threads, b.first.v.p, b.first.v.n, b.first_sites, arena, err);
-	if (rc >= 0)
-		rc = request_further(&b, env, err);
-	if (rc >= 0)
-		rc = build_sites(env, threads, b.further.v.p, b.further.v.n, b.further_sites, arena, err);
-	if (rc >= 0)
-		rc = judge_counts(env, threads, &(struct judge_input){
-			.groups = groups, .n_groups = n, .n_further = b.n_further,
-			.first = b.first.v.p, .further = b.further.v.p,
-			.first_sites = b.first_sites, .further_sites = b.further_sites}, err);
+	struct batch b;
+	int rc = batch_build(&b, env, threads, groups, n, arena, err);
 	if (rc >= 0)
 		rc = finish_batch(&b, env, types, arena, ret, err);
-	VEC_FREE(&b.first.v);
-	VEC_FREE(&b.further.v);
-	free(b.first_sites);
-	free(b.further_sites);
-	free(b.n_further);
+	batch_fini(&b);
 	return rc;
 }

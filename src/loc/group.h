@@ -25,7 +25,8 @@ struct group {
 	uint32_t line;
 	VEC(uint32_t) entries; /* with code, in order of DIE */
 	uint32_t n_without_code;
-	VEC(struct entry_row) rows; /* entry_rows_collect() */
+	VEC(struct entry_row) rows; /* entry_rows_collect(), as is what follows */
+	bool from_macro; /* its rows do not tell entries, see entry_rows.h */
 };
 
 struct groups {

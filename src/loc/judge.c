@@ -28,7 +28,7 @@ struct further {
 
 struct judging {
 	const struct site_env *env;
-	const struct judge_input *in;
+	const struct batch *in;
 	VEC(struct copy) copies;
 	VEC(struct further) further; /* by copy */
 };
@@ -75,7 +75,7 @@ static size_t further_of(const struct judging *all, uint32_t entry)
 static bool gather_places(struct judge *j, const struct copy *c)
 {
 	const struct judging *all = j->all;
-	uint32_t entry = all->in->first[c->i].entry;
+	uint32_t entry = all->in->first.v.p[c->i].entry;
 	j->places.n = 0;
 	if (!VEC_ADD(&j->places, &all->in->first_sites[c->i]))
 		return false;
@@ -159,10 +159,10 @@ static int by_entry(const void *a, const void *b)
 /* The copies with code, parts among them, in the order in which they are judged. */
 static bool list_copies(struct judging *all)
 {
-	const struct judge_input *in = all->in;
-	for (size_t g = 0, i = 0; g < in->n_groups; g++) {
+	const struct batch *in = all->in;
+	for (size_t g = 0, i = 0; g < in->n; g++) {
 		for (size_t k = 0; k < in->groups[g].entries.n; k++, i++) {
-			struct copy c = {.container = site_container(all->env->index, in->first[i].entry), .group = g, .i = i};
+			struct copy c = {.container = site_container(all->env->index, in->first.v.p[i].entry), .group = g, .i = i};
 			if (in->first_sites[i].site.n_shared && in->first_sites[i].site.n_chain && !VEC_ADD(&all->copies, c))
 				return false;
 		}
@@ -174,12 +174,12 @@ static bool list_copies(struct judging *all)
 
 static bool list_further(struct judging *all)
 {
-	const struct judge_input *in = all->in;
+	const struct batch *in = all->in;
 	size_t n = 0;
-	for (size_t g = 0; g < in->n_groups; g++)
+	for (size_t g = 0; g < in->n; g++)
 		n += in->n_further[g];
 	for (size_t i = 0; i < n; i++) {
-		struct further f = {.entry = in->further[i].entry, .i = i};
+		struct further f = {.entry = in->further.v.p[i].entry, .i = i};
 		if (in->further_sites[i].site.n_shared && !VEC_ADD(&all->further, f))
 			return false;
 	}
@@ -188,7 +188,7 @@ static bool list_further(struct judging *all)
 	return true;
 }
 
-int judge_counts(const struct site_env *env, unsigned int threads, const struct judge_input *in, struct cairn_err *err)
+int judge_counts(const struct site_env *env, unsigned int threads, const struct batch *in, struct cairn_err *err)
 {
 	struct judging all = {.env = env, .in = in};
 	int rc = list_copies(&all) && list_further(&all) ? 0 : err_nomem(err, "ways to a copy");

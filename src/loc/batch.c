@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "loc/batch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/pool.h"
+#include "loc/judge.h"
+
+/*
+ * Sites are asked for function by function, and worked on container by container: what is found out about the
+ * container's code then serves all of them. An entry of the index stands behind its container's and in front of
+ * the next container's, so that is the order of entries.
+ */
+struct turn {
+	uint32_t entry, request;
+};
+
+static int by_entry(const void *a, const void *b)
+{
+	const struct turn *x = a, *y = b;
+	if (x->entry != y->entry)
+		return x->entry < y->entry ? -1 : 1;
+	return x->request < y->request ? -1 : x->request > y->request;
+}
+
+static struct turn *make_turns(const struct site_request *requests, size_t n, struct cairn_err *err)
+{
+	struct turn *turns = n < UINT32_MAX ? calloc(n + 1, sizeof(*turns)) : NULL;
+	if (!turns) {
+		err_nomem(err, "sites");
+		return NULL;
+	}
+	for (size_t i = 0; i < n; i++)
+		turns[i] = (struct turn){.entry = requests[i].entry, .request = (uint32_t)i};
+	qsort(turns, n, sizeof(*turns), by_entry);
+	return turns;
+}
+
+/* Sites that a worker takes at once: neighbours share their container's flow and unit. */
+enum { CHUNK = 256 };
+
+struct job {
+	const struct site_env *env;
+	const struct site_request *requests;
+	const struct turn *turns;
+	size_t n;
+	struct built_site *sites; /* n; site.n_shared is 0 where there turned out to be no code */
+	struct arena *arenas;     /* per worker */
+};
+
+static int build_chunk(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	struct job *job = arg;
+	struct site_worker w;
+	site_worker_init(&w, &job->arenas[worker]);
+	int rc = 0;
+	size_t end = (item + 1) * CHUNK < job->n ? (item + 1) * CHUNK : job->n;
+	for (size_t turn = item * CHUNK; turn < end && rc >= 0; turn++) {
+		uint32_t i = job->turns[turn].request;
+		rc = site_build(job->env, &w, &job->requests[i], &job->sites[i], err);
+		if (rc == 0)
+			job->sites[i].site.n_shared = 0;
+	}
+	site_worker_fini(&w);
+	return rc < 0 ? rc : 0;
+}
+
+/* Build @n requested sites into @ret. */
+static int build_sites(const struct site_env *env, unsigned int threads, const struct site_request *requests, size_t n,
+		       struct built_site *ret, struct arena *arena, struct cairn_err *err)
+{
+	unsigned int width = pool_width(threads);
+	struct turn *turns = make_turns(requests, n, err);
+	struct job job = {.env = env, .requests = requests, .turns = turns, .n = n, .sites = ret};
+	if (!turns)
+		return -ENOMEM;
+	job.arenas = calloc(width, sizeof(*job.arenas));
+	if (!job.arenas) {
+		free(turns);
+		return err_nomem(err, "worker memory");
+	}
+	int rc = pool_run((n + CHUNK - 1) / CHUNK, threads, build_chunk, &job, err);
+	for (unsigned int i = 0; i < width; i++)
+		arena_adopt(arena, &job.arenas[i]);
+	free(job.arenas);
+	free(turns);
+	return rc;
+}
+
+/* ---- */
+
+static int request_first(struct batch *b, struct cairn_err *err)
+{
+	for (size_t g = 0; g < b->n; g++)
+		for (size_t i = 0; i < b->groups[g].entries.n; i++)
+			if (!VEC_ADD(&b->first.v, ((struct site_request){.entry = b->groups[g].entries.p[i]})))
+				return err_nomem(err, "sites");
+	b->first_sites = calloc(b->first.v.n + 1, sizeof(*b->first_sites));
+	b->n_further = calloc(b->n + 1, sizeof(*b->n_further));
+	return b->first_sites && b->n_further ? 0 : err_nomem(err, "sites");
+}
+
+static int request_further(struct batch *b, const struct site_env *env, struct cairn_err *err)
+{
+	const struct built_site *sites = b->first_sites;
+	for (size_t g = 0; g < b->n; sites += b->groups[g++].entries.n) {
+		size_t before = b->further.v.n;
+		int rc = further_request(env, &b->groups[g], sites, &b->further, err);
+		if (rc < 0)
+			return rc;
+		b->n_further[g] = b->further.v.n - before;
+	}
+	b->further_sites = calloc(b->further.v.n + 1, sizeof(*b->further_sites));
+	return b->further_sites ? 0 : err_nomem(err, "sites");
+}
+
+int batch_build(struct batch *b, const struct site_env *env, unsigned int threads, const struct group *groups, size_t n,
+		struct arena *arena, struct cairn_err *err)
+{
+	*b = (struct batch){.groups = groups, .n = n};
+	int rc = request_first(b, err);
+	if (rc >= 0)
+		rc = build_sites(env, threads, b->first.v.p, b->first.v.n, b->first_sites, arena, err);
+	if (rc >= 0)
+		rc = request_further(b, env, err);
+	if (rc >= 0)
+		rc = build_sites(env, threads, b->further.v.p, b->further.v.n, b->further_sites, arena, err);
+	return rc < 0 ? rc : judge_counts(env, threads, b, err);
+}
+
+void batch_fini(struct batch *b)
+{
+	VEC_FREE(&b->first.v);
+	VEC_FREE(&b->further.v);
+	free(b->first_sites);
+	free(b->further_sites);
+	free(b->n_further);
+}
+
+void batch_next_group(const struct batch *b, size_t group, struct group_sites *s)
+{
+	s->first = group ? s->first + s->n_first : b->first_sites;
+	s->further = group ? s->further + s->n_further : b->further_sites;
+	s->n_first = b->groups[group].entries.n;
+	s->n_further = b->n_further[group];
+}
