@@ -8,10 +8,10 @@
 #include "base/err.h"
 #include "base/pool.h"
 #include "dwarf/constants.h"
+#include "loc/by_unit.h"
 
 /* Where one unit says that a function is declared. */
 struct decl {
-	uint32_t unit;
 	uint32_t file, line, column;
 	uint32_t group;
 };
@@ -21,24 +21,27 @@ struct hit {
 	struct entry_row row;
 };
 
-/* The decls of one unit, [p, p + n), and what its line table has for them. */
-struct unit_decls {
-	const struct decl *p;
-	size_t n;
-	VEC(struct hit) hits;
+struct hits {
+	VEC(struct hit) v;
 };
 
 struct collect {
 	const struct site_env *env;
+	const struct groups *groups;
+	struct by_unit by_unit;
+	struct hits *hits; /* per unit */
+};
+
+/* Of one worker: the declarations of the unit at hand, and what its line table has for them. */
+struct unit_rows {
+	uint32_t unit;
 	VEC(struct decl) decls;
-	VEC(struct unit_decls) units;
+	struct hits *hits;
 };
 
 static int by_position(const void *a, const void *b)
 {
 	const struct decl *x = a, *y = b;
-	if (x->unit != y->unit)
-		return x->unit < y->unit ? -1 : 1;
 	if (x->line != y->line)
 		return x->line < y->line ? -1 : 1;
 	if (x->file != y->file)
@@ -60,59 +63,66 @@ static uint32_t decl_number(const struct dw_die *die, uint16_t at, const struct 
 	return is_number && v.u <= UINT32_MAX ? (uint32_t)v.u : 0;
 }
 
-/* The declaration of the function that @entry is a copy of; nothing when it is told incompletely. */
-static int add_decl(struct collect *c, uint32_t entry, uint32_t group, struct cairn_err *err)
+/* The declaration of the function that a copy is of; nothing when it is told incompletely. */
+static int add_decl(const struct collect *c, struct unit_rows *u, const struct dw_die *copy, uint32_t group,
+		    struct cairn_err *err)
 {
-	struct dw_die die, abstract;
-	int rc = dw_die_at(c->env->dw, c->env->index->p[entry].die, &die, err);
-	struct dw_value view;
-	if (rc < 0 || dw_attr(&die, DW_AT_GNU_entry_view, &view, NULL) != 1)
-		return rc < 0 ? rc : 0;
-	rc = site_abstract(c->env->dw, die.off, &abstract, err);
+	struct dw_die abstract;
+	int rc = site_abstract(c->env->dw, copy->off, &abstract, err);
 	if (rc < 0)
 		return rc;
 	struct decl d = {
-		.unit = c->env->index->p[entry].unit,
-		.file = decl_number(&abstract, DW_AT_decl_file, die.unit),
-		.line = decl_number(&abstract, DW_AT_decl_line, die.unit),
-		.column = decl_number(&abstract, DW_AT_decl_column, die.unit),
+		.file = decl_number(&abstract, DW_AT_decl_file, copy->unit),
+		.line = decl_number(&abstract, DW_AT_decl_line, copy->unit),
+		.column = decl_number(&abstract, DW_AT_decl_column, copy->unit),
 		.group = group,
 	};
-	const struct decl *last = c->decls.n ? &c->decls.p[c->decls.n - 1] : NULL;
-	if (!d.file || !d.line || !d.column || (last && !by_position(last, &d)))
+	if (!d.file || !d.line || !d.column)
 		return 0;
-	return VEC_ADD(&c->decls, d) ? 0 : err_nomem(err, "declarations");
+	return VEC_ADD(&u->decls, d) ? 0 : err_nomem(err, "declarations");
 }
 
-/* Sort, drop what is there twice, and cut into units. */
-static int cut_into_units(struct collect *c, struct cairn_err *err)
+/* Those of all copies with an entry view; copies with one origin have one declaration. */
+static int add_decls(const struct collect *c, struct unit_rows *u, const struct group_part *part, struct cairn_err *err)
 {
-	size_t n = 0;
-	if (c->decls.n)
-		qsort(c->decls.p, c->decls.n, sizeof(*c->decls.p), by_position);
-	for (size_t i = 0; i < c->decls.n; i++)
-		if (!n || by_position(&c->decls.p[n - 1], &c->decls.p[i]))
-			c->decls.p[n++] = c->decls.p[i];
-	for (size_t i = 0; i < n; i++) {
-		struct unit_decls *last = c->units.n ? &c->units.p[c->units.n - 1] : NULL;
-		if (!last || last->p->unit != c->decls.p[i].unit) {
-			last = VEC_PUSH(&c->units);
-			if (!last)
-				return err_nomem(err, "declarations");
-			last->p = &c->decls.p[i];
+	const uint32_t *entries = c->groups->v.p[part->group].entries.p + part->from;
+	dw_off done = 0;
+	for (uint32_t i = 0; i < part->n; i++) {
+		const struct dw_func *f = &c->env->index->p[entries[i]];
+		struct dw_value view;
+		struct dw_die die;
+		if (!(f->flags & DW_FUNC_INLINED) || (f->origin && f->origin == done))
+			continue;
+		int rc = dw_die_at(c->env->dw, f->die, &die, err);
+		if (rc > 0 && dw_attr(&die, DW_AT_GNU_entry_view, &view, NULL) == 1) {
+			done = f->origin;
+			rc = add_decl(c, u, &die, part->group, err);
 		}
-		last->n++;
+		if (rc < 0)
+			return rc;
 	}
 	return 0;
 }
 
-/* First decl of the unit at or behind a line. */
-static size_t first_at_line(const struct unit_decls *u, uint32_t line)
+/* Sort, and drop what is there twice. */
+static void sort_decls(struct unit_rows *u)
 {
-	size_t lo = 0, hi = u->n;
+	size_t n = 0;
+	if (u->decls.n)
+		qsort(u->decls.p, u->decls.n, sizeof(*u->decls.p), by_position);
+	for (size_t i = 0; i < u->decls.n; i++)
+		if (!n || by_position(&u->decls.p[n - 1], &u->decls.p[i]))
+			u->decls.p[n++] = u->decls.p[i];
+	u->decls.n = n;
+}
+
+/* First decl of the unit at or behind a line. */
+static size_t first_at_line(const struct unit_rows *u, uint32_t line)
+{
+	size_t lo = 0, hi = u->decls.n;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
-		if (u->p[mid].line < line)
+		if (u->decls.p[mid].line < line)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -122,15 +132,15 @@ static size_t first_at_line(const struct unit_decls *u, uint32_t line)
 
 static int look_at_row(void *arg, const struct dw_row *row)
 {
-	struct unit_decls *u = arg;
+	struct unit_rows *u = arg;
 	if (!row->is_stmt)
 		return 0;
-	for (size_t i = first_at_line(u, row->line); i < u->n && u->p[i].line == row->line; i++) {
-		const struct decl *d = &u->p[i];
+	for (size_t i = first_at_line(u, row->line); i < u->decls.n && u->decls.p[i].line == row->line; i++) {
+		const struct decl *d = &u->decls.p[i];
 		if (d->file != row->file || d->column != row->column)
 			continue;
-		struct hit h = {.group = d->group, .row = {.unit = d->unit, .at = row->at, .view = row->view}};
-		if (!VEC_ADD(&u->hits, h))
+		struct hit h = {.group = d->group, .row = {.unit = u->unit, .at = row->at, .view = row->view}};
+		if (!VEC_ADD(&u->hits->v, h))
 			return -ENOMEM;
 	}
 	return 0;
@@ -139,9 +149,17 @@ static int look_at_row(void *arg, const struct dw_row *row)
 static int scan_unit(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
 {
 	struct collect *c = arg;
-	struct unit_decls *u = &c->units.p[item];
-	int rc = dw_unit_visit_rows(dwarf_unit(c->env->dw, u->p->unit), look_at_row, u, err);
-	return rc == -ENOMEM ? err_nomem(err, "line rows") : rc;
+	struct unit_rows u = {.unit = c->by_unit.units[item]};
+	const uint32_t *first = &c->by_unit.first[u.unit];
+	int rc = 0;
+	u.hits = &c->hits[u.unit];
+	for (uint32_t i = first[0]; i < first[1] && rc >= 0; i++)
+		rc = add_decls(c, &u, &c->by_unit.parts[i], err);
+	sort_decls(&u);
+	if (rc >= 0 && u.decls.n)
+		rc = dw_unit_visit_rows(dwarf_unit(c->env->dw, u.unit), look_at_row, &u, err);
+	VEC_FREE(&u.decls);
+	return rc == -ENOMEM ? err_nomem(err, "line rows") : rc < 0 ? rc : 0;
 }
 
 /*
@@ -161,12 +179,10 @@ static bool is_from_macro(const struct group *g)
 
 static int hand_over(struct collect *c, struct groups *groups, struct cairn_err *err)
 {
-	for (size_t i = 0; i < c->units.n; i++) {
-		const struct unit_decls *u = &c->units.p[i];
-		for (size_t k = 0; k < u->hits.n; k++)
-			if (!VEC_ADD(&groups->v.p[u->hits.p[k].group].rows, u->hits.p[k].row))
+	for (size_t u = 0; u < dwarf_n_units(c->env->dw); u++)
+		for (size_t k = 0; k < c->hits[u].v.n; k++)
+			if (!VEC_ADD(&groups->v.p[c->hits[u].v.p[k].group].rows, c->hits[u].v.p[k].row))
 				return err_nomem(err, "line rows");
-	}
 	for (size_t g = 0; g < groups->v.n; g++)
 		groups->v.p[g].from_macro = is_from_macro(&groups->v.p[g]);
 	return 0;
@@ -175,21 +191,16 @@ static int hand_over(struct collect *c, struct groups *groups, struct cairn_err 
 int entry_rows_collect(const struct site_env *env, unsigned int threads, struct groups *groups,
 		       struct cairn_err *err)
 {
-	struct collect c = {.env = env};
-	int rc = 0;
-	for (size_t g = 0; g < groups->v.n && rc >= 0; g++)
-		for (size_t i = 0; i < groups->v.p[g].entries.n && rc >= 0; i++)
-			if (env->index->p[groups->v.p[g].entries.p[i]].flags & DW_FUNC_INLINED)
-				rc = add_decl(&c, groups->v.p[g].entries.p[i], (uint32_t)g, err);
+	size_t n_units = dwarf_n_units(env->dw);
+	struct collect c = {.env = env, .groups = groups, .hits = calloc(n_units + 1, sizeof(*c.hits))};
+	int rc = c.hits && !by_unit_make(env, groups, &c.by_unit) ? 0 : err_nomem(err, "declarations");
 	if (rc >= 0)
-		rc = cut_into_units(&c, err);
-	if (rc >= 0)
-		rc = pool_run(c.units.n, threads, scan_unit, &c, err);
+		rc = pool_run(c.by_unit.n_units, threads, scan_unit, &c, err);
 	if (rc >= 0)
 		rc = hand_over(&c, groups, err);
-	for (size_t i = 0; i < c.units.n; i++)
-		VEC_FREE(&c.units.p[i].hits);
-	VEC_FREE(&c.units);
-	VEC_FREE(&c.decls);
+	for (size_t u = 0; c.hits && u < n_units; u++)
+		VEC_FREE(&c.hits[u].v);
+	free(c.hits);
+	by_unit_fini(&c.by_unit);
 	return rc < 0 ? rc : 0;
 }

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "loc/by_unit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Entries of a group are in order of DIE, so those of a unit are together. */
+static struct group_part part_at(const struct dw_func_index *index, const struct group *g, uint32_t group, uint32_t from)
+{
+	struct group_part part = {.group = group, .from = from};
+	uint32_t unit = index->p[g->entries.p[from]].unit;
+	while (from + part.n < g->entries.n && index->p[g->entries.p[from + part.n]].unit == unit)
+		part.n++;
+	return part;
+}
+
+/* The parts of all groups: counted first, which says where those of each unit stand. */
+static int list_parts(struct by_unit *b, const struct dw_func_index *index, const struct groups *groups, size_t n_units)
+{
+	VEC(struct group_part) all = {0};
+	int rc = 0;
+	for (size_t g = 0; g < groups->v.n && !rc; g++) {
+		const struct group *group = &groups->v.p[g];
+		for (uint32_t i = 0; i < group->entries.n && !rc; i += all.p[all.n - 1].n)
+			rc = VEC_ADD(&all, part_at(index, group, (uint32_t)g, i)) ? 0 : -ENOMEM;
+	}
+	b->parts = rc ? NULL : malloc((all.n + 1) * sizeof(*b->parts));
+	for (size_t i = 0; b->parts && i < all.n; i++)
+		b->first[index->p[groups->v.p[all.p[i].group].entries.p[all.p[i].from]].unit + 2]++;
+	for (size_t u = 2; u < n_units + 2; u++)
+		b->first[u] += b->first[u - 1];
+	for (size_t i = 0; b->parts && i < all.n; i++) {
+		uint32_t unit = index->p[groups->v.p[all.p[i].group].entries.p[all.p[i].from]].unit;
+		b->parts[b->first[unit + 1]++] = all.p[i];
+	}
+	VEC_FREE(&all);
+	return b->parts ? 0 : -ENOMEM;
+}
+
+struct weight {
+	uint32_t unit, n;
+};
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct weight *x = a, *y = b;
+	if (x->n != y->n)
+		return x->n > y->n ? -1 : 1;
+	return x->unit < y->unit ? -1 : 1;
+}
+
+static int list_units(struct by_unit *b, size_t n_units)
+{
+	struct weight *w = calloc(n_units + 1, sizeof(*w));
+	b->units = calloc(n_units + 1, sizeof(*b->units));
+	if (!w || !b->units) {
+		free(w);
+		return -ENOMEM;
+	}
+	for (uint32_t u = 0; u < n_units; u++) {
+		if (b->first[u] == b->first[u + 1])
+			continue;
+		w[b->n_units].unit = u;
+		for (uint32_t i = b->first[u]; i < b->first[u + 1]; i++)
+			w[b->n_units].n += b->parts[i].n;
+		b->n_units++;
+	}
+	qsort(w, b->n_units, sizeof(*w), by_weight);
+	for (size_t i = 0; i < b->n_units; i++)
+		b->units[i] = w[i].unit;
+	free(w);
+	return 0;
+}
+
+int by_unit_make(const struct site_env *env, const struct groups *groups, struct by_unit *ret)
+{
+	size_t n_units = dwarf_n_units(env->dw);
+	*ret = (struct by_unit){.first = calloc(n_units + 2, sizeof(*ret->first))};
+	if (!ret->first)
+		return -ENOMEM;
+	int rc = list_parts(ret, env->index, groups, n_units);
+	return rc < 0 ? rc : list_units(ret, n_units);
+}
+
+void by_unit_fini(struct by_unit *b)
+{
+	free(b->parts);
+	free(b->first);
+	free(b->units);
+	*b = (struct by_unit){0};
+}
