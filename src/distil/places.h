@@ -37,7 +37,6 @@ struct places {
 	VEC(struct loc_proto) protos;
 	VEC(uint32_t) slots;
 	struct hash_table params_by_hash, protos_by_hash;
-	uint64_t base;
 };
 
 struct place_opts {

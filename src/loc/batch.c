@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/pool.h"
 #include "loc/judge.h"
+#include "loc/removed.h"
 
 /*
  * Sites are asked for function by function, and worked on container by container: what is found out about the
@@ -145,4 +146,20 @@ void batch_next_group(const struct batch *b, size_t group, struct group_sites *s
 	s->further = group ? s->further + s->n_further : b->further_sites;
 	s->n_first = b->groups[group].entries.n;
 	s->n_further = b->n_further[group];
+}
+
+/* Most functions have no removed parameter. */
+int batch_doubt_removed(const struct group_sites *s)
+{
+	size_t total = s->n_first + s->n_further, n = 0;
+	for (size_t i = 0; i < total; i++)
+		n += removed_any(group_site(s, i));
+	struct built_site **sites = n ? calloc(total, sizeof(struct built_site *)) : NULL;
+	if (!sites)
+		return n ? -ENOMEM : 0;
+	for (size_t i = 0; i < total; i++)
+		sites[i] = group_site(s, i);
+	removed_doubt(sites, total);
+	free(sites);
+	return 0;
 }

@@ -38,8 +38,8 @@
 #include "base/err.h"
 #include "dwarf/constants.h"
 #include "loc/batch.h"
+#include "loc/believe.h"
 #include "loc/merged.h"
-#include "loc/removed.h"
 
 /* ---- parameters and types ---- */
 
@@ -47,25 +47,7 @@
 struct signature {
 	dw_off function;
 	struct cairn_param *params;
-	bool *fixed; /* the function cannot assign to it */
 };
-
-/* const T (through typedefs), T &, T &&. */
-static bool cannot_be_assigned(const struct cairn_types *types, uint32_t id)
-{
-	/* Longer chains of typedefs are damaged. */
-	enum { CHAIN_MAX = 64 };
-	for (int i = 0; i < CHAIN_MAX; i++) {
-		const struct cairn_type *t = cairn_types_get(types, id);
-		if (t->kind == CAIRN_T_CONST || t->kind == CAIRN_T_REF || t->kind == CAIRN_T_RREF)
-			return true;
-		if (t->kind != CAIRN_T_TYPEDEF && t->kind != CAIRN_T_VOLATILE && t->kind != CAIRN_T_RESTRICT &&
-		    t->kind != CAIRN_T_ATOMIC)
-			return false;
-		id = t->ref;
-	}
-	return false;
-}
 
 static int read_type(const struct site_env *env, struct dw_types *types, dw_off die, uint32_t *ret,
 		     struct cairn_err *err)
@@ -85,8 +67,7 @@ static int read_signature(const struct site_env *env, struct dw_types *types, co
 	if (ret->function == f->function)
 		return 0;
 	ret->params = arena_array(arena, f->n, sizeof(*ret->params));
-	ret->fixed = arena_array(arena, f->n, sizeof(*ret->fixed));
-	if (!ret->params || !ret->fixed)
+	if (!ret->params)
 		return err_nomem(err, "the parameters of a function");
 	ret->function = f->function;
 	for (uint32_t i = 0; i < f->n; i++) {
@@ -98,8 +79,6 @@ static int read_signature(const struct site_env *env, struct dw_types *types, co
 			rc = read_type(env, types, f->die[i], &ret->params[i].type, err);
 		if (rc < 0)
 			return rc;
-		ret->fixed[i] = dw_flag(&die, DW_AT_artificial) ||
-				cannot_be_assigned(dw_types_graph(types), ret->params[i].type);
 	}
 	return 0;
 }
@@ -164,12 +143,6 @@ static bool is_used(const struct site_env *env, const struct built_site *b, cons
 	return true;
 }
 
-static void doubt(struct cairn_location *loc, enum cairn_unavailable why)
-{
-	if (loc->why == CAIRN_AVAILABLE)
-		loc->why = why;
-}
-
 /* What is said about one parameter at the entry, put right by what the convention says. */
 static void reconcile(const struct site_env *env, struct cairn_location *said, const struct cairn_location *abi,
 		      const struct built_site *b, bool global)
@@ -184,23 +157,21 @@ static void reconcile(const struct site_env *env, struct cairn_location *said, c
 	if (env->assume_unmodified)
 		return;
 	if (!known || !loc_equal(said, abi))
-		doubt(said, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
+		believe_not(said, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
 	else if (!is_used(env, b, abi))
-		doubt(said, CAIRN_UNAVAIL_MAY_NOT_BE_PASSED);
+		believe_not(said, CAIRN_UNAVAIL_MAY_NOT_BE_PASSED);
 }
 
 static int apply_convention(const struct site_env *env, struct dw_types *reader,
 			    const struct cairn_function *f, struct built_site *b, struct arena *arena,
 			    struct cairn_err *err)
 {
-	bool trust = env->assume_unmodified;
 	const struct cairn_types *types = dw_types_graph(reader);
 	if (b->site.n_chain || !f->n_params)
 		return 0;
 	if (b->site.kind == CAIRN_SITE_PART || site_is_clone(&b->site) ||
 	    (!is_c(b->die.unit) && passes_classes(types, f))) {
-		for (uint32_t i = 0; i < b->site.n_args && b->no_views && !trust; i++)
-			doubt(&b->args[i].loc, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
+		believe_clone(env, b);
 		return 0;
 	}
 	struct cairn_location *abi = arena_array(arena, f->n_params, sizeof(*abi));
@@ -263,40 +234,6 @@ static int choose_signature(const struct site_env *env, struct dw_types *types, 
 	return read_type(env, types, best->function, &f->return_type, err);
 }
 
-/*
- * GCC computes a _Bool as a whole byte: "not; and 255" for the opposite of a condition gives 254 and 255. The lowest bit is
- * right in every shape seen, and of a value that is 0 or 1 already it changes nothing.
- */
-static int keep_lowest_bit(const struct cairn_types *types, struct cairn_arg *arg, struct arena *arena,
-			   struct cairn_err *err)
-{
-	const struct cairn_type *t = cairn_types_get(types, cairn_types_resolve(types, arg->type));
-	const struct cairn_piece *p = arg->loc.pieces;
-	if (t->encoding != CAIRN_ENC_BOOL || arg->loc.n_pieces != 1 || p->kind != CAIRN_PIECE_VALUE ||
-	    p->n_steps < 2 || p->n_steps == CAIRN_LOC_STEPS_MAX)
-		return 0;
-	struct cairn_loc_step *steps = arena_array(arena, p->n_steps + 1, sizeof(*steps));
-	struct cairn_piece *piece = arena_alloc(arena, sizeof(*piece));
-	if (!steps || !piece)
-		return err_nomem(err, "a location");
-	memcpy(steps, p->steps, p->n_steps * sizeof(*steps));
-	steps[p->n_steps] = (struct cairn_loc_step){.op = CAIRN_LOC_AND, .imm = 1};
-	*piece = *p;
-	piece->steps = steps;
-	piece->n_steps++;
-	arg->loc.pieces = piece;
-	return 0;
-}
-
-/*
- * A place that is passed again, in a loop or in recursion made one, or by code that is no call: the description is that
- * of the call alone, for constants and registers that the loop does not write as well (docs/findings/gcc-entry-is-a-loop-head.md).
- */
-static bool is_passed_by_others(const struct cairn_site *s)
-{
-	return s->count_doubts & (CAIRN_COUNT_AGAIN | CAIRN_COUNT_SHARED);
-}
-
 /* Give the site as many args as the function has parameters, with names and types. */
 static int finish_args(const struct site_env *env, struct dw_types *types, const struct cairn_function *f,
 		       struct signature *s, struct arena *arena, struct built_site *b, struct cairn_err *err)
@@ -318,32 +255,8 @@ static int finish_args(const struct site_env *env, struct dw_types *types, const
 		const struct cairn_param *p = i < b->formals.n ? &s->params[i] : &f->params[i];
 		b->args[i].name = p->name;
 		b->args[i].type = p->type;
-		rc = keep_lowest_bit(dw_types_graph(types), &b->args[i], arena, err);
-		if (rc < 0)
-			return rc;
-		if (b->site.n_chain && b->no_views && !env->assume_unmodified &&
-		    !(i < b->formals.n && s->fixed[i]))
-			doubt(&b->args[i].loc, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
-		if (is_passed_by_others(&b->site) && !env->assume_unmodified)
-			doubt(&b->args[i].loc, CAIRN_UNAVAIL_PASSED_AGAIN);
 	}
-	return 0;
-}
-
-/* Most functions have no removed parameter. */
-static int doubt_removed(const struct group_sites *gs)
-{
-	size_t total = gs->n_first + gs->n_further, n = 0;
-	for (size_t i = 0; i < total; i++)
-		n += removed_any(group_site(gs, i));
-	struct built_site **sites = n ? calloc(total, sizeof(struct built_site *)) : NULL;
-	if (!sites)
-		return n ? -ENOMEM : 0;
-	for (size_t i = 0; i < total; i++)
-		sites[i] = group_site(gs, i);
-	removed_doubt(sites, total);
-	free(sites);
-	return 0;
+	return believe_args(env, b, arena) < 0 ? err_nomem(err, "a location") : 0;
 }
 
 static int finish_function(const struct site_env *env, struct dw_types *types, const struct group *g,
@@ -361,7 +274,7 @@ static int finish_function(const struct site_env *env, struct dw_types *types, c
 	int rc = choose_signature(env, types, gs->first, gs->n_first, arena, ret, err);
 	if (rc < 0)
 		return rc;
-	if (!env->assume_unmodified && doubt_removed(gs) < 0)
+	if (!env->assume_unmodified && batch_doubt_removed(gs) < 0)
 		return err_nomem(err, "the copies of a function");
 	struct cairn_site *sites = arena_array(arena, total, sizeof(*sites));
 	if (!sites)
@@ -374,8 +287,6 @@ static int finish_function(const struct site_env *env, struct dw_types *types, c
 			ret->n_without_code += b->die.tag == DW_TAG_inlined_subroutine;
 			continue;
 		}
-		if (site_is_plain_body(env, &b->site))
-			continue;
 		rc = finish_args(env, types, ret, &s, arena, b, err);
 		if (rc >= 0)
 			rc = apply_convention(env, types, ret, b, arena, err);

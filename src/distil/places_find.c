@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Finding the places
+ *
+ * Workers evaluate units in any order, and each numbers the records that it needs by itself. Then the places are put in the
+ * order of functions, addresses and DIEs, and records are numbered as they are met on the way, so that the blob does not
+ * depend on who found what.
+ */
+#include "distil/places.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/pool.h"
+#include "distil/loc_record.h"
+#include "elf/elf.h"
+#include "loc/copies.h"
+#include "loc/entry_rows.h"
+
+#define NONE UINT32_MAX
+
+/* A place as a worker found it. */
+struct found {
+	uint64_t at;
+	dw_off die;
+	uint32_t seq;    /* among the worker's: places of one DIE are in their order */
+	uint32_t worker;
+	uint32_t group;
+	uint32_t func;   /* func_table.v */
+	uint32_t proto;  /* the worker's */
+	uint32_t offset; /* in its section */
+};
+
+struct worker {
+	VEC(struct found) found;
+	struct places records;   /* params, protos and slots only */
+	VEC(uint32_t) slots;     /* of the place at hand */
+	struct cairn_distilled counts;
+	dw_off abstract;         /* of the last place, and which function that is */
+	uint32_t func;
+};
+
+struct finder {
+	const struct cairn_binary *bin;
+	const struct place_opts *opts;
+	const struct dwarf *dw;
+	const struct func_table *funcs;
+	const struct emit *e;
+	uint64_t base;
+	struct worker *workers;
+	unsigned int n_workers;
+	struct places *ret;
+};
+
+/* Where addresses count from. A kernel's per-processor variables are linked at 0, which is nowhere. */
+static uint64_t lowest_address(const struct elf *e)
+{
+	uint64_t lowest = UINT64_MAX;
+	for (size_t i = 0; i < elf_n_sections(e); i++) {
+		const struct elf_section *s = elf_section_at(e, i);
+		if (!(s->flags & SHF_ALLOC) || !strcmp(s->name, ".data..percpu"))
+			continue;
+		if (s->addr.v < lowest)
+			lowest = s->addr.v;
+	}
+	return lowest == UINT64_MAX ? 0 : lowest;
+}
+
+/* ---- records, each once ---- */
+
+static struct h128 param_hash(const struct cairn_btf_loc_param *p)
+{
+	struct h128 h = h128_start(p->flags | (uint64_t)p->size << 32);
+	h = h128_mix(h, p->n_regs | (uint64_t)p->reg[0] << 32, p->reg[1]);
+	return h128_mix(h, (uint64_t)p->offset, (uint64_t)p->value);
+}
+
+static int intern_param(struct places *p, const struct cairn_btf_loc_param *param, uint32_t *ret)
+{
+	struct h128 hash = param_hash(param);
+	*ret = hash_table_find(&p->params_by_hash, hash);
+	if (*ret != NONE)
+		return 0;
+	*ret = (uint32_t)p->params.n;
+	return VEC_ADD(&p->params, *param) ? hash_table_add(&p->params_by_hash, hash, *ret) : -ENOMEM;
+}
+
+static int intern_proto(struct places *p, const uint32_t *slots, uint32_t n, uint32_t *ret)
+{
+	struct h128 hash = h128_start(n);
+	for (uint32_t i = 0; i < n; i++)
+		hash = h128_mix(hash, slots[i], i);
+	*ret = hash_table_find(&p->protos_by_hash, hash);
+	if (*ret != NONE)
+		return 0;
+	*ret = (uint32_t)p->protos.n;
+	struct loc_proto proto = {.first = (uint32_t)p->slots.n, .n = n};
+	for (uint32_t i = 0; i < n; i++)
+		if (!VEC_ADD(&p->slots, slots[i]))
+			return -ENOMEM;
+	return VEC_ADD(&p->protos, proto) ? hash_table_add(&p->protos_by_hash, hash, *ret) : -ENOMEM;
+}
+
+/* ---- a place ---- */
+
+static int slot_of(const struct finder *f, struct worker *w, const struct btf_func *func, const struct cairn_site *site,
+		   uint32_t i)
+{
+	const struct type_class *proto = &f->e->c->v.p[f->e->v->v.p[func->proto].class_];
+	edge_t type = emit_edge(f->e, func->proto, proto->elems[i].edge, i + 1);
+	struct loc_value value = {.bytes = emit_bytes(f->e, type),
+				  .is_signed = emit_is_signed(f->e, type),
+				  .base = f->base};
+	struct cairn_location none = {.why = CAIRN_UNAVAIL_NO_DESCRIPTION};
+	const struct cairn_location *loc = i < site->n_args ? &site->args[i].loc : &none;
+	struct cairn_btf_loc_param param;
+	enum cairn_distil_loss loss;
+	uint32_t number = NONE;
+	w->counts.n_arguments++;
+	if (loc_record(loc, &value, &param, &loss)) {
+		w->counts.n_located++;
+		if (intern_param(&w->records, &param, &number) < 0)
+			return -ENOMEM;
+	} else if (loss != CAIRN_N_LOSSES) {
+		w->counts.losses[loss]++;
+	} else if ((unsigned int)loc->why < CAIRN_N_UNAVAILABLE) {
+		w->counts.unavailable[loc->why]++;
+	}
+	return VEC_ADD(&w->slots, number + 1) ? 0 : -ENOMEM;
+}
+
+static int add_place(const struct finder *f, struct worker *w, struct found *place, const struct cairn_site *site)
+{
+	const char *section;
+	uint64_t off;
+	if (!cairn_binary_section_of(f->bin, site->at, &section, &off) || off > UINT32_MAX) {
+		w->counts.losses[CAIRN_LOSS_PLACE]++;
+		return 0;
+	}
+	const struct btf_func *func = &f->funcs->v.p[place->func];
+	uint32_t n = f->e->c->v.p[f->e->v->v.p[func->proto].class_].n_elems;
+	int rc = 0;
+	w->slots.n = 0;
+	for (uint32_t i = 0; i < n && rc >= 0; i++)
+		rc = slot_of(f, w, func, site, i);
+	if (rc >= 0)
+		rc = intern_proto(&w->records, w->slots.p, n, &place->proto);
+	place->at = site->at.v;
+	place->die = site->die;
+	place->seq = (uint32_t)w->found.n;
+	place->offset = (uint32_t)off;
+	return rc >= 0 && VEC_ADD(&w->found, *place) ? 0 : -ENOMEM;
+}
+
+static bool has_place(const struct cairn_site *s)
+{
+	if (s->kind == CAIRN_SITE_INLINED)
+		return true;
+	return s->kind == CAIRN_SITE_ENTRY && s->symbol && (strstr(s->symbol, ".isra.") || strstr(s->symbol, ".constprop."));
+}
+
+static int see_place(void *arg, unsigned int worker, uint32_t group, dw_off abstract, const struct cairn_site *site,
+		     struct cairn_err *err)
+{
+	const struct finder *f = arg;
+	struct worker *w = &f->workers[worker];
+	if (!has_place(site))
+		return 0;
+	if (abstract != w->abstract) {
+		w->abstract = abstract;
+		w->func = func_table_at(f->funcs, abstract);
+	}
+	if (w->func == NONE)
+		return 0;
+	struct found place = {.worker = worker, .group = group, .func = w->func};
+	return add_place(f, w, &place, site) < 0 ? err_nomem(err, "places") : 0;
+}
+
+static int see_progress(void *arg, size_t done, size_t total, struct cairn_err *err)
+{
+	const struct place_opts *o = ((const struct finder *)arg)->opts;
+	if (!o->progress || !o->progress(o->ctx, CAIRN_DISTIL_PLACES, done, total))
+		return 0;
+	return err_set(err, -ECANCELED, "cancelled");
+}
+
+/* ---- in order ---- */
+
+/* All places by group: those of group g are [first[g], first[g + 1]). */
+struct order {
+	struct found *p;
+	size_t *first;
+	size_t n_groups;
+};
+
+static int by_address(const void *a, const void *b)
+{
+	const struct found *x = a, *y = b;
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	if (x->die != y->die)
+		return x->die < y->die ? -1 : 1;
+	return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+/* Groups that a worker takes at once. */
+enum { CHUNK = 256 };
+
+static int sort_chunk(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	const struct order *o = arg;
+	for (size_t g = item * CHUNK; g < o->n_groups && g < (item + 1) * CHUNK; g++)
+		if (o->first[g + 1] - o->first[g] > 1)
+			qsort(o->p + o->first[g], o->first[g + 1] - o->first[g], sizeof(*o->p), by_address);
+	return 0;
+}
+
+static int put_in_order(struct finder *f, size_t n_groups, struct order *ret, struct cairn_err *err)
+{
+	size_t total = 0;
+	for (unsigned int i = 0; i < f->n_workers; i++)
+		total += f->workers[i].found.n;
+	*ret = (struct order){.p = malloc((total + 1) * sizeof(*ret->p)),
+			      .first = calloc(n_groups + 2, sizeof(*ret->first)),
+			      .n_groups = n_groups};
+	if (!ret->p || !ret->first)
+		return err_nomem(err, "places");
+	for (unsigned int i = 0; i < f->n_workers; i++)
+		for (size_t k = 0; k < f->workers[i].found.n; k++)
+			ret->first[f->workers[i].found.p[k].group + 2]++;
+	for (size_t g = 2; g < n_groups + 2; g++)
+		ret->first[g] += ret->first[g - 1];
+	for (unsigned int i = 0; i < f->n_workers; i++) {
+		for (size_t k = 0; k < f->workers[i].found.n; k++)
+			ret->p[ret->first[f->workers[i].found.p[k].group + 1]++] = f->workers[i].found.p[k];
+		VEC_FREE(&f->workers[i].found);
+	}
+	return pool_run((n_groups + CHUNK - 1) / CHUNK, f->opts->threads, sort_chunk, ret, err);
+}
+
+static int section_of(struct finder *f, const struct found *at, uint32_t *ret)
+{
+	struct places *p = f->ret;
+	struct place_section s = {.start = at->at - at->offset};
+	uint64_t off;
+	for (*ret = 0; *ret < p->sections.n; ++*ret)
+		if (p->sections.p[*ret].start == s.start)
+			return 0;
+	cairn_binary_section_of(f->bin, (struct cairn_vaddr){at->at}, &s.name, &off);
+	return VEC_ADD(&p->sections, s) ? 0 : -ENOMEM;
+}
+
+/* The records of a worker by the numbers that they get; NONE: not met yet. */
+struct renumbered {
+	uint32_t *params, *protos;
+};
+
+static uint32_t *none_of(size_t n)
+{
+	uint32_t *p = malloc((n + 1) * sizeof(*p));
+	if (p)
+		memset(p, 0xff, n * sizeof(*p));
+	return p;
+}
+
+static int renumber(struct finder *f, struct renumbered *to, const struct found *at, uint32_t *ret)
+{
+	struct worker *w = &f->workers[at->worker];
+	const struct loc_proto *proto = &w->records.protos.p[at->proto];
+	*ret = to->protos[at->proto];
+	if (*ret != NONE)
+		return 0;
+	uint32_t *slots = w->records.slots.p + proto->first;
+	for (uint32_t i = 0; i < proto->n; i++) {
+		if (!slots[i])
+			continue;
+		uint32_t *param = &to->params[slots[i] - 1];
+		if (*param == NONE && intern_param(f->ret, &w->records.params.p[slots[i] - 1], param) < 0)
+			return -ENOMEM;
+		slots[i] = *param + 1;
+	}
+	int rc = intern_proto(f->ret, slots, proto->n, ret);
+	to->protos[at->proto] = *ret;
+	return rc;
+}
+
+static int take_places(struct finder *f, const struct order *o)
+{
+	struct renumbered *to = calloc(f->n_workers, sizeof(*to));
+	int rc = to ? 0 : -ENOMEM;
+	for (unsigned int i = 0; i < f->n_workers && rc >= 0; i++) {
+		to[i].params = none_of(f->workers[i].records.params.n);
+		to[i].protos = none_of(f->workers[i].records.protos.n);
+		rc = to[i].params && to[i].protos ? 0 : -ENOMEM;
+	}
+	for (size_t i = 0, n = o->first[o->n_groups]; i < n && rc >= 0; i++) {
+		const struct found *at = &o->p[i];
+		struct place p = {.func = at->func, .offset = at->offset};
+		rc = section_of(f, at, &p.section);
+		if (rc >= 0)
+			rc = renumber(f, &to[at->worker], at, &p.proto);
+		if (rc >= 0 && !VEC_ADD(&f->ret->v, p))
+			rc = -ENOMEM;
+	}
+	for (unsigned int i = 0; to && i < f->n_workers; i++) {
+		free(to[i].params);
+		free(to[i].protos);
+	}
+	free(to);
+	return rc;
+}
+
+static void add_counts(struct finder *f, struct cairn_distilled *ret)
+{
+	for (unsigned int i = 0; i < f->n_workers; i++) {
+		const struct cairn_distilled *c = &f->workers[i].counts;
+		ret->n_arguments += c->n_arguments;
+		ret->n_located += c->n_located;
+		for (int k = 0; k < CAIRN_N_LOSSES; k++)
+			ret->losses[k] += c->losses[k];
+		for (int k = 0; k < CAIRN_N_UNAVAILABLE; k++)
+			ret->unavailable[k] += c->unavailable[k];
+	}
+}
+
+static int join(struct finder *f, size_t n_groups, struct cairn_err *err)
+{
+	struct order order;
+	int rc = put_in_order(f, n_groups, &order, err);
+	if (rc >= 0 && take_places(f, &order) < 0)
+		rc = err_nomem(err, "places");
+	free(order.p);
+	free(order.first);
+	return rc;
+}
+
+/* ---- */
+
+/* What the loc module needs to evaluate functions. */
+struct evaluation {
+	struct cfi *cfi;
+	struct dw_func_index index;
+	struct groups groups;
+	struct site_env env;
+};
+
+static void evaluation_fini(struct evaluation *v)
+{
+	groups_fini(&v->groups);
+	dw_func_index_fini(&v->index);
+	cfi_close(v->cfi);
+}
+
+/* As cairn_sites_open() and _visit(), without what only people read. */
+static int evaluation_init(struct evaluation *v, const struct finder *f, struct cairn_err *err)
+{
+	int rc = cfi_open(f->bin, &v->cfi, err);
+	if (rc >= 0)
+		rc = dwarf_index_functions(f->dw, f->opts->threads, &v->index, err);
+	if (rc < 0)
+		return rc;
+	v->env = (struct site_env){.bin = f->bin,
+				   .dw = f->dw,
+				   .cfi = v->cfi,
+				   .code = binary_main(f->bin),
+				   .index = &v->index,
+				   .assume_unmodified = f->opts->assume_unmodified,
+				   .bare = true};
+	rc = group_entries(&v->env, &(struct group_filter){0}, &v->groups, err);
+	return rc < 0 ? rc : entry_rows_collect(&v->env, f->opts->threads, &v->groups, err);
+}
+
+static int evaluate(struct finder *f, struct cairn_err *err)
+{
+	struct evaluation v = {0};
+	struct copies_visitor visitor = {.place = see_place, .progress = see_progress, .ctx = f};
+	int rc = evaluation_init(&v, f, err);
+	if (rc >= 0)
+		rc = copies_visit(&v.env, f->opts->threads, &v.groups, &visitor, err);
+	size_t n_groups = v.groups.v.n;
+	evaluation_fini(&v);
+	return rc < 0 ? rc : join(f, n_groups, err);
+}
+
+int places_find(const struct cairn_binary *bin, const struct place_opts *opts, const struct dwarf *dw,
+		const struct func_table *funcs, const struct emit *e, struct cairn_distilled *counts,
+		struct places *ret, struct cairn_err *err)
+{
+	struct finder f = {.bin = bin, .opts = opts, .dw = dw, .funcs = funcs, .e = e, .ret = ret};
+	f.base = lowest_address(binary_main(bin));
+	f.n_workers = pool_width(opts->threads);
+	f.workers = calloc(f.n_workers, sizeof(*f.workers));
+	*ret = (struct places){0};
+	int rc = f.workers ? evaluate(&f, err) : err_nomem(err, "worker memory");
+	if (rc >= 0)
+		add_counts(&f, counts);
+	for (unsigned int i = 0; f.workers && i < f.n_workers; i++) {
+		VEC_FREE(&f.workers[i].found);
+		VEC_FREE(&f.workers[i].slots);
+		places_fini(&f.workers[i].records);
+	}
+	free(f.workers);
+	counts->n_places = ret->v.n;
+	return rc < 0 ? rc : 0;
+}
+
+void places_fini(struct places *p)
+{
+	VEC_FREE(&p->v);
+	VEC_FREE(&p->sections);
+	VEC_FREE(&p->params);
+	VEC_FREE(&p->protos);
+	VEC_FREE(&p->slots);
+	free(p->params_by_hash.slot);
+	free(p->protos_by_hash.slot);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What may be believed of what is said about a place's arguments: see the essay in function.c. */
+#ifndef LOC_BELIEVE_H
+#define LOC_BELIEVE_H
+
+#include "loc/site.h"
+
+/*
+ * believe_args - put right what is said of the parameters that a site's own formals describe
+ *
+ * @b      built and judged
+ * @arena  for locations that are changed
+ * Returns 0 or -ENOMEM.
+ * Cost: reads the types of parameters only where they decide.
+ */
+int believe_args(const struct site_env *env, struct built_site *b, struct arena *arena);
+
+/* Clones: the convention is not that of the declared parameters. */
+void believe_clone(const struct site_env *env, struct built_site *b);
+
+/* Give a location that was available a reason why it is not. */
+static inline void believe_not(struct cairn_location *loc, enum cairn_unavailable why)
+{
+	if (loc->why == CAIRN_AVAILABLE)
+		loc->why = why;
+}
+
+#endif
