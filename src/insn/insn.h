@@ -49,6 +49,22 @@ struct insn {
  */
 bool insn_decode(const uint8_t *bytes, size_t n, uint64_t at, struct insn *ret);
 
+/* Of an instruction what its path through the code needs; as in struct insn. */
+struct insn_step {
+	uint8_t len;
+	enum insn_flow flow;
+	bool writes_memory;
+	uint64_t target;
+};
+
+/*
+ * insn_step - the same as insn_decode() for who wants no more than that
+ *
+ * Returns false for what insn_decode() returns false.
+ * Cost: a table and the bytes for nearly all instructions of real code. No allocation. Threads: any. Signals: safe.
+ */
+bool insn_step(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *ret);
+
 /*
  * insn_stores_near - whether an instruction may write the memory around register + offset
  *

@@ -11,18 +11,18 @@ enum { CODE_INSNS_MAX = 2000000 };
 
 struct code_insn {
 	uint64_t at;
-	const uint8_t *bytes; /* decoded.len of them */
-	struct insn decoded;
+	const uint8_t *bytes; /* step.len of them */
+	struct insn_step step;
 };
 
 /*
- * code_visit - every instruction of all ranges of a function, range by range, each in order of address
+ * code_visit - every instruction of all ranges of a function, in order of address
  *
  * @function  its DIE
  * @visit     a negative result ends the walk and is returned
  * Returns 0. -EBADMSG: it has no ranges, one is not in executable code, or does not decode to its end. -ERANGE: more
- * than CODE_INSNS_MAX instructions. What was visited before an error is to be forgotten.
- * Cost: one decode per instruction; allocates nothing.
+ * than CODE_INSNS_MAX instructions. -ENOMEM. What was visited before an error is to be forgotten.
+ * Cost: one insn_step() per instruction.
  */
 int code_visit(const struct elf *code, const struct dw_die *function,
 	       int (*visit)(void *ctx, const struct code_insn *insn), void *ctx);

@@ -88,15 +88,17 @@ static bool is_zeroing(const uint8_t *insn, size_t n)
 static int add_node(void *arg, const struct code_insn *insn)
 {
 	struct flow *f = arg;
-	const struct insn *i = &insn->decoded;
+	struct insn i;
+	if (!insn_decode(insn->bytes, insn->step.len, insn->at, &i))
+		return -EBADMSG;
 	struct node node = {.at = insn->at,
-			    .target = i->target,
-			    .kills = i->writes,
-			    .reads = is_zeroing(insn->bytes, i->len) ? 0 : i->reads,
-			    .flow = (uint8_t)i->flow,
-			    .len = i->len,
+			    .target = i.target,
+			    .kills = i.writes,
+			    .reads = is_zeroing(insn->bytes, i.len) ? 0 : i.reads,
+			    .flow = (uint8_t)i.flow,
+			    .len = i.len,
 			    .in = ALL};
-	if (i->flow == INSN_CALL || i->flow == INSN_CALL_INDIRECT || i->flow == INSN_TRAP)
+	if (i.flow == INSN_CALL || i.flow == INSN_CALL_INDIRECT || i.flow == INSN_TRAP)
 		node.kills |= CALL_CHANGES;
 	return VEC_ADD(f, node) ? 0 : -ENOMEM;
 }
@@ -193,7 +195,6 @@ struct flow *flow_new(struct elf *code, const struct dw_die *function, struct ca
 		flow_free(f);
 		return NULL;
 	}
-	qsort(f->p, f->n, sizeof(*f->p), by_address);
 	solve(f, entry);
 	while (propagate_uses(f))
 		;

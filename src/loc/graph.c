@@ -6,9 +6,15 @@
 
 #include "loc/code.h"
 
+/* A direct jump, before it is known which instruction it leads to. */
+struct jump {
+	uint32_t from;
+	uint64_t to;
+};
+
 struct decode {
 	struct graph *graph;
-	VEC(uint64_t) targets; /* one for each instruction; 0 without */
+	VEC(struct jump) jumps;
 };
 
 struct calls {
@@ -31,22 +37,30 @@ static bool goes_on(enum insn_flow flow)
 static int add_insn(void *arg, const struct code_insn *insn)
 {
 	struct decode *d = arg;
-	enum insn_flow flow = insn->decoded.flow;
+	struct graph *graph = d->graph;
+	enum insn_flow flow = insn->step.flow;
 	bool direct = flow == INSN_JUMP || flow == INSN_BRANCH;
 	bool call = flow == INSN_CALL || flow == INSN_CALL_INDIRECT;
+	uint32_t i = (uint32_t)graph->v.n;
+	struct graph_insn *last = i ? &graph->v.p[i - 1] : NULL;
+	/* Until here it seemed to lead nowhere, or to what would come next. */
+	if (last && last->next != GRAPH_NONE)
+		last->next = last->at + last->len == insn->at ? i : GRAPH_NONE;
 	struct graph_insn g = {
 		.at = insn->at,
 		.next = goes_on(flow) ? 0 : GRAPH_NONE,
 		.target = GRAPH_NONE,
 		.order = UINT32_MAX,
-		.len = insn->decoded.len,
+		.len = insn->step.len,
 		.is_indirect = flow == INSN_JUMP_INDIRECT,
 		.is_branch = direct,
 		.is_call = call,
-		.has_effect = call || insn->decoded.writes_memory,
-		.is_nop = is_nop(insn->bytes, insn->decoded.len),
+		.has_effect = call || insn->step.writes_memory,
+		.is_nop = is_nop(insn->bytes, insn->step.len),
 	};
-	return VEC_ADD(&d->graph->v, g) && VEC_ADD(&d->targets, direct ? insn->decoded.target : 0) ? 0 : -ENOMEM;
+	if (direct && !VEC_ADD(&d->jumps, ((struct jump){.from = i, .to = insn->step.target})))
+		return -ENOMEM;
+	return VEC_ADD(&graph->v, g) ? 0 : -ENOMEM;
 }
 
 size_t graph_from(const struct graph *g, uint64_t at)
@@ -68,29 +82,12 @@ uint32_t graph_at(const struct graph *g, uint64_t at)
 	return i < g->v.n && g->v.p[i].at == at ? (uint32_t)i : GRAPH_NONE;
 }
 
-static int by_address(const void *a, const void *b)
+static void resolve(struct graph *g, const struct decode *d)
 {
-	const struct graph_insn *x = a, *y = b;
-	return x->at < y->at ? -1 : x->at > y->at;
-}
-
-/*
- * Ranges come in any order, so targets are kept by address until all instructions have their place: in a copy of the
- * decoded order.
- */
-static void resolve(struct graph *g, const uint64_t *decoded_at, const uint64_t *targets, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		uint32_t at = graph_at(g, decoded_at[i]);
-		if (at != GRAPH_NONE && targets[i])
-			g->v.p[at].target = graph_at(g, targets[i]);
-	}
-	for (size_t i = 0; i < n; i++) {
-		struct graph_insn *insn = &g->v.p[i];
-		bool adjacent = i + 1 < n && g->v.p[i + 1].at == insn->at + insn->len;
-		if (insn->next != GRAPH_NONE)
-			insn->next = adjacent ? (uint32_t)i + 1 : GRAPH_NONE;
-	}
+	if (g->v.n)
+		g->v.p[g->v.n - 1].next = GRAPH_NONE;
+	for (size_t i = 0; i < d->jumps.n; i++)
+		g->v.p[d->jumps.p[i].from].target = graph_at(g, d->jumps.p[i].to);
 }
 
 /*
@@ -150,7 +147,10 @@ static int join_loops(struct graph *g, const struct calls *silent)
 {
 	/* One call behind another's loop may stand in front of it in memory; chains of such loops are short. */
 	enum { REACHED = 1, ROUNDS = 4 };
-	if (!silent->v.n || g->entry == GRAPH_NONE)
+	bool any = false;
+	for (size_t n = 0; n < silent->v.n && !any; n++)
+		any = loop_behind(g, silent->v.p[n]) != GRAPH_NONE;
+	if (!any || g->entry == GRAPH_NONE)
 		return 0;
 	uint8_t *marks = calloc(g->v.n + 1, 1);
 	if (!marks)
@@ -170,20 +170,24 @@ static int join_loops(struct graph *g, const struct calls *silent)
 }
 
 /* Counted by target first, which says where those of each target stand. */
-static int list_jumps(struct graph *g)
+static int list_jumps(struct graph *g, const struct decode *d)
 {
 	g->jumps_to = calloc(g->v.n + 2, sizeof(*g->jumps_to));
-	g->jumps = calloc(g->v.n + 1, sizeof(*g->jumps));
+	g->jumps = calloc(d->jumps.n + 1, sizeof(*g->jumps));
 	if (!g->jumps_to || !g->jumps)
 		return -ENOMEM;
-	for (size_t i = 0; i < g->v.n; i++)
-		if (g->v.p[i].target != GRAPH_NONE)
-			g->jumps_to[g->v.p[i].target + 2]++;
+	for (size_t i = 0; i < d->jumps.n; i++) {
+		uint32_t to = g->v.p[d->jumps.p[i].from].target;
+		if (to != GRAPH_NONE)
+			g->jumps_to[to + 2]++;
+	}
 	for (size_t i = 2; i < g->v.n + 2; i++)
 		g->jumps_to[i] += g->jumps_to[i - 1];
-	for (size_t i = 0; i < g->v.n; i++)
-		if (g->v.p[i].target != GRAPH_NONE)
-			g->jumps[g->jumps_to[g->v.p[i].target + 1]++] = (uint32_t)i;
+	for (size_t i = 0; i < d->jumps.n; i++) {
+		uint32_t to = g->v.p[d->jumps.p[i].from].target;
+		if (to != GRAPH_NONE)
+			g->jumps[g->jumps_to[to + 1]++] = d->jumps.p[i].from;
+	}
 	return 0;
 }
 
@@ -245,9 +249,10 @@ struct step {
 	uint32_t insn, k;
 };
 
-/* Number the instructions so that, loops aside, each has a higher number than those before it. */
-static int number(struct graph *g)
+int graph_number(struct graph *g)
 {
+	if (g->by_order)
+		return 0;
 	VEC(struct step) path = {0};
 	uint32_t left = (uint32_t)g->v.n;
 	uint8_t *seen = calloc(g->v.n + 1, 1);
@@ -283,23 +288,16 @@ static int number(struct graph *g)
 
 static int finish(struct graph *g, const struct decode *d, struct cairn_vaddr entry)
 {
-	uint64_t *decoded_at = calloc(g->v.n + 1, sizeof(*decoded_at));
-	if (!decoded_at)
-		return -ENOMEM;
-	for (size_t i = 0; i < g->v.n; i++)
-		decoded_at[i] = g->v.p[i].at;
-	qsort(g->v.p, g->v.n, sizeof(*g->v.p), by_address);
-	resolve(g, decoded_at, d->targets.p, g->v.n);
-	free(decoded_at);
+	resolve(g, d);
 	g->entry = graph_at(g, entry.v);
 	struct calls silent = {0};
 	int rc = find_orphans(g, &silent);
 	if (!rc)
-		rc = list_jumps(g);
+		rc = list_jumps(g, d);
 	if (!rc)
 		rc = join_loops(g, &silent);
 	VEC_FREE(&silent.v);
-	return rc ? rc : number(g);
+	return rc;
 }
 
 int graph_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry, struct graph **ret)
@@ -312,7 +310,7 @@ int graph_new(struct elf *code, const struct dw_die *function, struct cairn_vadd
 	int rc = code_visit(code, function, add_insn, &d);
 	if (!rc)
 		rc = finish(g, &d, entry);
-	VEC_FREE(&d.targets);
+	VEC_FREE(&d.jumps);
 	if (!rc)
 		*ret = g;
 	else

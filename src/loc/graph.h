@@ -17,7 +17,7 @@ struct graph_insn {
 	uint64_t at;
 	uint32_t next;   /* behind it in memory, where it can continue there; else GRAPH_NONE */
 	uint32_t target; /* of a direct jump or branch within the function; else GRAPH_NONE */
-	uint32_t order;  /* in a reverse postorder from the entry; UINT32_MAX when nothing leads there */
+	uint32_t order;  /* graph_number(); UINT32_MAX when nothing leads there */
 	uint8_t len;
 	bool is_indirect; /* an indirect jump: goes to all of graph.orphans */
 	bool is_branch;   /* a direct jump or branch, wherever it goes */
@@ -34,7 +34,7 @@ struct graph {
 	VEC(uint32_t) indirect;   /* the indirect jumps */
 	/* Direct jumps within the function by their targets: those to i are jumps[jumps_to[i]] up to jumps[jumps_to[i + 1]]. */
 	uint32_t *jumps, *jumps_to;
-	uint32_t *by_order;       /* v.n instructions by falling order; behind are those that nothing leads to */
+	uint32_t *by_order;       /* graph_number(): instructions by falling order, but those that nothing leads to */
 	size_t n_ordered;
 	uint32_t entry;
 };
@@ -45,10 +45,18 @@ struct graph {
  * @function  its DIE; all its ranges
  * @ret  NULL when its code cannot be decoded to the end
  * Returns 0 or -ENOMEM.
- * Cost: one decode per instruction.
+ * Cost: one step per instruction.
  */
 int graph_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry, struct graph **ret);
 void graph_free(struct graph *g);
+
+/*
+ * graph_number - number the instructions so that, loops aside, each has a higher number than those before it
+ *
+ * In a reverse postorder from the entry. Few questions need that; the second time it costs nothing.
+ * Returns 0 or -ENOMEM.
+ */
+int graph_number(struct graph *g);
 
 /* The instruction that starts at @at; GRAPH_NONE when none does. */
 uint32_t graph_at(const struct graph *g, uint64_t at);

@@ -43,7 +43,7 @@ enum {
 };
 
 struct code {
-	const struct graph *graph;
+	struct graph *graph;
 	uint8_t *marks;    /* one for each instruction of the container */
 	VEC(uint32_t) own; /* the copy's instructions */
 	int rc;
@@ -74,7 +74,7 @@ static int other_range(void *arg, struct dw_range r)
 }
 
 /* Returns 0 or -ENOMEM; code_fini() in both cases. */
-static int code_init(struct code *c, const struct graph *g, const struct dw_die *copy)
+static int code_init(struct code *c, struct graph *g, const struct dw_die *copy)
 {
 	*c = (struct code){.graph = g, .marks = calloc(g->v.n + 1, 1)};
 	if (!c->marks)
@@ -211,7 +211,9 @@ static bool are_early_idle(struct code *c, const struct ways *w)
 static int find_ways(struct code *c, struct ways *w)
 {
 	const struct graph *g = c->graph;
-	int rc = mark_ways_in(c);
+	int rc = graph_number(c->graph);
+	if (!rc)
+		rc = mark_ways_in(c);
 	if (!rc)
 		mark_ahead(c);
 	for (size_t k = g->n_ordered; k-- > 0 && !rc;) {
@@ -240,7 +242,7 @@ static unsigned int choose_ways(struct code *c, const struct ways *w, struct cai
 	return 1;
 }
 
-unsigned int passage_ways_in(const struct graph *g, const struct dw_die *copy, struct cairn_vaddr *ret)
+unsigned int passage_ways_in(struct graph *g, const struct dw_die *copy, struct cairn_vaddr *ret)
 {
 	struct code c = {0};
 	struct ways w = {0};
@@ -324,10 +326,13 @@ static int find_behind(struct code *c, const struct passage *p, uint32_t *ret)
 	if (!(c->marks[g->entry] & PLACE))
 		c->marks[g->entry] |= AROUND;
 	int rc = c->marks[g->entry] & AROUND ? graph_spread(g, &g->entry, 1, c->marks, AROUND, 0, PLACE) : 0;
-	mark_ahead(c);
 	if (!rc)
-		*ret = count_behind(c);
-	return rc;
+		rc = graph_number(c->graph);
+	if (rc)
+		return rc;
+	mark_ahead(c);
+	*ret = count_behind(c);
+	return 0;
 }
 
 /* ---- again ---- */
@@ -358,12 +363,17 @@ static int comes_back(struct code *c, const struct passage *p, bool *ret)
 
 /* ---- one place ---- */
 
-static uint32_t count_ways_to(const struct graph *g, uint32_t to)
+/* Whether an instruction is come to by more than one way. */
+static int has_several_ways_to(struct graph *g, uint32_t to, bool *ret)
 {
-	uint32_t n = 0;
-	for (uint32_t k = 0, b; (b = graph_before(g, to, &k)) != GRAPH_NONE;)
-		n += g->v.p[b].order != UINT32_MAX;
-	return n;
+	uint32_t ways = 0, reached = 0;
+	for (uint32_t k = 0; graph_before(g, to, &k) != GRAPH_NONE;)
+		ways++;
+	int rc = ways > 1 ? graph_number(g) : 0;
+	for (uint32_t k = 0, b; ways > 1 && !rc && (b = graph_before(g, to, &k)) != GRAPH_NONE;)
+		reached += g->v.p[b].order != UINT32_MAX;
+	*ret = reached > 1;
+	return rc;
 }
 
 /* The copy has nothing but a jump to a place of another one: the call was merged with that one's. */
@@ -381,16 +391,18 @@ static bool is_merged(const struct code *c, const struct passage *p, uint32_t at
 	return false;
 }
 
-static void judge_place(const struct code *c, const struct passage *p, struct built_site *b)
+static int judge_place(const struct code *c, const struct passage *p, struct built_site *b)
 {
-	const struct graph *g = c->graph;
-	uint32_t at = graph_at(g, b->site.at.v);
-	if (at != GRAPH_NONE && !(c->marks[at] & OWN) && count_ways_to(g, at) > 1)
+	uint32_t at = graph_at(c->graph, b->site.at.v);
+	bool shared = false;
+	int rc = at != GRAPH_NONE && !(c->marks[at] & OWN) ? has_several_ways_to(c->graph, at, &shared) : 0;
+	if (shared)
 		b->site.count_doubts |= CAIRN_COUNT_SHARED;
 	if (at != GRAPH_NONE && is_merged(c, p, at))
 		b->site.count_doubts |= CAIRN_COUNT_MERGED;
 	if (b->lost_marker && (at == GRAPH_NONE || !has_effect(c, at)))
 		b->site.count_doubts |= CAIRN_COUNT_NO_ENTRY;
+	return rc;
 }
 
 static int judge(struct code *c, const struct passage *p)
@@ -409,7 +421,7 @@ static int judge(struct code *c, const struct passage *p)
 		struct built_site *b = p->places[i];
 		b->site.count_doubts |= (again ? CAIRN_COUNT_AGAIN : 0) | (behind ? CAIRN_COUNT_BEHIND : 0);
 		b->site.n_behind = behind;
-		judge_place(c, p, b);
+		rc = judge_place(c, p, b);
 	}
 	return rc;
 }

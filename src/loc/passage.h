@@ -17,11 +17,11 @@ enum { PASSAGE_WAYS_MAX = 8 };
  * are left out. Else 1 and the first of all, or 0: nothing is known.
  * Cost: some passes over the container's instructions.
  */
-unsigned int passage_ways_in(const struct graph *g, const struct dw_die *copy, struct cairn_vaddr *ret);
+unsigned int passage_ways_in(struct graph *g, const struct dw_die *copy, struct cairn_vaddr *ret);
 
 /* One copy with all its places in one function, and the function's other copies there. */
 struct passage {
-	const struct graph *graph;
+	struct graph *graph;
 	const struct dw_die *copy;
 	struct built_site **places; /* of the copy: its first entry and the further ones */
 	size_t n_places;

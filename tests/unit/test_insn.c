@@ -35,6 +35,49 @@ static struct insn decode(const uint8_t *bytes, size_t n)
 	return insn;
 }
 
+/* The two say the same of @bytes, also when they end early. */
+static void assert_step_is_decode(const uint8_t *bytes, size_t n)
+{
+	struct insn insn = {0};
+	struct insn_step step = {0};
+	bool decoded = insn_decode(bytes, n, 0x1000, &insn);
+	if (insn_step(bytes, n, 0x1000, &step) != decoded ||
+	    (decoded && (step.len != insn.len || step.flow != insn.flow || step.target != insn.target ||
+			 step.writes_memory != insn.writes_memory)))
+		fail_msg("%02x %02x %02x %02x %02x, %zu bytes", bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], n);
+}
+
+static void a_step_says_what_a_decode_says_for_every_opcode_and_modrm(void **state)
+{
+	static const char *const prefixes[] = {"", "\x66", "\x65", "\x41", "\x48", "\x66\x48", "\x66\x2e", "\xf3", "\xf0"};
+	for (unsigned int i = 0; i < ARRAY_SIZE(prefixes) * 2 * 256 * 256; i++) {
+		uint8_t bytes[24] = {0};
+		const char *prefix = prefixes[i >> 17];
+		size_t n = strlen(prefix);
+		memcpy(bytes, prefix, n);
+		if (i >> 16 & 1)
+			bytes[n++] = 0x0f;
+		bytes[n++] = (uint8_t)(i >> 8); /* opcode */
+		bytes[n++] = (uint8_t)i;        /* ModRM */
+		for (uint8_t k = 0; n < 15; k++)
+			bytes[n++] = (uint8_t)(0x25 + 0x33 * k); /* SIB without a base, displacement, immediate */
+		assert_step_is_decode(bytes, n);
+	}
+}
+
+static void a_step_says_what_a_decode_says_of_code_that_ends_early(void **state)
+{
+	for (unsigned int i = 0; i < 2 * 256 * 4; i++) {
+		static const uint8_t modrm[] = {0x05, 0x44, 0x84, 0xc1};
+		uint8_t bytes[16] = {0x48, 0x0f, [15] = 0};
+		size_t at = i & 1024 ? 2 : 1;
+		bytes[at] = (uint8_t)(i >> 2);
+		bytes[at + 1] = modrm[i & 3];
+		for (size_t n = 1; n < sizeof(bytes); n++)
+			assert_step_is_decode(bytes, n);
+	}
+}
+
 static void registers_read_and_written_are_those_of_all_operands(void **state)
 {
 	static const struct {
@@ -560,6 +603,8 @@ static void accesses_to_a_slot_are_told_apart(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_step_says_what_a_decode_says_for_every_opcode_and_modrm),
+		cmocka_unit_test(a_step_says_what_a_decode_says_of_code_that_ends_early),
 		cmocka_unit_test(registers_read_and_written_are_those_of_all_operands),
 		cmocka_unit_test(string_instruction_with_rep_is_marked),
 		cmocka_unit_test(flow_and_targets),
