@@ -17,8 +17,13 @@
  *	removed.c   parameters that GCC removed
  *	doubt.c     why events may not be as many as calls, in words
  *	site.c      one index entry made into a struct cairn_site
+ *	batch.c     sites of many functions, without types
+ *	further.c   further places of copies: other ways in, and rows of
+ *	entry_rows.c code that was duplicated
+ *	believe.c   what may be believed of what is said about arguments
+ *	by_unit.c   the entries of many functions, unit by unit
+ *	copies.c    all places of all functions, for who writes them down
  *	group.c     index entries gathered by name and declaration
- *	entry_rows.c further entries of copies whose code was duplicated
  *	function.c  a group made into a struct cairn_function
  *	merged.c    bodies of one function that the linker merged
  *	provider.c  who answers about sites: the debug information or a sidecar
