@@ -9,6 +9,7 @@
  *	run N          run the object's program N times              "ok"
  *	put MAP N      N entries: numbers from 0 on in all words     "ok"
  *	push MAP N     the same without keys                         "ok"
+ *	name MAP N     N values of 276 bytes: number, path, command  "ok"
  *	drain          what the ring buffer's reader gets            "COUNT"
  *	storm MS       writing and reading at full speed             "COUNT"
  *
@@ -56,6 +57,23 @@ static int put(const char *name, uint32_t n, bool keys)
 		/* Per CPU: all processors have the same. */
 		fill(value, sizeof(value) / 8, i);
 		rc = bpf_map_update_elem(bpf_map__fd(map), keys ? key : NULL, value, BPF_ANY);
+	}
+	return rc;
+}
+
+static int put_names(const char *name, uint32_t n)
+{
+	static struct {
+		uint32_t pid;
+		char filename[256], comm[16];
+	} value = {.comm = "systemd-journal"};
+	struct bpf_map *map = bpf_object__find_map_by_name(object, name);
+	int rc = !map ? -ENOENT : bpf_map__value_size(map) == sizeof(value) ? 0 : -EINVAL;
+
+	for (uint32_t i = 0; i < n && !rc; i++) {
+		value.pid = i;
+		snprintf(value.filename, sizeof(value.filename), "/usr/lib/x86_64-linux-gnu/libexample-%u.so.6", i);
+		rc = bpf_map_update_elem(bpf_map__fd(map), &i, &value, BPF_ANY);
 	}
 	return rc;
 }
@@ -121,6 +139,8 @@ static void obey(char *line)
 		rc = put(name, (uint32_t)n, true);
 	} else if (sscanf(line, "push %31s %lu", name, &n) == 2) {
 		rc = put(name, (uint32_t)n, false);
+	} else if (sscanf(line, "name %31s %lu", name, &n) == 2) {
+		rc = put_names(name, (uint32_t)n);
 	} else if (!strncmp(line, "drain", 5)) {
 		printf("%lu\n", drain());
 		return;
