@@ -277,4 +277,13 @@ int dw_unit_visit_rows(const struct dw_unit *u, int (*visit)(void *ctx, const st
 int dw_unit_visit_sequences(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *row),
 			    void *ctx, struct cairn_err *err);
 
+/*
+ * dw_unit_line0 - the code that the line table gives line 0: that belongs to no line
+ *
+ * @ret  sorted by start; borrowed, as long as the dwarf
+ * Returns their number, 0 without a line table and for what is behind damage; -ENOMEM.
+ * Cost: runs the line program on first use, and keeps the ranges. Threads: any.
+ */
+int64_t dw_unit_line0(const struct dw_unit *u, const struct dw_range **ret, struct cairn_err *err);
+
 #endif

@@ -457,6 +457,49 @@ static void line_rows_and_their_views_are_those_of_readelf(void **state)
 
 /* ---- paths, names ---- */
 
+/* Bytes of line 0 by the sorted rows; those of each such stretch have to be in one of @ranges. */
+static uint64_t check_line0(const struct dw_row *rows, int64_t n, const struct dw_range *ranges, int64_t n_ranges)
+{
+	uint64_t bytes = 0;
+	for (int64_t k = 0; k + 1 < n; k++) {
+		if (rows[k].end_sequence || rows[k].line || rows[k].at.v == rows[k + 1].at.v)
+			continue;
+		int64_t i = 0;
+		while (i < n_ranges && !(ranges[i].lo.v <= rows[k].at.v && rows[k + 1].at.v <= ranges[i].hi.v))
+			i++;
+		assert_true(i < n_ranges);
+		bytes += rows[k + 1].at.v - rows[k].at.v;
+	}
+	return bytes;
+}
+
+static void code_of_line_0_is_what_the_rows_say(void **state)
+{
+	(void)state;
+	struct workspace w;
+	workspace_open(&w);
+	if (!compile(&w, &(struct build){"clang", "-O2 -DCLANG"}, false)) {
+		workspace_close(&w);
+		print_message("no clang\n");
+		skip();
+	}
+	struct opened o = open_file(workspace_path(&w, "s"));
+	uint64_t bytes = 0, of_rows = 0;
+	for (size_t i = 0; i < dwarf_n_units(o.dw); i++) {
+		const struct dw_row *rows;
+		const struct dw_range *ranges;
+		int64_t n = dw_unit_rows(dwarf_unit(o.dw, i), &rows, NULL);
+		int64_t n_ranges = dw_unit_line0(dwarf_unit(o.dw, i), &ranges, NULL);
+		of_rows += check_line0(rows, n, ranges, n_ranges);
+		for (int64_t k = 0; k < n_ranges; k++)
+			bytes += ranges[k].hi.v - ranges[k].lo.v;
+	}
+	assert_true(bytes > 0);
+	assert_int_equal(bytes, of_rows);
+	shut(&o);
+	workspace_close(&w);
+}
+
 static void file_numbers_give_absolute_paths(void **state)
 {
 	static const size_t which[] = {0, 1, 8, 9};
@@ -496,6 +539,7 @@ int main(void)
 		cmocka_unit_test(a_file_compressed_by_dwz_reads_as_libdw_reads_it),
 		cmocka_unit_test(names_in_dwzs_alternate_file_are_read),
 		cmocka_unit_test(views_of_location_lists_are_those_of_readelf),
+		cmocka_unit_test(code_of_line_0_is_what_the_rows_say),
 		cmocka_unit_test(line_rows_and_their_views_are_those_of_readelf),
 		cmocka_unit_test(file_numbers_give_absolute_paths),
 	};
