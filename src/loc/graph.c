@@ -29,6 +29,39 @@ static bool is_nop(const uint8_t *insn, size_t n)
 	return i < n && (insn[i] == 0x90 || (n - i >= 3 && insn[i] == 0x0f && insn[i + 1] == 0x1f));
 }
 
+enum { RBP = 1 << 6, RSP = 1 << 7 };
+
+/* xor of a register with itself: a constant. */
+static bool is_zeroing(const uint8_t *insn, size_t n)
+{
+	size_t i = n && (insn[0] & 0xf0) == 0x40;
+	return n == i + 2 && (insn[i] == 0x31 || insn[i] == 0x33) && insn[i + 1] >= 0xc0 &&
+	       (insn[i + 1] >> 3 & 7) == (insn[i + 1] & 7);
+}
+
+/* lea of another address than one in the stack frame or in the file: a sum. */
+static bool is_sum(const uint8_t *insn, size_t n, uint16_t reads)
+{
+	size_t i = n && (insn[0] & 0xf0) == 0x40;
+	return i < n && insn[i] == 0x8d && reads & (uint16_t)~(RSP | RBP);
+}
+
+static bool only_moves(const uint8_t *bytes, const struct insn *insn)
+{
+	uint16_t sources = insn->reads & (uint16_t)~(RSP | RBP);
+	bool one = !(sources & (sources - 1));
+	bool in_frame = insn->reads & (RSP | RBP);
+	if (is_zeroing(bytes, insn->len))
+		return true;
+	if (insn->flow == INSN_CALL || insn->flow == INSN_CALL_INDIRECT || is_sum(bytes, insn->len, insn->reads))
+		return false;
+	if (insn->writes_memory)
+		return in_frame && one && !insn->reads_memory;
+	if (insn->reads_memory)
+		return !sources;
+	return !(insn->reads & insn->writes) && (one || !insn->writes);
+}
+
 static bool goes_on(enum insn_flow flow)
 {
 	return flow != INSN_JUMP && flow != INSN_JUMP_INDIRECT && flow != INSN_RETURN;
@@ -300,6 +333,40 @@ static int finish(struct graph *g, const struct decode *d, struct cairn_vaddr en
 	return rc;
 }
 
+static void note_line0(struct graph *g, struct graph_insn *insn, const struct elf *code)
+{
+	struct insn decoded;
+	const uint8_t *bytes;
+	size_t n;
+	insn->is_line0 = g->has_line0 = true;
+	insn->only_moves = elf_code_at(code, (struct cairn_vaddr){insn->at}, &bytes, &n) &&
+			   insn_decode(bytes, n, insn->at, &decoded) && only_moves(bytes, &decoded);
+}
+
+/* GCC has a line for everything. */
+static int mark_line0(struct graph *g, const struct elf *code, const struct dw_unit *u)
+{
+	const struct dw_range *ranges;
+	int64_t n = dw_unit_is_gcc(u) ? 0 : dw_unit_line0(u, &ranges, NULL);
+	if (n <= 0 || !g->v.n)
+		return n < 0 ? -ENOMEM : 0;
+	size_t i = 0, from = 0, end = (size_t)n;
+	while (from < end) {
+		size_t mid = from + (end - from) / 2;
+		if (ranges[mid].hi.v <= g->v.p[0].at)
+			from = mid + 1;
+		else
+			end = mid;
+	}
+	for (size_t k = from; k < (size_t)n && i < g->v.n; k++) {
+		if (g->v.p[i].at < ranges[k].lo.v)
+			i = graph_from(g, ranges[k].lo.v);
+		for (; i < g->v.n && g->v.p[i].at < ranges[k].hi.v; i++)
+			note_line0(g, &g->v.p[i], code);
+	}
+	return 0;
+}
+
 int graph_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry, struct graph **ret)
 {
 	struct graph *g = calloc(1, sizeof(*g));
@@ -310,6 +377,8 @@ int graph_new(struct elf *code, const struct dw_die *function, struct cairn_vadd
 	int rc = code_visit(code, function, add_insn, &d);
 	if (!rc)
 		rc = finish(g, &d, entry);
+	if (!rc)
+		rc = mark_line0(g, code, function->unit);
 	VEC_FREE(&d.jumps);
 	if (!rc)
 		*ret = g;

@@ -25,6 +25,8 @@ struct graph_insn {
 	bool is_call;
 	bool has_effect;  /* a call or a store: what a compiler does not do ahead of time */
 	bool is_nop;
+	bool is_line0;    /* Clang made it of no line: copies of values where paths meet, statements that were merged */
+	bool only_moves;  /* copies a constant, a register or a stack slot, compares or jumps: computes nothing */
 	bool is_orphan;   /* one of graph.orphans */
 };
 
@@ -37,6 +39,7 @@ struct graph {
 	uint32_t *by_order;       /* graph_number(): instructions by falling order, but those that nothing leads to */
 	size_t n_ordered;
 	uint32_t entry;
+	bool has_line0;
 };
 
 /*

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/pool.h"
+#include "loc/code.h"
 #include "loc/passage.h"
 
 /* Copies that a worker takes at once. */
@@ -111,10 +112,33 @@ static bool gather_others(struct judge *j, size_t at)
 	return true;
 }
 
+struct jump_search {
+	uint64_t to;
+	bool found;
+};
+
+static int look_for_jump(void *arg, const struct code_insn *insn)
+{
+	struct jump_search *s = arg;
+	bool jumps = insn->step.flow == INSN_JUMP || insn->step.flow == INSN_BRANCH;
+	s->found |= jumps && insn->step.target == s->to;
+	return 0;
+}
+
+/* A body that begins with a loop, with nothing in front of it. */
+static void judge_body(const struct judging *all, struct built_site *b)
+{
+	struct jump_search s = {.to = b->site.at.v};
+	if (code_visit(all->env->code, &b->die, look_for_jump, &s) == 0 && s.found)
+		b->site.count_doubts |= CAIRN_COUNT_AGAIN;
+}
+
 static int judge_copy(struct judge *j, size_t at, struct cairn_err *err)
 {
 	const struct copy *c = &j->all->copies.p[at];
-	const struct built_site *first = &j->all->in->first_sites[c->i];
+	struct built_site *first = &j->all->in->first_sites[c->i];
+	if (first->site.kind == CAIRN_SITE_ENTRY && !site_is_plain_body(j->all->env, &first->site))
+		judge_body(j->all, first);
 	if (first->site.kind != CAIRN_SITE_INLINED)
 		return 0;
 	if (enter_container(j, c->container) < 0)
@@ -156,14 +180,14 @@ static int by_entry(const void *a, const void *b)
 	return x->i < y->i ? -1 : x->i > y->i;
 }
 
-/* The copies with code, parts among them, in the order in which they are judged. */
+/* Bodies, and the copies with code, parts among them, in the order in which they are judged. */
 static bool list_copies(struct judging *all)
 {
 	const struct batch *in = all->in;
 	for (size_t g = 0, i = 0; g < in->n; g++) {
 		for (size_t k = 0; k < in->groups[g].entries.n; k++, i++) {
 			struct copy c = {.container = site_container(all->env->index, in->first.v.p[i].entry), .group = g, .i = i};
-			if (in->first_sites[i].site.n_shared && in->first_sites[i].site.n_chain && !VEC_ADD(&all->copies, c))
+			if (in->first_sites[i].site.n_shared && !VEC_ADD(&all->copies, c))
 				return false;
 		}
 	}

@@ -36,10 +36,14 @@ enum {
 	PLACE = 1 << 1,
 	AROUND = 1 << 2, /* reached from the function's entry without passing a place */
 	AHEAD = 1 << 3,  /* leads to a place, loops aside */
-	INSIDE = 1 << 4, /* reached from a place in the copy's own code */
-	OTHER = 1 << 5,  /* in the ranges of another copy of the same function */
-	EARLY = 1 << 6,  /* a place behind which there is another one */
-	BEFORE = 1 << 7, /* reached from an early place without passing another one */
+	SOURCE = 1 << 4, /* leads, in the copy's own code, to what comes from the source */
+	/* ways in */
+	EARLY = 1 << 5,  /* a place behind which there is another one */
+	BEFORE = 1 << 6, /* reached from an early place without passing another one */
+	/* passages; each question has its own bits */
+	INSIDE = 1 << 5, /* reached from a place in the copy's own code */
+	OTHER = 1 << 6,  /* in the ranges of another copy of the same function */
+	NOBODY = 1 << 7, /* of no line, and not the copy's */
 };
 
 struct code {
@@ -107,6 +111,26 @@ static void mark_ahead(struct code *c)
 }
 
 /*
+ * Where two paths meet Clang puts a copy of a value at the end of one of them, of line 0, and counts it to what is on the
+ * other path. Who comes by there and to nothing that the copy computes has made no call. What it computes may have line 0
+ * as well: equal statements of two cases that were merged.
+ */
+static void mark_source(struct code *c)
+{
+	const struct graph *g = c->graph;
+	for (size_t n = 0; n < c->own.n && !g->has_line0; n++)
+		c->marks[c->own.p[n]] |= SOURCE;
+	for (size_t n = 0; n < g->n_ordered && g->has_line0; n++) {
+		uint32_t i = g->by_order[n];
+		bool source = c->marks[i] & OWN && !(g->v.p[i].is_line0 && g->v.p[i].only_moves);
+		for (uint32_t k = 0, s; c->marks[i] & OWN && !source && (s = graph_next(g, i, &k)) != GRAPH_NONE;)
+			source = c->marks[s] & SOURCE;
+		if (source)
+			c->marks[i] |= SOURCE;
+	}
+}
+
+/*
  * Whether a copy has a switch: then its cases are led to by that, and not by the other switches of the container, although an
  * indirect jump is taken to go everywhere.
  */
@@ -141,8 +165,9 @@ static int mark_ways_in(struct code *c)
 		rc = graph_spread(g, &g->entry, 1, c->marks, AROUND, 0, OWN);
 	}
 	bool table = has_table(c);
+	mark_source(c);
 	for (size_t n = 0; n < c->own.n && !rc; n++)
-		if (comes_from_around(c, c->own.p[n], table))
+		if (c->marks[c->own.p[n]] & SOURCE && comes_from_around(c, c->own.p[n], table))
 			c->marks[c->own.p[n]] |= PLACE;
 	return rc;
 }
@@ -225,6 +250,19 @@ static int find_ways(struct code *c, struct ways *w)
 	return rc;
 }
 
+/* The first of the ways, one with a line if there is such. */
+static uint32_t first_way(const struct graph *g, const struct ways *w)
+{
+	uint32_t first = GRAPH_NONE;
+	for (size_t n = 0; n < w->early.n + w->last.n; n++) {
+		uint32_t i = n < w->early.n ? w->early.p[n] : w->last.p[n - w->early.n];
+		const struct graph_insn *a = &g->v.p[i], *b = first == GRAPH_NONE ? NULL : &g->v.p[first];
+		if (!b || (a->is_line0 == b->is_line0 ? a->order < b->order : b->is_line0))
+			first = i;
+	}
+	return first;
+}
+
 static unsigned int choose_ways(struct code *c, const struct ways *w, struct cairn_vaddr *ret)
 {
 	const struct graph *g = c->graph;
@@ -233,9 +271,7 @@ static unsigned int choose_ways(struct code *c, const struct ways *w, struct cai
 			ret[n].v = g->v.p[w->last.p[n]].at;
 		return (unsigned int)w->last.n;
 	}
-	uint32_t first = w->early.n ? w->early.p[0] : w->last.n ? w->last.p[0] : GRAPH_NONE;
-	if (w->early.n && w->last.n && g->v.p[w->last.p[0]].order < g->v.p[first].order)
-		first = w->last.p[0];
+	uint32_t first = first_way(g, w);
 	if (first == GRAPH_NONE)
 		return 0;
 	ret[0].v = g->v.p[first].at;
@@ -293,7 +329,8 @@ static uint32_t count_behind(const struct code *c)
 	uint32_t count = 0;
 	for (size_t n = 0; n < c->own.n; n++) {
 		uint32_t i = c->own.p[n];
-		for (uint32_t k = 0, b; !(c->marks[i] & (AHEAD | PLACE)) && (b = graph_before(g, i, &k)) != GRAPH_NONE;) {
+		bool asked = c->marks[i] & SOURCE && !(c->marks[i] & (AHEAD | PLACE));
+		for (uint32_t k = 0, b; asked && (b = graph_before(g, i, &k)) != GRAPH_NONE;) {
 			bool around = c->marks[b] & AROUND && !(c->marks[b] & (OWN | OTHER));
 			count += around && !(g->v.p[b].is_indirect && table) && is_way_in(c, b, i);
 		}
@@ -331,11 +368,21 @@ static int find_behind(struct code *c, const struct passage *p, uint32_t *ret)
 	if (rc)
 		return rc;
 	mark_ahead(c);
+	mark_source(c);
 	*ret = count_behind(c);
 	return 0;
 }
 
 /* ---- again ---- */
+
+/* Code of no line between the parts of a copy's loop is the loop's: statements that were merged with the caller's. */
+static void mark_nobody(struct code *c)
+{
+	const struct graph *g = c->graph;
+	for (size_t i = 0; i < g->v.n && g->has_line0; i++)
+		if (g->v.p[i].is_line0 && !(c->marks[i] & OWN))
+			c->marks[i] |= NOBODY;
+}
 
 /* The copy's own code leads from a place to one. */
 static int comes_back(struct code *c, const struct passage *p, bool *ret)
@@ -343,6 +390,7 @@ static int comes_back(struct code *c, const struct passage *p, bool *ret)
 	const struct graph *g = c->graph;
 	VEC(uint32_t) from = {0};
 	int rc = 0;
+	mark_nobody(c);
 	for (size_t i = 0; i < p->n_places && !rc; i++) {
 		uint32_t at = graph_at(g, p->places[i]->site.at.v);
 		for (uint32_t k = 0, s; at != GRAPH_NONE && !rc && (s = graph_next(g, at, &k)) != GRAPH_NONE;) {
@@ -353,7 +401,7 @@ static int comes_back(struct code *c, const struct passage *p, bool *ret)
 		}
 	}
 	if (!rc)
-		rc = graph_spread(g, from.p, from.n, c->marks, INSIDE, OWN, 0);
+		rc = graph_spread(g, from.p, from.n, c->marks, INSIDE, OWN | NOBODY, 0);
 	VEC_FREE(&from);
 	*ret = false;
 	for (size_t n = 0; n < c->own.n; n++)

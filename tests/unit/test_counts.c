@@ -15,8 +15,7 @@
 
 #include "alloc_fail.h"
 #include "dwarf/constants.h"
-#include "dwarf_builder.h"
-#include "elf/elf.h"
+#include "sites_fixture.h"
 
 #define GCC   "GNU C17 12.2.0 -O2 -g"
 #define CLANG "clang version 14.0.6"
@@ -34,12 +33,7 @@
 struct tree {
 	struct db *db;
 	int callee;
-};
-
-struct result {
-	struct cairn_binary *bin;
-	struct cairn_sites *sites;
-	struct cairn_function_list found;
+	uint8_t line0, line0_end; /* from and to where the line table says 0, from 0x1000 on; both 0: it has no rows */
 };
 
 static struct tree begin(const char *producer, const uint8_t *code, size_t n, uint8_t caller_line)
@@ -60,8 +54,22 @@ static struct tree begin(const char *producer, const uint8_t *code, size_t n, ui
 	return t;
 }
 
-/* A line table of version 4 with one file and no rows, so that file numbers have names. */
-static void files(struct db *db)
+/* One sequence from 0x1000 to 0x1040, of line 1 but for the part that has line 0. */
+static void rows(struct db *db, const struct tree *t)
+{
+	const uint8_t program[] = {
+		DW_LNS_copy,
+		DW_LNS_advance_pc, t->line0, DW_LNS_advance_line, 0x7f, DW_LNS_copy,
+		DW_LNS_advance_pc, t->line0_end - t->line0, DW_LNS_advance_line, 1, DW_LNS_copy,
+		DW_LNS_advance_pc, 0x40 - t->line0_end, 0, 1, DW_LNE_end_sequence,
+	};
+	db_bytes(db, DB_LINE, (const uint8_t[]){0, 9, DW_LNE_set_address}, 3);
+	db_uint(db, DB_LINE, 0x1000, 8);
+	db_bytes(db, DB_LINE, program, sizeof(program));
+}
+
+/* A line table of version 4 with one file, so that file numbers have names. */
+static void lines(struct db *db, const struct tree *t)
 {
 	uint64_t unit = db_length(db, DB_LINE);
 	db_uint(db, DB_LINE, 4, 2);
@@ -73,6 +81,8 @@ static void files(struct db *db)
 	static const uint8_t file[] = {0, 0, 0, 0};
 	db_bytes(db, DB_LINE, file, sizeof(file));
 	db_patch(db, DB_LINE, header, db_at(db, DB_LINE) - header - 4, 4);
+	if (t->line0_end)
+		rows(db, t);
 	db_length_end(db, DB_LINE, unit);
 }
 
@@ -94,31 +104,16 @@ static void copy(struct tree *t, uint64_t lo, uint64_t hi, uint64_t entry, uint8
 
 static struct result finish(struct tree *t)
 {
-	struct result r = {0};
-	struct cairn_err err = {0};
-	size_t size;
 	db_null(t->db);
 	db_null(t->db);
 	db_unit_end(t->db);
-	files(t->db);
-	uint8_t *bytes = db_finish(t->db, &size);
-	assert_int_equal(binary_open_mem(bytes, size, "input", &r.bin, &err), 0);
-	assert_int_equal(cairn_sites_open(r.bin, NULL, &r.sites, &err), 0);
-	assert_int_equal(cairn_sites_find(r.sites, "callee", &r.found, &err), 1);
-	return r;
+	lines(t->db, t);
+	return find_callee(t->db);
 }
 
 static void end(struct tree *t, struct result *r)
 {
-	cairn_sites_close(r->sites);
-	cairn_binary_close(r->bin);
-	db_free(t->db);
-}
-
-static const struct cairn_site *site(const struct result *r, uint32_t i)
-{
-	assert_true(i < r->found.p[0]->n_sites);
-	return &r->found.p[0]->sites[i];
+	close_result(t->db, r);
 }
 
 #define BEGIN(producer, line, ...)                                                                                     \
@@ -294,6 +289,67 @@ static void a_way_that_joins_the_copys_own_behind_a_known_condition_is_one_behin
 	assert_int_equal(DOUBTS(GCC, 0x1004, 0x100c, 0x1008, &s, JE(6), NOTHING, NOTHING, RET, NOTHING, JMP(-10)), 0);
 }
 
+static uint32_t with_line0(uint8_t lo, uint8_t hi, const uint8_t *code, size_t n, uint64_t copy_lo, uint64_t copy_hi,
+			   uint32_t *n_places, struct cairn_site *ret)
+{
+	struct tree t = begin(CLANG, code, n, 20);
+	t.line0 = lo;
+	t.line0_end = hi;
+	copy(&t, copy_lo, copy_hi, 0, 30, false);
+	struct result r = finish(&t);
+	*n_places = r.found.p[0]->n_sites;
+	*ret = *site(&r, 0);
+	end(&t, &r);
+	return ret->count_doubts;
+}
+
+static void a_value_copied_where_paths_meet_is_no_way_in(void **state)
+{
+	/* je 0x1008, where the result is made 0 for who did not call. */
+	static const uint8_t code[] = {JE(6), STORE, NOTHING, JMP(2), NOTHING, STORE, RET};
+	struct cairn_site s;
+	uint32_t n;
+	assert_int_equal(with_line0(8, 10, code, sizeof(code), 0x1002, 0x100a, &n, &s), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(s.at.v, 0x1002);
+	/* With a line it is one; nor is it none where it computes: a statement that was merged with another. */
+	with_line0(0x20, 0x22, code, sizeof(code), 0x1002, 0x100a, &n, &s);
+	assert_int_equal(n, 2);
+	static const uint8_t stores[] = {JE(6), STORE, NOTHING, JMP(2), STORE, STORE, RET};
+	with_line0(8, 10, stores, sizeof(stores), 0x1002, 0x100a, &n, &s);
+	assert_int_equal(n, 2);
+}
+
+static void a_loop_through_code_of_no_line_is_the_copys(void **state)
+{
+	/* The copy at 0x1004 jumps back to 0x1002, where a statement of its own was merged with one of the caller's. */
+	static const uint8_t code[] = {NOTHING, STORE, STORE, JE(-6), RET};
+	struct cairn_site s;
+	uint32_t n;
+	assert_int_equal(with_line0(2, 4, code, sizeof(code), 0x1004, 0x1008, &n, &s), CAIRN_COUNT_AGAIN);
+	/* With a line it is the caller's loop around the call. */
+	assert_int_equal(with_line0(0x20, 0x22, code, sizeof(code), 0x1004, 0x1008, &n, &s), 0);
+}
+
+static void a_body_that_begins_with_a_loop_is_passed_again(void **state)
+{
+	static const uint8_t loop[] = {NOTHING, STORE, JE(-6), RET}, not_first[] = {NOTHING, STORE, JE(-4), RET};
+	const struct {
+		const uint8_t *code;
+		uint32_t doubts;
+	} bodies[] = {{loop, CAIRN_COUNT_AGAIN}, {not_first, 0}};
+	for (size_t i = 0; i < 2; i++) {
+		struct tree t = begin(CLANG, bodies[i].code, sizeof(loop), 20);
+		copy(&t, 0x1002, 0x1004, 0, 30, false);
+		struct result r = finish(&t);
+		struct cairn_function_list found;
+		assert_int_equal(cairn_sites_find(r.sites, "caller", &found, NULL), 1);
+		assert_int_equal(found.p[0]->sites[0].kind, CAIRN_SITE_ENTRY);
+		assert_int_equal(found.p[0]->sites[0].count_doubts, bodies[i].doubts);
+		end(&t, &r);
+	}
+}
+
 /* ---- hostile code ---- */
 
 static void every_end_of_the_code_is_survived(void **state)
@@ -367,6 +423,9 @@ int main(void)
 		cmocka_unit_test(a_copy_with_two_ways_in_has_two_places),
 		cmocka_unit_test(work_ahead_of_time_is_no_place),
 		cmocka_unit_test(a_way_that_joins_the_copys_own_behind_a_known_condition_is_one_behind),
+		cmocka_unit_test(a_value_copied_where_paths_meet_is_no_way_in),
+		cmocka_unit_test(a_loop_through_code_of_no_line_is_the_copys),
+		cmocka_unit_test(a_body_that_begins_with_a_loop_is_passed_again),
 		cmocka_unit_test(every_end_of_the_code_is_survived),
 		cmocka_unit_test(every_flipped_bit_of_the_code_is_survived),
 		cmocka_unit_test(failed_allocations_lose_no_memory_and_invent_no_places),

@@ -15,8 +15,7 @@
 #include <cairn/sites.h>
 
 #include "dwarf/constants.h"
-#include "dwarf_builder.h"
-#include "elf/elf.h"
+#include "sites_fixture.h"
 
 /*
  * Every tree here is one unit with the abstract function "callee(a, b)" and the body "caller" at
@@ -25,14 +24,6 @@
 struct tree {
 	struct db *db;
 	int callee, a, b;
-};
-
-struct result {
-	struct cairn_binary *bin;
-	struct cairn_sites *sites;
-	struct cairn_function_list found;
-	char text[8][256]; /* locations handed out by arg_text(), used in turn */
-	unsigned int n_text;
 };
 
 #define IN_REG(n) (DW_OP_reg0 + (n))
@@ -64,37 +55,25 @@ static struct tree begin(const char *producer)
 
 static struct result finish(struct tree *t)
 {
-	struct result r = {0};
-	struct cairn_err err = {0};
-	size_t size;
 	db_null(t->db); /* caller's children */
 	db_null(t->db); /* the unit's */
 	db_unit_end(t->db);
-	uint8_t *bytes = db_finish(t->db, &size);
-	assert_int_equal(binary_open_mem(bytes, size, "input", &r.bin, &err), 0);
-	assert_int_equal(cairn_sites_open(r.bin, NULL, &r.sites, &err), 0);
-	assert_int_equal(cairn_sites_find(r.sites, "callee", &r.found, &err), 1);
-	return r;
+	return find_callee(t->db);
 }
 
 static void end(struct tree *t, struct result *r)
 {
-	cairn_sites_close(r->sites);
-	cairn_binary_close(r->bin);
-	db_free(t->db);
-}
-
-static const struct cairn_site *site(const struct result *r, uint32_t i)
-{
-	assert_true(i < r->found.p[0]->n_sites);
-	return &r->found.p[0]->sites[i];
+	close_result(t->db, r);
 }
 
 static const char *arg_text(struct result *r, uint32_t i, uint32_t arg)
 {
-	char *buf = r->text[r->n_text++ % 8];
+	/* Used in turn: a test compares a few texts. */
+	static char text[8][256];
+	static unsigned int n_text;
+	char *buf = text[n_text++ % 8];
 	assert_true(arg < site(r, i)->n_args);
-	cairn_location_text(&site(r, i)->args[arg].loc, NULL, NULL, buf, sizeof(r->text[0]));
+	cairn_location_text(&site(r, i)->args[arg].loc, NULL, NULL, buf, sizeof(text[0]));
 	return buf;
 }
 
