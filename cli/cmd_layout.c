@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cairn/reorganize.h>
+
 #include "layout.h"
 
 #define RUNNING "/sys/kernel/btf/vmlinux"
@@ -25,6 +27,20 @@ static const struct opt opts[] = {
 	{0, "hex", OPT_FLAG, NULL, offsetof(struct layout_values, hex), "offsets and sizes in hexadecimal"},
 	{'c', "cacheline", OPT_COUNT, "BYTES", offsetof(struct layout_values, cacheline),
 	 "size of a cache line; otherwise 64"},
+	{'R', "reorganize", OPT_FLAG, NULL, offsetof(struct layout_values, reorganize),
+	 "the smallest order of members, proven where it can be"},
+	{0, "verify", OPT_FLAG, NULL, offsetof(struct layout_values, verify),
+	 "with --reorganize: have the compilers that are installed prove size and offsets"},
+	{0, "keep-together", OPT_LIST, "A,B", offsetof(struct layout_values, together),
+	 "with --reorganize: members that stay side by side, in this order; may be repeated"},
+	{0, "pin-first", OPT_FLAG, NULL, offsetof(struct layout_values, pin_first),
+	 "with --reorganize: the first member stays first"},
+	{0, "merge-bit-fields", OPT_FLAG, NULL, offsetof(struct layout_values, merge_bit_fields),
+	 "with --reorganize: bit-fields that were apart may share a unit"},
+	{0, "weights", OPT_TEXT, "FILE", offsetof(struct layout_values, weights),
+	 "with --reorganize: CSV of hits (member,hits or type,member,hits); hot members go into the fewest cache lines"},
+	{0, "lines-first", OPT_FLAG, NULL, offsetof(struct layout_values, lines_first),
+	 "with --weights: fewer cache lines are worth bytes, up to the size that the struct has"},
 	{0, "json", OPT_FLAG, NULL, offsetof(struct layout_values, json), "one JSON object per type"},
 	{'B', "base", OPT_LIST, "BASE", offsetof(struct layout_values, bases),
 	 "the BTF that FILE was split from; may be repeated, parents first"},
@@ -41,6 +57,7 @@ static const struct example examples[] = {
 	{"cairn layout event.h --abi x86-64,i386", "which members of a header's structs are elsewhere on i386"},
 	{"cairn layout vmlinux --sizes", "every struct with its size and number of holes"},
 	{"cairn layout prog.bpf.o 'struct event' --json", "one struct, for a program"},
+	{"cairn layout event.h padded_event --reorganize --verify", "its members in the smallest order, proven by gcc and clang"},
 	{0},
 };
 
@@ -113,22 +130,17 @@ static bool contains(const struct show *s, const struct cairn_type *t)
 	return false;
 }
 
-/*
- * Members in falling order of their alignments leave no hole, as each one's size is a multiple of its own. What was
- * aligned or packed on purpose, and what ends in a flexible array, is left alone.
- */
-static uint64_t smallest_size(const struct show *s, const struct cairn_type *t, const struct cairn_layout_facts *f)
+/* The size that C gives the best order; the size it has where nothing is known of others. */
+static uint64_t smallest_size(const struct show *s, uint32_t id, const struct cairn_type *t)
 {
-	uint64_t bytes = f->sum_members + (f->sum_bit_fields + 7) / 8;
-	uint32_t align = t->abi_align ? t->abi_align : f->natural_align;
+	struct cairn_reorganize_opts o = {.size = sizeof(o), .size_only = true};
+	struct cairn_reorganized r;
 
-	if (t->kind == CAIRN_T_UNION || f->packed || f->aligned || !f->n_members)
+	if (cairn_layout_reorganize(s->layout, id, &o, &r, NULL) < 0)
 		return t->size;
-	for (uint32_t i = 0; i < t->n_members; i++)
-		if (t->members[i].align || t->members[i].is_base_class || !cairn_types_size(s->types, t->members[i].type))
-			return t->size;
-	bytes = (bytes + align - 1) / align * align;
-	return bytes < t->size ? bytes : t->size;
+	uint64_t size = r.new_size;
+	cairn_reorganized_free(&r);
+	return size;
 }
 
 static void show_one(struct show *s, uint32_t id)
@@ -137,11 +149,11 @@ static void show_one(struct show *s, uint32_t id)
 	const struct layout_values *v = s->values;
 	const char *name = cairn_types_get(s->types, id)->name;
 	struct cairn_layout_facts f = {0};
-	bool described = cairn_layout_facts(s->layout, id, &f, NULL) > 0;
 
+	cairn_layout_facts(s->layout, id, &f, NULL);
 	if ((v->holes && f.n_holes < v->holes) || (v->contains && !contains(s, t)))
 		return;
-	uint64_t smallest = v->packable && described ? smallest_size(s, t, &f) : t->size;
+	uint64_t smallest = v->packable ? smallest_size(s, id, t) : t->size;
 	if (v->packable && smallest == t->size)
 		return;
 	s->any = true;
@@ -156,6 +168,17 @@ static void show_one(struct show *s, uint32_t id)
 	}
 }
 
+static int show_list(struct show *s, const struct cairn_source_list *list)
+{
+	const struct layout_run run = {s->values, s->source, s->types, s->layout};
+
+	if (s->values->reorganize)
+		return layout_reorganize(&run, list);
+	for (size_t i = 0; i < list->n && !ferror(stdout); i++)
+		show_one(s, list->ids[i]);
+	return s->any ? STATUS_YES : STATUS_NO;
+}
+
 static int show_all(struct cairn_source *source, const struct layout_values *values, char *const *patterns,
 		    size_t n_patterns)
 {
@@ -164,7 +187,8 @@ static int show_all(struct cairn_source *source, const struct layout_values *val
 				      .expand = values->expand,
 				      .hex = values->hex,
 				      .big_endian = cairn_source_is_big_endian(source),
-				      .infer_aligned = cairn_source_kind(source) == CAIRN_SOURCE_BTF};
+				      .infer_aligned = cairn_source_kind(source) == CAIRN_SOURCE_BTF,
+				      .abi = cairn_source_abi(source)};
 	struct show s = {.values = values, .source = source, .types = cairn_source_types(source)};
 	struct cairn_source_list list = {0};
 	struct cairn_err err = {0};
@@ -172,10 +196,8 @@ static int show_all(struct cairn_source *source, const struct layout_values *val
 
 	if (!status && cairn_layout_new(s.types, &o, &s.layout, &err) < 0)
 		status = fail(STATUS_NOT_HERE, "%s", err.msg);
-	for (size_t i = 0; i < list.n && !status && !ferror(stdout); i++)
-		show_one(&s, list.ids[i]);
-	if (!status && !s.any)
-		status = STATUS_NO;
+	if (!status)
+		status = show_list(&s, &list);
 	cairn_layout_free(s.layout);
 	free(list.ids);
 	return status;

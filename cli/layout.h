@@ -16,6 +16,10 @@ struct layout_values {
 	const char *abi, *contains;
 	unsigned long holes, cacheline;
 	bool running, btf, sizes, packable, expand, hex, json;
+	/* --reorganize */
+	struct opt_list together;
+	const char *weights;
+	bool reorganize, verify, pin_first, merge_bit_fields, lines_first;
 };
 
 /* A file of types, and the BTF that its own is split from. */
@@ -58,6 +62,44 @@ int layout_compare(const char *path, const struct cairn_abi *const *abis, const 
 
 /* "struct event"; a typedef's own name. */
 const char *layout_kind(const struct cairn_types *types, uint32_t id);
+
+/* An open file of types, and how they are looked at. */
+struct layout_run {
+	const struct layout_values *values;
+	const struct cairn_source *source;
+	const struct cairn_types *types;
+	struct cairn_layout *layout;
+};
+
+/* ---- layout_reorganize.c, layout_weights.c, layout_verify.c ---- */
+
+/* --reorganize: an exit status; STATUS_NO when a compiler does not agree. */
+int layout_reorganize(const struct layout_run *run, const struct cairn_source_list *list);
+
+struct layout_hits {
+	char *type; /* NULL: of any */
+	char *member;
+	uint64_t hits;
+};
+
+struct layout_weights {
+	struct layout_hits *items;
+	size_t n, cap;
+};
+
+/* An exit status; layout_weights_free() also after a failure. @ret is zeroed before. */
+int layout_weights_read(const char *path, struct layout_weights *ret);
+void layout_weights_free(struct layout_weights *w);
+uint64_t layout_weight(const struct layout_weights *w, const char *type, const char *member);
+
+/*
+ * layout_verify - let the compilers for an ABI compile text that asserts something
+ *
+ * @abi  NULL: this machine's
+ * @ret  the names of those that agreed
+ * Returns an exit status: STATUS_NO when one does not agree, STATUS_NOT_HERE when there is none.
+ */
+int layout_verify(const char *text, const struct cairn_abi *abi, char *ret, size_t size);
 
 /* The types of all patterns, all of the file's when there are none; an exit status. */
 int layout_select(struct cairn_source *source, char *const *patterns, size_t n_patterns, struct cairn_source_list *ret);

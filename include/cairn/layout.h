@@ -138,6 +138,7 @@ struct cairn_layout_opts {
 	bool big_endian;    /* the types are of such a machine: where a bit-field is in its unit */
 	/* The types do not say which alignments were asked for (BTF): tell them from the offsets, as pahole does. */
 	bool infer_aligned;
+	const struct cairn_abi *abi; /* that the types were laid out for; NULL: x86-64 */
 };
 
 /*

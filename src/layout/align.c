@@ -13,6 +13,7 @@
  *
  * packed is seen when a member is not at a multiple of its natural alignment, or the size of the struct is none.
  */
+#include "layout/place.h"
 #include "layout/view.h"
 
 static uint32_t compute(struct cairn_layout *l, uint32_t id, unsigned int depth);
@@ -29,12 +30,17 @@ static uint32_t of_members(struct cairn_layout *l, const struct cairn_type *t, u
 	return most;
 }
 
-/* Scalars by their size; where that is no power of 2 (i386's long double), by a part of it. */
-static uint32_t of_size(uint64_t size)
+/* Scalars by their size; where that is no power of 2 (i386's long double), by a part of it. No more than the ABI's. */
+static uint32_t of_size(const struct cairn_abi *abi, uint64_t size)
 {
-	uint64_t lowest = size & -size;
+	const struct cairn_scalar_layout *of = abi->scalars;
+	uint64_t lowest = size & -size, most = of[CAIRN_C_LLONG].align;
 
-	return lowest && lowest <= 16 ? (uint32_t)lowest : 1;
+	if (!lowest || lowest > 16)
+		return 1;
+	if (lowest == 16)
+		most = max_u64(of[CAIRN_C_LDOUBLE].align, of[CAIRN_C_INT128].align);
+	return (uint32_t)min_u64(lowest, max_u64(most, 4));
 }
 
 static uint32_t compute_one(struct cairn_layout *l, const struct cairn_type *t, unsigned int depth)
@@ -52,7 +58,7 @@ static uint32_t compute_one(struct cairn_layout *l, const struct cairn_type *t, 
 	case CAIRN_T_PTR:
 	case CAIRN_T_REF:
 	case CAIRN_T_RREF:
-		return of_size(t->size);
+		return of_size(l->opts.abi, t->size);
 	default:
 		return 1;
 	}
@@ -139,7 +145,7 @@ void layout_find_alignments(struct cairn_layout *l, const struct cairn_type *t, 
 	ret->aligned = t->align;
 	for (uint32_t i = 0; i < t->n_members; i++)
 		m[i].aligned = t->members[i].align;
-	if (l->opts.infer_aligned && t->kind != CAIRN_T_UNION)
+	if (l->opts.infer_aligned && t->kind != CAIRN_T_UNION && t != l->other)
 		infer_all(l, t, m, ret);
 	ret->packed = is_structure(t) && is_packed(l, t, m, ret);
 }

@@ -197,6 +197,8 @@ int cairn_layout_new(const struct cairn_types *types, const struct cairn_layout_
 		l->opts = *opts;
 	if (!l->opts.cacheline)
 		l->opts.cacheline = DEFAULT_CACHELINE;
+	if (!l->opts.abi)
+		l->opts.abi = cairn_abi_find("x86-64");
 	l->n = cairn_types_count(types);
 	l->memo = calloc(l->n, sizeof(*l->memo));
 	if (!l->memo) {

@@ -85,9 +85,9 @@ static void place_bit_field(struct cursor_bits *c, const struct cairn_abi *abi,
 		c->align = max_u64(c->align, contribution(rec, m, align));
 }
 
-static int place_sysv(const struct cairn_abi *abi, struct cairn_place_record *rec)
+static int place_sysv(const struct cairn_abi *abi, struct cairn_place_record *rec, uint64_t start, uint64_t *ret_end)
 {
-	struct cursor_bits c = {.align = 8};
+	struct cursor_bits c = {.pos = start, .align = 8};
 
 	for (size_t i = 0; i < rec->n_members; i++) {
 		struct cairn_place_member *m = &rec->members[i];
@@ -100,10 +100,18 @@ static int place_sysv(const struct cairn_abi *abi, struct cairn_place_record *re
 			return -ERANGE;
 		c.end = max_u64(c.end, c.pos);
 	}
+	if (ret_end)
+		*ret_end = c.end;
 	c.align = max_u64(c.align, 8 * (uint64_t)rec->aligned);
 	rec->align = (uint32_t)(c.align / 8);
 	rec->size = round_up(round_up(c.end, 8), c.align) / 8;
 	return 0;
+}
+
+int layout_place_from(const struct cairn_abi *abi, struct cairn_place_record *rec, uint64_t start, uint64_t *ret_end)
+{
+	return (abi->ms || rec->ms_struct) && !rec->gcc_struct ? layout_place_ms(abi, rec, start, ret_end)
+							       : place_sysv(abi, rec, start, ret_end);
 }
 
 /* Alignments above are refused by the compilers, too. */
@@ -139,8 +147,7 @@ int cairn_layout_place(const struct cairn_abi *abi, struct cairn_place_record *r
 
 	if (rc)
 		return rc;
-	rc = (abi->ms || rec->ms_struct) && !rec->gcc_struct ? layout_place_ms(abi, rec)
-							     : place_sysv(abi, rec);
+	rc = layout_place_from(abi, rec, 0, NULL);
 	if (!rc && rec->size > CAIRN_LAYOUT_SIZE_MAX)
 		rc = -ERANGE;
 	return rc ? err_set(err, rc, "larger than 2^40 bytes") : 0;

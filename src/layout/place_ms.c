@@ -87,9 +87,9 @@ static void place_bit_field(struct units *u, struct cairn_place_member *m, uint6
 	}
 }
 
-int layout_place_ms(const struct cairn_abi *abi, struct cairn_place_record *rec)
+int layout_place_ms(const struct cairn_abi *abi, struct cairn_place_record *rec, uint64_t start, uint64_t *ret_end)
 {
-	struct units u = {.is_union = rec->is_union, .align = 8};
+	struct units u = {.is_union = rec->is_union, .align = 8, .size = start};
 
 	if (!abi->ms || rec->pack <= abi->scalars[CAIRN_C_PTR].size)
 		u.pack = 8 * (uint64_t)rec->pack;
@@ -104,6 +104,8 @@ int layout_place_ms(const struct cairn_abi *abi, struct cairn_place_record *rec)
 		if (u.size > 8 * CAIRN_LAYOUT_SIZE_MAX)
 			return -ERANGE;
 	}
+	if (ret_end)
+		*ret_end = u.size;
 	u.align = max_u64(u.align, 8 * (uint64_t)rec->aligned);
 	rec->align = (uint32_t)(u.align / 8);
 	rec->size = round_up(u.size, u.align) / 8;

@@ -134,6 +134,18 @@ static bool print_filler(struct print *p, const struct cairn_type *t, const stru
 	return true;
 }
 
+/* Two runs of bit-fields that were brought together and stay two memory locations. */
+static bool print_separator(struct print *p, const struct cairn_type *t, uint32_t i, const struct place *at, bool spaced)
+{
+	if (t != p->l->other || !p->l->separate[i])
+		return false;
+	if (!spaced)
+		putc('\n', p->out);
+	print_tabs(p, at);
+	fprintf(p->out, "%-*s :0;\n", at->type_column, "char");
+	return true;
+}
+
 /* The widest unit among the bit-fields that share the place of the one before @i. */
 static uint64_t size_before(const struct cairn_type *t, const struct cairn_layout_member *m, uint32_t i)
 {
@@ -189,7 +201,7 @@ static void print_members(struct print *p, const struct cairn_type *t, const str
 	}
 	for (uint32_t i = 0; i < t->n_members; i++) {
 		if (i && is_structure(t)) {
-			if (spaced && print_filler(p, t, m, i, at))
+			if (print_separator(p, t, i, at, spaced) || (spaced && print_filler(p, t, m, i, at)))
 				spaced = true;
 			print_combined(p, t, m, i, at, &spaced);
 		}

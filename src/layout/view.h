@@ -21,7 +21,9 @@ enum { EMBEDS_UNKNOWN, EMBEDS_NO, EMBEDS_YES };
 /* What was found out about a type, once. */
 struct type_memo {
 	uint32_t natural; /* 0: not known yet */
+	uint32_t align;   /* layout_align(); 0: not known yet */
 	uint8_t embeds;   /* a flexible array deeper inside: EMBEDS_* */
+	bool aligning;    /* align is being computed */
 	bool busy;        /* being computed: a struct that contains itself, which only damaged input has */
 };
 
@@ -30,6 +32,10 @@ struct cairn_layout {
 	struct cairn_layout_opts opts;
 	struct type_memo *memo; /* per id */
 	uint32_t n;
+	/* While a struct is printed as it could be: a type, and what stands for it. */
+	uint32_t other_id;
+	const struct cairn_type *other;
+	const bool *separate; /* per member of other: "char :0" stands before it */
 };
 
 static inline bool is_aggregate(const struct cairn_type *t)
@@ -49,14 +55,18 @@ static inline bool has_layout(const struct cairn_type *t)
 
 static inline const struct cairn_type *layout_resolve(const struct cairn_layout *l, uint32_t id)
 {
-	return cairn_types_get(l->types, cairn_types_resolve(l->types, id));
+	id = cairn_types_resolve(l->types, id);
+	return l->other && id == l->other_id ? l->other : cairn_types_get(l->types, id);
 }
 
 /*
- * The largest alignment that the scalars in a type have by their sizes: what a packed struct does not respect. Not
- * what the ABI gives it: pahole counts 8 for a long long on i386, too. At least 1.
+ * The largest alignment that the scalars in a type have by their sizes, as far as the ABI has so large ones: what a packed
+ * struct does not respect. At least 1.
  */
 uint32_t layout_natural_align(struct cairn_layout *l, uint32_t id);
+
+/* Alignment of a member of this type on the ABI of the view, in bytes, as far as the types tell; at least 1. */
+uint32_t layout_align(struct cairn_layout *l, uint32_t id);
 
 /* The parts of cairn_layout_facts(), of a type that has a layout; @m of all members. */
 void layout_place_members(struct cairn_layout *l, const struct cairn_type *t, struct cairn_layout_member *m);

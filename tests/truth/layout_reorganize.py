@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""cairn layout --reorganize, against every order that there is, as GCC lays it out; and against what pahole claims.
+
+    layout_reorganize.py [--count N] [--seed N]
+
+N random structs of 2 to 7 groups of members: all their permutations are compiled, with sizeof taken by the compiler,
+and the smallest must be the size that --reorganize --verify gives. Then pahole's --packable over the kernel's BTF: where it
+claims a smaller size than the smallest that is proven here, the compiler decides.
+"""
+import argparse
+import itertools
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from common import CAIRN, claim, finish, skip  # noqa: E402
+
+LAB = os.path.join(os.environ.get("CAIRN_LAB") or os.path.expanduser("~/.cache/cairn-lab"), "sid")
+RUNNING = "/sys/kernel/btf/vmlinux"
+PRELUDE = """
+struct pair { char a; long long b; };
+struct triple { short a[3]; };
+union either { char c[5]; short s; };
+struct __attribute__((packed)) tight { char a; int b; };
+struct __attribute__((aligned(16))) wide { int a; };
+typedef long long low __attribute__((aligned(2)));
+"""
+TYPES = ["char", "short", "int", "long", "float", "double", "void *", "long double", "_Bool", "__int128", "struct pair",
+         "struct triple", "union either", "struct tight", "struct wide", "low", "_Atomic long long"]
+ABIS = {"x86-64": "-m64", "i386": "-m32"}
+
+
+class Struct:
+    """Groups of members as text; runs of bit-fields are groups of their own."""
+
+    def __init__(self, rng, number, abi):
+        self.name, self.flexible, self.n = f"s{number}", "", 0
+        types = [t for t in TYPES if abi != "i386" or t != "__int128"]
+        count = rng.choice([2, 3, 4, 4, 5, 5, 6, 6, 7])
+        self.groups = []
+        while len(self.groups) < count:
+            # Two runs side by side would be one.
+            if rng.random() < 0.3 and not (self.groups and self.groups[-1][0]):
+                fields = [f"{rng.choice(['int', 'unsigned char', 'short', 'long long'])} {self.member()} : "
+                          f"{rng.randint(1, 8)};" for _ in range(rng.randint(1, 3))]
+                self.groups.append((True, " ".join(fields)))
+                continue
+            array = f"[{rng.randint(1, 9)}]" if rng.random() < 0.25 else ""
+            kind = rng.choice(types)
+            aligned = f" __attribute__((aligned({rng.choice([2, 8, 16, 32])})))" if rng.random() < 0.1 else ""
+            self.groups.append((False, f"{kind} {self.member()}{array if kind != 'low' else ''}{aligned};"))
+        if rng.random() < 0.1:
+            self.flexible = f"{rng.choice(['char', 'int'])} {self.member()}[];"
+        self.attributes = rng.choice([" __attribute__((aligned(32)))"] + [""] * 12)
+
+    def member(self):
+        self.n += 1
+        return f"m{self.n}"
+
+    def text(self, order, name, merge):
+        parts = []
+        for i, group in enumerate(order):
+            if group[0] and i and order[i - 1][0] and not merge:
+                parts.append("char : 0;")
+            parts.append(group[1])
+        return f"struct {name} {{ {' '.join(parts)} {self.flexible} }}{self.attributes};"
+
+    def smallest(self, option, merge):
+        """Over all orders, as the compiler has their sizes."""
+        lines = [PRELUDE]
+        orders = list(itertools.permutations(self.groups))
+        lines += [self.text(order, f"p{i}", merge) for i, order in enumerate(orders)]
+        sizes = ", ".join(f"sizeof(struct p{i})" for i in range(len(orders)))
+        lines.append(f"const unsigned int sizes[] = {{ {sizes} }};")
+        done = subprocess.run(["gcc", option, "-w", "-S", "-o", "-", "-x", "c", "-"], input="\n".join(lines),
+                              capture_output=True, text=True, check=True)
+        return min(int(n) for n in re.findall(r"^\s*\.long\s+(\d+)$", done.stdout, re.M))
+
+
+def compare(folder, rng, abi, merge, count):
+    structs = [Struct(rng, i, abi) for i in range(count)]
+    path = os.path.join(folder, "random.h")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(PRELUDE + "\n".join(s.text(s.groups, s.name, False) for s in structs) + "\n")
+    command = [CAIRN, "layout", path, "s[0-9]*", "--abi", abi, "--reorganize", "--verify", "--json"]
+    done = subprocess.run(command + (["--merge-bit-fields"] if merge else []), capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(done.stderr)
+    ours = {o["name"]: o for o in map(json.loads, done.stdout.splitlines())}
+    wrong = 0
+    for s in structs:
+        best = s.smallest(ABIS[abi], merge)
+        mine = ours.get(s.name)
+        if not mine or mine["size"] != best or not mine["proven"]:
+            wrong += 1
+            print(f"# {s.text(s.groups, s.name, False)}\n#   smallest: {best}, here: {mine}")
+    what = "merged" if merge else "apart"
+    saved = sum(o["saved"] > 0 for o in ours.values())
+    claim(f"{abi}, bit-fields {what}: {count} structs, {saved} became smaller, {wrong} differ from all their orders",
+          not wrong and not done.returncode and saved)
+
+
+def pahole_packable(path):
+    with tempfile.TemporaryDirectory(dir=os.path.join(LAB, "tmp"), prefix="layout-") as folder:
+        inside = os.path.join(folder, "input")
+        subprocess.run(["cp", path, inside], check=True)
+        done = subprocess.run(["chroot", LAB, "pahole", "-F", "btf", "--packable", inside[len(LAB):]],
+                              capture_output=True, text=True, errors="replace", check=False)
+    rows = (line.split("\t") for line in done.stdout.splitlines())
+    return {row[0]: (int(row[1]), int(row[2])) for row in rows if len(row) == 4}
+
+
+def against_pahole():
+    if os.geteuid() or not os.path.exists(os.path.join(LAB, "usr/bin/pahole")) or not os.path.exists(RUNNING):
+        skip("pahole --packable", "the lab has no pahole, the kernel no BTF, or this is not root")
+        return
+    theirs = pahole_packable(RUNNING)
+    done = subprocess.run([CAIRN, "layout", "--running", "--reorganize", "--json"], capture_output=True, text=True,
+                          check=False)
+    ours = {}
+    for o in map(json.loads, done.stdout.splitlines()):
+        ours.setdefault(o["name"], o)
+    refused = len(re.findall("what another order would give is not known", done.stderr))
+    too_small = [n for n, (_, size) in theirs.items() if n in ours and ours[n]["proven"] and size < ours[n]["size"]]
+    larger = [n for n, (_, size) in theirs.items() if n in ours and size > ours[n]["size"]]
+    unseen = [n for n, o in ours.items() if o["saved"] and n not in theirs]
+    proven = sum(o["proven"] for o in ours.values())
+    # All that are claimed, and as many others, go through the compiler.
+    names = too_small + list(ours)[::97]
+    checked = subprocess.run([CAIRN, "layout", "--running", "--reorganize", "--verify", "--json", *names], capture_output=True,
+                             text=True, check=False)
+    verified = [o for o in map(json.loads, checked.stdout.splitlines()) if o["verified"]]
+    print(f"# {len(ours)} structs, {proven} proven, {refused} refused; pahole: {len(theirs)} packable, of which it claims "
+          f"{len(too_small)} smaller than C can, {len(larger)} are smaller here, {len(unseen)} it does not name")
+    for name in too_small[:10]:
+        print(f"#   {name}: pahole {theirs[name][1]}, C {ours[name]['size']}")
+    claim(f"the compiler agrees with {len(verified)} of {len(names)} structs of the kernel",
+          checked.returncode == 0 and len(verified) >= len(set(names)))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="cairn-layout-") as folder:
+        for abi in ABIS:
+            for merge in (False, True):
+                compare(folder, random.Random(f"{args.seed} {abi} {merge}"), abi, merge, args.count)
+    against_pahole()
+    finish()
+
+
+if __name__ == "__main__":
+    main()
