@@ -87,6 +87,7 @@ extern const struct cmd cmd_trace;
 extern const struct cmd cmd_layout;
 extern const struct cmd cmd_decode;
 extern const struct cmd cmd_addr;
+extern const struct cmd cmd_stack;
 extern const struct cmd cmd_pack;
 extern const struct cmd cmd_btf_dump;
 extern const struct cmd cmd_btf_check;

@@ -11,6 +11,7 @@ const struct cmd *const cmds[] = {
 	&cmd_layout,
 	&cmd_decode,
 	&cmd_addr,
+	&cmd_stack,
 	&cmd_pack,
 	&cmd_btf_dump,
 	&cmd_btf_check,

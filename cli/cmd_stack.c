@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cairn stack: the stacks of all threads of a process. */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cmd.h"
+#include "stack.h"
+
+struct stack_values {
+	unsigned long rounds, max_frames, jobs;
+	double interval;
+	bool json, symbols, no_cache;
+};
+
+#define AT(field) offsetof(struct stack_values, field)
+
+static const struct opt opts[] = {
+	{'n', "rounds", OPT_COUNT, "N", AT(rounds), "take the stacks N times"},
+	{'i', "interval", OPT_SECONDS, "TIME", AT(interval), "with -n, wait so long between two rounds; otherwise 1s"},
+	{0, "max-frames", OPT_COUNT, "N", AT(max_frames), "at most N frames of a thread; otherwise 1024"},
+	{'s', "symbols", OPT_FLAG, NULL, AT(symbols), "names of the symbol table only: no inlined calls, no lines"},
+	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object per thread"},
+	{0, "no-cache", OPT_FLAG, NULL, AT(no_cache), "neither look in the cache of sidecars nor keep one there"},
+	{'j', "jobs", OPT_COUNT, "N", AT(jobs), "use N threads for tables and sidecars; otherwise one per processor"},
+	{0},
+};
+
+static const struct example examples[] = {
+	{"cairn stack 1234", "where every thread of a process is, with inlined calls and lines"},
+	{"cairn stack -s -n 10 -i 100ms 1234", "ten times, ten in a second, names only"},
+	{"cairn stack 1234 --json | jq -r '.end' | sort | uniq -c", "how many of its stacks are complete"},
+	{0},
+};
+
+static void tell_moment(const struct cairn_stacks *stacks)
+{
+	struct cairn_stacks_moment m;
+	size_t n = cairn_stacks_n_threads(stacks);
+
+	cairn_stacks_moment(stacks, &m);
+	fprintf(stderr, "%zu thread%s, stopped for %.3f ms, %s\n", n, n == 1 ? "" : "s", (double)m.stopped_ns / 1e6,
+		m.is_consistent ? "all at one moment" : "not all at one moment");
+}
+
+/* Whether every stack is complete. */
+static bool show(const struct cairn_stacks *stacks, const struct stack_values *values, struct stack_names *names,
+		 unsigned long round)
+{
+	bool is_complete = true;
+
+	for (size_t i = 0; i < cairn_stacks_n_threads(stacks); i++) {
+		const struct cairn_thread_stack *t = cairn_stacks_thread(stacks, i);
+
+		is_complete &= t->end == CAIRN_WALK_OUTERMOST;
+		if (values->json)
+			stack_json(stdout, t, names, round);
+		else
+			stack_text(stdout, t, names);
+	}
+	fflush(stdout);
+	if (!values->json)
+		tell_moment(stacks);
+	return is_complete;
+}
+
+static void wait_for(double seconds)
+{
+	struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+
+	nanosleep(&t, NULL);
+}
+
+static int take(int pid, const struct stack_values *values, struct stack_names *names)
+{
+	struct cairn_stacks_opts how = {.size = sizeof(how), .max_frames = values->max_frames,
+					.threads = (unsigned int)values->jobs};
+	unsigned long rounds = values->rounds ? values->rounds : 1;
+	struct cairn_stacks *stacks;
+	struct cairn_err err = {0};
+	bool is_complete = true;
+	int r = cairn_stacks_of_process(pid, &how, &stacks, &err);
+
+	if (r < 0)
+		return fail_err(r, &err, STATUS_NO);
+	for (unsigned long round = 1;; round++) {
+		is_complete &= show(stacks, values, names, round);
+		if (round == rounds)
+			break;
+		wait_for(values->interval > 0 ? values->interval : 1);
+		r = cairn_stacks_again(stacks, &err);
+		if (r < 0)
+			break;
+	}
+	/* Names are borrowed from its files. */
+	stack_names_fini(names);
+	cairn_stacks_close(stacks);
+	if (r < 0)
+		return fail_err(r, &err, STATUS_NO);
+	return is_complete ? STATUS_YES : STATUS_NO;
+}
+
+static int parse_pid(const char *word)
+{
+	char *end;
+	long pid = strtol(word, &end, 10);
+
+	return isdigit((unsigned char)*word) && !*end && pid > 0 && pid <= INT32_MAX ? (int)pid : 0;
+}
+
+static int run(void *v, const struct operands *operands)
+{
+	struct stack_values *values = v;
+	struct stack_names names = {.wish = {.keep = !values->no_cache, .jobs = (unsigned int)values->jobs},
+				    .symbols_only = values->symbols};
+	int pid = parse_pid(operands->items[0]);
+
+	if (operands->n != 1)
+		return fail(STATUS_USAGE, "one process at a time");
+	if (!pid)
+		return fail(STATUS_USAGE, "%s is no process's number", operands->items[0]);
+	return take(pid, values, &names);
+}
+
+const struct cmd cmd_stack = {
+	.name = "stack",
+	.summary = "stacks of all threads",
+	.operands = "PID",
+	.n_operands_min = 1,
+	.opts = opts,
+	.examples = examples,
+	.values_size = sizeof(struct stack_values),
+	.run = run,
+};

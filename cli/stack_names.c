@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names of frames: from the sidecar of the frame's file, or from its symbol table. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "stack.h"
+
+struct stack_file {
+	const struct cairn_binary *bin;
+	struct cairn_pack *pack; /* NULL: symbols only */
+};
+
+static struct cairn_pack *pack_of(struct stack_names *names, const struct cairn_binary *bin)
+{
+	struct stack_file *grown;
+	struct cairn_pack *pack = NULL;
+
+	for (size_t i = 0; i < names->n; i++)
+		if (names->files[i].bin == bin)
+			return names->files[i].pack;
+	if (!names->symbols_only && (cairn_binary_has_dwarf(bin) || names->wish.file))
+		sidecar_for(bin, &names->wish, &pack);
+	grown = realloc(names->files, (names->n + 1) * sizeof(*grown));
+	if (grown) {
+		names->files = grown;
+		grown[names->n++] = (struct stack_file){bin, pack};
+	}
+	return pack;
+}
+
+void stack_names_find(struct stack_names *names, const struct cairn_stack_frame *frame, struct stack_place *ret)
+{
+	struct cairn_vaddr start;
+	const char *symbol;
+	struct cairn_pack *pack;
+
+	ret->n = 0;
+	ret->has_start = false;
+	if (!frame->bin)
+		return;
+	pack = pack_of(names, frame->bin);
+	if (pack)
+		ret->n = cairn_pack_frames(pack, frame->vaddr, ret->functions, CAIRN_FRAMES_MAX);
+	if (!cairn_binary_symbol_of(frame->bin, frame->vaddr, &symbol, &start))
+		return;
+	ret->has_start = true;
+	ret->off = frame->vaddr.v - start.v + !frame->is_exact;
+	if (!ret->n)
+		ret->functions[ret->n++] = (struct cairn_frame){.function = symbol, .name = symbol};
+}
+
+void stack_names_fini(struct stack_names *names)
+{
+	for (size_t i = 0; i < names->n; i++)
+		cairn_pack_close(names->files[i].pack);
+	free(names->files);
+}

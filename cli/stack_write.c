@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Stacks as text and as JSON
+ *
+ *	thread 4711 "worker"
+ *	#0  0x00007f10a2c5d3f5  tcache_get at malloc.c:3171:3 (inlined)
+ *	#1                      malloc+0x75 at malloc.c:3294:10  libc.so.6
+ *	#2  0x000055d0c0a011d6  work+0x26 at server.c:12:9  server
+ *	    no unwind row at 0x1234 in server
+ *
+ * An inlined copy has a line of its own, as in debuggers; the address is that of the frame that it is in. A stack
+ * that is complete ends without a word, any other says why it is not.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "json.h"
+#include "stack.h"
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static const char *name_of(const struct cairn_frame *f)
+{
+	if (f->name)
+		return f->name;
+	return f->function ? f->function : "?";
+}
+
+static void put_position(FILE *out, const struct cairn_frame *f)
+{
+	if (!f->file)
+		return;
+	fprintf(out, " at %s", f->file);
+	if (f->line)
+		fprintf(out, ":%" PRIu32, f->line);
+	if (f->line && f->column)
+		fprintf(out, ":%" PRIu32, f->column);
+}
+
+static void put_functions(FILE *out, const struct cairn_stack_frame *frame, const struct stack_place *place,
+			  size_t *number)
+{
+	for (size_t i = 0; i < place->n; i++) {
+		const struct cairn_frame *f = &place->functions[i];
+		bool is_outermost = i + 1 == place->n;
+
+		if (i)
+			fprintf(out, "#%-3zu                  ", (*number)++);
+		fprintf(out, "  %s", name_of(f));
+		if (is_outermost && place->has_start)
+			fprintf(out, "+0x%" PRIx64, place->off);
+		put_position(out, f);
+		fputs(is_outermost ? "" : " (inlined)\n", out);
+	}
+	if (frame->is_signal)
+		fputs("  <signal handler called>", out);
+	else if (!place->n)
+		fputs("  ?", out);
+	if (frame->path)
+		fprintf(out, "  %s", base_name(frame->path));
+	fputc('\n', out);
+}
+
+void stack_text(FILE *out, const struct cairn_thread_stack *thread, struct stack_names *names)
+{
+	size_t number = 0;
+
+	fprintf(out, "thread %d \"%s\"\n", thread->tid, thread->comm);
+	for (size_t i = 0; i < thread->n_frames; i++) {
+		struct stack_place place;
+
+		stack_names_find(names, &thread->frames[i], &place);
+		fprintf(out, "#%-3zu0x%016" PRIx64, number++, thread->frames[i].regs.pc.v);
+		put_functions(out, &thread->frames[i], &place, &number);
+	}
+	if (thread->end != CAIRN_WALK_OUTERMOST)
+		fprintf(out, "    %s\n", thread->why);
+}
+
+static void json_functions(struct json *j, const struct stack_place *place)
+{
+	json_open(j, "functions", '[');
+	for (size_t i = 0; i < place->n; i++) {
+		const struct cairn_frame *f = &place->functions[i];
+
+		json_open(j, NULL, '{');
+		json_text(j, "function", f->function);
+		json_text(j, "name", f->name);
+		json_text(j, "file", f->file);
+		json_uint(j, "line", f->line);
+		json_uint(j, "column", f->column);
+		json_close(j);
+	}
+	json_close(j);
+}
+
+static void json_frame(struct json *j, const struct cairn_stack_frame *frame, struct stack_names *names)
+{
+	struct stack_place place;
+
+	stack_names_find(names, frame, &place);
+	json_open(j, NULL, '{');
+	json_hex(j, "pc", frame->regs.pc.v);
+	json_bool(j, "signal", frame->is_signal);
+	json_text(j, "path", frame->path);
+	if (frame->bin)
+		json_hex(j, "vaddr", frame->vaddr.v);
+	if (place.has_start)
+		json_uint(j, "offset", place.off);
+	json_functions(j, &place);
+	json_close(j);
+}
+
+void stack_json(FILE *out, const struct cairn_thread_stack *thread, struct stack_names *names, unsigned long round)
+{
+	static const char *const ends[] = {
+		[CAIRN_WALK_OUTERMOST] = "outermost",	[CAIRN_WALK_UNDESCRIBED] = "undescribed",
+		[CAIRN_WALK_NO_FILE] = "no-file",	[CAIRN_WALK_UNREADABLE] = "unreadable",
+		[CAIRN_WALK_LOST] = "lost-register",	[CAIRN_WALK_LOOP] = "loop",
+		[CAIRN_WALK_LIMIT] = "limit",		[CAIRN_WALK_GONE] = "gone",
+	};
+	struct json j = {.out = out};
+
+	json_open(&j, NULL, '{');
+	json_uint(&j, "round", round);
+	json_int(&j, "tid", thread->tid);
+	json_text(&j, "comm", thread->comm);
+	json_uint(&j, "stopped_ns", thread->stopped_ns);
+	json_open(&j, "frames", '[');
+	for (size_t i = 0; i < thread->n_frames; i++)
+		json_frame(&j, &thread->frames[i], names);
+	json_close(&j);
+	json_text(&j, "end", ends[thread->end]);
+	json_text(&j, "why", thread->why);
+	json_close(&j);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Stacks of a process or of a core file
+ *
+ * All threads are stopped, their registers and the used part of their stacks are copied, and they go on; the copies are
+ * walked afterwards, by the unwind tables of the files that are mapped. No frame pointers are needed.
+ *
+ *	struct cairn_stacks *stacks;
+ *	if (cairn_stacks_of_process(pid, NULL, &stacks, &err) < 0)
+ *		return fail(err.msg);
+ *	for (size_t i = 0; i < cairn_stacks_n_threads(stacks); i++) {
+ *		const struct cairn_thread_stack *t = cairn_stacks_thread(stacks, i);
+ *		for (size_t k = 0; k < t->n_frames; k++)
+ *			printf("%#lx\n", t->frames[k].regs.pc.v);
+ *		printf("(%s)\n", t->why);
+ *	}
+ *	cairn_stacks_close(stacks);
+ *
+ * Names are not in it: a frame has its file and the address in it, which cairn/pack.h and cairn/binary.h name.
+ */
+#ifndef CAIRN_STACK_H
+#define CAIRN_STACK_H
+
+#include <cairn/unwind.h>
+
+CAIRN_BEGIN_DECLS
+
+/* Why a walk ended. */
+enum cairn_walk_end {
+	CAIRN_WALK_OUTERMOST,	/* complete: the last frame has no caller */
+	CAIRN_WALK_UNDESCRIBED, /* nothing says how to unwind at the last frame's address */
+	CAIRN_WALK_NO_FILE,	/* its address is in no file: code made at run time, or no code */
+	CAIRN_WALK_UNREADABLE,	/* the stack is not where it should be */
+	CAIRN_WALK_LOST,	/* a register that is needed was not kept */
+	CAIRN_WALK_LOOP,	/* the stack leads back to itself */
+	CAIRN_WALK_LIMIT,	/* more frames than were asked for */
+	CAIRN_WALK_GONE,	/* the thread ended before it could be stopped */
+};
+
+struct cairn_stack_frame {
+	struct cairn_regs regs;
+	/*
+	 * Where the frame is in its code: regs.pc, or the byte before it when that is where a call returns to. Names and
+	 * lines are those of this address.
+	 */
+	struct cairn_addr at;
+	bool is_exact; /* regs.pc is an instruction that was about to run; else the one behind a call */
+	bool is_signal; /* the frame is a signal trampoline: what is outside of it was interrupted */
+	struct cairn_vaddr vaddr; /* of at in the binary */
+	const struct cairn_binary *bin; /* NULL when no file is there, or it cannot be read. Borrowed */
+	const char *path; /* as the process has it mapped, "[vdso]"; NULL when no file is there. Borrowed */
+};
+
+struct cairn_thread_stack {
+	int tid;
+	char comm[16];
+	size_t n_frames;
+	const struct cairn_stack_frame *frames; /* innermost first */
+	enum cairn_walk_end end;
+	const char *why; /* the end in words, with address and file */
+	uint64_t stopped_ns; /* how long the thread did not run; 0 of a core */
+};
+
+struct cairn_stacks_opts {
+	size_t size; /* sizeof(struct cairn_stacks_opts); a longer, unknown tail must be zero */
+	size_t max_frames; /* per thread; 0: 1024 */
+	unsigned int threads; /* for making unwind tables; 0: one per processor */
+};
+
+struct cairn_stacks;
+
+/*
+ * cairn_stacks_of_process - the stacks of all threads of a running process
+ *
+ * @opts  may be NULL
+ * @ret   cairn_stacks_close()
+ * Returns 0. Negative:
+ *   -ESRCH       no such process
+ *   -EPERM       it may not be traced (err: what would allow it)
+ *   -EBUSY       another tracer has it (err: which)
+ *   -EOPNOTSUPP  a 32-bit process
+ *   -EINVAL      @opts has something set that this version does not know
+ *   -ENOMEM, and what ptrace(2) returns
+ * A system call that a thread waits in is restarted by the kernel, as after SIGSTOP and SIGCONT.
+ * Cost: each thread is stopped for tens of microseconds; the walk is done while it runs again. Threads: the
+ * calling thread is the tracer; one call per process at a time. Signals: no.
+ */
+int cairn_stacks_of_process(int pid, const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,
+			    struct cairn_err *err);
+
+/*
+ * cairn_stacks_again - stop the same process once more; what was borrowed from the stacks before ends
+ *
+ * Files and tables stay open. Errors as above; @stacks then has no threads.
+ */
+int cairn_stacks_again(struct cairn_stacks *stacks, struct cairn_err *err);
+
+/* Takes NULL. */
+void cairn_stacks_close(struct cairn_stacks *stacks);
+
+size_t cairn_stacks_n_threads(const struct cairn_stacks *stacks);
+/* By number, the main thread first, then by tid. */
+const struct cairn_thread_stack *cairn_stacks_thread(const struct cairn_stacks *stacks, size_t i);
+
+/* What it cost the process. */
+struct cairn_stacks_moment {
+	uint64_t stopped_ns;  /* from the first thread's stop to the last one's going on */
+	bool is_consistent;   /* there was a moment at which all of them stood still, and all was read then */
+	size_t copied_bytes;  /* of their stacks */
+};
+void cairn_stacks_moment(const struct cairn_stacks *stacks, struct cairn_stacks_moment *ret);
+
+/* "no unwind row at 0x1234 in /usr/lib/..."; static words for each end, without address and file. */
+const char *cairn_walk_end_text(enum cairn_walk_end end);
+
+CAIRN_END_DECLS
+#endif

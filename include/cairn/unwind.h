@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Unwinding: from a frame to its caller
+ *
+ * An unwind table (cairn/abi/unwind.h) says for each address of a file how the caller's registers come about. It is
+ * made from .eh_frame and .debug_frame, without symbols or debug information. One step:
+ *
+ *	const struct cairn_unwind_rule *rule = cairn_unwind_find(table, at);
+ *	if (cairn_unwind_step(rule, machine, read, ctx, &regs) == CAIRN_STEP_OK)
+ *		... regs is the caller's frame
+ *
+ * Whole stacks of processes and core files are in cairn/stack.h.
+ */
+#ifndef CAIRN_UNWIND_H
+#define CAIRN_UNWIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cairn/abi/unwind.h>
+#include <cairn/addr.h>
+#include <cairn/api.h>
+#include <cairn/binary.h>
+#include <cairn/err.h>
+
+CAIRN_BEGIN_DECLS
+
+/* ---- tables ---- */
+
+struct cairn_unwind;
+
+/*
+ * cairn_unwind_make - the unwind table of a binary
+ *
+ * @bin      borrowed for the call
+ * @threads  0: one per processor; the bytes are the same for any number
+ * @ret      cairn_unwind_close()
+ * Returns 0, also when the binary has no call frame information: then nothing is described. Negative:
+ *   -EBADMSG  the entries of a section lead out of it (err: section, offset)
+ *   -ERANGE   more rows or rules than the format can number
+ *   -ENOMEM
+ * Cost: one run of each FDE's program, about a microsecond each. Threads: any.
+ */
+int cairn_unwind_make(const struct cairn_binary *bin, unsigned int threads, struct cairn_unwind **ret,
+		      struct cairn_err *err);
+
+/*
+ * cairn_unwind_open_mem - a table that was made before
+ *
+ * @bytes  aligned to 8, must outlive the result; every number in it is checked now
+ * @name   for errors
+ * Returns 0; -EBADMSG (err: the record that is wrong); -EOPNOTSUPP of another version or architecture; -ENOMEM.
+ */
+int cairn_unwind_open_mem(const void *bytes, size_t size, const char *name, struct cairn_unwind **ret,
+			  struct cairn_err *err);
+
+/* Takes NULL. */
+void cairn_unwind_close(struct cairn_unwind *table);
+
+/* The bytes of a table, borrowed: cairn/abi/unwind.h. */
+const void *cairn_unwind_bytes(const struct cairn_unwind *table, size_t *ret_size);
+
+/*
+ * cairn_unwind_find - the rule for one address; never NULL: CAIRN_UNWIND_UNDESCRIBED where there is none
+ *
+ * Of a return address look up the byte before it, unless the frame inside of it was a signal trampoline.
+ * Cost: O(log rows). Threads: any. Signals: safe.
+ */
+const struct cairn_unwind_rule *cairn_unwind_find(const struct cairn_unwind *table, struct cairn_vaddr at);
+
+/* Row number @row, below n_rows of the header: [*@ret_lo, *@ret_hi) and its rule. The last one is empty. */
+const struct cairn_unwind_rule *cairn_unwind_row(const struct cairn_unwind *table, uint32_t row,
+						 struct cairn_vaddr *ret_lo, struct cairn_vaddr *ret_hi);
+
+/* ---- a step ---- */
+
+/* The registers of a frame. */
+struct cairn_regs {
+	struct cairn_addr pc;
+	/* By DWARF number: x86-64 0 to 15, the stack pointer is 7; AArch64 x0 to x30, the stack pointer is 31. */
+	uint64_t r[32];
+	/* Bit n: r[n] is what the frame had. Callees did not keep the others. */
+	uint32_t known;
+};
+
+/* Reads @n bytes of the target's memory; false when they are not there. */
+typedef bool (*cairn_read_memory)(void *ctx, struct cairn_addr at, void *ret, size_t n);
+
+enum cairn_step {
+	CAIRN_STEP_OK,
+	CAIRN_STEP_OUTERMOST,	/* the frame has no caller, by its rule */
+	CAIRN_STEP_UNDESCRIBED, /* the rule is none */
+	CAIRN_STEP_UNREADABLE,	/* the stack is not where the rule says */
+	CAIRN_STEP_LOST,	/* the rule starts from a register whose value is not known here */
+	CAIRN_STEP_STUCK,	/* the caller's frame would not be further up the stack */
+};
+
+/*
+ * cairn_unwind_step - from the registers of a frame to those of its caller
+ *
+ * @rule     for regs->pc
+ * @machine  EM_X86_64, EM_AARCH64
+ * @read     memory of the target; @ctx is handed to it
+ * @regs     changed only when the result is CAIRN_STEP_OK
+ * Threads: any. Signals: safe when @read is. No allocation.
+ */
+enum cairn_step cairn_unwind_step(const struct cairn_unwind_rule *rule, uint16_t machine, cairn_read_memory read,
+				  void *ctx, struct cairn_regs *regs);
+
+CAIRN_END_DECLS
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Option structs of the public API
+ *
+ * Their first member is `size_t size`, the caller's sizeof. A shorter one is an older caller's: what it does not have is 0.
+ * A longer one is a newer caller's: it may ask for something that is not known here, unless it is 0.
+ */
+#ifndef BASE_OPTS_H
+#define BASE_OPTS_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+/*
+ * opts_take - @from as a struct of @known bytes
+ *
+ * @from  may be NULL: then *@ret is all 0
+ * Returns 0; -EINVAL when @from has something set that is not known, or no size.
+ */
+int opts_take(void *ret, size_t known, const void *from, struct cairn_err *err);
+
+#endif

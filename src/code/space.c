@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "code/space.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+
+/* An image by what the kernel calls the file: device and inode; the vDSO has neither, and its address counts. */
+struct image {
+	struct code_image image;
+	dev_t dev;
+	ino_t ino;
+	uint64_t lo;
+	char *path;
+	uint8_t *bin_bytes, *table_bytes;
+};
+
+struct code_space {
+	struct code_maps maps;
+	struct code_source source;
+	VEC(struct image *) images;
+};
+
+int code_space_new(struct code_maps *maps, const struct code_source *source, struct code_space **ret,
+		   struct cairn_err *err)
+{
+	struct code_space *space = calloc(1, sizeof(*space));
+	if (!space) {
+		code_maps_fini(maps);
+		return err_nomem(err, "the code of a process");
+	}
+	space->maps = *maps;
+	space->source = *source;
+	*ret = space;
+	return 0;
+}
+
+static void image_free(struct image *i)
+{
+	cairn_binary_close(i->image.bin);
+	free(i->bin_bytes);
+	free(i->table_bytes);
+	free(i->path);
+	free(i);
+}
+
+void code_space_free(struct code_space *space)
+{
+	if (!space)
+		return;
+	for (size_t i = 0; i < space->images.n; i++)
+		image_free(space->images.p[i]);
+	VEC_FREE(&space->images);
+	code_maps_fini(&space->maps);
+	free(space);
+}
+
+void code_space_remap(struct code_space *space, struct code_maps *maps)
+{
+	code_maps_fini(&space->maps);
+	space->maps = *maps;
+}
+
+const struct code_maps *code_space_maps(const struct code_space *space)
+{
+	return &space->maps;
+}
+
+/* ---- images ---- */
+
+static bool is_image_of(const struct image *i, const struct code_mapping *m)
+{
+	return m->ino ? i->dev == m->dev && i->ino == m->ino : !i->ino && i->lo == m->lo;
+}
+
+/* Only -ENOMEM is an error: a file that cannot be read leaves a hole with a note. */
+static int make_table(struct image *i, unsigned int threads)
+{
+	struct cairn_err err = {0};
+	struct cfi *cfi = NULL;
+	size_t size;
+	int rc = cfi_open(i->image.bin, &cfi, &err);
+	if (rc == 0)
+		rc = unwind_table_build(cfi, threads, &i->table_bytes, &size, &err);
+	if (rc == 0)
+		rc = unwind_table_open(i->table_bytes, size, i->path, "unwind table", &i->image.table, &err);
+	cfi_close(cfi);
+	if (rc < 0)
+		snprintf(i->image.note, sizeof(i->image.note), "%s", err.msg);
+	return rc == -ENOMEM ? rc : 0;
+}
+
+static int open_image(const struct code_space *space, const struct code_mapping *m, struct image *i)
+{
+	struct cairn_err err = {0};
+	i->dev = m->dev;
+	i->ino = m->ino;
+	i->lo = m->lo;
+	i->path = strdup(m->path);
+	if (!i->path)
+		return -ENOMEM;
+	i->image.path = i->path;
+	int rc = space->source.open(space->source.ctx, m, &i->image.bin, &i->bin_bytes, &err);
+	if (!i->image.bin) {
+		snprintf(i->image.note, sizeof(i->image.note), "%s", err.msg);
+		return rc;
+	}
+	return make_table(i, space->source.threads);
+}
+
+static int image_of(struct code_space *space, const struct code_mapping *m, struct image **ret)
+{
+	for (size_t i = 0; i < space->images.n; i++)
+		if (is_image_of(space->images.p[i], m)) {
+			*ret = space->images.p[i];
+			return 0;
+		}
+	struct image *i = calloc(1, sizeof(*i));
+	int rc = i ? open_image(space, m, i) : -ENOMEM;
+	if (rc == 0 && !VEC_ADD(&space->images, i))
+		rc = -ENOMEM;
+	if (rc < 0 && i)
+		image_free(i);
+	*ret = rc < 0 ? NULL : i;
+	return rc;
+}
+
+int code_space_find(struct code_space *space, struct cairn_addr at, const struct code_image **ret_image,
+		    struct cairn_vaddr *ret_at, struct cairn_err *err)
+{
+	const struct code_mapping *m = code_maps_find(&space->maps, at.v);
+	struct image *i;
+	*ret_image = NULL;
+	if (!m || (m->path[0] != '/' && strcmp(m->path, "[vdso]") != 0))
+		return 0;
+	int rc = image_of(space, m, &i);
+	if (rc < 0)
+		return err_nomem(err, "the code of a process");
+	*ret_image = &i->image;
+	if (i->image.bin && !cairn_binary_vaddr(i->image.bin, (struct cairn_foff){at.v - m->lo + m->off}, ret_at))
+		*ret_image = NULL;
+	return 0;
+}

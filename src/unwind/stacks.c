@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "unwind/stacks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/opts.h"
+
+int stacks_new(const struct cairn_stacks_opts *opts, struct cairn_stacks **ret, struct cairn_err *err)
+{
+	struct cairn_stacks_opts o = {0};
+	int rc = opts_take(&o, sizeof(o), opts, err);
+	if (rc < 0)
+		return rc;
+	struct cairn_stacks *stacks = calloc(1, sizeof(*stacks));
+	if (!stacks)
+		return err_nomem(err, "stacks");
+	stacks->max_frames = o.max_frames;
+	stacks->jobs = o.threads;
+	*ret = stacks;
+	return 0;
+}
+
+void stacks_clear(struct cairn_stacks *stacks)
+{
+	stacks->n_used = 0;
+	stacks->moment = (struct cairn_stacks_moment){0};
+}
+
+struct thread_walk *stacks_add(struct cairn_stacks *stacks, int tid, const char *comm)
+{
+	if (stacks->n_used == stacks->threads.n) {
+		struct thread_walk *t = calloc(1, sizeof(*t));
+		if (!t || !VEC_ADD(&stacks->threads, t)) {
+			free(t);
+			return NULL;
+		}
+	}
+	struct thread_walk *t = stacks->threads.p[stacks->n_used++];
+	t->walk.frames.n = 0;
+	t->stack = (struct cairn_thread_stack){.tid = tid};
+	snprintf(t->stack.comm, sizeof(t->stack.comm), "%s", comm);
+	return t;
+}
+
+void cairn_stacks_close(struct cairn_stacks *stacks)
+{
+	if (!stacks)
+		return;
+	for (size_t i = 0; i < stacks->threads.n; i++) {
+		VEC_FREE(&stacks->threads.p[i]->walk.frames);
+		free(stacks->threads.p[i]);
+	}
+	VEC_FREE(&stacks->threads);
+	code_space_free(stacks->space);
+	free(stacks);
+}
+
+size_t cairn_stacks_n_threads(const struct cairn_stacks *stacks)
+{
+	return stacks->n_used;
+}
+
+const struct cairn_thread_stack *cairn_stacks_thread(const struct cairn_stacks *stacks, size_t i)
+{
+	struct thread_walk *t = stacks->threads.p[i];
+	t->stack.n_frames = t->walk.frames.n;
+	t->stack.frames = t->walk.frames.p;
+	t->stack.end = t->walk.end;
+	t->stack.why = t->walk.why;
+	return &t->stack;
+}
+
+void cairn_stacks_moment(const struct cairn_stacks *stacks, struct cairn_stacks_moment *ret)
+{
+	*ret = stacks->moment;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The handle of cairn/stack.h. Within this module only. */
+#ifndef UNWIND_STACKS_H
+#define UNWIND_STACKS_H
+
+#include "unwind/walk.h"
+
+struct thread_walk {
+	struct cairn_thread_stack stack; /* frames and why point into the walk */
+	struct walk walk;
+};
+
+struct cairn_stacks {
+	int pid; /* 0: a core file */
+	size_t max_frames;
+	unsigned int jobs;
+	struct code_space *space;
+	VEC(struct thread_walk *) threads; /* the first n_used of them; the rest keeps its memory for the next time */
+	size_t n_used;
+	struct cairn_stacks_moment moment;
+};
+
+/* Returns 0, -EINVAL, -ENOMEM; cairn_stacks_close(). */
+int stacks_new(const struct cairn_stacks_opts *opts, struct cairn_stacks **ret, struct cairn_err *err);
+
+/* No threads, and what was borrowed from them ends. */
+void stacks_clear(struct cairn_stacks *stacks);
+
+/* One more thread, whose walk is to be run; NULL when out of memory. */
+struct thread_walk *stacks_add(struct cairn_stacks *stacks, int tid, const char *comm);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One step: a rule applied to the registers of a frame
+ *
+ *	CFA	the stack pointer of the caller, behind the call: rsp + 24, or rbp + 16, or *(rbp - 8)
+ *	ra	where the caller goes on: at CFA - 8 on x86-64, in x30 on AArch64 until it is saved
+ *	rbx	where the rule says it is saved, or the same as now
+ *	rax	lost: the caller does not expect it to be kept
+ *
+ * A signal trampoline is different: it restores the registers of code that was interrupted, all of them.
+ *
+ * Stacks grow down, so that each caller's frame is above. A step that does not get there is refused: a damaged stack
+ * would lead round in circles. A leaf function of AArch64 may have no frame, but then its caller's pc differs;
+ * and what a signal interrupted may have another stack.
+ */
+#include <elf.h>
+#include <string.h>
+
+#include <cairn/unwind.h>
+
+struct convention {
+	unsigned int sp, ra; /* DWARF numbers */
+	uint32_t kept;	     /* bit per register that a callee has to keep */
+};
+
+/* x86-64 psABI, figure 3.4: rbx, rbp, r12 to r15. AAPCS64, 6.1.1: x19 to x29. */
+static const struct convention x86_64 = {.sp = 7, .ra = 16, .kept = 0xf048};
+static const struct convention aarch64 = {.sp = 31, .ra = 30, .kept = 0x3ff80000};
+
+/* Linux gives programs 48 bits of address; the signature of a pointer is above. */
+static const uint64_t aarch64_address = (UINT64_C(1) << 48) - 1;
+
+struct step {
+	const struct cairn_unwind_rule *rule;
+	const struct convention *abi;
+	cairn_read_memory read;
+	void *ctx;
+	const struct cairn_regs *now;
+	uint64_t cfa;
+	/* The caller's; the return address is kept apart, since x86-64 has no register for it. */
+	struct cairn_regs caller;
+	uint64_t ra;
+	bool has_ra;
+};
+
+static bool is_known(const struct cairn_regs *regs, unsigned int reg)
+{
+	return reg < 32 && regs->known & UINT32_C(1) << reg;
+}
+
+static bool read_word(const struct step *s, uint64_t at, uint64_t *ret)
+{
+	return s->read(s->ctx, (struct cairn_addr){at}, ret, sizeof(*ret));
+}
+
+static enum cairn_step find_cfa(struct step *s)
+{
+	const struct cairn_unwind_rule *r = s->rule;
+	if (!is_known(s->now, r->reg))
+		return CAIRN_STEP_LOST;
+	s->cfa = s->now->r[r->reg] + (uint64_t)(int64_t)r->off;
+	if (r->cfa == CAIRN_UNWIND_CFA_REG)
+		return CAIRN_STEP_OK;
+	if (!read_word(s, s->cfa, &s->cfa))
+		return CAIRN_STEP_UNREADABLE;
+	s->cfa += (uint64_t)(int64_t)r->add;
+	return CAIRN_STEP_OK;
+}
+
+static void set(struct step *s, unsigned int reg, bool is_there, uint64_t value)
+{
+	if (reg == s->abi->ra) {
+		s->ra = value;
+		s->has_ra = is_there;
+	}
+	if (reg >= 32 || (reg == s->abi->ra && s->abi->ra != 30))
+		return;
+	s->caller.r[reg] = value;
+	if (is_there)
+		s->caller.known |= UINT32_C(1) << reg;
+	else
+		s->caller.known &= ~(UINT32_C(1) << reg);
+}
+
+static bool restore(struct step *s, uint32_t word)
+{
+	unsigned int reg = cairn_unwind_word_reg(word);
+	uint64_t off = (uint64_t)(int64_t)cairn_unwind_word_value(word), value;
+	switch (cairn_unwind_word_saved(word)) {
+	case CAIRN_UNWIND_AT_CFA:
+	case CAIRN_UNWIND_AT_BASE: {
+		bool at_cfa = cairn_unwind_word_saved(word) == CAIRN_UNWIND_AT_CFA;
+		if (!read_word(s, (at_cfa ? s->cfa : s->now->r[s->rule->reg]) + off, &value))
+			return false;
+		set(s, reg, true, value);
+		return true;
+	}
+	case CAIRN_UNWIND_IS_CFA:
+		set(s, reg, true, s->cfa + off);
+		return true;
+	case CAIRN_UNWIND_IN_REG:
+		set(s, reg, is_known(s->now, (unsigned int)off), s->now->r[off & 31]);
+		return true;
+	case CAIRN_UNWIND_SAME:
+		set(s, reg, is_known(s->now, reg), s->now->r[reg]);
+		return true;
+	case CAIRN_UNWIND_LOST:
+		break;
+	}
+	set(s, reg, false, 0);
+	return true;
+}
+
+/* What the ABI says where the rule says nothing. */
+static bool begin_caller(struct step *s)
+{
+	bool is_signal = s->rule->flags & CAIRN_UNWIND_SIGNAL;
+	s->caller = *s->now;
+	if (!is_signal)
+		s->caller.known &= s->abi->kept;
+	set(s, s->abi->sp, true, s->cfa);
+	for (uint32_t i = 0; i < s->rule->n_regs; i++)
+		if (cairn_unwind_word_reg(cairn_unwind_words(s->rule)[i]) == s->abi->ra)
+			return true;
+	if (s->abi->ra == 30) {
+		s->ra = s->now->r[30];
+		s->has_ra = is_known(s->now, 30);
+		return true;
+	}
+	s->has_ra = read_word(s, s->cfa - sizeof(uint64_t), &s->ra);
+	return s->has_ra;
+}
+
+static bool makes_progress(const struct step *s)
+{
+	unsigned int sp = s->abi->sp;
+	if (s->rule->flags & CAIRN_UNWIND_SIGNAL || !is_known(s->now, sp))
+		return true;
+	return s->caller.r[sp] > s->now->r[sp] ||
+	       (s->abi->ra == 30 && s->caller.r[sp] == s->now->r[sp] && s->ra != s->now->pc.v);
+}
+
+enum cairn_step cairn_unwind_step(const struct cairn_unwind_rule *rule, uint16_t machine, cairn_read_memory read,
+				  void *ctx, struct cairn_regs *regs)
+{
+	struct step s = {.rule = rule,
+			 .abi = machine == EM_AARCH64 ? &aarch64 : &x86_64,
+			 .read = read,
+			 .ctx = ctx,
+			 .now = regs};
+	if (rule->flags & CAIRN_UNWIND_OUTERMOST)
+		return CAIRN_STEP_OUTERMOST;
+	if (rule->cfa == CAIRN_UNWIND_UNDESCRIBED)
+		return CAIRN_STEP_UNDESCRIBED;
+	enum cairn_step result = find_cfa(&s);
+	if (result != CAIRN_STEP_OK)
+		return result;
+	if (!begin_caller(&s))
+		return CAIRN_STEP_UNREADABLE;
+	for (uint32_t i = 0; i < rule->n_regs; i++)
+		if (!restore(&s, cairn_unwind_words(rule)[i]))
+			return CAIRN_STEP_UNREADABLE;
+	if (!s.has_ra)
+		return CAIRN_STEP_LOST;
+	if (rule->flags & CAIRN_UNWIND_RA_SIGNED)
+		s.ra &= aarch64_address;
+	if (!makes_progress(&s))
+		return CAIRN_STEP_STUCK;
+	s.caller.pc.v = s.ra;
+	*regs = s.caller;
+	return CAIRN_STEP_OK;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * All threads of a process, stopped at one moment
+ *
+ *	stop_attach	every thread is seized; they go on running
+ *	stop_all	every thread stands still; registers are read
+ *	... memory is copied ...
+ *	stop_release	every thread goes on
+ *
+ * The time in between is what the process pays. Within this module only.
+ */
+#ifndef UNWIND_STOP_H
+#define UNWIND_STOP_H
+
+#include <cairn/unwind.h>
+
+#include "base/vec.h"
+
+struct stopped_thread {
+	int tid;
+	char comm[16];
+	bool is_main;
+	bool is_seized, is_stopped; /* not stopped: it ended first */
+	struct cairn_regs regs;
+	uint64_t stopped_at_ns, stopped_ns; /* CLOCK_MONOTONIC; for how long */
+};
+
+struct stop {
+	int pid;
+	VEC(struct stopped_thread) threads; /* the main thread first, then by tid */
+	uint64_t first_ns, last_ns; /* from the first thread's stop to the last one's release */
+	bool is_consistent;
+};
+
+/*
+ * stop_all - stop every thread of @pid and read its registers
+ *
+ * @stop  zeroed; stop_release() also after an error
+ * Errors: as cairn_stacks_of_process().
+ */
+int stop_all(int pid, struct stop *stop, struct cairn_err *err);
+
+/* Let them go on. May be called twice. */
+void stop_release(struct stop *stop);
+void stop_fini(struct stop *stop);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A walk: steps from frame to frame, over the code of a process. Within this module only. */
+#ifndef UNWIND_WALK_H
+#define UNWIND_WALK_H
+
+#include <cairn/stack.h>
+
+#include "base/vec.h"
+#include "code/space.h"
+
+/* One walk's result; the frames are the caller's. */
+struct walk {
+	VEC(struct cairn_stack_frame) frames;
+	enum cairn_walk_end end;
+	char why[512];
+};
+
+/* Frames beyond this are a recursion that nobody reads to its end. */
+enum { WALK_MAX_FRAMES = 1024 };
+
+/*
+ * walk_run - the frames from @regs outwards
+ *
+ * @walk  zeroed, or of an earlier walk whose memory is used again
+ * @read  memory of the target
+ * @max   frames; 0: WALK_MAX_FRAMES
+ * Returns 0 however the walk ended; -ENOMEM.
+ */
+int walk_run(struct walk *walk, struct code_space *space, uint16_t machine, const struct cairn_regs *regs,
+	     cairn_read_memory read, void *ctx, size_t max, struct cairn_err *err);
+
+#endif

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <elf.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cairn/stack.h>
+
+#include "alloc_fail.h"
+#include "code/maps.h"
+
+enum { RBX = 3, RBP = 6, RSP = 7, RA = 16 };
+
+/* ---- one step ---- */
+
+/* Sixteen words of stack at 0x1000. */
+struct memory {
+	uint64_t words[16];
+};
+
+static bool read_memory(void *ctx, struct cairn_addr at, void *ret, size_t n)
+{
+	const struct memory *m = ctx;
+	if (at.v < 0x1000 || at.v + n > 0x1000 + sizeof(m->words) || at.v + n < at.v)
+		return false;
+	memcpy(ret, (const uint8_t *)m->words + (at.v - 0x1000), n);
+	return true;
+}
+
+/* A rule and its words. */
+struct built_rule {
+	struct cairn_unwind_rule rule;
+	uint32_t words[4];
+};
+
+static uint32_t word(unsigned int reg, enum cairn_unwind_saved saved, int32_t value)
+{
+	return reg | (uint32_t)saved << 5 | (uint32_t)value << 8;
+}
+
+static struct cairn_regs frame(uint64_t sp)
+{
+	struct cairn_regs regs = {.pc = {0x400000}, .known = 0xffff};
+	for (unsigned int i = 0; i < 16; i++)
+		regs.r[i] = 100 + i;
+	regs.r[RSP] = sp;
+	return regs;
+}
+
+static enum cairn_step step(const struct built_rule *r, struct memory *m, struct cairn_regs *regs)
+{
+	return cairn_unwind_step(&r->rule, EM_X86_64, read_memory, m, regs);
+}
+
+static void a_step_finds_the_caller(void **state)
+{
+	struct memory m = {.words = {[2] = 0xbb, [3] = 0x401234}};
+	struct built_rule r = {{.cfa = CAIRN_UNWIND_CFA_REG, .reg = RSP, .off = 32, .n_regs = 1},
+			       {word(RBX, CAIRN_UNWIND_AT_CFA, -16)}};
+	struct cairn_regs regs = frame(0x1000);
+	assert_int_equal(step(&r, &m, &regs), CAIRN_STEP_OK);
+	assert_int_equal(regs.pc.v, 0x401234);
+	assert_int_equal(regs.r[RSP], 0x1020);
+	assert_int_equal(regs.r[RBX], 0xbb);
+	assert_int_equal(regs.r[12], 112);
+	/* rbx, rbp, rsp, r12 to r15; the callee need not have kept the others. */
+	assert_int_equal(regs.known, 0xf0c8);
+}
+
+static void a_cfa_from_memory_and_registers_by_its_base(void **state)
+{
+	/* A realigned stack: CFA = *(rbp - 8), rbx at rbp - 16. */
+	struct memory m = {.words = {[2] = 0xbb, [3] = 0x1058, [4] = 0x1070, [10] = 0x404242}};
+	struct built_rule r = {{.cfa = CAIRN_UNWIND_CFA_DEREF, .reg = RBP, .off = -8, .n_regs = 2},
+			       {word(RBP, CAIRN_UNWIND_AT_BASE, 0), word(RBX, CAIRN_UNWIND_AT_BASE, -16)}};
+	struct cairn_regs regs = frame(0x1000);
+	regs.r[RBP] = 0x1020;
+	assert_int_equal(step(&r, &m, &regs), CAIRN_STEP_OK);
+	assert_int_equal(regs.r[RSP], 0x1058);
+	assert_int_equal(regs.pc.v, 0x404242);
+	assert_int_equal(regs.r[RBP], 0x1070);
+	assert_int_equal(regs.r[RBX], 0xbb);
+}
+
+static void a_signal_trampoline_gives_every_register_back(void **state)
+{
+	struct memory m = {.words = {[1] = 0xaa, [2] = 0x1010, [3] = 0x405555}};
+	struct built_rule r = {{.cfa = CAIRN_UNWIND_CFA_DEREF, .flags = CAIRN_UNWIND_SIGNAL, .reg = RSP, .off = 16,
+				.n_regs = 2},
+			       {word(0, CAIRN_UNWIND_AT_BASE, 8), word(RA, CAIRN_UNWIND_AT_BASE, 24)}};
+	struct cairn_regs regs = frame(0x1000);
+	assert_int_equal(step(&r, &m, &regs), CAIRN_STEP_OK);
+	assert_int_equal(regs.r[0], 0xaa);
+	assert_int_equal(regs.pc.v, 0x405555);
+	assert_int_equal(regs.known, 0xffff);
+}
+
+static void a_step_says_why_it_is_none(void **state)
+{
+	struct memory m = {.words = {[1] = 0x401234}};
+	struct built_rule outermost = {.rule = {.cfa = CAIRN_UNWIND_CFA_REG, .flags = CAIRN_UNWIND_OUTERMOST}};
+	struct built_rule undescribed = {.rule = {.cfa = CAIRN_UNWIND_UNDESCRIBED}};
+	struct built_rule by_rcx = {.rule = {.cfa = CAIRN_UNWIND_CFA_REG, .reg = 2, .off = 16}};
+	struct built_rule plain = {.rule = {.cfa = CAIRN_UNWIND_CFA_REG, .reg = RSP, .off = 16}};
+	struct built_rule back = {.rule = {.cfa = CAIRN_UNWIND_CFA_REG, .reg = RSP, .off = 8}};
+	struct built_rule ra_lost = {{.cfa = CAIRN_UNWIND_CFA_REG, .reg = RSP, .off = 16, .n_regs = 1},
+				     {word(RA, CAIRN_UNWIND_LOST, 0)}};
+	struct cairn_regs regs = frame(0x1000), before = regs;
+	assert_int_equal(step(&outermost, &m, &regs), CAIRN_STEP_OUTERMOST);
+	assert_int_equal(step(&undescribed, &m, &regs), CAIRN_STEP_UNDESCRIBED);
+	assert_int_equal(step(&ra_lost, &m, &regs), CAIRN_STEP_LOST);
+	regs.known &= ~4u;
+	assert_int_equal(step(&by_rcx, &m, &regs), CAIRN_STEP_LOST);
+	regs = before;
+	back.rule.off = 0;
+	regs.r[RSP] = 0x1010;
+	before = regs;
+	assert_int_equal(step(&back, &m, &regs), CAIRN_STEP_STUCK);
+	assert_memory_equal(&regs, &before, sizeof(regs));
+	regs.r[RSP] = 0x2000;
+	assert_int_equal(step(&plain, &m, &regs), CAIRN_STEP_UNREADABLE);
+}
+
+static void a_leaf_of_aarch64_has_its_return_address_in_x30(void **state)
+{
+	struct memory m = {.words = {[0] = 0x1234, [1] = UINT64_C(0x2b00000000456780)}};
+	struct built_rule leaf = {.rule = {.cfa = CAIRN_UNWIND_CFA_REG, .reg = 31}};
+	struct built_rule framed = {{.cfa = CAIRN_UNWIND_CFA_REG, .flags = CAIRN_UNWIND_RA_SIGNED, .reg = 31, .off = 16,
+				     .n_regs = 2},
+				    {word(29, CAIRN_UNWIND_AT_CFA, -16), word(30, CAIRN_UNWIND_AT_CFA, -8)}};
+	struct cairn_regs regs = {.pc = {0x400000}, .known = UINT32_MAX};
+	regs.r[31] = 0x1000;
+	regs.r[30] = 0x400100;
+	assert_int_equal(cairn_unwind_step(&leaf.rule, EM_AARCH64, read_memory, &m, &regs), CAIRN_STEP_OK);
+	assert_int_equal(regs.pc.v, 0x400100);
+	assert_int_equal(cairn_unwind_step(&framed.rule, EM_AARCH64, read_memory, &m, &regs), CAIRN_STEP_OK);
+	/* The signature is gone. */
+	assert_int_equal(regs.pc.v, 0x456780);
+	assert_int_equal(regs.r[29], 0x1234);
+	assert_int_equal(regs.r[31], 0x1010);
+}
+
+/* ---- mappings ---- */
+
+static void mappings_are_read_and_searched(void **state)
+{
+	static const char text[] = "55d0c0a00000-55d0c0a01000 r--p 00000000 fe:01 77   /usr/bin/a file\n"
+				   "55d0c0a01000-55d0c0a02000 r-xp 00001000 fe:01 77   /usr/bin/a file (deleted)\n"
+				   "no mapping at all\n"
+				   "7f10a2c28000-7f10a2d7d000 rw-p 00000000 00:00 0\n"
+				   "7ffd00000000-7ffd00021000 rw-p 00000000 00:00 0    [stack]\n";
+	struct code_maps maps;
+	assert_int_equal(code_maps_parse(strdup(text), &maps, NULL), 0);
+	assert_int_equal(maps.p.n, 4);
+	const struct code_mapping *m = code_maps_find(&maps, 0x55d0c0a01fff);
+	assert_string_equal(m->path, "/usr/bin/a file");
+	assert_true(m->is_deleted && m->is_executable);
+	assert_int_equal(m->off, 0x1000);
+	assert_int_equal(m->ino, 77);
+	assert_null(code_maps_find(&maps, 0x55d0c0a02000));
+	assert_string_equal(code_maps_find(&maps, 0x7f10a2c28000)->path, "");
+	assert_string_equal(code_maps_find(&maps, 0x7ffd00020fff)->path, "[stack]");
+	code_maps_fini(&maps);
+}
+
+static void mappings_that_overlap_are_refused(void **state)
+{
+	struct code_maps maps;
+	struct cairn_err err = {0};
+	assert_int_equal(code_maps_parse(strdup("2000-3000 r-xp 0 0:0 0\n1000-2001 r-xp 0 0:0 0\n"), &maps, &err),
+			 -EBADMSG);
+	code_maps_fini(&maps);
+}
+
+static void mappings_cut_at_every_byte_never_crash(void **state)
+{
+	static const char text[] = "1000-2000 r-xp 00001000 fe:01 77  /a (deleted)\n3000-4000 r--p 0 0:0 0\n";
+	for (size_t n = 0; n < sizeof(text); n++) {
+		struct code_maps maps;
+		char *cut = strndup(text, n);
+		assert_int_equal(code_maps_parse(cut, &maps, NULL), 0);
+		code_maps_fini(&maps);
+	}
+}
+
+/* ---- a process, against glibc's own unwinder ---- */
+
+struct told {
+	int n;
+	void *pcs[64];
+};
+
+static int tell_fd;
+
+/* What backtrace() in the process says, then it waits to be looked at. */
+__attribute__((noinline, noclone)) static int tell_and_wait(void)
+{
+	struct told told;
+	told.n = backtrace(told.pcs, 64);
+	if (write(tell_fd, &told, sizeof(told)) != sizeof(told))
+		_exit(1);
+	pause();
+	return 1;
+}
+
+__attribute__((noinline, noclone)) static int nest(int n)
+{
+	_Alignas(64) volatile char realigned[64];
+	realigned[0] = (char)n;
+	return n ? nest(n - 1) + realigned[0] : tell_and_wait();
+}
+
+static void on_signal(int signal)
+{
+	nest(signal > 0 ? 3 : 0);
+}
+
+static void child_main(int fd, bool in_handler)
+{
+	/* Whatever becomes of the test, nobody is left who waits. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	tell_fd = fd;
+	if (in_handler) {
+		static char stack[65536];
+		stack_t other = {.ss_sp = stack, .ss_size = sizeof(stack)};
+		struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+		sigaltstack(&other, NULL);
+		sigaction(SIGUSR1, &action, NULL);
+		raise(SIGUSR1);
+	}
+	nest(20);
+	_exit(0);
+}
+
+static pid_t start_child(bool in_handler, struct told *ret)
+{
+	int ends[2];
+	assert_int_equal(pipe(ends), 0);
+	pid_t pid = fork();
+	if (pid == 0)
+		child_main(ends[1], in_handler);
+	assert_true(pid > 0);
+	close(ends[1]);
+	assert_int_equal(read(ends[0], ret, sizeof(*ret)), sizeof(*ret));
+	close(ends[0]);
+	/* From the write to the pause. */
+	usleep(20000);
+	return pid;
+}
+
+static void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/*
+ * The same return addresses, from nest() outwards: backtrace() was called at another place of tell_and_wait()
+ * than pause().
+ */
+static void assert_same_frames(const struct cairn_thread_stack *t, const struct told *told)
+{
+	size_t i = 0;
+	while (i < t->n_frames && t->frames[i].regs.pc.v != (uint64_t)(uintptr_t)told->pcs[1])
+		i++;
+	if (i == t->n_frames)
+		fail_msg("%zu frames, %s", t->n_frames, t->why);
+	for (int k = 1; k < told->n; k++, i++) {
+		if (i == t->n_frames)
+			fail_msg("frame %d of %d is missing: %s", k, told->n, t->why);
+		assert_int_equal(t->frames[i].regs.pc.v, (uint64_t)(uintptr_t)told->pcs[k]);
+	}
+	assert_int_equal(i, t->n_frames);
+	assert_int_equal(t->end, CAIRN_WALK_OUTERMOST);
+}
+
+static void compare_child(bool in_handler)
+{
+	struct told told;
+	pid_t pid = start_child(in_handler, &told);
+	struct cairn_stacks *stacks;
+	struct cairn_err err = {0};
+	assert_true(told.n > (in_handler ? 8 : 24));
+	int rc = cairn_stacks_of_process(pid, NULL, &stacks, &err);
+	if (rc < 0)
+		fail_msg("%s", err.msg);
+	for (int round = 0; round < 3; round++) {
+		struct cairn_stacks_moment moment;
+		assert_int_equal(cairn_stacks_n_threads(stacks), 1);
+		assert_same_frames(cairn_stacks_thread(stacks, 0), &told);
+		cairn_stacks_moment(stacks, &moment);
+		assert_true(moment.stopped_ns > 0 && moment.copied_bytes > 0);
+		assert_int_equal(cairn_stacks_again(stacks, &err), 0);
+	}
+	/* It runs again: it can be killed, and nobody traces it. */
+	cairn_stacks_close(stacks);
+	end_child(pid);
+}
+
+static void the_stack_of_a_process_is_that_of_its_own_backtrace(void **state)
+{
+	compare_child(false);
+}
+
+static void a_signal_handler_on_its_own_stack_is_walked_through(void **state)
+{
+	compare_child(true);
+}
+
+static void a_process_that_is_not_there_is_said_so(void **state)
+{
+	struct cairn_stacks *stacks;
+	struct cairn_err err = {0};
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(cairn_stacks_of_process(pid, NULL, &stacks, &err), -ESRCH);
+	assert_non_null(strstr(err.msg, "no process"));
+}
+
+static void every_failing_allocation_is_reported(void **state)
+{
+	struct told told;
+	pid_t pid = start_child(false, &told);
+	unsigned int n = 1, n_failed = 0;
+	for (;; n++) {
+		struct cairn_stacks *stacks = NULL;
+		struct cairn_err err = {0};
+		alloc_fail_at(n);
+		int rc = cairn_stacks_of_process(pid, NULL, &stacks, &err);
+		bool was_hit = alloc_fail_end();
+		if (rc == 0)
+			cairn_stacks_close(stacks);
+		else if (rc != -ENOMEM)
+			fail_msg("allocation %u: %d %s", n, rc, err.msg);
+		n_failed += rc < 0;
+		if (!was_hit)
+			break;
+	}
+	assert_true(n_failed > 5);
+	end_child(pid);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_step_finds_the_caller),
+		cmocka_unit_test(a_cfa_from_memory_and_registers_by_its_base),
+		cmocka_unit_test(a_signal_trampoline_gives_every_register_back),
+		cmocka_unit_test(a_step_says_why_it_is_none),
+		cmocka_unit_test(a_leaf_of_aarch64_has_its_return_address_in_x30),
+		cmocka_unit_test(mappings_are_read_and_searched),
+		cmocka_unit_test(mappings_that_overlap_are_refused),
+		cmocka_unit_test(mappings_cut_at_every_byte_never_crash),
+		cmocka_unit_test(the_stack_of_a_process_is_that_of_its_own_backtrace),
+		cmocka_unit_test(a_signal_handler_on_its_own_stack_is_walked_through),
+		cmocka_unit_test(a_process_that_is_not_there_is_said_so),
+		cmocka_unit_test(every_failing_allocation_is_reported),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
