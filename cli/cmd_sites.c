@@ -169,14 +169,12 @@ static int tell_missing(const struct view *view, const char *spec)
 	const char *near[SUGGESTIONS_MAX];
 	int n = cairn_sites_suggest(view->sites, spec, near, SUGGESTIONS_MAX, NULL);
 
-	if (cairn_binary_imports(view->bin, spec))
+	if (cairn_sites_imports(view->sites, spec))
 		return fail(STATUS_NO, "%s is not in %s, which takes it from a shared library: name that one", spec,
 			    cairn_binary_path(view->bin));
-	if (cairn_binary_imports(view->bin, spec))
-		return fail(STATUS_NO, "%s is not in %s, which takes it from a shared library: name that one", spec,
-			    cairn_binary_path(view->bin));
-	fail(STATUS_NO, "no function %s in %s (debug information: %s)", spec, cairn_binary_path(view->bin),
-	     cairn_binary_debug_path(view->bin));
+	fail(STATUS_NO, "no function %s in %s (%s: %s)", spec, cairn_binary_path(view->bin),
+	     view->sidecar ? "sidecar" : "debug information",
+	     view->sidecar ? view->sidecar : cairn_binary_debug_path(view->bin));
 	for (int i = 0; i < n; i++)
 		fprintf(stderr, "%s%s", i ? ", " : "Did you mean: ", near[i]);
 	if (n > 0)
@@ -358,6 +356,7 @@ static int ask(struct view *view, const struct sites_values *values, const struc
 	if (status)
 		return status;
 	view->sites = source.sites;
+	view->sidecar = source.pack ? cairn_pack_path(source.pack) : NULL;
 	warn_of_missing(view->sites);
 	view->types = cairn_sites_types(view->sites);
 	if (operands->n > 1)

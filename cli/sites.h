@@ -18,6 +18,7 @@
 struct view {
 	const struct cairn_binary *bin;
 	struct cairn_sites *sites; /* NULL for what needs no debug information */
+	const char *sidecar;       /* that they come from; NULL: the debug information */
 	const struct cairn_types *types;
 	FILE *out;
 	struct style style;

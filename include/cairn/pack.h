@@ -311,9 +311,8 @@ bool cairn_pack_has_places(const struct cairn_pack *pack);
 /*
  * cairn_pack_sites - the questions of cairn/sites.h, answered from a sidecar
  *
- * The answers are those that the debug information gives, with these exceptions: members of structs come
- * from .BTF, which does not have all of C++, and a struct whose name and size several have stays unread; names that
- * only the symbol table has are not found, and no name is suggested.
+ * The answers are those that the debug information gives, with this exception: members of structs come
+ * from .BTF, which does not have all of C++, and a struct whose name and size several have stays unread.
  *
  * @pack  must outlive the result
  * @bin   the binary that it is of, for cairn_sites_binary(); must outlive the result

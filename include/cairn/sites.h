@@ -263,6 +263,13 @@ bool cairn_sites_is_pattern(const char *spec);
 int cairn_sites_suggest(struct cairn_sites *sites, const char *spec, const char **ret, size_t max,
 			struct cairn_err *err);
 
+/*
+ * cairn_sites_imports - whether the binary takes a function or variable of that name from a shared library
+ *
+ * As cairn_binary_imports(), which cannot tell it of a sidecar. Cost: one pass over .dynsym, or O(log names).
+ */
+bool cairn_sites_imports(const struct cairn_sites *sites, const char *name);
+
 /* Name of the variable or function at a link-time address, for cairn_location_text(); @ctx is the sites. */
 bool cairn_sites_symbol(void *ctx, struct cairn_vaddr at, char *name, size_t size);
 

@@ -103,6 +103,9 @@ bool elf_has_symtab(const struct elf *e);
  */
 bool elf_imports(const struct elf *e, const char *name);
 
+/* The names of all of them, until @visit returns something other than 0, which is the result; else 0. */
+int elf_visit_imports(const struct elf *e, int (*visit)(void *ctx, const char *name), void *ctx);
+
 /* The files behind a binary; debug and alt are NULL where there are none; debug may be main. */
 struct elf *binary_main(const struct cairn_binary *bin);
 struct elf *binary_debug(const struct cairn_binary *bin);

@@ -182,14 +182,15 @@ bool elf_has_symtab(const struct elf *e)
 	return i != NO_SECTION && e->sections[i].file_size;
 }
 
-bool elf_imports(const struct elf *e, const char *name)
+int elf_visit_imports(const struct elf *e, int (*visit)(void *ctx, const char *name), void *ctx)
 {
 	struct table t;
+	int rc = 0;
 	if (find_table(e, SHT_DYNSYM, &t, NULL) <= 0)
-		return false;
+		return 0;
 	uint64_t n = t.size / sizeof(Elf64_Sym);
 	struct cursor c = cursor_of(&t.src, t.symbols, n * sizeof(Elf64_Sym), false, NULL);
-	for (uint64_t i = 0; i < n && !c.failed; i++) {
+	for (uint64_t i = 0; i < n && !c.failed && !rc; i++) {
 		uint32_t off = cur_u32(&c);
 		cur_u8(&c); /* st_info */
 		cur_u8(&c); /* st_other */
@@ -197,8 +198,18 @@ bool elf_imports(const struct elf *e, const char *name)
 		cur_u64(&c); /* st_value */
 		cur_u64(&c); /* st_size */
 		/* The table ends with a NUL: find_table() has looked. */
-		if (undefined && off < t.strings_size && !strcmp((const char *)t.strings + off, name))
-			return true;
+		if (undefined && off < t.strings_size)
+			rc = visit(ctx, (const char *)t.strings + off);
 	}
-	return false;
+	return rc;
+}
+
+static int is_name(void *ctx, const char *name)
+{
+	return !strcmp(ctx, name);
+}
+
+bool elf_imports(const struct elf *e, const char *name)
+{
+	return elf_visit_imports(e, is_name, (void *)name) > 0;
 }

@@ -50,6 +50,11 @@ int cairn_sites_suggest(struct cairn_sites *s, const char *spec, const char **re
 	return s->ops->suggest(s, spec, ret, max, err);
 }
 
+bool cairn_sites_imports(const struct cairn_sites *s, const char *name)
+{
+	return s->ops->imports(s, name);
+}
+
 bool cairn_sites_symbol(void *ctx, struct cairn_vaddr at, char *name, size_t size)
 {
 	struct cairn_sites *s = ctx;

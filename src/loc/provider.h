@@ -23,6 +23,7 @@ struct sites_ops {
 		     struct cairn_err *err);
 	int (*suggest)(struct cairn_sites *sites, const char *spec, const char **ret, size_t max,
 		       struct cairn_err *err);
+	bool (*imports)(const struct cairn_sites *sites, const char *name);
 	bool (*symbol)(struct cairn_sites *sites, struct cairn_vaddr at, char *name, size_t size);
 };
 

@@ -412,6 +412,12 @@ static int visit(struct cairn_sites *sites, const char *pattern, sites_visitor *
 	return rc;
 }
 
+static int offer_symbol(void *near, const char *name, struct cairn_vaddr at, enum symbol_origin origin)
+{
+	suggest_symbol(near, name);
+	return 0;
+}
+
 static int suggest(struct cairn_sites *sites, const char *spec, const char **ret, size_t max,
 		   struct cairn_err *err)
 {
@@ -423,7 +429,16 @@ static int suggest(struct cairn_sites *sites, const char *spec, const char **ret
 	struct group_filter filter;
 	snprintf(copy, sizeof(copy), "%s", spec);
 	spec_parse(copy, &filter);
-	return (int)suggest_names(&s->all, spec_base_name(filter.name), ret, max);
+	struct suggestions near = {.wanted = spec_base_name(filter.name), .max = max < SUGGEST_MAX ? max : SUGGEST_MAX};
+	suggest_index(&near, &s->all);
+	symbol_names_visit(s->bin, offer_symbol, &near);
+	memcpy(ret, near.names, near.n * sizeof(*ret));
+	return (int)near.n;
+}
+
+static bool imports(const struct cairn_sites *sites, const char *name)
+{
+	return cairn_binary_imports(sites->bin, name);
 }
 
 /* ---- names of addresses ---- */
@@ -464,5 +479,6 @@ static const struct sites_ops ops = {
 	.find = find_spec,
 	.visit = visit,
 	.suggest = suggest,
+	.imports = imports,
 	.symbol = symbol,
 };

@@ -58,17 +58,23 @@ static unsigned int rank_of(const char *wanted, size_t n, const char *name)
 	return ~0u;
 }
 
+/* Of equally near ones the first in the alphabet, in whatever order they are offered. */
+static bool is_nearer(const struct suggestions *s, const char *name, unsigned int rank, size_t than)
+{
+	return rank < s->ranks[than] || (rank == s->ranks[than] && strcmp(name, s->names[than]) < 0);
+}
+
 void suggest_offer(struct suggestions *s, const char *name)
 {
 	/* Itself, as a declaration: it was looked for, and has no code here. */
 	unsigned int rank = strcmp(name, s->wanted) ? rank_of(s->wanted, strnlen(s->wanted, LEN_MAX), name) : ~0u;
-	if (rank == ~0u || (s->n == s->max && rank >= s->ranks[s->n - 1]))
+	if (rank == ~0u || (s->n == s->max && !is_nearer(s, name, rank, s->n - 1)))
 		return;
 	for (size_t i = 0; i < s->n; i++)
 		if (!strcmp(s->names[i], name))
 			return;
 	size_t at = s->n < s->max ? s->n++ : s->n - 1;
-	for (; at > 0 && s->ranks[at - 1] > rank; at--) {
+	for (; at > 0 && is_nearer(s, name, rank, at - 1); at--) {
 		s->ranks[at] = s->ranks[at - 1];
 		s->names[at] = s->names[at - 1];
 	}
@@ -76,12 +82,30 @@ void suggest_offer(struct suggestions *s, const char *name)
 	s->names[at] = name;
 }
 
-size_t suggest_names(const struct dw_func_index *index, const char *wanted, const char **ret, size_t max)
+void suggest_symbol(struct suggestions *s, const char *name)
 {
-	struct suggestions s = {.wanted = wanted, .max = max < SUGGEST_MAX ? max : SUGGEST_MAX};
-	for (size_t i = 0; i < index->n && s.max; i++)
-		if (index->p[i].name)
-			suggest_offer(&s, index->p[i].name);
-	memcpy(ret, s.names, s.n * sizeof(*ret));
-	return s.n;
+	if (strncmp(name, "_Z", 2) && strncmp(name, "_R", 2))
+		suggest_offer(s, name);
+}
+
+/* The name that an entry has itself, or from what it is a definition or a copy of. */
+static const char *name_of(const struct dw_func_index *index, const struct dw_func *f)
+{
+	for (int depth = 0; !f->name && f->origin && depth < DW_ORIGIN_MAX; depth++) {
+		uint32_t i = dw_func_index_find(index, f->origin);
+		if (i == DW_FUNC_NONE)
+			return NULL;
+		f = &index->p[i];
+	}
+	return f->name;
+}
+
+void suggest_index(struct suggestions *s, const struct dw_func_index *index)
+{
+	for (size_t i = 0; i < index->n && s->max; i++) {
+		const struct dw_func *f = &index->p[i];
+		const char *name = f->flags & (DW_FUNC_HAS_CODE | DW_FUNC_INLINED) ? name_of(index, f) : NULL;
+		if (name)
+			suggest_offer(s, name);
+	}
 }

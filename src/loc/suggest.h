@@ -17,13 +17,10 @@ struct suggestions {
 /* suggest_offer - take @name when it is near to wanted, is not wanted itself, and is not there yet. */
 void suggest_offer(struct suggestions *s, const char *name);
 
-/*
- * suggest_names - the names of the index nearest to @wanted, nearest first, each once
- *
- * @ret  room for @max; borrowed from the index's input
- * Returns how many were found: none when nothing is near.
- * Cost: one comparison of O(length squared) for each name of similar length.
- */
-size_t suggest_names(const struct dw_func_index *index, const char *wanted, const char **ret, size_t max);
+/* The same for a linker's name, unless it is a mangled one, which nobody types. */
+void suggest_symbol(struct suggestions *s, const char *name);
+
+/* Offer all functions of the index that have code, or copies. Names are borrowed from the index's input. */
+void suggest_index(struct suggestions *s, const struct dw_func_index *index);
 
 #endif

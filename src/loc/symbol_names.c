@@ -127,6 +127,49 @@ int symbol_name_find(const struct cairn_binary *bin, const char *name, struct sy
 	return (int)ret->at.n;
 }
 
+/* ---- all of them ---- */
+
+struct visit {
+	const struct cairn_binary *bin;
+	int (*fn)(void *ctx, const char *name, struct cairn_vaddr at, enum symbol_origin origin);
+	void *ctx;
+};
+
+static int visit_symbols(const struct visit *v, struct elf *e)
+{
+	const struct elf_symbol *symbols;
+	size_t n;
+	int rc = 0;
+	if (elf_symbols(e, &symbols, &n, NULL) < 0)
+		return 0;
+	for (size_t i = 0; i < n && !rc; i++) {
+		const struct elf_symbol *s = &symbols[i];
+		if (s->type == STT_GNU_IFUNC)
+			rc = v->fn(v->ctx, s->name, s->at, SYMBOL_OF_RESOLVER);
+		else if (is_code(v->bin, s))
+			rc = v->fn(v->ctx, s->name, s->at, SYMBOL_OF_CODE);
+	}
+	return rc;
+}
+
+static int visit_import(void *ctx, const char *name)
+{
+	const struct visit *v = ctx;
+	return v->fn(v->ctx, name, (struct cairn_vaddr){0}, SYMBOL_OF_ELSEWHERE);
+}
+
+int symbol_names_visit(const struct cairn_binary *bin,
+		       int (*fn)(void *ctx, const char *name, struct cairn_vaddr at, enum symbol_origin origin),
+		       void *ctx)
+{
+	struct visit v = {bin, fn, ctx};
+	struct elf *debug = binary_debug(bin), *code = binary_main(bin);
+	int rc = visit_symbols(&v, code);
+	if (!rc && debug && debug != code)
+		rc = visit_symbols(&v, debug);
+	return rc ? rc : elf_visit_imports(code, visit_import, &v);
+}
+
 void symbol_name_fini(struct symbol_name *s)
 {
 	VEC_FREE(&s->at);

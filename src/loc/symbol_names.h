@@ -13,6 +13,22 @@
 #include "base/arena.h"
 #include "base/vec.h"
 
+enum symbol_origin {
+	SYMBOL_OF_CODE,
+	SYMBOL_OF_RESOLVER, /* of an indirect function */
+	SYMBOL_OF_ELSEWHERE /* taken from a shared library; without address */
+};
+
+/*
+ * symbol_names_visit - every name that symbol_name_find() could be asked for, and those taken from elsewhere
+ *
+ * A name may come several times. Returns 0, or what @visit returned other than 0, which ends it; what is damaged is left
+ * out. Names are borrowed from @bin.
+ */
+int symbol_names_visit(const struct cairn_binary *bin,
+		       int (*visit)(void *ctx, const char *name, struct cairn_vaddr at, enum symbol_origin origin),
+		       void *ctx);
+
 /* Where the functions behind a name begin. */
 struct symbol_name {
 	VEC(struct cairn_vaddr) at; /* each once, in order */

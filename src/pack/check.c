@@ -145,6 +145,21 @@ static int ignore(void *ctx, const struct cairn_function *function)
 	return 0;
 }
 
+static int check_symbol_names(const struct cairn_pack *p, struct cairn_err *err)
+{
+	const char *before = "";
+	for (uint32_t i = 0; i < p->n_symbol_names; i++) {
+		const struct pack_symbol_name *s = &p->symbol_names[i];
+		const char *name = pack_string(p, s->name);
+		if (!name || strcmp(before, name) > 0)
+			return bad(p, ".cairn.symbol_names", i, "a name not before the last in the alphabet", err);
+		if (!(s->what & (SYMBOL_BARE | SYMBOL_IMPORTED)) && (s->what & SYMBOL_FUNCTION_MASK) >= p->places.n)
+			return bad(p, ".cairn.symbol_names", i, "the number of a function", err);
+		before = name;
+	}
+	return 0;
+}
+
 /* Places are read as they are for an answer. */
 static int check_places(const struct cairn_pack *p, struct cairn_err *err)
 {
@@ -152,7 +167,9 @@ static int check_places(const struct cairn_pack *p, struct cairn_err *err)
 	for (uint32_t i = 0; i < p->n_place_entries; i++)
 		if (p->place_entries[i] >= p->places.n)
 			return bad(p, ".cairn.place_names", i, "the number of a function", err);
-	int rc = cairn_pack_sites(p, NULL, &sites, err);
+	int rc = check_symbol_names(p, err);
+	if (rc >= 0)
+		rc = cairn_pack_sites(p, NULL, &sites, err);
 	if (rc < 0)
 		return rc;
 	rc = cairn_sites_visit(sites, ignore, NULL, err);

@@ -137,4 +137,21 @@ struct pack_address {
 	uint32_t name, reserved;
 };
 
+/*
+ * .cairn.symbol_names: sorted by name, then functions by number, then bare addresses. What a name means that no function
+ * has: the functions that begin at its symbol's addresses, those addresses where nothing describes the code, or that
+ * the binary takes it from elsewhere.
+ */
+struct pack_symbol_name {
+	uint32_t name; /* string */
+	uint32_t at;   /* of a bare one */
+	uint32_t what; /* SYMBOL_*, with a function's number, or of a bare one its enum cairn_hazard */
+	uint32_t off;  /* file offset of a bare one; SYMBOL_NOWHERE: none */
+};
+#define SYMBOL_INDIRECT 0x80000000u /* one of the implementations; bare and nowhere: they are not known */
+#define SYMBOL_IMPORTED 0x40000000u
+#define SYMBOL_BARE 0x20000000u
+#define SYMBOL_FUNCTION_MASK 0x1fffffffu
+#define SYMBOL_NOWHERE 0xffffffffu
+
 #endif

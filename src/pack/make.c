@@ -19,6 +19,7 @@
 #include "pack/elf_out.h"
 #include "pack/encode.h"
 #include "pack/place_table.h"
+#include "pack/symbol_table.h"
 #include "pack_maker.h"
 
 /* ---- gathering ---- */
@@ -256,6 +257,12 @@ static int encode(struct making *m, const struct cairn_binary *bin, struct cairn
 		encode_dwarf(m, symbols);
 	if (m->places.sites)
 		encode_all_places(m);
+	if (m->places.sites)
+		rc = encode_symbol_names(&m->places, bin, add(m, ".cairn.symbol_names", SHT_PROGBITS, "names"), err);
+	if (rc < 0)
+		return rc == -ENOMEM ? err_nomem(err, "names of symbols") : rc;
+	if (m->places.sites)
+		count(m, m->part[m->n - 1].v.n / sizeof(struct pack_symbol_name));
 	*add(m, ".cairn.strings", SHT_PROGBITS, "") = m->strings.text;
 	m->strings.text = (struct bytes){0};
 	for (size_t i = 0; i < m->n; i++) {

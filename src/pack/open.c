@@ -175,6 +175,8 @@ static int find_places(struct cairn_pack *p, struct cairn_err *err)
 		rc = find_names(p, ".cairn.place_names", &p->place_buckets, &p->n_place_buckets, &p->place_entries,
 				&p->n_place_entries, err);
 	if (rc >= 0)
+		rc = find_array(p, ".cairn.symbol_names", sizeof(*p->symbol_names), &p->symbol_names, &p->n_symbol_names, err);
+	if (rc >= 0)
 		rc = find_array(p, ".cairn.addresses", sizeof(*p->addresses), &p->addresses, &p->n_addresses, err);
 	if (rc >= 0)
 		rc = find_section(p, ".cairn.locations", &s, err);

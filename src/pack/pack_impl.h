@@ -45,6 +45,8 @@ struct cairn_pack {
 	uint32_t locations_size;
 	const uint32_t *place_buckets, *place_entries;
 	uint32_t n_place_buckets, n_place_entries;
+	const struct pack_symbol_name *symbol_names;
+	uint32_t n_symbol_names;
 	const struct pack_address *addresses;
 	uint32_t n_addresses;
 	const struct pack_span *spans;

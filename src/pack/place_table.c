@@ -225,6 +225,8 @@ static int put_place(struct place_table *p, const struct cairn_function *f, cons
 
 static int add_hash(struct place_table *p, const char *name, uint32_t function)
 {
+	if (map_put(&p->known_names, map_hash_str(name), 1) < 0)
+		return -ENOMEM;
 	return VEC_ADD(&p->hashes, (uint64_t)pack_name_hash(name) << 32 | function) ? 0 : -ENOMEM;
 }
 
@@ -281,6 +283,10 @@ static int see_function(void *ctx, const struct cairn_function *f)
 		rc = put_function(p, f);
 	for (uint32_t i = 0; rc >= 0 && i < f->n_sites; i++)
 		rc = put_place(p, f, &f->sites[i], &before);
+	for (uint32_t i = 0; rc >= 0 && i < f->n_sites; i++)
+		if (f->sites[i].kind == CAIRN_SITE_ENTRY &&
+		    !VEC_ADD(&p->bodies, ((struct body){f->sites[i].at.v, number})))
+			rc = -ENOMEM;
 	p->n_sites += f->n_sites;
 	return rc < 0 ? rc : p->data.failed ? -ENOMEM : 0;
 }
@@ -293,6 +299,14 @@ static int index_frames(struct place_table *p)
 			if (map_put(&p->frame_of_die, j->units[u].frames.p[i].die, j->numbers[u].first_frame + i) < 0)
 				return -ENOMEM;
 	return 0;
+}
+
+static int by_body(const void *a, const void *b)
+{
+	const struct body *x = a, *y = b;
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	return x->function < y->function ? -1 : x->function > y->function;
 }
 
 int place_table_make(struct place_table *p, const struct cairn_binary *bin, unsigned int threads, const struct joined *j,
@@ -310,6 +324,8 @@ int place_table_make(struct place_table *p, const struct cairn_binary *bin, unsi
 	rc = index_frames(p);
 	if (rc >= 0)
 		rc = cairn_sites_visit(p->sites, see_function, p, err);
+	if (rc >= 0 && p->bodies.n)
+		qsort(p->bodies.p, p->bodies.n, sizeof(*p->bodies.p), by_body);
 	if (rc == -ERANGE)
 		return err_set(err, rc, "more places, types or names than 32 bits number");
 	return rc == -ENOMEM ? err_nomem(err, "the places of functions") : rc;
@@ -320,6 +336,8 @@ void place_table_fini(struct place_table *p)
 	cairn_sites_close(p->sites);
 	type_table_fini(&p->types);
 	map_fini(&p->frame_of_die);
+	map_fini(&p->known_names);
+	VEC_FREE(&p->bodies);
 	map_fini(&p->location_of);
 	map_fini(&p->known_address);
 	VEC_FREE(&p->locations.v);

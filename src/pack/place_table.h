@@ -32,6 +32,12 @@ struct named_address {
 	uint32_t name;
 };
 
+/* A function's code begins at a link-time address. */
+struct body {
+	uint64_t at;
+	uint32_t function; /* its number */
+};
+
 struct place_table {
 	struct cairn_sites *sites;
 	const struct joined *joined;
@@ -44,6 +50,8 @@ struct place_table {
 	struct map known_address;
 	VEC(struct named_address) addresses;
 	VEC(uint32_t) starts; /* of each function in data */
+	struct map known_names; /* hashes of names that lead to a function */
+	VEC(struct body) bodies; /* by address when all functions were seen */
 	VEC(uint64_t) hashes; /* of its names: bucket hash << 32 | function */
 	struct bytes data;
 	uint64_t n_sites;

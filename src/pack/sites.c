@@ -12,13 +12,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/err.h"
 #include "loc/provider.h"
 #include "loc/spec.h"
+#include "loc/suggest.h"
 #include "pack/name_hash.h"
 #include "pack/sites_types.h"
+#include "pack/symbol_table.h"
 
 struct pack_sites {
 	struct cairn_sites sites; /* first */
@@ -302,6 +305,20 @@ static bool is_wanted(struct pack_sites *s, uint32_t number, const struct group_
 
 /* ---- operations ---- */
 
+/* Hand out @n functions. */
+static int hand_out(struct pack_sites *s, const struct cairn_function *const *found, size_t n,
+		    struct cairn_function_list *ret, struct cairn_err *err)
+{
+	const struct cairn_function **list = arena_array(&s->arena, n, sizeof(*list));
+	if (!list)
+		return err_nomem(err, "functions");
+	if (n)
+		memcpy(list, found, n * sizeof(*list));
+	ret->n = n;
+	ret->p = list;
+	return (int)n;
+}
+
 /* Adds the functions among [@from, @to) of @numbers (NULL: the numbers themselves) that are wanted. */
 static int find_among(struct pack_sites *s, const uint32_t *numbers, uint32_t from, uint32_t to,
 		      const struct group_filter *want, struct cairn_function_list *ret, struct cairn_err *err)
@@ -321,15 +338,38 @@ static int find_among(struct pack_sites *s, const uint32_t *numbers, uint32_t fr
 			rc = err_set(err, -E2BIG, "%s matches more than %d functions; at most so many can be asked about at once",
 				     want->name, CAIRN_FIND_MAX);
 	}
-	const struct cairn_function **list = rc < 0 ? NULL : arena_array(&s->arena, found.n, sizeof(*list));
-	if (list && found.n)
-		memcpy(list, found.p, found.n * sizeof(*list));
-	ret->n = list ? found.n : 0;
-	ret->p = list;
+	if (rc >= 0)
+		rc = hand_out(s, found.p, found.n, ret, err);
 	VEC_FREE(&found);
-	if (rc < 0)
-		return rc;
-	return list ? (int)ret->n : err_nomem(err, "functions");
+	return rc;
+}
+
+/* What a name stands for that no function has. */
+static int find_symbol(struct pack_sites *s, const char *name, struct cairn_function_list *ret, struct cairn_err *err)
+{
+	struct named_symbols named = symbols_named(s->pack, name);
+	VEC(const struct cairn_function *) found = {0};
+	int rc = 0;
+	for (uint32_t i = 0; i < named.n && rc >= 0; i++) {
+		uint32_t what = named.p[i].what;
+		bool bare = what & SYMBOL_BARE;
+		ret->found = what & SYMBOL_INDIRECT ? CAIRN_FOUND_INDIRECT : CAIRN_FOUND_SYMBOL;
+		if (what & SYMBOL_IMPORTED || (bare && named.p[i].at == SYMBOL_NOWHERE))
+			continue;
+		struct cairn_function *f = arena_alloc(&s->arena, sizeof(*f));
+		if (!f)
+			rc = -ENOMEM;
+		else if (bare)
+			rc = bare_function(s->pack, &named.p[i], &s->arena, f);
+		else
+			rc = read_function(s, &s->arena, what & SYMBOL_FUNCTION_MASK, f, err);
+		if (rc >= 0 && !VEC_ADD(&found, f))
+			rc = -ENOMEM;
+	}
+	if (rc >= 0)
+		rc = hand_out(s, found.p, found.n, ret, err);
+	VEC_FREE(&found);
+	return rc == -ENOMEM ? err_nomem(err, "functions") : rc;
 }
 
 static int find(struct cairn_sites *sites, const char *spec, struct cairn_function_list *ret, struct cairn_err *err)
@@ -346,11 +386,14 @@ static int find(struct cairn_sites *sites, const char *spec, struct cairn_functi
 		ret->found = CAIRN_FOUND_PATTERN;
 		return find_among(s, NULL, 0, p->places.n, &want, ret, err);
 	}
-	if (!p->n_place_buckets)
-		return 0;
-	uint32_t bucket = pack_name_hash(spec_base_name(want.name)) & (p->n_place_buckets - 1);
-	uint32_t from = p->place_buckets[bucket], to = p->place_buckets[bucket + 1];
-	return find_among(s, p->place_entries, from, to < p->n_place_entries ? to : p->n_place_entries, &want, ret, err);
+	int rc = 0;
+	if (p->n_place_buckets) {
+		uint32_t bucket = pack_name_hash(spec_base_name(want.name)) & (p->n_place_buckets - 1);
+		uint32_t from = p->place_buckets[bucket], to = p->place_buckets[bucket + 1];
+		rc = find_among(s, p->place_entries, from, to < p->n_place_entries ? to : p->n_place_entries, &want, ret,
+				err);
+	}
+	return rc || want.file ? rc : find_symbol(s, want.name, ret, err);
 }
 
 static int visit(struct cairn_sites *sites, const char *pattern, sites_visitor *visitor, void *ctx,
@@ -408,9 +451,39 @@ static int complete_type(struct cairn_sites *sites, uint32_t id, struct cairn_er
 	return pack_types_complete(&own(sites)->types, id, err);
 }
 
+/* Among the last components of names, as the debug information has them, and names of symbols. */
 static int suggest(struct cairn_sites *sites, const char *spec, const char **ret, size_t max, struct cairn_err *err)
 {
-	return 0;
+	struct pack_sites *s = own(sites);
+	struct suggestions near = {.max = max < SUGGEST_MAX ? max : SUGGEST_MAX};
+	struct group_filter want;
+	char *copy = arena_strdup(&s->arena, spec);
+	if (!copy)
+		return err_nomem(err, "a name");
+	spec_parse(copy, &want);
+	near.wanted = spec_base_name(want.name);
+	for (uint32_t i = 0; i < s->pack->places.n && near.max; i++) {
+		struct reader r = reader_of(s, &s->arena, i, NULL);
+		struct cairn_function f;
+		read_front(&r, &f);
+		if (!r.c.failed && f.name[0])
+			suggest_offer(&near, spec_base_name(f.name));
+		if (!r.c.failed && f.linkage_name)
+			suggest_symbol(&near, f.linkage_name);
+	}
+	for (uint32_t i = 0; i < s->pack->n_symbol_names && near.max; i++) {
+		const char *name = pack_string(s->pack, s->pack->symbol_names[i].name);
+		if (name)
+			suggest_symbol(&near, name);
+	}
+	memcpy(ret, near.names, near.n * sizeof(*ret));
+	return (int)near.n;
+}
+
+static bool imports(const struct cairn_sites *sites, const char *name)
+{
+	struct named_symbols named = symbols_named(((const struct pack_sites *)sites)->pack, name);
+	return named.n && named.p->what & SYMBOL_IMPORTED;
 }
 
 static void close_sites(struct cairn_sites *sites)
@@ -428,6 +501,7 @@ static const struct sites_ops ops = {
 	.find = find,
 	.visit = visit,
 	.suggest = suggest,
+	.imports = imports,
 	.symbol = symbol,
 };
 

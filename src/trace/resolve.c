@@ -315,7 +315,7 @@ static int unknown_function(struct trace_file *f, const char *spec, struct cairn
 	for (int i = 0; i < n && at < sizeof(list); i++)
 		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", i ? ", " : "",
 				       names[i]);
-	if (cairn_binary_imports(f->bin, spec))
+	if (cairn_sites_imports(f->sites, spec))
 		return err_set(err, -ENXIO,
 			       "%s is not in %s, which takes it from a shared library: write LIBRARY:%s, as in libc.so.6:%s",
 			       spec, f->shown, spec, spec);

@@ -4,6 +4,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -75,6 +76,45 @@ def a_stripped_program_gives_the_same_sites_from_its_sidecar(compiler):
         if question == ():
             now.out, told.out = (r.out.replace(path, "") for r in (now, told))
         expect(now.status == told.status and now.out == told.out, question, told, now)
+
+
+NAMES = """\
+#include <stdio.h>
+#include <stdlib.h>
+static volatile int sink;
+__attribute__((noinline)) int internal(int a) { sink = a; return a + 1; }
+extern __typeof(internal) exported __attribute__((alias("internal")));
+static int fast(int a) { sink = a; return a; }
+static int slow(int a) { sink = a + 1; return a; }
+static void *resolve(void) { return sink ? (void *)fast : (void *)slow; }
+int chosen(int a) __attribute__((ifunc("resolve")));
+asm(".text; .globl bare; .type bare, @function; bare: ret; .size bare, .-bare");
+int main(int argc, char **argv) { printf("%d\\n", exported(argc) + chosen(argc) + abs(argc)); return 0; }
+"""
+
+
+@claim
+def names_that_only_symbols_have_and_suggestions_come_from_the_sidecar_alone():
+    path = os.path.join(folder(), "named")
+    shutil.copy(compile_c("names", NAMES, "gcc", ("-O2", "-g", "-Wl,--build-id")), path)
+    questions = ("exported", "chosen", "bare", "printf", "exportde", "intrenal", "chos", "nothing-like-it")
+    before = {q: sites(path, q) for q in questions}
+    for name, told in (("exported", "exported is internal"), ("chosen", "is an indirect function"), ("bare", "body"),
+                       ("printf", "takes it from a shared library"), ("exportde", "Did you mean: exported"),
+                       ("intrenal", "Did you mean: internal"), ("chos", "chosen")):
+        expect(told in before[name].out + before[name].err, name, before[name])
+    cairn("pack", path, check=True, env=environment())
+    cairn("pack", "--check", path + ".cairn", check=True)
+    run("strip", path, check=True)
+
+    def plain(text, file):
+        return re.sub(r" \((debug information|sidecar): .*\)", "", text.replace(file, "FILE"))
+
+    for file in (path, path + ".cairn"):
+        for q in questions:
+            now, was = sites(file, q), before[q]
+            expect((now.status, plain(now.out, file), plain(now.err, file)) ==
+                   (was.status, plain(was.out, path), plain(was.err, path)), q, was, now)
 
 
 def frames_of_walk(asked, path, *options):

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Names that only symbol tables know: users say malloc, its debug information __libc_malloc, and memcpy is a resolver
+ *
+ * The table has those names that the functions of .cairn.places do not answer to, with what cairn_sites_find() gives
+ * for them, and the names that the binary takes from elsewhere.
+ */
+#ifndef PACK_SYMBOL_TABLE_H
+#define PACK_SYMBOL_TABLE_H
+
+#include <cairn/sites.h>
+
+#include "base/arena.h"
+#include "pack/pack_impl.h"
+#include "pack/place_table.h"
+
+/* Fills .cairn.symbol_names. Returns 0, -ENOMEM, -ERANGE, -EBADMSG (a symbol table). */
+int encode_symbol_names(const struct place_table *p, const struct cairn_binary *bin, struct bytes *ret,
+			struct cairn_err *err);
+
+/* What a name stands for: records next to each other. */
+struct named_symbols {
+	const struct pack_symbol_name *p;
+	uint32_t n; /* 0: unknown */
+};
+
+/* O(log names). */
+struct named_symbols symbols_named(const struct cairn_pack *p, const char *name);
+
+/* The function behind a record without debug information. Returns 0 or -ENOMEM. */
+int bare_function(const struct cairn_pack *p, const struct pack_symbol_name *s, struct arena *arena,
+		  struct cairn_function *ret);
+
+#endif
