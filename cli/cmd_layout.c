@@ -15,7 +15,7 @@ static const struct opt opts[] = {
 	{0, "running", OPT_FLAG, NULL, offsetof(struct layout_values, running),
 	 "the types of the running kernel, instead of FILE"},
 	{0, "abi", OPT_TEXT, "ABI[,ABI]", offsetof(struct layout_values, abi),
-	 "lay C declarations out for this ABI; of two, show what differs"},
+	 "lay the types out for this ABI, also those compiled for another; of two, show what differs"},
 	{'s', "sizes", OPT_FLAG, NULL, offsetof(struct layout_values, sizes), "only name, size and number of holes"},
 	{'H', "holes", OPT_COUNT, "N", offsetof(struct layout_values, holes), "only structs with at least N holes"},
 	{'P', "packable", OPT_FLAG, NULL, offsetof(struct layout_values, packable),
@@ -27,6 +27,15 @@ static const struct opt opts[] = {
 	{0, "hex", OPT_FLAG, NULL, offsetof(struct layout_values, hex), "offsets and sizes in hexadecimal"},
 	{'c', "cacheline", OPT_COUNT, "BYTES", offsetof(struct layout_values, cacheline),
 	 "size of a cache line; otherwise 64"},
+	{0, "check", OPT_FLAG, NULL, offsetof(struct layout_values, check),
+	 "FILE is a BPF object: what another program believes of the types that it writes; with --against"},
+	{0, "against", OPT_TEXT, "DECLS", offsetof(struct layout_values, against),
+	 "that program's declarations: C, Java (hello-ebpf), Rust, Go, Python"},
+	{0, "diff", OPT_FLAG, NULL, offsetof(struct layout_values, diff),
+	 "two files, OLD NEW: what differs between their types of the same name"},
+	{0, "lock", OPT_TEXT, "LOCK", offsetof(struct layout_values, lock),
+	 "a file with the layouts as they have to stay: what drifted"},
+	{0, "update", OPT_FLAG, NULL, offsetof(struct layout_values, update), "with --lock: write it"},
 	{'R', "reorganize", OPT_FLAG, NULL, offsetof(struct layout_values, reorganize),
 	 "the smallest order of members, proven where it can be"},
 	{0, "verify", OPT_FLAG, NULL, offsetof(struct layout_values, verify),
@@ -55,6 +64,9 @@ static const struct opt opts[] = {
 static const struct example examples[] = {
 	{"cairn layout --running task_struct", "a struct of the running kernel, as pahole prints it"},
 	{"cairn layout event.h --abi x86-64,i386", "which members of a header's structs are elsewhere on i386"},
+	{"cairn layout --check event.bpf.o --against Event.java", "whether Java reads what the BPF program writes"},
+	{"cairn layout --diff v1.h v2.h", "what a reader of the old structs gets wrong about the new ones"},
+	{"cairn layout event.h --lock layout.lock", "exit status 1 when a layout is not the one that is locked"},
 	{"cairn layout vmlinux --sizes", "every struct with its size and number of holes"},
 	{"cairn layout prog.bpf.o 'struct event' --json", "one struct, for a program"},
 	{"cairn layout event.h padded_event --reorganize --verify", "its members in the smallest order, proven by gcc and clang"},
@@ -106,6 +118,7 @@ static int parse_abis(const char *text, const struct cairn_abi **ret, size_t *re
 
 struct show {
 	const struct layout_values *values;
+	const struct layout_source *file;
 	const struct cairn_source *source;
 	const struct cairn_types *types;
 	struct cairn_layout *layout;
@@ -158,13 +171,14 @@ static void show_one(struct show *s, uint32_t id)
 		return;
 	s->any = true;
 	if (v->json) {
-		layout_json(s->source, s->layout, id);
+		layout_json(s->file, s->layout, id);
 	} else if (v->packable) {
 		printf("%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", name, t->size, smallest, t->size - smallest);
 	} else if (v->sizes) {
 		printf("%s\t%" PRIu64 "\t%u\n", name, t->size, f.n_holes);
 	} else {
 		cairn_layout_print(s->layout, id, stdout);
+		layout_print_deduced(s->file, id);
 	}
 }
 
@@ -179,21 +193,25 @@ static int show_list(struct show *s, const struct cairn_source_list *list)
 	return s->any ? STATUS_YES : STATUS_NO;
 }
 
-static int show_all(struct cairn_source *source, const struct layout_values *values, char *const *patterns,
-		    size_t n_patterns)
+static int show_all(struct layout_source *file, const struct cairn_abi *abi, const struct layout_values *values,
+		    char *const *patterns, size_t n_patterns)
 {
+	struct cairn_source *source = file->source;
 	struct cairn_layout_opts o = {.size = sizeof(o),
 				      .cacheline = (uint32_t)values->cacheline,
 				      .expand = values->expand,
 				      .hex = values->hex,
 				      .big_endian = cairn_source_is_big_endian(source),
-				      .infer_aligned = cairn_source_kind(source) == CAIRN_SOURCE_BTF,
-				      .abi = cairn_source_abi(source)};
-	struct show s = {.values = values, .source = source, .types = cairn_source_types(source)};
+				      .infer_aligned = cairn_source_kind(source) == CAIRN_SOURCE_BTF};
+	struct show s = {.values = values, .file = file, .source = source};
 	struct cairn_source_list list = {0};
 	struct cairn_err err = {0};
 	int status = layout_select(source, patterns, n_patterns, &list);
 
+	if (!status && abi)
+		status = layout_retarget(file, abi, &list);
+	s.types = layout_types(file);
+	o.abi = layout_abi(file);
 	if (!status && cairn_layout_new(s.types, &o, &s.layout, &err) < 0)
 		status = fail(STATUS_NOT_HERE, "%s", err.msg);
 	if (!status)
@@ -216,16 +234,21 @@ static int run(void *v, const struct operands *operands)
 		return status;
 	if (!path)
 		return fail(STATUS_USAGE, "a file is missing; or say --running for the kernel's types");
-	if (n_abis && !layout_is_c(path))
-		return fail(STATUS_USAGE, "%s was laid out when it was compiled; --abi is for C declarations (NAME.h, .c, .i)",
-			    path);
+	if (values->check != !!values->against || (values->update && !values->lock))
+		return fail(STATUS_USAGE, "--check FILE --against DECLS; --update belongs to --lock");
 	if (values->cacheline > 1 << 20)
 		return fail(STATUS_USAGE, "no cache line has %lu bytes", values->cacheline);
+	if (values->check)
+		return layout_check(path, abis, n_abis, values, operands->items + skip, operands->n - skip);
+	if (values->diff)
+		return layout_diff(abis[0], values, operands);
+	if (values->lock)
+		return layout_lock(path, abis[0], values, operands->items + skip, operands->n - skip);
 	if (n_abis == 2)
 		return layout_compare(path, abis, values, operands->items + skip, operands->n - skip);
 	status = layout_open(path, abis[0], values, &source);
 	if (!status)
-		status = show_all(source.source, values, operands->items + skip, operands->n - skip);
+		status = show_all(&source, abis[0], values, operands->items + skip, operands->n - skip);
 	layout_close(&source);
 	return status;
 }

@@ -3,6 +3,7 @@
 #ifndef CLI_LAYOUT_H
 #define CLI_LAYOUT_H
 
+#include <cairn/retarget.h>
 #include <cairn/source.h>
 
 #include "btf.h"
@@ -16,6 +17,9 @@ struct layout_values {
 	const char *abi, *contains;
 	unsigned long holes, cacheline;
 	bool running, btf, sizes, packable, expand, hex, json;
+	/* Two layouts compared. */
+	const char *against, *lock;
+	bool check, diff, update;
 	/* --reorganize */
 	struct opt_list together;
 	const char *weights;
@@ -27,12 +31,19 @@ struct layout_source {
 	struct cairn_source *source;
 	struct btf_chain bases;
 	bool has_bases;
+	struct cairn_retarget *retarget; /* NULL: its types are as they are */
+	const struct cairn_abi *abi;     /* with @retarget: for which */
 };
 
 /* ---- layout_open.c ---- */
 
 /* The file is C: NAME.h, NAME.c, or NAME.i, which has been preprocessed. */
 bool layout_is_c(const char *path);
+/* It holds declarations: C, or another language's. They are laid out here; other files were when they were compiled. */
+bool layout_is_text(const char *path);
+
+/* A file of text, whole; an exit status. *@ret: free(). */
+int layout_read_text(const char *path, char **ret, size_t *ret_size);
 
 /*
  * layout_open - open a file of types; C is preprocessed when it needs to be, and laid out for @abi
@@ -44,6 +55,25 @@ int layout_open(const char *path, const struct cairn_abi *abi, const struct layo
 		struct layout_source *ret);
 void layout_close(struct layout_source *source);
 
+/*
+ * layout_retarget - lay types that were compiled out for another ABI
+ *
+ * Does nothing to declarations, and where it is the ABI that they were compiled for. Returns an exit status.
+ */
+int layout_retarget(struct layout_source *source, const struct cairn_abi *abi, const struct cairn_source_list *list);
+/* The types, and their ABI (NULL: not known), after that. */
+const struct cairn_types *layout_types(const struct layout_source *source);
+const struct cairn_abi *layout_abi(const struct layout_source *source);
+
+/* ---- layout_deduced.c ---- */
+
+struct json;
+
+/* With which attributes a compiled struct was laid out for another ABI; nothing when it was not. */
+void layout_print_deduced(const struct layout_source *source, uint32_t id);
+/* "deduced" and "guess": docs/json.md. */
+void layout_json_deduced(struct json *j, const struct layout_source *source, uint32_t id);
+
 /* ---- layout_preprocess.c ---- */
 
 /* What the preprocessor makes of @path for @abi; an exit status. *@ret: free(). */
@@ -52,7 +82,7 @@ int layout_preprocess(const char *path, const struct cairn_abi *abi, const struc
 
 /* ---- layout_json.c: docs/json.md ---- */
 
-void layout_json(const struct cairn_source *source, struct cairn_layout *layout, uint32_t id);
+void layout_json(const struct layout_source *file, struct cairn_layout *layout, uint32_t id);
 
 /* ---- layout_compare.c ---- */
 
@@ -60,8 +90,23 @@ void layout_json(const struct cairn_source *source, struct cairn_layout *layout,
 int layout_compare(const char *path, const struct cairn_abi *const *abis, const struct layout_values *values,
 		   char *const *patterns, size_t n_patterns);
 
+/* --diff: the operands are OLD NEW [TYPE...]. */
+int layout_diff(const struct cairn_abi *abi, const struct layout_values *values, const struct operands *operands);
+
+/* ---- layout_check.c, layout_lock.c ---- */
+
+/* --check FILE --against DECLS; @n_abis of the consumer, 0: x86-64. */
+int layout_check(const char *path, const struct cairn_abi *const *abis, size_t n_abis, const struct layout_values *values,
+		 char *const *patterns, size_t n_patterns);
+/* --lock FILE: STATUS_NO when a layout is not the one that is locked. */
+int layout_lock(const char *path, const struct cairn_abi *abi, const struct layout_values *values, char *const *patterns,
+		size_t n_patterns);
+
 /* "struct event"; a typedef's own name. */
 const char *layout_kind(const struct cairn_types *types, uint32_t id);
+
+/* The types of all patterns, all of the file's when there are none; an exit status. */
+int layout_select(struct cairn_source *source, char *const *patterns, size_t n_patterns, struct cairn_source_list *ret);
 
 /* An open file of types, and how they are looked at. */
 struct layout_run {
@@ -100,8 +145,5 @@ uint64_t layout_weight(const struct layout_weights *w, const char *type, const c
  * Returns an exit status: STATUS_NO when one does not agree, STATUS_NOT_HERE when there is none.
  */
 int layout_verify(const char *text, const struct cairn_abi *abi, char *ret, size_t size);
-
-/* The types of all patterns, all of the file's when there are none; an exit status. */
-int layout_select(struct cairn_source *source, char *const *patterns, size_t n_patterns, struct cairn_source_list *ret);
 
 #endif

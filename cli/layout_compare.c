@@ -1,188 +1,334 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The same declarations on two ABIs. The text is parsed for each: its constants and macros may differ, too. */
+/* Two sources of types side by side: --abi A,B and --diff. What is printed is what cairn_compare() found. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
-#include "layout.h"
+#include "layout_compare.h"
 
-struct side {
-	const struct cairn_abi *abi;
-	struct layout_source source;
-	const struct cairn_types *types;
-	struct cairn_source_list list;
-};
+/* ---- printing ---- */
 
-static const struct cairn_type *type_of(const struct side *s, uint32_t id)
+static const struct cairn_type *type_of(const struct layout_side *s, uint32_t id)
 {
 	return cairn_types_get(s->types, cairn_types_resolve(s->types, id));
 }
 
-static bool is_record(const struct cairn_type *t)
+/* "16 8 bytes", "16:3 5 bits", "= 7"; "-" where there is nothing. */
+static void place_text(const struct cairn_change *change, const struct cairn_change_side *s, char *buf, size_t size)
 {
-	return t->kind == CAIRN_T_STRUCT || t->kind == CAIRN_T_UNION;
-}
-
-/* The type of that name and kind on the other side; 0: there is none. */
-static uint32_t counterpart(const struct side *of, uint32_t id, const struct side *in)
-{
-	const struct cairn_type *t = cairn_types_get(of->types, id);
-
-	for (size_t i = 0; i < in->list.n; i++) {
-		const struct cairn_type *other = cairn_types_get(in->types, in->list.ids[i]);
-
-		if (other->kind == t->kind && !strcmp(other->name, t->name))
-			return in->list.ids[i];
-	}
-	return 0;
-}
-
-static bool same_member(const struct side *s, const struct cairn_member *a, const struct cairn_member *b)
-{
-	return a->bit_off == b->bit_off && a->bit_size == b->bit_size &&
-	       cairn_types_size(s[0].types, a->type) == cairn_types_size(s[1].types, b->type);
-}
-
-static bool same_names(const struct cairn_type *a, const struct cairn_type *b)
-{
-	if (a->n_members != b->n_members)
-		return false;
-	for (uint32_t i = 0; i < a->n_members; i++) {
-		const char *x = a->members[i].name, *y = b->members[i].name;
-
-		if (!x != !y || (x && strcmp(x, y)))
-			return false;
-	}
-	return true;
-}
-
-static bool same_layout(const struct side *s, const struct cairn_type *a, const struct cairn_type *b)
-{
-	if (a->size != b->size || !is_record(a))
-		return a->size == b->size;
-	if (!same_names(a, b))
-		return false;
-	for (uint32_t i = 0; i < a->n_members; i++)
-		if (!same_member(s, &a->members[i], &b->members[i]))
-			return false;
-	return true;
-}
-
-/* "16..23", "16:3..16:5" */
-static void place_text(const struct side *s, const struct cairn_member *m, char *buf, size_t size)
-{
-	uint64_t bytes = cairn_types_size(s->types, m->type), off = m->bit_off / 8;
-
-	if (m->bit_size)
-		snprintf(buf, size, "%" PRIu64 ":%" PRIu64 " %u bits", off, m->bit_off % 8, m->bit_size);
+	if (!s->there)
+		snprintf(buf, size, "-");
+	else if (change->is_enumerator)
+		snprintf(buf, size, "= %" PRId64, s->value);
+	else if (s->bit_size)
+		snprintf(buf, size, "%" PRIu64 ":%" PRIu64 " %u bits", s->bit_off / 8, s->bit_off % 8, s->bit_size);
 	else
-		snprintf(buf, size, "%" PRIu64 " %" PRIu64 " bytes", off, bytes);
+		snprintf(buf, size, "%" PRIu64 " %" PRIu64 " byte%s", s->bit_off / 8, s->size, s->size == 1 ? "" : "s");
 }
 
-static void show_text(const struct side *s, const uint32_t *ids, const struct cairn_type *const *t)
+/* What the place does not show: the types, or the other name. */
+static void print_detail(const struct layout_side *sides, const struct cairn_change *change)
 {
-	char places[2][64];
+	char name[2][256];
+	enum cairn_change_kind kind = change->kind;
 
-	printf("%s %s: %" PRIu64 " bytes on %s, %" PRIu64 " on %s\n", layout_kind(s[0].types, ids[0]),
-	       cairn_types_get(s[0].types, ids[0])->name, t[0]->size, s[0].abi->name, t[1]->size, s[1].abi->name);
-	if (!is_record(t[0]))
+	if (kind == CAIRN_CHANGE_RENAMED)
+		printf(": %s", change->side[1].name);
+	if (kind != CAIRN_CHANGE_SIGN && kind != CAIRN_CHANGE_TYPE && kind != CAIRN_CHANGE_LENGTH &&
+	    kind != CAIRN_CHANGE_RESIZED && kind != CAIRN_CHANGE_BYTE_ORDER)
 		return;
-	if (!same_names(t[0], t[1])) {
-		puts("    the members are not the same");
-		return;
-	}
-	for (uint32_t i = 0; i < t[0]->n_members; i++) {
-		if (same_member(s, &t[0]->members[i], &t[1]->members[i]))
-			continue;
+	for (int i = 0; i < 2; i++)
+		cairn_types_name(sides[i].types, change->side[i].type, name[i], sizeof(name[i]));
+	printf(": %s, %s", name[0], name[1]);
+}
+
+void layout_print_changes(const struct layout_side *sides, const struct cairn_changes *changes)
+{
+	for (size_t i = 0; i < cairn_changes_count(changes); i++) {
+		const struct cairn_change *change = cairn_changes_at(changes, i);
+		char places[2][64];
+
 		for (int k = 0; k < 2; k++)
-			place_text(&s[k], &t[k]->members[i], places[k], sizeof(places[k]));
-		printf("    %-24s %-20s %s\n", t[0]->members[i].name ? t[0]->members[i].name : "(anonymous)", places[0],
-		       places[1]);
+			place_text(change, &change->side[k], places[k], sizeof(places[k]));
+		printf("    %-24s %-20s %-20s %s", change->path[0] ? change->path : "(the whole)", places[0], places[1],
+		       cairn_change_text(change->kind));
+		print_detail(sides, change);
+		putchar('\n');
 	}
+	if (cairn_changes_cut(changes))
+		printf("    and more than %d others\n", CAIRN_CHANGES_MAX);
 }
 
-static void put_pair(struct json *j, const char *key, uint64_t a, uint64_t b)
+static void put_pair(struct json *j, const char *key, const struct cairn_change *change, uint64_t a, uint64_t b)
 {
+	uint64_t values[2] = {a, b};
+
 	json_open(j, key, '[');
-	json_uint(j, NULL, a);
-	json_uint(j, NULL, b);
+	for (int i = 0; i < 2; i++) {
+		if (change->side[i].there)
+			json_uint(j, NULL, values[i]);
+		else
+			json_null(j, NULL);
+	}
 	json_close(j);
 }
 
-static void show_json(const struct side *s, const uint32_t *ids, const struct cairn_type *const *t, bool same)
+static void put_types(struct json *j, const struct layout_side *sides, const struct cairn_change *change)
+{
+	char name[4096];
+
+	json_open(j, "type", '[');
+	for (int i = 0; i < 2; i++) {
+		if (change->side[i].there)
+			cairn_types_name(sides[i].types, change->side[i].type, name, sizeof(name));
+		json_text(j, NULL, change->side[i].there ? name : NULL);
+	}
+	json_close(j);
+}
+
+static void put_change(struct json *j, const struct layout_side *sides, const struct cairn_change *change)
+{
+	const struct cairn_change_side *a = &change->side[0], *b = &change->side[1];
+
+	json_open(j, NULL, '{');
+	json_text(j, "name", change->path[0] ? change->path : NULL);
+	json_text(j, "change", cairn_change_word(change->kind));
+	if (change->is_enumerator) {
+		put_pair(j, "value", change, (uint64_t)a->value, (uint64_t)b->value);
+	} else {
+		put_pair(j, "bit_offset", change, a->bit_off, b->bit_off);
+		put_pair(j, "size", change, a->size, b->size);
+		if (a->bit_size || b->bit_size)
+			put_pair(j, "bits", change, a->bit_size, b->bit_size);
+		put_types(j, sides, change);
+	}
+	json_close(j);
+}
+
+void layout_json_changes(struct json *j, const struct layout_side *sides, const struct cairn_changes *changes)
+{
+	json_open(j, "differing", '[');
+	for (size_t i = 0; changes && i < cairn_changes_count(changes); i++)
+		put_change(j, sides, cairn_changes_at(changes, i));
+	json_close(j);
+	if (changes && cairn_changes_cut(changes))
+		json_bool(j, "more", true);
+}
+
+/* ---- pairs of types ---- */
+
+struct named {
+	const char *kind, *name;
+	uint32_t id;
+	size_t order;
+	bool paired;
+};
+
+static struct named named_of(const struct layout_side *s, size_t i)
+{
+	uint32_t id = s->list.ids[i];
+	const char *kind = layout_kind(s->types, id);
+
+	return (struct named){.kind = strcmp(kind, "class") ? kind : "struct",
+			      .name = cairn_types_get(s->types, id)->name,
+			      .id = id,
+			      .order = i};
+}
+
+static int compare_named(const struct named *a, const struct named *b)
+{
+	int by_name = strcmp(a->name, b->name);
+
+	return by_name ? by_name : strcmp(a->kind, b->kind);
+}
+
+static int by_name_and_order(const void *x, const void *y)
+{
+	const struct named *a = x, *b = y;
+	int order = compare_named(a, b);
+
+	return order ? order : (a->order > b->order) - (a->order < b->order);
+}
+
+/* The first of that name which is not paired yet; NULL: none. */
+static struct named *find(struct named *sorted, size_t n, const struct named *key)
+{
+	size_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (compare_named(&sorted[mid], key) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	while (lo < n && !compare_named(&sorted[lo], key) && sorted[lo].paired)
+		lo++;
+	return lo < n && !compare_named(&sorted[lo], key) ? &sorted[lo] : NULL;
+}
+
+int layout_for_pairs(const struct layout_side *sides, int (*each)(void *ctx, uint32_t a, uint32_t b), void *ctx)
+{
+	const struct layout_side *old = &sides[0], *new = &sides[1];
+	struct named *sorted = calloc(new->list.n + 1, sizeof(*sorted));
+	int status = STATUS_YES, one;
+
+	if (!sorted)
+		return fail(STATUS_NOT_HERE, "no memory");
+	for (size_t i = 0; i < new->list.n; i++)
+		sorted[i] = named_of(new, i);
+	qsort(sorted, new->list.n, sizeof(*sorted), by_name_and_order);
+	for (size_t i = 0; i < old->list.n && status <= STATUS_NO; i++) {
+		struct named key = named_of(old, i), *other = find(sorted, new->list.n, &key);
+
+		if (other)
+			other->paired = true;
+		one = each(ctx, key.id, other ? other->id : 0);
+		status = one > status ? one : status;
+	}
+	for (size_t i = 0; i < new->list.n && status <= STATUS_NO; i++) {
+		one = sorted[i].paired ? STATUS_YES : each(ctx, 0, sorted[i].id);
+		status = one > status ? one : status;
+	}
+	free(sorted);
+	return status;
+}
+
+/* ---- one pair ---- */
+
+struct comparison {
+	const struct layout_side *sides;
+	const char *word; /* "on" an ABI, "in" a file */
+	bool json;
+};
+
+static void json_pair(const struct comparison *c, const uint32_t *ids, const struct cairn_changes *changes, bool same)
 {
 	struct json j = {.out = stdout};
+	int of = ids[0] ? 0 : 1;
 
 	json_open(&j, NULL, '{');
-	json_text(&j, "kind", layout_kind(s[0].types, ids[0]));
-	json_text(&j, "name", cairn_types_get(s[0].types, ids[0])->name);
+	json_text(&j, "kind", layout_kind(c->sides[of].types, ids[of]));
+	json_text(&j, "name", cairn_types_get(c->sides[of].types, ids[of])->name);
 	json_open(&j, "abi", '[');
-	json_text(&j, NULL, s[0].abi->name);
-	json_text(&j, NULL, s[1].abi->name);
+	for (int i = 0; i < 2; i++)
+		json_text(&j, NULL, c->sides[i].abi ? c->sides[i].abi->name : NULL);
 	json_close(&j);
 	json_bool(&j, "same", same);
-	put_pair(&j, "size", t[0]->size, t[1]->size);
-	json_open(&j, "differing", '[');
-	for (uint32_t i = 0; is_record(t[0]) && same_names(t[0], t[1]) && i < t[0]->n_members; i++) {
-		const struct cairn_member *a = &t[0]->members[i], *b = &t[1]->members[i];
-
-		if (same_member(s, a, b))
-			continue;
-		json_open(&j, NULL, '{');
-		json_text(&j, "name", a->name);
-		put_pair(&j, "bit_offset", a->bit_off, b->bit_off);
-		put_pair(&j, "size", cairn_types_size(s[0].types, a->type), cairn_types_size(s[1].types, b->type));
-		json_close(&j);
+	json_open(&j, "size", '[');
+	for (int i = 0; i < 2; i++) {
+		if (ids[i])
+			json_uint(&j, NULL, type_of(&c->sides[i], ids[i])->size);
+		else
+			json_null(&j, NULL);
 	}
 	json_close(&j);
+	layout_json_changes(&j, c->sides, changes);
 	json_close(&j);
 }
 
-static int compare_one(const struct side *s, uint32_t id, bool json)
+static void print_pair(const struct comparison *c, const uint32_t *ids, const struct cairn_changes *changes)
 {
-	uint32_t ids[2] = {id, counterpart(&s[0], id, &s[1])};
-	const struct cairn_type *t[2] = {type_of(&s[0], ids[0]), type_of(&s[1], ids[1])};
+	int of = ids[0] ? 0 : 1;
 
-	if (!ids[1]) {
-		fprintf(stderr, "cairn: %s is not declared on %s\n", cairn_types_get(s[0].types, id)->name, s[1].abi->name);
-		return STATUS_NO;
+	printf("%s %s: ", layout_kind(c->sides[of].types, ids[of]), cairn_types_get(c->sides[of].types, ids[of])->name);
+	if (!ids[0] || !ids[1]) {
+		printf("only %s %s\n", c->word, c->sides[of].label);
+		return;
 	}
-	bool same = same_layout(s, t[0], t[1]);
-	if (json)
-		show_json(s, ids, t, same);
+	printf("%" PRIu64 " bytes %s %s, %" PRIu64 " %s %s\n", type_of(&c->sides[0], ids[0])->size, c->word,
+	       c->sides[0].label, type_of(&c->sides[1], ids[1])->size, c->word, c->sides[1].label);
+	layout_print_changes(c->sides, changes);
+}
+
+static int compare_pair(void *ctx, uint32_t a, uint32_t b)
+{
+	const struct comparison *c = ctx;
+	const uint32_t ids[2] = {a, b};
+	struct cairn_changes *changes = NULL;
+	struct cairn_err err = {0};
+
+	if (a && b) {
+		int rc = cairn_compare(c->sides[0].types, a, c->sides[1].types, b, NULL, &changes, &err);
+
+		if (rc < 0)
+			return fail_err(rc, &err, STATUS_NOT_HERE);
+	}
+	bool same = changes && !cairn_changes_count(changes);
+	if (c->json)
+		json_pair(c, ids, changes, same);
 	else if (!same)
-		show_text(s, ids, t);
+		print_pair(c, ids, changes);
+	cairn_changes_free(changes);
 	return same ? STATUS_YES : STATUS_NO;
 }
 
-static int open_side(const char *path, const struct layout_values *values, char *const *patterns, size_t n_patterns,
-		     struct side *s)
+/* ---- sides ---- */
+
+int layout_open_side(const char *path, const struct cairn_abi *abi, const struct layout_values *values,
+		     char *const *patterns, size_t n_patterns, struct layout_side *ret)
 {
-	int status = layout_open(path, s->abi, values, &s->source);
+	int status = layout_open(path, abi, values, &ret->source);
 
 	if (status)
 		return status;
-	status = layout_select(s->source.source, patterns, n_patterns, &s->list);
-	s->types = cairn_source_types(s->source.source);
+	/* What is missing on one side only is told when both are known. */
+	status = layout_select(ret->source.source, patterns, n_patterns, &ret->list);
+	if (!status && abi)
+		status = layout_retarget(&ret->source, abi, &ret->list);
+	ret->types = layout_types(&ret->source);
+	ret->abi = layout_abi(&ret->source);
 	return status;
+}
+
+void layout_close_side(struct layout_side *side)
+{
+	free(side->list.ids);
+	layout_close(&side->source);
+}
+
+int layout_compare_sides(const struct layout_side *sides, const char *word, bool json)
+{
+	struct comparison c = {.sides = sides, .word = word, .json = json};
+
+	return layout_for_pairs(sides, compare_pair, &c);
 }
 
 int layout_compare(const char *path, const struct cairn_abi *const *abis, const struct layout_values *values,
 		   char *const *patterns, size_t n_patterns)
 {
-	struct side sides[2] = {{.abi = abis[0]}, {.abi = abis[1]}};
+	struct layout_side sides[2] = {{.label = abis[0]->name}, {.label = abis[1]->name}};
 	int status = STATUS_YES;
 
 	for (int i = 0; i < 2 && !status; i++)
-		status = open_side(path, values, patterns, n_patterns, &sides[i]);
+		status = layout_open_side(path, abis[i], values, patterns, n_patterns, &sides[i]);
 	if (!status)
-		for (size_t i = 0; i < sides[0].list.n; i++)
-			if (compare_one(sides, sides[0].list.ids[i], values->json))
-				status = STATUS_NO;
-	for (int i = 0; i < 2; i++) {
-		free(sides[i].list.ids);
-		layout_close(&sides[i].source);
+		status = layout_compare_sides(sides, "on", values->json);
+	for (int i = 0; i < 2; i++)
+		layout_close_side(&sides[i]);
+	return status;
+}
+
+int layout_diff(const struct cairn_abi *abi, const struct layout_values *values, const struct operands *operands)
+{
+	struct layout_side sides[2] = {{.label = NULL}, {.label = NULL}};
+	int status = STATUS_YES, missing = 0;
+
+	if (operands->n < 2)
+		return fail(STATUS_USAGE, "--diff compares two files: OLD NEW [TYPE...]");
+	for (int i = 0; i < 2 && status <= STATUS_NO; i++) {
+		sides[i].label = operands->items[i];
+		status = layout_open_side(operands->items[i], abi, values, operands->items + 2, operands->n - 2,
+					  &sides[i]);
+		missing += status == STATUS_NO;
 	}
+	/* A type that one of them lacks is a difference. */
+	if (status <= STATUS_NO && missing < 2) {
+		status = layout_compare_sides(sides, "in", values->json);
+		status = missing && !status ? STATUS_NO : status;
+	}
+	for (int i = 0; i < 2; i++)
+		layout_close_side(&sides[i]);
 	return status;
 }

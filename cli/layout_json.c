@@ -87,12 +87,12 @@ static void put_enum(struct json *j, const struct cairn_type *t)
 	json_close(j);
 }
 
-void layout_json(const struct cairn_source *source, struct cairn_layout *layout, uint32_t id)
+void layout_json(const struct layout_source *file, struct cairn_layout *layout, uint32_t id)
 {
-	const struct cairn_types *types = cairn_source_types(source);
+	const struct cairn_types *types = layout_types(file);
 	const struct cairn_type *t = cairn_types_get(types, cairn_types_resolve(types, id));
 	const struct cairn_type *node = cairn_types_get(types, id);
-	const struct cairn_abi *abi = cairn_source_abi(source);
+	const struct cairn_abi *abi = layout_abi(file);
 	struct json j = {.out = stdout};
 
 	json_open(&j, NULL, '{');
@@ -106,5 +106,6 @@ void layout_json(const struct cairn_source *source, struct cairn_layout *layout,
 		put_enum(&j, t);
 	else
 		put_struct(&j, layout, types, id, t);
+	layout_json_deduced(&j, file, id);
 	json_close(&j);
 }

@@ -23,7 +23,12 @@ bool layout_is_c(const char *path)
 	return ends_with(path, ".h") || ends_with(path, ".c") || ends_with(path, ".i");
 }
 
-static int read_text(const char *path, char **ret, size_t *ret_size)
+bool layout_is_text(const char *path)
+{
+	return layout_is_c(path) || cairn_lang_of_path(path) != CAIRN_LANG_N;
+}
+
+int layout_read_text(const char *path, char **ret, size_t *ret_size)
 {
 	FILE *in = fopen(path, "re");
 	size_t n = 0, cap = 1 << 16;
@@ -50,7 +55,7 @@ static int read_text(const char *path, char **ret, size_t *ret_size)
 		return fail(STATUS_NOT_HERE, "no memory");
 	if (failed) {
 		free(text);
-		return fail(STATUS_USAGE, "cannot read %s as C declarations", path);
+		return fail(STATUS_USAGE, "cannot read %s as declarations", path);
 	}
 	*ret = text;
 	*ret_size = n;
@@ -63,7 +68,7 @@ static int open_c(const char *path, const struct cairn_abi *abi, const struct la
 	struct cairn_err err = {0};
 	size_t size;
 	char *text;
-	int status = read_text(path, &text, &size);
+	int status = layout_read_text(path, &text, &size);
 
 	if (status)
 		return status;
@@ -74,6 +79,21 @@ static int open_c(const char *path, const struct cairn_abi *abi, const struct la
 			return status;
 	}
 	int rc = cairn_source_parse(text, size, path, abi ? abi : cairn_abi_find("x86-64"), &ret->source, &err);
+	free(text);
+	return rc < 0 ? fail_err(rc, &err, STATUS_USAGE) : STATUS_YES;
+}
+
+static int open_foreign(const char *path, enum cairn_lang lang, const struct cairn_abi *abi, struct layout_source *ret)
+{
+	struct cairn_err err = {0};
+	size_t size;
+	char *text;
+	int status = layout_read_text(path, &text, &size);
+
+	if (status)
+		return status;
+	int rc = cairn_source_parse_foreign(text, size, path, lang, abi ? abi : cairn_abi_find("x86-64"), &ret->source,
+					    &err);
 	free(text);
 	return rc < 0 ? fail_err(rc, &err, STATUS_USAGE) : STATUS_YES;
 }
@@ -98,6 +118,8 @@ int layout_open(const char *path, const struct cairn_abi *abi, const struct layo
 	*ret = (struct layout_source){0};
 	if (layout_is_c(path))
 		return open_c(path, abi, values, ret);
+	if (layout_is_text(path))
+		return open_foreign(path, cairn_lang_of_path(path), abi, ret);
 	if (values->bases.n)
 		status = open_bases(&values->bases, ret);
 	if (status)
@@ -108,8 +130,57 @@ int layout_open(const char *path, const struct cairn_abi *abi, const struct layo
 	return rc < 0 ? fail_err(rc, &err, STATUS_USAGE) : STATUS_YES;
 }
 
+/* Of BTF it may have to be guessed, from all structs that have no attributes. */
+static const struct cairn_abi *abi_of(struct layout_source *source)
+{
+	const struct cairn_abi *abi = cairn_source_abi(source->source);
+	const struct cairn_types *types = cairn_source_types(source->source);
+	struct cairn_source_list all = {0};
+	unsigned int pointer = 8;
+
+	if (abi || cairn_source_select(source->source, NULL, &all, NULL) < 0)
+		return abi;
+	for (uint32_t id = 1; id < cairn_types_count(types); id++)
+		if (cairn_types_get(types, id)->kind == CAIRN_T_PTR) {
+			pointer = (unsigned int)cairn_types_get(types, id)->size;
+			break;
+		}
+	abi = cairn_layout_guess_abi(types, all.ids, all.n, pointer, cairn_source_is_big_endian(source->source));
+	free(all.ids);
+	return abi;
+}
+
+int layout_retarget(struct layout_source *source, const struct cairn_abi *abi, const struct cairn_source_list *list)
+{
+	const struct cairn_abi *from;
+	struct cairn_err err = {0};
+
+	if (cairn_source_kind(source->source) == CAIRN_SOURCE_DECL)
+		return STATUS_YES;
+	from = abi_of(source);
+	if (from == abi)
+		return STATUS_YES;
+	if (!from)
+		return fail(STATUS_NOT_HERE, "no ABI is known that these types are of");
+	int rc = cairn_layout_retarget(cairn_source_types(source->source), from, abi, list->ids, list->n,
+				       &source->retarget, &err);
+	source->abi = abi;
+	return rc < 0 ? fail_err(rc, &err, STATUS_NOT_HERE) : STATUS_YES;
+}
+
+const struct cairn_types *layout_types(const struct layout_source *source)
+{
+	return source->retarget ? cairn_retarget_types(source->retarget) : cairn_source_types(source->source);
+}
+
+const struct cairn_abi *layout_abi(const struct layout_source *source)
+{
+	return source->retarget ? source->abi : cairn_source_abi(source->source);
+}
+
 void layout_close(struct layout_source *source)
 {
+	cairn_retarget_free(source->retarget);
 	cairn_source_close(source->source);
 	if (source->has_bases)
 		btf_close(&source->bases);

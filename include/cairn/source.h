@@ -21,6 +21,7 @@
 #include <cairn/api.h>
 #include <cairn/btf.h>
 #include <cairn/err.h>
+#include <cairn/foreign.h>
 #include <cairn/layout.h>
 #include <cairn/types.h>
 
@@ -51,12 +52,17 @@ int cairn_source_open(const char *path, const struct cairn_source_opts *opts, st
 /* C declarations, see cairn_decl_parse() for everything. */
 int cairn_source_parse(const char *text, size_t size, const char *name, const struct cairn_abi *abi,
 		       struct cairn_source **ret, struct cairn_err *err);
+/* Another language's declarations, see cairn_foreign_parse(); kind DECL, too. */
+int cairn_source_parse_foreign(const char *text, size_t size, const char *name, enum cairn_lang lang,
+			       const struct cairn_abi *abi, struct cairn_source **ret, struct cairn_err *err);
 void cairn_source_close(struct cairn_source *source);
 
 enum cairn_source_kind cairn_source_kind(const struct cairn_source *source);
 /* Grows while types are selected from DWARF; otherwise it is complete. */
 const struct cairn_types *cairn_source_types(const struct cairn_source *source);
-/* Which the types were laid out for; NULL: not known. */
+/* What was read of another language; NULL: it is something else. */
+const struct cairn_foreign *cairn_source_foreign(const struct cairn_source *source);
+/* Which the types were laid out for; of BTF by the ELF file that it is in. NULL: not known. */
 const struct cairn_abi *cairn_source_abi(const struct cairn_source *source);
 bool cairn_source_is_big_endian(const struct cairn_source *source);
 

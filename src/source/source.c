@@ -17,6 +17,7 @@
 #include "btf/types.h"
 #include "dwarf/dwarf.h"
 #include "dwarf/types.h"
+#include "source/btf_abi.h"
 #include "types/build.h"
 
 struct cairn_source {
@@ -25,6 +26,7 @@ struct cairn_source {
 	bool big_endian;
 	struct cairn_types *types; /* of a declaration: owned by it */
 	struct cairn_decl *decl;
+	struct cairn_foreign *foreign;
 	struct cairn_btf *btf;
 	struct cairn_binary *bin;
 	struct dwarf *dw;
@@ -66,8 +68,8 @@ static int open_btf(struct cairn_source *s, const char *path, const struct cairn
 		return rc;
 	s->kind = CAIRN_SOURCE_BTF;
 	s->big_endian = cairn_btf_is_big_endian(s->btf);
-	/* It does not say how wide pointers are. BPF's are 8, and kernels with BTF are 64-bit but for a few. */
-	return btf_types(s->btf, 8, &s->types, err);
+	s->abi = abi_of_elf_file(path);
+	return btf_types(s->btf, s->abi ? s->abi->scalars[CAIRN_C_PTR].size : btf_pointer_size(s->btf), &s->types, err);
 }
 
 static int open_dwarf(struct cairn_source *s, struct cairn_err *err)
@@ -140,6 +142,22 @@ int cairn_source_parse(const char *text, size_t size, const char *name, const st
 	return 0;
 }
 
+int cairn_source_parse_foreign(const char *text, size_t size, const char *name, enum cairn_lang lang,
+			       const struct cairn_abi *abi, struct cairn_source **ret, struct cairn_err *err)
+{
+	struct cairn_source *s = source_new(CAIRN_SOURCE_DECL, err);
+	int rc = s ? cairn_foreign_parse(text, size, name, lang, abi, &s->foreign, err) : -ENOMEM;
+
+	if (rc < 0) {
+		cairn_source_close(s);
+		return rc;
+	}
+	s->abi = abi;
+	s->big_endian = abi->big_endian;
+	*ret = s;
+	return 0;
+}
+
 void cairn_source_close(struct cairn_source *s)
 {
 	if (!s)
@@ -147,6 +165,7 @@ void cairn_source_close(struct cairn_source *s)
 	dw_types_free(s->reader);
 	types_free(s->types);
 	cairn_decl_free(s->decl);
+	cairn_foreign_free(s->foreign);
 	cairn_btf_close(s->btf);
 	dwarf_close(s->dw);
 	cairn_binary_close(s->bin);
@@ -161,7 +180,14 @@ enum cairn_source_kind cairn_source_kind(const struct cairn_source *s)
 
 const struct cairn_types *cairn_source_types(const struct cairn_source *s)
 {
+	if (s->foreign)
+		return cairn_foreign_types(s->foreign);
 	return s->decl ? cairn_decl_types(s->decl) : s->types;
+}
+
+const struct cairn_foreign *cairn_source_foreign(const struct cairn_source *s)
+{
+	return s->foreign;
 }
 
 const struct cairn_abi *cairn_source_abi(const struct cairn_source *s)
@@ -289,7 +315,7 @@ static int select_graph(const struct cairn_source *s, const struct wish *w, stru
 	int rc = 0;
 
 	for (uint32_t id = 1; id < cairn_types_count(types) && rc >= 0; id++)
-		if (is_wanted(w, types, cairn_types_get(types, id), s->decl))
+		if (is_wanted(w, types, cairn_types_get(types, id), s->kind == CAIRN_SOURCE_DECL))
 			rc = append(list, id, err);
 	return rc;
 }
