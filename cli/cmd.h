@@ -86,6 +86,7 @@ extern const struct cmd cmd_sites;
 extern const struct cmd cmd_trace;
 extern const struct cmd cmd_layout;
 extern const struct cmd cmd_decode;
+extern const struct cmd cmd_bind;
 extern const struct cmd cmd_addr;
 extern const struct cmd cmd_stack;
 extern const struct cmd cmd_pack;

@@ -10,6 +10,7 @@ const struct cmd *const cmds[] = {
 	&cmd_trace,
 	&cmd_layout,
 	&cmd_decode,
+	&cmd_bind,
 	&cmd_addr,
 	&cmd_stack,
 	&cmd_pack,

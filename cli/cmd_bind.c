@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cairn bind: accessors in other languages. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <cairn/bind.h>
+
+#include "cmd.h"
+#include "layout.h"
+
+struct bind_values {
+	struct layout_values file; /* how FILE is opened */
+	const char *lang, *output, *package;
+	bool json;
+};
+
+#define OFF(member) offsetof(struct bind_values, member)
+
+static const struct opt opts[] = {
+	{'l', "lang", OPT_TEXT, "c|rust|java|python", OFF(lang), "the language"},
+	{'o', "output", OPT_TEXT, "PATH", OFF(output), "write there, and not to standard output"},
+	{0, "package", OPT_TEXT, "NAME", OFF(package), "the package of Java's class Records"},
+	{0, "json", OPT_FLAG, NULL, OFF(json), "the members instead: where each is, one JSON object per type"},
+	{0, "abi", OPT_TEXT, "ABI", OFF(file.abi), "lay C declarations out for this ABI, and use its byte order"},
+	{'B', "base", OPT_LIST, "BASE", OFF(file.bases),
+	 "the BTF that FILE was split from; may be repeated, parents first"},
+	{0, "btf", OPT_FLAG, NULL, OFF(file.btf), "BTF also where FILE has DWARF"},
+	{'I', "include", OPT_LIST, "DIR", OFF(file.include_dirs), "where C finds its headers; may be repeated"},
+	{'D', "define", OPT_LIST, "NAME[=VALUE]", OFF(file.defines), "a macro that C sees; may be repeated"},
+	{0},
+};
+
+static const struct example examples[] = {
+	{"cairn bind --lang java prog.bpf.o event >Records.java", "what a BPF program writes, for a reader in Java"},
+	{"cairn bind --lang rust --abi aarch64 event.h event -o event.rs", "a header's struct as another machine lays it out"},
+	{"cairn bind --lang c prog.bpf.o event >event_bind.h", "with -DEVENT_TYPE='struct event' the compiler compares"},
+	{0},
+};
+
+static const struct {
+	const char *word;
+	enum cairn_bind_lang lang;
+} langs[] = {{"c", CAIRN_BIND_C}, {"rust", CAIRN_BIND_RUST}, {"java", CAIRN_BIND_JAVA}, {"python", CAIRN_BIND_PYTHON}};
+
+static enum cairn_bind_lang lang_of(const struct bind_values *values)
+{
+	for (size_t i = 0; i < sizeof(langs) / sizeof(langs[0]) && !values->json; i++)
+		if (!strcmp(values->lang, langs[i].word))
+			return langs[i].lang;
+	return CAIRN_BIND_JSON;
+}
+
+static int write_to(FILE *out, const struct bind_values *values, const struct cairn_source *source,
+		    const struct cairn_source_list *list, const char *path)
+{
+	const char *origin = strrchr(path, '/');
+	struct cairn_bind_opts o = {.size = sizeof(o),
+				    .big_endian = cairn_source_is_big_endian(source),
+				    .package = values->package,
+				    .origin = origin ? origin + 1 : path};
+	struct cairn_err err = {0};
+	int rc = cairn_bind_write(cairn_source_types(source), list->ids, list->n, lang_of(values), &o, out, &err);
+
+	return rc < 0 ? fail_err(rc, &err, STATUS_NO) : STATUS_YES;
+}
+
+static int write_out(const struct bind_values *values, const struct cairn_source *source,
+		     const struct cairn_source_list *list, const char *path)
+{
+	if (!values->output)
+		return write_to(stdout, values, source, list, path);
+	FILE *out = fopen(values->output, "we");
+	if (!out)
+		return fail(STATUS_USAGE, "cannot write %s: %m", values->output);
+	int status = write_to(out, values, source, list, path);
+	bool failed = ferror(out);
+	if (fclose(out) || failed)
+		status = fail(STATUS_NOT_HERE, "cannot write %s: %m", values->output);
+	return status;
+}
+
+static int run(void *v, const struct operands *operands)
+{
+	const struct bind_values *values = v;
+	const struct cairn_abi *abi = values->file.abi ? cairn_abi_find(values->file.abi) : NULL;
+	struct layout_source source;
+	struct cairn_source_list list = {0};
+
+	if (!values->lang && !values->json)
+		return fail(STATUS_USAGE, "say which language: --lang c, rust, java or python");
+	if (operands->n < 2)
+		return fail(STATUS_USAGE, "say which types: cairn bind --lang LANG FILE TYPE...");
+	if (values->file.abi && !abi)
+		return fail(STATUS_USAGE, "no such ABI is known: %s", values->file.abi);
+	int status = layout_open(operands->items[0], abi, &values->file, &source);
+	if (!status)
+		status = layout_select(source.source, operands->items + 1, operands->n - 1, &list);
+	if (!status)
+		status = write_out(values, source.source, &list, operands->items[0]);
+	free(list.ids);
+	layout_close(&source);
+	return status;
+}
+
+const struct cmd cmd_bind = {
+	.name = "bind",
+	.summary = "accessors for C, Rust, Java and Python, generated from offsets",
+	.operands = "FILE TYPE...",
+	.n_operands_min = 1,
+	.opts = opts,
+	.examples = examples,
+	.values_size = sizeof(struct bind_values),
+	.run = run,
+};

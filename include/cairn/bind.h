@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Accessors in other languages, generated from offsets
+ *
+ *	cairn_bind_write(types, ids, n, CAIRN_BIND_RUST, &opts, stdout, &err);
+ *
+ * What is generated reads and writes bytes at offsets; it declares no struct again, so no compiler can lay it out in
+ * another way. Members of structs in structs, of arrays and of unions all become one flat list:
+ *
+ *	struct event { u32 pid; struct { u16 port; } peer[2]; u8 kind : 3; };
+ *
+ *	get_pid()  get_peer_port(i)  get_kind()  and set_... of each
+ *
+ * Each binding says at compile time, or when it is loaded, that sizes and offsets are what it was made for.
+ */
+#ifndef CAIRN_BIND_H
+#define CAIRN_BIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cairn/api.h>
+#include <cairn/err.h>
+#include <cairn/types.h>
+
+CAIRN_BEGIN_DECLS
+
+enum cairn_bind_lang {
+	CAIRN_BIND_C,      /* a header of static inline functions, C11 */
+	CAIRN_BIND_RUST,   /* a module over byte slices, no_std, Rust 1.57 */
+	CAIRN_BIND_JAVA,   /* classes over java.lang.foreign, final since Java 22 */
+	CAIRN_BIND_PYTHON, /* a module over memoryview, without dependencies, Python 3.6 */
+	CAIRN_BIND_JSON,   /* what the others are made from: one object per type */
+};
+
+struct cairn_bind_opts {
+	size_t size;         /* sizeof(struct cairn_bind_opts); a longer, unknown tail must be zero */
+	bool big_endian;     /* of the bytes, and of the places of bit-fields */
+	const char *package; /* Java; NULL: none */
+	const char *origin;  /* named in the first comment; NULL: not */
+};
+
+/*
+ * cairn_bind_write - accessors of structs and unions
+ *
+ *	integers, enums, pointers  integers of their width and sign; 128 bits: __int128, i128, BigInteger, int
+ *	bool                       bool; float, double: the same
+ *	char arrays                text up to the first NUL; set: cut, and filled up with NULs
+ *	bit-fields to 64 bits      as integers
+ *	anything else              bytes (long double, _Complex, integers of odd sizes)
+ *	arrays                     an index for each dimension, checked; flexible ones go on to the end of the record
+ *
+ * @ids   structs or unions, perhaps behind typedefs, with names
+ * Returns 0. -EINVAL: a type without members or name, or options that are not known. -ERANGE: more than 65,536 members
+ * in all, or nested deeper than 32. -ENOMEM. What happened to @out, ferror() tells.
+ */
+int cairn_bind_write(const struct cairn_types *types, const uint32_t *ids, size_t n_ids, enum cairn_bind_lang lang,
+		     const struct cairn_bind_opts *opts, FILE *out, struct cairn_err *err);
+
+CAIRN_END_DECLS
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Entry, and the members as JSON, which tests of all languages share. */
+#include <errno.h>
+
+#include "base/err.h"
+#include "bind/walk.h"
+
+static const char *const kind_names[] = {
+	[BIND_INT] = "int", [BIND_BOOL] = "bool", [BIND_FLOAT] = "float", [BIND_TEXT] = "text", [BIND_BYTES] = "bytes",
+};
+
+static void put_field(FILE *out, const struct bind_field *f, bool first)
+{
+	fprintf(out, "%s{\"name\":\"%s\",\"path\":\"%s\",\"kind\":\"%s\",\"offset\":%llu,\"size\":%llu", first ? "" : ",",
+		f->name, f->path, kind_names[f->kind], (unsigned long long)f->off, (unsigned long long)f->size);
+	fprintf(out, ",\"signed\":%s", f->is_signed ? "true" : "false");
+	if (f->bits)
+		fprintf(out, ",\"shift\":%u,\"bits\":%u", f->shift, f->bits);
+	fputs(",\"dims\":[", out);
+	for (uint32_t i = 0; i < f->n_dims; i++)
+		fprintf(out, "%s{\"count\":%llu,\"stride\":%llu}", i ? "," : "", (unsigned long long)f->dims[i].count,
+			(unsigned long long)f->dims[i].stride);
+	fputs("]}", out);
+}
+
+void bind_write_json(const struct bind_file *file)
+{
+	for (size_t i = 0; i < file->records.n; i++) {
+		const struct bind_record *r = &file->records.p[i];
+
+		fprintf(file->out, "{\"name\":\"%s\",\"class\":\"%s\",\"size\":%llu,\"big_endian\":%s,\"fields\":[", r->name,
+			r->camel, (unsigned long long)r->size, file->opts->big_endian ? "true" : "false");
+		for (size_t k = 0; k < r->fields.n; k++)
+			put_field(file->out, &r->fields.p[k], !k);
+		fputs("]}\n", file->out);
+	}
+}
+
+static bool is_known(const struct cairn_bind_opts *opts)
+{
+	const unsigned char *tail = (const unsigned char *)opts;
+
+	for (size_t i = sizeof(*opts); i < opts->size; i++)
+		if (tail[i])
+			return false;
+	return opts->size >= sizeof(*opts);
+}
+
+static void write_all(struct bind_file *file, enum cairn_bind_lang lang)
+{
+	switch (lang) {
+	case CAIRN_BIND_C:
+		bind_write_c(file);
+		break;
+	case CAIRN_BIND_RUST:
+		bind_write_rust(file);
+		break;
+	case CAIRN_BIND_JAVA:
+		bind_write_java(file);
+		break;
+	case CAIRN_BIND_PYTHON:
+		bind_write_python(file);
+		break;
+	case CAIRN_BIND_JSON:
+		bind_write_json(file);
+		break;
+	}
+}
+
+int cairn_bind_write(const struct cairn_types *types, const uint32_t *ids, size_t n_ids, enum cairn_bind_lang lang,
+		     const struct cairn_bind_opts *opts, FILE *out, struct cairn_err *err)
+{
+	static const struct cairn_bind_opts none = {.size = sizeof(none)};
+	struct bind_file file = {.types = types, .opts = opts ? opts : &none, .out = out};
+
+	if (!is_known(file.opts))
+		return err_set(err, -EINVAL, "options of accessors that are not known here");
+	arena_init(&file.arena);
+	int rc = bind_walk(&file, ids, n_ids, err);
+	if (!rc)
+		write_all(&file, lang);
+	for (size_t i = 0; i < file.records.n; i++)
+		VEC_FREE(&file.records.p[i].fields);
+	VEC_FREE(&file.records);
+	arena_fini(&file.arena);
+	return rc;
+}

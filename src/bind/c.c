@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * C: a header of static inline functions
+ *
+ * Bytes are put together one by one; compilers make one load or store of it. Bit-fields are moved bit by bit position within
+ * the bytes they touch, so that nothing around them is read or written.
+ */
+#include "bind/walk.h"
+
+static const char head[] =
+	"#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n"
+	"/* Where there is no assert(), as in BPF programs, define it before this. */\n"
+	"#ifndef BIND_ASSERT\n#include <assert.h>\n#define BIND_ASSERT(x) assert(x)\n#endif\n\n";
+
+/* %1$s: le or be. Guarded, as several headers may be included. */
+static const char helpers_le[] =
+	"static inline uint64_t bind_load_le(const uint8_t *p, unsigned int n)\n{\n"
+	"\tuint64_t v = 0;\n\tfor (unsigned int i = 0; i < n; i++)\n\t\tv |= (uint64_t)p[i] << 8 * i;\n\treturn v;\n}\n\n"
+	"static inline void bind_store_le(uint8_t *p, unsigned int n, uint64_t v)\n{\n"
+	"\tfor (unsigned int i = 0; i < n; i++)\n\t\tp[i] = (uint8_t)(v >> 8 * i);\n}\n\n";
+
+static const char helpers_be[] =
+	"static inline uint64_t bind_load_be(const uint8_t *p, unsigned int n)\n{\n"
+	"\tuint64_t v = 0;\n\tfor (unsigned int i = 0; i < n; i++)\n\t\tv = v << 8 | p[i];\n\treturn v;\n}\n\n"
+	"static inline void bind_store_be(uint8_t *p, unsigned int n, uint64_t v)\n{\n"
+	"\tfor (unsigned int i = 0; i < n; i++)\n\t\tp[i] = (uint8_t)(v >> 8 * (n - 1 - i));\n}\n\n";
+
+/* @width bits from bit @shift on, counted from the least significant one of each byte, or from the most significant. */
+static const char bits_le[] =
+	"static inline uint64_t bind_bits_le(const uint8_t *p, unsigned int shift, unsigned int width)\n{\n"
+	"\tuint64_t v = 0;\n\tfor (unsigned int i = 0; i < width; i++)\n"
+	"\t\tv |= (uint64_t)(p[(shift + i) / 8] >> (shift + i) % 8 & 1) << i;\n\treturn v;\n}\n\n"
+	"static inline void bind_set_bits_le(uint8_t *p, unsigned int shift, unsigned int width, uint64_t v)\n{\n"
+	"\tfor (unsigned int i = 0; i < width; i++) {\n\t\tuint8_t bit = (uint8_t)(1u << (shift + i) % 8);\n"
+	"\t\tuint8_t *at = p + (shift + i) / 8;\n"
+	"\t\t*at = (uint8_t)(v >> i & 1 ? *at | bit : *at & ~bit);\n\t}\n}\n\n";
+
+static const char bits_be[] =
+	"static inline uint64_t bind_bits_be(const uint8_t *p, unsigned int shift, unsigned int width)\n{\n"
+	"\tuint64_t v = 0;\n\tfor (unsigned int i = 0; i < width; i++)\n"
+	"\t\tv = v << 1 | (p[(shift + i) / 8] >> (7 - (shift + i) % 8) & 1);\n\treturn v;\n}\n\n"
+	"static inline void bind_set_bits_be(uint8_t *p, unsigned int shift, unsigned int width, uint64_t v)\n{\n"
+	"\tfor (unsigned int i = 0; i < width; i++) {\n\t\tuint8_t bit = (uint8_t)(0x80u >> (shift + i) % 8);\n"
+	"\t\tuint8_t *at = p + (shift + i) / 8;\n"
+	"\t\t*at = (uint8_t)(v >> (width - 1 - i) & 1 ? *at | bit : *at & ~bit);\n\t}\n}\n\n";
+
+static const char text_helpers[] =
+	"/* The text up to its NUL, cut at @size, always with a NUL; the length that it has. */\n"
+	"static inline size_t bind_get_text(const uint8_t *p, size_t n, char *buf, size_t size)\n{\n"
+	"\tsize_t len = 0;\n\twhile (len < n && p[len])\n\t\tlen++;\n\tif (size) {\n"
+	"\t\tsize_t take = len < size ? len : size - 1;\n\t\tmemcpy(buf, p, take);\n\t\tbuf[take] = 0;\n\t}\n\treturn len;\n}\n\n"
+	"/* Cut at the array's end, else filled up with NULs. */\n"
+	"static inline void bind_set_text(uint8_t *p, size_t n, const char *text)\n{\n"
+	"\tfor (size_t i = 0; i < n; i++) {\n\t\tp[i] = (uint8_t)*text;\n\t\tif (*text)\n\t\t\ttext++;\n\t}\n}\n\n";
+
+static void put_helper(const struct bind_file *file, const char *guard, const char *order, const char *text)
+{
+	fprintf(file->out, "#ifndef BIND_%s%s\n#define BIND_%s%s\n%s#endif\n\n", guard, order, guard, order, text);
+}
+
+static void put_helpers(const struct bind_file *file)
+{
+	bool be = file->opts->big_endian;
+
+	put_helper(file, "NUMBERS", be ? "_BE" : "_LE", be ? helpers_be : helpers_le);
+	if (file->has_bits)
+		put_helper(file, "BITS", be ? "_BE" : "_LE", be ? bits_be : bits_le);
+	if (file->has_text)
+		put_helper(file, "TEXT", "", text_helpers);
+}
+
+/* ---- parts of functions ---- */
+
+static bool is_flexible(const struct bind_field *f)
+{
+	return (f->kind == BIND_TEXT && !f->size) || (f->n_dims && !f->dims[f->n_dims - 1].count);
+}
+
+static void put_type(const struct bind_file *file, const struct bind_field *f)
+{
+	unsigned int bits = !f->bits ? (unsigned int)f->size * 8 : f->bits <= 8 ? 8 : f->bits <= 16 ? 16 : f->bits <= 32 ? 32 : 64;
+
+	if (f->kind == BIND_BOOL)
+		fputs("bool", file->out);
+	else if (f->kind == BIND_FLOAT)
+		fputs(f->size == 4 ? "float" : "double", file->out);
+	else if (bits == 128)
+		fprintf(file->out, "%s__int128", f->is_signed ? "" : "unsigned ");
+	else
+		fprintf(file->out, "%sint%u_t", f->is_signed ? "" : "u", bits);
+}
+
+/* "(const void *rec, size_t n_rec, size_t i0": up to what the accessor itself takes. */
+static void put_arguments(const struct bind_file *file, const struct bind_field *f, bool set)
+{
+	fprintf(file->out, "(%svoid *rec", set ? "" : "const ");
+	if (is_flexible(f))
+		fputs(", size_t n_rec", file->out);
+	bind_put_indices(file, f, ", size_t ", "");
+}
+
+/* The bytes of the field, after its indices were looked at: "p". */
+static void put_place(const struct bind_file *file, const struct bind_field *f, bool set)
+{
+	FILE *out = file->out;
+
+	for (uint32_t i = 0; i < f->n_dims; i++)
+		if (f->dims[i].count)
+			fprintf(out, "\tBIND_ASSERT(i%u < %llu);\n", i, (unsigned long long)f->dims[i].count);
+	fprintf(out, "\t%suint8_t *p = (%suint8_t *)rec + ", set ? "" : "const ", set ? "" : "const ");
+	bind_put_offset(file, f, "");
+	fputs(";\n", out);
+	if (is_flexible(f))
+		fprintf(out, "\tBIND_ASSERT(n_rec >= %llu && (size_t)(p - (const uint8_t *)rec) <= n_rec - %llu);\n",
+			(unsigned long long)f->size, (unsigned long long)f->size);
+}
+
+static void put_function(const struct bind_file *file, const struct bind_record *r, const struct bind_field *f, bool set)
+{
+	fputs("static inline ", file->out);
+	if (set)
+		fputs("void", file->out);
+	else if (f->kind == BIND_TEXT)
+		fputs("size_t", file->out);
+	else if (f->kind == BIND_BYTES)
+		fputs("const uint8_t *", file->out);
+	else
+		put_type(file, f);
+	fprintf(file->out, "%s%s_%s_%s", !set && f->kind == BIND_BYTES ? "" : " ", r->name, set ? "set" : "get", f->name);
+	put_arguments(file, f, set);
+}
+
+/* ---- kinds ---- */
+
+static void put_text(const struct bind_file *file, const struct bind_record *r, const struct bind_field *f)
+{
+	char n[48];
+
+	snprintf(n, sizeof(n), f->size ? "%llu" : "n_rec - (size_t)(p - (const uint8_t *)rec)",
+		 (unsigned long long)f->size);
+	put_function(file, r, f, false);
+	fputs(", char *buf, size_t size)\n{\n", file->out);
+	put_place(file, f, false);
+	fprintf(file->out, "\treturn bind_get_text(p, %s, buf, size);\n}\n\n", n);
+	put_function(file, r, f, true);
+	fputs(", const char *text)\n{\n", file->out);
+	put_place(file, f, true);
+	fprintf(file->out, "\tbind_set_text(p, %s, text);\n}\n\n", n);
+}
+
+static void put_bytes(const struct bind_file *file, const struct bind_record *r, const struct bind_field *f)
+{
+	fprintf(file->out, "/* %llu bytes */\n", (unsigned long long)f->size);
+	put_function(file, r, f, false);
+	fputs(")\n{\n", file->out);
+	put_place(file, f, false);
+	fputs("\treturn p;\n}\n\n", file->out);
+	put_function(file, r, f, true);
+	fputs(", const void *bytes)\n{\n", file->out);
+	put_place(file, f, true);
+	fprintf(file->out, "\tmemcpy(p, bytes, %llu);\n}\n\n", (unsigned long long)f->size);
+}
+
+static void put_bits(const struct bind_file *file, const struct bind_record *r, const struct bind_field *f)
+{
+	const char *order = file->opts->big_endian ? "be" : "le";
+
+	put_function(file, r, f, false);
+	fputs(")\n{\n", file->out);
+	put_place(file, f, false);
+	fputs("\treturn (", file->out);
+	put_type(file, f);
+	if (f->is_signed)
+		/* The sign is moved to the top and back. */
+		fprintf(file->out, ")((int64_t)(bind_bits_%s(p, %u, %u) << %u) >> %u);\n}\n\n", order, f->shift, f->bits,
+			64 - f->bits, 64 - f->bits);
+	else
+		fprintf(file->out, ")bind_bits_%s(p, %u, %u);\n}\n\n", order, f->shift, f->bits);
+	put_function(file, r, f, true);
+	fputs(", ", file->out);
+	put_type(file, f);
+	fputs(" value)\n{\n", file->out);
+	put_place(file, f, true);
+	fprintf(file->out, "\tbind_set_bits_%s(p, %u, %u, (uint64_t)value);\n}\n\n", order, f->shift, f->bits);
+}
+
+static void put_float(const struct bind_file *file, const struct bind_record *r, const struct bind_field *f)
+{
+	const char *order = file->opts->big_endian ? "be" : "le";
+	unsigned int bytes = (unsigned int)f->size;
+
+	put_function(file, r, f, false);
+	fputs(")\n{\n", file->out);
+	put_place(file, f, false);
+	fprintf(file->out, "\tuint%u_t bits = (uint%u_t)bind_load_%s(p, %u);\n\t", bytes * 8, bytes * 8, order, bytes);
+	put_type(file, f);
+	fputs(" value;\n\tmemcpy(&value, &bits, sizeof(value));\n\treturn value;\n}\n\n", file->out);
+	put_function(file, r, f, true);
+	fputs(", ", file->out);
+	put_type(file, f);
+	fputs(" value)\n{\n", file->out);
+	put_place(file, f, true);
+	fprintf(file->out, "\tuint%u_t bits;\n\tmemcpy(&bits, &value, sizeof(bits));\n\tbind_store_%s(p, %u, bits);\n}\n\n",
+		bytes * 8, order, bytes);
+}
+
+static void put_int(const struct bind_file *file, const struct bind_record *r, const struct bind_field *f)
+{
+	const char *order = file->opts->big_endian ? "be" : "le";
+	bool wide = f->size == 16;
+	unsigned int low = file->opts->big_endian ? 8 : 0;
+
+	put_function(file, r, f, false);
+	fputs(")\n{\n", file->out);
+	put_place(file, f, false);
+	fputs("\treturn (", file->out);
+	put_type(file, f);
+	if (wide)
+		fprintf(file->out, ")((unsigned __int128)bind_load_%s(p + %u, 8) << 64 | bind_load_%s(p + %u, 8));\n}\n\n",
+			order, 8 - low, order, low);
+	else
+		fprintf(file->out, ")bind_load_%s(p, %llu);\n}\n\n", order, (unsigned long long)f->size);
+	put_function(file, r, f, true);
+	fputs(", ", file->out);
+	put_type(file, f);
+	fputs(" value)\n{\n", file->out);
+	put_place(file, f, true);
+	if (wide)
+		fprintf(file->out,
+			"\tbind_store_%s(p + %u, 8, (uint64_t)((unsigned __int128)value >> 64));\n"
+			"\tbind_store_%s(p + %u, 8, (uint64_t)value);\n}\n\n",
+			order, 8 - low, order, low);
+	else
+		fprintf(file->out, "\tbind_store_%s(p, %llu, (uint64_t)value);\n}\n\n", order,
+			(unsigned long long)f->size);
+}
+
+static void put_field(const struct bind_file *file, const struct bind_record *r, const struct bind_field *f)
+{
+	fprintf(file->out, "/* %s: %s */\n", f->path, f->type);
+	if (f->kind == BIND_TEXT)
+		put_text(file, r, f);
+	else if (f->kind == BIND_BYTES)
+		put_bytes(file, r, f);
+	else if (f->bits)
+		put_bits(file, r, f);
+	else if (f->kind == BIND_FLOAT)
+		put_float(file, r, f);
+	else
+		put_int(file, r, f);
+}
+
+/* ---- assertions ---- */
+
+static void put_asserts(const struct bind_file *file, const struct bind_record *r)
+{
+	FILE *out = file->out;
+
+	fprintf(out, "enum { %s_SIZE = %llu };\n\n", r->upper, (unsigned long long)r->size);
+	fprintf(out, "/* Define %s_TYPE as a struct of yours, \"struct %s\", and the compiler compares. */\n#ifdef %s_TYPE\n",
+		r->upper, r->name, r->upper);
+	fprintf(out, "_Static_assert(sizeof(%s_TYPE) == %s_SIZE, \"size of %s\");\n", r->upper, r->upper, r->name);
+	for (size_t i = 0; i < r->fields.n; i++) {
+		const struct bind_field *f = &r->fields.p[i];
+		/* offsetof() takes no bit-field, and no element of an array that has none. */
+		if (!f->bits && !is_flexible(f))
+			fprintf(out, "_Static_assert(offsetof(%s_TYPE, %s) == %llu, \"offset of %s\");\n", r->upper,
+				f->path, (unsigned long long)f->off, f->path);
+	}
+	fputs("#endif\n\n", out);
+}
+
+void bind_write_c(const struct bind_file *file)
+{
+	const struct bind_record *first = &file->records.p[0];
+	FILE *out = file->out;
+
+	fprintf(out, "/* Accessors made by cairn bind%s%s. Do not edit. */\n", file->opts->origin ? " of " : "",
+		file->opts->origin ? file->opts->origin : "");
+	if (!file->records.n)
+		return;
+	fprintf(out, "#ifndef BIND_%s_H\n#define BIND_%s_H\n\n%s", first->upper, first->upper, head);
+	fputs("_Static_assert(sizeof(float) == 4 && sizeof(double) == 8, \"IEEE floats\");\n\n", out);
+	put_helpers(file);
+	for (size_t i = 0; i < file->records.n; i++) {
+		const struct bind_record *r = &file->records.p[i];
+		put_asserts(file, r);
+		for (size_t k = 0; k < r->fields.n; k++)
+			put_field(file, r, &r->fields.p[k]);
+	}
+	fputs("#endif\n", out);
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From types to flat lists of fields
+ *
+ * The walk goes into structs, unions and arrays with what it has collected on the way: the name so far, the offset, the
+ * dimensions. Depth is limited, as types may be nested by hostile input; by value they cannot be recursive when their
+ * sizes are right, and a struct in itself ends at the limit.
+ */
+#include "bind/walk.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/map.h"
+
+/* What has been collected above a type. */
+struct way {
+	const char *name, *path;
+	uint64_t off;
+	uint64_t end; /* of what may be seen; UINT64_MAX: flexible arrays may go on */
+	uint32_t n_dims;
+	struct bind_dim dims[BIND_DIMS_MAX];
+	uint32_t n_steps;
+	struct bind_step steps[2 * BIND_DEPTH_MAX];
+	unsigned int depth;
+};
+
+struct walker {
+	struct bind_file *file;
+	struct bind_record *record;
+	struct map names; /* hash of a field's name: its number + 1 */
+	struct cairn_err *err;
+};
+
+static int walk_type(struct walker *w, uint32_t id, const struct way *way);
+
+static const struct cairn_type *type_of(const struct walker *w, uint32_t id)
+{
+	return cairn_types_get(w->file->types, cairn_types_resolve(w->file->types, id));
+}
+
+/* ---- names ---- */
+
+const char *bind_anonymous(struct arena *arena, uint32_t i)
+{
+	return arena_printf(arena, "anonymous_%u", i);
+}
+
+/* An identifier of every language: letters, digits, underscores, no digit in front. */
+static char *identifier(struct arena *arena, const char *name)
+{
+	char *id = arena_printf(arena, "%s%s", isdigit((unsigned char)name[0]) ? "_" : "", name);
+
+	for (char *c = id; c && *c; c++)
+		if (!isalnum((unsigned char)*c) || (unsigned char)*c >= 0x80)
+			*c = '_';
+	return id;
+}
+
+static char *upper_case(struct arena *arena, const char *name)
+{
+	char *upper = arena_strdup(arena, name);
+
+	for (char *c = upper; c && *c; c++)
+		*c = (char)toupper((unsigned char)*c);
+	return upper;
+}
+
+static char *camel_case(struct arena *arena, const char *name)
+{
+	char *camel = arena_alloc(arena, strlen(name) + 2), *to = camel;
+	bool up = true;
+
+	for (; camel && *name; name++) {
+		if (*name != '_')
+			*to++ = up ? (char)toupper((unsigned char)*name) : *name;
+		up = *name == '_';
+	}
+	if (camel && (!camel[0] || isdigit((unsigned char)camel[0])))
+		memmove(camel + 1, camel, strlen(camel) + 1), camel[0] = 'T';
+	return camel;
+}
+
+static const char *type_name(struct walker *w, uint32_t id)
+{
+	char text[256];
+
+	cairn_types_name(w->file->types, id, text, sizeof(text));
+	/* It goes into comments. */
+	for (char *c = text; *c; c++)
+		if ((unsigned char)*c < 0x20 || (*c == '*' && c[1] == '/'))
+			*c = ' ';
+	return arena_strdup(&w->file->arena, text);
+}
+
+/* ---- fields ---- */
+
+/* peer.port and peer_port would both be peer_port: the later one gets a number. */
+static const char *unique_name(struct walker *w, const char *name)
+{
+	const char *tried = name;
+	uint64_t at;
+
+	for (unsigned int i = 2; tried && map_get(&w->names, map_hash_str(tried), &at); i++)
+		tried = arena_printf(&w->file->arena, "%s_%u", name, i);
+	if (!tried || map_put(&w->names, map_hash_str(tried), w->record->fields.n + 1) < 0)
+		return NULL;
+	return tried;
+}
+
+static int add_field(struct walker *w, uint32_t type, const struct way *way, struct bind_field f)
+{
+	struct arena *arena = &w->file->arena;
+	struct bind_step *steps = arena_array(arena, way->n_steps + 1, sizeof(*steps));
+
+	if (w->record->fields.n == BIND_FIELDS_MAX)
+		return err_set(w->err, -ERANGE, "%s has more than %d members", w->record->name, BIND_FIELDS_MAX);
+	f.name = unique_name(w, way->name[0] ? way->name : "value");
+	f.path = way->path;
+	f.type = type_name(w, type);
+	f.n_dims = way->n_dims;
+	memcpy(f.dims, way->dims, sizeof(f.dims));
+	f.n_steps = way->n_steps;
+	f.steps = steps;
+	if (!steps || !f.name || !f.type)
+		return err_nomem(w->err, "accessors");
+	memcpy(steps, way->steps, way->n_steps * sizeof(*steps));
+	w->file->has_bits |= f.bits != 0;
+	w->file->has_text |= f.kind == BIND_TEXT;
+	w->file->has_bytes |= f.kind == BIND_BYTES;
+	w->file->has_wide |= f.kind == BIND_INT && f.size == 16 && !f.bits;
+	return VEC_ADD(&w->record->fields, f) ? 0 : err_nomem(w->err, "accessors");
+}
+
+static bool is_signed(const struct cairn_type *t)
+{
+	return t->encoding == CAIRN_ENC_SIGNED || t->encoding == CAIRN_ENC_SIGNED_CHAR;
+}
+
+static bool is_integer(const struct cairn_type *t)
+{
+	return t->encoding != CAIRN_ENC_OPAQUE && (t->kind == CAIRN_T_INT || t->kind == CAIRN_T_ENUM);
+}
+
+static bool is_power_size(uint64_t size, uint64_t max)
+{
+	return size && size <= max && !(size & (size - 1));
+}
+
+static enum bind_kind kind_of(const struct cairn_type *t)
+{
+	switch (t->kind) {
+	case CAIRN_T_INT:
+	case CAIRN_T_ENUM:
+		if (t->encoding == CAIRN_ENC_BOOL && t->size == 1)
+			return BIND_BOOL;
+		return is_integer(t) && is_power_size(t->size, 16) ? BIND_INT : BIND_BYTES;
+	case CAIRN_T_PTR:
+	case CAIRN_T_REF:
+	case CAIRN_T_RREF:
+		return is_power_size(t->size, 8) ? BIND_INT : BIND_BYTES;
+	case CAIRN_T_FLOAT:
+		return t->encoding != CAIRN_ENC_COMPLEX && t->encoding != CAIRN_ENC_OPAQUE &&
+				       (t->size == 4 || t->size == 8)
+			       ? BIND_FLOAT
+			       : BIND_BYTES;
+	default:
+		return BIND_BYTES;
+	}
+}
+
+/* ---- the walk ---- */
+
+static int walk_bit_field(struct walker *w, const struct cairn_member *m, const struct way *way)
+{
+	const struct cairn_type *t = type_of(w, m->type);
+	uint8_t shift = m->bit_off % 8;
+
+	/* Wider ones are of __int128 only, and no language has a word for them. */
+	if (m->bit_size > 64 || !is_integer(t))
+		return 0;
+	struct bind_field f = {.kind = t->encoding == CAIRN_ENC_BOOL ? BIND_BOOL : BIND_INT,
+			       .is_signed = is_signed(t),
+			       .off = way->off + m->bit_off / 8,
+			       .size = (shift + m->bit_size + 7) / 8,
+			       .shift = shift,
+			       .bits = (uint8_t)m->bit_size};
+	return add_field(w, m->type, way, f);
+}
+
+static int walk_member(struct walker *w, const struct cairn_type *t, uint32_t i, const struct way *from)
+{
+	struct arena *arena = &w->file->arena;
+	const struct cairn_member *m = &t->members[i];
+	struct way way = *from;
+
+	if (m->dynamic || (!m->bit_size && m->bit_off % 8) || (m->bit_size && !m->name))
+		return 0;
+	if (m->name) {
+		char *id = identifier(arena, m->name);
+		/* What is no identifier came from damaged input, and must not reach the text. */
+		const char *written = id && !strcmp(id, m->name) ? m->name : id;
+		way.name = from->name[0] ? arena_printf(arena, "%s_%s", from->name, id) : id;
+		way.path = from->path[0] ? arena_printf(arena, "%s.%s", from->path, written) : written;
+		way.steps[way.n_steps++].name = id;
+	} else {
+		way.steps[way.n_steps++].name = bind_anonymous(arena, i);
+	}
+	if (!way.name || !way.path || !way.steps[way.n_steps - 1].name)
+		return err_nomem(w->err, "accessors");
+	if (m->bit_size)
+		return walk_bit_field(w, m, &way);
+	way.off += m->bit_off / 8;
+	return walk_type(w, m->type, &way);
+}
+
+static int walk_struct(struct walker *w, const struct cairn_type *t, const struct way *way)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < t->n_members && !rc; i++)
+		rc = walk_member(w, t, i, way);
+	return rc;
+}
+
+static bool is_text(const struct cairn_type *elem)
+{
+	return elem->kind == CAIRN_T_INT && elem->size == 1 && elem->name && !strcmp(elem->name, "char");
+}
+
+static int walk_array(struct walker *w, uint32_t id, const struct cairn_type *t, const struct way *from)
+{
+	const struct cairn_type *elem = type_of(w, t->ref);
+	uint64_t size = cairn_types_size(w->file->types, t->ref), count = t->has_count ? t->count : 0;
+	struct way way = *from;
+
+	if (is_text(elem) && !t->vector)
+		return add_field(w, id, from, (struct bind_field){.kind = BIND_TEXT, .off = from->off, .size = count});
+	/* Elements without bytes, and a flexible array inside of an array, which has no length. */
+	if (!size || (!count && way.n_dims))
+		return 0;
+	if (way.n_dims == BIND_DIMS_MAX)
+		return err_set(w->err, -ERANGE, "%s: an array of more than %d dimensions", w->record->name, BIND_DIMS_MAX);
+	way.dims[way.n_dims++] = (struct bind_dim){count, count && t->size / count > size ? t->size / count : size};
+	way.steps[way.n_steps++].name = NULL;
+	way.path = arena_printf(&w->file->arena, "%s[0]", from->path);
+	return way.path ? walk_type(w, t->ref, &way) : err_nomem(w->err, "accessors");
+}
+
+static int walk_type(struct walker *w, uint32_t id, const struct way *from)
+{
+	const struct cairn_type *t = type_of(w, id);
+	struct way way = *from;
+
+	if (way.depth++ == BIND_DEPTH_MAX - 1 || way.n_steps + 2 > sizeof(way.steps) / sizeof(way.steps[0]))
+		return err_set(w->err, -ERANGE, "%s: nested deeper than %d", w->record->name, BIND_DEPTH_MAX);
+	if (way.off > UINT32_MAX)
+		return err_set(w->err, -ERANGE, "%s: a member beyond 4 GiB", w->record->name);
+	switch (t->kind) {
+	case CAIRN_T_STRUCT:
+	case CAIRN_T_CLASS:
+	case CAIRN_T_UNION:
+		return walk_struct(w, t, &way);
+	case CAIRN_T_ARRAY:
+		return walk_array(w, id, t, &way);
+	default:
+		if (!t->size)
+			return 0;
+		return add_field(w, id, &way,
+				 (struct bind_field){.kind = kind_of(t),
+						     .is_signed = is_signed(t) && is_integer(t),
+						     .off = way.off,
+						     .size = t->size});
+	}
+}
+
+/* ---- records ---- */
+
+static int walk_record(struct walker *w, uint32_t id)
+{
+	static const struct way start = {.name = "", .path = ""};
+	struct bind_file *file = w->file;
+	const struct cairn_type *t = type_of(w, id);
+	const char *name = cairn_types_get(file->types, id)->name;
+
+	if (!name)
+		name = t->name;
+	if (!name || !t->n_members || !t->size ||
+	    (t->kind != CAIRN_T_STRUCT && t->kind != CAIRN_T_UNION && t->kind != CAIRN_T_CLASS))
+		return err_set(w->err, -EINVAL, "%s is no struct or union with members", name ? name : "a type without a name");
+	struct bind_record *r = VEC_PUSH(&file->records);
+	if (!r)
+		return err_nomem(w->err, "accessors");
+	w->record = r;
+	r->id = id;
+	r->size = t->size;
+	r->is_union = t->kind == CAIRN_T_UNION;
+	r->name = identifier(&file->arena, name);
+	r->upper = r->name ? upper_case(&file->arena, r->name) : NULL;
+	r->camel = r->name ? camel_case(&file->arena, r->name) : NULL;
+	if (!r->upper || !r->camel)
+		return err_nomem(w->err, "accessors");
+	return walk_struct(w, t, &start);
+}
+
+int bind_walk(struct bind_file *file, const uint32_t *ids, size_t n_ids, struct cairn_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < n_ids && !rc; i++) {
+		struct walker w = {.file = file, .err = err};
+		rc = walk_record(&w, ids[i]);
+		map_fini(&w.names);
+	}
+	return rc;
+}
+
+/* ---- shared text ---- */
+
+void bind_put_indices(const struct bind_file *file, const struct bind_field *f, const char *before, const char *after)
+{
+	for (uint32_t i = 0; i < f->n_dims; i++)
+		fprintf(file->out, "%si%u%s", before, i, after);
+}
+
+void bind_put_offset(const struct bind_file *file, const struct bind_field *f, const char *suffix)
+{
+	fprintf(file->out, "%llu%s", (unsigned long long)f->off, suffix);
+	for (uint32_t i = 0; i < f->n_dims; i++)
+		fprintf(file->out, " + i%u * %llu%s", i, (unsigned long long)f->dims[i].stride, suffix);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The one walk over members that all languages are written from
+ *
+ * A field is a value that is not divided further, with where it lies: a fixed offset, and for each array around it a count
+ * and a stride. event.peer[i].port is {off 4, dims {{2, 2}}}.
+ */
+#ifndef BIND_WALK_H
+#define BIND_WALK_H
+
+#include <cairn/bind.h>
+
+#include "base/arena.h"
+#include "base/vec.h"
+
+enum bind_kind {
+	BIND_INT,   /* size 1, 2, 4, 8 or 16; or a bit-field: bits not 0 */
+	BIND_BOOL,  /* a byte or a bit-field */
+	BIND_FLOAT, /* size 4 or 8 */
+	BIND_TEXT,  /* size bytes; 0: to the end of the record */
+	BIND_BYTES,
+};
+
+/* Arrays of arrays of structs with arrays; more than this has no place in an argument list. */
+enum { BIND_DIMS_MAX = 8, BIND_DEPTH_MAX = 32, BIND_FIELDS_MAX = 65536 };
+
+struct bind_dim {
+	uint64_t count; /* 0: flexible, up to the end of the record */
+	uint64_t stride;
+};
+
+/* On the way from the record to a field: into a member, or (name NULL) into an element. */
+struct bind_step {
+	const char *name;
+};
+
+struct bind_field {
+	const char *name; /* an identifier, unique in its record: "peer_port" */
+	const char *path; /* as offsetof() has it: "peer[0].port" */
+	const char *type; /* as C writes it, for comments */
+	enum bind_kind kind;
+	bool is_signed;
+	uint64_t off, size; /* bytes; of a bit-field: all that it touches */
+	uint8_t shift, bits; /* of a bit-field, in the order of the machine's bits */
+	uint32_t n_dims;
+	struct bind_dim dims[BIND_DIMS_MAX];
+	uint32_t n_steps;
+	const struct bind_step *steps;
+};
+
+struct bind_record {
+	const char *name;  /* as in the source, an identifier */
+	const char *upper; /* PADDED_EVENT */
+	const char *camel; /* PaddedEvent */
+	uint32_t id;
+	uint64_t size;
+	bool is_union;
+	VEC(struct bind_field) fields;
+};
+
+struct bind_file {
+	const struct cairn_types *types;
+	const struct cairn_bind_opts *opts;
+	struct arena arena;
+	VEC(struct bind_record) records;
+	bool has_bits, has_bytes, has_text, has_wide; /* which helpers are needed */
+	FILE *out;
+};
+
+/* Fills @ret->records; opts, types and arena are set. */
+int bind_walk(struct bind_file *file, const uint32_t *ids, size_t n_ids, struct cairn_err *err);
+
+/* A name for an anonymous member of which the @i-th is one. */
+const char *bind_anonymous(struct arena *arena, uint32_t i);
+
+/* ---- text that the writers share ---- */
+
+/* "i0, i1", each with @before in front; nothing for a field that is in no array. */
+void bind_put_indices(const struct bind_file *file, const struct bind_field *f, const char *before, const char *after);
+/* "4 + i0 * 2" */
+void bind_put_offset(const struct bind_file *file, const struct bind_field *f, const char *suffix);
+
+/* One file per language. */
+void bind_write_c(const struct bind_file *file);
+void bind_write_rust(const struct bind_file *file);
+void bind_write_java(struct bind_file *file);
+void bind_write_python(const struct bind_file *file);
+void bind_write_json(const struct bind_file *file);
+
+#endif
