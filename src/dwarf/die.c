@@ -29,17 +29,76 @@ int dw_die_at(const struct dwarf *dw, dw_off off, struct dw_die *ret, struct cai
 
 /* ---- attributes ---- */
 
+/* As dw_spec_next(), with the usual case of two small numbers in front. */
+static inline bool next_spec(const uint8_t **p, struct dw_spec *ret)
+{
+	const uint8_t *at = *p;
+	if (at[0] >= 0x80 || at[1] >= DW_FORM_implicit_const)
+		return dw_spec_next(p, ret);
+	*ret = (struct dw_spec){.at = at[0], .form = at[1]};
+	*p = at + 2;
+	return at[1] != 0;
+}
+
+/* Behind a value at @p of the forms that most values have; NULL for another, or when it is not all there. */
+static inline const uint8_t *behind_usual(const struct dw_unit *u, const uint8_t *p, uint16_t form)
+{
+	size_t n;
+	switch (form) {
+	case DW_FORM_flag_present:
+	case DW_FORM_implicit_const:
+		return p;
+	case DW_FORM_data1:
+	case DW_FORM_flag:
+		n = 1;
+		break;
+	case DW_FORM_data2:
+		n = 2;
+		break;
+	case DW_FORM_data4:
+	case DW_FORM_ref4:
+		n = 4;
+		break;
+	case DW_FORM_data8:
+		n = 8;
+		break;
+	case DW_FORM_strp:
+	case DW_FORM_line_strp:
+	case DW_FORM_sec_offset:
+		n = u->offset_size;
+		break;
+	case DW_FORM_addr:
+		n = u->addr_size;
+		break;
+	case DW_FORM_exprloc:
+		if (p == u->end || *p >= 0x80)
+			return NULL;
+		n = 1 + (size_t)*p;
+		break;
+	default:
+		return NULL;
+	}
+	return n <= (size_t)(u->end - p) ? p + n : NULL;
+}
+
 int dw_attr(const struct dw_die *die, uint16_t at, struct dw_value *ret, struct cairn_err *err)
 {
-	struct cursor c = dw_unit_cursor(die->unit, die->attrs, err);
-	const uint8_t *specs = die->abbrev->specs;
+	const uint8_t *specs = die->abbrev->specs, *p = die->attrs;
 	struct dw_spec spec;
-	while (dw_spec_next(&specs, &spec)) {
-		if (spec.at == at)
+	while (next_spec(&specs, &spec)) {
+		if (spec.at == at) {
+			struct cursor c = dw_unit_cursor(die->unit, p, err);
 			return dw_form_read(die->unit, &c, &spec, ret);
-		dw_form_skip(die->unit, &c, spec.form);
-		if (c.failed)
-			return dw_failure(&c);
+		}
+		const uint8_t *behind = behind_usual(die->unit, p, spec.form);
+		if (!behind) {
+			struct cursor c = dw_unit_cursor(die->unit, p, err);
+			dw_form_skip(die->unit, &c, spec.form);
+			if (c.failed)
+				return dw_failure(&c);
+			behind = c.pos;
+		}
+		p = behind;
 	}
 	return 0;
 }
@@ -48,7 +107,7 @@ static bool has_attr(const struct dw_die *die, uint16_t at)
 {
 	const uint8_t *specs = die->abbrev->specs;
 	struct dw_spec spec;
-	while (dw_spec_next(&specs, &spec))
+	while (next_spec(&specs, &spec))
 		if (spec.at == at)
 			return true;
 	return false;
