@@ -139,6 +139,8 @@ const char *dw_unit_producer(const struct dw_unit *u);
 uint16_t dw_unit_language(const struct dw_unit *u);
 bool dw_unit_is_gcc(const struct dw_unit *u);   /* by producer: "GNU " */
 bool dw_unit_is_clang(const struct dw_unit *u); /* by producer: contains "clang" */
+bool dw_unit_is_lto(const struct dw_unit *u);   /* by producer: GCC's back end at link time, "GNU GIMPLE" */
+bool dw_unit_is_optimised(const struct dw_unit *u); /* by producer: " -O", but not " -O0" */
 
 /* ---- DIEs ---- */
 

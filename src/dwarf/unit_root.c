@@ -147,6 +147,8 @@ static int plain_fact(struct dw_unit *u, uint16_t at, const struct dw_value *v,
 	case DW_AT_producer:
 		u->producer = str;
 		u->gcc = strncmp(str, "GNU ", 4) == 0;
+		u->lto = strstr(str, "GNU GIMPLE");
+		u->optimised = strstr(str, " -O") && !strstr(str, " -O0");
 		u->clang = strstr(str, "clang") != NULL;
 		break;
 	case DW_AT_language:

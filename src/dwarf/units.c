@@ -153,6 +153,16 @@ bool dw_unit_is_gcc(const struct dw_unit *u)
 	return u->gcc;
 }
 
+bool dw_unit_is_lto(const struct dw_unit *u)
+{
+	return u->lto;
+}
+
+bool dw_unit_is_optimised(const struct dw_unit *u)
+{
+	return u->optimised;
+}
+
 bool dw_unit_is_clang(const struct dw_unit *u)
 {
 	return u->clang;

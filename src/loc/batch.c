@@ -48,23 +48,22 @@ struct job {
 	const struct turn *turns;
 	size_t n;
 	struct built_site *sites; /* n; site.n_shared is 0 where there turned out to be no code */
-	struct arena *arenas;     /* per worker */
+	struct arena *arenas;     /* per worker, as are */
+	struct site_worker *workers;
 };
 
 static int build_chunk(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
 {
 	struct job *job = arg;
-	struct site_worker w;
-	site_worker_init(&w, &job->arenas[worker]);
+	struct site_worker *w = &job->workers[worker];
 	int rc = 0;
 	size_t end = (item + 1) * CHUNK < job->n ? (item + 1) * CHUNK : job->n;
 	for (size_t turn = item * CHUNK; turn < end && rc >= 0; turn++) {
 		uint32_t i = job->turns[turn].request;
-		rc = site_build(job->env, &w, &job->requests[i], &job->sites[i], err);
+		rc = site_build(job->env, w, &job->requests[i], &job->sites[i], err);
 		if (rc == 0)
 			job->sites[i].site.n_shared = 0;
 	}
-	site_worker_fini(&w);
 	return rc < 0 ? rc : 0;
 }
 
@@ -78,13 +77,17 @@ static int build_sites(const struct site_env *env, unsigned int threads, const s
 	if (!turns)
 		return -ENOMEM;
 	job.arenas = calloc(width, sizeof(*job.arenas));
-	if (!job.arenas) {
-		free(turns);
-		return err_nomem(err, "worker memory");
-	}
-	int rc = pool_run((n + CHUNK - 1) / CHUNK, threads, build_chunk, &job, err);
-	for (unsigned int i = 0; i < width; i++)
+	job.workers = calloc(width, sizeof(*job.workers));
+	int rc = job.arenas && job.workers ? 0 : err_nomem(err, "worker memory");
+	for (unsigned int i = 0; i < width && !rc; i++)
+		site_worker_init(&job.workers[i], &job.arenas[i]);
+	if (!rc)
+		rc = pool_run((n + CHUNK - 1) / CHUNK, threads, build_chunk, &job, err);
+	for (unsigned int i = 0; i < width && job.arenas && job.workers; i++) {
+		site_worker_fini(&job.workers[i]);
 		arena_adopt(arena, &job.arenas[i]);
+	}
+	free(job.workers);
 	free(job.arenas);
 	free(turns);
 	return rc;

@@ -177,7 +177,7 @@ static int visit_group(const struct visit *v, uint32_t group, const struct group
 		return err_nomem(err, "the arguments of a site");
 	for (uint32_t i = 0; i < n; i++) {
 		struct dw_die abstract;
-		int rc = site_abstract(v->env->dw, sites[i].die, &abstract, err);
+		int rc = abstract_die(v->env->dw, sites[i].die, &abstract, err);
 		if (rc >= 0)
 			rc = v->visitor->place(v->visitor->ctx, 0, group, abstract.off, &sites[i], err);
 		if (rc < 0)

@@ -68,7 +68,7 @@ static int add_decl(const struct collect *c, struct unit_rows *u, const struct d
 		    struct cairn_err *err)
 {
 	struct dw_die abstract;
-	int rc = site_abstract(c->env->dw, copy->off, &abstract, err);
+	int rc = abstract_die(c->env->dw, copy->off, &abstract, err);
 	if (rc < 0)
 		return rc;
 	struct decl d = {

@@ -16,6 +16,7 @@
  *	part.c      copies that are no calls
  *	removed.c   parameters that GCC removed
  *	doubt.c     why events may not be as many as calls, in words
+ *	abstract.c  the functions that copies are instances of
  *	site.c      one index entry made into a struct cairn_site
  *	batch.c     sites of many functions, without types
  *	further.c   further places of copies: other ways in, and rows of

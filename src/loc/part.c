@@ -65,21 +65,24 @@ static bool is_from_macro(const struct dw_die *function, const struct position *
 	return false;
 }
 
-int part_is(const struct site_env *env, uint32_t entry, const struct dw_die *copy, const struct dw_die *abstract,
+int part_is(const struct site_env *env, uint32_t entry, const struct dw_die *copy, const struct abstract *abstract,
 	    struct cairn_err *err)
 {
+	/* Nearly all copies are called elsewhere. */
+	if (!abstract->line || dw_udata(copy, DW_AT_call_line, 0) != abstract->line)
+		return 0;
 	/* Without a column a recursive call on the line of the declaration would look the same. */
-	struct position call = call_position(copy), decl = declared_at(abstract);
-	if (!call.line || !call.column || !same_position(&call, &decl) || is_from_macro(abstract, &decl))
+	struct position call = call_position(copy), decl = declared_at(&abstract->die);
+	if (!call.column || !same_position(&call, &decl) || is_from_macro(&abstract->die, &decl))
 		return 0;
 	uint32_t around = env->index->p[entry].parent;
 	struct dw_die caller;
 	if (around == DW_FUNC_NONE)
 		return 0;
-	int rc = site_abstract(env->dw, env->index->p[around].die, &caller, err);
+	int rc = abstract_die(env->dw, env->index->p[around].die, &caller, err);
 	if (rc < 0)
 		return rc;
-	if (caller.off == abstract->off)
+	if (caller.off == abstract->die.off)
 		return 1;
 	struct position other = declared_at(&caller);
 	return !same_position(&other, &decl);

@@ -14,7 +14,7 @@
  * Returns 1, 0, -EBADMSG.
  * Cost: some DIEs; nothing for copies that are called at another line than that of their declaration.
  */
-int part_is(const struct site_env *env, uint32_t entry, const struct dw_die *copy, const struct dw_die *abstract,
+int part_is(const struct site_env *env, uint32_t entry, const struct dw_die *copy, const struct abstract *abstract,
 	    struct cairn_err *err);
 
 #endif

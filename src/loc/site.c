@@ -27,8 +27,6 @@
 #include "loc/passage.h"
 
 enum {
-	/* C allows 127 parameters and compilers more; a longer list is no program. */
-	FORMALS_MAX = 1024,
 	/* Depth of inlining; GCC's and Clang's own limits keep real chains below 100. */
 	CHAIN_MAX = 512,
 };
@@ -36,6 +34,7 @@ enum {
 void site_worker_init(struct site_worker *w, struct arena *arena)
 {
 	*w = (struct site_worker){.arena = arena, .container = DW_FUNC_NONE};
+	abstracts_init(&w->abstracts, arena);
 }
 
 void site_worker_fini(struct site_worker *w)
@@ -45,67 +44,39 @@ void site_worker_fini(struct site_worker *w)
 	w->flow = NULL;
 	w->graph = NULL;
 	boundary_fini(&w->boundary);
-}
-
-int site_abstract(const struct dwarf *dw, dw_off off, struct dw_die *ret, struct cairn_err *err)
-{
-	for (int i = 0; i < DW_ORIGIN_MAX; i++) {
-		int rc = dw_die_at(dw, off, ret, err);
-		if (rc <= 0)
-			return rc ? rc : err_set(err, -EBADMSG, "an abstract origin (DIE 0x%" PRIx64 ") is no DIE", off);
-		off = dw_ref(ret, DW_AT_abstract_origin);
-		if (!off)
-			return 0;
-	}
-	return err_set(err, -EBADMSG, "%s: .debug_info: DIE 0x%" PRIx64 ": its abstract origins form a circle",
-		       cairn_binary_debug_path(dwarf_binary(dw)), off);
-}
-
-int site_formals(const struct dw_die *function, struct arena *arena, struct formals *ret,
-		 struct cairn_err *err)
-{
-	VEC(dw_off) offs = {0};
-	struct dw_die child;
-	*ret = (struct formals){.function = function->off};
-	int rc = dw_die_child(function, &child, err);
-	for (; rc == 1 && offs.n < FORMALS_MAX; rc = dw_die_sibling(&child, &child, err)) {
-		if (child.tag == DW_TAG_unspecified_parameters)
-			ret->variadic = true;
-		if (child.tag == DW_TAG_formal_parameter && !VEC_ADD(&offs, child.off)) {
-			rc = err_nomem(err, "the parameters of a function");
-			break;
-		}
-	}
-	dw_off *die = rc < 0 ? NULL : arena_array(arena, offs.n, sizeof(*die));
-	if (die && offs.n)
-		memcpy(die, offs.p, offs.n * sizeof(*die));
-	ret->die = die;
-	ret->n = (uint32_t)offs.n;
-	VEC_FREE(&offs);
-	if (rc < 0)
-		return rc;
-	return die ? 0 : err_nomem(err, "the parameters of a function");
+	abstracts_fini(&w->abstracts);
+	VEC_FREE(&w->ranges);
 }
 
 /* ---- address ---- */
 
-struct ranges {
+/* The code of the DIE at hand. */
+struct own_code {
 	struct dw_range first;
-	uint64_t lowest;
 	unsigned int n;
-	struct cairn_vaddr wanted;
-	bool has_wanted;
 };
+
+static int note_first(void *arg, struct dw_range r)
+{
+	struct own_code *s = arg;
+	if (!s->n++)
+		s->first = r;
+	return 0;
+}
 
 static int note_range(void *arg, struct dw_range r)
 {
-	struct ranges *s = arg;
-	if (!s->n++)
-		s->first = r;
-	if (s->lowest > r.lo.v)
-		s->lowest = r.lo.v;
-	s->has_wanted |= r.lo.v <= s->wanted.v && s->wanted.v < r.hi.v;
-	return 0;
+	struct site_worker *w = arg;
+	return VEC_ADD(&w->ranges, r) ? 0 : -ENOMEM;
+}
+
+/* Whether the code of the worker's container holds it. */
+static bool is_in_container(const struct site_worker *w, struct cairn_vaddr at)
+{
+	for (size_t i = 0; i < w->ranges.n; i++)
+		if (w->ranges.p[i].lo.v <= at.v && at.v < w->ranges.p[i].hi.v)
+			return true;
+	return false;
 }
 
 /* DW_AT_entry_pc: an address, or in DWARF 5 also an offset from the start of the scope. */
@@ -130,41 +101,45 @@ struct address {
 	enum cairn_address_rule rule;
 };
 
-/* Returns 1; 0 for a DIE without code; -EBADMSG. @container is NULL for an out-of-line body. */
-static int address_of(const struct dw_die *die, const struct dw_die *container, struct address *ret,
-		      struct cairn_err *err)
+/* Returns 1; 0 for a DIE without code; -EBADMSG. @w has the ranges of the container, which may be the DIE itself. */
+static int address_of(const struct dw_die *die, const struct site_worker *w, struct address *ret, struct cairn_err *err)
 {
-	struct ranges own = {.lowest = UINT64_MAX};
-	int rc = dw_ranges(die, note_range, &own, err);
+	struct own_code own = {0};
+	int rc = dw_ranges(die, note_first, &own, err);
 	if (rc < 0)
 		return rc;
 	struct cairn_vaddr pc;
 	*ret = (struct address){.at = own.first.lo,
 				.rule = own.n > 1 ? CAIRN_AT_FIRST_RANGE : CAIRN_AT_LOW_PC};
-	if (entry_pc(die, own.first.lo, &pc)) {
-		struct ranges around = {.lowest = UINT64_MAX, .wanted = pc};
-		dw_ranges(container ? container : die, note_range, &around, NULL);
-		if (around.has_wanted) {
-			/* An entry at the start of the only range is that: say the simpler thing. */
-			if (own.n != 1 || pc.v != own.first.lo.v)
-				ret->rule = CAIRN_AT_ENTRY_PC;
-			ret->at = pc;
-			ret->view = dw_udata(die, DW_AT_GNU_entry_view, UINT64_MAX);
-			ret->has_view = ret->view != UINT64_MAX;
-			if (!ret->has_view)
-				ret->view = 0;
-			return 1;
-		}
-	}
-	return own.n > 0;
+	if (!entry_pc(die, own.first.lo, &pc) || !is_in_container(w, pc))
+		return own.n > 0;
+	/* An entry at the start of the only range is that: say the simpler thing. */
+	if (own.n != 1 || pc.v != own.first.lo.v)
+		ret->rule = CAIRN_AT_ENTRY_PC;
+	ret->at = pc;
+	ret->view = dw_udata(die, DW_AT_GNU_entry_view, UINT64_MAX);
+	ret->has_view = ret->view != UINT64_MAX;
+	if (!ret->has_view)
+		ret->view = 0;
+	return 1;
+}
+
+/* The ranges of a body as those of the worker's container, and its address. */
+static int enter_body(struct site_worker *w, const struct dw_die *body, struct address *ret, struct cairn_err *err)
+{
+	w->ranges.n = 0;
+	int rc = dw_ranges(body, note_range, w, err);
+	return rc < 0 ? rc : address_of(body, w, ret, err);
 }
 
 int site_entry_of(const struct dw_die *body, struct cairn_vaddr *ret)
 {
+	struct site_worker w = {0};
 	struct address a;
-	int rc = address_of(body, NULL, &a, NULL);
+	int rc = enter_body(&w, body, &a, NULL);
 	if (rc == 1)
 		*ret = a.at;
+	VEC_FREE(&w.ranges);
 	return rc;
 }
 
@@ -179,16 +154,15 @@ uint32_t site_container(const struct dw_func_index *index, uint32_t entry)
 }
 
 /* Make @container the worker's current one. */
-static int enter_container(const struct site_env *env, struct site_worker *w, uint32_t container,
-			   struct dw_die *ret, struct cairn_err *err)
+static int enter_container(const struct site_env *env, struct site_worker *w, uint32_t container, struct cairn_err *err)
 {
-	int rc = dw_die_at(env->dw, env->index->p[container].die, ret, err);
-	if (rc < 0)
-		return rc;
+	struct address a = {0};
 	if (w->container == container)
 		return 0;
-	struct address a = {0};
-	rc = address_of(ret, NULL, &a, err);
+	w->container = DW_FUNC_NONE;
+	int rc = dw_die_at(env->dw, env->index->p[container].die, &w->function, err);
+	if (rc >= 0)
+		rc = enter_body(w, &w->function, &a, err);
 	if (rc < 0)
 		return rc;
 	flow_free(w->flow);
@@ -204,12 +178,11 @@ static int enter_container(const struct site_env *env, struct site_worker *w, ui
 }
 
 /* Without an entry from the compiler the copy begins where other code leads to it first. */
-static int find_ways_in(const struct site_env *env, struct site_worker *w, const struct dw_die *container,
-			struct built_site *b, struct address *a)
+static int find_ways_in(const struct site_env *env, struct site_worker *w, struct built_site *b, struct address *a)
 {
 	struct cairn_vaddr ways[PASSAGE_WAYS_MAX];
 	if (!w->graph_made) {
-		if (graph_new(env->code, container, w->container_entry, &w->graph) < 0)
+		if (graph_new(env->code, &w->function, w->container_entry, &w->graph) < 0)
 			return -ENOMEM;
 		w->graph_made = true;
 	}
@@ -321,6 +294,7 @@ static int args_of(const struct site_env *env, struct site_worker *w, struct loc
 		b->args[i].loc.why = CAIRN_UNAVAIL_NO_DESCRIPTION;
 	struct dw_die child;
 	int rc = dw_die_child(&b->die, &child, err);
+	/* To the end: GCC may describe one twice, the second time behind variables, and then that counts. */
 	for (; rc == 1; rc = dw_die_sibling(&child, &child, err)) {
 		if (child.tag != DW_TAG_formal_parameter)
 			continue;
@@ -337,8 +311,7 @@ static int args_of(const struct site_env *env, struct site_worker *w, struct loc
 /* GCC marks entries where it optimises, but not at link time. */
 static bool marks_entries(const struct dw_unit *unit)
 {
-	const char *producer = dw_unit_producer(unit);
-	return dw_unit_is_gcc(unit) && strstr(producer, " -O") && !strstr(producer, " -O0") && !strstr(producer, "GNU GIMPLE");
+	return dw_unit_is_gcc(unit) && dw_unit_is_optimised(unit) && !dw_unit_is_lto(unit);
 }
 
 /*
@@ -347,7 +320,7 @@ static bool marks_entries(const struct dw_unit *unit)
  */
 static bool has_markers(const struct loc_context *ctx, const struct dw_unit *unit)
 {
-	if (!dw_unit_is_gcc(unit) || strstr(dw_unit_producer(unit), "GNU GIMPLE"))
+	if (!dw_unit_is_gcc(unit) || dw_unit_is_lto(unit))
 		return false;
 	return !ctx->inlined || ctx->has_entry_view;
 }
@@ -374,8 +347,8 @@ bool site_is_plain_body(const struct site_env *env, const struct cairn_site *s)
 }
 
 /* What a person reads of a place; of a bare one only what others decide by. */
-static int describe(const struct site_env *env, struct site_worker *w, uint32_t entry, const struct dw_die *function,
-		    struct cairn_site *s, struct cairn_err *err)
+static int describe(const struct site_env *env, struct site_worker *w, uint32_t entry, struct cairn_site *s,
+		    struct cairn_err *err)
 {
 	if (env->bare) {
 		if (s->kind == CAIRN_SITE_ENTRY)
@@ -384,7 +357,7 @@ static int describe(const struct site_env *env, struct site_worker *w, uint32_t 
 		return 0;
 	}
 	s->has_off = cairn_binary_foff(env->bin, s->at, &s->off);
-	s->container = dw_str_deep(function, DW_AT_name);
+	s->container = dw_str_deep(&w->function, DW_AT_name);
 	s->container_off = (int64_t)(s->at.v - w->container_entry.v);
 	symbol_of(env, s);
 	return chain_of(env, entry, w->arena, s, err);
@@ -397,7 +370,7 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	const struct dw_func *f = &env->index->p[entry];
 	bool inlined = f->flags & DW_FUNC_INLINED;
 	uint32_t container = site_container(env->index, entry);
-	struct dw_die function, abstract;
+	const struct abstract *abstract;
 	struct address a;
 	*ret = (struct built_site){.container = container};
 	int rc = dw_die_at(env->dw, f->die, &ret->die, err);
@@ -406,7 +379,7 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	if (container == DW_FUNC_NONE)
 		return err_set(err, -EBADMSG, "%s: .debug_info: DIE 0x%" PRIx64 ": an inlined copy outside any function",
 			       cairn_binary_debug_path(env->bin), f->die);
-	rc = enter_container(env, w, container, &function, err);
+	rc = enter_container(env, w, container, err);
 	if (rc < 0)
 		return rc;
 	/*
@@ -415,14 +388,14 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	 */
 	if (!w->container_has_code)
 		return 0;
-	rc = address_of(&ret->die, inlined ? &function : NULL, &a, err);
+	rc = address_of(&ret->die, w, &a, err);
 	if (rc <= 0)
 		return rc;
 
 	if (request->is_way_in)
 		a = (struct address){.at = request->at, .rule = CAIRN_AT_WAY_IN};
 	else if (inlined && !a.has_view && a.rule != CAIRN_AT_ENTRY_PC &&
-		 find_ways_in(env, w, &function, ret, &a) < 0)
+		 find_ways_in(env, w, ret, &a) < 0)
 		return err_nomem(err, "ways into a copy");
 	if (request->has_row)
 		a = (struct address){.at = request->at,
@@ -440,29 +413,28 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	/* A body begins where its range does: the nops before it are not its own. */
 	bool may_pad = !env->bare || (inlined && boundary_may_pad(env->code, a.at));
 	if (may_pad)
-		s->hazard = boundary_hazard(&w->boundary, env->code, &function, s->at, env->kernel);
-	rc = describe(env, w, entry, &function, s, err);
+		s->hazard = boundary_hazard(&w->boundary, env->code, &w->function, s->at, env->kernel);
+	rc = describe(env, w, entry, s, err);
 	if (rc < 0)
 		return rc;
 
-	rc = site_abstract(env->dw, f->die, &abstract, err);
+	/* Copies of one function in one unit have one origin. */
+	rc = abstract_of(&w->abstracts, env->dw, inlined && f->origin ? f->origin : f->die, &abstract, err);
 	if (rc >= 0 && inlined) {
-		rc = part_is(env, entry, &ret->die, &abstract, err);
+		rc = part_is(env, entry, &ret->die, abstract, err);
 		if (rc == 1)
 			s->kind = CAIRN_SITE_PART;
 	}
-	if (rc >= 0 && w->formals.function != abstract.off)
-		rc = site_formals(&abstract, w->arena, &w->formals, err);
 	if (rc < 0)
 		return rc;
-	ret->formals = w->formals;
+	ret->formals = abstract->formals;
 	if (site_is_plain_body(env, s))
 		return 1;
 	struct loc_context ctx = {
 		.dw = env->dw,
 		.cfi = env->cfi,
 		.code = env->code,
-		.function = function,
+		.function = w->function,
 		.entry = w->container_entry,
 		.at = a.at,
 		.view = a.view,

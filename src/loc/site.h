@@ -9,7 +9,9 @@
 #ifndef LOC_SITE_H
 #define LOC_SITE_H
 
+#include "base/vec.h"
 #include "dwarf/index.h"
+#include "loc/abstract.h"
 #include "loc/boundary.h"
 #include "loc/loc.h"
 
@@ -29,25 +31,19 @@ struct site_env {
 	bool bare;
 };
 
-/* The formal parameters of one abstract instance, in order. */
-struct formals {
-	dw_off function;
-	uint32_t n;
-	const dw_off *die;
-	bool variadic;
-};
-
 /* Scratch of one worker, with what it knows of the container it worked on last. */
 struct site_worker {
 	struct arena *arena;
 	uint32_t container; /* index entry; DW_FUNC_NONE at first */
+	struct dw_die function;         /* its DIE */
+	VEC(struct dw_range) ranges;    /* its code */
 	struct cairn_vaddr container_entry;
 	bool container_has_code;
 	struct flow *flow;
 	struct graph *graph;
 	bool flow_made, graph_made;
 	struct boundary boundary;
-	struct formals formals;
+	struct abstracts abstracts;
 };
 
 void site_worker_init(struct site_worker *w, struct arena *arena);
@@ -104,12 +100,5 @@ bool site_is_plain_body(const struct site_env *env, const struct cairn_site *s);
 
 /* Where an out-of-line body begins. Returns 1 and *@ret; 0 for one without code; -EBADMSG. */
 int site_entry_of(const struct dw_die *body, struct cairn_vaddr *ret);
-
-/* The abstract instance of an entry: its DW_AT_abstract_origin followed to the end, or itself. */
-int site_abstract(const struct dwarf *dw, dw_off die, struct dw_die *ret, struct cairn_err *err);
-
-/* The formal parameters of @function. Returns 0, -EBADMSG, -ENOMEM. */
-int site_formals(const struct dw_die *function, struct arena *arena, struct formals *ret,
-		 struct cairn_err *err);
 
 #endif
