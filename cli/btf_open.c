@@ -13,6 +13,7 @@
 
 #include "btf.h"
 
+#define BTF_SECTION ".BTF"
 #define SYSFS "/sys/kernel/btf/"
 /* Parents of a file in sysfs, and the file itself. */
 #define MORE 3
@@ -102,12 +103,20 @@ int btf_open_bases(const struct opt_list *bases, struct btf_chain *ret)
 	return status;
 }
 
+/* A sidecar, or a file that it was embedded in, has what it was split from beside it. */
+static bool is_inline(const struct btf_source *source)
+{
+	return source->section && !strcmp(source->section, BTF_SECTION ".inline") && is_complete(source->path, BTF_SECTION);
+}
+
 int btf_open(const struct btf_source *source, struct btf_chain *ret)
 {
 	int status = btf_open_bases(source->bases, ret);
 
 	if (!status && !source->bases->n)
 		status = open_sysfs_parents(ret, source->path);
+	if (!status && !ret->n && is_inline(source))
+		status = open_one(ret, source->path, BTF_SECTION, NULL);
 	return status ? status : open_one(ret, source->path, source->section, source->dialect);
 }
 

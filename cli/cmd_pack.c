@@ -17,7 +17,7 @@ struct pack_values {
 	const char *served; /* --debuginfod */
 	const char *keep;
 	unsigned long jobs, max_mib;
-	bool json, verbose, prune, check, lines;
+	bool json, verbose, prune, check, lines, btf_inline;
 };
 
 #define AT(field) offsetof(struct pack_values, field)
@@ -31,6 +31,8 @@ static const struct opt opts[] = {
 	{'v', "verbose", OPT_FLAG, NULL, AT(verbose), "tell what each section takes"},
 	{0, "lines", OPT_FLAG, NULL, AT(lines),
 	 "for cairn addr only: leave out the places of functions, which takes a tenth of the time"},
+	{0, "btf-inline", OPT_FLAG, NULL, AT(btf_inline),
+	 "add the places as BTF, the section .BTF.inline, for other tools and for cairn btf"},
 	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object: the sidecar's size and sections, or what was removed"},
 	{0, "check", OPT_FLAG, NULL, AT(check), "FILE is a sidecar: read all of it, and tell what is wrong"},
 	{0, "prune", OPT_FLAG, NULL, AT(prune), "remove from the cache what was used longest ago"},
@@ -140,7 +142,8 @@ static int write_wrapped(const struct cairn_packed *packed, const char *path, st
 static int make_at(const struct cairn_binary *bin, const struct pack_values *values, const char *path)
 {
 	struct cairn_pack_make_opts make_opts = {.size = sizeof(make_opts), .threads = (unsigned int)values->jobs,
-						 .places = !values->lines};
+						 .places = !values->lines,
+						 .btf_inline = values->btf_inline};
 	struct cairn_packed packed;
 	struct cairn_err err = {0};
 	int r = cairn_pack_make(bin, &make_opts, &packed, &err);
@@ -252,6 +255,8 @@ static int run(void *v, const struct operands *operands)
 		return fail(STATUS_USAGE, "--keep takes background, not %s", values->keep);
 	if (values->keep && values->lines)
 		return fail(STATUS_USAGE, "the cache has whole sidecars: --lines is not for it");
+	if (values->btf_inline && (values->keep || values->lines))
+		return fail(STATUS_USAGE, "--btf-inline belongs to a sidecar of its own, with places");
 	if (values->prune && (operands->n || n_targets || values->check))
 		return fail(STATUS_USAGE, "--prune is about the cache, not about a file");
 	if (values->max_mib && !values->prune)

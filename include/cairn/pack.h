@@ -43,6 +43,11 @@ struct cairn_pack_make_opts {
 	 * about addresses only, and is made ten times faster.
 	 */
 	bool places;
+	/*
+	 * With places: .BTF.inline, too, and .BTF as cairn_distil() gives both by default, for tools that read BTF. It tells
+	 * what the places tell, as far as BTF can, and takes as long again; nothing here reads it.
+	 */
+	bool btf_inline;
 };
 
 /* A section of what was made, for telling where the bytes go. */

@@ -61,6 +61,7 @@ static void put_section_header(uint8_t *file, const struct layout *l, size_t i, 
 	Elf64_Shdr h = {
 		.sh_name = (Elf64_Word)*name,
 		.sh_type = s->type,
+		.sh_flags = s->flags,
 		.sh_offset = off,
 		.sh_size = s->size,
 		.sh_addralign = s->type == SHT_STRTAB ? 1 : s->type == SHT_NOTE ? 4 : ALIGNMENT,

@@ -13,6 +13,7 @@ struct out_section {
 	uint32_t type; /* SHT_* */
 	const void *bytes;
 	size_t size;
+	uint64_t flags; /* SHF_* */
 };
 
 /*

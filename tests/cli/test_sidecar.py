@@ -78,6 +78,22 @@ def a_stripped_program_gives_the_same_sites_from_its_sidecar(compiler):
         expect(now.status == told.status and now.out == told.out, question, told, now)
 
 
+@claim
+def btf_with_places_is_in_the_sidecar_on_request_and_is_what_encode_gives():
+    path, btf = program("gcc", "inline-btf"), os.path.join(folder(), "inline.btf")
+    cairn("pack", path, "--btf-inline", check=True, env=environment())
+    cairn("btf", "encode", path, "-o", btf, check=True)
+    cairn("btf", "check", path + ".cairn", check=True)
+    cairn("btf", "check", path + ".cairn", "--section", ".BTF.inline", check=True)
+    for inside, beside in (((), (btf,)), (("--section", ".BTF.inline"), ("-B", btf, btf + ".inline"))):
+        told = cairn("btf", "dump", path + ".cairn", *inside, check=True).out
+        expect(told and told == cairn("btf", "dump", *beside, check=True).out, inside)
+    expect("LOCSEC" in told, told)
+    run("strip", path, check=True)
+    expect("struct node {" in cairn("btf", "dump", "--format", "c", path + ".cairn", check=True).out)
+    expect(sites(path, "visit").status == 0)
+
+
 NAMES = """\
 #include <stdio.h>
 #include <stdlib.h>
