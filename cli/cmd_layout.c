@@ -50,6 +50,9 @@ static const struct opt opts[] = {
 	 "with --reorganize: CSV of hits (member,hits or type,member,hits); hot members go into the fewest cache lines"},
 	{0, "lines-first", OPT_FLAG, NULL, offsetof(struct layout_values, lines_first),
 	 "with --weights: fewer cache lines are worth bytes, up to the size that the struct has"},
+	{0, "html", OPT_FLAG, NULL, offsetof(struct layout_values, html),
+	 "a page with byte maps; with --abi A,B or --beside two of them side by side"},
+	{0, "beside", OPT_TEXT, "FILE", offsetof(struct layout_values, beside), "with --html: another build, to compare with"},
 	{0, "json", OPT_FLAG, NULL, offsetof(struct layout_values, json), "one JSON object per type"},
 	{'B', "base", OPT_LIST, "BASE", offsetof(struct layout_values, bases),
 	 "the BTF that FILE was split from; may be repeated, parents first"},
@@ -69,6 +72,7 @@ static const struct example examples[] = {
 	{"cairn layout event.h --lock layout.lock", "exit status 1 when a layout is not the one that is locked"},
 	{"cairn layout vmlinux --sizes", "every struct with its size and number of holes"},
 	{"cairn layout prog.bpf.o 'struct event' --json", "one struct, for a program"},
+	{"cairn layout event.h --html --abi bpf,i386 > event.html", "a picture of each struct, on two ABIs side by side"},
 	{"cairn layout event.h padded_event --reorganize --verify", "its members in the smallest order, proven by gcc and clang"},
 	{0},
 };
@@ -244,6 +248,8 @@ static int run(void *v, const struct operands *operands)
 		return layout_diff(abis[0], values, operands);
 	if (values->lock)
 		return layout_lock(path, abis[0], values, operands->items + skip, operands->n - skip);
+	if (values->html)
+		return layout_html(path, abis, n_abis, values, operands->items + skip, operands->n - skip);
 	if (n_abis == 2)
 		return layout_compare(path, abis, values, operands->items + skip, operands->n - skip);
 	status = layout_open(path, abis[0], values, &source);

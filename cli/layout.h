@@ -24,6 +24,9 @@ struct layout_values {
 	struct opt_list together;
 	const char *weights;
 	bool reorganize, verify, pin_first, merge_bit_fields, lines_first;
+	/* --html */
+	const char *beside;
+	bool html;
 };
 
 /* A file of types, and the BTF that its own is split from. */
@@ -115,6 +118,12 @@ struct layout_run {
 	const struct cairn_types *types;
 	struct cairn_layout *layout;
 };
+
+/* ---- layout_html.c ---- */
+
+/* --html: the types that @patterns name as a page, on two ABIs or of two files side by side; an exit status. */
+int layout_html(const char *path, const struct cairn_abi *const *abis, size_t n_abis, const struct layout_values *values,
+		char *const *patterns, size_t n_patterns);
 
 /* ---- layout_reorganize.c, layout_weights.c, layout_verify.c ---- */
 
