@@ -6,7 +6,6 @@
 #include <stdbool.h>
 
 #include "base/vec.h"
-#include "pack/format.h"
 
 struct bytes {
 	VEC(uint8_t) v;
@@ -64,14 +63,6 @@ static inline uint32_t unfold(uint32_t folded)
 static inline void put_sleb(struct bytes *b, int64_t value)
 {
 	put_uleb(b, (uint64_t)value << 1 ^ (uint64_t)(value >> 63));
-}
-
-/* One byte for most; what is beyond follows. */
-static inline void put_small(struct bytes *b, uint32_t value)
-{
-	put_u8(b, value < PACK_BYTE_MORE ? (uint8_t)value : PACK_BYTE_MORE);
-	if (value >= PACK_BYTE_MORE)
-		put_uleb(b, value - PACK_BYTE_MORE);
 }
 
 #endif

@@ -3,6 +3,7 @@
 #include <cairn/pack.h>
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "pack/pack_impl.h"
@@ -21,14 +22,15 @@ static bool is_string(const struct cairn_pack *p, uint32_t off)
 
 static int check_tables(const struct cairn_pack *p, struct cairn_err *err)
 {
-	for (uint32_t i = 0; i < p->n_files; i++)
-		if (!is_string(p, p->files[i]))
+	for (uint32_t i = 0; i < p->files.n; i++)
+		if (!is_string(p, table_get(&p->files, i, 0)))
 			return bad(p, ".cairn.files", i, "a path inside .cairn.strings", err);
-	for (uint32_t i = 0; i < p->n_functions; i++) {
-		const struct pack_function *f = &p->functions[i];
-		if (!is_string(p, f->name) || !is_string(p, f->linkage))
+	for (uint32_t i = 0; i < p->functions.n; i++) {
+		uint32_t file = table_get(&p->functions, i, FUNCTION_FILE);
+		if (!is_string(p, table_get(&p->functions, i, FUNCTION_NAME)) ||
+		    !is_string(p, table_get(&p->functions, i, FUNCTION_LINKAGE)))
 			return bad(p, ".cairn.functions", i, "names inside .cairn.strings", err);
-		if (f->file && f->file >= p->n_files)
+		if (file && file >= p->files.n)
 			return bad(p, ".cairn.functions", i, "the number of a file", err);
 	}
 	return 0;
@@ -37,106 +39,82 @@ static int check_tables(const struct cairn_pack *p, struct cairn_err *err)
 static int check_symbols(const struct cairn_pack *p, struct cairn_err *err)
 {
 	uint64_t end = 0;
-	for (uint32_t i = 0; i < p->n_symbols; i++) {
-		const struct pack_symbol *s = &p->symbols[i];
-		bool rest = s->size & PACK_SYMBOL_REST;
-		if (s->at < end)
+	for (uint32_t i = 0; i < p->symbols.n; i++) {
+		uint32_t at = table_get(&p->symbols, i, SYMBOL_AT), name = table_get(&p->symbols, i, SYMBOL_NAME);
+		bool rest = table_get(&p->symbols, i, SYMBOL_REST);
+		if (at < end)
 			return bad(p, ".cairn.symbols", i, "an address behind the symbol before", err);
-		end = (uint64_t)s->at + (s->size & ~PACK_SYMBOL_REST);
+		end = (uint64_t)at + table_get(&p->symbols, i, SYMBOL_SIZE);
 		if (end > p->header->span)
 			return bad(p, ".cairn.symbols", i, "an end inside the code", err);
-		if (rest ? s->name >= i || p->symbols[s->name].size & PACK_SYMBOL_REST : !is_string(p, s->name))
+		if (rest ? name >= i || table_get(&p->symbols, name, SYMBOL_REST) : !is_string(p, name))
 			return bad(p, ".cairn.symbols", i, "a name, or the number of a record before it", err);
 	}
 	return 0;
 }
 
-static int check_names(const struct cairn_pack *p, struct cairn_err *err)
+/* @n things are numbered, of which 0 is none when @from is 1. */
+static int check_names(const struct cairn_pack *p, const char *section, const struct names *x, uint32_t from, uint32_t n,
+		       struct cairn_err *err)
 {
-	for (uint32_t i = 0; i < p->n_buckets; i++)
-		if (p->buckets[i] > p->buckets[i + 1])
-			return bad(p, ".cairn.names", i, "a bucket that begins where the one before ends", err);
-	if (p->n_buckets && p->buckets[p->n_buckets] != p->n_entries)
-		return bad(p, ".cairn.names", p->n_buckets, "the number of entries", err);
-	for (uint32_t i = 0; i < p->n_entries; i++)
-		if (!pack_function(p, p->entries[i]))
-			return bad(p, ".cairn.names", i, "the number of a function", err);
+	for (uint32_t i = 0; i + 1 < x->buckets.n; i++)
+		if (table_get(&x->buckets, i, 0) > table_get(&x->buckets, i + 1, 0))
+			return bad(p, section, i, "a bucket that begins where the one before ends", err);
+	if (x->buckets.n && table_get(&x->buckets, x->buckets.n - 1, 0) != x->entries.n)
+		return bad(p, section, x->buckets.n, "the number of entries", err);
+	for (uint32_t i = 0; i < x->entries.n; i++)
+		if (table_get(&x->entries, i, 0) < from || table_get(&x->entries, i, 0) >= n)
+			return bad(p, section, i, "the number of a function", err);
 	return 0;
 }
 
 static int check_frames(const struct cairn_pack *p, struct cairn_err *err)
 {
-	for (uint32_t i = 0, number = 0; i < p->n_frame_blocks; i++) {
-		struct cursor c = frame_block(p, i, err);
-		struct pack_frame f = {0};
-		for (uint32_t k = 0; k < PACK_FRAMES_PER_BLOCK && number < p->header->n_frames; k++, number++) {
-			frame_next(&c, &f);
-			if (c.failed)
-				return -EBADMSG;
-			if (f.distance > number)
-				return bad(p, ".cairn.frames", number, "a parent before it", err);
-			if (f.function && f.function >= p->n_functions)
-				return bad(p, ".cairn.frames", number, "the number of a function", err);
-			if (f.call_file && f.call_file >= p->n_files)
-				return bad(p, ".cairn.frames", number, "the number of a file", err);
-		}
-		if (cur_left(&c))
-			return bad(p, ".cairn.frames", number - 1, "the end of the block behind it", err);
+	for (uint32_t i = 0; i < p->header->n_frames; i++) {
+		struct frame f;
+		if (!frame_at(p, i, &f))
+			return bad(p, ".cairn.frames", i, "a frame whose parent is before it", err);
+		if (f.function && f.function >= p->functions.n)
+			return bad(p, ".cairn.frames", i, "the number of a function", err);
+		if (f.own_file > p->files.n)
+			return bad(p, ".cairn.frames", i, "the number of a file", err);
 	}
 	return 0;
 }
 
-static int check_page_frames(const struct cairn_pack *p, struct page *page, uint32_t number, struct cairn_err *err)
+static int check_page(const struct cairn_pack *p, const struct page *page, uint32_t number, uint32_t size,
+		      struct cairn_err *err)
 {
-	uint32_t known = 0, at = page->lo;
-	for (bool first = true; first || cur_more(&page->frames); first = false) {
-		at += first ? 0 : cur_small(&page->frames);
-		uint32_t frame = frame_code_next(&page->frames, &known);
-		if (page->frames.failed)
-			return -EBADMSG;
-		if (frame > p->header->n_frames)
-			return bad(p, ".cairn.code", number, "the number of a frame", err);
-		if (at >= page->hi)
-			return bad(p, ".cairn.code", number, "a change inside the page", err);
-	}
-	return 0;
-}
-
-static int check_page_lines(const struct cairn_pack *p, struct page *page, uint32_t number, struct cairn_err *err)
-{
-	struct line_state s = {0};
-	uint32_t at = page->lo;
-	for (bool first = true; first || cur_more(&page->lines); first = false) {
-		at += first ? 0 : cur_small(&page->lines);
-		line_next(&page->lines, &s);
-		if (page->lines.failed)
-			return -EBADMSG;
-		if (s.known && s.slots[0].file && s.slots[0].file >= p->n_files)
+	struct here here;
+	for (uint32_t row = 0; row < page->n_rows; row++) {
+		if (row ? page->offsets[row] <= page->offsets[row - 1] || page->offsets[row] >= size : page->offsets[0])
+			return bad(p, ".cairn.code", number, "rows in order, from the start of the page on", err);
+		if (!page_here(p, page, row, &here))
+			return bad(p, ".cairn.code", number, "rows of contexts of frames", err);
+		if (here.has_position && here.position.file && here.position.file >= p->files.n)
 			return bad(p, ".cairn.code", number, "the number of a file", err);
-		if (at >= page->hi)
-			return bad(p, ".cairn.code", number, "a change inside the page", err);
 	}
+	if (page->symbol > p->symbols.n)
+		return bad(p, ".cairn.code", number, "the number of a symbol", err);
 	return 0;
 }
 
 static int check_pages(const struct cairn_pack *p, struct cairn_err *err)
 {
 	struct page page;
-	for (uint32_t i = 0; i < p->n_spans; i++)
-		for (uint32_t k = 0; (uint64_t)k * PACK_PAGE_SIZE < p->spans[i].size; k++) {
-			uint32_t number = p->spans[i].first_page + k;
-			if (p->pages[number] > p->pages[number + 1] || p->pages[number + 1] > p->code_size)
-				return bad(p, ".cairn.pages", number, "a page behind the one before", err);
-			if (!page_read(p, &p->spans[i], k, &page, err))
-				continue;
-			int rc = page.frames.failed ? -EBADMSG : check_page_frames(p, &page, number, err);
-			if (rc >= 0)
-				rc = check_page_lines(p, &page, number, err);
+	for (uint32_t i = 0; i < p->spans.n; i++) {
+		uint32_t size = table_get(&p->spans, i, SPAN_SIZE);
+		for (uint32_t k = 0; (uint64_t)k * PACK_PAGE_SIZE < size; k++) {
+			uint32_t number = table_get(&p->spans, i, SPAN_FIRST_PAGE) + k;
+			int rc = page_read(p, i, k, &page);
+			if (rc < 0)
+				return bad(p, ".cairn.code", number, "a page behind the one before", err);
+			if (rc > 0)
+				rc = check_page(p, &page, number, size - k * PACK_PAGE_SIZE, err);
 			if (rc < 0)
 				return rc;
-			if (page.symbol > p->n_symbols)
-				return bad(p, ".cairn.code", number, "the number of a symbol", err);
 		}
+	}
 	return 0;
 }
 
@@ -164,10 +142,9 @@ static int check_symbol_names(const struct cairn_pack *p, struct cairn_err *err)
 static int check_places(const struct cairn_pack *p, struct cairn_err *err)
 {
 	struct cairn_sites *sites;
-	for (uint32_t i = 0; i < p->n_place_entries; i++)
-		if (p->place_entries[i] >= p->places.n)
-			return bad(p, ".cairn.place_names", i, "the number of a function", err);
-	int rc = check_symbol_names(p, err);
+	int rc = check_names(p, ".cairn.place_names", &p->place_names, 0, p->places.n, err);
+	if (rc >= 0)
+		rc = check_symbol_names(p, err);
 	if (rc >= 0)
 		rc = cairn_pack_sites(p, NULL, &sites, err);
 	if (rc < 0)
@@ -183,7 +160,7 @@ int cairn_pack_check(const struct cairn_pack *p, struct cairn_err *err)
 	if (rc >= 0)
 		rc = check_symbols(p, err);
 	if (rc >= 0)
-		rc = check_names(p, err);
+		rc = check_names(p, ".cairn.names", &p->names, 1, p->functions.n, err);
 	if (rc >= 0)
 		rc = check_frames(p, err);
 	if (rc >= 0)

@@ -1,156 +1,123 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One record after the other; encode_code.c and encode_frames.c show what they look like. */
+/* Frames and pages, read where they are; encode_frames.c and encode_code.c show what they look like. */
 #include "pack/pack_impl.h"
 
-/* ---- pages ---- */
-
-bool page_read(const struct cairn_pack *p, const struct pack_span *span, uint32_t i, struct page *ret,
-	       struct cairn_err *err)
+/* Block @i; false when it is empty or damaged. */
+static bool block_at(const struct blocks *b, uint32_t i, struct bits *ret)
 {
-	uint32_t number = span->first_page + i, lo = i * PACK_PAGE_SIZE, left = span->size - lo;
-	uint32_t end = p->pages[number + 1] <= p->code_size ? p->pages[number + 1] : p->code_size;
-	uint32_t from = p->pages[number] <= end ? p->pages[number] : end;
-	if (from == end)
+	uint32_t from = table_get(&b->starts, i, 0), end = table_get(&b->starts, i + 1, 0);
+	if (i >= b->n || from >= end || end > b->size)
 		return false;
-	struct cursor c = cursor_of(&p->code_src, p->code + from, end - from, false, err);
-	ret->lo = span->at + lo;
-	ret->hi = ret->lo + (left < PACK_PAGE_SIZE ? left : PACK_PAGE_SIZE);
-	ret->symbol = (uint32_t)cur_uleb(&c);
-	ret->frames = cur_sub(&c, cur_uleb(&c));
-	ret->lines = c;
+	*ret = (struct bits){b->data + from, (uint64_t)(end - from) * 8};
 	return true;
 }
 
-bool page_of(const struct cairn_pack *p, uint32_t at, struct page *ret)
+static bool too_wide(unsigned int width)
 {
-	const struct pack_span *s = p->spans;
-	uint32_t n = p->n_spans;
-	if (!n || at < s->at)
-		return false;
-	while (n > 1) {
-		uint32_t half = n / 2;
-		s += s[half].at <= at ? half : 0;
-		n -= half;
-	}
-	return at - s->at < s->size && page_read(p, s, (at - s->at) / PACK_PAGE_SIZE, ret, NULL);
-}
-
-uint32_t page_frame(struct page *page, uint32_t at)
-{
-	struct cursor *c = &page->frames;
-	uint32_t known = 0, from = page->lo, frame = frame_code_next(c, &known);
-	while (cur_more(c)) {
-		from += cur_small(c);
-		if (from > at)
-			break;
-		frame = frame_code_next(c, &known);
-	}
-	return c->failed ? 0 : frame;
-}
-
-struct cursor record_at(const struct records *r, uint32_t i, struct cairn_err *err)
-{
-	uint32_t end = r->starts[i + 1] <= r->size ? r->starts[i + 1] : r->size;
-	uint32_t from = r->starts[i] <= end ? r->starts[i] : end;
-	return cursor_of(&r->src, r->data + from, end - from, false, err);
+	return width > BITS_WIDTH_MAX;
 }
 
 /* ---- frames ---- */
 
-struct cursor frame_block(const struct cairn_pack *p, uint32_t i, struct cairn_err *err)
+bool frame_at(const struct cairn_pack *p, uint32_t number, struct frame *ret)
 {
-	uint32_t end = p->frame_blocks[i + 1] <= p->frames_size ? p->frame_blocks[i + 1] : p->frames_size;
-	uint32_t from = p->frame_blocks[i] <= end ? p->frame_blocks[i] : end;
-	return cursor_of(&p->frames_src, p->frames + from, end - from, false, err);
-}
-
-void frame_next(struct cursor *c, struct pack_frame *f)
-{
-	uint8_t head = cur_u8(c);
-	f->distance = head & PACK_PARENT_MORE;
-	if (f->distance == PACK_PARENT_MORE)
-		f->distance += cur_number(c);
-	f->function = cur_number(c);
-	if (!f->distance)
-		return;
-	if (!(head & PACK_SAME_FILE))
-		f->call_file = cur_number(c);
-	f->call_line += cur_unfolded(c);
-	f->call_column = cur_small(c);
-}
-
-/* ---- lines ---- */
-
-void line_next(struct cursor *c, struct line_state *s)
-{
-	uint8_t head = cur_u8(c);
-	unsigned int slot = head >> PACK_DELTA_BITS;
-	uint32_t delta = head & ((1 << PACK_DELTA_BITS) - 1);
-	struct position to;
-	s->known = head != PACK_DELTA_NOWHERE;
-	if (!s->known)
-		return;
-	if (slot == PACK_SLOT_NEW) {
-		to.file = cur_number(c);
-		to.line = delta | cur_number(c) << PACK_DELTA_BITS;
-		slot--;
-	} else {
-		if (delta == PACK_DELTA_MORE)
-			delta = cur_number(c);
-		to = s->slots[slot];
-		to.line += delta >> 1 ^ -(delta & 1);
-	}
-	to.column = cur_small(c);
-	for (; slot; slot--)
-		s->slots[slot] = s->slots[slot - 1];
-	s->slots[0] = to;
-}
-
-/*
- * As long as rows are of three bytes with a known slot, which most are, go on without asking for each byte whether it is
- * there. Stops in front of any other row, and in front of one behind @at.
- */
-static uint32_t skip_short_rows(struct cursor *c, struct line_state *s, uint32_t from, uint32_t at)
-{
-	const uint8_t *p = c->pos;
-	for (; c->end - p >= 3; p += 3) {
-		unsigned int slot = p[1] >> PACK_DELTA_BITS;
-		uint32_t delta = p[1] & ((1 << PACK_DELTA_BITS) - 1);
-		if (p[0] > at - from || p[0] == PACK_BYTE_MORE || p[2] == PACK_BYTE_MORE || slot == PACK_SLOT_NEW ||
-		    delta >= PACK_DELTA_NOWHERE)
-			break;
-		from += p[0];
-		struct position to = s->slots[slot];
-		to.line += delta >> 1 ^ -(delta & 1);
-		to.column = p[2];
-		if (slot == 2)
-			s->slots[2] = s->slots[1];
-		if (slot)
-			s->slots[1] = s->slots[0];
-		s->slots[0] = to;
-		s->known = true;
-	}
-	c->pos = p;
-	return from;
-}
-
-bool page_line(struct page *page, uint32_t at, struct position *ret)
-{
-	struct cursor c = page->lines;
-	struct line_state s = {0};
-	uint32_t from = page->lo;
-	line_next(&c, &s);
-	while (cur_more(&c)) {
-		from = skip_short_rows(&c, &s, from, at);
-		if (!cur_more(&c))
-			break;
-		from += cur_small(&c);
-		if (from > at)
-			break;
-		line_next(&c, &s);
-	}
-	if (!s.known || c.failed)
+	struct bits b;
+	if (number >= p->header->n_frames || !block_at(&p->frames, number / PACK_FRAMES_PER_BLOCK, &b))
 		return false;
-	*ret = s.slots[0];
-	return true;
+	uint32_t head = bits_get(&b, 0, FRAMES_HEAD_WIDTH), mask = (1 << FRAMES_WIDTH_WIDTH) - 1;
+	unsigned int distance = head & mask, line = head >> FRAMES_WIDTH_WIDTH & mask;
+	unsigned int column = head >> 2 * FRAMES_WIDTH_WIDTH & mask;
+	unsigned int file = head >> 3 * FRAMES_WIDTH_WIDTH ? p->file_width : 0;
+	unsigned int width = p->function_width + distance + line + column + file;
+	uint64_t at = FRAMES_HEAD_WIDTH + (uint64_t)(number % PACK_FRAMES_PER_BLOCK) * width;
+	if (too_wide(distance) || too_wide(line) || too_wide(column) || at + width > b.n)
+		return false;
+	ret->function = bits_get(&b, at, p->function_width);
+	ret->distance = bits_get(&b, at += p->function_width, distance);
+	ret->line = bits_get(&b, at += distance, line);
+	ret->column = bits_get(&b, at += line, column);
+	ret->own_file = bits_get(&b, at + column, file);
+	return ret->distance <= number;
+}
+
+/* ---- pages ---- */
+
+int page_read(const struct cairn_pack *p, uint32_t span, uint32_t i, struct page *ret)
+{
+	uint32_t number = table_get(&p->spans, span, SPAN_FIRST_PAGE) + i;
+	struct bits *b = &ret->bits;
+	if (!block_at(&p->pages, number, b))
+		return number < p->pages.n && table_get(&p->pages.starts, number, 0) ==
+						      table_get(&p->pages.starts, number + 1, 0) ? 0 : -1;
+	uint32_t counts = bits_get(b, 0, PAGE_ROWS_WIDTH + PAGE_CONTEXTS_WIDTH), mask = (1 << PAGE_WIDTH_WIDTH) - 1;
+	uint64_t at = PAGE_ROWS_WIDTH + PAGE_CONTEXTS_WIDTH;
+	uint32_t widths = bits_get(b, at, 4 * PAGE_WIDTH_WIDTH);
+	ret->lo = table_get(&p->spans, span, SPAN_AT) + i * PACK_PAGE_SIZE;
+	ret->n_rows = 1 + (counts & 0xff);
+	ret->n_contexts = 1 + (counts >> PAGE_ROWS_WIDTH);
+	ret->frame_width = widths & mask;
+	ret->base_width = widths >> PAGE_WIDTH_WIDTH & mask;
+	ret->line_width = widths >> 2 * PAGE_WIDTH_WIDTH & mask;
+	ret->column_width = widths >> 3 * PAGE_WIDTH_WIDTH;
+	ret->context_width = bits_width(ret->n_contexts - 1);
+	ret->frames_from = bits_get(b, at += 4 * PAGE_WIDTH_WIDTH, p->frame_width);
+	ret->symbol = bits_get(b, at += p->frame_width, p->symbol_width);
+	at = (at + p->symbol_width + 7) / 8;
+	ret->offsets = b->p + at;
+	ret->contexts = (at + ret->n_rows) * 8;
+	ret->rows = ret->contexts + (uint64_t)ret->n_contexts * (1 + ret->frame_width + ret->base_width);
+	unsigned int row = ret->context_width + ret->line_width + ret->column_width;
+	if (too_wide(ret->frame_width) || too_wide(ret->base_width) || too_wide(ret->line_width) ||
+	    too_wide(ret->column_width))
+		return -1;
+	return ret->rows + (uint64_t)ret->n_rows * row <= b->n ? 1 : -1;
+}
+
+bool page_of(const struct cairn_pack *p, uint32_t at, struct page *ret)
+{
+	uint32_t span = 0, n = p->spans.n;
+	while (n > 1) {
+		uint32_t half = n / 2;
+		span += table_get(&p->spans, span + half, SPAN_AT) <= at ? half : 0;
+		n -= half;
+	}
+	uint32_t off = at - table_get(&p->spans, span, SPAN_AT);
+	return off < table_get(&p->spans, span, SPAN_SIZE) && page_read(p, span, off / PACK_PAGE_SIZE, ret) > 0;
+}
+
+uint32_t page_row(const struct page *page, uint32_t at)
+{
+	uint32_t row = 0, off = at - page->lo;
+	for (uint32_t n = page->n_rows; n > 1;) {
+		uint32_t half = n / 2;
+		row += page->offsets[row + half] <= off ? half : 0;
+		n -= half;
+	}
+	return row;
+}
+
+bool page_here(const struct cairn_pack *p, const struct page *page, uint32_t row, struct here *ret)
+{
+	uint64_t at = page->rows + (uint64_t)row * (page->context_width + page->line_width + page->column_width);
+	uint32_t context = bits_get(&page->bits, at, page->context_width);
+	uint32_t line = bits_get(&page->bits, at += page->context_width, page->line_width);
+	uint32_t column = bits_get(&page->bits, at + page->line_width, page->column_width);
+	if (context >= page->n_contexts)
+		return false;
+	at = page->contexts + (uint64_t)context * (1 + page->frame_width + page->base_width);
+	bool is_own = bits_get(&page->bits, at, 1);
+	uint32_t frame = bits_get(&page->bits, at + 1, page->frame_width);
+	uint32_t base = bits_get(&page->bits, at + 1 + page->frame_width, page->base_width);
+	ret->number = frame ? page->frames_from + frame : 0;
+	if (frame && !frame_at(p, ret->number - 1, &ret->frame))
+		return false;
+	ret->has_position = is_own ? base : frame;
+	if (is_own)
+		ret->position = (struct position){base - 1, line, column};
+	else
+		ret->position = (struct position){table_get(&p->functions, ret->frame.function, FUNCTION_FILE),
+						  table_get(&p->functions, ret->frame.function, FUNCTION_LINE) +
+							  unfold(base) + line,
+						  column};
+	return is_own || frame;
 }

@@ -4,23 +4,37 @@
 #define PACK_ENCODE_H
 
 #include "elf/functions.h"
+#include "pack/code_map.h"
 #include "pack/join.h"
+
+/* As in .cairn.symbols. */
+struct symbol_entry {
+	uint32_t at, size, name, rest;
+};
+
+struct symbol_table {
+	VEC(struct symbol_entry) v; /* sorted by address */
+};
+
+/* Returns 0, -ENOMEM, -ERANGE (more than 4 GiB of strings). */
+int symbol_table_make(const struct functions *f, struct code_span span, struct strings *strings, struct symbol_table *ret);
+void encode_symbols(const struct symbol_table *symbols, struct bytes *ret);
 
 void encode_files(const struct joined *j, struct bytes *ret);
 void encode_functions(const struct joined *j, struct bytes *ret);
-/* Index of blocks, then the blocks. */
-void encode_frames(const struct joined *j, struct bytes *ret);
-/*
- * Which frame and which line each address belongs to: .cairn.pages and .cairn.code. @spans cover all code.
- * @ret_n  number of changes of frame and of line
- */
-void encode_code(const struct joined *j, const struct pack_span *spans, size_t n_spans,
-		 const struct pack_symbol *symbols, size_t n_symbols, struct bytes *ret_pages, struct bytes *ret_code,
-		 uint64_t ret_n[2]);
-/* Names of @functions and linker names to numbers. */
+/* Names of functions and linker names to numbers. */
 void encode_names(const struct joined *j, struct bytes *ret);
 
-/* Returns 0, -ENOMEM, -ERANGE. */
-int encode_symbols(const struct functions *f, struct code_span span, struct strings *strings, struct bytes *ret);
+/* Table of blocks, then the blocks. */
+void encode_frames(const struct joined *j, struct bytes *ret);
+/* The function of a unit's frame, by appearance; 0 when nothing is known. */
+uint32_t function_of_frame(const struct joined *j, size_t unit, uint32_t frame);
+
+/*
+ * Which frame and which line each address belongs to: .cairn.pages and .cairn.code
+ * @ret_n  number of changes of the frame, and of rows
+ */
+void encode_code(const struct joined *j, const struct code_map *map, const struct symbol_table *symbols,
+		 struct bytes *ret_pages, struct bytes *ret_code, uint64_t ret_n[2]);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * The sections of a sidecar: names, numbers, and what a record is; docs/formats/sidecar.md has the tables
  *
- * Everything is little-endian, and arrays of 32-bit numbers are aligned, so that they are used where they are mapped.
- * Numbers of variable length are LEB128. Signed ones are folded first (0, -1, 1, -2 are 0, 1, 2, 3).
+ * Everything is little-endian. What is looked up at random is in tables of equal records (bits.h); what is read from
+ * front to back are LEB128 numbers, of which signed ones are folded first (0, -1, 1, -2 are 0, 1, 2, 3).
  * Addresses are distances from the base in the header.
  */
 #ifndef PACK_FORMAT_H
@@ -16,8 +16,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sidecars are used as 
 #define PACK_MAGIC "cairnpk"
 
 enum {
-	/* A reader knows versions up to its own; it refuses higher ones. */
-	PACK_VERSION = 1,
+	/* A reader knows this version and no other. Raised when the same bytes would say something else. */
+	PACK_VERSION = 2,
 
 	/*
 	 * Raised whenever the same binary would give other places, locations, chains or lines than before, in the same
@@ -25,10 +25,11 @@ enum {
 	 */
 	PACK_ANALYSIS = 1,
 
-	/* Bytes of code that a page describes: a power of two. More make the index smaller and a lookup slower. */
-	PACK_PAGE_SIZE = 512,
+	/* Bytes of code that a page describes: so many that the offset of a row in it is one byte. */
+	PACK_PAGE_SIZE = 256,
 
-	PACK_FRAMES_PER_BLOCK = 4,
+	PACK_FRAMES_PER_BLOCK = 16,
+	PACK_MARKS_PER_BLOCK = 16,
 };
 
 struct pack_header {
@@ -38,89 +39,73 @@ struct pack_header {
 	uint64_t base;	      /* link-time address that all others count from */
 	uint32_t span;	      /* bytes of code from there: every address is below */
 	uint32_t n_frames;
-	uint32_t page_size; /* PACK_PAGE_SIZE */
-	uint32_t n_spans;   /* in .cairn.pages */
-	uint32_t analysis;  /* PACK_ANALYSIS */
-	uint32_t maker;	    /* fingerprint of the sources that made it: fingerprint.py */
+	uint32_t analysis; /* PACK_ANALYSIS */
+	uint32_t maker;	   /* fingerprint of the sources that made it: fingerprint.py */
 };
-_Static_assert(sizeof(struct pack_header) == 48, "the header has no holes");
+_Static_assert(sizeof(struct pack_header) == 40, "the header has no holes");
 
-/* .cairn.symbols: [at, at + size) is named. Sorted, without overlaps. */
-struct pack_symbol {
-	uint32_t at;
-	uint32_t size; /* with PACK_SYMBOL_REST */
-	uint32_t name; /* string; of a rest: the number of the record with the symbol's start and name */
-};
-/* The rest of a symbol behind another one that lies in it. */
-#define PACK_SYMBOL_REST 0x80000000u
+/* Fields of tables. Strings are offsets in .cairn.strings, 0 none. */
+enum {
+	/* .cairn.symbols: [at, at + size) is named. Sorted, without overlaps. */
+	SYMBOL_AT = 0,
+	SYMBOL_SIZE,
+	SYMBOL_NAME, /* string; of a rest: the number of the record with the symbol's start and name */
+	SYMBOL_REST, /* 1: behind another symbol that lies in it */
 
-/* .cairn.functions; number 0 is a function of which nothing is known. */
-struct pack_function {
-	uint32_t name, linkage; /* strings; 0 none */
-	uint32_t file;		/* number of a file; 0 none */
-	uint32_t line;
+	/* .cairn.functions; number 0 is a function of which nothing is known. */
+	FUNCTION_NAME = 0,
+	FUNCTION_LINKAGE,
+	FUNCTION_FILE, /* number of a file; 0 none */
+	FUNCTION_LINE,
+
+	/* .cairn.pages: stretches of code, sorted; what lies between them (data, in a kernel) needs no pages. */
+	SPAN_AT = 0,
+	SPAN_SIZE,
+	SPAN_FIRST_PAGE, /* its number */
+
+	/* .cairn.parameters */
+	PARAMETER_NAME = 0,
+	PARAMETER_TYPE,
+
+	/* .cairn.addresses: what a location's address is called. Sorted. */
+	ADDRESS_HIGH = 0, /* bits 32 and up */
+	ADDRESS_LOW,
+	ADDRESS_NAME,
 };
 
 /*
- * .cairn.pages: n_spans of struct pack_span, sorted; then where each page begins in .cairn.code, and the end of
- * the last. Spans are stretches of code, so that what lies between them (data, in a kernel) needs no pages.
- */
-struct pack_span {
-	uint32_t at, size;
-	uint32_t first_page; /* its number */
-};
-
-/*
- * A page of .cairn.code; empty when nothing is known about its code:
- *	symbol     number of the first symbol that ends behind the start of the page
- *	frames     length of what follows in bytes; then the innermost frame at the start of the page, then for each
- *	           change the distance to the one before it (at first: to the start of the page) and the frame
- *	lines      the position at the start of the page, then for each change the distance and the position, up
- *	           to the end of the page
- *
- * A frame is 0 for none, else 1 + the folded difference to the frame before that was one; at first to 0. Frames
- * count from 1 here.
- *
- * A position is one byte, slot << 6 | delta. Slots 0 to 2 are the files used last in this page, each with its last line,
- * and delta is the folded difference to that; slot 3 is a further file: its number follows, then the line above its
- * lowest 6 bits, which are delta. Then comes the column.
+ * Widths of the bit fields in front of a page, in this order. Then come, of widths that the tables' sizes give: the frame
+ * that the page's frames count from, and the first symbol that ends behind the start of the page.
  */
 enum {
-	PACK_SLOT_NEW = 3,
-	PACK_DELTA_BITS = 6,
-	PACK_DELTA_NOWHERE = 62, /* with slot 0: no position is known; nothing follows */
-	PACK_DELTA_MORE = 63,	 /* the folded difference follows */
-	PACK_BYTE_MORE = 255,	 /* of a distance or column: what is beyond follows */
+	PAGE_ROWS_WIDTH = 8,	 /* number of rows - 1 */
+	PAGE_CONTEXTS_WIDTH = 8, /* number of contexts - 1 */
+	PAGE_WIDTH_WIDTH = 6,	 /* each of the widths of: frame, base, line, column */
+
+	/* In front of a block of frames: widths of distance, line and column; whether calls have files of their own. */
+	FRAMES_WIDTH_WIDTH = 6,
+	FRAMES_HEAD_WIDTH = 3 * FRAMES_WIDTH_WIDTH + 1,
 };
 
-/*
- * A frame: one byte
- *	SAME_FILE | distance to the parent (0: out-of-line function; PARENT_MORE: what is beyond follows)
- * then its function; of a copy then the call: file (unless the same as that of the copy before in this
- * block, or 0), line (folded difference to that of the copy before, or from 0), column.
- */
+/* Functions of .cairn.places. */
 enum {
-	PACK_PARENT_MORE = 63,
-	PACK_SAME_FILE = 1 << 6,
+	PLACES_OWN_FUNCTION = 1 << 0, /* file and line follow: they are not those of a function in .cairn.functions */
+	PLACES_OWN_NAME = 1 << 1,     /* name and linkage name follow */
+	PLACES_OWN_PLACES = 1 << 2,   /* in front of each place a byte tells whether it is in full, or a frame's mark */
 };
 
-/*
- * A function of .cairn.places: strings and types by number, LEB128
- *	name, linkage name, file, line, flags, return type, copies without code,
- *	number of parameters: name, type; number of places
- * A place: PLACE_* flags, kind | rule << 2, difference of the address to the place before (at first to the base), of its DIE;
- * then what its flags say, then for each argument its location: an offset in .cairn.locations.
- */
+/* Flags of a place in full; of a mark the first three, in its manner. */
 enum {
-	PLACE_HAS_OFF = 1 << 0,	    /* it is in the file, as far from its address as that of the place before */
-	PLACE_NEW_OFF = 1 << 1,	    /* the difference follows: it is another one */
-	PLACE_HAZARD = 1 << 2,	    /* follows */
-	PLACE_DOUBTS = 1 << 3,	    /* count_doubts and n_behind follow */
-	PLACE_OWN_CHAIN = 1 << 4,   /* container, and chain in full, instead of the number of its frame */
-	PLACE_OWN_ARGS = 1 << 5,    /* number, and of each name and type: not the function's parameters */
+	PLACE_HAS_OFF = 1 << 0,	  /* it is in the file */
+	PLACE_HAZARD = 1 << 1,	  /* follows */
+	PLACE_DOUBTS = 1 << 2,	  /* count_doubts and n_behind follow */
+	PLACE_OWN_CHAIN = 1 << 3, /* container, and chain in full, instead of the number of its frame */
+	PLACE_OWN_ARGS = 1 << 4,  /* number, and of each name and type: not the function's parameters */
+};
 
-	FUNCTION_VARIADIC = 1 << 0,
-	FUNCTION_PARAMS_UNKNOWN = 1 << 1,
+enum {
+	PROTOTYPE_VARIADIC = 1 << 0,
+	PROTOTYPE_PARAMS_UNKNOWN = 1 << 1,
 
 	TYPE_BARE_NAME = 1 << 0,
 	TYPE_DECLARATION = 1 << 1,
@@ -129,12 +114,6 @@ enum {
 	TYPE_VARIADIC = 1 << 4,
 	TYPE_HAS_COUNT = 1 << 5,
 	TYPE_VECTOR = 1 << 6,
-};
-
-/* .cairn.addresses: what a location's address is called. Sorted. */
-struct pack_address {
-	uint64_t at;
-	uint32_t name, reserved;
 };
 
 /*

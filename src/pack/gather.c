@@ -31,6 +31,7 @@ enum slot {
 	LOW_PC,
 	HIGH_PC,
 	RANGES,
+	ENTRY_PC,
 	CALL_FILE,
 	CALL_LINE,
 	CALL_COLUMN,
@@ -47,6 +48,7 @@ static const uint16_t attrs[] = {
 	[LOW_PC] = DW_AT_low_pc,
 	[HIGH_PC] = DW_AT_high_pc,
 	[RANGES] = DW_AT_ranges,
+	[ENTRY_PC] = DW_AT_entry_pc,
 	[CALL_FILE] = DW_AT_call_file,
 	[CALL_LINE] = DW_AT_call_line,
 	[CALL_COLUMN] = DW_AT_call_column,
@@ -114,9 +116,9 @@ static bool is_c(const struct dw_unit *u)
 	return false;
 }
 
-int gatherer_init(struct gatherer *g, const struct dwarf *dw, struct code_span span)
+int gatherer_init(struct gatherer *g, const struct dwarf *dw, struct code_span span, bool places)
 {
-	*g = (struct gatherer){.dw = dw, .span = span};
+	*g = (struct gatherer){.dw = dw, .span = span, .places = places};
 	map_init(&g->foreign);
 	int rc = dw_walker_init(&g->walkers[0], &wishes[0]);
 	return rc < 0 ? rc : dw_walker_init(&g->walkers[1], &wishes[1]);
@@ -244,19 +246,19 @@ static int add_copy(struct gatherer *g, struct dw_walker *w, uint32_t parent)
 	return VEC_ADD(&g->to->frames, f) ? rc : -ENOMEM;
 }
 
-/* The frame around a DIE at @depth. Leaving an out-of-line function completes it. */
-static int leave_to(struct gatherer *g, uint64_t depth, uint32_t *ret)
+/* What is around a DIE at @depth. Leaving an out-of-line function completes it. */
+static int leave_to(struct gatherer *g, uint64_t depth, struct open_frame *ret)
 {
 	bool had = g->open.n;
 	while (g->open.n && g->open.p[g->open.n - 1].depth >= depth)
 		g->open.n--;
-	*ret = g->open.n ? g->open.p[g->open.n - 1].frame : NO_FRAME;
+	*ret = g->open.n ? g->open.p[g->open.n - 1] : (struct open_frame){.frame = NO_FRAME, .place = NO_FRAME};
 	return had && !g->open.n ? flatten_ranges(g) : 0;
 }
 
-static int open_frame(struct gatherer *g, struct dw_walker *w, uint32_t frame)
+static int open_frame(struct gatherer *g, struct dw_walker *w, uint32_t frame, uint32_t place)
 {
-	struct open_frame o = {.depth = w->depth, .frame = frame};
+	struct open_frame o = {.depth = w->depth, .frame = frame, .place = place};
 	return VEC_ADD(&g->open, o) ? 0 : -ENOMEM;
 }
 
@@ -275,39 +277,51 @@ static int see_function(struct gatherer *g, struct dw_walker *w)
 	if (rc < 0)
 		return rc;
 	if (!rc)
-		return open_frame(g, w, NO_FRAME);
+		return open_frame(g, w, NO_FRAME, NO_FRAME);
 	struct unit_frame f = {.parent = NO_FRAME, .function = function, .die = dw_walker_off(w)};
-	return VEC_ADD(&to->frames, f) ? open_frame(g, w, frame) : -ENOMEM;
+	return VEC_ADD(&to->frames, f) ? open_frame(g, w, frame, frame) : -ENOMEM;
 }
 
-static int see_copy(struct gatherer *g, struct dw_walker *w, uint32_t parent)
+/*
+ * No address belongs to a copy of which nothing is left, and what is inside it belongs to what it was inlined into. But it
+ * can be a place: then it becomes a frame that no code leads to.
+ */
+static int see_copy_without_code(struct gatherer *g, struct dw_walker *w, const struct open_frame *around)
 {
 	uint32_t frame = (uint32_t)g->to->frames.n;
-	if (parent == NO_FRAME)
-		return open_frame(g, w, NO_FRAME);
+	if (!g->places || !dw_seen(w, ENTRY_PC))
+		return open_frame(g, w, around->frame, around->place);
+	int rc = add_copy(g, w, around->place);
+	return rc < 0 ? rc : open_frame(g, w, around->frame, frame);
+}
+
+static int see_copy(struct gatherer *g, struct dw_walker *w, const struct open_frame *around)
+{
+	uint32_t frame = (uint32_t)g->to->frames.n;
+	if (around->frame == NO_FRAME)
+		return open_frame(g, w, NO_FRAME, NO_FRAME);
 	int rc = add_ranges(g, w, frame);
 	if (rc < 0)
 		return rc;
-	/* Nothing of it is left; what is inside it belongs to what it was inlined into. */
 	if (!rc)
-		return open_frame(g, w, parent);
-	rc = add_copy(g, w, parent);
-	return rc < 0 ? rc : open_frame(g, w, frame);
+		return see_copy_without_code(g, w, around);
+	rc = add_copy(g, w, around->frame);
+	return rc < 0 ? rc : open_frame(g, w, frame, frame);
 }
 
 static int walk(struct gatherer *g)
 {
 	struct dw_walker *w = &g->walkers[is_c(g->unit) ? 0 : 1];
-	uint32_t parent;
+	struct open_frame around;
 	int role, rc = dw_walker_enter(w, g->unit, g->err);
 	while (rc >= 0 && (role = dw_walker_next(w)) != 0) {
-		rc = role < 0 ? role : leave_to(g, w->depth, &parent);
+		rc = role < 0 ? role : leave_to(g, w->depth, &around);
 		if (rc >= 0 && role == FUNCTION)
 			rc = see_function(g, w);
 		else if (rc >= 0 && role == COPY)
-			rc = see_copy(g, w, parent);
+			rc = see_copy(g, w, &around);
 	}
-	return rc < 0 ? rc : leave_to(g, 0, &parent);
+	return rc < 0 ? rc : leave_to(g, 0, &around);
 }
 
 /* ---- which function ---- */

@@ -106,15 +106,15 @@ void file_table_fini(struct file_table *t)
 
 /* ---- functions ---- */
 
-static int function_table_grow(struct function_table *t, const struct pack_function *f)
+static int function_table_grow(struct function_table *t, const struct function_entry *f)
 {
 	return VEC_ADD(&t->v, *f) && VEC_ADD(&t->ranking.uses, 0) ? 0 : -ENOMEM;
 }
 
-int function_table_add(struct function_table *t, const struct pack_function *f, uint32_t *ret)
+int function_table_add(struct function_table *t, const struct function_entry *f, uint32_t *ret)
 {
 	uint64_t known, key = map_hash_bytes(f, sizeof(*f));
-	if (!t->v.n && function_table_grow(t, &(struct pack_function){0}) < 0)
+	if (!t->v.n && function_table_grow(t, &(struct function_entry){0}) < 0)
 		return -ENOMEM;
 	for (; map_get(&t->by_key, key, &known); key++) {
 		if (!memcmp(&t->v.p[known], f, sizeof(*f))) {

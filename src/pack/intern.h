@@ -42,14 +42,21 @@ struct file_table {
 int file_table_add(struct file_table *t, struct strings *s, const char *path, uint32_t *ret);
 void file_table_fini(struct file_table *t);
 
-/* Functions by number of appearance; 0 is one of which nothing is known. file is a number of appearance. */
+/* As in .cairn.functions. */
+struct function_entry {
+	uint32_t name, linkage; /* strings; 0 none */
+	uint32_t file;		/* number of appearance; 0 none */
+	uint32_t line;
+};
+
+/* Functions by number of appearance; 0 is one of which nothing is known. */
 struct function_table {
-	VEC(struct pack_function) v;
+	VEC(struct function_entry) v;
 	struct map by_key;
 	struct ranking ranking;
 };
 
-int function_table_add(struct function_table *t, const struct pack_function *f, uint32_t *ret);
+int function_table_add(struct function_table *t, const struct function_entry *f, uint32_t *ret);
 void function_table_fini(struct function_table *t);
 
 #endif

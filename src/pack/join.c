@@ -23,7 +23,7 @@ static int number_files(struct joined *j, const struct unit_facts *f, struct uni
 static int number_function(struct joined *j, const struct unit_function *f, const struct unit_numbers *n,
 			   uint32_t *ret)
 {
-	struct pack_function p = {.file = n->file[f->file], .line = f->line};
+	struct function_entry p = {.file = n->file[f->file], .line = f->line};
 	int rc = strings_add(j->strings, f->name, &p.name);
 	if (rc >= 0)
 		rc = strings_add(j->strings, f->linkage, &p.linkage);
@@ -121,7 +121,7 @@ static int join(struct joined *j)
 	if (rc >= 0)
 		rc = file_table_add(&j->files, j->strings, NULL, &none);
 	if (rc >= 0)
-		rc = function_table_add(&j->functions, &(struct pack_function){0}, &none);
+		rc = function_table_add(&j->functions, &(struct function_entry){0}, &none);
 	for (size_t i = 0; rc >= 0 && i < j->n_units; i++)
 		rc = number_unit(j, i);
 	if (rc >= 0)

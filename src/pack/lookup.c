@@ -2,55 +2,56 @@
 /*
  * By address and by name
  *
- * An address leads to a page, of which half is decoded on average, and for each function around it half a block of
- * frames. By name it is a hash, and the three names or so that share its bucket.
+ * An address leads to a page, in it to a row by a binary search over bytes, and from there to the frame, the frames
+ * around it and their functions, each by its number. By name it is a hash, and the three names or so that share its bucket.
  */
 #include "pack/pack_impl.h"
 
 #include <string.h>
 
-#include "pack/name_hash.h"
-
 /* ---- symbols ---- */
 
-static const struct pack_symbol *holds(const struct pack_symbol *s, uint32_t at)
+#define NO_SYMBOL UINT32_MAX
+
+static bool symbol_holds(const struct cairn_pack *p, uint32_t i, uint32_t at)
 {
-	return at - s->at < (s->size & ~PACK_SYMBOL_REST) ? s : NULL;
+	return at - table_get(&p->symbols, i, SYMBOL_AT) < table_get(&p->symbols, i, SYMBOL_SIZE);
 }
 
-/* The record that holds @at, or NULL. */
-static const struct pack_symbol *symbol_at(const struct cairn_pack *p, uint32_t at)
+/* The record with the start and the name of the symbol of record @i. */
+static uint32_t symbol_start(const struct cairn_pack *p, uint32_t i)
 {
-	const struct pack_symbol *s = p->symbols;
-	uint32_t lo = 0, n = p->n_symbols;
-	if (!n || at < s[0].at)
-		return NULL;
+	if (i == NO_SYMBOL || !table_get(&p->symbols, i, SYMBOL_REST))
+		return i;
+	uint32_t start = table_get(&p->symbols, i, SYMBOL_NAME);
+	return start < p->symbols.n && !table_get(&p->symbols, start, SYMBOL_REST) ? start : NO_SYMBOL;
+}
+
+/* The record with the start and the name of the symbol that holds @at, or NO_SYMBOL. */
+static uint32_t symbol_at(const struct cairn_pack *p, uint32_t at)
+{
+	uint32_t i = 0, n = p->symbols.n;
 	while (n > 1) {
 		uint32_t half = n / 2;
-		lo += s[lo + half].at <= at ? half : 0;
+		i += table_get(&p->symbols, i + half, SYMBOL_AT) <= at ? half : 0;
 		n -= half;
 	}
-	return holds(&s[lo], at);
+	return n && symbol_holds(p, i, at) ? symbol_start(p, i) : NO_SYMBOL;
 }
 
 /* The same, from the first symbol of the page on. */
-static const struct pack_symbol *symbol_from(const struct cairn_pack *p, uint32_t first, uint32_t at)
+static uint32_t symbol_from(const struct cairn_pack *p, uint32_t i, uint32_t at)
 {
-	const struct pack_symbol *s = first < p->n_symbols ? &p->symbols[first] : NULL;
-	if (!s || s->at > at)
-		return NULL;
-	for (; s + 1 < p->symbols + p->n_symbols && s[1].at <= at;)
-		s++;
-	return holds(s, at);
+	if (i >= p->symbols.n)
+		return NO_SYMBOL;
+	while (i + 1 < p->symbols.n && table_get(&p->symbols, i + 1, SYMBOL_AT) <= at)
+		i++;
+	return symbol_holds(p, i, at) ? symbol_start(p, i) : NO_SYMBOL;
 }
 
-/* The record with a symbol's start and name. */
-static const struct pack_symbol *symbol_start(const struct cairn_pack *p, const struct pack_symbol *s)
+static const char *symbol_name(const struct cairn_pack *p, uint32_t i)
 {
-	if (s && s->size & PACK_SYMBOL_REST)
-		return s->name < p->n_symbols && !(p->symbols[s->name].size & PACK_SYMBOL_REST) ? &p->symbols[s->name]
-												 : NULL;
-	return s;
+	return i == NO_SYMBOL ? NULL : pack_string(p, table_get(&p->symbols, i, SYMBOL_NAME));
 }
 
 /* False when @at is outside the code that is described. */
@@ -64,37 +65,22 @@ bool cairn_pack_symbol_of(const struct cairn_pack *p, struct cairn_vaddr at, con
 			  struct cairn_vaddr *ret_start)
 {
 	uint32_t off;
-	const struct pack_symbol *s =
-		offset_of(p, at, &off) ? symbol_start(p, symbol_at(p, off)) : NULL;
-	const char *name = s ? pack_string(p, s->name) : NULL;
+	uint32_t i = offset_of(p, at, &off) ? symbol_at(p, off) : NO_SYMBOL;
+	const char *name = symbol_name(p, i);
 	if (!name)
 		return false;
 	*ret_name = name;
-	ret_start->v = p->header->base + s->at;
+	ret_start->v = p->header->base + table_get(&p->symbols, i, SYMBOL_AT);
 	return true;
 }
 
 /* ---- frames ---- */
 
-bool frame_at(const struct cairn_pack *p, uint32_t number, struct pack_frame *ret)
-{
-	uint32_t block = number / PACK_FRAMES_PER_BLOCK;
-	if (number >= p->header->n_frames || block >= p->n_frame_blocks)
-		return false;
-	struct cursor c = frame_block(p, block, NULL);
-	*ret = (struct pack_frame){0};
-	for (uint32_t i = block * PACK_FRAMES_PER_BLOCK; i <= number; i++)
-		frame_next(&c, ret);
-	return !c.failed && ret->distance <= number;
-}
-
 static void set_function(const struct cairn_pack *p, uint32_t number, struct cairn_frame *ret)
 {
-	const struct pack_function *f = pack_function(p, number);
-	if (!f)
-		return;
-	ret->name = pack_string(p, f->name);
-	ret->function = f->linkage ? pack_string(p, f->linkage) : ret->name;
+	const char *linkage = function_string(p, number, FUNCTION_LINKAGE);
+	ret->name = function_string(p, number, FUNCTION_NAME);
+	ret->function = linkage ? linkage : ret->name;
 }
 
 static void set_position(const struct cairn_pack *p, const struct position *at, struct cairn_frame *ret)
@@ -104,83 +90,74 @@ static void set_position(const struct cairn_pack *p, const struct position *at, 
 	ret->column = at->column;
 }
 
-/* The frames from @number outwards; @at is where the innermost is executed. */
-static size_t walk_out(const struct cairn_pack *p, uint32_t number, const struct position *at,
-		       struct cairn_frame *ret, size_t max)
+/* The frame at hand and those around it. */
+static size_t walk_out(const struct cairn_pack *p, const struct here *here, struct cairn_frame *ret, size_t max)
 {
-	struct position position = *at;
+	struct position position = here->position;
+	struct frame f = here->frame, parent;
 	size_t n = 0;
-	for (struct pack_frame f;; number -= f.distance) {
+	for (uint32_t number = here->number - 1;; f = parent) {
 		struct cairn_frame *to = &ret[n < max ? n : max - 1];
-		if (!frame_at(p, number, &f))
-			return n < max ? n : max;
-		*to = (struct cairn_frame){0};
 		set_function(p, f.function, to);
 		set_position(p, &position, to);
 		n++;
-		if (!f.distance)
+		number -= f.distance;
+		if (!f.distance || !frame_at(p, number, &parent))
 			return n < max ? n : max;
-		position = (struct position){f.call_file, f.call_line, f.call_column};
+		position = call_of(p, &f, &parent);
 	}
-}
-
-/* Let memory fetch the frame and the symbol while the line is decoded. */
-static void will_need(const struct cairn_pack *p, const struct page *page, uint32_t frame)
-{
-	if (frame && (frame - 1) / PACK_FRAMES_PER_BLOCK < p->n_frame_blocks)
-		__builtin_prefetch(p->frames + p->frame_blocks[(frame - 1) / PACK_FRAMES_PER_BLOCK]);
-	if (page->symbol < p->n_symbols)
-		__builtin_prefetch(&p->symbols[page->symbol]);
 }
 
 size_t cairn_pack_frames(const struct cairn_pack *p, struct cairn_vaddr at, struct cairn_frame *ret, size_t max)
 {
-	struct position position = {0};
+	struct here here = {0};
 	struct page page;
-	uint32_t off;
+	uint32_t off, symbol;
+	size_t n = 0;
 	if (!max || !offset_of(p, at, &off))
 		return 0;
-	bool described = page_of(p, off, &page);
-	uint32_t frame = described ? page_frame(&page, off) : 0;
-	if (described)
-		will_need(p, &page, frame);
-	bool has_line = described && page_line(&page, off, &position);
-	const struct pack_symbol *s =
-		symbol_start(p, described ? symbol_from(p, page.symbol, off) : symbol_at(p, off));
-	size_t n = frame ? walk_out(p, frame - 1, &position, ret, max) : 0;
-	if (!n && !s && !has_line)
-		return 0;
+	if (page_of(p, off, &page)) {
+		bits_prefetch(&p->symbols.bits, (uint64_t)page.symbol * p->symbols.record_width);
+		if (!page_here(p, &page, page_row(&page, off), &here))
+			here = (struct here){0};
+		n = here.number ? walk_out(p, &here, ret, max) : 0;
+		symbol = symbol_from(p, page.symbol, off);
+	} else {
+		symbol = symbol_at(p, off);
+	}
+	const char *name = symbol_name(p, symbol);
 	if (!n) {
+		if (!here.has_position && symbol == NO_SYMBOL)
+			return 0;
 		ret[0] = (struct cairn_frame){0};
-		set_position(p, &position, &ret[0]);
+		set_position(p, &here.position, &ret[0]);
 		n = 1;
 	}
-	if (s && pack_string(p, s->name))
-		ret[n - 1].function = pack_string(p, s->name);
+	if (name)
+		ret[n - 1].function = name;
 	return n;
 }
 
 /* ---- names ---- */
 
-static bool is_named(const struct cairn_pack *p, const struct pack_function *f, const char *name)
+static bool is_named(const struct cairn_pack *p, uint32_t function, const char *name)
 {
-	const char *own = pack_string(p, f->name), *linkage = pack_string(p, f->linkage);
+	const char *own = function_string(p, function, FUNCTION_NAME);
+	const char *linkage = function_string(p, function, FUNCTION_LINKAGE);
 	return (own && !strcmp(own, name)) || (linkage && !strcmp(linkage, name));
 }
 
 size_t cairn_pack_find(const struct cairn_pack *p, const char *name, uint32_t *ret, size_t max)
 {
 	size_t n = 0;
-	if (!p->n_buckets)
-		return 0;
-	uint32_t bucket = pack_name_hash(name) & (p->n_buckets - 1);
-	uint32_t from = p->buckets[bucket], to = p->buckets[bucket + 1];
-	for (uint32_t i = from; i < to && i < p->n_entries; i++) {
-		const struct pack_function *f = pack_function(p, p->entries[i]);
-		if (!f || !is_named(p, f, name))
+	uint32_t from, to;
+	names_find(&p->names, name, &from, &to);
+	for (uint32_t i = from; i < to; i++) {
+		uint32_t function = table_get(&p->names.entries, i, 0);
+		if (!is_named(p, function, name))
 			continue;
 		if (n < max)
-			ret[n] = p->entries[i];
+			ret[n] = function;
 		n++;
 	}
 	return n;
@@ -188,12 +165,11 @@ size_t cairn_pack_find(const struct cairn_pack *p, const char *name, uint32_t *r
 
 bool cairn_pack_function(const struct cairn_pack *p, uint32_t number, struct cairn_pack_function *ret)
 {
-	const struct pack_function *f = pack_function(p, number);
-	if (!f)
+	if (!number || number >= p->functions.n)
 		return false;
-	*ret = (struct cairn_pack_function){.name = pack_string(p, f->name),
-					    .linkage = pack_string(p, f->linkage),
-					    .file = pack_file(p, f->file),
-					    .line = f->line};
+	*ret = (struct cairn_pack_function){.name = function_string(p, number, FUNCTION_NAME),
+					    .linkage = function_string(p, number, FUNCTION_LINKAGE),
+					    .file = pack_file(p, table_get(&p->functions, number, FUNCTION_FILE)),
+					    .line = table_get(&p->functions, number, FUNCTION_LINE)};
 	return true;
 }

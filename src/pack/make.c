@@ -17,10 +17,11 @@
 
 #include "base/err.h"
 #include "base/pool.h"
+#include "pack/code_map.h"
 #include "pack/elf_out.h"
 #include "pack/encode.h"
+#include "pack/format.h"
 #include "pack/place_table.h"
-#include "pack/symbol_table.h"
 #include "pack_maker.h"
 
 #ifndef ELFCOMPRESS_ZSTD
@@ -44,7 +45,8 @@ static int gather(void *ctx, size_t item, unsigned int worker, struct cairn_err 
 	return gather_unit(&g->workers[worker], dwarf_unit(g->dw, item), &g->units[item], err);
 }
 
-static int gather_all(struct gathering *g, struct code_span span, unsigned int threads, struct cairn_err *err)
+static int gather_all(struct gathering *g, struct code_span span, bool places, unsigned int threads,
+		      struct cairn_err *err)
 {
 	unsigned int width = pool_width(threads);
 	size_t n = dwarf_n_units(g->dw);
@@ -52,7 +54,7 @@ static int gather_all(struct gathering *g, struct code_span span, unsigned int t
 	g->workers = calloc(width, sizeof(*g->workers));
 	int rc = g->units && g->workers ? 0 : err_nomem(err, "the units of a binary");
 	for (unsigned int i = 0; rc >= 0 && i < width; i++)
-		rc = gatherer_init(&g->workers[i], g->dw, span);
+		rc = gatherer_init(&g->workers[i], g->dw, span, places);
 	if (rc >= 0)
 		rc = pool_run(n, threads, gather, g, err);
 	for (unsigned int i = 0; g->workers && i < width; i++)
@@ -71,77 +73,6 @@ static void gathering_fini(struct gathering *g)
 }
 
 /* ---- what the binary is ---- */
-
-/* Code this near to other code shares its pages: what lies between costs less than a record for each. */
-enum { SPAN_GAP_MAX = 4096 };
-
-/* Where the binary has code. */
-struct code_map {
-	struct code_span all;
-	VEC(struct pack_span) spans;
-};
-
-static bool is_code(const struct elf_section *s)
-{
-	return (s->flags & SHF_EXECINSTR) && (s->flags & SHF_ALLOC) && s->size;
-}
-
-static int by_address(const void *a, const void *b)
-{
-	const struct elf_section *const *x = a, *const *y = b;
-	return (*x)->addr.v < (*y)->addr.v ? -1 : (*x)->addr.v > (*y)->addr.v;
-}
-
-/* Adds [lo, hi), of which no start is below an earlier one. */
-static bool add_span(struct code_map *m, uint64_t lo, uint64_t hi)
-{
-	struct pack_span *last = m->spans.n ? &m->spans.p[m->spans.n - 1] : NULL;
-	lo -= m->all.base;
-	hi -= m->all.base;
-	uint64_t end = last ? (uint64_t)last->at + last->size : 0;
-	if (last && lo <= end + SPAN_GAP_MAX) {
-		last->size = (uint32_t)((hi > end ? hi : end) - last->at);
-		return true;
-	}
-	return VEC_ADD(&m->spans, ((struct pack_span){.at = (uint32_t)lo, .size = (uint32_t)(hi - lo)}));
-}
-
-static int read_spans(const struct elf_section **code, size_t n, struct code_map *ret)
-{
-	uint32_t page = 0;
-	for (size_t i = 0; i < n; i++)
-		if (!add_span(ret, code[i]->addr.v, code[i]->addr.v + code[i]->size))
-			return -ENOMEM;
-	for (size_t i = 0; i < ret->spans.n; i++) {
-		ret->spans.p[i].first_page = page;
-		page += (uint32_t)(((uint64_t)ret->spans.p[i].size + PACK_PAGE_SIZE - 1) / PACK_PAGE_SIZE);
-	}
-	return 0;
-}
-
-static int map_code(const struct cairn_binary *bin, struct code_map *ret, struct cairn_err *err)
-{
-	const struct elf *e = binary_main(bin);
-	VEC(const struct elf_section *) code = {0};
-	uint64_t hi = 0;
-	bool ok = true;
-	for (size_t i = 0; ok && i < elf_n_sections(e); i++)
-		if (is_code(elf_section_at(e, i)))
-			ok = VEC_ADD(&code, elf_section_at(e, i));
-	if (code.n)
-		qsort(code.p, code.n, sizeof(*code.p), by_address);
-	for (size_t i = 0; i < code.n; i++)
-		hi = code.p[i]->addr.v + code.p[i]->size > hi ? code.p[i]->addr.v + code.p[i]->size : hi;
-	ret->all.base = code.n ? code.p[0]->addr.v : 0;
-	bool fits = hi - ret->all.base < UINT32_MAX;
-	ret->all.size = code.n && fits ? (uint32_t)(hi - ret->all.base) : 0;
-	ok = ok && (!fits || read_spans(code.p, code.n, ret) >= 0);
-	VEC_FREE(&code);
-	if (!fits)
-		return err_set(err, -ERANGE, "%s: its code spans 0x%llx bytes, expected less than 4 GiB",
-			       cairn_binary_path(bin), (unsigned long long)(hi - ret->all.base));
-	return ok ? 0 : err_nomem(err, "the code of a binary");
-}
 
 /* The note with the build-id of what is described; empty when that has none. */
 static void encode_note(const struct cairn_binary *bin, struct bytes *ret)
@@ -168,8 +99,6 @@ static void encode_header(const struct code_map *code, uint32_t n_frames, struct
 		.base = code->all.base,
 		.span = code->all.size,
 		.n_frames = n_frames,
-		.page_size = PACK_PAGE_SIZE,
-		.n_spans = (uint32_t)code->spans.n,
 		.analysis = PACK_ANALYSIS,
 		.maker = PACK_MAKER,
 	};
@@ -181,6 +110,7 @@ static void encode_header(const struct code_map *code, uint32_t n_frames, struct
 struct making {
 	struct code_map code;
 	struct strings strings;
+	struct symbol_table symbols;
 	struct gathering gathering;
 	struct joined joined;
 	struct place_table places;
@@ -204,7 +134,7 @@ static void count(struct making *m, uint64_t n)
 	m->about[m->n - 1].n = n;
 }
 
-static void encode_dwarf(struct making *m, const struct bytes *symbols)
+static void encode_dwarf(struct making *m)
 {
 	const struct joined *j = &m->joined;
 	encode_files(j, add(m, ".cairn.files", SHT_PROGBITS, "files"));
@@ -217,10 +147,21 @@ static void encode_dwarf(struct making *m, const struct bytes *symbols)
 	uint64_t n[2];
 	struct bytes *pages = add(m, ".cairn.pages", SHT_PROGBITS, "changes of the innermost function");
 	struct bytes *code = add(m, ".cairn.code", SHT_PROGBITS, "changes of the line");
-	encode_code(j, m->code.spans.p, m->code.spans.n, (const struct pack_symbol *)symbols->v.p,
-		    symbols->v.n / sizeof(struct pack_symbol), pages, code, n);
+	encode_code(j, &m->code, &m->symbols, pages, code, n);
 	m->about[m->n - 2].n = n[0];
 	m->about[m->n - 1].n = n[1];
+}
+
+static void encode_records(struct making *m, const char *name, const struct record_set *records, const char *what)
+{
+	record_set_put(records, add(m, name, SHT_PROGBITS, what));
+	count(m, records->starts.n);
+}
+
+static void encode_ranked(struct making *m, const char *name, struct ranked_set *set, const char *what)
+{
+	ranked_set_put(set, add(m, name, SHT_PROGBITS, what));
+	count(m, set->records.starts.n);
 }
 
 /* As ELF compresses sections: what was 12 bytes for each place becomes 4. */
@@ -241,14 +182,18 @@ static void put_compressed(struct bytes *ret, const void *bytes, size_t size)
 static void encode_all_places(struct making *m)
 {
 	struct place_table *p = &m->places;
-	encode_places(p, add(m, ".cairn.places", SHT_PROGBITS, "places"));
-	count(m, p->n_sites);
-	encode_place_names(p, add(m, ".cairn.place_names", SHT_PROGBITS, "functions"));
+	encode_places(p, add(m, ".cairn.places", SHT_PROGBITS, "functions"));
 	count(m, p->starts.n);
-	*add(m, ".cairn.locations", SHT_PROGBITS, "") = p->locations;
-	p->locations = (struct bytes){0};
-	encode_types(p, add(m, ".cairn.types", SHT_PROGBITS, "types"));
-	count(m, p->types.starts.n);
+	name_index_put(&p->names, add(m, ".cairn.place_names", SHT_PROGBITS, ""));
+	encode_ranked(m, ".cairn.manners", &p->manners, "ways to be a place");
+	encode_ranked(m, ".cairn.arguments", &p->arguments, "lists of locations");
+	encode_marks(p, add(m, ".cairn.marks", SHT_PROGBITS, "places"));
+	count(m, p->n_sites);
+	encode_records(m, ".cairn.locations", &p->locations, "locations");
+	encode_records(m, ".cairn.prototypes", &p->prototypes, "prototypes");
+	encode_parameters(p, add(m, ".cairn.parameters", SHT_PROGBITS, "parameters"));
+	count(m, p->parameters.n / 2);
+	encode_records(m, ".cairn.types", &p->types.records, "types");
 	encode_addresses(p, add(m, ".cairn.addresses", SHT_PROGBITS, "named addresses"));
 	count(m, p->addresses.n);
 	put_bytes(add(m, ".BTF", SHT_PROGBITS, "types"), m->distilled.main.bytes, m->distilled.main.size);
@@ -277,15 +222,15 @@ static int encode(struct making *m, const struct cairn_binary *bin, struct cairn
 	encode_note(bin, add(m, ".note.gnu.build-id", SHT_NOTE, ""));
 	encode_header(&m->code, m->joined.n_frames, add(m, ".cairn", SHT_PROGBITS, ""));
 	const struct functions *functions = binary_functions(bin);
-	struct bytes *symbols = add(m, ".cairn.symbols", SHT_PROGBITS, "symbols");
-	int rc = functions ? encode_symbols(functions, m->code.all, &m->strings, symbols) : 0;
+	int rc = functions ? symbol_table_make(functions, m->code.all, &m->strings, &m->symbols) : 0;
 	if (rc == -ERANGE)
 		return err_set(err, rc, "%s: too many or too long symbols", cairn_binary_path(bin));
-	if (rc < 0 || symbols->failed)
+	if (rc < 0)
 		return err_nomem(err, "symbols");
-	count(m, symbols->v.n / sizeof(struct pack_symbol));
+	encode_symbols(&m->symbols, add(m, ".cairn.symbols", SHT_PROGBITS, "symbols"));
+	count(m, m->symbols.v.n);
 	if (m->gathering.dw)
-		encode_dwarf(m, symbols);
+		encode_dwarf(m);
 	if (m->places.sites)
 		encode_all_places(m);
 	if (m->places.sites)
@@ -330,7 +275,7 @@ static int make(struct making *m, const struct cairn_binary *bin, const struct c
 {
 	unsigned int threads = opts->threads;
 	struct dwarf *dw;
-	int rc = map_code(bin, &m->code, err);
+	int rc = code_map_make(bin, &m->code, err);
 	if (rc >= 0 && strings_init(&m->strings) < 0)
 		rc = err_nomem(err, "strings");
 	if (rc >= 0 && cairn_binary_has_dwarf(bin)) {
@@ -338,7 +283,7 @@ static int make(struct making *m, const struct cairn_binary *bin, const struct c
 		if (rc < 0)
 			return rc;
 		m->gathering.dw = dw;
-		rc = gather_all(&m->gathering, m->code.all, threads, err);
+		rc = gather_all(&m->gathering, m->code.all, opts->places, threads, err);
 		if (rc >= 0)
 			rc = join_units(m->gathering.units, dwarf_n_units(dw), &m->strings, &m->joined, err);
 		if (rc >= 0 && opts->places)
@@ -381,7 +326,8 @@ int cairn_pack_make(const struct cairn_binary *bin, const struct cairn_pack_make
 	joined_fini(&m.joined);
 	gathering_fini(&m.gathering);
 	strings_fini(&m.strings);
-	VEC_FREE(&m.code.spans);
+	code_map_fini(&m.code);
+	VEC_FREE(&m.symbols.v);
 	for (size_t i = 0; i < m.n; i++)
 		VEC_FREE(&m.part[i].v);
 	return rc < 0 ? err_while(err, rc, "while making the sidecar of %s", cairn_binary_path(bin)) : 0;

@@ -52,31 +52,17 @@ static int read_header(struct cairn_pack *p, struct cairn_err *err)
 	if (!s)
 		return err_set(err, -EBADMSG, "%s: not a sidecar: it has no section .cairn", elf_path(p->elf));
 	if (s->size < sizeof(*p->header))
-		return wrong(s, "at least 48", err);
+		return wrong(s, "at least 40", err);
 	p->header = (const struct pack_header *)s->data;
 	if (memcmp(p->header->magic, PACK_MAGIC, sizeof(PACK_MAGIC)))
 		return err_set(err, -EBADMSG, "%s: .cairn+0x0: expected the bytes \"%s\"", elf_path(p->elf), PACK_MAGIC);
-	if (p->header->version > PACK_VERSION || !p->header->version)
-		return err_set(err, -EOPNOTSUPP, "%s: version %u of the format; this program knows versions up to %u",
+	if (p->header->version > PACK_VERSION)
+		return err_set(err, -EOPNOTSUPP, "%s: version %u of the format; this program knows version %u",
 			       elf_path(p->elf), p->header->version, PACK_VERSION);
-	if (p->header->page_size != PACK_PAGE_SIZE)
-		return err_set(err, -EBADMSG, "%s: .cairn: pages of %u bytes, expected %u", elf_path(p->elf),
-			       p->header->page_size, PACK_PAGE_SIZE);
-	return 0;
-}
-
-/* An array of records of @size bytes. */
-static int find_array(struct cairn_pack *p, const char *name, size_t size, const void *ret_p, uint32_t *ret_n,
-		      struct cairn_err *err)
-{
-	const struct elf_section *s;
-	int rc = find_section(p, name, &s, err);
-	if (rc < 0 || !s)
-		return rc;
-	if (s->size % size)
-		return wrong(s, "a multiple of a record's size", err);
-	*(const void **)ret_p = s->data;
-	*ret_n = (uint32_t)(s->size / size);
+	if (p->header->version != PACK_VERSION)
+		return err_set(err, -EOPNOTSUPP,
+			       "%s: version %u of the format; this program knows version %u: make it again with cairn pack",
+			       elf_path(p->elf), p->header->version, PACK_VERSION);
 	return 0;
 }
 
@@ -94,115 +80,152 @@ static int find_strings(struct cairn_pack *p, struct cairn_err *err)
 	return 0;
 }
 
-/* The index of pages: spans, and as many pages as they take. */
-static int find_pages(struct cairn_pack *p, struct cairn_err *err)
+/* The table at *@off of a section, and *@off behind it. Nothing when there is no section. */
+static int read_table(const struct elf_section *s, uint64_t *off, struct table *ret, struct cairn_err *err)
 {
-	const struct elf_section *s, *code;
-	int rc = find_section(p, ".cairn.pages", &s, err);
-	if (rc >= 0)
-		rc = find_section(p, ".cairn.code", &code, err);
-	if (rc < 0 || !s || !code)
-		return rc;
-	uint64_t spans = (uint64_t)p->header->n_spans * sizeof(*p->spans), n = 0;
-	if (spans + sizeof(*p->pages) > s->size)
-		return wrong(s, "all spans and an end", err);
-	p->spans = (const struct pack_span *)s->data;
-	for (uint32_t i = 0; i < p->header->n_spans; i++) {
-		const struct pack_span *span = &p->spans[i];
-		if (span->first_page != n || (uint64_t)span->at + span->size > p->header->span ||
-		    (i && span->at < (span - 1)->at + (span - 1)->size))
-			return err_set(err, -EBADMSG, "%s: %s: span %u: expected one behind that before it, inside the code",
-				       elf_path(p->elf), s->name, i);
-		n += ((uint64_t)span->size + PACK_PAGE_SIZE - 1) / PACK_PAGE_SIZE;
+	if (!s)
+		return 0;
+	uint64_t size = table_read(ret, s->data + *off, s->size - *off);
+	if (!size) {
+		*ret = (struct table){0};
+		return err_set(err, -EBADMSG, "%s: %s+0x%llx: expected a table, in %llu bytes", s->src.file, s->name,
+			       (unsigned long long)*off, (unsigned long long)(s->size - *off));
 	}
-	if (s->size != spans + (n + 1) * sizeof(*p->pages))
-		return wrong(s, "spans and their pages", err);
-	p->n_spans = p->header->n_spans;
-	p->n_pages = (uint32_t)n;
-	p->pages = (const uint32_t *)(s->data + spans);
-	p->code = code->data;
-	p->code_size = (uint32_t)code->size;
-	p->code_src = code->src;
+	*off += size;
 	return 0;
 }
 
-/* An index of names: number of buckets, where each begins, the end, entries. */
-static int find_names(struct cairn_pack *p, const char *name, const uint32_t **ret_buckets, uint32_t *ret_n_buckets,
-		      const uint32_t **ret_entries, uint32_t *ret_n_entries, struct cairn_err *err)
+/* A section of @n tables. */
+static int find_tables(struct cairn_pack *p, const char *name, struct table *const *ret, size_t n, struct cairn_err *err)
 {
-	const uint32_t *words;
-	uint32_t n = 0;
-	int rc = find_array(p, name, sizeof(*words), &words, &n, err);
-	if (rc < 0 || !n)
+	const struct elf_section *s;
+	uint64_t off = 0;
+	int rc = find_section(p, name, &s, err);
+	for (size_t i = 0; rc >= 0 && i < n; i++)
+		rc = read_table(s, &off, ret[i], err);
+	return rc;
+}
+
+static int find_table(struct cairn_pack *p, const char *name, struct table *ret, struct cairn_err *err)
+{
+	return find_tables(p, name, &ret, 1, err);
+}
+
+static int find_names(struct cairn_pack *p, const char *name, struct names *ret, struct cairn_err *err)
+{
+	struct table *const tables[] = {&ret->buckets, &ret->entries};
+	int rc = find_tables(p, name, tables, 2, err);
+	uint32_t n = ret->buckets.n - 1;
+	if (rc < 0 || !ret->buckets.n)
 		return rc;
-	uint32_t buckets = words[0];
-	if (!buckets || buckets & (buckets - 1) || buckets > n - 1 || n - 1 - buckets < 1)
-		return err_set(err, -EBADMSG, "%s: %s+0x0: %u buckets in %u numbers, expected a power of two",
-			       elf_path(p->elf), name, buckets, n);
-	*ret_n_buckets = buckets;
-	*ret_buckets = words + 1;
-	*ret_entries = words + 1 + buckets + 1;
-	*ret_n_entries = n - 2 - buckets;
+	if (!n || n & (n - 1))
+		return err_set(err, -EBADMSG, "%s: %s+0x0: %u buckets, expected a power of two", elf_path(p->elf), name, n);
 	return 0;
 }
 
-/* Number of records, where each starts, the end of the last, the records. */
+/* A table of where each record begins, and the records. */
 static int find_records(struct cairn_pack *p, const char *name, struct records *ret, struct cairn_err *err)
 {
 	const struct elf_section *s;
+	uint64_t off = 0;
 	int rc = find_section(p, name, &s, err);
+	if (rc >= 0)
+		rc = read_table(s, &off, &ret->starts, err);
 	if (rc < 0 || !s)
 		return rc;
-	uint32_t n = s->size >= sizeof(n) ? *(const uint32_t *)s->data : 0;
-	uint64_t index = ((uint64_t)n + 2) * sizeof(n);
-	if (index > s->size)
-		return wrong(s, "an index of all records", err);
-	*ret = (struct records){.starts = (const uint32_t *)s->data + 1,
-				.n = n,
-				.data = s->data + index,
-				.size = (uint32_t)(s->size - index),
-				.src = {s->src.file, s->src.section, s->data + index}};
+	if (!ret->starts.n)
+		return wrong(s, "where the first record begins", err);
+	ret->n = ret->starts.n - 1;
+	ret->data = s->data + off;
+	ret->size = (uint32_t)(s->size - off);
+	ret->src = (struct cursor_src){s->src.file, s->src.section, ret->data};
 	return 0;
+}
+
+/* Blocks of bits: where they begin is in @starts already, or in front of them. */
+static int find_blocks(struct cairn_pack *p, const char *name, bool has_starts, struct blocks *ret, struct cairn_err *err)
+{
+	const struct elf_section *s;
+	uint64_t off = 0;
+	int rc = find_section(p, name, &s, err);
+	if (rc >= 0 && !has_starts)
+		rc = read_table(s, &off, &ret->starts, err);
+	if (rc < 0 || !s)
+		return rc;
+	if (!ret->starts.n || s->size - off < BITS_SLACK)
+		return wrong(s, "blocks, and where they begin", err);
+	ret->n = ret->starts.n - 1;
+	ret->data = s->data + off;
+	ret->size = (uint32_t)(s->size - off - BITS_SLACK);
+	return 0;
+}
+
+/* Each span behind the one before, inside the code, with as many pages as it takes. */
+static int check_spans(const struct cairn_pack *p, struct cairn_err *err)
+{
+	uint64_t pages = 0, end = 0;
+	for (uint32_t i = 0; i < p->spans.n; i++) {
+		uint32_t at = table_get(&p->spans, i, SPAN_AT), size = table_get(&p->spans, i, SPAN_SIZE);
+		if (table_get(&p->spans, i, SPAN_FIRST_PAGE) != pages || at < end || (uint64_t)at + size > p->header->span)
+			return err_set(err, -EBADMSG,
+				       "%s: .cairn.pages: span %u: expected one behind that before it, inside the code",
+				       elf_path(p->elf), i);
+		pages += ((uint64_t)size + PACK_PAGE_SIZE - 1) / PACK_PAGE_SIZE;
+		end = (uint64_t)at + size;
+	}
+	if (p->spans.n && pages != p->pages.n)
+		return err_set(err, -EBADMSG, "%s: .cairn.pages: %u pages, expected %llu", elf_path(p->elf), p->pages.n,
+			       (unsigned long long)pages);
+	return 0;
+}
+
+static int find_code(struct cairn_pack *p, struct cairn_err *err)
+{
+	struct table *const tables[] = {&p->spans, &p->pages.starts};
+	int rc = find_tables(p, ".cairn.pages", tables, 2, err);
+	if (rc >= 0)
+		rc = find_blocks(p, ".cairn.code", true, &p->pages, err);
+	if (rc >= 0)
+		rc = check_spans(p, err);
+	if (rc >= 0)
+		rc = find_blocks(p, ".cairn.frames", false, &p->frames, err);
+	if (rc >= 0 && p->header->n_frames > (uint64_t)p->frames.n * PACK_FRAMES_PER_BLOCK)
+		return err_set(err, -EBADMSG, "%s: .cairn.frames: %u blocks, expected all of %u frames", elf_path(p->elf),
+			       p->frames.n, p->header->n_frames);
+	p->frame_width = bits_width(p->header->n_frames);
+	p->symbol_width = bits_width(p->symbols.n);
+	p->function_width = p->functions.n ? bits_width(p->functions.n - 1) : 0;
+	p->file_width = bits_width(p->files.n);
+	return rc;
 }
 
 static int find_places(struct cairn_pack *p, struct cairn_err *err)
 {
+	const struct {
+		const char *name;
+		struct records *ret;
+	} sections[] = {
+		{".cairn.places", &p->places},
+		{".cairn.marks", &p->marks},
+		{".cairn.manners", &p->manners},
+		{".cairn.arguments", &p->arguments},
+		{".cairn.locations", &p->locations},
+		{".cairn.prototypes", &p->prototypes},
+		{".cairn.types", &p->types},
+	};
 	const struct elf_section *s;
-	int rc = find_records(p, ".cairn.places", &p->places, err);
+	int rc = find_section(p, ".cairn.symbol_names", &s, err);
+	if (rc >= 0 && s) {
+		p->symbol_names = (const struct pack_symbol_name *)s->data;
+		p->n_symbol_names = (uint32_t)(s->size / sizeof(*p->symbol_names));
+	}
+	for (size_t i = 0; rc >= 0 && i < sizeof(sections) / sizeof(sections[0]); i++)
+		rc = find_records(p, sections[i].name, sections[i].ret, err);
 	if (rc >= 0)
-		rc = find_records(p, ".cairn.types", &p->types, err);
+		rc = find_names(p, ".cairn.place_names", &p->place_names, err);
 	if (rc >= 0)
-		rc = find_names(p, ".cairn.place_names", &p->place_buckets, &p->n_place_buckets, &p->place_entries,
-				&p->n_place_entries, err);
-	if (rc >= 0)
-		rc = find_array(p, ".cairn.symbol_names", sizeof(*p->symbol_names), &p->symbol_names, &p->n_symbol_names, err);
-	if (rc >= 0)
-		rc = find_array(p, ".cairn.addresses", sizeof(*p->addresses), &p->addresses, &p->n_addresses, err);
-	if (rc >= 0)
-		rc = find_section(p, ".cairn.locations", &s, err);
-	if (rc < 0 || !s)
-		return rc;
-	p->locations_src = s->src;
-	p->locations_size = (uint32_t)s->size;
-	return 0;
-}
-
-static int find_frames(struct cairn_pack *p, struct cairn_err *err)
-{
-	const struct elf_section *s;
-	int rc = find_section(p, ".cairn.frames", &s, err);
-	if (rc < 0 || !s)
-		return rc;
-	uint64_t n = ((uint64_t)p->header->n_frames + PACK_FRAMES_PER_BLOCK - 1) / PACK_FRAMES_PER_BLOCK;
-	uint64_t index = (n + 1) * sizeof(uint32_t);
-	if (index > s->size)
-		return wrong(s, "an index of all frames", err);
-	p->frame_blocks = (const uint32_t *)s->data;
-	p->n_frame_blocks = (uint32_t)n;
-	p->frames = s->data + index;
-	p->frames_size = (uint32_t)(s->size - index);
-	p->frames_src = (struct cursor_src){s->src.file, s->src.section, p->frames};
-	return 0;
+		rc = find_table(p, ".cairn.parameters", &p->parameters, err);
+	return rc < 0 ? rc : find_table(p, ".cairn.addresses", &p->addresses, err);
 }
 
 static int find_all(struct cairn_pack *p, struct cairn_err *err)
@@ -211,20 +234,16 @@ static int find_all(struct cairn_pack *p, struct cairn_err *err)
 	if (rc >= 0)
 		rc = find_strings(p, err);
 	if (rc >= 0)
-		rc = find_array(p, ".cairn.symbols", sizeof(*p->symbols), &p->symbols, &p->n_symbols, err);
+		rc = find_table(p, ".cairn.symbols", &p->symbols, err);
 	if (rc >= 0)
-		rc = find_array(p, ".cairn.files", sizeof(*p->files), &p->files, &p->n_files, err);
+		rc = find_table(p, ".cairn.files", &p->files, err);
 	if (rc >= 0)
-		rc = find_array(p, ".cairn.functions", sizeof(*p->functions), &p->functions, &p->n_functions, err);
+		rc = find_table(p, ".cairn.functions", &p->functions, err);
 	if (rc >= 0)
-		rc = find_names(p, ".cairn.names", &p->buckets, &p->n_buckets, &p->entries, &p->n_entries, err);
+		rc = find_names(p, ".cairn.names", &p->names, err);
 	if (rc >= 0)
-		rc = find_frames(p, err);
-	if (rc >= 0)
-		rc = find_pages(p, err);
-	if (rc >= 0)
-		rc = find_places(p, err);
-	return rc;
+		rc = find_code(p, err);
+	return rc < 0 ? rc : find_places(p, err);
 }
 
 /* ---- opening ---- */

@@ -2,7 +2,7 @@
 /*
  * An open sidecar: its sections, checked as far as their sizes go
  *
- * What is read at a lookup (an offset into the strings, the bytes of a block) is checked there: a comparison each,
+ * What is read at a lookup (an offset into the strings, the fields of a block) is checked there: a comparison each,
  * while checking all of it when opening would cost more than most callers ask.
  */
 #ifndef PACK_PACK_IMPL_H
@@ -10,9 +10,19 @@
 
 #include <cairn/pack.h>
 
-#include "base/cursor.h"
 #include "elf/elf.h"
+#include "pack/bits.h"
 #include "pack/format.h"
+#include "pack/name_index.h"
+#include "pack/record_set.h"
+
+/* Blocks of bits, which begin at bytes. */
+struct blocks {
+	struct table starts; /* one more than there are */
+	uint32_t n;
+	const uint8_t *data;
+	uint32_t size; /* without the slack */
+};
 
 struct cairn_pack {
 	struct elf *elf;
@@ -21,40 +31,20 @@ struct cairn_pack {
 	const struct pack_header *header;
 	const char *strings;
 	uint32_t strings_size;
-	const struct pack_symbol *symbols;
-	uint32_t n_symbols;
-	const uint32_t *files;
-	uint32_t n_files;
-	const struct pack_function *functions;
-	uint32_t n_functions;
-	const uint32_t *buckets, *entries; /* of the index of names */
-	uint32_t n_buckets, n_entries;
-	const uint32_t *frame_blocks;
-	uint32_t n_frame_blocks;
-	const uint8_t *frames;
-	uint32_t frames_size;
-	struct cursor_src frames_src;
-	struct records {
-		const uint32_t *starts; /* n + 1 */
-		uint32_t n;
-		const uint8_t *data;
-		uint32_t size;
-		struct cursor_src src;
-	} places, types;
-	struct cursor_src locations_src;
-	uint32_t locations_size;
-	const uint32_t *place_buckets, *place_entries;
-	uint32_t n_place_buckets, n_place_entries;
+	struct table symbols, files, functions;
+	struct names names; /* of functions */
+
+	struct table spans;
+	struct blocks pages, frames;
+	/* Widths that the sizes of tables give. */
+	unsigned int frame_width, symbol_width;	  /* of a page's first frame and first symbol */
+	unsigned int function_width, file_width; /* of a frame */
+
+	struct records places, marks, manners, arguments, locations, prototypes, types;
+	struct table parameters, addresses;
+	struct names place_names; /* of records of places */
 	const struct pack_symbol_name *symbol_names;
 	uint32_t n_symbol_names;
-	const struct pack_address *addresses;
-	uint32_t n_addresses;
-	const struct pack_span *spans;
-	const uint32_t *pages; /* n_pages + 1 */
-	uint32_t n_spans, n_pages;
-	const uint8_t *code;
-	uint32_t code_size;
-	struct cursor_src code_src;
 };
 
 /* A number, most of which are of one or two bytes; bits beyond 32 are dropped, and found by cairn_pack_check(). */
@@ -69,17 +59,10 @@ static inline uint32_t cur_number(struct cursor *c)
 	return (uint32_t)cur_uleb(c);
 }
 
-static inline uint32_t cur_unfolded(struct cursor *c)
+static inline int64_t cur_folded(struct cursor *c)
 {
-	uint32_t folded = cur_number(c);
-	return folded >> 1 ^ -(folded & 1);
-}
-
-/* The reverse of put_small(). */
-static inline uint32_t cur_small(struct cursor *c)
-{
-	uint8_t b = cur_u8(c);
-	return b < PACK_BYTE_MORE ? b : PACK_BYTE_MORE + (uint32_t)cur_uleb(c);
+	uint64_t folded = cur_uleb(c);
+	return (int64_t)(folded >> 1 ^ -(folded & 1));
 }
 
 /* NULL for offset 0, and for one outside. */
@@ -90,70 +73,70 @@ static inline const char *pack_string(const struct cairn_pack *p, uint32_t off)
 
 static inline const char *pack_file(const struct cairn_pack *p, uint32_t file)
 {
-	return file < p->n_files ? pack_string(p, p->files[file]) : NULL;
+	return pack_string(p, table_get(&p->files, file, 0));
 }
 
-static inline const struct pack_function *pack_function(const struct cairn_pack *p, uint32_t function)
+/* A string of function @i. */
+static inline const char *function_string(const struct cairn_pack *p, uint32_t i, unsigned int field)
 {
-	return function && function < p->n_functions ? &p->functions[function] : NULL;
+	return pack_string(p, table_get(&p->functions, i, field));
 }
-
-/* What a page says: see format.h. */
-struct page {
-	uint32_t lo, hi; /* the code that it describes */
-	uint32_t symbol;
-	struct cursor frames, lines;
-};
-
-/* The page of @at; false when there is none, or nothing in it. */
-bool page_of(const struct cairn_pack *p, uint32_t at, struct page *ret);
-/* Page @i of span @span, for who reads all; false when it is empty. */
-bool page_read(const struct cairn_pack *p, const struct pack_span *span, uint32_t i, struct page *ret,
-	       struct cairn_err *err);
-
-/* The frame at @at, from 1, 0 none, by decoding up to it. */
-uint32_t page_frame(struct page *page, uint32_t at);
-
-/* Decode the next frame of a page, @known holding the one before that was one. From 1, 0 none. */
-static inline uint32_t frame_code_next(struct cursor *c, uint32_t *known)
-{
-	uint32_t v = cur_number(c), folded = v - 1;
-	if (!v)
-		return 0;
-	return *known += folded >> 1 ^ -(folded & 1);
-}
-
-struct pack_frame {
-	uint32_t distance; /* to the parent's number; 0: out of line */
-	uint32_t function;
-	uint32_t call_file, call_line, call_column;
-};
-
-/* Record @i; an empty cursor when it is damaged. */
-struct cursor record_at(const struct records *r, uint32_t i, struct cairn_err *err);
-
-/* Frame @number; false when there is none, or its block is damaged. */
-bool frame_at(const struct cairn_pack *p, uint32_t number, struct pack_frame *ret);
-
-/* Decode the next frame of a block, @ret holding the one before. */
-void frame_next(struct cursor *c, struct pack_frame *ret);
-/* A cursor over block @i of frames. */
-struct cursor frame_block(const struct cairn_pack *p, uint32_t i, struct cairn_err *err);
 
 struct position {
 	uint32_t file, line, column;
 };
 
-/* Positions used last, the latest first. */
-struct line_state {
-	struct position slots[PACK_SLOT_NEW];
-	bool known;
+/* ---- frames ---- */
+
+struct frame {
+	uint32_t distance; /* to the parent's number; 0: out of line */
+	uint32_t function;
+	uint32_t line, column; /* of the call */
+	uint32_t own_file;     /* 1 + its file; 0: that of the parent's function, and line counts from its declaration */
 };
 
-/* Decode the next position. */
-void line_next(struct cursor *c, struct line_state *s);
+/* Frame @number; false when there is none, or its block is damaged. */
+bool frame_at(const struct cairn_pack *p, uint32_t number, struct frame *ret);
 
-/* The position at @at; false when none is known. */
-bool page_line(struct page *page, uint32_t at, struct position *ret);
+/* Where @f, a copy in @parent, is called. */
+static inline struct position call_of(const struct cairn_pack *p, const struct frame *f, const struct frame *parent)
+{
+	if (f->own_file)
+		return (struct position){f->own_file - 1, f->line, f->column};
+	return (struct position){table_get(&p->functions, parent->function, FUNCTION_FILE),
+				 table_get(&p->functions, parent->function, FUNCTION_LINE) + unfold(f->line), f->column};
+}
+
+/* ---- pages ---- */
+
+/* What a page says: see encode_code.c. */
+struct page {
+	struct bits bits;
+	uint32_t lo;
+	uint32_t n_rows, n_contexts;
+	unsigned int context_width, frame_width, base_width, line_width, column_width;
+	uint32_t frames_from, symbol;
+	const uint8_t *offsets; /* of the rows */
+	uint64_t contexts, rows; /* where they begin, in bits */
+};
+
+/* The page of @at; false when there is none, or nothing in it. */
+bool page_of(const struct cairn_pack *p, uint32_t at, struct page *ret);
+
+/* Page @i of span @span, for who reads all: 1, 0 when it is empty, -1 when it is damaged. */
+int page_read(const struct cairn_pack *p, uint32_t span, uint32_t i, struct page *ret);
+
+/* What holds from a row on. */
+struct here {
+	uint32_t number;    /* of the frame, from 1; 0 none */
+	struct frame frame; /* when there is one */
+	bool has_position;
+	struct position position;
+};
+
+/* The row that holds at @at. */
+uint32_t page_row(const struct page *page, uint32_t at);
+/* False when the row is damaged. */
+bool page_here(const struct cairn_pack *p, const struct page *page, uint32_t row, struct here *ret);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions and their places into bytes; format.h says what they mean
+ * Functions into bytes; format.h says what they mean
  *
- * Where a copy stands (its chain of calls, what contains it) is what its frame says already, so a place needs the
- * frame's number only. That is checked for each: where the two differ, the chain is written in full. Locations repeat
- * (an argument in %rdi is the same everywhere), so each is written once.
+ * A function is mostly one of .cairn.functions, and its places are marks of frames: then its record is their numbers. What
+ * many functions share, as a file's operations do, is a prototype.
  */
 #include "pack/place_table.h"
 
@@ -14,11 +13,10 @@
 #include "base/err.h"
 #include "loc/provider.h"
 #include "loc/spec.h"
-#include "pack/name_hash.h"
+#include "pack/bits_out.h"
+#include "pack/format.h"
 
-/* ---- strings, types, locations ---- */
-
-static int put_string(struct place_table *p, struct bytes *b, const char *string)
+int put_string(struct place_table *p, struct bytes *b, const char *string)
 {
 	uint32_t off;
 	int rc = strings_add(p->strings, string, &off);
@@ -26,7 +24,7 @@ static int put_string(struct place_table *p, struct bytes *b, const char *string
 	return rc;
 }
 
-static int put_type_number(struct place_table *p, struct bytes *b, uint32_t id)
+int put_type_number(struct place_table *p, struct bytes *b, uint32_t id)
 {
 	uint32_t number = 0;
 	int rc = type_table_add(&p->types, id, &number);
@@ -34,109 +32,41 @@ static int put_type_number(struct place_table *p, struct bytes *b, uint32_t id)
 	return rc;
 }
 
-/* What the text of a location calls an address must be known without symbols, too. */
-static int note_address(struct place_table *p, uint64_t at)
-{
-	char name[1024];
-	uint64_t known;
-	struct named_address a = {.at = at};
-	if (map_get(&p->known_address, at, &known) ||
-	    !p->sites->ops->symbol(p->sites, (struct cairn_vaddr){at}, name, sizeof(name)))
-		return 0;
-	int rc = strings_add(p->strings, name, &a.name);
-	if (rc < 0)
-		return rc;
-	return VEC_ADD(&p->addresses, a) ? map_put(&p->known_address, at, 1) : -ENOMEM;
-}
+/* ---- prototypes ---- */
 
-static int put_piece(struct place_table *p, const struct cairn_piece *piece, struct bytes *b)
+static int put_parameter(struct place_table *p, const struct cairn_param *param, struct bytes *b)
 {
-	int rc = 0;
-	put_u8(b, (uint8_t)piece->kind);
-	put_uleb(b, piece->off);
-	put_uleb(b, piece->size);
-	put_uleb(b, piece->n_steps);
-	for (uint32_t i = 0; rc >= 0 && i < piece->n_steps; i++) {
-		const struct cairn_loc_step *s = &piece->steps[i];
-		put_u8(b, s->op);
-		put_u8(b, (uint8_t)(s->operand | s->size << 4));
-		put_u8(b, s->reg);
-		put_sleb(b, s->imm);
-		if (s->op == CAIRN_LOC_ADDR)
-			rc = note_address(p, (uint64_t)s->imm);
+	uint32_t name, type = 0;
+	uint64_t number;
+	int rc = strings_add(p->strings, param->name, &name);
+	if (rc >= 0)
+		rc = type_table_add(&p->types, param->type, &type);
+	if (rc >= 0 && !map_get(&p->parameter_of, (uint64_t)name << 32 | type, &number)) {
+		number = p->parameters.n / 2;
+		rc = VEC_ADD(&p->parameters, name) && VEC_ADD(&p->parameters, type) ? 0 : -ENOMEM;
+		if (rc >= 0)
+			rc = map_put(&p->parameter_of, (uint64_t)name << 32 | type, number);
 	}
-	if (piece->kind == CAIRN_PIECE_BYTES)
-		put_bytes(b, piece->bytes, piece->size);
+	put_uleb(b, rc < 0 ? 0 : number);
 	return rc;
 }
 
-static int add_location(struct place_table *p, const struct cairn_location *loc, uint32_t *ret)
+static int put_prototype(struct place_table *p, const struct cairn_function *f)
 {
-	struct bytes *b = &p->scratch;
-	uint64_t known;
-	int rc = 0;
-	b->v.n = 0;
-	put_u8(b, (uint8_t)loc->why);
-	put_uleb(b, loc->n_pieces);
-	for (uint32_t i = 0; rc >= 0 && i < loc->n_pieces; i++)
-		rc = put_piece(p, &loc->pieces[i], b);
-	if (rc < 0 || b->failed)
-		return rc < 0 ? rc : -ENOMEM;
-	uint64_t key = map_hash_bytes(b->v.p, b->v.n);
-	for (; map_get(&p->location_of, key, &known); key++)
-		if (p->locations.v.n - known >= b->v.n && !memcmp(p->locations.v.p + known, b->v.p, b->v.n)) {
-			*ret = (uint32_t)known;
-			return 0;
-		}
-	*ret = (uint32_t)p->locations.v.n;
-	put_bytes(&p->locations, b->v.p, b->v.n);
-	if (p->locations.v.n > UINT32_MAX)
-		return -ERANGE;
-	return p->locations.failed ? -ENOMEM : map_put(&p->location_of, key, *ret);
+	struct bytes *b = &p->prototypes.record;
+	uint32_t number = 0;
+	put_u8(b, (uint8_t)((f->variadic ? PROTOTYPE_VARIADIC : 0) |
+			    (f->params_unknown ? PROTOTYPE_PARAMS_UNKNOWN : 0)));
+	int rc = put_type_number(p, b, f->return_type);
+	for (uint32_t i = 0; rc >= 0 && i < f->n_params; i++)
+		rc = put_parameter(p, &f->params[i], b);
+	if (rc >= 0)
+		rc = record_set_add(&p->prototypes, &number);
+	put_uleb(&p->data, number);
+	return rc;
 }
 
-/* ---- where a place stands ---- */
-
-static bool same_string(const char *a, const char *b)
-{
-	return a && b ? !strcmp(a, b) : !a == !b;
-}
-
-/* The unit that has frame @number. */
-static size_t unit_of(const struct joined *j, uint32_t number)
-{
-	size_t lo = 0, hi = j->n_units;
-	while (hi - lo > 1) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (j->numbers[mid].first_frame <= number)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
-static const char *name_of(const struct unit_facts *f, const struct unit_frame *frame)
-{
-	return frame->function == NO_FUNCTION ? NULL : f->functions.p[frame->function].name;
-}
-
-/* The frames from @number outwards say the same as the place. */
-static bool frame_says(const struct joined *j, uint32_t number, const struct cairn_site *s)
-{
-	size_t unit = unit_of(j, number);
-	const struct unit_facts *f = &j->units[unit];
-	const struct unit_frame *frame = &f->frames.p[number - j->numbers[unit].first_frame];
-	for (uint32_t i = 0; i < s->n_chain; i++) {
-		const struct cairn_inlined_call *call = &s->chain[i];
-		if (frame->parent == NO_FRAME || !same_string(name_of(f, frame), call->function) ||
-		    !same_string(f->files.p[frame->call_file], call->call_file) || frame->call_line != call->call_line ||
-		    frame->call_column != call->call_column)
-			return false;
-		frame = &f->frames.p[frame->parent];
-	}
-	return frame->parent == NO_FRAME && same_string(name_of(f, frame), s->container);
-}
+/* ---- places in full ---- */
 
 static int put_chain(struct place_table *p, const struct cairn_site *s, struct bytes *b)
 {
@@ -152,141 +82,164 @@ static int put_chain(struct place_table *p, const struct cairn_site *s, struct b
 	return rc;
 }
 
-/* ---- places ---- */
-
-/* Of the place before. */
-struct before {
-	uint64_t at, die, off;
-	uint32_t frame;
-};
-
-static bool args_are_params(const struct cairn_function *f, const struct cairn_site *s)
-{
-	if (s->n_args != f->n_params)
-		return false;
-	for (uint32_t i = 0; i < s->n_args; i++)
-		if (s->args[i].type != f->params[i].type || !same_string(s->args[i].name, f->params[i].name))
-			return false;
-	return true;
-}
-
-static int put_args(struct place_table *p, const struct cairn_site *s, bool own, struct bytes *b)
+static int put_own_args(struct place_table *p, const struct cairn_site *s, struct bytes *b)
 {
 	int rc = 0;
-	if (own)
-		put_uleb(b, s->n_args);
+	put_uleb(b, s->n_args);
+	for (uint32_t i = 0; rc >= 0 && i < s->n_args; i++) {
+		rc = put_string(p, b, s->args[i].name);
+		if (rc >= 0)
+			rc = put_type_number(p, b, s->args[i].type);
+	}
+	return rc;
+}
+
+static int put_own_place(struct place_table *p, const struct cairn_function *f, const struct cairn_site *s)
+{
+	struct bytes *b = &p->data;
+	uint32_t frame = frame_of_place(p, s);
+	bool plain;
+	int rc = args_are_params(p, f, s, &plain);
+	put_u8(b, (uint8_t)((frame == NO_FRAME ? PLACE_OWN_CHAIN : 0) | (plain ? 0 : PLACE_OWN_ARGS)));
+	put_manner(s, b);
+	put_sleb(b, (int64_t)(s->at.v - p->span.base));
+	put_uleb(b, s->die);
+	put_sleb(b, s->container_off);
+	if (frame != NO_FRAME)
+		put_uleb(b, frame);
+	else if (rc >= 0)
+		rc = put_chain(p, s, b);
+	if (rc >= 0 && !plain)
+		rc = put_own_args(p, s, b);
 	for (uint32_t i = 0; rc >= 0 && i < s->n_args; i++) {
 		uint32_t location = 0;
-		if (own)
-			rc = put_string(p, b, s->args[i].name);
-		if (own && rc >= 0)
-			rc = put_type_number(p, b, s->args[i].type);
-		if (rc >= 0)
-			rc = add_location(p, &s->args[i].loc, &location);
+		rc = add_location(p, &s->args[i].loc, &location);
 		put_uleb(b, location);
 	}
 	return rc;
 }
 
-static int put_place(struct place_table *p, const struct cairn_function *f, const struct cairn_site *s,
-		     struct before *before)
-{
-	struct bytes *b = &p->data;
-	uint64_t frame = 0, off = s->off.v - s->at.v;
-	bool has_frame = map_get(&p->frame_of_die, s->die, &frame) && frame_says(p->joined, (uint32_t)frame, s);
-	bool own_args = !args_are_params(f, s);
-	bool new_off = s->has_off && off != before->off;
-	put_u8(b, (uint8_t)((s->has_off ? PLACE_HAS_OFF : 0) | (new_off ? PLACE_NEW_OFF : 0) |
-			    (s->hazard ? PLACE_HAZARD : 0) | (s->count_doubts || s->n_behind ? PLACE_DOUBTS : 0) |
-			    (has_frame ? 0 : PLACE_OWN_CHAIN) | (own_args ? PLACE_OWN_ARGS : 0)));
-	put_u8(b, (uint8_t)(s->kind | s->rule << 2));
-	put_sleb(b, (int64_t)(s->at.v - before->at));
-	put_sleb(b, (int64_t)(s->die - before->die));
-	put_sleb(b, s->container_off);
-	if (new_off)
-		put_sleb(b, (int64_t)off);
-	if (s->hazard)
-		put_uleb(b, s->hazard);
-	if (s->count_doubts || s->n_behind) {
-		put_uleb(b, s->count_doubts);
-		put_uleb(b, s->n_behind);
-	}
-	int rc = 0;
-	if (has_frame)
-		put_uleb(b, fold((uint32_t)frame - before->frame));
-	else
-		rc = put_chain(p, s, b);
-	*before = (struct before){s->at.v, s->die, s->has_off ? off : before->off,
-				  has_frame ? (uint32_t)frame : before->frame};
-	return rc < 0 ? rc : put_args(p, s, own_args, b);
-}
-
 /* ---- functions ---- */
 
-static int add_hash(struct place_table *p, const char *name, uint32_t function)
+static int add_name(struct place_table *p, const char *name, uint32_t function)
 {
-	if (map_put(&p->known_names, map_hash_str(name), 1) < 0)
-		return -ENOMEM;
-	return VEC_ADD(&p->hashes, (uint64_t)pack_name_hash(name) << 32 | function) ? 0 : -ENOMEM;
+	int rc = map_put(&p->known_names, map_hash_str(name), 1);
+	return rc < 0 ? rc : name_index_add(&p->names, name, function);
 }
 
 /* The name as a user may type its last part: also without template arguments. */
-static int add_hashes(struct place_table *p, const struct cairn_function *f, uint32_t function)
+static int add_names(struct place_table *p, const struct cairn_function *f, uint32_t function)
 {
 	const char *base = spec_base_name(f->name);
 	const char *open = strchr(base, '<');
-	int rc = add_hash(p, base, function);
+	int rc = add_name(p, base, function);
 	if (rc >= 0 && open && open > base && strncmp(base, "operator", 8)) {
 		char *plain = strndup(base, (size_t)(open - base));
-		rc = plain ? add_hash(p, plain, function) : -ENOMEM;
+		rc = plain ? add_name(p, plain, function) : -ENOMEM;
 		free(plain);
 	}
 	if (rc >= 0 && f->linkage_name)
-		rc = add_hash(p, f->linkage_name, function);
+		rc = add_name(p, f->linkage_name, function);
 	return rc;
 }
 
-static int put_function(struct place_table *p, const struct cairn_function *f)
+static const char *string_at(const struct place_table *p, uint32_t off)
+{
+	return off ? (const char *)p->strings->text.v.p + off : NULL;
+}
+
+/* The function of a frame that has the same declaration, by appearance; 0 when there is none. */
+static uint32_t declared_as(const struct place_table *p, const struct cairn_function *f)
+{
+	const struct joined *j = p->joined;
+	for (uint32_t i = 0; i < f->n_sites; i++) {
+		if (p->frames.p[i] == NO_FRAME)
+			continue;
+		uint32_t number = function_of(j, p->frames.p[i]);
+		const struct function_entry *e = &j->functions.v.p[number];
+		bool same = e->line == f->decl_line && same_string(string_at(p, j->files.path.p[e->file]), f->decl_file);
+		return same ? number : 0;
+	}
+	return 0;
+}
+
+static int put_front(struct place_table *p, const struct cairn_function *f, bool own_places)
 {
 	struct bytes *b = &p->data;
-	int rc = put_string(p, b, f->name);
-	if (rc >= 0)
-		rc = put_string(p, b, f->linkage_name);
-	if (rc >= 0)
+	uint32_t number = declared_as(p, f);
+	const struct function_entry *e = &p->joined->functions.v.p[number];
+	bool own_name = !number || !same_string(string_at(p, e->name), f->name) ||
+			!same_string(string_at(p, e->linkage), f->linkage_name);
+	int rc = 0;
+	put_u8(b, (uint8_t)((number ? 0 : PLACES_OWN_FUNCTION) | (own_name ? PLACES_OWN_NAME : 0) |
+			    (own_places ? PLACES_OWN_PLACES : 0)));
+	if (number) {
+		put_uleb(b, p->joined->functions.ranking.rank.p[number]);
+	} else {
 		rc = put_string(p, b, f->decl_file);
-	put_uleb(b, f->decl_line);
-	put_u8(b, (uint8_t)((f->variadic ? FUNCTION_VARIADIC : 0) | (f->params_unknown ? FUNCTION_PARAMS_UNKNOWN : 0)));
-	if (rc >= 0)
-		rc = put_type_number(p, b, f->return_type);
-	put_uleb(b, f->n_without_code);
-	put_uleb(b, f->n_params);
-	for (uint32_t i = 0; rc >= 0 && i < f->n_params; i++) {
-		rc = put_string(p, b, f->params[i].name);
-		if (rc >= 0)
-			rc = put_type_number(p, b, f->params[i].type);
+		put_uleb(b, f->decl_line);
 	}
-	put_uleb(b, f->n_sites);
+	if (rc >= 0 && own_name)
+		rc = put_string(p, b, f->name);
+	if (rc >= 0 && own_name)
+		rc = put_string(p, b, f->linkage_name);
 	return rc;
+}
+
+static int put_places(struct place_table *p, const struct cairn_function *f, bool own_places)
+{
+	uint32_t before = 0;
+	int rc = 0;
+	put_uleb(&p->data, f->n_sites);
+	for (uint32_t i = 0; rc >= 0 && i < f->n_sites; i++) {
+		uint32_t frame = p->frames.p[i];
+		if (own_places)
+			put_u8(&p->data, frame == NO_FRAME);
+		if (frame == NO_FRAME) {
+			rc = put_own_place(p, f, &f->sites[i]);
+			continue;
+		}
+		put_uleb(&p->data, fold(frame - before));
+		before = frame;
+	}
+	return rc;
+}
+
+static int mark_places(struct place_table *p, const struct cairn_function *f, bool *ret_own)
+{
+	p->frames.n = 0;
+	*ret_own = false;
+	for (uint32_t i = 0; i < f->n_sites; i++) {
+		uint32_t frame;
+		int rc = mark_place(p, f, &f->sites[i], &frame);
+		if (rc < 0)
+			return rc;
+		if (!VEC_ADD(&p->frames, frame))
+			return -ENOMEM;
+		*ret_own |= frame == NO_FRAME;
+	}
+	return 0;
 }
 
 static int see_function(void *ctx, const struct cairn_function *f)
 {
 	struct place_table *p = ctx;
-	struct before before = {.at = p->span.base};
 	uint32_t number = (uint32_t)p->starts.n;
+	bool own_places = false;
 	if (p->data.v.n > UINT32_MAX / 2)
 		return -ERANGE;
 	if (!VEC_ADD(&p->starts, (uint32_t)p->data.v.n))
 		return -ENOMEM;
-	int rc = add_hashes(p, f, number);
+	int rc = add_names(p, f, number);
 	if (rc >= 0)
-		rc = put_function(p, f);
-	for (uint32_t i = 0; rc >= 0 && i < f->n_sites; i++)
-		rc = put_place(p, f, &f->sites[i], &before);
-	for (uint32_t i = 0; rc >= 0 && i < f->n_sites; i++)
-		if (f->sites[i].kind == CAIRN_SITE_ENTRY &&
-		    !VEC_ADD(&p->bodies, ((struct body){f->sites[i].at.v, number})))
-			rc = -ENOMEM;
+		rc = mark_places(p, f, &own_places);
+	if (rc >= 0)
+		rc = put_front(p, f, own_places);
+	if (rc >= 0)
+		rc = put_prototype(p, f);
+	put_uleb(&p->data, f->n_without_code);
+	if (rc >= 0)
+		rc = put_places(p, f, own_places);
 	p->n_sites += f->n_sites;
 	return rc < 0 ? rc : p->data.failed ? -ENOMEM : 0;
 }
@@ -298,7 +251,8 @@ static int index_frames(struct place_table *p)
 		for (uint32_t i = 0; i < j->units[u].frames.n; i++)
 			if (map_put(&p->frame_of_die, j->units[u].frames.p[i].die, j->numbers[u].first_frame + i) < 0)
 				return -ENOMEM;
-	return 0;
+	p->marks = calloc((size_t)j->n_frames + 1, sizeof(*p->marks));
+	return p->marks ? 0 : -ENOMEM;
 }
 
 static int by_body(const void *a, const void *b)
@@ -310,7 +264,7 @@ static int by_body(const void *a, const void *b)
 }
 
 int place_table_make(struct place_table *p, const struct cairn_binary *bin, unsigned int threads, const struct joined *j,
-		  struct code_span span, struct strings *strings, struct cairn_err *err)
+		     struct code_span span, struct strings *strings, struct cairn_err *err)
 {
 	struct cairn_sites_opts opts = {.size = sizeof(opts), .threads = threads};
 	p->joined = j;
@@ -336,78 +290,54 @@ void place_table_fini(struct place_table *p)
 	cairn_sites_close(p->sites);
 	type_table_fini(&p->types);
 	map_fini(&p->frame_of_die);
+	map_fini(&p->known_address);
 	map_fini(&p->known_names);
 	VEC_FREE(&p->bodies);
-	map_fini(&p->location_of);
-	map_fini(&p->known_address);
-	VEC_FREE(&p->locations.v);
-	VEC_FREE(&p->scratch.v);
+	map_fini(&p->parameter_of);
+	record_set_fini(&p->locations);
+	record_set_fini(&p->prototypes);
+	ranked_set_fini(&p->manners);
+	ranked_set_fini(&p->arguments);
+	name_index_fini(&p->names);
+	VEC_FREE(&p->parameters);
 	VEC_FREE(&p->addresses);
 	VEC_FREE(&p->starts);
-	VEC_FREE(&p->hashes);
+	VEC_FREE(&p->frames);
 	VEC_FREE(&p->data.v);
+	free(p->marks);
 }
 
 /* ---- sections ---- */
 
-/* Number of records, where each starts, the end of the last, and the records. */
-static void put_records(const uint32_t *starts, size_t n, const struct bytes *data, struct bytes *ret)
-{
-	put_u32(ret, (uint32_t)n);
-	put_bytes(ret, starts, n * sizeof(*starts));
-	put_u32(ret, (uint32_t)data->v.n);
-	put_bytes(ret, data->v.p, data->v.n);
-	ret->failed |= data->failed;
-}
-
 void encode_places(const struct place_table *p, struct bytes *ret)
 {
-	put_records(p->starts.p, p->starts.n, &p->data, ret);
+	put_records(&p->data, p->starts.p, p->starts.n, NULL, ret);
 }
 
-void encode_types(const struct place_table *p, struct bytes *ret)
+void encode_parameters(const struct place_table *p, struct bytes *ret)
 {
-	put_records(p->types.starts.p, p->types.starts.n, &p->types.data, ret);
-}
-
-static int by_number(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return x < y ? -1 : x > y;
-}
-
-/* As .cairn.names: number of buckets, where each begins, functions. */
-void encode_place_names(struct place_table *p, struct bytes *ret)
-{
-	uint32_t n_buckets = 1, at = 0;
-	while (n_buckets < p->hashes.n / 4 && n_buckets < 1u << 30)
-		n_buckets *= 2;
-	for (size_t i = 0; i < p->hashes.n; i++)
-		p->hashes.p[i] &= (uint64_t)(n_buckets - 1) << 32 | UINT32_MAX;
-	if (p->hashes.n)
-		qsort(p->hashes.p, p->hashes.n, sizeof(*p->hashes.p), by_number);
-	put_u32(ret, n_buckets);
-	for (uint64_t bucket = 0; bucket <= n_buckets; bucket++) {
-		while (at < p->hashes.n && p->hashes.p[at] >> 32 < bucket)
-			at++;
-		put_u32(ret, at);
-	}
-	for (size_t i = 0; i < p->hashes.n; i++)
-		put_u32(ret, (uint32_t)p->hashes.p[i]);
+	put_table(p->parameters.p, p->parameters.n / 2, 2, ret);
 }
 
 static int by_address(const void *a, const void *b)
 {
-	const struct named_address *x = a, *y = b;
+	const struct address_name *x = a, *y = b;
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
 void encode_addresses(struct place_table *p, struct bytes *ret)
 {
+	VEC(uint32_t) values = {0};
+	bool ok = true;
 	if (p->addresses.n)
 		qsort(p->addresses.p, p->addresses.n, sizeof(*p->addresses.p), by_address);
 	for (size_t i = 0; i < p->addresses.n; i++) {
-		struct pack_address a = {.at = p->addresses.p[i].at, .name = p->addresses.p[i].name};
-		put_bytes(ret, &a, sizeof(a));
+		const struct address_name *a = &p->addresses.p[i];
+		ok = ok && VEC_ADD(&values, (uint32_t)(a->at >> 32)) && VEC_ADD(&values, (uint32_t)a->at) &&
+		     VEC_ADD(&values, a->name);
 	}
+	if (ok)
+		put_table(values.p, p->addresses.n, 3, ret);
+	ret->failed |= !ok;
+	VEC_FREE(&values);
 }

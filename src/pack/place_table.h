@@ -2,14 +2,23 @@
 /*
  * Writing what cairn/sites.h tells: functions, their places, argument locations and the types' names
  *
- * The functions are evaluated by the loc module and written as they come; nothing is kept but their bytes.
+ * The functions are evaluated by the loc module and written as they come. Most places are of a frame that .cairn.frames
+ * has already, so what is left to say is that frame's mark; marks are kept until all functions were seen.
+ *
+ *	place_table.c  functions, and the few places that are no marks
+ *	marks.c        marks
+ *	arguments.c    locations, and what a place has of them
+ *	type_table.c   types
+ *	symbol_table.c names that only symbol tables know
  */
-#ifndef PACK_PLACES_H
-#define PACK_PLACES_H
+#ifndef PACK_PLACE_TABLE_H
+#define PACK_PLACE_TABLE_H
 
 #include <cairn/sites.h>
 
 #include "pack/join.h"
+#include "pack/name_index.h"
+#include "pack/record_set.h"
 
 /* A type by what its name needs; equal ones have one number. */
 struct type_table {
@@ -17,19 +26,30 @@ struct type_table {
 	struct strings *strings;
 	VEC(uint32_t) number; /* by id of the graph: number + 1, 0 not yet, or TYPE_BUSY */
 	VEC(uint32_t) stack;
-	VEC(uint32_t) starts; /* of each record in data */
-	struct bytes data, scratch;
-	struct map by_hash;
+	struct record_set records;
 };
 
 /* Number of a type; 0 is void. Returns 0, -ENOMEM, -ERANGE. */
 int type_table_add(struct type_table *t, uint32_t id, uint32_t *ret);
 void type_table_fini(struct type_table *t);
 
-/* An address that a location names, with the text for it. */
-struct named_address {
-	uint64_t at;
-	uint32_t name;
+/* Records that are numbered in the end in order of use. */
+struct ranked_set {
+	struct record_set records;
+	struct ranking ranking;
+};
+
+int ranked_set_add(struct ranked_set *s, uint32_t *ret);
+/* Fills the ranking, then writes the records in its order. */
+void ranked_set_put(struct ranked_set *s, struct bytes *ret);
+void ranked_set_fini(struct ranked_set *s);
+
+/* The place of a frame. Numbers are by appearance. */
+struct mark {
+	uint64_t at, die;
+	int64_t container_off;
+	uint32_t manner, arguments;
+	bool is_set;
 };
 
 /* A function's code begins at a link-time address. */
@@ -45,27 +65,65 @@ struct place_table {
 	struct strings *strings;
 	struct map frame_of_die;
 	struct type_table types;
-	struct map location_of; /* hash of its bytes to offset */
-	struct bytes locations, scratch;
+	struct record_set locations;
+	VEC(uint32_t) parameters; /* two numbers each */
+	struct map parameter_of;  /* both in one, to the number */
+	struct record_set prototypes;
+	struct ranked_set manners, arguments;
 	struct map known_address;
-	VEC(struct named_address) addresses;
-	VEC(uint32_t) starts; /* of each function in data */
-	struct map known_names; /* hashes of names that lead to a function */
+	VEC(struct address_name { uint64_t at; uint32_t name; }) addresses;
+	struct name_index names;
+	struct map known_names;	 /* hashes of names that lead to a function */
 	VEC(struct body) bodies; /* by address when all functions were seen */
-	VEC(uint64_t) hashes; /* of its names: bucket hash << 32 | function */
 	struct bytes data;
+	VEC(uint32_t) starts; /* of each function in data */
+	VEC(uint32_t) frames; /* of the function at hand: for each place the frame whose mark it is, or NO_FRAME */
+	struct mark *marks;
 	uint64_t n_sites;
 };
 
 /* Everything about all functions of @bin. Returns 0 or as cairn_sites_visit(). place_table_fini() also after an error. */
 int place_table_make(struct place_table *p, const struct cairn_binary *bin, unsigned int threads, const struct joined *j,
-		  struct code_span span, struct strings *strings, struct cairn_err *err);
+		     struct code_span span, struct strings *strings, struct cairn_err *err);
 void place_table_fini(struct place_table *p);
 
-/* Sections. */
+/* ---- parts ---- */
+
+static inline bool same_string(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : !a == !b;
+}
+
+/* The offset of a string, the number of a type, to the end of @b. */
+int put_string(struct place_table *p, struct bytes *b, const char *string);
+int put_type_number(struct place_table *p, struct bytes *b, uint32_t id);
+
+/* Number of a location; of all locations of a place. */
+int add_location(struct place_table *p, const struct cairn_location *loc, uint32_t *ret);
+int add_arguments(struct place_table *p, const struct cairn_site *s, uint32_t *ret);
+
+/* The arguments of a place are the function's parameters, as they are written: *@ret. */
+int args_are_params(struct place_table *p, const struct cairn_function *f, const struct cairn_site *s, bool *ret);
+
+/* What is told of a place besides where it is and what its arguments are. */
+void put_manner(const struct cairn_site *s, struct bytes *b);
+
+/* *@ret: the frame whose mark this place is now; NO_FRAME when it has to be written in full. */
+int mark_place(struct place_table *p, const struct cairn_function *f, const struct cairn_site *s, uint32_t *ret);
+/* The frame that says where the place stands, marked or not; NO_FRAME when there is none. */
+uint32_t frame_of_place(const struct place_table *p, const struct cairn_site *s);
+/* The function of a frame, by appearance. */
+uint32_t function_of(const struct joined *j, uint32_t frame);
+
+/* ---- sections ---- */
+
 void encode_places(const struct place_table *p, struct bytes *ret);
-void encode_place_names(struct place_table *p, struct bytes *ret);
-void encode_types(const struct place_table *p, struct bytes *ret);
+/* Behind manners and arguments, whose order they use. */
+void encode_marks(const struct place_table *p, struct bytes *ret);
+void encode_parameters(const struct place_table *p, struct bytes *ret);
 void encode_addresses(struct place_table *p, struct bytes *ret);
+/* .cairn.symbol_names, behind all functions. Returns 0, -ENOMEM, -ERANGE, -EBADMSG (a symbol table). */
+int encode_symbol_names(const struct place_table *p, const struct cairn_binary *bin, struct bytes *ret,
+			struct cairn_err *err);
 
 #endif

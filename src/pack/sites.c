@@ -19,7 +19,6 @@
 #include "loc/provider.h"
 #include "loc/spec.h"
 #include "loc/suggest.h"
-#include "pack/name_hash.h"
 #include "pack/sites_types.h"
 #include "pack/symbol_table.h"
 
@@ -51,12 +50,6 @@ static const char *read_string(struct reader *r)
 static uint32_t read_type(struct reader *r)
 {
 	return pack_types_read(&r->s->types, cur_number(&r->c), &r->rc);
-}
-
-static int64_t read_signed(struct reader *r)
-{
-	uint64_t folded = cur_uleb(&r->c);
-	return (int64_t)(folded >> 1 ^ -(folded & 1));
 }
 
 /* @n items of @size bytes, each of which takes at least a byte of the record; NULL when they are not there. */
@@ -95,8 +88,7 @@ static void read_piece(struct reader *r, struct cursor *c, struct cairn_piece *r
 		steps[i].operand = both & 15;
 		steps[i].size = both >> 4;
 		steps[i].reg = cur_u8(c);
-		uint64_t folded = cur_uleb(c);
-		steps[i].imm = (int64_t)(folded >> 1 ^ -(folded & 1));
+		steps[i].imm = cur_folded(c);
 		if (steps[i].op > CAIRN_LOC_GE || steps[i].operand > CAIRN_LOC_SLOT)
 			cur_fail(c, "a known step");
 	}
@@ -106,15 +98,9 @@ static void read_piece(struct reader *r, struct cursor *c, struct cairn_piece *r
 		ret->bytes = cur_bytes(c, ret->size);
 }
 
-static void read_location(struct reader *r, struct cairn_location *ret)
+static void read_location(struct reader *r, uint32_t number, struct cairn_location *ret)
 {
-	const struct cairn_pack *p = r->s->pack;
-	uint32_t off = cur_number(&r->c);
-	if (off >= p->locations_size) {
-		ret->why = CAIRN_UNAVAIL_DAMAGED;
-		return;
-	}
-	struct cursor c = cursor_of(&p->locations_src, p->locations_src.base + off, p->locations_size - off, false, NULL);
+	struct cursor c = record_at(&r->s->pack->locations, number, NULL);
 	uint8_t why = cur_u8(&c);
 	uint64_t n = cur_uleb(&c);
 	struct cairn_piece *pieces = n <= cur_left(&c) ? arena_array(r->arena, n, sizeof(*pieces)) : NULL;
@@ -144,17 +130,11 @@ static void read_own_chain(struct reader *r, struct cairn_site *s)
 	s->n_chain = chain ? (uint32_t)n : 0;
 }
 
-static const char *frame_name(const struct cairn_pack *p, const struct pack_frame *f)
-{
-	const struct pack_function *function = pack_function(p, f->function);
-	return function ? pack_string(p, function->name) : NULL;
-}
-
 /* The chain of frame @number; depth is bounded by the number of frames, each of which stands before its children. */
 static void read_frames(struct reader *r, uint32_t number, struct cairn_site *s)
 {
 	const struct cairn_pack *p = r->s->pack;
-	struct pack_frame f;
+	struct frame f, parent;
 	uint32_t n = 0;
 	for (uint32_t i = number; frame_at(p, i, &f) && f.distance; i -= f.distance)
 		n++;
@@ -163,68 +143,159 @@ static void read_frames(struct reader *r, uint32_t number, struct cairn_site *s)
 		r->rc = -ENOMEM;
 		return;
 	}
-	for (uint32_t k = 0; frame_at(p, number, &f); number -= f.distance) {
-		if (!f.distance || k == n) {
-			s->container = frame_name(p, &f);
-			break;
-		}
-		chain[k++] = (struct cairn_inlined_call){frame_name(p, &f), pack_file(p, f.call_file), f.call_line,
-							 f.call_column};
+	if (!frame_at(p, number, &f)) {
+		cur_fail(&r->c, "the number of a frame");
+		return;
 	}
+	for (; s->n_chain < n && frame_at(p, number - f.distance, &parent); number -= f.distance, f = parent) {
+		struct position call = call_of(p, &f, &parent);
+		chain[s->n_chain++] = (struct cairn_inlined_call){function_string(p, f.function, FUNCTION_NAME),
+								  pack_file(p, call.file), call.line, call.column};
+	}
+	s->container = function_string(p, f.function, FUNCTION_NAME);
 	s->chain = chain;
-	s->n_chain = n;
 }
 
 /* ---- places ---- */
 
-/* Of the place before. */
-struct before {
-	uint64_t at, die, off;
-	uint32_t frame;
-};
-
-static void read_args(struct reader *r, const struct cairn_function *f, bool own_args, struct cairn_site *s)
+/* What put_manner() wrote. */
+static void read_manner(struct cursor *c, struct cairn_site *s)
 {
-	uint64_t n = own_args ? cur_uleb(&r->c) : f->n_params;
+	uint8_t flags = cur_u8(c), what = cur_u8(c);
+	s->kind = (enum cairn_site_kind)((what & 3) % (CAIRN_SITE_PART + 1));
+	s->rule = (enum cairn_address_rule)((what >> 2) % (CAIRN_AT_SYMBOL + 1));
+	s->has_off = flags & PLACE_HAS_OFF;
+	if (s->has_off)
+		s->off.v = (uint64_t)cur_folded(c);
+	if (flags & PLACE_HAZARD)
+		s->hazard = (enum cairn_hazard)(cur_uleb(c) % (CAIRN_HAZARD_MISEMULATED + 1));
+	if (flags & PLACE_DOUBTS) {
+		s->count_doubts = cur_number(c);
+		s->n_behind = cur_number(c);
+	}
+}
+
+static struct cairn_arg *new_args(struct reader *r, const struct cairn_function *f, struct cairn_site *s)
+{
+	struct cairn_arg *args = arena_array(r->arena, f->n_params, sizeof(*args));
+	if (!args) {
+		r->rc = -ENOMEM;
+		return NULL;
+	}
+	for (uint32_t i = 0; i < f->n_params; i++)
+		args[i] = (struct cairn_arg){.name = f->params[i].name, .type = f->params[i].type};
+	s->args = args;
+	s->n_args = f->n_params;
+	return args;
+}
+
+static struct cairn_arg *read_own_args(struct reader *r, struct cairn_site *s)
+{
+	uint64_t n = cur_uleb(&r->c);
 	struct cairn_arg *args = read_array(r, n, sizeof(*args));
 	for (uint64_t i = 0; args && i < n && r->rc >= 0; i++) {
-		args[i].name = own_args ? read_string(r) : f->params[i].name;
-		args[i].type = own_args ? read_type(r) : f->params[i].type;
-		read_location(r, &args[i].loc);
+		args[i].name = read_string(r);
+		args[i].type = read_type(r);
 	}
 	s->args = args;
 	s->n_args = args ? (uint32_t)n : 0;
+	return args;
 }
 
-static void read_place(struct reader *r, const struct cairn_function *f, struct before *before, struct cairn_site *s)
+/* What put_own_place() wrote. */
+static void read_own_place(struct reader *r, const struct cairn_function *f, struct cairn_site *s)
 {
-	uint8_t flags = cur_u8(&r->c), what = cur_u8(&r->c);
-	struct cairn_vaddr start;
-	s->kind = (enum cairn_site_kind)((what & 3) % (CAIRN_SITE_PART + 1));
-	s->rule = (enum cairn_address_rule)((what >> 2) % (CAIRN_AT_SYMBOL + 1));
-	s->at.v = before->at += (uint64_t)read_signed(r);
-	s->die = before->die += (uint64_t)read_signed(r);
-	s->container_off = read_signed(r);
-	if (flags & PLACE_NEW_OFF)
-		before->off = (uint64_t)read_signed(r);
-	s->has_off = flags & PLACE_HAS_OFF;
-	if (s->has_off)
-		s->off.v = s->at.v + before->off;
-	if (flags & PLACE_HAZARD)
-		s->hazard = (enum cairn_hazard)(cur_uleb(&r->c) % (CAIRN_HAZARD_MISEMULATED + 1));
-	if (flags & PLACE_DOUBTS) {
-		s->count_doubts = cur_number(&r->c);
-		s->n_behind = cur_number(&r->c);
-	}
-	if (flags & PLACE_OWN_CHAIN) {
+	uint8_t flags = cur_u8(&r->c);
+	read_manner(&r->c, s);
+	s->at.v = r->s->pack->header->base + (uint64_t)cur_folded(&r->c);
+	s->die = cur_uleb(&r->c);
+	s->container_off = cur_folded(&r->c);
+	if (flags & PLACE_OWN_CHAIN)
 		read_own_chain(r, s);
-	} else {
-		before->frame += cur_unfolded(&r->c);
-		read_frames(r, before->frame, s);
+	else
+		read_frames(r, cur_number(&r->c), s);
+	struct cairn_arg *args = flags & PLACE_OWN_ARGS ? read_own_args(r, s) : new_args(r, f, s);
+	for (uint32_t i = 0; args && i < s->n_args; i++)
+		read_location(r, cur_number(&r->c), &args[i].loc);
+}
+
+/* ---- marks ---- */
+
+struct mark {
+	uint64_t at, die;
+	uint32_t manner, arguments;
+	bool is_set, has_own_off;
+	int64_t container_off; /* when it is its own */
+};
+
+/* The mark of frame @number; false when there is none. */
+static bool mark_at(const struct cairn_pack *p, uint32_t number, struct mark *m)
+{
+	struct cursor c = record_at(&p->marks, number / PACK_MARKS_PER_BLOCK, NULL);
+	*m = (struct mark){.at = p->header->base};
+	for (uint32_t i = 0; i <= number % PACK_MARKS_PER_BLOCK; i++) {
+		uint32_t head = cur_number(&c);
+		m->is_set = head;
+		if (!head)
+			continue;
+		m->has_own_off = head & 1;
+		m->manner = (head >> 1) - 1;
+		m->at += (uint64_t)cur_folded(&c);
+		m->die += (uint64_t)cur_folded(&c);
+		m->arguments = cur_number(&c);
+		if (m->has_own_off)
+			m->container_off = cur_folded(&c);
 	}
+	return m->is_set && !c.failed;
+}
+
+/* The out-of-line function around frame @number. */
+static uint32_t root_of(const struct cairn_pack *p, uint32_t number)
+{
+	struct frame f;
+	while (frame_at(p, number, &f) && f.distance)
+		number -= f.distance;
+	return number;
+}
+
+static void read_marked_place(struct reader *r, const struct cairn_function *f, uint32_t frame, struct cairn_site *s)
+{
+	const struct cairn_pack *p = r->s->pack;
+	struct mark m, container;
+	if (!mark_at(p, frame, &m)) {
+		cur_fail(&r->c, "the number of a frame with a mark");
+		return;
+	}
+	struct cursor manner = record_at(&p->manners, m.manner, NULL), locations = record_at(&p->arguments, m.arguments, NULL);
+	read_manner(&manner, s);
+	s->at.v = m.at;
+	s->die = m.die;
+	if (m.has_own_off)
+		s->container_off = m.container_off;
+	else if (mark_at(p, root_of(p, frame), &container))
+		s->container_off = (int64_t)(m.at - container.at);
+	read_frames(r, frame, s);
+	struct cairn_arg *args = new_args(r, f, s);
+	for (uint32_t i = 0; args && i < s->n_args; i++)
+		read_location(r, cur_number(&locations), &args[i].loc);
+	if (manner.failed || locations.failed)
+		cur_fail(&r->c, "a mark with a manner and arguments");
+}
+
+static void read_place(struct reader *r, const struct cairn_function *f, bool own_places, uint32_t *frame,
+		       struct cairn_site *s)
+{
+	struct cairn_vaddr start;
+	if (own_places && cur_u8(&r->c)) {
+		read_own_place(r, f, s);
+	} else {
+		*frame += unfold(cur_number(&r->c));
+		read_marked_place(r, f, *frame, s);
+	}
+	if (s->has_off)
+		s->off.v += s->at.v;
 	if (cairn_pack_symbol_of(r->s->pack, s->at, &s->symbol, &start))
 		s->symbol_off = s->at.v - start.v;
-	read_args(r, f, flags & PLACE_OWN_ARGS, s);
 }
 
 static void count_shared(struct cairn_site *sites, uint32_t n)
@@ -239,27 +310,54 @@ static void count_shared(struct cairn_site *sites, uint32_t n)
 
 /* ---- functions ---- */
 
-/* The front of a record: what names the function. */
-static void read_front(struct reader *r, struct cairn_function *f)
+/* The front of a record: what names the function. Returns its flags. */
+static uint8_t read_front(struct reader *r, struct cairn_function *f)
 {
-	*f = (struct cairn_function){.name = read_string(r)};
-	f->linkage_name = read_string(r);
-	f->decl_file = read_string(r);
-	f->decl_line = cur_number(&r->c);
+	const struct cairn_pack *p = r->s->pack;
+	uint8_t flags = cur_u8(&r->c);
+	*f = (struct cairn_function){0};
+	if (flags & PLACES_OWN_FUNCTION) {
+		f->decl_file = read_string(r);
+		f->decl_line = cur_number(&r->c);
+	} else {
+		uint32_t number = cur_number(&r->c);
+		f->name = function_string(p, number, FUNCTION_NAME);
+		f->linkage_name = function_string(p, number, FUNCTION_LINKAGE);
+		f->decl_file = pack_file(p, table_get(&p->functions, number, FUNCTION_FILE));
+		f->decl_line = table_get(&p->functions, number, FUNCTION_LINE);
+	}
+	if (flags & PLACES_OWN_NAME) {
+		f->name = read_string(r);
+		f->linkage_name = read_string(r);
+	}
 	if (!f->name)
 		f->name = "";
+	return flags;
 }
 
-static void read_params(struct reader *r, struct cairn_function *f)
+static void read_prototype(struct reader *r, struct cairn_function *f)
 {
-	uint64_t n = cur_uleb(&r->c);
-	struct cairn_param *params = read_array(r, n, sizeof(*params));
-	for (uint64_t i = 0; params && i < n && r->rc >= 0; i++) {
-		params[i].name = read_string(r);
-		params[i].type = read_type(r);
+	const struct cairn_pack *p = r->s->pack;
+	struct cursor c = record_at(&p->prototypes, cur_number(&r->c), NULL);
+	uint8_t flags = cur_u8(&c);
+	f->variadic = flags & PROTOTYPE_VARIADIC;
+	f->params_unknown = flags & PROTOTYPE_PARAMS_UNKNOWN;
+	f->return_type = pack_types_read(&r->s->types, cur_number(&c), &r->rc);
+	/* A parameter is a byte or more. */
+	struct cairn_param *params = arena_array(r->arena, cur_left(&c), sizeof(*params));
+	if (!params) {
+		r->rc = -ENOMEM;
+		return;
+	}
+	for (; cur_more(&c) && r->rc >= 0; f->n_params++) {
+		uint32_t number = cur_number(&c);
+		params[f->n_params].name = pack_string(p, table_get(&p->parameters, number, PARAMETER_NAME));
+		params[f->n_params].type =
+			pack_types_read(&r->s->types, table_get(&p->parameters, number, PARAMETER_TYPE), &r->rc);
 	}
 	f->params = params;
-	f->n_params = params ? (uint32_t)n : 0;
+	if (c.failed)
+		cur_fail(&r->c, "the number of a prototype");
 }
 
 static struct reader reader_of(struct pack_sites *s, struct arena *arena, uint32_t number, struct cairn_err *err)
@@ -271,18 +369,14 @@ static int read_function(struct pack_sites *s, struct arena *arena, uint32_t num
 			 struct cairn_err *err)
 {
 	struct reader r = reader_of(s, arena, number, err);
-	struct before before = {.at = s->pack->header->base};
-	read_front(&r, f);
-	uint8_t flags = cur_u8(&r.c);
-	f->variadic = flags & FUNCTION_VARIADIC;
-	f->params_unknown = flags & FUNCTION_PARAMS_UNKNOWN;
-	f->return_type = read_type(&r);
+	uint8_t flags = read_front(&r, f);
+	uint32_t frame = 0;
+	read_prototype(&r, f);
 	f->n_without_code = cur_number(&r.c);
-	read_params(&r, f);
 	uint64_t n = cur_uleb(&r.c);
 	struct cairn_site *sites = read_array(&r, n, sizeof(*sites));
 	for (uint64_t i = 0; sites && i < n && r.rc >= 0 && !r.c.failed; i++)
-		read_place(&r, f, &before, &sites[i]);
+		read_place(&r, f, flags & PLACES_OWN_PLACES, &frame, &sites[i]);
 	if (r.rc < 0)
 		return err_nomem(err, "the places of a function");
 	if (r.c.failed)
@@ -320,15 +414,14 @@ static int hand_out(struct pack_sites *s, const struct cairn_function *const *fo
 }
 
 /* Adds the functions among [@from, @to) of @numbers (NULL: the numbers themselves) that are wanted. */
-static int find_among(struct pack_sites *s, const uint32_t *numbers, uint32_t from, uint32_t to,
+static int find_among(struct pack_sites *s, const struct table *numbers, uint32_t from, uint32_t to,
 		      const struct group_filter *want, struct cairn_function_list *ret, struct cairn_err *err)
 {
 	VEC(const struct cairn_function *) found = {0};
 	int rc = 0;
 	for (uint32_t i = from; i < to && rc >= 0; i++) {
-		uint32_t number = numbers ? numbers[i] : i;
-		bool again = numbers && i > from && numbers[i - 1] == number; /* by name and by linkage name */
-		if (again || number >= s->pack->places.n || !is_wanted(s, number, want))
+		uint32_t number = numbers ? table_get(numbers, i, 0) : i;
+		if (number >= s->pack->places.n || !is_wanted(s, number, want))
 			continue;
 		struct cairn_function *f = arena_alloc(&s->arena, sizeof(*f));
 		rc = f ? read_function(s, &s->arena, number, f, err) : err_nomem(err, "a function");
@@ -386,13 +479,9 @@ static int find(struct cairn_sites *sites, const char *spec, struct cairn_functi
 		ret->found = CAIRN_FOUND_PATTERN;
 		return find_among(s, NULL, 0, p->places.n, &want, ret, err);
 	}
-	int rc = 0;
-	if (p->n_place_buckets) {
-		uint32_t bucket = pack_name_hash(spec_base_name(want.name)) & (p->n_place_buckets - 1);
-		uint32_t from = p->place_buckets[bucket], to = p->place_buckets[bucket + 1];
-		rc = find_among(s, p->place_entries, from, to < p->n_place_entries ? to : p->n_place_entries, &want, ret,
-				err);
-	}
+	uint32_t from, to;
+	names_find(&p->place_names, spec_base_name(want.name), &from, &to);
+	int rc = find_among(s, &p->place_names.entries, from, to, &want, ret, err);
 	return rc || want.file ? rc : find_symbol(s, want.name, ret, err);
 }
 
@@ -421,19 +510,24 @@ static int visit(struct cairn_sites *sites, const char *pattern, sites_visitor *
 	return rc;
 }
 
+static uint64_t address_at(const struct cairn_pack *p, uint32_t i)
+{
+	return (uint64_t)table_get(&p->addresses, i, ADDRESS_HIGH) << 32 | table_get(&p->addresses, i, ADDRESS_LOW);
+}
+
 static bool symbol(struct cairn_sites *sites, struct cairn_vaddr at, char *name, size_t size)
 {
 	const struct cairn_pack *p = own(sites)->pack;
-	uint32_t lo = 0, hi = p->n_addresses;
+	uint32_t lo = 0, hi = p->addresses.n;
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
-		if (p->addresses[mid].at < at.v)
+		if (address_at(p, mid) < at.v)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	const char *text =
-		lo < p->n_addresses && p->addresses[lo].at == at.v ? pack_string(p, p->addresses[lo].name) : NULL;
+	bool found = lo < p->addresses.n && address_at(p, lo) == at.v;
+	const char *text = found ? pack_string(p, table_get(&p->addresses, lo, ADDRESS_NAME)) : NULL;
 	if (!text)
 		return false;
 	snprintf(name, size, "%s", text);
@@ -512,7 +606,7 @@ size_t cairn_pack_sites_lost(const struct cairn_sites *sites)
 
 bool cairn_pack_has_places(const struct cairn_pack *p)
 {
-	return p->places.starts;
+	return p->places.n;
 }
 
 int cairn_pack_sites(const struct cairn_pack *p, const struct cairn_binary *bin, struct cairn_sites **ret,

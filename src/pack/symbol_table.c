@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "loc/symbol_names.h"
+#include "pack/place_table.h"
 
 struct candidate {
 	const char *name;
@@ -15,7 +16,7 @@ struct candidate {
 	enum symbol_origin origin;
 };
 
-struct table {
+struct name_table {
 	const struct place_table *places;
 	const struct cairn_binary *bin;
 	struct bytes *out;
@@ -28,7 +29,7 @@ struct table {
 /* Unless functions answer to the name. */
 static int add(void *ctx, const char *name, struct cairn_vaddr at, enum symbol_origin origin)
 {
-	struct table *t = ctx;
+	struct name_table *t = ctx;
 	uint64_t found;
 	if (!name[0] || map_get(&t->places->known_names, map_hash_str(name), &found))
 		return 0;
@@ -44,7 +45,7 @@ static int by_name(const void *a, const void *b)
 
 /* ---- what they stand for ---- */
 
-static int put(struct table *t, const char *name, uint32_t at, uint32_t what, uint32_t off)
+static int put(struct name_table *t, const char *name, uint32_t at, uint32_t what, uint32_t off)
 {
 	struct pack_symbol_name s = {.at = at, .what = what, .off = off};
 	int rc = strings_add(t->places->strings, name, &s.name);
@@ -52,7 +53,7 @@ static int put(struct table *t, const char *name, uint32_t at, uint32_t what, ui
 	return rc;
 }
 
-static int put_bare(struct table *t, const char *name, struct cairn_vaddr at, uint32_t flags)
+static int put_bare(struct name_table *t, const char *name, struct cairn_vaddr at, uint32_t flags)
 {
 	uint64_t distance = at.v - t->places->span.base;
 	struct cairn_foff off;
@@ -71,7 +72,7 @@ static int body_by_address(const void *key, const void *item)
 }
 
 /* The bodies that begin at @at, next to each other. */
-static const struct body *bodies_at(const struct table *t, uint64_t at, size_t *ret_n)
+static const struct body *bodies_at(const struct name_table *t, uint64_t at, size_t *ret_n)
 {
 	const struct body *all = t->places->bodies.p, *end = all + t->places->bodies.n;
 	const struct body *b = t->places->bodies.n ? bsearch(&at, all, t->places->bodies.n, sizeof(*b), body_by_address) : NULL;
@@ -86,7 +87,7 @@ static const struct body *bodies_at(const struct table *t, uint64_t at, size_t *
 }
 
 /* Functions that begin at one of the addresses, once each and in order of their numbers, then what nothing describes. */
-static int put_addresses(struct table *t, const char *name, const struct symbol_name *symbol)
+static int put_addresses(struct name_table *t, const char *name, const struct symbol_name *symbol)
 {
 	uint32_t flags = symbol->indirect ? SYMBOL_INDIRECT : 0, last = 0;
 	int rc = 0;
@@ -111,7 +112,7 @@ static int put_addresses(struct table *t, const char *name, const struct symbol_
 }
 
 /* The addresses of @n candidates of one name, as symbol_name_find() would find them. */
-static int addresses_of(const struct table *t, const struct candidate *c, size_t n, struct symbol_name *ret)
+static int addresses_of(const struct name_table *t, const struct candidate *c, size_t n, struct symbol_name *ret)
 {
 	*ret = (struct symbol_name){0};
 	for (size_t i = 0; i < n; i++)
@@ -125,7 +126,7 @@ static int addresses_of(const struct table *t, const struct candidate *c, size_t
 	return 0;
 }
 
-static int put_name(struct table *t, const struct candidate *c, size_t n)
+static int put_name(struct name_table *t, const struct candidate *c, size_t n)
 {
 	struct symbol_name symbol;
 	int rc = addresses_of(t, c, n, &symbol);
@@ -141,7 +142,7 @@ static int put_name(struct table *t, const struct candidate *c, size_t n)
 int encode_symbol_names(const struct place_table *p, const struct cairn_binary *bin, struct bytes *ret,
 			struct cairn_err *err)
 {
-	struct table t = {.places = p, .bin = bin, .out = ret, .err = err};
+	struct name_table t = {.places = p, .bin = bin, .out = ret, .err = err};
 	int rc = symbol_names_visit(bin, add, &t);
 	if (rc >= 0 && t.v.n)
 		qsort(t.v.p, t.v.n, sizeof(*t.v.p), by_name);

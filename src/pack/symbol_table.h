@@ -12,11 +12,6 @@
 
 #include "base/arena.h"
 #include "pack/pack_impl.h"
-#include "pack/place_table.h"
-
-/* Fills .cairn.symbol_names. Returns 0, -ENOMEM, -ERANGE, -EBADMSG (a symbol table). */
-int encode_symbol_names(const struct place_table *p, const struct cairn_binary *bin, struct bytes *ret,
-			struct cairn_err *err);
 
 /* What a name stands for: records next to each other. */
 struct named_symbols {

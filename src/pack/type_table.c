@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 
+#include "pack/format.h"
 #include "pack/place_table.h"
 
 #define TYPE_BUSY UINT32_MAX
@@ -21,10 +22,7 @@ void type_table_fini(struct type_table *t)
 {
 	VEC_FREE(&t->number);
 	VEC_FREE(&t->stack);
-	VEC_FREE(&t->starts);
-	VEC_FREE(&t->data.v);
-	VEC_FREE(&t->scratch.v);
-	map_fini(&t->by_hash);
+	record_set_fini(&t->records);
 }
 
 static bool has_parameters(const struct cairn_type *t)
@@ -50,10 +48,9 @@ static uint8_t flags_of(const struct cairn_type *t)
 
 static int put_type(struct type_table *t, const struct cairn_type *type)
 {
-	struct bytes *b = &t->scratch;
+	struct bytes *b = &t->records.record;
 	uint32_t name;
 	int rc = strings_add(t->strings, type->name, &name);
-	b->v.n = 0;
 	put_u8(b, (uint8_t)type->kind);
 	put_u8(b, (uint8_t)type->encoding);
 	put_u8(b, flags_of(type));
@@ -67,26 +64,6 @@ static int put_type(struct type_table *t, const struct cairn_type *type)
 	for (uint32_t i = 0; i < n; i++)
 		put_uleb(b, number_of(t, type->members[i].type));
 	return rc;
-}
-
-/* The number of the record in scratch. */
-static int intern(struct type_table *t, uint32_t *ret)
-{
-	uint64_t known, key = map_hash_bytes(t->scratch.v.p, t->scratch.v.n);
-	for (; map_get(&t->by_hash, key, &known); key++) {
-		uint32_t from = t->starts.p[known], to = known + 1 < t->starts.n ? t->starts.p[known + 1] : (uint32_t)t->data.v.n;
-		if (to - from == t->scratch.v.n && !memcmp(t->data.v.p + from, t->scratch.v.p, to - from)) {
-			*ret = (uint32_t)known;
-			return 0;
-		}
-	}
-	*ret = (uint32_t)t->starts.n;
-	if (t->data.v.n > UINT32_MAX - t->scratch.v.n)
-		return -ERANGE;
-	if (!VEC_ADD(&t->starts, (uint32_t)t->data.v.n))
-		return -ENOMEM;
-	put_bytes(&t->data, t->scratch.v.p, t->scratch.v.n);
-	return map_put(&t->by_hash, key, *ret);
 }
 
 /* Pushes @id unless it has a number; false when out of memory. */
@@ -109,7 +86,8 @@ static bool want_references(struct type_table *t, const struct cairn_type *type)
 int type_table_add(struct type_table *t, uint32_t id, uint32_t *ret)
 {
 	/* Number 0 is void. */
-	if (!t->starts.n && (put_type(t, cairn_types_get(t->graph, 0)) < 0 || intern(t, ret) < 0))
+	if (!t->records.starts.n &&
+	    (put_type(t, cairn_types_get(t->graph, 0)) < 0 || record_set_add(&t->records, ret) < 0))
 		return -ENOMEM;
 	if (!want(t, id))
 		return -ENOMEM;
@@ -127,11 +105,11 @@ int type_table_add(struct type_table *t, uint32_t id, uint32_t *ret)
 			continue;
 		int rc = put_type(t, type);
 		if (rc >= 0)
-			rc = intern(t, &number);
+			rc = record_set_add(&t->records, &number);
 		if (rc < 0)
 			return rc;
 		t->number.p[top] = number + 1;
 	}
 	*ret = number_of(t, id);
-	return t->data.failed || t->scratch.failed ? -ENOMEM : 0;
+	return 0;
 }
