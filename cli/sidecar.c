@@ -102,8 +102,11 @@ int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 	*ret = NULL;
 	r = wish->file ? open_named(bin, wish->file, false, ret, &err) : find(bin, wish, &search, ret, &err);
 	if (!r && !*ret) {
+		struct sidecar_wish only_make = *wish;
+
+		only_make.no_cache |= cache_is("read");
 		search.may_make = true;
-		r = find(bin, wish, &search, ret, &err);
+		r = find(bin, &only_make, &search, ret, &err);
 	}
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
