@@ -114,7 +114,7 @@ static int parse_pid(const char *word)
 static int run(void *v, const struct operands *operands)
 {
 	struct stack_values *values = v;
-	struct stack_names names = {.wish = {.keep = !values->no_cache, .jobs = (unsigned int)values->jobs},
+	struct stack_names names = {.wish = {.no_cache = values->no_cache, .jobs = (unsigned int)values->jobs},
 				    .symbols_only = values->symbols};
 	int pid = parse_pid(operands->items[0]);
 
