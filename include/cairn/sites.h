@@ -71,6 +71,7 @@ enum cairn_count_doubt {
 	CAIRN_COUNT_BEHIND = 1 << 2,   /* ways lead into the copy past its places: n_behind of them */
 	CAIRN_COUNT_SHARED = 1 << 3,   /* the copy has no code at its entry, and others come by there */
 	CAIRN_COUNT_MERGED = 1 << 4,   /* merged with another call of the same function, whose place is passed, too */
+	CAIRN_COUNT_CONDITION = 1 << 5, /* the condition of the call seems to be one with the function's first: passed without a call */
 };
 
 /* A sentence for people, and a word for programs ("no-entry"). Static; @doubt is one bit. */

@@ -108,7 +108,7 @@ static int request_first(struct batch *b, struct cairn_err *err)
 
 static int request_further(struct batch *b, const struct site_env *env, struct cairn_err *err)
 {
-	const struct built_site *sites = b->first_sites;
+	struct built_site *sites = b->first_sites;
 	for (size_t g = 0; g < b->n; sites += b->groups[g++].entries.n) {
 		size_t before = b->further.v.n;
 		int rc = further_request(env, &b->groups[g], sites, &b->further, err);

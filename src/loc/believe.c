@@ -91,7 +91,7 @@ static int keep_lowest_bit(const struct site_env *env, dw_off formal, struct cai
  */
 static bool is_passed_by_others(const struct cairn_site *s)
 {
-	return s->count_doubts & (CAIRN_COUNT_AGAIN | CAIRN_COUNT_SHARED);
+	return s->count_doubts & (CAIRN_COUNT_AGAIN | CAIRN_COUNT_SHARED | CAIRN_COUNT_CONDITION);
 }
 
 int believe_args(const struct site_env *env, struct built_site *b, struct arena *arena)

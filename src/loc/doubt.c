@@ -12,6 +12,7 @@ static const struct {
 	{CAIRN_COUNT_AGAIN, "again", "its own code leads back here: may be passed again by one call"},
 	{CAIRN_COUNT_BEHIND, "behind", "may be entered elsewhere: not every call passes here"},
 	{CAIRN_COUNT_SHARED, "shared-path", "has no code here: what is not a call passes here, too"},
+	{CAIRN_COUNT_CONDITION, "condition", "the condition of the call is decided behind here: passed without a call, too"},
 	{CAIRN_COUNT_MERGED, "merged", "merged with another call, whose place is passed, too"},
 };
 

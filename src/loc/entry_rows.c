@@ -10,6 +10,13 @@
 #include "dwarf/constants.h"
 #include "loc/by_unit.h"
 
+enum {
+	/* Statements that are looked at for the one around a call's: those of small functions inlined in between count. */
+	STATEMENTS = 16,
+	/* A condition is not farther from what depends on it, in lines. */
+	NEAR = 16,
+};
+
 /* Where one unit says that a function is declared. */
 struct decl {
 	uint32_t file, line, column;
@@ -37,6 +44,8 @@ struct unit_rows {
 	uint32_t unit;
 	VEC(struct decl) decls;
 	struct hits *hits;
+	struct dw_row statements[STATEMENTS]; /* the last ones, in a ring */
+	size_t n_statements;
 };
 
 static int by_position(const void *a, const void *b)
@@ -130,6 +139,35 @@ static size_t first_at_line(const struct unit_rows *u, uint32_t line)
 	return lo;
 }
 
+static const struct dw_row *statement_before(const struct unit_rows *u, size_t n)
+{
+	return n < STATEMENTS && n < u->n_statements ? &u->statements[(u->n_statements - 1 - n) % STATEMENTS] : NULL;
+}
+
+/*
+ * Where the statement begins that the call's own is part of:
+ *
+ *	496		if (renaming)		0x4755  is_stmt
+ *	497			map(token);	0x475e  is_stmt		the call's own, in front of the entry's row
+ *	405	void map(...)			0x475e  is_stmt, view 1
+ *
+ * The text is not at hand; but what comes last in front of the call's own statement, and is indented less, is around it.
+ */
+static struct cairn_vaddr statement_around(const struct unit_rows *u, const struct dw_row *entry)
+{
+	const struct dw_row *own = statement_before(u, 0), *s;
+	if (!own || own->at.v != entry->at.v)
+		return (struct cairn_vaddr){0};
+	for (size_t n = 1; (s = statement_before(u, n)); n++) {
+		bool same = s->line == own->line && s->column == own->column;
+		if (s->file != own->file || s->line > own->line || own->line - s->line > NEAR || same)
+			continue;
+		/* In column 1 no statement begins: that is the name of the function around. */
+		return s->column > 1 && s->column < own->column ? s->at : (struct cairn_vaddr){0};
+	}
+	return (struct cairn_vaddr){0};
+}
+
 static int look_at_row(void *arg, const struct dw_row *row)
 {
 	struct unit_rows *u = arg;
@@ -139,10 +177,12 @@ static int look_at_row(void *arg, const struct dw_row *row)
 		const struct decl *d = &u->decls.p[i];
 		if (d->file != row->file || d->column != row->column)
 			continue;
-		struct hit h = {.group = d->group, .row = {.unit = u->unit, .at = row->at, .view = row->view}};
+		struct hit h = {.group = d->group,
+				.row = {.unit = u->unit, .at = row->at, .view = row->view, .around = statement_around(u, row)}};
 		if (!VEC_ADD(&u->hits->v, h))
 			return -ENOMEM;
 	}
+	u->statements[u->n_statements++ % STATEMENTS] = *row;
 	return 0;
 }
 

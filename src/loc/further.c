@@ -25,7 +25,7 @@ static int note_distance(void *arg, struct dw_range r)
 struct owner_search {
 	const struct site_env *env;
 	const struct group *group;
-	const struct built_site *sites; /* one for each of the group's entries */
+	struct built_site *sites; /* one for each of the group's entries */
 	/* Entries, and rows, of the unit at hand: a function may have 50,000 of each in all units. */
 	uint32_t unit;
 	size_t first, end, first_row, end_row;
@@ -57,11 +57,16 @@ static void go_to_unit(struct owner_search *s, size_t row)
 		s->end_row++;
 }
 
+/* Whether the row is the first entry of a copy, which then learns what the row tells. */
 static bool is_first_entry(const struct owner_search *s, const struct entry_row *row)
 {
-	for (size_t i = s->first; i < s->end; i++)
-		if (s->sites[i].site.n_shared && s->sites[i].site.at.v == row->at.v && s->sites[i].view == row->view)
-			return true;
+	for (size_t i = s->first; i < s->end; i++) {
+		struct built_site *b = &s->sites[i];
+		if (!b->site.n_shared || b->site.at.v != row->at.v || b->view != row->view)
+			continue;
+		b->around = row->around;
+		return true;
+	}
 	return false;
 }
 
@@ -116,6 +121,7 @@ static int add_further(struct owner_search *s, struct site_requests *ret, struct
 					 .has_row = true,
 					 .at = row->at,
 					 .view = row->view,
+					 .around = row->around,
 					 .view_from = view_from(s, row)};
 		if (owner != DW_FUNC_NONE && !VEC_ADD(&ret->v, r))
 			return err_nomem(err, "sites");
@@ -135,7 +141,7 @@ static int add_ways(const struct owner_search *s, struct site_requests *ret, str
 	return 0;
 }
 
-int further_request(const struct site_env *env, const struct group *group, const struct built_site *sites,
+int further_request(const struct site_env *env, const struct group *group, struct built_site *sites,
 		    struct site_requests *ret, struct cairn_err *err)
 {
 	struct owner_search s = {.env = env, .group = group, .sites = sites};

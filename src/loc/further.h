@@ -14,10 +14,10 @@ struct site_requests {
  *
  * First the other ways into copies without an entry, then the line rows at which code that was duplicated is
  * entered (entry_rows.h).
- * @sites  one for each of the group's entries
+ * @sites  one for each of the group's entries; those whose entry has a row learn what stands around it
  * Returns 0 or -ENOMEM.
  */
-int further_request(const struct site_env *env, const struct group *group, const struct built_site *sites,
+int further_request(const struct site_env *env, const struct group *group, struct built_site *sites,
 		    struct site_requests *ret, struct cairn_err *err);
 
 #endif

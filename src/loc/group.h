@@ -15,6 +15,7 @@ struct entry_row {
 	uint32_t unit;
 	struct cairn_vaddr at;
 	uint64_t view;
+	struct cairn_vaddr around; /* where the statement around the call's own begins; 0 when none shows */
 };
 
 struct group {

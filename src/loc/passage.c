@@ -439,6 +439,51 @@ static bool is_merged(const struct code *c, const struct passage *p, uint32_t at
 	return false;
 }
 
+/*
+ * All ways from @from come to @to, before they end or come to @from again: what lies between does not decide about @to.
+ * Asked of short pieces of code only.
+ */
+static bool leads_only_to(const struct graph *g, uint32_t from, uint32_t to)
+{
+	enum { FAR = 64 };
+	uint32_t seen[FAR] = {from};
+	size_t n = from != to;
+	for (size_t i = 0; i < n; i++) {
+		const struct graph_insn *insn = &g->v.p[seen[i]];
+		uint32_t k = 0, s;
+		if (insn->is_indirect || (insn->next == GRAPH_NONE && insn->target == GRAPH_NONE))
+			return false;
+		while ((s = graph_next(g, seen[i], &k)) != GRAPH_NONE) {
+			size_t at = 0;
+			while (at < n && seen[at] != s)
+				at++;
+			if (s == from || (s != to && at == FAR))
+				return false;
+			if (s != to && at == n)
+				seen[n++] = s;
+		}
+	}
+	return true;
+}
+
+/*
+ * Nothing decides between the statement around the call's own, which is its condition, and the place; and behind the place the
+ * copy begins with a condition on which it is left. GCC made one of both (if (a != 3 && a > 1)), and the entry is in front.
+ */
+static bool has_callers_condition(const struct code *c, const struct built_site *b, uint32_t at)
+{
+	const struct graph *g = c->graph;
+	uint32_t around = b->around.v ? graph_at(g, b->around.v) : GRAPH_NONE;
+	if (around == GRAPH_NONE || !leads_only_to(g, around, at))
+		return false;
+	uint32_t i = at;
+	while (i != GRAPH_NONE && !g->v.p[i].is_branch && !g->v.p[i].has_effect)
+		i = g->v.p[i].next;
+	if (i == GRAPH_NONE || !(c->marks[i] & OWN) || g->v.p[i].next == GRAPH_NONE || g->v.p[i].target == GRAPH_NONE)
+		return false;
+	return !(c->marks[g->v.p[i].next] & OWN) || !(c->marks[g->v.p[i].target] & OWN);
+}
+
 static int judge_place(const struct code *c, const struct passage *p, struct built_site *b)
 {
 	uint32_t at = graph_at(c->graph, b->site.at.v);
@@ -446,6 +491,8 @@ static int judge_place(const struct code *c, const struct passage *p, struct bui
 	int rc = at != GRAPH_NONE && !(c->marks[at] & OWN) ? has_several_ways_to(c->graph, at, &shared) : 0;
 	if (shared)
 		b->site.count_doubts |= CAIRN_COUNT_SHARED;
+	if (at != GRAPH_NONE && has_callers_condition(c, b, at))
+		b->site.count_doubts |= CAIRN_COUNT_CONDITION;
 	if (at != GRAPH_NONE && is_merged(c, p, at))
 		b->site.count_doubts |= CAIRN_COUNT_MERGED;
 	if (b->lost_marker && (at == GRAPH_NONE || !has_effect(c, at)))

@@ -449,6 +449,7 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	if (rc < 0)
 		return rc;
 	note_trust(env, w, &ctx, ret);
+	ret->around = request->around;
 	ret->lost_marker = inlined && !a.has_view && marks_entries(ret->die.unit);
 	return 1;
 }

@@ -57,6 +57,7 @@ struct site_request {
 	struct cairn_vaddr at; /* of the row, with its view; of the way in */
 	uint64_t view;
 	uint64_t view_from; /* views before it belong to another entry at the same address */
+	struct cairn_vaddr around; /* of the row */
 };
 
 struct built_site {
@@ -76,6 +77,7 @@ struct built_site {
 	/* Of a copy without an entry that can be entered at several instructions: those besides site.at. */
 	const struct cairn_vaddr *ways;
 	unsigned int n_ways;
+	struct cairn_vaddr around; /* of its row, see entry_row */
 	bool lost_marker; /* a copy made by GCC, which marks entries, without an entry */
 	uint16_t used; /* of an entry without views: general registers whose value is used, flow_used() */
 };

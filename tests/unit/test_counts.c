@@ -33,6 +33,7 @@
 struct tree {
 	struct db *db;
 	int callee;
+	uint8_t if_column; /* of a statement at 0x1000, behind which 0x1002 has the call's, in column 5, and the entry; 0: none */
 	uint8_t line0, line0_end; /* from and to where the line table says 0, from 0x1000 on; both 0: it has no rows */
 };
 
@@ -68,6 +69,20 @@ static void rows(struct db *db, const struct tree *t)
 	db_bytes(db, DB_LINE, program, sizeof(program));
 }
 
+/* The statements of if_column, in lines 20 and 21, and the entry's row at the callee's declaration. */
+static void statements(struct db *db, uint8_t column)
+{
+	const uint8_t program[] = {
+		DW_LNS_advance_line, 19, DW_LNS_set_column, column, DW_LNS_copy,
+		DW_LNS_advance_pc, 2, DW_LNS_advance_line, 1, DW_LNS_set_column, 5, DW_LNS_copy,
+		DW_LNS_advance_line, 0x72, DW_LNS_copy,
+		DW_LNS_advance_pc, 0x3e, 0, 1, DW_LNE_end_sequence,
+	};
+	db_bytes(db, DB_LINE, (const uint8_t[]){0, 9, DW_LNE_set_address}, 3);
+	db_uint(db, DB_LINE, 0x1000, 8);
+	db_bytes(db, DB_LINE, program, sizeof(program));
+}
+
 /* A line table of version 4 with one file, so that file numbers have names. */
 static void lines(struct db *db, const struct tree *t)
 {
@@ -83,6 +98,8 @@ static void lines(struct db *db, const struct tree *t)
 	db_patch(db, DB_LINE, header, db_at(db, DB_LINE) - header - 4, 4);
 	if (t->line0_end)
 		rows(db, t);
+	if (t->if_column)
+		statements(db, t->if_column);
 	db_length_end(db, DB_LINE, unit);
 }
 
@@ -235,6 +252,31 @@ static void a_copy_that_only_jumps_to_another_is_merged_with_it(void **state)
 	struct result r = finish(&t);
 	assert_int_equal(site(&r, 0)->count_doubts, CAIRN_COUNT_MERGED);
 	end(&t, &r);
+}
+
+static uint32_t behind_if(uint8_t column, const uint8_t *code, size_t n)
+{
+	struct tree t = begin(GCC, code, n, 15);
+	t.if_column = column;
+	copy(&t, 0x1002, 0x1008, 0x1002, 21, false);
+	struct result r = finish(&t);
+	uint32_t doubts = site(&r, 0)->count_doubts;
+	end(&t, &r);
+	return doubts;
+}
+
+static void a_call_that_its_own_condition_does_not_keep_from_its_place_is_doubted(void **state)
+{
+	/* if (...) at 0x1000, in column 3; the call's own statement is in column 5; je leaves the copy. */
+	static const uint8_t combined[] = {NOTHING, NOTHING, JE(2), STORE, RET};
+	assert_int_equal(behind_if(3, combined, sizeof(combined)), CAIRN_COUNT_CONDITION);
+	/* A statement that stands beside the call's is no condition. */
+	assert_int_equal(behind_if(5, combined, sizeof(combined)), 0);
+	/* Nor is anything combined where the condition's own branch is there, or the copy begins without one. */
+	static const uint8_t branch[] = {JE(6), NOTHING, JE(2), STORE, RET};
+	assert_int_equal(behind_if(3, branch, sizeof(branch)), 0);
+	static const uint8_t store[] = {NOTHING, STORE, JE(2), STORE, RET};
+	assert_int_equal(behind_if(3, store, sizeof(store)), 0);
 }
 
 /* ---- ways in ---- */
@@ -423,6 +465,7 @@ int main(void)
 		cmocka_unit_test(a_copy_with_two_ways_in_has_two_places),
 		cmocka_unit_test(work_ahead_of_time_is_no_place),
 		cmocka_unit_test(a_way_that_joins_the_copys_own_behind_a_known_condition_is_one_behind),
+		cmocka_unit_test(a_call_that_its_own_condition_does_not_keep_from_its_place_is_doubted),
 		cmocka_unit_test(a_value_copied_where_paths_meet_is_no_way_in),
 		cmocka_unit_test(a_loop_through_code_of_no_line_is_the_copys),
 		cmocka_unit_test(a_body_that_begins_with_a_loop_is_passed_again),
