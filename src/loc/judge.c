@@ -30,6 +30,7 @@ struct further {
 struct judging {
 	const struct site_env *env;
 	const struct batch *in;
+	struct judge *judges; /* per worker */
 	VEC(struct copy) copies;
 	VEC(struct further) further; /* by copy */
 };
@@ -42,6 +43,7 @@ struct judge {
 	VEC(struct built_site *) places;
 	size_t others_from, others_to; /* copies of all that are of one function in this container */
 	VEC(const struct built_site *) others;
+	struct passage_scratch scratch;
 };
 
 static int enter_container(struct judge *j, uint32_t container)
@@ -133,6 +135,16 @@ static void judge_body(const struct judging *all, struct built_site *b)
 		b->site.count_doubts |= CAIRN_COUNT_AGAIN;
 }
 
+/* What is told of places alone (site_env.bare) are values; where there are none nothing is to be decided. */
+static bool has_value(const struct judge *j)
+{
+	for (size_t i = 0; i < j->places.n; i++)
+		for (uint32_t k = 0; k < j->places.p[i]->site.n_args; k++)
+			if (j->places.p[i]->site.args[k].loc.why == CAIRN_AVAILABLE)
+				return true;
+	return false;
+}
+
 static int judge_copy(struct judge *j, size_t at, struct cairn_err *err)
 {
 	const struct copy *c = &j->all->copies.p[at];
@@ -141,26 +153,28 @@ static int judge_copy(struct judge *j, size_t at, struct cairn_err *err)
 		judge_body(j->all, first);
 	if (first->site.kind != CAIRN_SITE_INLINED)
 		return 0;
+	bool bare = j->all->env->bare;
+	if (!gather_places(j, c))
+		return err_nomem(err, "ways to a copy");
+	if (bare && !has_value(j))
+		return 0;
 	if (enter_container(j, c->container) < 0)
 		return err_nomem(err, "ways to a copy");
 	if (!j->graph)
 		return 0;
-	bool ok = gather_places(j, c) && gather_others(j, at);
+	bool ok = bare || gather_others(j, at);
 	struct passage p = {.graph = j->graph, .copy = &first->die, .places = j->places.p, .n_places = j->places.n,
-			    .others = j->others.p, .n_others = j->others.n};
-	return ok && passage_judge(&p) == 0 ? 0 : err_nomem(err, "ways to a copy");
+			    .others = j->others.p, .n_others = j->others.n, .for_values = bare};
+	return ok && passage_judge(&p, &j->scratch) == 0 ? 0 : err_nomem(err, "ways to a copy");
 }
 
 static int judge_chunk(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
 {
-	struct judge j = {.all = arg, .container = DW_FUNC_NONE};
-	size_t n = j.all->copies.n, end = (item + 1) * CHUNK < n ? (item + 1) * CHUNK : n;
+	const struct judging *all = arg;
+	size_t n = all->copies.n, end = (item + 1) * CHUNK < n ? (item + 1) * CHUNK : n;
 	int rc = 0;
 	for (size_t at = item * CHUNK; at < end && !rc; at++)
-		rc = judge_copy(&j, at, err);
-	graph_free(j.graph);
-	VEC_FREE(&j.places);
-	VEC_FREE(&j.others);
+		rc = judge_copy(&all->judges[worker], at, err);
 	return rc;
 }
 
@@ -212,12 +226,36 @@ static bool list_further(struct judging *all)
 	return true;
 }
 
+static bool judges_init(struct judging *all, unsigned int n)
+{
+	all->judges = calloc(n, sizeof(*all->judges));
+	for (unsigned int i = 0; all->judges && i < n; i++)
+		all->judges[i] = (struct judge){.all = all, .container = DW_FUNC_NONE};
+	return all->judges;
+}
+
+static void judges_fini(struct judging *all, unsigned int n)
+{
+	for (unsigned int i = 0; all->judges && i < n; i++) {
+		graph_free(all->judges[i].graph);
+		VEC_FREE(&all->judges[i].places);
+		VEC_FREE(&all->judges[i].others);
+		passage_scratch_fini(&all->judges[i].scratch);
+	}
+	free(all->judges);
+}
+
 int judge_counts(const struct site_env *env, unsigned int threads, const struct batch *in, struct cairn_err *err)
 {
 	struct judging all = {.env = env, .in = in};
-	int rc = list_copies(&all) && list_further(&all) ? 0 : err_nomem(err, "ways to a copy");
-	if (!rc)
-		rc = pool_run((all.copies.n + CHUNK - 1) / CHUNK, threads, judge_chunk, &all, err);
+	unsigned int width = pool_width(threads);
+	/* Of places alone only values are asked, and with this they are all believed. */
+	if (env->bare && env->assume_unmodified)
+		return 0;
+	bool ok = judges_init(&all, width) && list_copies(&all) && list_further(&all);
+	int rc = ok ? pool_run((all.copies.n + CHUNK - 1) / CHUNK, threads, judge_chunk, &all, err)
+		    : err_nomem(err, "ways to a copy");
+	judges_fini(&all, width);
 	VEC_FREE(&all.copies);
 	VEC_FREE(&all.further);
 	return rc;

@@ -48,8 +48,8 @@ enum {
 
 struct code {
 	struct graph *graph;
-	uint8_t *marks;    /* one for each instruction of the container */
-	VEC(uint32_t) own; /* the copy's instructions */
+	uint8_t *marks;
+	struct passage_scratch *scratch; /* has the marks */
 	int rc;
 };
 
@@ -62,7 +62,7 @@ static int own_range(void *arg, struct dw_range r)
 		if (g->v.p[i].is_nop || c->marks[i] & OWN)
 			continue;
 		c->marks[i] |= OWN;
-		c->rc = VEC_ADD(&c->own, (uint32_t)i) ? 0 : -ENOMEM;
+		c->rc = VEC_ADD(&c->scratch->own, (uint32_t)i) ? 0 : -ENOMEM;
 	}
 	return c->rc;
 }
@@ -77,20 +77,26 @@ static int other_range(void *arg, struct dw_range r)
 	return 0;
 }
 
-/* Returns 0 or -ENOMEM; code_fini() in both cases. */
-static int code_init(struct code *c, struct graph *g, const struct dw_die *copy)
+static int code_init(struct code *c, struct graph *g, const struct dw_die *copy, struct passage_scratch *scratch)
 {
-	*c = (struct code){.graph = g, .marks = calloc(g->v.n + 1, 1)};
-	if (!c->marks)
-		return -ENOMEM;
+	if (g->v.n >= scratch->cap) {
+		free(scratch->marks);
+		scratch->marks = malloc(2 * g->v.n + 1);
+		scratch->cap = scratch->marks ? 2 * g->v.n + 1 : 0;
+		if (!scratch->marks)
+			return -ENOMEM;
+	}
+	memset(scratch->marks, 0, g->v.n + 1);
+	scratch->own.n = 0;
+	*c = (struct code){.graph = g, .marks = scratch->marks, .scratch = scratch};
 	dw_ranges(copy, own_range, c, NULL);
 	return c->rc;
 }
 
-static void code_fini(struct code *c)
+void passage_scratch_fini(struct passage_scratch *s)
 {
-	free(c->marks);
-	VEC_FREE(&c->own);
+	free(s->marks);
+	VEC_FREE(&s->own);
 }
 
 static void mark_ahead(struct code *c)
@@ -118,8 +124,8 @@ static void mark_ahead(struct code *c)
 static void mark_source(struct code *c)
 {
 	const struct graph *g = c->graph;
-	for (size_t n = 0; n < c->own.n && !g->has_line0; n++)
-		c->marks[c->own.p[n]] |= SOURCE;
+	for (size_t n = 0; n < c->scratch->own.n && !g->has_line0; n++)
+		c->marks[c->scratch->own.p[n]] |= SOURCE;
 	for (size_t n = 0; n < g->n_ordered && g->has_line0; n++) {
 		uint32_t i = g->by_order[n];
 		bool source = c->marks[i] & OWN && !(g->v.p[i].is_line0 && g->v.p[i].only_moves);
@@ -136,8 +142,8 @@ static void mark_source(struct code *c)
  */
 static bool has_table(const struct code *c)
 {
-	for (size_t n = 0; n < c->own.n; n++)
-		if (c->graph->v.p[c->own.p[n]].is_indirect)
+	for (size_t n = 0; n < c->scratch->own.n; n++)
+		if (c->graph->v.p[c->scratch->own.p[n]].is_indirect)
 			return true;
 	return false;
 }
@@ -166,9 +172,9 @@ static int mark_ways_in(struct code *c)
 	}
 	bool table = has_table(c);
 	mark_source(c);
-	for (size_t n = 0; n < c->own.n && !rc; n++)
-		if (c->marks[c->own.p[n]] & SOURCE && comes_from_around(c, c->own.p[n], table))
-			c->marks[c->own.p[n]] |= PLACE;
+	for (size_t n = 0; n < c->scratch->own.n && !rc; n++)
+		if (c->marks[c->scratch->own.p[n]] & SOURCE && comes_from_around(c, c->scratch->own.p[n], table))
+			c->marks[c->scratch->own.p[n]] |= PLACE;
 	return rc;
 }
 
@@ -280,14 +286,15 @@ static unsigned int choose_ways(struct code *c, const struct ways *w, struct cai
 
 unsigned int passage_ways_in(struct graph *g, const struct dw_die *copy, struct cairn_vaddr *ret)
 {
+	struct passage_scratch scratch = {0};
 	struct code c = {0};
 	struct ways w = {0};
 	unsigned int n = 0;
-	if (g->entry != GRAPH_NONE && !code_init(&c, g, copy) && !find_ways(&c, &w))
+	if (g->entry != GRAPH_NONE && !code_init(&c, g, copy, &scratch) && !find_ways(&c, &w))
 		n = choose_ways(&c, &w, ret);
 	VEC_FREE(&w.early);
 	VEC_FREE(&w.last);
-	code_fini(&c);
+	passage_scratch_fini(&scratch);
 	return n;
 }
 
@@ -327,8 +334,8 @@ static uint32_t count_behind(const struct code *c)
 	const struct graph *g = c->graph;
 	bool table = has_table(c);
 	uint32_t count = 0;
-	for (size_t n = 0; n < c->own.n; n++) {
-		uint32_t i = c->own.p[n];
+	for (size_t n = 0; n < c->scratch->own.n; n++) {
+		uint32_t i = c->scratch->own.p[n];
 		bool asked = c->marks[i] & SOURCE && !(c->marks[i] & (AHEAD | PLACE));
 		for (uint32_t k = 0, b; asked && (b = graph_before(g, i, &k)) != GRAPH_NONE;) {
 			bool around = c->marks[b] & AROUND && !(c->marks[b] & (OWN | OTHER));
@@ -341,8 +348,8 @@ static uint32_t count_behind(const struct code *c)
 /* Whether anything leads from other code into the copy but not to its places: if not, the rest need not be asked. */
 static bool has_way_behind(const struct code *c)
 {
-	for (size_t n = 0; n < c->own.n; n++) {
-		uint32_t i = c->own.p[n];
+	for (size_t n = 0; n < c->scratch->own.n; n++) {
+		uint32_t i = c->scratch->own.p[n];
 		for (uint32_t k = 0, b; !(c->marks[i] & PLACE) && (b = graph_before(c->graph, i, &k)) != GRAPH_NONE;)
 			if (!(c->marks[b] & OWN) && is_way_in(c, b, i))
 				return true;
@@ -404,8 +411,8 @@ static int comes_back(struct code *c, const struct passage *p, bool *ret)
 		rc = graph_spread(g, from.p, from.n, c->marks, INSIDE, OWN | NOBODY, 0);
 	VEC_FREE(&from);
 	*ret = false;
-	for (size_t n = 0; n < c->own.n; n++)
-		*ret |= (c->marks[c->own.p[n]] & (PLACE | INSIDE)) == (PLACE | INSIDE);
+	for (size_t n = 0; n < c->scratch->own.n; n++)
+		*ret |= (c->marks[c->scratch->own.p[n]] & (PLACE | INSIDE)) == (PLACE | INSIDE);
 	return rc;
 }
 
@@ -491,6 +498,8 @@ static int judge_place(const struct code *c, const struct passage *p, struct bui
 	int rc = at != GRAPH_NONE && !(c->marks[at] & OWN) ? has_several_ways_to(c->graph, at, &shared) : 0;
 	if (shared)
 		b->site.count_doubts |= CAIRN_COUNT_SHARED;
+	if (p->for_values)
+		return rc;
 	if (at != GRAPH_NONE && has_callers_condition(c, b, at))
 		b->site.count_doubts |= CAIRN_COUNT_CONDITION;
 	if (at != GRAPH_NONE && is_merged(c, p, at))
@@ -510,7 +519,7 @@ static int judge(struct code *c, const struct passage *p)
 	bool again;
 	uint32_t behind = 0;
 	int rc = comes_back(c, p, &again);
-	if (!rc)
+	if (!rc && !p->for_values)
 		rc = find_behind(c, p, &behind);
 	for (size_t i = 0; i < p->n_places && !rc; i++) {
 		struct built_site *b = p->places[i];
@@ -521,12 +530,9 @@ static int judge(struct code *c, const struct passage *p)
 	return rc;
 }
 
-int passage_judge(const struct passage *p)
+int passage_judge(const struct passage *p, struct passage_scratch *scratch)
 {
 	struct code c;
-	int rc = code_init(&c, p->graph, p->copy);
-	if (!rc)
-		rc = judge(&c, p);
-	code_fini(&c);
-	return rc;
+	int rc = code_init(&c, p->graph, p->copy, scratch);
+	return rc ? rc : judge(&c, p);
 }

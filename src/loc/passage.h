@@ -27,7 +27,16 @@ struct passage {
 	size_t n_places;
 	const struct built_site *const *others; /* copies of the same function in the same container; this one may be among them */
 	size_t n_others;
+	bool for_values; /* only what decides whether an argument is that of a call here is asked: AGAIN and SHARED */
 };
+
+/* What is kept from copy to copy; zeroed at first. */
+struct passage_scratch {
+	uint8_t *marks; /* one for each instruction of the container */
+	size_t cap;
+	VEC(uint32_t) own; /* the copy's instructions */
+};
+void passage_scratch_fini(struct passage_scratch *s);
 
 /*
  * passage_judge - set count_doubts and n_behind of a copy's places
@@ -35,6 +44,6 @@ struct passage {
  * Returns 0 or -ENOMEM.
  * Cost: the copy's instructions; where other code leads into it past its places, some passes over the container's.
  */
-int passage_judge(const struct passage *p);
+int passage_judge(const struct passage *p, struct passage_scratch *scratch);
 
 #endif
