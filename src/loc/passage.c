@@ -498,10 +498,10 @@ static int judge_place(const struct code *c, const struct passage *p, struct bui
 	int rc = at != GRAPH_NONE && !(c->marks[at] & OWN) ? has_several_ways_to(c->graph, at, &shared) : 0;
 	if (shared)
 		b->site.count_doubts |= CAIRN_COUNT_SHARED;
-	if (p->for_values)
-		return rc;
 	if (at != GRAPH_NONE && has_callers_condition(c, b, at))
 		b->site.count_doubts |= CAIRN_COUNT_CONDITION;
+	if (p->for_values)
+		return rc;
 	if (at != GRAPH_NONE && is_merged(c, p, at))
 		b->site.count_doubts |= CAIRN_COUNT_MERGED;
 	if (b->lost_marker && (at == GRAPH_NONE || !has_effect(c, at)))

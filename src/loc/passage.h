@@ -27,7 +27,7 @@ struct passage {
 	size_t n_places;
 	const struct built_site *const *others; /* copies of the same function in the same container; this one may be among them */
 	size_t n_others;
-	bool for_values; /* only what decides whether an argument is that of a call here is asked: AGAIN and SHARED */
+	bool for_values; /* only what decides whether an argument is that of a call here is asked: AGAIN, SHARED, CONDITION */
 };
 
 /* What is kept from copy to copy; zeroed at first. */
