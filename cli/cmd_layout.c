@@ -50,6 +50,10 @@ static const struct opt opts[] = {
 	 "with --reorganize: CSV of hits (member,hits or type,member,hits); hot members go into the fewest cache lines"},
 	{0, "lines-first", OPT_FLAG, NULL, offsetof(struct layout_values, lines_first),
 	 "with --weights: fewer cache lines are worth bytes, up to the size that the struct has"},
+	{0, "lint", OPT_FLAG, NULL, offsetof(struct layout_values, lint),
+	 "what goes wrong with structs as records between programs: padding that leaks, readers that differ; status 1"},
+	{0, "rules", OPT_TEXT, "RULE,...", offsetof(struct layout_values, rules),
+	 "with --lint: only these, or with a - in front all but these"},
 	{0, "html", OPT_FLAG, NULL, offsetof(struct layout_values, html),
 	 "a page with byte maps; with --abi A,B or --beside two of them side by side"},
 	{0, "beside", OPT_TEXT, "FILE", offsetof(struct layout_values, beside), "with --html: another build, to compare with"},
@@ -72,6 +76,7 @@ static const struct example examples[] = {
 	{"cairn layout event.h --lock layout.lock", "exit status 1 when a layout is not the one that is locked"},
 	{"cairn layout vmlinux --sizes", "every struct with its size and number of holes"},
 	{"cairn layout prog.bpf.o 'struct event' --json", "one struct, for a program"},
+	{"cairn layout --lint event.bpf.o", "which records of a BPF program leak padding, or differ for a 32-bit reader"},
 	{"cairn layout event.h --html --abi bpf,i386 > event.html", "a picture of each struct, on two ABIs side by side"},
 	{"cairn layout event.h padded_event --reorganize --verify", "its members in the smallest order, proven by gcc and clang"},
 	{0},
@@ -190,6 +195,8 @@ static int show_list(struct show *s, const struct cairn_source_list *list)
 {
 	const struct layout_run run = {s->values, s->source, s->types, s->layout};
 
+	if (s->values->lint)
+		return layout_lint(&run, list);
 	if (s->values->reorganize)
 		return layout_reorganize(&run, list);
 	for (size_t i = 0; i < list->n && !ferror(stdout); i++)

@@ -24,6 +24,9 @@ struct layout_values {
 	struct opt_list together;
 	const char *weights;
 	bool reorganize, verify, pin_first, merge_bit_fields, lines_first;
+	/* --lint */
+	const char *rules;
+	bool lint;
 	/* --html */
 	const char *beside;
 	bool html;
@@ -118,6 +121,11 @@ struct layout_run {
 	const struct cairn_types *types;
 	struct cairn_layout *layout;
 };
+
+/* ---- layout_lint.c ---- */
+
+/* --lint: an exit status; STATUS_NO when a rule found something. */
+int layout_lint(const struct layout_run *run, const struct cairn_source_list *list);
 
 /* ---- layout_html.c ---- */
 

@@ -221,12 +221,14 @@ static int open_side(const char *path, const struct cairn_abi *abi, const struct
 	if (status)
 		return status;
 	status = layout_select(s->source.source, patterns, n_patterns, &s->list);
-	s->types = cairn_source_types(s->source.source);
+	if (!status && abi)
+		status = layout_retarget(&s->source, abi, &s->list);
+	s->types = layout_types(&s->source);
 	struct cairn_layout_opts o = {.size = sizeof(o),
 				      .cacheline = (uint32_t)values->cacheline,
 				      .big_endian = cairn_source_is_big_endian(s->source.source),
 				      .infer_aligned = cairn_source_kind(s->source.source) == CAIRN_SOURCE_BTF,
-				      .abi = cairn_source_abi(s->source.source)};
+				      .abi = layout_abi(&s->source)};
 	if (!status && cairn_layout_new(s->types, &o, &s->layout, &err) < 0)
 		status = fail(STATUS_NOT_HERE, "%s", err.msg);
 	return status;
@@ -248,8 +250,8 @@ int layout_html(const char *path, const struct cairn_abi *const *abis, size_t n_
 		status = open_side(file, abi, values, patterns, n_patterns, &page.sides[k]);
 		if (values->beside)
 			page.sides[k].label = file;
-		else if (!status && cairn_source_abi(page.sides[k].source.source))
-			page.sides[k].label = cairn_source_abi(page.sides[k].source.source)->name;
+		else if (!status && layout_abi(&page.sides[k].source))
+			page.sides[k].label = layout_abi(&page.sides[k].source)->name;
 		else
 			page.sides[k].label = "";
 	}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * --lint: what is wrong with a struct as a record between programs
+ *
+ * To add a rule: a function and a row in layout_lint_rules.c, a paragraph in docs/layout.md, a struct that it finds and one that
+ * it does not in tests/cli/test_layout_lint.py.
+ */
+#ifndef CLI_LAYOUT_LINT_H
+#define CLI_LAYOUT_LINT_H
+
+#include "layout.h"
+
+struct lint_finding {
+	const char *rule;
+	const char *member; /* NULL: of the whole struct */
+	uint64_t offset;    /* bytes */
+	char what[256], mend[256];
+	const char *why; /* static */
+};
+
+/* A struct that is looked at. */
+struct lint_subject {
+	const struct layout_run *run;
+	const struct cairn_abi *abi; /* that it is laid out for */
+	uint32_t id;
+	const struct cairn_type *t;
+	const struct cairn_layout_facts *facts;
+	const struct cairn_layout_member *members;
+	uint64_t cacheline;
+	/* The same types on a 32-bit ABI; NULL: not to be had. */
+	const struct cairn_abi *small_abi;
+	const struct cairn_types *small;
+	void (*report)(const struct lint_subject *s, const struct lint_finding *f, void *ctx);
+	void *ctx;
+};
+
+struct lint_rule {
+	const char *id;
+	const char *what; /* for the list of rules: lower case, no full stop */
+	void (*look)(const struct lint_subject *s, const struct lint_rule *rule);
+};
+
+/* id NULL ends. */
+extern const struct lint_rule layout_lint_rules[];
+
+#endif
