@@ -253,12 +253,17 @@ static void put_get_body(const struct bind_file *file, const struct bind_field *
 static void put_set_body(const struct bind_file *file, const struct bind_field *f)
 {
 	const char *value = f->kind == BIND_BOOL ? "(value ? 1 : 0)" : "value";
+	bool narrows = strcmp(carrier(f), seen_type(f));
 	FILE *out = file->out;
+	char cast[16] = "";
+
+	if (narrows)
+		snprintf(cast, sizeof(cast), "(%s) ", carrier(f));
 
 	if (has_handle(f)) {
 		fprintf(out, "            H_%s.set(rec, 0L", f->name);
 		bind_put_indices(file, f, ", ", "");
-		fprintf(out, ", (%s) %s);\n", carrier(f), value);
+		fprintf(out, ", %s%s);\n", cast, value);
 		return;
 	}
 	put_place(file, f);
@@ -274,7 +279,7 @@ static void put_set_body(const struct bind_file *file, const struct bind_field *
 	else if (f->size == 16)
 		fputs("            wide(rec, at, value);\n", out);
 	else
-		fprintf(out, "            rec.set(%s, at, (%s) %s);\n", value_of(f), carrier(f), value);
+		fprintf(out, "            rec.set(%s, at, %s%s);\n", value_of(f), cast, value);
 }
 
 static void put_field(const struct bind_file *file, const struct bind_field *f)
