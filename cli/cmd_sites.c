@@ -348,6 +348,8 @@ static int ask(struct view *view, const struct sites_values *values, const struc
 	bool from_debug_info;
 	int status;
 
+	if (values->hazards && sidecar_is_named(cairn_binary_path(view->bin)))
+		return fail(STATUS_NOT_HERE, "%s: a sidecar has no code to look at: name the program", cairn_binary_path(view->bin));
 	if (values->hazards)
 		return sites_hazards(view);
 	/* Who names a file of debug information wants to see what is in it. */

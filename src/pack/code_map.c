@@ -12,7 +12,7 @@
 /* Code this near to other code shares its pages: what lies between costs less than a record for each. */
 enum { SPAN_GAP_MAX = 4096 };
 
-static bool is_code(const struct elf_section *s)
+bool is_code_section(const struct elf_section *s)
 {
 	return (s->flags & SHF_EXECINSTR) && (s->flags & SHF_ALLOC) && s->size;
 }
@@ -57,7 +57,7 @@ int code_map_make(const struct cairn_binary *bin, struct code_map *ret, struct c
 	uint64_t hi = 0;
 	bool ok = true;
 	for (size_t i = 0; ok && i < elf_n_sections(e); i++)
-		if (is_code(elf_section_at(e, i)))
+		if (is_code_section(elf_section_at(e, i)))
 			ok = VEC_ADD(&code, elf_section_at(e, i));
 	if (code.n)
 		qsort(code.p, code.n, sizeof(*code.p), by_address);

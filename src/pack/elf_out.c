@@ -26,11 +26,16 @@ static size_t aligned(size_t off)
 	return (off + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 }
 
+static size_t file_size(const struct out_section *s)
+{
+	return s->type == SHT_NOBITS ? 0 : s->size;
+}
+
 static struct layout lay_out(const struct out_section *sections, size_t n)
 {
 	struct layout l = {.names_off = sizeof(Elf64_Ehdr), .names_size = 1 + sizeof(".shstrtab")};
 	for (size_t i = 0; i < n; i++) {
-		l.names_off = aligned(l.names_off) + sections[i].size;
+		l.names_off = aligned(l.names_off) + file_size(&sections[i]);
 		l.names_size += strlen(sections[i].name) + 1;
 	}
 	l.headers_off = aligned(l.names_off + l.names_size);
@@ -62,6 +67,7 @@ static void put_section_header(uint8_t *file, const struct layout *l, size_t i, 
 		.sh_name = (Elf64_Word)*name,
 		.sh_type = s->type,
 		.sh_flags = s->flags,
+		.sh_addr = s->addr,
 		.sh_offset = off,
 		.sh_size = s->size,
 		.sh_addralign = s->type == SHT_STRTAB ? 1 : s->type == SHT_NOTE ? 4 : ALIGNMENT,
@@ -84,9 +90,9 @@ int elf_out_make(const struct out_section *sections, size_t n, uint8_t **ret, si
 	for (size_t i = 0; i < n; i++) {
 		off = aligned(off);
 		put_section_header(file, &l, i + 1, &sections[i], off, &name);
-		if (sections[i].size)
+		if (file_size(&sections[i]))
 			memcpy(file + off, sections[i].bytes, sections[i].size);
-		off += sections[i].size;
+		off += file_size(&sections[i]);
 	}
 	struct out_section names = {".shstrtab", SHT_STRTAB, NULL, l.names_size};
 	put_section_header(file, &l, n + 1, &names, l.names_off, &name);

@@ -11,9 +11,10 @@
 struct out_section {
 	const char *name;
 	uint32_t type; /* SHT_* */
-	const void *bytes;
+	const void *bytes; /* NULL with SHT_NOBITS */
 	size_t size;
 	uint64_t flags; /* SHF_* */
+	uint64_t addr;
 };
 
 /*

@@ -249,10 +249,27 @@ static int encode(struct making *m, const struct cairn_binary *bin, struct cairn
 	return 0;
 }
 
-static int write_out(struct making *m, struct cairn_packed *ret, struct cairn_err *err)
+/* Real binaries have a few; object files, of which each function may have one, are not here. */
+enum { CODE_SECTIONS_MAX = 64 };
+
+/* The binary's sections of code as a debug file has them, without bytes: what addresses are in. */
+static size_t add_code_sections(const struct cairn_binary *bin, struct out_section *to)
 {
-	struct out_section sections[CAIRN_PACK_SECTIONS_MAX];
+	const struct elf *e = binary_main(bin);
 	size_t n = 0;
+	for (size_t i = 0; i < elf_n_sections(e) && !elf_is_relocatable(e); i++) {
+		const struct elf_section *s = elf_section_at(e, i);
+		if (is_code_section(s) && n < CODE_SECTIONS_MAX)
+			to[n++] = (struct out_section){.name = s->name, .type = SHT_NOBITS, .size = s->size,
+						       .flags = SHF_ALLOC | SHF_EXECINSTR, .addr = s->addr.v};
+	}
+	return n;
+}
+
+static int write_out(struct making *m, const struct cairn_binary *bin, struct cairn_packed *ret, struct cairn_err *err)
+{
+	struct out_section sections[CAIRN_PACK_SECTIONS_MAX + CODE_SECTIONS_MAX];
+	size_t n = 0, n_code;
 	uint8_t *bytes;
 	for (size_t i = 0; i < m->n; i++) {
 		if (!m->part[i].v.n)
@@ -261,7 +278,8 @@ static int write_out(struct making *m, struct cairn_packed *ret, struct cairn_er
 		sections[n++] = (struct out_section){m->about[i].name, m->type[i], m->part[i].v.p, m->part[i].v.n,
 						    m->flags[i]};
 	}
-	int rc = elf_out_make(sections, n, &bytes, &ret->size, err);
+	n_code = add_code_sections(bin, sections + n);
+	int rc = elf_out_make(sections, n + n_code, &bytes, &ret->size, err);
 	if (rc < 0)
 		return rc;
 	ret->bytes = bytes;
@@ -296,7 +314,7 @@ static int make(struct making *m, const struct cairn_binary *bin, const struct c
 	}
 	if (rc >= 0)
 		rc = encode(m, bin, err);
-	return rc < 0 ? rc : write_out(m, ret, err);
+	return rc < 0 ? rc : write_out(m, bin, ret, err);
 }
 
 static int read_opts(const struct cairn_pack_make_opts *opts, struct cairn_pack_make_opts *ret, struct cairn_err *err)

@@ -2,6 +2,7 @@
 /* Opening a sidecar: which sections it has, and that their sizes fit together. */
 #include <cairn/pack.h>
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -389,7 +390,7 @@ size_t cairn_pack_sections(const struct cairn_pack *p, struct cairn_packed_secti
 	size_t n = 0;
 	for (size_t i = 0; i < elf_n_sections(p->elf); i++) {
 		const struct elf_section *s = elf_section_at(p->elf, i);
-		if (!s->name[0] || !s->size || !strcmp(s->name, ".shstrtab"))
+		if (!s->name[0] || !s->size || s->type == SHT_NOBITS || !strcmp(s->name, ".shstrtab"))
 			continue;
 		if (n < max)
 			ret[n] = (struct cairn_packed_section){.name = s->name, .size = s->size, .what = ""};

@@ -221,6 +221,15 @@ static int mark_places(struct place_table *p, const struct cairn_function *f, bo
 	return 0;
 }
 
+static int add_bodies(struct place_table *p, const struct cairn_function *f, uint32_t number)
+{
+	for (uint32_t i = 0; i < f->n_sites; i++)
+		if (f->sites[i].kind == CAIRN_SITE_ENTRY &&
+		    !VEC_ADD(&p->bodies, ((struct body){f->sites[i].at.v, number})))
+			return -ENOMEM;
+	return 0;
+}
+
 static int see_function(void *ctx, const struct cairn_function *f)
 {
 	struct place_table *p = ctx;
@@ -231,6 +240,8 @@ static int see_function(void *ctx, const struct cairn_function *f)
 	if (!VEC_ADD(&p->starts, (uint32_t)p->data.v.n))
 		return -ENOMEM;
 	int rc = add_names(p, f, number);
+	if (rc >= 0)
+		rc = add_bodies(p, f, number);
 	if (rc >= 0)
 		rc = mark_places(p, f, &own_places);
 	if (rc >= 0)

@@ -19,7 +19,6 @@ static inline __attribute__((always_inline)) long add(long left, int right) { si
 __attribute__((noinline)) long walk(long n, int c) { for (; n > 1; n--) sink = add(n, c); return n; }
 int main(int argc, char **argv) { return (int)walk(argc, argc); }
 """
-SUFFIX = "cairn".encode().hex() + "01"
 SECONDS = 60
 
 
@@ -29,6 +28,15 @@ def program():
 
 def build_id(path):
     return run("readelf", "-n", path, check=True).out.split("Build ID: ")[1].split()[0]
+
+
+def served_id():
+    """The real id, "cairn", and the version of the format, which the header tells."""
+    path = os.path.join(folder(), "versioned.cairn")
+    cairn("pack", program(), "-o", path, check=True)
+    with open(path, "rb") as file:
+        content = file.read()
+    return build_id(program()) + b"cairn".hex() + f"{content[content.index(b'cairnpk') + 8]:02x}"
 
 
 def stripped():
@@ -99,7 +107,7 @@ def served(name):
 def the_file_has_an_id_derived_from_the_real_one_and_the_sidecar_in_a_section():
     path = served("file")
     file = os.path.join(path, build_id(program()) + ".cairn.debug")
-    expect(build_id(file) == build_id(program()) + SUFFIX, build_id(file))
+    expect(build_id(file) == served_id(), build_id(file))
     expect(".debug_cairn" in run("readelf", "-SW", file, check=True).out)
     inside = os.path.join(folder(), "inside.cairn")
     run("objcopy", "-O", "binary", "--only-section=.debug_cairn", "--set-section-flags", ".debug_cairn=alloc", file, inside,
@@ -117,7 +125,7 @@ def a_stripped_program_is_answered_for_and_the_real_debug_file_is_served_as_befo
     told = cairn("sites", program(), "add", "--json").out
     with serving(path) as url:
         env = environment("both-cache")
-        wait_for(f"{url}/buildid/{build_id(program())}{SUFFIX}/debuginfo")
+        wait_for(f"{url}/buildid/{served_id()}/debuginfo")
         with open(os.path.join(path, "real.debug"), "rb") as real:
             expect(wait_for(f"{url}/buildid/{build_id(program())}/debuginfo") == real.read())
         r = cairn("sites", stripped(), "add", "--json", "--debuginfod=" + url, env=env)
@@ -186,7 +194,7 @@ def a_served_sidecar_of_another_build_is_refused():
         expect(r.status == 3 and why in r.err, name, r)
         if name == "lie":
             with serving(path) as url:
-                wait_for(f"{url}/buildid/{build_id(program())}{SUFFIX}/debuginfo")
+                wait_for(f"{url}/buildid/{served_id()}/debuginfo")
                 r = cairn("sites", stripped(), "add", "--debuginfod=" + url, env=environment("wrong-cache"))
                 expect(r.status == 3 and why in r.err, r)
 
