@@ -222,7 +222,7 @@ int cairn_sites_complete_type(struct cairn_sites *sites, uint32_t id, struct cai
  *        "glibc/malloc/malloc.c"), or FILE:LINE:NAME. NAME is the source name, a qualified C++ name or any
  *        tail of one ("size", "vector<int>::size"), the same without template arguments ("vector::size"), or a linkage
  *        name; or a symbol's name, in whose place the functions that begin at its address are taken. With * or ? in it
- *        NAME is a pattern, as for file names, over the names that the debug information has.
+ *        NAME is a pattern, as for file names, over these and, without FILE, over symbols' names.
  * @ret   borrowed until cairn_sites_close(); how they were found tells what more than one means
  * Returns 0 when none matched (ret->n is 0), else their number. -E2BIG: a pattern that matches more than
  * CAIRN_FIND_MAX functions, which cairn_sites_visit_matching() can do. Errors as cairn_sites_open().
@@ -245,8 +245,8 @@ int cairn_sites_visit(struct cairn_sites *sites,
 		      struct cairn_err *err);
 
 /*
- * The same for the functions that @pattern matches, as cairn_sites_find() understands it; NULL: all. What is
- * only a symbol is not visited.
+ * The same for the functions that @pattern matches, as cairn_sites_find() understands it; NULL: all that the debug
+ * information has.
  */
 int cairn_sites_visit_matching(struct cairn_sites *sites, const char *pattern,
 			       int (*visit)(void *ctx, const struct cairn_function *function), void *ctx,

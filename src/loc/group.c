@@ -175,6 +175,20 @@ static int intern(struct groups *gs, const struct group *g, uint64_t *ret)
 	}
 }
 
+static int by_declaration(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+	int c = strcmp(x->file ? x->file : "", y->file ? y->file : "");
+	if (!c)
+		c = x->line < y->line ? -1 : x->line > y->line;
+	return c ? c : strcmp(x->name, y->name);
+}
+
+bool groups_have(const struct groups *gs, const struct group *g)
+{
+	return gs->v.n && bsearch(g, gs->v.p, gs->v.n, sizeof(*g), by_declaration);
+}
+
 /* Roots that the filter refuses, or that have no name. */
 #define NO_GROUP UINT64_MAX
 
@@ -197,7 +211,7 @@ static int group_of_root(const struct site_env *env, const struct group_filter *
 		g.name = qualified(env, gs, &die, g.name);
 		if (!g.name)
 			return err_nomem(err, "a function's name");
-		if (group_passes(want, &g) && intern(gs, &g, ret) < 0)
+		if ((group_passes(want, &g) || (want->also && groups_have(want->also, &g))) && intern(gs, &g, ret) < 0)
 			return err_nomem(err, "a function");
 	}
 	return map_put(&gs->by_root, off, *ret) < 0 ? err_nomem(err, "a function") : 0;
@@ -222,15 +236,6 @@ static bool begins_at(const struct site_env *env, const struct dw_func *f, const
 	else if (dw_ranges(&die, take_first, &at, NULL) <= 0)
 		return false;
 	return symbol_name_has(s, at);
-}
-
-static int by_declaration(const void *a, const void *b)
-{
-	const struct group *x = a, *y = b;
-	int c = strcmp(x->file ? x->file : "", y->file ? y->file : "");
-	if (!c)
-		c = x->line < y->line ? -1 : x->line > y->line;
-	return c ? c : strcmp(x->name, y->name);
 }
 
 int group_entries(const struct site_env *env, const struct group_filter *filter, struct groups *ret,

@@ -40,6 +40,7 @@ struct groups {
 struct group_filter {
 	const char *name; /* tail of a qualified name, also without its template arguments; or a linkage name */
 	bool is_pattern;  /* the name is one for fnmatch() */
+	const struct groups *also;        /* functions that pass whatever their name is; NULL: none */
 	const struct symbol_name *begins; /* only entries that begin at one of these addresses */
 	const char *file; /* tail of a path */
 	uint32_t line;
@@ -54,6 +55,9 @@ struct group_filter {
 int group_entries(const struct site_env *env, const struct group_filter *filter, struct groups *ret,
 		  struct cairn_err *err);
 void groups_fini(struct groups *g);
+
+/* Whether one of the functions is @g: of its name and declaration. */
+bool groups_have(const struct groups *gs, const struct group *g);
 
 /* Whether a function (its name, linkage_name, file and line) is one that the filter wants; @begins is not looked at. */
 bool group_passes(const struct group_filter *want, const struct group *g);

@@ -201,21 +201,92 @@ static int index_all(struct dwarf_sites *s, struct cairn_err *err)
 	return 0;
 }
 
+/* ---- patterns ---- */
+
+/* Leave the addresses at which none of the functions begins. */
+static int without_described(struct symbol_name *symbols, const struct site_env *env, const struct groups *described)
+{
+	struct symbol_name begin = {0};
+	size_t n = 0;
+	int rc = 0;
+	for (size_t g = 0; g < described->v.n; g++)
+		for (size_t i = 0; i < described->v.p[g].entries.n && !rc; i++) {
+			struct dw_die die;
+			struct cairn_vaddr at;
+			if (dw_die_at(env->dw, env->index->p[described->v.p[g].entries.p[i]].die, &die, NULL) == 1 &&
+			    site_entry_of(&die, &at) == 1)
+				rc = VEC_ADD(&begin.at, at) ? 0 : -ENOMEM;
+		}
+	symbol_name_settle(&begin);
+	for (size_t i = 0; i < symbols->at.n; i++)
+		if (!symbol_name_has(&begin, symbols->at.p[i]))
+			symbols->at.p[n++] = symbols->at.p[i];
+	symbols->at.n = n;
+	symbol_name_fini(&begin);
+	return rc;
+}
+
+/*
+ * The functions that a pattern matches: by the names of the debug information, and by their symbols'. @bare gets where those
+ * begin that have a symbol only; symbol_name_fini() frees it, groups_fini() @ret, also after an error.
+ */
+static int match(struct dwarf_sites *s, const struct group_filter *filter, struct groups *ret, struct symbol_name *bare,
+		 struct cairn_err *err)
+{
+	struct site_env env = env_of(s, &s->all);
+	struct groups described = {0};
+	struct group_filter begins = {.begins = bare}, both = *filter;
+	*ret = (struct groups){0};
+	*bare = (struct symbol_name){0};
+	bool symbols = filter->is_pattern && !filter->file;
+	int rc = symbols ? symbol_names_match(s->bin, filter->name, bare, err) : 0;
+	if (rc >= 0 && bare->at.n)
+		rc = group_entries(&env, &begins, &described, err);
+	both.also = &described;
+	if (rc >= 0)
+		rc = group_entries(&env, &both, ret, err);
+	if (rc >= 0 && without_described(bare, &env, &described) < 0)
+		rc = err_nomem(err, "symbols");
+	groups_fini(&described);
+	return rc;
+}
+
+/* Functions of which nothing but the address is known, behind the others. */
+static int append_bare(const struct dwarf_sites *s, const struct symbol_name *bare, const char *pattern, struct sites_find *f,
+		       struct cairn_function_list *ret, struct cairn_err *err)
+{
+	const struct cairn_function **list = arena_array(&f->arena, ret->n + bare->at.n, sizeof(*list));
+	struct cairn_function *functions = arena_array(&f->arena, bare->at.n, sizeof(*functions));
+	if (!list || !functions)
+		return err_nomem(err, "a list of functions");
+	memcpy(list, ret->p, ret->n * sizeof(*list));
+	for (size_t i = 0; i < bare->at.n; i++) {
+		if (symbol_function(s->bin, pattern, bare->at.p[i], &f->arena, &functions[i]) < 0)
+			return err_nomem(err, "functions");
+		list[ret->n++] = &functions[i];
+	}
+	ret->p = list;
+	return (int)ret->n;
+}
+
 static int find_pattern(struct dwarf_sites *s, const struct group_filter *filter, struct sites_find *f,
 			struct cairn_function_list *ret, struct cairn_err *err)
 {
+	struct symbol_name bare = {0};
 	int rc = index_all(s, err);
-	if (rc < 0)
-		return rc;
-	struct site_env env = env_of(s, &s->all);
-	rc = group_entries(&env, filter, &f->groups, err);
-	if (rc < 0)
-		return rc;
-	if (f->groups.v.n > CAIRN_FIND_MAX)
-		return err_set(err, -E2BIG, "%s matches %zu functions; at most %d can be asked about at once", filter->name,
-			       f->groups.v.n, CAIRN_FIND_MAX);
+	if (rc >= 0)
+		rc = match(s, filter, &f->groups, &bare, err);
+	size_t n = f->groups.v.n + bare.at.n;
+	if (rc >= 0 && n > CAIRN_FIND_MAX)
+		rc = err_set(err, -E2BIG, "%s matches %zu functions; at most %d can be asked about at once", filter->name, n,
+			     CAIRN_FIND_MAX);
+	if (rc >= 0)
+		rc = build(s, &s->all, f, ret, err);
+	if (rc >= 0 && bare.at.n)
+		rc = append_bare(s, &bare, filter->name, f, ret, err);
 	ret->found = CAIRN_FOUND_PATTERN;
-	return build(s, &s->all, f, ret, err);
+	symbol_name_fini(&bare);
+	return rc;
 }
 
 static int find(struct dwarf_sites *s, const struct group_filter *filter, struct cairn_function_list *ret,
@@ -373,6 +444,20 @@ static int visit_batch(struct dwarf_sites *s, const struct site_env *env, const 
 	return rc;
 }
 
+static int visit_bare(const struct dwarf_sites *s, const struct symbol_name *bare, const char *pattern, sites_visitor *visit,
+		      void *ctx, struct cairn_err *err)
+{
+	int rc = 0;
+	for (size_t i = 0; i < bare->at.n && !rc; i++) {
+		struct cairn_function f;
+		struct arena arena;
+		arena_init(&arena);
+		rc = symbol_function(s->bin, pattern, bare->at.p[i], &arena, &f) < 0 ? err_nomem(err, "functions") : visit(ctx, &f);
+		arena_fini(&arena);
+	}
+	return rc;
+}
+
 static int visit_filtered(struct dwarf_sites *s, const struct group_filter *filter,
 			  sites_visitor *visit, void *ctx,
 			  struct cairn_err *err)
@@ -382,7 +467,8 @@ static int visit_filtered(struct dwarf_sites *s, const struct group_filter *filt
 		return rc;
 	struct site_env env = env_of(s, &s->all);
 	struct groups groups;
-	rc = group_entries(&env, filter, &groups, err);
+	struct symbol_name bare;
+	rc = match(s, filter, &groups, &bare, err);
 	if (!rc)
 		rc = entry_rows_collect(&env, s->threads, &groups, err);
 	for (size_t i = 0, n; i < groups.v.n && !rc; i += n) {
@@ -391,6 +477,9 @@ static int visit_filtered(struct dwarf_sites *s, const struct group_filter *filt
 			n_sites += groups.v.p[i + n].entries.n;
 		rc = visit_batch(s, &env, groups.v.p + i, n, visit, ctx, err);
 	}
+	if (!rc)
+		rc = visit_bare(s, &bare, filter->name, visit, ctx, err);
+	symbol_name_fini(&bare);
 	groups_fini(&groups);
 	return rc;
 }

@@ -18,6 +18,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,8 +26,6 @@
 #include "insn/insn.h"
 
 enum {
-	/* Versions of one symbol and static functions of one name; real files have tens. */
-	ADDRESSES_MAX = 4096,
 	/* The largest resolver of glibc has 300 bytes. */
 	RESOLVER_BYTES_MAX = 4096,
 };
@@ -39,17 +38,23 @@ static int by_address(const void *a, const void *b)
 
 bool symbol_name_has(const struct symbol_name *s, struct cairn_vaddr at)
 {
-	for (size_t i = 0; i < s->at.n; i++)
-		if (s->at.p[i].v == at.v)
-			return true;
-	return false;
+	return s->at.n && bsearch(&at, s->at.p, s->at.n, sizeof(at), by_address);
 }
 
 static int add(struct symbol_name *s, struct cairn_vaddr at, struct cairn_err *err)
 {
-	if (symbol_name_has(s, at) || s->at.n == ADDRESSES_MAX)
-		return 0;
 	return VEC_ADD(&s->at, at) ? 0 : err_nomem(err, "symbols");
+}
+
+void symbol_name_settle(struct symbol_name *s)
+{
+	size_t n = 0;
+	if (s->at.n)
+		qsort(s->at.p, s->at.n, sizeof(*s->at.p), by_address);
+	for (size_t i = 0; i < s->at.n; i++)
+		if (!n || s->at.p[n - 1].v != s->at.p[i].v)
+			s->at.p[n++] = s->at.p[i];
+	s->at.n = n;
 }
 
 /* Code that has a function symbol at its first byte: what a resolver can return. */
@@ -122,8 +127,7 @@ int symbol_name_find(const struct cairn_binary *bin, const char *name, struct sy
 		symbol_name_fini(ret);
 		return rc;
 	}
-	if (ret->at.n)
-		qsort(ret->at.p, ret->at.n, sizeof(*ret->at.p), by_address);
+	symbol_name_settle(ret);
 	return (int)ret->at.n;
 }
 
@@ -168,6 +172,45 @@ int symbol_names_visit(const struct cairn_binary *bin,
 	if (!rc && debug && debug != code)
 		rc = visit_symbols(&v, debug);
 	return rc ? rc : elf_visit_imports(code, visit_import, &v);
+}
+
+/* ---- those that a pattern matches ---- */
+
+struct match {
+	const struct cairn_binary *bin;
+	const char *pattern;
+	struct symbol_name *into;
+	struct cairn_err *err;
+};
+
+static int add_match(void *arg, const char *name, struct cairn_vaddr at, enum symbol_origin origin)
+{
+	struct match *m = arg;
+	struct symbol_name of_resolver;
+	/* foo.cold is no function: GCC and LLVM moved it out of foo. */
+	if (origin == SYMBOL_OF_ELSEWHERE || fnmatch(m->pattern, name, 0) || strstr(name, ".cold"))
+		return 0;
+	if (origin == SYMBOL_OF_CODE)
+		return add(m->into, at, m->err);
+	int rc = symbol_name_find(m->bin, name, &of_resolver, m->err);
+	for (size_t i = 0; rc > 0 && i < of_resolver.at.n; i++)
+		if (add(m->into, of_resolver.at.p[i], m->err) < 0)
+			rc = -ENOMEM;
+	symbol_name_fini(&of_resolver);
+	return rc < 0 ? rc : 0;
+}
+
+int symbol_names_match(const struct cairn_binary *bin, const char *pattern, struct symbol_name *ret, struct cairn_err *err)
+{
+	struct match m = {.bin = bin, .pattern = pattern, .into = ret, .err = err};
+	*ret = (struct symbol_name){0};
+	int rc = symbol_names_visit(bin, add_match, &m);
+	if (rc < 0) {
+		symbol_name_fini(ret);
+		return rc;
+	}
+	symbol_name_settle(ret);
+	return 0;
 }
 
 void symbol_name_fini(struct symbol_name *s)

@@ -45,6 +45,19 @@ struct symbol_name {
  */
 int symbol_name_find(const struct cairn_binary *bin, const char *name, struct symbol_name *ret,
 		     struct cairn_err *err);
+
+/*
+ * symbol_names_match - the same for all functions whose symbol a pattern matches, as fnmatch() does
+ *
+ * Returns 0; errors as above. Cost: a pass over the symbols, for each resolver another one.
+ */
+int symbol_names_match(const struct cairn_binary *bin, const char *pattern, struct symbol_name *ret,
+		       struct cairn_err *err);
+
+/* Put addresses that were added in order, each once. */
+void symbol_name_settle(struct symbol_name *s);
+
+/* O(log addresses). */
 bool symbol_name_has(const struct symbol_name *s, struct cairn_vaddr at);
 void symbol_name_fini(struct symbol_name *s);
 

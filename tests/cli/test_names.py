@@ -59,6 +59,22 @@ def templates(compiler="g++"):
     return out
 
 
+def matched(pattern):
+    result = cairn("sites", "--json", aliases(), pattern)
+    return sorted(set(re.findall(r'"function":"([^"]*)"', result.out))), result
+
+
+@claim
+def a_pattern_matches_symbols_too():
+    for pattern, want in (("out?r_name", ["inner_name"]), ("*_name", ["inner_name"]), ("bar?", ["bare"]), ("indir*t", ["fast", "slow"]),
+                          ("list_*", ["list_add", "list_del"]), ("mai?", ["main"]), ("nobody*", [])):
+        names, result = matched(pattern)
+        expect(names == want, pattern, names, result)
+    # Neither what is taken from a library, nor, with a file, a symbol.
+    expect(not matched("puten*")[0] and not matched("aliases.c:bar?")[0])
+    expect("_start" in matched("*")[0])
+
+
 @claim
 def a_symbol_stands_for_the_function_at_its_address():
     alias = cairn("sites", "--json", aliases(), "outer_name", check=True)
