@@ -8,9 +8,11 @@
 
 #include "dwarf_seeds.h"
 #include "elf/elf.h"
+#include "elf_builder.h"
+#include "pack/format.h"
 
 /* Lookups per input: enough to touch every page of a small one. */
-enum { STEPS = 64, STRIDE = 97 };
+enum { STEPS = 64, STRIDE = 97, NEAR = 4 };
 
 static void look_up(const struct cairn_pack *pack)
 {
@@ -45,6 +47,7 @@ static int visit(void *ctx, const struct cairn_function *f)
 
 static void ask_sites(const struct cairn_pack *pack)
 {
+	const char *near[NEAR];
 	struct cairn_function_list list;
 	struct cairn_sites *sites;
 	struct cairn_err err = {0};
@@ -52,7 +55,10 @@ static void ask_sites(const struct cairn_pack *pack)
 		return;
 	cairn_sites_find(sites, "add", &list, &err);
 	cairn_sites_find(sites, "unit.c:a*", &list, &err);
+	cairn_sites_find(sites, "helper", &list, &err);
 	cairn_sites_visit(sites, visit, sites, &err);
+	cairn_sites_suggest(sites, "ad", near, NEAR, &err);
+	cairn_sites_imports(sites, "memcpy");
 	cairn_sites_close(sites);
 }
 
@@ -73,6 +79,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	return 0;
 }
 
+/* As a debuginfod serves it; of a binary without a build-id, whose derived one is the suffix alone. */
+static void put_wrapped(void (*put)(const void *bytes, size_t size), const struct cairn_packed *packed)
+{
+	static const uint8_t id[] = {'c', 'a', 'i', 'r', 'n', PACK_VERSION};
+	struct elf_builder *b = eb_new(ET_DYN);
+	size_t size;
+	eb_build_id(b, id, sizeof(id));
+	eb_section(b, (struct eb_section){.name = ".debug_cairn", .data = packed->bytes, .size = packed->size, .align = 8});
+	const uint8_t *bytes = eb_finish(b, &size);
+	put(bytes, size);
+	eb_free(b);
+}
+
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
 	for (unsigned int i = 0; i < DWARF_SEEDS; i++) {
@@ -85,6 +104,7 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 		if (binary_open_mem(bytes, size, "seed", &bin, NULL) < 0 || cairn_pack_make(bin, &opts, &packed, NULL) < 0)
 			abort();
 		put(packed.bytes, packed.size);
+		put_wrapped(put, &packed);
 		cairn_packed_free(&packed);
 		cairn_binary_close(bin);
 		db_free(d);
