@@ -122,6 +122,20 @@ static void put_group(struct bind_file *file, const struct cairn_type *t, unsign
 	fputs(")", file->out);
 }
 
+/* An array that the walk did not go into (no bytes, or flexible) is no layout's, so that this goes no deeper than it did. */
+static void put_array(struct bind_file *file, const struct cairn_type *t, unsigned int depth)
+{
+	uint64_t count = t->has_count ? t->count : 0;
+
+	if (!count || !cairn_types_size(file->types, t->ref)) {
+		fputs("MemoryLayout.sequenceLayout(0, BYTE)", file->out);
+		return;
+	}
+	fprintf(file->out, "MemoryLayout.sequenceLayout(%llu, ", (unsigned long long)count);
+	put_layout(file, t->ref, depth);
+	fputs(")", file->out);
+}
+
 static void put_layout(struct bind_file *file, uint32_t id, unsigned int depth)
 {
 	const struct cairn_type *t = type_of(file, id);
@@ -134,9 +148,7 @@ static void put_layout(struct bind_file *file, uint32_t id, unsigned int depth)
 		put_group(file, t, depth);
 		return;
 	case CAIRN_T_ARRAY:
-		fprintf(file->out, "MemoryLayout.sequenceLayout(%llu, ", (unsigned long long)(t->has_count ? t->count : 0));
-		put_layout(file, t->ref, depth);
-		fputs(")", file->out);
+		put_array(file, t, depth);
 		return;
 	default:
 		value = value_layout(t);

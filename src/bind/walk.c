@@ -31,8 +31,12 @@ struct walker {
 	struct bind_file *file;
 	struct bind_record *record;
 	struct map names; /* hash of a field's name: its number + 1 */
+	uint32_t n_visits;
 	struct cairn_err *err;
 };
+
+/* Structs of structs without members are no fields, and could still be gone through for ever. */
+enum { VISITS_MAX = 4 * BIND_FIELDS_MAX };
 
 static int walk_type(struct walker *w, uint32_t id, const struct way *way);
 
@@ -256,6 +260,8 @@ static int walk_type(struct walker *w, uint32_t id, const struct way *from)
 
 	if (way.depth++ == BIND_DEPTH_MAX - 1 || way.n_steps + 2 > sizeof(way.steps) / sizeof(way.steps[0]))
 		return err_set(w->err, -ERANGE, "%s: nested deeper than %d", w->record->name, BIND_DEPTH_MAX);
+	if (w->n_visits++ > VISITS_MAX)
+		return err_set(w->err, -ERANGE, "%s: its types repeat one another endlessly", w->record->name);
 	if (way.off > UINT32_MAX)
 		return err_set(w->err, -ERANGE, "%s: a member beyond 4 GiB", w->record->name);
 	switch (t->kind) {

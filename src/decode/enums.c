@@ -58,6 +58,23 @@ static void put_value(struct compiler *c, struct enum_value *to, const char *nam
 	to->n_text = (uint32_t)c->text.n - to->text;
 }
 
+/*
+ * Whether a bit-field of that width can hold the value: 3 bits that are all set are -1 of a signed enum, and not the 7 that
+ * has the same bits. Encoders of BTF do not always say that an enum is signed, so of others a small negative number, which
+ * is a large one then, is let through.
+ */
+static bool fits(const struct cairn_type *t, int64_t value, unsigned int width, bool is_signed)
+{
+	unsigned int whole = t->size < 8 ? (unsigned int)t->size * 8 : 64;
+
+	if (width >= whole)
+		return true;
+	int64_t extended = (int64_t)((uint64_t)value << (64 - width)) >> (64 - width);
+	bool fits_signed = low_bits((uint64_t)extended, whole) == low_bits((uint64_t)value, whole);
+	bool fits_unsigned = low_bits((uint64_t)value, whole) == low_bits((uint64_t)value, width);
+	return fits_signed || (!is_signed && fits_unsigned);
+}
+
 static void fill(struct compiler *c, const struct cairn_type *t, struct enum_plan *e)
 {
 	struct ranked *order = calloc(t->n_enumerators + 1, sizeof(*order));
@@ -72,6 +89,8 @@ static void fill(struct compiler *c, const struct cairn_type *t, struct enum_pla
 	for (uint32_t i = 0; i < t->n_enumerators && !c->rc; i++) {
 		uint64_t bits = order[i].bits;
 		if (e->n && e->values[e->n - 1].bits == bits)
+			continue;
+		if (!fits(t, t->enumerators[order[i].rank].value, e->width, e->is_signed))
 			continue;
 		e->values[e->n].bits = bits;
 		put_value(c, &e->values[e->n++], t->enumerators[order[i].rank].name);

@@ -133,6 +133,7 @@ def places(field):
 PRINTERS = r"""
 #include <stdio.h>
 #include <string.h>
+#ifdef __SIZEOF_INT128__
 static inline void put_wide(unsigned __int128 v, int negative)
 {
 	char text[48], *at = text + 47;
@@ -140,6 +141,7 @@ static inline void put_wide(unsigned __int128 v, int negative)
 	do *--at = '0' + (int)(v % 10); while (v /= 10);
 	printf("%s%s\n", negative ? "-" : "", at);
 }
+#endif
 static inline void put_text(const char *s, unsigned long n)
 {
 	for (unsigned long i = 0; i < n && s[i]; i++) printf("%02x", (unsigned char)s[i]);
