@@ -31,7 +31,7 @@ struct access {
 	struct event event;
 	enum kind kind;
 	struct position at;
-	unsigned char failed;
+	_Bool failed;
 	int error;
 	unsigned long long when_ns;
 };

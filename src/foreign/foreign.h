@@ -51,6 +51,7 @@ enum form {
 struct form_type {
 	enum form form;
 	struct token at;      /* NAME: the name, without its package */
+	const char *scalar;   /* NAME: the scalar that it is, under another name; NULL: @at is it */
 	struct form_type *of; /* ARRAY: element */
 	struct spot count;    /* ARRAY: the expression; LATER */
 	bool one_factor;      /* ARRAY: of the expression only the first factor */
@@ -227,9 +228,6 @@ int lay_out_all(struct reader *r);
 /* Something to know about @d, with the place of @at. */
 int note_problem(struct reader *r, const struct declared *d, const char *text, bool laid_out);
 int add_node(struct reader *r, const struct cairn_type *t, uint32_t *ret);
-/* The language's scalar; 0 and no error when it has none of that name. */
-int measure_scalar(struct reader *r, const struct token *name, bool is_unsigned, bool is_swapped, bool is_atomic,
-	      struct measure *ret);
 /* As C places them; what most languages do. */
 int place_as_c(struct reader *r, struct declared *d, struct cairn_place_record *rec);
 

@@ -141,21 +141,26 @@ static enum cairn_type_encoding unsigned_of(enum cairn_type_encoding encoding)
 	return encoding == CAIRN_ENC_SIGNED ? CAIRN_ENC_UNSIGNED : encoding;
 }
 
-int measure_scalar(struct reader *r, const struct token *name, bool is_unsigned, bool is_swapped, bool is_atomic,
-	      struct measure *ret)
+static bool is_named(const struct form_type *type, const char *name)
 {
-	bool varied = is_unsigned || is_swapped || is_atomic;
+	return type->scalar ? !strcmp(type->scalar, name) : token_is(&type->at, name);
+}
+
+/* The language's scalar; 0 and no error when it has none of that name. */
+static int measure_scalar(struct reader *r, const struct form_type *type, struct measure *ret)
+{
+	bool varied = type->is_unsigned || type->is_swapped || type->is_atomic;
 	struct cairn_type t;
 	size_t i = 0;
 
 	ret->id = 0;
-	while (r->lang->scalars[i].name && !token_is(name, r->lang->scalars[i].name))
+	while (r->lang->scalars[i].name && !is_named(type, r->lang->scalars[i].name))
 		i++;
 	if (!r->lang->scalars[i].name)
 		return 0;
 	const struct scalar_name *s = &r->lang->scalars[i];
 	if (!r->abi->scalars[s->scalar].size)
-		return complain_at(r, name, -EBADMSG, "%s has no %s", r->abi->name, s->name);
+		return complain_at(r, &type->at, -EBADMSG, "%s has no %s", r->abi->name, s->name);
 	if (!varied && i < sizeof(r->basics) / sizeof(r->basics[0]) && r->basics[i]) {
 		const struct cairn_type *known = cairn_types_get(r->types, r->basics[i]);
 
@@ -165,12 +170,12 @@ int measure_scalar(struct reader *r, const struct token *name, bool is_unsigned,
 	int rc = add_scalar(r, s, &t, ret);
 	if (rc)
 		return rc;
-	if (is_unsigned && !(t.name = arena_printf(r->arena, "unsigned %s", s->name)))
+	if (type->is_unsigned && !(t.name = arena_printf(r->arena, "unsigned %s", s->name)))
 		return err_nomem(r->err, "types");
 	if (varied) {
-		t.encoding = is_unsigned ? unsigned_of(t.encoding) : t.encoding;
-		t.byte_swapped = is_swapped && t.size > 1;
-		t.abi_align = is_atomic ? power_of_2(t.size) : t.abi_align;
+		t.encoding = type->is_unsigned ? unsigned_of(t.encoding) : t.encoding;
+		t.byte_swapped = type->is_swapped && t.size > 1;
+		t.abi_align = type->is_atomic ? power_of_2(t.size) : t.abi_align;
 		ret->align = t.abi_align;
 		types_set(r->types, ret->id, &t);
 	} else if (i < sizeof(r->basics) / sizeof(r->basics[0])) {
@@ -210,14 +215,14 @@ static int swap(struct reader *r, struct measure *m)
 
 static int measure_name(struct reader *r, const struct form_type *type, struct measure *ret)
 {
-	struct declared *d = find_declared(r, type->at.p, type->at.n);
+	struct declared *d = type->scalar ? NULL : find_declared(r, type->at.p, type->at.n);
 	int rc;
 
 	if (d && d->kind != DECLARED_CONST) {
 		rc = measure_declared(r, d, &type->at, ret);
 		return !rc && type->is_swapped ? swap(r, ret) : rc;
 	}
-	rc = measure_scalar(r, &type->at, type->is_unsigned, type->is_swapped, type->is_atomic, ret);
+	rc = measure_scalar(r, type, ret);
 	if (!rc && !ret->id)
 		rc = complain_at(r, &type->at, -EBADMSG, "%.*s is not known here", (int)type->at.n, type->at.p);
 	return rc;

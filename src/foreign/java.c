@@ -225,17 +225,15 @@ static int build_type(struct reader *r, const struct token *name, const struct a
 		      struct form_type **ret)
 {
 	bool string = token_is(name, "String"), pointer = token_is(name, "Ptr");
-	struct token byte = *name;
 	struct form_type *t;
 
-	byte.p = "byte";
-	byte.n = 4;
 	bool sized = a->n_sizes >= dimensions + string;
-	t = new_form(r, !sized ? FORM_UNKNOWN : pointer ? FORM_POINTER : FORM_NAME, string ? &byte : name);
+	t = new_form(r, !sized ? FORM_UNKNOWN : pointer ? FORM_POINTER : FORM_NAME, name);
 	if (!t)
 		return -ENOMEM;
 	t->why = "it has no @Size for each of its dimensions";
 	t->is_unsigned = a->is_unsigned;
+	t->scalar = string ? "byte" : NULL;
 	for (size_t i = sized ? dimensions + string : 0; i-- > 0 && t;)
 		t = array_of(r, t, a->sizes[i], name);
 	*ret = t;

@@ -413,28 +413,32 @@ static int parse(struct reader *r)
 
 /* ---- placing ---- */
 
-/* ctypes before 3.14. In bits: what is open of the last unit. */
+/* ctypes before 3.14: the unit that is open, in bits. */
 struct unit {
-	uint64_t start, size, used;
+	uint64_t size, used;
 };
 
-static void place_bits(struct unit *u, struct cairn_place_member *m, uint64_t *next, uint32_t align)
+/*
+ * A field counts from where a value of its own type would end with the unit. Of one that is smaller than the unit that is
+ * behind where its bits were reserved, and ctypes reads others than it wrote: so it is, and so it is told.
+ */
+static void place_bits(struct unit *u, struct cairn_place_member *m, uint64_t *next, uint32_t *align)
 {
+	uint32_t wanted = *align;
 	uint64_t bits = 8 * m->size;
 
+	/* Only what opens a unit raises the alignment of the struct. */
+	*align = 1;
 	if (u->size && bits <= u->size && u->used + m->width <= u->size) {
 		/* goes on in the unit */
 	} else if (u->size && bits >= u->size && u->used + m->width <= bits) {
-		/* The unit grows; and it begins so far before its new end. */
 		*next += m->size - u->size / 8;
 		u->size = bits;
-		u->start = 8 * (*next - m->size);
 	} else {
-		*next = round_up(*next, align);
-		*u = (struct unit){.start = 8 * *next, .size = bits};
-		*next += m->size;
+		*next = round_up(*next, *align = wanted) + m->size;
+		*u = (struct unit){.size = bits};
 	}
-	m->bit_off = u->start + u->used;
+	m->bit_off = 8 * (*next - m->size) + u->used;
 	u->used += m->width;
 }
 
@@ -453,7 +457,7 @@ static int place_old(struct reader *r, struct declared *d, struct cairn_place_re
 			u = (struct unit){0};
 		}
 		if (m->bit_field) {
-			place_bits(&u, m, &next, align);
+			place_bits(&u, m, &next, &align);
 		} else {
 			u = (struct unit){0};
 			next = round_up(next, align);

@@ -99,17 +99,13 @@ static const char *const atomics[][2] = {
 	{"AtomicBool", "bool"},
 };
 
-static bool is_atomic(const struct token *name, struct token *ret)
+/* The scalar; NULL: it is none of them. */
+static const char *atomic_of(const struct token *name)
 {
-	for (size_t i = 0; i < sizeof(atomics) / sizeof(atomics[0]); i++) {
-		if (!token_is(name, atomics[i][0]))
-			continue;
-		*ret = *name;
-		ret->p = atomics[i][1];
-		ret->n = strlen(ret->p);
-		return true;
-	}
-	return false;
+	for (size_t i = 0; i < sizeof(atomics) / sizeof(atomics[0]); i++)
+		if (token_is(name, atomics[i][0]))
+			return atomics[i][1];
+	return NULL;
 }
 
 /* NAME<T>, at the T. An Option of what is never null is as large as that. */
@@ -137,7 +133,7 @@ static int parse_wrapped(struct reader *r, const struct token *name, struct form
 
 static int parse_path(struct reader *r, struct form_type **ret)
 {
-	struct token name = r->tok, plain;
+	struct token name = r->tok;
 	int rc = read_token(r);
 
 	while (!rc && at_punct(r, ':')) {
@@ -152,10 +148,11 @@ static int parse_path(struct reader *r, struct form_type **ret)
 		rc = read_token(r);
 		return rc ? rc : parse_wrapped(r, &name, ret);
 	}
-	bool atomic = is_atomic(&name, &plain);
-	*ret = rc ? NULL : new_form(r, FORM_NAME, atomic ? &plain : &name);
-	if (*ret)
-		(*ret)->is_atomic = atomic;
+	*ret = rc ? NULL : new_form(r, FORM_NAME, &name);
+	if (*ret) {
+		(*ret)->scalar = atomic_of(&name);
+		(*ret)->is_atomic = (*ret)->scalar;
+	}
 	return rc ? rc : *ret ? 0 : -ENOMEM;
 }
 

@@ -304,6 +304,8 @@ static int copy_nodes(struct cairn_retarget *r)
 			t.size = of.size[1];
 			t.abi_align = of.align[1];
 		}
+		if (t.kind == CAIRN_T_INT && t.name && !strcmp(t.name, "char") && t.size == 1)
+			t.encoding = r->abis[1]->char_unsigned ? CAIRN_ENC_UNSIGNED_CHAR : CAIRN_ENC_SIGNED_CHAR;
 		types_set(r->types, id, &t);
 	}
 	return 0;
@@ -425,6 +427,9 @@ const struct cairn_abi *cairn_layout_guess_abi(const struct cairn_types *types, 
 	n = n < GUESS_FROM_MAX ? n : GUESS_FROM_MAX;
 	for (size_t i = 0; (abi = cairn_abi_at(i)); i++) {
 		if (abi->scalars[CAIRN_C_PTR].size != pointer_size || abi->big_endian != big_endian || abi->ms)
+			continue;
+		/* x32, which in all that is seen here is like ARM: no kernel is compiled for it. */
+		if (pointer_size == 4 && abi->scalars[CAIRN_C_INT128].size)
 			continue;
 		size_t natural = count_natural(types, abi, ids, n);
 
