@@ -12,9 +12,10 @@
 #include "base/err.h"
 #include "dwarf/impl.h"
 
-static int open_files(struct dwarf *dw, struct cairn_err *err)
+static int open_files(struct dwarf *dw, unsigned int threads, struct cairn_err *err)
 {
 	struct elf *debug = binary_debug(dw->bin), *alt = binary_alt(dw->bin);
+	dw_sections_make_ready(debug, threads);
 	int rc = dw_file_init(&dw->file[0], dw, debug, false, err);
 	if (rc >= 0)
 		rc = dw_file_init(&dw->file[1], dw, alt, false, err);
@@ -37,7 +38,7 @@ int dwarf_open(const struct cairn_binary *bin, unsigned int threads, struct dwar
 		return err_nomem(err, "debug information");
 	dw->bin = bin;
 	map_init(&dw->signatures);
-	int rc = open_files(dw, err);
+	int rc = open_files(dw, threads, err);
 	if (rc >= 0)
 		rc = dw_units_read(dw, threads, err);
 	if (rc < 0) {

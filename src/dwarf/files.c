@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/pool.h"
 #include "dwarf/impl.h"
 
 static const char *const section_names[DW_N_SECS] = {
@@ -118,6 +119,20 @@ int dw_file_init(struct dw_file *file, const struct dwarf *dw, struct elf *elf, 
 			return rc;
 	}
 	return 0;
+}
+
+static int make_ready(void *arg, size_t id, unsigned int worker, struct cairn_err *err)
+{
+	const struct elf_section *found;
+	/* Whoever needs it meets the error again, in the order of sections. */
+	elf_section(arg, section_names[id], &found, NULL);
+	return 0;
+}
+
+void dw_sections_make_ready(struct elf *elf, unsigned int threads)
+{
+	if (elf)
+		pool_run(DW_N_SECS, threads, make_ready, elf, NULL);
 }
 
 void dw_file_fini(struct dw_file *file)

@@ -179,6 +179,8 @@ static inline uint64_t dw_load_u64(const uint8_t *p)
 int dw_file_init(struct dw_file *file, const struct dwarf *dw, struct elf *elf, bool is_split,
 		 struct cairn_err *err);
 void dw_file_fini(struct dw_file *file);
+/* Decompresses what dw_file_init() will want of a file, several sections at a time; takes NULL. */
+void dw_sections_make_ready(struct elf *elf, unsigned int threads);
 
 /* unit_header.c: adds the units of a section to @ret. */
 struct dw_unit_list {

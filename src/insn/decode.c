@@ -127,20 +127,6 @@ bool insn_decode(const uint8_t *bytes, size_t n, uint64_t at, struct insn *ret)
 	return true;
 }
 
-size_t insn_boundaries(const uint8_t *code, size_t n, uint8_t *bits)
-{
-	ZydisDecoder d = zydis_decoder();
-	size_t bad = 0;
-	for (size_t at = 0; at < n;) {
-		ZydisDecodedInstruction zi;
-		bits[at / 8] |= (uint8_t)(1u << at % 8);
-		bool valid = zydis_instruction(&d, code + at, n - at, &zi);
-		bad += !valid;
-		at += valid ? zi.length : 1;
-	}
-	return bad;
-}
-
 /* The names of the psABI's table "DWARF register number mapping"; gaps are reserved numbers. */
 static const char *const dwarf_names[] = {
 	"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",

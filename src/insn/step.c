@@ -28,6 +28,8 @@
 
 #include <string.h>
 
+#include "insn/zydis.h"
+
 static const char one_byte[] =
 	/*        0123456789abcdef */
 	/* 00 */ "wwmmbd..wwmmbd.!"
@@ -275,4 +277,23 @@ bool insn_step(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *re
 	*ret = (struct insn_step){
 		.len = insn.len, .flow = insn.flow, .writes_memory = insn.writes_memory, .target = insn.target};
 	return true;
+}
+
+size_t insn_boundaries(const uint8_t *code, size_t n, uint8_t *bits)
+{
+	ZydisDecoder d = zydis_decoder();
+	size_t bad = 0;
+	for (size_t at = 0; at < n;) {
+		ZydisDecodedInstruction zi;
+		struct insn_step step;
+		bits[at / 8] |= (uint8_t)(1u << at % 8);
+		if (step_fast(code + at, n - at, 0, &step)) {
+			at += step.len;
+			continue;
+		}
+		bool valid = zydis_instruction(&d, code + at, n - at, &zi);
+		bad += !valid;
+		at += valid ? zi.length : 1;
+	}
+	return bad;
 }
