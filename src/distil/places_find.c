@@ -368,7 +368,7 @@ static int evaluation_init(struct evaluation *v, const struct finder *f, struct 
 				   .index = &v->index,
 				   .assume_unmodified = f->opts->assume_unmodified,
 				   .bare = true};
-	rc = group_entries(&v->env, &(struct group_filter){0}, &v->groups, err);
+	rc = group_entries(&v->env, f->opts->threads, &(struct group_filter){0}, &v->groups, err);
 	return rc < 0 ? rc : entry_rows_collect(&v->env, f->opts->threads, &v->groups, err);
 }
 

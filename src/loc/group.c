@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
+#include "base/pool.h"
 #include "dwarf/constants.h"
 
 /* Longest qualified name that is shown in full. */
@@ -106,24 +108,24 @@ bool group_passes(const struct group_filter *want, const struct group *g)
 	return !want->name || passes_name(want, g);
 }
 
-static const char *qualified(const struct site_env *env, struct groups *gs, const struct dw_die *root,
+static const char *qualified(const struct site_env *env, struct arena *names, const struct dw_die *root,
 			     const char *plain)
 {
 	char buf[NAME_MAX_BYTES];
 	if (!has_namespaces(root->unit) || dw_qualified_name(env->dw, root, buf, sizeof(buf)) < 0)
 		return plain;
-	return arena_strdup(&gs->arena, buf);
+	return arena_strdup(names, buf);
 }
 
 /*
  * The path without "." and without "DIR/..", so that a header reached on two ways is one file. By the text alone: a
  * symbolic link for DIR would make it another file, which compilers' own paths do not have.
  */
-static const char *tidy_path(struct groups *gs, const char *path)
+static const char *tidy_path(struct arena *names, const char *path)
 {
 	if (!path || (!strstr(path, "/../") && !strstr(path, "/./")))
 		return path;
-	char *out = arena_strdup(&gs->arena, path);
+	char *out = arena_strdup(names, path);
 	if (!out)
 		return NULL;
 	char *end = out; /* behind the last component that stays */
@@ -158,21 +160,8 @@ static bool same(const struct group *a, const struct group *b)
 {
 	if (a->linkage_name && b->linkage_name && strcmp(a->linkage_name, b->linkage_name))
 		return false;
-	return a->line == b->line && !strcmp(a->name, b->name) &&
+	return a->line == b->line && (a->name == b->name || !strcmp(a->name, b->name)) &&
 	       !strcmp(a->file ? a->file : "", b->file ? b->file : "");
-}
-
-/* The group equal to @g, new if there is none; *@ret its index. */
-static int intern(struct groups *gs, const struct group *g, uint64_t *ret)
-{
-	for (uint64_t h = key_hash(g);; h++) {
-		if (!map_get(&gs->by_key, h, ret)) {
-			*ret = gs->v.n;
-			return VEC_ADD(&gs->v, *g) ? map_put(&gs->by_key, h, *ret) : -ENOMEM;
-		}
-		if (same(&gs->v.p[*ret], g))
-			return 0;
-	}
 }
 
 static int by_declaration(const void *a, const void *b)
@@ -189,32 +178,71 @@ bool groups_have(const struct groups *gs, const struct group *g)
 	return gs->v.n && bsearch(g, gs->v.p, gs->v.n, sizeof(*g), by_declaration);
 }
 
-/* Roots that the filter refuses, or that have no name. */
-#define NO_GROUP UINT64_MAX
+/* ---- roots ---- */
 
-static int group_of_root(const struct site_env *env, const struct group_filter *want, uint32_t root,
-			 struct groups *gs, uint64_t *ret, struct cairn_err *err)
+/* Entries, and roots, that a worker takes at once. */
+enum { CHUNK = 1024 };
+
+/* A root as a function by itself. */
+struct root {
+	struct group group; /* name is NULL when it has none, or the filter refuses it */
+	uint64_t hash;
+};
+
+struct grouping {
+	const struct site_env *env;
+	const struct group_filter *want;
+	struct groups *ret;
+	uint32_t *root_of;     /* per entry: its root's entry; DW_FUNC_NONE for one that is not wanted */
+	VEC(uint32_t) entries; /* of roots, in the order in which they are met */
+	struct root *roots;    /* as those */
+	struct arena *arenas;  /* per worker: names */
+};
+
+static int read_root(const struct grouping *all, uint32_t entry, struct arena *names, struct root *ret,
+		     struct cairn_err *err)
 {
-	dw_off off = env->index->p[root].die;
-	if (map_get(&gs->by_root, off, ret))
-		return 0;
+	struct group *g = &ret->group;
 	struct dw_die die;
-	int rc = dw_die_at(env->dw, off, &die, err);
+	g->root = all->env->index->p[entry].die;
+	int rc = dw_die_at(all->env->dw, g->root, &die, err);
 	if (rc < 0)
 		return rc;
-	struct group g = {.root = off, .name = dw_str_deep(&die, DW_AT_name)};
-	*ret = NO_GROUP;
-	if (g.name) {
-		g.file = tidy_path(gs, dw_unit_file(die.unit, dw_udata(&die, DW_AT_decl_file, 0)));
-		g.line = (uint32_t)dw_udata(&die, DW_AT_decl_line, 0);
-		g.linkage_name = dw_str(&die, DW_AT_linkage_name);
-		g.name = qualified(env, gs, &die, g.name);
-		if (!g.name)
-			return err_nomem(err, "a function's name");
-		if ((group_passes(want, &g) || (want->also && groups_have(want->also, &g))) && intern(gs, &g, ret) < 0)
-			return err_nomem(err, "a function");
+	const char *name = dw_str_deep(&die, DW_AT_name);
+	if (!name)
+		return 0;
+	g->file = tidy_path(names, dw_unit_file(die.unit, dw_udata(&die, DW_AT_decl_file, 0)));
+	g->line = (uint32_t)dw_udata(&die, DW_AT_decl_line, 0);
+	g->linkage_name = dw_str(&die, DW_AT_linkage_name);
+	g->name = qualified(all->env, names, &die, name);
+	if (!g->name)
+		return err_nomem(err, "a function's name");
+	ret->hash = key_hash(g);
+	if (!group_passes(all->want, g) && !(all->want->also && groups_have(all->want->also, g)))
+		g->name = NULL;
+	return 0;
+}
+
+static int read_roots(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	const struct grouping *all = arg;
+	int rc = 0;
+	for (size_t i = item * CHUNK; i < all->entries.n && i < (item + 1) * CHUNK && rc >= 0; i++)
+		rc = read_root(all, all->entries.p[i], &all->arenas[worker], &all->roots[i], err);
+	return rc;
+}
+
+/* The group equal to @r, new if there is none; *@ret its index. */
+static int intern(struct groups *gs, const struct root *r, uint64_t *ret)
+{
+	for (uint64_t h = r->hash;; h++) {
+		if (!map_get(&gs->by_key, h, ret)) {
+			*ret = gs->v.n;
+			return VEC_ADD(&gs->v, r->group) ? map_put(&gs->by_key, h, *ret) : -ENOMEM;
+		}
+		if (same(&gs->v.p[*ret], &r->group))
+			return 0;
 	}
-	return map_put(&gs->by_root, off, *ret) < 0 ? err_nomem(err, "a function") : 0;
 }
 
 static int take_first(void *ctx, struct dw_range r)
@@ -238,31 +266,105 @@ static bool begins_at(const struct site_env *env, const struct dw_func *f, const
 	return symbol_name_has(s, at);
 }
 
-int group_entries(const struct site_env *env, const struct group_filter *filter, struct groups *ret,
-		  struct cairn_err *err)
+/* ---- entries ---- */
+
+static bool is_wanted(const struct grouping *all, const struct dw_func *f)
 {
-	*ret = (struct groups){0};
-	for (uint32_t i = 0; i < env->index->n; i++) {
-		const struct dw_func *f = &env->index->p[i];
-		bool inlined = f->flags & DW_FUNC_INLINED;
-		if (!inlined && !(f->flags & DW_FUNC_HAS_CODE))
+	if (!(f->flags & (DW_FUNC_INLINED | DW_FUNC_HAS_CODE)))
+		return false;
+	return !all->want->begins || begins_at(all->env, f, all->want->begins);
+}
+
+static int find_roots(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	const struct grouping *all = arg;
+	const struct dw_func_index *index = all->env->index;
+	for (size_t i = item * CHUNK; i < index->n && i < (item + 1) * CHUNK; i++)
+		all->root_of[i] = is_wanted(all, &index->p[i]) ? root_of(index, (uint32_t)i) : DW_FUNC_NONE;
+	return 0;
+}
+
+/* Number the roots in the order in which they are met, and let root_of say the numbers. */
+static int number_roots(struct grouping *all)
+{
+	size_t n = all->env->index->n;
+	uint32_t *number = malloc((n + 1) * sizeof(*number));
+	int rc = number ? 0 : -ENOMEM;
+	if (number)
+		memset(number, 0xff, n * sizeof(*number));
+	for (size_t i = 0; i < n && !rc; i++) {
+		uint32_t root = all->root_of[i];
+		if (root == DW_FUNC_NONE)
 			continue;
-		if (filter->begins && !begins_at(env, f, filter->begins))
-			continue;
-		uint64_t g;
-		int rc = group_of_root(env, filter, root_of(env->index, i), ret, &g, err);
-		if (rc < 0)
-			return rc;
+		if (number[root] == DW_FUNC_NONE) {
+			number[root] = (uint32_t)all->entries.n;
+			rc = VEC_ADD(&all->entries, root) ? 0 : -ENOMEM;
+		}
+		all->root_of[i] = number[root];
+	}
+	free(number);
+	all->roots = rc ? NULL : calloc(all->entries.n + 1, sizeof(*all->roots));
+	return all->roots ? 0 : -ENOMEM;
+}
+
+/* Roots without a group. */
+#define NO_GROUP UINT64_MAX
+
+/* Put the entries into the groups of their roots. */
+static int gather(struct grouping *all)
+{
+	const struct dw_func_index *index = all->env->index;
+	uint64_t *group = malloc((all->entries.n + 1) * sizeof(*group));
+	int rc = group ? 0 : -ENOMEM;
+	for (size_t i = 0; i < all->entries.n && !rc; i++) {
+		group[i] = NO_GROUP;
+		if (all->roots[i].group.name)
+			rc = intern(all->ret, &all->roots[i], &group[i]);
+	}
+	for (uint32_t i = 0; i < index->n && !rc; i++) {
+		uint64_t g = all->root_of[i] == DW_FUNC_NONE ? NO_GROUP : group[all->root_of[i]];
 		if (g == NO_GROUP)
 			continue;
-		if (!(f->flags & DW_FUNC_HAS_CODE))
-			ret->v.p[g].n_without_code++;
-		else if (!VEC_ADD(&ret->v.p[g].entries, i))
-			return err_nomem(err, "the sites of a function");
+		if (!(index->p[i].flags & DW_FUNC_HAS_CODE))
+			all->ret->v.p[g].n_without_code++;
+		else if (!VEC_ADD(&all->ret->v.p[g].entries, i))
+			rc = -ENOMEM;
 	}
-	if (ret->v.n)
+	free(group);
+	return rc;
+}
+
+static int group_all(struct grouping *all, unsigned int threads, struct cairn_err *err)
+{
+	size_t n = all->env->index->n;
+	int rc = pool_run((n + CHUNK - 1) / CHUNK, threads, find_roots, all, err);
+	if (rc >= 0 && number_roots(all) < 0)
+		rc = err_nomem(err, "functions");
+	if (rc >= 0)
+		rc = pool_run((all->entries.n + CHUNK - 1) / CHUNK, threads, read_roots, all, err);
+	if (rc >= 0 && gather(all) < 0)
+		rc = err_nomem(err, "the sites of a function");
+	return rc;
+}
+
+int group_entries(const struct site_env *env, unsigned int threads, const struct group_filter *filter,
+		  struct groups *ret, struct cairn_err *err)
+{
+	unsigned int width = pool_width(threads);
+	struct grouping all = {.env = env, .want = filter, .ret = ret};
+	*ret = (struct groups){0};
+	all.root_of = malloc((env->index->n + 1) * sizeof(*all.root_of));
+	all.arenas = calloc(width, sizeof(*all.arenas));
+	int rc = all.root_of && all.arenas ? group_all(&all, threads, err) : err_nomem(err, "functions");
+	for (unsigned int i = 0; all.arenas && i < width; i++)
+		arena_adopt(&ret->arena, &all.arenas[i]);
+	free(all.arenas);
+	free(all.root_of);
+	free(all.roots);
+	VEC_FREE(&all.entries);
+	if (rc >= 0 && ret->v.n)
 		qsort(ret->v.p, ret->v.n, sizeof(*ret->v.p), by_declaration);
-	return 0;
+	return rc < 0 ? rc : 0;
 }
 
 void groups_fini(struct groups *g)
@@ -273,6 +375,5 @@ void groups_fini(struct groups *g)
 	}
 	VEC_FREE(&g->v);
 	map_fini(&g->by_key);
-	map_fini(&g->by_root);
 	arena_fini(&g->arena);
 }

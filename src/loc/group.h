@@ -33,7 +33,7 @@ struct group {
 struct groups {
 	VEC(struct group) v;
 	struct arena arena; /* names */
-	struct map by_key, by_root;
+	struct map by_key;
 };
 
 /* What the user asked for; a NULL or 0 member matches everything. */
@@ -52,8 +52,8 @@ struct group_filter {
  * @ret  sorted by file, line and name; groups_fini() frees it, also after an error
  * Returns 0, -EBADMSG, -ENOMEM.
  */
-int group_entries(const struct site_env *env, const struct group_filter *filter, struct groups *ret,
-		  struct cairn_err *err);
+int group_entries(const struct site_env *env, unsigned int threads, const struct group_filter *filter,
+		  struct groups *ret, struct cairn_err *err);
 void groups_fini(struct groups *g);
 
 /* Whether one of the functions is @g: of its name and declaration. */

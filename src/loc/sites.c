@@ -186,7 +186,7 @@ static int find_named(struct dwarf_sites *s, const struct group_filter *filter, 
 	if (rc < 0)
 		return rc;
 	struct site_env env = env_of(s, &f->index);
-	rc = group_entries(&env, filter, &f->groups, err);
+	rc = group_entries(&env, s->threads, filter, &f->groups, err);
 	return rc < 0 ? rc : build(s, &f->index, f, ret, err);
 }
 
@@ -241,10 +241,10 @@ static int match(struct dwarf_sites *s, const struct group_filter *filter, struc
 	bool symbols = filter->is_pattern && !filter->file;
 	int rc = symbols ? symbol_names_match(s->bin, filter->name, bare, err) : 0;
 	if (rc >= 0 && bare->at.n)
-		rc = group_entries(&env, &begins, &described, err);
+		rc = group_entries(&env, s->threads, &begins, &described, err);
 	both.also = &described;
 	if (rc >= 0)
-		rc = group_entries(&env, &both, ret, err);
+		rc = group_entries(&env, s->threads, &both, ret, err);
 	if (rc >= 0 && without_described(bare, &env, &described) < 0)
 		rc = err_nomem(err, "symbols");
 	groups_fini(&described);
@@ -342,7 +342,7 @@ static int add_described(struct by_symbol *b, struct cairn_err *err)
 	if (rc < 0)
 		return rc;
 	struct site_env env = env_of(s, &s->all);
-	rc = group_entries(&env, &begins, &b->begin, err);
+	rc = group_entries(&env, s->threads, &begins, &b->begin, err);
 	for (size_t i = 0; i < b->begin.v.n && rc >= 0; i++) {
 		const struct group *g = &b->begin.v.p[i];
 		struct group_filter filter = {.name = g->linkage_name ? g->linkage_name : g->name,
