@@ -163,6 +163,7 @@ static void put_total(const struct view *view, const struct tally *total)
 	json_bool(&j, "summary", true);
 	json_text(&j, "path", cairn_binary_path(view->bin));
 	json_text(&j, "debug_path", cairn_binary_debug_path(view->bin));
+	json_text(&j, "sidecar", view->sidecar);
 	json_uint(&j, "functions", total->functions);
 	put_tally(&j, total);
 	json_close(&j);

@@ -204,8 +204,12 @@ int cairn_pack_for(const struct cairn_binary *bin, struct cairn_pack_search *sea
  *
  * @search  cache_dir, cache_bytes, threads and background count
  * @ret     what was made, for telling; all zero when nothing was. cairn_packed_free().
- * Returns 1 when it was made, 0 when there was one already. -EINVAL: no cache_dir, or a binary without a build-id. -EPERM:
- * others could write there, and the caller is root. -EAGAIN: it failed minutes ago, and @search is of the background. Else as cairn_pack_make() and cairn_file_write().
+ * Returns 1 when it was made, 0 when there was one already. Negative:
+ *   -EINVAL   no cache_dir, or a binary without a build-id
+ *   -ENODATA  a binary without debug information
+ *   -EPERM    others could write there, and the caller is root
+ *   -EAGAIN   it failed minutes ago, and @search is of the background
+ *   else as cairn_pack_make() and cairn_file_write()
  */
 int cairn_pack_keep(const struct cairn_binary *bin, const struct cairn_pack_search *search, struct cairn_packed *ret,
 		    struct cairn_err *err);

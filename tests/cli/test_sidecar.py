@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import time
 
-from claims import CAIRN, cairn, claim, claim_each, compile_c, expect, folder, main, need, run
+from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run
 
 PROGRAM = """\
 #include <stdio.h>
@@ -113,7 +113,7 @@ int main(int argc, char **argv) { printf("%d\\n", exported(argc) + chosen(argc) 
 def names_that_only_symbols_have_and_suggestions_come_from_the_sidecar_alone():
     path = os.path.join(folder(), "named")
     shutil.copy(compile_c("names", NAMES, "gcc", ("-O2", "-g", "-Wl,--build-id")), path)
-    questions = ("exported", "chosen", "bare", "printf", "exportde", "intrenal", "chos", "nothing-like-it")
+    questions = ("exported", "chosen", "bare", "b*r?", "ex*ted", "ch*", "*", "printf", "exportde", "intrenal", "chos", "nothing-like-it")
     before = {q: sites(path, q) for q in questions}
     for name, told in (("exported", "exported is internal"), ("chosen", "is an indirect function"), ("bare", "body"),
                        ("printf", "takes it from a shared library"), ("exportde", "Did you mean: exported"),
@@ -153,6 +153,65 @@ def trace_fetches_the_same_from_a_stripped_program(compiler):
     run("strip", path, check=True)
     now = cairn(*words, env=environment())
     expect((now.status, now.out, now.err) == (before.status, before.out, before.err), before, now)
+
+
+def traced(path, *options):
+    """Events of a run, without what differs from run to run."""
+    r = cairn("trace", "--json", *options, "-c", path, "walk(n->at[1].x, c)", "visit", env=environment())
+    if r.status == 3 and "CONFIG_" in r.err:
+        raise Skip(" ".join(r.err.split()))
+    expect(r.status == 0, r)
+    events = [json.loads(line) for line in r.lines() if line.startswith("{")]
+    return [[(k, v) for k, v in e.items() if k in ("function", "kind", "place", "args", "addr")] for e in events[:-1]]
+
+
+@claim_each("gcc", "clang")
+def a_stripped_program_is_traced_live_with_nothing_but_its_sidecar(compiler):
+    need_root()
+    path = program(compiler, "live-" + compiler)
+    before = traced(path, "--no-sidecar")
+    expect(len(before) >= 2 and "GREEN" in json.dumps(before) and "inlined" in json.dumps(before), before)
+    cairn("pack", path, check=True, env=environment())
+    run("strip", path, check=True)
+    now = traced(path)
+    # Addresses of the program's memory are others each time.
+    expect(re.sub("0x[0-9a-f]+", "", json.dumps(now)) == re.sub("0x[0-9a-f]+", "", json.dumps(before)), before, now)
+
+
+AMBIGUOUS = """\
+struct thing { int first, second; };
+static volatile long sink;
+__attribute__((noinline)) int use(struct thing *t) { sink = t->first; return t->second; }
+int other(void);
+int main(void) { struct thing t = {1, 2}; return use(&t) + other(); }
+"""
+OTHER = """\
+struct thing { short a, b, c, d; };
+static volatile long sink;
+__attribute__((noinline)) int more(struct thing *t) { sink = t->a; return t->d; }
+int other(void) { struct thing t = {1, 2, 3, 4}; return more(&t); }
+"""
+
+
+@claim
+def what_a_sidecar_cannot_tell_is_asked_of_the_debug_information():
+    first, second = (os.path.join(folder(), n) for n in ("ambiguous.c", "other.c"))
+    path = os.path.join(folder(), "ambiguous")
+    for name, text in ((first, AMBIGUOUS), (second, OTHER)):
+        with open(name, "w", encoding="utf-8") as file:
+            file.write(text)
+    need("gcc")
+    run("gcc", "-O2", "-g", "-Wl,--build-id", "-o", path, first, second, check=True)
+    words = ("trace", "--dry-run", "-v", "-c", path, "use(t->second)", "more(t->d)", "main")
+    before = cairn(*words, "--no-sidecar", env=environment())
+    expect(before.status == 0, before)
+    cairn("pack", path, check=True, env=environment())
+    now = cairn(*words, env=environment())
+    expect((now.status, now.out, now.err) == (before.status, before.out, before.err), before, now)
+    # Without debug information it is refused, not guessed.
+    run("strip", path, check=True)
+    r = cairn("trace", "--dry-run", "-c", path, "use(t->second)", env=environment())
+    expect(r.status != 0 and "thing" in r.err, r)
 
 
 @claim
