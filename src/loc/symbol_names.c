@@ -183,12 +183,17 @@ struct match {
 	struct cairn_err *err;
 };
 
+/* foo.cold is no function: GCC and LLVM moved it out of foo. */
+bool symbol_name_matches(const char *pattern, const char *name)
+{
+	return !fnmatch(pattern, name, 0) && !strstr(name, ".cold");
+}
+
 static int add_match(void *arg, const char *name, struct cairn_vaddr at, enum symbol_origin origin)
 {
 	struct match *m = arg;
 	struct symbol_name of_resolver;
-	/* foo.cold is no function: GCC and LLVM moved it out of foo. */
-	if (origin == SYMBOL_OF_ELSEWHERE || fnmatch(m->pattern, name, 0) || strstr(name, ".cold"))
+	if (origin == SYMBOL_OF_ELSEWHERE || !symbol_name_matches(m->pattern, name))
 		return 0;
 	if (origin == SYMBOL_OF_CODE)
 		return add(m->into, at, m->err);

@@ -54,6 +54,9 @@ int symbol_name_find(const struct cairn_binary *bin, const char *name, struct sy
 int symbol_names_match(const struct cairn_binary *bin, const char *pattern, struct symbol_name *ret,
 		       struct cairn_err *err);
 
+/* Whether a pattern matches a symbol's name, and that is a function's. */
+bool symbol_name_matches(const char *pattern, const char *name);
+
 /* Put addresses that were added in order, each once. */
 void symbol_name_settle(struct symbol_name *s);
 

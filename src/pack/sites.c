@@ -19,6 +19,7 @@
 #include "loc/provider.h"
 #include "loc/spec.h"
 #include "loc/suggest.h"
+#include "loc/symbol_names.h"
 #include "pack/sites_types.h"
 #include "pack/symbol_table.h"
 
@@ -413,29 +414,149 @@ static int hand_out(struct pack_sites *s, const struct cairn_function *const *fo
 	return (int)n;
 }
 
-/* Adds the functions among [@from, @to) of @numbers (NULL: the numbers themselves) that are wanted. */
+/* Adds the functions among [@from, @to) of @numbers that are wanted. */
 static int find_among(struct pack_sites *s, const struct table *numbers, uint32_t from, uint32_t to,
 		      const struct group_filter *want, struct cairn_function_list *ret, struct cairn_err *err)
 {
 	VEC(const struct cairn_function *) found = {0};
 	int rc = 0;
 	for (uint32_t i = from; i < to && rc >= 0; i++) {
-		uint32_t number = numbers ? table_get(numbers, i, 0) : i;
+		uint32_t number = table_get(numbers, i, 0);
 		if (number >= s->pack->places.n || !is_wanted(s, number, want))
 			continue;
 		struct cairn_function *f = arena_alloc(&s->arena, sizeof(*f));
 		rc = f ? read_function(s, &s->arena, number, f, err) : err_nomem(err, "a function");
 		if (rc >= 0 && (f->n_sites || f->n_without_code) && !VEC_ADD(&found, f))
 			rc = err_nomem(err, "functions");
-		if (found.n > CAIRN_FIND_MAX)
-			rc = err_set(err, -E2BIG, "%s matches more than %d functions; at most so many can be asked about at once",
-				     want->name, CAIRN_FIND_MAX);
 	}
 	if (rc >= 0)
 		rc = hand_out(s, found.p, found.n, ret, err);
 	VEC_FREE(&found);
 	return rc;
 }
+
+/* ---- patterns ---- */
+
+/* What a pattern matches, by the names that functions answer to and by those of their symbols. */
+struct matches {
+	bool *functions; /* by number */
+	VEC(const struct pack_symbol_name *) bare; /* by address, each once */
+};
+
+static int by_address(const void *a, const void *b)
+{
+	const struct pack_symbol_name *x = *(const struct pack_symbol_name *const *)a, *y = *(const struct pack_symbol_name *const *)b;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static bool is_matched_symbol(const struct cairn_pack *p, const struct pack_symbol_name *s, const char *pattern)
+{
+	const char *name = pack_string(p, s->name);
+	bool nowhere = s->what & SYMBOL_IMPORTED || (s->what & SYMBOL_BARE && s->at == SYMBOL_NOWHERE);
+	return name && !nowhere && symbol_name_matches(pattern, name);
+}
+
+static int match_symbols(struct pack_sites *s, const char *pattern, struct matches *m)
+{
+	const struct cairn_pack *p = s->pack;
+	size_t n = 0;
+	for (uint32_t i = 0; i < p->n_symbol_names; i++) {
+		const struct pack_symbol_name *symbol = &p->symbol_names[i];
+		uint32_t number = symbol->what & SYMBOL_FUNCTION_MASK;
+		if (!is_matched_symbol(p, symbol, pattern))
+			continue;
+		if (!(symbol->what & SYMBOL_BARE) && number < p->places.n)
+			m->functions[number] = true;
+		if (symbol->what & SYMBOL_BARE && !VEC_ADD(&m->bare, symbol))
+			return -ENOMEM;
+	}
+	if (m->bare.n)
+		qsort(m->bare.p, m->bare.n, sizeof(*m->bare.p), by_address);
+	for (size_t i = 0; i < m->bare.n; i++)
+		if (!n || m->bare.p[n - 1]->at != m->bare.p[i]->at)
+			m->bare.p[n++] = m->bare.p[i];
+	m->bare.n = n;
+	return 0;
+}
+
+/* Frees in both cases: matches_fini(). */
+static int match(struct pack_sites *s, const struct group_filter *want, struct matches *ret, struct cairn_err *err)
+{
+	*ret = (struct matches){.functions = calloc(s->pack->places.n + 1, sizeof(*ret->functions))};
+	if (!ret->functions)
+		return err_nomem(err, "functions");
+	for (uint32_t i = 0; i < s->pack->places.n; i++)
+		ret->functions[i] = is_wanted(s, i, want);
+	bool symbols = want->is_pattern && !want->file;
+	return symbols && match_symbols(s, want->name, ret) < 0 ? err_nomem(err, "symbols") : 0;
+}
+
+static void matches_fini(struct matches *m)
+{
+	free(m->functions);
+	VEC_FREE(&m->bare);
+}
+
+/* @visitor gets each match; what it points to is in @arena, NULL: freed after the call. */
+static int visit_matches(struct pack_sites *s, const struct matches *m, struct arena *arena, sites_visitor *visitor, void *ctx,
+			 struct cairn_err *err)
+{
+	int rc = 0;
+	for (size_t i = 0; i < s->pack->places.n + m->bare.n && !rc; i++) {
+		bool bare = i >= s->pack->places.n;
+		struct arena own;
+		if (!bare && !m->functions[i])
+			continue;
+		arena_init(&own);
+		struct arena *a = arena ? arena : &own;
+		struct cairn_function *f = arena_alloc(a, sizeof(*f));
+		if (!f)
+			rc = err_nomem(err, "a function");
+		else if (bare)
+			rc = bare_function(s->pack, m->bare.p[i - s->pack->places.n], a, f);
+		else
+			rc = read_function(s, a, (uint32_t)i, f, err);
+		if (!rc)
+			rc = visitor(ctx, f);
+		arena_fini(&own);
+	}
+	return rc;
+}
+
+struct found {
+	VEC(const struct cairn_function *) v;
+	const char *pattern;
+	struct cairn_err *err;
+};
+
+static int keep(void *ctx, const struct cairn_function *f)
+{
+	struct found *found = ctx;
+	if (!f->n_sites && !f->n_without_code)
+		return 0;
+	if (found->v.n == CAIRN_FIND_MAX)
+		return err_set(found->err, -E2BIG, "%s matches more than %d functions; at most so many can be asked about at once",
+			       found->pattern, CAIRN_FIND_MAX);
+	return VEC_ADD(&found->v, f) ? 0 : err_nomem(found->err, "functions");
+}
+
+static int find_pattern(struct pack_sites *s, const struct group_filter *want, struct cairn_function_list *ret,
+			struct cairn_err *err)
+{
+	struct found found = {.pattern = want->name, .err = err};
+	struct matches m;
+	int rc = match(s, want, &m, err);
+	if (!rc)
+		rc = visit_matches(s, &m, &s->arena, keep, &found, err);
+	if (rc >= 0)
+		rc = hand_out(s, found.v.p, found.v.n, ret, err);
+	ret->found = CAIRN_FOUND_PATTERN;
+	VEC_FREE(&found.v);
+	matches_fini(&m);
+	return rc;
+}
+
+/* ---- names of symbols ---- */
 
 /* What a name stands for that no function has. */
 static int find_symbol(struct pack_sites *s, const char *name, struct cairn_function_list *ret, struct cairn_err *err)
@@ -475,10 +596,8 @@ static int find(struct cairn_sites *sites, const char *spec, struct cairn_functi
 	if (!copy)
 		return err_nomem(err, "a search");
 	spec_parse(copy, &want);
-	if (want.is_pattern) {
-		ret->found = CAIRN_FOUND_PATTERN;
-		return find_among(s, NULL, 0, p->places.n, &want, ret, err);
-	}
+	if (want.is_pattern)
+		return find_pattern(s, &want, ret, err);
 	uint32_t from, to;
 	names_find(&p->place_names, spec_base_name(want.name), &from, &to);
 	int rc = find_among(s, &p->place_names.entries, from, to, &want, ret, err);
@@ -491,22 +610,15 @@ static int visit(struct cairn_sites *sites, const char *pattern, sites_visitor *
 	struct pack_sites *s = own(sites);
 	struct group_filter want = {0};
 	char *copy = pattern ? arena_strdup(&s->arena, pattern) : NULL;
-	int rc = 0;
 	if (pattern && !copy)
 		return err_nomem(err, "a pattern");
 	if (copy)
 		spec_parse(copy, &want);
-	for (uint32_t i = 0; i < s->pack->places.n && !rc; i++) {
-		struct cairn_function f;
-		struct arena arena;
-		if (!is_wanted(s, i, &want))
-			continue;
-		arena_init(&arena);
-		rc = read_function(s, &arena, i, &f, err);
-		if (!rc)
-			rc = visitor(ctx, &f);
-		arena_fini(&arena);
-	}
+	struct matches m;
+	int rc = match(s, &want, &m, err);
+	if (!rc)
+		rc = visit_matches(s, &m, NULL, visitor, ctx, err);
+	matches_fini(&m);
 	return rc;
 }
 
