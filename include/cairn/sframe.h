@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * SFrame: stack trace information, versions 1 to 3
+ *
+ * A table of functions and of rows in each, as assemblers write it into .sframe and kernels read it. Rows are the rules of
+ * cairn/abi/unwind.h, of which SFrame has those that most code needs: the CFA from the stack or frame pointer, the return address
+ * and the frame pointer in memory; version 3 a few more. A function with a row that it does not have is left out as a
+ * whole, and counted: no reader may take a part of a function for all of it.
+ *
+ *	struct cairn_sframe_row rows[] = {{0, &at_entry}, {1, &pushed}, {4, &framed}};
+ *	cairn_sframe_writer_new(3, EM_X86_64, &w, &err);
+ *	cairn_sframe_add(w, (struct cairn_vaddr){0x1000}, 0x40, rows, 3, &err);
+ *	cairn_sframe_finish(w, (struct cairn_vaddr){0x8000}, &bytes, &size, &err);
+ *
+ * Format: "The SFrame Format", binutils; versions 1 (2.40), 2 (2.41 to 2.45), 3 (2.46).
+ */
+#ifndef CAIRN_SFRAME_H
+#define CAIRN_SFRAME_H
+
+#include <cairn/unwind.h>
+
+CAIRN_BEGIN_DECLS
+
+/* ---- writing ---- */
+
+struct cairn_sframe_writer;
+
+/* From @off, in bytes from the start of the function, this rule holds. */
+struct cairn_sframe_row {
+	uint32_t off;
+	const struct cairn_unwind_rule *rule; /* with its words behind it */
+};
+
+/*
+ * cairn_sframe_writer_new - begin a section
+ *
+ * @version  2 or 3
+ * @machine  EM_X86_64, EM_AARCH64
+ * @ret      cairn_sframe_writer_free()
+ * Returns 0; -EOPNOTSUPP for another version or architecture; -ENOMEM.
+ */
+int cairn_sframe_writer_new(unsigned int version, uint16_t machine, struct cairn_sframe_writer **ret,
+			    struct cairn_err *err);
+void cairn_sframe_writer_free(struct cairn_sframe_writer *w); /* takes NULL */
+
+/*
+ * cairn_sframe_add - one more function
+ *
+ * @at, @size  where its code is, in bytes; functions may come in any order and must not overlap
+ * @rows       by offset; the first one's is 0. Rows that repeat the one before are dropped
+ * Returns 1 when it was taken, 0 when this version has no way to say one of its rows: it is left out. -EINVAL:
+ * the offsets do not ascend within @size. -ENOMEM.
+ */
+int cairn_sframe_add(struct cairn_sframe_writer *w, struct cairn_vaddr at, uint32_t size,
+		     const struct cairn_sframe_row *rows, size_t n_rows, struct cairn_err *err);
+
+/*
+ * cairn_sframe_finish - the bytes of the section
+ *
+ * @section  where the section will be: functions are told by their distance from it
+ * @ret      the caller's, free()
+ * Returns 0; -ERANGE when a function is further away than the version can say (2 GiB in version 2), or there are more
+ * than 4 GiB of rows; -ENOMEM.
+ */
+int cairn_sframe_finish(struct cairn_sframe_writer *w, struct cairn_vaddr section, uint8_t **ret,
+			size_t *ret_size, struct cairn_err *err);
+
+/* What became of a binary's call frame information. */
+struct cairn_sframe_encoded {
+	uint8_t *bytes; /* the caller's, free() */
+	size_t size;
+	uint32_t n_functions;	 /* FDEs that are in it */
+	uint32_t n_left_out;	 /* that are not: damaged, or with a row that the version cannot say */
+	uint64_t text_bytes;	 /* of code, of the first */
+	uint64_t left_out_bytes; /* of the second */
+};
+
+/*
+ * cairn_sframe_encode - .eh_frame and .debug_frame of a binary as SFrame
+ *
+ * @section  where the section will be; 0 for one that is not loaded
+ * Returns 0; as cairn_sframe_writer_new(), cairn_sframe_finish() and cairn_unwind_make().
+ * Cost: one run of each FDE's program. Threads: any.
+ */
+int cairn_sframe_encode(const struct cairn_binary *bin, unsigned int version, struct cairn_vaddr section,
+			struct cairn_sframe_encoded *ret, struct cairn_err *err);
+
+/* ---- reading ---- */
+
+struct cairn_sframe; /* an opened section; the bytes are the caller's */
+
+struct cairn_sframe_info {
+	unsigned int version;
+	uint16_t machine;
+	uint8_t flags; /* as in the header */
+	uint32_t n_functions, n_rows;
+};
+
+struct cairn_sframe_function {
+	struct cairn_vaddr at;
+	uint32_t size; /* bytes of code */
+	uint32_t n_rows;
+	/* Not 0: the code is blocks of this size, with the same rows each: a procedure linkage table. */
+	uint8_t block_size;
+	bool is_signal;
+};
+
+/*
+ * cairn_sframe_open - check a section
+ *
+ * @bytes    must outlive the result
+ * @section  its address, from which functions are told
+ * @name     for errors
+ * Every function and row is read once. Returns 0; -EBADMSG (err: the record that is wrong); -EOPNOTSUPP of another version,
+ * byte order or architecture (s390x is named); -ENOMEM.
+ */
+int cairn_sframe_open(const void *bytes, size_t size, struct cairn_vaddr section, const char *name,
+		      struct cairn_sframe **ret, struct cairn_err *err);
+void cairn_sframe_close(struct cairn_sframe *s); /* takes NULL */
+
+void cairn_sframe_info(const struct cairn_sframe *s, struct cairn_sframe_info *ret);
+
+/* By number, below n_functions. */
+void cairn_sframe_function(const struct cairn_sframe *s, uint32_t number, struct cairn_sframe_function *ret);
+
+/*
+ * cairn_sframe_rows - the rows of a function, in their order
+ *
+ * @row  is told the offset of each in the function (or in a block) and its rule, which lives until it returns; not 0 ends
+ * Returns 0 or what @row returned. Threads: any. No allocation.
+ */
+int cairn_sframe_rows(const struct cairn_sframe *s, uint32_t number,
+		      int (*row)(void *ctx, uint32_t off, const struct cairn_unwind_rule *rule), void *ctx);
+
+CAIRN_END_DECLS
+#endif
