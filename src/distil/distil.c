@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/pool.h"
 #include "btf/build.h"
 #include "distil/places.h"
 #include "distil/read.h"
@@ -21,6 +22,7 @@ struct distil {
 	struct variants variants;
 	struct emit emit;
 	struct func_table functions;
+	struct place_search *search;
 	struct places places;
 	struct cairn_btf_builder *main;
 	struct cairn_btf *base_of_parts; /* main, read */
@@ -127,11 +129,7 @@ static int inlined_to_v1(struct distil *d, struct cairn_err *err)
 
 static int make_inlined(struct distil *d, struct cairn_err *err)
 {
-	struct place_opts opts = {.threads = d->opts->threads,
-				  .assume_unmodified = d->opts->assume_unmodified,
-				  .progress = d->opts->progress,
-				  .ctx = d->opts->ctx};
-	int rc = places_find(d->bin, &opts, d->dw, &d->functions, &d->emit, d->ret, &d->places, err);
+	int rc = places_find(d->search, &d->functions, &d->emit, d->ret, &d->places, err);
 	if (rc >= 0)
 		rc = places_emit(&d->places, d->base_of_parts, &d->functions, &d->emit, d->ret, err);
 	if (rc >= 0 && d->opts->dialect == CAIRN_BTF_LOC_V1)
@@ -180,6 +178,22 @@ static int read_types(struct distil *d, struct cairn_err *err)
 	return rc < 0 ? rc : variants_find(&d->classes, &d->variants, err);
 }
 
+/* Each of these has stretches that one thread does alone. They need nothing of each other. */
+enum { MAKE_MAIN, PREPARE_PLACES, N_AT_ONCE };
+
+static int do_at_once(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	struct distil *d = arg;
+	struct place_opts opts = {.threads = d->opts->threads,
+				  .assume_unmodified = d->opts->assume_unmodified,
+				  .progress = d->opts->progress,
+				  .ctx = d->opts->ctx};
+	if (item == PREPARE_PLACES)
+		return d->opts->dialect == CAIRN_BTF_NO_LOC ? 0 : places_prepare(d->bin, &opts, d->dw, &d->search, err);
+	int rc = make_main(d, err);
+	return rc < 0 ? rc : finish_main(d, err);
+}
+
 static int run(struct distil *d, struct cairn_err *err)
 {
 	int rc = progress(d, CAIRN_DISTIL_TYPES, 0, 1, err);
@@ -188,9 +202,7 @@ static int run(struct distil *d, struct cairn_err *err)
 	if (rc >= 0)
 		rc = progress(d, CAIRN_DISTIL_TYPES, 1, 1, err);
 	if (rc >= 0)
-		rc = make_main(d, err);
-	if (rc >= 0)
-		rc = finish_main(d, err);
+		rc = pool_run(N_AT_ONCE, d->opts->threads, do_at_once, d, err);
 	if (rc >= 0)
 		rc = make_parts(d, err);
 	if (rc >= 0)
@@ -203,6 +215,7 @@ static int run(struct distil *d, struct cairn_err *err)
 static void distil_fini(struct distil *d)
 {
 	places_fini(&d->places);
+	places_search_free(d->search);
 	func_table_fini(&d->functions);
 	emit_fini(&d->emit);
 	cairn_btf_builder_free(d->main);

@@ -47,14 +47,26 @@ struct place_opts {
 };
 
 /*
+ * places_prepare - what can be found out before functions have numbers: which there are, and where their copies are
+ *
+ * @opts  copied
+ * @ret   for places_search_free(), also after an error
+ * Returns 0, -EBADMSG, -EOPNOTSUPP, -ENOMEM.
+ */
+struct place_search;
+int places_prepare(const struct cairn_binary *bin, const struct place_opts *opts, const struct dwarf *dw,
+		   struct place_search **ret, struct cairn_err *err);
+void places_search_free(struct place_search *s);
+
+/*
  * places_find - all places of a binary
  *
+ * @s    once; what it holds is freed on the way
  * @ret  for places_fini(), also after an error
  * Returns 0, -EBADMSG, -EOPNOTSUPP, -ENOMEM, -ECANCELED.
  */
-int places_find(const struct cairn_binary *bin, const struct place_opts *opts, const struct dwarf *dw,
-		const struct func_table *funcs, const struct emit *e, struct cairn_distilled *counts,
-		struct places *ret, struct cairn_err *err);
+int places_find(struct place_search *s, const struct func_table *funcs, const struct emit *e,
+		struct cairn_distilled *counts, struct places *ret, struct cairn_err *err);
 void places_fini(struct places *p);
 
 /*

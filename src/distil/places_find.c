@@ -45,7 +45,6 @@ struct worker {
 struct finder {
 	const struct cairn_binary *bin;
 	const struct place_opts *opts;
-	const struct dwarf *dw;
 	const struct func_table *funcs;
 	const struct emit *e;
 	uint64_t base;
@@ -339,61 +338,80 @@ static int join(struct finder *f, size_t n_groups, struct cairn_err *err)
 /* ---- */
 
 /* What the loc module needs to evaluate functions. */
-struct evaluation {
+struct place_search {
+	struct place_opts opts;
+	const struct cairn_binary *bin;
 	struct cfi *cfi;
 	struct dw_func_index index;
 	struct groups groups;
 	struct site_env env;
 };
 
-static void evaluation_fini(struct evaluation *v)
-{
-	groups_fini(&v->groups);
-	dw_func_index_fini(&v->index);
-	cfi_close(v->cfi);
-}
-
 /* As cairn_sites_open() and _visit(), without what only people read. */
-static int evaluation_init(struct evaluation *v, const struct finder *f, struct cairn_err *err)
+static int prepare(struct place_search *s, const struct dwarf *dw, struct cairn_err *err)
 {
-	int rc = cfi_open(f->bin, &v->cfi, err);
+	int rc = cfi_open(s->bin, &s->cfi, err);
 	if (rc >= 0)
-		rc = dwarf_index_functions(f->dw, f->opts->threads, &v->index, err);
+		rc = dwarf_index_functions(dw, s->opts.threads, &s->index, err);
 	if (rc < 0)
 		return rc;
-	v->env = (struct site_env){.bin = f->bin,
-				   .dw = f->dw,
-				   .cfi = v->cfi,
-				   .code = binary_main(f->bin),
-				   .index = &v->index,
-				   .assume_unmodified = f->opts->assume_unmodified,
+	s->env = (struct site_env){.bin = s->bin,
+				   .dw = dw,
+				   .cfi = s->cfi,
+				   .code = binary_main(s->bin),
+				   .index = &s->index,
+				   .assume_unmodified = s->opts.assume_unmodified,
 				   .bare = true};
-	rc = group_entries(&v->env, f->opts->threads, &(struct group_filter){0}, &v->groups, err);
-	return rc < 0 ? rc : entry_rows_collect(&v->env, f->opts->threads, &v->groups, err);
+	rc = group_entries(&s->env, s->opts.threads, &(struct group_filter){0}, &s->groups, err);
+	return rc < 0 ? rc : entry_rows_collect(&s->env, s->opts.threads, &s->groups, err);
 }
 
-static int evaluate(struct finder *f, struct cairn_err *err)
+int places_prepare(const struct cairn_binary *bin, const struct place_opts *opts, const struct dwarf *dw,
+		   struct place_search **ret, struct cairn_err *err)
 {
-	struct evaluation v = {0};
+	struct place_search *s = calloc(1, sizeof(*s));
+	*ret = s;
+	if (!s)
+		return err_nomem(err, "places");
+	s->opts = *opts;
+	s->bin = bin;
+	return prepare(s, dw, err);
+}
+
+static void trim(struct place_search *s)
+{
+	groups_fini(&s->groups);
+	dw_func_index_fini(&s->index);
+	cfi_close(s->cfi);
+	s->groups = (struct groups){0};
+	s->cfi = NULL;
+}
+
+void places_search_free(struct place_search *s)
+{
+	if (s)
+		trim(s);
+	free(s);
+}
+
+static int evaluate(struct finder *f, struct place_search *s, struct cairn_err *err)
+{
 	struct copies_visitor visitor = {.place = see_place, .progress = see_progress, .ctx = f};
-	int rc = evaluation_init(&v, f, err);
-	if (rc >= 0)
-		rc = copies_visit(&v.env, f->opts->threads, &v.groups, &visitor, err);
-	size_t n_groups = v.groups.v.n;
-	evaluation_fini(&v);
+	int rc = copies_visit(&s->env, s->opts.threads, &s->groups, &visitor, err);
+	size_t n_groups = s->groups.v.n;
+	trim(s);
 	return rc < 0 ? rc : join(f, n_groups, err);
 }
 
-int places_find(const struct cairn_binary *bin, const struct place_opts *opts, const struct dwarf *dw,
-		const struct func_table *funcs, const struct emit *e, struct cairn_distilled *counts,
-		struct places *ret, struct cairn_err *err)
+int places_find(struct place_search *s, const struct func_table *funcs, const struct emit *e,
+		struct cairn_distilled *counts, struct places *ret, struct cairn_err *err)
 {
-	struct finder f = {.bin = bin, .opts = opts, .dw = dw, .funcs = funcs, .e = e, .ret = ret};
-	f.base = lowest_address(binary_main(bin));
-	f.n_workers = pool_width(opts->threads);
+	struct finder f = {.bin = s->bin, .opts = &s->opts, .funcs = funcs, .e = e, .ret = ret};
+	f.base = lowest_address(binary_main(s->bin));
+	f.n_workers = pool_width(s->opts.threads);
 	f.workers = calloc(f.n_workers, sizeof(*f.workers));
 	*ret = (struct places){0};
-	int rc = f.workers ? evaluate(&f, err) : err_nomem(err, "worker memory");
+	int rc = f.workers ? evaluate(&f, s, err) : err_nomem(err, "worker memory");
 	if (rc >= 0)
 		add_counts(&f, counts);
 	for (unsigned int i = 0; f.workers && i < f.n_workers; i++) {
