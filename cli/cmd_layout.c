@@ -61,6 +61,8 @@ static const struct opt opts[] = {
 	{'B', "base", OPT_LIST, "BASE", offsetof(struct layout_values, bases),
 	 "the BTF that FILE was split from; may be repeated, parents first"},
 	{0, "btf", OPT_FLAG, NULL, offsetof(struct layout_values, btf), "BTF also where FILE has DWARF"},
+	{0, "via-compiler", OPT_FLAG, NULL, offsetof(struct layout_values, via_compiler),
+	 "have clang lay C out, and read its debug information"},
 	{'I', "include", OPT_LIST, "DIR", offsetof(struct layout_values, include_dirs),
 	 "where C finds its headers; may be repeated"},
 	{'D', "define", OPT_LIST, "NAME[=VALUE]", offsetof(struct layout_values, defines),

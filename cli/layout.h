@@ -24,6 +24,7 @@ struct layout_values {
 	struct opt_list together;
 	const char *weights;
 	bool reorganize, verify, pin_first, merge_bit_fields, lines_first;
+	bool via_compiler;
 	/* --lint */
 	const char *rules;
 	bool lint;
@@ -85,6 +86,9 @@ void layout_json_deduced(struct json *j, const struct layout_source *source, uin
 /* What the preprocessor makes of @path for @abi; an exit status. *@ret: free(). */
 int layout_preprocess(const char *path, const struct cairn_abi *abi, const struct layout_values *values, char **ret,
 		      size_t *ret_size);
+
+/* Compiles @path with clang for @abi into the object file @out, with all types in its debug information; an exit status. */
+int layout_compile(const char *path, const struct cairn_abi *abi, const struct layout_values *values, const char *out);
 
 /* ---- layout_json.c: docs/json.md ---- */
 

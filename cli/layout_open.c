@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cairn/decl.h>
 
@@ -108,6 +109,32 @@ static int open_bases(const struct opt_list *bases, struct layout_source *ret)
 	return btf_open(&source, &ret->bases);
 }
 
+/* Clang lays it out, and its debug information is read. */
+static int open_compiled(const char *path, const struct cairn_abi *abi, const struct layout_values *values,
+			 struct layout_source *ret)
+{
+	struct cairn_source_opts opts = {.size = sizeof(opts)};
+	char object[] = "/tmp/cairn-layout-XXXXXX";
+	struct cairn_err err = {0};
+
+	if (abi && strcmp(abi->name, "x86-64"))
+		return fail(STATUS_NOT_HERE,
+			    "the debug information that clang writes for %s is not read here\n"
+			    "Without --via-compiler, Cairn lays the declarations out for it", abi->name);
+	int fd = mkstemp(object);
+	if (fd < 0)
+		return fail(STATUS_NOT_HERE, "cannot write %s: %m", object);
+	close(fd);
+	int status = layout_compile(path, abi, values, object);
+	if (!status) {
+		int rc = cairn_source_open(object, &opts, &ret->source, &err);
+
+		status = rc < 0 ? fail_err(rc, &err, STATUS_USAGE) : STATUS_YES;
+	}
+	unlink(object);
+	return status;
+}
+
 int layout_open(const char *path, const struct cairn_abi *abi, const struct layout_values *values,
 		struct layout_source *ret)
 {
@@ -117,7 +144,7 @@ int layout_open(const char *path, const struct cairn_abi *abi, const struct layo
 
 	*ret = (struct layout_source){0};
 	if (layout_is_c(path))
-		return open_c(path, abi, values, ret);
+		return values->via_compiler ? open_compiled(path, abi, values, ret) : open_c(path, abi, values, ret);
 	if (layout_is_text(path))
 		return open_foreign(path, cairn_lang_of_path(path), abi, ret);
 	if (values->bases.n)

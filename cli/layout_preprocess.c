@@ -72,6 +72,50 @@ static pid_t start(char **argv, int *ret_fd)
 	return pid;
 }
 
+/* The compiler's own debug information, also of what nothing uses. */
+static bool compile_command(struct words *w, const char *path, const struct cairn_abi *abi,
+			    const struct layout_values *values, const char *out)
+{
+	bool own = !abi || !strcmp(abi->name, "x86-64"), ok = add(w, "", "clang");
+
+	if (ok && !own)
+		ok = add(w, "--target=", abi->triple);
+	for (size_t i = 0; ok && i < values->include_dirs.n; i++)
+		ok = add(w, "-I", values->include_dirs.items[i]);
+	for (size_t i = 0; ok && i < values->defines.n; i++)
+		ok = add(w, "-D", values->defines.items[i]);
+	return ok && add(w, "", "-g") && add(w, "", "-fno-eliminate-unused-debug-types") && add(w, "", "-fstandalone-debug") &&
+	       add(w, "", "-w") && add(w, "", "-c") && add(w, "-x", "c") && add(w, "-o", out) && add(w, "", path);
+}
+
+static void words_free(struct words *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		free(w->p[i]);
+	free(w->p);
+}
+
+int layout_compile(const char *path, const struct cairn_abi *abi, const struct layout_values *values, const char *out)
+{
+	struct words w = {0};
+	int fd = -1, state = 0, status = STATUS_YES;
+	pid_t pid = compile_command(&w, path, abi, values, out) ? start(w.p, &fd) : -1;
+
+	if (pid < 0) {
+		status = fail(STATUS_NOT_HERE, "cannot start clang: %m");
+	} else {
+		close(fd);
+		while (waitpid(pid, &state, 0) < 0 && errno == EINTR)
+			;
+		if (WIFEXITED(state) && WEXITSTATUS(state) == 127)
+			status = fail(STATUS_NOT_HERE, "clang, which --via-compiler is about, is not installed");
+		else if (state)
+			status = fail(STATUS_USAGE, "clang cannot compile %s", path);
+	}
+	words_free(&w);
+	return status;
+}
+
 /* Everything up to the end; NULL: no memory. */
 static char *read_all(int fd, size_t *ret_size)
 {
@@ -120,9 +164,7 @@ int layout_preprocess(const char *path, const struct cairn_abi *abi, const struc
 		else if (state)
 			status = fail(STATUS_USAGE, "%s cannot preprocess %s", w.p[0], path);
 	}
-	for (size_t i = 0; i < w.n; i++)
-		free(w.p[i]);
-	free(w.p);
+	words_free(&w);
 	if (status) {
 		free(text);
 		return status;

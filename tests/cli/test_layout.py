@@ -114,6 +114,56 @@ def debug_information_and_declarations_agree(compiler):
 
 
 @claim
+def clang_lays_out_on_request():
+    need("clang")
+    path = header(EVENT + PADDED + "struct only_declared; struct t { int a : 3; char b; };\n")
+    ours = {o["name"]: o for o in cairn("layout", path, "--json", check=True).objects()}
+    theirs = {o["name"]: o for o in cairn("layout", path, "--via-compiler", "--json", "event", "padded_event", "t",
+                                          check=True).objects()}
+    expect(set(theirs) == {"event", "padded_event", "t"}, theirs)
+    for name, o in theirs.items():
+        expect(o["size"] == ours[name]["size"], name)
+        expect([m["offset"] for m in o["members"]] == [m["offset"] for m in ours[name]["members"]], name)
+    r = cairn("layout", path, "--via-compiler", "--abi", "s390x")
+    expect(r.status == 3 and "s390x" in r.err, r)
+    r = cairn("layout", header("struct broken {"), "--via-compiler")
+    expect(r.status == 2 and "error" in r.err, r)
+
+
+@claim
+def a_sidecar_is_a_source_of_types():
+    program = compile_c("sidecar", EVENT + PADDED + "struct event e; struct padded_event p;\n"
+                        "int main(void) { return e.e_pid + p.c; }\n")
+    sidecar = os.path.join(folder(), "types.cairn")
+    cairn("pack", program, "-o", sidecar, check=True)
+    expect(cairn("layout", sidecar, "event", check=True).out == cairn("layout", program, "event", check=True).out)
+    r = cairn("layout", sidecar, "--sizes", check=True)
+    expect("padded_event\t32\t2\n" in r.out and "event\t276\t0\n" in r.out, r)
+
+
+@claim
+def reorganised_structs_are_proven_by_the_compilers():
+    need("gcc")
+    r = cairn("layout", header(PADDED), "--reorganize", "--verify", check=True)
+    expect("/* saved 8 bytes and 0 cachelines: the smallest there is */" in r.out, r)
+    expect("/* verified: size and offsets are those of gcc" in r.out and "size: 24," in r.out, r)
+    o = cairn("layout", header(PADDED), "-R", "--verify", "--json", check=True).objects()[0]
+    expect((o["size_before"], o["size"], o["proven"]) == (32, 24, True) and "gcc" in o["verified"], o)
+    expect([m["name"] for m in o["members"]] == ["c", "i", "l", "x"], o)
+
+
+@claim
+def weights_come_from_a_file():
+    csv = header("member,hits\nhot,100\nother,event,3\npadded,warm,50\n", "hits.csv")
+    text = "struct padded { char hot; char cold[120]; int warm; };\n"
+    o = cairn("layout", header(text), "-R", "--weights", csv, "--json", check=True).objects()[0]
+    expect((o["hot_lines_before"], o["hot_lines"]) == (2, 1), o)
+    for bad in ("a,b,c,d\n", "member,hits\nx,y\n", "x\n"):
+        r = cairn("layout", header(text), "-R", "--weights", header(bad, "bad.csv"))
+        expect(r.status == 2 and "bad.csv:" in r.err, r)
+
+
+@claim
 def bpf_objects_show_their_btf():
     need("clang")
     path = os.path.join(folder(), "event.bpf.o")
