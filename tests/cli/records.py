@@ -169,7 +169,9 @@ def c_print(field):
     elif field["kind"] == "bool" or field["size"] < 16 and "bits" not in field or "bits" in field:
         # The usual conversions keep the value of everything of 64 bits.
         cast = "(long long)" if field["signed"] else "(unsigned long long)"
-        put = f'printf("%{"lld" if field["signed"] else "llu"}\\n", {cast}{value});'
+        # GCC extends pointers of 32 bits by their sign.
+        mask = "" if field["signed"] or field["size"] > 7 else f" & {(1 << 8 * field['size']) - 1}ull"
+        put = f'printf("%{"lld" if field["signed"] else "llu"}\\n", {cast}{value}{mask});'
     else:
         put = f"put_wide({value} < 0 ? -(unsigned __int128){value} : (unsigned __int128){value}, {value} < 0);"
     return f"\t\t{' '.join(out)} {{ {head} {put} }}\n"

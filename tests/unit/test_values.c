@@ -109,14 +109,14 @@ static void chars_and_strings_are_escaped(void **state)
 	uint32_t s8 = array(c, 8);
 	assert_prints(s8, "ab\0junk", 8, TEXT, "\"ab\"");
 	assert_prints(s8, "12345678", 8, TEXT, "\"12345678\"");
-	assert_prints(s8, "a\"\\\n\t\1", 8, TEXT, "\"a\\\"\\\\\\n\\t\\001\"");
-	assert_prints(s8, "a\"\\\n\t\1", 8, JSON, "\"a\\\"\\\\\\u000a\\u0009\\u0001\"");
-	assert_prints(s8, "\xe2\x82\xac\xff\xc3\xa9", 8, TEXT, "\"\xe2\x82\xac\\377\xc3\xa9\"");
-	assert_prints(s8, "\xe2\x82\xac\xff\xc3\xa9", 8, JSON, "\"\xe2\x82\xac\\ufffd\xc3\xa9\"");
+	assert_prints(s8, "a\"\\\n\t\1\0", 8, TEXT, "\"a\\\"\\\\\\n\\t\\001\"");
+	assert_prints(s8, "a\"\\\n\t\1\0", 8, JSON, "\"a\\\"\\\\\\u000a\\u0009\\u0001\"");
+	assert_prints(s8, "\xe2\x82\xac\xff\xc3\xa9\0", 8, TEXT, "\"\xe2\x82\xac\\377\xc3\xa9\"");
+	assert_prints(s8, "\xe2\x82\xac\xff\xc3\xa9\0", 8, JSON, "\"\xe2\x82\xac\\ufffd\xc3\xa9\"");
 	/* Overlong, a surrogate, beyond U+10FFFF, a C1 control, cut short. */
-	assert_prints(s8, "\xc0\xaf\xc2\x9b", 8, JSON, "\"\\ufffd\\ufffd\\ufffd\\ufffd\"");
-	assert_prints(s8, "\xed\xa0\x80", 8, JSON, "\"\\ufffd\\ufffd\\ufffd\"");
-	assert_prints(s8, "\xf4\x90\x80\x80", 8, JSON, "\"\\ufffd\\ufffd\\ufffd\\ufffd\"");
+	assert_prints(s8, "\xc0\xaf\xc2\x9b\0\0\0", 8, JSON, "\"\\ufffd\\ufffd\\ufffd\\ufffd\"");
+	assert_prints(s8, "\xed\xa0\x80\0\0\0\0", 8, JSON, "\"\\ufffd\\ufffd\\ufffd\"");
+	assert_prints(s8, "\xf4\x90\x80\x80\0\0\0", 8, JSON, "\"\\ufffd\\ufffd\\ufffd\\ufffd\"");
 	assert_prints(array(c, 2), "\xe2\x82", 2, TEXT, "\"\\342\\202\"");
 	assert_prints(s8, "abc", 3, TEXT, "\"abc\"<cut off>");
 	assert_prints(s8, "abc", 3, JSON, "\"abc...\"");
