@@ -9,7 +9,8 @@ optimised build is traced, all places of all functions at once. For each functio
     announced    not as many, and `cairn sites` says at one of its places, or of the function, that this can happen
     unannounced  not as many, and nothing said so: this fails, unless known.txt has it
 
-known.txt has what is left, each with its class; docs/limits.md explains them. --write-known adds what is found now, as "unseen". What is announced without need is counted too: marks that are everywhere would announce everything.
+known.txt has what is left, each with its class; docs/limits.md explains them. --write-known adds what is found now; --lines shows a
+function line by line. What is announced without need is counted too: marks that are everywhere would announce everything.
 """
 import argparse
 import collections
@@ -21,6 +22,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, 'call_counts')]
 import common    # noqa: E402
+import lines     # noqa: E402
 import programs  # noqa: E402
 import sources   # noqa: E402
 
@@ -40,25 +42,31 @@ def bodies(path):
     return {row[2]: (row[4], row[6]) for row in common.dies(path) if row[0] == 'body' and row[3] and row[4]}
 
 
+def counting_run(program, args):
+    """{function: [(address the call returns to, calls)]} of one run of the counting build."""
+    where = bodies(program)
+    out = program + '.calls'
+    env = dict(os.environ, CALL_COUNTS=out)
+    code, _, err = common.run(['setarch', '-R', '/bin/sh', '-c', f'exec {program} {args}'], 300, env=env)
+    if not os.path.exists(out):
+        raise RuntimeError(f'{program} {args}: exit code {code}, no counts: {err[-300:]}')
+    counted = {key: [] for key in where.values()}
+    with open(out, encoding='ascii') as file:
+        for line in file:
+            at, caller, n = (int(word, 16) for word in line.split())
+            if at in where:
+                counted[where[at]].append((caller, n))
+    os.unlink(out)
+    return counted
+
+
 def calls(program, args):
     """{function: calls} of the counting build; functions whose number differs between two runs are left out."""
-    runs = []
-    where = bodies(program)
-    for _ in range(2):
-        out = program + '.calls'
-        env = dict(os.environ, CALL_COUNTS=out)
-        code, _, err = common.run(['setarch', '-R', '/bin/sh', '-c', f'exec {program} {args}'], 300, env=env)
-        if not os.path.exists(out):
-            raise RuntimeError(f'{program} {args}: exit code {code}, no counts: {err[-300:]}')
-        counted = dict.fromkeys(where.values(), 0)
-        with open(out, encoding='ascii') as file:
-            for line in file:
-                at, n = (int(word, 16) for word in line.split())
-                if at in where:
-                    counted[where[at]] += n
-        os.unlink(out)
-        runs.append(counted)
-    return {key: n for key, n in runs[0].items() if runs[1].get(key) == n}
+    first, second = ({key: sum(n for _, n in rows) for key, rows in counting_run(program, args).items()} for _ in range(2))
+    differ = sorted(key[0] for key in first if first[key] != second.get(key))
+    if differ:
+        print(f'{program}: left out, since two runs differ: {" ".join(differ)}')
+    return {key: n for key, n in first.items() if second.get(key) == n}
 
 
 def places(path):
@@ -142,8 +150,9 @@ def compare(label, made, args, write):
         json.dump(rows, file, indent=1)
     wrong = [r for r in rows if r['outcome'] == 'unannounced' and r['function'][0] not in known(label)]
     if write:
+        by_line = Lines(made, args)
         with open(KNOWN, 'a', encoding='ascii') as file:
-            file.writelines(f'{label}\t{r["function"][0]}\t{r["calls"]}\t{r["events"]}\tunseen\n' for r in wrong)
+            file.writelines(f'{label}\t{r["function"][0]}\t{r["calls"]}\t{r["events"]}\t{by_line.classify(r["function"], where[r["function"]])}\n' for r in wrong)
     common.claim(f'call_counts {label}: {len(rows)} functions; events are as many as calls, or a mark says why not, or it is known', rows and not wrong and not missed)
 
 
@@ -163,11 +172,53 @@ def report(label, rows, where, missed):
             print(f'    {row["outcome"]:12} {file}:{line}:{name}: {row["calls"]} calls, {row["events"]} events {row["marks"] or ""}')
 
 
+def events_by_address(program, args, probe):
+    """{address of a place: events}"""
+    out = program + '.events'
+    code, _, err = common.run(['setarch', '-R', common.CAIRN, 'trace', '--json', '--best-effort', '--no-move', '--ring', '131072', '-o', out,
+                               '-c', command(program, args), probe + '()'], 900)
+    if code != 0:
+        raise RuntimeError(f'cairn trace: exit code {code}: {err[:800]}')
+    with open(out, encoding='utf-8') as file:
+        rows = [json.loads(line) for line in file]
+    os.unlink(out)
+    if rows[-1]['lost']:
+        raise RuntimeError(f'{probe}: {rows[-1]["lost"]} events lost')
+    return collections.Counter(int(row['address'], 16) for row in rows[:-1])
+
+
+class Lines:
+    """Calls and events line by line, of the functions of one program."""
+
+    def __init__(self, made, args):
+        self.optimised, counting = made
+        self.counting, self.args = counting, args
+        self.counted = counting_run(counting, args)
+
+    def of(self, key, rows):
+        probe = f'{os.path.basename(rows[0]["file"])}:{key[1]}:{key[0]}'
+        by_line = lines.calls_by_line(self.counting, self.counted.get(key, []))
+        return lines.table(by_line, rows, events_by_address(self.optimised, self.args, probe))
+
+    def copies_of(self, name):
+        return len({row['die'] for row in common.cairn_sites(self.optimised, name) if row['kind'] != 'part'})
+
+    def show(self, names):
+        for name in names:
+            rows = common.cairn_sites(self.optimised, name)
+            for line, path in sorted({(r['line'], r['file']) for r in rows}):
+                lines.show(f'{name}, declared at {path}:{line}', self.of((name, line), [r for r in rows if (r['line'], r['file']) == (line, path)]))
+
+    def classify(self, key, rows):
+        return lines.classify(key[0], self.of(key, rows), self.copies_of)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--program', action='append', choices=sorted(programs.PROGRAMS))
     parser.add_argument('--compiler', action='append')
     parser.add_argument('--write-known', action='store_true')
+    parser.add_argument('--lines', nargs='+', metavar='FUNC', help='only show the calls and events of these functions, line by line')
     options = parser.parse_args()
     if common.may_trace() or common.dies_program() is None:
         common.skip('call_counts', common.may_trace() or 'libdw-dev is not installed')
@@ -177,6 +228,9 @@ def main():
             label = f'{name} by {compiler}'
             try:
                 made, args = programs.PROGRAMS[name](compiler)
+                if options.lines:
+                    Lines(made, args).show(options.lines)
+                    continue
                 compare(label, made, args, options.write_known)
             except (sources.Unavailable, FileNotFoundError) as error:
                 common.skip(f'call_counts {label}', re.sub(r'\s+', ' ', str(error))[-300:])

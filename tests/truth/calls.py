@@ -27,6 +27,7 @@ import build    # noqa: E402
 import common   # noqa: E402
 import emit     # noqa: E402
 import match    # noqa: E402
+import missing  # noqa: E402
 import tracers  # noqa: E402
 import triage   # noqa: E402
 
@@ -50,6 +51,8 @@ def one_build(folder, config, meta, checksum, calls, options):
     traced_checksum, objects = build.read_report(os.path.join(folder, report))
     calls = [dict(c) for c in calls]
     result = match.match(meta, calls, events, objects, with_code)
+    if options.tracer == 'cairn':
+        missing.explain(result, missing.Counts(folder, program, events))
     if result.lies:
         triage.verdicts(folder, program, meta, result.lies, objects)
         triage.pages(folder, config, program, result.lies)

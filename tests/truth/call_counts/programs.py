@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Lua, SQLite and Redis, each built twice by a compiler: optimised, and at -O0 with a counter at every function's entry.
 
-What would differ from run to run (hash seeds from the clock) is made constant, so that two builds make the same calls.
+What would differ from run to run is made constant, so that two builds make the same calls: seeds of hashes, Lua's cache that
+is indexed by addresses, and for Redis, whose
+timers decide what it does, the clock (clock.c).
 """
 import glob
 import os
@@ -130,7 +132,7 @@ def compile_both(name, files, flags, compiler):
 def lua(compiler):
     tree = sources.unpacked('lua5.4')
     files = [p for p in sorted(glob.glob(os.path.join(tree, 'src', '*.c'))) if not p.endswith('/luac.c')]
-    made = compile_both('lua', files, ['-DLUA_COMPAT_5_3', '-DLUA_USE_LINUX', '-Dluai_makeseed(L)=0'], compiler)
+    made = compile_both('lua', files, ['-DLUA_COMPAT_5_3', '-DLUA_USE_LINUX', '-Dluai_makeseed(L)=0', '-DSTRCACHE_N=1', '-DSTRCACHE_M=1'], compiler)
     return made, write(os.path.join(folder(compiler), 'work.lua'), LUA)
 
 
@@ -155,12 +157,11 @@ def redis_build(compiler, kind, flags):
         text = file.read()
     # Seeds of hashes.
     write(util, text.replace('/dev/urandom', '/dev/zero'))
-    extra = ''
-    if kind == SLOW:
-        common.compile_c([os.path.join(HERE, 'hooks.c')], os.path.join(copy, 'hooks.o'), ['-O2', '-c'], compiler)
-        extra = f' LDFLAGS={copy}/hooks.o'
+    objects = []
+    for name in ('clock', 'hooks')[:1 + (kind == SLOW)]:
+        objects.append(common.compile_c([os.path.join(HERE, name + '.c')], os.path.join(copy, name + '.o'), ['-O2', '-c'], compiler))
     options = f'CC={compiler} MALLOC=libc OPT="{" ".join(flags)} -w" OPTIMIZATION="{flags[0]}" REDIS_CFLAGS="{" ".join(flags[1:])} -DREDIS_TEST" DEBUG=-g'
-    sources.shell(f'make -C deps hiredis linenoise lua hdr_histogram CC={compiler} CFLAGS="-O1 -g0" && make -C src -j2 redis-server {options}{extra}', copy,
+    sources.shell(f'make -C deps hiredis linenoise lua hdr_histogram CC={compiler} CFLAGS="-O1 -g0" && make -C src -j2 redis-server {options} LDFLAGS="{" ".join(objects)}"', copy,
                   os.path.join(folder(compiler, kind), 'redis.log'))
     os.rename(os.path.join(copy, 'src', 'redis-server'), output)
     return output

@@ -12,7 +12,8 @@ events must be equally many, then they pair off. Where they are not, or do not f
 functions that promise the compiler to be const or pure, whose calls may change places, and for recursive ones, only the weaker test is left: some call
 of this function that no other event claimed must have all the values seen ("loose"). No such call: LIE.
 
-Of calls without event ("missing") and calls with several ("doubled") the reason is told as far as the program's text shows it.
+Of calls without event ("missing") and calls with several ("doubled") the reason is told as far as the program's text shows it; calls/missing.py
+tells the others'.
 """
 import math
 import struct
