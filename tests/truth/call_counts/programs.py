@@ -2,8 +2,7 @@
 """Lua, SQLite and Redis, each built twice by a compiler: optimised, and at -O0 with a counter at every function's entry.
 
 What would differ from run to run is made constant, so that two builds make the same calls: seeds of hashes, Lua's cache that
-is indexed by addresses, and for Redis, whose
-timers decide what it does, the clock (clock.c).
+is indexed by addresses, and for Redis, whose timers decide what it does, the clock (clock.c).
 """
 import glob
 import os
@@ -115,12 +114,18 @@ def folder(compiler, *kind):
     return common.lab('call_counts', compiler, *kind)
 
 
+def is_made(output):
+    """Whether it is there, and made in the way that is written here."""
+    files = (os.path.join(HERE, name) for name in ('hooks.c', 'clock.c', 'programs.py'))
+    return os.path.exists(output) and os.path.getmtime(output) > max(os.path.getmtime(file) for file in files)
+
+
 def compile_both(name, files, flags, compiler):
     """(optimised, counting)"""
     made = []
     for kind, options, more in ((FAST, OPTIMISED, []), (SLOW, COUNTING, [os.path.join(HERE, 'hooks.c')])):
         output = os.path.join(folder(compiler, kind), name)
-        if not os.path.exists(output):
+        if not is_made(output):
             try:
                 common.compile_c(files + more + ['-lm', '-ldl', '-lpthread'], output, [*options, '-w', *flags], compiler, 1200)
             except RuntimeError as error:
@@ -147,7 +152,7 @@ def sqlite(compiler):
 def redis_build(compiler, kind, flags):
     """The server with its tests, allocating with malloc; built in a copy of the source."""
     output = os.path.join(folder(compiler, kind), 'redis')
-    if os.path.exists(output):
+    if is_made(output):
         return output
     copy = os.path.join(folder(compiler, kind), 'redis-source')
     shutil.rmtree(copy, ignore_errors=True)
