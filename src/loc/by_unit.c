@@ -21,8 +21,11 @@ static int list_parts(struct by_unit *b, const struct dw_func_index *index, cons
 	int rc = 0;
 	for (size_t g = 0; g < groups->v.n && !rc; g++) {
 		const struct group *group = &groups->v.p[g];
-		for (uint32_t i = 0; i < group->entries.n && !rc; i += all.p[all.n - 1].n)
-			rc = VEC_ADD(&all, part_at(index, group, (uint32_t)g, i)) ? 0 : -ENOMEM;
+		for (uint32_t i = 0; i < group->entries.n && !rc;) {
+			struct group_part part = part_at(index, group, (uint32_t)g, i);
+			rc = VEC_ADD(&all, part) ? 0 : -ENOMEM;
+			i += part.n;
+		}
 	}
 	b->parts = rc ? NULL : malloc((all.n + 1) * sizeof(*b->parts));
 	for (size_t i = 0; b->parts && i < all.n; i++)
