@@ -175,7 +175,7 @@ struct named_symbols symbols_named(const struct cairn_pack *p, const char *name)
 	}
 	for (end = lo; end < p->n_symbol_names && !strcmp(name_at(p, end), name);)
 		end++;
-	return (struct named_symbols){p->symbol_names + lo, end - lo};
+	return end == lo ? (struct named_symbols){0} : (struct named_symbols){p->symbol_names + lo, end - lo};
 }
 
 int bare_function(const struct cairn_pack *p, const struct pack_symbol_name *s, struct arena *arena,

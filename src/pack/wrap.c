@@ -80,7 +80,7 @@ static bool ids_match(const struct elf *outer, const struct elf *inner)
 {
 	size_t n_outer, n_inner;
 	const uint8_t *of_outer = elf_build_id(outer, &n_outer), *of_inner = elf_build_id(inner, &n_inner);
-	return n_outer == n_inner + sizeof(suffix) && !memcmp(of_outer, of_inner, n_inner) &&
+	return n_outer == n_inner + sizeof(suffix) && (!n_inner || !memcmp(of_outer, of_inner, n_inner)) &&
 	       !memcmp(of_outer + n_inner, suffix, sizeof(suffix) - 1);
 }
 
