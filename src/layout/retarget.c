@@ -189,6 +189,21 @@ static int measure_array(struct cairn_retarget *r, const struct cairn_type *t, u
 
 /* ---- structs ---- */
 
+/* An attribute is written down for the type, its typedefs, or its elements. */
+static bool is_aligned_type(const struct cairn_retarget *r, uint32_t id)
+{
+	for (unsigned int i = 0; i < NEST_MAX; i++) {
+		const struct cairn_type *t = cairn_types_get(r->old, id);
+
+		if (t->align)
+			return true;
+		if (t->kind == CAIRN_T_PTR || is_aggregate(t) || !t->ref)
+			return false;
+		id = t->ref;
+	}
+	return false;
+}
+
 static int make_plan(struct cairn_retarget *r, const struct cairn_type *t, unsigned int depth, struct plan *plan,
 		     bool *ret_known)
 {
@@ -205,6 +220,7 @@ static int make_plan(struct cairn_retarget *r, const struct cairn_type *t, unsig
 		int rc = measure(r, m->type, depth + 1, &of, ret_known);
 		if (rc)
 			return rc;
+		plan->holds_aligned |= m->align || is_aligned_type(r, m->type);
 		p->wanted = m->bit_off;
 		p->written = m->align;
 		for (int side = 0; side < 2; side++)
@@ -243,12 +259,29 @@ static int set_record(struct cairn_retarget *r, uint32_t id, const struct plan *
 	return 0;
 }
 
+/*
+ * GCC writes down the alignment of a struct also when only a member of it was declared aligned. One that the members have
+ * anyway is then not taken for the struct's own: on the other ABI they may have another.
+ */
+static int forget_implied(const struct cairn_abi *abi, struct plan *plan)
+{
+	uint32_t written = plan->aligned;
+	struct cairn_place_record placed;
+
+	plan->aligned = 0;
+	int rc = place_plan(abi, 0, plan, &placed);
+	if (rc || placed.align != written)
+		plan->aligned = written;
+	return rc == -ENOMEM ? rc : 0;
+}
+
 static int place_both(struct cairn_retarget *r, uint32_t id, struct plan *plan)
 {
 	struct record *rec = &r->records[id];
 	struct cairn_place_record placed;
-	int rc = deduce(r->abis[0], plan);
+	int rc = plan->aligned && plan->holds_aligned ? forget_implied(r->abis[0], plan) : 0;
 
+	rc = rc ? rc : deduce(r->abis[0], plan);
 	for (int side = 0; side < 2 && !rc; side++) {
 		rc = place_plan(r->abis[side], side, plan, &placed);
 		/* Wider than its type there, or larger than anything. */

@@ -26,6 +26,7 @@ struct plan {
 	bool is_union;
 	uint64_t size;      /* bytes that it has */
 	uint32_t aligned;   /* written down */
+	bool holds_aligned; /* so is one of a member or its type */
 	struct cairn_deduced deduced;
 };
 

@@ -4,6 +4,7 @@
 
 import os
 import re
+import struct
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -426,6 +427,39 @@ def what_was_deduced_is_said():
     expect("/* size: 5, cachelines: 1" in r.out and "/* told from the offsets: packed */\n" in r.out, r)
     o = cairn("layout", obj, "packed", "--abi", "i386", "--json", check=True).objects()[0]
     expect(o["abi"] == "i386" and o["deduced"] == ["packed"] and o["guess"] is False, o)
+
+
+def raw_btf(name, types):
+    """A blob of 32-bit words; types are lists of words whose first is a name."""
+    strings, words = b"\0", []
+    for type_name, *rest in types:
+        words.append(len(strings) if type_name else 0)
+        strings += type_name.encode() + b"\0" if type_name else b""
+        for word in rest:
+            if isinstance(word, str):
+                words.append(len(strings))
+                strings += word.encode() + b"\0"
+            else:
+                words.append(word)
+    body = struct.pack(f"<{len(words)}I", *words)
+    header = struct.pack("<HBBIIIII", 0xeb9f, 1, 0, 24, 0, len(body), len(body), len(strings))
+    path = os.path.join(folder(), name)
+    with open(path, "wb") as file:
+        file.write(header + body + strings)
+    return path
+
+
+@claim
+def width_of_pointers_in_raw_btf_is_deduced():
+    pointer = ["", 2 << 24, 0]
+    for how, types, size, members in [
+            ("long", [["long unsigned int", 1 << 24, 4, 32], pointer], 8, (0, 32)),
+            ("long", [["long unsigned int", 1 << 24, 8, 64], pointer], 16, (0, 64)),
+            ("spacing", [["int", 1 << 24, 4, 1 << 24 | 32], pointer], 8, (0, 32)),
+            ("end", [["int", 1 << 24, 4, 1 << 24 | 32], pointer], 16, (0, 64))]:
+        record = ["s", 4 << 24 | 2, size, "a", 2, members[0], "b", 2, members[1]]
+        o = cairn("layout", raw_btf("raw.btf", types + [record]), "s", "--json", check=True).objects()[0]
+        expect([m["size"] for m in o["members"]] == [size // 2] * 2, how, o)
 
 
 @claim

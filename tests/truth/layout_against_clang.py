@@ -259,7 +259,7 @@ def ask_cairn(path, abi):
         o = json.loads(line)
         if re.fullmatch(r"S\d+", o.get("name") or ""):
             members = {m["name"]: m.get("bit_offset", 8 * m["offset"]) for m in o["members"] if m["name"]}
-            found[f"{o['kind']} {o['name']}"] = (o["size"], o["align"], members)
+            found[f"{o['kind']} {o['name']}"] = (o["size"], o.get("align"), members)
     return found
 
 
