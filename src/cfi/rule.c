@@ -11,14 +11,14 @@ enum { HEADER_WORDS = sizeof(struct cairn_unwind_rule) / 4 };
 
 /* What a rule does not have to say, since its architecture's ABI does. */
 struct convention {
-	unsigned int ra, sp;
+	unsigned int ra, sp, fp;
 	uint32_t callee_saved; /* bit per register */
 	bool ra_at_cfa;	       /* the call pushed the return address: it is at CFA - 8; else in its register */
 };
 
 /* x86-64 psABI, figure 3.4: rbx, rbp, r12 to r15. AAPCS64, 6.1.1: x19 to x29. */
-static const struct convention x86_64 = {.ra = 16, .sp = 7, .callee_saved = 0xf048, .ra_at_cfa = true};
-static const struct convention aarch64 = {.ra = 30, .sp = 31, .callee_saved = 0x3ff80000};
+static const struct convention x86_64 = {.ra = 16, .sp = 7, .fp = 6, .callee_saved = 0xf048, .ra_at_cfa = true};
+static const struct convention aarch64 = {.ra = 30, .sp = 31, .fp = 29, .callee_saved = 0x3ff80000};
 
 static const struct convention *convention_of(uint16_t machine)
 {
@@ -107,6 +107,8 @@ static void put_reg(const struct convention *abi, const struct program_rules *ro
 	case CFI_REG_AT_REG:
 		if (r->base == base)
 			rule_add(w, reg, CAIRN_UNWIND_AT_BASE, r->off);
+		else if (r->base == abi->fp)
+			rule_add(w, reg, CAIRN_UNWIND_AT_FP, r->off);
 		else
 			rule_add(w, reg, CAIRN_UNWIND_LOST, 0);
 		break;

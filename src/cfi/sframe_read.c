@@ -114,7 +114,7 @@ static bool read_row(struct cursor *c, const struct record *r, struct row *ret)
 }
 
 /* A control and its offset as a rule's word; only for the return address and the frame pointer. */
-static bool add_place(struct rule_words *w, unsigned int reg, uint32_t control, int32_t off, uint8_t base)
+static bool add_place(const struct cairn_sframe *s, struct rule_words *w, unsigned int reg, uint32_t control, int32_t off, uint8_t base)
 {
 	unsigned int from = control >> SFRAME_CONTROL_SHIFT;
 	bool is_reg = control & SFRAME_CONTROL_REG, is_deref = control & SFRAME_CONTROL_DEREF;
@@ -124,6 +124,8 @@ static bool add_place(struct rule_words *w, unsigned int reg, uint32_t control, 
 		rule_add(w, reg, is_deref ? CAIRN_UNWIND_AT_CFA : CAIRN_UNWIND_IS_CFA, off);
 	else if (is_deref && from == base)
 		rule_add(w, reg, CAIRN_UNWIND_AT_BASE, off);
+	else if (is_deref && from == s->abi.fp)
+		rule_add(w, reg, CAIRN_UNWIND_AT_FP, off);
 	else if (!is_deref && off == 0)
 		rule_add(w, reg, CAIRN_UNWIND_IN_REG, (int32_t)from);
 	else
@@ -162,10 +164,10 @@ static bool flexible_rule(const struct cairn_sframe *s, const struct row *row, u
 		 row->s_words[1], 0);
 	if (next < n) {
 		control = row->words[next++];
-		if (control && (next == n || !add_place(w, s->abi.ra, control, row->s_words[next++], base)))
+		if (control && (next == n || !add_place(s, w, s->abi.ra, control, row->s_words[next++], base)))
 			return false;
 	}
-	if (next < n && (n - next != 2 || !add_place(w, s->abi.fp, row->words[next], row->s_words[next + 1], base)))
+	if (next < n && (n - next != 2 || !add_place(s, w, s->abi.fp, row->words[next], row->s_words[next + 1], base)))
 		return false;
 	return next == n || next + 2 == n;
 }

@@ -92,7 +92,7 @@ static struct place at_cfa(int32_t off)
 }
 
 /* Where a rule's word says a register is; false when a control cannot say it. */
-static bool place_of(const struct cairn_unwind_rule *rule, uint32_t word, struct place *ret)
+static bool place_of(const struct cairn_sframe_writer *w, const struct cairn_unwind_rule *rule, uint32_t word, struct place *ret)
 {
 	int32_t value = cairn_unwind_word_value(word);
 	switch (cairn_unwind_word_saved(word)) {
@@ -101,6 +101,9 @@ static bool place_of(const struct cairn_unwind_rule *rule, uint32_t word, struct
 		return true;
 	case CAIRN_UNWIND_AT_BASE:
 		*ret = at_reg(rule->reg, true, value);
+		return true;
+	case CAIRN_UNWIND_AT_FP:
+		*ret = at_reg(w->abi.fp, true, value);
 		return true;
 	case CAIRN_UNWIND_IN_REG:
 		*ret = at_reg((uint8_t)value, false, 0);
@@ -129,8 +132,8 @@ static bool row_of(const struct cairn_sframe_writer *w, const struct cairn_unwin
 		uint32_t word = cairn_unwind_words(rule)[i];
 		unsigned int reg = cairn_unwind_word_reg(word);
 		/* The stack pointer of the caller is the CFA, always. */
-		if (reg == w->abi.sp || (reg == w->abi.ra && !place_of(rule, word, &ret->ra)) ||
-		    (reg == w->abi.fp && !place_of(rule, word, &ret->fp)))
+		if (reg == w->abi.sp || (reg == w->abi.ra && !place_of(w, rule, word, &ret->ra)) ||
+		    (reg == w->abi.fp && !place_of(w, rule, word, &ret->fp)))
 			return false;
 	}
 	return true;

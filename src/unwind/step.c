@@ -19,13 +19,13 @@
 #include <cairn/unwind.h>
 
 struct convention {
-	unsigned int sp, ra; /* DWARF numbers */
+	unsigned int sp, fp, ra; /* DWARF numbers */
 	uint32_t kept;	     /* bit per register that a callee has to keep */
 };
 
 /* x86-64 psABI, figure 3.4: rbx, rbp, r12 to r15. AAPCS64, 6.1.1: x19 to x29. */
-static const struct convention x86_64 = {.sp = 7, .ra = 16, .kept = 0xf048};
-static const struct convention aarch64 = {.sp = 31, .ra = 30, .kept = 0x3ff80000};
+static const struct convention x86_64 = {.sp = 7, .fp = 6, .ra = 16, .kept = 0xf048};
+static const struct convention aarch64 = {.sp = 31, .fp = 29, .ra = 30, .kept = 0x3ff80000};
 
 /* Linux gives programs 48 bits of address; the signature of a pointer is above. */
 static const uint64_t aarch64_address = (UINT64_C(1) << 48) - 1;
@@ -82,19 +82,28 @@ static void set(struct step *s, unsigned int reg, bool is_there, uint64_t value)
 		s->caller.known &= ~(UINT32_C(1) << reg);
 }
 
+static bool restore_from(struct step *s, unsigned int reg, uint64_t at)
+{
+	uint64_t value;
+	if (!read_word(s, at, &value))
+		return false;
+	set(s, reg, true, value);
+	return true;
+}
+
 static bool restore(struct step *s, uint32_t word)
 {
 	unsigned int reg = cairn_unwind_word_reg(word);
-	uint64_t off = (uint64_t)(int64_t)cairn_unwind_word_value(word), value;
+	uint64_t off = (uint64_t)(int64_t)cairn_unwind_word_value(word);
 	switch (cairn_unwind_word_saved(word)) {
 	case CAIRN_UNWIND_AT_CFA:
-	case CAIRN_UNWIND_AT_BASE: {
-		bool at_cfa = cairn_unwind_word_saved(word) == CAIRN_UNWIND_AT_CFA;
-		if (!read_word(s, (at_cfa ? s->cfa : s->now->r[s->rule->reg]) + off, &value))
-			return false;
-		set(s, reg, true, value);
-		return true;
-	}
+		return restore_from(s, reg, s->cfa + off);
+	case CAIRN_UNWIND_AT_BASE:
+		return restore_from(s, reg, s->now->r[s->rule->reg] + off);
+	case CAIRN_UNWIND_AT_FP:
+		if (is_known(s->now, s->abi->fp))
+			return restore_from(s, reg, s->now->r[s->abi->fp] + off);
+		break;
 	case CAIRN_UNWIND_IS_CFA:
 		set(s, reg, true, s->cfa + off);
 		return true;

@@ -92,7 +92,7 @@ static int spell(void *ctx, uint32_t off, const struct cairn_unwind_rule *rule)
 			rule->cfa == CAIRN_UNWIND_CFA_DEREF ? "deref " : "cfa ", rule->reg, rule->off);
 	for (uint32_t i = 0; i < rule->n_regs; i++) {
 		uint32_t w = cairn_unwind_words(rule)[i];
-		text += sprintf(text, " %u%c%+d", cairn_unwind_word_reg(w), "@=b>sl"[cairn_unwind_word_saved(w)],
+		text += sprintf(text, " %u%c%+d", cairn_unwind_word_reg(w), "@=bf>sl"[cairn_unwind_word_saved(w)],
 				cairn_unwind_word_value(w));
 	}
 	strcpy(text, "; ");

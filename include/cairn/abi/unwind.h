@@ -76,6 +76,7 @@ enum cairn_unwind_saved {
 	CAIRN_UNWIND_AT_CFA,	/* in memory at CFA + value */
 	CAIRN_UNWIND_IS_CFA,	/* it is CFA + value */
 	CAIRN_UNWIND_AT_BASE,	/* in memory at the register that the CFA starts from, + value */
+	CAIRN_UNWIND_AT_FP,	/* in memory at the frame pointer (rbp, x29) of this frame + value, where that is another */
 	CAIRN_UNWIND_IN_REG,	/* in the register with number value */
 	CAIRN_UNWIND_SAME,	/* unchanged */
 	CAIRN_UNWIND_LOST,	/* it cannot be had, or not by this format */
