@@ -94,16 +94,45 @@ static bool is_passed_by_others(const struct cairn_site *s)
 	return s->count_doubts & (CAIRN_COUNT_AGAIN | CAIRN_COUNT_SHARED | CAIRN_COUNT_CONDITION);
 }
 
+/* A load from a slot of the frame: nobody writes those but the compiler, which knows. */
+static bool loads_slot(const struct cairn_loc_step *steps, uint32_t load)
+{
+	enum { RSP = 7 };
+	uint32_t base = load;
+	if (base && steps[base - 1].op == CAIRN_LOC_ADD && steps[base - 1].operand == CAIRN_LOC_IMM)
+		base--;
+	return base && steps[base - 1].op == CAIRN_LOC_REG && steps[base - 1].reg == RSP;
+}
+
+/*
+ * GCC computes what it has lost from the memory that it was made of. That the memory is written between the call and the
+ * copy, or will be because a store was moved, is not looked at (docs/findings/gcc-memory-read-behind-store.md). What is simply in memory
+ * is another matter: it has been followed there.
+ */
+static bool is_computed_from_memory(const struct cairn_location *loc)
+{
+	for (uint32_t i = 0; i < loc->n_pieces; i++) {
+		const struct cairn_piece *p = &loc->pieces[i];
+		for (uint32_t k = 0; p->kind == CAIRN_PIECE_VALUE && k < p->n_steps; k++)
+			if (p->steps[k].op == CAIRN_LOC_LOAD && !loads_slot(p->steps, k))
+				return true;
+	}
+	return false;
+}
+
 int believe_args(const struct site_env *env, struct built_site *b, struct arena *arena)
 {
 	bool may_change = b->site.n_chain && b->no_views && !env->assume_unmodified;
 	bool by_others = is_passed_by_others(&b->site) && !env->assume_unmodified;
+	bool by_gcc = b->site.n_chain && dw_unit_is_gcc(b->die.unit) && !env->assume_unmodified;
 	for (uint32_t i = 0; i < b->formals.n; i++) {
 		struct cairn_location *loc = &b->args[i].loc;
 		if (keep_lowest_bit(env, b->formals.die[i], loc, arena) < 0)
 			return -ENOMEM;
 		if (may_change && loc->why == CAIRN_AVAILABLE && !cannot_be_assigned(env, b->formals.die[i]))
 			loc->why = CAIRN_UNAVAIL_MAY_HAVE_CHANGED;
+		if (by_gcc && is_computed_from_memory(loc))
+			believe_not(loc, CAIRN_UNAVAIL_MEMORY_WRITTEN);
 		if (by_others)
 			believe_not(loc, CAIRN_UNAVAIL_PASSED_AGAIN);
 	}

@@ -30,6 +30,7 @@ static const struct {
 	[CAIRN_UNAVAIL_DAMAGED] = {"damaged", "its description is damaged"},
 	[CAIRN_UNAVAIL_ANOTHER_CALL] = {"another-call", "may be the value of another call"},
 	[CAIRN_UNAVAIL_PASSED_AGAIN] = {"passed-again", "the place may be reached without a call, too"},
+	[CAIRN_UNAVAIL_MEMORY_WRITTEN] = {"memory-written", "computed from memory that may hold another value here"},
 };
 
 const char *cairn_unavailable_text(enum cairn_unavailable why)
