@@ -62,6 +62,7 @@ struct cairn_reorganized {
 	uint64_t bound;              /* bytes: no order is smaller than the sum of its members, rounded up */
 	uint32_t align;              /* bytes, of the struct; as it was */
 	uint32_t n_groups;           /* that may move */
+	bool packed;                 /* the struct, as far as its offsets tell */
 	/* No order is better: smaller, or with weights as small with fewer lines, or the other way round. */
 	bool proven;
 	uint32_t old_lines, new_lines; /* cache lines that hot members are in; 0 without weights */

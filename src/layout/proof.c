@@ -281,10 +281,11 @@ int cairn_reorganized_verify_text(struct cairn_layout *l, uint32_t id, const str
 {
 	struct proof p = {.l = l, .out = out, .written = calloc(l->n + 1, sizeof(bool))};
 	struct cairn_layout_member *m = calloc(r->n_members + 1, sizeof(*m));
-	struct cairn_layout_facts f;
+	struct cairn_layout_facts f = {0};
 
 	id = cairn_types_resolve(l->types, id);
 	p.no_memory = !p.written || !m || cairn_layout_facts(l, id, &f, m) <= 0;
+	f.packed = r->packed;
 	if (!p.no_memory)
 		put_struct(&p, id, r, &f, m);
 	free(p.written);

@@ -89,6 +89,7 @@ static int check(struct model *model, struct cairn_err *err)
 	struct cairn_place_record rec = model->order.rec;
 	uint64_t pos = 0;
 
+	model->gaps = false;
 	for (uint32_t i = 0; i < t->n_members; i++) {
 		int rc = check_member(model, i, pos, &pos, err);
 
@@ -136,6 +137,11 @@ static int model_init(struct model *model, uint32_t id, const struct cairn_reorg
 	model->order.size_only = opts->size_only;
 	rc = fill(model, &f, m, err);
 	rc = rc ? rc : check(model, err);
+	if (rc == -EOPNOTSUPP) {
+		/* That it was packed is told from the offsets, and a packed struct inside deceives. */
+		model->order.rec.packed = !f.packed;
+		rc = check(model, NULL);
+	}
 	return rc ? rc : model_groups(model, opts, err);
 }
 
@@ -229,6 +235,7 @@ static int search(struct model *model, struct cairn_reorganized *r, struct cairn
 	r->new_lines = (uint32_t)best.lines;
 	r->align = o->align;
 	r->n_groups = o->n;
+	r->packed = o->rec.packed;
 	r->drops_unnamed = model->gaps && r->new_size < r->old_size;
 	if (best.size >= r->old_size && best.lines == old.lines && best.far == old.far && is_as_it_was(model))
 		return put_original(model, r, err);
