@@ -25,11 +25,29 @@ struct addr_answer {
 	const char *path; /* of a process: the file that is mapped there; NULL: nothing is, or there is one file only */
 	uint64_t vaddr;   /* link-time address in it */
 	size_t n;
-	struct cairn_frame frames[CAIRN_FRAMES_MAX];
+	const struct cairn_frame *frames;
 };
 
-/* @back: look up the byte before, as for a return address. */
-void addr_space_ask(struct addr_space *space, uint64_t addr, bool back, struct addr_answer *ret);
+/* @back: look up the byte before, as for a return address. @frames: room for CAIRN_FRAMES_MAX of the answer. */
+void addr_space_ask(struct addr_space *space, uint64_t addr, bool back, struct cairn_frame *frames,
+		    struct addr_answer *ret);
+
+/* How many addresses belonged to something, and how many to nothing. */
+struct addr_tally {
+	uint64_t n_known, n_unknown;
+};
+
+/* addr_text() or addr_json(). */
+typedef void addr_writer(FILE *out, const struct addr_answer *answer);
+
+/* Up to @room addresses that are answered at once. NULL: no memory. */
+struct addr_batch *addr_batch_new(size_t room);
+void addr_batch_free(struct addr_batch *b);
+/* True when there is no room for a further one. */
+bool addr_batch_add(struct addr_batch *b, uint64_t addr);
+/* Answers on stdout, in the order in which they were added, and empties the batch. An exit status. */
+int addr_batch_answer(struct addr_batch *b, struct addr_space *space, bool back, addr_writer *writer,
+		      struct addr_tally *tally);
 
 void addr_text(FILE *out, const struct addr_answer *answer);
 void addr_json(FILE *out, const struct addr_answer *answer);

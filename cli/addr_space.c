@@ -211,16 +211,13 @@ void addr_space_close(struct addr_space *space)
 
 /* ---- asking ---- */
 
-void addr_space_ask(struct addr_space *space, uint64_t addr, bool back, struct addr_answer *ret)
+void addr_space_ask(struct addr_space *space, uint64_t addr, bool back, struct cairn_frame *frames,
+		    struct addr_answer *ret)
 {
 	struct cairn_vaddr at = {addr - back};
 	struct module *m = space->modules;
 
-	/* Not all of it: the frames are two kilobytes, and their number says how many mean something. */
-	ret->addr = addr;
-	ret->vaddr = at.v;
-	ret->path = NULL;
-	ret->n = 0;
+	*ret = (struct addr_answer){.addr = addr, .vaddr = at.v, .frames = frames};
 	if (space->pid) {
 		const struct mapping *mapping = mapping_of(space, at.v);
 
@@ -234,5 +231,5 @@ void addr_space_ask(struct addr_space *space, uint64_t addr, bool back, struct a
 			return;
 		ret->vaddr = at.v;
 	}
-	ret->n = cairn_pack_frames(m->pack, at, ret->frames, CAIRN_FRAMES_MAX);
+	ret->n = cairn_pack_frames(m->pack, at, frames, CAIRN_FRAMES_MAX);
 }

@@ -1,73 +1,110 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Frames as text and as JSON. A hundred thousand addresses are common, so numbers are not printed by printf(). */
+/*
+ * Frames as text and as JSON
+ *
+ * A hundred thousand addresses are common, so an answer is put together here, without printf() and with one call of stdio.
+ */
 #include <string.h>
 
 #include "addr.h"
 #include "json.h"
 
-static void put(FILE *out, const char *text)
+/* ---- text ---- */
+
+/* What is not written yet. */
+struct text {
+	FILE *out;
+	size_t n;
+	char buf[8192];
+};
+
+static void flush_text(struct text *t)
 {
-	fputs_unlocked(text, out);
+	fwrite_unlocked(t->buf, 1, t->n, t->out);
+	t->n = 0;
 }
 
-static void put_decimal(FILE *out, uint32_t value)
+static void put_chars(struct text *t, const char *chars, size_t n)
 {
-	char digits[16], *at = digits + sizeof(digits) - 1;
+	if (n > sizeof(t->buf) - t->n)
+		flush_text(t);
+	if (n > sizeof(t->buf)) {
+		fwrite_unlocked(chars, 1, n, t->out);
+		return;
+	}
+	memcpy(t->buf + t->n, chars, n);
+	t->n += n;
+}
 
-	*at = 0;
+static void put(struct text *t, const char *text)
+{
+	put_chars(t, text, strlen(text));
+}
+
+static void put_decimal(struct text *t, uint32_t value)
+{
+	char digits[16], *end = digits + sizeof(digits), *at = end;
+
 	do
 		*--at = (char)('0' + value % 10);
 	while (value /= 10);
-	put(out, at);
+	put_chars(t, at, (size_t)(end - at));
 }
 
-static void put_address(FILE *out, uint64_t value)
+static void put_address(struct text *t, uint64_t value)
 {
-	char digits[24], *at = digits + sizeof(digits) - 1;
+	char digits[24], *end = digits + sizeof(digits), *at = end;
 
-	*at = 0;
 	do
 		*--at = "0123456789abcdef"[value % 16];
 	while (value /= 16);
-	put(out, "0x");
-	put(out, at);
+	*--at = 'x';
+	*--at = '0';
+	put_chars(t, at, (size_t)(end - at));
 }
 
-static void put_frame(FILE *out, const struct cairn_frame *frame)
+static void put_frame(struct text *t, const struct cairn_frame *frame)
 {
-	put(out, frame->function ? frame->function : "?");
+	put(t, frame->function ? frame->function : "?");
 	if (!frame->file)
 		return;
-	put(out, " at ");
-	put(out, frame->file);
+	put(t, " at ");
+	put(t, frame->file);
 	if (!frame->line)
 		return;
-	put(out, ":");
-	put_decimal(out, frame->line);
+	put(t, ":");
+	put_decimal(t, frame->line);
 	if (!frame->column)
 		return;
-	put(out, ":");
-	put_decimal(out, frame->column);
+	put(t, ":");
+	put_decimal(t, frame->column);
 }
 
 void addr_text(FILE *out, const struct addr_answer *answer)
 {
-	put_address(out, answer->addr);
-	put(out, "  ");
+	struct text t;
+
+	t.out = out;
+	t.n = 0;
+	put_address(&t, answer->addr);
+	put(&t, "  ");
 	if (!answer->n)
-		put(out, "?");
+		put(&t, "?");
 	for (size_t i = 0; i < answer->n; i++) {
 		if (i)
-			put(out, "\n    inlined into ");
-		put_frame(out, &answer->frames[i]);
+			put(&t, "\n    inlined into ");
+		put_frame(&t, &answer->frames[i]);
 	}
 	if (answer->path) {
-		put(out, "  (");
-		put(out, answer->path);
-		put(out, ")");
+		put(&t, "  (");
+		put(&t, answer->path);
+		put(&t, ")");
 	}
-	put(out, "\n");
+	put(&t, "\n");
+	flush_text(&t);
 }
+
+/* ---- JSON ---- */
 
 static void json_position(struct json *j, const struct cairn_frame *frame)
 {

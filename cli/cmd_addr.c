@@ -2,6 +2,7 @@
 /* cairn addr: addresses to functions, inlined calls and lines. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "addr.h"
 #include "cmd.h"
@@ -39,78 +40,133 @@ static const struct example examples[] = {
 	{0},
 };
 
-/* How many addresses belonged to something, and how many to nothing. */
-struct tally {
-	uint64_t n_known, n_unknown;
-};
-
-/* Hexadecimal, with or without 0x. */
-static bool parse_address(const char *word, uint64_t *ret)
+/* 0 to 15; more for what is no digit. */
+static unsigned int digit_of(char c)
 {
-	const char *at = word;
+	unsigned int decimal = (unsigned int)c - '0', letter = ((unsigned int)c | 32) - 'a';
 
-	if (at[0] == '0' && (at[1] == 'x' || at[1] == 'X'))
-		at += 2;
-	*ret = 0;
-	for (const char *start = at; *at; at++) {
-		int digit = *at <= '9' ? *at - '0' : (*at | 32) - 'a' + 10;
-
-		if (digit < 0 || digit > 15 || (*at > '9' && digit < 10) || at - start >= 16)
-			return false;
-		*ret = *ret << 4 | (uint64_t)digit;
-	}
-	return at != word && (at[-1] | 32) != 'x';
+	return decimal < 10 ? decimal : letter < 6 ? letter + 10 : 16;
 }
 
-static void answer(struct addr_space *space, const struct addr_values *values, uint64_t addr, struct tally *tally)
+/* Hexadecimal, with or without 0x, up to @end. */
+static bool parse_address(const char *word, const char *end, uint64_t *ret)
 {
-	struct addr_answer a;
+	if (end - word > 2 && word[0] == '0' && (word[1] | 32) == 'x')
+		word += 2;
+	*ret = 0;
+	if (word == end || end - word > 16)
+		return false;
+	for (; word < end; word++) {
+		unsigned int digit = digit_of(*word);
 
-	addr_space_ask(space, addr, values->back, &a);
-	*(a.n ? &tally->n_known : &tally->n_unknown) += 1;
-	if (values->json)
-		addr_json(stdout, &a);
-	else
-		addr_text(stdout, &a);
+		if (digit > 15)
+			return false;
+		*ret = *ret << 4 | digit;
+	}
+	return true;
+}
+
+static int answer(struct addr_batch *batch, struct addr_space *space, const struct addr_values *values,
+		  struct addr_tally *tally)
+{
+	return addr_batch_answer(batch, space, values->back, values->json ? addr_json : addr_text, tally);
 }
 
 static int answer_words(struct addr_space *space, const struct addr_values *values, char **words, size_t n,
-			struct tally *tally)
+			struct addr_tally *tally)
 {
+	struct addr_batch *batch = addr_batch_new(n);
+	int status = batch ? STATUS_YES : fail(STATUS_NOT_HERE, "no memory");
+
+	for (size_t i = 0; i < n && !status; i++) {
+		uint64_t addr;
+
+		if (parse_address(words[i], words[i] + strlen(words[i]), &addr))
+			addr_batch_add(batch, addr);
+		else
+			status = fail(STATUS_USAGE, "%s is no hexadecimal address", words[i]);
+	}
+	if (!status)
+		status = answer(batch, space, values, tally);
+	addr_batch_free(batch);
+	return status;
+}
+
+/* ---- stdin ---- */
+
+/* What is read at once, and answered at once; so who writes a line and waits gets its answer. */
+enum { INPUT_SIZE = 1 << 20, BATCH = 1 << 15 };
+
+struct input {
+	struct addr_batch *batch;
+	char *buf;
+	size_t n;     /* bytes that have been read */
+	unsigned long line;
+};
+
+/* The first word of a line; an empty one is left out. */
+static int add_line(struct input *in, const char *at, const char *end, bool *full)
+{
+	const char *word;
 	uint64_t addr;
 
-	for (size_t i = 0; i < n; i++)
-		if (!parse_address(words[i], &addr))
-			return fail(STATUS_USAGE, "%s is no hexadecimal address", words[i]);
-	for (size_t i = 0; i < n; i++) {
-		parse_address(words[i], &addr);
-		answer(space, values, addr, tally);
-	}
+	in->line++;
+	while (at < end && (*at == ' ' || *at == '\t'))
+		at++;
+	for (word = at; at < end && *at != ' ' && *at != '\t' && *at != '\r';)
+		at++;
+	if (at == word)
+		return STATUS_YES;
+	if (!parse_address(word, at, &addr))
+		return fail(STATUS_USAGE, "line %lu: %.*s is no hexadecimal address", in->line, (int)(at - word), word);
+	*full = addr_batch_add(in->batch, addr);
 	return STATUS_YES;
 }
 
-/* One address per line; empty lines are left out. */
-static int answer_stdin(struct addr_space *space, const struct addr_values *values, struct tally *tally)
+/* The whole lines of what has been read; at the end also one that does not end. */
+static int answer_lines(struct input *in, bool at_end, struct addr_space *space, const struct addr_values *values,
+			struct addr_tally *tally)
 {
-	char *line = NULL;
-	size_t room = 0;
-	unsigned long number = 0;
+	const char *at = in->buf, *end = in->buf + in->n;
 	int status = STATUS_YES;
 
-	while (!status && getline(&line, &room, stdin) > 0) {
-		uint64_t addr;
-		char *word = line + strspn(line, " \t");
+	while (!status && at < end) {
+		const char *eol = memchr(at, '\n', (size_t)(end - at));
+		bool full = false;
 
-		word[strcspn(word, " \t\r\n")] = 0;
-		number++;
-		if (!*word)
-			continue;
-		if (parse_address(word, &addr))
-			answer(space, values, addr, tally);
-		else
-			status = fail(STATUS_USAGE, "line %lu: %s is no hexadecimal address", number, word);
+		/* No address is as long as the buffer. */
+		if (!eol && !at_end && (at > in->buf || in->n < INPUT_SIZE))
+			break;
+		status = add_line(in, at, eol ? eol : end, &full);
+		at = eol ? eol + 1 : end;
+		if (full)
+			status = answer(in->batch, space, values, tally);
 	}
-	free(line);
+	in->n = (size_t)(end - at);
+	memmove(in->buf, at, in->n);
+	/* Those in front of a line that is none are answered all the same. */
+	int answered = answer(in->batch, space, values, tally);
+	return status ? status : answered;
+}
+
+/* One address per line. */
+static int answer_stdin(struct addr_space *space, const struct addr_values *values, struct addr_tally *tally)
+{
+	struct input in = {.batch = addr_batch_new(BATCH), .buf = malloc(INPUT_SIZE)};
+	int status = in.batch && in.buf ? STATUS_YES : fail(STATUS_NOT_HERE, "no memory");
+	ssize_t n = 1;
+
+	while (!status && n > 0) {
+		n = read(STDIN_FILENO, in.buf + in.n, INPUT_SIZE - in.n);
+		if (n < 0)
+			status = fail(STATUS_NOT_HERE, "standard input: %m");
+		else
+			in.n += (size_t)n;
+		if (!status)
+			status = answer_lines(&in, !n, space, values, tally);
+	}
+	addr_batch_free(in.batch);
+	free(in.buf);
 	return status;
 }
 
@@ -123,7 +179,7 @@ static int run(void *v, const struct operands *operands)
 		.n_debug_dirs = values->debug_dirs.n,
 		.debug_file = values->debug_file,
 	};
-	struct tally tally = {0};
+	struct addr_tally tally = {0};
 	struct addr_space *space;
 	int status;
 

@@ -75,6 +75,14 @@ const struct elf_section *elf_section_at(const struct elf *e, size_t i);
 int elf_section_bytes(struct elf *e, size_t i, const struct elf_section **ret,
 		      struct cairn_err *err);
 
+/*
+ * elf_release - bytes of the file that are not needed for now
+ *
+ * Their memory goes back to the system; who reads them again finds them as they were, after a page fault. Nothing happens
+ * for bytes that are not those of a mapped file, as decompressed ones. Threads: any, also while others read them.
+ */
+void elf_release(const struct elf *e, const uint8_t *p, size_t n);
+
 /* True when @at lies in a section with SHF_EXECINSTR; then the bytes from there to its end. */
 bool elf_code_at(const struct elf *e, struct cairn_vaddr at, const uint8_t **ret, size_t *ret_len);
 

@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "elf/compress.h"
 #include "elf/elf_impl.h"
@@ -445,6 +446,15 @@ int elf_open_fd(int fd, const char *name, struct elf **ret, struct cairn_err *er
 			       (intmax_t)st.st_size, strerror(-code));
 	}
 	return open_bytes(bytes, st.st_size, true, name, ret, err);
+}
+
+void elf_release(const struct elf *e, const uint8_t *p, size_t n)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)p & -page;
+	uintptr_t to = ((uintptr_t)p + n + page - 1) & -page, start = (uintptr_t)e->bytes;
+	if (!e->mapped || !n || (uintptr_t)p < start || (uintptr_t)p + n > start + e->size)
+		return;
+	madvise((void *)from, to - from, MADV_DONTNEED);
 }
 
 void elf_close(struct elf *e)

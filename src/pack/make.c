@@ -35,14 +35,47 @@ enum { COMPRESSION_LEVEL = 3 };
 
 struct gathering {
 	const struct dwarf *dw;
+	const struct elf *debug;
+	const struct elf_section *info; /* NULL: none, or not as it is in the file */
 	struct gatherer *workers;
 	struct unit_facts *units;
 };
 
+/* A kernel's DIEs are 160 MB, and each unit is read once. */
+static void release_unit(const struct gathering *g, size_t item)
+{
+	uint64_t from = dw_unit_off(dwarf_unit(g->dw, item)), to = g->info ? g->info->size : 0;
+	if (item + 1 < dwarf_n_units(g->dw) && dw_unit_off(dwarf_unit(g->dw, item + 1)) < to)
+		to = dw_unit_off(dwarf_unit(g->dw, item + 1));
+	if (from < to)
+		elf_release(g->debug, g->info->data + from, to - from);
+}
+
 static int gather(void *ctx, size_t item, unsigned int worker, struct cairn_err *err)
 {
 	struct gathering *g = ctx;
-	return gather_unit(&g->workers[worker], dwarf_unit(g->dw, item), &g->units[item], err);
+	int rc = gather_unit(&g->workers[worker], dwarf_unit(g->dw, item), &g->units[item], err);
+	release_unit(g, item);
+	return rc;
+}
+
+/* Everything of the debug information but its strings, which the facts borrow. */
+static void release_all(const struct gathering *g)
+{
+	for (size_t i = 0; i < elf_n_sections(g->debug); i++) {
+		const struct elf_section *s = elf_section_at(g->debug, i);
+		if (s->data && !strncmp(s->name, ".debug_", 7) && !strstr(s->name, "str"))
+			elf_release(g->debug, s->data, s->size);
+	}
+}
+
+static void find_info(struct gathering *g)
+{
+	const struct cairn_binary *bin = dwarf_binary(g->dw);
+	g->debug = binary_debug(bin) ? binary_debug(bin) : binary_main(bin);
+	for (size_t i = 0; i < elf_n_sections(g->debug); i++)
+		if (!strcmp(elf_section_at(g->debug, i)->name, ".debug_info") && elf_section_at(g->debug, i)->data)
+			g->info = elf_section_at(g->debug, i);
 }
 
 static int gather_all(struct gathering *g, struct code_span span, bool places, unsigned int threads,
@@ -50,6 +83,7 @@ static int gather_all(struct gathering *g, struct code_span span, bool places, u
 {
 	unsigned int width = pool_width(threads);
 	size_t n = dwarf_n_units(g->dw);
+	find_info(g);
 	g->units = calloc(n + 1, sizeof(*g->units));
 	g->workers = calloc(width, sizeof(*g->workers));
 	int rc = g->units && g->workers ? 0 : err_nomem(err, "the units of a binary");
@@ -60,6 +94,7 @@ static int gather_all(struct gathering *g, struct code_span span, bool places, u
 	for (unsigned int i = 0; g->workers && i < width; i++)
 		gatherer_fini(&g->workers[i]);
 	free(g->workers);
+	release_all(g);
 	return rc;
 }
 
