@@ -15,6 +15,7 @@ enum {
 	STATEMENTS = 16,
 	/* A condition is not farther from what depends on it, in lines. */
 	NEAR = 16,
+	LINES = 4096,
 };
 
 /* Where one unit says that a function is declared. */
@@ -43,6 +44,7 @@ struct collect {
 struct unit_rows {
 	uint32_t unit;
 	VEC(struct decl) decls;
+	uint64_t lines[LINES / 64]; /* a bit for each line that one is at, modulo LINES: most rows are at none */
 	struct hits *hits;
 	struct dw_row statements[STATEMENTS]; /* the last ones, in a ring */
 	size_t n_statements;
@@ -123,12 +125,16 @@ static void sort_decls(struct unit_rows *u)
 		if (!n || by_position(&u->decls.p[n - 1], &u->decls.p[i]))
 			u->decls.p[n++] = u->decls.p[i];
 	u->decls.n = n;
+	for (size_t i = 0; i < n; i++)
+		u->lines[u->decls.p[i].line % LINES / 64] |= (uint64_t)1 << u->decls.p[i].line % 64;
 }
 
-/* First decl of the unit at or behind a line. */
+/* First decl of the unit at a line; when there is none, one of another line or the end. */
 static size_t first_at_line(const struct unit_rows *u, uint32_t line)
 {
 	size_t lo = 0, hi = u->decls.n;
+	if (!(u->lines[line % LINES / 64] >> line % 64 & 1))
+		return hi;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 		if (u->decls.p[mid].line < line)
