@@ -72,7 +72,9 @@ static int try_open(struct cairn_pack_search *s, const char *path, const struct 
 	}
 	if (!rc)
 		*ret = pack;
-	if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR)
+	/* After an upgrade every cached one is of another version; it is made anew, and nobody has to know. */
+	bool outdated = rc == -EOPNOTSUPP && in_cache && cairn_binary_has_dwarf(w->bin);
+	if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR && !outdated)
 		note(s, "%s", err.msg);
 	return rc;
 }

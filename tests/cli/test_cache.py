@@ -169,6 +169,27 @@ def a_sidecar_of_another_build_of_cairn_is_made_anew():
 
 
 @claim
+def a_cached_sidecar_of_another_version_of_the_format_is_made_anew_without_a_word():
+    cache = Cache("version")
+    told = answer_of(cache, "sites", program(), "add")
+    path = cache.sidecar()
+    with open(path, "r+b") as file:
+        bytes_ = file.read()
+        file.seek(bytes_.index(b"cairnpk\0") + 8)
+        file.write(struct.pack("<I", 99))
+    # One that somebody names is refused with both versions.
+    r = cache.run("sites", program(), "add", "--pack", path)
+    expect(r.status == 3 and "version 99" in r.err and path in r.err, r)
+    r = cache.run("sites", program(), "add")
+    expect(r.out == told and not r.err, r)
+    end = time.monotonic() + 30
+    while open(cache.sidecar(), "rb").read() != bytes_ and time.monotonic() < end:
+        time.sleep(0.02)
+    with open(cache.sidecar(), "rb") as file:
+        expect(file.read() == bytes_)
+
+
+@claim
 def an_older_analysis_is_told_of_when_there_is_nothing_else():
     path, stripped = program(), os.path.join(folder(), "older")
     run("strip", path, "-o", stripped, check=True)
