@@ -271,6 +271,8 @@ static int parse_repr_word(struct reader *r, struct repr *to)
 		rc = rc ? rc : skip_to_close(r);
 		rc = rc ? rc : read_token(r);
 	}
+	if (rc)
+		return rc;
 	if (token_is(&word, "C")) {
 		to->c = true;
 	} else if (token_is(&word, "transparent")) {
@@ -283,7 +285,7 @@ static int parse_repr_word(struct reader *r, struct repr *to)
 	} else {
 		to->in = word;
 	}
-	return rc;
+	return 0;
 }
 
 /* #[repr(C, packed)]; other attributes are skipped. */

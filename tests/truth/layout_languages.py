@@ -211,7 +211,10 @@ def go_table(folder, path, fields, arch):
         if not line.startswith("\t"):
             inside = line.startswith("main.Table ")
         elif inside and line.startswith("\t0x"):
-            data += bytes.fromhex("".join(line.split()[1:17][:min(16, 8 * len(keys) - len(data))]))
+            # An address, sixteen columns of bytes, and the same as text.
+            data += bytes.fromhex(line[8:56])
+    # Zeros at the end are not listed.
+    data = bytes(data).ljust(8 * len(keys), b"\0")[:8 * len(keys)]
     big = arch in ("mips", "mips64", "ppc64", "s390x")
     numbers = struct.unpack(f"{'>' if big else '<'}{len(keys)}Q", data)
     return parse_lines("\n".join(f"{key} {number}" for key, number in zip(keys, numbers)))

@@ -234,6 +234,7 @@ static void errors_have_line_column_and_caret(void **state)
 	assert_refused(CAIRN_LANG_GO, "package p\ntype S struct {\n\tA uint8 uint8\n}\n", -EBADMSG,
 		       "test:3:10: expected the end of a field\n    \tA uint8 uint8\n    \t        ^");
 	assert_refused(CAIRN_LANG_RUST, "#[repr(C)] struct S { a u8 }", -EBADMSG, "expected ':'");
+	assert_refused(CAIRN_LANG_RUST, "#[repr(>)] struct S { a: u8 }", -EBADMSG, "expected a name");
 	assert_refused(CAIRN_LANG_JAVA, "@Type record E(int a", -EBADMSG, "the text ends");
 	assert_refused(CAIRN_LANG_JAVA, "class A { String s = \"x", -EBADMSG, "a string without an end");
 	assert_refused(CAIRN_LANG_RUST, "/* /* */", -EBADMSG, "a comment without an end");
