@@ -89,6 +89,8 @@ extern const struct cmd cmd_decode;
 extern const struct cmd cmd_bind;
 extern const struct cmd cmd_addr;
 extern const struct cmd cmd_stack;
+extern const struct cmd cmd_unwind_dump;
+extern const struct cmd cmd_unwind_encode;
 extern const struct cmd cmd_pack;
 extern const struct cmd cmd_btf_dump;
 extern const struct cmd cmd_btf_check;

@@ -13,6 +13,7 @@
 #define CAIRN_EMBED_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include <cairn/api.h>
 #include <cairn/err.h>
@@ -38,6 +39,15 @@ struct cairn_embed_section {
  */
 int cairn_embed(const char *path, const char *out, const struct cairn_embed_section *sections, size_t n,
 		struct cairn_err *err);
+
+/*
+ * cairn_embed_alone - write an ELF file of these sections alone
+ *
+ * @machine  EM_*, of the program that the sections are about
+ * Otherwise as cairn_embed().
+ */
+int cairn_embed_alone(uint16_t machine, const char *out, const struct cairn_embed_section *sections, size_t n,
+		      struct cairn_err *err);
 
 CAIRN_END_DECLS
 #endif

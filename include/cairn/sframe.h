@@ -73,6 +73,7 @@ struct cairn_sframe_encoded {
 	uint32_t n_left_out;	 /* that are not: damaged, or with a row that the version cannot say */
 	uint64_t text_bytes;	 /* of code, of the first */
 	uint64_t left_out_bytes; /* of the second */
+	uint16_t machine;	 /* EM_* of the binary */
 };
 
 /*
@@ -102,7 +103,7 @@ struct cairn_sframe_function {
 	uint32_t n_rows;
 	/* Not 0: the code is blocks of this size, with the same rows each: a procedure linkage table. */
 	uint8_t block_size;
-	bool is_signal;
+	bool is_signal, is_flexible;
 };
 
 /*
@@ -117,6 +118,14 @@ struct cairn_sframe_function {
 int cairn_sframe_open(const void *bytes, size_t size, struct cairn_vaddr section, const char *name,
 		      struct cairn_sframe **ret, struct cairn_err *err);
 void cairn_sframe_close(struct cairn_sframe *s); /* takes NULL */
+
+/*
+ * cairn_sframe_open_binary - the section .sframe of a binary
+ *
+ * @bin  must outlive the result
+ * Returns 0; -ENOENT when it has none; as cairn_sframe_open().
+ */
+int cairn_sframe_open_binary(const struct cairn_binary *bin, struct cairn_sframe **ret, struct cairn_err *err);
 
 void cairn_sframe_info(const struct cairn_sframe *s, struct cairn_sframe_info *ret);
 

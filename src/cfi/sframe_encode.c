@@ -79,13 +79,13 @@ int cairn_sframe_encode(const struct cairn_binary *bin, unsigned int version, st
 			struct cairn_sframe_encoded *ret, struct cairn_err *err)
 {
 	struct encode e = {0};
-	struct cairn_sframe_encoded made = {0};
+	struct cairn_sframe_encoded made = {.machine = elf_machine(binary_main(bin))};
 	struct cfi *cfi = NULL;
 	int rc = cfi_open(bin, &cfi, err);
 	if (rc < 0)
 		return rc;
 	e.cfi = cfi;
-	rc = cairn_sframe_writer_new(version, elf_machine(binary_main(bin)), &e.w, err);
+	rc = cairn_sframe_writer_new(version, made.machine, &e.w, err);
 	if (rc == 0)
 		rc = put_all(&e, &made, err);
 	if (rc == 0)

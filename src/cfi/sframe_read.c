@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "cfi/rule.h"
 #include "cfi/sframe_format.h"
+#include "elf/elf.h"
 
 struct cairn_sframe {
 	const uint8_t *bytes, *functions, *rows;
@@ -84,7 +85,8 @@ void cairn_sframe_function(const struct cairn_sframe *s, uint32_t number, struct
 					      .size = r.size,
 					      .n_rows = r.n_rows,
 					      .block_size = r.info & SFRAME_INFO_BLOCKS ? r.block_size : 0,
-					      .is_signal = is_signal(s, &r)};
+					      .is_signal = is_signal(s, &r),
+					      .is_flexible = r.kind == SFRAME_KIND_FLEXIBLE};
 }
 
 /* ---- rows ---- */
@@ -321,6 +323,17 @@ int cairn_sframe_open(const void *bytes, size_t size, struct cairn_vaddr section
 	else
 		*ret = s;
 	return rc;
+}
+
+int cairn_sframe_open_binary(const struct cairn_binary *bin, struct cairn_sframe **ret, struct cairn_err *err)
+{
+	const struct elf_section *section;
+	int rc = elf_section(binary_main(bin), ".sframe", &section, err);
+	if (rc < 0)
+		return rc;
+	if (!section || !section->data)
+		return err_set(err, -ENOENT, "%s has no section .sframe", cairn_binary_path(bin));
+	return cairn_sframe_open(section->data, section->size, section->addr, cairn_binary_path(bin), ret, err);
 }
 
 void cairn_sframe_close(struct cairn_sframe *s)

@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -37,6 +38,7 @@ struct image {
 	struct cursor_src src;
 	const uint8_t *bytes;
 	size_t size;
+	bool is_mapped;
 	Elf64_Ehdr header;
 	Elf64_Shdr *table; /* with room for the new ones */
 	size_t n;
@@ -47,7 +49,7 @@ struct image {
 
 static void image_fini(struct image *m)
 {
-	if (m->bytes)
+	if (m->is_mapped)
 		munmap((void *)m->bytes, m->size);
 	free(m->table);
 	free(m->strings);
@@ -76,6 +78,7 @@ static int map_file(struct image *m, const char *path, mode_t *mode, struct cair
 		return err_set(err, -errno, "%s: cannot be mapped: %s", path, strerror(errno));
 	m->bytes = bytes;
 	m->size = (size_t)st.st_size;
+	m->is_mapped = true;
 	m->src = (struct cursor_src){.file = path, .section = "ELF file", .base = m->bytes};
 	*mode = st.st_mode & 0777;
 	return 0;
@@ -263,6 +266,49 @@ int cairn_embed(const char *path, const char *out, const struct cairn_embed_sect
 
 	if (r == 0)
 		r = embed(&m, out, mode, sections, n, err);
+	image_fini(&m);
+	return r;
+}
+
+/* The smallest file that sections can be added to: it has a table of sections, and their names. */
+struct skeleton {
+	Elf64_Ehdr header;
+	char names[16];
+	Elf64_Shdr table[2];
+};
+
+static struct skeleton skeleton_of(uint16_t machine)
+{
+	static const char names[] = "\0.shstrtab";
+	struct skeleton s = {
+		.header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+			   .e_type = ET_DYN,
+			   .e_machine = machine,
+			   .e_version = EV_CURRENT,
+			   .e_shoff = offsetof(struct skeleton, table),
+			   .e_ehsize = sizeof(Elf64_Ehdr),
+			   .e_shentsize = sizeof(Elf64_Shdr),
+			   .e_shnum = 2,
+			   .e_shstrndx = 1},
+		.table = {{0},
+			  {.sh_name = 1,
+			   .sh_type = SHT_STRTAB,
+			   .sh_offset = offsetof(struct skeleton, names),
+			   .sh_size = sizeof(names),
+			   .sh_addralign = 1}},
+	};
+	memcpy(s.names, names, sizeof(names));
+	return s;
+}
+
+int cairn_embed_alone(uint16_t machine, const char *out, const struct cairn_embed_section *sections, size_t n,
+		      struct cairn_err *err)
+{
+	struct skeleton skeleton = skeleton_of(machine);
+	struct image m = {.bytes = (const uint8_t *)&skeleton, .size = sizeof(skeleton)};
+
+	m.src = (struct cursor_src){.file = out, .section = "ELF file", .base = m.bytes};
+	int r = embed(&m, out, 0644, sections, n, err);
 	image_fini(&m);
 	return r;
 }
