@@ -161,7 +161,10 @@ static int fill(const struct filler *f, const struct cairn_btf_type *t, struct c
 		ret->size = t->ref;
 		return 0;
 	case CAIRN_BTF_PTR:
-		*ret = (struct cairn_type){.kind = CAIRN_T_PTR, .ref = t->ref, .size = f->pointer_size};
+		ret->kind = CAIRN_T_PTR;
+		ret->name = NULL;
+		ret->ref = t->ref;
+		ret->size = f->pointer_size;
 		return 0;
 	case CAIRN_BTF_ARRAY:
 		fill_array(f, t, ret);
@@ -193,7 +196,8 @@ static int fill(const struct filler *f, const struct cairn_btf_type *t, struct c
 		ret->ref = t->ref;
 		return fill_params(f, t, ret, err);
 	default:
-		*ret = (struct cairn_type){.kind = CAIRN_T_UNSPECIFIED};
+		ret->kind = CAIRN_T_UNSPECIFIED;
+		ret->name = NULL;
 		return 0;
 	}
 }
@@ -233,14 +237,11 @@ int btf_types(const struct cairn_btf *btf, uint8_t pointer_size, struct cairn_ty
 		f.arena = types_arena(types);
 	for (uint32_t id = 1; id < end && !rc; id++) {
 		struct cairn_btf_type t;
-		struct cairn_type node = {0};
 
 		if (types_reserve(types) != id)
 			rc = err_nomem(err, "types");
 		else if (cairn_btf_type(btf, id, &t))
-			rc = fill(&f, &t, &node, err);
-		if (!rc)
-			types_set(types, id, &node);
+			rc = fill(&f, &t, types_node(types, id), err);
 	}
 	for (uint32_t id = 1; id < end && !rc; id++)
 		if (cairn_types_get(types, id)->kind == CAIRN_T_ARRAY)

@@ -26,6 +26,9 @@ struct arena *types_arena(struct cairn_types *types);
 /* A new id; 0 when out of memory or at the limit of 2^31 ids. */
 uint32_t types_reserve(struct cairn_types *types);
 
+/* A reserved node, zeroed, to be filled in place; NULL for 0 and ids that were not reserved. Valid until the graph is freed. */
+struct cairn_type *types_node(struct cairn_types *types, uint32_t id);
+
 /* @id was reserved; the struct is copied, what it points to is not. */
 void types_set(struct cairn_types *types, uint32_t id, const struct cairn_type *type);
 

@@ -84,11 +84,18 @@ uint32_t types_reserve(struct cairn_types *types)
 	return types->n++;
 }
 
-void types_set(struct cairn_types *types, uint32_t id, const struct cairn_type *type)
+struct cairn_type *types_node(struct cairn_types *types, uint32_t id)
 {
 	/* Void stays void, whatever a reader that ran out of ids does with its 0. */
-	if (id && id < types->n)
-		*node(types, id) = *type;
+	return id && id < types->n ? node(types, id) : NULL;
+}
+
+void types_set(struct cairn_types *types, uint32_t id, const struct cairn_type *type)
+{
+	struct cairn_type *to = types_node(types, id);
+
+	if (to)
+		*to = *type;
 }
 
 const struct cairn_type *cairn_types_get(const struct cairn_types *types, uint32_t id)
