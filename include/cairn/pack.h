@@ -116,7 +116,7 @@ struct cairn_pack_opts {
  * Returns 0. Negative:
  *   -ENOENT      no such file
  *   -EBADMSG     not an ELF file, not a sidecar, or damaged (err: section, offset, expected)
- *   -EOPNOTSUPP  written by a newer version (err: version found, version known)
+ *   -EOPNOTSUPP  of another version of the format (err: version found, version known)
  *   -ESTALE      of another build-id than asked for (err: both)
  *   -EPERM       not to be trusted (err: which file or directory, and why)
  *   -EINVAL      @opts has something set that this version does not know

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""cairn addr with addresses from standard input: in any order, repeated, a few or very many, waited for."""
+
+import os
+import random
+import select
+import subprocess
+
+from claims import CAIRN, cairn, claim, compile_c, expect, folder, main
+
+SOURCE = """\
+static volatile int sink;
+static inline __attribute__((always_inline)) int twice(int x) { sink = x; return 2 * x; }
+__attribute__((noinline)) int outer(int x) { return twice(x) + twice(x + 1); }
+int main(int argc, char **argv) { return outer(argc) & 1; }
+"""
+
+
+def sidecar():
+    path = compile_c("addr", SOURCE)
+    made = os.path.join(folder(), "addr.cairn")
+    cairn("pack", path, "-o", made, check=True)
+    return made
+
+
+def addresses(made):
+    entry = next(o for o in cairn("sites", made, "outer", "--json").objects() if o["kind"] == "entry")
+    start = int(entry["addr"], 16)
+    return [f"{start + i:#x}" for i in range(-40, 60)]
+
+
+def ask(made, text, *options):
+    return subprocess.run([CAIRN, "addr", made, *options], input=text, capture_output=True, text=True, check=False)
+
+
+@claim
+def answers_come_in_the_order_of_the_input_whatever_it_is():
+    made = sidecar()
+    known = addresses(made)
+    for options in ((), ("--json",), ("-r",)):
+        single = {a: cairn("addr", made, *options, a).out for a in known}
+        asked = [random.Random(1).choice(known) for _ in range(3)] + list(reversed(known)) + known[:5] * 3
+        done = ask(made, "\n".join(asked), *options)  # the last line has no end
+        expect(done.stdout == "".join(single[a] for a in asked), options, done)
+
+
+@claim
+def more_addresses_than_are_answered_at_once_all_get_their_answer():
+    made = sidecar()
+    known = addresses(made)
+    single = {a: cairn("addr", made, a).out for a in known}
+    rng = random.Random(2)
+    asked = [rng.choice(known) for _ in range(150_000)]
+    done = ask(made, "".join(f"  {a} comm\n" for a in asked))
+    expect(done.stdout == "".join(single[a] for a in asked), len(done.stdout))
+
+
+@claim
+def what_is_no_address_is_told_with_its_line_behind_the_answers_before_it():
+    made = sidecar()
+    known = addresses(made)
+    done = ask(made, f"{known[50]}\n\nnonsense\n{known[51]}\n")
+    expect(done.returncode == 2 and "line 3: nonsense" in done.stderr, done)
+    expect(done.stdout == cairn("addr", made, known[50]).out, done)
+    done = ask(made, "1" * (1 << 21))
+    expect(done.returncode == 2 and "line 1" in done.stderr, done.returncode)
+
+
+@claim
+def who_writes_an_address_and_waits_gets_the_answer():
+    made = sidecar()
+    known = addresses(made)
+    with subprocess.Popen([CAIRN, "addr", made], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        for address in (known[60], known[50]):
+            child.stdin.write(f"{address}\n".encode())
+            child.stdin.flush()
+            ready, _, _ = select.select([child.stdout], [], [], 30)
+            expect(ready, "no answer to", address)
+            answer = os.read(child.stdout.fileno(), 4096).decode()
+            expect(answer == cairn("addr", made, address).out, answer)
+        child.stdin.close()
+
+
+main()
