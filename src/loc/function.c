@@ -40,6 +40,7 @@
 #include "loc/batch.h"
 #include "loc/believe.h"
 #include "loc/merged.h"
+#include "loc/symbol_names.h"
 
 /* ---- parameters and types ---- */
 
@@ -167,11 +168,15 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 			    struct cairn_err *err)
 {
 	const struct cairn_types *types = dw_types_graph(reader);
+	bool folded = !b->site.n_chain && env->folds && symbol_name_has(env->folds, b->site.at);
+	b->site.count_doubts |= folded ? CAIRN_COUNT_FOLDED : 0;
 	if (b->site.n_chain || !f->n_params)
 		return 0;
 	if (b->site.kind == CAIRN_SITE_PART || site_is_clone(&b->site) ||
 	    (!is_c(b->die.unit) && passes_classes(types, f))) {
 		believe_clone(env, b);
+		for (uint32_t i = 0; i < b->site.n_args && folded; i++)
+			believe_not(&b->args[i].loc, CAIRN_UNAVAIL_AMBIGUOUS);
 		return 0;
 	}
 	struct cairn_location *abi = arena_array(arena, f->n_params, sizeof(*abi));
@@ -189,8 +194,12 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 	if (abi_locations(types, f->return_type, params, f->n_params, arena, abi) < 0)
 		return err_nomem(err, "locations");
 	bool global = is_global(env, b->site.at);
-	for (uint32_t i = 0; i < b->site.n_args; i++)
+	for (uint32_t i = 0; i < b->site.n_args; i++) {
 		reconcile(env, &b->args[i].loc, &abi[i], b, global);
+		/* Of the code that was kept only what the convention says is as good as the function's own. */
+		if (folded && !loc_equal(&b->args[i].loc, &abi[i]))
+			believe_not(&b->args[i].loc, CAIRN_UNAVAIL_AMBIGUOUS);
+	}
 	return 0;
 }
 

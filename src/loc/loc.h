@@ -27,6 +27,7 @@
  *	group.c     index entries gathered by name and declaration
  *	function.c  a group made into a struct cairn_function
  *	merged.c    bodies of one function that the linker merged
+ *	fold.c      bodies of several functions that the linker folded
  *	provider.c  who answers about sites: the debug information or a sidecar
  *	spec.c      what a user types for a function
  *	sites.c     the debug information as provider: find and visit

@@ -15,6 +15,8 @@
 #include "loc/boundary.h"
 #include "loc/loc.h"
 
+struct symbol_name;
+
 /* What is the same for all sites of a binary; read only. */
 struct site_env {
 	const struct cairn_binary *bin;
@@ -29,6 +31,8 @@ struct site_env {
 	 * only n_chain is set. And no bodies whose symbol and convention say all. For who wants all places of a large file.
 	 */
 	bool bare;
+	/* Where bodies of several functions begin (fold.h); NULL: nowhere that is asked about. */
+	const struct symbol_name *folds;
 };
 
 /* Scratch of one worker, with what it knows of the container it worked on last. */

@@ -9,6 +9,7 @@
 
 #include "dwarf/constants.h"
 #include "loc/entry_rows.h"
+#include "loc/fold.h"
 #include "loc/function.h"
 #include "loc/provider.h"
 #include "loc/spec.h"
@@ -41,6 +42,9 @@ struct dwarf_sites {
 	struct sites_find *finds; /* results handed out, until close */
 	struct dw_func_index all; /* made by the first question about everything */
 	bool has_all;
+	struct fold_candidates several; /* fold.h; made by the first question */
+	struct symbol_name folds;       /* made by the first that they concern */
+	bool has_several, has_folds;
 };
 
 /* A kernel and each of its modules has one of these sections; no program has. */
@@ -105,6 +109,8 @@ static void close_sites(struct cairn_sites *sites)
 		find_free(f);
 	}
 	dw_func_index_fini(&s->all);
+	fold_candidates_fini(&s->several);
+	symbol_name_fini(&s->folds);
 	dw_types_free(s->types);
 	types_free(s->graph);
 	cfi_close(s->cfi);
@@ -159,12 +165,42 @@ static int hand_out(struct sites_find *f, const struct cairn_function *functions
 	return (int)n;
 }
 
+static int index_all(struct dwarf_sites *s, struct cairn_err *err)
+{
+	if (s->has_all)
+		return 0;
+	int rc = dwarf_index_functions(s->dw, s->threads, &s->all, err);
+	if (rc < 0)
+		return rc;
+	s->has_all = true;
+	return 0;
+}
+
+/* Let @env know where functions were folded, when that concerns one of the groups. */
+static int find_folds(struct dwarf_sites *s, const struct groups *groups, struct site_env *env, struct cairn_err *err)
+{
+	int rc = s->has_several ? 0 : fold_candidates_find(s->bin, &s->several, err);
+	s->has_several = true;
+	if (rc < 0 || !fold_concerns(env, groups, &s->several))
+		return rc;
+	rc = index_all(s, err);
+	if (!rc && !s->has_folds) {
+		struct site_env all = env_of(s, &s->all);
+		s->has_folds = true;
+		rc = fold_find(&all, &s->several, &s->folds, err);
+	}
+	env->folds = &s->folds;
+	return rc;
+}
+
 /* The functions of the groups of @f, whose entries are in @index. */
 static int build(struct dwarf_sites *s, const struct dw_func_index *index, struct sites_find *f,
 		 struct cairn_function_list *ret, struct cairn_err *err)
 {
 	struct site_env env = env_of(s, index);
-	int rc = entry_rows_collect(&env, s->threads, &f->groups, err);
+	int rc = find_folds(s, &f->groups, &env, err);
+	if (rc >= 0)
+		rc = entry_rows_collect(&env, s->threads, &f->groups, err);
 	if (rc < 0)
 		return rc;
 	struct cairn_function *functions = arena_array(&f->arena, f->groups.v.n, sizeof(*functions));
@@ -188,17 +224,6 @@ static int find_named(struct dwarf_sites *s, const struct group_filter *filter, 
 	struct site_env env = env_of(s, &f->index);
 	rc = group_entries(&env, s->threads, filter, &f->groups, err);
 	return rc < 0 ? rc : build(s, &f->index, f, ret, err);
-}
-
-static int index_all(struct dwarf_sites *s, struct cairn_err *err)
-{
-	if (s->has_all)
-		return 0;
-	int rc = dwarf_index_functions(s->dw, s->threads, &s->all, err);
-	if (rc < 0)
-		return rc;
-	s->has_all = true;
-	return 0;
 }
 
 /* ---- patterns ---- */
@@ -469,6 +494,8 @@ static int visit_filtered(struct dwarf_sites *s, const struct group_filter *filt
 	struct groups groups;
 	struct symbol_name bare;
 	rc = match(s, filter, &groups, &bare, err);
+	if (!rc)
+		rc = find_folds(s, &groups, &env, err);
 	if (!rc)
 		rc = entry_rows_collect(&env, s->threads, &groups, err);
 	for (size_t i = 0, n; i < groups.v.n && !rc; i += n) {
