@@ -57,9 +57,10 @@ static bool is_aggregate(const struct cairn_type *t)
 	return t->kind == CAIRN_T_STRUCT || t->kind == CAIRN_T_CLASS || t->kind == CAIRN_T_UNION;
 }
 
+/* What is stored in the other byte order is shown as its bytes: read as a number it would be another. */
 static bool is_number(const struct cairn_type *t)
 {
-	return t->encoding != CAIRN_ENC_OPAQUE && t->encoding != CAIRN_ENC_COMPLEX;
+	return t->encoding != CAIRN_ENC_OPAQUE && t->encoding != CAIRN_ENC_COMPLEX && !t->byte_swapped;
 }
 
 /* ---- what is written ---- */
