@@ -18,6 +18,7 @@
 #include "elf/elf.h"
 #include "loc/copies.h"
 #include "loc/entry_rows.h"
+#include "loc/fold.h"
 
 #define NONE UINT32_MAX
 
@@ -344,8 +345,22 @@ struct place_search {
 	struct cfi *cfi;
 	struct dw_func_index index;
 	struct groups groups;
+	struct symbol_name folds;
 	struct site_env env;
 };
+
+/* Where functions were folded, when that concerns one. */
+static int find_folds(struct place_search *s, struct cairn_err *err)
+{
+	struct fold_candidates several = {0};
+	int rc = fold_candidates_find(s->bin, &several, err);
+	if (rc >= 0 && fold_concerns(&s->env, &s->groups, &several)) {
+		rc = fold_find(&s->env, &several, &s->folds, err);
+		s->env.folds = &s->folds;
+	}
+	fold_candidates_fini(&several);
+	return rc;
+}
 
 /* As cairn_sites_open() and _visit(), without what only people read. */
 static int prepare(struct place_search *s, const struct dwarf *dw, struct cairn_err *err)
@@ -363,6 +378,8 @@ static int prepare(struct place_search *s, const struct dwarf *dw, struct cairn_
 				   .assume_unmodified = s->opts.assume_unmodified,
 				   .bare = true};
 	rc = group_entries(&s->env, s->opts.threads, &(struct group_filter){0}, &s->groups, err);
+	if (rc >= 0)
+		rc = find_folds(s, err);
 	return rc < 0 ? rc : entry_rows_collect(&s->env, s->opts.threads, &s->groups, err);
 }
 
@@ -382,6 +399,7 @@ static void trim(struct place_search *s)
 {
 	groups_fini(&s->groups);
 	dw_func_index_fini(&s->index);
+	symbol_name_fini(&s->folds);
 	cfi_close(s->cfi);
 	s->groups = (struct groups){0};
 	s->cfi = NULL;

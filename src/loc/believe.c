@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dwarf/constants.h"
+#include "loc/symbol_names.h"
 
 /* Longer chains of typedefs are damaged. */
 enum { CHAIN_MAX = 64 };
@@ -141,6 +142,12 @@ int believe_args(const struct site_env *env, struct built_site *b, struct arena 
 
 void believe_clone(const struct site_env *env, struct built_site *b)
 {
-	for (uint32_t i = 0; i < b->site.n_args && b->no_views && !env->assume_unmodified; i++)
-		believe_not(&b->args[i].loc, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
+	bool folded = env->folds && symbol_name_has(env->folds, b->site.at);
+	bool may_change = b->no_views && !env->assume_unmodified;
+	for (uint32_t i = 0; i < b->site.n_args; i++) {
+		if (may_change)
+			believe_not(&b->args[i].loc, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
+		if (folded)
+			believe_not(&b->args[i].loc, CAIRN_UNAVAIL_AMBIGUOUS);
+	}
 }

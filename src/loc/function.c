@@ -175,8 +175,6 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 	if (b->site.kind == CAIRN_SITE_PART || site_is_clone(&b->site) ||
 	    (!is_c(b->die.unit) && passes_classes(types, f))) {
 		believe_clone(env, b);
-		for (uint32_t i = 0; i < b->site.n_args && folded; i++)
-			believe_not(&b->args[i].loc, CAIRN_UNAVAIL_AMBIGUOUS);
 		return 0;
 	}
 	struct cairn_location *abi = arena_array(arena, f->n_params, sizeof(*abi));
