@@ -49,7 +49,7 @@ def defects_are_found():
             for name, content in (('a.c', text), ('b.c', 'void unused(void) {}')):
                 with open(os.path.join(folder, name), 'w', encoding='ascii') as file:
                     file.write(content + '\n')
-            found = gccdump.Dumps(folder, [level, '-g']).bug(symbol, 'f', [parameter])
+            found = gccdump.Dumps(folder, [level, '-g']).bug(symbol, 'f', None, [parameter])
         common.claim(f'the dumps show {page}' if page else 'the dumps show no bug where there is none', found == page)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Finds in GCC's own dumps why it describes an argument wrongly.
 
-Four bugs leave traces there, and each is looked for at the very copies that a wrong value was read in:
+Six bugs leave traces there, and each is looked for at the very copies that a wrong value was read in:
 
     dead name   the argument is described by an SSA name that no code needs any more, and that has one register
                 together with other names: what the register holds is the value of one of those
@@ -10,20 +10,27 @@ Four bugs leave traces there, and each is looked for at the very copies that a w
                 (docs/findings/gcc-removed-parameter-value.md)
     before loop the argument is a variable that has several values here, depending on the way that was taken, and is described by
                 one of them (docs/findings/gcc-value-before-loop.md)
+    one arm     the argument is read from a debug temporary that two arms of a condition bind, and an if-conversion deleted one of the
+                bindings with its arm (docs/findings/gcc-conditional-move-keeps-one-arm.md)
+    later       the argument has no value at the entry, and is described by the constant that the function assigns to it
+                (docs/findings/gcc-constant-of-a-later-statement.md)
     behind store  the argument is read from memory that was written between the call's computing it and the copy
                 (docs/findings/gcc-memory-read-behind-store.md)
 
-The dumps are those of the last pass on SSA names, with the debug statements (-fdump-tree-optimized), and of the one that
-gives names their registers (-fdump-rtl-expand-details). They are made by compiling the program once more, with the
+The dumps are those of the last pass on SSA names, with the debug statements (-fdump-tree-optimized), of the one that
+gives names their registers (-fdump-rtl-expand-details), and of the if-conversions (-fdump-rtl-ce1). They are made by compiling the program once more, with the
 same options, which writes the same code.
 """
 import functools
+import glob
 import itertools
 import os
 import re
 import subprocess
 
 DEAD_NAME = 'gcc-dead-name-shares-register'
+LATER = 'gcc-constant-of-a-later-statement'
+ONE_ARM = 'gcc-conditional-move-keeps-one-arm'
 REMOVED = 'gcc-removed-parameter-value'
 BEFORE_LOOP = 'gcc-value-before-loop'
 BEHIND_STORE = 'gcc-memory-read-behind-store'
@@ -37,9 +44,13 @@ BIND = re.compile(r'^\s*# DEBUG (\S+) (s?=>) (.*)$')
 ENTRY = re.compile(r'^\s*# DEBUG INLINE_ENTRY (\w+)')
 PHI = re.compile(r'^\s*# (\S+) = PHI <(.*)>')
 JOINED = re.compile(r'([^,]+)\((\d+)\)(?:,|$)')
-DEFINITION = re.compile(r'^\s*([\w.$]+_\d+)(?:\(D\))? = ')
+DEFINITION = re.compile(r'^\s*([\w.$]*_\d+)(?:\(D\))? = ')
 STORE = re.compile(r'^\s*\*?(?:\(.*?\))?([A-Za-z]\w*)\b[^=(]* =(?:\{v\})? ')
 TEMPORARY = re.compile(r'D#\d+')
+POSITION = re.compile(r'\[([^\s\[\]:]+):(\d+):\d+(?: discrim \d+)?\] ')
+DEBUG_INSN = re.compile(r'\(debug_insn (\d+) .*?\(var_location:\S* (\S+) ', re.S)
+INSN_POSITION = re.compile(r'"([^"]+)":(\d+):\d+')
+DELETED = re.compile(r'deleting insn with uid = (\d+)\.')
 PARTITION = re.compile(r'^Partition (\d+) \((.*) - (.*)\)')
 
 
@@ -48,15 +59,57 @@ def versions(text):
     return {int(a or b) for a, b in NAME.findall(text)}
 
 
+IF_CONVERSIONS = ('ce1', 'ce2', 'ce3')
+
+
+class Arms:
+    """What a function's if-conversions did to the debug instructions in the arms of conditions."""
+
+    def __init__(self):
+        self.binds = {}     # number of the instruction: (variable or temporary, value, position)
+        self.deleted = set()
+
+    def read(self, text):
+        """One debug instruction, with what it binds."""
+        match = DEBUG_INSN.match(text)
+        if match:
+            at = INSN_POSITION.search(text)
+            self.binds[int(match.group(1))] = (match.group(2), text[match.end():],
+                                               at and (os.path.basename(at.group(1)), int(at.group(2))))
+
+    @functools.cached_property
+    def halved(self):
+        """Temporaries of which one arm's binding is gone, and another one's is left."""
+        of = {}
+        for number, (variable, _, _) in self.binds.items():
+            of.setdefault(variable, set()).add(number)
+        return {v for v, numbers in of.items() if v.startswith('D#') and numbers & self.deleted and numbers - self.deleted}
+
+    def is_halved(self, parameter, call):
+        """Whether the parameter, bound where the call is, comes from one of those."""
+        todo = [value for variable, value, at in self.binds.values() if variable == parameter and at == call]
+        seen = set()
+        while todo:
+            for temporary in set(TEMPORARY.findall(todo.pop())) - seen:
+                seen.add(temporary)
+                todo += [value for variable, value, _ in self.binds.values() if variable == temporary]
+        return bool(seen & self.halved)
+
+
 class Function:
     """One function of the dump: blocks of statements, and what each name shares its register with."""
 
     def __init__(self):
         self.blocks, self.order, self.labels = {}, [], {}
+        self.positions = {}  # of the lines of each block, where they are told
         self.partition = {}
+        self.arms = Arms()
 
     def add(self, line, block):
-        self.blocks[block].append(line)
+        """A line in which statements and parts of them have their positions in the source in front."""
+        first = POSITION.match(line.lstrip())
+        self.positions[block].append(first and (os.path.basename(first.group(1)), int(first.group(2))))
+        self.blocks[block].append(POSITION.sub('', line))
 
     def successors(self, number):
         lines = self.blocks[number]
@@ -121,6 +174,19 @@ class Function:
                 found[successor].add(number)
         return found
 
+    def reached(self, block, edges, without):
+        """Blocks that edges lead to from behind one."""
+        seen, todo = set(), [block]
+        while todo:
+            for n in edges(todo.pop()) - seen - without:
+                seen.add(n)
+                todo.append(n)
+        return seen
+
+    def loop_around(self, block, without):
+        """The blocks of loops around one that do not pass others; empty when there is none."""
+        return self.reached(block, self.successors, without) & self.reached(block, self.predecessors.get, without)
+
     def values_at(self, variable, block, index):
         """What a variable is bound to in front of a line, by any way that leads there."""
         values, seen, todo = set(), set(), [(block, self.blocks[block][:index])]
@@ -134,6 +200,22 @@ class Function:
                 seen.add(before)
                 todo.append((before, self.blocks[before]))
         return values
+
+    def holders_at(self, names, block, index):
+        """Which of several names with one register was written last in front of a line, by any way that leads there; None: none was."""
+        holders, seen, todo = set(), set(), [(block, self.blocks[block][:index])]
+        while todo:
+            number, lines = todo.pop()
+            last = next((w for line in reversed(lines) if (w := self.effect(line)[1] & names)), None)
+            if last:
+                holders |= last
+                continue
+            if not self.predecessors[number]:
+                holders.add(None)
+            for before in self.predecessors[number] - seen:
+                seen.add(before)
+                todo.append((before, self.blocks[before]))
+        return holders
 
     @functools.cached_property
     def binds(self):
@@ -172,7 +254,7 @@ def parse_blocks(path):
             at = BLOCK.match(line)
             if at and current is not None:
                 block = int(at.group(1))
-                current.blocks[block] = []
+                current.blocks[block], current.positions[block] = [], []
                 current.order.append(block)
             elif block is not None and current is not None:
                 if line.startswith('}'):
@@ -183,6 +265,25 @@ def parse_blocks(path):
                     current.labels[label.group(1)] = block
                 current.add(line, block)
     return functions
+
+
+def parse_arms(path, functions):
+    """Fills Function.arms from the dump of an if-conversion: the instructions before it, what it deletes, and those behind it."""
+    current, pending = None, ''
+    with open(path, encoding='utf-8', errors='replace') as file:
+        for line in itertools.chain(file, ['(']):
+            if pending and line.startswith('('):
+                current.read(pending)
+                pending = ''
+            start = FUNCTION.match(line)
+            if start:
+                current = functions[start.group(1)].arms if start.group(1) in functions else None
+            elif current is not None and line.startswith('(debug_insn'):
+                pending = line
+            elif pending:
+                pending += line
+            elif current is not None and (gone := DELETED.match(line)):
+                current.deleted.add(int(gone.group(1)))
 
 
 def parse_partitions(path, functions):
@@ -217,6 +318,30 @@ class Copy:
                 return True
         return False
 
+    def is_of_first_pass(self, temporary, value):
+        """
+        Whether the temporary was bound in front of a loop around the copy, to the number that a variable of the loop begins with:
+        it is written as a conversion of that number, which stands there for the variable.
+        """
+        function = self.function
+        number = re.search(r'\([\w ]+\) (-?\d+)$', value)
+        bound_in = {n for n, lines in function.blocks.items() for m in map(BIND.match, lines) if m and m.group(1) == temporary}
+        if not number or self.block in bound_in:
+            return False
+        loop = function.loop_around(self.block, bound_in)
+        return any(text.strip() == number.group(1) and int(source) not in loop
+                   for n in loop for phi in filter(None, map(PHI.match, function.blocks[n])) for text, source in JOINED.findall(phi.group(2)))
+
+    def is_told_later(self, parameter):
+        """Whether the parameter has no value at the entry and gets a number behind a later statement, with no code in front of it."""
+        if self.binds.get(parameter, 'NULL') != 'NULL':
+            return False
+        for line in itertools.takewhile(lambda l: '# DEBUG' in l, self.function.blocks[self.block][self.index:]):
+            match = BIND.match(line)
+            if match and match.group(1) == parameter and re.fullmatch(r'-?\d+', match.group(3)):
+                return True
+        return False
+
     def bound_at(self, parameter):
         """Where the parameter itself is bound: what stands in front has only its name."""
         lines = self.function.blocks[self.block][:self.index]
@@ -234,15 +359,19 @@ class Copy:
     def bug(self, parameter):
         """The page that explains a wrong value of the parameter here; None when the dump shows nothing."""
         todo, seen, names = [self.binds.get(parameter, '')], set(), set()
-        # Of numbers nothing tells whose they are; an address is one variable's.
-        if todo[0].startswith('&') and self.is_one_of_several(todo[0], parameter):
+        # Of numbers nothing tells whose they are; an address, or what was computed, is one variable's.
+        if re.match(r'&|.* [-+*] ', todo[0]) and self.is_one_of_several(todo[0], parameter):
             return BEFORE_LOOP
+        if self.is_told_later(parameter):
+            return LATER
         while todo:
             text = todo.pop()
             for name in versions(text):
                 sharers = self.function.partition.get(name, {name})
                 # Two names of one register in one description: one of them is not there any more.
                 if name not in self.live and len(sharers) > 1 or (names & sharers) - {name}:
+                    return DEAD_NAME
+                if self.function.holders_at(sharers, self.block, self.index) - {name, None}:
                     return DEAD_NAME
                 names.add(name)
             for temporary in set(TEMPORARY.findall(text)) - seen:
@@ -252,6 +381,8 @@ class Copy:
                     return BEFORE_LOOP
                 if len(found) != 1 or found[0][0] == 's=>':
                     return REMOVED
+                if self.is_of_first_pass(temporary, found[0][1]):
+                    return BEFORE_LOOP
                 if self.is_overwritten(temporary, found[0][1]):
                     return BEHIND_STORE
                 todo.append(found[0][1])
@@ -269,14 +400,24 @@ def bound(lines):
             yield match.group(1), match.group(3)
 
 
-def copies(function, name):
-    """Every entry of an inlined copy of a function in another."""
+def is_called_at(function, number, index, call):
+    """Whether the arguments in front of an entry are bound where the call is, if that is told."""
+    from_ = index
+    while from_ and '# DEBUG' in function.blocks[number][from_ - 1]:
+        from_ -= 1
+    positions = {p for p, line in zip(function.positions[number][from_:index], function.blocks[number][from_:index])
+                 if p and BIND.match(line)}
+    return not positions or call is None or call in positions
+
+
+def copies(function, name, call):
+    """Every entry of an inlined copy of a function in another, called at (file, line)."""
     behind = function.live_behind
     for number in function.order:
         lines = function.blocks[number]
         for i, line in enumerate(lines):
             entry = ENTRY.match(line)
-            if not entry or entry.group(1) != name:
+            if not entry or entry.group(1) != name or not is_called_at(function, number, i, call):
                 continue
             live = set(behind[number])
             for later in reversed(lines[i:]):
@@ -300,22 +441,26 @@ class Dumps:
         for unit in ('a', 'b'):
             base = os.path.join(self.folder, unit + '.dump')
             cmd = ['gcc', *[f for f in self.flags if not f.startswith(('-fuse-ld', '-Wl,'))], '-w', '-c', unit + '.c', '-o', base + '.o',
-                   f'-fdump-tree-optimized={base}.tree', f'-fdump-rtl-expand-details={base}.expand']
+                   f'-fdump-tree-optimized-lineno={base}.tree', f'-fdump-rtl-expand-details={base}.expand',
+                   *[f'-fdump-rtl-{p}={base}.{p}' for p in IF_CONVERSIONS]]
             done = subprocess.run(cmd, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=300)
             if done.returncode == 0:
                 functions = parse_blocks(base + '.tree')
                 parse_partitions(base + '.expand', functions)
-                self.functions.update(functions)
-            for end in ('.o', '.tree', '.expand'):
-                if os.path.exists(base + end):
-                    os.unlink(base + end)
+                for name in IF_CONVERSIONS:
+                    parse_arms(f'{base}.{name}', functions)
+                for name, function in functions.items():
+                    self.functions.setdefault(name, []).append(function)
+            for path in glob.glob(glob.escape(base) + '.*'):
+                os.unlink(path)
 
-    def bug(self, symbol, function, parameters):
-        """Why a copy of a function in the code of a symbol has a wrong value of one of the parameters."""
+    def bug(self, symbol, function, call, parameters):
+        """Why a copy of a function in the code of a symbol has a wrong value of one of the parameters; it is called at (file, line), None: anywhere."""
         if self.functions is None:
             self.load()
-        container = self.functions.get((symbol or '').removesuffix('.cold'))
-        if container is None:
-            return None
-        found = {copy.bug(p) for copy in copies(container, function) for p in parameters} - {None}
-        return min(found, default=None)
+        found = set()
+        # A static function of this name may be in both units; only one of them is called from that line, mostly.
+        for container in self.functions.get((symbol or '').removesuffix('.cold'), []):
+            found |= {copy.bug(p) for copy in copies(container, function, call) for p in parameters}
+            found |= {ONE_ARM for p in parameters if container.arms.is_halved(p, call)}
+        return min(found - {None}, default=None)

@@ -106,6 +106,11 @@ def verdicts(folder, program, meta, lies, objects):
         lie['whose'] = 'compiler' if same else 'ours'
 
 
+def called_at(row):
+    call = row.get('call') or {}
+    return os.path.basename(call.get('file') or ''), call.get('line')
+
+
 def pages(folder, config, program, lies):
     """Sets lie['page']: the page of docs/findings that explains it, found in GCC's own dumps; None when they show nothing."""
     dumps, symbols = gccdump.Dumps(folder, config[2]), {}
@@ -115,13 +120,13 @@ def pages(folder, config, program, lies):
             continue
         if lie['function'] not in symbols:
             rows = common.cairn_sites(os.path.join(folder, program), lie['function'])
-            symbols[lie['function']] = {str(row['addr']): row['symbol'] for row in rows}
-        symbol = symbols[lie['function']].get(str(lie['place']))
+            symbols[lie['function']] = {str(row['addr']): (row['symbol'], called_at(row)) for row in rows}
+        symbol, call = symbols[lie['function']].get(str(lie['place']), (None, None))
         names = [lie['name']] if lie['name'] != '(all)' else list(lie['args'])
         # With a wrong serial an event is compared with another call, and all its arguments seem wrong.
         if 'serial' in lie['args'] and lie['how'] == 'matched':
             names.append('serial')
-        lie['page'] = dumps.bug(symbol, lie['function'], names)
+        lie['page'] = dumps.bug(symbol, lie['function'], call, names)
 
 
 def write(folder, config, program, meta, lies, out):
