@@ -8,7 +8,7 @@ import subprocess
 
 from claims import BUILD, CAIRN, SOURCE, cairn, claim, claim_each, expect, folder, main, need, run
 
-VERBS = ["sites", "trace", "layout", "addr", "pack", "btf dump", "btf check", "btf convert", "btf encode", "doctor"]
+VERBS = ["sites", "trace", "layout", "addr", "pack", "stack", "unwind dump", "unwind encode", "btf dump", "btf check", "btf convert", "btf encode", "doctor"]
 
 
 def options_of_help(verb):
@@ -68,7 +68,7 @@ def fish_and_zsh_know_every_option(verb):
 @claim
 def bash_completes_verbs_options_and_values():
     script = cairn("--completion", "bash", check=True).out
-    asks = [("cairn s", "sites"), ("cairn sites --js", "--json"), ("cairn sites --emit b", "bpftrace"),
+    asks = [("cairn si", "sites"), ("cairn unwind enc", "encode"), ("cairn sites --js", "--json"), ("cairn sites --emit b", "bpftrace"),
             ("cairn trace --bes", "--best-effort"), ("cairn bt", "btf"), ("cairn btf du", "dump"),
             ("cairn btf dump --pre", "--pretty"), ("cairn btf convert --endian l", "little")]
     for line, wanted in asks:

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""cairn unwind: rows of a file against readelf, and SFrame. Rows of every address: tests/unit; of running programs: tests/truth."""
+
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from claims import Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run  # noqa: E402
+
+PROGRAM = """
+int use(void *p, ...);
+__attribute__((noinline)) int framed(int n) { char b[n]; return use(b); }
+__attribute__((noinline)) int realigned(int n, ...) { _Alignas(64) char b[128]; return use(b, n, __builtin_alloca(n)); }
+__attribute__((noinline)) int use(void *p, ...) { __asm__ volatile("" :: "r"(p) : "memory"); return p ? framed(3) : 0; }
+int main(int argc, char **argv) { return argc > 1 ? realigned(argc, argv) : use(0); }
+"""
+
+
+def program(*flags):
+    return compile_c("program.c", PROGRAM, flags=("-O2", *flags))
+
+
+@claim
+def rows_are_those_that_readelf_prints():
+    path = program()
+    r = cairn("unwind", "dump", path, "--json", check=True)
+    rows = [json.loads(line) for line in r.lines()]
+    expect(len(rows) > 10, rows)
+    text = run(need("readelf"), "--debug-dump=frames-interp", path, check=True).out
+    wanted = {int(at, 16): cfa for at, cfa in re.findall(r"^([0-9a-f]{16}) (r\w+[+-]\d+) ", text, re.M)}
+    expect(len(wanted) > 10, text)
+    for at, cfa in wanted.items():
+        if at == 0:  # the row of a CIE
+            continue
+        row = [row for row in rows if int(row["lo"], 16) <= at < int(row["hi"], 16)]
+        # The outermost frame's CFA is of no use, and is not kept.
+        expect(len(row) == 1 and row[0]["cfa"] in (cfa, "outermost"), hex(at), cfa, row)
+
+
+@claim
+def the_text_has_the_same_rows():
+    path = program()
+    text = cairn("unwind", "dump", path, check=True).lines()
+    rows = cairn("unwind", "dump", path, "--json", check=True).lines()
+    expect(len([line for line in text if line[0] != "#"]) == len(rows), text[:5])
+    expect(any("*(rbp-8)" in line for line in text), text)
+
+
+@claim_each("2", "3")
+def what_was_encoded_is_dumped(version):
+    path, out = program(), os.path.join(folder(), "out.sframe")
+    r = cairn("unwind", "encode", "--sframe", version, path, "-o", out, "--json", check=True)
+    told = json.loads(r.out)
+    expect(told["functions"] > 3 and told["bytes"] > 100, told)
+    r = cairn("unwind", "dump", "--sframe", out, check=True)
+    expect(f"SFRAME_VERSION_{version}" in r.out, r)
+    expect(r.out.count("func idx") == told["functions"], r)
+    # Only version 3 has the function that realigns its stack.
+    expect(("(fp-8)" in r.out) == (version == "3"), r)
+
+
+@claim
+def a_copy_has_the_section_and_still_runs():
+    path, out = program(), os.path.join(folder(), "copy")
+    cairn("unwind", "encode", "--embed", path, "-o", out, check=True)
+    expect(run(out).status == run(path).status, out)
+    expect("SFRAME_VERSION_3" in cairn("unwind", "dump", "--sframe", out, check=True).out, out)
+
+
+@claim_each("", "3", "2")
+def readelf_prints_the_same(version):
+    """binutils 2.46 prints version 3, 2.41 to 2.45 version 2; what a linker wrote, where the assembler can."""
+    if version:
+        path = os.path.join(folder(), "out.sframe")
+        cairn("unwind", "encode", "--sframe", version, program(), "-o", path, check=True)
+    else:
+        path = os.path.join(folder(), "linked")
+        source = os.path.join(folder(), "linked.c")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(PROGRAM)
+        r = run("gcc", "-O2", "-Wa,--gsframe-3", source, "-o", path)
+        if r.status:
+            raise Skip("this assembler writes no SFrame of version 3")
+    r = run(need("readelf"), "--sframe", path)
+    wanted = f"SFRAME_VERSION_{version or 3}"
+    if r.status or wanted not in r.out or "Warning" in r.err or "STARTPC[m]" not in r.out + "STARTPC[m]":
+        raise Skip(f"this readelf does not print {wanted}")
+    if not re.search(r"func idx \[0\]: pc = 0x\w+, size = \d+ bytes", r.out):
+        raise Skip("this readelf prints functions in another shape")
+    expect(cairn("unwind", "dump", "--sframe", path, check=True).out.rstrip() == r.out.rstrip(), r.out)
+
+
+@claim
+def a_file_without_a_section_and_one_that_is_none_are_said():
+    r = cairn("unwind", "dump", "--sframe", program())
+    expect(r.status == 1 and "no section .sframe" in r.err, r)
+    r = cairn("unwind", "dump", __file__)
+    expect(r.status == 4 and "ELF" in r.err, r)
+    r = cairn("unwind", "encode", "/nonexistent")
+    expect(r.status == 2, r)
+    r = cairn("unwind", "encode", "--sframe", "1", program())
+    expect(r.status == 2, r)
+
+
+main()
