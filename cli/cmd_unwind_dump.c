@@ -3,8 +3,11 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include <cairn/pack.h>
+
 #include "cmd.h"
 #include "json.h"
+#include "sidecar.h"
 #include "unwind.h"
 
 struct dump_values {
@@ -23,6 +26,7 @@ static const struct opt opts[] = {
 
 static const struct example examples[] = {
 	{"cairn unwind dump /lib/x86_64-linux-gnu/libc.so.6", "how to unwind at each address"},
+	{"cairn unwind dump vmlinux.cairn", "the rows that a sidecar keeps"},
 	{"cairn unwind dump --sframe vmlinux", "its SFrame section"},
 	{0},
 };
@@ -106,6 +110,33 @@ static int dump_rows(const struct cairn_binary *bin, const struct dump_values *v
 	return STATUS_YES;
 }
 
+/* What cairn pack made of a binary, without that one. */
+static int dump_sidecar(const char *path, bool json)
+{
+	struct cairn_err err = {0};
+	struct cairn_pack *pack;
+	struct cairn_unwind *table;
+	size_t size;
+	int r = cairn_pack_open(path, NULL, &pack, &err);
+
+	if (r < 0)
+		return fail_err(r, &err, STATUS_USAGE);
+	const void *bytes = cairn_pack_section(pack, ".cairn.cfi", &size);
+	if (!bytes) {
+		cairn_pack_close(pack);
+		return fail(STATUS_NO, "%s: has no unwind rows: neither had its binary, or an older cairn made it", path);
+	}
+	r = cairn_unwind_open_mem(bytes, size, path, &table, &err);
+	if (r < 0) {
+		cairn_pack_close(pack);
+		return fail_err(r, &err, STATUS_NO);
+	}
+	put_rows(table, json);
+	cairn_unwind_close(table);
+	cairn_pack_close(pack);
+	return STATUS_YES;
+}
+
 static int dump_sframe(const struct cairn_binary *bin)
 {
 	struct cairn_err err = {0};
@@ -130,6 +161,8 @@ static int run(void *v, const struct operands *operands)
 		return fail(STATUS_USAGE, "one file at a time");
 	if (values->sframe && values->json)
 		return fail(STATUS_USAGE, "--sframe is text; without it --json has the rows");
+	if (!values->sframe && sidecar_is_named(operands->items[0]))
+		return dump_sidecar(operands->items[0], values->json);
 	int r = cairn_binary_open(operands->items[0], NULL, &bin, &err);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);

@@ -160,7 +160,10 @@ const uint8_t *cairn_pack_build_id(const struct cairn_pack *pack, size_t *ret_le
 /* Sections as in cairn_packed; returns their number, at most CAIRN_PACK_SECTIONS_MAX. */
 size_t cairn_pack_sections(const struct cairn_pack *pack, struct cairn_packed_section *ret, size_t max);
 
-/* Bytes of a section by name (".BTF", ".cairn.lines"), borrowed; NULL when it has none of this name. */
+/*
+ * Bytes of a section by name (".BTF"), borrowed; NULL when it has none of this name. ".cairn.cfi" is an unwind table for
+ * cairn_unwind_open_mem().
+ */
 const void *cairn_pack_section(const struct cairn_pack *pack, const char *name, size_t *ret_size);
 
 /* ---- finding one ---- */

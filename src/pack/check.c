@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "cfi/table.h"
 #include "pack/pack_impl.h"
 
 static int bad(const struct cairn_pack *p, const char *section, uint64_t record, const char *expected,
@@ -154,6 +155,14 @@ static int check_places(const struct cairn_pack *p, struct cairn_err *err)
 	return rc;
 }
 
+static int check_unwind(const struct cairn_pack *p, struct cairn_err *err)
+{
+	struct unwind_table table;
+	size_t size;
+	const void *bytes = cairn_pack_section(p, ".cairn.cfi", &size);
+	return bytes ? unwind_table_open(bytes, size, elf_path(p->elf), ".cairn.cfi", &table, err) : 0;
+}
+
 int cairn_pack_check(const struct cairn_pack *p, struct cairn_err *err)
 {
 	int rc = check_tables(p, err);
@@ -165,5 +174,7 @@ int cairn_pack_check(const struct cairn_pack *p, struct cairn_err *err)
 		rc = check_frames(p, err);
 	if (rc >= 0)
 		rc = check_pages(p, err);
+	if (rc >= 0)
+		rc = check_unwind(p, err);
 	return rc < 0 || !cairn_pack_has_places(p) ? rc : check_places(p, err);
 }

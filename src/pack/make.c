@@ -17,6 +17,7 @@
 
 #include "base/err.h"
 #include "base/pool.h"
+#include "cfi/table.h"
 #include "pack/code_map.h"
 #include "pack/elf_out.h"
 #include "pack/encode.h"
@@ -252,7 +253,45 @@ static int distil_types(struct making *m, const struct cairn_binary *bin, const 
 	return cairn_distil(bin, &opts, &m->distilled, err);
 }
 
-static int encode(struct making *m, const struct cairn_binary *bin, struct cairn_err *err)
+/*
+ * Object files have nothing to unwind. A kernel's rows would be from .debug_frame, 1.5 MB of 21: nothing here unwinds
+ * kernels, which have a format and an unwinder of their own.
+ */
+static bool has_stacks(const struct elf *e)
+{
+	for (size_t i = 0; i < elf_n_sections(e); i++)
+		if (!strcmp(elf_section_at(e, i)->name, ".orc_unwind"))
+			return false;
+	return !elf_is_relocatable(e);
+}
+
+/*
+ * How to unwind, as cairn/abi/unwind.h has it. What is damaged, or of another architecture, is for who wants to unwind to
+ * tell: everything else in the sidecar is right without it.
+ */
+static int encode_unwind(struct making *m, const struct cairn_binary *bin, unsigned int threads, struct cairn_err *err)
+{
+	const struct cairn_unwind_header *h;
+	struct cairn_err unused;
+	struct cfi *cfi = NULL;
+	uint8_t *bytes = NULL;
+	size_t size;
+	if (!has_stacks(binary_main(bin)))
+		return 0;
+	int rc = cfi_open(bin, &cfi, &unused);
+	if (rc >= 0)
+		rc = unwind_table_build(cfi, threads, &bytes, &size, &unused);
+	cfi_close(cfi);
+	h = (const struct cairn_unwind_header *)bytes;
+	if (rc >= 0 && h->text_bytes) {
+		put_bytes(add(m, ".cairn.cfi", SHT_PROGBITS, "rows"), bytes, size);
+		count(m, h->n_rows);
+	}
+	free(bytes);
+	return rc == -ENOMEM ? err_nomem(err, "an unwind table") : 0;
+}
+
+static int encode(struct making *m, const struct cairn_binary *bin, unsigned int threads, struct cairn_err *err)
 {
 	encode_note(bin, add(m, ".note.gnu.build-id", SHT_NOTE, ""));
 	encode_header(&m->code, m->joined.n_frames, add(m, ".cairn", SHT_PROGBITS, ""));
@@ -274,6 +313,9 @@ static int encode(struct making *m, const struct cairn_binary *bin, struct cairn
 		return rc == -ENOMEM ? err_nomem(err, "names of symbols") : rc;
 	if (m->places.sites)
 		count(m, m->part[m->n - 1].v.n / sizeof(struct pack_symbol_name));
+	rc = encode_unwind(m, bin, threads, err);
+	if (rc < 0)
+		return rc;
 	*add(m, ".cairn.strings", SHT_PROGBITS, "") = m->strings.text;
 	m->strings.text = (struct bytes){0};
 	for (size_t i = 0; i < m->n; i++) {
@@ -348,7 +390,7 @@ static int make(struct making *m, const struct cairn_binary *bin, const struct c
 			     cairn_binary_search_log(bin));
 	}
 	if (rc >= 0)
-		rc = encode(m, bin, err);
+		rc = encode(m, bin, threads, err);
 	return rc < 0 ? rc : write_out(m, bin, ret, err);
 }
 

@@ -231,6 +231,7 @@ static int find_places(struct cairn_pack *p, struct cairn_err *err)
 
 static int find_all(struct cairn_pack *p, struct cairn_err *err)
 {
+	const struct elf_section *unwind;
 	int rc = read_header(p, err);
 	if (rc >= 0)
 		rc = find_strings(p, err);
@@ -244,6 +245,9 @@ static int find_all(struct cairn_pack *p, struct cairn_err *err)
 		rc = find_names(p, ".cairn.names", &p->names, err);
 	if (rc >= 0)
 		rc = find_code(p, err);
+	/* For cairn_pack_section(): whoever takes its bytes may take them as numbers. */
+	if (rc >= 0)
+		rc = find_section(p, ".cairn.cfi", &unwind, err);
 	return rc < 0 ? rc : find_places(p, err);
 }
 

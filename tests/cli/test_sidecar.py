@@ -315,6 +315,22 @@ def pack_is_the_same_for_any_number_of_threads_and_passes_its_check():
     expect(made[0] == made[1] == made[2])
 
 
+@claim_each("gcc", "clang")
+def unwind_rows_of_a_sidecar_are_those_of_its_program(compiler):
+    path = program(compiler, "rows")
+    cairn("pack", path, check=True, env=environment())
+    rows = cairn("unwind", "dump", path, check=True)
+    expect("rsp+8" in rows.out and cairn("unwind", "dump", path + ".cairn", check=True).out == rows.out, rows)
+
+
+@claim
+def an_object_file_has_no_unwind_rows_in_its_sidecar():
+    path = compile_c("unwound_object", "int f(int x) { return x; }", flags=("-g", "-c"))
+    cairn("pack", path, check=True, env=environment())
+    r = cairn("unwind", "dump", path + ".cairn")
+    expect(r.status == 1 and "no unwind rows" in r.err, r)
+
+
 @claim
 def ordinary_tools_read_the_file():
     need("readelf")
