@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cairn stack: the stacks of all threads of a process. */
+/* cairn stack: the stacks of all threads of a process or of a core file. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -13,6 +13,8 @@
 struct stack_values {
 	unsigned long rounds, max_frames, jobs;
 	double interval;
+	const char *sysroot;
+	struct opt_list debug_dirs;
 	bool json, symbols, no_cache;
 };
 
@@ -22,6 +24,8 @@ static const struct opt opts[] = {
 	{'n', "rounds", OPT_COUNT, "N", AT(rounds), "take the stacks N times"},
 	{'i', "interval", OPT_SECONDS, "TIME", AT(interval), "with -n, wait so long between two rounds; otherwise 1s"},
 	{0, "max-frames", OPT_COUNT, "N", AT(max_frames), "at most N frames of a thread; otherwise 1024"},
+	{0, "sysroot", OPT_TEXT, "DIR", AT(sysroot), "look for the files of a core file below DIR"},
+	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs), "look for the files of a core file in DIR/.build-id, too; may be repeated"},
 	{'s', "symbols", OPT_FLAG, NULL, AT(symbols), "names of the symbol table only: no inlined calls, no lines"},
 	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object per thread"},
 	{0, "no-cache", OPT_FLAG, NULL, AT(no_cache), "neither look in the cache of sidecars nor keep one there"},
@@ -33,6 +37,7 @@ static const struct example examples[] = {
 	{"cairn stack 1234", "where every thread of a process is, with inlined calls and lines"},
 	{"cairn stack -s -n 10 -i 100ms 1234", "ten times, ten in a second, names only"},
 	{"cairn stack 1234 --json | jq -r '.end' | sort | uniq -c", "how many of its stacks are complete"},
+	{"cairn stack core.1234", "where every thread was when the program crashed, the crashed one first"},
 	{0},
 };
 
@@ -40,8 +45,15 @@ static void tell_moment(const struct cairn_stacks *stacks)
 {
 	struct cairn_stacks_moment m;
 	size_t n = cairn_stacks_n_threads(stacks);
+	const char *note = cairn_stacks_note(stacks);
 
+	if (note)
+		fprintf(stderr, "%s\n", note);
 	cairn_stacks_moment(stacks, &m);
+	if (!m.stopped_ns) {
+		fprintf(stderr, "%zu thread%s\n", n, n == 1 ? "" : "s");
+		return;
+	}
 	fprintf(stderr, "%zu thread%s, stopped for %.3f ms, %s\n", n, n == 1 ? "" : "s", (double)m.stopped_ns / 1e6,
 		m.is_consistent ? "all at one moment" : "not all at one moment");
 }
@@ -50,7 +62,7 @@ static void tell_moment(const struct cairn_stacks *stacks)
 static bool show(const struct cairn_stacks *stacks, const struct stack_values *values, struct stack_names *names,
 		 unsigned long round)
 {
-	bool is_complete = true;
+	bool is_complete = cairn_stacks_n_threads(stacks) > 0;
 
 	for (size_t i = 0; i < cairn_stacks_n_threads(stacks); i++) {
 		const struct cairn_thread_stack *t = cairn_stacks_thread(stacks, i);
@@ -74,15 +86,19 @@ static void wait_for(double seconds)
 	nanosleep(&t, NULL);
 }
 
-static int take(int pid, const struct stack_values *values, struct stack_names *names)
+static int take(int pid, const char *core, const struct stack_values *values, struct stack_names *names)
 {
 	struct cairn_stacks_opts how = {.size = sizeof(how), .max_frames = values->max_frames,
-					.threads = (unsigned int)values->jobs};
+					.threads = (unsigned int)values->jobs,
+					.sysroot = values->sysroot,
+					.debug_dirs = values->debug_dirs.items,
+					.n_debug_dirs = values->debug_dirs.n};
 	unsigned long rounds = values->rounds ? values->rounds : 1;
 	struct cairn_stacks *stacks;
 	struct cairn_err err = {0};
 	bool is_complete = true;
-	int r = cairn_stacks_of_process(pid, &how, &stacks, &err);
+	int r = pid ? cairn_stacks_of_process(pid, &how, &stacks, &err) :
+		      cairn_stacks_of_core(core, &how, &stacks, &err);
 
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NO);
@@ -119,16 +135,16 @@ static int run(void *v, const struct operands *operands)
 	int pid = parse_pid(operands->items[0]);
 
 	if (operands->n != 1)
-		return fail(STATUS_USAGE, "one process at a time");
-	if (!pid)
-		return fail(STATUS_USAGE, "%s is no process's number", operands->items[0]);
-	return take(pid, values, &names);
+		return fail(STATUS_USAGE, "one process or core file at a time");
+	if (!pid && values->rounds > 1)
+		return fail(STATUS_USAGE, "%s: a core file has one moment only", operands->items[0]);
+	return take(pid, operands->items[0], values, &names);
 }
 
 const struct cmd cmd_stack = {
 	.name = "stack",
 	.summary = "stacks of all threads",
-	.operands = "PID",
+	.operands = "PID|CORE",
 	.n_operands_min = 1,
 	.opts = opts,
 	.examples = examples,

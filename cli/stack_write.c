@@ -2,7 +2,7 @@
 /*
  * Stacks as text and as JSON
  *
- *	thread 4711 "worker"
+ *	thread 4711 "worker", SIGSEGV at 0x10
  *	#0  0x00007f10a2c5d3f5  tcache_get at malloc.c:3171:3 (inlined)
  *	#1                      malloc+0x75 at malloc.c:3294:10  libc.so.6
  *	#2  0x000055d0c0a011d6  work+0x26 at server.c:12:9  server
@@ -63,6 +63,24 @@ static void put_functions(FILE *out, const struct cairn_stack_frame *frame, cons
 		fputs("  ?", out);
 	if (frame->path)
 		fprintf(out, "  %s", base_name(frame->path));
+	if (frame->is_assumed)
+		fputs("  (assumed: what it called is no code)", out);
+	fputc('\n', out);
+}
+
+static void put_thread(FILE *out, const struct cairn_thread_stack *thread)
+{
+	const char *signal = sigabbrev_np(thread->signal);
+
+	fprintf(out, "thread %d", thread->tid);
+	if (thread->comm[0])
+		fprintf(out, " \"%s\"", thread->comm);
+	if (signal && thread->signal)
+		fprintf(out, ", SIG%s", signal);
+	else if (thread->signal)
+		fprintf(out, ", signal %d", thread->signal);
+	if (thread->has_fault)
+		fprintf(out, " at 0x%" PRIx64, thread->fault.v);
 	fputc('\n', out);
 }
 
@@ -70,7 +88,7 @@ void stack_text(FILE *out, const struct cairn_thread_stack *thread, struct stack
 {
 	size_t number = 0;
 
-	fprintf(out, "thread %d \"%s\"\n", thread->tid, thread->comm);
+	put_thread(out, thread);
 	for (size_t i = 0; i < thread->n_frames; i++) {
 		struct stack_place place;
 
@@ -107,6 +125,7 @@ static void json_frame(struct json *j, const struct cairn_stack_frame *frame, st
 	json_open(j, NULL, '{');
 	json_hex(j, "pc", frame->regs.pc.v);
 	json_bool(j, "signal", frame->is_signal);
+	json_bool(j, "assumed", frame->is_assumed);
 	json_text(j, "path", frame->path);
 	if (frame->bin)
 		json_hex(j, "vaddr", frame->vaddr.v);
@@ -131,6 +150,10 @@ void stack_json(FILE *out, const struct cairn_thread_stack *thread, struct stack
 	json_int(&j, "tid", thread->tid);
 	json_text(&j, "comm", thread->comm);
 	json_uint(&j, "stopped_ns", thread->stopped_ns);
+	if (thread->signal)
+		json_int(&j, "signal", thread->signal);
+	if (thread->has_fault)
+		json_hex(&j, "fault", thread->fault.v);
 	json_open(&j, "frames", '[');
 	for (size_t i = 0; i < thread->n_frames; i++)
 		json_frame(&j, &thread->frames[i], names);

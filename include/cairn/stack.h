@@ -46,6 +46,11 @@ struct cairn_stack_frame {
 	struct cairn_addr at;
 	bool is_exact; /* regs.pc is an instruction that was about to run; else the one behind a call */
 	bool is_signal; /* the frame is a signal trampoline: what is outside of it was interrupted */
+	/*
+	 * It is an assumption: the frame inside of it is at an address that is no code, as after a call through a bad pointer,
+	 * and the top of the stack holds a return address.
+	 */
+	bool is_assumed;
 	struct cairn_vaddr vaddr; /* of at in the binary */
 	const struct cairn_binary *bin; /* NULL when no file is there, or it cannot be read. Borrowed */
 	const char *path; /* as the process has it mapped, "[vdso]"; NULL when no file is there. Borrowed */
@@ -53,18 +58,26 @@ struct cairn_stack_frame {
 
 struct cairn_thread_stack {
 	int tid;
-	char comm[16];
+	char comm[16]; /* "" when it is not known: a core has that of the main thread only */
 	size_t n_frames;
 	const struct cairn_stack_frame *frames; /* innermost first */
 	enum cairn_walk_end end;
 	const char *why; /* the end in words, with address and file */
 	uint64_t stopped_ns; /* how long the thread did not run; 0 of a core */
+	/* Of a core: the signal that the thread got, 0 for none, and the address that it is about. */
+	int signal;
+	bool has_fault;
+	struct cairn_addr fault;
 };
 
 struct cairn_stacks_opts {
 	size_t size; /* sizeof(struct cairn_stacks_opts); a longer, unknown tail must be zero */
 	size_t max_frames; /* per thread; 0: 1024 */
 	unsigned int threads; /* for making unwind tables; 0: one per processor */
+	/* Of a core file; they have to last until cairn_stacks_close(). */
+	const char *sysroot; /* in front of the paths of mapped files; NULL: none */
+	const char *const *debug_dirs; /* as in struct cairn_binary_opts */
+	size_t n_debug_dirs;
 };
 
 struct cairn_stacks;
@@ -89,9 +102,31 @@ int cairn_stacks_of_process(int pid, const struct cairn_stacks_opts *opts, struc
 			    struct cairn_err *err);
 
 /*
+ * cairn_stacks_of_core - the stacks of all threads of a core file, of the kernel or of gcore
+ *
+ * The thread that crashed is the first. Mapped files are taken only when their build-id is the one in the core's memory.
+ * What a file that was cut off still has is used.
+ *
+ * @path  a core file
+ * @opts  may be NULL
+ * @ret   cairn_stacks_close()
+ * Returns 0, also without any thread. Negative:
+ *   -EBADMSG     no core file
+ *   -EOPNOTSUPP  of a 32-bit process or another architecture than x86-64
+ *   -EINVAL      @opts has something set that this version does not know
+ *   -ENOMEM, and what open(2), fstat(2) and mmap(2) return
+ * Cost: memory is read where stacks are, whatever the file's size. Threads: any. Signals: no.
+ */
+int cairn_stacks_of_core(const char *path, const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,
+			 struct cairn_err *err);
+
+/* What is missing of a core file as a whole, "core: 4096 of 8192 bytes: ..."; NULL when nothing is. Borrowed. */
+const char *cairn_stacks_note(const struct cairn_stacks *stacks);
+
+/*
  * cairn_stacks_again - stop the same process once more; what was borrowed from the stacks before ends
  *
- * Files and tables stay open. Errors as above; @stacks then has no threads.
+ * Files and tables stay open. Errors as above, -EINVAL of a core; @stacks then has no threads.
  */
 int cairn_stacks_again(struct cairn_stacks *stacks, struct cairn_err *err);
 
@@ -99,7 +134,7 @@ int cairn_stacks_again(struct cairn_stacks *stacks, struct cairn_err *err);
 void cairn_stacks_close(struct cairn_stacks *stacks);
 
 size_t cairn_stacks_n_threads(const struct cairn_stacks *stacks);
-/* By number, the main thread first, then by tid. */
+/* By number: the main thread first, then by tid; of a core as they are in it, the one that crashed first. */
 const struct cairn_thread_stack *cairn_stacks_thread(const struct cairn_stacks *stacks, size_t i);
 
 /* What it cost the process. */

@@ -20,6 +20,8 @@ int stacks_new(const struct cairn_stacks_opts *opts, struct cairn_stacks **ret, 
 		return err_nomem(err, "stacks");
 	stacks->max_frames = o.max_frames;
 	stacks->jobs = o.threads;
+	stacks->search = (struct core_search){.sysroot = o.sysroot, .debug_dirs = o.debug_dirs,
+					      .n_debug_dirs = o.n_debug_dirs, .threads = o.threads};
 	*ret = stacks;
 	return 0;
 }
@@ -56,6 +58,7 @@ void cairn_stacks_close(struct cairn_stacks *stacks)
 	}
 	VEC_FREE(&stacks->threads);
 	code_space_free(stacks->space);
+	core_close(stacks->core);
 	free(stacks);
 }
 
@@ -72,6 +75,11 @@ const struct cairn_thread_stack *cairn_stacks_thread(const struct cairn_stacks *
 	t->stack.end = t->walk.end;
 	t->stack.why = t->walk.why;
 	return &t->stack;
+}
+
+const char *cairn_stacks_note(const struct cairn_stacks *stacks)
+{
+	return stacks->note[0] ? stacks->note : NULL;
 }
 
 void cairn_stacks_moment(const struct cairn_stacks *stacks, struct cairn_stacks_moment *ret)

@@ -3,6 +3,7 @@
 #ifndef UNWIND_STACKS_H
 #define UNWIND_STACKS_H
 
+#include "code/core.h"
 #include "unwind/walk.h"
 
 struct thread_walk {
@@ -14,7 +15,10 @@ struct cairn_stacks {
 	int pid; /* 0: a core file */
 	size_t max_frames;
 	unsigned int jobs;
+	struct core *core; /* NULL: a process */
+	struct core_search search;
 	struct code_space *space;
+	char note[CAIRN_ERR_MSG_MAX];
 	VEC(struct thread_walk *) threads; /* the first n_used of them; the rest keeps its memory for the next time */
 	size_t n_used;
 	struct cairn_stacks_moment moment;

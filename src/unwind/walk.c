@@ -68,9 +68,37 @@ static const struct cairn_unwind_rule *locate(struct walker *w, struct cairn_sta
 		f->is_signal = rule->flags & CAIRN_UNWIND_SIGNAL;
 		return rule;
 	}
-	*rc = finish(w, CAIRN_WALK_UNDESCRIBED, "no unwind row at 0x%" PRIx64 " in %s%s%s", f->vaddr.v, image->path,
+	if (!image->bin)
+		*rc = finish(w, CAIRN_WALK_UNDESCRIBED, "0x%" PRIx64 " is in %s, which cannot be read: %s", f->at.v,
+			     image->path, image->note);
+	else
+		*rc = finish(w, CAIRN_WALK_UNDESCRIBED, "no unwind row at 0x%" PRIx64 " in %s%s%s", f->vaddr.v, image->path,
 		     image->note[0] ? ": " : "", image->note);
 	return NULL;
+}
+
+/*
+ * What a call through a bad pointer leaves: the program counter is nowhere, and the call has just put its return address on
+ * top of the stack. It may also be a jump, or a return over a damaged stack: so the address must be one of code, and the
+ * frame is marked.
+ */
+static const struct cairn_unwind_rule just_called = {.cfa = CAIRN_UNWIND_CFA_REG, .reg = 7, .off = 8};
+
+static bool is_code(const struct walker *w, uint64_t at)
+{
+	const struct code_mapping *m = code_maps_find(code_space_maps(w->space), at);
+	return m && m->is_executable;
+}
+
+static bool assume_call(struct walker *w, struct cairn_stack_frame *f)
+{
+	struct cairn_regs caller = f->regs;
+	if (w->machine != EM_X86_64 || !f->is_exact || is_code(w, f->regs.pc.v) ||
+	    cairn_unwind_step(&just_called, w->machine, w->read, w->ctx, &caller) != CAIRN_STEP_OK ||
+	    !is_code(w, caller.pc.v - 1))
+		return false;
+	*f = (struct cairn_stack_frame){.regs = caller, .is_assumed = true};
+	return true;
 }
 
 static bool was_here(struct walker *w, const struct cairn_regs *regs, size_t n)
@@ -106,14 +134,9 @@ static int step(struct walker *w, const struct cairn_unwind_rule *rule, struct c
 			      f->vaddr.v, f->path);
 	}
 	/* A return address of 0 is how some programs mark the outermost frame, without a rule that says so. */
-	if (!caller.pc.v)
+	if (!caller.pc.v && !f->is_signal)
 		return finish(w, CAIRN_WALK_OUTERMOST, "return address 0");
-	bool is_exact = f->is_signal;
-	f->regs = caller;
-	f->is_exact = is_exact;
-	f->is_signal = false;
-	f->bin = NULL;
-	f->path = NULL;
+	*f = (struct cairn_stack_frame){.regs = caller, .is_exact = f->is_signal};
 	return 0;
 }
 
@@ -128,6 +151,8 @@ static int visit(struct walker *w, struct cairn_stack_frame *f, struct cairn_err
 	const struct cairn_unwind_rule *rule = locate(w, f, &rc, err);
 	if (rc >= 0 && !VEC_ADD(&w->walk->frames, *f))
 		return err_nomem(err, "the frames of a stack");
+	if (rc == 1 && w->walk->end == CAIRN_WALK_NO_FILE && assume_call(w, f))
+		return 0;
 	return rule ? step(w, rule, f) : rc;
 }
 

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Core files: what is left of a process
+ *
+ * A core is an ELF file without sections: PT_LOAD segments are memory, PT_NOTE holds registers and the names of mapped
+ * files. Both those that the kernel writes and those of gdb's gcore are read; only x86-64.
+ */
+#ifndef CODE_CORE_H
+#define CODE_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cairn/addr.h>
+#include <cairn/err.h>
+
+#include "base/cursor.h"
+#include "base/vec.h"
+#include "code/space.h"
+
+/* Memory at [lo, hi), of which the bytes [lo, dumped) are in the file at off. */
+struct core_segment {
+	uint64_t lo, hi, dumped, off;
+	bool is_executable, is_readable;
+};
+
+/* A file that was mapped at [lo, hi) from its offset off on. */
+struct core_file {
+	uint64_t lo, hi, off;
+	const char *path; /* in the core; with " (deleted)" when it had no name any more */
+};
+
+enum { CORE_N_REGS = 27 };
+
+struct core_thread {
+	int tid;
+	int signal;	 /* that it got; 0: none */
+	bool has_fault;	 /* the signal was raised by an access, or by the instruction, at fault */
+	uint64_t fault;
+	uint64_t user[CORE_N_REGS]; /* struct user_regs_struct of x86-64 */
+};
+
+struct core {
+	char *path;
+	const uint8_t *bytes;
+	size_t size;
+	bool is_mapped; /* bytes are ours */
+	uint64_t whole; /* bytes that the headers tell of; larger than size: it was cut off */
+	VEC(struct core_segment) segments; /* by address, without overlaps */
+	VEC(struct core_thread) threads;   /* as in the file: the one that crashed is first */
+	VEC(struct core_file) files;
+	int pid;
+	char comm[17]; /* of the main thread */
+	uint64_t vdso; /* 0: not known */
+};
+
+/*
+ * core_open - map and read a core file
+ *
+ * What a cut file still has whole is there. Returns 0; -EBADMSG of what is no core file; -EOPNOTSUPP of another class or
+ * architecture; -ENOMEM; what open(2), fstat(2) and mmap(2) say. Cost: its headers and notes, no memory.
+ */
+int core_open(const char *path, struct core **ret, struct cairn_err *err);
+
+/* The same of bytes that outlive it. */
+int core_open_mem(const void *bytes, size_t size, const char *name, struct core **ret, struct cairn_err *err);
+void core_close(struct core *core); /* takes NULL */
+
+/* @n bytes of memory at @at; false when they were not dumped, or were cut off. Threads: any. */
+bool core_read(const struct core *core, uint64_t at, void *ret, size_t n);
+
+/* The notes of one PT_NOTE. Within this module. 0, -ENOMEM; damage ends the list. */
+int core_read_notes(struct core *core, struct cursor notes, struct cairn_err *err);
+
+/* The mapping or part of one at @at; NULL when there is none. O(log n). */
+const struct core_segment *core_segment_at(const struct core *core, uint64_t at);
+
+struct core_search {
+	const struct core *core;
+	const char *sysroot; /* in front of the paths in the core; NULL: "". Borrowed, as the rest */
+	const char *const *debug_dirs;
+	size_t n_debug_dirs;
+	unsigned int threads;
+};
+
+/*
+ * code_space_open_core - the code of a core file
+ *
+ * A file is taken only when its build-id is that in the core's memory, where the first page of each mapped ELF file is
+ * dumped; the vDSO is taken from memory.
+ * @search  outlives the result
+ * Returns 0, -ENOMEM.
+ */
+int code_space_open_core(const struct core_search *search, struct code_space **ret, struct cairn_err *err);
+
+#endif

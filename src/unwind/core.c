@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Stacks of a core file: its registers and memory, walked like those of a process. */
+#include <elf.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "unwind/stacks.h"
+
+/* Where each DWARF register is in struct user_regs_struct: rax rdx rcx rbx rsi rdi rbp rsp r8 to r15. */
+static const uint8_t user_of[16] = {10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0};
+enum { USER_RIP = 16 };
+
+static struct cairn_regs regs_of(const struct core_thread *t)
+{
+	struct cairn_regs regs = {.pc = {t->user[USER_RIP]}, .known = 0xffff};
+	for (size_t i = 0; i < 16; i++)
+		regs.r[i] = t->user[user_of[i]];
+	return regs;
+}
+
+static bool read_memory(void *ctx, struct cairn_addr at, void *ret, size_t n)
+{
+	return core_read(ctx, at.v, ret, n);
+}
+
+static int walk_thread(struct cairn_stacks *stacks, const struct core_thread *t, struct cairn_err *err)
+{
+	struct core *core = stacks->core;
+	struct cairn_regs regs = regs_of(t);
+	struct thread_walk *to = stacks_add(stacks, t->tid, t->tid == core->pid ? core->comm : "");
+	if (!to)
+		return err_nomem(err, "the threads of a core file");
+	to->stack.signal = t->signal;
+	to->stack.has_fault = t->has_fault;
+	to->stack.fault.v = t->fault;
+	return walk_run(&to->walk, stacks->space, EM_X86_64, &regs, read_memory, core, stacks->max_frames, err);
+}
+
+static void tell_what_is_missing(struct cairn_stacks *stacks)
+{
+	const struct core *core = stacks->core;
+	if (core->whole > core->size)
+		snprintf(stacks->note, sizeof(stacks->note), "%s: cut off: %zu of %" PRIu64 " bytes", core->path,
+			 core->size, core->whole);
+	else if (!core->threads.n)
+		snprintf(stacks->note, sizeof(stacks->note), "%s: no thread is in it", core->path);
+}
+
+int cairn_stacks_of_core(const char *path, const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,
+			 struct cairn_err *err)
+{
+	struct cairn_stacks *stacks;
+	int rc = stacks_new(opts, &stacks, err);
+	if (rc < 0)
+		return rc;
+	rc = core_open(path, &stacks->core, err);
+	stacks->search.core = stacks->core;
+	if (rc == 0)
+		rc = code_space_open_core(&stacks->search, &stacks->space, err);
+	if (rc == 0)
+		tell_what_is_missing(stacks);
+	for (size_t i = 0; rc == 0 && i < stacks->core->threads.n; i++)
+		rc = walk_thread(stacks, &stacks->core->threads.p[i], err);
+	if (rc < 0)
+		cairn_stacks_close(stacks);
+	else
+		*ret = stacks;
+	return rc;
+}
