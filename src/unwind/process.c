@@ -10,8 +10,15 @@
  *	the copies are walked       running; unwind tables are made when their file first occurs
  *
  * The used part of a stack goes from the stack pointer (less the red zone) to the end of the mapping that it is in. It is
- * seldom more than some kilobytes. A walk that leads out of the copies, to the stack that a signal handler's
- * alternate one was entered from, reads the memory of the process instead, which runs again; that is told by
+ * seldom more than some kilobytes.
+ *
+ * A signal handler may run on an alternate stack. The one that it was entered from is the thread's own: for the main thread
+ * [stack], for others the mapping that the thread pointer is in, as thread libraries put it on top of the stack. How much
+ * of that is used is not known before the walk; but the signal frame in the first copy holds the interrupted stack
+ * pointer. So the lowest word of the copy that points into the own stack is where the second copy begins: an
+ * older, lower one only makes it longer.
+ *
+ * A walk that leads out of the copies reads the memory of the process instead, which runs again; that is told by
  * is_consistent.
  */
 #include <elf.h>
@@ -41,11 +48,11 @@ struct copy {
 
 struct snapshot {
 	int pid;
-	struct copy *copies; /* one per thread */
+	struct copy *copies; /* one per thread, then as many of the own stacks; most of those are empty */
 	uint8_t *bytes;
 	size_t n_bytes;
 	/* of the walk that is going on */
-	const struct copy *stack;
+	const struct copy *stack, *own;
 	bool has_read_live;
 };
 
@@ -55,15 +62,31 @@ static bool read_live(int pid, uint64_t at, void *ret, size_t n)
 	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)n;
 }
 
+static bool read_copy(const struct snapshot *s, const struct copy *copy, uint64_t at, void *ret, size_t n)
+{
+	if (at < copy->lo || at >= copy->hi || n > copy->hi - at)
+		return false;
+	memcpy(ret, s->bytes + copy->off + (at - copy->lo), n);
+	return true;
+}
+
 static bool read_memory(void *ctx, struct cairn_addr at, void *ret, size_t n)
 {
 	struct snapshot *s = ctx;
-	if (at.v >= s->stack->lo && at.v < s->stack->hi && n <= s->stack->hi - at.v) {
-		memcpy(ret, s->bytes + s->stack->off + (at.v - s->stack->lo), n);
+	if (read_copy(s, s->stack, at.v, ret, n) || read_copy(s, s->own, at.v, ret, n))
 		return true;
-	}
 	s->has_read_live = true;
 	return read_live(s->pid, at.v, ret, n);
+}
+
+static void plan_part(const struct code_mapping *m, uint64_t sp, struct snapshot *s, struct copy *copy)
+{
+	*copy = (struct copy){.off = s->n_bytes};
+	if (!m || !m->is_readable || s->n_bytes > MAX_COPY)
+		return;
+	copy->lo = sp - m->lo < RED_ZONE ? m->lo : sp - RED_ZONE;
+	copy->hi = m->hi - copy->lo > MAX_STACK ? copy->lo + MAX_STACK : m->hi;
+	s->n_bytes += copy->hi - copy->lo;
 }
 
 /* What is to be copied of a thread's stack; nothing when its stack pointer is nowhere. */
@@ -71,13 +94,43 @@ static void plan_copy(const struct code_maps *maps, const struct stopped_thread 
 		      struct copy *copy)
 {
 	uint64_t sp = t->regs.r[7];
-	const struct code_mapping *m = code_maps_find(maps, sp);
-	*copy = (struct copy){.off = s->n_bytes};
-	if (!t->is_stopped || !m || !m->is_readable || s->n_bytes > MAX_COPY)
+	plan_part(t->is_stopped ? code_maps_find(maps, sp) : NULL, sp, s, copy);
+}
+
+static const struct code_mapping *own_stack(const struct code_maps *maps, const struct stopped_thread *t)
+{
+	if (!t->is_main)
+		return code_maps_find(maps, t->thread_pointer);
+	for (size_t i = maps->p.n; i-- > 0;)
+		if (strcmp(maps->p.p[i].path, "[stack]") == 0)
+			return &maps->p.p[i];
+	return NULL;
+}
+
+/* The lowest word of a copy that points into @m; its end when none does. */
+static uint64_t lowest_pointer(const struct snapshot *s, const struct copy *copy, const struct code_mapping *m)
+{
+	uint64_t lowest = m->hi;
+	for (uint64_t at = (copy->lo + 7) & ~UINT64_C(7); at + 8 <= copy->hi; at += 8) {
+		uint64_t word;
+		memcpy(&word, s->bytes + copy->off + (at - copy->lo), sizeof(word));
+		if (word >= m->lo && word < lowest)
+			lowest = word;
+	}
+	return lowest;
+}
+
+/* Of a thread that is on another stack than its own, the used part of that. */
+static void plan_own(const struct code_maps *maps, const struct stopped_thread *t, struct snapshot *s,
+		     const struct copy *copy, struct copy *own)
+{
+	const struct code_mapping *m = t->is_stopped ? own_stack(maps, t) : NULL;
+	*own = (struct copy){.off = s->n_bytes};
+	if (!m || copy->lo == copy->hi || (copy->lo >= m->lo && copy->lo < m->hi))
 		return;
-	copy->lo = sp - m->lo < RED_ZONE ? m->lo : sp - RED_ZONE;
-	copy->hi = m->hi - copy->lo > MAX_STACK ? copy->lo + MAX_STACK : m->hi;
-	s->n_bytes += copy->hi - copy->lo;
+	uint64_t sp = lowest_pointer(s, copy, m);
+	if (sp < m->hi)
+		plan_part(m, sp, s, own);
 }
 
 /* A batch of copies; what could not be read is none. */
@@ -98,25 +151,35 @@ static void read_batch(struct snapshot *s, struct copy *copies, size_t n)
 			copies[i].hi = copies[i].lo;
 }
 
+static int read_copies(struct snapshot *s, struct copy *copies, size_t n, struct cairn_err *err)
+{
+	uint8_t *grown = realloc(s->bytes, s->n_bytes ? s->n_bytes : 1);
+	if (!grown)
+		return err_nomem(err, "copies of stacks");
+	s->bytes = grown;
+	for (size_t i = 0; i < n; i += MAX_IOV)
+		read_batch(s, copies + i, n - i < MAX_IOV ? n - i : MAX_IOV);
+	return 0;
+}
+
 static int take_snapshot(const struct code_maps *maps, const struct stop *stop, struct snapshot *s,
 			 struct cairn_err *err)
 {
 	size_t n = stop->threads.n;
-	s->copies = calloc(n ? n : 1, sizeof(*s->copies));
+	s->copies = calloc(n ? n * 2 : 1, sizeof(*s->copies));
 	if (!s->copies)
 		return err_nomem(err, "copies of stacks");
 	for (size_t i = 0; i < n; i++)
 		plan_copy(maps, &stop->threads.p[i], s, &s->copies[i]);
-	s->bytes = malloc(s->n_bytes ? s->n_bytes : 1);
-	if (!s->bytes)
-		return err_nomem(err, "copies of stacks");
-	for (size_t i = 0; i < n; i += MAX_IOV)
-		read_batch(s, s->copies + i, n - i < MAX_IOV ? n - i : MAX_IOV);
-	return 0;
+	int rc = read_copies(s, s->copies, n, err);
+	size_t before = s->n_bytes;
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		plan_own(maps, &stop->threads.p[i], s, &s->copies[i], &s->copies[n + i]);
+	return rc == 0 && s->n_bytes > before ? read_copies(s, s->copies + n, n, err) : rc;
 }
 
 static int walk_thread(struct cairn_stacks *stacks, struct snapshot *s, const struct stopped_thread *t,
-		       const struct copy *copy, struct cairn_err *err)
+		       const struct copy *copy, const struct copy *own, struct cairn_err *err)
 {
 	struct thread_walk *to = stacks_add(stacks, t->tid, t->comm);
 	if (!to)
@@ -128,6 +191,7 @@ static int walk_thread(struct cairn_stacks *stacks, struct snapshot *s, const st
 		return 0;
 	}
 	s->stack = copy;
+	s->own = own;
 	return walk_run(&to->walk, stacks->space, EM_X86_64, &t->regs, read_memory, s, stacks->max_frames, err);
 }
 
@@ -140,7 +204,7 @@ static int capture(struct cairn_stacks *stacks, struct stop *stop, struct snapsh
 		rc = take_snapshot(code_space_maps(stacks->space), stop, s, err);
 	stop_release(stop);
 	for (size_t i = 0; rc == 0 && i < stop->threads.n; i++)
-		rc = walk_thread(stacks, s, &stop->threads.p[i], &s->copies[i], err);
+		rc = walk_thread(stacks, s, &stop->threads.p[i], &s->copies[i], &s->copies[stop->threads.n + i], err);
 	stacks->moment = (struct cairn_stacks_moment){.stopped_ns = stop->last_ns - stop->first_ns,
 						      .is_consistent = stop->is_consistent && !s->has_read_live,
 						      .copied_bytes = s->n_bytes};

@@ -137,6 +137,11 @@ static void take_regs(const struct user_regs_struct *u, struct cairn_regs *ret)
 	ret->known = 0xffff;
 	ret->pc.v = u->rip;
 }
+
+static uint64_t thread_pointer(const struct user_regs_struct *u)
+{
+	return u->fs_base;
+}
 #else
 static void take_regs(const struct user_regs_struct *u, struct cairn_regs *ret)
 {
@@ -144,6 +149,11 @@ static void take_regs(const struct user_regs_struct *u, struct cairn_regs *ret)
 	ret->r[31] = u->sp;
 	ret->known = UINT32_MAX;
 	ret->pc.v = u->pc;
+}
+
+static uint64_t thread_pointer(const struct user_regs_struct *u)
+{
+	return 0;
 }
 #endif
 
@@ -159,6 +169,7 @@ static int read_regs(struct stop *stop, struct stopped_thread *t, struct cairn_e
 	if (to.iov_len != sizeof(u))
 		return err_set(err, -EOPNOTSUPP, "process %d is a 32-bit one", stop->pid);
 	take_regs(&u, &t->regs);
+	t->thread_pointer = thread_pointer(&u);
 	return 0;
 }
 

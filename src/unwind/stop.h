@@ -22,6 +22,7 @@ struct stopped_thread {
 	bool is_main;
 	bool is_seized, is_stopped; /* not stopped: it ended first */
 	struct cairn_regs regs;
+	uint64_t thread_pointer; /* of x86-64: fs_base; 0: not known */
 	uint64_t stopped_at_ns, stopped_ns; /* CLOCK_MONOTONIC; for how long */
 };
 

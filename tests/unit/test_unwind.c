@@ -302,6 +302,8 @@ static void compare_child(bool in_handler)
 		assert_same_frames(cairn_stacks_thread(stacks, 0), &told);
 		cairn_stacks_moment(stacks, &moment);
 		assert_true(moment.stopped_ns > 0 && moment.copied_bytes > 0);
+		/* The stack that a handler interrupted was copied, too. */
+		assert_true(moment.is_consistent);
 		assert_int_equal(cairn_stacks_again(stacks, &err), 0);
 	}
 	/* It runs again: it can be killed, and nobody traces it. */
