@@ -56,7 +56,8 @@ struct cairn_binary_opts {
  *        cairn_binary_has_dwarf() tells
  * Returns 0. Negative:
  *   -EBADMSG     not an ELF file, or a damaged one
- *   -EOPNOTSUPP  32-bit, big-endian or of an architecture that is not x86-64
+ *   -EOPNOTSUPP  32-bit, big-endian or of an architecture that is neither x86-64 nor AArch64. Of the latter types, lines,
+ *                symbols and unwind rows can be had; what needs its instructions decoded is refused by who needs it
  *   -ENOENT      no such file; or a debug file was named by @opts and is not usable
  *   -ERANGE      more sections or larger ones than anything real has
  *   -EINVAL      @opts has something set that this version does not know

@@ -250,7 +250,10 @@ int cairn_distil(const struct cairn_binary *bin, const struct cairn_distil_opts 
 	int rc = take_opts(opts, &taken, err);
 	if (rc < 0)
 		return rc;
-	rc = run(&d, err);
+	if (taken.dialect != CAIRN_BTF_NO_LOC)
+		rc = elf_need_x86_64(binary_main(bin), "places of functions, which can be left out, are known", err);
+	if (rc == 0)
+		rc = run(&d, err);
 	distil_fini(&d);
 	if (rc < 0)
 		cairn_distilled_free(ret);

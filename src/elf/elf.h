@@ -52,6 +52,14 @@ bool elf_is_relocatable(const struct elf *e);
 uint16_t elf_machine(const struct elf *e);
 
 /*
+ * elf_need_x86_64 - refuse a file whose instructions are not decoded here
+ *
+ * @what  what is wanted, and a verb: "places are known"
+ * Returns 0, -EOPNOTSUPP.
+ */
+int elf_need_x86_64(const struct elf *e, const char *what, struct cairn_err *err);
+
+/*
  * elf_section - a section by name, with its bytes
  *
  * ".debug_info" also finds ".zdebug_info". Of several sections of one name the first with bytes.

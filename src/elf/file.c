@@ -104,11 +104,11 @@ static int check_kind(const struct elf *e, const struct header *h, struct cairn_
 {
 	const uint8_t *ident = e->bytes;
 	if (ident[EI_CLASS] == ELFCLASS32)
-		return err_set(err, -EOPNOTSUPP, "%s: a 32-bit ELF file; only x86-64 is supported",
+		return err_set(err, -EOPNOTSUPP, "%s: a 32-bit ELF file; only x86-64 and arm64 are supported",
 			       e->path);
 	if (ident[EI_DATA] == ELFDATA2MSB)
 		return err_set(err, -EOPNOTSUPP,
-			       "%s: a big-endian ELF file; only x86-64 is supported", e->path);
+			       "%s: a big-endian ELF file; only x86-64 and arm64 are supported", e->path);
 	if (ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB)
 		return err_set(err, -EBADMSG,
 			       "%s: ELF header+0x4: class %u, data %u; expected 2, 1", e->path,
@@ -116,9 +116,9 @@ static int check_kind(const struct elf *e, const struct header *h, struct cairn_
 	if (ident[EI_VERSION] != EV_CURRENT)
 		return err_set(err, -EBADMSG, "%s: ELF header+0x6: version %u; expected 1", e->path,
 			       ident[EI_VERSION]);
-	if (h->machine != EM_X86_64)
+	if (h->machine != EM_X86_64 && h->machine != EM_AARCH64)
 		return err_set(err, -EOPNOTSUPP,
-			       "%s: for %s (machine %u); only x86-64 is supported", e->path,
+			       "%s: for %s (machine %u); only x86-64 and arm64 are supported", e->path,
 			       machine_name(h->machine), h->machine);
 	if (h->type == ET_CORE)
 		return err_set(err, -EOPNOTSUPP, "%s: a core file, not a binary", e->path);
@@ -486,6 +486,13 @@ bool elf_is_relocatable(const struct elf *e)
 uint16_t elf_machine(const struct elf *e)
 {
 	return e->machine;
+}
+
+int elf_need_x86_64(const struct elf *e, const char *what, struct cairn_err *err)
+{
+	if (e->machine == EM_X86_64)
+		return 0;
+	return err_set(err, -EOPNOTSUPP, "%s: for %s; %s of x86-64 only", e->path, machine_name(e->machine), what);
 }
 
 const uint8_t *elf_build_id(const struct elf *e, size_t *ret_len)

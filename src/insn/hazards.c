@@ -310,7 +310,9 @@ static int walk_piece(struct elf *e, const struct piece *piece, uint64_t from, v
 int cairn_hazards(const struct cairn_binary *bin, visit_fn *visit, void *ctx, struct cairn_err *err)
 {
 	struct pieces pieces = {0};
-	int rc = collect_pieces(bin, &pieces, err);
+	int rc = elf_need_x86_64(binary_main(bin), "hazards are known", err);
+	if (rc == 0)
+		rc = collect_pieces(bin, &pieces, err);
 	uint64_t done = 0;
 	for (size_t i = 0; rc == 0 && i < pieces.n; i++) {
 		const struct piece *piece = &pieces.p[i];

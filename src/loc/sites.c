@@ -70,6 +70,9 @@ static struct dwarf_sites *own(struct cairn_sites *sites)
 int cairn_sites_open(const struct cairn_binary *bin, const struct cairn_sites_opts *opts,
 		     struct cairn_sites **ret, struct cairn_err *err)
 {
+	int rc = elf_need_x86_64(binary_main(bin), "places of functions are known", err);
+	if (rc < 0)
+		return rc;
 	struct dwarf_sites *s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_nomem(err, "the sites of a binary");
@@ -78,7 +81,7 @@ int cairn_sites_open(const struct cairn_binary *bin, const struct cairn_sites_op
 	s->threads = opts ? opts->threads : 0;
 	s->assume_unmodified = opts && opts->assume_unmodified;
 	s->kernel = is_kernel(bin);
-	int rc = dwarf_open(bin, s->threads, &s->dw, err);
+	rc = dwarf_open(bin, s->threads, &s->dw, err);
 	if (rc >= 0)
 		rc = cfi_open(bin, &s->cfi, err);
 	if (rc >= 0)

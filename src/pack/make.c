@@ -414,6 +414,8 @@ int cairn_pack_make(const struct cairn_binary *bin, const struct cairn_pack_make
 	struct cairn_pack_make_opts o;
 	*ret = (struct cairn_packed){0};
 	int rc = read_opts(opts, &o, err);
+	if (rc >= 0 && o.places)
+		rc = elf_need_x86_64(binary_main(bin), "places of functions, which can be left out, are known", err);
 	if (rc >= 0)
 		rc = make(&m, bin, &o, ret, err);
 	place_table_fini(&m.places);

@@ -94,6 +94,38 @@ def readelf_prints_the_same(version):
     expect(cairn("unwind", "dump", "--sframe", path, check=True).out.rstrip() == r.out.rstrip(), r.out)
 
 
+ARM = """
+int use(void *, ...);
+struct record { char c; long l; } r;
+int framed(int n) { char b[n]; return use(b, &r) + 1; }
+int saving(int a) { return use(0) + use(&a); }
+"""
+
+
+@claim
+def programs_for_arm64_have_rows_types_and_sframe():
+    compiler = need("aarch64-linux-gnu-gcc")
+    source, path, out = (os.path.join(folder(), name) for name in ("arm.c", "arm.so", "arm.sframe"))
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(ARM)
+    run(compiler, "-O2", "-g", "-mbranch-protection=standard", "-fPIC", "-shared", source, "-o", path, check=True)
+    rows = [json.loads(line) for line in cairn("unwind", "dump", path, "--json", check=True).lines()]
+    text = run(need("readelf"), "--debug-dump=frames-interp", path, check=True).out
+    wanted = {int(at, 16): cfa for at, cfa in re.findall(r"^([0-9a-f]{16}) ((?:sp|x\d+)[+-]\d+) ", text, re.M)}
+    expect(len(wanted) > 10, text)
+    for at, cfa in wanted.items():
+        row = [row for row in rows if int(row["lo"], 16) <= at < int(row["hi"], 16)]
+        expect(at == 0 or (len(row) == 1 and row[0]["cfa"] in (cfa, "outermost")), hex(at), cfa, row)
+    expect(any(row["ra_signed"] and row["saved"].get("x30") for row in rows), rows)
+    cairn("unwind", "encode", path, "-o", out, check=True)
+    expect("c-8[s]" in cairn("unwind", "dump", "--sframe", out, check=True).out, out)
+    expect("7 bytes hole" in cairn("layout", path, "record", check=True).out)
+    for words in (("sites", path), ("sites", "--hazards", path), ("btf", "encode", path, "-o", out)):
+        r = cairn(*words)
+        expect(r.status == 3 and "arm64" in r.err and "x86-64 only" in r.err, r)
+    cairn("btf", "encode", "--dialect", "none", path, "-o", out, check=True)
+
+
 @claim
 def a_file_without_a_section_and_one_that_is_none_are_said():
     r = cairn("unwind", "dump", "--sframe", program())

@@ -300,7 +300,7 @@ static void other_kinds_of_files_are_refused_by_name(void **state)
 		{EI_CLASS, 9, -EBADMSG, "class 9"},
 		{EI_DATA, ELFDATA2MSB, -EOPNOTSUPP, "big-endian"},
 		{EI_VERSION, 2, -EBADMSG, "version 2"},
-		{offsetof(Elf64_Ehdr, e_machine), EM_AARCH64, -EOPNOTSUPP, "arm64"},
+		{offsetof(Elf64_Ehdr, e_machine), EM_RISCV, -EOPNOTSUPP, "RISC-V"},
 		{offsetof(Elf64_Ehdr, e_machine), EM_RISCV, -EOPNOTSUPP, "RISC-V"},
 		{offsetof(Elf64_Ehdr, e_machine), 199, -EOPNOTSUPP, "machine 199"},
 		{offsetof(Elf64_Ehdr, e_type), ET_CORE, -EOPNOTSUPP, "core file"},
