@@ -142,6 +142,7 @@ void stack_json(FILE *out, const struct cairn_thread_stack *thread, struct stack
 		[CAIRN_WALK_NO_FILE] = "no-file",	[CAIRN_WALK_UNREADABLE] = "unreadable",
 		[CAIRN_WALK_LOST] = "lost-register",	[CAIRN_WALK_LOOP] = "loop",
 		[CAIRN_WALK_LIMIT] = "limit",		[CAIRN_WALK_GONE] = "gone",
+		[CAIRN_WALK_NO_CALL] = "no-call",	[CAIRN_WALK_NO_ROOM] = "no-room",
 	};
 	struct json j = {.out = out};
 

@@ -35,6 +35,8 @@ enum cairn_walk_end {
 	CAIRN_WALK_LOOP,	/* the stack leads back to itself */
 	CAIRN_WALK_LIMIT,	/* more frames than were asked for */
 	CAIRN_WALK_GONE,	/* the thread ended before it could be stopped */
+	CAIRN_WALK_NO_CALL,	/* the return address is not behind a call: the stack was overwritten. cairn/self.h */
+	CAIRN_WALK_NO_ROOM,	/* too little stack is left to go on. cairn/self.h */
 };
 
 struct cairn_stack_frame {

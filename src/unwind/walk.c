@@ -31,6 +31,8 @@ const char *cairn_walk_end_text(enum cairn_walk_end end)
 		[CAIRN_WALK_LOOP] = "the stack leads back to itself",
 		[CAIRN_WALK_LIMIT] = "more frames than asked for",
 		[CAIRN_WALK_GONE] = "the thread is gone",
+		[CAIRN_WALK_NO_CALL] = "the return address is not behind a call",
+		[CAIRN_WALK_NO_ROOM] = "too little stack is left",
 	};
 	return texts[end];
 }

@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Walking one's own stack
+ *
+ * Most frames need three registers: pc, stack pointer, frame pointer. For those a rule fits a word (self_rule.h), and
+ * the word for an address that was seen before is in a cache:
+ *
+ *	pc 0x401234, sp 0x7ffc00, fp 0
+ *	cache[0x401233 % 8192]: at 0x401233, word {simple, from rsp, CFA = rsp + 32, rbp at CFA - 16}
+ *	CFA 0x7ffc20; next: pc = *(CFA - 8), fp = *(CFA - 16), sp = CFA
+ *
+ * Where there is none, the object's table is searched (self_prepare.c), or the FDE's program is run where it is mapped
+ * (cfi/eh_memory.h). A rule that does not fit is applied by cairn_unwind_step(); one that needs a register which was
+ * not followed makes the walk begin again with all of them. Signal trampolines restore them all.
+ *
+ * What bounds the fast path is that each frame's address is known only when the one before was read. So an entry also has
+ * the number of the entry its caller had the last time. When that is right, which the processor predicts, it goes on
+ * from there, and the comparison with what the stack says follows behind.
+ *
+ * The cache is one for all threads, without locks. A writer makes the entry's sequence odd, by an exchange; who
+ * finds it odd does not write, so a handler that interrupts a writer does not wait for it. A reader that finds it odd, or changed
+ * when it has read, has found nothing. An entry belongs to a slot (self_object.c), and counts in a walk when that
+ * slot's object is still the one that is mapped.
+ *
+ * On a stack that was overwritten each return address is garbage. A frame is reported when its pc is in the code of a
+ * loaded object, right behind a call, or where a signal trampoline says that something was interrupted; the trampoline's
+ * registers must then have the code segment of user space. Reads are checked (self_memory.h), stack pointers only rise, the
+ * number of frames is limited.
+ */
+#include <cairn/self.h>
+
+#if defined(__x86_64__) && defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
+
+#include <elf.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "unwind/self_memory.h"
+#include "unwind/self_object.h"
+#include "unwind/self_rule.h"
+
+enum { RBP = 6, RSP = 7, N_REGS = 16, WORD = 8 };
+
+enum {
+	N_ENTRIES = 8192,      /* 256 KB, of which a page is used for 128 addresses */
+	INTERPRET_BYTES = 16384, /* of stack, for cfi/program.c */
+	USER_CS = 0x33,	       /* Linux: selector of 64-bit user code */
+	N_OBJECTS = 4,	       /* remembered within a walk */
+};
+
+/* Addresses of exact frames are other keys, since only those of calls were checked. */
+static const uint64_t exact_key = UINT64_C(1) << 63;
+
+struct entry {
+	uint32_t sequence; /* odd: being written */
+	uint32_t slot;
+	uint64_t key;
+	self_word word;
+	uint32_t next; /* a guess */
+	uint32_t reserved;
+};
+
+static struct entry cache[N_ENTRIES] __attribute__((aligned(64)));
+
+struct walker {
+	struct cairn_addr *pcs;
+	size_t n, max;
+	struct cairn_self_walk *walk;
+	bool is_exact;
+	bool has_all; /* regs has every register; else pc, sp and fp only */
+	struct cairn_regs regs;
+	struct self_memory memory;
+	uint64_t verified[SELF_N_SLOTS / 64]; /* bit per slot */
+	struct {
+		struct self_object object;
+		int slot;
+	} objects[N_OBJECTS];
+	size_t n_objects; /* all that there were; the last N_OBJECTS of them are kept */
+	struct rule_words made; /* by the FDE's program */
+};
+
+/* Stack words are read past what a sanitizer thinks of them. */
+#define SELF_READS __attribute__((no_sanitize("address", "thread", "undefined")))
+
+SELF_READS static uint64_t word_at(uint64_t at)
+{
+	return *(const uint64_t *)(uintptr_t)at;
+}
+
+static bool read_stack(void *ctx, struct cairn_addr at, void *ret, size_t n)
+{
+	struct walker *w = ctx;
+	if (!self_memory_has(&w->memory, at.v, n))
+		return false;
+	uint64_t value = word_at(at.v);
+	memcpy(ret, &value, n);
+	return true;
+}
+
+/* ---- the cache ---- */
+
+static uint64_t key_of(uint64_t pc, bool is_exact)
+{
+	return is_exact ? pc | exact_key : pc - 1;
+}
+
+static uint32_t index_of(uint64_t pc)
+{
+	return pc % N_ENTRIES;
+}
+
+static bool is_verified(const struct walker *w, uint32_t slot)
+{
+	return w->verified[slot / 64] >> slot % 64 & 1;
+}
+
+static void set_verified(struct walker *w, uint32_t slot)
+{
+	w->verified[slot / 64] |= UINT64_C(1) << slot % 64;
+}
+
+static void put_entry(uint64_t pc, bool is_exact, uint32_t slot, self_word word)
+{
+	struct entry *e = &cache[index_of(pc)];
+	uint32_t s = __atomic_load_n(&e->sequence, __ATOMIC_RELAXED);
+	if (s & 1 ||
+	    !__atomic_compare_exchange_n(&e->sequence, &s, s + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	/* Each of these is ordered behind the odd number: who sees a new one sees that, too. */
+	__atomic_store_n(&e->slot, slot, __ATOMIC_RELEASE);
+	__atomic_store_n(&e->key, key_of(pc, is_exact), __ATOMIC_RELEASE);
+	__atomic_store_n(&e->word, word, __ATOMIC_RELEASE);
+	__atomic_store_n(&e->sequence, s + 2, __ATOMIC_RELEASE);
+}
+
+/* The word for @pc, when its object is known to be the same as then; SELF_NONE. */
+static inline self_word get_entry(const struct walker *w, const struct entry *e, uint64_t key)
+{
+	uint32_t s = __atomic_load_n(&e->sequence, __ATOMIC_ACQUIRE);
+	self_word word = __atomic_load_n(&e->word, __ATOMIC_ACQUIRE);
+	uint32_t slot = __atomic_load_n(&e->slot, __ATOMIC_ACQUIRE);
+	uint64_t have = __atomic_load_n(&e->key, __ATOMIC_ACQUIRE);
+	uint32_t after = __atomic_load_n(&e->sequence, __ATOMIC_RELAXED);
+	return have == key && s == after && !(s & 1) && is_verified(w, slot) ? word : SELF_NONE;
+}
+
+/* ---- frames that were seen before ---- */
+
+/*
+ * The entry of the caller. When the guess is right the result is the guess, of which the compiler must not know that it is
+ * the same number: then it need not wait for @pc to be read.
+ */
+static inline uint32_t next_index(struct entry *e, uint64_t pc)
+{
+	uint32_t index = index_of(pc), guess = __atomic_load_n(&e->next, __ATOMIC_RELAXED), hidden = guess;
+	__asm__("" : "+r"(hidden));
+	if (__builtin_expect(guess == index, 1))
+		return hidden;
+	__atomic_store_n(&e->next, index, __ATOMIC_RELAXED);
+	return index;
+}
+
+/* As far as it goes without a search, or a part of the stack that is not known to be readable. */
+SELF_READS static void walk_seen(struct walker *w)
+{
+	uint64_t pc = w->regs.pc.v, sp = w->regs.r[RSP], fp = w->regs.r[RBP];
+	uint64_t key = key_of(pc, w->is_exact), lo = w->memory.lo, size = w->memory.hi - lo;
+	struct cairn_addr *to = w->pcs + w->n, *end = w->pcs + w->max;
+	struct entry *e = &cache[index_of(pc)];
+	bool is_moved = false;
+	if (size < 4 * WORD)
+		return;
+	while (to < end) {
+		self_word word = get_entry(w, e, key);
+		uint64_t cfa = (word & SELF_FROM_FP ? fp : sp) + (uint64_t)self_word_off(word);
+		uint64_t saved = cfa + (uint64_t)self_word_fp(word);
+		if (self_word_kind(word) != SELF_SIMPLE || cfa <= sp || cfa - lo - WORD >= size - 2 * WORD ||
+		    saved - lo > size - WORD || cfa % WORD)
+			break;
+		(to++)->v = pc;
+		pc = word_at(cfa - WORD);
+		uint64_t value = word_at(saved);
+		fp = saved == cfa ? fp : value;
+		sp = cfa;
+		key = pc - 1;
+		e = &cache[next_index(e, pc)];
+		is_moved = true;
+	}
+	w->n = (size_t)(to - w->pcs);
+	if (!is_moved)
+		return;
+	w->regs.pc.v = pc;
+	w->regs.r[RSP] = sp;
+	w->regs.r[RBP] = fp;
+	w->regs.known = UINT32_C(1) << RSP | UINT32_C(1) << RBP;
+	w->is_exact = false;
+}
+
+/* ---- finding a rule ---- */
+
+/* NULL when no object is there. */
+static const struct self_object *find_object(struct walker *w, uint64_t at, int *ret_slot)
+{
+	size_t n = w->n_objects < N_OBJECTS ? w->n_objects : N_OBJECTS;
+	for (size_t i = 0; i < n; i++)
+		if (at >= w->objects[i].object.lo && at < w->objects[i].object.hi) {
+			*ret_slot = w->objects[i].slot;
+			return &w->objects[i].object;
+		}
+	struct self_object *o = &w->objects[w->n_objects % N_OBJECTS].object;
+	if (!self_object_at(at, o)) {
+		/* The place may have been another's. */
+		o->lo = o->hi = 0;
+		return NULL;
+	}
+	int slot = self_slot_of(o);
+	w->objects[w->n_objects++ % N_OBJECTS].slot = slot;
+	if (slot >= 0)
+		set_verified(w, (uint32_t)slot);
+	*ret_slot = slot;
+	return o;
+}
+
+/* Where a small alternate stack would overflow it is better not to know. */
+static bool has_room(void)
+{
+	uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+	stack_t alternate;
+	if (sigaltstack(NULL, &alternate) < 0 || alternate.ss_flags & SS_DISABLE)
+		return true;
+	uint64_t lo = (uint64_t)(uintptr_t)alternate.ss_sp;
+	return here < lo || here >= lo + alternate.ss_size || here - lo >= INTERPRET_BYTES;
+}
+
+/* The rule at @at, and the word that it fits in; NULL when too little stack is left. */
+static const struct cairn_unwind_rule *find_rule(struct walker *w, const struct self_object *o, int slot, uint64_t at,
+						 self_word *ret)
+{
+	const struct self_table *table = slot < 0 ? NULL : self_slot_table((unsigned int)slot);
+	if (table) {
+		const struct cairn_unwind_rule *rule =
+			unwind_table_find(&table->rows, (struct cairn_vaddr){at - o->bias});
+		*ret = rule->cfa || rule->flags ? table->words[(const uint32_t *)rule - table->rows.rules] : SELF_NONE;
+		return rule;
+	}
+	if (!has_room())
+		return NULL;
+	rule_undescribed(&w->made);
+	if (o->eh.hdr)
+		eh_memory_rule(&o->eh, at, &w->made);
+	const struct cairn_unwind_rule *rule = (const struct cairn_unwind_rule *)w->made.words;
+	*ret = self_word_of(rule);
+	return rule;
+}
+
+/* ---- one frame, the long way ---- */
+
+static bool finish(struct walker *w, enum cairn_walk_end end)
+{
+	w->walk->end = end;
+	w->walk->at = w->regs.pc;
+	return false;
+}
+
+static bool push(struct walker *w)
+{
+	if (w->n == w->max)
+		return finish(w, CAIRN_WALK_LIMIT);
+	w->pcs[w->n++] = w->regs.pc;
+	return true;
+}
+
+/* The kernel's frame of a signal begins where the trampoline's stack pointer is. */
+static bool is_signal_frame(struct walker *w)
+{
+	uint64_t at = w->regs.r[RSP] + offsetof(ucontext_t, uc_mcontext.gregs[REG_CSGSFS]);
+	return self_memory_has(&w->memory, at, WORD) && (word_at(at) & 0xffff) == USER_CS;
+}
+
+static bool is_frame(struct walker *w, const struct self_object *o, const struct cairn_unwind_rule *rule)
+{
+	uint64_t pc = w->regs.pc.v;
+	if (rule->cfa && rule->flags & CAIRN_UNWIND_SIGNAL)
+		return is_signal_frame(w);
+	return w->is_exact ? pc >= o->text_lo && pc < o->text_hi : self_object_calls(o, pc);
+}
+
+enum step_result { STEP_DONE, STEP_END, STEP_AGAIN };
+
+/* The frame that comes next. */
+static void note_exact(struct walker *w)
+{
+	struct cairn_self_walk *walk = w->walk;
+	if (walk->n_exact < sizeof(walk->exact) / sizeof(walk->exact[0]))
+		walk->exact[walk->n_exact++] = (uint32_t)w->n;
+}
+
+static enum step_result end(struct walker *w, enum cairn_walk_end why)
+{
+	finish(w, why);
+	return STEP_END;
+}
+
+static enum step_result step_simple(struct walker *w, self_word word)
+{
+	uint64_t *r = w->regs.r;
+	uint64_t cfa = r[word & SELF_FROM_FP ? RBP : RSP] + (uint64_t)self_word_off(word);
+	uint64_t saved = cfa + (uint64_t)self_word_fp(word);
+	if (cfa <= r[RSP] || cfa % WORD)
+		return end(w, CAIRN_WALK_LOOP);
+	if (!self_memory_has(&w->memory, cfa - WORD, WORD) ||
+	    (saved != cfa && !self_memory_has(&w->memory, saved, WORD)))
+		return end(w, CAIRN_WALK_UNREADABLE);
+	w->regs.pc.v = word_at(cfa - WORD);
+	if (saved != cfa)
+		r[RBP] = word_at(saved);
+	r[RSP] = cfa;
+	w->regs.known = UINT32_C(1) << RSP | UINT32_C(1) << RBP;
+	w->is_exact = false;
+	return STEP_DONE;
+}
+
+static enum step_result step(struct walker *w, const struct cairn_unwind_rule *rule)
+{
+	bool is_signal = rule->flags & CAIRN_UNWIND_SIGNAL;
+	switch (cairn_unwind_step(rule, EM_X86_64, read_stack, w, &w->regs)) {
+	case CAIRN_STEP_OK:
+		break;
+	case CAIRN_STEP_OUTERMOST:
+		return end(w, CAIRN_WALK_OUTERMOST);
+	case CAIRN_STEP_UNDESCRIBED:
+		return end(w, CAIRN_WALK_UNDESCRIBED);
+	case CAIRN_STEP_UNREADABLE:
+		return end(w, CAIRN_WALK_UNREADABLE);
+	case CAIRN_STEP_LOST:
+		end(w, CAIRN_WALK_LOST);
+		return w->has_all ? STEP_END : STEP_AGAIN;
+	case CAIRN_STEP_STUCK:
+		return end(w, CAIRN_WALK_LOOP);
+	}
+	w->is_exact = is_signal;
+	if (is_signal)
+		note_exact(w);
+	return STEP_DONE;
+}
+
+/* Entries of an object whose slot was not looked at in this walk count for nothing until it was. */
+static bool verify_seen(struct walker *w)
+{
+	const struct entry *e = &cache[index_of(w->regs.pc.v)];
+	uint64_t key = key_of(w->regs.pc.v, w->is_exact);
+	uint32_t slot = __atomic_load_n(&e->slot, __ATOMIC_ACQUIRE);
+	if (__atomic_load_n(&e->key, __ATOMIC_ACQUIRE) != key || is_verified(w, slot) ||
+	    !self_slot_holds(slot, key & ~exact_key))
+		return false;
+	set_verified(w, slot);
+	return true;
+}
+
+/* A frame is only reported when there is something to say so; the first is a register's value, and true in any case. */
+static enum step_result refuse(struct walker *w, enum cairn_walk_end why)
+{
+	return w->n || push(w) ? end(w, why) : STEP_END;
+}
+
+static enum step_result walk_new(struct walker *w)
+{
+	uint64_t pc = w->regs.pc.v, at = pc - !w->is_exact;
+	self_word word;
+	int slot = -1;
+	/* A return address of 0 is how some programs mark the outermost frame, without a rule that says so. */
+	if (!pc && !w->is_exact)
+		return end(w, CAIRN_WALK_OUTERMOST);
+	const struct self_object *o = find_object(w, at, &slot);
+	if (!o)
+		return refuse(w, CAIRN_WALK_NO_FILE);
+	const struct cairn_unwind_rule *rule = find_rule(w, o, slot, at, &word);
+	if (!rule)
+		return refuse(w, CAIRN_WALK_NO_ROOM);
+	if (!is_frame(w, o, rule))
+		return refuse(w, CAIRN_WALK_NO_CALL);
+	if (!push(w))
+		return STEP_END;
+	if (slot >= 0 && word != SELF_NONE)
+		put_entry(pc, w->is_exact, (uint32_t)slot, word);
+	return self_word_kind(word) == SELF_SIMPLE && !w->has_all ? step_simple(w, word) : step(w, rule);
+}
+
+/* The outermost frame of most walks was seen before, too. */
+static bool is_seen_outermost(const struct walker *w)
+{
+	uint64_t pc = w->regs.pc.v;
+	return get_entry(w, &cache[index_of(pc)], key_of(pc, w->is_exact)) == SELF_OUTERMOST;
+}
+
+static enum step_result walk_on(struct walker *w)
+{
+	enum step_result result = STEP_DONE;
+	while (result == STEP_DONE) {
+		if (!w->has_all) {
+			walk_seen(w);
+			if (verify_seen(w))
+				continue;
+		}
+		if (w->n == w->max)
+			return end(w, CAIRN_WALK_LIMIT);
+		if (is_seen_outermost(w))
+			return push(w) ? end(w, CAIRN_WALK_OUTERMOST) : STEP_END;
+		result = walk_new(w);
+	}
+	return result;
+}
+
+static void begin(struct walker *w, const struct cairn_regs *regs, bool is_exact)
+{
+	w->n = 0;
+	w->is_exact = is_exact;
+	if (w->has_all) {
+		w->regs = *regs;
+	} else {
+		w->regs.pc = regs->pc;
+		w->regs.r[RSP] = regs->r[RSP];
+		w->regs.r[RBP] = regs->r[RBP];
+		w->regs.known = UINT32_C(1) << RSP | UINT32_C(1) << RBP;
+	}
+	memset(w->verified, 0, sizeof(w->verified));
+	w->n_objects = 0;
+	self_memory_begin(&w->memory);
+	*w->walk = (struct cairn_self_walk){.n_exact = is_exact};
+}
+
+/* One step that leaves no frame: from inside of cairn_self_walk() to its caller. */
+static bool leave(struct walker *w)
+{
+	struct cairn_addr *pcs = w->pcs, own;
+	size_t max = w->max;
+	w->pcs = &own;
+	w->max = 1;
+	bool is_done = walk_new(w) == STEP_DONE;
+	w->pcs = pcs;
+	w->max = max;
+	w->n = 0;
+	w->walk->n_exact = 0;
+	return is_done;
+}
+
+/*
+ * With the registers that nearly all code is content with, @regs, then, if need be, with @all. @is_exact: they are those of
+ * a context, all the same; else @all are of a place in the function that they have to leave first.
+ */
+static size_t run(const struct cairn_regs *regs, const struct cairn_regs *all, bool is_exact,
+		  struct cairn_addr *ret_pcs, size_t max, struct cairn_self_walk *ret_walk)
+{
+	/* Not cleared as a whole: that would take longer than many a walk. */
+	struct walker w;
+	w.pcs = ret_pcs;
+	w.max = max;
+	w.walk = ret_walk;
+	w.has_all = false;
+	begin(&w, regs, is_exact);
+	if (walk_on(&w) == STEP_AGAIN) {
+		w.has_all = true;
+		begin(&w, all, true);
+		if (is_exact || leave(&w))
+			walk_on(&w);
+	}
+	while (ret_walk->n_exact && ret_walk->exact[ret_walk->n_exact - 1] >= w.n)
+		ret_walk->n_exact--;
+	return w.n;
+}
+
+/* ---- where walks begin ---- */
+
+/* The registers that a caller expects to be kept, at the instruction that reads the pc. */
+#define READ_REGISTERS(REGS)                                                                                   \
+	__asm__ volatile("lea 0f(%%rip), %%rax\n"                                                              \
+			 "0: mov %%rax, %0\n\t"                                                                \
+			 "mov %%rbx, %1\n\t"                                                                   \
+			 "mov %%rbp, %2\n\t"                                                                   \
+			 "mov %%rsp, %3\n\t"                                                                   \
+			 "mov %%r12, %4\n\t"                                                                   \
+			 "mov %%r13, %5\n\t"                                                                   \
+			 "mov %%r14, %6\n\t"                                                                   \
+			 "mov %%r15, %7"                                                                       \
+			 : "=m"((REGS).pc.v), "=m"((REGS).r[3]), "=m"((REGS).r[6]), "=m"((REGS).r[7]),         \
+			   "=m"((REGS).r[12]), "=m"((REGS).r[13]), "=m"((REGS).r[14]), "=m"((REGS).r[15])      \
+			 :                                                                                     \
+			 : "rax")
+
+size_t cairn_self_walk(struct cairn_addr *ret_pcs, size_t max, struct cairn_self_walk *ret_walk)
+{
+	/* This function keeps a frame pointer, since it asks for it; what it was called with is behind. */
+	const uint64_t *frame = __builtin_frame_address(0);
+	struct cairn_regs caller, here;
+	caller.pc.v = frame[1];
+	caller.r[RSP] = (uint64_t)(uintptr_t)(frame + 2);
+	caller.r[RBP] = frame[0];
+	READ_REGISTERS(here);
+	here.known = 1u << 3 | 1u << RBP | 1u << RSP | 0xf000;
+	return run(&caller, &here, false, ret_pcs, max, ret_walk);
+}
+
+size_t cairn_self_walk_context(const void *ucontext, struct cairn_addr *ret_pcs, size_t max,
+			       struct cairn_self_walk *ret_walk)
+{
+	/* DWARF's numbers 0 to 15, and where the kernel has them. */
+	static const uint8_t gregs[N_REGS] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
+					      REG_R8,  REG_R9,	REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+	const ucontext_t *uc = ucontext;
+	struct cairn_regs regs;
+	regs.pc.v = (uint64_t)uc->uc_mcontext.gregs[REG_RIP];
+	for (unsigned int i = 0; i < N_REGS; i++)
+		regs.r[i] = (uint64_t)uc->uc_mcontext.gregs[gregs[i]];
+	regs.known = (UINT32_C(1) << N_REGS) - 1;
+	return run(&regs, &regs, true, ret_pcs, max, ret_walk);
+}
+
+#else
+
+size_t cairn_self_walk(struct cairn_addr *ret_pcs, size_t max, struct cairn_self_walk *ret_walk)
+{
+	*ret_walk = (struct cairn_self_walk){.end = CAIRN_WALK_NO_FILE};
+	return 0;
+}
+
+size_t cairn_self_walk_context(const void *ucontext, struct cairn_addr *ret_pcs, size_t max,
+			       struct cairn_self_walk *ret_walk)
+{
+	return cairn_self_walk(ret_pcs, max, ret_walk);
+}
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Tables for the objects that are loaded now
+ *
+ * Not for handlers: files are opened, memory is taken. The process looks at itself as at any other (code/space.h), which
+ * also reads the vDSO and files that were replaced. A table is complete before its slot gets the pointer to it, by one
+ * atomic store; readers see none or all of it, and it stays for good.
+ */
+#include "unwind/self_object.h"
+
+#include <errno.h>
+
+#include "base/err.h"
+
+#if defined(__x86_64__) && defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
+
+#include <link.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+#include "code/space.h"
+#include "elf/elf.h"
+#include "unwind/self_rule.h"
+
+struct starts {
+	VEC(uint64_t) p;
+};
+
+/* An address of code of each object. */
+static int add_start(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	struct starts *starts = ctx;
+	for (unsigned int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		if (p->p_type == PT_LOAD && p->p_flags & PF_X)
+			return VEC_ADD(&starts->p, info->dlpi_addr + p->p_vaddr) ? 0 : -ENOMEM;
+	}
+	return 0;
+}
+
+static struct self_table *table_of(const struct unwind_table *rows)
+{
+	uint16_t last = 0;
+	for (uint32_t i = 0; i < rows->n_rows; i++)
+		last = rows->rows[i].rule > last ? rows->rows[i].rule : last;
+	struct self_table *t = calloc(1, sizeof(*t) + (last + 1u) * sizeof(t->words[0]));
+	if (!t)
+		return NULL;
+	t->rows = *rows;
+	for (uint32_t i = 0; i < rows->n_rows; i++) {
+		uint16_t rule = rows->rows[i].rule;
+		if (!t->words[rule])
+			t->words[rule] = self_word_of((const struct cairn_unwind_rule *)(rows->rules + rule));
+	}
+	return t;
+}
+
+/* The file may have been replaced since it was loaded. */
+static bool is_file_of(const struct code_image *image, const struct self_object *o)
+{
+	size_t n;
+	const uint8_t *id = elf_build_id(binary_main(image->bin), &n);
+	return n == o->build_id_size && (n == 0 || memcmp(id, o->build_id, n) == 0);
+}
+
+/* Returns 1 when the object has a table, 0 when it gets none, -ENOMEM. */
+static int prepare_object(struct code_space *space, uint64_t at, struct cairn_err *err)
+{
+	struct self_object object;
+	const struct code_image *image;
+	struct cairn_vaddr vaddr;
+	int slot = self_object_at(at, &object) ? self_slot_of(&object) : -1;
+	if (slot < 0)
+		return 0;
+	if (self_slot_table((unsigned int)slot))
+		return 1;
+	int rc = code_space_find(space, (struct cairn_addr){at}, &image, &vaddr, err);
+	if (rc < 0)
+		return rc;
+	if (!image || !image->bin || !image->table.n_rows || vaddr.v != at - object.bias || !is_file_of(image, &object))
+		return 0;
+	struct self_table *table = table_of(&image->table);
+	if (!table)
+		return err_nomem(err, "an unwind table");
+	__atomic_store_n(&self_slot_at((unsigned int)slot)->table, table, __ATOMIC_RELEASE);
+	return 1;
+}
+
+static int prepare(struct starts *starts, struct cairn_err *err)
+{
+	static struct code_space *space; /* never freed: the tables are in it */
+	int rc = space ? code_space_refresh_pid(space, getpid(), err) : code_space_open_pid(getpid(), 0, &space, err);
+	int n = 0;
+	if (rc == 0 && dl_iterate_phdr(add_start, starts) < 0)
+		rc = err_nomem(err, "the list of loaded objects");
+	for (size_t i = 0; rc >= 0 && i < starts->p.n; i++) {
+		rc = prepare_object(space, starts->p.p[i], err);
+		n += rc > 0;
+	}
+	return rc < 0 ? rc : n;
+}
+
+int cairn_self_prepare(struct cairn_err *err)
+{
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	struct starts starts = {0};
+	pthread_mutex_lock(&mutex);
+	int rc = prepare(&starts, err);
+	pthread_mutex_unlock(&mutex);
+	VEC_FREE(&starts.p);
+	return rc;
+}
+
+#else
+
+int cairn_self_prepare(struct cairn_err *err)
+{
+	return err_set(err, -EOPNOTSUPP, "a program's own stack can be walked on x86-64 with glibc 2.35 or later");
+}
+
+#endif
