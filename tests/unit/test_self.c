@@ -422,14 +422,17 @@ static uint64_t random_u64(void)
 	return random_state;
 }
 
-/* What overwrites: noise, addresses of the stack, of code that is not behind a call, of data, of nothing. */
-static uint64_t random_word(uint64_t stack)
+/*
+ * What overwrites: noise, addresses of code that is not behind a call, of data, of nothing, and of the stack: of the part that
+ * is overwritten, since elsewhere the return addresses of calls long over may lie, which nobody can tell from true ones.
+ */
+static uint64_t random_word(uint64_t stack, uint64_t size)
 {
 	switch (random_u64() % 6) {
 	case 0:
 		return random_u64();
 	case 1:
-		return stack + random_u64() % 8192;
+		return stack + random_u64() % size;
 	case 2:
 		return (uint64_t)(uintptr_t)recurse;
 	case 3:
@@ -456,7 +459,7 @@ static RAW void overwrite(uint64_t *from)
 {
 	for (volatile uint64_t *p = from; p < smashed.top; p++) {
 		kept[p - (volatile uint64_t *)from] = *p;
-		*p = random_word((uint64_t)(uintptr_t)from);
+		*p = random_word((uint64_t)(uintptr_t)from, (uint64_t)(smashed.top - from) * sizeof(*from));
 	}
 }
 
@@ -548,7 +551,7 @@ static void a_context_with_any_registers_ends_the_walk(void **state)
 	random_state = 1;
 	for (int i = 0; i < 20000; i++) {
 		for (int r = 0; r < NGREG; r++)
-			uc.uc_mcontext.gregs[r] = (greg_t)random_word((uint64_t)(uintptr_t)&walk);
+			uc.uc_mcontext.gregs[r] = (greg_t)random_word((uint64_t)(uintptr_t)&walk, 8192);
 		size_t n = cairn_self_walk_context(&uc, pcs, MAX, &walk);
 		assert_in_range(n, 1, MAX);
 		assert_int_equal(pcs[0].v, uc.uc_mcontext.gregs[REG_RIP]);
