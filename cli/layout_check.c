@@ -258,6 +258,9 @@ static int check_on(const char *path, const struct cairn_abi *abi, const struct 
 
 	if (!status)
 		status = open_reader(&c, abi);
+	/* Maps' types have no names to be selected by. */
+	if (!status && cairn_source_read_all(c.sides[0].source.source, NULL) < 0)
+		status = fail(STATUS_NOT_HERE, "no memory");
 	if (!status) {
 		c.ways = layout_ways_of(c.sides[0].types);
 		status = check_types(&c, patterns, n_patterns);

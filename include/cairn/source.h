@@ -44,7 +44,7 @@ struct cairn_source_opts {
  * DWARF is looked for as cairn_binary_open() does, and is taken where there are both.
  * Returns 0 with *@ret owned by the caller, cairn_source_close(). -ENOENT; -ENODATA: neither is there (err: where it was
  * looked for); -EBADMSG; -EINVAL for options that are not known here; -ENOMEM; what cairn_btf_open() and
- * cairn_binary_open() say. Cost: DWARF: unit headers; BTF: all of it.
+ * cairn_binary_open() say. Cost: DWARF: unit headers; BTF: O(records), none of them read.
  */
 int cairn_source_open(const char *path, const struct cairn_source_opts *opts, struct cairn_source **ret,
 		      struct cairn_err *err);
@@ -58,7 +58,7 @@ int cairn_source_parse_foreign(const char *text, size_t size, const char *name, 
 void cairn_source_close(struct cairn_source *source);
 
 enum cairn_source_kind cairn_source_kind(const struct cairn_source *source);
-/* Grows while types are selected from DWARF; otherwise it is complete. */
+/* Of DWARF and BTF it has what was selected; of declarations it is complete. */
 const struct cairn_types *cairn_source_types(const struct cairn_source *source);
 /* What was read of another language; NULL: it is something else. */
 const struct cairn_foreign *cairn_source_foreign(const struct cairn_source *source);
@@ -82,6 +82,14 @@ struct cairn_source_list {
  */
 int64_t cairn_source_select(struct cairn_source *source, const char *pattern, struct cairn_source_list *list,
 			    struct cairn_err *err);
+
+/*
+ * cairn_source_read_all - all types of BTF, also those without a name; for those who search the graph themselves
+ *
+ * Of other sources nothing: declarations are complete, and DWARF has units beyond number.
+ * Returns 0; -ENOMEM. Cost: O(types) of BTF.
+ */
+int cairn_source_read_all(struct cairn_source *source, struct cairn_err *err);
 
 CAIRN_END_DECLS
 #endif

@@ -4,20 +4,39 @@
  *
  * Ids stay as they are: type 17 of the blob is node 17 of the graph, through the whole chain of bases. What is no
  * type (functions, variables, sections, locations) becomes a node that says nothing. Names are borrowed from the blob.
+ *
+ * A kernel's BTF has 150,000 records, and who asks for one struct needs a few hundred of them. So ids are reserved, which
+ * touches no node, and records are read as they are reached, from a list of those still to be visited:
+ *
+ *	whole    a struct with its members, and so on through what lies inside it: arrays, typedefs, members
+ *	in name  what a pointer or a function leads to: everything that its C text says, of structs no members (unread)
+ *
+ * What was visited in name may be visited as a whole later; nothing is visited as a whole twice, so that rings end.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
+#include "base/vec.h"
 #include "btf/btf.h"
 #include "btf/types.h"
 #include "types/build.h"
 
-struct filler {
+struct visit {
+	uint32_t id;
+	bool whole;
+};
+
+struct btf_types {
 	const struct cairn_btf *btf;
 	struct cairn_types *types;
 	struct arena *arena;
+	uint32_t end; /* one past the last id */
 	uint8_t pointer_size;
+	uint64_t *whole; /* a bit per id: was visited as a whole */
+	VEC(struct visit) todo;
+	VEC(uint32_t) arrays; /* read since sizes were computed */
 };
 
 static const char *name_of(const struct cairn_btf_type *t)
@@ -40,7 +59,7 @@ static enum cairn_type_encoding encoding_of(const struct cairn_btf_type *t)
 }
 
 /* Before members had widths, a bit-field's type was an INT of fewer bits, placed inside its bytes. */
-static void old_bit_field(const struct filler *f, const struct cairn_btf_member *from, struct cairn_member *to)
+static void old_bit_field(const struct btf_types *f, const struct cairn_btf_member *from, struct cairn_member *to)
 {
 	struct cairn_btf_type t;
 
@@ -53,7 +72,7 @@ static void old_bit_field(const struct filler *f, const struct cairn_btf_member 
 	to->bit_off += CAIRN_BTF_INT_OFFSET(t.words[0]);
 }
 
-static int fill_members(const struct filler *f, const struct cairn_btf_type *t, struct cairn_type *ret,
+static int fill_members(const struct btf_types *f, const struct cairn_btf_type *t, struct cairn_type *ret,
 			struct cairn_err *err)
 {
 	struct cairn_member *m = arena_array(f->arena, t->vlen, sizeof(*m));
@@ -75,7 +94,7 @@ static int fill_members(const struct filler *f, const struct cairn_btf_type *t, 
 	return 0;
 }
 
-static int fill_params(const struct filler *f, const struct cairn_btf_type *t, struct cairn_type *ret,
+static int fill_params(const struct btf_types *f, const struct cairn_btf_type *t, struct cairn_type *ret,
 		       struct cairn_err *err)
 {
 	struct cairn_member *m = arena_array(f->arena, t->vlen, sizeof(*m));
@@ -99,7 +118,7 @@ static int fill_params(const struct filler *f, const struct cairn_btf_type *t, s
 	return 0;
 }
 
-static int fill_enumerators(const struct filler *f, const struct cairn_btf_type *t, struct cairn_type *ret,
+static int fill_enumerators(const struct btf_types *f, const struct cairn_btf_type *t, struct cairn_type *ret,
 			    struct cairn_err *err)
 {
 	struct cairn_enumerator *e = arena_array(f->arena, t->vlen, sizeof(*e));
@@ -123,7 +142,7 @@ static int fill_enumerators(const struct filler *f, const struct cairn_btf_type 
 	return 0;
 }
 
-static void fill_array(const struct filler *f, const struct cairn_btf_type *t, struct cairn_type *ret)
+static void fill_array(const struct btf_types *f, const struct cairn_btf_type *t, struct cairn_type *ret)
 {
 	ret->kind = CAIRN_T_ARRAY;
 	ret->ref = t->words[0];
@@ -147,7 +166,9 @@ static enum cairn_type_kind derived_kind(uint32_t kind)
 	}
 }
 
-static int fill(const struct filler *f, const struct cairn_btf_type *t, struct cairn_type *ret, struct cairn_err *err)
+/* @whole  false: without the members of structs and unions */
+static int fill(const struct btf_types *f, const struct cairn_btf_type *t, bool whole, struct cairn_type *ret,
+		struct cairn_err *err)
 {
 	ret->name = name_of(t);
 	switch (t->kind) {
@@ -173,7 +194,8 @@ static int fill(const struct filler *f, const struct cairn_btf_type *t, struct c
 	case CAIRN_BTF_UNION:
 		ret->kind = t->kind == CAIRN_BTF_UNION ? CAIRN_T_UNION : CAIRN_T_STRUCT;
 		ret->size = t->ref;
-		return fill_members(f, t, ret, err);
+		ret->unread = !whole && t->vlen;
+		return ret->unread ? 0 : fill_members(f, t, ret, err);
 	case CAIRN_BTF_ENUM:
 	case CAIRN_BTF_ENUM64:
 		return fill_enumerators(f, t, ret, err);
@@ -226,26 +248,121 @@ static void size_array(struct cairn_types *types, uint32_t id)
 	}
 }
 
+/* ---- visiting ---- */
+
+static bool later(struct btf_types *f, uint32_t id, bool whole)
+{
+	return !id || VEC_ADD(&f->todo, ((struct visit){id, whole}));
+}
+
+/* What the node refers to, to be visited. */
+static bool add_references(struct btf_types *f, const struct cairn_type *node, bool whole)
+{
+	bool inside = whole && node->kind != CAIRN_T_PTR && node->kind != CAIRN_T_FUNC;
+	bool ok = later(f, node->ref, inside);
+
+	for (uint32_t i = 0; i < node->n_members && ok; i++)
+		ok = later(f, node->members[i].type, inside);
+	return ok;
+}
+
+static bool to_visit(struct btf_types *f, const struct cairn_type *node, struct visit v)
+{
+	uint64_t *word = &f->whole[v.id / 64], bit = UINT64_C(1) << v.id % 64;
+
+	if (!v.whole)
+		return node->kind == CAIRN_T_VOID;
+	if (*word & bit)
+		return false;
+	*word |= bit;
+	return true;
+}
+
+static int visit(struct btf_types *f, struct visit v, struct cairn_err *err)
+{
+	struct cairn_type *node = v.id < f->end ? types_node(f->types, v.id) : NULL;
+	struct cairn_btf_type t;
+	int rc = 0;
+
+	if (!node || !to_visit(f, node, v))
+		return 0;
+	if ((node->kind == CAIRN_T_VOID || node->unread) && cairn_btf_type(f->btf, v.id, &t)) {
+		bool is_new_array = t.kind == CAIRN_BTF_ARRAY && node->kind == CAIRN_T_VOID;
+
+		rc = fill(f, &t, v.whole, node, err);
+		if (!rc && is_new_array && !VEC_ADD(&f->arrays, v.id))
+			rc = err_nomem(err, "the list of arrays");
+	}
+	if (!rc && !add_references(f, node, v.whole))
+		rc = err_nomem(err, "the list of types to be read");
+	return rc;
+}
+
+static int visit_all(struct btf_types *f, struct cairn_err *err)
+{
+	int rc = 0;
+
+	while (f->todo.n && !rc)
+		rc = visit(f, f->todo.p[--f->todo.n], err);
+	for (size_t i = 0; i < f->arrays.n && !rc; i++)
+		size_array(f->types, f->arrays.p[i]);
+	f->todo.n = f->arrays.n = 0;
+	return rc;
+}
+
+/* ---- for callers ---- */
+
+int btf_types_new(const struct cairn_btf *btf, uint8_t pointer_size, struct cairn_types *types, struct btf_types **ret,
+		  struct cairn_err *err)
+{
+	struct btf_types *f = calloc(1, sizeof(*f));
+	uint32_t end = cairn_btf_end_id(btf);
+
+	if (!f)
+		return err_nomem(err, "a reader of types");
+	*f = (struct btf_types){btf, types, types_arena(types), .end = end, .pointer_size = pointer_size};
+	f->whole = calloc(end / 64 + 1, sizeof(*f->whole));
+	if (!f->whole || !types_reserve_to(types, end)) {
+		btf_types_free(f);
+		return err_nomem(err, "types");
+	}
+	*ret = f;
+	return 0;
+}
+
+void btf_types_free(struct btf_types *f)
+{
+	if (!f)
+		return;
+	free(f->whole);
+	VEC_FREE(&f->todo);
+	VEC_FREE(&f->arrays);
+	free(f);
+}
+
+int btf_types_read(struct btf_types *f, uint32_t id, struct cairn_err *err)
+{
+	return later(f, id, true) ? visit_all(f, err) : err_nomem(err, "the list of types to be read");
+}
+
+int btf_types_read_all(struct btf_types *f, struct cairn_err *err)
+{
+	int rc = 0;
+
+	for (uint32_t id = 1; id < f->end && !rc; id++)
+		rc = btf_types_read(f, id, err);
+	return rc;
+}
+
 int btf_types(const struct cairn_btf *btf, uint8_t pointer_size, struct cairn_types **ret, struct cairn_err *err)
 {
 	struct cairn_types *types = types_new();
-	struct filler f = {.btf = btf, .types = types, .pointer_size = pointer_size};
-	uint32_t end = cairn_btf_end_id(btf);
-	int rc = types ? 0 : err_nomem(err, "types");
+	struct btf_types *f = NULL;
+	int rc = types ? btf_types_new(btf, pointer_size, types, &f, err) : err_nomem(err, "types");
 
-	if (types)
-		f.arena = types_arena(types);
-	for (uint32_t id = 1; id < end && !rc; id++) {
-		struct cairn_btf_type t;
-
-		if (types_reserve(types) != id)
-			rc = err_nomem(err, "types");
-		else if (cairn_btf_type(btf, id, &t))
-			rc = fill(&f, &t, types_node(types, id), err);
-	}
-	for (uint32_t id = 1; id < end && !rc; id++)
-		if (cairn_types_get(types, id)->kind == CAIRN_T_ARRAY)
-			size_array(types, id);
+	if (!rc)
+		rc = btf_types_read_all(f, err);
+	btf_types_free(f);
 	if (rc) {
 		types_free(types);
 		return rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One handle over three readers. Each fills a graph; DWARF's is filled only as far as it is asked for.
+ * One handle over three readers. Each fills a graph; those of DWARF and BTF only as far as they are asked for.
  */
 #include <cairn/source.h>
 
@@ -28,6 +28,7 @@ struct cairn_source {
 	struct cairn_decl *decl;
 	struct cairn_foreign *foreign;
 	struct cairn_btf *btf;
+	struct btf_types *btf_reader;
 	struct cairn_binary *bin;
 	struct dwarf *dw;
 	struct dw_types *reader;
@@ -69,7 +70,11 @@ static int open_btf(struct cairn_source *s, const char *path, const struct cairn
 	s->kind = CAIRN_SOURCE_BTF;
 	s->big_endian = cairn_btf_is_big_endian(s->btf);
 	s->abi = abi_of_elf_file(path);
-	return btf_types(s->btf, s->abi ? s->abi->scalars[CAIRN_C_PTR].size : btf_pointer_size(s->btf), &s->types, err);
+	s->types = types_new();
+	if (!s->types)
+		return err_nomem(err, "types");
+	return btf_types_new(s->btf, s->abi ? s->abi->scalars[CAIRN_C_PTR].size : btf_pointer_size(s->btf), s->types,
+			     &s->btf_reader, err);
 }
 
 static int open_dwarf(struct cairn_source *s, struct cairn_err *err)
@@ -163,6 +168,7 @@ void cairn_source_close(struct cairn_source *s)
 	if (!s)
 		return;
 	dw_types_free(s->reader);
+	btf_types_free(s->btf_reader);
 	types_free(s->types);
 	cairn_decl_free(s->decl);
 	cairn_foreign_free(s->foreign);
@@ -307,17 +313,71 @@ static int select_dwarf(struct cairn_source *s, const struct wish *w, struct cai
 	return rc;
 }
 
+/* By its record alone: could it be wanted? */
+static bool may_be_wanted(const struct wish *w, const struct cairn_btf_type *t)
+{
+	switch (t->kind) {
+	case CAIRN_BTF_STRUCT:
+	case CAIRN_BTF_UNION:
+		break;
+	case CAIRN_BTF_ENUM:
+	case CAIRN_BTF_ENUM64:
+	case CAIRN_BTF_TYPEDEF:
+		if (w->name)
+			break;
+		return false;
+	default:
+		return false;
+	}
+	if (!w->name)
+		return t->name[0];
+	return w->is_glob ? !fnmatch(w->name, t->name, 0) : !strcmp(w->name, t->name);
+}
+
+static int select_btf(struct cairn_source *s, const struct wish *w, struct cairn_source_list *list, struct cairn_err *err)
+{
+	uint32_t end = cairn_btf_end_id(s->btf);
+	struct cairn_btf_type t;
+	int rc = 0;
+
+	for (uint32_t id = 1; id < end && rc >= 0; id++) {
+		if (!cairn_btf_type(s->btf, id, &t) || !may_be_wanted(w, &t))
+			continue;
+		rc = btf_types_read(s->btf_reader, id, err);
+		if (rc >= 0 && is_wanted(w, s->types, cairn_types_get(s->types, id), false))
+			rc = append(list, id, err);
+	}
+	return rc;
+}
+
 /* The graph is there, whole. */
-static int select_graph(const struct cairn_source *s, const struct wish *w, struct cairn_source_list *list,
-			struct cairn_err *err)
+static int select_decl(const struct cairn_source *s, const struct wish *w, struct cairn_source_list *list,
+		       struct cairn_err *err)
 {
 	const struct cairn_types *types = cairn_source_types(s);
 	int rc = 0;
 
 	for (uint32_t id = 1; id < cairn_types_count(types) && rc >= 0; id++)
-		if (is_wanted(w, types, cairn_types_get(types, id), s->kind == CAIRN_SOURCE_DECL))
+		if (is_wanted(w, types, cairn_types_get(types, id), true))
 			rc = append(list, id, err);
 	return rc;
+}
+
+static int select_by(struct cairn_source *s, const struct wish *w, struct cairn_source_list *list, struct cairn_err *err)
+{
+	switch (s->kind) {
+	case CAIRN_SOURCE_DWARF:
+		return select_dwarf(s, w, list, err);
+	case CAIRN_SOURCE_BTF:
+		return select_btf(s, w, list, err);
+	default:
+		return select_decl(s, w, list, err);
+	}
+}
+
+int cairn_source_read_all(struct cairn_source *s, struct cairn_err *err)
+{
+	return s->btf_reader ? btf_types_read_all(s->btf_reader, err) : 0;
 }
 
 int64_t cairn_source_select(struct cairn_source *s, const char *pattern, struct cairn_source_list *list,
@@ -325,7 +385,7 @@ int64_t cairn_source_select(struct cairn_source *s, const char *pattern, struct 
 {
 	struct wish w = wish_of(pattern);
 	size_t before = list->n;
-	int rc = s->kind == CAIRN_SOURCE_DWARF ? select_dwarf(s, &w, list, err) : select_graph(s, &w, list, err);
+	int rc = select_by(s, &w, list, err);
 
 	return rc < 0 ? rc : (int64_t)(list->n - before);
 }

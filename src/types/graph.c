@@ -25,6 +25,7 @@ static const uint32_t ID_LIMIT = UINT32_C(1) << 31;
 struct cairn_types {
 	struct arena arena;
 	VEC(struct cairn_type *) chunks;
+	VEC(struct cairn_type *) blocks; /* as they were allocated: chunks in a row */
 	uint32_t n;
 };
 
@@ -49,8 +50,9 @@ void types_free(struct cairn_types *types)
 {
 	if (!types)
 		return;
-	for (size_t i = 0; i < types->chunks.n; i++)
-		free(types->chunks.p[i]);
+	for (size_t i = 0; i < types->blocks.n; i++)
+		free(types->blocks.p[i]);
+	VEC_FREE(&types->blocks);
 	VEC_FREE(&types->chunks);
 	arena_fini(&types->arena);
 	free(types);
@@ -66,22 +68,39 @@ static struct cairn_type *node(const struct cairn_types *types, uint32_t id)
 	return &types->chunks.p[id >> CHUNK_BITS][id & (CHUNK - 1)];
 }
 
-static bool add_chunk(struct cairn_types *types)
+static bool add_chunks(struct cairn_types *types, size_t n)
 {
-	struct cairn_type *chunk = calloc(CHUNK, sizeof(*chunk));
-	if (chunk && VEC_ADD(&types->chunks, chunk))
-		return true;
-	free(chunk);
-	return false;
+	struct cairn_type *block = calloc(n * CHUNK, sizeof(*block));
+
+	if (!block || !VEC_ADD(&types->blocks, block)) {
+		free(block);
+		return false;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (!VEC_ADD(&types->chunks, block + i * CHUNK))
+			return false;
+	return true;
 }
 
 uint32_t types_reserve(struct cairn_types *types)
 {
 	if (types->n == ID_LIMIT)
 		return 0;
-	if (types->n == types->chunks.n * CHUNK && !add_chunk(types))
+	if (types->n == types->chunks.n * CHUNK && !add_chunks(types, 1))
 		return 0;
 	return types->n++;
+}
+
+/* In one block, of which the system gives only the pages that are touched. */
+bool types_reserve_to(struct cairn_types *types, uint32_t end)
+{
+	size_t have = types->chunks.n, need = ((size_t)end + CHUNK - 1) / CHUNK;
+
+	if (end > ID_LIMIT || (need > have && !add_chunks(types, need - have)))
+		return false;
+	if (types->n < end)
+		types->n = end;
+	return true;
 }
 
 struct cairn_type *types_node(struct cairn_types *types, uint32_t id)

@@ -13,8 +13,10 @@
 #include <cairn/decl.h>
 #include <cairn/layout.h>
 
+#include "alloc_fail.h"
 #include "btf/types.h"
 #include "type_graph.h"
+#include "types/build.h"
 
 #undef ARRAY_SIZE
 #include "btf_fixture.h"
@@ -256,6 +258,62 @@ static void print_every_type_of(const void *bytes, size_t size)
 	cairn_btf_close(btf);
 }
 
+/* struct { struct inner in[2]; struct pointed *p; }, and the id of each struct. */
+static struct blob outer(uint32_t *inner, uint32_t *pointed, uint32_t *whole)
+{
+	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
+	uint32_t i = add_int(b);
+	struct cairn_btf_member x = {str(b, "x"), i, 0, 0};
+
+	*inner = ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "inner"), 4, &x, 1);
+	*pointed = ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "pointed"), 4, &x, 1);
+	struct cairn_btf_member m[] = {{str(b, "in"), ADD(array, b, *inner, i, 2), 0, 0},
+				       {str(b, "p"), ADD(ref, b, CAIRN_BTF_PTR, 0, *pointed), 64, 0}};
+	*whole = ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "outer"), 16, m, 2);
+	return finish(b, NULL);
+}
+
+static int read_types(const struct cairn_btf *btf, uint32_t id, struct cairn_types **ret)
+{
+	struct btf_types *reader = NULL;
+	int rc;
+
+	*ret = types_new();
+	rc = *ret ? btf_types_new(btf, 8, *ret, &reader, NULL) : -ENOMEM;
+	if (!rc)
+		rc = btf_types_read(reader, id, NULL);
+	btf_types_free(reader);
+	return rc;
+}
+
+static void btf_is_read_as_far_as_it_is_asked_for(void **state)
+{
+	uint32_t inner, pointed, whole;
+	struct blob blob = outer(&inner, &pointed, &whole);
+	struct cairn_types *graph;
+	bool failed = true;
+
+	assert_int_equal(read_types(blob.btf, inner, &graph), 0);
+	assert_int_equal(cairn_types_get(graph, whole)->kind, CAIRN_T_VOID);
+	types_free(graph);
+	assert_int_equal(read_types(blob.btf, whole, &graph), 0);
+	assert_false(cairn_types_get(graph, inner)->unread);
+	assert_int_equal(cairn_types_get(graph, inner)->n_members, 1);
+	assert_int_equal(cairn_types_size(graph, cairn_types_get(graph, whole)->members[0].type), 8);
+	assert_true(cairn_types_get(graph, pointed)->unread);
+	assert_string_equal(cairn_types_get(graph, pointed)->name, "pointed");
+	types_free(graph);
+	for (unsigned int n = 1; failed; n++) {
+		alloc_fail_at(n);
+		int rc = read_types(blob.btf, whole, &graph);
+
+		failed = alloc_fail_end();
+		assert_int_equal(rc, failed ? -ENOMEM : 0);
+		types_free(graph);
+	}
+	blob_free(&blob);
+}
+
 static void btf_keeps_its_ids_and_places(void **state)
 {
 	struct blob blob = each_kind((struct cairn_btf_build_opts){0});
@@ -311,6 +369,7 @@ int main(void)
 		CLAIM(a_struct_that_contains_itself_ends),
 		CLAIM(what_has_no_members_has_no_facts),
 		CLAIM(btf_keeps_its_ids_and_places),
+		CLAIM(btf_is_read_as_far_as_it_is_asked_for),
 		CLAIM(hostile_btf_is_printed_or_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
