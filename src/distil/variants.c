@@ -258,7 +258,8 @@ static int by_unit_and_class(const void *a, const void *b)
 	return x->class_ < y->class_ ? -1 : x->class_ > y->class_;
 }
 
-uint32_t variants_in_unit(const struct variants *v, uint32_t unit, uint32_t class_)
+/* The instance of a class in a unit. */
+static uint32_t instance_in(const struct variants *v, uint32_t unit, uint32_t class_)
 {
 	struct unit_variant key = {.unit = unit, .class_ = class_};
 	const struct unit_variant *found =
@@ -316,7 +317,7 @@ static int find_used(struct finder *f)
 		}
 		for (uint32_t i = span->roots.from; i < span->roots.to; i++) {
 			uint32_t class_ = f->c->roots.p[i];
-			int rc = use(f, plain ? class_ : variants_in_unit(v, span->unit, class_));
+			int rc = use(f, plain ? class_ : instance_in(v, span->unit, class_));
 			if (rc < 0)
 				return rc;
 		}
@@ -371,7 +372,7 @@ edge_t variants_resolve(const struct variants *v, edge_t edge)
 edge_t variants_edge(const struct variants *v, uint32_t unit, edge_t edge)
 {
 	if (edge && !(edge & EDGE_GROUP))
-		edge = variants_in_unit(v, unit, edge - 1) + 1;
+		edge = instance_in(v, unit, edge - 1) + 1;
 	return variants_resolve(v, edge);
 }
 

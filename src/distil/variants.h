@@ -54,7 +54,4 @@ edge_t variants_edge(const struct variants *v, uint32_t unit, edge_t edge);
 /* The same of an edge of an instance. */
 edge_t variants_resolve(const struct variants *v, edge_t edge);
 
-/* The instance of a class in a unit. */
-uint32_t variants_in_unit(const struct variants *v, uint32_t unit, uint32_t class_);
-
 #endif

@@ -122,7 +122,6 @@ const struct dw_unit *dwarf_unit_of(const struct dwarf *dw, dw_off off);
 /* The DIE of the type that a DW_CLASS_SIGNATURE value names; 0 when no type unit has it. */
 dw_off dwarf_type_of_signature(const struct dwarf *dw, uint64_t signature);
 
-size_t dw_unit_index(const struct dw_unit *u);
 /* Place of its header: references inside a unit count from there. */
 dw_off dw_unit_off(const struct dw_unit *u);
 uint16_t dw_unit_version(const struct dw_unit *u);

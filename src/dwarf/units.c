@@ -103,11 +103,6 @@ dw_off dw_unit_off(const struct dw_unit *u)
 	return u->off | u->tag;
 }
 
-size_t dw_unit_index(const struct dw_unit *u)
-{
-	return u->index;
-}
-
 uint16_t dw_unit_version(const struct dw_unit *u)
 {
 	return u->version;

@@ -150,7 +150,8 @@ bool loc_equal(const struct cairn_location *a, const struct cairn_location *b)
 	return true;
 }
 
-bool loc_is_frame_memory(const struct loc_context *ctx, const struct cairn_location *loc)
+/* Whether a piece is in memory at a fixed distance from the frame (rsp, rbp): a stack slot. */
+static bool is_frame_memory(const struct loc_context *ctx, const struct cairn_location *loc)
 {
 	enum { RBP = 6, RSP = 7 };
 	for (uint32_t i = 0; i < loc->n_pieces; i++) {
@@ -229,7 +230,7 @@ static bool is_too_early(const struct search *s)
 	const struct loc_context *ctx = s->ctx;
 	if (s->everywhere && s->is_register && dw_unit_is_gcc(s->unit))
 		return true;
-	if (!loc_is_frame_memory(ctx, &s->found))
+	if (!is_frame_memory(ctx, &s->found))
 		return false;
 	return s->everywhere || is_stored_later(ctx, &s->found);
 }

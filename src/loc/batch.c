@@ -6,7 +6,6 @@
 
 #include "base/err.h"
 #include "base/pool.h"
-#include "loc/judge.h"
 #include "loc/removed.h"
 
 /*
@@ -131,7 +130,7 @@ int batch_build(struct batch *b, const struct site_env *env, unsigned int thread
 		rc = request_further(b, env, err);
 	if (rc >= 0)
 		rc = build_sites(env, threads, b->further.v.p, b->further.v.n, b->further_sites, arena, err);
-	return rc < 0 ? rc : judge_counts(env, threads, b, err);
+	return rc;
 }
 
 void batch_fini(struct batch *b)

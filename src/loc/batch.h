@@ -2,8 +2,8 @@
 /*
  * Sites of many functions, as far as they can be told without types
  *
- * Every place by itself, the further places that the first ones lead to, and how calls pass them. What the parameters are
- * called and of which type is added behind it (function.c), or not wanted (copies.c).
+ * Every place by itself, and the further places that the first ones lead to. How calls pass them is judged on all of them
+ * (judge.h). What the parameters are called and of which type is added behind it (function.c), or not wanted (copies.c).
  */
 #ifndef LOC_BATCH_H
 #define LOC_BATCH_H

@@ -15,6 +15,7 @@
 #include "loc/batch.h"
 #include "loc/believe.h"
 #include "loc/by_unit.h"
+#include "loc/judge.h"
 #include "loc/merged.h"
 
 struct clone {
@@ -131,6 +132,8 @@ static int visit_unit(void *arg, size_t item, unsigned int worker, struct cairn_
 	arena_init(&arena);
 	int rc = batch_build(&b, v->env, 1, w->parts.p, w->parts.n, &arena, err);
 	if (rc >= 0)
+		rc = judge_counts(v->env, 1, &b, err);
+	if (rc >= 0)
 		rc = visit_parts(v, worker, unit, &b, &arena, err);
 	batch_fini(&b);
 	arena_fini(&arena);
@@ -195,6 +198,8 @@ static int visit_clones(const struct visit *v, unsigned int threads, const struc
 	struct batch b;
 	arena_init(&arena);
 	int rc = batch_build(&b, v->env, threads, parts, n_parts, &arena, err);
+	if (rc >= 0)
+		rc = judge_counts(v->env, threads, &b, err);
 	for (size_t i = 0; i < n_parts && rc >= 0; clones += parts[i++].entries.n) {
 		batch_next_group(&b, i, &s);
 		rc = visit_group(v, clones->group, &s, &arena, err);
@@ -223,7 +228,8 @@ static int gather_clones(const struct visit *v, unsigned int threads, struct cai
 		struct group part = v->groups->v.p[all.p[i].group];
 		memset(&part.entries, 0, sizeof(part.entries));
 		memset(&part.rows, 0, sizeof(part.rows));
-		ok = VEC_ADD(&part.entries, all.p[i].entry) && VEC_ADD(&parts, part);
+		/* First among those that are freed. */
+		ok = VEC_ADD(&parts, part) && VEC_ADD(&parts.p[parts.n - 1].entries, all.p[i].entry);
 	}
 	int rc = ok ? visit_clones(v, threads, all.p, parts.p, parts.n, err) : err_nomem(err, "clones");
 	for (size_t i = 0; i < parts.n; i++)

@@ -39,6 +39,7 @@
 #include "dwarf/constants.h"
 #include "loc/batch.h"
 #include "loc/believe.h"
+#include "loc/judge.h"
 #include "loc/merged.h"
 #include "loc/symbol_names.h"
 
@@ -330,6 +331,8 @@ int functions_build(const struct site_env *env, unsigned int threads, const stru
 {
 	struct batch b;
 	int rc = batch_build(&b, env, threads, groups, n, arena, err);
+	if (rc >= 0)
+		rc = judge_counts(env, threads, &b, err);
 	if (rc >= 0)
 		rc = finish_batch(&b, env, types, arena, ret, err);
 	batch_fini(&b);

@@ -173,7 +173,8 @@ static int by_declaration(const void *a, const void *b)
 	return c ? c : strcmp(x->name, y->name);
 }
 
-bool groups_have(const struct groups *gs, const struct group *g)
+/* Whether one of the functions is @g: of its name and declaration. */
+static bool groups_have(const struct groups *gs, const struct group *g)
 {
 	return gs->v.n && bsearch(g, gs->v.p, gs->v.n, sizeof(*g), by_declaration);
 }

@@ -56,9 +56,6 @@ int group_entries(const struct site_env *env, unsigned int threads, const struct
 		  struct groups *ret, struct cairn_err *err);
 void groups_fini(struct groups *g);
 
-/* Whether one of the functions is @g: of its name and declaration. */
-bool groups_have(const struct groups *gs, const struct group *g);
-
 /* Whether a function (its name, linkage_name, file and line) is one that the filter wants; @begins is not looked at. */
 bool group_passes(const struct group_filter *want, const struct group *g);
 

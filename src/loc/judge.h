@@ -8,7 +8,7 @@
 /*
  * judge_counts - set count_doubts and n_behind of every copy's places
  *
- * @in  with its sites built
+ * @in  batch_build() succeeded
  * Returns 0 or -ENOMEM.
  * Cost: decodes each function that has copies in it, and passes over its instructions for each.
  */

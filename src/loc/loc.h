@@ -111,9 +111,6 @@ uint64_t loc_type_bytes(const struct dwarf *dw, const struct dw_die *formal);
 
 bool loc_equal(const struct cairn_location *a, const struct cairn_location *b);
 
-/* True when a piece is in memory at a fixed distance from the frame (rsp, rbp): a stack slot. */
-bool loc_is_frame_memory(const struct loc_context *ctx, const struct cairn_location *loc);
-
 /*
  * loc_stack_argument_holds - whether what @unit describes at the frame base + @off, @off not negative, is there at @ctx->at
  *

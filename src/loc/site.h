@@ -4,7 +4,7 @@
  *
  * Two stages. site_build() does what is costly and independent for each site (address, chain, locations)
  * and runs in any number of threads. What touches the type graph, which only one thread may extend, is
- * done behind it by functions.c.
+ * done behind it by function.c.
  */
 #ifndef LOC_SITE_H
 #define LOC_SITE_H

@@ -68,7 +68,7 @@ void suggest_offer(struct suggestions *s, const char *name)
 {
 	/* Itself, as a declaration: it was looked for, and has no code here. */
 	unsigned int rank = strcmp(name, s->wanted) ? rank_of(s->wanted, strnlen(s->wanted, LEN_MAX), name) : ~0u;
-	if (rank == ~0u || (s->n == s->max && !is_nearer(s, name, rank, s->n - 1)))
+	if (!*name || rank == ~0u || (s->n == s->max && !is_nearer(s, name, rank, s->n - 1)))
 		return;
 	for (size_t i = 0; i < s->n; i++)
 		if (!strcmp(s->names[i], name))
