@@ -89,6 +89,7 @@ extern const struct cmd cmd_decode;
 extern const struct cmd cmd_bind;
 extern const struct cmd cmd_addr;
 extern const struct cmd cmd_stack;
+extern const struct cmd cmd_unwind_check;
 extern const struct cmd cmd_unwind_dump;
 extern const struct cmd cmd_unwind_encode;
 extern const struct cmd cmd_pack;

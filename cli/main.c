@@ -13,6 +13,7 @@ const struct cmd *const cmds[] = {
 	&cmd_bind,
 	&cmd_addr,
 	&cmd_stack,
+	&cmd_unwind_check,
 	&cmd_unwind_dump,
 	&cmd_unwind_encode,
 	&cmd_pack,

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* SFrame held against the unwind table. Within this module only. */
+#ifndef CFI_SFRAME_CHECK_H
+#define CFI_SFRAME_CHECK_H
+
+#include <cairn/unwind_check.h>
+
+#include "cfi/table.h"
+
+/* The rule's word for a register; 0 when it has none. */
+uint32_t unwind_word_of(const struct cairn_unwind_rule *rule, unsigned int reg);
+
+/*
+ * sframe_check - tell where the section .sframe, when there is one, has another CFA, frame pointer or return address than @table
+ *
+ * Linkage tables, whose rows SFrame repeats, are passed over. Returns 0, what @tell returned, or as cairn_sframe_open().
+ */
+int sframe_check(const struct cairn_binary *bin, const struct unwind_table *table,
+		 int (*tell)(void *ctx, const struct cairn_unwind_disagreement *found), void *ctx,
+		 struct cairn_unwind_checked *told, struct cairn_err *err);
+
+#endif

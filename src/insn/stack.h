@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What an instruction does to the stack pointer and the frame pointer. */
+#ifndef INSN_STACK_H
+#define INSN_STACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What one of the two registers is afterwards. */
+enum insn_stack_from {
+	STACK_KEPT,
+	STACK_FROM_SP, /* what rsp was, + add */
+	STACK_FROM_FP, /* what rbp was, + add */
+	STACK_UNKNOWN,
+};
+
+struct insn_stack {
+	uint8_t len;
+	enum insn_stack_from sp, fp;
+	int64_t sp_add, fp_add;
+	bool goes_on, jumps; /* control may get to the next instruction; to target */
+	bool is_call, is_padding; /* padding: a nop */
+	uint64_t target;
+};
+
+/*
+ * insn_stack - decode one instruction
+ *
+ * A call leaves rsp as it is, behind it: what it pushes, its return pops. One that calls the next instruction only pushes.
+ * @at  address of the first byte, for targets
+ * Returns false when the bytes are no instruction. Cost: one decode, no allocation. Threads: any.
+ */
+bool insn_stack(const uint8_t *bytes, size_t n, uint64_t at, struct insn_stack *ret);
+
+#endif

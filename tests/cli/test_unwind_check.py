@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""cairn unwind check: rows that the instructions contradict are told, and only those."""
+
+import json
+
+from claims import cairn, claim, claim_each, compile_c, expect, main
+
+TRUE_ROWS = """\
+#include <alloca.h>
+#include <stdlib.h>
+extern int use(void *p, int n);
+int leaf(int x) { return x * 3; }
+int kept(int a, int b) { int c = use(&a, b); return use(&c, a) + c; }
+int variable(int n) { char *p = alloca(n); return use(p, n); }
+int ends(int n) { if (use(&n, 1)) abort(); return use(&n, 2); }
+int many(int a, int b, int c, int d, int e, int f, int g, int h) { return use(&h, a + b + c + d + e + f + g); }
+int outer(int n) { return many(n, 1, 2, 3, 4, 5, 6, n) + 1; }
+int use(void *p, int n) { static volatile int sink; sink += n; return *(volatile char *)p; }
+int main(int argc, char **argv) { return outer(argc) + variable(argc) + kept(argc, 2) + ends(argc) + leaf(argc); }
+"""
+FALSE_ROW = """\
+__asm__(".text\\n.globl forgets\\n.type forgets,@function\\nforgets:\\n.cfi_startproc\\npush %rbx\\nnop\\npop %rbx\\nret\\n"
+        ".cfi_endproc\\n.size forgets,.-forgets\\n"
+        ".globl tells\\n.type tells,@function\\ntells:\\n.cfi_startproc\\npush %rbx\\n.cfi_adjust_cfa_offset 8\\n"
+        "sub $0x20,%rsp\\n.cfi_adjust_cfa_offset 32\\nlea 0x20(%rsp),%rsp\\n.cfi_adjust_cfa_offset 32\\npop %rbx\\nret\\n"
+        ".cfi_endproc\\n.size tells,.-tells\\n");
+int main(void) { return 0; }
+"""
+
+
+@claim_each("gcc", "clang")
+def what_compilers_write_has_no_disagreement(compiler):
+    for name, flags in (("o0", ("-O0",)), ("o2", ("-O2", "-fno-inline")), ("fp", ("-O2", "-fno-omit-frame-pointer"))):
+        r = cairn("unwind", "check", compile_c("true_" + name, TRUE_ROWS, compiler, flags))
+        expect(r.status == 0 and "0 disagreements" in r.out, r)
+
+
+@claim
+def rows_that_the_instructions_contradict_are_told_where_they_begin():
+    r = cairn("unwind", "check", compile_c("false_row", FALSE_ROW, flags=("-O2",)))
+    expect(r.status == 1, r)
+    expect("forgets+0x1: the row says rsp+8, the instructions rsp+16" in r.out, r)
+    expect("tells+0xa: the row says rsp+80, the instructions rsp+16" in r.out and "2 disagreements" in r.out, r)
+
+
+@claim
+def json_has_each_disagreement_and_the_counts():
+    r = cairn("unwind", "check", "--json", compile_c("false_row_json", FALSE_ROW, flags=("-O2",)))
+    rows = [json.loads(line) for line in r.out.splitlines()]
+    expect([row["function"] for row in rows[:-1]] == ["forgets", "tells"], r)
+    expect(rows[-1]["disagreements"] == 2 and 0 < rows[-1]["followed_bytes"] <= rows[-1]["text_bytes"], r)
+
+
+@claim
+def frame_pointers_are_there_when_the_compiler_keeps_them():
+    share = []
+    for name, flag in (("with", "-fno-omit-frame-pointer"), ("without", "-fomit-frame-pointer")):
+        r = cairn("unwind", "check", "--json", compile_c("pointers_" + name, TRUE_ROWS, flags=("-O2", "-fno-inline", flag)))
+        counts = json.loads(r.out.splitlines()[-1])
+        share.append(counts["frame_pointer_bytes"] / counts["text_bytes"])
+    expect(share[0] > 2 * share[1], share)
+
+
+@claim
+def our_sframe_agrees_with_the_rows_that_it_was_made_of():
+    path = compile_c("embedded", TRUE_ROWS, flags=("-O2",))
+    for version in ("2", "3"):
+        out = path + ".sframe" + version
+        cairn("unwind", "encode", "--embed", "--sframe", version, path, "-o", out, check=True)
+        r = cairn("unwind", "check", "--json", out, check=True)
+        expect(json.loads(r.out.splitlines()[-1])["sframe_bytes"] > 0, r)
+
+
+main()
