@@ -8,12 +8,14 @@
 struct check_values {
 	struct opt_list bases;
 	const char *section, *dialect;
-	bool json;
+	bool kernel, json;
 };
 
 static const struct opt opts[] = {
 	{'B', "base", OPT_LIST, "BASE", offsetof(struct check_values, bases),
 	 "the BTF that FILE was split from; may be repeated, parents first"},
+	{0, "kernel", OPT_FLAG, NULL, offsetof(struct check_values, kernel),
+	 "also what a kernel demands before it takes it (BPF_BTF_LOAD)"},
 	{0, "json", OPT_FLAG, NULL, offsetof(struct check_values, json), "one JSON object per broken rule, then a summary"},
 	{0, "section", OPT_TEXT, "NAME", offsetof(struct check_values, section),
 	 "section of an ELF file; otherwise .BTF, or the only one of .BTF.inline and .BTF.extra"},
@@ -24,6 +26,7 @@ static const struct opt opts[] = {
 
 static const struct example examples[] = {
 	{"cairn btf check /sys/kernel/btf/vmlinux", "whether the running kernel's types are sound"},
+	{"cairn btf check --kernel app.btf", "whether a kernel would load it, and what it would refuse"},
 	{"cairn btf check -B app.btf app.btf.inline", "the same of split BTF"},
 	{0},
 };
@@ -85,7 +88,8 @@ static int run(void *v, const struct operands *operands)
 		return fail(STATUS_USAGE, "one file at a time, and bases by -B: %s", operands->items[1]);
 	status = btf_open(&source, &chain);
 	if (!status) {
-		int broken = cairn_btf_check(btf_of(&chain), report, &a);
+		int broken = values->kernel ? cairn_btf_check_for_kernel(btf_of(&chain), report, &a)
+					    : cairn_btf_check(btf_of(&chain), report, &a);
 
 		if (broken < 0)
 			status = fail(STATUS_NOT_HERE, "no memory");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* cairn btf encode: DWARF to BTF, with the places of functions and their arguments. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,6 +148,10 @@ static int embed(struct output *outputs, const struct encode_values *values, con
 	}
 	int r = cairn_embed(elf, values->out, sections, n, &err);
 
+	/* A kernel's .BTF is mapped with its data: what boots cannot have another one put in its place. */
+	if (r == -EEXIST)
+		return fail(STATUS_USAGE, "%s; without --embed, %s and %s.inline are written beside it", err.msg,
+			    values->out, values->out);
 	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
 }
 

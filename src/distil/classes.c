@@ -134,8 +134,8 @@ static struct h128 hash_elems(struct classes *c, const struct unit_types *u, str
 	for (uint32_t i = from; i < from + n; i++) {
 		const struct elem *e = &u->elems.p[i];
 		uint64_t name = name_hash(c->names, e->name);
-		if (e->what == ELEM_TAG)
-			s = h128_mix(s, name, ELEM_TAG);
+		if (e->what != ELEM_PLAIN)
+			s = h128_mix(s, name, e->what);
 		else
 			s = mix_elem(s, edge_of(u, e->type), e, name);
 	}
@@ -206,7 +206,7 @@ static uint32_t first_missing(const struct unit_types *u, const struct type_die 
 		return to;
 	for (; has_typed_elems(t) && *elem < t->n_elems; ++*elem) {
 		const struct elem *e = &u->elems.p[t->elem + *elem];
-		to = e->what == ELEM_TAG ? NO_TYPE : unit_type_index(u, e->type);
+		to = e->what != ELEM_PLAIN ? NO_TYPE : unit_type_index(u, e->type);
 		if (to != NO_TYPE && edge_is_new(u, to))
 			return to;
 	}
@@ -466,7 +466,7 @@ static int build_elems(struct classes *c, const struct unit_types *u, uint32_t i
 					    .bit_size = e->bit_size,
 					    .is_negative = e->is_negative,
 					    .what = e->what};
-		int rc = typed && e->what != ELEM_TAG ? edge_to(c, u, index, e->type, &to[i].edge) : 0;
+		int rc = typed && e->what == ELEM_PLAIN ? edge_to(c, u, index, e->type, &to[i].edge) : 0;
 		if (rc < 0)
 			return rc;
 	}

@@ -119,7 +119,7 @@ static void translate_classes(struct merge *m)
 		/* Ours: they are in the part's arena, and one class of the result has them. */
 		struct class_elem *elems = (struct class_elem *)k->elems;
 		for (uint32_t e = 0; e < k->n_elems; e++)
-			if (elems[e].what != ELEM_TAG)
+			if (elems[e].what == ELEM_PLAIN)
 				elems[e].edge = translate(m, part, elems[e].edge);
 	}
 }

@@ -84,7 +84,7 @@ static int number_groups(struct emit *e, uint32_t instance)
 	if (k->kind == TYPE_ARRAY || k->kind == TYPE_ENUM)
 		return 0;
 	for (uint32_t i = 0; i < k->n_elems; i++)
-		if (k->elems[i].what != ELEM_TAG)
+		if (k->elems[i].what == ELEM_PLAIN)
 			number_group(e, emit_edge(e, instance, k->elems[i].edge, i + 1), &e->index_type);
 	return 0;
 }
@@ -190,18 +190,24 @@ static bool has_bit_fields(const struct type_class *k)
 	return false;
 }
 
-static int add_struct(struct emit *e, uint32_t instance, const struct type_class *k, uint32_t name)
+/* The form with sizes of bit-fields has fewer bits for where a member is. */
+static bool is_too_far(const struct class_elem *m, bool bit_fields)
 {
 	enum { BIT_FIELD_OFF_MAX = 0xffffff };
+	return bit_fields && m->bit_off > BIT_FIELD_OFF_MAX;
+}
+
+static int add_struct(struct emit *e, uint32_t instance, const struct type_class *k, uint32_t name)
+{
 	bool bit_fields = has_bit_fields(k);
 	uint32_t id;
 	e->members.n = 0;
 	for (uint32_t i = 0; i < k->n_elems; i++) {
 		const struct class_elem *m = &k->elems[i];
 		struct cairn_btf_member to = {.bit_off = m->bit_off, .bit_size = m->bit_size};
-		if (m->what == ELEM_TAG)
+		if (m->what != ELEM_PLAIN)
 			continue;
-		if (bit_fields && m->bit_off > BIT_FIELD_OFF_MAX) {
+		if (is_too_far(m, bit_fields)) {
 			e->losses[CAIRN_LOSS_FAR_MEMBER]++;
 			continue;
 		}
@@ -311,13 +317,23 @@ static int add_tags(struct emit *e, uint32_t instance)
 {
 	const struct type_class *k = &e->c->v.p[e->v->v.p[instance].class_];
 	bool takes = k->kind == TYPE_STRUCT || k->kind == TYPE_UNION || k->kind == TYPE_TYPEDEF;
+	bool is_struct = k->kind == TYPE_STRUCT || k->kind == TYPE_UNION, left_out = false;
+	bool bit_fields = is_struct && has_bit_fields(k);
+	int32_t member = -1;
 	for (uint32_t i = 0; takes && i < k->n_elems; i++) {
 		uint32_t name, id;
-		if (k->elems[i].what != ELEM_TAG)
+		enum elem_kind what = (enum elem_kind)k->elems[i].what;
+		if (what == ELEM_PLAIN) {
+			left_out = is_too_far(&k->elems[i], bit_fields);
+			member += !left_out;
+			continue;
+		}
+		if (what == ELEM_MEMBER_TAG && left_out)
 			continue;
 		int rc = name_of(e, k->elems[i].name, &name);
 		if (rc >= 0)
-			rc = btf_add_decl_tag(e->b, name, e->ids[instance], -1, false, &id);
+			rc = btf_add_decl_tag(e->b, name, e->ids[instance],
+					      what == ELEM_MEMBER_TAG ? member : -1, false, &id);
 		if (rc < 0)
 			return rc;
 	}

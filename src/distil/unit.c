@@ -24,6 +24,7 @@ static const uint16_t slot_attrs[N_SLOTS] = {
 	[RANGES] = DW_AT_ranges,
 	[LOCATION] = DW_AT_location,
 	[SIGNATURE] = DW_AT_signature,
+	[ANNOTATION] = DW_AT_GNU_annotation,
 };
 
 /* What becomes of a tag; kinds of types apart, where 0 is no type. */

@@ -81,7 +81,8 @@ struct elem {
 	uint8_t what;      /* enum elem_kind */
 };
 
-enum elem_kind { ELEM_PLAIN, ELEM_TAG };
+/* MEMBER_TAG: of the last plain element before it. */
+enum elem_kind { ELEM_PLAIN, ELEM_TAG, ELEM_MEMBER_TAG };
 enum { OWNER_FUNC = 1u << 31 };
 
 /* A function that has a declaration of its own, that is, no DW_AT_abstract_origin. */
@@ -149,6 +150,7 @@ struct unit_types {
 	VEC(uint64_t) starts;
 	VEC(uint32_t) rank;
 	const struct dwarf *dw;
+	bool on_member;          /* the member that was seen last is an element, and can have tags */
 	bool whole;              /* a cluster of all units */
 	VEC(struct unit_section) sections; /* of a cluster */
 	uint64_t end;            /* of the last of them */

@@ -42,6 +42,7 @@ int unit_see_func(struct unit_types *u)
 	} else {
 		f.name = unit_full_name(u, f.name);
 	}
+	u->losses[CAIRN_LOSS_TAG] += dw_seen(w, ANNOTATION);
 	if (!VEC_ADD(&u->funcs, f))
 		return -ENOMEM;
 	return unit_open_scope(u, (uint32_t)(u->funcs.n - 1) | OWNER_FUNC, f.name);

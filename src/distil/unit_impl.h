@@ -39,6 +39,7 @@ enum slot {
 	RANGES,
 	LOCATION,
 	SIGNATURE,
+	ANNOTATION,
 	N_SLOTS
 };
 
@@ -75,6 +76,8 @@ int unit_see_enumerator(struct unit_types *u);
 int unit_see_param(struct unit_types *u);
 int unit_see_variadic(struct unit_types *u);
 int unit_see_annotation(struct unit_types *u);
+/* The tags that GCC refers to by an attribute of the DIE at hand, for types[owner] or a member of it. */
+int unit_see_annotations_of(struct unit_types *u, uint32_t owner, enum elem_kind kind);
 
 /* unit_run.c */
 static inline const struct unit_plan *unit_plan_of(const struct unit_types *u)

@@ -25,7 +25,8 @@ static enum slot number_of(enum role role)
 
 static bool has_other(const struct dw_place *places)
 {
-	static const uint8_t others[] = {DATA_BIT_OFFSET, BIT_SIZE, BIT_OFFSET, DECLARATION, EXTERNAL, ABSTRACT_ORIGIN};
+	static const uint8_t others[] = {DATA_BIT_OFFSET, BIT_SIZE, BIT_OFFSET, DECLARATION, EXTERNAL, ABSTRACT_ORIGIN,
+					 ANNOTATION};
 	for (size_t i = 0; i < sizeof(others); i++)
 		if (places[others[i]].how != DW_HOW_ABSENT)
 			return true;

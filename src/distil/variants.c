@@ -41,7 +41,7 @@ static bool is_typed(const struct type_class *k)
 /* Calls for each edge: first the class's own, then those of its elements. */
 #define FOR_EDGES(k, e)                                                                                                \
 	for (uint32_t i_ = 0, n_ = 1 + (is_typed(k) ? (k)->n_elems : 0); i_ < n_; i_++)                                \
-		if (((e) = i_ ? ((k)->elems[i_ - 1].what == ELEM_TAG ? 0 : (k)->elems[i_ - 1].edge) : (k)->edge))
+		if (((e) = i_ ? ((k)->elems[i_ - 1].what != ELEM_PLAIN ? 0 : (k)->elems[i_ - 1].edge) : (k)->edge))
 
 static int make_reverse(struct finder *f)
 {

@@ -241,6 +241,7 @@ enum {
 	DW_AT_GNU_pubtypes = 0x2135,
 	DW_AT_GNU_locviews = 0x2137,
 	DW_AT_GNU_entry_view = 0x2138,
+	DW_AT_GNU_annotation = 0x2139, /* GCC 16 */
 	DW_AT_GNU_numerator = 0x2303,
 	DW_AT_GNU_denominator = 0x2304,
 	DW_AT_GNU_bias = 0x2305,

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """cairn btf dump, check, convert and encode, beside bpftool and pahole."""
 
+import ctypes
+import errno
 import json
 import os
 import resource
@@ -401,7 +403,86 @@ def a_result_that_cannot_be_written_leaves_the_old_one():
     expect(sorted(os.listdir(folder())) == before, before)
 
 
+# ---- the running kernel ----
+
+def kernel_takes(path):
+    """Whether BPF_BTF_LOAD does."""
+    data = read(path)
+    if os.uname().machine != "x86_64" or os.geteuid() != 0:
+        raise Skip("BPF_BTF_LOAD needs root on x86-64")
+    libc, bytes_ = ctypes.CDLL(None, use_errno=True), ctypes.create_string_buffer(data, len(data))
+    attributes = ctypes.create_string_buffer(struct.pack("<QQIII", ctypes.addressof(bytes_), 0, len(data), 0, 0), 64)
+    fd = libc.syscall(321, 18, attributes, 28)
+    if fd < 0 and ctypes.get_errno() in (errno.EPERM, errno.ENOSYS):
+        raise Skip("BPF_BTF_LOAD: " + os.strerror(ctypes.get_errno()))
+    if fd >= 0:
+        os.close(fd)
+    return fd >= 0
+
+
+@claim_each(*COMPILERS)
+def the_kernel_takes_types_of_c_programs(compiler):
+    out = path_of("loaded.btf")
+    cairn("btf", "encode", "--global-vars", compile_c("layouts", LAYOUTS, compiler, ("-g", "-O1", "-w")), "-o", out, check=True)
+    cairn("btf", "check", "--kernel", out, check=True)
+    expect(kernel_takes(out))
+
+
+@claim
+def what_the_kernel_refuses_is_told_by_the_check_with_kernel_only():
+    need("g++")
+    source, out = write("other.cc", CPLUSPLUS), path_of("other.btf")
+    run("g++", "-g", "-O", "-std=c++17", "-o", path_of("other"), source, check=True)
+    cairn("btf", "encode", path_of("other"), "-o", out, check=True)
+    cairn("btf", "check", out, check=True)
+    r = cairn("btf", "check", "--kernel", out)
+    expect(r.status == 1 and "std::" in r.out, r)
+    expect(not kernel_takes(out))
+
+
 # ---- encode ----
+
+TAGGED = """\
+#define TAG(x) __attribute__((btf_decl_tag(x)))
+struct s { int a TAG("one") TAG("two"); int b; int *c TAG("three"); struct { int x; } in TAG("four"); } TAG("whole");
+TAG("function") int first(struct s *p) { return p->a; }
+int main(void) { struct s s = {1}; return first(&s); }
+"""
+
+
+@claim
+def tags_of_members_name_their_member():
+    out = path_of("tagged.btf")
+    told = cairn("btf", "encode", compile_c("tagged", TAGGED, "clang"), "-o", out, check=True)
+    tags = {(r["name"], r["component_idx"]) for r in records_by_bpftool(out).values() if r["kind"] == "DECL_TAG"}
+    expect(tags == {("one", 0), ("two", 0), ("three", 2), ("four", 3), ("whole", -1)}, tags)
+    expect("lost: 1 declarations of functions with tags" in told.out, told)
+
+
+GO = """\
+package main
+import "os"
+type Pair[T any] struct { A, B T; next *Pair[T]; f func(T) T }
+//go:noinline
+func sum(p *Pair[int]) int { return p.f(p.A + p.B) }
+func main() { os.Exit(sum(&Pair[int]{1, 2, nil, func(i int) int { return i - 3 }})) }
+"""
+
+
+@claim
+def types_of_a_go_program_are_sound():
+    need("go")
+    program, out = path_of("go-program"), path_of("go.btf")
+    environment = dict(os.environ, HOME=folder(), GOCACHE=path_of("go-cache"), GOFLAGS="-mod=mod")
+    subprocess.run(["go", "build", "-o", program, write("g.go", GO)], env=environment, check=True, capture_output=True)
+    told = cairn("btf", "encode", program, "-o", out, check=True)
+    cairn("btf", "check", out, check=True)
+    expect("function values, said as pointers" in told.out, told)
+    pairs = [r for r in records_by_bpftool(out).values() if r["kind"] == "STRUCT" and r["name"].startswith("main.Pair[")]
+    expect(len(pairs) == 1 and pairs[0]["size"] == 32, pairs)
+    expect([(m["name"], m["bits_offset"]) for m in pairs[0]["members"]] == [("A", 0), ("B", 64), ("next", 128), ("f", 192)], pairs)
+
+
 
 @claim_each(*COMPILERS)
 def encoded_types_and_places_are_sound_and_those_of_sites(compiler):
