@@ -120,10 +120,12 @@ static int parse_choices(const struct opt_list *list, struct choices *ret)
 
 /* ---- the type ---- */
 
-/* Where a long double of 16 bytes is not x87's. */
-static bool has_quad(const struct cairn_abi *abi)
+static enum cairn_long_double long_double_of(const struct cairn_abi *abi)
 {
-	return abi && strcmp(abi->name, "x86-64") && strcmp(abi->name, "x32") && strcmp(abi->name, "i386");
+	if (!abi || !strcmp(abi->name, "x86-64") || !strcmp(abi->name, "x32") || !strcmp(abi->name, "i386"))
+		return CAIRN_LONG_DOUBLE_X87;
+	/* Two doubles, unless it was built with -mabi=ieeelongdouble, which its types do not tell. */
+	return strncmp(abi->name, "ppc64", 5) ? CAIRN_LONG_DOUBLE_QUAD : CAIRN_LONG_DOUBLE_OTHER;
 }
 
 int decode_plan(const struct decode_values *values, const struct cairn_types *types, uint32_t id,
@@ -137,7 +139,7 @@ int decode_plan(const struct decode_values *values, const struct cairn_types *ty
 				     .padding = values->padding,
 				     .big_endian = source ? cairn_source_is_big_endian(source)
 							  : __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__,
-				     .quad = source && has_quad(cairn_source_abi(source))};
+				     .long_double = long_double_of(source ? cairn_source_abi(source) : NULL)};
 	struct cairn_err err = {0};
 	struct choices choices = {0};
 	int status = parse_choices(&values->choices, &choices);

@@ -48,6 +48,13 @@ struct cairn_value_arm {
 	const char *value; /* what @when is then: an enumerator's name, or a number as in C */
 };
 
+/* What a long double of 16 bytes is. */
+enum cairn_long_double {
+	CAIRN_LONG_DOUBLE_X87,
+	CAIRN_LONG_DOUBLE_QUAD,	 /* IEEE, as on aarch64, riscv64 and s390x */
+	CAIRN_LONG_DOUBLE_OTHER, /* two doubles, as on ppc64: not read, its bytes are shown */
+};
+
 struct cairn_value_opts {
 	/* sizeof(struct cairn_value_opts) of the caller; a longer, unknown tail must be zero. */
 	size_t size;
@@ -57,7 +64,7 @@ struct cairn_value_opts {
 	uint32_t max_depth; /* nesting shown before "..."; 0 means 16, and more than 64 means 64 */
 	bool big_endian; /* the bytes, and the places of bit-fields */
 	bool padding;    /* bytes of structs that no member covers are shown, as "<padding OFFSET>" */
-	bool quad;       /* a long double of 16 bytes is an IEEE quad, as on aarch64, riscv64 and s390x; else x87's */
+	enum cairn_long_double long_double; /* of 16 bytes */
 	const struct cairn_value_arm *arms;
 	size_t n_arms;
 };

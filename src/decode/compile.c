@@ -523,7 +523,7 @@ static int read_opts(const struct cairn_value_opts *opts, struct compiler *c)
 	c->look = (struct look){.json = o.style == CAIRN_VALUE_JSON,
 				.hex = o.hex,
 				.big_endian = o.big_endian,
-				.quad = o.quad};
+				.long_double = o.long_double};
 	c->padding = o.padding;
 	c->max_elems = o.max_elems;
 	c->max_depth = depth < DEPTH_LIMIT ? depth : DEPTH_LIMIT;

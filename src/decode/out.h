@@ -21,7 +21,7 @@ typedef unsigned __int128 value_u128;
 /* How values look; the same for all of one plan. */
 struct look {
 	bool json, hex, big_endian;
-	bool quad; /* a long double of 16 bytes is IEEE's, not x87's */
+	enum cairn_long_double long_double;
 };
 
 /* The longest text that is put without asking for room again; below CAIRN_TEXT_OUT_MIN. */

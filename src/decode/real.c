@@ -164,9 +164,11 @@ static char *put_long_double(char *at, long double v, bool json)
 
 /* ---- a FLOAT ---- */
 
-static bool is_quad(const struct cairn_type *t, const struct look *look)
+/* A name tells more than the machine: _Float128 is a quad everywhere. */
+static enum cairn_long_double wide_format(const struct cairn_type *t, const struct look *look)
 {
-	return look->quad || (t->name && (strstr(t->name, "128") || strstr(t->name, "quad")));
+	bool is_named = t->name && (strstr(t->name, "128") || strstr(t->name, "quad"));
+	return is_named ? CAIRN_LONG_DOUBLE_QUAD : look->long_double;
 }
 
 /* Writes a real of @size bytes in this machine's order, at most 64; NULL: not a format that is known here. */
@@ -185,8 +187,10 @@ static char *put_real(char *at, const struct cairn_type *t, uint64_t size, const
 	case 8:
 		return put_ieee(at, low, dbl, look->json);
 	case 16:
-		if (is_quad(t, look))
+		if (wide_format(t, look) == CAIRN_LONG_DOUBLE_QUAD)
 			return quad_value(bytes, &v) ? put_long_double(at, v, look->json) : NULL;
+		if (wide_format(t, look) == CAIRN_LONG_DOUBLE_OTHER)
+			return NULL;
 		break;
 	case 10:
 	case 12:

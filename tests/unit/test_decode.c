@@ -112,7 +112,7 @@ static void numbers_of_big_endian_machines(void **state)
 					0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xf9,
 					0x40, 0x00, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 
-	assert_decodes(&p, (struct cairn_value_opts){.style = CAIRN_VALUE_JSON, .big_endian = true, .quad = true}, bytes,
+	assert_decodes(&p, (struct cairn_value_opts){.style = CAIRN_VALUE_JSON, .big_endian = true, .long_double = CAIRN_LONG_DOUBLE_QUAD}, bytes,
 		       sizeof(bytes), "{\"a\":-2,\"b\":256,\"c\":1.5,\"d\":[1,-2],\"e\":true,\"f\":-7,\"g\":3}");
 	cairn_decl_free(p.decl);
 }
