@@ -50,6 +50,13 @@ enum {
 	N_OBJECTS = 4,	       /* remembered within a walk */
 };
 
+static bool is_cache_off;
+
+void self_cache_use(bool on)
+{
+	__atomic_store_n(&is_cache_off, !on, __ATOMIC_RELAXED);
+}
+
 /* Addresses of exact frames are other keys, since only those of calls were checked. */
 static const uint64_t exact_key = UINT64_C(1) << 63;
 
@@ -399,15 +406,15 @@ static enum step_result walk_on(struct walker *w)
 {
 	enum step_result result = STEP_DONE;
 	while (result == STEP_DONE) {
-		if (!w->has_all) {
+		if (!w->has_all && !__atomic_load_n(&is_cache_off, __ATOMIC_RELAXED)) {
 			walk_seen(w);
 			if (verify_seen(w))
 				continue;
+			if (w->n < w->max && is_seen_outermost(w))
+				return push(w) ? end(w, CAIRN_WALK_OUTERMOST) : STEP_END;
 		}
 		if (w->n == w->max)
 			return end(w, CAIRN_WALK_LIMIT);
-		if (is_seen_outermost(w))
-			return push(w) ? end(w, CAIRN_WALK_OUTERMOST) : STEP_END;
 		result = walk_new(w);
 	}
 	return result;

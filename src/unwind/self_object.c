@@ -148,6 +148,8 @@ bool self_slot_holds(unsigned int slot, uint64_t at)
 {
 	struct dl_find_object found;
 	const struct self_slot *s = &slots[slot];
+	if (s->object.is_permanent)
+		return true;
 	return _dl_find_object((void *)(uintptr_t)at, &found) == 0 &&
 	       is_same(s, (uint64_t)(uintptr_t)found.dlfo_map_start, (uint64_t)(uintptr_t)found.dlfo_map_end,
 		       found.dlfo_eh_frame);

@@ -38,13 +38,16 @@ struct self_slot {
 	const struct self_table *table;	     /* atomic; NULL: not prepared */
 };
 
+/* Whether walks read the cache of addresses seen before; for measuring what the rest costs. */
+void self_cache_use(bool on);
+
 /* The object whose mapping holds @at; false when none does. Signals: safe. */
 bool self_object_at(uint64_t at, struct self_object *ret);
 
 /* The slot of an object, a new one when it has none; -1 when it must not have one, or all are taken. Signals: safe. */
 int self_slot_of(const struct self_object *object);
 
-/* Whether the object that is at @at now is that of the slot. Signals: safe. */
+/* Whether the object that is at @at now, where the slot's once was, is that of the slot. Signals: safe. */
 bool self_slot_holds(unsigned int slot, uint64_t at);
 
 struct self_slot *self_slot_at(unsigned int slot);
