@@ -45,10 +45,7 @@ static void tell_moment(const struct cairn_stacks *stacks)
 {
 	struct cairn_stacks_moment m;
 	size_t n = cairn_stacks_n_threads(stacks);
-	const char *note = cairn_stacks_note(stacks);
 
-	if (note)
-		fprintf(stderr, "%s\n", note);
 	cairn_stacks_moment(stacks, &m);
 	if (!m.stopped_ns) {
 		fprintf(stderr, "%zu thread%s\n", n, n == 1 ? "" : "s");
@@ -74,6 +71,8 @@ static bool show(const struct cairn_stacks *stacks, const struct stack_values *v
 			stack_text(stdout, t, names);
 	}
 	fflush(stdout);
+	if (cairn_stacks_note(stacks))
+		fprintf(stderr, "%s\n", cairn_stacks_note(stacks));
 	if (!values->json)
 		tell_moment(stacks);
 	return is_complete;

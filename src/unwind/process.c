@@ -47,7 +47,7 @@ struct copy {
 };
 
 struct snapshot {
-	int pid;
+	int pid; /* by which memory is read: stop_memory_of() */
 	struct copy *copies; /* one per thread, then as many of the own stacks; most of those are empty */
 	uint8_t *bytes;
 	size_t n_bytes;
@@ -199,7 +199,7 @@ static int capture(struct cairn_stacks *stacks, struct stop *stop, struct snapsh
 {
 	int rc = code_space_refresh_pid(stacks->space, s->pid, err);
 	if (rc == 0)
-		rc = stop_all(s->pid, stop, err);
+		rc = stop_all(stacks->pid, stop, err);
 	if (rc == 0)
 		rc = take_snapshot(code_space_maps(stacks->space), stop, s, err);
 	stop_release(stop);
@@ -213,7 +213,7 @@ static int capture(struct cairn_stacks *stacks, struct stop *stop, struct snapsh
 
 int cairn_stacks_again(struct cairn_stacks *stacks, struct cairn_err *err)
 {
-	struct snapshot s = {.pid = stacks->pid};
+	struct snapshot s = {.pid = stop_memory_of(stacks->pid)};
 	struct stop stop = {0};
 	stacks_clear(stacks);
 	if (!stacks->pid)
@@ -235,7 +235,7 @@ int cairn_stacks_of_process(int pid, const struct cairn_stacks_opts *opts, struc
 	if (rc < 0)
 		return rc;
 	stacks->pid = pid;
-	rc = code_space_open_pid(pid, stacks->jobs, &stacks->space, err);
+	rc = code_space_open_pid(stop_memory_of(pid), stacks->jobs, &stacks->space, err);
 	if (rc == 0)
 		rc = cairn_stacks_again(stacks, err);
 	if (rc < 0)

@@ -80,6 +80,34 @@ static int refuse(int pid, int why, struct cairn_err *err)
 	return err_set(err, -why, "process %d: cannot be traced: %s", pid, strerror(why));
 }
 
+/* A thread that has ended and was not waited for: the main one of a process whose others go on, all of one that was killed. */
+static bool has_ended(int pid, int tid)
+{
+	char name[64], line[512];
+	snprintf(name, sizeof(name), "/proc/%d/task/%d/stat", pid, tid);
+	SCOPE_FCLOSE FILE *f = fopen(name, "re");
+	if (!f || !fgets(line, sizeof(line), f))
+		return true;
+	const char *behind_name = strrchr(line, ')');
+	return behind_name && strchr("ZX", behind_name[1] ? behind_name[2] : 'X');
+}
+
+int stop_memory_of(int pid)
+{
+	char name[64];
+	int tid = pid;
+	if (!has_ended(pid, pid))
+		return pid;
+	snprintf(name, sizeof(name), "/proc/%d/task", pid);
+	DIR *dir = opendir(name);
+	for (struct dirent *e; dir && tid == pid && (e = readdir(dir));)
+		if (isdigit((unsigned char)e->d_name[0]) && !has_ended(pid, atoi(e->d_name)))
+			tid = atoi(e->d_name);
+	if (dir)
+		closedir(dir);
+	return tid;
+}
+
 static bool is_listed(const struct stop *stop, int tid)
 {
 	for (size_t i = 0; i < stop->threads.n; i++)
@@ -98,8 +126,11 @@ static int seize(struct stop *stop, int tid, struct cairn_err *err)
 	if (!t)
 		return err_nomem(err, "the threads of a process");
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0) {
+		int why = errno;
 		stop->threads.n--;
-		return errno == ESRCH ? 0 : refuse(stop->pid, errno, err);
+		if (why == ESRCH || (why == EPERM && has_ended(stop->pid, tid)))
+			return 0;
+		return refuse(stop->pid, why, err);
 	}
 	*t = (struct stopped_thread){.tid = tid, .is_main = tid == stop->pid, .is_seized = true};
 	read_comm(stop->pid, t);
@@ -242,6 +273,8 @@ int stop_all(int pid, struct stop *stop, struct cairn_err *err)
 	for (size_t i = 0; rc >= 0 && i < stop->threads.n; i++)
 		if (stop->threads.p[i].is_stopped)
 			rc = read_regs(stop, &stop->threads.p[i], err);
+	if (rc >= 0 && !stop->threads.n)
+		return err_set(err, -ESRCH, "there is no process %d any more: it has ended", stop->pid);
 	return rc < 0 ? rc : 0;
 }
 

@@ -34,6 +34,13 @@ struct stop {
 };
 
 /*
+ * stop_memory_of - a thread of @pid by which its memory and mappings can be read
+ *
+ * That is @pid itself, unless its main thread has ended while others go on: then one of those.
+ */
+int stop_memory_of(int pid);
+
+/*
  * stop_all - stop every thread of @pid and read its registers
  *
  * @stop  zeroed; stop_release() also after an error

@@ -1,0 +1,425 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""cairn stack: what it prints, what it does to a process, and processes and core files that are no good."""
+
+import glob
+import os
+import random
+import re
+import resource
+import signal
+import subprocess
+import time
+
+from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, run
+
+# Threads that wait, sleep, spin; what is interrupted is counted.
+PROGRAM = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile unsigned long n_interrupted, sink;
+static int ends[2], stop[2];
+
+static inline __attribute__((always_inline)) void add(unsigned long x) { sink += x; }
+__attribute__((noinline)) static void spin(void) { for (;;) add(1); }
+static void *spinner(void *arg) { spin(); return NULL; }
+
+static void *reader(void *arg)
+{
+	char c;
+	if (read(ends[0], &c, 1) < 0)
+		n_interrupted++;
+	return NULL;
+}
+
+static void *sleeper(void *arg)
+{
+	for (;;) {
+		struct timespec t = {0, 20000000};
+		if (nanosleep(&t, NULL) < 0)
+			n_interrupted++;
+	}
+}
+
+static void start(const char *name, void *(*f)(void *))
+{
+	pthread_t t;
+	if (pthread_create(&t, NULL, f, NULL) != 0)
+		exit(3);
+	pthread_setname_np(t, name);
+}
+
+int main(int argc, char **argv)
+{
+	char c;
+	prctl(PR_SET_PDEATHSIG, 9);
+	if (pipe(ends) < 0)
+		return 3;
+	start("spinner", spinner);
+	start("reader", reader);
+	start("sleeper", sleeper);
+	puts("ready");
+	fflush(stdout);
+	while (read(0, &c, 1) < 0)
+		n_interrupted++;
+	printf("%lu\n", n_interrupted);
+	return 0;
+}
+"""
+
+# How each of these gets a stack that cannot be walked to its end, or is gone.
+BAD = r"""
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+static void ready(void) { if (write(1, "ready\n", 6) < 0) _exit(3); }
+
+/* Everything above its own frame: random words, or pointers into the stack itself. */
+__attribute__((noinline)) static void smash(unsigned seed)
+{
+	volatile unsigned long *p = __builtin_frame_address(0);
+	for (int i = 0; i < 200; i++) {
+		seed = seed * 1103515245 + 12345;
+		p[i] = seed & 0x10000 ? (unsigned long)(p + (seed >> 17) % 200) : (unsigned long)seed << 20;
+	}
+	ready();
+	for (;;)
+		pause();
+}
+
+int main(int argc, char **argv)
+{
+	prctl(PR_SET_PDEATHSIG, 9);
+	if (!strcmp(argv[1], "smash"))
+		smash(atoi(argv[2]));
+	if (!strcmp(argv[1], "exec")) {
+		if (!argv[2]) { ready(); }
+		usleep(500);
+		execl("/proc/self/exe", argv[0], "exec", "again", NULL);
+	}
+	if (!strcmp(argv[1], "crash"))
+		*(volatile int *)0x10 = 1;
+	return 0;
+}
+"""
+
+LEADERLESS = r"""
+#include <pthread.h>
+#include <unistd.h>
+static void *wait_for_ever(void *arg)
+{
+	usleep(20000);
+	if (write(1, "ready\n", 6) < 0)
+		return arg;
+	for (;;)
+		pause();
+}
+int main(void)
+{
+	pthread_t t;
+	pthread_create(&t, NULL, wait_for_ever, NULL);
+	pthread_exit(NULL);
+}
+"""
+
+IN_32_BITS = "void _start(void) { __asm__ volatile(\"mov $29, %eax; int $0x80\"); }"
+
+
+class Running:
+    """The program, running for the length of a with block."""
+
+    def __init__(self, path, *words):
+        self.command = [path, *words]
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process.stdout.readline()
+        self.pid = self.process.pid
+        time.sleep(0.1)
+        return self
+
+    def finish(self):
+        return self.process.communicate("\n", timeout=60)[0]
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+def program():
+    path = os.path.join(folder(), "threads-gcc")
+    return path if os.path.exists(path) else compile_c("threads", PROGRAM, flags=("-O2", "-g", "-pthread"))
+
+
+def bad_program():
+    path = os.path.join(folder(), "bad-gcc")
+    return path if os.path.exists(path) else compile_c("bad", BAD, flags=("-O1", "-g", "-pthread", "-w", "-fno-stack-protector"))
+
+
+def status_of(pid, key):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+        return re.search(rf"^{key}:\s*(\S+)", file.read(), re.M).group(1)
+
+
+def cpu_ticks(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        return int(file.read().rsplit(")", 1)[1].split()[11])
+
+
+def expect_running(pid):
+    expect(status_of(pid, "TracerPid") == "0", "still traced")
+    before = cpu_ticks(pid)
+    for _ in range(600):
+        if cpu_ticks(pid) > before:
+            return
+        time.sleep(0.05)
+    expect(False, "it does not go on", status_of(pid, "State"))
+
+
+@claim
+def every_thread_has_its_name_and_its_frames_and_the_time_is_told():
+    with Running(program()) as p:
+        r = cairn("stack", "--no-cache", p.pid)
+        expect(r.status == 0, r)
+        expect(re.findall(r'^thread \d+ "(.*)"$', r.out, re.M)[0] == "threads-gcc", r)
+        expect(sorted(re.findall(r'^thread \d+ "(.*)"$', r.out, re.M)[1:]) == ["reader", "sleeper", "spinner"], r)
+        expect(all(re.match(r"thread \d+ \"|#\d+ +(0x[0-9a-f]{16})?  \S", line) for line in r.lines()), r)
+        expect(re.search(r"^#\d+ .* main(\+0x[0-9a-f]+)? at .*threads\.c:\d+", r.out, re.M), r)
+        expect(re.search(r"^4 threads, stopped for \d+\.\d{3} ms, all at one moment$", r.err, re.M), r)
+
+
+@claim
+def inlined_calls_have_lines_of_their_own_and_are_left_out_on_request():
+    with Running(program()) as p:
+        full = cairn("stack", "--no-cache", p.pid)
+        expect(re.search(r"^#0 .* add at \S*threads\.c:\d+.*\(inlined\)\n#1 .* spin\+0x", full.out, re.M), full)
+        short = cairn("stack", "-s", "--no-cache", p.pid)
+        expect("(inlined)" not in short.out and ".c:" not in short.out and "  spin+0x" in short.out, short)
+
+
+@claim
+def json_has_the_same_frames_and_a_round_for_each_time():
+    with Running(program()) as p:
+        r = cairn("stack", "--no-cache", "--json", "-n", "3", "-i", "5ms", p.pid)
+        threads = r.objects()
+        expect(r.status == 0 and len(threads) == 12, r)
+        expect([t["round"] for t in threads] == [1] * 4 + [2] * 4 + [3] * 4, r)
+        for t in threads:
+            expect(t["end"] == "outermost" and t["stopped_ns"] > 0 and t["frames"], t)
+            for frame in t["frames"]:
+                expect(re.fullmatch(r"0x[0-9a-f]+", frame["pc"]) and os.path.exists(frame["path"]), frame)
+        waiting = [[f["pc"] for f in t["frames"]] for t in threads if t["comm"] == "reader"]
+        expect(len(waiting) == 3 and waiting[0] == waiting[1] == waiting[2], waiting)
+        text = cairn("stack", "-s", "--no-cache", p.pid).out
+        expect(all(f"{int(pc, 16):#018x}" in text for pc in waiting[0]), text)
+
+
+@claim
+def a_limit_of_frames_is_told():
+    with Running(program()) as p:
+        r = cairn("stack", "-s", "--no-cache", "--max-frames", "2", p.pid)
+        expect(r.status == 1 and re.search(r"^    2 frames$", r.out, re.M), r)
+
+
+@claim
+def a_process_goes_on_as_if_nothing_had_been():
+    with Running(program()) as p:
+        r = cairn("stack", "-s", "--no-cache", "-n", "50", "-i", "2ms", p.pid)
+        expect(r.status == 0, r)
+        expect_running(p.pid)
+        # Neither its reads nor its sleeps were cut short.
+        expect(p.finish() == "0\n", "system calls were interrupted")
+
+
+@claim
+def a_killed_cairn_leaves_the_process_running():
+    rng = random.Random(1)
+    with Running(program()) as p:
+        for _ in range(15):
+            with subprocess.Popen([CAIRN, "stack", "-s", "--no-cache", "-n", "100000", "-i", "1ms", str(p.pid)],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+                time.sleep(rng.uniform(0.01, 0.2))
+                child.kill()
+            expect_running(p.pid)
+        expect(p.finish() == "0\n", "system calls were interrupted")
+
+
+@claim
+def exit_status_and_words_tell_what_was_wrong():
+    with subprocess.Popen(["true"]) as gone:
+        pass
+    r = cairn("stack", gone.pid)
+    expect(r.status == 1 and "no process" in r.err and not r.out, r)
+    expect(cairn("stack").status == 2, "no operand")
+    expect(cairn("stack", "1", "2").status == 2, "two operands")
+    r = cairn("stack", "/no/such/core")
+    expect(r.status == 1 and "/no/such/core" in r.err, r)
+    r = cairn("stack", __file__)
+    expect(r.status != 0 and "neither a process's number nor a core file" in r.err, r)
+    r = cairn("stack", program())
+    expect(r.status != 0 and "a core file has 4" in r.err, r)
+
+
+@claim
+def a_traced_process_is_refused_with_the_tracer():
+    with Running(program()) as p:
+        with subprocess.Popen(["strace", "-qq", "-o", "/dev/null", "-p", str(p.pid)]) if os.path.exists("/usr/bin/strace") \
+                else skip_strace() as strace:
+            for _ in range(100):
+                if status_of(p.pid, "TracerPid") != "0":
+                    break
+                time.sleep(0.05)
+            r = cairn("stack", p.pid)
+            expect(r.status == 3 and f"traced by process {strace.pid}" in r.err, r)
+            strace.terminate()
+
+
+def skip_strace():
+    raise Skip("strace is not installed")
+
+
+@claim
+def a_32_bit_process_is_refused():
+    path = os.path.join(folder(), "in32")
+    with open(path + ".c", "w", encoding="utf-8") as file:
+        file.write(IN_32_BITS)
+    if run("gcc", "-m32", "-nostdlib", "-static", "-fno-pic", "-no-pie", "-o", path, path + ".c").status != 0:
+        raise Skip("gcc makes no 32-bit programs here")
+    try:
+        child = subprocess.Popen([path])
+    except OSError as error:
+        raise Skip("the kernel runs no 32-bit programs") from error
+    time.sleep(0.2)
+    r = cairn("stack", child.pid)
+    child.kill()
+    child.wait()
+    expect(r.status == 3 and "32-bit" in r.err, r)
+
+
+# ---- what is no good ----
+
+@claim
+def a_process_that_dies_is_told():
+    with Running(program()) as p:
+        with subprocess.Popen([CAIRN, "stack", "-s", "--no-cache", "-n", "100000", "-i", "1ms", str(p.pid)],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as child:
+            time.sleep(0.5)
+            p.process.kill()
+            p.process.wait()
+            err = child.communicate(timeout=60)[1]
+            expect(child.returncode == 1 and "no process" in err.splitlines()[-1], child.returncode, err[-300:])
+
+
+@claim
+def a_process_whose_main_thread_has_ended_has_the_others():
+    path = compile_c("leaderless", LEADERLESS, flags=("-O2", "-g", "-pthread"))
+    with Running(path) as p:
+        expect(status_of(p.pid, "State") == "Z", "the main thread is there")
+        r = cairn("stack", "-s", "--no-cache", p.pid)
+        expect(r.status == 0 and re.search("  pause", r.out), r)
+
+
+@claim
+def a_process_that_execs_all_the_time_does_no_harm():
+    with Running(bad_program(), "exec") as p:
+        for _ in range(40):
+            r = cairn("stack", "-s", "--no-cache", p.pid)
+            expect(r.status in (0, 1), r)
+        expect(status_of(p.pid, "TracerPid") == "0", "still traced")
+
+
+@claim
+def a_smashed_stack_ends_with_its_reason():
+    for seed in range(1, 21):
+        with Running(bad_program(), "smash", str(seed)) as p:
+            r = cairn("stack", "-s", "--no-cache", "--json", p.pid)
+            (thread,) = r.objects()
+            expect(r.status == 1 and thread["end"] != "outermost" and thread["why"], r)
+            expect(len(thread["frames"]) < 250, r)
+            expect("smash" in r.out, r)
+            # Only the last frame may be where no code is: nothing follows from it.
+            expect(all(f["path"] for f in thread["frames"][:-1]), r)
+
+
+# ---- core files ----
+
+def a_core():
+    where = os.path.join(folder(), "crash")
+    if not os.path.isdir(where):
+        os.mkdir(where)
+        subprocess.run([bad_program(), "crash"], cwd=where, check=False,
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2))
+    cores = glob.glob(os.path.join(where, "core*"))
+    if not cores:
+        raise Skip("the kernel writes no core here: /proc/sys/kernel/core_pattern")
+    return cores[0]
+
+
+@claim
+def a_core_says_the_signal_and_where():
+    r = cairn("stack", "--no-cache", a_core())
+    expect(r.status == 0, r)
+    expect(re.match(r'thread \d+ "bad-gcc", SIGSEGV at 0x10\n#0 +0x[0-9a-f]{16}  main\+0x[0-9a-f]+ at \S*bad\.c:\d+', r.out), r)
+    (thread,) = cairn("stack", "--no-cache", "--json", a_core()).objects()
+    expect(thread["signal"] == signal.SIGSEGV and thread["fault"] == "0x10", thread)
+
+
+@claim
+def a_core_that_was_cut_off_says_so_and_never_hangs():
+    with open(a_core(), "rb") as file:
+        whole = file.read()
+    path = os.path.join(folder(), "cut.core")
+    ends = set()
+    for i in range(24):
+        with open(path, "wb") as file:
+            file.write(whole[:64 + i * (len(whole) - 64) // 24])
+        r = cairn("stack", "-s", "--no-cache", "--json", path)
+        expect("cut off" in r.err and r.status in (0, 1), r)
+        ends.update(t["end"] for t in r.objects())
+    expect(ends & {"undescribed", "unreadable", "no-file"}, ends)
+
+
+@claim
+def files_of_a_core_are_looked_for_below_the_sysroot():
+    r = cairn("stack", "--no-cache", "--sysroot", "/nowhere", a_core())
+    expect(r.status == 1 and "/nowhere/" in r.out, r)
+    root = os.path.join(folder(), "root")
+    (thread,) = cairn("stack", "-s", "--no-cache", "--json", a_core()).objects()
+    for path in {f["path"] for f in thread["frames"]}:
+        os.makedirs(root + os.path.dirname(path), exist_ok=True)
+        if not os.path.exists(root + path):
+            os.symlink(path, root + path)
+    r = cairn("stack", "-s", "--no-cache", "--json", "--sysroot", root, a_core())
+    expect([f["pc"] for f in r.objects()[0]["frames"]] == [f["pc"] for f in thread["frames"]], r)
+
+
+@claim_each((4, b"\x01", "32-bit"), (18, b"\xb7", "machine 183"))
+def a_core_of_something_else_is_refused(change):
+    at, byte, words = change
+    with open(a_core(), "rb") as file:
+        head = bytearray(file.read(4096))
+    head[at:at + 1] = byte
+    path = os.path.join(folder(), "other.core")
+    with open(path, "wb") as file:
+        file.write(head)
+    r = cairn("stack", path)
+    expect(r.status == 3 and words in r.err, r)
+
+
+@claim
+def a_core_has_one_moment():
+    r = cairn("stack", "-n", "2", a_core())
+    expect(r.status == 2 and "one moment" in r.err, r)
+
+
+main()
