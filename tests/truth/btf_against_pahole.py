@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """BTF of a binary from Cairn and from the newest pahole: every named struct, union, enum and function must agree.
 
-    btf_against_pahole.py [FILE...]      default: the lab's vmlinux and libc
+    btf_against_pahole.py [FILE...]      default: the lab's vmlinux and libc, SQLite and postgres
 
 Both blobs are read by bpftool. A type is compared by what it says up to the next name, as a set of definitions per name,
 since a name may have several. Each difference has to have an explanation that the symbol table confirms, or it fails.
@@ -16,6 +16,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE]
 import common  # noqa: E402
+import sources  # noqa: E402
 
 LAB = os.environ.get('CAIRN_LAB') or os.path.expanduser('~/.cache/cairn-lab')
 SID = os.path.join(LAB, 'sid')
@@ -121,7 +122,17 @@ def symbols_of(path):
     return exact, clones
 
 
-def explain(what, ours, theirs, symbols):
+def left_out_of(said):
+    """{function: why pahole left it out}, of what pahole -V said."""
+    found = {}
+    for line in said.splitlines():
+        name, skipped, why = line.partition(' : skipping BTF encoding of function due to ')
+        if skipped:
+            found[name] = why.split(';')[0].split(' for param')[0]
+    return found
+
+
+def explain(what, ours, theirs, symbols, left_out):
     """Why they differ, or None: every reason is seen in the symbol table."""
     kind, name = what.split(' ', 1)
     exact, clones = symbols
@@ -131,6 +142,8 @@ def explain(what, ours, theirs, symbols):
         return BY_HAND[name]
     if not ours and not exact[name] and clones[name]:
         return 'only clones of it have code (foo.isra.0): Cairn gives them places instead of a function'
+    if not theirs and name in left_out:
+        return f'pahole leaves it out: {left_out[name]}'
     if not theirs and exact[name] > 1:
         return 'several functions have that name, and one prototype: pahole leaves it out'
     if not theirs and clones[name]:
@@ -146,7 +159,7 @@ def compare(path):
     if not os.path.exists(inside):
         subprocess.run(['cp', '-L', path, inside], check=True)
     name = os.path.join('/srv/truth', base)
-    code, _, err = chroot('pahole', '-J', '-j2', '--btf_features=default', f'--btf_encode_detached={name}.pahole', name)
+    code, said, err = chroot('pahole', '-J', '-V', '-j2', '--btf_features=default', f'--btf_encode_detached={name}.pahole', name)
     if code != 0:
         common.not_ok(f'{base}: pahole: {err[-500:]}')
         return
@@ -158,13 +171,13 @@ def compare(path):
             common.not_ok(f'{base}: cairn btf encode: {err[-500:]}')
             return
     ours, theirs = Blob(name + '.cairn').definitions(), Blob(name + '.pahole').definitions()
-    symbols = symbols_of(path)
+    symbols, left_out = symbols_of(path), left_out_of(said + err)
     reasons, unexplained, same = collections.Counter(), [], collections.Counter()
     for what in sorted(set(ours) | set(theirs)):
         if ours.get(what) == theirs.get(what):
             same[what.split()[0]] += 1
             continue
-        why = explain(what, ours.get(what), theirs.get(what), symbols)
+        why = explain(what, ours.get(what), theirs.get(what), symbols, left_out)
         if why:
             reasons[why] += 1
             if os.environ.get('VERBOSE'):
@@ -180,12 +193,21 @@ def compare(path):
     common.claim(f'{base}: every difference from pahole is explained ({len(unexplained)} are not)', not unexplained)
 
 
+def built():
+    """Programs that are made here, as far as they can be."""
+    for name, make in (('SQLite', lambda: sources.sqlite('gcc')), ('postgres', sources.postgres)):
+        try:
+            yield make()
+        except sources.Unavailable as error:
+            common.skip(f'BTF of {name} against pahole', str(error))
+
+
 def main():
     if not os.access(os.path.join(SID, 'usr/bin/pahole'), os.X_OK) or os.geteuid() != 0:
         common.skip('BTF against pahole', "needs root and the lab's peers")
         common.finish()
     os.makedirs(SHARED, exist_ok=True)
-    paths = sys.argv[1:] or [p for p in map(common.lab_input, ['vmlinux', 'libc.debug']) if p]
+    paths = sys.argv[1:] or [p for p in map(common.lab_input, ['vmlinux', 'libc.debug']) if p] + list(built())
     for path in paths:
         compare(os.path.realpath(path))
     common.finish()
