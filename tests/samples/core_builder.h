@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CB_MAX_FILES = 256, CB_MAX_SEGMENTS = 512 };
+enum { CB_MAX_FILES = 512, CB_MAX_SEGMENTS = 1024 };
 
 struct cb_segment {
 	uint64_t lo, size;

@@ -229,7 +229,7 @@ struct mapping {
 	char flags[8], path[512];
 };
 
-enum { MAX_MAPPINGS = 256, MAX_BACKTRACE = 64 };
+enum { MAX_MAPPINGS = 1024, MAX_BACKTRACE = 64 };
 static struct mapping mappings[MAX_MAPPINGS];
 static size_t n_mappings;
 
@@ -247,6 +247,18 @@ static void read_own_maps(void)
 	fclose(f);
 }
 
+/* The stack as it is, which a sanitizer lets nobody read from here. */
+static uint8_t *stack_copy;
+
+static const void *copy_stack(uint64_t lo, size_t n)
+{
+	FILE *f = fopen("/proc/self/mem", "rb");
+	stack_copy = malloc(n);
+	assert_true(f && stack_copy && fseeko(f, (off_t)lo, SEEK_SET) == 0 && fread(stack_copy, 1, n, f) == n);
+	fclose(f);
+	return stack_copy;
+}
+
 /* As the kernel does: the stack, and the first page of files; [vdso] whole. */
 static void dump_mapping(struct core_builder *b, const struct mapping *m, uint64_t sp)
 {
@@ -260,7 +272,7 @@ static void dump_mapping(struct core_builder *b, const struct mapping *m, uint64
 	else if (sp >= m->lo && sp < m->hi) {
 		s.lo = sp & ~UINT64_C(4095);
 		s.size = m->hi - s.lo;
-		s.data = (const void *)s.lo;
+		s.data = copy_stack(s.lo, s.size);
 		s.n = s.size;
 	}
 	if (m->path[0] == '/')
@@ -284,6 +296,8 @@ static void dump_self(struct core_builder *b, const ucontext_t *now)
 	for (size_t i = 0; i < n_mappings; i++)
 		dump_mapping(b, &mappings[i], user[U_RSP]);
 	cb_finish(b);
+	free(stack_copy);
+	stack_copy = NULL;
 }
 
 struct self {
@@ -296,6 +310,10 @@ __attribute__((noinline, noclone)) static int dump_here(struct self *self)
 {
 	ucontext_t now;
 	self->n = backtrace(self->pcs, MAX_BACKTRACE);
+#ifdef __SANITIZE_ADDRESS__
+	/* The sanitizer puts a function of its own around backtrace(). */
+	memmove(self->pcs, self->pcs + 1, (size_t)--self->n * sizeof(*self->pcs));
+#endif
 	getcontext(&now);
 	dump_self(&self->core, &now);
 	return self->n;
@@ -407,12 +425,15 @@ static void a_call_to_nowhere_leads_to_its_caller_and_is_marked(void **state)
 	struct cairn_stacks *stacks;
 	put_file(&w, "core", self.core.bytes, self.core.n);
 	stacks = open_core(&w, "core");
-	uint64_t sp = cairn_stacks_thread(stacks, 0)->frames[1].regs.r[7] - 8;
+	const struct cairn_regs caller = cairn_stacks_thread(stacks, 0)->frames[1].regs;
+	uint64_t sp = caller.r[7] - 8;
 	cairn_stacks_close(stacks);
 	/* NT_PRSTATUS is the first note: registers are 20 + 112 bytes into the notes, which are behind the headers. */
 	const Elf64_Phdr *notes = (const Elf64_Phdr *)(self.core.bytes + sizeof(Elf64_Ehdr));
 	uint64_t *user = (uint64_t *)(self.core.bytes + notes->p_offset + 20 + 112), nowhere = 0x10;
 	memcpy(&user[U_RIP], &nowhere, 8);
+	memcpy(&user[U_RBP], &caller.r[6], 8);
+	memcpy(&user[U_RBX], &caller.r[3], 8);
 	memcpy(&user[U_RSP], &sp, 8);
 	put_file(&w, "core", self.core.bytes, self.core.n);
 	stacks = open_core(&w, "core");
