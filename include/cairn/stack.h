@@ -96,7 +96,8 @@ struct cairn_stacks;
  *   -EOPNOTSUPP  a 32-bit process
  *   -EINVAL      @opts has something set that this version does not know
  *   -ENOMEM, and what ptrace(2) returns
- * A system call that a thread waits in is restarted by the kernel, as after SIGSTOP and SIGCONT.
+ * A system call that a thread waits in is restarted by the kernel, as after SIGSTOP and SIGCONT; those few that
+ * signal(7) lists there (epoll_wait, semop, sigtimedwait, ...) return EINTR then, which programs have to expect anyway.
  * Cost: each thread is stopped for tens of microseconds; the walk is done while it runs again. Threads: the
  * calling thread is the tracer; one call per process at a time. Signals: no.
  */

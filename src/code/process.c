@@ -37,18 +37,30 @@ static int open_vdso(int pid, const struct code_mapping *m, struct cairn_binary 
 	return rc == -ENOMEM ? rc : 0;
 }
 
-/* The file behind a mapping, which may not be the one that now has its name. */
+/*
+ * Where the file behind a mapping can be opened. Its name as the process sees it may be another file's now: then the mapping leads to
+ * it. A process that has ended meanwhile has neither, and the name has to do, if device and inode say that it is the file.
+ */
+static void find_mapped(int pid, const struct code_mapping *m, char *path, size_t size)
+{
+	struct stat st;
+	snprintf(path, size, "/proc/%d/root%s", pid, m->path);
+	if (stat(path, &st) == 0 && st.st_ino == m->ino)
+		return;
+	if (stat(m->path, &st) == 0 && st.st_ino == m->ino && st.st_dev == m->dev)
+		snprintf(path, size, "%s", m->path);
+	else
+		snprintf(path, size, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, m->lo, m->hi);
+}
+
 static int open_mapped(void *ctx, const struct code_mapping *m, struct cairn_binary **ret,
 		       uint8_t **ret_bytes, struct cairn_err *err)
 {
 	int pid = (int)(intptr_t)ctx;
 	char path[4200];
-	struct stat st;
 	if (!m->ino)
 		return open_vdso(pid, m, ret, ret_bytes, err);
-	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, m->path);
-	if (stat(path, &st) < 0 || st.st_ino != m->ino)
-		snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, m->lo, m->hi);
+	find_mapped(pid, m, path, sizeof(path));
 	int rc = cairn_binary_open(path, NULL, ret, err);
 	return rc == -ENOMEM ? rc : 0;
 }

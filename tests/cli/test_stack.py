@@ -320,6 +320,33 @@ def a_process_that_dies_is_told():
             expect(child.returncode == 1 and "no process" in err.splitlines()[-1], child.returncode, err[-300:])
 
 
+ENDING = r"""
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+int main(void)
+{
+	struct epoll_event event;
+	prctl(PR_SET_PDEATHSIG, 9);
+	puts("ready");
+	fflush(stdout);
+	/* One of the few that a stop interrupts: signal(7). */
+	return epoll_wait(epoll_create1(0), &event, 1, 60000) < 0;
+}
+"""
+
+
+@claim
+def a_process_that_ends_as_soon_as_it_goes_on_has_a_whole_stack():
+    path = compile_c("ending.c", ENDING)
+    with subprocess.Popen([path], stdout=subprocess.PIPE, text=True) as process:
+        expect(process.stdout.readline() == "ready\n")
+        time.sleep(0.1)
+        r = cairn("stack", "--symbols", str(process.pid))
+        process.kill()
+    expect(r.status == 0 and " main+0x" in r.out and "cannot be read" not in r.out, r)
+
+
 @claim
 def a_process_whose_main_thread_has_ended_has_the_others():
     path = compile_c("leaderless", LEADERLESS, flags=("-O2", "-g", "-pthread"))
