@@ -8,9 +8,13 @@
 #ifndef BASE_OPTS_H
 #define BASE_OPTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
+
+/* Whether nothing is set behind the first @known bytes of @opts, whose first member is its size. */
+bool opts_tail_is_zero(const void *opts, size_t known);
 
 /*
  * opts_take - @from as a struct of @known bytes

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/err.h"
+#include "base/opts.h"
 #include "bind/walk.h"
 
 static const char *const kind_names[] = {
@@ -38,12 +39,7 @@ void bind_write_json(const struct bind_file *file)
 
 static bool is_known(const struct cairn_bind_opts *opts)
 {
-	const unsigned char *tail = (const unsigned char *)opts;
-
-	for (size_t i = sizeof(*opts); i < opts->size; i++)
-		if (tail[i])
-			return false;
-	return opts->size >= sizeof(*opts);
+	return opts->size >= sizeof(*opts) && opts_tail_is_zero(opts, sizeof(*opts));
 }
 
 static void write_all(struct bind_file *file, enum cairn_bind_lang lang)

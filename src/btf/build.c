@@ -31,11 +31,6 @@ struct cairn_btf_builder {
 
 /* ---- strings ---- */
 
-int btf_add_string_n(struct cairn_btf_builder *b, const char *s, size_t len, uint32_t *ret)
-{
-	return btf_strings_add(&b->strings, s, len, ret);
-}
-
 int cairn_btf_add_string(struct cairn_btf_builder *b, const char *s, uint32_t *ret)
 {
 	return btf_strings_add(&b->strings, s, strlen(s), ret);

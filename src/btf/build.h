@@ -2,8 +2,7 @@
 /*
  * Building records, by kind
  *
- * Each adds one record and gives its id in *@ret. Names are offsets from cairn_btf_add_string() or
- * btf_add_string_n(). All return 0, -ENOMEM, -ERANGE (more than 2^31 ids, or 2^24 elements) or -EINVAL (what the
+ * Each adds one record and gives its id in *@ret. Names are offsets from cairn_btf_add_string(). All return 0, -ENOMEM, -ERANGE (more than 2^31 ids, or 2^24 elements) or -EINVAL (what the
  * kind cannot say); then nothing was added. Ids may be those of records that are added later.
  *
  * One builder belongs to one thread at a time.
@@ -14,9 +13,6 @@
 #include <cairn/btf.h>
 
 #include "btf/shape.h"
-
-/* As cairn_btf_add_string(), of @len bytes without NUL. */
-int btf_add_string_n(struct cairn_btf_builder *b, const char *s, size_t len, uint32_t *ret);
 
 /* A string by offset, the builder's or its base's; valid until the next string is added. */
 const char *btf_builder_string(const struct cairn_btf_builder *b, uint32_t off);

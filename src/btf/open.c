@@ -11,28 +11,9 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
+#include "base/opts.h"
 #include "base/scope.h"
 #include "elf/elf.h"
-
-static const struct cairn_btf_open_opts no_opts = {.size = sizeof(no_opts)};
-
-/* A tail that a newer caller has and that is not zero asks for something that is not known here. */
-static int check_opts(const struct cairn_btf_open_opts *opts, struct cairn_err *err)
-{
-	if (opts->size < sizeof(size_t))
-		return err_set(err, -EINVAL, "the options for BTF have no size");
-	for (size_t i = sizeof(*opts); i < opts->size; i++)
-		if (((const char *)opts)[i])
-			return err_set(err, -EINVAL, "an option for BTF that this version does not know");
-	return 0;
-}
-
-static struct cairn_btf_open_opts known_part(const struct cairn_btf_open_opts *opts)
-{
-	struct cairn_btf_open_opts known = {0};
-	memcpy(&known, opts, opts->size < sizeof(known) ? opts->size : sizeof(known));
-	return known;
-}
 
 static struct cairn_btf *blob_new(const char *name, const struct cairn_btf *base)
 {
@@ -65,10 +46,10 @@ int cairn_btf_open_mem(const void *bytes, size_t size, const char *name,
 		       const struct cairn_btf_open_opts *user_opts, struct cairn_btf **ret,
 		       struct cairn_err *err)
 {
-	int rc = check_opts(user_opts ? user_opts : &no_opts, err);
+	struct cairn_btf_open_opts opts;
+	int rc = opts_take(&opts, sizeof(opts), user_opts, err);
 	if (rc < 0)
 		return rc;
-	struct cairn_btf_open_opts opts = known_part(user_opts ? user_opts : &no_opts);
 	struct cairn_btf *btf = blob_new(name, opts.base);
 	if (!btf)
 		return err_nomem(err, "BTF");
@@ -190,10 +171,10 @@ static int parse_file(struct cairn_btf *btf, const struct cairn_btf_open_opts *o
 int cairn_btf_open(const char *path, const struct cairn_btf_open_opts *user_opts, struct cairn_btf **ret,
 		   struct cairn_err *err)
 {
-	int rc = check_opts(user_opts ? user_opts : &no_opts, err);
+	struct cairn_btf_open_opts opts;
+	int rc = opts_take(&opts, sizeof(opts), user_opts, err);
 	if (rc < 0)
 		return rc;
-	struct cairn_btf_open_opts opts = known_part(user_opts ? user_opts : &no_opts);
 	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return err_set(err, -errno, "%s: %s", path, strerror(errno));

@@ -40,12 +40,12 @@
  */
 #include "cfi/entry.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/err.h"
+#include "cfi/convention.h"
 
 enum pointer_format {
 	PE_ABSPTR = 0x00,
@@ -75,12 +75,6 @@ enum {
 	LENGTH_64BIT = 0xffffffff,
 	LENGTH_RESERVED = 0xfffffff0,
 };
-
-/* x86-64 psABI, table 3.36; "DWARF for the Arm 64-bit Architecture", 4.1 */
-static uint64_t return_address_column(uint16_t machine)
-{
-	return machine == EM_AARCH64 ? 30 : 16;
-}
 
 static struct cursor section_cursor(const struct frame_section *sec, uint64_t off,
 				    struct cairn_err *err)
@@ -263,7 +257,7 @@ static int read_cie(const struct frame_section *sec, struct cursor *c, struct fr
 	uint64_t column = version == 1 ? cur_u8(c) : cur_uleb(c);
 	if (c->failed)
 		return -EBADMSG;
-	if (column != return_address_column(sec->machine))
+	if (column != convention_of(sec->machine)->ra)
 		return refuse(c, "return address column", column);
 	cie->has_augmentation_data = *augmentation == 'z';
 	if (cie->has_augmentation_data)

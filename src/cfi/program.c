@@ -30,7 +30,7 @@
 #include "base/err.h"
 #include "cfi/expr.h"
 
-/* GCC and Clang nest once. 16 states are 5 KB of stack. */
+/* GCC and Clang nest once. 16 states are 9 KB of stack. */
 enum { MAX_REMEMBERED = 16 };
 
 struct machine {

@@ -1,29 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cfi/rule.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <string.h>
 
+#include "cfi/convention.h"
 #include "cfi/expr.h"
 
 enum { HEADER_WORDS = sizeof(struct cairn_unwind_rule) / 4 };
-
-/* What a rule does not have to say, since its architecture's ABI does. */
-struct convention {
-	unsigned int ra, sp, fp;
-	uint32_t callee_saved; /* bit per register */
-	bool ra_at_cfa;	       /* the call pushed the return address: it is at CFA - 8; else in its register */
-};
-
-/* x86-64 psABI, figure 3.4: rbx, rbp, r12 to r15. AAPCS64, 6.1.1: x19 to x29. */
-static const struct convention x86_64 = {.ra = 16, .sp = 7, .fp = 6, .callee_saved = 0xf048, .ra_at_cfa = true};
-static const struct convention aarch64 = {.ra = 30, .sp = 31, .fp = 29, .callee_saved = 0x3ff80000};
-
-static const struct convention *convention_of(uint16_t machine)
-{
-	return machine == EM_AARCH64 ? &aarch64 : &x86_64;
-}
 
 void rule_undescribed(struct rule_words *w)
 {
@@ -82,7 +66,7 @@ static void put_reg(const struct convention *abi, const struct program_rules *ro
 {
 	const struct cfi_reg *r = &row->regs[reg];
 	uint8_t base = ((const uint8_t *)w->words)[2];
-	bool is_kept = abi->callee_saved & UINT32_C(1) << reg || (reg == abi->ra && !abi->ra_at_cfa);
+	bool is_kept = abi->kept & UINT32_C(1) << reg || (reg == abi->ra && !abi->ra_at_cfa);
 	switch (r->kind) {
 	case CFI_REG_UNSPECIFIED:
 		break;

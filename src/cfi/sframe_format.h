@@ -42,6 +42,8 @@
 #include <elf.h>
 #include <stdint.h>
 
+#include "cfi/convention.h"
+
 enum {
 	SFRAME_MAGIC = 0xdee2,
 	SFRAME_HEADER_SIZE = 28,
@@ -77,18 +79,21 @@ static inline unsigned int sframe_function_size(unsigned int version)
 	return version == 1 ? 17 : version == 2 ? 20 : 16;
 }
 
-/* What SFrame fixes for an architecture; DWARF numbers. */
+/* What SFrame fixes for an architecture. */
 struct sframe_abi {
 	uint8_t arch;
-	uint8_t sp, fp, ra;
-	int8_t fixed_ra; /* 0: rows say where it is */
+	uint8_t sp, fp, ra; /* of the convention */
+	int8_t fixed_ra;    /* 0: rows say where it is */
 };
 
 static inline struct sframe_abi sframe_abi_of(uint16_t machine)
 {
-	if (machine == EM_AARCH64)
-		return (struct sframe_abi){.arch = SFRAME_AARCH64, .sp = 31, .fp = 29, .ra = 30};
-	return (struct sframe_abi){.arch = SFRAME_AMD64, .sp = 7, .fp = 6, .ra = 16, .fixed_ra = -8};
+	const struct convention *c = convention_of(machine);
+	return (struct sframe_abi){.arch = machine == EM_AARCH64 ? SFRAME_AARCH64 : SFRAME_AMD64,
+				   .sp = c->sp,
+				   .fp = c->fp,
+				   .ra = c->ra,
+				   .fixed_ra = c->ra_at_cfa ? -8 : 0};
 }
 
 #endif

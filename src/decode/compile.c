@@ -21,6 +21,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/opts.h"
 
 enum { DEPTH_USUAL = 16 };
 
@@ -508,15 +509,10 @@ static uint64_t flexible_at(const struct compiler *c, uint32_t id, uint64_t off,
 
 static int read_opts(const struct cairn_value_opts *opts, struct compiler *c)
 {
-	struct cairn_value_opts o = {0};
-
-	if (opts) {
-		const uint8_t *tail = (const uint8_t *)opts;
-		for (size_t i = sizeof(o); i < opts->size; i++)
-			if (tail[i])
-				return -EINVAL;
-		memcpy(&o, opts, opts->size < sizeof(o) ? opts->size : sizeof(o));
-	}
+	struct cairn_value_opts o;
+	int rc = opts_take(&o, sizeof(o), opts, NULL);
+	if (rc < 0)
+		return rc;
 	if (o.style != CAIRN_VALUE_TEXT && o.style != CAIRN_VALUE_JSON)
 		return -EINVAL;
 	unsigned int depth = o.max_depth ? o.max_depth : DEPTH_USUAL;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/opts.h"
 #include "base/pool.h"
 #include "btf/build.h"
 #include "distil/places.h"
@@ -234,13 +235,7 @@ static int take_opts(const struct cairn_distil_opts *opts, struct cairn_distil_o
 	*ret = (struct cairn_distil_opts){.dialect = CAIRN_BTF_LOC_N};
 	if (!opts)
 		return 0;
-	if (opts->size < sizeof(opts->size))
-		return err_set(err, -EINVAL, "struct cairn_distil_opts: size is %zu", opts->size);
-	for (size_t i = sizeof(*ret); i < opts->size; i++)
-		if (((const char *)opts)[i])
-			return err_set(err, -EINVAL, "struct cairn_distil_opts: byte %zu is set and not known here", i);
-	memcpy(ret, opts, opts->size < sizeof(*ret) ? opts->size : sizeof(*ret));
-	return 0;
+	return opts_take(ret, sizeof(*ret), opts, err);
 }
 
 int cairn_distil(const struct cairn_binary *bin, const struct cairn_distil_opts *opts, struct cairn_distilled *ret,

@@ -134,7 +134,6 @@ int dw_unit_root(const struct dw_unit *u, struct dw_die *ret, struct cairn_err *
 /* Facts from the root DIE, read once when the unit is opened. Strings "" and numbers 0 when absent. */
 const char *dw_unit_name(const struct dw_unit *u);
 const char *dw_unit_comp_dir(const struct dw_unit *u);
-const char *dw_unit_producer(const struct dw_unit *u);
 uint16_t dw_unit_language(const struct dw_unit *u);
 bool dw_unit_is_gcc(const struct dw_unit *u);   /* by producer: "GNU " */
 bool dw_unit_is_clang(const struct dw_unit *u); /* by producer: contains "clang" */

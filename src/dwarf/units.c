@@ -133,11 +133,6 @@ const char *dw_unit_comp_dir(const struct dw_unit *u)
 	return u->comp_dir;
 }
 
-const char *dw_unit_producer(const struct dw_unit *u)
-{
-	return u->producer;
-}
-
 uint16_t dw_unit_language(const struct dw_unit *u)
 {
 	return u->language;

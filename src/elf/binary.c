@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/opts.h"
 #include "base/scope.h"
 #include "elf/debug_files.h"
 #include "elf/functions.h"
@@ -82,27 +83,6 @@ void cairn_binary_close(struct cairn_binary *bin)
 	free(bin);
 }
 
-/* Options of a caller that was compiled against another version of the header. */
-static int read_opts(const struct cairn_binary_opts *opts, struct cairn_binary_opts *ret,
-		     struct cairn_err *err)
-{
-	*ret = (struct cairn_binary_opts){.size = sizeof(*ret)};
-	if (!opts)
-		return 0;
-	if (opts->size < sizeof(opts->size))
-		return err_set(err, -EINVAL, "struct cairn_binary_opts: size is %zu", opts->size);
-	for (size_t i = sizeof(*ret); i < opts->size; i++)
-		if (((const char *)opts)[i])
-			return err_set(
-				err, -EINVAL,
-				"struct cairn_binary_opts: byte %zu is set, and only %zu are "
-				"known",
-				i, sizeof(*ret));
-	size_t n = opts->size < sizeof(*ret) ? opts->size : sizeof(*ret);
-	memcpy(ret, opts, n);
-	return 0;
-}
-
 static int find_debug(struct cairn_binary *bin, struct debug_search *s,
 		      const struct cairn_binary_opts *opts, struct cairn_err *err)
 {
@@ -165,7 +145,7 @@ static int open_fd(int fd, const char *path, char *real_path, const char *root, 
 		return -ENOMEM;
 	}
 	bin->real_path = real_path;
-	int r = read_opts(user_opts, &opts, err);
+	int r = opts_take(&opts, sizeof(opts), user_opts, err);
 	if (r == 0)
 		r = keep_search(bin, root, root_fd, &opts, err);
 	if (r == 0)

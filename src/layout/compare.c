@@ -22,6 +22,7 @@
 #include <errno.h>
 
 #include "base/err.h"
+#include "base/opts.h"
 #include "layout/view.h"
 
 static const enum cairn_change_kind SAME = CAIRN_CHANGE_N_KINDS;
@@ -344,12 +345,7 @@ static void compare_any(struct compare *c, uint32_t a, uint32_t b)
 
 static bool is_known(const struct cairn_compare_opts *opts)
 {
-	const unsigned char *tail = (const unsigned char *)opts;
-
-	for (size_t i = sizeof(*opts); i < opts->size; i++)
-		if (tail[i])
-			return false;
-	return opts->size >= sizeof(*opts);
+	return opts->size >= sizeof(*opts) && opts_tail_is_zero(opts, sizeof(*opts));
 }
 
 int cairn_compare(const struct cairn_types *a, uint32_t id_a, const struct cairn_types *b, uint32_t id_b,

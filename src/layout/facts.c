@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/opts.h"
 #include "layout/view.h"
 
 static void place_one(const struct cairn_layout *l, const struct cairn_member *m, struct cairn_layout_member *ret)
@@ -174,12 +175,7 @@ int cairn_layout_facts(struct cairn_layout *l, uint32_t id, struct cairn_layout_
 
 static bool is_known(const struct cairn_layout_opts *opts)
 {
-	const unsigned char *tail = (const unsigned char *)opts;
-
-	for (size_t i = sizeof(*opts); i < opts->size; i++)
-		if (tail[i])
-			return false;
-	return opts->size >= sizeof(*opts);
+	return opts->size >= sizeof(*opts) && opts_tail_is_zero(opts, sizeof(*opts));
 }
 
 int cairn_layout_new(const struct cairn_types *types, const struct cairn_layout_opts *opts, struct cairn_layout **ret,

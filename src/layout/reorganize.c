@@ -13,15 +13,11 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/opts.h"
 
 static bool is_known(const struct cairn_reorganize_opts *opts)
 {
-	const unsigned char *tail = (const unsigned char *)opts;
-
-	for (size_t i = sizeof(*opts); i < opts->size; i++)
-		if (tail[i])
-			return false;
-	return opts->size >= sizeof(*opts);
+	return opts->size >= sizeof(*opts) && opts_tail_is_zero(opts, sizeof(*opts));
 }
 
 /* ---- the members as the rules see them ---- */

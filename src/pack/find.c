@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/opts.h"
 #include "base/scope.h"
 #include "pack/cache.h"
 #include "pack/pack_impl.h"
@@ -138,11 +139,9 @@ static int search_for(const struct cairn_binary *bin, struct cairn_pack_search *
 
 static int check_size(const struct cairn_pack_search *search, struct cairn_err *err)
 {
-	for (size_t i = sizeof(*search); i < search->size; i++)
-		if (((const char *)search)[i])
-			return err_set(err, -EINVAL, "struct cairn_pack_search: byte %zu is set, and only %zu are known",
-				       i, sizeof(*search));
-	return 0;
+	if (opts_tail_is_zero(search, sizeof(*search)))
+		return 0;
+	return err_set(err, -EINVAL, "struct cairn_pack_search: more is set than the %zu bytes that are known", sizeof(*search));
 }
 
 int cairn_pack_for(const struct cairn_binary *bin, struct cairn_pack_search *search, struct cairn_pack **ret,

@@ -16,6 +16,7 @@
 #include <zstd.h>
 
 #include "base/err.h"
+#include "base/opts.h"
 #include "base/pool.h"
 #include "cfi/table.h"
 #include "pack/code_map.h"
@@ -394,26 +395,13 @@ static int make(struct making *m, const struct cairn_binary *bin, const struct c
 	return rc < 0 ? rc : write_out(m, bin, ret, err);
 }
 
-static int read_opts(const struct cairn_pack_make_opts *opts, struct cairn_pack_make_opts *ret, struct cairn_err *err)
-{
-	*ret = (struct cairn_pack_make_opts){.size = sizeof(*ret)};
-	if (!opts)
-		return 0;
-	for (size_t i = sizeof(*opts); i < opts->size; i++)
-		if (((const char *)opts)[i])
-			return err_set(err, -EINVAL, "struct cairn_pack_make_opts: byte %zu is set, and only %zu are known",
-				       i, sizeof(*opts));
-	memcpy(ret, opts, opts->size < sizeof(*ret) ? opts->size : sizeof(*ret));
-	return 0;
-}
-
 int cairn_pack_make(const struct cairn_binary *bin, const struct cairn_pack_make_opts *opts,
 		    struct cairn_packed *ret, struct cairn_err *err)
 {
 	struct making m = {0};
 	struct cairn_pack_make_opts o;
 	*ret = (struct cairn_packed){0};
-	int rc = read_opts(opts, &o, err);
+	int rc = opts_take(&o, sizeof(o), opts, err);
 	if (rc >= 0 && o.places)
 		rc = elf_need_x86_64(binary_main(bin), "places of functions, which can be left out, are known", err);
 	if (rc >= 0)

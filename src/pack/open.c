@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/opts.h"
 #include "base/scope.h"
 #include "pack/pack_impl.h"
 #include "pack/trust.h"
@@ -253,19 +254,6 @@ static int find_all(struct cairn_pack *p, struct cairn_err *err)
 
 /* ---- opening ---- */
 
-static int read_opts(const struct cairn_pack_opts *opts, struct cairn_pack_opts *ret, struct cairn_err *err)
-{
-	*ret = (struct cairn_pack_opts){.size = sizeof(*ret)};
-	if (!opts)
-		return 0;
-	for (size_t i = sizeof(*ret); i < opts->size; i++)
-		if (((const char *)opts)[i])
-			return err_set(err, -EINVAL, "struct cairn_pack_opts: byte %zu is set, and only %zu are known", i,
-				       sizeof(*ret));
-	memcpy(ret, opts, opts->size < sizeof(*ret) ? opts->size : sizeof(*ret));
-	return 0;
-}
-
 static void hex(const uint8_t *p, size_t n, char *buf, size_t size)
 {
 	buf[0] = 0;
@@ -328,7 +316,7 @@ int cairn_pack_open(const char *path, const struct cairn_pack_opts *opts, struct
 {
 	struct cairn_pack_opts o;
 	struct elf *e;
-	int rc = read_opts(opts, &o, err);
+	int rc = opts_take(&o, sizeof(o), opts, err);
 	if (rc < 0)
 		return rc;
 	SCOPE_CLOSE int fd = o.must_be_trusted ? trusted_open(path, err) : open(path, O_RDONLY | O_CLOEXEC);
@@ -345,7 +333,7 @@ int cairn_pack_open_mem(const void *bytes, size_t size, const char *name, const 
 {
 	struct cairn_pack_opts o;
 	struct elf *e;
-	int rc = read_opts(opts, &o, err);
+	int rc = opts_take(&o, sizeof(o), opts, err);
 	if (rc >= 0)
 		rc = elf_open_mem(bytes, size, name, &e, err);
 	return rc < 0 ? rc : adopt(e, &o, ret, err);

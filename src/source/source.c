@@ -13,6 +13,7 @@
 #include <cairn/decl.h>
 
 #include "base/err.h"
+#include "base/opts.h"
 #include "base/vec.h"
 #include "btf/types.h"
 #include "dwarf/dwarf.h"
@@ -41,12 +42,7 @@ struct cairn_source {
 
 static bool is_known(const struct cairn_source_opts *opts)
 {
-	const unsigned char *tail = (const unsigned char *)opts;
-
-	for (size_t i = sizeof(*opts); i < opts->size; i++)
-		if (tail[i])
-			return false;
-	return opts->size >= sizeof(*opts);
+	return opts->size >= sizeof(*opts) && opts_tail_is_zero(opts, sizeof(*opts));
 }
 
 static struct cairn_source *source_new(enum cairn_source_kind kind, struct cairn_err *err)

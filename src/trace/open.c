@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/opts.h"
 #include "trace/kernel.h"
 #include "trace/move.h"
 
@@ -23,24 +24,12 @@ uint64_t trace_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static bool tail_is_zero(const void *opts, size_t known, size_t given)
-{
-	const uint8_t *bytes = opts;
-
-	for (size_t i = known; i < given; i++)
-		if (bytes[i])
-			return false;
-	return true;
-}
-
 static int take_opts(struct cairn_trace *t, const struct cairn_trace_opts *opts,
 		     struct cairn_err *err)
 {
-	if (!opts)
-		return 0;
-	if (opts->size < sizeof(opts->size) || !tail_is_zero(opts, sizeof(*opts), opts->size))
-		return err_set(err, -EINVAL, "options of a newer version than this library");
-	memcpy(&t->opts, opts, opts->size < sizeof(*opts) ? opts->size : sizeof(*opts));
+	int rc = opts_take(&t->opts, sizeof(t->opts), opts, err);
+	if (rc < 0)
+		return rc;
 	if (t->opts.pid < 0 || (t->opts.pid && t->opts.argv) || (t->opts.argv && !t->opts.exe))
 		return err_set(err, -EINVAL, "name a process or a command with its file, not both");
 	if (t->opts.string_bytes >= FETCHED_MAX || t->opts.value_bytes > FETCHED_MAX)

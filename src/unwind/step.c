@@ -13,19 +13,9 @@
  * would lead round in circles. A leaf function of AArch64 may have no frame, but then its caller's pc differs;
  * and what a signal interrupted may have another stack.
  */
-#include <elf.h>
-#include <string.h>
-
 #include <cairn/unwind.h>
 
-struct convention {
-	unsigned int sp, fp, ra; /* DWARF numbers */
-	uint32_t kept;	     /* bit per register that a callee has to keep */
-};
-
-/* x86-64 psABI, figure 3.4: rbx, rbp, r12 to r15. AAPCS64, 6.1.1: x19 to x29. */
-static const struct convention x86_64 = {.sp = 7, .fp = 6, .ra = 16, .kept = 0xf048};
-static const struct convention aarch64 = {.sp = 31, .fp = 29, .ra = 30, .kept = 0x3ff80000};
+#include "cfi/convention.h"
 
 /* Linux gives programs 48 bits of address; the signature of a pointer is above. */
 static const uint64_t aarch64_address = (UINT64_C(1) << 48) - 1;
@@ -153,7 +143,7 @@ enum cairn_step cairn_unwind_step(const struct cairn_unwind_rule *rule, uint16_t
 				  void *ctx, struct cairn_regs *regs)
 {
 	struct step s = {.rule = rule,
-			 .abi = machine == EM_AARCH64 ? &aarch64 : &x86_64,
+			 .abi = convention_of(machine),
 			 .read = read,
 			 .ctx = ctx,
 			 .now = regs};
