@@ -21,13 +21,12 @@
 
 #include "base/err.h"
 #include "code/core.h"
-#include "elf/elf.h"
+#include "code/vdso.h"
 
 enum {
 	MAX_BUILD_ID = 64,    /* linkers write 8 to 20 bytes, or what they are told */
 	MAX_HEADERS = 64,     /* program headers that are looked at; binaries have a dozen */
 	MAX_NOTES = 1 << 14,  /* bytes of notes of a binary; they have a hundred */
-	MAX_VDSO = 1 << 20,   /* one or two pages */
 	MAX_PATH = 4200,
 };
 
@@ -150,23 +149,9 @@ static int try_directory(const struct core_search *search, const char *dir, cons
 	return try_file(search, path, id, ret, NULL);
 }
 
-static int open_vdso(const struct core *core, const struct code_mapping *m, struct cairn_binary **ret,
-		     uint8_t **ret_bytes, struct cairn_err *err)
+static int read_memory(const void *ctx, uint64_t at, void *ret, size_t n, struct cairn_err *err)
 {
-	size_t size = m->hi - m->lo;
-	if (size > MAX_VDSO) {
-		err_set(err, -ERANGE, "[vdso]: %zu bytes", size);
-		return 0;
-	}
-	uint8_t *bytes = *ret_bytes = malloc(size);
-	if (!bytes)
-		return -ENOMEM;
-	if (!core_read(core, m->lo, bytes, size)) {
-		err_set(err, -ENODATA, "[vdso]: not in the core file");
-		return 0;
-	}
-	int rc = binary_open_mem(bytes, size, "[vdso]", ret, err);
-	return rc == -ENOMEM ? rc : 0;
+	return core_read(ctx, at, ret, n) ? 0 : err_set(err, -ENODATA, "[vdso]: not in the core file");
 }
 
 static int open_file(void *ctx, const struct code_mapping *m, struct cairn_binary **ret, uint8_t **ret_bytes,
@@ -176,7 +161,7 @@ static int open_file(void *ctx, const struct code_mapping *m, struct cairn_binar
 	struct build_id id = {.n = 0};
 	char path[MAX_PATH];
 	if (!m->ino)
-		return open_vdso(search->core, m, ret, ret_bytes, err);
+		return vdso_open(m, read_memory, search->core, ret, ret_bytes, err);
 	if (!build_id_of(search->core, m, &id)) {
 		err_set(err, -ENODATA, "%s: the core file does not have its build-id, so that no file can be told to be it",
 			m->path);

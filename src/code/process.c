@@ -6,35 +6,20 @@
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 
 #include "base/err.h"
-#include "elf/elf.h"
+#include "code/vdso.h"
 
-/* The vDSO is one or two pages; nothing that calls itself so is larger. */
-enum { MAX_VDSO = 1 << 20 };
-
-static int open_vdso(int pid, const struct code_mapping *m, struct cairn_binary **ret, uint8_t **ret_bytes,
-		     struct cairn_err *err)
+static int read_memory(const void *ctx, uint64_t at, void *ret, size_t n, struct cairn_err *err)
 {
-	size_t size = m->hi - m->lo;
-	if (size > MAX_VDSO) {
-		err_set(err, -ERANGE, "[vdso]: %zu bytes", size);
-		return 0;
-	}
-	uint8_t *bytes = *ret_bytes = malloc(size);
-	if (!bytes)
-		return -ENOMEM;
-	struct iovec here = {bytes, size}, there = {(void *)(uintptr_t)m->lo, size};
-	if (process_vm_readv(pid, &here, 1, &there, 1, 0) != (ssize_t)size) {
-		err_set(err, -errno, "[vdso] of process %d: %m", pid);
-		return 0;
-	}
-	int rc = binary_open_mem(bytes, size, "[vdso]", ret, err);
-	return rc == -ENOMEM ? rc : 0;
+	int pid = *(const int *)ctx;
+	struct iovec here = {ret, n}, there = {(void *)(uintptr_t)at, n};
+	ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
+	if (got < 0)
+		return err_set(err, -errno, "[vdso] of process %d: %m", pid);
+	return (size_t)got == n ? 0 : err_set(err, -EFAULT, "[vdso] of process %d: %zd bytes of %zu", pid, got, n);
 }
 
 /*
@@ -59,7 +44,7 @@ static int open_mapped(void *ctx, const struct code_mapping *m, struct cairn_bin
 	int pid = (int)(intptr_t)ctx;
 	char path[4200];
 	if (!m->ino)
-		return open_vdso(pid, m, ret, ret_bytes, err);
+		return vdso_open(m, read_memory, &pid, ret, ret_bytes, err);
 	find_mapped(pid, m, path, sizeof(path));
 	int rc = cairn_binary_open(path, NULL, ret, err);
 	return rc == -ENOMEM ? rc : 0;
