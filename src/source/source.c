@@ -127,12 +127,9 @@ int cairn_source_open(const char *path, const struct cairn_source_opts *opts, st
 	return 0;
 }
 
-int cairn_source_parse(const char *text, size_t size, const char *name, const struct cairn_abi *abi,
-		       struct cairn_source **ret, struct cairn_err *err)
+/* Of declarations that were parsed, with @rc: hands @s out, or closes it. */
+static int finish_parse(int rc, struct cairn_source *s, const struct cairn_abi *abi, struct cairn_source **ret)
 {
-	struct cairn_source *s = source_new(CAIRN_SOURCE_DECL, err);
-	int rc = s ? cairn_decl_parse(text, size, name, abi, &s->decl, err) : -ENOMEM;
-
 	if (rc < 0) {
 		cairn_source_close(s);
 		return rc;
@@ -143,20 +140,22 @@ int cairn_source_parse(const char *text, size_t size, const char *name, const st
 	return 0;
 }
 
+int cairn_source_parse(const char *text, size_t size, const char *name, const struct cairn_abi *abi,
+		       struct cairn_source **ret, struct cairn_err *err)
+{
+	struct cairn_source *s = source_new(CAIRN_SOURCE_DECL, err);
+	int rc = s ? cairn_decl_parse(text, size, name, abi, &s->decl, err) : -ENOMEM;
+
+	return finish_parse(rc, s, abi, ret);
+}
+
 int cairn_source_parse_foreign(const char *text, size_t size, const char *name, enum cairn_lang lang,
 			       const struct cairn_abi *abi, struct cairn_source **ret, struct cairn_err *err)
 {
 	struct cairn_source *s = source_new(CAIRN_SOURCE_DECL, err);
 	int rc = s ? cairn_foreign_parse(text, size, name, lang, abi, &s->foreign, err) : -ENOMEM;
 
-	if (rc < 0) {
-		cairn_source_close(s);
-		return rc;
-	}
-	s->abi = abi;
-	s->big_endian = abi->big_endian;
-	*ret = s;
-	return 0;
+	return finish_parse(rc, s, abi, ret);
 }
 
 void cairn_source_close(struct cairn_source *s)
