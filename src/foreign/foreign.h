@@ -210,6 +210,8 @@ static inline void leave_nesting(struct reader *r)
 struct declared *declare(struct reader *r, enum declared_kind kind, const struct token *name);
 /* The same, which C calls @name: Java's @Type(name = "event"). */
 struct declared *declare_as(struct reader *r, enum declared_kind kind, const struct token *at, const char *name);
+/* A name, which is read, and its declaration. */
+int declare_next(struct reader *r, enum declared_kind kind, struct declared **ret);
 struct declared *find_declared(const struct reader *r, const char *name, size_t n);
 struct declared_member *add_member(struct reader *r, struct declared *d, const struct token *name);
 struct form_type *new_form(struct reader *r, enum form form, const struct token *at);

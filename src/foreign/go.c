@@ -262,12 +262,11 @@ static int parse_struct(struct reader *r, struct declared *d)
 /* NAME T, NAME = T; NAME[T any] has no layout of its own. */
 static int parse_type_declaration(struct reader *r)
 {
-	struct token name;
-	int rc = need_name(r, &name);
-	struct declared *d = rc ? NULL : declare(r, DECLARED_ALIAS, &name);
+	struct declared *d;
+	int rc = declare_next(r, DECLARED_ALIAS, &d);
 
-	if (!d)
-		return rc ? rc : -ENOMEM;
+	if (rc)
+		return rc;
 	if (at_punct(r, '=')) {
 		rc = read_token(r);
 	} else if (at_punct(r, '[')) {

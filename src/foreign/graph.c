@@ -37,6 +37,17 @@ struct declared *declare(struct reader *r, enum declared_kind kind, const struct
 	return declare_as(r, kind, name, NULL);
 }
 
+int declare_next(struct reader *r, enum declared_kind kind, struct declared **ret)
+{
+	struct token name;
+	int rc = need_name(r, &name);
+
+	if (rc)
+		return rc;
+	*ret = declare(r, kind, &name);
+	return *ret ? 0 : -ENOMEM;
+}
+
 struct declared *find_declared(const struct reader *r, const char *name, size_t n)
 {
 	uint64_t at;

@@ -380,12 +380,11 @@ static int parse_generics(struct reader *r, struct declared *d)
 
 static int parse_record(struct reader *r, bool is_union, const struct repr *repr)
 {
-	struct token name;
-	int rc = need_name(r, &name);
-	struct declared *d = rc ? NULL : declare(r, is_union ? DECLARED_UNION : DECLARED_STRUCT, &name);
+	struct declared *d;
+	int rc = declare_next(r, is_union ? DECLARED_UNION : DECLARED_STRUCT, &d);
 
-	if (!d)
-		return rc ? rc : -ENOMEM;
+	if (rc)
+		return rc;
 	d->packed = repr->packed;
 	d->pack = repr->pack;
 	d->aligned = repr->aligned;
@@ -425,12 +424,11 @@ static int parse_variant(struct reader *r, struct declared *d)
 
 static int parse_enum(struct reader *r, const struct repr *repr)
 {
-	struct token name;
-	int rc = need_name(r, &name);
-	struct declared *d = rc ? NULL : declare(r, DECLARED_ENUM, &name);
+	struct declared *d;
+	int rc = declare_next(r, DECLARED_ENUM, &d);
 
-	if (!d)
-		return rc ? rc : -ENOMEM;
+	if (rc)
+		return rc;
 	if (repr->in.n)
 		d->type = new_form(r, FORM_NAME, &repr->in);
 	if (repr->in.n && !d->type)
@@ -450,12 +448,11 @@ static int parse_enum(struct reader *r, const struct repr *repr)
 /* type NAME = T; */
 static int parse_alias(struct reader *r)
 {
-	struct token name;
-	int rc = need_name(r, &name);
-	struct declared *d = rc ? NULL : declare(r, DECLARED_ALIAS, &name);
+	struct declared *d;
+	int rc = declare_next(r, DECLARED_ALIAS, &d);
 
-	if (!d)
-		return rc ? rc : -ENOMEM;
+	if (rc)
+		return rc;
 	rc = parse_generics(r, d);
 	if (rc || !at_punct(r, '=')) {
 		/* An associated type. */
