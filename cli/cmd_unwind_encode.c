@@ -2,7 +2,6 @@
 /* cairn unwind encode: call frame information as SFrame. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cairn/embed.h>
 #include <cairn/file.h>
