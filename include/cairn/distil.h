@@ -83,7 +83,7 @@ enum cairn_distil_loss {
 	CAIRN_LOSS_FAR_MEMBER,     /* a member farther into its struct than the format can say: left out */
 	CAIRN_LOSS_TYPE,           /* types of a kind that BTF does not have: opaque bytes */
 	CAIRN_LOSS_FUNC_VALUE,     /* values that are functions, with what they capture (Go): said as pointers */
-	CAIRN_LOSS_TAG,            /* btf_decl_tag of functions and what is in them: left out */
+	CAIRN_LOSS_TAG,            /* tags of what can have none in BTF, as enums: left out */
 	CAIRN_LOSS_FUNC_PROTO,     /* functions of one name with several prototypes: not in main */
 	CAIRN_LOSS_VARIABLE,       /* variables without a fixed address: thread-local ones */
 	CAIRN_LOSS_LOC_LONG,       /* arguments known, in more steps than the LOC kinds can say */

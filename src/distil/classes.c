@@ -68,6 +68,7 @@ void classes_fini(struct classes *c)
 	VEC_FREE(&c->funcs);
 	VEC_FREE(&c->vars);
 	VEC_FREE(&c->bodies);
+	VEC_FREE(&c->tags);
 	VEC_FREE(&c->spans);
 	VEC_FREE(&c->stack);
 	VEC_FREE(&c->build);
@@ -623,7 +624,11 @@ static int add_vars(struct classes *c, const struct unit_types *u, uint32_t inde
 {
 	for (size_t i = 0; i < u->vars.n; i++) {
 		const struct var_die *v = &u->vars.p[i];
-		struct variable to = {.name = v->name, .addr = v->addr, .unit = index, .external = v->external};
+		struct variable to = {.die = unit_die_off(u, v->off),
+				      .name = v->name,
+				      .addr = v->addr,
+				      .unit = index,
+				      .external = v->external};
 		int rc = edge_to(c, u, index, v->ref, &to.type);
 		if (rc < 0)
 			return rc;
@@ -631,6 +636,20 @@ static int add_vars(struct classes *c, const struct unit_types *u, uint32_t inde
 			return -ENOMEM;
 		/* What only a variable refers to is a root, too. */
 		if (to.type && !(to.type & EDGE_GROUP) && !VEC_ADD(&c->roots, to.type - 1))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int add_decl_tags(struct classes *c, const struct unit_types *u)
+{
+	for (uint32_t i = 0; i < u->tags.n; i++) {
+		const struct tag_die *t = &u->tags.p[i];
+		local_off off = t->owner & OWNER_FUNC ? u->funcs.p[t->owner & ~(uint32_t)OWNER_FUNC].off
+						      : u->vars.p[t->owner & ~(uint32_t)OWNER_VAR].off;
+		struct decl_tag to = {
+			.die = unit_die_off(u, off), .text = t->text, .component = t->component, .order = i};
+		if (!VEC_ADD(&c->tags, to))
 			return -ENOMEM;
 	}
 	return 0;
@@ -667,6 +686,8 @@ int classes_add(struct classes *c, struct unit_types *u, uint32_t index, struct 
 		rc = add_bodies(c, u);
 	if (rc >= 0)
 		rc = add_vars(c, u, index);
+	if (rc >= 0)
+		rc = add_decl_tags(c, u);
 	if (rc >= 0)
 		rc = build_new(c, u, index);
 	if (rc >= 0 && !span_end(c, &span))

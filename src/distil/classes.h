@@ -85,6 +85,7 @@ struct func {
 };
 
 struct variable {
+	dw_off die;
 	const char *name;
 	uint64_t addr;
 	edge_t type;
@@ -97,6 +98,14 @@ struct body {
 	uint64_t addr;
 };
 
+/* A btf_decl_tag of a function or variable. */
+struct decl_tag {
+	dw_off die;        /* of what has it */
+	const char *text;
+	int32_t component; /* number of the parameter; -1: the whole */
+	uint32_t order;    /* among those of one unit */
+};
+
 /* What one worker finds, and what all have found. */
 struct classes {
 	VEC(struct type_class) v;
@@ -107,6 +116,7 @@ struct classes {
 	VEC(struct func) funcs;
 	VEC(struct variable) vars;
 	VEC(struct body) bodies;
+	VEC(struct decl_tag) tags; /* once merged: by DIE */
 	VEC(struct unit_span) spans;
 	struct arena arena;
 	/* Scratch. */

@@ -185,6 +185,26 @@ static int merge_units(struct merge *m)
 	return 0;
 }
 
+static int by_die(const void *a, const void *b)
+{
+	const struct decl_tag *x = a, *y = b;
+	if (x->die != y->die)
+		return x->die < y->die ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static int merge_tags(struct merge *m)
+{
+	struct classes *ret = m->ret;
+	for (unsigned int p = 0; p < m->n; p++)
+		for (size_t i = 0; i < m->parts[p].tags.n; i++)
+			if (!VEC_ADD(&ret->tags, m->parts[p].tags.p[i]))
+				return -ENOMEM;
+	if (ret->tags.n)
+		qsort(ret->tags.p, ret->tags.n, sizeof(*ret->tags.p), by_die);
+	return 0;
+}
+
 static void take_rest(struct merge *m)
 {
 	for (unsigned int p = 0; p < m->n; p++) {
@@ -206,6 +226,8 @@ int classes_merge(struct classes *parts, unsigned int n, struct classes *ret, st
 		translate_classes(&m);
 		rc = merge_units(&m);
 	}
+	if (rc >= 0)
+		rc = merge_tags(&m);
 	take_rest(&m);
 	for (unsigned int p = 0; p < n; p++) {
 		if (m.classes)

@@ -11,6 +11,7 @@
 #include "btf/build.h"
 #include "distil/places.h"
 #include "distil/read.h"
+#include "distil/tags.h"
 #include "distil/vars.h"
 
 /* Everything about one binary while its blobs are made. */
@@ -38,7 +39,7 @@ static const char *const loss_texts[CAIRN_N_LOSSES] = {
 	[CAIRN_LOSS_FAR_MEMBER] = "members farther into their type, or wider, than BTF can say, left out",
 	[CAIRN_LOSS_TYPE] = "types of a kind that BTF does not have, said as opaque bytes",
 	[CAIRN_LOSS_FUNC_VALUE] = "function values, said as pointers",
-	[CAIRN_LOSS_TAG] = "declarations of functions with tags, said without them",
+	[CAIRN_LOSS_TAG] = "tags of what has none in BTF, left out",
 	[CAIRN_LOSS_FUNC_PROTO] = "functions with code whose name has several prototypes, not in the main part",
 	[CAIRN_LOSS_VARIABLE] = "variables without a fixed address, left out",
 	[CAIRN_LOSS_LOC_LONG] = "arguments whose location takes more steps than a LOC record has",
@@ -96,6 +97,8 @@ static int make_main(struct distil *d, struct cairn_err *err)
 	rc = emit_types(&d->emit, err);
 	if (rc >= 0)
 		rc = func_table_emit(&d->functions, &d->emit, &d->ret->n_functions, err);
+	if (rc >= 0 && (rc = tags_emit_of_functions(&d->functions, true, d->main)) < 0)
+		err_set(err, rc, "tags of functions: more than BTF can number, or out of memory");
 	if (rc >= 0)
 		rc = emit_vars(d, err);
 	return rc;

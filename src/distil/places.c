@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "btf/build.h"
+#include "distil/tags.h"
 
 #define NONE UINT32_MAX
 
@@ -44,7 +45,7 @@ static int write_funcs(struct writer *w, uint32_t *n)
 		if (used[i] && !w->funcs->v.p[i].id)
 			rc = write_func(w, &w->funcs->v.p[i], n);
 	free(used);
-	return rc;
+	return rc < 0 ? rc : tags_emit_of_functions(w->funcs, false, w->b);
 }
 
 static int write_locs(struct writer *w)

@@ -51,8 +51,8 @@ static uint8_t role_of(uint16_t tag)
 	case DW_TAG_namespace:
 	case DW_TAG_module:
 		return ROLE_NAMESPACE;
-	case TAG_LLVM_ANNOTATION:
-	case TAG_GNU_ANNOTATION:
+	case DW_TAG_LLVM_annotation:
+	case DW_TAG_GNU_annotation:
 		return ROLE_ANNOTATION;
 	case DW_TAG_variant_part:
 		return ROLE_VARIANT;
@@ -113,6 +113,7 @@ void unit_types_fini(struct unit_types *u)
 	VEC_FREE(&u->funcs);
 	VEC_FREE(&u->vars);
 	VEC_FREE(&u->bodies);
+	VEC_FREE(&u->tags);
 	VEC_FREE(&u->open);
 	VEC_FREE(&u->plans);
 	VEC_FREE(&u->starts);
@@ -122,7 +123,7 @@ void unit_types_fini(struct unit_types *u)
 
 void unit_types_clear(struct unit_types *u)
 {
-	u->types.n = u->elems.n = u->funcs.n = u->vars.n = u->bodies.n = 0;
+	u->types.n = u->elems.n = u->funcs.n = u->vars.n = u->bodies.n = u->tags.n = 0;
 	u->starts.n = u->rank.n = 0;
 	u->scattered = false;
 }
@@ -210,13 +211,21 @@ static bool has_namespaces(const struct dw_unit *unit)
 
 int unit_open_scope(struct unit_types *u, uint32_t i, const char *name)
 {
-	struct open_scope s = {.name = name, .depth = u->walker.depth, .i = i};
+	struct open_scope s = {.name = name, .depth = u->walker.depth, .i = i, .tagged = i, .component = -1};
 	if (!dw_walker_has_children(&u->walker))
 		return 0;
 	if (u->open.n == u->open.cap)
 		return VEC_ADD(&u->open, s) ? 0 : -ENOMEM;
 	u->open.p[u->open.n++] = s;
 	return 0;
+}
+
+int unit_open_part(struct unit_types *u, uint32_t tagged, int32_t component)
+{
+	struct open_scope s = {.depth = u->walker.depth, .i = SCOPE_ONLY, .tagged = tagged, .component = component};
+	if (!dw_walker_has_children(&u->walker))
+		return 0;
+	return VEC_ADD(&u->open, s) ? 0 : -ENOMEM;
 }
 
 struct elem *unit_grow_elems(struct unit_types *u)

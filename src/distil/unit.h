@@ -83,7 +83,8 @@ struct elem {
 
 /* MEMBER_TAG: of the last plain element before it. */
 enum elem_kind { ELEM_PLAIN, ELEM_TAG, ELEM_MEMBER_TAG };
-enum { OWNER_FUNC = 1u << 31 };
+/* Whose an element or a tag is: types[] without a mark. Types are fewer than either. */
+enum { OWNER_VAR = 1u << 30, OWNER_FUNC = 1u << 31 };
 
 /* A function that has a declaration of its own, that is, no DW_AT_abstract_origin. */
 struct func_die {
@@ -96,10 +97,17 @@ struct func_die {
 
 struct var_die {
 	const char *name;
-	local_off ref;
+	local_off off, ref;
 	uint64_t addr;
 	bool external;
 	bool declaration;
+};
+
+/* A btf_decl_tag of a function, its parameter or a variable; those of types and members are elements. */
+struct tag_die {
+	const char *text;
+	uint32_t owner;    /* funcs[] with OWNER_FUNC, vars[] with OWNER_VAR */
+	int32_t component; /* number of the parameter; -1: the whole */
 };
 
 /* Code of a function: the DIE with the addresses. */
@@ -119,6 +127,8 @@ struct open_scope {
 	const char *name;  /* qualified, in languages with namespaces */
 	uint64_t depth;
 	uint32_t i;        /* types[], or funcs[] | OWNER_FUNC, or SCOPE_ONLY */
+	uint32_t tagged;   /* what tags inside are of; SCOPE_ONLY: they are not taken */
+	int32_t component; /* number of the member or parameter; -1: the whole */
 };
 #define SCOPE_ONLY UINT32_MAX
 
@@ -139,6 +149,7 @@ struct unit_types {
 	VEC(struct func_die) funcs;
 	VEC(struct var_die) vars;
 	VEC(struct body_die) bodies;
+	VEC(struct tag_die) tags;
 	VEC(struct open_scope) open;
 	VEC(struct unit_plan) plans; /* of the unit's abbreviations: unit_run.c */
 	const struct dw_abbrevs *plans_of;
@@ -150,7 +161,6 @@ struct unit_types {
 	VEC(uint64_t) starts;
 	VEC(uint32_t) rank;
 	const struct dwarf *dw;
-	bool on_member;          /* the member that was seen last is an element, and can have tags */
 	bool whole;              /* a cluster of all units */
 	VEC(struct unit_section) sections; /* of a cluster */
 	uint64_t end;            /* of the last of them */

@@ -42,10 +42,11 @@ int unit_see_func(struct unit_types *u)
 	} else {
 		f.name = unit_full_name(u, f.name);
 	}
-	u->losses[CAIRN_LOSS_TAG] += dw_seen(w, ANNOTATION);
 	if (!VEC_ADD(&u->funcs, f))
 		return -ENOMEM;
-	return unit_open_scope(u, (uint32_t)(u->funcs.n - 1) | OWNER_FUNC, f.name);
+	uint32_t number = (uint32_t)(u->funcs.n - 1) | OWNER_FUNC;
+	int rc = unit_see_annotations_of(u, number, -1);
+	return rc < 0 ? rc : unit_open_scope(u, number, f.name);
 }
 
 /* The operation is followed by the index of an address; before DWARF 5 there was only GNU's. */
@@ -74,7 +75,7 @@ int unit_see_variable(struct unit_types *u)
 	int rc = dw_seen_value(w, LOCATION, &v);
 	if (rc <= 0 || (v.cls != DW_CLASS_EXPRLOC && v.cls != DW_CLASS_BLOCK) || !v.block.n)
 		return rc < 0 ? rc : 0;
-	struct var_die var = {.external = dw_seen_flag(w, EXTERNAL)};
+	struct var_die var = {.off = unit_local_of(u, dw_walker_off(w)), .external = dw_seen_flag(w, EXTERNAL)};
 	struct cursor_src src = {.file = u->dw->file[0].path, .section = "a variable's location", .base = v.block.p};
 	struct cursor c = cursor_of(&src, v.block.p + 1, v.block.n - 1, false, NULL);
 	uint8_t op = v.block.p[0];
@@ -92,5 +93,11 @@ int unit_see_variable(struct unit_types *u)
 	var.ref = dw_seen(w, TYPE) ? unit_ref(u, TYPE) : unit_local_of(u, dw_ref_deep(&die, DW_AT_type));
 	if (dw_seen(w, SPECIFICATION))
 		var.external = true;
-	return !var.name || VEC_ADD(&u->vars, var) ? w->rc : -ENOMEM;
+	if (!var.name || w->rc < 0)
+		return w->rc;
+	if (!VEC_ADD(&u->vars, var))
+		return -ENOMEM;
+	uint32_t number = (uint32_t)(u->vars.n - 1) | OWNER_VAR;
+	rc = unit_see_annotations_of(u, number, -1);
+	return rc < 0 ? rc : unit_open_part(u, number, -1);
 }

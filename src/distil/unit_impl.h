@@ -7,6 +7,7 @@
  *	unit_type.c  types, their members, enumerators, bounds and parameters
  *	unit_run.c   the same for rows of children that are alike, without the walker
  *	unit_code.c  functions and variables
+ *	unit_tags.c  btf_decl_tag and btf_type_tag
  */
 #ifndef DISTIL_UNIT_IMPL_H
 #define DISTIL_UNIT_IMPL_H
@@ -15,8 +16,6 @@
 
 #include "distil/unit.h"
 #include "dwarf/constants.h"
-
-enum { TAG_LLVM_ANNOTATION = 0x6000, TAG_GNU_ANNOTATION = 0x6001 };
 
 enum slot {
 	NAME,
@@ -61,6 +60,8 @@ enum role {
 /* unit.c */
 local_off unit_local_of(struct unit_types *u, dw_off off);
 int unit_open_scope(struct unit_types *u, uint32_t i, const char *name);
+/* Of what is no scope and can have tags: a member, a parameter, a variable. */
+int unit_open_part(struct unit_types *u, uint32_t tagged, int32_t component);
 struct elem *unit_grow_elems(struct unit_types *u);
 
 /* unit_names.c */
@@ -75,9 +76,6 @@ int unit_see_member(struct unit_types *u);
 int unit_see_enumerator(struct unit_types *u);
 int unit_see_param(struct unit_types *u);
 int unit_see_variadic(struct unit_types *u);
-int unit_see_annotation(struct unit_types *u);
-/* The tags that GCC refers to by an attribute of the DIE at hand, for types[owner] or a member of it. */
-int unit_see_annotations_of(struct unit_types *u, uint32_t owner, enum elem_kind kind);
 
 /* unit_run.c */
 static inline const struct unit_plan *unit_plan_of(const struct unit_types *u)
@@ -93,6 +91,12 @@ int unit_take_run(struct unit_types *u, uint32_t owner, enum role role);
 /* unit_code.c */
 int unit_see_func(struct unit_types *u);
 int unit_see_variable(struct unit_types *u);
+
+/* unit_tags.c */
+/* The DIE at hand is a tag of what it is in. */
+int unit_see_annotation(struct unit_types *u);
+/* The tags that the DIE at hand refers to, of @owner or its member or parameter number @component. */
+int unit_see_annotations_of(struct unit_types *u, uint32_t owner, int32_t component);
 
 /* The place that a reference leads to; 0 and walker.rc when it is not in what is read. */
 static inline local_off unit_ref(struct unit_types *u, enum slot slot)

@@ -183,7 +183,7 @@ int unit_see_type(struct unit_types *u)
 		break;
 	}
 	note_losses(u, t);
-	int rc = unit_see_annotations_of(u, (uint32_t)(t - u->types.p), ELEM_TAG);
+	int rc = unit_see_annotations_of(u, (uint32_t)(t - u->types.p), -1);
 	return rc < 0 ? rc : see_children(u, t);
 }
 
@@ -244,7 +244,6 @@ int unit_see_member(struct unit_types *u)
 	struct dw_walker *w = &u->walker;
 	uint32_t owner = unit_owner(u);
 	struct type_die *t = owner < OWNER_FUNC ? &u->types.p[owner] : NULL;
-	u->on_member = false;
 	/* Static members of C++ have no place in it. */
 	if (!t || (t->kind != TYPE_STRUCT && t->kind != TYPE_UNION) || dw_seen_flag(w, DECLARATION) ||
 	    dw_seen_flag(w, EXTERNAL))
@@ -266,12 +265,12 @@ int unit_see_member(struct unit_types *u)
 	e->type = unit_ref(u, TYPE);
 	e->bit_off = (uint32_t)at;
 	e->bit_size = (uint16_t)bits;
-	u->on_member = true;
-	int rc = unit_see_annotations_of(u, owner, ELEM_MEMBER_TAG);
-	if (rc < 0)
-		return rc;
+	/* Which member is told by where the tag stands: behind it. */
+	int rc = unit_see_annotations_of(u, owner, 0);
+	if (rc < 0 || dw_walker_has_children(w))
+		return rc < 0 ? rc : unit_open_part(u, owner, 0);
 	/* A bit-field or a short name came between two rows. */
-	return dw_walker_has_children(w) ? 0 : unit_take_run(u, owner, ROLE_MEMBER);
+	return unit_take_run(u, owner, ROLE_MEMBER);
 }
 
 int unit_see_enumerator(struct unit_types *u)
@@ -299,7 +298,11 @@ int unit_see_param(struct unit_types *u)
 		return u->walker.rc;
 	e->name = unit_own_name(u);
 	e->type = unit_ref(u, TYPE);
-	return 0;
+	if (!(owner & OWNER_FUNC))
+		return 0;
+	int32_t number = (int32_t)u->funcs.p[owner & ~(uint32_t)OWNER_FUNC].n_elems - 1;
+	int rc = unit_see_annotations_of(u, owner, number);
+	return rc < 0 ? rc : unit_open_part(u, owner, number);
 }
 
 int unit_see_variadic(struct unit_types *u)
@@ -311,62 +314,5 @@ int unit_see_variadic(struct unit_types *u)
 		u->funcs.p[owner & ~(uint32_t)OWNER_FUNC].variadic = true;
 	else
 		u->types.p[owner].variadic = true;
-	return 0;
-}
-
-/* ---- tags ---- */
-
-/* btf_decl_tag of a type or member; btf_type_tag of a pointer. */
-static int add_tag(struct unit_types *u, uint32_t owner, enum elem_kind kind, const char *name, const char *value)
-{
-	const struct type_die *t = &u->types.p[owner];
-	bool takes = t->kind == TYPE_PTR || t->kind == TYPE_STRUCT || t->kind == TYPE_UNION || t->kind == TYPE_TYPEDEF;
-	if (!name || !value || !*value || !takes)
-		return 0;
-	if (strcmp(name, t->kind == TYPE_PTR ? "btf_type_tag" : "btf_decl_tag"))
-		return 0;
-	struct elem *e = unit_add_elem(u, owner);
-	if (!e)
-		return u->walker.rc;
-	e->name = value;
-	e->what = (uint8_t)kind;
-	return 0;
-}
-
-/* Clang's tags are children of what has them. */
-int unit_see_annotation(struct unit_types *u)
-{
-	struct dw_walker *w = &u->walker;
-	const struct open_scope *s = u->open.n ? &u->open.p[u->open.n - 1] : NULL;
-	if (!s || dw_walker_tag(w) == TAG_GNU_ANNOTATION)
-		return 0;
-	bool direct = s->depth + 1 == w->depth, of_member = s->depth + 2 == w->depth && u->on_member;
-	if (s->i >= OWNER_FUNC) {
-		u->losses[CAIRN_LOSS_TAG]++;
-		return 0;
-	}
-	if (!direct && !of_member)
-		return 0;
-	return add_tag(u, s->i, direct ? ELEM_TAG : ELEM_MEMBER_TAG, unit_own_name(u), dw_seen_str(w, CONST_VALUE));
-}
-
-/* GCC's are a list: each refers to the next. */
-int unit_see_annotations_of(struct unit_types *u, uint32_t owner, enum elem_kind kind)
-{
-	enum { TAGS_MAX = 64 }; /* of one thing: a list that is a circle ends */
-	struct dw_walker *w = &u->walker;
-	if (!dw_seen(w, ANNOTATION))
-		return 0;
-	dw_off at = dw_seen_ref(w, ANNOTATION);
-	for (int i = 0; i < TAGS_MAX && at; i++) {
-		struct dw_die die;
-		int rc = dw_die_at(u->dw, at, &die, NULL);
-		if (rc != 1)
-			return rc;
-		rc = add_tag(u, owner, kind, dw_str(&die, DW_AT_name), dw_str(&die, DW_AT_const_value));
-		if (rc < 0)
-			return rc;
-		at = dw_ref(&die, DW_AT_GNU_annotation);
-	}
 	return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "btf/build.h"
+#include "distil/tags.h"
 #include "elf/elf.h"
 
 struct placed_var {
@@ -18,7 +19,8 @@ struct placed_var {
 
 struct placed_vars {
 	VEC(struct placed_var) v;
-	VEC(struct cairn_btf_secinfo) infos;
+	VEC(struct cairn_btf_secinfo) infos; /* of the section at hand */
+	VEC(dw_off) dies;                    /* and of which DIEs these are */
 };
 
 static int by_address(const void *a, const void *b)
@@ -94,7 +96,7 @@ static int add_var(const struct emit *e, struct cairn_btf_builder *b, const stru
 	if (rc >= 0)
 		rc = btf_add_var(b, name, p->v->external ? CAIRN_BTF_GLOBAL : CAIRN_BTF_STATIC,
 				 emit_id(e, p->v->unit, p->v->type), &info.type);
-	return rc < 0 || VEC_ADD(&all->infos, info) ? rc : -ENOMEM;
+	return rc < 0 || (VEC_ADD(&all->infos, info) && VEC_ADD(&all->dies, p->v->die)) ? rc : -ENOMEM;
 }
 
 /* The variables [from, to) of one section. */
@@ -104,7 +106,7 @@ static int emit_section(const struct cairn_binary *bin, const struct emit *e, st
 	uint64_t end = 0;
 	uint32_t name, id;
 	int rc = 0;
-	all->infos.n = 0;
+	all->infos.n = all->dies.n = 0;
 	for (size_t i = from; i < to && rc >= 0; i++) {
 		const struct placed_var *p = &all->v.p[i];
 		const struct placed_var *last = i > from ? p - 1 : NULL;
@@ -120,8 +122,12 @@ static int emit_section(const struct cairn_binary *bin, const struct emit *e, st
 	if (rc >= 0)
 		rc = cairn_btf_add_string(b, all->v.p[from].section, &name);
 	uint64_t bytes = section_bytes(bin, &all->v.p[from]);
-	return rc < 0 ? rc : btf_add_datasec(b, name, bytes < end ? (uint32_t)end : (uint32_t)bytes, all->infos.p,
-					     (uint32_t)all->infos.n, &id);
+	if (rc >= 0)
+		rc = btf_add_datasec(b, name, bytes < end ? (uint32_t)end : (uint32_t)bytes, all->infos.p,
+				     (uint32_t)all->infos.n, &id);
+	for (size_t i = 0; i < all->infos.n && rc >= 0; i++)
+		rc = tags_emit_of_variable(e->c, all->dies.p[i], all->infos.p[i].type, b);
+	return rc;
 }
 
 int vars_emit(const struct cairn_binary *bin, const struct emit *e, enum vars_which which, struct cairn_btf_builder *b,
@@ -137,5 +143,6 @@ int vars_emit(const struct cairn_binary *bin, const struct emit *e, enum vars_wh
 	}
 	VEC_FREE(&all.v);
 	VEC_FREE(&all.infos);
+	VEC_FREE(&all.dies);
 	return rc < 0 ? err_set(err, rc, "variables: more than BTF can number, or out of memory") : 0;
 }

@@ -87,6 +87,8 @@ enum {
 	DW_TAG_GNU_formal_parameter_pack = 0x4108,
 	DW_TAG_GNU_call_site = 0x4109,
 	DW_TAG_GNU_call_site_parameter = 0x410a,
+	DW_TAG_LLVM_annotation = 0x6000,
+	DW_TAG_GNU_annotation = 0x6001, /* GCC 16 */
 	DW_TAG_hi_user = 0xffff,
 };
 

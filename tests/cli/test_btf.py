@@ -445,18 +445,35 @@ def what_the_kernel_refuses_is_told_by_the_check_with_kernel_only():
 TAGGED = """\
 #define TAG(x) __attribute__((btf_decl_tag(x)))
 struct s { int a TAG("one") TAG("two"); int b; int *c TAG("three"); struct { int x; } in TAG("four"); } TAG("whole");
-TAG("function") int first(struct s *p) { return p->a; }
-int main(void) { struct s s = {1}; return first(&s); }
+typedef struct s named TAG("typedef");
+named TAG("variable") TAG("second") variable;
+TAG("function") TAG("again") __attribute__((noinline)) int first(int n TAG("n"), struct s *p TAG("p")) { return p->a + n; }
+static inline TAG("inlined") int small(int by TAG("by")) { return by * 3; }
+int main(int argc, char **argv) { struct s s = {small(argc)}; return first(argc, &s); }
 """
 
 
+def tags_in(records):
+    return {(r["name"], records[r["type_id"]]["name"], r["component_idx"]) for r in records.values() if r["kind"] == "DECL_TAG"}
+
+
 @claim
-def tags_of_members_name_their_member():
+def tags_are_on_types_members_functions_parameters_and_variables():
     out = path_of("tagged.btf")
-    told = cairn("btf", "encode", compile_c("tagged", TAGGED, "clang"), "-o", out, check=True)
-    tags = {(r["name"], r["component_idx"]) for r in records_by_bpftool(out).values() if r["kind"] == "DECL_TAG"}
-    expect(tags == {("one", 0), ("two", 0), ("three", 2), ("four", 3), ("whole", -1)}, tags)
-    expect("lost: 1 declarations of functions with tags" in told.out, told)
+    told = cairn("btf", "encode", compile_c("tagged", TAGGED, "clang"), "-o", out, "--global-vars", check=True)
+    tags = tags_in(records_by_bpftool(out))
+    expect(tags == {("one", "s", 0), ("two", "s", 0), ("three", "s", 2), ("four", "s", 3), ("whole", "s", -1),
+                    ("typedef", "named", -1), ("variable", "variable", -1), ("second", "variable", -1),
+                    ("function", "first", -1), ("again", "first", -1), ("n", "first", 0), ("p", "first", 1)}, tags)
+    expect("lost:" not in told.out, told)
+    inlined = cairn("btf", "dump", "--json", "-B", out, out + ".inline", check=True).objects()
+    tags = tags_in({r["id"]: r for r in inlined})
+    expect(tags == {("inlined", "small", -1), ("by", "small", 0)}, tags)
+
+
+@claim
+def the_kernel_takes_tags_of_functions():
+    expect(kernel_takes(path_of("tagged.btf")))
 
 
 GO = """\

@@ -615,6 +615,84 @@ static void types_that_only_refer_to_themselves_end(void **state)
 	db_free(db);
 }
 
+/* "int *p" and "void f(int a)" with the tags "x" and "y" each, as GCC 16 says it; @circle: the list has no end. */
+static struct distilled with_gcc_tags(struct db *db, bool circle)
+{
+	int integer = db_label(db), type[2] = {db_label(db), db_label(db)}, decl[2] = {db_label(db), db_label(db)};
+	db_here(db, integer);
+	DB_DIE(db, DW_TAG_base_type, DB_LEAF, DB_STR(DW_AT_name, "int"), DB_U(DW_AT_byte_size, DW_FORM_data1, 4),
+	       DB_U(DW_AT_encoding, DW_FORM_data1, DW_ATE_signed));
+	DB_DIE(db, DW_TAG_pointer_type, DB_LEAF, DB_REF(DW_AT_type, integer), DB_REF(DW_AT_GNU_annotation, type[1]));
+	DB_DIE(db, DW_TAG_subprogram, DB_CHILDREN, DB_STR(DW_AT_name, "f"), DB_REF(DW_AT_GNU_annotation, decl[1]),
+	       DB_U(DW_AT_low_pc, DW_FORM_addr, 0x1000));
+	DB_DIE(db, DW_TAG_formal_parameter, DB_LEAF, DB_STR(DW_AT_name, "a"), DB_REF(DW_AT_type, integer),
+	       DB_REF(DW_AT_GNU_annotation, decl[0]));
+	db_null(db);
+	for (int i = 0; i < 4; i++) {
+		int *of = i < 2 ? type : decl;
+		db_here(db, of[i & 1]);
+		const char *name = i < 2 ? "btf_type_tag" : "btf_decl_tag", *text = i & 1 ? "y" : "x";
+		if (i & 1 || circle)
+			DB_DIE(db, DW_TAG_GNU_annotation, DB_LEAF, DB_STR(DW_AT_name, name),
+			       DB_STR(DW_AT_const_value, text), DB_REF(DW_AT_GNU_annotation, of[!(i & 1)]));
+		else
+			DB_DIE(db, DW_TAG_GNU_annotation, DB_LEAF, DB_STR(DW_AT_name, name),
+			       DB_STR(DW_AT_const_value, text));
+	}
+	return finish(db);
+}
+
+static struct cairn_btf_type record_at(const struct distilled *d, uint32_t id)
+{
+	struct cairn_btf_type t;
+	assert_true(cairn_btf_type(d->main, id, &t));
+	return t;
+}
+
+static int32_t component_of(const struct cairn_btf_type *t)
+{
+	assert_int_equal(t->n_words, 1);
+	return (int32_t)t->words[0];
+}
+
+static void the_last_of_gccs_tags_is_told_first(void **state)
+{
+	struct db *db = begin();
+	struct distilled d = with_gcc_tags(db, false);
+	uint32_t n_decl = 0, end = cairn_btf_end_id(d.main);
+	static const struct {
+		const char *text;
+		int32_t component;
+	} wanted[] = {{"x", -1}, {"y", -1}, {"x", 0}};
+	for (uint32_t id = 1; id < end; id++) {
+		struct cairn_btf_type t = record_at(&d, id);
+		if (t.kind == CAIRN_BTF_PTR) {
+			/* The one written last is the first that a reader comes to, as from Clang. */
+			struct cairn_btf_type outer = record_at(&d, t.ref), inner = record_at(&d, outer.ref);
+			assert_string_equal(cairn_btf_string(d.main, outer.name_off), "y");
+			assert_string_equal(cairn_btf_string(d.main, inner.name_off), "x");
+			assert_int_equal(record_at(&d, inner.ref).kind, CAIRN_BTF_INT);
+		}
+		if (t.kind == CAIRN_BTF_DECL_TAG) {
+			assert_true(n_decl < 3);
+			assert_string_equal(cairn_btf_string(d.main, t.name_off), wanted[n_decl].text);
+			assert_int_equal(component_of(&t), wanted[n_decl++].component);
+			assert_int_equal(record_at(&d, t.ref).kind, CAIRN_BTF_FUNC);
+		}
+	}
+	assert_int_equal(n_decl, 3);
+	shut(&d);
+	db_free(db);
+}
+
+static void a_circle_of_tags_ends(void **state)
+{
+	struct db *db = begin();
+	struct distilled d = with_gcc_tags(db, true);
+	shut(&d);
+	db_free(db);
+}
+
 /* Whatever comes out of damaged input, it is an error or BTF that can be opened. */
 static void distil_bytes(const uint8_t *bytes, size_t size)
 {
@@ -705,6 +783,8 @@ int main(void)
 		cmocka_unit_test(sixteen_bytes_are_two_registers),
 		cmocka_unit_test(a_hundred_thousand_pointers_deep_is_no_matter),
 		cmocka_unit_test(types_that_only_refer_to_themselves_end),
+		cmocka_unit_test(the_last_of_gccs_tags_is_told_first),
+		cmocka_unit_test(a_circle_of_tags_ends),
 		cmocka_unit_test(damaged_input_gives_an_error_or_btf),
 		cmocka_unit_test(any_allocation_may_fail),
 	};
