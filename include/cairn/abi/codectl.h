@@ -96,7 +96,11 @@ struct code_unregister_info {
  * Elements ascend by address, do not overlap, and may leave gaps; so do those of chained tables.
  *
  * used_len is published with a store-release after the bytes of the element, and read with a load-acquire. So is
- * next, after the whole table that it names. An element is published before its code can run.
+ * next, after the whole table that it names; it may come to name another one, put in between. Any table of a chain may
+ * grow, as long as the order holds. An element is published before its code can run.
+ *
+ * In one epoch of a region an address is described at most once. What is withdrawn and then described anew is so under
+ * a new epoch, with tables of which some are new; those that it does not have any more may hold anything by then.
  */
 struct code_jit_table {
 	uint64_t reserved_len; /* bytes of elements that there is room for; constant */
@@ -149,16 +153,17 @@ struct code_jit_symbol {
 	uint64_t call_file; /* char *; 0: not known */
 };
 
-/* From this address to that of the next one, the code is of this line. */
+/* From this address to that of the next one, the code is of this line; of several at one address the last one counts. */
 struct code_jit_line {
 	uint32_t ip_off;
-	uint32_t line; /* 0: of no line */
+	uint32_t line; /* 0: of no line; that is also how it is withdrawn */
 	uint64_t file; /* char *; 0: not known */
 };
 
 /*
  * The registry of one process: a private mapping of a memfd with the name CODECTL_REGISTRY_NAME, so that readers find
- * it in /proc/PID/maps, fork copies it, and exec ends it. magic is written last.
+ * it in /proc/PID/maps, fork copies it, and exec ends it. magic is written last. Strings follow the entries. A process
+ * has one for each copy of the library in it: two, where a program that is linked with it statically runs with the agent.
  */
 #define CODECTL_REGISTRY_NAME  "cairn-codectl"
 #define CODECTL_REGISTRY_MAGIC "codectl" /* with its NUL: 8 bytes */
@@ -167,6 +172,8 @@ enum {
 	CODECTL_REGISTRY_VERSION = 1,
 	/* A process with a thousand objects is large; beyond this a registry is taken for damaged. */
 	CODECTL_MAX_ENTRIES = 1 << 20,
+	/* Removals after which the first of them may lose its place to another registration. */
+	CODECTL_MIN_REMOVED = 1024,
 };
 
 struct codectl_registry {
@@ -186,13 +193,16 @@ struct codectl_registry {
  * One registration. epoch is the only thing that makes it valid: it is 0 while the rest is written, and then, by one
  * store-release, a number that no registration of the process had before. Removal stores 0. A reader that finds the
  * same epoch before and after has read what belongs to it. What is removed stays readable, by last_epoch, until the
- * place is used again, which is as late as can be.
+ * place is used again; last_epoch is 0 before anything else of the place changes.
+ *
+ * Valid entries overlap in one case: a region passes into a new generation, by an entry with a higher epoch that
+ * becomes valid before the old one is removed, so that there is no moment without it. The higher epoch counts.
  */
 struct codectl_entry {
 	uint64_t epoch;
-	uint64_t last_epoch;
-	uint64_t since_ns; /* CLOCK_MONOTONIC */
-	uint64_t until_ns; /* of one that was removed; else 0 */
+	uint64_t last_epoch; /* counts while epoch is 0 */
+	uint64_t since_ns;   /* CLOCK_MONOTONIC */
+	uint64_t until_ns;   /* counts while epoch is 0: when it was removed */
 	uint32_t option;   /* enum code_opt: CODE_REGISTER_ELF or _JIT */
 	uint32_t reserved;
 	union {
