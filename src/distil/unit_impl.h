@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files that fill struct unit_types share
+ * What the files that fill struct unit_types share, each of which calls those below it
  *
  *	unit.c       the walk, and what is done behind it
- *	unit_names.c names, qualified where the language has namespaces
- *	unit_type.c  types, their members, enumerators, bounds and parameters
- *	unit_run.c   the same for rows of children that are alike, without the walker
  *	unit_code.c  functions and variables
+ *	unit_type.c  types, their members, enumerators, bounds and parameters
+ *	unit_run.c   the same for rows of children that are alike, without the walker; what abbreviations are
  *	unit_tags.c  btf_decl_tag and btf_type_tag
+ *	unit_names.c names, qualified where the language has namespaces
+ *	unit_store.c places of DIEs, open scopes, and room for elements
  */
 #ifndef DISTIL_UNIT_IMPL_H
 #define DISTIL_UNIT_IMPL_H
@@ -57,7 +58,10 @@ enum role {
 	ROLE_VARIANT,
 };
 
-/* unit.c */
+/* unit_store.c */
+
+/* Places are from now on those of @unit, alone or within the cluster. 0 or -ENOMEM. */
+int unit_begin_places(struct unit_types *u, const struct dw_unit *unit);
 local_off unit_local_of(struct unit_types *u, dw_off off);
 int unit_open_scope(struct unit_types *u, uint32_t i, const char *name);
 /* Of what is no scope and can have tags: a member, a parameter, a variable. */
@@ -69,7 +73,6 @@ const char *unit_qualify(struct unit_types *u, const char *scope, const char *na
 const char *unit_full_name(struct unit_types *u, const char *name);
 
 /* unit_type.c: each reads the DIE at hand. */
-enum type_kind unit_kind_of(uint16_t tag);
 int unit_see_type(struct unit_types *u);
 int unit_see_subrange(struct unit_types *u);
 int unit_see_member(struct unit_types *u);

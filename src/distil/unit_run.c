@@ -15,6 +15,50 @@
 
 #include <stdlib.h>
 
+static enum type_kind kind_of(uint16_t tag)
+{
+	switch (tag) {
+	case DW_TAG_base_type:
+		return TYPE_BASE;
+	case DW_TAG_pointer_type:
+	case DW_TAG_reference_type:
+	case DW_TAG_rvalue_reference_type:
+		return TYPE_PTR;
+	case DW_TAG_array_type:
+		return TYPE_ARRAY;
+	case DW_TAG_class_type:
+	case DW_TAG_interface_type:
+	case DW_TAG_structure_type:
+		return TYPE_STRUCT;
+	case DW_TAG_union_type:
+		return TYPE_UNION;
+	case DW_TAG_enumeration_type:
+		return TYPE_ENUM;
+	case DW_TAG_typedef:
+	case DW_TAG_template_alias:
+		return TYPE_TYPEDEF;
+	case DW_TAG_const_type:
+	case DW_TAG_immutable_type:
+		return TYPE_CONST;
+	case DW_TAG_volatile_type:
+		return TYPE_VOLATILE;
+	case DW_TAG_restrict_type:
+		return TYPE_RESTRICT;
+	case DW_TAG_subroutine_type:
+		return TYPE_PROTO;
+	case DW_TAG_unspecified_type:
+		return TYPE_VOID;
+	case DW_TAG_atomic_type:
+	case DW_TAG_packed_type:
+	case DW_TAG_shared_type:
+	case DW_TAG_dynamic_type:
+	case DW_TAG_subrange_type:
+	case DW_TAG_generic_subrange:
+		return TYPE_ALIAS;
+	}
+	return TYPE_OPAQUE;
+}
+
 /* Slots that mean the same for a child, by its role; N_SLOTS: it has no number. */
 static enum slot number_of(enum role role)
 {
@@ -48,7 +92,7 @@ static bool is_in_row(const struct dw_place *places, const struct dw_shape *s)
 static void make_plan(struct unit_plan *p, const struct dw_walker *w, const struct dw_shape *s)
 {
 	enum slot number = number_of((enum role)s->role);
-	*p = (struct unit_plan){.kind = (uint8_t)unit_kind_of(s->tag)};
+	*p = (struct unit_plan){.kind = (uint8_t)kind_of(s->tag)};
 	if (s->role != ROLE_MEMBER && s->role != ROLE_ENUMERATOR && s->role != ROLE_PARAM)
 		return;
 	const struct dw_place *places = w->all_places + s->places;

@@ -1,50 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "distil/unit_impl.h"
 
-enum type_kind unit_kind_of(uint16_t tag)
-{
-	switch (tag) {
-	case DW_TAG_base_type:
-		return TYPE_BASE;
-	case DW_TAG_pointer_type:
-	case DW_TAG_reference_type:
-	case DW_TAG_rvalue_reference_type:
-		return TYPE_PTR;
-	case DW_TAG_array_type:
-		return TYPE_ARRAY;
-	case DW_TAG_class_type:
-	case DW_TAG_interface_type:
-	case DW_TAG_structure_type:
-		return TYPE_STRUCT;
-	case DW_TAG_union_type:
-		return TYPE_UNION;
-	case DW_TAG_enumeration_type:
-		return TYPE_ENUM;
-	case DW_TAG_typedef:
-	case DW_TAG_template_alias:
-		return TYPE_TYPEDEF;
-	case DW_TAG_const_type:
-	case DW_TAG_immutable_type:
-		return TYPE_CONST;
-	case DW_TAG_volatile_type:
-		return TYPE_VOLATILE;
-	case DW_TAG_restrict_type:
-		return TYPE_RESTRICT;
-	case DW_TAG_subroutine_type:
-		return TYPE_PROTO;
-	case DW_TAG_unspecified_type:
-		return TYPE_VOID;
-	case DW_TAG_atomic_type:
-	case DW_TAG_packed_type:
-	case DW_TAG_shared_type:
-	case DW_TAG_dynamic_type:
-	case DW_TAG_subrange_type:
-	case DW_TAG_generic_subrange:
-		return TYPE_ALIAS;
-	}
-	return TYPE_OPAQUE;
-}
-
 static void add_start(struct unit_types *u, local_off off)
 {
 	u->starts.p[off / 64] |= (uint64_t)1 << off % 64;
