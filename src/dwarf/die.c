@@ -216,6 +216,32 @@ dw_off dw_ref_deep(const struct dw_die *die, uint16_t at)
 	return dw_attr_deep(die, at, &v, NULL, NULL) > 0 ? ref_of(die, &v) : 0;
 }
 
+uint64_t dw_type_bytes(const struct dw_die *die)
+{
+	/* Longer chains of typedefs are damaged. */
+	enum { CHAIN_MAX = 64 };
+	dw_off off = dw_ref_deep(die, DW_AT_type);
+	struct dw_die type;
+	for (int i = 0; i < CHAIN_MAX && off && dw_die_at(die->unit->dw, off, &type, NULL) == 1; i++) {
+		switch (type.tag) {
+		case DW_TAG_typedef:
+		case DW_TAG_const_type:
+		case DW_TAG_volatile_type:
+		case DW_TAG_restrict_type:
+		case DW_TAG_atomic_type:
+			off = dw_ref(&type, DW_AT_type);
+			break;
+		case DW_TAG_pointer_type:
+		case DW_TAG_reference_type:
+		case DW_TAG_rvalue_reference_type:
+			return dw_unit_addr_size(type.unit);
+		default:
+			return dw_udata(&type, DW_AT_byte_size, 0);
+		}
+	}
+	return 0;
+}
+
 /* ---- the tree ---- */
 
 /* behind() and behind_children() failed. */

@@ -183,6 +183,9 @@ bool dw_flag(const struct dw_die *die, uint16_t at);
 dw_off dw_ref(const struct dw_die *die, uint16_t at);             /* 0 */
 dw_off dw_ref_deep(const struct dw_die *die, uint16_t at);        /* 0 */
 
+/* Size in bytes of the type that a DIE has, typedefs and qualifiers aside; 0 when it is not told, as of an array. */
+uint64_t dw_type_bytes(const struct dw_die *die);
+
 /*
  * The name a user would write, qualified by namespaces and classes: "std::vector<int>::size". Follows
  * specification and origin; finds the parents in a list of the unit, made when the first name is asked for. Written to @buf as

@@ -270,32 +270,6 @@ static int constant(const struct dw_value *v, struct arena *arena, struct cairn_
 	}
 }
 
-uint64_t loc_type_bytes(const struct dwarf *dw, const struct dw_die *formal)
-{
-	/* Longer chains of typedefs are damaged. */
-	enum { CHAIN_MAX = 64 };
-	dw_off type = dw_ref_deep(formal, DW_AT_type);
-	struct dw_die die;
-	for (int i = 0; i < CHAIN_MAX && type && dw_die_at(dw, type, &die, NULL) == 1; i++) {
-		switch (die.tag) {
-		case DW_TAG_typedef:
-		case DW_TAG_const_type:
-		case DW_TAG_volatile_type:
-		case DW_TAG_restrict_type:
-		case DW_TAG_atomic_type:
-			type = dw_ref(&die, DW_AT_type);
-			break;
-		case DW_TAG_pointer_type:
-		case DW_TAG_reference_type:
-		case DW_TAG_rvalue_reference_type:
-			return dw_unit_addr_size(die.unit);
-		default:
-			return dw_udata(&die, DW_AT_byte_size, 0);
-		}
-	}
-	return 0;
-}
-
 int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct arena *arena,
 		    struct cairn_location *ret)
 {

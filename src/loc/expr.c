@@ -133,7 +133,7 @@ static bool is_wide(const struct fold *f, const struct term *t)
 {
 	if (term_is_cut(t))
 		return false;
-	return f->result == RESULT_ADDRESS || (f->ctx->formal && loc_type_bytes(f->ctx->dw, f->ctx->formal) == 8);
+	return f->result == RESULT_ADDRESS || (f->ctx->formal && dw_type_bytes(f->ctx->formal) == 8);
 }
 
 static void unary(struct fold *f, uint8_t op, uint8_t size)

@@ -106,9 +106,6 @@ int loc_constant(int64_t value, struct arena *arena, struct cairn_location *ret)
 int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct arena *arena,
 		    struct cairn_location *ret);
 
-/* Size in bytes of a parameter's type; 0 when it is not known. */
-uint64_t loc_type_bytes(const struct dwarf *dw, const struct dw_die *formal);
-
 bool loc_equal(const struct cairn_location *a, const struct cairn_location *b);
 
 /*

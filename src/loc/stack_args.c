@@ -84,7 +84,7 @@ static bool is_own_argument(const struct loc_context *ctx, uint64_t off)
 	for (; rc == 1 && !s.found; rc = dw_die_sibling(&child, &child, NULL)) {
 		if (child.tag != DW_TAG_formal_parameter)
 			continue;
-		s.bytes = loc_type_bytes(ctx->dw, &child);
+		s.bytes = dw_type_bytes(&child);
 		dw_locations(&child, DW_AT_location, visit_location, &s, NULL);
 	}
 	return s.found;
