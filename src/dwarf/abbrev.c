@@ -46,26 +46,6 @@ struct shape {
 	bool has_specification;
 };
 
-static enum dw_scan_kind scan_kind(uint16_t tag)
-{
-	switch (tag) {
-	case DW_TAG_subprogram:
-		return DW_SCAN_FUNC;
-	case DW_TAG_inlined_subroutine:
-		return DW_SCAN_INLINED;
-	case DW_TAG_structure_type:
-	case DW_TAG_union_type:
-	case DW_TAG_enumeration_type:
-	case DW_TAG_array_type:
-	case DW_TAG_subroutine_type:
-		return DW_SCAN_TYPE;
-	case DW_TAG_call_site:
-	case DW_TAG_GNU_call_site:
-		return DW_SCAN_LEAF;
-	}
-	return DW_SCAN_OTHER;
-}
-
 /* The step that is being extended is complete. */
 static bool close_step(struct builder *b, struct shape *s, uint8_t then)
 {
@@ -184,12 +164,12 @@ static bool push(struct builder *b, uint64_t code, const struct dw_abbrev *a, st
 	slot->first = s->first;
 	slot->more = s->more;
 	slot->sibling = s->sibling;
-	if (a->scan == DW_SCAN_FUNC || a->scan == DW_SCAN_INLINED) {
+	if (a->tag == DW_TAG_subprogram || a->tag == DW_TAG_inlined_subroutine) {
 		slot->func = (uint32_t)b->funcs.n;
 		if (s->has_specification && !s->func.has_origin)
 			s->func.flags |= DW_FUNC_SPECIFICATION;
 		s->func.has_origin |= s->has_specification;
-		if (a->scan == DW_SCAN_INLINED)
+		if (a->tag == DW_TAG_inlined_subroutine)
 			s->func.flags |= DW_FUNC_INLINED;
 		if (!VEC_ADD(&b->funcs, s->func))
 			return false;
@@ -216,8 +196,7 @@ static int compile_one(struct builder *b, struct cursor *c)
 		dw_expected(c, "a tag up to 0xffff and the children flag, 0 or 1");
 	struct dw_abbrev a = {.specs = c->pos,
 			      .tag = (uint16_t)tag,
-			      .has_children = children,
-			      .scan = scan_kind((uint16_t)tag)};
+			      .has_children = children};
 	struct shape s = {
 		.sibling = DW_NO_FAST,
 		.func = {.name = DW_NO_FAST, .linkage_name = DW_NO_FAST, .origin = DW_NO_FAST}};

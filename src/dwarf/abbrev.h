@@ -39,26 +39,16 @@ struct dw_step {
 	uint8_t then;
 };
 
-/* What the scan does with a DIE of this abbreviation. */
-enum dw_scan_kind {
-	DW_SCAN_OTHER,
-	DW_SCAN_FUNC,   /* DW_TAG_subprogram */
-	DW_SCAN_INLINED,
-	DW_SCAN_TYPE,   /* in C nothing below it can hold code */
-	DW_SCAN_LEAF,   /* nothing below it can, in any language */
-};
-
 #define DW_NO_FAST UINT16_MAX
 
 struct dw_abbrev {
 	const uint8_t *specs; /* attribute, form pairs in .debug_abbrev, up to 0, 0 */
 	uint32_t more;        /* index into steps[] of the one behind @first, unless that is the END */
-	uint32_t func;        /* index into funcs[]: DW_SCAN_FUNC, DW_SCAN_INLINED */
+	uint32_t func;        /* index into funcs[]: of a subprogram, an inlined subroutine */
 	uint16_t tag;
 	uint16_t sibling;     /* offset of DW_AT_sibling (ref4) in first run, or DW_NO_FAST */
 	struct dw_step first;
 	uint8_t has_children;
-	uint8_t scan;         /* enum dw_scan_kind */
 };
 
 /* Where the first run of a function's DIE has what the index wants; DW_NO_FAST: read it by dw_attr(). */

@@ -111,6 +111,8 @@ int dwarf_index_functions(const struct dwarf *dw, unsigned int threads, struct d
 	struct build b = {.dw = dw, .lock = PTHREAD_MUTEX_INITIALIZER};
 	b.scanners = calloc(width, sizeof(*b.scanners));
 	b.waiting = calloc(dw->n_units + 1, sizeof(*b.waiting));
+	for (unsigned int i = 0; b.scanners && i < width; i++)
+		dw_scanner_init(&b.scanners[i], NULL);
 	int rc = b.scanners && b.waiting ? pool_run(dw->n_units, threads, index_unit, &b, err)
 					 : err_nomem(err, "the function index");
 	uint64_t n_dies = 0;

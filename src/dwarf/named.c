@@ -305,7 +305,7 @@ int dwarf_functions_named(const struct dwarf *dw, unsigned int threads, const ch
 			 ? 0
 			 : err_nomem(err, "functions of a name");
 	for (unsigned int i = 0; rc >= 0 && i < width; i++)
-		s.workers[i].scanner.filter = &s.filter;
+		dw_scanner_init(&s.workers[i].scanner, &s.filter);
 	if (rc >= 0)
 		rc = search_rounds(&s, threads, err);
 	if (rc >= 0)

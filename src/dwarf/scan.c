@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The scan over all DIEs of a unit
+ * The functions among all DIEs of a unit
  *
- * A kernel has 14 million DIEs, of which one in ten is a function or an inlined copy. For all others the loop
- * does three things: take the code, look up the abbreviation (an array), add the size of the attributes (one
- * number for most). The fast steps are written out here with one comparison per run of bytes; whatever is
- * rare or wrong goes through a cursor, which tells the story.
+ * A kernel has 14 million DIEs, of which one in ten is a function or an inlined copy. The walker steps over the others. In C,
+ * nothing inside a struct, union, enum, array or function type can hold code, and those have half of all DIEs: they are
+ * left out. Enclosing functions stand on a stack of their own, so that it is as deep as functions nest, not as DIEs do.
  *
- * Depth is counted, never recursed. Enclosing functions stand on a stack of their own, so that it is as deep
- * as functions nest, not as DIEs do.
- *
- * Jumps. In C, nothing inside a struct, union, enum, array or function type can hold code, and those have half
- * of all DIEs: their DW_AT_sibling is used. In C++ it can: GCC puts the member functions of a local class, with
- * their bodies, inside the class. A sibling that does not lie ahead inside the unit is ignored.
+ * A search for a name comes by a million functions and wants some ten: what is asked of each is read by struct
+ * dw_func_abbrev, in one load and one comparison.
  */
 #include "dwarf/scan.h"
 
@@ -193,30 +188,52 @@ static int read_func(struct dw_scanner *s, const struct dw_die *die, struct dw_f
 	return 0;
 }
 
-/* Adds the function at @attrs, @off; *@ret is its index. */
-static int add_func(struct dw_scanner *s, const struct dw_unit *u, const struct dw_abbrev *a,
-		    const uint8_t *attrs, uint64_t off, uint32_t *ret, struct cairn_err *err)
+/* *@ret is its index. */
+static int add_func(struct dw_scanner *s, const struct dw_die *die, uint32_t *ret, struct cairn_err *err)
 {
-	struct dw_die die = {.unit = u,
-			     .abbrev = a,
-			     .off = off | u->tag,
-			     .tag = a->tag,
-			     .has_children = a->has_children,
-			     .attrs = attrs};
-	struct dw_func f = {.die = die.off,
-			    .unit = u->index,
+	struct dw_func f = {.die = die->off,
+			    .unit = die->unit->index,
 			    .parent = s->open.n ? s->open.p[s->open.n - 1].i : DW_FUNC_NONE};
-	int rc = read_func(s, &die, &f, err);
+	int rc = read_func(s, die, &f, err);
 	if (rc < 0)
 		return rc;
 	if (s->funcs.n >= DW_FUNC_NONE)
 		return err_set(err, -ERANGE, "%s: more than %u functions in one unit",
-			       u->file->path, DW_FUNC_NONE - 1);
+			       die->unit->file->path, DW_FUNC_NONE - 1);
 	*ret = (uint32_t)s->funcs.n;
 	return VEC_ADD(&s->funcs, f) ? 0 : err_nomem(err, "functions");
 }
 
-/* ---- the loop ---- */
+/* ---- the walk ---- */
+
+enum { ROLE_FUNC = 1 };
+
+/* Outside of C, GCC puts the member functions of a local class, with their bodies, inside the class. */
+static uint8_t role_elsewhere(uint16_t tag)
+{
+	switch (tag) {
+	case DW_TAG_subprogram:
+	case DW_TAG_inlined_subroutine:
+		return ROLE_FUNC;
+	case DW_TAG_call_site:
+	case DW_TAG_GNU_call_site:
+		return DW_ROLE_PRUNE;
+	}
+	return DW_ROLE_PASS;
+}
+
+static uint8_t role_in_c(uint16_t tag)
+{
+	switch (tag) {
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_enumeration_type:
+	case DW_TAG_array_type:
+	case DW_TAG_subroutine_type:
+		return DW_ROLE_PRUNE;
+	}
+	return role_elsewhere(tag);
+}
 
 static bool is_c(uint16_t language)
 {
@@ -232,128 +249,39 @@ static bool is_c(uint16_t language)
 	return false;
 }
 
-/* The abbreviation of the DIE at *@p, which moves behind the code; NULL at a null entry or an error. */
-static const struct dw_abbrev *take_code_slowly(const struct dw_unit *u, const uint8_t **p, int *rc,
-						struct cairn_err *err)
+void dw_scanner_init(struct dw_scanner *s, const struct dw_name_filter *filter)
 {
-	struct dw_die die;
-	*rc = dw_die_parse(u, *p, &die, err);
-	if (*rc <= 0) {
-		struct cursor c = dw_unit_cursor(u, *p, NULL);
-		cur_uleb(&c);
-		*p = c.pos;
-		return NULL;
-	}
-	*p = die.attrs;
-	return die.abbrev;
+	static const struct dw_wish in_c = {.role = role_in_c}, elsewhere = {.role = role_elsewhere};
+	*s = (struct dw_scanner){.filter = filter};
+	dw_walker_init(&s->in_c, &in_c);
+	dw_walker_init(&s->elsewhere, &elsewhere);
 }
 
-static inline const struct dw_abbrev *take_code(const struct dw_unit *u, const uint8_t **p, int *rc,
-						struct cairn_err *err)
+/* Adds the function at hand, below those that enclose it. */
+static int see_func(struct dw_scanner *s, const struct dw_walker *w, struct cairn_err *err)
 {
-	const struct dw_abbrevs *t = u->abbrevs;
-	const uint8_t *at = *p;
-	uint64_t code = *at++;
-	if (code >= 0x80) {
-		if (unlikely(at == u->end || *at >= 0x80))
-			return take_code_slowly(u, p, rc, err);
-		code = (code & 0x7f) | (uint64_t)*at++ << 7;
-	}
-	if (unlikely(t->codes || code - 1 >= t->n))
-		return take_code_slowly(u, p, rc, err);
-	*p = at;
-	return &t->p[code - 1];
-}
-
-/* Where the next DIE starts, when the subtree below this one can be left out; else NULL. */
-static inline const uint8_t *jump(const struct dw_unit *u, const struct dw_abbrev *a,
-				  const uint8_t *attrs, const uint8_t *p)
-{
-	if (a->sibling == DW_NO_FAST)
-		return NULL;
-	uint64_t off = u->off + dw_load_u32(attrs + a->sibling);
-	if (off <= (uint64_t)(p - u->sec->p) || off > (uint64_t)(u->end - u->sec->p))
-		return NULL;
-	return u->sec->p + off;
-}
-
-static int skip_slowly(const struct dw_unit *u, const struct dw_abbrev *a, const uint8_t **p,
-		       struct cairn_err *err)
-{
-	struct cursor c = dw_unit_cursor(u, *p, err);
-	dw_abbrev_skip(u, a, &c);
-	*p = c.pos;
-	return c.failed ? dw_failure(&c) : 0;
-}
-
-static int scan(struct dw_scanner *s, const struct dw_unit *u, uint64_t *n_dies,
-		struct cairn_err *err)
-{
-	const uint8_t *p = u->dies, *end = u->end;
-	uint64_t depth = 0, open_depth = UINT64_MAX;
-	bool c = is_c(u->language);
-	while (p < end) {
-		if (*p == 0) {
-			p++;
-		null:
-			/* Nulls behind the root's end are padding. */
-			if (depth && --depth == open_depth) {
-				s->open.n--;
-				open_depth =
-					s->open.n ? s->open.p[s->open.n - 1].depth : UINT64_MAX;
-			}
-			continue;
-		}
-		int rc = 0;
-		const uint8_t *start = p;
-		const struct dw_abbrev *a = take_code(u, &p, &rc, err);
-		if (unlikely(!a)) {
-			if (rc < 0)
-				return rc;
-			goto null;
-		}
-		const uint8_t *attrs = p;
-		if (likely(a->first.then == DW_THEN_END && a->first.fixed <= (size_t)(end - p)))
-			p += a->first.fixed;
-		else if ((rc = skip_slowly(u, a, &p, err)) < 0)
-			return rc;
-		++*n_dies;
-		if (a->scan == DW_SCAN_OTHER) {
-			depth += a->has_children;
-			continue;
-		}
-		if (a->scan == DW_SCAN_LEAF || a->scan == DW_SCAN_TYPE) {
-			const uint8_t *next = a->has_children && (c || a->scan == DW_SCAN_LEAF)
-						      ? jump(u, a, attrs, p)
-						      : NULL;
-			if (next)
-				p = next;
-			else
-				depth += a->has_children;
-			continue;
-		}
-		uint32_t i = DW_FUNC_NONE;
-		rc = add_func(s, u, a, attrs, (uint64_t)(start - u->sec->p), &i, err);
-		if (rc < 0)
-			return rc;
-		if (!a->has_children)
-			continue;
-		struct dw_open_func open = {.depth = depth, .i = i};
-		if (!VEC_ADD(&s->open, open))
-			return err_nomem(err, "enclosing functions");
-		open_depth = depth++;
-	}
-	return 0;
+	struct dw_die die = dw_walker_die(w);
+	uint32_t i = DW_FUNC_NONE;
+	while (s->open.n && s->open.p[s->open.n - 1].depth >= w->lowest)
+		s->open.n--;
+	int rc = add_func(s, &die, &i, err);
+	if (rc < 0 || !die.has_children)
+		return rc;
+	struct dw_open_func open = {.depth = w->depth, .i = i};
+	return VEC_ADD(&s->open, open) ? 0 : err_nomem(err, "enclosing functions");
 }
 
 int dw_scan_unit(struct dw_scanner *s, const struct dw_unit *u, struct cairn_err *err)
 {
-	uint64_t n_dies = 0;
+	struct dw_walker *w = is_c(u->language) ? &s->in_c : &s->elsewhere;
+	uint64_t n_dies = w->n_dies;
 	s->funcs.n = 0;
 	s->open.n = 0;
 	s->any_matched = false;
-	int rc = scan(s, u, &n_dies, err);
-	s->n_dies += n_dies;
+	int rc = dw_walker_enter(w, u, err);
+	while (rc >= 0 && (rc = dw_walker_next(w)) > 0)
+		rc = see_func(s, w, err);
+	s->n_dies += w->n_dies - n_dies;
 	return rc < 0 ? err_while(err, rc, "scanning the unit at %s+0x%" PRIx64 " (%s)",
 				  u->sec->src.section, u->off, u->name)
 		      : 0;
@@ -363,4 +291,6 @@ void dw_scanner_fini(struct dw_scanner *s)
 {
 	VEC_FREE(&s->funcs);
 	VEC_FREE(&s->open);
+	dw_walker_fini(&s->in_c);
+	dw_walker_fini(&s->elsewhere);
 }

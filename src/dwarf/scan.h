@@ -9,6 +9,7 @@
 
 #include "dwarf/impl.h"
 #include "dwarf/index.h"
+#include "dwarf/walk.h"
 
 /* In dw_func.flags, only inside this module. */
 enum {
@@ -51,8 +52,10 @@ struct dw_scanner {
 	bool any_matched;
 	uint64_t n_dies;                     /* sum over all units */
 	VEC(struct dw_open_func) open;
+	struct dw_walker in_c, elsewhere; /* for units of each: what can hold code differs */
 };
 
+void dw_scanner_init(struct dw_scanner *s, const struct dw_name_filter *filter);
 int dw_scan_unit(struct dw_scanner *s, const struct dw_unit *u, struct cairn_err *err);
 void dw_scanner_fini(struct dw_scanner *s);
 

@@ -229,7 +229,7 @@ int dw_walker_enter(struct dw_walker *w, const struct dw_unit *u, struct cairn_e
 	w->unit = u;
 	w->err = err;
 	w->rc = 0;
-	w->level = w->depth = 0;
+	w->level = w->depth = w->lowest = 0;
 	w->shape = NULL;
 	w->next = u->dies;
 	w->end = u->end;
@@ -400,13 +400,22 @@ static const uint8_t *prune(struct dw_walker *w, const struct dw_shape *s, const
 	return jump ? jump : behind_children(w, p);
 }
 
+/* At a null entry. Those behind the root's end are padding. */
+static inline void close_children(struct dw_walker *w)
+{
+	w->level -= w->level > 0;
+	if (w->level < w->lowest)
+		w->lowest = w->level;
+}
+
 int dw_walker_next(struct dw_walker *w)
 {
 	const uint8_t *p = w->next, *end = w->end;
+	w->lowest = w->level;
 	while (p < end) {
 		if (*p == 0) {
 			p++;
-			w->level -= w->level > 0; /* nulls behind the root's end are padding */
+			close_children(w);
 			continue;
 		}
 		const uint8_t *start = p;
@@ -414,7 +423,7 @@ int dw_walker_next(struct dw_walker *w)
 		if (unlikely(!s)) {
 			if (w->rc < 0)
 				break;
-			w->level -= w->level > 0;
+			close_children(w);
 			continue;
 		}
 		w->run[0] = p;

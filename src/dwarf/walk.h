@@ -28,10 +28,10 @@
  *	dw_walker_fini(&w);
  *
  * DIEs come in the order of the file, a parent before its children. w.depth is that of the DIE, 0 for the
- * unit's root; who needs parents keeps a stack by it, and pops what is not above the new depth. Depth is the
+ * unit's root; who needs parents keeps a stack by it, and pops what is not above w.lowest: the lowest depth that the walk came to
+ * behind the DIE before, which counts DIEs that were not delivered, too. Depth is the
  * input's choice: such a stack is a vector, never recursion. DIEs with DW_ROLE_PASS are stepped over, their
- * children are not, and count in depth. Such a DIE does not come by to pop its elder sibling from the stack, so a tag
- * whose children are to find their parent (a lexical block with inlined copies in it) needs a role of its own.
+ * children are not, and count in depth.
  *
  * Values are read where they stand, when asked for. One that is damaged (a reference out of its unit, a
  * string out of its section) reads as absent, and the walk then ends with an error at the next
@@ -115,7 +115,7 @@ struct dw_walker {
 	uint64_t n_dies; /* stepped over in all units, delivered or not */
 
 	/* The DIE that was delivered last. */
-	uint64_t depth;
+	uint64_t depth, lowest;
 	const uint8_t *die;
 	const struct dw_shape *shape;
 	const struct dw_place *places; /* wish->n_attrs */
