@@ -488,7 +488,10 @@ class Generator:
         if f.shape != 'pure' or self.rng.random() < 0.6:
             return
         reads_memory = any(c in line for line in f.body for c in ('[', '->', 'return *', '= *'))
-        f.attrs.append('ATTR_PURE' if reads_memory else self.rng.choice(['ATTR_CONST', 'ATTR_PURE']))
+        promise = 'ATTR_PURE' if reads_memory else self.rng.choice(['ATTR_CONST', 'ATTR_PURE'])
+        # One with nothing to modify has a sink instead, and keeps no promise.
+        if not any('sink' in line for line in f.body):
+            f.attrs.append(promise)
 
     def make_twin(self, f, index):
         """A second function with the same code, for the linkers and compilers that merge them."""
