@@ -12,7 +12,7 @@
 struct convert_values {
 	struct opt_list bases;
 	const char *out, *dialect, *endian, *section, *from;
-	bool layout, no_layout, downgrade, json;
+	bool layout, no_layout, downgrade, kernel, json;
 };
 
 static const struct opt opts[] = {
@@ -28,6 +28,8 @@ static const struct opt opts[] = {
 	 "byte order of the result; otherwise as in FILE"},
 	{0, "downgrade", OPT_FLAG, NULL, offsetof(struct convert_values, downgrade),
 	 "rewrite or drop what libbpf 1.1 and kernels of its time refuse"},
+	{0, "kernel", OPT_FLAG, NULL, offsetof(struct convert_values, kernel),
+	 "rewrite or drop what a kernel refuses to load: names of C++, Rust and Go, location records, the layout section"},
 	{0, "from", OPT_TEXT, "n|v1", offsetof(struct convert_values, from),
 	 "dialect of location records in FILE, where it does not tell"},
 	{0, "section", OPT_TEXT, "NAME", offsetof(struct convert_values, section),
@@ -38,6 +40,7 @@ static const struct opt opts[] = {
 
 static const struct example examples[] = {
 	{"cairn btf convert --downgrade new.btf -o old.btf", "BTF that the tools of Debian 12 read"},
+	{"cairn btf convert --kernel rust-program.btf -o program.btf", "BTF that BPF_BTF_LOAD takes"},
 	{"cairn btf convert --dialect v1 -B app.btf app.btf.inline -o app.btf.extra",
 	 "location records as the first proposal had them"},
 	{0},
@@ -74,7 +77,7 @@ static bool wants_layout(const struct convert_values *values, const struct cairn
 {
 	if (values->layout || values->no_layout)
 		return values->layout;
-	return !values->downgrade && cairn_btf_has_layout(btf);
+	return !values->downgrade && !values->kernel && cairn_btf_has_layout(btf);
 }
 
 static int convert(const struct cairn_btf *btf, const struct convert_values *values, const char *from)
@@ -86,6 +89,7 @@ static int convert(const struct cairn_btf *btf, const struct convert_values *val
 		.layout = wants_layout(values, btf),
 		.big_endian = values->endian ? !strcmp(values->endian, "big") : cairn_btf_is_big_endian(btf),
 		.downgrade = values->downgrade,
+		.kernel = values->kernel,
 	};
 	struct cairn_btf_losses lost = {0};
 	struct cairn_err err = {0};
@@ -107,6 +111,10 @@ static int convert(const struct cairn_btf *btf, const struct convert_values *val
 		{"unknown_kinds", "records of kinds that are not known", lost.unknown_kinds},
 		{"wide_vlens", "records with more than 65,535 elements", lost.wide_vlens},
 		{"tags", "tags", lost.tags},
+		{"names", "names, rewritten as the kernel takes them", lost.names},
+		{"member_orders", "orders of members, sorted by offset", lost.member_orders},
+		{"params", "parameters without a name, called arg0, arg1 ...", lost.params},
+		{"functions", "functions with values of types that are only declared, left out", lost.functions},
 		{NULL, NULL, 0},
 	};
 

@@ -93,9 +93,10 @@ static inline void touch_transformations(const struct cairn_btf *btf)
 						      .dialect = form % 3,
 						      .layout = form & 1,
 						      .big_endian = form & 2,
-						      .downgrade = form & 4};
+						      .downgrade = form & 4,
+						      .kernel = form == 3 || form == 7};
 		if (cairn_btf_convert(btf, &opts, NULL, &bytes, &size, &err) == 0)
-			reopen(bytes, size, base, opts.dialect);
+			reopen(bytes, size, base, opts.kernel ? CAIRN_BTF_NO_LOC : opts.dialect);
 	}
 }
 

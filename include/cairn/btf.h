@@ -330,12 +330,21 @@ struct cairn_btf_convert_opts {
 	bool big_endian;
 	/* For libbpf 1.1 and kernels of its time: no vlen above 65,535, no ENUM64, tags as they knew them, no kinds above 19. */
 	bool downgrade;
+	/*
+	 * What BPF_BTF_LOAD takes: no LOC kinds, no unknown ones, no layout section, names that are C identifiers
+	 * ("std::pair<int>" becomes "std.pair_int_"), members in the order of their offsets, parameters of functions with names, no functions with
+	 * values of types that are only declared.
+	 */
+	bool kernel;
 };
 
 /* What was lost or rewritten; all 0: nothing. */
 struct cairn_btf_losses {
 	uint32_t loc_params, loc_protos, locsecs, locs; /* dropped, or without a form in the dialect */
 	uint32_t enum64s, unknown_kinds, wide_vlens, tags;
+	/* For the kernel: names rewritten, structs whose members were sorted, parameters that were given a name. */
+	uint32_t names, member_orders, params;
+	uint32_t functions; /* left out: with a parameter or result that is only declared */
 };
 
 /*

@@ -15,6 +15,12 @@ struct btf_check {
 	uint32_t pointer_bytes;
 };
 
+/* Bytes of a kernel's names, without NUL (KSYM_NAME_LEN). */
+#define BTF_KERNEL_NAME_MAX 511
+
+/* Whether the kernel takes it as the name of a type, a member, a function: letters, digits, '_' and '.'. */
+bool btf_is_kernel_name(const char *name);
+
 /* A broken rule of the record @id. */
 __attribute__((format(printf, 3, 4))) void btf_broken(struct btf_check *c, uint32_t id, const char *fmt, ...);
 

@@ -5,14 +5,11 @@
 
 #include "btf/check.h"
 
-/* A kernel's names are at most so long (KSYM_NAME_LEN), NUL included. */
-#define KERNEL_NAME_BYTES_MAX 512
-
 /* ---- names ---- */
 
-static bool is_identifier(const char *name)
+bool btf_is_kernel_name(const char *name)
 {
-	if (!*name || strlen(name) >= KERNEL_NAME_BYTES_MAX || isdigit((unsigned char)*name))
+	if (!*name || strlen(name) > BTF_KERNEL_NAME_MAX || isdigit((unsigned char)*name))
 		return false;
 	for (const char *p = name; *p; p++)
 		if (!isalnum((unsigned char)*p) && *p != '_' && *p != '.')
@@ -43,7 +40,7 @@ static void check_name(struct btf_check *c, const struct cairn_btf_type *t, cons
 		btf_broken(c, t->id, "%s: %s name is missing", kind, whose);
 	else if (!is_printable(name))
 		btf_broken(c, t->id, "%s: %s name at %u has control characters", kind, whose, off);
-	else if (c->kernel && off && rule != NAME_MAYBE_TEXT && rule != NAME_MUST_TEXT && !is_identifier(name))
+	else if (c->kernel && off && rule != NAME_MAYBE_TEXT && rule != NAME_MUST_TEXT && !btf_is_kernel_name(name))
 		btf_broken(c, t->id, "%s: %s name '%.60s' is no C identifier", kind, whose, name);
 }
 

@@ -22,6 +22,9 @@
  *	tags with kflag (attributes)  dropped
  *	more than 65,535 elements     DATASEC: several of the same name; others: the first 65,535
  *	layout section                dropped
+ *
+ * For the kernel (BPF_BTF_LOAD) LOC kinds, unknown kinds and the layout section are dropped, and what it refuses of other
+ * languages is said in another way (convert_kernel.c).
  */
 #include "btf/convert.h"
 
@@ -52,6 +55,8 @@ static uint32_t n_records(const struct btf_convert *c, const struct cairn_btf_ty
 		return keep_unknown;
 	if (is_loc(t->kind))
 		return c->dialect == c->btf->dialect;
+	if (c->kernel && btf_kernel_refuses(c->btf, t))
+		return 0;
 	if (!c->downgrade)
 		return 1;
 	if (t->kind == CAIRN_BTF_DATASEC)
@@ -93,7 +98,7 @@ static bool can_keep_unknown(const struct btf_convert *c)
 {
 	struct cairn_btf_type t;
 	struct btf_layout l;
-	if (c->downgrade || (c->base && btf_end_string(c->base) != c->btf->start_string))
+	if (c->downgrade || c->kernel || (c->base && btf_end_string(c->base) != c->btf->start_string))
 		return false;
 	for (uint32_t id = 1; id < c->btf->end_id; id++)
 		if (c->map[id] != id)
@@ -124,6 +129,14 @@ static uint32_t new_id(const struct btf_convert *c, uint32_t id)
 	return id < c->btf->end_id ? c->map[id] : id;
 }
 
+static int convert_name(struct btf_convert *c, uint32_t kind, uint32_t off, uint32_t *ret)
+{
+	if (c->kernel)
+		return btf_kernel_name(c, kind, off, ret);
+	*ret = btf_convert_name(c, off);
+	return 0;
+}
+
 /* Copies @vlen elements from the @first on. Kinds with elements that are cut have no fixed part. */
 static int copy_record(struct btf_convert *c, const struct cairn_btf_type *t, uint32_t first, uint32_t vlen)
 {
@@ -142,28 +155,29 @@ static int copy_record(struct btf_convert *c, const struct cairn_btf_type *t, ui
 	uint32_t *record = space - BTF_RECORD_WORDS, *p;
 	for (struct btf_fields f = btf_ids_of(shape, record); (p = btf_next(&f));)
 		*p = new_id(c, *p);
-	for (struct btf_fields f = btf_names_of(shape, record); (p = btf_next(&f));)
-		*p = btf_convert_name(c, *p);
-	return 0;
+	for (struct btf_fields f = btf_names_of(shape, record); rc == 0 && (p = btf_next(&f));)
+		rc = convert_name(c, t->kind, *p, p);
+	return rc;
 }
 
 /* The values that an ENUM can say. */
 static int copy_enum64(struct btf_convert *c, const struct cairn_btf_type *t)
 {
-	uint32_t n = 0, id;
-	int rc;
+	uint32_t n = 0, id, name;
+	int rc = convert_name(c, t->kind, t->name_off, &name);
 	for (uint32_t i = 0; i < t->vlen; i++) {
 		int64_t v = cairn_btf_enumerator(t, i).value;
 		n += t->kflag ? v == (int32_t)v : (uint64_t)v <= UINT32_MAX;
 	}
 	n = n < OLD_VLEN_MAX ? n : OLD_VLEN_MAX;
-	uint32_t *w = btf_add_space(c->b, btf_convert_name(c, t->name_off),
-				    BTF_INFO(CAIRN_BTF_ENUM, t->kflag, n), t->ref, 2 * n, &id, &rc);
-	for (uint32_t i = 0; w && n && i < t->vlen; i++) {
+	if (rc < 0)
+		return rc;
+	uint32_t *w = btf_add_space(c->b, name, BTF_INFO(CAIRN_BTF_ENUM, t->kflag, n), t->ref, 2 * n, &id, &rc);
+	for (uint32_t i = 0; w && n && rc == 0 && i < t->vlen; i++) {
 		struct cairn_btf_enumerator e = cairn_btf_enumerator(t, i);
 		if (t->kflag ? e.value != (int32_t)e.value : (uint64_t)e.value > UINT32_MAX)
 			continue;
-		*w++ = btf_convert_name(c, e.name_off);
+		rc = convert_name(c, t->kind, e.name_off, w++);
 		*w++ = (uint32_t)e.value;
 		n--;
 	}
@@ -190,6 +204,10 @@ static void count_loss(struct btf_convert *c, const struct cairn_btf_type *t)
 {
 	if (t->kind >= CAIRN_BTF_N_KINDS)
 		c->losses.unknown_kinds++;
+	else if (t->kind == CAIRN_BTF_FUNC_PROTO)
+		return; /* its functions are counted */
+	else if (t->kind == CAIRN_BTF_FUNC)
+		c->losses.functions++;
 	else if (!is_loc(t->kind))
 		c->losses.tags++;
 	else if (c->dialect != CAIRN_BTF_NO_LOC)
@@ -223,6 +241,7 @@ static int convert(struct btf_convert *c, struct cairn_err *err);
 static void convert_fini(struct btf_convert *c)
 {
 	cairn_btf_builder_free(c->b);
+	btf_kernel_names_free(c->kernel_names);
 	free(c->map);
 }
 
@@ -239,7 +258,7 @@ static int map_base(struct btf_convert *c, struct cairn_err *err)
 	if (c->base == from)
 		return 0;
 	struct btf_convert below = {.btf = from, .base = c->base->base, .dialect = c->dialect,
-				    .layout = c->layout, .downgrade = c->downgrade};
+				    .layout = c->layout, .downgrade = c->downgrade, .for_kernel = c->for_kernel};
 	int rc = convert(&below, err);
 	if (rc == 0 && btf_builder_next_id(below.b) != c->base->end_id)
 		rc = err_set(err, -EINVAL, "%s is not what converting %s gives", c->base->name, from->name);
@@ -254,7 +273,7 @@ static bool keeps_form(const struct btf_convert *c)
 {
 	bool same = c->dialect == c->btf->dialect ||
 		    (c->btf->dialect == CAIRN_BTF_NO_LOC && c->dialect == c->btf->layout_dialect);
-	return same && !c->downgrade && c->layout == (c->btf->layout != NULL);
+	return same && !c->downgrade && !c->kernel && c->layout == (c->btf->layout != NULL);
 }
 
 static int copy_all(struct btf_convert *c)
@@ -267,9 +286,11 @@ static int copy_all(struct btf_convert *c)
 		plan(c, false);
 	if (keeps_form(c))
 		btf_builder_adopt_form(c->b, c->btf);
-	int rc = btf_builder_adopt_strings(c->b, c->btf);
+	int rc = c->kernel ? btf_kernel_names_new(c) : btf_builder_adopt_strings(c->b, c->btf);
 	if (rc == 0)
 		rc = copy_records(c, keep_unknown);
+	if (rc == 0 && c->kernel)
+		rc = btf_kernel_records(c);
 	if (rc == 0 && c->btf->dialect != CAIRN_BTF_NO_LOC && c->dialect != c->btf->dialect &&
 	    c->dialect != CAIRN_BTF_NO_LOC)
 		rc = btf_convert_loc(c);
@@ -284,6 +305,9 @@ static int convert(struct btf_convert *c, struct cairn_err *err)
 					    .dialect = c->dialect,
 					    .big_endian = c->big_endian,
 					    .layout = c->layout};
+	/* What is taken as it is stays as it is, when its base does. */
+	if (c->for_kernel && (c->base != c->btf->base || cairn_btf_check_for_kernel(c->btf, NULL, NULL)))
+		c->kernel = true;
 	c->map = calloc(c->btf->end_id, sizeof(*c->map));
 	if (!c->map)
 		return err_nomem(err, "a map of BTF ids");
@@ -304,9 +328,10 @@ int cairn_btf_convert(const struct cairn_btf *btf, const struct cairn_btf_conver
 		return err_set(err, -EINVAL, "the options for converting BTF have no size");
 	struct btf_convert c = {.btf = btf,
 				.base = opts->base,
-				.dialect = opts->downgrade ? CAIRN_BTF_NO_LOC : opts->dialect,
-				.layout = opts->layout && !opts->downgrade,
+				.dialect = opts->downgrade || opts->kernel ? CAIRN_BTF_NO_LOC : opts->dialect,
+				.layout = opts->layout && !opts->downgrade && !opts->kernel,
 				.downgrade = opts->downgrade,
+				.for_kernel = opts->kernel,
 				.big_endian = opts->big_endian};
 	int rc = convert(&c, err);
 	if (rc == 0)

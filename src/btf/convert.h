@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside of the conversion: convert.c copies records, convert_loc.c says LOC records in the other dialect. */
+/* Inside of the conversion: convert.c copies records, convert_loc.c says LOC records in the other dialect, convert_kernel.c
+ * what the kernel refuses. */
 #ifndef BTF_CONVERT_H
 #define BTF_CONVERT_H
 
@@ -11,9 +12,12 @@ struct btf_convert {
 	const struct cairn_btf *base; /* of the result; or NULL */
 	enum cairn_btf_dialect dialect;
 	bool layout, downgrade;
+	bool for_kernel; /* asked for */
+	bool kernel;     /* and the input has what a kernel refuses */
 	bool big_endian;
 	struct cairn_btf_builder *b;
 	uint32_t *map; /* new id of each id of the chain; 0: it is gone */
+	struct btf_kernel_names *kernel_names; /* NULL: they stay */
 	struct cairn_btf_losses losses;
 };
 
@@ -25,5 +29,18 @@ uint32_t btf_convert_name(const struct btf_convert *c, uint32_t off);
  * Returns 0, -ENOMEM, -ERANGE.
  */
 int btf_convert_loc(struct btf_convert *c);
+
+/*
+ * For the kernel: names in a form that it takes, and what else it wants of the records that were copied.
+ * The table is for btf_kernel_names_free(), also after an error. All return 0, -ENOMEM, -ERANGE.
+ */
+struct btf_kernel_names;
+int btf_kernel_names_new(struct btf_convert *c);
+void btf_kernel_names_free(struct btf_kernel_names *k);
+int btf_kernel_name(struct btf_convert *c, uint32_t kind, uint32_t off, uint32_t *ret);
+int btf_kernel_records(struct btf_convert *c);
+
+/* A prototype that the kernel does not take, a function that has it, a tag of such. */
+bool btf_kernel_refuses(const struct cairn_btf *btf, const struct cairn_btf_type *t);
 
 #endif

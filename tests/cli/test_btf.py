@@ -440,6 +440,90 @@ def what_the_kernel_refuses_is_told_by_the_check_with_kernel_only():
     expect(not kernel_takes(out))
 
 
+GO = """\
+package main
+import "os"
+type Pair[T any] struct { A, B T; next *Pair[T]; f func(T) T }
+//go:noinline
+func sum(p *Pair[int]) int { return p.f(p.A + p.B) }
+func main() { os.Exit(sum(&Pair[int]{1, 2, nil, func(i int) int { return i - 3 }})) }
+"""
+
+
+def go_program():
+    program = path_of("go-program")
+    if not os.path.exists(program):
+        environment = dict(os.environ, HOME=folder(), GOCACHE=path_of("go-cache"), GOFLAGS="-mod=mod")
+        subprocess.run(["go", "build", "-o", program, write("g.go", GO)], env=environment, check=True, capture_output=True)
+    return program
+
+
+OVERLOADS = """\
+namespace ns {
+int over(int a) { return a; }
+int over(double a) { return (int)a; }
+struct C { int m(int) const; int m(double) const; };
+int C::m(int a) const { return a + 1; }
+int C::m(double a) const { return (int)a + 1; }
+int alone(int a) { return a; }
+}
+int main(int n, char **) { ns::C c; return ns::over(n) + ns::over(1.5 * n) + c.m(n) + c.m(2.5 * n) + ns::alone(n); }
+"""
+
+
+@claim_each("g++", "clang++")
+def overloaded_functions_are_known_by_their_symbols(compiler):
+    need(compiler)
+    program, out = path_of("overloads-" + compiler), path_of("overloads.btf")
+    run(compiler, "-g", "-O1", "-fno-inline", "-o", program, write("overloads.cc", OVERLOADS), check=True)
+    told = cairn("btf", "encode", program, "-o", out, check=True)
+    expect("several prototypes" not in told.out, told)
+    found = {r["name"] for r in records_by_bpftool(out).values() if r["kind"] == "FUNC"}
+    expect({"_ZN2ns4overEi", "_ZN2ns4overEd", "_ZNK2ns1C1mEi", "_ZNK2ns1C1mEd", "ns::alone", "main"} <= found, found)
+
+
+def kernel_form_of(program):
+    """Its BTF as encode writes it, and converted for the kernel."""
+    out, kernel = path_of("plain.btf"), path_of("kernel.btf")
+    cairn("btf", "encode", program, "-o", out, check=True)
+    r = cairn("btf", "convert", "--kernel", "--json", out, "-o", kernel, check=True)
+    cairn("btf", "check", "--kernel", kernel, check=True)
+    return out, kernel, r.objects()[0]["lost"]
+
+
+@claim
+def the_kernel_takes_types_of_a_c_plus_plus_program_in_its_form():
+    need("g++")
+    run("g++", "-g", "-O", "-std=c++17", "-o", path_of("other"), write("other.cc", CPLUSPLUS), check=True)
+    plain, kernel, lost = kernel_form_of(path_of("other"))
+    expect(lost["names"] > 100, lost)
+    expect(not kernel_takes(plain) and kernel_takes(kernel))
+
+
+@claim
+def the_kernel_takes_types_of_a_rust_program_in_its_form():
+    need("rustc")
+    run("rustc", "-g", "-O", "-o", path_of("other"), write("other.rs", RUST), check=True)
+    plain, kernel, lost = kernel_form_of(path_of("other"))
+    expect(lost["names"] > 100 and lost["member_orders"], lost)
+    expect(not kernel_takes(plain) and kernel_takes(kernel))
+
+
+@claim
+def the_kernel_takes_types_of_a_go_program_in_its_form():
+    need("go")
+    plain, kernel, lost = kernel_form_of(go_program())
+    expect(lost["names"] > 100, lost)
+    expect(not kernel_takes(plain) and kernel_takes(kernel))
+
+
+@claim
+def the_kernel_form_of_a_c_program_is_its_own():
+    plain, kernel, lost = kernel_form_of(compile_c("layouts", LAYOUTS, "gcc", ("-g", "-O1", "-w")))
+    expect(not any(lost.values()), lost)
+    expect(read(plain) == read(kernel))
+
+
 # ---- encode ----
 
 TAGGED = """\
@@ -476,22 +560,10 @@ def the_kernel_takes_tags_of_functions():
     expect(kernel_takes(path_of("tagged.btf")))
 
 
-GO = """\
-package main
-import "os"
-type Pair[T any] struct { A, B T; next *Pair[T]; f func(T) T }
-//go:noinline
-func sum(p *Pair[int]) int { return p.f(p.A + p.B) }
-func main() { os.Exit(sum(&Pair[int]{1, 2, nil, func(i int) int { return i - 3 }})) }
-"""
-
-
 @claim
 def types_of_a_go_program_are_sound():
     need("go")
-    program, out = path_of("go-program"), path_of("go.btf")
-    environment = dict(os.environ, HOME=folder(), GOCACHE=path_of("go-cache"), GOFLAGS="-mod=mod")
-    subprocess.run(["go", "build", "-o", program, write("g.go", GO)], env=environment, check=True, capture_output=True)
+    program, out = go_program(), path_of("go.btf")
     told = cairn("btf", "encode", program, "-o", out, check=True)
     cairn("btf", "check", out, check=True)
     expect("function values, said as pointers" in told.out, told)

@@ -312,6 +312,124 @@ static void downgrade_drops_what_old_readers_refuse_and_says_so(void **state)
 	blob_free(&b);
 }
 
+/* ---- for the kernel ---- */
+
+/* A blob with what the kernel refuses of other languages. */
+static struct blob of_other_languages(void)
+{
+	static char longest[2000];
+	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
+	uint32_t i = ADD(int, b, str(b, "unsigned int"), 4, 0, 32);
+	ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, "a.b_c_"), i);
+	ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, "a::b<c>"), i);
+	ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, "a::b(c)"), i);
+	ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, "0th"), i);
+	memset(longest, 'x', sizeof(longest) - 1);
+	ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, longest), i);
+	longest[1500] = 'y';
+	ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, longest), i);
+	struct cairn_btf_member members[] = {{.name_off = str(b, "last"), .type = i, .bit_off = 64},
+					     {.name_off = str(b, "~first"), .type = i, .bit_off = 0},
+					     {.name_off = str(b, "middle"), .type = i, .bit_off = 32}};
+	uint32_t s = ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s"), 12, members, 3);
+	ADD(decl_tag, b, str(b, "of last"), s, 0, false);
+	ADD(decl_tag, b, str(b, "of the whole"), s, -1, false);
+	struct cairn_btf_param params[] = {{.type = i}, {.name_off = str(b, "~r0"), .type = i}, {0}};
+	uint32_t proto = ADD(func_proto, b, 0, params, 3);
+	ADD(func, b, str(b, "f::g"), CAIRN_BTF_STATIC, proto);
+	uint32_t unnamed = ADD(func_proto, b, i, params, 1);
+	ADD(ref, b, CAIRN_BTF_PTR, 0, unnamed);
+	uint32_t fwd = ADD(fwd, b, str(b, "declared"), false);
+	uint32_t by_name = ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, "declared_t"), fwd);
+	struct cairn_btf_param by_value = {.name_off = str(b, "p"), .type = by_name};
+	proto = ADD(func_proto, b, 0, &by_value, 1);
+	uint32_t refused = ADD(func, b, str(b, "by_value"), CAIRN_BTF_STATIC, proto);
+	ADD(decl_tag, b, str(b, "gone"), refused, -1, false);
+	ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, "end"), i);
+	return finish(b, NULL);
+}
+
+static const char *name_at(const struct blob *b, uint32_t id)
+{
+	return must_have(b->btf, id).name;
+}
+
+static void kernel_names_are_identifiers_and_stay_different(void **state)
+{
+	struct cairn_btf_losses losses;
+	struct blob b = of_other_languages();
+	struct blob k = convert(b.btf, (struct cairn_btf_convert_opts){.kernel = true}, &losses);
+	assert_int_equal(cairn_btf_check_for_kernel(k.btf, NULL, NULL), 0);
+	assert_string_equal(name_at(&k, 1), "unsigned int");
+	assert_string_equal(name_at(&k, 2), "a.b_c_");
+	/* That name is taken by one that stays as it is. */
+	assert_memory_equal(name_at(&k, 3), "a.b_c_.", 7);
+	assert_memory_equal(name_at(&k, 4), "a.b_c_.", 7);
+	assert_string_not_equal(name_at(&k, 3), name_at(&k, 4));
+	assert_string_equal(name_at(&k, 5), "_0th");
+	assert_int_equal(strlen(name_at(&k, 6)), 511);
+	assert_string_not_equal(name_at(&k, 6), name_at(&k, 7));
+	/* a::b<c>, a::b(c), 0th, two long ones, ~first, ~r0, f::g */
+	assert_int_equal(losses.names, 8);
+	blob_free(&k);
+	blob_free(&b);
+}
+
+static void kernel_members_are_in_order_and_keep_their_tags(void **state)
+{
+	struct cairn_btf_losses losses;
+	struct blob b = of_other_languages();
+	struct blob k = convert(b.btf, (struct cairn_btf_convert_opts){.kernel = true}, &losses);
+	uint32_t id = cairn_btf_find(k.btf, "s", CAIRN_BTF_STRUCT, 0);
+	struct cairn_btf_type s = must_have(k.btf, id);
+	static const char *const names[] = {"_first", "middle", "last"};
+	for (uint32_t i = 0; i < 3; i++) {
+		struct cairn_btf_member m = cairn_btf_member(&s, i);
+		assert_string_equal(cairn_btf_string(k.btf, m.name_off), names[i]);
+		assert_int_equal(m.bit_off, 32 * i);
+	}
+	assert_int_equal(must_have(k.btf, id + 1).words[0], 2);
+	assert_int_equal(must_have(k.btf, id + 2).words[0], UINT32_MAX);
+	assert_int_equal(losses.member_orders, 1);
+	blob_free(&k);
+	blob_free(&b);
+}
+
+static void kernel_functions_have_named_parameters_of_known_size(void **state)
+{
+	struct cairn_btf_losses losses;
+	struct blob b = of_other_languages();
+	struct blob k = convert(b.btf, (struct cairn_btf_convert_opts){.kernel = true}, &losses);
+	uint32_t id = cairn_btf_find(k.btf, "f.g", CAIRN_BTF_FUNC, 0);
+	struct cairn_btf_type proto = must_have(k.btf, must_have(k.btf, id).ref);
+	assert_string_equal(cairn_btf_string(k.btf, cairn_btf_param(&proto, 0).name_off), "arg0");
+	assert_string_equal(cairn_btf_string(k.btf, cairn_btf_param(&proto, 1).name_off), "_r0");
+	assert_int_equal(cairn_btf_param(&proto, 2).name_off, 0);
+	/* A prototype that no function has may be without. */
+	proto = must_have(k.btf, id + 1);
+	assert_int_equal(cairn_btf_param(&proto, 0).name_off, 0);
+	assert_int_equal(cairn_btf_find(k.btf, "by_value", CAIRN_BTF_FUNC, 0), 0);
+	assert_int_equal(losses.params, 1);
+	assert_int_equal(losses.functions, 1);
+	assert_int_equal(losses.tags, 1);
+	assert_string_equal(name_at(&k, cairn_btf_end_id(k.btf) - 1), "end");
+	blob_free(&k);
+	blob_free(&b);
+}
+
+static void kernel_form_of_the_kernel_form_is_itself(void **state)
+{
+	struct cairn_btf_losses losses;
+	struct blob b = of_other_languages();
+	struct blob k = convert(b.btf, (struct cairn_btf_convert_opts){.kernel = true}, NULL);
+	struct blob again = convert(k.btf, (struct cairn_btf_convert_opts){.kernel = true}, &losses);
+	assert_nothing_lost(&losses);
+	assert_same_bytes(&k, &again);
+	blob_free(&again);
+	blob_free(&k);
+	blob_free(&b);
+}
+
 /* ---- several blobs ---- */
 
 static void split_blob_follows_its_converted_base(void **state)
@@ -385,20 +503,22 @@ static void unknown_kind_is_carried_until_something_moves(void **state)
 
 static void no_memory_is_said(void **state)
 {
-	struct blob n = places(true);
-	for (unsigned int i = 1;; i++) {
-		struct cairn_btf_convert_opts opts = {.size = sizeof(opts), .dialect = CAIRN_BTF_LOC_V1};
+	static const struct cairn_btf_convert_opts of[] = {{.size = sizeof(of[0]), .dialect = CAIRN_BTF_LOC_V1},
+							   {.size = sizeof(of[0]), .kernel = true}};
+	struct blob b[] = {places(true), of_other_languages()};
+	for (unsigned int i = 1, which = 0; which < ARRAY_SIZE(b); i++) {
 		void *bytes = NULL;
 		size_t size;
 		alloc_fail_at(i);
-		int rc = cairn_btf_convert(n.btf, &opts, NULL, &bytes, &size, NULL);
+		int rc = cairn_btf_convert(b[which].btf, &of[which], NULL, &bytes, &size, NULL);
 		bool failed = alloc_fail_end();
 		assert_int_equal(rc, failed ? -ENOMEM : 0);
 		free(bytes);
-		if (!failed)
-			break;
+		if (failed)
+			continue;
+		blob_free(&b[which++]);
+		i = 0;
 	}
-	blob_free(&n);
 }
 
 /* ---- other readers ---- */
@@ -434,6 +554,10 @@ int main(void)
 		cmocka_unit_test(more_than_65535_places_are_several_sections_in_v1_and_one_in_n),
 		cmocka_unit_test(v1_place_without_a_func_gets_one),
 		cmocka_unit_test(downgrade_drops_what_old_readers_refuse_and_says_so),
+		cmocka_unit_test(kernel_names_are_identifiers_and_stay_different),
+		cmocka_unit_test(kernel_members_are_in_order_and_keep_their_tags),
+		cmocka_unit_test(kernel_functions_have_named_parameters_of_known_size),
+		cmocka_unit_test(kernel_form_of_the_kernel_form_is_itself),
 		cmocka_unit_test(split_blob_follows_its_converted_base),
 		cmocka_unit_test(unknown_kind_is_carried_until_something_moves),
 		cmocka_unit_test(no_memory_is_said),
