@@ -67,7 +67,7 @@ static int intern(struct func_table *f, const struct func *d, uint32_t proto, ui
 		f->v.p[last].next = *ret;
 	else if (map_put(&f->by_name, key, *ret) < 0)
 		return -ENOMEM;
-	struct btf_func v = {.name = d->name, .proto = proto, .declared = d->declaration, .next = NONE};
+	struct btf_func v = {.name = d->name, .said = d->name, .proto = proto, .declared = d->declaration, .next = NONE};
 	return VEC_ADD(&f->v, v) ? 0 : -ENOMEM;
 }
 
@@ -152,6 +152,7 @@ static void note_body(struct func_table *f, const struct dwarf *dw, const struct
 	if (cairn_binary_symbol_of(dwarf_binary(dw), at, &symbol, &start) && start.v == at.v && is_clone(symbol))
 		return;
 	f->v.p[i].has_body = true;
+	f->v.p[i].body = b->die;
 }
 
 /* The only definition of a name, when none of that name has code. */
@@ -183,19 +184,75 @@ static int note_folded(struct func_table *f, const struct dwarf *dw)
 	return rc == -ENOMEM ? rc : 0;
 }
 
-/* Of those of one name that have code, one prototype must remain. */
-static void choose_main(struct func_table *f, uint64_t *losses)
+/* Of those of one name how many have code. */
+static uint32_t n_bodies(const struct func_table *f, uint32_t first)
 {
-	for (size_t i = 0; i < f->v.n; i++) {
-		uint64_t key;
-		uint32_t n = 0;
-		if (!f->v.p[i].has_body)
+	uint32_t n = 0;
+	for (uint32_t k = first; k != NONE; k = f->v.p[k].next)
+		n += f->v.p[k].has_body;
+	return n;
+}
+
+/* The linker's name of a function, when that is no other function's name. NULL: it has none. */
+static const char *linkage_name(const struct func_table *f, const struct dwarf *dw, const struct btf_func *v)
+{
+	struct dw_die die;
+	uint64_t key;
+	if (!v->body || dw_die_at(dw, v->body, &die, NULL) != 1)
+		return NULL;
+	const char *name = dw_str_deep(&die, DW_AT_linkage_name);
+	if (!name)
+		name = dw_str_deep(&die, DW_AT_MIPS_linkage_name);
+	return name && *name && first_of(f, name, &key) == NONE ? name : NULL;
+}
+
+/* The function that said has that linker's name, or @i, which has it from now on; NONE: out of memory. */
+static uint32_t first_with(struct hash_table *said, const char *linkage, uint32_t i)
+{
+	struct h128 key = h128_mix(h128_start(0), name_key(linkage), strlen(linkage));
+	uint32_t other = hash_table_find(said, key);
+	if (other != NONE)
+		return other;
+	return hash_table_add(said, key, i) < 0 ? NONE : i;
+}
+
+/* Functions that share a name: each by its linker's name, when that is its alone. */
+static int tell_apart(struct func_table *f, const struct dwarf *dw, struct hash_table *said, uint32_t first)
+{
+	for (uint32_t k = first; k != NONE; k = f->v.p[k].next) {
+		struct btf_func *v = &f->v.p[k];
+		const char *linkage = v->has_body ? linkage_name(f, dw, v) : NULL;
+		if (!linkage)
 			continue;
-		for (uint32_t k = first_of(f, f->v.p[i].name, &key); k != NONE; k = f->v.p[k].next)
-			n += f->v.p[k].has_body;
-		f->v.p[i].in_main = n == 1;
-		losses[CAIRN_LOSS_FUNC_PROTO] += n > 1;
+		uint32_t other = first_with(said, linkage, k);
+		if (other == NONE)
+			return -ENOMEM;
+		v->in_main = other == k;
+		v->said = linkage;
+		f->v.p[other].in_main &= other == k;
 	}
+	return 0;
+}
+
+/* Of those of one name that have code, one prototype must remain. */
+static int choose_main(struct func_table *f, const struct dwarf *dw, uint64_t *losses)
+{
+	struct hash_table said = {0};
+	uint64_t key;
+	int rc = 0;
+	for (size_t i = 0; i < f->v.n && rc >= 0; i++) {
+		if (first_of(f, f->v.p[i].name, &key) != i)
+			continue;
+		if (n_bodies(f, (uint32_t)i) > 1)
+			rc = tell_apart(f, dw, &said, (uint32_t)i);
+		else
+			for (uint32_t k = (uint32_t)i; k != NONE; k = f->v.p[k].next)
+				f->v.p[k].in_main = f->v.p[k].has_body;
+	}
+	for (size_t i = 0; i < f->v.n; i++)
+		losses[CAIRN_LOSS_FUNC_PROTO] += f->v.p[i].has_body && !f->v.p[i].in_main;
+	free(said.slot);
+	return rc;
 }
 
 static void use_proto(const struct func_table *f, edge_t edge)
@@ -234,9 +291,8 @@ int func_table_find(const struct dwarf *dw, const struct variants *variants, str
 		return err_nomem(err, "functions");
 	for (size_t i = 0; i < c->bodies.n; i++)
 		note_body(ret, dw, &c->bodies.p[i]);
-	if (note_folded(ret, dw) < 0)
+	if (note_folded(ret, dw) < 0 || choose_main(ret, dw, losses) < 0)
 		return err_nomem(err, "functions");
-	choose_main(ret, losses);
 	find_skipped(ret);
 	return 0;
 }
@@ -248,7 +304,7 @@ int func_table_emit(struct func_table *f, const struct emit *e, uint32_t *ret_n,
 		uint32_t name;
 		if (!v->in_main)
 			continue;
-		int rc = cairn_btf_add_string(e->b, v->name, &name);
+		int rc = cairn_btf_add_string(e->b, v->said, &name);
 		if (rc >= 0)
 			rc = btf_add_func(e->b, name, v->external ? CAIRN_BTF_GLOBAL : CAIRN_BTF_STATIC,
 					  e->ids[v->proto], &v->id);

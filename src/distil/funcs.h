@@ -9,6 +9,8 @@
  *	it was inlined everywhere
  *	all of its code is foo.isra.0 and such, with other parameters than the declaration says
  *	functions of that name have several prototypes, and the name alone does not tell which
+ *
+ * Overloaded functions of C++ and Rust have a linker's name each, which their FUNC in main has then: _ZN2ns1fEi, as the symbol.
  */
 #ifndef DISTIL_FUNCS_H
 #define DISTIL_FUNCS_H
@@ -19,6 +21,8 @@
 /* A function as BTF has it. */
 struct btf_func {
 	const char *name;
+	const char *said; /* what its FUNC is called: the name, or the linker's */
+	dw_off body;      /* DIE of its code, when it has some */
 	uint32_t proto;   /* instance */
 	uint32_t id;      /* of its FUNC; 0 not written yet */
 	uint32_t next;    /* of the same name; UINT32_MAX at the end */

@@ -125,6 +125,9 @@ int unit_see_type(struct unit_types *u)
 			t->size = w->unit->addr_size;
 		break;
 	case TYPE_VOID:
+		/* The only such type that has values is decltype(nullptr): 0, as wide as a pointer. */
+		if (unit_own_name(u) && strstr(unit_own_name(u), "nullptr"))
+			t->kind = TYPE_PTR;
 		break;
 	case TYPE_PROTO:
 		t->ref = unit_ref(u, TYPE);
