@@ -36,6 +36,10 @@ struct cairn_source_opts {
 	const struct cairn_btf *base; /* of split BTF; outlives the source. NULL: not split */
 	bool btf;                     /* BTF also where there is DWARF */
 	unsigned int threads;         /* 0: one per processor */
+	/* What DWARF's types are laid out for when it is not what the file is for; NULL: what the file is for. */
+	const struct cairn_abi *abi;
+	/* Of DWARF: "all" has the typedefs of structs without a name, too, as it has of declarations. */
+	bool typedefs;
 };
 
 /*
@@ -77,8 +81,9 @@ struct cairn_source_list {
  * @pattern  "list_head", "struct list_head" (union, enum), a typedef's name, or a pattern of the shell, "tcp_*"; NULL: all
  *           structs and unions that have a name
  * @list     zeroed before its first use; the caller's
- * Returns how many there were; 0: none. -ENOMEM, -EBADMSG.
- * Cost: O(types); of DWARF, the first call lists all definitions of the binary, in parallel by unit.
+ * In DWARF typedefs come behind all structs, and by name only when no struct has it. Returns how many there were; 0: none. -ENOMEM, -EBADMSG.
+ * Cost: O(types); of DWARF, the first call lists all definitions of the binary, in parallel by unit, and the first that
+ * looks for typedefs lists those.
  */
 int64_t cairn_source_select(struct cairn_source *source, const char *pattern, struct cairn_source_list *list,
 			    struct cairn_err *err);

@@ -16,6 +16,8 @@
  * confidence.
  *
  * Two names with one 64-bit hash: the name of what was found is compared, and then it is not found.
+ *
+ * Typedefs have an index of their own: few ask for one, and others do not pay for theirs.
  */
 #include "base/err.h"
 #include "base/map.h"
@@ -60,6 +62,8 @@ static char group_of(uint16_t tag)
 		return 'u';
 	case DW_TAG_enumeration_type:
 		return 'e';
+	case DW_TAG_typedef:
+		return 't';
 	}
 	return 0;
 }
@@ -80,6 +84,7 @@ static uint64_t look_of(const struct dw_die *die)
 
 struct scan {
 	const struct dw_unit *unit;
+	enum dw_type_names names;
 	/* Lengths of prefix at each open level, and whether what is below is private. */
 	VEC(struct {
 		size_t n;
@@ -117,7 +122,7 @@ static int64_t specified_name(struct scan *s, const struct dw_die *die, struct c
 static int look_at(struct scan *s, const struct dw_die *die, struct cairn_err *err)
 {
 	char group = group_of(die->tag);
-	if (!group || dw_flag(die, DW_AT_declaration))
+	if (!group || (group == 't') != (s->names == DW_TYPEDEFS) || dw_flag(die, DW_AT_declaration))
 		return 0;
 	size_t base = prefix_len(s);
 	struct dw_value v;
@@ -184,7 +189,7 @@ static int open_scope(struct scan *s, const struct dw_die *die, struct cairn_err
 enum { ROOT = 1, DEFINITION };
 
 /* Nothing is looked up in a function, nor in a type that is none of these. */
-static uint8_t role_of(uint16_t tag)
+static uint8_t role_of(uint16_t tag, enum dw_type_names names)
 {
 	switch (tag) {
 	case DW_TAG_compile_unit:
@@ -193,7 +198,19 @@ static uint8_t role_of(uint16_t tag)
 	case DW_TAG_type_unit:
 		return ROOT;
 	}
-	return group_of(tag) || dw_is_scope(tag) ? DEFINITION : DW_ROLE_PRUNE;
+	char group = group_of(tag);
+	bool is_wanted = group && (group == 't') == (names == DW_TYPEDEFS);
+	return is_wanted || dw_is_scope(tag) ? DEFINITION : DW_ROLE_PRUNE;
+}
+
+static uint8_t role_of_definition(uint16_t tag)
+{
+	return role_of(tag, DW_DEFINITIONS);
+}
+
+static uint8_t role_of_typedef(uint16_t tag)
+{
+	return role_of(tag, DW_TYPEDEFS);
 }
 
 static int scan_die(struct scan *s, int role, struct cairn_err *err)
@@ -211,10 +228,11 @@ static int scan_die(struct scan *s, int role, struct cairn_err *err)
 /* 0 at the unit's end, or what @found returned when that is not 0. */
 static int scan_unit(struct scan *s, struct cairn_err *err)
 {
-	static const struct dw_wish wish = {.role = role_of};
+	static const struct dw_wish wishes[] = {[DW_DEFINITIONS] = {.role = role_of_definition},
+						[DW_TYPEDEFS] = {.role = role_of_typedef}};
 	struct dw_walker *w = &s->walker;
 	if (!w->wish)
-		dw_walker_init(w, &wish);
+		dw_walker_init(w, &wishes[s->names]);
 	int rc = dw_walker_enter(w, s->unit, err);
 	s->open.n = 0;
 	while (rc >= 0 && (rc = dw_walker_next(w)) > 0) {
@@ -265,6 +283,7 @@ static int list_found(void *ctx, uint64_t hash, const struct dw_die *die)
 
 struct job {
 	const struct dwarf *dw;
+	enum dw_type_names names;
 	struct list *lists; /* one per worker */
 	struct scan *scans;
 };
@@ -274,6 +293,7 @@ static int scan_item(void *ctx, size_t item, unsigned int worker, struct cairn_e
 	struct job *job = ctx;
 	struct scan *s = &job->scans[worker];
 	s->unit = dwarf_unit(job->dw, item);
+	s->names = job->names;
 	s->found = list_found;
 	s->ctx = &job->lists[worker];
 	int rc = scan_unit(s, err);
@@ -289,11 +309,12 @@ static int merge(struct list *to, struct list *lists, unsigned int n, struct cai
 	return 0;
 }
 
-int dw_type_index_new(const struct dwarf *dw, unsigned int threads, struct dw_type_index **ret,
-		      struct cairn_err *err)
+int dw_type_index_new(const struct dwarf *dw, enum dw_type_names names, unsigned int threads,
+		      struct dw_type_index **ret, struct cairn_err *err)
 {
 	unsigned int width = pool_width(threads);
 	struct job job = {.dw = dw,
+			  .names = names,
 			  .lists = calloc(width, sizeof(*job.lists)),
 			  .scans = calloc(width, sizeof(*job.scans))};
 	struct dw_type_index *index = calloc(1, sizeof(*index));

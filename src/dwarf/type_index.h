@@ -6,8 +6,12 @@
 #include "dwarf/dwarf.h"
 
 struct dw_type_index;
-int dw_type_index_new(const struct dwarf *dw, unsigned int threads, struct dw_type_index **ret,
-		      struct cairn_err *err);
+
+/* What is listed: structs, unions and enums, or typedefs. */
+enum dw_type_names { DW_DEFINITIONS, DW_TYPEDEFS };
+
+int dw_type_index_new(const struct dwarf *dw, enum dw_type_names names, unsigned int threads,
+		      struct dw_type_index **ret, struct cairn_err *err);
 void dw_type_index_free(struct dw_type_index *index);
 /* All that are listed, sorted; free(). NULL: no memory. */
 dw_off *dw_type_index_offsets(const struct dw_type_index *index, size_t *ret_n);

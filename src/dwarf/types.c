@@ -130,12 +130,17 @@ static enum cairn_type_kind derived_kind(uint16_t tag)
 	return CAIRN_T_TYPEDEF;
 }
 
+static uint64_t pointer_size(const struct dw_types *r, const struct dw_die *die)
+{
+	return r->pointer_size ? r->pointer_size : dw_unit_addr_size(die->unit);
+}
+
 /* A pointer to a member function is two words in the Itanium ABI: function, adjustment of this. */
 static int read_member_pointer(struct dw_types *r, const struct dw_die *die, struct cairn_type *t,
 			       struct cairn_err *err)
 {
 	struct dw_die to;
-	uint64_t word = dw_unit_addr_size(die->unit);
+	uint64_t word = pointer_size(r, die);
 	dw_off class_off = dw_ref(die, DW_AT_containing_type);
 	dw_off off = dw_ref(die, DW_AT_type);
 	bool function =
@@ -157,7 +162,7 @@ static int read_derived(struct dw_types *r, const struct dw_die *die, struct cai
 	if (t->kind == CAIRN_T_MEMBER_PTR)
 		return read_member_pointer(r, die, t, err);
 	if (t->kind == CAIRN_T_PTR || t->kind == CAIRN_T_REF || t->kind == CAIRN_T_RREF)
-		t->size = dw_udata(die, DW_AT_byte_size, dw_unit_addr_size(die->unit));
+		t->size = dw_udata(die, DW_AT_byte_size, pointer_size(r, die));
 	return 0;
 }
 

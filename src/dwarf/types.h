@@ -45,6 +45,13 @@ void dw_types_free(struct dw_types *r);
 struct cairn_types *dw_types_graph(const struct dw_types *r);
 
 /*
+ * dw_types_set_pointer_size - bytes of pointers whose DIEs do not say it; otherwise those of an address of their unit
+ *
+ * For debug information whose types are laid out for another machine than the code. Before the first type is read.
+ */
+void dw_types_set_pointer_size(struct dw_types *r, uint8_t bytes);
+
+/*
  * dwarf_type - the type that the DIE at @off describes
  *
  * @ret  its id; the same for the same DIE every time
@@ -103,5 +110,13 @@ int dwarf_type_definition(struct dw_types *r, enum cairn_type_kind kind, const c
  */
 int dwarf_type_definitions(struct dw_types *r, int (*visit)(void *ctx, dw_off off, struct cairn_err *err), void *ctx,
 			   struct cairn_err *err);
+
+/*
+ * dwarf_type_typedefs - every typedef of the whole binary, whatever it names
+ *
+ * Otherwise as dwarf_type_definitions(), but each call lists them anew.
+ */
+int dwarf_type_typedefs(struct dw_types *r, int (*visit)(void *ctx, dw_off off, struct cairn_err *err), void *ctx,
+			struct cairn_err *err);
 
 #endif

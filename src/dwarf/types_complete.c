@@ -19,7 +19,7 @@ enum { AROUND_MAX = 256 };
 
 static int make_index(struct dw_types *r, struct cairn_err *err)
 {
-	return r->index ? 0 : dw_type_index_new(r->dw, 0, &r->index, err);
+	return r->index ? 0 : dw_type_index_new(r->dw, DW_DEFINITIONS, 0, &r->index, err);
 }
 
 static uint16_t tag_of(enum cairn_type_kind kind)
@@ -172,18 +172,34 @@ int dwarf_type_definition(struct dw_types *r, enum cairn_type_kind kind, const c
 	return 1;
 }
 
-int dwarf_type_definitions(struct dw_types *r, int (*visit)(void *ctx, dw_off off, struct cairn_err *err), void *ctx,
-			   struct cairn_err *err)
+typedef int visit_type(void *ctx, dw_off off, struct cairn_err *err);
+
+static int visit_all(const struct dw_type_index *index, visit_type *visit, void *ctx, struct cairn_err *err)
 {
-	int rc = make_index(r, err);
-	if (rc < 0)
-		return rc;
 	size_t n;
-	dw_off *offs = dw_type_index_offsets(r->index, &n);
+	int rc = 0;
+	dw_off *offs = dw_type_index_offsets(index, &n);
 	if (!offs)
 		return err_nomem(err, "definitions of types");
 	for (size_t i = 0; i < n && rc >= 0; i++)
 		rc = visit(ctx, offs[i], err);
 	free(offs);
 	return rc < 0 ? rc : 0;
+}
+
+int dwarf_type_definitions(struct dw_types *r, visit_type *visit, void *ctx, struct cairn_err *err)
+{
+	int rc = make_index(r, err);
+	return rc < 0 ? rc : visit_all(r->index, visit, ctx, err);
+}
+
+int dwarf_type_typedefs(struct dw_types *r, visit_type *visit, void *ctx, struct cairn_err *err)
+{
+	struct dw_type_index *index;
+	int rc = dw_type_index_new(r->dw, DW_TYPEDEFS, 0, &index, err);
+	if (rc < 0)
+		return rc;
+	rc = visit_all(index, visit, ctx, err);
+	dw_type_index_free(index);
+	return rc;
 }

@@ -35,6 +35,11 @@ struct cairn_types *dw_types_graph(const struct dw_types *r)
 	return r->graph;
 }
 
+void dw_types_set_pointer_size(struct dw_types *r, uint8_t bytes)
+{
+	r->pointer_size = bytes;
+}
+
 uint32_t dw_types_id(struct dw_types *r, dw_off off)
 {
 	uint64_t known;

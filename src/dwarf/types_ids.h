@@ -20,6 +20,7 @@
 struct dw_types {
 	const struct dwarf *dw;
 	struct cairn_types *graph;
+	uint8_t pointer_size; /* 0: that of the unit's addresses */
 	struct map ids;	   /* DIE offset to id */
 	struct map unread; /* id to DIE offset; 0 once it is read */
 	struct dw_type_index *index; /* made when it is needed first */

@@ -34,8 +34,12 @@ struct cairn_source {
 	struct dwarf *dw;
 	struct dw_types *reader;
 	unsigned int threads;
-	bool listed; /* all definitions of DWARF are in defs */
-	VEC(uint32_t) defs;
+	bool with_typedefs;
+	/* All definitions of DWARF; typedefs of what has no name. */
+	struct listed {
+		bool is_read;
+		VEC(uint32_t) ids;
+	} defs, typedefs;
 };
 
 /* ---- opening ---- */
@@ -73,18 +77,22 @@ static int open_btf(struct cairn_source *s, const char *path, const struct cairn
 			     &s->btf_reader, err);
 }
 
-static int open_dwarf(struct cairn_source *s, struct cairn_err *err)
+static int open_dwarf(struct cairn_source *s, const struct cairn_abi *abi, struct cairn_err *err)
 {
 	int rc = dwarf_open(s->bin, s->threads, &s->dw, err);
 
 	if (rc < 0)
 		return rc;
 	s->kind = CAIRN_SOURCE_DWARF;
-	s->abi = cairn_abi_find("x86-64");
+	s->abi = abi ? abi : cairn_abi_find("x86-64");
+	s->big_endian = s->abi->big_endian;
 	s->types = types_new();
 	if (!s->types)
 		return err_nomem(err, "types");
-	return dw_types_new(s->dw, s->types, &s->reader, err);
+	rc = dw_types_new(s->dw, s->types, &s->reader, err);
+	if (!rc)
+		dw_types_set_pointer_size(s->reader, s->abi->scalars[CAIRN_C_PTR].size);
+	return rc;
 }
 
 /* A file that is no ELF file is BTF or nothing; so is one that is not of a machine whose DWARF is read here. */
@@ -95,7 +103,7 @@ static int open_file(struct cairn_source *s, const char *path, const struct cair
 	int rc = opts->btf || opts->base ? -ENODATA : cairn_binary_open(path, NULL, &s->bin, &why);
 
 	if (!rc && cairn_binary_has_dwarf(s->bin))
-		return open_dwarf(s, err);
+		return open_dwarf(s, opts->abi, err);
 	int btf_rc = open_btf(s, path, opts->base, &btf_why);
 	if (btf_rc != -ENODATA || !s->bin) {
 		if (btf_rc && err)
@@ -118,6 +126,7 @@ int cairn_source_open(const char *path, const struct cairn_source_opts *opts, st
 	if (!s)
 		return -ENOMEM;
 	s->threads = opts->threads;
+	s->with_typedefs = opts->typedefs;
 	int rc = open_file(s, path, opts, err);
 	if (rc < 0) {
 		cairn_source_close(s);
@@ -170,7 +179,8 @@ void cairn_source_close(struct cairn_source *s)
 	cairn_btf_close(s->btf);
 	dwarf_close(s->dw);
 	cairn_binary_close(s->bin);
-	VEC_FREE(&s->defs);
+	VEC_FREE(&s->defs.ids);
+	VEC_FREE(&s->typedefs.ids);
 	free(s);
 }
 
@@ -231,20 +241,28 @@ static struct wish wish_of(const char *pattern)
 	return w;
 }
 
-/* "typedef struct { ... } name;" is how some have their name. */
-static bool names_anonymous(const struct cairn_types *types, const struct cairn_type *t)
+static bool has_inside(const struct cairn_type *t)
 {
-	if (t->kind != CAIRN_T_TYPEDEF)
+	return t->kind == CAIRN_T_STRUCT || t->kind == CAIRN_T_CLASS || t->kind == CAIRN_T_UNION ||
+	       t->kind == CAIRN_T_ENUM;
+}
+
+/* "typedef struct { ... } name;" is how some have their name; by its own any typedef of a struct is wanted. */
+static bool is_typedef(const struct wish *w, const struct cairn_types *types, const struct cairn_type *t)
+{
+	if (t->kind != CAIRN_T_TYPEDEF || !w->any_kind)
 		return false;
-	t = cairn_types_get(types, t->ref);
-	return (t->kind == CAIRN_T_STRUCT || t->kind == CAIRN_T_UNION || t->kind == CAIRN_T_ENUM) && !t->name;
+	if (w->name && !w->is_glob)
+		t = cairn_types_get(types, cairn_types_resolve(types, t->ref));
+	else
+		t = cairn_types_get(types, t->ref);
+	/* "typedef struct a a;" adds nothing. */
+	return has_inside(t) && (!t->name || (w->name && !w->is_glob && strcmp(t->name, w->name)));
 }
 
 static bool is_defined(const struct cairn_type *t)
 {
-	return (t->kind == CAIRN_T_STRUCT || t->kind == CAIRN_T_CLASS || t->kind == CAIRN_T_UNION ||
-		t->kind == CAIRN_T_ENUM) &&
-	       !t->declaration && t->name;
+	return has_inside(t) && !t->declaration && t->name;
 }
 
 static bool is_wanted(const struct wish *w, const struct cairn_types *types, const struct cairn_type *t,
@@ -252,7 +270,7 @@ static bool is_wanted(const struct wish *w, const struct cairn_types *types, con
 {
 	enum cairn_type_kind kind = t->kind == CAIRN_T_CLASS ? CAIRN_T_STRUCT : t->kind;
 
-	if (!is_defined(t) && !(w->any_kind && (w->name || with_typedefs) && names_anonymous(types, t)))
+	if (!is_defined(t) && !((w->name || with_typedefs) && is_typedef(w, types, t)))
 		return false;
 	if (!w->any_kind && kind != w->kind)
 		return false;
@@ -261,8 +279,11 @@ static bool is_wanted(const struct wish *w, const struct cairn_types *types, con
 	return w->is_glob ? !fnmatch(w->name, t->name, 0) : !strcmp(w->name, t->name);
 }
 
-static int append(struct cairn_source_list *list, uint32_t id, struct cairn_err *err)
+/* What a typedef names may be declared only. */
+static int append(const struct cairn_types *types, struct cairn_source_list *list, uint32_t id, struct cairn_err *err)
 {
+	if (cairn_types_get(types, cairn_types_resolve(types, id))->declaration)
+		return 0;
 	if (list->n == list->cap) {
 		size_t cap = list->cap ? 2 * list->cap : 16;
 		uint32_t *grown = realloc(list->ids, cap * sizeof(*grown));
@@ -276,36 +297,61 @@ static int append(struct cairn_source_list *list, uint32_t id, struct cairn_err 
 	return 0;
 }
 
-static int add_definition(void *ctx, dw_off off, struct cairn_err *err)
+/* A reader's list of DIEs becomes ids, once. */
+struct listing {
+	struct cairn_source *source;
+	struct listed *to;
+};
+
+static int list_one(void *ctx, dw_off off, struct cairn_err *err)
 {
-	struct cairn_source *s = ctx;
+	struct listing *l = ctx;
 	uint32_t id;
-	int rc = dwarf_type(s->reader, off, &id, err);
+	int rc = dwarf_type(l->source->reader, off, &id, err);
 
 	if (rc < 0 && rc != -EBADMSG)
 		return rc;
-	return VEC_ADD(&s->defs, id) ? 0 : err_nomem(err, "the list of types");
+	return VEC_ADD(&l->to->ids, id) ? 0 : err_nomem(err, "the list of types");
 }
 
-static int select_dwarf(struct cairn_source *s, const struct wish *w, struct cairn_source_list *list,
-			struct cairn_err *err)
+static int select_listed(struct cairn_source *s, const struct listed *from, const struct wish *w,
+			 struct cairn_source_list *list, struct cairn_err *err)
 {
 	int rc = 0;
 
-	if (!s->listed) {
-		rc = dwarf_type_definitions(s->reader, add_definition, s, err);
-		s->listed = rc >= 0;
-	}
-	for (size_t i = 0; i < s->defs.n && rc >= 0; i++) {
-		uint32_t id = s->defs.p[i];
+	for (size_t i = 0; i < from->ids.n && rc >= 0; i++) {
+		uint32_t id = from->ids.p[i];
 
-		if (!is_wanted(w, s->types, cairn_types_get(s->types, id), false))
+		if (!is_wanted(w, s->types, cairn_types_get(s->types, id), s->with_typedefs))
 			continue;
 		rc = dwarf_type_complete(s->reader, id, err);
 		if (rc >= 0)
-			rc = append(list, id, err);
+			rc = append(s->types, list, id, err);
 	}
 	return rc;
+}
+
+static bool may_be_typedef(const struct cairn_source *s, const struct wish *w)
+{
+	return w->any_kind && (w->name || s->with_typedefs);
+}
+
+/* Typedefs cost a second pass over the binary, and are looked for when the name may be one. */
+static int select_dwarf(struct cairn_source *s, const struct wish *w, struct cairn_source_list *list,
+			struct cairn_err *err)
+{
+	struct listing defs = {s, &s->defs}, typedefs = {s, &s->typedefs};
+	size_t before = list->n;
+	int rc = s->defs.is_read ? 0 : dwarf_type_definitions(s->reader, list_one, &defs, err);
+
+	s->defs.is_read = rc >= 0;
+	if (rc >= 0)
+		rc = select_listed(s, &s->defs, w, list, err);
+	if (rc < 0 || !may_be_typedef(s, w) || (w->name && !w->is_glob && list->n > before))
+		return rc;
+	rc = s->typedefs.is_read ? 0 : dwarf_type_typedefs(s->reader, list_one, &typedefs, err);
+	s->typedefs.is_read = rc >= 0;
+	return rc < 0 ? rc : select_listed(s, &s->typedefs, w, list, err);
 }
 
 /* By its record alone: could it be wanted? */
@@ -340,7 +386,7 @@ static int select_btf(struct cairn_source *s, const struct wish *w, struct cairn
 			continue;
 		rc = btf_types_read(s->btf_reader, id, err);
 		if (rc >= 0 && is_wanted(w, s->types, cairn_types_get(s->types, id), false))
-			rc = append(list, id, err);
+			rc = append(s->types, list, id, err);
 	}
 	return rc;
 }
@@ -354,7 +400,7 @@ static int select_decl(const struct cairn_source *s, const struct wish *w, struc
 
 	for (uint32_t id = 1; id < cairn_types_count(types) && rc >= 0; id++)
 		if (is_wanted(w, types, cairn_types_get(types, id), true))
-			rc = append(list, id, err);
+			rc = append(types, list, id, err);
 	return rc;
 }
 
