@@ -81,13 +81,21 @@ void layout_print_deduced(const struct layout_source *source, uint32_t id);
 /* "deduced" and "guess": docs/json.md. */
 void layout_json_deduced(struct json *j, const struct layout_source *source, uint32_t id);
 
-/* ---- layout_preprocess.c ---- */
+/* ---- layout_preprocess.c, layout_compile.c ---- */
+
+struct compiler_words;
+
+/* -I, -D and the language: what any compiler of C is told. */
+void layout_c_words(struct compiler_words *w, const struct layout_values *values);
 
 /* What the preprocessor makes of @path for @abi; an exit status. *@ret: free(). */
 int layout_preprocess(const char *path, const struct cairn_abi *abi, const struct layout_values *values, char **ret,
 		      size_t *ret_size);
 
-/* Compiles @path with clang for @abi into the object file @out, with all types in its debug information; an exit status. */
+/*
+ * Has clang lay out all types of @path for @abi, and write them into @out, an x86-64 object file whose debug information has
+ * nothing else; an exit status.
+ */
 int layout_compile(const char *path, const struct cairn_abi *abi, const struct layout_values *values, const char *out);
 
 /* ---- layout_json.c: docs/json.md ---- */

@@ -109,23 +109,19 @@ static int open_bases(const struct opt_list *bases, struct layout_source *ret)
 	return btf_open(&source, &ret->bases);
 }
 
-/* Clang lays it out, and its debug information is read. */
+/* Clang lays it out, and its debug information is read. That clang found no struct is no error here. */
 static int open_compiled(const char *path, const struct cairn_abi *abi, const struct layout_values *values,
 			 struct layout_source *ret)
 {
-	struct cairn_source_opts opts = {.size = sizeof(opts)};
+	struct cairn_source_opts opts = {.size = sizeof(opts), .abi = abi ? abi : cairn_abi_find("x86-64"), .typedefs = true};
 	char object[] = "/tmp/cairn-layout-XXXXXX";
 	struct cairn_err err = {0};
-
-	if (abi && strcmp(abi->name, "x86-64"))
-		return fail(STATUS_NOT_HERE,
-			    "the debug information that clang writes for %s is not read here\n"
-			    "Without --via-compiler, Cairn lays the declarations out for it", abi->name);
 	int fd = mkstemp(object);
+
 	if (fd < 0)
 		return fail(STATUS_NOT_HERE, "cannot write %s: %m", object);
 	close(fd);
-	int status = layout_compile(path, abi, values, object);
+	int status = layout_compile(path, opts.abi, values, object);
 	if (!status) {
 		int rc = cairn_source_open(object, &opts, &ret->source, &err);
 

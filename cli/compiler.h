@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A compiler as a child process: its words, what it reads, what it answers. */
+#ifndef CLI_COMPILER_H
+#define CLI_COMPILER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct compiler_words {
+	char **p; /* ends in NULL */
+	size_t n, cap;
+	bool failed; /* a word is missing for want of memory; compiler_run() says so */
+};
+
+/* Appends copies: each is @prefix and @text as one word. */
+void compiler_word(struct compiler_words *w, const char *prefix, const char *text);
+void compiler_words_free(struct compiler_words *w);
+
+struct compiler_answer {
+	int status;   /* what it exited with; 127: it is not there or could not be started; 128 + the signal that ended it */
+	char *output; /* free(); NUL-terminated. NULL: no memory */
+	size_t size;
+};
+
+/*
+ * compiler_run - start it, and wait for its end
+ *
+ * @input       a descriptor that is its standard input, from the start of the file; -1: ours
+ * @with_errors what it says on stderr is in the output, too; otherwise it goes to our stderr
+ */
+struct compiler_answer compiler_run(const struct compiler_words *w, int input, bool with_errors);
+
+/* Text as a descriptor to read from: close(). Negative errno. */
+int compiler_input(const char *text, size_t size);
+
+#endif
