@@ -278,3 +278,9 @@ def parse_decoded(out, names, data):
         found[name] = [json.loads(line) for line in lines[at:at + len(data[name])]]
         at += len(data[name])
     return found
+
+
+def accounted_bits(layout):
+    """Bits of a struct of `cairn layout --json` that members, holes and padding account for: all of them."""
+    members = sum(m.get("bits", 8 * m["size"]) for m in layout["members"])
+    return members + 8 * (layout["sum_holes"] + layout["padding"]) + layout["sum_bit_holes"] + layout["bit_padding"]

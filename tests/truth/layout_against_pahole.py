@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The text of cairn layout, compared with the newest pahole's over all structs of a kernel's BTF and of its DWARF.
 
-What differs is listed in KNOWN and explained in docs/limits.md, "Layouts"; another difference fails.
+Of each struct members, holes and padding have to add up to its size. What differs is listed in KNOWN and explained in docs/limits.md, "Layouts"; another difference fails.
 """
 import difflib
+import json
 import os
 import re
 import shutil
@@ -13,8 +14,9 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "cli")]
 from common import CAIRN, claim, finish, lab_input, skip  # noqa: E402
+from records import accounted_bits  # noqa: E402
 
 LAB = os.path.join(os.environ.get("CAIRN_LAB") or os.path.expanduser("~/.cache/cairn-lab"), "sid")
 RUNNING = "/sys/kernel/btf/vmlinux"
@@ -55,17 +57,28 @@ def compare(name, path, form, command):
     claim(f"{name}: no struct is missing", not set(theirs) - set(ours))
 
 
+def add_up(name, command):
+    lines = subprocess.run([CAIRN, "layout", "--json", *command], capture_output=True, text=True, check=True).stdout
+    structs = [o for o in map(json.loads, lines.splitlines()) if o["kind"] == "struct"]
+    wrong = [o["name"] for o in structs if accounted_bits(o) != 8 * o["size"]]
+    with_bits = sum(any("bits" in m for m in o["members"]) for o in structs)
+    print(f"# {name}: {len(structs)} structs, {with_bits} with bit-fields, do not add up: {' '.join(wrong[:20])}")
+    claim(f"{name}: members, holes and padding are the size", len(structs) > 1000 and not wrong)
+
+
 def main():
     if os.geteuid() or not os.path.exists(os.path.join(LAB, "usr/bin/pahole")):
         skip("text as pahole's", "the lab has no pahole, or this is not root")
         finish()
     if os.path.exists(RUNNING):
         compare("running kernel, BTF", RUNNING, "btf", ["--running"])
+        add_up("running kernel, BTF", ["--running"])
     else:
         skip("running kernel, BTF", "this kernel has none")
     vmlinux = lab_input("vmlinux")
     if vmlinux:
         compare("vmlinux, DWARF", vmlinux, "dwarf", [vmlinux])
+        add_up("vmlinux, DWARF", [vmlinux])
     else:
         skip("vmlinux, DWARF", "the lab has no vmlinux")
     finish()
