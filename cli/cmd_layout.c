@@ -154,43 +154,61 @@ static bool contains(const struct show *s, const struct cairn_type *t)
 	return false;
 }
 
-/* The size that C gives the best order; the size it has where nothing is known of others. */
-static uint64_t smallest_size(const struct show *s, uint32_t id, const struct cairn_type *t)
+/* The size that C gives the best order; the size it has where nothing is known of others. 0; -ENOMEM. */
+static int smallest_size(const struct show *s, uint32_t id, uint64_t *ret)
 {
 	struct cairn_reorganize_opts o = {.size = sizeof(o), .size_only = true};
 	struct cairn_reorganized r;
+	int rc = cairn_layout_reorganize(s->layout, id, &o, &r, NULL);
 
-	if (cairn_layout_reorganize(s->layout, id, &o, &r, NULL) < 0)
-		return t->size;
-	uint64_t size = r.new_size;
+	*ret = rc < 0 ? resolve(s, id)->size : r.new_size;
 	cairn_reorganized_free(&r);
-	return size;
+	return rc == -ENOMEM ? rc : 0;
 }
 
-static void show_one(struct show *s, uint32_t id)
+static int show_packable(struct show *s, uint32_t id)
+{
+	uint64_t smallest, size = resolve(s, id)->size;
+	int rc = smallest_size(s, id, &smallest);
+
+	if (rc || smallest == size)
+		return rc;
+	s->any = true;
+	if (s->values->json)
+		return layout_json(s->file, s->layout, id);
+	printf("%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", cairn_types_get(s->types, id)->name, size, smallest,
+	       size - smallest);
+	return 0;
+}
+
+static int show_text(const struct show *s, uint32_t id)
+{
+	int rc = cairn_layout_print(s->layout, id, stdout);
+
+	if (!rc)
+		layout_print_deduced(s->file, id);
+	return rc;
+}
+
+/* 0; -ENOMEM. */
+static int show_one(struct show *s, uint32_t id)
 {
 	const struct cairn_type *t = resolve(s, id);
 	const struct layout_values *v = s->values;
-	const char *name = cairn_types_get(s->types, id)->name;
 	struct cairn_layout_facts f = {0};
+	int rc = cairn_layout_facts(s->layout, id, &f, NULL);
 
-	cairn_layout_facts(s->layout, id, &f, NULL);
-	if ((v->holes && f.n_holes < v->holes) || (v->contains && !contains(s, t)))
-		return;
-	uint64_t smallest = v->packable ? smallest_size(s, id, t) : t->size;
-	if (v->packable && smallest == t->size)
-		return;
+	if (rc < 0 || (v->holes && f.n_holes < v->holes) || (v->contains && !contains(s, t)))
+		return rc < 0 ? rc : 0;
+	if (v->packable)
+		return show_packable(s, id);
 	s->any = true;
-	if (v->json) {
-		layout_json(s->file, s->layout, id);
-	} else if (v->packable) {
-		printf("%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", name, t->size, smallest, t->size - smallest);
-	} else if (v->sizes) {
-		printf("%s\t%" PRIu64 "\t%u\n", name, t->size, f.n_holes);
-	} else {
-		cairn_layout_print(s->layout, id, stdout);
-		layout_print_deduced(s->file, id);
-	}
+	if (v->json)
+		return layout_json(s->file, s->layout, id);
+	if (!v->sizes)
+		return show_text(s, id);
+	printf("%s\t%" PRIu64 "\t%u\n", cairn_types_get(s->types, id)->name, t->size, f.n_holes);
+	return 0;
 }
 
 static int show_list(struct show *s, const struct cairn_source_list *list)
@@ -202,7 +220,8 @@ static int show_list(struct show *s, const struct cairn_source_list *list)
 	if (s->values->reorganize)
 		return layout_reorganize(&run, list);
 	for (size_t i = 0; i < list->n && !ferror(stdout); i++)
-		show_one(s, list->ids[i]);
+		if (show_one(s, list->ids[i]) < 0)
+			return fail(STATUS_NOT_HERE, "no memory");
 	return s->any ? STATUS_YES : STATUS_NO;
 }
 

@@ -100,7 +100,8 @@ int layout_compile(const char *path, const struct cairn_abi *abi, const struct l
 
 /* ---- layout_json.c: docs/json.md ---- */
 
-void layout_json(const struct layout_source *file, struct cairn_layout *layout, uint32_t id);
+/* 0; -ENOMEM. */
+int layout_json(const struct layout_source *file, struct cairn_layout *layout, uint32_t id);
 
 /* ---- layout_compare.c ---- */
 

@@ -13,6 +13,7 @@ struct page {
 	struct html_side sides[SIDES_MAX];
 	int n_sides;
 	uint64_t cacheline;
+	bool no_memory; /* something is missing on it */
 };
 
 /* ---- one type ---- */
@@ -29,7 +30,7 @@ static void put_sum(const char *what, uint64_t n, const char *class)
 	printf("<span class=\"sum %s\"><b>%" PRIu64 "</b> %s</span> ", n ? class : "", n, what);
 }
 
-static void put_side(const struct page *page, const struct entry *e, int k)
+static void put_side(struct page *page, const struct entry *e, int k)
 {
 	const struct html_side *side = &page->sides[k];
 	struct cairn_layout_facts f = {0};
@@ -40,7 +41,8 @@ static void put_side(const struct page *page, const struct entry *e, int k)
 		html_text(side->label);
 		fputs("</h3>", stdout);
 	}
-	if (cairn_layout_facts(side->layout, e->ids[k], &f, NULL) <= 0 || !f.size) {
+	page->no_memory |= cairn_layout_facts(side->layout, e->ids[k], &f, NULL) < 0;
+	if (!f.size) {
 		fputs("<p>no bytes</p></div>\n", stdout);
 		return;
 	}
@@ -144,7 +146,7 @@ static bool has_members(const struct html_side *side, uint32_t id)
 	return cairn_types_get(side->types, cairn_types_resolve(side->types, id))->n_members != 0;
 }
 
-static void put_type(const struct page *page, uint32_t id)
+static void put_type(struct page *page, uint32_t id)
 {
 	struct entry e = {.ids = {id}, .n = 1};
 
@@ -156,8 +158,10 @@ static void put_type(const struct page *page, uint32_t id)
 	printf("<section><h2><span>%s</span> ", layout_kind(page->sides[0].types, id));
 	html_text(cairn_types_get(page->sides[0].types, id)->name);
 	fputs("</h2>\n", stdout);
-	for (int k = 0; k < e.n; k++)
+	for (int k = 0; k < e.n; k++) {
 		html_leaves_collect(&page->sides[k], e.ids[k], page->values->expand, &e.leaves[k]);
+		page->no_memory |= e.leaves[k].no_memory;
+	}
 	printf("<div class=\"sides n%d\">", e.n);
 	for (int k = 0; k < e.n; k++)
 		put_side(page, &e, k);
@@ -187,7 +191,7 @@ static void put_legend(void)
 	fputs("</ul>\n", stdout);
 }
 
-static void put_page(const struct page *page, const char *path)
+static void put_page(struct page *page, const char *path)
 {
 	const struct html_side *first = &page->sides[0];
 	const char *name = first->list.n == 1 ? cairn_types_get(first->types, first->list.ids[0])->name : path;
@@ -207,7 +211,7 @@ static void put_page(const struct page *page, const char *path)
 	       *first->label ? ", " : "", page->cacheline);
 	put_legend();
 	fputs("</header><main>\n", stdout);
-	for (size_t i = 0; i < first->list.n && !ferror(stdout); i++)
+	for (size_t i = 0; i < first->list.n && !ferror(stdout) && !page->no_memory; i++)
 		put_type(page, first->list.ids[i]);
 	fputs("</main></body></html>\n", stdout);
 }
@@ -257,6 +261,8 @@ int layout_html(const char *path, const struct cairn_abi *const *abis, size_t n_
 	}
 	if (!status)
 		put_page(&page, path);
+	if (page.no_memory)
+		status = fail(STATUS_NOT_HERE, "no memory: the page is not whole");
 	for (int k = 0; k < page.n_sides; k++) {
 		cairn_layout_free(page.sides[k].layout);
 		free(page.sides[k].list.ids);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A layout as one JSON object; the keys are described in docs/json.md. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +47,7 @@ static void put_member(struct json *j, const struct cairn_types *types, const st
 	json_close(j);
 }
 
-static void put_struct(struct json *j, struct cairn_layout *layout, const struct cairn_types *types, uint32_t id,
+static int put_struct(struct json *j, struct cairn_layout *layout, const struct cairn_types *types, uint32_t id,
 		       const struct cairn_type *t)
 {
 	struct cairn_layout_member *m = calloc(t->n_members + 1, sizeof(*m));
@@ -54,7 +55,7 @@ static void put_struct(struct json *j, struct cairn_layout *layout, const struct
 
 	if (!m || cairn_layout_facts(layout, id, &f, m) <= 0) {
 		free(m);
-		return;
+		return -ENOMEM;
 	}
 	json_bool(j, "packed", f.packed);
 	if (f.aligned)
@@ -70,6 +71,7 @@ static void put_struct(struct json *j, struct cairn_layout *layout, const struct
 		put_member(j, types, &t->members[i], &m[i]);
 	json_close(j);
 	free(m);
+	return 0;
 }
 
 static void put_enum(struct json *j, const struct cairn_type *t)
@@ -87,13 +89,14 @@ static void put_enum(struct json *j, const struct cairn_type *t)
 	json_close(j);
 }
 
-void layout_json(const struct layout_source *file, struct cairn_layout *layout, uint32_t id)
+int layout_json(const struct layout_source *file, struct cairn_layout *layout, uint32_t id)
 {
 	const struct cairn_types *types = layout_types(file);
 	const struct cairn_type *t = cairn_types_get(types, cairn_types_resolve(types, id));
 	const struct cairn_type *node = cairn_types_get(types, id);
 	const struct cairn_abi *abi = layout_abi(file);
 	struct json j = {.out = stdout};
+	int rc = 0;
 
 	json_open(&j, NULL, '{');
 	json_text(&j, "kind", layout_kind(types, id));
@@ -105,7 +108,8 @@ void layout_json(const struct layout_source *file, struct cairn_layout *layout, 
 	if (t->kind == CAIRN_T_ENUM)
 		put_enum(&j, t);
 	else
-		put_struct(&j, layout, types, id, t);
+		rc = put_struct(&j, layout, types, id, t);
 	layout_json_deduced(&j, file, id);
 	json_close(&j);
+	return rc;
 }

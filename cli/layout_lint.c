@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* --lint: goes over the structs with the rules that were asked for, and shows what they find. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,22 +122,23 @@ static int lint_one(struct lint *lint, struct lint_subject *s)
 		if (lint->wanted[i])
 			layout_lint_rules[i].look(s, &layout_lint_rules[i]);
 	free(m);
-	return STATUS_YES;
+	return s->no_memory ? fail(STATUS_NOT_HERE, "no memory") : STATUS_YES;
 }
 
 /* i386 has the smallest alignments of all, so that what is the same there is the same on ARM. */
-static struct cairn_retarget *on_32_bits(const struct layout_run *run, const struct cairn_source_list *list,
-					 struct lint_subject *s)
+static int see_on_32_bits(const struct layout_run *run, const struct cairn_source_list *list, struct lint_subject *s,
+			  struct cairn_retarget **ret)
 {
-	struct cairn_retarget *r = NULL;
-
+	*ret = NULL;
 	if (s->abi->scalars[CAIRN_C_PTR].size != 8 || s->abi->big_endian)
-		return NULL;
+		return STATUS_YES;
 	s->small_abi = cairn_abi_find("i386");
-	if (cairn_layout_retarget(run->types, s->abi, s->small_abi, list->ids, list->n, &r, NULL) < 0)
-		return NULL;
-	s->small = cairn_retarget_types(r);
-	return r;
+	int rc = cairn_layout_retarget(run->types, s->abi, s->small_abi, list->ids, list->n, ret, NULL);
+	if (rc == -ENOMEM)
+		return fail(STATUS_NOT_HERE, "no memory");
+	if (!rc)
+		s->small = cairn_retarget_types(*ret);
+	return STATUS_YES;
 }
 
 int layout_lint(const struct layout_run *run, const struct cairn_source_list *list)
@@ -154,7 +156,8 @@ int layout_lint(const struct layout_run *run, const struct cairn_source_list *li
 		return status;
 	s.abi = cairn_source_abi(run->source);
 	s.abi = s.abi ? s.abi : cairn_abi_find("bpf");
-	struct cairn_retarget *r = on_32_bits(run, list, &s);
+	struct cairn_retarget *r;
+	status = see_on_32_bits(run, list, &s, &r);
 	for (size_t i = 0; i < list->n && !status && !ferror(stdout); i++) {
 		s.id = list->ids[i];
 		status = lint_one(&lint, &s);

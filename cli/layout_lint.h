@@ -32,12 +32,13 @@ struct lint_subject {
 	const struct cairn_types *small;
 	void (*report)(const struct lint_subject *s, const struct lint_finding *f, void *ctx);
 	void *ctx;
+	bool no_memory; /* a rule could not look */
 };
 
 struct lint_rule {
 	const char *id;
 	const char *what; /* for the list of rules: lower case, no full stop */
-	void (*look)(const struct lint_subject *s, const struct lint_rule *rule);
+	void (*look)(struct lint_subject *s, const struct lint_rule *rule);
 };
 
 /* id NULL ends. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The rules. Each looks at one struct and reports what it finds. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
@@ -54,7 +55,7 @@ static uint64_t end_of(const struct lint_subject *s, uint32_t i)
 	return m->bit_size ? (m->bit_off + m->bit_size + 7) / 8 : m->bit_off / 8 + s->members[i].size;
 }
 
-static void look_for_holes(const struct lint_subject *s, const struct lint_rule *rule)
+static void look_for_holes(struct lint_subject *s, const struct lint_rule *rule)
 {
 	if (s->facts->first_hole)
 		report_hole(s, rule, NULL, 0, s->facts->first_hole);
@@ -64,7 +65,7 @@ static void look_for_holes(const struct lint_subject *s, const struct lint_rule 
 				    s->members[i].hole);
 }
 
-static void look_for_bits(const struct lint_subject *s, const struct lint_rule *rule)
+static void look_for_bits(struct lint_subject *s, const struct lint_rule *rule)
 {
 	for (uint32_t i = 0; i < s->t->n_members; i++) {
 		const struct cairn_member *m = &s->t->members[i];
@@ -88,7 +89,7 @@ static bool ends_flexible(const struct lint_subject *s)
 	return s->t->n_members && !s->members[s->t->n_members - 1].size;
 }
 
-static void look_for_tail(const struct lint_subject *s, const struct lint_rule *rule)
+static void look_for_tail(struct lint_subject *s, const struct lint_rule *rule)
 {
 	const struct cairn_layout_facts *facts = s->facts;
 	struct lint_finding f = {.rule = rule->id, .offset = facts->size - facts->padding};
@@ -113,7 +114,7 @@ static void look_for_tail(const struct lint_subject *s, const struct lint_rule *
 
 /* ---- two ABIs ---- */
 
-static void look_for_abi(const struct lint_subject *s, const struct lint_rule *rule)
+static void look_for_abi(struct lint_subject *s, const struct lint_rule *rule)
 {
 	const struct cairn_type *other;
 
@@ -163,7 +164,7 @@ static bool is_atomic(const struct lint_subject *s, uint32_t id)
 	return false;
 }
 
-static void look_for_atomics(const struct lint_subject *s, const struct lint_rule *rule)
+static void look_for_atomics(struct lint_subject *s, const struct lint_rule *rule)
 {
 	for (uint32_t i = 0; i < s->t->n_members; i++) {
 		const struct cairn_member *m = &s->t->members[i];
@@ -186,7 +187,7 @@ static void look_for_atomics(const struct lint_subject *s, const struct lint_rul
 
 /* ---- cache lines ---- */
 
-static void look_for_straddling(const struct lint_subject *s, const struct lint_rule *rule)
+static void look_for_straddling(struct lint_subject *s, const struct lint_rule *rule)
 {
 	for (uint32_t i = 0; i < s->t->n_members; i++) {
 		uint64_t from = s->t->members[i].bit_off / 8, to = end_of(s, i);
@@ -206,13 +207,15 @@ static void look_for_straddling(const struct lint_subject *s, const struct lint_
 	}
 }
 
-static void look_for_lines(const struct lint_subject *s, const struct lint_rule *rule)
+static void look_for_lines(struct lint_subject *s, const struct lint_rule *rule)
 {
 	struct cairn_reorganize_opts o = {.size = sizeof(o), .size_only = true};
 	struct lint_finding f = {.rule = rule->id};
 	struct cairn_reorganized r;
 
-	if (cairn_layout_reorganize(s->run->layout, s->id, &o, &r, NULL) < 0)
+	int rc = cairn_layout_reorganize(s->run->layout, s->id, &o, &r, NULL);
+	s->no_memory |= rc == -ENOMEM;
+	if (rc < 0)
 		return;
 	uint64_t now = (r.old_size + s->cacheline - 1) / s->cacheline, then = (r.new_size + s->cacheline - 1) / s->cacheline;
 	WHAT(&f, "%" PRIu64 " cache lines, %" PRIu64 " in another order (%" PRIu64 " bytes)", now, then, r.new_size);

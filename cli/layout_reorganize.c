@@ -27,13 +27,14 @@ static uint64_t weight(void *ctx, const char *member)
 
 /* ---- text ---- */
 
-static void show_text(const struct job *job, uint32_t id, const struct cairn_reorganized *r)
+static int show_text(const struct job *job, uint32_t id, const struct cairn_reorganized *r)
 {
 	uint64_t line = job->run->values->cacheline ? job->run->values->cacheline : 64;
 	uint64_t saved = r->old_size - r->new_size;
 	uint64_t lines = (r->old_size + line - 1) / line - (r->new_size + line - 1) / line;
 
-	cairn_reorganized_print(job->run->layout, id, r, stdout);
+	if (cairn_reorganized_print(job->run->layout, id, r, stdout) < 0)
+		return fail(STATUS_NOT_HERE, "no memory");
 	printf("/* saved %" PRIu64 " byte%s and %" PRIu64 " cacheline%s%s */\n", saved, saved == 1 ? "" : "s", lines,
 	       lines == 1 ? "" : "s",
 	       r->proven ? r->new_size == r->old_size ? ": no order is smaller" : ": the smallest there is" : "");
@@ -45,21 +46,27 @@ static void show_text(const struct job *job, uint32_t id, const struct cairn_reo
 		       r->bound);
 	if (r->drops_unnamed)
 		puts("/* bit-fields without a name, which are there by the offsets of the others, are gone */");
+	return STATUS_YES;
 }
 
 /* Runs of bit-fields in one unit would save more: whoever knows the threads can say so. */
-static void show_merged(struct job *job, uint32_t id, const struct cairn_reorganized *r)
+static int show_merged(struct job *job, uint32_t id, const struct cairn_reorganized *r)
 {
 	struct cairn_reorganize_opts opts = job->opts;
 	struct cairn_reorganized merged;
+	struct cairn_err err = {0};
 
+	if (opts.merge_bit_fields)
+		return STATUS_YES;
 	opts.merge_bit_fields = true;
-	if (job->opts.merge_bit_fields || cairn_layout_reorganize(job->run->layout, id, &opts, &merged, NULL) < 0)
-		return;
+	int rc = cairn_layout_reorganize(job->run->layout, id, &opts, &merged, &err);
+	if (rc < 0)
+		return fail_err(rc, &err, STATUS_NO);
 	if (merged.new_size < r->new_size)
 		printf("/* %" PRIu64 " bytes with --merge-bit-fields, if no two threads write to bit-fields of it at once */\n",
 		       merged.new_size);
 	cairn_reorganized_free(&merged);
+	return STATUS_YES;
 }
 
 /* ---- JSON: docs/json.md ---- */
@@ -117,7 +124,9 @@ static int verify(const struct job *job, uint32_t id, const struct cairn_reorgan
 	if (!out)
 		return fail(STATUS_NOT_HERE, "no memory");
 	int rc = cairn_reorganized_verify_text(job->run->layout, id, r, out, &err);
-	fclose(out);
+	bool is_cut = ferror(out);
+	if (fclose(out) || is_cut || !text)
+		rc = -ENOMEM;
 	status = rc < 0 ? fail_err(rc, &err, STATUS_NOT_HERE)
 			: layout_verify(text, cairn_source_abi(job->run->source), ret, size);
 	free(text);
@@ -146,9 +155,9 @@ static int reorganize_one(struct job *job, uint32_t id)
 	if (!status && job->run->values->json) {
 		show_json(job, id, &r, verified);
 	} else if (!status) {
-		show_text(job, id, &r);
-		show_merged(job, id, &r);
-		if (job->run->values->verify)
+		status = show_text(job, id, &r);
+		status = status ? status : show_merged(job, id, &r);
+		if (!status && job->run->values->verify)
 			printf("/* verified: size and offsets are those of %s */\n", verified);
 	}
 	cairn_reorganized_free(&r);

@@ -237,6 +237,7 @@ struct cairn_btf_build_opts {
 	bool layout; /* write a layout section */
 };
 
+/* @opts may be NULL. 0; -EINVAL: options that are not known here; -ENOMEM. */
 int cairn_btf_builder_new(const struct cairn_btf_build_opts *opts, struct cairn_btf_builder **ret,
 			  struct cairn_err *err);
 void cairn_btf_builder_free(struct cairn_btf_builder *b);

@@ -37,11 +37,6 @@ void bind_write_json(const struct bind_file *file)
 	}
 }
 
-static bool is_known(const struct cairn_bind_opts *opts)
-{
-	return opts->size >= sizeof(*opts) && opts_tail_is_zero(opts, sizeof(*opts));
-}
-
 static void write_all(struct bind_file *file, enum cairn_bind_lang lang)
 {
 	switch (lang) {
@@ -66,13 +61,14 @@ static void write_all(struct bind_file *file, enum cairn_bind_lang lang)
 int cairn_bind_write(const struct cairn_types *types, const uint32_t *ids, size_t n_ids, enum cairn_bind_lang lang,
 		     const struct cairn_bind_opts *opts, FILE *out, struct cairn_err *err)
 {
-	static const struct cairn_bind_opts none = {.size = sizeof(none)};
-	struct bind_file file = {.types = types, .opts = opts ? opts : &none, .out = out};
+	struct cairn_bind_opts o;
+	struct bind_file file = {.types = types, .opts = &o, .out = out};
+	int rc = opts_take(&o, sizeof(o), opts, err);
 
-	if (!is_known(file.opts))
-		return err_set(err, -EINVAL, "options of accessors that are not known here");
+	if (rc < 0)
+		return rc;
 	arena_init(&file.arena);
-	int rc = bind_walk(&file, ids, n_ids, err);
+	rc = bind_walk(&file, ids, n_ids, err);
 	if (!rc)
 		write_all(&file, lang);
 	for (size_t i = 0; i < file.records.n; i++)

@@ -51,10 +51,14 @@ int btf_read_any_elf(struct cairn_btf *btf, int fd, const char *const *names, co
 	int rc = -ENODATA;
 
 	elf_version(EV_CURRENT);
+	/* Of libelf's errors the numbers are not public. */
+	errno = 0;
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	if (!elf || elf_kind(elf) != ELF_K_ELF) {
+		bool no_memory = !elf && errno == ENOMEM;
+
 		elf_end(elf);
-		return err_set(err, -EBADMSG, "%s: a damaged ELF file", btf->name);
+		return no_memory ? err_nomem(err, "an ELF file") : err_set(err, -EBADMSG, "%s: a damaged ELF file", btf->name);
 	}
 	for (*ret_name = *names; *ret_name && !(scn = find(elf, *ret_name)); *ret_name = *++names)
 		;

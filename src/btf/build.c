@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/opts.h"
 #include "base/vec.h"
 #include "btf/btf.h"
 #include "btf/strings.h"
@@ -61,18 +62,20 @@ static void fill_layout(struct cairn_btf_builder *b)
 int cairn_btf_builder_new(const struct cairn_btf_build_opts *opts, struct cairn_btf_builder **ret,
 			  struct cairn_err *err)
 {
-	if (opts->size < sizeof(*opts))
-		return err_set(err, -EINVAL, "the options for building BTF have no size");
+	struct cairn_btf_build_opts o;
+	int rc = opts_take(&o, sizeof(o), opts, err);
+	if (rc < 0)
+		return rc;
 	struct cairn_btf_builder *b = calloc(1, sizeof(*b));
 	if (!b)
 		return err_nomem(err, "a BTF builder");
-	b->base = opts->base;
-	b->dialect = opts->dialect;
-	b->big_endian = opts->big_endian;
-	b->has_layout = opts->layout;
+	b->base = o.base;
+	b->dialect = o.dialect;
+	b->big_endian = o.big_endian;
+	b->has_layout = o.layout;
 	b->start_id = b->base ? b->base->end_id : 1;
 	fill_layout(b);
-	int rc = btf_strings_init(&b->strings, b->base);
+	rc = btf_strings_init(&b->strings, b->base);
 	if (rc < 0) {
 		cairn_btf_builder_free(b);
 		return err_set(err, rc, "no room for the strings of the base");

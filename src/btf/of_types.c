@@ -221,7 +221,8 @@ static int add_all(struct writer *w, struct cairn_err *err)
 		if (rc)
 			return err_set(err, rc, "%s cannot be said in BTF", t->name ? t->name : "a type without a name");
 	}
-	return 0;
+	/* Nothing may be in the queue for that reason. */
+	return w->no_memory ? err_nomem(err, "BTF of types") : 0;
 }
 
 int cairn_btf_add_types(struct cairn_btf_builder *b, const struct cairn_types *types, const uint32_t *ids, size_t n,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/opts.h"
 #include "layout/place.h"
 #include "layout/view.h"
 #include "types/build.h"
@@ -249,16 +250,16 @@ static uint32_t record(struct cairn_layout_builder *b, enum cairn_type_kind kind
 {
 	struct cairn_place_record rec = {.n_members = n, .is_union = kind == CAIRN_T_UNION};
 	struct cairn_type t = {.kind = kind};
+	struct cairn_build_opts o;
 
 	if (b->failed)
 		return 0;
-	if (opts && opts->size != sizeof(*opts))
-		return fail_type(b, name, "options that are not known here");
-	if (opts) {
-		rec.packed = opts->packed;
-		rec.aligned = opts->aligned;
-		rec.pack = opts->pack;
-	}
+	b->failed = opts_take(&o, sizeof(o), opts, &b->err);
+	if (b->failed)
+		return 0;
+	rec.packed = o.packed;
+	rec.aligned = o.aligned;
+	rec.pack = o.pack;
 	rec.members = arena_array(types_arena(b->types), n + 1, sizeof(*rec.members));
 	if (!rec.members)
 		return no_memory(b);

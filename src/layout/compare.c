@@ -343,21 +343,15 @@ static void compare_any(struct compare *c, uint32_t a, uint32_t b)
 
 /* ---- public ---- */
 
-static bool is_known(const struct cairn_compare_opts *opts)
-{
-	return opts->size >= sizeof(*opts) && opts_tail_is_zero(opts, sizeof(*opts));
-}
-
 int cairn_compare(const struct cairn_types *a, uint32_t id_a, const struct cairn_types *b, uint32_t id_b,
 		  const struct cairn_compare_opts *opts, struct cairn_changes **ret, struct cairn_err *err)
 {
-	static const struct cairn_compare_opts none = {.size = sizeof(none)};
 	struct map same = {0};
 	struct compare c = {.types = {a, b}, .path = "", .same = &same};
+	int rc = opts_take(&c.opts, sizeof(c.opts), opts, err);
 
-	if (opts && !is_known(opts))
-		return err_set(err, -EINVAL, "options of comparing that are not known here");
-	c.opts = opts ? *opts : none;
+	if (rc < 0)
+		return rc;
 	c.to = calloc(1, sizeof(*c.to));
 	if (!c.to)
 		return err_nomem(err, "what differs");

@@ -148,8 +148,15 @@ static void sum_up(const struct cairn_type *t, const struct cairn_layout_member 
 	}
 }
 
-int cairn_layout_facts(struct cairn_layout *l, uint32_t id, struct cairn_layout_facts *ret,
-		       struct cairn_layout_member *members)
+struct cairn_layout_member *layout_members_new(struct cairn_layout *l, const struct cairn_type *t)
+{
+	struct cairn_layout_member *m = calloc(t->n_members + 1, sizeof(*m));
+
+	l->no_memory |= !m;
+	return m;
+}
+
+int layout_facts(struct cairn_layout *l, uint32_t id, struct cairn_layout_facts *ret, struct cairn_layout_member *members)
 {
 	const struct cairn_type *t = layout_resolve(l, id);
 	struct cairn_layout_member *m = members;
@@ -157,7 +164,7 @@ int cairn_layout_facts(struct cairn_layout *l, uint32_t id, struct cairn_layout_
 	if (!has_layout(t))
 		return 0;
 	if (!m)
-		m = calloc(t->n_members + 1, sizeof(*m));
+		m = layout_members_new(l, t);
 	if (!m)
 		return -ENOMEM;
 	*ret = (struct cairn_layout_facts){0};
@@ -171,26 +178,29 @@ int cairn_layout_facts(struct cairn_layout *l, uint32_t id, struct cairn_layout_
 	return 1;
 }
 
-/* ---- the view ---- */
-
-static bool is_known(const struct cairn_layout_opts *opts)
+int cairn_layout_facts(struct cairn_layout *l, uint32_t id, struct cairn_layout_facts *ret,
+		       struct cairn_layout_member *members)
 {
-	return opts->size >= sizeof(*opts) && opts_tail_is_zero(opts, sizeof(*opts));
+	layout_begin(l);
+	return layout_facts(l, id, ret, members);
 }
+
+/* ---- the view ---- */
 
 int cairn_layout_new(const struct cairn_types *types, const struct cairn_layout_opts *opts, struct cairn_layout **ret,
 		     struct cairn_err *err)
 {
+	struct cairn_layout_opts o;
 	struct cairn_layout *l;
+	int rc = opts_take(&o, sizeof(o), opts, err);
 
-	if (opts && !is_known(opts))
-		return err_set(err, -EINVAL, "options of a layout that are not known here");
+	if (rc < 0)
+		return rc;
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return err_nomem(err, "a layout");
 	l->types = types;
-	if (opts)
-		l->opts = *opts;
+	l->opts = o;
 	if (!l->opts.cacheline)
 		l->opts.cacheline = DEFAULT_CACHELINE;
 	if (!l->opts.abi)

@@ -44,11 +44,11 @@ static uint32_t compute(struct cairn_layout *l, uint32_t id, unsigned int depth)
 /* Of a struct: what its members are aligned to; nothing that its size is no multiple of. */
 static uint32_t of_aggregate(struct cairn_layout *l, const struct cairn_type *t, uint32_t id, unsigned int depth)
 {
-	struct cairn_layout_member *m = calloc(t->n_members + 1, sizeof(*m));
+	struct cairn_layout_member *m = layout_members_new(l, t);
 	struct cairn_layout_facts f;
 	uint32_t most = 1;
 
-	if (!m || cairn_layout_facts(l, id, &f, m) <= 0) {
+	if (!m || layout_facts(l, id, &f, m) <= 0) {
 		free(m);
 		return 1;
 	}
@@ -114,8 +114,11 @@ static uint32_t compute(struct cairn_layout *l, uint32_t id, unsigned int depth)
 		return 1;
 	if (!memo->align) {
 		memo->aligning = true;
-		memo->align = compute_one(l, t, id, depth);
+		uint32_t align = compute_one(l, t, id, depth);
 		memo->aligning = false;
+		if (l->no_memory)
+			return 1;
+		memo->align = align;
 	}
 	if (atomic && t->size <= l->opts.abi->atomic_max && !(t->size & (t->size - 1)))
 		return more(memo->align, (uint32_t)t->size);

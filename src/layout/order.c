@@ -214,26 +214,31 @@ static void take_if_better(const struct order *o, const uint32_t *perm, uint64_t
 /* Beyond so many groups filling holes, which is quadratic, is left out. */
 enum { FILL_MAX = 2000 };
 
-struct cost order_greedy(const struct order *o, uint32_t *best_perm)
+int order_greedy(const struct order *o, struct cost *ret, uint32_t *best_perm)
 {
 	uint32_t *perm = malloc((o->n + 1) * sizeof(*perm));
 	bool *used = malloc(o->n + 1);
 
+	if (!perm || !used) {
+		free(perm);
+		free(used);
+		return -ENOMEM;
+	}
 	for (uint32_t i = 0; i < o->n; i++)
 		best_perm[i] = i;
-	struct cost best = order_cost(o, best_perm);
-	uint64_t original = best.size;
-	for (int hot_first = 0; perm && used && hot_first <= (o->weights != NULL); hot_first++) {
+	*ret = order_cost(o, best_perm);
+	uint64_t original = ret->size;
+	for (int hot_first = 0; hot_first <= (o->weights != NULL); hot_first++) {
 		sort_falling(o, perm, hot_first);
-		take_if_better(o, perm, original, &best, best_perm);
+		take_if_better(o, perm, original, ret, best_perm);
 	}
-	if (perm && used && o->n <= FILL_MAX) {
+	if (o->n <= FILL_MAX) {
 		fill_holes(o, perm, used);
-		take_if_better(o, perm, original, &best, best_perm);
+		take_if_better(o, perm, original, ret, best_perm);
 	}
 	free(perm);
 	free(used);
-	return best;
+	return 0;
 }
 
 /* ---- exact search ---- */

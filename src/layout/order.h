@@ -52,8 +52,8 @@ struct cost order_cost(const struct order *o, const uint32_t *perm);
 /* No order is smaller, in bytes. */
 uint64_t order_bound(const struct order *o);
 
-/* A good order, in @perm: of a few plain ones the best. The original one is among them. */
-struct cost order_greedy(const struct order *o, uint32_t *perm);
+/* A good order, in @perm: of a few plain ones the best. The original one is among them. 0; -ENOMEM. */
+int order_greedy(const struct order *o, struct cost *ret, uint32_t *perm);
 
 /*
  * order_exact - the best order, if it is found

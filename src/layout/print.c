@@ -83,7 +83,7 @@ static void print_inner(struct print *p, const struct cairn_member *in, const st
 	struct cairn_layout_facts f;
 	bool first = true, flexible, embedded;
 
-	if (!is_structure(t) || cairn_layout_facts(p->l, in->type, &f, NULL) <= 0)
+	if (!is_structure(t) || layout_facts(p->l, in->type, &f, NULL) <= 0)
 		return;
 	flexible = ends_flexible(p->l, t);
 	embedded = embeds_flexible(p->l, in->type, 0);
@@ -260,21 +260,19 @@ static void print_footer(const struct print *p, const struct cairn_type *t, cons
 static void print_aggregate(struct print *p, const struct cairn_type *t, uint32_t id, const struct place *at,
 			    unsigned int depth)
 {
-	struct cairn_layout_member *m = calloc(t->n_members + 1, sizeof(*m));
+	struct cairn_layout_member *m = layout_members_new(p->l, t);
 	struct place inside = *at;
 	struct cairn_layout_facts facts;
 
-	if (!m) {
-		p->no_memory = true;
+	if (!m)
 		return;
-	}
 	fprintf(p->out, "%s%s%s {\n", word_of(t), t->name ? " " : "", t->name ? t->name : "");
 	inside.indent++;
 	inside.may_end_flexible = at->may_end_flexible && is_structure(t);
 	if (depth)
 		/* Below 0 printf takes it for a width again: so does pahole. */
 		inside.type_column -= 8;
-	if (cairn_layout_facts(p->l, id, &facts, m) > 0) {
+	if (layout_facts(p->l, id, &facts, m) > 0) {
 		print_members(p, t, &facts, m, &inside, depth);
 		if (!depth && is_structure(t))
 			print_sums(p, t, &facts, m);
@@ -306,6 +304,7 @@ int cairn_layout_print(struct cairn_layout *l, uint32_t id, FILE *out)
 	struct print p = {.l = l, .out = out};
 	struct place at = {.type_column = TYPE_COLUMN, .name_column = NAME_COLUMN, .may_end_flexible = true};
 
+	layout_begin(l);
 	if (!has_layout(t) && t->kind != CAIRN_T_ENUM)
 		return 0;
 	if (t->kind == CAIRN_T_UNION)
@@ -315,5 +314,5 @@ int cairn_layout_print(struct cairn_layout *l, uint32_t id, FILE *out)
 	if (names_anonymous(node, t))
 		fprintf(out, " %s", node->name);
 	fputs(";\n", out);
-	return p.no_memory ? -ENOMEM : 0;
+	return layout_end(l);
 }

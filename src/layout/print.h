@@ -27,7 +27,6 @@ struct print {
 	struct cairn_layout *l;
 	FILE *out;
 	uint64_t cacheline_seen; /* number of the last cache line that a comment told */
-	bool no_memory;
 };
 
 /* Where on the page: the level, what is left of the columns, and what the offsets of members are counted from. */

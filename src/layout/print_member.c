@@ -80,7 +80,7 @@ static int spaces_behind(struct print *p, const struct cairn_member *in, int att
 
 	if (attributes)
 		width = p->l->opts.infer_aligned ? attributes - 1 : width + attributes;
-	if (cairn_layout_facts(p->l, in->type, &facts, NULL) > 0 && facts.packed)
+	if (layout_facts(p->l, in->type, &facts, NULL) > 0 && facts.packed)
 		width += (int)sizeof("__attribute__((__packed__))");
 	return at->type_column + at->name_column - width - 3;
 }

@@ -16,7 +16,7 @@ static void add_inner(struct print *p, const struct cairn_member *in, struct inn
 	const struct cairn_type *t = cairn_types_get(p->l->types, in->type);
 	struct cairn_layout_facts f;
 
-	if (!is_structure(t) || cairn_layout_facts(p->l, in->type, &f, NULL) <= 0)
+	if (!is_structure(t) || layout_facts(p->l, in->type, &f, NULL) <= 0)
 		return;
 	to->with_holes += f.n_holes != 0;
 	to->holes += f.n_holes;

@@ -25,7 +25,6 @@ struct proof {
 	struct cairn_layout *l;
 	FILE *out;
 	bool *written; /* per id */
-	bool no_memory;
 };
 
 static const char *integer_of(uint64_t size)
@@ -195,6 +194,7 @@ static bool follows_rules(const struct proof *p, const struct cairn_type *t, con
 					 .aligned = f->aligned, .is_union = t->kind == CAIRN_T_UNION};
 	bool same;
 
+	p->l->no_memory |= !members;
 	for (uint32_t i = 0; members && i < t->n_members; i++)
 		members[i] = layout_member_as_placed(p->l, &t->members[i], &m[i]);
 	same = members && !layout_place_from(p->l->opts.abi, &rec, 0, NULL) && rec.size == t->size;
@@ -217,11 +217,10 @@ static void put_needed(struct proof *p, const struct cairn_type *t, unsigned int
 static void put_inner(struct proof *p, uint32_t id, unsigned int depth)
 {
 	const struct cairn_type *t = cairn_types_get(p->l->types, id);
-	struct cairn_layout_member *m = calloc(t->n_members + 1, sizeof(*m));
+	struct cairn_layout_member *m = layout_members_new(p->l, t);
 	struct cairn_layout_facts f;
-	bool described = m && cairn_layout_facts(p->l, id, &f, m) > 0;
+	bool described = m && layout_facts(p->l, id, &f, m) > 0;
 
-	p->no_memory |= !m;
 	p->written[id] = true;
 	if (!described || depth >= NEST_MAX || !follows_rules(p, t, &f, m)) {
 		put_bytes(p, t, id);
@@ -280,15 +279,18 @@ int cairn_reorganized_verify_text(struct cairn_layout *l, uint32_t id, const str
 				  struct cairn_err *err)
 {
 	struct proof p = {.l = l, .out = out, .written = calloc(l->n + 1, sizeof(bool))};
-	struct cairn_layout_member *m = calloc(r->n_members + 1, sizeof(*m));
+	struct cairn_layout_member *m;
 	struct cairn_layout_facts f = {0};
 
+	layout_begin(l);
 	id = cairn_types_resolve(l->types, id);
-	p.no_memory = !p.written || !m || cairn_layout_facts(l, id, &f, m) <= 0;
-	f.packed = r->packed;
-	if (!p.no_memory)
+	m = layout_members_new(l, cairn_types_get(l->types, id));
+	l->no_memory |= !p.written;
+	if (!l->no_memory && layout_facts(l, id, &f, m) > 0) {
+		f.packed = r->packed;
 		put_struct(&p, id, r, &f, m);
+	}
 	free(p.written);
 	free(m);
-	return p.no_memory ? err_nomem(err, "a proof") : 0;
+	return l->no_memory ? err_nomem(err, "a proof") : 0;
 }

@@ -15,11 +15,6 @@
 #include "base/err.h"
 #include "base/opts.h"
 
-static bool is_known(const struct cairn_reorganize_opts *opts)
-{
-	return opts->size >= sizeof(*opts) && opts_tail_is_zero(opts, sizeof(*opts));
-}
-
 /* ---- the members as the rules see them ---- */
 
 struct cairn_place_member layout_member_as_placed(struct cairn_layout *l, const struct cairn_member *in,
@@ -123,7 +118,7 @@ static int model_init(struct model *model, uint32_t id, const struct cairn_reorg
 	if (rc)
 		return rc;
 	struct cairn_layout_member *m = arena_array(&model->arena, model->t->n_members, sizeof(*m));
-	rc = m ? cairn_layout_facts(l, id, &f, m) : -ENOMEM;
+	rc = m ? layout_facts(l, id, &f, m) : -ENOMEM;
 	if (rc < 0)
 		return err_nomem(err, "members");
 	model->order.abi = l->opts.abi;
@@ -210,7 +205,7 @@ static int search(struct model *model, struct cairn_reorganized *r, struct cairn
 {
 	struct order *o = &model->order;
 	uint32_t *perm = arena_array(&model->arena, o->n + 1, sizeof(*perm));
-	int proven = 1;
+	int proven = 1, rc = 0;
 
 	if (!perm)
 		return err_nomem(err, "the order of members");
@@ -219,10 +214,10 @@ static int search(struct model *model, struct cairn_reorganized *r, struct cairn
 	struct cost old = order_cost(o, perm), best = old;
 	r->bound = order_bound(o);
 	if (!is_done(o, &best, r->bound))
-		best = order_greedy(o, perm);
-	if (!is_done(o, &best, r->bound))
+		rc = order_greedy(o, &best, perm);
+	if (!rc && !is_done(o, &best, r->bound))
 		proven = order_exact(o, &best, perm);
-	if (proven < 0)
+	if (rc < 0 || proven < 0)
 		return err_nomem(err, "the search for an order");
 	r->proven = proven || (best.size == r->bound && !o->weights);
 	r->old_size = model->t->size;
@@ -241,14 +236,19 @@ static int search(struct model *model, struct cairn_reorganized *r, struct cairn
 int cairn_layout_reorganize(struct cairn_layout *l, uint32_t id, const struct cairn_reorganize_opts *opts,
 			    struct cairn_reorganized *ret, struct cairn_err *err)
 {
-	static const struct cairn_reorganize_opts none = {.size = sizeof(none)};
+	struct cairn_reorganize_opts o;
 	struct model model = {.l = l};
+	int rc = opts_take(&o, sizeof(o), opts, err);
 
 	*ret = (struct cairn_reorganized){0};
-	if (opts && !is_known(opts))
-		return err_set(err, -EINVAL, "options of reorganising that are not known here");
+	if (rc < 0)
+		return rc;
 	arena_init(&model.arena);
-	int rc = model_init(&model, id, opts ? opts : &none, err);
+	layout_begin(l);
+	rc = model_init(&model, id, &o, err);
+	/* What was computed without memory may be called a rule that is broken. */
+	if (l->no_memory)
+		rc = err_nomem(err, "the members' alignments");
 	rc = rc ? rc : search(&model, ret, err);
 	arena_fini(&model.arena);
 	if (rc)

@@ -8,10 +8,10 @@
 static bool make_other(struct cairn_layout *l, uint32_t id, const struct cairn_reorganized *r, struct cairn_type *other,
 		       struct cairn_member *members, bool *separate)
 {
-	struct cairn_layout_member *m = calloc(r->n_members + 1, sizeof(*m));
+	struct cairn_layout_member *m = layout_members_new(l, layout_resolve(l, id));
 	struct cairn_layout_facts f;
 
-	if (!m || cairn_layout_facts(l, id, &f, m) <= 0) {
+	if (!m || layout_facts(l, id, &f, m) <= 0) {
 		free(m);
 		return false;
 	}

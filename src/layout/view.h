@@ -8,6 +8,8 @@
 #ifndef LAYOUT_VIEW_H
 #define LAYOUT_VIEW_H
 
+#include <errno.h>
+
 #include <cairn/layout.h>
 
 enum {
@@ -32,6 +34,11 @@ struct cairn_layout {
 	struct cairn_layout_opts opts;
 	struct type_memo *memo; /* per id */
 	uint32_t n;
+	/*
+	 * Memory was missing since layout_begin(): what was computed since then is not to be told. Sizes and alignments are
+	 * asked for in too many places for each to pass an error on.
+	 */
+	bool no_memory;
 	/* While a struct is printed as it could be: a type, and what stands for it. */
 	uint32_t other_id;
 	const struct cairn_type *other;
@@ -58,6 +65,23 @@ static inline const struct cairn_type *layout_resolve(const struct cairn_layout 
 	id = cairn_types_resolve(l->types, id);
 	return l->other && id == l->other_id ? l->other : cairn_types_get(l->types, id);
 }
+
+/* What every function that is called from outside begins with, and what it returns: 0 or -ENOMEM. */
+static inline void layout_begin(struct cairn_layout *l)
+{
+	l->no_memory = false;
+}
+
+static inline int layout_end(const struct cairn_layout *l)
+{
+	return l->no_memory ? -ENOMEM : 0;
+}
+
+/* Zeroed, for cairn_layout_facts(); free(). NULL: no memory, which the view remembers. */
+struct cairn_layout_member *layout_members_new(struct cairn_layout *l, const struct cairn_type *t);
+
+/* cairn_layout_facts() for use inside; the view remembers -ENOMEM. */
+int layout_facts(struct cairn_layout *l, uint32_t id, struct cairn_layout_facts *ret, struct cairn_layout_member *members);
 
 /*
  * The largest alignment that the scalars in a type have by their sizes, as far as the ABI has so large ones: what a packed

@@ -44,11 +44,6 @@ struct cairn_source {
 
 /* ---- opening ---- */
 
-static bool is_known(const struct cairn_source_opts *opts)
-{
-	return opts->size >= sizeof(*opts) && opts_tail_is_zero(opts, sizeof(*opts));
-}
-
 static struct cairn_source *source_new(enum cairn_source_kind kind, struct cairn_err *err)
 {
 	struct cairn_source *s = calloc(1, sizeof(*s));
@@ -116,18 +111,18 @@ static int open_file(struct cairn_source *s, const char *path, const struct cair
 int cairn_source_open(const char *path, const struct cairn_source_opts *opts, struct cairn_source **ret,
 		      struct cairn_err *err)
 {
-	static const struct cairn_source_opts none = {.size = sizeof(none)};
+	struct cairn_source_opts o;
 	struct cairn_source *s;
+	int rc = opts_take(&o, sizeof(o), opts, err);
 
-	if (opts && !is_known(opts))
-		return err_set(err, -EINVAL, "options of a source that are not known here");
-	opts = opts ? opts : &none;
+	if (rc < 0)
+		return rc;
 	s = source_new(CAIRN_SOURCE_BTF, err);
 	if (!s)
 		return -ENOMEM;
-	s->threads = opts->threads;
-	s->with_typedefs = opts->typedefs;
-	int rc = open_file(s, path, opts, err);
+	s->threads = o.threads;
+	s->with_typedefs = o.typedefs;
+	rc = open_file(s, path, &o, err);
 	if (rc < 0) {
 		cairn_source_close(s);
 		return rc;

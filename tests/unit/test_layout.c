@@ -351,6 +351,47 @@ static void hostile_btf_is_printed_or_refused(void **state)
 	blob_free(&blob);
 }
 
+/* Facts and text of structs whose alignments have to be told from others'. */
+static int look_at_all(const struct cairn_types *graph, uint32_t id, FILE *out)
+{
+	struct cairn_layout_opts o = {.size = sizeof(o), .infer_aligned = true, .expand = true};
+	struct cairn_layout_facts facts;
+	struct cairn_layout *layout;
+	int rc = cairn_layout_new(graph, &o, &layout, NULL);
+
+	if (rc)
+		return rc;
+	rc = cairn_layout_facts(layout, id, &facts, NULL);
+	if (rc == 1)
+		rc = cairn_layout_print(layout, id, out);
+	cairn_layout_free(layout);
+	return rc;
+}
+
+static void without_memory_nothing_is_told(void **state)
+{
+	const char *source = "struct in { char c; long l[2]; }; struct s { char a; struct in in; union { int i; struct in n; };"
+			     " int b : 3; };";
+	FILE *out = fopen("/dev/null", "w");
+	struct cairn_decl *decl;
+	bool failed = true;
+	unsigned int n;
+
+	assert_non_null(out);
+	setvbuf(out, NULL, _IONBF, 0);
+	assert_int_equal(cairn_decl_parse(source, strlen(source), "test.h", cairn_abi_find("x86-64"), &decl, NULL), 0);
+	for (n = 0; failed; n++) {
+		alloc_fail_at(n + 1);
+		int rc = look_at_all(cairn_decl_types(decl), cairn_decl_find(decl, CAIRN_T_STRUCT, "s"), out);
+
+		failed = alloc_fail_end();
+		assert_int_equal(rc, failed ? -ENOMEM : 0);
+	}
+	assert_true(n > 5);
+	fclose(out);
+	cairn_decl_free(decl);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -371,6 +412,7 @@ int main(void)
 		CLAIM(btf_keeps_its_ids_and_places),
 		CLAIM(btf_is_read_as_far_as_it_is_asked_for),
 		CLAIM(hostile_btf_is_printed_or_refused),
+		CLAIM(without_memory_nothing_is_told),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

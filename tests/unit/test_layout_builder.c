@@ -15,6 +15,7 @@
 #include <cairn/decl.h>
 #include <cairn/layout_builder.h>
 
+#include "alloc_fail.h"
 
 struct kinds {
 	uint32_t character, u8, u32, i32, i64, i128, pointer;
@@ -218,6 +219,56 @@ static void structs_that_refer_to_one_another_end(void **state)
 	cairn_decl_free(decl);
 }
 
+/* Everything that can be made, and BTF of it. */
+static int build_all(void)
+{
+	const struct cairn_enumerator values[] = {{.name = "ONE", .value = 1}, {.name = "TWO", .value = 2}};
+	struct cairn_layout_builder *b = cairn_layout_builder_new(NULL);
+	struct cairn_btf_builder *btf = NULL;
+	const struct cairn_types *types;
+	void *bytes = NULL;
+	size_t size;
+
+	if (!b)
+		return -ENOMEM;
+	struct kinds k = kinds_of(b);
+	uint32_t e = cairn_build_enum(b, "number", 4, false, values, 2);
+	struct cairn_build_member in[] = {{.name = "x", .type = k.i64}, {.type = k.i32, .bit_field = true, .bits = 3}};
+	uint32_t inner = cairn_build_union(b, NULL, in, 2, NULL);
+	struct cairn_build_member out[] = {{.name = "e", .type = cairn_build_typedef(b, "number_t", e)},
+					   {.type = inner},
+					   {.name = "f", .type = cairn_build_float(b, "float", CAIRN_C_FLOAT)},
+					   {.name = "a", .type = cairn_build_array(b, k.u8, 7)},
+					   {.name = "b", .type = k.u32, .bit_field = true, .bits = 5}};
+	uint32_t id = cairn_build_struct(b, "all", out, 5, NULL);
+	int rc = cairn_layout_builder_types(b, &types, NULL);
+	if (!rc)
+		rc = cairn_btf_builder_new(NULL, &btf, NULL);
+	if (!rc)
+		rc = cairn_btf_add_types(btf, types, &id, 1, NULL, NULL);
+	if (!rc)
+		rc = cairn_btf_finish(btf, &bytes, &size, NULL);
+	free(bytes);
+	cairn_btf_builder_free(btf);
+	cairn_layout_builder_free(b);
+	return rc;
+}
+
+static void without_memory_nothing_is_built(void **state)
+{
+	bool failed = true;
+	unsigned int n;
+
+	for (n = 0; failed; n++) {
+		alloc_fail_at(n + 1);
+		int rc = build_all();
+
+		failed = alloc_fail_end();
+		assert_int_equal(rc, failed ? -ENOMEM : 0);
+	}
+	assert_true(n > 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +279,7 @@ int main(void)
 		cmocka_unit_test(types_that_are_not_there_are_refused),
 		cmocka_unit_test(btf_of_what_was_built_is_sound_and_its_c_has_the_same_layout),
 		cmocka_unit_test(structs_that_refer_to_one_another_end),
+		cmocka_unit_test(without_memory_nothing_is_built),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,8 @@
 #include <cairn/decl.h>
 #include <cairn/reorganize.h>
 
+#include "alloc_fail.h"
+
 struct sample {
 	struct cairn_decl *decl;
 	struct cairn_layout *layout;
@@ -263,6 +265,44 @@ static void many_groups_of_few_kinds_are_proven(void **state)
 	close_sample(&s);
 }
 
+/* ---- without memory ---- */
+
+/* The outcome without memory is an error, and never another order. */
+static void expect_an_answer_or_enomem(const char *text, const struct cairn_reorganize_opts *opts)
+{
+	struct sample s = open_sample(text, "x86-64");
+	struct cairn_reorganized whole, r;
+	bool failed = true;
+	unsigned int n;
+
+	assert_int_equal(cairn_layout_reorganize(s.layout, s.id, opts, &whole, NULL), 0);
+	for (n = 0; failed; n++) {
+		alloc_fail_at(n + 1);
+		int rc = cairn_layout_reorganize(s.layout, s.id, opts, &r, NULL);
+
+		failed = alloc_fail_end();
+		assert_int_equal(rc, failed ? -ENOMEM : 0);
+		if (failed)
+			assert_null(r.members);
+	}
+	assert_true(n > 2);
+	assert_int_equal(r.new_size, whole.new_size);
+	assert_memory_equal(r.members, whole.members, r.n_members * sizeof(*r.members));
+	cairn_reorganized_free(&r);
+	cairn_reorganized_free(&whole);
+	close_sample(&s);
+}
+
+static void without_memory_there_is_no_order(void **state)
+{
+	const char *together[] = {"d,a"};
+	struct cairn_reorganize_opts o = {.size = sizeof(o), .weight = weight, .together = together, .n_together = 1,
+					  .pin_first = true, .merge_bit_fields = true};
+
+	expect_an_answer_or_enomem("struct s { char a; long l; char b; short h; int i : 3, j : 7; char c[3]; };", NULL);
+	expect_an_answer_or_enomem("struct s { char p; char a; long h1; int b : 3; short d; int h2; int c : 4; char z[]; };", &o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +319,7 @@ int main(void)
 		cmocka_unit_test(what_the_rules_do_not_explain_is_refused),
 		cmocka_unit_test(no_order_of_random_structs_is_smaller),
 		cmocka_unit_test(many_groups_of_few_kinds_are_proven),
+		cmocka_unit_test(without_memory_there_is_no_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
