@@ -43,6 +43,8 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 		"\0@Type enum K implements TypedEnum<K, Short> { A, @EnumMember(value = 3, name = \"B\") C(1) { int x; }; int y; }"
 		"@Type static class U extends Union { K k; @Offset(4) long a, b; int f() throws X { return 1; } @Type record "
 		"I(@InlineUnion(1) int a, @InlineUnion(1) Int128 b) {} }",
+		/* Enumerators of one name */
+		"\4@Type enum K { A, @EnumMember(value = 3, name = \"B\") A, @EnumMember(value = 4, name = \"B\") C }",
 		/* Rust */
 		"\1#![allow(x)] const N: usize = 0x10 >> 2; #[repr(C, packed(2))] pub struct S<'a> { a: u8, pub(crate) b: [[u16; N]; "
 		"2], c: &'a str, d: Option<unsafe extern \"C\" fn(i32) -> u8>, e: core::mem::MaybeUninit<u32> }",

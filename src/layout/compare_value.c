@@ -195,6 +195,7 @@ static bool index_enumerators(const struct compare *c, const struct cairn_type *
 	return true;
 }
 
+/* Of several that have one name, which no compiler lets through, the first counts. */
 void compare_enums(struct compare *c, const struct cairn_type *a, const struct cairn_type *b)
 {
 	struct map in_a = {0}, in_b = {0};
@@ -204,6 +205,8 @@ void compare_enums(struct compare *c, const struct cairn_type *a, const struct c
 	for (uint32_t i = 0; i < a->n_enumerators && !c->no_memory; i++) {
 		const struct cairn_enumerator *e = &a->enumerators[i], *other = find_enumerator(c, b, e, &in_b);
 
+		if (find_enumerator(c, a, e, &in_a) != e)
+			continue;
 		if (!other)
 			change_add_enumerator(c, CAIRN_CHANGE_REMOVED, e, NULL);
 		else if (other->value != e->value)
