@@ -61,29 +61,40 @@ def address_kinds_do_not_mix(compiler):
         expect(r.status != 0 and "cairn_vaddr" in r.err, f"{wrong} was taken for a link-time address", r)
 
 
-def declared():
-    """Functions that the headers declare: cairn_NAME( at the start of a declaration."""
+# What a program that is looked at links with; the rest is libcairn's.
+AGENT_HEADERS = ["cairn/codectl.h", "cairn/jit.h"]
+
+
+def declared(headers):
+    """Functions that the headers declare: cairn_NAME( or codectl( at the start of a declaration."""
     names = set()
-    for header in HEADERS:
+    for header in headers:
         with open(os.path.join(INCLUDE, header), encoding="utf-8") as file:
             text = re.sub(r"/\*.*?\*/|//[^\n]*", "", file.read(), flags=re.S)
         # Bodies, struct fields and parameters are not at the left edge of a declaration.
         text = re.sub(r"\{[^{}]*\}", "{}", re.sub(r"\{[^{}]*\}", "{}", text))
         # An inline function is the caller's own.
-        names.update(re.findall(r"^(?!static inline)[a-z][^;{}()#]*?\b(cairn_\w+)\(", text, re.M))
+        names.update(re.findall(r"^(?!static inline)[a-z][^;{}()#]*?\b(cairn_\w+|codectl\w*)\(", text, re.M))
     return names
 
 
-@claim
-def the_library_exports_exactly_what_the_headers_declare():
+LIBRARIES = {
+    "libcairn": ("src/libcairn.so.?", [header for header in HEADERS if header not in AGENT_HEADERS], 20),
+    "libcairn-codectl": ("agent/libcairn-codectl.so.?", AGENT_HEADERS, 5),
+}
+
+
+@claim_each(*LIBRARIES)
+def the_library_exports_exactly_what_the_headers_declare(library):
     nm = need("nm")
-    libraries = glob.glob(os.path.join(BUILD, "src", "libcairn.so.?"))
+    pattern, headers, n_least = LIBRARIES[library]
+    libraries = glob.glob(os.path.join(BUILD, pattern))
     if not libraries:
         raise Skip("the shared library is not built")
     r = run(nm, "-D", "--defined-only", "--format=posix", libraries[0], check=True)
     exported = {line.split()[0].split("@")[0] for line in r.lines() if line.split()[1] != "A"}
-    names = declared()
-    expect(len(names) > 20, names)
+    names = declared(headers)
+    expect(len(names) > n_least, names)
     expect(exported == names, "exported, not declared:", sorted(exported - names),
            "declared, not exported:", sorted(names - exported))
 
@@ -101,6 +112,21 @@ def modules_include_only_earlier_ones():
                 for included in re.findall(r'^#include "(\w+)/', file.read(), re.M):
                     if included in layers and layers.index(included) > index:
                         wrong.append(f"{os.path.relpath(path, SOURCE)} includes {included}/")
+    expect(not wrong, *wrong)
+
+
+@claim
+def the_agent_includes_the_headers_of_the_abi_only():
+    """It runs in other people's programs: libc, its own folder, and what its users see."""
+    wrong = []
+    for path in glob.glob(os.path.join(SOURCE, "agent", "*.[ch]")):
+        with open(path, encoding="utf-8") as file:
+            for form, included in re.findall(r'^#include ([<"])([^">]+)[">]', file.read(), re.M):
+                own = form == '"' and os.path.exists(os.path.join(SOURCE, "agent", included))
+                public = included in AGENT_HEADERS + ["cairn/abi/codectl.h", "cairn/api.h"]
+                system = form == "<" and not included.startswith("cairn/")
+                if not own and not public and not system:
+                    wrong.append(f"{os.path.relpath(path, SOURCE)} includes {included}")
     expect(not wrong, *wrong)
 
 

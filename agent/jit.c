@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A region and what is published in it
+ *
+ * Three chains (jit_chain.c) of the same form: rows, symbols, lines. A function is published in the order lines, symbols,
+ * rows, so that whoever finds how to unwind it also finds its name; all of that is before its code can run. In the
+ * common case each of the three is some stores and one store-release.
+ *
+ * When one of the chains has to be taken apart, or gets its first table, the region is registered anew: one new
+ * epoch for all three. Until that has worked, no reader can see a difference, so every failure leaves what was there.
+ */
+#include <cairn/jit.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jit_chain.h"
+#include "process.h"
+
+struct cairn_jit {
+	uint64_t text, n_bytes;
+	uint32_t flags;
+	char *name;
+	struct jit_pool pool;
+	struct jit_chain chains[JIT_N_KINDS];
+};
+
+/* What is to be published: at addresses [lo, hi) of the region. */
+struct function {
+	uint64_t lo, hi;
+	const struct cairn_jit_frame *frame;
+	struct cairn_jit_info info;
+	uint32_t rest; /* bytes of the rule that holds at the end */
+	size_t n[JIT_N_KINDS];
+};
+
+static uint64_t address(const void *p)
+{
+	return (uintptr_t)p;
+}
+
+/* ---- registration ---- */
+
+static struct code_jit_info registration(const struct cairn_jit *jit)
+{
+	return (struct code_jit_info){
+		.text_start = jit->text,
+		.text_end = jit->text + jit->n_bytes,
+		.extended = CODE_JIT_EXTENDED,
+		.unwind_head = address(jit_chain_head(&jit->chains[JIT_ROWS])),
+		.symbols_head = address(jit_chain_head(&jit->chains[JIT_SYMBOLS])),
+		.lines_head = address(jit_chain_head(&jit->chains[JIT_LINES])),
+		.flags = jit->flags & CAIRN_JIT_FRAME_POINTERS ? CODE_JIT_FRAME_POINTER : 0,
+		.name = address(jit->name),
+	};
+}
+
+static int register_region(struct cairn_jit *jit)
+{
+	struct code_jit_info info = registration(jit);
+	struct codectl_request request;
+	struct registry_writer *w;
+	int rc = codectl_read_request(CODE_REGISTER_JIT, &info, sizeof(info), &request);
+	if (rc == 0)
+		rc = process_enter(&w);
+	if (rc < 0)
+		return rc;
+	rc = registry_writer_add(w, &request);
+	process_leave();
+	return rc;
+}
+
+static void free_name(void *ctx, const void *element)
+{
+	const struct code_jit_symbol *symbol = element;
+	free((void *)(uintptr_t)symbol->name);
+}
+
+static void splice(void *ctx)
+{
+	struct cairn_jit *jit = ctx;
+	for (int kind = 0; kind < JIT_N_KINDS; kind++)
+		jit_chain_splice(&jit->chains[kind]);
+}
+
+static void cancel(struct cairn_jit *jit)
+{
+	for (int kind = 0; kind < JIT_N_KINDS; kind++)
+		jit_chain_cancel(&jit->chains[kind]);
+}
+
+/* The plans become the chains, under a new epoch. */
+static int renew(struct cairn_jit *jit)
+{
+	struct code_jit_info info = registration(jit);
+	struct registry_writer *w;
+	int rc = process_enter(&w);
+	if (rc < 0)
+		return rc;
+	rc = registry_writer_renew(w, &info, splice, jit);
+	process_leave();
+	for (int kind = 0; rc == 0 && kind < JIT_N_KINDS; kind++) {
+		bool owns = kind == JIT_SYMBOLS && jit->flags & CAIRN_JIT_COPY_NAMES;
+		jit_chain_finish(&jit->chains[kind], owns ? free_name : NULL, NULL);
+	}
+	return rc;
+}
+
+/* A struct that begins with its size, as far as it is known here; false when there is more and that is not 0. */
+static bool take_struct(void *to, size_t known, const void *from)
+{
+	const uint8_t *bytes = from;
+	size_t size = *(const size_t *)from;
+	for (size_t i = known; i < size; i++)
+		if (bytes[i])
+			return false;
+	memset(to, 0, known);
+	memcpy(to, from, size < known ? size : known);
+	return true;
+}
+
+int cairn_jit_open(const void *text, size_t n_bytes, const struct cairn_jit_opts *opts, struct cairn_jit **ret)
+{
+	const uint32_t known = CAIRN_JIT_COPY_NAMES | CAIRN_JIT_FRAME_POINTERS;
+	struct cairn_jit_opts o = {0};
+	if (opts && (!take_struct(&o, sizeof(o), opts) || o.flags & ~known))
+		return -EINVAL;
+	struct cairn_jit *jit = calloc(1, sizeof(*jit));
+	if (!jit)
+		return -ENOMEM;
+	jit->text = address(text);
+	jit->n_bytes = n_bytes;
+	jit->flags = o.flags;
+	for (int kind = 0; kind < JIT_N_KINDS; kind++)
+		jit_chain_init(&jit->chains[kind], (enum jit_kind)kind, &jit->pool, n_bytes);
+	int rc = -ENOMEM;
+	if (!o.name || (jit->name = strdup(o.name)))
+		rc = jit_chain_find_room(&jit->chains[JIT_ROWS], 0, 0, 1);
+	if (rc == 1)
+		rc = register_region(jit);
+	if (rc < 0) {
+		jit_pool_fini(&jit->pool);
+		jit_chain_fini(&jit->chains[JIT_ROWS]);
+		free(jit->name);
+		free(jit);
+		return rc;
+	}
+	jit_chain_finish(&jit->chains[JIT_ROWS], NULL, NULL);
+	*ret = jit;
+	return 0;
+}
+
+void cairn_jit_close(struct cairn_jit *jit)
+{
+	struct registry_writer *w;
+	if (!jit)
+		return;
+	/* -EBUSY cannot be: this is not for signal handlers. */
+	if (process_enter(&w) == 0) {
+		registry_writer_remove(w, jit->text, jit->text + jit->n_bytes);
+		process_leave();
+	}
+	if (jit->flags & CAIRN_JIT_COPY_NAMES)
+		jit_chain_each(&jit->chains[JIT_SYMBOLS], free_name, NULL);
+	for (int kind = 0; kind < JIT_N_KINDS; kind++)
+		jit_chain_fini(&jit->chains[kind]);
+	jit_pool_fini(&jit->pool);
+	free(jit->name);
+	free(jit);
+}
+
+/* ---- what is to be published ---- */
+
+static bool are_inlines(const struct function *f)
+{
+	const struct cairn_jit_info *info = &f->info;
+	uint64_t size = f->hi - f->lo;
+	for (size_t i = 0; i < info->n_inlines; i++) {
+		const struct cairn_jit_inline *copy = &info->inlines[i];
+		if (copy->start >= copy->end || copy->end > size || !copy->depth || !copy->name ||
+		    (i && copy->start < copy[-1].start))
+			return false;
+	}
+	return true;
+}
+
+static bool are_lines(const struct function *f)
+{
+	const struct cairn_jit_info *info = &f->info;
+	for (size_t i = 0; i < info->n_lines; i++)
+		if (info->lines[i].start >= f->hi - f->lo || (i && info->lines[i].start < info->lines[i - 1].start))
+			return false;
+	return true;
+}
+
+static int describe(const struct cairn_jit *jit, const struct cairn_jit_frame *frame, const void *end,
+		    const struct cairn_jit_info *info, struct function *ret)
+{
+	struct function *f = ret;
+	*f = (struct function){
+		.frame = frame,
+		.lo = address(frame->start) - jit->text,
+		.hi = address(end) - jit->text,
+	};
+	if (frame->error)
+		return frame->error;
+	if (f->lo >= f->hi || f->hi > jit->n_bytes || f->hi - f->lo < frame->now.ip_off || f->hi - f->lo > UINT32_MAX)
+		return -EINVAL;
+	f->rest = (uint32_t)(f->hi - f->lo) - frame->now.ip_off;
+	f->n[JIT_ROWS] = frame->n_rows + (f->rest != 0);
+	if (!info)
+		return 0;
+	if (!take_struct(&f->info, sizeof(f->info), info) || (!f->info.name && f->info.n_inlines))
+		return -EINVAL;
+	info = &f->info;
+	if (!are_inlines(f) || !are_lines(f))
+		return -EINVAL;
+	f->n[JIT_SYMBOLS] = info->name ? 1 + info->n_inlines : 0;
+	f->n[JIT_LINES] = info->n_lines ? info->n_lines + 1 : 0; /* and where they end */
+	return 0;
+}
+
+/* ---- elements ---- */
+
+static void put(uint64_t *to, uint64_t value)
+{
+	__atomic_store_n(to, value, __ATOMIC_RELAXED);
+}
+
+static uint64_t pair(uint64_t low, uint64_t high)
+{
+	return (low & UINT32_MAX) | high << 32;
+}
+
+static inline void put_row(uint64_t *to, const struct code_jit_unwind_fre *row, uint64_t at, uint32_t size)
+{
+	put(&to[0], pair(size, at + row->ip_off));
+	put(&to[1], pair((uint32_t)row->cfa_off, (uint32_t)row->ra_off));
+	put(&to[2], pair((uint32_t)row->fp_off, row->info));
+}
+
+static void put_symbol(uint64_t *to, const struct function *f, size_t i)
+{
+	const struct cairn_jit_inline *copy = i ? &f->info.inlines[i - 1] : NULL;
+	uint64_t size = copy ? copy->end - copy->start : f->hi - f->lo;
+	put(&to[0], pair(size, f->lo + (copy ? copy->start : 0)));
+	put(&to[1], address(copy ? copy->name : f->info.name));
+	put(&to[2], copy ? pair(copy->depth, copy->call_line) : 0);
+	put(&to[3], copy ? address(copy->call_file) : 0);
+}
+
+static void put_line(uint64_t *to, const struct function *f, size_t i)
+{
+	const struct cairn_jit_line *line = i < f->info.n_lines ? &f->info.lines[i] : NULL;
+	put(&to[0], line ? pair(f->lo + line->start, line->line) : pair(f->hi, 0));
+	put(&to[1], line ? address(line->file) : 0);
+}
+
+static void put_element(enum jit_kind kind, uint64_t *to, const struct function *f, size_t i)
+{
+	const struct cairn_jit_frame *frame = f->frame;
+	switch (kind) {
+	case JIT_ROWS:
+		if (i < frame->n_rows)
+			put_row(to, &frame->rows[i], f->lo, frame->rows[i].size);
+		else
+			put_row(to, &frame->now, f->lo, f->rest);
+		break;
+	case JIT_SYMBOLS:
+		put_symbol(to, f, i);
+		break;
+	case JIT_LINES:
+		put_line(to, f, i);
+		break;
+	case JIT_N_KINDS:
+		break;
+	}
+}
+
+/* Where element @i begins, in the region. */
+static uint64_t begin_of(enum jit_kind kind, const struct function *f, size_t i)
+{
+	if (kind == JIT_SYMBOLS)
+		return f->lo + (i ? f->info.inlines[i - 1].start : 0);
+	return f->lo + (i < f->info.n_lines ? f->info.lines[i].start : f->hi - f->lo);
+}
+
+/* [@from, @to), for which there is room. */
+static void append(struct jit_chain *chain, const struct function *f, size_t from, size_t to)
+{
+	size_t n_words = jit_stride(chain->kind) / sizeof(uint64_t);
+	uint64_t *words = jit_chain_next(chain);
+	for (size_t i = from; i < to; i++, words += n_words)
+		put_element(chain->kind, words, f, i);
+	/* What is appended next may begin where this ends. */
+	uint64_t end = to < f->n[chain->kind] ? begin_of(chain->kind, f, to) : f->hi;
+	jit_chain_publish(chain, end, (to - from) * n_words * sizeof(uint64_t));
+}
+
+/* The first part has its room; the others come behind it, in tables of their own if need be. */
+static int append_all(struct jit_chain *chain, const struct function *f)
+{
+	size_t n = f->n[chain->kind];
+	for (size_t i = 0; i < n;) {
+		size_t to = n - i < JIT_APPEND_MAX ? n : i + JIT_APPEND_MAX;
+		int rc = i ? jit_chain_find_room(chain, chain->lo, f->hi, to - i) : 0;
+		if (rc < 0)
+			return rc;
+		append(chain, f, i, to);
+		i = to;
+	}
+	return 0;
+}
+
+/* ---- functions ---- */
+
+/* Copies replace the names in @f; on failure there are none. */
+static int copy_names(struct function *f, struct cairn_jit_inline **ret_inlines)
+{
+	size_t n = f->info.n_inlines;
+	struct cairn_jit_inline *inlines = n ? malloc(n * sizeof(*inlines)) : NULL;
+	char *name = strdup(f->info.name);
+	bool has_all = name && (!n || inlines);
+	size_t i = 0;
+	for (; has_all && i < n; i++) {
+		inlines[i] = f->info.inlines[i];
+		has_all = (inlines[i].name = strdup(inlines[i].name));
+	}
+	if (!has_all) {
+		while (inlines && i--)
+			free((void *)(uintptr_t)inlines[i].name);
+		free(name);
+		free(inlines);
+		return -ENOMEM;
+	}
+	f->info.name = name;
+	f->info.inlines = inlines;
+	*ret_inlines = inlines;
+	return 0;
+}
+
+static void free_names(const struct function *f)
+{
+	for (size_t i = 0; i < f->info.n_inlines; i++)
+		free((void *)(uintptr_t)f->info.inlines[i].name);
+	free((void *)(uintptr_t)f->info.name);
+}
+
+/* In all three chains; a new generation when one of them needs it. */
+static int find_room(struct cairn_jit *jit, const struct function *f)
+{
+	int rc = 0;
+	bool is_new = false;
+	for (int kind = 0; rc >= 0 && kind < JIT_N_KINDS; kind++) {
+		size_t n = f->n[kind] < JIT_APPEND_MAX ? f->n[kind] : JIT_APPEND_MAX;
+		rc = jit_chain_find_room(&jit->chains[kind], f->lo, f->hi, n);
+		is_new |= rc == 1;
+	}
+	if (rc >= 0 && is_new)
+		rc = renew(jit);
+	if (rc < 0)
+		cancel(jit);
+	return rc < 0 ? rc : 0;
+}
+
+static int publish(struct cairn_jit *jit, struct function *f)
+{
+	static const enum jit_kind order[] = {JIT_LINES, JIT_SYMBOLS, JIT_ROWS};
+	int rc = find_room(jit, f);
+	for (int i = 0; rc == 0 && i < JIT_N_KINDS; i++)
+		rc = append_all(&jit->chains[order[i]], f);
+	return rc;
+}
+
+int cairn_jit_publish(struct cairn_jit *jit, const struct cairn_jit_frame *frame, const void *end,
+		      const struct cairn_jit_info *info)
+{
+	struct function f;
+	struct cairn_jit_inline *inlines = NULL;
+	bool owns = info && info->name && jit->flags & CAIRN_JIT_COPY_NAMES;
+	int rc = describe(jit, frame, end, info, &f);
+	if (rc == 0 && owns)
+		rc = copy_names(&f, &inlines);
+	if (rc < 0)
+		return rc;
+	rc = publish(jit, &f);
+	if (rc < 0 && owns)
+		free_names(&f);
+	free(inlines);
+	return rc;
+}
+
+void cairn_jit_withdraw(struct cairn_jit *jit, const void *start, const void *end)
+{
+	uint64_t lo = address(start) - jit->text, hi = address(end) - jit->text;
+	/* How to unwind it goes last: a name alone would say that it is code. */
+	jit_chain_withdraw(&jit->chains[JIT_LINES], lo, hi);
+	jit_chain_withdraw(&jit->chains[JIT_SYMBOLS], lo, hi);
+	jit_chain_withdraw(&jit->chains[JIT_ROWS], lo, hi);
+}

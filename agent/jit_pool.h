@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory for a region's tables: blocks of one size, from chunks that are unmapped together. */
+#ifndef AGENT_JIT_POOL_H
+#define AGENT_JIT_POOL_H
+
+#include <cairn/abi/codectl.h>
+
+enum {
+	/* 1,364 rows: what is moved when addresses are used again, and one read for whoever follows the chain. */
+	JIT_BLOCK_BYTES = 32768,
+	JIT_CHUNK_BYTES = 1 << 20,
+};
+
+struct jit_chunk;
+
+struct jit_pool {
+	struct jit_chunk *chunks;
+	struct code_jit_table *unused; /* by next */
+	size_t n_cut;		       /* blocks of the first chunk that were handed out */
+};
+
+/* NULL when there is no memory. A system call every 31 blocks. */
+struct code_jit_table *jit_pool_take(struct jit_pool *pool);
+
+/* Nobody finds @block any more, or who does will see that the epoch is another. */
+void jit_pool_give(struct jit_pool *pool, struct code_jit_table *block);
+
+void jit_pool_fini(struct jit_pool *pool);
+
+#endif
