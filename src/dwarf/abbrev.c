@@ -207,6 +207,7 @@ static int compile_one(struct builder *b, struct cursor *c)
 				       "%s: .debug_abbrev+0x%" PRIx64 ": abbreviation %" PRIu64
 				       " has more than %d attributes",
 				       b->t->file->path, cur_off(c), code, DW_ATTRS_MAX);
+		a.has |= dw_attr_bit(spec.at);
 		note(b, &s, &spec);
 		if (!extend(b, &s, spec.form))
 			return err_nomem(c->err, "abbreviations");

@@ -45,6 +45,7 @@ struct dw_abbrev {
 	const uint8_t *specs; /* attribute, form pairs in .debug_abbrev, up to 0, 0 */
 	uint32_t more;        /* index into steps[] of the one behind @first, unless that is the END */
 	uint32_t func;        /* index into funcs[]: of a subprogram, an inlined subroutine */
+	uint32_t has;         /* dw_attr_bit() of each attribute: most questions are for one that is not there */
 	uint16_t tag;
 	uint16_t sibling;     /* offset of DW_AT_sibling (ref4) in first run, or DW_NO_FAST */
 	struct dw_step first;
@@ -72,6 +73,12 @@ struct dw_abbrevs {
 	struct dw_step *steps;
 	struct dw_func_abbrev *funcs;
 };
+
+/* Several attributes have a bit in common; those that are asked for most have not. */
+static inline uint32_t dw_attr_bit(uint16_t at)
+{
+	return UINT32_C(1) << ((at ^ at >> 3 ^ at >> 6) & 31);
+}
 
 int dw_abbrevs_compile(struct dw_abbrevs *t, _Atomic uint64_t *budget, struct cairn_err *err);
 void dw_abbrevs_fini(struct dw_abbrevs *t);

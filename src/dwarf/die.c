@@ -85,6 +85,8 @@ int dw_attr(const struct dw_die *die, uint16_t at, struct dw_value *ret, struct 
 {
 	const uint8_t *specs = die->abbrev->specs, *p = die->attrs;
 	struct dw_spec spec;
+	if (!(die->abbrev->has & dw_attr_bit(at)))
+		return 0;
 	while (next_spec(&specs, &spec)) {
 		if (spec.at == at) {
 			struct cursor c = dw_unit_cursor(die->unit, p, err);
@@ -107,6 +109,8 @@ static bool has_attr(const struct dw_die *die, uint16_t at)
 {
 	const uint8_t *specs = die->abbrev->specs;
 	struct dw_spec spec;
+	if (!(die->abbrev->has & dw_attr_bit(at)))
+		return false;
 	while (next_spec(&specs, &spec))
 		if (spec.at == at)
 			return true;
