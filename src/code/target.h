@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which process it is, and whether it still runs the same program. */
+#ifndef CODE_TARGET_H
+#define CODE_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Process ids are used again; with its start time a process is the only one. An exec keeps both, and replaces memory,
+ * whose mark is the random bytes that the kernel gives to each program (AT_RANDOM in getauxval(3)); fork copies them.
+ */
+struct target_id {
+	int pid;
+	uint64_t start; /* clock ticks since boot */
+	uint64_t program[2];
+};
+
+/* The process of a thread, and its parent; 0 when it has ended. */
+int target_process_of(int tid);
+int target_parent_of(int pid);
+
+/*
+ * target_identify - who @pid is now
+ *
+ * Returns false when it has ended, is about to, or may not be read.
+ */
+bool target_identify(int pid, struct target_id *ret);
+
+/* Exactly @n bytes of its memory at @at. */
+bool target_read(int pid, uint64_t at, void *buf, size_t n);
+
+#endif
