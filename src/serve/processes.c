@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "serve/processes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/*
+ * When a process was forked, by the clock of registrations. The kernel tells it in clock ticks of 10 ms: what was
+ * registered within the same one counts as before.
+ */
+static uint64_t forked_ns(const struct target_id *id)
+{
+	uint64_t tick = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t asleep = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
+	return (id->start + 1) * tick - asleep;
+}
+
+static struct process *find(const struct processes *ps, int pid)
+{
+	for (size_t i = 0; i < ps->all.n; i++)
+		if (ps->all.p[i]->id.pid == pid)
+			return ps->all.p[i];
+	return NULL;
+}
+
+static void process_free(struct process *p)
+{
+	served_end(p->served);
+	if (p->ended >= 0)
+		close(p->ended);
+	free(p);
+}
+
+void process_end(struct processes *ps, int pid)
+{
+	for (size_t i = 0; i < ps->all.n; i++) {
+		if (ps->all.p[i]->id.pid != pid)
+			continue;
+		process_free(ps->all.p[i]);
+		ps->all.p[i] = ps->all.p[--ps->all.n];
+		return;
+	}
+}
+
+void processes_fini(struct processes *ps)
+{
+	for (size_t i = 0; i < ps->all.n; i++)
+		process_free(ps->all.p[i]);
+	VEC_FREE(&ps->all);
+}
+
+/* The event of its end comes with its pid. */
+static int watch(struct processes *ps, struct process *p, struct cairn_err *err)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = p->id.pid};
+	p->ended = (int)syscall(SYS_pidfd_open, p->id.pid, 0);
+	if (p->ended < 0 || epoll_ctl(ps->epoll, EPOLL_CTL_ADD, p->ended, &event))
+		return err_set(err, -errno, "process %d: %s", p->id.pid, strerror(errno));
+	return 0;
+}
+
+static int process_new(struct processes *ps, const struct target_id *id, struct process **ret, struct cairn_err *err)
+{
+	struct process *p = calloc(1, sizeof(*p));
+	if (!p)
+		return err_nomem(err, "a process");
+	*p = (struct process){.id = *id, .ended = -1};
+	int rc = watch(ps, p, err);
+	if (rc == 0 && !VEC_ADD(&ps->all, p))
+		rc = err_nomem(err, "a process");
+	if (rc < 0)
+		process_free(p);
+	else
+		*ret = p;
+	return rc;
+}
+
+/* A process of the same program: fork copies the random bytes that make it one, and an exec brings others. */
+static const struct process *find_relative(const struct processes *ps, const struct process *p)
+{
+	const struct process *parent = find(ps, target_parent_of(p->id.pid)), *found = NULL;
+	for (size_t i = 0; i < ps->all.n; i++) {
+		const struct process *other = ps->all.p[i];
+		bool is_relative = other != p && other->served && other->id.start <= p->id.start &&
+				   !memcmp(other->id.program, p->id.program, sizeof(p->id.program));
+		if (is_relative && (!found || other == parent))
+			found = other;
+	}
+	return found;
+}
+
+/* What was registered when it was forked. */
+static int inherit(struct processes *ps, struct process *p, struct cairn_err *err)
+{
+	const struct process *from = find_relative(ps, p);
+	return from ? served_copy(from->served, forked_ns(&p->id), &p->id, &p->served, err) : 0;
+}
+
+/* Whether it is still the program that registered what its registry has. */
+static void settle(struct process *p, const struct target_id *now)
+{
+	if (!memcmp(p->id.program, now->program, sizeof(now->program)))
+		return;
+	served_end(p->served);
+	p->served = NULL;
+	p->id = *now;
+}
+
+int process_get(struct processes *ps, int pid, struct process **ret, struct cairn_err *err)
+{
+	struct target_id now;
+	if (!target_identify(pid, &now))
+		return err_set(err, -ESRCH, "process %d has ended, or may not be read", pid);
+	struct process *p = find(ps, pid);
+	if (p && p->id.start != now.start) {
+		process_end(ps, pid);
+		p = NULL;
+	}
+	if (p) {
+		settle(p, &now);
+		*ret = p;
+		return 0;
+	}
+	int rc = process_new(ps, &now, &p, err);
+	if (rc == 0)
+		rc = inherit(ps, p, err);
+	*ret = p;
+	return rc;
+}

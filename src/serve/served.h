@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The registry of one served process: in this process's memory, with a notice that leads there. Within this module only. */
+#ifndef SERVE_SERVED_H
+#define SERVE_SERVED_H
+
+#include <cairn/err.h>
+
+#include "agent/arguments.h"
+#include "code/target.h"
+
+struct served;
+
+/*
+ * served_new - an empty registry
+ *
+ * @id   whose it is
+ * @ret  served_end()
+ * Returns 0; -ENOMEM, what mmap(2) and open(2) say.
+ */
+int served_new(const struct target_id *id, struct served **ret, struct cairn_err *err);
+
+/* The same, with what @from had at @at_ns (CLOCK_MONOTONIC). */
+int served_copy(const struct served *from, uint64_t at_ns, const struct target_id *id, struct served **ret,
+		struct cairn_err *err);
+
+/*
+ * served_apply - what the call asks for is done
+ *
+ * @request  its strings are in memory of this process
+ * Returns 0; -EEXIST, -ENOENT, -ENOSPC, -ENAMETOOLONG: what the caller gets.
+ */
+int served_apply(struct served *s, const struct codectl_request *request);
+
+/* Readers find nothing any more. Takes NULL. */
+void served_end(struct served *s);
+
+#endif
