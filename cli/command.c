@@ -62,8 +62,7 @@ static bool is_program(const char *path)
 	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
 }
 
-/* The file that execvp() would run, or NULL. */
-static char *find_program(const char *name)
+char *command_find(const char *name)
 {
 	const char *dir = getenv("PATH"), *end;
 	char *path;
@@ -97,7 +96,7 @@ int command_parse(const char *line, struct command *ret)
 		return fail(STATUS_NOT_HERE, "no memory");
 	if (!split(line, ret))
 		return fail(STATUS_USAGE, "not a command (empty, or a quote is not closed): %s", line);
-	ret->exe = find_program(ret->argv[0]);
+	ret->exe = command_find(ret->argv[0]);
 	if (!ret->exe)
 		return fail(STATUS_USAGE, "no program %s", ret->argv[0]);
 	return STATUS_YES;

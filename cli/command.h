@@ -19,4 +19,7 @@ struct command {
 int command_parse(const char *line, struct command *ret);
 void command_fini(struct command *command);
 
+/* The file that execvp() would run for a name, malloc()ed; NULL when there is none. */
+char *command_find(const char *name);
+
 #endif

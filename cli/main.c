@@ -16,6 +16,7 @@ const struct cmd *const cmds[] = {
 	&cmd_unwind_check,
 	&cmd_unwind_dump,
 	&cmd_unwind_encode,
+	&cmd_code_run,
 	&cmd_pack,
 	&cmd_btf_dump,
 	&cmd_btf_check,

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cairn code run: codectl(2) for a program, as long as no kernel has it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cairn/abi/codectl.h>
+#include <cairn/serve.h>
+
+#include "cmd.h"
+#include "command.h"
+#include "json.h"
+
+struct run_values {
+	unsigned long nr;
+	bool rfc_numbers, verbose, json;
+};
+
+#define AT(field) offsetof(struct run_values, field)
+
+static const struct opt opts[] = {
+	{0, "syscall", OPT_COUNT, "NR", AT(nr), "serve codectl as the system call NR, a number that the kernel does not have; needed"},
+	{0, "rfc-numbers", OPT_FLAG, NULL, AT(rfc_numbers),
+	 "the options' numbers of the RFC as it was posted: 0 registers ELF, 1 registers JIT, 2 unregisters"},
+	{'v', "verbose", OPT_FLAG, NULL, AT(verbose), "say each call and its result on standard error"},
+	{0, "json", OPT_FLAG, NULL, AT(json), "the same as one JSON object per call, on standard error"},
+	{0},
+};
+
+static const struct example examples[] = {
+	{"cairn code run --syscall 500 -- ./jit", "run a program that calls syscall(500, CODE_REGISTER_JIT, &info, sizeof(info), 0)"},
+	{"cairn code run -v --syscall 500 --rfc-numbers -- ld.so ./prog", "a loader built for the RFC's numbering; each call is told"},
+	{0},
+};
+
+static const char *option_name(const struct run_values *values, uint32_t option)
+{
+	static const char *const reviewed[] = {"CODE_UNREGISTER", "CODE_REGISTER_ELF", "CODE_REGISTER_JIT"};
+	static const char *const rfc[] = {"CODE_REGISTER_ELF", "CODE_REGISTER_JIT", "CODE_UNREGISTER"};
+
+	if (option >= sizeof(rfc) / sizeof(*rfc))
+		return NULL;
+	return values->rfc_numbers ? rfc[option] : reviewed[option];
+}
+
+static void tell_json(const struct cairn_served_call *call, const char *name)
+{
+	struct json j = {.out = stderr};
+
+	json_open(&j, NULL, '{');
+	json_int(&j, "pid", call->pid);
+	json_uint(&j, "option", call->option);
+	json_text(&j, "name", name);
+	json_uint(&j, "info", call->info);
+	json_uint(&j, "info_size", call->info_size);
+	json_uint(&j, "flags", call->flags);
+	json_int(&j, "result", call->result);
+	json_text(&j, "error", call->result ? strerrorname_np(-call->result) : NULL);
+	json_close(&j);
+}
+
+/* As strace shows a call. */
+static void answered(void *ctx, const struct cairn_served_call *call)
+{
+	const struct run_values *values = ctx;
+	const char *name = option_name(values, call->option);
+
+	if (*call->why)
+		fprintf(stderr, "cairn: process %d: %s\n", call->pid, call->why);
+	if (values->json)
+		return tell_json(call, name);
+	if (!values->verbose)
+		return;
+	fprintf(stderr, "[%d] codectl(", call->pid);
+	if (name)
+		fprintf(stderr, "%s", name);
+	else
+		fprintf(stderr, "%" PRIu32, call->option);
+	fprintf(stderr, ", %#" PRIx64 ", %" PRIu64 ", %" PRIu32 ") = ", call->info, call->info_size, call->flags);
+	if (call->result)
+		fprintf(stderr, "-1 %s\n", strerrorname_np(-call->result));
+	else
+		fprintf(stderr, "0\n");
+}
+
+static void restricted(void *ctx)
+{
+	fprintf(stderr, "cairn: without root the command runs with no_new_privs: setuid programs that it starts gain no privileges\n");
+}
+
+/* What shells make of it. */
+static int status_of(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int run(void *v, const struct operands *operands)
+{
+	struct run_values *values = v;
+	struct cairn_serve_opts how = {.size = sizeof(how), .nr = (long)values->nr, .rfc_numbers = values->rfc_numbers,
+				       .answered = answered, .restricted = restricted, .ctx = values};
+	struct cairn_err err = {0};
+	int status;
+
+	if (!values->nr)
+		return fail(STATUS_USAGE, "which number? cairn code run --syscall NR -- CMD");
+	char *exe = command_find(operands->items[0]);
+	if (!exe)
+		return fail(STATUS_USAGE, "no program %s", operands->items[0]);
+	int r = cairn_serve_run(exe, operands->items, &how, &status, &err);
+	free(exe);
+	if (r == -EINVAL)
+		return fail(STATUS_USAGE, "%s", err.msg);
+	return r < 0 ? fail_err(r, &err, STATUS_NO) : status_of(status);
+}
+
+const struct cmd cmd_code_run = {
+	.name = "code run",
+	.summary = "run a program whose codectl(2) is served",
+	.operands = "CMD [ARG...]",
+	.n_operands_min = 1,
+	.opts = opts,
+	.examples = examples,
+	.values_size = sizeof(struct run_values),
+	.run = run,
+};

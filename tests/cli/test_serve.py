@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""cairn code run --syscall: codectl(2) answered as a kernel would, and where its registries are found."""
+
+import os
+import re
+import signal
+import subprocess
+
+from claims import CAIRN, SOURCE, Skip, cairn, claim, compile_c, expect, main, run  # noqa: E402
+
+NR = 470 + 30  # beyond what Linux 6.18 has
+
+# One word per line of its script: what to call. Prints the result or the errno's name of each.
+PROGRAM = r"""
+#define _GNU_SOURCE
+#include <cairn/abi/codectl.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static long nr;
+
+static const char *call(unsigned int option, const void *info, size_t size, unsigned int flags)
+{
+	return syscall(nr, option, info, size, flags) == 0 ? "0" : strerrorname_np(errno);
+}
+
+static struct code_elf_info object(unsigned long at)
+{
+	return (struct code_elf_info){
+		.elf_start = at, .elf_end = at + 0x10000, .text_start = at + 0x1000, .text_end = at + 0x2000,
+		.pathname = (unsigned long)"/no/such/object", .build_id = (unsigned long)"\1\2\3\4", .build_id_len = 4,
+	};
+}
+
+static const char *add(unsigned long at)
+{
+	struct code_elf_info elf = object(at);
+	return call(CODE_REGISTER_ELF, &elf, sizeof(elf), 0);
+}
+
+static const char *take_away(unsigned long at)
+{
+	struct code_unregister_info range = {at + 0x1000, at + 0x2000};
+	return call(CODE_UNREGISTER, &range, sizeof(range), 0);
+}
+
+static void errors(void)
+{
+	struct code_elf_info elf = object(0x10000000);
+	struct { struct code_elf_info elf; char more[8]; } longer = {.elf = object(0x20000000)};
+	struct code_unregister_info range = {0x10001000, 0x10002000}, other = {0x10001000, 0x10003000};
+	printf("add %s\n", call(CODE_REGISTER_ELF, &elf, sizeof(elf), 0));
+	printf("again %s\n", call(CODE_REGISTER_ELF, &elf, sizeof(elf), 0));
+	printf("rfc-size %s\n", (elf = object(0x30000000), call(CODE_REGISTER_ELF, &elf, 80, 0)));
+	printf("longer-zero %s\n", call(CODE_REGISTER_ELF, &longer, sizeof(longer), 0));
+	longer.elf = object(0x40000000);
+	longer.more[7] = 1;
+	printf("longer-set %s\n", call(CODE_REGISTER_ELF, &longer, sizeof(longer), 0));
+	printf("flags %s\n", call(CODE_REGISTER_ELF, &elf, sizeof(elf), 1));
+	printf("option %s\n", call(77, &elf, sizeof(elf), 0));
+	printf("null %s\n", call(CODE_REGISTER_ELF, NULL, sizeof(elf), 0));
+	printf("unmapped %s\n", call(CODE_REGISTER_ELF, (void *)0x1000, sizeof(elf), 0));
+	elf = object(0x50000000);
+	elf.pathname = 0x1000;
+	printf("bad-string %s\n", call(CODE_REGISTER_ELF, &elf, sizeof(elf), 0));
+	elf = object(0x60000000);
+	elf.text_end = elf.text_start;
+	printf("empty %s\n", call(CODE_REGISTER_ELF, &elf, sizeof(elf), 0));
+	printf("other %s\n", call(CODE_UNREGISTER, &other, sizeof(other), 0));
+	printf("remove %s\n", call(CODE_UNREGISTER, &range, sizeof(range), 0));
+	printf("removed %s\n", call(CODE_UNREGISTER, &range, sizeof(range), 0));
+}
+
+/* The string ends with a mapping: what is behind it is never read. */
+static void edge(void)
+{
+	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	munmap(page + 4096, 4096);
+	strcpy(page + 4096 - sizeof("/at/the/end"), "/at/the/end");
+	struct code_elf_info elf = object(0x10000000);
+	elf.pathname = (unsigned long)page + 4096 - sizeof("/at/the/end");
+	printf("end %s\n", call(CODE_REGISTER_ELF, &elf, sizeof(elf), 0));
+	page[4095] = 'x';
+	elf = object(0x20000000);
+	elf.pathname = (unsigned long)page + 4090;
+	printf("beyond %s\n", call(CODE_REGISTER_ELF, &elf, sizeof(elf), 0));
+}
+
+/* Waits until somebody has looked. */
+static void stay(const char *who)
+{
+	char c;
+	printf("%s %d\n", who, getpid());
+	fflush(stdout);
+	if (read(0, &c, 1) < 0)
+		exit(3);
+}
+
+static void forks(char **argv, int n_words)
+{
+	printf("parent %s\n", add(0x10000000));
+	fflush(stdout);
+	usleep(30000); /* processes begin in ticks of 10 ms */
+	int pid = fork();
+	if (pid == 0) {
+		usleep(30000);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		printf("child-has-it %s\n", add(0x10000000));
+		usleep(60000);
+		printf("child-own %s\n", add(0x20000000));
+		printf("child-not-later %s\n", add(0x30000000));
+		printf("child-away %s\n", take_away(0x10000000));
+		fflush(stdout);
+		stay("child");
+		char number[32];
+		sprintf(number, "%ld", nr);
+		execl("/proc/self/exe", argv[0], number, "after-exec", NULL);
+		_exit(3);
+	}
+	usleep(30000);
+	printf("parent-later %s\n", add(0x30000000));
+	fflush(stdout);
+	waitpid(pid, NULL, 0);
+	printf("parent-keeps %s\n", add(0x10000000));
+	printf("parent-not-childs %s\n", add(0x20000000));
+	stay("parent");
+}
+
+int main(int argc, char **argv)
+{
+	nr = atol(argv[1]);
+	if (strcmp(argv[2], "stay")) /* which outlives its supervisor, and ends with its input */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!strcmp(argv[2], "errors"))
+		errors();
+	else if (!strcmp(argv[2], "edge"))
+		edge();
+	else if (!strcmp(argv[2], "forks"))
+		forks(argv, argc);
+	else if (!strcmp(argv[2], "after-exec"))
+		printf("exec-has-nothing %s\n", add(0x20000000));
+	else if (!strcmp(argv[2], "stay")) {
+		printf("add %s\n", add(0x10000000));
+		stay("here");
+		printf("later %s\n", add(0x20000000));
+		fflush(stdout);
+		printf("forked %d\n", system("true"));
+	} else if (!strcmp(argv[2], "number"))
+		printf("%s\n", call((unsigned int)atoi(argv[3]), (void *)0x1000, 80, 0));
+	return 0;
+}
+"""
+
+
+def program():
+    include = os.path.join(SOURCE, "include")
+    return compile_c("calls", PROGRAM, flags=("-O1", "-I" + include))
+
+
+def serve(*words, options=(), **kwargs):
+    return cairn("code", "run", "--syscall", NR, *options, "--", program(), NR, *words, **kwargs)
+
+
+def results(r):
+    return dict(line.split() for line in r.lines())
+
+
+@claim
+def each_call_gets_a_kernels_answer():
+    r = serve("errors")
+    expect(r.status == 0, r)
+    expect(results(r) == {
+        "add": "0", "again": "EEXIST", "rfc-size": "0", "longer-zero": "0", "longer-set": "E2BIG", "flags": "EINVAL",
+        "option": "EINVAL", "null": "EFAULT", "unmapped": "EFAULT", "bad-string": "EFAULT", "empty": "EINVAL",
+        "other": "ENOENT", "remove": "0", "removed": "ENOENT"}, r)
+
+
+@claim
+def a_string_may_end_where_its_memory_does():
+    r = serve("edge")
+    expect(results(r) == {"end": "0", "beyond": "EFAULT"}, r)
+
+
+@claim
+def fork_copies_the_registry_and_exec_ends_it():
+    p = subprocess.Popen([CAIRN, "code", "run", "--syscall", str(NR), "--", program(), str(NR), "forks"],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        out, _ = p.communicate("xx", timeout=60)
+    finally:
+        p.kill()
+        p.wait()
+    lines = dict(line.split() for line in out.splitlines())
+    lines.pop("child", None), lines.pop("parent", None)
+    expect(p.returncode == 0 and lines == {
+        "child-has-it": "EEXIST", "child-own": "0", "child-not-later": "0", "parent-later": "0", "child-away": "0", "exec-has-nothing": "0",
+        "parent-keeps": "EEXIST", "parent-not-childs": "0"}, out)
+
+
+@claim
+def a_dead_supervisor_is_a_kernel_without_codectl():
+    p = subprocess.Popen([CAIRN, "code", "run", "--syscall", str(NR), "--", program(), str(NR), "stay"],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        expect(p.stdout.readline() == "add 0\n", "the first call")
+        expect(re.fullmatch(r"here \d+\n", p.stdout.readline()), "the second line")
+        p.kill()
+        p.wait()
+        p.stdin.write("x")
+        p.stdin.close()
+        expect(p.stdout.read() == "later ENOSYS\nforked 0\n", "after its death")
+    finally:
+        p.kill()
+        p.wait()
+
+
+@claim
+def a_notice_leads_to_the_registry_and_goes_with_the_process():
+    if os.geteuid() != 0:
+        raise Skip("the directory is that of root")
+    p = subprocess.Popen([CAIRN, "code", "run", "--syscall", str(NR), "--", program(), str(NR), "stay"],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        p.stdout.readline()
+        pid = int(p.stdout.readline().split()[1])
+        path = f"/run/cairn/codectl/{pid}"
+        with open(path, encoding="ascii") as file:
+            text = file.read()
+        notice = dict(line.split(maxsplit=1) for line in text.splitlines())
+        expect(notice["supervisor"].split()[0] == str(p.pid) and notice["process"].split()[0] == str(pid), text)
+        address, size = (int(word, 16) for word in notice["registry"].split())
+        with open(f"/proc/{p.pid}/maps", encoding="ascii") as maps:
+            expect(any(line.startswith(f"{address:x}-") and "/memfd:cairn-codectl" in line for line in maps), text)
+        with open(f"/proc/{p.pid}/mem", "rb") as memory:
+            memory.seek(address)
+            head = memory.read(64)
+        expect(head[:8] == b"codectl\0" and int.from_bytes(head[24:32], "little") == size, head)
+        p.communicate("x", timeout=60)
+        expect(p.returncode == 0, p.returncode)
+        expect(not os.path.exists(path), "the notice is still there")
+    finally:
+        p.kill()
+        p.wait()
+
+
+@claim
+def numbers_that_exist_are_refused():
+    for number in (0, 60, 334, 435, 512):
+        r = cairn("code", "run", "--syscall", number, "--", "true")
+        expect(r.status == 2, r)
+
+
+@claim
+def the_rfcs_numbers_mean_other_calls():
+    r = serve("number", 0, options=("-v",))
+    expect("codectl(CODE_UNREGISTER, 0x1000, 80, 0) = -1" in r.err, r)
+    r = serve("number", 0, options=("-v", "--rfc-numbers"))
+    expect("codectl(CODE_REGISTER_ELF, 0x1000, 80, 0) = -1 EFAULT" in r.err, r)
+
+
+@claim
+def the_commands_end_is_the_programs():
+    expect(cairn("code", "run", "--syscall", NR, "--", "sh", "-c", "exit 7").status == 7, "exit")
+    expect(cairn("code", "run", "--syscall", NR, "--", "sh", "-c", "kill -9 $$").status == 128 + signal.SIGKILL, "kill")
+    r = cairn("code", "run", "--syscall", NR, "--", "/no/such/program")
+    expect(r.status == 2 and "/no/such/program" in r.err, r)
+    r = cairn("code", "run", "--", "true")
+    expect(r.status == 2 and "--syscall" in r.err, r)
+
+
+@claim
+def programs_with_many_processes_run_as_they_do_without():
+    script = "for i in 1 2 3 4 5 6 7 8 9; do (echo $i | cat) & done; wait; seq 3 | xargs -P3 -n1 echo"
+    plain = run("sh", "-c", script)
+    r = cairn("code", "run", "--syscall", NR, "--", "sh", "-c", script)
+    expect(r.status == 0 and sorted(r.lines()) == sorted(plain.lines()), r)
+
+
+main()
