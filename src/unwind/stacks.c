@@ -29,6 +29,7 @@ int stacks_new(const struct cairn_stacks_opts *opts, struct cairn_stacks **ret, 
 void stacks_clear(struct cairn_stacks *stacks)
 {
 	stacks->n_used = 0;
+	snapshot_fini(&stacks->snapshot);
 	stacks->moment = (struct cairn_stacks_moment){0};
 }
 
@@ -57,6 +58,7 @@ void cairn_stacks_close(struct cairn_stacks *stacks)
 		free(stacks->threads.p[i]);
 	}
 	VEC_FREE(&stacks->threads);
+	snapshot_fini(&stacks->snapshot);
 	code_space_free(stacks->space);
 	core_close(stacks->core);
 	free(stacks);

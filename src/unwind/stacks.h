@@ -4,6 +4,7 @@
 #define UNWIND_STACKS_H
 
 #include "code/core.h"
+#include "unwind/snapshot.h"
 #include "unwind/walk.h"
 
 struct thread_walk {
@@ -21,6 +22,7 @@ struct cairn_stacks {
 	char note[CAIRN_ERR_MSG_MAX];
 	VEC(struct thread_walk *) threads; /* the first n_used of them; the rest keeps its memory for the next time */
 	size_t n_used;
+	struct snapshot snapshot; /* of a process, until the next one */
 	struct cairn_stacks_moment moment;
 };
 

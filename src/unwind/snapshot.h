@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The stacks of a stopped process, as they were; the essay is in snapshot.c. Within this module only. */
+#ifndef UNWIND_SNAPSHOT_H
+#define UNWIND_SNAPSHOT_H
+
+#include "code/maps.h"
+#include "unwind/stop.h"
+
+/* The copied part of a stack: [lo, hi), its bytes at @off of the buffer. */
+struct stack_copy {
+	uint64_t lo, hi;
+	size_t off;
+};
+
+struct snapshot {
+	int pid; /* by which memory is read: stop_memory_of() */
+	size_t n_threads;
+	struct stack_copy *copies; /* one per thread, then as many of the own stacks; most of those are empty */
+	uint8_t *bytes;
+	size_t n_bytes;
+};
+
+/*
+ * snapshot_take - copy the used parts of all stacks
+ *
+ * @s     zero, but for pid
+ * @stop  all threads stand still
+ * Returns 0, -ENOMEM; snapshot_fini() in both cases. What cannot be read is not in it.
+ * Cost: one or two process_vm_readv() for hundreds of threads.
+ */
+int snapshot_take(struct snapshot *s, const struct code_maps *maps, const struct stop *stop, struct cairn_err *err);
+void snapshot_fini(struct snapshot *s);
+
+/* @n bytes at @at as they were, of a thread's own stacks. False when they were not copied. */
+bool snapshot_read(const struct snapshot *s, size_t thread, uint64_t at, void *ret, size_t n);
+
+/* The same of the process as it is now. */
+bool snapshot_read_live(int pid, uint64_t at, void *ret, size_t n);
+
+#endif
