@@ -10,6 +10,10 @@
  * A thread may stop for another reason than our interrupt, a signal that it just got. That signal is not ours: it is
  * handed back on release. A thread may also end: then it is left out.
  *
+ * Whether it will stop or end cannot be known, and not every end wakes up who waits for it: the main thread's is told only
+ * when no other is left, and those are ours to wait for; and a thread that executes a program takes the main one's number.
+ * So nothing is waited for without looking, from time to time, whether it is still there; the main thread comes last.
+ *
  * If this process is killed in the middle, the kernel detaches and the threads go on.
  */
 #include "unwind/stop.h"
@@ -19,6 +23,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +40,12 @@
 
 /* A process that starts threads faster than they are seized, for this many rounds, is not to be had. */
 enum { MAX_ROUNDS = 64 };
+
+/* A thread that is asked to stop does so within microseconds, unless it has to wait for a processor. */
+enum {
+	YIELDS = 64,	     /* before anything slower */
+	PAUSE_NS = 50 * 1000, /* between two looks */
+};
 
 static uint64_t now_ns(void)
 {
@@ -210,14 +221,31 @@ static void interrupt(struct stopped_thread *t)
 		t->is_seized = false;
 }
 
+/* Whether it told something within the time that it is there. */
+static bool hear_of(int pid, int tid, int *status)
+{
+	for (unsigned int i = 0;; i++) {
+		int got = waitpid(tid, status, __WALL | WNOHANG);
+		if (got)
+			return got == tid;
+		if (i < YIELDS) {
+			sched_yield();
+			continue;
+		}
+		if (has_ended(pid, tid))
+			return waitpid(tid, status, __WALL | WNOHANG) == tid;
+		nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+	}
+}
+
 /* @signal: what it was about to get when it stopped for another reason. */
-static void await(struct stopped_thread *t, int *signal)
+static void await(int pid, struct stopped_thread *t, int *signal)
 {
 	int status;
 	*signal = 0;
 	if (!t->is_seized || t->is_stopped)
 		return;
-	if (waitpid(t->tid, &status, __WALL) != t->tid || !WIFSTOPPED(status)) {
+	if (!hear_of(pid, t->tid, &status) || !WIFSTOPPED(status)) {
 		t->is_seized = false;
 		return;
 	}
@@ -236,18 +264,28 @@ static int thread_order(const void *a, const void *b)
 }
 
 /* A thread that stopped for a signal gets it now, and is stopped again: our interrupt is still to come. */
-static void await_interrupt(struct stopped_thread *t)
+static void await_interrupt(int pid, struct stopped_thread *t)
 {
 	int signal;
-	await(t, &signal);
+	await(pid, t, &signal);
 	while (t->is_stopped && signal) {
 		t->is_stopped = false;
 		if (ptrace(PTRACE_CONT, t->tid, NULL, (void *)(intptr_t)signal) < 0) {
 			t->is_seized = false;
 			return;
 		}
-		await(t, &signal);
+		await(pid, t, &signal);
 	}
+}
+
+static void await_all(struct stop *stop)
+{
+	for (size_t i = 0; i < stop->threads.n; i++)
+		if (!stop->threads.p[i].is_main)
+			await_interrupt(stop->pid, &stop->threads.p[i]);
+	for (size_t i = 0; i < stop->threads.n; i++)
+		if (stop->threads.p[i].is_main)
+			await_interrupt(stop->pid, &stop->threads.p[i]);
 }
 
 int stop_all(int pid, struct stop *stop, struct cairn_err *err)
@@ -261,8 +299,7 @@ int stop_all(int pid, struct stop *stop, struct cairn_err *err)
 	for (int round = 0; rc >= 0; round++) {
 		for (size_t i = 0; i < stop->threads.n; i++)
 			interrupt(&stop->threads.p[i]);
-		for (size_t i = 0; i < stop->threads.n; i++)
-			await_interrupt(&stop->threads.p[i]);
+		await_all(stop);
 		rc = seize_new(stop, err);
 		stop->is_consistent = rc == 0;
 		if (rc == 0 || round == MAX_ROUNDS)
@@ -278,22 +315,32 @@ int stop_all(int pid, struct stop *stop, struct cairn_err *err)
 	return rc < 0 ? rc : 0;
 }
 
+static void let_go(int pid, struct stopped_thread *t)
+{
+	int status;
+	if (!t->is_seized)
+		return;
+	/* One that was seized and not stopped has to be stopped to be let go. */
+	if (!t->is_stopped) {
+		interrupt(t);
+		await_interrupt(pid, t);
+	}
+	/* One that was killed is ours until we have heard of its end: the parent would not. */
+	if (ptrace(PTRACE_DETACH, t->tid, NULL, NULL) < 0 && t->is_seized)
+		hear_of(pid, t->tid, &status);
+	if (t->stopped_at_ns)
+		t->stopped_ns = now_ns() - t->stopped_at_ns;
+	t->is_seized = false;
+}
+
 void stop_release(struct stop *stop)
 {
-	for (size_t i = 0; i < stop->threads.n; i++) {
-		struct stopped_thread *t = &stop->threads.p[i];
-		if (!t->is_seized)
-			continue;
-		/* One that was seized and not stopped has to be stopped to be let go. */
-		if (!t->is_stopped) {
-			interrupt(t);
-			await_interrupt(t);
-		}
-		ptrace(PTRACE_DETACH, t->tid, NULL, NULL);
-		if (t->stopped_at_ns)
-			t->stopped_ns = now_ns() - t->stopped_at_ns;
-		t->is_seized = false;
-	}
+	for (size_t i = 0; i < stop->threads.n; i++)
+		if (!stop->threads.p[i].is_main)
+			let_go(stop->pid, &stop->threads.p[i]);
+	for (size_t i = 0; i < stop->threads.n; i++)
+		if (stop->threads.p[i].is_main)
+			let_go(stop->pid, &stop->threads.p[i]);
 	if (!stop->last_ns)
 		stop->last_ns = now_ns();
 }

@@ -320,6 +320,61 @@ def a_process_that_dies_is_told():
             expect(child.returncode == 1 and "no process" in err.splitlines()[-1], child.returncode, err[-300:])
 
 
+@claim
+def a_killed_process_is_its_parents_at_any_moment():
+    """Whoever traces the threads of a process that is killed has to hear of each one's end before its parent does."""
+    for _ in range(20):
+        with Running(program()) as p:
+            with subprocess.Popen([CAIRN, "stack", "-s", "--no-cache", "-n", "100000", "-i", "0.0001", str(p.pid)],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+                try:
+                    time.sleep(0.05 + random.random() * 0.02)
+                    p.process.kill()
+                    p.process.wait(timeout=20)
+                    child.wait(timeout=20)
+                finally:
+                    child.kill()
+
+
+# The main thread ends, or another one executes the program anew, some milliseconds after the start.
+LEAVING = r"""
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+static char **args;
+static void *other(void *arg)
+{
+	usleep(3000);
+	if (args[1][0] == 'x')
+		execv("/proc/self/exe", args);
+	sleep(1);
+	_exit(0);
+}
+int main(int argc, char **argv)
+{
+	pthread_t t;
+	args = argv;
+	prctl(PR_SET_PDEATHSIG, 9);
+	for (int i = 0; i < 4; i++)
+		pthread_create(&t, 0, other, 0);
+	usleep(2000);
+	pthread_exit(0);
+}
+"""
+
+
+@claim_each("end", "x")
+def threads_that_change_places_hold_nobody_up(how):
+    path = compile_c("leaving", LEAVING, flags=("-O2", "-g", "-pthread"))
+    for _ in range(10):
+        with subprocess.Popen([path, how]) as process:
+            try:
+                r = run("timeout", "-s", "KILL", "30", CAIRN, "stack", "-s", "--no-cache", "-n", "100", "-i", "0.0001", process.pid)
+                expect(r.status in (0, 1, 3), r)
+            finally:
+                process.kill()
+
+
 ENDING = r"""
 #include <stdio.h>
 #include <sys/epoll.h>
