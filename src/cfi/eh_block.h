@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * .eh_frame of code made at run time: a copy of another process's bytes, indexed
+ *
+ * There is no file, no section header and no .eh_frame_hdr that could be believed: the entries are walked over once, as
+ * far as they are sound.
+ */
+#ifndef CFI_EH_BLOCK_H
+#define CFI_EH_BLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cairn/err.h>
+
+#include "cfi/rule.h"
+
+struct eh_block;
+
+/*
+ * eh_block_open - index the entries of a block
+ *
+ * @bytes  malloc()ed, the result's also after an error; ends at a terminator, at @size, or where it is damaged
+ * @addr   where the bytes are in the process: what distances count from
+ * Returns 0, also without any FDE; -ERANGE, -ENOMEM. Cost: one pass, a sort.
+ */
+int eh_block_open(uint8_t *bytes, size_t size, uint64_t addr, uint16_t machine, struct eh_block **ret, struct cairn_err *err);
+void eh_block_close(struct eh_block *b); /* takes NULL */
+
+size_t eh_block_n_fdes(const struct eh_block *b);
+
+/* An FDE by number, by address: the code [*@ret_lo, *@ret_hi) that it says it covers. */
+void eh_block_fde(const struct eh_block *b, size_t i, uint64_t *ret_lo, uint64_t *ret_hi);
+
+/* The rule at @at; undescribed where no FDE is, or one that is damaged. Threads: any. */
+void eh_block_rule(const struct eh_block *b, uint64_t at, struct rule_words *ret);
+
+#endif
