@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory of somebody else: a process, a core file, a block of bytes
+ *
+ * What is read of it may change at any moment, may not be there, and may have been written to harm. So it is copied
+ * first, and the copy is parsed.
+ */
+#ifndef CODE_MEMORY_H
+#define CODE_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct core;
+
+struct code_memory {
+	/* Copies up to @n bytes from @at; returns how many were there from @at on. */
+	size_t (*read)(void *ctx, uint64_t at, void *ret, size_t n);
+	void *ctx;
+};
+
+/* Whether all of them were there. */
+static inline bool code_memory_all(const struct code_memory *m, uint64_t at, void *ret, size_t n)
+{
+	return m->read(m->ctx, at, ret, n) == n;
+}
+
+/* By process_vm_readv(2): takes what ptrace takes. Threads: any. */
+struct code_memory code_memory_of_process(int pid);
+
+struct code_memory code_memory_of_core(const struct core *core);
+
+/* @n bytes that are said to be at @at; it borrows the struct. */
+struct code_block {
+	const uint8_t *bytes;
+	size_t n;
+	uint64_t at;
+};
+struct code_memory code_memory_of_block(const struct code_block *block);
+
+#endif
