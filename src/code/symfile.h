@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Symbol files in memory: the ELF files that JITs make for GDB
+ *
+ * Such a file has the sections of one compiled object, with the addresses at which they were loaded in sh_addr: symbols
+ * and .eh_frame can be had from it. LLVM's are relocatable files whose .eh_frame was relocated where it was loaded, so it
+ * is read there; of others it is in the file.
+ */
+#ifndef CODE_SYMFILE_H
+#define CODE_SYMFILE_H
+
+#include <cairn/err.h>
+
+#include "base/vec.h"
+#include "cfi/eh_block.h"
+#include "code/memory.h"
+#include "code/name_map.h"
+
+/* A JIT's object is some kilobytes; a whole program's with DWARF is not larger than this. */
+enum { SYMFILE_MAX = 64 << 20 };
+
+struct symfile_symbol {
+	uint64_t lo;
+	const char *name;
+};
+
+struct symfile_range {
+	uint64_t lo, hi;
+};
+
+struct symfile {
+	uint8_t *bytes; /* the copy; names point into it */
+	VEC(struct symfile_range) ranges; /* loaded code */
+	VEC(struct symfile_symbol) symbols;
+	struct name_map names;
+	struct eh_block *eh; /* NULL: none */
+};
+
+/*
+ * symfile_read - copy and read the file at [@at, @at + @size)
+ *
+ * @ret  symfile_fini(), also after an error
+ * Returns 0; -EFAULT when it is not in memory; -EBADMSG of what is no such file; -ERANGE; -ENOMEM.
+ */
+int symfile_read(const struct code_memory *memory, uint64_t at, uint64_t size, struct symfile *ret, struct cairn_err *err);
+void symfile_fini(struct symfile *s);
+
+/* The function at @at and where it begins; NULL: none. */
+const char *symfile_find(const struct symfile *s, uint64_t at, uint64_t *ret_lo);
+
+#endif
