@@ -58,7 +58,7 @@ enum cairn_type_encoding {
 	CAIRN_ENC_UTF,	   /* char8_t, char16_t, char32_t */
 	CAIRN_ENC_COMPLEX, /* of a FLOAT */
 	/*
-	 * Not decoded: decimal floats, another byte order, an enum that is unread or only declared.
+	 * Not decoded: decimal floats, an enum that is unread or only declared.
 	 */
 	CAIRN_ENC_OPAQUE,
 };
@@ -120,7 +120,10 @@ struct cairn_type {
 	uint32_t align; /* bytes that an attribute asks for, of a typedef too; 0: none was written down */
 	/* Bytes; its alignment as a member. 0: unknown, DWARF and BTF do not say it of all types. */
 	uint32_t abi_align;
-	/* INT, FLOAT: stored in the byte order that the machine does not have (ctypes.BigEndianStructure). */
+	/*
+	 * INT, FLOAT: stored in the byte order that the machine does not have (scalar_storage_order, ctypes.BigEndianStructure).
+	 * STRUCT, UNION: so are the enums among its members, and arrays of enums, which say nothing themselves.
+	 */
 	bool byte_swapped;
 	uint32_t n_members;
 	const struct cairn_member *members;

@@ -14,7 +14,7 @@ static void put_field(FILE *out, const struct bind_field *f, bool first)
 {
 	fprintf(out, "%s{\"name\":\"%s\",\"path\":\"%s\",\"kind\":\"%s\",\"offset\":%llu,\"size\":%llu", first ? "" : ",",
 		f->name, f->path, kind_names[f->kind], (unsigned long long)f->off, (unsigned long long)f->size);
-	fprintf(out, ",\"signed\":%s", f->is_signed ? "true" : "false");
+	fprintf(out, ",\"signed\":%s,\"big_endian\":%s", f->is_signed ? "true" : "false", f->big_endian ? "true" : "false");
 	if (f->bits)
 		fprintf(out, ",\"shift\":%u,\"bits\":%u", f->shift, f->bits);
 	fputs(",\"dims\":[", out);

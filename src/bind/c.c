@@ -60,11 +60,14 @@ static void put_helper(const struct bind_file *file, const char *guard, const ch
 
 static void put_helpers(const struct bind_file *file)
 {
-	bool be = file->opts->big_endian;
-
-	put_helper(file, "NUMBERS", be ? "_BE" : "_LE", be ? helpers_be : helpers_le);
-	if (file->has_bits)
-		put_helper(file, "BITS", be ? "_BE" : "_LE", be ? bits_be : bits_le);
+	if (file->has_little)
+		put_helper(file, "NUMBERS", "_LE", helpers_le);
+	if (file->has_big)
+		put_helper(file, "NUMBERS", "_BE", helpers_be);
+	if (file->has_bits && file->has_little)
+		put_helper(file, "BITS", "_LE", bits_le);
+	if (file->has_bits && file->has_big)
+		put_helper(file, "BITS", "_BE", bits_be);
 	if (file->has_text)
 		put_helper(file, "TEXT", "", text_helpers);
 }
@@ -163,7 +166,7 @@ static void put_bytes(const struct bind_file *file, const struct bind_record *r,
 
 static void put_bits(const struct bind_file *file, const struct bind_record *r, const struct bind_field *f)
 {
-	const char *order = file->opts->big_endian ? "be" : "le";
+	const char *order = f->big_endian ? "be" : "le";
 
 	put_function(file, r, f, false);
 	fputs(")\n{\n", file->out);
@@ -186,7 +189,7 @@ static void put_bits(const struct bind_file *file, const struct bind_record *r, 
 
 static void put_float(const struct bind_file *file, const struct bind_record *r, const struct bind_field *f)
 {
-	const char *order = file->opts->big_endian ? "be" : "le";
+	const char *order = f->big_endian ? "be" : "le";
 	unsigned int bytes = (unsigned int)f->size;
 
 	put_function(file, r, f, false);
@@ -206,9 +209,9 @@ static void put_float(const struct bind_file *file, const struct bind_record *r,
 
 static void put_int(const struct bind_file *file, const struct bind_record *r, const struct bind_field *f)
 {
-	const char *order = file->opts->big_endian ? "be" : "le";
+	const char *order = f->big_endian ? "be" : "le";
 	bool wide = f->size == 16;
-	unsigned int low = file->opts->big_endian ? 8 : 0;
+	unsigned int low = f->big_endian ? 8 : 0;
 
 	put_function(file, r, f, false);
 	fputs(")\n{\n", file->out);

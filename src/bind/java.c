@@ -18,17 +18,17 @@ static const char helpers[] =
 	"    }\n\n"
 	"    private static long place(long at, long index, long count, long stride) {\n"
 	"        return at + (count == 0 ? index : Objects.checkIndex(index, count)) * stride;\n    }\n\n"
-	"    private static int bitAt(int i) {\n        return ORDER == ByteOrder.LITTLE_ENDIAN ? 1 << i % 8 : 0x80 >> i % 8;\n    }\n\n"
-	"    private static long bits(MemorySegment rec, long at, int shift, int width, boolean signed) {\n"
+	"    private static int bitAt(ByteOrder order, int i) {\n        return order == ByteOrder.LITTLE_ENDIAN ? 1 << i % 8 : 0x80 >> i % 8;\n    }\n\n"
+	"    private static long bits(ByteOrder order, MemorySegment rec, long at, int shift, int width, boolean signed) {\n"
 	"        long v = 0;\n        for (int i = 0; i < width; i++) {\n"
-	"            long bit = (rec.get(BYTE, at + (shift + i) / 8) & bitAt(shift + i)) != 0 ? 1 : 0;\n"
-	"            v |= bit << (ORDER == ByteOrder.LITTLE_ENDIAN ? i : width - 1 - i);\n        }\n"
+	"            long bit = (rec.get(BYTE, at + (shift + i) / 8) & bitAt(order, shift + i)) != 0 ? 1 : 0;\n"
+	"            v |= bit << (order == ByteOrder.LITTLE_ENDIAN ? i : width - 1 - i);\n        }\n"
 	"        return signed ? v << 64 - width >> 64 - width : v;\n    }\n\n"
-	"    private static void bits(MemorySegment rec, long at, int shift, int width, long value) {\n"
+	"    private static void bits(ByteOrder order, MemorySegment rec, long at, int shift, int width, long value) {\n"
 	"        for (int i = 0; i < width; i++) {\n            long byteAt = at + (shift + i) / 8;\n"
-	"            boolean bit = (value >> (ORDER == ByteOrder.LITTLE_ENDIAN ? i : width - 1 - i) & 1) != 0;\n"
-	"            int around = rec.get(BYTE, byteAt) & ~bitAt(shift + i);\n"
-	"            rec.set(BYTE, byteAt, (byte) (bit ? around | bitAt(shift + i) : around));\n        }\n    }\n\n"
+	"            boolean bit = (value >> (order == ByteOrder.LITTLE_ENDIAN ? i : width - 1 - i) & 1) != 0;\n"
+	"            int around = rec.get(BYTE, byteAt) & ~bitAt(order, shift + i);\n"
+	"            rec.set(BYTE, byteAt, (byte) (bit ? around | bitAt(order, shift + i) : around));\n        }\n    }\n\n"
 	"    private static String text(MemorySegment rec, long at, long size) {\n"
 	"        byte[] bytes = rec.asSlice(at, size).toArray(BYTE);\n        int n = 0;\n"
 	"        while (n < bytes.length && bytes[n] != 0) n++;\n"
@@ -36,16 +36,16 @@ static const char helpers[] =
 	"    private static void text(MemorySegment rec, long at, long size, String value) {\n"
 	"        byte[] bytes = value.getBytes(StandardCharsets.UTF_8);\n"
 	"        for (long i = 0; i < size; i++) rec.set(BYTE, at + i, i < bytes.length ? bytes[(int) i] : 0);\n    }\n\n"
-	"    private static BigInteger wide(MemorySegment rec, long at, boolean signed) {\n"
-	"        boolean little = ORDER == ByteOrder.LITTLE_ENDIAN;\n"
-	"        BigInteger high = BigInteger.valueOf(rec.get(LONG, at + (little ? 8 : 0)));\n"
-	"        BigInteger low = new BigInteger(Long.toUnsignedString(rec.get(LONG, at + (little ? 0 : 8))));\n"
+	"    private static BigInteger wide(ByteOrder order, MemorySegment rec, long at, boolean signed) {\n"
+	"        ValueLayout.OfLong word = LONG.withOrder(order);\n        boolean little = order == ByteOrder.LITTLE_ENDIAN;\n"
+	"        BigInteger high = BigInteger.valueOf(rec.get(word, at + (little ? 8 : 0)));\n"
+	"        BigInteger low = new BigInteger(Long.toUnsignedString(rec.get(word, at + (little ? 0 : 8))));\n"
 	"        BigInteger v = high.shiftLeft(64).or(low);\n"
 	"        return signed || v.signum() >= 0 ? v : v.add(BigInteger.ONE.shiftLeft(128));\n    }\n\n"
-	"    private static void wide(MemorySegment rec, long at, BigInteger value) {\n"
-	"        boolean little = ORDER == ByteOrder.LITTLE_ENDIAN;\n"
-	"        rec.set(LONG, at + (little ? 0 : 8), value.longValue());\n"
-	"        rec.set(LONG, at + (little ? 8 : 0), value.shiftRight(64).longValue());\n    }\n";
+	"    private static void wide(ByteOrder order, MemorySegment rec, long at, BigInteger value) {\n"
+	"        ValueLayout.OfLong word = LONG.withOrder(order);\n        boolean little = order == ByteOrder.LITTLE_ENDIAN;\n"
+	"        rec.set(word, at + (little ? 0 : 8), value.longValue());\n"
+	"        rec.set(word, at + (little ? 8 : 0), value.shiftRight(64).longValue());\n    }\n";
 
 /* ---- the layout ---- */
 
@@ -59,7 +59,20 @@ static void indent(const struct bind_file *file, unsigned int depth)
 	fprintf(file->out, "%*s", 4 * (int)depth, "");
 }
 
-static void put_layout(struct bind_file *file, uint32_t id, unsigned int depth);
+static void put_layout(struct bind_file *file, uint32_t id, bool in_swapped, unsigned int depth);
+
+/* Constants of the generated class, which are in the order of the machine. */
+static const char *order_of(const struct bind_file *file, bool big_endian)
+{
+	return big_endian == file->opts->big_endian ? "ORDER" : big_endian ? "ByteOrder.BIG_ENDIAN" : "ByteOrder.LITTLE_ENDIAN";
+}
+
+static const char *with_order(const struct bind_file *file, bool big_endian)
+{
+	if (big_endian == file->opts->big_endian)
+		return "";
+	return big_endian ? ".withOrder(ByteOrder.BIG_ENDIAN)" : ".withOrder(ByteOrder.LITTLE_ENDIAN)";
+}
 
 static const char *value_layout(const struct cairn_type *t)
 {
@@ -113,7 +126,7 @@ static void put_group(struct bind_file *file, const struct cairn_type *t, unsign
 		fputs(first ? "\n" : ",\n", file->out);
 		first = false;
 		indent(file, depth + 1);
-		put_layout(file, m->type, depth + 1);
+		put_layout(file, m->type, t->byte_swapped, depth + 1);
 		put_member_name(file, m, i);
 		pos = is_union ? 0 : off + cairn_types_size(file->types, m->type);
 	}
@@ -123,7 +136,7 @@ static void put_group(struct bind_file *file, const struct cairn_type *t, unsign
 }
 
 /* An array that the walk did not go into (no bytes, or flexible) is no layout's, so that this goes no deeper than it did. */
-static void put_array(struct bind_file *file, const struct cairn_type *t, unsigned int depth)
+static void put_array(struct bind_file *file, const struct cairn_type *t, bool in_swapped, unsigned int depth)
 {
 	uint64_t count = t->has_count ? t->count : 0;
 
@@ -132,11 +145,11 @@ static void put_array(struct bind_file *file, const struct cairn_type *t, unsign
 		return;
 	}
 	fprintf(file->out, "MemoryLayout.sequenceLayout(%llu, ", (unsigned long long)count);
-	put_layout(file, t->ref, depth);
+	put_layout(file, t->ref, in_swapped, depth);
 	fputs(")", file->out);
 }
 
-static void put_layout(struct bind_file *file, uint32_t id, unsigned int depth)
+static void put_layout(struct bind_file *file, uint32_t id, bool in_swapped, unsigned int depth)
 {
 	const struct cairn_type *t = type_of(file, id);
 	const char *value;
@@ -148,12 +161,12 @@ static void put_layout(struct bind_file *file, uint32_t id, unsigned int depth)
 		put_group(file, t, depth);
 		return;
 	case CAIRN_T_ARRAY:
-		put_array(file, t, depth);
+		put_array(file, t, in_swapped, depth);
 		return;
 	default:
 		value = value_layout(t);
 		if (value)
-			fputs(value, file->out);
+			fprintf(file->out, "%s%s", value, t->size > 1 ? with_order(file, bind_is_big_endian(file, t, in_swapped)) : "");
 		else
 			fprintf(file->out, "MemoryLayout.sequenceLayout(%llu, BYTE)", (unsigned long long)t->size);
 	}
@@ -248,7 +261,7 @@ static void put_get_body(const struct bind_file *file, const struct bind_field *
 	}
 	put_place(file, f);
 	if (f->bits)
-		fprintf(out, "            return bits(rec, at, %u, %u, %s)%s;\n", f->shift, f->bits,
+		fprintf(out, "            return bits(%s, rec, at, %u, %u, %s)%s;\n", order_of(file, f->big_endian), f->shift, f->bits,
 			f->is_signed ? "true" : "false", f->kind == BIND_BOOL ? " != 0" : "");
 	else if (f->kind == BIND_TEXT && !f->size)
 		fputs("            return text(rec, at, rec.byteSize() - at);\n", out);
@@ -257,9 +270,9 @@ static void put_get_body(const struct bind_file *file, const struct bind_field *
 	else if (f->kind == BIND_BYTES)
 		fprintf(out, "            return rec.asSlice(at, %llu);\n", (unsigned long long)f->size);
 	else if (f->size == 16)
-		fprintf(out, "            return wide(rec, at, %s);\n", f->is_signed ? "true" : "false");
+		fprintf(out, "            return wide(%s, rec, at, %s);\n", order_of(file, f->big_endian), f->is_signed ? "true" : "false");
 	else
-		fprintf(out, "            return rec.get(%s, at)%s;\n", value_of(f), widen(f));
+		fprintf(out, "            return rec.get(%s%s, at)%s;\n", value_of(f), with_order(file, f->big_endian), widen(f));
 }
 
 static void put_set_body(const struct bind_file *file, const struct bind_field *f)
@@ -280,7 +293,7 @@ static void put_set_body(const struct bind_file *file, const struct bind_field *
 	}
 	put_place(file, f);
 	if (f->bits)
-		fprintf(out, "            bits(rec, at, %u, %u, %s);\n", f->shift, f->bits,
+		fprintf(out, "            bits(%s, rec, at, %u, %u, %s);\n", order_of(file, f->big_endian), f->shift, f->bits,
 			f->kind == BIND_BOOL ? "value ? 1L : 0L" : "value");
 	else if (f->kind == BIND_TEXT && !f->size)
 		fputs("            text(rec, at, rec.byteSize() - at, value);\n", out);
@@ -289,9 +302,9 @@ static void put_set_body(const struct bind_file *file, const struct bind_field *
 	else if (f->kind == BIND_BYTES)
 		fprintf(out, "            MemorySegment.copy(value, 0, rec, at, %llu);\n", (unsigned long long)f->size);
 	else if (f->size == 16)
-		fputs("            wide(rec, at, value);\n", out);
+		fprintf(out, "            wide(%s, rec, at, value);\n", order_of(file, f->big_endian));
 	else
-		fprintf(out, "            rec.set(%s, at, %s%s);\n", value_of(f), cast, value);
+		fprintf(out, "            rec.set(%s%s, at, %s%s);\n", value_of(f), with_order(file, f->big_endian), cast, value);
 }
 
 static void put_field(const struct bind_file *file, const struct bind_field *f)
@@ -337,7 +350,7 @@ static void put_record(struct bind_file *file, const struct bind_record *r)
 		"\n    public static final class %s {\n        private %s() {}\n\n"
 		"        public static final long SIZE = %llu;\n        public static final GroupLayout LAYOUT = ",
 		r->camel, r->camel, (unsigned long long)r->size);
-	put_layout(file, r->id, 3);
+	put_layout(file, r->id, false, 3);
 	fprintf(out, ".withName(\"%s\");\n\n", r->name);
 	for (size_t i = 0; i < r->fields.n; i++) {
 		if (!has_handle(&r->fields.p[i]))

@@ -90,7 +90,7 @@ static void put_place(const struct bind_file *file, const struct bind_field *f)
 static void put_get(const struct bind_file *file, const struct bind_field *f, const char *order)
 {
 	FILE *out = file->out;
-	char mark = file->opts->big_endian ? '>' : '<';
+	char mark = f->big_endian ? '>' : '<';
 
 	if (f->kind == BIND_TEXT && !f->size)
 		fputs("self._get_text(at, len(self.bytes) - at)\n", out);
@@ -111,7 +111,7 @@ static void put_get(const struct bind_file *file, const struct bind_field *f, co
 static void put_set(const struct bind_file *file, const struct bind_field *f, const char *order)
 {
 	FILE *out = file->out;
-	char mark = file->opts->big_endian ? '>' : '<';
+	char mark = f->big_endian ? '>' : '<';
 
 	if (f->kind == BIND_TEXT && !f->size)
 		fputs("self._set_text(at, len(self.bytes) - at, value)\n", out);
@@ -130,7 +130,7 @@ static void put_set(const struct bind_file *file, const struct bind_field *f, co
 
 static void put_field(const struct bind_file *file, const struct bind_field *f)
 {
-	const char *order = file->opts->big_endian ? "big" : "little";
+	const char *order = f->big_endian ? "big" : "little";
 	FILE *out = file->out;
 
 	fprintf(out, "\n    # %s: %s\n    def get_%s(self", f->path, f->type, f->name);

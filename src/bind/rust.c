@@ -12,16 +12,16 @@ static const char head[] =
 	"    let mut a = [0u8; N];\n    a.copy_from_slice(&b[at..at + N]);\n    a\n}\n\n";
 
 static const char bits_le[] =
-	"#[allow(dead_code)]\nfn bind_bits(b: &[u8], at: usize, shift: usize, width: usize) -> u64 {\n"
+	"#[allow(dead_code)]\nfn bind_bits_le(b: &[u8], at: usize, shift: usize, width: usize) -> u64 {\n"
 	"    (0..width).fold(0, |v, i| v | ((b[at + (shift + i) / 8] >> ((shift + i) % 8) & 1) as u64) << i)\n}\n\n"
-	"#[allow(dead_code)]\nfn bind_set_bits(b: &mut [u8], at: usize, shift: usize, width: usize, v: u64) {\n"
+	"#[allow(dead_code)]\nfn bind_set_bits_le(b: &mut [u8], at: usize, shift: usize, width: usize, v: u64) {\n"
 	"    for i in 0..width {\n        let (byte, bit) = (at + (shift + i) / 8, 1u8 << ((shift + i) % 8));\n"
 	"        b[byte] = if v >> i & 1 != 0 { b[byte] | bit } else { b[byte] & !bit };\n    }\n}\n\n";
 
 static const char bits_be[] =
-	"#[allow(dead_code)]\nfn bind_bits(b: &[u8], at: usize, shift: usize, width: usize) -> u64 {\n"
+	"#[allow(dead_code)]\nfn bind_bits_be(b: &[u8], at: usize, shift: usize, width: usize) -> u64 {\n"
 	"    (0..width).fold(0, |v, i| v << 1 | (b[at + (shift + i) / 8] >> (7 - (shift + i) % 8) & 1) as u64)\n}\n\n"
-	"#[allow(dead_code)]\nfn bind_set_bits(b: &mut [u8], at: usize, shift: usize, width: usize, v: u64) {\n"
+	"#[allow(dead_code)]\nfn bind_set_bits_be(b: &mut [u8], at: usize, shift: usize, width: usize, v: u64) {\n"
 	"    for i in 0..width {\n        let (byte, bit) = (at + (shift + i) / 8, 0x80u8 >> ((shift + i) % 8));\n"
 	"        b[byte] = if v >> (width - 1 - i) & 1 != 0 { b[byte] | bit } else { b[byte] & !bit };\n    }\n}\n\n";
 
@@ -30,6 +30,11 @@ static const char text_helpers[] =
 	"    &b[..b.iter().position(|&c| c == 0).unwrap_or(b.len())]\n}\n\n"
 	"/// Cut at the end, else filled up with NULs.\n#[allow(dead_code)]\nfn bind_set_text(b: &mut [u8], text: &[u8]) {\n"
 	"    for (i, to) in b.iter_mut().enumerate() {\n        *to = text.get(i).copied().unwrap_or(0);\n    }\n}\n\n";
+
+static const char *order_of(const struct bind_field *f)
+{
+	return f->big_endian ? "be" : "le";
+}
 
 static void put_type(const struct bind_file *file, const struct bind_field *f)
 {
@@ -72,16 +77,16 @@ static void put_get_body(const struct bind_file *file, const struct bind_field *
 		put_range(file, f);
 		fputs(f->kind == BIND_TEXT ? ")" : "", out);
 	} else if (f->bits && f->kind == BIND_BOOL) {
-		fprintf(out, "bind_bits(self.0.as_ref(), at, %u, %u) != 0", f->shift, f->bits);
+		fprintf(out, "bind_bits_%s(self.0.as_ref(), at, %u, %u) != 0", order_of(f), f->shift, f->bits);
 	} else if (f->bits) {
-		fprintf(out, "(((bind_bits(self.0.as_ref(), at, %u, %u) << %u) as %c64) >> %u) as ", f->shift, f->bits,
-			64 - f->bits, f->is_signed ? 'i' : 'u', 64 - f->bits);
+		fprintf(out, "(((bind_bits_%s(self.0.as_ref(), at, %u, %u) << %u) as %c64) >> %u) as ", order_of(f), f->shift,
+			f->bits, 64 - f->bits, f->is_signed ? 'i' : 'u', 64 - f->bits);
 		put_type(file, f);
 	} else if (f->kind == BIND_BOOL) {
 		fputs("self.0.as_ref()[at] != 0", out);
 	} else {
 		put_type(file, f);
-		fprintf(out, "::from_%s_bytes(bind_bytes(self.0.as_ref(), at))", file->opts->big_endian ? "be" : "le");
+		fprintf(out, "::from_%s_bytes(bind_bytes(self.0.as_ref(), at))", order_of(f));
 	}
 }
 
@@ -98,13 +103,13 @@ static void put_set_body(const struct bind_file *file, const struct bind_field *
 		put_range(file, f);
 		fputs(".copy_from_slice(value)", out);
 	} else if (f->bits) {
-		fprintf(out, "bind_set_bits(self.0.as_mut(), at, %u, %u, value as u64)", f->shift, f->bits);
+		fprintf(out, "bind_set_bits_%s(self.0.as_mut(), at, %u, %u, value as u64)", order_of(f), f->shift, f->bits);
 	} else if (f->kind == BIND_BOOL) {
 		fputs("self.0.as_mut()[at] = value as u8", out);
 	} else {
 		fputs("self.0.as_mut()", out);
 		put_range(file, f);
-		fprintf(out, ".copy_from_slice(&value.to_%s_bytes())", file->opts->big_endian ? "be" : "le");
+		fprintf(out, ".copy_from_slice(&value.to_%s_bytes())", order_of(f));
 	}
 	fputc(';', out);
 }
@@ -184,8 +189,10 @@ void bind_write_rust(const struct bind_file *file)
 	fprintf(out, "// Accessors made by cairn bind%s%s. Do not edit. Needs core only.\n\n", file->opts->origin ? " of " : "",
 		file->opts->origin ? file->opts->origin : "");
 	fputs(head, out);
-	if (file->has_bits)
-		fputs(file->opts->big_endian ? bits_be : bits_le, out);
+	if (file->has_bits && file->has_little)
+		fputs(bits_le, out);
+	if (file->has_bits && file->has_big)
+		fputs(bits_be, out);
 	if (file->has_text)
 		fputs(text_helpers, out);
 	for (size_t i = 0; i < file->records.n; i++)

@@ -25,6 +25,7 @@ struct way {
 	uint32_t n_steps;
 	struct bind_step steps[2 * BIND_DEPTH_MAX];
 	unsigned int depth;
+	bool swapped; /* right inside of a struct whose enums are in the other byte order */
 };
 
 struct walker {
@@ -131,6 +132,8 @@ static int add_field(struct walker *w, uint32_t type, const struct way *way, str
 	if (!steps || !f.name || !f.type)
 		return err_nomem(w->err, "accessors");
 	memcpy(steps, way->steps, way->n_steps * sizeof(*steps));
+	w->file->has_big |= f.big_endian;
+	w->file->has_little |= !f.big_endian;
 	w->file->has_bits |= f.bits != 0;
 	w->file->has_text |= f.kind == BIND_TEXT;
 	w->file->has_bytes |= f.kind == BIND_BYTES;
@@ -146,6 +149,12 @@ static bool is_signed(const struct cairn_type *t)
 static bool is_integer(const struct cairn_type *t)
 {
 	return t->encoding != CAIRN_ENC_OPAQUE && (t->kind == CAIRN_T_INT || t->kind == CAIRN_T_ENUM);
+}
+
+/* Numbers say it themselves; of enums the struct around them does. */
+bool bind_is_big_endian(const struct bind_file *file, const struct cairn_type *t, bool in_swapped)
+{
+	return file->opts->big_endian != (t->byte_swapped || (in_swapped && t->kind == CAIRN_T_ENUM));
 }
 
 static bool is_power_size(uint64_t size, uint64_t max)
@@ -187,6 +196,7 @@ static int walk_bit_field(struct walker *w, const struct cairn_member *m, const 
 		return 0;
 	struct bind_field f = {.kind = t->encoding == CAIRN_ENC_BOOL ? BIND_BOOL : BIND_INT,
 			       .is_signed = is_signed(t),
+			       .big_endian = bind_is_big_endian(w->file, t, way->swapped),
 			       .off = way->off + m->bit_off / 8,
 			       .size = (shift + m->bit_size + 7) / 8,
 			       .shift = shift,
@@ -200,6 +210,7 @@ static int walk_member(struct walker *w, const struct cairn_type *t, uint32_t i,
 	const struct cairn_member *m = &t->members[i];
 	struct way way = *from;
 
+	way.swapped = t->byte_swapped;
 	if (m->dynamic || (!m->bit_size && m->bit_off % 8) || (m->bit_size && !m->name))
 		return 0;
 	if (m->name) {
@@ -241,7 +252,10 @@ static int walk_array(struct walker *w, uint32_t id, const struct cairn_type *t,
 	struct way way = *from;
 
 	if (is_text(elem) && !t->vector)
-		return add_field(w, id, from, (struct bind_field){.kind = BIND_TEXT, .off = from->off, .size = count});
+		return add_field(w, id, from, (struct bind_field){.kind = BIND_TEXT,
+								      .big_endian = w->file->opts->big_endian,
+								      .off = from->off,
+								      .size = count});
 	/* Elements without bytes, and a flexible array inside of an array, which has no length. */
 	if (!size || (!count && way.n_dims))
 		return 0;
@@ -277,6 +291,7 @@ static int walk_type(struct walker *w, uint32_t id, const struct way *from)
 		return add_field(w, id, &way,
 				 (struct bind_field){.kind = kind_of(t),
 						     .is_signed = is_signed(t) && is_integer(t),
+						     .big_endian = bind_is_big_endian(w->file, t, way.swapped),
 						     .off = way.off,
 						     .size = t->size});
 	}

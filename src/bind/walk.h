@@ -40,6 +40,7 @@ struct bind_field {
 	const char *type; /* as C writes it, for comments */
 	enum bind_kind kind;
 	bool is_signed;
+	bool big_endian;     /* of the bytes, and of the places of bits */
 	uint64_t off, size; /* bytes; of a bit-field: all that it touches */
 	uint8_t shift, bits; /* of a bit-field, in the order of the machine's bits */
 	uint32_t n_dims;
@@ -63,12 +64,16 @@ struct bind_file {
 	const struct cairn_bind_opts *opts;
 	struct arena arena;
 	VEC(struct bind_record) records;
+	bool has_little, has_big; /* numbers of either order */
 	bool has_bits, has_bytes, has_text, has_wide; /* which helpers are needed */
 	FILE *out;
 };
 
 /* Fills @ret->records; opts, types and arena are set. */
 int bind_walk(struct bind_file *file, const uint32_t *ids, size_t n_ids, struct cairn_err *err);
+
+/* The order of the bytes of a scalar; @in_swapped: cairn_type.byte_swapped of the struct that it is right inside of. */
+bool bind_is_big_endian(const struct bind_file *file, const struct cairn_type *t, bool in_swapped);
 
 /* A name for an anonymous member of which the @i-th is one. */
 const char *bind_anonymous(struct arena *arena, uint32_t i);

@@ -72,6 +72,7 @@ static int find_case(struct compiler *c, uint32_t around, struct view v, const s
 	ret->off = outside ? UINT64_MAX / 2 : v.off + m.bit_off / 8;
 	ret->shift = m.bit_off % 8;
 	ret->width = (uint8_t)width;
+	ret->big_endian = is_big_endian(c, t, (struct view){.swapped = type_of(c, around)->byte_swapped});
 	if (width < 64)
 		ret->bits &= (UINT64_C(1) << width) - 1;
 	return 0;

@@ -58,10 +58,15 @@ static bool is_aggregate(const struct cairn_type *t)
 	return t->kind == CAIRN_T_STRUCT || t->kind == CAIRN_T_CLASS || t->kind == CAIRN_T_UNION;
 }
 
-/* What is stored in the other byte order is shown as its bytes: read as a number it would be another. */
 static bool is_number(const struct cairn_type *t)
 {
-	return t->encoding != CAIRN_ENC_OPAQUE && t->encoding != CAIRN_ENC_COMPLEX && !t->byte_swapped;
+	return t->encoding != CAIRN_ENC_OPAQUE && t->encoding != CAIRN_ENC_COMPLEX;
+}
+
+/* Numbers say it themselves; of enums the struct around them does. */
+bool is_big_endian(const struct compiler *c, const struct cairn_type *t, struct view v)
+{
+	return c->look.big_endian != (t->byte_swapped || (v.swapped && t->kind == CAIRN_T_ENUM));
 }
 
 /* ---- what is written ---- */
@@ -166,6 +171,7 @@ static void compile_bits(struct compiler *c, const struct cairn_type *t, struct 
 {
 	bool whole = !op.shift && op.width == size * 8;
 
+	op.big_endian = is_big_endian(c, t, v);
 	op.is_signed = is_signed(t);
 	if (!is_number(t) || (t->kind != CAIRN_T_ENUM && t->kind != CAIRN_T_INT)) {
 		op.code = OP_POINTER;
@@ -192,7 +198,8 @@ static void compile_real(struct compiler *c, const struct cairn_type *t, struct 
 		out_of_memory(c);
 	if (!VEC_ADD(&c->reals, copy))
 		out_of_memory(c);
-	emit_at(c, v, t->size, (struct op){.code = OP_REAL, .aux = (uint32_t)c->reals.n - 1});
+	emit_at(c, v, t->size, (struct op){.code = OP_REAL, .aux = (uint32_t)c->reals.n - 1,
+						.big_endian = is_big_endian(c, t, v)});
 }
 
 static void compile_scalar(struct compiler *c, const struct cairn_type *t, struct view v)
@@ -202,7 +209,7 @@ static void compile_scalar(struct compiler *c, const struct cairn_type *t, struc
 	else if (t->kind == CAIRN_T_FLOAT)
 		compile_real(c, t, v);
 	else if (t->size > sizeof(value_u128) || !is_number(t))
-		emit_at(c, v, t->size, (struct op){.code = OP_HEX});
+		emit_at(c, v, t->size, (struct op){.code = OP_HEX, .big_endian = is_big_endian(c, t, v)});
 	else
 		compile_bits(c, t, v, t->size, (struct op){.width = (uint8_t)(t->size * 8)});
 }
@@ -221,7 +228,7 @@ static void compile_bit_field(struct compiler *c, const struct cairn_member *m, 
 	if (is_outside(v, byte, size))
 		add_note(c, CUT_OFF);
 	else
-		compile_bits(c, type_of(c, m->type), (struct view){v.off + byte, v.end}, size,
+		compile_bits(c, type_of(c, m->type), (struct view){v.off + byte, v.end, v.swapped}, size,
 			     (struct op){.shift = shift, .width = (uint8_t)m->bit_size});
 }
 
@@ -235,7 +242,7 @@ static struct view member_view(const struct compiler *c, const struct cairn_type
 	bool last = t->kind == CAIRN_T_UNION || i == t->n_members - 1 || off >= t->size || size >= t->size - off;
 	uint64_t end = v.off + off + size;
 
-	return (struct view){v.off + off, last || size > OFF_MAX || end > v.end ? v.end : end};
+	return (struct view){v.off + off, last || size > OFF_MAX || end > v.end ? v.end : end, t->byte_swapped};
 }
 
 void compile_member(struct compiler *c, const struct cairn_type *t, uint32_t i, struct view v, unsigned int depth)
@@ -245,7 +252,7 @@ void compile_member(struct compiler *c, const struct cairn_type *t, uint32_t i, 
 	if (m->dynamic)
 		add_note(c, "place not known");
 	else if (m->bit_size)
-		compile_bit_field(c, m, v);
+		compile_bit_field(c, m, (struct view){v.off, v.end, t->byte_swapped});
 	else if (m->bit_off % 8)
 		add_note(c, "not at a byte boundary");
 	else if (is_outside(v, m->bit_off / 8, 0))
@@ -440,7 +447,7 @@ static void compile_array(struct compiler *c, const struct cairn_type *t, struct
 		if (!VEC_ADD(&c->loops, loop))
 			out_of_memory(c);
 		uint32_t at = emit(c, (struct op){.code = OP_LOOP, .off = v.off, .aux = (uint32_t)c->loops.n - 1});
-		compile_value(c, t->ref, (struct view){0, stride < OFF_MAX ? stride : UINT64_MAX}, depth + 1);
+		compile_value(c, t->ref, (struct view){0, stride < OFF_MAX ? stride : UINT64_MAX, v.swapped}, depth + 1);
 		emit(c, (struct op){.code = OP_NEXT});
 		set_next(c, at, (uint32_t)c->ops.n);
 		add_text(c, c->look.json ? "]" : "}");
@@ -555,7 +562,7 @@ static void finish(struct compiler *c, struct cairn_decode *d)
 
 static void compile_root(struct compiler *c, uint32_t id, const struct cairn_member *member, struct cairn_decode *d)
 {
-	const struct view all = {0, UINT64_MAX};
+	const struct view all = {0, UINT64_MAX, false};
 
 	if (member) {
 		/* The bytes as a struct of this one member, which then may be a flexible array. */

@@ -10,6 +10,7 @@
 /* Where a value lies from the base, and where what it may see of the record ends: UINT64_MAX for the record's end. */
 struct view {
 	uint64_t off, end;
+	bool swapped; /* it is right inside of a struct whose enums are in the other byte order */
 };
 
 struct compiler {
@@ -47,6 +48,8 @@ uint32_t emit(struct compiler *c, struct op op);
 /* The index of the next operation, as the target of a jump: what is pending is put before it. */
 uint32_t label(struct compiler *c);
 void compile_member(struct compiler *c, const struct cairn_type *t, uint32_t i, struct view v, unsigned int depth);
+/* The order of the bytes of a @t, a scalar, in @v. */
+bool is_big_endian(const struct compiler *c, const struct cairn_type *t, struct view v);
 /* No piece of @size bytes at @off from a view can be there, whatever the record's length. */
 bool is_outside(struct view v, uint64_t off, uint64_t size);
 

@@ -48,6 +48,7 @@ struct op {
 	uint8_t width; /* bits */
 	bool is_signed;
 	bool has_count;
+	bool big_endian;
 	uint32_t text, n_text; /* in plan->text, put before anything else */
 	uint32_t next, aux;
 	uint64_t off, size; /* bytes from the base; their sum does not overflow */
@@ -75,6 +76,7 @@ struct enum_plan {
 struct case_of {
 	uint64_t off;
 	uint8_t shift, width;
+	bool big_endian;
 	uint64_t bits;
 };
 

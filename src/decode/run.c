@@ -88,19 +88,19 @@ static uint64_t load(const uint8_t *p, uint64_t size, bool big_endian)
 
 static value_u128 bits_of(const struct run *r, const struct op *op)
 {
-	return bits_at(r->base.p + op->off, op->shift, op->width, r->d->look.big_endian);
+	return bits_at(r->base.p + op->off, op->shift, op->width, op->big_endian);
 }
 
 static void put_uint(struct run *r, const struct op *op)
 {
-	uint64_t v = load(r->base.p + op->off, op->size, r->d->look.big_endian);
+	uint64_t v = load(r->base.p + op->off, op->size, op->big_endian);
 
 	out_end(r->out, put_u64(out_room(r->out), v));
 }
 
 static void put_sint(struct run *r, const struct op *op)
 {
-	uint64_t v = load(r->base.p + op->off, op->size, r->d->look.big_endian);
+	uint64_t v = load(r->base.p + op->off, op->size, op->big_endian);
 	char *at = out_room(r->out);
 
 	if (v >> (op->width - 1)) {
@@ -278,7 +278,7 @@ static bool holds(const struct run *r, const struct case_of *c)
 
 	if (c->off > r->base.n || size > r->base.n - c->off)
 		return false;
-	return (uint64_t)bits_at(r->base.p + c->off, c->shift, c->width, r->d->look.big_endian) == c->bits;
+	return (uint64_t)bits_at(r->base.p + c->off, c->shift, c->width, c->big_endian) == c->bits;
 }
 
 static const struct op *group(struct run *r, const struct op *op)
@@ -295,6 +295,7 @@ static const struct op *group(struct run *r, const struct op *op)
 static void put_value(struct run *r, const struct op *op)
 {
 	const struct look *look = &r->d->look;
+	const struct look own = {look->json, look->hex, op->big_endian, look->long_double};
 	const uint8_t *p = r->base.p + op->off;
 
 	switch ((enum op_code)op->code) {
@@ -320,10 +321,10 @@ static void put_value(struct run *r, const struct op *op)
 		out_char(r->out, look, *p, op->is_signed);
 		break;
 	case OP_REAL:
-		out_real(r->out, look, &r->d->reals[op->aux], p);
+		out_real(r->out, &own, &r->d->reals[op->aux], p);
 		break;
 	case OP_HEX:
-		out_hex_number(r->out, look, p, op->size);
+		out_hex_number(r->out, &own, p, op->size);
 		break;
 	default:
 		out_hex_dump(r->out, look, p, op->size);

@@ -65,8 +65,7 @@ static int read_base(struct dw_types *r, const struct dw_die *die, struct cairn_
 	t->name = dw_str(die, DW_AT_name);
 	t->size = byte_size(die);
 	t->encoding = CAIRN_ENC_OPAQUE;
-	if (dw_udata(die, DW_AT_endianity, 0) == DW_END_big)
-		return 0;
+	t->byte_swapped = dw_udata(die, DW_AT_endianity, 0) == DW_END_big;
 	switch (dw_udata(die, DW_AT_encoding, 0)) {
 	case DW_ATE_void:
 		t->kind = CAIRN_T_VOID;

@@ -125,6 +125,19 @@ static uint32_t substance(const struct dw_types *r, uint32_t id)
 	return 0;
 }
 
+/*
+ * GCC's scalar_storage_order reverses numbers and enums right inside of a struct, and its DWARF says so of numbers only
+ * (docs/findings/gcc-storage-order.md). One number that is reversed tells of the enums. Pointers and vectors keep their order.
+ */
+static void note_storage_order(struct dw_types *r, uint32_t id)
+{
+	struct cairn_type *t = types_node(r->graph, id);
+	for (uint32_t i = 0; t && i < t->n_members && !t->byte_swapped; i++) {
+		const struct cairn_type *m = cairn_types_get(r->graph, substance(r, t->members[i].type));
+		t->byte_swapped = m->byte_swapped && (m->kind == CAIRN_T_INT || m->kind == CAIRN_T_FLOAT);
+	}
+}
+
 int dwarf_type_complete(struct dw_types *r, uint32_t id, struct cairn_err *err)
 {
 	VEC(uint32_t) stack = {0};
@@ -139,6 +152,7 @@ int dwarf_type_complete(struct dw_types *r, uint32_t id, struct cairn_err *err)
 		if (rc == -ENOTUNIQ && !outermost)
 			rc = 0;
 		first = first ? first : rc;
+		note_storage_order(r, inside);
 		bool fits = true;
 		for (uint32_t i = 0; i < t->n_members && fits; i++)
 			fits = VEC_ADD(&stack, t->members[i].type);

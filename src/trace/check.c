@@ -261,6 +261,8 @@ static int check_member(const struct check *c, struct expr *e)
 	if (m.dynamic)
 		return WRONG(c, e, "the place of %s in %s is known only at run time", e->name,
 			     name);
+	if (t->byte_swapped && resolved(c->types, m.type)->kind == CAIRN_T_ENUM)
+		return WRONG(c, e, "enums of %s are stored in the other byte order; only the struct as a whole can be shown", name);
 	e->type = m.type;
 	e->bit_off = m.bit_off;
 	e->bit_size = m.bit_size;
@@ -369,6 +371,9 @@ static int path_arithmetic(const struct check *c, struct expr *e)
 	}
 	if ((t->kind != CAIRN_T_INT && t->kind != CAIRN_T_ENUM) || !t->size || t->size > 8)
 		return WRONG(c, e, "%s cannot be part of a condition",
+			     type_text(c, e->type, name, sizeof(name)));
+	if (t->byte_swapped)
+		return WRONG(c, e, "%s is stored in the other byte order, and cannot be part of a condition",
 			     type_text(c, e->type, name, sizeof(name)));
 	bool is_signed = type_is_signed(c->types, e->type);
 	uint64_t bits = e->bit_size ? e->bit_size : t->size * 8;

@@ -36,12 +36,14 @@ ENUMS = {"RED": 0, "GREEN": 1, "BLUE": 7, "TEAL": -3, "F_NONE": 0, "F_A": 1, "F_
 class Structs:
     """A header with structs s0, s1, ..."""
 
-    def __init__(self, count, seed, wide=True):
+    def __init__(self, count, seed, wide=True, order=""):
         self.random = random.Random(seed)
         self.wide = wide  # __int128, which 32-bit ABIs lack
+        self.order = order  # of the bytes of scalars, where it is not the machine's; GCC only
         self.names = [f"s{i}" for i in range(count)]
         self.counter = 0
-        self.text = PREAMBLE + "".join(self.one(name) for name in self.names)
+        pragma = f"#pragma scalar_storage_order {order}\n" if order else ""
+        self.text = PREAMBLE + pragma + "".join(self.one(name) for name in self.names)
         self.path = os.path.join(folder(), f"structs-{seed}.h")
         with open(self.path, "w", encoding="utf-8") as file:
             file.write(self.text)
@@ -77,8 +79,8 @@ class Structs:
         return f"{self.scalar()} {self.fresh()}{aligned};"
 
     def body(self, depth):
-        # One plain member, so that no struct is empty or without names.
-        members = [f"{self.scalar()} {self.fresh()};"]
+        # One plain member, so that no struct is empty or without names; a number, as only numbers tell their order in DWARF.
+        members = [f"{'short' if self.order else self.scalar()} {self.fresh()};"]
         members += [self.member(depth) for _ in range(self.random.randint(1, 6 if depth else 10))]
         self.random.shuffle(members)
         packed = " __attribute__((packed))" if self.random.random() < 0.15 else ""

@@ -110,6 +110,29 @@ def the_byte_order_is_that_of_the_abi():
 
 
 @claim
+def numbers_and_enums_in_the_other_byte_order_are_what_the_program_wrote():
+    need("gcc")
+    text = '''#include <stdio.h>
+enum color { RED = 1, GREEN = 0x102 };
+struct inner { short native; };
+struct __attribute__((scalar_storage_order("big-endian"))) wire {
+  unsigned short len; int temp; unsigned long id; float f; double d; enum color c, more[2]; _Bool ok;
+  unsigned hi : 4, mid : 9; int lo : 5; enum color small : 10; short list[2]; struct inner in; char text[5]; void *p; __int128 big; };
+struct wire w;
+int main(void) { static int x; w = (struct wire){.len = 0x1234, .temp = -5, .id = 0x0102030405060708, .f = 1.5f, .d = -2.25,
+  .c = GREEN, .more = {RED, GREEN}, .ok = 1, .hi = 10, .mid = 0x155, .lo = -3, .small = GREEN, .list = {1, -2}, .in = {7}, .text = "hey",
+  .big = -9}; w.p = (void *)((char *)0x1234 + x); return fwrite(&w, sizeof(w), 1, stdout) != 1; }
+'''
+    truth = ("{.len = 4660, .temp = -5, .id = 72623859790382856, .f = 1.5, .d = -2.25, .c = GREEN, .more = {RED, GREEN}, .ok = true, "
+             ".hi = 10, .mid = 341, .lo = -3, .small = GREEN, .list = {1, -2}, .in = {.native = 7}, .text = \"hey\", .p = 0x1234, .big = -9}\n")
+    for version in "345":
+        program = compile_c("order", text, "gcc", ["-O2", "-gdwarf-" + version])
+        data = subprocess.run([program], capture_output=True, check=True, timeout=10).stdout
+        r = decode(program, "wire", data=data)
+        expect(r.out == truth, version, r.out, r.err)
+
+
+@claim
 def arms_padding_and_limits_are_options():
     path = write("arms.h", "enum proto { TCP = 6, UDP = 17 }; struct p { char c; enum proto proto; union { int tcp; short udp; } l4; int v[4]; };\n")
     data = b"c\1\2\3" + b"\x11\0\0\0" + b"\5\0\0\0" + b"\1\0\0\0" * 4
