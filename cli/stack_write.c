@@ -143,6 +143,7 @@ void stack_json(FILE *out, const struct cairn_thread_stack *thread, struct stack
 		[CAIRN_WALK_LOST] = "lost-register",	[CAIRN_WALK_LOOP] = "loop",
 		[CAIRN_WALK_LIMIT] = "limit",		[CAIRN_WALK_GONE] = "gone",
 		[CAIRN_WALK_NO_CALL] = "no-call",	[CAIRN_WALK_NO_ROOM] = "no-room",
+		[CAIRN_WALK_NOT_STOPPED] = "not-stopped",
 	};
 	struct json j = {.out = out};
 

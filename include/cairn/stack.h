@@ -37,6 +37,7 @@ enum cairn_walk_end {
 	CAIRN_WALK_GONE,	/* the thread ended before it could be stopped */
 	CAIRN_WALK_NO_CALL,	/* the return address is not behind a call: the stack was overwritten. cairn/self.h */
 	CAIRN_WALK_NO_ROOM,	/* too little stack is left to go on. cairn/self.h */
+	CAIRN_WALK_NOT_STOPPED, /* the thread waits in the kernel for what cannot be interrupted */
 };
 
 struct cairn_stack_frame {

@@ -35,6 +35,20 @@ static bool read_memory(void *ctx, struct cairn_addr at, void *ret, size_t n)
 	return snapshot_read_live(r->snapshot->pid, at.v, ret, n);
 }
 
+static int not_stopped(const struct stopped_thread *t, struct thread_walk *to)
+{
+	bool is_gone = !t->state || strchr("ZX", t->state);
+	to->walk.end = is_gone ? CAIRN_WALK_GONE : CAIRN_WALK_NOT_STOPPED;
+	if (is_gone)
+		snprintf(to->walk.why, sizeof(to->walk.why), "the thread ended before it could be stopped");
+	else if (t->state == 'D')
+		snprintf(to->walk.why, sizeof(to->walk.why),
+			 "the thread waits in the kernel and cannot be stopped (state D; /proc/%d/stack)", t->tid);
+	else
+		snprintf(to->walk.why, sizeof(to->walk.why), "the thread did not stop (state %c)", t->state);
+	return 0;
+}
+
 static int walk_thread(struct cairn_stacks *stacks, const struct stopped_thread *t, struct reading *r,
 		       struct cairn_err *err)
 {
@@ -42,11 +56,8 @@ static int walk_thread(struct cairn_stacks *stacks, const struct stopped_thread 
 	if (!to)
 		return err_nomem(err, "the threads of a process");
 	to->stack.stopped_ns = t->stopped_ns;
-	if (!t->is_stopped) {
-		to->walk.end = CAIRN_WALK_GONE;
-		snprintf(to->walk.why, sizeof(to->walk.why), "the thread ended before it could be stopped");
-		return 0;
-	}
+	if (!t->has_regs)
+		return not_stopped(t, to);
 	return walk_run(&to->walk, stacks->space, EM_X86_64, &t->regs, read_memory, r, stacks->max_frames, err);
 }
 

@@ -60,7 +60,7 @@ static void plan_copy(const struct code_maps *maps, const struct stopped_thread 
 		      struct stack_copy *copy)
 {
 	uint64_t sp = t->regs.r[7];
-	plan_part(t->is_stopped ? code_maps_find(maps, sp) : NULL, sp, s, copy);
+	plan_part(t->has_regs ? code_maps_find(maps, sp) : NULL, sp, s, copy);
 }
 
 static const struct code_mapping *own_stack(const struct code_maps *maps, const struct stopped_thread *t)
@@ -90,7 +90,7 @@ static uint64_t lowest_pointer(const struct snapshot *s, const struct stack_copy
 static void plan_own(const struct code_maps *maps, const struct stopped_thread *t, struct snapshot *s,
 		     const struct stack_copy *copy, struct stack_copy *own)
 {
-	const struct code_mapping *m = t->is_stopped ? own_stack(maps, t) : NULL;
+	const struct code_mapping *m = t->has_regs ? own_stack(maps, t) : NULL;
 	*own = (struct stack_copy){.off = s->n_bytes};
 	if (!m || copy->lo == copy->hi || (copy->lo >= m->lo && copy->lo < m->hi))
 		return;

@@ -8,11 +8,12 @@
  * start one.
  *
  * A thread may stop for another reason than our interrupt, a signal that it just got. That signal is not ours: it is
- * handed back on release. A thread may also end: then it is left out.
+ * handed back, and the interrupt is still to come.
  *
- * Whether it will stop or end cannot be known, and not every end wakes up who waits for it: the main thread's is told only
- * when no other is left, and those are ours to wait for; and a thread that executes a program takes the main one's number.
- * So nothing is waited for without looking, from time to time, whether it is still there; the main thread comes last.
+ * A thread may also end: then it is left out. It stays until we have waited for it, and others wait for that: one that
+ * execs for all of them (reaper.h), the main thread's end for all others'. So nobody is waited for alone: all are asked
+ * in turn whether they have stopped or ended. One that waits in the kernel for what cannot be interrupted (a disk, the
+ * child of its vfork) does not stop; after a while it is left out too.
  *
  * If this process is killed in the middle, the kernel detaches and the threads go on.
  */
@@ -29,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -37,14 +39,15 @@
 
 #include "base/err.h"
 #include "base/scope.h"
+#include "unwind/reaper.h"
 
-/* A process that starts threads faster than they are seized, for this many rounds, is not to be had. */
-enum { MAX_ROUNDS = 64 };
-
-/* A thread that is asked to stop does so within microseconds, unless it has to wait for a processor. */
 enum {
-	YIELDS = 64,	     /* before anything slower */
-	PAUSE_NS = 50 * 1000, /* between two looks */
+	MAX_ROUNDS = 64, /* a process that starts threads faster than they are seized, for this long, is not to be had */
+	/* How long none of the threads that are left stops, while the others stand still. */
+	PATIENCE_NS = 500000000, /* with those that run: the machine may be busy */
+	PATIENCE_WITH_WAITERS_NS = 3000000,
+	SPINS = 64, /* turns without a sleep: a thread on another processor stops within some microseconds */
+	PAUSE_NS = 50000,
 };
 
 static uint64_t now_ns(void)
@@ -66,11 +69,11 @@ static void read_comm(int pid, struct stopped_thread *t)
 	t->comm[strcspn(t->comm, "\n")] = 0;
 }
 
-static int tracer_of(int pid)
+static int tracer_of(int pid, int tid)
 {
 	char name[64], line[256];
 	int tracer = 0;
-	snprintf(name, sizeof(name), "/proc/%d/status", pid);
+	snprintf(name, sizeof(name), "/proc/%d/task/%d/status", pid, tid);
 	SCOPE_FCLOSE FILE *f = fopen(name, "re");
 	while (f && fgets(line, sizeof(line), f))
 		if (sscanf(line, "TracerPid: %d", &tracer) == 1)
@@ -80,7 +83,7 @@ static int tracer_of(int pid)
 
 static int refuse(int pid, int why, struct cairn_err *err)
 {
-	int tracer = tracer_of(pid);
+	int tracer = tracer_of(pid, pid);
 	if (why == EPERM && tracer)
 		return err_set(err, -EBUSY, "process %d is traced by process %d already (a debugger, strace)", pid, tracer);
 	if (why == EPERM)
@@ -91,16 +94,23 @@ static int refuse(int pid, int why, struct cairn_err *err)
 	return err_set(err, -why, "process %d: cannot be traced: %s", pid, strerror(why));
 }
 
-/* A thread that has ended and was not waited for: the main one of a process whose others go on, all of one that was killed. */
-static bool has_ended(int pid, int tid)
+/* The letter of proc_pid_stat(5); X also when there is no such thread. */
+static char state_of(int pid, int tid)
 {
 	char name[64], line[512];
 	snprintf(name, sizeof(name), "/proc/%d/task/%d/stat", pid, tid);
 	SCOPE_FCLOSE FILE *f = fopen(name, "re");
 	if (!f || !fgets(line, sizeof(line), f))
-		return true;
+		return 'X';
 	const char *behind_name = strrchr(line, ')');
-	return behind_name && strchr("ZX", behind_name[1] ? behind_name[2] : 'X');
+	return behind_name && behind_name[1] && behind_name[2] ? behind_name[2] : 'X';
+}
+
+/* A thread that has ended and was not waited for: the main one of a process whose others go on, all of one that was killed. */
+static bool has_ended(int pid, int tid)
+{
+	char state = state_of(pid, tid);
+	return state == 'Z' || state == 'X';
 }
 
 int stop_memory_of(int pid)
@@ -127,17 +137,27 @@ static bool is_listed(const struct stop *stop, int tid)
 	return false;
 }
 
+/* One that did not stop before the last release is ours still. */
+static bool is_seized_by_us(int pid, int tid, int why)
+{
+	return why == EPERM && tracer_of(pid, tid) == (int)syscall(SYS_gettid);
+}
+
 /* 1 when it is new and seized, 0 when it was known or is gone. */
-static int seize(struct stop *stop, int tid, struct cairn_err *err)
+static int seize(struct stop *stop, struct reaper *reaper, int tid, struct cairn_err *err)
 {
 	if (is_listed(stop, tid))
 		return 0;
-	/* The room first: one that is seized must be on the list, or nobody lets it go. */
+	/* The room first: one that is seized must be on the lists, or nobody lets it go. */
 	struct stopped_thread *t = VEC_PUSH(&stop->threads);
 	if (!t)
 		return err_nomem(err, "the threads of a process");
-	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0) {
-		int why = errno;
+	if (!reaper_add(reaper, tid)) {
+		stop->threads.n--;
+		return err_nomem(err, "the threads of a process");
+	}
+	int why = ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0 ? errno : 0;
+	if (why && !is_seized_by_us(stop->pid, tid, why)) {
 		stop->threads.n--;
 		if (why == ESRCH || (why == EPERM && has_ended(stop->pid, tid)))
 			return 0;
@@ -149,7 +169,7 @@ static int seize(struct stop *stop, int tid, struct cairn_err *err)
 }
 
 /* How many threads were new. */
-static int seize_new(struct stop *stop, struct cairn_err *err)
+static int seize_new(struct stop *stop, struct reaper *reaper, struct cairn_err *err)
 {
 	char name[64];
 	int n = 0, rc = 0;
@@ -160,7 +180,7 @@ static int seize_new(struct stop *stop, struct cairn_err *err)
 					 err_set(err, -errno, "%s: %m", name);
 	for (struct dirent *e; rc >= 0 && (e = readdir(dir));)
 		if (isdigit((unsigned char)e->d_name[0])) {
-			rc = seize(stop, atoi(e->d_name), err);
+			rc = seize(stop, reaper, atoi(e->d_name), err);
 			n += rc > 0;
 		}
 	closedir(dir);
@@ -204,55 +224,97 @@ static int read_regs(struct stop *stop, struct stopped_thread *t, struct cairn_e
 	struct user_regs_struct u;
 	struct iovec to = {&u, sizeof(u)};
 	if (ptrace(PTRACE_GETREGSET, t->tid, (void *)NT_PRSTATUS, &to) < 0) {
-		t->is_stopped = errno != ESRCH;
 		return errno == ESRCH ? 0 : err_set(err, -errno, "registers of thread %d: %m", t->tid);
 	}
 	/* A 32-bit program has fewer registers to give. */
 	if (to.iov_len != sizeof(u))
 		return err_set(err, -EOPNOTSUPP, "process %d is a 32-bit one", stop->pid);
 	take_regs(&u, &t->regs);
+	t->has_regs = true;
 	t->thread_pointer = thread_pointer(&u);
 	return 0;
 }
 
-static void interrupt(struct stopped_thread *t)
-{
-	if (t->is_seized && !t->is_stopped && ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL) < 0)
-		t->is_seized = false;
-}
-
-/* Whether it told something within the time that it is there. */
-static bool hear_of(int pid, int tid, int *status)
-{
-	for (unsigned int i = 0;; i++) {
-		int got = waitpid(tid, status, __WALL | WNOHANG);
-		if (got)
-			return got == tid;
-		if (i < YIELDS) {
-			sched_yield();
-			continue;
-		}
-		if (has_ended(pid, tid))
-			return waitpid(tid, status, __WALL | WNOHANG) == tid;
-		nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
-	}
-}
-
-/* @signal: what it was about to get when it stopped for another reason. */
-static void await(int pid, struct stopped_thread *t, int *signal)
+/* Whether it has stopped, or ended. */
+static bool poll_thread(struct stopped_thread *t)
 {
 	int status;
-	*signal = 0;
-	if (!t->is_seized || t->is_stopped)
-		return;
-	if (!hear_of(pid, t->tid, &status) || !WIFSTOPPED(status)) {
+	pid_t tid = waitpid(t->tid, &status, __WALL | WNOHANG);
+	if (tid == 0)
+		return false;
+	if (tid != t->tid || !WIFSTOPPED(status)) {
 		t->is_seized = false;
-		return;
+	} else if (status >> 16 == PTRACE_EVENT_STOP) {
+		t->is_stopped = true;
+		t->stopped_at_ns = now_ns();
+	} else {
+		/* A signal of its own, which it gets now. */
+		ptrace(PTRACE_CONT, t->tid, NULL, (void *)(intptr_t)WSTOPSIG(status));
 	}
-	t->is_stopped = true;
-	t->stopped_at_ns = now_ns();
-	if (status >> 16 != PTRACE_EVENT_STOP)
-		*signal = WSTOPSIG(status);
+	return true;
+}
+
+/* How many are still to come; *@moved: whether one stopped or ended just now. */
+static size_t poll_threads(struct stop *stop, bool *moved)
+{
+	size_t n = 0;
+	*moved = false;
+	for (size_t i = 0; i < stop->threads.n; i++) {
+		struct stopped_thread *t = &stop->threads.p[i];
+		if (!t->is_seized || t->is_stopped || t->is_left_out)
+			continue;
+		if (poll_thread(t))
+			*moved = true;
+		n += t->is_seized && !t->is_stopped;
+	}
+	return n;
+}
+
+/*
+ * Those that will not come: one that waits in the kernel; a main thread that has ended, which is told only when all others
+ * are gone.
+ */
+static void leave_out(struct stop *stop, uint64_t waited_ns)
+{
+	for (size_t i = 0; i < stop->threads.n; i++) {
+		struct stopped_thread *t = &stop->threads.p[i];
+		if (!t->is_seized || t->is_stopped || t->is_left_out)
+			continue;
+		char state = state_of(stop->pid, t->tid);
+		if (waited_ns > PATIENCE_NS || strchr("ZX", state) ||
+		    (state == 'D' && waited_ns > PATIENCE_WITH_WAITERS_NS)) {
+			t->is_left_out = true;
+			t->state = state;
+		}
+	}
+}
+
+static void pause_for(unsigned int turn)
+{
+	struct timespec t = {0, PAUSE_NS};
+	if (turn < SPINS)
+		sched_yield();
+	else
+		nanosleep(&t, NULL);
+}
+
+/* Every thread that can be is stopped after this. */
+static void interrupt_all(struct stop *stop)
+{
+	uint64_t since = now_ns();
+	bool moved;
+	for (size_t i = 0; i < stop->threads.n; i++)
+		if (stop->threads.p[i].is_seized && !stop->threads.p[i].is_stopped)
+			ptrace(PTRACE_INTERRUPT, stop->threads.p[i].tid, NULL, NULL);
+	for (unsigned int turn = 0; poll_threads(stop, &moved); turn++) {
+		if (moved) {
+			since = now_ns();
+			turn = 0;
+		}
+		if (turn >= SPINS)
+			leave_out(stop, now_ns() - since);
+		pause_for(turn);
+	}
 }
 
 static int thread_order(const void *a, const void *b)
@@ -263,48 +325,30 @@ static int thread_order(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-/* A thread that stopped for a signal gets it now, and is stopped again: our interrupt is still to come. */
-static void await_interrupt(int pid, struct stopped_thread *t)
-{
-	int signal;
-	await(pid, t, &signal);
-	while (t->is_stopped && signal) {
-		t->is_stopped = false;
-		if (ptrace(PTRACE_CONT, t->tid, NULL, (void *)(intptr_t)signal) < 0) {
-			t->is_seized = false;
-			return;
-		}
-		await(pid, t, &signal);
-	}
-}
-
-static void await_all(struct stop *stop)
-{
-	for (size_t i = 0; i < stop->threads.n; i++)
-		if (!stop->threads.p[i].is_main)
-			await_interrupt(stop->pid, &stop->threads.p[i]);
-	for (size_t i = 0; i < stop->threads.n; i++)
-		if (stop->threads.p[i].is_main)
-			await_interrupt(stop->pid, &stop->threads.p[i]);
-}
-
-int stop_all(int pid, struct stop *stop, struct cairn_err *err)
+static int stop_threads(struct stop *stop, struct reaper *reaper, struct cairn_err *err)
 {
 	int rc;
-	*stop = (struct stop){.pid = pid};
-	for (int round = 0; (rc = seize_new(stop, err)) > 0 && round < MAX_ROUNDS;)
+	for (int round = 0; (rc = seize_new(stop, reaper, err)) > 0 && round < MAX_ROUNDS;)
 		round++;
 	stop->first_ns = now_ns();
 	/* Stopping takes a while in which new ones can begin: until there are none. */
 	for (int round = 0; rc >= 0; round++) {
-		for (size_t i = 0; i < stop->threads.n; i++)
-			interrupt(&stop->threads.p[i]);
-		await_all(stop);
-		rc = seize_new(stop, err);
+		interrupt_all(stop);
+		rc = seize_new(stop, reaper, err);
 		stop->is_consistent = rc == 0;
 		if (rc == 0 || round == MAX_ROUNDS)
 			break;
 	}
+	return rc;
+}
+
+int stop_all(int pid, struct stop *stop, struct cairn_err *err)
+{
+	struct reaper reaper;
+	*stop = (struct stop){.pid = pid};
+	reaper_start(&reaper);
+	int rc = stop_threads(stop, &reaper, err);
+	reaper_end(&reaper);
 	if (stop->threads.n > 1)
 		qsort(stop->threads.p, stop->threads.n, sizeof(*stop->threads.p), thread_order);
 	for (size_t i = 0; rc >= 0 && i < stop->threads.n; i++)
@@ -315,34 +359,29 @@ int stop_all(int pid, struct stop *stop, struct cairn_err *err)
 	return rc < 0 ? rc : 0;
 }
 
-static void let_go(int pid, struct stopped_thread *t)
+static void detach_stopped(struct stop *stop)
 {
-	int status;
-	if (!t->is_seized)
-		return;
-	/* One that was seized and not stopped has to be stopped to be let go. */
-	if (!t->is_stopped) {
-		interrupt(t);
-		await_interrupt(pid, t);
-	}
-	/* One that was killed is ours until we have heard of its end: the parent would not. */
-	if (ptrace(PTRACE_DETACH, t->tid, NULL, NULL) < 0 && t->is_seized)
-		hear_of(pid, t->tid, &status);
-	if (t->stopped_at_ns)
+	for (size_t i = 0; i < stop->threads.n; i++) {
+		struct stopped_thread *t = &stop->threads.p[i];
+		if (!t->is_seized || !t->is_stopped)
+			continue;
+		/* One that was killed meanwhile has to be waited for. */
+		t->is_seized = ptrace(PTRACE_DETACH, t->tid, NULL, NULL) < 0;
+		t->is_stopped = false;
 		t->stopped_ns = now_ns() - t->stopped_at_ns;
-	t->is_seized = false;
+	}
 }
 
 void stop_release(struct stop *stop)
 {
-	for (size_t i = 0; i < stop->threads.n; i++)
-		if (!stop->threads.p[i].is_main)
-			let_go(stop->pid, &stop->threads.p[i]);
-	for (size_t i = 0; i < stop->threads.n; i++)
-		if (stop->threads.p[i].is_main)
-			let_go(stop->pid, &stop->threads.p[i]);
+	detach_stopped(stop);
 	if (!stop->last_ns)
 		stop->last_ns = now_ns();
+	/* What was seized and is not stopped has to be stopped to be let go; what was left out may have come by now. */
+	for (size_t i = 0; i < stop->threads.n; i++)
+		stop->threads.p[i].is_left_out = false;
+	interrupt_all(stop);
+	detach_stopped(stop);
 }
 
 void stop_fini(struct stop *stop)

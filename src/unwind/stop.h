@@ -2,8 +2,7 @@
 /*
  * All threads of a process, stopped at one moment
  *
- *	stop_attach	every thread is seized; they go on running
- *	stop_all	every thread stands still; registers are read
+ *	stop_all	every thread is seized, then every thread stands still; registers are read
  *	... memory is copied ...
  *	stop_release	every thread goes on
  *
@@ -20,7 +19,10 @@ struct stopped_thread {
 	int tid;
 	char comm[16];
 	bool is_main;
-	bool is_seized, is_stopped; /* not stopped: it ended first */
+	bool is_seized, is_stopped; /* at present */
+	bool has_regs; /* false: it could not be stopped */
+	bool is_left_out;
+	char state; /* of one that was left out, by proc_pid_stat(5): D waits in the kernel */
 	struct cairn_regs regs;
 	uint64_t thread_pointer; /* of x86-64: fs_base; 0: not known */
 	uint64_t stopped_at_ns, stopped_ns; /* CLOCK_MONOTONIC; for how long */
@@ -48,7 +50,12 @@ int stop_memory_of(int pid);
  */
 int stop_all(int pid, struct stop *stop, struct cairn_err *err);
 
-/* Let them go on. May be called twice. */
+/*
+ * Let them go on. May be called twice.
+ *
+ * A thread that could not be stopped stays seized: the kernel lets it go at the end of this process, the next stop_all() of
+ * the same thread of ours and its stop_release() do before. It would stand still when it leaves the kernel.
+ */
 void stop_release(struct stop *stop);
 void stop_fini(struct stop *stop);
 

@@ -33,6 +33,7 @@ const char *cairn_walk_end_text(enum cairn_walk_end end)
 		[CAIRN_WALK_GONE] = "the thread is gone",
 		[CAIRN_WALK_NO_CALL] = "the return address is not behind a call",
 		[CAIRN_WALK_NO_ROOM] = "too little stack is left",
+		[CAIRN_WALK_NOT_STOPPED] = "the thread cannot be stopped",
 	};
 	return texts[end];
 }

@@ -132,6 +132,64 @@ int main(void)
 }
 """
 
+# Many threads, and what becomes of them a moment later: "kill" waits for that, "exec" and "exit" do it themselves.
+MANY = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+static void *wait_for_ever(void *arg) { for (;;) pause(); return arg; }
+int main(int argc, char **argv)
+{
+	pthread_t t;
+	prctl(PR_SET_PDEATHSIG, 9);
+	for (int i = 0; i < 30; i++)
+		if (pthread_create(&t, NULL, wait_for_ever, NULL) != 0)
+			return 3;
+	if (argc <= 3)
+		if (write(1, "ready\n", 6) < 0)
+			return 3;
+	if (!strcmp(argv[1], "kill"))
+		wait_for_ever(NULL);
+	usleep(atoi(argv[2]));
+	if (!strcmp(argv[1], "exec"))
+		execl("/proc/self/exe", argv[0], argv[1], argv[2], "again", NULL);
+	pthread_exit(NULL);
+}
+"""
+
+# One thread waits for the child of its vfork(), which nothing but a kill can interrupt.
+WAITING = r"""
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+static void *wait_for_a_child(void *arg)
+{
+	if (vfork() == 0) {
+		prctl(PR_SET_PDEATHSIG, 9);
+		sleep(4);
+		_exit(0);
+	}
+	return arg;
+}
+int main(void)
+{
+	pthread_t t;
+	prctl(PR_SET_PDEATHSIG, 9);
+	if (pthread_create(&t, NULL, wait_for_a_child, NULL) != 0)
+		return 3;
+	usleep(50000);
+	if (write(1, "ready\n", 6) < 0)
+		return 3;
+	pthread_join(t, NULL);
+	for (volatile unsigned long n = 0;; n++)
+		;
+}
+"""
+
 IN_32_BITS = "void _start(void) { __asm__ volatile(\"mov $29, %eax; int $0x80\"); }"
 
 
@@ -418,6 +476,39 @@ def a_process_that_execs_all_the_time_does_no_harm():
             r = cairn("stack", "-s", "--no-cache", p.pid)
             expect(r.status in (0, 1), r)
         expect(status_of(p.pid, "TracerPid") == "0", "still traced")
+
+
+@claim_each("kill", "exec", "exit")
+def threads_that_end_at_any_moment_block_nobody(how):
+    path = os.path.join(folder(), "many-gcc")
+    if not os.path.exists(path):
+        compile_c("many", MANY, flags=("-O1", "-pthread", "-w"))
+    rng = random.Random(how)
+    for _ in range(25):
+        with Running(path, how, str(rng.randrange(20000))) as p:
+            child = subprocess.Popen([CAIRN, "stack", "-s", "--no-cache", "-n", "10", "-i", "0.1ms", str(p.pid)],
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            try:
+                time.sleep(rng.random() * 0.05)
+                if how == "kill":
+                    p.process.kill()
+                    p.process.wait(timeout=60)
+                err = child.communicate(timeout=60)[1]
+                expect(child.returncode in (0, 1), child.returncode, err[-300:])
+            finally:
+                child.kill()
+                child.wait()
+
+
+@claim
+def a_thread_that_cannot_be_stopped_is_told_and_the_others_are_shown():
+    path = compile_c("waiting", WAITING, flags=("-O1", "-g", "-pthread", "-w"))
+    with Running(path) as p:
+        r = cairn("stack", "-s", "--no-cache", "--json", "-n", "3", "-i", "1ms", p.pid)
+        ends = [thread["end"] for thread in r.objects()]
+        expect(r.status == 1 and ends == ["outermost", "not-stopped"] * 3, ends, r)
+        expect("state D" in r.objects()[1]["why"], r)
+        expect_running(p.pid)
 
 
 @claim
