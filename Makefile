@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The words people type. Meson and Ninja do the work; `meson setup build` by hand is just as good.
 #
-#   make           build the program: build/cairn
+#   make           build the program: build/cairn; and examples/event.bpf.o, for what examples/ shows
 #   make deps      install the Debian packages that are missing (as root; otherwise print the command)
 #   make demo      install, build, and show `cairn sites` and `cairn trace` on real programs
 #   make check     install, build, and run the tests: unit, command line, live
@@ -33,6 +33,7 @@ RUN = python3 tests/run.py --build $(BUILD)
 .PHONY: all deps demo check check-truth bench fuzz install clean
 all: $(BUILD)/build.ninja
 	@$(NINJA) -C $(BUILD) --quiet
+	@ln -sf $(abspath $(BUILD))/examples/event.bpf.o examples/event.bpf.o
 
 $(BUILD)/build.ninja:
 	@scripts/deps.sh --have-build || exit 1; \

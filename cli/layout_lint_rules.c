@@ -114,6 +114,16 @@ static void look_for_tail(struct lint_subject *s, const struct lint_rule *rule)
 
 /* ---- two ABIs ---- */
 
+/* A struct, an array of them: what differs is inside of it. */
+static bool is_of_structs(const struct lint_subject *s, uint32_t id)
+{
+	const struct cairn_type *t = cairn_types_get(s->run->types, cairn_types_resolve(s->run->types, id));
+
+	for (int i = 0; i < 64 && t->kind == CAIRN_T_ARRAY; i++)
+		t = cairn_types_get(s->run->types, cairn_types_resolve(s->run->types, t->ref));
+	return t->kind == CAIRN_T_STRUCT || t->kind == CAIRN_T_UNION;
+}
+
 static void look_for_abi(struct lint_subject *s, const struct lint_rule *rule)
 {
 	const struct cairn_type *other;
@@ -132,7 +142,9 @@ static void look_for_abi(struct lint_subject *s, const struct lint_rule *rule)
 		     a->bit_off / 8, s->abi->name, small, b->bit_off / 8, s->small_abi->name);
 		f.why = "a BPF program is always 64-bit; a 32-bit reader that compiles the same declaration reads other bytes "
 			"from here on";
-		if (size != small)
+		if (size != small && is_of_structs(s, a->type))
+			MEND(&f, "mend its type, which has another size there");
+		else if (size != small)
 			MEND(&f, "use a type of one size everywhere: __u64 for long, size_t and pointers");
 		else
 			MEND(&f, "put what is aligned to 8 at a multiple of 8 by itself, or say __attribute__((aligned(8)))");

@@ -9,7 +9,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from claims import SOURCE, Skip, cairn, claim, claim_each, expect, folder, main, need, run  # noqa: E402
+from claims import CAIRN, SOURCE, Skip, cairn, claim, claim_each, expect, folder, main, need, run  # noqa: E402
 
 EXAMPLES = os.path.join(SOURCE, "examples")
 READERS = ["event.h", "Event.java", "event.rs", "event.go", "event.py"]
@@ -57,6 +57,18 @@ def changes(result):
 def every_reader_of_the_examples_agrees_with_the_bpf_program(name):
     r = check(event_object(), os.path.join(EXAMPLES, name))
     expect(r.status == 0 and r.out.count("the same in") >= 4 and "struct access: 312 bytes" in r.out, r)
+
+
+@claim
+def the_object_that_make_builds_is_the_one_of_the_examples():
+    built = os.path.join(os.path.dirname(CAIRN), "examples", "event.bpf.o")
+    expect(os.path.exists(built), built)
+    r = check(built, os.path.join(EXAMPLES, "Event.java"))
+    expect(r.status == 0 and "struct access: 312 bytes, the same in access" in r.out, r)
+    r = cairn("layout", "--lint", built, "--json")
+    expect(r.status == 1 and ("padded_event", "padding-leak") in {(o["type"], o["rule"]) for o in r.objects()}, r)
+    # What is behind a member whose type has another size there is mended in that type.
+    expect([o["mend"] for o in r.objects() if o["member"] == "at"] == ["mend its type, which has another size there"], r)
 
 
 @claim
