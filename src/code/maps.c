@@ -58,6 +58,7 @@ static bool read_line(char *line, struct code_mapping *m)
 		return false;
 	m->is_readable = at[0] == 'r';
 	m->is_executable = at[2] == 'x';
+	m->is_shared = at[3] == 's';
 	at += 5;
 	if (!read_hex(&at, ' ', &m->off) || !read_file(at, m))
 		return false;

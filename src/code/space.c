@@ -17,6 +17,7 @@ struct image {
 	uint64_t lo;
 	char *path;
 	uint8_t *bin_bytes, *table_bytes;
+	bool has_tried_table;
 };
 
 struct code_space {
@@ -83,6 +84,7 @@ static int make_table(struct image *i, unsigned int threads)
 	struct cairn_err err = {0};
 	struct cfi *cfi = NULL;
 	size_t size;
+	i->has_tried_table = true;
 	int rc = cfi_open(i->image.bin, &cfi, &err);
 	if (rc == 0)
 		rc = unwind_table_build(cfi, threads, &i->table_bytes, &size, &err);
@@ -105,11 +107,9 @@ static int open_image(const struct code_space *space, const struct code_mapping 
 		return -ENOMEM;
 	i->image.path = i->path;
 	int rc = space->source.open(space->source.ctx, m, &i->image.bin, &i->bin_bytes, &err);
-	if (!i->image.bin) {
+	if (!i->image.bin)
 		snprintf(i->image.note, sizeof(i->image.note), "%s", err.msg);
-		return rc;
-	}
-	return make_table(i, space->source.threads);
+	return rc;
 }
 
 static int image_of(struct code_space *space, const struct code_mapping *m, struct image **ret)
@@ -129,19 +129,35 @@ static int image_of(struct code_space *space, const struct code_mapping *m, stru
 	return rc;
 }
 
+static int find(struct code_space *space, struct cairn_addr at, struct image **ret, struct cairn_vaddr *ret_at)
+{
+	const struct code_mapping *m = code_maps_find(&space->maps, at.v);
+	*ret = NULL;
+	if (!m || (m->path[0] != '/' && strcmp(m->path, "[vdso]") != 0))
+		return 0;
+	int rc = image_of(space, m, ret);
+	if (rc == 0 && (*ret)->image.bin &&
+	    !cairn_binary_vaddr((*ret)->image.bin, (struct cairn_foff){at.v - m->lo + m->off}, ret_at))
+		*ret = NULL;
+	return rc;
+}
+
+int code_space_peek(struct code_space *space, struct cairn_addr at, const struct code_image **ret_image,
+		    struct cairn_vaddr *ret_at, struct cairn_err *err)
+{
+	struct image *i;
+	int rc = find(space, at, &i, ret_at);
+	*ret_image = rc == 0 && i ? &i->image : NULL;
+	return rc < 0 ? err_nomem(err, "the code of a process") : 0;
+}
+
 int code_space_find(struct code_space *space, struct cairn_addr at, const struct code_image **ret_image,
 		    struct cairn_vaddr *ret_at, struct cairn_err *err)
 {
-	const struct code_mapping *m = code_maps_find(&space->maps, at.v);
 	struct image *i;
-	*ret_image = NULL;
-	if (!m || (m->path[0] != '/' && strcmp(m->path, "[vdso]") != 0))
-		return 0;
-	int rc = image_of(space, m, &i);
-	if (rc < 0)
-		return err_nomem(err, "the code of a process");
-	*ret_image = &i->image;
-	if (i->image.bin && !cairn_binary_vaddr(i->image.bin, (struct cairn_foff){at.v - m->lo + m->off}, ret_at))
-		*ret_image = NULL;
-	return 0;
+	int rc = find(space, at, &i, ret_at);
+	if (rc == 0 && i && i->image.bin && !i->has_tried_table)
+		rc = make_table(i, space->source.threads);
+	*ret_image = rc == 0 && i ? &i->image : NULL;
+	return rc < 0 ? err_nomem(err, "the code of a process") : 0;
 }

@@ -17,7 +17,7 @@
 struct code_image {
 	const char *path; /* as the process's maps name it */
 	struct cairn_binary *bin; /* NULL: it cannot be read, see note */
-	struct unwind_table table; /* n_rows 0 when it has no call frame information that can be read */
+	struct unwind_table table; /* n_rows 0 when it has no call frame information that can be read, and after code_space_peek() */
 	char note[CAIRN_ERR_MSG_MAX]; /* why something is missing; "" */
 };
 
@@ -59,6 +59,10 @@ const struct code_maps *code_space_maps(const struct code_space *space);
  * Returns 0, -ENOMEM. Cost: O(log mappings) once an image is open. Threads: one at a time.
  */
 int code_space_find(struct code_space *space, struct cairn_addr at, const struct code_image **ret_image,
+		    struct cairn_vaddr *ret_at, struct cairn_err *err);
+
+/* The same without its unwind table, which costs more than all the rest. */
+int code_space_peek(struct code_space *space, struct cairn_addr at, const struct code_image **ret_image,
 		    struct cairn_vaddr *ret_at, struct cairn_err *err);
 
 /*

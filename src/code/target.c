@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/scope.h"
@@ -82,4 +83,19 @@ bool target_identify(int pid, struct target_id *ret)
 {
 	*ret = (struct target_id){.pid = pid};
 	return read_start(pid, &ret->start) && read_program(pid, ret->program);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Start times count from boot, with the time that the machine was asleep. */
+uint64_t target_forked_ns(const struct target_id *id)
+{
+	uint64_t tick = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t asleep = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
+	return (id->start + 1) * tick - asleep;
 }

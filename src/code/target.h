@@ -28,6 +28,12 @@ int target_parent_of(int pid);
  */
 bool target_identify(int pid, struct target_id *ret);
 
+/*
+ * When a process was forked, in CLOCK_MONOTONIC, the clock of registrations. The kernel tells it in clock ticks of 10 ms:
+ * what was registered within the same one counts as before.
+ */
+uint64_t target_forked_ns(const struct target_id *id);
+
 /* Exactly @n bytes of its memory at @at. */
 bool target_read(int pid, uint64_t at, void *buf, size_t n);
 

@@ -6,28 +6,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/err.h"
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-/*
- * When a process was forked, by the clock of registrations. The kernel tells it in clock ticks of 10 ms: what was
- * registered within the same one counts as before.
- */
-static uint64_t forked_ns(const struct target_id *id)
-{
-	uint64_t tick = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
-	uint64_t asleep = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
-	return (id->start + 1) * tick - asleep;
-}
 
 static struct process *find(const struct processes *ps, int pid)
 {
@@ -107,7 +88,7 @@ static const struct process *find_relative(const struct processes *ps, const str
 static int inherit(struct processes *ps, struct process *p, struct cairn_err *err)
 {
 	const struct process *from = find_relative(ps, p);
-	return from ? served_copy(from->served, forked_ns(&p->id), &p->id, &p->served, err) : 0;
+	return from ? served_copy(from->served, target_forked_ns(&p->id), &p->id, &p->served, err) : 0;
 }
 
 /* Whether it is still the program that registered what its registry has. */
