@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Chains of tables
+ *
+ *	head, 32 bytes		reserved_len 4096, used_len 72, next 0x7f..., stride 24, size 24
+ *	elements		3 of 24 bytes
+ *
+ * The RFC's form has 24 bytes of head and rows of 24 bytes. Elements are stepped over by the stride, and members that the
+ * writer does not know (beyond size) are 0.
+ *
+ * Within an epoch a chain only grows: any table may get more elements behind its last one, and next may come to name a
+ * table that was put in between. used_len and next are read before what they lead to, so that everything is found that was
+ * published before the reading began, in order of address; of what is published meanwhile, some. When the region passes
+ * into a new generation, tables of the old one may hold anything: whoever reads asks for the epoch behind it.
+ *
+ * A chain of another intention may lead back to itself, or on for ever: it is left when a table comes again (Brent), when
+ * its elements do not ascend, or when its cost is more than is real. A table costs what its bytes cost, and TABLE_COST.
+ */
+#include "code/jit_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cursor.h"
+#include "base/err.h"
+#include "cfi/convention.h"
+
+enum {
+	MAX_CHAIN = 64 << 20, /* bytes: 2.8 million rows, of which large processes have a tenth */
+	TABLE_COST = 1024,    /* two system calls copy about as much: no more than 65,536 tables are in a chain */
+	MAX_STRIDE = 4096,
+	MAX_DEPTH = 64, /* of inlined copies */
+};
+
+static const struct cursor_src src = {.file = "", .section = "JIT table"};
+
+struct chain {
+	const struct code_memory *memory;
+	bool is_rfc; /* of the RFC's own form */
+	size_t known; /* bytes of an element that are known here */
+	size_t least; /* bytes without which an element says nothing */
+	uint64_t text_size; /* offsets are below */
+	uint64_t *budget;   /* bytes that may be read, of all regions of the process */
+	const char *(*take)(struct chain *c, struct cursor element, struct jit_tables *to, bool *is_out_of_memory);
+	struct jit_tables *to;
+	uint64_t end; /* the element before ends here: the next one must not begin before */
+	uint32_t withdrawn; /* a symbol of this depth was withdrawn, and what was inlined into it goes with it */
+	uint32_t open[MAX_DEPTH + 1]; /* the last symbol of each depth, by number, up to n_open: what a copy may be inlined into */
+	uint32_t n_open;
+};
+
+struct head {
+	uint64_t reserved_len, used_len, next;
+	uint32_t stride, size;
+};
+
+static const char *read_head(const struct chain *c, uint64_t at, struct head *ret)
+{
+	uint8_t bytes[sizeof(struct code_jit_table)];
+	size_t n = c->is_rfc ? sizeof(struct code_jit_unwind_table) : sizeof(bytes);
+	if (!code_memory_all(c->memory, at, bytes, n))
+		return "a table is not in memory";
+	struct cursor cur = cursor_of(&src, bytes, n, false, NULL);
+	*ret = (struct head){.reserved_len = cur_u64(&cur)};
+	ret->used_len = cur_u64(&cur);
+	ret->next = cur_u64(&cur);
+	ret->stride = c->is_rfc ? sizeof(struct code_jit_unwind_fre) : cur_u32(&cur);
+	ret->size = c->is_rfc ? CODE_JIT_UNWIND_FRE_RFC_SIZE : cur_u32(&cur);
+	if (ret->used_len > ret->reserved_len)
+		return "a table uses more bytes than it has";
+	if (ret->size < c->least || ret->size > ret->stride || ret->stride > MAX_STRIDE)
+		return "a table's elements have no size that can be";
+	return ret->used_len % ret->stride ? "a table ends within an element" : NULL;
+}
+
+/* One table's elements. 0, 1 and *@why, -ENOMEM. */
+static int take_elements(struct chain *c, const uint8_t *bytes, const struct head *h, const char **why)
+{
+	uint8_t element[sizeof(struct code_jit_symbol)];
+	size_t n = h->size < c->known ? h->size : c->known;
+	bool is_out_of_memory = false;
+	for (uint64_t off = 0; off < h->used_len; off += h->stride) {
+		memset(element, 0, sizeof(element));
+		memcpy(element, bytes + off, n);
+		*why = c->take(c, cursor_of(&src, element, c->known, false, NULL), c->to, &is_out_of_memory);
+		if (is_out_of_memory)
+			return -ENOMEM;
+		if (*why)
+			return 1;
+	}
+	return 0;
+}
+
+/* What is left for a chain, and for all of a process. */
+static const char *spend(uint64_t n_bytes, uint64_t *left, uint64_t *budget)
+{
+	uint64_t n;
+	if (__builtin_add_overflow(n_bytes, TABLE_COST, &n) || n > *left)
+		return "its tables are more, or larger, than any that are real";
+	if (n > *budget)
+		return "the tables of the process are larger than what is read of one";
+	*left -= n;
+	*budget -= n;
+	return NULL;
+}
+
+static int read_table(struct chain *c, uint64_t at, uint64_t *left, struct head *h, const char **why)
+{
+	*why = read_head(c, at, h);
+	if (!*why)
+		*why = spend(h->used_len, left, c->budget);
+	if (*why)
+		return 1;
+	uint8_t *bytes = malloc(h->used_len ? h->used_len : 1);
+	if (!bytes)
+		return -ENOMEM;
+	size_t head = c->is_rfc ? sizeof(struct code_jit_unwind_table) : sizeof(struct code_jit_table);
+	int rc = 1;
+	if (h->used_len && !code_memory_all(c->memory, at + head, bytes, h->used_len))
+		*why = "a table's elements are not in memory";
+	else
+		rc = take_elements(c, bytes, h, why);
+	free(bytes);
+	return rc;
+}
+
+/* 0, also when the chain is refused with *@why; -ENOMEM. */
+static int read_chain(struct chain *c, uint64_t at, const char **why)
+{
+	uint64_t left = MAX_CHAIN, seen = 0;
+	struct head h;
+	*why = NULL;
+	for (uint32_t i = 0; at; i++, at = h.next) {
+		if (at == seen) {
+			*why = "its tables lead back to themselves";
+			return 0;
+		}
+		if ((i & (i - 1)) == 0)
+			seen = at;
+		int rc = read_table(c, at, &left, &h, why);
+		if (rc)
+			return rc < 0 ? rc : 0;
+	}
+	return 0;
+}
+
+/* ---- elements ---- */
+
+/* An element that was withdrawn covers nothing, and is none. */
+static const char *place(struct chain *c, uint32_t off, uint32_t size)
+{
+	if ((uint64_t)off + size > c->text_size)
+		return "an element is not within the region";
+	if (off < c->end)
+		return "elements are not in order of address, or overlap";
+	c->end = (uint64_t)off + size;
+	return NULL;
+}
+
+static const char *take_row(struct chain *c, struct cursor e, struct jit_tables *to, bool *is_out_of_memory)
+{
+	struct jit_row row = {.size = cur_u32(&e)};
+	row.off = cur_u32(&e);
+	row.cfa_off = (int32_t)cur_u32(&e);
+	row.ra_off = (int32_t)cur_u32(&e);
+	row.fp_off = (int32_t)cur_u32(&e);
+	row.info = cur_u8(&e);
+	if (!row.size)
+		return NULL;
+	const char *why = place(c, row.off, row.size);
+	if (!why)
+		*is_out_of_memory = !VEC_ADD(&to->rows, row);
+	return why;
+}
+
+/* Copies lie within what they were inlined into; only functions ascend. */
+static const char *place_copy(const struct chain *c, const struct jit_tables *to, const struct jit_symbol *s)
+{
+	if (s->depth > c->n_open || s->depth > MAX_DEPTH)
+		return "an inlined copy is inlined into nothing";
+	const struct jit_symbol *in = &to->symbols.p[c->open[s->depth - 1]];
+	return s->off < in->off || (uint64_t)s->off + s->size > (uint64_t)in->off + in->size ?
+		       "an inlined copy is not within the function" :
+		       NULL;
+}
+
+static const char *take_symbol(struct chain *c, struct cursor e, struct jit_tables *to, bool *is_out_of_memory)
+{
+	struct jit_symbol s = {.size = cur_u32(&e)};
+	s.off = cur_u32(&e);
+	s.name = cur_u64(&e);
+	s.depth = cur_u32(&e);
+	s.call_line = cur_u32(&e);
+	s.call_file = cur_u64(&e);
+	if (s.depth > c->withdrawn)
+		return NULL;
+	c->withdrawn = s.size ? UINT32_MAX : s.depth;
+	if (!s.size)
+		return NULL;
+	const char *why = s.depth ? place_copy(c, to, &s) : place(c, s.off, s.size);
+	if (why)
+		return why;
+	c->open[s.depth] = (uint32_t)to->symbols.n;
+	c->n_open = s.depth + 1;
+	s.function = c->open[0];
+	*is_out_of_memory = !VEC_ADD(&to->symbols, s);
+	return NULL;
+}
+
+static const char *take_line(struct chain *c, struct cursor e, struct jit_tables *to, bool *is_out_of_memory)
+{
+	struct jit_line line = {.off = cur_u32(&e)};
+	line.line = cur_u32(&e);
+	line.file = cur_u64(&e);
+	const char *why = place(c, line.off, 0);
+	if (!why)
+		*is_out_of_memory = !VEC_ADD(&to->lines, line);
+	return why;
+}
+
+int jit_tables_read(const struct code_memory *memory, const struct code_jit_info *info, uint64_t *budget,
+		    struct jit_tables *to, struct cairn_err *err)
+{
+	struct chain c = {.memory = memory, .is_rfc = info->extended != CODE_JIT_EXTENDED, .budget = budget,
+			  .text_size = info->text_end - info->text_start, .to = to, .withdrawn = UINT32_MAX};
+	struct chain rows = c, symbols = c, lines = c;
+	to->rows.n = to->symbols.n = to->lines.n = 0;
+	rows.known = sizeof(struct code_jit_unwind_fre);
+	rows.least = CODE_JIT_UNWIND_FRE_RFC_SIZE;
+	rows.take = take_row;
+	symbols.known = sizeof(struct code_jit_symbol);
+	symbols.least = offsetof(struct code_jit_symbol, depth);
+	symbols.take = take_symbol;
+	lines.known = sizeof(struct code_jit_line);
+	lines.least = offsetof(struct code_jit_line, file);
+	lines.take = take_line;
+	int rc = read_chain(&rows, info->unwind_head, &to->rows_why);
+	if (rc == 0)
+		rc = read_chain(&symbols, info->symbols_head, &to->symbols_why);
+	if (rc == 0)
+		rc = read_chain(&lines, info->lines_head, &to->lines_why);
+	if (rc < 0)
+		return err_nomem(err, "the tables of a JIT");
+	to->rows.n = to->rows_why ? 0 : to->rows.n;
+	to->symbols.n = to->symbols_why ? 0 : to->symbols.n;
+	to->lines.n = to->lines_why ? 0 : to->lines.n;
+	return 0;
+}
+
+void jit_tables_fini(struct jit_tables *t)
+{
+	VEC_FREE(&t->rows);
+	VEC_FREE(&t->symbols);
+	VEC_FREE(&t->lines);
+}
+
+/* ---- looking up ---- */
+
+/* The number of elements of @size bytes, which begin with their offset, at @off or before. */
+static size_t count_up_to(const void *p, size_t n, size_t size, uint64_t off)
+{
+	size_t lo = 0;
+	while (lo < n) {
+		size_t mid = lo + (n - lo) / 2;
+		if (*(const uint32_t *)((const char *)p + mid * size) <= off)
+			lo = mid + 1;
+		else
+			n = mid;
+	}
+	return lo;
+}
+
+const struct jit_row *jit_row_at(const struct jit_tables *t, uint64_t off)
+{
+	size_t n = count_up_to(t->rows.p, t->rows.n, sizeof(*t->rows.p), off);
+	const struct jit_row *row = n ? &t->rows.p[n - 1] : NULL;
+	return row && off - row->off < row->size ? row : NULL;
+}
+
+const struct jit_line *jit_line_at(const struct jit_tables *t, uint64_t off)
+{
+	size_t n = count_up_to(t->lines.p, t->lines.n, sizeof(*t->lines.p), off);
+	return n ? &t->lines.p[n - 1] : NULL;
+}
+
+static bool holds(const struct jit_symbol *s, uint64_t off)
+{
+	return off >= s->off && off - s->off < s->size;
+}
+
+size_t jit_symbols_at(const struct jit_tables *t, uint64_t off, const struct jit_symbol **ret, size_t max)
+{
+	/* Functions alone ascend, so that each symbol is compared by its function. lo: behind the last that begins before. */
+	size_t lo = 0, hi = t->symbols.n, n = 0;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (t->symbols.p[t->symbols.p[mid].function].off <= off)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo)
+		lo = t->symbols.p[lo - 1].function + 1;
+	if (!lo || !max || !holds(&t->symbols.p[lo - 1], off))
+		return 0;
+	ret[n++] = &t->symbols.p[lo - 1];
+	for (; lo < t->symbols.n && t->symbols.p[lo].depth && n < max; lo++)
+		if (t->symbols.p[lo].depth == n && holds(&t->symbols.p[lo], off))
+			ret[n++] = &t->symbols.p[lo];
+	return n;
+}
+
+/* ---- rules ---- */
+
+/* What nobody describes was perhaps overwritten. */
+static void lose_others(const struct convention *abi, struct rule_words *w)
+{
+	for (unsigned int reg = 0; reg < 32; reg++)
+		if (abi->kept & UINT32_C(1) << reg && reg != abi->fp)
+			rule_add(w, reg, CAIRN_UNWIND_LOST, 0);
+}
+
+void jit_row_rule(const struct jit_row *row, uint16_t machine, struct rule_words *ret)
+{
+	const struct convention *abi = convention_of(machine);
+	uint8_t flags = (row->info & CODE_ROW_RA_SIGNED ? CAIRN_UNWIND_RA_SIGNED : 0) |
+			(row->info & CODE_ROW_SIGNAL ? CAIRN_UNWIND_SIGNAL : 0) |
+			(row->info & CODE_ROW_OUTERMOST ? CAIRN_UNWIND_OUTERMOST : 0);
+	if (row->info & CODE_ROW_UNDESCRIBED) {
+		rule_undescribed(ret);
+		return;
+	}
+	rule_cfa(ret, CAIRN_UNWIND_CFA_REG, flags, row->info & CODE_ROW_CFA_FP ? abi->fp : abi->sp, row->cfa_off, 0);
+	if (row->info & CODE_ROW_RA)
+		rule_add(ret, abi->ra, CAIRN_UNWIND_AT_CFA, row->ra_off);
+	if (row->info & CODE_ROW_FP)
+		rule_add(ret, abi->fp, CAIRN_UNWIND_AT_CFA, row->fp_off);
+	lose_others(abi, ret);
+}
+
+void jit_frame_pointer_rule(uint16_t machine, struct rule_words *ret)
+{
+	const struct convention *abi = convention_of(machine);
+	rule_cfa(ret, CAIRN_UNWIND_CFA_REG, 0, abi->fp, 16, 0);
+	if (!abi->ra_at_cfa)
+		rule_add(ret, abi->ra, CAIRN_UNWIND_AT_CFA, -8);
+	rule_add(ret, abi->fp, CAIRN_UNWIND_AT_CFA, -16);
+	lose_others(abi, ret);
+}

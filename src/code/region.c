@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "code/region.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cursor.h"
+#include "base/err.h"
+
+enum {
+	MAX_EH_FRAME = 64 << 20, /* libxul, the largest there is, has 10 MB */
+	MAX_NAME = 4096,	 /* C++ names of templates are long */
+	MAX_COPIES = CAIRN_FRAMES_MAX,
+};
+
+/* ---- call frame information in memory ---- */
+
+static uint8_t *copy(const struct code_memory *memory, uint64_t lo, size_t n, size_t *ret_n)
+{
+	uint8_t *bytes = malloc(n ? n : 1);
+	*ret_n = bytes ? memory->read(memory->ctx, lo, bytes, n) : 0;
+	return bytes;
+}
+
+/* .eh_frame_hdr of the kind that linkers write: where .eh_frame begins, and its last FDE. */
+static bool read_hdr(const uint8_t *hdr, size_t n, uint64_t addr, uint64_t *ret_first, uint64_t *ret_last)
+{
+	static const struct cursor_src src = {.file = "", .section = ".eh_frame_hdr"};
+	struct cursor c = cursor_of(&src, hdr, n, false, NULL);
+	uint32_t kinds = cur_u32(&c);
+	*ret_first = addr + 4 + (uint64_t)(int64_t)(int32_t)cur_u32(&c);
+	uint64_t count = cur_u32(&c);
+	if (c.failed || kinds != 0x3b031b01 || count > cur_left(&c) / 8)
+		return false;
+	*ret_last = *ret_first;
+	for (uint64_t i = 0; i < count; i++) {
+		cur_skip(&c, 4);
+		uint64_t fde = addr + (uint64_t)(int64_t)(int32_t)cur_u32(&c);
+		*ret_last = fde > *ret_last ? fde : *ret_last;
+	}
+	return !c.failed;
+}
+
+/* From its header to the bytes of .eh_frame, which end with the last FDE. */
+static bool follow_hdr(const struct code_memory *memory, uint64_t *lo, uint64_t *hi)
+{
+	uint64_t first, last;
+	uint32_t length;
+	size_t n;
+	if (*hi - *lo > MAX_EH_FRAME)
+		return false;
+	uint8_t *hdr = copy(memory, *lo, *hi - *lo, &n);
+	bool ok = hdr && read_hdr(hdr, n, *lo, &first, &last) && code_memory_all(memory, last, &length, sizeof(length));
+	free(hdr);
+	if (!ok)
+		return false;
+	*lo = first;
+	return !__builtin_add_overflow(last, (uint64_t)length + sizeof(length), hi);
+}
+
+static int open_eh(struct region *r, const struct code_memory *memory, uint64_t lo, uint64_t hi, uint16_t machine,
+		   struct eh_block **ret, struct cairn_err *err)
+{
+	size_t n;
+	uint8_t *bytes = copy(memory, lo, hi - lo, &n);
+	if (!bytes)
+		return err_nomem(err, "unwind information in memory");
+	if (n < hi - lo)
+		r->eh_why = "its unwind information is not all in memory";
+	int rc = eh_block_open(bytes, n, lo, machine, ret, err);
+	if (rc < 0 && rc != -ENOMEM)
+		r->eh_why = "its unwind information is larger than any that is real";
+	return rc == -ENOMEM ? rc : 0;
+}
+
+/* .eh_frame, or what .eh_frame_hdr leads to. 0, -ENOMEM. */
+static int read_eh(struct region *r, const struct code_memory *memory, uint16_t machine, uint64_t *budget,
+		   struct eh_block **ret, struct cairn_err *err)
+{
+	uint64_t lo = r->info.unwind_start, hi = r->info.unwind_end;
+	r->eh_why = NULL;
+	if (r->info.unwind_kind == CODE_UNWIND_NONE)
+		return 0;
+	if (r->info.unwind_kind == CODE_UNWIND_EH_FRAME_HDR && !follow_hdr(memory, &lo, &hi))
+		r->eh_why = "its .eh_frame_hdr is not in memory, or leads nowhere";
+	else if (lo >= hi || hi - lo > MAX_EH_FRAME)
+		r->eh_why = "its unwind information is larger than any that is real";
+	else if (hi - lo > *budget)
+		r->eh_why = "the unwind information of the process is larger than what is read of one";
+	if (r->eh_why)
+		return 0;
+	*budget -= hi - lo;
+	return open_eh(r, memory, lo, hi, machine, ret, err);
+}
+
+/* ---- tables ---- */
+
+static void tell_what_is_wrong(struct region *r)
+{
+	const char *const whys[] = {r->tables.rows_why, r->tables.symbols_why, r->tables.lines_why, r->eh_why};
+	r->range.why = NULL;
+	for (size_t i = 0; i < sizeof(whys) / sizeof(whys[0]) && !r->range.why; i++)
+		r->range.why = whys[i];
+	r->range.n_rows = r->tables.rows.n + (r->eh ? eh_block_n_fdes(r->eh) : 0);
+	r->range.n_names = r->tables.symbols.n;
+}
+
+static void replace(struct region *r, struct jit_tables *tables, struct eh_block *eh)
+{
+	jit_tables_fini(&r->tables);
+	eh_block_close(r->eh);
+	r->tables = *tables;
+	r->eh = eh;
+	r->is_loaded = true;
+}
+
+int region_load(struct region *r, const struct code_memory *memory, uint16_t machine, uint64_t *budget,
+		struct cairn_err *err)
+{
+	struct jit_tables tables = {0};
+	struct eh_block *eh = NULL;
+	/* Of one that was removed the tables may be anything by now. */
+	if (!r->registry || r->is_fresh || r->range.is_removed)
+		return 0;
+	r->is_fresh = true;
+	int rc = jit_tables_read(memory, &r->info, budget, &tables, err);
+	if (rc == 0)
+		rc = read_eh(r, memory, machine, budget, &eh, err);
+	r->is_gone = rc == 0 && !registry_is_epoch(r->registry, r->number, r->range.generation);
+	if (rc < 0 || r->is_gone) {
+		jit_tables_fini(&tables);
+		eh_block_close(eh);
+		if (r->is_gone)
+			r->range.why = "its code was freed, or made anew, while it was read";
+		return rc;
+	}
+	replace(r, &tables, eh);
+	tell_what_is_wrong(r);
+	return 0;
+}
+
+void region_take_over(struct region *to, struct region *from)
+{
+	replace(to, &from->tables, from->eh);
+	to->eh_why = from->eh_why;
+	from->tables = (struct jit_tables){0};
+	from->eh = NULL;
+	tell_what_is_wrong(to);
+}
+
+void region_fini(struct region *r)
+{
+	jit_tables_fini(&r->tables);
+	eh_block_close(r->eh);
+}
+
+static bool has_rule(const struct rule_words *w)
+{
+	return w->words[0] != 0;
+}
+
+static bool says_frame_pointer(const struct region *r)
+{
+	return r->registry && r->info.flags & CODE_JIT_FRAME_POINTER && !(r->info.flags & CODE_JIT_ASSUMED);
+}
+
+static bool is_described(const struct region *r)
+{
+	return r->symfile || r->info.unwind_head || r->info.unwind_kind;
+}
+
+enum cairn_code_unwind region_rule(const struct region *r, uint64_t at, uint16_t machine, struct rule_words *ret,
+				   const char **ret_why)
+{
+	const struct jit_row *row = r->registry ? jit_row_at(&r->tables, at - r->range.lo.v) : NULL;
+	const struct eh_block *eh = r->symfile ? r->symfile->eh : r->eh;
+	*ret_why = NULL;
+	rule_undescribed(ret);
+	if (row) {
+		jit_row_rule(row, machine, ret);
+		*ret_why = has_rule(ret) ? NULL : "its owner says that it cannot be unwound there";
+		return has_rule(ret) ? CAIRN_CODE_UNWIND_ROWS : CAIRN_CODE_UNWIND_NONE;
+	}
+	if (eh)
+		eh_block_rule(eh, at, ret);
+	if (has_rule(ret))
+		return CAIRN_CODE_UNWIND_EH_FRAME;
+	if (!says_frame_pointer(r) && is_described(r)) {
+		*ret_why = r->range.why ? r->range.why : "its owner describes other code of the region, and not this";
+		return CAIRN_CODE_UNWIND_NONE;
+	}
+	jit_frame_pointer_rule(machine, ret);
+	return says_frame_pointer(r) ? CAIRN_CODE_UNWIND_FP : CAIRN_CODE_UNWIND_ASSUMED;
+}
+
+bool region_describes(const struct region *r, uint64_t at, uint16_t machine)
+{
+	struct rule_words rule;
+	if (jit_row_at(&r->tables, at - r->range.lo.v))
+		return true;
+	if (r->eh)
+		eh_block_rule(r->eh, at, &rule);
+	return r->eh && has_rule(&rule);
+}
+
+enum cairn_code_unwind region_unwind(const struct region *r)
+{
+	if (r->tables.rows.n)
+		return CAIRN_CODE_UNWIND_ROWS;
+	if (r->eh || (r->symfile && r->symfile->eh))
+		return CAIRN_CODE_UNWIND_EH_FRAME;
+	return says_frame_pointer(r) ? CAIRN_CODE_UNWIND_FP : CAIRN_CODE_UNWIND_ASSUMED;
+}
+
+/* ---- names ---- */
+
+/* NULL when it is not there, or has no end. */
+static const char *read_string(const struct code_memory *memory, uint64_t at, struct arena *arena, bool *is_out_of_memory)
+{
+	char text[MAX_NAME];
+	size_t n = at ? memory->read(memory->ctx, at, text, 128) : 0;
+	if (n == 128 && !memchr(text, 0, n))
+		n = memory->read(memory->ctx, at, text, sizeof(text));
+	if (!memchr(text, 0, n))
+		return NULL;
+	char *copied = arena_strdup(arena, text);
+	*is_out_of_memory |= !copied;
+	return copied;
+}
+
+static int symfile_names(const struct region *r, uint64_t at, struct cairn_frame *ret, uint64_t *ret_lo)
+{
+	const char *name = symfile_find(r->symfile, at, ret_lo);
+	if (!name)
+		return 0;
+	*ret = (struct cairn_frame){.function = name, .name = name};
+	return 1;
+}
+
+/* A copy's call is where the frame around it is. */
+static size_t frames_of(const struct region *r, const struct code_memory *memory, uint64_t off, struct arena *arena,
+			const struct jit_symbol **symbols, size_t n, struct cairn_frame *ret, bool *is_out_of_memory)
+{
+	const struct jit_line *line = jit_line_at(&r->tables, off);
+	uint64_t file = line && line->line ? line->file : 0;
+	uint32_t number = line ? line->line : 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct jit_symbol *s = symbols[n - 1 - i];
+		const char *name = read_string(memory, s->name, arena, is_out_of_memory);
+		ret[i] = (struct cairn_frame){.function = name, .name = name, .line = number,
+					      .file = file ? read_string(memory, file, arena, is_out_of_memory) : NULL};
+		number = s->call_line;
+		file = s->call_file;
+	}
+	return n;
+}
+
+int region_names(const struct region *r, const struct code_memory *memory, uint64_t at, struct arena *arena,
+		 struct cairn_frame *ret, size_t max, uint64_t *ret_lo)
+{
+	const struct jit_symbol *symbols[MAX_COPIES];
+	bool is_out_of_memory = false;
+	if (r->symfile)
+		return symfile_names(r, at, ret, ret_lo);
+	size_t n = jit_symbols_at(&r->tables, at - r->range.lo.v, symbols, max < MAX_COPIES ? max : MAX_COPIES);
+	if (!n)
+		return 0;
+	*ret_lo = r->range.lo.v + symbols[0]->off;
+	frames_of(r, memory, at - r->range.lo.v, arena, symbols, n, ret, &is_out_of_memory);
+	if (is_out_of_memory)
+		return -ENOMEM;
+	/* What was read belongs to the region if it is still there. */
+	if (!registry_is_epoch(r->registry, r->number, r->range.generation))
+		return 0;
+	return (int)n;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who is believed, of several who speak of one address
+ *
+ *	a rule	the registry's rows, its .eh_frame; GDB's symbol file; a jitdump's unwinding record; that it keeps a frame
+ *		pointer, when its owner says so; at last the same as an assumption
+ *	a name	the registry, GDB's symbol file, jitdump, perf map
+ */
+#include "code/runtime_impl.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/err.h"
+
+static const struct jitdump_function *find_in_dumps(const struct code_runtime *rt, uint64_t at, const struct jitdump **ret)
+{
+	for (size_t i = 0; i < rt->n_dumps; i++) {
+		const struct jitdump_function *f = jitdump_find(&rt->dumps[i], at);
+		*ret = &rt->dumps[i];
+		if (f)
+			return f;
+	}
+	return NULL;
+}
+
+static struct region *region_in(const struct code_runtime *rt, const struct name_map *map, uint64_t at)
+{
+	const struct name_range *r = name_map_find(map, at);
+	return r ? rt->ranked.p[r->item] : NULL;
+}
+
+static struct region *mapping_at(const struct code_runtime *rt, uint64_t at)
+{
+	size_t lo = 0, hi = rt->mappings.n;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (rt->mappings.p[mid]->range.hi.v <= at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < rt->mappings.n && rt->mappings.p[lo]->range.lo.v <= at ? rt->mappings.p[lo] : NULL;
+}
+
+static bool is_weak(enum cairn_code_unwind unwind)
+{
+	return unwind == CAIRN_CODE_UNWIND_FP || unwind == CAIRN_CODE_UNWIND_ASSUMED;
+}
+
+/* A rule that is better than what was found before. */
+static void take_rule(struct code_found *f, enum cairn_code_unwind unwind, const struct rule_words *rule,
+		      const struct cairn_code_range *range)
+{
+	bool is_better = f->unwind == CAIRN_CODE_UNWIND_ASSUMED || (is_weak(f->unwind) && !is_weak(unwind));
+	if (!f->range)
+		f->range = range;
+	if (!is_better || unwind == CAIRN_CODE_UNWIND_NONE)
+		return;
+	f->unwind = unwind;
+	f->rule = *rule;
+}
+
+static int rule_of_dump(const struct jitdump *d, const struct jitdump_function *fn, uint64_t at, struct code_found *f)
+{
+	struct rule_words rule;
+	int rc = jitdump_rule(d, fn, at, &rule);
+	if (rc == 0 && rule.words[0])
+		take_rule(f, CAIRN_CODE_UNWIND_EH_FRAME, &rule, f->range);
+	else if (rc == 0 && fn->keeps_frame_pointer)
+		take_rule(f, CAIRN_CODE_UNWIND_FP, &f->rule, f->range);
+	return rc;
+}
+
+static int names_of_files(struct code_runtime *rt, const struct jitdump *d, const struct jitdump_function *fn, uint64_t at,
+			  struct cairn_frame *ret, uint64_t *ret_lo)
+{
+	const char *name = fn ? fn->name : perf_map_find(&rt->perf, at, ret_lo);
+	if (!name)
+		return 0;
+	*ret = (struct cairn_frame){.function = name, .name = name};
+	if (fn) {
+		*ret_lo = fn->lo;
+		ret->line = jitdump_line(d, fn, at, &ret->file);
+	}
+	return 1;
+}
+
+static int set_names(struct code_runtime *rt, struct code_found *f, const struct cairn_frame *names, int n, uint64_t off)
+{
+	struct cairn_frame *copy = n > 0 ? arena_array(&rt->arena, (size_t)n, sizeof(*copy)) : NULL;
+	if (n <= 0 || !copy)
+		return n <= 0 ? n : -ENOMEM;
+	memcpy(copy, names, (size_t)n * sizeof(*copy));
+	f->functions = copy;
+	f->n_functions = (size_t)n;
+	f->has_off = true;
+	f->off = off;
+	return 0;
+}
+
+static int find_names(struct code_runtime *rt, const struct region *jit, const struct region *gdb, const struct jitdump *d,
+		      const struct jitdump_function *fn, uint64_t at, struct code_found *f)
+{
+	struct cairn_frame names[CAIRN_FRAMES_MAX];
+	uint64_t lo = at;
+	int n = jit ? region_names(jit, &rt->memory, at, &rt->arena, names, CAIRN_FRAMES_MAX, &lo) : 0;
+	if (n == 0 && gdb)
+		n = region_names(gdb, &rt->memory, at, &rt->arena, names, CAIRN_FRAMES_MAX, &lo);
+	if (n == 0)
+		n = names_of_files(rt, d, fn, at, names, &lo);
+	return set_names(rt, f, names, n, at - lo);
+}
+
+/* What is known of this epoch is enough if it describes @at; else the tables may have grown. */
+static int load(struct code_runtime *rt, struct region *r, uint64_t at, struct cairn_err *err)
+{
+	if (r->is_gone || (r->is_loaded && region_describes(r, at, rt->machine)))
+		return 0;
+	return region_load(r, &rt->memory, rt->machine, &rt->budget, err);
+}
+
+/* Nothing is said of it, and the reason. */
+static void refuse(struct code_found *f, const char *why)
+{
+	f->why = why;
+	f->unwind = CAIRN_CODE_UNWIND_NONE;
+	rule_undescribed(&f->rule);
+}
+
+static void ask_region(struct code_runtime *rt, const struct region *r, uint64_t at, struct code_found *f)
+{
+	struct rule_words rule;
+	const char *why;
+	enum cairn_code_unwind by = region_rule(r, at, rt->machine, &rule, &why);
+	take_rule(f, by, &rule, &r->range);
+	if (why && !f->why)
+		f->why = why;
+}
+
+int code_runtime_find(struct code_runtime *rt, uint64_t at, struct code_found *f, struct cairn_err *err)
+{
+	struct region *jit = region_in(rt, &rt->jit_map, at), *gdb = region_in(rt, &rt->gdb_map, at);
+	struct region *mapping = mapping_at(rt, at);
+	const struct jitdump *d = NULL;
+	*f = (struct code_found){.unwind = CAIRN_CODE_UNWIND_ASSUMED};
+	jit_frame_pointer_rule(rt->machine, &f->rule);
+	int rc = runtime_read_files(rt, err);
+	if (rc == 0 && jit)
+		rc = load(rt, jit, at, err);
+	if (rc < 0)
+		return rc;
+	if (jit && jit->is_gone && !region_describes(jit, at, rt->machine)) {
+		f->range = &jit->range;
+		refuse(f, "its code was freed, or made anew, since");
+		return 0;
+	}
+	if (jit)
+		ask_region(rt, jit, at, f);
+	if (gdb)
+		ask_region(rt, gdb, at, f);
+	if (!f->range && mapping)
+		f->range = &mapping->range;
+	const struct jitdump_function *fn = find_in_dumps(rt, at, &d);
+	if (fn && is_weak(f->unwind))
+		rc = rule_of_dump(d, fn, at, f);
+	/* Somebody who knows better than an assumption has said that there is none. */
+	if (f->why && is_weak(f->unwind))
+		refuse(f, f->why);
+	else
+		f->why = NULL;
+	if (rc == 0)
+		rc = find_names(rt, jit, gdb, d, fn, at, f);
+	return rc < 0 ? err_nomem(err, "the code made at run time") : 0;
+}
