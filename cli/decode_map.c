@@ -53,6 +53,18 @@ static void put_values(struct map_view *m, const struct cairn_bpfmap_entry *e)
 	decode_put(&m->out, m->values->json ? "]" : "}");
 }
 
+static void put_owner(struct map_view *m, const struct cairn_bpfmap_owner *owner)
+{
+	bool json = m->values->json;
+	char text[64];
+
+	snprintf(text, sizeof(text), json ? "{\"owner\":\"%s\",\"id\":%" PRIu64 ",\"name\":" : "%s %" PRIu64 " ", owner->kind,
+		 owner->id);
+	decode_put(&m->out, text);
+	cairn_text_quote(&m->out, owner->name, strlen(owner->name), json);
+	decode_put(&m->out, json ? ",\"value\":" : ": ");
+}
+
 /* A record of a ring is the value alone: its length is not the map's. */
 static bool is_right(struct map_view *m, const struct cairn_bpfmap_entry *e)
 {
@@ -73,13 +85,15 @@ static int on_entry(void *ctx, const struct cairn_bpfmap_entry *e)
 
 	if (!is_right(m, e))
 		return 0;
-	if (e->key) {
+	if (e->owner) {
+		put_owner(m, e->owner);
+	} else if (e->key) {
 		decode_put(&m->out, json ? "{\"key\":" : "");
 		put(m, m->key, e->key, m->info.key_size);
 		decode_put(&m->out, !json ? ": " : m->info.is_percpu ? ",\"values\":" : ",\"value\":");
 	}
 	put_values(m, e);
-	decode_put(&m->out, e->key && json ? "}\n" : "\n");
+	decode_put(&m->out, (e->owner || e->key) && json ? "}\n" : "\n");
 	return m->out.failed;
 }
 
@@ -159,6 +173,16 @@ static int make_plans(struct map_view *m, const struct operands *operands)
 
 /* ---- entry ---- */
 
+/* What was gone through: the kernel lists no owners, see bpfmap.h. */
+static const char *owners_of(const char *kind)
+{
+	if (!strcmp(kind, "task_storage"))
+		return "threads";
+	if (!strcmp(kind, "cgrp_storage"))
+		return "cgroups";
+	return !strcmp(kind, "sk_storage") ? "sockets that processes hold open" : "files that processes hold open";
+}
+
 static void tell(const struct map_view *m, const struct cairn_bpfmap_stats *s)
 {
 	if (s->busy || s->discarded || s->overtaken)
@@ -166,6 +190,8 @@ static void tell(const struct map_view *m, const struct cairn_bpfmap_stats *s)
 			"cairn: %" PRIu64 " records; %" PRIu64 " still being written, %" PRIu64
 			" discarded by their program, and the reader overtook this one %" PRIu64 " times\n",
 			s->entries, s->busy, s->discarded, s->overtaken);
+	if (m->info.has_owners)
+		fprintf(stderr, "cairn: %" PRIu64 " values of %" PRIu64 " %s\n", s->entries, s->owners, owners_of(m->info.kind_name));
 	if ((m->info.kind == 22 || m->info.kind == 23) && s->entries && !m->values->consume)
 		fprintf(stderr, "cairn: of a %s only the next entry can be seen without taking it out\n",
 			m->info.kind_name);

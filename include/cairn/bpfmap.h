@@ -36,6 +36,7 @@ struct cairn_bpfmap_info {
 	uint32_t key_size, value_size; /* bytes */
 	uint32_t max_entries;          /* of a ring buffer: bytes */
 	bool is_ring, is_percpu;
+	bool has_owners; /* sk, inode, task and cgrp_storage: values are kept with an owner each, and there are no keys */
 	/* Why its entries cannot be listed; NULL: they can. */
 	const char *refused;
 	/* Of the map's own BTF, borrowed; NULL when it was made without, and ids are 0 then. */
@@ -63,7 +64,15 @@ void cairn_bpfmap_info(const struct cairn_bpfmap *map, struct cairn_bpfmap_info 
 int cairn_bpfmap_find_type(struct cairn_bpfmap *map, const char *name, const struct cairn_types **ret_types,
 			   uint32_t *ret_id, struct cairn_err *err);
 
+/* Whom a value of a storage map belongs to. */
+struct cairn_bpfmap_owner {
+	const char *kind; /* "task", "cgroup", "socket", "inode" */
+	uint64_t id;	  /* of a task its thread id, else the number of its inode */
+	const char *name; /* of a task its comm; of a socket who has it open; else a path. Any bytes */
+};
+
 struct cairn_bpfmap_entry {
+	const struct cairn_bpfmap_owner *owner; /* NULL: the map has none */
 	const uint8_t *key;   /* NULL: the map has no keys */
 	const uint8_t *value; /* all of these are valid during the call only */
 	uint32_t n_value;     /* bytes; of a per-CPU map: of one CPU's */
@@ -73,6 +82,7 @@ struct cairn_bpfmap_entry {
 
 struct cairn_bpfmap_stats {
 	uint64_t entries;
+	uint64_t owners; /* tasks, cgroups, ... that were looked at */
 	/* Of ring buffers: */
 	uint64_t busy;      /* records still being written: not shown */
 	uint64_t discarded; /* records that their program threw away: not shown */
@@ -81,6 +91,9 @@ struct cairn_bpfmap_stats {
 
 /*
  * cairn_bpfmap_each - every entry, once
+ *
+ * Values of a storage map are looked up at every task, at every cgroup, at the sockets and inodes that processes hold open;
+ * what belongs to others (a socket that is still closing, a cached inode) is not seen.
  *
  * A map that changes meanwhile shows entries that were there all the time, and perhaps others. Of a queue or stack, only
  * the next entry can be seen without taking it.

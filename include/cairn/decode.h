@@ -159,6 +159,8 @@ int cairn_decode_run(const struct cairn_decode *decode, const void *bytes, size_
 
 /* A piece of text around values; 0, or what flush failed with. */
 int cairn_text_put(struct cairn_text_out *out, const char *text, size_t n);
+/* The same in quotes, escaped as values of char arrays are: any bytes up to the first NUL. */
+int cairn_text_quote(struct cairn_text_out *out, const char *text, size_t n, bool json);
 
 /* ---- lengths ---- */
 

@@ -54,12 +54,10 @@ static const struct kind {
 	{BPF_MAP_TYPE_USER_RINGBUF, "user_ringbuf", BPFMAP_NOT, "its records go from a process to the kernel"},
 	{BPF_MAP_TYPE_BLOOM_FILTER, "bloom_filter", BPFMAP_NOT, "it keeps hashes, not what was put in"},
 	{BPF_MAP_TYPE_STRUCT_OPS, "struct_ops", BPFMAP_NOT, "it holds a table of functions for the kernel"},
-	{BPF_MAP_TYPE_SK_STORAGE, "sk_storage", BPFMAP_NOT, "its values are kept with their sockets, and are not listed"},
-	{BPF_MAP_TYPE_INODE_STORAGE, "inode_storage", BPFMAP_NOT,
-	 "its values are kept with their inodes, and are not listed"},
-	{BPF_MAP_TYPE_TASK_STORAGE, "task_storage", BPFMAP_NOT,
-	 "its values are kept with their tasks, and are not listed"},
-	{MAP_CGRP_STORAGE, "cgrp_storage", BPFMAP_NOT, "its values are kept with their cgroups, and are not listed"},
+	{BPF_MAP_TYPE_SK_STORAGE, "sk_storage", BPFMAP_OWNERS, NULL},
+	{BPF_MAP_TYPE_INODE_STORAGE, "inode_storage", BPFMAP_OWNERS, NULL},
+	{BPF_MAP_TYPE_TASK_STORAGE, "task_storage", BPFMAP_OWNERS, NULL},
+	{MAP_CGRP_STORAGE, "cgrp_storage", BPFMAP_OWNERS, NULL},
 	{MAP_ARENA, "arena", BPFMAP_NOT, "it is memory without entries"},
 };
 
@@ -198,6 +196,7 @@ static void describe(struct cairn_bpfmap *map, const struct bpf_map_info *from)
 		map->how = kinds[i].how;
 	}
 	to->is_ring = map->how == BPFMAP_RING;
+	to->has_owners = map->how == BPFMAP_OWNERS;
 	to->is_percpu = from->type == BPF_MAP_TYPE_PERCPU_HASH || from->type == BPF_MAP_TYPE_PERCPU_ARRAY ||
 			from->type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
 }
@@ -376,10 +375,13 @@ int cairn_bpfmap_each(struct cairn_bpfmap *map, bool consume, bpfmap_entry_fn *o
 	case BPFMAP_QUEUE:
 		return bpfmap_each_queued(map, consume, on_entry, ctx, stats, err);
 	case BPFMAP_KEYS:
+	case BPFMAP_OWNERS:
+		if (!consume && map->how == BPFMAP_OWNERS)
+			return bpfmap_each_owner(map, on_entry, ctx, stats, err);
 		if (!consume)
 			return bpfmap_each_key(map, on_entry, ctx, stats, err);
-		return err_set(err, -EOPNOTSUPP, "a %s is looked at, not consumed: its entries have keys",
-			       map->info.kind_name);
+		return err_set(err, -EOPNOTSUPP, "a %s is looked at, not consumed: its entries have %s",
+			       map->info.kind_name, map->how == BPFMAP_OWNERS ? "owners" : "keys");
 	case BPFMAP_NOT:
 		break;
 	}

@@ -20,6 +20,7 @@ enum bpfmap_how {
 	BPFMAP_KEYS,  /* by keys, or many at once */
 	BPFMAP_QUEUE, /* lookup without a key: the next one */
 	BPFMAP_RING,
+	BPFMAP_OWNERS, /* lookup by a descriptor of whom the value belongs to */
 	BPFMAP_NOT,
 };
 
@@ -39,6 +40,10 @@ int bpfmap_each_key(struct cairn_bpfmap *map, bpfmap_entry_fn *on_entry, void *c
 		    struct cairn_err *err);
 int bpfmap_each_queued(struct cairn_bpfmap *map, bool consume, bpfmap_entry_fn *on_entry, void *ctx,
 		       struct cairn_bpfmap_stats *stats, struct cairn_err *err);
+
+/* bpfmap_storage.c */
+int bpfmap_each_owner(struct cairn_bpfmap *map, bpfmap_entry_fn *on_entry, void *ctx, struct cairn_bpfmap_stats *stats,
+		      struct cairn_err *err);
 
 /* bpfmap_ring.c */
 int bpfmap_peek_ring(struct cairn_bpfmap *map, bpfmap_entry_fn *on_entry, void *ctx, struct cairn_bpfmap_stats *stats,

@@ -25,6 +25,14 @@ int cairn_text_put(struct cairn_text_out *out, const char *text, size_t n)
 	return out->failed;
 }
 
+int cairn_text_quote(struct cairn_text_out *out, const char *text, size_t n, bool json)
+{
+	const struct look look = {.json = json};
+
+	out_text(out, &look, (const uint8_t *)text, n, NULL);
+	return out->failed;
+}
+
 static int write_stream(void *ctx, const char *text, size_t n)
 {
 	FILE *to = ctx;

@@ -10,17 +10,23 @@
  *	put MAP N      N entries: numbers from 0 on in all words     "ok"
  *	push MAP N     the same without keys                         "ok"
  *	name MAP N     N values of 276 bytes: number, path, command  "ok"
+ *	own MAP        a value each for this thread, its program, a socket, the root of
+ *	               the cgroups, in the map of that kind: 7 in all words    "ok"
  *	drain          what the ring buffer's reader gets            "COUNT"
  *	storm MS       writing and reading at full speed             "COUNT"
  *
  * Exit status 77: the kernel or this user cannot have BPF programs.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -76,6 +82,36 @@ static int put_names(const char *name, uint32_t n)
 		rc = bpf_map_update_elem(bpf_map__fd(map), &i, &value, BPF_ANY);
 	}
 	return rc;
+}
+
+/* A descriptor of an owner of each kind, kept open as long as this program runs. */
+static int owner_for(enum bpf_map_type type)
+{
+	int fd;
+
+	switch (type) {
+	case BPF_MAP_TYPE_TASK_STORAGE:
+		return (int)syscall(SYS_pidfd_open, getpid(), 0);
+	case BPF_MAP_TYPE_SK_STORAGE:
+		return socket(AF_INET, SOCK_DGRAM, 0);
+	case BPF_MAP_TYPE_INODE_STORAGE:
+		return open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	default:
+		fd = open("/sys/fs/cgroup/unified", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		return fd < 0 ? open("/sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : fd;
+	}
+}
+
+static int own(const char *name)
+{
+	static uint32_t value[1024];
+	struct bpf_map *map = bpf_object__find_map_by_name(object, name);
+	int fd = map ? owner_for(bpf_map__type(map)) : -1;
+
+	if (fd < 0)
+		return -ENOENT;
+	fill(value, sizeof(value), 7);
+	return bpf_map_update_elem(bpf_map__fd(map), &fd, value, BPF_ANY);
 }
 
 static int on_record(void *ctx, void *data, size_t size)
@@ -141,6 +177,8 @@ static void obey(char *line)
 		rc = put(name, (uint32_t)n, false);
 	} else if (sscanf(line, "name %31s %lu", name, &n) == 2) {
 		rc = put_names(name, (uint32_t)n);
+	} else if (sscanf(line, "own %31s", name) == 1) {
+		rc = own(name);
 	} else if (!strncmp(line, "drain", 5)) {
 		printf("%lu\n", drain());
 		return;

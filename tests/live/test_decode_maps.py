@@ -37,6 +37,13 @@ struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 10); __uint(key_si
 struct { __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY); __uint(max_entries, 2); __uint(key_size, 4); __uint(value_size, 4); } perf SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_RINGBUF); __uint(max_entries, 65536); } events SEC(".maps");
 
+#define STORAGE(NAME, TYPE) \
+	struct { __uint(type, TYPE); __uint(map_flags, BPF_F_NO_PREALLOC); __type(key, int); __type(value, struct value); } NAME SEC(".maps")
+STORAGE(task, BPF_MAP_TYPE_TASK_STORAGE);
+STORAGE(sk, BPF_MAP_TYPE_SK_STORAGE);
+STORAGE(inode, BPF_MAP_TYPE_INODE_STORAGE);
+STORAGE(cgrp, 32 /* BPF_MAP_TYPE_CGRP_STORAGE */);
+
 /* The compiler writes BTF only of types that a global variable or a parameter mentions. */
 const struct event *unused __attribute__((unused));
 static unsigned int counter;
@@ -175,6 +182,32 @@ def queues_and_stacks_show_the_next_and_are_taken_out_on_request(name):
         expect(entries(name, "struct value") == order[:1], entries(name))
     expect(entries(name, "struct value", "--consume") == order, name)
     expect(entries(name) == [], name)
+
+
+@claim_each("task", "sk", "inode", "cgrp")
+def values_of_owners_are_looked_up_at_all_that_there_are(name):
+    expect(entries(name) == [], name)
+    holder().tell(f"own {name}")
+    pid = holder().process.pid
+    program = os.path.join(BUILD, "tests", "live", "decode_maps")
+    cgroup = "/sys/fs/cgroup/unified" if os.path.isdir("/sys/fs/cgroup/unified") else "/sys/fs/cgroup"
+    owner = {"task": ("task", pid, "decode_maps"),
+             "inode": ("inode", os.stat(program).st_ino, os.path.realpath(program)),
+             "cgrp": ("cgroup", os.stat(cgroup).st_ino, cgroup)}
+    r = cairn("decode", "--map", holder().ids[name], "--json")
+    found = r.objects()
+    expect(r.status == 0 and [e["value"] for e in found] == [value(7)] and "1 values of" in r.err, r)
+    said = found[0]["owner"], found[0]["id"], found[0]["name"]
+    if name == "sk":
+        fds = [os.path.join(f"/proc/{pid}/fd", n) for n in os.listdir(f"/proc/{pid}/fd")]
+        sockets = {os.stat(f).st_ino for f in fds if os.readlink(f).startswith("socket:")}
+        expect(said[0] == "socket" and said[1] in sockets and f"decode_maps {pid}, descriptor" in said[2], said)
+    else:
+        expect(said == owner[name], said, owner[name])
+    text = cairn("decode", "--map", holder().ids[name], check=True).out
+    expect(text.startswith(f'{said[0]} {said[1]} "') and ": {.color = 7, .low = 7" in text, text)
+    r = cairn("decode", "--map", holder().ids[name], "--consume")
+    expect(r.status == 3 and "not consumed" in r.err, r)
 
 
 @claim
