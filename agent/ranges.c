@@ -92,6 +92,15 @@ struct range *ranges_find(const struct ranges *set, uint64_t lo, uint64_t hi)
 	return range[n].lo < hi ? &range[n] : NULL;
 }
 
+struct range *ranges_before(const struct ranges *set, uint64_t at)
+{
+	if (!set->n_places)
+		return NULL;
+	const struct ranges_place *p = &set->places[place_of(set, at)];
+	uint32_t n = count_until(ranges_of(set, p), p->n, at);
+	return n ? &ranges_of(set, p)[n - 1] : NULL;
+}
+
 static uint32_t take_block(struct ranges *set)
 {
 	return set->n_unused ? set->unused[--set->n_unused] : set->n_blocks++;

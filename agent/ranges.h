@@ -42,6 +42,9 @@ void ranges_init(struct ranges *set, void *memory, uint32_t n);
 /* Some range that overlaps [@lo, @hi), the lowest; NULL when none does. Valid until the next change. O(log n). */
 struct range *ranges_find(const struct ranges *set, uint64_t lo, uint64_t hi);
 
+/* The range that begins last of those at or below @at; NULL when there is none. Valid until the next change. O(log n). */
+struct range *ranges_before(const struct ranges *set, uint64_t at);
+
 /* @range overlaps none that is there, and there is room. O(log n), and up to 3 KB are moved. */
 void ranges_insert(struct ranges *set, const struct range *range);
 

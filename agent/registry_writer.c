@@ -450,6 +450,18 @@ int registry_writer_renew(struct registry_writer *w, const struct code_jit_info 
 	return 0;
 }
 
+const struct codectl_entry *registry_writer_find(const struct registry_writer *w, uint64_t lo, uint64_t hi)
+{
+	const struct range *range = ranges_find(&w->ranges, lo, hi);
+	return range ? &w->entries[range->number] : NULL;
+}
+
+const struct codectl_entry *registry_writer_before(const struct registry_writer *w, uint64_t at)
+{
+	const struct range *range = ranges_before(&w->ranges, at);
+	return range ? &w->entries[range->number] : NULL;
+}
+
 /* ---- after a fork ---- */
 
 static void repair_entry(struct registry_writer *w, uint32_t number)

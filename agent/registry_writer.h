@@ -63,6 +63,15 @@ int registry_writer_remove(struct registry_writer *w, uint64_t lo, uint64_t hi);
 int registry_writer_renew(struct registry_writer *w, const struct code_jit_info *jit, void (*prepare)(void *ctx),
 			  void *ctx);
 
+/*
+ * registry_writer_find - the lowest valid registration that overlaps [@lo, @hi)
+ * registry_writer_before - the valid registration that begins last of those at or below @at
+ *
+ * NULL when there is none. Valid until the next change. O(log registrations).
+ */
+const struct codectl_entry *registry_writer_find(const struct registry_writer *w, uint64_t lo, uint64_t hi);
+const struct codectl_entry *registry_writer_before(const struct registry_writer *w, uint64_t at);
+
 /* After a fork() in which another thread was in the middle of something: all but the entries is made again. */
 void registry_writer_repair(struct registry_writer *w);
 

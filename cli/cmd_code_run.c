@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cairn code run: codectl(2) for a program, as long as no kernel has it. */
+/* cairn code run: a program whose code is registered, by the agent in it, or by itself with codectl(2) served from here. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cairn/abi/codectl.h>
 #include <cairn/serve.h>
 
+#include "agent.h"
 #include "cmd.h"
 #include "command.h"
 #include "json.h"
@@ -21,15 +23,16 @@ struct run_values {
 #define AT(field) offsetof(struct run_values, field)
 
 static const struct opt opts[] = {
-	{0, "syscall", OPT_COUNT, "NR", AT(nr), "serve codectl as the system call NR, a number that the kernel does not have; needed"},
+	{0, "syscall", OPT_COUNT, "NR", AT(nr), "without the agent: serve codectl as the system call NR, a number that the kernel does not have"},
 	{0, "rfc-numbers", OPT_FLAG, NULL, AT(rfc_numbers),
-	 "the options' numbers of the RFC as it was posted: 0 registers ELF, 1 registers JIT, 2 unregisters"},
-	{'v', "verbose", OPT_FLAG, NULL, AT(verbose), "say each call and its result on standard error"},
-	{0, "json", OPT_FLAG, NULL, AT(json), "the same as one JSON object per call, on standard error"},
+	 "with --syscall: the options' numbers of the RFC as it was posted: 0 registers ELF, 1 registers JIT, 2 unregisters"},
+	{'v', "verbose", OPT_FLAG, NULL, AT(verbose), "with --syscall: say each call and its result on standard error"},
+	{0, "json", OPT_FLAG, NULL, AT(json), "with --syscall: the same as one JSON object per call, on standard error"},
 	{0},
 };
 
 static const struct example examples[] = {
+	{"cairn code run -- luajit script.lua", "run a program with the agent: all its code is registered, and that of its children"},
 	{"cairn code run --syscall 500 -- ./jit", "run a program that calls syscall(500, CODE_REGISTER_JIT, &info, sizeof(info), 0)"},
 	{"cairn code run -v --syscall 500 --rfc-numbers -- ld.so ./prog", "a loader built for the RFC's numbering; each call is told"},
 	{0},
@@ -96,29 +99,47 @@ static int status_of(int status)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static int run(void *v, const struct operands *operands)
+static int serve(const char *exe, struct run_values *values, char **argv)
 {
-	struct run_values *values = v;
 	struct cairn_serve_opts how = {.size = sizeof(how), .nr = (long)values->nr, .rfc_numbers = values->rfc_numbers,
 				       .answered = answered, .restricted = restricted, .ctx = values};
 	struct cairn_err err = {0};
 	int status;
 
-	if (!values->nr)
-		return fail(STATUS_USAGE, "which number? cairn code run --syscall NR -- CMD");
-	char *exe = command_find(operands->items[0]);
-	if (!exe)
-		return fail(STATUS_USAGE, "no program %s", operands->items[0]);
-	int r = cairn_serve_run(exe, operands->items, &how, &status, &err);
-	free(exe);
+	int r = cairn_serve_run(exe, argv, &how, &status, &err);
 	if (r == -EINVAL)
 		return fail(STATUS_USAGE, "%s", err.msg);
 	return r < 0 ? fail_err(r, &err, STATUS_NO) : status_of(status);
 }
 
+/* In place of this program: its process, its signals, its exit status. */
+static int run_with_agent(const char *exe, char **argv)
+{
+	int status = agent_preload(exe);
+
+	if (status != STATUS_YES)
+		return status;
+	execv(exe, argv);
+	return fail(STATUS_NOT_HERE, "cannot run %s: %s", exe, strerror(errno));
+}
+
+static int run(void *v, const struct operands *operands)
+{
+	struct run_values *values = v;
+
+	if (!values->nr && (values->rfc_numbers || values->verbose || values->json))
+		return fail(STATUS_USAGE, "--rfc-numbers, --verbose and --json are about the system call: say --syscall NR too");
+	char *exe = command_find(operands->items[0]);
+	if (!exe)
+		return fail(STATUS_USAGE, "no program %s", operands->items[0]);
+	int status = values->nr ? serve(exe, values, operands->items) : run_with_agent(exe, operands->items);
+	free(exe);
+	return status;
+}
+
 const struct cmd cmd_code_run = {
 	.name = "code run",
-	.summary = "run a program whose codectl(2) is served",
+	.summary = "run a program whose code is registered",
 	.operands = "CMD [ARG...]",
 	.n_operands_min = 1,
 	.opts = opts,

@@ -273,7 +273,7 @@ def the_commands_end_is_the_programs():
     expect(cairn("code", "run", "--syscall", NR, "--", "sh", "-c", "kill -9 $$").status == 128 + signal.SIGKILL, "kill")
     r = cairn("code", "run", "--syscall", NR, "--", "/no/such/program")
     expect(r.status == 2 and "/no/such/program" in r.err, r)
-    r = cairn("code", "run", "--", "true")
+    r = cairn("code", "run", "-v", "--", "true")
     expect(r.status == 2 and "--syscall" in r.err, r)
 
 

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which addresses the FDEs of an .eh_frame section in this process describe. */
+#ifndef AGENT_FDE_H
+#define AGENT_FDE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum fde_run {
+	FDE_RUN_SECTION, /* entries up to one of length 0: libgcc's convention */
+	FDE_RUN_SINGLE,	 /* one FDE: that of LLVM's libunwind, and of macOS */
+};
+
+struct fde_walk {
+	const uint8_t *begin, *at;
+	enum fde_run run;
+	uint32_t n;
+};
+
+/* What one FDE describes. */
+struct fde {
+	uint64_t lo, hi; /* [lo, hi) */
+	uint64_t cie; /* address of its CIE */
+};
+
+/* Is the entry at @begin an FDE, and not a CIE, which a section begins with? */
+bool fde_is_one(const void *begin);
+
+void fde_walk_begin(struct fde_walk *walk, const void *begin, enum fde_run run);
+
+/* The next one that describes something; false at the end, which is also what cannot be understood. */
+bool fde_walk_next(struct fde_walk *walk, struct fde *ret);
+
+/* Behind the last entry, with what ends the section, when fde_walk_next() has said that there is no more. */
+static inline uint64_t fde_walk_end(const struct fde_walk *walk)
+{
+	return (uintptr_t)walk->at;
+}
+
+#endif
