@@ -175,7 +175,7 @@ static int show_packable(struct show *s, uint32_t id)
 		return rc;
 	s->any = true;
 	if (s->values->json)
-		return layout_json(s->file, s->layout, id);
+		return layout_json(s->file, s->layout, id, s->values->expand);
 	printf("%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", cairn_types_get(s->types, id)->name, size, smallest,
 	       size - smallest);
 	return 0;
@@ -204,7 +204,7 @@ static int show_one(struct show *s, uint32_t id)
 		return show_packable(s, id);
 	s->any = true;
 	if (v->json)
-		return layout_json(s->file, s->layout, id);
+		return layout_json(s->file, s->layout, id, s->values->expand);
 	if (!v->sizes)
 		return show_text(s, id);
 	printf("%s\t%" PRIu64 "\t%u\n", cairn_types_get(s->types, id)->name, t->size, f.n_holes);

@@ -101,7 +101,7 @@ int layout_compile(const char *path, const struct cairn_abi *abi, const struct l
 /* ---- layout_json.c: docs/json.md ---- */
 
 /* 0; -ENOMEM. */
-int layout_json(const struct layout_source *file, struct cairn_layout *layout, uint32_t id);
+int layout_json(const struct layout_source *file, struct cairn_layout *layout, uint32_t id, bool expand);
 
 /* ---- layout_compare.c ---- */
 

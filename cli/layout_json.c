@@ -23,19 +23,43 @@ const char *layout_kind(const struct cairn_types *types, uint32_t id)
 	}
 }
 
-static void put_member(struct json *j, const struct cairn_types *types, const struct cairn_member *in,
-		       const struct cairn_layout_member *m)
+struct members {
+	struct json *j;
+	struct cairn_layout *layout;
+	const struct cairn_types *types;
+	bool expand;
+	uint32_t n; /* that were written */
+};
+
+/* Structs in each other, two levels of JSON each: no source has as many. Members: all of them, as types may repeat one another. */
+enum { NEST_MAX = JSON_DEPTH_MAX / 2 - 4, MEMBERS_MAX = 1 << 20 };
+
+static int put_members(struct members *to, uint32_t id, uint64_t base, unsigned int depth);
+
+/* What a member consists of: of a struct without a name always, as it is said nowhere else; of others with --expand. */
+static int put_inside(struct members *to, uint32_t id, uint64_t base, unsigned int depth)
+{
+	const struct cairn_type *t = cairn_types_get(to->types, id), *in = cairn_types_get(to->types, cairn_types_resolve(to->types, id));
+
+	if ((t->name && !to->expand) || !in->n_members || in->kind == CAIRN_T_FUNC || depth == NEST_MAX || to->n > MEMBERS_MAX)
+		return 0;
+	return put_members(to, id, base, depth);
+}
+
+static int put_member(struct members *to, const struct cairn_member *in, const struct cairn_layout_member *m, uint64_t base,
+		      unsigned int depth)
 {
 	char type[NAME_MAX_SHOWN];
+	struct json *j = to->j;
 
-	cairn_types_name(types, in->type, type, sizeof(type));
+	cairn_types_name(to->types, in->type, type, sizeof(type));
 	json_open(j, NULL, '{');
 	json_text(j, "name", in->name);
 	json_text(j, "type", type);
-	json_uint(j, "offset", m->offset);
+	json_uint(j, "offset", base + m->offset);
 	json_uint(j, "size", m->size);
 	if (in->bit_size) {
-		json_uint(j, "bit_offset", in->bit_off);
+		json_uint(j, "bit_offset", 8 * base + in->bit_off);
 		json_uint(j, "bits", in->bit_size);
 	}
 	if (m->aligned)
@@ -44,19 +68,38 @@ static void put_member(struct json *j, const struct cairn_types *types, const st
 		json_uint(j, "hole", m->hole);
 	if (m->bit_hole)
 		json_uint(j, "bit_hole", m->bit_hole);
+	int rc = in->bit_size || in->dynamic ? 0 : put_inside(to, in->type, base + m->offset, depth + 1);
 	json_close(j);
+	return rc;
 }
 
-static int put_struct(struct json *j, struct cairn_layout *layout, const struct cairn_types *types, uint32_t id,
-		       const struct cairn_type *t)
+/* @base: where the struct begins in the one around it all. */
+static int put_members(struct members *to, uint32_t id, uint64_t base, unsigned int depth)
 {
+	const struct cairn_type *t = cairn_types_get(to->types, cairn_types_resolve(to->types, id));
 	struct cairn_layout_member *m = calloc(t->n_members + 1, sizeof(*m));
 	struct cairn_layout_facts f;
+	int rc = 0;
 
-	if (!m || cairn_layout_facts(layout, id, &f, m) <= 0) {
+	if (!m || cairn_layout_facts(to->layout, id, &f, m) <= 0) {
 		free(m);
 		return -ENOMEM;
 	}
+	json_open(to->j, "members", '[');
+	for (uint32_t i = 0; i < t->n_members && !rc; i++, to->n++)
+		rc = put_member(to, &t->members[i], &m[i], base, depth);
+	json_close(to->j);
+	free(m);
+	return rc;
+}
+
+static int put_struct(struct members *to, uint32_t id)
+{
+	struct cairn_layout_facts f;
+	struct json *j = to->j;
+
+	if (cairn_layout_facts(to->layout, id, &f, NULL) <= 0)
+		return -ENOMEM;
 	json_bool(j, "packed", f.packed);
 	if (f.aligned)
 		json_uint(j, "aligned", f.aligned);
@@ -66,12 +109,7 @@ static int put_struct(struct json *j, struct cairn_layout *layout, const struct 
 	json_uint(j, "sum_bit_holes", f.sum_bit_holes);
 	json_uint(j, "padding", f.padding);
 	json_uint(j, "bit_padding", f.bit_padding);
-	json_open(j, "members", '[');
-	for (uint32_t i = 0; i < t->n_members; i++)
-		put_member(j, types, &t->members[i], &m[i]);
-	json_close(j);
-	free(m);
-	return 0;
+	return put_members(to, id, 0, 0);
 }
 
 static void put_enum(struct json *j, const struct cairn_type *t)
@@ -89,13 +127,14 @@ static void put_enum(struct json *j, const struct cairn_type *t)
 	json_close(j);
 }
 
-int layout_json(const struct layout_source *file, struct cairn_layout *layout, uint32_t id)
+int layout_json(const struct layout_source *file, struct cairn_layout *layout, uint32_t id, bool expand)
 {
 	const struct cairn_types *types = layout_types(file);
 	const struct cairn_type *t = cairn_types_get(types, cairn_types_resolve(types, id));
 	const struct cairn_type *node = cairn_types_get(types, id);
 	const struct cairn_abi *abi = layout_abi(file);
 	struct json j = {.out = stdout};
+	struct members members = {.j = &j, .layout = layout, .types = types, .expand = expand};
 	int rc = 0;
 
 	json_open(&j, NULL, '{');
@@ -108,7 +147,7 @@ int layout_json(const struct layout_source *file, struct cairn_layout *layout, u
 	if (t->kind == CAIRN_T_ENUM)
 		put_enum(&j, t);
 	else
-		rc = put_struct(&j, layout, types, id, t);
+		rc = put_struct(&members, id);
 	layout_json_deduced(&j, file, id);
 	json_close(&j);
 	return rc;

@@ -18,7 +18,7 @@ RUNNING = "/sys/kernel/btf/vmlinux"
 HEADERS = ["stdio.h", "stdlib.h", "sys/socket.h", "netinet/in.h", "pthread.h", "signal.h", "sys/stat.h", "sys/epoll.h",
            "netdb.h", "time.h", "linux/bpf.h", "linux/perf_event.h", "linux/if.h", "linux/btrfs.h", "linux/kvm.h",
            "linux/io_uring.h", "linux/videodev2.h", "linux/nl80211.h", "linux/if_ether.h", "linux/tcp.h",
-           "sound/asound.h", "elf.h"]
+           "sound/asound.h", "elf.h", "netinet/ip.h", "netinet/tcp.h", "linux/ipv6.h", "linux/cdrom.h", "linux/hdreg.h"]
 
 
 def header(text, name="decl.h"):
@@ -230,18 +230,58 @@ def running_kernel_adds_up():
         expect(accounted_bits(o) == 8 * o["size"], o)
 
 
+def members_of(o, path=""):
+    """(path, member) of all that C can name, those of anonymous structs and of structs of members too."""
+    for m in o.get("members", []):
+        inner = path + m["name"] if m["name"] else path
+        if m["name"]:
+            yield inner, m
+        yield from members_of(m, inner + "." if m["name"] else path)
+
+
+def c_name(o):
+    return o["name"] if o["typedef"] else f"{o['kind']} {o['name']}"
+
+
 def asserts(objects):
     """What a compiler has to agree with."""
     for o in objects:
         if o["kind"] == "enum":
             continue
-        name = f"{o['kind']} {o['name']}" if not o["typedef"] else o["name"]
+        name = c_name(o)
         yield f"_Static_assert(sizeof({name}) == {o['size']}, \"{name}\");"
         yield f"_Static_assert(_Alignof({name}) == {o['align']}, \"{name}\");"
-        for m in o["members"]:
-            if m["name"] and "bits" not in m:
-                yield (f"_Static_assert(__builtin_offsetof({name}, {m['name']}) == {m['offset']}, "
-                       f"\"{name}.{m['name']}\");")
+        for path, m in members_of(o):
+            if "bits" not in m:
+                yield f"_Static_assert(__builtin_offsetof({name}, {path}) == {m['offset']}, \"{name}.{path}\");"
+
+
+def bit_field_program(objects):
+    """C that sets each bit-field alone, and prints which bits of the struct that changed: first and number, as expected."""
+    body, count = "", 0
+    for o in objects:
+        for path, m in members_of(o):
+            if "bits" not in m:
+                continue
+            count += 1
+            body += (f"\t{{ union {{ {c_name(o)} s; unsigned char b[{o['size']}]; }} u; __builtin_memset(&u, 0, sizeof(u)); "
+                     f"u.s.{path} = ~0ull;\n\t  bad += look(u.b, {o['size']}, {m['bit_offset']}, {m['bits']}, "
+                     f"\"{c_name(o)}.{path}\"); }}\n")
+    text = """
+static int look(const unsigned char *b, int n, int first, int width, const char *name)
+{
+	int bad = 0;
+	for (int i = 0; i < 8 * n; i++)
+		bad |= (b[i / 8] >> i % 8 & 1) != (i >= first && i < first + width);
+	if (bad)
+		__builtin_printf("%s is not at bit %d\\n", name, first);
+	return bad;
+}
+int main(void)
+{
+	int bad = 0;
+"""
+    return text + body + "\treturn bad != 0;\n}\n", count
 
 
 @claim_each(*HEADERS)
@@ -252,7 +292,9 @@ def every_struct_of_a_header_is_laid_out_as_by_the_compiler(name):
     if done.status:
         raise Skip(f"{name} is not installed")
     path = os.path.join(folder(), "unit.i")
-    objects = cairn("layout", path, "--json").objects() if cairn("layout", path, "--sizes").status == 0 else []
+    whole = cairn("layout", path, "--json", "--expand")
+    expect(whole.status == 0, whole)
+    objects = whole.objects()
     tags = {o["name"] for o in cairn("layout", path, "struct *", "--json").objects()}
     tags |= {o["name"] for o in cairn("layout", path, "union *", "--json").objects()}
     seen = set()
@@ -261,14 +303,16 @@ def every_struct_of_a_header_is_laid_out_as_by_the_compiler(name):
         o["typedef"] = o["name"] not in tags or o["name"] in seen
         seen.add(o["name"])
     lines = list(asserts(objects))
+    program, n_bits = bit_field_program(objects)
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    checked = os.path.join(folder(), "checked.c")
+    checked, out = os.path.join(folder(), "checked.c"), os.path.join(folder(), "checked")
     with open(checked, "w", encoding="utf-8") as file:
-        file.write(text + "\n# 1 \"asserts\"\n" + "\n".join(lines) + "\n")
-    r = run("gcc", "-w", "-fsyntax-only", "-fpreprocessed", "-x", "c", checked)
+        file.write(text + "\n# 1 \"asserts\"\n" + "\n".join(lines) + "\n" + program)
+    run("gcc", "-w", "-fpreprocessed", "-x", "c", "-o", out, checked, check=True)
+    r = run(out)
     expect(r.status == 0, r)
-    print(f"# {name}: {len(objects)} types, {len(lines)} assertions")
+    print(f"# {name}: {len(objects)} types, {len(lines)} assertions, {n_bits} bit-fields")
 
 
 @claim
