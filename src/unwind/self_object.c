@@ -37,6 +37,8 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "insn/call.h"
+
 enum self_slot_state { SLOT_FREE, SLOT_BUSY, SLOT_READY };
 
 enum {
@@ -182,35 +184,10 @@ int self_slot_of(const struct self_object *o)
 	return -1;
 }
 
-/* ---- calls ---- */
-
-/* Length of "call r/m" with this ModRM byte and, where it has one, SIB byte; the opcode is ff /2. */
-static unsigned int call_length(uint8_t modrm, uint8_t sib)
-{
-	unsigned int mod = modrm >> 6, rm = modrm & 7, n = 2;
-	if (mod == 3)
-		return n;
-	if (rm == 4)
-		n++;
-	if (mod == 1)
-		return n + 1;
-	return mod == 2 || rm == 5 || (rm == 4 && (sib & 7) == 5) ? n + 4 : n;
-}
-
 bool self_object_calls(const struct self_object *o, uint64_t pc)
 {
-	enum { LONGEST = 7, CALL_REL32 = 5 };
-	const uint8_t *p = (const uint8_t *)(uintptr_t)pc;
-	if (pc < o->text_lo + LONGEST || pc > o->text_hi)
-		return false;
-	if (p[-CALL_REL32] == 0xe8)
-		return true;
-	for (unsigned int n = 2; n <= LONGEST; n++) {
-		const uint8_t *call = p - n;
-		if (call[0] == 0xff && (call[1] >> 3 & 7) == 2 && call_length(call[1], n > 2 ? call[2] : 0) == n)
-			return true;
-	}
-	return false;
+	return pc >= o->text_lo + INSN_CALL_LONGEST && pc <= o->text_hi &&
+	       insn_ends_with_call((const uint8_t *)(uintptr_t)pc);
 }
 
 #endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How a frame is left that nobody describes: by its frame pointer, if it has one. Within this module only. */
+#ifndef UNWIND_ASSUME_H
+#define UNWIND_ASSUME_H
+
+#include <cairn/unwind.h>
+
+#include "code/maps.h"
+#include "code/memory.h"
+
+struct assume {
+	uint16_t machine;
+	const struct code_maps *maps;
+	const struct code_memory *code; /* where instructions are read */
+	cairn_read_memory read; /* the stack */
+	void *ctx;
+};
+
+/*
+ * assume_caller - from a frame to its caller by what code that keeps frame pointers does
+ *
+ * @is_exact  the frame's pc is an instruction that is about to run: it may be before, or behind, the life of the frame
+ * @regs      the frame's, replaced by the caller's
+ * @ret_why   why there is none; static words
+ * Returns whether the caller is as a caller must be. Threads: any.
+ */
+bool assume_caller(const struct assume *a, bool is_exact, struct cairn_regs *regs, const char **ret_why);
+
+#endif
