@@ -52,5 +52,11 @@ struct cairn_code_range {
 	size_t n_rows, n_names; /* that were read */
 };
 
+/* "file", "vdso", "elf", "jit", "gdb", "jitdump", "perf-map", "anonymous". Static. */
+const char *cairn_code_source_text(enum cairn_code_source source);
+
+/* "none", "file", "rows", "eh-frame", "frame-pointer", "assumed". Static. */
+const char *cairn_code_unwind_text(enum cairn_code_unwind unwind);
+
 CAIRN_END_DECLS
 #endif

@@ -54,6 +54,7 @@ struct code_found {
 	const char *why; /* why there is none though somebody should have one: "its code was freed since"; NULL */
 	size_t n_functions;
 	const struct cairn_frame *functions; /* innermost first */
+	enum cairn_code_source named_by; /* valid with n_functions */
 	bool has_off;
 	uint64_t off; /* from the beginning of the outermost one */
 };

@@ -105,10 +105,15 @@ static int find_names(struct code_runtime *rt, const struct region *jit, const s
 	struct cairn_frame names[CAIRN_FRAMES_MAX];
 	uint64_t lo = at;
 	int n = jit ? region_names(jit, &rt->memory, at, &rt->arena, names, CAIRN_FRAMES_MAX, &lo) : 0;
-	if (n == 0 && gdb)
+	f->named_by = CAIRN_CODE_JIT;
+	if (n == 0 && gdb) {
 		n = region_names(gdb, &rt->memory, at, &rt->arena, names, CAIRN_FRAMES_MAX, &lo);
-	if (n == 0)
+		f->named_by = CAIRN_CODE_GDB;
+	}
+	if (n == 0) {
 		n = names_of_files(rt, d, fn, at, names, &lo);
+		f->named_by = fn ? CAIRN_CODE_JITDUMP : CAIRN_CODE_PERF_MAP;
+	}
 	return set_names(rt, f, names, n, at - lo);
 }
 
