@@ -21,6 +21,7 @@ struct stack_place {
 	struct cairn_frame functions[CAIRN_FRAMES_MAX];
 	bool has_start;
 	uint64_t off; /* from the start of the symbol that holds it; valid when has_start */
+	const char *unnamed; /* why there is no name; NULL: there is one, or nothing is there */
 };
 
 void stack_names_find(struct stack_names *names, const struct cairn_stack_frame *frame, struct stack_place *ret);

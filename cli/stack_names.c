@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of frames: from the sidecar of the frame's file, or from its symbol table. */
+/* Names of frames: from the sidecar of the frame's file, its symbol table, or what is said of code made at run time. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +29,18 @@ static struct cairn_pack *pack_of(struct stack_names *names, const struct cairn_
 	return pack;
 }
 
+/* What was said of the code while it was there. */
+static void take_names_of_frame(const struct cairn_stack_frame *frame, struct stack_place *ret)
+{
+	ret->n = frame->n_functions < CAIRN_FRAMES_MAX ? frame->n_functions : CAIRN_FRAMES_MAX;
+	for (size_t i = 0; i < ret->n; i++)
+		ret->functions[i] = frame->functions[i];
+	ret->has_start = frame->has_off;
+	ret->off = frame->off + !frame->is_exact;
+	if (!ret->n && !frame->is_signal)
+		ret->unnamed = frame->path ? "the file has no symbol there" : frame->unnamed;
+}
+
 void stack_names_find(struct stack_names *names, const struct cairn_stack_frame *frame, struct stack_place *ret)
 {
 	struct cairn_vaddr start;
@@ -37,17 +49,18 @@ void stack_names_find(struct stack_names *names, const struct cairn_stack_frame 
 
 	ret->n = 0;
 	ret->has_start = false;
-	if (!frame->bin)
-		return;
-	pack = pack_of(names, frame->bin);
+	ret->unnamed = NULL;
+	pack = frame->bin ? pack_of(names, frame->bin) : NULL;
 	if (pack)
 		ret->n = cairn_pack_frames(pack, frame->vaddr, ret->functions, CAIRN_FRAMES_MAX);
-	if (!cairn_binary_symbol_of(frame->bin, frame->vaddr, &symbol, &start))
-		return;
-	ret->has_start = true;
-	ret->off = frame->vaddr.v - start.v + !frame->is_exact;
+	if (frame->bin && cairn_binary_symbol_of(frame->bin, frame->vaddr, &symbol, &start)) {
+		ret->has_start = true;
+		ret->off = frame->vaddr.v - start.v + !frame->is_exact;
+		if (!ret->n)
+			ret->functions[ret->n++] = (struct cairn_frame){.function = symbol, .name = symbol};
+	}
 	if (!ret->n)
-		ret->functions[ret->n++] = (struct cairn_frame){.function = symbol, .name = symbol};
+		take_names_of_frame(frame, ret);
 }
 
 void stack_names_fini(struct stack_names *names)

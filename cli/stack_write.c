@@ -6,6 +6,8 @@
  *	#0  0x00007f10a2c5d3f5  tcache_get at malloc.c:3171:3 (inlined)
  *	#1                      malloc+0x75 at malloc.c:3294:10  libc.so.6
  *	#2  0x000055d0c0a011d6  work+0x26 at server.c:12:9  server
+ *	#3  0x00007f10a0001042  fib+0x12  [jit: app, generation 7]
+ *	#4  0x00007f10a0002000  ?  [anonymous: no registry, GDB list, jitdump or perf map has a function there]
  *	    no unwind row at 0x1234 in server
  *
  * An inlined copy has a line of its own, as in debuggers; the address is that of the frame that it is in. A stack
@@ -42,6 +44,22 @@ static void put_position(FILE *out, const struct cairn_frame *f)
 		fprintf(out, ":%" PRIu32, f->column);
 }
 
+/* Whose code it is that is in no file, which generation, and why it has no name. */
+static void put_code(FILE *out, const struct cairn_stack_frame *frame, const char *unnamed)
+{
+	const struct cairn_code_range *code = frame->code;
+	bool is_named_otherwise = frame->n_functions && code->source == CAIRN_CODE_ANONYMOUS;
+
+	fprintf(out, "  [%s", cairn_code_source_text(is_named_otherwise ? frame->named_by : code->source));
+	if (code->owner)
+		fprintf(out, ": %s", code->owner);
+	if (code->generation)
+		fprintf(out, ", generation %" PRIu64, code->generation);
+	if (unnamed)
+		fprintf(out, ": %s", unnamed);
+	fputc(']', out);
+}
+
 static void put_functions(FILE *out, const struct cairn_stack_frame *frame, const struct stack_place *place,
 			  size_t *number)
 {
@@ -63,8 +81,10 @@ static void put_functions(FILE *out, const struct cairn_stack_frame *frame, cons
 		fputs("  ?", out);
 	if (frame->path)
 		fprintf(out, "  %s", base_name(frame->path));
-	if (frame->is_assumed)
-		fputs("  (assumed: what it called is no code)", out);
+	else if (frame->code)
+		put_code(out, frame, place->unnamed);
+	if (frame->assumed)
+		fprintf(out, "  (assumed: %s)", frame->assumed);
 	fputc('\n', out);
 }
 
@@ -117,6 +137,19 @@ static void json_functions(struct json *j, const struct stack_place *place)
 	json_close(j);
 }
 
+static void json_code(struct json *j, const struct cairn_stack_frame *frame)
+{
+	json_open(j, "code", '{');
+	json_text(j, "source", cairn_code_source_text(frame->code->source));
+	json_text(j, "owner", frame->code->owner);
+	json_hex(j, "lo", frame->code->lo.v);
+	json_hex(j, "hi", frame->code->hi.v);
+	json_uint(j, "generation", frame->code->generation);
+	json_text(j, "unwind", cairn_code_unwind_text(frame->unwind));
+	json_text(j, "named_by", frame->n_functions ? cairn_code_source_text(frame->named_by) : NULL);
+	json_close(j);
+}
+
 static void json_frame(struct json *j, const struct cairn_stack_frame *frame, struct stack_names *names)
 {
 	struct stack_place place;
@@ -126,12 +159,16 @@ static void json_frame(struct json *j, const struct cairn_stack_frame *frame, st
 	json_hex(j, "pc", frame->regs.pc.v);
 	json_bool(j, "signal", frame->is_signal);
 	json_bool(j, "assumed", frame->is_assumed);
+	json_text(j, "why_assumed", frame->assumed);
 	json_text(j, "path", frame->path);
 	if (frame->bin)
 		json_hex(j, "vaddr", frame->vaddr.v);
 	if (place.has_start)
 		json_uint(j, "offset", place.off);
+	if (frame->code)
+		json_code(j, frame);
 	json_functions(j, &place);
+	json_text(j, "unnamed", place.unnamed);
 	json_close(j);
 }
 

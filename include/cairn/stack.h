@@ -3,7 +3,9 @@
  * Stacks of a process or of a core file
  *
  * All threads are stopped, their registers and the used part of their stacks are copied, and they go on; the copies are
- * walked afterwards, by the unwind tables of the files that are mapped. No frame pointers are needed.
+ * walked afterwards, by the unwind tables of the files that are mapped. No frame pointers are needed. Through code made at run
+ * time the way leads by what its maker says of it (cairn/code.h), and where nobody says anything by the frame pointer, as
+ * an assumption.
  *
  *	struct cairn_stacks *stacks;
  *	if (cairn_stacks_of_process(pid, NULL, &stacks, &err) < 0)
@@ -16,11 +18,14 @@
  *	}
  *	cairn_stacks_close(stacks);
  *
- * Names are not in it: a frame has its file and the address in it, which cairn/pack.h and cairn/binary.h name.
+ * Names of files' functions are not in it: a frame has its file and the address in it, which cairn/pack.h and cairn/binary.h
+ * name. Those of code made at run time are, since they are of the moment.
  */
 #ifndef CAIRN_STACK_H
 #define CAIRN_STACK_H
 
+#include <cairn/code.h>
+#include <cairn/pack.h>
 #include <cairn/unwind.h>
 
 CAIRN_BEGIN_DECLS
@@ -29,7 +34,7 @@ CAIRN_BEGIN_DECLS
 enum cairn_walk_end {
 	CAIRN_WALK_OUTERMOST,	/* complete: the last frame has no caller */
 	CAIRN_WALK_UNDESCRIBED, /* nothing says how to unwind at the last frame's address */
-	CAIRN_WALK_NO_FILE,	/* its address is in no file: code made at run time, or no code */
+	CAIRN_WALK_NO_FILE,	/* its address is in no file: code made at run time that nobody describes, or no code */
 	CAIRN_WALK_UNREADABLE,	/* the stack is not where it should be */
 	CAIRN_WALK_LOST,	/* a register that is needed was not kept */
 	CAIRN_WALK_LOOP,	/* the stack leads back to itself */
@@ -50,13 +55,24 @@ struct cairn_stack_frame {
 	bool is_exact; /* regs.pc is an instruction that was about to run; else the one behind a call */
 	bool is_signal; /* the frame is a signal trampoline: what is outside of it was interrupted */
 	/*
-	 * It is an assumption: the frame inside of it is at an address that is no code, as after a call through a bad pointer,
-	 * and the top of the stack holds a return address.
+	 * It is an assumption. The frame inside of it is at an address that is no code, as after a call through a bad pointer, and
+	 * the top of the stack holds a return address; or nobody describes the code there, and the frame pointer, as the code there
+	 * has it, leads to a return address.
 	 */
 	bool is_assumed;
+	const char *assumed; /* what was, in static words; NULL */
 	struct cairn_vaddr vaddr; /* of at in the binary */
 	const struct cairn_binary *bin; /* NULL when no file is there, or it cannot be read. Borrowed */
 	const char *path; /* as the process has it mapped, "[vdso]"; NULL when no file is there. Borrowed */
+	/* Where no file is, or its rows do not tell: what is said of the code there. All are borrowed. */
+	const struct cairn_code_range *code; /* NULL: nobody says anything */
+	enum cairn_code_unwind unwind; /* by what it is left */
+	size_t n_functions; /* innermost first; 0: no name is known */
+	const struct cairn_frame *functions;
+	enum cairn_code_source named_by; /* who names them; valid with n_functions */
+	bool has_off;
+	uint64_t off; /* of at from the beginning of the outermost function */
+	const char *unnamed; /* why there is no name, where no file is; static words or NULL */
 };
 
 struct cairn_thread_stack {

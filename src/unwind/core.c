@@ -34,7 +34,19 @@ static int walk_thread(struct cairn_stacks *stacks, const struct core_thread *t,
 	to->stack.signal = t->signal;
 	to->stack.has_fault = t->has_fault;
 	to->stack.fault.v = t->fault;
-	return walk_run(&to->walk, stacks->space, EM_X86_64, &regs, read_memory, core, stacks->max_frames, err);
+	const struct walk_target target = {.machine = EM_X86_64, .space = stacks->space, .runtime = stacks->runtime,
+					   .code = code_memory_of_core(core), .read = read_memory, .ctx = core};
+	return walk_run(&to->walk, &target, &regs, stacks->max_frames, err);
+}
+
+static int open_runtime(struct cairn_stacks *stacks, struct cairn_err *err)
+{
+	int rc = code_runtime_new(code_memory_of_core(stacks->core), 0, EM_X86_64, &stacks->runtime, err);
+	if (rc == 0)
+		rc = code_runtime_prepare(stacks->runtime, stacks->space, err);
+	if (rc == 0)
+		rc = code_runtime_mark(stacks->runtime, err);
+	return rc < 0 ? rc : code_runtime_settle(stacks->runtime, err);
 }
 
 static void tell_what_is_missing(struct cairn_stacks *stacks)
@@ -59,9 +71,13 @@ int cairn_stacks_of_core(const char *path, const struct cairn_stacks_opts *opts,
 	if (rc == 0)
 		rc = code_space_open_core(&stacks->search, &stacks->space, err);
 	if (rc == 0)
+		rc = open_runtime(stacks, err);
+	if (rc == 0)
 		tell_what_is_missing(stacks);
 	for (size_t i = 0; rc == 0 && i < stacks->core->threads.n; i++)
 		rc = walk_thread(stacks, &stacks->core->threads.p[i], err);
+	if (rc == 0)
+		stacks_take_note(stacks);
 	if (rc < 0)
 		cairn_stacks_close(stacks);
 	else

@@ -2,10 +2,11 @@
 /*
  * Stacks of a running process
  *
- *	mappings are read           running
+ *	mappings are read           running; where registries and lists of code are (code/runtime.h)
  *	threads are stopped         \
  *	registers                    | stopped
  *	used parts of the stacks     |   one process_vm_readv() for hundreds of them
+ *	entries of the registries    |
  *	threads are released        /
  *	the copies are walked       running; unwind tables are made when their file first occurs
  *
@@ -58,7 +59,9 @@ static int walk_thread(struct cairn_stacks *stacks, const struct stopped_thread 
 	to->stack.stopped_ns = t->stopped_ns;
 	if (!t->has_regs)
 		return not_stopped(t, to);
-	return walk_run(&to->walk, stacks->space, EM_X86_64, &t->regs, read_memory, r, stacks->max_frames, err);
+	const struct walk_target target = {.machine = EM_X86_64, .space = stacks->space, .runtime = stacks->runtime,
+					   .code = code_memory_of_process(r->snapshot->pid), .read = read_memory, .ctx = r};
+	return walk_run(&to->walk, &target, &t->regs, stacks->max_frames, err);
 }
 
 static int capture(struct cairn_stacks *stacks, struct stop *stop, struct cairn_err *err)
@@ -67,14 +70,22 @@ static int capture(struct cairn_stacks *stacks, struct stop *stop, struct cairn_
 	struct reading reading = {.snapshot = s};
 	int rc = code_space_refresh_pid(stacks->space, s->pid, err);
 	if (rc == 0)
+		rc = code_runtime_prepare(stacks->runtime, stacks->space, err);
+	if (rc == 0)
 		rc = stop_all(stacks->pid, stop, err);
 	if (rc == 0)
 		rc = snapshot_take(s, code_space_maps(stacks->space), stop, err);
+	if (rc == 0)
+		rc = code_runtime_mark(stacks->runtime, err);
 	stop_release(stop);
+	if (rc == 0)
+		rc = code_runtime_settle(stacks->runtime, err);
 	for (size_t i = 0; rc == 0 && i < stop->threads.n; i++) {
 		reading.thread = i;
 		rc = walk_thread(stacks, &stop->threads.p[i], &reading, err);
 	}
+	if (rc == 0)
+		stacks_take_note(stacks);
 	stacks->moment = (struct cairn_stacks_moment){.stopped_ns = stop->last_ns - stop->first_ns,
 						      .is_consistent = stop->is_consistent && !reading.has_read_live,
 						      .copied_bytes = s->n_bytes};
@@ -104,6 +115,8 @@ int cairn_stacks_of_process(int pid, const struct cairn_stacks_opts *opts, struc
 		return rc;
 	stacks->pid = pid;
 	rc = code_space_open_pid(stop_memory_of(pid), stacks->jobs, &stacks->space, err);
+	if (rc == 0)
+		rc = code_runtime_new(code_memory_of_process(stop_memory_of(pid)), pid, EM_X86_64, &stacks->runtime, err);
 	if (rc == 0)
 		rc = cairn_stacks_again(stacks, err);
 	if (rc < 0)

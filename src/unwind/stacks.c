@@ -26,6 +26,13 @@ int stacks_new(const struct cairn_stacks_opts *opts, struct cairn_stacks **ret, 
 	return 0;
 }
 
+void stacks_take_note(struct cairn_stacks *stacks)
+{
+	const char *note = code_runtime_note(stacks->runtime, 0);
+	if (note && !stacks->note[0])
+		snprintf(stacks->note, sizeof(stacks->note), "%s", note);
+}
+
 void stacks_clear(struct cairn_stacks *stacks)
 {
 	stacks->n_used = 0;
@@ -59,6 +66,7 @@ void cairn_stacks_close(struct cairn_stacks *stacks)
 	}
 	VEC_FREE(&stacks->threads);
 	snapshot_fini(&stacks->snapshot);
+	code_runtime_free(stacks->runtime);
 	code_space_free(stacks->space);
 	core_close(stacks->core);
 	free(stacks);

@@ -19,6 +19,7 @@ struct cairn_stacks {
 	struct core *core; /* NULL: a process */
 	struct core_search search;
 	struct code_space *space;
+	struct code_runtime *runtime;
 	char note[CAIRN_ERR_MSG_MAX];
 	VEC(struct thread_walk *) threads; /* the first n_used of them; the rest keeps its memory for the next time */
 	size_t n_used;
@@ -28,6 +29,11 @@ struct cairn_stacks {
 
 /* Returns 0, -EINVAL, -ENOMEM; cairn_stacks_close(). */
 int stacks_new(const struct cairn_stacks_opts *opts, struct cairn_stacks **ret, struct cairn_err *err);
+
+/*
+ * stacks_take_note - what is missing of the code made at run time, if nothing else was
+ */
+void stacks_take_note(struct cairn_stacks *stacks);
 
 /* No threads, and what was borrowed from them ends. */
 void stacks_clear(struct cairn_stacks *stacks);

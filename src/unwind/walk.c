@@ -8,16 +8,23 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "unwind/assume.h"
 
 struct walker {
 	struct walk *walk;
-	struct code_space *space;
-	uint16_t machine;
-	cairn_read_memory read;
-	void *ctx;
+	const struct walk_target *target;
 	size_t max;
 	/* A frame seen before, renewed at each power of two: Brent's way to notice a cycle. */
 	uint64_t seen_pc, seen_sp;
+};
+
+/* How a frame is left. */
+struct way {
+	const struct cairn_unwind_rule *rule; /* NULL: there is none */
+	struct rule_words words; /* of code made at run time */
+	bool by_frame_pointer; /* if it looks as if there were one */
+	bool is_said; /* its owner says that there is one */
+	const char *why; /* of no way at all; NULL: nobody says anything */
 };
 
 const char *cairn_walk_end_text(enum cairn_walk_end end)
@@ -49,35 +56,96 @@ __attribute__((format(printf, 3, 4))) static int finish(struct walker *w, enum c
 	return 1;
 }
 
-/* Where the frame is, and its rule; NULL when the walk is over, with *@rc as finish() or an error. */
-static const struct cairn_unwind_rule *locate(struct walker *w, struct cairn_stack_frame *f, int *rc,
-					      struct cairn_err *err)
+static bool is_code(const struct walker *w, uint64_t at)
+{
+	const struct code_mapping *m = code_maps_find(code_space_maps(w->target->space), at);
+	return m && m->is_executable;
+}
+
+static const char *why_unnamed(const struct code_found *found)
+{
+	if (found->n_functions)
+		return NULL;
+	if (found->why)
+		return found->why;
+	if (!found->range || found->range->source == CAIRN_CODE_ANONYMOUS)
+		return "no registry, GDB list, jitdump or perf map has a function there";
+	return "who made the code there names no function";
+}
+
+/* What is said of code that no file's row describes. */
+static int ask_about_code(struct walker *w, struct cairn_stack_frame *f, struct way *way, struct cairn_err *err)
+{
+	struct code_found found = {.unwind = CAIRN_CODE_UNWIND_ASSUMED};
+	int rc = 0;
+	if (!is_code(w, f->at.v))
+		return 0;
+	if (w->target->runtime)
+		rc = code_runtime_find(w->target->runtime, f->at.v, &found, err);
+	if (rc < 0)
+		return rc;
+	f->code = found.range;
+	f->unwind = found.unwind;
+	f->n_functions = found.n_functions;
+	f->functions = found.functions;
+	f->named_by = found.named_by;
+	f->has_off = found.has_off;
+	f->off = found.off;
+	f->unnamed = f->path ? NULL : why_unnamed(&found);
+	way->why = found.why ? found.why : way->why;
+	way->is_said = found.unwind == CAIRN_CODE_UNWIND_FP;
+	way->by_frame_pointer = way->is_said || found.unwind == CAIRN_CODE_UNWIND_ASSUMED;
+	way->words = found.rule;
+	if (way->by_frame_pointer || found.unwind == CAIRN_CODE_UNWIND_NONE)
+		return 0;
+	way->rule = (const struct cairn_unwind_rule *)way->words.words;
+	f->is_signal = way->rule->flags & CAIRN_UNWIND_SIGNAL;
+	return 0;
+}
+
+/* Where the frame is, and how it is left. */
+static int locate(struct walker *w, struct cairn_stack_frame *f, struct way *way, struct cairn_err *err)
 {
 	const struct code_image *image;
 	f->at.v = f->regs.pc.v - !f->is_exact;
-	*rc = code_space_find(w->space, f->at, &image, &f->vaddr, err);
-	if (*rc < 0)
-		return NULL;
-	if (!image) {
-		*rc = finish(w, CAIRN_WALK_NO_FILE, "0x%" PRIx64 " is in no file", f->at.v);
-		return NULL;
+	int rc = code_space_find(w->target->space, f->at, &image, &f->vaddr, err);
+	if (rc < 0)
+		return rc;
+	if (image) {
+		f->path = image->path;
+		f->bin = image->bin;
 	}
-	f->path = image->path;
-	f->bin = image->bin;
-	const struct cairn_unwind_rule *rule = image->bin && image->table.rows ?
-						       unwind_table_find(&image->table, f->vaddr) :
-						       NULL;
-	if (rule && rule->cfa != CAIRN_UNWIND_UNDESCRIBED) {
-		f->is_signal = rule->flags & CAIRN_UNWIND_SIGNAL;
-		return rule;
+	const struct cairn_unwind_rule *rule =
+		f->bin && image->table.rows ? unwind_table_find(&image->table, f->vaddr) : NULL;
+	if (!rule || rule->cfa == CAIRN_UNWIND_UNDESCRIBED) {
+		way->why = image && image->note[0] ? image->note : NULL;
+		return ask_about_code(w, f, way, err);
 	}
-	if (!image->bin)
-		*rc = finish(w, CAIRN_WALK_UNDESCRIBED, "0x%" PRIx64 " is in %s, which cannot be read: %s", f->at.v,
-			     image->path, image->note);
-	else
-		*rc = finish(w, CAIRN_WALK_UNDESCRIBED, "no unwind row at 0x%" PRIx64 " in %s%s%s", f->vaddr.v, image->path,
-		     image->note[0] ? ": " : "", image->note);
-	return NULL;
+	way->rule = rule;
+	f->is_signal = rule->flags & CAIRN_UNWIND_SIGNAL;
+	f->unwind = CAIRN_CODE_UNWIND_FILE;
+	return 0;
+}
+
+/* The story of a frame that cannot be left; @why_no_assumption is NULL when none was tried. */
+static int tell_no_way(struct walker *w, const struct cairn_stack_frame *f, const struct way *way,
+		       const char *why_no_assumption)
+{
+	const char *more = way->why ? way->why : "", *colon = way->why ? ": " : "";
+	const char *and = why_no_assumption ? "; " : "", *assumption = why_no_assumption ? why_no_assumption : "";
+	if (f->bin)
+		return finish(w, CAIRN_WALK_UNDESCRIBED, "no unwind row at 0x%" PRIx64 " in %s%s%s%s%s", f->vaddr.v, f->path,
+			      colon, more, and, assumption);
+	if (f->path)
+		return finish(w, CAIRN_WALK_UNDESCRIBED, "0x%" PRIx64 " is in %s, which cannot be read%s%s%s%s", f->at.v, f->path,
+			      colon, more, and, assumption);
+	if (!is_code(w, f->at.v))
+		return finish(w, CAIRN_WALK_NO_FILE, "0x%" PRIx64 " is in no file", f->at.v);
+	if (f->code && f->code->source != CAIRN_CODE_ANONYMOUS)
+		return finish(w, CAIRN_WALK_UNDESCRIBED, "no unwind information at 0x%" PRIx64 ", in code made at run time%s%s%s%s",
+			      f->at.v, colon, more, and, assumption);
+	return finish(w, CAIRN_WALK_NO_FILE, "0x%" PRIx64 " is in no file, in code that nobody describes%s%s%s%s", f->at.v,
+		      colon, more, and, assumption);
 }
 
 /*
@@ -87,26 +155,36 @@ static const struct cairn_unwind_rule *locate(struct walker *w, struct cairn_sta
  */
 static const struct cairn_unwind_rule just_called = {.cfa = CAIRN_UNWIND_CFA_REG, .reg = 7, .off = 8};
 
-static bool is_code(const struct walker *w, uint64_t at)
-{
-	const struct code_mapping *m = code_maps_find(code_space_maps(w->space), at);
-	return m && m->is_executable;
-}
-
 static bool assume_call(struct walker *w, struct cairn_stack_frame *f)
 {
 	struct cairn_regs caller = f->regs;
-	if (w->machine != EM_X86_64 || !f->is_exact || is_code(w, f->regs.pc.v) ||
-	    cairn_unwind_step(&just_called, w->machine, w->read, w->ctx, &caller) != CAIRN_STEP_OK ||
+	const struct walk_target *t = w->target;
+	if (t->machine != EM_X86_64 || !f->is_exact || is_code(w, f->regs.pc.v) ||
+	    cairn_unwind_step(&just_called, t->machine, t->read, t->ctx, &caller) != CAIRN_STEP_OK ||
 	    !is_code(w, caller.pc.v - 1))
 		return false;
-	*f = (struct cairn_stack_frame){.regs = caller, .is_assumed = true};
+	*f = (struct cairn_stack_frame){.regs = caller, .is_assumed = true, .assumed = "what it called is no code"};
 	return true;
+}
+
+/* By the frame pointer. Whose owner says that there is one is no assumption. */
+static int step_by_frame_pointer(struct walker *w, const struct way *way, struct cairn_stack_frame *f)
+{
+	const struct walk_target *t = w->target;
+	const struct assume how = {.machine = t->machine, .maps = code_space_maps(t->space), .code = &t->code, .read = t->read,
+				   .ctx = t->ctx};
+	const char *why;
+	struct cairn_regs caller = f->regs;
+	if (!assume_caller(&how, f->is_exact, &caller, &why))
+		return tell_no_way(w, f, way, why);
+	*f = (struct cairn_stack_frame){.regs = caller, .is_assumed = !way->is_said,
+					.assumed = way->is_said ? NULL : "what it called keeps a frame pointer"};
+	return 0;
 }
 
 static bool was_here(struct walker *w, const struct cairn_regs *regs, size_t n)
 {
-	uint64_t sp = regs->r[w->machine == EM_AARCH64 ? 31 : 7];
+	uint64_t sp = regs->r[w->target->machine == EM_AARCH64 ? 31 : 7];
 	if (n && regs->pc.v == w->seen_pc && sp == w->seen_sp)
 		return true;
 	if ((n & (n - 1)) == 0) {
@@ -116,10 +194,18 @@ static bool was_here(struct walker *w, const struct cairn_regs *regs, size_t n)
 	return false;
 }
 
+/* Names the code of a frame in an explanation. */
+static const char *code_of(const struct cairn_stack_frame *f)
+{
+	return f->path ? f->path : "code made at run time";
+}
+
 static int step(struct walker *w, const struct cairn_unwind_rule *rule, struct cairn_stack_frame *f)
 {
+	const struct walk_target *t = w->target;
+	uint64_t at = f->bin ? f->vaddr.v : f->at.v;
 	struct cairn_regs caller = f->regs;
-	switch (cairn_unwind_step(rule, w->machine, w->read, w->ctx, &caller)) {
+	switch (cairn_unwind_step(rule, t->machine, t->read, t->ctx, &caller)) {
 	case CAIRN_STEP_OK:
 		break;
 	case CAIRN_STEP_OUTERMOST:
@@ -128,13 +214,13 @@ static int step(struct walker *w, const struct cairn_unwind_rule *rule, struct c
 		return finish(w, CAIRN_WALK_UNDESCRIBED, "no unwind row");
 	case CAIRN_STEP_UNREADABLE:
 		return finish(w, CAIRN_WALK_UNREADABLE, "the stack of the frame at 0x%" PRIx64 " in %s cannot be read",
-			      f->vaddr.v, f->path);
+			      at, code_of(f));
 	case CAIRN_STEP_LOST:
 		return finish(w, CAIRN_WALK_LOST, "the frame at 0x%" PRIx64 " in %s needs a register that its callee did not keep",
-			      f->vaddr.v, f->path);
+			      at, code_of(f));
 	case CAIRN_STEP_STUCK:
 		return finish(w, CAIRN_WALK_LOOP, "the caller of the frame at 0x%" PRIx64 " in %s would be below it",
-			      f->vaddr.v, f->path);
+			      at, code_of(f));
 	}
 	/* A return address of 0 is how some programs mark the outermost frame, without a rule that says so. */
 	if (!caller.pc.v && !f->is_signal)
@@ -146,24 +232,28 @@ static int step(struct walker *w, const struct cairn_unwind_rule *rule, struct c
 static int visit(struct walker *w, struct cairn_stack_frame *f, struct cairn_err *err)
 {
 	size_t n = w->walk->frames.n;
+	struct way way = {0};
 	int rc;
 	if (n == w->max)
 		return finish(w, CAIRN_WALK_LIMIT, "%zu frames", n);
 	if (was_here(w, &f->regs, n))
 		return finish(w, CAIRN_WALK_LOOP, "the stack leads back to 0x%" PRIx64, f->regs.pc.v);
-	const struct cairn_unwind_rule *rule = locate(w, f, &rc, err);
-	if (rc >= 0 && !VEC_ADD(&w->walk->frames, *f))
+	rc = locate(w, f, &way, err);
+	if (rc < 0)
+		return rc;
+	if (!VEC_ADD(&w->walk->frames, *f))
 		return err_nomem(err, "the frames of a stack");
-	if (rc == 1 && w->walk->end == CAIRN_WALK_NO_FILE && assume_call(w, f))
-		return 0;
-	return rule ? step(w, rule, f) : rc;
+	if (way.rule)
+		return step(w, way.rule, f);
+	if (way.by_frame_pointer)
+		return step_by_frame_pointer(w, &way, f);
+	return assume_call(w, f) ? 0 : tell_no_way(w, f, &way, NULL);
 }
 
-int walk_run(struct walk *walk, struct code_space *space, uint16_t machine, const struct cairn_regs *regs,
-	     cairn_read_memory read, void *ctx, size_t max, struct cairn_err *err)
+int walk_run(struct walk *walk, const struct walk_target *target, const struct cairn_regs *regs, size_t max,
+	     struct cairn_err *err)
 {
-	struct walker w = {.walk = walk, .space = space, .machine = machine, .read = read, .ctx = ctx,
-			   .max = max ? max : WALK_MAX_FRAMES};
+	struct walker w = {.walk = walk, .target = target, .max = max ? max : WALK_MAX_FRAMES};
 	struct cairn_stack_frame f = {.regs = *regs, .is_exact = true};
 	int rc = 0;
 	walk->frames.n = 0;

@@ -6,6 +6,7 @@
 #include <cairn/stack.h>
 
 #include "base/vec.h"
+#include "code/runtime.h"
 #include "code/space.h"
 
 /* One walk's result; the frames are the caller's. */
@@ -18,15 +19,24 @@ struct walk {
 /* Frames beyond this are a recursion that nobody reads to its end. */
 enum { WALK_MAX_FRAMES = 1024 };
 
+/* What is walked through. */
+struct walk_target {
+	uint16_t machine;
+	struct code_space *space;
+	struct code_runtime *runtime; /* settled; NULL: only files have code */
+	struct code_memory code; /* instructions, where nobody describes them */
+	cairn_read_memory read; /* stacks, as they were */
+	void *ctx;
+};
+
 /*
  * walk_run - the frames from @regs outwards
  *
  * @walk  zeroed, or of an earlier walk whose memory is used again
- * @read  memory of the target
  * @max   frames; 0: WALK_MAX_FRAMES
  * Returns 0 however the walk ended; -ENOMEM.
  */
-int walk_run(struct walk *walk, struct code_space *space, uint16_t machine, const struct cairn_regs *regs,
-	     cairn_read_memory read, void *ctx, size_t max, struct cairn_err *err);
+int walk_run(struct walk *walk, const struct walk_target *target, const struct cairn_regs *regs, size_t max,
+	     struct cairn_err *err);
 
 #endif
