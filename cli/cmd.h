@@ -71,7 +71,8 @@ struct operands {
 };
 
 struct cmd {
-	const char *name;             /* one word, or two: "btf dump" is the verb dump of the group btf */
+	/* One word, or two: "btf dump" is the verb dump of the group btf. A group's name may be a verb, too ("code"). */
+	const char *name;
 	const char *summary;          /* as in a manual's NAME: lower case, without a full stop */
 	const char *operands;         /* as in a SYNOPSIS: "FILE|PID [FUNC...]" */
 	size_t n_operands_min;
@@ -92,6 +93,7 @@ extern const struct cmd cmd_stack;
 extern const struct cmd cmd_unwind_check;
 extern const struct cmd cmd_unwind_dump;
 extern const struct cmd cmd_unwind_encode;
+extern const struct cmd cmd_code;
 extern const struct cmd cmd_code_run;
 extern const struct cmd cmd_pack;
 extern const struct cmd cmd_btf_dump;
@@ -116,6 +118,9 @@ void options_fini(const struct cmd *cmd, void *values, struct operands *operands
 
 /* Length of the group's name in a verb's name; 0: it is in none. */
 size_t cmd_group_length(const struct cmd *cmd);
+
+/* Whether a group's name alone is a verb: its second word then need not be one of the group's. */
+bool cmd_group_is_verb(const struct cmd *in_group);
 
 /*
  * cmd_next_group - the first group at or behind *@cmd in the table, which is moved behind that group's verbs

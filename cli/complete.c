@@ -70,21 +70,39 @@ static void first_words(FILE *out)
 		if (!cmd_group_length(*cmd))
 			fprintf(out, "%s ", (*cmd)->name);
 	while ((group = cmd_next_group(&at)))
-		fprintf(out, "%.*s ", (int)cmd_group_length(group), group->name);
+		if (!cmd_group_is_verb(group))
+			fprintf(out, "%.*s ", (int)cmd_group_length(group), group->name);
 }
 
-/* A group's second word is part of the verb. */
+/* A group's second word is part of the verb; where the group's name is a verb, too, only if it is one of the group's. */
+static void bash_second_word(const struct cmd *group, FILE *out)
+{
+	size_t len = cmd_group_length(group);
+
+	if (!cmd_group_is_verb(group)) {
+		fputs("\t\tverb=\"$verb ${COMP_WORDS[2]}\" ;;\n", out);
+		return;
+	}
+	fputs("\t\tcase ${COMP_WORDS[2]} in\n", out);
+	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
+		if (cmd_group_length(*cmd) == len && !memcmp((*cmd)->name, group->name, len))
+			fprintf(out, "\t\t%s) verb='%s' ;;\n", (*cmd)->name + len + 1, (*cmd)->name);
+	fputs("\t\tesac ;;\n", out);
+}
+
 static void bash_groups(FILE *out)
 {
 	const struct cmd *const *at = cmds, *group;
 
 	fputs("\tcase $verb in\n", out);
 	while ((group = cmd_next_group(&at))) {
-		fprintf(out, "\t%.*s)\n\t\tif [ \"$COMP_CWORD\" -eq 2 ]; then\n\t\t\tCOMPREPLY=($(compgen -W '",
-			(int)cmd_group_length(group), group->name);
+		/* An option behind a group's name that is a verb is that verb's. */
+		fprintf(out, "\t%.*s)\n\t\tif [ \"$COMP_CWORD\" -eq 2 ]%s; then\n\t\t\tCOMPREPLY=($(compgen -W '",
+			(int)cmd_group_length(group), group->name,
+			cmd_group_is_verb(group) ? " && [ \"${word:0:1}\" != - ]" : "");
 		group_verbs(group, out);
-		fputs("--help' -- \"$word\"))\n\t\t\treturn\n\t\tfi\n"
-		      "\t\tverb=\"$verb ${COMP_WORDS[2]}\" ;;\n", out);
+		fputs("--help' -- \"$word\"))\n\t\t\treturn\n\t\tfi\n", out);
+		bash_second_word(group, out);
 	}
 	fputs("\tesac\n", out);
 }
@@ -166,8 +184,11 @@ static void zsh_groups(FILE *out)
 		for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
 			if ((int)cmd_group_length(*cmd) == len && !memcmp((*cmd)->name, group->name, (size_t)len))
 				zsh_verb((*cmd)->name + len + 1, (*cmd)->summary, out);
-		fputs("\t)\n\tif (( CURRENT == 2 )); then\n\t\t_describe verb in_group\n\t\treturn\n\tfi\n"
-		      "\tverb=\"$verb $words[2]\"\n\tshift words\n\t(( CURRENT-- ))\nfi\n", out);
+		fprintf(out, "\t)\n\tif (( CURRENT == 2 ))%s; then\n\t\t_describe verb in_group\n\t\treturn\n\tfi\n%s"
+			     "\tverb=\"$verb $words[2]\"\n\tshift words\n\t(( CURRENT-- ))\n%sfi\n",
+			cmd_group_is_verb(group) ? " && [[ $words[2] != -* ]]" : "",
+			cmd_group_is_verb(group) ? "\tif (( ${in_group[(I)$words[2]:*]} )); then\n" : "",
+			cmd_group_is_verb(group) ? "\tfi\n" : "");
 	}
 }
 
@@ -180,8 +201,9 @@ static void zsh(FILE *out)
 		if (!cmd_group_length(*cmd))
 			zsh_verb((*cmd)->name, (*cmd)->summary, out);
 	while ((group = cmd_next_group(&at)))
-		fprintf(out, "\t'%.*s:verbs on %.*s'\n", (int)cmd_group_length(group), group->name,
-			(int)cmd_group_length(group), group->name);
+		if (!cmd_group_is_verb(group))
+			fprintf(out, "\t'%.*s:verbs on %.*s'\n", (int)cmd_group_length(group), group->name,
+				(int)cmd_group_length(group), group->name);
 	fputs(")\nif (( CURRENT == 2 )); then\n\t_describe verb verbs\n"
 	      "\t_values option --help --version --completion\n\treturn\nfi\n"
 	      "local verb=$words[2]\nshift words\n(( CURRENT-- ))\n", out);
@@ -252,8 +274,9 @@ static void fish(FILE *out)
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
 		fish_verb(*cmd, out);
 	while ((group = cmd_next_group(&at)))
-		fprintf(out, "complete -c cairn -f -n __fish_use_subcommand -a %.*s\n", (int)cmd_group_length(group),
-			group->name);
+		if (!cmd_group_is_verb(group))
+			fprintf(out, "complete -c cairn -f -n __fish_use_subcommand -a %.*s\n",
+				(int)cmd_group_length(group), group->name);
 	fputs("complete -c cairn -n __fish_use_subcommand -l help -s h -d 'show help'\n"
 	      "complete -c cairn -n __fish_use_subcommand -l version -d 'print the version'\n"
 	      "complete -c cairn -n __fish_use_subcommand -l completion -x -a 'bash zsh fish'\n", out);

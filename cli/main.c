@@ -16,6 +16,7 @@ const struct cmd *const cmds[] = {
 	&cmd_unwind_check,
 	&cmd_unwind_dump,
 	&cmd_unwind_encode,
+	&cmd_code,
 	&cmd_code_run,
 	&cmd_pack,
 	&cmd_btf_dump,
@@ -38,6 +39,16 @@ static bool is_in_group(const struct cmd *cmd, const char *group)
 	size_t len = cmd_group_length(cmd);
 
 	return len && len == strlen(group) && !memcmp(cmd->name, group, len);
+}
+
+bool cmd_group_is_verb(const struct cmd *in_group)
+{
+	size_t len = cmd_group_length(in_group);
+
+	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
+		if (strlen((*cmd)->name) == len && !memcmp((*cmd)->name, in_group->name, len))
+			return true;
+	return false;
 }
 
 const struct cmd *cmd_next_group(const struct cmd *const **cmd)
@@ -77,8 +88,8 @@ static int run(const struct cmd *cmd, char **words)
 	return status < 0 ? STATUS_YES : status;
 }
 
-/* "dump" among the verbs of "btf". */
-static int run_in_group(char **words)
+/* The second word is none of the group's verbs. */
+static int refuse_in_group(char **words)
 {
 	const char *verb = words[1];
 
@@ -86,20 +97,30 @@ static int run_in_group(char **words)
 		help_group(words[0], verb ? stdout : stderr);
 		return verb ? STATUS_YES : STATUS_USAGE;
 	}
-	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
-		if (is_in_group(*cmd, words[0]) && !strcmp((*cmd)->name + strlen(words[0]) + 1, verb))
-			return run(*cmd, words + 2);
 	return fail(STATUS_USAGE, "no such verb: %s %s\nTry: cairn %s --help", words[0], verb, words[0]);
+}
+
+/* "run" behind "code"; NULL: it is no verb of the group. */
+static const struct cmd *find_in_group(const char *group, const char *verb)
+{
+	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
+		if (is_in_group(*cmd, group) && !strcmp((*cmd)->name + strlen(group) + 1, verb))
+			return *cmd;
+	return NULL;
 }
 
 static int run_verb(char **words)
 {
-	for (const struct cmd *const *cmd = cmds; *cmd; cmd++) {
+	const struct cmd *second = words[1] ? find_in_group(words[0], words[1]) : NULL;
+
+	if (second)
+		return run(second, words + 2);
+	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
 		if (!strcmp((*cmd)->name, words[0]))
 			return run(*cmd, words + 1);
+	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
 		if (is_in_group(*cmd, words[0]))
-			return run_in_group(words);
-	}
+			return refuse_in_group(words);
 	return fail(STATUS_USAGE, "no such verb: %s\nTry: cairn --help", words[0]);
 }
 

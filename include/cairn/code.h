@@ -5,6 +5,16 @@
  * Several sources say what a process has at an address: its mappings, its codectl registry (cairn/abi/codectl.h), GDB's
  * list of symbol files, jitdump and perf-map files. They are read from outside, without stopping it, and verified against each
  * other: what contradicts what is mapped is shown, with the reason, and not used.
+ *
+ *	struct cairn_code *code;
+ *	if (cairn_code_open_pid(pid, NULL, &code, &err) < 0)
+ *		return fail(err.msg);
+ *	const struct cairn_code_range *range = cairn_code_find(code, at, 0);
+ *	if (range && range->is_trusted)
+ *		printf("%s, generation %lu\n", range->owner, range->generation);
+ *	cairn_code_close(code);
+ *
+ * Stacks (cairn/stack.h) go through such code by the same sources.
  */
 #ifndef CAIRN_CODE_H
 #define CAIRN_CODE_H
@@ -15,6 +25,8 @@
 
 #include <cairn/addr.h>
 #include <cairn/api.h>
+#include <cairn/err.h>
+#include <cairn/pack.h>
 
 CAIRN_BEGIN_DECLS
 
@@ -51,6 +63,69 @@ struct cairn_code_range {
 	const char *why; /* why it is not trusted, or what is wrong with a part of it; NULL. Borrowed */
 	size_t n_rows, n_names; /* that were read */
 };
+
+struct cairn_code;
+
+struct cairn_code_opts {
+	size_t size; /* sizeof(struct cairn_code_opts); a longer, unknown tail must be zero */
+	/* Of a core file; they have to last until cairn_code_close(). As in struct cairn_stacks_opts. */
+	const char *sysroot;
+	const char *const *debug_dirs;
+	size_t n_debug_dirs;
+};
+
+/*
+ * cairn_code_open_pid - what a running process has
+ *
+ * @opts  may be NULL
+ * @ret   cairn_code_close()
+ * Returns 0. Negative:
+ *   -ESRCH   no such process
+ *   -EPERM   it may not be read: it takes what ptrace takes (err: what would allow it)
+ *   -ENOMEM, -EINVAL of @opts
+ * Cost: the mappings, the registry, and the files that have code. The process is not stopped, and does not notice.
+ * Threads: a handle is for one thread at a time.
+ */
+int cairn_code_open_pid(int pid, const struct cairn_code_opts *opts, struct cairn_code **ret, struct cairn_err *err);
+
+/* The same of a core file: -EBADMSG, -EOPNOTSUPP as cairn_stacks_of_core(). */
+int cairn_code_open_core(const char *path, const struct cairn_code_opts *opts, struct cairn_code **ret, struct cairn_err *err);
+
+/* Takes NULL. Everything borrowed from @code ends here. */
+void cairn_code_close(struct cairn_code *code);
+
+/* Reads everything again; what was borrowed before ends. Errors as cairn_code_open_pid(), -EINVAL of a core. */
+int cairn_code_refresh(struct cairn_code *code, struct cairn_err *err);
+
+/* All ranges by address, then by source; those that overlap too. Borrowed. */
+size_t cairn_code_n_ranges(const struct cairn_code *code);
+const struct cairn_code_range *cairn_code_range(const struct cairn_code *code, size_t i);
+
+/*
+ * cairn_code_find - who owns an address
+ *
+ * @time_ns  CLOCK_MONOTONIC: who did at that time, as far as the registry still tells; 0: now
+ * Returns the range that counts: a trusted one before others, a file before what is registered, the newest of several; NULL:
+ * nothing is there. Cost: O(ranges).
+ */
+const struct cairn_code_range *cairn_code_find(const struct cairn_code *code, struct cairn_addr at, uint64_t time_ns);
+
+/*
+ * cairn_code_frames - the functions at an address of code made at run time, innermost first
+ *
+ * @ret  strings are borrowed until cairn_code_refresh() or cairn_code_close()
+ * @ret_off  bytes from the beginning of the outermost function; may be NULL
+ * Returns how many, at most @max; 0 when no name is known, or when a file is there (cairn_pack_frames() names those);
+ * -ENOMEM.
+ */
+int cairn_code_frames(struct cairn_code *code, struct cairn_addr at, struct cairn_frame *ret, size_t max, uint64_t *ret_off,
+		      struct cairn_err *err);
+
+/* What is missing or was refused as a whole: a damaged registry, a map file that belongs to another user. NULL ends. */
+const char *cairn_code_note(const struct cairn_code *code, size_t i);
+
+/* How many registrations and removals the process's registries had had when they were read. 0 without one. */
+uint64_t cairn_code_changes(const struct cairn_code *code);
 
 /* "file", "vdso", "elf", "jit", "gdb", "jitdump", "perf-map", "anonymous". Static. */
 const char *cairn_code_source_text(enum cairn_code_source source);

@@ -8,7 +8,7 @@ import subprocess
 
 from claims import BUILD, CAIRN, SOURCE, cairn, claim, claim_each, expect, folder, main, need, run
 
-VERBS = ["sites", "trace", "layout", "addr", "pack", "stack", "code run", "unwind dump", "unwind encode", "btf dump", "btf check", "btf convert", "btf encode", "doctor"]
+VERBS = ["sites", "trace", "layout", "addr", "pack", "stack", "code", "code run", "unwind dump", "unwind encode", "btf dump", "btf check", "btf convert", "btf encode", "doctor"]
 
 
 def options_of_help(verb):
@@ -70,7 +70,8 @@ def bash_completes_verbs_options_and_values():
     script = cairn("--completion", "bash", check=True).out
     asks = [("cairn si", "sites"), ("cairn unwind enc", "encode"), ("cairn sites --js", "--json"), ("cairn sites --emit b", "bpftrace"),
             ("cairn trace --bes", "--best-effort"), ("cairn bt", "btf"), ("cairn btf du", "dump"),
-            ("cairn btf dump --pre", "--pretty"), ("cairn btf convert --endian l", "little")]
+            ("cairn btf dump --pre", "--pretty"), ("cairn code ru", "run"), ("cairn code --wa", "--watch"),
+            ("cairn code 1 --wa", "--watch"), ("cairn code run --rfc", "--rfc-numbers"), ("cairn btf convert --endian l", "little")]
     for line, wanted in asks:
         words = line.split(" ")
         ask = (f"{script}\nCOMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _cairn; "
