@@ -396,7 +396,7 @@ static void mark_anonymous(struct declared *d)
 {
 	for (size_t i = 0; i < d->members.n; i++)
 		for (size_t k = 0; k < d->values.n; k++)
-			if (!strcmp(d->members.p[i].name, d->values.p[k].name))
+			if (d->members.p[i].name && !strcmp(d->members.p[i].name, d->values.p[k].name))
 				d->members.p[i].anonymous = true;
 }
 

@@ -193,6 +193,10 @@ static void python_structures(void **state)
 	python("class U(Union):\n  _fields_ = [('x', c_int), ('y', c_char)]\nclass S(Structure):\n  _anonymous_ = ('u',)\n  _fields_ = "
 	       "[('u', U), ('z', c_short)]\n",
 	       "S", "8: -@0 z@4");
+	/* A field may have no name at all. */
+	python("class U(Union):\n  _fields_ = [('x', c_int)]\nclass S(Structure):\n  _anonymous_ = ('u',)\n  _fields_ = "
+	       "[('', c_char), ('u', U), ('z', c_short)]\n",
+	       "S", "12: -@0 -@4 z@8");
 	assert_problem(CAIRN_LANG_PYTHON, "class S(Structure):\n  _fields_ = make()\n", "S", "computed");
 }
 
