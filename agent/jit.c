@@ -30,10 +30,13 @@ struct cairn_jit {
 struct function {
 	uint64_t lo, hi;
 	const struct cairn_jit_frame *frame;
-	struct cairn_jit_info info;
+	const struct cairn_jit_info *info; /* the caller's, or own */
+	struct cairn_jit_info own;
 	uint32_t rest; /* bytes of the rule that holds at the end */
 	size_t n[JIT_N_KINDS];
 };
+
+static const struct cairn_jit_info no_info;
 
 static uint64_t address(const void *p)
 {
@@ -174,7 +177,7 @@ void cairn_jit_close(struct cairn_jit *jit)
 
 static bool are_inlines(const struct function *f)
 {
-	const struct cairn_jit_info *info = &f->info;
+	const struct cairn_jit_info *info = f->info;
 	uint64_t size = f->hi - f->lo;
 	for (size_t i = 0; i < info->n_inlines; i++) {
 		const struct cairn_jit_inline *copy = &info->inlines[i];
@@ -187,7 +190,7 @@ static bool are_inlines(const struct function *f)
 
 static bool are_lines(const struct function *f)
 {
-	const struct cairn_jit_info *info = &f->info;
+	const struct cairn_jit_info *info = f->info;
 	for (size_t i = 0; i < info->n_lines; i++)
 		if (info->lines[i].start >= f->hi - f->lo || (i && info->lines[i].start < info->lines[i - 1].start))
 			return false;
@@ -198,23 +201,27 @@ static int describe(const struct cairn_jit *jit, const struct cairn_jit_frame *f
 		    const struct cairn_jit_info *info, struct function *ret)
 {
 	struct function *f = ret;
-	*f = (struct function){
-		.frame = frame,
-		.lo = address(frame->start) - jit->text,
-		.hi = address(end) - jit->text,
-	};
+	f->frame = frame;
+	f->lo = address(frame->start) - jit->text;
+	f->hi = address(end) - jit->text;
+	f->info = &no_info;
+	f->n[JIT_SYMBOLS] = f->n[JIT_LINES] = 0;
 	if (frame->error)
 		return frame->error;
-	if (f->lo >= f->hi || f->hi > jit->n_bytes || f->hi - f->lo < frame->now.ip_off || f->hi - f->lo > UINT32_MAX)
+	uint64_t last = frame->now.word[0] >> 32;
+	if (f->lo >= f->hi || f->hi > jit->n_bytes || f->hi - f->lo < last || f->hi - f->lo > UINT32_MAX)
 		return -EINVAL;
-	f->rest = (uint32_t)(f->hi - f->lo) - frame->now.ip_off;
+	f->rest = (uint32_t)(f->hi - f->lo - last);
 	f->n[JIT_ROWS] = frame->n_rows + (f->rest != 0);
 	if (!info)
 		return 0;
-	if (!take_struct(&f->info, sizeof(f->info), info) || (!f->info.name && f->info.n_inlines))
-		return -EINVAL;
-	info = &f->info;
-	if (!are_inlines(f) || !are_lines(f))
+	f->info = info;
+	if (info->size != sizeof(*info)) {
+		if (!take_struct(&f->own, sizeof(f->own), info))
+			return -EINVAL;
+		f->info = info = &f->own;
+	}
+	if ((!info->name && info->n_inlines) || !are_inlines(f) || !are_lines(f))
 		return -EINVAL;
 	f->n[JIT_SYMBOLS] = info->name ? 1 + info->n_inlines : 0;
 	f->n[JIT_LINES] = info->n_lines ? info->n_lines + 1 : 0; /* and where they end */
@@ -233,45 +240,58 @@ static uint64_t pair(uint64_t low, uint64_t high)
 	return (low & UINT32_MAX) | high << 32;
 }
 
-static inline void put_row(uint64_t *to, const struct code_jit_unwind_fre *row, uint64_t at, uint32_t size)
+enum { ROW_WORDS = sizeof(struct code_jit_unwind_fre) / sizeof(uint64_t) };
+
+/* @more: offset of the function in the upper half; below, bytes where they are not in the row yet. */
+static inline void put_row(uint64_t *to, const struct cairn_jit_rule *row, uint64_t more)
 {
-	put(&to[0], pair(size, at + row->ip_off));
-	put(&to[1], pair((uint32_t)row->cfa_off, (uint32_t)row->ra_off));
-	put(&to[2], pair((uint32_t)row->fp_off, row->info));
+	put(&to[0], row->word[0] + more);
+	put(&to[1], row->word[1]);
+	put(&to[2], row->word[2]);
+}
+
+/* Rows [@from, @to); behind the complete ones is the rule that holds at the end. */
+static inline void put_rows(uint64_t *words, const struct function *f, size_t from, size_t to)
+{
+	const struct cairn_jit_frame *frame = f->frame;
+	size_t n = to < frame->n_rows ? to : frame->n_rows;
+	for (size_t i = from; i < n; i++, words += ROW_WORDS)
+		put_row(words, &frame->rows[i], f->lo << 32);
+	if (n < to)
+		put_row(words, &frame->now, f->lo << 32 | f->rest);
 }
 
 static void put_symbol(uint64_t *to, const struct function *f, size_t i)
 {
-	const struct cairn_jit_inline *copy = i ? &f->info.inlines[i - 1] : NULL;
+	const struct cairn_jit_inline *copy = i ? &f->info->inlines[i - 1] : NULL;
 	uint64_t size = copy ? copy->end - copy->start : f->hi - f->lo;
 	put(&to[0], pair(size, f->lo + (copy ? copy->start : 0)));
-	put(&to[1], address(copy ? copy->name : f->info.name));
+	put(&to[1], address(copy ? copy->name : f->info->name));
 	put(&to[2], copy ? pair(copy->depth, copy->call_line) : 0);
 	put(&to[3], copy ? address(copy->call_file) : 0);
 }
 
 static void put_line(uint64_t *to, const struct function *f, size_t i)
 {
-	const struct cairn_jit_line *line = i < f->info.n_lines ? &f->info.lines[i] : NULL;
+	const struct cairn_jit_line *line = i < f->info->n_lines ? &f->info->lines[i] : NULL;
 	put(&to[0], line ? pair(f->lo + line->start, line->line) : pair(f->hi, 0));
 	put(&to[1], line ? address(line->file) : 0);
 }
 
-static void put_element(enum jit_kind kind, uint64_t *to, const struct function *f, size_t i)
+/* Elements [@from, @to). */
+static inline void put_elements(enum jit_kind kind, uint64_t *words, const struct function *f, size_t from, size_t to)
 {
-	const struct cairn_jit_frame *frame = f->frame;
 	switch (kind) {
 	case JIT_ROWS:
-		if (i < frame->n_rows)
-			put_row(to, &frame->rows[i], f->lo, frame->rows[i].size);
-		else
-			put_row(to, &frame->now, f->lo, f->rest);
+		put_rows(words, f, from, to);
 		break;
 	case JIT_SYMBOLS:
-		put_symbol(to, f, i);
+		for (size_t i = from; i < to; i++, words += sizeof(struct code_jit_symbol) / sizeof(*words))
+			put_symbol(words, f, i);
 		break;
 	case JIT_LINES:
-		put_line(to, f, i);
+		for (size_t i = from; i < to; i++, words += sizeof(struct code_jit_line) / sizeof(*words))
+			put_line(words, f, i);
 		break;
 	case JIT_N_KINDS:
 		break;
@@ -282,35 +302,44 @@ static void put_element(enum jit_kind kind, uint64_t *to, const struct function 
 static uint64_t begin_of(enum jit_kind kind, const struct function *f, size_t i)
 {
 	if (kind == JIT_SYMBOLS)
-		return f->lo + (i ? f->info.inlines[i - 1].start : 0);
-	return f->lo + (i < f->info.n_lines ? f->info.lines[i].start : f->hi - f->lo);
+		return f->lo + (i ? f->info->inlines[i - 1].start : 0);
+	return f->lo + (i < f->info->n_lines ? f->info->lines[i].start : f->hi - f->lo);
 }
 
 /* [@from, @to), for which there is room. */
-static void append(struct jit_chain *chain, const struct function *f, size_t from, size_t to)
+static inline void append(struct jit_chain *chain, enum jit_kind kind, const struct function *f, size_t from, size_t to)
 {
-	size_t n_words = jit_stride(chain->kind) / sizeof(uint64_t);
-	uint64_t *words = jit_chain_next(chain);
-	for (size_t i = from; i < to; i++, words += n_words)
-		put_element(chain->kind, words, f, i);
+	size_t n = kind < JIT_N_KINDS ? f->n[kind] : 0;
+	put_elements(kind, jit_chain_next(chain), f, from, to);
 	/* What is appended next may begin where this ends. */
-	uint64_t end = to < f->n[chain->kind] ? begin_of(chain->kind, f, to) : f->hi;
-	jit_chain_publish(chain, end, (to - from) * n_words * sizeof(uint64_t));
+	uint64_t end = to < n ? begin_of(kind, f, to) : f->hi;
+	jit_chain_publish(chain, end, (to - from) * jit_stride(kind));
 }
 
-/* The first part has its room; the others come behind it, in tables of their own if need be. */
-static int append_all(struct jit_chain *chain, const struct function *f)
+/* What is behind the first part goes into tables of its own if need be. */
+static int append_rest(struct jit_chain *chain, const struct function *f)
 {
 	size_t n = f->n[chain->kind];
-	for (size_t i = 0; i < n;) {
+	for (size_t i = JIT_APPEND_MAX; i < n;) {
 		size_t to = n - i < JIT_APPEND_MAX ? n : i + JIT_APPEND_MAX;
-		int rc = i ? jit_chain_find_room(chain, chain->lo, f->hi, to - i) : 0;
+		int rc = jit_chain_find_room(chain, chain->lo, f->hi, to - i);
 		if (rc < 0)
 			return rc;
-		append(chain, f, i, to);
+		append(chain, chain->kind, f, i, to);
 		i = to;
 	}
 	return 0;
+}
+
+/* The first part has its room. @kind is a constant for the compiler: this is what publishing costs. */
+static inline int append_all(struct cairn_jit *jit, enum jit_kind kind, const struct function *f)
+{
+	struct jit_chain *chain = &jit->chains[kind];
+	size_t n = f->n[kind];
+	if (!n)
+		return 0;
+	append(chain, kind, f, 0, n < JIT_APPEND_MAX ? n : JIT_APPEND_MAX);
+	return n <= JIT_APPEND_MAX ? 0 : append_rest(chain, f);
 }
 
 /* ---- functions ---- */
@@ -318,13 +347,13 @@ static int append_all(struct jit_chain *chain, const struct function *f)
 /* Copies replace the names in @f; on failure there are none. */
 static int copy_names(struct function *f, struct cairn_jit_inline **ret_inlines)
 {
-	size_t n = f->info.n_inlines;
+	size_t n = f->info->n_inlines;
 	struct cairn_jit_inline *inlines = n ? malloc(n * sizeof(*inlines)) : NULL;
-	char *name = strdup(f->info.name);
+	char *name = strdup(f->info->name);
 	bool has_all = name && (!n || inlines);
 	size_t i = 0;
 	for (; has_all && i < n; i++) {
-		inlines[i] = f->info.inlines[i];
+		inlines[i] = f->info->inlines[i];
 		has_all = (inlines[i].name = strdup(inlines[i].name));
 	}
 	if (!has_all) {
@@ -334,17 +363,19 @@ static int copy_names(struct function *f, struct cairn_jit_inline **ret_inlines)
 		free(inlines);
 		return -ENOMEM;
 	}
-	f->info.name = name;
-	f->info.inlines = inlines;
+	f->own = *f->info;
+	f->own.name = name;
+	f->own.inlines = inlines;
+	f->info = &f->own;
 	*ret_inlines = inlines;
 	return 0;
 }
 
 static void free_names(const struct function *f)
 {
-	for (size_t i = 0; i < f->info.n_inlines; i++)
-		free((void *)(uintptr_t)f->info.inlines[i].name);
-	free((void *)(uintptr_t)f->info.name);
+	for (size_t i = 0; i < f->info->n_inlines; i++)
+		free((void *)(uintptr_t)f->info->inlines[i].name);
+	free((void *)(uintptr_t)f->info->name);
 }
 
 /* In all three chains; a new generation when one of them needs it. */
@@ -353,8 +384,11 @@ static int find_room(struct cairn_jit *jit, const struct function *f)
 	int rc = 0;
 	bool is_new = false;
 	for (int kind = 0; rc >= 0 && kind < JIT_N_KINDS; kind++) {
+		struct jit_chain *chain = &jit->chains[kind];
 		size_t n = f->n[kind] < JIT_APPEND_MAX ? f->n[kind] : JIT_APPEND_MAX;
-		rc = jit_chain_find_room(&jit->chains[kind], f->lo, f->hi, n);
+		if (!n || jit_chain_fits(chain, f->lo, f->hi, n * jit_stride((enum jit_kind)kind)))
+			continue;
+		rc = jit_chain_find_room(chain, f->lo, f->hi, n);
 		is_new |= rc == 1;
 	}
 	if (rc >= 0 && is_new)
@@ -364,13 +398,14 @@ static int find_room(struct cairn_jit *jit, const struct function *f)
 	return rc < 0 ? rc : 0;
 }
 
-static int publish(struct cairn_jit *jit, struct function *f)
+static int publish(struct cairn_jit *jit, const struct function *f)
 {
-	static const enum jit_kind order[] = {JIT_LINES, JIT_SYMBOLS, JIT_ROWS};
 	int rc = find_room(jit, f);
-	for (int i = 0; rc == 0 && i < JIT_N_KINDS; i++)
-		rc = append_all(&jit->chains[order[i]], f);
-	return rc;
+	if (rc == 0)
+		rc = append_all(jit, JIT_LINES, f);
+	if (rc == 0)
+		rc = append_all(jit, JIT_SYMBOLS, f);
+	return rc < 0 ? rc : append_all(jit, JIT_ROWS, f);
 }
 
 int cairn_jit_publish(struct cairn_jit *jit, const struct cairn_jit_frame *frame, const void *end,

@@ -38,11 +38,6 @@ static const struct {
 	[JIT_LINES] = {sizeof(struct code_jit_line), sizeof(struct code_jit_line)},
 };
 
-size_t jit_stride(enum jit_kind kind)
-{
-	return shapes[kind].stride;
-}
-
 static uint32_t capacity(const struct jit_chain *chain)
 {
 	return ELEMENTS_BYTES / shapes[chain->kind].stride;
@@ -231,15 +226,21 @@ static void copy_live(const struct jit_chain *chain, const struct code_jit_table
 }
 
 /* Something live in the window that overlaps [@lo, @hi). */
-static bool is_taken(const struct jit_chain *chain, uint32_t first, uint32_t n, uint64_t lo, uint64_t hi)
+static bool is_taken(const struct jit_chain *chain, uint32_t first, uint32_t n_tables, uint64_t lo, uint64_t hi)
 {
 	if (chain->kind == JIT_LINES)
 		return false;
-	for (uint32_t r = first; r < first + n; r++) {
+	for (uint32_t r = first; r < first + n_tables; r++) {
 		const struct code_jit_table *t = chain->refs[r].table;
-		for (size_t i = 0; i < count(chain, t); i++) {
+		size_t n = count(chain, t), i = 0;
+		/* Rows are not in one another, so only the last one before @lo can reach it. */
+		if (chain->kind == JIT_ROWS && (i = search(chain, t, lo)))
+			i--;
+		for (; i < n; i++) {
 			uint32_t *element = element_at(chain, t, i);
-			if (*life_of(chain, element) && offset_of(chain, element) < hi && end_of(chain, element) > lo)
+			if (offset_of(chain, element) >= hi)
+				break;
+			if (*life_of(chain, element) && end_of(chain, element) > lo)
 				return true;
 		}
 	}
@@ -340,7 +341,7 @@ static int make_plan(struct jit_chain *chain, uint64_t lo, uint64_t hi, size_t n
 
 int jit_chain_find_room(struct jit_chain *chain, uint64_t lo, uint64_t hi, size_t n)
 {
-	if (!n || (chain->table && jit_chain_fits(chain, lo, hi, n * jit_stride(chain->kind))))
+	if (!n || jit_chain_fits(chain, lo, hi, n * jit_stride(chain->kind)))
 		return 0;
 	if (chain->table) {
 		chain->refs[chain->current].end = chain->lo;
@@ -395,19 +396,52 @@ void jit_chain_cancel(struct jit_chain *chain)
 
 /* ---- withdrawing ---- */
 
+static uint32_t *element_off(const struct code_jit_table *table, uint64_t off)
+{
+	return (uint32_t *)((uint8_t *)(table + 1) + off);
+}
+
+/* Is table @r the one that has @lo, and the element at byte @off of it the first at or behind @lo? */
+static bool is_first(const struct jit_chain *chain, uint32_t r, uint64_t off, uint64_t lo)
+{
+	uint32_t stride = shapes[chain->kind].stride;
+	if (r >= chain->n_refs || chain->refs[r].lo > lo || (r + 1 < chain->n_refs && chain->refs[r + 1].lo <= lo))
+		return false;
+	const struct code_jit_table *t = chain->refs[r].table;
+	return off < t->used_len && offset_of(chain, element_off(t, off)) >= lo &&
+	       (!off || offset_of(chain, element_off(t, off - stride)) < lo);
+}
+
+/* Those of one table from byte @off on; returns where it stopped. */
+static uint64_t withdraw_from(const struct jit_chain *chain, const struct code_jit_table *t, uint64_t off, uint64_t hi)
+{
+	uint32_t stride = shapes[chain->kind].stride;
+	for (uint64_t end = t->used_len; off < end; off += stride) {
+		uint32_t *element = element_off(t, off);
+		if (offset_of(chain, element) >= hi)
+			break;
+		__atomic_store_n(life_of(chain, element), 0, __ATOMIC_RELEASE);
+	}
+	return off;
+}
+
 void jit_chain_withdraw(struct jit_chain *chain, uint64_t lo, uint64_t hi)
 {
+	uint32_t r = chain->swept;
+	uint64_t off = chain->swept_at;
 	if (!chain->n_refs)
 		return;
-	for (uint32_t r = ref_of(chain, lo); r < chain->n_refs && chain->refs[r].lo < hi; r++) {
-		struct code_jit_table *t = chain->refs[r].table;
-		for (size_t i = search(chain, t, lo); i < count(chain, t); i++) {
-			uint32_t *element = element_at(chain, t, i);
-			if (offset_of(chain, element) >= hi)
-				break;
-			__atomic_store_n(life_of(chain, element), 0, __ATOMIC_RELEASE);
-		}
+	if (!is_first(chain, r, off, lo)) {
+		r = ref_of(chain, lo);
+		off = search(chain, chain->refs[r].table, lo) * shapes[chain->kind].stride;
 	}
+	for (;; r++, off = 0) {
+		off = withdraw_from(chain, chain->refs[r].table, off, hi);
+		if (r + 1 == chain->n_refs || chain->refs[r + 1].lo >= hi)
+			break;
+	}
+	chain->swept = r;
+	chain->swept_at = off;
 }
 
 void jit_chain_each(const struct jit_chain *chain, void (*each)(void *ctx, const void *element), void *ctx)

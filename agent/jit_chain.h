@@ -37,6 +37,9 @@ struct jit_chain {
 	uint32_t current; /* its number */
 	uint64_t lo, hi;
 	uint64_t region_bytes;
+	/* Where withdrawing stopped: JITs give up code in the order in which they made it, or the other way round. */
+	uint32_t swept;	  /* number of the table */
+	uint64_t swept_at; /* byte of its elements */
 	struct jit_plan plan;
 };
 
@@ -62,11 +65,20 @@ void jit_chain_finish(struct jit_chain *chain, void (*drop)(void *ctx, const voi
 void jit_chain_cancel(struct jit_chain *chain);
 
 /* What a chain's elements are made of, in bytes. */
-size_t jit_stride(enum jit_kind kind);
+static inline size_t jit_stride(enum jit_kind kind)
+{
+	static const uint8_t strides[JIT_N_KINDS] = {
+		[JIT_ROWS] = sizeof(struct code_jit_unwind_fre),
+		[JIT_SYMBOLS] = sizeof(struct code_jit_symbol),
+		[JIT_LINES] = sizeof(struct code_jit_line),
+	};
+	return strides[kind];
+}
 
 /* Whether @n elements at [@lo, @hi) can be appended right away. */
 static inline bool jit_chain_fits(const struct jit_chain *chain, uint64_t lo, uint64_t hi, size_t n_bytes)
 {
+	/* Without a table no address is at or above lo. */
 	return lo >= chain->lo && hi <= chain->hi && chain->table->reserved_len - chain->table->used_len >= n_bytes;
 }
 

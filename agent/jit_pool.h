@@ -8,7 +8,8 @@
 enum {
 	/* 1,364 rows: what is moved when addresses are used again, and one read for whoever follows the chain. */
 	JIT_BLOCK_BYTES = 32768,
-	JIT_CHUNK_BYTES = 1 << 20,
+	JIT_CHUNK_BYTES = 1 << 20, /* the first; others are as large as a huge page */
+	JIT_HUGE_BYTES = 2 << 20,
 };
 
 struct jit_chunk;
@@ -16,10 +17,10 @@ struct jit_chunk;
 struct jit_pool {
 	struct jit_chunk *chunks;
 	struct code_jit_table *unused; /* by next */
-	size_t n_cut;		       /* blocks of the first chunk that were handed out */
+	size_t n_cut, n_left;	       /* blocks of the last chunk that were handed out, and were not */
 };
 
-/* NULL when there is no memory. A system call every 31 blocks. */
+/* NULL when there is no memory. Some system calls for every 31 blocks, then for every 63. */
 struct code_jit_table *jit_pool_take(struct jit_pool *pool);
 
 /* Nobody finds @block any more, or who does will see that the epoch is another. */

@@ -80,14 +80,38 @@ enum {
 #endif
 };
 
+/*
+ * The words of a struct code_jit_unwind_fre: size and ip_off, cfa_off and ra_off, fp_off and info, the first of each in the lower
+ * half. They are read and written whole: a processor that loads what it has just stored in parts waits for its caches.
+ */
+struct cairn_jit_rule {
+	uint64_t word[3];
+};
+
 /* The caller's, of any storage; members are not for others. */
 struct cairn_jit_frame {
 	const char *start;
 	uint32_t n_rows;
 	int32_t error; /* of the first call that made no sense; cairn_jit_publish() returns it */
-	struct code_jit_unwind_fre now, kept; /* now: the rule from ip_off on */
-	struct code_jit_unwind_fre rows[CAIRN_JIT_ROWS_MAX];
+	struct cairn_jit_rule now, kept; /* now: the rule from ip_off on; its size is 0 */
+	struct cairn_jit_rule rows[CAIRN_JIT_ROWS_MAX];
 };
+
+static inline void cairn_jit_set_low(uint64_t *word, int32_t value)
+{
+	*word = (*word & ~(uint64_t)UINT32_MAX) | (uint32_t)value;
+}
+
+static inline void cairn_jit_set_high(uint64_t *word, int32_t value)
+{
+	*word = (*word & UINT32_MAX) | (uint64_t)(uint32_t)value << 32;
+}
+
+/* Bits of enum code_jit_row_info. */
+static inline void cairn_jit_set_info(struct cairn_jit_frame *frame, uint8_t clear, uint8_t set)
+{
+	frame->now.word[2] = (frame->now.word[2] & ~((uint64_t)clear << 32)) | (uint64_t)set << 32;
+}
 
 /*
  * cairn_jit_begin - nothing is pushed yet: CFA = SP + CAIRN_JIT_ENTRY_CFA, the caller's frame pointer is in its register
@@ -99,76 +123,75 @@ static inline void cairn_jit_begin(struct cairn_jit_frame *frame, const void *st
 	frame->start = (const char *)start;
 	frame->n_rows = 0;
 	frame->error = 0;
-	frame->now.size = 0;
-	frame->now.ip_off = 0;
-	frame->now.cfa_off = CAIRN_JIT_ENTRY_CFA;
-	frame->now.ra_off = 0;
-	frame->now.fp_off = 0;
-	frame->now.info = 0;
-	frame->now.pad[0] = frame->now.pad[1] = frame->now.pad[2] = 0;
+	frame->now.word[0] = 0;
+	frame->now.word[1] = CAIRN_JIT_ENTRY_CFA;
+	frame->now.word[2] = 0;
 	frame->kept = frame->now;
 }
 
 /* The rule up to @pc is complete; for the functions below. */
 static inline void cairn_jit_advance(struct cairn_jit_frame *frame, const void *pc)
 {
-	uint64_t at = (uint64_t)((const char *)pc - frame->start);
-	if (at == frame->now.ip_off)
+	uint64_t at = (uint64_t)((const char *)pc - frame->start), from = frame->now.word[0] >> 32;
+	if (at == from)
 		return;
-	if (at < frame->now.ip_off || at > UINT32_MAX || frame->n_rows == CAIRN_JIT_ROWS_MAX) {
+	if (at < from || at > UINT32_MAX || frame->n_rows == CAIRN_JIT_ROWS_MAX) {
 		frame->error = frame->n_rows == CAIRN_JIT_ROWS_MAX ? -34 : -22; /* -ERANGE, -EINVAL */
 		return;
 	}
-	frame->now.size = (uint32_t)at - frame->now.ip_off;
-	frame->rows[frame->n_rows++] = frame->now;
-	frame->now.ip_off = (uint32_t)at;
+	uint64_t *row = frame->rows[frame->n_rows++].word;
+	row[0] = frame->now.word[0] | (at - from);
+	/* Two loads, which a compiler would make one of. */
+	row[1] = __atomic_load_n(&frame->now.word[1], __ATOMIC_RELAXED);
+	row[2] = __atomic_load_n(&frame->now.word[2], __ATOMIC_RELAXED);
+	frame->now.word[0] = at << 32;
 }
 
 /* From @pc on, CFA = @base + @off. @pc is where the next instruction begins, at or behind that of the call before. */
 static inline void cairn_jit_cfa(struct cairn_jit_frame *frame, const void *pc, enum cairn_jit_base base, int32_t off)
 {
 	cairn_jit_advance(frame, pc);
-	frame->now.cfa_off = off;
-	frame->now.info = (uint8_t)((frame->now.info & ~CODE_ROW_CFA_FP) | (base == CAIRN_JIT_FP ? CODE_ROW_CFA_FP : 0));
+	cairn_jit_set_low(&frame->now.word[1], off);
+	cairn_jit_set_info(frame, CODE_ROW_CFA_FP, base == CAIRN_JIT_FP ? CODE_ROW_CFA_FP : 0);
 }
 
 /* From @pc on, the caller's frame pointer is in memory at CFA + @off. */
 static inline void cairn_jit_fp_saved(struct cairn_jit_frame *frame, const void *pc, int32_t off)
 {
 	cairn_jit_advance(frame, pc);
-	frame->now.fp_off = off;
-	frame->now.info |= CODE_ROW_FP;
+	cairn_jit_set_low(&frame->now.word[2], off);
+	cairn_jit_set_info(frame, 0, CODE_ROW_FP);
 }
 
 /* From @pc on, it is in its register again. */
 static inline void cairn_jit_fp_restored(struct cairn_jit_frame *frame, const void *pc)
 {
 	cairn_jit_advance(frame, pc);
-	frame->now.fp_off = 0;
-	frame->now.info = (uint8_t)(frame->now.info & ~CODE_ROW_FP);
+	cairn_jit_set_low(&frame->now.word[2], 0);
+	cairn_jit_set_info(frame, CODE_ROW_FP, 0);
 }
 
 /* From @pc on, the return address is in memory at CFA + @off. On x86-64 it always is at CFA - 8, without saying so. */
 static inline void cairn_jit_ra_saved(struct cairn_jit_frame *frame, const void *pc, int32_t off)
 {
 	cairn_jit_advance(frame, pc);
-	frame->now.ra_off = off;
-	frame->now.info |= CODE_ROW_RA;
+	cairn_jit_set_high(&frame->now.word[1], off);
+	cairn_jit_set_info(frame, 0, CODE_ROW_RA);
 }
 
 /* From @pc on, it is in its register again: x30. */
 static inline void cairn_jit_ra_restored(struct cairn_jit_frame *frame, const void *pc)
 {
 	cairn_jit_advance(frame, pc);
-	frame->now.ra_off = 0;
-	frame->now.info = (uint8_t)(frame->now.info & ~CODE_ROW_RA);
+	cairn_jit_set_high(&frame->now.word[1], 0);
+	cairn_jit_set_info(frame, CODE_ROW_RA, 0);
 }
 
 /* From @pc on, there is no caller: code that the JIT starts a stack with. */
 static inline void cairn_jit_outermost(struct cairn_jit_frame *frame, const void *pc)
 {
 	cairn_jit_advance(frame, pc);
-	frame->now.info |= CODE_ROW_OUTERMOST;
+	cairn_jit_set_info(frame, 0, CODE_ROW_OUTERMOST);
 }
 
 /* An epilogue in the middle: keep the rule before it, and take it again for the code behind its return. */
@@ -180,9 +203,9 @@ static inline void cairn_jit_remember(struct cairn_jit_frame *frame)
 static inline void cairn_jit_recall(struct cairn_jit_frame *frame, const void *pc)
 {
 	cairn_jit_advance(frame, pc);
-	uint32_t at = frame->now.ip_off;
+	uint64_t at = frame->now.word[0];
 	frame->now = frame->kept;
-	frame->now.ip_off = at;
+	frame->now.word[0] = at;
 }
 
 /* ---- functions ---- */

@@ -411,7 +411,7 @@ static int publish_number(struct cairn_jit *jit, uint32_t lo, uint32_t n, uint32
 	struct cairn_jit_frame f;
 	char *start = region + lo * UNIT;
 	cairn_jit_begin(&f, start);
-	f.now.cfa_off = (int32_t)number;
+	cairn_jit_cfa(&f, f.start, CAIRN_JIT_SP, (int32_t)number);
 	cairn_jit_cfa(&f, start + UNIT / 2, CAIRN_JIT_SP, (int32_t)number);
 	return cairn_jit_publish(jit, &f, start + n * UNIT, &info);
 }
