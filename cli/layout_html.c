@@ -183,7 +183,8 @@ static void put_legend(void)
 {
 	static const char *const kinds[][2] = {{"int", "integer"},   {"float", "floating point"}, {"pointer", "pointer"},
 					       {"array", "array"},   {"struct", "struct, union"}, {"bits", "bit-field"},
-					       {"hole", "hole"},     {"padding", "padding"}};
+					       {"hole", "hole"},     {"padding", "padding"},
+					       {"cut", "in two cache lines, would fit into one"}};
 
 	fputs("<ul class=legend>", stdout);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)

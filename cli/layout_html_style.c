@@ -41,7 +41,7 @@ const char layout_html_style[] =
 	"color:var(--faint);letter-spacing:.02em}\n"
 	".line:first-child{margin-top:0}\n"
 	".line::after{content:'';flex:1;border-top:2px solid var(--rule)}\n"
-	".more{grid-column:2/-1;font-size:.75rem;line-height:1.7rem;text-align:center;color:var(--faint);"
+	".more{grid-column:2/-1;font-size:.75rem;line-height:1.2rem;padding:.25rem .2rem;text-align:center;color:var(--faint);"
 	"border-left:2px dotted var(--faint);border-right:2px dotted var(--faint);margin:0 1px}\n"
 	".p{min-width:0;height:2rem;margin:0 1px;padding:0 .3rem;border-radius:4px;border:1px solid var(--mark);display:flex;"
 	"align-items:center;gap:.35rem;overflow:hidden;white-space:nowrap;font-size:.78rem;line-height:1}\n"

@@ -273,6 +273,19 @@ static void put_row_head(const struct map *m, uint64_t off)
 	fputs("</div>", stdout);
 }
 
+/* The cache lines that begin in rows which are left out, and so have no line of their own in the picture. */
+static void put_lines_between(const struct map *m, uint64_t from, uint64_t to)
+{
+	uint64_t first = (from + m->cacheline - 1) / m->cacheline, last = (to - 1) / m->cacheline;
+
+	if (m->size <= m->cacheline || first > last)
+		return;
+	printf(first == last ? "; cache line %" PRIu64 : "; cache lines %" PRIu64, first);
+	if (first < last)
+		printf(" to %" PRIu64, last);
+	fputs(last == first ? " begins here" : " begin here", stdout);
+}
+
 static void put_left_out(const struct map *m, uint64_t from, uint64_t to)
 {
 	fputs("<div class=off></div><div class=more>", stdout);
@@ -280,6 +293,7 @@ static void put_left_out(const struct map *m, uint64_t from, uint64_t to)
 	put_offset(m, from);
 	fputs(" to ", stdout);
 	put_offset(m, to - 1);
+	put_lines_between(m, from, to);
 	fputs("</div>", stdout);
 }
 
