@@ -18,12 +18,16 @@
  * Nothing says that rbp is a frame pointer there at all. Code that uses it for something else is noticed in nearly all cases:
  * it must point into the stack, above the stack pointer, and what is taken for a return address must be one of code, behind
  * a call. A frame found this way is right in all likelihood, and is marked.
+ *
+ * The JVM's interpreter does not call: it pushes the address of a stub, and jumps. So code that is in no file may be returned to
+ * without a call in front, if the caller's frame has all that a frame has.
  */
 #include "unwind/assume.h"
 
 #include <elf.h>
 
 #include "cfi/rule.h"
+#include "code/runtime.h"
 #include "insn/call.h"
 #include "insn/insn.h"
 
@@ -101,11 +105,10 @@ static void rule_of_state(enum frame_state state, struct rule_words *ret)
 		rule_add(ret, others[i], CAIRN_UNWIND_LOST, 0);
 }
 
-static bool frame_pointer_is_in_stack(const struct assume *a, const struct cairn_regs *regs)
+static bool is_frame_at(const struct assume *a, uint64_t sp, uint64_t fp)
 {
-	const struct code_mapping *stack = code_maps_find(a->maps, regs->r[RSP]);
-	uint64_t fp = regs->r[RBP];
-	return stack && !(fp & 7) && fp >= regs->r[RSP] && fp < stack->hi && stack->hi - fp >= 16;
+	const struct code_mapping *stack = code_maps_find(a->maps, sp);
+	return stack && !(fp & 7) && fp >= sp && fp < stack->hi && stack->hi - fp >= 16;
 }
 
 static bool is_behind_call(const struct assume *a, uint64_t pc)
@@ -117,23 +120,44 @@ static bool is_behind_call(const struct assume *a, uint64_t pc)
 	       insn_ends_with_call(bytes + sizeof(bytes));
 }
 
+/* Returned to by a jump: as the JVM's interpreter is. */
+static bool is_stub_with_frame(const struct assume *a, const struct cairn_regs *regs)
+{
+	const struct code_mapping *stub = code_maps_find(a->maps, regs->pc.v), *caller;
+	uint64_t ret_addr;
+	if (!stub || !code_is_anonymous(stub) || !is_frame_at(a, regs->r[RSP], regs->r[RBP]) ||
+	    !a->read(a->ctx, (struct cairn_addr){regs->r[RBP] + 8}, &ret_addr, sizeof(ret_addr)))
+		return false;
+	caller = code_maps_find(a->maps, ret_addr);
+	return caller && (code_is_anonymous(caller) || is_behind_call(a, ret_addr));
+}
+
+static bool step(const struct assume *a, enum frame_state state, struct cairn_regs *regs)
+{
+	struct rule_words words = {0};
+	rule_of_state(state, &words);
+	return cairn_unwind_step((const struct cairn_unwind_rule *)words.words, a->machine, a->read, a->ctx, regs) ==
+	       CAIRN_STEP_OK;
+}
+
 bool assume_caller(const struct assume *a, bool is_exact, struct cairn_regs *regs, const char **ret_why)
 {
 	struct cairn_regs caller = *regs;
-	struct rule_words words = {0};
 	if (a->machine != EM_X86_64 || (~regs->known & (1 << RSP | 1 << RBP))) {
 		*ret_why = "its frame pointer is not known";
 		return false;
 	}
 	enum frame_state state = is_exact ? state_at(a, regs->pc.v) : FRAME;
-	if (state == FRAME && !frame_pointer_is_in_stack(a, regs)) {
+	if (state == FRAME && !is_frame_at(a, regs->r[RSP], regs->r[RBP])) {
 		*ret_why = "rbp, which could be its frame pointer, does not point into the stack";
 		return false;
 	}
-	rule_of_state(state, &words);
-	if (cairn_unwind_step((const struct cairn_unwind_rule *)words.words, a->machine, a->read, a->ctx, &caller) !=
-		    CAIRN_STEP_OK ||
-	    !is_behind_call(a, caller.pc.v)) {
+	bool has_stepped = step(a, state, &caller);
+	if (has_stepped && is_behind_call(a, caller.pc.v)) {
+		*ret_why = "what it called keeps a frame pointer";
+	} else if (has_stepped && is_stub_with_frame(a, &caller)) {
+		*ret_why = "what it called keeps a frame pointer, and was jumped to";
+	} else {
 		*ret_why = state == FRAME ? "what rbp leads to is no return address" :
 					    "what is on top of the stack is no return address";
 		return false;

@@ -21,7 +21,7 @@ struct assume {
  *
  * @is_exact  the frame's pc is an instruction that is about to run: it may be before, or behind, the life of the frame
  * @regs      the frame's, replaced by the caller's
- * @ret_why   why there is none; static words
+ * @ret_why   what is assumed, or why there is no caller; static words
  * Returns whether the caller is as a caller must be. Threads: any.
  */
 bool assume_caller(const struct assume *a, bool is_exact, struct cairn_regs *regs, const char **ret_why);

@@ -178,7 +178,7 @@ static int step_by_frame_pointer(struct walker *w, const struct way *way, struct
 	if (!assume_caller(&how, f->is_exact, &caller, &why))
 		return tell_no_way(w, f, way, why);
 	*f = (struct cairn_stack_frame){.regs = caller, .is_assumed = !way->is_said,
-					.assumed = way->is_said ? NULL : "what it called keeps a frame pointer"};
+					.assumed = way->is_said ? NULL : why};
 	return 0;
 }
 

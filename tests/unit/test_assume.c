@@ -50,7 +50,7 @@ static void make(struct world *w, const void *code, size_t n)
 	w->code[CALLER - CODE - 5] = 0xe8;
 	w->block = (struct code_block){w->code, sizeof(w->code), CODE};
 	w->memory = code_memory_of_block(&w->block);
-	w->mappings[0] = (struct code_mapping){.lo = CODE, .hi = CODE + 0x1000, .is_executable = true, .path = ""};
+	w->mappings[0] = (struct code_mapping){.lo = CODE, .hi = CODE + 0x1000, .is_executable = true, .path = "/lib/a.so"};
 	w->mappings[1] = (struct code_mapping){.lo = STACK, .hi = STACK + STACK_SIZE, .path = "[stack]"};
 	w->maps.p.p = w->mappings;
 	w->maps.p.n = 2;
@@ -206,6 +206,26 @@ static void what_is_not_behind_a_call_is_no_return_address(void **state)
 	}
 }
 
+static void code_in_no_file_may_be_returned_to_without_a_call_if_its_frame_is_whole(void **state)
+{
+	struct world w;
+	const char *why;
+	MAKE(&w, "\x90");
+	*word_at(&w, FP + 8) = CODE + 0x20;
+	*word_at(&w, CALLER_FP + 8) = CALLER;
+	assert_none(&w, true, "what rbp leads to is no return address");
+	w.mappings[0].path = "";
+	struct cairn_regs regs = w.regs;
+	assert_true(assume_caller(&w.how, true, &regs, &why));
+	assert_string_equal(why, "what it called keeps a frame pointer, and was jumped to");
+	assert_int_equal(regs.pc.v, CODE + 0x20);
+	*word_at(&w, CALLER_FP + 8) = SP;
+	assert_none(&w, true, "what rbp leads to is no return address");
+	*word_at(&w, CALLER_FP + 8) = CALLER;
+	*word_at(&w, FP) = SP;
+	assert_none(&w, true, "what rbp leads to is no return address");
+}
+
 static void code_that_may_not_run_has_no_return_addresses(void **state)
 {
 	struct world w;
@@ -227,6 +247,7 @@ int main(void)
 		cmocka_unit_test(another_functions_beginning_is_not_this_ones),
 		cmocka_unit_test(a_frame_pointer_that_is_none_is_not_followed),
 		cmocka_unit_test(what_is_not_behind_a_call_is_no_return_address),
+		cmocka_unit_test(code_in_no_file_may_be_returned_to_without_a_call_if_its_frame_is_whole),
 		cmocka_unit_test(code_that_may_not_run_has_no_return_addresses),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
