@@ -12,6 +12,7 @@ enum {
 	MAX_EH_FRAME = 64 << 20, /* libxul, the largest there is, has 10 MB */
 	MAX_NAME = 4096,	 /* C++ names of templates are long */
 	MAX_COPIES = CAIRN_FRAMES_MAX,
+	MAX_CAUGHT = 4096, /* functions on the stacks of a process, and their files */
 };
 
 /* ---- call frame information in memory ---- */
@@ -140,10 +141,24 @@ int region_load(struct region *r, const struct code_memory *memory, uint16_t mac
 	return 0;
 }
 
+void region_take_strings(struct region *to, struct region *from)
+{
+	VEC_FREE(&to->caught);
+	arena_fini(&to->strings);
+	to->caught.p = from->caught.p;
+	to->caught.n = from->caught.n;
+	to->caught.cap = from->caught.cap;
+	to->strings = from->strings;
+	from->caught.p = NULL;
+	from->caught.n = from->caught.cap = 0;
+	arena_init(&from->strings);
+}
+
 void region_take_over(struct region *to, struct region *from)
 {
 	replace(to, &from->tables, from->eh);
 	to->eh_why = from->eh_why;
+	region_take_strings(to, from);
 	from->tables = (struct jit_tables){0};
 	from->eh = NULL;
 	tell_what_is_wrong(to);
@@ -153,6 +168,8 @@ void region_fini(struct region *r)
 {
 	jit_tables_fini(&r->tables);
 	eh_block_close(r->eh);
+	VEC_FREE(&r->caught);
+	arena_fini(&r->strings);
 }
 
 static bool has_rule(const struct rule_words *w)
@@ -238,20 +255,45 @@ static int symfile_names(const struct region *r, uint64_t at, struct cairn_frame
 	return 1;
 }
 
-/* A copy's call is where the frame around it is. */
-static size_t frames_of(const struct region *r, const struct code_memory *memory, uint64_t off, struct arena *arena,
-			const struct jit_symbol **symbols, size_t n, struct cairn_frame *ret, bool *is_out_of_memory)
+/* Where the strings of a region come from. */
+struct reader {
+	const struct region *r;
+	const struct code_memory *memory;
+	struct arena *arena;
+	bool is_out_of_memory;
+	bool has_read_live; /* not all were caught */
+};
+
+static const struct region_string *caught_at(const struct region *r, uint64_t at)
 {
-	const struct jit_line *line = jit_line_at(&r->tables, off);
+	for (size_t i = 0; i < r->caught.n; i++)
+		if (r->caught.p[i].at == at)
+			return &r->caught.p[i];
+	return NULL;
+}
+
+static const char *string_at(struct reader *s, uint64_t at)
+{
+	const struct region_string *caught = caught_at(s->r, at);
+	if (!at || caught)
+		return at ? caught->text : NULL;
+	s->has_read_live = true;
+	return read_string(s->memory, at, s->arena, &s->is_out_of_memory);
+}
+
+/* A copy's call is where the frame around it is. */
+static size_t frames_of(struct reader *s, uint64_t off, const struct jit_symbol **symbols, size_t n,
+			struct cairn_frame *ret)
+{
+	const struct jit_line *line = jit_line_at(&s->r->tables, off);
 	uint64_t file = line && line->line ? line->file : 0;
 	uint32_t number = line ? line->line : 0;
 	for (size_t i = 0; i < n; i++) {
-		const struct jit_symbol *s = symbols[n - 1 - i];
-		const char *name = read_string(memory, s->name, arena, is_out_of_memory);
-		ret[i] = (struct cairn_frame){.function = name, .name = name, .line = number,
-					      .file = file ? read_string(memory, file, arena, is_out_of_memory) : NULL};
-		number = s->call_line;
-		file = s->call_file;
+		const struct jit_symbol *symbol = symbols[n - 1 - i];
+		const char *name = string_at(s, symbol->name);
+		ret[i] = (struct cairn_frame){.function = name, .name = name, .line = number, .file = string_at(s, file)};
+		number = symbol->call_line;
+		file = symbol->call_file;
 	}
 	return n;
 }
@@ -260,18 +302,41 @@ int region_names(const struct region *r, const struct code_memory *memory, uint6
 		 struct cairn_frame *ret, size_t max, uint64_t *ret_lo)
 {
 	const struct jit_symbol *symbols[MAX_COPIES];
-	bool is_out_of_memory = false;
+	struct reader s = {.r = r, .memory = memory, .arena = arena};
 	if (r->symfile)
 		return symfile_names(r, at, ret, ret_lo);
 	size_t n = jit_symbols_at(&r->tables, at - r->range.lo.v, symbols, max < MAX_COPIES ? max : MAX_COPIES);
 	if (!n)
 		return 0;
 	*ret_lo = r->range.lo.v + symbols[0]->off;
-	frames_of(r, memory, at - r->range.lo.v, arena, symbols, n, ret, &is_out_of_memory);
-	if (is_out_of_memory)
+	frames_of(&s, at - r->range.lo.v, symbols, n, ret);
+	if (s.is_out_of_memory)
 		return -ENOMEM;
 	/* What was read belongs to the region if it is still there. */
-	if (!registry_is_epoch(r->registry, r->number, r->range.generation))
+	if (s.has_read_live && !registry_is_epoch(r->registry, r->number, r->range.generation))
 		return 0;
 	return (int)n;
+}
+
+static int catch_string(struct region *r, const struct code_memory *memory, uint64_t at)
+{
+	bool is_out_of_memory = false;
+	if (!at || r->caught.n == MAX_CAUGHT || caught_at(r, at))
+		return 0;
+	const char *text = read_string(memory, at, &r->strings, &is_out_of_memory);
+	return is_out_of_memory || !VEC_ADD(&r->caught, ((struct region_string){at, text})) ? -ENOMEM : 0;
+}
+
+int region_catch_names(struct region *r, const struct code_memory *memory, uint64_t at)
+{
+	const struct jit_symbol *symbols[MAX_COPIES];
+	size_t n = jit_symbols_at(&r->tables, at - r->range.lo.v, symbols, MAX_COPIES);
+	const struct jit_line *line = n ? jit_line_at(&r->tables, at - r->range.lo.v) : NULL;
+	int rc = line ? catch_string(r, memory, line->file) : 0;
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		rc = catch_string(r, memory, symbols[i]->name);
+		if (rc == 0)
+			rc = catch_string(r, memory, symbols[i]->call_file);
+	}
+	return rc;
 }

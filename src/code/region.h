@@ -11,6 +11,12 @@
 #include "code/registry.h"
 #include "code/symfile.h"
 
+/* A string of the process that was read while it could not change. */
+struct region_string {
+	uint64_t at;
+	const char *text; /* NULL: it cannot be read */
+};
+
 struct region {
 	struct cairn_code_range range;
 	/* Of the registry: range.generation is its epoch. */
@@ -25,6 +31,8 @@ struct region {
 	struct jit_tables tables;
 	struct eh_block *eh; /* NULL: none */
 	const char *eh_why;  /* why there is none though there should be */
+	VEC(struct region_string) caught; /* in strings */
+	struct arena strings;
 	/* Of GDB's list; several regions may share one. */
 	struct symfile *symfile;
 };
@@ -43,6 +51,8 @@ int region_load(struct region *r, const struct code_memory *memory, uint16_t mac
 
 /* What @from, of the same epoch, has read, is @to's. */
 void region_take_over(struct region *to, struct region *from);
+/* Of these the strings that were caught only. */
+void region_take_strings(struct region *to, struct region *from);
 void region_fini(struct region *r);
 
 /*
@@ -58,6 +68,9 @@ bool region_describes(const struct region *r, uint64_t at, uint16_t machine);
 
 /* What region_rule() says of most of it, for listings. */
 enum cairn_code_unwind region_unwind(const struct region *r);
+
+/* Keep the strings that names at @at need, for region_names(). 0, -ENOMEM. */
+int region_catch_names(struct region *r, const struct code_memory *memory, uint64_t at);
 
 /*
  * region_names - the functions at @at, innermost first

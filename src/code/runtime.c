@@ -32,6 +32,7 @@ void code_runtime_free(struct code_runtime *rt)
 		symfile_fini(rt->symfiles.p[i]);
 		free(rt->symfiles.p[i]);
 	}
+	runtime_catch_fini(rt);
 	VEC_FREE(&rt->regions);
 	VEC_FREE(&rt->ranked);
 	VEC_FREE(&rt->mappings);
@@ -77,7 +78,7 @@ int code_runtime_mark(struct code_runtime *rt, struct cairn_err *err)
 	for (size_t i = 0; i < rt->n_lists; i++)
 		if (gdb_list_read(&rt->memory, rt->lists.p[i].descriptor, RUNTIME_MAX_GDB, &rt->lists.p[i].list) < 0)
 			return err_nomem(err, "GDB's list of a process");
-	return 0;
+	return runtime_catch_begin(rt, err);
 }
 
 /* ---- listing ---- */

@@ -4,6 +4,7 @@
  *
  *	prepare		where registries and lists are		running
  *	mark		their entries, as they are		the moment for which everything after counts
+ *	catch		the tables that stacks lead to		the same
  *	settle		regions, verified against what is mapped	running
  *	find		rule and names at an address: tables are read when the first address asks for them
  *
@@ -43,6 +44,16 @@ int code_runtime_prepare(struct code_runtime *rt, struct code_space *space, stru
  * out is told by code_runtime_note().
  */
 int code_runtime_mark(struct code_runtime *rt, struct cairn_err *err);
+
+/*
+ * code_runtime_catch - read the tables of regions that words point into, as long as nothing runs
+ *
+ * @words  what may be return addresses or program counters; any alignment
+ * May be left out: tables are then read when they are asked for, if they are still there. Returns 0, -ENOMEM.
+ * Cost: a comparison per word, a search for each that points between the first region and the last; two reads per
+ * table, of at most 8 MB after each mark.
+ */
+int code_runtime_catch(struct code_runtime *rt, const void *words, size_t n, struct cairn_err *err);
 
 /* What was found before ends. 0, -ENOMEM. */
 int code_runtime_settle(struct code_runtime *rt, struct cairn_err *err);

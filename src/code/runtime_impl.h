@@ -3,6 +3,7 @@
  * The parts of code/runtime.h
  *
  *	runtime.c		life, mark, listing
+ *	runtime_catch.c		tables that are read while threads stand still
  *	runtime_prepare.c	where registries and lists are
  *	runtime_settle.c	entries become regions, of which the newest counts
  *	runtime_verify.c	a region against what is mapped there
@@ -42,6 +43,15 @@ struct runtime_list {
 	struct gdb_list list;
 };
 
+/* A region of a registry that was marked, by address. */
+struct runtime_marked {
+	uint64_t lo, hi;
+	const struct registry *registry;
+	const struct registry_entry *entry;
+	struct region *region; /* what is read of it; NULL: nothing */
+	bool has_read;	       /* since the mark */
+};
+
 struct code_runtime {
 	struct code_memory memory;
 	int pid;
@@ -57,6 +67,9 @@ struct code_runtime {
 	char notice_story[CAIRN_ERR_MSG_MAX]; /* why a notice is not believed; "" */
 	/* marked */
 	struct cairn_err stories[RUNTIME_MAX_REGISTRIES]; /* why a copy is empty; code 0: it is not for that reason */
+	VEC(struct runtime_marked) marked;
+	VEC(struct region *) caught;
+	uint64_t catch_budget; /* bytes */
 	/* settled */
 	struct arena arena;
 	uint64_t budget; /* of RUNTIME_MAX_BYTES, what is left */
@@ -76,6 +89,10 @@ struct code_runtime {
 
 /* @text is copied; beyond RUNTIME_MAX_NOTES it is lost. */
 void runtime_note(struct code_runtime *rt, const char *text);
+
+/* For code_runtime_catch(): the regions of the copies. 0, -ENOMEM. */
+int runtime_catch_begin(struct code_runtime *rt, struct cairn_err *err);
+void runtime_catch_fini(struct code_runtime *rt);
 
 /* Not trusted, for the first reason that is given. */
 void runtime_distrust(struct region *r, const char *why);

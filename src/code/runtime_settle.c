@@ -45,8 +45,13 @@ static int keep_earlier(struct code_runtime *rt, struct earlier *ret)
 {
 	ret->all.p = rt->regions.p;
 	ret->all.n = rt->regions.n;
+	ret->all.cap = rt->regions.cap;
 	rt->regions.p = NULL;
 	rt->regions.n = rt->regions.cap = 0;
+	for (; rt->caught.n; rt->caught.n--)
+		if (!VEC_ADD(&ret->all, rt->caught.p[rt->caught.n - 1]))
+			return -ENOMEM;
+	rt->marked.n = 0;
 	for (size_t i = 0; i < ret->all.n; i++)
 		if (ret->all.p[i]->is_loaded && !VEC_ADD(&ret->loaded, ret->all.p[i]))
 			return -ENOMEM;

@@ -6,7 +6,7 @@
  *	threads are stopped         \
  *	registers                    | stopped
  *	used parts of the stacks     |   one process_vm_readv() for hundreds of them
- *	entries of the registries    |
+ *	registries, tables of JITs   |
  *	threads are released        /
  *	the copies are walked       running; unwind tables are made when their file first occurs
  *
@@ -64,6 +64,19 @@ static int walk_thread(struct cairn_stacks *stacks, const struct stopped_thread 
 	return walk_run(&to->walk, &target, &t->regs, stacks->max_frames, err);
 }
 
+/* What is said of code made at run time, as far as the stacks may lead there. */
+static int mark_code(struct cairn_stacks *stacks, const struct stop *stop, struct cairn_err *err)
+{
+	const void *words;
+	size_t n;
+	int rc = code_runtime_mark(stacks->runtime, err);
+	for (size_t i = 0; rc == 0 && i < stop->threads.n; i++)
+		rc = code_runtime_catch(stacks->runtime, &stop->threads.p[i].regs.pc.v, 1, err);
+	for (size_t i = 0; rc == 0 && (words = snapshot_words(&stacks->snapshot, i, &n)); i++)
+		rc = code_runtime_catch(stacks->runtime, words, n, err);
+	return rc;
+}
+
 static int capture(struct cairn_stacks *stacks, struct stop *stop, struct cairn_err *err)
 {
 	struct snapshot *s = &stacks->snapshot;
@@ -76,7 +89,7 @@ static int capture(struct cairn_stacks *stacks, struct stop *stop, struct cairn_
 	if (rc == 0)
 		rc = snapshot_take(s, code_space_maps(stacks->space), stop, err);
 	if (rc == 0)
-		rc = code_runtime_mark(stacks->runtime, err);
+		rc = mark_code(stacks, stop, err);
 	stop_release(stop);
 	if (rc == 0)
 		rc = code_runtime_settle(stacks->runtime, err);

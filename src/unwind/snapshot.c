@@ -150,3 +150,13 @@ void snapshot_fini(struct snapshot *s)
 	free(s->bytes);
 	*s = (struct snapshot){0};
 }
+
+const void *snapshot_words(const struct snapshot *s, size_t i, size_t *ret_n)
+{
+	if (i >= s->n_threads * 2)
+		return NULL;
+	const struct stack_copy *copy = &s->copies[i];
+	uint64_t pad = -copy->lo & 7, size = copy->hi - copy->lo;
+	*ret_n = size > pad ? (size - pad) / sizeof(uint64_t) : 0;
+	return s->bytes + copy->off + (*ret_n ? pad : 0);
+}

@@ -31,6 +31,9 @@ struct snapshot {
 int snapshot_take(struct snapshot *s, const struct code_maps *maps, const struct stop *stop, struct cairn_err *err);
 void snapshot_fini(struct snapshot *s);
 
+/* All words of the copies, one copy by number; NULL behind the last. */
+const void *snapshot_words(const struct snapshot *s, size_t i, size_t *ret_n);
+
 /* @n bytes at @at as they were, of a thread's own stacks. False when they were not copied. */
 bool snapshot_read(const struct snapshot *s, size_t thread, uint64_t at, void *ret, size_t n);
 

@@ -327,6 +327,62 @@ static void what_was_read_of_an_epoch_stays_known(void **state)
 	end_child(&c);
 }
 
+/* As stacks are taken: what they lead to is read while nothing runs. */
+static void what_was_caught_at_the_mark_outlives_its_code(void **state)
+{
+	struct child c = start_child(step_publish);
+	tell(&c, 'o');
+	tell(&c, 'a');
+	struct reader r = open_reader(c.pid);
+	mark(&r, c.pid);
+	/* Words of a stack, at any alignment: most are something else. */
+	const uint64_t words[] = {0, 1, UINT64_MAX, (uintptr_t)region - 1, (uintptr_t)region + 1050, (uintptr_t)region + REGION + 1};
+	uint8_t bytes[sizeof(words) + 1];
+	memcpy(bytes + 1, words, sizeof(words));
+	assert_int_equal(code_runtime_catch(r.rt, bytes + 1, sizeof(words) / sizeof(*words), NULL), 0);
+	tell(&c, 'r');
+	assert_int_equal(code_runtime_settle(r.rt, NULL), 0);
+	struct code_found f = find(&r, region + 1050);
+	assert_int_equal(f.unwind, CAIRN_CODE_UNWIND_ROWS);
+	assert_int_equal(cfa_of(&f), 32);
+	assert_int_equal(f.n_functions, 1);
+	assert_string_equal(f.functions[0].name, "first");
+	/* The next mark is another moment. */
+	mark(&r, c.pid);
+	assert_int_equal(code_runtime_catch(r.rt, words, sizeof(words) / sizeof(*words), NULL), 0);
+	assert_int_equal(code_runtime_settle(r.rt, NULL), 0);
+	f = find(&r, region + 1050);
+	assert_int_equal(cfa_of(&f), 64);
+	assert_string_equal(f.functions[0].name, "third");
+	close_reader(&r);
+	end_child(&c);
+}
+
+/* A region that keeps its epoch is read once, and again when it has grown. */
+static void a_region_that_grew_is_caught_with_what_is_new(void **state)
+{
+	struct child c = start_child(step_publish);
+	tell(&c, 'o');
+	tell(&c, 'a');
+	struct reader r = open_reader(c.pid);
+	const uint64_t words[] = {(uintptr_t)region + 1050, (uintptr_t)region + 2050};
+	for (size_t i = 0; i < 3; i++) {
+		mark(&r, c.pid);
+		assert_int_equal(code_runtime_catch(r.rt, words, i < 2 ? 1 : 2, NULL), 0);
+		if (i == 1)
+			tell(&c, 'b');
+		assert_int_equal(code_runtime_settle(r.rt, NULL), 0);
+	}
+	tell(&c, 'r');
+	struct code_found f = find(&r, region + 2050);
+	assert_int_equal(cfa_of(&f), 48);
+	assert_string_equal(f.functions[0].name, "second");
+	f = find(&r, region + 1050);
+	assert_string_equal(f.functions[0].name, "first");
+	close_reader(&r);
+	end_child(&c);
+}
+
 static void tables_that_grow_are_read_again_when_they_are_asked(void **state)
 {
 	struct child c = start_child(step_publish);
@@ -630,9 +686,12 @@ static void every_allocation_may_fail(void **state)
 	for (unsigned int n = 1;; n++) {
 		struct reader r = open_reader(c.pid);
 		struct code_found f;
+		const uint64_t word = (uintptr_t)region + 1050;
 		mark(&r, c.pid);
 		alloc_fail_at(n);
-		int rc = code_runtime_settle(r.rt, NULL);
+		int rc = code_runtime_catch(r.rt, &word, 1, NULL);
+		if (rc == 0)
+			rc = code_runtime_settle(r.rt, NULL);
 		if (rc == 0)
 			rc = code_runtime_find(r.rt, (uintptr_t)region + 1050, &f, NULL);
 		bool failed = alloc_fail_end();
@@ -661,6 +720,8 @@ int main(void)
 		cmocka_unit_test(code_that_was_made_anew_since_the_mark_has_no_rule),
 		cmocka_unit_test(code_that_was_made_anew_since_the_settling_has_no_rule),
 		cmocka_unit_test(what_was_read_of_an_epoch_stays_known),
+		cmocka_unit_test(what_was_caught_at_the_mark_outlives_its_code),
+		cmocka_unit_test(a_region_that_grew_is_caught_with_what_is_new),
 		cmocka_unit_test(tables_that_grow_are_read_again_when_they_are_asked),
 		cmocka_unit_test(a_region_that_was_closed_is_shown_as_removed),
 		cmocka_unit_test(what_contradicts_the_mappings_is_shown_and_not_trusted),

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Tables that are read while threads stand still
+ *
+ * A JIT may free the code of a stack, and write other code at its addresses, as soon as its threads go on: what is read of
+ * its tables afterwards is of another generation, and refused. So those regions are read at once that a stack may lead to. What
+ * is on the stacks is known by then, but not yet which of it are return addresses: all words that point into a region count. They
+ * are sorted, so that a function that recurses is looked up once. What is read of a region in the same epoch before, and
+ * describes the address, is not read again; so the regions of a JIT that keeps its code cost a search per address.
+ *
+ * Bytes and addresses are limited, since threads wait. What is beyond is read later, as if there were no such pass.
+ */
+#include "code/runtime_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+
+enum {
+	MAX_CATCH_BYTES = 8 << 20, /* a millisecond or two */
+	MAX_HITS = 1 << 16,
+};
+
+/* ---- which regions there are ---- */
+
+static int by_lo(const void *a, const void *b)
+{
+	const struct runtime_marked *x = a, *y = b;
+	return x->lo < y->lo ? -1 : x->lo > y->lo;
+}
+
+static bool has_tables(const struct registry_entry *e)
+{
+	const struct code_jit_info *j = &e->jit;
+	return e->option == CODE_REGISTER_JIT && !e->why && !e->is_removed &&
+	       (j->unwind_head || j->unwind_kind || j->symbols_head);
+}
+
+static void drop_caught(struct code_runtime *rt)
+{
+	for (size_t i = 0; i < rt->caught.n; i++) {
+		region_fini(rt->caught.p[i]);
+		free(rt->caught.p[i]);
+	}
+	rt->caught.n = 0;
+}
+
+int runtime_catch_begin(struct code_runtime *rt, struct cairn_err *err)
+{
+	drop_caught(rt);
+	rt->marked.n = 0;
+	rt->catch_budget = MAX_CATCH_BYTES;
+	for (size_t i = 0; i < rt->n_registries; i++) {
+		struct registry *r = &rt->registries[i];
+		int rc = registry_parse(r, err);
+		for (size_t k = 0; rc == 0 && k < r->entries.n; k++) {
+			const struct registry_entry *e = &r->entries.p[k];
+			if (has_tables(e) && !VEC_ADD(&rt->marked, ((struct runtime_marked){e->jit.text_start, e->jit.text_end, r, e})))
+				rc = err_nomem(err, "the regions of a process");
+		}
+		if (rc < 0)
+			return rc;
+	}
+	if (rt->marked.n)
+		qsort(rt->marked.p, rt->marked.n, sizeof(*rt->marked.p), by_lo);
+	return 0;
+}
+
+void runtime_catch_fini(struct code_runtime *rt)
+{
+	drop_caught(rt);
+	VEC_FREE(&rt->caught);
+	VEC_FREE(&rt->marked);
+}
+
+/* Regions of one registry do not overlap; of several the one that begins last counts. */
+static struct runtime_marked *marked_at(const struct code_runtime *rt, uint64_t at)
+{
+	size_t lo = 0, hi = rt->marked.n;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (rt->marked.p[mid].lo <= at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && at <= rt->marked.p[lo - 1].hi ? &rt->marked.p[lo - 1] : NULL;
+}
+
+/* ---- what is read ---- */
+
+/* What was read in an earlier settling, of the same epoch. */
+static struct region *earlier_of(const struct code_runtime *rt, const struct runtime_marked *m)
+{
+	for (size_t i = 0; i < rt->regions.n; i++) {
+		struct region *r = rt->regions.p[i];
+		if (r->is_loaded && r->registry_lo == m->registry->lo && r->number == m->entry->number &&
+		    r->range.generation == m->entry->epoch && !memcmp(&r->info, &m->entry->jit, sizeof(r->info)))
+			return r;
+	}
+	return NULL;
+}
+
+static int read_region(struct code_runtime *rt, struct runtime_marked *m, struct cairn_err *err)
+{
+	struct region *r = calloc(1, sizeof(*r));
+	if (!r || !VEC_ADD(&rt->caught, r)) {
+		free(r);
+		return err_nomem(err, "the regions of a process");
+	}
+	r->registry = m->registry;
+	r->registry_lo = m->registry->lo;
+	r->number = m->entry->number;
+	r->range.generation = m->entry->epoch;
+	r->range.lo.v = m->lo;
+	r->range.hi.v = m->hi;
+	r->info = m->entry->jit;
+	m->has_read = true;
+	int rc = region_load(r, &rt->memory, rt->machine, &rt->catch_budget, err);
+	if (rc == 0 && r->is_loaded) {
+		if (m->region) {
+			region_take_strings(r, m->region);
+			m->region->is_loaded = false;
+		}
+		m->region = r;
+	}
+	return rc;
+}
+
+/* A return address, behind a call, or an instruction that was about to run. */
+static int catch_at(struct code_runtime *rt, uint64_t at, struct cairn_err *err)
+{
+	struct runtime_marked *m = marked_at(rt, at);
+	int rc = 0;
+	if (!m->region && !m->has_read)
+		m->region = earlier_of(rt, m);
+	bool is_described = m->region && (region_describes(m->region, at - 1, rt->machine) ||
+					  region_describes(m->region, at, rt->machine));
+	if (!is_described && !m->has_read)
+		rc = read_region(rt, m, err);
+	if (rc == 0 && m->region)
+		rc = region_catch_names(m->region, &rt->memory, at - 1);
+	if (rc == 0 && m->region)
+		rc = region_catch_names(m->region, &rt->memory, at);
+	return rc < 0 ? err_nomem(err, "the regions of a process") : 0;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+	return *x < *y ? -1 : *x > *y;
+}
+
+int code_runtime_catch(struct code_runtime *rt, const void *words, size_t n, struct cairn_err *err)
+{
+	VEC(uint64_t) hits = {0};
+	int rc = 0;
+	uint64_t lo = rt->marked.n ? rt->marked.p[0].lo : UINT64_MAX;
+	for (size_t i = 0; rc == 0 && rt->marked.n && i < n && hits.n < MAX_HITS; i++) {
+		uint64_t at;
+		memcpy(&at, (const uint8_t *)words + i * sizeof(at), sizeof(at));
+		if (at >= lo && marked_at(rt, at) && !VEC_ADD(&hits, at))
+			rc = err_nomem(err, "the regions of a process");
+	}
+	if (hits.n)
+		qsort(hits.p, hits.n, sizeof(*hits.p), ascending);
+	for (size_t i = 0; rc == 0 && i < hits.n; i++)
+		if (!i || hits.p[i] != hits.p[i - 1])
+			rc = catch_at(rt, hits.p[i], err);
+	VEC_FREE(&hits);
+	return rc;
+}
