@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""cairn stack through code made at run time: described, undescribed, freed, and of real JITs with few samples."""
+
+import ctypes
+import glob
+import os
+import re
+import signal
+import subprocess
+import time
+
+from claims import BUILD, Skip, cairn, claim, expect, folder, compile_c, main, need
+
+# Copies a function that calls back into memory of its own, and calls it. FP: it keeps a frame pointer; else rbp is something else.
+COPIED = r"""
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static volatile unsigned long sink;
+__attribute__((noinline)) void call_back(void) { for (;;) sink++; }
+
+int main(void)
+{
+#ifdef FP
+	/* push %rbp; mov %rsp,%rbp; sub $32,%rsp; mov $call_back,%rax; call *%rax; leave; ret */
+	unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x20, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0xc9, 0xc3};
+	enum { ADDRESS = 10 };
+#else
+	/* push %rbp; mov $1,%ebp; sub $32,%rsp; mov $call_back,%rax; call *%rax */
+	unsigned char code[] = {0x55, 0xbd, 1, 0, 0, 0, 0x48, 0x83, 0xec, 0x20, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0xf4};
+	enum { ADDRESS = 12 };
+#endif
+	unsigned char *area = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *callee = (void *)call_back;
+	memcpy(code + ADDRESS, &callee, sizeof(callee));
+	memcpy(area + 256, code, sizeof(code));
+	printf("%p\n", (void *)area);
+	fflush(stdout);
+	((void (*)(void))(area + 256))();
+	return 0;
+}
+"""
+
+libc = ctypes.CDLL(None)
+
+
+def die_with_parent():
+    libc.prctl(1, signal.SIGKILL)
+
+
+class Running:
+    """A program that is ended, whatever happens."""
+
+    def __init__(self, *words, **kwargs):
+        self.process = subprocess.Popen([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True, preexec_fn=die_with_parent, **kwargs)
+        self.pid = self.process.pid
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def stacks_of(pid, rounds, *words):
+    return cairn("stack", "--json", "-s", "--no-cache", "-n", rounds, "-i", "2ms", *words, pid).objects()
+
+
+def names_of(thread):
+    return [f["functions"][-1]["name"] if f["functions"] else None for f in thread["frames"]]
+
+
+def code_of(thread):
+    """Its frames that are in no file."""
+    return [f for f in thread["frames"] if f["path"] is None]
+
+
+@claim
+def stacks_go_through_code_whose_jit_describes_it_while_it_is_freed_and_made_anew():
+    jit = os.path.join(BUILD, "examples/jit")
+    if not os.path.exists(jit):
+        raise Skip("examples/jit is not built: it writes x86-64 code")
+    with Running(jit, 600) as p:
+        time.sleep(0.2)
+        threads = stacks_of(p.pid, 200)
+    n_levels = 0
+    for t in threads:
+        expect(t["end"] == "outermost", t["why"])
+        levels = [(f, n) for f, n in zip(t["frames"], names_of(t)) if f["path"] is None]
+        expect(all(n for _, n in levels), t)
+        # They call each other in this order, and all belong to one generation.
+        numbers = [tuple(map(int, re.fullmatch(r"level_(\d+)_of_(\d+)", n).groups())) for _, n in levels]
+        expect(len({g for _, g in numbers}) <= 1 and len({f["code"]["generation"] for f, _ in levels}) <= 1, numbers)
+        expect([i for i, _ in numbers] == list(range(8 - len(numbers), 8)), numbers)
+        expect(all(f["code"]["source"] == "jit" and f["code"]["unwind"] == "rows" and not f["assumed"] for f, _ in levels), t)
+        n_levels += len(levels)
+    expect(n_levels > 200, n_levels)
+
+
+def copied(flags):
+    return compile_c("copied" + "".join(flags).replace("-", ""), COPIED, "gcc", ("-O2", "-g", *flags))
+
+
+@claim
+def code_that_nobody_describes_is_left_by_its_frame_pointer_and_marked():
+    with Running(copied(("-DFP",))) as p:
+        area = int(p.process.stdout.readline(), 16)
+        time.sleep(0.1)
+        thread = stacks_of(p.pid, 1)[0]
+        text = cairn("stack", "-s", p.pid)
+    names = names_of(thread)
+    expect(thread["end"] == "outermost" and names[0] == "call_back" and names[2] == "main", thread)
+    frame = thread["frames"][1]
+    expect(int(frame["pc"], 16) == area + 256 + 20 and frame["code"]["source"] == "anonymous", frame)
+    expect(frame["code"]["unwind"] == "assumed" and not frame["functions"] and "perf map" in frame["unnamed"], frame)
+    # It is the caller that is found by an assumption.
+    expect([f["assumed"] for f in thread["frames"][:4]] == [False, False, True, False], thread)
+    expect(re.search(r"main\S* .*\(assumed: what it called keeps a frame pointer\)", text.out), text)
+
+
+@claim
+def a_perf_map_names_it_and_one_of_another_user_does_not():
+    with Running(copied(("-DFP",))) as p:
+        area = int(p.process.stdout.readline(), 16)
+        time.sleep(0.1)
+        path = f"/tmp/perf-{p.pid}.map"
+        try:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"{area + 256:x} 16 copied function\n")
+            named = stacks_of(p.pid, 1)[0]["frames"][1]
+            if os.geteuid() == 0:
+                os.chown(path, 65534, 65534)
+            refused = cairn("stack", "--json", p.pid)
+        finally:
+            os.unlink(path)
+    expect(named["functions"][0]["name"] == "copied function" and named["offset"] == 20, named)
+    expect(named["code"]["named_by"] == "perf-map" and named["unnamed"] is None, named)
+    if os.geteuid() == 0:
+        expect(not refused.objects()[0]["frames"][1]["functions"] and "not believed" in refused.err, refused)
+
+
+@claim
+def a_register_that_is_no_frame_pointer_ends_a_stack_with_the_reason():
+    with Running(copied(())) as p:
+        p.process.stdout.readline()
+        time.sleep(0.1)
+        thread = stacks_of(p.pid, 1)[0]
+    expect(len(thread["frames"]) == 2 and thread["end"] == "no-file", thread)
+    expect("code that nobody describes" in thread["why"] and "rbp" in thread["why"], thread["why"])
+
+
+SCRIPT = """
+function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+for (;;) fib(20);
+"""
+
+
+@claim
+def node_is_left_by_its_frame_pointers_and_named_by_its_map_file():
+    node = need("node")
+    script = os.path.join(folder(), "fib.js")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(SCRIPT)
+    with Running(node, "--perf-basic-prof", script) as p:
+        try:
+            time.sleep(1.5)
+            threads = [t for t in stacks_of(p.pid, 20) if t["tid"] == p.pid]
+        finally:
+            for path in glob.glob(f"/tmp/perf-{p.pid}.map"):
+                os.unlink(path)
+    complete = [t for t in threads if t["end"] == "outermost"]
+    # An instruction is not always where a frame can be found by it.
+    expect(len(threads) == 20 and len(complete) >= 18, [t["why"] for t in threads])
+    named = [n for t in complete for n in names_of(t) if n]
+    expect(sum("fib" in n for n in named) >= 20, named)
+    expect(any(f["assumed"] for t in complete for f in t["frames"]), complete[0])
+
+
+main()
