@@ -33,6 +33,24 @@ static inline void *vec_push_bytes(void **p, size_t *n, size_t *cap, size_t size
 	return memset((char *)*p + (*n)++ * size, 0, size);
 }
 
+/* Room for @more items behind the last; they are not zeroed. False when out of memory. */
+static inline int vec_reserve_bytes(void **p, const size_t *n, size_t *cap, size_t more, size_t size)
+{
+	size_t want = *cap ? *cap : 8;
+	if (more > SIZE_MAX / 4 / size || *n > SIZE_MAX / 4 / size)
+		return 0;
+	if (*p && *n + more <= *cap)
+		return 1;
+	while (want < *n + more)
+		want *= 2;
+	void *grown = realloc(*p, want * size);
+	if (!grown)
+		return 0;
+	*p = grown;
+	*cap = want;
+	return 1;
+}
+
 #define VEC(type)                                                                                  \
 	struct {                                                                                   \
 		type *p;                                                                           \
@@ -51,6 +69,9 @@ static inline void *vec_push_bytes(void **p, size_t *n, size_t *cap, size_t size
 			*vec_slot_ = (value);                                                      \
 		vec_slot_ != NULL;                                                                 \
 	})
+
+/* Room for @more items, which the caller stores and counts; false when out of memory. */
+#define VEC_RESERVE(v, more) (vec_reserve_bytes((void **)&(v)->p, &(v)->n, &(v)->cap, more, sizeof(*(v)->p)))
 
 #define VEC_FREE(v) (free((v)->p), (v)->p = NULL, (v)->n = (v)->cap = 0)
 

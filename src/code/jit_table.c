@@ -34,24 +34,24 @@ enum {
 
 static const struct cursor_src src = {.file = "", .section = "JIT table"};
 
+struct head {
+	uint64_t reserved_len, used_len, next;
+	uint32_t stride, size;
+};
+
 struct chain {
 	const struct code_memory *memory;
 	bool is_rfc; /* of the RFC's own form */
-	size_t known; /* bytes of an element that are known here */
 	size_t least; /* bytes without which an element says nothing */
 	uint64_t text_size; /* offsets are below */
 	uint64_t *budget;   /* bytes that may be read, of all regions of the process */
-	const char *(*take)(struct chain *c, struct cursor element, struct jit_tables *to, bool *is_out_of_memory);
+	/* Takes one table's elements. 0, 1 and why, -ENOMEM. */
+	int (*take)(struct chain *c, const uint8_t *bytes, const struct head *h, const char **why);
 	struct jit_tables *to;
 	uint64_t end; /* the element before ends here: the next one must not begin before */
 	uint32_t withdrawn; /* a symbol of this depth was withdrawn, and what was inlined into it goes with it */
 	uint32_t open[MAX_DEPTH + 1]; /* the last symbol of each depth, by number, up to n_open: what a copy may be inlined into */
 	uint32_t n_open;
-};
-
-struct head {
-	uint64_t reserved_len, used_len, next;
-	uint32_t stride, size;
 };
 
 static const char *read_head(const struct chain *c, uint64_t at, struct head *ret)
@@ -71,24 +71,6 @@ static const char *read_head(const struct chain *c, uint64_t at, struct head *re
 	if (ret->size < c->least || ret->size > ret->stride || ret->stride > MAX_STRIDE)
 		return "a table's elements have no size that can be";
 	return ret->used_len % ret->stride ? "a table ends within an element" : NULL;
-}
-
-/* One table's elements. 0, 1 and *@why, -ENOMEM. */
-static int take_elements(struct chain *c, const uint8_t *bytes, const struct head *h, const char **why)
-{
-	uint8_t element[sizeof(struct code_jit_symbol)];
-	size_t n = h->size < c->known ? h->size : c->known;
-	bool is_out_of_memory = false;
-	for (uint64_t off = 0; off < h->used_len; off += h->stride) {
-		memset(element, 0, sizeof(element));
-		memcpy(element, bytes + off, n);
-		*why = c->take(c, cursor_of(&src, element, c->known, false, NULL), c->to, &is_out_of_memory);
-		if (is_out_of_memory)
-			return -ENOMEM;
-		if (*why)
-			return 1;
-	}
-	return 0;
 }
 
 /* What is left for a chain, and for all of a process. */
@@ -119,7 +101,7 @@ static int read_table(struct chain *c, uint64_t at, uint64_t *left, struct head 
 	if (h->used_len && !code_memory_all(c->memory, at + head, bytes, h->used_len))
 		*why = "a table's elements are not in memory";
 	else
-		rc = take_elements(c, bytes, h, why);
+		rc = c->take(c, bytes, h, why);
 	free(bytes);
 	return rc;
 }
@@ -157,26 +139,39 @@ static const char *place(struct chain *c, uint32_t off, uint32_t size)
 	return NULL;
 }
 
-static const char *take_row(struct chain *c, struct cursor e, struct jit_tables *to, bool *is_out_of_memory)
+/* The members that are known here; @padded is for an element of a writer that knows fewer. */
+static inline struct cursor element_at(const uint8_t *at, const struct head *h, uint8_t *padded, size_t known)
 {
-	struct jit_row row = {.size = cur_u32(&e)};
-	row.off = cur_u32(&e);
-	row.cfa_off = (int32_t)cur_u32(&e);
-	row.ra_off = (int32_t)cur_u32(&e);
-	row.fp_off = (int32_t)cur_u32(&e);
-	row.info = cur_u8(&e);
-	if (!row.size)
-		return NULL;
-	const char *why = place(c, row.off, row.size);
-	if (!why)
-		*is_out_of_memory = !VEC_ADD(&to->rows, row);
-	return why;
+	if (h->size < known)
+		at = memcpy(padded, at, h->size);
+	return cursor_of(&src, at, known, false, NULL);
+}
+
+static int take_rows(struct chain *c, const uint8_t *bytes, const struct head *h, const char **why)
+{
+	uint8_t padded[sizeof(struct code_jit_unwind_fre)] = {0};
+	if (!VEC_RESERVE(&c->to->rows, h->used_len / h->stride))
+		return -ENOMEM;
+	for (uint64_t off = 0; off < h->used_len && !*why; off += h->stride) {
+		struct cursor e = element_at(bytes + off, h, padded, sizeof(padded));
+		struct jit_row row = {.size = cur_u32(&e)};
+		row.off = cur_u32(&e);
+		row.cfa_off = (int32_t)cur_u32(&e);
+		row.ra_off = (int32_t)cur_u32(&e);
+		row.fp_off = (int32_t)cur_u32(&e);
+		row.info = cur_u8(&e);
+		if (!row.size)
+			continue;
+		*why = place(c, row.off, row.size);
+		c->to->rows.p[c->to->rows.n++] = row;
+	}
+	return *why != NULL;
 }
 
 /* Copies lie within what they were inlined into; only functions ascend. */
 static const char *place_copy(const struct chain *c, const struct jit_tables *to, const struct jit_symbol *s)
 {
-	if (s->depth > c->n_open || s->depth > MAX_DEPTH)
+	if (s->depth > MAX_DEPTH || s->depth > c->n_open)
 		return "an inlined copy is inlined into nothing";
 	const struct jit_symbol *in = &to->symbols.p[c->open[s->depth - 1]];
 	return s->off < in->off || (uint64_t)s->off + s->size > (uint64_t)in->off + in->size ?
@@ -184,38 +179,56 @@ static const char *place_copy(const struct chain *c, const struct jit_tables *to
 		       NULL;
 }
 
-static const char *take_symbol(struct chain *c, struct cursor e, struct jit_tables *to, bool *is_out_of_memory)
+static const char *place_symbol(struct chain *c, struct jit_symbol *s)
 {
-	struct jit_symbol s = {.size = cur_u32(&e)};
-	s.off = cur_u32(&e);
-	s.name = cur_u64(&e);
-	s.depth = cur_u32(&e);
-	s.call_line = cur_u32(&e);
-	s.call_file = cur_u64(&e);
-	if (s.depth > c->withdrawn)
-		return NULL;
-	c->withdrawn = s.size ? UINT32_MAX : s.depth;
-	if (!s.size)
-		return NULL;
-	const char *why = s.depth ? place_copy(c, to, &s) : place(c, s.off, s.size);
+	const char *why = s->depth ? place_copy(c, c->to, s) : place(c, s->off, s->size);
 	if (why)
 		return why;
-	c->open[s.depth] = (uint32_t)to->symbols.n;
-	c->n_open = s.depth + 1;
-	s.function = c->open[0];
-	*is_out_of_memory = !VEC_ADD(&to->symbols, s);
+	c->open[s->depth] = (uint32_t)c->to->symbols.n;
+	c->n_open = s->depth + 1u;
+	s->function = c->open[0];
 	return NULL;
 }
 
-static const char *take_line(struct chain *c, struct cursor e, struct jit_tables *to, bool *is_out_of_memory)
+static int take_symbols(struct chain *c, const uint8_t *bytes, const struct head *h, const char **why)
 {
-	struct jit_line line = {.off = cur_u32(&e)};
-	line.line = cur_u32(&e);
-	line.file = cur_u64(&e);
-	const char *why = place(c, line.off, 0);
-	if (!why)
-		*is_out_of_memory = !VEC_ADD(&to->lines, line);
-	return why;
+	uint8_t padded[sizeof(struct code_jit_symbol)] = {0};
+	if (!VEC_RESERVE(&c->to->symbols, h->used_len / h->stride))
+		return -ENOMEM;
+	for (uint64_t off = 0; off < h->used_len && !*why; off += h->stride) {
+		struct cursor e = element_at(bytes + off, h, padded, sizeof(padded));
+		struct jit_symbol s = {.size = cur_u32(&e)};
+		s.off = cur_u32(&e);
+		s.name = cur_u64(&e);
+		uint32_t depth = cur_u32(&e);
+		s.call_line = cur_u32(&e);
+		s.call_file = cur_u64(&e);
+		if (depth > c->withdrawn)
+			continue;
+		c->withdrawn = s.size ? UINT32_MAX : depth;
+		if (!s.size)
+			continue;
+		s.depth = depth <= MAX_DEPTH ? depth : MAX_DEPTH + 1;
+		*why = place_symbol(c, &s);
+		c->to->symbols.p[c->to->symbols.n++] = s;
+	}
+	return *why != NULL;
+}
+
+static int take_lines(struct chain *c, const uint8_t *bytes, const struct head *h, const char **why)
+{
+	uint8_t padded[sizeof(struct code_jit_line)] = {0};
+	if (!VEC_RESERVE(&c->to->lines, h->used_len / h->stride))
+		return -ENOMEM;
+	for (uint64_t off = 0; off < h->used_len && !*why; off += h->stride) {
+		struct cursor e = element_at(bytes + off, h, padded, sizeof(padded));
+		struct jit_line line = {.off = cur_u32(&e)};
+		line.line = cur_u32(&e);
+		line.file = cur_u64(&e);
+		*why = place(c, line.off, 0);
+		c->to->lines.p[c->to->lines.n++] = line;
+	}
+	return *why != NULL;
 }
 
 int jit_tables_read(const struct code_memory *memory, const struct code_jit_info *info, uint64_t *budget,
@@ -225,15 +238,12 @@ int jit_tables_read(const struct code_memory *memory, const struct code_jit_info
 			  .text_size = info->text_end - info->text_start, .to = to, .withdrawn = UINT32_MAX};
 	struct chain rows = c, symbols = c, lines = c;
 	to->rows.n = to->symbols.n = to->lines.n = 0;
-	rows.known = sizeof(struct code_jit_unwind_fre);
 	rows.least = CODE_JIT_UNWIND_FRE_RFC_SIZE;
-	rows.take = take_row;
-	symbols.known = sizeof(struct code_jit_symbol);
+	rows.take = take_rows;
 	symbols.least = offsetof(struct code_jit_symbol, depth);
-	symbols.take = take_symbol;
-	lines.known = sizeof(struct code_jit_line);
+	symbols.take = take_symbols;
 	lines.least = offsetof(struct code_jit_line, file);
-	lines.take = take_line;
+	lines.take = take_lines;
 	int rc = read_chain(&rows, info->unwind_head, &to->rows_why);
 	if (rc == 0)
 		rc = read_chain(&symbols, info->symbols_head, &to->symbols_why);

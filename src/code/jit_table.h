@@ -23,9 +23,10 @@ struct jit_row {
 
 struct jit_symbol {
 	uint32_t off, size;
-	uint32_t depth, call_line;
+	uint32_t call_line;
+	uint32_t depth : 8;
+	uint32_t function : 24; /* number of the function that it is inlined into; its own of one. A chain has 4 million */
 	uint64_t name, call_file; /* addresses of strings in the process */
-	uint32_t function; /* number of the function that it is inlined into; its own of one */
 };
 
 struct jit_line {

@@ -116,13 +116,18 @@ static void replace(struct region *r, struct jit_tables *tables, struct eh_block
 	r->is_loaded = true;
 }
 
+static bool has_more(const struct code_jit_info *info)
+{
+	return info->unwind_head || info->symbols_head || info->lines_head || info->unwind_kind;
+}
+
 int region_load(struct region *r, const struct code_memory *memory, uint16_t machine, uint64_t *budget,
 		struct cairn_err *err)
 {
 	struct jit_tables tables = {0};
 	struct eh_block *eh = NULL;
-	/* Of one that was removed the tables may be anything by now. */
-	if (!r->registry || r->is_fresh || r->range.is_removed)
+	/* Of one that was removed the tables may be anything by now; many an object has none. */
+	if (!r->registry || r->is_fresh || r->range.is_removed || !has_more(&r->info))
 		return 0;
 	r->is_fresh = true;
 	int rc = jit_tables_read(memory, &r->info, budget, &tables, err);
