@@ -119,6 +119,7 @@ enum cairn_unavailable {
 	CAIRN_UNAVAIL_ANOTHER_CALL,     /* the compiler removed it, and may describe that of another call */
 	CAIRN_UNAVAIL_PASSED_AGAIN,     /* the place may be reached without a call, too: by a loop, or by code around it */
 	CAIRN_UNAVAIL_MEMORY_WRITTEN,   /* computed from memory that may have been written between the call and here, or be written later */
+	CAIRN_UNAVAIL_ANOTHER_MOMENT,   /* described as a variable around the copy was at another moment */
 	CAIRN_N_UNAVAILABLE
 };
 

@@ -69,7 +69,7 @@ static bool before_or_at(struct cairn_vaddr a, uint64_t view_a, struct cairn_vad
 	return a.v < b.v || (a.v == b.v && view_a <= view_b);
 }
 
-static bool holds(const struct dw_loc_entry *e, struct cairn_vaddr at, uint64_t view)
+bool loc_entry_holds(const struct dw_loc_entry *e, struct cairn_vaddr at, uint64_t view)
 {
 	if (e->everywhere)
 		return true;
@@ -80,7 +80,7 @@ static bool holds(const struct dw_loc_entry *e, struct cairn_vaddr at, uint64_t 
 
 static bool begins_next(const struct dw_loc_entry *e, struct cairn_vaddr at, uint64_t view)
 {
-	return e->has_views && e->lo.v == at.v && e->view_lo == view + 1 && holds(e, at, view + 1);
+	return e->has_views && e->lo.v == at.v && e->view_lo == view + 1 && loc_entry_holds(e, at, view + 1);
 }
 
 /* Whether the line table has a row in [lo, hi). */
@@ -117,7 +117,7 @@ static int visit_entry(void *arg, const struct dw_loc_entry *raw)
 		moved.hi = out_of_padding(s, raw->hi);
 	}
 	s->n_entries++;
-	if (s->next_view ? !begins_next(e, s->ctx->at, s->ctx->view) : !holds(e, s->ctx->at, s->ctx->view))
+	if (s->next_view ? !begins_next(e, s->ctx->at, s->ctx->view) : !loc_entry_holds(e, s->ctx->at, s->ctx->view))
 		return 0;
 	struct cairn_location loc;
 	s->rc = loc_from_expr(s->ctx, s->unit, e->expr, e->expr_len, s->arena, &loc);
@@ -127,6 +127,7 @@ static int visit_entry(void *arg, const struct dw_loc_entry *raw)
 		s->found = (struct cairn_location){.why = CAIRN_UNAVAIL_AMBIGUOUS};
 	else
 		s->found = loc;
+	s->ctx->expr = (struct expression){e->expr, e->expr_len};
 	s->everywhere = e->everywhere;
 	s->is_register = e->expr_len && e->expr[0] >= DW_OP_reg0 && e->expr[0] <= DW_OP_reg31;
 	s->continues |= e->everywhere || e->lo.v != s->ctx->at.v || e->view_lo < s->ctx->view_from;
@@ -270,11 +271,25 @@ static int constant(const struct dw_value *v, struct arena *arena, struct cairn_
 	}
 }
 
+/* An address counts: it does not change either. */
+static bool is_constant(const struct cairn_location *loc)
+{
+	for (uint32_t i = 0; i < loc->n_pieces; i++) {
+		const struct cairn_piece *p = &loc->pieces[i];
+		bool literal = p->kind == CAIRN_PIECE_BYTES;
+		bool value = p->kind == CAIRN_PIECE_VALUE && p->n_steps == 1 && p->steps[0].op != CAIRN_LOC_REG;
+		if (!literal && !value)
+			return false;
+	}
+	return loc->n_pieces;
+}
+
 int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct arena *arena,
 		    struct cairn_location *ret)
 {
 	struct dw_value v;
 	ctx->bound = BOUND_ALWAYS;
+	ctx->expr = (struct expression){0};
 	int rc = dw_attr(formal, DW_AT_const_value, &v, NULL);
 	if (rc == 1) {
 		rc = constant(&v, arena, ret);
@@ -291,7 +306,7 @@ int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct
 		rc = dw_locations(formal, DW_AT_location, visit_entry, &s, NULL);
 	}
 	ctx->formal = NULL;
-	ctx->bound = s.next_view && s.n_found ? BOUND_BEHIND : BOUND_IN_FRONT;
+	ctx->bound = s.next_view && s.n_found ? BOUND_BEHIND : s.everywhere && is_constant(&s.found) ? BOUND_ALWAYS : BOUND_IN_FRONT;
 	if (s.rc < 0)
 		return s.rc;
 	*ret = s.found;

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/pool.h"
+#include "loc/around.h"
 #include "loc/code.h"
 #include "loc/passage.h"
 
@@ -39,6 +40,7 @@ struct judging {
 struct judge {
 	const struct judging *all;
 	uint32_t container;
+	struct dw_die function; /* its DIE; zeroes when it cannot be read */
 	struct graph *graph;
 	VEC(struct built_site *) places;
 	size_t others_from, others_to; /* copies of all that are of one function in this container */
@@ -49,16 +51,16 @@ struct judge {
 static int enter_container(struct judge *j, uint32_t container)
 {
 	const struct site_env *env = j->all->env;
-	struct dw_die die;
 	struct cairn_vaddr entry;
 	if (j->container == container)
 		return 0;
 	graph_free(j->graph);
 	j->graph = NULL;
 	j->container = container;
-	if (dw_die_at(env->dw, env->index->p[container].die, &die, NULL) != 1 || site_entry_of(&die, &entry) != 1)
+	j->function = (struct dw_die){0};
+	if (dw_die_at(env->dw, env->index->p[container].die, &j->function, NULL) != 1 || site_entry_of(&j->function, &entry) != 1)
 		return 0;
-	return graph_new(env->code, &die, entry, &j->graph);
+	return graph_new(env->code, &j->function, entry, &j->graph);
 }
 
 /* The first further place of an entry, or where it would be. */
@@ -145,6 +147,17 @@ static bool has_value(const struct judge *j)
 	return false;
 }
 
+/* Only GCC tells of variables what their values are at a moment, and is wrong about it. */
+static int doubt_places(struct judge *j)
+{
+	const struct around a = {.container = &j->function, .graph = j->graph, .scratch = &j->scratch};
+	int rc = 0;
+	for (size_t i = 0; i < j->places.n && !rc; i++)
+		if (dw_unit_is_gcc(j->places.p[i]->die.unit) && !j->all->env->assume_unmodified)
+			rc = around_doubt(&a, j->places.p[i]);
+	return rc;
+}
+
 static int judge_copy(struct judge *j, size_t at, struct cairn_err *err)
 {
 	const struct copy *c = &j->all->copies.p[at];
@@ -160,6 +173,8 @@ static int judge_copy(struct judge *j, size_t at, struct cairn_err *err)
 		return 0;
 	if (enter_container(j, c->container) < 0)
 		return err_nomem(err, "ways to a copy");
+	if (j->function.tag && doubt_places(j) < 0)
+		return err_nomem(err, "variables around a copy");
 	if (!j->graph)
 		return 0;
 	bool ok = bare || gather_others(j, at);

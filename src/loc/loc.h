@@ -13,6 +13,7 @@
  *	graph.c     the instructions of one function, and which comes behind which
  *	passage.c   where a copy is entered, and whether each call passes its places once
  *	judge.c     passages of all copies of many functions
+ *	around.c    what the variables around a copy tell about its arguments
  *	part.c      copies that are no calls
  *	removed.c   parameters that GCC removed
  *	doubt.c     why events may not be as many as calls, in words
@@ -54,6 +55,12 @@ enum bound {
 	BOUND_ALWAYS, /* a constant for the whole copy, which does not tell */
 };
 
+/* The bytes of a DWARF expression, borrowed from the file. */
+struct expression {
+	const uint8_t *p;
+	uint64_t n;
+};
+
 /*
  * The address and function for which locations are wanted. Built once per site; what is costly (the
  * unwind row, the flow of the function) is filled in when a location asks for it.
@@ -78,6 +85,7 @@ struct loc_context {
 	struct cfi_row row;       /* valid when row_state is 1 */
 	const struct dw_die *formal; /* the parameter whose location is read, NULL outside loc_of_argument() */
 	enum bound bound;         /* of the location found last */
+	struct expression expr;   /* of the location found last; none for DW_AT_const_value */
 	bool plain_list;          /* set when a location came from a list without views */
 	int row_state;            /* 0 not asked yet, 1 found, -1 none */
 	struct flow *flow;        /* of function; shared between its sites, owned by the caller */
@@ -105,6 +113,9 @@ int loc_constant(int64_t value, struct arena *arena, struct cairn_location *ret)
  */
 int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct arena *arena,
 		    struct cairn_location *ret);
+
+/* Whether an entry of a location list holds at an address and view. */
+bool loc_entry_holds(const struct dw_loc_entry *e, struct cairn_vaddr at, uint64_t view);
 
 bool loc_equal(const struct cairn_location *a, const struct cairn_location *b);
 

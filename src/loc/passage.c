@@ -416,6 +416,26 @@ static int comes_back(struct code *c, const struct passage *p, bool *ret)
 	return rc;
 }
 
+int passage_comes_back(struct graph *g, const struct dw_die *scope, struct cairn_vaddr at, struct passage_scratch *scratch)
+{
+	struct code c;
+	VEC(uint32_t) from = {0};
+	uint32_t i = graph_at(g, at.v);
+	int rc = i == GRAPH_NONE ? 0 : code_init(&c, g, scope, scratch);
+	if (rc < 0 || i == GRAPH_NONE)
+		return rc;
+	for (uint32_t k = 0, s; !rc && (s = graph_next(g, i, &k)) != GRAPH_NONE;) {
+		if (!(c.marks[s] & OWN))
+			continue;
+		c.marks[s] |= INSIDE;
+		rc = VEC_ADD(&from, s) ? 0 : -ENOMEM;
+	}
+	if (!rc)
+		rc = graph_spread(g, from.p, from.n, c.marks, INSIDE, OWN, 0);
+	VEC_FREE(&from);
+	return rc ? rc : (c.marks[i] & INSIDE) != 0;
+}
+
 /* ---- one place ---- */
 
 /* Whether an instruction is come to by more than one way. */

@@ -25,6 +25,22 @@ enum { PASSAGE_WAYS_MAX = 8 };
  */
 unsigned int passage_ways_in(struct graph *g, const struct dw_die *copy, struct cairn_vaddr *ret);
 
+/* What is kept from copy to copy; zeroed at first. */
+struct passage_scratch {
+	uint8_t *marks; /* one for each instruction of the container */
+	size_t cap;
+	VEC(uint32_t) own; /* the copy's instructions */
+};
+void passage_scratch_fini(struct passage_scratch *s);
+
+/*
+ * passage_comes_back - whether a scope's own code leads from an instruction to it again
+ *
+ * Returns 1; 0; -ENOMEM.
+ * Cost: the scope's instructions.
+ */
+int passage_comes_back(struct graph *g, const struct dw_die *scope, struct cairn_vaddr at, struct passage_scratch *scratch);
+
 /* One copy with all its places in one function, and the function's other copies there. */
 struct passage {
 	struct graph *graph;
@@ -35,14 +51,6 @@ struct passage {
 	size_t n_others;
 	bool for_values; /* only what decides whether an argument is that of a call here is asked: AGAIN, SHARED, CONDITION */
 };
-
-/* What is kept from copy to copy; zeroed at first. */
-struct passage_scratch {
-	uint8_t *marks; /* one for each instruction of the container */
-	size_t cap;
-	VEC(uint32_t) own; /* the copy's instructions */
-};
-void passage_scratch_fini(struct passage_scratch *s);
 
 /*
  * passage_judge - set count_doubts and n_behind of a copy's places

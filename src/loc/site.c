@@ -286,7 +286,8 @@ static int args_of(const struct site_env *env, struct site_worker *w, struct loc
 {
 	b->args = arena_array(w->arena, b->formals.n, sizeof(*b->args));
 	b->bound = arena_array(w->arena, b->formals.n, sizeof(*b->bound));
-	if (!b->args || !b->bound)
+	b->exprs = arena_array(w->arena, b->formals.n, sizeof(*b->exprs));
+	if (!b->args || !b->bound || !b->exprs)
 		return err_nomem(err, "the arguments of a site");
 	b->site.args = b->args;
 	b->site.n_args = b->formals.n;
@@ -304,6 +305,7 @@ static int args_of(const struct site_env *env, struct site_worker *w, struct loc
 		if (locate(env, w, ctx, &child, &b->args[i].loc) < 0)
 			return err_nomem(err, "a location");
 		b->bound[i] = (uint8_t)ctx->bound;
+		b->exprs[i] = ctx->expr;
 	}
 	return rc;
 }

@@ -72,6 +72,7 @@ struct built_site {
 	struct formals formals;
 	struct cairn_arg *args;
 	uint8_t *bound; /* enum bound of each of the formals */
+	struct expression *exprs; /* what their locations were made of */
 	uint32_t container; /* index entry */
 	/*
 	 * Nothing tells at which of the moments at its address a location holds: the producer has no views, or a list

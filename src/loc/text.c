@@ -31,6 +31,7 @@ static const struct {
 	[CAIRN_UNAVAIL_ANOTHER_CALL] = {"another-call", "may be the value of another call"},
 	[CAIRN_UNAVAIL_PASSED_AGAIN] = {"passed-again", "the place may be reached without a call, too"},
 	[CAIRN_UNAVAIL_MEMORY_WRITTEN] = {"memory-written", "computed from memory that may hold another value here"},
+	[CAIRN_UNAVAIL_ANOTHER_MOMENT] = {"another-moment", "may be the value of another moment"},
 };
 
 const char *cairn_unavailable_text(enum cairn_unavailable why)

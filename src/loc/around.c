@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Variables around a copy
+ *
+ * What is passed to a function is mostly made from variables of its caller, and GCC tells where those are, too. Two of its mistakes
+ * about an argument show there.
+ *
+ * The value before a loop. Behind a loop GCC describes what the loop changed by what it was in front
+ * (docs/findings/gcc-value-before-loop.md). The variable itself was lost, and is described no more:
+ *
+ *	while (n--)		n	[0x5cba, 0x5cc2)  r15
+ *		...			[0x5cc2, 0x5cce)  r15 - 1
+ *	f(n);			f's a	[0x5d0a, 0x5d2c)  r15 - 1
+ *
+ * So an argument that is computed from registers is not believed where a variable around it was described by the very same
+ * expression, and is so no more. What is simply in a register is not meant: registers are used again for anything.
+ *
+ * A counter that is a constant. GCC keeps one of several counters of a loop, and describes the others by the difference of two names that
+ * have one register, which is the value they begin with (docs/findings/gcc-dead-name-shares-register.md):
+ *
+ *	for (int i = 0; i < n; i++)	i	constant 0
+ *		f(i, &v[i]);		f's a	constant 0, address of v
+ *
+ * Here the variable and the argument agree. But a variable that is declared around a loop and keeps one value in it is rarely there for
+ * being passed. So in a loop that a variable with a constant is declared around, the same constant is not believed of an argument, nor is
+ * an address, which may be made from it. What is declared in the loop is made anew in each pass, and does not count, nor do parameters.
+ */
+#include "loc/around.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "dwarf/constants.h"
+#include "loc/believe.h"
+
+enum {
+	/*
+	 * DIEs looked at for one copy, those that are stepped over in search of the scopes around it among them. In vmlinux up to 332 are, in
+	 * libjvm 1,134. A function made by a program may have any number, and as many copies.
+	 */
+	DIES_MAX = 4096,
+	/* Arguments of one copy. A function with more has what is behind them believed. */
+	ARGS_MAX = 64,
+};
+
+enum told {
+	TOLD_OTHERWISE,
+	TOLD_COMPUTED, /* from registers, by more than one step */
+	TOLD_CONSTANT,
+	TOLD_ADDRESS,
+};
+
+/* An argument that may be doubted, and what the variable in question says. */
+struct candidate {
+	uint32_t arg;
+	enum told told;
+	int64_t value; /* of a constant */
+	struct expression expr;
+	bool now, before; /* the variable is described by the same at the place; was, in front of it */
+};
+
+struct search {
+	const struct around *in;
+	struct built_site *b;
+	struct candidate args[ARGS_MAX];
+	unsigned int n;
+	unsigned int dies_left;
+	struct dw_die scope;
+	int loop; /* a loop within the scope has the place: -1 not asked yet */
+	bool is_constant; /* the variable in question, at the place */
+};
+
+static enum told kind_of(const struct cairn_location *loc)
+{
+	const struct cairn_piece *p = loc->pieces;
+	if (loc->why != CAIRN_AVAILABLE || loc->n_pieces != 1 || p->kind != CAIRN_PIECE_VALUE || !p->n_steps)
+		return TOLD_OTHERWISE;
+	if (p->n_steps == 1 && p->steps[0].op != CAIRN_LOC_REG)
+		return p->steps[0].op == CAIRN_LOC_CONST ? TOLD_CONSTANT : TOLD_ADDRESS;
+	for (uint32_t i = 0; i < p->n_steps; i++)
+		if (p->steps[i].op == CAIRN_LOC_LOAD)
+			return TOLD_OTHERWISE;
+	return p->n_steps > 1 ? TOLD_COMPUTED : TOLD_OTHERWISE;
+}
+
+static void list_args(struct search *s)
+{
+	const struct built_site *b = s->b;
+	for (uint32_t i = 0; i < b->formals.n && s->n < ARGS_MAX; i++) {
+		enum told told = kind_of(&b->args[i].loc);
+		if (told == TOLD_OTHERWISE)
+			continue;
+		s->args[s->n++] = (struct candidate){.arg = i,
+						     .told = told,
+						     .value = b->args[i].loc.pieces->steps[0].imm,
+						     .expr = b->exprs[i]};
+	}
+}
+
+/* Bytes of an operation that pushes a constant, its operand included; 0: it does something else. */
+static uint64_t constant_length(const uint8_t *expr, uint64_t n)
+{
+	uint64_t i = 1;
+	if (expr[0] >= DW_OP_lit0 && expr[0] <= DW_OP_lit31)
+		return 1;
+	switch (expr[0]) {
+	case DW_OP_const1u:
+	case DW_OP_const1s:
+		return 2;
+	case DW_OP_const2u:
+	case DW_OP_const2s:
+		return 3;
+	case DW_OP_const4u:
+	case DW_OP_const4s:
+		return 5;
+	case DW_OP_const8u:
+	case DW_OP_const8s:
+		return 9;
+	case DW_OP_constu:
+	case DW_OP_consts:
+		while (i < n && expr[i] & 0x80)
+			i++;
+		return i + 1;
+	}
+	return 0;
+}
+
+static bool is_constant_expr(const uint8_t *expr, uint64_t n)
+{
+	return n > 1 && expr[n - 1] == DW_OP_stack_value && constant_length(expr, n) == n - 1;
+}
+
+static int compare_entry(void *arg, const struct dw_loc_entry *e)
+{
+	struct search *s = arg;
+	bool now = loc_entry_holds(e, s->b->site.at, s->b->view);
+	bool before = !now && e->hi.v <= s->b->site.at.v;
+	s->is_constant |= now && is_constant_expr(e->expr, e->expr_len);
+	for (unsigned int i = 0; i < s->n; i++) {
+		struct candidate *c = &s->args[i];
+		if (!c->expr.n || c->expr.n != e->expr_len || memcmp(c->expr.p, e->expr, e->expr_len))
+			continue;
+		c->now |= now;
+		c->before |= before;
+	}
+	return 0;
+}
+
+static void compare_constant(struct search *s, const struct dw_value *v)
+{
+	if (v->cls != DW_CLASS_SDATA && v->cls != DW_CLASS_UDATA)
+		return;
+	int64_t value = v->cls == DW_CLASS_SDATA ? v->s : (int64_t)v->u;
+	s->is_constant = true;
+	for (unsigned int i = 0; i < s->n; i++)
+		s->args[i].now = s->args[i].told == TOLD_CONSTANT && s->args[i].value == value;
+}
+
+/* Within the scope the place leads to itself. */
+static int has_loop(struct search *s)
+{
+	if (s->loop >= 0 || !s->in->graph)
+		return s->loop > 0;
+	s->loop = passage_comes_back(s->in->graph, &s->scope, s->b->site.at, s->in->scratch);
+	return s->loop;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int compare_variable(struct search *s, const struct dw_die *variable)
+{
+	struct dw_value v;
+	s->is_constant = false;
+	for (unsigned int i = 0; i < s->n; i++)
+		s->args[i].now = s->args[i].before = false;
+	if (dw_attr(variable, DW_AT_const_value, &v, NULL) == 1)
+		compare_constant(s, &v);
+	else
+		dw_locations(variable, DW_AT_location, compare_entry, s, NULL);
+	bool counts = s->is_constant && variable->tag == DW_TAG_variable;
+	for (unsigned int i = 0; i < s->n; i++) {
+		const struct candidate *c = &s->args[i];
+		bool by_loop = counts && (c->told == TOLD_ADDRESS || (c->told == TOLD_CONSTANT && c->now));
+		bool doubt = c->told == TOLD_COMPUTED && c->before && !c->now;
+		int rc = by_loop ? has_loop(s) : 0;
+		if (rc < 0)
+			return rc;
+		if (doubt || rc)
+			believe_not(&s->b->args[c->arg].loc, CAIRN_UNAVAIL_ANOTHER_MOMENT);
+	}
+	return 0;
+}
+
+/*
+ * Compare the variables of s->scope, and make the scope in it that has the copy the next one. Returns 1; 0 when there is none;
+ * -ENOMEM. What is damaged ends the search.
+ */
+static int visit_scope(struct search *s)
+{
+	struct dw_die child, inner = {0};
+	int rc = dw_die_child(&s->scope, &child, NULL);
+	s->loop = -1;
+	for (; rc == 1 && child.off <= s->b->die.off && s->dies_left; rc = dw_die_sibling(&child, &child, NULL)) {
+		s->dies_left--;
+		if (child.tag == DW_TAG_inlined_subroutine || child.tag == DW_TAG_lexical_block)
+			inner = child;
+		if (child.tag != DW_TAG_variable && child.tag != DW_TAG_formal_parameter)
+			continue;
+		if (compare_variable(s, &child) < 0)
+			return -ENOMEM;
+	}
+	bool more = inner.tag && inner.off != s->b->die.off && s->dies_left;
+	s->scope = inner;
+	return more;
+}
+
+int around_doubt(const struct around *a, struct built_site *b)
+{
+	struct search s = {.in = a, .b = b, .dies_left = DIES_MAX, .scope = *a->container};
+	int rc = 1;
+	list_args(&s);
+	while (rc == 1 && s.n)
+		rc = visit_scope(&s);
+	return rc;
+}
