@@ -276,4 +276,85 @@ def a_container_is_read_through_its_root():
         child.wait()
 
 
+# Calls codectl as a system call, forks a child that never does, and then removes what it registered when it is told to.
+SERVED = r"""
+#define _GNU_SOURCE
+#include <cairn/abi/codectl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static struct {
+	struct code_jit_table head;
+	struct code_jit_unwind_fre rows[1];
+} rows = {{24, 24, 0, 24, 24}, {{.size = 64, .ip_off = 16, .cfa_off = 32}}};
+
+int main(int argc, char **argv)
+{
+	unsigned long nr = strtoul(argv[1], NULL, 10);
+	char *text = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct code_jit_info info = {.text_start = (unsigned long)text, .text_end = (unsigned long)text + 4096,
+				     .extended = CODE_JIT_EXTENDED, .unwind_head = (unsigned long)&rows,
+				     .name = (unsigned long)"served"};
+	struct code_unregister_info range = {info.text_start, info.text_end};
+	alarm(60);
+	if (syscall(nr, CODE_REGISTER_JIT, &info, sizeof(info), 0))
+		return 3;
+	usleep(50000); /* a fork counts by the clock tick */
+	int pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		alarm(60);
+		pause();
+	}
+	usleep(50000);
+	printf("%d %d %lx\n", getpid(), pid, info.text_start);
+	fflush(stdout);
+	while (getchar() == 'u') {
+		if (syscall(nr, CODE_UNREGISTER, &range, sizeof(range), 0))
+			return 4;
+		puts("u");
+		fflush(stdout);
+	}
+	return 0;
+}
+"""
+
+
+@claim
+def a_served_registry_is_found_also_by_the_child_that_never_called():
+    exe = os.path.join(folder(), "served")
+    with open(exe + ".c", "w", encoding="utf-8") as file:
+        file.write(SERVED)
+    run("gcc", "-O1", "-I", os.path.join(SOURCE, "include"), "-o", exe, exe + ".c", check=True)
+    p = subprocess.Popen([CAIRN, "code", "run", "--syscall", "500", "--", exe, "500"], stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        line = p.stdout.readline().split()
+        if not line:
+            raise Skip(p.stderr.read().decode())
+        parent, child, text = int(line[0]), int(line[1]), int(line[2], 16)
+        own = at(ranges(parent), text + 20, "jit")
+        expect(own["unwind"] == "rows" and own["rows"] == 1 and own["owner"] == "served" and own["trusted"], own)
+        inherited = at(ranges(child), text + 20, "jit")
+        expect(inherited == own, inherited, own)
+        p.stdin.write(b"u")
+        p.stdin.flush()
+        expect(p.stdout.readline() == b"u\n")
+        expect(not [o for o in ranges(parent) if o["source"] == "jit"])
+        # What the parent removed since is the child's still.
+        kept = at(ranges(child), text + 20, "jit")
+        expect(kept == own, kept, own)
+        p.kill()
+        p.wait()
+        expect(not [o for o in ranges(child) if o["source"] == "jit"])
+    finally:
+        p.kill()
+        p.wait()
+
+
 main()
