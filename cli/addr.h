@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <cairn/code.h>
 #include <cairn/pack.h>
 
 #include "sidecar.h"
@@ -24,6 +25,7 @@ struct addr_answer {
 	uint64_t addr;
 	const char *path; /* of a process: the file that is mapped there; NULL: nothing is, or there is one file only */
 	uint64_t vaddr;   /* link-time address in it */
+	const struct cairn_code_range *code; /* of a process, where no file is mapped: whose code is there; NULL: nobody's */
 	size_t n;
 	const struct cairn_frame *frames;
 };

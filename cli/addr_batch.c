@@ -21,6 +21,7 @@
 struct kept {
 	uint64_t vaddr;
 	const char *path;
+	const struct cairn_code_range *code;
 	size_t from; /* first of its frames */
 	uint32_t n;
 };
@@ -126,7 +127,7 @@ static bool ask(struct addr_batch *b, struct addr_space *space, bool back, uint6
 		return false;
 	answer.frames = b->frames + b->n_frames;
 	addr_space_ask(space, addr, back, b->frames + b->n_frames, &answer);
-	b->kept[b->n_kept++] = (struct kept){answer.vaddr, answer.path, b->n_frames, (uint32_t)answer.n};
+	b->kept[b->n_kept++] = (struct kept){answer.vaddr, answer.path, answer.code, b->n_frames, (uint32_t)answer.n};
 	b->n_frames += answer.n;
 	return true;
 }
@@ -163,7 +164,7 @@ static void write_all(struct addr_batch *b, addr_writer *writer, struct addr_tal
 		addr_of[b->keys[i].item] = b->keys[i].addr;
 	for (size_t i = 0; i < b->n; i++) {
 		const struct kept *k = &b->kept[b->answer_of[i]];
-		struct addr_answer answer = {addr_of[i], k->path, k->vaddr, k->n, b->frames + k->from};
+		struct addr_answer answer = {addr_of[i], k->path, k->vaddr, k->code, k->n, b->frames + k->from};
 
 		will_need(b, i);
 		*(k->n ? &tally->n_known : &tally->n_unknown) += 1;

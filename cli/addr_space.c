@@ -8,7 +8,8 @@
  *	0x7f10a2c5d3f0 - 0x7f10a2c28000 + 0x28000 = offset 0x5d3f0 of that file
  *
  * A file is opened when the first address in it comes, as the process sees it (through /proc/PID/root), or by its
- * mapping when it was deleted or replaced since.
+ * mapping when it was deleted or replaced since. Where no file is mapped, those are asked who make code at run time: a
+ * registry, GDB's list, map files, as they are when the first such address comes.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -45,6 +46,8 @@ struct addr_space {
 	size_t n_modules;
 	struct mapping *mappings;
 	size_t n_mappings;
+	struct cairn_code *code; /* NULL: no address has asked for it, or it cannot be had */
+	bool tried_code;
 };
 
 static void *grow(void *p, size_t n, size_t size)
@@ -204,12 +207,44 @@ void addr_space_close(struct addr_space *space)
 		cairn_binary_close(space->modules[i].bin);
 		free(space->modules[i].path);
 	}
+	cairn_code_close(space->code);
 	free(space->modules);
 	free(space->mappings);
 	free(space);
 }
 
 /* ---- asking ---- */
+
+static void open_code(struct addr_space *space)
+{
+	struct cairn_err err = {0};
+	int r = cairn_code_open_pid(space->pid, NULL, &space->code, &err);
+
+	space->tried_code = true;
+	if (r < 0) {
+		space->code = NULL;
+		fail_err(r, &err, STATUS_NOT_HERE);
+	}
+	for (size_t i = 0; space->code && cairn_code_note(space->code, i); i++)
+		fprintf(stderr, "%s\n", cairn_code_note(space->code, i));
+}
+
+/* Code made at run time. */
+static void ask_code(struct addr_space *space, struct cairn_addr at, struct cairn_frame *frames, struct addr_answer *ret)
+{
+	struct cairn_err err = {0};
+	int n;
+
+	if (!space->tried_code)
+		open_code(space);
+	if (!space->code)
+		return;
+	ret->code = cairn_code_find(space->code, at, 0);
+	n = cairn_code_frames(space->code, at, frames, CAIRN_FRAMES_MAX, NULL, &err);
+	if (n < 0)
+		fail_err(n, &err, STATUS_NOT_HERE);
+	ret->n = n > 0 ? (size_t)n : 0;
+}
 
 void addr_space_ask(struct addr_space *space, uint64_t addr, bool back, struct cairn_frame *frames,
 		    struct addr_answer *ret)
@@ -221,8 +256,10 @@ void addr_space_ask(struct addr_space *space, uint64_t addr, bool back, struct c
 	if (space->pid) {
 		const struct mapping *mapping = mapping_of(space, at.v);
 
-		if (!mapping)
+		if (!mapping) {
+			ask_code(space, (struct cairn_addr){at.v}, frames, ret);
 			return;
+		}
 		m = &space->modules[mapping->module];
 		ret->path = m->path;
 		if (!m->tried)

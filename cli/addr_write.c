@@ -41,9 +41,9 @@ static void put(struct text *t, const char *text)
 	put_chars(t, text, strlen(text));
 }
 
-static void put_decimal(struct text *t, uint32_t value)
+static void put_decimal(struct text *t, uint64_t value)
 {
-	char digits[16], *end = digits + sizeof(digits), *at = end;
+	char digits[24], *end = digits + sizeof(digits), *at = end;
 
 	do
 		*--at = (char)('0' + value % 10);
@@ -80,6 +80,22 @@ static void put_frame(struct text *t, const struct cairn_frame *frame)
 	put_decimal(t, frame->column);
 }
 
+/* Whose code it is, and which generation. */
+static void put_code(struct text *t, const struct cairn_code_range *code)
+{
+	put(t, "  [");
+	put(t, cairn_code_source_text(code->source));
+	if (code->owner) {
+		put(t, ": ");
+		put(t, code->owner);
+	}
+	if (code->generation) {
+		put(t, ", generation ");
+		put_decimal(t, code->generation);
+	}
+	put(t, "]");
+}
+
 void addr_text(FILE *out, const struct addr_answer *answer)
 {
 	struct text t;
@@ -99,6 +115,8 @@ void addr_text(FILE *out, const struct addr_answer *answer)
 		put(&t, "  (");
 		put(&t, answer->path);
 		put(&t, ")");
+	} else if (answer->code) {
+		put_code(&t, answer->code);
 	}
 	put(&t, "\n");
 	flush_text(&t);
@@ -122,6 +140,14 @@ void addr_json(FILE *out, const struct addr_answer *answer)
 	if (answer->path) {
 		json_text(&j, "path", answer->path);
 		json_hex(&j, "vaddr", answer->vaddr);
+	}
+	if (answer->code) {
+		json_open(&j, "code", '{');
+		json_text(&j, "source", cairn_code_source_text(answer->code->source));
+		json_text(&j, "owner", answer->code->owner);
+		json_uint(&j, "generation", answer->code->generation);
+		json_bool(&j, "trusted", answer->code->is_trusted);
+		json_close(&j);
 	}
 	json_open(&j, "frames", '[');
 	for (size_t i = 0; i < answer->n; i++) {

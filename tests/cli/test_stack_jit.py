@@ -154,6 +154,24 @@ def a_perf_map_names_it_and_one_of_another_user_does_not():
 
 
 @claim
+def addresses_in_no_file_are_named_by_who_made_the_code():
+    jit = os.path.join(BUILD, "examples/jit")
+    if not os.path.exists(jit):
+        raise Skip("examples/jit is not built: it writes x86-64 code")
+    with Running(jit, 600) as p:
+        wait_until(lambda: code_of(stacks_of(p.pid, 1)[0]))
+        area = int(code_of(stacks_of(p.pid, 1)[0])[0]["code"]["lo"], 16)
+        # It is freed and made anew meanwhile: some answers may be that nobody knows.
+        for _ in range(50):
+            answer = cairn("addr", "--json", p.pid, hex(area + 3 * 64)).objects()[0]
+            if answer["frames"]:
+                break
+        text = cairn("addr", p.pid, hex(area))
+    expect(re.fullmatch(r"level_3_of_\d+", answer["frames"][0]["name"]) and answer["code"]["source"] == "jit", answer)
+    expect("[jit: example, generation" in text.out, text)
+
+
+@claim
 def a_register_that_is_no_frame_pointer_ends_a_stack_with_the_reason():
     with Running(copied(())) as p:
         p.process.stdout.readline()
