@@ -91,10 +91,24 @@ static struct runtime_marked *marked_at(const struct code_runtime *rt, uint64_t 
 
 /* ---- what is read ---- */
 
-/* What was read in an earlier settling, of the same epoch. */
+/* The first region that begins at @at or behind; they are in order of address. */
+static size_t first_region(const struct code_runtime *rt, uint64_t at)
+{
+	size_t lo = 0, hi = rt->regions.n;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (rt->regions.p[mid]->range.lo.v < at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* What was read in an earlier settling, of the same epoch. A process may have 60,000 regions, and wait. */
 static struct region *earlier_of(const struct code_runtime *rt, const struct runtime_marked *m)
 {
-	for (size_t i = 0; i < rt->regions.n; i++) {
+	for (size_t i = first_region(rt, m->lo); i < rt->regions.n && rt->regions.p[i]->range.lo.v == m->lo; i++) {
 		struct region *r = rt->regions.p[i];
 		if (r->is_loaded && r->registry_lo == m->registry->lo && r->number == m->entry->number &&
 		    r->range.generation == m->entry->epoch && !memcmp(&r->info, &m->entry->jit, sizeof(r->info)))
