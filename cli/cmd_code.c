@@ -14,6 +14,7 @@ struct code_values {
 	struct opt_list at, debug_dirs;
 	const char *sysroot;
 	double interval;
+	unsigned long time_ns;
 	bool watch, all, jit, json;
 };
 
@@ -21,6 +22,7 @@ struct code_values {
 
 static const struct opt opts[] = {
 	{0, "at", OPT_LIST, "ADDR", AT(at), "who has this address, in hexadecimal, and its functions; may be repeated"},
+	{0, "time", OPT_COUNT, "NS", AT(time_ns), "with --at, who had it at this time of CLOCK_MONOTONIC, as far as the registry still tells"},
 	{'w', "watch", OPT_FLAG, NULL, AT(watch), "go on, and say what comes (+), goes (-) and changes (~)"},
 	{'i', "interval", OPT_SECONDS, "TIME", AT(interval), "with --watch, look so often; otherwise 1s"},
 	{0, "jit", OPT_FLAG, NULL, AT(jit), "code made at run time only: no files, no objects of the registry"},
@@ -89,8 +91,9 @@ static int show_at(struct cairn_code *code, const struct code_values *values)
 		uint64_t off = 0;
 
 		parse_address(values->at.items[i], &at);
-		const struct cairn_code_range *r = cairn_code_find(code, at, 0);
-		int n = cairn_code_frames(code, at, frames, CAIRN_FRAMES_MAX, &off, &err);
+		const struct cairn_code_range *r = cairn_code_find(code, at, values->time_ns);
+		/* Names are those of now. */
+		int n = r && r != cairn_code_find(code, at, 0) ? 0 : cairn_code_frames(code, at, frames, CAIRN_FRAMES_MAX, &off, &err);
 
 		if (n < 0)
 			return fail_err(n, &err, STATUS_NO);
@@ -159,6 +162,8 @@ static int check(const struct code_values *values, const struct operands *operan
 		return fail(STATUS_USAGE, "one process or core file at a time");
 	if (!pid && values->watch)
 		return fail(STATUS_USAGE, "%s: a core file has one moment only", operands->items[0]);
+	if (values->time_ns && !values->at.n)
+		return fail(STATUS_USAGE, "--time takes an address: --at ADDR");
 	if (values->at.n && values->watch)
 		return fail(STATUS_USAGE, "--at or --watch, not both");
 	for (size_t i = 0; i < values->at.n; i++)

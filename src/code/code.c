@@ -117,15 +117,49 @@ static int by_address(const void *a, const void *b)
 	return x->generation < y->generation ? -1 : x->generation > y->generation;
 }
 
-static int list(struct cairn_code *code, struct cairn_err *err)
+/* Addresses that somebody describes, joined where they touch. */
+struct described {
+	VEC(struct code_mapping) p;
+};
+
+static bool describe_all(const struct code_runtime *rt, struct described *ret)
 {
 	bool ok = true;
+	for (size_t i = 0; ok && i < code_runtime_n_ranges(rt); i++) {
+		const struct cairn_code_range *r = code_runtime_range(rt, i);
+		struct code_mapping *last = ret->p.n ? &ret->p.p[ret->p.n - 1] : NULL;
+		bool counts = r->source == CAIRN_CODE_ELF || r->source == CAIRN_CODE_JIT || r->source == CAIRN_CODE_GDB;
+		if (!counts || !r->is_trusted || r->is_removed)
+			continue;
+		if (!last || last->hi < r->lo.v)
+			ok = VEC_ADD(&ret->p, ((struct code_mapping){.lo = r->lo.v, .hi = r->hi.v}));
+		else if (last->hi < r->hi.v)
+			last->hi = r->hi.v;
+	}
+	return ok;
+}
+
+/* Memory of which all is described is not also listed as memory that nobody describes. */
+static bool is_said_by_others(const struct described *d, const struct cairn_code_range *r)
+{
+	const struct code_maps maps = {.p = {.p = d->p.p, .n = d->p.n}};
+	const struct code_mapping *found = r->source == CAIRN_CODE_ANONYMOUS ? code_maps_find(&maps, r->lo.v) : NULL;
+	return found && found->hi >= r->hi.v;
+}
+
+static int list(struct cairn_code *code, struct cairn_err *err)
+{
+	struct described described = {0};
+	bool ok = describe_all(code->rt, &described);
 	for (size_t i = 0; ok && i < code->files.n; i++)
 		ok = VEC_ADD(&code->all, code->files.p[i]);
-	for (size_t i = 0; ok && i < code_runtime_n_ranges(code->rt); i++)
-		ok = VEC_ADD(&code->all, code_runtime_range(code->rt, i));
+	for (size_t i = 0; ok && i < code_runtime_n_ranges(code->rt); i++) {
+		const struct cairn_code_range *r = code_runtime_range(code->rt, i);
+		ok = is_said_by_others(&described, r) || VEC_ADD(&code->all, r);
+	}
 	if (ok && code->all.n)
 		qsort(code->all.p, code->all.n, sizeof(*code->all.p), by_address);
+	VEC_FREE(&described.p);
 	return ok ? 0 : err_nomem(err, "the ranges of a process");
 }
 

@@ -143,7 +143,9 @@ def files_are_listed_where_the_kernel_maps_their_code():
 @claim
 def a_region_is_listed_with_rows_names_and_generation():
     with Process("o", "p") as p:
-        r = at(ranges(p.pid), p.text, "jit")
+        objects = ranges(p.pid)
+        expect(not [o for o in objects if o["source"] == "anonymous"], objects)
+        r = at(objects, p.text, "jit")
         expect(r["unwind"] == "rows" and r["rows"] == 2 and r["names"] == 1 and r["trusted"] and r["generation"] > 0, r)
         before = r["generation"]
         p.tell("r")
@@ -171,6 +173,10 @@ def what_was_removed_is_listed_on_request():
         expect(not [o for o in ranges(p.pid) if o["source"] == "jit"])
         gone = [o for o in ranges(p.pid, "--all") if o["source"] == "jit"]
         expect(gone and all(o["removed"] and o["until_ns"] >= o["since_ns"] > 0 for o in gone), gone)
+        last = max(gone, key=lambda o: o["generation"])
+        for time_ns, source in ((last["until_ns"] - 1, "jit"), (last["until_ns"] + 1, "anonymous"), (1, "anonymous")):
+            o = cairn("code", p.pid, "--json", "--at", hex(p.text), "--time", time_ns, check=True).objects()[0]
+            expect(o["source"] == source, time_ns, o, gone)
         expect(at(ranges(p.pid), p.text, "anonymous")["unwind"] == "assumed")
 
 
@@ -208,8 +214,9 @@ def watch_says_what_comes_changes_and_goes():
             expect(watcher.stdout.readline().startswith("from"))
             expect(" anonymous " in watcher.stdout.readline())
             p.tell("o")
-            line = watcher.stdout.readline()
-            expect(line.startswith("+ ") and " jit " in line, line)
+            lines = sorted(watcher.stdout.readline() for _ in range(2))
+            expect(lines[0].startswith("+ ") and " jit " in lines[0], lines)
+            expect(lines[1].startswith("- ") and " anonymous " in lines[1], lines)
             p.tell("p")
             seen = ""
             while "1 name" not in seen:
@@ -250,7 +257,7 @@ sys.exit(subprocess.run([{CAIRN!r}, "code", "{sleeper.pid}"]).returncode)
 @claim
 def usage_and_processes_that_are_none():
     for words in [("code",), ("code", "1", "2"), ("code", "/no/such/core"), ("code", "1", "--at", "xyz"),
-                  ("code", "1", "--at", "1", "--watch")]:
+                  ("code", "1", "--at", "1", "--watch"), ("code", "1", "--time", "5")]:
         expect(cairn(*words).status == 2, words)
     r = cairn("code", "999999999")
     expect(r.status == 1 and "no process" in r.err, r)
