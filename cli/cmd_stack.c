@@ -15,7 +15,7 @@ struct stack_values {
 	double interval;
 	const char *sysroot;
 	struct opt_list debug_dirs;
-	bool json, symbols, no_cache;
+	bool args, json, symbols, no_cache;
 };
 
 #define AT(field) offsetof(struct stack_values, field)
@@ -26,6 +26,7 @@ static const struct opt opts[] = {
 	{0, "max-frames", OPT_COUNT, "N", AT(max_frames), "at most N frames of a thread; otherwise 1024"},
 	{0, "sysroot", OPT_TEXT, "DIR", AT(sysroot), "look for the files of a core file below DIR"},
 	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs), "look for the files of a core file in DIR/.build-id, too; may be repeated"},
+	{'a', "args", OPT_FLAG, NULL, AT(args), "the values of parameters, where the debug information tells where they are"},
 	{'s', "symbols", OPT_FLAG, NULL, AT(symbols), "names of the symbol table only: no inlined calls, no lines"},
 	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object per thread"},
 	{0, "no-cache", OPT_FLAG, NULL, AT(no_cache), "neither look in the cache of sidecars nor keep one there"},
@@ -35,6 +36,7 @@ static const struct opt opts[] = {
 
 static const struct example examples[] = {
 	{"cairn stack 1234", "where every thread of a process is, with inlined calls and lines"},
+	{"cairn stack --args core.1234", "the same with the values of parameters, of a core file"},
 	{"cairn stack -s -n 10 -i 100ms 1234", "ten times, ten in a second, names only"},
 	{"cairn stack 1234 --json | jq -r '.end' | sort | uniq -c", "how many of its stacks are complete"},
 	{"cairn stack core.1234", "where every thread was when the program crashed, the crashed one first"},
@@ -101,6 +103,7 @@ static int take(int pid, const char *core, const struct stack_values *values, st
 
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NO);
+	names->with_args = values->args ? stacks : NULL;
 	for (unsigned long round = 1;; round++) {
 		is_complete &= show(stacks, values, names, round);
 		if (round == rounds)

@@ -136,3 +136,8 @@ void json_null(struct json *j, const char *name)
 	key(j, name);
 	fputs("null", j->out);
 }
+
+void json_key(struct json *j, const char *name)
+{
+	key(j, name);
+}

@@ -40,5 +40,7 @@ void json_int(struct json *j, const char *key, int64_t value);
 void json_hex(struct json *j, const char *key, uint64_t value);
 void json_bool(struct json *j, const char *key, bool value);
 void json_null(struct json *j, const char *key);
+/* The key, for a value that somebody else writes to @j->out: one value, as JSON. */
+void json_key(struct json *j, const char *key);
 
 #endif

@@ -5,12 +5,21 @@
 
 #include <cairn/stack.h>
 
+#include <cairn/sites.h>
+
+#include "json.h"
 #include "sidecar.h"
 
 /* Sidecars of the files that frames are in, opened when the first frame of a file is named. */
 struct stack_names {
 	struct sidecar_wish wish;
 	bool symbols_only; /* no sidecars: the symbol table's names */
+	/* Whose frames' arguments are wanted; NULL: none. The debug information has them, a sidecar does not. */
+	const struct cairn_stacks *with_args;
+	const struct cairn_thread_stack *thread; /* whose frame was asked about last */
+	size_t frame;
+	struct stack_debug *debug; /* per file whose arguments were asked for */
+	size_t n_debug;
 	struct stack_file *files;
 	size_t n;
 };
@@ -22,10 +31,24 @@ struct stack_place {
 	bool has_start;
 	uint64_t off; /* from the start of the symbol that holds it; valid when has_start */
 	const char *unnamed; /* why there is no name; NULL: there is one, or nothing is there */
+	/* Their parameters: of functions[i] that of active[i], valid when has_active. */
+	bool has_active;
+	const struct cairn_active *active; /* until the next frame's */
+	struct cairn_sites *sites;
 };
 
 void stack_names_find(struct stack_names *names, const struct cairn_stack_frame *frame, struct stack_place *ret);
 void stack_names_fini(struct stack_names *names);
+
+/* Find the parameters of the functions of frame @number, which was named; @place is as it was when there are none. */
+void stack_args_find(struct stack_names *names, const struct cairn_thread_stack *thread, size_t number,
+		     struct stack_place *place);
+void stack_args_fini(struct stack_names *names);
+
+/* "(n=4, p=<unavailable: REASON>)" of function number @i; nothing when they are not known. */
+void stack_args_text(FILE *out, const struct stack_names *names, const struct stack_place *place, size_t i);
+/* The same as the member "args"; null when they are not known. */
+void stack_args_json(struct json *j, const struct stack_names *names, const struct stack_place *place, size_t i);
 
 void stack_text(FILE *out, const struct cairn_thread_stack *thread, struct stack_names *names);
 /* One object per thread; @round counts the -n repetitions from 1. */

@@ -48,7 +48,7 @@ void stack_names_find(struct stack_names *names, const struct cairn_stack_frame 
 	struct cairn_pack *pack;
 
 	ret->n = 0;
-	ret->has_start = false;
+	ret->has_start = ret->has_active = false;
 	ret->unnamed = NULL;
 	pack = frame->bin ? pack_of(names, frame->bin) : NULL;
 	if (pack)
@@ -68,4 +68,5 @@ void stack_names_fini(struct stack_names *names)
 	for (size_t i = 0; i < names->n; i++)
 		cairn_pack_close(names->files[i].pack);
 	free(names->files);
+	stack_args_fini(names);
 }

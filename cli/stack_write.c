@@ -60,8 +60,8 @@ static void put_code(FILE *out, const struct cairn_stack_frame *frame, const cha
 	fputc(']', out);
 }
 
-static void put_functions(FILE *out, const struct cairn_stack_frame *frame, const struct stack_place *place,
-			  size_t *number)
+static void put_functions(FILE *out, const struct stack_names *names, const struct cairn_stack_frame *frame,
+			  const struct stack_place *place, size_t *number)
 {
 	for (size_t i = 0; i < place->n; i++) {
 		const struct cairn_frame *f = &place->functions[i];
@@ -72,6 +72,7 @@ static void put_functions(FILE *out, const struct cairn_stack_frame *frame, cons
 		fprintf(out, "  %s", name_of(f));
 		if (is_outermost && place->has_start)
 			fprintf(out, "+0x%" PRIx64, place->off);
+		stack_args_text(out, names, place, i);
 		put_position(out, f);
 		fputs(is_outermost ? "" : " (inlined)\n", out);
 	}
@@ -113,14 +114,15 @@ void stack_text(FILE *out, const struct cairn_thread_stack *thread, struct stack
 		struct stack_place place;
 
 		stack_names_find(names, &thread->frames[i], &place);
+		stack_args_find(names, thread, i, &place);
 		fprintf(out, "#%-3zu0x%016" PRIx64, number++, thread->frames[i].regs.pc.v);
-		put_functions(out, &thread->frames[i], &place, &number);
+		put_functions(out, names, &thread->frames[i], &place, &number);
 	}
 	if (thread->end != CAIRN_WALK_OUTERMOST)
 		fprintf(out, "    %s\n", thread->why);
 }
 
-static void json_functions(struct json *j, const struct stack_place *place)
+static void json_functions(struct json *j, const struct stack_names *names, const struct stack_place *place)
 {
 	json_open(j, "functions", '[');
 	for (size_t i = 0; i < place->n; i++) {
@@ -132,6 +134,8 @@ static void json_functions(struct json *j, const struct stack_place *place)
 		json_text(j, "file", f->file);
 		json_uint(j, "line", f->line);
 		json_uint(j, "column", f->column);
+		if (names->with_args)
+			stack_args_json(j, names, place, i);
 		json_close(j);
 	}
 	json_close(j);
@@ -150,11 +154,13 @@ static void json_code(struct json *j, const struct cairn_stack_frame *frame)
 	json_close(j);
 }
 
-static void json_frame(struct json *j, const struct cairn_stack_frame *frame, struct stack_names *names)
+static void json_frame(struct json *j, const struct cairn_thread_stack *thread, size_t number, struct stack_names *names)
 {
+	const struct cairn_stack_frame *frame = &thread->frames[number];
 	struct stack_place place;
 
 	stack_names_find(names, frame, &place);
+	stack_args_find(names, thread, number, &place);
 	json_open(j, NULL, '{');
 	json_hex(j, "pc", frame->regs.pc.v);
 	json_bool(j, "signal", frame->is_signal);
@@ -167,7 +173,7 @@ static void json_frame(struct json *j, const struct cairn_stack_frame *frame, st
 		json_uint(j, "offset", place.off);
 	if (frame->code)
 		json_code(j, frame);
-	json_functions(j, &place);
+	json_functions(j, names, &place);
 	json_text(j, "unnamed", place.unnamed);
 	json_close(j);
 }
@@ -195,7 +201,7 @@ void stack_json(FILE *out, const struct cairn_thread_stack *thread, struct stack
 		json_hex(&j, "fault", thread->fault.v);
 	json_open(&j, "frames", '[');
 	for (size_t i = 0; i < thread->n_frames; i++)
-		json_frame(&j, &thread->frames[i], names);
+		json_frame(&j, thread, i, names);
 	json_close(&j);
 	json_text(&j, "end", ends[thread->end]);
 	json_text(&j, "why", thread->why);

@@ -272,6 +272,44 @@ int cairn_sites_suggest(struct cairn_sites *sites, const char *spec, const char 
  */
 bool cairn_sites_imports(const struct cairn_sites *sites, const char *name);
 
+/* ---- in the middle of functions ---- */
+
+/* A function that an address is in, with its parameters as they are there. */
+struct cairn_active {
+	const char *name; /* as the source has it; NULL when unknown */
+	bool is_inlined;
+	uint32_t n_args;
+	const struct cairn_arg *args;
+};
+
+/*
+ * cairn_sites_at - the functions that an address is in, innermost first, and where their parameters are when a program stands there
+ *
+ * The locations are those of the values that the parameters have then; a function may have changed what it was passed.
+ * Registers and memory are those of the frame at that address: cairn_stacks_value() (cairn/stack.h) reads them.
+ *
+ * @pc        the instruction that is to run next; of a frame further out the one behind its call
+ * @is_exact  @pc is in the function itself; else the byte before it is: behind a call
+ * @ret       borrowed until the next call of this function, or close
+ * Returns their number; 0 when no function that the debug information has is there. -EOPNOTSUPP from a sidecar, which has places where
+ * functions begin only; -EBADMSG, -ENOMEM.
+ * Cost: the first call lists all functions; then some microseconds for each function.
+ */
+int cairn_sites_at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, const struct cairn_active **ret,
+		   struct cairn_err *err);
+
+/*
+ * cairn_sites_passed - what a register held when a function was entered: CAIRN_LOC_ENTRY_REG
+ *
+ * @callee  an address in the function, @caller_pc where it returns to, of the two frames
+ * @reg     DWARF number
+ * @ret     a value in the caller's frame, or CAIRN_UNAVAIL_ENTRY_VALUE where it is not certain: unless the caller called the function
+ *          directly, and that cannot have come back to its entry by tail calls. Borrowed as the answer of cairn_sites_at() before it
+ * Returns 0; errors as cairn_sites_at(). Cost: decodes the function.
+ */
+int cairn_sites_passed(struct cairn_sites *sites, struct cairn_vaddr callee, struct cairn_vaddr caller_pc, unsigned int reg,
+		       struct cairn_location *ret, struct cairn_err *err);
+
 /* Name of the variable or function at a link-time address, for cairn_location_text(); @ctx is the sites. */
 bool cairn_sites_symbol(void *ctx, struct cairn_vaddr at, char *name, size_t size);
 

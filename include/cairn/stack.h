@@ -26,6 +26,7 @@
 
 #include <cairn/code.h>
 #include <cairn/pack.h>
+#include <cairn/sites.h>
 #include <cairn/unwind.h>
 
 CAIRN_BEGIN_DECLS
@@ -159,6 +160,23 @@ void cairn_stacks_close(struct cairn_stacks *stacks);
 size_t cairn_stacks_n_threads(const struct cairn_stacks *stacks);
 /* By number: the main thread first, then by tid; of a core as they are in it, the one that crashed first. */
 const struct cairn_thread_stack *cairn_stacks_thread(const struct cairn_stacks *stacks, size_t i);
+
+/*
+ * cairn_stacks_value - what a location holds in a frame, as it was at that moment
+ *
+ * Registers are those of the frame: of one further out only what its callees kept is known. Memory is what was copied of the stacks, or
+ * what the core has; never that of a process that goes on, which may hold something else by now.
+ *
+ * @frame  its number
+ * @sites  of the frame's binary: @loc is its cairn_sites_at() for the frame, and a caller in the same binary is asked for what it passed
+ * @ret    @n bytes, those of the value's type; all of them are set when it is available
+ * Returns CAIRN_AVAILABLE, or why there is no value: loc->why, CAIRN_UNAVAIL_NOT_KEPT, CAIRN_UNAVAIL_NOT_COPIED,
+ * CAIRN_UNAVAIL_NOT_LIVE of a place outside of the frame, CAIRN_UNAVAIL_UNSUPPORTED.
+ * Cost: as many steps as the location has, and cairn_sites_passed() where it asks for that. Threads: as @sites. Signals: no.
+ */
+enum cairn_unavailable cairn_stacks_value(const struct cairn_stacks *stacks, const struct cairn_thread_stack *thread,
+					  size_t frame, struct cairn_sites *sites, const struct cairn_location *loc,
+					  void *ret, size_t n);
 
 /* What it cost the process. */
 struct cairn_stacks_moment {

@@ -544,4 +544,13 @@ enum {
 	DW_ATE_hi_user = 0xff,
 };
 
+/* Calling conventions, of a function or of a class. */
+enum {
+	DW_CC_normal = 0x01,
+	DW_CC_program = 0x02,
+	DW_CC_nocall = 0x03,
+	DW_CC_pass_by_reference = 0x04,
+	DW_CC_pass_by_value = 0x05,
+};
+
 #endif

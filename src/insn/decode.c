@@ -184,7 +184,7 @@ struct insn_access insn_accesses(const uint8_t *bytes, size_t n, unsigned int dw
 	ZydisDecodedInstruction zi;
 	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
 	if (!zydis_full(&d, bytes, n, &zi, ops))
-		return (struct insn_access){.loads = true, .stores = true};
+		return (struct insn_access){.loads = true, .stores = true, .takes_address = true};
 	for (unsigned int i = 0; i < zi.operand_count; i++) {
 		const ZydisDecodedOperand *op = &ops[i];
 		if (op->type != ZYDIS_OPERAND_TYPE_MEMORY || zydis_dwarf_reg(op->mem.base) != (int)dwarf_reg ||
@@ -195,6 +195,7 @@ struct insn_access insn_accesses(const uint8_t *bytes, size_t n, unsigned int dw
 		if (at >= off + (int64_t)size || at + (is_address ? 1 : op->size / 8) <= off)
 			continue;
 		ret.loads |= is_address || op->actions & ZYDIS_OPERAND_ACTION_MASK_READ;
+		ret.takes_address |= is_address;
 		ret.stores |= (op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
 	}
 	return ret;

@@ -88,6 +88,7 @@ bool insn_takes_address(const uint8_t *bytes, size_t n, uint64_t at, uint64_t *r
 struct insn_access {
 	bool loads;  /* or takes the address */
 	bool stores;
+	bool takes_address; /* where a load, a store or a call may follow that is not seen */
 };
 
 /*

@@ -37,6 +37,8 @@
  * A list without views (Clang's, and GCC's with -gno-variable-location-views) is compared by address
  * alone.
  *
+ * Where a program stands (is_now) no view is: all statements of that address are done, so the last location counts.
+ *
  * Locations for the whole scope. That a variable is in a stack slot, or with GCC in a register, for all of its scope
  * says nothing about when it got there. At the first instruction of the scope it usually has not yet: such locations
  * are not taken, unless the caller put the value there. What is computed (stack_value) or constant needs no
@@ -49,6 +51,7 @@
 #include "dwarf/constants.h"
 #include "insn/insn.h"
 #include "loc/loc.h"
+#include "loc/spill.h"
 
 /* All entries that hold at the site; they have to agree. */
 struct search {
@@ -60,6 +63,9 @@ struct search {
 	bool everywhere;
 	bool is_register; /* it lives in registers: DW_OP_regN, as opposed to being computed from them */
 	bool continues; /* it did not begin at this entry */
+	struct dw_loc_entry last; /* the entry before, and where the first began of those that say the same without a gap */
+	struct cairn_vaddr last_since;
+	struct cairn_vaddr since; /* the same of what was found */
 	bool next_view; /* look for what begins one view behind the site's */
 	int rc;
 };
@@ -107,6 +113,18 @@ static struct cairn_vaddr out_of_padding(const struct search *s, struct cairn_va
 	return ctx->at;
 }
 
+/* Where that began to be said which @e says. */
+static struct cairn_vaddr said_since(struct search *s, const struct dw_loc_entry *e)
+{
+	const struct dw_loc_entry *last = &s->last;
+	bool goes_on = s->n_entries && last->hi.v == e->lo.v && last->expr_len == e->expr_len &&
+		       memcmp(last->expr, e->expr, e->expr_len) == 0;
+	if (!goes_on)
+		s->last_since = e->lo;
+	s->last = *e;
+	return s->last_since;
+}
+
 static int visit_entry(void *arg, const struct dw_loc_entry *raw)
 {
 	struct search *s = arg;
@@ -116,6 +134,7 @@ static int visit_entry(void *arg, const struct dw_loc_entry *raw)
 		moved.lo = out_of_padding(s, raw->lo);
 		moved.hi = out_of_padding(s, raw->hi);
 	}
+	struct cairn_vaddr since = said_since(s, raw);
 	s->n_entries++;
 	if (s->next_view ? !begins_next(e, s->ctx->at, s->ctx->view) : !loc_entry_holds(e, s->ctx->at, s->ctx->view))
 		return 0;
@@ -123,6 +142,9 @@ static int visit_entry(void *arg, const struct dw_loc_entry *raw)
 	s->rc = loc_from_expr(s->ctx, s->unit, e->expr, e->expr_len, s->arena, &loc);
 	if (s->rc < 0)
 		return s->rc;
+	if (loc.why == CAIRN_AVAILABLE && spill_is_address(s->unit, &s->ctx->function, e->expr, e->expr_len))
+		loc = (struct cairn_location){.why = CAIRN_UNAVAIL_DAMAGED};
+	s->since = since;
 	if (s->n_found++ && !loc_equal(&s->found, &loc))
 		s->found = (struct cairn_location){.why = CAIRN_UNAVAIL_AMBIGUOUS};
 	else
@@ -196,7 +218,7 @@ static bool is_filled_behind(const struct loc_context *ctx, unsigned int reg, in
 	};
 	const uint8_t *code;
 	size_t n;
-	if (!elf_code_at(ctx->code, ctx->at, &code, &n))
+	if (!elf_code_at(ctx->code, ctx->is_now ? ctx->next : ctx->at, &code, &n))
 		return true;
 	if (insn_stores_near(code, n, reg, off))
 		return true;
@@ -228,9 +250,12 @@ static bool is_stored_later(const struct loc_context *ctx, const struct cairn_lo
 /* Whether what is said cannot hold yet before the first instruction. */
 static bool is_too_early(const struct search *s)
 {
-	const struct loc_context *ctx = s->ctx;
+	struct loc_context *ctx = s->ctx;
 	if (s->everywhere && s->is_register && dw_unit_is_gcc(s->unit))
 		return true;
+	if (ctx->is_now)
+		return !loc_holds_now(ctx, s->unit, &s->found, s->since, s->everywhere) ||
+		       (!s->everywhere && is_frame_memory(ctx, &s->found) && is_stored_later(ctx, &s->found));
 	if (!is_frame_memory(ctx, &s->found))
 		return false;
 	return s->everywhere || is_stored_later(ctx, &s->found);
@@ -284,6 +309,22 @@ static bool is_constant(const struct cairn_location *loc)
 	return loc->n_pieces;
 }
 
+/* What the entries that were found amount to; @rc is dw_locations()'. */
+static void judge(const struct search *s, int rc, struct cairn_location *ret)
+{
+	*ret = s->found;
+	if (rc < 0)
+		ret->why = CAIRN_UNAVAIL_DAMAGED;
+	else if (!s->n_entries)
+		ret->why = CAIRN_UNAVAIL_OPTIMISED_OUT;
+	else if (!s->n_found)
+		ret->why = CAIRN_UNAVAIL_NOT_LIVE;
+	else if (ret->why == CAIRN_AVAILABLE && is_too_early(s))
+		*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_NOT_STORED};
+	if (s->ctx->must_begin && s->continues && ret->why == CAIRN_AVAILABLE)
+		ret->why = CAIRN_UNAVAIL_MAY_HAVE_CHANGED;
+}
+
 int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct arena *arena,
 		    struct cairn_location *ret)
 {
@@ -305,20 +346,9 @@ int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct
 		s.next_view = true;
 		rc = dw_locations(formal, DW_AT_location, visit_entry, &s, NULL);
 	}
-	ctx->formal = NULL;
 	ctx->bound = s.next_view && s.n_found ? BOUND_BEHIND : s.everywhere && is_constant(&s.found) ? BOUND_ALWAYS : BOUND_IN_FRONT;
-	if (s.rc < 0)
-		return s.rc;
-	*ret = s.found;
-	if (rc < 0)
-		ret->why = CAIRN_UNAVAIL_DAMAGED;
-	else if (!s.n_entries)
-		ret->why = CAIRN_UNAVAIL_OPTIMISED_OUT;
-	else if (!s.n_found)
-		ret->why = CAIRN_UNAVAIL_NOT_LIVE;
-	else if (ret->why == CAIRN_AVAILABLE && is_too_early(&s))
-		*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_NOT_STORED};
-	if (ctx->must_begin && s.continues && ret->why == CAIRN_AVAILABLE)
-		ret->why = CAIRN_UNAVAIL_MAY_HAVE_CHANGED;
-	return 0;
+	if (s.rc >= 0)
+		judge(&s, rc, ret);
+	ctx->formal = NULL;
+	return s.rc < 0 ? s.rc : 0;
 }

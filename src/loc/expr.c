@@ -199,15 +199,20 @@ static void run_inner(struct fold *f, const uint8_t *expr, uint64_t len)
 	f->c = outer;
 }
 
-static void push_cfa(struct fold *f)
+bool loc_row(struct loc_context *ctx)
 {
-	struct loc_context *ctx = f->ctx;
 	if (!ctx->row_state) {
 		ctx->row_state = -1;
 		if (ctx->cfi && cfi_row_at(ctx->cfi, ctx->at, &ctx->row, NULL) == 1)
 			ctx->row_state = 1;
 	}
-	if (ctx->row_state < 0 || ctx->row.cfa == CFI_CFA_UNDESCRIBED)
+	return ctx->row_state > 0;
+}
+
+static void push_cfa(struct fold *f)
+{
+	struct loc_context *ctx = f->ctx;
+	if (!loc_row(ctx) || ctx->row.cfa == CFI_CFA_UNDESCRIBED)
 		give_up(f, CAIRN_UNAVAIL_NO_CFA);
 	else if (ctx->row.cfa == CFI_CFA_REG_OFFSET)
 		push_reg(f, ctx->row.cfa_reg, ctx->row.cfa_off);
@@ -241,6 +246,11 @@ static void push_frame_base(struct fold *f)
 		give_up(f, CAIRN_UNAVAIL_NO_CFA);
 		return;
 	}
+	if (f->ctx->is_now && b.len && b.expr[0] >= DW_OP_reg0 && b.expr[0] <= DW_OP_reg31 &&
+	    !loc_frame_is_set_up(f->ctx, b.expr[0] - DW_OP_reg0)) {
+		give_up(f, CAIRN_UNAVAIL_NOT_LIVE);
+		return;
+	}
 	run_inner(f, b.expr, b.len);
 	/* As a frame base DW_OP_regN means the register's content. */
 	f->result = RESULT_ADDRESS;
@@ -248,7 +258,7 @@ static void push_frame_base(struct fold *f)
 
 /*
  * The value that a register had when the function was entered. It is the register now, if no
- * instruction on any path from the entry to here writes it; flow.c proves that or does not.
+ * instruction on any path from the entry to here writes it; flow.c proves that or does not. Else the caller knows what it passed.
  */
 static void entry_value(struct fold *f, const uint8_t *expr, uint64_t len)
 {
@@ -258,6 +268,8 @@ static void entry_value(struct fold *f, const uint8_t *expr, uint64_t len)
 	if (reg < REG_COUNT &&
 	    (f->ctx->at.v == f->ctx->entry.v || flow_unchanged(f->ctx->flow, f->ctx->at, (unsigned int)reg)))
 		push_reg(f, reg, 0);
+	else if (reg < REG_COUNT && f->ctx->has_caller)
+		push_step(f, (struct cairn_loc_step){.op = CAIRN_LOC_ENTRY_REG, .reg = (uint8_t)reg});
 	else
 		give_up(f, CAIRN_UNAVAIL_ENTRY_VALUE);
 }

@@ -4,6 +4,7 @@
  *
  *	expr.c      one DWARF expression, folded into pieces of straight-line steps
  *	term.c      arithmetic on what the expression's stack holds
+ *	arrival.c   whether what is described for a whole function is there yet
  *	argument.c  which of a parameter's locations holds at an address and view
  *	abi.c       where the calling convention puts parameters, for code that is not optimised
  *	stack_args.c what is said of arguments on the stack of the containing function
@@ -12,6 +13,7 @@
  *	code.c      the instructions of one function, one by one
  *	graph.c     the instructions of one function, and which comes behind which
  *	passage.c   where a copy is entered, and whether each call passes its places once
+ *	passed.c    what a caller passed in a register
  *	judge.c     passages of all copies of many functions
  *	around.c    what the variables around a copy tell about its arguments
  *	part.c      copies that are no calls
@@ -31,6 +33,8 @@
  *	fold.c      bodies of several functions that the linker folded
  *	provider.c  who answers about sites: the debug information or a sidecar
  *	spec.c      what a user types for a function
+ *	spill.c     values of Clang's that are described by an address
+ *	active.c    the functions that an address is in, in the middle of them
  *	sites.c     the debug information as provider: find and visit
  *	symbol_names.c  names that only the symbol tables know
  *	suggest.c   near names
@@ -72,6 +76,13 @@ struct loc_context {
 	struct dw_die function;   /* containing out-of-line subprogram */
 	struct cairn_vaddr entry; /* its entry */
 	struct cairn_vaddr at;
+	/*
+	 * The value that a variable has now is asked for, not the argument that was passed: at is where a program stands,
+	 * and it goes on at next. That is at, or behind the call that at is the last byte of.
+	 */
+	bool is_now;
+	struct cairn_vaddr next;
+	bool has_caller; /* what a register held at the entry may be said as CAIRN_LOC_ENTRY_REG: the caller's frame tells */
 	uint64_t view;
 	bool has_entry_view;      /* view is from DW_AT_GNU_entry_view: the entry has a line row */
 	/*
@@ -90,6 +101,9 @@ struct loc_context {
 	int row_state;            /* 0 not asked yet, 1 found, -1 none */
 	struct flow *flow;        /* of function; shared between its sites, owned by the caller */
 };
+
+/* The unwind row at ctx->at, ctx->row; false when there is none. Looked up when it is asked for first. */
+bool loc_row(struct loc_context *ctx);
 
 /*
  * loc_from_expr - fold one expression
@@ -116,6 +130,24 @@ int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct
 
 /* Whether an entry of a location list holds at an address and view. */
 bool loc_entry_holds(const struct dw_loc_entry *e, struct cairn_vaddr at, uint64_t view);
+
+/*
+ * loc_frame_is_set_up - whether a frame base that is the register @reg holds at ctx->at: its row is that of most of the function
+ *
+ * False in a prologue and an epilogue, where the stack or frame pointer is not yet, or no longer, where the frame base counts from.
+ * Cost: runs the rows of the function.
+ */
+bool loc_frame_is_set_up(const struct loc_context *ctx, unsigned int reg);
+
+/*
+ * loc_holds_now - whether what is described can be there when a program stands at ctx->at; the essay is in arrival.c
+ *
+ * @since  where the entry begins that describes it, or the first of several that say the same one behind the other; not of @everywhere
+ * @everywhere  it is described for all of its scope
+ * Cost: may decode the function.
+ */
+bool loc_holds_now(const struct loc_context *ctx, const struct dw_unit *unit, const struct cairn_location *loc,
+		   struct cairn_vaddr since, bool everywhere);
 
 bool loc_equal(const struct cairn_location *a, const struct cairn_location *b);
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "loc/provider.h"
 
+#include <errno.h>
+
+#include "base/err.h"
+
 void cairn_sites_close(struct cairn_sites *s)
 {
 	if (s)
@@ -53,6 +57,24 @@ int cairn_sites_suggest(struct cairn_sites *s, const char *spec, const char **re
 bool cairn_sites_imports(const struct cairn_sites *s, const char *name)
 {
 	return s->ops->imports(s, name);
+}
+
+static int refuse(const struct cairn_sites *s, struct cairn_err *err)
+{
+	return err_set(err, -EOPNOTSUPP, "%s: a sidecar has the arguments where functions begin, not in the middle of them",
+		       cairn_binary_path(s->bin));
+}
+
+int cairn_sites_at(struct cairn_sites *s, struct cairn_vaddr pc, bool is_exact, const struct cairn_active **ret,
+		   struct cairn_err *err)
+{
+	return s->ops->at ? s->ops->at(s, pc, is_exact, ret, err) : refuse(s, err);
+}
+
+int cairn_sites_passed(struct cairn_sites *s, struct cairn_vaddr callee, struct cairn_vaddr caller_pc, unsigned int reg,
+		       struct cairn_location *ret, struct cairn_err *err)
+{
+	return s->ops->passed ? s->ops->passed(s, callee, caller_pc, reg, ret, err) : refuse(s, err);
 }
 
 bool cairn_sites_symbol(void *ctx, struct cairn_vaddr at, char *name, size_t size)

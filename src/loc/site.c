@@ -23,6 +23,7 @@
 
 #include "base/vec.h"
 #include "dwarf/constants.h"
+#include "loc/believe.h"
 #include "loc/part.h"
 #include "loc/passage.h"
 
@@ -276,9 +277,15 @@ static int locate(const struct site_env *env, struct site_worker *w, struct loc_
 		  const struct dw_die *formal, struct cairn_location *ret)
 {
 	int rc = loc_of_argument(ctx, formal, w->arena, ret);
-	if (rc < 0 || ret->why != CAIRN_UNAVAIL_ENTRY_VALUE || ctx->flow)
-		return rc;
-	return need_flow(env, w, ctx) ? loc_of_argument(ctx, formal, w->arena, ret) : 0;
+	bool flow_helps = ret->why == CAIRN_UNAVAIL_ENTRY_VALUE || (ctx->is_now && ret->why == CAIRN_UNAVAIL_NOT_STORED);
+	if (rc >= 0 && flow_helps && !ctx->flow && need_flow(env, w, ctx))
+		rc = loc_of_argument(ctx, formal, w->arena, ret);
+	if (rc >= 0 && ret->why == CAIRN_UNAVAIL_ENTRY_VALUE && ctx->is_now) {
+		ctx->has_caller = true;
+		rc = loc_of_argument(ctx, formal, w->arena, ret);
+		ctx->has_caller = false;
+	}
+	return rc;
 }
 
 static int args_of(const struct site_env *env, struct site_worker *w, struct loc_context *ctx,
@@ -454,4 +461,61 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	ret->around = request->around;
 	ret->lost_marker = inlined && !a.has_view && marks_entries(ret->die.unit);
 	return 1;
+}
+
+/*
+ * Clang's callers do not pass what the callee does not use, though the description says that it is in its register; what is
+ * not there any more was moved by somebody who needed it.
+ */
+static void doubt_unused(const struct site_env *env, struct site_worker *w, struct loc_context *ctx, struct built_site *b)
+{
+	if (ctx->inlined || !dw_unit_is_clang(b->die.unit) || env->assume_unmodified)
+		return;
+	for (uint32_t i = 0; i < b->formals.n; i++) {
+		struct cairn_location *loc = &b->args[i].loc;
+		const struct cairn_piece *p = loc->pieces;
+		if (loc->why != CAIRN_AVAILABLE || !loc->n_pieces || !p->n_steps || p->steps[0].op != CAIRN_LOC_REG ||
+		    p->steps[0].reg >= 16)
+			continue;
+		const struct flow *flow = need_flow(env, w, ctx);
+		if (flow_unchanged(flow, ctx->at, p->steps[0].reg) && !flow_used(flow, ctx->entry, p->steps[0].reg))
+			loc->why = CAIRN_UNAVAIL_MAY_NOT_BE_PASSED;
+	}
+}
+
+int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t entry, struct cairn_vaddr at,
+		   struct cairn_vaddr next, struct built_site *ret, struct cairn_err *err)
+{
+	const struct dw_func *f = &env->index->p[entry];
+	bool inlined = f->flags & DW_FUNC_INLINED;
+	uint32_t container = site_container(env->index, entry);
+	const struct abstract *abstract;
+	*ret = (struct built_site){.container = container, .site = {.at = at, .n_chain = inlined, .n_shared = 1}};
+	int rc = dw_die_at(env->dw, f->die, &ret->die, err);
+	if (rc >= 0)
+		rc = enter_container(env, w, container, err);
+	if (rc >= 0)
+		rc = abstract_of(&w->abstracts, env->dw, inlined && f->origin ? f->origin : f->die, &abstract, err);
+	if (rc < 0)
+		return rc;
+	ret->formals = abstract->formals;
+	struct loc_context ctx = {
+		.dw = env->dw,
+		.cfi = env->cfi,
+		.code = env->code,
+		.function = w->function,
+		.entry = w->container_entry,
+		.at = at,
+		.next = next,
+		.is_now = true,
+		.view = UINT64_MAX,
+		.inlined = inlined,
+		.padding = at,
+		.flow = w->flow,
+	};
+	rc = args_of(env, w, &ctx, ret, err);
+	if (rc < 0)
+		return rc;
+	doubt_unused(env, w, &ctx, ret);
+	return believe_args(env, ret, w->arena) < 0 ? err_nomem(err, "locations") : 1;
 }

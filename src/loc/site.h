@@ -96,6 +96,17 @@ struct built_site {
 int site_build(const struct site_env *env, struct site_worker *w, const struct site_request *request,
 	       struct built_site *ret, struct cairn_err *err);
 
+/*
+ * site_build_now - the same in the middle of a function: where its parameters are when a program stands there
+ *
+ * @entry  of the index, whose code holds @at
+ * @at     where the program stands, @next: where it goes on; see struct loc_context
+ * Only the DIE, the formals and the locations of *@ret are set, and whether it is a copy: site.n_chain, 0 or 1.
+ * Returns 1 or as site_build().
+ */
+int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t entry, struct cairn_vaddr at,
+		   struct cairn_vaddr next, struct built_site *ret, struct cairn_err *err);
+
 /* The out-of-line function around an entry of the index; the entry itself when it is one; DW_FUNC_NONE. */
 uint32_t site_container(const struct dw_func_index *index, uint32_t entry);
 

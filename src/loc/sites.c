@@ -8,9 +8,11 @@
 #include <string.h>
 
 #include "dwarf/constants.h"
+#include "loc/active.h"
 #include "loc/entry_rows.h"
 #include "loc/fold.h"
 #include "loc/function.h"
+#include "loc/passed.h"
 #include "loc/provider.h"
 #include "loc/spec.h"
 #include "loc/suggest.h"
@@ -45,6 +47,9 @@ struct dwarf_sites {
 	struct fold_candidates several; /* fold.h; made by the first question */
 	struct symbol_name folds;       /* made by the first that they concern */
 	bool has_several, has_folds;
+	struct active active; /* made by the first question about the middle of a function */
+	struct arena at;      /* of the last answer to one */
+	bool has_active;
 };
 
 /* A kernel and each of its modules has one of these sections; no program has. */
@@ -76,6 +81,7 @@ int cairn_sites_open(const struct cairn_binary *bin, const struct cairn_sites_op
 	struct dwarf_sites *s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_nomem(err, "the sites of a binary");
+	arena_init(&s->at);
 	s->sites.ops = &ops;
 	s->sites.bin = s->bin = bin;
 	s->threads = opts ? opts->threads : 0;
@@ -114,6 +120,8 @@ static void close_sites(struct cairn_sites *sites)
 	dw_func_index_fini(&s->all);
 	fold_candidates_fini(&s->several);
 	symbol_name_fini(&s->folds);
+	active_fini(&s->active);
+	arena_fini(&s->at);
 	dw_types_free(s->types);
 	types_free(s->graph);
 	cfi_close(s->cfi);
@@ -591,6 +599,43 @@ static bool symbol(struct cairn_sites *sites, struct cairn_vaddr at, char *name,
 	return false;
 }
 
+/* ---- in the middle of functions ---- */
+
+static int passed(struct cairn_sites *sites, struct cairn_vaddr callee, struct cairn_vaddr caller_pc, unsigned int reg,
+		  struct cairn_location *ret, struct cairn_err *err)
+{
+	struct dwarf_sites *s = own(sites);
+	*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_ENTRY_VALUE};
+	if (!s->has_active)
+		return 0;
+	struct site_env env = env_of(s, &s->all);
+	struct passed_call call = {.callee = active_function(&s->active, callee),
+				   .caller = active_function(&s->active, (struct cairn_vaddr){caller_pc.v - 1}),
+				   .ret_pc = caller_pc};
+	if (call.callee == DW_FUNC_NONE || call.caller == DW_FUNC_NONE)
+		return 0;
+	return passed_in(&env, &call, reg, &s->at, ret, err);
+}
+
+static int at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, const struct cairn_active **ret,
+	      struct cairn_err *err)
+{
+	struct dwarf_sites *s = own(sites);
+	int rc = index_all(s, err);
+	struct site_env env = env_of(s, &s->all);
+	if (!rc && !s->has_active) {
+		rc = active_init(&s->active, &env, err);
+		s->has_active = rc >= 0;
+		if (rc < 0)
+			active_fini(&s->active);
+	}
+	if (rc < 0)
+		return rc;
+	arena_fini(&s->at);
+	arena_init(&s->at);
+	return active_at(&s->active, &env, s->types, &s->at, pc, is_exact, ret, err);
+}
+
 static const struct sites_ops ops = {
 	.close = close_sites,
 	.missing = missing,
@@ -599,5 +644,7 @@ static const struct sites_ops ops = {
 	.visit = visit,
 	.suggest = suggest,
 	.imports = imports,
+	.at = at,
+	.passed = passed,
 	.symbol = symbol,
 };

@@ -208,7 +208,7 @@ bool term_is_extended(const struct term *t, bool is_signed)
 		/* Of 32 bits nothing would be left: this is one half of an extension. */
 		return has_imm && last->imm >= 32;
 	default:
-		return last->op >= CAIRN_LOC_EQ;
+		return last->op >= CAIRN_LOC_EQ && last->op <= CAIRN_LOC_GE;
 	}
 }
 

@@ -32,6 +32,8 @@ static const struct {
 	[CAIRN_UNAVAIL_PASSED_AGAIN] = {"passed-again", "the place may be reached without a call, too"},
 	[CAIRN_UNAVAIL_MEMORY_WRITTEN] = {"memory-written", "computed from memory that may hold another value here"},
 	[CAIRN_UNAVAIL_ANOTHER_MOMENT] = {"another-moment", "may be the value of another moment"},
+	[CAIRN_UNAVAIL_NOT_KEPT] = {"not-kept", "was in a register that the callee did not keep"},
+	[CAIRN_UNAVAIL_NOT_COPIED] = {"not-copied", "in memory that is not part of the stopped stacks, or not in the core"},
 };
 
 const char *cairn_unavailable_text(enum cairn_unavailable why)
@@ -140,6 +142,10 @@ static void step_text(struct text *t, const struct cairn_loc_step *s, char *acc,
 	switch ((enum cairn_loc_op)s->op) {
 	case CAIRN_LOC_REG:
 		reg_name(acc, TERM_MAX, s->reg);
+		return;
+	case CAIRN_LOC_ENTRY_REG:
+		reg_name(left, sizeof(left), s->reg);
+		snprintf(acc, TERM_MAX, "entry(%.400s)", left);
 		return;
 	case CAIRN_LOC_CONST:
 		number(acc, TERM_MAX, s->imm);

@@ -24,6 +24,7 @@
 struct reading {
 	const struct snapshot *snapshot;
 	size_t thread;
+	struct thread_walk *to;
 	bool has_read_live;
 };
 
@@ -33,6 +34,8 @@ static bool read_memory(void *ctx, struct cairn_addr at, void *ret, size_t n)
 	if (snapshot_read(r->snapshot, r->thread, at.v, ret, n))
 		return true;
 	r->has_read_live = true;
+	if (r->to->n_then > r->to->walk.frames.n)
+		r->to->n_then = r->to->walk.frames.n;
 	return snapshot_read_live(r->snapshot->pid, at.v, ret, n);
 }
 
@@ -59,6 +62,7 @@ static int walk_thread(struct cairn_stacks *stacks, const struct stopped_thread 
 	to->stack.stopped_ns = t->stopped_ns;
 	if (!t->has_regs)
 		return not_stopped(t, to);
+	r->to = to;
 	const struct walk_target target = {.machine = EM_X86_64, .space = stacks->space, .runtime = stacks->runtime,
 					   .code = code_memory_of_process(r->snapshot->pid), .read = read_memory, .ctx = r};
 	return walk_run(&to->walk, &target, &t->regs, stacks->max_frames, err);

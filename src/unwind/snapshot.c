@@ -10,6 +10,9 @@
  * of that is used is not known before the walk; but the signal frame in the first copy holds the interrupted stack
  * pointer. So the lowest word of the copy that points into the own stack is where the second copy begins: an
  * older, lower one only makes it longer.
+ *
+ * The mappings were read before the threads stood still, and a main thread's stack may have grown since: a stack pointer in the gap
+ * below [stack] is in it.
  */
 #include "unwind/snapshot.h"
 
@@ -24,6 +27,8 @@ enum {
 	MAX_STACK = 1 << 20,	  /* of one thread: deeper ones are read as they are walked */
 	MAX_COPY = 256 << 20,	  /* of all threads: a thousand of the above would be a gigabyte */
 	MAX_IOV = 1024,		  /* IOV_MAX of Linux */
+	PAGE_BYTES = 4096,	  /* the smallest ones */
+	RSP = 7,
 };
 
 bool snapshot_read_live(int pid, uint64_t at, void *ret, size_t n)
@@ -45,6 +50,14 @@ bool snapshot_read(const struct snapshot *s, size_t thread, uint64_t at, void *r
 	return read_copy(s, &s->copies[thread], at, ret, n) || read_copy(s, &s->copies[s->n_threads + thread], at, ret, n);
 }
 
+bool snapshot_read_any(const struct snapshot *s, uint64_t at, void *ret, size_t n)
+{
+	for (size_t i = 0; i < 2 * s->n_threads; i++)
+		if (read_copy(s, &s->copies[i], at, ret, n))
+			return true;
+	return false;
+}
+
 static void plan_part(const struct code_mapping *m, uint64_t sp, struct snapshot *s, struct stack_copy *copy)
 {
 	*copy = (struct stack_copy){.off = s->n_bytes};
@@ -55,12 +68,32 @@ static void plan_part(const struct code_mapping *m, uint64_t sp, struct snapshot
 	s->n_bytes += copy->hi - copy->lo;
 }
 
+/* The mapping that @sp is in; when it has grown, as it is now. False when there is none. */
+static bool find_stack(const struct code_maps *maps, uint64_t sp, struct code_mapping *ret)
+{
+	const struct code_mapping *m = code_maps_find(maps, sp);
+	for (size_t i = 0; !m && i < maps->p.n; i++)
+		if (maps->p.p[i].lo > sp) {
+			if (strcmp(maps->p.p[i].path, "[stack]") != 0)
+				return false;
+			m = &maps->p.p[i];
+		}
+	if (!m)
+		return false;
+	*ret = *m;
+	/* The red zone may be in a page that nobody has touched. */
+	if (sp < m->lo)
+		ret->lo = sp & ~(uint64_t)(PAGE_BYTES - 1);
+	return true;
+}
+
 /* What is to be copied of a thread's stack; nothing when its stack pointer is nowhere. */
 static void plan_copy(const struct code_maps *maps, const struct stopped_thread *t, struct snapshot *s,
 		      struct stack_copy *copy)
 {
-	uint64_t sp = t->regs.r[7];
-	plan_part(t->has_regs ? code_maps_find(maps, sp) : NULL, sp, s, copy);
+	struct code_mapping m;
+	uint64_t sp = t->regs.r[RSP];
+	plan_part(t->has_regs && find_stack(maps, sp, &m) ? &m : NULL, sp, s, copy);
 }
 
 static const struct code_mapping *own_stack(const struct code_maps *maps, const struct stopped_thread *t)

@@ -34,8 +34,9 @@ void snapshot_fini(struct snapshot *s);
 /* All words of the copies, one copy by number; NULL behind the last. */
 const void *snapshot_words(const struct snapshot *s, size_t i, size_t *ret_n);
 
-/* @n bytes at @at as they were, of a thread's own stacks. False when they were not copied. */
+/* @n bytes at @at as they were, of a thread's own stacks; of any thread's. False when they were not copied. */
 bool snapshot_read(const struct snapshot *s, size_t thread, uint64_t at, void *ret, size_t n);
+bool snapshot_read_any(const struct snapshot *s, uint64_t at, void *ret, size_t n);
 
 /* The same of the process as it is now. */
 bool snapshot_read_live(int pid, uint64_t at, void *ret, size_t n);

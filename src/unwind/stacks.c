@@ -51,6 +51,7 @@ struct thread_walk *stacks_add(struct cairn_stacks *stacks, int tid, const char 
 	}
 	struct thread_walk *t = stacks->threads.p[stacks->n_used++];
 	t->walk.frames.n = 0;
+	t->n_then = SIZE_MAX;
 	t->stack = (struct cairn_thread_stack){.tid = tid};
 	snprintf(t->stack.comm, sizeof(t->stack.comm), "%s", comm);
 	return t;

@@ -10,6 +10,7 @@
 struct thread_walk {
 	struct cairn_thread_stack stack; /* frames and why point into the walk */
 	struct walk walk;
+	size_t n_then; /* frames that were found in what was copied; those behind them by reading a process that runs again */
 };
 
 struct cairn_stacks {

@@ -3,6 +3,7 @@
 """cairn stack: what it prints, what it does to a process, and processes and core files that are no good."""
 
 import glob
+import json
 import os
 import random
 import re
@@ -362,6 +363,79 @@ def a_32_bit_process_is_refused():
     child.kill()
     child.wait()
     expect(r.status == 3 and "32-bit" in r.err, r)
+
+
+# ---- parameters ----
+
+ARGS = r"""
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+struct point { int x, y; };
+enum colour { RED = 1, GREEN };
+volatile long sink;
+__attribute__((noinline)) static long wait_here(int fd, const char *text) { char c; sink += read(fd, &c, 1); return sink + !text; }
+static inline __attribute__((always_inline)) long inner(int depth, long product) { long r = wait_here(depth - 7, "here"); return r + product + sink; }
+__attribute__((noinline)) static long keeps(long kept, struct point *where, enum colour colour) { long r = inner(7, kept * 2); sink += kept + where->x + colour; return r; }
+__attribute__((noinline)) static long loses(long lost, double real) { sink += lost + (long)real; return keeps(12345, &(struct point){3, 4}, GREEN) + 1; }
+int main(int argc, char **argv)
+{
+	prctl(PR_SET_PDEATHSIG, 9);
+	puts("ready");
+	fflush(stdout);
+	return loses(argc + 41, 2.5) == 7;
+}
+"""
+
+
+def args_of(path, *words):
+    """{function: {parameter: value or the reason why there is none}}"""
+    with Running(path) as p:
+        r = cairn("stack", "--args", "--no-cache", "--json", *words, p.pid)
+    expect(r.status == 0, r)
+    found = {}
+    for frame in json.loads(r.out.splitlines()[0])["frames"]:
+        for function in frame["functions"]:
+            found[function["name"]] = {a["name"]: a.get("value", a.get("unavailable")) for a in function["args"] or []}
+    return found
+
+
+@claim_each("gcc", "clang")
+def parameters_of_code_that_is_not_optimised_are_all_there(compiler):
+    found = args_of(compile_c("args0", ARGS, flags=("-O0", "-g"), compiler=compiler))
+    expect(found["wait_here"]["fd"] == 0 and found["wait_here"]["text"].startswith("0x"), found)
+    expect(found["keeps"]["kept"] == 12345 and found["keeps"]["colour"] == "GREEN", found)
+    expect(found["loses"] == {"lost": 42, "real": 2.5}, found)
+    expect(found["main"]["argc"] == 1, found)
+
+
+@claim_each("gcc", "clang")
+def callees_saved_registers_are_recovered_and_lost_ones_are_unavailable(compiler):
+    found = args_of(compile_c("args2", ARGS, flags=("-O2", "-g"), compiler=compiler))
+    expect(found["keeps"].get("kept") == 12345, found)
+    reasons = {"not-kept", "not-live", "optimised-out", "no-description", "entry-value", "vector-register", "caller"}
+    expect(found["loses"].get("real") in {2.5, *reasons}, found)
+
+
+@claim
+def parameters_are_in_the_text_and_only_when_asked_for():
+    path = compile_c("args-text", ARGS, flags=("-O0", "-g"))
+    with Running(path) as p:
+        r = cairn("stack", "--args", "--no-cache", p.pid)
+        expect("  keeps+0x" in r.out and "(kept=12345, where=0x" in r.out and "colour=GREEN)" in r.out, r)
+        r = cairn("stack", "--no-cache", p.pid)
+        expect("kept=" not in r.out, r)
+        r = cairn("stack", "--no-cache", "--json", p.pid)
+        expect('"args"' not in r.out, r)
+
+
+@claim
+def a_file_without_debug_information_has_no_parameters_and_all_else():
+    path = compile_c("args-none", ARGS, flags=("-O0",))
+    with Running(path) as p:
+        r = cairn("stack", "--args", "--no-cache", "--json", p.pid)
+    functions = [f for frame in json.loads(r.out.splitlines()[0])["frames"] for f in frame["functions"] if f["name"] == "keeps"]
+    expect(r.status == 0 and len(functions) == 1 and functions[0]["args"] is None, r)
 
 
 # ---- what is no good ----

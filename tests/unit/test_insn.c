@@ -591,11 +591,11 @@ static void accesses_to_a_slot_are_told_apart(void **state)
 	a = insn_accesses(store, sizeof(store), bp, 0x10, 8);
 	assert_true(!a.stores && !a.loads);
 	a = insn_accesses(load, sizeof(load), sp, 0x10, 8);
-	assert_true(a.loads && !a.stores);
+	assert_true(a.loads && !a.stores && !a.takes_address);
 	a = insn_accesses(add, sizeof(add), sp, 0x10, 8);
 	assert_true(a.loads && a.stores);
 	a = insn_accesses(address, sizeof(address), sp, 0x10, 8);
-	assert_true(a.loads && !a.stores);
+	assert_true(a.loads && !a.stores && a.takes_address);
 	a = insn_accesses(store, 2, sp, 0x10, 8);
 	assert_true(a.loads && a.stores);
 }

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Arguments of the functions of a stack
+ *
+ * Names come from the sidecar, arguments from the debug information: a sidecar has them where functions begin, and a frame is in the middle of
+ * one. Both tell the functions of an address, innermost first, and are matched by name; where they do not agree nothing is shown.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <cairn/decode.h>
+
+#include "cmd.h"
+#include "stack.h"
+
+enum {
+	VALUE_BYTES_MAX = 1 << 16,
+	ELEMS_MAX = 16, /* of an array in a struct that was passed */
+};
+
+/* The debug information of a file. */
+struct stack_debug {
+	const struct cairn_binary *bin;
+	struct cairn_sites *sites; /* NULL: it has none */
+};
+
+static struct cairn_sites *open_sites(const struct stack_names *names, const struct cairn_binary *bin)
+{
+	struct cairn_sites_opts opts = {.size = sizeof(opts), .threads = names->wish.jobs};
+	struct cairn_sites *sites = NULL;
+	struct cairn_err err = {0};
+	int r = cairn_binary_has_dwarf(bin) ? cairn_sites_open(bin, &opts, &sites, &err) : 0;
+
+	if (r < 0)
+		fprintf(stderr, "%s: no arguments: %s\n", cairn_binary_path(bin), err.msg);
+	return r < 0 ? NULL : sites;
+}
+
+static struct cairn_sites *sites_of(struct stack_names *names, const struct cairn_binary *bin)
+{
+	struct stack_debug *grown;
+
+	for (size_t i = 0; i < names->n_debug; i++)
+		if (names->debug[i].bin == bin)
+			return names->debug[i].sites;
+	grown = realloc(names->debug, (names->n_debug + 1) * sizeof(*grown));
+	if (!grown)
+		return NULL;
+	names->debug = grown;
+	grown[names->n_debug] = (struct stack_debug){bin, open_sites(names, bin)};
+	return grown[names->n_debug++].sites;
+}
+
+/* Not to be asked again. */
+static void give_up(struct stack_names *names, const struct cairn_binary *bin, const struct cairn_err *err)
+{
+	for (size_t i = 0; i < names->n_debug; i++)
+		if (names->debug[i].bin == bin) {
+			fprintf(stderr, "%s: no arguments: %s\n", cairn_binary_path(bin), err->msg);
+			cairn_sites_close(names->debug[i].sites);
+			names->debug[i].sites = NULL;
+		}
+}
+
+/* Whether both tell the same functions; of a frame that has its symbol only, the outermost is the one. */
+static bool agree(const struct stack_place *place, const struct cairn_active *active, size_t n)
+{
+	if (place->n != n)
+		return false;
+	for (size_t i = 0; i + 1 < n; i++)
+		if (!place->functions[i].name || !active[i].name ||
+		    strcmp(place->functions[i].name, active[i].name) != 0)
+			return false;
+	return true;
+}
+
+void stack_args_find(struct stack_names *names, const struct cairn_thread_stack *thread, size_t number,
+		     struct stack_place *place)
+{
+	const struct cairn_stack_frame *frame = &thread->frames[number];
+	const struct cairn_active *active;
+	struct cairn_vaddr pc = {frame->vaddr.v + !frame->is_exact};
+	struct cairn_err err = {0};
+	int n;
+
+	if (!names->with_args || !frame->bin || !place->n)
+		return;
+	place->sites = sites_of(names, frame->bin);
+	if (!place->sites)
+		return;
+	n = cairn_sites_at(place->sites, pc, frame->is_exact, &active, &err);
+	if (n < 0) {
+		give_up(names, frame->bin, &err);
+		return;
+	}
+	names->thread = thread;
+	names->frame = number;
+	if (n > 0 && place->n == 1)
+		active += n - 1;
+	if (n > 0 && (place->n == 1 || agree(place, active, (size_t)n))) {
+		place->has_active = true;
+		place->active = active;
+	}
+}
+
+void stack_args_fini(struct stack_names *names)
+{
+	for (size_t i = 0; i < names->n_debug; i++)
+		cairn_sites_close(names->debug[i].sites);
+	free(names->debug);
+}
+
+/* ---- values ---- */
+
+/* The value in *@ret, which is the caller's; or the reason. */
+static enum cairn_unavailable read_value(const struct stack_names *names, struct cairn_sites *sites,
+					 const struct cairn_arg *arg, void **ret, size_t *ret_n)
+{
+	enum cairn_unavailable why = arg->loc.why;
+	uint64_t n;
+
+	if (why != CAIRN_AVAILABLE)
+		return why;
+	if (cairn_sites_complete_type(sites, arg->type, NULL) < 0)
+		return CAIRN_UNAVAIL_DAMAGED;
+	n = cairn_types_size(cairn_sites_types(sites), arg->type);
+	if (!n || n > VALUE_BYTES_MAX)
+		return CAIRN_UNAVAIL_UNSUPPORTED;
+	*ret = calloc(1, n);
+	if (!*ret)
+		return CAIRN_UNAVAIL_UNSUPPORTED;
+	*ret_n = n;
+	why = cairn_stacks_value(names->with_args, names->thread, names->frame, sites, &arg->loc, *ret, n);
+	if (why != CAIRN_AVAILABLE)
+		free(*ret);
+	return why;
+}
+
+static void put_value(FILE *out, struct cairn_sites *sites, const struct cairn_arg *arg, const void *value, size_t n,
+		      enum cairn_value_style style)
+{
+	struct cairn_value_opts opts = {.size = sizeof(opts), .style = style, .max_elems = ELEMS_MAX};
+
+	cairn_value_print(cairn_sites_types(sites), arg->type, value, n, &opts, out);
+}
+
+void stack_args_text(FILE *out, const struct stack_names *names, const struct stack_place *place, size_t i)
+{
+	if (!place->has_active)
+		return;
+	fputs(" (", out);
+	for (uint32_t k = 0; k < place->active[i].n_args; k++) {
+		const struct cairn_arg *arg = &place->active[i].args[k];
+		void *value;
+		size_t n;
+		enum cairn_unavailable why = read_value(names, place->sites, arg, &value, &n);
+
+		fprintf(out, "%s%s=", k ? ", " : "", arg->name ? arg->name : "?");
+		if (why != CAIRN_AVAILABLE) {
+			fprintf(out, "<unavailable: %s>", cairn_unavailable_text(why));
+			continue;
+		}
+		put_value(out, place->sites, arg, value, n, CAIRN_VALUE_TEXT);
+		free(value);
+	}
+	fputc(')', out);
+}
+
+static void json_arg(struct json *j, const struct stack_names *names, struct cairn_sites *sites,
+		     const struct cairn_arg *arg)
+{
+	char type[256];
+	void *value;
+	size_t n;
+	enum cairn_unavailable why = read_value(names, sites, arg, &value, &n);
+
+	json_open(j, NULL, '{');
+	json_text(j, "name", arg->name);
+	cairn_types_name(cairn_sites_types(sites), arg->type, type, sizeof(type));
+	json_text(j, "type", type);
+	if (why != CAIRN_AVAILABLE) {
+		json_text(j, "unavailable", cairn_unavailable_id(why));
+	} else {
+		json_key(j, "value");
+		put_value(j->out, sites, arg, value, n, CAIRN_VALUE_JSON);
+		free(value);
+	}
+	json_close(j);
+}
+
+void stack_args_json(struct json *j, const struct stack_names *names, const struct stack_place *place, size_t i)
+{
+	if (!place->has_active) {
+		json_null(j, "args");
+		return;
+	}
+	json_open(j, "args", '[');
+	for (uint32_t k = 0; k < place->active[i].n_args; k++)
+		json_arg(j, names, place->sites, &place->active[i].args[k]);
+	json_close(j);
+}
