@@ -26,6 +26,7 @@ struct cairn_code {
 	int pid; /* 0: a core file */
 	struct core *core;
 	struct core_search search;
+	struct core_memory core_memory;
 	struct code_space *space;
 	struct code_runtime *rt;
 	/* since the last refresh */
@@ -304,7 +305,8 @@ int cairn_code_open_core(const char *path, const struct cairn_code_opts *opts, s
 	code->search.core = code->core;
 	if (rc == 0)
 		rc = code_space_open_core(&code->search, &code->space, err);
-	return finish(code, code_memory_of_core(code->core), rc, ret, err);
+	code->core_memory = (struct core_memory){code->core, code->space};
+	return finish(code, code_memory_of_core_and_files(&code->core_memory), rc, ret, err);
 }
 
 /* ---- questions ---- */

@@ -17,6 +17,7 @@
 
 #include "base/cursor.h"
 #include "base/vec.h"
+#include "code/memory.h"
 #include "code/space.h"
 
 /* Memory at [lo, hi), of which the bytes [lo, dumped) are in the file at off. */
@@ -93,5 +94,14 @@ struct core_search {
  * Returns 0, -ENOMEM.
  */
 int code_space_open_core(const struct core_search *search, struct code_space **ret, struct cairn_err *err);
+
+/* Both are borrowed. */
+struct core_memory {
+	const struct core *core;
+	struct code_space *space;
+};
+
+/* Its memory, and of what was not dumped the constant part of the files; borrows the struct. Not for several threads. */
+struct code_memory code_memory_of_core_and_files(struct core_memory *m);
 
 #endif

@@ -245,6 +245,14 @@ static int add_files(const struct core *core, struct code_maps *maps, struct cai
 	return 0;
 }
 
+/* The vsyscall page is the kernel's, at an address that no process can map. */
+static const char *name_of(const struct core *core, const struct core_segment *s)
+{
+	if (s->lo >> 63)
+		return "[vsyscall]";
+	return core->vdso >= s->lo && core->vdso < s->hi ? "[vdso]" : "";
+}
+
 /* The segments that are no file's. */
 static int add_segments(const struct core *core, struct code_maps *maps, size_t n_files, struct cairn_err *err)
 {
@@ -252,8 +260,7 @@ static int add_segments(const struct core *core, struct code_maps *maps, size_t 
 	for (size_t i = 0; i < core->segments.n; i++) {
 		const struct core_segment *s = &core->segments.p[i];
 		struct code_mapping m = {.lo = s->lo, .hi = s->hi, .is_executable = s->is_executable,
-					 .is_readable = s->is_readable,
-					 .path = core->vdso >= s->lo && core->vdso < s->hi ? "[vdso]" : ""};
+					 .is_readable = s->is_readable, .path = name_of(core, s)};
 		files.p.p = maps->p.p;
 		if (code_maps_find(&files, s->lo))
 			continue;

@@ -35,13 +35,16 @@ static int walk_thread(struct cairn_stacks *stacks, const struct core_thread *t,
 	to->stack.has_fault = t->has_fault;
 	to->stack.fault.v = t->fault;
 	const struct walk_target target = {.machine = EM_X86_64, .space = stacks->space, .runtime = stacks->runtime,
-					   .code = code_memory_of_core(core), .read = read_memory, .ctx = core};
+					   .code = code_memory_of_core_and_files(&stacks->core_memory),
+					   .read = read_memory, .ctx = core};
 	return walk_run(&to->walk, &target, &regs, stacks->max_frames, err);
 }
 
 static int open_runtime(struct cairn_stacks *stacks, struct cairn_err *err)
 {
-	int rc = code_runtime_new(code_memory_of_core(stacks->core), 0, EM_X86_64, &stacks->runtime, err);
+	stacks->core_memory = (struct core_memory){stacks->core, stacks->space};
+	struct code_memory memory = code_memory_of_core_and_files(&stacks->core_memory);
+	int rc = code_runtime_new(memory, 0, EM_X86_64, &stacks->runtime, err);
 	if (rc == 0)
 		rc = code_runtime_prepare(stacks->runtime, stacks->space, err);
 	if (rc == 0)

@@ -19,6 +19,7 @@ struct cairn_stacks {
 	unsigned int jobs;
 	struct core *core; /* NULL: a process */
 	struct core_search search;
+	struct core_memory core_memory;
 	struct code_space *space;
 	struct code_runtime *runtime;
 	char note[CAIRN_ERR_MSG_MAX];

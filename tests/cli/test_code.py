@@ -7,7 +7,7 @@ import pwd
 import subprocess
 import sys
 
-from claims import BUILD, CAIRN, SOURCE, Skip, cairn, claim, claim_each, expect, folder, main, run
+from claims import BUILD, CAIRN, SOURCE, Skip, cairn, claim, claim_each, expect, folder, main, need, run
 
 # One letter of its script after the other; answers each with a line.
 PROGRAM = r"""
@@ -252,6 +252,23 @@ sys.exit(subprocess.run([{CAIRN!r}, "code", "{sleeper.pid}"]).returncode)
     finally:
         sleeper.kill()
         sleeper.wait()
+
+
+@claim
+def a_core_file_tells_the_same():
+    need("gcore")
+    with Process("o", "p", "r") as p:
+        running = ranges(p.pid)
+        run("gcore", "-o", os.path.join(folder(), "core"), p.pid, check=True)
+    core = os.path.join(folder(), f"core.{p.pid}")
+    objects = ranges(core)
+    expect(at(objects, p.text, "jit") == at(running, p.text, "jit"), objects, running)
+    expect(not [o for o in objects if o["source"] == "anonymous"], objects)
+    o = at(objects, p.code, "file")
+    expect(o["unwind"] == "file" and o["owner"].endswith("registers"), o)
+    r = cairn("code", core, "--at", hex(p.text + 0x108), check=True)
+    expect("another+0x8 at made.lua:7" in r.out, r)
+    expect(cairn("code", core, "--watch").status == 2)
 
 
 @claim

@@ -705,6 +705,29 @@ static void every_allocation_may_fail(void **state)
 	end_child(&c);
 }
 
+static void what_is_listed_may_fail_at_every_allocation(void **state)
+{
+	struct child c = start_child(step_publish);
+	tell(&c, 'o');
+	tell(&c, 'a');
+	for (unsigned int n = 1;; n++) {
+		struct cairn_code *code = NULL;
+		struct cairn_err err = {0};
+		alloc_fail_at(n);
+		int rc = cairn_code_open_pid(c.pid, NULL, &code, &err);
+		bool failed = alloc_fail_end();
+		if (rc == 0)
+			assert_true(cairn_code_n_ranges(code) > 0);
+		else
+			assert_true(rc == -ENOMEM && err.msg[0]);
+		cairn_code_close(rc == 0 ? code : NULL);
+		if (!failed)
+			break;
+		assert_true(n < 10000);
+	}
+	end_child(&c);
+}
+
 static int make_region(void **state)
 {
 	region = mmap(NULL, REGION, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -733,6 +756,7 @@ int main(void)
 		cmocka_unit_test(a_damaged_registry_is_told_in_words),
 		cmocka_unit_test(a_registry_that_goes_away_leaves_nothing_that_is_trusted),
 		cmocka_unit_test(every_allocation_may_fail),
+		cmocka_unit_test(what_is_listed_may_fail_at_every_allocation),
 	};
 	return cmocka_run_group_tests(tests, make_region, NULL);
 }
