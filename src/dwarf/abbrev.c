@@ -32,6 +32,7 @@ struct builder {
 	VEC(struct dw_abbrev) abbrevs;
 	VEC(struct dw_step) steps;
 	VEC(struct dw_func_abbrev) funcs;
+	VEC(struct dw_near) nears;
 	VEC(uint64_t) codes;
 	bool dense;
 };
@@ -132,6 +133,40 @@ static void note(struct builder *b, struct shape *s, const struct dw_spec *spec)
 	}
 }
 
+static bool has_nears(uint16_t tag)
+{
+	return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine || tag == DW_TAG_formal_parameter;
+}
+
+/* The form, when a value of it is one load. */
+static uint8_t near_form(const struct dw_abbrevs *t, uint16_t form)
+{
+	switch (form) {
+	case DW_FORM_data1:
+	case DW_FORM_data2:
+	case DW_FORM_data4:
+	case DW_FORM_data8:
+	case DW_FORM_flag_present:
+	case DW_FORM_ref4:
+		return (uint8_t)form;
+	case DW_FORM_addr:
+		return t->addr_size == 8 ? DW_FORM_addr : 0;
+	case DW_FORM_strp:
+	case DW_FORM_sec_offset:
+		return t->offset_size == 4 ? (uint8_t)form : 0;
+	}
+	return 0;
+}
+
+/* Called before the attribute's size is added. */
+static bool note_near(struct builder *b, const struct shape *s, const struct dw_spec *spec)
+{
+	uint16_t off = place(s);
+	if (off > UINT8_MAX)
+		return true;
+	return VEC_ADD(&b->nears, ((struct dw_near){spec->at, near_form(b->t, spec->form), (uint8_t)off}));
+}
+
 /* Add one attribute's size to the program. */
 static bool extend(struct builder *b, struct shape *s, uint16_t form)
 {
@@ -146,6 +181,12 @@ static bool extend(struct builder *b, struct shape *s, uint16_t form)
 /* Reads one pair; false at its end, which is 0, 0. */
 static bool read_spec(struct cursor *c, struct dw_spec *ret)
 {
+	/* Two small numbers, nearly always. */
+	if (cur_left(c) >= 2 && c->pos[0] < 0x80 && c->pos[1] && c->pos[1] < DW_FORM_implicit_const) {
+		*ret = (struct dw_spec){.at = c->pos[0], .form = c->pos[1]};
+		c->pos += 2;
+		return true;
+	}
 	uint64_t at = cur_uleb(c), form = cur_uleb(c);
 	ret->implicit = form == DW_FORM_implicit_const ? cur_sleb(c) : 0;
 	if (at > UINT16_MAX || form > UINT16_MAX || (at && !form))
@@ -196,12 +237,15 @@ static int compile_one(struct builder *b, struct cursor *c)
 		dw_expected(c, "a tag up to 0xffff and the children flag, 0 or 1");
 	struct dw_abbrev a = {.specs = c->pos,
 			      .tag = (uint16_t)tag,
-			      .has_children = children};
+			      .has_children = children,
+			      .near = (uint32_t)b->nears.n};
 	struct shape s = {
 		.sibling = DW_NO_FAST,
 		.func = {.name = DW_NO_FAST, .linkage_name = DW_NO_FAST, .origin = DW_NO_FAST}};
 	struct dw_spec spec;
-	for (unsigned int n = 0; read_spec(c, &spec); n++) {
+	bool near = has_nears((uint16_t)tag);
+	unsigned int n = 0;
+	for (; read_spec(c, &spec); n++) {
 		if (n == DW_ATTRS_MAX)
 			return err_set(c->err, -ERANGE,
 				       "%s: .debug_abbrev+0x%" PRIx64 ": abbreviation %" PRIu64
@@ -209,11 +253,13 @@ static int compile_one(struct builder *b, struct cursor *c)
 				       b->t->file->path, cur_off(c), code, DW_ATTRS_MAX);
 		a.has |= dw_attr_bit(spec.at);
 		note(b, &s, &spec);
-		if (!extend(b, &s, spec.form))
+		if ((near && !note_near(b, &s, &spec)) || !extend(b, &s, spec.form))
 			return err_nomem(c->err, "abbreviations");
 	}
 	if (c->failed)
 		return -EBADMSG;
+	a.n_near = (uint16_t)(b->nears.n - a.near);
+	a.near_is_all = near && a.n_near == n;
 	if (!close_step(b, &s, DW_THEN_END) || !push(b, code, &a, &s))
 		return err_nomem(c->err, "abbreviations");
 	return 1;
@@ -264,6 +310,7 @@ static void builder_fini(struct builder *b)
 	VEC_FREE(&b->abbrevs);
 	VEC_FREE(&b->steps);
 	VEC_FREE(&b->funcs);
+	VEC_FREE(&b->nears);
 	VEC_FREE(&b->codes);
 }
 
@@ -304,6 +351,7 @@ int dw_abbrevs_compile(struct dw_abbrevs *t, _Atomic uint64_t *budget, struct ca
 	t->n = b.abbrevs.n;
 	t->steps = shrink(b.steps.p, b.steps.n, sizeof(*b.steps.p));
 	t->funcs = shrink(b.funcs.p, b.funcs.n, sizeof(*b.funcs.p));
+	t->nears = shrink(b.nears.p, b.nears.n, sizeof(*b.nears.p));
 	t->codes = b.codes.p;
 	return 0;
 }
@@ -314,6 +362,7 @@ void dw_abbrevs_fini(struct dw_abbrevs *t)
 	free(t->codes);
 	free(t->steps);
 	free(t->funcs);
+	free(t->nears);
 }
 
 const struct dw_abbrev *dw_abbrev_find_sparse(const struct dw_abbrevs *t, uint64_t code)

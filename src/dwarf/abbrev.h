@@ -15,6 +15,7 @@
 #define DWARF_ABBREV_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "base/cursor.h"
 
@@ -41,6 +42,16 @@ struct dw_step {
 
 #define DW_NO_FAST UINT16_MAX
 
+/*
+ * Where the first run of a DIE has an attribute. Kept for the tags whose DIEs are looked at closely, functions, copies and
+ * parameters: a question for an attribute of theirs is then a few comparisons and a load, and the pairs need not be read again.
+ */
+struct dw_near {
+	uint16_t at;
+	uint8_t form; /* 0: of one that is not read in one load; by its pair, then */
+	uint8_t off;
+};
+
 struct dw_abbrev {
 	const uint8_t *specs; /* attribute, form pairs in .debug_abbrev, up to 0, 0 */
 	uint32_t more;        /* index into steps[] of the one behind @first, unless that is the END */
@@ -50,6 +61,9 @@ struct dw_abbrev {
 	uint16_t sibling;     /* offset of DW_AT_sibling (ref4) in first run, or DW_NO_FAST */
 	struct dw_step first;
 	uint8_t has_children;
+	bool near_is_all;     /* what is not among them is not there */
+	uint16_t n_near;
+	uint32_t near;        /* index into nears[] of n_near */
 };
 
 /* Where the first run of a function's DIE has what the index wants; DW_NO_FAST: read it by dw_attr(). */
@@ -72,6 +86,7 @@ struct dw_abbrevs {
 	uint64_t *codes; /* sorted, code of p[i]; NULL when they are 1, 2, ... n */
 	struct dw_step *steps;
 	struct dw_func_abbrev *funcs;
+	struct dw_near *nears;
 };
 
 /* Several attributes have a bit in common; those that are asked for most have not. */

@@ -27,6 +27,14 @@ int dw_die_at(const struct dwarf *dw, dw_off off, struct dw_die *ret, struct cai
 	return dw_die_parse(u, u->sec->p + at, ret, err);
 }
 
+int dw_die_near(const struct dw_unit *u, dw_off off, struct dw_die *ret, struct cairn_err *err)
+{
+	uint64_t at = dw_off_in_section(off);
+	if ((at | u->tag) != off || at < (uint64_t)(u->dies - u->sec->p) || at >= (uint64_t)(u->end - u->sec->p))
+		return dw_die_at(u->dw, off, ret, err);
+	return dw_die_parse(u, u->sec->p + at, ret, err);
+}
+
 /* ---- attributes ---- */
 
 /* As dw_spec_next(), with the usual case of two small numbers in front. */
@@ -38,6 +46,66 @@ static inline bool next_spec(const uint8_t **p, struct dw_spec *ret)
 	*ret = (struct dw_spec){.at = at[0], .form = at[1]};
 	*p = at + 2;
 	return at[1] != 0;
+}
+
+/*
+ * The value of an attribute in the first run. Returns 1; 0 when it is not there; -EAGAIN when it is to be read by its pair, which
+ * tells as well what is wrong with it.
+ */
+static inline int near_value(const struct dw_die *die, uint16_t at, struct dw_value *ret)
+{
+	const struct dw_unit *u = die->unit;
+	const struct dw_abbrev *a = die->abbrev;
+	const struct dw_near *n = &u->abbrevs->nears[a->near], *end = n + a->n_near;
+	while (n < end && n->at != at)
+		n++;
+	if (n == end)
+		return a->near_is_all ? 0 : -EAGAIN;
+	/* The whole run has to be there. */
+	if (!n->form || a->first.fixed > u->end - die->attrs)
+		return -EAGAIN;
+	const uint8_t *p = die->attrs + n->off;
+	struct dw_value v = {.cls = DW_CLASS_UDATA, .form = n->form};
+	switch (n->form) {
+	case DW_FORM_data1:
+		v.u = *p;
+		break;
+	case DW_FORM_data2:
+		v.u = dw_load_u16(p);
+		break;
+	case DW_FORM_data4:
+		v.u = dw_load_u32(p);
+		break;
+	case DW_FORM_data8:
+		v.u = dw_load_u64(p);
+		break;
+	case DW_FORM_flag_present:
+		v.cls = DW_CLASS_FLAG;
+		v.u = 1;
+		break;
+	case DW_FORM_addr:
+		v.cls = DW_CLASS_ADDRESS;
+		v.addr.v = dw_load_u64(p);
+		break;
+	case DW_FORM_sec_offset:
+		v.cls = DW_CLASS_SECOFF;
+		v.u = dw_load_u32(p);
+		break;
+	case DW_FORM_strp:
+		v.cls = DW_CLASS_STRING;
+		v.str = dw_section_str(u->file, DW_SEC_STR, dw_load_u32(p), NULL);
+		if (!v.str)
+			return -EAGAIN;
+		break;
+	case DW_FORM_ref4:
+		v.cls = DW_CLASS_REF;
+		v.ref = (u->off + dw_load_u32(p)) | u->tag;
+		if (u->sec->p + u->off + dw_load_u32(p) < u->dies || u->sec->p + u->off + dw_load_u32(p) >= u->end)
+			return -EAGAIN;
+		break;
+	}
+	*ret = v;
+	return 1;
 }
 
 /* Behind a value at @p of the forms that most values have; NULL for another, or when it is not all there. */
@@ -87,6 +155,9 @@ int dw_attr(const struct dw_die *die, uint16_t at, struct dw_value *ret, struct 
 	struct dw_spec spec;
 	if (!(die->abbrev->has & dw_attr_bit(at)))
 		return 0;
+	int near = die->abbrev->n_near ? near_value(die, at, ret) : -EAGAIN;
+	if (near >= 0)
+		return near;
 	while (next_spec(&specs, &spec)) {
 		if (spec.at == at) {
 			struct cursor c = dw_unit_cursor(die->unit, p, err);
@@ -126,7 +197,7 @@ static int follow(const struct dw_die *die, const struct dw_value *v, struct dw_
 		off = v->ref;
 	else if (v->cls == DW_CLASS_SIGNATURE)
 		off = dwarf_type_of_signature(dw, v->u);
-	int rc = off ? dw_die_at(dw, off, ret, err) : 0;
+	int rc = off ? dw_die_near(die->unit, off, ret, err) : 0;
 	if (rc)
 		return rc;
 	return err_set(err, -EBADMSG,
@@ -255,8 +326,11 @@ static int lost(const struct cairn_err *err)
 }
 
 /* The byte behind the attributes, where the first child or the next sibling is. */
-static const uint8_t *behind(const struct dw_die *die, struct cairn_err *err)
+static inline const uint8_t *behind(const struct dw_die *die, struct cairn_err *err)
 {
+	struct dw_step first = die->abbrev->first;
+	if (first.then == DW_THEN_END && first.fixed <= die->unit->end - die->attrs)
+		return die->attrs + first.fixed;
 	struct cursor c = dw_unit_cursor(die->unit, die->attrs, err);
 	dw_abbrev_skip(die->unit, die->abbrev, &c);
 	return c.failed ? NULL : c.pos;

@@ -145,6 +145,9 @@ bool dw_unit_is_optimised(const struct dw_unit *u); /* by producer: " -O", but n
 /* Returns 1; 0 when there is a null entry at @off; -EBADMSG when @off is in no unit or not decodable. */
 int dw_die_at(const struct dwarf *dw, dw_off off, struct dw_die *ret, struct cairn_err *err);
 
+/* The same, cheaper, for one that usually is in unit @u: what a DIE of @u refers to. */
+int dw_die_near(const struct dw_unit *u, dw_off off, struct dw_die *ret, struct cairn_err *err);
+
 /*
  * dw_die_child, dw_die_sibling - first child, next sibling
  *

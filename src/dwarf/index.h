@@ -50,6 +50,12 @@ void dw_func_index_fini(struct dw_func_index *index);
 /* The entry of a DIE by binary search; DW_FUNC_NONE when it is not a function. */
 uint32_t dw_func_index_find(const struct dw_func_index *index, dw_off die);
 
+/* Its DIE. Returns as dw_die_at(), and costs less. */
+static inline int dw_func_die(const struct dwarf *dw, const struct dw_func *f, struct dw_die *ret, struct cairn_err *err)
+{
+	return dw_die_near(dwarf_unit(dw, f->unit), f->die, ret, err);
+}
+
 /*
  * dwarf_functions_named - the entries that belong to a name, in one parallel pass, without keeping the rest
  *

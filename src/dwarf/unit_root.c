@@ -16,6 +16,20 @@
 int dw_die_parse(const struct dw_unit *u, const uint8_t *p, struct dw_die *ret,
 		 struct cairn_err *err)
 {
+	const struct dw_abbrevs *t = u->abbrevs;
+	/* A small code that is an index, as nearly all are. */
+	if (p < u->end && *p < 0x80 && !t->codes && *p <= t->n) {
+		if (!*p)
+			return 0;
+		const struct dw_abbrev *found = &t->p[*p - 1];
+		*ret = (struct dw_die){.unit = u,
+				       .abbrev = found,
+				       .off = (uint64_t)(p - u->sec->p) | u->tag,
+				       .tag = found->tag,
+				       .has_children = found->has_children,
+				       .attrs = p + 1};
+		return 1;
+	}
 	struct cursor c = dw_unit_cursor(u, p, err);
 	uint64_t off = cur_off(&c), code = cur_uleb(&c);
 	if (c.failed)

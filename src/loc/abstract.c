@@ -12,10 +12,11 @@
 /* C allows 127 parameters and compilers more; a longer list is no program. */
 enum { FORMALS_MAX = 1024 };
 
-int abstract_die(const struct dwarf *dw, dw_off off, struct dw_die *ret, struct cairn_err *err)
+int abstract_die(const struct dwarf *dw, const struct dw_unit *unit, dw_off off, struct dw_die *ret,
+		 struct cairn_err *err)
 {
-	for (int i = 0; i < DW_ORIGIN_MAX; i++) {
-		int rc = dw_die_at(dw, off, ret, err);
+	for (int i = 0; i < DW_ORIGIN_MAX; i++, unit = ret->unit) {
+		int rc = dw_die_near(unit, off, ret, err);
 		if (rc <= 0)
 			return rc ? rc : err_set(err, -EBADMSG, "an abstract origin (DIE 0x%" PRIx64 ") is no DIE", off);
 		off = dw_ref(ret, DW_AT_abstract_origin);
@@ -57,8 +58,8 @@ static int remember(struct abstracts *a, dw_off die, const struct abstract *abst
 	return map_put(&a->by_die, die, (uintptr_t)abstract) < 0 ? err_nomem(err, "abstract instances") : 0;
 }
 
-int abstract_of(struct abstracts *a, const struct dwarf *dw, dw_off off, const struct abstract **ret,
-		struct cairn_err *err)
+int abstract_of(struct abstracts *a, const struct dwarf *dw, const struct dw_unit *unit, dw_off off,
+		const struct abstract **ret, struct cairn_err *err)
 {
 	uint64_t known;
 	struct dw_die die;
@@ -66,7 +67,7 @@ int abstract_of(struct abstracts *a, const struct dwarf *dw, dw_off off, const s
 		*ret = (const struct abstract *)(uintptr_t)known;
 		return 0;
 	}
-	int rc = abstract_die(dw, off, &die, err);
+	int rc = abstract_die(dw, unit, off, &die, err);
 	if (rc < 0)
 		return rc;
 	if (die.off != off && map_get(&a->by_die, die.off, &known)) {

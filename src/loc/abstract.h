@@ -44,14 +44,16 @@ static inline void abstracts_fini(struct abstracts *a)
 /*
  * abstract_of - the abstract instance that a DIE comes from over its DW_AT_abstract_origin, or itself
  *
+ * @unit  where @die most likely is: that which refers to it
  * @ret  lives as long as the arena
  * Returns 0, -EBADMSG, -ENOMEM.
  * Cost: reads its DIE and children when it is asked for the first time.
  */
-int abstract_of(struct abstracts *a, const struct dwarf *dw, dw_off die, const struct abstract **ret,
-		struct cairn_err *err);
+int abstract_of(struct abstracts *a, const struct dwarf *dw, const struct dw_unit *unit, dw_off die,
+		const struct abstract **ret, struct cairn_err *err);
 
 /* The DIE alone, nothing remembered. Returns 1, -EBADMSG. */
-int abstract_die(const struct dwarf *dw, dw_off die, struct dw_die *ret, struct cairn_err *err);
+int abstract_die(const struct dwarf *dw, const struct dw_unit *unit, dw_off die, struct dw_die *ret,
+		 struct cairn_err *err);
 
 #endif

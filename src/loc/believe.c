@@ -31,10 +31,10 @@ static bool is_passed_through(uint16_t tag, bool through_const)
 }
 
 /* A parameter's type behind all of those. False when it has none, or a damaged one. */
-static bool type_behind(const struct dwarf *dw, const struct dw_die *formal, bool through_const, struct dw_die *ret)
+static bool type_behind(const struct dw_die *formal, bool through_const, struct dw_die *ret)
 {
 	dw_off type = dw_ref_deep(formal, DW_AT_type);
-	for (int i = 0; i < CHAIN_MAX && type && dw_die_at(dw, type, ret, NULL) == 1; i++) {
+	for (int i = 0; i < CHAIN_MAX && type && dw_die_near(formal->unit, type, ret, NULL) == 1; i++) {
 		if (!is_passed_through(ret->tag, through_const))
 			return true;
 		type = dw_ref(ret, DW_AT_type);
@@ -43,23 +43,23 @@ static bool type_behind(const struct dwarf *dw, const struct dw_die *formal, boo
 }
 
 /* const T (through typedefs), T &, T &&, this: the function cannot assign to it. */
-static bool cannot_be_assigned(const struct site_env *env, dw_off formal)
+static bool cannot_be_assigned(const struct dw_unit *unit, dw_off formal)
 {
 	struct dw_die die, type;
-	if (dw_die_at(env->dw, formal, &die, NULL) != 1)
+	if (dw_die_near(unit, formal, &die, NULL) != 1)
 		return false;
 	if (dw_flag(&die, DW_AT_artificial))
 		return true;
-	if (!type_behind(env->dw, &die, false, &type))
+	if (!type_behind(&die, false, &type))
 		return false;
 	return type.tag == DW_TAG_const_type || type.tag == DW_TAG_immutable_type ||
 	       type.tag == DW_TAG_reference_type || type.tag == DW_TAG_rvalue_reference_type;
 }
 
-static bool is_bool(const struct site_env *env, dw_off formal)
+static bool is_bool(const struct dw_unit *unit, dw_off formal)
 {
 	struct dw_die die, type;
-	return dw_die_at(env->dw, formal, &die, NULL) == 1 && type_behind(env->dw, &die, true, &type) &&
+	return dw_die_near(unit, formal, &die, NULL) == 1 && type_behind(&die, true, &type) &&
 	       type.tag == DW_TAG_base_type && dw_udata(&type, DW_AT_encoding, DW_ATE_void) == DW_ATE_boolean;
 }
 
@@ -67,11 +67,11 @@ static bool is_bool(const struct site_env *env, dw_off formal)
  * GCC computes a _Bool as a whole byte: "not; and 255" for the opposite of a condition gives 254 and 255. The lowest bit is
  * right in every shape seen, and of a value that is 0 or 1 already it changes nothing.
  */
-static int keep_lowest_bit(const struct site_env *env, dw_off formal, struct cairn_location *loc, struct arena *arena)
+static int keep_lowest_bit(const struct dw_unit *unit, dw_off formal, struct cairn_location *loc, struct arena *arena)
 {
 	const struct cairn_piece *p = loc->pieces;
 	if (loc->n_pieces != 1 || p->kind != CAIRN_PIECE_VALUE || p->n_steps < 2 ||
-	    p->n_steps == CAIRN_LOC_STEPS_MAX || !is_bool(env, formal))
+	    p->n_steps == CAIRN_LOC_STEPS_MAX || !is_bool(unit, formal))
 		return 0;
 	struct cairn_loc_step *steps = arena_array(arena, p->n_steps + 1, sizeof(*steps));
 	struct cairn_piece *piece = arena_alloc(arena, sizeof(*piece));
@@ -128,9 +128,9 @@ int believe_args(const struct site_env *env, struct built_site *b, struct arena 
 	bool by_gcc = b->site.n_chain && dw_unit_is_gcc(b->die.unit) && !env->assume_unmodified;
 	for (uint32_t i = 0; i < b->formals.n; i++) {
 		struct cairn_location *loc = &b->args[i].loc;
-		if (keep_lowest_bit(env, b->formals.die[i], loc, arena) < 0)
+		if (keep_lowest_bit(b->die.unit, b->formals.die[i], loc, arena) < 0)
 			return -ENOMEM;
-		if (may_change && loc->why == CAIRN_AVAILABLE && !cannot_be_assigned(env, b->formals.die[i]))
+		if (may_change && loc->why == CAIRN_AVAILABLE && !cannot_be_assigned(b->die.unit, b->formals.die[i]))
 			loc->why = CAIRN_UNAVAIL_MAY_HAVE_CHANGED;
 		if (by_gcc && is_computed_from_memory(loc))
 			believe_not(loc, CAIRN_UNAVAIL_MEMORY_WRITTEN);

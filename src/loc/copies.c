@@ -180,7 +180,8 @@ static int visit_group(const struct visit *v, uint32_t group, const struct group
 		return err_nomem(err, "the arguments of a site");
 	for (uint32_t i = 0; i < n; i++) {
 		struct dw_die abstract;
-		int rc = abstract_die(v->env->dw, sites[i].die, &abstract, err);
+		const struct dw_unit *unit = dwarf_unit_of(v->env->dw, sites[i].die);
+		int rc = abstract_die(v->env->dw, unit, sites[i].die, &abstract, err);
 		if (rc >= 0)
 			rc = v->visitor->place(v->visitor->ctx, 0, group, abstract.off, &sites[i], err);
 		if (rc < 0)

@@ -79,7 +79,7 @@ static int add_decl(const struct collect *c, struct unit_rows *u, const struct d
 		    struct cairn_err *err)
 {
 	struct dw_die abstract;
-	int rc = abstract_die(c->env->dw, copy->off, &abstract, err);
+	int rc = abstract_die(c->env->dw, copy->unit, copy->off, &abstract, err);
 	if (rc < 0)
 		return rc;
 	struct decl d = {
@@ -104,7 +104,7 @@ static int add_decls(const struct collect *c, struct unit_rows *u, const struct 
 		struct dw_die die;
 		if (!(f->flags & DW_FUNC_INLINED) || (f->origin && f->origin == done))
 			continue;
-		int rc = dw_die_at(c->env->dw, f->die, &die, err);
+		int rc = dw_func_die(c->env->dw, f, &die, err);
 		if (rc > 0 && dw_attr(&die, DW_AT_GNU_entry_view, &view, NULL) == 1) {
 			done = f->origin;
 			rc = add_decl(c, u, &die, part->group, err);

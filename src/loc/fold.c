@@ -91,7 +91,7 @@ static bool is_body(const struct site_env *env, uint32_t entry, struct dw_die *d
 	const struct dw_func *f = &env->index->p[entry];
 	const uint8_t *code;
 	size_t n;
-	if (f->flags & DW_FUNC_INLINED || !(f->flags & DW_FUNC_HAS_CODE) || dw_die_at(env->dw, f->die, die, NULL) != 1)
+	if (f->flags & DW_FUNC_INLINED || !(f->flags & DW_FUNC_HAS_CODE) || dw_func_die(env->dw, f, die, NULL) != 1)
 		return false;
 	if (site_entry_of(die, ret) != 1 || !elf_code_at(env->code, *ret, &code, &n))
 		ret->v = 0;
@@ -152,7 +152,7 @@ static int list_beginnings(const struct site_env *env, const struct fold_candida
 		struct cairn_vaddr at;
 		if (!is_body(env, i, &die, &at) || (at.v && !symbol_name_has(&candidates->at, at)))
 			continue;
-		int rc = abstract_die(env->dw, die.off, &abstract, err);
+		int rc = abstract_die(env->dw, die.unit, die.off, &abstract, err);
 		if (rc < 0)
 			return rc;
 		if (!at.v && !symbol_of(candidates, &abstract, &at))

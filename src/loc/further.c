@@ -4,17 +4,16 @@
 #include "base/err.h"
 
 /* How far behind an address the nearest code of a copy begins; 0 when the address is in it. */
-struct nearest {
-	uint64_t at, distance;
-};
-
-static int note_distance(void *arg, struct dw_range r)
+static uint64_t distance_to(const struct built_site *b, uint64_t at)
 {
-	struct nearest *n = arg;
-	uint64_t d = r.lo.v > n->at ? r.lo.v - n->at : r.hi.v > n->at ? 0 : UINT64_MAX;
-	if (d < n->distance)
-		n->distance = d;
-	return 0;
+	uint64_t nearest = UINT64_MAX;
+	for (uint32_t i = 0; i < b->n_ranges; i++) {
+		struct dw_range r = b->ranges[i];
+		uint64_t d = r.lo.v > at ? r.lo.v - at : r.hi.v > at ? 0 : UINT64_MAX;
+		if (d < nearest)
+			nearest = d;
+	}
+	return nearest;
 }
 
 /*
@@ -79,13 +78,12 @@ static uint32_t owner_of(const struct owner_search *s, const struct entry_row *r
 	for (size_t i = s->first; i < s->end; i++) {
 		uint32_t entry = s->group->entries.p[i];
 		const struct dw_func *f = &s->env->index->p[entry];
-		struct nearest n = {.at = row->at.v, .distance = UINT64_MAX};
 		if (!(f->flags & DW_FUNC_INLINED) || !s->sites[i].site.n_shared)
 			continue;
-		dw_ranges(&s->sites[i].die, note_distance, &n, NULL);
+		uint64_t distance = distance_to(&s->sites[i], row->at.v);
 		/* Entries are in order of DIE: of copies inside one another the last one is the innermost. */
-		if (n.distance <= best) {
-			best = n.distance;
+		if (distance <= best) {
+			best = distance;
 			owner = entry;
 		}
 	}

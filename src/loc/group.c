@@ -206,7 +206,7 @@ static int read_root(const struct grouping *all, uint32_t entry, struct arena *n
 	struct group *g = &ret->group;
 	struct dw_die die;
 	g->root = all->env->index->p[entry].die;
-	int rc = dw_die_at(all->env->dw, g->root, &die, err);
+	int rc = dw_func_die(all->env->dw, &all->env->index->p[entry], &die, err);
 	if (rc < 0)
 		return rc;
 	const char *name = dw_str_deep(&die, DW_AT_name);
@@ -258,7 +258,7 @@ static bool begins_at(const struct site_env *env, const struct dw_func *f, const
 	struct dw_die die;
 	struct dw_value v;
 	struct cairn_vaddr at;
-	if (f->flags & DW_FUNC_INLINED || dw_die_at(env->dw, f->die, &die, NULL) <= 0)
+	if (f->flags & DW_FUNC_INLINED || dw_func_die(env->dw, f, &die, NULL) <= 0)
 		return false;
 	if (dw_attr(&die, DW_AT_entry_pc, &v, NULL) > 0 && v.cls == DW_CLASS_ADDRESS)
 		at = v.addr;

@@ -58,7 +58,8 @@ static int enter_container(struct judge *j, uint32_t container)
 	j->graph = NULL;
 	j->container = container;
 	j->function = (struct dw_die){0};
-	if (dw_die_at(env->dw, env->index->p[container].die, &j->function, NULL) != 1 || site_entry_of(&j->function, &entry) != 1)
+	if (dw_func_die(env->dw, &env->index->p[container], &j->function, NULL) != 1 ||
+	    site_entry_of(&j->function, &entry) != 1)
 		return 0;
 	return graph_new(env->code, &j->function, entry, &j->graph);
 }
@@ -178,7 +179,7 @@ static int judge_copy(struct judge *j, size_t at, struct cairn_err *err)
 	if (!j->graph)
 		return 0;
 	bool ok = bare || gather_others(j, at);
-	struct passage p = {.graph = j->graph, .copy = &first->die, .places = j->places.p, .n_places = j->places.n,
+	struct passage p = {.graph = j->graph, .copy = first, .places = j->places.p, .n_places = j->places.n,
 			    .others = j->others.p, .n_others = j->others.n, .for_values = bare};
 	return ok && passage_judge(&p, &j->scratch) == 0 ? 0 : err_nomem(err, "ways to a copy");
 }

@@ -79,7 +79,7 @@ int part_is(const struct site_env *env, uint32_t entry, const struct dw_die *cop
 	struct dw_die caller;
 	if (around == DW_FUNC_NONE)
 		return 0;
-	int rc = abstract_die(env->dw, env->index->p[around].die, &caller, err);
+	int rc = abstract_die(env->dw, copy->unit, env->index->p[around].die, &caller, err);
 	if (rc < 0)
 		return rc;
 	if (caller.off == abstract->die.off)

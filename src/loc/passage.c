@@ -67,17 +67,15 @@ static int own_range(void *arg, struct dw_range r)
 	return c->rc;
 }
 
-static int other_range(void *arg, struct dw_range r)
+static void other_range(const struct code *c, struct dw_range r)
 {
-	struct code *c = arg;
 	const struct graph *g = c->graph;
 	for (size_t i = graph_from(g, r.lo.v); i < g->v.n && g->v.p[i].at < r.hi.v; i++)
 		if (!g->v.p[i].is_nop)
 			c->marks[i] |= OTHER;
-	return 0;
 }
 
-static int code_init(struct code *c, struct graph *g, const struct dw_die *copy, struct passage_scratch *scratch)
+static int code_init(struct code *c, struct graph *g, struct passage_scratch *scratch)
 {
 	if (g->v.n >= scratch->cap) {
 		free(scratch->marks);
@@ -89,8 +87,23 @@ static int code_init(struct code *c, struct graph *g, const struct dw_die *copy,
 	memset(scratch->marks, 0, g->v.n + 1);
 	scratch->own.n = 0;
 	*c = (struct code){.graph = g, .marks = scratch->marks, .scratch = scratch};
-	dw_ranges(copy, own_range, c, NULL);
-	return c->rc;
+	return 0;
+}
+
+static int code_of_copy(struct code *c, struct graph *g, const struct built_site *copy, struct passage_scratch *scratch)
+{
+	int rc = code_init(c, g, scratch);
+	for (uint32_t i = 0; i < copy->n_ranges && !rc; i++)
+		rc = own_range(c, copy->ranges[i]);
+	return rc;
+}
+
+static int code_of_scope(struct code *c, struct graph *g, const struct dw_die *scope, struct passage_scratch *scratch)
+{
+	int rc = code_init(c, g, scratch);
+	if (!rc)
+		dw_ranges(scope, own_range, c, NULL);
+	return rc ? rc : c->rc;
 }
 
 void passage_scratch_fini(struct passage_scratch *s)
@@ -284,13 +297,13 @@ static unsigned int choose_ways(struct code *c, const struct ways *w, struct cai
 	return 1;
 }
 
-unsigned int passage_ways_in(struct graph *g, const struct dw_die *copy, struct cairn_vaddr *ret)
+unsigned int passage_ways_in(struct graph *g, const struct built_site *copy, struct cairn_vaddr *ret)
 {
 	struct passage_scratch scratch = {0};
 	struct code c = {0};
 	struct ways w = {0};
 	unsigned int n = 0;
-	if (g->entry != GRAPH_NONE && !code_init(&c, g, copy, &scratch) && !find_ways(&c, &w))
+	if (g->entry != GRAPH_NONE && !code_of_copy(&c, g, copy, &scratch) && !find_ways(&c, &w))
 		n = choose_ways(&c, &w, ret);
 	VEC_FREE(&w.early);
 	VEC_FREE(&w.last);
@@ -365,8 +378,8 @@ static int find_behind(struct code *c, const struct passage *p, uint32_t *ret)
 	if (g->entry == GRAPH_NONE || !has_way_behind(c))
 		return 0;
 	for (size_t i = 0; i < p->n_others; i++)
-		if (p->others[i]->die.off != p->copy->off)
-			dw_ranges(&p->others[i]->die, other_range, c, NULL);
+		for (uint32_t k = 0; p->others[i]->die.off != p->copy->die.off && k < p->others[i]->n_ranges; k++)
+			other_range(c, p->others[i]->ranges[k]);
 	if (!(c->marks[g->entry] & PLACE))
 		c->marks[g->entry] |= AROUND;
 	int rc = c->marks[g->entry] & AROUND ? graph_spread(g, &g->entry, 1, c->marks, AROUND, 0, PLACE) : 0;
@@ -421,7 +434,7 @@ int passage_comes_back(struct graph *g, const struct dw_die *scope, struct cairn
 	struct code c;
 	VEC(uint32_t) from = {0};
 	uint32_t i = graph_at(g, at.v);
-	int rc = i == GRAPH_NONE ? 0 : code_init(&c, g, scope, scratch);
+	int rc = i == GRAPH_NONE ? 0 : code_of_scope(&c, g, scope, scratch);
 	if (rc < 0 || i == GRAPH_NONE)
 		return rc;
 	for (uint32_t k = 0, s; !rc && (s = graph_next(g, i, &k)) != GRAPH_NONE;) {
@@ -461,7 +474,7 @@ static bool is_merged(const struct code *c, const struct passage *p, uint32_t at
 		return false;
 	uint32_t to = g->v.p[at].target;
 	for (size_t i = 0; i < p->n_others && to != GRAPH_NONE; i++)
-		if (p->others[i]->die.off != p->copy->off && p->others[i]->site.at.v == g->v.p[to].at)
+		if (p->others[i]->die.off != p->copy->die.off && p->others[i]->site.at.v == g->v.p[to].at)
 			return true;
 	return false;
 }
@@ -553,6 +566,6 @@ static int judge(struct code *c, const struct passage *p)
 int passage_judge(const struct passage *p, struct passage_scratch *scratch)
 {
 	struct code c;
-	int rc = code_init(&c, p->graph, p->copy, scratch);
+	int rc = code_of_copy(&c, p->graph, p->copy, scratch);
 	return rc ? rc : judge(&c, p);
 }

@@ -23,7 +23,7 @@ enum { PASSAGE_WAYS_MAX = 8 };
  * are left out. Else 1 and the first of all, or 0: nothing is known.
  * Cost: some passes over the container's instructions.
  */
-unsigned int passage_ways_in(struct graph *g, const struct dw_die *copy, struct cairn_vaddr *ret);
+unsigned int passage_ways_in(struct graph *g, const struct built_site *copy, struct cairn_vaddr *ret);
 
 /* What is kept from copy to copy; zeroed at first. */
 struct passage_scratch {
@@ -44,8 +44,8 @@ int passage_comes_back(struct graph *g, const struct dw_die *scope, struct cairn
 /* One copy with all its places in one function, and the function's other copies there. */
 struct passage {
 	struct graph *graph;
-	const struct dw_die *copy;
-	struct built_site **places; /* of the copy: its first entry and the further ones */
+	const struct built_site *copy; /* its die and ranges */
+	struct built_site **places;    /* of the copy: its first entry and the further ones */
 	size_t n_places;
 	const struct built_site *const *others; /* copies of the same function in the same container; this one may be among them */
 	size_t n_others;

@@ -46,36 +46,31 @@ void site_worker_fini(struct site_worker *w)
 	w->graph = NULL;
 	boundary_fini(&w->boundary);
 	abstracts_fini(&w->abstracts);
-	VEC_FREE(&w->ranges);
+	VEC_FREE(&w->ranges.v);
+	VEC_FREE(&w->own.v);
 }
 
 /* ---- address ---- */
 
-/* The code of the DIE at hand. */
-struct own_code {
-	struct dw_range first;
-	unsigned int n;
-};
-
-static int note_first(void *arg, struct dw_range r)
-{
-	struct own_code *s = arg;
-	if (!s->n++)
-		s->first = r;
-	return 0;
-}
-
 static int note_range(void *arg, struct dw_range r)
 {
-	struct site_worker *w = arg;
-	return VEC_ADD(&w->ranges, r) ? 0 : -ENOMEM;
+	struct site_ranges *to = arg;
+	return VEC_ADD(&to->v, r) ? 0 : -ENOMEM;
+}
+
+/* Returns their number, -EBADMSG, -ENOMEM. */
+static int ranges_of(const struct dw_die *die, struct site_ranges *to, struct cairn_err *err)
+{
+	to->v.n = 0;
+	int rc = dw_ranges(die, note_range, to, err);
+	return rc == -ENOMEM ? err_nomem(err, "ranges of code") : rc;
 }
 
 /* Whether the code of the worker's container holds it. */
 static bool is_in_container(const struct site_worker *w, struct cairn_vaddr at)
 {
-	for (size_t i = 0; i < w->ranges.n; i++)
-		if (w->ranges.p[i].lo.v <= at.v && at.v < w->ranges.p[i].hi.v)
+	for (size_t i = 0; i < w->ranges.v.n; i++)
+		if (w->ranges.v.p[i].lo.v <= at.v && at.v < w->ranges.v.p[i].hi.v)
 			return true;
 	return false;
 }
@@ -102,35 +97,30 @@ struct address {
 	enum cairn_address_rule rule;
 };
 
-/* Returns 1; 0 for a DIE without code; -EBADMSG. @w has the ranges of the container, which may be the DIE itself. */
-static int address_of(const struct dw_die *die, const struct site_worker *w, struct address *ret, struct cairn_err *err)
+/* @w has the ranges of the container, which may be the DIE itself; @own those of the DIE. False for one without code. */
+static bool address_of(const struct dw_die *die, const struct site_worker *w, const struct site_ranges *own,
+		       struct address *ret)
 {
-	struct own_code own = {0};
-	int rc = dw_ranges(die, note_first, &own, err);
-	if (rc < 0)
-		return rc;
-	struct cairn_vaddr pc;
-	*ret = (struct address){.at = own.first.lo,
-				.rule = own.n > 1 ? CAIRN_AT_FIRST_RANGE : CAIRN_AT_LOW_PC};
-	if (!entry_pc(die, own.first.lo, &pc) || !is_in_container(w, pc))
-		return own.n > 0;
+	struct cairn_vaddr pc, first = own->v.n ? own->v.p[0].lo : (struct cairn_vaddr){0};
+	*ret = (struct address){.at = first, .rule = own->v.n > 1 ? CAIRN_AT_FIRST_RANGE : CAIRN_AT_LOW_PC};
+	if (!entry_pc(die, first, &pc) || !is_in_container(w, pc))
+		return own->v.n > 0;
 	/* An entry at the start of the only range is that: say the simpler thing. */
-	if (own.n != 1 || pc.v != own.first.lo.v)
+	if (own->v.n != 1 || pc.v != first.v)
 		ret->rule = CAIRN_AT_ENTRY_PC;
 	ret->at = pc;
 	ret->view = dw_udata(die, DW_AT_GNU_entry_view, UINT64_MAX);
 	ret->has_view = ret->view != UINT64_MAX;
 	if (!ret->has_view)
 		ret->view = 0;
-	return 1;
+	return true;
 }
 
 /* The ranges of a body as those of the worker's container, and its address. */
 static int enter_body(struct site_worker *w, const struct dw_die *body, struct address *ret, struct cairn_err *err)
 {
-	w->ranges.n = 0;
-	int rc = dw_ranges(body, note_range, w, err);
-	return rc < 0 ? rc : address_of(body, w, ret, err);
+	int rc = ranges_of(body, &w->ranges, err);
+	return rc < 0 ? rc : address_of(body, w, &w->ranges, ret);
 }
 
 int site_entry_of(const struct dw_die *body, struct cairn_vaddr *ret)
@@ -140,7 +130,7 @@ int site_entry_of(const struct dw_die *body, struct cairn_vaddr *ret)
 	int rc = enter_body(&w, body, &a, NULL);
 	if (rc == 1)
 		*ret = a.at;
-	VEC_FREE(&w.ranges);
+	VEC_FREE(&w.ranges.v);
 	return rc;
 }
 
@@ -161,7 +151,7 @@ static int enter_container(const struct site_env *env, struct site_worker *w, ui
 	if (w->container == container)
 		return 0;
 	w->container = DW_FUNC_NONE;
-	int rc = dw_die_at(env->dw, env->index->p[container].die, &w->function, err);
+	int rc = dw_func_die(env->dw, &env->index->p[container], &w->function, err);
 	if (rc >= 0)
 		rc = enter_body(w, &w->function, &a, err);
 	if (rc < 0)
@@ -187,7 +177,7 @@ static int find_ways_in(const struct site_env *env, struct site_worker *w, struc
 			return -ENOMEM;
 		w->graph_made = true;
 	}
-	unsigned int n = w->graph ? passage_ways_in(w->graph, &b->die, ways) : 0;
+	unsigned int n = w->graph ? passage_ways_in(w->graph, b, ways) : 0;
 	if (!n)
 		return 0;
 	struct cairn_vaddr *more = arena_array(w->arena, n, sizeof(*more));
@@ -216,7 +206,7 @@ static int chain_of(const struct site_env *env, uint32_t entry, struct arena *ar
 	site->chain = chain;
 	for (uint32_t i = entry, k = 0; k < n; i = env->index->p[i].parent, k++) {
 		struct dw_die die;
-		int rc = dw_die_at(env->dw, env->index->p[i].die, &die, err);
+		int rc = dw_func_die(env->dw, &env->index->p[i], &die, err);
 		if (rc < 0)
 			return rc;
 		chain[k].function = dw_str_deep(&die, DW_AT_name);
@@ -252,7 +242,7 @@ static uint32_t match_formal(const struct site_env *env, const struct formals *f
 			if (f->die[i] == origin)
 				return i;
 		struct dw_die die;
-		if (dw_die_at(env->dw, origin, &die, NULL) != 1)
+		if (dw_die_near(formal->unit, origin, &die, NULL) != 1)
 			return f->n;
 		origin = dw_ref(&die, DW_AT_abstract_origin);
 	}
@@ -372,6 +362,18 @@ static int describe(const struct site_env *env, struct site_worker *w, uint32_t 
 	return chain_of(env, entry, w->arena, s, err);
 }
 
+/* Of the place at hand, for those who ask about its code. */
+static int keep_ranges(struct site_worker *w, struct built_site *b)
+{
+	struct dw_range *ranges = arena_array(w->arena, w->own.v.n, sizeof(*ranges));
+	if (!ranges)
+		return -ENOMEM;
+	memcpy(ranges, w->own.v.p, w->own.v.n * sizeof(*ranges));
+	b->ranges = ranges;
+	b->n_ranges = (uint32_t)w->own.v.n;
+	return 0;
+}
+
 int site_build(const struct site_env *env, struct site_worker *w, const struct site_request *request,
 	       struct built_site *ret, struct cairn_err *err)
 {
@@ -382,7 +384,7 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	const struct abstract *abstract;
 	struct address a;
 	*ret = (struct built_site){.container = container};
-	int rc = dw_die_at(env->dw, f->die, &ret->die, err);
+	int rc = dw_func_die(env->dw, f, &ret->die, err);
 	if (rc < 0)
 		return rc;
 	if (container == DW_FUNC_NONE)
@@ -397,9 +399,11 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	 */
 	if (!w->container_has_code)
 		return 0;
-	rc = address_of(&ret->die, w, &a, err);
-	if (rc <= 0)
-		return rc;
+	rc = ranges_of(&ret->die, &w->own, err);
+	if (rc < 0 || !address_of(&ret->die, w, &w->own, &a))
+		return rc < 0 ? rc : 0;
+	if (keep_ranges(w, ret) < 0)
+		return err_nomem(err, "ranges of code");
 
 	if (request->is_way_in)
 		a = (struct address){.at = request->at, .rule = CAIRN_AT_WAY_IN};
@@ -428,7 +432,7 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 		return rc;
 
 	/* Copies of one function in one unit have one origin. */
-	rc = abstract_of(&w->abstracts, env->dw, inlined && f->origin ? f->origin : f->die, &abstract, err);
+	rc = abstract_of(&w->abstracts, env->dw, ret->die.unit, inlined && f->origin ? f->origin : f->die, &abstract, err);
 	if (rc >= 0 && inlined) {
 		rc = part_is(env, entry, &ret->die, abstract, err);
 		if (rc == 1)
@@ -491,11 +495,11 @@ int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t e
 	uint32_t container = site_container(env->index, entry);
 	const struct abstract *abstract;
 	*ret = (struct built_site){.container = container, .site = {.at = at, .n_chain = inlined, .n_shared = 1}};
-	int rc = dw_die_at(env->dw, f->die, &ret->die, err);
+	int rc = dw_func_die(env->dw, f, &ret->die, err);
 	if (rc >= 0)
 		rc = enter_container(env, w, container, err);
 	if (rc >= 0)
-		rc = abstract_of(&w->abstracts, env->dw, inlined && f->origin ? f->origin : f->die, &abstract, err);
+		rc = abstract_of(&w->abstracts, env->dw, ret->die.unit, inlined && f->origin ? f->origin : f->die, &abstract, err);
 	if (rc < 0)
 		return rc;
 	ret->formals = abstract->formals;

@@ -35,12 +35,17 @@ struct site_env {
 	const struct symbol_name *folds;
 };
 
+struct site_ranges {
+	VEC(struct dw_range) v;
+};
+
 /* Scratch of one worker, with what it knows of the container it worked on last. */
 struct site_worker {
 	struct arena *arena;
 	uint32_t container; /* index entry; DW_FUNC_NONE at first */
 	struct dw_die function;         /* its DIE */
-	VEC(struct dw_range) ranges;    /* its code */
+	struct site_ranges ranges;      /* its code */
+	struct site_ranges own;         /* that of the place at hand */
 	struct cairn_vaddr container_entry;
 	bool container_has_code;
 	struct flow *flow;
@@ -68,6 +73,8 @@ struct built_site {
 	struct cairn_site site;
 	uint64_t view;
 	struct dw_die die;
+	const struct dw_range *ranges; /* its code, as dw_ranges() tells it */
+	uint32_t n_ranges;
 	/* Formals of its abstract instance: the types of its args are theirs. */
 	struct formals formals;
 	struct cairn_arg *args;

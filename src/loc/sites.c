@@ -249,7 +249,7 @@ static int without_described(struct symbol_name *symbols, const struct site_env 
 		for (size_t i = 0; i < described->v.p[g].entries.n && !rc; i++) {
 			struct dw_die die;
 			struct cairn_vaddr at;
-			if (dw_die_at(env->dw, env->index->p[described->v.p[g].entries.p[i]].die, &die, NULL) == 1 &&
+			if (dw_func_die(env->dw, &env->index->p[described->v.p[g].entries.p[i]], &die, NULL) == 1 &&
 			    site_entry_of(&die, &at) == 1)
 				rc = VEC_ADD(&begin.at, at) ? 0 : -ENOMEM;
 		}
