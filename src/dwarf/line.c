@@ -8,6 +8,9 @@
  *	line base -5, line range 14, opcode base 13, opcode 0x4b (75):
  *	75 - 13 = 62 = 4 * 14 + 6    address += 4, line += -5 + 6, append
  *
+ * Which special opcode does what is worked out once per program: a division for each of a kernel's seven million rows
+ * would be a fifth of the work.
+ *
  * Views. Several rows may have one address; GCC numbers them and refers to the numbers in location lists
  * (loclists.c). The assembler and we count alike: from 0, one more per appended row, back to 0 when an
  * opcode moves the address. DW_LNS_fixed_advance_pc does not reset it: whoever writes that opcode does not
@@ -41,9 +44,12 @@ struct machine {
 	const struct dw_unit *u;
 	const struct dw_line_header *h;
 	struct cursor *c;
-	uint64_t address, file, line, column, view;
+	struct dw_row row; /* the registers, as they are appended; view counts no farther than it can */
 	uint32_t op_index;
-	bool is_stmt, prologue_end;
+	struct {
+		uint8_t operations;
+		int16_t lines;
+	} special[256]; /* by opcode, when the line range is not 0 */
 	VEC(struct dw_row) rows;
 	VEC(struct sequence) sequences;
 	size_t from; /* first row of the open sequence */
@@ -66,48 +72,42 @@ void dw_rows_free(struct dw_rows *rows)
 
 static void reset(struct machine *m)
 {
-	m->address = m->column = m->view = 0;
-	m->file = m->line = 1;
+	m->row = (struct dw_row){.file = 1, .line = 1, .is_stmt = m->h->default_is_stmt};
 	m->op_index = 0;
-	m->is_stmt = m->h->default_is_stmt;
-	m->prologue_end = false;
 	m->from = m->rows.n;
 	m->started = m->dropped = false;
 }
 
 /* Move by @n operations. */
-static void advance(struct machine *m, uint64_t n)
+static inline void advance(struct machine *m, uint64_t n)
 {
 	uint64_t ops = m->op_index + n;
 	if (!n)
 		return;
-	m->view = 0;
+	m->row.view = 0;
 	if (m->h->max_ops == 1) {
-		m->address += m->h->min_inst * n;
+		m->row.at.v += m->h->min_inst * n;
 		return;
 	}
-	m->address += m->h->min_inst * (ops / m->h->max_ops);
+	m->row.at.v += m->h->min_inst * (ops / m->h->max_ops);
 	m->op_index = (uint32_t)(ops % m->h->max_ops);
 }
 
-static bool append(struct machine *m)
+static inline bool append(struct machine *m)
 {
-	struct dw_row row = {.at = {m->address},
-			     .file = (uint32_t)m->file,
-			     .line = (uint32_t)m->line,
-			     .column = m->column > UINT16_MAX ? UINT16_MAX : (uint16_t)m->column,
-			     .is_stmt = m->is_stmt,
-			     .prologue_end = m->prologue_end,
-			     .view = m->view > UINT16_MAX ? UINT16_MAX : (uint16_t)m->view};
-	m->view++;
-	m->prologue_end = false;
-	if (!m->visit)
-		return VEC_ADD(&m->rows, row);
-	if (m->whole && !m->started)
-		m->dropped = dw_is_discarded(m->u, m->address);
-	m->started = true;
-	m->ended = m->dropped ? 0 : m->visit(m->ctx, &row);
-	return !m->ended;
+	bool ok = true;
+	if (!m->visit) {
+		ok = VEC_ADD(&m->rows, m->row);
+	} else {
+		if (m->whole && !m->started)
+			m->dropped = dw_is_discarded(m->u, m->row.at.v);
+		m->started = true;
+		m->ended = m->dropped ? 0 : m->visit(m->ctx, &m->row);
+		ok = !m->ended;
+	}
+	m->row.view += m->row.view < UINT16_MAX;
+	m->row.prologue_end = false;
+	return ok;
 }
 
 /* Of an end row, until the table is sorted: its sequence covers something. */
@@ -116,20 +116,20 @@ enum { NOT_EMPTY = 1 };
 static bool end_sequence(struct machine *m)
 {
 	if (m->visit) {
-		struct dw_row end = {.at = {m->address}, .end_sequence = true};
+		struct dw_row end = {.at = m->row.at, .end_sequence = true};
 		m->ended = m->whole && m->started && !m->dropped ? m->visit(m->ctx, &end) : 0;
 		reset(m);
 		return !m->ended;
 	}
-	uint64_t start = m->rows.n > m->from ? m->rows.p[m->from].at.v : m->address;
+	uint64_t start = m->rows.n > m->from ? m->rows.p[m->from].at.v : m->row.at.v;
 	if (dw_is_discarded(m->u, start)) {
 		m->rows.n = m->from;
 		reset(m);
 		return true;
 	}
-	struct dw_row end = {.at = {m->address},
+	struct dw_row end = {.at = m->row.at,
 			     .end_sequence = true,
-			     .column = start < m->address ? NOT_EMPTY : 0};
+			     .column = start < m->row.at.v ? NOT_EMPTY : 0};
 	if (!VEC_ADD(&m->rows, end))
 		return false;
 	struct sequence s = {.from = m->from, .n = m->rows.n - m->from, .start = start};
@@ -137,15 +137,24 @@ static bool end_sequence(struct machine *m)
 	return VEC_ADD(&m->sequences, s);
 }
 
-static bool special(struct machine *m, uint8_t op)
+static void learn_specials(struct machine *m)
 {
-	uint8_t adjusted = op - m->h->opcode_base;
+	const struct dw_line_header *h = m->h;
+	for (unsigned int op = h->opcode_base; op < 256 && h->line_range; op++) {
+		uint8_t adjusted = (uint8_t)(op - h->opcode_base);
+		m->special[op].operations = adjusted / h->line_range;
+		m->special[op].lines = (int16_t)(h->line_base + adjusted % h->line_range);
+	}
+}
+
+static inline bool special(struct machine *m, uint8_t op)
+{
 	if (!m->h->line_range) {
 		dw_expected(m->c, "no special opcode, since the line range is 0");
 		return true;
 	}
-	advance(m, adjusted / m->h->line_range);
-	m->line += (uint64_t)(int64_t)(m->h->line_base + adjusted % m->h->line_range);
+	advance(m, m->special[op].operations);
+	m->row.line += (uint32_t)m->special[op].lines;
 	return append(m);
 }
 
@@ -161,9 +170,9 @@ static bool extended(struct machine *m)
 	case DW_LNE_end_sequence:
 		return end_sequence(m);
 	case DW_LNE_set_address:
-		m->address = cur_uint(&op, (unsigned int)(cur_left(&op) <= 8 ? cur_left(&op) : 8));
+		m->row.at.v = cur_uint(&op, (unsigned int)(cur_left(&op) <= 8 ? cur_left(&op) : 8));
 		m->op_index = 0;
-		m->view = 0;
+		m->row.view = 0;
 		break;
 	default: /* discriminators, files defined late (until DWARF 4), vendors' */
 		break;
@@ -173,6 +182,7 @@ static bool extended(struct machine *m)
 
 static bool standard(struct machine *m, uint8_t op)
 {
+	uint64_t column;
 	switch (op) {
 	case DW_LNS_copy:
 		return append(m);
@@ -180,16 +190,17 @@ static bool standard(struct machine *m, uint8_t op)
 		advance(m, cur_uleb(m->c));
 		break;
 	case DW_LNS_advance_line:
-		m->line += (uint64_t)cur_sleb(m->c);
+		m->row.line += (uint32_t)cur_sleb(m->c);
 		break;
 	case DW_LNS_set_file:
-		m->file = cur_uleb(m->c);
+		m->row.file = (uint32_t)cur_uleb(m->c);
 		break;
 	case DW_LNS_set_column:
-		m->column = cur_uleb(m->c);
+		column = cur_uleb(m->c);
+		m->row.column = column > UINT16_MAX ? UINT16_MAX : (uint16_t)column;
 		break;
 	case DW_LNS_negate_stmt:
-		m->is_stmt = !m->is_stmt;
+		m->row.is_stmt = !m->row.is_stmt;
 		break;
 	case DW_LNS_set_basic_block:
 	case DW_LNS_set_epilogue_begin:
@@ -201,11 +212,11 @@ static bool standard(struct machine *m, uint8_t op)
 			advance(m, (255 - m->h->opcode_base) / m->h->line_range);
 		break;
 	case DW_LNS_fixed_advance_pc:
-		m->address += cur_u16(m->c);
+		m->row.at.v += cur_u16(m->c);
 		m->op_index = 0;
 		break;
 	case DW_LNS_set_prologue_end:
-		m->prologue_end = true;
+		m->row.prologue_end = true;
 		break;
 	case DW_LNS_set_isa:
 		cur_skip_leb(m->c);
@@ -220,6 +231,7 @@ static bool standard(struct machine *m, uint8_t op)
 static int run(struct machine *m)
 {
 	reset(m);
+	learn_specials(m);
 	while (cur_more(m->c)) {
 		uint8_t op = cur_u8(m->c);
 		bool ok = op >= m->h->opcode_base ? special(m, op)

@@ -214,27 +214,28 @@ static int gather_clones(const struct visit *v, unsigned int threads, struct cai
 {
 	VEC(struct clone) all = {0};
 	VEC(struct group) parts = {0};
+	uint32_t *entries = NULL;
 	bool ok = true;
 	for (unsigned int w = 0; w < pool_width(threads); w++)
 		for (size_t i = 0; i < v->workers[w].clones.n && ok; i++)
 			ok = VEC_ADD(&all, v->workers[w].clones.p[i]);
 	if (all.n)
 		qsort(all.p, all.n, sizeof(*all.p), by_group);
+	entries = ok ? malloc((all.n + 1) * sizeof(*entries)) : NULL;
+	ok = entries;
 	for (size_t i = 0; i < all.n && ok; i++) {
-		if (i && all.p[i - 1].group == all.p[i].group) {
-			struct group *last = &parts.p[parts.n - 1];
-			ok = VEC_ADD(&last->entries, all.p[i].entry);
-			continue;
+		entries[i] = all.p[i].entry;
+		if (!i || all.p[i - 1].group != all.p[i].group) {
+			struct group part = v->groups->v.p[all.p[i].group];
+			part.entries = (struct entry_list){.p = entries + i};
+			part.rows = (struct row_list){0};
+			ok = VEC_ADD(&parts, part);
 		}
-		struct group part = v->groups->v.p[all.p[i].group];
-		memset(&part.entries, 0, sizeof(part.entries));
-		memset(&part.rows, 0, sizeof(part.rows));
-		/* First among those that are freed. */
-		ok = VEC_ADD(&parts, part) && VEC_ADD(&parts.p[parts.n - 1].entries, all.p[i].entry);
+		if (ok)
+			parts.p[parts.n - 1].entries.n++;
 	}
 	int rc = ok ? visit_clones(v, threads, all.p, parts.p, parts.n, err) : err_nomem(err, "clones");
-	for (size_t i = 0; i < parts.n; i++)
-		VEC_FREE(&parts.p[i].entries);
+	free(entries);
 	VEC_FREE(&parts);
 	VEC_FREE(&all);
 	return rc;

@@ -223,12 +223,29 @@ static bool is_from_macro(const struct group *g)
 	return false;
 }
 
+/* Unit by unit: counted first, which says where those of each group stand. */
 static int hand_over(struct collect *c, struct groups *groups, struct cairn_err *err)
 {
-	for (size_t u = 0; u < dwarf_n_units(c->env->dw); u++)
+	size_t n_units = dwarf_n_units(c->env->dw), total = 0;
+	for (size_t u = 0; u < n_units; total += c->hits[u++].v.n)
 		for (size_t k = 0; k < c->hits[u].v.n; k++)
-			if (!VEC_ADD(&groups->v.p[c->hits[u].v.p[k].group].rows, c->hits[u].v.p[k].row))
-				return err_nomem(err, "line rows");
+			groups->v.p[c->hits[u].v.p[k].group].rows.n++;
+	groups->rows = malloc((total + 1) * sizeof(*groups->rows));
+	if (!groups->rows)
+		return err_nomem(err, "line rows");
+	struct entry_row *at = groups->rows;
+	for (size_t g = 0; g < groups->v.n; g++) {
+		groups->v.p[g].rows.p = at;
+		at += groups->v.p[g].rows.n;
+		groups->v.p[g].rows.n = 0;
+	}
+	for (size_t u = 0; u < n_units; u++) {
+		for (size_t k = 0; k < c->hits[u].v.n; k++) {
+			struct row_list *rows = &groups->v.p[c->hits[u].v.p[k].group].rows;
+			rows->p[rows->n++] = c->hits[u].v.p[k].row;
+		}
+		VEC_FREE(&c->hits[u].v);
+	}
 	for (size_t g = 0; g < groups->v.n; g++)
 		groups->v.p[g].from_macro = is_from_macro(&groups->v.p[g]);
 	return 0;

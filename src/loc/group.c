@@ -149,10 +149,34 @@ static const char *tidy_path(struct arena *names, const char *path)
 	return out;
 }
 
-static uint64_t key_hash(const struct group *g)
+/* A file as a unit numbers it. Functions of a header are told one by one, and its path is long. */
+struct known_file {
+	const struct dw_unit *unit;
+	uint64_t number;
+	const char *path;
+	uint64_t hash;
+};
+
+/* Of one worker, direct-mapped by number. */
+struct known_files {
+	struct known_file slot[64];
+};
+
+static const struct known_file *file_of(struct known_files *known, struct arena *names, const struct dw_die *root)
 {
-	uint64_t h = map_hash_str(g->name) ^ map_hash_str(g->file ? g->file : "") * 3;
-	return h + g->line * 0x9e3779b97f4a7c15;
+	uint64_t number = dw_udata(root, DW_AT_decl_file, 0);
+	struct known_file *f = &known->slot[number % 64];
+	if (f->unit == root->unit && f->number == number)
+		return f;
+	*f = (struct known_file){.unit = root->unit, .number = number};
+	f->path = tidy_path(names, dw_unit_file(root->unit, number));
+	f->hash = map_hash_str(f->path ? f->path : "");
+	return f;
+}
+
+static uint64_t key_hash(const struct group *g, uint64_t file_hash)
+{
+	return (map_hash_str(g->name) ^ file_hash * 3) + g->line * 0x9e3779b97f4a7c15;
 }
 
 /* Overloads that a macro puts on one line differ in their linkage names. */
@@ -198,12 +222,14 @@ struct grouping {
 	VEC(uint32_t) entries; /* of roots, in the order in which they are met */
 	struct root *roots;    /* as those */
 	struct arena *arenas;  /* per worker: names */
+	struct known_files *files;
 };
 
-static int read_root(const struct grouping *all, uint32_t entry, struct arena *names, struct root *ret,
+static int read_root(const struct grouping *all, uint32_t entry, unsigned int worker, struct root *ret,
 		     struct cairn_err *err)
 {
 	struct group *g = &ret->group;
+	struct arena *names = &all->arenas[worker];
 	struct dw_die die;
 	g->root = all->env->index->p[entry].die;
 	int rc = dw_func_die(all->env->dw, &all->env->index->p[entry], &die, err);
@@ -212,13 +238,14 @@ static int read_root(const struct grouping *all, uint32_t entry, struct arena *n
 	const char *name = dw_str_deep(&die, DW_AT_name);
 	if (!name)
 		return 0;
-	g->file = tidy_path(names, dw_unit_file(die.unit, dw_udata(&die, DW_AT_decl_file, 0)));
+	const struct known_file *file = file_of(&all->files[worker], names, &die);
+	g->file = file->path;
 	g->line = (uint32_t)dw_udata(&die, DW_AT_decl_line, 0);
 	g->linkage_name = dw_str(&die, DW_AT_linkage_name);
 	g->name = qualified(all->env, names, &die, name);
 	if (!g->name)
 		return err_nomem(err, "a function's name");
-	ret->hash = key_hash(g);
+	ret->hash = key_hash(g, file->hash);
 	if (!group_passes(all->want, g) && !(all->want->also && groups_have(all->want->also, g)))
 		g->name = NULL;
 	return 0;
@@ -229,7 +256,7 @@ static int read_roots(void *arg, size_t item, unsigned int worker, struct cairn_
 	const struct grouping *all = arg;
 	int rc = 0;
 	for (size_t i = item * CHUNK; i < all->entries.n && i < (item + 1) * CHUNK && rc >= 0; i++)
-		rc = read_root(all, all->entries.p[i], &all->arenas[worker], &all->roots[i], err);
+		rc = read_root(all, all->entries.p[i], worker, &all->roots[i], err);
 	return rc;
 }
 
@@ -311,10 +338,46 @@ static int number_roots(struct grouping *all)
 /* Roots without a group. */
 #define NO_GROUP UINT64_MAX
 
+static uint64_t group_of_entry(const struct grouping *all, const uint64_t *group, uint32_t i)
+{
+	return all->root_of[i] == DW_FUNC_NONE ? NO_GROUP : group[all->root_of[i]];
+}
+
+/* Counted first, which says where those of each group stand. @group  per root */
+static int place_entries(struct grouping *all, const uint64_t *group)
+{
+	const struct dw_func_index *index = all->env->index;
+	struct groups *gs = all->ret;
+	size_t total = 0;
+	for (uint32_t i = 0; i < index->n; i++) {
+		uint64_t g = group_of_entry(all, group, i);
+		if (g == NO_GROUP)
+			continue;
+		bool has_code = index->p[i].flags & DW_FUNC_HAS_CODE;
+		gs->v.p[g].n_without_code += !has_code;
+		gs->v.p[g].entries.n += has_code;
+		total += has_code;
+	}
+	gs->entries = malloc((total + 1) * sizeof(*gs->entries));
+	if (!gs->entries)
+		return -ENOMEM;
+	uint32_t *at = gs->entries;
+	for (size_t g = 0; g < gs->v.n; g++) {
+		gs->v.p[g].entries.p = at;
+		at += gs->v.p[g].entries.n;
+		gs->v.p[g].entries.n = 0;
+	}
+	for (uint32_t i = 0; i < index->n; i++) {
+		uint64_t g = group_of_entry(all, group, i);
+		if (g != NO_GROUP && index->p[i].flags & DW_FUNC_HAS_CODE)
+			gs->v.p[g].entries.p[gs->v.p[g].entries.n++] = i;
+	}
+	return 0;
+}
+
 /* Put the entries into the groups of their roots. */
 static int gather(struct grouping *all)
 {
-	const struct dw_func_index *index = all->env->index;
 	uint64_t *group = malloc((all->entries.n + 1) * sizeof(*group));
 	int rc = group ? 0 : -ENOMEM;
 	for (size_t i = 0; i < all->entries.n && !rc; i++) {
@@ -322,15 +385,8 @@ static int gather(struct grouping *all)
 		if (all->roots[i].group.name)
 			rc = intern(all->ret, &all->roots[i], &group[i]);
 	}
-	for (uint32_t i = 0; i < index->n && !rc; i++) {
-		uint64_t g = all->root_of[i] == DW_FUNC_NONE ? NO_GROUP : group[all->root_of[i]];
-		if (g == NO_GROUP)
-			continue;
-		if (!(index->p[i].flags & DW_FUNC_HAS_CODE))
-			all->ret->v.p[g].n_without_code++;
-		else if (!VEC_ADD(&all->ret->v.p[g].entries, i))
-			rc = -ENOMEM;
-	}
+	if (!rc)
+		rc = place_entries(all, group);
 	free(group);
 	return rc;
 }
@@ -356,10 +412,12 @@ int group_entries(const struct site_env *env, unsigned int threads, const struct
 	*ret = (struct groups){0};
 	all.root_of = malloc((env->index->n + 1) * sizeof(*all.root_of));
 	all.arenas = calloc(width, sizeof(*all.arenas));
-	int rc = all.root_of && all.arenas ? group_all(&all, threads, err) : err_nomem(err, "functions");
+	all.files = calloc(width, sizeof(*all.files));
+	int rc = all.root_of && all.arenas && all.files ? group_all(&all, threads, err) : err_nomem(err, "functions");
 	for (unsigned int i = 0; all.arenas && i < width; i++)
 		arena_adopt(&ret->arena, &all.arenas[i]);
 	free(all.arenas);
+	free(all.files);
 	free(all.root_of);
 	free(all.roots);
 	VEC_FREE(&all.entries);
@@ -370,10 +428,8 @@ int group_entries(const struct site_env *env, unsigned int threads, const struct
 
 void groups_fini(struct groups *g)
 {
-	for (size_t i = 0; i < g->v.n; i++) {
-		VEC_FREE(&g->v.p[i].entries);
-		VEC_FREE(&g->v.p[i].rows);
-	}
+	free(g->entries);
+	free(g->rows);
 	VEC_FREE(&g->v);
 	map_fini(&g->by_key);
 	arena_fini(&g->arena);

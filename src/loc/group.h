@@ -12,10 +12,21 @@
 
 /* A line row at the position of a function's declaration: an entry of a copy, see entry_rows.h. */
 struct entry_row {
-	uint32_t unit;
 	struct cairn_vaddr at;
-	uint64_t view;
 	struct cairn_vaddr around; /* where the statement around the call's own begins; 0 when none shows */
+	uint32_t unit;
+	uint32_t view;
+};
+
+/* Those of one function. They are kept for all functions in one array, so that a function costs no allocation. */
+struct entry_list {
+	uint32_t *p;
+	size_t n;
+};
+
+struct row_list {
+	struct entry_row *p;
+	size_t n;
 };
 
 struct group {
@@ -24,15 +35,17 @@ struct group {
 	const char *linkage_name;
 	const char *file; /* NULL when unknown */
 	uint32_t line;
-	VEC(uint32_t) entries; /* with code, in order of DIE */
+	struct entry_list entries; /* with code, in order of DIE */
 	uint32_t n_without_code;
-	VEC(struct entry_row) rows; /* entry_rows_collect(), as is what follows */
+	struct row_list rows; /* entry_rows_collect(), as is what follows */
 	bool from_macro; /* its rows do not tell entries, see entry_rows.h */
 };
 
 struct groups {
 	VEC(struct group) v;
-	struct arena arena; /* names */
+	uint32_t *entries;      /* of all groups */
+	struct entry_row *rows;
+	struct arena arena;     /* names */
 	struct map by_key;
 };
 
