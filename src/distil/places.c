@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/keyed.h"
 #include "btf/build.h"
 #include "distil/tags.h"
 
@@ -63,28 +64,44 @@ static int write_locs(struct writer *w)
 	return rc;
 }
 
-static int by_place(const void *a, const void *b)
+/* Of places of one function. */
+static int by_offset(const void *a, const void *b)
 {
 	const struct cairn_btf_loc *x = a, *y = b;
-	if (x->func != y->func)
-		return x->func < y->func ? -1 : 1;
 	if (x->offset != y->offset)
 		return x->offset < y->offset ? -1 : 1;
 	return x->loc_proto < y->loc_proto ? -1 : x->loc_proto > y->loc_proto;
 }
 
-static int write_section(struct writer *w, uint32_t section, struct cairn_btf_loc *locs)
+/* They come in order of address, but for those of several functions that are one to their callers. */
+static void sort_function(struct cairn_btf_loc *locs, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++)
+		if (by_offset(&locs[i - 1], &locs[i]) > 0) {
+			qsort(locs, n, sizeof(*locs), by_offset);
+			return;
+		}
+}
+
+static int write_section(struct writer *w, uint32_t section, struct keyed *turns, struct cairn_btf_loc *locs)
 {
 	struct places *p = w->p;
 	uint32_t n = 0, name, id;
-	for (size_t i = 0; i < p->v.n; i++) {
-		const struct place *at = &p->v.p[i];
-		if (at->section == section)
-			locs[n++] = (struct cairn_btf_loc){.func = w->funcs->v.p[at->func].id,
-							   .loc_proto = w->protos[at->proto],
-							   .offset = at->offset};
+	for (size_t i = 0; i < p->v.n; i++)
+		if (p->v.p[i].section == section)
+			turns[n++] = (struct keyed){.key = w->funcs->v.p[p->v.p[i].func].id, .value = (uint32_t)i};
+	if (keyed_sort(turns, n) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct place *at = &p->v.p[turns[i].value];
+		locs[i] = (struct cairn_btf_loc){
+			.func = turns[i].key, .loc_proto = w->protos[at->proto], .offset = at->offset};
 	}
-	qsort(locs, n, sizeof(*locs), by_place);
+	for (uint32_t i = 0, k; i < n; i = k) {
+		for (k = i + 1; k < n && locs[k].func == locs[i].func;)
+			k++;
+		sort_function(locs + i, k - i);
+	}
 	int rc = cairn_btf_add_string(w->b, p->sections.p[section].name, &name);
 	return rc < 0 ? rc : btf_add_locsec(w->b, name, locs, n, &id);
 }
@@ -94,7 +111,8 @@ static int write_sections(struct writer *w)
 {
 	struct places *p = w->p;
 	struct cairn_btf_loc *locs = malloc((p->v.n + 1) * sizeof(*locs));
-	int rc = locs ? 0 : -ENOMEM;
+	struct keyed *turns = malloc((p->v.n + 1) * sizeof(*turns));
+	int rc = locs && turns ? 0 : -ENOMEM;
 	uint64_t from = 0;
 	for (size_t done = 0; done < p->sections.n && rc >= 0; done++) {
 		uint32_t next = NONE;
@@ -103,9 +121,10 @@ static int write_sections(struct writer *w)
 			    (next == NONE || p->sections.p[i].start < p->sections.p[next].start))
 				next = i;
 		from = p->sections.p[next].start + 1;
-		rc = write_section(w, next, locs);
+		rc = write_section(w, next, turns, locs);
 	}
 	free(locs);
+	free(turns);
 	return rc;
 }
 

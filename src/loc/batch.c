@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/keyed.h"
 #include "base/pool.h"
 #include "loc/removed.h"
 
@@ -13,29 +14,16 @@
  * container's code then serves all of them. An entry of the index stands behind its container's and in front of
  * the next container's, so that is the order of entries.
  */
-struct turn {
-	uint32_t entry, request;
-};
-
-static int by_entry(const void *a, const void *b)
+static struct keyed *make_turns(const struct site_request *requests, size_t n, struct cairn_err *err)
 {
-	const struct turn *x = a, *y = b;
-	if (x->entry != y->entry)
-		return x->entry < y->entry ? -1 : 1;
-	return x->request < y->request ? -1 : x->request > y->request;
-}
-
-static struct turn *make_turns(const struct site_request *requests, size_t n, struct cairn_err *err)
-{
-	struct turn *turns = n < UINT32_MAX ? calloc(n + 1, sizeof(*turns)) : NULL;
-	if (!turns) {
-		err_nomem(err, "sites");
-		return NULL;
-	}
-	for (size_t i = 0; i < n; i++)
-		turns[i] = (struct turn){.entry = requests[i].entry, .request = (uint32_t)i};
-	qsort(turns, n, sizeof(*turns), by_entry);
-	return turns;
+	struct keyed *turns = n < UINT32_MAX ? malloc((n + 1) * sizeof(*turns)) : NULL;
+	for (size_t i = 0; turns && i < n; i++)
+		turns[i] = (struct keyed){.key = requests[i].entry, .value = (uint32_t)i};
+	if (turns && !keyed_sort(turns, n))
+		return turns;
+	free(turns);
+	err_nomem(err, "sites");
+	return NULL;
 }
 
 /* Sites that a worker takes at once: neighbours share their container's flow and unit. */
@@ -44,7 +32,7 @@ enum { CHUNK = 256 };
 struct job {
 	const struct site_env *env;
 	const struct site_request *requests;
-	const struct turn *turns;
+	const struct keyed *turns; /* requests by entry */
 	size_t n;
 	struct built_site *sites; /* n; site.n_shared is 0 where there turned out to be no code */
 	struct arena *arenas;     /* per worker, as are */
@@ -58,7 +46,7 @@ static int build_chunk(void *arg, size_t item, unsigned int worker, struct cairn
 	int rc = 0;
 	size_t end = (item + 1) * CHUNK < job->n ? (item + 1) * CHUNK : job->n;
 	for (size_t turn = item * CHUNK; turn < end && rc >= 0; turn++) {
-		uint32_t i = job->turns[turn].request;
+		uint32_t i = job->turns[turn].value;
 		rc = site_build(job->env, w, &job->requests[i], &job->sites[i], err);
 		if (rc == 0)
 			job->sites[i].site.n_shared = 0;
@@ -71,7 +59,7 @@ static int build_sites(const struct site_env *env, unsigned int threads, const s
 		       struct built_site *ret, struct arena *arena, struct cairn_err *err)
 {
 	unsigned int width = pool_width(threads);
-	struct turn *turns = make_turns(requests, n, err);
+	struct keyed *turns = make_turns(requests, n, err);
 	struct job job = {.env = env, .requests = requests, .turns = turns, .n = n, .sites = ret};
 	if (!turns)
 		return -ENOMEM;

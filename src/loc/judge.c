@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/keyed.h"
 #include "base/pool.h"
 #include "loc/around.h"
 #include "loc/code.h"
@@ -18,14 +19,8 @@ enum { CHUNK = 64 };
 
 struct copy {
 	uint32_t container; /* index entry */
-	size_t group;
-	size_t i; /* of its first request */
-};
-
-/* A place of a copy besides its first. */
-struct further {
-	uint32_t entry; /* of the index: the copy */
-	size_t i;       /* of its request */
+	uint32_t group;
+	uint32_t i; /* of its first request */
 };
 
 struct judging {
@@ -33,8 +28,14 @@ struct judging {
 	const struct batch *in;
 	struct judge *judges; /* per worker */
 	VEC(struct copy) copies;
-	VEC(struct further) further; /* by copy */
+	VEC(struct keyed) turns;   /* the copies by container; those of one function beside each other */
+	VEC(struct keyed) further; /* places besides the first of each copy: its entry of the index, and their request */
 };
+
+static const struct copy *copy_at(const struct judging *all, size_t turn)
+{
+	return &all->copies.p[all->turns.p[turn].value];
+}
 
 /* Of one worker: the container's code as a graph, kept from copy to copy. */
 struct judge {
@@ -70,7 +71,7 @@ static size_t further_of(const struct judging *all, uint32_t entry)
 	size_t lo = 0, hi = all->further.n;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
-		if (all->further.p[mid].entry < entry)
+		if (all->further.p[mid].key < entry)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -85,8 +86,8 @@ static bool gather_places(struct judge *j, const struct copy *c)
 	j->places.n = 0;
 	if (!VEC_ADD(&j->places, &all->in->first_sites[c->i]))
 		return false;
-	for (size_t k = further_of(all, entry); k < all->further.n && all->further.p[k].entry == entry; k++)
-		if (!VEC_ADD(&j->places, &all->in->further_sites[all->further.p[k].i]))
+	for (size_t k = further_of(all, entry); k < all->further.n && all->further.p[k].key == entry; k++)
+		if (!VEC_ADD(&j->places, &all->in->further_sites[all->further.p[k].value]))
 			return false;
 	return true;
 }
@@ -100,17 +101,17 @@ static bool are_neighbours(const struct copy *a, const struct copy *b)
 static bool gather_others(struct judge *j, size_t at)
 {
 	const struct judging *all = j->all;
-	const struct copy *c = &all->copies.p[at];
+	const struct copy *c = copy_at(all, at);
 	if (at >= j->others_from && at < j->others_to)
 		return true;
 	size_t from = at, to = at + 1;
-	while (from && are_neighbours(&all->copies.p[from - 1], c))
+	while (from && are_neighbours(copy_at(all, from - 1), c))
 		from--;
-	while (to < all->copies.n && are_neighbours(&all->copies.p[to], c))
+	while (to < all->turns.n && are_neighbours(copy_at(all, to), c))
 		to++;
 	j->others.n = 0;
 	for (size_t k = from; k < to; k++)
-		if (!VEC_ADD(&j->others, &all->in->first_sites[all->copies.p[k].i]))
+		if (!VEC_ADD(&j->others, &all->in->first_sites[copy_at(all, k)->i]))
 			return false;
 	j->others_from = from;
 	j->others_to = to;
@@ -161,7 +162,7 @@ static int doubt_places(struct judge *j)
 
 static int judge_copy(struct judge *j, size_t at, struct cairn_err *err)
 {
-	const struct copy *c = &j->all->copies.p[at];
+	const struct copy *c = copy_at(j->all, at);
 	struct built_site *first = &j->all->in->first_sites[c->i];
 	if (first->site.kind == CAIRN_SITE_ENTRY && !site_is_plain_body(j->all->env, &first->site))
 		judge_body(j->all, first);
@@ -187,59 +188,40 @@ static int judge_copy(struct judge *j, size_t at, struct cairn_err *err)
 static int judge_chunk(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
 {
 	const struct judging *all = arg;
-	size_t n = all->copies.n, end = (item + 1) * CHUNK < n ? (item + 1) * CHUNK : n;
+	size_t n = all->turns.n, end = (item + 1) * CHUNK < n ? (item + 1) * CHUNK : n;
 	int rc = 0;
 	for (size_t at = item * CHUNK; at < end && !rc; at++)
 		rc = judge_copy(&all->judges[worker], at, err);
 	return rc;
 }
 
-static int by_container(const void *a, const void *b)
-{
-	const struct copy *x = a, *y = b;
-	if (x->container != y->container)
-		return x->container < y->container ? -1 : 1;
-	return x->i < y->i ? -1 : x->i > y->i;
-}
-
-static int by_entry(const void *a, const void *b)
-{
-	const struct further *x = a, *y = b;
-	if (x->entry != y->entry)
-		return x->entry < y->entry ? -1 : 1;
-	return x->i < y->i ? -1 : x->i > y->i;
-}
-
 /* Bodies, and the copies with code, parts among them, in the order in which they are judged. */
 static bool list_copies(struct judging *all)
 {
 	const struct batch *in = all->in;
-	for (size_t g = 0, i = 0; g < in->n; g++) {
+	for (uint32_t g = 0, i = 0; g < in->n; g++) {
 		for (size_t k = 0; k < in->groups[g].entries.n; k++, i++) {
-			struct copy c = {.container = site_container(all->env->index, in->first.v.p[i].entry), .group = g, .i = i};
-			if (in->first_sites[i].site.n_shared && !VEC_ADD(&all->copies, c))
+			struct copy c = {.group = g, .i = i};
+			if (!in->first_sites[i].site.n_shared)
+				continue;
+			c.container = in->first_sites[i].container;
+			struct keyed turn = {.key = c.container, .value = (uint32_t)all->copies.n};
+			if (!VEC_ADD(&all->copies, c) || !VEC_ADD(&all->turns, turn))
 				return false;
 		}
 	}
-	if (all->copies.n)
-		qsort(all->copies.p, all->copies.n, sizeof(*all->copies.p), by_container);
-	return true;
+	return keyed_sort(all->turns.p, all->turns.n) == 0;
 }
 
 static bool list_further(struct judging *all)
 {
 	const struct batch *in = all->in;
-	size_t n = 0;
-	for (size_t g = 0; g < in->n; g++)
-		n += in->n_further[g];
-	for (size_t i = 0; i < n; i++) {
-		struct further f = {.entry = in->further.v.p[i].entry, .i = i};
+	for (size_t i = 0; i < in->further.v.n; i++) {
+		struct keyed f = {.key = in->further.v.p[i].entry, .value = (uint32_t)i};
 		if (in->further_sites[i].site.n_shared && !VEC_ADD(&all->further, f))
 			return false;
 	}
-	if (all->further.n)
-		qsort(all->further.p, all->further.n, sizeof(*all->further.p), by_entry);
-	return true;
+	return keyed_sort(all->further.p, all->further.n) == 0;
 }
 
 static bool judges_init(struct judging *all, unsigned int n)
@@ -269,10 +251,11 @@ int judge_counts(const struct site_env *env, unsigned int threads, const struct 
 	if (env->bare && env->assume_unmodified)
 		return 0;
 	bool ok = judges_init(&all, width) && list_copies(&all) && list_further(&all);
-	int rc = ok ? pool_run((all.copies.n + CHUNK - 1) / CHUNK, threads, judge_chunk, &all, err)
+	int rc = ok ? pool_run((all.turns.n + CHUNK - 1) / CHUNK, threads, judge_chunk, &all, err)
 		    : err_nomem(err, "ways to a copy");
 	judges_fini(&all, width);
 	VEC_FREE(&all.copies);
+	VEC_FREE(&all.turns);
 	VEC_FREE(&all.further);
 	return rc;
 }

@@ -136,7 +136,8 @@ int site_entry_of(const struct dw_die *body, struct cairn_vaddr *ret)
 
 /* ---- where it stands ---- */
 
-uint32_t site_container(const struct dw_func_index *index, uint32_t entry)
+/* The out-of-line function around an entry of the index; the entry itself when it is one; DW_FUNC_NONE. */
+static uint32_t container_of(const struct dw_func_index *index, uint32_t entry)
 {
 	uint32_t i = entry;
 	while (i != DW_FUNC_NONE && index->p[i].flags & DW_FUNC_INLINED)
@@ -380,7 +381,7 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	uint32_t entry = request->entry;
 	const struct dw_func *f = &env->index->p[entry];
 	bool inlined = f->flags & DW_FUNC_INLINED;
-	uint32_t container = site_container(env->index, entry);
+	uint32_t container = container_of(env->index, entry);
 	const struct abstract *abstract;
 	struct address a;
 	*ret = (struct built_site){.container = container};
@@ -492,7 +493,7 @@ int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t e
 {
 	const struct dw_func *f = &env->index->p[entry];
 	bool inlined = f->flags & DW_FUNC_INLINED;
-	uint32_t container = site_container(env->index, entry);
+	uint32_t container = container_of(env->index, entry);
 	const struct abstract *abstract;
 	*ret = (struct built_site){.container = container, .site = {.at = at, .n_chain = inlined, .n_shared = 1}};
 	int rc = dw_func_die(env->dw, f, &ret->die, err);

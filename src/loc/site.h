@@ -114,9 +114,6 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t entry, struct cairn_vaddr at,
 		   struct cairn_vaddr next, struct built_site *ret, struct cairn_err *err);
 
-/* The out-of-line function around an entry of the index; the entry itself when it is one; DW_FUNC_NONE. */
-uint32_t site_container(const struct dw_func_index *index, uint32_t entry);
-
 /* foo.constprop.0, foo.isra.0: parameters were removed or split; also a body without a symbol. */
 bool site_is_clone(const struct cairn_site *s);
 

@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/cursor.h"
+#include "base/keyed.h"
 #include "base/map.h"
 #include "base/pool.h"
 #include "base/vec.h"
@@ -173,6 +174,31 @@ static void pool_runs_every_item_and_reports_the_lowest_failure(void **state)
 	assert_int_equal(pool_run(0, 0, square, out, NULL), 0);
 }
 
+static void keyed_things_come_in_order_and_equal_ones_as_they_were(void **state)
+{
+	enum { MOST = 3000 };
+	static struct keyed k[MOST];
+	static const uint32_t spreads[] = {1, 3, 255, 256, 70000, 0x1000000, UINT32_MAX};
+	uint64_t random = 1;
+	for (size_t s = 0; s < ARRAY_SIZE(spreads); s++)
+		for (size_t n = 0; n < MOST; n = n < 40 ? n + 1 : n * 3) {
+			for (size_t i = 0; i < n; i++) {
+				random = random * 6364136223846793005 + 1442695040888963407;
+				k[i].key = (uint32_t)(random >> 33) % spreads[s] + (UINT32_MAX - spreads[s]);
+				k[i].value = (uint32_t)i;
+			}
+			assert_int_equal(keyed_sort(k, n), 0);
+			bool seen[MOST] = {0};
+			for (size_t i = 0; i < n; i++) {
+				assert_true(k[i].value < n && !seen[k[i].value]);
+				seen[k[i].value] = true;
+				if (i)
+					assert_true(k[i - 1].key < k[i].key ||
+						    (k[i - 1].key == k[i].key && k[i - 1].value < k[i].value));
+			}
+		}
+}
+
 static void vector_grows(void **state)
 {
 	VEC(uint32_t) v = {0};
@@ -204,6 +230,7 @@ int main(void)
 		cmocka_unit_test(map_finds_what_was_put),
 		cmocka_unit_test(arena_keeps_pieces_apart),
 		cmocka_unit_test(pool_runs_every_item_and_reports_the_lowest_failure),
+		cmocka_unit_test(keyed_things_come_in_order_and_equal_ones_as_they_were),
 		cmocka_unit_test(vector_grows),
 		cmocka_unit_test(outer_frames_put_while_in_front),
 	};
