@@ -129,8 +129,29 @@ int unit_make_plans(struct unit_types *u)
 	return 0;
 }
 
+/* What a row is read with: apart, so that the loop below keeps it in registers instead of asking the unit at each child. */
+struct run {
+	const struct unit_plan *plans;
+	uint64_t n_plans;
+	const char *str;
+	uint32_t str_n;
+	uint32_t ref_lo, ref_n, ref_bias;
+};
+
+static struct run run_of(const struct unit_types *u)
+{
+	const struct dw_walker *w = &u->walker;
+	return (struct run){.plans = u->plans.p,
+			    .n_plans = w->table->n,
+			    .str = u->str,
+			    .str_n = u->str_n < UINT32_MAX ? (uint32_t)u->str_n : UINT32_MAX,
+			    .ref_lo = (uint32_t)w->ref_lo,
+			    .ref_n = w->ref_n < UINT32_MAX ? (uint32_t)w->ref_n : UINT32_MAX,
+			    .ref_bias = u->ref_bias};
+}
+
 /* The plan of the DIE at *@p, which moves behind the code; NULL for a null entry and for long codes. */
-static inline const struct unit_plan *next_plan(const struct unit_types *u, const uint8_t **p, const uint8_t *end)
+static inline const struct unit_plan *next_plan(const struct run *r, const uint8_t **p, const uint8_t *end)
 {
 	const uint8_t *at = *p;
 	if (end - at < 2)
@@ -142,7 +163,7 @@ static inline const struct unit_plan *next_plan(const struct unit_types *u, cons
 		code = (code & 0x7f) | (uint64_t)*at++ << 7;
 	}
 	*p = at;
-	return code - 1 < u->walker.table->n ? &u->plans.p[code - 1] : NULL;
+	return code - 1 < r->n_plans ? &r->plans[code - 1] : NULL;
 }
 
 static inline uint32_t number_at(const uint8_t *at, const struct unit_plan *plan)
@@ -160,47 +181,60 @@ static inline uint32_t number_at(const uint8_t *at, const struct unit_plan *plan
 }
 
 /* False when the DIE is for the walker after all: a reference or a string out of bounds, a place far away. */
-static inline bool take(struct unit_types *u, const struct unit_plan *plan, const uint8_t *at, uint32_t owner,
-			struct elem *e)
+static inline bool take(const struct run *r, const struct unit_plan *plan, const uint8_t *at, uint32_t owner, struct elem *e)
 {
-	uint32_t name = plan->has_name ? dw_load_u32(at + plan->name) : 0;
-	uint32_t type = plan->has_type ? dw_load_u32(at + plan->type) : 0;
+	struct elem to = {.owner = owner};
 	uint32_t number = number_at(at, plan);
-	if ((plan->has_name && name >= u->str_n) || (plan->has_type && type - u->walker.ref_lo >= u->walker.ref_n))
-		return false;
-	*e = (struct elem){.name = plan->has_name ? u->str + name : NULL, .owner = owner};
-	if (plan->role == ROLE_ENUMERATOR) {
-		e->value = number;
-		return true;
+	if (plan->has_name) {
+		uint32_t name = dw_load_u32(at + plan->name);
+		if (name >= r->str_n)
+			return false;
+		to.name = r->str + name;
 	}
-	e->type = plan->has_type ? u->ref_bias + type : 0;
-	e->bit_off = number * 8;
-	return number <= UINT32_MAX / 8;
+	if (plan->role == ROLE_ENUMERATOR) {
+		to.value = number;
+	} else {
+		uint32_t type = plan->has_type ? dw_load_u32(at + plan->type) : 0;
+		if ((plan->has_type && type - r->ref_lo >= r->ref_n) || number > UINT32_MAX / 8)
+			return false;
+		to.type = plan->has_type ? r->ref_bias + type : 0;
+		to.bit_off = number * 8;
+	}
+	*e = to;
+	return true;
 }
 
 int unit_take_run(struct unit_types *u, uint32_t owner, enum role role)
 {
 	struct dw_walker *w = &u->walker;
 	struct type_die *t = &u->types.p[owner];
-	const uint8_t *p = w->next;
-	uint32_t n = 0;
+	const struct run run = run_of(u);
+	const uint8_t *p = w->next, *end = w->end;
 	/* What stands between is for the sorting of scattered ones. */
 	if (w->table->codes || (t->n_elems && t->elem + t->n_elems != u->elems.n))
 		return 0;
 	if (!t->n_elems)
 		t->elem = (uint32_t)u->elems.n;
-	for (;; n++) {
+	size_t from = u->elems.n;
+	struct elem *e = u->elems.p + from, *full = u->elems.p + u->elems.cap;
+	for (;; e++) {
 		const uint8_t *at = p;
-		const struct unit_plan *plan = next_plan(u, &at, w->end);
-		if (!plan || plan->role != role || plan->fixed > w->end - at)
+		const struct unit_plan *plan = next_plan(&run, &at, end);
+		if (!plan || plan->role != role || plan->fixed > end - at)
 			break;
-		if (u->elems.n == u->elems.cap && !unit_grow_elems(u))
-			return w->rc;
-		if (!take(u, plan, at, owner, &u->elems.p[u->elems.n]))
+		if (e == full) {
+			u->elems.n = (size_t)(e - u->elems.p);
+			e = unit_grow_elems(u);
+			if (!e)
+				return w->rc;
+			full = u->elems.p + u->elems.cap;
+		}
+		if (!take(&run, plan, at, owner, e))
 			break;
-		u->elems.n++;
 		p = at + plan->fixed;
 	}
+	u->elems.n = (size_t)(e - u->elems.p);
+	uint32_t n = (uint32_t)(u->elems.n - from);
 	t->n_elems += n;
 	w->n_dies += n;
 	w->next = p;

@@ -88,7 +88,8 @@ static int request_first(struct batch *b, struct cairn_err *err)
 		for (size_t i = 0; i < b->groups[g].entries.n; i++)
 			if (!VEC_ADD(&b->first.v, ((struct site_request){.entry = b->groups[g].entries.p[i]})))
 				return err_nomem(err, "sites");
-	b->first_sites = calloc(b->first.v.n + 1, sizeof(*b->first_sites));
+	/* Not cleared: each is built, or all are forgotten. */
+	b->first_sites = malloc((b->first.v.n + 1) * sizeof(*b->first_sites));
 	b->n_further = calloc(b->n + 1, sizeof(*b->n_further));
 	return b->first_sites && b->n_further ? 0 : err_nomem(err, "sites");
 }
@@ -103,7 +104,7 @@ static int request_further(struct batch *b, const struct site_env *env, struct c
 			return rc;
 		b->n_further[g] = b->further.v.n - before;
 	}
-	b->further_sites = calloc(b->further.v.n + 1, sizeof(*b->further_sites));
+	b->further_sites = malloc((b->further.v.n + 1) * sizeof(*b->further_sites));
 	return b->further_sites ? 0 : err_nomem(err, "sites");
 }
 

@@ -29,15 +29,22 @@ struct hit {
 	struct entry_row row;
 };
 
+/* Of one worker: those of its units, one unit behind the other. */
 struct hits {
 	VEC(struct hit) v;
+};
+
+struct unit_hits {
+	uint32_t worker;
+	size_t from, n;
 };
 
 struct collect {
 	const struct site_env *env;
 	const struct groups *groups;
 	struct by_unit by_unit;
-	struct hits *hits; /* per unit */
+	struct hits *hits;         /* per worker */
+	struct unit_hits *of_unit;
 };
 
 /* Of one worker: the declarations of the unit at hand, and what its line table has for them. */
@@ -198,12 +205,15 @@ static int scan_unit(void *arg, size_t item, unsigned int worker, struct cairn_e
 	struct unit_rows u = {.unit = c->by_unit.units[item]};
 	const uint32_t *first = &c->by_unit.first[u.unit];
 	int rc = 0;
-	u.hits = &c->hits[u.unit];
+	u.hits = &c->hits[worker];
+	struct unit_hits *found = &c->of_unit[u.unit];
+	*found = (struct unit_hits){.worker = worker, .from = u.hits->v.n};
 	for (uint32_t i = first[0]; i < first[1] && rc >= 0; i++)
 		rc = add_decls(c, &u, &c->by_unit.parts[i], err);
 	sort_decls(&u);
 	if (rc >= 0 && u.decls.n)
 		rc = dw_unit_visit_rows(dwarf_unit(c->env->dw, u.unit), look_at_row, &u, err);
+	found->n = u.hits->v.n - found->from;
 	VEC_FREE(&u.decls);
 	return rc == -ENOMEM ? err_nomem(err, "line rows") : rc < 0 ? rc : 0;
 }
@@ -223,13 +233,35 @@ static bool is_from_macro(const struct group *g)
 	return false;
 }
 
-/* Unit by unit: counted first, which says where those of each group stand. */
+/* All hits, unit by unit, to @visit. */
+static void each_hit(const struct collect *c, void (*visit)(struct groups *groups, const struct hit *hit),
+		     struct groups *groups)
+{
+	for (size_t u = 0; u < dwarf_n_units(c->env->dw); u++) {
+		const struct unit_hits *of = &c->of_unit[u];
+		for (size_t k = 0; k < of->n; k++)
+			visit(groups, &c->hits[of->worker].v.p[of->from + k]);
+	}
+}
+
+static void count_row(struct groups *groups, const struct hit *hit)
+{
+	groups->v.p[hit->group].rows.n++;
+}
+
+static void place_row(struct groups *groups, const struct hit *hit)
+{
+	struct row_list *rows = &groups->v.p[hit->group].rows;
+	rows->p[rows->n++] = hit->row;
+}
+
+/* Counted first, which says where those of each group stand. */
 static int hand_over(struct collect *c, struct groups *groups, struct cairn_err *err)
 {
-	size_t n_units = dwarf_n_units(c->env->dw), total = 0;
-	for (size_t u = 0; u < n_units; total += c->hits[u++].v.n)
-		for (size_t k = 0; k < c->hits[u].v.n; k++)
-			groups->v.p[c->hits[u].v.p[k].group].rows.n++;
+	size_t total = 0;
+	each_hit(c, count_row, groups);
+	for (size_t g = 0; g < groups->v.n; g++)
+		total += groups->v.p[g].rows.n;
 	groups->rows = malloc((total + 1) * sizeof(*groups->rows));
 	if (!groups->rows)
 		return err_nomem(err, "line rows");
@@ -239,13 +271,7 @@ static int hand_over(struct collect *c, struct groups *groups, struct cairn_err 
 		at += groups->v.p[g].rows.n;
 		groups->v.p[g].rows.n = 0;
 	}
-	for (size_t u = 0; u < n_units; u++) {
-		for (size_t k = 0; k < c->hits[u].v.n; k++) {
-			struct row_list *rows = &groups->v.p[c->hits[u].v.p[k].group].rows;
-			rows->p[rows->n++] = c->hits[u].v.p[k].row;
-		}
-		VEC_FREE(&c->hits[u].v);
-	}
+	each_hit(c, place_row, groups);
 	for (size_t g = 0; g < groups->v.n; g++)
 		groups->v.p[g].from_macro = is_from_macro(&groups->v.p[g]);
 	return 0;
@@ -254,16 +280,19 @@ static int hand_over(struct collect *c, struct groups *groups, struct cairn_err 
 int entry_rows_collect(const struct site_env *env, unsigned int threads, struct groups *groups,
 		       struct cairn_err *err)
 {
-	size_t n_units = dwarf_n_units(env->dw);
-	struct collect c = {.env = env, .groups = groups, .hits = calloc(n_units + 1, sizeof(*c.hits))};
-	int rc = c.hits && !by_unit_make(env, groups, &c.by_unit) ? 0 : err_nomem(err, "declarations");
+	unsigned int width = pool_width(threads);
+	struct collect c = {.env = env, .groups = groups};
+	c.hits = calloc(width, sizeof(*c.hits));
+	c.of_unit = calloc(dwarf_n_units(env->dw) + 1, sizeof(*c.of_unit));
+	int rc = c.hits && c.of_unit && !by_unit_make(env, groups, &c.by_unit) ? 0 : err_nomem(err, "declarations");
 	if (rc >= 0)
 		rc = pool_run(c.by_unit.n_units, threads, scan_unit, &c, err);
 	if (rc >= 0)
 		rc = hand_over(&c, groups, err);
-	for (size_t u = 0; c.hits && u < n_units; u++)
-		VEC_FREE(&c.hits[u].v);
+	for (unsigned int w = 0; c.hits && w < width; w++)
+		VEC_FREE(&c.hits[w].v);
 	free(c.hits);
+	free(c.of_unit);
 	by_unit_fini(&c.by_unit);
 	return rc < 0 ? rc : 0;
 }

@@ -367,9 +367,22 @@ static int mark_line0(struct graph *g, const struct elf *code, const struct dw_u
 	return 0;
 }
 
-int graph_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry, struct graph **ret)
+/* An empty graph, with the memory of another one's instructions if there is one. */
+static struct graph *empty_graph(struct graph *old)
 {
 	struct graph *g = calloc(1, sizeof(*g));
+	if (g && old) {
+		g->v.p = old->v.p;
+		g->v.cap = old->v.cap;
+		old->v.p = NULL;
+	}
+	graph_free(old);
+	return g;
+}
+
+int graph_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry, struct graph **ret)
+{
+	struct graph *g = empty_graph(*ret);
 	struct decode d = {.graph = g};
 	*ret = NULL;
 	if (!g)

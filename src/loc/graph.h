@@ -46,7 +46,8 @@ struct graph {
  * graph_new - decode a function
  *
  * @function  its DIE; all its ranges
- * @ret  NULL when its code cannot be decoded to the end
+ * @ret  before: one that is not needed any more, or NULL; its memory is used again. Behind it: NULL when the function's code
+ *       cannot be decoded to the end, or there is no memory
  * Returns 0 or -ENOMEM.
  * Cost: one step per instruction.
  */

@@ -55,13 +55,14 @@ static int enter_container(struct judge *j, uint32_t container)
 	struct cairn_vaddr entry;
 	if (j->container == container)
 		return 0;
-	graph_free(j->graph);
-	j->graph = NULL;
 	j->container = container;
 	j->function = (struct dw_die){0};
 	if (dw_func_die(env->dw, &env->index->p[container], &j->function, NULL) != 1 ||
-	    site_entry_of(&j->function, &entry) != 1)
+	    site_entry_of(&j->function, &entry) != 1) {
+		graph_free(j->graph);
+		j->graph = NULL;
 		return 0;
+	}
 	return graph_new(env->code, &j->function, entry, &j->graph);
 }
 

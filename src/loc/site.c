@@ -158,10 +158,8 @@ static int enter_container(const struct site_env *env, struct site_worker *w, ui
 	if (rc < 0)
 		return rc;
 	flow_free(w->flow);
-	graph_free(w->graph);
 	w->flow = NULL;
-	w->graph = NULL;
-	w->flow_made = w->graph_made = false;
+	w->flow_made = w->graph_made = false; /* its memory is used again */
 	w->boundary.code = NULL; /* ranges of two functions may overlap; each is decoded by itself */
 	w->container = container;
 	w->container_entry = a.at;
