@@ -64,7 +64,8 @@ static int walk_thread(struct cairn_stacks *stacks, const struct stopped_thread 
 		return not_stopped(t, to);
 	r->to = to;
 	const struct walk_target target = {.machine = EM_X86_64, .space = stacks->space, .runtime = stacks->runtime,
-					   .code = code_memory_of_process(r->snapshot->pid), .read = read_memory, .ctx = r};
+					   .code = code_memory_of_process(r->snapshot->pid), .states = &stacks->states,
+					   .read = read_memory, .ctx = r};
 	return walk_run(&to->walk, &target, &t->regs, stacks->max_frames, err);
 }
 
@@ -85,6 +86,7 @@ static int capture(struct cairn_stacks *stacks, struct stop *stop, struct cairn_
 {
 	struct snapshot *s = &stacks->snapshot;
 	struct reading reading = {.snapshot = s};
+	const struct code_memory code = code_memory_of_process(s->pid);
 	int rc = code_space_refresh_pid(stacks->space, s->pid, err);
 	if (rc == 0)
 		rc = code_runtime_prepare(stacks->runtime, stacks->space, err);
@@ -94,6 +96,8 @@ static int capture(struct cairn_stacks *stacks, struct stop *stop, struct cairn_
 		rc = snapshot_take(s, code_space_maps(stacks->space), stop, err);
 	if (rc == 0)
 		rc = mark_code(stacks, stop, err);
+	if (rc == 0)
+		borrow_catch(&stacks->states, &code);
 	stop_release(stop);
 	if (rc == 0)
 		rc = code_runtime_settle(stacks->runtime, err);
@@ -109,18 +113,27 @@ static int capture(struct cairn_stacks *stacks, struct stop *stop, struct cairn_
 	return rc;
 }
 
-int cairn_stacks_again(struct cairn_stacks *stacks, struct cairn_err *err)
+static int take_once(struct cairn_stacks *stacks, struct cairn_err *err)
 {
 	struct stop stop = {0};
 	stacks_clear(stacks);
-	if (!stacks->pid)
-		return err_set(err, -EINVAL, "a core file has one moment only");
 	stacks->snapshot.pid = stop_memory_of(stacks->pid);
 	int rc = capture(stacks, &stop, err);
 	if (rc < 0)
 		stacks_clear(stacks);
 	stop_fini(&stop);
 	return rc;
+}
+
+int cairn_stacks_again(struct cairn_stacks *stacks, struct cairn_err *err)
+{
+	if (!stacks->pid) {
+		stacks_clear(stacks);
+		return err_set(err, -EINVAL, "a core file has one moment only");
+	}
+	int rc = take_once(stacks, err);
+	/* It is known only now what else has to be read of a moment. */
+	return rc == 0 && stacks->states.has_missed ? take_once(stacks, err) : rc;
 }
 
 int cairn_stacks_of_process(int pid, const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,

@@ -68,6 +68,7 @@ void cairn_stacks_close(struct cairn_stacks *stacks)
 	VEC_FREE(&stacks->threads);
 	snapshot_fini(&stacks->snapshot);
 	code_runtime_free(stacks->runtime);
+	VEC_FREE(&stacks->states.list);
 	code_space_free(stacks->space);
 	core_close(stacks->core);
 	free(stacks);

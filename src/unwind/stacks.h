@@ -26,6 +26,7 @@ struct cairn_stacks {
 	VEC(struct thread_walk *) threads; /* the first n_used of them; the rest keeps its memory for the next time */
 	size_t n_used;
 	struct snapshot snapshot; /* of a process, until the next one */
+	struct borrow_states states;
 	struct cairn_stacks_moment moment;
 };
 

@@ -167,6 +167,20 @@ static bool assume_call(struct walker *w, struct cairn_stack_frame *f)
 	return true;
 }
 
+/* Of code of no file without a rule: 1 when it runs in the frame of another function. */
+static int step_out_of_borrowed(struct walker *w, struct cairn_stack_frame *f, struct cairn_err *err)
+{
+	const struct walk_target *t = w->target;
+	const struct borrow how = {.machine = t->machine, .space = t->space, .memory = &t->code, .states = t->states,
+				   .read = t->read, .ctx = t->ctx};
+	struct cairn_regs caller = f->regs;
+	int rc = f->path || !is_code(w, f->at.v) ? 0 : borrow_caller(&how, &caller, err);
+	if (rc == 1)
+		*f = (struct cairn_stack_frame){.regs = caller, .is_assumed = true,
+						.assumed = "what it called runs in the frame of an interpreter"};
+	return rc;
+}
+
 /* By the frame pointer. Whose owner says that there is one is no assumption. */
 static int step_by_frame_pointer(struct walker *w, const struct way *way, struct cairn_stack_frame *f)
 {
@@ -245,6 +259,9 @@ static int visit(struct walker *w, struct cairn_stack_frame *f, struct cairn_err
 		return err_nomem(err, "the frames of a stack");
 	if (way.rule)
 		return step(w, way.rule, f);
+	rc = way.is_said ? 0 : step_out_of_borrowed(w, f, err);
+	if (rc)
+		return rc < 0 ? rc : 0;
 	if (way.by_frame_pointer)
 		return step_by_frame_pointer(w, &way, f);
 	return assume_call(w, f) ? 0 : tell_no_way(w, f, &way, NULL);

@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "code/runtime.h"
 #include "code/space.h"
+#include "unwind/borrow.h"
 
 /* One walk's result; the frames are the caller's. */
 struct walk {
@@ -25,6 +26,7 @@ struct walk_target {
 	struct code_space *space;
 	struct code_runtime *runtime; /* settled; NULL: only files have code */
 	struct code_memory code; /* instructions, where nobody describes them */
+	struct borrow_states *states; /* NULL: the target does not run */
 	cairn_read_memory read; /* stacks, as they were */
 	void *ctx;
 };

@@ -208,4 +208,35 @@ def node_is_left_by_its_frame_pointers_and_named_by_its_map_file():
     expect(any(f["assumed"] for t in complete for f in t["frames"]), complete[0])
 
 
+# Traces inside of protected calls, coroutines, and what a C function calls back.
+LUA = """
+local function work(n) local s = 0 for i = 1, n do s = s + (i % 7) * (s % 3) end return s end
+local function spin(d) if d == 0 then return work(30000) end local ok, v = pcall(spin, d - 1) return v end
+local co = coroutine.wrap(function() while true do work(20000) coroutine.yield(spin(3)) end end)
+while true do
+  spin(5) co()
+  string.gsub("hello world", "%w", function(c) return c .. work(5000) end)
+end
+"""
+
+
+@claim
+def traces_of_luajit_run_in_the_frame_of_its_interpreter():
+    luajit = need("luajit")
+    script = os.path.join(folder(), "traces.lua")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(LUA)
+    with Running(luajit, script) as p:
+        time.sleep(0.5)
+        threads = stacks_of(p.pid, 200)
+    in_traces = [t for t in threads if t["frames"][0]["path"] is None]
+    borrowed = [t for t in in_traces if "interpreter" in str(t["frames"][min(1, len(t["frames"]) - 1)]["why_assumed"])]
+    expect(len(in_traces) >= 20, len(in_traces), threads[0])
+    # A stack that nobody walked is told as such: none may lead elsewhere.
+    for t in borrowed:
+        names = names_of(t)
+        expect(t["end"] == "outermost" and names[-1] == "_start" and "main" in names, t)
+    expect(len(borrowed) >= 0.9 * len(in_traces), len(borrowed), len(in_traces))
+
+
 main()
