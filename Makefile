@@ -50,7 +50,8 @@ check: deps
 	@$(MAKE) --no-print-directory all
 	@$(RUN) unit compile cli live
 
-check-truth: deps
+check-truth:
+	@scripts/deps.sh --truth
 	@$(MAKE) --no-print-directory all
 	@$(RUN) truth
 

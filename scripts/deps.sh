@@ -3,6 +3,7 @@
 # Install the Debian packages that Cairn needs and that are missing.
 #
 #   scripts/deps.sh               install (root), or print the command; fails only when the build needs them
+#   scripts/deps.sh --truth       the same, and the runtimes that the long comparisons look into
 #   scripts/deps.sh --have-build  install nothing: fail, with the command, when the build cannot work
 #
 # Why each is needed: docs/architecture.md, "What it stands on".
@@ -12,6 +13,9 @@ build="meson ninja-build pkg-config libc6-dev libelf-dev zlib1g-dev libzstd-dev 
        libzycore-dev libbpf-dev bpftool clang libcmocka-dev"
 # Other people's tools, for a second opinion; a test without its tool is skipped and says so.
 tests="libc6-dbg musl-tools luajit libunwind-14 libdw-dev binutils gdb bpftrace linux-perf g++ lld llvm zstd dwz groff-base debuginfod strace"
+# Runtimes with JITs, of 600 MB.
+truth="postgresql-15 libgccjit-12-dev nodejs openjdk-17-jdk-headless luajit linux-perf gdb"
+[ "${1:-}" = --truth ] && tests="$tests $truth"
 
 missing()
 {
