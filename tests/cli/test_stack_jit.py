@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from claims import BUILD, CAIRN, Skip, cairn, claim, expect, folder, compile_c, main, need
+from claims import BUILD, Skip, cairn, claim, expect, folder, compile_c, main, need
 
 # Copies a function that calls back into memory of its own, and calls it. FP: it keeps a frame pointer; else rbp is something else.
 COPIED = r"""
@@ -181,55 +181,6 @@ def a_register_that_is_no_frame_pointer_ends_a_stack_with_the_reason():
     expect("code that nobody describes" in thread["why"] and "rbp" in thread["why"], thread["why"])
 
 
-LUA = """
-local t = {}
-for i = 1, 1000 do t[i] = i end
-while true do
-	local s = 0
-	for i = 1, #t do s = s + t[i] % 7 end
-end
-"""
-
-
-@claim
-def luajits_traces_run_in_the_frame_of_its_interpreter():
-    luajit = need("luajit")
-    script = os.path.join(folder(), "loop.lua")
-    with open(script, "w", encoding="utf-8") as file:
-        file.write(LUA)
-    for below in ((), (CAIRN, "code", "run", "--")):
-        with Running(*below, luajit, script) as p:
-            pid = p.pid
-
-            def in_trace():
-                nonlocal pid
-                pid = pid_of_luajit(p.pid)
-                return pid and code_of(stacks_of(pid, 1)[0])
-            wait_until(in_trace)
-            threads = stacks_of(pid, 20)
-            if pid != p.pid:
-                os.kill(pid, signal.SIGKILL)
-        # While the trace is left the interpreter's row is wrong for some instructions.
-        complete = [t for t in threads if t["end"] == "outermost"]
-        expect(len(threads) == 20 and len(complete) >= 18, [t["why"] for t in threads])
-        expect(sum("lua_pcall" in names_of(t) and "main" in names_of(t) for t in complete) >= 18, [names_of(t) for t in complete])
-        marked = [f for t in complete for f in t["frames"] if f["assumed"]]
-        expect(marked and all("did not make" in f["why_assumed"] for f in marked), marked)
-
-
-def pid_of_luajit(pid):
-    """@pid itself, or the child of `cairn code run`."""
-    for process in [pid] + [int(name) for name in os.listdir("/proc") if name.isdigit()]:
-        try:
-            with open(f"/proc/{process}/stat", encoding="utf-8") as file:
-                text = file.read()
-        except OSError:
-            continue
-        if "(luajit)" in text and pid in (process, int(text.rsplit(")", 1)[1].split()[1])):
-            return process
-    return None
-
-
 SCRIPT = """
 function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
 for (;;) fib(20);
@@ -242,7 +193,7 @@ def node_is_left_by_its_frame_pointers_and_named_by_its_map_file():
     script = os.path.join(folder(), "fib.js")
     with open(script, "w", encoding="utf-8") as file:
         file.write(SCRIPT)
-    with Running(node, "--perf-basic-prof", script) as p:
+    with Running(node, "--perf-basic-prof", script, cwd=folder()) as p:
         try:
             time.sleep(1.5)
             threads = [t for t in stacks_of(p.pid, 20) if t["tid"] == p.pid]

@@ -301,7 +301,7 @@ class Node(Runtime):
     name, is_described, tools = 'node', False, ('node',)
 
     def open(self):
-        self.pid = self.start('node', '--perf-basic-prof', os.path.join(WORK, 'work.js'), FOREVER)
+        self.pid = self.start('node', '--perf-basic-prof', os.path.join(WORK, 'work.js'), FOREVER, cwd=self.folder)
         return self.pid, self.pid
 
     def stop(self):
