@@ -83,6 +83,8 @@ static bool read_pointer(uint8_t encoding, const uint8_t *at, uint64_t *ret)
 static uint8_t encoding_of(const struct entry *cie)
 {
 	const uint8_t *at = cie->id + 4, *end = cie->end;
+	if (end - at < 2)
+		return PE_OMIT;
 	uint8_t version = *at++;
 	const char *augmentation = (const char *)at;
 	at += strnlen(augmentation, (size_t)(end - at)) + 1;
@@ -108,11 +110,26 @@ static uint8_t encoding_of(const struct entry *cie)
 	return 0;
 }
 
-static bool read_fde(const struct entry *fde, struct fde *ret)
+/* Is there room for @n bytes at @at? */
+static bool is_within(const struct fde_walk *walk, const uint8_t *at, uint64_t n)
+{
+	if (!walk->end)
+		return true;
+	return at >= walk->begin && at <= walk->end && n <= (uint64_t)(walk->end - at);
+}
+
+static bool read_entry_within(const struct fde_walk *walk, const uint8_t *at, struct entry *ret)
+{
+	/* The longest head is 4 + 8 bytes, and the id. */
+	bool has_head = is_within(walk, at, 16) || (is_within(walk, at, 8) && read_word(at, 4) != UINT32_MAX);
+	return has_head && read_entry(at, ret) && is_within(walk, at, (uint64_t)(ret->end - at));
+}
+
+static bool read_fde(const struct fde_walk *walk, const struct entry *fde, struct fde *ret)
 {
 	struct entry cie;
 	uint64_t lo, n;
-	if (!read_entry(fde->id - read_word(fde->id, 4), &cie))
+	if (!read_entry_within(walk, fde->id - read_word(fde->id, 4), &cie))
 		return false;
 	uint8_t encoding = encoding_of(&cie);
 	size_t bytes = encoding == PE_OMIT ? 0 : pointer_bytes(encoding);
@@ -133,6 +150,12 @@ bool fde_is_one(const void *begin)
 	return read_entry(begin, &entry) && read_word(entry.id, 4) != 0;
 }
 
+void fde_walk_begin_within(struct fde_walk *walk, const void *begin, uint64_t n_bytes)
+{
+	fde_walk_begin(walk, begin, FDE_RUN_SECTION);
+	walk->end = walk->begin + n_bytes;
+}
+
 void fde_walk_begin(struct fde_walk *walk, const void *begin, enum fde_run run)
 {
 	*walk = (struct fde_walk){.begin = begin, .at = begin, .run = run};
@@ -142,13 +165,13 @@ bool fde_walk_next(struct fde_walk *walk, struct fde *ret)
 {
 	struct entry entry;
 	while (walk->n < ENTRIES_MAX && (walk->run == FDE_RUN_SECTION || !walk->n)) {
-		if (!read_entry(walk->at, &entry)) {
+		if (!read_entry_within(walk, walk->at, &entry)) {
 			walk->at += 4;
 			return false;
 		}
 		walk->n++;
 		walk->at = entry.end;
-		if (read_word(entry.id, 4) && read_fde(&entry, ret))
+		if (read_word(entry.id, 4) && read_fde(walk, &entry, ret))
 			return true;
 	}
 	return false;

@@ -22,7 +22,11 @@ EXPORTED void __deregister_frame(void *begin);
 EXPORTED void *__deregister_frame_info(const void *begin);
 EXPORTED void *__deregister_frame_info_bases(const void *begin);
 
+/* GDB's: there is something new in the list that __jit_debug_descriptor leads to, or something goes. */
+EXPORTED void __jit_debug_register_code(void);
+
 /* An object is unloaded: functions that were found in it are to be looked for again. */
 void register_frame_forget(void);
+void gdb_jit_forget(void);
 
 #endif

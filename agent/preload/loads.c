@@ -49,4 +49,5 @@ EXPORTED void __cxa_finalize(void *object)
 		return;
 	objects_remove(object);
 	register_frame_forget();
+	gdb_jit_forget();
 }

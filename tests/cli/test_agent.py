@@ -353,6 +353,78 @@ def a_plug_in_reaches_the_unwinder_that_only_it_has_loaded():
         expect(child.said == "unwinds" and ranges(child) == [(64, 64 + N)], child.said, child.view.regions())
 
 
+# A JIT in a library, which calls GDB's function through its PLT; and the function that GDB would stop in is its own.
+GDB_JIT = r"""
+#include <elf.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+struct entry { struct entry *next, *prev; const void *symfile; uint64_t n; };
+struct { uint32_t version, action; struct entry *relevant, *first; } __jit_debug_descriptor = {1, 0, 0, 0};
+int n_stops;
+__attribute__((noinline)) void __jit_debug_register_code(void) { n_stops++; }
+
+static struct { Elf64_Ehdr head; Elf64_Shdr s[5]; Elf64_Sym sym[3]; uint64_t cfi[7]; char names[64]; } file;
+static struct entry entry = {.symfile = &file, .n = sizeof(file)};
+#define OFF(part) ((uint64_t)((char *)&file.part - (char *)&file))
+
+void *put(void)
+{
+	static const unsigned char cie[] = {20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x00, 12, 7, 8, 0x90, 1, 0, 0};
+	uint64_t text = (uint64_t)mmap((void *)0x200000000000, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	uint64_t size = 200;
+	uint32_t fde[] = {24, 28};
+	memcpy(file.head.e_ident, "\177ELF\2\1\1", 7);
+	file.head.e_type = ET_REL; file.head.e_shoff = OFF(s); file.head.e_shentsize = sizeof(Elf64_Shdr); file.head.e_shnum = 5; file.head.e_shstrndx = 4;
+	memcpy(file.names, "\0.eh_frame\0first\0second", 24);
+	file.s[1] = (Elf64_Shdr){.sh_type = SHT_NOBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR, .sh_addr = text, .sh_size = size};
+	file.s[2] = (Elf64_Shdr){.sh_type = SHT_PROGBITS, .sh_name = 1, .sh_flags = SHF_ALLOC, .sh_offset = OFF(cfi), .sh_size = sizeof(file.cfi)};
+	file.s[3] = (Elf64_Shdr){.sh_type = SHT_SYMTAB, .sh_offset = OFF(sym), .sh_size = sizeof(file.sym), .sh_link = 4};
+	file.s[4] = (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_offset = OFF(names), .sh_size = sizeof(file.names)};
+	file.sym[1] = (Elf64_Sym){.st_name = 17, .st_info = STT_FUNC, .st_shndx = 1, .st_value = 100, .st_size = 100};
+	file.sym[2] = (Elf64_Sym){.st_name = 11, .st_info = STT_FUNC, .st_shndx = 1, .st_value = 0, .st_size = 100};
+	memcpy(file.cfi, cie, sizeof(cie));
+	memcpy((char *)file.cfi + 24, fde, 8);
+	memcpy((char *)file.cfi + 32, &text, 8);
+	memcpy((char *)file.cfi + 40, &size, 8);
+	__jit_debug_descriptor.first = __jit_debug_descriptor.relevant = &entry;
+	__jit_debug_descriptor.action = 1;
+	__jit_debug_register_code();
+	return (void *)text;
+}
+
+void take_away(void)
+{
+	__jit_debug_descriptor.first = 0;
+	__jit_debug_descriptor.action = 2;
+	__jit_debug_register_code();
+}
+"""
+
+
+@claim
+def a_symbol_file_for_gdb_is_a_region_with_its_names():
+    plugin = library("gdb_jit.so", GDB_JIT, "-D_GNU_SOURCE")
+    user = program("with_gdb_jit", "#include <dlfcn.h>\nint main(void)\n{\n"
+                   f"\tvoid *h = dlopen(\"{plugin}\", RTLD_NOW | RTLD_LOCAL);\n\tvoid *(*put)(void) = dlsym(h, \"put\");\n"
+                   "\tvoid (*take)(void) = dlsym(h, \"take_away\");\n\tint *n = dlsym(h, \"n_stops\");\n"
+                   "\tput();\n\tpause_here(*n == 1 ? \"forwarded\" : \"lost\");\n\ttake();\n\tpause_here(*n == 2 ? \"forwarded\" : \"lost\");\n}\n")
+    with Child(user) as child:
+        expect(child.said == "forwarded" and ranges(child) == [(0, 200)], child.said, child.view.regions())
+        region = [e for e in child.view.regions() if e["lo"] == AREA][0]
+        expect(region["kind"] == 1 and child.view.read(region["unwind"], 12)[8:] == b"\1zR\0", region)
+        used = struct.unpack("<Q", child.view.read(region["symbols"] + 8, 8))[0]
+        symbols = [struct.unpack("<IIQIIQ", child.view.read(region["symbols"] + 32 + at, 32)) for at in range(0, used, 32)]
+        expect([(off, size, child.view.text(name)) for size, off, name, *_ in symbols] == [(0, 100, "first"), (100, 100, "second")], symbols)
+        r = cairn("code", child.proc.pid)
+        expect(r.status == 0 and f"{AREA:x}" in r.out, r)
+        r = cairn("addr", child.proc.pid, f"{AREA + 150:#x}")
+        expect("second" in r.out, r)
+        expect(child.go_on() == "forwarded" and not ranges(child), child.said, child.view.regions())
+
+
 @claim
 def luajit_is_registered_as_it_hands_its_code_to_the_unwinder():
     need("luajit")
