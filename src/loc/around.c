@@ -83,18 +83,30 @@ static enum told kind_of(const struct cairn_location *loc)
 	return p->n_steps > 1 ? TOLD_COMPUTED : TOLD_OTHERWISE;
 }
 
-static void list_args(struct search *s)
+/* Returns 1; 0; -ENOMEM. */
+static int may_be_in_loop(const struct search *s)
+{
+	uint32_t at = s->in->graph ? graph_at(s->in->graph, s->b->site.at.v) : GRAPH_NONE;
+	return at == GRAPH_NONE ? 0 : graph_may_come_back(s->in->graph, at);
+}
+
+/* Of what does not change only that is doubted which is in a loop. Returns 0 or -ENOMEM. */
+static int list_args(struct search *s)
 {
 	const struct built_site *b = s->b;
+	int in_loop = may_be_in_loop(s);
+	if (in_loop < 0)
+		return in_loop;
 	for (uint32_t i = 0; i < b->formals.n && s->n < ARGS_MAX; i++) {
 		enum told told = kind_of(&b->args[i].loc);
-		if (told == TOLD_OTHERWISE)
+		if (told == TOLD_OTHERWISE || (told != TOLD_COMPUTED && !in_loop))
 			continue;
 		s->args[s->n++] = (struct candidate){.arg = i,
 						     .told = told,
 						     .value = b->args[i].loc.pieces->steps[0].imm,
 						     .expr = b->exprs[i]};
 	}
+	return 0;
 }
 
 /* Bytes of an operation that pushes a constant, its operand included; 0: it does something else. */
@@ -216,9 +228,8 @@ static int visit_scope(struct search *s)
 int around_doubt(const struct around *a, struct built_site *b)
 {
 	struct search s = {.in = a, .b = b, .dies_left = DIES_MAX, .scope = *a->container};
-	int rc = 1;
-	list_args(&s);
+	int rc = list_args(&s) < 0 ? -ENOMEM : 1;
 	while (rc == 1 && s.n)
 		rc = visit_scope(&s);
-	return rc;
+	return rc < 0 ? rc : 0;
 }

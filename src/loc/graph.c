@@ -278,6 +278,32 @@ int graph_spread(const struct graph *g, const uint32_t *from, size_t n, uint8_t 
 	return rc;
 }
 
+/* Counted where each begins and ends, and summed up. */
+static int count_backward(struct graph *g)
+{
+	g->backward = calloc(g->v.n + 2, sizeof(*g->backward));
+	if (!g->backward)
+		return -ENOMEM;
+	for (uint32_t to = 0; to < g->v.n; to++)
+		for (uint32_t k = g->jumps_to[to]; k < g->jumps_to[to + 1]; k++)
+			if (g->jumps[k] >= to) {
+				g->backward[to]++;
+				g->backward[g->jumps[k] + 1]--;
+			}
+	for (size_t i = 1; i < g->v.n; i++)
+		g->backward[i] += g->backward[i - 1];
+	return 0;
+}
+
+int graph_may_come_back(struct graph *g, uint32_t i)
+{
+	/* Where indirect jumps go is not known. */
+	if (g->indirect.n)
+		return 1;
+	int rc = g->backward ? 0 : count_backward(g);
+	return rc ? rc : g->backward[i] != 0;
+}
+
 struct step {
 	uint32_t insn, k;
 };
@@ -410,5 +436,6 @@ void graph_free(struct graph *g)
 	free(g->jumps);
 	free(g->jumps_to);
 	free(g->by_order);
+	free(g->backward);
 	free(g);
 }

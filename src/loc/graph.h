@@ -37,6 +37,7 @@ struct graph {
 	/* Direct jumps within the function by their targets: those to i are jumps[jumps_to[i]] up to jumps[jumps_to[i + 1]]. */
 	uint32_t *jumps, *jumps_to;
 	uint32_t *by_order;       /* graph_number(): instructions by falling order, but those that nothing leads to */
+	uint32_t *backward;       /* graph_may_come_back(): how many jumps back go past each instruction, or from or to it */
 	size_t n_ordered;
 	uint32_t entry;
 	bool has_line0;
@@ -61,6 +62,15 @@ void graph_free(struct graph *g);
  * Returns 0 or -ENOMEM.
  */
 int graph_number(struct graph *g);
+
+/*
+ * graph_may_come_back - whether something may lead from an instruction to it again
+ *
+ * It does not where no jump goes back past the instruction, and most of a program is in no loop.
+ * Returns 1; 0; -ENOMEM.
+ * Cost: a pass over the instructions the first time, then a load.
+ */
+int graph_may_come_back(struct graph *g, uint32_t i);
 
 /* The instruction that starts at @at; GRAPH_NONE when none does. */
 uint32_t graph_at(const struct graph *g, uint64_t at);
