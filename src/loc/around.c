@@ -41,6 +41,11 @@ enum {
 	DIES_MAX = 4096,
 	/* Arguments of one copy. A function with more has what is behind them believed. */
 	ARGS_MAX = 64,
+	/*
+	 * Entries of location lists that are kept of one function; those behind are not compared. Many variables could share one long list,
+	 * so that their number is not bounded by the size of the input.
+	 */
+	ENTRIES_MAX = 1 << 17,
 };
 
 enum told {
@@ -65,7 +70,7 @@ struct search {
 	struct candidate args[ARGS_MAX];
 	unsigned int n;
 	unsigned int dies_left;
-	struct dw_die scope;
+	uint32_t scope; /* in->known->scopes */
 	int loop; /* a loop within the scope has the place: -1 not asked yet */
 	bool is_constant; /* the variable in question, at the place */
 };
@@ -142,9 +147,8 @@ static bool is_constant_expr(const uint8_t *expr, uint64_t n)
 	return n > 1 && expr[n - 1] == DW_OP_stack_value && constant_length(expr, n) == n - 1;
 }
 
-static int compare_entry(void *arg, const struct dw_loc_entry *e)
+static void compare_entry(struct search *s, const struct dw_loc_entry *e)
 {
-	struct search *s = arg;
 	bool now = loc_entry_holds(e, s->b->site.at, s->b->view);
 	bool before = !now && e->hi.v <= s->b->site.at.v;
 	s->is_constant |= now && is_constant_expr(e->expr, e->expr_len);
@@ -155,14 +159,10 @@ static int compare_entry(void *arg, const struct dw_loc_entry *e)
 		c->now |= now;
 		c->before |= before;
 	}
-	return 0;
 }
 
-static void compare_constant(struct search *s, const struct dw_value *v)
+static void compare_constant(struct search *s, int64_t value)
 {
-	if (v->cls != DW_CLASS_SDATA && v->cls != DW_CLASS_UDATA)
-		return;
-	int64_t value = v->cls == DW_CLASS_SDATA ? v->s : (int64_t)v->u;
 	s->is_constant = true;
 	for (unsigned int i = 0; i < s->n; i++)
 		s->args[i].now = s->args[i].told == TOLD_CONSTANT && s->args[i].value == value;
@@ -173,21 +173,20 @@ static int has_loop(struct search *s)
 {
 	if (s->loop >= 0 || !s->in->graph)
 		return s->loop > 0;
-	s->loop = passage_comes_back(s->in->graph, &s->scope, s->b->site.at, s->in->scratch);
+	s->loop = passage_comes_back(s->in->graph, &s->in->known->scopes.p[s->scope].die, s->b->site.at, s->in->scratch);
 	return s->loop;
 }
 
 /* Returns 0 or -ENOMEM. */
-static int compare_variable(struct search *s, const struct dw_die *variable)
+static int compare_variable(struct search *s, const struct known_child *variable)
 {
-	struct dw_value v;
 	s->is_constant = false;
 	for (unsigned int i = 0; i < s->n; i++)
 		s->args[i].now = s->args[i].before = false;
-	if (dw_attr(variable, DW_AT_const_value, &v, NULL) == 1)
-		compare_constant(s, &v);
-	else
-		dw_locations(variable, DW_AT_location, compare_entry, s, NULL);
+	if (variable->is_constant)
+		compare_constant(s, variable->value);
+	for (uint32_t i = 0; i < variable->n_entries; i++)
+		compare_entry(s, &s->in->known->entries.p[variable->entries + i]);
 	bool counts = s->is_constant && variable->tag == DW_TAG_variable;
 	for (unsigned int i = 0; i < s->n; i++) {
 		const struct candidate *c = &s->args[i];
@@ -202,34 +201,121 @@ static int compare_variable(struct search *s, const struct dw_die *variable)
 	return 0;
 }
 
+/* ---- scopes ---- */
+
+/* One byte is a register by itself, or a stack slot: nothing that is compared. Not 0 ends the list. */
+static int keep_entry(void *arg, const struct dw_loc_entry *e)
+{
+	struct around_scopes *known = arg;
+	if (known->entries.n >= ENTRIES_MAX)
+		return 1;
+	return e->expr_len < 2 || VEC_ADD(&known->entries, *e) ? 0 : -ENOMEM;
+}
+
+/* What is damaged has the entries in front of the damage. Returns 0 or -ENOMEM. */
+static int know_variable(struct around_scopes *known, const struct dw_die *variable, struct known_child *ret)
+{
+	struct dw_value v;
+	ret->entries = (uint32_t)known->entries.n;
+	if (dw_attr(variable, DW_AT_const_value, &v, NULL) == 1) {
+		ret->is_constant = v.cls == DW_CLASS_SDATA || v.cls == DW_CLASS_UDATA;
+		ret->value = v.cls == DW_CLASS_SDATA ? v.s : (int64_t)v.u;
+		return 0;
+	}
+	int rc = dw_locations(variable, DW_AT_location, keep_entry, known, NULL);
+	ret->n_entries = (uint32_t)known->entries.n - ret->entries;
+	return rc == -ENOMEM ? rc : 0;
+}
+
+static bool is_variable(uint16_t tag)
+{
+	return tag == DW_TAG_variable || tag == DW_TAG_formal_parameter;
+}
+
+static bool is_scope(uint16_t tag)
+{
+	return tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block;
+}
+
+/* As the last of the known ones, with as many children as any search looks at. Returns 0 or -ENOMEM. */
+static int know_scope(struct around_scopes *known, const struct dw_die *die)
+{
+	struct known_scope scope = {.die = *die, .children = (uint32_t)known->children.n};
+	struct dw_die child;
+	int rc = dw_die_child(die, &child, NULL);
+	for (; rc == 1 && scope.n_children < DIES_MAX; rc = dw_die_sibling(&child, &child, NULL)) {
+		struct known_child c = {.off = child.off, .tag = child.tag};
+		if (is_variable(child.tag) && know_variable(known, &child, &c) < 0)
+			return -ENOMEM;
+		if (!VEC_ADD(&known->children, c))
+			return -ENOMEM;
+		scope.n_children++;
+	}
+	return VEC_ADD(&known->scopes, scope) ? 0 : -ENOMEM;
+}
+
+static int know_container(const struct around *a)
+{
+	struct around_scopes *known = a->known;
+	if (known->scopes.n && known->container == a->container->off)
+		return 0;
+	known->scopes.n = known->children.n = known->entries.n = 0;
+	known->container = a->container->off;
+	return know_scope(known, a->container);
+}
+
+void around_scopes_fini(struct around_scopes *s)
+{
+	VEC_FREE(&s->scopes);
+	VEC_FREE(&s->children);
+	VEC_FREE(&s->entries);
+}
+
+/* To a child of the scope at hand. Returns 1; 0 when it is damaged; -ENOMEM. */
+static int enter_scope(struct search *s, uint32_t child)
+{
+	struct around_scopes *known = s->in->known;
+	struct dw_die die;
+	if (!known->children.p[child].scope) {
+		if (dw_die_near(s->in->container->unit, known->children.p[child].off, &die, NULL) != 1)
+			return 0;
+		if (know_scope(known, &die) < 0)
+			return -ENOMEM;
+		known->children.p[child].scope = (uint32_t)known->scopes.n;
+	}
+	s->scope = known->children.p[child].scope - 1;
+	return 1;
+}
+
 /*
  * Compare the variables of s->scope, and make the scope in it that has the copy the next one. Returns 1; 0 when there is none;
  * -ENOMEM. What is damaged ends the search.
  */
 static int visit_scope(struct search *s)
 {
-	struct dw_die child, inner = {0};
-	int rc = dw_die_child(&s->scope, &child, NULL);
+	const struct around_scopes *known = s->in->known;
+	const struct known_scope *scope = &known->scopes.p[s->scope];
+	uint32_t inner = UINT32_MAX, end = scope->children + scope->n_children;
 	s->loop = -1;
-	for (; rc == 1 && child.off <= s->b->die.off && s->dies_left; rc = dw_die_sibling(&child, &child, NULL)) {
+	for (uint32_t i = scope->children; i < end && known->children.p[i].off <= s->b->die.off && s->dies_left; i++) {
+		const struct known_child *c = &known->children.p[i];
 		s->dies_left--;
-		if (child.tag == DW_TAG_inlined_subroutine || child.tag == DW_TAG_lexical_block)
-			inner = child;
-		if (child.tag != DW_TAG_variable && child.tag != DW_TAG_formal_parameter)
-			continue;
-		if (compare_variable(s, &child) < 0)
+		if (is_scope(c->tag))
+			inner = i;
+		if (is_variable(c->tag) && compare_variable(s, c) < 0)
 			return -ENOMEM;
 	}
-	bool more = inner.tag && inner.off != s->b->die.off && s->dies_left;
-	s->scope = inner;
-	return more;
+	bool more = inner != UINT32_MAX && known->children.p[inner].off != s->b->die.off && s->dies_left;
+	return more ? enter_scope(s, inner) : 0;
 }
 
 int around_doubt(const struct around *a, struct built_site *b)
 {
-	struct search s = {.in = a, .b = b, .dies_left = DIES_MAX, .scope = *a->container};
-	int rc = list_args(&s) < 0 ? -ENOMEM : 1;
-	while (rc == 1 && s.n)
+	struct search s = {.in = a, .b = b, .dies_left = DIES_MAX};
+	int rc = list_args(&s);
+	if (rc >= 0 && s.n)
+		rc = know_container(a) < 0 ? -ENOMEM : 1;
+	while (rc == 1)
 		rc = visit_scope(&s);
-	return rc < 0 ? rc : 0;
+	return rc;
 }

@@ -7,11 +7,39 @@
 #include "loc/passage.h"
 #include "loc/site.h"
 
+/* A child of a scope. What is no variable and no scope is one, too, since it counts among those that were looked at. */
+struct known_child {
+	dw_off off;
+	int64_t value;               /* DW_AT_const_value */
+	uint32_t entries, n_entries; /* of its location, those that may be compared */
+	uint32_t scope;              /* of a scope that was entered: its number + 1 */
+	uint16_t tag;
+	bool is_constant;
+};
+
+struct known_scope {
+	struct dw_die die;
+	uint32_t children, n_children;
+};
+
+/*
+ * The scopes of a function that were looked at: its copies have most of them in common. Zeroed at first, and forgotten when
+ * the container is another one.
+ */
+struct around_scopes {
+	dw_off container;
+	VEC(struct known_scope) scopes; /* the function itself is the first */
+	VEC(struct known_child) children;
+	VEC(struct dw_loc_entry) entries;
+};
+void around_scopes_fini(struct around_scopes *s);
+
 /* The function that copies are in. */
 struct around {
 	const struct dw_die *container;
 	struct graph *graph; /* its code */
 	struct passage_scratch *scratch; /* has room for a mark per instruction */
+	struct around_scopes *known;
 };
 
 /*
@@ -19,7 +47,8 @@ struct around {
  *
  * @b  built; its container is a->container, and nothing else was taken back of it or passage_judge() was asked about it
  * Returns 0 or -ENOMEM.
- * Cost: reads the variables of the scopes around the copy, and passes over the code of a scope that has a constant one.
+ * Cost: reads the variables of the scopes around the copy, once for all copies of the container that are asked about one behind
+ * the other, and passes over the code of a scope that has a constant one.
  */
 int around_doubt(const struct around *a, struct built_site *b);
 

@@ -47,6 +47,7 @@ struct judge {
 	size_t others_from, others_to; /* copies of all that are of one function in this container */
 	VEC(const struct built_site *) others;
 	struct passage_scratch scratch;
+	struct around_scopes around;
 };
 
 static int enter_container(struct judge *j, uint32_t container)
@@ -153,7 +154,8 @@ static bool has_value(const struct judge *j)
 /* Only GCC tells of variables what their values are at a moment, and is wrong about it. */
 static int doubt_places(struct judge *j)
 {
-	const struct around a = {.container = &j->function, .graph = j->graph, .scratch = &j->scratch};
+	const struct around a = {.container = &j->function, .graph = j->graph, .scratch = &j->scratch,
+				 .known = &j->around};
 	int rc = 0;
 	for (size_t i = 0; i < j->places.n && !rc; i++)
 		if (dw_unit_is_gcc(j->places.p[i]->die.unit) && !j->all->env->assume_unmodified)
@@ -240,6 +242,7 @@ static void judges_fini(struct judging *all, unsigned int n)
 		VEC_FREE(&all->judges[i].places);
 		VEC_FREE(&all->judges[i].others);
 		passage_scratch_fini(&all->judges[i].scratch);
+		around_scopes_fini(&all->judges[i].around);
 	}
 	free(all->judges);
 }
