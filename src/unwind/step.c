@@ -91,8 +91,11 @@ static bool restore(struct step *s, uint32_t word)
 	case CAIRN_UNWIND_AT_BASE:
 		return restore_from(s, reg, s->now->r[s->rule->reg] + off);
 	case CAIRN_UNWIND_AT_FP:
-		if (is_known(s->now, s->abi->fp))
-			return restore_from(s, reg, s->now->r[s->abi->fp] + off);
+		if (is_known(s->now, s->abi->fp) && restore_from(s, reg, s->now->r[s->abi->fp] + off))
+			return true;
+		/* GCC's rows still say so where the frame pointer is the caller's already (docs/findings/gcc-realigned-epilogue.md). */
+		if (reg == s->abi->ra)
+			return false;
 		break;
 	case CAIRN_UNWIND_IS_CFA:
 		set(s, reg, true, s->cfa + off);

@@ -133,6 +133,21 @@ static void a_step_says_why_it_is_none(void **state)
 	assert_int_equal(step(&plain, &m, &regs), CAIRN_STEP_UNREADABLE);
 }
 
+static void a_frame_pointer_that_leads_nowhere_loses_a_register_and_no_caller(void **state)
+{
+	struct memory m = {.words = {[1] = 0x401234}};
+	struct built_rule rule = {{.cfa = CAIRN_UNWIND_CFA_REG, .reg = RSP, .off = 16, .n_regs = 1},
+				  {word(RBP, CAIRN_UNWIND_AT_FP, 0)}};
+	struct built_rule ra = {{.cfa = CAIRN_UNWIND_CFA_REG, .reg = RSP, .off = 16, .n_regs = 1},
+				{word(RA, CAIRN_UNWIND_AT_FP, 0)}};
+	struct cairn_regs regs = frame(0x1000), before = regs;
+	assert_int_equal(step(&rule, &m, &regs), CAIRN_STEP_OK);
+	assert_int_equal(regs.pc.v, 0x401234);
+	assert_false(regs.known & 1u << RBP);
+	assert_true(regs.known & 1u << RBX);
+	assert_int_equal(step(&ra, &m, &before), CAIRN_STEP_UNREADABLE);
+}
+
 static void a_leaf_of_aarch64_has_its_return_address_in_x30(void **state)
 {
 	struct memory m = {.words = {[0] = 0x1234, [1] = UINT64_C(0x2b00000000456780)}};
@@ -367,6 +382,7 @@ int main(void)
 		cmocka_unit_test(a_cfa_from_memory_and_registers_by_its_base),
 		cmocka_unit_test(a_signal_trampoline_gives_every_register_back),
 		cmocka_unit_test(a_step_says_why_it_is_none),
+		cmocka_unit_test(a_frame_pointer_that_leads_nowhere_loses_a_register_and_no_caller),
 		cmocka_unit_test(a_leaf_of_aarch64_has_its_return_address_in_x30),
 		cmocka_unit_test(mappings_are_read_and_searched),
 		cmocka_unit_test(mappings_that_overlap_are_refused),
