@@ -28,7 +28,7 @@
 int unwind_table_build(const struct cfi *cfi, unsigned int threads, uint8_t **ret, size_t *ret_size,
 		       struct cairn_err *err);
 
-/* A table that is known to be sound; borrows the bytes. Small, to be copied. */
+/* A table that is known to be sound; borrows the bytes. Small, to be copied; a copy borrows the index, too. */
 struct unwind_table {
 	const struct cairn_unwind_page *pages;
 	const struct cairn_unwind_row *rows;
@@ -36,6 +36,7 @@ struct unwind_table {
 	uint64_t base;
 	uint32_t n_pages, n_rows;
 	uint16_t machine;
+	const uint16_t *blocks; /* unwind_table_index(); NULL: none */
 };
 
 /*
@@ -50,10 +51,19 @@ int unwind_table_open(const uint8_t *bytes, size_t size, const char *file, const
 		      struct unwind_table *ret, struct cairn_err *err);
 
 /*
+ * unwind_table_index - make searches in an open table faster, by 256 bytes for each page of 64 KiB of code
+ *
+ * Nothing is made for a table with few rows in a page. unwind_table_fini() afterwards, of the one that was indexed.
+ * Returns 0, -ENOMEM: the table is searched without. Cost: one pass over the rows.
+ */
+int unwind_table_index(struct unwind_table *t);
+void unwind_table_fini(struct unwind_table *t);
+
+/*
  * unwind_table_find - the rule for one address, never NULL: rule 0, CAIRN_UNWIND_UNDESCRIBED, where
  * there is none
  *
- * Cost: O(log rows). Threads: any. Signals: safe.
+ * Cost: O(log rows); with an index O(log rows in 512 bytes of code). Threads: any. Signals: safe.
  */
 const struct cairn_unwind_rule *unwind_table_find(const struct unwind_table *t, struct cairn_vaddr at);
 

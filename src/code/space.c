@@ -44,6 +44,7 @@ static void image_free(struct image *i)
 {
 	cairn_binary_close(i->image.bin);
 	free(i->bin_bytes);
+	unwind_table_fini(&i->image.table);
 	free(i->table_bytes);
 	free(i->path);
 	free(i);
@@ -90,6 +91,8 @@ static int make_table(struct image *i, unsigned int threads)
 		rc = unwind_table_build(cfi, threads, &i->table_bytes, &size, &err);
 	if (rc == 0)
 		rc = unwind_table_open(i->table_bytes, size, i->path, "unwind table", &i->image.table, &err);
+	if (rc == 0)
+		rc = unwind_table_index(&i->image.table);
 	cfi_close(cfi);
 	if (rc < 0)
 		snprintf(i->image.note, sizeof(i->image.note), "%s", err.msg);

@@ -22,6 +22,8 @@ static int open_bytes(const uint8_t *bytes, size_t size, const char *name, uint8
 		return err_nomem(err, "an unwind table");
 	*u = (struct cairn_unwind){.bytes = bytes, .size = size, .owned = owned};
 	int rc = unwind_table_open(bytes, size, name, "unwind table", &u->table, err);
+	if (rc == 0 && unwind_table_index(&u->table) < 0)
+		rc = err_nomem(err, "an unwind table");
 	if (rc < 0)
 		free(u);
 	else
@@ -57,6 +59,7 @@ void cairn_unwind_close(struct cairn_unwind *table)
 {
 	if (!table)
 		return;
+	unwind_table_fini(&table->table);
 	free(table->owned);
 	free(table);
 }

@@ -405,6 +405,56 @@ static void compare_library(const char *path)
 	cairn_binary_close(s.bin);
 }
 
+/* The same as without the index: where rows begin, in front of that, and at random. */
+static void compare_index(const char *path)
+{
+	struct sample s = {0};
+	must(&s, cairn_binary_open(path, NULL, &s.bin, &s.err));
+	must(&s, cfi_open(s.bin, &s.cfi, &s.err));
+	must(&s, unwind_table_build(s.cfi, 2, &s.table, &s.table_size, &s.err));
+	must(&s, unwind_table_open(s.table, s.table_size, path, "table", &s.t, &s.err));
+	struct unwind_table indexed = s.t;
+	assert_int_equal(unwind_table_index(&indexed), 0);
+	assert_non_null(indexed.blocks);
+	struct cairn_vaddr lo = {0}, hi, last;
+	uint64_t random = 88172645463325252u;
+	unwind_table_row(&s.t, s.t.n_rows - 1, &last, &hi);
+	for (uint32_t i = 0; i < s.t.n_rows; i++) {
+		unwind_table_row(&s.t, i, &lo, &hi);
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		const uint64_t places[] = {lo.v, lo.v - 1, lo.v + (random >> 33) % 512, (random >> 20) % (last.v + 70000)};
+		for (size_t k = 0; k < sizeof(places) / sizeof(places[0]); k++) {
+			struct cairn_vaddr at = {places[k]};
+			assert_ptr_equal(unwind_table_find(&indexed, at), unwind_table_find(&s.t, at));
+		}
+	}
+	unwind_table_fini(&indexed);
+	free(s.table);
+	cfi_close(s.cfi);
+	cairn_binary_close(s.bin);
+}
+
+static void an_index_changes_no_answer(void **state)
+{
+	if (access("/lib/x86_64-linux-gnu/libc.so.6", R_OK) < 0)
+		skip();
+	compare_index("/lib/x86_64-linux-gnu/libc.so.6");
+	compare_index("/lib64/ld-linux-x86-64.so.2");
+}
+
+static void a_table_of_few_rows_has_no_index(void **state)
+{
+	struct frames f = {0};
+	size_t cie = frames_cie_eh(&f, "zR", "\x1b");
+	frames_fde_eh(&f, FRAME, cie, TEXT, 0x20, NULL, 0);
+	struct sample s = table_of(&f);
+	assert_int_equal(unwind_table_index(&s.t), 0);
+	assert_null(s.t.blocks);
+	unwind_table_fini(&s.t);
+	sample_end(&s);
+	frames_free(&f);
+}
+
 static void rows_of_debian_libraries_are_those_of_single_lookups(void **state)
 {
 	compare_library("/lib/x86_64-linux-gnu/libc.so.6");
@@ -535,6 +585,8 @@ int main(void)
 		cmocka_unit_test(a_file_without_call_frame_information_has_an_empty_table),
 		cmocka_unit_test(rows_of_debian_libraries_are_those_of_single_lookups),
 		cmocka_unit_test(the_bytes_do_not_depend_on_the_threads),
+		cmocka_unit_test(an_index_changes_no_answer),
+		cmocka_unit_test(a_table_of_few_rows_has_no_index),
 		cmocka_unit_test(a_table_cut_at_every_byte_is_refused),
 		cmocka_unit_test(flipped_bits_are_refused_or_harmless),
 		cmocka_unit_test(a_newer_version_is_refused_by_name),
