@@ -182,6 +182,28 @@ static void code_that_is_freed_and_reused_is_never_another_generations(void **st
 	end(pid);
 }
 
+/* Read without being stopped: it is there each time, or it is told that it changes faster than that. */
+static void what_changes_faster_than_it_is_read_is_told(void **state)
+{
+	int pid = start(reuse_for_ever);
+	struct cairn_code *code;
+	size_t n_trusted = 0, n_unsteady = 0;
+	assert_int_equal(cairn_code_open_pid(pid, NULL, &code, NULL), 0);
+	for (int i = 0; i < 100; i++) {
+		const struct cairn_code_range *r = cairn_code_find(code, (struct cairn_addr){(uintptr_t)region + 100}, 0);
+		bool is_unsteady = cairn_code_note(code, 0) && strstr(cairn_code_note(code, 0), "faster than they are read");
+		bool is_read = r && r->source == CAIRN_CODE_JIT && r->is_trusted && !r->why;
+		n_unsteady += is_unsteady;
+		n_trusted += is_read;
+		/* Before the region is opened there is nothing to tell. */
+		assert_true(i < 10 || is_read || is_unsteady);
+		assert_int_equal(cairn_code_refresh(code, NULL), 0);
+	}
+	print_message("%zu times read, %zu times told\n", n_trusted, n_unsteady);
+	cairn_code_close(code);
+	end(pid);
+}
+
 /* ---- hostile ones ---- */
 
 static struct codectl_registry *forge(uint32_t n)
@@ -351,6 +373,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(code_that_is_freed_and_reused_is_never_another_generations),
+		cmocka_unit_test(what_changes_faster_than_it_is_read_is_told),
 		cmocka_unit_test(a_registry_that_changes_on_each_read_is_read_in_bounded_time),
 		cmocka_unit_test(a_mapping_that_comes_and_goes_is_read_in_bounded_time),
 		cmocka_unit_test(tables_that_are_shared_by_all_regions_are_read_up_to_a_limit),
