@@ -69,7 +69,9 @@ class Running:
 
 
 def stacks_of(pid, rounds, *words):
-    return cairn("stack", "--json", "-s", "--no-cache", "-n", rounds, "-i", "2ms", *words, pid).objects()
+    r = cairn("stack", "--json", "-s", "--no-cache", "-n", rounds, "-i", "2ms", *words, pid)
+    expect(r.err == "", r.err)
+    return r.objects()
 
 
 def wait_until(is_so):
