@@ -55,6 +55,13 @@ int code_runtime_mark(struct code_runtime *rt, struct cairn_err *err);
  */
 int code_runtime_catch(struct code_runtime *rt, const void *words, size_t n, struct cairn_err *err);
 
+/*
+ * code_runtime_is_ahead - whether stacks lead to regions where the mappings have no code: these are older than the mark
+ *
+ * Of what code_runtime_catch() was asked since the mark. They should be read again, and all since code_runtime_prepare() done again.
+ */
+bool code_runtime_is_ahead(const struct code_runtime *rt);
+
 /* What was found before ends. 0, -ENOMEM. */
 int code_runtime_settle(struct code_runtime *rt, struct cairn_err *err);
 

@@ -52,6 +52,7 @@ int runtime_catch_begin(struct code_runtime *rt, struct cairn_err *err)
 	drop_caught(rt);
 	rt->marked.n = 0;
 	rt->catch_budget = MAX_CATCH_BYTES;
+	rt->is_ahead = false;
 	for (size_t i = 0; i < rt->n_registries; i++) {
 		struct registry *r = &rt->registries[i];
 		int rc = registry_parse(r, err);
@@ -147,7 +148,9 @@ static int read_region(struct code_runtime *rt, struct runtime_marked *m, struct
 static int catch_at(struct code_runtime *rt, uint64_t at, struct cairn_err *err)
 {
 	struct runtime_marked *m = marked_at(rt, at);
+	const struct code_mapping *mapping = code_maps_find(code_space_maps(rt->space), at - 1);
 	int rc = 0;
+	rt->is_ahead |= !mapping || !mapping->is_executable;
 	if (!m->region && !m->has_read)
 		m->region = earlier_of(rt, m);
 	bool is_described = m->region && (region_describes(m->region, at - 1, rt->machine) ||
@@ -185,4 +188,9 @@ int code_runtime_catch(struct code_runtime *rt, const void *words, size_t n, str
 			rc = catch_at(rt, hits.p[i], err);
 	VEC_FREE(&hits);
 	return rc;
+}
+
+bool code_runtime_is_ahead(const struct code_runtime *rt)
+{
+	return rt->is_ahead;
 }

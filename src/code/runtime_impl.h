@@ -70,6 +70,7 @@ struct code_runtime {
 	VEC(struct runtime_marked) marked;
 	VEC(struct region *) caught;
 	uint64_t catch_budget; /* bytes */
+	bool is_ahead; /* code_runtime_is_ahead() */
 	/* settled */
 	struct arena arena;
 	uint64_t budget; /* of RUNTIME_MAX_BYTES, what is left */

@@ -82,6 +82,28 @@ static int mark_code(struct cairn_stacks *stacks, const struct stop *stop, struc
 	return rc;
 }
 
+/* Whether a thread is where the mappings have no code: it was made since they were read. */
+static bool mappings_are_old(const struct cairn_stacks *stacks, const struct stop *stop)
+{
+	const struct code_maps *maps = code_space_maps(stacks->space);
+	for (size_t i = 0; i < stop->threads.n; i++) {
+		const struct stopped_thread *t = &stop->threads.p[i];
+		const struct code_mapping *m = t->has_regs ? code_maps_find(maps, t->regs.pc.v) : NULL;
+		if (t->has_regs && (!m || !m->is_executable))
+			return true;
+	}
+	return code_runtime_is_ahead(stacks->runtime);
+}
+
+/* JITs map code while they are looked at; that is seldom, so that it is done once more with the threads standing still. */
+static int look_again(struct cairn_stacks *stacks, const struct stop *stop, struct cairn_err *err)
+{
+	int rc = code_space_refresh_pid(stacks->space, stacks->snapshot.pid, err);
+	if (rc == 0)
+		rc = code_runtime_prepare(stacks->runtime, stacks->space, err);
+	return rc < 0 ? rc : mark_code(stacks, stop, err);
+}
+
 static int capture(struct cairn_stacks *stacks, struct stop *stop, struct cairn_err *err)
 {
 	struct snapshot *s = &stacks->snapshot;
@@ -96,6 +118,8 @@ static int capture(struct cairn_stacks *stacks, struct stop *stop, struct cairn_
 		rc = snapshot_take(s, code_space_maps(stacks->space), stop, err);
 	if (rc == 0)
 		rc = mark_code(stacks, stop, err);
+	if (rc == 0 && mappings_are_old(stacks, stop))
+		rc = look_again(stacks, stop, err);
 	if (rc == 0)
 		borrow_catch(&stacks->states, &code);
 	stop_release(stop);

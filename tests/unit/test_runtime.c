@@ -80,6 +80,10 @@ static void step_publish(char what)
 	case 'f':
 		jit = open_region(CAIRN_JIT_FRAME_POINTERS);
 		break;
+	case 'x': /* as memory is before code is in it, and then */
+	case 'X':
+		mprotect(region, REGION, PROT_READ | (what == 'x' ? PROT_WRITE : PROT_EXEC));
+		break;
 	}
 }
 
@@ -229,6 +233,29 @@ static void what_was_caught_at_the_mark_outlives_its_code(void **state)
 	end_child(&c);
 }
 
+/* Memory that was not code when the mappings were read, and is when the stacks are. */
+static void mappings_that_are_older_than_the_code_are_noticed(void **state)
+{
+	struct child c = start_child(step_publish);
+	const uint64_t word = (uintptr_t)region + 1050;
+	tell(&c, 'x');
+	struct reader r = open_reader(c.pid);
+	assert_int_equal(code_space_refresh_pid(r.space, c.pid, NULL), 0);
+	assert_int_equal(code_runtime_prepare(r.rt, r.space, NULL), 0);
+	tell(&c, 'o');
+	tell(&c, 'a');
+	tell(&c, 'X');
+	for (int i = 0; i < 2; i++) {
+		mark(&r, c.pid);
+		assert_false(code_runtime_is_ahead(r.rt));
+		assert_int_equal(code_runtime_catch(r.rt, &word, 1, NULL), 0);
+		assert_true(code_runtime_is_ahead(r.rt) == (i == 1));
+		tell(&c, i ? 'X' : 'x');
+	}
+	close_reader(&r);
+	end_child(&c);
+}
+
 /* A region that keeps its epoch is read once, and again when it has grown. */
 static void a_region_that_grew_is_caught_with_what_is_new(void **state)
 {
@@ -356,6 +383,7 @@ int main(void)
 		cmocka_unit_test(what_was_read_of_an_epoch_stays_known),
 		cmocka_unit_test(what_was_caught_at_the_mark_outlives_its_code),
 		cmocka_unit_test(a_region_that_grew_is_caught_with_what_is_new),
+		cmocka_unit_test(mappings_that_are_older_than_the_code_are_noticed),
 		cmocka_unit_test(tables_that_grow_are_read_again_when_they_are_asked),
 		cmocka_unit_test(a_region_that_was_closed_is_shown_as_removed),
 		cmocka_unit_test(every_allocation_may_fail),
