@@ -6,23 +6,13 @@
  *	55d0c0a01000   55d0c0a05000   file       file                   -  /usr/bin/luajit
  *	7f10a2c00000   7f10a2c10000   jit        rows                  12  luajit traces
  *	                              not trusted: /usr/lib/libc.so.6 is mapped there
- *
- * Names are another process's bytes: on a terminal control characters would be commands.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "code.h"
 #include "json.h"
-
-static void put_name(FILE *out, const char *name)
-{
-	for (; name && *name; name++)
-		if ((unsigned char)*name < ' ' || *name == 0x7f)
-			fprintf(out, "\\x%02x", (unsigned char)*name);
-		else
-			fputc(*name, out);
-}
+#include "plain.h"
 
 void code_text_head(FILE *out)
 {
@@ -41,7 +31,7 @@ static void put_why(FILE *out, const struct cairn_code_range *r)
 	if (!r->why)
 		return;
 	fprintf(out, "%34s%s", "", r->is_trusted ? "" : "not trusted: ");
-	put_name(out, r->why);
+	put_plain(out, r->why);
 	fputc('\n', out);
 }
 
@@ -53,7 +43,7 @@ void code_text(FILE *out, const struct cairn_code_range *r, enum code_event even
 		fprintf(out, "%10" PRIu64 "  ", r->generation);
 	else
 		fprintf(out, "%10s  ", "-");
-	put_name(out, r->owner ? r->owner : "-");
+	put_plain(out, r->owner ? r->owner : "-");
 	if (r->n_names)
 		fprintf(out, ", %zu name%s", r->n_names, r->n_names == 1 ? "" : "s");
 	if (r->is_removed)
@@ -98,7 +88,7 @@ void code_notes(const struct cairn_code *code, bool json)
 
 		if (!json) {
 			fputs("cairn: ", stderr);
-			put_name(stderr, cairn_code_note(code, i));
+			put_plain(stderr, cairn_code_note(code, i));
 			fputc('\n', stderr);
 			continue;
 		}
@@ -114,12 +104,12 @@ void code_notes(const struct cairn_code *code, bool json)
 static void put_frame(FILE *out, const struct cairn_frame *f, bool is_outermost, uint64_t off)
 {
 	fputs("    ", out);
-	put_name(out, f->name ? f->name : "?");
+	put_plain(out, f->name ? f->name : "?");
 	if (is_outermost)
 		fprintf(out, "+0x%" PRIx64, off);
 	if (f->file) {
 		fputs(" at ", out);
-		put_name(out, f->file);
+		put_plain(out, f->file);
 		if (f->line)
 			fprintf(out, ":%" PRIu32, f->line);
 	}

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "plain.h"
 #include "stack.h"
 
 static const char *base_name(const char *path)
@@ -37,7 +38,8 @@ static void put_position(FILE *out, const struct cairn_frame *f)
 {
 	if (!f->file)
 		return;
-	fprintf(out, " at %s", f->file);
+	fputs(" at ", out);
+	put_plain(out, f->file);
 	if (f->line)
 		fprintf(out, ":%" PRIu32, f->line);
 	if (f->line && f->column)
@@ -51,8 +53,8 @@ static void put_code(FILE *out, const struct cairn_stack_frame *frame, const cha
 	bool is_named_otherwise = frame->n_functions && code->source == CAIRN_CODE_ANONYMOUS;
 
 	fprintf(out, "  [%s", cairn_code_source_text(is_named_otherwise ? frame->named_by : code->source));
-	if (code->owner)
-		fprintf(out, ": %s", code->owner);
+	fputs(code->owner ? ": " : "", out);
+	put_plain(out, code->owner);
 	if (code->generation)
 		fprintf(out, ", generation %" PRIu64, code->generation);
 	if (unnamed)
@@ -69,7 +71,8 @@ static void put_functions(FILE *out, const struct stack_names *names, const stru
 
 		if (i)
 			fprintf(out, "#%-3zu                  ", (*number)++);
-		fprintf(out, "  %s", name_of(f));
+		fputs("  ", out);
+		put_plain(out, name_of(f));
 		if (is_outermost && place->has_start)
 			fprintf(out, "+0x%" PRIx64, place->off);
 		stack_args_text(out, names, place, i);
@@ -80,8 +83,9 @@ static void put_functions(FILE *out, const struct stack_names *names, const stru
 		fputs("  <signal handler called>", out);
 	else if (!place->n)
 		fputs("  ?", out);
+	fputs(frame->path ? "  " : "", out);
 	if (frame->path)
-		fprintf(out, "  %s", base_name(frame->path));
+		put_plain(out, base_name(frame->path));
 	else if (frame->code)
 		put_code(out, frame, place->unnamed);
 	if (frame->assumed)
@@ -94,8 +98,11 @@ static void put_thread(FILE *out, const struct cairn_thread_stack *thread)
 	const char *signal = sigabbrev_np(thread->signal);
 
 	fprintf(out, "thread %d", thread->tid);
-	if (thread->comm[0])
-		fprintf(out, " \"%s\"", thread->comm);
+	if (thread->comm[0]) {
+		fputs(" \"", out);
+		put_plain(out, thread->comm);
+		fputc('"', out);
+	}
 	if (signal && thread->signal)
 		fprintf(out, ", SIG%s", signal);
 	else if (thread->signal)
@@ -118,8 +125,11 @@ void stack_text(FILE *out, const struct cairn_thread_stack *thread, struct stack
 		fprintf(out, "#%-3zu0x%016" PRIx64, number++, thread->frames[i].regs.pc.v);
 		put_functions(out, names, &thread->frames[i], &place, &number);
 	}
-	if (thread->end != CAIRN_WALK_OUTERMOST)
-		fprintf(out, "    %s\n", thread->why);
+	if (thread->end != CAIRN_WALK_OUTERMOST) {
+		fputs("    ", out);
+		put_plain(out, thread->why);
+		fputc('\n', out);
+	}
 }
 
 static void json_functions(struct json *j, const struct stack_names *names, const struct stack_place *place)

@@ -53,6 +53,7 @@ int main(void)
 	struct cairn_jit_opts opts = {sizeof(opts), "tra\033[1mces", 0};
 	int c;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "reg\033[2J");
 	alarm(120);
 	text = mmap(NULL, SIZE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	setvbuf(stdout, NULL, _IONBF, 0);
@@ -153,6 +154,13 @@ def a_region_is_listed_with_rows_names_and_generation():
         expect(r["generation"] > before and r["names"] == 1, r)
         text = cairn("code", p.pid, check=True).out
         expect("tra\\x1b[1mces, 1 name" in text and "\x1b" not in text, text)
+
+
+@claim
+def what_a_process_calls_itself_is_no_command_for_the_terminal():
+    with Process("o", "p") as p:
+        text = cairn("stack", p.pid).out
+        expect('"reg\\x1b[2J"' in text and "\x1b" not in text, text)
 
 
 @claim
