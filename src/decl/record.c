@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 
+#include "base/map.h"
 #include "decl/parse.h"
 
 struct member_list {
@@ -66,7 +67,12 @@ static int describe(struct parser *p, uint32_t type, const struct token *at, str
 {
 	const struct cairn_type *t = resolve(p, type);
 
-	if (!size_of(p, type, &place->size))
+	bool complete = size_of(p, type, &place->size);
+
+	if (!complete && is_record(t) && t->name)
+		return fail_at(p, at, -EBADMSG, "%s %s is not complete here: its size is not known",
+			       t->kind == CAIRN_T_UNION ? "union" : "struct", t->name);
+	if (!complete)
 		return fail_at(p, at, -EBADMSG,
 			       t->kind == CAIRN_T_FUNC ? "a member cannot be a function"
 						       : "the size of the member's type is not known here");
@@ -182,6 +188,28 @@ static uint32_t demanded(const struct parser *p, const struct member_list *list,
 	return most;
 }
 
+/* What compilers refuse, and would look like a layout here: two members of one name, members behind a flexible array. */
+static int check_members(struct parser *p, const struct member_list *list, bool is_union)
+{
+	struct map names = {0};
+	int rc = 0;
+
+	for (size_t i = 0; i < list->members.n && !rc; i++) {
+		const struct cairn_member *m = &list->members.p[i];
+		const struct cairn_type *t = resolve(p, m->type);
+		uint64_t hash = m->name ? map_hash_str(m->name) : 0, same;
+
+		if (!is_union && t->kind == CAIRN_T_ARRAY && !t->has_count && i + 1 < list->members.n)
+			rc = fail_at(p, &list->at.p[i], -EBADMSG, "a flexible array that is not the last member");
+		else if (m->name && map_get(&names, hash, &same) && !strcmp(list->members.p[same].name, m->name))
+			rc = fail_at(p, &list->at.p[i], -EBADMSG, "a second member of this name");
+		else if (m->name && map_put(&names, hash, i) < 0)
+			rc = err_nomem(p->err, "members");
+	}
+	map_fini(&names);
+	return rc;
+}
+
 static int keep_members(struct parser *p, const struct member_list *list, struct cairn_type *t)
 {
 	struct cairn_member *copy = arena_array(p->arena, list->members.n, sizeof(*copy));
@@ -239,6 +267,7 @@ static int parse_body(struct parser *p, struct attributes *attrs, const struct t
 	}
 	rc = rc ? rc : next(p);
 	rc = rc ? rc : parse_attributes(p, attrs);
+	rc = rc ? rc : check_members(p, &list, cairn_types_get(p->types, id)->kind == CAIRN_T_UNION);
 	if (!rc) {
 		attribute(p, attrs, pack, ms_struct, &rec);
 		rc = finish(p, &list, attrs, &rec, at, id);

@@ -128,7 +128,11 @@ static void errors_point_at_the_place(void **state)
 {
 	assert_refused("struct a {\n\tint x\n};\n", -EBADMSG, "test.h:3:1: expected ';'");
 	assert_refused("# 7 \"other.h\"\nint y[;\n", -EBADMSG, "other.h:7:7: expected an expression\n    int y[;\n          ^");
-	assert_refused("struct s { struct s x; };", -EBADMSG, "size of the member's type is not known");
+	assert_refused("struct s { struct s x; };", -EBADMSG, "test.h:1:21: struct s is not complete here: its size is not known");
+	assert_refused("struct s { void x; };", -EBADMSG, "size of the member's type is not known");
+	assert_refused("union u { int x; union u v[2]; };", -EBADMSG, "elements whose size is not known");
+	assert_refused("struct s { int x; struct { int y; } z; long x; };", -EBADMSG, "test.h:1:45: a second member of this name");
+	assert_refused("struct s { int a[]; int b; };", -EBADMSG, "test.h:1:16: a flexible array that is not the last member");
 	assert_refused("struct s { int x; }; struct s { int y; };", -EBADMSG, "defined a second time");
 	assert_refused("struct s { __int128 x; };", -EBADMSG, "i386 has no __int128");
 	assert_refused("struct s { int x : 40; };", -EBADMSG, "a bit-field of 40 bits in a type of 32");
