@@ -159,7 +159,7 @@ struct cairn_layout_member {
 	uint64_t size;     /* bytes of the type */
 	uint32_t bit_pos;  /* of a bit-field in its unit, from the least significant bit */
 	uint32_t aligned;  /* bytes, asked for or inferred; 0: none */
-	uint32_t hole;     /* bytes between it and the next */
+	uint64_t hole;     /* bytes between it and the next */
 	uint32_t bit_hole; /* bits left over behind it in the unit */
 };
 
@@ -172,7 +172,8 @@ struct cairn_layout_facts {
 	uint32_t n_holes, n_bit_holes;
 	uint64_t sum_holes;                  /* bytes */
 	uint64_t sum_bit_holes;              /* bits */
-	uint32_t first_hole, first_bit_hole; /* before the first member; counted in the sums */
+	uint64_t first_hole;                 /* bytes before the first member; counted in the sums */
+	uint32_t first_bit_hole;
 	uint64_t padding;                    /* bytes behind the last member */
 	uint32_t bit_padding;                /* bits left over in the last unit */
 	uint32_t aligned;                    /* bytes that the struct was declared aligned to, or seems to; 0: none */

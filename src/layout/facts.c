@@ -124,10 +124,10 @@ void layout_find_holes(const struct cairn_type *t, struct cairn_layout_member *m
 		gap_before(&w, &t->members[i], &m[i], &hole, &bits);
 		count_gap(ret, hole, bits);
 		if (i) {
-			m[i - 1].hole = cap(hole);
+			m[i - 1].hole = hole;
 			m[i - 1].bit_hole = cap(bits);
 		} else {
-			ret->first_hole = cap(hole);
+			ret->first_hole = hole;
 			ret->first_bit_hole = cap(bits);
 		}
 	}

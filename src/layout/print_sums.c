@@ -90,7 +90,7 @@ static void print_forced(const struct print *p, const struct cairn_layout_facts 
 		if (!m[i].aligned)
 			continue;
 		forced++;
-		uint32_t hole = i ? m[i - 1].hole : 0;
+		uint64_t hole = i ? m[i - 1].hole : 0;
 		holes += hole != 0;
 		sum += hole;
 	}

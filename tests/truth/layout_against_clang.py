@@ -257,7 +257,8 @@ def ask_cairn(path, abi):
     for line in done.stdout.splitlines():
         o = json.loads(line)
         if re.fullmatch(r"S\d+", o.get("name") or ""):
-            if o["kind"] == "struct" and accounted_bits(o) != 8 * o["size"]:
+            # What no attributes explain was compiled wrong: Clang leaves the width of full-width bit-fields out of its DWARF.
+            if o["kind"] == "struct" and not o.get("guess") and accounted_bits(o) != 8 * o["size"]:
                 raise RuntimeError(f"{abi}: its parts do not add up: {line}")
             members = {m["name"]: m.get("bit_offset", 8 * m["offset"]) for m in o["members"] if m["name"]}
             found[f"{o['kind']} {o['name']}"] = (o["size"], o.get("align"), members)
@@ -314,7 +315,7 @@ def main():
     args = parser.parse_args()
     runs = [(abi, "clang") for abi in ABIS] + [(abi, "gcc") for abi in GCC]
     runs = [run for run in runs if not args.abi or run[0] in args.abi]
-    each = max(1, args.count // len(runs))
+    each = max(1, -(-args.count // len(runs)))
     print(f"# {' '.join(clang_command())}, {each} declarations for each of {len(runs)} ABIs and compilers", flush=True)
     for abi, compiler in runs:
         rng = random.Random(f"{args.seed} {abi} {compiler}")
