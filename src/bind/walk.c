@@ -10,6 +10,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -31,7 +32,7 @@ struct way {
 struct walker {
 	struct bind_file *file;
 	struct bind_record *record;
-	struct map names; /* hash of a field's name: its number + 1 */
+	struct map names; /* hash of a field's name: the number that another of that name begins to look for a free one at */
 	uint32_t n_visits;
 	struct cairn_err *err;
 };
@@ -105,12 +106,17 @@ static const char *type_name(struct walker *w, uint32_t id)
 /* peer.port and peer_port would both be peer_port: the later one gets a number. */
 static const char *unique_name(struct walker *w, const char *name)
 {
+	uint64_t hash = map_hash_str(name), next, taken;
 	const char *tried = name;
-	uint64_t at;
 
-	for (unsigned int i = 2; tried && map_get(&w->names, map_hash_str(tried), &at); i++)
-		tried = arena_printf(&w->file->arena, "%s_%u", name, i);
-	if (!tried || map_put(&w->names, map_hash_str(tried), w->record->fields.n + 1) < 0)
+	if (map_get(&w->names, hash, &next)) {
+		do
+			tried = arena_printf(&w->file->arena, "%s_%" PRIu64, name, next++);
+		while (tried && map_get(&w->names, map_hash_str(tried), &taken));
+		if (map_put(&w->names, hash, next) < 0)
+			return NULL;
+	}
+	if (!tried || map_put(&w->names, map_hash_str(tried), 2) < 0)
 		return NULL;
 	return tried;
 }

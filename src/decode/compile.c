@@ -488,18 +488,18 @@ static void compile_value(struct compiler *c, uint32_t id, struct view v, unsign
 
 /* ---- flexible arrays ---- */
 
-/* Unions of structs that end in unions; more than this is no one's layout. */
-enum { TAIL_DEPTH = 16 };
+/* Unions of structs that end in unions; more than this, in each other or in all, is no one's layout. */
+enum { TAIL_DEPTH = 16, TAILS_MAX = 1 << 16 };
 
 /* Offset of the flexible array that @id ends in; UINT64_MAX: it does not. */
-static uint64_t flexible_at(const struct compiler *c, uint32_t id, uint64_t off, unsigned int depth)
+static uint64_t flexible_at(struct compiler *c, uint32_t id, uint64_t off, unsigned int depth)
 {
 	const struct cairn_type *t = type_of(c, id);
 	uint64_t least = UINT64_MAX;
 
 	if (t->kind == CAIRN_T_ARRAY)
 		return !t->has_count || !t->count ? off : UINT64_MAX;
-	if (!is_aggregate(t) || depth == TAIL_DEPTH)
+	if (!is_aggregate(t) || depth == TAIL_DEPTH || c->n_tails++ > TAILS_MAX)
 		return UINT64_MAX;
 	uint32_t from = t->kind == CAIRN_T_UNION || !t->n_members ? 0 : t->n_members - 1;
 	for (uint32_t i = from; i < t->n_members; i++) {

@@ -18,6 +18,7 @@ struct compiler {
 	struct look look;
 	bool padding;
 	uint32_t max_elems, max_depth;
+	uint32_t n_tails; /* structs that were looked at for a flexible array at their end */
 	const struct cairn_value_arm *arms;
 	size_t n_arms;
 	bool *arm_used;

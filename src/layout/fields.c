@@ -6,15 +6,15 @@
 #include "layout/compare.h"
 #include "layout/view.h"
 
-/* Structs in structs by value that contain one another, which only damaged input has, would have members without end. */
-enum { FIELDS_MAX = 1 << 20 };
+/* Structs in structs by value that contain one another, and unions that repeat one another, have members without end. */
+enum { FIELDS_MAX = 1 << 17 };
 
 static int add_members(const struct cairn_types *types, uint32_t id, const struct field *in, unsigned int depth,
 		       struct fields *ret)
 {
 	const struct cairn_type *t = cairn_types_get(types, cairn_types_resolve(types, id));
 
-	for (uint32_t i = 0; i < t->n_members; i++) {
+	for (uint32_t i = 0; i < t->n_members && ret->v.n < FIELDS_MAX; i++) {
 		const struct cairn_member *m = &t->members[i];
 		const struct cairn_type *of = cairn_types_get(types, cairn_types_resolve(types, m->type));
 		struct field f = {.name = m->name,
@@ -35,7 +35,7 @@ static int add_members(const struct cairn_types *types, uint32_t id, const struc
 		}
 		uint64_t end = f.bit_off + (f.bit_size ? f.bit_size : 8 * f.size);
 		ret->end = end > ret->end ? end : ret->end;
-		if (ret->v.n < FIELDS_MAX && !VEC_ADD(&ret->v, f))
+		if (!VEC_ADD(&ret->v, f))
 			return -ENOMEM;
 	}
 	return 0;

@@ -209,6 +209,7 @@ static void print_members(struct print *p, const struct cairn_type *t, const str
 			putc('\n', p->out);
 		spaced = false;
 		print_tabs(p, at);
+		p->n_members++;
 		print_member(p, t, i, &m[i], at, depth);
 		/* Each member of a union begins at the same place again. */
 		if (t->kind == CAIRN_T_UNION)
@@ -286,7 +287,7 @@ void print_body(struct print *p, const struct cairn_type *t, uint32_t id, const 
 {
 	if (t->kind == CAIRN_T_ENUM)
 		print_enum(p, t, at);
-	else if (depth > NEST_MAX)
+	else if (depth > NEST_MAX || p->n_members > PRINTED_MAX)
 		fprintf(p->out, "%s {...}", word_of(t));
 	else
 		print_aggregate(p, t, id, at, depth);

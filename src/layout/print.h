@@ -27,7 +27,11 @@ struct print {
 	struct cairn_layout *l;
 	FILE *out;
 	uint64_t cacheline_seen; /* number of the last cache line that a comment told */
+	uint32_t n_members;      /* written so far, of all levels */
 };
+
+/* The largest structs of a kernel have some 10,000 with everything in them; unions that repeat one another have no end. */
+enum { PRINTED_MAX = 1 << 18 };
 
 /* Where on the page: the level, what is left of the columns, and what the offsets of members are counted from. */
 struct place {
