@@ -29,7 +29,7 @@
  *	copies.c    all places of all functions, for who writes them down
  *	group.c     index entries gathered by name and declaration
  *	function.c  a group made into a struct cairn_function
- *	merged.c    bodies of one function that the linker merged
+ *	merged.c    bodies and copies of one function in code that the linker merged
  *	fold.c      bodies of several functions that the linker folded
  *	provider.c  who answers about sites: the debug information or a sidecar
  *	spec.c      what a user types for a function

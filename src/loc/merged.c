@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bodies of one function at one address
+ * Sites of one function at one address, in code that was merged
  *
  * A function can have several: a copy in each unit of a header's inline function, clones with constant arguments. Where
  * two have the same code the linker may keep one (--icf), and both descriptions then stand at one address:
@@ -9,11 +9,26 @@
  *	0x3480  f68.constprop.0   a is not described: its callers do not pass it, and %rsi holds anything
  *
  * Which one was called cannot be told. So an argument is known there only if all say the same of it.
+ *
+ * The same goes for copies in different functions that became one. Each function has its copy of f, both begin at one address, and who comes
+ * by there makes one call of f:
+ *
+ *	0x6a3  f, inlined in one+0x3
+ *	0x6a3  f, inlined in two+0x3
+ *
+ * Copies in one function that begin at one address are something else: two calls.
  */
 #include "loc/merged.h"
 
 #include <errno.h>
 #include <string.h>
+
+bool merged_are_one(const struct cairn_site *a, const struct cairn_site *b)
+{
+	if (a->at.v != b->at.v || !a->n_chain != !b->n_chain)
+		return false;
+	return !a->n_chain || (a->container && b->container && strcmp(a->container, b->container) != 0);
+}
 
 static bool agree(const struct cairn_site *run, uint32_t n, uint32_t arg)
 {
@@ -45,7 +60,7 @@ static int settle_run(struct cairn_site *run, uint32_t n, struct arena *arena)
 int merged_settle(struct cairn_site *sites, uint32_t n, struct arena *arena)
 {
 	for (uint32_t i = 0, j; i < n; i = j) {
-		for (j = i + 1; j < n && sites[j].at.v == sites[i].at.v && !sites[j].n_chain && !sites[i].n_chain;)
+		for (j = i + 1; j < n && merged_are_one(&sites[i], &sites[j]);)
 			j++;
 		if (j - i > 1 && settle_run(&sites[i], j - i, arena) < 0)
 			return -ENOMEM;

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bodies of one function that the linker merged into one. */
+/* Bodies of one function, and copies of one, in code that the linker merged. */
 #ifndef LOC_MERGED_H
 #define LOC_MERGED_H
 
 #include "loc/loc.h"
 
 /*
- * merged_settle - make unavailable what bodies at one address say differently
+ * merged_are_one - whether who passes one of two sites of a function passes the other one by the same call
+ *
+ * Bodies at one address, or copies at one address in functions of different names.
+ */
+bool merged_are_one(const struct cairn_site *a, const struct cairn_site *b);
+
+/*
+ * merged_settle - make unavailable what sites that are one say differently
  *
  * @sites  of one function, sorted by address
  * @arena  for the arguments of sites that are changed

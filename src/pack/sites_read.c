@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/err.h"
+#include "loc/merged.h"
 
 /* Reading one record. */
 struct reader {
@@ -357,6 +358,8 @@ int sites_read_function(struct pack_types *types, struct arena *arena, uint32_t 
 	if (r.c.failed)
 		return -EBADMSG;
 	count_shared(sites, (uint32_t)n);
+	if (merged_settle(sites, (uint32_t)n, r.arena) < 0)
+		return err_nomem(err, "the places of a function");
 	ret->sites = sites;
 	ret->n_sites = (uint32_t)n;
 	return 0;

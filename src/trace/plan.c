@@ -20,6 +20,7 @@
 
 #include "elf/elf.h"
 #include "insn/insn.h"
+#include "loc/merged.h"
 #include "trace/compile.h"
 #include "trace/move.h"
 
@@ -397,6 +398,15 @@ static int finish_place(struct cairn_trace *t, struct trace_probe *p, struct tra
 	return VEC_ADD(&t->places, place) ? 0 : err_nomem(err, "places");
 }
 
+/* One call passes all sites that are one, and makes one event: that of the first. */
+static bool is_another_name_of_the_same(const struct cairn_function *f, uint32_t i)
+{
+	for (uint32_t k = i; k-- > 0 && f->sites[k].at.v == f->sites[i].at.v;)
+		if (!is_no_call(&f->sites[k]) && merged_are_one(&f->sites[k], &f->sites[i]))
+			return true;
+	return false;
+}
+
 static int plan_places(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
 {
 	const struct cairn_function *f = p->pub.function;
@@ -410,7 +420,7 @@ static int plan_places(struct cairn_trace *t, struct trace_probe *p, struct cair
 		return err_nomem(err, "places");
 	p->pub.first_place = (uint32_t)t->places.n;
 	for (uint32_t i = 0; i < f->n_sites; i++) {
-		if (is_no_call(&f->sites[i]))
+		if (is_no_call(&f->sites[i]) || is_another_name_of_the_same(f, i))
 			continue;
 		p->places[n].pub.probe = (uint32_t)t->probes.n;
 		plan_place(p, &f->sites[i], t->opts.best_effort, &p->places[n++]);

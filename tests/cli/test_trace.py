@@ -263,6 +263,27 @@ int main(void) { for (long i = 0; i < 4; i++) { in_vector(1.5, i); in_constant(i
 """
 
 
+# What the linker makes of one() and two() is one function, in which both copies of shared() begin at one address.
+TWINS = """\
+volatile int sink;
+static inline __attribute__((always_inline)) void shared(int n) { sink = n; }
+__attribute__((noinline)) void one(int n) { shared(n + 1); sink = 2; }
+__attribute__((noinline)) void two(int m) { shared(m + 1); sink = 2; }
+int main(void) { one(1); two(2); one(3); return 0; }
+"""
+
+
+@claim_each("gold", "lld")
+def a_call_in_functions_that_the_linker_merged_is_one_event(linker):
+    need("ld." + linker)
+    path = compile_c("twins." + linker, TWINS, "gcc", ("-O2", "-g", "-fno-ipa-icf", "-ffunction-sections", "-fuse-ld=" + linker, "-Wl,--icf=all"))
+    addresses = {line.split()[0] for line in run(need("nm"), path, check=True).lines() if line.split()[-1] in ("one", "two")}
+    expect(len(addresses) == 1, "nothing was merged", addresses)
+    r = trace("--json", "-c", path, "shared")
+    values = [o["args"]["n"] for o in r.objects() if "args" in o]
+    expect(values == [2, 3, 4], r)
+
+
 @claim
 def a_listed_argument_that_is_unavailable_somewhere_refuses_everything():
     path = compile_c("half", HALF)
