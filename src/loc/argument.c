@@ -31,8 +31,8 @@
  *	0x38e0  movswq 8(%rsi), %rax	   rows at 0x38e0: view 0, 1, 2 (the entry), 3, ...
  *
  * Compared as they stand, all of 0x38da comes before the entry and the last location wins, which is a later
- * value. Nothing happens in the nops, so a bound in them is moved to the instruction behind, unless the line
- * table has rows of its own there, which the view could count.
+ * value. Nothing happens in the nops, so a bound in them is moved to the instruction behind. If the line table has rows of
+ * its own in front of the nops, the view may count those as well: then nothing is known unless both readings say the same.
  *
  * A list without views (Clang's, and GCC's with -gno-variable-location-views) is compared by address
  * alone.
@@ -66,6 +66,8 @@ struct search {
 	struct dw_loc_entry last; /* the entry before, and where the first began of those that say the same without a gap */
 	struct cairn_vaddr last_since;
 	struct cairn_vaddr since; /* the same of what was found */
+	bool as_it_stands; /* bounds in the padding are not moved */
+	bool moved;        /* some were */
 	bool next_view; /* look for what begins one view behind the site's */
 	int rc;
 };
@@ -105,11 +107,12 @@ static bool has_rows(const struct dw_unit *unit, struct cairn_vaddr lo, struct c
 	return n < 0 || (from < n && rows[from].at.v < hi.v);
 }
 
-static struct cairn_vaddr out_of_padding(const struct search *s, struct cairn_vaddr bound)
+static struct cairn_vaddr out_of_padding(struct search *s, struct cairn_vaddr bound)
 {
 	const struct loc_context *ctx = s->ctx;
-	if (bound.v < ctx->padding.v || bound.v >= ctx->at.v || has_rows(s->unit, bound, ctx->at))
+	if (s->as_it_stands || bound.v < ctx->padding.v || bound.v >= ctx->at.v)
 		return bound;
+	s->moved = true;
 	return ctx->at;
 }
 
@@ -325,6 +328,28 @@ static void judge(const struct search *s, int rc, struct cairn_location *ret)
 		ret->why = CAIRN_UNAVAIL_MAY_HAVE_CHANGED;
 }
 
+/* Returns the number of entries, or negative. */
+static int search_list(const struct dw_die *formal, struct search *s)
+{
+	int rc = dw_locations(formal, DW_AT_location, visit_entry, s, NULL);
+	if (rc > 0 && !s->n_found && s->ctx->has_entry_view) {
+		s->next_view = true;
+		rc = dw_locations(formal, DW_AT_location, visit_entry, s, NULL);
+	}
+	return rc;
+}
+
+/* Whether a list says something else where its bounds in the padding are taken as they stand. */
+static bool is_read_otherwise(const struct dw_die *formal, struct search *s)
+{
+	struct search other = {.ctx = s->ctx, .unit = s->unit, .arena = s->arena, .as_it_stands = true};
+	struct expression expr = s->ctx->expr;
+	search_list(formal, &other);
+	s->ctx->expr = expr;
+	s->rc = s->rc < 0 ? s->rc : other.rc;
+	return !s->n_found != !other.n_found || (s->n_found && !loc_equal(&s->found, &other.found));
+}
+
 int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct arena *arena,
 		    struct cairn_location *ret)
 {
@@ -341,10 +366,10 @@ int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct
 
 	ctx->formal = formal;
 	struct search s = {.ctx = ctx, .unit = formal->unit, .arena = arena};
-	rc = dw_locations(formal, DW_AT_location, visit_entry, &s, NULL);
-	if (rc > 0 && !s.n_found && ctx->has_entry_view) {
-		s.next_view = true;
-		rc = dw_locations(formal, DW_AT_location, visit_entry, &s, NULL);
+	rc = search_list(formal, &s);
+	if (s.moved && has_rows(s.unit, ctx->padding, ctx->at) && is_read_otherwise(formal, &s)) {
+		s.found = (struct cairn_location){.why = CAIRN_UNAVAIL_AMBIGUOUS};
+		s.n_found = s.n_entries;
 	}
 	ctx->bound = s.next_view && s.n_found ? BOUND_BEHIND : s.everywhere && is_constant(&s.found) ? BOUND_ALWAYS : BOUND_IN_FRONT;
 	if (s.rc >= 0)

@@ -13,7 +13,8 @@
  *	f(n);			f's a	[0x5d0a, 0x5d2c)  r15 - 1
  *
  * So an argument that is computed from registers is not believed where a variable around it was described by the very same
- * expression, and is so no more. What is simply in a register is not meant: registers are used again for anything.
+ * expression, and is so no more. What is simply in a register is not meant: registers are used again for anything. Nor is a constant, unless a
+ * parameter around the copy had it and is another constant now.
  *
  * A counter that is a constant. GCC keeps one of several counters of a loop, and describes the others by the difference of two names that
  * have one register, which is the value they begin with (docs/findings/gcc-dead-name-shares-register.md):
@@ -188,10 +189,12 @@ static int compare_variable(struct search *s, const struct known_child *variable
 	for (uint32_t i = 0; i < variable->n_entries; i++)
 		compare_entry(s, &s->in->known->entries.p[variable->entries + i]);
 	bool counts = s->is_constant && variable->tag == DW_TAG_variable;
+	bool is_argument = s->is_constant && variable->tag == DW_TAG_formal_parameter;
 	for (unsigned int i = 0; i < s->n; i++) {
 		const struct candidate *c = &s->args[i];
 		bool by_loop = counts && (c->told == TOLD_ADDRESS || (c->told == TOLD_CONSTANT && c->now));
-		bool doubt = c->told == TOLD_COMPUTED && c->before && !c->now;
+		bool changed = c->before && !c->now;
+		bool doubt = changed && (c->told == TOLD_COMPUTED || (c->told == TOLD_CONSTANT && is_argument));
 		int rc = by_loop ? has_loop(s) : 0;
 		if (rc < 0)
 			return rc;
