@@ -106,7 +106,8 @@ int sframe_check(const struct cairn_binary *bin, const struct unwind_table *tabl
 	if (rc == -ENOENT)
 		return 0;
 	if (rc < 0) {
-		*err = unused;
+		if (err)
+			*err = unused;
 		return rc;
 	}
 	cairn_sframe_info(s, &info);
