@@ -137,12 +137,25 @@ static int capture(struct cairn_stacks *stacks, struct stop *stop, struct cairn_
 	return rc;
 }
 
+/* By which thread memory is read may change: the main thread may end while others go on. */
+static int choose_memory(struct cairn_stacks *stacks, struct cairn_err *err)
+{
+	int memory = stop_memory_of(stacks->pid);
+	if (memory == stacks->snapshot.pid && stacks->runtime)
+		return 0;
+	stacks->snapshot.pid = memory;
+	code_runtime_free(stacks->runtime);
+	stacks->runtime = NULL;
+	return code_runtime_new(code_memory_of_process(memory), stacks->pid, EM_X86_64, &stacks->runtime, err);
+}
+
 static int take_once(struct cairn_stacks *stacks, struct cairn_err *err)
 {
 	struct stop stop = {0};
 	stacks_clear(stacks);
-	stacks->snapshot.pid = stop_memory_of(stacks->pid);
-	int rc = capture(stacks, &stop, err);
+	int rc = choose_memory(stacks, err);
+	if (rc == 0)
+		rc = capture(stacks, &stop, err);
 	if (rc < 0)
 		stacks_clear(stacks);
 	stop_fini(&stop);
@@ -169,8 +182,6 @@ int cairn_stacks_of_process(int pid, const struct cairn_stacks_opts *opts, struc
 		return rc;
 	stacks->pid = pid;
 	rc = code_space_open_pid(stop_memory_of(pid), stacks->jobs, &stacks->space, err);
-	if (rc == 0)
-		rc = code_runtime_new(code_memory_of_process(stop_memory_of(pid)), pid, EM_X86_64, &stacks->runtime, err);
 	if (rc == 0)
 		rc = cairn_stacks_again(stacks, err);
 	if (rc < 0)
