@@ -83,8 +83,11 @@ int code_runtime_mark(struct code_runtime *rt, struct cairn_err *err)
 
 /* ---- listing ---- */
 
+/* What is not trusted, or not there any more, is used for nothing. */
 static enum cairn_code_unwind unwind_of(const struct region *r)
 {
+	if (!r->range.is_trusted || r->range.is_removed)
+		return CAIRN_CODE_UNWIND_NONE;
 	return r->range.source == CAIRN_CODE_ELF && !r->registry ? CAIRN_CODE_UNWIND_FILE : region_unwind(r);
 }
 
