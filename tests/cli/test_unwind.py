@@ -41,6 +41,20 @@ def rows_are_those_that_readelf_prints():
         expect(len(row) == 1 and row[0]["cfa"] in (cfa, "outermost"), hex(at), cfa, row)
 
 
+@claim_each("gcc", "clang")
+def rows_of_debug_frame_are_taken_where_there_is_no_other(compiler):
+    path = compile_c("debug-frame.c", PROGRAM, compiler, ("-O2", "-g", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"))
+    text = run(need("readelf"), "--debug-dump=frames-interp", path, check=True).out
+    section = text[text.find("Contents of the .debug_frame"):] if ".debug_frame" in text else ""
+    wanted = {int(at, 16): cfa for at, cfa in re.findall(r"^([0-9a-f]{16}) (r\w+[+-]\d+) ", section, re.M) if int(at, 16)}
+    if not wanted:
+        raise Skip(f"{compiler} writes no .debug_frame here")
+    rows = [json.loads(line) for line in cairn("unwind", "dump", path, "--json", check=True).lines()]
+    for at, cfa in wanted.items():
+        row = [row for row in rows if int(row["lo"], 16) <= at < int(row["hi"], 16)]
+        expect(len(row) == 1 and row[0]["cfa"] == cfa, hex(at), cfa, row)
+
+
 @claim
 def the_text_has_the_same_rows():
     path = program()

@@ -29,6 +29,7 @@
 
 #include "alloc_fail.h"
 #include "cfi/eh_memory.h"
+#include "unwind/self_object.h"
 #include "workspace.h"
 
 enum { MAX = 512 };
@@ -324,6 +325,35 @@ static void a_handler_sees_what_it_interrupted(void **state)
 		assert_true(both.walk.exact[0] >= 2);
 		assert_int_equal(both.ours[both.walk.exact[0]].v, handled.context[0].v);
 	}
+	on_signal(SIGUSR1, handle, NULL, 0);
+}
+
+static struct {
+	size_t n;
+	struct cairn_self_walk walk;
+} cramped;
+
+static void walk_cramped(int sig, siginfo_t *info, void *ucontext)
+{
+	static struct cairn_addr pcs[MAX];
+	cramped.n = cairn_self_walk(pcs, MAX, &cramped.walk);
+}
+
+/* What runs an FDE's program takes some kilobytes of stack; an alternate stack may not have them. */
+static void too_little_stack_ends_the_walk_with_that_reason(void **state)
+{
+	enum { LITTLE = 18 << 10 }; /* a signal frame with AVX-512 is some 4 KiB of it */
+	static char little[LITTLE] __attribute__((aligned(16))), enough[128 << 10];
+	self_cache_use(false);
+	on_signal(SIGUSR1, walk_cramped, little, sizeof(little));
+	raise_usr1();
+	assert_int_equal(cramped.walk.end, CAIRN_WALK_NO_ROOM);
+	assert_int_equal(cramped.n, 1);
+	on_signal(SIGUSR1, walk_cramped, enough, sizeof(enough));
+	raise_usr1();
+	assert_int_equal(cramped.walk.end, CAIRN_WALK_OUTERMOST);
+	assert_true(cramped.n > 3);
+	self_cache_use(true);
 	on_signal(SIGUSR1, handle, NULL, 0);
 }
 
@@ -740,6 +770,10 @@ int main(void)
 		cmocka_unit_test(a_stack_that_cannot_be_read_ends_the_walk),
 		cmocka_unit_test(a_call_to_nowhere_is_reported),
 	};
+	/* With tables it takes no more stack. */
+	const struct CMUnitTest with_programs[] = {
+		cmocka_unit_test(too_little_stack_ends_the_walk_with_that_reason),
+	};
 	const struct CMUnitTest others[] = {
 		cmocka_unit_test(threads_walk_while_tables_are_published),
 		cmocka_unit_test(preparing_says_how_many_objects_have_a_table),
@@ -749,6 +783,7 @@ int main(void)
 	/* Its first call takes memory. */
 	walk_theirs();
 	int failed = cmocka_run_group_tests_name("not prepared", tests, NULL, NULL);
+	failed += cmocka_run_group_tests_name("not prepared, little stack", with_programs, NULL, NULL);
 	failed += cmocka_run_group_tests_name("both", others, NULL, NULL);
 	failed += cmocka_run_group_tests_name("prepared", tests, NULL, NULL);
 	return failed;

@@ -227,6 +227,49 @@ static void version_1_is_read(void **state)
 	cairn_sframe_close(s);
 }
 
+static void a_linkage_table_is_one_function_of_blocks(void **state)
+{
+	enum { INFO = 28 + 16, BLOCKS = 1 << 4 }; /* of f, behind the header */
+	uint8_t bytes[sizeof(gas_2_40)];
+	struct cairn_sframe_function f;
+	memcpy(bytes, gas_2_40, sizeof(bytes));
+	bytes[INFO] |= BLOCKS;
+	struct cairn_sframe *s = reopen(bytes, sizeof(bytes), 0x5000);
+	cairn_sframe_function(s, 0, &f);
+	/* Version 1 has no size for them: it is that of x86-64. */
+	assert_int_equal(f.block_size, 16);
+	assert_rows(s, 0, "0 cfa 7+8; 1 cfa 7+16 6@-16; 4 cfa 6+16 6@-16; 6 cfa 7+8 6@-16; ");
+	cairn_sframe_function(s, 1, &f);
+	assert_int_equal(f.block_size, 0);
+	cairn_sframe_close(s);
+}
+
+static void a_linkage_table_without_the_size_of_its_blocks_is_refused(void **state)
+{
+	enum { INFO = 28 + 16, BLOCK_SIZE = INFO + 1, BLOCKS = 1 << 4 }; /* version 2, of the first function */
+	struct cairn_sframe_writer *w = writer(2);
+	struct cairn_err err = {0};
+	struct cairn_sframe_function f;
+	struct cairn_sframe *s;
+	uint8_t *bytes;
+	add_usual(w);
+	size_t size = finish(w, 0x8000, &bytes);
+	bytes[INFO] |= BLOCKS;
+	bytes[BLOCK_SIZE] = 0;
+	assert_int_equal(cairn_sframe_open(bytes, size, (struct cairn_vaddr){0x8000}, "sample", &s, &err), -EBADMSG);
+	assert_non_null(strstr(err.msg, "blocks without a size"));
+	/* Its second row begins at 1: not behind the end of a block of 8, but of one of 1. */
+	bytes[BLOCK_SIZE] = 1;
+	assert_int_equal(cairn_sframe_open(bytes, size, (struct cairn_vaddr){0x8000}, "sample", &s, &err), -EBADMSG);
+	assert_non_null(strstr(err.msg, "behind the end"));
+	bytes[BLOCK_SIZE] = 8;
+	s = reopen(bytes, size, 0x8000);
+	cairn_sframe_function(s, 0, &f);
+	assert_int_equal(f.block_size, 8);
+	cairn_sframe_close(s);
+	free(bytes);
+}
+
 static void what_is_not_known_is_refused_by_name(void **state)
 {
 	uint8_t bytes[sizeof(gas_2_40)];
@@ -328,6 +371,8 @@ int main(void)
 		cmocka_unit_test(a_function_with_a_row_that_cannot_be_said_is_left_out),
 		cmocka_unit_test(version_2_reaches_2_gib),
 		cmocka_unit_test(version_1_is_read),
+		cmocka_unit_test(a_linkage_table_is_one_function_of_blocks),
+		cmocka_unit_test(a_linkage_table_without_the_size_of_its_blocks_is_refused),
 		cmocka_unit_test(what_is_not_known_is_refused_by_name),
 		cmocka_unit_test(cut_and_flipped_sections_are_refused_or_harmless),
 		cmocka_unit_test(every_failing_allocation_is_reported),
