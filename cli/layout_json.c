@@ -62,6 +62,8 @@ static int put_member(struct members *to, const struct cairn_member *in, const s
 		json_uint(j, "bit_offset", 8 * base + in->bit_off);
 		json_uint(j, "bits", in->bit_size);
 	}
+	if (in->dynamic)
+		json_bool(j, "dynamic", true);
 	if (m->aligned)
 		json_uint(j, "aligned", m->aligned);
 	if (m->hole)
