@@ -33,7 +33,7 @@
 
 #include "code/runtime.h"
 
-enum { PLACES = 64, PLACE = 256, SERIES = 512, FUNCTION = 64, ROWS = 47, FRAMES = 8, CFA = 16, REFRESH = 1000, STOPPED = 16 };
+enum { PLACES = 64, PLACE = 256, SERIES = 64, FUNCTION = 64, ROWS = 47, FRAMES = 8, CFA = 16, REFRESH = 1000, STOPPED = 16 };
 
 static struct {
 	volatile uint64_t n_rows;
