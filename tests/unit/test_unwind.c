@@ -20,6 +20,7 @@
 
 #include "alloc_fail.h"
 #include "code/maps.h"
+#include "unwind/snapshot.h"
 
 enum { RBX = 3, RBP = 6, RSP = 7, RA = 16 };
 
@@ -340,6 +341,41 @@ static void a_signal_handler_on_its_own_stack_is_walked_through(void **state)
 	compare_child(true);
 }
 
+/* [stack] as it was before it grew: it begins @above bytes above @sp. */
+static void take_grown(struct snapshot *s, uint64_t sp, uint64_t above, const char *name)
+{
+	struct code_maps maps = {0};
+	struct cairn_err err = {0};
+	struct stopped_thread thread = {.tid = getpid(), .is_main = true, .is_stopped = true, .has_regs = true};
+	struct stop stop = {.pid = getpid()};
+	char *text;
+	uint64_t lo = (sp + above) & ~UINT64_C(4095);
+	thread.regs.r[RSP] = sp;
+	assert_true(asprintf(&text, "%lx-%lx rw-p 00000000 00:00 0    %s\n", (unsigned long)lo, (unsigned long)lo + 4096, name) > 0);
+	assert_int_equal(code_maps_parse(text, &maps, &err), 0);
+	assert_true(VEC_ADD(&stop.threads, thread));
+	*s = (struct snapshot){.pid = getpid()};
+	assert_int_equal(snapshot_take(s, &maps, &stop, &err), 0);
+	VEC_FREE(&stop.threads);
+	code_maps_fini(&maps);
+}
+
+static void a_stack_that_grew_behind_the_reading_of_the_mappings_is_copied(void **state)
+{
+	struct snapshot s;
+	volatile uint64_t pages[3 * 512] = {[8] = 0x1234567890abcdef};
+	uint64_t sp = (uint64_t)(uintptr_t)pages, value = 0;
+	take_grown(&s, sp, 4096, "[stack]");
+	assert_true(snapshot_read(&s, 0, sp + 64, &value, sizeof(value)));
+	assert_int_equal(value, pages[8]);
+	assert_false(snapshot_read(&s, 0, sp - 65536, &value, sizeof(value)));
+	snapshot_fini(&s);
+	/* What is above a gap and no stack is something else. */
+	take_grown(&s, sp, 4096, "[heap]");
+	assert_false(snapshot_read(&s, 0, sp + 64, &value, sizeof(value)));
+	snapshot_fini(&s);
+}
+
 static void a_process_that_is_not_there_is_said_so(void **state)
 {
 	struct cairn_stacks *stacks;
@@ -389,6 +425,7 @@ int main(void)
 		cmocka_unit_test(mappings_cut_at_every_byte_never_crash),
 		cmocka_unit_test(the_stack_of_a_process_is_that_of_its_own_backtrace),
 		cmocka_unit_test(a_signal_handler_on_its_own_stack_is_walked_through),
+		cmocka_unit_test(a_stack_that_grew_behind_the_reading_of_the_mappings_is_copied),
 		cmocka_unit_test(a_process_that_is_not_there_is_said_so),
 		cmocka_unit_test(every_failing_allocation_is_reported),
 	};
