@@ -429,5 +429,31 @@ def cpp_functions_are_found_by_any_tail_of_their_name():
     expect(len(answers) == 1 and '"function":"store::box::size"' in answers.pop(), answers)
 
 
+# docs/findings/clang-spilled-value-without-load.md
+SPILLED = """
+extern long sink, g(void);
+void use(long);
+__attribute__((noinline)) static long ignore(int n) { return sink; }
+static inline __attribute__((always_inline)) void f(const int n) { use(1); ignore(n + 6); use(2); }
+__attribute__((noinline)) void caller(int a)
+{
+	long x1 = g(), x2 = g(), x3 = g(), x4 = g(), x5 = g(), x6 = g(), x7 = g();
+	use(x1); use(x2 + x3); use(x4 * x5 + x6 * x7);
+	use(x1); use(x2); use(x3); use(x4); use(x5); use(x6); use(x7);
+	f(a + 26);
+	use(a);
+}
+"""
+
+
+@claim
+def the_address_of_a_spilled_value_is_not_the_value():
+    path = compile_c("spilled.c", SPILLED, "clang", ("-O2", "-g", "-c"))
+    site, = cairn("sites", "--json", path, "f", check=True).objects()
+    n, = site["args"]
+    # Newer ones describe the load, too.
+    expect(n["unavailable"] or "*(" in n["text"], n)
+
+
 if __name__ == "__main__":
     main()
