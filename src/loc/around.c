@@ -96,7 +96,7 @@ static int may_be_in_loop(const struct search *s)
 	return at == GRAPH_NONE ? 0 : graph_may_come_back(s->in->graph, at);
 }
 
-/* Of what does not change only that is doubted which is in a loop. Returns 0 or -ENOMEM. */
+/* An address is doubted in a loop only. Returns 0 or -ENOMEM. */
 static int list_args(struct search *s)
 {
 	const struct built_site *b = s->b;
@@ -105,7 +105,7 @@ static int list_args(struct search *s)
 		return in_loop;
 	for (uint32_t i = 0; i < b->formals.n && s->n < ARGS_MAX; i++) {
 		enum told told = kind_of(&b->args[i].loc);
-		if (told == TOLD_OTHERWISE || (told != TOLD_COMPUTED && !in_loop))
+		if (told == TOLD_OTHERWISE || (told == TOLD_ADDRESS && !in_loop))
 			continue;
 		s->args[s->n++] = (struct candidate){.arg = i,
 						     .told = told,

@@ -252,6 +252,31 @@ def a_later_value_is_not_taken_where_the_padding_has_rows():
         expect(texts["n"] in (None, "const 2") and "+8" not in (texts["p"] or ""), texts)
 
 
+# n is -1 behind the loop. GCC says 0, which it was before the last test.
+CONSTANTS = """\
+volatile long sink;
+int a[8];
+static inline __attribute__((always_inline)) void last(long n, unsigned s) { sink = s; }
+static inline __attribute__((always_inline)) void outer(int *p, long n)
+{
+	unsigned long sum = 0;
+	while (n--)
+		sum += *p++;
+	sink += sum;
+	last(n, 1);
+	sink = sum;
+}
+__attribute__((noipa)) void g(void) { outer(a, 1); sink = 3; }
+int main(void) { g(); return 0; }
+"""
+
+
+@claim_each("-O1", "-O2")
+def a_constant_that_a_parameter_around_had_before_is_not_taken(level):
+    row, = cairn("sites", compile_c("constants" + level, CONSTANTS, "gcc", (level, "-g")), "last", "--json", check=True).objects()
+    expect(row["args"][0]["loc"] in (None, "const -1"), row["args"])
+
+
 @claim
 def a_missing_function_gets_suggestions():
     r = cairn("sites", program("gcc"), "twise")
