@@ -54,6 +54,18 @@ static int open_named(const struct cairn_binary *bin, const char *file, bool mus
 	return cairn_pack_open(file, &opts, ret, err);
 }
 
+/* So that the next one need not ask the network. Without a cache the answer is as good. */
+static void keep_copy(const struct cairn_pack *pack, const struct sidecar_wish *wish)
+{
+	struct cairn_pack_search search = {.size = sizeof(search)};
+	struct cairn_err err = {0};
+	char dir[4096];
+
+	search.cache_dir = cache_is("read") ? NULL : cache_for(wish, dir, sizeof(dir));
+	if (search.cache_dir && cairn_pack_keep_copy(pack, &search, &err) < 0)
+		fail(STATUS_YES, "not kept: %s", err.msg);
+}
+
 /* From the network, when it may be asked and there is a reason to. */
 static int download(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret,
 		    struct cairn_err *err)
@@ -73,6 +85,8 @@ static int download(const struct cairn_binary *bin, const struct sidecar_wish *w
 		return 0;
 	r = open_named(bin, path, !geteuid(), ret, err);
 	free(path);
+	if (!r)
+		keep_copy(*ret, wish);
 	return r;
 }
 

@@ -217,6 +217,21 @@ int cairn_pack_for(const struct cairn_binary *bin, struct cairn_pack_search *sea
 int cairn_pack_keep(const struct cairn_binary *bin, const struct cairn_pack_search *search, struct cairn_packed *ret,
 		    struct cairn_err *err);
 
+/*
+ * cairn_pack_keep_copy - put a copy of an open sidecar into the cache, for who got it from elsewhere
+ *
+ * A copy of one that was downloaded is found without asking the network again. What is there under its build-id is replaced.
+ *
+ * @search  cache_dir and cache_bytes count
+ * Returns 0. Negative:
+ *   -EINVAL   no cache_dir, or a sidecar without a build-id
+ *   -EBADMSG  cairn_pack_check() finds it damaged
+ *   -EPERM    others could write there, and the caller is root
+ *   else as cairn_file_write()
+ * Cost: all of the sidecar is read.
+ */
+int cairn_pack_keep_copy(const struct cairn_pack *pack, const struct cairn_pack_search *search, struct cairn_err *err);
+
 struct cairn_pack_pruned {
 	uint64_t n_kept, kept_bytes;
 	uint64_t n_removed, removed_bytes;

@@ -83,6 +83,9 @@ const struct elf_section *elf_section_at(const struct elf *e, size_t i);
 int elf_section_bytes(struct elf *e, size_t i, const struct elf_section **ret,
 		      struct cairn_err *err);
 
+/* All bytes of the file as it is, borrowed. */
+const uint8_t *elf_whole(const struct elf *e, size_t *ret_size);
+
 /*
  * elf_release - bytes of the file that are not needed for now
  *

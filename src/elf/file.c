@@ -448,6 +448,12 @@ int elf_open_fd(int fd, const char *name, struct elf **ret, struct cairn_err *er
 	return open_bytes(bytes, st.st_size, true, name, ret, err);
 }
 
+const uint8_t *elf_whole(const struct elf *e, size_t *ret_size)
+{
+	*ret_size = e->size;
+	return e->bytes;
+}
+
 void elf_release(const struct elf *e, const uint8_t *p, size_t n)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)p & -page;

@@ -202,3 +202,23 @@ int cairn_pack_keep(const struct cairn_binary *bin, const struct cairn_pack_sear
 	cache_attempt_done(cached);
 	return 1;
 }
+
+int cairn_pack_keep_copy(const struct cairn_pack *pack, const struct cairn_pack_search *search, struct cairn_err *err)
+{
+	size_t id_len, size;
+	const uint8_t *id = cairn_pack_build_id(pack, &id_len), *bytes = elf_whole(pack->elf, &size);
+	int rc = check_size(search, err);
+	if (rc < 0)
+		return rc;
+	if (!id_len || !search->cache_dir)
+		return err_set(err, -EINVAL, "%s: nothing to keep it by: no %s", cairn_pack_path(pack),
+			       id_len ? "cache" : "build-id");
+	rc = cairn_pack_check(pack, err);
+	if (rc < 0)
+		return rc;
+	SCOPE_FREE char *cached = cache_path(search->cache_dir, id, id_len);
+	if (!cached)
+		return err_nomem(err, "a path");
+	SCOPE_CLOSE int lock = cache_lock(search->cache_dir, err);
+	return lock < 0 ? lock : cache_keep(search->cache_dir, cached, bytes, size, search->cache_bytes, err);
+}

@@ -142,6 +142,30 @@ def a_stripped_program_is_answered_for_and_the_real_debug_file_is_served_as_befo
 
 
 @claim
+def what_was_downloaded_is_kept_in_the_cache_and_asked_for_no_more():
+    path, cache = served("keep"), os.path.join(folder(), "keep-cache")
+    told = cairn("sites", program(), "add", "--json").out
+    kept = os.path.join(cache, "cairn", build_id(program()) + ".cairn")
+    env = environment("keep-cache")
+    del env["CAIRN_CACHE"]
+    with serving(path) as url:
+        wait_for(f"{url}/buildid/{served_id()}/debuginfo")
+        # Where the cache is only to be read nothing is put there.
+        r = cairn("sites", stripped(), "add", "--json", "--debuginfod=" + url, env={**env, "CAIRN_CACHE": "read"})
+        expect(r.status == 0 and r.out == told and not os.path.exists(kept), r)
+        r = cairn("sites", stripped(), "add", "--json", "--debuginfod=" + url, env=env)
+        expect(r.status == 0 and r.out == told and os.path.exists(kept), r)
+    plain = os.path.join(folder(), "keep-beside")
+    cairn("pack", program(), "-o", plain, check=True)
+    with open(kept, "rb") as a, open(plain, "rb") as b:
+        expect(a.read() == b.read())
+    # Neither server nor the client's own cache.
+    shutil.rmtree(os.path.join(cache, "debuginfod_client"), ignore_errors=True)
+    r = cairn("sites", stripped(), "add", "--json", env=env)
+    expect(r.status == 0 and r.out == told and not r.err, r)
+
+
+@claim
 def the_network_is_left_alone_unless_asked_for_and_needed():
     need("strace")
     path, log = stripped(), os.path.join(folder(), "network.log")

@@ -91,6 +91,15 @@ def a_shell_takes_its_script(shell):
 
 
 @claim
+def every_test_is_one_that_the_runner_takes():
+    # What cannot be executed is a module of the others to it, and is passed over without a word.
+    for top, _, names in os.walk(os.path.join(SOURCE, "tests")):
+        for name in names:
+            path = os.path.join(top, name)
+            expect(not re.fullmatch(r"test_.*\.py", name) or os.access(path, os.X_OK), path)
+
+
+@claim
 def help_names_every_verb_and_the_manual_exists():
     text = cairn("--help", check=True).out
     for verb in VERBS:
