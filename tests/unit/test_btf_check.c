@@ -99,6 +99,88 @@ static void names_of_other_languages_are_sound_but_not_for_the_kernel(void **sta
 
 /* ---- broken ones ---- */
 
+/* Words of a record, counted from its start, that may hold any number. DWARF can number any register. */
+static bool is_free(enum cairn_btf_kind kind, size_t word, uint32_t value)
+{
+	switch (kind) {
+	case CAIRN_BTF_INT:
+	case CAIRN_BTF_STRUCT:
+	case CAIRN_BTF_UNION:
+	case CAIRN_BTF_DATASEC:
+		return word == 2; /* its size */
+	case CAIRN_BTF_ENUM:
+		return word >= 3 && word % 2 == 0; /* values */
+	case CAIRN_BTF_ENUM64:
+		return word >= 3 && word % 3 != 0;
+	case CAIRN_BTF_ARRAY:
+		return word == 5; /* how many */
+	case CAIRN_BTF_DECL_TAG:
+		return word == 3 && value == UINT32_MAX; /* -1: the whole */
+	case CAIRN_BTF_LOC_PARAM:
+		return word == 2 || word >= 4; /* size; registers, a constant */
+	case CAIRN_BTF_LOCSEC:
+		return word >= 3 && word % 3 == 2; /* where in the section */
+	default:
+		return false;
+	}
+}
+
+/* Opened and checked: the first that is said about it. False: it is sound. */
+static bool is_refused(const void *bytes, size_t size, struct story *s)
+{
+	struct cairn_btf_open_opts opts = {.size = sizeof(opts), .dialect = CAIRN_BTF_LOC_N};
+	struct cairn_btf *btf;
+	struct cairn_err err = {0};
+	*s = (struct story){0};
+	if (cairn_btf_open_mem(bytes, size, "damaged", &opts, &btf, &err) < 0) {
+		snprintf(s->text, sizeof(s->text), "%s", err.msg);
+		return true;
+	}
+	int n = cairn_btf_check(btf, listen, s);
+	cairn_btf_close(btf);
+	return n > 0;
+}
+
+static void each_field_of_each_record_out_of_range_is_refused_by_its_place(void **state)
+{
+	static const uint32_t extremes[] = {UINT32_MAX, UINT32_MAX - 15, INT32_MAX, (uint32_t)1 << 31};
+	struct blob b = each_kind((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
+	uint8_t *bytes = b.bytes;
+	size_t n_refused = 0;
+	for (uint32_t id = 1; id < cairn_btf_end_id(b.btf); id++) {
+		struct cairn_btf_type t;
+		assert_true(cairn_btf_type(b.btf, id, &t));
+		size_t from = (size_t)btf_record_off(b.btf, id);
+		/* The last one is the LOCSEC, with three words for each place. */
+		size_t end = id + 1 < cairn_btf_end_id(b.btf) ? (size_t)btf_record_off(b.btf, id + 1)
+							      : from + (3 + 3 * (size_t)t.vlen) * 4;
+		for (size_t off = from; off < end; off += 4) {
+			for (size_t i = 0; i < ARRAY_SIZE(extremes); i++) {
+				struct story s;
+				uint32_t saved;
+				char place[32];
+				memcpy(&saved, bytes + off, 4);
+				memcpy(bytes + off, &extremes[i], 4);
+				bool refused = is_refused(bytes, b.size, &s);
+				memcpy(bytes + off, &saved, 4);
+				snprintf(place, sizeof(place), "0x%zx", from);
+				/* A size may be any, and then what has it as a part is wrong. */
+				if (is_free((enum cairn_btf_kind)t.kind, (off - from) / 4, extremes[i]))
+					continue;
+				if (!refused)
+					fail_msg("record %u (%s), word %zu = 0x%x is taken", id, btf_kind_name(t.kind),
+						 (off - from) / 4, extremes[i]);
+				if (s.id ? s.off != from || s.id != id : !strstr(s.text, place))
+					fail_msg("record %u at %s, word %zu = 0x%x: record %u: %s", id, place, (off - from) / 4,
+						 extremes[i], s.id, s.text);
+				n_refused += refused;
+			}
+		}
+	}
+	assert_true(n_refused > 200);
+	blob_free(&b);
+}
+
 static void broken_record_is_named_with_its_rule(void **state)
 {
 	/* One record {kind, kflag, vlen, name, ref, words...}; ids: 1 int, 2 FUNC_PROTO of no parameter. */
@@ -361,6 +443,7 @@ int main(void)
 		cmocka_unit_test(each_kind_is_sound_in_every_form),
 		cmocka_unit_test(struct_with_a_pointer_to_itself_is_sound),
 		cmocka_unit_test(names_of_other_languages_are_sound_but_not_for_the_kernel),
+		cmocka_unit_test(each_field_of_each_record_out_of_range_is_refused_by_its_place),
 		cmocka_unit_test(broken_record_is_named_with_its_rule),
 		cmocka_unit_test(declaration_tag_numbers_a_component_that_exists),
 		cmocka_unit_test(place_with_more_slots_than_parameters_is_broken),
