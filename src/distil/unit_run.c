@@ -213,6 +213,8 @@ int unit_take_run(struct unit_types *u, uint32_t owner, enum role role)
 	/* What stands between is for the sorting of scattered ones. */
 	if (w->table->codes || (t->n_elems && t->elem + t->n_elems != u->elems.n))
 		return 0;
+	if (!u->elems.p && !unit_grow_elems(u))
+		return w->rc;
 	if (!t->n_elems)
 		t->elem = (uint32_t)u->elems.n;
 	size_t from = u->elems.n;
