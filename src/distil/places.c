@@ -56,7 +56,7 @@ static int write_locs(struct writer *w)
 	for (size_t i = 0; i < p->params.n && rc >= 0; i++)
 		rc = btf_add_loc_param(w->b, &p->params.p[i], &w->params[i]);
 	for (size_t i = 0; i < p->protos.n && rc >= 0; i++) {
-		uint32_t *slots = p->slots.p + p->protos.p[i].first;
+		uint32_t *slots = p->protos.p[i].n ? p->slots.p + p->protos.p[i].first : NULL;
 		for (uint32_t k = 0; k < p->protos.p[i].n; k++)
 			slots[k] = slots[k] ? w->params[slots[k] - 1] : 0;
 		rc = btf_add_loc_proto(w->b, slots, p->protos.p[i].n, &w->protos[i]);

@@ -272,7 +272,7 @@ static int renumber(struct finder *f, struct renumbered *to, const struct found 
 	*ret = to->protos[at->proto];
 	if (*ret != NONE)
 		return 0;
-	uint32_t *slots = w->records.slots.p + proto->first;
+	uint32_t *slots = proto->n ? w->records.slots.p + proto->first : NULL;
 	for (uint32_t i = 0; i < proto->n; i++) {
 		if (!slots[i])
 			continue;
