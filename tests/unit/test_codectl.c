@@ -531,7 +531,7 @@ static void do_fork_under_load(void)
 	CHECK(add_named(0x1000, 0x2000, "/main") == 0);
 	for (uintptr_t i = 0; i < 2; i++)
 		CHECK(pthread_create(&threads[i], NULL, register_for_ever, (void *)(i + 1)) == 0);
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < 60; i++) {
 		pid_t pid = i % 2 ? raw_clone() : fork();
 		if (pid == 0)
 			use_copy();
