@@ -408,6 +408,7 @@ static void sites_at_one_address_give_one_event_each(void **state)
 	assert_int_equal(f.n_sites, 1);
 	for (int i = 0; i < 3; i++)
 		three[i] = f.sites[0];
+	session_make_copies(three, 3);
 	f.sites = three;
 	f.n_sites = 3;
 	assert_int_equal(cairn_trace_open(&opts, &t, &err), 0);

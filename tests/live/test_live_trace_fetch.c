@@ -202,6 +202,7 @@ static void make_sites(struct arena *a, const struct cairn_types *types, struct 
 					       .args = args,
 					       .symbol = "probe_me"};
 	}
+	session_make_copies(sites, N_SITES);
 	f->sites = sites;
 	f->n_sites = N_SITES;
 }

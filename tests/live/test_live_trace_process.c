@@ -406,6 +406,7 @@ static void what_the_kernel_refuses_is_found_among_the_others(void **state)
 	assert_true(at < 100);
 	for (int i = 0; i < 8; i++)
 		eight[i] = f.sites[0];
+	session_make_copies(eight, 8);
 	eight[5].at.v += at;
 	eight[5].off.v += at;
 	eight[5].hazard = CAIRN_HAZARD_NONE;

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <cairn/sites.h>
 #include <cairn/trace.h>
 
 #define SESSION_EVENTS_MAX 20000
@@ -42,5 +43,8 @@ const char *session_missing(void);
 void session_run_all(struct session *s, const struct session_opts *opts, const char *const *probes);
 void session_run(struct session *s, const struct session_opts *opts, const char *probe);
 void session_free(struct session *s);
+
+/* Makes sites at one address copies in one function, which are a call each. */
+void session_make_copies(struct cairn_site *sites, uint32_t n);
 
 #endif
