@@ -367,7 +367,8 @@ static int keep_ranges(struct site_worker *w, struct built_site *b)
 	struct dw_range *ranges = arena_array(w->arena, w->own.v.n, sizeof(*ranges));
 	if (!ranges)
 		return -ENOMEM;
-	memcpy(ranges, w->own.v.p, w->own.v.n * sizeof(*ranges));
+	if (w->own.v.n)
+		memcpy(ranges, w->own.v.p, w->own.v.n * sizeof(*ranges));
 	b->ranges = ranges;
 	b->n_ranges = (uint32_t)w->own.v.n;
 	return 0;

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """cairn code: who owns which addresses of a process."""
 
+import glob
 import os
 import pwd
 import subprocess
 import sys
 
-from claims import BUILD, CAIRN, SOURCE, Skip, cairn, claim, claim_each, expect, folder, main, need, run
+from claims import CAIRN, SOURCE, Skip, cairn, claim, claim_each, expect, folder, main, need, run
 
 # One letter of its script after the other; answers each with a line.
 PROGRAM = r"""
@@ -81,7 +82,9 @@ int main(void)
 }
 """
 
-CODECTL = ("-I", os.path.join(SOURCE, "include"), os.path.join(BUILD, "agent", "libcairn-codectl.a"))
+# From its sources: the library of a build with sanitizers would need them in each program.
+CODECTL = ("-D_GNU_SOURCE", "-I", SOURCE, "-I", os.path.join(SOURCE, "include"), "-fvisibility=hidden",
+           *sorted(glob.glob(os.path.join(SOURCE, "agent", "*.c"))))
 
 
 class Process:
