@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +68,10 @@ static bool read_line(char *line, struct code_mapping *m)
 	return true;
 }
 
+/*
+ * The kernel writes some pages of text at a time, and goes on behind the last address that it wrote. A mapping that has grown
+ * downwards meanwhile, by a merge, begins before that: what is behind counts.
+ */
 int code_maps_parse(char *text, struct code_maps *ret, struct cairn_err *err)
 {
 	uint64_t end = 0;
@@ -80,9 +83,12 @@ int code_maps_parse(char *text, struct code_maps *ret, struct cairn_err *err)
 			*next++ = 0;
 		if (!read_line(line, &m))
 			continue;
-		if (m.lo < end)
-			return err_set(err, -EBADMSG, "a mapping at 0x%" PRIx64 " begins before the one above ends",
-				       m.lo);
+		if (m.hi <= end)
+			continue;
+		if (m.lo < end) {
+			m.off += m.ino ? end - m.lo : 0;
+			m.lo = end;
+		}
 		end = m.hi;
 		if (!VEC_ADD(&ret->p, m))
 			return err_nomem(err, "the mappings of a process");

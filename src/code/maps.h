@@ -30,7 +30,7 @@ struct code_maps {
  * code_maps_parse - the text of /proc/PID/maps
  *
  * @text  malloc()ed, NUL-terminated; the result's, also after an error
- * Lines that are none are left out. Returns 0; -EBADMSG when addresses do not ascend; -ENOMEM.
+ * Lines that are none are left out; what overlaps belongs to the line above. Returns 0; -ENOMEM.
  */
 int code_maps_parse(char *text, struct code_maps *ret, struct cairn_err *err);
 

@@ -8,11 +8,13 @@
 #include <elf.h>
 #include <errno.h>
 #include <execinfo.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -191,13 +193,61 @@ static void mappings_are_read_and_searched(void **state)
 	code_maps_fini(&maps);
 }
 
-static void mappings_that_overlap_are_refused(void **state)
+static void of_mappings_that_changed_while_they_were_written_the_first_counts(void **state)
 {
 	struct code_maps maps;
-	struct cairn_err err = {0};
-	assert_int_equal(code_maps_parse(strdup("2000-3000 r-xp 0 0:0 0\n1000-2001 r-xp 0 0:0 0\n"), &maps, &err),
-			 -EBADMSG);
+	assert_int_equal(code_maps_parse(strdup("2000-3000 r-xp 0 0:0 0 /a\n1000-4000 r-xp 5000 fe:01 77 /b\n"
+						"3800-3900 r-xp 0 0:0 0 /c\n"),
+					 &maps, NULL),
+			 0);
+	assert_int_equal(maps.p.n, 2);
+	const struct code_mapping *m = code_maps_find(&maps, 0x3800);
+	assert_string_equal(m->path, "/b");
+	assert_true(m->lo == 0x3000 && m->hi == 0x4000 && m->off == 0x7000);
+	assert_string_equal(code_maps_find(&maps, 0x2000)->path, "/a");
+	assert_null(code_maps_find(&maps, 0x1000));
 	code_maps_fini(&maps);
+}
+
+/* Two threads that split and merge mappings all the time; the list of them takes several reads. */
+static volatile bool is_over;
+static char *churned;
+enum { CHURNED = 4000 };
+
+static void *change_mappings(void *arg)
+{
+	for (uint32_t s = 1; !is_over;) {
+		s = s * 1103515245 + 12345;
+		char *at = churned + (s >> 16) % CHURNED * 4096;
+		size_t n = 4096 * (1 + (s >> 28));
+		mprotect(at, s & 0x1000 ? n : n * 8, s & 0x1000 ? PROT_READ : PROT_READ | PROT_WRITE);
+	}
+	return arg;
+}
+
+static void mappings_of_a_process_that_changes_them_are_read(void **state)
+{
+	pthread_t threads[2];
+	size_t size = (CHURNED + 200) * 4096ul;
+	churned = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(churned != MAP_FAILED);
+	is_over = false;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, change_mappings, NULL), 0);
+	for (int i = 0; i < 2000; i++) {
+		struct code_maps maps;
+		struct cairn_err err = {0};
+		if (code_maps_read(getpid(), &maps, &err) < 0)
+			fail_msg("%s", err.msg);
+		for (size_t k = 1; k < maps.p.n; k++)
+			assert_true(maps.p.p[k].lo >= maps.p.p[k - 1].hi && maps.p.p[k].lo < maps.p.p[k].hi);
+		assert_non_null(code_maps_find(&maps, (uintptr_t)change_mappings));
+		code_maps_fini(&maps);
+	}
+	is_over = true;
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	munmap(churned, size);
 }
 
 static void mappings_cut_at_every_byte_never_crash(void **state)
@@ -421,7 +471,8 @@ int main(void)
 		cmocka_unit_test(a_frame_pointer_that_leads_nowhere_loses_a_register_and_no_caller),
 		cmocka_unit_test(a_leaf_of_aarch64_has_its_return_address_in_x30),
 		cmocka_unit_test(mappings_are_read_and_searched),
-		cmocka_unit_test(mappings_that_overlap_are_refused),
+		cmocka_unit_test(of_mappings_that_changed_while_they_were_written_the_first_counts),
+		cmocka_unit_test(mappings_of_a_process_that_changes_them_are_read),
 		cmocka_unit_test(mappings_cut_at_every_byte_never_crash),
 		cmocka_unit_test(the_stack_of_a_process_is_that_of_its_own_backtrace),
 		cmocka_unit_test(a_signal_handler_on_its_own_stack_is_walked_through),
