@@ -42,19 +42,19 @@ enum {
 #define KEPT (1u << 3 | 1u << 6 | 0xfu << 12) /* rbx, rbp, r12 to r15 */
 
 /* The row for what the direct call in front of @ret_addr calls; NULL when there is no such call, or no row. */
-static const struct cairn_unwind_rule *rule_of_callee(const struct borrow *t, uint64_t ret_addr, int *rc,
+static const struct cairn_unwind_rule *rule_of_callee(const struct borrow *b, uint64_t ret_addr, int *rc,
 						      struct cairn_err *err)
 {
 	uint8_t call[INSN_CALL_REL32];
 	int32_t distance;
-	const struct code_mapping *m = code_maps_find(code_space_maps(t->space), ret_addr);
+	const struct code_mapping *m = code_maps_find(code_space_maps(b->space), ret_addr);
 	const struct code_image *image;
 	struct cairn_vaddr at;
 	if (!m || !m->is_executable || code_is_anonymous(m) ||
-	    !code_memory_all(t->memory, ret_addr - sizeof(call), call, sizeof(call)) || call[0] != 0xe8)
+	    !code_memory_all(b->memory, ret_addr - sizeof(call), call, sizeof(call)) || call[0] != 0xe8)
 		return NULL;
 	memcpy(&distance, call + 1, sizeof(distance));
-	*rc = code_space_find(t->space, (struct cairn_addr){ret_addr + (uint64_t)(int64_t)distance}, &image, &at, err);
+	*rc = code_space_find(b->space, (struct cairn_addr){ret_addr + (uint64_t)(int64_t)distance}, &image, &at, err);
 	if (*rc < 0 || !image || !image->bin || !image->table.rows)
 		return NULL;
 	return unwind_table_find(&image->table, at);
@@ -136,35 +136,35 @@ static int is_innermost(const struct borrow *b, uint64_t frame, uint64_t end, st
 	return rc;
 }
 
-static bool leave(const struct borrow *t, const struct cairn_unwind_rule *rule, uint64_t frame, struct cairn_regs *regs)
+static bool leave(const struct borrow *b, const struct cairn_unwind_rule *rule, uint64_t frame, struct cairn_regs *regs)
 {
 	struct cairn_regs r = *regs;
 	r.r[RSP] = frame;
 	r.known = 1 << RSP;
-	if (cairn_unwind_step(rule, t->machine, t->read, t->ctx, &r) != CAIRN_STEP_OK)
+	if (cairn_unwind_step(rule, b->machine, b->read, b->ctx, &r) != CAIRN_STEP_OK)
 		return false;
 	r.known &= KEPT | 1 << RSP;
 	*regs = r;
 	return true;
 }
 
-int borrow_caller(const struct borrow *t, struct cairn_regs *regs, struct cairn_err *err)
+int borrow_caller(const struct borrow *b, struct cairn_regs *regs, struct cairn_err *err)
 {
 	uint64_t sp = regs->r[RSP], words[BORROW_DEPTH / WORD];
 	size_t n = sizeof(words) / WORD;
 	int rc = 0;
-	if (t->machine != EM_X86_64 || !(regs->known & 1 << RSP) || sp % 16)
+	if (b->machine != EM_X86_64 || !(regs->known & 1 << RSP) || sp % 16)
 		return 0;
 	/* The stack may end before. */
-	while (n && !t->read(t->ctx, (struct cairn_addr){sp}, words, n * WORD))
+	while (n && !b->read(b->ctx, (struct cairn_addr){sp}, words, n * WORD))
 		n /= 2;
 	for (size_t i = 1; i < n && rc == 0; i += 2) {
-		const struct cairn_unwind_rule *rule = rule_of_callee(t, words[i], &rc, err);
+		const struct cairn_unwind_rule *rule = rule_of_callee(b, words[i], &rc, err);
 		uint64_t cfa = sp + (i + 1) * WORD;
 		if (rc < 0 || !has_frame_at_entry(rule) || cfa - sp < (uint64_t)rule->off)
 			continue;
-		rc = is_innermost(t, cfa - (uint64_t)rule->off, cfa - WORD, err);
-		if (rc == 1 && !leave(t, rule, cfa - (uint64_t)rule->off, regs))
+		rc = is_innermost(b, cfa - (uint64_t)rule->off, cfa - WORD, err);
+		if (rc == 1 && !leave(b, rule, cfa - (uint64_t)rule->off, regs))
 			rc = 0;
 	}
 	return rc;

@@ -223,9 +223,8 @@ static int read_regs(struct stop *stop, struct stopped_thread *t, struct cairn_e
 {
 	struct user_regs_struct u;
 	struct iovec to = {&u, sizeof(u)};
-	if (ptrace(PTRACE_GETREGSET, t->tid, (void *)NT_PRSTATUS, &to) < 0) {
+	if (ptrace(PTRACE_GETREGSET, t->tid, (void *)NT_PRSTATUS, &to) < 0)
 		return errno == ESRCH ? 0 : err_set(err, -errno, "registers of thread %d: %m", t->tid);
-	}
 	/* A 32-bit program has fewer registers to give. */
 	if (to.iov_len != sizeof(u))
 		return err_set(err, -EOPNOTSUPP, "process %d is a 32-bit one", stop->pid);

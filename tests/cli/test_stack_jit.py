@@ -91,13 +91,19 @@ def code_of(thread):
     return [f for f in thread["frames"] if f["path"] is None]
 
 
-@claim
-def stacks_go_through_code_whose_jit_describes_it_while_it_is_freed_and_made_anew():
+def example():
+    """The example JIT, which has begun to run its code."""
     jit = os.path.join(BUILD, "examples/jit")
     if not os.path.exists(jit):
         raise Skip("examples/jit is not built: it writes x86-64 code")
-    with Running(jit, 600) as p:
-        wait_until(lambda: code_of(stacks_of(p.pid, 1)[0]))
+    p = Running(jit, 600)
+    wait_until(lambda: code_of(stacks_of(p.pid, 1)[0]))
+    return p
+
+
+@claim
+def stacks_go_through_code_whose_jit_describes_it_while_it_is_freed_and_made_anew():
+    with example() as p:
         threads = stacks_of(p.pid, 200)
     n_levels = 0
     for t in threads:
@@ -157,11 +163,7 @@ def a_perf_map_names_it_and_one_of_another_user_does_not():
 
 @claim
 def addresses_in_no_file_are_named_by_who_made_the_code():
-    jit = os.path.join(BUILD, "examples/jit")
-    if not os.path.exists(jit):
-        raise Skip("examples/jit is not built: it writes x86-64 code")
-    with Running(jit, 600) as p:
-        wait_until(lambda: code_of(stacks_of(p.pid, 1)[0]))
+    with example() as p:
         area = int(code_of(stacks_of(p.pid, 1)[0])[0]["code"]["lo"], 16)
         # It is freed and made anew meanwhile: some answers may be that nobody knows.
         for _ in range(50):
