@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	int rc = registry_copy(&r, 64, &err);
 	assert(rc == 0 || (err.code == rc && err.msg[0]));
 	if (rc == 0)
-		rc = registry_parse(&r, &err);
+		rc = registry_parse(&r, true, &err);
 	if (rc == 0)
 		rc = registry_strings(&r, &err);
 	if (rc == 0)

@@ -275,8 +275,10 @@ static int finish(struct cairn_code *code, struct code_memory memory, int rc, st
 {
 	if (rc == 0)
 		rc = code_runtime_new(memory, code->pid, EM_X86_64, &code->rt, err);
-	if (rc == 0)
+	if (rc == 0) {
+		code_runtime_list_removed(code->rt);
 		rc = refresh(code, err);
+	}
 	if (rc < 0) {
 		cairn_code_close(code);
 		return rc;

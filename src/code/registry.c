@@ -25,8 +25,12 @@
 #include "base/cursor.h"
 #include "base/err.h"
 
-/* Six times what an entry has today: what a copy of all may take. */
-enum { MAX_STRIDE = 1024 };
+enum {
+	/* Six times what an entry has today: what a copy of all may take. */
+	MAX_STRIDE = 1024,
+	/* Entries between two others that are not worth a read of their own: as many are copied in its time. */
+	FAR = 16,
+};
 
 static const struct cursor_src src = {.file = "", .section = "registry"};
 
@@ -174,10 +178,14 @@ static const char *jit_is_wrong(const struct code_jit_info *j)
 	return unwind_is_wrong(j->unwind_start, j->unwind_end, j->unwind_kind);
 }
 
-static bool parse_entry(const uint8_t *bytes, size_t n, uint32_t number, struct registry_entry *ret)
+/* A long-running JIT leaves a thousand places that were removed: who does not ask for them passes over them quickly. */
+static bool parse_entry(const uint8_t *bytes, size_t n, uint32_t number, bool takes_removed, struct registry_entry *ret)
 {
 	struct cursor c = cursor_of(&src, bytes, n, false, NULL);
-	uint64_t epoch = cur_u64(&c), last = cur_u64(&c);
+	uint64_t epoch = cur_u64(&c);
+	if (!epoch && !takes_removed)
+		return false;
+	uint64_t last = cur_u64(&c);
 	*ret = (struct registry_entry){.number = number, .epoch = epoch ? epoch : last, .is_removed = !epoch};
 	ret->since_ns = cur_u64(&c);
 	ret->until_ns = cur_u64(&c);
@@ -200,12 +208,12 @@ static bool parse_entry(const uint8_t *bytes, size_t n, uint32_t number, struct 
 	return true;
 }
 
-int registry_parse(struct registry *r, struct cairn_err *err)
+int registry_parse(struct registry *r, bool takes_removed, struct cairn_err *err)
 {
 	r->entries.n = 0;
 	for (uint32_t i = 0; i < r->n; i++) {
 		struct registry_entry e;
-		if (!parse_entry(r->bytes + (size_t)i * r->head.entry_stride, r->head.entry_stride, i, &e))
+		if (!parse_entry(r->bytes + (size_t)i * r->head.entry_stride, r->head.entry_stride, i, takes_removed, &e))
 			continue;
 		if (!VEC_ADD(&r->entries, e))
 			return err_nomem(err, "the entries of a registry");
@@ -325,21 +333,35 @@ static uint64_t epoch_in(const uint8_t *entry)
 	return cur_u64(&c);
 }
 
-int registry_check(struct registry *r, struct cairn_err *err)
+/* Entries [@first, @last), which are near each other, in one read into @now. Returns how many are others by now. */
+static int check_run(struct registry *r, size_t first, size_t last, uint8_t *now)
 {
-	size_t stride = r->head.entry_stride, size = r->n * stride;
-	uint8_t *now = malloc(size ? size : 1);
+	size_t stride = r->head.entry_stride, begin = r->entries.p[first].number * stride;
+	size_t size = r->entries.p[last - 1].number * stride + stride - begin;
+	size_t got = r->memory.read(r->memory.ctx, r->head.entries + begin, now, size);
 	int n = 0;
-	if (!now)
-		return err_nomem(err, "a copy of a registry");
-	size_t got = size ? r->memory.read(r->memory.ctx, r->head.entries, now, size) : 0;
-	for (size_t i = 0; i < r->entries.n; i++) {
+	for (size_t i = first; i < last; i++) {
 		struct registry_entry *e = &r->entries.p[i];
 		size_t off = e->number * stride;
-		if (off + stride <= got && !memcmp(r->bytes + off, now + off, sizeof(struct codectl_entry)))
+		if (off - begin + stride <= got && !memcmp(r->bytes + off, now + off - begin, sizeof(struct codectl_entry)))
 			continue;
 		e->is_changing = true;
 		n++;
+	}
+	return n;
+}
+
+int registry_check(struct registry *r, struct cairn_err *err)
+{
+	uint8_t *now = malloc(r->n ? (size_t)r->n * r->head.entry_stride : 1);
+	int n = 0;
+	if (!now)
+		return err_nomem(err, "a copy of a registry");
+	for (size_t first = 0, last; first < r->entries.n; first = last) {
+		last = first + 1;
+		while (last < r->entries.n && r->entries.p[last].number - r->entries.p[last - 1].number < FAR)
+			last++;
+		n += check_run(r, first, last, now);
 	}
 	free(now);
 	return n;

@@ -7,7 +7,7 @@
  *	registry_strings   what its entries point to
  *	registry_check	the entries once more: what was replaced meanwhile is not used
  *
- * They are apart because a thread that is stopped for its stack waits for the first of them only. All bytes are another
+ * They are apart because a thread that is stopped for its stack waits for the first two of them only. All bytes are another
  * process's: every number in them is checked, every loop has a limit, and what is refused is kept with the reason.
  * The ABI is cairn/abi/codectl.h.
  */
@@ -55,7 +55,7 @@ struct registry {
 	uint8_t *bytes; /* entries, head.entry_stride apart */
 	size_t room;
 	uint32_t n; /* entries in the copy */
-	VEC(struct registry_entry) entries; /* those that were ever used, by number */
+	VEC(struct registry_entry) entries; /* those that registry_parse() was asked for, by number */
 	char *strings;
 	size_t n_strings;
 };
@@ -75,8 +75,8 @@ struct registry {
  */
 int registry_copy(struct registry *r, uint32_t max, struct cairn_err *err);
 
-/* The entries of the copy. 0, -ENOMEM. */
-int registry_parse(struct registry *r, struct cairn_err *err);
+/* The entries of the copy; with @takes_removed those that were removed, too. 0, -ENOMEM. */
+int registry_parse(struct registry *r, bool takes_removed, struct cairn_err *err);
 
 /* Names and build-ids of the entries; one whose strings are not within the registry is refused. 0, -ENOMEM. */
 int registry_strings(struct registry *r, struct cairn_err *err);
@@ -84,7 +84,7 @@ int registry_strings(struct registry *r, struct cairn_err *err);
 /*
  * registry_check - mark the entries that are others by now
  *
- * Returns how many are, or all when the registry cannot be read any more; -ENOMEM.
+ * Returns how many are, or all when the registry cannot be read any more; -ENOMEM. Cost: a read for each run of entries.
  */
 int registry_check(struct registry *r, struct cairn_err *err);
 

@@ -52,6 +52,11 @@ void code_runtime_free(struct code_runtime *rt)
 	free(rt);
 }
 
+void code_runtime_list_removed(struct code_runtime *rt)
+{
+	rt->lists_removed = true;
+}
+
 void runtime_note(struct code_runtime *rt, const char *text)
 {
 	const char *copy = rt->n_notes < RUNTIME_MAX_NOTES ? arena_strdup(&rt->arena, text) : NULL;

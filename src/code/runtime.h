@@ -28,6 +28,9 @@ struct code_runtime;
 int code_runtime_new(struct code_memory memory, int pid, uint16_t machine, struct code_runtime **ret, struct cairn_err *err);
 void code_runtime_free(struct code_runtime *rt); /* takes NULL */
 
+/* From now on registrations that were removed are ranges, too: for listings, not for stacks. */
+void code_runtime_list_removed(struct code_runtime *rt);
+
 /*
  * code_runtime_prepare - look where things are
  *

@@ -55,7 +55,8 @@ int runtime_catch_begin(struct code_runtime *rt, struct cairn_err *err)
 	rt->is_ahead = false;
 	for (size_t i = 0; i < rt->n_registries; i++) {
 		struct registry *r = &rt->registries[i];
-		int rc = registry_parse(r, err);
+		/* What was forked has all that its parent had then, also what that removed since. */
+		int rc = registry_parse(r, rt->lists_removed || r->as_of_ns, err);
 		for (size_t k = 0; rc == 0 && k < r->entries.n; k++) {
 			const struct registry_entry *e = &r->entries.p[k];
 			if (has_tables(e) && !VEC_ADD(&rt->marked, ((struct runtime_marked){e->jit.text_start, e->jit.text_end, r, e})))

@@ -5,6 +5,8 @@
  *	a rule	the registry's rows, its .eh_frame; GDB's symbol file; a jitdump's unwinding record; that it keeps a frame
  *		pointer, when its owner says so; at last the same as an assumption
  *	a name	the registry, GDB's symbol file, jitdump, perf map
+ *
+ * Files are asked last, and only where the others leave something to be known: that is when they are read.
  */
 #include "code/runtime_impl.h"
 
@@ -13,15 +15,24 @@
 
 #include "base/err.h"
 
-static const struct jitdump_function *find_in_dumps(const struct code_runtime *rt, uint64_t at, const struct jitdump **ret)
+/* What jitdump files have of an address. */
+struct dumped {
+	bool is_asked;
+	const struct jitdump *dump;
+	const struct jitdump_function *fn; /* NULL: nothing */
+};
+
+static int ask_files(struct code_runtime *rt, uint64_t at, struct dumped *to, struct cairn_err *err)
 {
-	for (size_t i = 0; i < rt->n_dumps; i++) {
-		const struct jitdump_function *f = jitdump_find(&rt->dumps[i], at);
-		*ret = &rt->dumps[i];
-		if (f)
-			return f;
+	if (to->is_asked)
+		return 0;
+	to->is_asked = true;
+	int rc = runtime_read_files(rt, err);
+	for (size_t i = 0; rc == 0 && i < rt->n_dumps && !to->fn; i++) {
+		to->dump = &rt->dumps[i];
+		to->fn = jitdump_find(to->dump, at);
 	}
-	return NULL;
+	return rc;
 }
 
 static struct region *region_in(const struct code_runtime *rt, const struct name_map *map, uint64_t at)
@@ -61,27 +72,28 @@ static void take_rule(struct code_found *f, enum cairn_code_unwind unwind, const
 	f->rule = *rule;
 }
 
-static int rule_of_dump(const struct jitdump *d, const struct jitdump_function *fn, uint64_t at, struct code_found *f)
+static int rule_of_dump(const struct dumped *d, uint64_t at, struct code_found *f)
 {
 	struct rule_words rule;
-	int rc = jitdump_rule(d, fn, at, &rule);
-	if (rc == 0 && rule.words[0])
+	int rc = d->fn ? jitdump_rule(d->dump, d->fn, at, &rule) : 0;
+	if (rc < 0 || !d->fn)
+		return rc;
+	if (rule.words[0])
 		take_rule(f, CAIRN_CODE_UNWIND_EH_FRAME, &rule, f->range);
-	else if (rc == 0 && fn->keeps_frame_pointer)
+	else if (d->fn->keeps_frame_pointer)
 		take_rule(f, CAIRN_CODE_UNWIND_FP, &f->rule, f->range);
-	return rc;
+	return 0;
 }
 
-static int names_of_files(struct code_runtime *rt, const struct jitdump *d, const struct jitdump_function *fn, uint64_t at,
-			  struct cairn_frame *ret, uint64_t *ret_lo)
+static int names_of_files(struct code_runtime *rt, const struct dumped *d, uint64_t at, struct cairn_frame *ret, uint64_t *ret_lo)
 {
-	const char *name = fn ? fn->name : perf_map_find(&rt->perf, at, ret_lo);
+	const char *name = d->fn ? d->fn->name : perf_map_find(&rt->perf, at, ret_lo);
 	if (!name)
 		return 0;
 	*ret = (struct cairn_frame){.function = name, .name = name};
-	if (fn) {
-		*ret_lo = fn->lo;
-		ret->line = jitdump_line(d, fn, at, &ret->file);
+	if (d->fn) {
+		*ret_lo = d->fn->lo;
+		ret->line = jitdump_line(d->dump, d->fn, at, &ret->file);
 	}
 	return 1;
 }
@@ -99,8 +111,8 @@ static int set_names(struct code_runtime *rt, struct code_found *f, const struct
 	return 0;
 }
 
-static int find_names(struct code_runtime *rt, const struct region *jit, const struct region *gdb, const struct jitdump *d,
-		      const struct jitdump_function *fn, uint64_t at, struct code_found *f)
+static int find_names(struct code_runtime *rt, const struct region *jit, const struct region *gdb, struct dumped *d, uint64_t at,
+		      struct code_found *f)
 {
 	struct cairn_frame names[CAIRN_FRAMES_MAX];
 	uint64_t lo = at;
@@ -110,9 +122,11 @@ static int find_names(struct code_runtime *rt, const struct region *jit, const s
 		n = region_names(gdb, &rt->memory, at, &rt->arena, names, CAIRN_FRAMES_MAX, &lo);
 		f->named_by = CAIRN_CODE_GDB;
 	}
+	if (n == 0)
+		n = ask_files(rt, at, d, NULL);
 	if (n == 0) {
-		n = names_of_files(rt, d, fn, at, names, &lo);
-		f->named_by = fn ? CAIRN_CODE_JITDUMP : CAIRN_CODE_PERF_MAP;
+		n = names_of_files(rt, d, at, names, &lo);
+		f->named_by = d->fn ? CAIRN_CODE_JITDUMP : CAIRN_CODE_PERF_MAP;
 	}
 	return set_names(rt, f, names, n, at - lo);
 }
@@ -147,12 +161,10 @@ int code_runtime_find(struct code_runtime *rt, uint64_t at, struct code_found *f
 {
 	struct region *jit = region_in(rt, &rt->jit_map, at), *gdb = region_in(rt, &rt->gdb_map, at);
 	struct region *mapping = mapping_at(rt, at);
-	const struct jitdump *d = NULL;
+	struct dumped dumped = {0};
 	*f = (struct code_found){.unwind = CAIRN_CODE_UNWIND_ASSUMED};
 	jit_frame_pointer_rule(rt->machine, &f->rule);
-	int rc = runtime_read_files(rt, err);
-	if (rc == 0 && jit)
-		rc = load(rt, jit, at, err);
+	int rc = jit ? load(rt, jit, at, err) : 0;
 	if (rc < 0)
 		return rc;
 	if (jit && jit->is_gone && !region_describes(jit, at, rt->machine)) {
@@ -166,15 +178,16 @@ int code_runtime_find(struct code_runtime *rt, uint64_t at, struct code_found *f
 		ask_region(rt, gdb, at, f);
 	if (!f->range && mapping)
 		f->range = &mapping->range;
-	const struct jitdump_function *fn = find_in_dumps(rt, at, &d);
-	if (fn && is_weak(f->unwind))
-		rc = rule_of_dump(d, fn, at, f);
+	if (is_weak(f->unwind))
+		rc = ask_files(rt, at, &dumped, err);
+	if (rc == 0)
+		rc = rule_of_dump(&dumped, at, f);
 	/* Somebody who knows better than an assumption has said that there is none. */
 	if (f->why && is_weak(f->unwind))
 		refuse(f, f->why);
 	else
 		f->why = NULL;
 	if (rc == 0)
-		rc = find_names(rt, jit, gdb, d, fn, at, f);
+		rc = find_names(rt, jit, gdb, &dumped, at, f);
 	return rc < 0 ? err_nomem(err, "the code made at run time") : 0;
 }

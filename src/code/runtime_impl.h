@@ -56,6 +56,7 @@ struct code_runtime {
 	struct code_memory memory;
 	int pid;
 	uint16_t machine;
+	bool lists_removed;
 	struct code_space *space;
 	/* prepared */
 	VEC(struct runtime_searched) searched;

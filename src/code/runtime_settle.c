@@ -200,9 +200,7 @@ static bool goes_back(const struct registry *r, struct registry_entry *e)
 
 static int settle_registry(struct code_runtime *rt, struct registry *r, const struct earlier *earlier, struct cairn_err *err)
 {
-	int rc = registry_parse(r, err);
-	if (rc == 0)
-		rc = registry_strings(r, err);
+	int rc = registry_strings(r, err);
 	if (rc == 0)
 		rc = registry_check(r, err);
 	for (size_t i = 0; rc >= 0 && i < r->entries.n; i++)

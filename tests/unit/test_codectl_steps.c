@@ -240,7 +240,7 @@ static bool look(struct looker *l)
 		return false;
 	if (rc < 0)
 		fail_msg("instruction %lu: %s", l->n_steps, err.msg);
-	assert_int_equal(registry_parse(&l->r, NULL), 0);
+	assert_int_equal(registry_parse(&l->r, true, NULL), 0);
 	assert_int_equal(registry_strings(&l->r, NULL), 0);
 	if (registry_check(&l->r, NULL) != 0)
 		return false;

@@ -13,12 +13,12 @@
 #include "alloc_fail.h"
 #include "code/registry.h"
 
-enum { AT = 0x10000, N_ENTRIES = 4 };
+enum { AT = 0x10000, N_ENTRIES = 4, ROOM = 24 };
 
 /* A registry by the letter of the ABI, at address AT. */
 struct image {
 	struct codectl_registry head;
-	struct codectl_entry entries[N_ENTRIES];
+	struct codectl_entry entries[ROOM];
 	char path[16], link[16], name[8];
 	uint8_t build_id[20];
 	char end[28]; /* what is not a string any more */
@@ -100,7 +100,7 @@ static int read_all(struct registry *r, struct cairn_err *err)
 {
 	int rc = registry_copy(r, CODECTL_MAX_ENTRIES, err);
 	if (rc == 0)
-		rc = registry_parse(r, err);
+		rc = registry_parse(r, true, err);
 	if (rc == 0)
 		rc = registry_strings(r, err);
 	return rc < 0 ? rc : registry_check(r, err);
@@ -318,7 +318,7 @@ static void what_ends_at_any_byte_is_refused_or_read_in_part(void **state)
 		n_there = n;
 		struct registry r = open_image();
 		int rc = read_all(&r, &err);
-		assert_int_equal(rc, n < offsetof(struct image, path) ? -EFAULT : 0);
+		assert_int_equal(rc, n < offsetof(struct image, entries[N_ENTRIES]) ? -EFAULT : 0);
 		assert_true(rc == 0 || strstr(err.msg, "can"));
 		for (size_t i = 0; i < r.entries.n; i++)
 			if (!r.entries.p[i].why)
@@ -346,9 +346,49 @@ static void more_entries_than_are_asked_for_are_left_out(void **state)
 	make_sound();
 	struct registry r = open_image();
 	assert_int_equal(registry_copy(&r, 2, NULL), 0);
-	assert_int_equal(registry_parse(&r, NULL), 0);
+	assert_int_equal(registry_parse(&r, true, NULL), 0);
 	assert_int_equal(r.entries.n, 2);
 	assert_int_equal(r.head.n_entries - r.n, 2);
+	registry_fini(&r);
+}
+
+static void add_far_entry(void)
+{
+	image.entries[ROOM - 1] = jit_entry(9, 0x400000);
+	image.head.n_entries = ROOM;
+}
+
+static void change_far_entry(unsigned int n)
+{
+	if (n == 4)
+		image.entries[ROOM - 1].epoch = 10;
+}
+
+static void removed_entries_are_passed_over_unless_they_are_asked_for(void **state)
+{
+	make_sound();
+	struct registry r = open_image();
+	assert_int_equal(registry_copy(&r, ROOM, NULL), 0);
+	assert_int_equal(registry_parse(&r, false, NULL), 0);
+	assert_int_equal(r.entries.n, 2);
+	assert_true(!r.entries.p[0].is_removed && !r.entries.p[1].is_removed);
+	assert_int_equal(registry_parse(&r, true, NULL), 0);
+	assert_int_equal(r.entries.n, 3);
+	registry_fini(&r);
+}
+
+static void what_is_between_entries_that_are_far_apart_is_not_read_again(void **state)
+{
+	make_sound();
+	add_far_entry();
+	on_read = change_far_entry;
+	struct registry r = open_image();
+	assert_int_equal(registry_copy(&r, ROOM, NULL), 0);
+	assert_int_equal(registry_parse(&r, false, NULL), 0);
+	assert_int_equal(registry_check(&r, NULL), 1);
+	/* Two for the copy, one for the first two entries, one for the last. */
+	assert_int_equal(n_reads, 4);
+	assert_true(!r.entries.p[0].is_changing && !r.entries.p[1].is_changing && r.entries.p[2].is_changing);
 	registry_fini(&r);
 }
 
@@ -382,6 +422,8 @@ int main(void)
 		cmocka_unit_test(what_ends_at_any_byte_is_refused_or_read_in_part),
 		cmocka_unit_test(no_flipped_bit_does_harm),
 		cmocka_unit_test(more_entries_than_are_asked_for_are_left_out),
+		cmocka_unit_test(removed_entries_are_passed_over_unless_they_are_asked_for),
+		cmocka_unit_test(what_is_between_entries_that_are_far_apart_is_not_read_again),
 		cmocka_unit_test(every_allocation_may_fail),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

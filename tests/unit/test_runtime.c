@@ -298,7 +298,7 @@ static void tables_that_grow_are_read_again_when_they_are_asked(void **state)
 	end_child(&c);
 }
 
-static void a_region_that_was_closed_is_shown_as_removed(void **state)
+static void a_region_that_was_closed_is_shown_as_removed_to_who_asks(void **state)
 {
 	struct child c = start_child(step_publish);
 	tell(&c, 'o');
@@ -307,6 +307,11 @@ static void a_region_that_was_closed_is_shown_as_removed(void **state)
 	struct reader r = look(c.pid);
 	struct code_found f = find(&r, region + 1050);
 	assert_int_equal(f.unwind, CAIRN_CODE_UNWIND_ASSUMED);
+	for (size_t i = 0; i < code_runtime_n_ranges(r.rt); i++)
+		assert_int_not_equal(code_runtime_range(r.rt, i)->source, CAIRN_CODE_JIT);
+	code_runtime_list_removed(r.rt);
+	mark(&r, c.pid);
+	assert_int_equal(code_runtime_settle(r.rt, NULL), 0);
 	size_t n = 0;
 	for (size_t i = 0; i < code_runtime_n_ranges(r.rt); i++) {
 		const struct cairn_code_range *range = code_runtime_range(r.rt, i);
@@ -385,7 +390,7 @@ int main(void)
 		cmocka_unit_test(a_region_that_grew_is_caught_with_what_is_new),
 		cmocka_unit_test(mappings_that_are_older_than_the_code_are_noticed),
 		cmocka_unit_test(tables_that_grow_are_read_again_when_they_are_asked),
-		cmocka_unit_test(a_region_that_was_closed_is_shown_as_removed),
+		cmocka_unit_test(a_region_that_was_closed_is_shown_as_removed_to_who_asks),
 		cmocka_unit_test(every_allocation_may_fail),
 		cmocka_unit_test(what_is_listed_may_fail_at_every_allocation),
 	};
