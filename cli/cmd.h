@@ -7,7 +7,7 @@
  *
  * To add a verb:
  *  1. cmd_<verb>.c: a struct for its option values, a table of struct opt, examples, a run function
- *  2. its file name in meson.build, its struct in the table of main.c
+ *  2. its file name in meson.build, its struct in the table of verbs.c
  *  3. man/<verb>.roff: what the table does not say
  *  4. tests/cli/test_<verb>.py: one claim per promise
  *  5. README.md, CHANGELOG.md
@@ -102,7 +102,7 @@ extern const struct cmd cmd_btf_convert;
 extern const struct cmd cmd_btf_encode;
 extern const struct cmd cmd_doctor;
 
-/* The verbs in the order of help, NULL at the end (main.c). */
+/* The verbs in the order of help, NULL at the end (verbs.c). */
 extern const struct cmd *const cmds[];
 
 /*
@@ -110,14 +110,18 @@ extern const struct cmd *const cmds[];
  *
  * Options and operands may be mixed; "--" ends options; "--name=value", "--name value", "-n5" and "-n 5"
  * are the same. Talks on stderr.
- * Returns STATUS_YES, STATUS_USAGE, or -1 when --help was asked and answered. What it allocated is freed
- * by options_fini(), also after a failure.
+ * Returns STATUS_YES, STATUS_USAGE, STATUS_NOT_HERE without memory, or OPTIONS_HELP when --help is asked
+ * for, whatever follows it. What it allocated is freed by options_fini(), also after a failure.
  */
+#define OPTIONS_HELP (-1)
 int options_parse(const struct cmd *cmd, char **words, void *values, struct operands *operands);
 void options_fini(const struct cmd *cmd, void *values, struct operands *operands);
 
 /* Length of the group's name in a verb's name; 0: it is in none. */
 size_t cmd_group_length(const struct cmd *cmd);
+
+/* Whether a verb is in the group of this name, which need not end behind @len. */
+bool cmd_is_in_group(const struct cmd *cmd, const char *group, size_t len);
 
 /* Whether a group's name alone is a verb: its second word then need not be one of the group's. */
 bool cmd_group_is_verb(const struct cmd *in_group);

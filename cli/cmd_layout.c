@@ -86,25 +86,6 @@ static const struct example examples[] = {
 
 /* ---- what is asked for ---- */
 
-int layout_select(struct cairn_source *source, char *const *patterns, size_t n_patterns, struct cairn_source_list *ret)
-{
-	struct cairn_err err = {0};
-	int status = STATUS_YES;
-
-	for (size_t i = 0; i < (n_patterns ? n_patterns : 1); i++) {
-		const char *pattern = n_patterns ? patterns[i] : NULL;
-		int64_t n = cairn_source_select(source, pattern, ret, &err);
-
-		if (n < 0)
-			return fail_err((int)n, &err, STATUS_NO);
-		if (!n)
-			status = pattern ? fail(STATUS_NO, "no type is named %s", pattern)
-					 : fail(STATUS_NO, "the file defines no struct or union");
-	}
-	/* What was found is still shown. */
-	return ret->n ? STATUS_YES : status;
-}
-
 /* One or two names in @text. */
 static int parse_abis(const char *text, const struct cairn_abi **ret, size_t *ret_n)
 {

@@ -57,7 +57,7 @@ static void group_verbs(const struct cmd *first, FILE *out)
 	size_t len = cmd_group_length(first);
 
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
-		if (cmd_group_length(*cmd) == len && !memcmp((*cmd)->name, first->name, len))
+		if (cmd_is_in_group(*cmd, first->name, len))
 			fprintf(out, "%s ", (*cmd)->name + len + 1);
 }
 
@@ -85,7 +85,7 @@ static void bash_second_word(const struct cmd *group, FILE *out)
 	}
 	fputs("\t\tcase ${COMP_WORDS[2]} in\n", out);
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
-		if (cmd_group_length(*cmd) == len && !memcmp((*cmd)->name, group->name, len))
+		if (cmd_is_in_group(*cmd, group->name, len))
 			fprintf(out, "\t\t%s) verb='%s' ;;\n", (*cmd)->name + len + 1, (*cmd)->name);
 	fputs("\t\tesac ;;\n", out);
 }
@@ -182,7 +182,7 @@ static void zsh_groups(FILE *out)
 
 		fprintf(out, "if [[ $verb == %.*s ]]; then\n\tlocal -a in_group=(\n", len, group->name);
 		for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
-			if ((int)cmd_group_length(*cmd) == len && !memcmp((*cmd)->name, group->name, (size_t)len))
+			if (cmd_is_in_group(*cmd, group->name, (size_t)len))
 				zsh_verb((*cmd)->name + len + 1, (*cmd)->summary, out);
 		fprintf(out, "\t)\n\tif (( CURRENT == 2 ))%s; then\n\t\t_describe verb in_group\n\t\treturn\n\tfi\n%s"
 			     "\tverb=\"$verb $words[2]\"\n\tshift words\n\t(( CURRENT-- ))\n%sfi\n",

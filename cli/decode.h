@@ -25,7 +25,7 @@ struct decode_sink {
 	uint64_t n_bad; /* records that were refused */
 };
 
-/* ---- cmd_decode.c ---- */
+/* ---- decode_plan.c ---- */
 
 /* A plan as the options say; an exit status. */
 int decode_plan(const struct decode_values *values, const struct cairn_types *types, uint32_t id,

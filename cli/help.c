@@ -65,7 +65,7 @@ void help_group(const char *group, FILE *out)
 
 	fprintf(out, "Usage: cairn %s VERB [OPTION...] [OPERAND...]\n\nVerbs:\n", group);
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
-		if (cmd_group_length(*cmd) == len && !memcmp((*cmd)->name, group, len))
+		if (cmd_is_in_group(*cmd, group, len))
 			fprintf(out, "  %-10s %s\n", (*cmd)->name + len + 1, (*cmd)->summary);
 	fprintf(out, "\nMore: cairn %s VERB --help\n", group);
 }

@@ -62,6 +62,9 @@ int layout_open(const char *path, const struct cairn_abi *abi, const struct layo
 		struct layout_source *ret);
 void layout_close(struct layout_source *source);
 
+/* The types of all patterns, all of the file's when there are none; an exit status. */
+int layout_select(struct cairn_source *source, char *const *patterns, size_t n_patterns, struct cairn_source_list *ret);
+
 /*
  * layout_retarget - lay types that were compiled out for another ABI
  *
@@ -123,9 +126,6 @@ int layout_lock(const char *path, const struct cairn_abi *abi, const struct layo
 
 /* "struct event"; a typedef's own name. */
 const char *layout_kind(const struct cairn_types *types, uint32_t id);
-
-/* The types of all patterns, all of the file's when there are none; an exit status. */
-int layout_select(struct cairn_source *source, char *const *patterns, size_t n_patterns, struct cairn_source_list *ret);
 
 /* An open file of types, and how they are looked at. */
 struct layout_run {

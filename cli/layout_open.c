@@ -208,3 +208,22 @@ void layout_close(struct layout_source *source)
 	if (source->has_bases)
 		btf_close(&source->bases);
 }
+
+int layout_select(struct cairn_source *source, char *const *patterns, size_t n_patterns, struct cairn_source_list *ret)
+{
+	struct cairn_err err = {0};
+	int status = STATUS_YES;
+
+	for (size_t i = 0; i < (n_patterns ? n_patterns : 1); i++) {
+		const char *pattern = n_patterns ? patterns[i] : NULL;
+		int64_t n = cairn_source_select(source, pattern, ret, &err);
+
+		if (n < 0)
+			return fail_err((int)n, &err, STATUS_NO);
+		if (!n)
+			status = pattern ? fail(STATUS_NO, "no type is named %s", pattern)
+					 : fail(STATUS_NO, "the file defines no struct or union");
+	}
+	/* What was found is still shown. */
+	return ret->n ? STATUS_YES : status;
+}

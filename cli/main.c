@@ -1,67 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The program: one verb per file, chosen by its exact name. Exit statuses: cmd.h. */
+/* The program: one verb per file, chosen by its exact name (verbs.c). Exit statuses: cmd.h. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
-
-const struct cmd *const cmds[] = {
-	&cmd_sites,
-	&cmd_trace,
-	&cmd_layout,
-	&cmd_decode,
-	&cmd_bind,
-	&cmd_addr,
-	&cmd_stack,
-	&cmd_unwind_check,
-	&cmd_unwind_dump,
-	&cmd_unwind_encode,
-	&cmd_code,
-	&cmd_code_run,
-	&cmd_pack,
-	&cmd_btf_dump,
-	&cmd_btf_check,
-	&cmd_btf_convert,
-	&cmd_btf_encode,
-	&cmd_doctor,
-	NULL,
-};
-
-size_t cmd_group_length(const struct cmd *cmd)
-{
-	const char *blank = strchr(cmd->name, ' ');
-
-	return blank ? (size_t)(blank - cmd->name) : 0;
-}
-
-static bool is_in_group(const struct cmd *cmd, const char *group)
-{
-	size_t len = cmd_group_length(cmd);
-
-	return len && len == strlen(group) && !memcmp(cmd->name, group, len);
-}
-
-bool cmd_group_is_verb(const struct cmd *in_group)
-{
-	size_t len = cmd_group_length(in_group);
-
-	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
-		if (strlen((*cmd)->name) == len && !memcmp((*cmd)->name, in_group->name, len))
-			return true;
-	return false;
-}
-
-const struct cmd *cmd_next_group(const struct cmd *const **cmd)
-{
-	while (**cmd && !cmd_group_length(**cmd))
-		++*cmd;
-	const struct cmd *first = **cmd;
-
-	while (**cmd && cmd_group_length(**cmd) == cmd_group_length(first) &&
-	       !memcmp((**cmd)->name, first->name, cmd_group_length(first)))
-		++*cmd;
-	return first;
-}
 
 /* A full disk or a closed pipe must not pass for an answer. */
 static int finish(int status)
@@ -80,12 +22,15 @@ static int run(const struct cmd *cmd, char **words)
 	if (!values)
 		return fail(STATUS_NOT_HERE, "no memory");
 	status = options_parse(cmd, words, values, &operands);
-	if (!status)
+	if (status == OPTIONS_HELP) {
+		help_cmd(cmd, stdout);
+		status = STATUS_YES;
+	} else if (!status) {
 		status = cmd->run(values, &operands);
+	}
 	options_fini(cmd, values, &operands);
 	free(values);
-	/* -1: the help was all that was wanted. */
-	return status < 0 ? STATUS_YES : status;
+	return status;
 }
 
 /* The second word is none of the group's verbs. */
@@ -104,7 +49,7 @@ static int refuse_in_group(char **words)
 static const struct cmd *find_in_group(const char *group, const char *verb)
 {
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
-		if (is_in_group(*cmd, group) && !strcmp((*cmd)->name + strlen(group) + 1, verb))
+		if (cmd_is_in_group(*cmd, group, strlen(group)) && !strcmp((*cmd)->name + strlen(group) + 1, verb))
 			return *cmd;
 	return NULL;
 }
@@ -119,7 +64,7 @@ static int run_verb(char **words)
 		if (!strcmp((*cmd)->name, words[0]))
 			return run(*cmd, words + 1);
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
-		if (is_in_group(*cmd, words[0]))
+		if (cmd_is_in_group(*cmd, words[0], strlen(words[0])))
 			return refuse_in_group(words);
 	return fail(STATUS_USAGE, "no such verb: %s\nTry: cairn --help", words[0]);
 }

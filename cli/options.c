@@ -186,10 +186,8 @@ static int parse_words(struct parser *parser)
 			operands->items[operands->n++] = word;
 			continue;
 		}
-		if (!strcmp(word, "-h") || !strcmp(word, "--help")) {
-			help_cmd(parser->cmd, stdout);
-			return -1;
-		}
+		if (!strcmp(word, "-h") || !strcmp(word, "--help"))
+			return OPTIONS_HELP;
 		status = word[1] == '-' ? parse_long(parser, word + 2) : parse_letters(parser, word + 1);
 		if (status)
 			return status;
