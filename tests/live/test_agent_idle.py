@@ -100,13 +100,14 @@ def hits(program, what):
     try:
         said = ""
         while "attached" not in said:
-            ready, _, _ = select.select([proc.stdout], [], [], 60)
+            ready, _, _ = select.select([proc.stdout], [], [], 300)
             line = proc.stdout.readline() if ready else ""
             expect(line, f"bpftrace: {said}")
             said += line
         program.tell(what)
         proc.send_signal(signal.SIGINT)
-        out, _ = proc.communicate(timeout=60)
+        # It takes its probes away one by one, and for each waits for all processors.
+        out, _ = proc.communicate(timeout=300)
     finally:
         proc.kill()
     n_probes = int(re.search(r"Attaching (\d+) probes", said).group(1))
