@@ -224,7 +224,8 @@ static int describe(const struct cairn_jit *jit, const struct cairn_jit_frame *f
 	if ((!info->name && info->n_inlines) || !are_inlines(f) || !are_lines(f))
 		return -EINVAL;
 	f->n[JIT_SYMBOLS] = info->name ? 1 + info->n_inlines : 0;
-	f->n[JIT_LINES] = info->n_lines ? info->n_lines + 1 : 0; /* and where they end */
+	/* And where they end; behind 4 GiB nothing begins. */
+	f->n[JIT_LINES] = info->n_lines ? info->n_lines + (f->hi <= UINT32_MAX) : 0;
 	return 0;
 }
 

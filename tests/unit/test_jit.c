@@ -304,6 +304,25 @@ static void names_are_copied_where_that_was_asked_for(void **state)
 	cairn_jit_close(jit);
 }
 
+static void the_last_function_of_4_gib_has_lines_in_order(void **state)
+{
+	static const uint64_t size = UINT64_C(1) << 32;
+	static const struct cairn_jit_line at[] = {{0, 70, "file.lua"}, {4, 71, "file.lua"}};
+	struct cairn_jit_info info = {.size = sizeof(info), .name = "last", .lines = at, .n_lines = 2};
+	struct cairn_jit_opts opts = {sizeof(opts), "test", 0};
+	struct cairn_jit *jit;
+	assert_int_equal(cairn_jit_open(region, size, &opts, &jit), 0);
+	assert_int_equal(publish(jit, size - 64, 32, 16, &info), 0);
+	assert_int_equal(publish(jit, size - 32, 32, 16, &info), 0);
+	look();
+	assert_int_equal(n_lines, 5);
+	for (long i = 1; i < n_lines; i++)
+		assert_true(lines[i].ip_off >= lines[i - 1].ip_off);
+	assert_int_equal(line_at(size - 32), 70);
+	assert_int_equal(line_at(size - 1), 71);
+	cairn_jit_close(jit);
+}
+
 static void a_function_may_have_more_lines_than_a_table(void **state)
 {
 	enum { N = 9000 };
@@ -531,6 +550,7 @@ int main(void)
 		cmocka_unit_test(what_is_described_is_not_described_again),
 		cmocka_unit_test(what_makes_no_sense_is_refused),
 		cmocka_unit_test(names_are_copied_where_that_was_asked_for),
+		cmocka_unit_test(the_last_function_of_4_gib_has_lines_in_order),
 		cmocka_unit_test(a_function_may_have_more_lines_than_a_table),
 		cmocka_unit_test(random_use_of_memory_agrees_with_a_map),
 		cmocka_unit_test(memory_that_is_freed_in_bulk_is_used_again_in_order),
