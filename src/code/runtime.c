@@ -28,10 +28,8 @@ void code_runtime_free(struct code_runtime *rt)
 		region_fini(rt->regions.p[i]);
 		free(rt->regions.p[i]);
 	}
-	for (size_t i = 0; i < rt->symfiles.n; i++) {
-		symfile_fini(rt->symfiles.p[i]);
-		free(rt->symfiles.p[i]);
-	}
+	for (size_t i = 0; i < rt->symfiles.n; i++)
+		symfile_free(rt->symfiles.p[i]);
 	runtime_catch_fini(rt);
 	VEC_FREE(&rt->regions);
 	VEC_FREE(&rt->ranked);

@@ -8,6 +8,9 @@
  * are sorted, so that a function that recurses is looked up once. What is read of a region in the same epoch before, and
  * describes the address, is not read again; so the regions of a JIT that keeps its code cost a search per address.
  *
+ * GDB's symbol files say only when they are read which code they are of: all are read when something points to code that is in no
+ * file, the newest first.
+ *
  * Bytes and addresses are limited, since threads wait. What is beyond is read later, as if there were no such pass.
  */
 #include "code/runtime_impl.h"
@@ -45,6 +48,12 @@ static void drop_caught(struct code_runtime *rt)
 		free(rt->caught.p[i]);
 	}
 	rt->caught.n = 0;
+	rt->has_caught_lists = false;
+	for (size_t i = 0; i < rt->lists.n; i++) {
+		for (size_t k = 0; k < rt->lists.p[i].caught.n; k++)
+			symfile_free(rt->lists.p[i].caught.p[k]);
+		rt->lists.p[i].caught.n = 0;
+	}
 }
 
 int runtime_catch_begin(struct code_runtime *rt, struct cairn_err *err)
@@ -73,6 +82,8 @@ int runtime_catch_begin(struct code_runtime *rt, struct cairn_err *err)
 void runtime_catch_fini(struct code_runtime *rt)
 {
 	drop_caught(rt);
+	for (size_t i = 0; i < rt->lists.n; i++)
+		VEC_FREE(&rt->lists.p[i].caught);
 	VEC_FREE(&rt->caught);
 	VEC_FREE(&rt->marked);
 }
@@ -165,6 +176,62 @@ static int catch_at(struct code_runtime *rt, uint64_t at, struct cairn_err *err)
 	return rc < 0 ? err_nomem(err, "the regions of a process") : 0;
 }
 
+/* ---- GDB's symbol files ---- */
+
+static bool leads_to_memory(const struct code_runtime *rt, const void *words, size_t n)
+{
+	const struct code_maps *maps = code_space_maps(rt->space);
+	uint64_t lo = UINT64_MAX, hi = 0;
+	for (size_t i = 0; i < maps->p.n; i++)
+		if (code_is_anonymous(&maps->p.p[i])) {
+			lo = lo == UINT64_MAX ? maps->p.p[i].lo : lo;
+			hi = maps->p.p[i].hi;
+		}
+	for (size_t i = 0; i < n; i++) {
+		uint64_t at;
+		memcpy(&at, (const uint8_t *)words + i * sizeof(at), sizeof(at));
+		if (at < lo || at > hi)
+			continue;
+		const struct code_mapping *m = code_maps_find(maps, at - 1);
+		if (m && code_is_anonymous(m))
+			return true;
+	}
+	return false;
+}
+
+/* One that cannot be read is told about when it is read again, in settling. */
+static int catch_list(struct code_runtime *rt, struct runtime_list *list, struct cairn_err *err)
+{
+	for (size_t i = 0; i < list->list.entries.n; i++) {
+		const struct gdb_entry *e = &list->list.entries.p[i];
+		struct symfile *s = NULL;
+		if (e->size > rt->catch_budget)
+			break;
+		rt->catch_budget -= e->size;
+		int rc = symfile_new(&rt->memory, e->symfile, e->size, &s, NULL);
+		if (rc == 0 && !gdb_entry_is_same(&rt->memory, e)) {
+			symfile_free(s);
+			s = NULL;
+		}
+		if (rc == -ENOMEM || !VEC_ADD(&list->caught, s)) {
+			symfile_free(s);
+			return err_nomem(err, "GDB's symbol files");
+		}
+	}
+	return 0;
+}
+
+static int catch_lists(struct code_runtime *rt, const void *words, size_t n, struct cairn_err *err)
+{
+	int rc = 0;
+	if (rt->has_caught_lists || !rt->n_lists || !leads_to_memory(rt, words, n))
+		return 0;
+	rt->has_caught_lists = true;
+	for (size_t i = 0; rc == 0 && i < rt->n_lists; i++)
+		rc = catch_list(rt, &rt->lists.p[i], err);
+	return rc;
+}
+
 static int ascending(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
@@ -188,7 +255,7 @@ int code_runtime_catch(struct code_runtime *rt, const void *words, size_t n, str
 		if (!i || hits.p[i] != hits.p[i - 1])
 			rc = catch_at(rt, hits.p[i], err);
 	VEC_FREE(&hits);
-	return rc;
+	return rc < 0 ? rc : catch_lists(rt, words, n, err);
 }
 
 bool code_runtime_is_ahead(const struct code_runtime *rt)

@@ -41,6 +41,7 @@ struct runtime_searched {
 struct runtime_list {
 	uint64_t descriptor;
 	struct gdb_list list;
+	VEC(struct symfile *) caught; /* of the first entries: read while threads stood still; NULL: not */
 };
 
 /* A region of a registry that was marked, by address. */
@@ -71,6 +72,7 @@ struct code_runtime {
 	VEC(struct runtime_marked) marked;
 	VEC(struct region *) caught;
 	uint64_t catch_budget; /* bytes */
+	bool has_caught_lists;
 	bool is_ahead; /* code_runtime_is_ahead() */
 	/* settled */
 	struct arena arena;

@@ -84,10 +84,8 @@ static bool take_over(const struct earlier *e, struct region *r)
 
 static void forget(struct code_runtime *rt)
 {
-	for (size_t i = 0; i < rt->symfiles.n; i++) {
-		symfile_fini(rt->symfiles.p[i]);
-		free(rt->symfiles.p[i]);
-	}
+	for (size_t i = 0; i < rt->symfiles.n; i++)
+		symfile_free(rt->symfiles.p[i]);
 	rt->ranked.n = rt->mappings.n = rt->symfiles.n = 0;
 	name_map_fini(&rt->jit_map);
 	name_map_fini(&rt->gdb_map);
@@ -255,19 +253,36 @@ static int settle_registries(struct code_runtime *rt, const struct earlier *earl
 
 /* ---- GDB's lists ---- */
 
-static int add_symfile(struct code_runtime *rt, const struct gdb_entry *e, struct cairn_err *err)
+/* What was caught, or is there now; it is the caller's. NULL: it cannot be read, as was noted; -ENOMEM. */
+static int take_symfile(struct code_runtime *rt, struct runtime_list *list, size_t number, struct symfile **ret, bool *ret_is_same)
 {
-	struct symfile *s = calloc(1, sizeof(*s));
+	const struct gdb_entry *e = &list->list.entries.p[number];
 	struct cairn_err story = {0};
-	if (!s || !VEC_ADD(&rt->symfiles, s)) {
-		free(s);
+	*ret_is_same = true;
+	if (number < list->caught.n && list->caught.p[number]) {
+		*ret = list->caught.p[number];
+		list->caught.p[number] = NULL;
+		return 0;
+	}
+	int rc = symfile_new(&rt->memory, e->symfile, e->size, ret, &story);
+	*ret_is_same = rc == 0 && gdb_entry_is_same(&rt->memory, e);
+	if (rc < 0 && rc != -ENOMEM)
+		runtime_note(rt, story.msg);
+	return rc == -ENOMEM ? rc : 0;
+}
+
+static int add_symfile(struct code_runtime *rt, struct runtime_list *list, size_t number, struct cairn_err *err)
+{
+	struct symfile *s = NULL;
+	bool is_same;
+	int rc = take_symfile(rt, list, number, &s, &is_same);
+	if (rc == 0 && !s)
+		return 0;
+	if (rc < 0 || !VEC_ADD(&rt->symfiles, s)) {
+		symfile_free(s);
 		return err_nomem(err, "GDB's symbol files");
 	}
-	int rc = symfile_read(&rt->memory, e->symfile, e->size, s, &story);
-	if (rc == -ENOMEM)
-		return err_nomem(err, "GDB's symbol files");
-	bool is_same = gdb_entry_is_same(&rt->memory, e);
-	for (size_t i = 0; rc == 0 && i < s->ranges.n; i++) {
+	for (size_t i = 0; i < s->ranges.n; i++) {
 		struct region *r = add_region(rt, s->ranges.p[i].lo, s->ranges.p[i].hi, CAIRN_CODE_GDB);
 		if (!r)
 			return err_nomem(err, "the regions of a process");
@@ -279,8 +294,6 @@ static int add_symfile(struct code_runtime *rt, const struct gdb_entry *e, struc
 			runtime_distrust(r, "it was freed or replaced while it was read");
 		runtime_verify_jit(rt, r);
 	}
-	if (rc < 0)
-		runtime_note(rt, story.msg);
 	return 0;
 }
 
@@ -305,7 +318,7 @@ static int settle_lists(struct code_runtime *rt, struct cairn_err *err)
 		if (list->why)
 			runtime_note(rt, text ? text : list->why);
 		for (size_t k = list->entries.n; rc == 0 && k-- > 0 && spend(rt, list->entries.p[k].size);)
-			rc = add_symfile(rt, &list->entries.p[k], err);
+			rc = add_symfile(rt, &rt->lists.p[i], k, err);
 	}
 	return rc;
 }

@@ -258,6 +258,26 @@ void symfile_fini(struct symfile *s)
 	*s = (struct symfile){0};
 }
 
+int symfile_new(const struct code_memory *memory, uint64_t at, uint64_t size, struct symfile **ret, struct cairn_err *err)
+{
+	struct symfile *s = malloc(sizeof(*s));
+	if (!s)
+		return err_nomem(err, "a symbol file in memory");
+	int rc = symfile_read(memory, at, size, s, err);
+	if (rc < 0)
+		symfile_free(s);
+	else
+		*ret = s;
+	return rc;
+}
+
+void symfile_free(struct symfile *s)
+{
+	if (s)
+		symfile_fini(s);
+	free(s);
+}
+
 const char *symfile_find(const struct symfile *s, uint64_t at, uint64_t *ret_lo)
 {
 	const struct name_range *r = name_map_find(&s->names, at);

@@ -45,6 +45,10 @@ struct symfile {
 int symfile_read(const struct code_memory *memory, uint64_t at, uint64_t size, struct symfile *ret, struct cairn_err *err);
 void symfile_fini(struct symfile *s);
 
+/* The same, on the heap; *@ret only on success. */
+int symfile_new(const struct code_memory *memory, uint64_t at, uint64_t size, struct symfile **ret, struct cairn_err *err);
+void symfile_free(struct symfile *s); /* takes NULL */
+
 /* The function at @at and where it begins; NULL: none. */
 const char *symfile_find(const struct symfile *s, uint64_t at, uint64_t *ret_lo);
 
