@@ -64,6 +64,7 @@ struct cairn_stack_frame {
 	const char *assumed; /* what was, in static words; NULL */
 	struct cairn_vaddr vaddr; /* of at in the binary */
 	const struct cairn_binary *bin; /* NULL when no file is there, or it cannot be read. Borrowed */
+	const struct cairn_pack *pack; /* the file's sidecar, when find_pack found one. Borrowed */
 	const char *path; /* as the process has it mapped, "[vdso]"; NULL when no file is there. Borrowed */
 	/* Where no file is, or its rows do not tell: what is said of the code there. All are borrowed. */
 	const struct cairn_code_range *code; /* NULL: nobody says anything */
@@ -98,6 +99,13 @@ struct cairn_stacks_opts {
 	const char *sysroot; /* in front of the paths of mapped files; NULL: none */
 	const char *const *debug_dirs; /* as in struct cairn_binary_opts */
 	size_t n_debug_dirs;
+	/*
+	 * Finds the sidecar of a file that a frame is in, which then has the unwind table; NULL: none has one, and tables are
+	 * made. Asked once for each file. *@ret, which is NULL at the call, is closed with the stacks; it stays NULL when there is
+	 * none. Of errors -ENOMEM ends the call; with any other it is as if there were none.
+	 */
+	int (*find_pack)(void *ctx, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err);
+	void *find_pack_ctx;
 };
 
 struct cairn_stacks;

@@ -38,6 +38,31 @@ static const struct cairn_unwind_rule *rule_at(const struct unwind_table *t, uin
 	return (const struct cairn_unwind_rule *)(t->rules + number);
 }
 
+/* What is wrong with a rule, behind whose beginning @n_words are left; NULL: nothing. */
+static const char *objection(const struct cairn_unwind_rule *r, uint32_t n_words)
+{
+	if (n_words < RULE_WORDS || n_words - RULE_WORDS < r->n_regs)
+		return "it leads out of the rules";
+	if (r->cfa > CAIRN_UNWIND_CFA_DEREF || r->reg >= CFI_N_REGS || r->n_regs > CFI_N_REGS)
+		return "it has a kind or register that this version does not have";
+	for (uint32_t i = 0; i < r->n_regs; i++) {
+		uint32_t word = cairn_unwind_words(r)[i];
+		enum cairn_unwind_saved saved = cairn_unwind_word_saved(word);
+		if (saved > CAIRN_UNWIND_LOST || (saved == CAIRN_UNWIND_IN_REG && word >> 8 >= CFI_N_REGS))
+			return "a register is saved in an unknown way";
+	}
+	return NULL;
+}
+
+/* Of a row that may not have been checked. */
+static const struct cairn_unwind_rule *rule_of_row(const struct unwind_table *t, uint32_t number)
+{
+	const struct cairn_unwind_rule *r = rule_at(t, number);
+	if (t->n_unread && (number >= t->n_unread || objection(r, t->n_unread - number)))
+		return rule_at(t, 0);
+	return r;
+}
+
 /* Number of the last entry whose page is at most @page; the first one's is. */
 static uint32_t find_page(const struct unwind_table *t, uint32_t page)
 {
@@ -114,7 +139,7 @@ const struct cairn_unwind_rule *unwind_table_find(const struct unwind_table *t, 
 	uint32_t i = find_page(t, (uint32_t)page);
 	uint32_t first = t->pages[i].first_row, n = t->pages[i + 1].first_row - first;
 	uint32_t row = first + (t->pages[i].page == page ? count_in_page(t, i, t->rows + first, n, (uint16_t)distance) : n);
-	return rule_at(t, row ? t->rows[row - 1].rule : 0);
+	return rule_of_row(t, row ? t->rows[row - 1].rule : 0);
 }
 
 const struct cairn_unwind_rule *unwind_table_row(const struct unwind_table *t, uint32_t row,
@@ -151,19 +176,13 @@ static int bad(const struct check *c, const char *what, uint64_t number, const c
 
 static int check_rule(const struct check *c, uint32_t at)
 {
-	uint32_t left = c->n_rule_words - at;
-	const struct cairn_unwind_rule *r = rule_at(&c->t, at);
-	if (left < RULE_WORDS || left - RULE_WORDS < r->n_regs)
-		return bad(c, "rule", at, "it leads out of the rules");
-	if (r->cfa > CAIRN_UNWIND_CFA_DEREF || r->reg >= CFI_N_REGS || r->n_regs > CFI_N_REGS)
-		return bad(c, "rule", at, "it has a kind or register that this version does not have");
-	for (uint32_t i = 0; i < r->n_regs; i++) {
-		uint32_t word = cairn_unwind_words(r)[i];
-		enum cairn_unwind_saved saved = cairn_unwind_word_saved(word);
-		if (saved > CAIRN_UNWIND_LOST || (saved == CAIRN_UNWIND_IN_REG && word >> 8 >= CFI_N_REGS))
-			return bad(c, "rule", at, "a register is saved in an unknown way");
-	}
-	return 0;
+	const char *why = objection(rule_at(&c->t, at), c->n_rule_words - at);
+	return why ? bad(c, "rule", at, why) : 0;
+}
+
+static int check_first_rule(const struct check *c)
+{
+	return rule_at(&c->t, 0)->cfa == CAIRN_UNWIND_UNDESCRIBED ? 0 : bad(c, "rule", 0, "it describes something");
 }
 
 /* @starts gets a bit for each word that begins a rule. */
@@ -176,7 +195,7 @@ static int check_rules(const struct check *c, uint8_t *starts)
 		starts[at / 8] |= (uint8_t)(1u << at % 8);
 		at += (uint32_t)RULE_WORDS + rule_at(&c->t, at)->n_regs;
 	}
-	return rule_at(&c->t, 0)->cfa == CAIRN_UNWIND_UNDESCRIBED ? 0 : bad(c, "rule", 0, "it describes something");
+	return check_first_rule(c);
 }
 
 static int check_pages(const struct check *c)
@@ -232,24 +251,33 @@ static int check_header(const struct check *c, const struct cairn_unwind_header 
 	return 0;
 }
 
+/* The header, and where everything is. */
+static int open_header(struct check *c, const uint8_t *bytes, size_t size)
+{
+	const struct cairn_unwind_header *h = (const struct cairn_unwind_header *)bytes;
+	if (size < sizeof(*h))
+		return bad(c, "bytes", size, "fewer than the header has");
+	int rc = check_header(c, h, size);
+	if (rc < 0)
+		return rc;
+	c->n_rule_words = h->rules_size / WORD;
+	c->t.base = h->base;
+	c->t.machine = h->machine;
+	c->t.n_pages = h->n_pages;
+	c->t.n_rows = h->n_rows;
+	c->t.pages = (const struct cairn_unwind_page *)(bytes + h->header_size);
+	c->t.rows = (const struct cairn_unwind_row *)(c->t.pages + h->n_pages + 1);
+	c->t.rules = (const uint32_t *)(c->t.rows + h->n_rows);
+	return 0;
+}
+
 int unwind_table_open(const uint8_t *bytes, size_t size, const char *file, const char *section,
 		      struct unwind_table *ret, struct cairn_err *err)
 {
-	const struct cairn_unwind_header *h = (const struct cairn_unwind_header *)bytes;
 	struct check c = {.file = file, .section = section, .err = err};
-	if (size < sizeof(*h))
-		return bad(&c, "bytes", size, "fewer than the header has");
-	int rc = check_header(&c, h, size);
+	int rc = open_header(&c, bytes, size);
 	if (rc < 0)
 		return rc;
-	c.n_rule_words = h->rules_size / WORD;
-	c.t.base = h->base;
-	c.t.machine = h->machine;
-	c.t.n_pages = h->n_pages;
-	c.t.n_rows = h->n_rows;
-	c.t.pages = (const struct cairn_unwind_page *)(bytes + h->header_size);
-	c.t.rows = (const struct cairn_unwind_row *)(c.t.pages + h->n_pages + 1);
-	c.t.rules = (const uint32_t *)(c.t.rows + h->n_rows);
 	SCOPE_FREE uint8_t *starts = calloc(c.n_rule_words / 8 + 1, 1);
 	if (!starts)
 		return err_nomem(err, "the check of an unwind table");
@@ -261,4 +289,20 @@ int unwind_table_open(const uint8_t *bytes, size_t size, const char *file, const
 	if (rc == 0)
 		*ret = c.t;
 	return rc;
+}
+
+int unwind_table_open_unread(const uint8_t *bytes, size_t size, const char *file, const char *section,
+			     struct unwind_table *ret, struct cairn_err *err)
+{
+	struct check c = {.file = file, .section = section, .err = err};
+	int rc = open_header(&c, bytes, size);
+	if (rc == 0)
+		rc = check_first_rule(&c);
+	if (rc == 0)
+		rc = check_pages(&c);
+	if (rc < 0)
+		return rc;
+	*ret = c.t;
+	ret->n_unread = c.n_rule_words;
+	return 0;
 }

@@ -37,6 +37,7 @@ struct unwind_table {
 	uint32_t n_pages, n_rows;
 	uint16_t machine;
 	const uint16_t *blocks; /* unwind_table_index(); NULL: none */
+	uint32_t n_unread; /* words of rules, none of which was checked; 0: all were */
 };
 
 /*
@@ -49,6 +50,16 @@ struct unwind_table {
  */
 int unwind_table_open(const uint8_t *bytes, size_t size, const char *file, const char *section,
 		      struct unwind_table *ret, struct cairn_err *err);
+
+/*
+ * unwind_table_open_unread - the same without reading rows and rules
+ *
+ * For one that is mapped, where few addresses will be asked for: unwind_table_find() checks what it touches, and a damaged
+ * rule is rule 0. unwind_table_row() and unwind_table_index() are not for it.
+ * Errors: as unwind_table_open(), of the header and the directory of pages. Cost: one pass over that.
+ */
+int unwind_table_open_unread(const uint8_t *bytes, size_t size, const char *file, const char *section,
+			     struct unwind_table *ret, struct cairn_err *err);
 
 /*
  * unwind_table_index - make searches in an open table faster, by 256 bytes for each page of 64 KiB of code

@@ -23,6 +23,7 @@ struct image {
 struct code_space {
 	struct code_maps maps;
 	struct code_source source;
+	struct code_packs packs;
 	VEC(struct image *) images;
 };
 
@@ -45,6 +46,7 @@ static void image_free(struct image *i)
 	cairn_binary_close(i->image.bin);
 	free(i->bin_bytes);
 	unwind_table_fini(&i->image.table);
+	cairn_pack_close(i->image.pack);
 	free(i->table_bytes);
 	free(i->path);
 	free(i);
@@ -59,6 +61,11 @@ void code_space_free(struct code_space *space)
 	VEC_FREE(&space->images);
 	code_maps_fini(&space->maps);
 	free(space);
+}
+
+void code_space_use_packs(struct code_space *space, const struct code_packs *packs)
+{
+	space->packs = *packs;
 }
 
 void code_space_remap(struct code_space *space, struct code_maps *maps)
@@ -79,13 +86,25 @@ static bool is_image_of(const struct image *i, const struct code_mapping *m)
 	return m->ino ? i->dev == m->dev && i->ino == m->ino : !i->ino && i->lo == m->lo;
 }
 
+/* The table of the sidecar, in place. 1; 0 when there is none, or a damaged one; -ENOMEM. */
+static int find_table(const struct code_packs *packs, struct image *i)
+{
+	struct cairn_err err = {0};
+	size_t size;
+	int rc = packs->find && i->ino ? packs->find(packs->ctx, i->image.bin, &i->image.pack, &err) : 0;
+	const void *bytes = i->image.pack ? cairn_pack_section(i->image.pack, ".cairn.cfi", &size) : NULL;
+	if (rc == -ENOMEM || !bytes)
+		return rc == -ENOMEM ? rc : 0;
+	rc = unwind_table_open_unread(bytes, size, cairn_pack_path(i->image.pack), ".cairn.cfi", &i->image.table, &err);
+	return rc == 0;
+}
+
 /* Only -ENOMEM is an error: a file that cannot be read leaves a hole with a note. */
 static int make_table(struct image *i, unsigned int threads)
 {
 	struct cairn_err err = {0};
 	struct cfi *cfi = NULL;
 	size_t size;
-	i->has_tried_table = true;
 	int rc = cfi_open(i->image.bin, &cfi, &err);
 	if (rc == 0)
 		rc = unwind_table_build(cfi, threads, &i->table_bytes, &size, &err);
@@ -97,6 +116,13 @@ static int make_table(struct image *i, unsigned int threads)
 	if (rc < 0)
 		snprintf(i->image.note, sizeof(i->image.note), "%s", err.msg);
 	return rc == -ENOMEM ? rc : 0;
+}
+
+static int get_table(const struct code_space *space, struct image *i)
+{
+	i->has_tried_table = true;
+	int rc = find_table(&space->packs, i);
+	return rc ? (rc < 0 ? rc : 0) : make_table(i, space->source.threads);
 }
 
 static int open_image(const struct code_space *space, const struct code_mapping *m, struct image *i)
@@ -160,7 +186,7 @@ int code_space_find(struct code_space *space, struct cairn_addr at, const struct
 	struct image *i;
 	int rc = find(space, at, &i, ret_at);
 	if (rc == 0 && i && i->image.bin && !i->has_tried_table)
-		rc = make_table(i, space->source.threads);
+		rc = get_table(space, i);
 	*ret_image = rc == 0 && i ? &i->image : NULL;
 	return rc < 0 ? err_nomem(err, "the code of a process") : 0;
 }

@@ -10,6 +10,7 @@
 
 #include <cairn/addr.h>
 #include <cairn/binary.h>
+#include <cairn/pack.h>
 
 #include "cfi/table.h"
 #include "code/maps.h"
@@ -17,6 +18,7 @@
 struct code_image {
 	const char *path; /* as the process's maps name it */
 	struct cairn_binary *bin; /* NULL: it cannot be read, see note */
+	struct cairn_pack *pack; /* its sidecar, which has the table; NULL: none, or not asked for yet */
 	struct unwind_table table; /* n_rows 0 when it has no call frame information that can be read, and after code_space_peek() */
 	char note[CAIRN_ERR_MSG_MAX]; /* why something is missing; "" */
 };
@@ -33,6 +35,12 @@ struct code_source {
 	unsigned int threads; /* for making tables; 0: one per processor */
 };
 
+/* Where sidecars are; as find_pack of struct cairn_stacks_opts. */
+struct code_packs {
+	int (*find)(void *ctx, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err);
+	void *ctx;
+};
+
 struct code_space;
 
 /*
@@ -45,6 +53,9 @@ struct code_space;
 int code_space_new(struct code_maps *maps, const struct code_source *source, struct code_space **ret,
 		   struct cairn_err *err);
 void code_space_free(struct code_space *space); /* takes NULL */
+
+/* Take the tables of images from sidecars, where there are some. Before the first code_space_find(). */
+void code_space_use_packs(struct code_space *space, const struct code_packs *packs);
 
 /* Replace the mappings; images of files that are still mapped stay. @maps is taken over. */
 void code_space_remap(struct code_space *space, struct code_maps *maps);

@@ -73,8 +73,10 @@ int cairn_stacks_of_core(const char *path, const struct cairn_stacks_opts *opts,
 	stacks->search.core = stacks->core;
 	if (rc == 0)
 		rc = code_space_open_core(&stacks->search, &stacks->space, err);
-	if (rc == 0)
+	if (rc == 0) {
+		code_space_use_packs(stacks->space, &stacks->packs);
 		rc = open_runtime(stacks, err);
+	}
 	if (rc == 0)
 		tell_what_is_missing(stacks);
 	for (size_t i = 0; rc == 0 && i < stacks->core->threads.n; i++)

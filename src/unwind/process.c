@@ -182,8 +182,10 @@ int cairn_stacks_of_process(int pid, const struct cairn_stacks_opts *opts, struc
 		return rc;
 	stacks->pid = pid;
 	rc = code_space_open_pid(stop_memory_of(pid), stacks->jobs, &stacks->space, err);
-	if (rc == 0)
+	if (rc == 0) {
+		code_space_use_packs(stacks->space, &stacks->packs);
 		rc = cairn_stacks_again(stacks, err);
+	}
 	if (rc < 0)
 		cairn_stacks_close(stacks);
 	else

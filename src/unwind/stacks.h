@@ -19,6 +19,7 @@ struct cairn_stacks {
 	unsigned int jobs;
 	struct core *core; /* NULL: a process */
 	struct core_search search;
+	struct code_packs packs;
 	struct core_memory core_memory;
 	struct code_space *space;
 	struct code_runtime *runtime;

@@ -114,6 +114,7 @@ static int locate(struct walker *w, struct cairn_stack_frame *f, struct way *way
 	if (image) {
 		f->path = image->path;
 		f->bin = image->bin;
+		f->pack = image->pack;
 	}
 	const struct cairn_unwind_rule *rule =
 		f->bin && image->table.rows ? unwind_table_find(&image->table, f->vaddr) : NULL;

@@ -413,7 +413,8 @@ static void compare_index(const char *path)
 	must(&s, cfi_open(s.bin, &s.cfi, &s.err));
 	must(&s, unwind_table_build(s.cfi, 2, &s.table, &s.table_size, &s.err));
 	must(&s, unwind_table_open(s.table, s.table_size, path, "table", &s.t, &s.err));
-	struct unwind_table indexed = s.t;
+	struct unwind_table indexed = s.t, unread;
+	must(&s, unwind_table_open_unread(s.table, s.table_size, path, "table", &unread, &s.err));
 	assert_int_equal(unwind_table_index(&indexed), 0);
 	assert_non_null(indexed.blocks);
 	struct cairn_vaddr lo = {0}, hi, last;
@@ -426,6 +427,7 @@ static void compare_index(const char *path)
 		for (size_t k = 0; k < sizeof(places) / sizeof(places[0]); k++) {
 			struct cairn_vaddr at = {places[k]};
 			assert_ptr_equal(unwind_table_find(&indexed, at), unwind_table_find(&s.t, at));
+			assert_ptr_equal(unwind_table_find(&unread, at), unwind_table_find(&s.t, at));
 		}
 	}
 	unwind_table_fini(&indexed);
@@ -434,7 +436,7 @@ static void compare_index(const char *path)
 	cairn_binary_close(s.bin);
 }
 
-static void an_index_changes_no_answer(void **state)
+static void neither_an_index_nor_an_unread_table_changes_an_answer(void **state)
 {
 	if (access("/lib/x86_64-linux-gnu/libc.so.6", R_OK) < 0)
 		skip();
@@ -493,7 +495,7 @@ static struct sample rich_table(void)
 	return table_of(&f);
 }
 
-static void ask_everywhere(const struct unwind_table *t)
+static void ask_addresses(const struct unwind_table *t)
 {
 	volatile unsigned int sink = 0;
 	for (uint64_t at = TEXT; at < TEXT + TEXT_SIZE; at += 5) {
@@ -501,6 +503,12 @@ static void ask_everywhere(const struct unwind_table *t)
 		for (uint32_t i = 0; i < r->n_regs; i++)
 			sink += cairn_unwind_words(r)[i];
 	}
+}
+
+static void ask_everywhere(const struct unwind_table *t)
+{
+	volatile unsigned int sink = 0;
+	ask_addresses(t);
 	for (uint32_t i = 0; i < t->n_rows; i++) {
 		struct cairn_vaddr lo, hi;
 		sink += unwind_table_row(t, i, &lo, &hi)->off;
@@ -516,6 +524,7 @@ static void a_table_cut_at_every_byte_is_refused(void **state)
 		memcpy(cut, s.table, n);
 		assert_int_equal(unwind_table_open(cut, n, "cut", "table", &t, &s.err), -EBADMSG);
 		assert_non_null(strstr(s.err.msg, "cut: table: "));
+		assert_int_equal(unwind_table_open_unread(cut, n, "cut", "table", &t, &s.err), -EBADMSG);
 		free(cut);
 	}
 	sample_end(&s);
@@ -533,9 +542,26 @@ static void flipped_bits_are_refused_or_harmless(void **state)
 		refused += rc < 0;
 		if (rc == 0)
 			ask_everywhere(&t);
+		if (unwind_table_open_unread(s.table, s.table_size, "flipped", "table", &t, &s.err) == 0)
+			ask_addresses(&t);
 		s.table[bit / 8] ^= (uint8_t)(1u << bit % 8);
 	}
 	assert_true(refused > 300);
+	sample_end(&s);
+}
+
+static void a_rule_that_is_read_first_when_it_is_asked_for_is_checked_then(void **state)
+{
+	struct sample s = rich_table();
+	struct unwind_table t;
+	struct cairn_unwind_rule *first;
+	assert_int_equal(unwind_table_open_unread(s.table, s.table_size, "unread", "table", &t, &s.err), 0);
+	first = (struct cairn_unwind_rule *)(uintptr_t)unwind_table_find(&t, (struct cairn_vaddr){TEXT + 0xff0});
+	assert_int_equal(first->cfa, CAIRN_UNWIND_CFA_REG);
+	first->n_regs = 31;
+	assert_int_equal(unwind_table_open(s.table, s.table_size, "read", "table", &t, &s.err), -EBADMSG);
+	assert_int_equal(unwind_table_open_unread(s.table, s.table_size, "unread", "table", &t, &s.err), 0);
+	assert_int_equal(unwind_table_find(&t, (struct cairn_vaddr){TEXT + 0xff0})->cfa, CAIRN_UNWIND_UNDESCRIBED);
 	sample_end(&s);
 }
 
@@ -585,10 +611,11 @@ int main(void)
 		cmocka_unit_test(a_file_without_call_frame_information_has_an_empty_table),
 		cmocka_unit_test(rows_of_debian_libraries_are_those_of_single_lookups),
 		cmocka_unit_test(the_bytes_do_not_depend_on_the_threads),
-		cmocka_unit_test(an_index_changes_no_answer),
+		cmocka_unit_test(neither_an_index_nor_an_unread_table_changes_an_answer),
 		cmocka_unit_test(a_table_of_few_rows_has_no_index),
 		cmocka_unit_test(a_table_cut_at_every_byte_is_refused),
 		cmocka_unit_test(flipped_bits_are_refused_or_harmless),
+		cmocka_unit_test(a_rule_that_is_read_first_when_it_is_asked_for_is_checked_then),
 		cmocka_unit_test(a_newer_version_is_refused_by_name),
 		cmocka_unit_test(every_failing_allocation_is_reported),
 	};
