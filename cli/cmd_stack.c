@@ -93,16 +93,23 @@ static int take(int pid, const char *core, const struct stack_values *values, st
 					.threads = (unsigned int)values->jobs,
 					.sysroot = values->sysroot,
 					.debug_dirs = values->debug_dirs.items,
-					.n_debug_dirs = values->debug_dirs.n};
+					.n_debug_dirs = values->debug_dirs.n,
+					.find_pack = stack_names_find_pack,
+					.find_pack_ctx = names};
 	unsigned long rounds = values->rounds ? values->rounds : 1;
 	struct cairn_stacks *stacks;
 	struct cairn_err err = {0};
 	bool is_complete = true;
-	int r = pid ? cairn_stacks_of_process(pid, &how, &stacks, &err) :
-		      cairn_stacks_of_core(core, &how, &stacks, &err);
+	int r;
 
-	if (r < 0)
+	if (!stack_names_init(names))
+		return fail_err(-ENOMEM, &err, STATUS_NO);
+	r = pid ? cairn_stacks_of_process(pid, &how, &stacks, &err) :
+		  cairn_stacks_of_core(core, &how, &stacks, &err);
+	if (r < 0) {
+		stack_names_fini(names);
 		return fail_err(r, &err, STATUS_NO);
+	}
 	names->with_args = values->args ? stacks : NULL;
 	for (unsigned long round = 1;; round++) {
 		is_complete &= show(stacks, values, names, round);
@@ -121,6 +128,14 @@ static int take(int pid, const char *core, const struct stack_values *values, st
 	return is_complete ? STATUS_YES : STATUS_NO;
 }
 
+/* As much as a pipe holds: a process of 100 threads is written in a few pieces, where stdio would make a hundred. */
+static void write_in_large_pieces(void)
+{
+	static char buffer[1 << 16];
+
+	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+}
+
 static int parse_pid(const char *word)
 {
 	char *end;
@@ -132,7 +147,7 @@ static int parse_pid(const char *word)
 static int run(void *v, const struct operands *operands)
 {
 	struct stack_values *values = v;
-	struct stack_names names = {.wish = {.no_cache = values->no_cache, .jobs = (unsigned int)values->jobs},
+	struct stack_names names = {.wish = {.no_cache = values->no_cache, .lines = true, .jobs = (unsigned int)values->jobs},
 				    .symbols_only = values->symbols};
 	int pid = parse_pid(operands->items[0]);
 
@@ -140,6 +155,7 @@ static int run(void *v, const struct operands *operands)
 		return fail(STATUS_USAGE, "one process or core file at a time");
 	if (!pid && values->rounds > 1)
 		return fail(STATUS_USAGE, "%s: a core file has one moment only", operands->items[0]);
+	write_in_large_pieces();
 	return take(pid, operands->items[0], values, &names);
 }
 

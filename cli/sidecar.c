@@ -107,6 +107,37 @@ static int find(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 	return r == -ENOENT ? download(bin, wish, ret, err) : r;
 }
 
+/* One that the search allows to be made. */
+static int make(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret,
+		struct cairn_err *err)
+{
+	struct cairn_pack_search search = {.size = sizeof(search), .threads = wish->jobs, .may_make = true};
+	struct sidecar_wish only_make = *wish;
+
+	only_make.no_cache |= cache_is("read");
+	return find(bin, &only_make, &search, ret, err);
+}
+
+static int tell(int r, const struct cairn_binary *bin, const struct cairn_pack *pack, const struct cairn_err *err)
+{
+	if (r < 0)
+		return fail_err(r, err, STATUS_USAGE);
+	if (pack)
+		return STATUS_YES;
+	return fail(STATUS_NOT_HERE, "%s has neither debug information nor symbols\n%s", cairn_binary_path(bin),
+		    cairn_binary_search_log(bin));
+}
+
+int sidecar_make(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret)
+{
+	struct cairn_err err = {0};
+	int r;
+
+	*ret = NULL;
+	r = make(bin, wish, ret, &err);
+	return tell(r, bin, *ret, &err);
+}
+
 int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret)
 {
 	struct cairn_pack_search search = {.size = sizeof(search), .threads = wish->jobs};
@@ -115,26 +146,16 @@ int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 
 	*ret = NULL;
 	r = wish->file ? open_named(bin, wish->file, false, ret, &err) : find(bin, wish, &search, ret, &err);
-	if (!r && !*ret) {
-		struct sidecar_wish only_make = *wish;
-
-		only_make.no_cache |= cache_is("read");
-		search.may_make = true;
-		r = find(bin, &only_make, &search, ret, &err);
-	}
-	if (r < 0)
-		return fail_err(r, &err, STATUS_USAGE);
-	if (*ret)
-		return STATUS_YES;
-	return fail(STATUS_NOT_HERE, "%s has neither debug information nor symbols\n%s", cairn_binary_path(bin),
-		    cairn_binary_search_log(bin));
+	if (!r && !*ret)
+		r = make(bin, wish, ret, &err);
+	return tell(r, bin, *ret, &err);
 }
 
 /* ---- places ---- */
 
 int sidecar_find(void *wish, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err)
 {
-	struct cairn_pack_search search = {.size = sizeof(search), .places = true};
+	struct cairn_pack_search search = {.size = sizeof(search), .places = !((const struct sidecar_wish *)wish)->lines};
 	const struct sidecar_wish *w = wish;
 
 	*ret = NULL;

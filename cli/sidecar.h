@@ -22,6 +22,7 @@ struct sidecar_wish {
 	const char *debuginfod; /* --debuginfod; NULL: not given */
 	bool no_cache;
 	bool none; /* ask the debug information */
+	bool lines; /* one that answers about addresses only will do */
 	bool many; /* several binaries are asked about: --pack is for that of its build-id */
 	unsigned int jobs;
 	struct opt_list debug_dirs;
@@ -34,11 +35,14 @@ struct sidecar_wish {
 	{0, "debuginfod", OPT_MAYBE, "URL", (at),                                                                      \
 	 "download the sidecar of a file without debug information; without URL from those in DEBUGINFOD_URLS"}
 
+/* The same that is made when there is none: an exit status. For who has asked sidecar_find() already. */
+int sidecar_make(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret);
+
 /* The sidecar of @bin for addr, made when there is none; an exit status. Talks on stderr of what was refused. */
 int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret);
 
 /*
- * sidecar_find - the sidecar of @bin with places
+ * sidecar_find - the sidecar of @bin, with places unless the wish is for lines; none is made
  *
  * @wish  struct sidecar_wish: this is what cairn_trace_opts wants, too
  * @ret   NULL when there is none; of a binary that is a sidecar itself, that one

@@ -9,19 +9,25 @@
 
 #include "json.h"
 #include "sidecar.h"
+#include "stack_memo.h"
 
-/* Sidecars of the files that frames are in, opened when the first frame of a file is named. */
+/* How frames are named: by the sidecar that the frame's file has, or one that is made when its first frame is named. */
 struct stack_names {
 	struct sidecar_wish wish;
-	bool symbols_only; /* no sidecars: the symbol table's names */
+	bool symbols_only; /* the symbol table's names; no sidecar is made for them */
 	/* Whose frames' arguments are wanted; NULL: none. The debug information has them, a sidecar does not. */
 	const struct cairn_stacks *with_args;
 	const struct cairn_thread_stack *thread; /* whose frame was asked about last */
 	size_t frame;
 	struct stack_debug *debug; /* per file whose arguments were asked for */
 	size_t n_debug;
-	struct stack_file *files;
+	struct stack_file *files; /* for which one was made */
 	size_t n;
+	struct stack_memo memo;
+	/* The lines of one frame, written over for the next. */
+	FILE *lines;
+	char *lines_text;
+	size_t lines_size;
 };
 
 /* The functions of one frame, innermost first; n 0: no name is known. */
@@ -37,8 +43,14 @@ struct stack_place {
 	struct cairn_sites *sites;
 };
 
-void stack_names_find(struct stack_names *names, const struct cairn_stack_frame *frame, struct stack_place *ret);
+/* find_pack of struct cairn_stacks_opts; @ctx is a struct stack_names. */
+int stack_names_find_pack(void *ctx, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err);
+
+/* @names has what the caller wishes. False: no memory. stack_names_fini() in both cases. */
+bool stack_names_init(struct stack_names *names);
 void stack_names_fini(struct stack_names *names);
+
+void stack_names_find(struct stack_names *names, const struct cairn_stack_frame *frame, struct stack_place *ret);
 
 /* Find the parameters of the functions of frame @number, which was named; @place is as it was when there are none. */
 void stack_args_find(struct stack_names *names, const struct cairn_thread_stack *thread, size_t number,

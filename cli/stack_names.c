@@ -11,7 +11,15 @@ struct stack_file {
 	struct cairn_pack *pack; /* NULL: symbols only */
 };
 
-static struct cairn_pack *pack_of(struct stack_names *names, const struct cairn_binary *bin)
+int stack_names_find_pack(void *ctx, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err)
+{
+	struct stack_names *names = ctx;
+
+	return sidecar_find(&names->wish, bin, ret, err);
+}
+
+/* That of a file that had none when its first frame was walked through. */
+static const struct cairn_pack *made_pack_of(struct stack_names *names, const struct cairn_binary *bin)
 {
 	struct stack_file *grown;
 	struct cairn_pack *pack = NULL;
@@ -19,14 +27,29 @@ static struct cairn_pack *pack_of(struct stack_names *names, const struct cairn_
 	for (size_t i = 0; i < names->n; i++)
 		if (names->files[i].bin == bin)
 			return names->files[i].pack;
-	if (!names->symbols_only && (cairn_binary_has_dwarf(bin) || names->wish.file))
-		sidecar_for(bin, &names->wish, &pack);
+	if (cairn_binary_has_dwarf(bin))
+		sidecar_make(bin, &names->wish, &pack);
 	grown = realloc(names->files, (names->n + 1) * sizeof(*grown));
 	if (grown) {
 		names->files = grown;
 		grown[names->n++] = (struct stack_file){bin, pack};
 	}
 	return pack;
+}
+
+static const struct cairn_pack *pack_of(struct stack_names *names, const struct cairn_stack_frame *frame)
+{
+	if (frame->pack || !frame->bin || names->symbols_only)
+		return frame->pack;
+	return made_pack_of(names, frame->bin);
+}
+
+static bool symbol_of(const struct cairn_pack *pack, const struct cairn_stack_frame *frame, const char **ret_name,
+		      struct cairn_vaddr *ret_start)
+{
+	if (pack)
+		return cairn_pack_symbol_of(pack, frame->vaddr, ret_name, ret_start);
+	return frame->bin && cairn_binary_symbol_of(frame->bin, frame->vaddr, ret_name, ret_start);
 }
 
 /* What was said of the code while it was there. */
@@ -43,17 +66,16 @@ static void take_names_of_frame(const struct cairn_stack_frame *frame, struct st
 
 void stack_names_find(struct stack_names *names, const struct cairn_stack_frame *frame, struct stack_place *ret)
 {
+	const struct cairn_pack *pack = pack_of(names, frame);
 	struct cairn_vaddr start;
 	const char *symbol;
-	struct cairn_pack *pack;
 
 	ret->n = 0;
 	ret->has_start = ret->has_active = false;
 	ret->unnamed = NULL;
-	pack = frame->bin ? pack_of(names, frame->bin) : NULL;
-	if (pack)
+	if (pack && !names->symbols_only)
 		ret->n = cairn_pack_frames(pack, frame->vaddr, ret->functions, CAIRN_FRAMES_MAX);
-	if (frame->bin && cairn_binary_symbol_of(frame->bin, frame->vaddr, &symbol, &start)) {
+	if (symbol_of(pack, frame, &symbol, &start)) {
 		ret->has_start = true;
 		ret->off = frame->vaddr.v - start.v + !frame->is_exact;
 		if (!ret->n)
@@ -63,8 +85,18 @@ void stack_names_find(struct stack_names *names, const struct cairn_stack_frame 
 		take_names_of_frame(frame, ret);
 }
 
+bool stack_names_init(struct stack_names *names)
+{
+	names->lines = open_memstream(&names->lines_text, &names->lines_size);
+	return names->lines;
+}
+
 void stack_names_fini(struct stack_names *names)
 {
+	if (names->lines)
+		fclose(names->lines);
+	free(names->lines_text);
+	stack_memo_fini(&names->memo);
 	for (size_t i = 0; i < names->n; i++)
 		cairn_pack_close(names->files[i].pack);
 	free(names->files);

@@ -62,15 +62,14 @@ static void put_code(FILE *out, const struct cairn_stack_frame *frame, const cha
 	fputc(']', out);
 }
 
+/* The lines of a frame without what they begin with. */
 static void put_functions(FILE *out, const struct stack_names *names, const struct cairn_stack_frame *frame,
-			  const struct stack_place *place, size_t *number)
+			  const struct stack_place *place)
 {
 	for (size_t i = 0; i < place->n; i++) {
 		const struct cairn_frame *f = &place->functions[i];
 		bool is_outermost = i + 1 == place->n;
 
-		if (i)
-			fprintf(out, "#%-3zu                  ", (*number)++);
 		fputs("  ", out);
 		put_plain(out, name_of(f));
 		if (is_outermost && place->has_start)
@@ -91,6 +90,64 @@ static void put_functions(FILE *out, const struct stack_names *names, const stru
 	if (frame->assumed)
 		fprintf(out, "  (assumed: %s)", frame->assumed);
 	fputc('\n', out);
+}
+
+/* "#12 0x00007f10a2c5d3f5", or spaces for a copy that is inlined there; printf() would take longer than all the rest. */
+static void put_beginning(FILE *out, size_t number, bool has_pc, uint64_t pc)
+{
+	char text[64], *at = text + sizeof(text);
+
+	for (int i = 0; i < 16; i++, pc >>= 4)
+		*--at = has_pc ? "0123456789abcdef"[pc & 15] : ' ';
+	at -= 2;
+	memcpy(at, has_pc ? "0x" : "  ", 2);
+	for (size_t width = number < 10 ? 1 : number < 100 ? 2 : 3; width < 3; width++)
+		*--at = ' ';
+	do
+		*--at = (char)('0' + number % 10);
+	while (number /= 10);
+	*--at = '#';
+	fwrite_unlocked(at, 1, (size_t)(text + sizeof(text) - at), out);
+}
+
+static void put_lines(FILE *out, const char *lines, size_t n, uint64_t pc, size_t *number)
+{
+	bool is_first = true;
+
+	for (const char *end = lines + n, *behind; lines < end; lines = behind, is_first = false) {
+		behind = (const char *)memchr(lines, '\n', (size_t)(end - lines)) + 1;
+		put_beginning(out, (*number)++, is_first, pc);
+		fwrite_unlocked(lines, 1, (size_t)(behind - lines), out);
+	}
+}
+
+/* The same at every thread: what is in a file, and says nothing of values. */
+static bool is_of_its_address(const struct cairn_stack_frame *frame, const struct stack_names *names)
+{
+	return frame->bin && !frame->code && !frame->assumed && !names->with_args;
+}
+
+static void put_frame(FILE *out, const struct cairn_thread_stack *thread, size_t i, struct stack_names *names, size_t *number)
+{
+	const struct cairn_stack_frame *frame = &thread->frames[i];
+	const struct stack_memo_key key = {frame->bin, frame->vaddr.v, frame->is_exact};
+	bool may_keep = is_of_its_address(frame, names);
+	size_t n = 0;
+	const char *known = may_keep ? stack_memo_find(&names->memo, &key, &n) : NULL;
+	struct stack_place place;
+
+	if (known) {
+		put_lines(out, known, n, frame->regs.pc.v, number);
+		return;
+	}
+	stack_names_find(names, frame, &place);
+	stack_args_find(names, thread, i, &place);
+	rewind(names->lines);
+	put_functions(names->lines, names, frame, &place);
+	fflush(names->lines);
+	put_lines(out, names->lines_text, names->lines_size, frame->regs.pc.v, number);
+	if (may_keep)
+		stack_memo_put(&names->memo, &key, names->lines_text, names->lines_size);
 }
 
 static void put_thread(FILE *out, const struct cairn_thread_stack *thread)
@@ -117,14 +174,8 @@ void stack_text(FILE *out, const struct cairn_thread_stack *thread, struct stack
 	size_t number = 0;
 
 	put_thread(out, thread);
-	for (size_t i = 0; i < thread->n_frames; i++) {
-		struct stack_place place;
-
-		stack_names_find(names, &thread->frames[i], &place);
-		stack_args_find(names, thread, i, &place);
-		fprintf(out, "#%-3zu0x%016" PRIx64, number++, thread->frames[i].regs.pc.v);
-		put_functions(out, names, &thread->frames[i], &place, &number);
-	}
+	for (size_t i = 0; i < thread->n_frames; i++)
+		put_frame(out, thread, i, names, &number);
 	if (thread->end != CAIRN_WALK_OUTERMOST) {
 		fputs("    ", out);
 		put_plain(out, thread->why);

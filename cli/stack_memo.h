@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Lines of frames that were written before
+ *
+ * The threads of a pool stand at the same places, and a recursion is at one place many times: what is to be said of an address of
+ * a file is found and written once. A hash table of open addressing, never more than half full.
+ */
+#ifndef CLI_STACK_MEMO_H
+#define CLI_STACK_MEMO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct stack_memo_key {
+	const void *bin; /* NULL: an empty slot */
+	uint64_t vaddr;
+	bool is_exact;
+};
+
+struct stack_memo_entry {
+	struct stack_memo_key key;
+	size_t at, n; /* of the text */
+};
+
+struct stack_memo {
+	struct stack_memo_entry *slots;
+	size_t n_slots, n_used; /* a power of two */
+	char *text;
+	size_t n_text, text_room;
+};
+
+/* What was kept for @key, *@ret_n bytes until the next stack_memo_put(); NULL when nothing was. */
+const char *stack_memo_find(const struct stack_memo *memo, const struct stack_memo_key *key, size_t *ret_n);
+
+/* Keep a copy of @text for @key, which has none. Nothing is kept when there is no memory. */
+void stack_memo_put(struct stack_memo *memo, const struct stack_memo_key *key, const char *text, size_t n);
+
+void stack_memo_fini(struct stack_memo *memo);
+
+#endif
