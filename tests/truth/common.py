@@ -72,8 +72,8 @@ def run(cmd, timeout=120, cwd=None, env=None):
     return code, out.decode('utf-8', 'replace'), err.decode('utf-8', 'replace')
 
 
-def compile_c(sources, output, flags, compiler='gcc', timeout=300):
-    code, _, err = run([compiler] + flags + sources + ['-o', output], timeout)
+def compile_c(sources, output, flags, compiler='gcc', timeout=300, libraries=()):
+    code, _, err = run([compiler] + flags + sources + ['-o', output, *libraries], timeout)
     if code != 0:
         raise RuntimeError(f'{compiler} {" ".join(flags)} {" ".join(sources)}: {err[-2000:]}')
     return output

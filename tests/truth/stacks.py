@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn stack against gdb and eu-stack: the same program counters of every frame of every thread.
+"""cairn stack against gdb, eu-stack and libunwind: the same program counters of every frame of every thread.
 
     stacks.py [STOPS] [SEED]      1000 stops, unless told otherwise
 
-Running threads: threads.c is stopped by SIGSTOP at random times, and each of the three is asked. Crashed ones: the kernel's
+Running threads: threads.c is stopped by SIGSTOP at random times, and each of the four is asked. Crashed ones: the kernel's
 cores of threads.c's crashes, and gcore's of a running one.
 
-A difference counts as gdb's or eu-stack's error only where this is shown here: see excuse().
+A difference counts as a peer's error only where this is shown here: see excuse(). Each kind is listed with its number.
 """
 import collections
 import glob
+import itertools
 import json
 import os
 import random
@@ -31,12 +32,12 @@ CRASHES = ['null', 'abort', 'overflow', 'handler', 'call-in-handler', 'bad-point
 DEEPEST = 100000
 
 
-class Gdb:
-    """One gdb for all questions; it is not attached between them."""
+class Peer:
+    """One process for all questions; it is not attached between them."""
 
-    def __init__(self):
-        self.process = subprocess.Popen(['gdb', '-nx', '-q', '-batch', '-x', os.path.join(HERE, 'stacks', 'frames_of_gdb.py')],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    def __init__(self, *command):
+        self.name = command[0]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
     def ask(self, *words):
         self.process.stdin.write(' '.join(map(str, words)) + '\n')
@@ -45,13 +46,29 @@ class Gdb:
             if line.startswith('frames '):
                 found = json.loads(line[7:])
                 if 'error' in found:
-                    raise RuntimeError(f'gdb {words}: {found["error"]}')
+                    raise RuntimeError(f'{self.name} {words}: {found["error"]}')
                 return {int(tid): pcs for tid, pcs in found.items()}
-        raise RuntimeError(f'gdb ended at {words}')
+        raise RuntimeError(f'{self.name} ended at {words}')
 
     def close(self):
         self.process.stdin.close()
         self.process.wait()
+
+
+def start_gdb():
+    return Peer('gdb', '-nx', '-q', '-batch', '-x', os.path.join(HERE, 'stacks', 'frames_of_gdb.py'))
+
+
+def start_libunwind(folder):
+    """None when it cannot be built."""
+    program = os.path.join(folder, 'frames_of_libunwind')
+    try:
+        common.compile_c([os.path.join(HERE, 'stacks', 'frames_of_libunwind.c')], program, ['-O2'], timeout=120,
+                         libraries=['-lunwind-ptrace', '-lunwind-x86_64', '-lunwind'])
+    except RuntimeError as error:
+        common.skip('stacks: libunwind', f'{str(error)[-200:]}: libunwind-dev is not installed?')
+        return None
+    return Peer(program)
 
 
 def ask_cairn(what):
@@ -63,8 +80,9 @@ def ask_cairn(what):
     return {t['tid']: t for t in threads}
 
 
-def ask_eu_stack(*what):
-    _, out, _ = common.run(['eu-stack', '-n', '0', *map(str, what)])
+def ask_eu_stack(how, *what):
+    words = ['-p', str(what[0])] if how == 'attach' else [f'--core={what[1]}', f'--executable={what[0]}']
+    _, out, _ = common.run(['eu-stack', '-n', '0', *words])
     found, pcs = {}, None
     for line in out.splitlines():
         head = re.match(r'TID (\d+):', line)
@@ -80,24 +98,36 @@ def pcs_of(thread):
     return [int(f['pc'], 16) for f in thread['frames']]
 
 
+class Code:
+    """What can be run, and where the vDSO is."""
+
+    def __init__(self, ranges, vdso):
+        self.ranges, self.vdso = ranges, vdso
+
+    def has(self, at):
+        return any(lo <= at < hi for lo, hi in self.ranges)
+
+
 def code_of_process(pid):
-    """[(from, to)] of what can be run"""
     with open(f'/proc/{pid}/maps', encoding='utf-8') as file:
         words = [line.split() for line in file]
-    return [tuple(int(end, 16) for end in w[0].split('-')) for w in words if 'x' in w[1]]
+    ranges = {tuple(int(end, 16) for end in w[0].split('-')): w[-1] for w in words if 'x' in w[1]}
+    return Code(list(ranges), next((r for r, name in ranges.items() if name == '[vdso]'), (0, 0)))
 
 
 def code_of_core(core):
     _, out, _ = common.run(['readelf', '-lW', core])
     loads = re.findall(r'LOAD +0x\w+ (0x\w+) 0x\w+ 0x\w+ (0x\w+) [R ][W ]E', out)
-    return [(int(at, 16), int(at, 16) + int(size, 16)) for at, size in loads]
+    return Code([(int(at, 16), int(at, 16) + int(size, 16)) for at, size in loads], (0, 0))
 
 
 def excuse(peer, ours, theirs, thread, code):
     """Why a difference is the peer's, or None."""
     same = len(os.path.commonprefix([ours, theirs]))
-    if same < len(theirs) and not any(lo <= theirs[same] - 1 < hi for lo, hi in code):
+    if same < len(theirs) and not code.has(theirs[same] - 1):
         return f'{peer} goes on to an address that is no code'
+    if peer == 'libunwind' and same and code.vdso[0] <= ours[same - 1] < code.vdso[1] and thread['end'] == 'outermost':
+        return 'libunwind-ptrace has no rows of the vDSO, and goes on by the frame pointer'
     if same == len(theirs) and thread['end'] == 'outermost':
         return f'{peer} ends early, and the rest leads to the outermost frame'
     return None
@@ -187,7 +217,7 @@ def stop(pid):
         raise RuntimeError(f'process {pid} does not stop')
 
 
-def random_stops(program, gdb, n, seed, has_eu_stack):
+def random_stops(program, peers, n, seed):
     rng, tally = random.Random(seed), Tally()
     left_stopped = True
     per_process = 100
@@ -200,68 +230,75 @@ def random_stops(program, gdb, n, seed, has_eu_stack):
             left_stopped &= comes_to_a_stop(process.pid)
             tally.count(ours)
             code = code_of_process(process.pid)
-            tally.add('gdb', ours, gdb.ask('attach', process.pid), f'stop {number}', code)
-            if has_eu_stack:
-                tally.add('eu-stack', ours, ask_eu_stack('-p', process.pid), f'stop {number}', code)
+            for peer, ask in peers.items():
+                tally.add(peer, ours, ask('attach', process.pid), f'stop {number}', code)
+                left_stopped &= comes_to_a_stop(process.pid)
             os.kill(process.pid, signal.SIGCONT)
         process.kill()
         process.wait()
     tally.tell('running threads')
-    common.claim(f'stacks: {tally.threads} stacks at {tally.stops} random stops are the same as gdb\'s', tally.wrong['gdb'] == 0 and tally.same['gdb'] > tally.threads * 0.9)
-    if has_eu_stack:
-        common.claim('stacks: and as those of eu-stack', tally.wrong['eu-stack'] == 0 and tally.same['eu-stack'] > tally.threads * 0.5)
+    for peer in peers:
+        common.claim(f'stacks: {tally.threads} stacks at {tally.stops} random stops are those of {peer}', tally.wrong[peer] == 0 and tally.same[peer] > tally.threads * 0.5)
     common.claim('stacks: all of them are complete', tally.ends['outermost'] + tally.ends['begins'] == tally.threads)
     common.claim('stacks: a process that was stopped stays stopped', left_stopped)
 
 
 # ---- cores ----
 
-def crash(program, how, folder):
-    """The kernel's core, or None where it writes none."""
-    where = os.path.join(folder, how)
+def crash(program, how, folder, has_all):
+    """The kernel's core, or None where it writes none. @has_all: with what is in files, too."""
+    def prepare():
+        resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2)
+        if has_all:
+            with open('/proc/self/coredump_filter', 'w', encoding='ascii') as file:
+                file.write('0x7f')
+
+    where = os.path.join(folder, f'{how}-{has_all}')
     os.mkdir(where)
-    process = subprocess.Popen([program, '5', how], stdout=subprocess.DEVNULL, cwd=where,
-                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2))
+    process = subprocess.Popen([program, '5', how], stdout=subprocess.DEVNULL, cwd=where, preexec_fn=prepare)
     process.wait()
     cores = glob.glob(os.path.join(where, 'core*'))
     return cores[0] if cores else None
 
 
-def compare_core(program, gdb, core, how, tally, has_eu_stack):
+def compare_core(program, core, how, tally, peers):
     ours = ask_cairn(core)
     tally.count(ours)
     code = code_of_core(core)
-    tally.add('gdb', ours, gdb.ask('core', program, core), how, code)
-    if has_eu_stack:
-        tally.add('eu-stack', ours, ask_eu_stack(f'--core={core}', f'--executable={program}'), how, code)
+    for peer, ask in peers.items():
+        tally.add(peer, ours, ask('core', program, core), how, code)
     return ours
 
 
-def cores(program, gdb, folder, has_eu_stack):
+def check_crash(how, ours):
+    crashed = next(iter(ours.values()))
+    names = [f['function'] for frame in crashed['frames'] for f in frame['functions']]
+    common.claim(f'stacks: core of {how}: the crashed thread is first, from its signal {crashed.get("signal")} to the outermost frame',
+                 'sink_deep' in names and 'do_crash' in names and crashed['end'] == 'outermost' and crashed.get('signal', 0) > 0)
+    assumed = sum(f['assumed'] for f in crashed['frames'])
+    common.claim(f'stacks: core of {how}: {assumed} assumption', assumed == (how.split(',')[0] in ('call-in-handler', 'bad-pointer', 'data', 'zero')))
+
+
+def cores(program, peers, folder):
+    """Those that have all are for libunwind, which is handed nothing else; the others are as the kernel writes them unasked."""
     tally = Tally()
-    for how in CRASHES:
-        core = crash(program, how, folder)
+    for how, has_all in itertools.product(CRASHES, (False, True)):
+        core = crash(program, how, folder, has_all)
         if core is None:
             common.skip(f'stacks: core of {how}', 'the kernel writes no core here: see /proc/sys/kernel/core_pattern')
             continue
-        ours = compare_core(program, gdb, core, how, tally, has_eu_stack)
-        crashed = next(iter(ours.values()))
-        names = [f['function'] for frame in crashed['frames'] for f in frame['functions']]
-        common.claim(f'stacks: core of {how}: the crashed thread is first, from its signal {crashed.get("signal")} to the outermost frame',
-                     'sink_deep' in names and 'do_crash' in names and crashed['end'] == 'outermost' and crashed.get('signal', 0) > 0)
-        assumed = sum(f['assumed'] for f in crashed['frames'])
-        common.claim(f'stacks: core of {how}: {assumed} assumption', assumed == (how in ('call-in-handler', 'bad-pointer', 'data', 'zero')))
+        asked = {peer: ask for peer, ask in peers.items() if has_all or peer != 'libunwind'}
+        check_crash(f'{how}, with all files' if has_all else how, compare_core(program, core, how, tally, asked))
         os.unlink(core)
     process = start(program, 9)
     if shutil.which('gcore'):
         common.run(['gcore', '-o', os.path.join(folder, 'g'), str(process.pid)])
-        compare_core(program, gdb, os.path.join(folder, f'g.{process.pid}'), 'gcore', tally, has_eu_stack)
+        compare_core(program, os.path.join(folder, f'g.{process.pid}'), 'gcore', tally, {peer: ask for peer, ask in peers.items() if peer != 'libunwind'})
     process.kill()
     process.wait()
     tally.tell('cores')
-    common.claim(f'stacks: {tally.threads} stacks of {tally.stops} cores are the same as gdb\'s', tally.wrong['gdb'] == 0 and tally.same['gdb'] > 0)
-    if has_eu_stack:
-        common.claim('stacks: and as those of eu-stack', tally.wrong['eu-stack'] == 0)
+    for peer in peers:
+        common.claim(f'stacks: {tally.threads} stacks of {tally.stops} cores are those of {peer}', tally.wrong[peer] == 0 and tally.same[peer] > 0)
 
 
 def main():
@@ -271,15 +308,20 @@ def main():
     if reason:
         common.skip('stacks', reason)
         common.finish()
-    has_eu_stack = shutil.which('eu-stack') is not None
-    if not has_eu_stack:
-        common.skip('stacks: eu-stack', 'it is not installed')
     with tempfile.TemporaryDirectory(prefix='cairn-stacks-') as folder:
         program = common.compile_c([os.path.join(HERE, 'stacks', 'threads.c')], os.path.join(folder, 'threads'), ['-O2', '-g', '-pthread', '-w'])
-        gdb = Gdb()
-        cores(program, gdb, folder, has_eu_stack)
-        random_stops(program, gdb, n, seed, has_eu_stack)
-        gdb.close()
+        gdb, libunwind = start_gdb(), start_libunwind(folder)
+        peers = {'gdb': gdb.ask}
+        if libunwind:
+            peers['libunwind'] = libunwind.ask
+        if shutil.which('eu-stack'):
+            peers['eu-stack'] = ask_eu_stack
+        else:
+            common.skip('stacks: eu-stack', 'it is not installed')
+        cores(program, peers, folder)
+        random_stops(program, peers, n, seed)
+        for peer in filter(None, (gdb, libunwind)):
+            peer.close()
     common.finish()
 
 
