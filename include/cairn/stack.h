@@ -134,9 +134,10 @@ int cairn_stacks_of_process(int pid, const struct cairn_stacks_opts *opts, struc
 			    struct cairn_err *err);
 
 /*
- * cairn_stacks_of_core - the stacks of all threads of a core file, of the kernel or of gcore
+ * cairn_stacks_of_core - the stacks of all threads of a core file, of the kernel, of gcore or of QEMU's user emulation
  *
- * The thread that crashed is the first. Mapped files are taken only when their build-id is the one in the core's memory.
+ * The thread that crashed is the first. Mapped files are taken only when their build-id is the one in the core's memory. QEMU's
+ * cores name no files: those of the dynamic loader's list are taken, when their dynamic section is the one in memory.
  * What a file that was cut off still has is used.
  *
  * @path  a core file
@@ -144,7 +145,7 @@ int cairn_stacks_of_process(int pid, const struct cairn_stacks_opts *opts, struc
  * @ret   cairn_stacks_close()
  * Returns 0, also without any thread. Negative:
  *   -EBADMSG     no core file
- *   -EOPNOTSUPP  of a 32-bit process or another architecture than x86-64
+ *   -EOPNOTSUPP  of a 32-bit process or another architecture than x86-64 and AArch64
  *   -EINVAL      @opts has something set that this version does not know
  *   -ENOMEM, and what open(2), fstat(2) and mmap(2) return
  * Cost: memory is read where stacks are, whatever the file's size. Threads: any. Signals: no.

@@ -274,7 +274,7 @@ void cairn_code_close(struct cairn_code *code)
 static int finish(struct cairn_code *code, struct code_memory memory, int rc, struct cairn_code **ret, struct cairn_err *err)
 {
 	if (rc == 0)
-		rc = code_runtime_new(memory, code->pid, EM_X86_64, &code->rt, err);
+		rc = code_runtime_new(memory, code->pid, code->core ? code->core->machine : EM_X86_64, &code->rt, err);
 	if (rc == 0) {
 		code_runtime_list_removed(code->rt);
 		rc = refresh(code, err);
@@ -305,6 +305,8 @@ int cairn_code_open_core(const char *path, const struct cairn_code_opts *opts, s
 		return rc;
 	rc = core_open(path, &code->core, err);
 	code->search.core = code->core;
+	if (rc == 0)
+		rc = core_add_loaded(code->core, &code->search, err);
 	if (rc == 0)
 		rc = code_space_open_core(&code->search, &code->space, err);
 	code->core_memory = (struct core_memory){code->core, code->space};

@@ -43,14 +43,14 @@ static struct cursor core_cursor(const struct core *core, const struct cursor_sr
 static int check_header(const struct core *core, const struct core_header *h, struct cairn_err *err)
 {
 	if (core->bytes[EI_CLASS] == ELFCLASS32)
-		return err_set(err, -EOPNOTSUPP, "%s: the core of a 32-bit process; only x86-64 is supported", core->path);
+		return err_set(err, -EOPNOTSUPP, "%s: the core of a 32-bit process; only x86-64 and AArch64 are supported", core->path);
 	if (core->bytes[EI_DATA] != ELFDATA2LSB || core->bytes[EI_CLASS] != ELFCLASS64)
-		return err_set(err, -EOPNOTSUPP, "%s: ELF header+0x4: class %u, data %u; only x86-64 is supported (2, 1)",
+		return err_set(err, -EOPNOTSUPP, "%s: ELF header+0x4: class %u, data %u; only x86-64 and AArch64 are supported (2, 1)",
 			       core->path, core->bytes[EI_CLASS], core->bytes[EI_DATA]);
 	if (h->type != ET_CORE)
 		return err_set(err, -EBADMSG, "%s: ELF header+0x10: type %u; a core file has 4", core->path, h->type);
-	if (h->machine != EM_X86_64)
-		return err_set(err, -EOPNOTSUPP, "%s: the core of a process of machine %u; only x86-64 (62) is supported",
+	if (h->machine != EM_X86_64 && h->machine != EM_AARCH64)
+		return err_set(err, -EOPNOTSUPP, "%s: the core of a process of machine %u; only x86-64 (62) and AArch64 (183) are supported",
 			       core->path, h->machine);
 	if (h->phentsize != sizeof(Elf64_Phdr))
 		return err_set(err, -EBADMSG, "%s: ELF header+0x36: program headers of %u bytes; expected %zu", core->path,
@@ -158,6 +158,7 @@ static int read_core(struct core *core, struct cairn_err *err)
 	int rc = read_header(core, &h, err);
 	if (rc < 0)
 		return rc;
+	core->machine = h.machine;
 	struct cursor c = core_cursor(core, &src, h.phoff);
 	uint64_t n = count_segments(core, &h);
 	core->whole = n ? h.phoff + n * sizeof(Elf64_Phdr) : 0;
@@ -215,6 +216,9 @@ void core_close(struct core *core)
 	VEC_FREE(&core->segments);
 	VEC_FREE(&core->threads);
 	VEC_FREE(&core->files);
+	for (size_t i = 0; i < core->names.n; i++)
+		free(core->names.p[i]);
+	VEC_FREE(&core->names);
 	free(core->path);
 	free(core);
 }

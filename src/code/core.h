@@ -3,7 +3,8 @@
  * Core files: what is left of a process
  *
  * A core is an ELF file without sections: PT_LOAD segments are memory, PT_NOTE holds registers and the names of mapped
- * files. Both those that the kernel writes and those of gdb's gcore are read; only x86-64.
+ * files. Those that the kernel writes, those of gdb's gcore and those that QEMU writes of a program it emulates are read, of x86-64
+ * and AArch64.
  */
 #ifndef CODE_CORE_H
 #define CODE_CORE_H
@@ -30,16 +31,17 @@ struct core_segment {
 struct core_file {
 	uint64_t lo, hi, off;
 	const char *path; /* in the core; with " (deleted)" when it had no name any more */
+	bool is_known; /* core_add_loaded() has found that the file of this path, which is ours, is the one */
 };
 
-enum { CORE_N_REGS = 27 };
+enum { CORE_N_REGS = 34 };
 
 struct core_thread {
 	int tid;
 	int signal;	 /* that it got; 0: none */
 	bool has_fault;	 /* the signal was raised by an access, or by the instruction, at fault */
 	uint64_t fault;
-	uint64_t user[CORE_N_REGS]; /* struct user_regs_struct of x86-64 */
+	uint64_t user[CORE_N_REGS]; /* struct user_regs_struct of x86-64; of AArch64 struct user_pt_regs: x0 to x30, sp, pc, pstate */
 };
 
 struct core {
@@ -47,13 +49,18 @@ struct core {
 	const uint8_t *bytes;
 	size_t size;
 	bool is_mapped; /* bytes are ours */
+	uint16_t machine; /* EM_X86_64, EM_AARCH64 */
 	uint64_t whole; /* bytes that the headers tell of; larger than size: it was cut off */
 	VEC(struct core_segment) segments; /* by address, without overlaps */
 	VEC(struct core_thread) threads;   /* as in the file: the one that crashed is first */
 	VEC(struct core_file) files;
 	int pid;
 	char comm[17]; /* of the main thread */
+	uint64_t signature; /* of AArch64: bits of an address of code that a signature takes; 0: not known */
 	uint64_t vdso; /* 0: not known */
+	uint64_t phdr, execfn; /* of the program: its program headers, its name; 0: not known */
+	VEC(char *) names; /* of files that the core does not name */
+	char note[CAIRN_ERR_MSG_MAX]; /* which of those was not found; "" */
 };
 
 /*
@@ -77,6 +84,16 @@ int core_read_notes(struct core *core, struct cursor notes, struct cairn_err *er
 /* The mapping or part of one at @at; NULL when there is none. O(log n). */
 const struct core_segment *core_segment_at(const struct core *core, uint64_t at);
 
+enum { CORE_MAX_BUILD_ID = 64 }; /* linkers write 8 to 20 bytes, or what they are told */
+
+struct core_build_id {
+	uint8_t bytes[CORE_MAX_BUILD_ID];
+	size_t n;
+};
+
+/* The build-id of the ELF file whose offset 0 is mapped at @base, if that page was dumped. Within this module. */
+bool core_build_id_at(const struct core *core, uint64_t base, struct core_build_id *ret);
+
 struct core_search {
 	const struct core *core;
 	const char *sysroot; /* in front of the paths in the core; NULL: "". Borrowed, as the rest */
@@ -84,6 +101,14 @@ struct core_search {
 	size_t n_debug_dirs;
 	unsigned int threads;
 };
+
+/*
+ * core_add_loaded - the files of a core without NT_FILE, by the dynamic loader's list
+ *
+ * To be called before code_space_open_core(). What cannot be found, or is not the file that was mapped, is left out; core->note has one of them.
+ * Returns 0, -ENOMEM.
+ */
+int core_add_loaded(struct core *core, const struct core_search *search, struct cairn_err *err);
 
 /*
  * code_space_open_core - the code of a core file

@@ -9,11 +9,16 @@
  *	0       4     si_signo                          0       4     si_signo
  *	12      2     signal                            8       4     si_code
  *	32      4     tid                               16      8     si_addr, of a fault
- *	112     216   struct user_regs_struct
+ *	112     216   struct user_regs_struct;
+ *	        272   of AArch64 struct user_pt_regs
  *							OFFSET  SIZE  NT_AUXV, pairs
  *	OFFSET  SIZE  NT_PRPSINFO                       0       8     AT_*
  *	24      4     pid                               8       8     value
  *	40      16    name of the main thread
+ *
+ *	OFFSET  SIZE  NT_ARM_PAC_MASK, of "LINUX"
+ *	0       8     bits of a pointer to data that a signature takes
+ *	8       8     of one to code
  *
  *	OFFSET  SIZE  NT_FILE
  *	0       8     number n of mappings
@@ -38,7 +43,7 @@ static int read_prstatus(struct core *core, struct cursor *c, struct cairn_err *
 	cur_skip(c, 18);
 	t.tid = (int)cur_u32(c);
 	cur_skip(c, 76);
-	for (size_t i = 0; i < CORE_N_REGS; i++)
+	for (size_t i = 0; i < (core->machine == EM_AARCH64 ? 34 : 27); i++)
 		t.user[i] = cur_u64(c);
 	if (c->failed)
 		return 0;
@@ -90,6 +95,10 @@ static void read_auxv(struct core *core, struct cursor *c)
 			return;
 		if (type == AT_SYSINFO_EHDR)
 			core->vdso = value;
+		if (type == AT_PHDR)
+			core->phdr = value;
+		if (type == AT_EXECFN)
+			core->execfn = value;
 	}
 }
 
@@ -108,6 +117,15 @@ static int read_files(struct core *core, struct cursor *c, struct cairn_err *err
 			return err_nomem(err, "the files of a core file");
 	}
 	return 0;
+}
+
+/* One per thread, the same for all. */
+static void read_signature(struct core *core, struct cursor *c)
+{
+	cur_skip(c, 8);
+	uint64_t mask = cur_u64(c);
+	if (!c->failed)
+		core->signature = mask;
 }
 
 static int read_note(struct core *core, uint32_t type, struct cursor desc, struct cairn_err *err)
@@ -146,6 +164,8 @@ int core_read_notes(struct core *core, struct cursor notes, struct cairn_err *er
 			cur_skip(&notes, -n_desc & 3);
 		if (n_name == 5 && !memcmp(name, "CORE", 5))
 			rc = read_note(core, type, desc, err);
+		if (n_name == 6 && !memcmp(name, "LINUX", 6) && type == NT_ARM_PAC_MASK)
+			read_signature(core, &desc);
 	}
 	return rc;
 }

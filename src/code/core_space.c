@@ -24,7 +24,6 @@
 #include "code/vdso.h"
 
 enum {
-	MAX_BUILD_ID = 64,    /* linkers write 8 to 20 bytes, or what they are told */
 	MAX_HEADERS = 64,     /* program headers that are looked at; binaries have a dozen */
 	MAX_NOTES = 1 << 14,  /* bytes of notes of a binary; they have a hundred */
 	MAX_PATH = 4200,
@@ -33,14 +32,9 @@ enum {
 /* What d_path() puts behind the name of a file that has none any more. */
 static const char deleted[] = " (deleted)";
 
-struct build_id {
-	uint8_t bytes[MAX_BUILD_ID];
-	size_t n;
-};
-
 /* ---- the build-id in memory ---- */
 
-static bool find_in_notes(struct cursor c, uint64_t align, struct build_id *ret)
+static bool find_in_notes(struct cursor c, uint64_t align, struct core_build_id *ret)
 {
 	while (cur_left(&c) >= sizeof(Elf64_Nhdr)) {
 		uint64_t n_name = cur_u32(&c), n_desc = cur_u32(&c);
@@ -50,7 +44,7 @@ static bool find_in_notes(struct cursor c, uint64_t align, struct build_id *ret)
 		const uint8_t *desc = cur_bytes(&c, n_desc);
 		if (c.failed)
 			return false;
-		if (type == NT_GNU_BUILD_ID && n_name == 4 && !memcmp(name, "GNU", 4) && n_desc && n_desc <= MAX_BUILD_ID) {
+		if (type == NT_GNU_BUILD_ID && n_name == 4 && !memcmp(name, "GNU", 4) && n_desc && n_desc <= CORE_MAX_BUILD_ID) {
 			memcpy(ret->bytes, desc, n_desc);
 			ret->n = n_desc;
 			return true;
@@ -62,7 +56,7 @@ static bool find_in_notes(struct cursor c, uint64_t align, struct build_id *ret)
 	return false;
 }
 
-static bool read_build_id(const struct core *core, uint64_t base, const Elf64_Phdr *ph, struct build_id *ret)
+static bool read_build_id(const struct core *core, uint64_t base, const Elf64_Phdr *ph, struct core_build_id *ret)
 {
 	uint8_t bytes[MAX_NOTES];
 	size_t n = ph->p_filesz < sizeof(bytes) ? ph->p_filesz : sizeof(bytes);
@@ -73,7 +67,7 @@ static bool read_build_id(const struct core *core, uint64_t base, const Elf64_Ph
 }
 
 /* @base: where offset 0 of the file is. Notes are in the first segment, so that their offset counts from there. */
-static bool build_id_at(const struct core *core, uint64_t base, struct build_id *ret)
+bool core_build_id_at(const struct core *core, uint64_t base, struct core_build_id *ret)
 {
 	Elf64_Ehdr eh;
 	Elf64_Phdr ph;
@@ -96,8 +90,17 @@ static bool is_same_file(const char *path, const struct code_mapping *m)
 	return !strncmp(path, m->path, n) && (!path[n] || !strcmp(path + n, deleted));
 }
 
+/* One whose file has been compared already. */
+static bool is_known(const struct core *core, const struct code_mapping *m)
+{
+	for (size_t i = 0; i < core->files.n; i++)
+		if (core->files.p[i].lo == m->lo && core->files.p[i].is_known)
+			return true;
+	return false;
+}
+
 /* The mapping of a file's first byte which is nearest below the one asked about: a file may be loaded twice. */
-static bool build_id_of(const struct core *core, const struct code_mapping *m, struct build_id *ret)
+static bool build_id_of(const struct core *core, const struct code_mapping *m, struct core_build_id *ret)
 {
 	const struct core_file *first = NULL;
 	for (size_t i = 0; i < core->files.n; i++) {
@@ -105,7 +108,7 @@ static bool build_id_of(const struct core *core, const struct code_mapping *m, s
 		if (!f->off && f->lo <= m->lo && is_same_file(f->path, m) && (!first || f->lo > first->lo))
 			first = f;
 	}
-	return first && build_id_at(core, first->lo, ret);
+	return first && core_build_id_at(core, first->lo, ret);
 }
 
 /* ---- files ---- */
@@ -120,7 +123,7 @@ static int open_binary(const struct core_search *search, const char *path, struc
 }
 
 /* Opens @path if it has the build-id; the story is told otherwise. Only -ENOMEM is an error. */
-static int try_file(const struct core_search *search, const char *path, const struct build_id *id,
+static int try_file(const struct core_search *search, const char *path, const struct core_build_id *id,
 		    struct cairn_binary **ret, struct cairn_err *err)
 {
 	struct cairn_binary *bin;
@@ -139,7 +142,7 @@ static int try_file(const struct core_search *search, const char *path, const st
 }
 
 /* @err keeps what was wrong with the file of that name, which says more than that a directory has none. */
-static int try_directory(const struct core_search *search, const char *dir, const struct build_id *id,
+static int try_directory(const struct core_search *search, const char *dir, const struct core_build_id *id,
 			 struct cairn_binary **ret)
 {
 	char path[MAX_PATH];
@@ -158,10 +161,14 @@ static int open_file(void *ctx, const struct code_mapping *m, struct cairn_binar
 		     struct cairn_err *err)
 {
 	const struct core_search *search = ctx;
-	struct build_id id = {.n = 0};
+	struct core_build_id id = {.n = 0};
 	char path[MAX_PATH];
 	if (!m->ino)
 		return vdso_open(m, read_memory, search->core, ret, ret_bytes, err);
+	if (is_known(search->core, m)) {
+		int rc = open_binary(search, m->path, ret, err);
+		return rc == -ENOMEM ? rc : 0;
+	}
 	if (!build_id_of(search->core, m, &id)) {
 		err_set(err, -ENODATA, "%s: the core file does not have its build-id, so that no file can be told to be it",
 			m->path);

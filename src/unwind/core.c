@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "unwind/stacks.h"
@@ -10,6 +11,14 @@
 /* Where each DWARF register is in struct user_regs_struct: rax rdx rcx rbx rsi rdi rbp rsp r8 to r15. */
 static const uint8_t user_of[16] = {10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0};
 enum { USER_RIP = 16 };
+
+/* x0 to x30 and the stack pointer have the numbers that DWARF gives them. */
+static struct cairn_regs regs_of_aarch64(const struct core_thread *t)
+{
+	struct cairn_regs regs = {.pc = {t->user[32]}, .known = UINT32_MAX};
+	memcpy(regs.r, t->user, sizeof(regs.r));
+	return regs;
+}
 
 static struct cairn_regs regs_of(const struct core_thread *t)
 {
@@ -27,14 +36,14 @@ static bool read_memory(void *ctx, struct cairn_addr at, void *ret, size_t n)
 static int walk_thread(struct cairn_stacks *stacks, const struct core_thread *t, struct cairn_err *err)
 {
 	struct core *core = stacks->core;
-	struct cairn_regs regs = regs_of(t);
+	struct cairn_regs regs = core->machine == EM_AARCH64 ? regs_of_aarch64(t) : regs_of(t);
 	struct thread_walk *to = stacks_add(stacks, t->tid, t->tid == core->pid ? core->comm : "");
 	if (!to)
 		return err_nomem(err, "the threads of a core file");
 	to->stack.signal = t->signal;
 	to->stack.has_fault = t->has_fault;
 	to->stack.fault.v = t->fault;
-	const struct walk_target target = {.machine = EM_X86_64, .space = stacks->space, .runtime = stacks->runtime,
+	const struct walk_target target = {.machine = core->machine, .signature = core->signature, .space = stacks->space, .runtime = stacks->runtime,
 					   .code = code_memory_of_core_and_files(&stacks->core_memory),
 					   .read = read_memory, .ctx = core};
 	return walk_run(&to->walk, &target, &regs, stacks->max_frames, err);
@@ -44,7 +53,7 @@ static int open_runtime(struct cairn_stacks *stacks, struct cairn_err *err)
 {
 	stacks->core_memory = (struct core_memory){stacks->core, stacks->space};
 	struct code_memory memory = code_memory_of_core_and_files(&stacks->core_memory);
-	int rc = code_runtime_new(memory, 0, EM_X86_64, &stacks->runtime, err);
+	int rc = code_runtime_new(memory, 0, stacks->core->machine, &stacks->runtime, err);
 	if (rc == 0)
 		rc = code_runtime_prepare(stacks->runtime, stacks->space, err);
 	if (rc == 0)
@@ -60,6 +69,8 @@ static void tell_what_is_missing(struct cairn_stacks *stacks)
 			 core->size, core->whole);
 	else if (!core->threads.n)
 		snprintf(stacks->note, sizeof(stacks->note), "%s: no thread is in it", core->path);
+	else
+		memcpy(stacks->note, core->note, sizeof(stacks->note));
 }
 
 int cairn_stacks_of_core(const char *path, const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,
@@ -71,6 +82,8 @@ int cairn_stacks_of_core(const char *path, const struct cairn_stacks_opts *opts,
 		return rc;
 	rc = core_open(path, &stacks->core, err);
 	stacks->search.core = stacks->core;
+	if (rc == 0)
+		rc = core_add_loaded(stacks->core, &stacks->search, err);
 	if (rc == 0)
 		rc = code_space_open_core(&stacks->search, &stacks->space, err);
 	if (rc == 0) {

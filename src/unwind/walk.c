@@ -151,17 +151,19 @@ static int tell_no_way(struct walker *w, const struct cairn_stack_frame *f, cons
 
 /*
  * What a call through a bad pointer leaves: the program counter is nowhere, and the call has just put its return address on
- * top of the stack. It may also be a jump, or a return over a damaged stack: so the address must be one of code, and the
+ * top of the stack, or into x30. It may also be a jump, or a return over a damaged stack: so the address must be one of code, and the
  * frame is marked.
  */
 static const struct cairn_unwind_rule just_called = {.cfa = CAIRN_UNWIND_CFA_REG, .reg = 7, .off = 8};
+static const struct cairn_unwind_rule just_called_aarch64 = {.cfa = CAIRN_UNWIND_CFA_REG, .reg = 31};
 
 static bool assume_call(struct walker *w, struct cairn_stack_frame *f)
 {
 	struct cairn_regs caller = f->regs;
 	const struct walk_target *t = w->target;
-	if (t->machine != EM_X86_64 || !f->is_exact || is_code(w, f->regs.pc.v) ||
-	    cairn_unwind_step(&just_called, t->machine, t->read, t->ctx, &caller) != CAIRN_STEP_OK ||
+	const struct cairn_unwind_rule *rule = t->machine == EM_AARCH64 ? &just_called_aarch64 : &just_called;
+	if (!f->is_exact || is_code(w, f->regs.pc.v) ||
+	    cairn_unwind_step(rule, t->machine, t->read, t->ctx, &caller) != CAIRN_STEP_OK ||
 	    !is_code(w, caller.pc.v - 1))
 		return false;
 	*f = (struct cairn_stack_frame){.regs = caller, .is_assumed = true, .assumed = "what it called is no code"};
@@ -237,6 +239,8 @@ static int step(struct walker *w, const struct cairn_unwind_rule *rule, struct c
 		return finish(w, CAIRN_WALK_LOOP, "the caller of the frame at 0x%" PRIx64 " in %s would be below it",
 			      at, code_of(f));
 	}
+	/* Where addresses have less than 48 bits a signature begins below those that a step removes. */
+	caller.pc.v &= ~t->signature;
 	/* A return address of 0 is how some programs mark the outermost frame, without a rule that says so. */
 	if (!caller.pc.v && !f->is_signal)
 		return finish(w, CAIRN_WALK_OUTERMOST, "return address 0");

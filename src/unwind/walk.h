@@ -23,6 +23,7 @@ enum { WALK_MAX_FRAMES = 1024 };
 /* What is walked through. */
 struct walk_target {
 	uint16_t machine;
+	uint64_t signature; /* of AArch64: bits of an address of code that a signature takes; 0: not known, or none */
 	struct code_space *space;
 	struct code_runtime *runtime; /* settled; NULL: only files have code */
 	struct code_memory code; /* instructions, where nobody describes them */

@@ -650,7 +650,7 @@ def files_of_a_core_are_looked_for_below_the_sysroot():
     expect([f["pc"] for f in r.objects()[0]["frames"]] == [f["pc"] for f in thread["frames"]], r)
 
 
-@claim_each((4, b"\x01", "32-bit"), (18, b"\xb7", "machine 183"))
+@claim_each((4, b"\x01", "32-bit"), (18, b"\xf3", "machine 243"))
 def a_core_of_something_else_is_refused(change):
     at, byte, words = change
     with open(a_core(), "rb") as file:

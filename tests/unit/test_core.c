@@ -153,7 +153,7 @@ static void assert_refused(uint8_t *bytes, size_t n, int code, const char *words
 		fail_msg("%s", err.msg);
 }
 
-static void what_is_no_core_of_x86_64_is_refused_by_name(void **state)
+static void a_core_of_another_class_machine_or_type_is_refused_by_name(void **state)
 {
 	struct core_builder b = {0};
 	build_small(&b);
@@ -161,8 +161,8 @@ static void what_is_no_core_of_x86_64_is_refused_by_name(void **state)
 	eh->e_ident[EI_CLASS] = ELFCLASS32;
 	assert_refused(b.bytes, b.n, -EOPNOTSUPP, "32-bit");
 	eh->e_ident[EI_CLASS] = ELFCLASS64;
-	eh->e_machine = EM_AARCH64;
-	assert_refused(b.bytes, b.n, -EOPNOTSUPP, "machine 183");
+	eh->e_machine = EM_RISCV;
+	assert_refused(b.bytes, b.n, -EOPNOTSUPP, "machine 243");
 	eh->e_machine = EM_X86_64;
 	eh->e_type = ET_DYN;
 	assert_refused(b.bytes, b.n, -EBADMSG, "type 3");
@@ -247,16 +247,31 @@ static void read_own_maps(void)
 	fclose(f);
 }
 
-/* The stack as it is, which a sanitizer lets nobody read from here. */
-static uint8_t *stack_copy;
+/* Memory as it is, which a sanitizer lets nobody read from here. */
+static void *copies[MAX_MAPPINGS];
+static size_t n_copies;
 
-static const void *copy_stack(uint64_t lo, size_t n)
+static const void *copy_memory(uint64_t lo, size_t n)
 {
 	FILE *f = fopen("/proc/self/mem", "rb");
-	stack_copy = malloc(n);
-	assert_true(f && stack_copy && fseeko(f, (off_t)lo, SEEK_SET) == 0 && fread(stack_copy, 1, n, f) == n);
+	void *copy = malloc(n);
+	assert_true(f && copy && n_copies < MAX_MAPPINGS && fseeko(f, (off_t)lo, SEEK_SET) == 0 && fread(copy, 1, n, f) == n);
 	fclose(f);
-	return stack_copy;
+	copies[n_copies++] = copy;
+	return copy;
+}
+
+static bool is_stack(const struct mapping *m, uint64_t sp)
+{
+	return sp >= m->lo && sp < m->hi;
+}
+
+static void dump_stack(struct core_builder *b, const struct mapping *m, uint64_t sp)
+{
+	struct cb_segment s = {.lo = sp & ~UINT64_C(4095), .flags = PF_R | PF_W};
+	s.n = s.size = m->hi - s.lo;
+	s.data = copy_memory(s.lo, s.size);
+	cb_memory(b, s);
 }
 
 /* As the kernel does: the stack, and the first page of files; [vdso] whole. */
@@ -269,18 +284,37 @@ static void dump_mapping(struct core_builder *b, const struct mapping *m, uint64
 		s.n = s.size;
 	else if (m->path[0] == '/' && !m->off && m->flags[0] == 'r')
 		s.n = 4096;
-	else if (sp >= m->lo && sp < m->hi) {
-		s.lo = sp & ~UINT64_C(4095);
-		s.size = m->hi - s.lo;
-		s.data = copy_stack(s.lo, s.size);
-		s.n = s.size;
-	}
 	if (m->path[0] == '/')
 		cb_file(b, m->lo, m->hi, m->off, m->path);
+	if (is_stack(m, sp))
+		dump_stack(b, m, sp);
+	else
+		cb_memory(b, s);
+}
+
+/* As QEMU does: what may have been written to, without the names of files, or their first pages. */
+static void dump_mapping_unnamed(struct core_builder *b, const struct mapping *m, uint64_t sp)
+{
+	struct cb_segment s = {.lo = m->lo, .size = m->hi - m->lo, .flags = PF_R | (m->flags[2] == 'x' ? PF_X : 0)};
+	bool is_data = m->flags[0] == 'r' && m->flags[2] != 'x' && (m->off || m->path[0] != '/') && m->path[0] != '[';
+	if (is_stack(m, sp)) {
+		dump_stack(b, m, sp);
+		return;
+	}
+	if (is_data && s.size <= 1 << 20) {
+		s.data = copy_memory(s.lo, s.size);
+		s.n = s.size;
+	}
 	cb_memory(b, s);
 }
 
-static void dump_self(struct core_builder *b, const ucontext_t *now)
+static void put_auxv(struct core_builder *b)
+{
+	const uint64_t desc[] = {AT_PHDR, getauxval(AT_PHDR), AT_EXECFN, getauxval(AT_EXECFN), AT_NULL, 0};
+	cb_note(b, NT_AUXV, desc, sizeof(desc));
+}
+
+static void dump_self(struct core_builder *b, const ucontext_t *now, bool has_names)
 {
 	/* r8 to r15, rdi rsi rbp rbx rdx rax rcx rsp rip, as <sys/ucontext.h> numbers them. */
 	static const int from[16] = {7, 6, 5, 4, 10, 11, 3, 2, 1, 0, 13, 14, 12, 9, 8, 13};
@@ -292,16 +326,20 @@ static void dump_self(struct core_builder *b, const ucontext_t *now)
 	read_own_maps();
 	cb_thread(b, (uint32_t)getpid(), 0, user);
 	cb_psinfo(b, (uint32_t)getpid(), "test_core");
-	cb_auxv(b, getauxval(AT_SYSINFO_EHDR));
+	if (has_names)
+		cb_auxv(b, getauxval(AT_SYSINFO_EHDR));
+	else
+		put_auxv(b);
 	for (size_t i = 0; i < n_mappings; i++)
-		dump_mapping(b, &mappings[i], user[U_RSP]);
+		(has_names ? dump_mapping : dump_mapping_unnamed)(b, &mappings[i], user[U_RSP]);
 	cb_finish(b);
-	free(stack_copy);
-	stack_copy = NULL;
+	while (n_copies)
+		free(copies[--n_copies]);
 }
 
 struct self {
 	struct core_builder core;
+	bool is_unnamed;
 	int n;
 	void *pcs[MAX_BACKTRACE];
 };
@@ -315,7 +353,7 @@ __attribute__((noinline, noclone)) static int dump_here(struct self *self)
 	memmove(self->pcs, self->pcs + 1, (size_t)--self->n * sizeof(*self->pcs));
 #endif
 	getcontext(&now);
-	dump_self(&self->core, &now);
+	dump_self(&self->core, &now, !self->is_unnamed);
 	return self->n;
 }
 
@@ -356,6 +394,62 @@ static void the_stack_of_a_core_is_that_of_its_own_backtrace(void **state)
 	cairn_stacks_close(stacks);
 	cb_free(&self.core);
 	workspace_close(&w);
+}
+
+extern Elf64_Dyn _DYNAMIC[];
+
+static void files_that_a_core_does_not_name_are_those_of_the_loaders_list(void **state)
+{
+	struct workspace w;
+	struct self self = {.is_unnamed = true};
+	workspace_open(&w);
+	nest(&self, 20);
+	put_file(&w, "core", self.core.bytes, self.core.n);
+	struct cairn_stacks *stacks = open_core(&w, "core");
+	const struct cairn_thread_stack *t = cairn_stacks_thread(stacks, 0);
+	if (t->n_frames != (size_t)self.n || t->end != CAIRN_WALK_OUTERMOST)
+		fail_msg("%zu frames of %d: %s", t->n_frames, self.n, t->why);
+	for (int i = 1; i < self.n; i++)
+		assert_int_equal(t->frames[i].regs.pc.v, (uint64_t)(uintptr_t)self.pcs[i]);
+	cairn_stacks_close(stacks);
+	for (size_t n = sizeof(Elf64_Ehdr); n < self.core.n; n += self.core.n / 23) {
+		put_file(&w, "core", self.core.bytes, n);
+		stacks = open_core(&w, "core");
+		for (size_t i = 0; i < cairn_stacks_n_threads(stacks); i++)
+			assert_true(cairn_stacks_thread(stacks, i)->why[0]);
+		cairn_stacks_close(stacks);
+	}
+	/* Another file would have had another dynamic section in memory. A page of the file may be mapped twice. */
+	size_t n_changed = 0;
+	for (uint8_t *p = self.core.bytes; (p = memmem(p, self.core.n - (size_t)(p - self.core.bytes), _DYNAMIC, 64)); n_changed++)
+		p[offsetof(Elf64_Dyn, d_un)] ^= 1;
+	assert_true(n_changed > 0);
+	put_file(&w, "core", self.core.bytes, self.core.n);
+	stacks = open_core(&w, "core");
+	assert_null(cairn_stacks_thread(stacks, 0)->frames[0].path);
+	assert_non_null(strstr(cairn_stacks_note(stacks), "not the file that was mapped"));
+	cairn_stacks_close(stacks);
+	cb_free(&self.core);
+	workspace_close(&w);
+}
+
+static void the_bits_of_a_signature_are_read(void **state)
+{
+	struct core_builder b = {0};
+	const uint64_t regs[34] = {0}, masks[] = {0x7f000000000000, 0x7fff8000000000};
+	const Elf64_Nhdr head = {6, sizeof(masks), NT_ARM_PAC_MASK};
+	struct core *core;
+	cb_thread(&b, 1, 0, regs);
+	cb_put(&b, &head, sizeof(head));
+	cb_put(&b, "LINUX\0\0\0", 8);
+	cb_put(&b, masks, sizeof(masks));
+	cb_finish(&b);
+	((Elf64_Ehdr *)b.bytes)->e_machine = EM_AARCH64;
+	assert_int_equal(core_open_mem(b.bytes, b.n, "core", &core, NULL), 0);
+	assert_int_equal(core->machine, EM_AARCH64);
+	assert_int_equal(core->signature, masks[1]);
+	core_close(core);
+	cb_free(&b);
 }
 
 static void a_cut_core_ends_with_its_reason_and_invents_no_frame(void **state)
@@ -492,10 +586,12 @@ int main(void)
 		cmocka_unit_test(memory_is_read_where_it_was_dumped),
 		cmocka_unit_test(a_signal_that_somebody_sent_has_no_fault_address),
 		cmocka_unit_test(mappings_are_those_of_the_files_and_of_memory),
-		cmocka_unit_test(what_is_no_core_of_x86_64_is_refused_by_name),
+		cmocka_unit_test(a_core_of_another_class_machine_or_type_is_refused_by_name),
 		cmocka_unit_test(a_core_cut_at_every_byte_gives_what_it_still_has),
 		cmocka_unit_test(flipped_bits_never_crash),
 		cmocka_unit_test(the_stack_of_a_core_is_that_of_its_own_backtrace),
+		cmocka_unit_test(files_that_a_core_does_not_name_are_those_of_the_loaders_list),
+		cmocka_unit_test(the_bits_of_a_signature_are_read),
 		cmocka_unit_test(a_cut_core_ends_with_its_reason_and_invents_no_frame),
 		cmocka_unit_test(a_file_with_another_build_id_is_not_taken),
 		cmocka_unit_test(a_call_to_nowhere_leads_to_its_caller_and_is_marked),

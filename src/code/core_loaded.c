@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The files of a core that does not name them
+ *
+ * The kernel and gcore write NT_FILE. QEMU's cores of the programs that it emulates have none, and nothing of read-only files. What was
+ * mapped is found as debuggers find it:
+ *
+ *	NT_AUXV		AT_EXECFN: the program's name; AT_PHDR: where its program headers are
+ *	program		PT_DYNAMIC, in it DT_DEBUG: struct r_debug
+ *	r_debug		+8: the first struct link_map
+ *	link_map	+0 bias  +8 name  +16 dynamic section  +24 the next one
+ *
+ * A name does not say which version of a file had it. Where the core has the first page, the build-id counts. Otherwise the dynamic section
+ * does: the loader writes to it, so that it is in each core, and it has the addresses and sizes of all tables of its file:
+ *
+ *	file	DT_STRTAB 0x4a8		DT_STRSZ 0x8f		DT_RELA 0x5b0
+ *	memory	DT_STRTAB 0x55000004a8	DT_STRSZ 0x8f		DT_RELA 0x55000005b0
+ *
+ * Each value has to be the file's, or that plus the bias; DT_DEBUG is the loader's. What has neither is not taken.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "code/core.h"
+#include "elf/elf.h"
+
+enum {
+	MAX_LOADED = 4096, /* libraries of a process; the largest programs have a thousand */
+	MAX_NAME = 4096,   /* PATH_MAX */
+	MAX_DYNAMIC = 512, /* entries of a dynamic section; files have thirty */
+	PAGE = 4096,
+};
+
+/* An open file and where it may have been mapped. */
+struct candidate {
+	struct cairn_binary *bin;
+	const char *path;
+	const uint8_t *bytes; /* of the file */
+	size_t n;
+	uint64_t bias;
+	Elf64_Ehdr eh;
+};
+
+/* What the program's file tells of the rest. */
+struct program {
+	uint64_t dynamic; /* where its dynamic section is; 0: it has none */
+	char *loader;	  /* its name for the dynamic loader, whose own is that string in read-only memory; NULL */
+};
+
+struct link {
+	uint64_t bias, name, dynamic, next;
+};
+
+static bool has(const struct candidate *f, uint64_t off, uint64_t n)
+{
+	return off <= f->n && n <= f->n - off;
+}
+
+static bool read_header(struct candidate *f, uint64_t i, Elf64_Phdr *ret)
+{
+	if (f->eh.e_phentsize != sizeof(*ret) || i >= f->eh.e_phnum || f->eh.e_phoff > f->n ||
+	    !has(f, f->eh.e_phoff + i * sizeof(*ret), sizeof(*ret)))
+		return false;
+	memcpy(ret, f->bytes + f->eh.e_phoff + i * sizeof(*ret), sizeof(*ret));
+	return true;
+}
+
+static bool find_header(struct candidate *f, uint32_t type, Elf64_Phdr *ret)
+{
+	for (uint64_t i = 0; read_header(f, i, ret); i++)
+		if (ret->p_type == type)
+			return true;
+	return false;
+}
+
+/* A string of the process, the caller's; NULL when it is not there, or there is no memory. */
+static char *read_string(const struct core *core, uint64_t at)
+{
+	char name[MAX_NAME];
+	for (size_t n = 0; n < sizeof(name) && core_read(core, at + n, &name[n], 1); n++)
+		if (!name[n])
+			return strdup(name);
+	return NULL;
+}
+
+/* ---- whether it is that file ---- */
+
+static bool is_dynamic_section(const struct core *core, struct candidate *f)
+{
+	Elf64_Phdr ph;
+	if (!find_header(f, PT_DYNAMIC, &ph) || !has(f, ph.p_offset, ph.p_filesz))
+		return false;
+	uint64_t n = ph.p_filesz / sizeof(Elf64_Dyn);
+	for (uint64_t i = 0; i < n && i < MAX_DYNAMIC; i++) {
+		Elf64_Dyn here, there;
+		memcpy(&here, f->bytes + ph.p_offset + i * sizeof(here), sizeof(here));
+		if (!core_read(core, f->bias + ph.p_vaddr + i * sizeof(there), &there, sizeof(there)) ||
+		    here.d_tag != there.d_tag)
+			return false;
+		if (here.d_tag == DT_NULL)
+			return true;
+		if (here.d_tag != DT_DEBUG && here.d_un.d_val != there.d_un.d_val &&
+		    here.d_un.d_val + f->bias != there.d_un.d_val)
+			return false;
+	}
+	return false;
+}
+
+static bool is_that_file(const struct core *core, struct candidate *f)
+{
+	struct core_build_id id = {.n = 0};
+	Elf64_Phdr ph;
+	size_t n;
+	if (elf_machine(binary_main(f->bin)) != core->machine)
+		return false;
+	if (find_header(f, PT_LOAD, &ph) && !ph.p_offset && core_build_id_at(core, f->bias + ph.p_vaddr, &id)) {
+		const uint8_t *own = cairn_binary_build_id(f->bin, &n);
+		return n == id.n && !memcmp(own, id.bytes, n);
+	}
+	return is_dynamic_section(core, f);
+}
+
+/* ---- adding it ---- */
+
+/* Its segments, as the loader maps them. */
+static int add_segments(struct core *core, struct candidate *f, struct cairn_err *err)
+{
+	Elf64_Phdr ph;
+	/* The program's may be relative to where it was started, which is ours then. */
+	char *path = realpath(f->path, NULL);
+	if (!path || !VEC_ADD(&core->names, path)) {
+		free(path);
+		return err_nomem(err, "the files of a core file");
+	}
+	for (uint64_t i = 0; read_header(f, i, &ph); i++) {
+		uint64_t lo = f->bias + ph.p_vaddr, skip = lo % PAGE;
+		struct core_file file = {.lo = lo - skip, .hi = (lo + ph.p_filesz + PAGE - 1) / PAGE * PAGE,
+					 .off = ph.p_offset - skip, .path = path, .is_known = true};
+		if (ph.p_type != PT_LOAD || !ph.p_filesz || ph.p_offset < skip || file.lo >= file.hi)
+			continue;
+		if (!VEC_ADD(&core->files, file))
+			return err_nomem(err, "the files of a core file");
+	}
+	return 0;
+}
+
+static int open_candidate(struct core *core, const struct core_search *search, const char *root, const char *name,
+			  char path[static 2 * MAX_NAME], struct candidate *ret)
+{
+	struct cairn_binary_opts how = {.size = sizeof(how), .debug_dirs = search->debug_dirs,
+					.n_debug_dirs = search->n_debug_dirs};
+	struct cairn_err err = {0};
+	snprintf(path, (size_t)2 * MAX_NAME, "%s%s", root, name);
+	*ret = (struct candidate){.path = path};
+	int rc = cairn_binary_open(path, &how, &ret->bin, &err);
+	if (rc < 0) {
+		snprintf(core->note, sizeof(core->note), "%s", err.msg);
+		return rc == -ENOMEM ? rc : 0;
+	}
+	ret->bytes = elf_whole(binary_main(ret->bin), &ret->n);
+	memcpy(&ret->eh, ret->bytes, sizeof(ret->eh));
+	return 1;
+}
+
+/* Where the program was loaded: AT_PHDR is where its headers are. */
+static bool place_program(const struct core *core, struct candidate *f)
+{
+	Elf64_Phdr ph;
+	for (uint64_t i = 0; read_header(f, i, &ph); i++)
+		if (ph.p_type == PT_LOAD && ph.p_offset <= f->eh.e_phoff && f->eh.e_phoff - ph.p_offset < ph.p_filesz) {
+			f->bias = core->phdr - (f->eh.e_phoff - ph.p_offset) - ph.p_vaddr;
+			return true;
+		}
+	return false;
+}
+
+static void read_program(struct candidate *f, struct program *ret)
+{
+	Elf64_Phdr ph;
+	if (find_header(f, PT_DYNAMIC, &ph))
+		ret->dynamic = f->bias + ph.p_vaddr;
+	if (find_header(f, PT_INTERP, &ph) && has(f, ph.p_offset, ph.p_filesz) && ph.p_filesz < MAX_NAME)
+		ret->loader = strndup((const char *)f->bytes + ph.p_offset, ph.p_filesz);
+}
+
+/*
+ * One file by its name: below the sysroot, or as it is; the program is often elsewhere than its libraries.
+ * @program  NULL: a library, whose @bias is known; else set
+ */
+static int add_file(struct core *core, const struct core_search *search, const char *name, uint64_t bias, struct program *program,
+		    struct cairn_err *err)
+{
+	const char *const roots[] = {search->sysroot ? search->sysroot : "", ""};
+	char path[2 * MAX_NAME];
+	for (size_t i = 0; i < (search->sysroot ? 2 : 1); i++) {
+		struct candidate f;
+		int rc = open_candidate(core, search, roots[i], name, path, &f);
+		if (rc < 0)
+			return err_nomem(err, "a file of a core file");
+		if (!rc)
+			continue;
+		f.bias = bias;
+		bool is_that = (!program || place_program(core, &f)) && is_that_file(core, &f);
+		if (is_that && program)
+			read_program(&f, program);
+		if (!is_that)
+			snprintf(core->note, sizeof(core->note), "%.200s: not the file that was mapped, or the core has nothing of it", path);
+		rc = is_that ? add_segments(core, &f, err) : 0;
+		cairn_binary_close(f.bin);
+		if (rc < 0 || is_that) {
+			core->note[0] = 0;
+			return rc;
+		}
+	}
+	return 0;
+}
+
+/* ---- the loader's list ---- */
+
+static uint64_t first_link(const struct core *core, uint64_t dynamic)
+{
+	Elf64_Dyn d;
+	uint64_t link = 0;
+	for (uint64_t i = 0; dynamic && i < MAX_DYNAMIC && core_read(core, dynamic + i * sizeof(d), &d, sizeof(d)) && d.d_tag; i++)
+		if (d.d_tag == DT_DEBUG && core_read(core, d.d_un.d_ptr + 8, &link, sizeof(link)))
+			return link;
+	return 0;
+}
+
+static int add_libraries(struct core *core, const struct core_search *search, const struct program *program,
+			 struct cairn_err *err)
+{
+	struct link link;
+	uint64_t at = first_link(core, program->dynamic);
+	int rc = 0;
+	for (size_t i = 0; rc == 0 && at && i < MAX_LOADED && core_read(core, at, &link, sizeof(link)); i++, at = link.next) {
+		char *name = read_string(core, link.name);
+		if (!name && program->loader)
+			name = strdup(program->loader);
+		/* The program and the vDSO have no name of a file here. */
+		if (name && name[0] == '/')
+			rc = add_file(core, search, name, link.bias, NULL, err);
+		free(name);
+	}
+	return rc;
+}
+
+int core_add_loaded(struct core *core, const struct core_search *search, struct cairn_err *err)
+{
+	struct program program = {0};
+	if (core->files.n || !core->phdr || !core->execfn)
+		return 0;
+	char *name = read_string(core, core->execfn);
+	int rc = name ? add_file(core, search, name, 0, &program, err) : 0;
+	if (rc == 0)
+		rc = add_libraries(core, search, &program, err);
+	free(program.loader);
+	free(name);
+	return rc;
+}
