@@ -14,7 +14,9 @@ build="meson ninja-build pkg-config libc6-dev libelf-dev zlib1g-dev libzstd-dev 
 # Other people's tools, for a second opinion; a test without its tool is skipped and says so.
 tests="libc6-dbg musl-tools luajit libunwind-14 libunwind-dev libdw-dev binutils gdb bpftrace linux-perf g++ lld llvm zstd dwz groff-base debuginfod strace"
 # Runtimes with JITs, of 600 MB.
-truth="postgresql-15 libgccjit-12-dev nodejs openjdk-17-jdk-headless luajit linux-perf gdb"
+# Compiler, emulator and debugger of AArch64 for stacks of its cores.
+arm="gcc-aarch64-linux-gnu qemu-user gdb-multiarch"
+truth="$arm postgresql-15 libgccjit-12-dev nodejs openjdk-17-jdk-headless luajit linux-perf gdb"
 [ "${1:-}" = --truth ] && tests="$tests $truth"
 
 missing()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Inside of gdb: for each line "attach PID" or "core PROGRAM CORE" of standard input, one line of JSON {tid: [pc, ...]}.
+"""Inside of gdb: for each line "attach PID", "core PROGRAM CORE" or "here" of standard input, one line of JSON {tid: [pc, ...]}.
 
 The program counters of real frames only: inlined calls have none of their own, and tail calls, which gdb deduces from debug
 information, have no frame any more.
@@ -32,6 +32,8 @@ def stacks():
 
 
 def answer(words):
+    if words[0] == 'here':
+        return stacks()
     if words[0] == 'attach':
         gdb.execute(f'attach {words[1]}', to_string=True)
         found = stacks()
