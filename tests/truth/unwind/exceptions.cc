@@ -35,9 +35,9 @@ template <unsigned N> __attribute__((noinline)) unsigned leave(unsigned how)
 		sink += static_cast<unsigned>(aligned[0]);
 	}
 	if constexpr (N % 12 == 0) {
-		if (how % 40 == 1)
+		if (how % 400 == 1)
 			throw std::runtime_error(std::string(how % 40, 'x'));
-		if (how % 10 == 2)
+		if (how % 100 == 2)
 			longjmp(out, 1);
 		return how;
 	} else {

@@ -2,9 +2,10 @@
 /*
  * Every instruction of a running program, unwound one frame and compared with what really happened
  *
- *	steps SEED WINDOWS STEPS COMMAND...
+ *	steps SEED WINDOWS STEPS FUNCTIONS INSTRUCTIONS COMMAND...
  *
- * The program runs; at random times it is single-stepped for a while. From its calls and returns, seen as changes of the
+ * The program runs; at random times it is single-stepped for STEPS instructions, WINDOWS times, or fewer when FUNCTIONS functions
+ * and INSTRUCTIONS instructions have been seen. A window that shows no new function any more ends early: another time shows more. From its calls and returns, seen as changes of the
  * stack pointer, a shadow stack is kept:
  *
  *	call	rsp falls by 8 and the word there is the address behind the call: a frame begins, and its caller's registers
@@ -17,6 +18,9 @@
  * At every instruction of a frame whose call was seen, the rule of the unwind table is applied to the registers. The result has to
  * be the caller's pc, stack pointer and callee-saved registers, those that the ABI lets the callee change and it has to
  * restore. Nothing of the unwinder is used to find out what is right.
+ *
+ * A function is where a call leads, by file and address in it, behind a procedure linkage table's entry; its first call may go on
+ * to the dynamic linker, which binds it.
  *
  * Output: one line "counts ..." of totals, and a line "wrong ..." for each different place where a rule is.
  */
@@ -70,7 +74,10 @@ struct run {
 	size_t n_maps;
 	struct frame *frames;
 	size_t depth;
-	uint64_t n_steps, n_unknown, n_right, n_undescribed, n_wrong, n_functions, n_signals, n_unwound_calls;
+	uint64_t n_steps, n_unknown, n_right, n_undescribed, n_wrong, n_functions, n_signals, n_bound, n_jumps;
+	uint64_t new_at_step; /* when the last new function was seen */
+	bool is_called;	      /* the last call has not arrived behind its entry of a linkage table yet */
+	const struct file *linked_from; /* whose entry it is in; NULL: in none */
 	struct cairn_regs promise; /* where longjmp is about to go */
 	const struct file *promise_file;
 	struct cairn_vaddr promised_at;
@@ -194,10 +201,50 @@ static struct frame *push(struct run *r, uint64_t ret_addr, uint64_t cfa)
 	return f;
 }
 
+/* An entry of a procedure linkage table: it jumps by a word, or pushes a number and jumps to the first entry. */
+static bool is_link(const struct run *r, uint64_t at)
+{
+	uint8_t p[16];
+	size_t i = 0;
+	if (!read_target((void *)(uintptr_t)r, (struct cairn_addr){at}, p, sizeof(p)))
+		return false;
+	if (!memcmp(p, "\xf3\x0f\x1e\xfa", 4))
+		i = 4; /* endbr64 */
+	if (p[i] == 0x68)
+		return true;
+	if (p[i] == 0xff && p[i + 1] == 0x35)
+		return true; /* the first entry */
+	i += p[i] == 0xf2; /* bnd */
+	return p[i] == 0xff && p[i + 1] == 0x25;
+}
+
+/* The function that was called last, as soon as it is seen. */
+static void note_function(struct run *r, uint64_t pc)
+{
+	const struct map *m = map_of(r, pc);
+	const struct file *file = m ? m->file : NULL;
+	if (is_link(r, pc)) {
+		r->linked_from = file;
+		return;
+	}
+	r->n_bound += r->linked_from && r->linked_from != file && file && strstr(file->path, "/ld-");
+	r->is_called = false;
+	r->linked_from = NULL;
+	uint64_t key = file ? (uint64_t)(file - r->files + 1) << 48 | (pc - m->lo + m->off) : pc;
+	if (add_to_set(r->functions, key)) {
+		r->n_functions++;
+		r->new_at_step = r->n_steps;
+	}
+}
+
 /* What one instruction did to the stack. */
 static void follow(struct run *r, const struct cairn_regs *before, const struct cairn_regs *now)
 {
 	uint64_t sp = now->r[RSP], word;
+	/* Entries of a linkage table go on by a jump, but for the number that they push. */
+	if (r->is_called && (sp == before->r[RSP] || r->linked_from))
+		note_function(r, now->pc.v);
+	r->is_called &= r->linked_from != NULL;
 	while (r->depth && r->frames[r->depth - 1].cfa <= sp)
 		r->depth--;
 	/* Another stack (coroutines): nothing is known of it. */
@@ -207,9 +254,8 @@ static void follow(struct run *r, const struct cairn_regs *before, const struct 
 	    word - before->pc.v < 2 || word - before->pc.v > 8 || now->pc.v == word)
 		return;
 	save(push(r, word, sp + 8), before);
-	r->n_unwound_calls++;
-	if (add_to_set(r->functions, now->pc.v))
-		r->n_functions++;
+	r->is_called = true;
+	note_function(r, now->pc.v);
 }
 
 static bool is_as_it_was(const struct frame *f, const struct cairn_regs *caller, const char **what)
@@ -269,6 +315,7 @@ static bool is_jump(const struct cairn_unwind_rule *rule)
 static void keep_promise(struct run *r, const struct cairn_regs *regs)
 {
 	static const struct frame none;
+	r->n_jumps++;
 	if (regs->pc.v == r->promise.pc.v && regs->r[RSP] == r->promise.r[RSP])
 		r->n_right++;
 	else
@@ -360,9 +407,12 @@ static bool window(struct run *r, uint64_t n)
 	int signal = 0;
 	r->depth = 0;
 	r->promise_file = NULL;
+	r->is_called = false;
+	r->linked_from = NULL;
+	r->new_at_step = r->n_steps;
 	read_maps(r);
 	take_regs(r, &regs);
-	for (uint64_t i = 0; i < n; i++) {
+	for (uint64_t i = 0; i < n && (i < n / 3 || r->n_steps - r->new_at_step < n / 3); i++) {
 		if (!step_once(r, &regs, &signal))
 			return false;
 		check(r, &regs);
@@ -419,27 +469,30 @@ static void start(struct run *r, char **command)
 
 int main(int argc, char **argv)
 {
-	if (argc < 5)
+	if (argc < 7)
 		return 2;
 	unsigned int seed = (unsigned int)atoi(argv[1]);
 	uint64_t n_windows = strtoull(argv[2], NULL, 10), n_steps = strtoull(argv[3], NULL, 10), done = 0;
+	uint64_t n_functions = strtoull(argv[4], NULL, 10), n_instructions = strtoull(argv[5], NULL, 10);
 	struct run *r = calloc(1, sizeof(*r));
 	r->frames = calloc(MAX_DEPTH, sizeof(*r->frames));
-	for (int tries = 0; done < n_windows && tries < 50; tries++) {
-		start(r, argv + 4);
+	bool is_enough = false;
+	for (int tries = 0; !is_enough && done < n_windows && tries < 50; tries++) {
+		start(r, argv + 6);
 		/* Into the workload, beyond the start of the program. */
 		bool lives = run_free(r, 20000 + (uint64_t)(rand_r(&seed) % 200000));
-		while (lives && done < n_windows) {
+		while (lives && !is_enough && done < n_windows) {
 			done++;
 			lives = window(r, n_steps) && run_free(r, 500 + (uint64_t)(rand_r(&seed) % 50000));
+			is_enough = r->n_functions >= n_functions && r->n_steps >= n_instructions;
 		}
 		if (lives)
 			kill(r->pid, SIGKILL);
 		waitpid(r->pid, NULL, __WALL);
 	}
 	printf("counts windows %" PRIu64 " steps %" PRIu64 " outside %" PRIu64 " right %" PRIu64 " undescribed %" PRIu64
-	       " wrong %" PRIu64 " functions %" PRIu64 " calls %" PRIu64 " signals %" PRIu64 "\n",
-	       done, r->n_steps, r->n_unknown, r->n_right, r->n_undescribed, r->n_wrong, r->n_functions, r->n_unwound_calls,
-	       r->n_signals);
+	       " wrong %" PRIu64 " functions %" PRIu64 " bound %" PRIu64 " jumps %" PRIu64 " signals %" PRIu64 "\n",
+	       done, r->n_steps, r->n_unknown, r->n_right, r->n_undescribed, r->n_wrong, r->n_functions, r->n_bound,
+	       r->n_jumps, r->n_signals);
 	return 0;
 }
