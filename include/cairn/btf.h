@@ -280,11 +280,12 @@ int cairn_btf_finish(struct cairn_btf_builder *b, void **ret, size_t *ret_size, 
  * Structs that refer to one another in circles are compared as graphs; a forward declaration is resolved to the only
  * definition of its name, and a struct that has a declaration where an equal one has the definition is replaced by that.
  * LOC_PARAM, LOC_PROTO and FUNC_PROTO are compared by their full content; VAR, DATASEC and LOCSEC are things, and never
- * merged. Types equal to one of the base are replaced by it. Idempotent, deterministic.
+ * merged. Types equal to one of the base are replaced by it. Idempotent, deterministic. Records of kinds that are not
+ * known stay untouched, and with them all strings where they are.
  *
  * @map  NULL, or an array of end_id - start_id words: where each own type went
- * Returns 0 with *@ret owned by the caller. -EBADMSG: a broken reference, named. -EOPNOTSUPP: records of a kind that is
- * not known, or LOC records of two dialects. -ENOMEM, -ERANGE.
+ * Returns 0 with *@ret owned by the caller. -EBADMSG: a broken reference, named. -EOPNOTSUPP: LOC records of two dialects,
+ * or a record of a kind that is not known with a word that may be an id which moves (named). -ENOMEM, -ERANGE.
  * Cost: O(references * log(records)) at worst.
  */
 int cairn_btf_dedup(const struct cairn_btf *btf, uint32_t *map, void **ret, size_t *ret_size,
@@ -294,8 +295,7 @@ int cairn_btf_dedup(const struct cairn_btf *btf, uint32_t *map, void **ret, size
  * cairn_btf_sort - own records in the order of their names as bytes, then by kind, then as they were
  *
  * Those without a name come first: so the kernel and libbpf can find a name by bisection. LOCSECs are sorted again by
- * (func, offset, loc_proto), those of v1 by offset. @map and errors as above; -EOPNOTSUPP: there are records of a kind
- * that is not known, so that their references cannot follow.
+ * (func, offset, loc_proto), those of v1 by offset. @map and errors as above.
  */
 int cairn_btf_sort(const struct cairn_btf *btf, uint32_t *map, void **ret, size_t *ret_size,
 		   struct cairn_err *err);
@@ -305,7 +305,8 @@ int cairn_btf_sort(const struct cairn_btf *btf, uint32_t *map, void **ret, size_
  *
  * By reachability: what is reachable from LOC records only, among FUNC that @keep_func refuses, FUNC_PROTO and LOC kinds,
  * goes to the split blob; all else stays in the main one. @keep_func tells whether a FUNC has code of its own (a symbol).
- * Only the main blob gets a layout section: readers of the other find it there.
+ * Only the main blob gets a layout section: readers of the other find it there. Records of kinds that are not known stay in
+ * the main blob, untouched.
  * Returns 0, both owned by the caller; *@ret_loc is NULL when there is nothing to split off. Errors as above.
  */
 int cairn_btf_split_loc(const struct cairn_btf *btf, bool (*keep_func)(void *ctx, const char *name),
@@ -317,7 +318,8 @@ int cairn_btf_split_loc(const struct cairn_btf *btf, bool (*keep_func)(void *ctx
  *
  * In the base are only INT, FLOAT and FWD, and named structs, unions and enums (as sizes), that the split refers to; what
  * else it needs of its base moves into it. A base that is split itself becomes one blob.
- * Returns 0, both owned by the caller. -EINVAL: @split has no base. Other errors as above.
+ * Returns 0, both owned by the caller. -EINVAL: @split has no base. -EOPNOTSUPP: records of kinds that are not known.
+ * Other errors as above.
  */
 int cairn_btf_distil_base(const struct cairn_btf *split, void **ret_base, size_t *ret_base_size,
 			  void **ret_split, size_t *ret_split_size, struct cairn_err *err);

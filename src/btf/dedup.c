@@ -5,6 +5,9 @@
  * Of equal types the first stays; a base's comes before all own ones. Those that stay keep their order, so that a blob
  * without doubles comes out as it went in, but for strings, which are written in the order of their first use. That
  * makes it idempotent, and the same for any input of the same content and order.
+ *
+ * Records of kinds that are not known are things of their own, and carried as btf/opaque.h says: where there are some, strings
+ * stay where they are, too.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,6 +18,7 @@
 #include "base/scope.h"
 #include "btf/build.h"
 #include "btf/dedup.h"
+#include "btf/opaque.h"
 #include "btf/strings.h"
 
 /* ---- the graph ---- */
@@ -100,10 +104,8 @@ static int load_record(struct btf_graph *g, struct names *names, const struct ca
 	memcpy(record, btf_record(owner, id), btf_record_size(owner, id) * sizeof(*record));
 	g->records[id] = at;
 	uint32_t kind = BTF_KIND_OF(record[BTF_RECORD_INFO]);
-	if (kind >= CAIRN_BTF_N_KINDS || !g->shapes[kind])
-		return err_set(err, -EOPNOTSUPP,
-			       "%s: BTF: record %u is of kind %u: what it refers to is not known, so nothing can "
-			       "be moved", owner->name, id, kind);
+	if (btf_is_opaque(kind))
+		return 0;
 	/* GCC 12 (-gbtf) leaves a number there, another one in each unit; it means nothing. */
 	if (kind == CAIRN_BTF_FWD)
 		record[BTF_RECORD_REF] = 0;
@@ -130,8 +132,9 @@ static int choose_shapes(struct btf_graph *g, struct cairn_err *err)
 				       p->name);
 		dialect = p->dialect != CAIRN_BTF_NO_LOC ? p->dialect : dialect;
 	}
-	for (uint32_t kind = 1; kind < CAIRN_BTF_N_KINDS; kind++)
-		g->shapes[kind] = btf_shape(kind, dialect);
+	static const struct btf_shape opaque;
+	for (uint32_t kind = 0; kind <= BTF_KIND_MAX; kind++)
+		g->shapes[kind] = btf_is_opaque(kind) ? &opaque : btf_shape(kind, dialect);
 	return 0;
 }
 
@@ -209,10 +212,30 @@ static int write_record(const struct btf_graph *g, struct names *names, const ui
 	return rc;
 }
 
-static int write_blob(const struct btf_graph *g, struct names *names, const uint32_t *ids, void **ret,
-		      size_t *ret_size, struct cairn_err *err)
+/* @map  where each id of the chain is in the result; a base's stay */
+static int write_records(const struct btf_graph *g, struct names *names, const uint32_t *ids, const uint32_t *map,
+			 struct cairn_btf_builder *b, struct cairn_err *err)
 {
 	size_t n_strings = names->texts.start - g->btf->start_string + names->texts.size;
+	struct btf_move m = {.btf = g->btf, .b = b, .map = map};
+	int rc = btf_has_opaque(g->btf) ? btf_builder_adopt_strings(b, g->btf) : 0;
+	names->written = calloc(n_strings + 1, sizeof(*names->written));
+	if (!names->written)
+		rc = -ENOMEM;
+	for (uint32_t node = g->btf->start_id; rc == 0 && node < g->n; node++) {
+		if (g->stands[node] != node || ids[g->class_of[node]] != btf_builder_next_id(b))
+			continue;
+		if (!btf_is_opaque(btf_graph_kind(g, node)))
+			rc = write_record(g, names, ids, node, b);
+		else if ((rc = btf_carry_opaque(&m, node, err)) < 0)
+			return rc;
+	}
+	return rc < 0 ? err_set(err, rc, "no room for the result") : 0;
+}
+
+static int write_blob(const struct btf_graph *g, struct names *names, const uint32_t *ids, const uint32_t *map,
+		      void **ret, size_t *ret_size, struct cairn_err *err)
+{
 	struct cairn_btf_builder *b;
 	struct cairn_btf_build_opts opts = {.size = sizeof(opts),
 					    .base = g->btf->base,
@@ -223,12 +246,9 @@ static int write_blob(const struct btf_graph *g, struct names *names, const uint
 	if (rc < 0)
 		return rc;
 	btf_builder_adopt_form(b, g->btf);
-	names->written = calloc(n_strings + 1, sizeof(*names->written));
-	rc = names->written ? 0 : -ENOMEM;
-	for (uint32_t node = g->btf->start_id; rc == 0 && node < g->n; node++)
-		if (g->stands[node] == node && ids[g->class_of[node]] == btf_builder_next_id(b))
-			rc = write_record(g, names, ids, node, b);
-	rc = rc < 0 ? err_set(err, rc, "no room for the result") : cairn_btf_finish(b, ret, ret_size, err);
+	rc = write_records(g, names, ids, map, b, err);
+	if (rc == 0)
+		rc = cairn_btf_finish(b, ret, ret_size, err);
 	cairn_btf_builder_free(b);
 	return rc;
 }
@@ -243,21 +263,31 @@ static int find_equal(struct btf_graph *g, struct cairn_err *err)
 	return n < 0 ? err_set(err, n, "no room to compare the types of %s", g->btf->name) : 0;
 }
 
+/* Where each id of the chain is in the result; a base's stay. */
+static uint32_t *map_ids(const struct btf_graph *g, const uint32_t *ids)
+{
+	uint32_t *map = malloc(g->n * sizeof(*map));
+	for (uint32_t node = 0; map && node < g->n; node++)
+		map[node] = node < g->btf->start_id ? node : ids[btf_graph_class(g, node)];
+	return map;
+}
+
 int cairn_btf_dedup(const struct cairn_btf *btf, uint32_t *map, void **ret, size_t *ret_size,
 		    struct cairn_err *err)
 {
 	struct btf_graph g = {0};
 	struct names names = {0};
 	SCOPE_FREE uint32_t *ids = NULL;
+	SCOPE_FREE uint32_t *all = NULL;
 	int rc = load(&g, &names, btf, err);
 	if (rc == 0)
 		rc = find_equal(&g, err);
-	if (rc == 0 && !(ids = number_classes(&g)))
+	if (rc == 0 && (!(ids = number_classes(&g)) || !(all = map_ids(&g, ids))))
 		rc = err_nomem(err, "the new ids");
 	if (rc == 0)
-		rc = write_blob(&g, &names, ids, ret, ret_size, err);
-	for (uint32_t node = btf->start_id; rc == 0 && map && node < btf->end_id; node++)
-		map[node - btf->start_id] = ids[btf_graph_class(&g, node)];
+		rc = write_blob(&g, &names, ids, all, ret, ret_size, err);
+	if (rc == 0 && map)
+		memcpy(map, all + btf->start_id, (btf->end_id - btf->start_id) * sizeof(*map));
 	names_fini(&names);
 	graph_fini(&g);
 	return rc;

@@ -22,7 +22,7 @@ struct btf_graph {
 	uint32_t n;                     /* nodes: end_id */
 	uint32_t *words;                /* records of the whole chain */
 	uint32_t *records;              /* first word of each node's record; of node 0: 0 */
-	const struct btf_shape *shapes[CAIRN_BTF_N_KINDS];
+	const struct btf_shape *shapes[BTF_KIND_MAX + 1]; /* of kinds not known: one without ids and names */
 	/* What stands for a node wherever something refers to it: itself, or the definition of what it declares. */
 	uint32_t *stands;
 	/* The partition. */

@@ -24,7 +24,8 @@
  * name are in one class. That is hoped for first; where it fails, those FWDs stand for themselves, and
  * what refers to them is looked at again. An enum without values is a forward declaration too.
  *
- * VAR, DATASEC and LOCSEC are things, not types: each has a class of its own.
+ * VAR, DATASEC and LOCSEC are things, not types, and what a record of an unknown kind is nobody knows: each has a class of
+ * its own.
  *
  * Cost: O(edges * log(nodes)) at worst; in practice a few visits per edge. Memory: about 16 words per node while it
  * runs, and 1 per edge of nodes that have a look-alike.
@@ -120,7 +121,7 @@ uint64_t btf_graph_hash(const struct btf_graph *g, uint32_t node)
 
 static bool is_thing(uint32_t kind)
 {
-	return kind == CAIRN_BTF_VAR || kind == CAIRN_BTF_DATASEC || kind == CAIRN_BTF_LOCSEC;
+	return kind == CAIRN_BTF_VAR || kind == CAIRN_BTF_DATASEC || kind >= CAIRN_BTF_LOCSEC;
 }
 
 /* Give every node the class of those alike; classes[].n counts. */

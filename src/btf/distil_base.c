@@ -11,14 +11,14 @@
  *	                         and what has no name; and what these refer to
  *
  * A base that is split itself becomes one blob. The split blob keeps its own records in order; those moved follow, in the
- * order of the base.
+ * order of the base. Ids and strings of the base are all new, so records of kinds that are not known are refused.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/err.h"
 #include "base/vec.h"
-#include "btf/move.h"
+#include "btf/opaque.h"
 
 struct distiller {
 	const struct cairn_btf *btf;
@@ -154,6 +154,14 @@ static int distil(struct distiller *d, void **base, size_t *base_size, void **sp
 	return rc < 0 ? rc : write_split(d, split, split_size, err);
 }
 
+static int refuse_opaque(const struct cairn_btf *btf, struct cairn_err *err)
+{
+	if (!btf_has_opaque(btf))
+		return 0;
+	return err_set(err, -EOPNOTSUPP, "%s: BTF: has records of kinds that are not known, which may refer to its base",
+		       btf->name);
+}
+
 int cairn_btf_distil_base(const struct cairn_btf *split, void **ret_base, size_t *ret_base_size,
 			  void **ret_split, size_t *ret_split_size, struct cairn_err *err)
 {
@@ -161,8 +169,11 @@ int cairn_btf_distil_base(const struct cairn_btf *split, void **ret_base, size_t
 	void *base = NULL;
 	size_t base_size = 0;
 	int rc = split->base ? 0 : err_set(err, -EINVAL, "%s is not split from a base", split->name);
-	for (const struct cairn_btf *p = split; rc == 0 && p; p = p->base)
-		rc = btf_check_movable(p, err);
+	for (const struct cairn_btf *p = split; rc == 0 && p; p = p->base) {
+		rc = refuse_opaque(p, err);
+		if (rc == 0)
+			rc = btf_check_movable(p, err);
+	}
 	if (rc == 0)
 		rc = distil(&d, &base, &base_size, ret_split, ret_split_size, err);
 	cairn_btf_close(d.base);

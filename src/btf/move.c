@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "btf/opaque.h"
 
 /* ---- places ---- */
 
@@ -54,10 +55,8 @@ static int check_record(const struct cairn_btf *btf, uint32_t id, struct cairn_e
 	uint32_t *record = (uint32_t *)btf_record(btf, id), *p;
 	uint32_t kind = BTF_KIND_OF(record[BTF_RECORD_INFO]);
 	const struct btf_shape *shape = btf_shape(kind, btf->dialect);
-	if (!shape)
-		return err_set(err, -EOPNOTSUPP,
-			       "%s: BTF: record %u is of kind %u: what it refers to is not known, so nothing can "
-			       "be moved", btf->name, id, kind);
+	if (btf_is_opaque(kind))
+		return 0;
 	for (struct btf_fields f = btf_ids_of(shape, record); (p = btf_next(&f));)
 		if (*p >= btf->end_id)
 			return bad_reference(btf, id, "id", *p, err);
@@ -82,6 +81,8 @@ int btf_move_record(const struct btf_move *m, uint32_t id, struct cairn_err *err
 	uint32_t n = btf_record_size(owner, id) - BTF_RECORD_WORDS, new_id, *p;
 	uint32_t kind = BTF_KIND_OF(from[BTF_RECORD_INFO]);
 	const struct btf_shape *shape = btf_shape(kind, owner->dialect);
+	if (btf_is_opaque(kind))
+		return btf_carry_opaque(m, id, err);
 	int rc = check_record(owner, id, err);
 	if (rc < 0)
 		return rc;

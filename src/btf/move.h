@@ -15,16 +15,16 @@ struct btf_move {
 /*
  * btf_move_record - add a record of @m->btf or its bases
  *
- * Places of a LOCSEC are sorted as the dialect has them, because ids are part of the order.
- * Returns 0, -EBADMSG (an id or a string that does not exist), -ENOMEM, -ERANGE.
+ * Places of a LOCSEC are sorted as the dialect has them, because ids are part of the order. A record of a kind that is
+ * not known goes as it is, if it can (btf/opaque.h).
+ * Returns 0, -EBADMSG (an id or a string that does not exist), -EOPNOTSUPP, -ENOMEM, -ERANGE.
  */
 int btf_move_record(const struct btf_move *m, uint32_t id, struct cairn_err *err);
 
 /*
- * btf_check_movable - 0 when all own records can be moved
+ * btf_check_movable - 0 when all own records of known kinds can be moved
  *
- * -EBADMSG: a reference to an id or string that does not exist. -EOPNOTSUPP: a record of a kind that is not known, whose
- * references nobody can find.
+ * -EBADMSG: a reference to an id or string that does not exist.
  */
 int btf_check_movable(const struct cairn_btf *btf, struct cairn_err *err);
 

@@ -10,7 +10,7 @@
  *	loc    the rest: LOC records, functions that exist only as inlined copies, their prototypes
  *
  * So a struct that only an inlined function uses stays in main, and the location data is small and self-contained on top
- * of it. Records keep their order in both.
+ * of it. Records keep their order in both. Those of kinds that are not known stay in main, if they can (btf/opaque.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 #include "base/err.h"
 #include "base/vec.h"
-#include "btf/move.h"
+#include "btf/opaque.h"
 
 enum { FROM_LOC = 1, IN_MAIN = 2 }; /* marks */
 
@@ -51,6 +51,8 @@ static int spread(struct splitter *s, uint8_t how)
 		uint32_t *record = (uint32_t *)btf_record(s->btf, s->left.p[--s->left.n]), *id;
 		const struct btf_shape *shape =
 			btf_shape(BTF_KIND_OF(record[BTF_RECORD_INFO]), s->btf->dialect);
+		if (!shape)
+			continue;
 		struct btf_fields f = btf_ids_of(shape, record);
 		while (rc == 0 && (id = btf_next(&f)))
 			rc = mark(s, *id, how);
@@ -96,6 +98,10 @@ static int write_part(struct splitter *s, bool main, const struct cairn_btf *bas
 	if (main)
 		btf_builder_adopt_form(m.b, btf);
 	uint32_t next = btf_builder_next_id(m.b);
+	if (main && btf_has_opaque(btf))
+		rc = btf_builder_adopt_strings(m.b, btf);
+	if (rc < 0)
+		err_set(err, rc, "no room for the strings of %s", btf->name);
 	for (uint32_t id = btf->start_id; id < btf->end_id; id++)
 		if (!(s->marks[id - btf->start_id] & IN_MAIN) == !main)
 			s->map[id] = next++;
@@ -113,7 +119,7 @@ static int split(struct splitter *s, bool (*keep_func)(void *ctx, const char *na
 {
 	const struct cairn_btf *btf = s->btf;
 	s->marks = calloc(btf->end_id - btf->start_id + 1, 1);
-	s->map = malloc(btf->end_id * sizeof(*s->map));
+	s->map = calloc(btf->end_id, sizeof(*s->map));
 	if (!s->marks || !s->map || colour(s, keep_func, ctx) < 0)
 		return err_nomem(err, "the marks of BTF records");
 	for (uint32_t id = 0; id < btf->start_id; id++)

@@ -8,6 +8,7 @@
 
 #include <cairn/btf.h>
 
+#include "btf/btf.h"
 #include "btf/build.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
@@ -72,6 +73,28 @@ static inline uint32_t str(struct cairn_btf_builder *b, const char *s)
 		assert_int_equal(btf_add_##what(b, __VA_ARGS__, &id_), 0);                         \
 		id_;                                                                               \
 	})
+
+/* Kinds that nobody knows, as a layout section tells them. */
+enum { KIND_OF_8_BYTES = 40, KIND_OF_4_BYTES_AND_8_PER_ELEMENT = 41 };
+
+static inline void learn_made_up_kinds(struct cairn_btf_builder *b)
+{
+	uint8_t layout[4 * 42] = {0};
+	struct cairn_btf teacher = {.layout = layout, .n_layout = 42};
+	layout[4 * KIND_OF_8_BYTES] = 8;
+	layout[4 * KIND_OF_4_BYTES_AND_8_PER_ELEMENT] = 4;
+	layout[4 * KIND_OF_4_BYTES_AND_8_PER_ELEMENT + 1] = 8;
+	btf_builder_learn_kinds(b, &teacher);
+}
+
+/* As many words as kind and vlen demand. */
+static inline uint32_t add_made_up(struct cairn_btf_builder *b, uint32_t kind, uint32_t vlen, const uint32_t *words)
+{
+	struct cairn_btf_type t = {.kind = kind, .vlen = vlen};
+	uint32_t id;
+	assert_int_equal(cairn_btf_add_record(b, &t, words, kind == KIND_OF_8_BYTES ? 2 : 1 + 2 * vlen, &id), 0);
+	return id;
+}
 
 static inline uint32_t add_int(struct cairn_btf_builder *b)
 {
