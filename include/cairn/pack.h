@@ -58,7 +58,8 @@ struct cairn_packed_section {
 	const char *what; /* "functions"; static */
 };
 
-#define CAIRN_PACK_SECTIONS_MAX 24
+/* Version 2 of the format has at most 24 (docs/formats/sidecar.md); the rest is room for those that are added to it. */
+#define CAIRN_PACK_SECTIONS_MAX 32
 
 struct cairn_packed {
 	void *bytes; /* the file */
@@ -157,7 +158,7 @@ bool cairn_pack_is_current(const struct cairn_pack *pack);
 /* Build-id of the binary that it describes; *@ret_len 0 when that has none. Borrowed. */
 const uint8_t *cairn_pack_build_id(const struct cairn_pack *pack, size_t *ret_len);
 
-/* Sections as in cairn_packed; returns their number, at most CAIRN_PACK_SECTIONS_MAX. */
+/* Sections as in cairn_packed, up to @max of them; returns how many there are, which in a file of others' may be any number. */
 size_t cairn_pack_sections(const struct cairn_pack *pack, struct cairn_packed_section *ret, size_t max);
 
 /*

@@ -9,6 +9,7 @@
 #include <cairn/distil.h>
 #include <cairn/pack.h>
 
+#include <assert.h>
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -161,6 +162,7 @@ struct making {
 
 static struct bytes *add(struct making *m, const char *name, uint32_t type, const char *what)
 {
+	assert(m->n < CAIRN_PACK_SECTIONS_MAX);
 	m->about[m->n] = (struct cairn_packed_section){.name = name, .what = what};
 	m->type[m->n] = type;
 	return &m->part[m->n++];

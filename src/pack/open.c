@@ -45,6 +45,34 @@ static int find_section(struct cairn_pack *p, const char *name, const struct elf
 	return 0;
 }
 
+static int by_place(const void *a, const void *b)
+{
+	const struct elf_section *x = *(const struct elf_section *const *)a, *y = *(const struct elf_section *const *)b;
+	return x->foff.v < y->foff.v ? -1 : x->foff.v > y->foff.v;
+}
+
+/* Of sections that share bytes one is not what was written, and nothing in the bytes tells which. */
+static int check_overlaps(const struct cairn_pack *p, struct cairn_err *err)
+{
+	size_t all = elf_n_sections(p->elf), n = 0;
+	SCOPE_FREE const struct elf_section **s = malloc((all + 1) * sizeof(*s));
+	if (!s)
+		return err_nomem(err, "the sections of a sidecar");
+	for (size_t i = 0; i < all; i++) {
+		s[n] = elf_section_at(p->elf, i);
+		n += s[n]->type != SHT_NULL && s[n]->type != SHT_NOBITS && s[n]->size;
+	}
+	qsort(s, n, sizeof(*s), by_place);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t end = i ? s[i - 1]->foff.v + s[i - 1]->size : sizeof(Elf64_Ehdr);
+		if (s[i]->foff.v < end)
+			return err_set(err, -EBADMSG, "%s: %s: begins at offset 0x%llx, inside %s, which ends at 0x%llx",
+				       elf_path(p->elf), s[i]->name, (unsigned long long)s[i]->foff.v,
+				       i ? s[i - 1]->name : "the ELF header", (unsigned long long)end);
+	}
+	return 0;
+}
+
 static int read_header(struct cairn_pack *p, struct cairn_err *err)
 {
 	const struct elf_section *s;
@@ -299,6 +327,8 @@ static int adopt(struct elf *e, const struct cairn_pack_opts *opts, struct cairn
 	}
 	p->elf = e;
 	int rc = unwrap(p, err);
+	if (rc >= 0)
+		rc = check_overlaps(p, err);
 	if (rc >= 0)
 		rc = find_all(p, err);
 	if (rc >= 0)

@@ -340,6 +340,36 @@ static void a_flipped_bit_never_leads_out_of_the_file(void **state)
 }
 
 /* A sidecar whose header says another version. */
+static void sections_that_share_bytes_are_refused_by_their_names(void **state)
+{
+	struct cairn_packed packed = packed_seed(0);
+	const Elf64_Ehdr *h = packed.bytes;
+	Elf64_Shdr *sections = (Elf64_Shdr *)((char *)packed.bytes + h->e_shoff);
+	struct cairn_err err = {0};
+	struct cairn_pack *pack;
+	assert_true(h->e_shnum > 4);
+	for (unsigned int i = 1; i < h->e_shnum; i++) {
+		Elf64_Shdr was = sections[i];
+		if (was.sh_type == SHT_NOBITS || !was.sh_size)
+			continue;
+		for (unsigned int k = 0; k < i; k++) {
+			if (k && (sections[k].sh_type == SHT_NOBITS || !sections[k].sh_size))
+				continue;
+			/* The last byte of what is in front, or of the ELF header. */
+			sections[i].sh_offset = k ? sections[k].sh_offset + sections[k].sh_size - 1 : sizeof(*h) - 1;
+			/* The names of sections have to end with a NUL, which they need not do elsewhere. */
+			int rc = cairn_pack_open_mem(packed.bytes, packed.size, "lies", NULL, &pack, &err);
+			assert_int_equal(rc, -EBADMSG);
+			if (i != h->e_shstrndx)
+				assert_non_null(strstr(err.msg, ", inside "));
+		}
+		sections[i] = was;
+	}
+	assert_int_equal(cairn_pack_open_mem(packed.bytes, packed.size, "again", NULL, &pack, &err), 0);
+	cairn_pack_close(pack);
+	cairn_packed_free(&packed);
+}
+
 static void a_newer_version_is_refused_with_both_versions(void **state)
 {
 	struct cairn_packed packed = packed_seed(0);
@@ -514,6 +544,7 @@ int main(void)
 		cmocka_unit_test(no_memory_is_an_error_wherever_it_happens),
 		cmocka_unit_test(a_sidecar_cut_at_any_byte_is_refused_with_a_reason),
 		cmocka_unit_test(a_flipped_bit_never_leads_out_of_the_file),
+		cmocka_unit_test(sections_that_share_bytes_are_refused_by_their_names),
 		cmocka_unit_test(a_newer_version_is_refused_with_both_versions),
 		cmocka_unit_test(another_build_id_is_refused_with_both_ids),
 		cmocka_unit_test(what_was_made_once_is_kept_and_used_for_the_stripped_program),
