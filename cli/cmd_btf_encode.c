@@ -33,7 +33,7 @@ static const struct opt opts[] = {
 	{0, "dialect", OPT_TEXT, "n|v1|none", offsetof(struct encode_values, dialect),
 	 "dialect of location records (n); none: types only"},
 	{0, "layout", OPT_FLAG, NULL, offsetof(struct encode_values, layout),
-	 "write a layout section, with which readers skip kinds they do not know"},
+	 "write a layout section, with which readers skip kinds they do not know, into OUT, too; OUT.inline has one always"},
 	{0, "assume-unmodified", OPT_FLAG, NULL, offsetof(struct encode_values, assume_unmodified),
 	 "take a parameter's value at a place for the argument where the debug information, mostly Clang's, does not "
 	 "tell whether the function has already changed it"},

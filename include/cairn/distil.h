@@ -59,7 +59,7 @@ struct cairn_distil_opts {
 	const struct cairn_btf *base;
 	enum cairn_distil_vars vars;
 	enum cairn_btf_dialect dialect; /* of the inline blob; CAIRN_BTF_NO_LOC: do not make it */
-	bool layout;                    /* write a layout section into main */
+	bool layout;                    /* write a layout section into main; the inline blob has one always */
 	/*
 	 * Take what a parameter is at a place for the argument where the description does not tell whether the function
 	 * has changed it: as in cairn_sites_opts.

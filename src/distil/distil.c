@@ -80,7 +80,8 @@ static int make_main(struct distil *d, struct cairn_err *err)
 {
 	struct cairn_btf_build_opts opts = {.size = sizeof(opts),
 					    .base = d->opts->base,
-					    .dialect = CAIRN_BTF_NO_LOC,
+					    /* Of records that are in the inline part; its layout tells their sizes, too. */
+					    .dialect = d->opts->dialect,
 					    .layout = d->opts->layout};
 	int rc = func_table_find(d->dw, &d->variants, &d->functions, d->ret->losses, err);
 	if (rc >= 0)
@@ -117,7 +118,7 @@ static int inlined_to_v1(struct distil *d, struct cairn_err *err)
 {
 	struct cairn_btf_open_opts open = {.size = sizeof(open), .base = d->base_of_parts, .dialect = CAIRN_BTF_LOC_N};
 	struct cairn_btf_convert_opts how = {
-		.size = sizeof(how), .base = d->base_of_parts, .dialect = CAIRN_BTF_LOC_V1, .layout = d->opts->layout};
+		.size = sizeof(how), .base = d->base_of_parts, .dialect = CAIRN_BTF_LOC_V1, .layout = true};
 	struct cairn_distil_blob n = d->ret->inlined;
 	struct cairn_btf_losses losses = {0};
 	struct cairn_btf *btf = NULL;

@@ -131,7 +131,9 @@ static int write_sections(struct writer *w)
 int places_emit(struct places *p, const struct cairn_btf *main, struct func_table *funcs, struct emit *e,
 		struct cairn_distilled *ret, struct cairn_err *err)
 {
-	struct cairn_btf_build_opts opts = {.size = sizeof(opts), .base = main, .dialect = CAIRN_BTF_LOC_N};
+	/* Who knows no location records steps over them by the layout; libbpf looks for one here and in the direct base. */
+	struct cairn_btf_build_opts opts = {
+		.size = sizeof(opts), .base = main, .dialect = CAIRN_BTF_LOC_N, .layout = true};
 	struct writer w = {.p = p, .funcs = funcs, .e = e};
 	if (!p->v.n)
 		return 0;
