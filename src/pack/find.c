@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -84,12 +85,16 @@ static int try_open(struct cairn_pack_search *s, const char *path, const struct 
 static int try_beside(struct cairn_pack_search *s, const struct wanted *w, struct cairn_pack **ret)
 {
 	SCOPE_FREE char *real = realpath(cairn_binary_path(w->bin), NULL), *path = NULL;
+	struct stat st;
 	if (!real)
 		return -ENOENT;
 	if (asprintf(&path, "%s.cairn", real) < 0) {
 		path = NULL;
 		return -ENOMEM;
 	}
+	/* Mostly there is none, and who could have written it does not matter. */
+	if (lstat(path, &st) < 0 && errno == ENOENT)
+		return -ENOENT;
 	return try_open(s, path, w, false, ret);
 }
 

@@ -30,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -59,11 +60,11 @@ static uint64_t now_ns(void)
 
 /* ---- attaching ---- */
 
-static void read_comm(int pid, struct stopped_thread *t)
+static void read_comm(DIR *tasks, struct stopped_thread *t)
 {
-	char name[64];
-	snprintf(name, sizeof(name), "/proc/%d/task/%d/comm", pid, t->tid);
-	SCOPE_CLOSE int fd = open(name, O_RDONLY | O_CLOEXEC);
+	char name[32];
+	snprintf(name, sizeof(name), "%d/comm", t->tid);
+	SCOPE_CLOSE int fd = openat(dirfd(tasks), name, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? 0 : read(fd, t->comm, sizeof(t->comm) - 1);
 	t->comm[n > 0 ? n : 0] = 0;
 	t->comm[strcspn(t->comm, "\n")] = 0;
@@ -144,7 +145,7 @@ static bool is_seized_by_us(int pid, int tid, int why)
 }
 
 /* 1 when it is new and seized, 0 when it was known or is gone. */
-static int seize(struct stop *stop, struct reaper *reaper, int tid, struct cairn_err *err)
+static int seize(struct stop *stop, DIR *tasks, struct reaper *reaper, int tid, struct cairn_err *err)
 {
 	if (is_listed(stop, tid))
 		return 0;
@@ -164,27 +165,28 @@ static int seize(struct stop *stop, struct reaper *reaper, int tid, struct cairn
 		return refuse(stop->pid, why, err);
 	}
 	*t = (struct stopped_thread){.tid = tid, .is_main = tid == stop->pid, .is_seized = true};
-	read_comm(stop->pid, t);
+	read_comm(tasks, t);
 	return 1;
 }
 
 /* How many threads were new. */
-static int seize_new(struct stop *stop, struct reaper *reaper, struct cairn_err *err)
+static int seize_new(struct stop *stop, DIR *tasks, struct reaper *reaper, struct cairn_err *err)
 {
-	char name[64];
 	int n = 0, rc = 0;
-	snprintf(name, sizeof(name), "/proc/%d/task", stop->pid);
-	DIR *dir = opendir(name);
-	if (!dir)
-		return errno == ENOENT ? err_set(err, -ESRCH, "there is no process %d", stop->pid) :
-					 err_set(err, -errno, "%s: %m", name);
-	for (struct dirent *e; rc >= 0 && (e = readdir(dir));)
+	rewinddir(tasks);
+	for (struct dirent *e; rc >= 0 && (e = readdir(tasks));)
 		if (isdigit((unsigned char)e->d_name[0])) {
-			rc = seize(stop, reaper, atoi(e->d_name), err);
+			rc = seize(stop, tasks, reaper, atoi(e->d_name), err);
 			n += rc > 0;
 		}
-	closedir(dir);
 	return rc < 0 ? rc : n;
+}
+
+/* Whether the process has @n threads, also such as have ended: the directory has a link for each, which is told faster than their names. */
+static bool has_threads(DIR *tasks, size_t n)
+{
+	struct stat st;
+	return fstat(dirfd(tasks), &st) == 0 && st.st_nlink == n + 2;
 }
 
 /* ---- stopping ---- */
@@ -324,16 +326,26 @@ static int thread_order(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-static int stop_threads(struct stop *stop, struct reaper *reaper, struct cairn_err *err)
+/* Nobody is left who could start a thread: as many as there are stand still. */
+static bool all_stand_still(const struct stop *stop, DIR *tasks)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < stop->threads.n; i++)
+		n += stop->threads.p[i].is_stopped;
+	return has_threads(tasks, n);
+}
+
+static int stop_threads(struct stop *stop, DIR *tasks, struct reaper *reaper, struct cairn_err *err)
 {
 	int rc;
-	for (int round = 0; (rc = seize_new(stop, reaper, err)) > 0 && round < MAX_ROUNDS;)
-		round++;
+	for (int round = 0; (rc = seize_new(stop, tasks, reaper, err)) > 0 && round < MAX_ROUNDS; round++)
+		if (has_threads(tasks, stop->threads.n))
+			break;
 	stop->first_ns = now_ns();
 	/* Stopping takes a while in which new ones can begin: until there are none. */
 	for (int round = 0; rc >= 0; round++) {
 		interrupt_all(stop);
-		rc = seize_new(stop, reaper, err);
+		rc = all_stand_still(stop, tasks) ? 0 : seize_new(stop, tasks, reaper, err);
 		stop->is_consistent = rc == 0;
 		if (rc == 0 || round == MAX_ROUNDS)
 			break;
@@ -341,13 +353,26 @@ static int stop_threads(struct stop *stop, struct reaper *reaper, struct cairn_e
 	return rc;
 }
 
-int stop_all(int pid, struct stop *stop, struct cairn_err *err)
+static int stop_listed(struct stop *stop, struct cairn_err *err)
 {
 	struct reaper reaper;
-	*stop = (struct stop){.pid = pid};
+	char name[64];
+	snprintf(name, sizeof(name), "/proc/%d/task", stop->pid);
+	DIR *tasks = opendir(name);
+	if (!tasks)
+		return errno == ENOENT ? err_set(err, -ESRCH, "there is no process %d", stop->pid) :
+					 err_set(err, -errno, "%s: %m", name);
 	reaper_start(&reaper);
-	int rc = stop_threads(stop, &reaper, err);
+	int rc = stop_threads(stop, tasks, &reaper, err);
 	reaper_end(&reaper);
+	closedir(tasks);
+	return rc;
+}
+
+int stop_all(int pid, struct stop *stop, struct cairn_err *err)
+{
+	*stop = (struct stop){.pid = pid};
+	int rc = stop_listed(stop, err);
 	if (stop->threads.n > 1)
 		qsort(stop->threads.p, stop->threads.n, sizeof(*stop->threads.p), thread_order);
 	for (size_t i = 0; rc >= 0 && i < stop->threads.n; i++)
