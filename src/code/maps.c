@@ -23,15 +23,24 @@
 /* More than a process may have by default (vm.max_map_count 65530), with long paths: 1 GiB would be an attack. */
 enum { MAX_TEXT = 256 << 20 };
 
+static int digit_of(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* At most 16 digits, as the kernel writes them; and @end behind them. */
 static bool read_hex(char **at, char end, uint64_t *ret)
 {
-	char *behind;
-	errno = 0;
-	*ret = strtoull(*at, &behind, 16);
-	if (behind == *at || *behind != end || errno)
-		return false;
-	*at = behind + 1;
-	return true;
+	const char *begin = *at;
+	char *p = *at;
+	uint64_t v = 0;
+	for (int digit; (digit = digit_of(*p)) >= 0; p++)
+		v = v << 4 | (unsigned int)digit;
+	*ret = v;
+	*at = p + 1;
+	return p > begin && p - begin <= 16 && *p == end;
 }
 
 /* "fe:01 1234", spaces, the path. */

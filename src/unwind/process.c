@@ -104,12 +104,20 @@ static int look_again(struct cairn_stacks *stacks, const struct stop *stop, stru
 	return rc < 0 ? rc : mark_code(stacks, stop, err);
 }
 
+/* The mappings as they are now. */
+static int renew_maps(struct cairn_stacks *stacks, struct cairn_err *err)
+{
+	bool is_new = stacks->has_new_maps;
+	stacks->has_new_maps = false;
+	return is_new ? 0 : code_space_refresh_pid(stacks->space, stacks->snapshot.pid, err);
+}
+
 static int capture(struct cairn_stacks *stacks, struct stop *stop, struct cairn_err *err)
 {
 	struct snapshot *s = &stacks->snapshot;
 	struct reading reading = {.snapshot = s};
 	const struct code_memory code = code_memory_of_process(s->pid);
-	int rc = code_space_refresh_pid(stacks->space, s->pid, err);
+	int rc = renew_maps(stacks, err);
 	if (rc == 0)
 		rc = code_runtime_prepare(stacks->runtime, stacks->space, err);
 	if (rc == 0)
@@ -183,6 +191,7 @@ int cairn_stacks_of_process(int pid, const struct cairn_stacks_opts *opts, struc
 	stacks->pid = pid;
 	rc = code_space_open_pid(stop_memory_of(pid), stacks->jobs, &stacks->space, err);
 	if (rc == 0) {
+		stacks->has_new_maps = true;
 		code_space_use_packs(stacks->space, &stacks->packs);
 		rc = cairn_stacks_again(stacks, err);
 	}

@@ -11,6 +11,9 @@
  * pointer. So the lowest word of the copy that points into the own stack is where the second copy begins: an
  * older, lower one only makes it longer.
  *
+ * On x86-64 thread libraries put what the thread pointer points to on top of a thread's stack: some kilobytes that are no stack, which
+ * are left out.
+ *
  * The mappings were read before the threads stood still, and a main thread's stack may have grown since: a stack pointer in the gap
  * below [stack] is in it.
  */
@@ -87,13 +90,23 @@ static bool find_stack(const struct code_maps *maps, uint64_t sp, struct code_ma
 	return true;
 }
 
+/* A stack that the thread pointer is in ends there. */
+static void leave_out_thread(const struct stopped_thread *t, uint64_t sp, struct code_mapping *m)
+{
+	if (t->thread_pointer > sp && t->thread_pointer < m->hi)
+		m->hi = t->thread_pointer;
+}
+
 /* What is to be copied of a thread's stack; nothing when its stack pointer is nowhere. */
 static void plan_copy(const struct code_maps *maps, const struct stopped_thread *t, struct snapshot *s,
 		      struct stack_copy *copy)
 {
 	struct code_mapping m;
 	uint64_t sp = t->regs.r[RSP];
-	plan_part(t->has_regs && find_stack(maps, sp, &m) ? &m : NULL, sp, s, copy);
+	bool has_stack = t->has_regs && find_stack(maps, sp, &m);
+	if (has_stack)
+		leave_out_thread(t, sp, &m);
+	plan_part(has_stack ? &m : NULL, sp, s, copy);
 }
 
 static const struct code_mapping *own_stack(const struct code_maps *maps, const struct stopped_thread *t)
@@ -128,8 +141,10 @@ static void plan_own(const struct code_maps *maps, const struct stopped_thread *
 	if (!m || copy->lo == copy->hi || (copy->lo >= m->lo && copy->lo < m->hi))
 		return;
 	uint64_t sp = lowest_pointer(s, copy, m);
-	if (sp < m->hi)
-		plan_part(m, sp, s, own);
+	struct code_mapping used = *m;
+	leave_out_thread(t, sp, &used);
+	if (sp < used.hi)
+		plan_part(&used, sp, s, own);
 }
 
 /* A batch of copies; what could not be read is none. */

@@ -22,6 +22,7 @@ struct cairn_stacks {
 	struct code_packs packs;
 	struct core_memory core_memory;
 	struct code_space *space;
+	bool has_new_maps; /* they were read just now, and not used yet */
 	struct code_runtime *runtime;
 	char note[CAIRN_ERR_MSG_MAX];
 	VEC(struct thread_walk *) threads; /* the first n_used of them; the rest keeps its memory for the next time */
