@@ -82,9 +82,11 @@ struct cairn_code_opts {
  * Returns 0. Negative:
  *   -ESRCH   no such process
  *   -EPERM   it may not be read: it takes what ptrace takes (err: what would allow it)
+ *   -ETIMEDOUT  pages of it that it answers the faults of itself, and does not (err: where); some of them are passed over, and
+ *               told by cairn_code_note()
  *   -ENOMEM, -EINVAL of @opts
  * Cost: the mappings, the registry, and the files that have code. The process is not stopped, and does not notice.
- * Threads: a handle is for one thread at a time.
+ * Threads: a handle is for one thread at a time; memory is read by one that is started and ended.
  */
 int cairn_code_open_pid(int pid, const struct cairn_code_opts *opts, struct cairn_code **ret, struct cairn_err *err);
 
@@ -94,7 +96,10 @@ int cairn_code_open_core(const char *path, const struct cairn_code_opts *opts, s
 /* Takes NULL. Everything borrowed from @code ends here. */
 void cairn_code_close(struct cairn_code *code);
 
-/* Reads everything again; what was borrowed before ends. Errors as cairn_code_open_pid(), -EINVAL of a core. */
+/*
+ * Reads everything again; what was borrowed before ends. Errors as cairn_code_open_pid(), -EINVAL of a core. After -ETIMEDOUT
+ * the handle is only good for being closed, and its memory is not freed.
+ */
 int cairn_code_refresh(struct cairn_code *code, struct cairn_err *err);
 
 /* All ranges by address, then by source; those that overlap too. Borrowed. */
@@ -116,7 +121,7 @@ const struct cairn_code_range *cairn_code_find(const struct cairn_code *code, st
  * @ret  strings are borrowed until cairn_code_refresh() or cairn_code_close()
  * @ret_off  bytes from the beginning of the outermost function; may be NULL
  * Returns how many, at most @max; 0 when no name is known, or when a file is there (cairn_pack_frames() names those);
- * -ENOMEM.
+ * -ENOMEM, -ETIMEDOUT as cairn_code_refresh().
  */
 int cairn_code_frames(struct cairn_code *code, struct cairn_addr at, struct cairn_frame *ret, size_t max, uint64_t *ret_off,
 		      struct cairn_err *err);

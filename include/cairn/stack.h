@@ -121,13 +121,15 @@ struct cairn_stacks;
  *   -EBUSY       another tracer has it (err: which)
  *   -EOPNOTSUPP  a 32-bit process
  *   -EINVAL      @opts has something set that this version does not know
+ *   -ETIMEDOUT   pages of it that it answers the faults of itself, and does not (err: where); some of them are passed over,
+ *                and told by cairn_stacks_note()
  *   -ENOMEM, and what ptrace(2) returns
  * A system call that a thread waits in is restarted by the kernel, as after SIGSTOP and SIGCONT; those few that
  * signal(7) lists there (epoll_wait, semop, sigtimedwait, ...) return EINTR then, which programs have to expect anyway.
  * A thread that waits in the kernel uninterruptibly is left out (CAIRN_WALK_NOT_STOPPED). It stays attached: the next
  * cairn_stacks_again() lets it go if it can be stopped by then, the end of the caller does in any case.
  * Cost: each thread is stopped for tens of microseconds; the walk is done while it runs again. Threads: the
- * calling thread is the tracer, with the help of one that is started and ended; one call per process at a time. Nobody else
+ * calling thread is the tracer, with the help of some that are started and ended; one call per process at a time. Nobody else
  * in the caller's process may wait for any child meanwhile (waitpid(-1) without __WNOTHREAD takes our stops). Signals: no.
  */
 int cairn_stacks_of_process(int pid, const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,
@@ -153,13 +155,14 @@ int cairn_stacks_of_process(int pid, const struct cairn_stacks_opts *opts, struc
 int cairn_stacks_of_core(const char *path, const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,
 			 struct cairn_err *err);
 
-/* What is missing of a core file as a whole, "core: 4096 of 8192 bytes: ..."; NULL when nothing is. Borrowed. */
+/* What is missing as a whole, "core: 4096 of 8192 bytes: ...", "a page at 0x7f... is left out: ..."; NULL when nothing is. Borrowed. */
 const char *cairn_stacks_note(const struct cairn_stacks *stacks);
 
 /*
  * cairn_stacks_again - stop the same process once more; what was borrowed from the stacks before ends
  *
- * Files and tables stay open. Errors as above, -EINVAL of a core; @stacks then has no threads.
+ * Files and tables stay open. Errors as above, -EINVAL of a core; @stacks then has no threads. After -ETIMEDOUT it is only good for
+ * being closed, and its memory is not freed.
  */
 int cairn_stacks_again(struct cairn_stacks *stacks, struct cairn_err *err);
 

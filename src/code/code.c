@@ -11,13 +11,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/opts.h"
 #include "code/core.h"
 #include "code/runtime.h"
+#include "code/stall.h"
 #include "elf/elf.h"
 
 enum { MAX_ROUNDS = 4 };
@@ -34,6 +34,8 @@ struct cairn_code {
 	VEC(struct cairn_code_range *) files;
 	VEC(const struct cairn_code_range *) all; /* by address, then by source */
 	const char *unsteady; /* NULL: it is not */
+	struct stall stall;
+	char stall_note[CAIRN_ERR_MSG_MAX];
 };
 
 /* ---- mapped files ---- */
@@ -180,10 +182,9 @@ static int check_memory(const struct cairn_code *code, struct cairn_err *err)
 	const struct code_maps *maps = code_space_maps(code->space);
 	for (size_t i = 0; i < maps->p.n; i++) {
 		char byte;
-		struct iovec here = {&byte, 1}, there = {(void *)(uintptr_t)maps->p.p[i].lo, 1};
 		if (!maps->p.p[i].is_readable || maps->p.p[i].path[0] == '[')
 			continue;
-		if (process_vm_readv(code->pid, &here, 1, &there, 1, 0) == 1)
+		if (stall_read(code->pid, maps->p.p[i].lo, &byte, 1) == 1)
 			return 0;
 		if (errno == EPERM)
 			return err_set(err, -EPERM, "the memory of process %d may not be read", code->pid);
@@ -228,15 +229,19 @@ static int refresh(struct cairn_code *code, struct cairn_err *err)
 	return rc < 0 ? rc : list(code, err);
 }
 
+static int read_again(void *ctx, struct cairn_err *err)
+{
+	struct cairn_code *code = ctx;
+	forget(code);
+	int rc = code_space_refresh_pid(code->space, code->pid, err);
+	return rc < 0 ? rc : refresh(code, err);
+}
+
 int cairn_code_refresh(struct cairn_code *code, struct cairn_err *err)
 {
 	if (!code->pid)
 		return err_set(err, -EINVAL, "a core file does not change");
-	forget(code);
-	int rc = code_space_refresh_pid(code->space, code->pid, err);
-	if (rc == 0)
-		rc = refresh(code, err);
-	return refuse(code->pid, rc, err);
+	return refuse(code->pid, stall_run(&code->stall, read_again, code, err), err);
 }
 
 /* ---- life ---- */
@@ -260,7 +265,8 @@ static int new_code(int pid, const struct cairn_code_opts *opts, struct cairn_co
 
 void cairn_code_close(struct cairn_code *code)
 {
-	if (!code)
+	/* What a read that never ended may still fill is not freed. */
+	if (!code || code->stall.is_left)
 		return;
 	code_runtime_free(code->rt);
 	code_space_free(code->space);
@@ -271,29 +277,46 @@ void cairn_code_close(struct cairn_code *code)
 	free(code);
 }
 
-static int finish(struct cairn_code *code, struct code_memory memory, int rc, struct cairn_code **ret, struct cairn_err *err)
+static int read_first(struct cairn_code *code, struct cairn_err *err)
 {
+	code_runtime_list_removed(code->rt);
+	return refresh(code, err);
+}
+
+static int open_process(void *ctx, struct cairn_err *err)
+{
+	struct cairn_code *code = ctx;
+	int rc = code_space_open_pid(code->pid, 0, &code->space, err);
 	if (rc == 0)
-		rc = code_runtime_new(memory, code->pid, code->core ? code->core->machine : EM_X86_64, &code->rt, err);
-	if (rc == 0) {
-		code_runtime_list_removed(code->rt);
-		rc = refresh(code, err);
-	}
-	if (rc < 0) {
-		cairn_code_close(code);
+		rc = code_runtime_new(code_memory_of_process(code->pid), code->pid, EM_X86_64, &code->rt, err);
+	return rc < 0 ? rc : read_first(code, err);
+}
+
+/* What stalls is left out the next time, which has to begin anew. */
+static int open_once(const struct cairn_code_opts *opts, struct stall *stall, struct cairn_code **ret, struct cairn_err *err)
+{
+	struct cairn_code *code;
+	int rc = new_code(stall->pid, opts, &code, err);
+	if (rc < 0)
 		return rc;
-	}
-	*ret = code;
-	return 0;
+	code->stall = *stall;
+	rc = stall_run(&code->stall, open_process, code, err);
+	*stall = code->stall;
+	stall_note(stall, code->stall_note);
+	if (rc < 0)
+		cairn_code_close(code);
+	else
+		*ret = code;
+	return rc;
 }
 
 int cairn_code_open_pid(int pid, const struct cairn_code_opts *opts, struct cairn_code **ret, struct cairn_err *err)
 {
-	struct cairn_code *code;
-	int rc = new_code(pid, opts, &code, err);
-	if (rc < 0)
-		return rc;
-	rc = finish(code, code_memory_of_process(pid), code_space_open_pid(pid, 0, &code->space, err), ret, err);
+	struct stall stall = {.pid = pid};
+	int rc;
+	do
+		rc = open_once(opts, &stall, ret, err);
+	while (rc == -ETIMEDOUT && stall_may_retry(&stall));
 	return refuse(pid, rc, err);
 }
 
@@ -310,7 +333,15 @@ int cairn_code_open_core(const char *path, const struct cairn_code_opts *opts, s
 	if (rc == 0)
 		rc = code_space_open_core(&code->search, &code->space, err);
 	code->core_memory = (struct core_memory){code->core, code->space};
-	return finish(code, code_memory_of_core_and_files(&code->core_memory), rc, ret, err);
+	if (rc == 0)
+		rc = code_runtime_new(code_memory_of_core_and_files(&code->core_memory), 0, code->core->machine, &code->rt, err);
+	if (rc == 0)
+		rc = read_first(code, err);
+	if (rc < 0)
+		cairn_code_close(code);
+	else
+		*ret = code;
+	return rc;
 }
 
 /* ---- questions ---- */
@@ -359,29 +390,46 @@ const struct cairn_code_range *cairn_code_find(const struct cairn_code *code, st
 	return found;
 }
 
+struct asked {
+	struct cairn_code *code;
+	uint64_t at;
+	struct code_found found;
+};
+
+static int ask(void *ctx, struct cairn_err *err)
+{
+	struct asked *a = ctx;
+	return code_runtime_find(a->code->rt, a->at, &a->found, err);
+}
+
 int cairn_code_frames(struct cairn_code *code, struct cairn_addr at, struct cairn_frame *ret, size_t max, uint64_t *ret_off,
 		      struct cairn_err *err)
 {
 	const struct cairn_code_range *range = cairn_code_find(code, at, 0);
-	struct code_found found;
+	struct asked a = {.code = code, .at = at.v};
 	if (!range || range->source <= CAIRN_CODE_VDSO)
 		return 0;
-	int rc = code_runtime_find(code->rt, at.v, &found, err);
+	/* Names are read of the process, when they are asked for. */
+	int rc = code->pid ? stall_run(&code->stall, ask, &a, err) : ask(&a, err);
 	if (rc < 0)
 		return rc;
-	size_t n = found.n_functions < max ? found.n_functions : max;
+	size_t n = a.found.n_functions < max ? a.found.n_functions : max;
 	if (n)
-		memcpy(ret, found.functions, n * sizeof(*ret));
+		memcpy(ret, a.found.functions, n * sizeof(*ret));
 	if (n && ret_off)
-		*ret_off = found.off;
+		*ret_off = a.found.off;
 	return (int)n;
 }
 
 const char *cairn_code_note(const struct cairn_code *code, size_t i)
 {
-	if (code->unsteady && i == 0)
-		return code->unsteady;
-	return code_runtime_note(code->rt, i - (code->unsteady != NULL));
+	const char *own[2];
+	size_t n = 0;
+	if (code->stall_note[0])
+		own[n++] = code->stall_note;
+	if (code->unsteady)
+		own[n++] = code->unsteady;
+	return i < n ? own[i] : code_runtime_note(code->rt, i - n);
 }
 
 uint64_t cairn_code_changes(const struct cairn_code *code)

@@ -2,14 +2,13 @@
 #include "code/memory.h"
 
 #include <string.h>
-#include <sys/uio.h>
 
 #include "code/core.h"
+#include "code/stall.h"
 
 static size_t read_process(void *ctx, uint64_t at, void *ret, size_t n)
 {
-	struct iovec here = {ret, n}, there = {(void *)(uintptr_t)at, n};
-	ssize_t got = process_vm_readv((int)(intptr_t)ctx, &here, 1, &there, 1, 0);
+	ssize_t got = stall_read((int)(intptr_t)ctx, at, ret, n);
 	return got < 0 ? 0 : (size_t)got;
 }
 

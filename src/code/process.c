@@ -7,16 +7,15 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 
 #include "base/err.h"
+#include "code/stall.h"
 #include "code/vdso.h"
 
 static int read_memory(const void *ctx, uint64_t at, void *ret, size_t n, struct cairn_err *err)
 {
 	int pid = *(const int *)ctx;
-	struct iovec here = {ret, n}, there = {(void *)(uintptr_t)at, n};
-	ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
+	ssize_t got = stall_read(pid, at, ret, n);
 	if (got < 0)
 		return err_set(err, -errno, "[vdso] of process %d: %m", pid);
 	return (size_t)got == n ? 0 : err_set(err, -EFAULT, "[vdso] of process %d: %zd bytes of %zu", pid, got, n);

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "code/stall.h"
 
 enum { MAX_TEXT = 4096 }; /* of the short files below /proc: a status is 1.5 KB, an auxiliary vector 400 bytes */
 
@@ -51,8 +51,7 @@ int target_parent_of(int pid)
 
 bool target_read(int pid, uint64_t at, void *buf, size_t n)
 {
-	struct iovec here = {buf, n}, there = {(void *)(uintptr_t)at, n};
-	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)n;
+	return stall_read(pid, at, buf, n) == (ssize_t)n;
 }
 
 /* Field 22 of proc(5). The command in front of it may hold anything, also a parenthesis. */

@@ -16,6 +16,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/err.h"
 #include "unwind/stacks.h"
@@ -112,36 +113,66 @@ static int renew_maps(struct cairn_stacks *stacks, struct cairn_err *err)
 	return is_new ? 0 : code_space_refresh_pid(stacks->space, stacks->snapshot.pid, err);
 }
 
-static int capture(struct cairn_stacks *stacks, struct stop *stop, struct cairn_err *err)
+/* ---- the parts that read; attaching and letting go is for one thread, and cannot be left behind ---- */
+
+struct capture {
+	struct cairn_stacks *stacks;
+	struct stop stop;
+	bool has_read_live;
+};
+
+static int look(void *ctx, struct cairn_err *err)
 {
-	struct snapshot *s = &stacks->snapshot;
-	struct reading reading = {.snapshot = s};
-	const struct code_memory code = code_memory_of_process(s->pid);
+	struct cairn_stacks *stacks = ((struct capture *)ctx)->stacks;
 	int rc = renew_maps(stacks, err);
+	return rc < 0 ? rc : code_runtime_prepare(stacks->runtime, stacks->space, err);
+}
+
+static int copy(void *ctx, struct cairn_err *err)
+{
+	struct capture *c = ctx;
+	struct cairn_stacks *stacks = c->stacks;
+	const struct code_memory code = code_memory_of_process(stacks->snapshot.pid);
+	int rc = snapshot_take(&stacks->snapshot, code_space_maps(stacks->space), &c->stop, err);
 	if (rc == 0)
-		rc = code_runtime_prepare(stacks->runtime, stacks->space, err);
+		rc = mark_code(stacks, &c->stop, err);
+	if (rc == 0 && mappings_are_old(stacks, &c->stop))
+		rc = look_again(stacks, &c->stop, err);
+	if (rc == 0)
+		borrow_catch(&stacks->states, &code);
+	return rc;
+}
+
+static int walk_all(void *ctx, struct cairn_err *err)
+{
+	struct capture *c = ctx;
+	struct reading reading = {.snapshot = &c->stacks->snapshot};
+	int rc = code_runtime_settle(c->stacks->runtime, err);
+	for (size_t i = 0; rc == 0 && i < c->stop.threads.n; i++) {
+		reading.thread = i;
+		rc = walk_thread(c->stacks, &c->stop.threads.p[i], &reading, err);
+	}
+	if (rc == 0)
+		stacks_take_note(c->stacks);
+	c->has_read_live = reading.has_read_live;
+	return rc;
+}
+
+static int capture(struct capture *c, struct cairn_err *err)
+{
+	struct cairn_stacks *stacks = c->stacks;
+	struct stop *stop = &c->stop;
+	int rc = stall_run(&stacks->stall, look, c, err);
 	if (rc == 0)
 		rc = stop_all(stacks->pid, stop, err);
 	if (rc == 0)
-		rc = snapshot_take(s, code_space_maps(stacks->space), stop, err);
-	if (rc == 0)
-		rc = mark_code(stacks, stop, err);
-	if (rc == 0 && mappings_are_old(stacks, stop))
-		rc = look_again(stacks, stop, err);
-	if (rc == 0)
-		borrow_catch(&stacks->states, &code);
+		rc = stall_run(&stacks->stall, copy, c, err);
 	stop_release(stop);
 	if (rc == 0)
-		rc = code_runtime_settle(stacks->runtime, err);
-	for (size_t i = 0; rc == 0 && i < stop->threads.n; i++) {
-		reading.thread = i;
-		rc = walk_thread(stacks, &stop->threads.p[i], &reading, err);
-	}
-	if (rc == 0)
-		stacks_take_note(stacks);
+		rc = stall_run(&stacks->stall, walk_all, c, err);
 	stacks->moment = (struct cairn_stacks_moment){.stopped_ns = stop->last_ns - stop->first_ns,
-						      .is_consistent = stop->is_consistent && !reading.has_read_live,
-						      .copied_bytes = s->n_bytes};
+						      .is_consistent = stop->is_consistent && !c->has_read_live,
+						      .copied_bytes = stacks->snapshot.n_bytes};
 	return rc;
 }
 
@@ -159,14 +190,23 @@ static int choose_memory(struct cairn_stacks *stacks, struct cairn_err *err)
 
 static int take_once(struct cairn_stacks *stacks, struct cairn_err *err)
 {
-	struct stop stop = {0};
+	struct capture *c = calloc(1, sizeof(*c));
+	if (!c)
+		return err_nomem(err, "stacks");
+	c->stacks = stacks;
 	stacks_clear(stacks);
 	int rc = choose_memory(stacks, err);
 	if (rc == 0)
-		rc = capture(stacks, &stop, err);
+		rc = capture(c, err);
+	/* What was left behind has no threads, and keeps its memory. */
+	if (stacks->stall.is_left) {
+		stacks->n_used = 0;
+		return rc;
+	}
 	if (rc < 0)
 		stacks_clear(stacks);
-	stop_fini(&stop);
+	stop_fini(&c->stop);
+	free(c);
 	return rc;
 }
 
@@ -176,28 +216,45 @@ int cairn_stacks_again(struct cairn_stacks *stacks, struct cairn_err *err)
 		stacks_clear(stacks);
 		return err_set(err, -EINVAL, "a core file has one moment only");
 	}
-	int rc = take_once(stacks, err);
+	int rc = stall_check(&stacks->stall, err);
+	if (rc < 0)
+		return rc;
+	rc = take_once(stacks, err);
 	/* It is known only now what else has to be read of a moment. */
 	return rc == 0 && stacks->states.has_missed ? take_once(stacks, err) : rc;
 }
 
-int cairn_stacks_of_process(int pid, const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,
-			    struct cairn_err *err)
+/* What stalls is left out the next time, which has to begin anew. */
+static int open_once(const struct cairn_stacks_opts *opts, struct stall *stall, struct cairn_stacks **ret, struct cairn_err *err)
 {
 	struct cairn_stacks *stacks;
 	int rc = stacks_new(opts, &stacks, err);
 	if (rc < 0)
 		return rc;
-	stacks->pid = pid;
-	rc = code_space_open_pid(stop_memory_of(pid), stacks->jobs, &stacks->space, err);
+	stacks->pid = stall->pid;
+	stacks->stall = *stall;
+	stall_note(stall, stacks->note);
+	rc = code_space_open_pid(stop_memory_of(stacks->pid), stacks->jobs, &stacks->space, err);
 	if (rc == 0) {
 		stacks->has_new_maps = true;
 		code_space_use_packs(stacks->space, &stacks->packs);
 		rc = cairn_stacks_again(stacks, err);
 	}
+	*stall = stacks->stall;
 	if (rc < 0)
 		cairn_stacks_close(stacks);
 	else
 		*ret = stacks;
+	return rc;
+}
+
+int cairn_stacks_of_process(int pid, const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,
+			    struct cairn_err *err)
+{
+	struct stall stall = {.pid = pid};
+	int rc;
+	do
+		rc = open_once(opts, &stall, ret, err);
+	while (rc == -ETIMEDOUT && stall_may_retry(&stall));
 	return rc;
 }

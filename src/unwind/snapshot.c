@@ -21,9 +21,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "base/err.h"
+#include "code/stall.h"
 
 enum {
 	RED_ZONE = 128,		  /* bytes below the stack pointer that a leaf function may use */
@@ -36,8 +36,7 @@ enum {
 
 bool snapshot_read_live(int pid, uint64_t at, void *ret, size_t n)
 {
-	struct iovec here = {ret, n}, there = {(void *)(uintptr_t)at, n};
-	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)n;
+	return stall_read(pid, at, ret, n) == (ssize_t)n;
 }
 
 static bool read_copy(const struct snapshot *s, const struct stack_copy *copy, uint64_t at, void *ret, size_t n)
@@ -158,7 +157,7 @@ static void read_batch(struct snapshot *s, struct stack_copy *copies, size_t n)
 		there[i] = (struct iovec){(void *)(uintptr_t)copies[i].lo, size};
 		bytes += size;
 	}
-	if (process_vm_readv(s->pid, here, n, there, n, 0) == (ssize_t)bytes)
+	if (stall_read_all(s->pid, here, there, n) == (ssize_t)bytes)
 		return;
 	for (size_t i = 0; i < n; i++)
 		if (!snapshot_read_live(s->pid, copies[i].lo, s->bytes + copies[i].off, copies[i].hi - copies[i].lo))

@@ -60,7 +60,8 @@ struct thread_walk *stacks_add(struct cairn_stacks *stacks, int tid, const char 
 
 void cairn_stacks_close(struct cairn_stacks *stacks)
 {
-	if (!stacks)
+	/* What a read that never ended may still fill is not freed. */
+	if (!stacks || stacks->stall.is_left)
 		return;
 	for (size_t i = 0; i < stacks->threads.n; i++) {
 		VEC_FREE(&stacks->threads.p[i]->walk.frames);

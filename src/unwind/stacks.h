@@ -4,6 +4,7 @@
 #define UNWIND_STACKS_H
 
 #include "code/core.h"
+#include "code/stall.h"
 #include "unwind/snapshot.h"
 #include "unwind/walk.h"
 
@@ -24,6 +25,7 @@ struct cairn_stacks {
 	struct code_space *space;
 	bool has_new_maps; /* they were read just now, and not used yet */
 	struct code_runtime *runtime;
+	struct stall stall;
 	char note[CAIRN_ERR_MSG_MAX];
 	VEC(struct thread_walk *) threads; /* the first n_used of them; the rest keeps its memory for the next time */
 	size_t n_used;
