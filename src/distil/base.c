@@ -201,9 +201,9 @@ static int add_record(struct unit_types *u, const struct cairn_btf *base, const 
 		return -ENOMEM;
 	t->kind = (uint8_t)kind;
 	t->name = *from->name && kind != TYPE_ALIAS ? from->name : NULL;
-	t->off = from->id;
 	t->elem = (uint32_t)u->elems.n;
-	u->starts.p[t->off / 64] |= (uint64_t)1 << t->off % 64;
+	if (!VEC_ADD(&u->offs, from->id))
+		return -ENOMEM;
 	return fill(u, base, from, t);
 }
 
@@ -212,7 +212,8 @@ int unit_types_read_base(struct unit_types *u, const struct cairn_btf *base)
 	uint32_t end = cairn_btf_end_id(base);
 	if (end >= OWNER_FUNC)
 		return -ERANGE;
-	int rc = unit_types_reserve(u, end);
+	int rc = 0;
+	u->end = u->unit_end = end;
 	for (uint32_t id = 1; id < end && rc >= 0; id++) {
 		struct cairn_btf_type t;
 		if (cairn_btf_type(base, id, &t))

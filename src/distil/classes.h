@@ -2,18 +2,14 @@
 /*
  * Classes: types that say the same
  *
- * Two DIEs are of one class when they say the same with the same words. What a DIE refers to is part of what it says,
- * up to the next struct, union or enum with a name: of that only kind and name count. So the walk over references
- * ends soon, has no circles (in C nothing without a name can refer to itself), and a class is known by a hash:
+ * A class is what a term (terms.h) says, once something that BTF is to have leads to it, with a record of its own:
  *
  *	struct file { struct inode *i; };      struct file, 8 bytes, "i" at 0: pointer to "struct inode"
  *	struct { int a; } *p;                  pointer to a struct of 4 bytes, "a" at 0: int of 4 bytes, signed
  *
  * Where a reference ends at a name it leads to the *group* of that kind and name. Usually it has one class, or none
- * (a forward declaration). What it means when it has several is variants.h's.
- *
- * A unit may define a name twice (struct types inside functions). Then a reference in that unit does not end at the
- * name: the hash of what the definition says goes into it, and it leads to that class.
+ * (a forward declaration). What it means when it has several is variants.h's. Where a unit defines the name twice, a reference
+ * leads to the class that it means.
  *
  * The record of a class is made from the first DIE seen, and is the same whichever that is. So workers collect classes in
  * tables of their own, and classes_merge() joins them.
@@ -21,7 +17,7 @@
 #ifndef DISTIL_CLASSES_H
 #define DISTIL_CLASSES_H
 
-#include "distil/unit.h"
+#include "distil/terms.h"
 
 /* What a class refers to: 0 void, a class + 1, or a group with EDGE_GROUP. */
 typedef uint32_t edge_t;
@@ -62,18 +58,6 @@ struct name_group {
 	uint8_t kind;
 };
 
-/* Hash to number, open addressing. */
-struct hash_slot {
-	uint64_t a;
-	uint32_t b;
-	uint32_t i; /* + 1; 0 is free */
-};
-
-struct hash_table {
-	struct hash_slot *slot;
-	size_t n, cap;
-};
-
 /* A function as its declaration says it. */
 struct func {
 	dw_off die;
@@ -109,9 +93,7 @@ struct decl_tag {
 /* What one worker finds, and what all have found. */
 struct classes {
 	VEC(struct type_class) v;
-	struct hash_table by_hash;
 	VEC(struct name_group) groups;
-	struct hash_table groups_by_hash;
 	VEC(uint32_t) roots; /* classes, by unit: definitions, typedefs, base types, prototypes of functions */
 	VEC(struct func) funcs;
 	VEC(struct variable) vars;
@@ -119,11 +101,8 @@ struct classes {
 	VEC(struct decl_tag) tags; /* once merged: by DIE */
 	VEC(struct unit_span) spans;
 	struct arena arena;
-	/* Scratch. */
-	VEC(struct unhashed) stack;
-	VEC(struct to_build) build;
-	VEC(uint32_t) defs; /* the unit's definitions by edge, open addressing */
-	struct name_cache *names;
+	struct terms terms; /* of one worker */
+	VEC(struct to_build) build; /* scratch */
 	uint64_t losses[CAIRN_N_LOSSES];
 };
 
@@ -138,11 +117,6 @@ struct unit_span {
 /* A class whose record is still to be made, from types[type]; or from funcs[type - FROM_FUNC]. */
 struct to_build {
 	uint32_t class_, type;
-};
-
-/* A type whose hash waits for that of another; its elements before @elem have theirs. */
-struct unhashed {
-	uint32_t type, elem;
 };
 
 int classes_init(struct classes *c);
@@ -167,10 +141,5 @@ int classes_add(struct classes *c, struct unit_types *u, uint32_t index, struct 
  * @ret    classes in the order of their first DIE, spans in the order of units. From classes_init().
  */
 int classes_merge(struct classes *parts, unsigned int n, struct classes *ret, struct cairn_err *err);
-
-/* The number of a hash; UINT32_MAX when it is not there. */
-uint32_t hash_table_find(const struct hash_table *t, struct h128 hash);
-/* 0 or -ENOMEM. */
-int hash_table_add(struct hash_table *t, struct h128 hash, uint32_t i);
 
 #endif

@@ -23,6 +23,7 @@ struct merge {
 	unsigned int n;
 	struct classes *ret;
 	uint32_t **classes, **groups; /* per part: old number to new */
+	struct hash_table classes_by_hash, groups_by_hash; /* new */
 	struct met *met;
 	size_t n_met;
 };
@@ -46,12 +47,12 @@ static int merge_groups(struct merge *m)
 		for (size_t i = 0; i < part->groups.n; i++) {
 			const struct name_group *g = &part->groups.p[i];
 			uint32_t *to = &m->groups[p][i];
-			*to = hash_table_find(&m->ret->groups_by_hash, g->hash);
+			*to = hash_table_find(&m->groups_by_hash, g->hash);
 			if (*to != UINT32_MAX)
 				continue;
 			*to = (uint32_t)m->ret->groups.n;
 			if (!VEC_ADD(&m->ret->groups, *g) ||
-			    hash_table_add(&m->ret->groups_by_hash, g->hash, *to) < 0)
+			    hash_table_add(&m->groups_by_hash, g->hash, *to) < 0)
 				return -ENOMEM;
 		}
 	}
@@ -85,7 +86,7 @@ static int merge_classes(struct merge *m)
 	for (size_t i = 0; i < m->n_met && rc >= 0; i++) {
 		const struct type_class *k = &m->parts[m->met[i].part].v.p[m->met[i].i];
 		uint32_t *to = &m->classes[m->met[i].part][m->met[i].i];
-		*to = hash_table_find(&m->ret->by_hash, k->hash);
+		*to = hash_table_find(&m->classes_by_hash, k->hash);
 		if (*to != UINT32_MAX)
 			continue;
 		*to = (uint32_t)m->ret->v.n;
@@ -94,7 +95,7 @@ static int merge_classes(struct merge *m)
 		copy.first = (uint64_t)m->met[i].part;
 		if (!VEC_ADD(&m->ret->v, copy))
 			return -ENOMEM;
-		rc = hash_table_add(&m->ret->by_hash, k->hash, *to);
+		rc = hash_table_add(&m->classes_by_hash, k->hash, *to);
 	}
 	return rc;
 }
@@ -235,6 +236,8 @@ int classes_merge(struct classes *parts, unsigned int n, struct classes *ret, st
 		if (m.groups)
 			free(m.groups[p]);
 	}
+	hash_table_fini(&m.classes_by_hash);
+	hash_table_fini(&m.groups_by_hash);
 	free(m.classes);
 	free(m.groups);
 	free(m.met);

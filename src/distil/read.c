@@ -90,9 +90,9 @@ static int readers_init(struct readers *r, unsigned int n, bool cluster, struct 
 		return err_nomem(err, "worker memory");
 	for (unsigned int i = 0; i <= n; i++) {
 		struct reader *w = &r->p[i];
-		if (classes_init(&w->classes) < 0)
+		if (classes_init(&w->classes) < 0 || unit_types_init(&w->unit, r->dw, cluster, r->want_vars,
+								     &w->classes.arena, &w->names_by_hash) < 0)
 			return err_nomem(err, "worker memory");
-		unit_types_init(&w->unit, r->dw, cluster, r->want_vars, &w->classes.arena, &w->names_by_hash);
 		w->unit.flat_arrays = r->base;
 	}
 	return read_base(r, err);

@@ -93,7 +93,7 @@ static uint8_t role_of(uint16_t tag)
 
 static const struct dw_wish wish = {slot_attrs, N_SLOTS, role_of};
 
-void unit_types_init(struct unit_types *u, const struct dwarf *dw, bool whole, bool want_vars, struct arena *names,
+int unit_types_init(struct unit_types *u, const struct dwarf *dw, bool whole, bool want_vars, struct arena *names,
 		     struct map *names_by_hash)
 {
 	*u = (struct unit_types){.dw = dw,
@@ -102,6 +102,8 @@ void unit_types_init(struct unit_types *u, const struct dwarf *dw, bool whole, b
 				 .names = names,
 				 .names_by_hash = names_by_hash};
 	dw_walker_init(&u->walker, &wish);
+	u->short_names = calloc(1, sizeof(*u->short_names));
+	return u->short_names ? 0 : -ENOMEM;
 }
 
 void unit_types_fini(struct unit_types *u)
@@ -116,15 +118,16 @@ void unit_types_fini(struct unit_types *u)
 	VEC_FREE(&u->tags);
 	VEC_FREE(&u->open);
 	VEC_FREE(&u->plans);
-	VEC_FREE(&u->starts);
-	VEC_FREE(&u->rank);
+	VEC_FREE(&u->offs);
+	VEC_FREE(&u->from);
 	VEC_FREE(&u->sections);
+	free(u->short_names);
 }
 
 void unit_types_clear(struct unit_types *u)
 {
 	u->types.n = u->elems.n = u->funcs.n = u->vars.n = u->bodies.n = u->tags.n = 0;
-	u->starts.n = u->rank.n = 0;
+	u->offs.n = u->from.n = 0;
 	u->scattered = false;
 }
 
@@ -182,20 +185,10 @@ static int see(struct unit_types *u, int role)
 	return 0;
 }
 
-int unit_types_reserve(struct unit_types *u, uint64_t end)
+/* Behind all places. */
+static uint64_t places_end(const struct unit_types *u)
 {
-	size_t words = (size_t)(end / 64 + 1);
-	if (words > u->starts.cap) {
-		uint64_t *grown = realloc(u->starts.p, words * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		u->starts.p = grown;
-		u->starts.cap = words;
-	}
-	if (words > u->starts.n)
-		memset(u->starts.p + u->starts.n, 0, (words - u->starts.n) * sizeof(*u->starts.p));
-	u->starts.n = words;
-	return 0;
+	return u->whole ? u->end : u->unit_end;
 }
 
 int unit_types_read(struct unit_types *u, const struct dw_unit *unit, struct cairn_err *err)
@@ -207,29 +200,45 @@ int unit_types_read(struct unit_types *u, const struct dw_unit *unit, struct cai
 	u->str_n = str->ends_in_nul ? str->n : 0;
 	u->has_namespaces = has_namespaces(unit);
 	u->open.n = 0;
-	uint64_t end = u->whole ? u->end : u->unit_end;
-	if (end > UINT32_MAX)
+	if (places_end(u) > UINT32_MAX)
 		return err_set(err, -ERANGE, "%s: %s larger than 4 GiB", unit->file->path,
 			       u->whole ? "units that refer to each other, together" : "a unit");
-	int rc = unit_types_reserve(u, end);
-	if (rc >= 0)
-		rc = dw_walker_enter(&u->walker, unit, err);
+	int rc = dw_walker_enter(&u->walker, unit, err);
 	if (rc >= 0)
 		rc = unit_make_plans(u);
-	while (rc >= 0 && (rc = dw_walker_next(&u->walker)) > 0)
+	while (rc >= 0 && (rc = unit_take_types(u)) >= 0 && (rc = dw_walker_next(&u->walker)) > 0)
 		rc = see(u, rc);
 	return rc == -ENOMEM ? err_nomem(err, "the types of a unit") : rc;
 }
 
 /* ---- behind the walk ---- */
 
-static void count_starts(struct unit_types *u)
+/* Room for @n items, whose values do not matter. */
+static int resize(uint32_t **p, size_t *n, size_t *cap, size_t want)
 {
-	uint32_t n = 0;
-	for (size_t i = 0; i < u->starts.n; i++) {
-		u->rank.p[i] = n;
-		n += count_bits(u->starts.p[i]);
+	if (want > *cap) {
+		uint32_t *grown = malloc(want * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		free(*p);
+		*p = grown;
+		*cap = want;
 	}
+	*n = want;
+	return 0;
+}
+
+static int make_index(struct unit_types *u)
+{
+	if (resize(&u->from.p, &u->from.n, &u->from.cap, (size_t)(places_end(u) / UNIT_STEP + 1)) < 0)
+		return -ENOMEM;
+	size_t step = 0;
+	for (uint32_t i = 0; i < u->types.n; i++)
+		while (step <= u->offs.p[i] / UNIT_STEP)
+			u->from.p[step++] = i;
+	while (step < u->from.n)
+		u->from.p[step++] = (uint32_t)u->types.n;
+	return VEC_ADD(&u->offs, UINT32_MAX) ? 0 : -ENOMEM;
 }
 
 static uint32_t *first_elem(struct unit_types *u, uint32_t owner, uint32_t **ret_n)
@@ -270,24 +279,9 @@ static int gather(struct unit_types *u)
 
 int unit_types_finish(struct unit_types *u)
 {
-	if (u->types.n > u->edges.cap) {
-		free(u->edges.p);
-		u->edges.p = malloc(u->types.cap * sizeof(*u->edges.p));
-		u->edges.cap = u->edges.p ? u->types.cap : 0;
-		if (!u->edges.p)
-			return -ENOMEM;
-	}
+	if (make_index(u) < 0 || resize(&u->edges.p, &u->edges.n, &u->edges.cap, u->types.n) < 0)
+		return -ENOMEM;
 	if (u->types.n)
 		memset(u->edges.p, 0, u->types.n * sizeof(*u->edges.p));
-	u->edges.n = u->types.n;
-	if (u->starts.n > u->rank.cap) {
-		uint32_t *grown = realloc(u->rank.p, u->starts.n * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		u->rank.p = grown;
-		u->rank.cap = u->starts.n;
-	}
-	u->rank.n = u->starts.n;
-	count_starts(u);
 	return u->scattered && u->elems.n ? gather(u) : 0;
 }

@@ -4,8 +4,9 @@
  *
  * A kernel has 2,800 units which together describe 3 million types, all but 100,000 of them again and again. They
  * are never all in memory: a worker reads one unit into these arrays, hashes its types, keeps what it had not seen, and
- * reads the next unit into the same arrays. What refers to what is said by offsets of DIEs, turned into an index by
- * counting bits, since most references are never followed.
+ * reads the next unit into the same arrays. What refers to what is said by offsets of DIEs. The offsets of types
+ * are kept in order, and for every 16 bytes of a unit which is the first from there on: so an offset becomes an index by one
+ * look there and on average one step.
  *
  *	.debug_info                                types[]                     elems[]
  *	0x2d structure_type "list_head" 16 bytes   0 STRUCT size 16 elems 0-1  next: at 0, 0x51
@@ -48,14 +49,15 @@ enum type_kind {
 /* A place in the cluster's units. Every DIE has one, in the order of the file; 0 is none. */
 typedef uint32_t local_off;
 
+enum { UNIT_STEP = 16 };
+
 /* One DIE that is a type. */
 struct type_die {
 	const char *name; /* NULL when it has none */
-	struct h128 own;  /* of a definition with a name: all that it says */
-	local_off off, ref;
+	local_off ref;
 	uint32_t size;
 	uint32_t elem, n_elems;
-	uint32_t class_; /* 0 not asked for yet, else the class + 1 */
+	uint32_t own;    /* of a definition with a name: the term of all that it says, terms.h */
 	uint8_t kind;
 	uint8_t encoding;    /* DW_ATE_* of BASE */
 	bool declaration;
@@ -135,16 +137,33 @@ struct open_scope {
 /* What is known of all DIEs of an abbreviation, see unit_run.c. */
 struct unit_plan {
 	uint8_t kind;  /* enum type_kind, of a type */
-	uint8_t role;  /* 0: no child that stands in rows */
-	bool has_name, has_type;
-	uint16_t name, type, number, fixed;
-	uint8_t number_bytes;
+	uint8_t role;  /* 0: read by the walker, and what follows is not set */
+	bool name_in_front; /* a string, before the bytes of fixed size */
+	bool has_name, has_type, has_bits, has_children;
+	bool declaration;
+	uint16_t fixed; /* bytes, from which these are offsets: */
+	uint16_t name, type, number, bits;
+	uint8_t number_bytes; /* 0: it is @constant */
+	uint8_t scale, add;   /* of a member's place, to bits; of an array's bound */
+	uint32_t constant;
+};
+
+/*
+ * Names in place, of up to three letters, for which GCC writes no offset: the first place of each, so that equal ones have one
+ * address as they have in .debug_str. Direct-mapped; two that meet in a slot only have more addresses than one.
+ */
+enum { SHORT_NAMES = 1 << 12 };
+struct short_names {
+	struct {
+		const char *at;
+		uint32_t text;
+	} slot[SHORT_NAMES];
 };
 
 struct unit_types {
 	struct dw_walker walker;
 	VEC(struct type_die) types;
-	VEC(struct h128) edges; /* per type: its hash as others see it, classes.h. Apart, since these are read all the time */
+	VEC(uint32_t) edges; /* per type: its term as others see it. Apart, since these are read all the time */
 	VEC(struct elem) elems;
 	VEC(struct func_die) funcs;
 	VEC(struct var_die) vars;
@@ -157,9 +176,8 @@ struct unit_types {
 	bool has_namespaces;
 	bool want_vars;
 	bool flat_arrays; /* dimensions are multiplied: the base does not tell them, and equal types shall be found in it */
-	/* Bit per byte of the units: a type starts there; and how many do before each word. */
-	VEC(uint64_t) starts;
-	VEC(uint32_t) rank;
+	VEC(local_off) offs;     /* of types[], ascending; behind the last one UINT32_MAX */
+	VEC(uint32_t) from;      /* by 16 bytes of the units: the first of types[] there or behind */
 	const struct dwarf *dw;
 	bool whole;              /* a cluster of all units */
 	VEC(struct unit_section) sections; /* of a cluster */
@@ -172,9 +190,11 @@ struct unit_types {
 	/* Names made by us; they stay. */
 	struct arena *names;
 	struct map *names_by_hash;
+	struct short_names *short_names;
 };
 
-void unit_types_init(struct unit_types *u, const struct dwarf *dw, bool whole, bool want_vars, struct arena *names,
+/* 0 or -ENOMEM. */
+int unit_types_init(struct unit_types *u, const struct dwarf *dw, bool whole, bool want_vars, struct arena *names,
 		     struct map *names_by_hash);
 void unit_types_fini(struct unit_types *u);
 
@@ -186,34 +206,22 @@ void unit_types_fini(struct unit_types *u);
  */
 int unit_types_read(struct unit_types *u, const struct dw_unit *unit, struct cairn_err *err);
 
-/* Room for places below @end, in a set that is empty. 0 or -ENOMEM. */
-int unit_types_reserve(struct unit_types *u, uint64_t end);
-
 /* Behind the last unit_types_read(): get the arrays ready. 0 or -ENOMEM. */
 int unit_types_finish(struct unit_types *u);
 
 /* Forget the units that were read. */
 void unit_types_clear(struct unit_types *u);
 
-/* Bits that are set. Written out, since not every x86-64 has the instruction. */
-static inline uint32_t count_bits(uint64_t x)
-{
-	x -= x >> 1 & 0x5555555555555555;
-	x = (x & 0x3333333333333333) + (x >> 2 & 0x3333333333333333);
-	x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0f;
-	return (uint32_t)(x * 0x0101010101010101 >> 56);
-}
-
 /* The type at a place; NO_TYPE for void and for what is no type. */
 #define NO_TYPE UINT32_MAX
 static inline uint32_t unit_type_index(const struct unit_types *u, local_off off)
 {
-	if (!off || off / 64 >= u->starts.n)
+	if (off / UNIT_STEP >= u->from.n)
 		return NO_TYPE;
-	uint64_t word = u->starts.p[off / 64], bit = (uint64_t)1 << off % 64;
-	if (!(word & bit))
-		return NO_TYPE;
-	return u->rank.p[off / 64] + count_bits(word & (bit - 1));
+	uint32_t i = u->from.p[off / UNIT_STEP];
+	while (u->offs.p[i] < off)
+		i++;
+	return u->offs.p[i] == off ? i : NO_TYPE;
 }
 
 static inline struct type_die *unit_type_at(const struct unit_types *u, local_off off)

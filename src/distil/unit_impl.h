@@ -5,7 +5,7 @@
  *	unit.c       the walk, and what is done behind it
  *	unit_code.c  functions and variables
  *	unit_type.c  types, their members, enumerators, bounds and parameters
- *	unit_run.c   the same for rows of children that are alike, without the walker; what abbreviations are
+ *	unit_run.c   the same of plain ones, without the walker; what abbreviations are
  *	unit_tags.c  btf_decl_tag and btf_type_tag
  *	unit_names.c names, qualified where the language has namespaces
  *	unit_store.c places of DIEs, open scopes, and room for elements
@@ -86,6 +86,8 @@ static inline const struct unit_plan *unit_plan_of(const struct unit_types *u)
 	return &u->plans.p[u->walker.shape - u->walker.shapes];
 }
 
+/* What comes next of plain children of the root, with what is in them. Languages without namespaces. 0 or -ENOMEM. */
+int unit_take_types(struct unit_types *u);
 /* For the unit that the walker has entered. 0 or -ENOMEM. */
 int unit_make_plans(struct unit_types *u);
 /* What comes next of the children of types[owner], as long as they have @role and nothing unusual. 0 or -ENOMEM. */
@@ -116,6 +118,25 @@ static inline local_off unit_ref(struct unit_types *u, enum slot slot)
 	return unit_local_of(u, dw_seen_ref(&u->walker, slot));
 }
 
+/* The letters of a name in place. Returns its bytes with the 0; 0 when there are more than four. */
+static inline unsigned int unit_short_text(const uint8_t *p, uint32_t *ret)
+{
+	uint32_t text = dw_load_u32(p), ends = (text - 0x01010101) & ~text & 0x80808080;
+	*ret = text & ((ends & -ends) - 1);
+	return ends ? (unsigned int)__builtin_ctz(ends) / 8 + 1 : 0;
+}
+
+/* The address of a name in place, that of an earlier one that is equal where that is remembered. */
+static inline const char *unit_short_name(struct short_names *names, const uint8_t *p, uint32_t text)
+{
+	size_t i = text * 0x9e3779b1u >> 20;
+	if (!names->slot[i].at || names->slot[i].text != text) {
+		names->slot[i].at = (const char *)p;
+		names->slot[i].text = text;
+	}
+	return names->slot[i].at;
+}
+
 /* The name of the DIE at hand, in place; NULL when it has none. */
 static inline const char *unit_own_name(struct unit_types *u)
 {
@@ -127,8 +148,12 @@ static inline const char *unit_own_name(struct unit_types *u)
 			return u->str + off;
 	}
 	/* That one in place has an end was seen when the walker stepped over it. */
-	if (place.how == DW_HOW_STRING)
-		return (const char *)dw_seen_at(w, place);
+	if (place.how == DW_HOW_STRING) {
+		const uint8_t *p = dw_seen_at(w, place);
+		uint32_t text;
+		return w->unit->end - p >= 4 && unit_short_text(p, &text) ? unit_short_name(u->short_names, p, text)
+									    : (const char *)p;
+	}
 	return dw_seen_str(w, NAME);
 }
 

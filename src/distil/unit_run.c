@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Rows of children that are alike
+ * Plain types and rows of plain children, without the walker
  *
- * Two thirds of a kernel's DIEs are members, enumerators and unnamed parameters: a name, a type, a number, all of fixed
- * size, and they stand in rows of ten. So for each abbreviation a plan is made when a unit is entered, which says whether its
- * DIEs are such children and where the three things stand, and a row is read by itself:
+ * Nine of ten of a kernel's DIEs are types, members, enumerators, bounds and unnamed parameters: a name, a type, a number, all
+ * of fixed size; types follow one another, and children stand in rows of ten. So for each abbreviation a plan is made when a
+ * unit is entered, which says whether its DIEs are of these and where the three things stand, and they are read by themselves:
  *
  *	code 17: member, 12 bytes, name strp at +0, type ref4 at +6, place data1 at +10
+ *	code 42: member, 8 bytes behind its name, type ref4 at +2, place data2 at +6
  *
- * A child that is anything else (a bit-field, a name in place, a constant in LEB128) ends the row; the walker delivers it, and
- * behind it the next row begins. Nothing is read here that the walker would read differently.
+ * What is anything else (a function, a number in LEB128, a reference to another unit) ends the stretch; the walker
+ * delivers it, and behind it the next stretch begins. Nothing is read here that the walker would read differently.
  */
 #include "distil/unit_impl.h"
 
@@ -59,55 +60,161 @@ static enum type_kind kind_of(uint16_t tag)
 	return TYPE_OPAQUE;
 }
 
-/* Slots that mean the same for a child, by its role; N_SLOTS: it has no number. */
-static enum slot number_of(enum role role)
+/* Attributes with which a DIE is for the walker. */
+static bool has_other(const struct dw_place *places, enum role role)
 {
-	if (role == ROLE_MEMBER)
-		return MEMBER_LOCATION;
-	return role == ROLE_ENUMERATOR ? CONST_VALUE : N_SLOTS;
-}
-
-static bool has_other(const struct dw_place *places)
-{
-	static const uint8_t others[] = {DATA_BIT_OFFSET, BIT_SIZE, BIT_OFFSET, DECLARATION, EXTERNAL, ABSTRACT_ORIGIN,
-					 ANNOTATION};
+	static const uint8_t others[] = {BIT_OFFSET, EXTERNAL, ABSTRACT_ORIGIN, SPECIFICATION, SIGNATURE, ANNOTATION,
+					 LOWER_BOUND};
 	for (size_t i = 0; i < sizeof(others); i++)
 		if (places[others[i]].how != DW_HOW_ABSENT)
 			return true;
+	return role != ROLE_TYPE && places[DECLARATION].how != DW_HOW_ABSENT;
+}
+
+/* Where a DIE's bytes of fixed size begin: behind its code, or behind a name in front of all else. */
+static bool plan_bytes(struct unit_plan *p, const struct dw_walker *w, const struct dw_shape *s)
+{
+	const struct dw_place *name = &w->all_places[s->places + NAME];
+	p->fixed = s->fixed;
+	if (s->then == DW_THEN_END)
+		return true;
+	const struct dw_step *next = &w->table->steps[w->table->p[s - w->shapes].more];
+	if (s->then != DW_THEN_STR || s->fixed || name->how != DW_HOW_STRING || name->run || next->then != DW_THEN_END)
+		return false;
+	p->name_in_front = true;
+	p->fixed = next->fixed;
+	return true;
+}
+
+static bool plan_name(struct unit_plan *p, struct dw_place name)
+{
+	p->has_name = name.how != DW_HOW_ABSENT;
+	p->name = name.off;
+	return p->name_in_front || !p->has_name || name.how == DW_HOW_STRP;
+}
+
+static bool plan_type(struct unit_plan *p, struct dw_place type)
+{
+	p->has_type = type.how != DW_HOW_ABSENT;
+	p->type = type.off;
+	return !p->has_type || type.how == DW_HOW_REF4;
+}
+
+static bool plan_number(struct unit_plan *p, const struct dw_walker *w, struct dw_place number)
+{
+	p->number = number.off;
+	switch (number.how) {
+	case DW_HOW_ABSENT:
+		return true;
+	case DW_HOW_U8:
+		p->number_bytes = 1;
+		return true;
+	case DW_HOW_U16:
+		p->number_bytes = 2;
+		return true;
+	case DW_HOW_U32:
+		p->number_bytes = 4;
+		return true;
+	case DW_HOW_IMPLICIT:
+		p->constant = (uint32_t)w->implicit.p[number.off];
+		return w->implicit.p[number.off] == p->constant;
+	}
 	return false;
 }
 
-static bool is_in_row(const struct dw_place *places, const struct dw_shape *s)
+static bool plan_member(struct unit_plan *p, const struct dw_walker *w, const struct dw_place *places)
 {
-	enum slot number = number_of((enum role)s->role);
-	uint8_t name = places[NAME].how, type = places[TYPE].how;
-	uint8_t how = number == N_SLOTS ? DW_HOW_ABSENT : places[number].how;
-	if (s->then != DW_THEN_END || s->has_children || has_other(places))
+	struct dw_place bits = places[BIT_SIZE];
+	bool bytes = places[MEMBER_LOCATION].how != DW_HOW_ABSENT, in_bits = places[DATA_BIT_OFFSET].how != DW_HOW_ABSENT;
+	p->scale = in_bits ? 1 : 8;
+	p->has_bits = bits.how != DW_HOW_ABSENT;
+	p->bits = bits.off;
+	return !(bytes && in_bits) && (!p->has_bits || bits.how == DW_HOW_U8) &&
+	       plan_number(p, w, places[in_bits ? DATA_BIT_OFFSET : MEMBER_LOCATION]);
+}
+
+/* The number of elements; an upper bound is one less. */
+static bool plan_bound(struct unit_plan *p, const struct dw_walker *w, const struct dw_place *places)
+{
+	bool has_upper = places[UPPER_BOUND].how != DW_HOW_ABSENT, has_count = places[COUNT].how != DW_HOW_ABSENT;
+	p->add = has_upper;
+	return !(has_upper && has_count) && !p->has_name && plan_number(p, w, places[has_upper ? UPPER_BOUND : COUNT]);
+}
+
+static bool plan_declaration(struct unit_plan *p, struct dw_place declaration)
+{
+	p->declaration = declaration.how == DW_HOW_PRESENT;
+	return p->declaration || declaration.how == DW_HOW_ABSENT;
+}
+
+/* What stands in a row inside of a type; 0: nothing, and one that has children is for the walker. */
+static enum role inside(enum type_kind kind)
+{
+	static const uint8_t roles[] = {[TYPE_STRUCT] = ROLE_MEMBER, [TYPE_UNION] = ROLE_MEMBER, [TYPE_ENUM] = ROLE_ENUMERATOR,
+					[TYPE_PROTO] = ROLE_PARAM,   [TYPE_ARRAY] = ROLE_SUBRANGE, [TYPE_OPAQUE] = 0};
+	return (enum role)roles[kind];
+}
+
+static bool plan_of_type(struct unit_plan *p, const struct dw_walker *w, const struct dw_shape *s,
+			 const struct dw_place *places)
+{
+	p->has_children = s->has_children;
+	if (p->has_children && !inside((enum type_kind)p->kind))
 		return false;
-	if ((name != DW_HOW_STRP && name != DW_HOW_ABSENT) || (type != DW_HOW_REF4 && type != DW_HOW_ABSENT))
+	switch ((enum type_kind)p->kind) {
+	case TYPE_PTR:
+		return s->tag == DW_TAG_pointer_type;
+	case TYPE_CONST:
+		return s->tag == DW_TAG_const_type;
+	case TYPE_TYPEDEF:
+	case TYPE_VOLATILE:
+	case TYPE_RESTRICT:
+	case TYPE_ARRAY:
+		return true;
+	case TYPE_PROTO:
+		return places[BYTE_SIZE].how == DW_HOW_ABSENT;
+	case TYPE_STRUCT:
+	case TYPE_UNION:
+	case TYPE_ENUM:
+		/* What an enumeration is stored as does not matter. */
+		p->has_type = false;
+		return plan_declaration(p, places[DECLARATION]) && plan_number(p, w, places[BYTE_SIZE]);
+	default:
 		return false;
-	return how == DW_HOW_ABSENT || how == DW_HOW_U8 || how == DW_HOW_U16 || how == DW_HOW_U32;
+	}
+}
+
+static bool is_planned(struct unit_plan *p, const struct dw_walker *w, const struct dw_shape *s, const struct dw_place *places)
+{
+	if (has_other(places, (enum role)s->role) || !plan_bytes(p, w, s) || !plan_name(p, places[NAME]) ||
+	    !plan_type(p, places[TYPE]))
+		return false;
+	switch ((enum role)s->role) {
+	case ROLE_TYPE:
+		return plan_of_type(p, w, s, places);
+	case ROLE_MEMBER:
+		return !s->has_children && plan_member(p, w, places);
+	case ROLE_ENUMERATOR:
+		return !s->has_children && plan_number(p, w, places[CONST_VALUE]);
+	case ROLE_SUBRANGE:
+		return !s->has_children && plan_bound(p, w, places);
+	case ROLE_PARAM:
+		return !s->has_children;
+	default:
+		return false;
+	}
 }
 
 static void make_plan(struct unit_plan *p, const struct dw_walker *w, const struct dw_shape *s)
 {
-	enum slot number = number_of((enum role)s->role);
-	*p = (struct unit_plan){.kind = (uint8_t)kind_of(s->tag)};
-	if (s->role != ROLE_MEMBER && s->role != ROLE_ENUMERATOR && s->role != ROLE_PARAM)
+	uint8_t kind = (uint8_t)kind_of(s->tag);
+	*p = (struct unit_plan){.kind = kind};
+	if (s->role == DW_ROLE_PASS || s->role == DW_ROLE_PRUNE)
 		return;
-	const struct dw_place *places = w->all_places + s->places;
-	if (!is_in_row(places, s))
-		return;
-	p->role = s->role;
-	p->fixed = s->fixed;
-	p->has_name = places[NAME].how != DW_HOW_ABSENT;
-	p->has_type = places[TYPE].how != DW_HOW_ABSENT;
-	p->name = places[NAME].off;
-	p->type = places[TYPE].off;
-	if (number == N_SLOTS || places[number].how == DW_HOW_ABSENT)
-		return;
-	p->number = places[number].off;
-	p->number_bytes = places[number].how == DW_HOW_U8 ? 1 : places[number].how == DW_HOW_U16 ? 2 : 4;
+	if (is_planned(p, w, s, w->all_places + s->places))
+		p->role = s->role;
+	else
+		*p = (struct unit_plan){.kind = kind};
 }
 
 int unit_make_plans(struct unit_types *u)
@@ -129,13 +236,17 @@ int unit_make_plans(struct unit_types *u)
 	return 0;
 }
 
-/* What a row is read with: apart, so that the loop below keeps it in registers instead of asking the unit at each child. */
+/* ---- reading ---- */
+
+/* What a stretch is read with: apart, so that its loops keep it in registers instead of asking the unit at each DIE. */
 struct run {
 	const struct unit_plan *plans;
 	uint64_t n_plans;
+	const uint8_t *end;
 	const char *str;
 	uint32_t str_n;
 	uint32_t ref_lo, ref_n, ref_bias;
+	struct short_names *short_names;
 };
 
 static struct run run_of(const struct unit_types *u)
@@ -143,18 +254,20 @@ static struct run run_of(const struct unit_types *u)
 	const struct dw_walker *w = &u->walker;
 	return (struct run){.plans = u->plans.p,
 			    .n_plans = w->table->n,
+			    .end = w->end,
 			    .str = u->str,
 			    .str_n = u->str_n < UINT32_MAX ? (uint32_t)u->str_n : UINT32_MAX,
 			    .ref_lo = (uint32_t)w->ref_lo,
 			    .ref_n = w->ref_n < UINT32_MAX ? (uint32_t)w->ref_n : UINT32_MAX,
-			    .ref_bias = u->ref_bias};
+			    .ref_bias = u->ref_bias,
+			    .short_names = u->short_names};
 }
 
 /* The plan of the DIE at *@p, which moves behind the code; NULL for a null entry and for long codes. */
-static inline const struct unit_plan *next_plan(const struct run *r, const uint8_t **p, const uint8_t *end)
+static inline const struct unit_plan *next_plan(const struct run *r, const uint8_t **p)
 {
 	const uint8_t *at = *p;
-	if (end - at < 2)
+	if (r->end - at < 2)
 		return NULL;
 	uint64_t code = *at++;
 	if (code >= 0x80) {
@@ -166,7 +279,43 @@ static inline const struct unit_plan *next_plan(const struct run *r, const uint8
 	return code - 1 < r->n_plans ? &r->plans[code - 1] : NULL;
 }
 
-static inline uint32_t number_at(const uint8_t *at, const struct unit_plan *plan)
+/*
+ * The name of the DIE whose bytes begin at *@p, which moves to those of fixed size. False when the DIE is for the walker
+ * after all: for a string out of bounds, a longer one in place, or when the DIE is cut off.
+ */
+static inline bool take_name(const struct run *r, const struct unit_plan *plan, const uint8_t **p, const char **ret)
+{
+	const uint8_t *at = *p;
+	uint32_t name;
+	*ret = NULL;
+	if (plan->name_in_front) {
+		unsigned int bytes;
+		if (r->end - at < 4 || !(bytes = unit_short_text(at, &name)))
+			return false;
+		*ret = unit_short_name(r->short_names, at, name);
+		*p = at += bytes;
+		return plan->fixed <= r->end - at;
+	}
+	if (plan->fixed > r->end - at)
+		return false;
+	if (!plan->has_name)
+		return true;
+	name = dw_load_u32(at + plan->name);
+	*ret = r->str + name;
+	return name < r->str_n;
+}
+
+static inline bool take_ref(const struct run *r, const struct unit_plan *plan, const uint8_t *at, local_off *ret)
+{
+	*ret = 0;
+	if (!plan->has_type)
+		return true;
+	uint32_t off = dw_load_u32(at + plan->type);
+	*ret = r->ref_bias + off;
+	return off - r->ref_lo < r->ref_n;
+}
+
+static inline uint32_t number_at(const struct unit_plan *plan, const uint8_t *at)
 {
 	const uint8_t *p = at + plan->number;
 	switch (plan->number_bytes) {
@@ -177,31 +326,61 @@ static inline uint32_t number_at(const uint8_t *at, const struct unit_plan *plan
 	case 4:
 		return dw_load_u32(p);
 	}
-	return 0;
+	return plan->constant;
 }
 
-/* False when the DIE is for the walker after all: a reference or a string out of bounds, a place far away. */
-static inline bool take(const struct run *r, const struct unit_plan *plan, const uint8_t *at, uint32_t owner, struct elem *e)
+static inline bool take_elem(const struct run *r, const struct unit_plan *plan, const uint8_t *at, enum role role,
+			     struct elem *e)
 {
-	struct elem to = {.owner = owner};
-	uint32_t number = number_at(at, plan);
-	if (plan->has_name) {
-		uint32_t name = dw_load_u32(at + plan->name);
-		if (name >= r->str_n)
-			return false;
-		to.name = r->str + name;
+	uint32_t number = number_at(plan, at);
+	if (role == ROLE_ENUMERATOR) {
+		e->value = number;
+		return true;
 	}
-	if (plan->role == ROLE_ENUMERATOR) {
-		to.value = number;
-	} else {
-		uint32_t type = plan->has_type ? dw_load_u32(at + plan->type) : 0;
-		if ((plan->has_type && type - r->ref_lo >= r->ref_n) || number > UINT32_MAX / 8)
-			return false;
-		to.type = plan->has_type ? r->ref_bias + type : 0;
-		to.bit_off = number * 8;
+	if (role == ROLE_SUBRANGE) {
+		/* As in unit_see_subrange(): what is no number of 32 bits is none. */
+		e->value = (uint32_t)(number + plan->add);
+		return true;
 	}
-	*e = to;
+	local_off type;
+	if (!take_ref(r, plan, at, &type) || number > UINT32_MAX / 8)
+		return false;
+	e->type = type;
+	e->bit_off = role == ROLE_MEMBER ? number * plan->scale : 0;
+	e->bit_size = plan->has_bits ? at[plan->bits] : 0;
 	return true;
+}
+
+/* Elements of types[owner] as long as they have @role and a plan. Returns where the row ends; NULL and walker.rc: no memory. */
+static inline const uint8_t *take_row(struct unit_types *u, const struct run *r, uint32_t owner, enum role role,
+				      const uint8_t *p)
+{
+	if (!u->elems.p && !unit_grow_elems(u))
+		return NULL;
+	size_t from = u->elems.n;
+	struct elem *e = u->elems.p + from, *full = u->elems.p + u->elems.cap;
+	for (;; e++) {
+		const uint8_t *at = p;
+		const struct unit_plan *plan = next_plan(r, &at);
+		if (!plan || plan->role != role)
+			break;
+		if (e == full) {
+			u->elems.n = (size_t)(e - u->elems.p);
+			e = unit_grow_elems(u);
+			if (!e)
+				return NULL;
+			full = u->elems.p + u->elems.cap;
+		}
+		*e = (struct elem){.owner = owner};
+		if (!take_name(r, plan, &at, &e->name) || !take_elem(r, plan, at, role, e))
+			break;
+		p = at + plan->fixed;
+	}
+	u->elems.n = (size_t)(e - u->elems.p);
+	uint32_t n = (uint32_t)(u->elems.n - from);
+	u->types.p[owner].n_elems += n;
+	u->walker.n_dies += n;
+	return p;
 }
 
 int unit_take_run(struct unit_types *u, uint32_t owner, enum role role)
@@ -209,36 +388,91 @@ int unit_take_run(struct unit_types *u, uint32_t owner, enum role role)
 	struct dw_walker *w = &u->walker;
 	struct type_die *t = &u->types.p[owner];
 	const struct run run = run_of(u);
-	const uint8_t *p = w->next, *end = w->end;
 	/* What stands between is for the sorting of scattered ones. */
 	if (w->table->codes || (t->n_elems && t->elem + t->n_elems != u->elems.n))
 		return 0;
-	if (!u->elems.p && !unit_grow_elems(u))
-		return w->rc;
 	if (!t->n_elems)
 		t->elem = (uint32_t)u->elems.n;
-	size_t from = u->elems.n;
-	struct elem *e = u->elems.p + from, *full = u->elems.p + u->elems.cap;
-	for (;; e++) {
-		const uint8_t *at = p;
-		const struct unit_plan *plan = next_plan(&run, &at, end);
-		if (!plan || plan->role != role || plan->fixed > end - at)
-			break;
-		if (e == full) {
-			u->elems.n = (size_t)(e - u->elems.p);
-			e = unit_grow_elems(u);
-			if (!e)
-				return w->rc;
-			full = u->elems.p + u->elems.cap;
-		}
-		if (!take(&run, plan, at, owner, e))
-			break;
-		p = at + plan->fixed;
-	}
-	u->elems.n = (size_t)(e - u->elems.p);
-	uint32_t n = (uint32_t)(u->elems.n - from);
-	t->n_elems += n;
-	w->n_dies += n;
+	const uint8_t *p = take_row(u, &run, owner, role, w->next);
+	if (!p)
+		return w->rc;
 	w->next = p;
 	return 0;
+}
+
+static inline bool take_type(const struct run *r, const struct unit_plan *plan, const uint8_t **p, struct type_die *t)
+{
+	*t = (struct type_die){.kind = plan->kind};
+	if (!take_name(r, plan, p, &t->name) || !take_ref(r, plan, *p, &t->ref))
+		return false;
+	switch (plan->kind) {
+	case TYPE_STRUCT:
+	case TYPE_UNION:
+	case TYPE_ENUM:
+		t->size = number_at(plan, *p);
+		t->declaration = plan->declaration;
+		t->stop = t->name;
+		break;
+	case TYPE_TYPEDEF:
+		if (!t->name)
+			t->kind = TYPE_ALIAS;
+		break;
+	default:
+		t->name = NULL;
+	}
+	*p += plan->fixed;
+	return true;
+}
+
+/* Room for one more type and its place. */
+static inline bool reserve_type(struct unit_types *u)
+{
+	if (u->types.n < u->types.cap && u->offs.n < u->offs.cap)
+		return true;
+	return u->types.n < OWNER_FUNC / 2 && VEC_RESERVE(&u->types, 1) && VEC_RESERVE(&u->offs, 1);
+}
+
+/* Go on with the walker inside of types[owner], which is a child of the root, at @p. */
+static int leave_inside(struct unit_types *u, uint32_t owner, const uint8_t *p)
+{
+	u->walker.next = p;
+	u->walker.level = 2;
+	u->open.n = 0;
+	struct open_scope s = {.name = u->types.p[owner].name, .depth = 1, .i = owner, .tagged = owner, .component = -1};
+	return VEC_ADD(&u->open, s) ? 0 : -ENOMEM;
+}
+
+int unit_take_types(struct unit_types *u)
+{
+	struct dw_walker *w = &u->walker;
+	if (w->level != 1 || w->table->codes || u->has_namespaces)
+		return 0;
+	const struct run run = run_of(u);
+	const uint8_t *start = w->unit->sec->p + u->unit_off;
+	for (const uint8_t *p = w->next;;) {
+		const uint8_t *at = p;
+		const struct unit_plan *plan = next_plan(&run, &at);
+		w->next = p;
+		if (!plan || plan->role != ROLE_TYPE)
+			return 0;
+		if (!reserve_type(u))
+			return -ENOMEM;
+		uint32_t i = (uint32_t)u->types.n;
+		struct type_die *t = &u->types.p[i];
+		if (!take_type(&run, plan, &at, t))
+			return 0;
+		u->offs.p[i] = u->ref_bias + (uint32_t)(p - start);
+		u->types.n = u->offs.n = i + 1;
+		w->n_dies++;
+		p = at;
+		if (!plan->has_children)
+			continue;
+		t->elem = (uint32_t)u->elems.n;
+		p = take_row(u, &run, i, inside((enum type_kind)plan->kind), p);
+		if (!p)
+			return w->rc;
+		if (p == run.end || *p)
+			return leave_inside(u, i, p);
+		p++;
+	}
 }

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "distil/unit_impl.h"
 
-static void add_start(struct unit_types *u, local_off off)
-{
-	u->starts.p[off / 64] |= (uint64_t)1 << off % 64;
-}
-
 static inline struct type_die *add_type(struct unit_types *u, enum type_kind kind)
 {
 	if (u->types.n == u->types.cap) {
@@ -17,9 +12,11 @@ static inline struct type_die *add_type(struct unit_types *u, enum type_kind kin
 	}
 	struct type_die *t = &u->types.p[u->types.n++];
 	*t = (struct type_die){.kind = (uint8_t)kind};
-	t->off = u->ref_bias + (uint32_t)((uint64_t)(u->walker.die - u->walker.unit->sec->p) - u->unit_off);
-	add_start(u, t->off);
-	return t;
+	local_off off = u->ref_bias + (uint32_t)((uint64_t)(u->walker.die - u->walker.unit->sec->p) - u->unit_off);
+	if (VEC_ADD(&u->offs, off))
+		return t;
+	u->walker.rc = -ENOMEM;
+	return NULL;
 }
 
 static uint32_t size_of(struct unit_types *u, struct type_die *t)
