@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* distil FILE THREADS types|all: what encode.py measures, without a command line around it. */
+/* distil FILE THREADS types|all [DEBUG-FILE]: what encode.py measures, without a command line around it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +12,12 @@ int main(int argc, char **argv)
 	struct cairn_distilled d;
 	struct cairn_binary *bin;
 	struct cairn_err err = {0};
-	if (argc != 4)
+	struct cairn_binary_opts where = {.size = sizeof(where), .debug_file = argc == 5 ? argv[4] : NULL};
+	if (argc != 4 && argc != 5)
 		return 2;
 	opts.threads = (unsigned int)atoi(argv[2]);
 	opts.dialect = strcmp(argv[3], "types") ? CAIRN_BTF_LOC_N : CAIRN_BTF_NO_LOC;
-	if (cairn_binary_open(argv[1], NULL, &bin, &err) < 0 || cairn_distil(bin, &opts, &d, &err) < 0) {
+	if (cairn_binary_open(argv[1], &where, &bin, &err) < 0 || cairn_distil(bin, &opts, &d, &err) < 0) {
 		fprintf(stderr, "%s\n", err.msg);
 		return 4;
 	}
