@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "btf/build.h"
 #include "dwarf/constants.h"
+#include "loc/own_symbol.h"
 
 #define NONE UINT32_MAX
 
@@ -141,7 +142,7 @@ static dw_off declaration_of(const struct dwarf *dw, const struct classes *c, dw
 
 static void note_body(struct func_table *f, const struct dwarf *dw, const struct body *b)
 {
-	struct cairn_vaddr at = {b->addr}, start;
+	struct cairn_vaddr at = {b->addr};
 	struct dw_die die;
 	const char *symbol;
 	uint32_t i = func_table_at(f, declaration_of(dw, f->c, b->origin));
@@ -149,7 +150,8 @@ static void note_body(struct func_table *f, const struct dwarf *dw, const struct
 		return;
 	if (!at.v && (dw_die_at(dw, b->die, &die, NULL) != 1 || dw_ranges(&die, first_range, &at, NULL) <= 0))
 		return;
-	if (cairn_binary_symbol_of(dwarf_binary(dw), at, &symbol, &start) && start.v == at.v && is_clone(symbol))
+	symbol = own_symbol(dw, at, b->die);
+	if (symbol && is_clone(symbol))
 		return;
 	f->v.p[i].has_body = true;
 	f->v.p[i].body = b->die;

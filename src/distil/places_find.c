@@ -19,6 +19,7 @@
 #include "loc/copies.h"
 #include "loc/entry_rows.h"
 #include "loc/fold.h"
+#include "loc/own_symbol.h"
 
 #define NONE UINT32_MAX
 
@@ -45,6 +46,7 @@ struct worker {
 
 struct finder {
 	const struct cairn_binary *bin;
+	const struct dwarf *dw;
 	const struct place_opts *opts;
 	const struct func_table *funcs;
 	const struct emit *e;
@@ -154,11 +156,14 @@ static int add_place(const struct finder *f, struct worker *w, struct found *pla
 	return rc >= 0 && VEC_ADD(&w->found, *place) ? 0 : -ENOMEM;
 }
 
-static bool has_place(const struct cairn_site *s)
+static bool has_place(const struct finder *f, const struct cairn_site *s)
 {
 	if (s->kind == CAIRN_SITE_INLINED)
 		return true;
-	return s->kind == CAIRN_SITE_ENTRY && s->symbol && (strstr(s->symbol, ".isra.") || strstr(s->symbol, ".constprop."));
+	if (s->kind != CAIRN_SITE_ENTRY || !s->symbol)
+		return false;
+	const char *own = own_symbol(f->dw, s->at, s->die), *symbol = own ? own : s->symbol;
+	return strstr(symbol, ".isra.") || strstr(symbol, ".constprop.");
 }
 
 static int see_place(void *arg, unsigned int worker, uint32_t group, dw_off abstract, const struct cairn_site *site,
@@ -166,7 +171,7 @@ static int see_place(void *arg, unsigned int worker, uint32_t group, dw_off abst
 {
 	const struct finder *f = arg;
 	struct worker *w = &f->workers[worker];
-	if (!has_place(site))
+	if (!has_place(f, site))
 		return 0;
 	if (abstract != w->abstract) {
 		w->abstract = abstract;
@@ -424,7 +429,7 @@ static int evaluate(struct finder *f, struct place_search *s, struct cairn_err *
 int places_find(struct place_search *s, const struct func_table *funcs, const struct emit *e,
 		struct cairn_distilled *counts, struct places *ret, struct cairn_err *err)
 {
-	struct finder f = {.bin = s->bin, .opts = &s->opts, .funcs = funcs, .e = e, .ret = ret};
+	struct finder f = {.bin = s->bin, .dw = s->env.dw, .opts = &s->opts, .funcs = funcs, .e = e, .ret = ret};
 	f.base = lowest_address(binary_main(s->bin));
 	f.n_workers = pool_width(s->opts.threads);
 	f.workers = calloc(f.n_workers, sizeof(*f.workers));

@@ -173,7 +173,7 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 	b->site.count_doubts |= folded ? CAIRN_COUNT_FOLDED : 0;
 	if (b->site.n_chain || !f->n_params)
 		return 0;
-	if (b->site.kind == CAIRN_SITE_PART || site_is_clone(&b->site) ||
+	if (b->site.kind == CAIRN_SITE_PART || site_is_clone(env, &b->site) ||
 	    (!is_c(b->die.unit) && passes_classes(types, f))) {
 		believe_clone(env, b);
 		return 0;

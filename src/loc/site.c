@@ -24,8 +24,10 @@
 #include "base/vec.h"
 #include "dwarf/constants.h"
 #include "loc/believe.h"
+#include "loc/own_symbol.h"
 #include "loc/part.h"
 #include "loc/passage.h"
+#include "loc/symbol_names.h"
 
 enum {
 	/* Depth of inlining; GCC's and Clang's own limits keep real chains below 100. */
@@ -333,15 +335,18 @@ static void note_trust(const struct site_env *env, struct site_worker *w, struct
 			b->used |= (uint16_t)(1u << reg);
 }
 
-bool site_is_clone(const struct cairn_site *s)
+bool site_is_clone(const struct site_env *env, const struct cairn_site *s)
 {
-	return !s->symbol || strstr(s->symbol, ".isra") || strstr(s->symbol, ".constprop") ||
-	       strstr(s->symbol, ".part");
+	const char *symbol = s->symbol;
+	/* Where code was folded, the symbol that is shown may be another function's. */
+	if (s->kind == CAIRN_SITE_ENTRY && env->folds && symbol_name_has(env->folds, s->at))
+		symbol = own_symbol(env->dw, s->at, s->die);
+	return !symbol || strstr(symbol, ".isra") || strstr(symbol, ".constprop") || strstr(symbol, ".part");
 }
 
 bool site_is_plain_body(const struct site_env *env, const struct cairn_site *s)
 {
-	return env->bare && s->kind == CAIRN_SITE_ENTRY && !site_is_clone(s);
+	return env->bare && s->kind == CAIRN_SITE_ENTRY && !site_is_clone(env, s);
 }
 
 /* What a person reads of a place; of a bare one only what others decide by. */

@@ -115,7 +115,7 @@ int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t e
 		   struct cairn_vaddr next, struct built_site *ret, struct cairn_err *err);
 
 /* foo.constprop.0, foo.isra.0: parameters were removed or split; also a body without a symbol. */
-bool site_is_clone(const struct cairn_site *s);
+bool site_is_clone(const struct site_env *env, const struct cairn_site *s);
 
 /* A body that a bare walk leaves out, see site_env. */
 bool site_is_plain_body(const struct site_env *env, const struct cairn_site *s);
