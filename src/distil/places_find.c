@@ -35,13 +35,23 @@ struct found {
 	uint32_t offset; /* in its section */
 };
 
+/* The parameters of a function, in worker.values: what follows from their types takes many steps to find out. */
+struct signature {
+	uint32_t first, n;
+	bool is_known;
+};
+
 struct worker {
 	VEC(struct found) found;
 	struct places records;   /* params, protos and slots only */
 	VEC(uint32_t) slots;     /* of the place at hand */
 	struct cairn_distilled counts;
-	dw_off abstract;         /* of the last place, and which function that is */
+	/* Of the last place, and which function that is: the places of one in a unit come one behind the other. */
+	dw_off abstract;
 	uint32_t func;
+	const struct signature *signature; /* its parameters */
+	struct signature *signatures; /* per function of func_table.v, of those that were met */
+	VEC(struct loc_value) values;
 };
 
 struct finder {
@@ -107,21 +117,43 @@ static int intern_proto(struct places *p, const uint32_t *slots, uint32_t n, uin
 
 /* ---- a place ---- */
 
-static int slot_of(const struct finder *f, struct worker *w, const struct btf_func *func, const struct cairn_site *site,
-		   uint32_t i)
+static int learn_signature(const struct finder *f, struct worker *w, uint32_t func, struct signature *ret)
 {
-	const struct type_class *proto = &f->e->c->v.p[f->e->v->v.p[func->proto].class_];
-	edge_t type = emit_edge(f->e, func->proto, proto->elems[i].edge, i + 1);
-	struct loc_value value = {.bytes = emit_bytes(f->e, type),
-				  .is_signed = emit_is_signed(f->e, type),
-				  .base = f->base};
+	uint32_t instance = f->funcs->v.p[func].proto;
+	const struct type_class *proto = &f->e->c->v.p[f->e->v->v.p[instance].class_];
+	*ret = (struct signature){.first = (uint32_t)w->values.n, .n = proto->n_elems, .is_known = true};
+	for (uint32_t k = 0; k < proto->n_elems; k++) {
+		edge_t type = emit_edge(f->e, instance, proto->elems[k].edge, k + 1);
+		struct loc_value value = {.bytes = emit_bytes(f->e, type),
+					  .is_signed = emit_is_signed(f->e, type),
+					  .base = f->base};
+		if (!VEC_ADD(&w->values, value))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Go to the function of an abstract DIE. */
+static int enter_function(const struct finder *f, struct worker *w, dw_off abstract)
+{
+	w->abstract = abstract;
+	w->func = func_table_at(f->funcs, abstract);
+	if (w->func == NONE)
+		return 0;
+	struct signature *s = &w->signatures[w->func];
+	w->signature = s;
+	return s->is_known ? 0 : learn_signature(f, w, w->func, s);
+}
+
+static int slot_of(struct worker *w, const struct cairn_site *site, uint32_t i)
+{
 	struct cairn_location none = {.why = CAIRN_UNAVAIL_NO_DESCRIPTION};
 	const struct cairn_location *loc = i < site->n_args ? &site->args[i].loc : &none;
 	struct cairn_btf_loc_param param;
 	enum cairn_distil_loss loss;
 	uint32_t number = NONE;
 	w->counts.n_arguments++;
-	if (loc_record(loc, &value, &param, &loss)) {
+	if (loc_record(loc, &w->values.p[w->signature->first + i], &param, &loss)) {
 		w->counts.n_located++;
 		if (intern_param(&w->records, &param, &number) < 0)
 			return -ENOMEM;
@@ -141,14 +173,12 @@ static int add_place(const struct finder *f, struct worker *w, struct found *pla
 		w->counts.losses[CAIRN_LOSS_PLACE]++;
 		return 0;
 	}
-	const struct btf_func *func = &f->funcs->v.p[place->func];
-	uint32_t n = f->e->c->v.p[f->e->v->v.p[func->proto].class_].n_elems;
 	int rc = 0;
 	w->slots.n = 0;
-	for (uint32_t i = 0; i < n && rc >= 0; i++)
-		rc = slot_of(f, w, func, site, i);
+	for (uint32_t i = 0; i < w->signature->n && rc >= 0; i++)
+		rc = slot_of(w, site, i);
 	if (rc >= 0)
-		rc = intern_proto(&w->records, w->slots.p, n, &place->proto);
+		rc = intern_proto(&w->records, w->slots.p, (uint32_t)w->slots.n, &place->proto);
 	place->at = site->at.v;
 	place->die = site->die;
 	place->seq = (uint32_t)w->found.n;
@@ -173,10 +203,8 @@ static int see_place(void *arg, unsigned int worker, uint32_t group, dw_off abst
 	struct worker *w = &f->workers[worker];
 	if (!has_place(f, site))
 		return 0;
-	if (abstract != w->abstract) {
-		w->abstract = abstract;
-		w->func = func_table_at(f->funcs, abstract);
-	}
+	if (abstract != w->abstract && enter_function(f, w, abstract) < 0)
+		return err_nomem(err, "places");
 	if (w->func == NONE)
 		return 0;
 	struct found place = {.worker = worker, .group = group, .func = w->func};
@@ -434,12 +462,20 @@ int places_find(struct place_search *s, const struct func_table *funcs, const st
 	f.n_workers = pool_width(s->opts.threads);
 	f.workers = calloc(f.n_workers, sizeof(*f.workers));
 	*ret = (struct places){0};
-	int rc = f.workers ? evaluate(&f, s, err) : err_nomem(err, "worker memory");
+	bool ok = f.workers;
+	for (unsigned int i = 0; i < f.n_workers && ok; i++) {
+		f.workers[i].func = NONE;
+		f.workers[i].signatures = calloc(funcs->v.n + 1, sizeof(struct signature));
+		ok = f.workers[i].signatures;
+	}
+	int rc = ok ? evaluate(&f, s, err) : err_nomem(err, "worker memory");
 	if (rc >= 0)
 		add_counts(&f, counts);
 	for (unsigned int i = 0; f.workers && i < f.n_workers; i++) {
 		VEC_FREE(&f.workers[i].found);
 		VEC_FREE(&f.workers[i].slots);
+		VEC_FREE(&f.workers[i].values);
+		free(f.workers[i].signatures);
 		places_fini(&f.workers[i].records);
 	}
 	free(f.workers);
