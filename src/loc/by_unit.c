@@ -4,13 +4,21 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Entries of a group are in order of DIE, so those of a unit are together. */
-static struct group_part part_at(const struct dw_func_index *index, const struct group *g, uint32_t group, uint32_t from)
+/*
+ * The part of a group behind another one, which may be empty. Entries are in order of DIE and rows unit by unit, so those of a unit
+ * are together.
+ */
+static struct group_part part_behind(const struct dw_func_index *index, const struct group *g, const struct group_part *last)
 {
-	struct group_part part = {.group = group, .from = from};
-	uint32_t unit = index->p[g->entries.p[from]].unit;
-	while (from + part.n < g->entries.n && index->p[g->entries.p[from + part.n]].unit == unit)
+	struct group_part part = {
+		.group = last->group, .from = last->from + last->n, .first_row = last->first_row + last->n_rows};
+	uint32_t unit = index->p[g->entries.p[part.from]].unit;
+	while (part.from + part.n < g->entries.n && index->p[g->entries.p[part.from + part.n]].unit == unit)
 		part.n++;
+	while (part.first_row < g->rows.n && g->rows.p[part.first_row].unit < unit)
+		part.first_row++;
+	while (part.first_row + part.n_rows < g->rows.n && g->rows.p[part.first_row + part.n_rows].unit == unit)
+		part.n_rows++;
 	return part;
 }
 
@@ -21,10 +29,10 @@ static int list_parts(struct by_unit *b, const struct dw_func_index *index, cons
 	int rc = 0;
 	for (size_t g = 0; g < groups->v.n && !rc; g++) {
 		const struct group *group = &groups->v.p[g];
-		for (uint32_t i = 0; i < group->entries.n && !rc;) {
-			struct group_part part = part_at(index, group, (uint32_t)g, i);
+		struct group_part part = {.group = (uint32_t)g};
+		while (part.from + part.n < group->entries.n && !rc) {
+			part = part_behind(index, group, &part);
 			rc = VEC_ADD(&all, part) ? 0 : -ENOMEM;
-			i += part.n;
 		}
 	}
 	b->parts = rc ? NULL : malloc((all.n + 1) * sizeof(*b->parts));

@@ -10,9 +10,9 @@
 
 #include "loc/group.h"
 
-/* Entries [from, from + n) of a group: those of one unit. */
+/* Entries [from, from + n) of a group, and its rows [first_row, first_row + n_rows): those of one unit. */
 struct group_part {
-	uint32_t group, from, n;
+	uint32_t group, from, n, first_row, n_rows;
 };
 
 struct by_unit {

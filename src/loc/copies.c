@@ -38,23 +38,6 @@ struct visit {
 
 /* ---- copies ---- */
 
-/* Rows come unit by unit. */
-static void rows_of_unit(const struct group *g, uint32_t unit, struct group *part)
-{
-	size_t lo = 0, hi = g->rows.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (g->rows.p[mid].unit < unit)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	part->rows.p = g->rows.p + lo;
-	for (hi = lo; hi < g->rows.n && g->rows.p[hi].unit == unit;)
-		hi++;
-	part->rows.n = hi - lo;
-}
-
 static int list_parts(const struct visit *v, uint32_t unit, struct worker *w)
 {
 	w->parts.n = 0;
@@ -63,7 +46,8 @@ static int list_parts(const struct visit *v, uint32_t unit, struct worker *w)
 		struct group part = v->groups->v.p[p->group];
 		part.entries.p += p->from;
 		part.entries.n = p->n;
-		rows_of_unit(&v->groups->v.p[p->group], unit, &part);
+		part.rows.p += p->first_row;
+		part.rows.n = p->n_rows;
 		if (!VEC_ADD(&w->parts, part))
 			return -ENOMEM;
 	}
