@@ -435,6 +435,8 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	rc = describe(env, w, entry, s, err);
 	if (rc < 0)
 		return rc;
+	if (site_is_plain_body(env, s))
+		return 1;
 
 	/* Copies of one function in one unit have one origin. */
 	rc = abstract_of(&w->abstracts, env->dw, ret->die.unit, inlined && f->origin ? f->origin : f->die, &abstract, err);
@@ -446,8 +448,6 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	if (rc < 0)
 		return rc;
 	ret->formals = abstract->formals;
-	if (site_is_plain_body(env, s))
-		return 1;
 	struct loc_context ctx = {
 		.dw = env->dw,
 		.cfi = env->cfi,
