@@ -36,8 +36,8 @@
 
 enum {
 	/*
-	 * DIEs looked at for one copy, those that are stepped over in search of the scopes around it among them. In vmlinux up to 332 are, in
-	 * libjvm 1,134. A function made by a program may have any number, and as many copies.
+	 * Children of one scope that are looked at, and variables and scopes for one copy. In vmlinux up to 332 are, in libjvm 1,134. A function
+	 * made by a program may have any number, and as many copies.
 	 */
 	DIES_MAX = 4096,
 	/* Arguments of one copy. A function with more has what is behind them believed. */
@@ -68,6 +68,7 @@ struct candidate {
 struct search {
 	const struct around *in;
 	struct built_site *b;
+	uint32_t at; /* its instruction */
 	struct candidate args[ARGS_MAX];
 	unsigned int n;
 	unsigned int dies_left;
@@ -92,8 +93,7 @@ static enum told kind_of(const struct cairn_location *loc)
 /* Returns 1; 0; -ENOMEM. */
 static int may_be_in_loop(const struct search *s)
 {
-	uint32_t at = s->in->graph ? graph_at(s->in->graph, s->b->site.at.v) : GRAPH_NONE;
-	return at == GRAPH_NONE ? 0 : graph_may_come_back(s->in->graph, at);
+	return s->at == GRAPH_NONE ? 0 : graph_may_come_back(s->in->graph, s->at);
 }
 
 /* An address is doubted in a loop only. Returns 0 or -ENOMEM. */
@@ -148,17 +148,20 @@ static bool is_constant_expr(const uint8_t *expr, uint64_t n)
 	return n > 1 && expr[n - 1] == DW_OP_stack_value && constant_length(expr, n) == n - 1;
 }
 
-static void compare_entry(struct search *s, const struct dw_loc_entry *e)
+/* Nearly all entries are neither constant nor what an argument is, so where they hold is asked last. */
+static void compare_entry(struct search *s, const struct known_entry *known)
 {
-	bool now = loc_entry_holds(e, s->b->site.at, s->b->view);
-	bool before = !now && e->hi.v <= s->b->site.at.v;
-	s->is_constant |= now && is_constant_expr(e->expr, e->expr_len);
+	const struct dw_loc_entry *e = &known->e;
+	if (known->is_constant && loc_entry_holds(e, s->b->site.at, s->b->view))
+		s->is_constant = true;
 	for (unsigned int i = 0; i < s->n; i++) {
 		struct candidate *c = &s->args[i];
 		if (!c->expr.n || c->expr.n != e->expr_len || memcmp(c->expr.p, e->expr, e->expr_len))
 			continue;
-		c->now |= now;
-		c->before |= before;
+		if (loc_entry_holds(e, s->b->site.at, s->b->view))
+			c->now = true;
+		else
+			c->before |= e->hi.v <= s->b->site.at.v;
 	}
 }
 
@@ -179,7 +182,7 @@ static int has_loop(struct search *s)
 }
 
 /* Returns 0 or -ENOMEM. */
-static int compare_variable(struct search *s, const struct known_child *variable)
+static int compare_variable(struct search *s, const struct known_variable *variable)
 {
 	s->is_constant = false;
 	for (unsigned int i = 0; i < s->n; i++)
@@ -212,11 +215,14 @@ static int keep_entry(void *arg, const struct dw_loc_entry *e)
 	struct around_scopes *known = arg;
 	if (known->entries.n >= ENTRIES_MAX)
 		return 1;
-	return e->expr_len < 2 || VEC_ADD(&known->entries, *e) ? 0 : -ENOMEM;
+	if (e->expr_len < 2)
+		return 0;
+	struct known_entry entry = {.e = *e, .is_constant = is_constant_expr(e->expr, e->expr_len)};
+	return VEC_ADD(&known->entries, entry) ? 0 : -ENOMEM;
 }
 
 /* What is damaged has the entries in front of the damage. Returns 0 or -ENOMEM. */
-static int know_variable(struct around_scopes *known, const struct dw_die *variable, struct known_child *ret)
+static int read_variable(struct around_scopes *known, const struct dw_die *variable, struct known_variable *ret)
 {
 	struct dw_value v;
 	ret->entries = (uint32_t)known->entries.n;
@@ -230,6 +236,15 @@ static int know_variable(struct around_scopes *known, const struct dw_die *varia
 	return rc == -ENOMEM ? rc : 0;
 }
 
+/* As the last of the known ones, if something of it can be compared. */
+static int know_variable(struct around_scopes *known, const struct dw_die *die)
+{
+	struct known_variable v = {.off = die->off, .tag = die->tag};
+	if (read_variable(known, die, &v) < 0)
+		return -ENOMEM;
+	return !(v.is_constant || v.n_entries) || VEC_ADD(&known->variables, v) ? 0 : -ENOMEM;
+}
+
 static bool is_variable(uint16_t tag)
 {
 	return tag == DW_TAG_variable || tag == DW_TAG_formal_parameter;
@@ -240,20 +255,22 @@ static bool is_scope(uint16_t tag)
 	return tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block;
 }
 
-/* As the last of the known ones, with as many children as any search looks at. Returns 0 or -ENOMEM. */
+/* As the last of the known ones. Returns 0 or -ENOMEM. */
 static int know_scope(struct around_scopes *known, const struct dw_die *die)
 {
-	struct known_scope scope = {.die = *die, .children = (uint32_t)known->children.n};
+	struct known_scope scope = {
+		.die = *die, .variables = (uint32_t)known->variables.n, .inners = (uint32_t)known->inners.n};
 	struct dw_die child;
+	unsigned int n = 0;
 	int rc = dw_die_child(die, &child, NULL);
-	for (; rc == 1 && scope.n_children < DIES_MAX; rc = dw_die_sibling(&child, &child, NULL)) {
-		struct known_child c = {.off = child.off, .tag = child.tag};
-		if (is_variable(child.tag) && know_variable(known, &child, &c) < 0)
+	for (; rc == 1 && n < DIES_MAX; rc = dw_die_sibling(&child, &child, NULL), n++) {
+		if (is_variable(child.tag) && know_variable(known, &child) < 0)
 			return -ENOMEM;
-		if (!VEC_ADD(&known->children, c))
+		if (is_scope(child.tag) && !VEC_ADD(&known->inners, ((struct known_inner){.off = child.off})))
 			return -ENOMEM;
-		scope.n_children++;
 	}
+	scope.n_variables = (uint32_t)known->variables.n - scope.variables;
+	scope.n_inners = (uint32_t)known->inners.n - scope.inners;
 	return VEC_ADD(&known->scopes, scope) ? 0 : -ENOMEM;
 }
 
@@ -262,7 +279,7 @@ static int know_container(const struct around *a)
 	struct around_scopes *known = a->known;
 	if (known->scopes.n && known->container == a->container->off)
 		return 0;
-	known->scopes.n = known->children.n = known->entries.n = 0;
+	known->scopes.n = known->variables.n = known->inners.n = known->entries.n = 0;
 	known->container = a->container->off;
 	return know_scope(known, a->container);
 }
@@ -270,24 +287,40 @@ static int know_container(const struct around *a)
 void around_scopes_fini(struct around_scopes *s)
 {
 	VEC_FREE(&s->scopes);
-	VEC_FREE(&s->children);
+	VEC_FREE(&s->variables);
+	VEC_FREE(&s->inners);
 	VEC_FREE(&s->entries);
 }
 
-/* To a child of the scope at hand. Returns 1; 0 when it is damaged; -ENOMEM. */
-static int enter_scope(struct search *s, uint32_t child)
+/* To a scope in the one at hand. Returns 1; 0 when it is damaged; -ENOMEM. */
+static int enter_scope(struct search *s, uint32_t inner)
 {
 	struct around_scopes *known = s->in->known;
 	struct dw_die die;
-	if (!known->children.p[child].scope) {
-		if (dw_die_near(s->in->container->unit, known->children.p[child].off, &die, NULL) != 1)
+	if (!known->inners.p[inner].scope) {
+		if (dw_die_near(s->in->container->unit, known->inners.p[inner].off, &die, NULL) != 1)
 			return 0;
 		if (know_scope(known, &die) < 0)
 			return -ENOMEM;
-		known->children.p[child].scope = (uint32_t)known->scopes.n;
+		known->inners.p[inner].scope = (uint32_t)known->scopes.n;
 	}
-	s->scope = known->children.p[child].scope - 1;
+	s->scope = known->inners.p[inner].scope - 1;
 	return 1;
+}
+
+/* The last scope in @scope that begins at or in front of the copy; UINT32_MAX when none does. They are in order of DIE. */
+static uint32_t inner_around(const struct search *s, const struct known_scope *scope)
+{
+	const struct known_inner *p = s->in->known->inners.p;
+	uint32_t lo = scope->inners, hi = scope->inners + scope->n_inners;
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		if (p[mid].off <= s->b->die.off)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo > scope->inners ? lo - 1 : UINT32_MAX;
 }
 
 /*
@@ -298,23 +331,30 @@ static int visit_scope(struct search *s)
 {
 	const struct around_scopes *known = s->in->known;
 	const struct known_scope *scope = &known->scopes.p[s->scope];
-	uint32_t inner = UINT32_MAX, end = scope->children + scope->n_children;
+	uint32_t inner = inner_around(s, scope), end = scope->variables + scope->n_variables;
 	s->loop = -1;
-	for (uint32_t i = scope->children; i < end && known->children.p[i].off <= s->b->die.off && s->dies_left; i++) {
-		const struct known_child *c = &known->children.p[i];
+	for (uint32_t i = scope->variables; i < end && known->variables.p[i].off <= s->b->die.off && s->dies_left; i++) {
 		s->dies_left--;
-		if (is_scope(c->tag))
-			inner = i;
-		if (is_variable(c->tag) && compare_variable(s, c) < 0)
+		if (compare_variable(s, &known->variables.p[i]) < 0)
 			return -ENOMEM;
 	}
-	bool more = inner != UINT32_MAX && known->children.p[inner].off != s->b->die.off && s->dies_left;
-	return more ? enter_scope(s, inner) : 0;
+	if (inner == UINT32_MAX || known->inners.p[inner].off == s->b->die.off || !s->dies_left)
+		return 0;
+	s->dies_left--;
+	return enter_scope(s, inner);
 }
 
-int around_doubt(const struct around *a, struct built_site *b)
+int around_doubt(const struct around *a, struct built_site *b, uint32_t at)
 {
-	struct search s = {.in = a, .b = b, .dies_left = DIES_MAX};
+	struct search s; /* not cleared: s.args is large, and its first s.n are all that is read */
+	s.in = a;
+	s.b = b;
+	s.at = at;
+	s.n = 0;
+	s.scope = 0;
+	s.loop = -1;
+	s.is_constant = false;
+	s.dies_left = DIES_MAX;
 	int rc = list_args(&s);
 	if (rc >= 0 && s.n)
 		rc = know_container(a) < 0 ? -ENOMEM : 1;

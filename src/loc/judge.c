@@ -44,6 +44,7 @@ struct judge {
 	struct dw_die function; /* its DIE; zeroes when it cannot be read */
 	struct graph *graph;
 	VEC(struct built_site *) places;
+	VEC(uint32_t) at; /* their instructions in the graph */
 	size_t others_from, others_to; /* copies of all that are of one function in this container */
 	VEC(const struct built_site *) others;
 	struct passage_scratch scratch;
@@ -151,6 +152,15 @@ static bool has_value(const struct judge *j)
 	return false;
 }
 
+static bool find_instructions(struct judge *j)
+{
+	bool ok = true;
+	j->at.n = 0;
+	for (size_t i = 0; i < j->places.n && ok; i++)
+		ok = VEC_ADD(&j->at, j->graph ? graph_at(j->graph, j->places.p[i]->site.at.v) : GRAPH_NONE);
+	return ok;
+}
+
 /* Only GCC tells of variables what their values are at a moment, and is wrong about it. */
 static int doubt_places(struct judge *j)
 {
@@ -159,7 +169,7 @@ static int doubt_places(struct judge *j)
 	int rc = 0;
 	for (size_t i = 0; i < j->places.n && !rc; i++)
 		if (dw_unit_is_gcc(j->places.p[i]->die.unit) && !j->all->env->assume_unmodified)
-			rc = around_doubt(&a, j->places.p[i]);
+			rc = around_doubt(&a, j->places.p[i], j->at.p[i]);
 	return rc;
 }
 
@@ -176,14 +186,14 @@ static int judge_copy(struct judge *j, size_t at, struct cairn_err *err)
 		return err_nomem(err, "ways to a copy");
 	if (bare && !has_value(j))
 		return 0;
-	if (enter_container(j, c->container) < 0)
+	if (enter_container(j, c->container) < 0 || !find_instructions(j))
 		return err_nomem(err, "ways to a copy");
 	if (j->function.tag && doubt_places(j) < 0)
 		return err_nomem(err, "variables around a copy");
 	if (!j->graph)
 		return 0;
 	bool ok = bare || gather_others(j, at);
-	struct passage p = {.graph = j->graph, .copy = first, .places = j->places.p, .n_places = j->places.n,
+	struct passage p = {.graph = j->graph, .copy = first, .places = j->places.p, .at = j->at.p, .n_places = j->places.n,
 			    .others = j->others.p, .n_others = j->others.n, .for_values = bare};
 	return ok && passage_judge(&p, &j->scratch) == 0 ? 0 : err_nomem(err, "ways to a copy");
 }
@@ -240,6 +250,7 @@ static void judges_fini(struct judging *all, unsigned int n)
 	for (unsigned int i = 0; all->judges && i < n; i++) {
 		graph_free(all->judges[i].graph);
 		VEC_FREE(&all->judges[i].places);
+		VEC_FREE(&all->judges[i].at);
 		VEC_FREE(&all->judges[i].others);
 		passage_scratch_fini(&all->judges[i].scratch);
 		around_scopes_fini(&all->judges[i].around);

@@ -412,7 +412,7 @@ static int comes_back(struct code *c, const struct passage *p, bool *ret)
 	int rc = 0;
 	mark_nobody(c);
 	for (size_t i = 0; i < p->n_places && !rc; i++) {
-		uint32_t at = graph_at(g, p->places[i]->site.at.v);
+		uint32_t at = p->at[i];
 		for (uint32_t k = 0, s; at != GRAPH_NONE && !rc && (s = graph_next(g, at, &k)) != GRAPH_NONE;) {
 			if (!(c->marks[s] & OWN) || c->marks[s] & INSIDE)
 				continue;
@@ -464,13 +464,23 @@ static int has_several_ways_to(struct graph *g, uint32_t to, bool *ret)
 	return rc;
 }
 
-/* The copy has nothing but a jump to a place of another one: the call was merged with that one's. */
-static bool is_merged(const struct code *c, const struct passage *p, uint32_t at)
+/* As own_range() marks it, for who asks about few instructions. */
+static bool is_own(const struct passage *p, uint32_t i)
 {
-	const struct graph *g = c->graph;
+	const struct graph_insn *insn = &p->graph->v.p[i];
+	bool own = false;
+	for (uint32_t k = 0; k < p->copy->n_ranges && !insn->is_nop; k++)
+		own |= p->copy->ranges[k].lo.v <= insn->at && insn->at < p->copy->ranges[k].hi.v;
+	return own;
+}
+
+/* The copy has nothing but a jump to a place of another one: the call was merged with that one's. */
+static bool is_merged(const struct passage *p, uint32_t at)
+{
+	const struct graph *g = p->graph;
 	while (at != GRAPH_NONE && g->v.p[at].is_nop)
 		at = g->v.p[at].next;
-	if (at == GRAPH_NONE || !(c->marks[at] & OWN) || !g->v.p[at].is_branch || g->v.p[at].next != GRAPH_NONE)
+	if (at == GRAPH_NONE || !g->v.p[at].is_branch || g->v.p[at].next != GRAPH_NONE || !is_own(p, at))
 		return false;
 	uint32_t to = g->v.p[at].target;
 	for (size_t i = 0; i < p->n_others && to != GRAPH_NONE; i++)
@@ -506,36 +516,52 @@ static bool leads_only_to(const struct graph *g, uint32_t from, uint32_t to)
 	return true;
 }
 
+/* Behind a place the copy begins with a condition on which it is left. */
+static bool begins_with_condition(const struct passage *p, uint32_t at)
+{
+	const struct graph *g = p->graph;
+	uint32_t i = at;
+	while (i != GRAPH_NONE && !g->v.p[i].is_branch && !g->v.p[i].has_effect)
+		i = g->v.p[i].next;
+	if (i == GRAPH_NONE || g->v.p[i].next == GRAPH_NONE || g->v.p[i].target == GRAPH_NONE || !is_own(p, i))
+		return false;
+	return !is_own(p, g->v.p[i].next) || !is_own(p, g->v.p[i].target);
+}
+
 /*
  * Nothing decides between the statement around the call's own, which is its condition, and the place; and behind the place the
  * copy begins with a condition on which it is left. GCC made one of both (if (a != 3 && a > 1)), and the entry is in front.
  */
-static bool has_callers_condition(const struct code *c, const struct built_site *b, uint32_t at)
+static bool has_callers_condition(const struct passage *p, const struct built_site *b, uint32_t at)
 {
-	const struct graph *g = c->graph;
-	uint32_t around = b->around.v ? graph_at(g, b->around.v) : GRAPH_NONE;
-	if (around == GRAPH_NONE || !leads_only_to(g, around, at))
+	if (!b->around.v || !begins_with_condition(p, at))
 		return false;
-	uint32_t i = at;
-	while (i != GRAPH_NONE && !g->v.p[i].is_branch && !g->v.p[i].has_effect)
-		i = g->v.p[i].next;
-	if (i == GRAPH_NONE || !(c->marks[i] & OWN) || g->v.p[i].next == GRAPH_NONE || g->v.p[i].target == GRAPH_NONE)
-		return false;
-	return !(c->marks[g->v.p[i].next] & OWN) || !(c->marks[g->v.p[i].target] & OWN);
+	uint32_t around = graph_at(p->graph, b->around.v);
+	return around != GRAPH_NONE && leads_only_to(p->graph, around, at);
 }
 
-static int judge_place(const struct code *c, const struct passage *p, struct built_site *b)
+/* What values depend on besides whether the copy comes back to it. */
+static int judge_value(const struct passage *p, size_t place)
 {
-	uint32_t at = graph_at(c->graph, b->site.at.v);
+	struct built_site *b = p->places[place];
+	uint32_t at = p->at[place];
 	bool shared = false;
-	int rc = at != GRAPH_NONE && !(c->marks[at] & OWN) ? has_several_ways_to(c->graph, at, &shared) : 0;
+	int rc = at != GRAPH_NONE && !is_own(p, at) ? has_several_ways_to(p->graph, at, &shared) : 0;
 	if (shared)
 		b->site.count_doubts |= CAIRN_COUNT_SHARED;
-	if (at != GRAPH_NONE && has_callers_condition(c, b, at))
+	if (at != GRAPH_NONE && has_callers_condition(p, b, at))
 		b->site.count_doubts |= CAIRN_COUNT_CONDITION;
+	return rc;
+}
+
+static int judge_place(const struct code *c, const struct passage *p, size_t place)
+{
+	struct built_site *b = p->places[place];
+	uint32_t at = p->at[place];
+	int rc = judge_value(p, place);
 	if (p->for_values)
 		return rc;
-	if (at != GRAPH_NONE && is_merged(c, p, at))
+	if (at != GRAPH_NONE && is_merged(p, at))
 		b->site.count_doubts |= CAIRN_COUNT_MERGED;
 	if (b->lost_marker && (at == GRAPH_NONE || !has_effect(c, at)))
 		b->site.count_doubts |= CAIRN_COUNT_NO_ENTRY;
@@ -544,11 +570,9 @@ static int judge_place(const struct code *c, const struct passage *p, struct bui
 
 static int judge(struct code *c, const struct passage *p)
 {
-	for (size_t i = 0; i < p->n_places; i++) {
-		uint32_t at = graph_at(c->graph, p->places[i]->site.at.v);
-		if (at != GRAPH_NONE)
-			c->marks[at] |= PLACE;
-	}
+	for (size_t i = 0; i < p->n_places; i++)
+		if (p->at[i] != GRAPH_NONE)
+			c->marks[p->at[i]] |= PLACE;
 	bool again;
 	uint32_t behind = 0;
 	int rc = comes_back(c, p, &again);
@@ -558,14 +582,51 @@ static int judge(struct code *c, const struct passage *p)
 		struct built_site *b = p->places[i];
 		b->site.count_doubts |= (again ? CAIRN_COUNT_AGAIN : 0) | (behind ? CAIRN_COUNT_BEHIND : 0);
 		b->site.n_behind = behind;
-		rc = judge_place(c, p, b);
+		rc = judge_place(c, p, i);
 	}
 	return rc;
+}
+
+/* Whether a jump of the copy's own goes back past an instruction of it, or may. */
+static bool may_own_come_back(const struct passage *p, uint32_t at)
+{
+	const struct graph *g = p->graph;
+	for (uint32_t k = 0; k < p->copy->n_ranges; k++) {
+		struct dw_range r = p->copy->ranges[k];
+		if (r.hi.v <= g->v.p[at].at)
+			continue;
+		for (size_t i = r.lo.v <= g->v.p[at].at ? at : graph_from(g, r.lo.v); i < g->v.n && g->v.p[i].at < r.hi.v; i++) {
+			const struct graph_insn *insn = &g->v.p[i];
+			bool back = insn->target != GRAPH_NONE && insn->target <= at && is_own(p, insn->target);
+			if (back || insn->is_indirect)
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Whether the code at the place tells all that values depend on: most copies do not come back to their only place. What belongs to
+ * no line may be part of a loop of the copy's, too. Returns 1; 0; -ENOMEM.
+ */
+static int is_straight(const struct passage *p)
+{
+	if (!p->for_values || p->n_places != 1)
+		return 0;
+	if (p->at[0] == GRAPH_NONE || !is_own(p, p->at[0]))
+		return 1;
+	int back = graph_may_come_back(p->graph, p->at[0]);
+	return back <= 0 ? back ? back : 1 : !p->graph->has_line0 && !may_own_come_back(p, p->at[0]);
 }
 
 int passage_judge(const struct passage *p, struct passage_scratch *scratch)
 {
 	struct code c;
-	int rc = code_of_copy(&c, p->graph, p->copy, scratch);
+	int rc = is_straight(p);
+	if (rc < 0)
+		return rc;
+	if (rc)
+		return judge_value(p, 0);
+	rc = code_of_copy(&c, p->graph, p->copy, scratch);
 	return rc ? rc : judge(&c, p);
 }

@@ -46,6 +46,7 @@ struct passage {
 	struct graph *graph;
 	const struct built_site *copy; /* its die and ranges */
 	struct built_site **places;    /* of the copy: its first entry and the further ones */
+	const uint32_t *at;            /* their instructions; GRAPH_NONE where none begins */
 	size_t n_places;
 	const struct built_site *const *others; /* copies of the same function in the same container; this one may be among them */
 	size_t n_others;
@@ -56,7 +57,8 @@ struct passage {
  * passage_judge - set count_doubts and n_behind of a copy's places
  *
  * Returns 0 or -ENOMEM.
- * Cost: the copy's instructions; where other code leads into it past its places, some passes over the container's.
+ * Cost: of a copy with one place, and for its values, a load where no jump goes back past that. Else the copy's instructions, and a
+ * byte for each of the container's; where other code leads into it past its places, some passes over the container's.
  */
 int passage_judge(const struct passage *p, struct passage_scratch *scratch);
 
