@@ -124,6 +124,9 @@ static void note(struct builder *b, struct shape *s, const struct dw_spec *spec)
 	case DW_AT_entry_pc:
 		f->flags |= DW_FUNC_HAS_CODE;
 		break;
+	case DW_AT_GNU_entry_view:
+		f->flags |= DW_FUNC_ENTRY_VIEW;
+		break;
 	case DW_AT_inline:
 		f->flags |= DW_FUNC_ABSTRACT;
 		break;

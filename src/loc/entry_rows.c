@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/pool.h"
 #include "dwarf/constants.h"
-#include "loc/by_unit.h"
+#include "loc/abstract.h"
 
 enum {
 	/* Statements that are looked at for the one around a call's: those of small functions inlined in between count. */
@@ -42,7 +42,7 @@ struct unit_hits {
 struct collect {
 	const struct site_env *env;
 	const struct groups *groups;
-	struct by_unit by_unit;
+	size_t *first;             /* per unit, and one more: its first of groups->decls */
 	struct hits *hits;         /* per worker */
 	struct unit_hits *of_unit;
 };
@@ -81,45 +81,29 @@ static uint32_t decl_number(const struct dw_die *die, uint16_t at, const struct 
 	return is_number && v.u <= UINT32_MAX ? (uint32_t)v.u : 0;
 }
 
-/* The declaration of the function that a copy is of; nothing when it is told incompletely. */
-static int add_decl(const struct collect *c, struct unit_rows *u, const struct dw_die *copy, uint32_t group,
-		    struct cairn_err *err)
+/* What the origins of a copy say about their declaration. */
+static int follow_origins(const struct collect *c, uint32_t entry, struct decl *ret, struct cairn_err *err)
 {
-	struct dw_die abstract;
-	int rc = abstract_die(c->env->dw, copy->unit, copy->off, &abstract, err);
+	struct dw_die copy, abstract;
+	int rc = dw_func_die(c->env->dw, &c->env->index->p[entry], &copy, err);
+	if (rc >= 0)
+		rc = abstract_die(c->env->dw, copy.unit, copy.off, &abstract, err);
 	if (rc < 0)
 		return rc;
-	struct decl d = {
-		.file = decl_number(&abstract, DW_AT_decl_file, copy->unit),
-		.line = decl_number(&abstract, DW_AT_decl_line, copy->unit),
-		.column = decl_number(&abstract, DW_AT_decl_column, copy->unit),
-		.group = group,
-	};
-	if (!d.file || !d.line || !d.column)
-		return 0;
-	return VEC_ADD(&u->decls, d) ? 0 : err_nomem(err, "declarations");
+	ret->file = decl_number(&abstract, DW_AT_decl_file, copy.unit);
+	ret->line = decl_number(&abstract, DW_AT_decl_line, copy.unit);
+	ret->column = decl_number(&abstract, DW_AT_decl_column, copy.unit);
+	return 0;
 }
 
-/* Those of all copies with an entry view; copies with one origin have one declaration. */
-static int add_decls(const struct collect *c, struct unit_rows *u, const struct group_part *part, struct cairn_err *err)
+/* Not when it is told incompletely. */
+static int add_decl(const struct collect *c, struct unit_rows *u, const struct group_decl *from, struct cairn_err *err)
 {
-	const uint32_t *entries = c->groups->v.p[part->group].entries.p + part->from;
-	dw_off done = 0;
-	for (uint32_t i = 0; i < part->n; i++) {
-		const struct dw_func *f = &c->env->index->p[entries[i]];
-		struct dw_value view;
-		struct dw_die die;
-		if (!(f->flags & DW_FUNC_INLINED) || (f->origin && f->origin == done))
-			continue;
-		int rc = dw_func_die(c->env->dw, f, &die, err);
-		if (rc > 0 && dw_attr(&die, DW_AT_GNU_entry_view, &view, NULL) == 1) {
-			done = f->origin;
-			rc = add_decl(c, u, &die, part->group, err);
-		}
-		if (rc < 0)
-			return rc;
-	}
-	return 0;
+	struct decl d = {.file = from->file, .line = from->line, .column = from->column, .group = from->group};
+	int rc = d.file ? 0 : follow_origins(c, from->line, &d, err);
+	if (rc < 0 || !d.file || !d.line || !d.column)
+		return rc < 0 ? rc : 0;
+	return VEC_ADD(&u->decls, d) ? 0 : err_nomem(err, "declarations");
 }
 
 /* Sort, and drop what is there twice. */
@@ -202,14 +186,15 @@ static int look_at_row(void *arg, const struct dw_row *row)
 static int scan_unit(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
 {
 	struct collect *c = arg;
-	struct unit_rows u = {.unit = c->by_unit.units[item]};
-	const uint32_t *first = &c->by_unit.first[u.unit];
+	struct unit_rows u = {.unit = (uint32_t)item};
 	int rc = 0;
+	if (c->first[item] == c->first[item + 1])
+		return 0;
 	u.hits = &c->hits[worker];
 	struct unit_hits *found = &c->of_unit[u.unit];
 	*found = (struct unit_hits){.worker = worker, .from = u.hits->v.n};
-	for (uint32_t i = first[0]; i < first[1] && rc >= 0; i++)
-		rc = add_decls(c, &u, &c->by_unit.parts[i], err);
+	for (size_t i = c->first[item]; i < c->first[item + 1] && rc >= 0; i++)
+		rc = add_decl(c, &u, &c->groups->decls.p[i], err);
 	sort_decls(&u);
 	if (rc >= 0 && u.decls.n)
 		rc = dw_unit_visit_rows(dwarf_unit(c->env->dw, u.unit), look_at_row, &u, err);
@@ -277,22 +262,36 @@ static int hand_over(struct collect *c, struct groups *groups, struct cairn_err 
 	return 0;
 }
 
+/* Declarations come unit by unit. */
+static size_t *first_decls(const struct groups *groups, size_t n_units)
+{
+	size_t *first = calloc(n_units + 2, sizeof(*first));
+	for (size_t u = 0, i = 0; first && u <= n_units; u++) {
+		while (i < groups->decls.n && groups->decls.p[i].unit < u)
+			i++;
+		first[u] = i;
+	}
+	return first;
+}
+
 int entry_rows_collect(const struct site_env *env, unsigned int threads, struct groups *groups,
 		       struct cairn_err *err)
 {
+	size_t n_units = dwarf_n_units(env->dw);
 	unsigned int width = pool_width(threads);
 	struct collect c = {.env = env, .groups = groups};
 	c.hits = calloc(width, sizeof(*c.hits));
-	c.of_unit = calloc(dwarf_n_units(env->dw) + 1, sizeof(*c.of_unit));
-	int rc = c.hits && c.of_unit && !by_unit_make(env, groups, &c.by_unit) ? 0 : err_nomem(err, "declarations");
+	c.of_unit = calloc(n_units + 1, sizeof(*c.of_unit));
+	c.first = first_decls(groups, n_units);
+	int rc = c.hits && c.of_unit && c.first ? 0 : err_nomem(err, "declarations");
 	if (rc >= 0)
-		rc = pool_run(c.by_unit.n_units, threads, scan_unit, &c, err);
+		rc = pool_run(n_units, threads, scan_unit, &c, err);
 	if (rc >= 0)
 		rc = hand_over(&c, groups, err);
 	for (unsigned int w = 0; c.hits && w < width; w++)
 		VEC_FREE(&c.hits[w].v);
 	free(c.hits);
 	free(c.of_unit);
-	by_unit_fini(&c.by_unit);
+	free(c.first);
 	return rc < 0 ? rc : 0;
 }

@@ -212,6 +212,8 @@ enum { CHUNK = 1024 };
 struct root {
 	struct group group; /* name is NULL when it has none, or the filter refuses it */
 	uint64_t hash;
+	uint32_t file, column; /* of its declaration, as its unit numbers them; 0 unknown */
+	bool has_decl;         /* it is among groups.decls */
 };
 
 struct grouping {
@@ -241,6 +243,8 @@ static int read_root(const struct grouping *all, uint32_t entry, unsigned int wo
 	const struct known_file *file = file_of(&all->files[worker], names, &die);
 	g->file = file->path;
 	g->line = (uint32_t)dw_udata(&die, DW_AT_decl_line, 0);
+	ret->file = (uint32_t)file->number;
+	ret->column = (uint32_t)dw_udata(&die, DW_AT_decl_column, 0);
 	g->linkage_name = dw_str(&die, DW_AT_linkage_name);
 	g->name = qualified(all->env, names, &die, name);
 	if (!g->name)
@@ -265,8 +269,9 @@ static int intern(struct groups *gs, const struct root *r, uint64_t *ret)
 {
 	for (uint64_t h = r->hash;; h++) {
 		if (!map_get(&gs->by_key, h, ret)) {
-			*ret = gs->v.n;
-			return VEC_ADD(&gs->v, r->group) ? map_put(&gs->by_key, h, *ret) : -ENOMEM;
+			struct group g = r->group;
+			g.number = (uint32_t)(*ret = gs->v.n);
+			return VEC_ADD(&gs->v, g) ? map_put(&gs->by_key, h, *ret) : -ENOMEM;
 		}
 		if (same(&gs->v.p[*ret], &r->group))
 			return 0;
@@ -375,6 +380,43 @@ static int place_entries(struct grouping *all, const uint64_t *group)
 	return 0;
 }
 
+/*
+ * The declaration of the function that a copy is of, if it is the first in its unit that says so. What a copy's origin tells
+ * itself was read with the roots; other chains, as of members in C++, are few and are followed when it is asked for.
+ */
+static int add_decl(struct grouping *all, uint32_t i, uint32_t group)
+{
+	const struct dw_func *f = &all->env->index->p[i];
+	struct root *root = &all->roots[all->root_of[i]];
+	const struct dw_func *at = &all->env->index->p[all->entries.p[all->root_of[i]]];
+	struct group_decl d = {.unit = f->unit, .group = group, .line = i};
+	if (f->origin == at->die && !at->origin && f->unit == at->unit) {
+		if (root->has_decl)
+			return 0;
+		root->has_decl = true;
+		d.file = root->file;
+		d.line = root->group.line;
+		d.column = root->column;
+		if (!d.file || !d.line || !d.column)
+			return 0;
+	}
+	return VEC_ADD(&all->ret->decls, d) ? 0 : -ENOMEM;
+}
+
+static int list_decls(struct grouping *all, const uint64_t *group)
+{
+	const struct dw_func_index *index = all->env->index;
+	int rc = 0;
+	for (uint32_t i = 0; i < index->n && !rc; i++) {
+		enum { NEEDED = DW_FUNC_INLINED | DW_FUNC_HAS_CODE | DW_FUNC_ENTRY_VIEW };
+		if ((index->p[i].flags & NEEDED) != NEEDED)
+			continue;
+		uint64_t g = group_of_entry(all, group, i);
+		rc = g == NO_GROUP ? 0 : add_decl(all, i, (uint32_t)g);
+	}
+	return rc;
+}
+
 /* Put the entries into the groups of their roots. */
 static int gather(struct grouping *all)
 {
@@ -387,6 +429,8 @@ static int gather(struct grouping *all)
 	}
 	if (!rc)
 		rc = place_entries(all, group);
+	if (!rc)
+		rc = list_decls(all, group);
 	free(group);
 	return rc;
 }
@@ -402,6 +446,22 @@ static int group_all(struct grouping *all, unsigned int threads, struct cairn_er
 	if (rc >= 0 && gather(all) < 0)
 		rc = err_nomem(err, "the sites of a function");
 	return rc;
+}
+
+/* Sort the groups, and let the declarations follow. */
+static int sort_groups(struct groups *gs)
+{
+	uint32_t *now = malloc((gs->v.n + 1) * sizeof(*now));
+	if (!now)
+		return -ENOMEM;
+	if (gs->v.n)
+		qsort(gs->v.p, gs->v.n, sizeof(*gs->v.p), by_declaration);
+	for (size_t i = 0; i < gs->v.n; i++)
+		now[gs->v.p[i].number] = (uint32_t)i;
+	for (size_t i = 0; i < gs->decls.n; i++)
+		gs->decls.p[i].group = now[gs->decls.p[i].group];
+	free(now);
+	return 0;
 }
 
 int group_entries(const struct site_env *env, unsigned int threads, const struct group_filter *filter,
@@ -421,8 +481,8 @@ int group_entries(const struct site_env *env, unsigned int threads, const struct
 	free(all.root_of);
 	free(all.roots);
 	VEC_FREE(&all.entries);
-	if (rc >= 0 && ret->v.n)
-		qsort(ret->v.p, ret->v.n, sizeof(*ret->v.p), by_declaration);
+	if (rc >= 0 && sort_groups(ret) < 0)
+		rc = err_nomem(err, "functions");
 	return rc < 0 ? rc : 0;
 }
 
@@ -430,6 +490,7 @@ void groups_fini(struct groups *g)
 {
 	free(g->entries);
 	free(g->rows);
+	VEC_FREE(&g->decls);
 	VEC_FREE(&g->v);
 	map_fini(&g->by_key);
 	arena_fini(&g->arena);

@@ -39,12 +39,20 @@ struct group {
 	uint32_t n_without_code;
 	struct row_list rows; /* entry_rows_collect(), as is what follows */
 	bool from_macro; /* its rows do not tell entries, see entry_rows.h */
+	uint32_t number; /* in the order in which they were met; once they are sorted it is of no use */
+};
+
+/* Where a unit says that a function is declared which has a copy with an entry view there. */
+struct group_decl {
+	uint32_t unit, group;
+	uint32_t file, line, column; /* file 0: not known yet; line is that copy's entry of the index, whose origins tell */
 };
 
 struct groups {
 	VEC(struct group) v;
 	uint32_t *entries;      /* of all groups */
 	struct entry_row *rows;
+	VEC(struct group_decl) decls; /* in order of unit */
 	struct arena arena;     /* names */
 	struct map by_key;
 };
