@@ -24,19 +24,25 @@ static void flush_text(struct text *t)
 	t->n = 0;
 }
 
-static void put_chars(struct text *t, const char *chars, size_t n)
+/* What does not fit any more: names of C++ can be of any length. */
+static __attribute__((noinline)) void put_past(struct text *t, const char *chars, size_t n)
 {
-	if (n > sizeof(t->buf) - t->n)
-		flush_text(t);
-	if (n > sizeof(t->buf)) {
-		fwrite_unlocked(chars, 1, n, t->out);
+	flush_text(t);
+	fwrite_unlocked(chars, 1, n, t->out);
+}
+
+/* Inlined, because most of what is put is a few characters whose number is known. */
+static inline __attribute__((always_inline)) void put_chars(struct text *t, const char *chars, size_t n)
+{
+	if (n > sizeof(t->buf) - t->n) {
+		put_past(t, chars, n);
 		return;
 	}
 	memcpy(t->buf + t->n, chars, n);
 	t->n += n;
 }
 
-static void put(struct text *t, const char *text)
+static inline __attribute__((always_inline)) void put(struct text *t, const char *text)
 {
 	put_chars(t, text, strlen(text));
 }

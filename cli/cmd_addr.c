@@ -40,30 +40,26 @@ static const struct example examples[] = {
 	{0},
 };
 
-/* 0 to 15; more for what is no digit. */
-static unsigned int digit_of(char c)
+/* 1 to 16; 0 for what is no digit. */
+static const uint8_t digit_of[256] = {
+	['0'] = 1,  ['1'] = 2,	['2'] = 3,  ['3'] = 4,	['4'] = 5,  ['5'] = 6,	['6'] = 7,  ['7'] = 8,
+	['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+	['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
+
+/* Hexadecimal, with or without 0x. Returns where it ends, at @end or before; NULL: there is none, or more than 64 bits. */
+static const char *parse_address(const char *at, const char *end, uint64_t *ret)
 {
-	unsigned int decimal = (unsigned int)c - '0', letter = ((unsigned int)c | 32) - 'a';
+	uint64_t value = 0;
+	uint8_t digit;
 
-	return decimal < 10 ? decimal : letter < 6 ? letter + 10 : 16;
-}
-
-/* Hexadecimal, with or without 0x, up to @end. */
-static bool parse_address(const char *word, const char *end, uint64_t *ret)
-{
-	if (end - word > 2 && word[0] == '0' && (word[1] | 32) == 'x')
-		word += 2;
-	*ret = 0;
-	if (word == end || end - word > 16)
-		return false;
-	for (; word < end; word++) {
-		unsigned int digit = digit_of(*word);
-
-		if (digit > 15)
-			return false;
-		*ret = *ret << 4 | digit;
-	}
-	return true;
+	if (end - at > 2 && at[0] == '0' && (at[1] | 32) == 'x')
+		at += 2;
+	const char *first = at;
+	for (; at < end && (digit = digit_of[(uint8_t)*at]); at++)
+		value = value << 4 | (digit - 1u);
+	*ret = value;
+	return at == first || at - first > 16 ? NULL : at;
 }
 
 static int answer(struct addr_batch *batch, struct addr_space *space, const struct addr_values *values,
@@ -79,9 +75,10 @@ static int answer_words(struct addr_space *space, const struct addr_values *valu
 	int status = batch ? STATUS_YES : fail(STATUS_NOT_HERE, "no memory");
 
 	for (size_t i = 0; i < n && !status; i++) {
+		const char *end = words[i] + strlen(words[i]);
 		uint64_t addr;
 
-		if (parse_address(words[i], words[i] + strlen(words[i]), &addr))
+		if (parse_address(words[i], end, &addr) == end)
 			addr_batch_add(batch, addr);
 		else
 			status = fail(STATUS_USAGE, "%s is no hexadecimal address", words[i]);
@@ -104,23 +101,30 @@ struct input {
 	unsigned long line;
 };
 
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
 /* The first word of a line; an empty one is left out. */
 static int add_line(struct input *in, const char *at, const char *end, bool *full)
 {
-	const char *word;
+	const char *word, *behind;
 	uint64_t addr;
 
 	in->line++;
 	while (at < end && (*at == ' ' || *at == '\t'))
 		at++;
-	for (word = at; at < end && *at != ' ' && *at != '\t' && *at != '\r';)
+	behind = parse_address(at, end, &addr);
+	if (behind && (behind == end || is_blank(*behind))) {
+		*full = addr_batch_add(in->batch, addr);
+		return STATUS_YES;
+	}
+	for (word = at; at < end && !is_blank(*at);)
 		at++;
 	if (at == word)
 		return STATUS_YES;
-	if (!parse_address(word, at, &addr))
-		return fail(STATUS_USAGE, "line %lu: %.*s is no hexadecimal address", in->line, (int)(at - word), word);
-	*full = addr_batch_add(in->batch, addr);
-	return STATUS_YES;
+	return fail(STATUS_USAGE, "line %lu: %.*s is no hexadecimal address", in->line, (int)(at - word), word);
 }
 
 /* The whole lines of what has been read; at the end also one that does not end. */
