@@ -41,7 +41,7 @@ static int add_members(struct unit_types *u, const struct cairn_btf *base, const
 		e->name = name_at(base, m.name_off);
 		e->type = m.type;
 		e->bit_off = m.bit_off;
-		e->bit_size = (uint16_t)m.bit_size;
+		e->bit_size = (uint8_t)m.bit_size;
 	}
 	return 0;
 }

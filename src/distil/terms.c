@@ -135,11 +135,12 @@ static struct h128 hash_of_reference(struct terms *s, const struct type_die *t, 
 
 /* ---- terms ---- */
 
-/* One product takes all of an element: an address has 57 bits at most, and those of user space 47. */
+/* One product takes all of an element: what few have is spread over the address of the name. */
 static inline struct h128 mix_elem(struct h128 key, const struct elem *e, uint64_t said)
 {
-	uint64_t rest = e->bit_size | (uint64_t)e->what << 8 | (uint64_t)e->is_negative << 12;
-	return h128_mix(key, (uintptr_t)e->name ^ rest << 48, said);
+	uint32_t rest;
+	memcpy(&rest, &e->bit_size, sizeof(rest));
+	return h128_mix(key, (uintptr_t)e->name + rest * 0x9fb21c651e98df25, said);
 }
 
 /* False: something that it refers to has no term yet. */
@@ -152,7 +153,7 @@ static inline bool find_key(const struct unit_types *u, const struct type_die *t
 	key = h128_mix(key, t->size | (uint64_t)t->encoding << 32, ref);
 	if (has_typed_elems(t)) {
 		for (; e < end; e++) {
-			uint32_t to = e->what != ELEM_PLAIN ? TERM_VOID : term_at(u, e->type);
+			uint32_t to = term_at(u, e->type);
 			made &= to != TERM_NONE;
 			key = mix_elem(key, e, to | (uint64_t)e->bit_off << 32);
 		}

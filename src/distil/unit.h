@@ -64,7 +64,6 @@ struct type_die {
 	bool variadic;       /* PROTO */
 	bool stop;           /* a named struct, union or enum: others see its name only */
 	bool conflicts;      /* its unit defines several of that name */
-	uint16_t n_tags;     /* btf_decl_tag, at elems[elem + n_elems] */
 };
 
 /* A member, parameter, enumerator or array bound; tags are behind the others. */
@@ -77,10 +76,11 @@ struct elem {
 		};
 		uint64_t value;
 	};
-	uint32_t owner;    /* types[], or funcs[] with OWNER_FUNC */
-	uint16_t bit_size; /* 0: not a bit-field */
-	bool is_negative;  /* value of an enumerator */
-	uint8_t what;      /* enum elem_kind */
+	uint32_t owner;   /* types[], or funcs[] with OWNER_FUNC */
+	uint8_t bit_size; /* 0: not a bit-field */
+	bool is_negative; /* value of an enumerator */
+	uint8_t what;     /* enum elem_kind */
+	uint8_t zero;
 };
 
 /* MEMBER_TAG: of the last plain element before it. */
@@ -141,11 +141,11 @@ struct unit_plan {
 	bool name_in_front; /* a string, before the bytes of fixed size */
 	bool has_name, has_type, has_bits, has_children;
 	bool declaration;
-	uint16_t fixed; /* bytes, from which these are offsets: */
-	uint16_t name, type, number, bits;
-	uint8_t number_bytes; /* 0: it is @constant */
-	uint8_t scale, add;   /* of a member's place, to bits; of an array's bound */
-	uint32_t constant;
+	uint8_t fixed; /* bytes, from which these are offsets: */
+	uint8_t name, type, number, bits;
+	uint8_t shift, add;   /* of a member's place, to bits; of an array's bound */
+	uint32_t number_mask; /* its bits of the four bytes there */
+	uint32_t constant;    /* to be added to it */
 };
 
 /*
@@ -170,7 +170,7 @@ struct unit_types {
 	VEC(struct body_die) bodies;
 	VEC(struct tag_die) tags;
 	VEC(struct open_scope) open;
-	VEC(struct unit_plan) plans; /* of the unit's abbreviations: unit_run.c */
+	VEC(struct unit_plan) plans; /* of the unit's abbreviations, by code: unit_run.c */
 	const struct dw_abbrevs *plans_of;
 	bool scattered; /* elements of one owner are not all in a row */
 	bool has_namespaces;

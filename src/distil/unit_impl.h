@@ -83,7 +83,7 @@ int unit_see_variadic(struct unit_types *u);
 /* unit_run.c */
 static inline const struct unit_plan *unit_plan_of(const struct unit_types *u)
 {
-	return &u->plans.p[u->walker.shape - u->walker.shapes];
+	return &u->plans.p[u->walker.shape - u->walker.shapes + 1];
 }
 
 /* What comes next of plain children of the root, with what is in them. Languages without namespaces. 0 or -ENOMEM. */

@@ -60,6 +60,9 @@ static enum type_kind kind_of(uint16_t tag)
 	return TYPE_OPAQUE;
 }
 
+/* Bytes of fixed size of what is planned: a longer DIE says more than a type of C. */
+enum { FIXED_MAX = 48 };
+
 /* Attributes with which a DIE is for the walker. */
 static bool has_other(const struct dw_place *places, enum role role)
 {
@@ -75,62 +78,57 @@ static bool has_other(const struct dw_place *places, enum role role)
 static bool plan_bytes(struct unit_plan *p, const struct dw_walker *w, const struct dw_shape *s)
 {
 	const struct dw_place *name = &w->all_places[s->places + NAME];
-	p->fixed = s->fixed;
+	p->fixed = (uint8_t)s->fixed;
 	if (s->then == DW_THEN_END)
-		return true;
+		return s->fixed <= FIXED_MAX;
 	const struct dw_step *next = &w->table->steps[w->table->p[s - w->shapes].more];
 	if (s->then != DW_THEN_STR || s->fixed || name->how != DW_HOW_STRING || name->run || next->then != DW_THEN_END)
 		return false;
 	p->name_in_front = true;
-	p->fixed = next->fixed;
-	return true;
+	p->fixed = (uint8_t)next->fixed;
+	return next->fixed <= FIXED_MAX;
 }
 
 static bool plan_name(struct unit_plan *p, struct dw_place name)
 {
 	p->has_name = name.how != DW_HOW_ABSENT;
-	p->name = name.off;
+	p->name = (uint8_t)name.off;
 	return p->name_in_front || !p->has_name || name.how == DW_HOW_STRP;
 }
 
 static bool plan_type(struct unit_plan *p, struct dw_place type)
 {
 	p->has_type = type.how != DW_HOW_ABSENT;
-	p->type = type.off;
+	p->type = (uint8_t)type.off;
 	return !p->has_type || type.how == DW_HOW_REF4;
 }
 
 static bool plan_number(struct unit_plan *p, const struct dw_walker *w, struct dw_place number)
 {
-	p->number = number.off;
-	switch (number.how) {
-	case DW_HOW_ABSENT:
-		return true;
-	case DW_HOW_U8:
-		p->number_bytes = 1;
-		return true;
-	case DW_HOW_U16:
-		p->number_bytes = 2;
-		return true;
-	case DW_HOW_U32:
-		p->number_bytes = 4;
-		return true;
-	case DW_HOW_IMPLICIT:
+	if (number.how == DW_HOW_IMPLICIT) {
 		p->constant = (uint32_t)w->implicit.p[number.off];
 		return w->implicit.p[number.off] == p->constant;
 	}
-	return false;
+	p->number = (uint8_t)number.off;
+	p->number_mask = number.how == DW_HOW_U8 ? 0xff : number.how == DW_HOW_U16 ? 0xffff : 0xffffffff;
+	if (number.how == DW_HOW_ABSENT)
+		p->number = p->number_mask = 0;
+	return number.how == DW_HOW_ABSENT || number.how == DW_HOW_U8 || number.how == DW_HOW_U16 ||
+	       number.how == DW_HOW_U32;
 }
 
 static bool plan_member(struct unit_plan *p, const struct dw_walker *w, const struct dw_place *places)
 {
 	struct dw_place bits = places[BIT_SIZE];
 	bool bytes = places[MEMBER_LOCATION].how != DW_HOW_ABSENT, in_bits = places[DATA_BIT_OFFSET].how != DW_HOW_ABSENT;
-	p->scale = in_bits ? 1 : 8;
 	p->has_bits = bits.how != DW_HOW_ABSENT;
-	p->bits = bits.off;
-	return !(bytes && in_bits) && (!p->has_bits || bits.how == DW_HOW_U8) &&
-	       plan_number(p, w, places[in_bits ? DATA_BIT_OFFSET : MEMBER_LOCATION]);
+	p->bits = (uint8_t)bits.off;
+	if ((bytes && in_bits) || (p->has_bits && bits.how != DW_HOW_U8) ||
+	    !plan_number(p, w, places[in_bits ? DATA_BIT_OFFSET : MEMBER_LOCATION]))
+		return false;
+	/* As many bytes as may be more bits than a number of 32 bits can say are looked at by the walker. */
+	p->shift = in_bits ? 0 : 3;
+	return in_bits || (p->number_mask <= 0xffff && p->constant <= 0xffff);
 }
 
 /* The number of elements; an upper bound is one less. */
@@ -205,6 +203,8 @@ static bool is_planned(struct unit_plan *p, const struct dw_walker *w, const str
 	}
 }
 
+enum { N_BYTE_CODES = 0x80 };
+
 static void make_plan(struct unit_plan *p, const struct dw_walker *w, const struct dw_shape *s)
 {
 	uint8_t kind = (uint8_t)kind_of(s->tag);
@@ -217,21 +217,25 @@ static void make_plan(struct unit_plan *p, const struct dw_walker *w, const stru
 		*p = (struct unit_plan){.kind = kind};
 }
 
+/* By code: none for that of a null entry, and none behind the last as long as a code has one byte. */
 int unit_make_plans(struct unit_types *u)
 {
 	const struct dw_walker *w = &u->walker;
-	size_t n = w->table->n;
+	size_t n = w->table->n + 1, room = n > N_BYTE_CODES ? n : N_BYTE_CODES;
 	if (u->plans_of == w->table)
 		return 0;
-	if (n > u->plans.cap) {
-		struct unit_plan *grown = realloc(u->plans.p, n * sizeof(*grown));
+	if (room > u->plans.cap) {
+		struct unit_plan *grown = realloc(u->plans.p, room * sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		u->plans.p = grown;
-		u->plans.cap = n;
+		u->plans.cap = room;
 	}
-	for (size_t i = 0; i < n; i++)
-		make_plan(&u->plans.p[i], w, &w->shapes[i]);
+	u->plans.p[0] = (struct unit_plan){0};
+	for (size_t i = 1; i < n; i++)
+		make_plan(&u->plans.p[i], w, &w->shapes[i - 1]);
+	for (size_t i = n; i < room; i++)
+		u->plans.p[i] = (struct unit_plan){0};
 	u->plans_of = w->table;
 	return 0;
 }
@@ -241,8 +245,8 @@ int unit_make_plans(struct unit_types *u)
 /* What a stretch is read with: apart, so that its loops keep it in registers instead of asking the unit at each DIE. */
 struct run {
 	const struct unit_plan *plans;
-	uint64_t n_plans;
-	const uint8_t *end;
+	size_t n_plans;
+	const uint8_t *end; /* of what can be read without a look at where the unit ends */
 	const char *str;
 	uint32_t str_n;
 	uint32_t ref_lo, ref_n, ref_bias;
@@ -252,9 +256,11 @@ struct run {
 static struct run run_of(const struct unit_types *u)
 {
 	const struct dw_walker *w = &u->walker;
+	/* A code, a short name, the bytes of fixed size, and what is read behind a number that has less than four. */
+	enum { DIE_MAX = 2 + 4 + FIXED_MAX + 4 };
 	return (struct run){.plans = u->plans.p,
-			    .n_plans = w->table->n,
-			    .end = w->end,
+			    .n_plans = w->table->n + 1,
+			    .end = w->end - w->unit->dies > DIE_MAX ? w->end - DIE_MAX : w->unit->dies,
 			    .str = u->str,
 			    .str_n = u->str_n < UINT32_MAX ? (uint32_t)u->str_n : UINT32_MAX,
 			    .ref_lo = (uint32_t)w->ref_lo,
@@ -263,51 +269,47 @@ static struct run run_of(const struct unit_types *u)
 			    .short_names = u->short_names};
 }
 
-/* The plan of the DIE at *@p, which moves behind the code; NULL for a null entry and for long codes. */
-static inline const struct unit_plan *next_plan(const struct run *r, const uint8_t **p)
+/*
+ * The plan of the DIE at *@p, which moves behind the code and a name in front; that name is *@ret then. A plan without a
+ * role when the DIE is for the walker, also when it is too near to the unit's end to be read without care.
+ */
+static inline const struct unit_plan *next_plan(const struct run *r, const uint8_t **p, const char **ret)
 {
 	const uint8_t *at = *p;
-	if (r->end - at < 2)
-		return NULL;
-	uint64_t code = *at++;
-	if (code >= 0x80) {
-		if (*at >= 0x80)
-			return NULL;
-		code = (code & 0x7f) | (uint64_t)*at++ << 7;
+	const struct unit_plan *none = r->plans;
+	if (at >= r->end)
+		return none;
+	size_t code = *at++;
+	if (code >= N_BYTE_CODES) {
+		code = (code & 0x7f) | (size_t)*at << 7;
+		if (*at++ >= 0x80 || code >= r->n_plans)
+			return none;
+	}
+	const struct unit_plan *plan = &r->plans[code];
+	if (plan->name_in_front) {
+		uint32_t text;
+		unsigned int bytes = unit_short_text(at, &text);
+		if (!bytes)
+			return none;
+		*ret = unit_short_name(r->short_names, at, text);
+		at += bytes;
 	}
 	*p = at;
-	return code - 1 < r->n_plans ? &r->plans[code - 1] : NULL;
+	return plan;
 }
 
-/*
- * The name of the DIE whose bytes begin at *@p, which moves to those of fixed size. False when the DIE is for the walker
- * after all: for a string out of bounds, a longer one in place, or when the DIE is cut off.
- */
-static inline bool take_name(const struct run *r, const struct unit_plan *plan, const uint8_t **p, const char **ret)
+/* False when the DIE is for the walker after all: a string out of bounds, a reference out of the unit. */
+static inline bool take_name(const struct run *r, const struct unit_plan *plan, const uint8_t *at, const char **ret)
 {
-	const uint8_t *at = *p;
-	uint32_t name;
-	*ret = NULL;
-	if (plan->name_in_front) {
-		unsigned int bytes;
-		if (r->end - at < 4 || !(bytes = unit_short_text(at, &name)))
-			return false;
-		*ret = unit_short_name(r->short_names, at, name);
-		*p = at += bytes;
-		return plan->fixed <= r->end - at;
-	}
-	if (plan->fixed > r->end - at)
-		return false;
-	if (!plan->has_name)
+	if (!plan->has_name || plan->name_in_front)
 		return true;
-	name = dw_load_u32(at + plan->name);
+	uint32_t name = dw_load_u32(at + plan->name);
 	*ret = r->str + name;
 	return name < r->str_n;
 }
 
 static inline bool take_ref(const struct run *r, const struct unit_plan *plan, const uint8_t *at, local_off *ret)
 {
-	*ret = 0;
 	if (!plan->has_type)
 		return true;
 	uint32_t off = dw_load_u32(at + plan->type);
@@ -317,52 +319,48 @@ static inline bool take_ref(const struct run *r, const struct unit_plan *plan, c
 
 static inline uint32_t number_at(const struct unit_plan *plan, const uint8_t *at)
 {
-	const uint8_t *p = at + plan->number;
-	switch (plan->number_bytes) {
-	case 1:
-		return *p;
-	case 2:
-		return dw_load_u16(p);
-	case 4:
-		return dw_load_u32(p);
-	}
-	return plan->constant;
+	return (dw_load_u32(at + plan->number) & plan->number_mask) + plan->constant;
 }
 
 static inline bool take_elem(const struct run *r, const struct unit_plan *plan, const uint8_t *at, enum role role,
 			     struct elem *e)
 {
-	uint32_t number = number_at(plan, at);
-	if (role == ROLE_ENUMERATOR) {
-		e->value = number;
+	local_off type = 0;
+	switch (role) {
+	case ROLE_ENUMERATOR:
+		e->value = number_at(plan, at);
 		return true;
-	}
-	if (role == ROLE_SUBRANGE) {
+	case ROLE_SUBRANGE:
 		/* As in unit_see_subrange(): what is no number of 32 bits is none. */
-		e->value = (uint32_t)(number + plan->add);
+		e->value = (uint32_t)(number_at(plan, at) + plan->add);
 		return true;
+	case ROLE_MEMBER:
+		e->bit_off = number_at(plan, at) << plan->shift;
+		e->bit_size = plan->has_bits ? at[plan->bits] : 0;
+		break;
+	default:
+		e->bit_off = 0;
+		break;
 	}
-	local_off type;
-	if (!take_ref(r, plan, at, &type) || number > UINT32_MAX / 8)
-		return false;
+	bool ok = take_ref(r, plan, at, &type);
 	e->type = type;
-	e->bit_off = role == ROLE_MEMBER ? number * plan->scale : 0;
-	e->bit_size = plan->has_bits ? at[plan->bits] : 0;
-	return true;
+	return ok;
 }
 
 /* Elements of types[owner] as long as they have @role and a plan. Returns where the row ends; NULL and walker.rc: no memory. */
-static inline const uint8_t *take_row(struct unit_types *u, const struct run *r, uint32_t owner, enum role role,
-				      const uint8_t *p)
+static inline __attribute__((always_inline)) const uint8_t *
+take_row_of(struct unit_types *u, const struct run *r, uint32_t owner, enum role role, const uint8_t *p)
 {
 	if (!u->elems.p && !unit_grow_elems(u))
 		return NULL;
+	const struct run run = *r;
 	size_t from = u->elems.n;
 	struct elem *e = u->elems.p + from, *full = u->elems.p + u->elems.cap;
 	for (;; e++) {
 		const uint8_t *at = p;
-		const struct unit_plan *plan = next_plan(r, &at);
-		if (!plan || plan->role != role)
+		const char *name = NULL;
+		const struct unit_plan *plan = next_plan(&run, &at, &name);
+		if (plan->role != role)
 			break;
 		if (e == full) {
 			u->elems.n = (size_t)(e - u->elems.p);
@@ -371,9 +369,12 @@ static inline const uint8_t *take_row(struct unit_types *u, const struct run *r,
 				return NULL;
 			full = u->elems.p + u->elems.cap;
 		}
-		*e = (struct elem){.owner = owner};
-		if (!take_name(r, plan, &at, &e->name) || !take_elem(r, plan, at, role, e))
+		e->owner = owner;
+		e->bit_size = e->what = e->zero = 0;
+		e->is_negative = false;
+		if (!take_name(&run, plan, at, &name) || !take_elem(&run, plan, at, role, e))
 			break;
+		e->name = name;
 		p = at + plan->fixed;
 	}
 	u->elems.n = (size_t)(e - u->elems.p);
@@ -383,16 +384,31 @@ static inline const uint8_t *take_row(struct unit_types *u, const struct run *r,
 	return p;
 }
 
+/* A loop for each role, that need not ask for it at each DIE. */
+static const uint8_t *take_row(struct unit_types *u, const struct run *r, uint32_t owner, enum role role, const uint8_t *p)
+{
+	switch (role) {
+	case ROLE_MEMBER:
+		return take_row_of(u, r, owner, ROLE_MEMBER, p);
+	case ROLE_ENUMERATOR:
+		return take_row_of(u, r, owner, ROLE_ENUMERATOR, p);
+	case ROLE_PARAM:
+		return take_row_of(u, r, owner, ROLE_PARAM, p);
+	default:
+		return take_row_of(u, r, owner, ROLE_SUBRANGE, p);
+	}
+}
+
 int unit_take_run(struct unit_types *u, uint32_t owner, enum role role)
 {
 	struct dw_walker *w = &u->walker;
 	struct type_die *t = &u->types.p[owner];
-	const struct run run = run_of(u);
 	/* What stands between is for the sorting of scattered ones. */
 	if (w->table->codes || (t->n_elems && t->elem + t->n_elems != u->elems.n))
 		return 0;
 	if (!t->n_elems)
 		t->elem = (uint32_t)u->elems.n;
+	const struct run run = run_of(u);
 	const uint8_t *p = take_row(u, &run, owner, role, w->next);
 	if (!p)
 		return w->rc;
@@ -400,27 +416,27 @@ int unit_take_run(struct unit_types *u, uint32_t owner, enum role role)
 	return 0;
 }
 
-static inline bool take_type(const struct run *r, const struct unit_plan *plan, const uint8_t **p, struct type_die *t)
+static inline bool take_type(const struct run *r, const struct unit_plan *plan, const uint8_t *at, const char *name,
+			     struct type_die *t)
 {
 	*t = (struct type_die){.kind = plan->kind};
-	if (!take_name(r, plan, p, &t->name) || !take_ref(r, plan, *p, &t->ref))
+	if (!take_name(r, plan, at, &name) || !take_ref(r, plan, at, &t->ref))
 		return false;
 	switch (plan->kind) {
 	case TYPE_STRUCT:
 	case TYPE_UNION:
 	case TYPE_ENUM:
-		t->size = number_at(plan, *p);
+		t->name = name;
+		t->size = number_at(plan, at);
 		t->declaration = plan->declaration;
-		t->stop = t->name;
+		t->stop = name;
 		break;
 	case TYPE_TYPEDEF:
-		if (!t->name)
+		t->name = name;
+		if (!name)
 			t->kind = TYPE_ALIAS;
 		break;
-	default:
-		t->name = NULL;
 	}
-	*p += plan->fixed;
 	return true;
 }
 
@@ -451,27 +467,28 @@ int unit_take_types(struct unit_types *u)
 	const uint8_t *start = w->unit->sec->p + u->unit_off;
 	for (const uint8_t *p = w->next;;) {
 		const uint8_t *at = p;
-		const struct unit_plan *plan = next_plan(&run, &at);
+		const char *name = NULL;
+		const struct unit_plan *plan = next_plan(&run, &at, &name);
 		w->next = p;
-		if (!plan || plan->role != ROLE_TYPE)
+		if (plan->role != ROLE_TYPE)
 			return 0;
 		if (!reserve_type(u))
 			return -ENOMEM;
 		uint32_t i = (uint32_t)u->types.n;
 		struct type_die *t = &u->types.p[i];
-		if (!take_type(&run, plan, &at, t))
+		if (!take_type(&run, plan, at, name, t))
 			return 0;
 		u->offs.p[i] = u->ref_bias + (uint32_t)(p - start);
 		u->types.n = u->offs.n = i + 1;
 		w->n_dies++;
-		p = at;
+		p = at + plan->fixed;
 		if (!plan->has_children)
 			continue;
 		t->elem = (uint32_t)u->elems.n;
 		p = take_row(u, &run, i, inside((enum type_kind)plan->kind), p);
 		if (!p)
 			return w->rc;
-		if (p == run.end || *p)
+		if (*p)
 			return leave_inside(u, i, p);
 		p++;
 	}

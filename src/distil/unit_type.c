@@ -220,7 +220,7 @@ int unit_see_member(struct unit_types *u)
 	e->name = unit_own_name(u);
 	e->type = unit_ref(u, TYPE);
 	e->bit_off = (uint32_t)at;
-	e->bit_size = (uint16_t)bits;
+	e->bit_size = (uint8_t)bits;
 	/* Which member is told by where the tag stands: behind it. */
 	int rc = unit_see_annotations_of(u, owner, 0);
 	if (rc < 0 || dw_walker_has_children(w))
