@@ -137,7 +137,7 @@ static void put_frame(FILE *out, const struct cairn_thread_stack *thread, size_t
 	struct stack_place place;
 
 	if (known) {
-		put_lines(out, known, n, frame->regs.pc.v, number);
+		put_lines(out, known, n, frame->pc.v, number);
 		return;
 	}
 	stack_names_find(names, frame, &place);
@@ -145,7 +145,7 @@ static void put_frame(FILE *out, const struct cairn_thread_stack *thread, size_t
 	rewind(names->lines);
 	put_functions(names->lines, names, frame, &place);
 	fflush(names->lines);
-	put_lines(out, names->lines_text, names->lines_size, frame->regs.pc.v, number);
+	put_lines(out, names->lines_text, names->lines_size, frame->pc.v, number);
 	if (may_keep)
 		stack_memo_put(&names->memo, &key, names->lines_text, names->lines_size);
 }
@@ -223,7 +223,7 @@ static void json_frame(struct json *j, const struct cairn_thread_stack *thread, 
 	stack_names_find(names, frame, &place);
 	stack_args_find(names, thread, number, &place);
 	json_open(j, NULL, '{');
-	json_hex(j, "pc", frame->regs.pc.v);
+	json_hex(j, "pc", frame->pc.v);
 	json_bool(j, "signal", frame->is_signal);
 	json_bool(j, "assumed", frame->is_assumed);
 	json_text(j, "why_assumed", frame->assumed);

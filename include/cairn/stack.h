@@ -13,7 +13,7 @@
  *	for (size_t i = 0; i < cairn_stacks_n_threads(stacks); i++) {
  *		const struct cairn_thread_stack *t = cairn_stacks_thread(stacks, i);
  *		for (size_t k = 0; k < t->n_frames; k++)
- *			printf("%#lx\n", t->frames[k].regs.pc.v);
+ *			printf("%#lx\n", t->frames[k].pc.v);
  *		printf("(%s)\n", t->why);
  *	}
  *	cairn_stacks_close(stacks);
@@ -47,13 +47,10 @@ enum cairn_walk_end {
 };
 
 struct cairn_stack_frame {
-	struct cairn_regs regs;
-	/*
-	 * Where the frame is in its code: regs.pc, or the byte before it when that is where a call returns to. Names and
-	 * lines are those of this address.
-	 */
+	struct cairn_addr pc; /* the instruction that was about to run, or the one behind a call. Registers: cairn_stacks_regs() */
+	/* Where the frame is in its code: pc, or the byte before it when that is where a call returns to. Names and lines are those of this address. */
 	struct cairn_addr at;
-	bool is_exact; /* regs.pc is an instruction that was about to run; else the one behind a call */
+	bool is_exact; /* pc is an instruction that was about to run; else the one behind a call */
 	bool is_signal; /* the frame is a signal trampoline: what is outside of it was interrupted */
 	/*
 	 * It is an assumption. The frame inside of it is at an address that is no code, as after a call through a bad pointer, and
@@ -61,6 +58,8 @@ struct cairn_stack_frame {
 	 * has it, leads to a return address.
 	 */
 	bool is_assumed;
+	bool has_off;
+	enum cairn_code_unwind unwind; /* by what it is left */
 	const char *assumed; /* what was, in static words; NULL */
 	struct cairn_vaddr vaddr; /* of at in the binary */
 	const struct cairn_binary *bin; /* NULL when no file is there, or it cannot be read. Borrowed */
@@ -68,12 +67,10 @@ struct cairn_stack_frame {
 	const char *path; /* as the process has it mapped, "[vdso]"; NULL when no file is there. Borrowed */
 	/* Where no file is, or its rows do not tell: what is said of the code there. All are borrowed. */
 	const struct cairn_code_range *code; /* NULL: nobody says anything */
-	enum cairn_code_unwind unwind; /* by what it is left */
 	size_t n_functions; /* innermost first; 0: no name is known */
 	const struct cairn_frame *functions;
 	enum cairn_code_source named_by; /* who names them; valid with n_functions */
-	bool has_off;
-	uint64_t off; /* of at from the beginning of the outermost function */
+	uint64_t off; /* of at from the beginning of the outermost function; valid with has_off */
 	const char *unnamed; /* why there is no name, where no file is; static words or NULL */
 };
 
@@ -172,6 +169,9 @@ void cairn_stacks_close(struct cairn_stacks *stacks);
 size_t cairn_stacks_n_threads(const struct cairn_stacks *stacks);
 /* By number: the main thread first, then by tid; of a core as they are in it, the one that crashed first. */
 const struct cairn_thread_stack *cairn_stacks_thread(const struct cairn_stacks *stacks, size_t i);
+
+/* The registers of frame number @frame; of one further out only what its callees kept is known. Threads: any. */
+void cairn_stacks_regs(const struct cairn_thread_stack *thread, size_t frame, struct cairn_regs *ret);
 
 /*
  * cairn_stacks_value - what a location holds in a frame, as it was at that moment

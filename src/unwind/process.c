@@ -26,6 +26,7 @@ struct reading {
 	const struct snapshot *snapshot;
 	size_t thread;
 	struct thread_walk *to;
+	const struct walk *walk; /* at hand */
 	bool has_read_live;
 };
 
@@ -35,23 +36,23 @@ static bool read_memory(void *ctx, struct cairn_addr at, void *ret, size_t n)
 	if (snapshot_read(r->snapshot, r->thread, at.v, ret, n))
 		return true;
 	r->has_read_live = true;
-	if (r->to->n_then > r->to->walk.frames.n)
-		r->to->n_then = r->to->walk.frames.n;
+	if (r->to->n_then > r->walk->frames.n)
+		r->to->n_then = r->walk->frames.n;
 	return snapshot_read_live(r->snapshot->pid, at.v, ret, n);
 }
 
-static int not_stopped(const struct stopped_thread *t, struct thread_walk *to)
+static void not_stopped(const struct stopped_thread *t, struct walk *walk)
 {
 	bool is_gone = !t->state || strchr("ZX", t->state);
-	to->walk.end = is_gone ? CAIRN_WALK_GONE : CAIRN_WALK_NOT_STOPPED;
+	walk_empty(walk);
+	walk->end = is_gone ? CAIRN_WALK_GONE : CAIRN_WALK_NOT_STOPPED;
 	if (is_gone)
-		snprintf(to->walk.why, sizeof(to->walk.why), "the thread ended before it could be stopped");
+		snprintf(walk->why, sizeof(walk->why), "the thread ended before it could be stopped");
 	else if (t->state == 'D')
-		snprintf(to->walk.why, sizeof(to->walk.why),
+		snprintf(walk->why, sizeof(walk->why),
 			 "the thread waits in the kernel and cannot be stopped (state D; /proc/%d/stack)", t->tid);
 	else
-		snprintf(to->walk.why, sizeof(to->walk.why), "the thread did not stop (state %c)", t->state);
-	return 0;
+		snprintf(walk->why, sizeof(walk->why), "the thread did not stop (state %c)", t->state);
 }
 
 static int walk_thread(struct cairn_stacks *stacks, const struct stopped_thread *t, struct reading *r,
@@ -61,13 +62,17 @@ static int walk_thread(struct cairn_stacks *stacks, const struct stopped_thread 
 	if (!to)
 		return err_nomem(err, "the threads of a process");
 	to->stack.stopped_ns = t->stopped_ns;
-	if (!t->has_regs)
-		return not_stopped(t, to);
 	r->to = to;
+	r->walk = &stacks->walk;
 	const struct walk_target target = {.machine = EM_X86_64, .space = stacks->space, .runtime = stacks->runtime,
 					   .code = code_memory_of_process(r->snapshot->pid), .states = &stacks->states,
 					   .read = read_memory, .ctx = r};
-	return walk_run(&to->walk, &target, &t->regs, stacks->max_frames, err);
+	int rc = 0;
+	if (t->has_regs)
+		rc = walk_run(&stacks->walk, &target, &t->regs, stacks->max_frames, err);
+	else
+		not_stopped(t, &stacks->walk);
+	return rc < 0 ? rc : stacks_keep(stacks, to, err);
 }
 
 /* What is said of code made at run time, as far as the stacks may lead there. */

@@ -37,6 +37,7 @@ void stacks_take_note(struct cairn_stacks *stacks)
 void stacks_clear(struct cairn_stacks *stacks)
 {
 	stacks->n_used = 0;
+	walk_forget(&stacks->walk);
 	snapshot_fini(&stacks->snapshot);
 	stacks->moment = (struct cairn_stacks_moment){0};
 }
@@ -51,11 +52,27 @@ struct thread_walk *stacks_add(struct cairn_stacks *stacks, int tid, const char 
 		}
 	}
 	struct thread_walk *t = stacks->threads.p[stacks->n_used++];
-	t->walk.frames.n = 0;
-	t->n_then = SIZE_MAX;
-	t->stack = (struct cairn_thread_stack){.tid = tid};
+	free(t->block);
+	*t = (struct thread_walk){.n_then = SIZE_MAX, .stack = {.tid = tid}};
 	snprintf(t->stack.comm, sizeof(t->stack.comm), "%s", comm);
 	return t;
+}
+
+int stacks_keep(const struct cairn_stacks *stacks, struct thread_walk *t, struct cairn_err *err)
+{
+	const struct walk *walk = &stacks->walk;
+	size_t frames = walk->frames.n * sizeof(*walk->frames.p), words = walk->words.n * sizeof(*walk->words.p);
+	size_t regs = walk->regs.n * sizeof(*walk->regs.p), why = strlen(walk->why) + 1;
+	char *at = t->block = malloc(frames + words + regs + why);
+	if (!at)
+		return err_nomem(err, "the frames of a stack");
+	t->stack.n_frames = walk->frames.n;
+	t->stack.frames = frames ? memcpy(at, walk->frames.p, frames) : NULL;
+	t->words = words ? memcpy(at + frames, walk->words.p, words) : NULL;
+	t->regs = regs ? memcpy(at + frames + words, walk->regs.p, regs) : NULL;
+	t->stack.why = memcpy(at + frames + words + regs, walk->why, why);
+	t->stack.end = walk->end;
+	return 0;
 }
 
 void cairn_stacks_close(struct cairn_stacks *stacks)
@@ -64,10 +81,11 @@ void cairn_stacks_close(struct cairn_stacks *stacks)
 	if (!stacks || stacks->stall.is_left)
 		return;
 	for (size_t i = 0; i < stacks->threads.n; i++) {
-		VEC_FREE(&stacks->threads.p[i]->walk.frames);
+		free(stacks->threads.p[i]->block);
 		free(stacks->threads.p[i]);
 	}
 	VEC_FREE(&stacks->threads);
+	walk_fini(&stacks->walk);
 	snapshot_fini(&stacks->snapshot);
 	code_runtime_free(stacks->runtime);
 	VEC_FREE(&stacks->states.list);
@@ -83,12 +101,17 @@ size_t cairn_stacks_n_threads(const struct cairn_stacks *stacks)
 
 const struct cairn_thread_stack *cairn_stacks_thread(const struct cairn_stacks *stacks, size_t i)
 {
-	struct thread_walk *t = stacks->threads.p[i];
-	t->stack.n_frames = t->walk.frames.n;
-	t->stack.frames = t->walk.frames.p;
-	t->stack.end = t->walk.end;
-	t->stack.why = t->walk.why;
-	return &t->stack;
+	return &stacks->threads.p[i]->stack;
+}
+
+void cairn_stacks_regs(const struct cairn_thread_stack *thread, size_t frame, struct cairn_regs *ret)
+{
+	const struct thread_walk *t = (const struct thread_walk *)(const void *)thread;
+	const struct frame_regs *kept = &t->regs[frame];
+	const uint64_t *word = t->words + kept->first;
+	*ret = (struct cairn_regs){.pc = thread->frames[frame].pc, .known = kept->known};
+	for (uint32_t left = kept->known; left; left &= left - 1)
+		ret->r[__builtin_ctz(left)] = *word++;
 }
 
 const char *cairn_stacks_note(const struct cairn_stacks *stacks)

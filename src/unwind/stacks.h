@@ -8,9 +8,12 @@
 #include "unwind/snapshot.h"
 #include "unwind/walk.h"
 
+/* What is kept of a thread's walk: one block of memory, of just the size that it takes. */
 struct thread_walk {
-	struct cairn_thread_stack stack; /* frames and why point into the walk */
-	struct walk walk;
+	struct cairn_thread_stack stack; /* frames and why point into the block */
+	void *block;
+	const struct frame_regs *regs; /* one for each frame */
+	const uint64_t *words;
 	size_t n_then; /* frames that were found in what was copied; those behind them by reading a process that runs again */
 };
 
@@ -29,6 +32,7 @@ struct cairn_stacks {
 	char note[CAIRN_ERR_MSG_MAX];
 	VEC(struct thread_walk *) threads; /* the first n_used of them; the rest keeps its memory for the next time */
 	size_t n_used;
+	struct walk walk; /* at hand */
 	struct snapshot snapshot; /* of a process, until the next one */
 	struct borrow_states states;
 	struct cairn_stacks_moment moment;
@@ -47,5 +51,8 @@ void stacks_clear(struct cairn_stacks *stacks);
 
 /* One more thread, whose walk is to be run; NULL when out of memory. */
 struct thread_walk *stacks_add(struct cairn_stacks *stacks, int tid, const char *comm);
+
+/* Keep what the walk at hand has found, as @t's. Returns 0, -ENOMEM. */
+int stacks_keep(const struct cairn_stacks *stacks, struct thread_walk *t, struct cairn_err *err);
 
 #endif

@@ -29,6 +29,7 @@ struct machine {
 	struct cairn_sites *sites;
 	size_t number; /* of the frame */
 	const struct cairn_stack_frame *frame;
+	struct cairn_regs regs;
 	unsigned int n_callers;
 	uint64_t acc;
 	uint64_t slots[CAIRN_LOC_SLOTS];
@@ -68,9 +69,9 @@ static uint64_t reg(struct machine *m, unsigned int n)
 {
 	if (n >= 16)
 		return give_up(m, CAIRN_UNAVAIL_VECTOR_REGISTER);
-	if (!(m->frame->regs.known & UINT32_C(1) << n))
+	if (!(m->regs.known & UINT32_C(1) << n))
 		return give_up(m, CAIRN_UNAVAIL_NOT_KEPT);
-	return m->frame->regs.r[n];
+	return m->regs.r[n];
 }
 
 static enum cairn_unavailable run(struct machine *m, const struct cairn_location *loc, void *ret, size_t n);
@@ -90,6 +91,7 @@ static uint64_t entry_reg(struct machine *m, unsigned int n)
 		return give_up(m, CAIRN_UNAVAIL_ENTRY_VALUE);
 	struct machine outer = {.stacks = m->stacks, .thread = m->thread, .sites = m->sites, .number = m->number + 1,
 				.frame = caller, .n_callers = m->n_callers + 1};
+	cairn_stacks_regs(m->thread, outer.number, &outer.regs);
 	if (run(&outer, &passed, &value, sizeof(value)) != CAIRN_AVAILABLE)
 		return give_up(m, CAIRN_UNAVAIL_ENTRY_VALUE);
 	return value;
@@ -164,7 +166,7 @@ static bool is_below(const struct machine *m, const struct cairn_piece *p)
 {
 	bool of_frame = p->n_steps <= 2 && p->n_steps && p->steps[0].op == CAIRN_LOC_REG &&
 			(p->steps[0].reg == RSP || p->steps[0].reg == RBP);
-	return of_frame && m->acc < m->frame->regs.r[RSP] - (m->frame->is_exact ? RED_ZONE : 0);
+	return of_frame && m->acc < m->regs.r[RSP] - (m->frame->is_exact ? RED_ZONE : 0);
 }
 
 static void read_piece(struct machine *m, const struct cairn_piece *p, uint8_t *ret, size_t n)
@@ -226,5 +228,6 @@ enum cairn_unavailable cairn_stacks_value(const struct cairn_stacks *stacks, con
 	for (size_t i = 0; i <= frame; i++)
 		if (thread->frames[i].is_assumed)
 			return CAIRN_UNAVAIL_NO_CFA;
+	cairn_stacks_regs(thread, frame, &m.regs);
 	return run(&m, loc, ret, n);
 }

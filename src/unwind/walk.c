@@ -14,6 +14,7 @@ struct walker {
 	struct walk *walk;
 	const struct walk_target *target;
 	size_t max;
+	struct cairn_regs regs; /* of the frame at hand */
 	/* A frame seen before, renewed at each power of two: Brent's way to notice a cycle. */
 	uint64_t seen_pc, seen_sp;
 };
@@ -103,27 +104,47 @@ static int ask_about_code(struct walker *w, struct cairn_stack_frame *f, struct 
 	return 0;
 }
 
+/* A place of a file that is described is kept. Returns 0, -ENOMEM. */
+static int find_place(struct walker *w, struct cairn_addr at, struct walk_place *ret, struct cairn_err *err)
+{
+	struct walk_place *known = &w->walk->places[(at.v ^ at.v >> 8) % WALK_PLACES];
+	if (known->at == at.v && at.v) {
+		*ret = *known;
+		return 0;
+	}
+	*ret = (struct walk_place){.at = at.v};
+	int rc = code_space_find(w->target->space, at, &ret->image, &ret->vaddr, err);
+	if (rc < 0)
+		return rc;
+	if (ret->image && ret->image->bin && ret->image->table.rows)
+		ret->rule = unwind_table_find(&ret->image->table, ret->vaddr);
+	if (ret->rule && ret->rule->cfa == CAIRN_UNWIND_UNDESCRIBED)
+		ret->rule = NULL;
+	if (ret->rule)
+		*known = *ret;
+	return 0;
+}
+
 /* Where the frame is, and how it is left. */
 static int locate(struct walker *w, struct cairn_stack_frame *f, struct way *way, struct cairn_err *err)
 {
-	const struct code_image *image;
-	f->at.v = f->regs.pc.v - !f->is_exact;
-	int rc = code_space_find(w->target->space, f->at, &image, &f->vaddr, err);
+	struct walk_place place;
+	f->at.v = f->pc.v - !f->is_exact;
+	int rc = find_place(w, f->at, &place, err);
 	if (rc < 0)
 		return rc;
-	if (image) {
-		f->path = image->path;
-		f->bin = image->bin;
-		f->pack = image->pack;
+	f->vaddr = place.vaddr;
+	if (place.image) {
+		f->path = place.image->path;
+		f->bin = place.image->bin;
+		f->pack = place.image->pack;
 	}
-	const struct cairn_unwind_rule *rule =
-		f->bin && image->table.rows ? unwind_table_find(&image->table, f->vaddr) : NULL;
-	if (!rule || rule->cfa == CAIRN_UNWIND_UNDESCRIBED) {
-		way->why = image && image->note[0] ? image->note : NULL;
+	if (!place.rule) {
+		way->why = place.image && place.image->note[0] ? place.image->note : NULL;
 		return ask_about_code(w, f, way, err);
 	}
-	way->rule = rule;
-	f->is_signal = rule->flags & CAIRN_UNWIND_SIGNAL;
+	way->rule = place.rule;
+	f->is_signal = place.rule->flags & CAIRN_UNWIND_SIGNAL;
 	f->unwind = CAIRN_CODE_UNWIND_FILE;
 	return 0;
 }
@@ -149,6 +170,13 @@ static int tell_no_way(struct walker *w, const struct cairn_stack_frame *f, cons
 		      colon, more, and, assumption);
 }
 
+/* To the caller; @assumed: what was; NULL: nothing. */
+static void go_out(struct walker *w, struct cairn_stack_frame *f, const struct cairn_regs *caller, const char *assumed)
+{
+	w->regs = *caller;
+	*f = (struct cairn_stack_frame){.pc = caller->pc, .is_assumed = assumed, .assumed = assumed};
+}
+
 /*
  * What a call through a bad pointer leaves: the program counter is nowhere, and the call has just put its return address on
  * top of the stack, or into x30. It may also be a jump, or a return over a damaged stack: so the address must be one of code, and the
@@ -159,14 +187,14 @@ static const struct cairn_unwind_rule just_called_aarch64 = {.cfa = CAIRN_UNWIND
 
 static bool assume_call(struct walker *w, struct cairn_stack_frame *f)
 {
-	struct cairn_regs caller = f->regs;
+	struct cairn_regs caller = w->regs;
 	const struct walk_target *t = w->target;
 	const struct cairn_unwind_rule *rule = t->machine == EM_AARCH64 ? &just_called_aarch64 : &just_called;
-	if (!f->is_exact || is_code(w, f->regs.pc.v) ||
+	if (!f->is_exact || is_code(w, f->pc.v) ||
 	    cairn_unwind_step(rule, t->machine, t->read, t->ctx, &caller) != CAIRN_STEP_OK ||
 	    !is_code(w, caller.pc.v - 1))
 		return false;
-	*f = (struct cairn_stack_frame){.regs = caller, .is_assumed = true, .assumed = "what it called is no code"};
+	go_out(w, f, &caller, "what it called is no code");
 	return true;
 }
 
@@ -176,11 +204,10 @@ static int step_out_of_borrowed(struct walker *w, struct cairn_stack_frame *f, s
 	const struct walk_target *t = w->target;
 	const struct borrow how = {.machine = t->machine, .space = t->space, .memory = &t->code, .states = t->states,
 				   .read = t->read, .ctx = t->ctx};
-	struct cairn_regs caller = f->regs;
+	struct cairn_regs caller = w->regs;
 	int rc = f->path || !is_code(w, f->at.v) ? 0 : borrow_caller(&how, &caller, err);
 	if (rc == 1)
-		*f = (struct cairn_stack_frame){.regs = caller, .is_assumed = true,
-						.assumed = "what it called runs in the frame of an interpreter"};
+		go_out(w, f, &caller, "what it called runs in the frame of an interpreter");
 	return rc;
 }
 
@@ -191,11 +218,10 @@ static int step_by_frame_pointer(struct walker *w, const struct way *way, struct
 	const struct assume how = {.machine = t->machine, .maps = code_space_maps(t->space), .code = &t->code, .read = t->read,
 				   .ctx = t->ctx};
 	const char *why;
-	struct cairn_regs caller = f->regs;
+	struct cairn_regs caller = w->regs;
 	if (!assume_caller(&how, f->is_exact, &caller, &why))
 		return tell_no_way(w, f, way, why);
-	*f = (struct cairn_stack_frame){.regs = caller, .is_assumed = !way->is_said,
-					.assumed = way->is_said ? NULL : why};
+	go_out(w, f, &caller, way->is_said ? NULL : why);
 	return 0;
 }
 
@@ -221,8 +247,7 @@ static int step(struct walker *w, const struct cairn_unwind_rule *rule, struct c
 {
 	const struct walk_target *t = w->target;
 	uint64_t at = f->bin ? f->vaddr.v : f->at.v;
-	struct cairn_regs caller = f->regs;
-	switch (cairn_unwind_step(rule, t->machine, t->read, t->ctx, &caller)) {
+	switch (cairn_unwind_step(rule, t->machine, t->read, t->ctx, &w->regs)) {
 	case CAIRN_STEP_OK:
 		break;
 	case CAIRN_STEP_OUTERMOST:
@@ -240,12 +265,21 @@ static int step(struct walker *w, const struct cairn_unwind_rule *rule, struct c
 			      at, code_of(f));
 	}
 	/* Where addresses have less than 48 bits a signature begins below those that a step removes. */
-	caller.pc.v &= ~t->signature;
+	w->regs.pc.v &= ~t->signature;
 	/* A return address of 0 is how some programs mark the outermost frame, without a rule that says so. */
-	if (!caller.pc.v && !f->is_signal)
+	if (!w->regs.pc.v && !f->is_signal)
 		return finish(w, CAIRN_WALK_OUTERMOST, "return address 0");
-	*f = (struct cairn_stack_frame){.regs = caller, .is_exact = f->is_signal};
+	*f = (struct cairn_stack_frame){.pc = w->regs.pc, .is_exact = f->is_signal};
 	return 0;
+}
+
+static bool add_frame(struct walk *walk, const struct cairn_stack_frame *f, const struct cairn_regs *regs)
+{
+	struct frame_regs kept = {.known = regs->known, .first = (uint32_t)walk->words.n};
+	for (uint32_t left = regs->known; left; left &= left - 1)
+		if (!VEC_ADD(&walk->words, regs->r[__builtin_ctz(left)]))
+			return false;
+	return VEC_ADD(&walk->regs, kept) && VEC_ADD(&walk->frames, *f);
 }
 
 static int visit(struct walker *w, struct cairn_stack_frame *f, struct cairn_err *err)
@@ -255,12 +289,12 @@ static int visit(struct walker *w, struct cairn_stack_frame *f, struct cairn_err
 	int rc;
 	if (n == w->max)
 		return finish(w, CAIRN_WALK_LIMIT, "%zu frames", n);
-	if (was_here(w, &f->regs, n))
-		return finish(w, CAIRN_WALK_LOOP, "the stack leads back to 0x%" PRIx64, f->regs.pc.v);
+	if (was_here(w, &w->regs, n))
+		return finish(w, CAIRN_WALK_LOOP, "the stack leads back to 0x%" PRIx64, f->pc.v);
 	rc = locate(w, f, &way, err);
 	if (rc < 0)
 		return rc;
-	if (!VEC_ADD(&w->walk->frames, *f))
+	if (!add_frame(w->walk, f, &w->regs))
 		return err_nomem(err, "the frames of a stack");
 	if (way.rule)
 		return step(w, way.rule, f);
@@ -272,13 +306,30 @@ static int visit(struct walker *w, struct cairn_stack_frame *f, struct cairn_err
 	return assume_call(w, f) ? 0 : tell_no_way(w, f, &way, NULL);
 }
 
+void walk_empty(struct walk *walk)
+{
+	walk->frames.n = walk->regs.n = walk->words.n = 0;
+}
+
+void walk_forget(struct walk *walk)
+{
+	memset(walk->places, 0, sizeof(walk->places));
+}
+
+void walk_fini(struct walk *walk)
+{
+	VEC_FREE(&walk->frames);
+	VEC_FREE(&walk->regs);
+	VEC_FREE(&walk->words);
+}
+
 int walk_run(struct walk *walk, const struct walk_target *target, const struct cairn_regs *regs, size_t max,
 	     struct cairn_err *err)
 {
-	struct walker w = {.walk = walk, .target = target, .max = max ? max : WALK_MAX_FRAMES};
-	struct cairn_stack_frame f = {.regs = *regs, .is_exact = true};
+	struct walker w = {.walk = walk, .target = target, .max = max ? max : WALK_MAX_FRAMES, .regs = *regs};
+	struct cairn_stack_frame f = {.pc = regs->pc, .is_exact = true};
 	int rc = 0;
-	walk->frames.n = 0;
+	walk_empty(walk);
 	while (rc == 0)
 		rc = visit(&w, &f, err);
 	return rc < 0 ? rc : 0;

@@ -10,11 +10,29 @@
 #include "code/space.h"
 #include "unwind/borrow.h"
 
-/* One walk's result; the frames are the caller's. */
+/* What is known of a frame's registers: r[n] of bit n, in this order, from words[first] on. */
+struct frame_regs {
+	uint32_t known, first;
+};
+
+/* Where an address is, and how a frame there is left: the threads of a pool stand at the same places. */
+struct walk_place {
+	uint64_t at; /* 0: an empty slot */
+	const struct code_image *image;
+	struct cairn_vaddr vaddr;
+	const struct cairn_unwind_rule *rule;
+};
+
+enum { WALK_PLACES = 256 }; /* a power of two */
+
+/* One walk's result, in memory that the next one takes again. */
 struct walk {
 	VEC(struct cairn_stack_frame) frames;
+	VEC(struct frame_regs) regs; /* one for each frame */
+	VEC(uint64_t) words;
 	enum cairn_walk_end end;
 	char why[512];
+	struct walk_place places[WALK_PLACES];
 };
 
 /* Frames beyond this are a recursion that nobody reads to its end. */
@@ -35,11 +53,16 @@ struct walk_target {
 /*
  * walk_run - the frames from @regs outwards
  *
- * @walk  zeroed, or of an earlier walk whose memory is used again
+ * @walk  zeroed, or of an earlier walk; walk_forget() when the mappings are others since
  * @max   frames; 0: WALK_MAX_FRAMES
  * Returns 0 however the walk ended; -ENOMEM.
  */
 int walk_run(struct walk *walk, const struct walk_target *target, const struct cairn_regs *regs, size_t max,
 	     struct cairn_err *err);
+
+/* No frames. */
+void walk_empty(struct walk *walk);
+void walk_forget(struct walk *walk);
+void walk_fini(struct walk *walk);
 
 #endif
