@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "stack_memo.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@ enum {
 
 static bool is_same(const struct stack_memo_key *a, const struct stack_memo_key *b)
 {
-	return a->vaddr == b->vaddr && a->bin == b->bin && a->is_exact == b->is_exact;
+	return a->vaddr == b->vaddr && a->bin == b->bin && a->pc == b->pc;
 }
 
 /* The slot of @key, or the empty one where it belongs. */

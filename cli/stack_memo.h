@@ -8,14 +8,12 @@
 #ifndef CLI_STACK_MEMO_H
 #define CLI_STACK_MEMO_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct stack_memo_key {
 	const void *bin; /* NULL: an empty slot */
-	uint64_t vaddr;
-	bool is_exact;
+	uint64_t vaddr, pc;
 };
 
 struct stack_memo_entry {

@@ -62,15 +62,16 @@ static void put_code(FILE *out, const struct cairn_stack_frame *frame, const cha
 	fputc(']', out);
 }
 
-/* The lines of a frame without what they begin with. */
+/* The lines of a frame without their numbers. */
 static void put_functions(FILE *out, const struct stack_names *names, const struct cairn_stack_frame *frame,
 			  const struct stack_place *place)
 {
+	fprintf(out, "0x%016" PRIx64, frame->pc.v);
 	for (size_t i = 0; i < place->n; i++) {
 		const struct cairn_frame *f = &place->functions[i];
 		bool is_outermost = i + 1 == place->n;
 
-		fputs("  ", out);
+		fputs(i ? "                    " : "  ", out);
 		put_plain(out, name_of(f));
 		if (is_outermost && place->has_start)
 			fprintf(out, "+0x%" PRIx64, place->off);
@@ -92,15 +93,11 @@ static void put_functions(FILE *out, const struct stack_names *names, const stru
 	fputc('\n', out);
 }
 
-/* "#12 0x00007f10a2c5d3f5", or spaces for a copy that is inlined there; printf() would take longer than all the rest. */
-static void put_beginning(FILE *out, size_t number, bool has_pc, uint64_t pc)
+/* "#12 ", as printf("#%-3zu") has it; that would take longer than all the rest. */
+static void put_number(FILE *out, size_t number)
 {
-	char text[64], *at = text + sizeof(text);
+	char text[32], *at = text + sizeof(text);
 
-	for (int i = 0; i < 16; i++, pc >>= 4)
-		*--at = has_pc ? "0123456789abcdef"[pc & 15] : ' ';
-	at -= 2;
-	memcpy(at, has_pc ? "0x" : "  ", 2);
 	for (size_t width = number < 10 ? 1 : number < 100 ? 2 : 3; width < 3; width++)
 		*--at = ' ';
 	do
@@ -110,13 +107,12 @@ static void put_beginning(FILE *out, size_t number, bool has_pc, uint64_t pc)
 	fwrite_unlocked(at, 1, (size_t)(text + sizeof(text) - at), out);
 }
 
-static void put_lines(FILE *out, const char *lines, size_t n, uint64_t pc, size_t *number)
+/* Each line with its number in front. */
+static void put_lines(FILE *out, const char *lines, size_t n, size_t *number)
 {
-	bool is_first = true;
-
-	for (const char *end = lines + n, *behind; lines < end; lines = behind, is_first = false) {
+	for (const char *end = lines + n, *behind; lines < end; lines = behind) {
 		behind = (const char *)memchr(lines, '\n', (size_t)(end - lines)) + 1;
-		put_beginning(out, (*number)++, is_first, pc);
+		put_number(out, (*number)++);
 		fwrite_unlocked(lines, 1, (size_t)(behind - lines), out);
 	}
 }
@@ -130,14 +126,14 @@ static bool is_of_its_address(const struct cairn_stack_frame *frame, const struc
 static void put_frame(FILE *out, const struct cairn_thread_stack *thread, size_t i, struct stack_names *names, size_t *number)
 {
 	const struct cairn_stack_frame *frame = &thread->frames[i];
-	const struct stack_memo_key key = {frame->bin, frame->vaddr.v, frame->is_exact};
+	const struct stack_memo_key key = {frame->bin, frame->vaddr.v, frame->pc.v};
 	bool may_keep = is_of_its_address(frame, names);
 	size_t n = 0;
 	const char *known = may_keep ? stack_memo_find(&names->memo, &key, &n) : NULL;
 	struct stack_place place;
 
 	if (known) {
-		put_lines(out, known, n, frame->pc.v, number);
+		put_lines(out, known, n, number);
 		return;
 	}
 	stack_names_find(names, frame, &place);
@@ -145,7 +141,7 @@ static void put_frame(FILE *out, const struct cairn_thread_stack *thread, size_t
 	rewind(names->lines);
 	put_functions(names->lines, names, frame, &place);
 	fflush(names->lines);
-	put_lines(out, names->lines_text, names->lines_size, frame->pc.v, number);
+	put_lines(out, names->lines_text, names->lines_size, number);
 	if (may_keep)
 		stack_memo_put(&names->memo, &key, names->lines_text, names->lines_size);
 }

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "code/stall.h"
 #include "code/vdso.h"
+#include "elf/elf.h"
 
 static int read_memory(const void *ctx, uint64_t at, void *ret, size_t n, struct cairn_err *err)
 {
@@ -45,7 +46,7 @@ static int open_mapped(void *ctx, const struct code_mapping *m, struct cairn_bin
 	if (!m->ino)
 		return vdso_open(m, read_memory, &pid, ret, ret_bytes, err);
 	find_mapped(pid, m, path, sizeof(path));
-	int rc = cairn_binary_open(path, NULL, ret, err);
+	int rc = binary_open_alone(path, ret, err);
 	return rc == -ENOMEM ? rc : 0;
 }
 

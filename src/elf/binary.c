@@ -27,6 +27,9 @@ struct lazy {
 	struct functions functions;
 	bool hinted;
 	struct search_log log;
+	pthread_mutex_t search_lock;
+	atomic_bool has_searched; /* for the debug files */
+	struct elf *debug, *alt;
 };
 
 struct cairn_binary {
@@ -37,7 +40,7 @@ struct cairn_binary {
 	int root_fd;
 	char **debug_dirs;
 	size_t n_debug_dirs;
-	struct elf *main, *debug, *alt;
+	struct elf *main;
 	struct lazy *lazy;
 };
 
@@ -55,6 +58,7 @@ static struct cairn_binary *binary_new(const char *path, struct cairn_err *err)
 		return NULL;
 	}
 	pthread_mutex_init(&bin->lazy->lock, NULL);
+	pthread_mutex_init(&bin->lazy->search_lock, NULL);
 	return bin;
 }
 
@@ -62,15 +66,16 @@ void cairn_binary_close(struct cairn_binary *bin)
 {
 	if (!bin)
 		return;
-	elf_close(bin->alt);
-	if (bin->debug != bin->main)
-		elf_close(bin->debug);
-	elf_close(bin->main);
 	if (bin->lazy) {
+		elf_close(bin->lazy->alt);
+		if (bin->lazy->debug != bin->main)
+			elf_close(bin->lazy->debug);
+		pthread_mutex_destroy(&bin->lazy->search_lock);
 		pthread_mutex_destroy(&bin->lazy->lock);
 		functions_fini(&bin->lazy->functions);
 		VEC_FREE(&bin->lazy->log.text);
 	}
+	elf_close(bin->main);
 	for (size_t i = 0; i < bin->n_debug_dirs; i++)
 		free(bin->debug_dirs[i]);
 	free(bin->debug_dirs);
@@ -81,26 +86,6 @@ void cairn_binary_close(struct cairn_binary *bin)
 	free(bin->real_path);
 	free(bin->path);
 	free(bin);
-}
-
-static int find_debug(struct cairn_binary *bin, struct debug_search *s,
-		      const struct cairn_binary_opts *opts, struct cairn_err *err)
-{
-	int r = 0;
-	if (opts->debug_file) {
-		r = debug_file_use(s, opts->debug_file, &bin->debug, err);
-	} else if (elf_has_dwarf(bin->main)) {
-		bin->debug = bin->main;
-		log_line(s->log, "%s: has its own .debug_info", bin->path);
-	} else {
-		log_line(s->log, "%s: has no .debug_info", bin->path);
-		r = debug_file_find(s, &bin->debug, err);
-	}
-	if (r == 0 && bin->debug)
-		r = debug_alt_find(s, bin->debug, &bin->alt, err);
-	if (r == 0 && s->log->out_of_memory)
-		r = err_nomem(err, "the search log");
-	return r;
 }
 
 /* What later searches need: those for split DWARF. */
@@ -134,8 +119,51 @@ static struct debug_search search_of(const struct cairn_binary *bin, struct sear
 				     .log = log};
 }
 
+static int search(const struct cairn_binary *bin, struct debug_search *s, const char *debug_file, struct cairn_err *err)
+{
+	struct lazy *lazy = bin->lazy;
+	int r = 0;
+	if (debug_file) {
+		r = debug_file_use(s, debug_file, &lazy->debug, err);
+	} else if (elf_has_dwarf(bin->main)) {
+		lazy->debug = bin->main;
+		log_line(s->log, "%s: has its own .debug_info", bin->path);
+	} else {
+		log_line(s->log, "%s: has no .debug_info", bin->path);
+		r = debug_file_find(s, &lazy->debug, err);
+	}
+	if (r == 0 && lazy->debug)
+		r = debug_alt_find(s, lazy->debug, &lazy->alt, err);
+	if (r == 0 && s->log->out_of_memory)
+		r = err_nomem(err, "the search log");
+	return r;
+}
+
+static int find_debug(const struct cairn_binary *bin, const char *debug_file, struct cairn_err *err)
+{
+	struct debug_search s = search_of(bin, &bin->lazy->log);
+	int r = search(bin, &s, debug_file, err);
+	atomic_store_explicit(&bin->lazy->has_searched, true, memory_order_release);
+	return r;
+}
+
+/* The file with the DWARF, looked for now where that was left for later; NULL: there is none. */
+static struct elf *debug_of(const struct cairn_binary *bin)
+{
+	struct lazy *lazy = bin->lazy;
+	if (!atomic_load_explicit(&lazy->has_searched, memory_order_acquire)) {
+		pthread_mutex_lock(&lazy->search_lock);
+		/* What could not be found for want of memory is not there; the log says so. */
+		if (!lazy->has_searched)
+			find_debug(bin, NULL, NULL);
+		pthread_mutex_unlock(&lazy->search_lock);
+	}
+	return lazy->debug;
+}
+
+/* @is_for_later: the debug files are looked for when somebody asks for them. */
 static int open_fd(int fd, const char *path, char *real_path, const char *root, int root_fd,
-		   const struct cairn_binary_opts *user_opts, struct cairn_binary **ret,
+		   const struct cairn_binary_opts *user_opts, bool is_for_later, struct cairn_binary **ret,
 		   struct cairn_err *err)
 {
 	struct cairn_binary_opts opts;
@@ -150,10 +178,8 @@ static int open_fd(int fd, const char *path, char *real_path, const char *root, 
 		r = keep_search(bin, root, root_fd, &opts, err);
 	if (r == 0)
 		r = elf_open_fd(fd, path, &bin->main, err);
-	if (r == 0) {
-		struct debug_search s = search_of(bin, &bin->lazy->log);
-		r = find_debug(bin, &s, &opts, err);
-	}
+	if (r == 0 && !is_for_later)
+		r = find_debug(bin, opts.debug_file, err);
 	if (r < 0) {
 		cairn_binary_close(bin);
 		return r;
@@ -162,8 +188,8 @@ static int open_fd(int fd, const char *path, char *real_path, const char *root, 
 	return 0;
 }
 
-int cairn_binary_open(const char *path, const struct cairn_binary_opts *opts,
-		      struct cairn_binary **ret, struct cairn_err *err)
+static int open_path(const char *path, const struct cairn_binary_opts *opts, bool is_for_later, struct cairn_binary **ret,
+		     struct cairn_err *err)
 {
 	/* Not blocking: a FIFO is refused, not waited for. */
 	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -171,7 +197,18 @@ int cairn_binary_open(const char *path, const struct cairn_binary_opts *opts,
 		int code = -errno;
 		return err_set(err, code, "%s: %s", path, strerror(-code));
 	}
-	return open_fd(fd, path, realpath(path, NULL), NULL, -1, opts, ret, err);
+	return open_fd(fd, path, realpath(path, NULL), NULL, -1, opts, is_for_later, ret, err);
+}
+
+int cairn_binary_open(const char *path, const struct cairn_binary_opts *opts,
+		      struct cairn_binary **ret, struct cairn_err *err)
+{
+	return open_path(path, opts, false, ret, err);
+}
+
+int binary_open_alone(const char *path, struct cairn_binary **ret, struct cairn_err *err)
+{
+	return open_path(path, NULL, true, ret, err);
 }
 
 static int no_exe(int pid, int code, struct cairn_err *err)
@@ -238,7 +275,7 @@ int cairn_binary_open_pid(int pid, const struct cairn_binary_opts *opts, struct 
 	SCOPE_CLOSE int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	bool other_root = root_fd >= 0 && !same_file(root_fd, "/");
 	return open_fd(fd, exe, exe_path(exe, root), other_root ? root : NULL,
-		       other_root ? root_fd : -1, opts, ret, err);
+		       other_root ? root_fd : -1, opts, false, ret, err);
 }
 
 int binary_open_mem(const void *bytes, size_t size, const char *name, struct cairn_binary **ret,
@@ -253,7 +290,8 @@ int binary_open_mem(const void *bytes, size_t size, const char *name, struct cai
 		return r;
 	}
 	if (elf_has_dwarf(bin->main))
-		bin->debug = bin->main;
+		bin->lazy->debug = bin->main;
+	bin->lazy->has_searched = true;
 	*ret = bin;
 	return 0;
 }
@@ -265,12 +303,13 @@ const char *cairn_binary_path(const struct cairn_binary *bin)
 
 bool cairn_binary_has_dwarf(const struct cairn_binary *bin)
 {
-	return bin->debug != NULL;
+	return debug_of(bin) != NULL;
 }
 
 const char *cairn_binary_debug_path(const struct cairn_binary *bin)
 {
-	return bin->debug ? elf_path(bin->debug) : NULL;
+	const struct elf *debug = debug_of(bin);
+	return debug ? elf_path(debug) : NULL;
 }
 
 static void add_hint(const struct cairn_binary *bin, struct search_log *log)
@@ -294,8 +333,9 @@ static void add_hint(const struct cairn_binary *bin, struct search_log *log)
 const char *cairn_binary_search_log(const struct cairn_binary *bin)
 {
 	struct lazy *lazy = bin->lazy;
+	bool has_debug = debug_of(bin);
 	pthread_mutex_lock(&lazy->lock);
-	if (!bin->debug && !lazy->hinted)
+	if (!has_debug && !lazy->hinted)
 		add_hint(bin, &lazy->log);
 	lazy->hinted = true;
 	pthread_mutex_unlock(&lazy->lock);
@@ -338,9 +378,8 @@ bool cairn_binary_section_of(const struct cairn_binary *bin, struct cairn_vaddr 
 /* .symtab of the binary, else of the debug file, else .dynsym of the binary. */
 static struct elf *symbol_file(const struct cairn_binary *bin)
 {
-	if (bin->debug && !elf_has_symtab(bin->main) && elf_has_symtab(bin->debug))
-		return bin->debug;
-	return bin->main;
+	struct elf *debug = elf_has_symtab(bin->main) ? NULL : debug_of(bin);
+	return debug && elf_has_symtab(debug) ? debug : bin->main;
 }
 
 const struct functions *binary_functions(const struct cairn_binary *bin)
@@ -381,12 +420,13 @@ struct elf *binary_main(const struct cairn_binary *bin)
 
 struct elf *binary_debug(const struct cairn_binary *bin)
 {
-	return bin->debug;
+	return debug_of(bin);
 }
 
 struct elf *binary_alt(const struct cairn_binary *bin)
 {
-	return bin->alt;
+	debug_of(bin);
+	return bin->lazy->alt;
 }
 
 /* The log becomes the caller's string. */
@@ -415,5 +455,5 @@ int binary_open_dwp(const struct cairn_binary *bin, struct elf **ret_elf, char *
 {
 	struct search_log log = {0};
 	struct debug_search s = search_of(bin, &log);
-	return hand_out(debug_dwp_find(&s, bin->debug, ret_elf, err), &log, ret_elf, ret_log, err);
+	return hand_out(debug_dwp_find(&s, debug_of(bin), ret_elf, err), &log, ret_elf, ret_log, err);
 }

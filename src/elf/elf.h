@@ -147,6 +147,14 @@ int binary_open_dwo(const struct cairn_binary *bin, const char *comp_dir, const 
 int binary_open_dwp(const struct cairn_binary *bin, struct elf **ret_elf, char **ret_log,
 		    struct cairn_err *err);
 
+/*
+ * binary_open_alone - cairn_binary_open() without @opts, which leaves debug files alone until somebody asks for them
+ *
+ * For who mostly needs the binary only, as a walk with a sidecar does. The search cannot fail then: what there is no memory for is
+ * not found. Errors: as cairn_binary_open().
+ */
+int binary_open_alone(const char *path, struct cairn_binary **ret, struct cairn_err *err);
+
 /* A binary from memory, DWARF inside, for tests and fuzzers; @bytes must outlive it. */
 int binary_open_mem(const void *bytes, size_t size, const char *name, struct cairn_binary **ret,
 		    struct cairn_err *err);
