@@ -124,7 +124,7 @@ enum cairn_unavailable {
 	CAIRN_UNAVAIL_ANOTHER_CALL,     /* the compiler removed it, and may describe that of another call */
 	CAIRN_UNAVAIL_PASSED_AGAIN,     /* the place may be reached without a call, too: by a loop, or by code around it */
 	CAIRN_UNAVAIL_MEMORY_WRITTEN,   /* computed from memory that may have been written between the call and here, or be written later */
-	CAIRN_UNAVAIL_ANOTHER_MOMENT,   /* described as a variable around the copy was at another moment */
+	CAIRN_UNAVAIL_ANOTHER_MOMENT,   /* described as a variable around the copy was at another moment, or computed in a loop */
 	CAIRN_UNAVAIL_NOT_KEPT,   /* of a frame further out: in a register that what it called did not keep */
 	CAIRN_UNAVAIL_NOT_COPIED, /* of a process or core: in memory that was not read at that moment, or is not in the file */
 	CAIRN_N_UNAVAILABLE

@@ -13,8 +13,9 @@
  *	f(n);			f's a	[0x5d0a, 0x5d2c)  r15 - 1
  *
  * So an argument that is computed from registers is not believed where a variable around it was described by the very same
- * expression, and is so no more. What is simply in a register is not meant: registers are used again for anything. Nor is a constant, unless a
- * parameter around the copy had it and is another constant now.
+ * expression, and is so no more; or by one that ends in the same steps, when its register was needed for something else. What is
+ * simply in a register is not meant: registers are used again for anything. Nor is a constant, unless a parameter around the copy had it
+ * and is another constant now.
  *
  * A counter that is a constant. GCC keeps one of several counters of a loop, and describes the others by the difference of two names that
  * have one register, which is the value they begin with (docs/findings/gcc-dead-name-shares-register.md):
@@ -47,6 +48,8 @@ enum {
 	 * so that their number is not bounded by the size of the input.
 	 */
 	ENTRIES_MAX = 1 << 17,
+	/* Bytes at the end of an expression: two steps with a constant each, and that it is a value. */
+	ALIKE = 5,
 };
 
 enum told {
@@ -84,9 +87,6 @@ static enum told kind_of(const struct cairn_location *loc)
 		return TOLD_OTHERWISE;
 	if (p->n_steps == 1 && p->steps[0].op != CAIRN_LOC_REG)
 		return p->steps[0].op == CAIRN_LOC_CONST ? TOLD_CONSTANT : TOLD_ADDRESS;
-	for (uint32_t i = 0; i < p->n_steps; i++)
-		if (p->steps[i].op == CAIRN_LOC_LOAD)
-			return TOLD_OTHERWISE;
 	return p->n_steps > 1 ? TOLD_COMPUTED : TOLD_OTHERWISE;
 }
 
@@ -148,6 +148,15 @@ static bool is_constant_expr(const uint8_t *expr, uint64_t n)
 	return n > 1 && expr[n - 1] == DW_OP_stack_value && constant_length(expr, n) == n - 1;
 }
 
+/*
+ * The last steps are the same, of other registers: (%rdx & 7) - 1, and ((%r11 << 1 | %r11) & 7) - 1 when %rdx had that and is gone.
+ */
+static bool ends_alike(const struct expression *a, const struct dw_loc_entry *b)
+{
+	return a->n > ALIKE && b->expr_len > ALIKE &&
+	       !memcmp(a->p + a->n - ALIKE, b->expr + b->expr_len - ALIKE, ALIKE);
+}
+
 /* Nearly all entries are neither constant nor what an argument is, so where they hold is asked last. */
 static void compare_entry(struct search *s, const struct known_entry *known)
 {
@@ -156,7 +165,8 @@ static void compare_entry(struct search *s, const struct known_entry *known)
 		s->is_constant = true;
 	for (unsigned int i = 0; i < s->n; i++) {
 		struct candidate *c = &s->args[i];
-		if (!c->expr.n || c->expr.n != e->expr_len || memcmp(c->expr.p, e->expr, e->expr_len))
+		bool same = c->expr.n && c->expr.n == e->expr_len && !memcmp(c->expr.p, e->expr, e->expr_len);
+		if (!same && !(c->told == TOLD_COMPUTED && ends_alike(&c->expr, e)))
 			continue;
 		if (loc_entry_holds(e, s->b->site.at, s->b->view))
 			c->now = true;

@@ -63,6 +63,14 @@ static bool is_bool(const struct dw_unit *unit, dw_off formal)
 	       type.tag == DW_TAG_base_type && dw_udata(&type, DW_AT_encoding, DW_ATE_void) == DW_ATE_boolean;
 }
 
+bool believe_is_pointer(const struct dw_unit *unit, dw_off formal)
+{
+	struct dw_die die, type;
+	return dw_die_near(unit, formal, &die, NULL) == 1 && type_behind(&die, true, &type) &&
+	       (type.tag == DW_TAG_pointer_type || type.tag == DW_TAG_reference_type ||
+		type.tag == DW_TAG_rvalue_reference_type);
+}
+
 /*
  * GCC computes a _Bool as a whole byte: "not; and 255" for the opposite of a condition gives 254 and 255. The lowest bit is
  * right in every shape seen, and of a value that is 0 or 1 already it changes nothing.

@@ -18,6 +18,9 @@ int believe_args(const struct site_env *env, struct built_site *b, struct arena 
 /* Clones: the convention is not that of the declared parameters. */
 void believe_clone(const struct site_env *env, struct built_site *b);
 
+/* Whether a parameter's type is a pointer or a reference, typedefs aside. Cost: reads its type. */
+bool believe_is_pointer(const struct dw_unit *unit, dw_off formal);
+
 /* Give a location that was available a reason why it is not. */
 static inline void believe_not(struct cairn_location *loc, enum cairn_unavailable why)
 {

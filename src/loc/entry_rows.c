@@ -16,6 +16,10 @@ enum {
 	/* A condition is not farther from what depends on it, in lines. */
 	NEAR = 16,
 	LINES = 4096,
+	/* Entries at one address whose statements are followed. */
+	FOLLOWED = 8,
+	/* What is put in front of a condition is a few instructions. */
+	FAR = 256,
 };
 
 /* Where one unit says that a function is declared. */
@@ -55,6 +59,13 @@ struct unit_rows {
 	struct hits *hits;
 	struct dw_row statements[STATEMENTS]; /* the last ones, in a ring */
 	size_t n_statements;
+	/* The last hits, all at one address, and the lines of the statements around them. */
+	struct followed {
+		size_t hit;
+		uint32_t file, line;
+		bool is_open; /* the row before was the statement's */
+	} followed[FOLLOWED];
+	unsigned int n_followed;
 };
 
 static int by_position(const void *a, const void *b)
@@ -150,33 +161,68 @@ static const struct dw_row *statement_before(const struct unit_rows *u, size_t n
  *
  * The text is not at hand; but what comes last in front of the call's own statement, and is indented less, is around it.
  */
-static struct cairn_vaddr statement_around(const struct unit_rows *u, const struct dw_row *entry)
+static const struct dw_row *statement_around(const struct unit_rows *u, const struct dw_row *entry)
 {
 	const struct dw_row *own = statement_before(u, 0), *s;
 	if (!own || own->at.v != entry->at.v)
-		return (struct cairn_vaddr){0};
+		return NULL;
 	for (size_t n = 1; (s = statement_before(u, n)); n++) {
 		bool same = s->line == own->line && s->column == own->column;
 		if (s->file != own->file || s->line > own->line || own->line - s->line > NEAR || same)
 			continue;
 		/* In column 1 no statement begins: that is the name of the function around. */
-		return s->column > 1 && s->column < own->column ? s->at : (struct cairn_vaddr){0};
+		return s->column > 1 && s->column < own->column ? s : NULL;
 	}
-	return (struct cairn_vaddr){0};
+	return NULL;
+}
+
+/*
+ * The statement around is followed where it begins on a line of its own: a call that is part of a condition has the condition's statement
+ * around it, too, and what is decided behind the entry is what the call returned.
+ */
+static int add_hit(struct unit_rows *u, const struct dw_row *row, uint32_t group)
+{
+	const struct dw_row *around = statement_around(u, row), *own = statement_before(u, 0);
+	struct hit h = {.group = group, .row = {.unit = u->unit, .at = row->at, .view = row->view}};
+	size_t n = u->hits->v.n;
+	if (around)
+		h.row.around.at = around->at;
+	if (u->n_followed && u->hits->v.p[u->followed[0].hit].row.at.v != row->at.v)
+		u->n_followed = 0;
+	if (around && around->line < own->line && u->n_followed < FOLLOWED)
+		u->followed[u->n_followed++] = (struct followed){.hit = n, .file = around->file, .line = around->line};
+	return VEC_ADD(&u->hits->v, h) ? 0 : -ENOMEM;
+}
+
+/* Where the statements around the last entries go on, up to where another one begins. */
+static void follow(struct unit_rows *u, const struct dw_row *row)
+{
+	uint64_t entry = u->hits->v.p[u->followed[0].hit].row.at.v, off = row->at.v - entry;
+	for (unsigned int i = 0; i < u->n_followed && off <= FAR; i++) {
+		struct followed *f = &u->followed[i];
+		struct enclosing *e = &u->hits->v.p[f->hit].row.around;
+		if (f->is_open)
+			e->to = (uint16_t)off;
+		f->is_open = !row->end_sequence && !row->is_stmt && row->file == f->file && row->line == f->line;
+		if (f->is_open)
+			e->from = e->to = (uint16_t)off;
+	}
+	if (row->end_sequence || off > FAR || (row->is_stmt && off))
+		u->n_followed = 0;
 }
 
 static int look_at_row(void *arg, const struct dw_row *row)
 {
 	struct unit_rows *u = arg;
+	if (u->n_followed)
+		follow(u, row);
 	if (!row->is_stmt)
 		return 0;
 	for (size_t i = first_at_line(u, row->line); i < u->decls.n && u->decls.p[i].line == row->line; i++) {
 		const struct decl *d = &u->decls.p[i];
 		if (d->file != row->file || d->column != row->column)
 			continue;
-		struct hit h = {.group = d->group,
-				.row = {.unit = u->unit, .at = row->at, .view = row->view, .around = statement_around(u, row)}};
-		if (!VEC_ADD(&u->hits->v, h))
+		if (add_hit(u, row, d->group) < 0)
 			return -ENOMEM;
 	}
 	u->statements[u->n_statements++ % STATEMENTS] = *row;

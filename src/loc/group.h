@@ -13,7 +13,7 @@
 /* A line row at the position of a function's declaration: an entry of a copy, see entry_rows.h. */
 struct entry_row {
 	struct cairn_vaddr at;
-	struct cairn_vaddr around; /* where the statement around the call's own begins; 0 when none shows */
+	struct enclosing around;
 	uint32_t unit;
 	uint32_t view;
 };

@@ -12,6 +12,7 @@
 #include "base/pool.h"
 #include "loc/around.h"
 #include "loc/code.h"
+#include "loc/computed.h"
 #include "loc/passage.h"
 
 /* Copies that a worker takes at once. */
@@ -167,9 +168,14 @@ static int doubt_places(struct judge *j)
 	const struct around a = {.container = &j->function, .graph = j->graph, .scratch = &j->scratch,
 				 .known = &j->around};
 	int rc = 0;
-	for (size_t i = 0; i < j->places.n && !rc; i++)
-		if (dw_unit_is_gcc(j->places.p[i]->die.unit) && !j->all->env->assume_unmodified)
-			rc = around_doubt(&a, j->places.p[i], j->at.p[i]);
+	for (size_t i = 0; i < j->places.n && !rc; i++) {
+		struct built_site *b = j->places.p[i];
+		if (!dw_unit_is_gcc(b->die.unit) || j->all->env->assume_unmodified)
+			continue;
+		rc = around_doubt(&a, b, j->at.p[i]);
+		if (!rc)
+			rc = computed_doubt(j->graph, &j->function, &j->scratch, b, j->at.p[i]);
+	}
 	return rc;
 }
 

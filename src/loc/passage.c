@@ -529,14 +529,29 @@ static bool begins_with_condition(const struct passage *p, uint32_t at)
 }
 
 /*
- * Nothing decides between the statement around the call's own, which is its condition, and the place; and behind the place the
- * copy begins with a condition on which it is left. GCC made one of both (if (a != 3 && a > 1)), and the entry is in front.
+ * The first branch behind the place is the statement's around the call, and not that of a loop: where both arms of a condition begin alike,
+ * GCC puts what they have in common in front of it, and the entry of the call in one of the arms is carried along.
+ */
+static bool is_decided_behind(const struct graph *g, const struct built_site *b, uint32_t at)
+{
+	uint32_t i = at;
+	while (i != GRAPH_NONE && !g->v.p[i].is_branch && !g->v.p[i].is_call)
+		i = g->v.p[i].next;
+	if (i == GRAPH_NONE || g->v.p[i].next == GRAPH_NONE || g->v.p[i].target == GRAPH_NONE || g->v.p[i].target <= i)
+		return false;
+	uint64_t off = g->v.p[i].at - b->site.at.v;
+	return off >= b->around.from && off < b->around.to;
+}
+
+/*
+ * Nothing decides between the statement around the call's own, which is its condition, and the place. Either it does behind the place; or
+ * the copy begins with a condition on which it is left: GCC made one of both (if (a != 3 && a > 1)), and the entry is in front.
  */
 static bool has_callers_condition(const struct passage *p, const struct built_site *b, uint32_t at)
 {
-	if (!b->around.v || !begins_with_condition(p, at))
+	if (!b->around.at.v || !(begins_with_condition(p, at) || is_decided_behind(p->graph, b, at)))
 		return false;
-	uint32_t around = graph_at(p->graph, b->around.v);
+	uint32_t around = graph_at(p->graph, b->around.at.v);
 	return around != GRAPH_NONE && leads_only_to(p->graph, around, at);
 }
 

@@ -17,6 +17,12 @@
 
 struct symbol_name;
 
+/* The statement that a call's own is part of, from the rows around the call's entry. */
+struct enclosing {
+	struct cairn_vaddr at; /* where it begins; 0: none shows */
+	uint16_t from, to;     /* of its code behind the entry the last, in bytes behind that; equal: none */
+};
+
 /* What is the same for all sites of a binary; read only. */
 struct site_env {
 	const struct cairn_binary *bin;
@@ -66,7 +72,7 @@ struct site_request {
 	struct cairn_vaddr at; /* of the row, with its view; of the way in */
 	uint64_t view;
 	uint64_t view_from; /* views before it belong to another entry at the same address */
-	struct cairn_vaddr around; /* of the row */
+	struct enclosing around; /* of the row */
 };
 
 struct built_site {
@@ -89,7 +95,7 @@ struct built_site {
 	/* Of a copy without an entry that can be entered at several instructions: those besides site.at. */
 	const struct cairn_vaddr *ways;
 	unsigned int n_ways;
-	struct cairn_vaddr around; /* of its row, see entry_row */
+	struct enclosing around; /* of its row */
 	bool lost_marker; /* a copy made by GCC, which marks entries, without an entry */
 	uint16_t used; /* of an entry without views: general registers whose value is used, flow_used() */
 };

@@ -34,6 +34,7 @@ struct tree {
 	struct db *db;
 	int callee;
 	uint8_t if_column; /* of a statement at 0x1000, behind which 0x1002 has the call's, in column 5, and the entry; 0: none */
+	uint8_t if_branch; /* where two bytes of that statement are again, from 0x1000 on, in front of another statement; 0: nowhere */
 	uint8_t line0, line0_end; /* from and to where the line table says 0, from 0x1000 on; both 0: it has no rows */
 };
 
@@ -69,18 +70,26 @@ static void rows(struct db *db, const struct tree *t)
 	db_bytes(db, DB_LINE, program, sizeof(program));
 }
 
-/* The statements of if_column, in lines 20 and 21, and the entry's row at the callee's declaration. */
-static void statements(struct db *db, uint8_t column)
+/* The statements of if_column, in lines 20 and 21, and the entry's row at the callee's declaration; then those of if_branch. */
+static void statements(struct db *db, const struct tree *t)
 {
 	const uint8_t program[] = {
-		DW_LNS_advance_line, 19, DW_LNS_set_column, column, DW_LNS_copy,
+		DW_LNS_advance_line, 19, DW_LNS_set_column, t->if_column, DW_LNS_copy,
 		DW_LNS_advance_pc, 2, DW_LNS_advance_line, 1, DW_LNS_set_column, 5, DW_LNS_copy,
 		DW_LNS_advance_line, 0x72, DW_LNS_copy,
-		DW_LNS_advance_pc, 0x3e, 0, 1, DW_LNE_end_sequence,
 	};
+	const uint8_t again[] = {
+		DW_LNS_advance_pc, t->if_branch - 2, DW_LNS_advance_line, 13, DW_LNS_negate_stmt, DW_LNS_copy,
+		DW_LNS_advance_pc, 2, DW_LNS_advance_line, 5, DW_LNS_negate_stmt, DW_LNS_copy,
+	};
+	const uint8_t last = t->if_branch ? t->if_branch + 2 : 2;
+	const uint8_t end[] = {DW_LNS_advance_pc, 0x40 - last, 0, 1, DW_LNE_end_sequence};
 	db_bytes(db, DB_LINE, (const uint8_t[]){0, 9, DW_LNE_set_address}, 3);
 	db_uint(db, DB_LINE, 0x1000, 8);
 	db_bytes(db, DB_LINE, program, sizeof(program));
+	if (t->if_branch)
+		db_bytes(db, DB_LINE, again, sizeof(again));
+	db_bytes(db, DB_LINE, end, sizeof(end));
 }
 
 /* A line table of version 4 with one file, so that file numbers have names. */
@@ -99,7 +108,7 @@ static void lines(struct db *db, const struct tree *t)
 	if (t->line0_end)
 		rows(db, t);
 	if (t->if_column)
-		statements(db, t->if_column);
+		statements(db, t);
 	db_length_end(db, DB_LINE, unit);
 }
 
@@ -254,15 +263,21 @@ static void a_copy_that_only_jumps_to_another_is_merged_with_it(void **state)
 	end(&t, &r);
 }
 
-static uint32_t behind_if(uint8_t column, const uint8_t *code, size_t n)
+static uint32_t with_if_branch(uint8_t column, uint8_t branch, const uint8_t *code, size_t n)
 {
 	struct tree t = begin(GCC, code, n, 15);
 	t.if_column = column;
+	t.if_branch = branch;
 	copy(&t, 0x1002, 0x1008, 0x1002, 21, false);
 	struct result r = finish(&t);
 	uint32_t doubts = site(&r, 0)->count_doubts;
 	end(&t, &r);
 	return doubts;
+}
+
+static uint32_t behind_if(uint8_t column, const uint8_t *code, size_t n)
+{
+	return with_if_branch(column, 0, code, n);
 }
 
 static void a_call_that_its_own_condition_does_not_keep_from_its_place_is_doubted(void **state)
@@ -277,6 +292,23 @@ static void a_call_that_its_own_condition_does_not_keep_from_its_place_is_doubte
 	assert_int_equal(behind_if(3, branch, sizeof(branch)), 0);
 	static const uint8_t store[] = {NOTHING, STORE, JE(2), STORE, RET};
 	assert_int_equal(behind_if(3, store, sizeof(store)), 0);
+}
+
+static void a_call_put_in_front_of_its_condition_is_doubted(void **state)
+{
+	/* if (...) { callee(); at 0x1002, a store that both arms begin with; and the branch of the if at 0x1004. */
+	static const uint8_t arms[] = {NOTHING, STORE, JE(2), STORE, RET};
+	assert_int_equal(with_if_branch(3, 4, arms, sizeof(arms)), CAIRN_COUNT_CONDITION);
+	/* The branch is another statement's. */
+	assert_int_equal(with_if_branch(3, 6, arms, sizeof(arms)), 0);
+	/* A statement that stands beside the call's is no condition. */
+	assert_int_equal(with_if_branch(5, 4, arms, sizeof(arms)), 0);
+	/* A loop's goes back. */
+	static const uint8_t loop[] = {NOTHING, STORE, JE(-6), STORE, RET};
+	assert_false(with_if_branch(3, 4, loop, sizeof(loop)) & CAIRN_COUNT_CONDITION);
+	/* Of the call nothing is left to be decided once another function was called. */
+	static const uint8_t called[] = {NOTHING, CALL, JE(2), STORE, RET};
+	assert_false(with_if_branch(3, 7, called, sizeof(called)) & CAIRN_COUNT_CONDITION);
 }
 
 /* ---- ways in ---- */
@@ -466,6 +498,7 @@ int main(void)
 		cmocka_unit_test(work_ahead_of_time_is_no_place),
 		cmocka_unit_test(a_way_that_joins_the_copys_own_behind_a_known_condition_is_one_behind),
 		cmocka_unit_test(a_call_that_its_own_condition_does_not_keep_from_its_place_is_doubted),
+		cmocka_unit_test(a_call_put_in_front_of_its_condition_is_doubted),
 		cmocka_unit_test(a_value_copied_where_paths_meet_is_no_way_in),
 		cmocka_unit_test(a_loop_through_code_of_no_line_is_the_copys),
 		cmocka_unit_test(a_body_that_begins_with_a_loop_is_passed_again),
