@@ -107,6 +107,19 @@ static void read_phdr(struct self_object *o, const Elf64_Phdr *p)
 		find_build_id(o, (const uint8_t *)(uintptr_t)lo, p->p_memsz);
 }
 
+/*
+ * The loader knows it, too, but its struct link_map is freed when the object is unloaded: an address of an overwritten stack may be in one
+ * that another thread unloads.
+ */
+static void find_bias(struct self_object *o, const Elf64_Phdr *p, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		if (p[i].p_type == PT_LOAD) {
+			o->bias = o->lo - (p[i].p_vaddr & -(uint64_t)PAGE);
+			return;
+		}
+}
+
 /* The headers must be in the first page, as they are wherever the first segment begins with the file. */
 static void read_headers(struct self_object *o)
 {
@@ -116,6 +129,7 @@ static void read_headers(struct self_object *o)
 	    e->e_phoff + e->e_phnum * sizeof(Elf64_Phdr) > PAGE)
 		return;
 	const Elf64_Phdr *p = (const Elf64_Phdr *)(uintptr_t)(o->lo + e->e_phoff);
+	find_bias(o, p, e->e_phnum);
 	for (unsigned int i = 0; i < e->e_phnum; i++)
 		read_phdr(o, &p[i]);
 }
@@ -127,7 +141,6 @@ bool self_object_at(uint64_t at, struct self_object *ret)
 		return false;
 	*ret = (struct self_object){.lo = (uint64_t)(uintptr_t)found.dlfo_map_start,
 				    .hi = (uint64_t)(uintptr_t)found.dlfo_map_end,
-				    .bias = found.dlfo_link_map->l_addr,
 				    .eh = {.hdr = found.dlfo_eh_frame, .machine = EM_X86_64}};
 	read_headers(ret);
 	if (!ret->eh.lo)
