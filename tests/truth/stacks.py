@@ -124,10 +124,10 @@ def code_of_core(core):
 def excuse(peer, ours, theirs, thread, code):
     """Why a difference is the peer's, or None."""
     same = len(os.path.commonprefix([ours, theirs]))
+    if peer == 'libunwind' and same and code.vdso[0] <= ours[same - 1] < code.vdso[1] and thread['end'] == 'outermost':
+        return 'libunwind-ptrace has no rows of the vDSO, and ends there or goes on by the frame pointer'
     if same < len(theirs) and not code.has(theirs[same] - 1):
         return f'{peer} goes on to an address that is no code'
-    if peer == 'libunwind' and same and code.vdso[0] <= ours[same - 1] < code.vdso[1] and thread['end'] == 'outermost':
-        return 'libunwind-ptrace has no rows of the vDSO, and goes on by the frame pointer'
     if same == len(theirs) and thread['end'] == 'outermost':
         return f'{peer} ends early, and the rest leads to the outermost frame'
     return None

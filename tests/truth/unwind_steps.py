@@ -57,6 +57,61 @@ select a, b, c from t limit 5;
 select * from t where a = 5 or b = 'x';
 .eqp off
 .stats off
+pragma journal_mode = wal; insert into t(b) values('in wal'); pragma wal_checkpoint(truncate); pragma journal_mode = delete; pragma auto_vacuum = incremental; pragma incremental_vacuum; pragma cache_spill; pragma mmap_size = 65536; pragma secure_delete = on; pragma user_version = 3; pragma quick_check; pragma foreign_key_check; pragma optimize; pragma compile_options; pragma function_list; pragma collation_list; pragma database_list; pragma encoding; pragma page_size; pragma freelist_count; pragma data_version;
+create virtual table if not exists g using fts4(b, tokenize=porter); insert into g select b from t limit 20; select matchinfo(g), offsets(g), snippet(g) from g where b match 'A* NEAR 0*'; insert into g(g) values('optimize'); insert into g(g) values('integrity-check'); drop table g;
+create trigger if not exists instead instead of delete on v begin select raise(ignore); end; delete from v where k > 0; drop trigger instead; create unique index if not exists u on t(a desc, b) where b is not null; select * from t indexed by u where b is not null and a > 3 order by a desc limit 3; drop index u;
+select * from (select a, avg(c) over (order by a groups between 1 preceding and unbounded following exclude ties) m from t) where m > 3 group by a having count(*) > 0 order by m nulls last limit 5; select dense_rank() over (order by b), cume_dist() over (order by b), nth_value(a, 2) over (order by b), last_value(a) over (order by b), lead(a) over (order by b), rank() over (order by b) from t limit 9;
+with recursive fib(a, b) as (values (0, 1) union all select b, a + b from fib limit 20) select group_concat(a) from fib; values (1, 2), (3, 4); select * from t natural join child; select * from t full join child on t.a = child.t limit 4; select (select max(a) from t where t.b > u.b) from t u limit 9; select a from t where (a, b) in (select a, b from t) and a not between 3 and 5 or b is not distinct from 'x' limit 5;
+create table if not exists s(a integer primary key autoincrement, b text check (length(b) < 500) unique on conflict replace, c real default (1 + 2), d blob not null default x'00', foreign key (a) references t(a) deferrable initially deferred) strict; insert or ignore into s(b) select b from t limit 5; update or fail s set (b, c) = (select 'q', 3.5) where a = 1; update s set c = t.c from t where t.a = s.a; delete from s order by a limit 2; replace into s(b) values ('z'); drop table s;
+select hex(zeroblob(5)), randomblob(3) is null, last_insert_rowid(), changes(), total_changes(), sqlite_version(), sqlite_source_id(), like('a%', 'abc'), ltrim('  a'), rtrim('a  '), sign(-3), abs(-3), min(1, 2), max(1, 2), format('%05d', 3), 1 from t limit 1; select acos(0.5), sin(1), pow(2, 3), ln(2), log(10), exp(1), mod(7, 3), ceil(1.2), floor(1.2), trunc(1.7), sqrt(2), degrees(1), radians(90), pi(), atan2(1, 2);
+select time('now', 'localtime'), datetime('2020-01-31', '+1 month', 'utc'), unixepoch('now'), date('now', 'unixepoch'), strftime('%s %f %H %M %w %Y', 'now', '-3 hours'), date('2020-02-30', 'auto'), json_each.value, json_type('[1]', '$[0]'), json_valid('{'), json_quote('x'), json_remove('[1,2]', '$[0]'), json_array_length('[1]'), json_insert('[1]', '$[1]', 2), json_replace('{"a":1}', '$.a', 2), json_object('a', 1), json_group_object('a', 2), '{"a":{"b":1}}' -> '$.a' ->> 'b' from json_each('[1,2]');
+.backup main /dev/shm/cairn-steps-backup
+.restore main /dev/shm/cairn-steps-backup
+.tables
+.databases
+.dbinfo
+.fullschema
+.sha3sum
+.lint fkey-indexes
+.limit
+.show
+.timer on
+.width 5 5
+.mode column
+select a, b from t limit 3;
+.mode markdown
+select a, b from t limit 3;
+.mode html
+select a, b from t limit 3;
+.mode tcl
+select a, b from t limit 3;
+.mode quote
+select a, b from t limit 3;
+.mode line
+select a, b from t limit 3;
+.mode list
+.timer off
+.parameter set :x 5
+.parameter list
+select :x;
+.expert
+select * from t where c = 5 and b = 'x';
+.selftest --init
+.recover
+.scanstats on
+.explain on
+explain select 1;
+.nullvalue NULL
+.print hello
+.headers on
+.changes on
+.filectrl size_limit
+.vfslist
+.progress 100
+select count(*) from t, t u, t w;
+.progress 0
+.archive --list
+.help
 drop view v; delete from t; delete from f; drop table child; drop trigger if exists after_update;
 '''
 PYTHON = r'''
@@ -87,7 +142,7 @@ def d(i):
 def e(i):
     async def work():
         await asyncio.gather(*[asyncio.sleep(0) for _ in range(3)])
-    asyncio.run(work()); x = threading.Thread(target=lambda: 3); x.start(); x.join(); gc.collect(); weakref.ref(e); uuid.uuid4(); urllib.parse.urlsplit("http://a/b?c=d"); list(csv.reader(io.StringIO("a,b\n1,'2'"))); ctypes.CDLL(None).strlen(b"abc"); ctypes.c_int(5).value
+    asyncio.run(work()); gc.collect(); weakref.ref(e); uuid.uuid4(); urllib.parse.urlsplit("http://a/b?c=d"); list(csv.reader(io.StringIO("a,b\n1,'2'"))); ctypes.CDLL(None).strlen(b"abc"); ctypes.c_int(5).value
     list(tokenize.generate_tokens(io.StringIO("a = 1 + b").readline)); functools.lru_cache(None)(len)("abc"); functools.reduce(operator.add, [1, 2]); enum.Enum("E", "a b"); dataclasses.make_dataclass("P", ["x"])(1); io.TextIOWrapper(io.BytesIO(b"a\nb")).readlines(); mmap.mmap(-1, 10)[:3]; 10 ** 40 // 3 ** 20; float.fromhex("0x1.8p3"); (5).to_bytes(3, "big"); 3.7.as_integer_ratio(); divmod(i, 7); pow(i, 5, 13); f"{3.14159:,.3e}{i:#x}"; "a {x}".format_map({"x": 1}); str.maketrans("a", "b"); [*range(9)][::-2]; slice(1, 2).indices(5); type("T", (dict,), {"__slots__": ()})(); frozenset([1]) ^ {2}; collections.OrderedDict(a=1).move_to_end("a"); collections.deque([1, 2], 3).rotate(1); zip([1], strict=True); hash((1, "a")); bytes.fromhex("00ff"); isinstance(3, int | str)
 for i in itertools.count():
     for f in a, b, c, d, e:
@@ -125,21 +180,21 @@ def written(folder, name, text):
 
 
 def programs(folder):
-    """name: (windows at most, instructions in each, what has to be seen in it, command), or why it cannot be run"""
+    """name: (windows at most, instructions in each, windows where something new is called at most, what has to be seen in it, command), or why it cannot be run"""
     sql, python = written(folder, 'work.sql', SQL * 400), written(folder, 'work.py', PYTHON)
     exceptions, lazy, library = (os.path.join(folder, name) for name in ('exceptions', 'lazy', 'liblazy.so'))
     why_not = compiled('g++', ['-ftemplate-depth=3000', '-Wl,-z,lazy'], ['exceptions.cc'], exceptions)
     why_not_lazy = compiled('gcc', ['-ldl'], ['lazy.c'], lazy) or compiled('gcc', ['-DLIBRARY', '-fno-builtin', '-shared', '-fPIC', '-Wl,-z,lazy,--no-as-needed', '-lm'], ['lazy.c'], library)
     return {
-        'ls': (200, 3000, (), ['ls', '-lRZ', '--color', '--full-time', '/usr/lib', '/usr/share', '/etc', '/proc']),
-        'sqlite3': (3000, 1500, ('functions',), ['sqlite3', ':memory:', f'.read {sql}']),
-        'python3': (3000, 1500, ('functions',), ['/usr/bin/python3', python]),
-        'openssl': (3000, 1500, (), ['openssl', 'speed', '-seconds', '1']),
-        'node': (3000, 1500, ('functions',), ['node', '--jitless', '-e', NODE]),
-        'node with its JIT': (3000, 1500, ('functions',), ['node', '-e', NODE]),
-        'C++ exceptions': why_not or (3000, 1500, ('functions', 'signals', 'jumps'), [exceptions]),
-        'lazy binding': why_not_lazy or (100, 6000, ('bound',), [lazy, library]),
-        'gdb': (3000, 1500, ('functions',), ['gdb', '-batch', '-nx', '-ex', 'info functions str', '-ex', 'info types _', '/usr/bin/gdb']),
+        'ls': (200, 3000, 1000, (), ['ls', '-lRZ', '--color', '--full-time', '/usr/lib', '/usr/share', '/etc', '/proc']),
+        'sqlite3': (200, 1500, 3000, ('functions',), ['sqlite3', os.path.join(folder, 'work.db'), f'.read {sql}']),
+        'python3': (300, 1500, 4000, ('functions',), ['/usr/bin/python3', python]),
+        'openssl': (600, 1500, 4000, (), ['openssl', 'speed', '-seconds', '1']),
+        'node': (3000, 1500, 0, ('functions',), ['node', '--jitless', '-e', NODE]),
+        'node with its JIT': (3000, 1500, 0, ('functions',), ['node', '-e', NODE]),
+        'C++ exceptions': why_not or (300, 3000, 4000, ('functions', 'signals', 'jumps'), [exceptions]),
+        'lazy binding': why_not_lazy or (100, 6000, 500, ('bound',), [lazy, library]),
+        'gdb': (3000, 1500, 0, ('functions',), ['gdb', '-batch', '-nx', '-ex', 'info functions str', '-ex', 'info types _', '/usr/bin/gdb']),
     }
 
 
@@ -150,11 +205,11 @@ def steps_program():
     return path
 
 
-def compare(steps, name, windows, length, has, command, seed):
+def compare(steps, name, windows, length, fresh, has, command, seed):
     if shutil.which(command[0]) is None:
         common.skip(f'unwind_steps {name}', f'{command[0]} is not installed')
         return
-    code, out, err = common.run([steps, str(seed), str(windows), str(length), str(FUNCTIONS), str(STEPS)] + command, 1800)
+    code, out, err = common.run([steps, str(seed), str(windows), str(length), str(fresh), str(FUNCTIONS), str(STEPS)] + command, 1800)
     found = re.search(r'^counts (.*)$', out, re.M)
     if code != 0 or not found:
         common.not_ok(f'unwind_steps {name}: {code} {err[-300:]}')
@@ -163,9 +218,9 @@ def compare(steps, name, windows, length, has, command, seed):
     counts = {words[i]: int(words[i + 1]) for i in range(0, len(words), 2)}
     compared = counts['right'] + counts['wrong']
     known = compared + counts['undescribed']
-    print(f'    {name}: {counts["steps"]} instructions in {counts["windows"]} windows, {counts["functions"]} functions, '
+    print(f'    {name}: {counts["steps"]} instructions in {counts["windows"]} windows at random times and {counts["fresh"]} where something new is called, {counts["functions"]} functions, '
           f'{counts["signals"]} signals, {counts["jumps"]} jumps off the stack, {counts["bound"]} calls bound; right {100 * counts["right"] / max(known, 1):.3f} %, not described '
-          f'{100 * counts["undescribed"] / max(known, 1):.3f} %, wrong {counts["wrong"]}')
+          f'{100 * counts["undescribed"] / max(known, 1):.3f} %, wrong {counts["wrong"]}; {counts["epilogues"]} in epilogues that GCC describes wrongly')
     for line in out.splitlines():
         if line.startswith('wrong'):
             print('    ' + line)

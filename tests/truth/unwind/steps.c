@@ -2,7 +2,7 @@
 /*
  * Every instruction of a running program, unwound one frame and compared with what really happened
  *
- *	steps SEED WINDOWS STEPS FUNCTIONS INSTRUCTIONS COMMAND...
+ *	steps SEED WINDOWS STEPS FRESH FUNCTIONS INSTRUCTIONS COMMAND...
  *
  * The program runs; at random times it is single-stepped for STEPS instructions, WINDOWS times, or fewer when FUNCTIONS functions
  * and INSTRUCTIONS instructions have been seen. A window that shows no new function any more ends early: another time shows more. From its calls and returns, seen as changes of the
@@ -22,6 +22,10 @@
  * A function is where a call leads, by file and address in it, behind a procedure linkage table's entry; its first call may go on
  * to the dynamic linker, which binds it.
  *
+ * A function that is called once in a second is not met at random times. So behind those windows, where FRESH says how many, the program
+ * runs on until it calls one that was not seen before (a breakpoint at the beginning of each FDE), and is stepped from there. Only the main
+ * thread is traced: this is for programs whose other threads do nothing new.
+ *
  * Output: one line "counts ..." of totals, and a line "wrong ..." for each different place where a rule is.
  */
 #include <elf.h>
@@ -32,7 +36,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -41,14 +47,23 @@
 
 #include <cairn/unwind.h>
 
-enum { RBX = 3, RBP = 6, RSP = 7, MAX_DEPTH = 1 << 16, MAX_FILES = 256, MAX_MAPS = 4096, SEEN = 1 << 18 };
+enum { RBX = 3, RBP = 6, RSP = 7, MAX_DEPTH = 1 << 16, MAX_FILES = 256, MAX_MAPS = 4096, SEEN = 1 << 18, FRESH_STEPS = 300, NEW_MS = 4000 };
 
 /* rbx, rbp, r12 to r15: psABI, figure 3.4 */
 static const unsigned int kept[] = {RBX, RBP, 12, 13, 14, 15};
 enum { N_KEPT = sizeof(kept) / sizeof(kept[0]) };
 
+/* The beginning of a function that was not called yet. */
+struct entry {
+	uint64_t off; /* in the file */
+	uint8_t byte; /* where there is a breakpoint: what was there */
+	bool is_planted;
+};
+
 struct file {
 	char path[512];
+	struct entry *entries; /* by offset */
+	size_t n_entries;
 	struct cairn_binary *bin;
 	struct cairn_unwind *table;
 };
@@ -74,13 +89,14 @@ struct run {
 	size_t n_maps;
 	struct frame *frames;
 	size_t depth;
-	uint64_t n_steps, n_unknown, n_right, n_undescribed, n_wrong, n_functions, n_signals, n_bound, n_jumps;
+	uint64_t n_steps, n_unknown, n_right, n_undescribed, n_wrong, n_functions, n_signals, n_bound, n_jumps, n_epilogues, n_fresh;
 	uint64_t new_at_step; /* when the last new function was seen */
 	bool is_called;	      /* the last call has not arrived behind its entry of a linkage table yet */
 	const struct file *linked_from; /* whose entry it is in; NULL: in none */
 	struct cairn_regs promise; /* where longjmp is about to go */
 	const struct file *promise_file;
 	struct cairn_vaddr promised_at;
+	int memory; /* /proc/PID/mem */
 	uint64_t functions[SEEN], wrongs[SEEN]; /* sets by address */
 };
 
@@ -172,6 +188,100 @@ static bool add_to_set(uint64_t *set, uint64_t key)
 	}
 }
 
+static bool is_in_set(const uint64_t *set, uint64_t key)
+{
+	for (uint64_t h = key * UINT64_C(0x9e3779b97f4a7c15) >> 46; set[h]; h = (h + 1) % SEEN)
+		if (set[h] == key)
+			return true;
+	return false;
+}
+
+/* ---- functions that were not called yet ---- */
+
+static int by_off(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	return x->off < y->off ? -1 : x->off > y->off;
+}
+
+/* .eh_frame_hdr: version 1, then encodings; pairs of 4 bytes relative to the section, as linkers write it. */
+static void read_entries(struct file *f, const uint8_t *bytes, const Elf64_Phdr *ph)
+{
+	const uint8_t *hdr = bytes + ph->p_offset;
+	struct cairn_foff off;
+	uint32_t n;
+	memcpy(&n, hdr + 8, sizeof(n));
+	if (hdr[0] != 1 || hdr[2] != 3 || hdr[3] != 0x3b)
+		return;
+	f->entries = calloc(n + 1, sizeof(*f->entries));
+	for (uint32_t i = 0; f->entries && i < n; i++) {
+		int32_t at;
+		memcpy(&at, hdr + 12 + i * 8, sizeof(at));
+		if (cairn_binary_foff(f->bin, (struct cairn_vaddr){ph->p_vaddr + (uint64_t)(int64_t)at}, &off))
+			f->entries[f->n_entries++].off = off.v;
+	}
+	qsort(f->entries, f->n_entries, sizeof(*f->entries), by_off);
+}
+
+static void find_entries(struct file *f)
+{
+	struct stat st;
+	int fd = open(f->path, O_RDONLY);
+	if (fd < 0 || fstat(fd, &st) < 0 || !f->bin || f->entries)
+		return;
+	const uint8_t *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	if (bytes == MAP_FAILED)
+		return;
+	const Elf64_Ehdr *eh = (const Elf64_Ehdr *)bytes;
+	const Elf64_Phdr *ph = (const Elf64_Phdr *)(bytes + eh->e_phoff);
+	for (int i = 0; i < eh->e_phnum; i++)
+		if (ph[i].p_type == PT_GNU_EH_FRAME)
+			read_entries(f, bytes, &ph[i]);
+	munmap((void *)(uintptr_t)bytes, (size_t)st.st_size);
+}
+
+static uint64_t key_of(const struct run *r, const struct map *m, uint64_t at)
+{
+	return m && m->file ? (uint64_t)(m->file - r->files + 1) << 48 | (at - m->lo + m->off) : at;
+}
+
+static void plant_map(struct run *r, const struct map *m)
+{
+	static const uint8_t int3 = 0xcc;
+	find_entries(m->file);
+	for (size_t i = 0; i < m->file->n_entries; i++) {
+		struct entry *e = &m->file->entries[i];
+		uint64_t at = m->lo + e->off - m->off;
+		if (e->is_planted || e->off < m->off || at >= m->hi || is_in_set(r->functions, key_of(r, m, at)))
+			continue;
+		e->is_planted = pread(r->memory, &e->byte, 1, (off_t)at) == 1 && pwrite(r->memory, &int3, 1, (off_t)at) == 1;
+	}
+}
+
+/* Where there is no function yet that has been seen: breakpoints. */
+static void plant(struct run *r)
+{
+	read_maps(r);
+	for (size_t i = 0; i < r->n_maps; i++)
+		if (r->maps[i].file)
+			plant_map(r, &r->maps[i]);
+}
+
+/* Takes the breakpoint at @at away; false when there was none. */
+static bool unplant(struct run *r, uint64_t at)
+{
+	const struct map *m = map_of(r, at);
+	if (!m || !m->file || !m->file->n_entries)
+		return false;
+	struct entry key = {.off = at - m->lo + m->off};
+	struct entry *e = bsearch(&key, m->file->entries, m->file->n_entries, sizeof(key), by_off);
+	if (!e || !e->is_planted)
+		return false;
+	e->is_planted = false;
+	return pwrite(r->memory, &e->byte, 1, (off_t)at) == 1;
+}
+
 /* ---- stepping ---- */
 
 static void take_regs(struct run *r, struct cairn_regs *ret)
@@ -215,6 +325,9 @@ static bool is_link(const struct run *r, uint64_t at)
 	if (p[i] == 0xff && p[i + 1] == 0x35)
 		return true; /* the first entry */
 	i += p[i] == 0xf2; /* bnd */
+	/* What follows the number. */
+	if (r->linked_from && p[i] == 0xe9)
+		return true;
 	return p[i] == 0xff && p[i + 1] == 0x25;
 }
 
@@ -230,8 +343,7 @@ static void note_function(struct run *r, uint64_t pc)
 	r->n_bound += r->linked_from && r->linked_from != file && file && strstr(file->path, "/ld-");
 	r->is_called = false;
 	r->linked_from = NULL;
-	uint64_t key = file ? (uint64_t)(file - r->files + 1) << 48 | (pc - m->lo + m->off) : pc;
-	if (add_to_set(r->functions, key)) {
+	if (add_to_set(r->functions, key_of(r, m, pc))) {
 		r->n_functions++;
 		r->new_at_step = r->n_steps;
 	}
@@ -323,6 +435,25 @@ static void keep_promise(struct run *r, const struct cairn_regs *regs)
 	r->promise_file = NULL;
 }
 
+/*
+ * docs/findings/gcc-realigned-epilogue.md: rbp has the caller's value again, and the row still says that things are in memory at rbp. All but
+ * those is right.
+ */
+static bool is_realigned_epilogue(const struct cairn_unwind_rule *rule, const struct frame *f, const struct cairn_regs *regs,
+				  const struct cairn_regs *caller)
+{
+	if (regs->r[RBP] != f->saved[1] || caller->pc.v != f->ret_addr || caller->r[RSP] != f->cfa)
+		return false;
+	uint32_t at_fp = 0;
+	for (uint32_t i = 0; i < rule->n_regs; i++)
+		if (cairn_unwind_word_saved(cairn_unwind_words(rule)[i]) == CAIRN_UNWIND_AT_FP)
+			at_fp |= 1u << cairn_unwind_word_reg(cairn_unwind_words(rule)[i]);
+	for (size_t i = 0; i < N_KEPT; i++)
+		if (!(at_fp & 1u << kept[i]) && caller->r[kept[i]] != f->saved[i])
+			return false;
+	return at_fp & 1u << RBP;
+}
+
 static void check(struct run *r, const struct cairn_regs *regs)
 {
 	const struct file *file;
@@ -358,6 +489,8 @@ static void check(struct run *r, const struct cairn_regs *regs)
 			is_as_it_was(f, &caller, &what) && (!f->is_handler || is_interrupted_right(r, f, &caller, &what));
 	if (is_right)
 		r->n_right++;
+	else if (is_realigned_epilogue(rule, f, regs, &caller))
+		r->n_epilogues++;
 	else
 		wrong(r, file, at, f, what);
 }
@@ -390,6 +523,7 @@ static bool step_once(struct run *r, struct cairn_regs *regs, int *signal)
 {
 	struct cairn_regs before = *regs;
 	int delivered = *signal;
+	unplant(r, regs->pc.v);
 	if (ptrace(PTRACE_SINGLESTEP, r->pid, NULL, (void *)(intptr_t)delivered) < 0 || !wait_stop(r, signal))
 		return false;
 	take_regs(r, regs);
@@ -401,7 +535,31 @@ static bool step_once(struct run *r, struct cairn_regs *regs, int *signal)
 	return true;
 }
 
-static bool window(struct run *r, uint64_t n)
+/* What is at @ret_addr - 2 to - 7 calls: e8 with an offset, or ff /2 with any operand. */
+static bool is_behind_call(const struct run *r, uint64_t ret_addr)
+{
+	uint8_t p[7];
+	if (!read_target((void *)(uintptr_t)r, (struct cairn_addr){ret_addr - sizeof(p)}, p, sizeof(p)))
+		return false;
+	if (p[2] == 0xe8)
+		return true;
+	for (size_t n = 2; n <= sizeof(p); n++)
+		if (p[sizeof(p) - n] == 0xff && (p[sizeof(p) - n + 1] & 0x38) == 0x10)
+			return true;
+	return false;
+}
+
+/* The first instruction of a function that has just been called: what its caller has is known. */
+static void begin_called(struct run *r, const struct cairn_regs *regs)
+{
+	uint64_t word;
+	if (!read_target(r, (struct cairn_addr){regs->r[RSP]}, &word, sizeof(word)) || !map_of(r, word) || !is_behind_call(r, word))
+		return;
+	save(push(r, word, regs->r[RSP] + 8), regs);
+	note_function(r, regs->pc.v);
+}
+
+static bool window(struct run *r, uint64_t n, bool is_at_entry)
 {
 	struct cairn_regs regs;
 	int signal = 0;
@@ -412,6 +570,8 @@ static bool window(struct run *r, uint64_t n)
 	r->new_at_step = r->n_steps;
 	read_maps(r);
 	take_regs(r, &regs);
+	if (is_at_entry)
+		begin_called(r, &regs);
 	for (uint64_t i = 0; i < n && (i < n / 3 || r->n_steps - r->new_at_step < n / 3); i++) {
 		if (!step_once(r, &regs, &signal))
 			return false;
@@ -443,6 +603,67 @@ static bool run_free(struct run *r, uint64_t us)
 	}
 }
 
+/* Runs to a breakpoint; false: the program has ended, or calls nothing new any more. */
+static bool run_to_new(struct run *r)
+{
+	int status, signal = 0;
+	for (;;) {
+		pid_t got = 0;
+		if (ptrace(PTRACE_CONT, r->pid, NULL, (void *)(intptr_t)signal) < 0)
+			return false;
+		for (int i = 0; i < NEW_MS * 5 && got == 0; i++) {
+			got = waitpid(r->pid, &status, __WALL | WNOHANG);
+			if (got == 0)
+				nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+		}
+		if (got <= 0 || WIFEXITED(status) || WIFSIGNALED(status))
+			return false;
+		signal = status >> 16 ? 0 : WSTOPSIG(status);
+		if (signal != SIGTRAP)
+			continue;
+		struct user_regs_struct u;
+		if (ptrace(PTRACE_GETREGS, r->pid, NULL, &u) < 0)
+			return false;
+		if (unplant(r, u.rip - 1)) {
+			u.rip--;
+			return ptrace(PTRACE_SETREGS, r->pid, NULL, &u) == 0;
+		}
+		signal = 0;
+	}
+}
+
+static void open_memory(struct run *r)
+{
+	char name[64];
+	snprintf(name, sizeof(name), "/proc/%d/mem", r->pid);
+	r->memory = open(name, O_RDWR | O_CLOEXEC);
+	for (size_t i = 0; i < r->n_files; i++)
+		for (size_t k = 0; k < r->files[i].n_entries; k++)
+			r->files[i].entries[k].is_planted = false;
+}
+
+/* The program stands still: up to @n windows where it calls something new. Returns whether it lives. */
+static bool windows_at_new(struct run *r, uint64_t n, uint64_t n_steps, uint64_t n_functions, uint64_t n_instructions)
+{
+	open_memory(r);
+	for (uint64_t i = 0; i < n && (r->n_functions < n_functions || r->n_steps < n_instructions); i++) {
+		/* What has been loaded meanwhile. */
+		if (i % 64 == 0)
+			plant(r);
+		if (!run_to_new(r)) {
+			close(r->memory);
+			return false;
+		}
+		r->n_fresh++;
+		if (!window(r, n_steps, true)) {
+			close(r->memory);
+			return false;
+		}
+	}
+	close(r->memory);
+	return true;
+}
+
 static void start(struct run *r, char **command)
 {
 	int go[2];
@@ -469,30 +690,33 @@ static void start(struct run *r, char **command)
 
 int main(int argc, char **argv)
 {
-	if (argc < 7)
+	if (argc < 8)
 		return 2;
 	unsigned int seed = (unsigned int)atoi(argv[1]);
 	uint64_t n_windows = strtoull(argv[2], NULL, 10), n_steps = strtoull(argv[3], NULL, 10), done = 0;
-	uint64_t n_functions = strtoull(argv[4], NULL, 10), n_instructions = strtoull(argv[5], NULL, 10);
+	uint64_t n_fresh = strtoull(argv[4], NULL, 10), n_functions = strtoull(argv[5], NULL, 10);
+	uint64_t n_instructions = strtoull(argv[6], NULL, 10);
 	struct run *r = calloc(1, sizeof(*r));
 	r->frames = calloc(MAX_DEPTH, sizeof(*r->frames));
 	bool is_enough = false;
 	for (int tries = 0; !is_enough && done < n_windows && tries < 50; tries++) {
-		start(r, argv + 6);
+		start(r, argv + 7);
 		/* Into the workload, beyond the start of the program. */
 		bool lives = run_free(r, 20000 + (uint64_t)(rand_r(&seed) % 200000));
 		while (lives && !is_enough && done < n_windows) {
 			done++;
-			lives = window(r, n_steps) && run_free(r, 500 + (uint64_t)(rand_r(&seed) % 50000));
+			lives = window(r, n_steps, false) && run_free(r, 500 + (uint64_t)(rand_r(&seed) % 50000));
 			is_enough = r->n_functions >= n_functions && r->n_steps >= n_instructions;
 		}
+		if (lives && n_fresh)
+			lives = windows_at_new(r, n_fresh, FRESH_STEPS, n_functions, n_instructions);
 		if (lives)
 			kill(r->pid, SIGKILL);
 		waitpid(r->pid, NULL, __WALL);
 	}
 	printf("counts windows %" PRIu64 " steps %" PRIu64 " outside %" PRIu64 " right %" PRIu64 " undescribed %" PRIu64
-	       " wrong %" PRIu64 " functions %" PRIu64 " bound %" PRIu64 " jumps %" PRIu64 " signals %" PRIu64 "\n",
+	       " wrong %" PRIu64 " functions %" PRIu64 " bound %" PRIu64 " jumps %" PRIu64 " epilogues %" PRIu64 " fresh %" PRIu64 " signals %" PRIu64 "\n",
 	       done, r->n_steps, r->n_unknown, r->n_right, r->n_undescribed, r->n_wrong, r->n_functions, r->n_bound,
-	       r->n_jumps, r->n_signals);
+	       r->n_jumps, r->n_epilogues, r->n_fresh, r->n_signals);
 	return 0;
 }
