@@ -81,7 +81,7 @@ static bool plan_bytes(struct unit_plan *p, const struct dw_walker *w, const str
 	p->fixed = (uint8_t)s->fixed;
 	if (s->then == DW_THEN_END)
 		return s->fixed <= FIXED_MAX;
-	const struct dw_step *next = &w->table->steps[w->table->p[s - w->shapes].more];
+	const struct dw_step *next = w->table->p[s - w->shapes]->more;
 	if (s->then != DW_THEN_STR || s->fixed || name->how != DW_HOW_STRING || name->run || next->then != DW_THEN_END)
 		return false;
 	p->name_in_front = true;

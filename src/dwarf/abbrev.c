@@ -13,8 +13,7 @@
  * The attributes are not copied: a vmlinux has five megabytes of tables, and the few DIEs that are looked
  * at closely can read the bytes again. They are checked here once, so that dw_spec_next() need not.
  *
- * Steps stand in one array per table. An abbreviation holds its first step itself, because for most it is
- * the only one; the others follow at @more.
+ * An abbreviation holds its first step itself, because for most it is the only one; the others follow at @more.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,6 +21,7 @@
 
 #include "base/err.h"
 #include "base/scope.h"
+#include "dwarf/abbrev_pool.h"
 #include "dwarf/constants.h"
 #include "dwarf/forms.h"
 #include "dwarf/impl.h"
@@ -29,11 +29,7 @@
 
 struct builder {
 	struct dw_abbrevs *t;
-	VEC(struct dw_abbrev) abbrevs;
-	VEC(struct dw_step) steps;
-	VEC(struct dw_func_abbrev) funcs;
-	VEC(struct dw_near) nears;
-	VEC(uint64_t) codes;
+	struct dw_abbrev_pool *pool;
 	bool dense;
 };
 
@@ -41,7 +37,6 @@ struct builder {
 struct shape {
 	struct dw_step first, open; /* @open: the step being extended */
 	bool has_first;
-	uint32_t more;
 	uint16_t sibling;
 	struct dw_func_abbrev func;
 	bool has_specification;
@@ -54,8 +49,7 @@ static bool close_step(struct builder *b, struct shape *s, uint8_t then)
 	if (!s->has_first) {
 		s->first = s->open;
 		s->has_first = true;
-		s->more = (uint32_t)b->steps.n;
-	} else if (!VEC_ADD(&b->steps, s->open)) {
+	} else if (!VEC_ADD(&b->pool->steps, s->open)) {
 		return false;
 	}
 	s->open = (struct dw_step){0};
@@ -167,7 +161,7 @@ static bool note_near(struct builder *b, const struct shape *s, const struct dw_
 	uint16_t off = place(s);
 	if (off > UINT8_MAX)
 		return true;
-	return VEC_ADD(&b->nears, ((struct dw_near){spec->at, near_form(b->t, spec->form), (uint8_t)off}));
+	return VEC_ADD(&b->pool->nears, ((struct dw_near){spec->at, near_form(b->t, spec->form), (uint8_t)off}));
 }
 
 /* Add one attribute's size to the program. */
@@ -199,55 +193,71 @@ static bool read_spec(struct cursor *c, struct dw_spec *ret)
 	return !c->failed && (at || form);
 }
 
-static bool push(struct builder *b, uint64_t code, const struct dw_abbrev *a, struct shape *s)
+static bool push(struct builder *b, uint64_t code, const struct dw_abbrev *a)
 {
-	struct dw_abbrev *slot = VEC_PUSH(&b->abbrevs);
-	if (!slot)
+	struct dw_abbrev_pool *pool = b->pool;
+	if (!VEC_ADD(&pool->table, a))
 		return false;
-	*slot = *a;
-	slot->first = s->first;
-	slot->more = s->more;
-	slot->sibling = s->sibling;
-	if (a->tag == DW_TAG_subprogram || a->tag == DW_TAG_inlined_subroutine) {
-		slot->func = (uint32_t)b->funcs.n;
-		if (s->has_specification && !s->func.has_origin)
-			s->func.flags |= DW_FUNC_SPECIFICATION;
-		s->func.has_origin |= s->has_specification;
-		if (a->tag == DW_TAG_inlined_subroutine)
-			s->func.flags |= DW_FUNC_INLINED;
-		if (!VEC_ADD(&b->funcs, s->func))
-			return false;
-	}
-	if (b->dense && code == b->abbrevs.n)
+	if (b->dense && code == pool->table.n)
 		return true;
 	/* The first code out of order: from here on every code is written down. */
-	for (uint64_t i = b->codes.n + 1; b->dense && i < b->abbrevs.n; i++)
-		if (!VEC_ADD(&b->codes, i))
+	for (uint64_t i = pool->codes.n + 1; b->dense && i < pool->table.n; i++)
+		if (!VEC_ADD(&pool->codes, i))
 			return false;
 	b->dense = false;
-	return VEC_ADD(&b->codes, code);
+	return VEC_ADD(&pool->codes, code);
 }
 
-/* One abbreviation. 1, 0 at the end of the table, negative. */
-static int compile_one(struct builder *b, struct cursor *c)
+/* A copy that stays; NULL of nothing, and when out of memory. */
+static void *keep(struct dw_abbrev_pool *pool, const void *p, size_t n, size_t size)
 {
-	uint64_t code = cur_uleb(c);
-	if (c->failed || !code)
-		return c->failed ? -EBADMSG : 0;
+	void *kept = n ? arena_array(&pool->arena, n, size) : NULL;
+	if (kept)
+		memcpy(kept, p, n * size);
+	return kept;
+}
+
+static const struct dw_func_abbrev *keep_func(struct builder *b, const struct dw_abbrev *a, struct shape *s)
+{
+	if (s->has_specification && !s->func.has_origin)
+		s->func.flags |= DW_FUNC_SPECIFICATION;
+	s->func.has_origin |= s->has_specification;
+	if (a->tag == DW_TAG_inlined_subroutine)
+		s->func.flags |= DW_FUNC_INLINED;
+	return keep(b->pool, &s->func, 1, sizeof(s->func));
+}
+
+/* What was read of it, to stay. NULL: out of memory. */
+static const struct dw_abbrev *keep_abbrev(struct builder *b, struct dw_abbrev *a, struct shape *s)
+{
+	struct dw_abbrev_pool *pool = b->pool;
+	bool is_func = a->tag == DW_TAG_subprogram || a->tag == DW_TAG_inlined_subroutine;
+	a->first = s->first;
+	a->sibling = s->sibling;
+	a->more = keep(pool, pool->steps.p, pool->steps.n, sizeof(*pool->steps.p));
+	a->nears = keep(pool, pool->nears.p, pool->nears.n, sizeof(*pool->nears.p));
+	a->n_near = (uint16_t)pool->nears.n;
+	a->func = is_func ? keep_func(b, a, s) : NULL;
+	if ((pool->steps.n && !a->more) || (pool->nears.n && !a->nears) || (is_func && !a->func))
+		return NULL;
+	return keep(pool, a, 1, sizeof(*a));
+}
+
+/* Behind a code. 0 or negative. */
+static int compile_new(struct builder *b, struct cursor *c, uint64_t code, const struct dw_abbrev **ret)
+{
 	uint64_t tag = cur_uleb(c);
 	uint8_t children = cur_u8(c);
 	if (tag > UINT16_MAX || children > 1)
 		dw_expected(c, "a tag up to 0xffff and the children flag, 0 or 1");
-	struct dw_abbrev a = {.specs = c->pos,
-			      .tag = (uint16_t)tag,
-			      .has_children = children,
-			      .near = (uint32_t)b->nears.n};
+	struct dw_abbrev a = {.specs = c->pos, .tag = (uint16_t)tag, .has_children = children};
 	struct shape s = {
 		.sibling = DW_NO_FAST,
 		.func = {.name = DW_NO_FAST, .linkage_name = DW_NO_FAST, .origin = DW_NO_FAST}};
 	struct dw_spec spec;
 	bool near = has_nears((uint16_t)tag);
 	unsigned int n = 0;
+	b->pool->steps.n = b->pool->nears.n = 0;
 	for (; read_spec(c, &spec); n++) {
 		if (n == DW_ATTRS_MAX)
 			return err_set(c->err, -ERANGE,
@@ -261,11 +271,30 @@ static int compile_one(struct builder *b, struct cursor *c)
 	}
 	if (c->failed)
 		return -EBADMSG;
-	a.n_near = (uint16_t)(b->nears.n - a.near);
-	a.near_is_all = near && a.n_near == n;
-	if (!close_step(b, &s, DW_THEN_END) || !push(b, code, &a, &s))
-		return err_nomem(c->err, "abbreviations");
-	return 1;
+	a.near_is_all = near && b->pool->nears.n == n;
+	*ret = close_step(b, &s, DW_THEN_END) ? keep_abbrev(b, &a, &s) : NULL;
+	return *ret ? 0 : err_nomem(c->err, "abbreviations");
+}
+
+/* One abbreviation, which most often another table has. 1, 0 at the end of the table, negative. */
+static int compile_one(struct builder *b, struct cursor *c)
+{
+	uint64_t code = cur_uleb(c);
+	if (c->failed || !code)
+		return c->failed ? -EBADMSG : 0;
+	const uint8_t *bytes = c->pos;
+	size_t n = dw_abbrev_bytes(bytes, bytes + cur_left(c));
+	const struct dw_abbrev *a = n ? dw_abbrev_pool_find(b->pool, b->t, bytes, n) : NULL;
+	if (a) {
+		cur_skip(c, n);
+	} else {
+		int rc = compile_new(b, c, code, &a);
+		if (rc < 0)
+			return rc;
+		if (n && c->pos == bytes + n && dw_abbrev_pool_add(b->pool, b->t, bytes, n, a) < 0)
+			return err_nomem(c->err, "abbreviations");
+	}
+	return push(b, code, a) ? 1 : err_nomem(c->err, "abbreviations");
 }
 
 struct by_code {
@@ -280,60 +309,66 @@ static int compare_codes(const void *a, const void *b)
 }
 
 /* Codes out of order: sort the abbreviations by them. */
-static int sort_sparse(struct builder *b, struct cairn_err *err)
+static int sort_sparse(struct dw_abbrevs *t, struct cairn_err *err)
 {
-	size_t n = b->abbrevs.n;
-	struct by_code *order = calloc(n, sizeof(*order));
-	struct dw_abbrev *sorted = calloc(n, sizeof(*sorted));
+	struct by_code *order = calloc(t->n, sizeof(*order));
+	const struct dw_abbrev **sorted = calloc(t->n, sizeof(struct dw_abbrev *));
 	int rc = order && sorted ? 0 : err_nomem(err, "abbreviations");
-	for (size_t i = 0; !rc && i < n; i++)
-		order[i] = (struct by_code){b->codes.p[i], i};
+	for (size_t i = 0; !rc && i < t->n; i++)
+		order[i] = (struct by_code){t->codes[i], i};
 	if (!rc)
-		qsort(order, n, sizeof(*order), compare_codes);
-	for (size_t i = 0; !rc && i < n; i++) {
-		sorted[i] = b->abbrevs.p[order[i].i];
-		b->codes.p[i] = order[i].code;
+		qsort(order, t->n, sizeof(*order), compare_codes);
+	for (size_t i = 0; !rc && i < t->n; i++) {
+		sorted[i] = t->p[order[i].i];
+		t->codes[i] = order[i].code;
 		if (i && order[i].code == order[i - 1].code)
 			rc = err_set(err, -EBADMSG,
 				     "%s: .debug_abbrev+0x%" PRIx64 ": abbreviation code %" PRIu64
 				     " is defined twice in one table",
-				     b->t->file->path, b->t->off, order[i].code);
+				     t->file->path, t->off, order[i].code);
 	}
 	if (!rc) {
-		free(b->abbrevs.p);
-		b->abbrevs.p = TAKE(sorted);
+		free(t->p);
+		t->p = TAKE(sorted);
 	}
 	free(order);
 	free(sorted);
 	return rc;
 }
 
-static void builder_fini(struct builder *b)
+static void *copy(const void *p, size_t n, size_t size)
 {
-	VEC_FREE(&b->abbrevs);
-	VEC_FREE(&b->steps);
-	VEC_FREE(&b->funcs);
-	VEC_FREE(&b->nears);
-	VEC_FREE(&b->codes);
+	void *copied = malloc(n * size + 1);
+	if (copied && n)
+		memcpy(copied, p, n * size);
+	return copied;
 }
 
-static void *shrink(void *p, size_t n, size_t size)
+/* From the scratch of the worker to the table. */
+static int take_table(struct builder *b, struct cairn_err *err)
 {
-	void *small = n ? realloc(p, n * size) : NULL;
-	return small ? small : p;
+	struct dw_abbrevs *t = b->t;
+	t->n = b->pool->table.n;
+	t->p = copy(b->pool->table.p, t->n, sizeof(struct dw_abbrev *));
+	if (!b->dense)
+		t->codes = copy(b->pool->codes.p, t->n, sizeof(*t->codes));
+	if (!t->p || (!b->dense && !t->codes))
+		return err_nomem(err, "abbreviations");
+	return b->dense ? 0 : sort_sparse(t, err);
 }
 
 /*
- * @t       key filled in
+ * @t       key filled in; dw_abbrevs_fini() is due also after a failure
+ * @pool    of the worker
  * @budget  bytes of tables that may still be compiled, shared by all workers
  */
-int dw_abbrevs_compile(struct dw_abbrevs *t, _Atomic uint64_t *budget, struct cairn_err *err)
+int dw_abbrevs_compile(struct dw_abbrevs *t, struct dw_abbrev_pool *pool, _Atomic uint64_t *budget, struct cairn_err *err)
 {
 	const struct dw_section *sec = &t->file->sec[DW_SEC_ABBREV];
 	struct cursor c = dw_section_cursor(sec, t->off, err);
-	struct builder b = {.t = t, .dense = true};
-	int rc = 1;
-	while (rc > 0) {
+	struct builder b = {.t = t, .pool = pool, .dense = true};
+	pool->table.n = pool->codes.n = 0;
+	for (int rc = 1; rc > 0;) {
 		const uint8_t *from = c.pos;
 		rc = compile_one(&b, &c);
 		uint64_t used = (uint64_t)(c.pos - from);
@@ -343,32 +378,19 @@ int dw_abbrevs_compile(struct dw_abbrevs *t, _Atomic uint64_t *budget, struct ca
 				"%s: .debug_abbrev: tables overlap: together they are more than %d "
 				"times as long as the section",
 				t->file->path, DW_ABBREV_OVERLAP_MAX);
+		if (rc < 0)
+			return rc;
 	}
-	if (!rc && !b.dense)
-		rc = sort_sparse(&b, err);
-	if (rc < 0) {
-		builder_fini(&b);
-		return rc;
-	}
-	t->p = shrink(b.abbrevs.p, b.abbrevs.n, sizeof(*b.abbrevs.p));
-	t->n = b.abbrevs.n;
-	t->steps = shrink(b.steps.p, b.steps.n, sizeof(*b.steps.p));
-	t->funcs = shrink(b.funcs.p, b.funcs.n, sizeof(*b.funcs.p));
-	t->nears = shrink(b.nears.p, b.nears.n, sizeof(*b.nears.p));
-	t->codes = b.codes.p;
-	return 0;
+	return take_table(&b, err);
 }
 
 void dw_abbrevs_fini(struct dw_abbrevs *t)
 {
 	free(t->p);
 	free(t->codes);
-	free(t->steps);
-	free(t->funcs);
-	free(t->nears);
 }
 
-const struct dw_abbrev *dw_abbrev_find_sparse(const struct dw_abbrevs *t, uint64_t code)
+size_t dw_abbrev_index_sparse(const struct dw_abbrevs *t, uint64_t code)
 {
 	size_t lo = 0, hi = t->n;
 	while (lo < hi) {
@@ -378,7 +400,7 @@ const struct dw_abbrev *dw_abbrev_find_sparse(const struct dw_abbrevs *t, uint64
 		else
 			hi = mid;
 	}
-	return lo < t->n && t->codes[lo] == code ? &t->p[lo] : NULL;
+	return lo < t->n && t->codes[lo] == code ? lo : t->n;
 }
 
 /* A LEB128 that was checked when the table was compiled. */
@@ -454,7 +476,7 @@ void dw_step_skip(const struct dw_unit *u, struct dw_step step, struct cursor *c
 void dw_abbrev_skip_slow(const struct dw_unit *u, const struct dw_abbrev *a, struct cursor *c)
 {
 	struct dw_step step = a->first;
-	for (const struct dw_step *next = &u->abbrevs->steps[a->more];; step = *next++) {
+	for (const struct dw_step *next = a->more;; step = *next++) {
 		dw_step_skip(u, step, c);
 		if (step.then == DW_THEN_END || c->failed)
 			return;

@@ -10,6 +10,9 @@
  *
  * Most DIEs of C are one step: one comparison with the end of the unit and one addition. The attributes
  * themselves are read from @specs, the table's own bytes, which were checked when it was compiled.
+ *
+ * A vmlinux has 315,000 abbreviations, each unit its own table of them, and only 8,500 that differ in more than their
+ * code. So a table is a list of pointers, and each worker compiles what it had not met (abbrev_pool.h).
  */
 #ifndef DWARF_ABBREV_H
 #define DWARF_ABBREV_H
@@ -54,8 +57,9 @@ struct dw_near {
 
 struct dw_abbrev {
 	const uint8_t *specs; /* attribute, form pairs in .debug_abbrev, up to 0, 0 */
-	uint32_t more;        /* index into steps[] of the one behind @first, unless that is the END */
-	uint32_t func;        /* index into funcs[]: of a subprogram, an inlined subroutine */
+	const struct dw_step *more; /* behind @first, unless that is the END */
+	const struct dw_func_abbrev *func; /* of a subprogram, an inlined subroutine */
+	const struct dw_near *nears;       /* n_near */
 	uint32_t has;         /* dw_attr_bit() of each attribute: most questions are for one that is not there */
 	uint16_t tag;
 	uint16_t sibling;     /* offset of DW_AT_sibling (ref4) in first run, or DW_NO_FAST */
@@ -63,7 +67,6 @@ struct dw_abbrev {
 	uint8_t has_children;
 	bool near_is_all;     /* what is not among them is not there */
 	uint16_t n_near;
-	uint32_t near;        /* index into nears[] of n_near */
 };
 
 /* Where the first run of a function's DIE has what the index wants; DW_NO_FAST: read it by dw_attr(). */
@@ -81,12 +84,9 @@ struct dw_abbrevs {
 	uint64_t off;
 	uint8_t addr_size, offset_size, ref_addr_size;
 
-	struct dw_abbrev *p;
+	const struct dw_abbrev **p; /* those of equal bytes are the same, mostly */
 	size_t n;
 	uint64_t *codes; /* sorted, code of p[i]; NULL when they are 1, 2, ... n */
-	struct dw_step *steps;
-	struct dw_func_abbrev *funcs;
-	struct dw_near *nears;
 };
 
 /* Several attributes have a bit in common; those that are asked for most have not. */
@@ -95,16 +95,25 @@ static inline uint32_t dw_attr_bit(uint16_t at)
 	return UINT32_C(1) << ((at ^ at >> 3 ^ at >> 6) & 31);
 }
 
-int dw_abbrevs_compile(struct dw_abbrevs *t, _Atomic uint64_t *budget, struct cairn_err *err);
+struct dw_abbrev_pool;
+int dw_abbrevs_compile(struct dw_abbrevs *t, struct dw_abbrev_pool *pool, _Atomic uint64_t *budget,
+		       struct cairn_err *err);
 void dw_abbrevs_fini(struct dw_abbrevs *t);
-const struct dw_abbrev *dw_abbrev_find_sparse(const struct dw_abbrevs *t, uint64_t code);
+size_t dw_abbrev_index_sparse(const struct dw_abbrevs *t, uint64_t code);
+
+/* The place of a code in p[]; that behind the last when the table has no such code. */
+static inline size_t dw_abbrev_index(const struct dw_abbrevs *t, uint64_t code)
+{
+	if (t->codes)
+		return dw_abbrev_index_sparse(t, code);
+	return code - 1 < t->n ? (size_t)(code - 1) : t->n;
+}
 
 /* NULL when the table has no such code. */
 static inline const struct dw_abbrev *dw_abbrev_find(const struct dw_abbrevs *t, uint64_t code)
 {
-	if (t->codes)
-		return dw_abbrev_find_sparse(t, code);
-	return code - 1 < t->n ? &t->p[code - 1] : NULL;
+	size_t i = dw_abbrev_index(t, code);
+	return i < t->n ? t->p[i] : NULL;
 }
 
 /*
@@ -134,6 +143,8 @@ static inline void dw_abbrev_skip(const struct dw_unit *u, const struct dw_abbre
 struct dw_tables {
 	struct dw_abbrevs *p;
 	size_t n;
+	struct dw_abbrev_pool *pools; /* one per worker */
+	unsigned int n_pools;
 };
 
 /* abbrev_tables.c: give each unit that has none its table, and compile them. */

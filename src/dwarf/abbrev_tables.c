@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which unit has which abbreviation table; each distinct one is compiled once, in parallel
+ * Which unit has which abbreviation table; each distinct one is made once, in parallel
  *
  * A table belongs to a place in .debug_abbrev and to the sizes that its forms have in a unit: two units of
  * 32- and 64-bit DWARF that share the bytes have a table each.
@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/pool.h"
+#include "dwarf/abbrev_pool.h"
 #include "dwarf/impl.h"
 
 static uint8_t ref_addr_size(const struct dw_unit *u)
@@ -75,7 +76,8 @@ struct compile {
 static int compile_table(void *ctx, size_t item, unsigned int worker, struct cairn_err *err)
 {
 	struct compile *job = ctx;
-	return dw_abbrevs_compile(&job->tables->p[item], &job->budgets[job->budget_of[item]].bytes, err);
+	return dw_abbrevs_compile(&job->tables->p[item], &job->tables->pools[worker],
+				  &job->budgets[job->budget_of[item]].bytes, err);
 }
 
 static void set_budgets(struct compile *job)
@@ -98,12 +100,16 @@ int dw_tables_compile(struct dw_tables *ret, struct dw_unit *units, size_t n, un
 		return rc;
 	job.budgets = calloc(ret->n + 1, sizeof(*job.budgets));
 	job.budget_of = calloc(ret->n + 1, sizeof(*job.budget_of));
-	if (job.budgets && job.budget_of) {
+	ret->n_pools = pool_width(threads);
+	ret->pools = calloc(ret->n_pools, sizeof(*ret->pools));
+	if (job.budgets && job.budget_of && ret->pools) {
 		set_budgets(&job);
 		rc = pool_run(ret->n, threads, compile_table, &job, err);
 	} else {
 		rc = err_nomem(err, "abbreviation tables");
 	}
+	for (unsigned int i = 0; ret->pools && i < ret->n_pools; i++)
+		dw_abbrev_pool_close(&ret->pools[i]);
 	free(job.budgets);
 	free(job.budget_of);
 	return rc;
@@ -113,5 +119,8 @@ void dw_tables_fini(struct dw_tables *tables)
 {
 	for (size_t i = 0; i < tables->n; i++)
 		dw_abbrevs_fini(&tables->p[i]);
+	for (unsigned int i = 0; tables->pools && i < tables->n_pools; i++)
+		dw_abbrev_pool_fini(&tables->pools[i]);
+	free(tables->pools);
 	free(tables->p);
 }

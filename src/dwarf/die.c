@@ -56,7 +56,7 @@ static inline int near_value(const struct dw_die *die, uint16_t at, struct dw_va
 {
 	const struct dw_unit *u = die->unit;
 	const struct dw_abbrev *a = die->abbrev;
-	const struct dw_near *n = &u->abbrevs->nears[a->near], *end = n + a->n_near;
+	const struct dw_near *n = a->nears, *end = n + a->n_near;
 	while (n < end && n->at != at)
 		n++;
 	if (n == end)

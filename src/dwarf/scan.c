@@ -172,7 +172,7 @@ static int read_origin(const struct dw_func_abbrev *fa, const struct dw_die *die
 static int read_func(struct dw_scanner *s, const struct dw_die *die, struct dw_func *f,
 		     struct cairn_err *err)
 {
-	const struct dw_func_abbrev *fa = &die->unit->abbrevs->funcs[die->abbrev->func];
+	const struct dw_func_abbrev *fa = die->abbrev->func;
 	f->flags = fa->flags;
 	if (unlikely(fa->flags_need_values) && dw_flag(die, DW_AT_declaration))
 		f->flags |= DW_FUNC_DECLARATION;

@@ -21,7 +21,7 @@ int dw_die_parse(const struct dw_unit *u, const uint8_t *p, struct dw_die *ret,
 	if (p < u->end && *p < 0x80 && !t->codes && *p <= t->n) {
 		if (!*p)
 			return 0;
-		const struct dw_abbrev *found = &t->p[*p - 1];
+		const struct dw_abbrev *found = t->p[*p - 1];
 		*ret = (struct dw_die){.unit = u,
 				       .abbrev = found,
 				       .off = (uint64_t)(p - u->sec->p) | u->tag,

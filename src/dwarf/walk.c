@@ -206,7 +206,7 @@ static bool make_shapes(struct dw_walker *w, const struct dw_abbrevs *t)
 	if (!reserve(w, t->n))
 		return false;
 	for (size_t i = 0; i < t->n; i++) {
-		const struct dw_abbrev *a = &t->p[i];
+		const struct dw_abbrev *a = t->p[i];
 		struct dw_shape *s = &w->shapes[i];
 		*s = (struct dw_shape){.fixed = a->first.fixed,
 				       .then = a->first.then,
@@ -274,7 +274,7 @@ behind_die_slowly(struct dw_walker *w, const struct dw_abbrev *a, const uint8_t 
 {
 	struct cursor c = dw_unit_cursor(w->unit, p, w->err);
 	struct dw_step step = a->first;
-	const struct dw_step *more = &w->unit->abbrevs->steps[a->more];
+	const struct dw_step *more = a->more;
 	for (unsigned int run = 0;; step = *more++) {
 		if (run < DW_RUNS_MAX)
 			w->run[run++] = c.pos;
@@ -291,9 +291,9 @@ behind_die_slowly(struct dw_walker *w, const struct dw_abbrev *a, const uint8_t 
 static __attribute__((noinline)) const uint8_t *
 behind_die(struct dw_walker *w, const struct dw_shape *s, const uint8_t *p)
 {
-	const struct dw_abbrev *a = &w->table->p[s - w->shapes];
+	const struct dw_abbrev *a = w->table->p[s - w->shapes];
 	const uint8_t *end = w->unit->end, *at = p;
-	const struct dw_step *more = &w->table->steps[a->more];
+	const struct dw_step *more = a->more;
 	struct dw_step step = {.fixed = s->fixed, .then = s->then};
 	for (unsigned int run = 1;; step = *more++) {
 		if (unlikely(step.fixed > (size_t)(end - at)))
@@ -320,15 +320,11 @@ static __attribute__((noinline, cold)) const struct dw_shape *take_code_slowly(s
 		w->rc = rc;
 		return NULL;
 	}
-	if (!rc) {
-		/* A null may be written long. */
-		struct cursor c = dw_unit_cursor(w->unit, *p, NULL);
-		cur_uleb(&c);
-		*p = c.pos;
-		return NULL;
-	}
-	*p = die.attrs;
-	return &w->shapes[die.abbrev - w->table->p];
+	/* Both may be written long. */
+	struct cursor c = dw_unit_cursor(w->unit, *p, NULL);
+	uint64_t code = cur_uleb(&c);
+	*p = c.pos;
+	return rc ? &w->shapes[dw_abbrev_index(w->table, code)] : NULL;
 }
 
 static inline const struct dw_shape *take_code(struct dw_walker *w, const uint8_t **p)

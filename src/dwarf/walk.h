@@ -186,7 +186,7 @@ static inline bool dw_walker_has_children(const struct dw_walker *w)
 static inline struct dw_die dw_walker_die(const struct dw_walker *w)
 {
 	return (struct dw_die){.unit = w->unit,
-			       .abbrev = &w->table->p[w->shape - w->shapes],
+			       .abbrev = w->table->p[w->shape - w->shapes],
 			       .off = dw_walker_off(w),
 			       .tag = w->shape->tag,
 			       .has_children = w->shape->has_children,
