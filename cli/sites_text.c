@@ -7,7 +7,8 @@
  *	           size_t tc_idx  %rbx
  *	  3 places: 1 body, 2 inlined; arguments: 2 all, 1 none
  *
- * Everything that belongs to a place is indented under its address.
+ * Everything that belongs to a place is indented under its address. A function may have thousands, so what is in each line
+ * is put together without printf().
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -37,6 +38,36 @@ static void add(struct line *line, const char *format, ...)
 	line->n += n > 0 ? (size_t)n : 0;
 }
 
+static void add_chars(struct line *line, const char *chars, size_t n)
+{
+	size_t room = line->n < line->size ? line->size - line->n : 0;
+
+	if (room) {
+		size_t fits = n < room ? n : room - 1;
+
+		memcpy(line->buf + line->n, chars, fits);
+		line->buf[line->n + fits] = '\0';
+	}
+	line->n += n;
+}
+
+static void add_text(struct line *line, const char *text)
+{
+	add_chars(line, text, strlen(text));
+}
+
+/* @mark  in front of the number, which is of @base */
+static void add_number(struct line *line, const char *mark, uint64_t value, unsigned int base)
+{
+	char digits[24], *end = digits + sizeof(digits), *at = end;
+
+	do
+		*--at = "0123456789abcdef"[value % base];
+	while (value /= base);
+	add_text(line, mark);
+	add_chars(line, at, (size_t)(end - at));
+}
+
 enum coverage site_coverage(const struct cairn_site *site)
 {
 	uint32_t available = 0;
@@ -58,7 +89,7 @@ size_t view_address(const struct view *view, struct cairn_vaddr at, char *buf, s
 	    cairn_binary_section_of(view->bin, at, &section, &off))
 		add(&line, "%s+0x%" PRIx64, section, off);
 	else
-		add(&line, "0x%" PRIx64, at.v);
+		add_number(&line, "0x", at.v, 16);
 	return line.n;
 }
 
@@ -102,11 +133,11 @@ size_t view_source(const char *file, uint32_t source_line, uint32_t column, char
 	if (!file)
 		return 0;
 	slash = strrchr(file, '/');
-	add(&line, "%s", slash && slash[1] ? slash + 1 : file);
+	add_text(&line, slash && slash[1] ? slash + 1 : file);
 	if (source_line)
-		add(&line, ":%" PRIu32, source_line);
+		add_number(&line, ":", source_line, 10);
 	if (source_line && column)
-		add(&line, ":%" PRIu32, column);
+		add_number(&line, ":", column, 10);
 	return line.n;
 }
 
@@ -122,15 +153,16 @@ static void add_container(struct line *line, const struct cairn_site *site)
 	const char *container = site->container ? site->container : site->symbol;
 
 	if (!container) {
-		add(line, "code without a name");
+		add_text(line, "code without a name");
 		return;
 	}
+	add_text(line, container);
 	if (!site->container)
-		add(line, "%s+0x%" PRIx64, site->symbol, site->symbol_off);
+		add_number(line, "+0x", site->symbol_off, 16);
 	else if (site->container_off < 0)
-		add(line, "%s-0x%" PRIx64, container, (uint64_t)-site->container_off);
+		add_number(line, "-0x", (uint64_t)-site->container_off, 16);
 	else
-		add(line, "%s+0x%" PRIx64, container, (uint64_t)site->container_off);
+		add_number(line, "+0x", (uint64_t)site->container_off, 16);
 	if (site->symbol && site->container &&
 	    (strcmp(site->symbol, container) || (int64_t)site->symbol_off != site->container_off))
 		add(line, " (%s+0x%" PRIx64 ")", site->symbol, site->symbol_off);
@@ -142,14 +174,15 @@ static void add_place(struct line *line, const struct cairn_function *function,
 	char source[512];
 
 	if (site->n_chain) {
-		add(line, "%sinlined in ", site->kind == CAIRN_SITE_PART ? "split-off part, " : "");
+		add_text(line, site->kind == CAIRN_SITE_PART ? "split-off part, inlined in " : "inlined in ");
 		add_container(line, site);
-		if (site->n_chain && site->chain[0].call_file) {
+		if (site->chain[0].call_file) {
 			const struct cairn_inlined_call *call = &site->chain[0];
 
 			view_source(call->call_file, call->call_line, call->call_column, source,
 				    sizeof(source));
-			add(line, ", called at %s", source);
+			add_text(line, ", called at ");
+			add_text(line, source);
 		}
 		return;
 	}
@@ -191,6 +224,14 @@ static int declaration_width(const struct view *view, const struct cairn_functio
 	return (int)widest;
 }
 
+static void print_spaces(FILE *out, int n)
+{
+	static const char spaces[] = "                                        ";
+
+	for (; n > 0; n -= (int)sizeof(spaces) - 1)
+		fwrite_unlocked(spaces, 1, n < (int)sizeof(spaces) ? (size_t)n : sizeof(spaces) - 1, out);
+}
+
 static void print_args(const struct view *view, const struct cairn_site *site, int indent, int width)
 {
 	char declaration[VIEW_TEXT_MAX], location[VIEW_TEXT_MAX];
@@ -202,8 +243,16 @@ static void print_args(const struct view *view, const struct cairn_site *site, i
 		cairn_types_declare(view->types, arg->type, arg->name ? arg->name : "", declaration,
 				    sizeof(declaration));
 		view_location(view, &arg->loc, location, sizeof(location));
-		fprintf(view->out, "%*s%-*s  %s%s%s\n", indent, "", width, declaration,
-			bad ? view->style.bad : "", location, bad ? view->style.off : "");
+		print_spaces(view->out, indent);
+		fputs_unlocked(declaration, view->out);
+		print_spaces(view->out, width - (int)strlen(declaration));
+		fputs_unlocked("  ", view->out);
+		if (bad)
+			fputs_unlocked(view->style.bad, view->out);
+		fputs_unlocked(location, view->out);
+		if (bad)
+			fputs_unlocked(view->style.off, view->out);
+		putc_unlocked('\n', view->out);
 	}
 }
 
@@ -216,8 +265,12 @@ static void print_site(const struct view *view, const struct cairn_function *fun
 
 	view_address(view, site->at, address, sizeof(address));
 	add_place(&line, function, site);
-	indent = fprintf(view->out, "  %s  ", address);
-	fprintf(view->out, "%s\n", place);
+	indent = (int)strlen(address) + 4;
+	fputs_unlocked("  ", view->out);
+	fputs_unlocked(address, view->out);
+	fputs_unlocked("  ", view->out);
+	fputs_unlocked(place, view->out);
+	putc_unlocked('\n', view->out);
 	print_chain(view, site, indent);
 	print_args(view, site, indent, width);
 	if (site->n_shared > 1)
