@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cairn/distil.h>
 #include <cairn/embed.h>
@@ -114,12 +115,24 @@ static char *path_of(const struct encode_values *values, const char *elf, const 
 	return asprintf(&path, "%s.btf%s", slash ? slash + 1 : elf, suffix) < 0 ? NULL : path;
 }
 
+/* What an earlier run left there continues other types than those that are written now. */
+static void warn_of_leftover(const struct output *o, const struct encode_values *values, const char *elf)
+{
+	char *path = path_of(values, elf, o->suffix);
+
+	if (path && !access(path, F_OK))
+		fprintf(stderr, "cairn: %s is left from an earlier run: this time there are no %s\n", path, o->what);
+	free(path);
+}
+
 static int write_output(struct output *o, const struct encode_values *values, const char *elf)
 {
 	struct cairn_err err = {0};
 
-	if (!o->blob->bytes)
+	if (!o->blob->bytes) {
+		warn_of_leftover(o, values, elf);
 		return STATUS_YES;
+	}
 	o->path = path_of(values, elf, o->suffix);
 	if (!o->path)
 		return fail(STATUS_NOT_HERE, "no memory");

@@ -706,6 +706,14 @@ def an_embedded_copy_runs_and_has_the_same_btf():
 
 
 @claim
+def places_of_an_earlier_run_are_not_taken_for_those_of_this_one():
+    program, out = compile_c("inlined", INLINED), path_of("leftover")
+    expect(not cairn("btf", "encode", program, "-o", out, check=True).err)
+    r = cairn("btf", "encode", "--dialect", "none", program, "-o", out, check=True)
+    expect(out + ".inline is left from an earlier run" in r.err and out + ".inline" not in r.out, r)
+
+
+@claim
 def encoding_gives_the_same_bytes_with_any_number_of_threads():
     program = compile_c("inlined", INLINED)
     results = set()
