@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* BTF that stands alone: header, layout, records of all kinds up to 19, in both byte orders. */
+/* BTF that stands alone: header, layout, records of all kinds up to 19 and of kinds that nobody knows, in both byte orders. */
 #include "fuzz.h"
 
+#include "btf/btf.h"
 #include "btf_touch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -41,12 +42,31 @@ static void add_types(struct cairn_btf_builder *b)
 	btf_add_ref(b, CAIRN_BTF_TYPEDEF, seed_string(b, "t"), v, &v);
 }
 
+/* Two kinds that only the layout section knows, between types of which some are there twice. */
+static void add_unknown_kinds(struct cairn_btf_builder *b)
+{
+	enum { FIXED = 40, ELEMENTS = 41, N = 42 };
+	static const uint8_t layout[4 * N] = {[4 * FIXED] = 8, [4 * ELEMENTS] = 4, [4 * ELEMENTS + 1] = 8};
+	static const struct cairn_btf teacher = {.layout = layout, .n_layout = N};
+	static const uint32_t words[] = {1, 0x10000, 0, 0x20000, 2};
+	struct cairn_btf_type fixed = {.kind = FIXED}, elements = {.kind = ELEMENTS, .vlen = 2};
+	uint32_t id;
+	btf_builder_learn_kinds(b, &teacher);
+	cairn_btf_add_record(b, &fixed, words, 2, &id);
+	add_types(b);
+	cairn_btf_add_record(b, &elements, words, 5, &id);
+	btf_add_ref(b, CAIRN_BTF_PTR, 0, id, &id);
+}
+
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
-	for (int form = 0; form < 4; form++) {
+	for (int form = 0; form < 6; form++) {
+		bool unknown = form > 3;
 		struct cairn_btf_builder *b = seed_builder(
-			(struct cairn_btf_build_opts){.layout = form & 1, .big_endian = form & 2});
+			(struct cairn_btf_build_opts){.layout = unknown || form & 1, .big_endian = form & (unknown ? 1 : 2)});
 		add_types(b);
+		if (unknown)
+			add_unknown_kinds(b);
 		put_blob(b, put);
 	}
 }
