@@ -37,9 +37,10 @@ struct watched {
 	void *ctx;
 	int rc;
 	struct cairn_err err;
+	pthread_t thread;
 	pthread_mutex_t lock;
-	pthread_cond_t done;
-	bool is_done;
+	pthread_cond_t todo, done;
+	bool has_work, is_done, is_ended;
 };
 
 /* Of the thread that runs @work. */
@@ -140,14 +141,24 @@ ssize_t stall_read_all(int pid, const struct iovec *here, const struct iovec *th
 
 /* ---- waiting ---- */
 
-static void *run(void *arg)
+/* One piece of work after the other, until there will be none. */
+static void *serve(void *arg)
 {
 	struct watched *w = watched = arg;
-	int rc = w->work(w->ctx, &w->err);
 	pthread_mutex_lock(&w->lock);
-	w->rc = rc;
-	w->is_done = true;
-	pthread_cond_signal(&w->done);
+	for (;;) {
+		while (!w->has_work && !w->is_ended)
+			pthread_cond_wait(&w->todo, &w->lock);
+		if (!w->has_work)
+			break;
+		w->has_work = false;
+		pthread_mutex_unlock(&w->lock);
+		int rc = w->work(w->ctx, &w->err);
+		pthread_mutex_lock(&w->lock);
+		w->rc = rc;
+		w->is_done = true;
+		pthread_cond_signal(&w->done);
+	}
 	pthread_mutex_unlock(&w->lock);
 	return NULL;
 }
@@ -194,38 +205,63 @@ static int leave(struct stall *s, const struct watched *w, struct cairn_err *err
 		       s->pid, w->now.lo, w->now.hi, STALL_MS / 1000);
 }
 
-static struct watched *new_watched(const struct stall *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx)
+static struct watched *new_watched(void)
 {
 	pthread_condattr_t attr;
 	struct watched *w = calloc(1, sizeof(*w));
 	if (!w)
 		return NULL;
-	w->known = *s;
-	w->work = work;
-	w->ctx = ctx;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&w->done, &attr);
+	pthread_cond_init(&w->todo, NULL);
 	pthread_condattr_destroy(&attr);
 	return w;
 }
 
 static void free_watched(struct watched *w)
 {
+	pthread_cond_destroy(&w->todo);
 	pthread_cond_destroy(&w->done);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
 }
 
-static bool start(struct watched *w, pthread_t *ret)
+static bool start(struct watched *w)
 {
 	sigset_t all, before;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	bool is_started = pthread_create(ret, NULL, run, w) == 0;
+	bool is_started = pthread_create(&w->thread, NULL, serve, w) == 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return is_started;
+}
+
+int stall_begin(struct stall *s, struct cairn_err *err)
+{
+	struct watched *w = new_watched();
+	if (!w)
+		return err_nomem(err, "a thread that reads a process");
+	if (start(w))
+		s->worker = w;
+	else
+		free_watched(w);
+	return 0;
+}
+
+void stall_end(struct stall *s)
+{
+	struct watched *w = s->worker;
+	if (!w)
+		return;
+	pthread_mutex_lock(&w->lock);
+	w->is_ended = true;
+	pthread_cond_signal(&w->todo);
+	pthread_mutex_unlock(&w->lock);
+	pthread_join(w->thread, NULL);
+	free_watched(w);
+	s->worker = NULL;
 }
 
 int stall_check(const struct stall *s, struct cairn_err *err)
@@ -233,28 +269,45 @@ int stall_check(const struct stall *s, struct cairn_err *err)
 	return s->is_left ? err_set(err, -ETIMEDOUT, "process %d: reading its memory did not end before; it has to be opened again", s->pid) : 0;
 }
 
-int stall_run(struct stall *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx, struct cairn_err *err)
+static void hand_over(struct stall *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx)
 {
-	pthread_t thread;
-	int rc = stall_check(s, err);
-	if (rc < 0)
-		return rc;
-	struct watched *w = new_watched(s, work, ctx);
-	if (!w)
-		return err_nomem(err, "a thread that reads a process");
-	if (!start(w, &thread)) {
-		free_watched(w);
-		return work(ctx, err);
-	}
+	struct watched *w = s->worker;
+	pthread_mutex_lock(&w->lock);
+	w->known = *s;
+	w->work = work;
+	w->ctx = ctx;
+	w->err = (struct cairn_err){0};
+	w->is_done = false;
+	w->has_work = true;
+	pthread_cond_signal(&w->todo);
+	pthread_mutex_unlock(&w->lock);
+}
+
+static int run_there(struct stall *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx, struct cairn_err *err)
+{
+	struct watched *w = s->worker;
+	hand_over(s, work, ctx);
 	if (!wait_for(w)) {
-		pthread_detach(thread);
+		pthread_detach(w->thread);
+		s->worker = NULL;
 		return leave(s, w, err);
 	}
-	pthread_join(thread, NULL);
-	rc = w->rc;
-	if (rc < 0 && err)
+	if (w->rc < 0 && err)
 		*err = w->err;
-	free_watched(w);
+	return w->rc;
+}
+
+int stall_run(struct stall *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx, struct cairn_err *err)
+{
+	bool is_ours = !s->worker;
+	int rc = stall_check(s, err);
+	if (rc == 0 && is_ours)
+		rc = stall_begin(s, err);
+	if (rc < 0)
+		return rc;
+	rc = s->worker ? run_there(s, work, ctx, err) : work(ctx, err);
+	if (is_ours)
+		stall_end(s);
 	return rc;
 }
 

@@ -30,6 +30,8 @@ enum {
 	STALL_MS = 2000, /* a page from a disk that is busy takes a tenth of it */
 };
 
+struct watched;
+
 struct stall {
 	int pid;
 	struct stall_range {
@@ -37,14 +39,23 @@ struct stall {
 	} ranges[STALL_MAX];
 	size_t n;
 	bool is_left; /* what ran with it is lost */
+	struct watched *worker; /* from stall_begin() to stall_end() */
 };
+
+/*
+ * stall_begin - have the thread ready, for who runs several pieces of work and cannot wait for a thread in between
+ *
+ * Returns 0, also where no thread can be had; -ENOMEM. stall_end() in both cases, before @s is copied.
+ */
+int stall_begin(struct stall *s, struct cairn_err *err);
+void stall_end(struct stall *s);
 
 /*
  * stall_run - run @work in a thread, as long as its reads end
  *
  * @s  what is known to stall; what does is added
  * Returns what @work returns; -ETIMEDOUT when a read in it took longer than STALL_MS (err: where), or when one did before.
- * Cost: a thread. Signals are not delivered to it. Where no thread can be had, @work runs here, without a limit.
+ * Cost: a thread, without stall_begin(). Signals are not delivered to it. Where no thread can be had, @work runs here, without a limit.
  */
 int stall_run(struct stall *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx, struct cairn_err *err);
 

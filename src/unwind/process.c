@@ -202,7 +202,10 @@ static int take_once(struct cairn_stacks *stacks, struct cairn_err *err)
 	stacks_clear(stacks);
 	int rc = choose_memory(stacks, err);
 	if (rc == 0)
+		rc = stall_begin(&stacks->stall, err);
+	if (rc == 0)
 		rc = capture(c, err);
+	stall_end(&stacks->stall);
 	/* What was left behind has no threads, and keeps its memory. */
 	if (stacks->stall.is_left) {
 		stacks->n_used = 0;

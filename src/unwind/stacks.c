@@ -37,6 +37,7 @@ void stacks_take_note(struct cairn_stacks *stacks)
 void stacks_clear(struct cairn_stacks *stacks)
 {
 	stacks->n_used = 0;
+	arena_fini(&stacks->kept);
 	walk_forget(&stacks->walk);
 	snapshot_fini(&stacks->snapshot);
 	stacks->moment = (struct cairn_stacks_moment){0};
@@ -52,18 +53,17 @@ struct thread_walk *stacks_add(struct cairn_stacks *stacks, int tid, const char 
 		}
 	}
 	struct thread_walk *t = stacks->threads.p[stacks->n_used++];
-	free(t->block);
 	*t = (struct thread_walk){.n_then = SIZE_MAX, .stack = {.tid = tid}};
 	snprintf(t->stack.comm, sizeof(t->stack.comm), "%s", comm);
 	return t;
 }
 
-int stacks_keep(const struct cairn_stacks *stacks, struct thread_walk *t, struct cairn_err *err)
+int stacks_keep(struct cairn_stacks *stacks, struct thread_walk *t, struct cairn_err *err)
 {
 	const struct walk *walk = &stacks->walk;
 	size_t frames = walk->frames.n * sizeof(*walk->frames.p), words = walk->words.n * sizeof(*walk->words.p);
 	size_t regs = walk->regs.n * sizeof(*walk->regs.p), why = strlen(walk->why) + 1;
-	char *at = t->block = malloc(frames + words + regs + why);
+	char *at = arena_alloc(&stacks->kept, frames + words + regs + why);
 	if (!at)
 		return err_nomem(err, "the frames of a stack");
 	t->stack.n_frames = walk->frames.n;
@@ -80,10 +80,9 @@ void cairn_stacks_close(struct cairn_stacks *stacks)
 	/* What a read that never ended may still fill is not freed. */
 	if (!stacks || stacks->stall.is_left)
 		return;
-	for (size_t i = 0; i < stacks->threads.n; i++) {
-		free(stacks->threads.p[i]->block);
+	for (size_t i = 0; i < stacks->threads.n; i++)
 		free(stacks->threads.p[i]);
-	}
+	arena_fini(&stacks->kept);
 	VEC_FREE(&stacks->threads);
 	walk_fini(&stacks->walk);
 	snapshot_fini(&stacks->snapshot);

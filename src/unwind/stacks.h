@@ -3,15 +3,15 @@
 #ifndef UNWIND_STACKS_H
 #define UNWIND_STACKS_H
 
+#include "base/arena.h"
 #include "code/core.h"
 #include "code/stall.h"
 #include "unwind/snapshot.h"
 #include "unwind/walk.h"
 
-/* What is kept of a thread's walk: one block of memory, of just the size that it takes. */
+/* What is kept of a thread's walk. */
 struct thread_walk {
-	struct cairn_thread_stack stack; /* frames and why point into the block */
-	void *block;
+	struct cairn_thread_stack stack;
 	const struct frame_regs *regs; /* one for each frame */
 	const uint64_t *words;
 	size_t n_then; /* frames that were found in what was copied; those behind them by reading a process that runs again */
@@ -33,6 +33,7 @@ struct cairn_stacks {
 	VEC(struct thread_walk *) threads; /* the first n_used of them; the rest keeps its memory for the next time */
 	size_t n_used;
 	struct walk walk; /* at hand */
+	struct arena kept; /* frames, registers and ends of the threads */
 	struct snapshot snapshot; /* of a process, until the next one */
 	struct borrow_states states;
 	struct cairn_stacks_moment moment;
@@ -53,6 +54,6 @@ void stacks_clear(struct cairn_stacks *stacks);
 struct thread_walk *stacks_add(struct cairn_stacks *stacks, int tid, const char *comm);
 
 /* Keep what the walk at hand has found, as @t's. Returns 0, -ENOMEM. */
-int stacks_keep(const struct cairn_stacks *stacks, struct thread_walk *t, struct cairn_err *err);
+int stacks_keep(struct cairn_stacks *stacks, struct thread_walk *t, struct cairn_err *err);
 
 #endif
