@@ -146,7 +146,8 @@ static inline struct h128 mix_elem(struct h128 key, const struct elem *e, uint64
 /* False: something that it refers to has no term yet. */
 static inline bool find_key(const struct unit_types *u, const struct type_die *t, struct h128 *ret)
 {
-	const struct elem *e = u->elems.p + t->elem, *end = e + t->n_elems;
+	/* A unit may have no elements at all: there is nothing to count from. */
+	const struct elem *e = t->n_elems ? &u->elems.p[t->elem] : NULL, *end = t->n_elems ? e + t->n_elems : NULL;
 	uint32_t ref = term_at(u, t->ref);
 	bool made = ref;
 	struct h128 key = hash_start((uintptr_t)t->name, t, t->n_elems);
@@ -411,6 +412,8 @@ static int make_conflicts(struct terms *s, struct unit_types *u)
 
 int terms_of_unit(struct terms *s, struct unit_types *u)
 {
+	if (!u->types.n)
+		return 0;
 	int rc = make_names(s, u);
 	if (rc >= 0)
 		rc = make_edges(s, u);
