@@ -104,11 +104,12 @@ static inline struct child start_child(void (*step)(char what))
 	if (pid == 0) {
 		char c;
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		alarm(60);
 		close(to[1]);
 		close(from[0]);
 		while (read(to[0], &c, 1) == 1) {
+			alarm(60);
 			step(c);
+			alarm(0);
 			if (write(from[1], &c, 1) != 1)
 				break;
 		}

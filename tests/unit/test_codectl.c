@@ -38,7 +38,7 @@
 		}                                                                                         \
 	} while (0)
 
-enum { SECONDS = 200 }; /* far beyond what it takes, also on a machine that is busy */
+enum { SECONDS = 200 }; /* without any progress: far beyond what that takes, also on a machine that is busy */
 
 static pid_t start_child(void (*f)(void))
 {
@@ -532,6 +532,7 @@ static void do_fork_under_load(void)
 	for (uintptr_t i = 0; i < 2; i++)
 		CHECK(pthread_create(&threads[i], NULL, register_for_ever, (void *)(i + 1)) == 0);
 	for (int i = 0; i < 60; i++) {
+		alarm(SECONDS);
 		pid_t pid = i % 2 ? raw_clone() : fork();
 		if (pid == 0)
 			use_copy();

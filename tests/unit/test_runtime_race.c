@@ -41,7 +41,6 @@ static int start(void (*run)(void))
 	pid = fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		alarm(SECONDS);
 		if (write(ready[1], "r", 1) == 1)
 			run();
 		_exit(1);
@@ -62,10 +61,11 @@ static void end(int pid)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-static uint64_t now_ns(void)
+/* Of the processor: how long it takes depends on who else is there. */
+static uint64_t spent_ns(void)
 {
 	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
@@ -143,6 +143,7 @@ static void stop(int pid)
 static void look(struct code_runtime *rt, struct code_space *space, int pid, int i, struct counts *n)
 {
 	unsigned int was[SLOTS];
+	alarm(SECONDS);
 	stop(pid);
 	for (unsigned int slot = 0; slot < SLOTS; slot++)
 		was[slot] = slot == truth->busy ? NUMBERS : truth->number[slot];
@@ -191,6 +192,7 @@ static void what_changes_faster_than_it_is_read_is_told(void **state)
 	assert_int_equal(cairn_code_open_pid(pid, NULL, &code, NULL), 0);
 	for (int i = 0; i < 100; i++) {
 		const struct cairn_code_range *r = cairn_code_find(code, (struct cairn_addr){(uintptr_t)region + 100}, 0);
+		alarm(SECONDS);
 		bool is_unsteady = cairn_code_note(code, 0) && strstr(cairn_code_note(code, 0), "faster than they are read");
 		bool is_read = r && r->source == CAIRN_CODE_JIT && r->is_trusted && !r->why;
 		n_unsteady += is_unsteady;
@@ -328,11 +330,12 @@ static void read_hostile(void (*run)(void), int n, uint64_t max_ns)
 	int pid = start(run);
 	struct cairn_code *code;
 	struct cairn_err err = {0};
-	uint64_t begin = now_ns();
+	uint64_t begin = spent_ns();
 	if (cairn_code_open_pid(pid, NULL, &code, &err) < 0)
 		fail_msg("%s", err.msg);
 	for (int i = 0; i < n; i++) {
 		struct cairn_frame frames[CAIRN_FRAMES_MAX];
+		alarm(SECONDS);
 		check_ranges(code);
 		for (uint64_t off = 0; off < REGION; off += 4093)
 			assert_true(cairn_code_frames(code, (struct cairn_addr){(uintptr_t)region + off}, frames,
@@ -340,7 +343,7 @@ static void read_hostile(void (*run)(void), int n, uint64_t max_ns)
 		if (cairn_code_refresh(code, &err) < 0)
 			fail_msg("%s", err.msg);
 	}
-	assert_true(now_ns() - begin < max_ns);
+	assert_true(spent_ns() - begin < max_ns);
 	cairn_code_close(code);
 	end(pid);
 }
@@ -378,6 +381,6 @@ int main(void)
 		cmocka_unit_test(a_mapping_that_comes_and_goes_is_read_in_bounded_time),
 		cmocka_unit_test(tables_that_are_shared_by_all_regions_are_read_up_to_a_limit),
 	};
-	alarm(SECONDS + 10);
+	alarm(SECONDS);
 	return cmocka_run_group_tests(tests, make_region, NULL);
 }
