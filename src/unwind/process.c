@@ -243,6 +243,9 @@ static int open_once(const struct cairn_stacks_opts *opts, struct stall *stall, 
 	stacks->stall = *stall;
 	stall_note(stall, stacks->note);
 	rc = code_space_open_pid(stop_memory_of(stacks->pid), stacks->jobs, &stacks->space, err);
+	/* Mappings take what tracing takes, and say less of it. */
+	if (rc == -EACCES || rc == -EPERM)
+		rc = stop_refuse(stacks->pid, EPERM, err);
 	if (rc == 0) {
 		stacks->has_new_maps = true;
 		code_space_use_packs(stacks->space, &stacks->packs);

@@ -82,7 +82,7 @@ static int tracer_of(int pid, int tid)
 	return tracer;
 }
 
-static int refuse(int pid, int why, struct cairn_err *err)
+int stop_refuse(int pid, int why, struct cairn_err *err)
 {
 	int tracer = tracer_of(pid, pid);
 	if (why == EPERM && tracer)
@@ -162,7 +162,7 @@ static int seize(struct stop *stop, DIR *tasks, struct reaper *reaper, int tid, 
 		stop->threads.n--;
 		if (why == ESRCH || (why == EPERM && has_ended(stop->pid, tid)))
 			return 0;
-		return refuse(stop->pid, why, err);
+		return stop_refuse(stop->pid, why, err);
 	}
 	*t = (struct stopped_thread){.tid = tid, .is_main = tid == stop->pid, .is_seized = true};
 	read_comm(tasks, t);

@@ -50,6 +50,9 @@ int stop_memory_of(int pid);
  */
 int stop_all(int pid, struct stop *stop, struct cairn_err *err);
 
+/* What it takes to trace @pid, which @why, an errno, has denied; or who does already: -EPERM, -EBUSY, -@why. */
+int stop_refuse(int pid, int why, struct cairn_err *err);
+
 /*
  * Let them go on. May be called twice.
  *

@@ -3,9 +3,11 @@
 """cairn code run --syscall: codectl(2) answered as a kernel would, and where its registries are found."""
 
 import os
+import pwd
 import re
 import signal
 import subprocess
+import sys
 
 from claims import CAIRN, SOURCE, Skip, cairn, claim, compile_c, expect, main, run  # noqa: E402
 
@@ -16,13 +18,19 @@ PROGRAM = r"""
 #define _GNU_SOURCE
 #include <cairn/abi/codectl.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -135,6 +143,93 @@ static void forks(char **argv, int n_words)
 	stay("parent");
 }
 
+/* The same number by the gate of 32-bit programs, and with the bit of x32: other tables. */
+static void other_architectures(void)
+{
+	struct code_elf_info elf = object(0x10000000);
+	long rc;
+	__asm__ volatile("int $0x80" : "=a"(rc) : "a"(nr), "b"(CODE_REGISTER_ELF), "c"(NULL), "d"(sizeof(elf)), "S"(0) : "memory", "r8", "r9", "r10", "r11");
+	printf("i386 %s\n", strerrorname_np((int)-rc));
+	rc = syscall(nr | 0x40000000, CODE_REGISTER_ELF, &elf, sizeof(elf), 0);
+	printf("x32 %s\n", rc ? strerrorname_np(errno) : "0");
+	printf("own %s\n", add(0x10000000));
+}
+
+static int add_in_shared_memory(void *arg)
+{
+	printf("child %s\n", add(0x10000000));
+	return 0;
+}
+
+static void shared_memory(void)
+{
+	static char stack[65536];
+	int pid = clone(add_in_shared_memory, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
+	waitpid(pid, NULL, 0);
+	printf("parent %s\n", add(0x10000000));
+}
+
+static volatile int n_signals;
+
+static void count(int sig)
+{
+	n_signals++;
+}
+
+/* The page comes when signals have come; this thread takes none. */
+static void *answer_late(void *fd)
+{
+	struct uffd_msg msg;
+	struct code_elf_info elf = object(0x10000000);
+	static char page[4096] __attribute__((aligned(4096)));
+	struct itimerval every = {{0, 5000}, {0, 5000}};
+	if (read((int)(long)fd, &msg, sizeof(msg)) != sizeof(msg))
+		return NULL;
+	setitimer(ITIMER_REAL, &every, NULL);
+	usleep(300000);
+	setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+	memcpy(page, &elf, sizeof(elf));
+	struct uffdio_copy copy = {.dst = msg.arg.pagefault.address & ~4095ul, .src = (unsigned long)page, .len = 4096};
+	ioctl((int)(long)fd, UFFDIO_COPY, &copy);
+	return NULL;
+}
+
+/* The supervisor reads what is not there yet, and meanwhile the caller gets signals whose handler does not restart. */
+static void signals(void)
+{
+	char *info = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register reg = {.range = {(unsigned long)info, 4096}, .mode = UFFDIO_REGISTER_MODE_MISSING};
+	pthread_t thread;
+	sigset_t alarm;
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &reg)) {
+		puts("skip userfaultfd");
+		return;
+	}
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
+	sigprocmask(SIG_BLOCK, &alarm, NULL);
+	pthread_create(&thread, NULL, answer_late, (void *)(long)fd);
+	sigaction(SIGALRM, &(struct sigaction){.sa_handler = count}, NULL);
+	sigprocmask(SIG_UNBLOCK, &alarm, NULL);
+	const char *result = call(CODE_REGISTER_ELF, info, sizeof(struct code_elf_info), 0);
+	printf("call %s\nsignals %s\n", result, n_signals ? "came" : "none");
+}
+
+static void interrupted(void)
+{
+	struct itimerval again = {{0, 5000}, {0, 5000}};
+	stay("here");
+	sigaction(SIGALRM, &(struct sigaction){.sa_handler = count}, NULL);
+	setitimer(ITIMER_REAL, &again, NULL);
+	const char *result = add(0x10000000);
+	sigaction(SIGALRM, &(struct sigaction){.sa_handler = count, .sa_flags = SA_RESTART}, NULL);
+	printf("interrupted %s\n", result);
+	fflush(stdout);
+	printf("restarted %s\n", add(0x20000000));
+}
+
 int main(int argc, char **argv)
 {
 	nr = atol(argv[1]);
@@ -154,7 +249,15 @@ int main(int argc, char **argv)
 		printf("later %s\n", add(0x20000000));
 		fflush(stdout);
 		printf("forked %d\n", system("true"));
-	} else if (!strcmp(argv[2], "number"))
+	} else if (!strcmp(argv[2], "architectures"))
+		other_architectures();
+	else if (!strcmp(argv[2], "shared"))
+		shared_memory();
+	else if (!strcmp(argv[2], "interrupted"))
+		interrupted();
+	else if (!strcmp(argv[2], "signals"))
+		signals();
+	else if (!strcmp(argv[2], "number"))
 		printf("%s\n", call((unsigned int)atoi(argv[3]), (void *)0x1000, 80, 0));
 	return 0;
 }
@@ -163,7 +266,7 @@ int main(int argc, char **argv)
 
 def program():
     include = os.path.join(SOURCE, "include")
-    return compile_c("calls", PROGRAM, flags=("-O1", "-I" + include))
+    return compile_c("calls", PROGRAM, flags=("-O1", "-pthread", "-I" + include))
 
 
 def serve(*words, options=(), **kwargs):
@@ -204,6 +307,68 @@ def fork_copies_the_registry_and_exec_ends_it():
     expect(p.returncode == 0 and lines == {
         "child-has-it": "EEXIST", "child-own": "0", "child-not-later": "0", "parent-later": "0", "child-away": "0", "exec-has-nothing": "0",
         "parent-keeps": "EEXIST", "parent-not-childs": "0"}, out)
+
+
+@claim
+def calls_of_other_architectures_are_not_served():
+    # Kernels may be without the gate of 32-bit programs: then it ends the program, or the call is not there either.
+    r = serve("architectures")
+    if r.status != 0:
+        raise Skip("this kernel has no int $0x80")
+    expect(results(r) == {"i386": "ENOSYS", "x32": "ENOSYS", "own": "0"}, r)
+
+
+@claim
+def a_child_in_the_same_memory_has_a_registry_of_its_own():
+    r = serve("shared")
+    expect(results(r) == {"child": "0", "parent": "0"}, r)
+
+
+@claim
+def signals_wait_until_the_call_is_answered():
+    r = serve("signals")
+    expect(r.status == 0, r)
+    if "skip" in r.out:
+        raise Skip("userfaultfd(2) for faults of the kernel is not permitted here")
+    release = tuple(int(n) for n in re.match(r"(\d+)\.(\d+)", os.uname().release).groups())
+    if release < (5, 19):
+        raise Skip("before Linux 5.19 they end it")
+    expect(results(r) == {"call": "0", "signals": "came"}, r)
+
+
+@claim
+def before_the_supervisor_has_taken_it_a_call_can_be_interrupted():
+    p = subprocess.Popen([CAIRN, "code", "run", "--syscall", str(NR), "--", program(), str(NR), "interrupted"],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        expect(re.fullmatch(r"here \d+\n", p.stdout.readline()), "the first line")
+        os.kill(p.pid, signal.SIGSTOP)
+        p.stdin.write("x")
+        p.stdin.flush()
+        expect(p.stdout.readline() == "interrupted EINTR\n", "the second line")
+        os.kill(p.pid, signal.SIGCONT)
+        expect(p.stdout.read() == "restarted 0\n", "the third line")
+    finally:
+        p.kill()
+        p.wait()
+
+
+@claim
+def without_privilege_setuid_programs_gain_none_and_it_says_so():
+    if os.geteuid() != 0:
+        raise Skip("another user takes root to become")
+    nobody = pwd.getpwnam("nobody")
+    script = f"""
+import os
+os.setgroups([]); os.setgid({nobody.pw_gid}); os.setuid({nobody.pw_uid})
+os.execv({CAIRN!r}, [{CAIRN!r}, "code", "run", "--syscall", "{NR}", "--", "sh", "-c", "grep NoNewPrivs /proc/self/status"])
+"""
+    r = run(sys.executable, "-c", script)
+    if "Permission denied" in r.err and r.status not in (0, 3):
+        raise Skip("the program's folder cannot be read by others")
+    expect(r.status == 0 and r.out.split() == ["NoNewPrivs:", "1"] and "setuid programs" in r.err, r)
+    r = cairn("code", "run", "--syscall", NR, "--", "sh", "-c", "grep NoNewPrivs /proc/self/status")
+    expect(r.out.split() == ["NoNewPrivs:", "0"] and "setuid" not in r.err, r)
 
 
 @claim

@@ -12,7 +12,7 @@
  * A walk is what a stack of eight frames takes: the registry as it is, then rule and name at eight addresses. The counters before
  * and after tell which numbers were at an address meanwhile; any other is wrong, and so is a name with another number than the rule.
  *
- * In every sixteenth walk the writer is stopped while the registry is copied, as cairn stack does it: then the number is that of this moment, and
+ * In one of 64 walks the writer is stopped while the registry is copied, as cairn stack does it: then the number is that of this moment, and
  * nothing at an address where something was is missing, unless the reader says that the code was freed since. A copy of a registry
  * that goes on may miss what moves from one entry to another: its counter of changes tells.
  */
@@ -33,7 +33,7 @@
 
 #include "code/runtime.h"
 
-enum { PLACES = 64, PLACE = 256, SERIES = 64, FUNCTION = 64, ROWS = 47, FRAMES = 8, CFA = 16, REFRESH = 1000, STOPPED = 16 };
+enum { PLACES = 64, PLACE = 256, SERIES = 64, FUNCTION = 64, ROWS = 47, FRAMES = 8, CFA = 16, REFRESH = 1000, STOPPED = 64 };
 
 static struct {
 	volatile uint64_t n_rows;
