@@ -48,13 +48,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
 	static const uint64_t regs[27] = {[16] = 0x401000, [19] = 0x7000};
-	static const Elf64_Ehdr eh = {.e_ident = {0x7f, 'E', 'L', 'F'}, .e_phoff = 64, .e_phentsize = 56, .e_phnum = 1};
 	static const struct {
 		Elf64_Ehdr eh;
 		Elf64_Phdr ph;
 		Elf64_Nhdr head;
 		char note[12];
-	} page = {eh, {.p_type = PT_NOTE, .p_offset = 120, .p_filesz = 24, .p_align = 4}, {4, 8, NT_GNU_BUILD_ID}, "GNU\0id"};
+	} page = {{.e_ident = {0x7f, 'E', 'L', 'F'}, .e_phoff = 64, .e_phentsize = 56, .e_phnum = 1}, {.p_type = PT_NOTE, .p_offset = 120, .p_filesz = 24, .p_align = 4}, {4, 8, NT_GNU_BUILD_ID}, "GNU\0id"};
 	struct core_builder b = {0};
 	cb_thread(&b, 1, SIGSEGV, regs);
 	cb_psinfo(&b, 1, "a");

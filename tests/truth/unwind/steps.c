@@ -13,6 +13,8 @@
  *	return	rsp is at or above the frame's CFA: it is over, and all above it too (longjmp, exceptions)
  *	signal	the handler begins: the frame outside of its trampoline is what was interrupted
  *
+ *	move	libffi's calls put their return address elsewhere, and return from there with another stack pointer than their
+ *		caller had: what the row says first has to be what happens
  *	longjmp	glibc's says that the caller of its last instructions is where it jumps to: remembered, and compared there
  *
  * At every instruction of a frame whose call was seen, the rule of the unwind table is applied to the registers. The result has to
@@ -76,6 +78,7 @@ struct map {
 /* A frame whose beginning was seen. */
 struct frame {
 	uint64_t ret_addr, cfa, saved[N_KEPT];
+	bool is_moved;	 /* it has put its return address elsewhere: cfa is what the row says, and what its return is compared with */
 	bool is_handler; /* entered by a signal: what was interrupted is compared, two steps out */
 	struct cairn_regs interrupted;
 };
@@ -349,6 +352,19 @@ static void note_function(struct run *r, uint64_t pc)
 	}
 }
 
+static void wrong(struct run *r, const struct file *file, struct cairn_vaddr at, const struct frame *f, const char *what);
+
+static void end_frame(struct run *r, const struct cairn_regs *before, const struct cairn_regs *now)
+{
+	const struct frame *f = &r->frames[--r->depth];
+	const struct file *file;
+	struct cairn_vaddr at;
+	if (!f->is_moved || (now->pc.v == f->ret_addr && now->r[RSP] == f->cfa))
+		return;
+	rule_at(r, before->pc.v, &file, &at);
+	wrong(r, file, at, f, "the return from a frame that was moved");
+}
+
 /* What one instruction did to the stack. */
 static void follow(struct run *r, const struct cairn_regs *before, const struct cairn_regs *now)
 {
@@ -358,7 +374,7 @@ static void follow(struct run *r, const struct cairn_regs *before, const struct 
 		note_function(r, now->pc.v);
 	r->is_called &= r->linked_from != NULL;
 	while (r->depth && r->frames[r->depth - 1].cfa <= sp)
-		r->depth--;
+		end_frame(r, before, now);
 	/* Another stack (coroutines): nothing is known of it. */
 	if (r->depth && r->frames[r->depth - 1].cfa - sp > 64 << 20)
 		r->depth = 0;
@@ -454,6 +470,13 @@ static bool is_realigned_epilogue(const struct cairn_unwind_rule *rule, const st
 	return at_fp & 1u << RBP;
 }
 
+/* The return address is where the row says. */
+static bool is_move(struct run *r, const struct cairn_regs *caller)
+{
+	uint64_t word;
+	return read_target(r, (struct cairn_addr){caller->r[RSP] - 8}, &word, sizeof(word)) && word == caller->pc.v;
+}
+
 static void check(struct run *r, const struct cairn_regs *regs)
 {
 	const struct file *file;
@@ -487,7 +510,13 @@ static void check(struct run *r, const struct cairn_regs *regs)
 		return;
 	bool is_right = cairn_unwind_step(rule, EM_X86_64, read_target, r, &caller) == CAIRN_STEP_OK &&
 			is_as_it_was(f, &caller, &what) && (!f->is_handler || is_interrupted_right(r, f, &caller, &what));
-	if (is_right)
+	bool is_moved = !is_right && !f->is_moved && caller.pc.v == f->ret_addr && caller.r[RSP] != f->cfa &&
+			caller.r[RSP] > regs->r[RSP] && is_move(r, &caller);
+	if (is_moved) {
+		r->frames[r->depth - 1].is_moved = true;
+		r->frames[r->depth - 1].cfa = caller.r[RSP];
+	}
+	if (is_right || is_moved)
 		r->n_right++;
 	else if (is_realigned_epilogue(rule, f, regs, &caller))
 		r->n_epilogues++;
