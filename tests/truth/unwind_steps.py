@@ -193,7 +193,7 @@ def programs(folder):
         'node': (3000, 1500, 0, ('functions',), ['node', '--jitless', '-e', NODE]),
         'node with its JIT': (3000, 1500, 0, ('functions',), ['node', '-e', NODE]),
         'C++ exceptions': why_not or (300, 3000, 4000, ('functions', 'signals', 'jumps'), [exceptions]),
-        'lazy binding': why_not_lazy or (100, 6000, 500, ('bound',), [lazy, library]),
+        'lazy binding': why_not_lazy or (50, 6000, 100, ('bound',), [lazy, library]),
         'gdb': (3000, 1500, 0, ('functions',), ['gdb', '-batch', '-nx', '-ex', 'info functions str', '-ex', 'info types _', '/usr/bin/gdb']),
     }
 
