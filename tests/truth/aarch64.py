@@ -157,7 +157,7 @@ def compare_rows(path):
             different.append((hex(lo), cfa, kept, row))
     for d in different[:5]:
         print(f'    {d}')
-    common.claim(f'aarch64 rows of {path}: {same} as readelf has them, {len(different)} not, {undescribed} not described', same > 100 and not different and undescribed * 1000 < same)
+    common.claim(f'aarch64 rows of {path}: {same} as readelf has them, {len(different)} not, {undescribed} not described', same > 100 and not different and undescribed * 200 < same)
 
 
 def main():
