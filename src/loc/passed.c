@@ -84,15 +84,19 @@ static int stays(void *arg, const struct code_insn *insn)
 	return s->is_inside && s->target != s->entry.v ? 0 : LEAVES;
 }
 
-static bool is_certain(const struct site_env *env, const struct passed_call *call)
+/* 1, 0, -ENOMEM. */
+static int is_certain(const struct site_env *env, const struct passed_call *call)
 {
 	struct dw_die callee;
 	struct cairn_vaddr entry;
-	if (dw_die_at(env->dw, env->index->p[call->callee].die, &callee, NULL) != 1 ||
-	    site_entry_of(&callee, &entry) != 1 || !is_direct_call(env, call->ret_pc, entry))
-		return false;
+	int rc = dw_die_at(env->dw, env->index->p[call->callee].die, &callee, NULL);
+	if (rc == 1)
+		rc = site_entry_of(&callee, &entry);
+	if (rc != 1 || !is_direct_call(env, call->ret_pc, entry))
+		return rc == -ENOMEM ? rc : 0;
 	struct stay s = {.function = &callee, .entry = entry};
-	return code_visit(env->code, &callee, stays, &s) == 0;
+	rc = code_visit(env->code, &callee, stays, &s);
+	return rc == -ENOMEM ? rc : rc == 0;
 }
 
 /* ---- the call site ---- */
@@ -179,7 +183,8 @@ static int follow_origin(void *arg, const struct code_insn *code)
 	return 0;
 }
 
-static bool origin_holds(const struct site_env *env, const struct dw_die *caller, struct cairn_vaddr ret_pc,
+/* 1, 0, -ENOMEM. */
+static int origin_holds(const struct site_env *env, const struct dw_die *caller, struct cairn_vaddr ret_pc,
 			 unsigned int reg, const struct cairn_piece *p)
 {
 	struct origin o = {.call_at = ret_pc.v - CALL_BYTES, .argument = (uint16_t)(1u << reg)};
@@ -192,9 +197,11 @@ static bool origin_holds(const struct site_env *env, const struct dw_die *caller
 	/* Nothing overwrites a constant, and the stack pointer is where the unwind row says. */
 	o.told_by &= (uint16_t)~(1u << RSP);
 	if (!o.told_by)
-		return true;
-	return code_visit(env->code, caller, follow_origin, &o) == 0 && !o.is_overwritten &&
-	       (o.is_defined || dw_unit_is_gcc(caller->unit));
+		return 1;
+	int rc = code_visit(env->code, caller, follow_origin, &o);
+	if (rc == -ENOMEM)
+		return rc;
+	return rc == 0 && !o.is_overwritten && (o.is_defined || dw_unit_is_gcc(caller->unit));
 }
 
 static bool reads_memory(const struct cairn_piece *p)
@@ -229,9 +236,10 @@ int passed_in(const struct site_env *env, const struct passed_call *call, unsign
 	struct dw_die caller, site, param;
 	struct dw_value value;
 	*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_ENTRY_VALUE};
-	if (!is_certain(env, call))
-		return 0;
-	int rc = dw_die_at(env->dw, env->index->p[call->caller].die, &caller, err);
+	int rc = is_certain(env, call);
+	if (rc <= 0)
+		return rc < 0 ? err_nomem(err, "the code of a function") : 0;
+	rc = dw_die_at(env->dw, env->index->p[call->caller].die, &caller, err);
 	if (rc == 1)
 		rc = find_site(&caller, call->ret_pc, &site, err);
 	if (rc <= 0)
@@ -257,7 +265,10 @@ int passed_in(const struct site_env *env, const struct passed_call *call, unsign
 	if (!piece || loc_from_expr(&ctx, param.unit, value.block.p, value.block.n, arena, ret) < 0)
 		return err_nomem(err, "a location");
 	as_value(ret, piece);
-	if (ret->why == CAIRN_AVAILABLE && !origin_holds(env, &caller, call->ret_pc, reg, piece))
+	rc = ret->why == CAIRN_AVAILABLE ? origin_holds(env, &caller, call->ret_pc, reg, piece) : 1;
+	if (rc < 0)
+		return err_nomem(err, "the code of a function");
+	if (!rc)
 		ret->why = CAIRN_UNAVAIL_ENTRY_VALUE;
 	return 0;
 }

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Functions that an address is in, and what their callers passed: answers without memory are errors, and no others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cairn/sites.h>
+
+#include "alloc_fail.h"
+#include "elf/elf.h"
+#include "workspace.h"
+
+/* A function with a copy of another in it, whose own parameter is overwritten before the second call. */
+static const char source[] =
+	"volatile long sink;\n"
+	"__attribute__((noipa)) long wait_here(long a, const char *text) { sink = 1; return sink + !text; }\n"
+	"static inline __attribute__((always_inline)) long inner(int depth, long product)\n"
+	"{ long r = wait_here(depth - 7, \"here\"); return r + product + sink; }\n"
+	"__attribute__((noipa)) long loses(long lost) { long r = inner(9, 3); sink = r; return wait_here(r, \"there\") + 1; }\n"
+	"int main(void) { return loses(12345) == 7; }\n";
+
+enum { CALL_BYTES = 5, RDI = 5 };
+
+struct program {
+	struct workspace w;
+	struct cairn_binary *bin;
+	struct cairn_vaddr wait_here, loses;
+};
+
+static struct cairn_vaddr address_of(const struct cairn_binary *bin, const char *name)
+{
+	const struct elf_symbol *symbols;
+	size_t n;
+	assert_int_equal(elf_symbols(binary_main(bin), &symbols, &n, NULL), 0);
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(symbols[i].name, name))
+			return symbols[i].at;
+	fail_msg("no symbol %s", name);
+	return (struct cairn_vaddr){0};
+}
+
+static bool program_open(struct program *p)
+{
+	workspace_open(&p->w);
+	workspace_write(&p->w, "a.c", source);
+	if (!workspace_try(&p->w, "gcc -O2 -g -fno-optimize-sibling-calls -o a a.c")) {
+		workspace_close(&p->w);
+		print_message("no gcc\n");
+		return false;
+	}
+	assert_int_equal(cairn_binary_open(workspace_path(&p->w, "a"), NULL, &p->bin, NULL), 0);
+	p->wait_here = address_of(p->bin, "wait_here");
+	p->loses = address_of(p->bin, "loses");
+	return true;
+}
+
+static void program_close(struct program *p)
+{
+	cairn_binary_close(p->bin);
+	workspace_close(&p->w);
+}
+
+static struct cairn_sites *sites_of(const struct program *p)
+{
+	struct cairn_sites_opts opts = {.size = sizeof(opts), .threads = 1};
+	struct cairn_sites *sites;
+	assert_int_equal(cairn_sites_open(p->bin, &opts, &sites, NULL), 0);
+	return sites;
+}
+
+/* Where the first call of wait_here() in `loses` returns to. */
+static struct cairn_vaddr return_address(const struct program *p)
+{
+	const uint8_t *code;
+	size_t n;
+	assert_true(elf_code_at(binary_main(p->bin), p->loses, &code, &n));
+	for (size_t i = 0; i + CALL_BYTES <= n; i++) {
+		int32_t distance;
+		memcpy(&distance, code + i + 1, sizeof(distance));
+		uint64_t behind = p->loses.v + i + CALL_BYTES;
+		if (code[i] == 0xe8 && behind + (uint64_t)(int64_t)distance == p->wait_here.v)
+			return (struct cairn_vaddr){behind};
+	}
+	fail_msg("no call of wait_here() in loses()");
+	return (struct cairn_vaddr){0};
+}
+
+/* "inner(depth, product) < loses(lost)", with the reasons why there is no value. */
+static int tell_active(struct cairn_sites *sites, struct cairn_vaddr pc, char *text, size_t size, struct cairn_err *err)
+{
+	const struct cairn_active *active;
+	int n = cairn_sites_at(sites, pc, false, &active, err);
+	size_t used = 0;
+	text[0] = 0;
+	for (int i = 0; i < n; i++) {
+		used += (size_t)snprintf(text + used, size - used, "%s(", active[i].name);
+		for (uint32_t k = 0; k < active[i].n_args; k++)
+			used += (size_t)snprintf(text + used, size - used, " %s:%d", active[i].args[k].name, active[i].args[k].loc.why);
+		used += (size_t)snprintf(text + used, size - used, " ) ");
+	}
+	assert_true(used < size);
+	return n;
+}
+
+static void functions_at_an_address_without_memory_are_an_error(void **state)
+{
+	(void)state;
+	struct program p;
+	char expected[512], text[512];
+	unsigned int n = 1, n_errors = 0;
+	if (!program_open(&p))
+		skip();
+	struct cairn_vaddr pc = return_address(&p);
+	struct cairn_sites *sites = sites_of(&p);
+	assert_int_equal(tell_active(sites, pc, expected, sizeof(expected), NULL), 2);
+	assert_int_equal(strncmp(expected, "inner( ", 7), 0);
+	assert_non_null(strstr(expected, "loses( lost:"));
+	cairn_sites_close(sites);
+	for (;; n++) {
+		struct cairn_err err = {0};
+		sites = sites_of(&p);
+		alloc_fail_at(n);
+		int rc = tell_active(sites, pc, text, sizeof(text), &err);
+		bool has_failed = alloc_fail_end();
+		/* What can be had without that memory is as good. */
+		assert_true(rc == 2 || (has_failed && rc == -ENOMEM && err.msg[0]));
+		if (rc == 2)
+			assert_string_equal(text, expected);
+		n_errors += rc < 0;
+		/* Nothing half done is left. */
+		assert_int_equal(tell_active(sites, pc, text, sizeof(text), NULL), 2);
+		assert_string_equal(text, expected);
+		cairn_sites_close(sites);
+		if (!has_failed)
+			break;
+	}
+	print_message("%u of %u allocations are needed\n", n_errors, n - 1);
+	assert_true(n_errors > 10);
+	program_close(&p);
+}
+
+/* What was passed is asked after an answer of the same place. */
+static struct cairn_sites *asked_at(const struct program *p, struct cairn_vaddr pc)
+{
+	const struct cairn_active *active;
+	struct cairn_sites *sites = sites_of(p);
+	assert_int_equal(cairn_sites_at(sites, pc, false, &active, NULL), 2);
+	return sites;
+}
+
+static void what_was_passed_without_memory_is_an_error(void **state)
+{
+	(void)state;
+	struct program p;
+	struct cairn_location loc;
+	unsigned int n = 1;
+	if (!program_open(&p))
+		skip();
+	struct cairn_vaddr pc = return_address(&p);
+	struct cairn_sites *sites = asked_at(&p, pc);
+	assert_int_equal(cairn_sites_passed(sites, p.wait_here, pc, RDI, &loc, NULL), 0);
+	enum cairn_unavailable expected = loc.why;
+	assert_int_equal(expected, CAIRN_AVAILABLE);
+	cairn_sites_close(sites);
+	for (;; n++) {
+		struct cairn_err err = {0};
+		sites = asked_at(&p, pc);
+		alloc_fail_at(n);
+		int rc = cairn_sites_passed(sites, p.wait_here, pc, RDI, &loc, &err);
+		bool has_failed = alloc_fail_end();
+		if (has_failed && (rc != -ENOMEM || !err.msg[0]))
+			fail_msg("allocation %u: %d, %s: %s", n, rc, cairn_unavailable_text(loc.why), err.msg);
+		assert_int_equal(cairn_sites_passed(sites, p.wait_here, pc, RDI, &loc, NULL), 0);
+		assert_int_equal(loc.why, expected);
+		cairn_sites_close(sites);
+		if (!has_failed)
+			break;
+	}
+	print_message("%u allocations\n", n - 1);
+	assert_true(n > 1);
+	program_close(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(functions_at_an_address_without_memory_are_an_error),
+		cmocka_unit_test(what_was_passed_without_memory_is_an_error),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
