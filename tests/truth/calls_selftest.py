@@ -13,6 +13,7 @@ import build   # noqa: E402
 import common  # noqa: E402
 import emit    # noqa: E402
 import gccdump  # noqa: E402
+import gccweb   # noqa: E402
 import match   # noqa: E402
 
 
@@ -36,6 +37,19 @@ unsigned counter;
 __attribute__((noipa)) void use(unsigned a) { sink = a; }
 static inline void f(unsigned s) { use(s * 37); }
 int main(void) { for (int i = 0; i < n; i++) use(++counter); unsigned s = ++counter; f(s); return 0; }"""),
+    (gccdump.BEFORE_LOOP, '-O1', 'g', 'm', """volatile long sink;
+static inline void f(long m) { sink = 1; }
+__attribute__((noipa)) void g(int *p) { long sum = 0, n = 4; while (n--) sum += *p++; sink = sum; f(n); }
+int a[8];
+int main(void) { g(a); return 0; }"""),
+    (gccweb.PAGE, '-O2 -funroll-loops', 'g', 'a', """volatile long sink;
+static inline void f(long a) { sink = 1; }
+__attribute__((noipa)) void g(long x) { long rest = x % 29; sink = rest; f(rest); sink = rest; }
+int main(void) { g(100); return 0; }"""),
+    (None, '-O2 -funroll-loops', 'g', 'a', """volatile long sink;
+static inline void f(long a) { sink = 1; }
+__attribute__((noipa)) void g(long x) { long rest = x & 29; sink = rest; f(rest); sink = rest; }
+int main(void) { g(100); return 0; }"""),
     (None, '-O2', 'g', 'a', """volatile int sink;
 static inline void f(int a) { sink = a; }
 __attribute__((noipa)) void g(int x) { f(x + 2); }
@@ -49,8 +63,17 @@ def defects_are_found():
             for name, content in (('a.c', text), ('b.c', 'void unused(void) {}')):
                 with open(os.path.join(folder, name), 'w', encoding='ascii') as file:
                     file.write(content + '\n')
-            found = gccdump.Dumps(folder, [level, '-g']).bug(symbol, 'f', None, [parameter])
+            found = gccdump.Dumps(folder, [*level.split(), '-g']).bug(symbol, 'f', None, [parameter])
         common.claim(f'the dumps show {page}' if page else 'the dumps show no bug where there is none', found == page)
+
+
+def opposites_have_eight_bits():
+    for compared, holds in (('3 == 2', True), ('x_1 + 2', False)):
+        function = gccdump.Function()
+        function.blocks[2] = [f'  # DEBUG D#1 => {compared}', '  # DEBUG D#2 => ~D#1', '  # DEBUG a => (unsigned int) D#2']
+        copy = gccdump.Copy(function, 2, 3, {'a': '(unsigned int) D#2'}, set())
+        common.claim(f'the opposite of {compared} {"has eight bits" if holds else "is one of a number"}',
+                     copy.is_eight_bits('(unsigned int) D#2') == holds)
 
 
 def shown(desc, logged, objects):
@@ -141,6 +164,7 @@ def main():
     result = judge(meta, calls, broken, objects)
     common.claim('matched by order, a wrong value is found too', result.counts['lies'] == 1)
     defects_are_found()
+    opposites_have_eight_bits()
     return common.finish()
 
 

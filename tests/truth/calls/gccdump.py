@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Finds in GCC's own dumps why it describes an argument wrongly.
 
-Six bugs leave traces there, and each is looked for at the very copies that a wrong value was read in:
+Eight bugs leave traces there, and each is looked for at the very copies that a wrong value was read in:
 
     dead name   the argument is described by an SSA name that no code needs any more, and that has one register
                 together with other names: what the register holds is the value of one of those
@@ -16,6 +16,10 @@ Six bugs leave traces there, and each is looked for at the very copies that a wr
                 (docs/findings/gcc-constant-of-a-later-statement.md)
     behind store  the argument is read from memory that was written between the call's computing it and the copy
                 (docs/findings/gcc-memory-read-behind-store.md)
+    bool        the argument is computed from a condition's opposite, ~x of a comparison, which was made of eight bits
+                (docs/findings/gcc-bool-has-eight-bits.md)
+    web         the argument is described by a register that was divided among several variables, see gccweb.py
+                (docs/findings/gcc-web-leaves-debug-register.md)
 
 The dumps are those of the last pass on SSA names, with the debug statements (-fdump-tree-optimized), of the one that
 gives names their registers (-fdump-rtl-expand-details), and of the if-conversions (-fdump-rtl-ce1). They are made by compiling the program once more, with the
@@ -28,6 +32,9 @@ import os
 import re
 import subprocess
 
+import gccweb
+
+BOOL = 'gcc-bool-has-eight-bits'
 DEAD_NAME = 'gcc-dead-name-shares-register'
 LATER = 'gcc-constant-of-a-later-statement'
 ONE_ARM = 'gcc-conditional-move-keeps-one-arm'
@@ -46,7 +53,10 @@ PHI = re.compile(r'^\s*# (\S+) = PHI <(.*)>')
 JOINED = re.compile(r'([^,]+)\((\d+)\)(?:,|$)')
 DEFINITION = re.compile(r'^\s*([\w.$]*_\d+)(?:\(D\))? = ')
 STORE = re.compile(r'^\s*\*?(?:\(.*?\))?([A-Za-z]\w*)\b[^=(]* =(?:\{v\})? ')
+SUM = re.compile(r'(-?\d+) \+ (-?\d+)$')
 TEMPORARY = re.compile(r'D#\d+')
+OPPOSITE = re.compile(r'~(D#\d+)$')
+COMPARISON = re.compile(r'\S+ (?:==|!=|<|<=|>|>=) \S+$')
 POSITION = re.compile(r'\[([^\s\[\]:]+):(\d+):\d+(?: discrim \d+)?\] ')
 DEBUG_INSN = re.compile(r'\(debug_insn (\d+) .*?\(var_location:\S* (\S+) ', re.S)
 INSN_POSITION = re.compile(r'"([^"]+)":(\d+):\d+')
@@ -104,6 +114,7 @@ class Function:
         self.positions = {}  # of the lines of each block, where they are told
         self.partition = {}
         self.arms = Arms()
+        self.webs = gccweb.Webs()
 
     def add(self, line, block):
         """A line in which statements and parts of them have their positions in the source in front."""
@@ -318,6 +329,21 @@ class Copy:
                 return True
         return False
 
+    def is_lost_number(self, value):
+        """
+        Whether the value is a sum of two numbers, and that of a variable in front of a loop behind which the variable is lost: `n--` of a 4, told
+        as 4 + -1 behind the loop.
+        """
+        function, match = self.function, SUM.match(value)
+        number = match and str(int(match.group(1)) + int(match.group(2)))
+        for variable in function.bound_to.get(number, set()):
+            lost = {n for n in function.predecessors[self.block] if n in function.successors(n) and
+                    (variable, 'NULL') in {(m.group(1), m.group(3)) for m in map(BIND.match, function.blocks[n]) if m}}
+            in_front = {b for n in lost for b in function.predecessors[n] - {n} if number in function.values_at(variable, b, None)}
+            if in_front and function.values_at(variable, self.block, self.index) == {'NULL'}:
+                return True
+        return False
+
     def is_of_first_pass(self, temporary, value):
         """
         Whether the temporary was bound in front of a loop around the copy, to the number that a variable of the loop begins with:
@@ -356,14 +382,36 @@ class Copy:
         stores = {m.group(1) for m in map(STORE.match, lines[bound_at:]) if m and not NAME.fullmatch(m.group(1))}
         return any(re.search(rf'(?<![&\w.]){root}\b', value) for root in stores)
 
+    def bound_last(self, temporary):
+        """What a temporary was bound to last in the block of the copy."""
+        lines = self.function.blocks[self.block][:self.index]
+        return next((m.group(3) for m in map(BIND.match, reversed(lines)) if m and m.group(1) == temporary), '')
+
+    def is_eight_bits(self, value):
+        """Whether it is made from the opposite of a comparison."""
+        todo, seen = [value], set()
+        while todo:
+            text = todo.pop()
+            opposite = OPPOSITE.match(text)
+            if opposite and COMPARISON.match(self.bound_last(opposite.group(1))):
+                return True
+            new = set(TEMPORARY.findall(text)) - seen
+            seen |= new
+            todo += [self.bound_last(t) for t in new]
+        return False
+
     def bug(self, parameter):
         """The page that explains a wrong value of the parameter here; None when the dump shows nothing."""
         todo, seen, names = [self.binds.get(parameter, '')], set(), set()
         # Of numbers nothing tells whose they are; an address, or what was computed, is one variable's.
         if re.match(r'&|.* [-+*] ', todo[0]) and self.is_one_of_several(todo[0], parameter):
             return BEFORE_LOOP
+        if self.is_lost_number(todo[0]):
+            return BEFORE_LOOP
         if self.is_told_later(parameter):
             return LATER
+        if self.is_eight_bits(todo[0]):
+            return BOOL
         while todo:
             text = todo.pop()
             for name in versions(text):
@@ -442,14 +490,16 @@ class Dumps:
             base = os.path.join(self.folder, unit + '.dump')
             cmd = ['gcc', *[f for f in self.flags if not f.startswith(('-fuse-ld', '-Wl,'))], '-w', '-c', unit + '.c', '-o', base + '.o',
                    f'-fdump-tree-optimized-lineno={base}.tree', f'-fdump-rtl-expand-details={base}.expand',
-                   *[f'-fdump-rtl-{p}={base}.{p}' for p in IF_CONVERSIONS]]
+                   *[f'-fdump-rtl-{p}={base}.{p}' for p in (*IF_CONVERSIONS, 'web')]]
             done = subprocess.run(cmd, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=300)
             if done.returncode == 0:
                 functions = parse_blocks(base + '.tree')
                 parse_partitions(base + '.expand', functions)
                 for name in IF_CONVERSIONS:
                     parse_arms(f'{base}.{name}', functions)
+                webs = gccweb.parse(f'{base}.web')
                 for name, function in functions.items():
+                    function.webs = webs.get(name, function.webs)
                     self.functions.setdefault(name, []).append(function)
             for path in glob.glob(glob.escape(base) + '.*'):
                 os.unlink(path)
@@ -462,5 +512,6 @@ class Dumps:
         # A static function of this name may be in both units; only one of them is called from that line, mostly.
         for container in self.functions.get((symbol or '').removesuffix('.cold'), []):
             found |= {copy.bug(p) for copy in copies(container, function, call) for p in parameters}
+            found |= {gccweb.PAGE for p in parameters if container.webs.has_wrong(p, call)}
             found |= {ONE_ARM for p in parameters if container.arms.is_halved(p, call)}
         return min(found - {None}, default=None)

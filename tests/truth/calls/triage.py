@@ -120,13 +120,18 @@ def pages(folder, config, program, lies):
             continue
         if lie['function'] not in symbols:
             rows = common.cairn_sites(os.path.join(folder, program), lie['function'])
-            symbols[lie['function']] = {str(row['addr']): (row['symbol'], called_at(row)) for row in rows}
-        symbol, call = symbols[lie['function']].get(str(lie['place']), (None, None))
+            at = symbols.setdefault(lie['function'], {})
+            for row in rows:
+                if row['kind'] != 'part':
+                    at.setdefault(str(row['addr']), []).append((row['symbol'], called_at(row)))
+        # Copies that begin at one address: it may be any of them.
+        copies = symbols[lie['function']].get(str(lie['place']), [(None, None)])
         names = [lie['name']] if lie['name'] != '(all)' else list(lie['args'])
         # With a wrong serial an event is compared with another call, and all its arguments seem wrong.
         if 'serial' in lie['args'] and lie['how'] == 'matched':
             names.append('serial')
-        lie['page'] = dumps.bug(symbol, lie['function'], call, names)
+        found = {dumps.bug(symbol, lie['function'], call, names) for symbol, call in copies}
+        lie['page'] = min(found - {None}, default=None)
 
 
 def write(folder, config, program, meta, lies, out):
