@@ -31,6 +31,7 @@ void classes_fini(struct classes *c)
 void classes_trim(struct classes *c)
 {
 	VEC_FREE(&c->roots);
+	VEC_FREE(&c->funcs);
 	VEC_FREE(&c->bodies);
 	VEC_FREE(&c->spans);
 	terms_fini(&c->terms);

@@ -122,7 +122,7 @@ struct to_build {
 int classes_init(struct classes *c);
 void classes_fini(struct classes *c);
 
-/* Free what only reading and variants.h need: classes, groups, functions and variables stay. */
+/* Free what the main part was made from: classes, groups and variables stay. */
 void classes_trim(struct classes *c);
 
 /*

@@ -110,7 +110,10 @@ static int finish_main(struct distil *d, struct cairn_err *err)
 	classes_trim(&d->classes);
 	uint32_t first = d->opts->base ? cairn_btf_end_id(d->opts->base) : 1;
 	d->ret->n_types = btf_builder_next_id(d->main) - first;
-	return cairn_btf_finish(d->main, &d->ret->main.bytes, &d->ret->main.size, err);
+	int rc = cairn_btf_finish(d->main, &d->ret->main.bytes, &d->ret->main.size, err);
+	cairn_btf_builder_free(d->main);
+	d->main = d->emit.b = NULL;
+	return rc;
 }
 
 /* v1 is what is left of N: its records are made from those. */

@@ -72,22 +72,22 @@ static int intern(struct func_table *f, const struct func *d, uint32_t proto, ui
 	return VEC_ADD(&f->v, v) ? 0 : -ENOMEM;
 }
 
-static uint32_t find_die(const struct classes *c, dw_off die)
+static uint32_t find_die(const struct func_table *f, dw_off die)
 {
-	size_t lo = 0, hi = c->funcs.n;
+	size_t lo = 0, hi = f->n_dies;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
-		if (c->funcs.p[mid].die < die)
+		if (f->dies[mid] < die)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	return lo < c->funcs.n && c->funcs.p[lo].die == die ? (uint32_t)lo : NONE;
+	return lo < f->n_dies && f->dies[lo] == die ? (uint32_t)lo : NONE;
 }
 
 uint32_t func_table_at(const struct func_table *f, dw_off abstract)
 {
-	uint32_t i = find_die(f->c, abstract);
+	uint32_t i = find_die(f, abstract);
 	return i == NONE ? NONE : f->of_die[i];
 }
 
@@ -127,11 +127,11 @@ static bool is_clone(const char *symbol)
 }
 
 /* The DIE that declares the function of a body; 0 when its origins lead nowhere. */
-static dw_off declaration_of(const struct dwarf *dw, const struct classes *c, dw_off origin)
+static dw_off declaration_of(const struct func_table *f, const struct dwarf *dw, dw_off origin)
 {
 	for (int i = 0; i < DW_ORIGIN_MAX && origin; i++) {
 		struct dw_die die;
-		if (find_die(c, origin) != NONE)
+		if (find_die(f, origin) != NONE)
 			return origin;
 		if (dw_die_at(dw, origin, &die, NULL) != 1)
 			return 0;
@@ -145,7 +145,7 @@ static void note_body(struct func_table *f, const struct dwarf *dw, const struct
 	struct cairn_vaddr at = {b->addr};
 	struct dw_die die;
 	const char *symbol;
-	uint32_t i = func_table_at(f, declaration_of(dw, f->c, b->origin));
+	uint32_t i = func_table_at(f, declaration_of(f, dw, b->origin));
 	if (i == NONE || f->v.p[i].has_body)
 		return;
 	if (!at.v && (dw_die_at(dw, b->die, &die, NULL) != 1 || dw_ranges(&die, first_range, &at, NULL) <= 0))
@@ -287,9 +287,14 @@ int func_table_find(const struct dwarf *dw, const struct variants *variants, str
 {
 	const struct classes *c = variants->c;
 	*ret = (struct func_table){.c = c, .variants = variants};
+	ret->dies = malloc((c->funcs.n + 1) * sizeof(*ret->dies));
 	ret->of_die = malloc((c->funcs.n + 1) * sizeof(*ret->of_die));
 	ret->skip = calloc(variants->v.n + 1, sizeof(*ret->skip));
-	if (!ret->of_die || !ret->skip || intern_all(ret) < 0)
+	if (!ret->dies || !ret->of_die || !ret->skip)
+		return err_nomem(err, "functions");
+	for (size_t i = 0; i < c->funcs.n; i++)
+		ret->dies[ret->n_dies++] = c->funcs.p[i].die;
+	if (intern_all(ret) < 0)
 		return err_nomem(err, "functions");
 	for (size_t i = 0; i < c->bodies.n; i++)
 		note_body(ret, dw, &c->bodies.p[i]);
@@ -320,6 +325,7 @@ int func_table_emit(struct func_table *f, const struct emit *e, uint32_t *ret_n,
 void func_table_fini(struct func_table *f)
 {
 	VEC_FREE(&f->v);
+	free(f->dies);
 	free(f->of_die);
 	free(f->skip);
 	map_fini(&f->by_name);
