@@ -11,6 +11,7 @@
 #include <cairn/file.h>
 
 #include "btf.h"
+#include "heap.h"
 #include "json.h"
 #include "style.h"
 
@@ -285,6 +286,7 @@ static int run(void *v, const struct operands *operands)
 		return fail(STATUS_USAGE, "one file at a time: %s", operands->items[1]);
 	if (values->embed && !values->out)
 		return fail(STATUS_USAGE, "--embed needs -o OUT: it writes a copy of %s", operands->items[0]);
+	heap_give_back();
 	if (values->bases.n)
 		status = btf_open_bases(&values->bases, &bases);
 	if (!status) {

@@ -7,6 +7,7 @@
 #include <cairn/file.h>
 
 #include "cmd.h"
+#include "heap.h"
 #include "json.h"
 #include "sidecar.h"
 
@@ -188,8 +189,10 @@ static int make(const char *file, const struct pack_values *values)
 	struct cairn_binary *bin;
 	struct cairn_err err = {0};
 	char *path;
-	int r = cairn_binary_open(file, &bin_opts, &bin, &err);
+	int r;
 
+	heap_give_back();
+	r = cairn_binary_open(file, &bin_opts, &bin, &err);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
 	path = path_for(bin, file, values);
