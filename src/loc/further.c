@@ -69,10 +69,11 @@ static bool is_first_entry(const struct owner_search *s, const struct entry_row 
 	return false;
 }
 
-static uint32_t owner_of(const struct owner_search *s, const struct entry_row *row)
+/* Code farther away than a few instructions is another copy's. */
+enum { FAR = 64 };
+
+static uint32_t owner_ahead(const struct owner_search *s, const struct entry_row *row)
 {
-	/* Code farther away than a few instructions is another copy's. */
-	enum { FAR = 64 };
 	uint32_t owner = DW_FUNC_NONE;
 	uint64_t best = FAR;
 	for (size_t i = s->first; i < s->end; i++) {
@@ -88,6 +89,70 @@ static uint32_t owner_of(const struct owner_search *s, const struct entry_row *r
 		}
 	}
 	return owner;
+}
+
+struct holding {
+	struct cairn_vaddr at;
+	bool holds;
+};
+
+static int look_for_address(void *arg, struct dw_range r)
+{
+	struct holding *h = arg;
+	h->holds |= h->at.v >= r.lo.v && h->at.v < r.hi.v;
+	return 0;
+}
+
+/* Whether the function around a copy has code at an address. */
+static bool container_holds(const struct owner_search *s, uint32_t container, struct cairn_vaddr at)
+{
+	struct holding h = {.at = at};
+	struct dw_die die;
+	if (container == DW_FUNC_NONE || dw_func_die(s->env->dw, &s->env->index->p[container], &die, NULL) != 1 ||
+	    dw_ranges(&die, look_for_address, &h, NULL) < 0)
+		return false;
+	return h.holds;
+}
+
+/* How far from an address the nearest code of a copy is, or its place where it has no code. */
+static uint64_t distance_around(const struct built_site *b, uint64_t at)
+{
+	uint64_t nearest = distance_to(b, at), place = b->site.at.v;
+	for (uint32_t i = 0; i < b->n_ranges; i++)
+		if (b->ranges[i].hi.v <= at && at - b->ranges[i].hi.v < nearest)
+			nearest = at - b->ranges[i].hi.v;
+	return b->n_ranges ? nearest : place > at ? place - at : at - place;
+}
+
+/*
+ * An entry with no code of a copy behind it: on this path all that the copy would do was known, or is done elsewhere, and the
+ * marker is what was left. It is the nearest copy's in the same function, wherever the compiler put that one's code.
+ */
+static uint32_t owner_around(const struct owner_search *s, const struct entry_row *row)
+{
+	uint32_t owner = DW_FUNC_NONE, container = DW_FUNC_NONE;
+	uint64_t best = UINT64_MAX;
+	bool holds = false;
+	for (size_t i = s->first; i < s->end; i++) {
+		const struct built_site *b = &s->sites[i];
+		if (!(s->env->index->p[s->group->entries.p[i]].flags & DW_FUNC_INLINED) || !b->site.n_shared)
+			continue;
+		if (b->container != container)
+			holds = container_holds(s, b->container, row->at);
+		container = b->container;
+		uint64_t distance = distance_around(b, row->at.v);
+		if (holds && distance <= best) {
+			best = distance;
+			owner = s->group->entries.p[i];
+		}
+	}
+	return owner;
+}
+
+static uint32_t owner_of(const struct owner_search *s, const struct entry_row *row)
+{
+	uint32_t owner = owner_ahead(s, row);
+	return owner != DW_FUNC_NONE ? owner : owner_around(s, row);
 }
 
 /*

@@ -82,6 +82,61 @@ def further_entries_say_that_they_are_and_keep_their_die():
     expect(all(p["die"] in dies for p in further), found)
 
 
+# Where p is NULL nothing is left of drop() but its marker, in the cold part of work(), far from the copy's code.
+COLD = """\
+volatile int sink;
+__attribute__((noipa)) static int *get(int n)
+{
+	static int a[9];
+	return n > 5 ? 0 : a;
+}
+__attribute__((noipa)) static void out(int n)
+{
+	sink = n;
+}
+__attribute__((noipa, cold)) static void complain(int n)
+{
+	sink = n;
+}
+static inline __attribute__((always_inline)) void drop(int *p)
+{
+	if (p)
+		sink = *p;
+}
+__attribute__((noipa)) static int work(int n)
+{
+	int *p = get(n);
+	if (!p) {
+		complain(n);
+		goto done;
+	}
+	for (int i = 0; i < n; i++)
+		out(p[i]);
+done:
+	drop(p);
+	return n + sink;
+}
+int main(int argc, char **argv)
+{
+	work(argc);
+	work(argc + 7);
+	return 0;
+}
+"""
+
+
+@claim
+def an_entry_far_from_all_code_of_its_copy_is_a_place_of_the_copy_in_the_same_function():
+    need("gcc")
+    path = compile_c("cold", COLD, "gcc", ("-O2", "-g"))
+    line = next(i for i, text in enumerate(COLD.splitlines(), 1) if text.endswith(" drop(int *p)"))
+    found = places(path, "drop")
+    rows = marker_rows(path, line)
+    expect(max(rows) - min(rows) > 64, "no entry is far from the copy: the program no longer shows it", rows)
+    expect(sorted(int(p["addr"], 16) for p in found) == rows, found, rows)
+    expect({p["container"] for p in found} == {"work"} and len({p["die"] for p in found}) == 1, found)
+
+
 MACRO = """\
 volatile int sink;
 #define MAKE(name) static inline __attribute__((always_inline)) void name(int n) { sink = n; sink = n * 3; sink = n; }
