@@ -122,25 +122,61 @@ static bool gather_others(struct judge *j, size_t at)
 	return true;
 }
 
-struct jump_search {
-	uint64_t to;
-	bool found;
+struct entry_search {
+	uint64_t entry;
+	bool is_jumped_to, is_called;
 };
 
-static int look_for_jump(void *arg, const struct code_insn *insn)
+static int look_for_entry(void *arg, const struct code_insn *insn)
 {
-	struct jump_search *s = arg;
+	struct entry_search *s = arg;
 	bool jumps = insn->step.flow == INSN_JUMP || insn->step.flow == INSN_BRANCH;
-	s->found |= jumps && insn->step.target == s->to;
+	s->is_jumped_to |= jumps && insn->step.target == s->entry;
+	s->is_called |= insn->step.flow == INSN_CALL && insn->step.target == s->entry;
 	return 0;
 }
 
-/* A body that begins with a loop, with nothing in front of it. */
-static void judge_body(const struct judging *all, struct built_site *b)
+static bool is_loop_head(const struct graph *g, uint32_t i)
 {
-	struct jump_search s = {.to = b->site.at.v};
-	if (code_visit(all->env->code, &b->die, look_for_jump, &s) == 0 && s.found)
+	for (uint32_t k = 0, b; (b = graph_before(g, i, &k)) != GRAPH_NONE;)
+		if (g->v.p[b].at > g->v.p[i].at && !g->v.p[b].is_indirect)
+			return true;
+	return false;
+}
+
+/*
+ * Something leads back to the first instructions, which a branch may leave: they save registers and test what the recursion
+ * ends with.
+ */
+static bool begins_with_loop(const struct graph *g)
+{
+	enum { FIRST = 40 };
+	uint32_t i = g->entry;
+	for (unsigned int n = 0; n < FIRST && i != GRAPH_NONE && !g->v.p[i].is_call; n++) {
+		if (is_loop_head(g, i))
+			return true;
+		i = g->v.p[i].next != GRAPH_NONE ? g->v.p[i].next : g->v.p[i].target;
+	}
+	return false;
+}
+
+/*
+ * A body that begins with a loop, with nothing in front of it; or with a loop behind its first instructions, and calls itself. Of
+ * several calls of itself a compiler makes the last one a jump (f(p->left) + f(p->right)), and leaves the others.
+ */
+static int judge_body(struct judge *j, const struct copy *c, struct built_site *b)
+{
+	struct entry_search s = {.entry = b->site.at.v};
+	if (code_visit(j->all->env->code, &b->die, look_for_entry, &s) < 0)
+		return 0;
+	if (s.is_jumped_to)
 		b->site.count_doubts |= CAIRN_COUNT_AGAIN;
+	if (!s.is_called || s.is_jumped_to || j->all->env->bare)
+		return 0;
+	int rc = enter_container(j, c->container);
+	if (!rc && j->graph && begins_with_loop(j->graph))
+		b->site.count_doubts |= CAIRN_COUNT_RECURSION;
+	return rc;
 }
 
 /* What is told of places alone (site_env.bare) are values; where there are none nothing is to be decided. */
@@ -183,8 +219,9 @@ static int judge_copy(struct judge *j, size_t at, struct cairn_err *err)
 {
 	const struct copy *c = copy_at(j->all, at);
 	struct built_site *first = &j->all->in->first_sites[c->i];
-	if (first->site.kind == CAIRN_SITE_ENTRY && !site_is_plain_body(j->all->env, &first->site))
-		judge_body(j->all, first);
+	if (first->site.kind == CAIRN_SITE_ENTRY && !site_is_plain_body(j->all->env, &first->site) &&
+	    judge_body(j, c, first) < 0)
+		return err_nomem(err, "the code of a body");
 	if (first->site.kind != CAIRN_SITE_INLINED)
 		return 0;
 	bool bare = j->all->env->bare;

@@ -424,6 +424,30 @@ static void a_body_that_begins_with_a_loop_is_passed_again(void **state)
 	}
 }
 
+#define CALL_SELF(off) 0xe8, (uint8_t)(off), 0xff, 0xff, 0xff, NOP, NOP, 0x90 /* from the end of its 5 bytes; 10 bytes */
+
+static void a_body_that_calls_itself_and_has_a_loop_behind_its_first_instructions_is_doubted(void **state)
+{
+	static const uint8_t both[] = {NOTHING, STORE, JE(16), CALL_SELF(-11), JMP(-16), RET},
+			     no_loop[] = {NOTHING, STORE, JE(16), CALL_SELF(-11), JMP(0), RET},
+			     no_call[] = {NOTHING, STORE, JE(16), CALL_SELF(-9), JMP(-16), RET},
+			     behind_call[] = {CALL_SELF(-5), NOTHING, STORE, JE(-6), JMP(0), RET};
+	const struct {
+		const uint8_t *code;
+		uint32_t doubts;
+	} bodies[] = {{both, CAIRN_COUNT_RECURSION}, {no_loop, 0}, {no_call, 0}, {behind_call, 0}};
+	for (size_t i = 0; i < 4; i++) {
+		struct tree t = begin(CLANG, bodies[i].code, sizeof(both), 20);
+		copy(&t, 0x1002, 0x1004, 0, 30, false);
+		struct result r = finish(&t);
+		struct cairn_function_list found;
+		assert_int_equal(cairn_sites_find(r.sites, "caller", &found, NULL), 1);
+		assert_int_equal(found.p[0]->sites[0].kind, CAIRN_SITE_ENTRY);
+		assert_int_equal(found.p[0]->sites[0].count_doubts, bodies[i].doubts);
+		end(&t, &r);
+	}
+}
+
 /* ---- hostile code ---- */
 
 static void every_end_of_the_code_is_survived(void **state)
@@ -502,6 +526,7 @@ int main(void)
 		cmocka_unit_test(a_value_copied_where_paths_meet_is_no_way_in),
 		cmocka_unit_test(a_loop_through_code_of_no_line_is_the_copys),
 		cmocka_unit_test(a_body_that_begins_with_a_loop_is_passed_again),
+		cmocka_unit_test(a_body_that_calls_itself_and_has_a_loop_behind_its_first_instructions_is_doubted),
 		cmocka_unit_test(every_end_of_the_code_is_survived),
 		cmocka_unit_test(every_flipped_bit_of_the_code_is_survived),
 		cmocka_unit_test(failed_allocations_lose_no_memory_and_invent_no_places),
