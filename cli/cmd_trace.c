@@ -149,6 +149,15 @@ static void look_at_mapped(struct session *session)
 	session->n_looks += missing >= 0;
 }
 
+/* Returns 0 or a negative errno. A failure is told by the first flush only, which drops what could not be written. */
+static int flush_events(const struct session *session)
+{
+	errno = 0;
+	if (!fflush(session->out) && !ferror(session->out))
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
 /* Hands out events until the end is reached. Returns 1 when on_event() wanted no more, 0, or an error. */
 static int watch(struct session *session, uint64_t end_ns, struct cairn_err *err)
 {
@@ -163,7 +172,9 @@ static int watch(struct session *session, uint64_t end_ns, struct cairn_err *err
 			return 1;
 		if (r < 0 && r != -EINTR)
 			return r;
-		fflush(session->out);
+		r = flush_events(session);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -195,9 +206,14 @@ static int trace(struct session *session, double seconds)
 	cairn_trace_detach(session->trace);
 	if (!r)
 		r = drain(session, &err);
-	fflush(session->out);
-	if (r < 0 && ferror(session->out))
+	if (r >= 0) {
+		int flushed = flush_events(session);
+		r = flushed < 0 ? flushed : r;
+	}
+	if (r < 0 && ferror(session->out)) {
+		clearerr(session->out); /* said once */
 		return fail(STATUS_NOT_HERE, "cannot write the events: %s", strerror(-r));
+	}
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NOT_HERE);
 	return trace_summary(session);

@@ -149,6 +149,22 @@ def events_go_to_stdout_and_talk_to_stderr():
 
 
 @claim
+def events_that_cannot_be_written_are_said_and_fail():
+    for words in (("-o", "/dev/full", "-c", program(), "one"), ("--json", "-o", "/dev/full", "-c", program(), "one")):
+        r = trace(*words)
+        expect(r.status == 3 and r.err.count("cannot write the events: No space left on device") == 1, r)
+    r = run("sh", "-c", f"'{CAIRN}' trace -c '{program()}' one >/dev/full")
+    expect(r.status == 3 and r.err.count("No space left on device") == 1, r)
+
+
+@claim
+def a_full_output_ends_the_trace_of_a_process_that_goes_on():
+    with looping("slowly") as (process, _):
+        r = trace("-p", process.pid, "-o", "/dev/full", "tick")
+        expect(r.status == 3 and "cannot write the events" in r.err and process.poll() is None, r)
+
+
+@claim
 def n_ends_after_so_many_events():
     with looping("slowly") as (process, _):
         r = trace("-p", process.pid, "-n", "3", "tick")
