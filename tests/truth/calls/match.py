@@ -221,8 +221,7 @@ class Matcher:
             return
         for event in gap:
             event['loose'] = True
-            fits = [c for c in calls if not c['seen'] and self.fits(event, c)] or [c for c in calls if self.fits(event, c)]
-            twins = [] if fits else [c for c in self.calls if self.is_twin(c['f'], event['f']) and self.fits(event, c)]
+            fits, twins = self.fitting(event, calls)
             if fits or twins:
                 event['how'] = 'loose' if fits else 'merged'
                 event['call'] = (fits or twins)[0]
@@ -231,6 +230,19 @@ class Matcher:
                 self.result.lie(event, '(all)', event['args'], None, 'no call of the function has these values')
             else:
                 self.result.counts['unmatched'] += 1
+
+    def fitting(self, event, calls):
+        """
+        The calls of the function that have the event's values, or else of its twin: one body may be left of both. Those that have no event
+        yet come first, so that a call of the twin is not taken for a second event of a call.
+        """
+        own = [c for c in calls if self.fits(event, c)]
+        twins = [c for c in self.calls if self.is_twin(c['f'], event['f']) and self.fits(event, c)]
+        new = [c for c in own if not c['seen']]
+        new_twins = [c for c in twins if not c['seen'] and not c['seen_by_twin']]
+        if new or new_twins:
+            return new, [] if new else new_twins
+        return own, [] if own else twins
 
     def fits(self, event, call):
         descs, rename = self.descs[event['f']], self.rename(event, call)

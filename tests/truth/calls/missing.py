@@ -61,6 +61,6 @@ def explain(result, counts):
     for why in ('other', 'has code, never seen'):
         for call in result.missing.pop(why, []):
             result.missing.setdefault(counts.why_missing(call[0]), []).append(call)
-    for why in ('one place, passed again', 'several places'):
+    for why in ('one place, passed again', 'several places', 'loosely matched'):
         for call in result.doubled.pop(why, []):
             result.doubled.setdefault(f'{why}, {counts.why_doubled(call[0])}', []).append(call)
