@@ -4,25 +4,27 @@
  *
  * Who looks at the paths through a function asks of nearly every instruction nothing but its length, its flow, and whether it
  * writes memory. A full decode of all of a kernel's code takes a second; most of it is a few hundred opcodes of which all three
- * are known from a table and the ModRM byte. The tables have a letter for each opcode:
+ * are known from a table and the ModRM byte. The tables have a letter for each opcode, and each letter is one of the kinds below:
  *
  *	!  the second table
  *	.  ask the full decoder: rare, invalid, or of several meanings
- *	1  nothing follows            p  the same, pushes
+ *	1  nothing follows            p  the same, writes: push, and what copies strings
  *	m  ModRM                      w  the same, writes to memory it names
  *	l  ModRM that names memory and leaves it alone: lea
  *	i  ModRM, 8-bit immediate     I  the same, writes
- *	z  ModRM, 32-bit immediate    Z  the same, writes
+ *	z  ModRM, 32-bit immediate    Y, Z  mov to memory, of 8 and 32 bits
  *	g, G  group 1 with an immediate of 8 and 32 bits: all write but cmp
  *	f, F  group 3, where test has the immediate
  *	e, E  groups 4 and 5: inc and dec; of 5 also calls, jumps, push
  *	B  group 8: bt writes nothing, its brothers do
  *	b  8-bit immediate            d  32-bit immediate      v  of as many bits as the register
  *	q, Q  push of an 8-bit and a 32-bit immediate
- *	j, k  conditional branch, 8 and 32 bits    J, K  jump    C  call    R  return
+ *	j, k  conditional branch, 8 and 32 bits    J, K  jump    C  call    R  return    U  undefined on purpose
+ *	s  a segment    o  the operand size (an immediate of 32 bits has 16 then)    x  REX
+ *	L  lock, in front of what can be locked    r  rep, in front of what copies strings, of pause and of endbr64 (n)
  *
- * Prefixes: REX, the operand size (an immediate of 32 bits has 16 then), and segments. What has others is asked about.
- * tests/unit/test_insn.c compares every letter with the full decoder, for all ModRM bytes and prefixes.
+ * What has other prefixes is asked about. tests/unit/test_insn.c compares every letter with the full decoder, for all ModRM
+ * bytes and prefixes.
  */
 #include "insn/insn.h"
 
@@ -34,25 +36,25 @@ static const char one_byte[] =
 	/*        0123456789abcdef */
 	/* 00 */ "wwmmbd..wwmmbd.!"
 	/* 10 */ "wwmmbd..wwmmbd.."
-	/* 20 */ "wwmmbd..wwmmbd.."
-	/* 30 */ "wwmmbd..mmmmbd.."
-	/* 40 */ "................"
+	/* 20 */ "wwmmbds.wwmmbds."
+	/* 30 */ "wwmmbds.mmmmbds."
+	/* 40 */ "xxxxxxxxxxxxxxxx"
 	/* 50 */ "pppppppp11111111"
-	/* 60 */ "...m....Qzqi...."
+	/* 60 */ "...msso.Qzqi...."
 	/* 70 */ "jjjjjjjjjjjjjjjj"
 	/* 80 */ "gG.gmmwwwwmm.l.."
 	/* 90 */ "1.......11......"
-	/* a0 */ "........bd......"
+	/* a0 */ "....pp..bdpp...."
 	/* b0 */ "bbbbbbbbvvvvvvvv"
-	/* c0 */ "II.R...Z.1......"
+	/* c0 */ "II.R..YZ.1......"
 	/* d0 */ "wwww............"
 	/* e0 */ "........CK.J...."
-	/* f0 */ "......fF......eE";
+	/* f0 */ "L..r..fF......eE";
 
 static const char two_bytes[] =
 	/*        0123456789abcdef */
-	/* 00 */ "................"
-	/* 10 */ "mw.............m"
+	/* 00 */ "...........U...."
+	/* 10 */ "mw............nm"
 	/* 20 */ "........mw......"
 	/* 30 */ ".1.............."
 	/* 40 */ "mmmmmmmmmmmmmmmm"
@@ -68,133 +70,191 @@ static const char two_bytes[] =
 	/* e0 */ "...............m"
 	/* f0 */ "................";
 
-/* An instruction while it is read: what is behind the opcode. */
-struct step {
-	const uint8_t *p, *end;
-	unsigned int imm; /* bytes of an immediate that depends on the operand size */
-	bool writes;
-	enum insn_flow flow;
+enum immediate {
+	NO_IMMEDIATE,
+	IMM_8,
+	IMM_32, /* 16 with the operand size */
+	IMM_REGISTER,
 };
 
-/* Bytes of ModRM, SIB and displacement; 0 when the first two are not there. */
+/* What a letter says. Masks have a bit for each value of ModRM's reg field; without ModRM not 0 means always. */
+struct kind {
+	bool is_known, is_prefix, has_modrm;
+	bool memory_only;
+	uint8_t writes;  /* writes, with ModRM to the memory that it names */
+	uint8_t refused; /* ask the full decoder */
+	uint8_t bare;    /* has no immediate */
+	uint8_t immediate;
+	uint8_t distance; /* bytes */
+	uint8_t flow;
+};
+
+static const struct kind kinds['z' + 1] = {
+	['1'] = {.is_known = true},
+	['p'] = {.is_known = true, .writes = 0xff},
+	['m'] = {.is_known = true, .has_modrm = true},
+	['w'] = {.is_known = true, .has_modrm = true, .writes = 0xff},
+	['l'] = {.is_known = true, .has_modrm = true, .memory_only = true},
+	['i'] = {.is_known = true, .has_modrm = true, .immediate = IMM_8},
+	['I'] = {.is_known = true, .has_modrm = true, .writes = 0xff, .immediate = IMM_8},
+	['z'] = {.is_known = true, .has_modrm = true, .immediate = IMM_32},
+	['Y'] = {.is_known = true, .has_modrm = true, .writes = 0xff, .refused = 0xfe, .immediate = IMM_8},
+	['Z'] = {.is_known = true, .has_modrm = true, .writes = 0xff, .refused = 0xfe, .immediate = IMM_32},
+	['g'] = {.is_known = true, .has_modrm = true, .writes = 0x7f, .immediate = IMM_8},
+	['G'] = {.is_known = true, .has_modrm = true, .writes = 0x7f, .immediate = IMM_32},
+	['f'] = {.is_known = true, .has_modrm = true, .writes = 0x0c, .immediate = IMM_8, .bare = 0xfc},
+	['F'] = {.is_known = true, .has_modrm = true, .writes = 0x0c, .immediate = IMM_32, .bare = 0xfc},
+	['e'] = {.is_known = true, .has_modrm = true, .writes = 0x03, .refused = 0xfc},
+	['E'] = {.is_known = true, .has_modrm = true, .writes = 0x03, .refused = 0xa8},
+	['B'] = {.is_known = true, .has_modrm = true, .writes = 0xef, .refused = 0x0f, .immediate = IMM_8},
+	['b'] = {.is_known = true, .immediate = IMM_8},
+	['d'] = {.is_known = true, .immediate = IMM_32},
+	['v'] = {.is_known = true, .immediate = IMM_REGISTER},
+	['q'] = {.is_known = true, .writes = 0xff, .immediate = IMM_8},
+	['Q'] = {.is_known = true, .writes = 0xff, .immediate = IMM_32},
+	['j'] = {.is_known = true, .distance = 1, .flow = INSN_BRANCH},
+	['k'] = {.is_known = true, .distance = 4, .flow = INSN_BRANCH},
+	['J'] = {.is_known = true, .distance = 1, .flow = INSN_JUMP},
+	['K'] = {.is_known = true, .distance = 4, .flow = INSN_JUMP},
+	['C'] = {.is_known = true, .writes = 0xff, .distance = 4, .flow = INSN_CALL},
+	['R'] = {.is_known = true, .flow = INSN_RETURN},
+	['U'] = {.is_known = true, .flow = INSN_TRAP},
+	['n'] = {.is_known = true, .immediate = IMM_8},
+	['s'] = {.is_prefix = true},
+	['o'] = {.is_prefix = true},
+	['L'] = {.is_prefix = true},
+	['r'] = {.is_prefix = true},
+};
+
+/* An instruction while it is read. */
+struct step {
+	const uint8_t *p, *end; /* behind what is read */
+	bool small, wide, lock, rep; /* prefixes: the operand size, REX.W */
+	char letter;
+	bool is_second; /* of the second table */
+	uint8_t opcode;
+};
+
+/*
+ * Bytes of ModRM, SIB and displacement; 0 when the first two are not there. By a table: which of the cases is next cannot be
+ * predicted, and a wrong guess costs as much as the rest of the step.
+ */
 static inline unsigned int modrm_bytes(const uint8_t *p, const uint8_t *end)
 {
+	static const uint8_t bytes[4][8] = {
+		{1, 1, 1, 1, 2, 5, 1, 1},
+		{2, 2, 2, 2, 3, 2, 2, 2},
+		{5, 5, 5, 5, 6, 5, 5, 5},
+		{1, 1, 1, 1, 1, 1, 1, 1},
+	};
 	if (end - p < 2)
 		return p < end && *p >= 0xc0;
-	unsigned int mod = *p >> 6, rm = *p & 7, n = 1;
-	if (mod == 3)
-		return 1;
-	if (rm == 4) {
-		n = 2;
-		rm = p[1] & 7;
-	}
-	return n + (mod == 1 ? 1 : mod == 2 || rm == 5 ? 4 : 0);
+	unsigned int mod = *p >> 6, rm = *p & 7;
+	/* A SIB byte without a base has a displacement. */
+	return bytes[mod][rm] + 4 * (!mod & (rm == 4) & ((p[1] & 7) == 5));
 }
 
-/* What the letter says. False: ask. */
-static bool take_modrm(struct step *s, char letter)
+static inline unsigned int immediate_bytes(const struct step *s, const struct kind *k, unsigned int reg)
 {
-	unsigned int n = modrm_bytes(s->p, s->end), reg, imm = 0;
-	if (!n)
+	/* By kind and width of the operation: 32 bits, 16, 64. */
+	static const uint8_t bytes[][3] = {
+		[NO_IMMEDIATE] = {0, 0, 0}, [IMM_8] = {1, 1, 1}, [IMM_32] = {4, 2, 4}, [IMM_REGISTER] = {4, 2, 8}};
+	unsigned int width = s->wide ? 2 : s->small;
+	return k->bare >> reg & 1 ? 0 : bytes[k->immediate][width];
+}
+
+/* Prefixes and opcode. False: it ends before. */
+static inline bool read_opcode(struct step *s)
+{
+	for (; s->p < s->end && kinds[(uint8_t)one_byte[*s->p]].is_prefix; s->p++) {
+		char letter = one_byte[*s->p];
+		s->small |= letter == 'o';
+		s->lock |= letter == 'L';
+		s->rep |= letter == 'r';
+	}
+	if (s->p == s->end)
 		return false;
-	bool memory = *s->p < 0xc0;
-	reg = *s->p >> 3 & 7;
-	switch (letter) {
-	case 'm':
-		break;
-	case 'l':
-		if (!memory)
-			return false;
-		break;
+	bool rex = (*s->p & 0xf0) == 0x40;
+	s->wide = rex & *s->p >> 3;
+	s->p += rex;
+	if (s->p == s->end)
+		return false;
+	s->opcode = *s->p++;
+	s->letter = one_byte[s->opcode];
+	if (s->letter != '!')
+		return true;
+	if (s->p == s->end)
+		return false;
+	s->is_second = true;
+	s->opcode = *s->p++;
+	s->letter = two_bytes[s->opcode];
+	return true;
+}
+
+/* What reads and writes the memory that it names in one go. @reg  of its ModRM */
+static bool can_be_locked(struct step s, unsigned int reg)
+{
+	switch (s.letter) {
 	case 'w':
-		s->writes = memory;
-		break;
-	case 'i':
-	case 'I':
-		s->writes = memory && letter == 'I';
-		imm = 1;
-		break;
-	case 'z':
-	case 'Z':
-		s->writes = memory && letter == 'Z';
-		if (letter == 'Z' && reg)
-			return false;
-		imm = s->imm;
-		break;
+		/* add to xor, xchg; xadd, cmpxchg, bts, btr, btc */
+		if (!s.is_second)
+			return s.opcode < 0x38 || s.opcode == 0x86 || s.opcode == 0x87;
+		return s.opcode == 0xab || (s.opcode & 0xf6) == 0xb0 || s.opcode == 0xbb || (s.opcode & 0xfe) == 0xc0;
 	case 'g':
 	case 'G':
-		s->writes = memory && reg != 7;
-		imm = letter == 'g' ? 1 : s->imm;
-		break;
 	case 'f':
 	case 'F':
-		s->writes = memory && (reg == 2 || reg == 3);
-		imm = reg > 1 ? 0 : letter == 'f' ? 1 : s->imm;
-		break;
 	case 'B':
-		s->writes = memory && reg != 4;
-		if (reg < 4)
-			return false;
-		imm = 1;
-		break;
 	case 'e':
+		return true;
 	case 'E':
-		if (reg > 1)
-			return false;
-		s->writes = memory;
-		break;
-	default:
+		return reg < 2;
+	}
+	return false;
+}
+
+/* The prefixes change nothing of what the letter says. By value, as above: what has an address is not kept in registers. */
+static bool are_prefixes_usual(struct step s)
+{
+	if (s.small && (kinds[(uint8_t)s.letter].flow != INSN_NEXT || s.lock || s.rep))
 		return false;
-	}
-	s->p += n + imm;
-	return true;
+	if (!s.rep)
+		return s.letter != 'n';
+	bool is_endbr = s.letter == 'n' && s.p < s.end && *s.p == 0xfa;
+	bool is_string = s.letter == 'p' && s.opcode >= 0xa4;
+	return !s.lock && (is_endbr || is_string || (!s.is_second && s.opcode == 0x90));
 }
 
-/* Calls and jumps through a pointer or register, and push, of group 5. */
-static bool take_group5(struct step *s)
+/* Calls and jumps through a pointer or register, and push: what of group 5 does more than to write what it names. */
+static void take_group5(unsigned int reg, struct insn_step *ret)
 {
-	unsigned int n = modrm_bytes(s->p, s->end), reg = n ? *s->p >> 3 & 7 : 0;
-	if (reg != 2 && reg != 4 && reg != 6)
-		return take_modrm(s, 'E');
-	s->writes = reg != 4;
-	s->flow = reg == 2 ? INSN_CALL_INDIRECT : reg == 4 ? INSN_JUMP_INDIRECT : INSN_NEXT;
-	s->p += n;
-	return true;
+	if (reg < 2)
+		return;
+	ret->writes_memory = reg != 4;
+	ret->flow = reg == 2 ? INSN_CALL_INDIRECT : reg == 4 ? INSN_JUMP_INDIRECT : INSN_NEXT;
 }
 
-static bool take_plain(struct step *s, char letter, bool wide)
+/* False: ask. */
+static inline bool take_modrm(struct step *s, const struct kind *k, struct insn_step *ret)
 {
-	unsigned int n;
-	switch (letter) {
-	case '1':
-	case 'p':
-		n = 0;
-		break;
-	case 'b':
-	case 'q':
-		n = 1;
-		break;
-	case 'd':
-	case 'Q':
-		n = s->imm;
-		break;
-	case 'v':
-		n = wide ? 8 : s->imm;
-		break;
-	case 'R':
-		n = 0;
-		s->flow = INSN_RETURN;
-		break;
-	default:
-		return letter == 'E' ? take_group5(s) : take_modrm(s, letter);
-	}
-	s->writes = letter == 'p' || letter == 'q' || letter == 'Q';
-	s->p += n;
+	unsigned int n = modrm_bytes(s->p, s->end);
+	if (!n)
+		return false;
+	unsigned int reg = *s->p >> 3 & 7;
+	bool memory = *s->p < 0xc0;
+	if (k->refused >> reg & 1 || (k->memory_only && !memory))
+		return false;
+	ret->writes_memory = memory && k->writes >> reg & 1;
+	if (s->lock && !(ret->writes_memory && can_be_locked(*s, reg)))
+		return false;
+	if (s->letter == 'E')
+		take_group5(reg, ret);
+	s->p += n + immediate_bytes(s, k, reg);
 	return true;
 }
 
-/* Branches, jumps and calls with a distance of @n bytes, counted from behind them. */
-static bool take_relative(struct step *s, enum insn_flow flow, unsigned int n, int64_t *ret)
+/* Branches, jumps and calls: the distance counts from behind them. */
+static inline bool take_distance(struct step *s, unsigned int n, int64_t *ret)
 {
 	int8_t near;
 	int32_t far;
@@ -204,66 +264,35 @@ static bool take_relative(struct step *s, enum insn_flow flow, unsigned int n, i
 	if (n == 4)
 		memcpy(&far, s->p, 4);
 	*ret = n == 4 ? far : near;
-	s->flow = flow;
-	s->writes = flow == INSN_CALL;
 	s->p += n;
 	return true;
 }
 
-static bool take(struct step *s, char letter, bool wide, int64_t *ret_distance)
-{
-	switch (letter) {
-	case '.':
-		return false;
-	case 'j':
-	case 'k':
-		return take_relative(s, INSN_BRANCH, letter == 'j' ? 1 : 4, ret_distance);
-	case 'J':
-	case 'K':
-		return take_relative(s, INSN_JUMP, letter == 'J' ? 1 : 4, ret_distance);
-	case 'C':
-		return take_relative(s, INSN_CALL, 4, ret_distance);
-	default:
-		return take_plain(s, letter, wide);
-	}
-}
-
-static bool is_segment(uint8_t byte)
-{
-	return byte == 0x2e || byte == 0x3e || byte == 0x26 || byte == 0x36 || byte == 0x64 || byte == 0x65;
-}
-
-static bool is_direct(char letter)
-{
-	return letter == 'j' || letter == 'k' || letter == 'J' || letter == 'K' || letter == 'C';
-}
-
 static bool step_fast(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *ret)
 {
-	struct step s = {.p = bytes, .end = bytes + n, .imm = 4, .flow = INSN_NEXT};
-	bool small = false, wide = false;
-	int64_t distance = 0;
-	for (; s.p < s.end && (*s.p == 0x66 || is_segment(*s.p)); s.p++)
-		small |= *s.p == 0x66;
-	if (s.p < s.end && (*s.p & 0xf0) == 0x40)
-		wide = *s.p++ & 8;
-	if (s.p == s.end)
-		return false;
-	char letter = one_byte[*s.p++];
-	if (letter == '!' && s.p == s.end)
-		return false;
-	if (letter == '!')
-		letter = two_bytes[*s.p++];
-	if (small && (is_direct(letter) || letter == 'R'))
-		return false;
-	if (small && !wide)
-		s.imm = 2;
 	enum { LONGEST = 15 };
-	if (!take(&s, letter, wide, &distance) || s.p > s.end || s.p - bytes > LONGEST)
+	struct step s = {.p = bytes, .end = bytes + n};
+	int64_t distance = 0;
+	if (!read_opcode(&s))
 		return false;
-	*ret = (struct insn_step){.len = (uint8_t)(s.p - bytes), .flow = s.flow, .writes_memory = s.writes};
-	if (is_direct(letter))
-		ret->target = at + ret->len + (uint64_t)distance;
+	const struct kind *k = &kinds[(uint8_t)s.letter];
+	if (!k->is_known || ((s.small || s.rep || s.letter == 'n') && !are_prefixes_usual(s)))
+		return false;
+	struct insn_step step = {.flow = k->flow, .writes_memory = k->writes};
+	if (k->has_modrm) {
+		if (!take_modrm(&s, k, &step))
+			return false;
+	} else if (s.lock || (k->distance && !take_distance(&s, k->distance, &distance))) {
+		return false;
+	} else {
+		s.p += immediate_bytes(&s, k, 0);
+	}
+	if (s.p > s.end || s.p - bytes > LONGEST)
+		return false;
+	step.len = (uint8_t)(s.p - bytes);
+	if (k->distance)
+		step.target = at + step.len + (uint64_t)distance;
+	*ret = step;
 	return true;
 }
 

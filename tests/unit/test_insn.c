@@ -49,7 +49,8 @@ static void assert_step_is_decode(const uint8_t *bytes, size_t n)
 
 static void a_step_says_what_a_decode_says_for_every_opcode_and_modrm(void **state)
 {
-	static const char *const prefixes[] = {"", "\x66", "\x65", "\x41", "\x48", "\x66\x48", "\x66\x2e", "\xf3", "\xf0"};
+	static const char *const prefixes[] = {"", "\x66", "\x65", "\x41", "\x48", "\x66\x48", "\x66\x2e", "\xf3", "\xf0",
+		"\xf3\x48", "\xf0\x48", "\xf0\x41", "\x66\xf0", "\xf3\xf0"};
 	for (unsigned int i = 0; i < ARRAY_SIZE(prefixes) * 2 * 256 * 256; i++) {
 		uint8_t bytes[24] = {0};
 		const char *prefix = prefixes[i >> 17];
