@@ -26,9 +26,10 @@ struct dw_func {
 	dw_off die;
 	dw_off origin;    /* DW_AT_abstract_origin or DW_AT_specification; 0 none */
 	const char *name; /* DW_AT_name of this very DIE; NULL when it has none */
-	uint32_t unit;    /* index of its unit */
-	uint32_t parent;  /* index of the innermost enclosing entry, DW_FUNC_NONE at the top */
-	uint8_t flags;
+	/* A large program has millions of these, so they share a word. There are fewer units than 2^24, see impl.h. */
+	uint32_t unit : 24; /* index of its unit */
+	uint32_t flags : 8; /* enum dw_func_flags */
+	uint32_t parent;    /* index of the innermost enclosing entry, DW_FUNC_NONE at the top */
 };
 
 struct dw_func_index {

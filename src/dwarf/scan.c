@@ -188,6 +188,8 @@ static int read_func(struct dw_scanner *s, const struct dw_die *die, struct dw_f
 	return 0;
 }
 
+_Static_assert(DW_UNITS_MAX < 1 << 24, "a function's unit has 24 bits");
+
 /* *@ret is its index. */
 static int add_func(struct dw_scanner *s, const struct dw_die *die, uint32_t *ret, struct cairn_err *err)
 {
