@@ -169,9 +169,12 @@ static inline bool find_key(const struct unit_types *u, const struct type_die *t
 static inline int term_of_key(struct terms *s, const struct unit_types *u, struct type_die *t, struct h128 key,
 			      uint32_t *ret)
 {
-	*ret = hash_table_find(&s->by_key, key);
-	if (*ret != UINT32_MAX)
+	/* Not in *@ret: a type that contains itself reads its own edge there while it is hashed, and has to find a loop. */
+	uint32_t known = hash_table_find(&s->by_key, key);
+	if (known != UINT32_MAX) {
+		*ret = known;
 		return 0;
+	}
 	if (t->name && !*t->name)
 		t->name = NULL;
 	return add_key(s, key, hash_of(s, u, t), ret);
