@@ -217,7 +217,7 @@ __attribute__((noinline)) static void register_code(void)
 
 enum { NO_SECTION, TEXT, EH_FRAME, SYMTAB, STRTAB, SHSTRTAB, N_SECTIONS };
 
-/* What LuaJIT and others fill in for each function: headers, sections, one symbol, its CFI. */
+/* The least that can be filled in for each function: headers, sections, one symbol, its CFI. LuaJIT and V8 add DWARF. */
 struct symfile {
 	struct entry entry;
 	Elf64_Ehdr head;
