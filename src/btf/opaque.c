@@ -34,7 +34,7 @@ int btf_carry_opaque(const struct btf_move *m, uint32_t id, struct cairn_err *er
 			       "%s: BTF: record %u is of kind %u, which is not known: its word at offset 0x%" PRIx64
 			       " may be id %u, which would be another one",
 			       m->btf->name, id, BTF_KIND_OF(from[BTF_RECORD_INFO]),
-			       btf_record_off(m->btf, id) + 4ull * moves, from[moves]);
+			       btf_record_off(m->btf, id) + sizeof(uint32_t) * moves, from[moves]);
 	n -= BTF_RECORD_WORDS;
 	uint32_t *space = btf_add_space(m->b, from[BTF_RECORD_NAME], from[BTF_RECORD_INFO], from[BTF_RECORD_REF], n,
 					&new_id, &rc);
