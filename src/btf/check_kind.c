@@ -111,7 +111,9 @@ static void check_func_proto(struct btf_check *c, const struct cairn_btf_type *t
 static void check_argument_names(struct btf_check *c, const struct cairn_btf_type *t)
 {
 	struct cairn_btf_type proto;
-	cairn_btf_type(c->btf, t->ref, &proto);
+	/* A record of a kind that is not known is taken for anything. */
+	if (!cairn_btf_type(c->btf, t->ref, &proto) || proto.kind != CAIRN_BTF_FUNC_PROTO)
+		return;
 	for (uint32_t i = 0; i < proto.vlen; i++) {
 		struct cairn_btf_param p = cairn_btf_param(&proto, i);
 		if (p.type && !p.name_off)

@@ -143,6 +143,20 @@ static void layout_of_the_eldest_is_enough(void **state)
 	blob_free(&kernel);
 }
 
+/* As many elements as a prototype would have in more room. */
+static void a_prototype_of_an_unknown_kind_has_no_parameters_to_check(void **state)
+{
+	struct cairn_btf_builder *b = with_made_up_kinds(NULL);
+	struct cairn_btf_type t = {.kind = KIND_OF_8_BYTES, .vlen = 1000};
+	uint32_t words[] = {NO_ID, NO_ID}, id;
+	assert_int_equal(cairn_btf_add_record(b, &t, words, 2, &id), 0);
+	ADD(func, b, str(b, "f"), CAIRN_BTF_GLOBAL, id);
+	struct blob in = finish(b, NULL);
+	assert_int_equal(cairn_btf_check(in.btf, NULL, NULL), 0);
+	assert_true(cairn_btf_check_for_kernel(in.btf, NULL, NULL) > 0);
+	blob_free(&in);
+}
+
 /* ---- the others ---- */
 
 static void sort_moves_a_record_whose_words_hold(void **state)
@@ -261,6 +275,7 @@ int main(void)
 		cmocka_unit_test(dedup_never_merges_what_it_does_not_know),
 		cmocka_unit_test(dedup_refuses_what_may_refer_to_what_moves),
 		cmocka_unit_test(layout_of_the_eldest_is_enough),
+		cmocka_unit_test(a_prototype_of_an_unknown_kind_has_no_parameters_to_check),
 		cmocka_unit_test(sort_moves_a_record_whose_words_hold),
 		cmocka_unit_test(split_keeps_unknown_kinds_in_main),
 		cmocka_unit_test(distilled_base_cannot_hold_what_nobody_knows),
