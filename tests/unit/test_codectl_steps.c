@@ -67,7 +67,7 @@ enum {
 	N_FUNCTIONS = 5,
 	PLACES = CODECTL_MIN_REMOVED + N_OBJECTS + 8,
 	MAX_STEPS = 2000000,
-	SECONDS = 100,
+	SECONDS = 100, /* between two looks */
 };
 
 /* Sanitizers make many instructions of one, and readers slow: every so many of them then. */
@@ -161,7 +161,6 @@ static void do_call(const struct call *call)
 static void child(const struct script *script, int n_before, volatile int *at)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	alarm(SECONDS);
 	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
 		_exit(2);
 	for (int i = 0; i < n_before; i++)
@@ -394,6 +393,7 @@ static void run_script(const struct script *script, int n_before, struct looker 
 		assert_true(l.n_steps < MAX_STEPS);
 		if (l.n_steps % STRIDE)
 			continue;
+		alarm(SECONDS);
 		if (look(&l))
 			check(&l, script, *at);
 		else
@@ -429,7 +429,7 @@ int main(void)
 		cmocka_unit_test(every_instruction_of_a_first_call_leaves_no_registry_or_a_sound_one),
 		cmocka_unit_test(every_instruction_leaves_what_was_before_or_what_is_behind_it),
 	};
-	/* Whatever goes wrong: it ends, and the children with it. */
+	/* Whatever goes wrong: when no step is made it ends, and the children with it. */
 	alarm(SECONDS);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
