@@ -180,8 +180,12 @@ static int check_rule(const struct check *c, uint32_t at)
 	return why ? bad(c, "rule", at, why) : 0;
 }
 
+/* The one that stands for all that is damaged. */
 static int check_first_rule(const struct check *c)
 {
+	int rc = check_rule(c, 0);
+	if (rc < 0)
+		return rc;
 	return rule_at(&c->t, 0)->cfa == CAIRN_UNWIND_UNDESCRIBED ? 0 : bad(c, "rule", 0, "it describes something");
 }
 
