@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unwind tables as they are mapped from a file: checked once, then asked everywhere. */
+/* Unwind tables as they are mapped from a file: checked once, or where they are asked, and asked everywhere. */
 #include "fuzz.h"
 
 #include <assert.h>
@@ -9,32 +9,55 @@
 
 #include <cairn/unwind.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+#include "cfi/table.h"
+
+static void ask_opened(const uint8_t *bytes, size_t size)
 {
 	struct cairn_unwind *table;
 	struct cairn_err err = {0};
 	volatile uint32_t sink = 0;
+	int rc = cairn_unwind_open_mem(bytes, size, "input", &table, &err);
+	assert(rc == 0 || err.code == rc);
+	if (rc < 0)
+		return;
+	const struct cairn_unwind_header *h = (const struct cairn_unwind_header *)bytes;
+	for (uint32_t i = 0; i < h->n_rows; i++) {
+		struct cairn_vaddr lo, hi;
+		const struct cairn_unwind_rule *r = cairn_unwind_row(table, i, &lo, &hi);
+		assert(lo.v <= hi.v);
+		assert(cairn_unwind_find(table, lo) == r);
+		for (uint32_t k = 0; k < r->n_regs; k++)
+			sink += cairn_unwind_words(r)[k];
+	}
+	for (uint64_t at = 0; at < 1 << 20; at += 4099)
+		sink += cairn_unwind_find(table, (struct cairn_vaddr){h->base + at})->off;
+	cairn_unwind_close(table);
+}
+
+/* What a search touches is checked then. */
+static void ask_unread(const uint8_t *bytes, size_t size)
+{
+	struct unwind_table t;
+	struct cairn_err err = {0};
+	volatile uint32_t sink = 0;
+	int rc = unwind_table_open_unread(bytes, size, "input", "table", &t, &err);
+	assert(rc == 0 || err.code == rc);
+	for (uint64_t at = 0; rc == 0 && at < 1 << 20; at += 4099) {
+		const struct cairn_unwind_rule *r = unwind_table_find(&t, (struct cairn_vaddr){t.base + at});
+		for (uint32_t k = 0; k < r->n_regs; k++)
+			sink += cairn_unwind_words(r)[k];
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
 	/* Aligned, as files are mapped, and without a byte behind. */
-	uint8_t *copy = aligned_alloc(8, (size + 7) / 8 * 8 + 8);
+	uint8_t *copy = malloc(size ? size : 1);
 	if (!copy)
 		return 0;
 	memcpy(copy, bytes, size);
-	int rc = cairn_unwind_open_mem(copy, size, "input", &table, &err);
-	assert(rc == 0 || err.code == rc);
-	if (rc == 0) {
-		const struct cairn_unwind_header *h = (const struct cairn_unwind_header *)copy;
-		for (uint32_t i = 0; i < h->n_rows; i++) {
-			struct cairn_vaddr lo, hi;
-			const struct cairn_unwind_rule *r = cairn_unwind_row(table, i, &lo, &hi);
-			assert(lo.v <= hi.v);
-			assert(cairn_unwind_find(table, lo) == r);
-			for (uint32_t k = 0; k < r->n_regs; k++)
-				sink += cairn_unwind_words(r)[k];
-		}
-		for (uint64_t at = 0; at < 1 << 20; at += 4099)
-			sink += cairn_unwind_find(table, (struct cairn_vaddr){h->base + at})->off;
-		cairn_unwind_close(table);
-	}
+	ask_opened(copy, size);
+	ask_unread(copy, size);
 	free(copy);
 	return 0;
 }
