@@ -166,6 +166,71 @@ const steps = [
 let i = 0; function round() { const until = Date.now() + 200; while (Date.now() < until) for (const s of steps) { i++; try { s(i) } catch (e) { } } setImmediate(round) } round()'''
 
 
+GDB = r'''set pagination off
+python
+import gdb
+work = """
+set $i = $i + 1
+info functions ^str
+info types ^_
+info line main
+info scope main
+info source
+info files
+info symbol main
+info address main
+disassemble /s main
+x/20i main
+x/8xg main
+list main
+ptype main
+whatis 1.5f + 2
+maint print type int
+maint info sections
+maint print msymbols
+maint print c-tdesc
+print/x $i * 3 + sizeof(long) % 7
+print 1.0 / 3 + (char)65
+print {1, 2, 3}
+print "abc"
+print $_siginfo
+print (long)&main & ~0xfff
+printf "%d %s %f %c\n", $i, "x", 1.5, 65
+eval "echo %d\n", $i
+output/t $i
+explore 1
+help breakpoints
+apropos ^thread
+show version
+show convenience
+break main
+tbreak main if $i > 3
+info breakpoints
+delete
+complete info s
+macro define A(x) x + 1
+print A(3)
+set language ada
+print 16#ff# + 1
+set language rust
+print 1 as u8
+set language c++
+print sizeof(int) == 4 && true || !false
+ptype struct nothing
+add-symbol-file /bin/true 0x10000
+remove-symbol-file -a 0x10000
+"""
+while True:
+    for command in work.splitlines():
+        try:
+            gdb.execute(command, to_string=True)
+            [str(s.type) for s in gdb.lookup_static_symbols("main")]
+        except gdb.error:
+            pass
+end
+'''
+
+
 def compiled(compiler, flags, sources, output):
     """None, or why it is not there"""
     code, _, err = common.run([compiler, '-O2', *flags, *(os.path.join(HERE, 'unwind', s) for s in sources), '-o', output], 300)
@@ -194,7 +259,7 @@ def programs(folder):
         'node with its JIT': (3000, 1500, 0, ('functions',), ['node', '-e', NODE]),
         'C++ exceptions': why_not or (300, 3000, 4000, ('functions', 'signals', 'jumps'), [exceptions]),
         'lazy binding': why_not_lazy or (50, 6000, 100, ('bound',), [lazy, library]),
-        'gdb': (3000, 1500, 0, ('functions',), ['gdb', '-batch', '-nx', '-ex', 'info functions str', '-ex', 'info types _', '/usr/bin/gdb']),
+        'gdb': (200, 1500, 4000, (), ['gdb', '-batch', '-nx', '-x', written(folder, 'work.gdb', GDB), exceptions]),
     }
 
 
