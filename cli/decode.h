@@ -33,7 +33,7 @@ int decode_plan(const struct decode_values *values, const struct cairn_types *ty
 
 /* To standard output; whatever fails, cairn's exit tells. */
 void decode_out_init(struct cairn_text_out *out);
-int decode_out_finish(struct cairn_text_out *out);
+void decode_out_finish(struct cairn_text_out *out);
 
 static inline void decode_put(struct cairn_text_out *out, const char *text)
 {

@@ -105,10 +105,9 @@ void decode_out_init(struct cairn_text_out *out)
 	*out = (struct cairn_text_out){.buf = buf, .size = sizeof(buf), .flush = write_stdout};
 }
 
-int decode_out_finish(struct cairn_text_out *out)
+void decode_out_finish(struct cairn_text_out *out)
 {
 	if (out->n && !out->failed)
 		out->failed = write_stdout(NULL, out->buf, out->n);
 	/* main() finds out about a full disk or a closed pipe, and tells. */
-	return STATUS_YES;
 }

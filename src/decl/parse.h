@@ -106,9 +106,8 @@ int next(struct parser *p);
 const struct token *peek_token(struct parser *p);
 /* Read @punct, or the error "expected ..." */
 int expect(struct parser *p, int punct);
-/* Read @punct or the word if it is there: 1, else 0; or a negative errno. */
+/* Read @punct if it is there: 1, else 0; or a negative errno. */
 int accept(struct parser *p, int punct);
-int accept_word(struct parser *p, const char *word);
 /* From an opening bracket, which is next, behind the one that closes it. */
 int skip_balanced(struct parser *p);
 char *dup_name(struct parser *p, const struct token *t);

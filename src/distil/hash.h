@@ -18,11 +18,6 @@ struct h128 {
 	uint64_t a, b;
 };
 
-static inline bool h128_equal(struct h128 x, struct h128 y)
-{
-	return x.a == y.a && x.b == y.b;
-}
-
 /* The state behind @a and @b. What is put in is added again, so that a product of zero forgets nothing. */
 static inline struct h128 h128_mix(struct h128 s, uint64_t a, uint64_t b)
 {

@@ -17,6 +17,5 @@ void dw_form_skip(const struct dw_unit *u, struct cursor *c, uint16_t form);
 /* String at @off of a string section of @file; NULL and an error when it is not inside. */
 const char *dw_section_str(const struct dw_file *file, enum dw_sec sec, uint64_t off,
 			   struct cairn_err *err);
-uint16_t dw_form_signed_high(uint16_t form);
 
 #endif

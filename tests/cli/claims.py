@@ -13,9 +13,11 @@
 A claim's name is its function's; it fails by an exception, and is skipped by Skip(reason).
 """
 
+import ctypes
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -36,10 +38,32 @@ MAY_HAVE_CHANGED = "the function may already have changed it"
 
 _claims = []
 _folder = None
+_libc = ctypes.CDLL(None)
 
 
 class Skip(Exception):
     """Nothing can be said here; the reason tells why."""
+
+
+def _die_with_parent():
+    _libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+class Running:
+    """A program that is ended, whatever happens: behind a with block, or with this process."""
+
+    def __init__(self, *words, **kwargs):
+        self.process = subprocess.Popen([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True, preexec_fn=_die_with_parent, **kwargs)
+        self.pid = self.process.pid
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
 
 
 class Result:

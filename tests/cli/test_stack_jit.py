@@ -2,15 +2,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """cairn stack through code made at run time: described, undescribed, freed, and of real JITs with few samples."""
 
-import ctypes
 import glob
 import os
 import re
 import signal
-import subprocess
 import time
 
-from claims import BUILD, Skip, cairn, claim, expect, folder, compile_c, main, need
+from claims import BUILD, Running, Skip, cairn, claim, expect, folder, compile_c, main, need
 
 # Copies a function that calls back into memory of its own, and calls it. FP: it keeps a frame pointer; else rbp is something else.
 COPIED = r"""
@@ -43,30 +41,6 @@ int main(void)
 	return 0;
 }
 """
-
-libc = ctypes.CDLL(None)
-
-
-def die_with_parent():
-    libc.prctl(1, signal.SIGKILL)
-
-
-class Running:
-    """A program that is ended, whatever happens."""
-
-    def __init__(self, *words, **kwargs):
-        self.process = subprocess.Popen([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True, preexec_fn=die_with_parent, **kwargs)
-        self.pid = self.process.pid
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
-
 
 def stacks_of(pid, rounds, *words):
     r = cairn("stack", "--json", "-s", "--no-cache", "-n", rounds, "-i", "2ms", *words, pid)

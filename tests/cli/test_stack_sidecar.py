@@ -5,10 +5,9 @@
 import os
 import re
 import shutil
-import subprocess
 import time
 
-from claims import CAIRN, cairn, claim, compile_c, expect, folder, main, run
+from claims import CAIRN, Running, cairn, claim, compile_c, expect, folder, main, run
 
 PROGRAM = r"""
 #include <pthread.h>
@@ -44,26 +43,18 @@ def are_reading(pid):
     return calls == ["0"] * 4
 
 
-class Running:
-    """A process of PATH whose threads all wait; killed at the end."""
+class Waiting(Running):
+    """A process of PATH whose threads all wait."""
 
     def __init__(self, path):
-        self.process = subprocess.Popen([path], stdout=subprocess.PIPE, text=True)
+        super().__init__(path)
         self.process.stdout.readline()
-        self.pid = self.process.pid
         for _ in range(2000):
             if are_reading(self.pid):
                 return
             time.sleep(0.01)
+        self.__exit__()
         raise AssertionError("its threads do not get where they wait")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
 
 
 def program():
@@ -81,7 +72,7 @@ def cache(name):
 @claim
 def what_a_sidecar_tells_is_what_the_file_tells():
     env, where = cache("same")
-    with Running(program()) as p:
+    with Waiting(program()) as p:
         for words in ((), ("-s",), ("--json",)):
             plain = cairn("stack", "--no-cache", *words, p.pid)
             first = cairn("stack", *words, p.pid, env=env)
@@ -96,7 +87,7 @@ def what_a_sidecar_tells_is_what_the_file_tells():
 @claim
 def names_alone_make_no_sidecar():
     env, where = cache("none")
-    with Running(program()) as p:
+    with Waiting(program()) as p:
         r = cairn("stack", "-s", p.pid, env=env)
     expect(r.status == 0 and not os.path.exists(where), r)
 
@@ -104,7 +95,7 @@ def names_alone_make_no_sidecar():
 @claim
 def every_thread_and_every_round_is_numbered_on_its_own():
     """What is said of an address is found once; its number and where it is are each frame's."""
-    with Running(program()) as p:
+    with Waiting(program()) as p:
         r = cairn("stack", "--no-cache", "-n", "2", "-i", "1ms", p.pid)
     stacks = re.split(r"^thread .*\n", r.out, flags=re.M)[1:]
     expect(r.status == 0 and len(stacks) == 8, r)
@@ -121,7 +112,7 @@ def a_stripped_file_is_told_by_the_sidecar_beside_it():
     shutil.copy(program(), path)
     run(CAIRN, "pack", "-o", path + ".cairn", program(), check=True)
     run("strip", "--strip-all", path, check=True)
-    with Running(path) as p:
+    with Waiting(path) as p:
         r = cairn("stack", "--no-cache", p.pid)
         expect(r.status == 0 and re.search(r"  deep\+0x[0-9a-f]+ at .*deep\.c:\d+:\d+  stripped$", r.out, re.M), r)
         os.unlink(path + ".cairn")
@@ -133,7 +124,7 @@ def a_stripped_file_is_told_by_the_sidecar_beside_it():
 @claim
 def damaged_rows_of_a_sidecar_end_a_stack_and_nothing_else():
     env, where = cache("damaged")
-    with Running(program()) as p:
+    with Waiting(program()) as p:
         good = cairn("stack", p.pid, env=env)
         expect(good.status == 0, good)
         ids = run("readelf", "-n", program(), check=True).out

@@ -405,6 +405,20 @@ static void a_loop_through_code_of_no_line_is_the_copys(void **state)
 	assert_int_equal(with_line0(0x20, 0x22, code, sizeof(code), 0x1004, 0x1008, &n, &s), 0);
 }
 
+/* What is said of the number of events at the entry of a body with this code. */
+static uint32_t doubts_of_body(const uint8_t *code, size_t size)
+{
+	struct tree t = begin(CLANG, code, size, 20);
+	copy(&t, 0x1002, 0x1004, 0, 30, false);
+	struct result r = finish(&t);
+	struct cairn_function_list found;
+	assert_int_equal(cairn_sites_find(r.sites, "caller", &found, NULL), 1);
+	assert_int_equal(found.p[0]->sites[0].kind, CAIRN_SITE_ENTRY);
+	uint32_t doubts = found.p[0]->sites[0].count_doubts;
+	end(&t, &r);
+	return doubts;
+}
+
 static void a_body_that_begins_with_a_loop_is_passed_again(void **state)
 {
 	static const uint8_t loop[] = {NOTHING, STORE, JE(-6), RET}, not_first[] = {NOTHING, STORE, JE(-4), RET};
@@ -412,16 +426,8 @@ static void a_body_that_begins_with_a_loop_is_passed_again(void **state)
 		const uint8_t *code;
 		uint32_t doubts;
 	} bodies[] = {{loop, CAIRN_COUNT_AGAIN}, {not_first, 0}};
-	for (size_t i = 0; i < 2; i++) {
-		struct tree t = begin(CLANG, bodies[i].code, sizeof(loop), 20);
-		copy(&t, 0x1002, 0x1004, 0, 30, false);
-		struct result r = finish(&t);
-		struct cairn_function_list found;
-		assert_int_equal(cairn_sites_find(r.sites, "caller", &found, NULL), 1);
-		assert_int_equal(found.p[0]->sites[0].kind, CAIRN_SITE_ENTRY);
-		assert_int_equal(found.p[0]->sites[0].count_doubts, bodies[i].doubts);
-		end(&t, &r);
-	}
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(doubts_of_body(bodies[i].code, sizeof(loop)), bodies[i].doubts);
 }
 
 #define CALL_SELF(off) 0xe8, (uint8_t)(off), 0xff, 0xff, 0xff, NOP, NOP, 0x90 /* from the end of its 5 bytes; 10 bytes */
@@ -436,16 +442,8 @@ static void a_body_that_calls_itself_and_has_a_loop_behind_its_first_instruction
 		const uint8_t *code;
 		uint32_t doubts;
 	} bodies[] = {{both, CAIRN_COUNT_RECURSION}, {no_loop, 0}, {no_call, 0}, {behind_call, 0}};
-	for (size_t i = 0; i < 4; i++) {
-		struct tree t = begin(CLANG, bodies[i].code, sizeof(both), 20);
-		copy(&t, 0x1002, 0x1004, 0, 30, false);
-		struct result r = finish(&t);
-		struct cairn_function_list found;
-		assert_int_equal(cairn_sites_find(r.sites, "caller", &found, NULL), 1);
-		assert_int_equal(found.p[0]->sites[0].kind, CAIRN_SITE_ENTRY);
-		assert_int_equal(found.p[0]->sites[0].count_doubts, bodies[i].doubts);
-		end(&t, &r);
-	}
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(doubts_of_body(bodies[i].code, sizeof(both)), bodies[i].doubts);
 }
 
 /* ---- hostile code ---- */
