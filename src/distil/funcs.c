@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "btf/build.h"
 #include "dwarf/constants.h"
-#include "loc/own_symbol.h"
+#include "sites/own_symbol.h"
 
 #define NONE UINT32_MAX
 

@@ -16,10 +16,10 @@
 #include "base/pool.h"
 #include "distil/loc_record.h"
 #include "elf/elf.h"
-#include "loc/copies.h"
-#include "loc/entry_rows.h"
-#include "loc/fold.h"
-#include "loc/own_symbol.h"
+#include "sites/copies.h"
+#include "sites/entry_rows.h"
+#include "sites/fold.h"
+#include "sites/own_symbol.h"
 
 #define NONE UINT32_MAX
 
@@ -371,7 +371,7 @@ static int join(struct finder *f, size_t n_groups, struct cairn_err *err)
 
 /* ---- */
 
-/* What the loc module needs to evaluate functions. */
+/* What the sites module needs to evaluate functions. */
 struct place_search {
 	struct place_opts opts;
 	const struct cairn_binary *bin;

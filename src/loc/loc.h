@@ -2,43 +2,17 @@
 /*
  * Inside the loc module: from a DIE and an address to a location
  *
- *	expr.c      one DWARF expression, folded into pieces of straight-line steps
- *	term.c      arithmetic on what the expression's stack holds
- *	arrival.c   whether what is described for a whole function is there yet
- *	argument.c  which of a parameter's locations holds at an address and view
- *	abi.c       where the calling convention puts parameters, for code that is not optimised
- *	stack_args.c what is said of arguments on the stack of the containing function
- *	flow.c      which registers still hold what they held at the function's entry
- *	boundary.c  hazards of many places of one function
- *	code.c      the instructions of one function, one by one
- *	graph.c     the instructions of one function, and which comes behind which
- *	passage.c   where a copy is entered, and whether each call passes its places once
- *	passed.c    what a caller passed in a register
- *	judge.c     passages of all copies of many functions
- *	around.c    what the variables around a copy tell about its arguments
- *	part.c      copies that are no calls
- *	removed.c   parameters that GCC removed
- *	doubt.c     why events may not be as many as calls, in words
- *	abstract.c  the functions that copies are instances of
- *	site.c      one index entry made into a struct cairn_site
- *	batch.c     sites of many functions, without types
- *	further.c   further places of copies: other ways in, and rows of
- *	entry_rows.c code that was duplicated
- *	believe.c   what may be believed of what is said about arguments
- *	by_unit.c   the entries of many functions, unit by unit
- *	copies.c    all places of all functions, for who writes them down
- *	group.c     index entries gathered by name and declaration
- *	function.c  a group made into a struct cairn_function
- *	merged.c    bodies and copies of one function in code that the linker merged
- *	fold.c      bodies of several functions that the linker folded
- *	provider.c  who answers about sites: the debug information or a sidecar
- *	spec.c      what a user types for a function
- *	spill.c     values of Clang's that are described by an address
- *	active.c    the functions that an address is in, in the middle of them
- *	sites.c     the debug information as provider: find and visit
- *	symbol_names.c  names that only the symbol tables know
- *	suggest.c   near names
- *	text.c      locations and reasons as text
+ *	expr.c        one DWARF expression, folded into pieces of straight-line steps
+ *	term.c        arithmetic on what the expression's stack holds
+ *	spill.c       values of Clang's that are described by an address
+ *	argument.c    which of a parameter's locations holds at an address and view
+ *	abi.c         where the calling convention puts parameters, for code that is not optimised
+ *	stack_args.c  what is said of arguments on the stack of the containing function
+ *	arrival.c     whether what is described for a whole function is there yet
+ *	code.c        the instructions of one function, one by one
+ *	flow.c        which registers still hold what they held at the function's entry
+ *	graph.c       the instructions of one function, and which comes behind which
+ *	text.c        locations and reasons as text
  */
 #ifndef LOC_LOC_H
 #define LOC_LOC_H

@@ -7,8 +7,8 @@
  */
 #include <errno.h>
 
-#include "loc/provider.h"
 #include "pack/place_table.h"
+#include "sites/provider.h"
 
 /* What the text of a location calls an address must be known without symbols, too. */
 static int note_address(struct place_table *p, uint64_t at)

@@ -18,10 +18,10 @@
  */
 #include <errno.h>
 
-#include "loc/provider.h"
 #include "pack/bits_out.h"
 #include "pack/format.h"
 #include "pack/place_table.h"
+#include "sites/provider.h"
 
 /* ---- which frame ---- */
 

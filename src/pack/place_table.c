@@ -11,10 +11,10 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "loc/provider.h"
-#include "loc/spec.h"
 #include "pack/bits_out.h"
 #include "pack/format.h"
+#include "sites/provider.h"
+#include "sites/spec.h"
 
 int put_string(struct place_table *p, struct bytes *b, const char *string)
 {

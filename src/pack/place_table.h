@@ -2,7 +2,7 @@
 /*
  * Writing what cairn/sites.h tells: functions, their places, argument locations and the types' names
  *
- * The functions are evaluated by the loc module and written as they come. Most places are of a frame that .cairn.frames
+ * The functions are evaluated by the sites module and written as they come. Most places are of a frame that .cairn.frames
  * has already, so what is left to say is that frame's mark; marks are kept until all functions were seen.
  *
  *	place_table.c  functions, and the few places that are no marks

@@ -14,12 +14,12 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "loc/provider.h"
-#include "loc/spec.h"
-#include "loc/suggest.h"
-#include "loc/symbol_names.h"
 #include "pack/sites_read.h"
 #include "pack/symbol_table.h"
+#include "sites/provider.h"
+#include "sites/spec.h"
+#include "sites/suggest.h"
+#include "sites/symbol_names.h"
 
 struct pack_sites {
 	struct cairn_sites sites; /* first */

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/err.h"
-#include "loc/merged.h"
+#include "sites/merged.h"
 
 /* Reading one record. */
 struct reader {

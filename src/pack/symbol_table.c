@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "loc/symbol_names.h"
 #include "pack/place_table.h"
+#include "sites/symbol_names.h"
 
 struct candidate {
 	const char *name;

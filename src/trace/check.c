@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "loc/suggest.h"
+#include "sites/suggest.h"
 
 struct check {
 	const struct cairn_types *types;

@@ -20,7 +20,7 @@
 
 #include "elf/elf.h"
 #include "insn/insn.h"
-#include "loc/merged.h"
+#include "sites/merged.h"
 #include "trace/compile.h"
 #include "trace/move.h"
 

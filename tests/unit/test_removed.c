@@ -11,7 +11,7 @@
 #include <cairn/sites.h>
 
 #include "dwarf/constants.h"
-#include "loc/removed.h"
+#include "sites/removed.h"
 #include "workspace.h"
 
 /* Large enough that it is not inlined before its unused parameter is removed. */

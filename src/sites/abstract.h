@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The functions that copies and bodies are instances of
+ *
+ * Their parameters, and where they are declared, are said once, in the abstract instance, and asked for at each copy.
+ */
+#ifndef SITES_ABSTRACT_H
+#define SITES_ABSTRACT_H
+
+#include "base/map.h"
+#include "dwarf/dwarf.h"
+#include "loc/loc.h"
+
+/* The formal parameters of one abstract instance, in order. */
+struct formals {
+	dw_off function;
+	uint32_t n;
+	const dw_off *die;
+	bool variadic;
+};
+
+struct abstract {
+	struct dw_die die;
+	struct formals formals;
+	uint64_t line; /* DW_AT_decl_line; 0 without */
+};
+
+/* Those that were asked for, by DIE. */
+struct abstracts {
+	struct arena *arena; /* holds them */
+	struct map by_die;   /* to struct abstract * */
+};
+
+static inline void abstracts_init(struct abstracts *a, struct arena *arena)
+{
+	*a = (struct abstracts){.arena = arena};
+}
+
+static inline void abstracts_fini(struct abstracts *a)
+{
+	map_fini(&a->by_die);
+}
+
+/*
+ * abstract_of - the abstract instance that a DIE comes from over its DW_AT_abstract_origin, or itself
+ *
+ * @unit  where @die most likely is: that which refers to it
+ * @ret  lives as long as the arena
+ * Returns 0, -EBADMSG, -ENOMEM.
+ * Cost: reads its DIE and children when it is asked for the first time.
+ */
+int abstract_of(struct abstracts *a, const struct dwarf *dw, const struct dw_unit *unit, dw_off die,
+		const struct abstract **ret, struct cairn_err *err);
+
+/* The DIE alone, nothing remembered. Returns 1, -EBADMSG. */
+int abstract_die(const struct dwarf *dw, const struct dw_unit *unit, dw_off die, struct dw_die *ret,
+		 struct cairn_err *err);
+
+#endif

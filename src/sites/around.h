@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the variables around a copy tell about its arguments. */
+#ifndef SITES_AROUND_H
+#define SITES_AROUND_H
+
+#include "loc/graph.h"
+#include "sites/passage.h"
+#include "sites/site.h"
+
+/* What a variable is somewhere. */
+struct known_entry {
+	struct dw_loc_entry e;
+	bool is_constant;
+};
+
+/* A variable or parameter of a scope, of which something can be compared. */
+struct known_variable {
+	dw_off off;
+	int64_t value;               /* DW_AT_const_value */
+	uint32_t entries, n_entries; /* of its location, those that may be compared */
+	uint16_t tag;
+	bool is_constant;
+};
+
+/* A scope in a scope. */
+struct known_inner {
+	dw_off off;
+	uint32_t scope; /* its number + 1 when it was entered */
+};
+
+struct known_scope {
+	struct dw_die die;
+	uint32_t variables, n_variables;
+	uint32_t inners, n_inners;
+};
+
+/*
+ * The scopes of a function that were looked at: its copies have most of them in common. Zeroed at first, and forgotten when
+ * the container is another one.
+ */
+struct around_scopes {
+	dw_off container;
+	VEC(struct known_scope) scopes; /* the function itself is the first */
+	VEC(struct known_variable) variables;
+	VEC(struct known_inner) inners;
+	VEC(struct known_entry) entries;
+};
+void around_scopes_fini(struct around_scopes *s);
+
+/* The function that copies are in. */
+struct around {
+	const struct dw_die *container;
+	struct graph *graph; /* its code */
+	struct passage_scratch *scratch; /* has room for a mark per instruction */
+	struct around_scopes *known;
+};
+
+/*
+ * around_doubt - take back arguments of a copy made by GCC that are described as a variable around it was at another moment
+ *
+ * @at  the instruction of its place; GRAPH_NONE when none begins there
+ * @b   built; its container is a->container, and nothing else was taken back of it or passage_judge() was asked about it
+ * Returns 0 or -ENOMEM.
+ * Cost: reads the variables of the scopes around the copy, once for all copies of the container that are asked about one behind
+ * the other, and passes over the code of a scope that has a constant one.
+ */
+int around_doubt(const struct around *a, struct built_site *b, uint32_t at);
+
+#endif

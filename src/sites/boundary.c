@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sites/boundary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "insn/insn.h"
+
+void boundary_fini(struct boundary *b)
+{
+	free(b->bits);
+	*b = (struct boundary){0};
+}
+
+struct range_search {
+	uint64_t at;
+	struct dw_range found;
+	bool has;
+};
+
+static int holds_address(void *arg, struct dw_range r)
+{
+	struct range_search *s = arg;
+	if (s->at < r.lo.v || s->at >= r.hi.v)
+		return 0;
+	s->found = r;
+	s->has = true;
+	return 1;
+}
+
+/* Decode the range of @function that holds @at, unless it is the one at hand. */
+static bool walk(struct boundary *b, const struct elf *code, const struct dw_die *function, uint64_t at)
+{
+	if (b->code && b->lo <= at && at - b->lo < b->n)
+		return true;
+	struct range_search s = {.at = at};
+	const uint8_t *bytes;
+	size_t n;
+	b->code = NULL;
+	dw_ranges(function, holds_address, &s, NULL);
+	if (!s.has || !elf_code_at(code, s.found.lo, &bytes, &n))
+		return false;
+	if (n > s.found.hi.v - s.found.lo.v)
+		n = (size_t)(s.found.hi.v - s.found.lo.v);
+	if (at - s.found.lo.v >= n)
+		return false;
+	size_t need = (n + 7) / 8;
+	if (need > b->cap) {
+		uint8_t *grown = realloc(b->bits, need);
+		if (!grown)
+			return false;
+		b->bits = grown;
+		b->cap = need;
+	}
+	memset(b->bits, 0, need);
+	insn_boundaries(bytes, n, b->bits);
+	b->code = bytes;
+	b->lo = s.found.lo.v;
+	b->n = n;
+	return true;
+}
+
+enum cairn_hazard boundary_hazard(struct boundary *b, const struct elf *code, const struct dw_die *function,
+				  struct cairn_vaddr at, bool kernel)
+{
+	if (!walk(b, code, function, at.v))
+		return CAIRN_HAZARD_NOT_A_BOUNDARY;
+	size_t off = (size_t)(at.v - b->lo);
+	if (!(b->bits[off / 8] & 1u << off % 8))
+		return CAIRN_HAZARD_NOT_A_BOUNDARY;
+	if (kernel)
+		return CAIRN_HAZARD_NONE;
+	enum cairn_hazard hazard = insn_uprobe(b->code + off, b->n - off).hazard;
+	/* The entry rules for a 5-byte nop need the function's start; few places get here. */
+	return hazard == CAIRN_HAZARD_NOP5_RED_ZONE ? insn_hazard_in(b->code, b->n, off) : hazard;
+}
+
+/* 90, 66 90, 0f 1f /0 and its prefixed forms: what assemblers pad with. */
+static bool is_nop(const uint8_t *insn, size_t n)
+{
+	size_t i = 0;
+	while (i < n && (insn[i] == 0x66 || insn[i] == 0x2e))
+		i++;
+	if (i < n && insn[i] == 0x90)
+		return true;
+	return n - i >= 3 && insn[i] == 0x0f && insn[i + 1] == 0x1f;
+}
+
+struct cairn_vaddr boundary_padding(const struct boundary *b, struct cairn_vaddr at)
+{
+	if (!b->code || at.v < b->lo || at.v - b->lo >= b->n)
+		return at;
+	size_t end = (size_t)(at.v - b->lo);
+	for (size_t start = end; start-- > 0;) {
+		if (!(b->bits[start / 8] & 1u << start % 8))
+			continue;
+		if (!is_nop(b->code + start, end - start))
+			break;
+		end = start;
+	}
+	return (struct cairn_vaddr){b->lo + end};
+}
+
+bool boundary_may_pad(const struct elf *code, struct cairn_vaddr at)
+{
+	enum { LONGEST = 15 };
+	static const uint8_t long_nop[] = {0x0f, 0x1f};
+	const uint8_t *bytes;
+	size_t n;
+	for (unsigned int before = LONGEST; before > 0; before--) {
+		if (before > at.v || !elf_code_at(code, (struct cairn_vaddr){at.v - before}, &bytes, &n) || n < before)
+			continue;
+		return bytes[before - 1] == 0x90 || memmem(bytes, before, long_nop, sizeof(long_nop));
+	}
+	return false;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Hazards of many places of one function
+ *
+ * Whether an address is the start of an instruction is only known by decoding from a start that is known:
+ * here from the start of the code range that DWARF gives to the function. The walk over a range is kept, since
+ * places come in clusters: a function with a hundred inlined copies is decoded once.
+ */
+#ifndef SITES_BOUNDARY_H
+#define SITES_BOUNDARY_H
+
+#include <cairn/hazards.h>
+
+#include "dwarf/dwarf.h"
+
+struct boundary {
+	const uint8_t *code; /* of [lo, lo + n); NULL when nothing is kept */
+	uint64_t lo;
+	size_t n;
+	uint8_t *bits; /* of insn_boundaries() */
+	size_t cap;
+};
+
+void boundary_fini(struct boundary *b);
+
+/*
+ * boundary_hazard - the hazard of a probe at @at
+ *
+ * @function  the containing out-of-line function
+ * @kernel    code that user probes do not reach: only the boundary counts
+ * Returns CAIRN_HAZARD_NOT_A_BOUNDARY also when no range of @function holds @at.
+ */
+enum cairn_hazard boundary_hazard(struct boundary *b, const struct elf *code, const struct dw_die *function,
+				  struct cairn_vaddr at, bool kernel);
+
+/*
+ * boundary_padding - where the run of nops that ends just before @at begins; @at itself when there is none
+ *
+ * Call it behind boundary_hazard() for the same place, which decoded the code around it.
+ */
+struct cairn_vaddr boundary_padding(const struct boundary *b, struct cairn_vaddr at);
+
+/*
+ * boundary_may_pad - whether the bytes before @at can be a nop, wherever instructions begin; when they cannot,
+ * boundary_padding() would give @at, and nothing needs to be decoded
+ */
+bool boundary_may_pad(const struct elf *code, struct cairn_vaddr at);
+
+#endif

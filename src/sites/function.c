@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Functions, in two stages
+ *
+ *	parallel   every site by itself: address, chain, locations		site.c
+ *	one by one parameters and their types, which extend the type graph;
+ *	           what may be believed, which needs the types; order		here
+ *
+ * Sites are built in slots given by their position, so the outcome does not depend on the threads.
+ *
+ * What may be believed. GCC's locations come with views, which say to which moment at an address they belong.
+ * Where views are missing (Clang has none), what is said for the first instruction of a function may belong
+ * to a later statement. From
+ *
+ *	static inline int f(int n) { n |= 1; return g(n); }
+ *
+ * and a call f(x) Clang leaves "n is rdi | 1" at the first instruction, and nothing that tells it from the "n is
+ * rdi | 1" of a call f(x | 1).
+ *
+ *  - At a body's entry the calling convention knows better. For a function that other files can call it is
+ *    certain, and taken. For one that they cannot, Clang may have changed it: where description and
+ *    convention agree it is right, else nothing is known.
+ *  - Even then Clang's callers do not pass what the function does not use (flow.c).
+ *  - In an inlined copy there is no convention. A parameter that the language does not let the function
+ *    change (const, a reference, C++'s this) is what it was; of any other the value is shown as perhaps
+ *    modified, and not taken for the argument.
+ *
+ * With views or without, a stack slot that holds for the whole function is not written yet at its entry; the
+ * convention has it (abi.c).
+ */
+#include "sites/function.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "dwarf/constants.h"
+#include "sites/batch.h"
+#include "sites/believe.h"
+#include "sites/judge.h"
+#include "sites/merged.h"
+#include "sites/symbol_names.h"
+
+/* ---- parameters and types ---- */
+
+/* Names and types of one abstract instance's parameters. */
+struct signature {
+	dw_off function;
+	struct cairn_param *params;
+};
+
+static int read_type(const struct site_env *env, struct dw_types *types, dw_off die, uint32_t *ret,
+		     struct cairn_err *err)
+{
+	*ret = 0;
+	struct dw_die d;
+	int rc = dw_die_at(env->dw, die, &d, err);
+	if (rc == 1)
+		rc = dwarf_type_of(types, &d, ret, err);
+	/* A damaged type is named as such in the graph; the place is right all the same. */
+	return rc == -EBADMSG ? 0 : rc;
+}
+
+static int read_signature(const struct site_env *env, struct dw_types *types, const struct formals *f,
+			  struct arena *arena, struct signature *ret, struct cairn_err *err)
+{
+	if (ret->function == f->function)
+		return 0;
+	ret->params = arena_array(arena, f->n, sizeof(*ret->params));
+	if (!ret->params)
+		return err_nomem(err, "the parameters of a function");
+	ret->function = f->function;
+	for (uint32_t i = 0; i < f->n; i++) {
+		struct dw_die die;
+		int rc = dw_die_at(env->dw, f->die[i], &die, err);
+		if (rc == 1)
+			ret->params[i].name = dw_str_deep(&die, DW_AT_name);
+		if (rc >= 0)
+			rc = read_type(env, types, f->die[i], &ret->params[i].type, err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* ---- calling convention ---- */
+
+static int symbol_order(const void *key, const void *symbol)
+{
+	uint64_t at = *(const uint64_t *)key, s = ((const struct elf_symbol *)symbol)->at.v;
+	return at < s ? -1 : at > s;
+}
+
+/* Whether other files can call the code at @at: then its convention is the platform's. */
+static bool is_global(const struct site_env *env, struct cairn_vaddr at)
+{
+	const struct elf_symbol *symbols, *hit;
+	size_t n;
+	if (elf_symbols(env->code, &symbols, &n, NULL) < 0 || !n)
+		return false;
+	hit = bsearch(&at.v, symbols, n, sizeof(*symbols), symbol_order);
+	if (!hit)
+		return false;
+	while (hit > symbols && hit[-1].at.v == at.v)
+		hit--;
+	for (; hit < symbols + n && hit->at.v == at.v; hit++)
+		if (hit->type == STT_FUNC && hit->binding != STB_LOCAL)
+			return true;
+	return false;
+}
+
+static bool passes_classes(const struct cairn_types *types, const struct cairn_function *f)
+{
+	for (uint32_t i = 0; i <= f->n_params; i++) {
+		uint32_t id = i < f->n_params ? f->params[i].type : f->return_type;
+		enum cairn_type_kind kind = cairn_types_get(types, cairn_types_resolve(types, id))->kind;
+		if (kind == CAIRN_T_STRUCT || kind == CAIRN_T_CLASS || kind == CAIRN_T_UNION)
+			return true;
+	}
+	return false;
+}
+
+static bool is_c(const struct dw_unit *u)
+{
+	uint16_t lang = dw_unit_language(u);
+	return lang == DW_LANG_C || lang == DW_LANG_C89 || lang == DW_LANG_C99 || lang == DW_LANG_C11;
+}
+
+/* Whether the function uses all of what the convention passes. */
+static bool is_used(const struct site_env *env, const struct built_site *b, const struct cairn_location *abi)
+{
+	enum { RET_ADDR_BYTES = 8 };
+	for (uint32_t i = 0; i < abi->n_pieces; i++) {
+		const struct cairn_piece *p = &abi->pieces[i];
+		if (p->kind == CAIRN_PIECE_MEMORY) {
+			int64_t off = p->steps[1].imm - RET_ADDR_BYTES;
+			if (!loc_stack_argument_is_used(env->code, env->cfi, &b->die, off))
+				return false;
+		} else if (p->steps[0].reg < 16 && !(b->used & 1u << p->steps[0].reg)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* What is said about one parameter at the entry, put right by what the convention says. */
+static void reconcile(const struct site_env *env, struct cairn_location *said, const struct cairn_location *abi,
+		      const struct built_site *b, bool global)
+{
+	bool known = abi->why == CAIRN_AVAILABLE || abi->why == CAIRN_UNAVAIL_VECTOR_REGISTER;
+	if (said->why == CAIRN_UNAVAIL_NOT_STORED && known && (global || !b->no_views))
+		*said = *abi;
+	if (!b->no_views)
+		return;
+	if (known && global)
+		*said = *abi;
+	if (env->assume_unmodified)
+		return;
+	if (!known || !loc_equal(said, abi))
+		believe_not(said, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
+	else if (!is_used(env, b, abi))
+		believe_not(said, CAIRN_UNAVAIL_MAY_NOT_BE_PASSED);
+}
+
+static int apply_convention(const struct site_env *env, struct dw_types *reader,
+			    const struct cairn_function *f, struct built_site *b, struct arena *arena,
+			    struct cairn_err *err)
+{
+	const struct cairn_types *types = dw_types_graph(reader);
+	bool folded = !b->site.n_chain && env->folds && symbol_name_has(env->folds, b->site.at);
+	b->site.count_doubts |= folded ? CAIRN_COUNT_FOLDED : 0;
+	if (b->site.n_chain || !f->n_params)
+		return 0;
+	if (b->site.kind == CAIRN_SITE_PART || site_is_clone(env, &b->site) ||
+	    (!is_c(b->die.unit) && passes_classes(types, f))) {
+		believe_clone(env, b);
+		return 0;
+	}
+	struct cairn_location *abi = arena_array(arena, f->n_params, sizeof(*abi));
+	uint32_t *params = arena_array(arena, f->n_params, sizeof(*params));
+	if (!abi || !params)
+		return err_nomem(err, "locations");
+	for (uint32_t i = 0; i <= f->n_params; i++) {
+		uint32_t id = i < f->n_params ? f->params[i].type : f->return_type;
+		int rc = dwarf_type_complete(reader, id, err);
+		if (rc < 0 && rc != -EBADMSG)
+			return rc;
+		if (i < f->n_params)
+			params[i] = id;
+	}
+	if (abi_locations(types, f->return_type, params, f->n_params, arena, abi) < 0)
+		return err_nomem(err, "locations");
+	bool global = is_global(env, b->site.at);
+	for (uint32_t i = 0; i < b->site.n_args; i++) {
+		reconcile(env, &b->args[i].loc, &abi[i], b, global);
+		/* Of the code that was kept only what the convention says is as good as the function's own. */
+		if (folded && !loc_equal(&b->args[i].loc, &abi[i]))
+			believe_not(&b->args[i].loc, CAIRN_UNAVAIL_AMBIGUOUS);
+	}
+	return 0;
+}
+
+/* ---- one function ---- */
+
+static int by_address(const void *a, const void *b)
+{
+	const struct cairn_site *x = a, *y = b;
+	if (x->at.v != y->at.v)
+		return x->at.v < y->at.v ? -1 : 1;
+	return x->die < y->die ? -1 : x->die > y->die;
+}
+
+static void count_shared(struct cairn_site *sites, uint32_t n)
+{
+	for (uint32_t i = 0, j; i < n; i = j) {
+		for (j = i + 1; j < n && sites[j].at.v == sites[i].at.v;)
+			j++;
+		for (uint32_t k = i; k < j; k++)
+			sites[k].n_shared = j - i;
+	}
+}
+
+/* The function's own parameters: those of the first instance that has the most. */
+static int choose_signature(const struct site_env *env, struct dw_types *types, const struct built_site *b,
+			    size_t n, struct arena *arena, struct cairn_function *f, struct cairn_err *err)
+{
+	const struct formals *best = NULL;
+	for (size_t i = 0; i < n; i++)
+		if (b[i].site.n_shared && (!best || b[i].formals.n > best->n))
+			best = &b[i].formals;
+	if (!best)
+		return 0;
+	struct signature s = {0};
+	int rc = read_signature(env, types, best, arena, &s, err);
+	if (rc < 0)
+		return rc;
+	f->params = s.params;
+	f->n_params = best->n;
+	f->variadic = best->variadic;
+	return read_type(env, types, best->function, &f->return_type, err);
+}
+
+/* Give the site as many args as the function has parameters, with names and types. */
+static int finish_args(const struct site_env *env, struct dw_types *types, const struct cairn_function *f,
+		       struct signature *s, struct arena *arena, struct built_site *b, struct cairn_err *err)
+{
+	int rc = read_signature(env, types, &b->formals, arena, s, err);
+	if (rc < 0)
+		return rc;
+	if (b->site.n_args < f->n_params) {
+		struct cairn_arg *more = arena_array(arena, f->n_params, sizeof(*more));
+		if (!more)
+			return err_nomem(err, "the arguments of a site");
+		memcpy(more, b->args, b->site.n_args * sizeof(*more));
+		for (uint32_t i = b->site.n_args; i < f->n_params; i++)
+			more[i].loc.why = CAIRN_UNAVAIL_NO_DESCRIPTION;
+		b->site.args = b->args = more;
+		b->site.n_args = f->n_params;
+	}
+	for (uint32_t i = 0; i < b->site.n_args; i++) {
+		const struct cairn_param *p = i < b->formals.n ? &s->params[i] : &f->params[i];
+		b->args[i].name = p->name;
+		b->args[i].type = p->type;
+	}
+	return believe_args(env, b, arena) < 0 ? err_nomem(err, "a location") : 0;
+}
+
+static int finish_function(const struct site_env *env, struct dw_types *types, const struct group *g,
+			   const struct group_sites *gs, struct arena *arena, struct cairn_function *ret,
+			   struct cairn_err *err)
+{
+	size_t total = gs->n_first + gs->n_further;
+	*ret = (struct cairn_function){
+		.name = g->name,
+		.linkage_name = g->linkage_name,
+		.decl_file = g->file,
+		.decl_line = g->line,
+		.n_without_code = g->n_without_code,
+	};
+	int rc = choose_signature(env, types, gs->first, gs->n_first, arena, ret, err);
+	if (rc < 0)
+		return rc;
+	if (!env->assume_unmodified && batch_doubt_removed(gs) < 0)
+		return err_nomem(err, "the copies of a function");
+	struct cairn_site *sites = arena_array(arena, total, sizeof(*sites));
+	if (!sites)
+		return err_nomem(err, "the sites of a function");
+	struct signature s = {0};
+	uint32_t n = 0;
+	for (size_t i = 0; i < total; i++) {
+		struct built_site *b = group_site(gs, i);
+		if (!b->site.n_shared) {
+			ret->n_without_code += b->die.tag == DW_TAG_inlined_subroutine;
+			continue;
+		}
+		rc = finish_args(env, types, ret, &s, arena, b, err);
+		if (rc >= 0)
+			rc = apply_convention(env, types, ret, b, arena, err);
+		if (rc < 0)
+			return rc;
+		sites[n++] = b->site;
+	}
+	if (n)
+		qsort(sites, n, sizeof(*sites), by_address);
+	count_shared(sites, n);
+	if (merged_settle(sites, n, arena) < 0)
+		return err_nomem(err, "the arguments of a site");
+	ret->sites = sites;
+	ret->n_sites = n;
+	return 0;
+}
+
+static int finish_batch(const struct batch *b, const struct site_env *env, struct dw_types *types, struct arena *arena,
+			struct cairn_function *ret, struct cairn_err *err)
+{
+	struct group_sites gs = {0};
+	for (size_t g = 0; g < b->n; g++) {
+		batch_next_group(b, g, &gs);
+		int rc = finish_function(env, types, &b->groups[g], &gs, arena, &ret[g], err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+int functions_build(const struct site_env *env, unsigned int threads, const struct group *groups, size_t n,
+		    struct dw_types *types, struct arena *arena, struct cairn_function *ret,
+		    struct cairn_err *err)
+{
+	struct batch b;
+	int rc = batch_build(&b, env, threads, groups, n, arena, err);
+	if (rc >= 0)
+		rc = judge_counts(env, threads, &b, err);
+	if (rc >= 0)
+		rc = finish_batch(&b, env, types, arena, ret, err);
+	batch_fini(&b);
+	return rc;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Further places of a function's copies, besides the one of each DIE. */
+#ifndef SITES_FURTHER_H
+#define SITES_FURTHER_H
+
+#include "sites/group.h"
+
+struct site_requests {
+	VEC(struct site_request) v;
+};
+
+/*
+ * further_request - append requests for the further places of a group's copies
+ *
+ * First the other ways into copies without an entry, then the line rows at which code that was duplicated is
+ * entered (entry_rows.h).
+ * @sites  one for each of the group's entries; those whose entry has a row learn what stands around it
+ * Returns 0 or -ENOMEM.
+ */
+int further_request(const struct site_env *env, const struct group *group, struct built_site *sites,
+		    struct site_requests *ret, struct cairn_err *err);
+
+#endif

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Gathering index entries into functions
+ *
+ * The same inline function of a header is compiled in thousands of units, and in each it has a
+ * declaration DIE of its own, to which the copies of that unit point. So an entry is followed to its root (over
+ * abstract origins and specifications), and roots with the same name, file and line are one function:
+ *
+ *	unit 1:  DIE 0x2d  subprogram list_add, list.h:77  <── 0x90 inlined, 0xb2 inlined
+ *	unit 2:  DIE 0x8f1 subprogram list_add, list.h:77  <── 0x9c0 inlined		  one function, 3 sites
+ *	unit 3:  DIE 0xa11 subprogram list_add, mylist.c:9 <── 0xa80 body		  another one
+ *
+ * Two static functions of one name at the same line of one file included twice stay one function: they are
+ * the same source text.
+ */
+#include "sites/group.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/pool.h"
+#include "dwarf/constants.h"
+
+/* Longest qualified name that is shown in full. */
+enum { NAME_MAX_BYTES = 4096 };
+
+static bool has_namespaces(const struct dw_unit *u)
+{
+	switch (dw_unit_language(u)) {
+	case DW_LANG_C89:
+	case DW_LANG_C:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case DW_LANG_Mips_Assembler:
+		return false;
+	}
+	return true;
+}
+
+/* The entry at the end of @i's origins. */
+static uint32_t root_of(const struct dw_func_index *index, uint32_t i)
+{
+	for (int links = 0; links < DW_ORIGIN_MAX && index->p[i].origin; links++) {
+		uint32_t next = dw_func_index_find(index, index->p[i].origin);
+		if (next == DW_FUNC_NONE)
+			break;
+		i = next;
+	}
+	return i;
+}
+
+static bool is_tail(const char *whole, const char *tail, const char *separators)
+{
+	size_t n = strlen(whole), m = strlen(tail);
+	if (m > n || strcmp(whole + n - m, tail))
+		return false;
+	return n == m || strchr(separators, whole[n - m - 1]);
+}
+
+/* "ns::f<int>::g<2>" without what stands between < and >, as "ns::f::g"; the < of an operator stays. */
+static void without_arguments(const char *name, char *buf, size_t size)
+{
+	size_t n = 0;
+	unsigned int depth = 0;
+	for (const char *p = name; *p && n + 1 < size; p++) {
+		bool is_operator = p - name >= 8 && !memcmp(p - 8, "operator", 8);
+		if (*p == '<' && !is_operator)
+			depth++;
+		if (!depth)
+			buf[n++] = *p;
+		if (*p == '>' && depth)
+			depth--;
+	}
+	buf[n] = 0;
+}
+
+static bool matches(const struct group_filter *want, const char *name)
+{
+	if (!want->is_pattern)
+		return is_tail(name, want->name, ":");
+	const char *last = strrchr(name, ':');
+	return !fnmatch(want->name, name, 0) || (last && !fnmatch(want->name, last + 1, 0));
+}
+
+static bool passes_name(const struct group_filter *want, const struct group *g)
+{
+	char plain[NAME_MAX_BYTES];
+	if (matches(want, g->name))
+		return true;
+	if (g->linkage_name && (want->is_pattern ? !fnmatch(want->name, g->linkage_name, 0)
+						 : !strcmp(g->linkage_name, want->name)))
+		return true;
+	if (!strchr(g->name, '<'))
+		return false;
+	without_arguments(g->name, plain, sizeof(plain));
+	return matches(want, plain);
+}
+
+bool group_passes(const struct group_filter *want, const struct group *g)
+{
+	if (want->line && want->line != g->line)
+		return false;
+	if (want->file && (!g->file || !is_tail(g->file, want->file, "/")))
+		return false;
+	return !want->name || passes_name(want, g);
+}
+
+static const char *qualified(const struct site_env *env, struct arena *names, const struct dw_die *root,
+			     const char *plain)
+{
+	char buf[NAME_MAX_BYTES];
+	if (!has_namespaces(root->unit) || dw_qualified_name(env->dw, root, buf, sizeof(buf)) < 0)
+		return plain;
+	return arena_strdup(names, buf);
+}
+
+/*
+ * The path without "." and without "DIR/..", so that a header reached on two ways is one file. By the text alone: a
+ * symbolic link for DIR would make it another file, which compilers' own paths do not have.
+ */
+static const char *tidy_path(struct arena *names, const char *path)
+{
+	if (!path || (!strstr(path, "/../") && !strstr(path, "/./")))
+		return path;
+	char *out = arena_strdup(names, path);
+	if (!out)
+		return NULL;
+	char *end = out; /* behind the last component that stays */
+	for (const char *p = path; *p;) {
+		const char *slash = strchrnul(p, '/');
+		size_t n = (size_t)(slash - p) + (*slash == '/');
+		bool up = n == 3 && !memcmp(p, "../", 3), here = n == 2 && !memcmp(p, "./", 2);
+		char *last = end;
+		while (last > out && (last == end || last[-1] != '/'))
+			last--;
+		bool has_last = last < end && end[-1] == '/' && strncmp(last, "../", 3) && *last != '/';
+		if (up && has_last) {
+			end = last;
+		} else if (!here || end == out) {
+			memmove(end, p, n);
+			end += n;
+		}
+		p += n;
+	}
+	*end = 0;
+	return out;
+}
+
+/* A file as a unit numbers it. Functions of a header are told one by one, and its path is long. */
+struct known_file {
+	const struct dw_unit *unit;
+	uint64_t number;
+	const char *path;
+	uint64_t hash;
+};
+
+/* Of one worker, direct-mapped by number. */
+struct known_files {
+	struct known_file slot[64];
+};
+
+static const struct known_file *file_of(struct known_files *known, struct arena *names, const struct dw_die *root)
+{
+	uint64_t number = dw_udata(root, DW_AT_decl_file, 0);
+	struct known_file *f = &known->slot[number % 64];
+	if (f->unit == root->unit && f->number == number)
+		return f;
+	*f = (struct known_file){.unit = root->unit, .number = number};
+	f->path = tidy_path(names, dw_unit_file(root->unit, number));
+	f->hash = map_hash_str(f->path ? f->path : "");
+	return f;
+}
+
+static uint64_t key_hash(const struct group *g, uint64_t file_hash)
+{
+	return (map_hash_str(g->name) ^ file_hash * 3) + g->line * 0x9e3779b97f4a7c15;
+}
+
+/* Overloads that a macro puts on one line differ in their linkage names. */
+static bool same(const struct group *a, const struct group *b)
+{
+	if (a->linkage_name && b->linkage_name && strcmp(a->linkage_name, b->linkage_name))
+		return false;
+	return a->line == b->line && (a->name == b->name || !strcmp(a->name, b->name)) &&
+	       !strcmp(a->file ? a->file : "", b->file ? b->file : "");
+}
+
+static int by_declaration(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+	int c = strcmp(x->file ? x->file : "", y->file ? y->file : "");
+	if (!c)
+		c = x->line < y->line ? -1 : x->line > y->line;
+	return c ? c : strcmp(x->name, y->name);
+}
+
+/* Whether one of the functions is @g: of its name and declaration. */
+static bool groups_have(const struct groups *gs, const struct group *g)
+{
+	return gs->v.n && bsearch(g, gs->v.p, gs->v.n, sizeof(*g), by_declaration);
+}
+
+/* ---- roots ---- */
+
+/* Entries, and roots, that a worker takes at once. */
+enum { CHUNK = 1024 };
+
+/* A root as a function by itself. */
+struct root {
+	struct group group; /* name is NULL when it has none, or the filter refuses it */
+	uint64_t hash;
+	uint32_t file, column; /* of its declaration, as its unit numbers them; 0 unknown */
+	bool has_decl;         /* it is among groups.decls */
+};
+
+struct grouping {
+	const struct site_env *env;
+	const struct group_filter *want;
+	struct groups *ret;
+	uint32_t *root_of;     /* per entry: its root's entry; DW_FUNC_NONE for one that is not wanted */
+	VEC(uint32_t) entries; /* of roots, in the order in which they are met */
+	struct root *roots;    /* as those */
+	struct arena *arenas;  /* per worker: names */
+	struct known_files *files;
+};
+
+static int read_root(const struct grouping *all, uint32_t entry, unsigned int worker, struct root *ret,
+		     struct cairn_err *err)
+{
+	struct group *g = &ret->group;
+	struct arena *names = &all->arenas[worker];
+	struct dw_die die;
+	g->root = all->env->index->p[entry].die;
+	int rc = dw_func_die(all->env->dw, &all->env->index->p[entry], &die, err);
+	if (rc < 0)
+		return rc;
+	const char *name = dw_str_deep(&die, DW_AT_name);
+	if (!name)
+		return 0;
+	const struct known_file *file = file_of(&all->files[worker], names, &die);
+	g->file = file->path;
+	g->line = (uint32_t)dw_udata(&die, DW_AT_decl_line, 0);
+	ret->file = (uint32_t)file->number;
+	ret->column = (uint32_t)dw_udata(&die, DW_AT_decl_column, 0);
+	g->linkage_name = dw_str(&die, DW_AT_linkage_name);
+	g->name = qualified(all->env, names, &die, name);
+	if (!g->name)
+		return err_nomem(err, "a function's name");
+	ret->hash = key_hash(g, file->hash);
+	if (!group_passes(all->want, g) && !(all->want->also && groups_have(all->want->also, g)))
+		g->name = NULL;
+	return 0;
+}
+
+static int read_roots(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	const struct grouping *all = arg;
+	int rc = 0;
+	for (size_t i = item * CHUNK; i < all->entries.n && i < (item + 1) * CHUNK && rc >= 0; i++)
+		rc = read_root(all, all->entries.p[i], worker, &all->roots[i], err);
+	return rc;
+}
+
+/* The group equal to @r, new if there is none; *@ret its index. */
+static int intern(struct groups *gs, const struct root *r, uint64_t *ret)
+{
+	for (uint64_t h = r->hash;; h++) {
+		if (!map_get(&gs->by_key, h, ret)) {
+			struct group g = r->group;
+			g.number = (uint32_t)(*ret = gs->v.n);
+			return VEC_ADD(&gs->v, g) ? map_put(&gs->by_key, h, *ret) : -ENOMEM;
+		}
+		if (same(&gs->v.p[*ret], &r->group))
+			return 0;
+	}
+}
+
+static int take_first(void *ctx, struct dw_range r)
+{
+	*(struct cairn_vaddr *)ctx = r.lo;
+	return 1;
+}
+
+/* A body whose entry is one of the addresses. What is damaged begins nowhere here; building it tells. */
+static bool begins_at(const struct site_env *env, const struct dw_func *f, const struct symbol_name *s)
+{
+	struct dw_die die;
+	struct dw_value v;
+	struct cairn_vaddr at;
+	if (f->flags & DW_FUNC_INLINED || dw_func_die(env->dw, f, &die, NULL) <= 0)
+		return false;
+	if (dw_attr(&die, DW_AT_entry_pc, &v, NULL) > 0 && v.cls == DW_CLASS_ADDRESS)
+		at = v.addr;
+	else if (dw_ranges(&die, take_first, &at, NULL) <= 0)
+		return false;
+	return symbol_name_has(s, at);
+}
+
+/* ---- entries ---- */
+
+static bool is_wanted(const struct grouping *all, const struct dw_func *f)
+{
+	if (!(f->flags & (DW_FUNC_INLINED | DW_FUNC_HAS_CODE)))
+		return false;
+	return !all->want->begins || begins_at(all->env, f, all->want->begins);
+}
+
+static int find_roots(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	const struct grouping *all = arg;
+	const struct dw_func_index *index = all->env->index;
+	for (size_t i = item * CHUNK; i < index->n && i < (item + 1) * CHUNK; i++)
+		all->root_of[i] = is_wanted(all, &index->p[i]) ? root_of(index, (uint32_t)i) : DW_FUNC_NONE;
+	return 0;
+}
+
+/* Number the roots in the order in which they are met, and let root_of say the numbers. */
+static int number_roots(struct grouping *all)
+{
+	size_t n = all->env->index->n;
+	uint32_t *number = malloc((n + 1) * sizeof(*number));
+	int rc = number ? 0 : -ENOMEM;
+	if (number)
+		memset(number, 0xff, n * sizeof(*number));
+	for (size_t i = 0; i < n && !rc; i++) {
+		uint32_t root = all->root_of[i];
+		if (root == DW_FUNC_NONE)
+			continue;
+		if (number[root] == DW_FUNC_NONE) {
+			number[root] = (uint32_t)all->entries.n;
+			rc = VEC_ADD(&all->entries, root) ? 0 : -ENOMEM;
+		}
+		all->root_of[i] = number[root];
+	}
+	free(number);
+	all->roots = rc ? NULL : calloc(all->entries.n + 1, sizeof(*all->roots));
+	return all->roots ? 0 : -ENOMEM;
+}
+
+/* Roots without a group. */
+#define NO_GROUP UINT64_MAX
+
+static uint64_t group_of_entry(const struct grouping *all, const uint64_t *group, uint32_t i)
+{
+	return all->root_of[i] == DW_FUNC_NONE ? NO_GROUP : group[all->root_of[i]];
+}
+
+/* Counted first, which says where those of each group stand. @group  per root */
+static int place_entries(struct grouping *all, const uint64_t *group)
+{
+	const struct dw_func_index *index = all->env->index;
+	struct groups *gs = all->ret;
+	size_t total = 0;
+	for (uint32_t i = 0; i < index->n; i++) {
+		uint64_t g = group_of_entry(all, group, i);
+		if (g == NO_GROUP)
+			continue;
+		bool has_code = index->p[i].flags & DW_FUNC_HAS_CODE;
+		gs->v.p[g].n_without_code += !has_code;
+		gs->v.p[g].entries.n += has_code;
+		total += has_code;
+	}
+	gs->entries = malloc((total + 1) * sizeof(*gs->entries));
+	if (!gs->entries)
+		return -ENOMEM;
+	uint32_t *at = gs->entries;
+	for (size_t g = 0; g < gs->v.n; g++) {
+		gs->v.p[g].entries.p = at;
+		at += gs->v.p[g].entries.n;
+		gs->v.p[g].entries.n = 0;
+	}
+	for (uint32_t i = 0; i < index->n; i++) {
+		uint64_t g = group_of_entry(all, group, i);
+		if (g != NO_GROUP && index->p[i].flags & DW_FUNC_HAS_CODE)
+			gs->v.p[g].entries.p[gs->v.p[g].entries.n++] = i;
+	}
+	return 0;
+}
+
+/*
+ * The declaration of the function that a copy is of, if it is the first in its unit that says so. What a copy's origin tells
+ * itself was read with the roots; other chains, as of members in C++, are few and are followed when it is asked for.
+ */
+static int add_decl(struct grouping *all, uint32_t i, uint32_t group)
+{
+	const struct dw_func *f = &all->env->index->p[i];
+	struct root *root = &all->roots[all->root_of[i]];
+	const struct dw_func *at = &all->env->index->p[all->entries.p[all->root_of[i]]];
+	struct group_decl d = {.unit = f->unit, .group = group, .line = i};
+	if (f->origin == at->die && !at->origin && f->unit == at->unit) {
+		if (root->has_decl)
+			return 0;
+		root->has_decl = true;
+		d.file = root->file;
+		d.line = root->group.line;
+		d.column = root->column;
+		if (!d.file || !d.line || !d.column)
+			return 0;
+	}
+	return VEC_ADD(&all->ret->decls, d) ? 0 : -ENOMEM;
+}
+
+static int list_decls(struct grouping *all, const uint64_t *group)
+{
+	const struct dw_func_index *index = all->env->index;
+	int rc = 0;
+	for (uint32_t i = 0; i < index->n && !rc; i++) {
+		enum { NEEDED = DW_FUNC_INLINED | DW_FUNC_HAS_CODE | DW_FUNC_ENTRY_VIEW };
+		if ((index->p[i].flags & NEEDED) != NEEDED)
+			continue;
+		uint64_t g = group_of_entry(all, group, i);
+		rc = g == NO_GROUP ? 0 : add_decl(all, i, (uint32_t)g);
+	}
+	return rc;
+}
+
+/* Put the entries into the groups of their roots. */
+static int gather(struct grouping *all)
+{
+	uint64_t *group = malloc((all->entries.n + 1) * sizeof(*group));
+	int rc = group ? 0 : -ENOMEM;
+	for (size_t i = 0; i < all->entries.n && !rc; i++) {
+		group[i] = NO_GROUP;
+		if (all->roots[i].group.name)
+			rc = intern(all->ret, &all->roots[i], &group[i]);
+	}
+	if (!rc)
+		rc = place_entries(all, group);
+	if (!rc)
+		rc = list_decls(all, group);
+	free(group);
+	return rc;
+}
+
+static int group_all(struct grouping *all, unsigned int threads, struct cairn_err *err)
+{
+	size_t n = all->env->index->n;
+	int rc = pool_run((n + CHUNK - 1) / CHUNK, threads, find_roots, all, err);
+	if (rc >= 0 && number_roots(all) < 0)
+		rc = err_nomem(err, "functions");
+	if (rc >= 0)
+		rc = pool_run((all->entries.n + CHUNK - 1) / CHUNK, threads, read_roots, all, err);
+	if (rc >= 0 && gather(all) < 0)
+		rc = err_nomem(err, "the sites of a function");
+	return rc;
+}
+
+/* Sort the groups, and let the declarations follow. */
+static int sort_groups(struct groups *gs)
+{
+	uint32_t *now = malloc((gs->v.n + 1) * sizeof(*now));
+	if (!now)
+		return -ENOMEM;
+	if (gs->v.n)
+		qsort(gs->v.p, gs->v.n, sizeof(*gs->v.p), by_declaration);
+	for (size_t i = 0; i < gs->v.n; i++)
+		now[gs->v.p[i].number] = (uint32_t)i;
+	for (size_t i = 0; i < gs->decls.n; i++)
+		gs->decls.p[i].group = now[gs->decls.p[i].group];
+	free(now);
+	return 0;
+}
+
+int group_entries(const struct site_env *env, unsigned int threads, const struct group_filter *filter,
+		  struct groups *ret, struct cairn_err *err)
+{
+	unsigned int width = pool_width(threads);
+	struct grouping all = {.env = env, .want = filter, .ret = ret};
+	*ret = (struct groups){0};
+	all.root_of = malloc((env->index->n + 1) * sizeof(*all.root_of));
+	all.arenas = calloc(width, sizeof(*all.arenas));
+	all.files = calloc(width, sizeof(*all.files));
+	int rc = all.root_of && all.arenas && all.files ? group_all(&all, threads, err) : err_nomem(err, "functions");
+	for (unsigned int i = 0; all.arenas && i < width; i++)
+		arena_adopt(&ret->arena, &all.arenas[i]);
+	free(all.arenas);
+	free(all.files);
+	free(all.root_of);
+	free(all.roots);
+	VEC_FREE(&all.entries);
+	if (rc >= 0 && sort_groups(ret) < 0)
+		rc = err_nomem(err, "functions");
+	return rc < 0 ? rc : 0;
+}
+
+void groups_fini(struct groups *g)
+{
+	free(g->entries);
+	free(g->rows);
+	VEC_FREE(&g->decls);
+	VEC_FREE(&g->v);
+	map_fini(&g->by_key);
+	arena_fini(&g->arena);
+}

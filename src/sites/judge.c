@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Copies are judged in the order of their containers, so that the code of a container is read once for all of them. Those of
+ * one function in one container then stand beside each other, too.
+ */
+#include "sites/judge.h"
+
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/keyed.h"
+#include "base/pool.h"
+#include "loc/code.h"
+#include "sites/around.h"
+#include "sites/computed.h"
+#include "sites/passage.h"
+
+/* Copies that a worker takes at once. */
+enum { CHUNK = 64 };
+
+struct copy {
+	uint32_t container; /* index entry */
+	uint32_t group;
+	uint32_t i; /* of its first request */
+};
+
+struct judging {
+	const struct site_env *env;
+	const struct batch *in;
+	struct judge *judges; /* per worker */
+	VEC(struct copy) copies;
+	VEC(struct keyed) turns;   /* the copies by container; those of one function beside each other */
+	VEC(struct keyed) further; /* places besides the first of each copy: its entry of the index, and their request */
+};
+
+static const struct copy *copy_at(const struct judging *all, size_t turn)
+{
+	return &all->copies.p[all->turns.p[turn].value];
+}
+
+/* Of one worker: the container's code as a graph, kept from copy to copy. */
+struct judge {
+	const struct judging *all;
+	uint32_t container;
+	struct dw_die function; /* its DIE; zeroes when it cannot be read */
+	struct graph *graph;
+	VEC(struct built_site *) places;
+	VEC(uint32_t) at; /* their instructions in the graph */
+	size_t others_from, others_to; /* copies of all that are of one function in this container */
+	VEC(const struct built_site *) others;
+	struct passage_scratch scratch;
+	struct around_scopes around;
+};
+
+static int enter_container(struct judge *j, uint32_t container)
+{
+	const struct site_env *env = j->all->env;
+	struct cairn_vaddr entry;
+	if (j->container == container)
+		return 0;
+	j->container = container;
+	j->function = (struct dw_die){0};
+	if (dw_func_die(env->dw, &env->index->p[container], &j->function, NULL) != 1 ||
+	    site_entry_of(&j->function, &entry) != 1) {
+		graph_free(j->graph);
+		j->graph = NULL;
+		return 0;
+	}
+	return graph_new(env->code, &j->function, entry, &j->graph);
+}
+
+/* The first further place of an entry, or where it would be. */
+static size_t further_of(const struct judging *all, uint32_t entry)
+{
+	size_t lo = 0, hi = all->further.n;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (all->further.p[mid].key < entry)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static bool gather_places(struct judge *j, const struct copy *c)
+{
+	const struct judging *all = j->all;
+	uint32_t entry = all->in->first.v.p[c->i].entry;
+	j->places.n = 0;
+	if (!VEC_ADD(&j->places, &all->in->first_sites[c->i]))
+		return false;
+	for (size_t k = further_of(all, entry); k < all->further.n && all->further.p[k].key == entry; k++)
+		if (!VEC_ADD(&j->places, &all->in->further_sites[all->further.p[k].value]))
+			return false;
+	return true;
+}
+
+static bool are_neighbours(const struct copy *a, const struct copy *b)
+{
+	return a->container == b->container && a->group == b->group;
+}
+
+/* The copies of the same function in the same container, which stand around it; kept for the next one of them. */
+static bool gather_others(struct judge *j, size_t at)
+{
+	const struct judging *all = j->all;
+	const struct copy *c = copy_at(all, at);
+	if (at >= j->others_from && at < j->others_to)
+		return true;
+	size_t from = at, to = at + 1;
+	while (from && are_neighbours(copy_at(all, from - 1), c))
+		from--;
+	while (to < all->turns.n && are_neighbours(copy_at(all, to), c))
+		to++;
+	j->others.n = 0;
+	for (size_t k = from; k < to; k++)
+		if (!VEC_ADD(&j->others, &all->in->first_sites[copy_at(all, k)->i]))
+			return false;
+	j->others_from = from;
+	j->others_to = to;
+	return true;
+}
+
+struct entry_search {
+	uint64_t entry;
+	bool is_jumped_to, is_called;
+};
+
+static int look_for_entry(void *arg, const struct code_insn *insn)
+{
+	struct entry_search *s = arg;
+	bool jumps = insn->step.flow == INSN_JUMP || insn->step.flow == INSN_BRANCH;
+	s->is_jumped_to |= jumps && insn->step.target == s->entry;
+	s->is_called |= insn->step.flow == INSN_CALL && insn->step.target == s->entry;
+	return 0;
+}
+
+static bool is_loop_head(const struct graph *g, uint32_t i)
+{
+	for (uint32_t k = 0, b; (b = graph_before(g, i, &k)) != GRAPH_NONE;)
+		if (g->v.p[b].at > g->v.p[i].at && !g->v.p[b].is_indirect)
+			return true;
+	return false;
+}
+
+/*
+ * Something leads back to the first instructions, which a branch may leave: they save registers and test what the recursion
+ * ends with.
+ */
+static bool begins_with_loop(const struct graph *g)
+{
+	enum { FIRST = 40 };
+	uint32_t i = g->entry;
+	for (unsigned int n = 0; n < FIRST && i != GRAPH_NONE && !g->v.p[i].is_call; n++) {
+		if (is_loop_head(g, i))
+			return true;
+		i = g->v.p[i].next != GRAPH_NONE ? g->v.p[i].next : g->v.p[i].target;
+	}
+	return false;
+}
+
+/*
+ * A body that begins with a loop, with nothing in front of it; or with a loop behind its first instructions, and calls itself. Of
+ * several calls of itself a compiler makes the last one a jump (f(p->left) + f(p->right)), and leaves the others.
+ */
+static int judge_body(struct judge *j, const struct copy *c, struct built_site *b)
+{
+	struct entry_search s = {.entry = b->site.at.v};
+	if (code_visit(j->all->env->code, &b->die, look_for_entry, &s) < 0)
+		return 0;
+	if (s.is_jumped_to)
+		b->site.count_doubts |= CAIRN_COUNT_AGAIN;
+	if (!s.is_called || s.is_jumped_to || j->all->env->bare)
+		return 0;
+	int rc = enter_container(j, c->container);
+	if (!rc && j->graph && begins_with_loop(j->graph))
+		b->site.count_doubts |= CAIRN_COUNT_RECURSION;
+	return rc;
+}
+
+/* What is told of places alone (site_env.bare) are values; where there are none nothing is to be decided. */
+static bool has_value(const struct judge *j)
+{
+	for (size_t i = 0; i < j->places.n; i++)
+		for (uint32_t k = 0; k < j->places.p[i]->site.n_args; k++)
+			if (j->places.p[i]->site.args[k].loc.why == CAIRN_AVAILABLE)
+				return true;
+	return false;
+}
+
+static bool find_instructions(struct judge *j)
+{
+	bool ok = true;
+	j->at.n = 0;
+	for (size_t i = 0; i < j->places.n && ok; i++)
+		ok = VEC_ADD(&j->at, j->graph ? graph_at(j->graph, j->places.p[i]->site.at.v) : GRAPH_NONE);
+	return ok;
+}
+
+/* Only GCC tells of variables what their values are at a moment, and is wrong about it. */
+static int doubt_places(struct judge *j)
+{
+	const struct around a = {.container = &j->function, .graph = j->graph, .scratch = &j->scratch,
+				 .known = &j->around};
+	int rc = 0;
+	for (size_t i = 0; i < j->places.n && !rc; i++) {
+		struct built_site *b = j->places.p[i];
+		if (!dw_unit_is_gcc(b->die.unit) || j->all->env->assume_unmodified)
+			continue;
+		rc = around_doubt(&a, b, j->at.p[i]);
+		if (!rc)
+			rc = computed_doubt(j->graph, &j->function, &j->scratch, b, j->at.p[i]);
+	}
+	return rc;
+}
+
+static int judge_copy(struct judge *j, size_t at, struct cairn_err *err)
+{
+	const struct copy *c = copy_at(j->all, at);
+	struct built_site *first = &j->all->in->first_sites[c->i];
+	if (first->site.kind == CAIRN_SITE_ENTRY && !site_is_plain_body(j->all->env, &first->site) &&
+	    judge_body(j, c, first) < 0)
+		return err_nomem(err, "the code of a body");
+	if (first->site.kind != CAIRN_SITE_INLINED)
+		return 0;
+	bool bare = j->all->env->bare;
+	if (!gather_places(j, c))
+		return err_nomem(err, "ways to a copy");
+	if (bare && !has_value(j))
+		return 0;
+	if (enter_container(j, c->container) < 0 || !find_instructions(j))
+		return err_nomem(err, "ways to a copy");
+	if (j->function.tag && doubt_places(j) < 0)
+		return err_nomem(err, "variables around a copy");
+	if (!j->graph)
+		return 0;
+	bool ok = bare || gather_others(j, at);
+	struct passage p = {.graph = j->graph, .copy = first, .places = j->places.p, .at = j->at.p, .n_places = j->places.n,
+			    .others = j->others.p, .n_others = j->others.n, .for_values = bare};
+	return ok && passage_judge(&p, &j->scratch) == 0 ? 0 : err_nomem(err, "ways to a copy");
+}
+
+static int judge_chunk(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	const struct judging *all = arg;
+	size_t n = all->turns.n, end = (item + 1) * CHUNK < n ? (item + 1) * CHUNK : n;
+	int rc = 0;
+	for (size_t at = item * CHUNK; at < end && !rc; at++)
+		rc = judge_copy(&all->judges[worker], at, err);
+	return rc;
+}
+
+/* Bodies, and the copies with code, parts among them, in the order in which they are judged. */
+static bool list_copies(struct judging *all)
+{
+	const struct batch *in = all->in;
+	for (uint32_t g = 0, i = 0; g < in->n; g++) {
+		for (size_t k = 0; k < in->groups[g].entries.n; k++, i++) {
+			struct copy c = {.group = g, .i = i};
+			if (!in->first_sites[i].site.n_shared)
+				continue;
+			c.container = in->first_sites[i].container;
+			struct keyed turn = {.key = c.container, .value = (uint32_t)all->copies.n};
+			if (!VEC_ADD(&all->copies, c) || !VEC_ADD(&all->turns, turn))
+				return false;
+		}
+	}
+	return keyed_sort(all->turns.p, all->turns.n) == 0;
+}
+
+static bool list_further(struct judging *all)
+{
+	const struct batch *in = all->in;
+	for (size_t i = 0; i < in->further.v.n; i++) {
+		struct keyed f = {.key = in->further.v.p[i].entry, .value = (uint32_t)i};
+		if (in->further_sites[i].site.n_shared && !VEC_ADD(&all->further, f))
+			return false;
+	}
+	return keyed_sort(all->further.p, all->further.n) == 0;
+}
+
+static bool judges_init(struct judging *all, unsigned int n)
+{
+	all->judges = calloc(n, sizeof(*all->judges));
+	for (unsigned int i = 0; all->judges && i < n; i++)
+		all->judges[i] = (struct judge){.all = all, .container = DW_FUNC_NONE};
+	return all->judges;
+}
+
+static void judges_fini(struct judging *all, unsigned int n)
+{
+	for (unsigned int i = 0; all->judges && i < n; i++) {
+		graph_free(all->judges[i].graph);
+		VEC_FREE(&all->judges[i].places);
+		VEC_FREE(&all->judges[i].at);
+		VEC_FREE(&all->judges[i].others);
+		passage_scratch_fini(&all->judges[i].scratch);
+		around_scopes_fini(&all->judges[i].around);
+	}
+	free(all->judges);
+}
+
+int judge_counts(const struct site_env *env, unsigned int threads, const struct batch *in, struct cairn_err *err)
+{
+	struct judging all = {.env = env, .in = in};
+	unsigned int width = pool_width(threads);
+	/* Of places alone only values are asked, and with this they are all believed. */
+	if (env->bare && env->assume_unmodified)
+		return 0;
+	bool ok = judges_init(&all, width) && list_copies(&all) && list_further(&all);
+	int rc = ok ? pool_run((all.turns.n + CHUNK - 1) / CHUNK, threads, judge_chunk, &all, err)
+		    : err_nomem(err, "ways to a copy");
+	judges_fini(&all, width);
+	VEC_FREE(&all.copies);
+	VEC_FREE(&all.turns);
+	VEC_FREE(&all.further);
+	return rc;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* All copies of many functions judged: do their places count calls? */
+#ifndef SITES_JUDGE_H
+#define SITES_JUDGE_H
+
+#include "sites/batch.h"
+
+/*
+ * judge_counts - set count_doubts and n_behind of every copy's places
+ *
+ * @in  batch_build() succeeded
+ * Returns 0 or -ENOMEM.
+ * Cost: decodes each function that has copies in it, and passes over its instructions for each.
+ */
+int judge_counts(const struct site_env *env, unsigned int threads, const struct batch *in, struct cairn_err *err);
+
+#endif

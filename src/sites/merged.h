@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Bodies of one function, and copies of one, in code that the linker merged. */
+#ifndef SITES_MERGED_H
+#define SITES_MERGED_H
+
+#include "loc/loc.h"
+
+/*
+ * merged_are_one - whether who passes one of two sites of a function passes the other one by the same call
+ *
+ * Bodies at one address, or copies at one address in functions of different names.
+ */
+bool merged_are_one(const struct cairn_site *a, const struct cairn_site *b);
+
+/*
+ * merged_settle - make unavailable what sites that are one say differently
+ *
+ * @sites  of one function, sorted by address
+ * @arena  for the arguments of sites that are changed
+ * Returns 0 or -ENOMEM.
+ */
+int merged_settle(struct cairn_site *sites, uint32_t n, struct arena *arena);
+
+#endif

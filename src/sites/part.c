@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Parts: what GCC split off and inlined again
+ *
+ * GCC splits a function whose first lines often return at once (-fpartial-inlining), so that callers inline the head only:
+ *
+ *	323: int utf8esc(char *buff, unsigned long x)      utf8esc:       if (x < 0x80) {...}
+ *	     { if (x < 0x80) {...} else {...} }              utf8esc.part:  else {...}
+ *
+ * The call of the part in the head is GCC's own, nobody wrote it, and so it has the position of the function's declaration.
+ * When that call is inlined in turn, the part becomes an inlined copy of utf8esc inside a copy (or the body) of utf8esc, and
+ * one call passes by two copies. The head has the entry and the arguments: it is the call. The part is where a debugger would
+ * be in the middle of it.
+ *
+ *	inlined utf8esc, called at 517:19			 the call
+ *	    inlined utf8esc, called at 323:5		 its part: 323:5 is where utf8esc is declared
+ *
+ * The other function with calls at its own declaration is one that a macro makes: all of its text is at the macro's use.
+ * It is told by its parameters and variables, which then are there too; and two functions of one macro by their position,
+ * which is the same.
+ */
+#include "sites/part.h"
+
+#include <string.h>
+
+#include "dwarf/constants.h"
+
+struct position {
+	const char *file;
+	uint64_t line, column;
+};
+
+static bool same_position(const struct position *a, const struct position *b)
+{
+	return a->line == b->line && a->column == b->column && a->file && b->file && !strcmp(a->file, b->file);
+}
+
+static struct position call_position(const struct dw_die *copy)
+{
+	return (struct position){
+		.file = dw_unit_file(copy->unit, dw_udata(copy, DW_AT_call_file, 0)),
+		.line = dw_udata(copy, DW_AT_call_line, 0),
+		.column = dw_udata(copy, DW_AT_call_column, 0),
+	};
+}
+
+static struct position declared_at(const struct dw_die *die)
+{
+	return (struct position){
+		.file = dw_unit_file(die->unit, dw_udata(die, DW_AT_decl_file, 0)),
+		.line = dw_udata(die, DW_AT_decl_line, 0),
+		.column = dw_udata(die, DW_AT_decl_column, 0),
+	};
+}
+
+static bool is_from_macro(const struct dw_die *function, const struct position *at)
+{
+	struct dw_die child;
+	int rc = dw_die_child(function, &child, NULL);
+	for (; rc == 1; rc = dw_die_sibling(&child, &child, NULL)) {
+		struct position p = declared_at(&child);
+		if (same_position(&p, at))
+			return true;
+	}
+	return false;
+}
+
+int part_is(const struct site_env *env, uint32_t entry, const struct dw_die *copy, const struct abstract *abstract,
+	    struct cairn_err *err)
+{
+	/* Nearly all copies are called elsewhere. */
+	if (!abstract->line || dw_udata(copy, DW_AT_call_line, 0) != abstract->line)
+		return 0;
+	/* Without a column a recursive call on the line of the declaration would look the same. */
+	struct position call = call_position(copy), decl = declared_at(&abstract->die);
+	if (!call.column || !same_position(&call, &decl) || is_from_macro(&abstract->die, &decl))
+		return 0;
+	uint32_t around = env->index->p[entry].parent;
+	struct dw_die caller;
+	if (around == DW_FUNC_NONE)
+		return 0;
+	int rc = abstract_die(env->dw, copy->unit, env->index->p[around].die, &caller, err);
+	if (rc < 0)
+		return rc;
+	if (caller.off == abstract->die.off)
+		return 1;
+	struct position other = declared_at(&caller);
+	return !same_position(&other, &decl);
+}

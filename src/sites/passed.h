@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a caller passed in a register; the essay is in passed.c. */
+#ifndef SITES_PASSED_H
+#define SITES_PASSED_H
+
+#include "sites/site.h"
+
+/* A call that frames on a stack tell of. */
+struct passed_call {
+	uint32_t callee, caller;   /* out-of-line functions, entries of the index */
+	struct cairn_vaddr ret_pc; /* where it returns to, in the caller */
+};
+
+/*
+ * passed_in - where in the caller's frame the value is that register @reg had when the callee was entered
+ *
+ * @arena  holds the location
+ * Returns 0 and *@ret: a value, or CAIRN_UNAVAIL_ENTRY_VALUE where it is not certain; -EBADMSG, -ENOMEM.
+ * Cost: decodes the callee, and reads the call sites of the caller.
+ */
+int passed_in(const struct site_env *env, const struct passed_call *call, unsigned int reg, struct arena *arena,
+	      struct cairn_location *ret, struct cairn_err *err);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sites/provider.h"
+
+#include <errno.h>
+
+#include "base/err.h"
+
+void cairn_sites_close(struct cairn_sites *s)
+{
+	if (s)
+		s->ops->close(s);
+}
+
+const struct cairn_binary *cairn_sites_binary(const struct cairn_sites *s)
+{
+	return s->bin;
+}
+
+size_t cairn_sites_missing(const struct cairn_sites *s, const char **ret)
+{
+	return s->ops->missing(s, ret);
+}
+
+const struct cairn_types *cairn_sites_types(const struct cairn_sites *s)
+{
+	return s->graph;
+}
+
+int cairn_sites_complete_type(struct cairn_sites *s, uint32_t id, struct cairn_err *err)
+{
+	return s->ops->complete_type(s, id, err);
+}
+
+int cairn_sites_find(struct cairn_sites *s, const char *spec, struct cairn_function_list *ret,
+		     struct cairn_err *err)
+{
+	return s->ops->find(s, spec, ret, err);
+}
+
+int cairn_sites_visit_matching(struct cairn_sites *s, const char *pattern, sites_visitor *visit, void *ctx,
+			       struct cairn_err *err)
+{
+	return s->ops->visit(s, pattern, visit, ctx, err);
+}
+
+int cairn_sites_visit(struct cairn_sites *s, sites_visitor *visit, void *ctx, struct cairn_err *err)
+{
+	return s->ops->visit(s, NULL, visit, ctx, err);
+}
+
+int cairn_sites_suggest(struct cairn_sites *s, const char *spec, const char **ret, size_t max,
+			struct cairn_err *err)
+{
+	return s->ops->suggest(s, spec, ret, max, err);
+}
+
+bool cairn_sites_imports(const struct cairn_sites *s, const char *name)
+{
+	return s->ops->imports(s, name);
+}
+
+static int refuse(const struct cairn_sites *s, struct cairn_err *err)
+{
+	return err_set(err, -EOPNOTSUPP, "%s: a sidecar has the arguments where functions begin, not in the middle of them",
+		       cairn_binary_path(s->bin));
+}
+
+int cairn_sites_at(struct cairn_sites *s, struct cairn_vaddr pc, bool is_exact, const struct cairn_active **ret,
+		   struct cairn_err *err)
+{
+	return s->ops->at ? s->ops->at(s, pc, is_exact, ret, err) : refuse(s, err);
+}
+
+int cairn_sites_passed(struct cairn_sites *s, struct cairn_vaddr callee, struct cairn_vaddr caller_pc, unsigned int reg,
+		       struct cairn_location *ret, struct cairn_err *err)
+{
+	return s->ops->passed ? s->ops->passed(s, callee, caller_pc, reg, ret, err) : refuse(s, err);
+}
+
+bool cairn_sites_symbol(void *ctx, struct cairn_vaddr at, char *name, size_t size)
+{
+	struct cairn_sites *s = ctx;
+	return s->ops->symbol(s, at, name, size);
+}

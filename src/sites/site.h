@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From an entry of the function index to a site
+ *
+ * Two stages. site_build() does what is costly and independent for each site (address, chain, locations)
+ * and runs in any number of threads. What touches the type graph, which only one thread may extend, is
+ * done behind it by function.c.
+ *
+ * The module, by the question a file answers:
+ *
+ * From the index to functions
+ *	group.c         index entries gathered by name and declaration
+ *	by_unit.c       the entries of many functions, unit by unit
+ *	abstract.c      the functions that copies are instances of
+ *	symbol_names.c  names that only the symbol tables know
+ *	own_symbol.c    of several symbols at one address the one that a body is called by
+ *	fold.c          bodies of several functions that the linker folded
+ *
+ * Places
+ *	site.c          one index entry made into a struct cairn_site
+ *	boundary.c      hazards of many places of one function
+ *	part.c          copies that are no calls
+ *	further.c       further places of copies: other ways in, and such rows
+ *	entry_rows.c    the line rows at which code that was duplicated is entered
+ *	batch.c         sites of many functions, without types
+ *	copies.c        all places of all functions, for who writes them down
+ *
+ * Whether events count calls
+ *	passage.c       where a copy is entered, and whether each call passes its places once
+ *	judge.c         passages of all copies of many functions
+ *	merged.c        bodies and copies of one function in code that the linker merged
+ *	doubt.c         why events may not be as many as calls, in words
+ *
+ * Whether values may be believed
+ *	believe.c       what may be believed of what is said about arguments
+ *	removed.c       parameters that GCC removed
+ *	around.c        what the variables around a copy tell about its arguments
+ *	computed.c      numbers that are described by what registers hold in a loop
+ *
+ * Who is asked
+ *	provider.c      who answers about sites: the debug information or a sidecar
+ *	sites.c         the debug information as provider: find and visit
+ *	spec.c          what a user types for a function
+ *	suggest.c       near names
+ *	function.c      a group made into a struct cairn_function
+ *	active.c        the functions that an address is in, in the middle of them
+ *	passed.c        what a caller passed in a register
+ */
+#ifndef SITES_SITE_H
+#define SITES_SITE_H
+
+#include "base/vec.h"
+#include "dwarf/index.h"
+#include "loc/loc.h"
+#include "sites/abstract.h"
+#include "sites/boundary.h"
+
+struct symbol_name;
+
+/* The statement that a call's own is part of, from the rows around the call's entry. */
+struct enclosing {
+	struct cairn_vaddr at; /* where it begins; 0: none shows */
+	uint16_t from, to;     /* of its code behind the entry the last, in bytes behind that; equal: none */
+};
+
+/* What is the same for all sites of a binary; read only. */
+struct site_env {
+	const struct cairn_binary *bin;
+	const struct dwarf *dw;
+	const struct cfi *cfi;
+	struct elf *code;
+	const struct dw_func_index *index;
+	bool assume_unmodified; /* cairn_sites_opts */
+	bool kernel; /* a kernel or module, which user probes do not reach */
+	/*
+	 * Addresses, kinds and locations only: no hazards, names of containers and symbols, or links of chains. Of these
+	 * only n_chain is set. And no bodies whose symbol and convention say all. For who wants all places of a large file.
+	 */
+	bool bare;
+	/* Where bodies of several functions begin (fold.h); NULL: nowhere that is asked about. */
+	const struct symbol_name *folds;
+};
+
+struct site_ranges {
+	VEC(struct dw_range) v;
+};
+
+/* Scratch of one worker, with what it knows of the container it worked on last. */
+struct site_worker {
+	struct arena *arena;
+	uint32_t container; /* index entry; DW_FUNC_NONE at first */
+	struct dw_die function;         /* its DIE */
+	struct site_ranges ranges;      /* its code */
+	struct site_ranges own;         /* that of the place at hand */
+	struct cairn_vaddr container_entry;
+	bool container_has_code;
+	struct flow *flow;
+	struct graph *graph;
+	bool flow_made, graph_made;
+	struct boundary boundary;
+	struct abstracts abstracts;
+};
+
+void site_worker_init(struct site_worker *w, struct arena *arena);
+void site_worker_fini(struct site_worker *w);
+
+/* What to build: an entry of the index where its DIE puts it, or at a further row of it. */
+struct site_request {
+	uint32_t entry;
+	bool has_row;
+	bool is_way_in; /* at is another of built_site.ways */
+	struct cairn_vaddr at; /* of the row, with its view; of the way in */
+	uint64_t view;
+	uint64_t view_from; /* views before it belong to another entry at the same address */
+	struct enclosing around; /* of the row */
+};
+
+struct built_site {
+	struct cairn_site site;
+	uint64_t view;
+	struct dw_die die;
+	const struct dw_range *ranges; /* its code, as dw_ranges() tells it */
+	uint32_t n_ranges;
+	/* Formals of its abstract instance: the types of its args are theirs. */
+	struct formals formals;
+	struct cairn_arg *args;
+	uint8_t *bound; /* enum bound of each of the formals */
+	struct expression *exprs; /* what their locations were made of */
+	uint32_t container; /* index entry */
+	/*
+	 * Nothing tells at which of the moments at its address a location holds: the producer has no views, or a list
+	 * came without. See function.c.
+	 */
+	bool no_views;
+	/* Of a copy without an entry that can be entered at several instructions: those besides site.at. */
+	const struct cairn_vaddr *ways;
+	unsigned int n_ways;
+	struct enclosing around; /* of its row */
+	bool lost_marker; /* a copy made by GCC, which marks entries, without an entry */
+	uint16_t used; /* of an entry without views: general registers whose value is used, flow_used() */
+};
+
+/*
+ * site_build - everything about one site but types
+ *
+ * @request  an entry of the index with code
+ * Returns 1 and *@ret; 0 when its ranges are all empty (no code after all); -EBADMSG, -ENOMEM.
+ */
+int site_build(const struct site_env *env, struct site_worker *w, const struct site_request *request,
+	       struct built_site *ret, struct cairn_err *err);
+
+/*
+ * site_build_now - the same in the middle of a function: where its parameters are when a program stands there
+ *
+ * @entry  of the index, whose code holds @at
+ * @at     where the program stands, @next: where it goes on; see struct loc_context
+ * Only the DIE, the formals and the locations of *@ret are set, and whether it is a copy: site.n_chain, 0 or 1.
+ * Returns 1 or as site_build().
+ */
+int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t entry, struct cairn_vaddr at,
+		   struct cairn_vaddr next, struct built_site *ret, struct cairn_err *err);
+
+/* foo.constprop.0, foo.isra.0: parameters were removed or split; also a body without a symbol. */
+bool site_is_clone(const struct site_env *env, const struct cairn_site *s);
+
+/* A body that a bare walk leaves out, see site_env. */
+bool site_is_plain_body(const struct site_env *env, const struct cairn_site *s);
+
+/* Where an out-of-line body begins. Returns 1 and *@ret; 0 for one without code; -EBADMSG. */
+int site_entry_of(const struct dw_die *body, struct cairn_vaddr *ret);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sites/spec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *spec_base_name(const char *name)
+{
+	const char *base = name;
+	int depth = 0;
+	for (const char *p = name; *p; p++) {
+		depth += *p == '<';
+		depth -= *p == '>' && depth > 0;
+		if (!depth && p[0] == ':' && p[1] == ':')
+			base = p + 2;
+	}
+	return *base ? base : name;
+}
+
+/* The single colon that ends a prefix; NULL when there is none. "::" is C++'s and no separator. */
+static char *separator(char *s)
+{
+	for (; *s; s++) {
+		if (*s == '<')
+			return NULL;
+		if (*s != ':')
+			continue;
+		if (s[1] != ':')
+			return s;
+		s++;
+	}
+	return NULL;
+}
+
+/* A "*" or "?" that is not part of a C++ name: "operator*", and "f<int *>", where it stands behind a type. */
+static bool is_pattern(const char *name)
+{
+	int depth = 0;
+	if (strstr(name, "operator"))
+		return false;
+	for (const char *p = name; *p; p++) {
+		depth += *p == '<';
+		depth -= *p == '>' && depth > 0;
+		if ((*p == '*' || *p == '?') && (!depth || p[-1] == '<' || p[-1] == ','))
+			return true;
+	}
+	return false;
+}
+
+void spec_parse(char *spec, struct group_filter *ret)
+{
+	*ret = (struct group_filter){.name = spec, .is_pattern = is_pattern(spec)};
+	char *colon = separator(spec);
+	if (!colon)
+		return;
+	*colon = 0;
+	ret->file = spec;
+	ret->name = colon + 1;
+	char *end;
+	unsigned long line = strtoul(ret->name, &end, 10);
+	if (end != ret->name && end[0] == ':' && end[1] != ':') {
+		ret->line = (uint32_t)line;
+		ret->name = end + 1;
+	}
+	ret->is_pattern = is_pattern(ret->name);
+}
+
+bool cairn_sites_is_pattern(const char *spec)
+{
+	char copy[512];
+	struct group_filter filter;
+	snprintf(copy, sizeof(copy), "%s", spec);
+	spec_parse(copy, &filter);
+	return is_pattern(filter.name);
+}

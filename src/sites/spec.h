@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a user types for a function: [FILE:[LINE:]]NAME, and which functions that means. */
+#ifndef SITES_SPEC_H
+#define SITES_SPEC_H
+
+#include "sites/group.h"
+
+/* Take a spec apart, in place. */
+void spec_parse(char *spec, struct group_filter *ret);
+
+/* The last component of a qualified name: of "std::vector<a::b>::size" it is "size". */
+const char *spec_base_name(const char *name);
+
+#endif

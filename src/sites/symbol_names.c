@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From a symbol's name to the code behind it
+ *
+ * A symbol of a function has the function's address. An indirect one (STT_GNU_IFUNC) has that of a resolver, which
+ * runs once, when the name is bound, and returns the address of the implementation that suits the processor:
+ *
+ *	memcpy resolver:  lea  0x...(%rip),%rax    # __memmove_sse2_unaligned
+ *	                  ...
+ *	                  lea  0x...(%rip),%rdx    # __memmove_avx_unaligned_erms
+ *	                  cmovne %rdx,%rax
+ *	                  ret
+ *
+ * So the implementations are the functions whose addresses the resolver's code takes. A resolver that gets them another
+ * way (from a table, or through the GOT) shows none; then nothing is claimed, as the resolver is not the function.
+ */
+#include "sites/symbol_names.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/elf.h"
+#include "insn/insn.h"
+
+enum {
+	/* The largest resolver of glibc has 300 bytes. */
+	RESOLVER_BYTES_MAX = 4096,
+};
+
+static int by_address(const void *a, const void *b)
+{
+	const struct cairn_vaddr *x = a, *y = b;
+	return x->v < y->v ? -1 : x->v > y->v;
+}
+
+bool symbol_name_has(const struct symbol_name *s, struct cairn_vaddr at)
+{
+	return s->at.n && bsearch(&at, s->at.p, s->at.n, sizeof(at), by_address);
+}
+
+static int add(struct symbol_name *s, struct cairn_vaddr at, struct cairn_err *err)
+{
+	return VEC_ADD(&s->at, at) ? 0 : err_nomem(err, "symbols");
+}
+
+void symbol_name_settle(struct symbol_name *s)
+{
+	size_t n = 0;
+	if (s->at.n)
+		qsort(s->at.p, s->at.n, sizeof(*s->at.p), by_address);
+	for (size_t i = 0; i < s->at.n; i++)
+		if (!n || s->at.p[n - 1].v != s->at.p[i].v)
+			s->at.p[n++] = s->at.p[i];
+	s->at.n = n;
+}
+
+/* Code that has a function symbol at its first byte: what a resolver can return. */
+static bool is_function_start(const struct cairn_binary *bin, struct cairn_vaddr at)
+{
+	const char *name;
+	struct cairn_vaddr start;
+	return cairn_binary_symbol_of(bin, at, &name, &start) && start.v == at.v;
+}
+
+static int add_implementations(const struct cairn_binary *bin, const struct elf_symbol *resolver,
+			       struct symbol_name *s, struct cairn_err *err)
+{
+	const uint8_t *code;
+	size_t n, off = 0;
+	struct insn insn;
+	s->indirect = true;
+	if (!elf_code_at(binary_main(bin), resolver->at, &code, &n))
+		return 0;
+	if (n > resolver->size)
+		n = resolver->size;
+	if (n > RESOLVER_BYTES_MAX)
+		n = RESOLVER_BYTES_MAX;
+	for (; off < n && insn_decode(code + off, n - off, resolver->at.v + off, &insn); off += insn.len) {
+		struct cairn_vaddr at;
+		if (!insn_takes_address(code + off, n - off, resolver->at.v + off, &at.v) ||
+		    !is_function_start(bin, at))
+			continue;
+		int rc = add(s, at, err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static bool is_code(const struct cairn_binary *bin, const struct elf_symbol *symbol)
+{
+	const uint8_t *code;
+	size_t n;
+	bool function = symbol->type == STT_FUNC || (symbol->type == STT_NOTYPE && symbol->size);
+	return function && elf_code_at(binary_main(bin), symbol->at, &code, &n);
+}
+
+static int find_in(const struct cairn_binary *bin, struct elf *e, const char *name, struct symbol_name *s,
+		   struct cairn_err *err)
+{
+	const struct elf_symbol *symbols;
+	size_t n;
+	int rc = elf_symbols(e, &symbols, &n, err);
+	for (size_t i = 0; i < n && rc >= 0; i++) {
+		if (strcmp(symbols[i].name, name))
+			continue;
+		if (symbols[i].type == STT_GNU_IFUNC)
+			rc = add_implementations(bin, &symbols[i], s, err);
+		else if (is_code(bin, &symbols[i]))
+			rc = add(s, symbols[i].at, err);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+int symbol_name_find(const struct cairn_binary *bin, const char *name, struct symbol_name *ret,
+		     struct cairn_err *err)
+{
+	struct elf *debug = binary_debug(bin), *code = binary_main(bin);
+	*ret = (struct symbol_name){0};
+	int rc = find_in(bin, code, name, ret, err);
+	if (rc >= 0 && debug && debug != code)
+		rc = find_in(bin, debug, name, ret, err);
+	if (rc < 0) {
+		symbol_name_fini(ret);
+		return rc;
+	}
+	symbol_name_settle(ret);
+	return (int)ret->at.n;
+}
+
+/* ---- all of them ---- */
+
+struct visit {
+	const struct cairn_binary *bin;
+	int (*fn)(void *ctx, const char *name, struct cairn_vaddr at, enum symbol_origin origin);
+	void *ctx;
+};
+
+static int visit_symbols(const struct visit *v, struct elf *e)
+{
+	const struct elf_symbol *symbols;
+	size_t n;
+	int rc = 0;
+	if (elf_symbols(e, &symbols, &n, NULL) < 0)
+		return 0;
+	for (size_t i = 0; i < n && !rc; i++) {
+		const struct elf_symbol *s = &symbols[i];
+		if (s->type == STT_GNU_IFUNC)
+			rc = v->fn(v->ctx, s->name, s->at, SYMBOL_OF_RESOLVER);
+		else if (is_code(v->bin, s))
+			rc = v->fn(v->ctx, s->name, s->at, SYMBOL_OF_CODE);
+	}
+	return rc;
+}
+
+static int visit_import(void *ctx, const char *name)
+{
+	const struct visit *v = ctx;
+	return v->fn(v->ctx, name, (struct cairn_vaddr){0}, SYMBOL_OF_ELSEWHERE);
+}
+
+int symbol_names_visit(const struct cairn_binary *bin,
+		       int (*fn)(void *ctx, const char *name, struct cairn_vaddr at, enum symbol_origin origin),
+		       void *ctx)
+{
+	struct visit v = {bin, fn, ctx};
+	struct elf *debug = binary_debug(bin), *code = binary_main(bin);
+	int rc = visit_symbols(&v, code);
+	if (!rc && debug && debug != code)
+		rc = visit_symbols(&v, debug);
+	return rc ? rc : elf_visit_imports(code, visit_import, &v);
+}
+
+/* ---- those that a pattern matches ---- */
+
+struct match {
+	const struct cairn_binary *bin;
+	const char *pattern;
+	struct symbol_name *into;
+	struct cairn_err *err;
+};
+
+/* foo.cold is no function: GCC and LLVM moved it out of foo. */
+bool symbol_name_matches(const char *pattern, const char *name)
+{
+	return !fnmatch(pattern, name, 0) && !strstr(name, ".cold");
+}
+
+static int add_match(void *arg, const char *name, struct cairn_vaddr at, enum symbol_origin origin)
+{
+	struct match *m = arg;
+	struct symbol_name of_resolver;
+	if (origin == SYMBOL_OF_ELSEWHERE || !symbol_name_matches(m->pattern, name))
+		return 0;
+	if (origin == SYMBOL_OF_CODE)
+		return add(m->into, at, m->err);
+	int rc = symbol_name_find(m->bin, name, &of_resolver, m->err);
+	for (size_t i = 0; rc > 0 && i < of_resolver.at.n; i++)
+		if (add(m->into, of_resolver.at.p[i], m->err) < 0)
+			rc = -ENOMEM;
+	symbol_name_fini(&of_resolver);
+	return rc < 0 ? rc : 0;
+}
+
+int symbol_names_match(const struct cairn_binary *bin, const char *pattern, struct symbol_name *ret, struct cairn_err *err)
+{
+	struct match m = {.bin = bin, .pattern = pattern, .into = ret, .err = err};
+	*ret = (struct symbol_name){0};
+	int rc = symbol_names_visit(bin, add_match, &m);
+	if (rc < 0) {
+		symbol_name_fini(ret);
+		return rc;
+	}
+	symbol_name_settle(ret);
+	return 0;
+}
+
+void symbol_name_fini(struct symbol_name *s)
+{
+	VEC_FREE(&s->at);
+}
+
+int symbol_function(const struct cairn_binary *bin, const char *name, struct cairn_vaddr at,
+		    struct arena *arena, struct cairn_function *ret)
+{
+	struct cairn_site *site = arena_alloc(arena, sizeof(*site));
+	const char *covering;
+	struct cairn_vaddr start;
+	if (!site)
+		return -ENOMEM;
+	*site = (struct cairn_site){
+		.kind = CAIRN_SITE_ENTRY,
+		.rule = CAIRN_AT_SYMBOL,
+		.at = at,
+		.hazard = cairn_hazard_at(bin, at, true),
+		.n_shared = 1,
+	};
+	site->has_off = cairn_binary_foff(bin, at, &site->off);
+	if (cairn_binary_symbol_of(bin, at, &covering, &start)) {
+		site->symbol = covering;
+		site->symbol_off = at.v - start.v;
+	}
+	*ret = (struct cairn_function){
+		.name = arena_strdup(arena, site->symbol && !site->symbol_off ? site->symbol : name),
+		.params_unknown = true,
+		.n_sites = 1,
+		.sites = site,
+	};
+	return ret->name ? 0 : -ENOMEM;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Names that only the symbol tables know
+ *
+ * The debug information of a C library calls malloc __libc_malloc, and of memcpy it knows the implementations and
+ * not the name: what users type is an ELF symbol. symbol_names.c leads from it to addresses.
+ */
+#ifndef SITES_SYMBOL_NAMES_H
+#define SITES_SYMBOL_NAMES_H
+
+#include <cairn/sites.h>
+
+#include "base/arena.h"
+#include "base/vec.h"
+
+enum symbol_origin {
+	SYMBOL_OF_CODE,
+	SYMBOL_OF_RESOLVER, /* of an indirect function */
+	SYMBOL_OF_ELSEWHERE /* taken from a shared library; without address */
+};
+
+/*
+ * symbol_names_visit - every name that symbol_name_find() could be asked for, and those taken from elsewhere
+ *
+ * A name may come several times. Returns 0, or what @visit returned other than 0, which ends it; what is damaged is left
+ * out. Names are borrowed from @bin.
+ */
+int symbol_names_visit(const struct cairn_binary *bin,
+		       int (*visit)(void *ctx, const char *name, struct cairn_vaddr at, enum symbol_origin origin),
+		       void *ctx);
+
+/* Where the functions behind a name begin. */
+struct symbol_name {
+	VEC(struct cairn_vaddr) at; /* each once, in order */
+	bool indirect;              /* of an indirect function: its implementations, not the resolver */
+};
+
+/*
+ * symbol_name_find - look a function's name up in the symbol tables of the binary and of its debug file
+ *
+ * @name  without a version: "memcpy" finds "memcpy@GLIBC_2.2.5" and "memcpy@@GLIBC_2.14", which may differ
+ * @ret   symbol_name_fini() frees it
+ * Returns the number of addresses, 0 when no function has that name; -EBADMSG, -ERANGE, -ENOMEM.
+ * Cost: one pass over the symbols.
+ */
+int symbol_name_find(const struct cairn_binary *bin, const char *name, struct symbol_name *ret,
+		     struct cairn_err *err);
+
+/*
+ * symbol_names_match - the same for all functions whose symbol a pattern matches, as fnmatch() does
+ *
+ * Returns 0; errors as above. Cost: a pass over the symbols, for each resolver another one.
+ */
+int symbol_names_match(const struct cairn_binary *bin, const char *pattern, struct symbol_name *ret,
+		       struct cairn_err *err);
+
+/* Whether a pattern matches a symbol's name, and that is a function's. */
+bool symbol_name_matches(const char *pattern, const char *name);
+
+/* Put addresses that were added in order, each once. */
+void symbol_name_settle(struct symbol_name *s);
+
+/* O(log addresses). */
+bool symbol_name_has(const struct symbol_name *s, struct cairn_vaddr at);
+void symbol_name_fini(struct symbol_name *s);
+
+/*
+ * symbol_function - a function of which nothing but its address is known
+ *
+ * @ret  all that it points to is in @arena or borrowed from @bin; no parameters, one site
+ * Returns 0 or -ENOMEM.
+ */
+int symbol_function(const struct cairn_binary *bin, const char *name, struct cairn_vaddr at,
+		    struct arena *arena, struct cairn_function *ret);
+
+#endif
