@@ -126,18 +126,24 @@ static void warn_of_leftover(const struct output *o, const struct encode_values 
 	free(path);
 }
 
-static int write_output(struct output *o, const struct encode_values *values, const char *elf)
+/* Together: places that go on where other types end would be read as places of these. */
+static int write_outputs(struct output *outputs, const struct encode_values *values, const char *elf)
 {
+	struct cairn_file files[N_OUTPUTS];
 	struct cairn_err err = {0};
+	size_t n = 0;
 
-	if (!o->blob->bytes) {
-		warn_of_leftover(o, values, elf);
-		return STATUS_YES;
+	for (struct output *o = outputs; o < outputs + N_OUTPUTS; o++) {
+		if (!o->blob->bytes) {
+			warn_of_leftover(o, values, elf);
+			continue;
+		}
+		o->path = path_of(values, elf, o->suffix);
+		if (!o->path)
+			return fail(STATUS_NOT_HERE, "no memory");
+		files[n++] = (struct cairn_file){o->path, o->blob->bytes, o->blob->size};
 	}
-	o->path = path_of(values, elf, o->suffix);
-	if (!o->path)
-		return fail(STATUS_NOT_HERE, "no memory");
-	int r = cairn_file_write(o->path, o->blob->bytes, o->blob->size, &err);
+	int r = cairn_file_write_together(files, n, &err);
 
 	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
 }
@@ -256,8 +262,8 @@ static int encode(const struct cairn_binary *bin, const struct cairn_btf *base, 
 
 	if (!status && values->embed)
 		status = embed(outputs, values, elf);
-	for (int i = 0; i < N_OUTPUTS && !status && !values->embed; i++)
-		status = write_output(&outputs[i], values, elf);
+	else if (!status)
+		status = write_outputs(outputs, values, elf);
 	if (!status && values->json)
 		tell_json(elf, &d, outputs);
 	else if (!status)

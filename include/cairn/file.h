@@ -30,5 +30,26 @@ CAIRN_BEGIN_DECLS
  */
 int cairn_file_write(const char *path, const void *bytes, size_t size, struct cairn_err *err);
 
+struct cairn_file {
+	const char *path;
+	const void *bytes; /* @size of them */
+	size_t size;
+};
+
+/*
+ * cairn_file_write_together - make or replace files of which the first is complete without the others, and they say nothing without it
+ *
+ * BTF and the split BTF that goes on where it ends, for example: beside other types the second would not be refused, but mean
+ * something else. All bytes are on disk before anything is seen. Then the old ones of files[1..] are removed, and the new
+ * files take their names in order, so that a reader sees the old files, or the first one, old or new, with some of those that belong
+ * to it; also after a kill -9.
+ *
+ * @files  @n of them, with paths that differ; each as cairn_file_write() takes it
+ * Returns 0, or as cairn_file_write(). When it is the bytes that cannot be written (-ENOSPC, -EFBIG, -EIO) or a file that cannot be
+ * made (-ENOENT, -EACCES, -EISDIR, -ENOMEM), all files are as they were.
+ * Cost: one write and two fsync per file, one more for each that is replaced. Threads: any.
+ */
+int cairn_file_write_together(const struct cairn_file *files, size_t n, struct cairn_err *err);
+
 CAIRN_END_DECLS
 #endif

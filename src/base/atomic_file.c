@@ -166,12 +166,17 @@ static void sync_dir(const char *path)
 		(void)!fsync(fd);
 }
 
-static int commit(struct atomic_file *f, struct cairn_err *err)
+/* All bytes on disk, though nobody sees them yet. */
+static int sync_bytes(struct atomic_file *f, struct cairn_err *err)
+{
+	return f->path && fsync(f->fd) ? sys_err(err, f->shown, "write it to disk") : 0;
+}
+
+/* Seen from here on. @f has been synced. */
+static int put_in_place(struct atomic_file *f, struct cairn_err *err)
 {
 	if (!f->path)
 		return 0;
-	if (fsync(f->fd))
-		return sys_err(err, f->shown, "write it to disk");
 	if (!f->tmp && give_tmp_name(f))
 		return sys_err(err, f->shown, "name the new file");
 	if (rename(f->tmp, f->path))
@@ -184,8 +189,10 @@ static int commit(struct atomic_file *f, struct cairn_err *err)
 
 int atomic_file_commit(struct atomic_file *f, struct cairn_err *err)
 {
-	int r = commit(f, err);
+	int r = sync_bytes(f, err);
 
+	if (!r)
+		r = put_in_place(f, err);
 	atomic_file_abort(f);
 	return r;
 }
@@ -201,17 +208,55 @@ void atomic_file_abort(struct atomic_file *f)
 	*f = (struct atomic_file){.fd = -1};
 }
 
+/* Written and synced, and not seen yet; nothing is left open after an error. */
+static int write_unseen(struct atomic_file *f, const struct cairn_file *file, struct cairn_err *err)
+{
+	int r = atomic_file_open(f, file->path, 0666, err);
+
+	if (!r)
+		r = atomic_file_write(f, file->bytes, file->size, err);
+	return r < 0 ? r : sync_bytes(f, err);
+}
+
+/* So that nobody finds the old one beside a new first file. */
+static int take_away(const struct atomic_file *f, struct cairn_err *err)
+{
+	if (!f->path)
+		return 0;
+	if (unlink(f->path) && errno != ENOENT)
+		return sys_err(err, f->shown, "remove the old one");
+	sync_dir(f->path);
+	return 0;
+}
+
+/* From here on an error leaves the first file, old or new, without some that go with it, and never with another's. */
+static int show_together(struct atomic_file *files, size_t n, struct cairn_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 1; !r && i < n; i++)
+		r = take_away(&files[i], err);
+	for (size_t i = 0; !r && i < n; i++)
+		r = put_in_place(&files[i], err);
+	return r;
+}
+
+int cairn_file_write_together(const struct cairn_file *files, size_t n, struct cairn_err *err)
+{
+	SCOPE_FREE struct atomic_file *unseen = calloc(n ? n : 1, sizeof(*unseen));
+	size_t n_open = 0;
+	int r = unseen ? 0 : err_set(err, -ENOMEM, "no memory for %zu files", n);
+
+	for (; !r && n_open < n; n_open++)
+		r = write_unseen(&unseen[n_open], &files[n_open], err);
+	if (!r)
+		r = show_together(unseen, n, err);
+	while (n_open)
+		atomic_file_abort(&unseen[--n_open]);
+	return r;
+}
+
 int cairn_file_write(const char *path, const void *bytes, size_t size, struct cairn_err *err)
 {
-	struct atomic_file f;
-	int r = atomic_file_open(&f, path, 0666, err);
-
-	if (r < 0)
-		return r;
-	r = atomic_file_write(&f, bytes, size, err);
-	if (r < 0) {
-		atomic_file_abort(&f);
-		return r;
-	}
-	return atomic_file_commit(&f, err);
+	return cairn_file_write_together(&(struct cairn_file){path, bytes, size}, 1, err);
 }

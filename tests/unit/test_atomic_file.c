@@ -23,6 +23,7 @@
 #include <cairn/file.h>
 
 #include "base/atomic_file.h"
+#include "base/scope.h"
 #include "workspace.h"
 
 #define BIG 300000
@@ -329,6 +330,30 @@ static void a_killed_writer_leaves_a_whole_file(void **state)
 	}
 }
 
+static void assert_pair(const char *first, const char *second, const char *wanted)
+{
+	assert_content(first, wanted);
+	assert_content(second, wanted);
+}
+
+static void files_that_belong_together_are_all_replaced_or_none(void **state)
+{
+	SCOPE_FREE char *first = strdup(workspace_path(&space, "first")), *second = strdup(workspace_path(&space, "second"));
+	const struct cairn_file old[] = {{first, "old", 3}, {second, "old", 3}};
+	const struct cairn_file new[] = {{first, "new", 3}, {second, "new", 3}};
+	const struct cairn_file full[] = {{first, "new", 3}, {"/dev/full", "new", 3}};
+	const struct cairn_file nowhere[] = {{first, "new", 3}, {second, "new", 3}, {"/no/such/dir/x", "new", 3}};
+
+	assert_int_equal(cairn_file_write_together(old, 2, NULL), 0);
+	assert_pair(first, second, "old");
+	assert_int_equal(cairn_file_write_together(full, 2, NULL), -ENOSPC);
+	assert_int_equal(cairn_file_write_together(nowhere, 3, NULL), -ENOENT);
+	assert_pair(first, second, "old");
+	assert_int_equal(cairn_file_write_together(new, 2, NULL), 0);
+	assert_pair(first, second, "new");
+	assert_int_equal(cairn_file_write_together(NULL, 0, NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -343,6 +368,7 @@ int main(void)
 		cmocka_unit_test(a_full_disk_leaves_the_old_file_and_nothing_else),
 		cmocka_unit_test(without_nameless_files_a_temporary_name_does_the_same),
 		cmocka_unit_test(a_killed_writer_leaves_a_whole_file),
+		cmocka_unit_test(files_that_belong_together_are_all_replaced_or_none),
 	};
 
 	return cmocka_run_group_tests(tests, open_space, close_space);
