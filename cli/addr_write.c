@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "addr.h"
+#include "demangle.h"
 #include "json.h"
 
 /* ---- text ---- */
@@ -71,7 +72,7 @@ static void put_address(struct text *t, uint64_t value)
 
 static void put_frame(struct text *t, const struct cairn_frame *frame)
 {
-	put(t, frame->function ? frame->function : "?");
+	put(t, frame->function ? demangled(frame->function) : "?");
 	if (!frame->file)
 		return;
 	put(t, " at ");

@@ -6,13 +6,14 @@
 
 #include "addr.h"
 #include "cmd.h"
+#include "demangle.h"
 
 struct addr_values {
 	struct opt_list debug_dirs;
 	const char *debug_file;
 	struct sidecar_wish wish;
 	unsigned long jobs;
-	bool json, back;
+	bool json, back, no_demangle;
 };
 
 #define AT(field) offsetof(struct addr_values, field)
@@ -20,6 +21,7 @@ struct addr_values {
 static const struct opt opts[] = {
 	{'r', "return", OPT_FLAG, NULL, AT(back),
 	 "the addresses are return addresses: tell of the call, the instruction before"},
+	DEMANGLE_OPT_OFF(AT(no_demangle)),
 	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object per address"},
 	SIDECAR_OPT_PACK(AT(wish.file)),
 	SIDECAR_OPT_NO_CACHE(AT(wish.no_cache)),
@@ -188,6 +190,8 @@ static int run(void *v, const struct operands *operands)
 	int status;
 
 	values->wish.jobs = (unsigned int)values->jobs;
+	if (values->no_demangle)
+		demangle_never();
 	status = addr_space_open(operands->items[0], &bin_opts, &values->wish, &space);
 
 	if (status)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "demangle.h"
 #include "sidecar.h"
 #include "sites.h"
 
@@ -20,7 +21,7 @@ struct sites_values {
 	const char *emit;
 	struct sidecar_wish wish;
 	unsigned long jobs;
-	bool json;
+	bool json, no_demangle;
 	bool places;
 	bool hazards;
 	bool assume_unmodified;
@@ -36,6 +37,7 @@ static const struct opt opts[] = {
 	SIDECAR_OPT_DEBUGINFOD(offsetof(struct sites_values, wish.debuginfod)),
 	{0, "no-sidecar", OPT_FLAG, NULL, offsetof(struct sites_values, wish.none),
 	 "read the debug information, also when there is a sidecar"},
+	DEMANGLE_OPT_OFF(offsetof(struct sites_values, no_demangle)),
 	{0, "json", OPT_FLAG, NULL, offsetof(struct sites_values, json),
 	 "one JSON object per place, or per function without FUNC"},
 	{0, "places", OPT_FLAG, NULL, offsetof(struct sites_values, places),
@@ -387,6 +389,8 @@ static int run(void *v, const struct operands *operands)
 		return fail(STATUS_USAGE, "--emit needs a function");
 	if (values->emit && values->json)
 		return fail(STATUS_USAGE, "--emit and --json are two answers; choose one");
+	if (values->no_demangle)
+		demangle_never();
 	status = open_binary(operands->items[0], values, &bin);
 	if (status)
 		return status;

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "cmd.h"
+#include "demangle.h"
 #include "stack.h"
 
 struct stack_values {
@@ -15,7 +16,7 @@ struct stack_values {
 	double interval;
 	const char *sysroot;
 	struct opt_list debug_dirs;
-	bool args, json, symbols, no_cache;
+	bool args, json, symbols, no_cache, no_demangle;
 };
 
 #define AT(field) offsetof(struct stack_values, field)
@@ -28,6 +29,7 @@ static const struct opt opts[] = {
 	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs), "look for the files of a core file in DIR/.build-id, too; may be repeated"},
 	{'a', "args", OPT_FLAG, NULL, AT(args), "the values of parameters, where the debug information tells where they are"},
 	{'s', "symbols", OPT_FLAG, NULL, AT(symbols), "names of the symbol table only: no inlined calls, no lines"},
+	DEMANGLE_OPT_OFF(AT(no_demangle)),
 	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object per thread"},
 	{0, "no-cache", OPT_FLAG, NULL, AT(no_cache), "neither look in the cache of sidecars nor keep one there"},
 	{'j', "jobs", OPT_COUNT, "N", AT(jobs), "use N threads for tables and sidecars; otherwise one per processor"},
@@ -155,6 +157,8 @@ static int run(void *v, const struct operands *operands)
 		return fail(STATUS_USAGE, "one process or core file at a time");
 	if (!pid && values->rounds > 1)
 		return fail(STATUS_USAGE, "%s: a core file has one moment only", operands->items[0]);
+	if (values->no_demangle)
+		demangle_never();
 	write_in_large_pieces();
 	return take(pid, operands->items[0], values, &names);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "code.h"
+#include "demangle.h"
 #include "json.h"
 #include "plain.h"
 
@@ -103,8 +104,10 @@ void code_notes(const struct cairn_code *code, bool json)
 
 static void put_frame(FILE *out, const struct cairn_frame *f, bool is_outermost, uint64_t off)
 {
+	const char *name = demangled_or(f->function, f->name);
+
 	fputs("    ", out);
-	put_plain(out, f->name ? f->name : "?");
+	put_plain(out, name ? name : "?");
 	if (is_outermost)
 		fprintf(out, "+0x%" PRIx64, off);
 	if (f->file) {

@@ -50,7 +50,7 @@ static void site_title(const struct cairn_function *function, const struct cairn
 {
 	char text[512];
 
-	cairn_site_text(site, text, sizeof(text));
+	cairn_site_text(function, site, text, sizeof(text));
 	snprintf(buf, size, "%s %s", function->name, text);
 }
 

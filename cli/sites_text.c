@@ -14,6 +14,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "demangle.h"
 #include "sites.h"
 
 /* Declarations wider than this do not push the locations further to the right. */
@@ -150,22 +151,23 @@ size_t view_location(const struct view *view, const struct cairn_location *loc, 
 /* "malloc+0x5c", and the symbol when it tells more: "malloc+0x5c (malloc.cold+0x3)". */
 static void add_container(struct line *line, const struct cairn_site *site)
 {
-	const char *container = site->container ? site->container : site->symbol;
+	const char *symbol = demangled(site->symbol);
+	const char *container = site->container ? demangled_or(site->symbol, site->container) : symbol;
+	const char *clone = container && site->container ? strstr(container, DEMANGLED_CLONE) : NULL;
 
 	if (!container) {
 		add_text(line, "code without a name");
 		return;
 	}
-	add_text(line, container);
+	add_chars(line, container, clone ? (size_t)(clone - container) : strlen(container));
 	if (!site->container)
 		add_number(line, "+0x", site->symbol_off, 16);
 	else if (site->container_off < 0)
 		add_number(line, "-0x", (uint64_t)-site->container_off, 16);
 	else
 		add_number(line, "+0x", (uint64_t)site->container_off, 16);
-	if (site->symbol && site->container &&
-	    (strcmp(site->symbol, container) || (int64_t)site->symbol_off != site->container_off))
-		add(line, " (%s+0x%" PRIx64 ")", site->symbol, site->symbol_off);
+	if (symbol && site->container && (strcmp(symbol, container) || (int64_t)site->symbol_off != site->container_off))
+		add(line, " (%s+0x%" PRIx64 ")", symbol, site->symbol_off);
 }
 
 static void add_place(struct line *line, const struct cairn_function *function,
@@ -187,8 +189,9 @@ static void add_place(struct line *line, const struct cairn_function *function,
 		return;
 	}
 	add(line, "%s", site->kind == CAIRN_SITE_PART ? "split-off part" : "body");
-	if (site->symbol && strcmp(site->symbol, function->name))
-		add(line, " %s", site->symbol);
+	if (site->symbol && strcmp(site->symbol, function->name) &&
+	    (!function->linkage_name || strcmp(site->symbol, function->linkage_name)))
+		add(line, " %s", demangled(site->symbol));
 	if (site->symbol && site->symbol_off)
 		add(line, "+0x%" PRIx64, site->symbol_off);
 }

@@ -16,6 +16,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "demangle.h"
 #include "json.h"
 #include "plain.h"
 #include "stack.h"
@@ -29,9 +30,9 @@ static const char *base_name(const char *path)
 
 static const char *name_of(const struct cairn_frame *f)
 {
-	if (f->name)
-		return f->name;
-	return f->function ? f->function : "?";
+	const char *name = demangled_or(f->function, f->name);
+
+	return name ? name : "?";
 }
 
 static void put_position(FILE *out, const struct cairn_frame *f)

@@ -329,8 +329,8 @@ int cairn_event_print(const struct cairn_event *event, enum cairn_value_style st
 int cairn_event_value_print(const struct cairn_event *event, uint32_t i, enum cairn_value_style style,
 			    FILE *out);
 
-/* "inlined in malloc+0x5c", "entry", "entry of foo.constprop.0"; as snprintf. */
-size_t cairn_site_text(const struct cairn_site *site, char *buf, size_t size);
+/* "inlined in malloc+0x5c", "entry", "entry of foo.constprop.0" where the symbol is not @function's own; as snprintf. */
+size_t cairn_site_text(const struct cairn_function *function, const struct cairn_site *site, char *buf, size_t size);
 
 /*
  * cairn_trace_detach - remove all probes; events already recorded can still be polled

@@ -6,7 +6,12 @@
 
 #include "trace/trace.h"
 
-size_t cairn_site_text(const struct cairn_site *site, char *buf, size_t size)
+static bool is_own_symbol(const struct cairn_function *function, const char *symbol)
+{
+	return !strcmp(symbol, function->name) || (function->linkage_name && !strcmp(symbol, function->linkage_name));
+}
+
+size_t cairn_site_text(const struct cairn_function *function, const struct cairn_site *site, char *buf, size_t size)
 {
 	int n;
 
@@ -17,7 +22,7 @@ size_t cairn_site_text(const struct cairn_site *site, char *buf, size_t size)
 								: site->container_off));
 	else if (site->kind == CAIRN_SITE_INLINED)
 		n = snprintf(buf, size, "inlined at 0x%" PRIx64, site->at.v);
-	else if (site->symbol && site->symbol_off == 0)
+	else if (site->symbol && site->symbol_off == 0 && !is_own_symbol(function, site->symbol))
 		n = snprintf(buf, size, "entry of %s", site->symbol);
 	else
 		n = snprintf(buf, size, "entry");
@@ -145,7 +150,7 @@ static int print_text(const struct cairn_event *e, FILE *out)
 {
 	char where[300];
 
-	cairn_site_text(e->place->site, where, sizeof(where));
+	cairn_site_text(e->probe->function, e->place->site, where, sizeof(where));
 	fprintf(out, "%5" PRIu64 ".%06" PRIu64 " %u/%u ", e->since_ns / 1000000000u,
 		e->since_ns / 1000 % 1000000u, e->pid, e->tid);
 	put_escaped((const uint8_t *)e->comm, strlen(e->comm), false, out);
@@ -160,13 +165,13 @@ static int print_text(const struct cairn_event *e, FILE *out)
 	return ferror(out) ? -EIO : 0;
 }
 
-static void put_place(const struct cairn_site *site, FILE *out)
+static void put_place(const struct cairn_function *function, const struct cairn_site *site, FILE *out)
 {
 	char where[300];
 
 	fprintf(out, ",\"kind\":\"%s\",\"place\":",
 		site->kind == CAIRN_SITE_INLINED ? "inlined" : "entry");
-	cairn_site_text(site, where, sizeof(where));
+	cairn_site_text(function, site, where, sizeof(where));
 	put_text(where, out);
 	fprintf(out, ",\"address\":\"0x%" PRIx64 "\"", site->at.v);
 	if (site->n_chain && site->chain[0].call_file) {
@@ -186,7 +191,7 @@ static int print_json(const struct cairn_event *e, FILE *out)
 	put_text(e->comm, out);
 	fputs(",\"function\":", out);
 	put_text(e->probe->function->name, out);
-	put_place(e->place->site, out);
+	put_place(e->probe->function, e->place->site, out);
 	fputs(",\"args\":{", out);
 	for (uint32_t i = 0; i < e->n_values; i++) {
 		if (i)

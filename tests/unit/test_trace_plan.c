@@ -71,7 +71,7 @@ static void every_site_of_a_function_is_a_place(void **state)
 	assert_false(p->values[0].listed);
 	assert_int_equal(cairn_trace_n_places(t), 2);
 	for (uint32_t i = 0; i < 2; i++)
-		cairn_site_text(cairn_trace_place(t, i)->site, where[i], sizeof(where[i]));
+		cairn_site_text(p->function, cairn_trace_place(t, i)->site, where[i], sizeof(where[i]));
 	assert_true(strstr(where[0], "in_register") || strstr(where[1], "in_register"));
 	assert_true(strstr(where[0], "with_constant") || strstr(where[1], "with_constant"));
 	assert_null(cairn_trace_place(t, 2));
@@ -258,7 +258,7 @@ static void values_are_printed_as_text_and_json(void **state)
 	put(&l, 1, STRING_POINTER_BYTES, &len, 2);
 	put(&l, 1, STRING_POINTER_BYTES + 2, "a\"\n\xff\xc3\xa9z", 8);
 	line_is(&l, CAIRN_VALUE_TEXT,
-		"    0.000001 12/13 na\\\"me in_register entry of in_register: n=-7, "
+		"    0.000001 12/13 na\\\"me in_register entry: n=-7, "
 		"s=\"a\\\"\\n\\377\xc3\xa9z\", n:hex=0xff\n");
 	line_is(&l, CAIRN_VALUE_JSON,
 		"\"args\":{\"n\":-7,\"s\":\"a\\\"\\n\\ufffd\xc3\xa9z\",\"n:hex\":\"0xff\"}}\n");
