@@ -149,10 +149,49 @@ static uint32_t owner_around(const struct owner_search *s, const struct entry_ro
 	return owner;
 }
 
+static size_t site_of(const struct owner_search *s, uint32_t entry)
+{
+	size_t i = s->first;
+	while (i < s->end && s->group->entries.p[i] != entry)
+		i++;
+	return i;
+}
+
+/* The copy around a part that is its head; @part where there is none. */
+static uint32_t head_of(const struct owner_search *s, uint32_t part)
+{
+	uint32_t at = s->env->index->p[part].parent;
+	while (at != DW_FUNC_NONE && s->env->index->p[at].flags & DW_FUNC_INLINED) {
+		size_t i = site_of(s, at);
+		if (i < s->end && s->sites[i].site.n_shared && s->sites[i].site.kind == CAIRN_SITE_INLINED)
+			return at;
+		at = s->env->index->p[at].parent;
+	}
+	return part;
+}
+
+static bool has_row_behind(const struct owner_search *s, const struct entry_row *row)
+{
+	for (size_t i = s->first_row; i < s->end_row; i++)
+		if (s->group->rows.p[i].at.v == row->at.v && s->group->rows.p[i].view > row->view)
+			return true;
+	return false;
+}
+
+/*
+ * Of a head with its part inside, both markers have the position of the same declaration (part.h). Where the head's condition is known they are
+ * at one address, and the first of them is the head's.
+ */
 static uint32_t owner_of(const struct owner_search *s, const struct entry_row *row)
 {
 	uint32_t owner = owner_ahead(s, row);
-	return owner != DW_FUNC_NONE ? owner : owner_around(s, row);
+	if (owner == DW_FUNC_NONE)
+		owner = owner_around(s, row);
+	if (owner == DW_FUNC_NONE)
+		return owner;
+	size_t i = site_of(s, owner);
+	bool is_part = i < s->end && s->sites[i].site.kind == CAIRN_SITE_PART;
+	return is_part && has_row_behind(s, row) ? head_of(s, owner) : owner;
 }
 
 /*
