@@ -56,7 +56,7 @@ void dwarf_close(struct dwarf *dw)
 	for (size_t i = 0; i < dw->n_units; i++) {
 		dw_files_free(atomic_load(&dw->units[i].files));
 		dw_rows_free(atomic_load(&dw->units[i].rows));
-		dw_line0_free(atomic_load(&dw->units[i].line0));
+		dw_positions_free(atomic_load(&dw->units[i].positions));
 		dw_scope_list_free(atomic_load(&dw->units[i].scopes));
 	}
 	dw_tables_fini(&dw->tables);

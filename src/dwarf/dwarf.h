@@ -283,13 +283,25 @@ int dw_unit_visit_rows(const struct dw_unit *u, int (*visit)(void *ctx, const st
 int dw_unit_visit_sequences(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *row),
 			    void *ctx, struct cairn_err *err);
 
+/* The line and column of the code from an address on, up to the next one's; 16 bytes each. */
+struct dw_position {
+	uint64_t at;
+	uint32_t line; /* 0: it belongs to no line */
+	uint16_t column;
+	bool is_stmt;
+	bool is_end; /* the first address behind a sequence: no code of this unit, until the next one */
+};
+
 /*
- * dw_unit_line0 - the code that the line table gives line 0: that belongs to no line
+ * dw_unit_positions - which line and column the unit's code has
  *
- * @ret  sorted by start; borrowed, as long as the dwarf
+ * @ret  sorted by address; borrowed, as long as the dwarf
  * Returns their number, 0 without a line table and for what is behind damage; -ENOMEM.
- * Cost: runs the line program on first use, and keeps the ranges. Threads: any.
+ * Cost: runs the line program on first use, and keeps the positions. Threads: any.
  */
-int64_t dw_unit_line0(const struct dw_unit *u, const struct dw_range **ret, struct cairn_err *err);
+int64_t dw_unit_positions(const struct dw_unit *u, const struct dw_position **ret, struct cairn_err *err);
+
+/* The last of @n positions that begins at an address or before it; @n when none does. */
+size_t dw_positions_from(const struct dw_position *p, size_t n, uint64_t at);
 
 #endif

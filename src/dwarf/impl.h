@@ -77,7 +77,7 @@ struct dw_file {
 
 struct dw_files; /* file table of a line program, line_header.c */
 struct dw_rows;  /* its rows, line.c */
-struct dw_line0; /* what of it has line 0, line0.c */
+struct dw_positions; /* what of it tells which line code has, positions.c */
 struct dw_scope_list; /* what encloses what, scopes.c */
 
 struct dw_unit {
@@ -112,7 +112,7 @@ struct dw_unit {
 
 	_Atomic(struct dw_files *) files;
 	_Atomic(struct dw_rows *) rows;
-	_Atomic(struct dw_line0 *) line0;
+	_Atomic(struct dw_positions *) positions;
 	_Atomic(struct dw_scope_list *) scopes;
 };
 
@@ -208,10 +208,10 @@ bool dw_die_jump(const struct dw_die *die, const uint8_t *behind_attrs, const ui
 /* Follows DW_AT_specification, DW_AT_abstract_origin, DW_AT_signature. 1, 0 none, negative. */
 int dw_die_origin(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err);
 
-/* line_header.c, line.c, line0.c: frees what a unit's line tables hold. */
+/* line_header.c, line.c, positions.c: frees what a unit's line tables hold. */
 void dw_files_free(struct dw_files *files);
 void dw_rows_free(struct dw_rows *rows);
-void dw_line0_free(struct dw_line0 *l);
+void dw_positions_free(struct dw_positions *p);
 /* scopes.c */
 void dw_scope_list_free(struct dw_scope_list *list);
 

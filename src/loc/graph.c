@@ -91,6 +91,8 @@ static int add_insn(void *arg, const struct code_insn *insn)
 		.has_effect = call || insn->step.writes_memory,
 		.is_nop = is_nop(insn->bytes, insn->step.len),
 	};
+	if (flow == INSN_CALL && !VEC_ADD(&graph->calls, ((struct graph_call){.from = i, .to = insn->step.target})))
+		return -ENOMEM;
 	if (direct && !VEC_ADD(&d->jumps, ((struct jump){.from = i, .to = insn->step.target})))
 		return -ENOMEM;
 	return VEC_ADD(&graph->v, g) ? 0 : -ENOMEM;
@@ -370,27 +372,42 @@ static void note_line0(struct graph *g, struct graph_insn *insn, const struct el
 }
 
 /* GCC has a line for everything. */
-static int mark_line0(struct graph *g, const struct elf *code, const struct dw_unit *u)
+static int add_positions(struct graph *g, const struct elf *code, const struct dw_unit *u)
 {
-	const struct dw_range *ranges;
-	int64_t n = dw_unit_is_gcc(u) ? 0 : dw_unit_line0(u, &ranges, NULL);
+	int64_t n = dw_unit_is_gcc(u) ? 0 : dw_unit_positions(u, &g->positions, NULL);
 	if (n <= 0 || !g->v.n)
 		return n < 0 ? -ENOMEM : 0;
-	size_t i = 0, from = 0, end = (size_t)n;
-	while (from < end) {
-		size_t mid = from + (end - from) / 2;
-		if (ranges[mid].hi.v <= g->v.p[0].at)
-			from = mid + 1;
-		else
-			end = mid;
-	}
-	for (size_t k = from; k < (size_t)n && i < g->v.n; k++) {
-		if (g->v.p[i].at < ranges[k].lo.v)
-			i = graph_from(g, ranges[k].lo.v);
-		for (; i < g->v.n && g->v.p[i].at < ranges[k].hi.v; i++)
+	g->n_positions = (size_t)n;
+	size_t k = g->n_positions;
+	for (size_t i = 0; i < g->v.n; i++) {
+		bool follows = i && g->v.p[i - 1].at + g->v.p[i - 1].len == g->v.p[i].at;
+		if (!follows || k == g->n_positions)
+			k = dw_positions_from(g->positions, g->n_positions, g->v.p[i].at);
+		while (k + 1 < g->n_positions && g->positions[k + 1].at <= g->v.p[i].at)
+			k++;
+		if (k < g->n_positions && !g->positions[k].line && !g->positions[k].is_end)
 			note_line0(g, &g->v.p[i], code);
 	}
 	return 0;
+}
+
+bool graph_returns(const struct graph *g, uint32_t call)
+{
+	uint64_t to = 0;
+	for (size_t i = 0; i < g->calls.n && !to; i++)
+		to = g->calls.p[i].from == call ? g->calls.p[i].to : 0;
+	for (size_t i = 0; i < g->calls.n && to; i++) {
+		uint32_t next = g->v.p[g->calls.p[i].from].next;
+		if (g->calls.p[i].to == to && next != GRAPH_NONE && !g->v.p[next].is_target && !g->v.p[next].is_nop)
+			return true;
+	}
+	return false;
+}
+
+const struct dw_position *graph_position(const struct graph *g, uint32_t i)
+{
+	size_t k = dw_positions_from(g->positions, g->n_positions, g->v.p[i].at);
+	return k == g->n_positions || g->positions[k].is_end || !g->positions[k].line ? NULL : &g->positions[k];
 }
 
 /* An empty graph, with the memory of another one's instructions if there is one. */
@@ -400,7 +417,10 @@ static struct graph *empty_graph(struct graph *old)
 	if (g && old) {
 		g->v.p = old->v.p;
 		g->v.cap = old->v.cap;
+		g->calls.p = old->calls.p;
+		g->calls.cap = old->calls.cap;
 		old->v.p = NULL;
+		old->calls.p = NULL;
 	}
 	graph_free(old);
 	return g;
@@ -417,7 +437,7 @@ int graph_new(struct elf *code, const struct dw_die *function, struct cairn_vadd
 	if (!rc)
 		rc = finish(g, &d, entry);
 	if (!rc)
-		rc = mark_line0(g, code, function->unit);
+		rc = add_positions(g, code, function->unit);
 	VEC_FREE(&d.jumps);
 	if (!rc)
 		*ret = g;
@@ -433,6 +453,7 @@ void graph_free(struct graph *g)
 	VEC_FREE(&g->v);
 	VEC_FREE(&g->orphans);
 	VEC_FREE(&g->indirect);
+	VEC_FREE(&g->calls);
 	free(g->jumps);
 	free(g->jumps_to);
 	free(g->by_order);

@@ -30,10 +30,16 @@ struct graph_insn {
 	bool is_orphan;   /* one of graph.orphans */
 };
 
+struct graph_call {
+	uint32_t from;
+	uint64_t to; /* the address that is called */
+};
+
 struct graph {
 	VEC(struct graph_insn) v; /* in order of address */
 	VEC(uint32_t) orphans;    /* reached by no known way: targets of indirect jumps, landing pads */
 	VEC(uint32_t) indirect;   /* the indirect jumps */
+	VEC(struct graph_call) calls; /* direct ones, in order of address */
 	/* Direct jumps within the function by their targets: those to i are jumps[jumps_to[i]] up to jumps[jumps_to[i + 1]]. */
 	uint32_t *jumps, *jumps_to;
 	uint32_t *by_order;       /* graph_number(): instructions by falling order, but those that nothing leads to */
@@ -41,6 +47,9 @@ struct graph {
 	size_t n_ordered;
 	uint32_t entry;
 	bool has_line0;
+	/* Of the function's unit, for code that was not made by GCC; the dwarf's. */
+	const struct dw_position *positions;
+	size_t n_positions;
 };
 
 /*
@@ -74,6 +83,17 @@ int graph_may_come_back(struct graph *g, uint32_t i);
 
 /* The instruction that starts at @at; GRAPH_NONE when none does. */
 uint32_t graph_at(const struct graph *g, uint64_t at);
+
+/*
+ * graph_returns - whether a direct call is known to return
+ *
+ * Behind another call of the same function is an instruction that nothing else leads to. False where there is no such call.
+ * Cost: the function's calls.
+ */
+bool graph_returns(const struct graph *g, uint32_t call);
+
+/* The line and column of an instruction; NULL where it has none, and of code made by GCC, which has entries. */
+const struct dw_position *graph_position(const struct graph *g, uint32_t i);
 
 /* The first instruction that starts at @at or behind; g->v.n when none does. */
 size_t graph_from(const struct graph *g, uint64_t at);

@@ -30,6 +30,7 @@
 #include <stdlib.h>
 
 #include "base/vec.h"
+#include "dwarf/constants.h"
 
 enum {
 	OWN = 1 << 0,    /* in the copy's ranges */
@@ -328,21 +329,80 @@ static bool joins_own(const struct code *c, uint32_t i)
 	return false;
 }
 
+/* ---- where two ways meet ---- */
+
+static bool own_jumps_to(const struct code *c, uint32_t to)
+{
+	for (uint32_t k = 0, b; (b = graph_before(c->graph, to, &k)) != GRAPH_NONE;)
+		if (c->marks[b] & OWN && c->graph->v.p[b].target == to)
+			return true;
+	return false;
+}
+
+/* ---- where Clang's copies begin, by line ---- */
+
+/*
+ * Clang has no entries. Where a value is known on one path, or loaded there already, what the copy does with it begins at a join, and
+ * only the way that had to load it passes the place. What is there has the line of the place, or one between it and the function's declaration.
+ */
+static bool begins_there(const struct passage *p, uint32_t i)
+{
+	const struct dw_position *here = graph_position(p->graph, i), *place;
+	struct dw_value line;
+	for (size_t k = 0; here && k < p->n_places; k++) {
+		place = p->at[k] == GRAPH_NONE ? NULL : graph_position(p->graph, p->at[k]);
+		if (!place || here->line > place->line)
+			continue;
+		if (here->line == place->line)
+			return true;
+		if (dw_attr_deep(&p->copy->die, DW_AT_decl_line, &line, NULL, NULL) == 1 && line.u <= here->line)
+			return true;
+	}
+	return false;
+}
+
+/* Nothing decides between an instruction and one behind it: the caller's instructions in between were mixed with the copy's. */
+static bool is_straight_line(const struct graph *g, uint32_t from, uint32_t to)
+{
+	uint32_t i = from;
+	while (i != GRAPH_NONE && i < to && !g->v.p[i].is_branch)
+		i = g->v.p[i].next != GRAPH_NONE && !g->v.p[g->v.p[i].next].is_target ? g->v.p[i].next : GRAPH_NONE;
+	return i == to;
+}
+
+/* A statement at the line and column of a place begins at the instruction. */
+static bool repeats_beginning(const struct passage *p, uint32_t i)
+{
+	const struct dw_position *here = graph_position(p->graph, i), *place;
+	bool repeats = false;
+	for (size_t k = 0; here && here->is_stmt && here->at == p->graph->v.p[i].at && k < p->n_places; k++) {
+		place = p->at[k] == GRAPH_NONE ? NULL : graph_position(p->graph, p->at[k]);
+		if (!place || place->line != here->line || place->column != here->column)
+			continue;
+		if (is_straight_line(p->graph, p->at[k], i))
+			return false;
+		repeats = true;
+	}
+	return repeats;
+}
+
 /*
  * A way that can be one of another call: it jumps, or falls into where jumps go. What merely follows in memory was mixed with
  * the caller's instructions by the scheduler, or sunk behind the end of the copy, unless it has effects and a jump of the copy leads
- * there as well; and behind a call that does not return there is somebody else's code.
+ * there as well; and behind a call that does not return there is somebody else's code. That it returns another call of the same function shows.
  */
 static bool is_way_in(const struct code *c, uint32_t from, uint32_t to)
 {
 	const struct graph_insn *insn = &c->graph->v.p[from];
 	if (insn->is_branch || insn->is_indirect || insn->is_call != c->graph->v.p[to].is_target)
 		return true;
+	if (insn->is_call && own_jumps_to(c, to) && graph_returns(c->graph, from))
+		return true;
 	return has_effect(c, to) && joins_own(c, from);
 }
 
 /* Instructions of the copy that are entered past its places. */
-static uint32_t count_behind(const struct code *c)
+static uint32_t count_behind(const struct code *c, const struct passage *p)
 {
 	const struct graph *g = c->graph;
 	bool table = has_table(c);
@@ -351,20 +411,34 @@ static uint32_t count_behind(const struct code *c)
 		uint32_t i = c->scratch->own.p[n];
 		bool asked = c->marks[i] & SOURCE && !(c->marks[i] & (AHEAD | PLACE));
 		for (uint32_t k = 0, b; asked && (b = graph_before(g, i, &k)) != GRAPH_NONE;) {
-			bool around = c->marks[b] & AROUND && !(c->marks[b] & (OWN | OTHER));
-			count += around && !(g->v.p[b].is_indirect && table) && is_way_in(c, b, i);
+			bool around = c->marks[b] & AROUND && !(c->marks[b] & OWN) && !(g->v.p[b].is_indirect && table);
+			bool is_way = !(c->marks[b] & OTHER) && is_way_in(c, b, i);
+			count += around && (is_way || begins_there(p, i));
 		}
 	}
 	return count;
 }
 
+/* Where the copy's first statement is once more, behind code that is not the copy's: the next call of an unrolled loop begins there. */
+static uint32_t count_beginnings(const struct code *c, const struct passage *p)
+{
+	const struct graph *g = c->graph;
+	uint32_t count = 0;
+	for (size_t n = 0; n < c->scratch->own.n && g->n_positions; n++) {
+		uint32_t i = c->scratch->own.p[n];
+		bool inside = i && c->marks[i - 1] & OWN && g->v.p[i - 1].at + g->v.p[i - 1].len == g->v.p[i].at;
+		count += !inside && !(c->marks[i] & PLACE) && repeats_beginning(p, i);
+	}
+	return count;
+}
+
 /* Whether anything leads from other code into the copy but not to its places: if not, the rest need not be asked. */
-static bool has_way_behind(const struct code *c)
+static bool has_way_behind(const struct code *c, const struct passage *p)
 {
 	for (size_t n = 0; n < c->scratch->own.n; n++) {
 		uint32_t i = c->scratch->own.p[n];
 		for (uint32_t k = 0, b; !(c->marks[i] & PLACE) && (b = graph_before(c->graph, i, &k)) != GRAPH_NONE;)
-			if (!(c->marks[b] & OWN) && is_way_in(c, b, i))
+			if (!(c->marks[b] & OWN) && (is_way_in(c, b, i) || begins_there(p, i)))
 				return true;
 	}
 	return false;
@@ -375,7 +449,7 @@ static int find_behind(struct code *c, const struct passage *p, uint32_t *ret)
 {
 	const struct graph *g = c->graph;
 	*ret = 0;
-	if (g->entry == GRAPH_NONE || !has_way_behind(c))
+	if (g->entry == GRAPH_NONE || !has_way_behind(c, p))
 		return 0;
 	for (size_t i = 0; i < p->n_others; i++)
 		for (uint32_t k = 0; p->others[i]->die.off != p->copy->die.off && k < p->others[i]->n_ranges; k++)
@@ -389,7 +463,7 @@ static int find_behind(struct code *c, const struct passage *p, uint32_t *ret)
 		return rc;
 	mark_ahead(c);
 	mark_source(c);
-	*ret = count_behind(c);
+	*ret = count_behind(c, p);
 	return 0;
 }
 
@@ -593,6 +667,8 @@ static int judge(struct code *c, const struct passage *p)
 	int rc = comes_back(c, p, &again);
 	if (!rc && !p->for_values)
 		rc = find_behind(c, p, &behind);
+	if (!p->for_values)
+		behind += count_beginnings(c, p);
 	for (size_t i = 0; i < p->n_places && !rc; i++) {
 		struct built_site *b = p->places[i];
 		b->site.count_doubts |= (again ? CAIRN_COUNT_AGAIN : 0) | (behind ? CAIRN_COUNT_BEHIND : 0);

@@ -29,6 +29,13 @@
 #define JE(off)	  0x74, (uint8_t)(off)		     /* from the end of it */
 #define JMP(off)  0xeb, (uint8_t)(off)
 
+#define CALL_OF(off) 0xe8, (uint8_t)(off), (uint8_t)((off) >> 8), (uint8_t)((off) >> 16), (uint8_t)((off) >> 24) /* from the end of it */
+
+/* A row of the line table: at 0x1000 and more, of line 1 to 127. */
+struct row {
+	uint8_t at, line, column;
+};
+
 /* The abstract "callee", declared at line 7, column 5; then the body "caller" at [0x1000, 0x1040). */
 struct tree {
 	struct db *db;
@@ -36,6 +43,9 @@ struct tree {
 	uint8_t if_column; /* of a statement at 0x1000, behind which 0x1002 has the call's, in column 5, and the entry; 0: none */
 	uint8_t if_branch; /* where two bytes of that statement are again, from 0x1000 on, in front of another statement; 0: nowhere */
 	uint8_t line0, line0_end; /* from and to where the line table says 0, from 0x1000 on; both 0: it has no rows */
+	const struct row *rows; /* each begins a statement; NULL: see above */
+	size_t n_rows;
+	uint8_t view; /* of the entries of copies that follow; 0: 1 */
 };
 
 static struct tree begin(const char *producer, const uint8_t *code, size_t n, uint8_t caller_line)
@@ -92,6 +102,24 @@ static void statements(struct db *db, const struct tree *t)
 	db_bytes(db, DB_LINE, end, sizeof(end));
 }
 
+static void given_rows(struct db *db, const struct tree *t)
+{
+	uint8_t at = 0, line = 1;
+	db_bytes(db, DB_LINE, (const uint8_t[]){0, 9, DW_LNE_set_address}, 3);
+	db_uint(db, DB_LINE, 0x1000, 8);
+	for (size_t i = 0; i < t->n_rows; i++) {
+		const struct row *r = &t->rows[i];
+		const uint8_t advance = (uint8_t)(r->line - line) & 0x7f;
+		const uint8_t program[] = {
+			DW_LNS_advance_pc, (uint8_t)(r->at - at), DW_LNS_advance_line, advance, DW_LNS_set_column, r->column, DW_LNS_copy,
+		};
+		db_bytes(db, DB_LINE, program, sizeof(program));
+		at = r->at;
+		line = r->line;
+	}
+	db_bytes(db, DB_LINE, (const uint8_t[]){DW_LNS_advance_pc, (uint8_t)(0x40 - at), 0, 1, DW_LNE_end_sequence}, 5);
+}
+
 /* A line table of version 4 with one file, so that file numbers have names. */
 static void lines(struct db *db, const struct tree *t)
 {
@@ -109,6 +137,8 @@ static void lines(struct db *db, const struct tree *t)
 		rows(db, t);
 	if (t->if_column)
 		statements(db, t);
+	if (t->rows)
+		given_rows(db, t);
 	db_length_end(db, DB_LINE, unit);
 }
 
@@ -118,7 +148,7 @@ static void copy(struct tree *t, uint64_t lo, uint64_t hi, uint64_t entry, uint8
 	if (entry)
 		DB_DIE(t->db, DW_TAG_inlined_subroutine, children, DB_REF(DW_AT_abstract_origin, t->callee),
 		       DB_ADDR(DW_AT_low_pc, lo), DB_U(DW_AT_high_pc, DW_FORM_data4, hi - lo),
-		       DB_ADDR(DW_AT_entry_pc, entry), DB_U(DW_AT_GNU_entry_view, DW_FORM_data1, 1),
+		       DB_ADDR(DW_AT_entry_pc, entry), DB_U(DW_AT_GNU_entry_view, DW_FORM_data1, t->view ? t->view : 1),
 		       DB_U(DW_AT_call_file, DW_FORM_data1, 1), DB_U(DW_AT_call_line, DW_FORM_data1, line),
 		       DB_U(DW_AT_call_column, DW_FORM_data1, 5));
 	else
@@ -363,6 +393,83 @@ static void a_way_that_joins_the_copys_own_behind_a_known_condition_is_one_behin
 	assert_int_equal(DOUBTS(GCC, 0x1004, 0x100c, 0x1008, &s, JE(6), NOTHING, NOTHING, RET, NOTHING, JMP(-10)), 0);
 }
 
+static void a_way_past_the_place_behind_a_call_that_returns_is_one_behind(void **state)
+{
+	struct cairn_site s;
+	/*
+	 * The entry is 0x1012; it jumps to the copy's store at 0x100e, where 0x1009 comes from behind its call. That the called function
+	 * returns shows where it is called before: only that call leads to 0x1007.
+	 */
+	assert_int_equal(DOUBTS(GCC, 0x100e, 0x1016, 0x1012, &s, JE(7), CALL_OF(0x39), JMP(9), CALL_OF(0x32), STORE, RET, NOTHING, JMP(-8)),
+			 CAIRN_COUNT_BEHIND);
+	/* Two functions: the second one may end the program. */
+	assert_int_equal(DOUBTS(GCC, 0x100e, 0x1016, 0x1012, &s, JE(7), CALL_OF(0x38), JMP(9), CALL_OF(0x32), STORE, RET, NOTHING, JMP(-8)), 0);
+}
+
+static uint32_t with_rows(const struct row *rows, size_t n_rows, const uint8_t *code, size_t n, uint64_t other, uint64_t lo, uint64_t hi)
+{
+	struct tree t = begin(CLANG, code, n, 20);
+	t.rows = rows;
+	t.n_rows = n_rows;
+	copy(&t, lo, hi, 0, 30, false);
+	if (other)
+		copy(&t, other, other + 2, 0, 31, false);
+	struct result r = finish(&t);
+	uint32_t doubts = site(&r, other && site(&r, 0)->at.v == other)->count_doubts;
+	end(&t, &r);
+	return doubts;
+}
+
+static void a_join_behind_the_place_in_the_same_line_is_a_way_behind(void **state)
+{
+	/* je 0x1004 is another copy's. On this way what the copy loads at 0x1002 was known. */
+	static const uint8_t code[] = {JE(2), NOTHING, NOTHING, RET};
+	static const struct row same[] = {{0, 9, 1}, {2, 9, 5}, {4, 9, 7}, {6, 30, 1}};
+	static const struct row in_front[] = {{0, 9, 1}, {2, 9, 5}, {4, 8, 7}, {6, 30, 1}};
+	static const struct row end[] = {{0, 9, 1}, {2, 9, 5}, {4, 11, 7}, {6, 30, 1}};
+	static const struct row of_another[] = {{0, 9, 1}, {2, 9, 5}, {4, 3, 7}, {6, 30, 1}};
+	assert_int_equal(with_rows(same, 4, code, sizeof(code), 0x1000, 0x1002, 0x1006), CAIRN_COUNT_BEHIND);
+	assert_int_equal(with_rows(in_front, 4, code, sizeof(code), 0x1000, 0x1002, 0x1006), CAIRN_COUNT_BEHIND);
+	/* Behind the line of the place it is an end that both copies share; in front of the declaration it is another function's. */
+	assert_int_equal(with_rows(end, 4, code, sizeof(code), 0x1000, 0x1002, 0x1006), 0);
+	assert_int_equal(with_rows(of_another, 4, code, sizeof(code), 0x1000, 0x1002, 0x1006), 0);
+}
+
+static void the_first_statement_once_more_is_another_calls_beginning(void **state)
+{
+	/* The copy is in front of a nop and behind it. */
+	static const uint8_t code[] = {NOTHING, STORE, JE(6), NOP, STORE, NOTHING, RET};
+	static const uint8_t straight[] = {NOTHING, STORE, NOTHING, NOP, STORE, NOTHING, RET};
+	static const struct row again[] = {{0, 30, 1}, {2, 9, 5}, {4, 10, 1}, {8, 9, 5}, {10, 30, 1}};
+	static const struct row other[] = {{0, 30, 1}, {2, 9, 5}, {4, 10, 1}, {8, 9, 7}, {10, 30, 1}};
+	assert_int_equal(with_rows(again, 5, code, sizeof(code), 0, 0x1002, 0x100a), CAIRN_COUNT_BEHIND);
+	assert_int_equal(with_rows(other, 5, code, sizeof(code), 0, 0x1002, 0x100a), 0);
+	/* Nothing is decided in between: one statement, in which an instruction of the caller's was put. */
+	assert_int_equal(with_rows(again, 5, straight, sizeof(straight), 0, 0x1002, 0x100a), 0);
+}
+
+static void of_two_markers_at_one_address_the_first_is_the_heads_and_the_other_its_parts(void **state)
+{
+	static const struct row rows[] = {{2, 30, 5}, {2, 7, 5}, {4, 7, 5}, {4, 8, 3}, {4, 7, 5}, {8, 30, 5}};
+	BEGIN(GCC, 20, NOTHING, NOTHING, STORE, STORE, RET);
+	t.rows = rows;
+	t.n_rows = sizeof(rows) / sizeof(rows[0]);
+	copy(&t, 0x1002, 0x1008, 0x1002, 30, true);
+	t.view = 2;
+	copy(&t, 0x1004, 0x1008, 0x1004, 7, false);
+	db_null(t.db);
+	struct result r = finish(&t);
+	assert_int_equal(r.found.p[0]->n_sites, 3);
+	assert_int_equal(site(&r, 0)->at.v, 0x1002);
+	for (uint32_t i = 1; i < 3; i++) {
+		const struct cairn_site *s = site(&r, i);
+		assert_int_equal(s->at.v, 0x1004);
+		assert_int_equal(s->kind, s->rule == CAIRN_AT_ENTRY_ROW ? CAIRN_SITE_INLINED : CAIRN_SITE_PART);
+		assert_int_equal(s->die == site(&r, 0)->die, s->kind == CAIRN_SITE_INLINED);
+	}
+	end(&t, &r);
+}
+
 static uint32_t with_line0(uint8_t lo, uint8_t hi, const uint8_t *code, size_t n, uint64_t copy_lo, uint64_t copy_hi,
 			   uint32_t *n_places, struct cairn_site *ret)
 {
@@ -519,6 +626,10 @@ int main(void)
 		cmocka_unit_test(a_copy_with_two_ways_in_has_two_places),
 		cmocka_unit_test(work_ahead_of_time_is_no_place),
 		cmocka_unit_test(a_way_that_joins_the_copys_own_behind_a_known_condition_is_one_behind),
+		cmocka_unit_test(a_way_past_the_place_behind_a_call_that_returns_is_one_behind),
+		cmocka_unit_test(a_join_behind_the_place_in_the_same_line_is_a_way_behind),
+		cmocka_unit_test(the_first_statement_once_more_is_another_calls_beginning),
+		cmocka_unit_test(of_two_markers_at_one_address_the_first_is_the_heads_and_the_other_its_parts),
 		cmocka_unit_test(a_call_that_its_own_condition_does_not_keep_from_its_place_is_doubted),
 		cmocka_unit_test(a_call_put_in_front_of_its_condition_is_doubted),
 		cmocka_unit_test(a_value_copied_where_paths_meet_is_no_way_in),

@@ -457,23 +457,26 @@ static void line_rows_and_their_views_are_those_of_readelf(void **state)
 
 /* ---- paths, names ---- */
 
-/* Bytes of line 0 by the sorted rows; those of each such stretch have to be in one of @ranges. */
-static uint64_t check_line0(const struct dw_row *rows, int64_t n, const struct dw_range *ranges, int64_t n_ranges)
+/* The position of each address is that of the last row there. Returns how many have line 0. */
+static uint64_t check_positions(const struct dw_row *rows, int64_t n, const struct dw_position *p, int64_t n_positions)
 {
-	uint64_t bytes = 0;
+	uint64_t without_line = 0;
 	for (int64_t k = 0; k + 1 < n; k++) {
-		if (rows[k].end_sequence || rows[k].line || rows[k].at.v == rows[k + 1].at.v)
+		if (rows[k].end_sequence || rows[k].at.v == rows[k + 1].at.v)
 			continue;
-		int64_t i = 0;
-		while (i < n_ranges && !(ranges[i].lo.v <= rows[k].at.v && rows[k + 1].at.v <= ranges[i].hi.v))
-			i++;
-		assert_true(i < n_ranges);
-		bytes += rows[k + 1].at.v - rows[k].at.v;
+		for (uint64_t at = rows[k].at.v; at < rows[k + 1].at.v; at++) {
+			size_t i = dw_positions_from(p, (size_t)n_positions, at);
+			assert_true(i < (size_t)n_positions && p[i].at == rows[k].at.v && !p[i].is_end);
+			assert_int_equal(p[i].line, rows[k].line);
+			assert_int_equal(p[i].column, rows[k].column);
+			assert_int_equal(p[i].is_stmt, rows[k].is_stmt);
+			without_line += !p[i].line;
+		}
 	}
-	return bytes;
+	return without_line;
 }
 
-static void code_of_line_0_is_what_the_rows_say(void **state)
+static void positions_are_what_the_rows_say(void **state)
 {
 	(void)state;
 	struct workspace w;
@@ -484,18 +487,17 @@ static void code_of_line_0_is_what_the_rows_say(void **state)
 		skip();
 	}
 	struct opened o = open_file(workspace_path(&w, "s"));
-	uint64_t bytes = 0, of_rows = 0;
+	uint64_t without_line = 0;
 	for (size_t i = 0; i < dwarf_n_units(o.dw); i++) {
 		const struct dw_row *rows;
-		const struct dw_range *ranges;
+		const struct dw_position *positions;
 		int64_t n = dw_unit_rows(dwarf_unit(o.dw, i), &rows, NULL);
-		int64_t n_ranges = dw_unit_line0(dwarf_unit(o.dw, i), &ranges, NULL);
-		of_rows += check_line0(rows, n, ranges, n_ranges);
-		for (int64_t k = 0; k < n_ranges; k++)
-			bytes += ranges[k].hi.v - ranges[k].lo.v;
+		int64_t n_positions = dw_unit_positions(dwarf_unit(o.dw, i), &positions, NULL);
+		without_line += check_positions(rows, n, positions, n_positions);
+		assert_true(n_positions > 0);
+		assert_int_equal(dw_positions_from(positions, (size_t)n_positions, positions[0].at - 1), n_positions);
 	}
-	assert_true(bytes > 0);
-	assert_int_equal(bytes, of_rows);
+	assert_true(without_line > 0);
 	shut(&o);
 	workspace_close(&w);
 }
@@ -539,7 +541,7 @@ int main(void)
 		cmocka_unit_test(a_file_compressed_by_dwz_reads_as_libdw_reads_it),
 		cmocka_unit_test(names_in_dwzs_alternate_file_are_read),
 		cmocka_unit_test(views_of_location_lists_are_those_of_readelf),
-		cmocka_unit_test(code_of_line_0_is_what_the_rows_say),
+		cmocka_unit_test(positions_are_what_the_rows_say),
 		cmocka_unit_test(line_rows_and_their_views_are_those_of_readelf),
 		cmocka_unit_test(file_numbers_give_absolute_paths),
 	};

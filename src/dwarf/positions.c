@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Positions: the line and column of each piece of code, for questions about many addresses
+ *
+ * The whole table (line.c) is twice as large, and is sorted once for all. This one is for who asks about the code of one function after
+ * the other: where a row has line 0 the code belongs to no line (DWARF 5, section 6.2.2). A compiler that merges instructions of two
+ * statements, copies a value from one register to another at the end of a path, or loads what it had stored away has no line for that;
+ * such code says nothing about which statement is reached.
+ *
+ * Of several rows at one address the last one counts, as it does for what is in between.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "dwarf/impl.h"
+
+struct dw_positions {
+	VEC(struct dw_position) v; /* sorted by address; of damaged programs there may be several at one */
+};
+
+void dw_positions_free(struct dw_positions *p)
+{
+	if (p)
+		VEC_FREE(&p->v);
+	free(p);
+}
+
+static int look_at_row(void *arg, const struct dw_row *row)
+{
+	struct dw_positions *into = arg;
+	struct dw_position p = {.at = row->at.v, .is_end = row->end_sequence};
+	struct dw_position *last = into->v.n ? &into->v.p[into->v.n - 1] : NULL;
+	if (!row->end_sequence) {
+		p.line = row->line;
+		p.column = row->column;
+		p.is_stmt = row->is_stmt;
+	}
+	if (last && last->at == p.at && !last->is_end) {
+		*last = p;
+		return 0;
+	}
+	return VEC_ADD(&into->v, p) ? 0 : -ENOMEM;
+}
+
+/* The end of one sequence comes before the beginning of the next. */
+static int by_address(const void *a, const void *b)
+{
+	const struct dw_position *x = a, *y = b;
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	if (x->is_end != y->is_end)
+		return x->is_end ? -1 : 1;
+	if (x->line != y->line)
+		return x->line < y->line ? -1 : 1;
+	return x->column < y->column ? -1 : x->column > y->column;
+}
+
+/* What a damaged program told before the damage counts. */
+static struct dw_positions *make(const struct dw_unit *u)
+{
+	struct dw_positions *p = calloc(1, sizeof(*p));
+	if (!p || dw_unit_visit_sequences(u, look_at_row, p, NULL) == -ENOMEM) {
+		dw_positions_free(p);
+		return NULL;
+	}
+	if (p->v.n)
+		qsort(p->v.p, p->v.n, sizeof(*p->v.p), by_address);
+	return p;
+}
+
+int64_t dw_unit_positions(const struct dw_unit *u, const struct dw_position **ret, struct cairn_err *err)
+{
+	/* The unit is ours; only its users see it as constant. */
+	struct dw_unit *own = (struct dw_unit *)u;
+	struct dw_positions *p = atomic_load(&own->positions), *none = NULL;
+	if (!p) {
+		p = make(u);
+		if (!p)
+			return err_nomem(err, "line rows");
+		if (!atomic_compare_exchange_strong(&own->positions, &none, p)) {
+			dw_positions_free(p);
+			p = none;
+		}
+	}
+	*ret = p->v.p;
+	return (int64_t)p->v.n;
+}
+
+size_t dw_positions_from(const struct dw_position *p, size_t n, uint64_t at)
+{
+	size_t lo = 0, hi = n;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (p[mid].at <= at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? lo - 1 : n;
+}
