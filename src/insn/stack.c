@@ -94,6 +94,7 @@ static void read_flow(const ZydisDecodedInstruction *zi, const uint8_t *bytes, s
 		return;
 	ret->target = insn.target;
 	ret->is_call = insn.flow == INSN_CALL || insn.flow == INSN_CALL_INDIRECT;
+	ret->is_return = insn.flow == INSN_RETURN;
 	ret->jumps = insn.flow == INSN_JUMP || insn.flow == INSN_BRANCH;
 	ret->goes_on = ret->is_call || insn.flow == INSN_NEXT || insn.flow == INSN_BRANCH ||
 		       zi->mnemonic == ZYDIS_MNEMONIC_SYSCALL;

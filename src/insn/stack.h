@@ -20,7 +20,7 @@ struct insn_stack {
 	enum insn_stack_from sp, fp;
 	int64_t sp_add, fp_add;
 	bool goes_on, jumps; /* control may get to the next instruction; to target */
-	bool is_call, is_padding; /* padding: a nop */
+	bool is_call, is_return, is_padding; /* padding: a nop */
 	uint64_t target;
 };
 

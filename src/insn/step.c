@@ -30,6 +30,7 @@
 
 #include <string.h>
 
+#include "insn/modrm.h"
 #include "insn/zydis.h"
 
 static const char one_byte[] =
@@ -135,25 +136,6 @@ struct step {
 	uint8_t opcode;
 };
 
-/*
- * Bytes of ModRM, SIB and displacement; 0 when the first two are not there. By a table: which of the cases is next cannot be
- * predicted, and a wrong guess costs as much as the rest of the step.
- */
-static inline unsigned int modrm_bytes(const uint8_t *p, const uint8_t *end)
-{
-	static const uint8_t bytes[4][8] = {
-		{1, 1, 1, 1, 2, 5, 1, 1},
-		{2, 2, 2, 2, 3, 2, 2, 2},
-		{5, 5, 5, 5, 6, 5, 5, 5},
-		{1, 1, 1, 1, 1, 1, 1, 1},
-	};
-	if (end - p < 2)
-		return p < end && *p >= 0xc0;
-	unsigned int mod = *p >> 6, rm = *p & 7;
-	/* A SIB byte without a base has a displacement. */
-	return bytes[mod][rm] + 4 * (!mod & (rm == 4) & ((p[1] & 7) == 5));
-}
-
 static inline unsigned int immediate_bytes(const struct step *s, const struct kind *k, unsigned int reg)
 {
 	/* By kind and width of the operation: 32 bits, 16, 64. */
@@ -237,7 +219,7 @@ static void take_group5(unsigned int reg, struct insn_step *ret)
 /* False: ask. */
 static inline bool take_modrm(struct step *s, const struct kind *k, struct insn_step *ret)
 {
-	unsigned int n = modrm_bytes(s->p, s->end);
+	unsigned int n = insn_modrm_bytes(s->p, s->end);
 	if (!n)
 		return false;
 	unsigned int reg = *s->p >> 3 & 7;

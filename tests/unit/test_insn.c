@@ -16,6 +16,7 @@
 #include "elf/elf.h"
 #include "elf_builder.h"
 #include "insn/insn.h"
+#include "insn/values.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define CODE(s) (const uint8_t *)(s), sizeof(s) - 1
@@ -76,6 +77,103 @@ static void a_step_says_what_a_decode_says_of_code_that_ends_early(void **state)
 		bytes[at + 1] = modrm[i & 3];
 		for (size_t n = 1; n < sizeof(bytes); n++)
 			assert_step_is_decode(bytes, n);
+	}
+}
+
+enum { R12 = 1 << 12, KEPT = RBX | RBP | RSP | 0xf000 };
+
+/* What the decoder says of it, but for what calls and returns do to rsp. */
+static void assert_sweep_is_decode(const uint8_t *bytes, size_t n)
+{
+	struct insn insn = {0};
+	uint8_t two[32] = {0};
+	if (!insn_decode(bytes, n, 0x1000, &insn))
+		return;
+	bool moves_only = insn.flow == INSN_CALL || insn.flow == INSN_CALL_INDIRECT || insn.flow == INSN_RETURN;
+	uint16_t writes = insn.writes & (uint16_t)(moves_only ? ~RSP : 0xffff);
+	for (unsigned int reg = 0; reg < 16; reg++)
+		if (KEPT & 1u << reg && insn_writes_any(bytes, insn.len, (uint16_t)(1u << reg)) != !!(writes & 1u << reg))
+			fail_msg("%02x %02x %02x %02x %02x, register %u", bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], reg);
+	/* mov $1,%ebx behind it is found: the length is right. */
+	memcpy(two, bytes, insn.len);
+	memcpy(two + insn.len, "\xbb\x01\x00\x00\x00", 5);
+	if (!insn_writes_any(two, insn.len + 5u, RBX) || (!(writes & R12) && insn_writes_any(two, insn.len + 5u, R12)))
+		fail_msg("%02x %02x %02x %02x %02x, length", bytes[0], bytes[1], bytes[2], bytes[3], bytes[4]);
+}
+
+static void a_sweep_finds_what_a_decode_finds_for_every_opcode_and_modrm(void **state)
+{
+	static const char *const prefixes[] = {"", "\x66", "\x41", "\x4c", "\x48", "\x66\x48", "\xf3", "\xf2", "\xf3\x48", "\x0f",
+		"\x66\x0f", "\xf3\x0f", "\xf2\x0f", "\x48\x0f", "\x45\x0f", "\x66\x48\x0f", "\xf3\x48\x0f", "\x0f\x38", "\x66\x0f\x38", "\x48\x0f\x38",
+		"\xf2\x48\x0f\x38", "\x66\x0f\x3a", "\x66\x48\x0f\x3a", "\xc5\xf8", "\xc5\x79", "\xc5\xfa", "\xc5\xfb", "\xc5\xfd",
+		"\xc4\xe2\x78", "\xc4\xc2\xf8", "\xc4\xe2\x7b", "\xc4\xe2\xfb", "\xc4\xe2\x79", "\xc4\x62\xf2", "\xc4\xe3\x7b", "\xc4\xe3\x79", "\xc4\xe3\x7d",
+		"\xc4\xe1\xf9", "\xc4\xe1\xfb", "\x62\xf1\x7c\x48", "\x62\xf1\xfd\x48", "\x62\xf1\x7e\x08", "\x62\xf2\x7d\x48", "\x62\xf3\x7d\x48", "\x62\xf1\xff\x08"};
+	for (unsigned int i = 0; i < ARRAY_SIZE(prefixes) * 256 * 256; i++) {
+		uint8_t bytes[24] = {0};
+		size_t n = strlen(prefixes[i >> 16]);
+		memcpy(bytes, prefixes[i >> 16], n);
+		bytes[n++] = (uint8_t)(i >> 8);
+		bytes[n++] = (uint8_t)i;
+		for (uint8_t k = 0; n < 15; k++)
+			bytes[n++] = (uint8_t)(0x25 + 0x33 * k);
+		assert_sweep_is_decode(bytes, n);
+	}
+}
+
+static void bytes_that_are_no_instruction_may_write_anything(void **state)
+{
+	assert_true(insn_writes_any((const uint8_t *)"\x90\x06", 2, RBX));
+	assert_true(insn_writes_any((const uint8_t *)"\x90\x48\x8b", 3, RBX));
+	assert_false(insn_writes_any((const uint8_t *)"\x90\xc3", 2, KEPT));
+	assert_false(insn_writes_any(NULL, 0, KEPT));
+}
+
+static void where_values_come_from(void **state)
+{
+	enum { COMPUTED, LOADED, MOVED, CHANGED, MOVED_AND_CHANGED, NOTHING };
+	static const struct {
+		const char *text, *bytes;
+		size_t n;
+		unsigned int reg, how, from;
+		bool may_keep;
+	} cases[] = {
+		{"mov %rbx,%rax", "\x48\x89\xd8", 3, 0, MOVED, 3, false},
+		{"mov %ebx,%eax", "\x89\xd8", 2, 0, COMPUTED, 0, false},
+		{"mov 8(%rdi),%rbx", "\x48\x8b\x5f\x08", 4, 3, LOADED, 0, false},
+		{"mov 8(%rdi),%ebx", "\x8b\x5f\x08", 3, 3, COMPUTED, 0, false},
+		{"mov $1,%rbx", "\x48\xc7\xc3\x01\x00\x00\x00", 7, 3, COMPUTED, 0, false},
+		{"movq %xmm0,%rbx", "\x66\x48\x0f\x7e\xc3", 5, 3, LOADED, 0, false},
+		{"pop %r12", "\x41\x5c", 2, 12, LOADED, 0, false},
+		{"leave", "\xc9", 1, 6, LOADED, 0, false},
+		{"lea (%rbx),%rax", "\x48\x8d\x03", 3, 0, MOVED, 3, false},
+		{"lea 8(%rbx),%rax", "\x48\x8d\x43\x08", 4, 0, MOVED_AND_CHANGED, 3, false},
+		{"lea (%rbx,%rcx),%rax", "\x48\x8d\x04\x0b", 4, 0, COMPUTED, 0, false},
+		{"lea 8(%rip),%rbx", "\x48\x8d\x1d\x08\x00\x00\x00", 7, 3, COMPUTED, 0, false},
+		{"xchg %rbx,%rdi", "\x48\x87\xdf", 3, 3, MOVED, 5, false},
+		{"xchg %rbx,(%rdi)", "\x48\x87\x1f", 3, 3, LOADED, 0, false},
+		{"cmove %rax,%rbx", "\x48\x0f\x44\xd8", 4, 3, MOVED, 0, true},
+		{"cmove (%rax),%rbx", "\x48\x0f\x44\x18", 4, 3, LOADED, 0, true},
+		{"add $8,%rbx", "\x48\x83\xc3\x08", 4, 3, CHANGED, 0, false},
+		{"xor %rax,%rbx", "\x48\x31\xc3", 3, 3, CHANGED, 0, false},
+		{"xor %rbx,%rbx", "\x48\x31\xdb", 3, 3, COMPUTED, 0, false},
+		{"xor %ebx,%ebx", "\x31\xdb", 2, 3, COMPUTED, 0, false},
+		{"or %rbx,%rbx", "\x48\x09\xdb", 3, 3, NOTHING, 0, false},
+		{"adc %rax,%rbx", "\x48\x11\xc3", 3, 3, COMPUTED, 0, false},
+		{"cpuid", "\x0f\xa2", 2, 3, COMPUTED, 0, false},
+		{"mulx (%rsi),%rbx,%r8", "\xc4\x62\xe3\xf6\x06", 5, 3, COMPUTED, 0, false},
+		{"push %rbx", "\x53", 1, 3, NOTHING, 0, false},
+		{"mov %al,%bh", "\x88\xc7", 2, 3, COMPUTED, 0, false},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct insn_values v;
+		unsigned int bit = 1u << cases[i].reg, how = cases[i].how;
+		assert_true(insn_values((const uint8_t *)cases[i].bytes, cases[i].n, &v));
+		if (!!(v.computed & bit) != (how == COMPUTED) || !!(v.loaded & bit) != (how == LOADED) ||
+		    !!(v.moved & bit) != (how == MOVED || how == MOVED_AND_CHANGED) ||
+		    !!(v.changed & bit) != (how == CHANGED || how == MOVED_AND_CHANGED) || !!(v.may_keep & bit) != cases[i].may_keep ||
+		    (v.moved & bit && v.from[cases[i].reg] != cases[i].from))
+			fail_msg("%s: computed %x, loaded %x, moved %x, changed %x", cases[i].text, v.computed, v.loaded, v.moved, v.changed);
+		assert_false(insn_values((const uint8_t *)cases[i].bytes, cases[i].n - 1, &v));
 	}
 }
 
@@ -606,6 +704,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_step_says_what_a_decode_says_for_every_opcode_and_modrm),
 		cmocka_unit_test(a_step_says_what_a_decode_says_of_code_that_ends_early),
+		cmocka_unit_test(a_sweep_finds_what_a_decode_finds_for_every_opcode_and_modrm),
+		cmocka_unit_test(bytes_that_are_no_instruction_may_write_anything),
+		cmocka_unit_test(where_values_come_from),
 		cmocka_unit_test(registers_read_and_written_are_those_of_all_operands),
 		cmocka_unit_test(string_instruction_with_rep_is_marked),
 		cmocka_unit_test(flow_and_targets),
