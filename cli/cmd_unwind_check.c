@@ -30,16 +30,20 @@ struct telling {
 
 static void tell_json(const struct cairn_unwind_disagreement *d, const char *function, const char *reg)
 {
+	static const char *const against[] = {
+		[CAIRN_UNWIND_DOUBT_INSN] = "instructions", [CAIRN_UNWIND_DOUBT_KEPT] = "registers", [CAIRN_UNWIND_DOUBT_SFRAME] = "sframe"};
 	struct json j = {.out = stdout};
 
 	json_open(&j, NULL, '{');
-	json_text(&j, "against", d->kind == CAIRN_UNWIND_DOUBT_INSN ? "instructions" : "sframe");
+	json_text(&j, "against", against[d->kind]);
 	json_hex(&j, "at", d->at.v);
 	json_text(&j, "function", function);
 	json_hex(&j, "function_at", d->function.v);
-	if (d->kind == CAIRN_UNWIND_DOUBT_INSN) {
+	if (d->kind != CAIRN_UNWIND_DOUBT_SFRAME) {
 		json_hex(&j, "from", d->from.v);
 		json_text(&j, "register", reg);
+	}
+	if (d->kind == CAIRN_UNWIND_DOUBT_INSN) {
 		json_int(&j, "row", d->row);
 		json_int(&j, "found", d->found);
 	}
@@ -62,6 +66,9 @@ static int tell(void *ctx, const struct cairn_unwind_disagreement *d)
 		tell_json(d, function, reg);
 	else if (d->kind == CAIRN_UNWIND_DOUBT_SFRAME)
 		printf("%" PRIx64 "  %s+0x%" PRIx64 ": .sframe differs\n", d->at.v, function, d->at.v - start.v);
+	else if (d->kind == CAIRN_UNWIND_DOUBT_KEPT)
+		printf("%" PRIx64 "  %s+0x%" PRIx64 ": the row leaves %s as it was, the instructions overwrite it (at %" PRIx64 ")\n",
+		       d->at.v, function, d->at.v - start.v, reg, d->from.v);
 	else
 		printf("%" PRIx64 "  %s+0x%" PRIx64 ": the row says %s%+" PRId64 ", the instructions %s%+" PRId64 " (from %" PRIx64 ")\n",
 		       d->at.v, function, d->at.v - start.v, reg, d->row, reg, d->found, d->from.v);

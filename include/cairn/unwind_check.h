@@ -9,16 +9,17 @@ CAIRN_BEGIN_DECLS
 
 enum cairn_unwind_doubt {
 	CAIRN_UNWIND_DOUBT_INSN,   /* the instructions before it leave the CFA at another distance than the row says */
+	CAIRN_UNWIND_DOUBT_KEPT,   /* a register that the row leaves as the caller had it is overwritten, and not restored at a return */
 	CAIRN_UNWIND_DOUBT_SFRAME, /* SFrame has another CFA, frame pointer or return address */
 };
 
 /* One disagreement. Nothing that follows from it is told again. */
 struct cairn_unwind_disagreement {
 	enum cairn_unwind_doubt kind;
-	struct cairn_vaddr at;
+	struct cairn_vaddr at;	     /* KEPT: the return, or the jump out of the function; told once for each register */
 	struct cairn_vaddr function; /* where its FDE begins */
-	struct cairn_vaddr from;     /* INSN: the instruction before it */
-	unsigned int reg;	     /* INSN: the CFA is counted from this register, by DWARF number */
+	struct cairn_vaddr from;     /* INSN: the instruction before it. KEPT: the one that overwrites */
+	unsigned int reg;	     /* INSN: the CFA is counted from this register, by DWARF number. KEPT: the register */
 	int64_t row, found;	     /* INSN: bytes from there to the CFA, by the row and by the instructions */
 };
 

@@ -2,45 +2,36 @@
 /*
  * Do the rows say what the instructions do?
  *
- * At a function's entry the CFA is at rsp + 8. From there the instructions are followed along all direct jumps, with what is
- * known: how far the CFA is from rsp, and, once rbp was made from rsp, how far from rbp. A push adds 8, "sub $N,%rsp" N,
- * "mov %rsp,%rbp" makes the two the same, leave goes back. At each instruction that is reached the row is held against it: when
- * it counts from a register whose distance is known, the distances must be the same.
+ * At a function's entry the CFA is at rsp + 8, and the registers are the caller's. From there the instructions are followed along all
+ * direct jumps (follow.c). At each that is reached the row is held against it: when it counts from a register whose distance is
+ * known, the distances must be the same.
  *
  * What is not known is never told: a row that counts from another register, rbp behind a pop, rsp behind an "and". Where both
  * distances are lost, following ends. Behind a call a row that does not fit means that the call does not return: compilers put
  * there what belongs to another path, often after padding. A disagreement ends following, too, so that each is told where it begins.
  *
- * Each instruction is followed once, and compared on every way to it; so the work is that of decoding the function.
+ * A register that the ABI has the callee keep, and of which the row says nothing, must be the caller's. It is told when it was overwritten
+ * on a way to a return, or out of the function: with the instruction that did it, once for each register of a function. A register that
+ * came from memory is not told, as it may have been saved there. Behind a call, again, rows that were silent before must be
+ * silent behind it; otherwise they belong to another path.
  */
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cairn/unwind_check.h>
 
 #include "base/err.h"
+#include "cfi/convention.h"
+#include "cfi/follow.h"
 #include "cfi/index.h"
+#include "cfi/rule.h"
 #include "cfi/sframe_check.h"
 #include "cfi/table.h"
-#include "insn/stack.h"
-
-/* A larger FDE than compilers make is not followed. */
-enum { FDE_MAX_BYTES = 1 << 26 };
+#include "insn/insn.h"
 
 enum { FP = 6, SP = 7 };
-
-/* How far the CFA is from the two registers, in bytes. */
-struct state {
-	bool knows_sp, knows_fp;
-	int64_t sp, fp;
-};
-
-struct place {
-	uint64_t at, from; /* from: the instruction before */
-	struct state state;
-	bool is_behind_call;
-};
 
 struct check {
 	const struct cfi *cfi;
@@ -51,41 +42,23 @@ struct check {
 	/* The FDE that is followed. */
 	uint64_t lo, hi;
 	const uint8_t *code;
-	VEC(struct place) todo;
-	VEC(uint8_t) seen; /* one per byte of code: 1 followed, 2 told */
+	struct follow follow;
+	VEC(uint64_t) told_at;
+	uint64_t overwritten_by[16]; /* the instruction, of a register that is known to be overwritten; else 0 */
+	uint16_t told_regs;
 };
 
-static void apply(struct state *s, const struct insn_stack *insn)
+/* ---- the CFA ---- */
+
+static bool is_told(const struct check *c, uint64_t at)
 {
-	const struct state before = *s;
-	const struct {
-		enum insn_stack_from from;
-		int64_t add;
-		bool *knows;
-		int64_t *off;
-	} to[] = {{insn->sp, insn->sp_add, &s->knows_sp, &s->sp}, {insn->fp, insn->fp_add, &s->knows_fp, &s->fp}};
-	for (size_t i = 0; i < 2; i++) {
-		if (to[i].from == STACK_KEPT)
-			continue;
-		bool is_sp = to[i].from == STACK_FROM_SP;
-		*to[i].knows = to[i].from != STACK_UNKNOWN && (is_sp ? before.knows_sp : before.knows_fp);
-		*to[i].off = (is_sp ? before.sp : before.fp) - to[i].add;
-	}
+	for (size_t i = 0; i < c->told_at.n; i++)
+		if (c->told_at.p[i] == at)
+			return true;
+	return false;
 }
 
-/* 1 when the row fits, 0 when it cannot be compared, -1 when it does not fit. */
-static int compare(const struct cairn_unwind_rule *rule, const struct state *s)
-{
-	if (rule->cfa != CAIRN_UNWIND_CFA_REG || rule->flags & (CAIRN_UNWIND_OUTERMOST | CAIRN_UNWIND_SIGNAL))
-		return 0;
-	if (rule->reg == SP && s->knows_sp)
-		return rule->off == s->sp ? 1 : -1;
-	if (rule->reg == FP && s->knows_fp)
-		return rule->off == s->fp ? 1 : -1;
-	return 0;
-}
-
-static int disagree(struct check *c, const struct place *p, const struct cairn_unwind_rule *rule)
+static int disagree(struct check *c, const struct follow_place *p, const struct cairn_unwind_rule *rule)
 {
 	struct cairn_unwind_disagreement found = {
 		.kind = CAIRN_UNWIND_DOUBT_INSN,
@@ -96,77 +69,112 @@ static int disagree(struct check *c, const struct place *p, const struct cairn_u
 		.row = rule->off,
 		.found = rule->reg == SP ? p->state.sp : p->state.fp,
 	};
-	if (c->seen.p[p->at - c->lo] & 2)
-		return 0;
-	c->seen.p[p->at - c->lo] |= 2;
+	if (is_told(c, p->at))
+		return FOLLOW_END;
+	if (!VEC_ADD(&c->told_at, p->at))
+		return -ENOMEM;
 	c->told.n_disagreements++;
-	return c->tell(c->ctx, &found);
+	int rc = c->tell(c->ctx, &found);
+	return rc ? rc : FOLLOW_END;
 }
 
-static int add_place(struct check *c, const struct place *p)
+/* ---- registers that a callee keeps ---- */
+
+/* Those that the row says are the caller's, and are not. */
+static uint16_t overwritten(const struct cairn_unwind_rule *rule, const struct follow_state *s)
 {
-	return p->at < c->lo || p->at >= c->hi || VEC_ADD(&c->todo, *p) ? 0 : -ENOMEM;
+	uint16_t kept = (uint16_t)convention_of(EM_X86_64)->kept, ret = 0;
+	for (unsigned int reg = 0; reg < 16; reg++)
+		if (kept & 1u << reg && follow_overwritten(s, reg) && !rule_word_of(rule, reg))
+			ret |= (uint16_t)(1u << reg);
+	return ret;
 }
 
-static int follow(struct check *c, const struct place *p)
+static int hold_registers(struct check *c, const struct follow_place *p, const struct cairn_unwind_rule *rule)
 {
+	const struct cairn_unwind_rule *before = unwind_table_find(&c->table, (struct cairn_vaddr){p->from});
+	uint16_t lost = overwritten(rule, &p->state);
+	for (unsigned int reg = 0; lost && reg < 16; reg++) {
+		if (!(lost & 1u << reg))
+			continue;
+		if (p->is_behind_call && rule_word_of(before, reg)) {
+			c->told.n_ends++;
+			return FOLLOW_END;
+		}
+		if (!c->overwritten_by[reg])
+			c->overwritten_by[reg] = p->from;
+	}
+	return 0;
+}
+
+static int leave(void *ctx, const struct follow_place *p)
+{
+	struct check *c = ctx;
 	const struct cairn_unwind_rule *rule = unwind_table_find(&c->table, (struct cairn_vaddr){p->at});
-	uint64_t off = p->at - c->lo;
-	struct place next = {.from = p->at, .state = p->state};
-	struct insn_stack insn;
-	int fits = compare(rule, &p->state);
+	if (follow_compare(rule, &p->state) <= 0)
+		return 0;
+	uint16_t lost = overwritten(rule, &p->state) & (uint16_t)~c->told_regs;
+	for (unsigned int reg = 0; lost && reg < 16; reg++) {
+		struct cairn_unwind_disagreement found = {
+			.kind = CAIRN_UNWIND_DOUBT_KEPT,
+			.at = {p->at},
+			.function = {c->lo},
+			.from = {c->overwritten_by[reg]},
+			.reg = reg,
+		};
+		if (!(lost & 1u << reg))
+			continue;
+		c->told_regs |= (uint16_t)(1u << reg);
+		c->told.n_disagreements++;
+		int rc = c->tell(c->ctx, &found);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* ---- a function ---- */
+
+static int arrive(void *ctx, const struct follow_place *p)
+{
+	struct check *c = ctx;
+	const struct cairn_unwind_rule *rule = unwind_table_find(&c->table, (struct cairn_vaddr){p->at});
+	struct insn_step insn;
+	int fits = follow_compare(rule, &p->state);
 	if (fits < 0 && !p->is_behind_call)
 		return disagree(c, p, rule);
-	if (fits < 0 || (!p->state.knows_sp && !p->state.knows_fp)) {
+	if (fits < 0) {
 		c->told.n_ends++;
-		return 0;
+		return FOLLOW_END;
 	}
-	if (c->seen.p[off] & 1)
-		return 0;
-	c->seen.p[off] |= 1;
-	if (!insn_stack(c->code + off, c->hi - p->at, p->at, &insn)) {
-		c->told.n_ends++;
-		return 0;
-	}
-	c->told.followed_bytes += fits > 0 ? insn.len : 0;
-	apply(&next.state, &insn);
-	next.is_behind_call = insn.is_call || (insn.is_padding && p->is_behind_call);
-	next.at = p->at + insn.len;
-	int rc = insn.goes_on ? add_place(c, &next) : 0;
-	next.at = insn.target;
-	return rc || !insn.jumps ? rc : add_place(c, &next);
+	if (fits > 0 && !follow_was_at(&c->follow, p->at - c->lo) &&
+	    insn_step(c->code + (p->at - c->lo), c->hi - p->at, p->at, &insn))
+		c->told.followed_bytes += insn.len;
+	return fits > 0 ? hold_registers(c, p, rule) : 0;
 }
 
 static int follow_fde(struct check *c, const struct fde_item *item)
 {
+	static const struct follow_ops ops = {arrive, leave};
 	const struct cairn_unwind_rule *rule = unwind_table_find(&c->table, (struct cairn_vaddr){item->lo});
-	/* A part of a function that only landing pads reach may begin with padding. */
-	struct place p = {.at = item->lo, .from = item->lo, .is_behind_call = true, .state = {.knows_sp = true, .sp = 8}};
 	size_t n;
 	c->told.n_fdes++;
 	c->lo = item->lo;
 	c->hi = item->hi;
-	if (rule->cfa != CAIRN_UNWIND_CFA_REG || rule->reg != SP || rule->off != 8 || item->hi - item->lo > FDE_MAX_BYTES ||
+	if (rule->cfa != CAIRN_UNWIND_CFA_REG || rule->reg != SP || rule->off != 8 ||
 	    !elf_code_at(binary_main(c->cfi->bin), (struct cairn_vaddr){item->lo}, &c->code, &n) ||
 	    n < item->hi - item->lo)
 		return 0;
-	c->seen.n = 0;
-	for (uint64_t i = item->lo; i < item->hi; i++)
-		if (!VEC_ADD(&c->seen, 0))
-			return -ENOMEM;
-	c->todo.n = 0;
-	int rc = add_place(c, &p);
-	while (!rc && c->todo.n) {
-		p = c->todo.p[--c->todo.n];
-		rc = follow(c, &p);
-	}
-	return rc;
+	c->told_at.n = 0;
+	c->told_regs = 0;
+	memset(c->overwritten_by, 0, sizeof(c->overwritten_by));
+	return follow_code(&c->follow, item->lo, item->hi, c->code, &ops, c);
 }
 
 static bool has_frame_pointer(const struct cairn_unwind_rule *rule)
 {
 	return rule->cfa == CAIRN_UNWIND_CFA_REG && rule->reg == FP && rule->off == 16 && rule->n_regs &&
-	       unwind_word_of(rule, FP) == ((uint32_t)-16 << 8 | CAIRN_UNWIND_AT_CFA << 5 | FP) && !unwind_word_of(rule, 16);
+	       rule_word_of(rule, FP) == ((uint32_t)-16 << 8 | CAIRN_UNWIND_AT_CFA << 5 | FP) && !rule_word_of(rule, 16);
 }
 
 static void count_frame_pointers(struct check *c)
@@ -210,15 +218,16 @@ int cairn_unwind_check(const struct cairn_binary *bin,
 			       cairn_binary_path(bin));
 	int rc = cfi_open(bin, &cfi, err);
 	if (rc >= 0)
-		rc = unwind_table_build(cfi, 0, &bytes, &size, err);
+		rc = unwind_table_build(cfi, UNWIND_AS_WRITTEN, 0, &bytes, &size, err);
 	if (rc >= 0)
 		rc = unwind_table_open(bytes, size, cairn_binary_path(bin), "unwind table", &c.table, err);
 	c.cfi = cfi;
 	if (rc >= 0)
 		rc = check_all(&c, err);
+	c.told.n_ends += c.follow.n_ends;
 	*ret = c.told;
-	VEC_FREE(&c.todo);
-	VEC_FREE(&c.seen);
+	follow_fini(&c.follow);
+	VEC_FREE(&c.told_at);
 	cfi_close(cfi);
 	free(bytes);
 	return rc;

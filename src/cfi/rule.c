@@ -39,6 +39,14 @@ size_t rule_n_words(const uint32_t *words)
 	return HEADER_WORDS + ((const uint8_t *)words)[3];
 }
 
+uint32_t rule_word_of(const struct cairn_unwind_rule *rule, unsigned int reg)
+{
+	for (uint32_t i = 0; i < rule->n_regs; i++)
+		if (cairn_unwind_word_reg(cairn_unwind_words(rule)[i]) == reg)
+			return cairn_unwind_words(rule)[i];
+	return 0;
+}
+
 static bool fits32(int64_t v)
 {
 	return v >= INT32_MIN && v <= INT32_MAX;

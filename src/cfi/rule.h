@@ -57,4 +57,17 @@ int rule_set_put(struct rule_set *set, const uint32_t *words, size_t n, uint32_t
 /* Words of the rule that begins at @words. */
 size_t rule_n_words(const uint32_t *words);
 
+/* The word of a rule for a register; 0: it has none. No word of a rule is 0, but for rax at the CFA. */
+uint32_t rule_word_of(const struct cairn_unwind_rule *rule, unsigned int reg);
+
+/* From @lo on the rule with number @rule holds, up to the next one. */
+struct rule_run {
+	uint64_t lo;
+	uint32_t rule;
+};
+
+struct rule_runs {
+	VEC(struct rule_run) v;
+};
+
 #endif

@@ -25,21 +25,13 @@ struct sframe_checking {
 	struct rule_words rule; /* of SFrame, from here on */
 };
 
-uint32_t unwind_word_of(const struct cairn_unwind_rule *rule, unsigned int reg)
-{
-	for (uint32_t i = 0; i < rule->n_regs; i++)
-		if (cairn_unwind_word_reg(cairn_unwind_words(rule)[i]) == reg)
-			return cairn_unwind_words(rule)[i];
-	return 0;
-}
-
 static bool is_same(const struct cairn_unwind_rule *a, const struct cairn_unwind_rule *b)
 {
 	if (a->flags & b->flags & CAIRN_UNWIND_OUTERMOST)
 		return true;
 	return a->cfa == b->cfa && a->reg == b->reg && a->off == b->off && a->add == b->add &&
-	       !((a->flags ^ b->flags) & CAIRN_UNWIND_OUTERMOST) && unwind_word_of(a, FP) == unwind_word_of(b, FP) &&
-	       unwind_word_of(a, RA) == unwind_word_of(b, RA);
+	       !((a->flags ^ b->flags) & CAIRN_UNWIND_OUTERMOST) && rule_word_of(a, FP) == rule_word_of(b, FP) &&
+	       rule_word_of(a, RA) == rule_word_of(b, RA);
 }
 
 static int compare_at(struct sframe_checking *c, uint64_t at)

@@ -7,9 +7,6 @@
 
 #include "cfi/table.h"
 
-/* The rule's word for a register; 0 when it has none. */
-uint32_t unwind_word_of(const struct cairn_unwind_rule *rule, unsigned int reg);
-
 /*
  * sframe_check - tell where the section .sframe, when there is one, has another CFA, frame pointer or return address than @table
  *

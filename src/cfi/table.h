@@ -13,6 +13,9 @@
 
 #include "cfi/cfi.h"
 
+/* Rows that the instructions disprove: say no more than is left of them, or all that is written. */
+enum unwind_belief { UNWIND_PROVED, UNWIND_AS_WRITTEN };
+
 /*
  * unwind_table_build - the rows of everything that @cfi has, in one block of bytes
  *
@@ -25,8 +28,8 @@
  * Returns 0; -ENOMEM; -ERANGE when there are more rows, or more kinds of rules, than the format can number.
  * Cost: one run of each FDE's program.
  */
-int unwind_table_build(const struct cfi *cfi, unsigned int threads, uint8_t **ret, size_t *ret_size,
-		       struct cairn_err *err);
+int unwind_table_build(const struct cfi *cfi, enum unwind_belief belief, unsigned int threads, uint8_t **ret,
+		       size_t *ret_size, struct cairn_err *err);
 
 /* A table that is known to be sound; borrows the bytes. Small, to be copied; a copy borrows the index, too. */
 struct unwind_table {

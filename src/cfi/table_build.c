@@ -13,11 +13,14 @@
  * rows that repeat the rule before them: the compiler wrote them for registers that we do not keep, or a
  * function begins with the rule with which the one before ended.
  *
+ * Rows of an FDE that its instructions disprove say less than is written (disprove.c), unless they are asked for as they are.
+ *
  * A procedure linkage table has one FDE for all its entries, whose expression depends on where in an entry
  * the pc is. It becomes two rows per entry.
  */
 #include "cfi/table.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -25,6 +28,7 @@
 
 #include "base/err.h"
 #include "base/pool.h"
+#include "cfi/disprove.h"
 #include "cfi/expr.h"
 #include "cfi/index.h"
 #include "cfi/rule.h"
@@ -41,14 +45,8 @@ struct segment {
 	uint32_t item;
 };
 
-/* From @lo on this rule holds. */
-struct run {
-	uint64_t lo;
-	uint32_t rule;
-};
-
 struct batch {
-	VEC(struct run) runs;
+	struct rule_runs runs;
 	struct rule_set rules;
 	uint64_t text_bytes;
 	uint32_t n_dropped;
@@ -56,11 +54,12 @@ struct batch {
 
 struct build {
 	const struct cfi *cfi;
+	enum unwind_belief belief;
 	VEC(struct segment) segments;
 	struct batch *batches;
 	size_t n_batches;
 	/* joined */
-	VEC(struct run) runs;
+	struct rule_runs runs;
 	struct rule_set rules;
 	struct cairn_unwind_header header;
 };
@@ -127,6 +126,7 @@ struct fde_run {
 	const struct segment *segment;
 	uint16_t machine;
 	bool is_signal_frame;
+	uint32_t set; /* registers that a row says something of */
 };
 
 static int put_run(struct batch *batch, uint64_t lo, const struct rule_words *w)
@@ -135,7 +135,7 @@ static int put_run(struct batch *batch, uint64_t lo, const struct rule_words *w)
 	int rc = rule_set_put(&batch->rules, w->words, w->n, &number);
 	if (rc < 0)
 		return rc;
-	return VEC_ADD(&batch->runs, ((struct run){lo, number})) ? 0 : -ENOMEM;
+	return VEC_ADD(&batch->runs.v, ((struct rule_run){lo, number})) ? 0 : -ENOMEM;
 }
 
 /* A rule for the part [lo, hi) of an entry. */
@@ -170,9 +170,10 @@ static bool is_plt(const struct program_rules *row, uint64_t size, struct expr_p
 
 static int put_row(void *ctx, uint64_t lo, uint64_t hi, const struct program_rules *row)
 {
-	const struct fde_run *f = ctx;
+	struct fde_run *f = ctx;
 	struct expr_plt plt;
 	struct rule_words w;
+	f->set |= row->set;
 	if (lo < f->segment->lo)
 		lo = f->segment->lo;
 	if (hi > f->segment->hi)
@@ -193,7 +194,7 @@ static int put_row(void *ctx, uint64_t lo, uint64_t hi, const struct program_rul
 static int drop(struct batch *batch, const struct segment *s, size_t n_runs, uint64_t text_bytes)
 {
 	struct rule_words w;
-	batch->runs.n = n_runs;
+	batch->runs.v.n = n_runs;
 	batch->text_bytes = text_bytes;
 	batch->n_dropped++;
 	rule_undescribed(&w);
@@ -201,35 +202,50 @@ static int drop(struct batch *batch, const struct segment *s, size_t n_runs, uin
 }
 
 /* Only code counts: an FDE may claim the whole address space. False when there is none. */
-static bool clip_to_code(const struct cfi *cfi, struct segment *s)
+static bool clip_to_code(const struct cfi *cfi, struct segment *s, const uint8_t **ret)
 {
-	const uint8_t *code;
 	size_t n;
-	if (!elf_code_at(binary_main(cfi->bin), (struct cairn_vaddr){s->lo}, &code, &n))
+	if (!elf_code_at(binary_main(cfi->bin), (struct cairn_vaddr){s->lo}, ret, &n))
 		return false;
 	if (s->hi - s->lo > n)
 		s->hi = s->lo + n;
 	return true;
 }
 
+/* Rows from @first on are all of an FDE. */
+static int disprove(const struct build *b, const struct fde_run *f, const uint8_t *code, size_t first, struct disprove *d)
+{
+	struct batch *batch = f->batch;
+	const struct disprove_fde fde = {f->segment->lo, f->segment->hi, code, f->set, first};
+	uint64_t gone = 0;
+	if (b->belief == UNWIND_AS_WRITTEN || b->cfi->machine != EM_X86_64 || f->is_signal_frame)
+		return 0;
+	int rc = disprove_rows(d, &fde, &batch->runs, &batch->rules, &gone);
+	batch->text_bytes -= gone;
+	return rc;
+}
+
 static int put_segment(const struct build *b, struct batch *batch, struct segment *s,
-		       struct cie_cache *cache)
+		       struct cie_cache *cache, struct disprove *d)
 {
 	const struct frame_section *sec;
 	struct frame_fde fde;
 	struct fde_run f = {.batch = batch, .segment = s, .machine = b->cfi->machine};
 	struct rule_words end;
-	if (!clip_to_code(b->cfi, s)) {
+	const uint8_t *code;
+	if (!clip_to_code(b->cfi, s, &code)) {
 		batch->n_dropped++;
 		return 0;
 	}
-	size_t n_runs = batch->runs.n;
+	size_t n_runs = batch->runs.v.n;
 	uint64_t text_bytes = batch->text_bytes;
 	int rc = index_fde(b->cfi, &b->cfi->items.p[s->item], cache, &sec, &fde);
 	if (rc == 0) {
 		f.is_signal_frame = fde.cie.is_signal_frame;
 		rc = program_run(sec, &fde, put_row, &f, NULL);
 	}
+	if (rc == 0 && fde.lo == s->lo && fde.hi == s->hi)
+		rc = disprove(b, &f, code, n_runs, d);
 	if (rc < 0 && rc != -ENOMEM)
 		rc = drop(batch, s, n_runs, text_bytes);
 	rule_undescribed(&end);
@@ -241,10 +257,12 @@ static int run_batch(void *ctx, size_t i, unsigned int worker, struct cairn_err 
 	struct build *b = ctx;
 	struct batch *batch = &b->batches[i];
 	struct cie_cache cache = {0};
+	struct disprove d = {0};
 	size_t end = (i + 1) * BATCH < b->segments.n ? (i + 1) * BATCH : b->segments.n;
 	int rc = rule_set_init(&batch->rules);
 	for (size_t s = i * BATCH; rc == 0 && s < end; s++)
-		rc = put_segment(b, batch, &b->segments.p[s], &cache);
+		rc = put_segment(b, batch, &b->segments.p[s], &cache, &d);
+	disprove_fini(&d);
 	return rc < 0 ? err_nomem(err, "the unwind table") : 0;
 }
 
@@ -252,16 +270,16 @@ static int run_batch(void *ctx, size_t i, unsigned int worker, struct cairn_err 
 
 static bool is_at_end(const struct build *b, uint64_t lo)
 {
-	return b->runs.n && b->runs.p[b->runs.n - 1].lo == lo;
+	return b->runs.v.n && b->runs.v.p[b->runs.v.n - 1].lo == lo;
 }
 
 /* A run at the address where the one before ended replaces that end. */
 static bool join_run(struct build *b, uint64_t lo, uint32_t rule)
 {
 	if (is_at_end(b, lo))
-		b->runs.n--;
-	uint32_t before = b->runs.n ? b->runs.p[b->runs.n - 1].rule : 0;
-	return before == rule || VEC_ADD(&b->runs, ((struct run){lo, rule}));
+		b->runs.v.n--;
+	uint32_t before = b->runs.v.n ? b->runs.v.p[b->runs.v.n - 1].rule : 0;
+	return before == rule || VEC_ADD(&b->runs.v, ((struct rule_run){lo, rule}));
 }
 
 /* Rule numbers of a batch to those of the table; @map has a slot per word. */
@@ -282,8 +300,8 @@ static int join_batch(struct build *b, const struct batch *batch, struct cairn_e
 {
 	uint32_t *map = calloc(batch->rules.words.n, sizeof(*map));
 	int rc = map ? join_rules(b, &batch->rules, map) : -ENOMEM;
-	for (size_t i = 0; rc == 0 && i < batch->runs.n; i++)
-		if (!join_run(b, batch->runs.p[i].lo, map[batch->runs.p[i].rule]))
+	for (size_t i = 0; rc == 0 && i < batch->runs.v.n; i++)
+		if (!join_run(b, batch->runs.v.p[i].lo, map[batch->runs.v.p[i].rule]))
 			rc = -ENOMEM;
 	free(map);
 	b->header.n_dropped += batch->n_dropped;
@@ -306,7 +324,7 @@ static int join(struct build *b, struct cairn_err *err)
 
 /* ---- bytes ---- */
 
-static uint64_t page_of(const struct build *b, const struct run *r)
+static uint64_t page_of(const struct build *b, const struct rule_run *r)
 {
 	return (r->lo - b->header.base) >> CAIRN_UNWIND_PAGE_SHIFT;
 }
@@ -314,16 +332,16 @@ static uint64_t page_of(const struct build *b, const struct run *r)
 static int count_pages(struct build *b, struct cairn_err *err)
 {
 	uint64_t last = UINT64_MAX;
-	b->header.base = b->runs.n ? b->runs.p[0].lo & ~(uint64_t)PAGE_MASK : 0;
-	for (size_t i = 0; i < b->runs.n; i++) {
-		uint64_t page = page_of(b, &b->runs.p[i]);
+	b->header.base = b->runs.v.n ? b->runs.v.p[0].lo & ~(uint64_t)PAGE_MASK : 0;
+	for (size_t i = 0; i < b->runs.v.n; i++) {
+		uint64_t page = page_of(b, &b->runs.v.p[i]);
 		b->header.n_pages += page != last;
 		last = page;
 	}
-	if (b->runs.n >= UINT32_MAX || (b->runs.n && last >= UINT32_MAX))
+	if (b->runs.v.n >= UINT32_MAX || (b->runs.v.n && last >= UINT32_MAX))
 		return err_set(err, -ERANGE, "%zu unwind rows over %" PRIu64 " pages are more than a table has numbers for",
-			       b->runs.n, last);
-	b->header.n_rows = (uint32_t)b->runs.n;
+			       b->runs.v.n, last);
+	b->header.n_rows = (uint32_t)b->runs.v.n;
 	return 0;
 }
 
@@ -332,7 +350,7 @@ static void write_rows(const struct build *b, struct cairn_unwind_page *pages,
 {
 	uint64_t last = UINT64_MAX;
 	for (uint32_t i = 0; i < b->header.n_rows; i++) {
-		const struct run *r = &b->runs.p[i];
+		const struct rule_run *r = &b->runs.v.p[i];
 		uint64_t page = page_of(b, r);
 		if (page != last)
 			*pages++ = (struct cairn_unwind_page){.page = (uint32_t)page, .first_row = i};
@@ -368,19 +386,19 @@ static int write_table(struct build *b, uint8_t **ret, size_t *ret_size, struct 
 static void build_fini(struct build *b)
 {
 	for (size_t i = 0; i < b->n_batches; i++) {
-		VEC_FREE(&b->batches[i].runs);
+		VEC_FREE(&b->batches[i].runs.v);
 		rule_set_fini(&b->batches[i].rules);
 	}
 	free(b->batches);
 	rule_set_fini(&b->rules);
 	VEC_FREE(&b->segments);
-	VEC_FREE(&b->runs);
+	VEC_FREE(&b->runs.v);
 }
 
-int unwind_table_build(const struct cfi *cfi, unsigned int threads, uint8_t **ret, size_t *ret_size,
-		       struct cairn_err *err)
+int unwind_table_build(const struct cfi *cfi, enum unwind_belief belief, unsigned int threads, uint8_t **ret,
+		       size_t *ret_size, struct cairn_err *err)
 {
-	struct build b = {.cfi = cfi};
+	struct build b = {.cfi = cfi, .belief = belief};
 	int rc = make_segments(&b, err);
 	size_t n = (b.segments.n + BATCH - 1) / BATCH;
 	if (rc == 0) {

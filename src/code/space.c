@@ -107,7 +107,7 @@ static int make_table(struct image *i, unsigned int threads)
 	size_t size;
 	int rc = cfi_open(i->image.bin, &cfi, &err);
 	if (rc == 0)
-		rc = unwind_table_build(cfi, threads, &i->table_bytes, &size, &err);
+		rc = unwind_table_build(cfi, UNWIND_PROVED, threads, &i->table_bytes, &size, &err);
 	if (rc == 0)
 		rc = unwind_table_open(i->table_bytes, size, i->path, "unwind table", &i->image.table, &err);
 	if (rc == 0)

@@ -283,7 +283,7 @@ static int encode_unwind(struct making *m, const struct cairn_binary *bin, unsig
 		return 0;
 	int rc = cfi_open(bin, &cfi, &unused);
 	if (rc >= 0)
-		rc = unwind_table_build(cfi, threads, &bytes, &size, &unused);
+		rc = unwind_table_build(cfi, UNWIND_PROVED, threads, &bytes, &size, &unused);
 	cfi_close(cfi);
 	h = (const struct cairn_unwind_header *)bytes;
 	if (rc >= 0 && h->text_bytes) {

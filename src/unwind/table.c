@@ -40,7 +40,7 @@ int cairn_unwind_make(const struct cairn_binary *bin, unsigned int threads, stru
 	int rc = cfi_open(bin, &cfi, err);
 	if (rc < 0)
 		return rc;
-	rc = unwind_table_build(cfi, threads, &bytes, &size, err);
+	rc = unwind_table_build(cfi, UNWIND_PROVED, threads, &bytes, &size, err);
 	cfi_close(cfi);
 	if (rc == 0)
 		rc = open_bytes(bytes, size, cairn_binary_path(bin), bytes, ret, err);

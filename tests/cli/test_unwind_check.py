@@ -28,6 +28,15 @@ __asm__(".text\\n.globl forgets\\n.type forgets,@function\\nforgets:\\n.cfi_star
 int main(void) { return 0; }
 """
 
+KEPT = """\
+__asm__(".text\\n.globl silent\\n.type silent,@function\\nsilent:\\n.cfi_startproc\\nmov %rdi,%rax\\nxor %esi,%ebx\\nmov (%rdi),%r12\\n"
+        "andn %rax,%r12,%r12\\nmov (%rsi),%r13\\nret\\n.cfi_endproc\\n.size silent,.-silent\\n"
+        ".globl tail\\n.type tail,@function\\ntail:\\n.cfi_startproc\\nxor %ebp,%ebp\\njmp silent\\n.cfi_endproc\\n.size tail,.-tail\\n"
+        ".globl borrows\\n.type borrows,@function\\nborrows:\\n.cfi_startproc\\nmov %rbx,%r8\\nxor %ebx,%ebx\\nmov %r8,%rbx\\n"
+        "xchg %rbx,%rdi\\ncpuid\\nxchg %rbx,%rdi\\nnot %rbp\\nnot %rbp\\nret\\n.cfi_endproc\\n.size borrows,.-borrows\\n");
+int main(void) { return 0; }
+"""
+
 
 @claim_each("gcc", "clang")
 def what_compilers_write_has_no_disagreement(compiler):
@@ -42,6 +51,30 @@ def rows_that_the_instructions_contradict_are_told_where_they_begin():
     expect(r.status == 1, r)
     expect("forgets+0x1: the row says rsp+8, the instructions rsp+16" in r.out, r)
     expect("tells+0xa: the row says rsp+80, the instructions rsp+16" in r.out and "2 disagreements" in r.out, r)
+
+
+@claim
+def registers_that_are_overwritten_without_a_word_and_not_restored_at_a_return_are_told():
+    path = compile_c("kept", KEPT, flags=("-O2",))
+    r = cairn("unwind", "check", path)
+    expect(r.status == 1, r)
+    told = [line.split(maxsplit=1)[1] for line in r.out.splitlines() if "overwrite" in line]
+    expect(len(told) == 3, r)
+    for text, name in zip(told, ("silent+0x10: the row leaves rbx", "silent+0x10: the row leaves r12", "tail+0x2: the row leaves rbp")):
+        expect(text.startswith(name + " as it was, the instructions overwrite it (at "), r)
+    # What came from memory, and what was put back, is not told.
+    expect("r13" not in r.out and "borrows" not in r.out and "3 disagreements" in r.out, r)
+    r = cairn("unwind", "check", "--json", path)
+    first = json.loads(r.out.splitlines()[0])
+    expect(first["against"] == "registers" and first["register"] == "rbx" and int(first["from"], 16) + 13 == int(first["at"], 16), r)
+
+
+@claim
+def the_rows_that_are_used_have_them_lost():
+    path = compile_c("kept_rows", KEPT, flags=("-O2",))
+    rows = cairn("unwind", "dump", path, check=True).out
+    expect("rbx:lost" in rows and "r12:lost" in rows and "r13:lost" in rows and "rbp:lost" in rows, rows)
+    expect("lost" not in cairn("unwind", "dump", compile_c("kept_not", TRUE_ROWS, flags=("-O2",)), check=True).out, "nothing else")
 
 
 @claim

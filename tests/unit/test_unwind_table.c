@@ -62,7 +62,7 @@ static struct sample table_of(const struct frames *f)
 {
 	struct sample s;
 	sample_open(&s, f);
-	must(&s, unwind_table_build(s.cfi, 1, &s.table, &s.table_size, &s.err));
+	must(&s, unwind_table_build(s.cfi, UNWIND_PROVED, 1, &s.table, &s.table_size, &s.err));
 	must(&s, unwind_table_open(s.table, s.table_size, "sample", "table", &s.t, &s.err));
 	return s;
 }
@@ -373,7 +373,7 @@ static void compare_library(const char *path)
 	}
 	must(&s, cairn_binary_open(path, NULL, &s.bin, &s.err));
 	must(&s, cfi_open(s.bin, &s.cfi, &s.err));
-	must(&s, unwind_table_build(s.cfi, 2, &s.table, &s.table_size, &s.err));
+	must(&s, unwind_table_build(s.cfi, UNWIND_AS_WRITTEN, 2, &s.table, &s.table_size, &s.err));
 	must(&s, unwind_table_open(s.table, s.table_size, path, "table", &s.t, &s.err));
 	size_t n_lost = 0, n_described = 0;
 	for (uint32_t i = 0; i < s.t.n_rows; i++) {
@@ -411,7 +411,7 @@ static void compare_index(const char *path)
 	struct sample s = {0};
 	must(&s, cairn_binary_open(path, NULL, &s.bin, &s.err));
 	must(&s, cfi_open(s.bin, &s.cfi, &s.err));
-	must(&s, unwind_table_build(s.cfi, 2, &s.table, &s.table_size, &s.err));
+	must(&s, unwind_table_build(s.cfi, UNWIND_PROVED, 2, &s.table, &s.table_size, &s.err));
 	must(&s, unwind_table_open(s.table, s.table_size, path, "table", &s.t, &s.err));
 	struct unwind_table indexed = s.t, unread;
 	must(&s, unwind_table_open_unread(s.table, s.table_size, path, "table", &unread, &s.err));
@@ -470,11 +470,11 @@ static void the_bytes_do_not_depend_on_the_threads(void **state)
 	struct sample s = {0};
 	must(&s, cairn_binary_open("/lib/x86_64-linux-gnu/libc.so.6", NULL, &s.bin, &s.err));
 	must(&s, cfi_open(s.bin, &s.cfi, &s.err));
-	must(&s, unwind_table_build(s.cfi, 1, &s.table, &s.table_size, &s.err));
+	must(&s, unwind_table_build(s.cfi, UNWIND_PROVED, 1, &s.table, &s.table_size, &s.err));
 	for (unsigned int threads = 2; threads <= 8; threads += 3) {
 		uint8_t *other;
 		size_t size;
-		must(&s, unwind_table_build(s.cfi, threads, &other, &size, &s.err));
+		must(&s, unwind_table_build(s.cfi, UNWIND_PROVED, threads, &other, &size, &s.err));
 		assert_int_equal(size, s.table_size);
 		assert_memory_equal(other, s.table, size);
 		free(other);
@@ -583,7 +583,7 @@ static void every_failing_allocation_is_reported(void **state)
 		uint8_t *bytes = NULL;
 		size_t size;
 		alloc_fail_at(n);
-		int rc = unwind_table_build(s.cfi, 1, &bytes, &size, &s.err);
+		int rc = unwind_table_build(s.cfi, UNWIND_PROVED, 1, &bytes, &size, &s.err);
 		if (!alloc_fail_end()) {
 			assert_int_equal(rc, 0);
 			assert_memory_equal(bytes, s.table, size);

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What instructions leave of rows that somebody wrote by hand
+ *
+ * Assemblers write rows for who asks with directives, and an author may forget them, or know better. OpenSSL has functions that
+ * overwrite rbx, rbp and r12 to r15, for callers that have saved them:
+ *
+ *	__bn_post4x_internal:       .cfi_startproc             rows: rsp+8, which means: rbx to r15 unchanged
+ *		mov  0(%rbp),%r12
+ *		andn %rax,%r12,%r12                            r12 is computed: unknown from here on
+ *		...
+ *		ret                    .cfi_endproc
+ *
+ * The row is a wrong one, and it is known to be. So it says less: r12 is lost. Where the stack pointer was moved without a word, to
+ * another place or one that is not known, nothing is described. A register that came from memory may be what was saved there; in such a function, whose author
+ * says nothing of registers, that is not known, so that it is lost, too.
+ *
+ * To follow all functions would cost more than their rows. Compilers write rows for what they do, so only these are followed:
+ *
+ *	silent    no row says where a register is that a callee keeps, and the code, read from its beginning to its end, writes one of
+ *		  them; or it moves rsp, though there is but one row. Nearly all are small functions that write none (insn/sweep.c)
+ *	at its    the last instruction is a return, which a row of its own has far from the caller's stack pointer: a sum with the
+ *	end       wrong sign adds up to there. Of such a function only the CFA is held against the rows, as others are said with care
+ *
+ * What is found in others is told by cairn_unwind_check(), and believed here.
+ */
+#include "cfi/disprove.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "cfi/convention.h"
+#include "insn/insn.h"
+#include "insn/values.h"
+
+enum { SP = 7, RBX = 3 };
+
+/* Marks of a byte of code: the bits of the registers that are kept, and this one, which is of none. */
+enum { NOT_DESCRIBED = 1 };
+
+struct disproof {
+	struct disprove *d;
+	const struct disprove_fde *fde;
+	const struct rule_runs *runs;
+	const struct rule_set *rules;
+	bool is_silent;
+	bool has_marks;
+};
+
+static uint16_t kept(void)
+{
+	return (uint16_t)convention_of(EM_X86_64)->kept;
+}
+
+static const struct cairn_unwind_rule *rule_of_run(const struct rule_set *rules, const struct rule_run *run)
+{
+	return (const struct cairn_unwind_rule *)(rules->words.p + run->rule);
+}
+
+static const struct cairn_unwind_rule *row_at(const struct disproof *p, uint64_t at)
+{
+	size_t lo = p->fde->first, hi = p->runs->v.n;
+	while (hi - lo > 1) {
+		size_t middle = lo + (hi - lo) / 2;
+		if (p->runs->v.p[middle].lo <= at)
+			lo = middle;
+		else
+			hi = middle;
+	}
+	return rule_of_run(p->rules, &p->runs->v.p[lo]);
+}
+
+/* ---- which ones ---- */
+
+static bool is_at_entry(const struct cairn_unwind_rule *rule)
+{
+	return rule->cfa == CAIRN_UNWIND_CFA_REG && rule->reg == SP && rule->off == 8 &&
+	       !(rule->flags & (CAIRN_UNWIND_OUTERMOST | CAIRN_UNWIND_SIGNAL));
+}
+
+static bool is_silent(const struct disprove_fde *fde, const struct rule_runs *runs)
+{
+	if (fde->set & kept())
+		return false;
+	bool has_one_row = runs->v.n - fde->first == 1;
+	return insn_writes_any(fde->code, fde->hi - fde->lo, (uint16_t)(kept() | (has_one_row ? 1u << SP : 0)));
+}
+
+/* "ret" or "repz ret", and a row for it. */
+static bool ends_far(const struct disprove_fde *fde, const struct rule_runs *runs, const struct rule_set *rules)
+{
+	const struct rule_run *last = &runs->v.p[runs->v.n - 1];
+	const struct cairn_unwind_rule *rule = rule_of_run(rules, last);
+	uint64_t n = fde->hi - last->lo;
+	if (n > 2 || rule->cfa != CAIRN_UNWIND_CFA_REG || rule->reg != SP || rule->off == 8)
+		return false;
+	const uint8_t *end = fde->code + (fde->hi - fde->lo);
+	return end[-1] == 0xc3 && (n == 1 || end[-2] == 0xf3);
+}
+
+/* ---- what is disproved ---- */
+
+static uint16_t lost_at(const struct disproof *p, const struct cairn_unwind_rule *rule, const struct follow_state *s)
+{
+	uint16_t lost = 0;
+	for (unsigned int reg = RBX; p->is_silent && reg < 16; reg++)
+		if (kept() & 1u << reg && s->regs[reg] != 1u << reg && !rule_word_of(rule, reg))
+			lost |= (uint16_t)(1u << reg);
+	return lost;
+}
+
+/* The stack pointer came from somewhere: whether a row that counts from it is true is not known. */
+static bool is_blind(const struct disproof *p, const struct cairn_unwind_rule *rule, const struct follow_state *s)
+{
+	return p->is_silent && rule->cfa == CAIRN_UNWIND_CFA_REG && rule->reg == SP && !s->knows_sp;
+}
+
+static int arrive(void *ctx, const struct follow_place *place)
+{
+	struct disproof *p = ctx;
+	const struct cairn_unwind_rule *rule = row_at(p, place->at);
+	uint64_t off = place->at - p->fde->lo, n = p->fde->hi - place->at;
+	struct insn_step insn;
+	int fits = follow_compare(rule, &place->state);
+	if ((fits < 0 && place->is_behind_call) || !insn_step(p->fde->code + off, n, 0, &insn))
+		return FOLLOW_END;
+	uint16_t mark = fits < 0 || is_blind(p, rule, &place->state) ? NOT_DESCRIBED : lost_at(p, rule, &place->state);
+	p->has_marks |= mark != 0;
+	for (uint64_t i = 0; mark && i < insn.len; i++)
+		p->d->marks.p[off + i] |= mark;
+	return 0;
+}
+
+/* ---- rows that say less ---- */
+
+static int put(struct disproof *p, struct rule_set *rules, uint64_t lo, uint32_t rule, uint16_t mark)
+{
+	struct rule_words w;
+	uint32_t number = rule;
+	int rc = 0;
+	w.n = rule_n_words(rules->words.p + rule);
+	memcpy(w.words, rules->words.p + rule, w.n * sizeof(w.words[0]));
+	if (mark & NOT_DESCRIBED)
+		rule_undescribed(&w);
+	for (unsigned int reg = RBX; !(mark & NOT_DESCRIBED) && reg < 16; reg++)
+		if (mark & 1u << reg && !rule_word_of((const struct cairn_unwind_rule *)w.words, reg))
+			rule_add(&w, reg, CAIRN_UNWIND_LOST, 0);
+	if (mark)
+		rc = rule_set_put(rules, w.words, w.n, &number);
+	if (rc == 0 && !VEC_ADD(&p->d->mended, ((struct rule_run){lo, number})))
+		rc = -ENOMEM;
+	return rc;
+}
+
+static int put_run(struct disproof *p, struct rule_set *rules, uint64_t lo, uint64_t hi, uint32_t rule, uint64_t *ret_bytes)
+{
+	int rc = 0;
+	for (uint64_t at = lo, end; rc == 0 && at < hi; at = end) {
+		uint16_t mark = p->d->marks.p[at - p->fde->lo];
+		for (end = at + 1; end < hi && p->d->marks.p[end - p->fde->lo] == mark;)
+			end++;
+		*ret_bytes += mark & NOT_DESCRIBED ? end - at : 0;
+		rc = put(p, rules, at, rule, mark);
+	}
+	return rc;
+}
+
+static int replace(struct disproof *p, struct rule_runs *runs, struct rule_set *rules, uint64_t *ret_bytes)
+{
+	int rc = 0;
+	p->d->mended.n = 0;
+	for (size_t i = p->fde->first; rc == 0 && i < runs->v.n; i++) {
+		uint64_t hi = i + 1 < runs->v.n ? runs->v.p[i + 1].lo : p->fde->hi;
+		rc = put_run(p, rules, runs->v.p[i].lo, hi, runs->v.p[i].rule, ret_bytes);
+	}
+	runs->v.n = p->fde->first;
+	for (size_t i = 0; rc == 0 && i < p->d->mended.n; i++)
+		rc = VEC_ADD(&runs->v, p->d->mended.p[i]) ? 0 : -ENOMEM;
+	return rc;
+}
+
+int disprove_rows(struct disprove *d, const struct disprove_fde *fde, struct rule_runs *runs, struct rule_set *rules,
+		  uint64_t *ret_bytes)
+{
+	static const struct follow_ops ops = {.arrive = arrive, .goes_on_blind = true};
+	struct disproof p = {.d = d, .fde = fde, .runs = runs, .rules = rules};
+	size_t n = fde->hi - fde->lo;
+	if (fde->first == runs->v.n || n > FOLLOW_MAX_BYTES || !is_at_entry(rule_of_run(rules, &runs->v.p[fde->first])))
+		return 0;
+	p.is_silent = is_silent(fde, runs);
+	if (!p.is_silent && !ends_far(fde, runs, rules))
+		return 0;
+	d->marks.n = 0;
+	if (!VEC_RESERVE(&d->marks, n))
+		return -ENOMEM;
+	memset(d->marks.p, 0, n * sizeof(*d->marks.p));
+	d->marks.n = n;
+	int rc = follow_code(&d->follow, fde->lo, fde->hi, fde->code, &ops, &p);
+	return rc || !p.has_marks ? rc : replace(&p, runs, rules, ret_bytes);
+}
+
+void disprove_fini(struct disprove *d)
+{
+	follow_fini(&d->follow);
+	VEC_FREE(&d->marks);
+	VEC_FREE(&d->mended);
+}
