@@ -148,6 +148,14 @@ size_t view_location(const struct view *view, const struct cairn_location *loc, 
 	return cairn_location_text(loc, cairn_sites_symbol, view->sites, buf, size);
 }
 
+static void add_symbol(struct line *line, const char *symbol, uint64_t off)
+{
+	add_text(line, " (");
+	add_text(line, symbol);
+	add_number(line, "+0x", off, 16);
+	add_text(line, ")");
+}
+
 /* "malloc+0x5c", and the symbol when it tells more: "malloc+0x5c (malloc.cold+0x3)". */
 static void add_container(struct line *line, const struct cairn_site *site)
 {
@@ -167,7 +175,7 @@ static void add_container(struct line *line, const struct cairn_site *site)
 	else
 		add_number(line, "+0x", (uint64_t)site->container_off, 16);
 	if (symbol && site->container && (strcmp(symbol, container) || (int64_t)site->symbol_off != site->container_off))
-		add(line, " (%s+0x%" PRIx64 ")", symbol, site->symbol_off);
+		add_symbol(line, symbol, site->symbol_off);
 }
 
 static void add_place(struct line *line, const struct cairn_function *function,
@@ -196,6 +204,14 @@ static void add_place(struct line *line, const struct cairn_function *function,
 		add(line, "+0x%" PRIx64, site->symbol_off);
 }
 
+static void print_spaces(FILE *out, int n)
+{
+	static const char spaces[] = "                                        ";
+
+	for (; n > 0; n -= (int)sizeof(spaces) - 1)
+		fwrite_unlocked(spaces, 1, n < (int)sizeof(spaces) ? (size_t)n : sizeof(spaces) - 1, out);
+}
+
 /* The calls around the inlined call, outwards. */
 static void print_chain(const struct view *view, const struct cairn_site *site, int indent)
 {
@@ -205,9 +221,15 @@ static void print_chain(const struct view *view, const struct cairn_site *site, 
 		const struct cairn_inlined_call *call = &site->chain[i];
 
 		view_source(call->call_file, call->call_line, call->call_column, source, sizeof(source));
-		fprintf(view->out, "%*s%svia %s%s%s%s\n", indent, "", view->style.faint,
-			call->function ? call->function : "code without a name", source[0] ? ", called at " : "",
-			source, view->style.off);
+		print_spaces(view->out, indent);
+		fputs_unlocked(view->style.faint, view->out);
+		fputs_unlocked("via ", view->out);
+		fputs_unlocked(call->function ? call->function : "code without a name", view->out);
+		if (source[0])
+			fputs_unlocked(", called at ", view->out);
+		fputs_unlocked(source, view->out);
+		fputs_unlocked(view->style.off, view->out);
+		putc_unlocked('\n', view->out);
 	}
 }
 
@@ -225,14 +247,6 @@ static int declaration_width(const struct view *view, const struct cairn_functio
 			widest = n;
 	}
 	return (int)widest;
-}
-
-static void print_spaces(FILE *out, int n)
-{
-	static const char spaces[] = "                                        ";
-
-	for (; n > 0; n -= (int)sizeof(spaces) - 1)
-		fwrite_unlocked(spaces, 1, n < (int)sizeof(spaces) ? (size_t)n : sizeof(spaces) - 1, out);
 }
 
 static void print_args(const struct view *view, const struct cairn_site *site, int indent, int width)

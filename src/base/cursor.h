@@ -123,6 +123,12 @@ static inline uint64_t cur_uleb(struct cursor *c)
 {
 	if (cur_more(c) && *c->pos < 0x80)
 		return *c->pos++;
+	/* Two bytes are the rest of what most streams have. */
+	if (!c->failed && c->end - c->pos >= 2 && c->pos[1] < 0x80) {
+		uint64_t v = (uint64_t)(c->pos[0] & 0x7f) | (uint64_t)c->pos[1] << 7;
+		c->pos += 2;
+		return v;
+	}
 	return cur_uleb_slow(c);
 }
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
+/*
+ * Locations as text
+ *
+ * A function may have thousands of places, and their locations are most of what is printed of them; so texts are put together
+ * from characters here, without printf().
+ */
+#include <string.h>
 
 #include <cairn/location.h>
 
@@ -54,18 +58,78 @@ struct text {
 	void *symbol_ctx;
 };
 
-__attribute__((format(printf, 2, 3))) static void put(struct text *t, const char *fmt, ...)
+static void put_chars(struct text *t, const char *chars, size_t n)
 {
-	va_list ap;
-	va_start(ap, fmt);
-	size_t room = t->len < t->size ? t->size - t->len : 0;
-	int n = vsnprintf(room ? t->buf + t->len : NULL, room, fmt, ap);
-	va_end(ap);
-	t->len += n > 0 ? (size_t)n : 0;
+	size_t room = t->len < t->size ? t->size - t->len - 1 : 0, fits = n < room ? n : room;
+	if (t->len < t->size) {
+		memcpy(t->buf + t->len, chars, fits);
+		t->buf[t->len + fits] = 0;
+	}
+	t->len += n;
 }
 
-/* Room for one term; an expression of CAIRN_LOC_STEPS_MAX terms is cut, not overrun. */
-enum { TERM_MAX = 512 };
+static void put(struct text *t, const char *chars)
+{
+	put_chars(t, chars, strlen(chars));
+}
+
+/* ---- terms ---- */
+
+enum {
+	/* Room for one term; an expression of CAIRN_LOC_STEPS_MAX terms is cut, not overrun. */
+	TERM_MAX = 511,
+	/* Of a term inside of another one; of each of two. */
+	INNER_MAX = 400,
+	HALF_MAX = 200,
+};
+
+struct term {
+	size_t n;
+	char text[TERM_MAX];
+};
+
+static void append_chars(struct term *t, const char *chars, size_t n)
+{
+	size_t fits = n < TERM_MAX - t->n ? n : TERM_MAX - t->n;
+	memcpy(t->text + t->n, chars, fits);
+	t->n += fits;
+}
+
+static void append(struct term *t, const char *chars)
+{
+	append_chars(t, chars, strlen(chars));
+}
+
+static void cut(struct term *t, size_t max)
+{
+	if (t->n > max)
+		t->n = max;
+}
+
+/* Put @before in front, at most @max of what is there kept. */
+static void prepend_chars(struct term *t, const char *before, size_t n, size_t max)
+{
+	cut(t, max);
+	memmove(t->text + n, t->text, t->n);
+	memcpy(t->text, before, n);
+	t->n += n;
+}
+
+/* @before has its own opening parenthesis. */
+static void wrap(struct term *t, const char *before)
+{
+	prepend_chars(t, before, strlen(before), INNER_MAX);
+	append_chars(t, ")", 1);
+}
+
+static void append_digits(struct term *t, uint64_t v, unsigned int base)
+{
+	char digits[20], *end = digits + sizeof(digits), *at = end;
+	do
+		*--at = "0123456789abcdef"[v % base];
+	while (v /= base);
+	append_chars(t, at, (size_t)(end - at));
+}
 
 static const char *const binary_text[] = {
 	[CAIRN_LOC_ADD] = "+",	[CAIRN_LOC_SUB] = "-",	[CAIRN_LOC_MUL] = "*",	[CAIRN_LOC_AND] = "&",
@@ -74,130 +138,182 @@ static const char *const binary_text[] = {
 	[CAIRN_LOC_LE] = "<=",	[CAIRN_LOC_GT] = ">",	[CAIRN_LOC_GE] = ">=",
 };
 
-static void reg_name(char *buf, size_t size, unsigned int reg)
+static void append_reg(struct term *t, unsigned int reg)
 {
-	if (reg >= 17 && reg <= 32)
-		snprintf(buf, size, "%%xmm%u", reg - 17);
-	else if (insn_reg_name(reg))
-		snprintf(buf, size, "%%%s", insn_reg_name(reg));
+	const char *name = insn_reg_name(reg);
+	bool is_vector = reg >= 17 && reg <= 32;
+	append(t, is_vector ? "%xmm" : name ? "%" : "%dwarf");
+	if (name && !is_vector)
+		append(t, name);
 	else
-		snprintf(buf, size, "%%dwarf%u", reg);
-}
-
-static void address_name(const struct text *t, int64_t at, char *buf, size_t size)
-{
-	char name[256];
-	if (t->symbol && t->symbol(t->symbol_ctx, (struct cairn_vaddr){(uint64_t)at}, name, sizeof(name)))
-		snprintf(buf, size, "&%s", name);
-	else
-		snprintf(buf, size, "&0x%" PRIx64, (uint64_t)at);
+		append_digits(t, is_vector ? reg - 17 : reg, 10);
 }
 
 /* 0x18 and more in hexadecimal, as disassemblers write offsets; small numbers as they are. */
-static void number(char *buf, size_t size, int64_t v)
+static void append_number(struct term *t, int64_t v)
 {
 	uint64_t magnitude = v < 0 ? -(uint64_t)v : (uint64_t)v;
-	const char *sign = v < 0 ? "-" : "";
-	if (magnitude < 10)
-		snprintf(buf, size, "%s%" PRIu64, sign, magnitude);
+	if (v < 0)
+		append_chars(t, "-", 1);
+	if (magnitude >= 10)
+		append_chars(t, "0x", 2);
+	append_digits(t, magnitude, 16);
+}
+
+static void append_address(struct term *t, const struct text *out, int64_t at)
+{
+	char name[256];
+	bool named = out->symbol && out->symbol(out->symbol_ctx, (struct cairn_vaddr){(uint64_t)at}, name, sizeof(name));
+	append(t, named ? "&" : "&0x");
+	if (named)
+		append(t, name);
 	else
-		snprintf(buf, size, "%s0x%" PRIx64, sign, magnitude);
+		append_digits(t, (uint64_t)at, 16);
 }
 
-/* Append "OP OPERAND" to the term in @acc. */
-static void binary(const struct cairn_loc_step *s, char *acc, const char (*slots)[TERM_MAX])
+/* The bits of a value: "(u32)", "*(u32 *)". */
+static void prepend_type(struct term *t, const char *before, char kind, unsigned int bytes, const char *behind)
 {
-	char operand[64], left[TERM_MAX];
-	snprintf(left, sizeof(left), "%s", acc);
+	struct term type = {.n = 0};
+	append(&type, before);
+	append_chars(&type, &kind, 1);
+	append_digits(&type, bytes * 8, 10);
+	append(&type, behind);
+	prepend_chars(t, type.text, type.n, INNER_MAX);
+	append_chars(t, ")", 1);
+}
+
+/* Append "OP OPERAND" to the term. */
+static void binary(const struct cairn_loc_step *s, struct term *acc, const struct term *slots)
+{
 	if (s->operand == CAIRN_LOC_SLOT) {
-		const char *slot = s->imm >= 0 && s->imm < CAIRN_LOC_SLOTS ? slots[s->imm] : "?";
-		snprintf(acc, TERM_MAX, "%.200s%s(%.200s)", slot, binary_text[s->op], left);
+		struct term slot = {.n = 0};
+		if (s->imm >= 0 && s->imm < CAIRN_LOC_SLOTS)
+			append_chars(&slot, slots[s->imm].text, slots[s->imm].n);
+		else
+			append(&slot, "?");
+		cut(&slot, HALF_MAX);
+		append(&slot, binary_text[s->op]);
+		append(&slot, "(");
+		prepend_chars(acc, slot.text, slot.n, HALF_MAX);
+		append(acc, ")");
 		return;
 	}
-	if (s->operand == CAIRN_LOC_OPERAND_REG) {
-		reg_name(operand, sizeof(operand), s->reg);
-	} else if (s->op == CAIRN_LOC_ADD && s->imm < 0) {
-		/* number() brings the minus. */
-		number(operand, sizeof(operand), s->imm);
-		snprintf(acc, TERM_MAX, "%.400s%s", left, operand);
-		return;
-	} else {
-		number(operand, sizeof(operand), s->imm);
-	}
-	snprintf(acc, TERM_MAX, "%.400s%s%s", left, binary_text[s->op], operand);
+	cut(acc, INNER_MAX);
+	/* A number brings its minus. */
+	if (s->operand == CAIRN_LOC_OPERAND_REG || s->op != CAIRN_LOC_ADD || s->imm >= 0)
+		append(acc, binary_text[s->op]);
+	if (s->operand == CAIRN_LOC_OPERAND_REG)
+		append_reg(acc, s->reg);
+	else
+		append_number(acc, s->imm);
 }
 
-static bool is_compound(const char *term)
+static bool is_compound(const struct term *t)
 {
-	for (const char *p = term + 1; *term && *p; p++)
-		if (*p == '+' || *p == '-' || *p == '<' || *p == '>' || *p == '&' || *p == '|')
+	for (size_t i = 1; i < t->n; i++)
+		if (strchr("+-<>&|", t->text[i]))
 			return true;
 	return false;
 }
 
-static void step_text(struct text *t, const struct cairn_loc_step *s, char *acc, char (*slots)[TERM_MAX])
+static void step_text(const struct text *t, const struct cairn_loc_step *s, struct term *acc, struct term *slots)
 {
-	char left[TERM_MAX];
-	snprintf(left, sizeof(left), "%s", acc);
 	switch ((enum cairn_loc_op)s->op) {
 	case CAIRN_LOC_REG:
-		reg_name(acc, TERM_MAX, s->reg);
+		acc->n = 0;
+		append_reg(acc, s->reg);
 		return;
 	case CAIRN_LOC_ENTRY_REG:
-		reg_name(left, sizeof(left), s->reg);
-		snprintf(acc, TERM_MAX, "entry(%.400s)", left);
+		acc->n = 0;
+		append_reg(acc, s->reg);
+		wrap(acc, "entry(");
 		return;
 	case CAIRN_LOC_CONST:
-		number(acc, TERM_MAX, s->imm);
+		acc->n = 0;
+		append_number(acc, s->imm);
 		return;
 	case CAIRN_LOC_ADDR:
-		address_name(t, s->imm, acc, TERM_MAX);
+		acc->n = 0;
+		append_address(acc, t, s->imm);
 		return;
 	case CAIRN_LOC_LOAD:
 		if (s->size == 8)
-			snprintf(acc, TERM_MAX, "*(%.400s)", left);
+			wrap(acc, "*(");
 		else
-			snprintf(acc, TERM_MAX, "*(u%u *)(%.400s)", s->size * 8, left);
+			prepend_type(acc, "*(", 'u', s->size, " *)(");
 		return;
 	case CAIRN_LOC_SEXT:
 	case CAIRN_LOC_ZEXT:
-		snprintf(acc, TERM_MAX, "(%c%u)(%.400s)", s->op == CAIRN_LOC_SEXT ? 's' : 'u', s->size * 8, left);
+		prepend_type(acc, "(", s->op == CAIRN_LOC_SEXT ? 's' : 'u', s->size, ")(");
 		return;
 	case CAIRN_LOC_NEG:
 	case CAIRN_LOC_NOT:
-		snprintf(acc, TERM_MAX, "%c(%.400s)", s->op == CAIRN_LOC_NEG ? '-' : '~', left);
+		wrap(acc, s->op == CAIRN_LOC_NEG ? "-(" : "~(");
 		return;
 	case CAIRN_LOC_SAVE:
-		if (s->imm >= 0 && s->imm < CAIRN_LOC_SLOTS)
-			snprintf(slots[s->imm], TERM_MAX, is_compound(left) ? "(%.400s)" : "%.400s", left);
+		if (s->imm < 0 || s->imm >= CAIRN_LOC_SLOTS)
+			return;
+		slots[s->imm] = *acc;
+		if (is_compound(acc))
+			wrap(&slots[s->imm], "(");
 		return;
 	default:
 		/* Precedence is that of reading from left to right; parentheses keep it. */
-		if (s->op != CAIRN_LOC_ADD && s->operand != CAIRN_LOC_SLOT && is_compound(left))
-			snprintf(acc, TERM_MAX, "(%.400s)", left);
-		binary(s, acc, (const char(*)[TERM_MAX])slots);
+		if (s->op != CAIRN_LOC_ADD && s->operand != CAIRN_LOC_SLOT && is_compound(acc))
+			wrap(acc, "(");
+		binary(s, acc, slots);
+	}
+}
+
+/* ---- locations ---- */
+
+static void put_value(struct text *t, const struct cairn_piece *piece)
+{
+	/* Cleared where it is told how much there is: texts are long, and mostly not there. */
+	struct term acc, slots[CAIRN_LOC_SLOTS];
+	acc.n = 0;
+	for (unsigned int i = 0; i < CAIRN_LOC_SLOTS; i++)
+		slots[i].n = 0;
+	for (uint32_t i = 0; i < piece->n_steps; i++)
+		step_text(t, &piece->steps[i], &acc, slots);
+	put_chars(t, acc.text, acc.n);
+}
+
+static void put_constant(struct text *t, int64_t v)
+{
+	struct term number = {.n = 0};
+	append(&number, v < 0 ? "const -" : "const ");
+	append_digits(&number, v < 0 ? -(uint64_t)v : (uint64_t)v, 10);
+	put_chars(t, number.text, number.n);
+}
+
+static void put_bytes(struct text *t, const struct cairn_piece *piece)
+{
+	static const char digits[] = "0123456789abcdef";
+	put(t, "const 0x");
+	for (uint32_t i = piece->size; i > 0; i--) {
+		uint8_t byte = piece->bytes[i - 1];
+		put_chars(t, (char[]){digits[byte >> 4], digits[byte & 15]}, 2);
 	}
 }
 
 static void piece_text(struct text *t, const struct cairn_piece *piece)
 {
-	char acc[TERM_MAX] = "", slots[CAIRN_LOC_SLOTS][TERM_MAX] = {{0}};
-	for (uint32_t i = 0; i < piece->n_steps; i++)
-		step_text(t, &piece->steps[i], acc, slots);
 	switch (piece->kind) {
 	case CAIRN_PIECE_VALUE:
 		if (piece->n_steps == 1 && piece->steps[0].op == CAIRN_LOC_CONST)
-			put(t, "const %" PRId64, piece->steps[0].imm);
+			put_constant(t, piece->steps[0].imm);
 		else
-			put(t, "%s", acc);
+			put_value(t, piece);
 		return;
 	case CAIRN_PIECE_MEMORY:
-		put(t, "*(%s)", acc);
+		put(t, "*(");
+		put_value(t, piece);
+		put(t, ")");
 		return;
 	case CAIRN_PIECE_BYTES:
-		put(t, "const 0x");
-		for (uint32_t i = piece->size; i > 0; i--)
-			put(t, "%02x", piece->bytes[i - 1]);
+		put_bytes(t, piece);
 		return;
 	case CAIRN_PIECE_MISSING:
 		put(t, "optimised out");
@@ -222,7 +338,9 @@ size_t cairn_location_text(const struct cairn_location *loc,
 	}
 	if (many)
 		put(&t, "}");
-	if (loc->why != CAIRN_AVAILABLE)
-		put(&t, "%sunavailable: %s", loc->n_pieces ? " " : "", cairn_unavailable_text(loc->why));
+	if (loc->why != CAIRN_AVAILABLE) {
+		put(&t, loc->n_pieces ? " unavailable: " : "unavailable: ");
+		put(&t, cairn_unavailable_text(loc->why));
+	}
 	return t.len;
 }

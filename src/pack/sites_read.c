@@ -103,22 +103,25 @@ static void read_own_chain(struct reader *r, struct cairn_site *s)
 	s->n_chain = chain ? (uint32_t)n : 0;
 }
 
-/* The chain of frame @number; depth is bounded by the number of frames, each of which stands before its children. */
-static void read_frames(struct reader *r, uint32_t number, struct cairn_site *s)
+/*
+ * The chain of frame @number, which is written behind all of its containers, so that the depth is bounded by the number of
+ * frames. Returns the frame of the out-of-line function around it.
+ */
+static uint32_t read_frames(struct reader *r, uint32_t number, struct cairn_site *s)
 {
 	const struct cairn_pack *p = r->pack;
 	struct frame f, parent;
-	uint32_t n = 0;
-	for (uint32_t i = number; frame_at(p, i, &f) && f.distance; i -= f.distance)
+	uint32_t n = 0, root = number;
+	for (; frame_at(p, root, &f) && f.distance; root -= f.distance)
 		n++;
 	struct cairn_inlined_call *chain = arena_array(r->arena, n, sizeof(*chain));
 	if (!chain) {
 		r->rc = -ENOMEM;
-		return;
+		return root;
 	}
 	if (!frame_at(p, number, &f)) {
 		cur_fail(&r->c, "the number of a frame");
-		return;
+		return root;
 	}
 	for (; s->n_chain < n && frame_at(p, number - f.distance, &parent); number -= f.distance, f = parent) {
 		struct position call = call_of(p, &f, &parent);
@@ -127,6 +130,7 @@ static void read_frames(struct reader *r, uint32_t number, struct cairn_site *s)
 	}
 	s->container = function_string(p, f.function, FUNCTION_NAME);
 	s->chain = chain;
+	return root;
 }
 
 /* ---- places ---- */
@@ -222,15 +226,6 @@ static bool mark_at(const struct cairn_pack *p, uint32_t number, struct mark *m)
 	return m->is_set && !c.failed;
 }
 
-/* The out-of-line function around frame @number. */
-static uint32_t root_of(const struct cairn_pack *p, uint32_t number)
-{
-	struct frame f;
-	while (frame_at(p, number, &f) && f.distance)
-		number -= f.distance;
-	return number;
-}
-
 static void read_marked_place(struct reader *r, const struct cairn_function *f, uint32_t frame, struct cairn_site *s)
 {
 	const struct cairn_pack *p = r->pack;
@@ -243,11 +238,11 @@ static void read_marked_place(struct reader *r, const struct cairn_function *f, 
 	read_manner(&manner, s);
 	s->at.v = m.at;
 	s->die = m.die;
+	uint32_t root = read_frames(r, frame, s);
 	if (m.has_own_off)
 		s->container_off = m.container_off;
-	else if (mark_at(p, root_of(p, frame), &container))
+	else if (root != frame && mark_at(p, root, &container))
 		s->container_off = (int64_t)(m.at - container.at);
-	read_frames(r, frame, s);
 	struct cairn_arg *args = new_args(r, f, s);
 	for (uint32_t i = 0; args && i < s->n_args; i++)
 		read_location(r, cur_number(&locations), &args[i].loc);

@@ -12,11 +12,8 @@ int pack_types_init(struct pack_types *t, const struct cairn_pack *pack)
 	t->known = calloc(pack->types.n + 1, 1);
 	if (!t->graph || !t->known)
 		return -ENOMEM;
-	/* Number 0 is void, as id 0 is. */
-	for (uint32_t i = 1; i < pack->types.n; i++)
-		if (types_reserve(t->graph) != i)
-			return -ENOMEM;
-	return 0;
+	/* Number 0 is void, as id 0 is. Few of the others are looked at. */
+	return types_reserve_to(t->graph, pack->types.n) ? 0 : -ENOMEM;
 }
 
 void pack_types_fini(struct pack_types *t)
