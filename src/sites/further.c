@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sites/further.h"
 
+#include <errno.h>
+
 #include "base/err.h"
+#include "base/vec.h"
 
 /* How far behind an address the nearest code of a copy begins; 0 when the address is in it. */
 static uint64_t distance_to(const struct built_site *b, uint64_t at)
@@ -21,10 +24,17 @@ static uint64_t distance_to(const struct built_site *b, uint64_t at)
  * of the caller may have been moved to where the copy begins, as it can be with DW_AT_entry_pc; then it
  * belongs to the copy whose code begins nearest behind.
  */
+struct first_entry {
+	struct cairn_vaddr at;
+	uint64_t view;
+	struct built_site *site;
+};
+
 struct owner_search {
 	const struct site_env *env;
 	const struct group *group;
 	struct built_site *sites; /* one for each of the group's entries */
+	VEC(struct first_entry) firsts; /* of the unit at hand, those with code; apart, because all of them are compared with each row */
 	/* Entries, and rows, of the unit at hand: a function may have 50,000 of each in all units. */
 	uint32_t unit;
 	size_t first, end, first_row, end_row;
@@ -35,8 +45,21 @@ static uint32_t unit_of(const struct owner_search *s, size_t i)
 	return i < s->group->entries.n ? s->env->index->p[s->group->entries.p[i]].unit : DW_FUNC_NONE;
 }
 
-/* Rows come unit by unit, and entries in order of DIE, so those of a unit are together. */
-static void go_to_unit(struct owner_search *s, size_t row)
+/* Returns 0 or -ENOMEM. */
+static int list_firsts(struct owner_search *s)
+{
+	s->firsts.n = 0;
+	for (size_t i = s->first; i < s->end; i++) {
+		struct built_site *b = &s->sites[i];
+		struct first_entry f = {.at = b->site.at, .view = b->view, .site = b};
+		if (b->site.n_shared && !VEC_ADD(&s->firsts, f))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Rows come unit by unit, and entries in order of DIE, so those of a unit are together. Returns 0 or -ENOMEM. */
+static int go_to_unit(struct owner_search *s, size_t row)
 {
 	const struct group *g = s->group;
 	size_t lo = 0, hi = g->entries.n;
@@ -54,16 +77,17 @@ static void go_to_unit(struct owner_search *s, size_t row)
 	s->first_row = s->end_row = row;
 	while (s->end_row < g->rows.n && g->rows.p[s->end_row].unit == s->unit)
 		s->end_row++;
+	return list_firsts(s);
 }
 
 /* Whether the row is the first entry of a copy, which then learns what the row tells. */
 static bool is_first_entry(const struct owner_search *s, const struct entry_row *row)
 {
-	for (size_t i = s->first; i < s->end; i++) {
-		struct built_site *b = &s->sites[i];
-		if (!b->site.n_shared || b->site.at.v != row->at.v || b->view != row->view)
+	for (size_t i = 0; i < s->firsts.n; i++) {
+		const struct first_entry *f = &s->firsts.p[i];
+		if (f->at.v != row->at.v || f->view != row->view)
 			continue;
-		b->around = row->around;
+		f->site->around = row->around;
 		return true;
 	}
 	return false;
@@ -216,8 +240,8 @@ static int add_further(struct owner_search *s, struct site_requests *ret, struct
 		return 0;
 	for (size_t i = 0; i < s->group->rows.n; i++) {
 		const struct entry_row *row = &s->group->rows.p[i];
-		if (!i || row->unit != s->unit)
-			go_to_unit(s, i);
+		if ((!i || row->unit != s->unit) && go_to_unit(s, i) < 0)
+			return err_nomem(err, "sites");
 		uint32_t owner = is_first_entry(s, row) ? DW_FUNC_NONE : owner_of(s, row);
 		struct site_request r = {.entry = owner,
 					 .has_row = true,
@@ -248,5 +272,8 @@ int further_request(const struct site_env *env, const struct group *group, struc
 {
 	struct owner_search s = {.env = env, .group = group, .sites = sites};
 	int rc = add_ways(&s, ret, err);
-	return rc < 0 ? rc : add_further(&s, ret, err);
+	if (rc >= 0)
+		rc = add_further(&s, ret, err);
+	VEC_FREE(&s.firsts);
+	return rc;
 }
