@@ -52,6 +52,20 @@ enum {
 	ALIKE = 5,
 };
 
+static uint32_t print_of(const uint8_t *p, uint64_t n)
+{
+	uint64_t v = 0;
+	memcpy(&v, p, n < sizeof(v) ? n : sizeof(v));
+	return (uint32_t)((v + n) * 0x9e3779b97f4a7c15 >> 32);
+}
+
+static struct expr_print expr_print(const uint8_t *p, uint64_t n)
+{
+	if (!n)
+		return (struct expr_print){0};
+	return (struct expr_print){.whole = print_of(p, n), .end = n > ALIKE ? print_of(p + n - ALIKE, ALIKE) | 1 : 0};
+}
+
 enum told {
 	TOLD_OTHERWISE,
 	TOLD_COMPUTED, /* from registers, by more than one step */
@@ -65,6 +79,7 @@ struct candidate {
 	enum told told;
 	int64_t value; /* of a constant */
 	struct expression expr;
+	struct expr_print print;
 	bool now, before; /* the variable is described by the same at the place; was, in front of it */
 };
 
@@ -110,7 +125,8 @@ static int list_args(struct search *s)
 		s->args[s->n++] = (struct candidate){.arg = i,
 						     .told = told,
 						     .value = b->args[i].loc.pieces->steps[0].imm,
-						     .expr = b->exprs[i]};
+						     .expr = b->exprs[i],
+						     .print = expr_print(b->exprs[i].p, b->exprs[i].n)};
 	}
 	return 0;
 }
@@ -157,11 +173,9 @@ static bool ends_alike(const struct expression *a, const struct dw_loc_entry *b)
 	       !memcmp(a->p + a->n - ALIKE, b->expr + b->expr_len - ALIKE, ALIKE);
 }
 
-/* Nearly all entries are neither constant nor what an argument is, so where they hold is asked last. */
-static void compare_entry(struct search *s, const struct known_entry *known)
+static void compare_entry(struct search *s, const struct dw_loc_entry *e, bool is_constant)
 {
-	const struct dw_loc_entry *e = &known->e;
-	if (known->is_constant && loc_entry_holds(e, s->b->site.at, s->b->view))
+	if (is_constant && loc_entry_holds(e, s->b->site.at, s->b->view))
 		s->is_constant = true;
 	for (unsigned int i = 0; i < s->n; i++) {
 		struct candidate *c = &s->args[i];
@@ -172,6 +186,25 @@ static void compare_entry(struct search *s, const struct known_entry *known)
 			c->now = true;
 		else
 			c->before |= e->hi.v <= s->b->site.at.v;
+	}
+}
+
+/* False: the expressions are unequal, and so are their ends where those count. */
+static bool may_be_argument(const struct search *s, const struct expr_print *print)
+{
+	bool may = false;
+	for (unsigned int i = 0; i < s->n; i++)
+		may |= s->args[i].print.whole == print->whole || (print->end && s->args[i].print.end == print->end);
+	return may;
+}
+
+static void compare_entries(struct search *s, const struct known_variable *variable)
+{
+	const struct around_scopes *known = s->in->known;
+	for (uint32_t i = variable->entries; i < variable->entries + variable->n_entries; i++) {
+		const struct known_print *print = &known->prints.p[i];
+		if (print->is_constant || may_be_argument(s, &print->expr))
+			compare_entry(s, &known->entries.p[i], print->is_constant);
 	}
 }
 
@@ -199,8 +232,7 @@ static int compare_variable(struct search *s, const struct known_variable *varia
 		s->args[i].now = s->args[i].before = false;
 	if (variable->is_constant)
 		compare_constant(s, variable->value);
-	for (uint32_t i = 0; i < variable->n_entries; i++)
-		compare_entry(s, &s->in->known->entries.p[variable->entries + i]);
+	compare_entries(s, variable);
 	bool counts = s->is_constant && variable->tag == DW_TAG_variable;
 	bool is_argument = s->is_constant && variable->tag == DW_TAG_formal_parameter;
 	for (unsigned int i = 0; i < s->n; i++) {
@@ -227,8 +259,9 @@ static int keep_entry(void *arg, const struct dw_loc_entry *e)
 		return 1;
 	if (e->expr_len < 2)
 		return 0;
-	struct known_entry entry = {.e = *e, .is_constant = is_constant_expr(e->expr, e->expr_len)};
-	return VEC_ADD(&known->entries, entry) ? 0 : -ENOMEM;
+	struct known_print print = {.expr = expr_print(e->expr, e->expr_len),
+				    .is_constant = is_constant_expr(e->expr, e->expr_len)};
+	return VEC_ADD(&known->entries, *e) && VEC_ADD(&known->prints, print) ? 0 : -ENOMEM;
 }
 
 /* What is damaged has the entries in front of the damage. Returns 0 or -ENOMEM. */
@@ -289,7 +322,7 @@ static int know_container(const struct around *a)
 	struct around_scopes *known = a->known;
 	if (known->scopes.n && known->container == a->container->off)
 		return 0;
-	known->scopes.n = known->variables.n = known->inners.n = known->entries.n = 0;
+	known->scopes.n = known->variables.n = known->inners.n = known->entries.n = known->prints.n = 0;
 	known->container = a->container->off;
 	return know_scope(known, a->container);
 }
@@ -300,6 +333,7 @@ void around_scopes_fini(struct around_scopes *s)
 	VEC_FREE(&s->variables);
 	VEC_FREE(&s->inners);
 	VEC_FREE(&s->entries);
+	VEC_FREE(&s->prints);
 }
 
 /* To a scope in the one at hand. Returns 1; 0 when it is damaged; -ENOMEM. */

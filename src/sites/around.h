@@ -7,9 +7,14 @@
 #include "sites/passage.h"
 #include "sites/site.h"
 
-/* What a variable is somewhere. */
-struct known_entry {
-	struct dw_loc_entry e;
+/* Of an expression, and of its last steps (0: it is too short). Unequal ones have unequal expressions. */
+struct expr_print {
+	uint32_t whole, end;
+};
+
+/* What of an entry is compared with each argument. Nearly all entries are neither constant nor what an argument is. */
+struct known_print {
+	struct expr_print expr;
 	bool is_constant;
 };
 
@@ -43,7 +48,8 @@ struct around_scopes {
 	VEC(struct known_scope) scopes; /* the function itself is the first */
 	VEC(struct known_variable) variables;
 	VEC(struct known_inner) inners;
-	VEC(struct known_entry) entries;
+	VEC(struct dw_loc_entry) entries; /* what variables are somewhere */
+	VEC(struct known_print) prints;   /* of each of them */
 };
 void around_scopes_fini(struct around_scopes *s);
 
