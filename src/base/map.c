@@ -79,13 +79,25 @@ int map_put(struct map *m, uint64_t key, uint64_t value)
 	return 0;
 }
 
+/* Both halves of a product, so that each bit of a word reaches each bit of the state. */
+static uint64_t fold(uint64_t h, uint64_t word)
+{
+	unsigned __int128 m = (unsigned __int128)(h ^ word) * 0x9e3779b97f4a7c15;
+	return ((uint64_t)m ^ (uint64_t)(m >> 64)) + word;
+}
+
 uint64_t map_hash_bytes(const void *bytes, size_t n)
 {
 	const unsigned char *p = bytes;
-	uint64_t h = 0xcbf29ce484222325;
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ p[i]) * 0x100000001b3;
-	return mix(h);
+	uint64_t h = 0xcbf29ce484222325 + n, word = 0;
+	for (; n > sizeof(word); p += sizeof(word), n -= sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		h = fold(h, word);
+	}
+	word = 0;
+	if (n)
+		memcpy(&word, p, n);
+	return mix(fold(h, word));
 }
 
 uint64_t map_hash_str(const char *s)
