@@ -77,7 +77,7 @@ static bool has_other(const struct dw_place *places, enum role role)
 /* Where a DIE's bytes of fixed size begin: behind its code, or behind a name in front of all else. */
 static bool plan_bytes(struct unit_plan *p, const struct dw_walker *w, const struct dw_shape *s)
 {
-	const struct dw_place *name = &w->all_places[s->places + NAME];
+	const struct dw_place *name = &w->all_places.p[s->places + NAME];
 	p->fixed = (uint8_t)s->fixed;
 	if (s->then == DW_THEN_END)
 		return s->fixed <= FIXED_MAX;
@@ -211,7 +211,7 @@ static void make_plan(struct unit_plan *p, const struct dw_walker *w, const stru
 	*p = (struct unit_plan){.kind = kind};
 	if (s->role == DW_ROLE_PASS || s->role == DW_ROLE_PRUNE)
 		return;
-	if (is_planned(p, w, s, w->all_places + s->places))
+	if (is_planned(p, w, s, w->all_places.p + s->places))
 		p->role = s->role;
 	else
 		*p = (struct unit_plan){.kind = kind};

@@ -44,11 +44,18 @@ int dw_walker_init(struct dw_walker *w, const struct dw_wish *wish)
 void dw_walker_fini(struct dw_walker *w)
 {
 	free(w->shapes);
-	free(w->all_places);
+	map_fini(&w->known_at);
+	VEC_FREE(&w->known);
+	VEC_FREE(&w->all_places);
 	VEC_FREE(&w->implicit);
 }
 
 /* ---- shapes ---- */
+
+enum {
+	/* Shapes that are kept from unit to unit: several times those of the largest files, some megabytes with their places. */
+	KNOWN_MAX = 1 << 15,
+};
 
 /* The slot of an attribute; wish->n_attrs when nobody wants it. */
 static unsigned int slot_of(const struct dw_walker *w, uint16_t at)
@@ -94,9 +101,10 @@ static enum dw_how how_of(const struct dw_abbrevs *t, uint16_t form)
 	return DW_HOW_FORM;
 }
 
-/* Once per walk, for most files. */
-static void learn_forms(struct dw_form_ways *ways, const struct dw_abbrevs *t)
+/* Once per walk, for most files. Abbreviations of units of another kind are others, too. */
+static void learn_forms(struct dw_walker *w, const struct dw_abbrevs *t)
 {
+	struct dw_form_ways *ways = &w->ways;
 	if (ways->addr_size == t->addr_size && ways->offset_size == t->offset_size &&
 	    ways->ref_addr_size == t->ref_addr_size)
 		return;
@@ -181,45 +189,57 @@ static bool reserve(struct dw_walker *w, size_t n)
 {
 	if (n <= w->cap)
 		return true;
-	if (n > UINT32_MAX / 2 / (w->wish->n_attrs + 1))
-		return false; /* beyond what dw_shape.places can say */
 	size_t cap = n < 2 * w->cap ? 2 * w->cap : n;
 	struct dw_shape *shapes = realloc(w->shapes, cap * sizeof(*shapes));
 	if (!shapes)
 		return false;
 	w->shapes = shapes;
-	struct dw_place *places =
-		realloc(w->all_places, (cap * w->wish->n_attrs + 1) * sizeof(*places));
-	if (!places)
-		return false;
-	w->all_places = places;
 	w->cap = cap;
 	return true;
 }
 
+static void forget(struct dw_walker *w)
+{
+	map_fini(&w->known_at);
+	w->known.n = w->all_places.n = w->implicit.n = 0;
+}
+
+/* The shape of an abbreviation that was not met before. */
+static bool learn_shape(struct dw_walker *w, const struct dw_abbrev *a, struct dw_shape *ret)
+{
+	struct dw_shape s = {.fixed = a->first.fixed,
+			     .then = a->first.then,
+			     .sibling = a->sibling,
+			     .tag = a->tag,
+			     .has_children = a->has_children,
+			     .role = w->wish->role(a->tag),
+			     .places = (uint32_t)w->all_places.n};
+	if (s.role != DW_ROLE_PASS && s.role != DW_ROLE_PRUNE) {
+		/* One more, so that there are some also when nobody wants an attribute. */
+		if (!VEC_RESERVE(&w->all_places, w->wish->n_attrs + 1) ||
+		    !add_places(w, a, w->all_places.p + w->all_places.n))
+			return false;
+		w->all_places.n += w->wish->n_attrs;
+	}
+	*ret = s;
+	return VEC_ADD(&w->known, s) && map_put(&w->known_at, (uintptr_t)a, w->known.n - 1) >= 0;
+}
+
 static bool make_shapes(struct dw_walker *w, const struct dw_abbrevs *t)
 {
-	size_t n_places = 0;
 	w->table = t;
-	w->implicit.n = 0;
-	learn_forms(&w->ways, t);
-	if (!reserve(w, t->n))
+	learn_forms(w, t);
+	/* What is known is bounded by a table and this, whatever is in the file; of constants a place can count so many. */
+	if (w->known.n > KNOWN_MAX || w->implicit.n > UINT16_MAX / 2)
+		forget(w);
+	if (t->n > UINT32_MAX / 2 / DW_WISH_MAX - KNOWN_MAX || !reserve(w, t->n))
 		return false;
 	for (size_t i = 0; i < t->n; i++) {
-		const struct dw_abbrev *a = t->p[i];
-		struct dw_shape *s = &w->shapes[i];
-		*s = (struct dw_shape){.fixed = a->first.fixed,
-				       .then = a->first.then,
-				       .sibling = a->sibling,
-				       .tag = a->tag,
-				       .has_children = a->has_children,
-				       .role = w->wish->role(a->tag),
-				       .places = (uint32_t)n_places};
-		if (s->role == DW_ROLE_PASS || s->role == DW_ROLE_PRUNE)
-			continue;
-		if (!add_places(w, a, &w->all_places[n_places]))
+		uint64_t known;
+		if (map_get(&w->known_at, (uintptr_t)t->p[i], &known))
+			w->shapes[i] = w->known.p[known];
+		else if (!learn_shape(w, t->p[i], &w->shapes[i]))
 			return false;
-		n_places += w->wish->n_attrs;
 	}
 	return true;
 }
@@ -434,7 +454,7 @@ int dw_walker_next(struct dw_walker *w)
 			w->next = p;
 			w->die = start;
 			w->shape = s;
-			w->places = w->all_places + s->places;
+			w->places = w->all_places.p + s->places;
 			w->depth = w->level;
 			w->level += s->has_children;
 			return s->role;

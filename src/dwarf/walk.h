@@ -43,6 +43,7 @@
 #ifndef DWARF_WALK_H
 #define DWARF_WALK_H
 
+#include "base/map.h"
 #include "dwarf/forms.h"
 
 /* Roles: what dw_wish.role() gives for a tag. All but these two are the caller's own, and delivered. */
@@ -133,8 +134,11 @@ struct dw_walker {
 	/* Of the unit's table, one per abbreviation. */
 	const struct dw_abbrevs *table;
 	struct dw_shape *shapes;
-	struct dw_place *all_places; /* n_attrs each */
 	size_t cap;
+	/* Of all abbreviations that were met: of 315,000 in a vmlinux's tables 8,500 are left. */
+	struct map known_at; /* abbreviation to its shape in known */
+	VEC(struct dw_shape) known;
+	VEC(struct dw_place) all_places; /* n_attrs of each that is delivered */
 	VEC(int64_t) implicit;
 	struct dw_form_ways ways;
 	uint8_t slot_of[256]; /* by the low byte of DW_AT_*: slot + 1 of the first with it, 0 none */
