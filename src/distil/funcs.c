@@ -68,7 +68,12 @@ static int intern(struct func_table *f, const struct func *d, uint32_t proto, ui
 		f->v.p[last].next = *ret;
 	else if (map_put(&f->by_name, key, *ret) < 0)
 		return -ENOMEM;
-	struct btf_func v = {.name = d->name, .said = d->name, .proto = proto, .declared = d->declaration, .next = NONE};
+	struct btf_func v = {.name = d->name,
+			     .said = d->name,
+			     .proto = proto,
+			     .declared = d->declaration,
+			     .next = NONE,
+			     .is_first = last == NONE};
 	return VEC_ADD(&f->v, v) ? 0 : -ENOMEM;
 }
 
@@ -92,24 +97,52 @@ uint32_t func_table_at(const struct func_table *f, dw_off abstract)
 }
 
 /* Most DIEs repeat what an earlier one says, in the same words: then the place of the name is enough to know it. */
+struct said {
+	edge_t proto;
+	struct h128 key;
+};
+
+static struct said said_by(const struct func_table *f, size_t i)
+{
+	const struct func *d = &f->c->funcs.p[i];
+	edge_t proto = variants_edge(f->variants, d->unit, d->proto + 1);
+	return (struct said){.proto = proto, .key = h128_mix(h128_start(d->declaration), (uintptr_t)d->name, proto)};
+}
+
+static int intern_die(struct func_table *f, struct hash_table *seen, size_t i, const struct said *said)
+{
+	const struct func *d = &f->c->funcs.p[i];
+	uint32_t *to = &f->of_die[i];
+	*to = hash_table_find(seen, said->key);
+	if (*to == NONE) {
+		int rc = intern(f, d, said->proto - 1, to);
+		if (rc >= 0)
+			rc = hash_table_add(seen, said->key, *to);
+		if (rc < 0)
+			return rc;
+	}
+	f->v.p[*to].external |= d->external;
+	return 0;
+}
+
+/* What is seen is more than caches hold, so each is looked for some steps ahead. */
 static int intern_all(struct func_table *f)
 {
+	enum { AHEAD = 8 };
+	struct said ahead[AHEAD];
 	struct hash_table seen = {0};
+	size_t n = f->c->funcs.n;
 	int rc = 0;
-	for (size_t i = 0; i < f->c->funcs.n && rc >= 0; i++) {
-		const struct func *d = &f->c->funcs.p[i];
-		edge_t proto = variants_edge(f->variants, d->unit, d->proto + 1);
-		struct h128 key = h128_mix(h128_start(d->declaration), (uintptr_t)d->name, proto);
-		f->of_die[i] = hash_table_find(&seen, key);
-		if (f->of_die[i] == NONE) {
-			rc = intern(f, d, proto - 1, &f->of_die[i]);
-			if (rc >= 0)
-				rc = hash_table_add(&seen, key, f->of_die[i]);
+	for (size_t i = 0; i < n + AHEAD && rc >= 0; i++) {
+		struct said *said = &ahead[i % AHEAD];
+		if (i >= AHEAD)
+			rc = intern_die(f, &seen, i - AHEAD, said);
+		if (i < n) {
+			*said = said_by(f, i);
+			hash_table_prefetch(&seen, said->key);
 		}
-		if (rc >= 0)
-			f->v.p[f->of_die[i]].external |= d->external;
 	}
-	free(seen.slot);
+	hash_table_fini(&seen);
 	return rc;
 }
 
@@ -122,8 +155,8 @@ static int first_range(void *ctx, struct dw_range r)
 /* foo.isra.0, foo.constprop.0, foo.part.0: parameters were removed, or it is the rest of foo only. */
 static bool is_clone(const char *symbol)
 {
-	return strstr(symbol, ".isra.") || strstr(symbol, ".constprop.") || strstr(symbol, ".part.") ||
-	       strstr(symbol, ".cold");
+	return symbol_has(symbol, ".isra.") || symbol_has(symbol, ".constprop.") || symbol_has(symbol, ".part.") ||
+	       symbol_has(symbol, ".cold");
 }
 
 /* The DIE that declares the function of a body; 0 when its origins lead nowhere. */
@@ -240,10 +273,9 @@ static int tell_apart(struct func_table *f, const struct dwarf *dw, struct hash_
 static int choose_main(struct func_table *f, const struct dwarf *dw, uint64_t *losses)
 {
 	struct hash_table said = {0};
-	uint64_t key;
 	int rc = 0;
 	for (size_t i = 0; i < f->v.n && rc >= 0; i++) {
-		if (first_of(f, f->v.p[i].name, &key) != i)
+		if (!f->v.p[i].is_first)
 			continue;
 		if (n_bodies(f, (uint32_t)i) > 1)
 			rc = tell_apart(f, dw, &said, (uint32_t)i);

@@ -30,6 +30,7 @@ struct btf_func {
 	bool has_body;    /* code with this name and prototype */
 	bool declared;    /* the prototype is of a declaration: its parameters may have no names */
 	bool in_main;
+	bool is_first;    /* of those of its name */
 };
 
 struct func_table {

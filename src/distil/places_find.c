@@ -193,7 +193,7 @@ static bool has_place(const struct finder *f, const struct cairn_site *s)
 	if (s->kind != CAIRN_SITE_ENTRY || !s->symbol)
 		return false;
 	const char *own = own_symbol(f->dw, s->at, s->die), *symbol = own ? own : s->symbol;
-	return strstr(symbol, ".isra.") || strstr(symbol, ".constprop.");
+	return symbol_has(symbol, ".isra.") || symbol_has(symbol, ".constprop.");
 }
 
 static int see_place(void *arg, unsigned int worker, uint32_t group, dw_off abstract, const struct cairn_site *site,

@@ -35,6 +35,13 @@ int dw_die_near(const struct dw_unit *u, dw_off off, struct dw_die *ret, struct 
 	return dw_die_parse(u, u->sec->p + at, ret, err);
 }
 
+void dw_die_prefetch(const struct dw_unit *u, dw_off off)
+{
+	uint64_t at = dw_off_in_section(off);
+	if ((at | u->tag) == off && at < (uint64_t)(u->end - u->sec->p))
+		__builtin_prefetch(u->sec->p + at);
+}
+
 /* ---- attributes ---- */
 
 /* As dw_spec_next(), with the usual case of two small numbers in front. */

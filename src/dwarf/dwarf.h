@@ -148,6 +148,9 @@ int dw_die_at(const struct dwarf *dw, dw_off off, struct dw_die *ret, struct cai
 /* The same, cheaper, for one that usually is in unit @u: what a DIE of @u refers to. */
 int dw_die_near(const struct dw_unit *u, dw_off off, struct dw_die *ret, struct cairn_err *err);
 
+/* Have the bytes of a DIE of @u fetched meanwhile: references lead anywhere in a file that no cache holds. */
+void dw_die_prefetch(const struct dw_unit *u, dw_off off);
+
 /*
  * dw_die_child, dw_die_sibling - first child, next sibling
  *

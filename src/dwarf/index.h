@@ -58,6 +58,12 @@ static inline int dw_func_die(const struct dwarf *dw, const struct dw_func *f, s
 	return dw_die_near(dwarf_unit(dw, f->unit), f->die, ret, err);
 }
 
+/* dw_die_prefetch() of its DIE. */
+static inline void dw_func_prefetch(const struct dwarf *dw, const struct dw_func *f)
+{
+	dw_die_prefetch(dwarf_unit(dw, f->unit), f->die);
+}
+
 /*
  * dwarf_functions_named - the entries that belong to a name, in one parallel pass, without keeping the rest
  *

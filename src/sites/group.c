@@ -257,10 +257,14 @@ static int read_root(const struct grouping *all, uint32_t entry, unsigned int wo
 
 static int read_roots(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
 {
+	enum { AHEAD = 8 };
 	const struct grouping *all = arg;
 	int rc = 0;
-	for (size_t i = item * CHUNK; i < all->entries.n && i < (item + 1) * CHUNK && rc >= 0; i++)
+	for (size_t i = item * CHUNK; i < all->entries.n && i < (item + 1) * CHUNK && rc >= 0; i++) {
+		if (i + AHEAD < all->entries.n)
+			dw_func_prefetch(all->env->dw, &all->env->index->p[all->entries.p[i + AHEAD]]);
 		rc = read_root(all, all->entries.p[i], worker, &all->roots[i], err);
+	}
 	return rc;
 }
 

@@ -3,7 +3,16 @@
 #ifndef SITES_OWN_SYMBOL_H
 #define SITES_OWN_SYMBOL_H
 
+#include <string.h>
+
 #include "dwarf/dwarf.h"
+
+/* Whether a symbol has @part, which begins with a dot, as foo.isra.0 has ".isra". Nearly all symbols have no dot. */
+static inline bool symbol_has(const char *symbol, const char *part)
+{
+	const char *dot = strchr(symbol, '.');
+	return dot && strstr(dot, part);
+}
 
 /*
  * own_symbol - the function symbol that begins where a body does, and is the body's own

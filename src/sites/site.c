@@ -225,7 +225,7 @@ static void symbol_of(const struct site_env *env, struct cairn_site *site)
 		site->symbol_off = site->at.v - start.v;
 	/* The rest of a function that was split for partial inlining, named by GCC. */
 	if (site->kind == CAIRN_SITE_ENTRY && site->symbol && !site->symbol_off &&
-	    strstr(site->symbol, ".part."))
+	    symbol_has(site->symbol, ".part."))
 		site->kind = CAIRN_SITE_PART;
 }
 
@@ -341,7 +341,7 @@ bool site_is_clone(const struct site_env *env, const struct cairn_site *s)
 	/* Where code was folded, the symbol that is shown may be another function's. */
 	if (s->kind == CAIRN_SITE_ENTRY && env->folds && symbol_name_has(env->folds, s->at))
 		symbol = own_symbol(env->dw, s->at, s->die);
-	return !symbol || strstr(symbol, ".isra") || strstr(symbol, ".constprop") || strstr(symbol, ".part");
+	return !symbol || symbol_has(symbol, ".isra") || symbol_has(symbol, ".constprop") || symbol_has(symbol, ".part");
 }
 
 bool site_is_plain_body(const struct site_env *env, const struct cairn_site *s)
