@@ -41,6 +41,15 @@ bool map_get(const struct map *m, uint64_t key, uint64_t *ret)
 	return true;
 }
 
+void map_prefetch(const struct map *m, uint64_t key)
+{
+	if (!m->cap)
+		return;
+	size_t i = mix(key) & (m->cap - 1);
+	__builtin_prefetch(&m->used[i]);
+	__builtin_prefetch(&m->slots[i]);
+}
+
 static int grow(struct map *m)
 {
 	struct map bigger = {.cap = m->cap ? m->cap * 2 : 16, .n = m->n};

@@ -38,14 +38,20 @@ static bool same_types(const struct func_table *f, uint32_t a, uint32_t b)
 	return true;
 }
 
-/* The first function of a name; NONE when there is none, and *@ret_key is where it would be. */
-static uint32_t first_of(const struct func_table *f, const char *name, uint64_t *ret_key)
+/* The first function of a name; NONE when there is none. *@key: the name's, and then where it is or would be. */
+static uint32_t first_at(const struct func_table *f, const char *name, uint64_t *key)
 {
 	uint64_t first;
-	for (*ret_key = name_key(name); map_get(&f->by_name, *ret_key, &first); ++*ret_key)
+	for (; map_get(&f->by_name, *key, &first); ++*key)
 		if (!strcmp(f->v.p[first].name, name))
 			return (uint32_t)first;
 	return NONE;
+}
+
+static uint32_t first_of(const struct func_table *f, const char *name, uint64_t *ret_key)
+{
+	*ret_key = name_key(name);
+	return first_at(f, name, ret_key);
 }
 
 /* The function of that name and prototype, new when there is none. */
@@ -77,9 +83,18 @@ static int intern(struct func_table *f, const struct func *d, uint32_t proto, ui
 	return VEC_ADD(&f->v, v) ? 0 : -ENOMEM;
 }
 
-static uint32_t find_die(const struct func_table *f, dw_off die)
+/* In steps that double from @near on: what is asked for behind one another is mostly of one unit. */
+static uint32_t find_die(const struct func_table *f, size_t near, dw_off die)
 {
-	size_t lo = 0, hi = f->n_dies;
+	size_t lo = near < f->n_dies ? near : 0, hi = lo, step = 16;
+	for (; lo && f->dies[lo] > die; step *= 2) {
+		hi = lo;
+		lo = lo > step ? lo - step : 0;
+	}
+	for (; hi < f->n_dies && f->dies[hi] <= die; step *= 2) {
+		lo = hi;
+		hi = f->n_dies - hi > step ? hi + step : f->n_dies;
+	}
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 		if (f->dies[mid] < die)
@@ -90,10 +105,13 @@ static uint32_t find_die(const struct func_table *f, dw_off die)
 	return lo < f->n_dies && f->dies[lo] == die ? (uint32_t)lo : NONE;
 }
 
-uint32_t func_table_at(const struct func_table *f, dw_off abstract)
+uint32_t func_table_at(const struct func_table *f, dw_off abstract, uint32_t *near)
 {
-	uint32_t i = find_die(f, abstract);
-	return i == NONE ? NONE : f->of_die[i];
+	uint32_t i = find_die(f, *near, abstract);
+	if (i == NONE)
+		return NONE;
+	*near = i;
+	return f->of_die[i];
 }
 
 /* Most DIEs repeat what an earlier one says, in the same words: then the place of the name is enough to know it. */
@@ -159,26 +177,27 @@ static bool is_clone(const char *symbol)
 	       symbol_has(symbol, ".cold");
 }
 
-/* The DIE that declares the function of a body; 0 when its origins lead nowhere. */
-static dw_off declaration_of(const struct func_table *f, const struct dwarf *dw, dw_off origin)
+/* The function whose code a body is; NONE when its origins lead to no declaration. */
+static uint32_t function_of(const struct func_table *f, const struct dwarf *dw, dw_off origin, uint32_t *near)
 {
 	for (int i = 0; i < DW_ORIGIN_MAX && origin; i++) {
 		struct dw_die die;
-		if (find_die(f, origin) != NONE)
-			return origin;
+		uint32_t found = func_table_at(f, origin, near);
+		if (found != NONE)
+			return found;
 		if (dw_die_at(dw, origin, &die, NULL) != 1)
-			return 0;
+			return NONE;
 		origin = dw_ref(&die, DW_AT_abstract_origin);
 	}
-	return 0;
+	return NONE;
 }
 
-static void note_body(struct func_table *f, const struct dwarf *dw, const struct body *b)
+static void note_body(struct func_table *f, const struct dwarf *dw, const struct body *b, uint32_t *near)
 {
 	struct cairn_vaddr at = {b->addr};
 	struct dw_die die;
 	const char *symbol;
-	uint32_t i = func_table_at(f, declaration_of(f, dw, b->origin));
+	uint32_t i = function_of(f, dw, b->origin, near);
 	if (i == NONE || f->v.p[i].has_body)
 		return;
 	if (!at.v && (dw_die_at(dw, b->die, &die, NULL) != 1 || dw_ranges(&die, first_range, &at, NULL) <= 0))
@@ -191,11 +210,10 @@ static void note_body(struct func_table *f, const struct dwarf *dw, const struct
 }
 
 /* The only definition of a name, when none of that name has code. */
-static struct btf_func *without_code(struct func_table *f, const char *name)
+static struct btf_func *without_code(struct func_table *f, const char *name, uint64_t key)
 {
 	struct btf_func *only = NULL;
-	uint64_t key;
-	for (uint32_t k = first_of(f, name, &key); k != NONE; k = f->v.p[k].next) {
+	for (uint32_t k = first_at(f, name, &key); k != NONE; k = f->v.p[k].next) {
 		struct btf_func *v = &f->v.p[k];
 		if (v->has_body || (only && !v->declared))
 			return NULL;
@@ -208,13 +226,21 @@ static struct btf_func *without_code(struct func_table *f, const char *name)
 /* Functions of equal code are folded into one (GCC's -fipa-icf): a symbol is all that the others have. */
 static int note_folded(struct func_table *f, const struct dwarf *dw)
 {
+	enum { AHEAD = 8 };
+	uint64_t keys[AHEAD];
 	const struct elf_symbol *symbols;
-	size_t n;
+	size_t n = 0;
 	int rc = elf_symbols(binary_debug(dwarf_binary(dw)), &symbols, &n, NULL);
-	for (size_t i = 0; i < n && rc >= 0; i++) {
-		struct btf_func *v = symbols[i].type == STT_FUNC ? without_code(f, symbols[i].name) : NULL;
+	for (size_t i = 0; rc >= 0 && i < n + AHEAD; i++) {
+		uint64_t *key = &keys[i % AHEAD];
+		const struct elf_symbol *s = i >= AHEAD ? &symbols[i - AHEAD] : NULL;
+		struct btf_func *v = s && s->type == STT_FUNC ? without_code(f, s->name, *key) : NULL;
 		if (v)
 			v->has_body = true;
+		if (i >= n || symbols[i].type != STT_FUNC)
+			continue;
+		*key = name_key(symbols[i].name);
+		map_prefetch(&f->by_name, *key);
 	}
 	return rc == -ENOMEM ? rc : 0;
 }
@@ -328,8 +354,9 @@ int func_table_find(const struct dwarf *dw, const struct variants *variants, str
 		ret->dies[ret->n_dies++] = c->funcs.p[i].die;
 	if (intern_all(ret) < 0)
 		return err_nomem(err, "functions");
+	uint32_t near = 0;
 	for (size_t i = 0; i < c->bodies.n; i++)
-		note_body(ret, dw, &c->bodies.p[i]);
+		note_body(ret, dw, &c->bodies.p[i], &near);
 	if (note_folded(ret, dw) < 0 || choose_main(ret, dw, losses) < 0)
 		return err_nomem(err, "functions");
 	find_skipped(ret);

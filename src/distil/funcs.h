@@ -56,8 +56,9 @@ int func_table_emit(struct func_table *f, const struct emit *e, uint32_t *ret_n,
  * func_table_at - the function that a DIE is a body or a copy of
  *
  * @abstract  DIE without DW_AT_abstract_origin
+ * @near      0 at first, then as it was left: where to begin to look
  * Returns the index in func_table.v; UINT32_MAX when it has no name.
  */
-uint32_t func_table_at(const struct func_table *f, dw_off abstract);
+uint32_t func_table_at(const struct func_table *f, dw_off abstract, uint32_t *near);
 
 #endif

@@ -48,7 +48,7 @@ struct worker {
 	struct cairn_distilled counts;
 	/* Of the last place, and which function that is: the places of one in a unit come one behind the other. */
 	dw_off abstract;
-	uint32_t func;
+	uint32_t func, near;
 	const struct signature *signature; /* its parameters */
 	struct signature *signatures; /* per function of func_table.v, of those that were met */
 	VEC(struct loc_value) values;
@@ -137,7 +137,7 @@ static int learn_signature(const struct finder *f, struct worker *w, uint32_t fu
 static int enter_function(const struct finder *f, struct worker *w, dw_off abstract)
 {
 	w->abstract = abstract;
-	w->func = func_table_at(f->funcs, abstract);
+	w->func = func_table_at(f->funcs, abstract, &w->near);
 	if (w->func == NONE)
 		return 0;
 	struct signature *s = &w->signatures[w->func];

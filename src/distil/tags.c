@@ -56,9 +56,10 @@ static void sort(struct func_tags *t)
 
 static int collect(const struct func_table *f, bool in_main, struct func_tags *ret)
 {
+	uint32_t near = 0;
 	for (size_t i = 0; i < f->c->tags.n; i++) {
 		const struct decl_tag *t = &f->c->tags.p[i];
-		uint32_t func = func_table_at(f, t->die);
+		uint32_t func = func_table_at(f, t->die, &near);
 		if (func == UINT32_MAX || f->v.p[func].in_main != in_main || !f->v.p[func].id)
 			continue;
 		struct func_tag to = {

@@ -138,9 +138,10 @@ void dw_func_index_fini(struct dw_func_index *index)
 	*index = (struct dw_func_index){0};
 }
 
-uint32_t dw_func_index_find(const struct dw_func_index *index, dw_off die)
+/* Among entries [lo, hi). */
+static uint32_t find_in(const struct dw_func_index *index, size_t lo, size_t hi, dw_off die)
 {
-	size_t lo = 0, hi = index->n;
+	size_t end = hi;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 		if (index->p[mid].die < die)
@@ -148,5 +149,27 @@ uint32_t dw_func_index_find(const struct dw_func_index *index, dw_off die)
 		else
 			hi = mid;
 	}
-	return lo < index->n && index->p[lo].die == die ? (uint32_t)lo : DW_FUNC_NONE;
+	return lo < end && index->p[lo].die == die ? (uint32_t)lo : DW_FUNC_NONE;
+}
+
+uint32_t dw_func_index_find(const struct dw_func_index *index, dw_off die)
+{
+	return find_in(index, 0, index->n, die);
+}
+
+/* In steps that double, up to one that goes past it. */
+uint32_t dw_func_index_find_near(const struct dw_func_index *index, uint32_t near, dw_off die)
+{
+	size_t lo = near, hi = near, step = 16;
+	if (near >= index->n)
+		return dw_func_index_find(index, die);
+	for (; lo && index->p[lo].die > die; step *= 2) {
+		hi = lo;
+		lo = lo > step ? lo - step : 0;
+	}
+	for (; hi < index->n && index->p[hi].die <= die; step *= 2) {
+		lo = hi;
+		hi = index->n - hi > step ? hi + step : index->n;
+	}
+	return find_in(index, lo, hi, die);
 }

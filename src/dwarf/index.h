@@ -52,6 +52,9 @@ void dw_func_index_fini(struct dw_func_index *index);
 /* The entry of a DIE by binary search; DW_FUNC_NONE when it is not a function. */
 uint32_t dw_func_index_find(const struct dw_func_index *index, dw_off die);
 
+/* The same, cheaper, for one that usually is in the unit of entry @near: what that refers to. */
+uint32_t dw_func_index_find_near(const struct dw_func_index *index, uint32_t near, dw_off die);
+
 /* Its DIE. Returns as dw_die_at(), and costs less. */
 static inline int dw_func_die(const struct dwarf *dw, const struct dw_func *f, struct dw_die *ret, struct cairn_err *err)
 {

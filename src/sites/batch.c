@@ -29,6 +29,9 @@ static struct keyed *make_turns(const struct site_request *requests, size_t n, s
 /* Sites that a worker takes at once: neighbours share their container's flow and unit. */
 enum { CHUNK = 256 };
 
+/* Sites whose DIEs are fetched meanwhile: the sections are more than any cache holds. */
+enum { AHEAD = 4 };
+
 struct job {
 	const struct site_env *env;
 	const struct site_request *requests;
@@ -47,6 +50,8 @@ static int build_chunk(void *arg, size_t item, unsigned int worker, struct cairn
 	size_t end = (item + 1) * CHUNK < job->n ? (item + 1) * CHUNK : job->n;
 	for (size_t turn = item * CHUNK; turn < end && rc >= 0; turn++) {
 		uint32_t i = job->turns[turn].value;
+		if (turn + AHEAD < end)
+			dw_func_prefetch(job->env->dw, &job->env->index->p[job->turns[turn + AHEAD].key]);
 		rc = site_build(job->env, w, &job->requests[i], &job->sites[i], err);
 		if (rc == 0)
 			job->sites[i].site.n_shared = 0;

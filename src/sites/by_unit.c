@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* Entries that are fetched meanwhile: those of a function are all over the index. */
+enum { AHEAD = 8 };
+
 /*
  * The part of a group behind another one, which may be empty. Entries are in order of DIE and rows unit by unit, so those of a unit
  * are together.
@@ -13,8 +16,11 @@ static struct group_part part_behind(const struct dw_func_index *index, const st
 	struct group_part part = {
 		.group = last->group, .from = last->from + last->n, .first_row = last->first_row + last->n_rows};
 	uint32_t unit = index->p[g->entries.p[part.from]].unit;
-	while (part.from + part.n < g->entries.n && index->p[g->entries.p[part.from + part.n]].unit == unit)
+	while (part.from + part.n < g->entries.n && index->p[g->entries.p[part.from + part.n]].unit == unit) {
 		part.n++;
+		if (part.from + part.n + AHEAD < g->entries.n)
+			__builtin_prefetch(&index->p[g->entries.p[part.from + part.n + AHEAD]]);
+	}
 	while (part.first_row < g->rows.n && g->rows.p[part.first_row].unit < unit)
 		part.first_row++;
 	while (part.first_row + part.n_rows < g->rows.n && g->rows.p[part.first_row + part.n_rows].unit == unit)

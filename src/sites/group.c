@@ -44,7 +44,7 @@ static bool has_namespaces(const struct dw_unit *u)
 static uint32_t root_of(const struct dw_func_index *index, uint32_t i)
 {
 	for (int links = 0; links < DW_ORIGIN_MAX && index->p[i].origin; links++) {
-		uint32_t next = dw_func_index_find(index, index->p[i].origin);
+		uint32_t next = dw_func_index_find_near(index, i, index->p[i].origin);
 		if (next == DW_FUNC_NONE)
 			break;
 		i = next;
@@ -412,7 +412,9 @@ static int list_decls(struct grouping *all, const uint64_t *group)
 	const struct dw_func_index *index = all->env->index;
 	int rc = 0;
 	for (uint32_t i = 0; i < index->n && !rc; i++) {
-		enum { NEEDED = DW_FUNC_INLINED | DW_FUNC_HAS_CODE | DW_FUNC_ENTRY_VIEW };
+		enum { NEEDED = DW_FUNC_INLINED | DW_FUNC_HAS_CODE | DW_FUNC_ENTRY_VIEW, AHEAD = 8 };
+		if (i + AHEAD < index->n && all->root_of[i + AHEAD] != DW_FUNC_NONE)
+			__builtin_prefetch(&all->roots[all->root_of[i + AHEAD]]);
 		if ((index->p[i].flags & NEEDED) != NEEDED)
 			continue;
 		uint64_t g = group_of_entry(all, group, i);
