@@ -119,7 +119,7 @@ def child_of(pid, comm, seconds=20):
 
 # ---- the tools ----
 
-def by_cairn(pid, tid, n):
+def by_cairn(runtime, pid, tid, n):
     """All stacks first: where JITs have code is known at the end."""
     found = []
     process = subprocess.Popen([common.CAIRN, 'stack', '-s', '--no-cache', '--json', '-n', str(n), '-i', '1ms', str(pid)],
@@ -129,7 +129,9 @@ def by_cairn(pid, tid, n):
             continue
         t = json.loads(line)
         frames = [(int(f['pc'], 16), bool(f['functions']), f['assumed']) for f in t['frames']]
-        found.append((frames, t['end'] == 'outermost', re.sub('0x[0-9a-f]+', 'X', t['why'])))
+        is_complete = t['end'] == 'outermost'
+        why = '' if is_complete else runtime.why_incomplete(t['frames'], re.sub('0x[0-9a-f]+', 'X', t['why']))
+        found.append((frames, is_complete, why))
     process.wait()
     return found
 
@@ -182,6 +184,7 @@ def count(found, ranges):
 class Runtime:
     tools = ()
     inject = False
+    wrong_rows = None  # why stacks may end early in a thousandth of the samples
 
     def __init__(self, folder):
         self.folder, self.children = folder, []
@@ -195,6 +198,9 @@ class Runtime:
 
     def before_samples(self):
         """When it has run for some time."""
+
+    def why_incomplete(self, frames, why):
+        return why
 
     def stop(self):
         for c in self.children:
@@ -216,8 +222,22 @@ class Example(Runtime):
 
 
 class LuaJit(Runtime):
-    """Below `cairn code run`: its mcode areas are registered by __register_frame, without a rule."""
-    name, is_described, tools = 'luajit', True, ('luajit',)
+    """Below `cairn code run`: its mcode areas are registered by __register_frame, without a rule.
+
+    Its interpreter, 16 KB of assembler, has one row for all its instructions, also those where a trace is entered or left and the stack
+    pointer is elsewhere (docs/findings/luajit-interpreter-rows.md). Who is stopped at such a one finds no caller.
+    """
+    name, is_described, tools = 'luajit', True, ('luajit', 'readelf')
+    wrong_rows = 'in the interpreter, where its only row is wrong'
+
+    def why_incomplete(self, frames, why):
+        inner = frames[0]
+        if len(frames) > 2 or not inner['path'] or not inner['path'].endswith('luajit'):
+            return why
+        _, out, _ = common.run(['readelf', '--debug-dump=frames', inner['path']])
+        fdes = [tuple(int(at, 16) for at in pair) for pair in re.findall(r'FDE .*pc=(\w+)\.\.(\w+)', out)]
+        lo, hi = max(fdes, key=lambda fde: fde[1] - fde[0])
+        return self.wrong_rows if hi - lo > 0x1000 and lo <= int(inner['vaddr'], 16) < hi else why
 
     def open(self):
         pid = self.start(common.CAIRN, 'code', 'run', '--', 'luajit', os.path.join(WORK, 'work.lua'), FOREVER)
@@ -347,7 +367,7 @@ def measure(runtime, n):
     time.sleep(2)
     maps = Maps(pid)
     runtime.before_samples()
-    found['cairn'] = by_cairn(pid, tid, n)
+    found['cairn'] = by_cairn(runtime, pid, tid, n)
     for kind in ('fp', 'dwarf') if not common.have('perf') else ():
         try:
             found['perf ' + kind] = by_perf(pid, tid, kind, runtime.folder, runtime.inject)
@@ -373,7 +393,8 @@ def judge(runtime, results, n):
     perf = [s for tool, s in results.items() if tool.startswith('perf') and s.n]
     common.claim(f'{runtime.name}_was_sampled_{n}_times', ours.n >= 0.99 * n and ours.jit > 0)
     if runtime.is_described:
-        common.claim(f'{runtime.name}_has_complete_stacks_only', ours.n > 0 and ours.complete == ours.n)
+        known = ours.ends[runtime.wrong_rows]
+        common.claim(f'{runtime.name}_has_complete_stacks_only', ours.n > 0 and ours.complete + known == ours.n and known <= ours.n / 1000)
     if not perf:
         common.skip(f'{runtime.name}_beside_perf', 'perf is not installed, or has no samples')
         return

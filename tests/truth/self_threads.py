@@ -13,8 +13,8 @@ sys.path[:0] = [HERE]
 import common  # noqa: E402
 
 def build(compiler):
-    """The whole library with the sanitizer, kept between runs; None and why when it cannot be built."""
-    folder = common.lab('self-threads', compiler)
+    """The whole library with the sanitizer, kept beside what it was built of; None and why when it cannot be built."""
+    folder = os.path.join(os.environ.get('CAIRN_BUILD') or os.path.dirname(common.CAIRN), 'self-threads', compiler)
     setup = [] if os.path.exists(os.path.join(folder, 'build.ninja')) else [
         ['meson', 'setup', folder, common.TOP, '-Db_sanitize=thread', '-Db_lundef=false', '-Dwerror=false', '-Dc_args=-w']]
     for command in [*setup, ['ninja', '-C', folder, 'tests/truth/self_threads']]:
