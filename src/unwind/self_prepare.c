@@ -25,18 +25,31 @@
 #include "elf/elf.h"
 #include "unwind/self_rule.h"
 
-struct starts {
-	VEC(uint64_t) p;
+/* A loaded object: an address of its code, and its slot. */
+struct loaded {
+	uint64_t at;
+	unsigned int slot;
 };
 
-/* An address of code of each object. */
-static int add_start(struct dl_phdr_info *info, size_t size, void *ctx)
+struct loaded_list {
+	VEC(struct loaded) v;
+};
+
+static int add_object(struct loaded_list *list, uint64_t at)
 {
-	struct starts *starts = ctx;
+	struct self_object object;
+	int slot = self_object_at(at, &object) ? self_slot_of(&object) : -1;
+	if (slot < 0)
+		return 0;
+	return VEC_ADD(&list->v, ((struct loaded){at, (unsigned int)slot})) ? 0 : -ENOMEM;
+}
+
+static int see_object(struct dl_phdr_info *info, size_t size, void *ctx)
+{
 	for (unsigned int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		if (p->p_type == PT_LOAD && p->p_flags & PF_X)
-			return VEC_ADD(&starts->p, info->dlpi_addr + p->p_vaddr) ? 0 : -ENOMEM;
+			return add_object(ctx, info->dlpi_addr + p->p_vaddr);
 	}
 	return 0;
 }
@@ -59,45 +72,42 @@ static struct self_table *table_of(const struct unwind_table *rows)
 }
 
 /* The file may have been replaced since it was loaded. */
-static bool is_file_of(const struct code_image *image, const struct self_object *o)
+static bool is_file_of(const struct code_image *image, const struct self_slot *slot)
 {
 	size_t n;
 	const uint8_t *id = elf_build_id(binary_main(image->bin), &n);
-	return n == o->build_id_size && (n == 0 || memcmp(id, o->build_id, n) == 0);
+	return n == slot->object.build_id_size && (n == 0 || memcmp(id, slot->build_id, n) == 0);
 }
 
 /* Returns 1 when the object has a table, 0 when it gets none, -ENOMEM. */
-static int prepare_object(struct code_space *space, uint64_t at, struct cairn_err *err)
+static int prepare_object(struct code_space *space, const struct loaded *object, struct cairn_err *err)
 {
-	struct self_object object;
+	struct self_slot *slot = self_slot_at(object->slot);
 	const struct code_image *image;
 	struct cairn_vaddr vaddr;
-	int slot = self_object_at(at, &object) ? self_slot_of(&object) : -1;
-	if (slot < 0)
-		return 0;
-	if (self_slot_table((unsigned int)slot))
+	if (self_slot_table(object->slot))
 		return 1;
-	int rc = code_space_find(space, (struct cairn_addr){at}, &image, &vaddr, err);
+	int rc = code_space_find(space, (struct cairn_addr){object->at}, &image, &vaddr, err);
 	if (rc < 0)
 		return rc;
-	if (!image || !image->bin || !image->table.n_rows || vaddr.v != at - object.bias || !is_file_of(image, &object))
+	if (!image || !image->bin || !image->table.n_rows || vaddr.v != object->at - slot->object.bias || !is_file_of(image, slot))
 		return 0;
 	struct self_table *table = table_of(&image->table);
 	if (!table)
 		return err_nomem(err, "an unwind table");
-	__atomic_store_n(&self_slot_at((unsigned int)slot)->table, table, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->table, table, __ATOMIC_RELEASE);
 	return 1;
 }
 
-static int prepare(struct starts *starts, struct cairn_err *err)
+static int prepare(struct loaded_list *objects, struct cairn_err *err)
 {
 	static struct code_space *space; /* never freed: the tables are in it */
 	int rc = space ? code_space_refresh_pid(space, getpid(), err) : code_space_open_pid(getpid(), 0, &space, err);
 	int n = 0;
-	if (rc == 0 && dl_iterate_phdr(add_start, starts) < 0)
+	if (rc == 0 && dl_iterate_phdr(see_object, objects) < 0)
 		rc = err_nomem(err, "the list of loaded objects");
-	for (size_t i = 0; rc >= 0 && i < starts->p.n; i++) {
-		rc = prepare_object(space, starts->p.p[i], err);
+	for (size_t i = 0; rc >= 0 && i < objects->v.n; i++) {
+		rc = prepare_object(space, &objects->v.p[i], err);
 		n += rc > 0;
 	}
 	return rc < 0 ? rc : n;
@@ -106,11 +116,11 @@ static int prepare(struct starts *starts, struct cairn_err *err)
 int cairn_self_prepare(struct cairn_err *err)
 {
 	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-	struct starts starts = {0};
+	struct loaded_list objects = {0};
 	pthread_mutex_lock(&mutex);
-	int rc = prepare(&starts, err);
+	int rc = prepare(&objects, err);
 	pthread_mutex_unlock(&mutex);
-	VEC_FREE(&starts.p);
+	VEC_FREE(&objects.v);
 	return rc;
 }
 
