@@ -5,6 +5,10 @@
  * Not for handlers: files are opened, memory is taken. The process looks at itself as at any other (code/space.h), which
  * also reads the vDSO and files that were replaced. A table is complete before its slot gets the pointer to it, by one
  * atomic store; readers see none or all of it, and it stays for good.
+ *
+ * Another thread may unload any object meanwhile. dl_iterate_phdr() holds the lock under which objects are unmapped, so what is
+ * read of an object's own memory is read there: its slot, which is for its content. What follows is about the slot and the
+ * file; a table for an object that has gone waits for its return.
  */
 #include "unwind/self_object.h"
 
