@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/keyed.h"
 #include "base/pool.h"
 #include "dwarf/constants.h"
 
@@ -454,20 +455,111 @@ static int group_all(struct grouping *all, unsigned int threads, struct cairn_er
 	return rc;
 }
 
+/* ---- order ---- */
+
+struct path {
+	const char *text;
+	uint32_t number;
+};
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(((const struct path *)a)->text, ((const struct path *)b)->text);
+}
+
+/* The place of each path among all of them, by its number; equal ones have one place. */
+static int rank_paths(struct path *paths, size_t n, uint32_t **ret)
+{
+	uint32_t *rank = *ret = malloc((n + 1) * sizeof(*rank));
+	if (!rank)
+		return -ENOMEM;
+	if (n)
+		qsort(paths, n, sizeof(*paths), by_text);
+	for (size_t i = 0; i < n; i++) {
+		bool same = i && !by_text(&paths[i - 1], &paths[i]);
+		rank[paths[i].number] = same ? rank[paths[i - 1].number] : (uint32_t)i;
+	}
+	return 0;
+}
+
+/* Paths are long and begin alike, and a file has many functions: each path is compared once and not for each of them. */
+static int rank_files(const struct groups *gs, struct keyed *order)
+{
+	VEC(struct path) paths = {0};
+	struct map known;
+	uint32_t *rank = NULL;
+	int rc = 0;
+	map_init(&known);
+	for (size_t i = 0; i < gs->v.n && !rc; i++) {
+		const char *text = gs->v.p[order[i].value].file;
+		uint64_t number = paths.n;
+		text = text ? text : "";
+		if (!map_get(&known, (uintptr_t)text, &number) &&
+		    (!VEC_ADD(&paths, ((struct path){text, (uint32_t)number})) || map_put(&known, (uintptr_t)text, number) < 0))
+			rc = -ENOMEM;
+		order[i].key = (uint32_t)number;
+	}
+	if (!rc)
+		rc = rank_paths(paths.p, paths.n, &rank);
+	for (size_t i = 0; i < gs->v.n && !rc; i++)
+		order[i].key = rank[order[i].key];
+	free(rank);
+	VEC_FREE(&paths);
+	map_fini(&known);
+	return rc;
+}
+
+/* Of functions declared on one line: those of one name in the order in which they were met. */
+static int by_name(const void *a, const void *b, void *arg)
+{
+	const struct group *groups = arg;
+	const struct group *x = &groups[((const struct keyed *)a)->value], *y = &groups[((const struct keyed *)b)->value];
+	int c = strcmp(x->name, y->name);
+	return c ? c : x->number < y->number ? -1 : x->number > y->number;
+}
+
+static int find_order(const struct groups *gs, struct keyed *order)
+{
+	struct group *groups = gs->v.p;
+	size_t n = gs->v.n;
+	for (size_t i = 0; i < n; i++)
+		order[i] = (struct keyed){.key = groups[i].line, .value = (uint32_t)i};
+	if (keyed_sort(order, n) < 0 || rank_files(gs, order) < 0 || keyed_sort(order, n) < 0)
+		return -ENOMEM;
+	for (size_t i = 0, end; i < n; i = end) {
+		uint32_t file = order[i].key, line = groups[order[i].value].line;
+		for (end = i + 1; end < n && order[end].key == file && groups[order[end].value].line == line;)
+			end++;
+		if (end - i > 1)
+			qsort_r(order + i, end - i, sizeof(*order), by_name, groups);
+	}
+	return 0;
+}
+
 /* Sort the groups, and let the declarations follow. */
 static int sort_groups(struct groups *gs)
 {
-	uint32_t *now = malloc((gs->v.n + 1) * sizeof(*now));
-	if (!now)
-		return -ENOMEM;
-	if (gs->v.n)
-		qsort(gs->v.p, gs->v.n, sizeof(*gs->v.p), by_declaration);
-	for (size_t i = 0; i < gs->v.n; i++)
-		now[gs->v.p[i].number] = (uint32_t)i;
-	for (size_t i = 0; i < gs->decls.n; i++)
+	size_t n = gs->v.n;
+	uint32_t *now = malloc((n + 1) * sizeof(*now));
+	struct keyed *order = malloc((n + 1) * sizeof(*order));
+	struct group *sorted = malloc((n + 1) * sizeof(*sorted));
+	int rc = now && order && sorted ? find_order(gs, order) : -ENOMEM;
+	for (size_t i = 0; i < n && !rc; i++) {
+		sorted[i] = gs->v.p[order[i].value];
+		now[sorted[i].number] = (uint32_t)i;
+	}
+	for (size_t i = 0; i < gs->decls.n && !rc; i++)
 		gs->decls.p[i].group = now[gs->decls.p[i].group];
+	if (!rc) {
+		free(gs->v.p);
+		gs->v.p = sorted;
+		gs->v.cap = n + 1;
+		sorted = NULL;
+	}
+	free(sorted);
+	free(order);
 	free(now);
-	return 0;
+	return rc;
 }
 
 int group_entries(const struct site_env *env, unsigned int threads, const struct group_filter *filter,
