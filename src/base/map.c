@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pages.h"
+
 /* Finaliser of splitmix64: every input bit reaches every output bit. */
 static uint64_t mix(uint64_t x)
 {
@@ -17,7 +19,7 @@ static uint64_t mix(uint64_t x)
 
 void map_fini(struct map *m)
 {
-	free(m->slots);
+	pages_free(m->slots, m->cap, sizeof(*m->slots));
 	free(m->used);
 	map_init(m);
 }
@@ -53,7 +55,7 @@ void map_prefetch(const struct map *m, uint64_t key)
 static int grow(struct map *m)
 {
 	struct map bigger = {.cap = m->cap ? m->cap * 2 : 16, .n = m->n};
-	bigger.slots = calloc(bigger.cap, sizeof(*bigger.slots));
+	bigger.slots = pages_zeroed(bigger.cap, sizeof(*bigger.slots));
 	bigger.used = calloc(bigger.cap, 1);
 	if (!bigger.slots || !bigger.used) {
 		map_fini(&bigger);

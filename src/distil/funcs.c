@@ -311,7 +311,7 @@ static int choose_main(struct func_table *f, const struct dwarf *dw, uint64_t *l
 	}
 	for (size_t i = 0; i < f->v.n; i++)
 		losses[CAIRN_LOSS_FUNC_PROTO] += f->v.p[i].has_body && !f->v.p[i].in_main;
-	free(said.slot);
+	hash_table_fini(&said);
 	return rc;
 }
 

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "base/pages.h"
+
 static void put(struct hash_table *t, struct hash_slot s)
 {
 	size_t i = (size_t)s.a & (t->cap - 1);
@@ -15,13 +17,13 @@ int hash_table_add(struct hash_table *t, struct h128 hash, uint32_t n)
 {
 	if (2 * t->n >= t->cap) {
 		struct hash_table grown = {.n = t->n, .cap = t->cap ? t->cap * 2 : 1024};
-		grown.slot = calloc(grown.cap, sizeof(*grown.slot));
+		grown.slot = pages_zeroed(grown.cap, sizeof(*grown.slot));
 		if (!grown.slot)
 			return -ENOMEM;
 		for (size_t i = 0; i < t->cap; i++)
 			if (t->slot[i].i)
 				put(&grown, t->slot[i]);
-		free(t->slot);
+		pages_free(t->slot, t->cap, sizeof(*t->slot));
 		*t = grown;
 	}
 	put(t, (struct hash_slot){.a = hash.a, .b = (uint32_t)hash.b, .i = n + 1});

@@ -7,8 +7,7 @@
 #ifndef DISTIL_HASH_TABLE_H
 #define DISTIL_HASH_TABLE_H
 
-#include <stdlib.h>
-
+#include "base/pages.h"
 #include "distil/hash.h"
 
 struct hash_slot {
@@ -45,7 +44,7 @@ int hash_table_add(struct hash_table *t, struct h128 hash, uint32_t i);
 
 static inline void hash_table_fini(struct hash_table *t)
 {
-	free(t->slot);
+	pages_free(t->slot, t->cap, sizeof(*t->slot));
 	*t = (struct hash_table){0};
 }
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/pages.h"
 #include "base/pool.h"
 #include "distil/loc_record.h"
 #include "elf/elf.h"
@@ -224,6 +225,7 @@ static int see_progress(void *arg, size_t done, size_t total, struct cairn_err *
 /* All places by group: those of group g are [first[g], first[g + 1]). */
 struct order {
 	struct found *p;
+	size_t n;
 	size_t *first;
 	size_t n_groups;
 };
@@ -255,7 +257,8 @@ static int put_in_order(struct finder *f, size_t n_groups, struct order *ret, st
 	size_t total = 0;
 	for (unsigned int i = 0; i < f->n_workers; i++)
 		total += f->workers[i].found.n;
-	*ret = (struct order){.p = malloc((total + 1) * sizeof(*ret->p)),
+	*ret = (struct order){.p = pages_zeroed(total + 1, sizeof(*ret->p)),
+			      .n = total + 1,
 			      .first = calloc(n_groups + 2, sizeof(*ret->first)),
 			      .n_groups = n_groups};
 	if (!ret->p || !ret->first)
@@ -364,7 +367,7 @@ static int join(struct finder *f, size_t n_groups, struct cairn_err *err)
 	int rc = put_in_order(f, n_groups, &order, err);
 	if (rc >= 0 && take_places(f, &order) < 0)
 		rc = err_nomem(err, "places");
-	free(order.p);
+	pages_free(order.p, order.n, sizeof(*order.p));
 	free(order.first);
 	return rc;
 }
@@ -490,6 +493,6 @@ void places_fini(struct places *p)
 	VEC_FREE(&p->params);
 	VEC_FREE(&p->protos);
 	VEC_FREE(&p->slots);
-	free(p->params_by_hash.slot);
-	free(p->protos_by_hash.slot);
+	hash_table_fini(&p->params_by_hash);
+	hash_table_fini(&p->protos_by_hash);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/pages.h"
 #include "base/pool.h"
 #include "dwarf/constants.h"
 #include "sites/abstract.h"
@@ -293,7 +294,8 @@ static int hand_over(struct collect *c, struct groups *groups, struct cairn_err 
 	each_hit(c, count_row, groups);
 	for (size_t g = 0; g < groups->v.n; g++)
 		total += groups->v.p[g].rows.n;
-	groups->rows = malloc((total + 1) * sizeof(*groups->rows));
+	groups->rows = pages_zeroed(total + 1, sizeof(*groups->rows));
+	groups->n_rows = total + 1;
 	if (!groups->rows)
 		return err_nomem(err, "line rows");
 	struct entry_row *at = groups->rows;

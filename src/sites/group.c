@@ -22,6 +22,7 @@
 
 #include "base/err.h"
 #include "base/keyed.h"
+#include "base/pages.h"
 #include "base/pool.h"
 #include "dwarf/constants.h"
 
@@ -341,7 +342,7 @@ static int number_roots(struct grouping *all)
 		all->root_of[i] = number[root];
 	}
 	free(number);
-	all->roots = rc ? NULL : calloc(all->entries.n + 1, sizeof(*all->roots));
+	all->roots = rc ? NULL : pages_zeroed(all->entries.n + 1, sizeof(*all->roots));
 	return all->roots ? 0 : -ENOMEM;
 }
 
@@ -577,7 +578,7 @@ int group_entries(const struct site_env *env, unsigned int threads, const struct
 	free(all.arenas);
 	free(all.files);
 	free(all.root_of);
-	free(all.roots);
+	pages_free(all.roots, all.entries.n + 1, sizeof(*all.roots));
 	VEC_FREE(&all.entries);
 	if (rc >= 0 && sort_groups(ret) < 0)
 		rc = err_nomem(err, "functions");
@@ -587,7 +588,7 @@ int group_entries(const struct site_env *env, unsigned int threads, const struct
 void groups_fini(struct groups *g)
 {
 	free(g->entries);
-	free(g->rows);
+	pages_free(g->rows, g->n_rows, sizeof(*g->rows));
 	VEC_FREE(&g->decls);
 	VEC_FREE(&g->v);
 	map_fini(&g->by_key);

@@ -51,7 +51,8 @@ struct group_decl {
 struct groups {
 	VEC(struct group) v;
 	uint32_t *entries;      /* of all groups */
-	struct entry_row *rows;
+	struct entry_row *rows; /* n_rows, of all groups */
+	size_t n_rows;
 	VEC(struct group_decl) decls; /* in order of unit */
 	struct arena arena;     /* names */
 	struct map by_key;

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory for large tables
+ *
+ * A hash table of a kernel's types has 16 MB. In pages of 4 KiB each of them costs a fault, and nearly each look-up an entry
+ * of the processor's cache of addresses that was needed for another page. So the system is asked for large pages where a table
+ * has some; it need not follow. What is smaller than such a page is the allocator's; of a larger table less than one page is lost.
+ */
+#ifndef BASE_PAGES_H
+#define BASE_PAGES_H
+
+#include <stddef.h>
+
+/*
+ * pages_zeroed - memory for @n items of @size bytes, all zero
+ *
+ * Returns NULL when out of memory. Of few items it is calloc()'s. Threads: any.
+ */
+void *pages_zeroed(size_t n, size_t size);
+
+/* Give it back; @n and @size as they were. Takes NULL. */
+void pages_free(void *p, size_t n, size_t size);
+
+#endif
