@@ -29,7 +29,7 @@ static struct keyed *make_turns(const struct site_request *requests, size_t n, s
 /* Sites that a worker takes at once: neighbours share their container's flow and unit. */
 enum { CHUNK = 256 };
 
-/* Sites whose DIEs are fetched meanwhile: the sections are more than any cache holds. */
+/* How far ahead what is worked on is fetched meanwhile: the sections are more than any cache holds. */
 enum { AHEAD = 4 };
 
 struct job {
@@ -104,6 +104,9 @@ static int request_further(struct batch *b, const struct site_env *env, struct c
 	struct built_site *sites = b->first_sites;
 	for (size_t g = 0; g < b->n; sites += b->groups[g++].entries.n) {
 		size_t before = b->further.v.n;
+		/* Rows stand function by function, so those of this unit are all over them. */
+		if (g + AHEAD < b->n)
+			__builtin_prefetch(b->groups[g + AHEAD].rows.p);
 		int rc = further_request(env, &b->groups[g], sites, &b->further, err);
 		if (rc < 0)
 			return rc;
