@@ -6,6 +6,7 @@
 #include <cairn/unwind_check.h>
 
 #include "cmd.h"
+#include "demangle.h"
 #include "json.h"
 #include "unwind.h"
 
@@ -50,6 +51,18 @@ static void tell_json(const struct cairn_unwind_disagreement *d, const char *fun
 	json_close(&j);
 }
 
+static void tell_text(const struct cairn_unwind_disagreement *d, const char *function, struct cairn_vaddr start, const char *reg)
+{
+	printf("%" PRIx64 "  %s+0x%" PRIx64 ": ", d->at.v, function, d->at.v - start.v);
+	if (d->kind == CAIRN_UNWIND_DOUBT_SFRAME)
+		printf(".sframe differs\n");
+	else if (d->kind == CAIRN_UNWIND_DOUBT_KEPT)
+		printf("the row leaves %s as it was, the instructions overwrite it (at %" PRIx64 ")\n", reg, d->from.v);
+	else
+		printf("the row says %s%+" PRId64 ", the instructions %s%+" PRId64 " (from %" PRIx64 ")\n", reg, d->row, reg, d->found,
+		       d->from.v);
+}
+
 static int tell(void *ctx, const struct cairn_unwind_disagreement *d)
 {
 	const struct telling *t = ctx;
@@ -64,14 +77,8 @@ static int tell(void *ctx, const struct cairn_unwind_disagreement *d)
 	}
 	if (t->json)
 		tell_json(d, function, reg);
-	else if (d->kind == CAIRN_UNWIND_DOUBT_SFRAME)
-		printf("%" PRIx64 "  %s+0x%" PRIx64 ": .sframe differs\n", d->at.v, function, d->at.v - start.v);
-	else if (d->kind == CAIRN_UNWIND_DOUBT_KEPT)
-		printf("%" PRIx64 "  %s+0x%" PRIx64 ": the row leaves %s as it was, the instructions overwrite it (at %" PRIx64 ")\n",
-		       d->at.v, function, d->at.v - start.v, reg, d->from.v);
 	else
-		printf("%" PRIx64 "  %s+0x%" PRIx64 ": the row says %s%+" PRId64 ", the instructions %s%+" PRId64 " (from %" PRIx64 ")\n",
-		       d->at.v, function, d->at.v - start.v, reg, d->row, reg, d->found, d->from.v);
+		tell_text(d, demangled(function), start, reg);
 	return 0;
 }
 
