@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What instructions leave of rows that somebody wrote by hand
+ * What instructions leave of rows
  *
  * Assemblers write rows for who asks with directives, and an author may forget them, or know better. OpenSSL has functions that
  * overwrite rbx, rbp and r12 to r15, for callers that have saved them:
@@ -21,6 +21,9 @@
  *		  them; or it moves rsp, though there is but one row. Nearly all are small functions that write none (insn/sweep.c)
  *	at its    the last instruction is a return, which a row of its own has far from the caller's stack pointer: a sum with the
  *	end       wrong sign adds up to there. Of such a function only the CFA is held against the rows, as others are said with care
+ *	realigned GCC's rows of functions that align their stack anew have rbp "in memory at rbp", also where the epilogue has given
+ *		  rbp the caller's value back (docs/findings/gcc-realigned-epilogue.md). Of these only that is looked at: behind leave,
+ *		  or a pop where rsp is rbp, rbp is the caller's, as the row was true before. What else is said to be at rbp is lost
  *
  * What is found in others is told by cairn_unwind_check(), and believed here.
  */
@@ -34,17 +37,20 @@
 #include "insn/insn.h"
 #include "insn/values.h"
 
-enum { SP = 7, RBX = 3 };
+enum { SP = 7, FP = 6, RBX = 3 };
 
-/* Marks of a byte of code: the bits of the registers that are kept, and this one, which is of none. */
-enum { NOT_DESCRIBED = 1 };
+/*
+ * Marks of a byte of code: the bits of the registers that are kept, and these, which are of none. Of the last two: rbp is not what the
+ * frame had there; it is the caller's.
+ */
+enum { NOT_DESCRIBED = 1, FRAME_GONE = 2, FRAME_LEFT = 4 };
 
 struct disproof {
 	struct disprove *d;
 	const struct disprove_fde *fde;
 	const struct rule_runs *runs;
 	const struct rule_set *rules;
-	bool is_silent;
+	bool is_silent, ends_far;
 	bool has_marks;
 };
 
@@ -104,6 +110,8 @@ static bool ends_far(const struct disprove_fde *fde, const struct rule_runs *run
 static uint16_t lost_at(const struct disproof *p, const struct cairn_unwind_rule *rule, const struct follow_state *s)
 {
 	uint16_t lost = 0;
+	if (rule->cfa == CAIRN_UNWIND_UNDESCRIBED || rule->flags & (CAIRN_UNWIND_OUTERMOST | CAIRN_UNWIND_SIGNAL))
+		return 0;
 	for (unsigned int reg = RBX; p->is_silent && reg < 16; reg++)
 		if (kept() & 1u << reg && s->regs[reg] != 1u << reg && !rule_word_of(rule, reg))
 			lost |= (uint16_t)(1u << reg);
@@ -116,6 +124,27 @@ static bool is_blind(const struct disproof *p, const struct cairn_unwind_rule *r
 	return p->is_silent && rule->cfa == CAIRN_UNWIND_CFA_REG && rule->reg == SP && !s->knows_sp;
 }
 
+static bool is_at_fp(uint32_t word)
+{
+	return word && cairn_unwind_word_saved(word) == CAIRN_UNWIND_AT_FP;
+}
+
+/* rbp has been loaded anew, and the row says that registers are in memory at it. */
+static uint16_t frame_at(const struct disproof *p, const struct cairn_unwind_rule *rule, const struct follow_state *s)
+{
+	if (!p->fde->is_realigned || !(s->regs[FP] & (FOLLOW_LOADED | FOLLOW_LEFT)) || !is_at_fp(rule_word_of(rule, FP)))
+		return 0;
+	bool is_callers = s->regs[FP] == FOLLOW_LEFT && cairn_unwind_word_value(rule_word_of(rule, FP)) == 0;
+	return is_callers ? FRAME_LEFT : FRAME_GONE;
+}
+
+static uint16_t mark_of(const struct disproof *p, const struct cairn_unwind_rule *rule, const struct follow_state *s, int fits)
+{
+	if ((p->is_silent || p->ends_far) && (fits < 0 || is_blind(p, rule, s)))
+		return NOT_DESCRIBED;
+	return lost_at(p, rule, s) | frame_at(p, rule, s);
+}
+
 static int arrive(void *ctx, const struct follow_place *place)
 {
 	struct disproof *p = ctx;
@@ -125,7 +154,7 @@ static int arrive(void *ctx, const struct follow_place *place)
 	int fits = follow_compare(rule, &place->state);
 	if ((fits < 0 && place->is_behind_call) || !insn_step(p->fde->code + off, n, 0, &insn))
 		return FOLLOW_END;
-	uint16_t mark = fits < 0 || is_blind(p, rule, &place->state) ? NOT_DESCRIBED : lost_at(p, rule, &place->state);
+	uint16_t mark = mark_of(p, rule, &place->state, fits);
 	p->has_marks |= mark != 0;
 	for (uint64_t i = 0; mark && i < insn.len; i++)
 		p->d->marks.p[off + i] |= mark;
@@ -133,6 +162,20 @@ static int arrive(void *ctx, const struct follow_place *place)
 }
 
 /* ---- rows that say less ---- */
+
+/* @rule without what it says to be at rbp. */
+static void drop_frame(const struct cairn_unwind_rule *rule, bool is_left, struct rule_words *w)
+{
+	rule_cfa(w, rule->cfa, rule->flags, rule->reg, rule->off, rule->add);
+	for (uint32_t i = 0; i < rule->n_regs; i++) {
+		uint32_t word = cairn_unwind_words(rule)[i];
+		unsigned int reg = cairn_unwind_word_reg(word);
+		if (!is_at_fp(word))
+			rule_add(w, reg, cairn_unwind_word_saved(word), cairn_unwind_word_value(word));
+		else if (reg != FP || !is_left)
+			rule_add(w, reg, CAIRN_UNWIND_LOST, 0);
+	}
+}
 
 static int put(struct disproof *p, struct rule_set *rules, uint64_t lo, uint32_t rule, uint16_t mark)
 {
@@ -143,6 +186,8 @@ static int put(struct disproof *p, struct rule_set *rules, uint64_t lo, uint32_t
 	memcpy(w.words, rules->words.p + rule, w.n * sizeof(w.words[0]));
 	if (mark & NOT_DESCRIBED)
 		rule_undescribed(&w);
+	else if (mark & (FRAME_GONE | FRAME_LEFT))
+		drop_frame((const struct cairn_unwind_rule *)(rules->words.p + rule), !(mark & FRAME_GONE), &w);
 	for (unsigned int reg = RBX; !(mark & NOT_DESCRIBED) && reg < 16; reg++)
 		if (mark & 1u << reg && !rule_word_of((const struct cairn_unwind_rule *)w.words, reg))
 			rule_add(&w, reg, CAIRN_UNWIND_LOST, 0);
@@ -189,7 +234,8 @@ int disprove_rows(struct disprove *d, const struct disprove_fde *fde, struct rul
 	if (fde->first == runs->v.n || n > FOLLOW_MAX_BYTES || !is_at_entry(rule_of_run(rules, &runs->v.p[fde->first])))
 		return 0;
 	p.is_silent = is_silent(fde, runs);
-	if (!p.is_silent && !ends_far(fde, runs, rules))
+	p.ends_far = !p.is_silent && ends_far(fde, runs, rules);
+	if (!p.is_silent && !p.ends_far && !fde->is_realigned)
 		return 0;
 	d->marks.n = 0;
 	if (!VEC_RESERVE(&d->marks, n))

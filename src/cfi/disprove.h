@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rows of hand-written functions that their instructions disprove; the essay is in disprove.c. Within this module only. */
+/* Rows that the instructions of their function disprove; the essay is in disprove.c. Within this module only. */
 #ifndef CFI_DISPROVE_H
 #define CFI_DISPROVE_H
 
@@ -11,6 +11,7 @@ struct disprove_fde {
 	uint64_t lo, hi;
 	const uint8_t *code;
 	uint32_t set; /* registers that a row says something of */
+	bool is_realigned; /* a row has rbp in memory at a register that is not the CFA: at itself */
 	size_t first; /* of its rows among the runs; they go on to the last one */
 };
 
@@ -25,7 +26,7 @@ struct disprove {
  * disprove_rows - have the rows of an FDE say no more than its instructions leave of it
  *
  * Where they leave the CFA at another place, nothing is described. A register that the rows leave unchanged, and that may have been
- * overwritten, is lost from there on.
+ * overwritten, is lost from there on. One that is said to be in memory at rbp is lost where rbp is the caller's again.
  *
  * @runs, @rules   those of the FDE are replaced
  * @ret_bytes      of code that is not described any more are added

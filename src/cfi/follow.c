@@ -58,6 +58,28 @@ static void apply_stack(struct follow_state *s, const struct insn_stack *insn)
 	}
 }
 
+static void apply_frame(struct follow_state *s, const struct insn_stack *insn)
+{
+	if (insn->sp == STACK_UNKNOWN || insn->fp == STACK_UNKNOWN) {
+		s->knows_frame = false;
+	} else if (insn->sp == STACK_FROM_FP || insn->fp == STACK_FROM_SP) {
+		/* Not both: an instruction that exchanges them makes them unknown. */
+		s->knows_frame = true;
+		s->frame = insn->sp == STACK_FROM_FP ? insn->sp_add : -insn->fp_add;
+	} else {
+		s->frame += insn->sp == STACK_FROM_SP ? insn->sp_add : 0;
+		s->frame -= insn->fp == STACK_FROM_FP ? insn->fp_add : 0;
+	}
+}
+
+/* leave, or pop %rbp where rsp is rbp. */
+static bool takes_from_frame(const struct follow_state *s, const struct insn_stack *insn)
+{
+	if (insn->fp != STACK_UNKNOWN || insn->sp_add != 8)
+		return false;
+	return insn->sp == STACK_FROM_FP || (insn->sp == STACK_FROM_SP && s->knows_frame && s->frame == 0);
+}
+
 /* What is changed once may be changed back. */
 static uint16_t changed(uint16_t value)
 {
@@ -141,6 +163,9 @@ static int go_on(struct run *r, const struct follow_place *p, const struct insn_
 	}
 	apply_values(&next.state, values);
 	apply_stack(&next.state, insn);
+	if (takes_from_frame(&p->state, insn))
+		next.state.regs[FP] = FOLLOW_LEFT;
+	apply_frame(&next.state, insn);
 	if (insn->is_call)
 		apply_call(r, &next.state);
 	next.is_behind_call = insn->is_call || (insn->is_padding && p->is_behind_call);

@@ -21,12 +21,14 @@ enum {
 	FOLLOW_NEW = 1,	    /* what an instruction computed: nothing of the caller's */
 	FOLLOW_CHANGED = 2, /* what a sum, xor and the like made of something that may be the caller's */
 	FOLLOW_LOADED = 4,  /* from memory, a vector register or a callee: it may have been saved there */
+	FOLLOW_LEFT = 16,   /* of rbp: what leave, or a pop, took from where it pointed to */
 };
 
 /* How far the CFA is from rsp and rbp, in bytes; and what is in the registers. */
 struct follow_state {
 	bool knows_sp, knows_fp;
-	int64_t sp, fp;
+	bool knows_frame; /* how far rsp is above rbp */
+	int64_t sp, fp, frame;
 	uint16_t regs[16];
 };
 
@@ -81,7 +83,7 @@ int follow_compare(const struct cairn_unwind_rule *rule, const struct follow_sta
 /* What of a register's bits says that it is not what the caller had. */
 static inline uint16_t follow_overwritten(const struct follow_state *s, unsigned int reg)
 {
-	return s->regs[reg] & (uint16_t)~(1u << reg | FOLLOW_LOADED);
+	return s->regs[reg] & (uint16_t)~(1u << reg | FOLLOW_LOADED | FOLLOW_LEFT);
 }
 
 #endif

@@ -37,6 +37,7 @@ enum {
 	BATCH = 512,		    /* segments: a millisecond of work or less */
 	MAX_PLT_ENTRIES = 1 << 20, /* a table of 16 MB; the largest seen has 5,000 entries */
 	MAX_RULE = UINT16_MAX,
+	RBP = 6,
 	PAGE_MASK = (1 << CAIRN_UNWIND_PAGE_SHIFT) - 1,
 };
 
@@ -127,6 +128,7 @@ struct fde_run {
 	uint16_t machine;
 	bool is_signal_frame;
 	uint32_t set; /* registers that a row says something of */
+	bool is_realigned; /* a row has rbp in memory at rbp */
 };
 
 static int put_run(struct batch *batch, uint64_t lo, const struct rule_words *w)
@@ -174,6 +176,7 @@ static int put_row(void *ctx, uint64_t lo, uint64_t hi, const struct program_rul
 	struct expr_plt plt;
 	struct rule_words w;
 	f->set |= row->set;
+	f->is_realigned |= row->set & 1u << RBP && row->regs[RBP].kind == CFI_REG_AT_REG;
 	if (lo < f->segment->lo)
 		lo = f->segment->lo;
 	if (hi > f->segment->hi)
@@ -216,7 +219,7 @@ static bool clip_to_code(const struct cfi *cfi, struct segment *s, const uint8_t
 static int disprove(const struct build *b, const struct fde_run *f, const uint8_t *code, size_t first, struct disprove *d)
 {
 	struct batch *batch = f->batch;
-	const struct disprove_fde fde = {f->segment->lo, f->segment->hi, code, f->set, first};
+	const struct disprove_fde fde = {f->segment->lo, f->segment->hi, code, f->set, f->is_realigned, first};
 	uint64_t gone = 0;
 	if (b->belief == UNWIND_AS_WRITTEN || b->cfi->machine != EM_X86_64 || f->is_signal_frame)
 		return 0;

@@ -18,7 +18,7 @@
 #include "elf_builder.h"
 #include "frame_builder.h"
 
-enum { TEXT = 0xf000, FRAME = 0x40000, RBX = 3, RSP = 7, R12 = 12 };
+enum { TEXT = 0xf000, FRAME = 0x40000, RBX = 3, RBP = 6, RSP = 7, R12 = 12 };
 
 #define BYTES(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})
 
@@ -201,6 +201,41 @@ static void a_return_to_what_was_pushed_may_be_far(void **state)
 	end(&s);
 }
 
+/* As GCC writes it: push %rbp; mov %rsp,%rbp; lea 16(%rbp),%r10; @push; leave or pop %rbp; lea -8(%r10),%rsp; ret. */
+static void realigned(struct sample *s, uint8_t push, uint8_t end)
+{
+	/* rbp is at *(rbp+0) from behind the mov on, the CFA is r10+0 from behind the lea on, and rsp+8 at the ret */
+	table_of(s, BYTES(0x55, 0x48, 0x89, 0xe5, 0x4c, 0x8d, 0x55, 0x10, push, end, 0x49, 0x8d, 0x62, 0xf8, 0xc3),
+		 BYTES(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x44, 0x0c, 10, 0, 0x10, 6, 2, 0x76, 0, 0x46, 0x0c, 7, 8));
+	assert_int_equal(cairn_unwind_word_saved(rule_word_of(row(s, 9), RBP)), CAIRN_UNWIND_AT_FP);
+	assert_int_equal(row(s, 10)->reg, 10);
+}
+
+enum { NOP = 0x90, PUSH_RAX = 0x50, LEAVE = 0xc9, POP_RBP = 0x5d };
+
+static void where_rbp_is_given_back_it_is_the_callers_and_not_in_memory_at_itself(void **state)
+{
+	static const uint8_t ends[] = {LEAVE, POP_RBP};
+	for (size_t i = 0; i < sizeof(ends); i++) {
+		struct sample s;
+		realigned(&s, NOP, ends[i]);
+		assert_int_equal(rule_word_of(row(&s, 10), RBP), 0);
+		assert_row(&s, 14, 8, RBP, false);
+		make(&s, UNWIND_AS_WRITTEN);
+		assert_int_equal(cairn_unwind_word_saved(rule_word_of(row(&s, 14), RBP)), CAIRN_UNWIND_AT_FP);
+		end(&s);
+	}
+}
+
+static void behind_another_pop_of_rbp_what_is_said_to_be_at_it_is_lost(void **state)
+{
+	struct sample s;
+	realigned(&s, PUSH_RAX, POP_RBP);
+	assert_int_equal(cairn_unwind_word_saved(rule_word_of(row(&s, 10), RBP)), CAIRN_UNWIND_LOST);
+	assert_row(&s, 14, 8, RBP, true);
+	end(&s);
+}
+
 static void small_functions_that_keep_to_their_registers_are_as_they_are_written(void **state)
 {
 	/* mov %rdi,%rax; lea (%rax,%rsi),%r8; call next + 0x10; ret */
@@ -260,6 +295,8 @@ int main(void)
 		cmocka_unit_test(functions_that_say_where_registers_are_saved_are_believed),
 		cmocka_unit_test(a_last_row_that_is_far_from_where_the_return_is_is_not_described),
 		cmocka_unit_test(a_return_to_what_was_pushed_may_be_far),
+		cmocka_unit_test(where_rbp_is_given_back_it_is_the_callers_and_not_in_memory_at_itself),
+		cmocka_unit_test(behind_another_pop_of_rbp_what_is_said_to_be_at_it_is_lost),
 		cmocka_unit_test(small_functions_that_keep_to_their_registers_are_as_they_are_written),
 		cmocka_unit_test(a_call_that_may_not_return_disproves_nothing),
 		cmocka_unit_test(code_that_loops_and_jumps_into_itself_ends),

@@ -137,13 +137,10 @@ static bool windows_at_new(struct run *r, uint64_t n, uint64_t n_steps, uint64_t
 		/* What has been loaded meanwhile. */
 		if (i % 64 == 0)
 			plant(r);
-		if (!run_to_new(r)) {
+		bool is_new = run_to_new(r);
+		r->n_fresh += is_new;
+		if (!is_new || !window(r, n_steps, true)) {
 			r->n_exhausted++;
-			close(r->memory);
-			return false;
-		}
-		r->n_fresh++;
-		if (!window(r, n_steps, true)) {
 			close(r->memory);
 			return false;
 		}
@@ -268,9 +265,9 @@ int main(int argc, char **argv)
 		run_short(r, &p, commands[i]);
 	printf("counts windows %" PRIu64 " steps %" PRIu64 " outside %" PRIu64 " right %" PRIu64 " undescribed %" PRIu64
 	       " wrong %" PRIu64 " proven %" PRIu64 " lost %" PRIu64 " needless %" PRIu64 " functions %" PRIu64 " bound %" PRIu64
-	       " jumps %" PRIu64 " epilogues %" PRIu64 " fresh %" PRIu64 " exhausted %" PRIu64 " signals %" PRIu64 "\n",
+	       " jumps %" PRIu64 " fresh %" PRIu64 " exhausted %" PRIu64 " signals %" PRIu64 "\n",
 	       p.done, r->n_steps, r->n_unknown, r->n_right, r->n_undescribed, r->n_wrong, r->n_proven, r->n_lost, r->n_needless,
-	       r->n_functions, r->n_bound, r->n_jumps, r->n_epilogues, r->n_fresh, r->n_exhausted, r->n_signals);
+	       r->n_functions, r->n_bound, r->n_jumps, r->n_fresh, r->n_exhausted, r->n_signals);
 	tell_bugs(r);
 	return 0;
 }

@@ -191,25 +191,6 @@ static void keep_promise(struct run *r, const struct cairn_regs *regs)
 	r->promise_file = NULL;
 }
 
-/*
- * docs/findings/gcc-realigned-epilogue.md: rbp has the caller's value again, and the row still says that things are in memory at rbp. All but
- * those is right.
- */
-static bool is_realigned_epilogue(const struct cairn_unwind_rule *rule, const struct frame *f, const struct cairn_regs *regs,
-				  const struct cairn_regs *caller)
-{
-	if (regs->r[RBP] != f->saved[1] || caller->pc.v != f->ret_addr || caller->r[RSP] != f->cfa)
-		return false;
-	uint32_t at_fp = 0;
-	for (uint32_t i = 0; i < rule->n_regs; i++)
-		if (cairn_unwind_word_saved(cairn_unwind_words(rule)[i]) == CAIRN_UNWIND_AT_FP)
-			at_fp |= 1u << cairn_unwind_word_reg(cairn_unwind_words(rule)[i]);
-	for (size_t i = 0; i < N_KEPT; i++)
-		if (!(at_fp & 1u << kept[i]) && caller->r[kept[i]] != f->saved[i])
-			return false;
-	return at_fp & 1u << RBP;
-}
-
 /* The return address is where the row says. */
 static bool is_move(struct run *r, const struct cairn_regs *caller)
 {
@@ -308,8 +289,6 @@ void check(struct run *r, const struct cairn_regs *regs)
 	count_lost(r, f, rule, regs, file, at);
 	if (is_right || is_moved)
 		r->n_right++;
-	else if (is_realigned_epilogue(rule, f, regs, &caller))
-		r->n_epilogues++;
 	else if (!is_doubted(r, f, rule, &caller, file, at))
 		wrong(r, file, at, f, what);
 }
