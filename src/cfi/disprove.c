@@ -140,6 +140,9 @@ static uint16_t frame_at(const struct disproof *p, const struct cairn_unwind_rul
 
 static uint16_t mark_of(const struct disproof *p, const struct cairn_unwind_rule *rule, const struct follow_state *s, int fits)
 {
+	/* _start moves the stack pointer as it likes: it has no caller. */
+	if (rule->flags & CAIRN_UNWIND_OUTERMOST)
+		return 0;
 	if ((p->is_silent || p->ends_far) && (fits < 0 || is_blind(p, rule, s)))
 		return NOT_DESCRIBED;
 	return lost_at(p, rule, s) | frame_at(p, rule, s);

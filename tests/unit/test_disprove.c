@@ -255,6 +255,16 @@ static void a_call_that_may_not_return_disproves_nothing(void **state)
 	end(&s);
 }
 
+static void the_outermost_frame_stays_so_wherever_its_stack_pointer_is(void **state)
+{
+	/* endbr64; pop %rsi; and $-16,%rsp; push %rax; hlt, as _start has it; undefined rip behind the first */
+	struct sample s;
+	table_of(&s, BYTES(0xf3, 0x0f, 0x1e, 0xfa, 0x5e, 0x48, 0x83, 0xe4, 0xf0, 0x50, 0xf4), BYTES(0x44, 0x07, 0x10));
+	for (uint64_t off = 4; off <= 10; off++)
+		assert_true(row(&s, off)->flags & CAIRN_UNWIND_OUTERMOST);
+	end(&s);
+}
+
 static void code_that_loops_and_jumps_into_itself_ends(void **state)
 {
 	/* 1: xor %rbx,%r12; xchg %rbx,%r13; jne 1b + 1; jmp 1b */
@@ -299,6 +309,7 @@ int main(void)
 		cmocka_unit_test(behind_another_pop_of_rbp_what_is_said_to_be_at_it_is_lost),
 		cmocka_unit_test(small_functions_that_keep_to_their_registers_are_as_they_are_written),
 		cmocka_unit_test(a_call_that_may_not_return_disproves_nothing),
+		cmocka_unit_test(the_outermost_frame_stays_so_wherever_its_stack_pointer_is),
 		cmocka_unit_test(code_that_loops_and_jumps_into_itself_ends),
 		cmocka_unit_test(every_failing_allocation_is_reported),
 	};
