@@ -12,6 +12,7 @@
 #include "base/cursor.h"
 #include "base/keyed.h"
 #include "base/map.h"
+#include "base/pages.h"
 #include "base/pool.h"
 #include "base/vec.h"
 
@@ -174,6 +175,44 @@ static void pool_runs_every_item_and_reports_the_lowest_failure(void **state)
 	assert_int_equal(pool_run(0, 0, square, out, NULL), 0);
 }
 
+static void large_tables_are_zero_and_begin_at_a_large_page(void **state)
+{
+	enum { LARGE = 2 << 20 };
+	static const size_t sizes[] = {0, 1, LARGE - 1, LARGE, LARGE + 1, 3 * LARGE + 12345};
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		size_t n = sizes[i];
+		unsigned char *p = pages_zeroed(n, 1);
+		assert_non_null(p);
+		for (size_t k = 0; k < n; k++) {
+			if (p[k])
+				fail_msg("byte %zu of %zu", k, n);
+			p[k] = 0xa5;
+		}
+		assert_true(n < LARGE || (uintptr_t)p % LARGE == 0);
+		pages_free(p, n, 1);
+	}
+	pages_free(NULL, LARGE, 8);
+	assert_null(pages_zeroed(SIZE_MAX, 2));
+	assert_null(pages_zeroed(SIZE_MAX / 2, 1));
+	assert_null(pages_zeroed(SIZE_MAX - 1, 1));
+}
+
+static void each_bit_and_the_length_of_a_string_count_in_its_hash(void **state)
+{
+	enum { LONGEST = 40 };
+	unsigned char bytes[LONGEST] = {0};
+	for (size_t n = 0; n < LONGEST; n++) {
+		uint64_t hash = map_hash_bytes(bytes, n);
+		assert_int_not_equal(hash, map_hash_bytes(bytes, n + 1));
+		for (size_t bit = 0; bit < 8 * n; bit++) {
+			bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+			assert_int_not_equal(hash, map_hash_bytes(bytes, n));
+			bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+		}
+		assert_int_equal(hash, map_hash_bytes(bytes, n));
+	}
+}
+
 static void keyed_things_come_in_order_and_equal_ones_as_they_were(void **state)
 {
 	enum { MOST = 3000 };
@@ -230,6 +269,8 @@ int main(void)
 		cmocka_unit_test(map_finds_what_was_put),
 		cmocka_unit_test(arena_keeps_pieces_apart),
 		cmocka_unit_test(pool_runs_every_item_and_reports_the_lowest_failure),
+		cmocka_unit_test(large_tables_are_zero_and_begin_at_a_large_page),
+		cmocka_unit_test(each_bit_and_the_length_of_a_string_count_in_its_hash),
 		cmocka_unit_test(keyed_things_come_in_order_and_equal_ones_as_they_were),
 		cmocka_unit_test(vector_grows),
 		cmocka_unit_test(outer_frames_put_while_in_front),

@@ -550,9 +550,25 @@ static void failing_allocations_of_line_tables_are_reported(void **state)
 	}
 }
 
+static void an_entry_is_found_from_wherever_the_search_begins(void **state)
+{
+	enum { N = 100, STEP = 10 };
+	struct dw_func entries[N] = {0};
+	for (uint32_t i = 0; i < N; i++)
+		entries[i].die = STEP * i + STEP / 2;
+	for (size_t n = 0; n <= N; n += N / 4) {
+		struct dw_func_index index = {.p = entries, .n = n};
+		for (uint32_t near = 0; near <= n; near++)
+			for (dw_off die = 0; die < STEP * (N + 1); die++)
+				if (dw_func_index_find_near(&index, near, die) != dw_func_index_find(&index, die))
+					fail_msg("%d of %zu entries, from %u", (int)die, n, near);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_entry_is_found_from_wherever_the_search_begins),
 		cmocka_unit_test(the_index_tells_kinds_origins_and_parents),
 		cmocka_unit_test(a_name_is_found_as_the_end_of_a_longer_string_and_by_linkage_name),
 		cmocka_unit_test(a_name_that_ends_a_hundred_thousand_strings_is_still_found),
