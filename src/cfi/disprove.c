@@ -45,6 +45,9 @@ enum { SP = 7, FP = 6, RBX = 3 };
  */
 enum { NOT_DESCRIBED = 1, FRAME_GONE = 2, FRAME_LEFT = 4 };
 
+/* A larger function is believed: the largest such one seen has 16,000 bytes, and a file may claim anything. */
+enum { MAX_BYTES = 1 << 17 };
+
 struct disproof {
 	struct disprove *d;
 	const struct disprove_fde *fde;
@@ -234,7 +237,7 @@ int disprove_rows(struct disprove *d, const struct disprove_fde *fde, struct rul
 	static const struct follow_ops ops = {.arrive = arrive, .goes_on_blind = true};
 	struct disproof p = {.d = d, .fde = fde, .runs = runs, .rules = rules};
 	size_t n = fde->hi - fde->lo;
-	if (fde->first == runs->v.n || n > FOLLOW_MAX_BYTES || !is_at_entry(rule_of_run(rules, &runs->v.p[fde->first])))
+	if (fde->first == runs->v.n || n > MAX_BYTES || !is_at_entry(rule_of_run(rules, &runs->v.p[fde->first])))
 		return 0;
 	p.is_silent = is_silent(fde, runs);
 	p.ends_far = !p.is_silent && ends_far(fde, runs, rules);

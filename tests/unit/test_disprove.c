@@ -274,6 +274,26 @@ static void code_that_loops_and_jumps_into_itself_ends(void **state)
 	end(&s);
 }
 
+/* Mostly instructions that the essay is about, with any operands and jumps. */
+static void random_code_is_followed_to_an_end(void **state)
+{
+	static const uint8_t openings[] = {0x53, 0x5b, 0x55, 0x5d, 0xc9, 0x74, 0xeb, 0xe8, 0x48, 0x49, 0x4c, 0x4d, 0x31, 0x89, 0x8b, 0x87,
+					   0x8d, 0x0f, 0xc3, 0x66, 0xc5, 0x62, 0xff, 0x83};
+	uint32_t x = 1;
+	for (unsigned int round = 0; round < 300; round++) {
+		struct sample s;
+		uint8_t code[256];
+		for (size_t i = 0; i < sizeof(code); i++) {
+			x = x * 1664525 + 1013904223;
+			code[i] = x >> 31 ? openings[(x >> 16) % sizeof(openings)] : (uint8_t)(x >> 20);
+		}
+		open_function(&s, code, sizeof(code), NULL, 0);
+		make(&s, UNWIND_PROVED);
+		assert_int_equal(row(&s, 0)->cfa, CAIRN_UNWIND_CFA_REG);
+		end(&s);
+	}
+}
+
 static void every_failing_allocation_is_reported(void **state)
 {
 	struct sample s;
@@ -311,6 +331,7 @@ int main(void)
 		cmocka_unit_test(a_call_that_may_not_return_disproves_nothing),
 		cmocka_unit_test(the_outermost_frame_stays_so_wherever_its_stack_pointer_is),
 		cmocka_unit_test(code_that_loops_and_jumps_into_itself_ends),
+		cmocka_unit_test(random_code_is_followed_to_an_end),
 		cmocka_unit_test(every_failing_allocation_is_reported),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
