@@ -107,7 +107,7 @@ static int hold_registers(struct check *c, const struct follow_place *p, const s
 	return 0;
 }
 
-static int leave(void *ctx, const struct follow_place *p)
+static int leave(void *ctx, const struct follow_place *p, const struct insn_stack *insn)
 {
 	struct check *c = ctx;
 	const struct cairn_unwind_rule *rule = unwind_table_find(&c->table, (struct cairn_vaddr){p->at});
@@ -168,7 +168,7 @@ static int follow_fde(struct check *c, const struct fde_item *item)
 	c->told_at.n = 0;
 	c->told_regs = 0;
 	memset(c->overwritten_by, 0, sizeof(c->overwritten_by));
-	return follow_code(&c->follow, item->lo, item->hi, c->code, &ops, c);
+	return follow_code(&c->follow, item->lo, item->hi, c->code, &(struct follow_entry){.at = item->lo}, &ops, c);
 }
 
 static bool has_frame_pointer(const struct cairn_unwind_rule *rule)

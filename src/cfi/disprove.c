@@ -25,6 +25,9 @@
  *		  rbp the caller's value back (docs/findings/gcc-realigned-epilogue.md). Of these only that is looked at: behind leave,
  *		  or a pop where rsp is rbp, rbp is the caller's, as the row was true before. What else is said to be at rbp is lost
  *
+ * Such functions jump into each other, with registers overwritten: where one comes out in the middle of another, that one is followed from
+ * there, too, once all rows are joined. Where it comes out at another's beginning that one is believed, as others call it.
+ *
  * What is found in others is told by cairn_unwind_check(), and believed here.
  */
 #include "cfi/disprove.h"
@@ -53,6 +56,7 @@ struct disproof {
 	const struct disprove_fde *fde;
 	const struct rule_runs *runs;
 	const struct rule_set *rules;
+	struct disprove_tails *tails;
 	bool is_silent, ends_far;
 	bool has_marks;
 };
@@ -167,6 +171,16 @@ static int arrive(void *ctx, const struct follow_place *place)
 	return 0;
 }
 
+static int leave(void *ctx, const struct follow_place *place, const struct insn_stack *insn)
+{
+	struct disproof *p = ctx;
+	const struct cairn_unwind_rule *rule = row_at(p, place->at);
+	uint16_t lost = lost_at(p, rule, &place->state);
+	if (insn->is_return || !lost || follow_compare(rule, &place->state) <= 0)
+		return 0;
+	return VEC_ADD(&p->tails->v, ((struct disprove_tail){insn->target, lost})) ? 0 : -ENOMEM;
+}
+
 /* ---- rows that say less ---- */
 
 /* @rule without what it says to be at rbp. */
@@ -232,14 +246,15 @@ static int replace(struct disproof *p, struct rule_runs *runs, struct rule_set *
 }
 
 int disprove_rows(struct disprove *d, const struct disprove_fde *fde, struct rule_runs *runs, struct rule_set *rules,
-		  uint64_t *ret_bytes)
+		  uint64_t *ret_bytes, struct disprove_tails *ret_tails)
 {
-	static const struct follow_ops ops = {.arrive = arrive, .goes_on_blind = true};
-	struct disproof p = {.d = d, .fde = fde, .runs = runs, .rules = rules};
+	static const struct follow_ops ops = {.arrive = arrive, .leave = leave, .goes_on_blind = true};
+	struct disproof p = {.d = d, .fde = fde, .runs = runs, .rules = rules, .tails = ret_tails};
+	struct follow_entry entry = {.at = fde->tail ? fde->tail->to : fde->lo, .overwritten = fde->tail ? fde->tail->regs : 0};
 	size_t n = fde->hi - fde->lo;
 	if (fde->first == runs->v.n || n > MAX_BYTES || !is_at_entry(rule_of_run(rules, &runs->v.p[fde->first])))
 		return 0;
-	p.is_silent = is_silent(fde, runs);
+	p.is_silent = fde->tail || is_silent(fde, runs);
 	p.ends_far = !p.is_silent && ends_far(fde, runs, rules);
 	if (!p.is_silent && !p.ends_far && !fde->is_realigned)
 		return 0;
@@ -248,7 +263,7 @@ int disprove_rows(struct disprove *d, const struct disprove_fde *fde, struct rul
 		return -ENOMEM;
 	memset(d->marks.p, 0, n * sizeof(*d->marks.p));
 	d->marks.n = n;
-	int rc = follow_code(&d->follow, fde->lo, fde->hi, fde->code, &ops, &p);
+	int rc = follow_code(&d->follow, fde->lo, fde->hi, fde->code, &entry, &ops, &p);
 	return rc || !p.has_marks ? rc : replace(&p, runs, rules, ret_bytes);
 }
 

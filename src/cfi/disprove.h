@@ -13,6 +13,17 @@ struct disprove_fde {
 	uint32_t set; /* registers that a row says something of */
 	bool is_realigned; /* a row has rbp in memory at a register that is not the CFA: at itself */
 	size_t first; /* of its rows among the runs; they go on to the last one */
+	const struct disprove_tail *tail; /* NULL: from its beginning; else only what comes by this jump */
+};
+
+/* A jump out of a function with registers overwritten, into another one. */
+struct disprove_tail {
+	uint64_t to;
+	uint16_t regs; /* by number */
+};
+
+struct disprove_tails {
+	VEC(struct disprove_tail) v;
 };
 
 /* Kept from one FDE to the next for its memory; {0} to begin with. */
@@ -30,11 +41,12 @@ struct disprove {
  *
  * @runs, @rules   those of the FDE are replaced
  * @ret_bytes      of code that is not described any more are added
+ * @ret_tails      jumps out of it are added, to be followed where they lead
  * Returns 0, -ENOMEM. Cost: a look at the rows; at the code where they describe no saved register; a decode or more per instruction
  * of functions with something to disprove.
  */
 int disprove_rows(struct disprove *d, const struct disprove_fde *fde, struct rule_runs *runs, struct rule_set *rules,
-		  uint64_t *ret_bytes);
+		  uint64_t *ret_bytes, struct disprove_tails *ret_tails);
 void disprove_fini(struct disprove *d);
 
 #endif

@@ -157,7 +157,7 @@ static int go_on(struct run *r, const struct follow_place *p, const struct insn_
 {
 	struct follow_place next = {.from = p->at, .state = p->state};
 	if ((insn->is_return || (insn->jumps && !is_inside(r, insn->target))) && r->ops->leave) {
-		int rc = r->ops->leave(r->ctx, p);
+		int rc = r->ops->leave(r->ctx, p, insn);
 		if (rc)
 			return rc;
 	}
@@ -199,14 +199,14 @@ static int follow_place(struct run *r, const struct follow_place *p)
 	return go_on(r, &here, &insn, &values);
 }
 
-static int begin(struct run *r)
+static int begin(struct run *r, const struct follow_entry *entry)
 {
 	struct follow *f = r->f;
 	size_t n = r->hi - r->lo;
 	/* A part of a function that only landing pads reach may begin with padding. */
-	struct follow_place p = {.at = r->lo, .from = r->lo, .is_behind_call = true, .state = {.knows_sp = true, .sp = 8}};
+	struct follow_place p = {.at = entry->at, .from = entry->at, .is_behind_call = true, .state = {.knows_sp = true, .sp = 8}};
 	for (unsigned int reg = 0; reg < N_REGS; reg++)
-		p.state.regs[reg] = r->kept & 1u << reg ? (uint16_t)(1u << reg) : FOLLOW_NEW;
+		p.state.regs[reg] = r->kept & (uint16_t)~entry->overwritten & 1u << reg ? (uint16_t)(1u << reg) : FOLLOW_NEW;
 	f->seen.n = f->todo.n = f->reached.n = 0;
 	if (!VEC_RESERVE(&f->seen, n))
 		return -ENOMEM;
@@ -215,12 +215,13 @@ static int begin(struct run *r)
 	return add_place(r, &p);
 }
 
-int follow_code(struct follow *f, uint64_t lo, uint64_t hi, const uint8_t *code, const struct follow_ops *ops, void *ctx)
+int follow_code(struct follow *f, uint64_t lo, uint64_t hi, const uint8_t *code, const struct follow_entry *entry,
+		const struct follow_ops *ops, void *ctx)
 {
 	struct run r = {f, lo, hi, code, ops, ctx, (uint16_t)convention_of(EM_X86_64)->kept};
 	if (hi - lo > FOLLOW_MAX_BYTES)
 		return 0;
-	int rc = begin(&r);
+	int rc = begin(&r, entry);
 	while (!rc && f->todo.n) {
 		struct follow_place p = f->todo.p[--f->todo.n];
 		rc = follow_place(&r, &p);

@@ -45,7 +45,7 @@ struct follow_ops {
 	/* On each way to an instruction. 0: go on; FOLLOW_END: not from here on; anything else ends all. */
 	int (*arrive)(void *ctx, const struct follow_place *p);
 	/* @p is a return, or jumps out of the function. May be NULL. 0 or what ends all. */
-	int (*leave)(void *ctx, const struct follow_place *p);
+	int (*leave)(void *ctx, const struct follow_place *p, const struct insn_stack *insn);
 	bool goes_on_blind; /* also where neither rsp nor rbp is known */
 };
 
@@ -60,15 +60,22 @@ struct follow {
 	uint64_t n_ends; /* where it ended by itself: no instruction, or not blind */
 };
 
+/* Where it begins: the CFA is at rsp + 8, and the registers are the caller's but for these, which are overwritten. */
+struct follow_entry {
+	uint64_t at;
+	uint16_t overwritten;
+};
+
 /*
- * follow_code - follow the instructions of a function from its entry, where the CFA is at rsp + 8 and the registers are the caller's
+ * follow_code - follow the instructions of a function from an entry
  *
  * @lo, @hi  link-time addresses; @code has the bytes. At most FOLLOW_MAX_BYTES: more is not followed
  * Returns 0, -ENOMEM, or what an operation returned.
  * Cost: two decodes per instruction and way that adds something, of which there are few.
  */
 enum { FOLLOW_MAX_BYTES = 1 << 22 }; /* the largest function seen has 200,000 */
-int follow_code(struct follow *f, uint64_t lo, uint64_t hi, const uint8_t *code, const struct follow_ops *ops, void *ctx);
+int follow_code(struct follow *f, uint64_t lo, uint64_t hi, const uint8_t *code, const struct follow_entry *entry,
+		const struct follow_ops *ops, void *ctx);
 void follow_fini(struct follow *f);
 
 /* Whether the instruction at @off in the function has been followed already. */

@@ -49,6 +49,7 @@ struct segment {
 struct batch {
 	struct rule_runs runs;
 	struct rule_set rules;
+	struct disprove_tails tails;
 	uint64_t text_bytes;
 	uint32_t n_dropped;
 };
@@ -219,11 +220,11 @@ static bool clip_to_code(const struct cfi *cfi, struct segment *s, const uint8_t
 static int disprove(const struct build *b, const struct fde_run *f, const uint8_t *code, size_t first, struct disprove *d)
 {
 	struct batch *batch = f->batch;
-	const struct disprove_fde fde = {f->segment->lo, f->segment->hi, code, f->set, f->is_realigned, first};
+	const struct disprove_fde fde = {f->segment->lo, f->segment->hi, code, f->set, f->is_realigned, first, NULL};
 	uint64_t gone = 0;
 	if (b->belief == UNWIND_AS_WRITTEN || b->cfi->machine != EM_X86_64 || f->is_signal_frame)
 		return 0;
-	int rc = disprove_rows(d, &fde, &batch->runs, &batch->rules, &gone);
+	int rc = disprove_rows(d, &fde, &batch->runs, &batch->rules, &gone, &batch->tails);
 	batch->text_bytes -= gone;
 	return rc;
 }
@@ -312,6 +313,101 @@ static int join_batch(struct build *b, const struct batch *batch, struct cairn_e
 	return rc < 0 ? err_nomem(err, "the unwind table") : 0;
 }
 
+/* ---- jumps from one function into the middle of another ---- */
+
+enum { MAX_TAILS = 256 }; /* libcrypto has 2 */
+
+/* The segment around an address; NULL: none, or it begins there. */
+static const struct segment *middle_of(const struct build *b, uint64_t at)
+{
+	size_t lo = 0, hi = b->segments.n;
+	while (lo < hi) {
+		size_t middle = lo + (hi - lo) / 2;
+		if (b->segments.p[middle].lo <= at)
+			lo = middle + 1;
+		else
+			hi = middle;
+	}
+	const struct segment *s = lo ? &b->segments.p[lo - 1] : NULL;
+	return s && s->lo < at && at < s->hi ? s : NULL;
+}
+
+/* Runs of [s->lo, s->hi), which may begin before. */
+static int runs_of(const struct build *b, const struct segment *s, struct rule_runs *ret)
+{
+	for (size_t i = 0; i < b->runs.v.n && b->runs.v.p[i].lo < s->hi; i++) {
+		struct rule_run run = b->runs.v.p[i];
+		if (i + 1 < b->runs.v.n && b->runs.v.p[i + 1].lo <= s->lo)
+			continue;
+		run.lo = run.lo < s->lo ? s->lo : run.lo;
+		if (!VEC_ADD(&ret->v, run))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* @with in place of what there is of [s->lo, s->hi). */
+static int replace_runs(struct build *b, const struct segment *s, const struct rule_runs *with)
+{
+	struct rule_runs old = b->runs;
+	bool ok = true;
+	uint32_t end = 0;
+	size_t i = 0;
+	b->runs = (struct rule_runs){0};
+	for (; ok && i < old.v.n && old.v.p[i].lo < s->lo; i++)
+		ok = join_run(b, old.v.p[i].lo, end = old.v.p[i].rule);
+	for (; i < old.v.n && old.v.p[i].lo < s->hi; i++)
+		end = old.v.p[i].rule;
+	for (size_t k = 0; ok && k < with->v.n; k++)
+		ok = join_run(b, with->v.p[k].lo, with->v.p[k].rule);
+	if (ok && !(i < old.v.n && old.v.p[i].lo == s->hi))
+		ok = join_run(b, s->hi, end);
+	for (; ok && i < old.v.n; i++)
+		ok = join_run(b, old.v.p[i].lo, old.v.p[i].rule);
+	VEC_FREE(&old.v);
+	return ok ? 0 : -ENOMEM;
+}
+
+static int follow_tail(struct build *b, const struct disprove_tail *tail, struct disprove *d, struct disprove_tails *more)
+{
+	const struct segment *s = middle_of(b, tail->to);
+	struct rule_runs runs = {0};
+	struct disprove_fde fde = {.tail = tail};
+	uint64_t gone = 0;
+	size_t n;
+	if (!s || s->lo != b->cfi->items.p[s->item].lo || s->hi != b->cfi->items.p[s->item].hi ||
+	    !elf_code_at(binary_main(b->cfi->bin), (struct cairn_vaddr){s->lo}, &fde.code, &n) || n < s->hi - s->lo)
+		return 0;
+	fde.lo = s->lo;
+	fde.hi = s->hi;
+	int rc = runs_of(b, s, &runs);
+	if (rc == 0)
+		rc = disprove_rows(d, &fde, &runs, &b->rules, &gone, more);
+	if (rc == 0 && runs.v.n)
+		rc = replace_runs(b, s, &runs);
+	b->header.text_bytes -= gone;
+	VEC_FREE(&runs.v);
+	return rc;
+}
+
+static int follow_tails(struct build *b, struct cairn_err *err)
+{
+	struct disprove d = {0};
+	struct disprove_tails all = {0};
+	bool ok = true;
+	int rc = 0;
+	for (size_t i = 0; i < b->n_batches; i++)
+		for (size_t k = 0; ok && k < b->batches[i].tails.v.n; k++)
+			ok = VEC_ADD(&all.v, b->batches[i].tails.v.p[k]);
+	for (size_t i = 0; ok && rc == 0 && i < all.v.n && i < MAX_TAILS; i++) {
+		struct disprove_tail tail = all.v.p[i];
+		rc = follow_tail(b, &tail, &d, &all);
+	}
+	VEC_FREE(&all.v);
+	disprove_fini(&d);
+	return ok && rc == 0 ? 0 : err_nomem(err, "the unwind table");
+}
+
 static int join(struct build *b, struct cairn_err *err)
 {
 	int rc = rule_set_init(&b->rules);
@@ -319,6 +415,8 @@ static int join(struct build *b, struct cairn_err *err)
 		return err_nomem(err, "the unwind table");
 	for (size_t i = 0; rc == 0 && i < b->n_batches; i++)
 		rc = join_batch(b, &b->batches[i], err);
+	if (rc == 0)
+		rc = follow_tails(b, err);
 	if (rc == 0 && b->rules.words.n > MAX_RULE)
 		return err_set(err, -ERANGE, "%zu words of different unwind rules; the table has numbers for %d",
 			       b->rules.words.n, MAX_RULE);
@@ -390,6 +488,7 @@ static void build_fini(struct build *b)
 {
 	for (size_t i = 0; i < b->n_batches; i++) {
 		VEC_FREE(&b->batches[i].runs.v);
+		VEC_FREE(&b->batches[i].tails.v);
 		rule_set_fini(&b->batches[i].rules);
 	}
 	free(b->batches);

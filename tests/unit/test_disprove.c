@@ -38,13 +38,15 @@ static int build_table(struct sample *s, enum unwind_belief belief)
 	return unwind_table_build(s->cfi, belief, 1, &s->table, &s->size, &s->err);
 }
 
-/* A file with one function. */
-static void open_function(struct sample *s, const uint8_t *code, size_t n_code, const uint8_t *program, size_t n)
+/* A file with one function, or two: the second one at @second, and rows for neither. */
+static void open_functions(struct sample *s, const uint8_t *code, size_t n_code, size_t second, const uint8_t *program, size_t n)
 {
 	size_t size;
 	*s = (struct sample){.b = eb_new(ET_DYN)};
 	size_t cie = frames_cie_eh(&s->f, "zR", "\x1b");
-	frames_fde_eh(&s->f, FRAME, cie, TEXT, n_code, program, n);
+	frames_fde_eh(&s->f, FRAME, cie, TEXT, second, program, n);
+	if (second < n_code)
+		frames_fde_eh(&s->f, FRAME, cie, TEXT + second, n_code - second, NULL, 0);
 	eb_load(s->b, eb_section(s->b, (struct eb_section){.name = ".text", .flags = SHF_ALLOC | SHF_EXECINSTR, .addr = TEXT,
 							   .data = code, .size = n_code}));
 	eb_section(s->b, (struct eb_section){.name = ".eh_frame", .flags = SHF_ALLOC, .addr = FRAME, .data = s->f.bytes,
@@ -52,6 +54,11 @@ static void open_function(struct sample *s, const uint8_t *code, size_t n_code, 
 	uint8_t *bytes = eb_finish(s->b, &size);
 	assert_int_equal(binary_open_mem(bytes, size, "sample", &s->bin, &s->err), 0);
 	assert_int_equal(cfi_open(s->bin, &s->cfi, &s->err), 0);
+}
+
+static void open_function(struct sample *s, const uint8_t *code, size_t n_code, const uint8_t *program, size_t n)
+{
+	open_functions(s, code, n_code, n_code, program, n);
 }
 
 static void make(struct sample *s, enum unwind_belief belief)
@@ -274,6 +281,35 @@ static void code_that_loops_and_jumps_into_itself_ends(void **state)
 	end(&s);
 }
 
+/* xor %ebx,%ebx; jmp +1; nop; ret; and the second one: nop; nop; je -3; ret */
+#define TWO_FUNCTIONS BYTES(0x31, 0xdb, 0xeb, 0x03, 0x90, 0xc3, 0x90, 0x90, 0x74, 0xfd, 0xc3)
+
+static void what_a_jump_into_the_middle_of_another_function_brings_is_lost_there(void **state)
+{
+	struct sample s;
+	open_functions(&s, TWO_FUNCTIONS, 6, NULL, 0);
+	make(&s, UNWIND_PROVED);
+	assert_row(&s, 2, 8, RBX, true);
+	assert_row(&s, 4, 8, RBX, false);
+	assert_row(&s, 6, 8, RBX, false);
+	assert_row(&s, 7, 8, RBX, true);
+	assert_row(&s, 10, 8, RBX, true);
+	assert_undescribed(&s, 11);
+	assert_int_equal(((const struct cairn_unwind_header *)s.table)->text_bytes, 11);
+	end(&s);
+}
+
+static void the_beginning_of_another_function_is_believed(void **state)
+{
+	/* xor %ebx,%ebx; jmp +0; and the second one: nop; ret */
+	struct sample s;
+	open_functions(&s, BYTES(0x31, 0xdb, 0xeb, 0x00, 0x90, 0xc3), 4, NULL, 0);
+	make(&s, UNWIND_PROVED);
+	assert_row(&s, 2, 8, RBX, true);
+	assert_row(&s, 4, 8, RBX, false);
+	end(&s);
+}
+
 /* Mostly instructions that the essay is about, with any operands and jumps. */
 static void random_code_is_followed_to_an_end(void **state)
 {
@@ -298,7 +334,7 @@ static void every_failing_allocation_is_reported(void **state)
 {
 	struct sample s;
 	unsigned int n_failed = 0;
-	open_function(&s, BYTES(0x90, 0x31, 0xdb, 0xc3), NULL, 0);
+	open_functions(&s, TWO_FUNCTIONS, 6, NULL, 0);
 	for (unsigned int n = 1;; n++) {
 		alloc_fail_at(n);
 		int rc = build_table(&s, UNWIND_PROVED);
@@ -331,6 +367,8 @@ int main(void)
 		cmocka_unit_test(a_call_that_may_not_return_disproves_nothing),
 		cmocka_unit_test(the_outermost_frame_stays_so_wherever_its_stack_pointer_is),
 		cmocka_unit_test(code_that_loops_and_jumps_into_itself_ends),
+		cmocka_unit_test(what_a_jump_into_the_middle_of_another_function_brings_is_lost_there),
+		cmocka_unit_test(the_beginning_of_another_function_is_believed),
 		cmocka_unit_test(random_code_is_followed_to_an_end),
 		cmocka_unit_test(every_failing_allocation_is_reported),
 	};
