@@ -126,6 +126,8 @@ struct cairn_site {
 	uint32_t n_behind;     /* instructions of the copy at which it is entered, other than its places */
 	/* Offset of its DIE in .debug_info, for looking it up with readelf or llvm-dwarfdump. */
 	uint64_t die;
+	/* The same of all sites in one out-of-line function, another one in others of that name (clones, other units); 0: not known. */
+	uint64_t body;
 };
 
 struct cairn_param {

@@ -129,6 +129,7 @@ static uint32_t read_frames(struct reader *r, uint32_t number, struct cairn_site
 								  pack_file(p, call.file), call.line, call.column};
 	}
 	s->container = function_string(p, f.function, FUNCTION_NAME);
+	s->body = (uint64_t)number + 1;
 	s->chain = chain;
 	return root;
 }

@@ -16,7 +16,8 @@
  *	0x6a3  f, inlined in one+0x3
  *	0x6a3  f, inlined in two+0x3
  *
- * Copies in one function that begin at one address are something else: two calls.
+ * Copies in one function that begin at one address are something else: two calls. Names do not tell one function from another: one and two
+ * may be clones of a function, or its bodies in two units.
  */
 #include "sites/merged.h"
 
@@ -27,7 +28,9 @@ bool merged_are_one(const struct cairn_site *a, const struct cairn_site *b)
 {
 	if (a->at.v != b->at.v || !a->n_chain != !b->n_chain)
 		return false;
-	return !a->n_chain || (a->container && b->container && strcmp(a->container, b->container) != 0);
+	if (!a->n_chain || (a->body && b->body))
+		return !a->n_chain || a->body != b->body;
+	return a->container && b->container && strcmp(a->container, b->container) != 0;
 }
 
 static bool agree(const struct cairn_site *run, uint32_t n, uint32_t arg)

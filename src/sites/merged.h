@@ -8,7 +8,7 @@
 /*
  * merged_are_one - whether who passes one of two sites of a function passes the other one by the same call
  *
- * Bodies at one address, or copies at one address in functions of different names.
+ * Bodies at one address, or copies at one address in different functions.
  */
 bool merged_are_one(const struct cairn_site *a, const struct cairn_site *b);
 

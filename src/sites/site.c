@@ -362,6 +362,7 @@ static int describe(const struct site_env *env, struct site_worker *w, uint32_t 
 	s->has_off = cairn_binary_foff(env->bin, s->at, &s->off);
 	s->container = dw_str_deep(&w->function, DW_AT_name);
 	s->container_off = (int64_t)(s->at.v - w->container_entry.v);
+	s->body = env->index->p[w->container].die;
 	symbol_of(env, s);
 	return chain_of(env, entry, w->arena, s, err);
 }

@@ -105,5 +105,6 @@ void session_make_copies(struct cairn_site *sites, uint32_t n)
 		sites[i].n_chain = 1;
 		sites[i].chain = &call;
 		sites[i].container = "container";
+		sites[i].body = 0; /* names decide */
 	}
 }
