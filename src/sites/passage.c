@@ -30,7 +30,7 @@
 #include <stdlib.h>
 
 #include "base/vec.h"
-#include "dwarf/constants.h"
+#include "sites/beginning.h"
 
 enum {
 	OWN = 1 << 0,    /* in the copy's ranges */
@@ -339,53 +339,6 @@ static bool own_jumps_to(const struct code *c, uint32_t to)
 	return false;
 }
 
-/* ---- where Clang's copies begin, by line ---- */
-
-/*
- * Clang has no entries. Where a value is known on one path, or loaded there already, what the copy does with it begins at a join, and
- * only the way that had to load it passes the place. What is there has the line of the place, or one between it and the function's declaration.
- */
-static bool begins_there(const struct passage *p, uint32_t i)
-{
-	const struct dw_position *here = graph_position(p->graph, i), *place;
-	struct dw_value line;
-	for (size_t k = 0; here && k < p->n_places; k++) {
-		place = p->at[k] == GRAPH_NONE ? NULL : graph_position(p->graph, p->at[k]);
-		if (!place || here->line > place->line)
-			continue;
-		if (here->line == place->line)
-			return true;
-		if (dw_attr_deep(&p->copy->die, DW_AT_decl_line, &line, NULL, NULL) == 1 && line.u <= here->line)
-			return true;
-	}
-	return false;
-}
-
-/* Nothing decides between an instruction and one behind it: the caller's instructions in between were mixed with the copy's. */
-static bool is_straight_line(const struct graph *g, uint32_t from, uint32_t to)
-{
-	uint32_t i = from;
-	while (i != GRAPH_NONE && i < to && !g->v.p[i].is_branch)
-		i = g->v.p[i].next != GRAPH_NONE && !g->v.p[g->v.p[i].next].is_target ? g->v.p[i].next : GRAPH_NONE;
-	return i == to;
-}
-
-/* A statement at the line and column of a place begins at the instruction. */
-static bool repeats_beginning(const struct passage *p, uint32_t i)
-{
-	const struct dw_position *here = graph_position(p->graph, i), *place;
-	bool repeats = false;
-	for (size_t k = 0; here && here->is_stmt && here->at == p->graph->v.p[i].at && k < p->n_places; k++) {
-		place = p->at[k] == GRAPH_NONE ? NULL : graph_position(p->graph, p->at[k]);
-		if (!place || place->line != here->line || place->column != here->column)
-			continue;
-		if (is_straight_line(p->graph, p->at[k], i))
-			return false;
-		repeats = true;
-	}
-	return repeats;
-}
-
 /*
  * A way that can be one of another call: it jumps, or falls into where jumps go. What merely follows in memory was mixed with
  * the caller's instructions by the scheduler, or sunk behind the end of the copy, unless it has effects and a jump of the copy leads
@@ -413,7 +366,7 @@ static uint32_t count_behind(const struct code *c, const struct passage *p)
 		for (uint32_t k = 0, b; asked && (b = graph_before(g, i, &k)) != GRAPH_NONE;) {
 			bool around = c->marks[b] & AROUND && !(c->marks[b] & OWN) && !(g->v.p[b].is_indirect && table);
 			bool is_way = !(c->marks[b] & OTHER) && is_way_in(c, b, i);
-			count += around && (is_way || begins_there(p, i));
+			count += around && (is_way || beginning_is_passed(p, i));
 		}
 	}
 	return count;
@@ -427,7 +380,7 @@ static uint32_t count_beginnings(const struct code *c, const struct passage *p)
 	for (size_t n = 0; n < c->scratch->own.n && g->n_positions; n++) {
 		uint32_t i = c->scratch->own.p[n];
 		bool inside = i && c->marks[i - 1] & OWN && g->v.p[i - 1].at + g->v.p[i - 1].len == g->v.p[i].at;
-		count += !inside && !(c->marks[i] & PLACE) && repeats_beginning(p, i);
+		count += !inside && !(c->marks[i] & PLACE) && beginning_is_repeated(p, i);
 	}
 	return count;
 }
@@ -438,7 +391,7 @@ static bool has_way_behind(const struct code *c, const struct passage *p)
 	for (size_t n = 0; n < c->scratch->own.n; n++) {
 		uint32_t i = c->scratch->own.p[n];
 		for (uint32_t k = 0, b; !(c->marks[i] & PLACE) && (b = graph_before(c->graph, i, &k)) != GRAPH_NONE;)
-			if (!(c->marks[b] & OWN) && (is_way_in(c, b, i) || begins_there(p, i)))
+			if (!(c->marks[b] & OWN) && (is_way_in(c, b, i) || beginning_is_passed(p, i)))
 				return true;
 	}
 	return false;
@@ -629,6 +582,15 @@ static bool has_callers_condition(const struct passage *p, const struct built_si
 	return around != GRAPH_NONE && leads_only_to(p->graph, around, at);
 }
 
+/* Markers of two ways into the copy that the compiler moved to one instruction: one call has two events there. */
+static bool is_place_twice(const struct passage *p, size_t place)
+{
+	for (size_t i = 0; i < p->n_places; i++)
+		if (i != place && p->at[i] == p->at[place])
+			return true;
+	return false;
+}
+
 /* What values depend on besides whether the copy comes back to it. */
 static int judge_value(const struct passage *p, size_t place)
 {
@@ -636,7 +598,7 @@ static int judge_value(const struct passage *p, size_t place)
 	uint32_t at = p->at[place];
 	bool shared = false;
 	int rc = at != GRAPH_NONE && !is_own(p, at) ? has_several_ways_to(p->graph, at, &shared) : 0;
-	if (shared)
+	if (shared || (at != GRAPH_NONE && is_place_twice(p, place)))
 		b->site.count_doubts |= CAIRN_COUNT_SHARED;
 	if (at != GRAPH_NONE && has_callers_condition(p, b, at))
 		b->site.count_doubts |= CAIRN_COUNT_CONDITION;

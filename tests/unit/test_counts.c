@@ -470,6 +470,20 @@ static void of_two_markers_at_one_address_the_first_is_the_heads_and_the_other_i
 	end(&t, &r);
 }
 
+static void a_call_has_an_event_at_each_of_two_markers_at_one_address(void **state)
+{
+	static const struct row rows[] = {{4, 30, 3}, {4, 7, 5}, {4, 8, 3}, {4, 7, 5}, {8, 30, 5}};
+	BEGIN(GCC, 20, NOTHING, NOTHING, STORE, STORE, RET);
+	t.rows = rows;
+	t.n_rows = sizeof(rows) / sizeof(rows[0]);
+	copy(&t, 0x1004, 0x1008, 0x1004, 30, false);
+	struct result r = finish(&t);
+	assert_int_equal(r.found.p[0]->n_sites, 2);
+	assert_int_equal(site(&r, 0)->count_doubts, CAIRN_COUNT_SHARED);
+	assert_int_equal(site(&r, 1)->count_doubts, CAIRN_COUNT_SHARED);
+	end(&t, &r);
+}
+
 static uint32_t with_line0(uint8_t lo, uint8_t hi, const uint8_t *code, size_t n, uint64_t copy_lo, uint64_t copy_hi,
 			   uint32_t *n_places, struct cairn_site *ret)
 {
@@ -630,6 +644,7 @@ int main(void)
 		cmocka_unit_test(a_join_behind_the_place_in_the_same_line_is_a_way_behind),
 		cmocka_unit_test(the_first_statement_once_more_is_another_calls_beginning),
 		cmocka_unit_test(of_two_markers_at_one_address_the_first_is_the_heads_and_the_other_its_parts),
+		cmocka_unit_test(a_call_has_an_event_at_each_of_two_markers_at_one_address),
 		cmocka_unit_test(a_call_that_its_own_condition_does_not_keep_from_its_place_is_doubted),
 		cmocka_unit_test(a_call_put_in_front_of_its_condition_is_doubted),
 		cmocka_unit_test(a_value_copied_where_paths_meet_is_no_way_in),

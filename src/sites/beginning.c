@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where Clang's copies begin, by line
+ *
+ * Clang has no entries (GCC's markers), only the line of each instruction. Where a value is known on one path, or loaded there already, what the
+ * copy does with it begins at a join, and only the way that had to load it passes the place:
+ *
+ *	     v              v
+ *	  P: load  5:9      |	(known on this path)
+ *	     +------+-------+
+ *	            v
+ *	         i: test  5:13
+ *
+ * What is at i has the line of the place, or one between it and the function's declaration; an end that several copies share has a later one.
+ *
+ * And of a loop around the call Clang takes the first turn out, or unrolls it. Then the first statement is there again, behind code that is not the copy's.
+ */
+#include "sites/beginning.h"
+
+#include "dwarf/constants.h"
+
+bool beginning_is_passed(const struct passage *p, uint32_t i)
+{
+	const struct dw_position *here = graph_position(p->graph, i), *place;
+	struct dw_value line;
+	for (size_t k = 0; here && k < p->n_places; k++) {
+		place = p->at[k] == GRAPH_NONE ? NULL : graph_position(p->graph, p->at[k]);
+		if (!place || here->line > place->line)
+			continue;
+		if (here->line == place->line)
+			return true;
+		bool has_line = dw_attr_deep(&p->copy->die, DW_AT_decl_line, &line, NULL, NULL) == 1 &&
+				(line.cls == DW_CLASS_UDATA || line.cls == DW_CLASS_SDATA);
+		if (has_line && line.u <= here->line)
+			return true;
+	}
+	return false;
+}
+
+/* Nothing decides between an instruction and one behind it: the caller's instructions in between were mixed with the copy's. */
+static bool is_straight_line(const struct graph *g, uint32_t from, uint32_t to)
+{
+	uint32_t i = from;
+	while (i != GRAPH_NONE && i < to && !g->v.p[i].is_branch)
+		i = g->v.p[i].next != GRAPH_NONE && !g->v.p[g->v.p[i].next].is_target ? g->v.p[i].next : GRAPH_NONE;
+	return i == to;
+}
+
+bool beginning_is_repeated(const struct passage *p, uint32_t i)
+{
+	const struct dw_position *here = graph_position(p->graph, i), *place;
+	bool repeats = false;
+	for (size_t k = 0; here && here->is_stmt && here->at == p->graph->v.p[i].at && k < p->n_places; k++) {
+		place = p->at[k] == GRAPH_NONE ? NULL : graph_position(p->graph, p->at[k]);
+		if (!place || place->line != here->line || place->column != here->column)
+			continue;
+		if (is_straight_line(p->graph, p->at[k], i))
+			return false;
+		repeats = true;
+	}
+	return repeats;
+}
