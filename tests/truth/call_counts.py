@@ -7,10 +7,12 @@ optimised build is traced, all places of all functions at once. For each functio
 
     equal        as many events as calls
     announced    not as many, and `cairn sites` says at one of its places, or of the function, that this can happen
-    unannounced  not as many, and nothing said so: this fails, unless known.txt has it
+    explained    not as many, nothing said so, and what the program executed and libdw's reading of its debug information prove why:
+                 call_counts/why.py, whose classes are counted
+    open         neither: this fails
 
-known.txt has what is left, each with its class; docs/limits.md explains them. --write-known adds what is found now; --lines shows a
-function line by line. What is announced without need is counted too: marks that are everywhere would announce everything.
+docs/limits.md tells what the classes are. --lines shows a function line by line. What is announced without need is counted too: marks
+that are everywhere would announce everything. And each place has as many events as its instruction was executed.
 """
 import argparse
 import collections
@@ -25,10 +27,10 @@ import common    # noqa: E402
 import lines     # noqa: E402
 import programs  # noqa: E402
 import sources   # noqa: E402
+import why       # noqa: E402
 
 # The condition is never met: the kernel counts each hit and nothing is printed.
 PROBE = '{}() if 1 == 0'
-KNOWN = os.path.join(HERE, 'call_counts', 'known.txt')
 # Names given to one `cairn trace`.
 BATCH = 600
 
@@ -112,6 +114,8 @@ def marks(rows):
     found = collections.Counter()
     for row in rows:
         found.update(row.get('count_doubts') or ())
+        # Refused: `cairn trace` says so and attaches nothing, unless --best-effort is given.
+        found.update(['hazard'] if row['hazard'] else [])
     return found
 
 
@@ -121,22 +125,30 @@ def outcome(n_calls, n_events, announced):
     return 'announced' if announced else 'unannounced'
 
 
-def known(label):
-    """{function: class} of those that differ and are not announced."""
-    if not os.path.exists(KNOWN):
-        return {}
-    with open(KNOWN, encoding='ascii') as file:
-        rows = [line.rstrip('\n').split('\t') for line in file if not line.startswith('#')]
-    return {row[1]: row[4] for row in rows if row[0] == label}
+def executed_otherwise(prover, rows, where):
+    """Functions whose events are not as many as their places were executed."""
+    hits = ((r, prover.hits(where[r['function']])) for r in rows)
+    return [f'{r["function"][0]} ({r["events"]}, executed {n})' for r, n in hits if n != r['events']]
 
 
-def classes(label, rows):
-    """Of the unannounced ones that were found now."""
-    found = collections.Counter(known(label).get(r['function'][0], 'not known') for r in rows if r['outcome'] == 'unannounced')
-    return ', '.join(f'{n} {name}' for name, n in found.most_common())
+def explain(label, made, args, rows, where):
+    """Sets the classes of the functions that differ; says what is not explained of those that are not announced."""
+    by_line = Lines(made, args)
+    prover = why.Why(made[0], args, by_line.calls_of)
+    for row in rows:
+        if row['calls'] == row['events']:
+            continue
+        found, unexplained = prover.explain(row['function'], where[row['function']])
+        row['classes'] = dict(found)
+        if row['outcome'] == 'announced':
+            continue
+        row['outcome'] = 'open' if unexplained or not found else 'explained'
+        for text in unexplained:
+            print(f'    {label}: {row["function"][0]}: {text}')
+    return executed_otherwise(prover, rows, where)
 
 
-def compare(label, made, args, write):
+def compare(label, made, args):
     optimised, counting = made
     want, where = calls(counting, args), places(optimised)
     functions = sorted(key for key in want if key in where and any(r['kind'] != 'part' for r in where[key]))
@@ -145,15 +157,15 @@ def compare(label, made, args, write):
     for key in functions:
         said = marks(where[key])
         rows.append({'function': key, 'calls': want[key], 'events': got[key], 'marks': dict(said), 'outcome': outcome(want[key], got[key], said)})
+    otherwise = explain(label, made, args, rows, where)
     report(label, rows, where, missed)
     with open(optimised + '.json', 'w', encoding='utf-8') as file:
         json.dump(rows, file, indent=1)
-    wrong = [r for r in rows if r['outcome'] == 'unannounced' and r['function'][0] not in known(label)]
-    if write:
-        by_line = Lines(made, args)
-        with open(KNOWN, 'a', encoding='ascii') as file:
-            file.writelines(f'{label}\t{r["function"][0]}\t{r["calls"]}\t{r["events"]}\t{by_line.classify(r["function"], where[r["function"]])}\n' for r in wrong)
-    common.claim(f'call_counts {label}: {len(rows)} functions; events are as many as calls, or a mark says why not, or it is known', rows and not wrong and not missed)
+    common.claim(f'call_counts {label}: {len(rows)} functions; events are as many as calls, or a mark says why not, or it is proven that nothing could tell',
+                 rows and not missed and not any(r['outcome'] == 'open' for r in rows))
+    if otherwise:
+        print(f'{label}: not as many events as executions: {" ".join(otherwise)}')
+    common.claim(f'call_counts {label}: each function has as many events as its places were executed', not otherwise)
 
 
 def report(label, rows, where, missed):
@@ -162,14 +174,20 @@ def report(label, rows, where, missed):
     n_places = sum(len(p) for p in where.values())
     marked = sum(bool(r.get('count_doubts')) for p in where.values() for r in p)
     print(f'{label}: {len(called)} functions called of {len(rows)}: {counts["equal"]} equal, {counts["equal, marked"]} equal and marked, '
-          f'{counts["announced"]} announced, {counts["unannounced"]} unannounced; {sum(r["calls"] for r in called)} calls, '
+          f'{counts["announced"]} announced, {counts["explained"]} explained, {counts["open"]} open; {sum(r["calls"] for r in called)} calls, '
           f'{marked} of {n_places} places marked, {missed} hits lost')
-    print(f'{label}: the unannounced ones: {classes(label, called) or "none"}')
+    functions, n = collections.Counter(), collections.Counter()
+    for row in called:
+        if row['outcome'] == 'explained':
+            functions[max(sorted(row['classes']), key=row['classes'].get)] += 1
+            n.update(row['classes'])
+    told = ', '.join(f'{functions[name]} {name} ({n[name]} calls)' for name, _ in n.most_common())
+    print(f'{label}: the explained ones, by the class of most of their calls: {told or "none"}')
     for row in sorted(called, key=lambda r: (r['outcome'], -abs(r['calls'] - r['events']))):
-        if row['outcome'] in ('announced', 'unannounced'):
+        if row['outcome'] in ('announced', 'explained', 'open'):
             name, line = row['function']
             file = os.path.basename(where[row['function']][0]['file'])
-            print(f'    {row["outcome"]:12} {file}:{line}:{name}: {row["calls"]} calls, {row["events"]} events {row["marks"] or ""}')
+            print(f'    {row["outcome"]:12} {file}:{line}:{name}: {row["calls"]} calls, {row["events"]} events {row["marks"] or ""} {row.get("classes") or ""}')
 
 
 def events_by_address(program, args, probe):
@@ -195,13 +213,12 @@ class Lines:
         self.counting, self.args = counting, args
         self.counted = counting_run(counting, args)
 
+    def calls_of(self, key):
+        return lines.calls_by_line(self.counting, self.counted.get(key, []))
+
     def of(self, key, rows):
         probe = f'{os.path.basename(rows[0]["file"])}:{key[1]}:{key[0]}'
-        by_line = lines.calls_by_line(self.counting, self.counted.get(key, []))
-        return lines.table(by_line, rows, events_by_address(self.optimised, self.args, probe))
-
-    def copies_of(self, name):
-        return len({row['die'] for row in common.cairn_sites(self.optimised, name) if row['kind'] != 'part'})
+        return lines.table(self.calls_of(key), rows, events_by_address(self.optimised, self.args, probe))
 
     def show(self, names):
         for name in names:
@@ -209,19 +226,16 @@ class Lines:
             for line, path in sorted({(r['line'], r['file']) for r in rows}):
                 lines.show(f'{name}, declared at {path}:{line}', self.of((name, line), [r for r in rows if (r['line'], r['file']) == (line, path)]))
 
-    def classify(self, key, rows):
-        return lines.classify(key[0], self.of(key, rows), self.copies_of)
-
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--program', action='append', choices=sorted(programs.PROGRAMS))
     parser.add_argument('--compiler', action='append')
-    parser.add_argument('--write-known', action='store_true')
     parser.add_argument('--lines', nargs='+', metavar='FUNC', help='only show the calls and events of these functions, line by line')
     options = parser.parse_args()
-    if common.may_trace() or common.dies_program() is None:
-        common.skip('call_counts', common.may_trace() or 'libdw-dev is not installed')
+    missing = common.have('valgrind', 'objdump', 'strip', 'addr2line')
+    if common.may_trace() or missing or common.dies_program() is None:
+        common.skip('call_counts', common.may_trace() or (f'not installed: {" ".join(missing)}' if missing else 'libdw-dev is not installed'))
         return common.finish()
     for name in options.program or programs.PROGRAMS:
         for compiler in options.compiler or ('gcc', 'clang'):
@@ -231,7 +245,7 @@ def main():
                 if options.lines:
                     Lines(made, args).show(options.lines)
                     continue
-                compare(label, made, args, options.write_known)
+                compare(label, made, args)
             except (sources.Unavailable, FileNotFoundError) as error:
                 common.skip(f'call_counts {label}', re.sub(r'\s+', ' ', str(error))[-300:])
     return common.finish()

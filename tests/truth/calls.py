@@ -136,6 +136,11 @@ def claims(rows, totals, prefix):
             print(f'{name}: {n} wrong values: docs/findings/{page}.md')
         common.claim(f'{prefix} {name}: {"no lie" if not t["pages"] else "no lie but those of known compiler bugs"} in '
                      f'{counts["values"]} values of {counts["events"]} events', counts['unexplained'] == 0 and counts['values'] > 0)
+    doubled = collections.Counter(why for t in totals.values() for why in t['doubled'].elements())
+    for why, n in sorted(doubled.items()):
+        print(f'doubled: {n} {why}')
+    common.claim(f'{prefix}: each second event of a call is announced at a place, or the debug information shows why',
+                 not any('not explained' in why for why in doubled))
     for row in harmed:
         print(f'harmed: seed {row["seed"]} {row["config"]}')
     common.claim(f'{prefix}: every traced program computes what it does untraced', not harmed and bool(totals))

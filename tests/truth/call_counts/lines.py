@@ -50,7 +50,7 @@ def table(counted, rows, events):
 
 def classify(name, rows, copies_of):
     """
-    The class of a function in known.txt: where most of what is missing or too much comes from.
+    The class of a function: where most of what is missing or too much comes from, by the numbers alone (why.py proves it).
 
     copies_of(caller) tells how many copies, the body among them, a function has: a call that is not in all of them was computed
     or dropped in the others. The calls of lines without a copy are the body's, as far as it was called. "equal" when each line has as many events.

@@ -15,10 +15,11 @@ import common
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(call_counts.__file__)), 'call_counts'))
 import lines  # noqa: E402
+import why    # noqa: E402
 
 HOOKS = os.path.join(os.path.dirname(lines.__file__), 'hooks.c')
 # Marks that tell of more events than calls.
-MORE = {'again', 'shared-path', 'condition', 'no-entry'}
+MORE = {'again', 'shared-path', 'condition', 'no-entry', 'folded'}
 
 
 class Counts:
@@ -51,16 +52,34 @@ class Counts:
             return 'announced: ' + ' '.join(sorted(marks))
         return lines.classify(name, lines.table(self.counted.get(name, {}), self.places(name), self.events), self.copies_of)
 
-    def why_doubled(self, name):
+    @functools.cached_property
+    def debug(self):
+        return why.Debug(self.program)
+
+    def entries(self, name):
+        """{address: whether the compiler names it an entry of the function: in a DIE, as a body, or by the row of a marker}"""
+        named = {c.entry for c in self.debug.by_name[name] if c.entry is not None}
+        lines_of = {c.decl for c in self.debug.by_name[name]}
+        places = {int(row['addr'], 16) for row in self.places(name)}
+        return {at: at in named or any(r[0] in lines_of and r[2] for r in self.debug.rows.get(at, ())) for at in places}
+
+    def why_doubled(self, name, places):
+        """The marks; else whether the places are entries by the compiler's own word, as libdw reads it."""
         marks = self.marks(name) & MORE
-        return 'announced: ' + ' '.join(sorted(marks)) if marks else 'not announced'
+        if marks:
+            return 'announced: ' + ' '.join(sorted(marks))
+        entries = self.entries(name)
+        named = [entries.get(int(str(place), 0)) for place in places]
+        if None in named:
+            return 'not explained'
+        return 'the compiler names each of these entries' if all(named) else 'the compiler left no entry at one of these places'
 
 
 def explain(result, counts):
     """Puts the calls whose reason the text did not show under what the places and lines tell."""
-    for why in ('other', 'has code, never seen'):
-        for call in result.missing.pop(why, []):
+    for reason in ('other', 'has code, never seen'):
+        for call in result.missing.pop(reason, []):
             result.missing.setdefault(counts.why_missing(call[0]), []).append(call)
-    for why in ('one place, passed again', 'several places', 'loosely matched'):
-        for call in result.doubled.pop(why, []):
-            result.doubled.setdefault(f'{why}, {counts.why_doubled(call[0])}', []).append(call)
+    for reason in ('one place, passed again', 'several places', 'loosely matched'):
+        for call in result.doubled.pop(reason, []):
+            result.doubled.setdefault(f'{reason}, {counts.why_doubled(call[0], call[2])}', []).append(call)
