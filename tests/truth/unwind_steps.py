@@ -304,7 +304,7 @@ def programs(folder):
         'node': (3000, 1500, 0, ('functions',), ['node', '--jitless', '-e', NODE]),
         'node with its JIT': (3000, 1500, 0, ('functions',), ['node', '-e', NODE]),
         'C++ exceptions': why_not or (300, 3000, 4000, ('functions', 'signals', 'jumps'), [exceptions]),
-        'lazy binding': why_not_lazy or (50, 6000, 100, ('bound',), [lazy, library]),
+        'lazy binding': why_not_lazy or (150, 6000, 100, ('bound',), [lazy, library]),
         'gdb': (200, 1500, 4000, (), ['gdb', '-batch', '-nx', '-x', written(folder, 'work.gdb', GDB), exceptions]),
     }
 

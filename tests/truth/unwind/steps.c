@@ -197,12 +197,18 @@ static bool is_enough(const struct run *r, const struct plan *p)
 	return r->n_functions >= p->n_functions && r->n_steps >= p->n_instructions;
 }
 
-static void end(struct run *r, bool lives)
+/* It may run, stand still, or have been waited for. */
+static void end(struct run *r)
 {
 	forget_frames(r);
-	if (lives)
-		kill(r->pid, SIGKILL);
-	waitpid(r->pid, NULL, __WALL);
+	for (pid_t got = r->pid; got == r->pid;) {
+		int status;
+		got = waitpid(r->pid, &status, __WALL | WNOHANG);
+		if (got == 0) {
+			kill(r->pid, SIGKILL);
+			waitpid(r->pid, NULL, __WALL);
+		}
+	}
 }
 
 /* Into the workload, beyond the start of the program; then to what is new. */
@@ -215,8 +221,8 @@ static void run_long(struct run *r, struct plan *p, char **command)
 		lives = window(r, p->n_steps, false) && run_free(r, 500 + (uint64_t)(rand_r(&p->seed) % 50000));
 	}
 	if (lives && p->n_fresh)
-		lives = windows_at_new(r, p->n_fresh, FRESH_STEPS, p->n_functions, p->n_instructions);
-	end(r, lives);
+		windows_at_new(r, p->n_fresh, FRESH_STEPS, p->n_functions, p->n_instructions);
+	end(r);
 }
 
 /* One that ends soon. */
@@ -226,8 +232,8 @@ static void run_short(struct run *r, const struct plan *p, char **command)
 	bool lives = run_to_exec(r) && run_to_entry(r);
 	r->is_stopped = true;
 	if (lives)
-		lives = windows_at_new(r, p->n_fresh, FRESH_STEPS, p->n_functions, p->n_instructions);
-	end(r, lives);
+		windows_at_new(r, p->n_fresh, FRESH_STEPS, p->n_functions, p->n_instructions);
+	end(r);
 }
 
 /* "A b + C d" are two. Returns how many. */
