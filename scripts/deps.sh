@@ -16,7 +16,7 @@ tests="libc6-dbg musl-tools luajit libunwind-14 libunwind-dev libdw-dev binutils
 # Runtimes with JITs, of 600 MB.
 # Compiler, emulator and debugger of AArch64 for stacks of its cores.
 arm="gcc-aarch64-linux-gnu qemu-user gdb-multiarch"
-truth="$arm postgresql-15 libgccjit-12-dev nodejs openjdk-17-jdk-headless luajit linux-perf gdb"
+truth="$arm valgrind postgresql-15 libgccjit-12-dev nodejs openjdk-17-jdk-headless luajit linux-perf gdb"
 [ "${1:-}" = --truth ] && tests="$tests $truth"
 
 missing()
