@@ -11,14 +11,16 @@ import pathlib
 import sys
 
 header, depfile, src = sys.argv[1:]
-# Whatever is read before a sidecar is written; layers behind it cannot matter.
-MODULES = ("base", "elf", "insn", "types", "cfi", "dwarf", "btf", "source", "loc", "distil", "pack")
+# Layers behind this one cannot matter. Some in front of it do not either, but none that does can be forgotten.
+layers = pathlib.Path(src, "..", "LAYERS")
+modules = layers.read_text(encoding="utf-8").split()
+modules = modules[:modules.index("pack") + 1]
 
-files = sorted(f for m in MODULES for f in pathlib.Path(src, m).glob("*.[ch]"))
+files = sorted(f for m in modules for f in pathlib.Path(src, m).glob("*.[ch]"))
 digest = hashlib.sha256()
 for file in files:
     digest.update(file.name.encode() + b"\0" + file.read_bytes())
 with open(header, "w", encoding="utf-8") as out:
     out.write(f"#define PACK_MAKER 0x{digest.hexdigest()[:8]}u\n")
 with open(depfile, "w", encoding="utf-8") as out:
-    out.write(f"{header}: {' '.join(str(f).replace(' ', chr(92) + ' ') for f in files)}\n")
+    out.write(f"{header}: {' '.join(str(f).replace(' ', chr(92) + ' ') for f in [*files, layers])}\n")
