@@ -13,7 +13,8 @@
  * and after tell which numbers were at an address meanwhile; any other is wrong, and so is a name with another number than the rule.
  *
  * In one of 64 walks the writer is stopped while the registry is copied, as cairn stack does it: then the number is that of this moment, and
- * nothing at an address where something was is missing, unless the reader says that the code was freed since. A copy of a registry
+ * nothing at an address where something was is missing, unless the reader says that the code was freed since. Where nothing was, a function that
+ * was appended behind the copy may be found, as long as nothing is freed: nobody can have stood there. A copy of a registry
  * that goes on may miss what moves from one entry to another: its counter of changes tells.
  */
 #include <elf.h>
@@ -160,6 +161,11 @@ struct frame {
 	uint64_t before;
 };
 
+static struct were what_was(const struct frame *f, uint64_t after)
+{
+	return f->is_place ? of_place(f->before, after) : of_series(f->before, after, f->i);
+}
+
 static void complain(const char *what, const struct frame *f, const struct were *w, int64_t number, const struct code_found *found)
 {
 	fprintf(stderr, "%s: %s %u: number %lld of [%llu, %llu], name %s, %s\n", what, f->is_place ? "place" : "series", f->i,
@@ -169,9 +175,10 @@ static void complain(const char *what, const struct frame *f, const struct were 
 
 static void check_frame(const struct frame *f, uint64_t after, const struct code_found *found, struct counts *n)
 {
-	/* It goes on since, but what counts is the moment of the copy. */
-	after = f->is_stopped ? f->before : after;
-	struct were w = f->is_place ? of_place(f->before, after) : of_series(f->before, after, f->i);
+	struct were w = what_was(f, f->is_stopped ? f->before : after);
+	/* It goes on since. Of what was there what counts is the moment of the copy; where nothing was, functions may have been appended. */
+	if (f->is_stopped && w.may_be_nothing)
+		w = what_was(f, after);
 	n->frames++;
 	if (found->unwind != CAIRN_CODE_UNWIND_ROWS) {
 		bool is_freed = found->why && (strstr(found->why, "freed") || strstr(found->why, "chang"));
