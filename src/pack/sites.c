@@ -243,8 +243,9 @@ static int find(struct cairn_sites *sites, const char *spec, struct cairn_functi
 	spec_parse(copy, &want);
 	if (want.is_pattern)
 		return find_pattern(s, &want, ret, err);
+	char key[SPEC_KEY_MAX];
 	uint32_t from, to;
-	names_find(&p->place_names, spec_base_name(want.name), &from, &to);
+	names_find(&p->place_names, spec_key(want.name, key, sizeof(key)) ? key : spec_base_name(want.name), &from, &to);
 	int rc = find_among(s, &p->place_names.entries, from, to, &want, ret, err);
 	return rc || want.file ? rc : find_symbol(s, want.name, ret, err);
 }

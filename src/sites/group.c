@@ -25,6 +25,7 @@
 #include "base/pages.h"
 #include "base/pool.h"
 #include "dwarf/constants.h"
+#include "sites/spelling.h"
 
 /* Longest qualified name that is shown in full. */
 enum { NAME_MAX_BYTES = 4096 };
@@ -79,10 +80,18 @@ static void without_arguments(const char *name, char *buf, size_t size)
 	buf[n] = 0;
 }
 
+/* Types in template arguments are spelled in many ways. */
+static bool is_tail_respelled(const char *name, const char *tail)
+{
+	char one[NAME_MAX_BYTES], other[NAME_MAX_BYTES];
+	return strchr(tail, '<') && strchr(name, '<') && spelling_of(name, one, sizeof(one)) &&
+	       spelling_of(tail, other, sizeof(other)) && is_tail(one, other, ":");
+}
+
 static bool matches(const struct group_filter *want, const char *name)
 {
 	if (!want->is_pattern)
-		return is_tail(name, want->name, ":");
+		return is_tail(name, want->name, ":") || is_tail_respelled(name, want->name);
 	const char *last = strrchr(name, ':');
 	return !fnmatch(want->name, name, 0) || (last && !fnmatch(want->name, last + 1, 0));
 }

@@ -40,6 +40,7 @@
  * Who is asked
  *	provider.c      who answers about sites: the debug information or a sidecar
  *	sites.c         the debug information as provider: find and visit
+ *	spelling.c      names of C++, of which each program spells the types in its own way
  *	spec.c          what a user types for a function
  *	suggest.c       near names
  *	function.c      a group made into a struct cairn_function

@@ -226,10 +226,10 @@ static int build(struct dwarf_sites *s, const struct dw_func_index *index, struc
 static int find_named(struct dwarf_sites *s, const struct group_filter *filter, struct sites_find *f,
 		      struct cairn_function_list *ret, struct cairn_err *err)
 {
-	/*
-	 * A linkage name has no "::" to look behind, and is compared as it is.
-	 */
-	int rc = dwarf_functions_named(s->dw, s->threads, spec_base_name(filter->name), &f->index, err);
+	char key[SPEC_KEY_MAX];
+	/* A linkage name has no "::" to look behind, and is compared as it is. */
+	const char *base = spec_key(filter->name, key, sizeof(key)) ? key : spec_base_name(filter->name);
+	int rc = dwarf_functions_named(s->dw, s->threads, base, &f->index, err);
 	if (rc < 0)
 		return rc;
 	struct site_env env = env_of(s, &f->index);

@@ -18,6 +18,18 @@ const char *spec_base_name(const char *name)
 	return *base ? base : name;
 }
 
+bool spec_key(const char *name, char *buf, size_t size)
+{
+	const char *base = spec_base_name(name);
+	const char *open = strncmp(base, "operator", 8) ? strchr(base, '<') : NULL;
+	size_t n = open && open > base ? (size_t)(open - base) : strlen(base);
+	if (n >= size)
+		return false;
+	memcpy(buf, base, n);
+	buf[n] = '\0';
+	return true;
+}
+
 /* The single colon that ends a prefix; NULL when there is none. "::" is C++'s and no separator. */
 static char *separator(char *s)
 {

@@ -29,8 +29,8 @@ __attribute__((noinline)) static long often(long n, bool fails)
 }
 int main(int argc, char **)
 {
-	deep::box<int> a(argc), b(argc + 1);
-	return a < b && b && a.apply((int)often(argc, argc > 5)) ? 0 : 1;
+	deep::box<long> a(argc), b(argc + 1);
+	return a < b && b && a.apply(often(argc, argc > 5)) ? 0 : 1;
 }
 """
 
@@ -82,7 +82,7 @@ def addresses_have_the_names_of_binutils():
 @claim
 def a_name_that_is_shown_can_be_asked_for():
     path = program()
-    for name in ("deep::box<int>::apply", "deep::box<int>::operator<", "deep::box<int>::operator bool"):
+    for name in ("deep::box<long>::apply", "deep::box<long>::operator<", "deep::box<long>::operator bool"):
         addresses = [a for n, a in code_symbols(path).items() if n.startswith("_ZN") and shown(path, a) == name]
         expect(len(addresses) == 1, name, addresses)
         r = cairn("sites", path, name, check=True)
