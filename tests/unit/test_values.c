@@ -18,6 +18,12 @@
 
 #include "type_graph.h"
 
+/* glibc has them for GCC only. */
+#ifndef CMPLX
+#define CMPLX(re, im) __builtin_complex((double)(re), (double)(im))
+#define CMPLXL(re, im) __builtin_complex((long double)(re), (long double)(im))
+#endif
+
 static char *printed(uint32_t id, const void *bytes, size_t n, struct cairn_value_opts opts)
 {
 	char *text = NULL;
