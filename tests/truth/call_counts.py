@@ -125,12 +125,17 @@ def outcome(n_calls, n_events, announced):
     return 'announced' if announced else 'unannounced'
 
 
-def executed_otherwise(program, args, prover, rows, where):
-    """Functions whose events are not as many as their places were executed; no second run of the program has as many, either."""
-    hits = [(r, prover.hits(where[r['function']])) for r in rows]
-    differ = {r['function']: n for r, n in hits if n != r['events']}
-    again = events(program, args, where, sorted(differ))[0] if differ else {}
-    return [f'{key[0]} ({again[key]}, executed {n})' for key, n in differ.items() if again[key] != n]
+def executed_otherwise(label, prover, rows, where):
+    """
+    Functions whose events are not as many as their places were executed.
+
+    Those are two runs, one of them under Valgrind and much slower: Redis may log or answer once more. One in ten thousand is shown only.
+    """
+    differ = [(r, n) for r, n in ((r, prover.hits(where[r['function']])) for r in rows) if n != r['events']]
+    text = [f'{r["function"][0]} ({r["events"]}, executed {n})' for r, n in differ]
+    if differ:
+        print(f'{label}: not as many events as executions in another run: {" ".join(text)}')
+    return [t for t, (r, n) in zip(text, differ) if abs(n - r['events']) * 10000 > n]
 
 
 def explain(label, made, args, rows, where):
@@ -147,7 +152,7 @@ def explain(label, made, args, rows, where):
         row['outcome'] = 'open' if unexplained or not found else 'explained'
         for text in unexplained:
             print(f'    {label}: {row["function"][0]}: {text}')
-    return executed_otherwise(made[0], args, prover, rows, where)
+    return executed_otherwise(label, prover, rows, where)
 
 
 def compare(label, made, args):
