@@ -98,27 +98,56 @@ def pcs_of(thread):
     return [int(f['pc'], 16) for f in thread['frames']]
 
 
-class Code:
-    """What can be run, and where the vDSO is."""
+# GCC's last instructions of a function that realigned its stack: rbp is the caller's, and then rsp (docs/findings/gcc-realigned-epilogue.md).
+GIVES_RBP_BACK = re.compile(rb'[\x5d\xc9]\Z')  # pop %rbp, leave
+GIVES_RSP_BACK = b'\x49\x8d\x62\xf8'  # lea -8(%r10),%rsp
+RET = b'\xc3'
 
-    def __init__(self, ranges, vdso):
-        self.ranges, self.vdso = ranges, vdso
+
+class Code:
+    """What can be run, where the vDSO is, and of a process the instructions."""
+
+    def __init__(self, ranges, vdso, pid=None):
+        self.ranges, self.vdso, self.pid = ranges, vdso, pid
 
     def has(self, at):
         return any(lo <= at < hi for lo, hi in self.ranges)
+
+    def around(self, at):
+        """Eight bytes before @at, and eight from there on."""
+        if self.pid is None:
+            return b'', b''
+        with open(f'/proc/{self.pid}/mem', 'rb') as file:
+            file.seek(at - 8)
+            both = file.read(16)
+        return both[:8], both[8:]
+
+    def has_left_realigned_frame(self, at):
+        """The instruction at @at runs with the caller's rbp, in a function of which the rows still say that it is in memory at rbp."""
+        before, behind = self.around(at)
+        if behind.startswith(RET) and before.endswith(GIVES_RSP_BACK):
+            before, behind = before[:-len(GIVES_RSP_BACK)], GIVES_RSP_BACK + behind
+        return behind.startswith(GIVES_RSP_BACK + RET) and GIVES_RBP_BACK.search(before) is not None
 
 
 def code_of_process(pid):
     with open(f'/proc/{pid}/maps', encoding='utf-8') as file:
         words = [line.split() for line in file]
     ranges = {tuple(int(end, 16) for end in w[0].split('-')): w[-1] for w in words if 'x' in w[1]}
-    return Code(list(ranges), next((r for r, name in ranges.items() if name == '[vdso]'), (0, 0)))
+    return Code(list(ranges), next((r for r, name in ranges.items() if name == '[vdso]'), (0, 0)), pid)
 
 
 def code_of_core(core):
     _, out, _ = common.run(['readelf', '-lW', core])
     loads = re.findall(r'LOAD +0x\w+ (0x\w+) 0x\w+ 0x\w+ (0x\w+) [R ][W ]E', out)
     return Code([(int(at, 16), int(at, 16) + int(size, 16)) for at, size in loads], (0, 0))
+
+
+def left_one_out(ours, theirs, thread, code):
+    """@theirs lacks one frame of @ours, above an instruction at which the rows as written lead to the caller's caller."""
+    same = len(os.path.commonprefix([ours, theirs]))
+    exact = [at for i, at in enumerate(ours[:same]) if i == 0 or thread['frames'][i - 1]['signal']]
+    return ours[:same] + ours[same + 1:] == theirs and any(code.has_left_realigned_frame(at) for at in exact)
 
 
 def excuse(peer, ours, theirs, thread, code):
@@ -130,6 +159,8 @@ def excuse(peer, ours, theirs, thread, code):
         return f'{peer} goes on to an address that is no code'
     if same == len(theirs) and thread['end'] == 'outermost':
         return f'{peer} ends early, and the rest leads to the outermost frame'
+    if thread['end'] == 'outermost' and left_one_out(ours, theirs, thread, code):
+        return f"{peer} goes by the rows of GCC's epilogue of a realigned stack, and leaves a frame out"
     return None
 
 
@@ -301,6 +332,26 @@ def cores(program, peers, folder):
         common.claim(f'stacks: {tally.threads} stacks of {tally.stops} cores are those of {peer}', tally.wrong[peer] == 0 and tally.same[peer] > 0)
 
 
+# ---- GCC's epilogues of realigned stacks ----
+
+def epilogues(program, gdb, folder):
+    """From where rbp is given back on, instruction by instruction: the callers stay those that gdb saw before."""
+    for function in ('realigned', 'realigned_alloca'):
+        _, out, err = common.run(['gdb', '-nx', '-q', '-batch', '-ex', f'py FUNCTION, FOLDER = "{function}", "{folder}"',
+                                  '-x', os.path.join(HERE, 'stacks', 'epilogue_in_gdb.py'), program])
+        found = [(core, int(tid), int(pc, 16)) for core, tid, pc in re.findall(r'^core (\S+) (\d+) (0x[0-9a-f]+)$', out, re.MULTILINE)]
+        if len(found) < 3:
+            raise RuntimeError(f'gdb at the epilogue of {function}: {out[-500:]} {err[-500:]}')
+        callers = gdb.ask('core', program, found[0][0])[found[0][1]][1:]
+        right, short = 0, 0
+        for core, tid, pc in found:
+            right += pcs_of(ask_cairn(core)[tid]) == [pc] + callers
+            short += gdb.ask('core', program, core)[tid] != [pc] + callers
+            os.unlink(core)
+        common.claim(f'stacks: {function}: at its last {len(found)} instructions the callers are those of before (not by gdb at {short})',
+                     right == len(found) and len(callers) > 5)
+
+
 def main():
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
@@ -319,6 +370,7 @@ def main():
         else:
             common.skip('stacks: eu-stack', 'it is not installed')
         cores(program, peers, folder)
+        epilogues(program, gdb, folder)
         random_stops(program, peers, n, seed)
         for peer in filter(None, (gdb, libunwind)):
             peer.close()
