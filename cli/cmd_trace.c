@@ -128,25 +128,31 @@ static int wait_ms(uint64_t end_ns)
 	return left_ms < POLL_MS ? (int)left_ms : POLL_MS;
 }
 
-/*
- * Sees which probed files the command has loaded, at once and then every POLL_MS until it has loaded them all. What
- * may not be looked at (set-user-id), or has ended, is not counted as a look.
- */
+/* What may not be looked at (set-user-id), or has ended unseen, is not counted as a look. */
 static void look_at_mapped(struct session *session)
 {
-	uint64_t now = now_ns();
 	int missing;
 
-	if (!session->has_command || session->all_mapped || now < session->next_look_ns)
+	if (!session->has_command || session->all_mapped)
 		return;
-	session->next_look_ns = now + POLL_MS * 1000000ull;
 	if (!session->mapped)
 		session->mapped = calloc(cairn_trace_n_probes(session->trace), sizeof(*session->mapped));
 	if (!session->mapped)
 		return;
-	missing = cairn_trace_mapped(session->trace, session->mapped, NULL);
+	missing = cairn_trace_mapped(session->trace, session->mapped, &session->mapped_is_whole, NULL);
 	session->all_mapped = missing == 0;
 	session->n_looks += missing >= 0;
+}
+
+/* At once, and then every POLL_MS until the command has mapped all probed files. */
+static void look_now_and_then(struct session *session)
+{
+	uint64_t now = now_ns();
+
+	if (now < session->next_look_ns)
+		return;
+	session->next_look_ns = now + POLL_MS * 1000000ull;
+	look_at_mapped(session);
 }
 
 /* Returns 0 or a negative errno. A failure is told by the first flush only, which drops what could not be written. */
@@ -164,7 +170,7 @@ static int watch(struct session *session, uint64_t end_ns, struct cairn_err *err
 	while (!is_over(session, end_ns)) {
 		int r;
 
-		look_at_mapped(session);
+		look_now_and_then(session);
 		r = cairn_trace_poll(session->trace, wait_ms(end_ns), on_event, session, err);
 
 		/* poll's own count says nothing here: 1 may be one event, or the last that was wanted. */
@@ -203,6 +209,7 @@ static int trace(struct session *session, double seconds)
 	if (seconds)
 		end_ns = now_ns() + (uint64_t)llround(seconds * 1e9);
 	r = watch(session, end_ns, &err);
+	look_at_mapped(session);
 	cairn_trace_detach(session->trace);
 	if (!r)
 		r = drain(session, &err);

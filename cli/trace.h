@@ -26,6 +26,7 @@ struct session {
 	bool has_command;
 	/* Of a command, by probe: its file was seen among those that the process maps. NULL until the first look. */
 	bool *mapped;
+	bool mapped_is_whole; /* what is not in there was never mapped */
 	bool all_mapped;
 	unsigned int n_looks; /* that could see something */
 	uint64_t next_look_ns;

@@ -250,7 +250,7 @@ static void counts_text(const char *what, const struct cairn_trace_counts *count
 /* Whether a probe's file was there to be called. */
 enum presence { PRESENT, ABSENT, UNKNOWN };
 
-/* At the first look a command has only just been executed, and has loaded no library. */
+/* Where one has to look: at the first look a command has only just been executed, and has loaded no library. */
 #define LOOKS_MIN 2
 
 static enum presence presence(const struct session *session, uint32_t probe,
@@ -263,6 +263,8 @@ static enum presence presence(const struct session *session, uint32_t probe,
 		return cairn_trace_pid(session->trace) ? PRESENT : UNKNOWN;
 	if (session->mapped && session->mapped[probe])
 		return PRESENT;
+	if (session->mapped_is_whole)
+		return ABSENT;
 	return session->n_looks < LOOKS_MIN ? UNKNOWN : ABSENT;
 }
 
@@ -290,7 +292,9 @@ static void tell_absent(const struct session *session, const struct cairn_trace_
 
 		if (there != PRESENT && is_of_many(probe) && is_told(session, i, counts))
 			continue;
-		if (there == ABSENT)
+		if (there == ABSENT && session->mapped_is_whole)
+			fprintf(stderr, "no event of %s: process %d never mapped %s\n", probe->text, pid, probe->path);
+		else if (there == ABSENT)
 			fprintf(stderr, "no event of %s: %s was never seen among the files that process %d maps\n",
 				probe->text, probe->path, pid);
 		else if (there == UNKNOWN)

@@ -251,18 +251,19 @@ int cairn_trace_start(struct cairn_trace *t, struct cairn_err *err);
 int cairn_trace_pid(const struct cairn_trace *t);
 
 /*
- * cairn_trace_mapped - which of the probed files the traced process maps now
+ * cairn_trace_mapped - which of the probed files the traced process has mapped as code
  *
- * A command loads its libraries after the probes are set; one that it never loads gives no event.
- * A file that is mapped and unmapped between two questions is not seen.
+ * A command loads its libraries after the probes are set; one that it never loads gives no event. The kernel tells what a
+ * command, and a child that is followed, maps as it happens (perf_event_open(2), PERF_RECORD_MMAP2), also of one that has ended.
+ * Where it does not, /proc/PID/maps is read: what is mapped and unmapped between two questions is not seen, nor are children.
  *
- * @ret  cairn_trace_n_probes() of them; set true for probes whose file is mapped, otherwise left as
- *       they are, so that one array gathers the answers of many questions
- * Returns how many are still false. -EINVAL: every process is traced. -ESRCH: it has ended.
- * -EPERM: it may not be looked at. -ENOMEM.
- * Cost: reads /proc/PID/maps once. Children are not looked at.
+ * @ret        cairn_trace_n_probes() of them: a file of this probe has been seen, now or at an earlier question
+ * @ret_whole  nothing was missed: what was not seen was never mapped
+ * Returns how many are false. With *ret_whole false: -ESRCH: the process has ended; -EPERM: it may not be looked at; -ENOMEM;
+ * @ret has what was seen earlier. -EINVAL: every process is traced; nothing is set.
+ * Cost: about a microsecond, or a reading of /proc/PID/maps.
  */
-int cairn_trace_mapped(const struct cairn_trace *t, bool *ret, struct cairn_err *err);
+int cairn_trace_mapped(struct cairn_trace *t, bool *ret, bool *ret_whole, struct cairn_err *err);
 
 /* True once the traced process has ended. With children followed: once they all have. */
 bool cairn_trace_target_gone(struct cairn_trace *t);

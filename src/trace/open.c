@@ -8,6 +8,7 @@
 
 #include "base/opts.h"
 #include "trace/kernel.h"
+#include "trace/mappings.h"
 #include "trace/move.h"
 
 /* Defaults and limits of what is fetched; trace.h of the public headers promises them. */
@@ -89,6 +90,7 @@ void cairn_trace_close(struct cairn_trace *t)
 		return;
 	kernel_free(t->kernel);
 	child_end(t);
+	mappings_close(t->mappings);
 	if (t->pidfd >= 0)
 		close(t->pidfd);
 	for (size_t i = 0; i < t->files.n; i++)
@@ -380,9 +382,13 @@ int cairn_trace_attach(struct cairn_trace *t, struct cairn_err *err)
 		return err_set(err, -EINVAL, "already attached");
 	if (t->opts.argv)
 		e = child_start(t, err);
+	if (e == 0 && t->child)
+		t->mappings = mappings_open(t->child);
 	if (e == 0)
 		e = attach_all(t, err);
 	if (e < 0) {
+		mappings_close(t->mappings);
+		t->mappings = NULL;
 		kernel_free(t->kernel);
 		t->kernel = NULL;
 		child_end(t);

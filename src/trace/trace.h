@@ -4,7 +4,7 @@
  *
  *	open.c  open, add, close, what the caller may look at
  *	plan.c  probe x sites -> places and programs (offline)
- *	load.c, attach.c, verify.c, child.c  the kernel side
+ *	load.c, attach.c, verify.c, child.c, mapped.c  the kernel side
  *	read.c, decode.c, print.c  events
  */
 #ifndef TRACE_TRACE_H
@@ -26,6 +26,7 @@
 #define TRACE_PROBES_MAX CAIRN_FIND_MAX
 
 struct mover;
+struct mappings;
 
 /* A probed file; probes of the same file share it. */
 struct trace_file {
@@ -38,6 +39,7 @@ struct trace_file {
 	int fd;                    /* open on the analysed file, whatever has its name now */
 	struct stat stat;          /* as it was then */
 	struct mover *mover;       /* made when first needed */
+	bool was_mapped;           /* by the traced process, as far as was seen */
 };
 
 /* A constant value of a place: the same for every hit. */
@@ -90,6 +92,7 @@ struct cairn_trace {
 	int child_status;
 	bool child_ended;
 	int pidfd;         /* -1 when every process is traced */
+	struct mappings *mappings; /* of the command; NULL: /proc tells */
 
 	struct trace_kernel *kernel; /* NULL until attached */
 	uint64_t attached_at_ns;

@@ -71,30 +71,6 @@ static int not_mapped(const struct procmap *m, const struct trace_file *f, struc
 	return err_set(err, -ENOENT, "process %d does not map %s", m->pid, f->shown);
 }
 
-static bool is_mapped(const struct procmap *m, const struct trace_file *f)
-{
-	for (size_t i = 0; i < m->e.n; i++)
-		if (procmap_is_file(m, &m->e.p[i], &f->stat))
-			return true;
-	return false;
-}
-
-int cairn_trace_mapped(const struct cairn_trace *t, bool *ret, struct cairn_err *err)
-{
-	struct procmap m;
-	int e, missing = 0;
-
-	if (!t->pid)
-		return err_set(err, -EINVAL, "every process is traced, not one");
-	e = procmap_read(t->pid, &m, err);
-	for (size_t i = 0; i < t->probes.n && e == 0; i++) {
-		ret[i] = ret[i] || is_mapped(&m, t->probes.p[i]->file);
-		missing += !ret[i];
-	}
-	procmap_free(&m);
-	return e < 0 ? e : missing;
-}
-
 static int tracer_of(int pid)
 {
 	char path[40], line[200];

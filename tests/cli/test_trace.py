@@ -393,19 +393,76 @@ def a_probe_that_makes_no_sense_is_a_usage_error():
         expect(r.status == 2 and r.err and not r.out, r)
 
 
+def library_of(name):
+    return compile_c(name, PROGRAM, flags=("-O2", "-g", "-fPIC", "-shared"))
+
+
+def mapped_in(r):
+    """What the summary says of the file of each probe."""
+    return [p["mapped"] for p in r.objects()[-1]["probes"]]
+
+
 @claim
 def a_library_that_the_command_never_loads_is_said():
-    library = compile_c("unloaded", PROGRAM, flags=("-O2", "-g", "-fPIC", "-shared"))
-    r = trace("--json", "-c", f"{need('sleep')} 0.3", f"{library}:one")
-    *_, summary = r.objects()
-    expect(r.status == 0 and re.search(rf"^no event of \S+:one: {library} was never seen among the files", r.err, re.M), r)
-    expect([p["mapped"] for p in summary["probes"]] == [False], summary)
+    library = library_of("unloaded")
+    for command in (f"{need('sleep')} 0.3", "true"):
+        r = trace("--json", "-c", command, f"{library}:one")
+        expect(r.status == 0 and re.search(rf"^no event of \S+:one: process \d+ never mapped {library}$", r.err, re.M), r)
+        expect(mapped_in(r) == [False], r)
     # A file that is loaded and not called is no such case.
-    r = trace("--json", "-c", f"env LD_PRELOAD={library} sleep 0.3", f"{library}:one")
-    *_, summary = r.objects()
-    expect("no event of" not in r.err and [p["mapped"] for p in summary["probes"]] == [True], r)
-    r = trace("-c", "true", f"{library}:one")
-    expect(re.search(rf"^no event of \S+:one: .*{library}", r.err, re.M), r)
+    for command in ("sleep 0.3", "true"):
+        r = trace("--json", "-c", f"env LD_PRELOAD={library} {command}", f"{library}:one")
+        expect("no event of" not in r.err and mapped_in(r) == [True], r)
+
+
+@claim
+def a_library_that_is_there_for_a_moment_is_seen():
+    library = library_of("brief")
+    path = compile_c("opens", """\
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *open_it(void *path) { void *it = dlopen(path, RTLD_NOW); return it && !dlclose(it) ? path : NULL; }
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+	void *got = NULL;
+	if (*argv[1] == 'c' && fork() == 0)
+		_exit(!open_it(argv[2]));
+	if (*argv[1] == 't')
+		return pthread_create(&thread, NULL, open_it, argv[2]) || pthread_join(thread, &got) || !got;
+	if (*argv[1] == 'm')
+		return !open_it(argv[2]);
+	wait(NULL);
+	return 0;
+}
+""", flags=("-O2", "-g", "-pthread"))
+    for who, options, mapped in (("main", [], True), ("thread", [], True), ("child", [], False), ("child", ["-f"], True)):
+        r = trace("--json", *options, "-c", f"{path} {who} {library}", f"{library}:one")
+        expect(r.status == 0 and mapped_in(r) == [mapped], who, options, r)
+        expect(mapped != ("never mapped" in r.err), who, options, r)
+
+
+@claim
+def when_more_is_mapped_than_can_be_noted_the_mappings_are_looked_at():
+    library = library_of("behind-many")
+    path = compile_c("maps", """\
+#include <sys/mman.h>
+#include <unistd.h>
+int main(void)
+{
+	for (int i = 0; i < 20000; i++)
+		munmap(mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096);
+	usleep(500000);
+	return 0;
+}
+""")
+    r = trace("--json", "-c", path, f"{library}:one")
+    expect(re.search(rf"^no event of \S+:one: {library} was never seen among the files", r.err, re.M) and mapped_in(r) == [False], r)
+    r = trace("--json", "-c", f"env LD_PRELOAD={library} {path}", f"{library}:one")
+    expect("no event of" not in r.err and mapped_in(r) == [True], r)
 
 
 @claim

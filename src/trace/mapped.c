@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which probed files a process has mapped
+ *
+ * A library that the command never loads must not look like a function that is never called. Of a command the kernel tells each
+ * mapping as it happens (mappings.c). Where that is not allowed, and of a process that runs already, /proc/PID/maps says what is
+ * mapped now, which is less: then "not seen" is all that is known.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "trace/kernel.h"
+#include "trace/mappings.h"
+#include "trace/procmap.h"
+
+static bool same_last_name(const char *a, const char *b)
+{
+	const char *x = strrchr(a, '/'), *y = strrchr(b, '/');
+
+	return !strcmp(x ? x + 1 : a, y ? y + 1 : b);
+}
+
+static void note_mapping(void *ctx, const struct mapping *mapping)
+{
+	struct cairn_trace *t = ctx;
+
+	/* A child that is not followed gives no event, whatever it maps. */
+	if (mapping->pid != t->pid && !t->opts.follow_children)
+		return;
+	for (size_t i = 0; i < t->files.n; i++) {
+		struct trace_file *f = t->files.p[i];
+		/* The device is not stat's on overlayfs and btrfs; there the name has to do. */
+		if (mapping->inode == f->stat.st_ino &&
+		    (mapping->dev == f->stat.st_dev || same_last_name(mapping->path, f->path)))
+			f->was_mapped = true;
+	}
+}
+
+static bool is_in(const struct procmap *m, const struct trace_file *f)
+{
+	for (size_t i = 0; i < m->e.n; i++)
+		if (procmap_is_file(m, &m->e.p[i], &f->stat))
+			return true;
+	return false;
+}
+
+static int look(struct cairn_trace *t, struct cairn_err *err)
+{
+	struct procmap m;
+	int e = procmap_read(t->pid, &m, err);
+
+	for (size_t i = 0; i < t->files.n && e == 0; i++)
+		t->files.p[i]->was_mapped |= is_in(&m, t->files.p[i]);
+	procmap_free(&m);
+	return e;
+}
+
+int cairn_trace_mapped(struct cairn_trace *t, bool *ret, bool *ret_whole, struct cairn_err *err)
+{
+	bool is_whole = false;
+	int e = 0, missing = 0;
+
+	if (!t->pid)
+		return err_set(err, -EINVAL, "every process is traced, not one");
+	if (t->mappings) {
+		mappings_take(t->mappings, note_mapping, t);
+		is_whole = mappings_are_whole(t->mappings);
+	}
+	if (!is_whole)
+		e = look(t, err);
+	for (size_t i = 0; i < t->probes.n; i++) {
+		ret[i] = t->probes.p[i]->file->was_mapped;
+		missing += !ret[i];
+	}
+	*ret_whole = is_whole;
+	return e < 0 ? e : missing;
+}

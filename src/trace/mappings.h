@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a command maps as code from its first instruction on, told by the kernel as it happens. */
+#ifndef TRACE_MAPPINGS_H
+#define TRACE_MAPPINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct mappings;
+
+/* One executable mapping of a file. */
+struct mapping {
+	int pid;
+	dev_t dev; /* the file system's, which on overlayfs and btrfs is not stat's */
+	uint64_t inode;
+	const char *path; /* until the next one */
+};
+
+/*
+ * mappings_open - from now on note what a process, its threads and its children map
+ *
+ * @pid  that has not begun to run what is of interest
+ * Returns NULL where perf_event_open(2) is not allowed, or memory is short: then look at /proc/PID/maps.
+ * Cost: a perf event and a ring of 36 KB for each processor.
+ */
+struct mappings *mappings_open(int pid);
+
+/* Hands out what was mapped since the last call; a processor's in their order. Never waits. */
+void mappings_take(struct mappings *m, void (*on_mapping)(void *ctx, const struct mapping *mapping), void *ctx);
+
+/* No mapping has been missed: something was seen, and no ring ran over. */
+bool mappings_are_whole(const struct mappings *m);
+
+void mappings_close(struct mappings *m); /* NULL is fine */
+
+#endif
