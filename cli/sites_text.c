@@ -8,66 +8,23 @@
  *	  3 places: 1 body, 2 inlined; arguments: 2 all, 1 none
  *
  * Everything that belongs to a place is indented under its address. A function may have thousands, so what is in each line
- * is put together without printf().
+ * is put together without printf(), and what is the same of all of them once.
  */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "demangle.h"
 #include "sites.h"
+#include "text.h"
 
-/* Declarations wider than this do not push the locations further to the right. */
-#define DECLARATION_COLUMNS 40
-
-/* snprintf for a text that is put together from pieces: where the next piece goes. */
-struct line {
-	char *buf;
-	size_t size, n;
+enum {
+	/* Declarations wider than this do not push the locations further to the right. */
+	DECLARATION_COLUMNS = 40,
+	/* Parameters of a function whose declarations are kept; few have more. */
+	PARAMS_KEPT = 8,
+	/* More would cost more to touch than it saves calls. */
+	WRITTEN_AT_ONCE = 1 << 14,
 };
-
-static void add(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void add(struct line *line, const char *format, ...)
-{
-	bool room = line->n < line->size;
-	va_list args;
-	int n;
-
-	va_start(args, format);
-	n = vsnprintf(room ? line->buf + line->n : NULL, room ? line->size - line->n : 0, format, args);
-	va_end(args);
-	line->n += n > 0 ? (size_t)n : 0;
-}
-
-static void add_chars(struct line *line, const char *chars, size_t n)
-{
-	size_t room = line->n < line->size ? line->size - line->n : 0;
-
-	if (room) {
-		size_t fits = n < room ? n : room - 1;
-
-		memcpy(line->buf + line->n, chars, fits);
-		line->buf[line->n + fits] = '\0';
-	}
-	line->n += n;
-}
-
-static void add_text(struct line *line, const char *text)
-{
-	add_chars(line, text, strlen(text));
-}
-
-/* @mark  in front of the number, which is of @base */
-static void add_number(struct line *line, const char *mark, uint64_t value, unsigned int base)
-{
-	char digits[24], *end = digits + sizeof(digits), *at = end;
-
-	do
-		*--at = "0123456789abcdef"[value % base];
-	while (value /= base);
-	add_text(line, mark);
-	add_chars(line, at, (size_t)(end - at));
-}
 
 enum coverage site_coverage(const struct cairn_site *site)
 {
@@ -80,35 +37,49 @@ enum coverage site_coverage(const struct cairn_site *site)
 	return available ? COVERED_SOME : COVERED_NONE;
 }
 
-size_t view_address(const struct view *view, struct cairn_vaddr at, char *buf, size_t size)
+/* ---- pieces ---- */
+
+static void put_address(struct text *t, const struct view *view, struct cairn_vaddr at)
 {
-	struct line line = {buf, size, 0};
 	const char *section;
 	uint64_t off;
 
-	if (cairn_binary_is_relocatable(view->bin) &&
-	    cairn_binary_section_of(view->bin, at, &section, &off))
-		add(&line, "%s+0x%" PRIx64, section, off);
-	else
-		add_number(&line, "0x", at.v, 16);
-	return line.n;
+	if (cairn_binary_is_relocatable(view->bin) && cairn_binary_section_of(view->bin, at, &section, &off)) {
+		text_put(t, section);
+		text_put(t, "+");
+	} else {
+		off = at.v;
+	}
+	text_put(t, "0x");
+	text_put_hex(t, off);
 }
 
-size_t view_declaration(const struct view *view, const struct cairn_function *function, char *buf,
-			size_t size)
+void view_address(const struct view *view, struct cairn_vaddr at, char *buf, size_t size)
 {
-	struct line line = {buf, size, 0};
+	struct text t = text_in(buf, size);
+
+	put_address(&t, view, at);
+	text_end(&t);
+}
+
+static void put_declaration(struct text *t, const struct view *view, const struct cairn_function *function)
+{
 	char type[VIEW_TEXT_MAX];
 	size_t len;
 
 	if (function->params_unknown) {
-		add(&line, "%s(?)", function->name);
-		return line.n;
+		text_put(t, function->name);
+		text_put(t, "(?)");
+		return;
 	}
 	cairn_types_name(view->types, function->return_type, type, sizeof(type));
 	len = strlen(type);
+	text_put(t, type);
 	/* "char *f(void)", and "int f(void)". */
-	add(&line, "%s%s%s(", type, len && type[len - 1] == '*' ? "" : " ", function->name);
+	if (!len || type[len - 1] != '*')
+		text_put(t, " ");
+	text_put(t, function->name);
+	text_put(t, "(");
 	for (uint32_t i = 0; i < function->n_params; i++) {
 		const struct cairn_param *param = &function->params[i];
 
@@ -116,191 +87,256 @@ size_t view_declaration(const struct view *view, const struct cairn_function *fu
 			cairn_types_declare(view->types, param->type, param->name, type, sizeof(type));
 		else
 			cairn_types_name(view->types, param->type, type, sizeof(type));
-		add(&line, "%s%s", i ? ", " : "", type);
+		text_put(t, i ? ", " : "");
+		text_put(t, type);
 	}
 	if (function->variadic)
-		add(&line, "%s", function->n_params ? ", ..." : "...");
-	add(&line, "%s", function->n_params || function->variadic ? ")" : "void)");
-	return line.n;
+		text_put(t, function->n_params ? ", ..." : "...");
+	text_put(t, function->n_params || function->variadic ? ")" : "void)");
 }
 
-size_t view_source(const char *file, uint32_t source_line, uint32_t column, char *buf, size_t size)
+void view_declaration(const struct view *view, const struct cairn_function *function, char *buf, size_t size)
 {
-	struct line line = {buf, size, 0};
+	struct text t = text_in(buf, size);
+
+	put_declaration(&t, view, function);
+	text_end(&t);
+}
+
+static void put_source(struct text *t, const char *file, uint32_t source_line, uint32_t column)
+{
 	const char *slash;
 
-	if (size)
-		buf[0] = '\0';
 	if (!file)
-		return 0;
+		return;
 	slash = strrchr(file, '/');
-	add_text(&line, slash && slash[1] ? slash + 1 : file);
-	if (source_line)
-		add_number(&line, ":", source_line, 10);
-	if (source_line && column)
-		add_number(&line, ":", column, 10);
-	return line.n;
+	text_put(t, slash && slash[1] ? slash + 1 : file);
+	if (!source_line)
+		return;
+	text_put(t, ":");
+	text_put_decimal(t, source_line);
+	if (!column)
+		return;
+	text_put(t, ":");
+	text_put_decimal(t, column);
 }
 
-size_t view_location(const struct view *view, const struct cairn_location *loc, char *buf,
-		     size_t size)
+void view_source(const char *file, uint32_t source_line, uint32_t column, char *buf, size_t size)
 {
-	return cairn_location_text(loc, cairn_sites_symbol, view->sites, buf, size);
+	struct text t = text_in(buf, size);
+
+	put_source(&t, file, source_line, column);
+	text_end(&t);
 }
 
-static void add_symbol(struct line *line, const char *symbol, uint64_t off)
+void view_location(const struct view *view, const struct cairn_location *loc, char *buf, size_t size)
 {
-	add_text(line, " (");
-	add_text(line, symbol);
-	add_number(line, "+0x", off, 16);
-	add_text(line, ")");
+	cairn_location_text(loc, cairn_sites_symbol, view->sites, buf, size);
+}
+
+/* What snprintf() and its like put into text_room(t, VIEW_TEXT_MAX), and how much they say that it is. */
+static void take_room(struct text *t, size_t n)
+{
+	t->n += n < VIEW_TEXT_MAX ? n : VIEW_TEXT_MAX - 1;
+}
+
+/* ---- a place ---- */
+
+/* What is written of one function. */
+struct writer {
+	const struct view *view;
+	const struct cairn_function *function;
+	struct text text;
+	int width; /* of declarations */
+	/* Nearly all places have the function's parameters, and these first ones are declared once. */
+	struct declared {
+		size_t n;
+		char text[DECLARATION_COLUMNS];
+	} declared[PARAMS_KEPT];
+};
+
+static void put_offset(struct text *t, const char *sign, uint64_t off)
+{
+	text_put(t, sign);
+	text_put(t, "0x");
+	text_put_hex(t, off);
 }
 
 /* "malloc+0x5c", and the symbol when it tells more: "malloc+0x5c (malloc.cold+0x3)". */
-static void add_container(struct line *line, const struct cairn_site *site)
+static void put_container(struct text *t, const struct cairn_site *site)
 {
 	const char *symbol = demangled(site->symbol);
 	const char *container = site->container ? demangled_or(site->symbol, site->container) : symbol;
 	const char *clone = container && site->container ? strstr(container, DEMANGLED_CLONE) : NULL;
 
 	if (!container) {
-		add_text(line, "code without a name");
+		text_put(t, "code without a name");
 		return;
 	}
-	add_chars(line, container, clone ? (size_t)(clone - container) : strlen(container));
+	text_put_chars(t, container, clone ? (size_t)(clone - container) : strlen(container));
 	if (!site->container)
-		add_number(line, "+0x", site->symbol_off, 16);
+		put_offset(t, "+", site->symbol_off);
 	else if (site->container_off < 0)
-		add_number(line, "-0x", (uint64_t)-site->container_off, 16);
+		put_offset(t, "-", (uint64_t)-site->container_off);
 	else
-		add_number(line, "+0x", (uint64_t)site->container_off, 16);
-	if (symbol && site->container && (strcmp(symbol, container) || (int64_t)site->symbol_off != site->container_off))
-		add_symbol(line, symbol, site->symbol_off);
+		put_offset(t, "+", (uint64_t)site->container_off);
+	if (!symbol || !site->container || (!strcmp(symbol, container) && (int64_t)site->symbol_off == site->container_off))
+		return;
+	text_put(t, " (");
+	text_put(t, symbol);
+	put_offset(t, "+", site->symbol_off);
+	text_put(t, ")");
 }
 
-static void add_place(struct line *line, const struct cairn_function *function,
-		      const struct cairn_site *site)
+static void put_call(struct text *t, const struct cairn_inlined_call *call)
 {
-	char source[512];
+	if (!call->call_file)
+		return;
+	text_put(t, ", called at ");
+	put_source(t, call->call_file, call->call_line, call->call_column);
+}
 
+static void put_place(struct text *t, const struct cairn_function *function, const struct cairn_site *site)
+{
 	if (site->n_chain) {
-		add_text(line, site->kind == CAIRN_SITE_PART ? "split-off part, inlined in " : "inlined in ");
-		add_container(line, site);
-		if (site->chain[0].call_file) {
-			const struct cairn_inlined_call *call = &site->chain[0];
-
-			view_source(call->call_file, call->call_line, call->call_column, source,
-				    sizeof(source));
-			add_text(line, ", called at ");
-			add_text(line, source);
-		}
+		text_put(t, site->kind == CAIRN_SITE_PART ? "split-off part, inlined in " : "inlined in ");
+		put_container(t, site);
+		put_call(t, &site->chain[0]);
 		return;
 	}
-	add(line, "%s", site->kind == CAIRN_SITE_PART ? "split-off part" : "body");
+	text_put(t, site->kind == CAIRN_SITE_PART ? "split-off part" : "body");
 	if (site->symbol && strcmp(site->symbol, function->name) &&
-	    (!function->linkage_name || strcmp(site->symbol, function->linkage_name)))
-		add(line, " %s", demangled(site->symbol));
+	    (!function->linkage_name || strcmp(site->symbol, function->linkage_name))) {
+		text_put(t, " ");
+		text_put(t, demangled(site->symbol));
+	}
 	if (site->symbol && site->symbol_off)
-		add(line, "+0x%" PRIx64, site->symbol_off);
-}
-
-static void print_spaces(FILE *out, int n)
-{
-	static const char spaces[] = "                                        ";
-
-	for (; n > 0; n -= (int)sizeof(spaces) - 1)
-		fwrite_unlocked(spaces, 1, n < (int)sizeof(spaces) ? (size_t)n : sizeof(spaces) - 1, out);
+		put_offset(t, "+", site->symbol_off);
 }
 
 /* The calls around the inlined call, outwards. */
-static void print_chain(const struct view *view, const struct cairn_site *site, int indent)
+static void put_chain(struct text *t, const struct style *style, const struct cairn_site *site, size_t indent)
 {
-	char source[512];
-
 	for (uint32_t i = 1; i < site->n_chain; i++) {
 		const struct cairn_inlined_call *call = &site->chain[i];
 
-		view_source(call->call_file, call->call_line, call->call_column, source, sizeof(source));
-		print_spaces(view->out, indent);
-		fputs_unlocked(view->style.faint, view->out);
-		fputs_unlocked("via ", view->out);
-		fputs_unlocked(call->function ? call->function : "code without a name", view->out);
-		if (source[0])
-			fputs_unlocked(", called at ", view->out);
-		fputs_unlocked(source, view->out);
-		fputs_unlocked(view->style.off, view->out);
-		putc_unlocked('\n', view->out);
+		text_put_spaces(t, indent);
+		text_put(t, style->faint);
+		text_put(t, "via ");
+		text_put(t, call->function ? call->function : "code without a name");
+		put_call(t, call);
+		text_put(t, style->off);
+		text_put(t, "\n");
 	}
 }
 
-static int declaration_width(const struct view *view, const struct cairn_function *function)
+/* The function's declarations, and how wide they are. */
+static void declare_params(struct writer *w)
 {
-	char text[VIEW_TEXT_MAX];
-	size_t widest = 0;
+	const struct cairn_function *function = w->function;
 
 	for (uint32_t i = 0; i < function->n_params; i++) {
 		const struct cairn_param *param = &function->params[i];
-		size_t n = cairn_types_declare(view->types, param->type, param->name ? param->name : "", text,
-					       sizeof(text));
+		char text[DECLARATION_COLUMNS + 1];
+		size_t n = cairn_types_declare(w->view->types, param->type, param->name ? param->name : "", text, sizeof(text));
 
-		if (n > widest && n <= DECLARATION_COLUMNS)
-			widest = n;
+		if (n > DECLARATION_COLUMNS)
+			continue;
+		if ((int)n > w->width)
+			w->width = (int)n;
+		if (i >= PARAMS_KEPT)
+			continue;
+		w->declared[i].n = n;
+		memcpy(w->declared[i].text, text, n);
 	}
-	return (int)widest;
 }
 
-static void print_args(const struct view *view, const struct cairn_site *site, int indent, int width)
+/* Argument @i of a place. Returns how wide it is. */
+static int put_declared(struct writer *w, const struct cairn_arg *arg, uint32_t i)
 {
-	char declaration[VIEW_TEXT_MAX], location[VIEW_TEXT_MAX];
+	const struct cairn_param *param = i < w->function->n_params && i < PARAMS_KEPT ? &w->function->params[i] : NULL;
+	size_t n;
+
+	if (param && w->declared[i].n && param->type == arg->type && param->name == arg->name) {
+		text_put_chars(&w->text, w->declared[i].text, w->declared[i].n);
+		return (int)w->declared[i].n;
+	}
+	n = cairn_types_declare(w->view->types, arg->type, arg->name ? arg->name : "",
+				text_room(&w->text, VIEW_TEXT_MAX), VIEW_TEXT_MAX);
+	take_room(&w->text, n);
+	return (int)n;
+}
+
+static void put_args(struct writer *w, const struct cairn_site *site, size_t indent)
+{
+	const struct view *view = w->view;
+	struct text *t = &w->text;
 
 	for (uint32_t i = 0; i < site->n_args; i++) {
 		const struct cairn_arg *arg = &site->args[i];
 		bool bad = arg->loc.why != CAIRN_AVAILABLE;
+		int width;
 
-		cairn_types_declare(view->types, arg->type, arg->name ? arg->name : "", declaration,
-				    sizeof(declaration));
-		view_location(view, &arg->loc, location, sizeof(location));
-		print_spaces(view->out, indent);
-		fputs_unlocked(declaration, view->out);
-		print_spaces(view->out, width - (int)strlen(declaration));
-		fputs_unlocked("  ", view->out);
+		text_put_spaces(t, indent);
+		width = put_declared(w, arg, i);
+		text_put_spaces(t, 2 + (size_t)(width < w->width ? w->width - width : 0));
 		if (bad)
-			fputs_unlocked(view->style.bad, view->out);
-		fputs_unlocked(location, view->out);
+			text_put(t, view->style.bad);
+		take_room(t, cairn_location_text(&arg->loc, cairn_sites_symbol, view->sites,
+						 text_room(t, VIEW_TEXT_MAX), VIEW_TEXT_MAX));
 		if (bad)
-			fputs_unlocked(view->style.off, view->out);
-		putc_unlocked('\n', view->out);
+			text_put(t, view->style.off);
+		text_put(t, "\n");
 	}
 }
 
-static void print_site(const struct view *view, const struct cairn_function *function,
-		       const struct cairn_site *site, int width)
+/* What there is to say of a place that few have. */
+static void put_remarks(struct text *t, const struct style *style, const struct cairn_site *site, size_t indent)
 {
-	char address[256], place[VIEW_TEXT_MAX];
-	struct line line = {place, sizeof(place), 0};
-	int indent;
-
-	view_address(view, site->at, address, sizeof(address));
-	add_place(&line, function, site);
-	indent = (int)strlen(address) + 4;
-	fputs_unlocked("  ", view->out);
-	fputs_unlocked(address, view->out);
-	fputs_unlocked("  ", view->out);
-	fputs_unlocked(place, view->out);
-	putc_unlocked('\n', view->out);
-	print_chain(view, site, indent);
-	print_args(view, site, indent, width);
-	if (site->n_shared > 1)
-		fprintf(view->out, "%*sshares its address with %" PRIu32 " more of this function\n", indent, "",
-			site->n_shared - 1);
-	for (uint32_t bit = 1; bit && bit <= site->count_doubts; bit <<= 1)
-		if (site->count_doubts & bit)
-			fprintf(view->out, "%*s%s%s%s\n", indent, "", view->style.faint, cairn_count_doubt_text(bit),
-				view->style.off);
-	if (site->hazard != CAIRN_HAZARD_NONE)
-		fprintf(view->out, "%*s%shazard: %s%s\n", indent, "", view->style.bad,
-			cairn_hazard_text(site->hazard), view->style.off);
+	if (site->n_shared > 1) {
+		text_put_spaces(t, indent);
+		text_put(t, "shares its address with ");
+		text_put_decimal(t, site->n_shared - 1);
+		text_put(t, " more of this function\n");
+	}
+	for (uint32_t bit = 1; bit && bit <= site->count_doubts; bit <<= 1) {
+		if (!(site->count_doubts & bit))
+			continue;
+		text_put_spaces(t, indent);
+		text_put(t, style->faint);
+		text_put(t, cairn_count_doubt_text(bit));
+		text_put(t, style->off);
+		text_put(t, "\n");
+	}
+	if (site->hazard != CAIRN_HAZARD_NONE) {
+		text_put_spaces(t, indent);
+		text_put(t, style->bad);
+		text_put(t, "hazard: ");
+		text_put(t, cairn_hazard_text(site->hazard));
+		text_put(t, style->off);
+		text_put(t, "\n");
+	}
 }
+
+static void put_site(struct writer *w, const struct cairn_site *site)
+{
+	struct text *t = &w->text;
+	char address[256];
+	size_t indent;
+
+	view_address(w->view, site->at, address, sizeof(address));
+	indent = strlen(address) + 4;
+	text_put(t, "  ");
+	text_put(t, address);
+	text_put(t, "  ");
+	put_place(t, w->function, site);
+	text_put(t, "\n");
+	put_chain(t, &w->view->style, site, indent);
+	put_args(w, site, indent);
+	put_remarks(t, &w->view->style, site, indent);
+}
+
+/* ---- what is around them ---- */
 
 static void print_unknown(const struct view *view, const struct cairn_function *function)
 {
@@ -342,16 +378,27 @@ static void print_summary(const struct view *view, const struct cairn_function *
 	fprintf(view->out, "%s\n", view->style.off);
 }
 
+static void put_head(struct text *t, const struct view *view, const struct cairn_function *function)
+{
+	text_put(t, view->style.name);
+	put_declaration(t, view, function);
+	text_put(t, view->style.off);
+	text_put(t, "  ");
+	put_source(t, function->decl_file, function->decl_line, 0);
+	text_put(t, "\n");
+}
+
 void sites_text(const struct view *view, const struct cairn_function *function)
 {
-	char declaration[VIEW_TEXT_MAX], source[512];
-	int width = declaration_width(view, function);
+	char buf[WRITTEN_AT_ONCE];
+	struct writer w = {
+		.view = view, .function = function, .text = {.out = view->out, .buf = buf, .size = sizeof(buf)}};
 
-	view_declaration(view, function, declaration, sizeof(declaration));
-	view_source(function->decl_file, function->decl_line, 0, source, sizeof(source));
-	fprintf(view->out, "%s%s%s  %s\n", view->style.name, declaration, view->style.off, source);
+	declare_params(&w);
+	put_head(&w.text, view, function);
 	for (uint32_t i = 0; i < function->n_sites; i++)
-		print_site(view, function, &function->sites[i], width);
+		put_site(&w, &function->sites[i]);
+	text_flush(&w.text);
 	print_unknown(view, function);
 	print_summary(view, function);
 }

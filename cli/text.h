@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Text that is put together from pieces, without printf() and with few calls of stdio
+ *
+ * Answers of a hundred thousand lines are common, and what is in a line is a dozen pieces of a few characters.
+ */
+#ifndef CLI_TEXT_H
+#define CLI_TEXT_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What is not written yet. */
+struct text {
+	FILE *out; /* NULL: what does not fit any more is cut off */
+	char *buf;
+	size_t size, n;
+};
+
+/* A piece for which there is no room left. */
+void text_put_past(struct text *t, const char *chars, size_t n);
+
+/* Write what there is. */
+void text_flush(struct text *t);
+
+/* Room for @max more, at most the size of the buffer: what was put there is added to n. */
+char *text_room(struct text *t, size_t max);
+
+/* Inlined, because most of what is put is a few characters whose number is known. */
+static inline __attribute__((always_inline)) void text_put_chars(struct text *t, const char *chars, size_t n)
+{
+	if (n > t->size - t->n) {
+		text_put_past(t, chars, n);
+		return;
+	}
+	memcpy(t->buf + t->n, chars, n);
+	t->n += n;
+}
+
+static inline __attribute__((always_inline)) void text_put(struct text *t, const char *text)
+{
+	text_put_chars(t, text, strlen(text));
+}
+
+void text_put_decimal(struct text *t, uint64_t value);
+/* "0x" in front of it is the caller's. */
+void text_put_hex(struct text *t, uint64_t value);
+void text_put_spaces(struct text *t, size_t n);
+
+/* A text that ends with the buffer: text_in() in front, text_end() behind. @size is at least 1. */
+static inline struct text text_in(char *buf, size_t size)
+{
+	return (struct text){.buf = buf, .size = size - 1};
+}
+
+static inline void text_end(struct text *t)
+{
+	t->buf[t->n] = '\0';
+}
+
+#endif
