@@ -27,16 +27,36 @@ static uint32_t symbol_start(const struct cairn_pack *p, uint32_t i)
 	return start < p->symbols.n && !table_get(&p->symbols, start, SYMBOL_REST) ? start : NO_SYMBOL;
 }
 
-/* The record with the start and the name of the symbol that holds @at, or NO_SYMBOL. */
-static uint32_t symbol_at(const struct cairn_pack *p, uint32_t at)
+/* The last of @n records from @i on that begins at or in front of @at; @i, when none does. */
+static uint32_t last_at(const struct cairn_pack *p, uint32_t i, uint32_t n, uint32_t at)
 {
-	uint32_t i = 0, n = p->symbols.n;
 	while (n > 1) {
 		uint32_t half = n / 2;
 		i += table_get(&p->symbols, i + half, SYMBOL_AT) <= at ? half : 0;
 		n -= half;
 	}
-	return n && symbol_holds(p, i, at) ? symbol_start(p, i) : NO_SYMBOL;
+	return i;
+}
+
+/* The record with the start and the name of the symbol that holds @at, or NO_SYMBOL. */
+static uint32_t symbol_at(const struct cairn_pack *p, uint32_t at)
+{
+	uint32_t i = last_at(p, 0, p->symbols.n, at);
+	return p->symbols.n && symbol_holds(p, i, at) ? symbol_start(p, i) : NO_SYMBOL;
+}
+
+/* The same, in steps that double from record @near on, where the one that was asked for last is; @near is set. */
+static uint32_t symbol_near(const struct cairn_pack *p, uint32_t *near, uint32_t at)
+{
+	uint32_t i = *near, step = 1;
+	if (i >= p->symbols.n || table_get(&p->symbols, i, SYMBOL_AT) > at)
+		i = 0;
+	while (step < p->symbols.n - i && table_get(&p->symbols, i + step, SYMBOL_AT) <= at) {
+		i += step;
+		step *= 2;
+	}
+	*near = last_at(p, i, step < p->symbols.n - i ? step : p->symbols.n - i, at);
+	return p->symbols.n && symbol_holds(p, *near, at) ? symbol_start(p, *near) : NO_SYMBOL;
 }
 
 /* The same, from the first symbol of the page on. */
@@ -61,17 +81,24 @@ static bool offset_of(const struct cairn_pack *p, struct cairn_vaddr at, uint32_
 	return at.v - p->header->base < p->header->span;
 }
 
-bool cairn_pack_symbol_of(const struct cairn_pack *p, struct cairn_vaddr at, const char **ret_name,
-			  struct cairn_vaddr *ret_start)
+bool pack_symbol_near(const struct cairn_pack *p, uint32_t *near, struct cairn_vaddr at, const char **ret_name,
+		      struct cairn_vaddr *ret_start)
 {
 	uint32_t off;
-	uint32_t i = offset_of(p, at, &off) ? symbol_at(p, off) : NO_SYMBOL;
+	uint32_t i = offset_of(p, at, &off) ? symbol_near(p, near, off) : NO_SYMBOL;
 	const char *name = symbol_name(p, i);
 	if (!name)
 		return false;
 	*ret_name = name;
 	ret_start->v = p->header->base + table_get(&p->symbols, i, SYMBOL_AT);
 	return true;
+}
+
+bool cairn_pack_symbol_of(const struct cairn_pack *p, struct cairn_vaddr at, const char **ret_name,
+			  struct cairn_vaddr *ret_start)
+{
+	uint32_t near = 0;
+	return pack_symbol_near(p, &near, at, ret_name, ret_start);
 }
 
 /* ---- frames ---- */

@@ -82,6 +82,10 @@ static inline const char *function_string(const struct cairn_pack *p, uint32_t i
 	return pack_string(p, table_get(&p->functions, i, field));
 }
 
+/* As cairn_pack_symbol_of(), of one address after the other: the nearer it is behind the last one, the sooner. *@near is 0 at first. */
+bool pack_symbol_near(const struct cairn_pack *p, uint32_t *near, struct cairn_vaddr at, const char **ret_name,
+		      struct cairn_vaddr *ret_start);
+
 struct position {
 	uint32_t file, line, column;
 };

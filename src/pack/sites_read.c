@@ -4,7 +4,23 @@
 #include <errno.h>
 
 #include "base/err.h"
+#include "base/map.h"
+#include "base/vec.h"
 #include "sites/merged.h"
+
+struct mark {
+	uint64_t at, die;
+	uint32_t manner, arguments;
+	bool is_set, has_own_off;
+	int64_t container_off; /* when it is its own */
+};
+
+/* Marks say how far they are from those in front in their block, so they are read from the block's first on. */
+struct marks {
+	struct cursor c;
+	uint32_t block, next; /* the one to be read next, in the block; 0: none is read yet */
+	struct mark last;
+};
 
 /* Reading one record. */
 struct reader {
@@ -13,7 +29,17 @@ struct reader {
 	struct arena *arena;
 	struct cursor c;
 	int rc;
+	struct map args; /* those that marks share: pointers, by number of the arguments */
+	VEC(struct frame) frames; /* from the place at hand outwards */
+	struct marks marks;
+	uint32_t symbol; /* near which the next place's is */
 };
+
+static void reader_fini(struct reader *r)
+{
+	map_fini(&r->args);
+	VEC_FREE(&r->frames);
+}
 
 static const char *read_string(struct reader *r)
 {
@@ -110,28 +136,38 @@ static void read_own_chain(struct reader *r, struct cairn_site *s)
 static uint32_t read_frames(struct reader *r, uint32_t number, struct cairn_site *s)
 {
 	const struct cairn_pack *p = r->pack;
-	struct frame f, parent;
-	uint32_t n = 0, root = number;
-	for (; frame_at(p, root, &f) && f.distance; root -= f.distance)
-		n++;
+	struct frame f;
+	r->frames.n = 0;
+	for (uint32_t at = number; frame_at(p, at, &f); at -= f.distance) {
+		if (!VEC_ADD(&r->frames, f)) {
+			r->rc = -ENOMEM;
+			return number;
+		}
+		if (!f.distance)
+			break;
+	}
+	uint32_t n = r->frames.n ? (uint32_t)r->frames.n - 1 : 0;
 	struct cairn_inlined_call *chain = arena_array(r->arena, n, sizeof(*chain));
 	if (!chain) {
 		r->rc = -ENOMEM;
-		return root;
+		return number;
 	}
-	if (!frame_at(p, number, &f)) {
+	if (!r->frames.n) {
 		cur_fail(&r->c, "the number of a frame");
-		return root;
+		return number;
 	}
-	for (; s->n_chain < n && frame_at(p, number - f.distance, &parent); number -= f.distance, f = parent) {
-		struct position call = call_of(p, &f, &parent);
-		chain[s->n_chain++] = (struct cairn_inlined_call){function_string(p, f.function, FUNCTION_NAME),
-								  pack_file(p, call.file), call.line, call.column};
+	for (uint32_t i = 0; i < n; i++) {
+		const struct frame *own = &r->frames.p[i];
+		struct position call = call_of(p, own, own + 1);
+		chain[i] = (struct cairn_inlined_call){function_string(p, own->function, FUNCTION_NAME),
+						       pack_file(p, call.file), call.line, call.column};
+		number -= own->distance;
 	}
-	s->container = function_string(p, f.function, FUNCTION_NAME);
+	s->container = function_string(p, r->frames.p[n].function, FUNCTION_NAME);
 	s->body = (uint64_t)number + 1;
 	s->chain = chain;
-	return root;
+	s->n_chain = n;
+	return number;
 }
 
 /* ---- places ---- */
@@ -199,56 +235,78 @@ static void read_own_place(struct reader *r, const struct cairn_function *f, str
 
 /* ---- marks ---- */
 
-struct mark {
-	uint64_t at, die;
-	uint32_t manner, arguments;
-	bool is_set, has_own_off;
-	int64_t container_off; /* when it is its own */
-};
-
-/* The mark of frame @number; false when there is none. */
-static bool mark_at(const struct cairn_pack *p, uint32_t number, struct mark *m)
+static void next_mark(struct marks *marks)
 {
-	struct cursor c = record_at(&p->marks, number / PACK_MARKS_PER_BLOCK, NULL);
-	*m = (struct mark){.at = p->header->base};
-	for (uint32_t i = 0; i <= number % PACK_MARKS_PER_BLOCK; i++) {
-		uint32_t head = cur_number(&c);
-		m->is_set = head;
-		if (!head)
-			continue;
-		m->has_own_off = head & 1;
-		m->manner = (head >> 1) - 1;
-		m->at += (uint64_t)cur_folded(&c);
-		m->die += (uint64_t)cur_folded(&c);
-		m->arguments = cur_number(&c);
-		if (m->has_own_off)
-			m->container_off = cur_folded(&c);
+	struct cursor *c = &marks->c;
+	struct mark *m = &marks->last;
+	uint32_t head = cur_number(c);
+	marks->next++;
+	m->is_set = head;
+	if (!head)
+		return;
+	m->has_own_off = head & 1;
+	m->manner = (head >> 1) - 1;
+	m->at += (uint64_t)cur_folded(c);
+	m->die += (uint64_t)cur_folded(c);
+	m->arguments = cur_number(c);
+	if (m->has_own_off)
+		m->container_off = cur_folded(c);
+}
+
+/* The mark of frame @number; false when there is none. Cheap when it is behind the last one that was asked for, in its block. */
+static bool mark_at(struct reader *r, uint32_t number, struct mark *ret)
+{
+	uint32_t block = number / PACK_MARKS_PER_BLOCK, i = number % PACK_MARKS_PER_BLOCK;
+	struct marks *marks = &r->marks;
+	if (!marks->next || marks->block != block || marks->next > i + 1)
+		*marks = (struct marks){
+			.c = record_at(&r->pack->marks, block, NULL), .block = block, .last.at = r->pack->header->base};
+	while (marks->next <= i)
+		next_mark(marks);
+	*ret = marks->last;
+	return ret->is_set && !marks->c.failed;
+}
+
+/* The arguments with @number, all of them of the function's parameters. Few differ from place to place: each is read once. */
+static void read_shared_args(struct reader *r, const struct cairn_function *f, uint32_t number, struct cairn_site *s)
+{
+	uint64_t known;
+	if (map_get(&r->args, number, &known)) {
+		s->args = (const struct cairn_arg *)(uintptr_t)known;
+		s->n_args = f->n_params;
+		return;
 	}
-	return m->is_set && !c.failed;
+	struct cursor locations = record_at(&r->pack->arguments, number, NULL);
+	struct cairn_arg *args = new_args(r, f, s);
+	for (uint32_t i = 0; args && i < s->n_args; i++)
+		read_location(r, cur_number(&locations), &args[i].loc);
+	if (locations.failed)
+		cur_fail(&r->c, "a mark with arguments");
+	if (map_put(&r->args, number, (uintptr_t)args) < 0)
+		r->rc = -ENOMEM;
 }
 
 static void read_marked_place(struct reader *r, const struct cairn_function *f, uint32_t frame, struct cairn_site *s)
 {
-	const struct cairn_pack *p = r->pack;
 	struct mark m, container;
-	if (!mark_at(p, frame, &m)) {
+	/* The container's is in front of the frame's, often in one block. */
+	uint32_t root = read_frames(r, frame, s);
+	bool has_container = root != frame && mark_at(r, root, &container);
+	if (!mark_at(r, frame, &m)) {
 		cur_fail(&r->c, "the number of a frame with a mark");
 		return;
 	}
-	struct cursor manner = record_at(&p->manners, m.manner, NULL), locations = record_at(&p->arguments, m.arguments, NULL);
+	struct cursor manner = record_at(&r->pack->manners, m.manner, NULL);
 	read_manner(&manner, s);
 	s->at.v = m.at;
 	s->die = m.die;
-	uint32_t root = read_frames(r, frame, s);
 	if (m.has_own_off)
 		s->container_off = m.container_off;
-	else if (root != frame && mark_at(p, root, &container))
+	else if (has_container)
 		s->container_off = (int64_t)(m.at - container.at);
-	struct cairn_arg *args = new_args(r, f, s);
-	for (uint32_t i = 0; args && i < s->n_args; i++)
-		read_location(r, cur_number(&locations), &args[i].loc);
-	if (manner.failed || locations.failed)
-		cur_fail(&r->c, "a mark with a manner and arguments");
+	read_shared_args(r, f, m.arguments, s);
+	if (manner.failed)
+		cur_fail(&r->c, "a mark with a manner");
 }
 
 static void read_place(struct reader *r, const struct cairn_function *f, bool own_places, uint32_t *frame,
@@ -263,7 +321,7 @@ static void read_place(struct reader *r, const struct cairn_function *f, bool ow
 	}
 	if (s->has_off)
 		s->off.v += s->at.v;
-	if (cairn_pack_symbol_of(r->pack, s->at, &s->symbol, &start))
+	if (pack_symbol_near(r->pack, &r->symbol, s->at, &s->symbol, &start))
 		s->symbol_off = s->at.v - start.v;
 }
 
@@ -349,6 +407,7 @@ int sites_read_function(struct pack_types *types, struct arena *arena, uint32_t 
 	struct cairn_site *sites = read_array(&r, n, sizeof(*sites));
 	for (uint64_t i = 0; sites && i < n && r.rc >= 0 && !r.c.failed; i++)
 		read_place(&r, ret, flags & PLACES_OWN_PLACES, &frame, &sites[i]);
+	reader_fini(&r);
 	if (r.rc < 0)
 		return err_nomem(err, "the places of a function");
 	if (r.c.failed)
