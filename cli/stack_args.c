@@ -77,7 +77,7 @@ static bool agree(const struct stack_place *place, const struct cairn_active *ac
 void stack_args_find(struct stack_names *names, const struct cairn_thread_stack *thread, size_t number,
 		     struct stack_place *place)
 {
-	const struct cairn_stack_frame *frame = &thread->frames[number];
+	const struct cairn_stack_frame *frame = thread->frames[number];
 	const struct cairn_active *active;
 	struct cairn_vaddr pc = {frame->vaddr.v + !frame->is_exact};
 	struct cairn_err err = {0};

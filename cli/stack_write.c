@@ -126,7 +126,7 @@ static bool is_of_its_address(const struct cairn_stack_frame *frame, const struc
 
 static void put_frame(FILE *out, const struct cairn_thread_stack *thread, size_t i, struct stack_names *names, size_t *number)
 {
-	const struct cairn_stack_frame *frame = &thread->frames[i];
+	const struct cairn_stack_frame *frame = thread->frames[i];
 	const struct stack_memo_key key = {frame->bin, frame->vaddr.v, frame->pc.v};
 	bool may_keep = is_of_its_address(frame, names);
 	size_t n = 0;
@@ -214,7 +214,7 @@ static void json_code(struct json *j, const struct cairn_stack_frame *frame)
 
 static void json_frame(struct json *j, const struct cairn_thread_stack *thread, size_t number, struct stack_names *names)
 {
-	const struct cairn_stack_frame *frame = &thread->frames[number];
+	const struct cairn_stack_frame *frame = thread->frames[number];
 	struct stack_place place;
 
 	stack_names_find(names, frame, &place);

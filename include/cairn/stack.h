@@ -13,7 +13,7 @@
  *	for (size_t i = 0; i < cairn_stacks_n_threads(stacks); i++) {
  *		const struct cairn_thread_stack *t = cairn_stacks_thread(stacks, i);
  *		for (size_t k = 0; k < t->n_frames; k++)
- *			printf("%#lx\n", t->frames[k].pc.v);
+ *			printf("%#lx\n", t->frames[k]->pc.v);
  *		printf("(%s)\n", t->why);
  *	}
  *	cairn_stacks_close(stacks);
@@ -78,7 +78,7 @@ struct cairn_thread_stack {
 	int tid;
 	char comm[16]; /* "" when it is not known: a core has that of the main thread only */
 	size_t n_frames;
-	const struct cairn_stack_frame *frames; /* innermost first */
+	const struct cairn_stack_frame *const *frames; /* innermost first; one that occurs in several stacks is in them as one */
 	enum cairn_walk_end end;
 	const char *why; /* the end in words, with address and file */
 	uint64_t stopped_ns; /* how long the thread did not run; 0 of a core */

@@ -106,11 +106,16 @@ const struct cairn_thread_stack *cairn_stacks_thread(const struct cairn_stacks *
 void cairn_stacks_regs(const struct cairn_thread_stack *thread, size_t frame, struct cairn_regs *ret)
 {
 	const struct thread_walk *t = (const struct thread_walk *)(const void *)thread;
-	const struct frame_regs *kept = &t->regs[frame];
-	const uint64_t *word = t->words + kept->first;
-	*ret = (struct cairn_regs){.pc = thread->frames[frame].pc, .known = kept->known};
-	for (uint32_t left = kept->known; left; left &= left - 1)
-		ret->r[__builtin_ctz(left)] = *word++;
+	uint32_t wanted = t->regs[frame].known;
+	*ret = (struct cairn_regs){.pc = thread->frames[frame]->pc, .known = wanted};
+	/* Each from the outermost frame that it changed in; in the innermost all have. */
+	for (const struct frame_regs *kept = &t->regs[frame]; wanted; kept--) {
+		const uint64_t *word = t->words + kept->first;
+		for (uint32_t left = kept->changed; left; left &= left - 1, word++)
+			if (wanted & left & -left)
+				ret->r[__builtin_ctz(left)] = *word;
+		wanted &= ~kept->changed;
+	}
 }
 
 const char *cairn_stacks_note(const struct cairn_stacks *stacks)

@@ -78,13 +78,16 @@ static enum cairn_unavailable run(struct machine *m, const struct cairn_location
 
 static uint64_t entry_reg(struct machine *m, unsigned int n)
 {
-	const struct cairn_stack_frame *caller = m->frame + 1;
+	const struct cairn_stack_frame *caller;
 	struct cairn_location passed;
 	uint64_t value = 0;
 	if (m->number + 1 >= n_then(m->thread))
 		return give_up(m, CAIRN_UNAVAIL_NOT_COPIED);
+	if (m->number + 1 >= m->thread->n_frames)
+		return give_up(m, CAIRN_UNAVAIL_ENTRY_VALUE);
+	caller = m->thread->frames[m->number + 1];
 	/* A frame that a signal interrupted called nobody, nor did one that is a guess. */
-	if (m->number + 1 >= m->thread->n_frames || caller->is_exact || m->frame->is_signal || m->frame->is_assumed ||
+	if (caller->is_exact || m->frame->is_signal || m->frame->is_assumed ||
 	    caller->is_assumed || caller->bin != m->frame->bin || m->n_callers == CALLERS_MAX)
 		return give_up(m, CAIRN_UNAVAIL_ENTRY_VALUE);
 	if (cairn_sites_passed(m->sites, m->frame->vaddr, (struct cairn_vaddr){caller->vaddr.v + 1}, n, &passed, NULL) < 0)
@@ -221,12 +224,12 @@ enum cairn_unavailable cairn_stacks_value(const struct cairn_stacks *stacks, con
 					  void *ret, size_t n)
 {
 	struct machine m = {.stacks = stacks, .thread = thread, .sites = sites, .number = frame,
-			    .frame = &thread->frames[frame]};
+			    .frame = thread->frames[frame]};
 	if (frame >= n_then(thread))
 		return CAIRN_UNAVAIL_NOT_COPIED;
 	/* What an assumption leads to may be no frame at all. */
 	for (size_t i = 0; i <= frame; i++)
-		if (thread->frames[i].is_assumed)
+		if (thread->frames[i]->is_assumed)
 			return CAIRN_UNAVAIL_NO_CFA;
 	cairn_stacks_regs(thread, frame, &m.regs);
 	return run(&m, loc, ret, n);

@@ -15,6 +15,7 @@ struct walker {
 	const struct walk_target *target;
 	size_t max;
 	struct cairn_regs regs; /* of the frame at hand */
+	struct cairn_regs inner; /* of the last one that was added */
 	/* A frame seen before, renewed at each power of two: Brent's way to notice a cycle. */
 	uint64_t seen_pc, seen_sp;
 };
@@ -104,10 +105,15 @@ static int ask_about_code(struct walker *w, struct cairn_stack_frame *f, struct 
 	return 0;
 }
 
+static struct walk_place *place_of(struct walk *walk, struct cairn_addr at)
+{
+	return &walk->places[(at.v ^ at.v >> 8) % WALK_PLACES];
+}
+
 /* A place of a file that is described is kept. Returns 0, -ENOMEM. */
 static int find_place(struct walker *w, struct cairn_addr at, struct walk_place *ret, struct cairn_err *err)
 {
-	struct walk_place *known = &w->walk->places[(at.v ^ at.v >> 8) % WALK_PLACES];
+	struct walk_place *known = place_of(w->walk, at);
 	if (known->at == at.v && at.v) {
 		*ret = *known;
 		return 0;
@@ -273,13 +279,54 @@ static int step(struct walker *w, const struct cairn_unwind_rule *rule, struct c
 	return 0;
 }
 
-static bool add_frame(struct walk *walk, const struct cairn_stack_frame *f, const struct cairn_regs *regs)
+/* Those that the frame inside does not have, or has otherwise. */
+static uint32_t changed_regs(const struct cairn_regs *inner, const struct cairn_regs *regs)
 {
-	struct frame_regs kept = {.known = regs->known, .first = (uint32_t)walk->words.n};
-	for (uint32_t left = regs->known; left; left &= left - 1)
+	uint32_t changed = regs->known & ~inner->known;
+	for (uint32_t left = regs->known & inner->known; left; left &= left - 1) {
+		unsigned int r = (unsigned int)__builtin_ctz(left);
+		changed |= (uint32_t)(regs->r[r] != inner->r[r]) << r;
+	}
+	return changed;
+}
+
+static bool add_regs(struct walk *walk, const struct cairn_regs *inner, const struct cairn_regs *regs)
+{
+	const struct frame_regs kept = {.known = regs->known, .changed = changed_regs(inner, regs), .first = (uint32_t)walk->words.n};
+	for (uint32_t left = kept.changed; left; left &= left - 1)
 		if (!VEC_ADD(&walk->words, regs->r[__builtin_ctz(left)]))
 			return false;
-	return VEC_ADD(&walk->regs, kept) && VEC_ADD(&walk->frames, *f);
+	return VEC_ADD(&walk->regs, kept);
+}
+
+/* Of a file's frame all follows from where it is and how that was found. */
+static bool is_same_frame(const struct cairn_stack_frame *a, const struct cairn_stack_frame *b)
+{
+	return a && a->pc.v == b->pc.v && a->is_exact == b->is_exact && a->assumed == b->assumed;
+}
+
+/* One like it, which stays; NULL when out of memory. */
+static const struct cairn_stack_frame *keep_frame(struct walk *walk, const struct cairn_stack_frame *f)
+{
+	struct walk_place *place = place_of(walk, f->at);
+	bool is_known_place = place->at == f->at.v && place->rule;
+	if (is_known_place && is_same_frame(place->frame, f))
+		return place->frame;
+	struct cairn_stack_frame *kept = arena_alloc(&walk->kept, sizeof(*kept));
+	if (kept)
+		*kept = *f;
+	if (is_known_place)
+		place->frame = kept;
+	return kept;
+}
+
+static bool add_frame(struct walker *w, const struct cairn_stack_frame *f)
+{
+	const struct cairn_stack_frame *kept = keep_frame(w->walk, f);
+	if (!kept || !VEC_ADD(&w->walk->frames, kept) || !add_regs(w->walk, &w->inner, &w->regs))
+		return false;
+	w->inner = w->regs;
+	return true;
 }
 
 static int visit(struct walker *w, struct cairn_stack_frame *f, struct cairn_err *err)
@@ -294,7 +341,7 @@ static int visit(struct walker *w, struct cairn_stack_frame *f, struct cairn_err
 	rc = locate(w, f, &way, err);
 	if (rc < 0)
 		return rc;
-	if (!add_frame(w->walk, f, &w->regs))
+	if (!add_frame(w, f))
 		return err_nomem(err, "the frames of a stack");
 	if (way.rule)
 		return step(w, way.rule, f);
@@ -314,10 +361,13 @@ void walk_empty(struct walk *walk)
 void walk_forget(struct walk *walk)
 {
 	memset(walk->places, 0, sizeof(walk->places));
+	arena_fini(&walk->kept);
+	walk_empty(walk);
 }
 
 void walk_fini(struct walk *walk)
 {
+	arena_fini(&walk->kept);
 	VEC_FREE(&walk->frames);
 	VEC_FREE(&walk->regs);
 	VEC_FREE(&walk->words);

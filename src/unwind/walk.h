@@ -5,14 +5,18 @@
 
 #include <cairn/stack.h>
 
+#include "base/arena.h"
 #include "base/vec.h"
 #include "code/runtime.h"
 #include "code/space.h"
 #include "unwind/borrow.h"
 
-/* What is known of a frame's registers: r[n] of bit n, in this order, from words[first] on. */
+/*
+ * What is known of a frame's registers. Most are the same as in the frame inside of it: words[first] on has those that are not, r[n] of bit n
+ * in @changed, in this order.
+ */
 struct frame_regs {
-	uint32_t known, first;
+	uint32_t known, changed, first;
 };
 
 /* Where an address is, and how a frame there is left: the threads of a pool stand at the same places. */
@@ -21,13 +25,15 @@ struct walk_place {
 	const struct code_image *image;
 	struct cairn_vaddr vaddr;
 	const struct cairn_unwind_rule *rule;
+	const struct cairn_stack_frame *frame; /* that was there last */
 };
 
 enum { WALK_PLACES = 256 }; /* a power of two */
 
-/* One walk's result, in memory that the next one takes again. */
+/* One walk's result, in memory that the next one takes again, but for the frames: they last until walk_forget(). */
 struct walk {
-	VEC(struct cairn_stack_frame) frames;
+	struct arena kept; /* frames */
+	VEC(const struct cairn_stack_frame *) frames;
 	VEC(struct frame_regs) regs; /* one for each frame */
 	VEC(uint64_t) words;
 	enum cairn_walk_end end;
@@ -62,6 +68,7 @@ int walk_run(struct walk *walk, const struct walk_target *target, const struct c
 
 /* No frames. */
 void walk_empty(struct walk *walk);
+/* What was found at which place, and all frames so far. */
 void walk_forget(struct walk *walk);
 void walk_fini(struct walk *walk);
 

@@ -386,7 +386,7 @@ static void the_stack_of_a_core_is_that_of_its_own_backtrace(void **state)
 	if (t->n_frames != (size_t)self.n)
 		fail_msg("%zu frames of %d: %s", t->n_frames, self.n, t->why);
 	for (int i = 1; i < self.n; i++)
-		assert_int_equal(t->frames[i].pc.v, (uint64_t)(uintptr_t)self.pcs[i]);
+		assert_int_equal(t->frames[i]->pc.v, (uint64_t)(uintptr_t)self.pcs[i]);
 	assert_int_equal(t->end, CAIRN_WALK_OUTERMOST);
 	assert_string_equal(t->comm, "test_core");
 	assert_null(cairn_stacks_note(stacks));
@@ -410,7 +410,7 @@ static void files_that_a_core_does_not_name_are_those_of_the_loaders_list(void *
 	if (t->n_frames != (size_t)self.n || t->end != CAIRN_WALK_OUTERMOST)
 		fail_msg("%zu frames of %d: %s", t->n_frames, self.n, t->why);
 	for (int i = 1; i < self.n; i++)
-		assert_int_equal(t->frames[i].pc.v, (uint64_t)(uintptr_t)self.pcs[i]);
+		assert_int_equal(t->frames[i]->pc.v, (uint64_t)(uintptr_t)self.pcs[i]);
 	cairn_stacks_close(stacks);
 	for (size_t n = sizeof(Elf64_Ehdr); n < self.core.n; n += self.core.n / 23) {
 		put_file(&w, "core", self.core.bytes, n);
@@ -426,7 +426,7 @@ static void files_that_a_core_does_not_name_are_those_of_the_loaders_list(void *
 	assert_true(n_changed > 0);
 	put_file(&w, "core", self.core.bytes, self.core.n);
 	stacks = open_core(&w, "core");
-	assert_null(cairn_stacks_thread(stacks, 0)->frames[0].path);
+	assert_null(cairn_stacks_thread(stacks, 0)->frames[0]->path);
 	assert_non_null(strstr(cairn_stacks_note(stacks), "not the file that was mapped"));
 	cairn_stacks_close(stacks);
 	cb_free(&self.core);
@@ -470,7 +470,7 @@ static void a_cut_core_ends_with_its_reason_and_invents_no_frame(void **state)
 			n_ends[t->end]++;
 			most = t->n_frames > most ? t->n_frames : most;
 			for (size_t k = 1; k < t->n_frames; k++)
-				assert_int_equal(t->frames[k].pc.v, (uint64_t)(uintptr_t)self.pcs[k]);
+				assert_int_equal(t->frames[k]->pc.v, (uint64_t)(uintptr_t)self.pcs[k]);
 		}
 		cairn_stacks_close(stacks);
 	}
@@ -499,7 +499,7 @@ static void a_file_with_another_build_id_is_not_taken(void **state)
 	struct cairn_stacks *stacks = open_core(&w, "core");
 	const struct cairn_thread_stack *t = cairn_stacks_thread(stacks, 0);
 	assert_int_equal(t->n_frames, 1);
-	assert_null(t->frames[0].bin);
+	assert_null(t->frames[0]->bin);
 	assert_int_equal(t->end, CAIRN_WALK_UNDESCRIBED);
 	if (!strstr(t->why, "its build-id is another one"))
 		fail_msg("%s", t->why);
@@ -534,11 +534,11 @@ static void a_call_to_nowhere_leads_to_its_caller_and_is_marked(void **state)
 	stacks = open_core(&w, "core");
 	const struct cairn_thread_stack *t = cairn_stacks_thread(stacks, 0);
 	assert_int_equal(t->n_frames, self.n);
-	assert_false(t->frames[0].is_assumed);
-	assert_true(t->frames[1].is_assumed);
-	assert_false(t->frames[2].is_assumed);
+	assert_false(t->frames[0]->is_assumed);
+	assert_true(t->frames[1]->is_assumed);
+	assert_false(t->frames[2]->is_assumed);
 	for (int i = 1; i < self.n; i++)
-		assert_int_equal(t->frames[i].pc.v, (uint64_t)(uintptr_t)self.pcs[i]);
+		assert_int_equal(t->frames[i]->pc.v, (uint64_t)(uintptr_t)self.pcs[i]);
 	cairn_stacks_close(stacks);
 	/* What is on top of the stack is no address of code: no frame is made of it. */
 	sp = (uint64_t)(uintptr_t)no_code;

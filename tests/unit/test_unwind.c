@@ -343,14 +343,14 @@ static void end_child(pid_t pid)
 static void assert_same_frames(const struct cairn_thread_stack *t, const struct told *told)
 {
 	size_t i = 0;
-	while (i < t->n_frames && t->frames[i].pc.v != (uint64_t)(uintptr_t)told->pcs[1])
+	while (i < t->n_frames && t->frames[i]->pc.v != (uint64_t)(uintptr_t)told->pcs[1])
 		i++;
 	if (i == t->n_frames)
 		fail_msg("%zu frames, %s", t->n_frames, t->why);
 	for (int k = 1; k < told->n; k++, i++) {
 		if (i == t->n_frames)
 			fail_msg("frame %d of %d is missing: %s", k, told->n, t->why);
-		assert_int_equal(t->frames[i].pc.v, (uint64_t)(uintptr_t)told->pcs[k]);
+		assert_int_equal(t->frames[i]->pc.v, (uint64_t)(uintptr_t)told->pcs[k]);
 	}
 	assert_int_equal(i, t->n_frames);
 	assert_int_equal(t->end, CAIRN_WALK_OUTERMOST);
