@@ -47,6 +47,7 @@ enum {
 	/* How long none of the threads that are left stops, while the others stand still. */
 	PATIENCE_NS = 500000000, /* with those that run: the machine may be busy */
 	PATIENCE_WITH_WAITERS_NS = 3000000,
+	FIRST_PATIENCE = 2, /* threads in a row that have not stopped yet */
 	SPINS = 64, /* turns without a sleep: a thread on another processor stops within some microseconds */
 	PAUSE_NS = 50000,
 };
@@ -255,20 +256,29 @@ static bool poll_thread(struct stopped_thread *t)
 	return true;
 }
 
-/* How many are still to come; *@moved: whether one stopped or ended just now. */
-static size_t poll_threads(struct stop *stop, bool *moved)
+static bool is_awaited(const struct stopped_thread *t)
 {
-	size_t n = 0;
+	return t->is_seized && !t->is_stopped && !t->is_left_out;
+}
+
+/*
+ * In the order in which they were interrupted, which is about that in which they stop: once @patience of them in a row have not, the rest will not
+ * have either, and asking them would take longer than all else here. Whether all have stopped or ended; *@moved: whether one did just now.
+ */
+static bool poll_threads(struct stop *stop, size_t patience, bool *moved)
+{
+	bool is_all = true;
 	*moved = false;
-	for (size_t i = 0; i < stop->threads.n; i++) {
+	for (size_t i = 0, n_misses = 0; i < stop->threads.n && n_misses < patience; i++) {
 		struct stopped_thread *t = &stop->threads.p[i];
-		if (!t->is_seized || t->is_stopped || t->is_left_out)
+		if (!is_awaited(t))
 			continue;
-		if (poll_thread(t))
-			*moved = true;
-		n += t->is_seized && !t->is_stopped;
+		bool has_moved = poll_thread(t);
+		*moved |= has_moved;
+		n_misses = has_moved ? 0 : n_misses + 1;
+		is_all &= !is_awaited(t);
 	}
-	return n;
+	return is_all;
 }
 
 /*
@@ -279,7 +289,7 @@ static void leave_out(struct stop *stop, uint64_t waited_ns)
 {
 	for (size_t i = 0; i < stop->threads.n; i++) {
 		struct stopped_thread *t = &stop->threads.p[i];
-		if (!t->is_seized || t->is_stopped || t->is_left_out)
+		if (!is_awaited(t))
 			continue;
 		char state = state_of(stop->pid, t->tid);
 		if (waited_ns > PATIENCE_NS || strchr("ZX", state) ||
@@ -303,11 +313,14 @@ static void pause_for(unsigned int turn)
 static void interrupt_all(struct stop *stop)
 {
 	uint64_t since = now_ns();
+	size_t patience = FIRST_PATIENCE;
 	bool moved;
 	for (size_t i = 0; i < stop->threads.n; i++)
 		if (stop->threads.p[i].is_seized && !stop->threads.p[i].is_stopped)
 			ptrace(PTRACE_INTERRUPT, stop->threads.p[i].tid, NULL, NULL);
-	for (unsigned int turn = 0; poll_threads(stop, &moved); turn++) {
+	for (unsigned int turn = 0; !poll_threads(stop, patience, &moved); turn++) {
+		/* Soon all of them: a few that wait in the kernel do not hide the others. */
+		patience = moved ? FIRST_PATIENCE : patience < stop->threads.n ? patience * 2 : patience;
 		if (moved) {
 			since = now_ns();
 			turn = 0;
