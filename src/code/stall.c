@@ -311,6 +311,23 @@ int stall_run(struct stall *s, int (*work)(void *ctx, struct cairn_err *err), vo
 	return rc;
 }
 
+bool stall_lend(struct stall *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx)
+{
+	if (!s->worker)
+		return false;
+	hand_over(s, work, ctx);
+	return true;
+}
+
+void stall_take_back(struct stall *s)
+{
+	struct watched *w = s->worker;
+	pthread_mutex_lock(&w->lock);
+	while (!w->is_done)
+		pthread_cond_wait(&w->done, &w->lock);
+	pthread_mutex_unlock(&w->lock);
+}
+
 bool stall_may_retry(struct stall *s)
 {
 	bool may = s->is_left && s->n < STALL_MAX;

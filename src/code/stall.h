@@ -59,6 +59,16 @@ void stall_end(struct stall *s);
  */
 int stall_run(struct stall *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx, struct cairn_err *err);
 
+/*
+ * stall_lend - while there is nothing to read, @work runs in the thread and the caller goes on
+ *
+ * @work   reads nothing of the process, and ends when the caller tells it to
+ * Returns whether it runs: not without stall_begin(), nor where no thread can be had. Then stall_take_back(), which waits for its end, comes before
+ * all else.
+ */
+bool stall_lend(struct stall *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx);
+void stall_take_back(struct stall *s);
+
 /* 0; -ETIMEDOUT when what ran with it is lost. */
 int stall_check(const struct stall *s, struct cairn_err *err);
 

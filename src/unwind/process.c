@@ -169,7 +169,7 @@ static int capture(struct capture *c, struct cairn_err *err)
 	struct stop *stop = &c->stop;
 	int rc = stall_run(&stacks->stall, look, c, err);
 	if (rc == 0)
-		rc = stop_all(stacks->pid, stop, err);
+		rc = stop_all(stacks->pid, &stacks->stall, stop, err);
 	if (rc == 0)
 		rc = stall_run(&stacks->stall, copy, c, err);
 	stop_release(stop);

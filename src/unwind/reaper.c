@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "unwind/reaper.h"
 
-#include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -20,9 +19,9 @@ static void wait_for_the_dead(const struct reaper *reaper)
 	}
 }
 
-static void *reap(void *arg)
+static int reap(void *ctx, struct cairn_err *err)
 {
-	struct reaper *reaper = arg;
+	struct reaper *reaper = ctx;
 	struct timespec until;
 
 	pthread_mutex_lock(&reaper->lock);
@@ -35,13 +34,12 @@ static void *reap(void *arg)
 			wait_for_the_dead(reaper);
 	}
 	pthread_mutex_unlock(&reaper->lock);
-	return NULL;
+	return 0;
 }
 
-void reaper_start(struct reaper *reaper)
+void reaper_start(struct reaper *reaper, struct stall *stall)
 {
 	pthread_condattr_t attr;
-	sigset_t all, before;
 
 	*reaper = (struct reaper){0};
 	pthread_mutex_init(&reaper->lock, NULL);
@@ -49,10 +47,8 @@ void reaper_start(struct reaper *reaper)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&reaper->ended, &attr);
 	pthread_condattr_destroy(&attr);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	reaper->is_started = pthread_create(&reaper->thread, NULL, reap, reaper) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (stall_lend(stall, reap, reaper))
+		reaper->stall = stall;
 }
 
 bool reaper_add(struct reaper *reaper, int tid)
@@ -69,8 +65,8 @@ void reaper_end(struct reaper *reaper)
 	reaper->is_ended = true;
 	pthread_cond_signal(&reaper->ended);
 	pthread_mutex_unlock(&reaper->lock);
-	if (reaper->is_started)
-		pthread_join(reaper->thread, NULL);
+	if (reaper->stall)
+		stall_take_back(reaper->stall);
 	pthread_cond_destroy(&reaper->ended);
 	pthread_mutex_destroy(&reaper->lock);
 	VEC_FREE(&reaper->tids);

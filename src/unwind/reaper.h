@@ -16,21 +16,22 @@
 #include <stdbool.h>
 
 #include "base/vec.h"
+#include "code/stall.h"
 
 struct reaper {
-	pthread_t thread;
+	struct stall *stall; /* whose thread it runs in; NULL: it does not */
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
-	bool is_started, is_ended;
+	bool is_ended;
 	VEC(int) tids;
 };
 
 /*
  * reaper_start - begin to wait for the dead among what reaper_add() names
  *
- * A thread of its own, which takes no signals of the program's. Where none can be started nobody is waited for.
+ * @stall  lends its thread until reaper_end(). Where that has none nobody is waited for.
  */
-void reaper_start(struct reaper *reaper);
+void reaper_start(struct reaper *reaper, struct stall *stall);
 
 /* Before @tid is seized. False: no memory. */
 bool reaper_add(struct reaper *reaper, int tid);

@@ -366,7 +366,7 @@ static int stop_threads(struct stop *stop, DIR *tasks, struct reaper *reaper, st
 	return rc;
 }
 
-static int stop_listed(struct stop *stop, struct cairn_err *err)
+static int stop_listed(struct stop *stop, struct stall *stall, struct cairn_err *err)
 {
 	struct reaper reaper;
 	char name[64];
@@ -375,17 +375,17 @@ static int stop_listed(struct stop *stop, struct cairn_err *err)
 	if (!tasks)
 		return errno == ENOENT ? err_set(err, -ESRCH, "there is no process %d", stop->pid) :
 					 err_set(err, -errno, "%s: %m", name);
-	reaper_start(&reaper);
+	reaper_start(&reaper, stall);
 	int rc = stop_threads(stop, tasks, &reaper, err);
 	reaper_end(&reaper);
 	closedir(tasks);
 	return rc;
 }
 
-int stop_all(int pid, struct stop *stop, struct cairn_err *err)
+int stop_all(int pid, struct stall *stall, struct stop *stop, struct cairn_err *err)
 {
 	*stop = (struct stop){.pid = pid};
-	int rc = stop_listed(stop, err);
+	int rc = stop_listed(stop, stall, err);
 	if (stop->threads.n > 1)
 		qsort(stop->threads.p, stop->threads.n, sizeof(*stop->threads.p), thread_order);
 	for (size_t i = 0; rc >= 0 && i < stop->threads.n; i++)

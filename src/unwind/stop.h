@@ -14,6 +14,7 @@
 #include <cairn/unwind.h>
 
 #include "base/vec.h"
+#include "code/stall.h"
 
 struct stopped_thread {
 	int tid;
@@ -45,10 +46,11 @@ int stop_memory_of(int pid);
 /*
  * stop_all - stop every thread of @pid and read its registers
  *
- * @stop  zeroed; stop_release() also after an error
+ * @stall  of the process; its thread is borrowed meanwhile
+ * @stop   zeroed; stop_release() also after an error
  * Errors: as cairn_stacks_of_process().
  */
-int stop_all(int pid, struct stop *stop, struct cairn_err *err);
+int stop_all(int pid, struct stall *stall, struct stop *stop, struct cairn_err *err);
 
 /* What it takes to trace @pid, which @why, an errno, has denied; or who does already: -EPERM, -EBUSY, -@why. */
 int stop_refuse(int pid, int why, struct cairn_err *err);
