@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 enum {
@@ -36,6 +37,28 @@ void *pages_zeroed(size_t n, size_t size)
 	if (__builtin_mul_overflow(n, size, &bytes))
 		return NULL;
 	return bytes < LARGE_PAGE ? calloc(n, size) : map_large(bytes);
+}
+
+void *pages_grown(void *p, size_t n, size_t want, size_t size)
+{
+	size_t now = n * size, bytes;
+	if (__builtin_mul_overflow(want, size, &bytes))
+		return NULL;
+	if (bytes < LARGE_PAGE)
+		return realloc(p, bytes);
+	/* Where it begins at a large page, and is moved to as what it is. */
+	void *to = map_large(bytes);
+	if (!to)
+		return NULL;
+	if (now < LARGE_PAGE) {
+		if (now)
+			memcpy(to, p, now);
+		free(p);
+	} else if (mremap(p, rounded(now), rounded(bytes), MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
+		munmap(to, rounded(bytes));
+		return NULL;
+	}
+	return to;
 }
 
 void pages_free(void *p, size_t n, size_t size)

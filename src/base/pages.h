@@ -18,6 +18,15 @@
  */
 void *pages_zeroed(size_t n, size_t size);
 
+/*
+ * pages_grown - the same memory with room for @want items instead of @n
+ *
+ * @p  from pages_zeroed() or here, for @n items; NULL for none
+ * Returns it, at another address mostly, with what is behind the @n items not cleared; NULL when out of memory: @p stays.
+ * Cost: pages are moved and not copied, once they are large ones. Threads: any.
+ */
+void *pages_grown(void *p, size_t n, size_t want, size_t size);
+
 /* Give it back; @n and @size as they were. Takes NULL. */
 void pages_free(void *p, size_t n, size_t size);
 

@@ -15,12 +15,12 @@ int classes_init(struct classes *c)
 
 void classes_fini(struct classes *c)
 {
-	VEC_FREE(&c->v);
+	LARGE_FREE(&c->v);
 	VEC_FREE(&c->groups);
-	VEC_FREE(&c->roots);
-	VEC_FREE(&c->funcs);
+	LARGE_FREE(&c->roots);
+	LARGE_FREE(&c->funcs);
 	VEC_FREE(&c->vars);
-	VEC_FREE(&c->bodies);
+	LARGE_FREE(&c->bodies);
 	VEC_FREE(&c->tags);
 	VEC_FREE(&c->spans);
 	VEC_FREE(&c->build);
@@ -30,9 +30,9 @@ void classes_fini(struct classes *c)
 
 void classes_trim(struct classes *c)
 {
-	VEC_FREE(&c->roots);
-	VEC_FREE(&c->funcs);
-	VEC_FREE(&c->bodies);
+	LARGE_FREE(&c->roots);
+	LARGE_FREE(&c->funcs);
+	LARGE_FREE(&c->bodies);
 	VEC_FREE(&c->spans);
 	terms_fini(&c->terms);
 }
@@ -72,7 +72,7 @@ static int intern(struct classes *c, uint32_t term, uint32_t from, uint64_t firs
 	*ret = (uint32_t)c->v.n;
 	if (*ret >= EDGE_GROUP - 1)
 		return -ERANGE;
-	if (!VEC_ADD(&c->v, ((struct type_class){.hash = said->hash, .first = first})) ||
+	if (!LARGE_ADD(&c->v, ((struct type_class){.hash = said->hash, .first = first})) ||
 	    !VEC_ADD(&c->build, ((struct to_build){.class_ = *ret, .type = from})))
 		return -ENOMEM;
 	said->number = *ret + 1;
@@ -192,19 +192,6 @@ static bool is_root(const struct type_die *t, uint32_t index)
 	return t->kind == TYPE_TYPEDEF || t->kind == TYPE_BASE;
 }
 
-static int reserve_roots(struct classes *c, size_t n)
-{
-	if (c->roots.n + n <= c->roots.cap)
-		return 0;
-	size_t cap = c->roots.cap * 2 > c->roots.n + n ? c->roots.cap * 2 : c->roots.n + n;
-	uint32_t *grown = realloc(c->roots.p, cap * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	c->roots.p = grown;
-	c->roots.cap = cap;
-	return 0;
-}
-
 /* Terms are more than fit the cache, and which comes next is known early. */
 static inline void prefetch_term(const struct classes *c, const struct unit_types *u, size_t i)
 {
@@ -214,7 +201,7 @@ static inline void prefetch_term(const struct classes *c, const struct unit_type
 
 static int add_roots(struct classes *c, struct unit_types *u, uint32_t index)
 {
-	if (reserve_roots(c, u->types.n) < 0)
+	if (!LARGE_RESERVE(&c->roots, u->types.n))
 		return -ENOMEM;
 	for (size_t i = 0; i < u->types.n; i++) {
 		const struct type_die *t = &u->types.p[i];
@@ -252,7 +239,7 @@ static int add_funcs(struct classes *c, const struct unit_types *u, uint32_t ind
 			rc = intern(c, term, i | FROM_FUNC, first, &to.proto);
 		if (rc < 0)
 			return rc;
-		if (!VEC_ADD(&c->funcs, to) || !VEC_ADD(&c->roots, to.proto))
+		if (!LARGE_ADD(&c->funcs, to) || !LARGE_ADD(&c->roots, to.proto))
 			return -ENOMEM;
 	}
 	return 0;
@@ -265,7 +252,7 @@ static int add_bodies(struct classes *c, const struct unit_types *u)
 		struct body to = {.die = unit_die_off(u, b->off),
 				  .origin = b->origin ? unit_die_off(u, b->origin) : 0,
 				  .addr = b->addr};
-		if (!VEC_ADD(&c->bodies, to))
+		if (!LARGE_ADD(&c->bodies, to))
 			return -ENOMEM;
 	}
 	return 0;
@@ -286,7 +273,7 @@ static int add_vars(struct classes *c, const struct unit_types *u, uint32_t inde
 		if (!VEC_ADD(&c->vars, to))
 			return -ENOMEM;
 		/* What only a variable refers to is a root, too. */
-		if (to.type && !(to.type & EDGE_GROUP) && !VEC_ADD(&c->roots, to.type - 1))
+		if (to.type && !(to.type & EDGE_GROUP) && !LARGE_ADD(&c->roots, to.type - 1))
 			return -ENOMEM;
 	}
 	return 0;

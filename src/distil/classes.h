@@ -17,6 +17,7 @@
 #ifndef DISTIL_CLASSES_H
 #define DISTIL_CLASSES_H
 
+#include "base/large_vec.h"
 #include "distil/terms.h"
 
 /* What a class refers to: 0 void, a class + 1, or a group with EDGE_GROUP. */
@@ -92,6 +93,7 @@ struct decl_tag {
 
 /* What one worker finds, and what all have found. */
 struct classes {
+	/* Large: v, roots, funcs and bodies. */
 	VEC(struct type_class) v;
 	VEC(struct name_group) groups;
 	VEC(uint32_t) roots; /* classes, by unit: definitions, typedefs, base types, prototypes of functions */

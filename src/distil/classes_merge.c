@@ -109,7 +109,7 @@ static int merge_classes(struct merge *m)
 		/* To be translated below, when all classes have their numbers. */
 		struct type_class copy = *k;
 		copy.first = (uint64_t)m->met[i].part;
-		if (!VEC_ADD(&m->ret->v, copy))
+		if (!LARGE_ADD(&m->ret->v, copy))
 			return -ENOMEM;
 		rc = hash_table_add(&m->classes_by_hash, k->hash, *to);
 	}
@@ -157,12 +157,12 @@ static int copy_unit(struct merge *m, struct unit_span *s)
 			       .vars.from = (uint32_t)ret->vars.n,
 			       .bodies.from = (uint32_t)ret->bodies.n};
 	for (uint32_t i = s->roots.from; i < s->roots.to; i++)
-		if (!VEC_ADD(&ret->roots, m->classes[s->part][part->roots.p[i]]))
+		if (!LARGE_ADD(&ret->roots, m->classes[s->part][part->roots.p[i]]))
 			return -ENOMEM;
 	for (uint32_t i = s->funcs.from; i < s->funcs.to; i++) {
 		struct func f = part->funcs.p[i];
 		f.proto = m->classes[s->part][f.proto];
-		if (!VEC_ADD(&ret->funcs, f))
+		if (!LARGE_ADD(&ret->funcs, f))
 			return -ENOMEM;
 	}
 	for (uint32_t i = s->vars.from; i < s->vars.to; i++) {
@@ -172,7 +172,7 @@ static int copy_unit(struct merge *m, struct unit_span *s)
 			return -ENOMEM;
 	}
 	for (uint32_t i = s->bodies.from; i < s->bodies.to; i++)
-		if (!VEC_ADD(&ret->bodies, part->bodies.p[i]))
+		if (!LARGE_ADD(&ret->bodies, part->bodies.p[i]))
 			return -ENOMEM;
 	to.roots.to = (uint32_t)ret->roots.n;
 	to.funcs.to = (uint32_t)ret->funcs.n;

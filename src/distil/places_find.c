@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "base/pages.h"
+#include "base/large_vec.h"
 #include "base/pool.h"
 #include "distil/loc_record.h"
 #include "elf/elf.h"
@@ -184,7 +184,7 @@ static int add_place(const struct finder *f, struct worker *w, struct found *pla
 	place->die = site->die;
 	place->seq = (uint32_t)w->found.n;
 	place->offset = (uint32_t)off;
-	return rc >= 0 && VEC_ADD(&w->found, *place) ? 0 : -ENOMEM;
+	return rc >= 0 && LARGE_ADD(&w->found, *place) ? 0 : -ENOMEM;
 }
 
 static bool has_place(const struct finder *f, const struct cairn_site *s)
@@ -271,7 +271,7 @@ static int put_in_order(struct finder *f, size_t n_groups, struct order *ret, st
 	for (unsigned int i = 0; i < f->n_workers; i++) {
 		for (size_t k = 0; k < f->workers[i].found.n; k++)
 			ret->p[ret->first[f->workers[i].found.p[k].group + 1]++] = f->workers[i].found.p[k];
-		VEC_FREE(&f->workers[i].found);
+		LARGE_FREE(&f->workers[i].found);
 	}
 	return pool_run((n_groups + CHUNK - 1) / CHUNK, f->opts->threads, sort_chunk, ret, err);
 }
@@ -475,7 +475,7 @@ int places_find(struct place_search *s, const struct func_table *funcs, const st
 	if (rc >= 0)
 		add_counts(&f, counts);
 	for (unsigned int i = 0; f.workers && i < f.n_workers; i++) {
-		VEC_FREE(&f.workers[i].found);
+		LARGE_FREE(&f.workers[i].found);
 		VEC_FREE(&f.workers[i].slots);
 		VEC_FREE(&f.workers[i].values);
 		free(f.workers[i].signatures);

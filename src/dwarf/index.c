@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/large_vec.h"
 #include "base/pool.h"
 #include "dwarf/scan.h"
 
@@ -32,27 +33,13 @@ struct build {
 	VEC(struct dw_func) out;
 };
 
-static bool reserve(struct build *b, size_t more)
-{
-	if (b->out.cap - b->out.n >= more)
-		return true;
-	size_t cap = b->out.cap * 2 > b->out.n + more ? b->out.cap * 2 : b->out.n + more;
-	/* Grown by remapping, so that pages that are not used yet cost nothing. */
-	struct dw_func *grown = realloc(b->out.p, cap * sizeof(*grown));
-	if (!grown)
-		return false;
-	b->out.p = grown;
-	b->out.cap = cap;
-	return true;
-}
-
 static int append(struct build *b, const struct dw_func *p, size_t n, struct cairn_err *err)
 {
 	size_t base = b->out.n;
 	if (n >= DW_FUNC_NONE - base)
 		return err_set(err, -ERANGE, "%s: more than %u functions", b->dw->file[0].path,
 			       DW_FUNC_NONE - 1);
-	if (!reserve(b, n))
+	if (!LARGE_RESERVE(&b->out, n))
 		return err_nomem(err, "the function index");
 	for (size_t i = 0; i < n; i++) {
 		struct dw_func *f = &b->out.p[base + i];
@@ -125,16 +112,16 @@ int dwarf_index_functions(const struct dwarf *dw, unsigned int threads, struct d
 	free(b.waiting);
 	free(b.scanners);
 	if (rc < 0) {
-		VEC_FREE(&b.out);
+		LARGE_FREE(&b.out);
 		return rc;
 	}
-	*ret = (struct dw_func_index){.p = b.out.p, .n = b.out.n, .n_dies = n_dies};
+	*ret = (struct dw_func_index){.p = b.out.p, .n = b.out.n, .cap = b.out.cap, .n_dies = n_dies};
 	return 0;
 }
 
 void dw_func_index_fini(struct dw_func_index *index)
 {
-	free(index->p);
+	pages_free(index->p, index->cap, sizeof(*index->p));
 	*index = (struct dw_func_index){0};
 }
 

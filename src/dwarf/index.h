@@ -34,7 +34,7 @@ struct dw_func {
 
 struct dw_func_index {
 	struct dw_func *p;
-	size_t n;
+	size_t n, cap; /* memory of pages_grown() for cap entries */
 	uint64_t n_dies; /* DIEs stepped over; subtrees that cannot hold code may be jumped over by DW_AT_sibling */
 };
 

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/pages.h"
 #include "base/pool.h"
 #include "dwarf/constants.h"
 #include "dwarf/scan.h"
@@ -258,7 +259,7 @@ static int join(struct search *s, struct dw_func_index *ret, struct cairn_err *e
 	if (n >= DW_FUNC_NONE)
 		return err_set(err, -ERANGE, "%s: more than %u functions of one name",
 			       s->dw->file[0].path, DW_FUNC_NONE - 1);
-	struct dw_func *p = calloc(n ? n : 1, sizeof(*p));
+	struct dw_func *p = pages_zeroed(n + 1, sizeof(*p));
 	if (!p)
 		return err_nomem(err, "functions of a name");
 	for (size_t i = 0; i < s->dw->n_units; i++) {
@@ -272,7 +273,7 @@ static int join(struct search *s, struct dw_func_index *ret, struct cairn_err *e
 				f->parent += (uint32_t)base;
 		}
 	}
-	*ret = (struct dw_func_index){.p = p, .n = n};
+	*ret = (struct dw_func_index){.p = p, .n = n, .cap = n + 1};
 	return 0;
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/pages.h"
+#include "base/large_vec.h"
 #include "base/pool.h"
 #include "dwarf/constants.h"
 #include "sites/abstract.h"
@@ -192,7 +192,7 @@ static int add_hit(struct unit_rows *u, const struct dw_row *row, uint32_t group
 		u->n_followed = 0;
 	if (around && around->line < own->line && u->n_followed < FOLLOWED)
 		u->followed[u->n_followed++] = (struct followed){.hit = n, .file = around->file, .line = around->line};
-	return VEC_ADD(&u->hits->v, h) ? 0 : -ENOMEM;
+	return LARGE_ADD(&u->hits->v, h) ? 0 : -ENOMEM;
 }
 
 /* Where the statements around the last entries go on, up to where another one begins. */
@@ -337,7 +337,7 @@ int entry_rows_collect(const struct site_env *env, unsigned int threads, struct 
 	if (rc >= 0)
 		rc = hand_over(&c, groups, err);
 	for (unsigned int w = 0; c.hits && w < width; w++)
-		VEC_FREE(&c.hits[w].v);
+		LARGE_FREE(&c.hits[w].v);
 	free(c.hits);
 	free(c.of_unit);
 	free(c.first);

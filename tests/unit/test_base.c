@@ -11,8 +11,8 @@
 #include "base/arena.h"
 #include "base/cursor.h"
 #include "base/keyed.h"
+#include "base/large_vec.h"
 #include "base/map.h"
-#include "base/pages.h"
 #include "base/pool.h"
 #include "base/vec.h"
 
@@ -197,6 +197,25 @@ static void large_tables_are_zero_and_begin_at_a_large_page(void **state)
 	assert_null(pages_zeroed(SIZE_MAX - 1, 1));
 }
 
+static void a_large_vector_keeps_its_items_while_its_pages_move(void **state)
+{
+	enum { N = 3 << 20 };
+	VEC(uint32_t) v = {0};
+	for (uint32_t i = 0; i < N; i++)
+		if (!LARGE_ADD(&v, i * 7))
+			fail_msg("item %u", i);
+	assert_int_equal(v.n, N);
+	for (uint32_t i = 0; i < N; i++)
+		if (v.p[i] != i * 7)
+			fail_msg("item %u is %u", i, v.p[i]);
+	assert_false(LARGE_RESERVE(&v, SIZE_MAX / 2));
+	assert_false(LARGE_RESERVE(&v, (size_t)1 << 50));
+	assert_int_equal(v.p[N - 1], (N - 1) * 7);
+	LARGE_FREE(&v);
+	assert_null(v.p);
+	LARGE_FREE(&v);
+}
+
 static void each_bit_and_the_length_of_a_string_count_in_its_hash(void **state)
 {
 	enum { LONGEST = 40 };
@@ -270,6 +289,7 @@ int main(void)
 		cmocka_unit_test(arena_keeps_pieces_apart),
 		cmocka_unit_test(pool_runs_every_item_and_reports_the_lowest_failure),
 		cmocka_unit_test(large_tables_are_zero_and_begin_at_a_large_page),
+		cmocka_unit_test(a_large_vector_keeps_its_items_while_its_pages_move),
 		cmocka_unit_test(each_bit_and_the_length_of_a_string_count_in_its_hash),
 		cmocka_unit_test(keyed_things_come_in_order_and_equal_ones_as_they_were),
 		cmocka_unit_test(vector_grows),
