@@ -298,7 +298,7 @@ static inline const struct unit_plan *next_plan(const struct run *r, const uint8
 	return plan;
 }
 
-/* False when the DIE is for the walker after all: a string out of bounds, a reference out of the unit. */
+/* False when the DIE is for the walker after all: a string out of bounds, a reference out of the unit, more elements than BTF can count. */
 static inline bool take_name(const struct run *r, const struct unit_plan *plan, const uint8_t *at, const char **ret)
 {
 	if (!plan->has_name || plan->name_in_front)
@@ -331,9 +331,8 @@ static inline bool take_elem(const struct run *r, const struct unit_plan *plan, 
 		e->value = number_at(plan, at);
 		return true;
 	case ROLE_SUBRANGE:
-		/* As in unit_see_subrange(): what is no number of 32 bits is none. */
-		e->value = (uint32_t)(number_at(plan, at) + plan->add);
-		return true;
+		e->value = number_at(plan, at) + (uint64_t)plan->add;
+		return e->value <= UINT32_MAX;
 	case ROLE_MEMBER:
 		e->bit_off = number_at(plan, at) << plan->shift;
 		e->bit_size = plan->has_bits ? at[plan->bits] : 0;

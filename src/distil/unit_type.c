@@ -19,13 +19,16 @@ static inline struct type_die *add_type(struct unit_types *u, enum type_kind kin
 	return NULL;
 }
 
+/* 0 when there is none, and when BTF cannot count so many: then nothing is said of the type but its name, if it has one. */
 static uint32_t size_of(struct unit_types *u, struct type_die *t)
 {
 	uint64_t n = dw_seen_uint(&u->walker, BYTE_SIZE, 0);
 	if (n <= UINT32_MAX)
 		return (uint32_t)n;
-	u->losses[CAIRN_LOSS_TYPE]++;
-	t->kind = TYPE_OPAQUE;
+	u->losses[CAIRN_LOSS_LARGE]++;
+	t->declaration = t->name;
+	if (!t->name)
+		t->kind = TYPE_ALIAS;
 	return 0;
 }
 
@@ -91,9 +94,9 @@ int unit_see_type(struct unit_types *u)
 	case TYPE_STRUCT:
 	case TYPE_UNION:
 	case TYPE_ENUM:
-		t->size = size_of(u, t);
 		t->declaration = dw_seen_flag(w, DECLARATION);
 		t->name = unit_full_name(u, unit_own_name(u));
+		t->size = size_of(u, t);
 		if (dw_seen(w, SIGNATURE)) {
 			/* The type is in a type unit, and this its proxy. */
 			t->kind = TYPE_ALIAS;
@@ -143,25 +146,53 @@ int unit_see_type(struct unit_types *u)
 	return rc < 0 ? rc : see_children(u, t);
 }
 
-int unit_see_subrange(struct unit_types *u)
+static uint64_t bound_of(struct unit_types *u)
 {
 	struct dw_walker *w = &u->walker;
+	uint64_t n = dw_seen_uint(w, COUNT, UINT64_MAX);
+	if (n != UINT64_MAX)
+		return n;
+	/* An upper bound of -1 is how GCC says "int a[0]" and "int a[]" alike; without one it is "[]". */
+	n = dw_seen_uint(w, UPPER_BOUND, UINT64_MAX) + 1;
+	/* It is as wide as an address. */
+	if (w->unit->addr_size == 4)
+		n = (uint32_t)n;
+	uint64_t low = dw_seen_uint(w, LOWER_BOUND, 0);
+	return n >= low ? n - low : 0;
+}
+
+/* A number below 2^32 that divides @n and leaves one below 2^32; 0: there is none, or none that is small. */
+static uint64_t small_divisor(uint64_t n)
+{
+	enum { DIVISOR_MAX = 1 << 16 };
+	for (uint64_t d = n / UINT32_MAX; d <= DIVISOR_MAX; d++)
+		if (d > 1 && n % d == 0 && n / d <= UINT32_MAX)
+			return d;
+	return 0;
+}
+
+static int add_bound(struct unit_types *u, uint64_t n)
+{
+	struct elem *e = unit_add_elem(u, unit_owner(u));
+	if (!e)
+		return u->walker.rc;
+	e->value = n;
+	return 0;
+}
+
+/* More elements than BTF can count are said as rows of as many, or, when they cannot be split, without their number. */
+int unit_see_subrange(struct unit_types *u)
+{
 	struct type_die *t = unit_type_owner(u);
 	if (!t || t->kind != TYPE_ARRAY)
 		return unit_see_type(u);
-	struct elem *e = unit_add_elem(u, unit_owner(u));
-	if (!e)
-		return w->rc;
-	uint64_t n = dw_seen_uint(w, COUNT, UINT64_MAX);
-	if (n == UINT64_MAX) {
-		/* An upper bound of -1 is how GCC says "int a[0]" and "int a[]" alike; without one it is "[]". */
-		n = dw_seen_uint(w, UPPER_BOUND, UINT64_MAX) + 1;
-		uint64_t low = dw_seen_uint(w, LOWER_BOUND, 0);
-		n = n >= low ? n - low : 0;
-	}
-	/* A data4 of 0xffffffff is -1, too. */
-	e->value = n <= UINT32_MAX ? n : 0;
-	return 0;
+	uint64_t n = bound_of(u);
+	if (n <= UINT32_MAX)
+		return add_bound(u, n);
+	u->losses[CAIRN_LOSS_LARGE]++;
+	uint64_t rows = small_divisor(n);
+	int rc = rows ? add_bound(u, rows) : 0;
+	return rc < 0 ? rc : add_bound(u, rows ? n / rows : 0);
 }
 
 /* ---- members ---- */

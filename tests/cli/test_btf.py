@@ -6,6 +6,7 @@ import ctypes
 import errno
 import json
 import os
+import re
 import resource
 import signal
 import struct
@@ -610,6 +611,32 @@ def types_of_a_go_program_are_sound():
     expect(len(pairs) == 1 and pairs[0]["size"] == 32, pairs)
     expect([(m["name"], m["bits_offset"]) for m in pairs[0]["members"]] == [("A", 0), ("B", 64), ("next", 128), ("f", 192)], pairs)
 
+
+
+# 2^32 elements in two ways, of which no number of 32 bits tells; 2^32 - 1, of which one does; a prime; none.
+LARGE = """\
+struct whole { long n; char bytes[0x100000000UL]; } *whole;
+char (*rows)[0x100000000UL], (*table)[3][0x200000000UL], (*most)[0xffffffffUL], (*prime)[4294967311UL], (*none)[0];
+typedef struct { char bytes[0x100000000UL]; } nameless;
+nameless *n;
+int f(struct whole *w) { return w->bytes[3]; }
+"""
+
+
+@claim_each(*COMPILERS)
+def what_has_more_elements_than_btf_counts_is_told_as_lost_and_never_as_none(compiler):
+    program, out = compile_c("large", LARGE, compiler, flags=("-g", "-O1", "-c")), path_of(f"large_{compiler}.btf")
+    told = cairn("btf", "encode", program, "-o", out)
+    expect(told.status == 0 and "more bytes or elements than BTF can count" in told.out + told.err, told)
+    sound = cairn("btf", "check", out)
+    expect(sound.status == 0, sound)
+    raw = cairn("btf", "dump", out)
+    expect("FWD 'whole'" in raw.out and "STRUCT" not in raw.out and "TYPEDEF 'nameless' type_id=0" in raw.out, raw)
+    counts = {int(n) for n in re.findall(r"ARRAY .*nr_elems=(\d+)", raw.out)}
+    # char[2][2^31]; char[3][4][2^31]; char[2^32 - 1]; the prime, which is not said, and none.
+    expect(counts == {0, 2, 3, 4, 2**31, 2**32 - 1}, raw)
+    shown = cairn("layout", program, "whole")
+    expect("bytes[4294967296];" in shown.out and "/* size: 4294967304" in shown.out, shown)
 
 
 @claim_each(*COMPILERS)

@@ -28,13 +28,18 @@ struct unit {
 	struct dw_types *r;
 };
 
-static struct unit begin(uint16_t language)
+static struct unit begin_of(uint16_t language, uint8_t addr_size)
 {
-	struct unit u = {.d = db_new((struct db_format){.version = 5})};
+	struct unit u = {.d = db_new((struct db_format){.version = 5, .addr_size = addr_size})};
 	db_unit(u.d, DW_UT_compile);
 	DB_DIE(u.d, DW_TAG_compile_unit, DB_CHILDREN, DB_STR(DW_AT_name, "a"),
 	       DB_U(DW_AT_language, DW_FORM_data1, language));
 	return u;
+}
+
+static struct unit begin(uint16_t language)
+{
+	return begin_of(language, 8);
 }
 
 static void end(struct unit *u)
@@ -237,6 +242,19 @@ static void derivations_without_a_word_in_c_are_looked_through(void **state)
 	close_unit(&u);
 }
 
+/* GCC's -1, which is as wide as an address. */
+static void an_array_of_no_elements_where_addresses_have_4_bytes(void **state)
+{
+	struct unit u = begin_of(DW_LANG_C99, 4);
+	int i = put_int(&u), array = here(&u);
+	DB_DIE(u.d, DW_TAG_array_type, DB_CHILDREN, DB_REF(DW_AT_type, i));
+	DB_DIE(u.d, DW_TAG_subrange_type, DB_LEAF, DB_U(DW_AT_upper_bound, DW_FORM_data4, UINT32_MAX));
+	db_null(u.d);
+	end(&u);
+	assert_named(&u, read_type(&u, array), "int [0]");
+	close_unit(&u);
+}
+
 static void bounds_of_arrays(void **state)
 {
 	const struct {
@@ -246,7 +264,8 @@ static void bounds_of_arrays(void **state)
 	} cases[] = {
 		{DB_U(DW_AT_count, DW_FORM_data1, 7), true, 7, 28},
 		{DB_U(DW_AT_upper_bound, DW_FORM_data1, 255), true, 256, 1024},
-		{DB_U(DW_AT_upper_bound, DW_FORM_data4, UINT32_MAX), true, 0, 0},
+		{DB_U(DW_AT_upper_bound, DW_FORM_data4, UINT32_MAX), true, UINT64_C(1) << 32, UINT64_C(1) << 34},
+		{DB_U(DW_AT_count, DW_FORM_data4, UINT32_MAX), true, UINT32_MAX, UINT64_C(4) * UINT32_MAX},
 		{DB_U(DW_AT_upper_bound, DW_FORM_data8, UINT64_MAX), true, 0, 0},
 		{DB_U(DW_AT_upper_bound, DW_FORM_sdata, -1), true, 0, 0},
 		{DB_EXPR(DW_AT_upper_bound, DW_OP_lit0), false, 0, 0},
@@ -459,6 +478,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_decoded_is_shown_as_bytes),
 		cmocka_unit_test(derivations_without_a_word_in_c_are_looked_through),
 		cmocka_unit_test(bounds_of_arrays),
+		cmocka_unit_test(an_array_of_no_elements_where_addresses_have_4_bytes),
 		cmocka_unit_test(rings_end),
 		cmocka_unit_test(a_long_chain_of_each_kind_is_read),
 		cmocka_unit_test(a_nesting_of_many_scopes_costs_no_stack),
