@@ -38,21 +38,41 @@ static double share(const struct cairn_sframe_encoded *e)
 	return all ? 100 * (double)e->text_bytes / (double)all : 0;
 }
 
+static const char *functions_are(uint32_t n)
+{
+	return n == 1 ? " is" : "s are";
+}
+
+static void tell_left_out(const struct cairn_sframe_encoded *e)
+{
+	uint32_t unsaid = e->n_left_out - e->n_disproved;
+
+	if (unsaid)
+		printf("%" PRIu32 " function%s left out: this version of SFrame has no way to say one of the rows\n", unsaid,
+		       functions_are(unsaid));
+	if (e->n_disproved)
+		printf("%" PRIu32 " function%s left out: the instructions disprove one of the rows (cairn unwind check)\n",
+		       e->n_disproved, functions_are(e->n_disproved));
+	if (e->n_mended)
+		printf("%" PRIu32 " function%s written as the instructions have it, not as a row says that they disprove\n",
+		       e->n_mended, functions_are(e->n_mended));
+}
+
 static void tell(const char *out, const struct cairn_sframe_encoded *e, bool json)
 {
 	struct json j = {.out = stdout};
 
 	if (!json) {
 		printf("%s: %" PRIu32 " functions, %zu bytes; %.2f %% of the code\n", out, e->n_functions, e->size, share(e));
-		if (e->n_left_out)
-			printf("%" PRIu32 " function%s left out: this version of SFrame has no way to say one of the rows\n",
-			       e->n_left_out, e->n_left_out == 1 ? " is" : "s are");
+		tell_left_out(e);
 		return;
 	}
 	json_open(&j, NULL, '{');
 	json_text(&j, "output", out);
 	json_uint(&j, "functions", e->n_functions);
 	json_uint(&j, "left_out", e->n_left_out);
+	json_uint(&j, "disproved", e->n_disproved);
+	json_uint(&j, "mended", e->n_mended);
 	json_uint(&j, "bytes", e->size);
 	json_uint(&j, "text_bytes", e->text_bytes);
 	json_uint(&j, "left_out_bytes", e->left_out_bytes);

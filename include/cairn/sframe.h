@@ -70,7 +70,9 @@ struct cairn_sframe_encoded {
 	uint8_t *bytes; /* the caller's, free() */
 	size_t size;
 	uint32_t n_functions;	 /* FDEs that are in it */
-	uint32_t n_left_out;	 /* that are not: damaged, or with a row that the version cannot say */
+	uint32_t n_left_out;	 /* that are not: damaged, or with a row that the version cannot say, or a disproved one */
+	uint32_t n_mended;	 /* of the first: a row was disproved by the function's instructions, and what is left of it is written */
+	uint32_t n_disproved;	 /* of the second: a row was, and SFrame cannot say what is left */
 	uint64_t text_bytes;	 /* of code, of the first */
 	uint64_t left_out_bytes; /* of the second */
 	uint16_t machine;	 /* EM_* of the binary */
@@ -79,9 +81,11 @@ struct cairn_sframe_encoded {
 /*
  * cairn_sframe_encode - .eh_frame and .debug_frame of a binary as SFrame
  *
+ * No row is written that the instructions of x86-64 disprove: readers take what is there for the truth. Rows of AArch64 are written as they are.
+ *
  * @section  where the section will be; 0 for one that is not loaded
  * Returns 0; as cairn_sframe_writer_new(), cairn_sframe_finish() and cairn_unwind_make().
- * Cost: one run of each FDE's program. Threads: any.
+ * Cost: three runs of each FDE's program. Threads: any; some are started and ended.
  */
 int cairn_sframe_encode(const struct cairn_binary *bin, unsigned int version, struct cairn_vaddr section,
 			struct cairn_sframe_encoded *ret, struct cairn_err *err);

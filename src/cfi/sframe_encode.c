@@ -4,6 +4,10 @@
  *
  * Each FDE is a function. What assemblers do is done here, too: an FDE with one row that cannot be said is left out as a whole.
  * FDEs that overlap an earlier one are left out, since SFrame is searched by address.
+ *
+ * Who reads SFrame believes it, a kernel's unwinder among them. So rows that the instructions disprove are not written: there are two unwind
+ * tables of the file, of the rows as written and of what is left of them, and a function in which they differ about the CFA, the return
+ * address or the frame pointer has the rows of the second. Mostly it has none, since what is left is "not described" or "lost", which SFrame cannot say.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,10 +18,21 @@
 #include "cfi/index.h"
 #include "cfi/program.h"
 #include "cfi/rule.h"
+#include "cfi/sframe_format.h"
+#include "cfi/table.h"
+
+/* A table, and how far in it the functions are that came so far: they are taken by address. */
+struct rows {
+	uint8_t *bytes;
+	struct unwind_table t;
+	uint32_t next;
+};
 
 struct encode {
 	const struct cfi *cfi;
 	struct cairn_sframe_writer *w;
+	struct sframe_abi abi;
+	struct rows written, proved;
 	/* The FDE that is being read. */
 	const struct frame_fde *fde;
 	VEC(struct rule_words) rules;
@@ -33,9 +48,69 @@ static int take_row(void *ctx, uint64_t lo, uint64_t hi, const struct program_ru
 	return VEC_ADD(&e->rules, w) && VEC_ADD(&e->offs, (uint32_t)(lo - e->fde->lo)) ? 0 : -ENOMEM;
 }
 
-/* 1 when it was taken, 0 when it is left out. */
+/* ---- what is disproved ---- */
+
+static int read_rows(const struct cfi *cfi, enum unwind_belief belief, struct rows *ret, struct cairn_err *err)
+{
+	size_t size;
+	int rc = unwind_table_build(cfi, belief, 0, &ret->bytes, &size, err);
+	return rc < 0 ? rc : unwind_table_open(ret->bytes, size, cairn_binary_path(cfi->bin), "unwind table", &ret->t, err);
+}
+
+/* The row of a table that is there at @at, and where it ends; rule 0 where there is none. @at ascends from call to call. */
+static const struct cairn_unwind_rule *row_at(struct rows *rows, uint64_t at, uint64_t *ret_hi)
+{
+	struct cairn_vaddr lo, hi;
+	for (; rows->next < rows->t.n_rows; rows->next++) {
+		const struct cairn_unwind_rule *rule = unwind_table_row(&rows->t, rows->next, &lo, &hi);
+		if (at < lo.v)
+			break;
+		if (at < hi.v) {
+			*ret_hi = hi.v;
+			return rule;
+		}
+	}
+	*ret_hi = rows->next < rows->t.n_rows ? lo.v : UINT64_MAX;
+	return (const struct cairn_unwind_rule *)rows->t.rules;
+}
+
+/* As far as SFrame has places for it. */
+static bool says_the_same(const struct sframe_abi *abi, const struct cairn_unwind_rule *a, const struct cairn_unwind_rule *b)
+{
+	return a == b || (a->cfa == b->cfa && a->flags == b->flags && a->reg == b->reg && a->off == b->off && a->add == b->add &&
+			  rule_word_of(a, abi->ra) == rule_word_of(b, abi->ra) &&
+			  rule_word_of(a, abi->fp) == rule_word_of(b, abi->fp));
+}
+
+/* Whether a row of the FDE is; then e->rows are those that are left of them. -ENOMEM. */
+static int disproved_rows(struct encode *e, const struct frame_fde *fde)
+{
+	bool is_disproved = false, ok = true;
+	e->rows.n = 0;
+	for (uint64_t at = fde->lo, hi; ok && at < fde->hi; at = hi) {
+		uint64_t written_hi, proved_hi;
+		const struct cairn_unwind_rule *written = row_at(&e->written, at, &written_hi);
+		const struct cairn_unwind_rule *proved = row_at(&e->proved, at, &proved_hi);
+		hi = written_hi < proved_hi ? written_hi : proved_hi;
+		is_disproved |= !says_the_same(&e->abi, written, proved);
+		ok = VEC_ADD(&e->rows, ((struct cairn_sframe_row){(uint32_t)(at - fde->lo), proved}));
+	}
+	return ok ? is_disproved : -ENOMEM;
+}
+
+/* ---- functions ---- */
+
+/* 1 when it was taken, 0 when it is left out; so the next one. */
+static int put_proved(struct encode *e, const struct frame_fde *fde, struct cairn_sframe_encoded *ret, struct cairn_err *err)
+{
+	int rc = cairn_sframe_add(e->w, (struct cairn_vaddr){fde->lo}, (uint32_t)(fde->hi - fde->lo), e->rows.p, e->rows.n, err);
+	ret->n_mended += rc == 1;
+	ret->n_disproved += rc == 0;
+	return rc;
+}
+
 static int put_fde(struct encode *e, const struct frame_section *sec, const struct frame_fde *fde,
-		   struct cairn_err *err)
+		   struct cairn_sframe_encoded *ret, struct cairn_err *err)
 {
 	e->fde = fde;
 	e->rules.n = e->offs.n = e->rows.n = 0;
@@ -46,6 +121,10 @@ static int put_fde(struct encode *e, const struct frame_section *sec, const stru
 		return err_nomem(err, "an SFrame section");
 	if (rc < 0)
 		return 0;
+	rc = disproved_rows(e, fde);
+	if (rc)
+		return rc < 0 ? err_nomem(err, "an SFrame section") : put_proved(e, fde, ret, err);
+	e->rows.n = 0;
 	for (size_t i = 0; i < e->rules.n; i++) {
 		struct cairn_sframe_row row = {e->offs.p[i], (const struct cairn_unwind_rule *)e->rules.p[i].words};
 		if (!VEC_ADD(&e->rows, row))
@@ -63,7 +142,7 @@ static int put_all(struct encode *e, struct cairn_sframe_encoded *ret, struct ca
 		const struct fde_item *item = &e->cfi->items.p[i];
 		const struct frame_section *sec;
 		struct frame_fde fde;
-		int rc = item->lo >= end && index_fde(e->cfi, item, &cache, &sec, &fde) == 0 ? put_fde(e, sec, &fde, err) : 0;
+		int rc = item->lo >= end && index_fde(e->cfi, item, &cache, &sec, &fde) == 0 ? put_fde(e, sec, &fde, ret, err) : 0;
 		if (rc < 0)
 			return rc;
 		if (item->hi > end)
@@ -86,6 +165,12 @@ int cairn_sframe_encode(const struct cairn_binary *bin, unsigned int version, st
 		return rc;
 	e.cfi = cfi;
 	rc = cairn_sframe_writer_new(version, made.machine, &e.w, err);
+	if (rc == 0) {
+		e.abi = sframe_abi_of(made.machine);
+		rc = read_rows(cfi, UNWIND_AS_WRITTEN, &e.written, err);
+	}
+	if (rc == 0)
+		rc = read_rows(cfi, UNWIND_PROVED, &e.proved, err);
 	if (rc == 0)
 		rc = put_all(&e, &made, err);
 	if (rc == 0)
@@ -93,6 +178,8 @@ int cairn_sframe_encode(const struct cairn_binary *bin, unsigned int version, st
 	if (rc == 0)
 		*ret = made;
 	cairn_sframe_writer_free(e.w);
+	free(e.written.bytes);
+	free(e.proved.bytes);
 	VEC_FREE(&e.rules);
 	VEC_FREE(&e.offs);
 	VEC_FREE(&e.rows);

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cairn/sframe.h>
+
 #include "alloc_fail.h"
 #include "cfi/rule.h"
 #include "cfi/table.h"
@@ -349,6 +351,121 @@ static void every_failing_allocation_is_reported(void **state)
 	end(&s);
 }
 
+/* ---- SFrame ---- */
+
+static struct cairn_sframe_encoded encoded(struct sample *s, unsigned int version)
+{
+	struct cairn_sframe_encoded e;
+	assert_int_equal(cairn_sframe_encode(s->bin, version, (struct cairn_vaddr){0}, &e, &s->err), 0);
+	return e;
+}
+
+static void a_function_that_moves_its_stack_pointer_without_a_word_is_not_in_sframe(void **state)
+{
+	/* push %rax; pop %rax; ret; and the second one: ret */
+	struct sample s;
+	open_functions(&s, BYTES(0x50, 0x58, 0xc3, 0xc3), 3, NULL, 0);
+	for (unsigned int version = 2; version <= 3; version++) {
+		struct cairn_sframe_encoded e = encoded(&s, version);
+		assert_int_equal(e.n_functions, 1);
+		assert_int_equal(e.text_bytes, 1);
+		assert_int_equal(e.n_left_out, 1);
+		assert_int_equal(e.n_disproved, 1);
+		assert_int_equal(e.n_mended, 0);
+		free(e.bytes);
+	}
+	end(&s);
+}
+
+static void what_sframe_does_not_say_may_be_disproved(void **state)
+{
+	/* xor %ebx,%ebx; ret */
+	struct sample s;
+	open_function(&s, BYTES(0x31, 0xdb, 0xc3), NULL, 0);
+	struct cairn_sframe_encoded e = encoded(&s, 2);
+	assert_int_equal(e.n_functions, 1);
+	assert_int_equal(e.n_disproved + e.n_mended, 0);
+	free(e.bytes);
+	end(&s);
+}
+
+static void a_frame_pointer_that_is_overwritten_without_a_word_keeps_a_function_out_of_sframe(void **state)
+{
+	/* xor %ebp,%ebp; ret */
+	struct sample s;
+	open_function(&s, BYTES(0x31, 0xed, 0xc3), NULL, 0);
+	struct cairn_sframe_encoded e = encoded(&s, 3);
+	assert_int_equal(e.n_functions, 0);
+	assert_int_equal(e.n_disproved, 1);
+	free(e.bytes);
+	end(&s);
+}
+
+/* By offset: whether a row says where the frame pointer is. */
+struct fp_rows {
+	uint32_t off[8];
+	bool has_fp[8];
+	size_t n;
+};
+
+static int take_fp(void *ctx, uint32_t off, const struct cairn_unwind_rule *rule)
+{
+	struct fp_rows *rows = ctx;
+	assert_true(rows->n < 8);
+	rows->off[rows->n] = off;
+	rows->has_fp[rows->n++] = rule_word_of(rule, RBP) != 0;
+	return 0;
+}
+
+static void sframe_has_what_is_left_of_a_row_where_it_can_say_it(void **state)
+{
+	struct sample s;
+	struct cairn_sframe *sframe;
+	struct fp_rows rows = {0};
+	realigned(&s, NOP, LEAVE);
+	struct cairn_sframe_encoded e = encoded(&s, 3);
+	assert_int_equal(e.n_functions, 1);
+	assert_int_equal(e.n_mended, 1);
+	assert_int_equal(cairn_sframe_open(e.bytes, e.size, (struct cairn_vaddr){0}, "sample", &sframe, &s.err), 0);
+	cairn_sframe_rows(sframe, 0, take_fp, &rows);
+	/* The last two begin behind leave, where there was no row, and at the return. */
+	assert_true(rows.n >= 2);
+	assert_int_equal(rows.off[rows.n - 2], 10);
+	assert_false(rows.has_fp[rows.n - 2]);
+	assert_int_equal(rows.off[rows.n - 1], 14);
+	assert_false(rows.has_fp[rows.n - 1]);
+	cairn_sframe_close(sframe);
+	free(e.bytes);
+	/* Version 2 cannot say the rest either. */
+	e = encoded(&s, 2);
+	assert_int_equal(e.n_functions, 0);
+	assert_int_equal(e.n_disproved, 1);
+	free(e.bytes);
+	end(&s);
+}
+
+static void every_failing_allocation_of_sframe_is_reported(void **state)
+{
+	struct sample s;
+	unsigned int n_failed = 0;
+	open_functions(&s, TWO_FUNCTIONS, 6, NULL, 0);
+	for (unsigned int n = 1;; n++) {
+		struct cairn_sframe_encoded e = {0};
+		alloc_fail_at(n);
+		int rc = cairn_sframe_encode(s.bin, 3, (struct cairn_vaddr){0}, &e, &s.err);
+		free(e.bytes);
+		if (!alloc_fail_end()) {
+			assert_int_equal(rc, 0);
+			break;
+		}
+		n_failed++;
+		assert_int_equal(rc, -ENOMEM);
+		assert_true(n < 1000);
+	}
+	assert_true(n_failed > 16);
+	end(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -371,6 +488,11 @@ int main(void)
 		cmocka_unit_test(the_beginning_of_another_function_is_believed),
 		cmocka_unit_test(random_code_is_followed_to_an_end),
 		cmocka_unit_test(every_failing_allocation_is_reported),
+		cmocka_unit_test(a_function_that_moves_its_stack_pointer_without_a_word_is_not_in_sframe),
+		cmocka_unit_test(what_sframe_does_not_say_may_be_disproved),
+		cmocka_unit_test(a_frame_pointer_that_is_overwritten_without_a_word_keeps_a_function_out_of_sframe),
+		cmocka_unit_test(sframe_has_what_is_left_of_a_row_where_it_can_say_it),
+		cmocka_unit_test(every_failing_allocation_of_sframe_is_reported),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
