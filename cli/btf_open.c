@@ -54,6 +54,8 @@ static int open_one(struct btf_chain *chain, const char *path, const char *secti
 
 		if (opts.base && r == -EBADMSG)
 			fprintf(stderr, "%s\n", ORDER);
+		if (!section && r == -ENODATA)
+			fprintf(stderr, "Try: cairn btf encode %s\n", path);
 		return status;
 	}
 	chain->n++;

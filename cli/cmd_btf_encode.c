@@ -13,6 +13,7 @@
 #include "btf.h"
 #include "heap.h"
 #include "json.h"
+#include "sidecar.h"
 #include "style.h"
 
 struct encode_values {
@@ -292,6 +293,9 @@ static int run(void *v, const struct operands *operands)
 		return fail(STATUS_USAGE, "one file at a time: %s", operands->items[1]);
 	if (values->embed && !values->out)
 		return fail(STATUS_USAGE, "--embed needs -o OUT: it writes a copy of %s", operands->items[0]);
+	if (sidecar_is_named(operands->items[0]))
+		return fail(STATUS_USAGE, "%s: a sidecar has no debug information: name the program\nIts types: cairn btf dump %s",
+			    operands->items[0], operands->items[0]);
 	heap_give_back();
 	if (values->bases.n)
 		status = btf_open_bases(&values->bases, &bases);

@@ -191,6 +191,8 @@ static int make(const char *file, const struct pack_values *values)
 	char *path;
 	int r;
 
+	if (sidecar_is_named(file))
+		return fail(STATUS_USAGE, "%s is a sidecar already: name the program, or let --check read all of it", file);
 	heap_give_back();
 	r = cairn_binary_open(file, &bin_opts, &bin, &err);
 	if (r < 0)

@@ -330,6 +330,13 @@ def a_base_that_does_not_match_is_refused():
 # ---- check ----
 
 @claim
+def a_program_without_btf_is_told_how_to_get_it():
+    program = compile_c("plain", "int main(void) { return 0; }\n", "gcc")
+    r = cairn("btf", "dump", program)
+    expect(r.status == 3 and r.err.endswith(f"Try: cairn btf encode {program}\n"), r)
+
+
+@claim
 def sound_files_are_called_sound():
     for path in (kernel(), layouts("gcc"), layouts("clang")):
         r = cairn("btf", "check", path, check=True)
