@@ -12,6 +12,7 @@
 
 #include "cmd.h"
 #include "command.h"
+#include "demangle.h"
 #include "sidecar.h"
 #include "trace.h"
 
@@ -27,7 +28,7 @@ struct trace_values {
 	struct sidecar_wish wish;
 	unsigned long max_events, str_len, value_len, ring_kib, jobs;
 	double seconds;
-	bool json, verbose, best_effort, fail_on_loss, dry_run, children, no_move, assume_unmodified;
+	bool json, verbose, best_effort, fail_on_loss, dry_run, children, no_move, assume_unmodified, no_demangle;
 };
 
 #define AT(field) offsetof(struct trace_values, field)
@@ -53,6 +54,7 @@ static const struct opt opts[] = {
 	{0, "assume-unmodified", OPT_FLAG, NULL, AT(assume_unmodified),
 	 "take a parameter's value at a place for the argument where the debug information, mostly Clang's, does not "
 	 "tell whether the function has already changed it"},
+	DEMANGLE_OPT_OFF(AT(no_demangle)),
 	{0, "backend", OPT_TEXT, "auto|uprobe_multi|uprobe", AT(backend), "how probes are attached (auto)"},
 	{0, "ring", OPT_COUNT, "KIB", AT(ring_kib), "size of the buffer between kernel and cairn (8192)"},
 	SIDECAR_OPT_PACK(AT(wish.file)),
@@ -332,6 +334,7 @@ static int open_trace(const struct trace_values *values, const struct command *c
 		.assume_unmodified = values->assume_unmodified,
 		.find_pack = find_pack,
 		.find_pack_ctx = session,
+		.show_name = shown_name,
 		.backend = backend_of(values->backend),
 		.ring_bytes = at_most_32_bits(values->ring_kib > UINT32_MAX / 1024 ? UINT32_MAX : values->ring_kib * 1024),
 		.string_bytes = at_most_32_bits(values->str_len),
@@ -392,6 +395,8 @@ static int run(void *v, const struct operands *operands)
 
 	if (values->pid && values->command)
 		return fail(STATUS_USAGE, "-p traces a process that runs, -c starts one; choose one");
+	if (values->no_demangle)
+		demangle_never();
 	if (values->command)
 		status = command_parse(values->command, &command);
 	if (!status)

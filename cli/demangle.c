@@ -138,3 +138,12 @@ const char *demangled_or(const char *linker_name, const char *source_name)
 		return shown;
 	return shown == linker_name || !is_name_of(shown, source_name) ? source_name : shown;
 }
+
+size_t shown_name(const char *linker_name, const char *source_name, char *buf, size_t size)
+{
+	const char *shown = demangled_or(linker_name, source_name);
+	const char *clone = source_name ? strstr(shown, DEMANGLED_CLONE) : NULL;
+	int n = snprintf(buf, size, "%.*s", (int)(clone ? (size_t)(clone - shown) : strlen(shown)), shown);
+
+	return n < 0 ? 0 : (size_t)n;
+}

@@ -8,6 +8,8 @@
 #ifndef CLI_DEMANGLE_H
 #define CLI_DEMANGLE_H
 
+#include <stddef.h>
+
 /* In the option table of a verb that shows such names. */
 #define DEMANGLE_OPT_OFF(at) {0, "no-demangle", OPT_FLAG, NULL, at, "show names of C++ and Rust as the linker knows them"}
 
@@ -30,6 +32,13 @@ const char *demangled(const char *linker_name);
  * Either may be NULL; NULL when both are. As demangled().
  */
 const char *demangled_or(const char *linker_name, const char *source_name);
+
+/*
+ * shown_name - the same, without what the compiler appended to the name of a clone
+ *
+ * For the function around a place: a cairn_show_name. @source_name NULL: a clone's symbol is what is asked for, and shown whole.
+ */
+size_t shown_name(const char *linker_name, const char *source_name, char *buf, size_t size);
 
 /* What is in front of the part of a clone's name that the compiler appended. */
 #define DEMANGLED_CLONE " [clone "

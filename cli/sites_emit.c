@@ -14,6 +14,7 @@
 #include <cairn/trace.h>
 
 #include "cmd.h"
+#include "demangle.h"
 #include "emit_expr.h"
 #include "sites.h"
 
@@ -50,7 +51,7 @@ static void site_title(const struct cairn_function *function, const struct cairn
 {
 	char text[512];
 
-	cairn_site_text(function, site, text, sizeof(text));
+	cairn_site_text(function, site, shown_name, text, sizeof(text));
 	snprintf(buf, size, "%s %s", function->name, text);
 }
 

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "cmd.h"
+#include "demangle.h"
 #include "json.h"
 #include "trace.h"
 
@@ -40,7 +41,7 @@ static void plan_text(const struct cairn_trace *t, const struct cairn_trace_plac
 	const struct cairn_trace_probe *probe = cairn_trace_probe(t, place->probe);
 	char text[1024];
 
-	cairn_site_text(probe->function, place->site, text, sizeof(text));
+	cairn_site_text(probe->function, place->site, shown_name, text, sizeof(text));
 	fprintf(out, "  0x%" PRIx64 "  %s%s%s\n", place->site->at.v, text, place->refused ? ": refused: " : "",
 		place->refused ? place->refused : "");
 	if (place->refused)
@@ -62,7 +63,7 @@ static void plan_json(const struct cairn_trace *t, const struct cairn_trace_plac
 	struct json j = {.out = out};
 	char text[1024];
 
-	cairn_site_text(probe->function, place->site, text, sizeof(text));
+	cairn_site_text(probe->function, place->site, NULL, text, sizeof(text));
 	json_open(&j, NULL, '{');
 	json_uint(&j, "probe", place->probe);
 	json_text(&j, "function", probe->function->name);
@@ -154,7 +155,8 @@ void trace_refusals(const struct cairn_trace *t, FILE *out)
 			continue;
 		}
 		shown++;
-		cairn_site_text(cairn_trace_probe(t, place->probe)->function, place->site, text, sizeof(text));
+		cairn_site_text(cairn_trace_probe(t, place->probe)->function, place->site, shown_name, text,
+				sizeof(text));
 		fprintf(out, "  %s %s (0x%" PRIx64 "): %s\n", cairn_trace_probe(t, place->probe)->function->name, text,
 			place->site->at.v, place->refused);
 	}
@@ -188,7 +190,8 @@ static void tell_doubtful(const struct cairn_trace *t, FILE *out)
 		if (place->refused || !place->site->count_doubts)
 			continue;
 		shown++;
-		cairn_site_text(cairn_trace_probe(t, place->probe)->function, place->site, text, sizeof(text));
+		cairn_site_text(cairn_trace_probe(t, place->probe)->function, place->site, shown_name, text,
+				sizeof(text));
 		fprintf(out, "  %s %s (0x%" PRIx64 ")", cairn_trace_probe(t, place->probe)->function->name, text,
 			place->site->at.v);
 		for (uint32_t bit = 1; bit && bit <= place->site->count_doubts; bit <<= 1)

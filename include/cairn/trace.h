@@ -41,6 +41,12 @@ CAIRN_BEGIN_DECLS
 
 struct cairn_trace;
 
+/*
+ * How to show a function that the linker knows as @linker_name and the debug information as @name, say, demangled; either
+ * may be NULL. As snprintf.
+ */
+typedef size_t cairn_show_name(const char *linker_name, const char *name, char *buf, size_t size);
+
 enum cairn_trace_backend {
 	CAIRN_BACKEND_AUTO,
 	CAIRN_BACKEND_UPROBE_MULTI, /* one link for all places of a file; Linux 6.6 */
@@ -92,6 +98,8 @@ struct cairn_trace_opts {
 	 */
 	int (*find_pack)(void *ctx, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err);
 	void *find_pack_ctx;
+	/* How functions around a place are shown in text; NULL: as the debug information has them. */
+	cairn_show_name *show_name;
 };
 
 /*
@@ -297,6 +305,7 @@ struct cairn_event {
 	const struct cairn_trace_place *place;
 	uint32_t n_values;
 	const struct cairn_event_value *values;
+	cairn_show_name *show_name; /* as cairn_trace_opts */
 };
 
 /*
@@ -330,8 +339,13 @@ int cairn_event_print(const struct cairn_event *event, enum cairn_value_style st
 int cairn_event_value_print(const struct cairn_event *event, uint32_t i, enum cairn_value_style style,
 			    FILE *out);
 
-/* "inlined in malloc+0x5c", "entry", "entry of foo.constprop.0" where the symbol is not @function's own; as snprintf. */
-size_t cairn_site_text(const struct cairn_function *function, const struct cairn_site *site, char *buf, size_t size);
+/*
+ * "inlined in malloc+0x5c", "entry", "entry of foo.constprop.0" where the symbol is not @function's own; as snprintf.
+ *
+ * @show_name  how malloc and foo are shown; NULL: as the debug information has them
+ */
+size_t cairn_site_text(const struct cairn_function *function, const struct cairn_site *site, cairn_show_name *show_name,
+		       char *buf, size_t size);
 
 /*
  * cairn_trace_detach - remove all probes; events already recorded can still be polled

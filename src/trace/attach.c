@@ -115,7 +115,7 @@ static int refuse(struct cairn_trace *t, struct trace_place *place, int e, struc
 		return err_nomem(err, "a place");
 	if (t->opts.best_effort)
 		return 0;
-	cairn_site_text(p->pub.function, place->pub.site, where, sizeof(where));
+	cairn_site_text(p->pub.function, place->pub.site, t->opts.show_name, where, sizeof(where));
 	return err_set(err, -ENOENT, "%s: the kernel refuses a probe on %s, %s (offset 0x%llx): %s",
 		       p->file->shown, p->pub.function->name, where,
 		       (unsigned long long)place->pub.off.v, kernel_text(e));

@@ -114,6 +114,7 @@ bool decode_record(const struct cairn_trace *t, const struct trace_record *rec, 
 		.place = &place->pub,
 		.n_values = p->pub.n_values,
 		.values = s->values,
+		.show_name = t->opts.show_name,
 	};
 	memcpy(s->event.comm, rec->comm, sizeof(s->event.comm));
 	s->event.comm[sizeof(s->event.comm) - 1] = 0;

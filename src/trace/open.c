@@ -326,7 +326,8 @@ static int check_refused(const struct cairn_trace *t, struct cairn_err *err)
 		return err_set(err, -EINVAL, "no probe was added");
 	if (!first || (t->opts.best_effort && ready))
 		return 0;
-	cairn_site_text(t->probes.p[first->pub.probe]->pub.function, first->pub.site, where, sizeof(where));
+	cairn_site_text(t->probes.p[first->pub.probe]->pub.function, first->pub.site, t->opts.show_name, where,
+			sizeof(where));
 	return err_set(err, -ENOENT,
 		       "%u of %u places cannot be probed as asked; the first, %s: %s%s", refused,
 		       refused + ready, where, first->pub.refused,

@@ -11,21 +11,38 @@ static bool is_own_symbol(const struct cairn_function *function, const char *sym
 	return !strcmp(symbol, function->name) || (function->linkage_name && !strcmp(symbol, function->linkage_name));
 }
 
-size_t cairn_site_text(const struct cairn_function *function, const struct cairn_site *site, char *buf, size_t size)
+enum {
+	/* Of an event's place, which is one line with all its values: a name longer than that is cut. */
+	WHERE_MAX = 1024,
+};
+
+static size_t name_as_it_is(const char *linker_name, const char *name, char *buf, size_t size)
 {
+	int n = snprintf(buf, size, "%s", name ? name : linker_name);
+	return n < 0 ? 0 : (size_t)n;
+}
+
+size_t cairn_site_text(const struct cairn_function *function, const struct cairn_site *site, cairn_show_name *show_name,
+		       char *buf, size_t size)
+{
+	uint64_t off = (uint64_t)(site->container_off < 0 ? -site->container_off : site->container_off);
+	bool is_inlined = site->kind == CAIRN_SITE_INLINED;
+	char name[WHERE_MAX];
 	int n;
 
-	if (site->kind == CAIRN_SITE_INLINED && site->container)
-		n = snprintf(buf, size, "inlined in %s%s0x%" PRIx64, site->container,
-			     site->container_off < 0 ? "-" : "+",
-			     (uint64_t)(site->container_off < 0 ? -site->container_off
-								: site->container_off));
-	else if (site->kind == CAIRN_SITE_INLINED)
+	if (!show_name)
+		show_name = name_as_it_is;
+	if (is_inlined && site->container) {
+		show_name(site->symbol, site->container, name, sizeof(name));
+		n = snprintf(buf, size, "inlined in %s%s0x%" PRIx64, name, site->container_off < 0 ? "-" : "+", off);
+	} else if (is_inlined) {
 		n = snprintf(buf, size, "inlined at 0x%" PRIx64, site->at.v);
-	else if (site->symbol && site->symbol_off == 0 && !is_own_symbol(function, site->symbol))
-		n = snprintf(buf, size, "entry of %s", site->symbol);
-	else
+	} else if (site->symbol && site->symbol_off == 0 && !is_own_symbol(function, site->symbol)) {
+		show_name(site->symbol, NULL, name, sizeof(name));
+		n = snprintf(buf, size, "entry of %s", name);
+	} else {
 		n = snprintf(buf, size, "entry");
+	}
 	return n < 0 ? 0 : (size_t)n;
 }
 
@@ -148,9 +165,9 @@ int cairn_event_value_print(const struct cairn_event *event, uint32_t i,
 
 static int print_text(const struct cairn_event *e, FILE *out)
 {
-	char where[300];
+	char where[WHERE_MAX];
 
-	cairn_site_text(e->probe->function, e->place->site, where, sizeof(where));
+	cairn_site_text(e->probe->function, e->place->site, e->show_name, where, sizeof(where));
 	fprintf(out, "%5" PRIu64 ".%06" PRIu64 " %u/%u ", e->since_ns / 1000000000u,
 		e->since_ns / 1000 % 1000000u, e->pid, e->tid);
 	put_escaped((const uint8_t *)e->comm, strlen(e->comm), false, out);
@@ -167,11 +184,11 @@ static int print_text(const struct cairn_event *e, FILE *out)
 
 static void put_place(const struct cairn_function *function, const struct cairn_site *site, FILE *out)
 {
-	char where[300];
+	char where[WHERE_MAX];
 
 	fprintf(out, ",\"kind\":\"%s\",\"place\":",
 		site->kind == CAIRN_SITE_INLINED ? "inlined" : "entry");
-	cairn_site_text(function, site, where, sizeof(where));
+	cairn_site_text(function, site, NULL, where, sizeof(where));
 	put_text(where, out);
 	fprintf(out, ",\"address\":\"0x%" PRIx64 "\"", site->at.v);
 	if (site->n_chain && site->chain[0].call_file) {

@@ -100,6 +100,35 @@ def json_has_the_linkers_names():
     expect(r.objects()[0]["symbol"] == name, r)
 
 
+INLINED = """\
+static volatile long sink;
+namespace bank {
+template <class T> static inline __attribute__((always_inline)) long fee(T t, long n) { sink = n; return (long)t + n; }
+template <class T> struct account {
+	T held;
+	__attribute__((noinline)) long deposit(T n) { held += fee(n, held); return held; }
+};
+}
+int main(int argc, char **) { bank::account<long> a = {argc}; return a.deposit(argc) != 3; }
+"""
+
+
+@claim
+def a_place_is_told_in_the_same_words_by_sites_and_trace():
+    need("g++")
+    source, out = os.path.join(folder(), "bank.cc"), os.path.join(folder(), "bank")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(INLINED)
+    run("g++", "-O2", "-g", "-o", out, source, check=True)
+    for words, container in (((), "bank::account<long>::deposit"), (("--no-demangle",), "deposit")):
+        place = re.search(r"inlined in (\S+)\+0x[0-9a-f]+", cairn("sites", *words, out, "fee", check=True).out)
+        expect(place and place.group(1) == container, place)
+        r = cairn("trace", *words, "--dry-run", "-c", out, "fee", check=True)
+        expect(f"  {place.group(0)}\n" in r.out, r)
+    r = cairn("trace", "--json", "--dry-run", "-c", out, "fee", check=True)
+    expect(r.objects()[0]["place"].startswith("inlined in deposit+"), r)
+
+
 @claim_each("legacy", "v0")
 def names_of_rust_are_shown_without_their_hash(mangling):
     need("rustc")
