@@ -45,7 +45,7 @@ struct cairn_trace;
  * How to show a function that the linker knows as @linker_name and the debug information as @name, say, demangled; either
  * may be NULL. As snprintf.
  */
-typedef size_t cairn_show_name(const char *linker_name, const char *name, char *buf, size_t size);
+typedef size_t (*cairn_show_name)(const char *linker_name, const char *name, char *buf, size_t size);
 
 enum cairn_trace_backend {
 	CAIRN_BACKEND_AUTO,
@@ -99,7 +99,7 @@ struct cairn_trace_opts {
 	int (*find_pack)(void *ctx, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err);
 	void *find_pack_ctx;
 	/* How functions around a place are shown in text; NULL: as the debug information has them. */
-	cairn_show_name *show_name;
+	cairn_show_name show_name;
 };
 
 /*
@@ -305,7 +305,7 @@ struct cairn_event {
 	const struct cairn_trace_place *place;
 	uint32_t n_values;
 	const struct cairn_event_value *values;
-	cairn_show_name *show_name; /* as cairn_trace_opts */
+	cairn_show_name show_name; /* as cairn_trace_opts */
 };
 
 /*
@@ -344,7 +344,7 @@ int cairn_event_value_print(const struct cairn_event *event, uint32_t i, enum ca
  *
  * @show_name  how malloc and foo are shown; NULL: as the debug information has them
  */
-size_t cairn_site_text(const struct cairn_function *function, const struct cairn_site *site, cairn_show_name *show_name,
+size_t cairn_site_text(const struct cairn_function *function, const struct cairn_site *site, cairn_show_name show_name,
 		       char *buf, size_t size);
 
 /*

@@ -22,7 +22,7 @@ static size_t name_as_it_is(const char *linker_name, const char *name, char *buf
 	return n < 0 ? 0 : (size_t)n;
 }
 
-size_t cairn_site_text(const struct cairn_function *function, const struct cairn_site *site, cairn_show_name *show_name,
+size_t cairn_site_text(const struct cairn_function *function, const struct cairn_site *site, cairn_show_name show_name,
 		       char *buf, size_t size)
 {
 	uint64_t off = (uint64_t)(site->container_off < 0 ? -site->container_off : site->container_off);
