@@ -132,6 +132,29 @@ static inline uint64_t cur_uleb(struct cursor *c)
 	return cur_uleb_slow(c);
 }
 
+/*
+ * An unsigned LEB128 of up to three bytes at *@p, which moves behind it. False when it is longer or not all there: for loops that
+ * keep where they are in a register, and leave to a cursor what is rare or wrong.
+ */
+static inline bool cur_uleb_short(const uint8_t **p, const uint8_t *end, uint64_t *ret)
+{
+	const uint8_t *at = *p;
+	if (end - at < 3)
+		return false;
+	if (at[0] < 0x80) {
+		*ret = at[0];
+		*p = at + 1;
+	} else if (at[1] < 0x80) {
+		*ret = (at[0] & 0x7fu) | (uint32_t)at[1] << 7;
+		*p = at + 2;
+	} else {
+		*ret = (at[0] & 0x7fu) | (at[1] & 0x7fu) << 7 | (uint32_t)at[2] << 14;
+		*p = at + 3;
+		return at[2] < 0x80;
+	}
+	return true;
+}
+
 static inline void cur_skip(struct cursor *c, uint64_t n)
 {
 	if (cur_need(c, n, "skipped bytes"))

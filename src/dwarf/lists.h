@@ -68,6 +68,36 @@ static inline bool dw_is_list(const struct dw_unit *u, const struct dw_value *v)
 enum { DW_ENTRY_END, DW_ENTRY_BOUNDS, DW_ENTRY_DEFAULT, DW_ENTRY_VIEWS };
 int dw_list_next(struct dw_list *l, struct dw_bounds *ret);
 
+/*
+ * An offset_pair or start_length at *@p, of short numbers: what nearly all entries of DWARF 5 are. False for anything else, which
+ * dw_list_next() then reads.
+ */
+static inline bool dw_list_usual(const struct dw_list *l, const uint8_t **p, struct dw_bounds *ret)
+{
+	enum { OFFSET_PAIR = 4, START_LENGTH_OF_RANGE = 7, START_LENGTH_OF_LOCATION = 8, ADDRESS = 8 };
+	const uint8_t *at = *p;
+	uint64_t lo, hi;
+	if (l->format < DW_LIST_RANGES || l->c.big_endian || l->c.end - at < 1 + ADDRESS)
+		return false;
+	uint8_t kind = *at++;
+	if (kind == OFFSET_PAIR) {
+		if (!cur_uleb_short(&at, l->c.end, &lo) || !cur_uleb_short(&at, l->c.end, &hi))
+			return false;
+		*ret = (struct dw_bounds){.from = l->base ? l->base : lo, .lo = l->base + lo, .hi = l->base + hi};
+	} else {
+		if (kind != (l->format == DW_LIST_RANGES ? START_LENGTH_OF_RANGE : START_LENGTH_OF_LOCATION) ||
+		    l->u->addr_size != ADDRESS)
+			return false;
+		lo = dw_load_u64(at);
+		at += ADDRESS;
+		if (!cur_uleb_short(&at, l->c.end, &hi))
+			return false;
+		*ret = (struct dw_bounds){.from = lo, .lo = lo, .hi = lo + hi};
+	}
+	*p = at;
+	return true;
+}
+
 static inline uint64_t dw_largest_address(const struct dw_unit *u)
 {
 	return u->addr_size == 8 ? UINT64_MAX : UINT32_MAX;

@@ -97,17 +97,55 @@ static int read_entry(struct walk *w, struct dw_list *l, int kind, const struct 
 	return found(w, b->from, &e);
 }
 
+/* The views of the next entry, when both are short. */
+static inline bool take_usual_views(struct walk *w, struct dw_loc_entry *e)
+{
+	const uint8_t *p = w->views.pos;
+	if (!w->has_views)
+		return true;
+	e->has_views = true;
+	if (w->views.failed || !cur_uleb_short(&p, w->views.end, &e->view_lo) ||
+	    !cur_uleb_short(&p, w->views.end, &e->view_hi))
+		return false;
+	w->views.pos = p;
+	return true;
+}
+
+/*
+ * Entries as nearly all are: bounds and expression of short lengths, in code that was kept. Returns what ended the walk; 0 at
+ * one that is for read_entry().
+ */
+static int walk_usual(struct walk *w, struct dw_list *l)
+{
+	const uint8_t *p = l->c.pos;
+	struct dw_bounds b;
+	int rc = 0;
+	while (!rc && dw_list_usual(l, &p, &b) && b.lo <= b.hi && b.from < dw_largest_address(w->u) - 1) {
+		struct dw_loc_entry e = {.lo = {b.lo}, .hi = {b.hi}};
+		if (!cur_uleb_short(&p, l->c.end, &e.expr_len) || e.expr_len > (size_t)(l->c.end - p) ||
+		    !take_usual_views(w, &e))
+			break;
+		e.expr = p;
+		l->c.pos = p += e.expr_len;
+		w->n++;
+		rc = w->visit(w->ctx, &e);
+	}
+	return rc;
+}
+
 static int walk_entries(struct walk *w, struct dw_list *l)
 {
 	struct pending_views views = {0};
 	struct dw_bounds b;
-	int kind;
-	while ((kind = dw_list_next(l, &b)) > 0) {
-		int rc = read_entry(w, l, kind, &b, &views);
-		if (rc)
-			return rc;
+	int kind, rc = 0;
+	while (!rc) {
+		rc = views.there ? 0 : walk_usual(w, l);
+		kind = rc ? 0 : dw_list_next(l, &b);
+		if (kind <= 0)
+			return rc ? rc : kind;
+		rc = read_entry(w, l, kind, &b, &views);
 	}
-	return kind;
+	return rc;
 }
 
 /* Where the view pairs of this attribute's list are: in the section of the list. */
