@@ -95,7 +95,10 @@ static int add_insn(void *arg, const struct code_insn *insn)
 		return -ENOMEM;
 	if (direct && !VEC_ADD(&d->jumps, ((struct jump){.from = i, .to = insn->step.target})))
 		return -ENOMEM;
-	return VEC_ADD(&graph->v, g) ? 0 : -ENOMEM;
+	if (graph->v.n == graph->v.cap && !VEC_RESERVE(&graph->v, 1))
+		return -ENOMEM;
+	graph->v.p[graph->v.n++] = g;
+	return 0;
 }
 
 size_t graph_from(const struct graph *g, uint64_t at)

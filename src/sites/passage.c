@@ -55,9 +55,8 @@ struct code {
 };
 
 /* Nops belong to nobody: those before a loop are passed by what comes from above only. */
-static int own_range(void *arg, struct dw_range r)
+static int own_range(struct code *c, struct dw_range r)
 {
-	struct code *c = arg;
 	const struct graph *g = c->graph;
 	for (size_t i = graph_from(g, r.lo.v); i < g->v.n && g->v.p[i].at < r.hi.v && !c->rc; i++) {
 		if (g->v.p[i].is_nop || c->marks[i] & OWN)
@@ -99,18 +98,11 @@ static int code_of_copy(struct code *c, struct graph *g, const struct built_site
 	return rc;
 }
 
-static int code_of_scope(struct code *c, struct graph *g, const struct dw_die *scope, struct passage_scratch *scratch)
-{
-	int rc = code_init(c, g, scratch);
-	if (!rc)
-		dw_ranges(scope, own_range, c, NULL);
-	return rc ? rc : c->rc;
-}
-
 void passage_scratch_fini(struct passage_scratch *s)
 {
 	free(s->marks);
 	VEC_FREE(&s->own);
+	VEC_FREE(&s->ranges);
 }
 
 static void mark_ahead(struct code *c)
@@ -456,24 +448,54 @@ static int comes_back(struct code *c, const struct passage *p, bool *ret)
 	return rc;
 }
 
+static int note_range(void *arg, struct dw_range r)
+{
+	struct passage_scratch *scratch = arg;
+	return VEC_ADD(&scratch->ranges, r) ? 0 : -ENOMEM;
+}
+
+/* As in own_range(). */
+static bool is_in_scope(const struct passage_scratch *scratch, const struct graph_insn *insn)
+{
+	for (size_t i = 0; i < scratch->ranges.n && !insn->is_nop; i++)
+		if (scratch->ranges.p[i].lo.v <= insn->at && insn->at < scratch->ranges.p[i].hi.v)
+			return true;
+	return false;
+}
+
+/* The ways from an instruction in the scope's code, up to one that comes to it again: most loops are short. */
+static int find_way_back(const struct code *c, uint32_t i)
+{
+	const struct graph *g = c->graph;
+	struct passage_scratch *scratch = c->scratch;
+	bool orphans_done = false;
+	int rc = VEC_ADD(&scratch->own, i) ? 0 : -ENOMEM;
+	while (scratch->own.n && !rc) {
+		uint32_t at = scratch->own.p[--scratch->own.n], k = 0, s;
+		bool skip = g->v.p[at].is_indirect && orphans_done;
+		orphans_done |= g->v.p[at].is_indirect;
+		while (!skip && !rc && (s = graph_next(g, at, &k)) != GRAPH_NONE) {
+			if (s == i)
+				return 1;
+			if (c->marks[s] & INSIDE || !is_in_scope(scratch, &g->v.p[s]))
+				continue;
+			c->marks[s] |= INSIDE;
+			rc = VEC_ADD(&scratch->own, s) ? 0 : -ENOMEM;
+		}
+	}
+	return rc;
+}
+
 int passage_comes_back(struct graph *g, const struct dw_die *scope, struct cairn_vaddr at, struct passage_scratch *scratch)
 {
 	struct code c;
-	VEC(uint32_t) from = {0};
 	uint32_t i = graph_at(g, at.v);
-	int rc = i == GRAPH_NONE ? 0 : code_of_scope(&c, g, scope, scratch);
-	if (rc < 0 || i == GRAPH_NONE)
-		return rc;
-	for (uint32_t k = 0, s; !rc && (s = graph_next(g, i, &k)) != GRAPH_NONE;) {
-		if (!(c.marks[s] & OWN))
-			continue;
-		c.marks[s] |= INSIDE;
-		rc = VEC_ADD(&from, s) ? 0 : -ENOMEM;
-	}
-	if (!rc)
-		rc = graph_spread(g, from.p, from.n, c.marks, INSIDE, OWN, 0);
-	VEC_FREE(&from);
-	return rc ? rc : (c.marks[i] & INSIDE) != 0;
+	scratch->ranges.n = 0;
+	if (i == GRAPH_NONE)
+		return 0;
+	if (dw_ranges(scope, note_range, scratch, NULL) == -ENOMEM || code_init(&c, g, scratch) < 0)
+		return -ENOMEM;
+	return is_in_scope(scratch, &g->v.p[i]) ? find_way_back(&c, i) : 0;
 }
 
 /* ---- one place ---- */

@@ -29,7 +29,8 @@ unsigned int passage_ways_in(struct graph *g, const struct built_site *copy, str
 struct passage_scratch {
 	uint8_t *marks; /* one for each instruction of the container */
 	size_t cap;
-	VEC(uint32_t) own; /* the copy's instructions */
+	VEC(uint32_t) own; /* the copy's instructions; of a way back those that it has to go on from */
+	VEC(struct dw_range) ranges; /* the scope's */
 };
 void passage_scratch_fini(struct passage_scratch *s);
 
@@ -37,7 +38,7 @@ void passage_scratch_fini(struct passage_scratch *s);
  * passage_comes_back - whether a scope's own code leads from an instruction to it again
  *
  * Returns 1; 0; -ENOMEM.
- * Cost: the scope's instructions.
+ * Cost: the scope's instructions, where no way leads back.
  */
 int passage_comes_back(struct graph *g, const struct dw_die *scope, struct cairn_vaddr at, struct passage_scratch *scratch);
 
