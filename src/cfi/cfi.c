@@ -121,7 +121,11 @@ static void sort_items(struct cfi *cfi)
 {
 	struct fde_item *p = cfi->items.p;
 	uint64_t reach = 0;
-	if (cfi->items.n)
+	/* As most files have them. */
+	bool sorted = true;
+	for (size_t i = 1; i < cfi->items.n && sorted; i++)
+		sorted = item_order(&p[i - 1], &p[i]) <= 0;
+	if (!sorted)
 		qsort(p, cfi->items.n, sizeof(*p), item_order);
 	for (size_t i = 0; i < cfi->items.n; i++) {
 		if (p[i].hi > reach)

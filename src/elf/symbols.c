@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/keyed.h"
+
 /* The table that symbols are read from, with its two companions. */
 struct table {
 	const struct elf *e;
@@ -124,12 +126,43 @@ static int read_symbol(struct elf *e, const struct table *t, struct cursor *c, u
 	return 1;
 }
 
-static int by_addr_then_name(const void *a, const void *b)
+static int by_name(const void *a, const void *b)
 {
-	const struct elf_symbol *x = a, *y = b;
-	if (x->at.v != y->at.v)
-		return x->at.v < y->at.v ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return strcmp(((const struct elf_symbol *)a)->name, ((const struct elf_symbol *)b)->name);
+}
+
+/* Those of one address. */
+static void sort_names(struct elf_symbol *p, size_t n)
+{
+	for (size_t i = 0, end; i < n; i = end) {
+		for (end = i + 1; end < n && p[end].at.v == p[i].at.v;)
+			end++;
+		if (end - i > 1)
+			qsort(p + i, end - i, sizeof(*p), by_name);
+	}
+}
+
+/*
+ * By address, then by name. By the lower half of the addresses first, and then by the upper one; those with one address are few.
+ * @sorted has room for all.
+ */
+static int sort_symbols(const struct elf_symbol *p, size_t n, struct elf_symbol *sorted)
+{
+	struct keyed *order = n < UINT32_MAX ? malloc((n + 1) * sizeof(*order)) : NULL;
+	if (!order)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		order[i] = (struct keyed){.key = (uint32_t)p[i].at.v, .value = (uint32_t)i};
+	int rc = keyed_sort(order, n);
+	for (size_t i = 0; i < n; i++)
+		order[i].key = (uint32_t)(p[order[i].value].at.v >> 32);
+	if (!rc)
+		rc = keyed_sort(order, n);
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = p[order[i].value];
+	free(order);
+	sort_names(sorted, n);
+	return rc;
 }
 
 static int load(struct elf *e, struct cairn_err *err)
@@ -141,21 +174,22 @@ static int load(struct elf *e, struct cairn_err *err)
 	if (r <= 0)
 		return r;
 	uint64_t n = t.size / sizeof(Elf64_Sym);
-	struct elf_symbol *p = calloc(n ? n : 1, sizeof(*p));
-	if (!p)
-		return err_nomem(err, "symbols");
+	struct elf_symbol *p = calloc(n + 1, sizeof(*p)), *sorted = calloc(n + 1, sizeof(*sorted));
 	struct cursor c = cursor_of(&t.src, t.symbols, n * sizeof(Elf64_Sym), false, err);
 	size_t kept = 0;
-	for (uint64_t i = 0; i < n; i++) {
+	r = p && sorted ? 0 : err_nomem(err, "symbols");
+	for (uint64_t i = 0; i < n && r >= 0; i++) {
 		r = read_symbol(e, &t, &c, i, &p[kept], err);
-		if (r < 0) {
-			free(p);
-			return r;
-		}
-		kept += r;
+		kept += r > 0;
 	}
-	qsort(p, kept, sizeof(*p), by_addr_then_name);
-	e->symbols = p;
+	if (r >= 0 && (r = sort_symbols(p, kept, sorted)) < 0)
+		err_nomem(err, "symbols");
+	free(p);
+	if (r < 0) {
+		free(sorted);
+		return r;
+	}
+	e->symbols = sorted;
 	e->n_symbols = kept;
 	return 0;
 }
