@@ -44,6 +44,7 @@ struct check {
 	const uint8_t *code;
 	struct follow follow;
 	VEC(uint64_t) told_at;
+	VEC(uint8_t) is_followed; /* per byte of the function's code: it is counted */
 	uint64_t overwritten_by[16]; /* the instruction, of a register that is known to be overwritten; else 0 */
 	uint16_t told_regs;
 };
@@ -135,6 +136,15 @@ static int leave(void *ctx, const struct follow_place *p, const struct insn_stac
 
 /* ---- a function ---- */
 
+/* Once each: a jump may lead into the middle of an instruction that another way goes through. */
+static void count_followed(struct check *c, uint64_t off, unsigned int len)
+{
+	for (uint64_t i = off; i < off + len; i++) {
+		c->told.followed_bytes += !c->is_followed.p[i];
+		c->is_followed.p[i] = 1;
+	}
+}
+
 static int arrive(void *ctx, const struct follow_place *p)
 {
 	struct check *c = ctx;
@@ -149,7 +159,7 @@ static int arrive(void *ctx, const struct follow_place *p)
 	}
 	if (fits > 0 && !follow_was_at(&c->follow, p->at - c->lo) &&
 	    insn_step(c->code + (p->at - c->lo), c->hi - p->at, p->at, &insn))
-		c->told.followed_bytes += insn.len;
+		count_followed(c, p->at - c->lo, insn.len);
 	return fits > 0 ? hold_registers(c, p, rule) : 0;
 }
 
@@ -165,6 +175,10 @@ static int follow_fde(struct check *c, const struct fde_item *item)
 	    !elf_code_at(binary_main(c->cfi->bin), (struct cairn_vaddr){item->lo}, &c->code, &n) ||
 	    n < item->hi - item->lo)
 		return 0;
+	c->is_followed.n = 0;
+	if (!VEC_RESERVE(&c->is_followed, item->hi - item->lo))
+		return -ENOMEM;
+	memset(c->is_followed.p, 0, item->hi - item->lo);
 	c->told_at.n = 0;
 	c->told_regs = 0;
 	memset(c->overwritten_by, 0, sizeof(c->overwritten_by));
@@ -228,6 +242,7 @@ int cairn_unwind_check(const struct cairn_binary *bin,
 	*ret = c.told;
 	follow_fini(&c.follow);
 	VEC_FREE(&c.told_at);
+	VEC_FREE(&c.is_followed);
 	cfi_close(cfi);
 	free(bytes);
 	return rc;
