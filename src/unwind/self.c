@@ -6,7 +6,7 @@
  * the word for an address that was seen before is in a cache:
  *
  *	pc 0x401234, sp 0x7ffc00, fp 0
- *	cache[0x401233 % 8192]: at 0x401233, word {simple, from rsp, CFA = rsp + 32, rbp at CFA - 16}
+ *	cache[0x401234 % 8192]: 0x401234 / 8192, from rsp, CFA = rsp + 4 words, rbp at CFA - 2 words
  *	CFA 0x7ffc20; next: pc = *(CFA - 8), fp = *(CFA - 16), sp = CFA
  *
  * Where there is none, the object's table is searched (self_prepare.c), or the FDE's program is run where it is mapped
@@ -17,10 +17,17 @@
  * the number of the entry its caller had the last time. When that is right, which the processor predicts, it goes on
  * from there, and the comparison with what the stack says follows behind.
  *
- * The cache is one for all threads, without locks. A writer makes the entry's sequence odd, by an exchange; who
- * finds it odd does not write, so a handler that interrupts a writer does not wait for it. A reader that finds it odd, or changed
- * when it has read, has found nothing. An entry belongs to a slot (self_object.c), and counts in a walk when that
- * slot's object is still the one that is mapped.
+ * The cache is one for all threads, without locks: all that counts of an entry is one word, written and read as a whole.
+ *
+ *	bits 0-7	how many words below the CFA the caller's rbp is saved; 0: it was not changed
+ *	bits 8-18	CFA minus the register it starts from, in words; 0: the outermost frame, with 1 in bits 0-7
+ *	bit  19		the CFA starts from rbp; else from rsp
+ *	bits 20-28	slot
+ *	bit  29		the address is of an exact frame: those were not checked to be behind a call
+ *	bits 30-63	the address, but for the bits of its index
+ *
+ * What does not fit, a frame of more than 16 KB for one, is looked up each time. An entry belongs to a slot (self_object.c), and counts in a
+ * walk when that slot's object is still the one that is mapped.
  *
  * On a stack that was overwritten each return address is garbage. A frame is reported when its pc is in the code of a
  * loaded object, right behind a call, or where a signal trampoline says that something was interrupted; the trampoline's
@@ -44,7 +51,7 @@
 enum { RBP = 6, RSP = 7, N_REGS = 16, WORD = 8 };
 
 enum {
-	N_ENTRIES = 8192,      /* 256 KB, of which a page is used for 128 addresses */
+	N_ENTRIES = 8192,      /* 128 KB, of which a page is used for 256 addresses */
 	INTERPRET_BYTES = 16384, /* of stack, for cfi/program.c */
 	USER_CS = 0x33,	       /* Linux: selector of 64-bit user code */
 	N_OBJECTS = 4,	       /* remembered within a walk */
@@ -57,15 +64,9 @@ void self_cache_use(bool on)
 	__atomic_store_n(&is_cache_off, !on, __ATOMIC_RELAXED);
 }
 
-/* Addresses of exact frames are other keys, since only those of calls were checked. */
-static const uint64_t exact_key = UINT64_C(1) << 63;
-
 struct entry {
-	uint32_t sequence; /* odd: being written */
-	uint32_t slot;
-	uint64_t key;
-	self_word word;
-	uint32_t next; /* a guess */
+	uint64_t seen; /* 0: nothing */
+	uint32_t next; /* a guess: where the caller's is, in bytes from the first */
 	uint32_t reserved;
 };
 
@@ -79,7 +80,7 @@ struct walker {
 	bool has_all; /* regs has every register; else pc, sp and fp only */
 	struct cairn_regs regs;
 	struct self_memory memory;
-	uint64_t verified[SELF_N_SLOTS / 64]; /* bit per slot */
+	bool verified[SELF_N_SLOTS]; /* its object is the one that is mapped */
 	struct {
 		struct self_object object;
 		int slot;
@@ -108,91 +109,127 @@ static bool read_stack(void *ctx, struct cairn_addr at, void *ret, size_t n)
 
 /* ---- the cache ---- */
 
-static uint64_t key_of(uint64_t pc, bool is_exact)
+enum {
+	SEEN_OFF = 8,
+	SEEN_OFF_MAX = (1 << 11) - 1,
+	SEEN_FP_MAX = (1 << 8) - 1,
+	SEEN_FROM_FP = 1 << 19,
+	SEEN_SLOT = 20,
+	SEEN_PLACE = 29,
+	INDEX_BITS = 13,
+	ADDRESS_BITS = SEEN_PLACE + 5 + INDEX_BITS, /* as many as there is room for: of user space with four levels of page tables */
+	SEEN_OUTERMOST = 1,
+};
+_Static_assert(1 << INDEX_BITS == N_ENTRIES && SELF_N_SLOTS == 1 << (SEEN_PLACE - SEEN_SLOT), "what an entry has room for");
+
+/* Which of the addresses at an index: what an entry has from SEEN_PLACE on. Of what is no address, something that none has. */
+static inline uint64_t place_of(uint64_t pc, bool is_exact)
 {
-	return is_exact ? pc | exact_key : pc - 1;
+	return pc >> INDEX_BITS << 1 | is_exact;
 }
 
-static uint32_t index_of(uint64_t pc)
+static inline uint32_t index_of(uint64_t pc)
 {
 	return pc % N_ENTRIES;
 }
 
-static bool is_verified(const struct walker *w, uint32_t slot)
+static inline uint64_t seen_at(const struct entry *e)
 {
-	return w->verified[slot / 64] >> slot % 64 & 1;
+	return __atomic_load_n(&e->seen, __ATOMIC_ACQUIRE);
 }
 
-static void set_verified(struct walker *w, uint32_t slot)
+static inline uint32_t seen_slot(uint64_t seen)
 {
-	w->verified[slot / 64] |= UINT64_C(1) << slot % 64;
+	return seen >> SEEN_SLOT & (SELF_N_SLOTS - 1);
+}
+
+/* 0 when there is no room for it. */
+static uint64_t seen_of(uint64_t pc, bool is_exact, uint32_t slot, self_word word)
+{
+	int64_t off = self_word_off(word), fp = -self_word_fp(word);
+	uint64_t ret = place_of(pc, is_exact) << SEEN_PLACE | (uint64_t)slot << SEEN_SLOT;
+	if (pc >> ADDRESS_BITS)
+		return 0;
+	if (self_word_kind(word) == SELF_OUTERMOST)
+		return ret | SEEN_OUTERMOST;
+	if (self_word_kind(word) != SELF_SIMPLE || off <= 0 || off % WORD || off / WORD > SEEN_OFF_MAX || fp % WORD ||
+	    fp / WORD > SEEN_FP_MAX || fp > off)
+		return 0;
+	return ret | (word & SELF_FROM_FP ? SEEN_FROM_FP : 0) | (uint64_t)(off / WORD) << SEEN_OFF | (uint64_t)(fp / WORD);
 }
 
 static void put_entry(uint64_t pc, bool is_exact, uint32_t slot, self_word word)
 {
-	struct entry *e = &cache[index_of(pc)];
-	uint32_t s = __atomic_load_n(&e->sequence, __ATOMIC_RELAXED);
-	if (s & 1 ||
-	    !__atomic_compare_exchange_n(&e->sequence, &s, s + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-		return;
-	/* Each of these is ordered behind the odd number: who sees a new one sees that, too. */
-	__atomic_store_n(&e->slot, slot, __ATOMIC_RELEASE);
-	__atomic_store_n(&e->key, key_of(pc, is_exact), __ATOMIC_RELEASE);
-	__atomic_store_n(&e->word, word, __ATOMIC_RELEASE);
-	__atomic_store_n(&e->sequence, s + 2, __ATOMIC_RELEASE);
-}
-
-/* The word for @pc, when its object is known to be the same as then; SELF_NONE. */
-static inline self_word get_entry(const struct walker *w, const struct entry *e, uint64_t key)
-{
-	uint32_t s = __atomic_load_n(&e->sequence, __ATOMIC_ACQUIRE);
-	self_word word = __atomic_load_n(&e->word, __ATOMIC_ACQUIRE);
-	uint32_t slot = __atomic_load_n(&e->slot, __ATOMIC_ACQUIRE);
-	uint64_t have = __atomic_load_n(&e->key, __ATOMIC_ACQUIRE);
-	uint32_t after = __atomic_load_n(&e->sequence, __ATOMIC_RELAXED);
-	return have == key && s == after && !(s & 1) && is_verified(w, slot) ? word : SELF_NONE;
+	uint64_t seen = seen_of(pc, is_exact, slot, word);
+	if (seen)
+		__atomic_store_n(&cache[index_of(pc)].seen, seen, __ATOMIC_RELEASE);
 }
 
 /* ---- frames that were seen before ---- */
 
 /*
  * The entry of the caller. When the guess is right the result is the guess, of which the compiler must not know that it is
- * the same number: then it need not wait for @pc to be read.
+ * the same number: then it need not wait for @pc to be read. In bytes, since each step in between would be waited for.
  */
-static inline uint32_t next_index(struct entry *e, uint64_t pc)
+static inline struct entry *next_entry(struct entry *e, uint64_t pc)
 {
-	uint32_t index = index_of(pc), guess = __atomic_load_n(&e->next, __ATOMIC_RELAXED), hidden = guess;
+	uint32_t off = index_of(pc) * (uint32_t)sizeof(*e), guess = __atomic_load_n(&e->next, __ATOMIC_RELAXED);
+	uint64_t hidden = guess;
 	__asm__("" : "+r"(hidden));
-	if (__builtin_expect(guess == index, 1))
-		return hidden;
-	__atomic_store_n(&e->next, index, __ATOMIC_RELAXED);
-	return index;
+	if (__builtin_expect(guess == off, 1))
+		return (struct entry *)((char *)cache + hidden);
+	__atomic_store_n(&e->next, off, __ATOMIC_RELAXED);
+	return (struct entry *)((char *)cache + off);
 }
 
-/* As far as it goes without a search, or a part of the stack that is not known to be readable. */
+/* Whether the frame's stack pointer is in the thread's stack, from where on all is readable then, and aligned. */
+static bool begins_on_stack(struct walker *w)
+{
+	uint64_t sp = w->regs.r[RSP];
+	return sp % WORD == 0 && self_memory_has(&w->memory, sp, WORD) && sp >= w->memory.lo && sp < w->memory.hi;
+}
+
+/* @n in words; no small number where it is negative, or not of whole words. */
+static inline uint64_t words_of(uint64_t n)
+{
+	return n >> 3 | n << 61;
+}
+
+/*
+ * As far as it goes without a search, or a part of the stack that is not known to be readable.
+ *
+ * sp is aligned and in the stack, and only rises. A CFA counts from there, or from a frame pointer that is above; and what is saved of
+ * the frame is not below of where it counts from (seen_of()). So there is but one end to be checked.
+ */
 SELF_READS static void walk_seen(struct walker *w)
 {
-	uint64_t pc = w->regs.pc.v, sp = w->regs.r[RSP], fp = w->regs.r[RBP];
-	uint64_t key = key_of(pc, w->is_exact), lo = w->memory.lo, size = w->memory.hi - lo;
+	uint64_t pc = w->regs.pc.v, sp = w->regs.r[RSP], fp = w->regs.r[RBP], place = place_of(pc, w->is_exact);
 	struct cairn_addr *to = w->pcs + w->n, *end = w->pcs + w->max;
 	struct entry *e = &cache[index_of(pc)];
 	bool is_moved = false;
-	if (size < 4 * WORD)
+	if (!begins_on_stack(w))
 		return;
+	uint64_t last = w->memory.hi - WORD, most = (w->memory.hi - w->memory.lo) / WORD;
 	while (to < end) {
-		self_word word = get_entry(w, e, key);
-		uint64_t cfa = (word & SELF_FROM_FP ? fp : sp) + (uint64_t)self_word_off(word);
-		uint64_t saved = cfa + (uint64_t)self_word_fp(word);
-		if (self_word_kind(word) != SELF_SIMPLE || cfa <= sp || cfa - lo - WORD >= size - 2 * WORD ||
-		    saved - lo > size - WORD || cfa % WORD)
+		uint64_t seen = seen_at(e), base = sp;
+		uint64_t off = seen >> SEEN_OFF & SEEN_OFF_MAX, n_fp = seen & SEEN_FP_MAX;
+		if (seen >> SEEN_PLACE != place || !w->verified[seen_slot(seen)])
+			break;
+		if (seen & SEEN_FROM_FP) {
+			if (words_of(fp - sp) > most)
+				break;
+			base = fp;
+		}
+		uint64_t cfa = base + off * WORD;
+		if (!off || cfa >= last)
 			break;
 		(to++)->v = pc;
 		pc = word_at(cfa - WORD);
-		uint64_t value = word_at(saved);
-		fp = saved == cfa ? fp : value;
+		uint64_t value = word_at(cfa - n_fp * WORD);
+		fp = n_fp ? value : fp;
 		sp = cfa;
-		key = pc - 1;
-		e = &cache[next_index(e, pc)];
+		place = place_of(pc, false);
+		e = next_entry(e, pc);
 		is_moved = true;
 	}
 	w->n = (size_t)(to - w->pcs);
@@ -225,7 +262,7 @@ static const struct self_object *find_object(struct walker *w, uint64_t at, int 
 	int slot = self_slot_of(o);
 	w->objects[w->n_objects++ % N_OBJECTS].slot = slot;
 	if (slot >= 0)
-		set_verified(w, (uint32_t)slot);
+		w->verified[slot] = true;
 	*ret_slot = slot;
 	return o;
 }
@@ -353,16 +390,21 @@ static enum step_result step(struct walker *w, const struct cairn_unwind_rule *r
 	return STEP_DONE;
 }
 
+/* What was seen at the frame's address; 0: nothing. */
+static uint64_t seen_here(const struct walker *w)
+{
+	uint64_t pc = w->regs.pc.v, seen = seen_at(&cache[index_of(pc)]);
+	return seen >> SEEN_PLACE == place_of(pc, w->is_exact) ? seen : 0;
+}
+
 /* Entries of an object whose slot was not looked at in this walk count for nothing until it was. */
 static bool verify_seen(struct walker *w)
 {
-	const struct entry *e = &cache[index_of(w->regs.pc.v)];
-	uint64_t key = key_of(w->regs.pc.v, w->is_exact);
-	uint32_t slot = __atomic_load_n(&e->slot, __ATOMIC_ACQUIRE);
-	if (__atomic_load_n(&e->key, __ATOMIC_ACQUIRE) != key || is_verified(w, slot) ||
-	    !self_slot_holds(slot, key & ~exact_key))
+	uint64_t seen = seen_here(w);
+	uint32_t slot = seen_slot(seen);
+	if (!seen || w->verified[slot] || !self_slot_holds(slot, w->regs.pc.v - !w->is_exact))
 		return false;
-	set_verified(w, slot);
+	w->verified[slot] = true;
 	return true;
 }
 
@@ -398,8 +440,8 @@ static enum step_result walk_new(struct walker *w)
 /* The outermost frame of most walks was seen before, too. */
 static bool is_seen_outermost(const struct walker *w)
 {
-	uint64_t pc = w->regs.pc.v;
-	return get_entry(w, &cache[index_of(pc)], key_of(pc, w->is_exact)) == SELF_OUTERMOST;
+	uint64_t seen = seen_here(w);
+	return seen && w->verified[seen_slot(seen)] && !(seen >> SEEN_OFF & SEEN_OFF_MAX) && (seen & SEEN_FP_MAX) == SEEN_OUTERMOST;
 }
 
 static enum step_result walk_on(struct walker *w)

@@ -116,6 +116,23 @@ static NOINLINE int with_alloca(size_t n, void (*then)(void))
 	return p[0];
 }
 
+/* One that an entry of the cache has room for, and one that it has not. */
+static NOINLINE int large(void (*then)(void))
+{
+	volatile char pad[15000];
+	pad[0] = 1;
+	then();
+	return pad[0];
+}
+
+static NOINLINE int too_large(void (*then)(void))
+{
+	volatile char pad[17000];
+	pad[0] = 1;
+	then();
+	return pad[0];
+}
+
 /* A realigned frame whose CFA is in a register that is saved: the one that GCC makes for arguments behind alloca(). */
 static NOINLINE int realigned_alloca(size_t n, int a, int b, int c, int d, int e, int f, int g, void (*then)(void))
 {
@@ -196,6 +213,10 @@ static void walks_equal_those_of_libgcc(void **state)
 		nested();
 		assert_same();
 		with_alloca(50000, nested);
+		assert_same();
+		large(nested);
+		assert_same();
+		too_large(nested);
 		assert_same();
 		in_qsort(nested);
 		assert_same();
