@@ -314,6 +314,7 @@ static int suggest(struct cairn_sites *sites, const char *spec, const char **ret
 		return err_nomem(err, "a name");
 	spec_parse(copy, &want);
 	near.wanted = spec_base_name(want.name);
+	near.is_scoped = near.wanted != want.name;
 	for (uint32_t i = 0; i < s->pack->places.n && near.max; i++) {
 		struct cairn_function f;
 		if (!sites_read_name(s->pack, i, &f))

@@ -557,6 +557,7 @@ static int suggest(struct cairn_sites *sites, const char *spec, const char **ret
 	snprintf(copy, sizeof(copy), "%s", spec);
 	spec_parse(copy, &filter);
 	struct suggestions near = {.wanted = spec_base_name(filter.name), .max = max < SUGGEST_MAX ? max : SUGGEST_MAX};
+	near.is_scoped = near.wanted != filter.name;
 	suggest_index(&near, &s->all);
 	symbol_names_visit(s->bin, offer_symbol, &near);
 	memcpy(ret, near.names, near.n * sizeof(*ret));

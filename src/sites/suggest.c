@@ -5,14 +5,20 @@
  * Distance is the number of letters inserted, deleted, replaced or swapped with a neighbour (optimal
  * string alignment), which covers slips of the finger. A name that contains what was typed, as
  * "tcache" in "tcache_get", counts as near as well, behind those.
+ *
+ * Of templates the names in front of the arguments are compared like that. Arguments can be spelled in several ways (spelling.h), and those of
+ * another instance are no slip of the finger, so an instance whose arguments are others is near, but behind those whose are the same.
  */
 #include "sites/suggest.h"
 
 #include <string.h>
 
+#include "sites/spelling.h"
+
 enum {
 	/* Longer names are compared by their beginning only. */
 	LEN_MAX = 63,
+	OTHER_ARGUMENTS = 10, /* rank of an instance with other arguments, plus their distance */
 	CONTAINS = 100, /* rank of a name that merely contains it, plus the extra length */
 };
 
@@ -43,18 +49,39 @@ static unsigned int distance(const char *a, size_t n, const char *b, size_t m)
 	return last[m];
 }
 
-/* Smaller is nearer; UINT_MAX is not near. */
-static unsigned int rank_of(const char *wanted, size_t n, const char *name)
+/* How many characters are in front of a template's arguments. */
+static size_t identifier(const char *name)
 {
-	size_t m = strnlen(name, LEN_MAX);
+	bool is_operator = !strncmp(name, "operator", 8);
+	size_t n = is_operator ? strlen(name) : strcspn(name, "<");
+	return n < LEN_MAX ? n : LEN_MAX;
+}
+
+/* Between arguments, "" or "<...>", in one spelling. */
+static unsigned int argument_distance(const char *a, const char *b)
+{
+	char spelled[2][512];
+	if (spelling_of(a, spelled[0], sizeof(spelled[0])) && spelling_of(b, spelled[1], sizeof(spelled[1]))) {
+		a = spelled[0];
+		b = spelled[1];
+	}
+	unsigned int d = distance(a, strnlen(a, LEN_MAX), b, strnlen(b, LEN_MAX));
+	return d || !strcmp(a, b) ? d : 1;
+}
+
+/* Smaller is nearer; UINT_MAX is not near. */
+static unsigned int rank_of(const char *wanted, const char *name)
+{
+	size_t n = identifier(wanted), m = identifier(name);
 	unsigned int limit = n < 4 ? 1 : n < 9 ? 2 : 3;
 	if ((n > m ? n - m : m - n) <= limit) {
 		unsigned int d = distance(wanted, n, name, m);
+		unsigned int other = d <= limit && wanted[n] == '<' ? argument_distance(wanted + n, name + m) : 0;
 		if (d <= limit)
-			return d;
+			return other ? d + OTHER_ARGUMENTS + other : d;
 	}
 	if (n >= 3 && strstr(name, wanted))
-		return CONTAINS + (unsigned int)m;
+		return CONTAINS + (unsigned int)strnlen(name, LEN_MAX);
 	return ~0u;
 }
 
@@ -66,8 +93,11 @@ static bool is_nearer(const struct suggestions *s, const char *name, unsigned in
 
 void suggest_offer(struct suggestions *s, const char *name)
 {
-	/* Itself, as a declaration: it was looked for, and has no code here. */
-	unsigned int rank = strcmp(name, s->wanted) ? rank_of(s->wanted, strnlen(s->wanted, LEN_MAX), name) : ~0u;
+	unsigned int rank = rank_of(s->wanted, name);
+	bool is_itself = !rank && (identifier(name) < LEN_MAX || !strcmp(name, s->wanted));
+	/* As a declaration: it was looked for, and has no code here. In another scope it was not. */
+	if (is_itself && !s->is_scoped)
+		return;
 	if (!*name || rank == ~0u || (s->n == s->max && !is_nearer(s, name, rank, s->n - 1)))
 		return;
 	for (size_t i = 0; i < s->n; i++)

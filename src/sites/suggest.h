@@ -9,12 +9,13 @@
 enum { SUGGEST_MAX = 16 };
 struct suggestions {
 	const char *wanted;
+	bool is_scoped;                /* in a scope, which names that are offered are without: one that is equal may be meant */
 	size_t max, n;                 /* at most SUGGEST_MAX */
 	const char *names[SUGGEST_MAX]; /* nearest first; as offered */
 	unsigned int ranks[SUGGEST_MAX];
 };
 
-/* suggest_offer - take @name when it is near to wanted, is not wanted itself, and is not there yet. */
+/* suggest_offer - take @name when it is near to wanted, is not what was looked for itself, and is not there yet. */
 void suggest_offer(struct suggestions *s, const char *name);
 
 /* The same for a linker's name, unless it is a mangled one, which nobody types. */

@@ -100,6 +100,33 @@ def an_indirect_function_gives_its_implementations_and_not_its_resolver():
     expect("indirect is an indirect function" in r.err, r)
 
 
+INSTANCES = """\
+static volatile long sink;
+namespace bank {
+template <class T> __attribute__((noinline)) long check(T t) { sink = (long)t; return sink; }
+struct account { __attribute__((noinline)) void deposit() { sink = 1; } };
+}
+int main() { bank::account a; a.deposit(); return (int)(bank::check(2L) + bank::check('a')); }
+"""
+
+
+@claim
+def instances_of_templates_are_suggested_however_their_arguments_are_spelled():
+    need("g++")
+    source = os.path.join(folder(), "instances.cc")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(INSTANCES)
+    run("g++", "-O2", "-g", "-o", source + ".out", source, check=True)
+    cairn("pack", source + ".out", check=True)
+    suggested = {"chek<long>": "check<long int>, check<char>", "bank::chek<char>": "check<char>, check<long int>",
+                 "check<short>": "check<char>, check<long int>", "chekc": "check<char>, check<long int>",
+                 "bank::acount::deposit": "deposit"}
+    for words in ((), ("--no-sidecar",)):
+        for wanted, names in suggested.items():
+            r = cairn("sites", *words, source + ".out", wanted)
+            expect(r.status == 1 and r.err.endswith(f"Did you mean: {names}\n"), r)
+
+
 @claim
 def what_was_asked_is_never_suggested():
     source = os.path.join(folder(), "declared.c")
