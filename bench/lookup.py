@@ -4,7 +4,8 @@
 
     lookup.py [FILE]       default: the lab's vmlinux; 100,000 random addresses of its .text
 
-Each command runs three times, in turn with the others; the best wall time, its processor time and peak memory are shown.
+Each command runs three times, in turn with the others; the best wall time, its processor time and peak memory are shown. Then
+what each section of the whole sidecar takes, and how long `cairn sites` takes from it for the functions with most and few places.
 """
 import os
 import random
@@ -19,6 +20,7 @@ CAIRN = os.environ.get("CAIRN", os.path.join(BUILD, "cairn"))
 LAB = os.environ.get("CAIRN_LAB") or os.path.expanduser("~/.cache/cairn-lab")
 SID = os.path.join(LAB, "sid")
 N, ROUNDS = 100_000, 3
+ASKED, STARTS = ("kmalloc", "list_add", "tcp_ack"), 100
 
 
 def peer(name):
@@ -49,6 +51,21 @@ def text_of(path):
     return int(words[2], 16), int(words[2], 16) + int(words[4], 16)
 
 
+def show_sections(path, whole):
+    print(f"the whole sidecar of {path}:")
+    print(subprocess.run([CAIRN, "pack", "-v", "-j2", path, "-o", whole], capture_output=True, text=True, check=True).stdout, end="")
+
+
+def show_starts(sidecar):
+    """`cairn sites` as a whole process; a function that this file does not have is left out."""
+    for function in ASKED:
+        command = [CAIRN, "sites", sidecar, function]
+        places = sum(line.startswith("  0x") for line in subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines())
+        if places:
+            walls = sorted(once(command, None)[0] for _ in range(STARTS))
+            print(f"cairn sites {function}: {places} places, {walls[0] * 1e3:.2f} ms at best of {STARTS}, median {walls[STARTS // 2] * 1e3:.2f}")
+
+
 def main():
     path = sys.argv[1] if len(sys.argv) > 1 else os.path.join(LAB, "in", "vmlinux")
     if not os.path.exists(path):
@@ -61,6 +78,7 @@ def main():
         with open(addresses, "w", encoding="ascii") as file:
             file.writelines(f"{rng.randrange(lo, hi):#x}\n" for _ in range(N))
         lines, gsym = os.path.join(folder, "lines.cairn"), os.path.join(folder, "gsym")
+        whole = os.path.join(folder, "whole.cairn")
         commands = {"make: cairn pack --lines -j2": ([CAIRN, "pack", "--lines", "-j2", path, "-o", lines], None)}
         if os.path.exists(SID):
             commands["make: llvm-gsymutil"] = (peer("llvm-gsymutil") + ["--convert", path, "-o", gsym], None)
@@ -83,6 +101,8 @@ def main():
             if os.path.exists(name):
                 print(f"size {os.path.basename(name):20} {os.path.getsize(name):12,}")
         subprocess.run([os.path.join(BUILD, "bench", "bench_lookup"), lines, hex(lo), hex(hi)], check=True)
+        show_sections(path, whole)
+        show_starts(whole)
 
 
 main()
