@@ -66,6 +66,13 @@ static struct expr_print expr_print(const uint8_t *p, uint64_t n)
 	return (struct expr_print){.whole = print_of(p, n), .end = n > ALIKE ? print_of(p + n - ALIKE, ALIKE) | 1 : 0};
 }
 
+static void add_to_set(struct print_set *set, const struct expr_print *print)
+{
+	set->wholes |= UINT64_C(1) << (print->whole >> 26);
+	if (print->end)
+		set->ends |= UINT64_C(1) << (print->end >> 26);
+}
+
 enum told {
 	TOLD_OTHERWISE,
 	TOLD_COMPUTED, /* from registers, by more than one step */
@@ -89,6 +96,7 @@ struct search {
 	uint32_t at; /* its instruction */
 	struct candidate args[ARGS_MAX];
 	unsigned int n;
+	struct print_set prints; /* of the arguments */
 	unsigned int dies_left;
 	uint32_t scope; /* in->known->scopes */
 	int loop; /* a loop within the scope has the place: -1 not asked yet */
@@ -127,6 +135,7 @@ static int list_args(struct search *s)
 						     .value = b->args[i].loc.pieces->steps[0].imm,
 						     .expr = b->exprs[i],
 						     .print = expr_print(b->exprs[i].p, b->exprs[i].n)};
+		add_to_set(&s->prints, &s->args[s->n - 1].print);
 	}
 	return 0;
 }
@@ -227,6 +236,9 @@ static int has_loop(struct search *s)
 /* Returns 0 or -ENOMEM. */
 static int compare_variable(struct search *s, const struct known_variable *variable)
 {
+	/* Most variables have nothing to do with the arguments. */
+	if (!(variable->prints.wholes & s->prints.wholes || variable->prints.ends & s->prints.ends))
+		return 0;
 	s->is_constant = false;
 	for (unsigned int i = 0; i < s->n; i++)
 		s->args[i].now = s->args[i].before = false;
@@ -279,12 +291,24 @@ static int read_variable(struct around_scopes *known, const struct dw_die *varia
 	return rc == -ENOMEM ? rc : 0;
 }
 
+static void set_prints(const struct around_scopes *known, struct known_variable *v)
+{
+	bool is_constant = v->is_constant;
+	for (uint32_t i = v->entries; i < v->entries + v->n_entries; i++) {
+		add_to_set(&v->prints, &known->prints.p[i].expr);
+		is_constant |= known->prints.p[i].is_constant;
+	}
+	if (is_constant)
+		v->prints.wholes = UINT64_MAX;
+}
+
 /* As the last of the known ones, if something of it can be compared. */
 static int know_variable(struct around_scopes *known, const struct dw_die *die)
 {
 	struct known_variable v = {.off = die->off, .tag = die->tag};
 	if (read_variable(known, die, &v) < 0)
 		return -ENOMEM;
+	set_prints(known, &v);
 	return !(v.is_constant || v.n_entries) || VEC_ADD(&known->variables, v) ? 0 : -ENOMEM;
 }
 
@@ -395,6 +419,7 @@ int around_doubt(const struct around *a, struct built_site *b, uint32_t at)
 	s.b = b;
 	s.at = at;
 	s.n = 0;
+	s.prints = (struct print_set){0};
 	s.scope = 0;
 	s.loop = -1;
 	s.is_constant = false;

@@ -18,9 +18,15 @@ struct known_print {
 	bool is_constant;
 };
 
+/* A bit for each of several prints: two sets without a common bit have no print in common. */
+struct print_set {
+	uint64_t wholes, ends;
+};
+
 /* A variable or parameter of a scope, of which something can be compared. */
 struct known_variable {
 	dw_off off;
+	struct print_set prints;     /* of its entries; all bits when one is constant, or it is */
 	int64_t value;               /* DW_AT_const_value */
 	uint32_t entries, n_entries; /* of its location, those that may be compared */
 	uint16_t tag;
