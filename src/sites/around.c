@@ -229,7 +229,9 @@ static int has_loop(struct search *s)
 {
 	if (s->loop >= 0 || !s->in->graph)
 		return s->loop > 0;
-	s->loop = passage_comes_back(s->in->graph, &s->in->known->scopes.p[s->scope].die, s->b->site.at, s->in->scratch);
+	s->loop = may_be_in_loop(s);
+	if (s->loop > 0)
+		s->loop = passage_comes_back(s->in->graph, &s->in->known->scopes.p[s->scope].die, s->b->site.at, s->in->scratch);
 	return s->loop;
 }
 
