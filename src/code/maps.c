@@ -157,7 +157,7 @@ void code_maps_fini(struct code_maps *maps)
 	maps->text = NULL;
 }
 
-const struct code_mapping *code_maps_find(const struct code_maps *maps, uint64_t at)
+size_t code_maps_first(const struct code_maps *maps, uint64_t at)
 {
 	size_t lo = 0, hi = maps->p.n;
 	while (lo < hi) {
@@ -167,5 +167,11 @@ const struct code_mapping *code_maps_find(const struct code_maps *maps, uint64_t
 		else
 			hi = mid;
 	}
-	return lo < maps->p.n && maps->p.p[lo].lo <= at ? &maps->p.p[lo] : NULL;
+	return lo;
+}
+
+const struct code_mapping *code_maps_find(const struct code_maps *maps, uint64_t at)
+{
+	size_t i = code_maps_first(maps, at);
+	return i < maps->p.n && maps->p.p[i].lo <= at ? &maps->p.p[i] : NULL;
 }

@@ -44,6 +44,9 @@ int code_maps_read(int pid, struct code_maps *ret, struct cairn_err *err);
 
 void code_maps_fini(struct code_maps *maps);
 
+/* The index of the first mapping that ends behind @at; that behind the last when none does. Cost: O(log n). */
+size_t code_maps_first(const struct code_maps *maps, uint64_t at);
+
 /* The mapping that holds @at, NULL when none does. Cost: O(log n). */
 const struct code_mapping *code_maps_find(const struct code_maps *maps, uint64_t at);
 

@@ -23,20 +23,6 @@
 
 #include "base/scope.h"
 
-/* The first mapping that ends behind @at. */
-static size_t first_mapping(const struct code_maps *maps, uint64_t at)
-{
-	size_t lo = 0, hi = maps->p.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (maps->p.p[mid].hi <= at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 static bool is_memory(const struct code_mapping *m)
 {
 	if (m->path[0] == '/')
@@ -54,7 +40,7 @@ static void refuse_for(struct code_runtime *rt, struct region *r, const struct c
 void runtime_verify_jit(struct code_runtime *rt, struct region *r)
 {
 	const struct code_maps *maps = code_space_maps(rt->space);
-	size_t first = first_mapping(maps, r->range.lo.v), i = first;
+	size_t first = code_maps_first(maps, r->range.lo.v), i = first;
 	for (; i < maps->p.n && maps->p.p[i].lo < r->range.hi.v; i++) {
 		if (is_memory(&maps->p.p[i]))
 			continue;
@@ -71,7 +57,7 @@ void runtime_verify_jit(struct code_runtime *rt, struct region *r)
 static const struct code_mapping *mapping_of(struct code_runtime *rt, struct region *r)
 {
 	const struct code_maps *maps = code_space_maps(rt->space);
-	size_t first = first_mapping(maps, r->range.lo.v), i = first;
+	size_t first = code_maps_first(maps, r->range.lo.v), i = first;
 	uint64_t at = r->range.lo.v;
 	for (; i < maps->p.n && maps->p.p[i].lo <= at && at < r->range.hi.v; i++) {
 		const struct code_mapping *m = &maps->p.p[i];
