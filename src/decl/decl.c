@@ -145,11 +145,8 @@ static int parse_declaration(struct parser *p)
 
 	if (is_punct(p, ';'))
 		return next(p);
-	if (is_word(p, "_Static_assert") || is_word(p, "static_assert")) {
-		rc = next(p);
-		rc = rc ? rc : parse_static_assert(p);
-		return rc ? rc : expect(p, ';');
-	}
+	if (begins_static_assert(p))
+		return parse_static_assert(p);
 	if (is_asm(p)) {
 		do
 			rc = next(p);

@@ -534,13 +534,19 @@ int parse_constant(struct parser *p, int64_t *ret, bool *ret_unsigned)
 	return 0;
 }
 
+bool begins_static_assert(const struct parser *p)
+{
+	return is_word(p, "_Static_assert") || is_word(p, "static_assert");
+}
+
 /* What is not known holds: it is the compiler's to tell. */
 int parse_static_assert(struct parser *p)
 {
+	int rc = next(p);
 	struct token at = p->tok;
 	struct value v;
-	int rc = expect(p, '(');
 
+	rc = rc ? rc : expect(p, '(');
 	rc = rc ? rc : parse_expr(p, &v);
 	if (rc)
 		return rc;
@@ -548,7 +554,8 @@ int parse_static_assert(struct parser *p)
 		return fail_at(p, &at, -EBADMSG, "the static assertion does not hold on %s", p->abi->name);
 	while (!rc && (is_punct(p, ',') || p->tok.kind == TOKEN_STRING))
 		rc = next(p);
-	return rc ? rc : expect(p, ')');
+	rc = rc ? rc : expect(p, ')');
+	return rc ? rc : expect(p, ';');
 }
 
 int parse_typeof(struct parser *p, uint32_t *ret)

@@ -225,7 +225,8 @@ struct value {
 int parse_expr(struct parser *p, struct value *ret);
 /* The same, which must be known. */
 int parse_constant(struct parser *p, int64_t *ret, bool *ret_unsigned);
-/* ( expression, "text" ): the words before it are read. */
+bool begins_static_assert(const struct parser *p);
+/* From its word to its semicolon. */
 int parse_static_assert(struct parser *p);
 /* typeof( type or expression ) */
 int parse_typeof(struct parser *p, uint32_t *ret);

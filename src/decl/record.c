@@ -137,11 +137,8 @@ static int parse_member_declaration(struct parser *p, struct member_list *to)
 
 	if (is_punct(p, ';'))
 		return next(p);
-	if (is_word(p, "_Static_assert") || is_word(p, "static_assert")) {
-		rc = next(p);
-		rc = rc ? rc : parse_static_assert(p);
-		return rc ? rc : expect(p, ';');
-	}
+	if (begins_static_assert(p))
+		return parse_static_assert(p);
 	rc = parse_specifiers(p, &specs);
 	if (!rc && is_punct(p, ';')) {
 		rc = add_anonymous(p, &specs, to, &at);
