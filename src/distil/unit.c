@@ -133,17 +133,7 @@ void unit_types_clear(struct unit_types *u)
 
 static bool has_namespaces(const struct dw_unit *unit)
 {
-	switch (unit->language) {
-	case DW_LANG_C89:
-	case DW_LANG_C:
-	case DW_LANG_C99:
-	case DW_LANG_C11:
-	case DW_LANG_C17:
-	case DW_LANG_C23:
-	case DW_LANG_Mips_Assembler:
-		return false;
-	}
-	return true;
+	return !dw_unit_is_c(unit) && unit->language != DW_LANG_Mips_Assembler;
 }
 
 static int see_namespace(struct unit_types *u)

@@ -135,6 +135,8 @@ int dw_unit_root(const struct dw_unit *u, struct dw_die *ret, struct cairn_err *
 const char *dw_unit_name(const struct dw_unit *u);
 const char *dw_unit_comp_dir(const struct dw_unit *u);
 uint16_t dw_unit_language(const struct dw_unit *u);
+/* C of any year; not what is built on it. */
+bool dw_unit_is_c(const struct dw_unit *u);
 bool dw_unit_is_gcc(const struct dw_unit *u);   /* by producer: "GNU " */
 bool dw_unit_is_clang(const struct dw_unit *u); /* by producer: contains "clang" */
 bool dw_unit_is_lto(const struct dw_unit *u);   /* by producer: GCC's back end at link time, "GNU GIMPLE" */

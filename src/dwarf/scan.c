@@ -237,20 +237,6 @@ static uint8_t role_in_c(uint16_t tag)
 	return role_elsewhere(tag);
 }
 
-static bool is_c(uint16_t language)
-{
-	switch (language) {
-	case DW_LANG_C:
-	case DW_LANG_C89:
-	case DW_LANG_C99:
-	case DW_LANG_C11:
-	case DW_LANG_C17:
-	case DW_LANG_C23:
-		return true;
-	}
-	return false;
-}
-
 void dw_scanner_init(struct dw_scanner *s, const struct dw_name_filter *filter)
 {
 	static const struct dw_wish in_c = {.role = role_in_c}, elsewhere = {.role = role_elsewhere};
@@ -275,7 +261,7 @@ static int see_func(struct dw_scanner *s, const struct dw_walker *w, struct cair
 
 int dw_scan_unit(struct dw_scanner *s, const struct dw_unit *u, struct cairn_err *err)
 {
-	struct dw_walker *w = is_c(u->language) ? &s->in_c : &s->elsewhere;
+	struct dw_walker *w = dw_unit_is_c(u) ? &s->in_c : &s->elsewhere;
 	uint64_t n_dies = w->n_dies;
 	s->funcs.n = 0;
 	s->open.n = 0;

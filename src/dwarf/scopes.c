@@ -32,14 +32,10 @@ struct dw_scope_list {
 
 bool dw_has_scopes(const struct dw_unit *u)
 {
+	if (dw_unit_is_c(u))
+		return false;
 	switch (u->language) {
 	case 0:
-	case DW_LANG_C89:
-	case DW_LANG_C:
-	case DW_LANG_C99:
-	case DW_LANG_C11:
-	case DW_LANG_C17:
-	case DW_LANG_C23:
 	case DW_LANG_ObjC:
 	case DW_LANG_OpenCL:
 	case DW_LANG_RenderScript:

@@ -138,6 +138,20 @@ uint16_t dw_unit_language(const struct dw_unit *u)
 	return u->language;
 }
 
+bool dw_unit_is_c(const struct dw_unit *u)
+{
+	switch (u->language) {
+	case DW_LANG_C89:
+	case DW_LANG_C:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case DW_LANG_C17:
+	case DW_LANG_C23:
+		return true;
+	}
+	return false;
+}
+
 bool dw_unit_is_gcc(const struct dw_unit *u)
 {
 	return u->gcc;

@@ -102,20 +102,6 @@ static const struct dw_wish wishes[] = {
 	{attrs, sizeof(attrs) / sizeof(attrs[0]), role_anywhere},
 };
 
-static bool is_c(const struct dw_unit *u)
-{
-	switch (dw_unit_language(u)) {
-	case DW_LANG_C:
-	case DW_LANG_C89:
-	case DW_LANG_C99:
-	case DW_LANG_C11:
-	case DW_LANG_C17:
-	case DW_LANG_C23:
-		return true;
-	}
-	return false;
-}
-
 int gatherer_init(struct gatherer *g, const struct dwarf *dw, struct code_span span, bool places)
 {
 	*g = (struct gatherer){.dw = dw, .span = span, .places = places};
@@ -311,7 +297,7 @@ static int see_copy(struct gatherer *g, struct dw_walker *w, const struct open_f
 
 static int walk(struct gatherer *g)
 {
-	struct dw_walker *w = &g->walkers[is_c(g->unit) ? 0 : 1];
+	struct dw_walker *w = &g->walkers[dw_unit_is_c(g->unit) ? 0 : 1];
 	struct open_frame around;
 	int role, rc = dw_walker_enter(w, g->unit, g->err);
 	while (rc >= 0 && (role = dw_walker_next(w)) != 0) {

@@ -122,12 +122,6 @@ static bool passes_classes(const struct cairn_types *types, const struct cairn_f
 	return false;
 }
 
-static bool is_c(const struct dw_unit *u)
-{
-	uint16_t lang = dw_unit_language(u);
-	return lang == DW_LANG_C || lang == DW_LANG_C89 || lang == DW_LANG_C99 || lang == DW_LANG_C11;
-}
-
 /* Whether the function uses all of what the convention passes. */
 static bool is_used(const struct site_env *env, const struct built_site *b, const struct cairn_location *abi)
 {
@@ -174,7 +168,7 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 	if (b->site.n_chain || !f->n_params)
 		return 0;
 	if (b->site.kind == CAIRN_SITE_PART || site_is_clone(env, &b->site) ||
-	    (!is_c(b->die.unit) && passes_classes(types, f))) {
+	    (!dw_unit_is_c(b->die.unit) && passes_classes(types, f))) {
 		believe_clone(env, b);
 		return 0;
 	}

@@ -32,15 +32,7 @@ enum { NAME_MAX_BYTES = 4096 };
 
 static bool has_namespaces(const struct dw_unit *u)
 {
-	switch (dw_unit_language(u)) {
-	case DW_LANG_C89:
-	case DW_LANG_C:
-	case DW_LANG_C99:
-	case DW_LANG_C11:
-	case DW_LANG_Mips_Assembler:
-		return false;
-	}
-	return true;
+	return !dw_unit_is_c(u) && dw_unit_language(u) != DW_LANG_Mips_Assembler;
 }
 
 /* The entry at the end of @i's origins. */
