@@ -289,7 +289,8 @@ struct cairn_active {
  * cairn_sites_at - the functions that an address is in, innermost first, and where their parameters are when a program stands there
  *
  * The locations are those of the values that the parameters have then; a function may have changed what it was passed.
- * Registers and memory are those of the frame at that address: cairn_stacks_value() (cairn/stack.h) reads them.
+ * Registers and memory are those of the frame at that address: cairn_stacks_value() (cairn/stack.h) reads them. A parameter in a vector
+ * register (17 to 32) is available here.
  *
  * @pc        the instruction that is to run next; of a frame further out the one behind its call
  * @is_exact  @pc is in the function itself; else the byte before it is: behind a call

@@ -103,6 +103,7 @@ struct cairn_stacks_opts {
 	 */
 	int (*find_pack)(void *ctx, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err);
 	void *find_pack_ctx;
+	bool vectors; /* of a process, read vector registers, too: a system call more for each thread. Of a core what it has is there */
 };
 
 struct cairn_stacks;
@@ -176,13 +177,14 @@ void cairn_stacks_regs(const struct cairn_thread_stack *thread, size_t frame, st
 /*
  * cairn_stacks_value - what a location holds in a frame, as it was at that moment
  *
- * Registers are those of the frame: of one further out only what its callees kept is known. Memory is what was copied of the stacks, or
+ * Registers are those of the frame: of one further out only what its callees kept is known. Of vector registers (x86-64) the lower 8 bytes are known
+ * in the innermost frame, with cairn_stacks_opts.vectors; nobody keeps them for a caller. Memory is what was copied of the stacks, or
  * what the core has; never that of a process that goes on, which may hold something else by now.
  *
  * @frame  its number
  * @sites  of the frame's binary: @loc is its cairn_sites_at() for the frame, and a caller in the same binary is asked for what it passed
  * @ret    @n bytes, those of the value's type; all of them are set when it is available
- * Returns CAIRN_AVAILABLE, or why there is no value: loc->why, CAIRN_UNAVAIL_NOT_KEPT, CAIRN_UNAVAIL_NOT_COPIED,
+ * Returns CAIRN_AVAILABLE, or why there is no value: loc->why, CAIRN_UNAVAIL_NOT_KEPT, CAIRN_UNAVAIL_VECTOR_REGISTER, CAIRN_UNAVAIL_NOT_COPIED,
  * CAIRN_UNAVAIL_NOT_LIVE of a place outside of the frame, CAIRN_UNAVAIL_UNSUPPORTED.
  * Cost: as many steps as the location has, and cairn_sites_passed() where it asks for that. Threads: as @sites. Signals: no.
  */

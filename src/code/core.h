@@ -20,6 +20,7 @@
 #include "base/vec.h"
 #include "code/memory.h"
 #include "code/space.h"
+#include "code/vectors.h"
 
 /* Memory at [lo, hi), of which the bytes [lo, dumped) are in the file at off. */
 struct core_segment {
@@ -41,6 +42,7 @@ struct core_thread {
 	int signal;	 /* that it got; 0: none */
 	bool has_fault;	 /* the signal was raised by an access, or by the instruction, at fault */
 	uint64_t fault;
+	struct vectors vectors; /* of x86-64 */
 	uint64_t user[CORE_N_REGS]; /* struct user_regs_struct of x86-64; of AArch64 struct user_pt_regs: x0 to x30, sp, pc, pstate */
 };
 

@@ -53,6 +53,17 @@ static int read_prstatus(struct core *core, struct cursor *c, struct cairn_err *
 	return VEC_ADD(&core->threads, t) ? 0 : err_nomem(err, "the threads of a core file");
 }
 
+/* Behind the NT_PRSTATUS of its thread. */
+static void read_vectors(struct core *core, struct cursor *c)
+{
+	uint8_t bytes[VECTORS_FXSAVE];
+	const uint8_t *at = cur_bytes(c, sizeof(bytes));
+	if (c->failed || !core->threads.n || core->machine != EM_X86_64)
+		return;
+	memcpy(bytes, at, sizeof(bytes));
+	vectors_take(&core->threads.p[core->threads.n - 1].vectors, bytes);
+}
+
 /* si_code above 0: the kernel found it; SI_KERNEL is a fault whose address the processor does not tell. */
 static bool is_fault(uint32_t signal, int32_t code)
 {
@@ -133,6 +144,9 @@ static int read_note(struct core *core, uint32_t type, struct cursor desc, struc
 	switch (type) {
 	case NT_PRSTATUS:
 		return read_prstatus(core, &desc, err);
+	case NT_PRFPREG:
+		read_vectors(core, &desc);
+		return 0;
 	case NT_FILE:
 		return read_files(core, &desc, err);
 	case NT_SIGINFO:

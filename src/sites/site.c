@@ -493,6 +493,28 @@ static void doubt_unused(const struct site_env *env, struct site_worker *w, stru
 	}
 }
 
+static bool is_plain(const struct cairn_piece *p)
+{
+	return p->kind == CAIRN_PIECE_VALUE && p->n_steps == 1 && p->steps[0].op == CAIRN_LOC_REG;
+}
+
+/*
+ * Who stands there may have the vector registers, which a probe has not. What is computed from one is left as it is. Whether Clang's callers passed
+ * one that a function does not use is not followed.
+ */
+static void take_vectors(const struct site_env *env, const struct loc_context *ctx, struct built_site *b)
+{
+	bool may_be_garbage = !ctx->inlined && dw_unit_is_clang(b->die.unit) && !env->assume_unmodified;
+	for (uint32_t i = 0; i < b->formals.n; i++) {
+		struct cairn_location *loc = &b->args[i].loc;
+		bool is_plain_all = loc->why == CAIRN_UNAVAIL_VECTOR_REGISTER && loc->n_pieces;
+		for (uint32_t k = 0; is_plain_all && k < loc->n_pieces; k++)
+			is_plain_all = is_plain(&loc->pieces[k]);
+		if (is_plain_all)
+			loc->why = may_be_garbage ? CAIRN_UNAVAIL_MAY_NOT_BE_PASSED : CAIRN_AVAILABLE;
+	}
+}
+
 int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t entry, struct cairn_vaddr at,
 		   struct cairn_vaddr next, struct built_site *ret, struct cairn_err *err)
 {
@@ -527,5 +549,6 @@ int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t e
 	if (rc < 0)
 		return rc;
 	doubt_unused(env, w, &ctx, ret);
+	take_vectors(env, &ctx, ret);
 	return believe_args(env, ret, w->arena) < 0 ? err_nomem(err, "locations") : 1;
 }

@@ -40,6 +40,7 @@ static int walk_thread(struct cairn_stacks *stacks, const struct core_thread *t,
 	struct thread_walk *to = stacks_add(stacks, t->tid, t->tid == core->pid ? core->comm : "");
 	if (!to)
 		return err_nomem(err, "the threads of a core file");
+	to->vectors = t->vectors;
 	to->stack.signal = t->signal;
 	to->stack.has_fault = t->has_fault;
 	to->stack.fault.v = t->fault;

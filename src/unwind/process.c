@@ -62,6 +62,7 @@ static int walk_thread(struct cairn_stacks *stacks, const struct stopped_thread 
 	if (!to)
 		return err_nomem(err, "the threads of a process");
 	to->stack.stopped_ns = t->stopped_ns;
+	to->vectors = t->vectors;
 	r->to = to;
 	r->walk = &stacks->walk;
 	const struct walk_target target = {.machine = EM_X86_64, .space = stacks->space, .runtime = stacks->runtime,
@@ -199,6 +200,7 @@ static int take_once(struct cairn_stacks *stacks, struct cairn_err *err)
 	if (!c)
 		return err_nomem(err, "stacks");
 	c->stacks = stacks;
+	c->stop.with_vectors = stacks->has_vectors;
 	stacks_clear(stacks);
 	int rc = choose_memory(stacks, err);
 	if (rc == 0)

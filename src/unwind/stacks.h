@@ -14,6 +14,7 @@ struct thread_walk {
 	struct cairn_thread_stack stack;
 	const struct frame_regs *regs; /* one for each frame */
 	const uint64_t *words;
+	struct vectors vectors; /* of the innermost frame */
 	size_t n_then; /* frames that were found in what was copied; those behind them by reading a process that runs again */
 };
 
@@ -21,6 +22,7 @@ struct cairn_stacks {
 	int pid; /* 0: a core file */
 	size_t max_frames;
 	unsigned int jobs;
+	bool has_vectors; /* of a process they are read */
 	struct core *core; /* NULL: a process */
 	struct core_search search;
 	struct code_packs packs;

@@ -207,6 +207,14 @@ static uint64_t thread_pointer(const struct user_regs_struct *u)
 {
 	return u->fs_base;
 }
+
+static void read_vectors(struct stopped_thread *t)
+{
+	uint8_t bytes[VECTORS_FXSAVE];
+	struct iovec to = {bytes, sizeof(bytes)};
+	if (ptrace(PTRACE_GETREGSET, t->tid, (void *)NT_PRFPREG, &to) == 0 && to.iov_len == sizeof(bytes))
+		vectors_take(&t->vectors, bytes);
+}
 #else
 static void take_regs(const struct user_regs_struct *u, struct cairn_regs *ret)
 {
@@ -219,6 +227,10 @@ static void take_regs(const struct user_regs_struct *u, struct cairn_regs *ret)
 static uint64_t thread_pointer(const struct user_regs_struct *u)
 {
 	return 0;
+}
+
+static void read_vectors(struct stopped_thread *t)
+{
 }
 #endif
 
@@ -234,6 +246,8 @@ static int read_regs(struct stop *stop, struct stopped_thread *t, struct cairn_e
 	take_regs(&u, &t->regs);
 	t->has_regs = true;
 	t->thread_pointer = thread_pointer(&u);
+	if (stop->with_vectors)
+		read_vectors(t);
 	return 0;
 }
 
@@ -384,7 +398,7 @@ static int stop_listed(struct stop *stop, struct stall *stall, struct cairn_err 
 
 int stop_all(int pid, struct stall *stall, struct stop *stop, struct cairn_err *err)
 {
-	*stop = (struct stop){.pid = pid};
+	*stop = (struct stop){.pid = pid, .with_vectors = stop->with_vectors};
 	int rc = stop_listed(stop, stall, err);
 	if (stop->threads.n > 1)
 		qsort(stop->threads.p, stop->threads.n, sizeof(*stop->threads.p), thread_order);

@@ -15,6 +15,7 @@
 
 #include "base/vec.h"
 #include "code/stall.h"
+#include "code/vectors.h"
 
 struct stopped_thread {
 	int tid;
@@ -25,12 +26,14 @@ struct stopped_thread {
 	bool is_left_out;
 	char state; /* of one that was left out, by proc_pid_stat(5): D waits in the kernel */
 	struct cairn_regs regs;
+	struct vectors vectors;
 	uint64_t thread_pointer; /* of x86-64: fs_base; 0: not known */
 	uint64_t stopped_at_ns, stopped_ns; /* CLOCK_MONOTONIC; for how long */
 };
 
 struct stop {
 	int pid;
+	bool with_vectors; /* the caller's wish */
 	VEC(struct stopped_thread) threads; /* the main thread first, then by tid */
 	uint64_t first_ns, last_ns; /* from the first thread's stop to the last one's release */
 	bool is_consistent;
@@ -47,7 +50,7 @@ int stop_memory_of(int pid);
  * stop_all - stop every thread of @pid and read its registers
  *
  * @stall  of the process; its thread is borrowed meanwhile
- * @stop   zeroed; stop_release() also after an error
+ * @stop   zeroed, but for what is wished; stop_release() also after an error
  * Errors: as cairn_stacks_of_process().
  */
 int stop_all(int pid, struct stall *stall, struct stop *stop, struct cairn_err *err);

@@ -65,10 +65,21 @@ static uint64_t load(struct machine *m, uint64_t at, unsigned int size)
 	return value;
 }
 
+/* No callee keeps one. Those of what a signal interrupted are in the signal's frame, and not looked for. */
+static uint64_t vector(struct machine *m, unsigned int n)
+{
+	const struct thread_walk *t = (const struct thread_walk *)(const void *)m->thread;
+	if (m->number && !m->frame->is_exact)
+		return give_up(m, CAIRN_UNAVAIL_NOT_KEPT);
+	if (m->number || !t->vectors.is_known || n < VECTORS_FIRST || n >= VECTORS_FIRST + VECTORS_N)
+		return give_up(m, CAIRN_UNAVAIL_VECTOR_REGISTER);
+	return t->vectors.low[n - VECTORS_FIRST];
+}
+
 static uint64_t reg(struct machine *m, unsigned int n)
 {
 	if (n >= 16)
-		return give_up(m, CAIRN_UNAVAIL_VECTOR_REGISTER);
+		return vector(m, n);
 	if (!(m->regs.known & UINT32_C(1) << n))
 		return give_up(m, CAIRN_UNAVAIL_NOT_KEPT);
 	return m->regs.r[n];

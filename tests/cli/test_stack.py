@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 
-from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, run
+from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run
 
 # Threads that wait, sleep, spin; what is interrupted is counted.
 PROGRAM = r"""
@@ -415,6 +415,55 @@ def callees_saved_registers_are_recovered_and_lost_ones_are_unavailable(compiler
     expect(found["keeps"].get("kept") == 12345, found)
     reasons = {"not-kept", "not-live", "optimised-out", "no-description", "entry-value", "vector-register", "caller"}
     expect(found["loses"].get("real") in {2.5, *reasons}, found)
+
+
+VECTORS = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+volatile double sink;
+__attribute__((noinline)) static void spin(double real, float less, int n)
+{
+	for (;;)
+		__asm__ volatile("pause" :: "x"(real), "x"(less), "r"(n));
+}
+__attribute__((noinline)) static void outer(double kept_by_nobody) { spin(kept_by_nobody * 2, 1.25f, 7); sink = 1; }
+int main(int argc, char **argv)
+{
+	prctl(PR_SET_PDEATHSIG, 9);
+	puts("ready");
+	fflush(stdout);
+	outer(argc + 0.5);
+}
+"""
+
+
+@claim
+def the_innermost_frames_vector_registers_are_read_and_no_others():
+    path = compile_c("vectors", VECTORS, flags=("-O2", "-g", "-fno-ipa-cp"))
+    found = args_of(path)
+    expect(found["spin"] == {"real": 3, "less": 1.25, "n": 7}, found)
+    expect(found["outer"].get("kept_by_nobody") in {"not-kept", "entry-value", "optimised-out", "not-live", "caller"}, found)
+
+
+@claim
+def a_cores_vector_registers_are_those_of_the_thread():
+    need("gcore")
+    path = compile_c("vectors-core", VECTORS, flags=("-O2", "-g", "-fno-ipa-cp"))
+    with Running(path) as p:
+        made = run("gcore", "-o", os.path.join(folder(), "vectors"), str(p.pid))
+    core = os.path.join(folder(), f"vectors.{p.pid}")
+    expect(os.path.exists(core), made)
+    r = cairn("stack", "--args", "--no-cache", core)
+    expect("(real=3, less=1.25, n=7)" in r.out, r)
+
+
+@claim
+def clangs_callers_may_not_have_passed_a_vector_register():
+    need("clang")
+    found = args_of(compile_c("vectors-clang", VECTORS, flags=("-O2", "-g"), compiler="clang"))
+    expect(found["spin"]["real"] in {"may-not-be-passed", "optimised-out", "not-live", "no-description"}, found)
 
 
 @claim
