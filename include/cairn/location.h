@@ -63,10 +63,12 @@ enum cairn_loc_op {
 	CAIRN_LOC_GT,
 	CAIRN_LOC_GE,
 	/*
-	 * Set the accumulator to what reg held when the function was entered. Only in answers of cairn_sites_at(), and only who has the
-	 * caller's frame can tell: cairn_sites_passed().
+	 * Set the accumulator to what reg held when the function was entered, or to what was passed for the parameter whose DIE is at
+	 * imm in .debug_info, of a function that gets it no more (GCC's .isra and .constprop clones). Only in answers of cairn_sites_at(), and
+	 * only who has the caller's frame can tell: cairn_sites_passed().
 	 */
 	CAIRN_LOC_ENTRY_REG,
+	CAIRN_LOC_ENTRY_PARAM,
 };
 
 enum cairn_loc_operand {

@@ -303,16 +303,16 @@ int cairn_sites_at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exa
 		   struct cairn_err *err);
 
 /*
- * cairn_sites_passed - what a register held when a function was entered: CAIRN_LOC_ENTRY_REG
+ * cairn_sites_passed - what a caller passed to a function that stands on the stack
  *
  * @callee  an address in the function, @caller_pc where it returns to, of the two frames
- * @reg     DWARF number
+ * @asked   a step of a location: CAIRN_LOC_ENTRY_REG, or CAIRN_LOC_ENTRY_PARAM
  * @ret     a value in the caller's frame, or CAIRN_UNAVAIL_ENTRY_VALUE where it is not certain: unless the caller called the function
  *          directly, and that cannot have come back to its entry by tail calls. Borrowed as the answer of cairn_sites_at() before it
  * Returns 0; errors as cairn_sites_at(). Cost: decodes the function.
  */
-int cairn_sites_passed(struct cairn_sites *sites, struct cairn_vaddr callee, struct cairn_vaddr caller_pc, unsigned int reg,
-		       struct cairn_location *ret, struct cairn_err *err);
+int cairn_sites_passed(struct cairn_sites *sites, struct cairn_vaddr callee, struct cairn_vaddr caller_pc,
+		       const struct cairn_loc_step *asked, struct cairn_location *ret, struct cairn_err *err);
 
 /* Name of the variable or function at a link-time address, for cairn_location_text(); @ctx is the sites. */
 bool cairn_sites_symbol(void *ctx, struct cairn_vaddr at, char *name, size_t size);

@@ -85,6 +85,15 @@ bool insn_stores_near(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, in
  */
 bool insn_takes_address(const uint8_t *bytes, size_t n, uint64_t at, uint64_t *ret);
 
+/*
+ * insn_is_table_jump - whether an indirect jump is one of a switch, whose table has distances
+ *
+ * @code  instructions one behind the other, the last of which is the jump; @n bytes of them
+ * False also for a jump that may be any: through a table of addresses, to a register whose origin is not among the instructions.
+ * Cost: decodes them, no allocation. Threads: any. Signals: safe.
+ */
+bool insn_is_table_jump(const uint8_t *code, size_t n);
+
 struct insn_access {
 	bool loads;  /* or takes the address */
 	bool stores;

@@ -274,6 +274,16 @@ static void entry_value(struct fold *f, const uint8_t *expr, uint64_t len)
 		give_up(f, CAIRN_UNAVAIL_ENTRY_VALUE);
 }
 
+/* What was passed for a parameter that GCC removed from a clone: the caller's call site says it of that parameter's DIE. */
+static void removed_parameter(struct fold *f, uint32_t unit_off)
+{
+	int64_t die = (int64_t)(dw_unit_off(f->unit) + unit_off);
+	if (f->ctx->has_caller)
+		push_step(f, (struct cairn_loc_step){.op = CAIRN_LOC_ENTRY_PARAM, .imm = die});
+	else
+		give_up(f, CAIRN_UNAVAIL_CALLER);
+}
+
 /* ---- typed operations ---- */
 
 /* The integer type of a base type DIE; false when it is none. */
@@ -474,6 +484,9 @@ static bool place_op(struct fold *f, uint8_t op)
 		n = cur_uleb(c);
 		entry_value(f, cur_bytes(c, n), n);
 		return true;
+	case DW_OP_GNU_parameter_ref:
+		removed_parameter(f, cur_u32(c));
+		return true;
 	case DW_OP_implicit_value:
 		implicit_value(f);
 		return true;
@@ -574,8 +587,6 @@ static enum cairn_unavailable refusal(uint8_t op)
 	case DW_OP_form_tls_address:
 	case DW_OP_GNU_push_tls_address:
 		return CAIRN_UNAVAIL_THREAD_LOCAL;
-	case DW_OP_GNU_parameter_ref:
-		return CAIRN_UNAVAIL_CALLER;
 	}
 	return CAIRN_UNAVAIL_UNSUPPORTED;
 }

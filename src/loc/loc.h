@@ -56,7 +56,7 @@ struct loc_context {
 	 */
 	bool is_now;
 	struct cairn_vaddr next;
-	bool has_caller; /* what a register held at the entry may be said as CAIRN_LOC_ENTRY_REG: the caller's frame tells */
+	bool has_caller; /* what was passed may be said as CAIRN_LOC_ENTRY_REG and _PARAM: the caller's frame tells */
 	uint64_t view;
 	bool has_entry_view;      /* view is from DW_AT_GNU_entry_view: the entry has a line row */
 	/*

@@ -229,6 +229,11 @@ static void step_text(const struct text *t, const struct cairn_loc_step *s, stru
 		append_reg(acc, s->reg);
 		wrap(acc, "entry(");
 		return;
+	case CAIRN_LOC_ENTRY_PARAM:
+		acc->n = 0;
+		append_number(acc, s->imm);
+		wrap(acc, "passed(");
+		return;
 	case CAIRN_LOC_CONST:
 		acc->n = 0;
 		append_number(acc, s->imm);

@@ -12,13 +12,15 @@
  * call may have been of g, which jumped to f (a tail call) with a register of its own in rdi, and left no frame. So
  *
  *	1. the instruction in front of the return address is a direct call of f's entry;
- *	2. no jump in f leads out of f, or back to its entry: f did not go through others and come again. A jump to an address that
- *	   a register or memory holds may lead anywhere.
+ *	2. f's jumps do not lead back to its entry, through other functions either (reentry.c).
  *
  * Clang says of "mov %rbx, %rdx; movabs $3, %rbx; call f" that f was passed what rbx holds, which is 3 when f stands on the stack
  * (docs/findings/clang-call-site-value-overwritten.md). So
  *
  *	3. the registers that the value is told by are not written between the last instruction that writes the argument and the call.
+ *
+ * GCC makes clones that get a parameter no more (.isra, .constprop), and describes it by DW_OP_GNU_parameter_ref: "what the call site says of
+ * it". No register has it, so of these 1 and 2 count.
  *
  * Then what the debug information says of the call site is taken as long as it cannot have changed since: constants, and
  * what is computed from registers of the caller's frame. Memory may have been written by f.
@@ -32,6 +34,7 @@
 #include "dwarf/constants.h"
 #include "loc/code.h"
 #include "loc/loc.h"
+#include "sites/reentry.h"
 
 enum {
 	/* call rel32 */
@@ -55,35 +58,6 @@ static bool is_direct_call(const struct site_env *env, struct cairn_vaddr ret_pc
 	       insn.len == CALL_BYTES && insn.target == entry.v;
 }
 
-struct stay {
-	const struct dw_die *function;
-	struct cairn_vaddr entry;
-	uint64_t target;
-	bool is_inside;
-};
-
-static int note_target(void *arg, struct dw_range r)
-{
-	struct stay *s = arg;
-	s->is_inside |= r.lo.v <= s->target && s->target < r.hi.v;
-	return 0;
-}
-
-/* Negative: a jump may lead elsewhere. */
-static int stays(void *arg, const struct code_insn *insn)
-{
-	enum { LEAVES = -1 };
-	struct stay *s = arg;
-	if (insn->step.flow == INSN_JUMP_INDIRECT)
-		return LEAVES;
-	if (insn->step.flow != INSN_JUMP && insn->step.flow != INSN_BRANCH)
-		return 0;
-	s->target = insn->step.target;
-	s->is_inside = false;
-	dw_ranges(s->function, note_target, s, NULL);
-	return s->is_inside && s->target != s->entry.v ? 0 : LEAVES;
-}
-
 /* 1, 0, -ENOMEM. */
 static int is_certain(const struct site_env *env, const struct passed_call *call)
 {
@@ -94,9 +68,7 @@ static int is_certain(const struct site_env *env, const struct passed_call *call
 		rc = site_entry_of(&callee, &entry);
 	if (rc != 1 || !is_direct_call(env, call->ret_pc, entry))
 		return rc == -ENOMEM ? rc : 0;
-	struct stay s = {.function = &callee, .entry = entry};
-	rc = code_visit(env->code, &callee, stays, &s);
-	return rc == -ENOMEM ? rc : rc == 0;
+	return reentry_is_excluded(env, call->active, call->callee);
 }
 
 /* ---- the call site ---- */
@@ -141,17 +113,28 @@ static int find_site(const struct dw_die *function, struct cairn_vaddr ret_pc, s
 	return rc;
 }
 
-/* Whether a parameter of a call site is register @reg; with the expression of what was in it. */
-static bool is_in(const struct dw_die *param, unsigned int reg, struct dw_value *ret)
+static bool is_register(const struct dw_die *param, unsigned int reg)
 {
 	struct dw_value where;
+	return dw_attr(param, DW_AT_location, &where, NULL) == 1 &&
+	       (where.cls == DW_CLASS_EXPRLOC || where.cls == DW_CLASS_BLOCK) && where.block.n == 1 &&
+	       where.block.p[0] == DW_OP_reg0 + reg;
+}
+
+static bool is_removed(const struct dw_die *param, dw_off formal)
+{
+	uint16_t at = param->tag == DW_TAG_call_site_parameter ? DW_AT_call_parameter : DW_AT_abstract_origin;
+	return dw_ref(param, at) == formal;
+}
+
+/* Whether a child of a call site tells what is asked for; with the expression of what was passed. */
+static bool tells(const struct dw_die *param, const struct cairn_loc_step *asked, struct dw_value *ret)
+{
 	if (param->tag != DW_TAG_call_site_parameter && param->tag != DW_TAG_GNU_call_site_parameter)
 		return false;
 	uint16_t at = param->tag == DW_TAG_call_site_parameter ? DW_AT_call_value : DW_AT_GNU_call_site_value;
-	return dw_attr(param, DW_AT_location, &where, NULL) == 1 &&
-	       (where.cls == DW_CLASS_EXPRLOC || where.cls == DW_CLASS_BLOCK) && where.block.n == 1 &&
-	       where.block.p[0] == DW_OP_reg0 + reg && dw_attr(param, at, ret, NULL) == 1 &&
-	       (ret->cls == DW_CLASS_EXPRLOC || ret->cls == DW_CLASS_BLOCK);
+	bool is_it = asked->op == CAIRN_LOC_ENTRY_REG ? is_register(param, asked->reg) : is_removed(param, (dw_off)asked->imm);
+	return is_it && dw_attr(param, at, ret, NULL) == 1 && (ret->cls == DW_CLASS_EXPRLOC || ret->cls == DW_CLASS_BLOCK);
 }
 
 /* ---- what the value is told by ---- */
@@ -230,8 +213,8 @@ static void as_value(struct cairn_location *loc, struct cairn_piece *piece)
 	loc->pieces = piece;
 }
 
-int passed_in(const struct site_env *env, const struct passed_call *call, unsigned int reg, struct arena *arena,
-	      struct cairn_location *ret, struct cairn_err *err)
+int passed_in(const struct site_env *env, const struct passed_call *call, const struct cairn_loc_step *asked,
+	      struct arena *arena, struct cairn_location *ret, struct cairn_err *err)
 {
 	struct dw_die caller, site, param;
 	struct dw_value value;
@@ -245,7 +228,7 @@ int passed_in(const struct site_env *env, const struct passed_call *call, unsign
 	if (rc <= 0)
 		return rc;
 	rc = dw_die_child(&site, &param, err);
-	while (rc == 1 && !is_in(&param, reg, &value))
+	while (rc == 1 && !tells(&param, asked, &value))
 		rc = dw_die_sibling(&param, &param, err);
 	if (rc <= 0)
 		return rc;
@@ -265,7 +248,9 @@ int passed_in(const struct site_env *env, const struct passed_call *call, unsign
 	if (!piece || loc_from_expr(&ctx, param.unit, value.block.p, value.block.n, arena, ret) < 0)
 		return err_nomem(err, "a location");
 	as_value(ret, piece);
-	rc = ret->why == CAIRN_AVAILABLE ? origin_holds(env, &caller, call->ret_pc, reg, piece) : 1;
+	rc = 1;
+	if (ret->why == CAIRN_AVAILABLE && asked->op == CAIRN_LOC_ENTRY_REG)
+		rc = origin_holds(env, &caller, call->ret_pc, asked->reg, piece);
 	if (rc < 0)
 		return err_nomem(err, "the code of a function");
 	if (!rc)

@@ -71,10 +71,10 @@ int cairn_sites_at(struct cairn_sites *s, struct cairn_vaddr pc, bool is_exact, 
 	return s->ops->at ? s->ops->at(s, pc, is_exact, ret, err) : refuse(s, err);
 }
 
-int cairn_sites_passed(struct cairn_sites *s, struct cairn_vaddr callee, struct cairn_vaddr caller_pc, unsigned int reg,
-		       struct cairn_location *ret, struct cairn_err *err)
+int cairn_sites_passed(struct cairn_sites *s, struct cairn_vaddr callee, struct cairn_vaddr caller_pc,
+		       const struct cairn_loc_step *asked, struct cairn_location *ret, struct cairn_err *err)
 {
-	return s->ops->passed ? s->ops->passed(s, callee, caller_pc, reg, ret, err) : refuse(s, err);
+	return s->ops->passed ? s->ops->passed(s, callee, caller_pc, asked, ret, err) : refuse(s, err);
 }
 
 bool cairn_sites_symbol(void *ctx, struct cairn_vaddr at, char *name, size_t size)

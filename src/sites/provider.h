@@ -27,8 +27,8 @@ struct sites_ops {
 	/* NULL: not known here */
 	int (*at)(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, const struct cairn_active **ret,
 		  struct cairn_err *err);
-	int (*passed)(struct cairn_sites *sites, struct cairn_vaddr callee, struct cairn_vaddr caller_pc, unsigned int reg,
-		      struct cairn_location *ret, struct cairn_err *err);
+	int (*passed)(struct cairn_sites *sites, struct cairn_vaddr callee, struct cairn_vaddr caller_pc,
+		      const struct cairn_loc_step *asked, struct cairn_location *ret, struct cairn_err *err);
 	bool (*symbol)(struct cairn_sites *sites, struct cairn_vaddr at, char *name, size_t size);
 };
 

@@ -271,7 +271,7 @@ static int locate(const struct site_env *env, struct site_worker *w, struct loc_
 	bool flow_helps = ret->why == CAIRN_UNAVAIL_ENTRY_VALUE || (ctx->is_now && ret->why == CAIRN_UNAVAIL_NOT_STORED);
 	if (rc >= 0 && flow_helps && !ctx->flow && need_flow(env, w, ctx))
 		rc = loc_of_argument(ctx, formal, w->arena, ret);
-	if (rc >= 0 && ret->why == CAIRN_UNAVAIL_ENTRY_VALUE && ctx->is_now) {
+	if (rc >= 0 && (ret->why == CAIRN_UNAVAIL_ENTRY_VALUE || ret->why == CAIRN_UNAVAIL_CALLER) && ctx->is_now) {
 		ctx->has_caller = true;
 		rc = loc_of_argument(ctx, formal, w->arena, ret);
 		ctx->has_caller = false;

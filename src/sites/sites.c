@@ -602,20 +602,21 @@ static bool symbol(struct cairn_sites *sites, struct cairn_vaddr at, char *name,
 
 /* ---- in the middle of functions ---- */
 
-static int passed(struct cairn_sites *sites, struct cairn_vaddr callee, struct cairn_vaddr caller_pc, unsigned int reg,
-		  struct cairn_location *ret, struct cairn_err *err)
+static int passed(struct cairn_sites *sites, struct cairn_vaddr callee, struct cairn_vaddr caller_pc,
+		  const struct cairn_loc_step *asked, struct cairn_location *ret, struct cairn_err *err)
 {
 	struct dwarf_sites *s = own(sites);
 	*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_ENTRY_VALUE};
 	if (!s->has_active)
 		return 0;
 	struct site_env env = env_of(s, &s->all);
-	struct passed_call call = {.callee = active_function(&s->active, callee),
+	struct passed_call call = {.active = &s->active,
+				   .callee = active_function(&s->active, callee),
 				   .caller = active_function(&s->active, (struct cairn_vaddr){caller_pc.v - 1}),
 				   .ret_pc = caller_pc};
 	if (call.callee == DW_FUNC_NONE || call.caller == DW_FUNC_NONE)
 		return 0;
-	return passed_in(&env, &call, reg, &s->at, ret, err);
+	return passed_in(&env, &call, asked, &s->at, ret, err);
 }
 
 static int at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, const struct cairn_active **ret,

@@ -87,10 +87,10 @@ static uint64_t reg(struct machine *m, unsigned int n)
 
 static enum cairn_unavailable run(struct machine *m, const struct cairn_location *loc, void *ret, size_t n);
 
-static uint64_t entry_reg(struct machine *m, unsigned int n)
+static uint64_t passed(struct machine *m, const struct cairn_loc_step *asked)
 {
 	const struct cairn_stack_frame *caller;
-	struct cairn_location passed;
+	struct cairn_location where;
 	uint64_t value = 0;
 	if (m->number + 1 >= n_then(m->thread))
 		return give_up(m, CAIRN_UNAVAIL_NOT_COPIED);
@@ -101,12 +101,12 @@ static uint64_t entry_reg(struct machine *m, unsigned int n)
 	if (caller->is_exact || m->frame->is_signal || m->frame->is_assumed ||
 	    caller->is_assumed || caller->bin != m->frame->bin || m->n_callers == CALLERS_MAX)
 		return give_up(m, CAIRN_UNAVAIL_ENTRY_VALUE);
-	if (cairn_sites_passed(m->sites, m->frame->vaddr, (struct cairn_vaddr){caller->vaddr.v + 1}, n, &passed, NULL) < 0)
+	if (cairn_sites_passed(m->sites, m->frame->vaddr, (struct cairn_vaddr){caller->vaddr.v + 1}, asked, &where, NULL) < 0)
 		return give_up(m, CAIRN_UNAVAIL_ENTRY_VALUE);
 	struct machine outer = {.stacks = m->stacks, .thread = m->thread, .sites = m->sites, .number = m->number + 1,
 				.frame = caller, .n_callers = m->n_callers + 1};
 	cairn_stacks_regs(m->thread, outer.number, &outer.regs);
-	if (run(&outer, &passed, &value, sizeof(value)) != CAIRN_AVAILABLE)
+	if (run(&outer, &where, &value, sizeof(value)) != CAIRN_AVAILABLE)
 		return give_up(m, CAIRN_UNAVAIL_ENTRY_VALUE);
 	return value;
 }
@@ -169,7 +169,8 @@ static void step(struct machine *m, const struct cairn_loc_step *s)
 	case CAIRN_LOC_ZEXT: m->acc = extend(m->acc, s->size, false); return;
 	case CAIRN_LOC_NEG: m->acc = -m->acc; return;
 	case CAIRN_LOC_NOT: m->acc = ~m->acc; return;
-	case CAIRN_LOC_ENTRY_REG: m->acc = entry_reg(m, s->reg); return;
+	case CAIRN_LOC_ENTRY_REG:
+	case CAIRN_LOC_ENTRY_PARAM: m->acc = passed(m, s); return;
 	case CAIRN_LOC_SAVE: m->slots[(uint64_t)s->imm % CAIRN_LOC_SLOTS] = m->acc; return;
 	default: binary_step(m, s);
 	}

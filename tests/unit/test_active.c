@@ -158,13 +158,14 @@ static void what_was_passed_without_memory_is_an_error(void **state)
 {
 	(void)state;
 	struct program p;
+	const struct cairn_loc_step in_rdi = {.op = CAIRN_LOC_ENTRY_REG, .reg = RDI};
 	struct cairn_location loc;
 	unsigned int n = 1;
 	if (!program_open(&p))
 		skip();
 	struct cairn_vaddr pc = return_address(&p);
 	struct cairn_sites *sites = asked_at(&p, pc);
-	assert_int_equal(cairn_sites_passed(sites, p.wait_here, pc, RDI, &loc, NULL), 0);
+	assert_int_equal(cairn_sites_passed(sites, p.wait_here, pc, &in_rdi, &loc, NULL), 0);
 	enum cairn_unavailable expected = loc.why;
 	assert_int_equal(expected, CAIRN_AVAILABLE);
 	cairn_sites_close(sites);
@@ -172,11 +173,11 @@ static void what_was_passed_without_memory_is_an_error(void **state)
 		struct cairn_err err = {0};
 		sites = asked_at(&p, pc);
 		alloc_fail_at(n);
-		int rc = cairn_sites_passed(sites, p.wait_here, pc, RDI, &loc, &err);
+		int rc = cairn_sites_passed(sites, p.wait_here, pc, &in_rdi, &loc, &err);
 		bool has_failed = alloc_fail_end();
 		if (has_failed && (rc != -ENOMEM || !err.msg[0]))
 			fail_msg("allocation %u: %d, %s: %s", n, rc, cairn_unavailable_text(loc.why), err.msg);
-		assert_int_equal(cairn_sites_passed(sites, p.wait_here, pc, RDI, &loc, NULL), 0);
+		assert_int_equal(cairn_sites_passed(sites, p.wait_here, pc, &in_rdi, &loc, NULL), 0);
 		assert_int_equal(loc.why, expected);
 		cairn_sites_close(sites);
 		if (!has_failed)

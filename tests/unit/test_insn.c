@@ -699,6 +699,40 @@ static void accesses_to_a_slot_are_told_apart(void **state)
 	assert_true(a.loads && a.stores);
 }
 
+static void a_switch_s_jump_is_told_from_others(void **state)
+{
+	(void)state;
+#define ENTRY 0x48, 0x63, 0x04, 0x82 /* movslq (%rdx,%rax,4),%rax */
+#define SUM 0x48, 0x01, 0xd0	     /* add %rdx,%rax */
+#define JUMP 0xff, 0xe0		     /* jmp *%rax */
+	static const struct {
+		bool is_table;
+		uint8_t n, code[24];
+	} cases[] = {
+		{true, 9, {ENTRY, SUM, JUMP}},
+		{true, 10, {ENTRY, SUM, 0x3e, JUMP}},					/* notrack */
+		{true, 12, {ENTRY, 0x45, 0x31, 0xc0, SUM, JUMP}},			/* xor %r8d,%r8d between */
+		{true, 9, {0x4c, 0x63, 0x1c, 0x82, 0x4c, 0x01, 0xda, 0xff, 0xe2}},	/* movslq (%rdx,%rax,4),%r11; add %r11,%rdx; jmp *%rdx */
+		{false, 6, {ENTRY, JUMP}},
+		{false, 5, {SUM, JUMP}},
+		{false, 9, {ENTRY, SUM, 0xff, 0xe2}},					/* jmp *%rdx */
+		{false, 12, {ENTRY, SUM, 0x48, 0x8b, 0x00, JUMP}},			/* mov (%rax),%rax: a pointer in the end */
+		{false, 9, {0x48, 0x8b, 0x04, 0xc2, SUM, JUMP}},			/* whole words: mov (%rdx,%rax,8),%rax */
+		{false, 14, {ENTRY, SUM, 0xe8, 0, 0, 0, 0, JUMP}},			/* call between */
+		{false, 7, {ENTRY, SUM}},						/* no jump */
+		{false, 7, {0xff, 0x24, 0xc5, 0, 0x40, 0, 0}},				/* jmp *0x4000(,%rax,8) */
+		{false, 8, {ENTRY, SUM, 0xff}},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		if (insn_is_table_jump(cases[i].code, cases[i].n) != cases[i].is_table)
+			fail_msg("case %zu", i);
+	}
+	assert_false(insn_is_table_jump(cases[0].code, 0));
+#undef ENTRY
+#undef SUM
+#undef JUMP
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -724,6 +758,7 @@ int main(void)
 		cmocka_unit_test(boundaries_of_libc_are_those_of_objdump),
 		cmocka_unit_test(red_zone_is_found_exactly_when_the_compiler_uses_it),
 		cmocka_unit_test(accesses_to_a_slot_are_told_apart),
+		cmocka_unit_test(a_switch_s_jump_is_told_from_others),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
