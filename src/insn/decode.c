@@ -201,6 +201,26 @@ struct insn_access insn_accesses(const uint8_t *bytes, size_t n, unsigned int dw
 	return ret;
 }
 
+bool insn_stores_register(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off, unsigned int *ret_reg,
+			  unsigned int *ret_bytes)
+{
+	ZydisDecoder d = zydis_decoder();
+	ZydisDecodedInstruction zi;
+	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+	if (!zydis_full(&d, bytes, n, &zi, ops) || zi.mnemonic != ZYDIS_MNEMONIC_MOV ||
+	    ops[0].type != ZYDIS_OPERAND_TYPE_MEMORY || ops[1].type != ZYDIS_OPERAND_TYPE_REGISTER)
+		return false;
+	const ZydisDecodedOperandMem *to = &ops[0].mem;
+	int64_t at = to->disp.has_displacement ? to->disp.value : 0;
+	bool is_high = ops[1].reg.value >= ZYDIS_REGISTER_AH && ops[1].reg.value <= ZYDIS_REGISTER_BH;
+	int reg = zydis_dwarf_reg(ops[1].reg.value);
+	if (zydis_dwarf_reg(to->base) != (int)dwarf_reg || to->index != ZYDIS_REGISTER_NONE || at != off || reg < 0 || is_high)
+		return false;
+	*ret_reg = (unsigned int)reg;
+	*ret_bytes = ops[0].size / 8;
+	return true;
+}
+
 bool insn_takes_address(const uint8_t *bytes, size_t n, uint64_t at, uint64_t *ret)
 {
 	ZydisDecoder d = zydis_decoder();

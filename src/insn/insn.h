@@ -108,6 +108,15 @@ struct insn_access {
  */
 struct insn_access insn_accesses(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off, unsigned int size);
 
+/*
+ * insn_stores_register - whether an instruction copies a general register to memory at register + @off: mov %rsi, 8(%rsp)
+ *
+ * @ret_reg    the register that is copied, @ret_bytes how many of its bytes; untouched otherwise
+ * Cost: one decode, no allocation. Threads: any. Signals: safe.
+ */
+bool insn_stores_register(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off, unsigned int *ret_reg,
+			  unsigned int *ret_bytes);
+
 /* Name of a DWARF register number of x86-64 ("rdi"); NULL for a number that has none. Static. */
 const char *insn_reg_name(unsigned int dwarf_reg);
 

@@ -98,7 +98,7 @@ static bool is_stored(const struct loc_context *ctx, int64_t off, unsigned int b
 		if (!insn_decode(code, n, pc, &insn) ||
 		    (pc >= row.hi.v && cfi_row_at(ctx->cfi, (struct cairn_vaddr){pc}, &row, NULL) != 1))
 			return false;
-		if (row.cfa == CFI_CFA_REG_OFFSET &&
+		if (row.cfa == CFI_CFA_REG_OFFSET && insn.flow == INSN_NEXT &&
 		    insn_accesses(code, n, row.cfa_reg, row.cfa_off + off, bytes).stores)
 			return true;
 		/* Calls are passed: of mcount(), in front of all that the function does. */
@@ -136,7 +136,9 @@ static int note_store(void *arg, const struct code_insn *insn)
 	struct cfi_row row;
 	if (!is_before && (s->has_left || insn->at < s->since.v || insn->at >= s->ctx->next.v))
 		return 0;
-	if (cfi_row_at(s->ctx->cfi, (struct cairn_vaddr){insn->at}, &row, NULL) == 1 && row.cfa == CFI_CFA_REG_OFFSET)
+	/* A call writes its return address, below the frame. */
+	if (insn->step.flow == INSN_NEXT && cfi_row_at(s->ctx->cfi, (struct cairn_vaddr){insn->at}, &row, NULL) == 1 &&
+	    row.cfa == CFI_CFA_REG_OFFSET)
 		s->is_stored |= insn_accesses(insn->bytes, insn->step.len, row.cfa_reg, row.cfa_off + s->off, s->bytes).stores;
 	if (!is_before && insn->step.flow != INSN_NEXT && insn->step.flow != INSN_CALL &&
 	    insn->step.flow != INSN_CALL_INDIRECT)

@@ -9,6 +9,7 @@
  *	abi.c         where the calling convention puts parameters, for code that is not optimised
  *	stack_args.c  what is said of arguments on the stack of the containing function
  *	arrival.c     whether what is described for a whole function is there yet
+ *	spilled.c     whether a parameter was put into its slot on all ways
  *	code.c        the instructions of one function, one by one
  *	flow.c        which registers still hold what they held at the function's entry
  *	graph.c       the instructions of one function, and which comes behind which
@@ -122,6 +123,14 @@ bool loc_frame_is_set_up(const struct loc_context *ctx, unsigned int reg);
  */
 bool loc_holds_now(const struct loc_context *ctx, const struct dw_unit *unit, const struct cairn_location *loc,
 		   struct cairn_vaddr since, bool everywhere);
+
+/*
+ * loc_is_spilled - whether ctx->formal was put into the slot at the CFA + @off on all ways to where a program stands
+ *
+ * @bytes  of the parameter
+ * False where it is not certain; the essay is in spilled.c. Cost: decodes the function.
+ */
+bool loc_is_spilled(const struct loc_context *ctx, int64_t off, uint64_t bytes);
 
 bool loc_equal(const struct cairn_location *a, const struct cairn_location *b);
 

@@ -23,14 +23,17 @@ static const char source[] =
 	"static inline __attribute__((always_inline)) long inner(int depth, long product)\n"
 	"{ long r = wait_here(depth - 7, \"here\"); return r + product + sink; }\n"
 	"__attribute__((noipa)) long loses(long lost) { long r = inner(9, 3); sink = r; return wait_here(r, \"there\") + 1; }\n"
-	"int main(void) { return loses(12345) == 7; }\n";
+	"#define NO_REGISTER_IS_LEFT() __asm__ volatile(\"\" : : : \"rbx\", \"rbp\", \"r12\", \"r13\", \"r14\", \"r15\", \"memory\")\n"
+	"__attribute__((noipa)) long spills(long kept)\n"
+	"{ NO_REGISTER_IS_LEFT(); sink = wait_here(1, \"spilled\"); NO_REGISTER_IS_LEFT(); return kept + sink; }\n"
+	"int main(void) { return loses(12345) + spills(sink) == 7; }\n";
 
 enum { CALL_BYTES = 5, RDI = 5 };
 
 struct program {
 	struct workspace w;
 	struct cairn_binary *bin;
-	struct cairn_vaddr wait_here, loses;
+	struct cairn_vaddr wait_here, loses, spills;
 };
 
 static struct cairn_vaddr address_of(const struct cairn_binary *bin, const char *name)
@@ -57,6 +60,7 @@ static bool program_open(struct program *p)
 	assert_int_equal(cairn_binary_open(workspace_path(&p->w, "a"), NULL, &p->bin, NULL), 0);
 	p->wait_here = address_of(p->bin, "wait_here");
 	p->loses = address_of(p->bin, "loses");
+	p->spills = address_of(p->bin, "spills");
 	return true;
 }
 
@@ -74,21 +78,26 @@ static struct cairn_sites *sites_of(const struct program *p)
 	return sites;
 }
 
-/* Where the first call of wait_here() in `loses` returns to. */
-static struct cairn_vaddr return_address(const struct program *p)
+/* Where the first call of wait_here() in @function returns to. */
+static struct cairn_vaddr return_address_in(const struct program *p, struct cairn_vaddr function)
 {
 	const uint8_t *code;
 	size_t n;
-	assert_true(elf_code_at(binary_main(p->bin), p->loses, &code, &n));
+	assert_true(elf_code_at(binary_main(p->bin), function, &code, &n));
 	for (size_t i = 0; i + CALL_BYTES <= n; i++) {
 		int32_t distance;
 		memcpy(&distance, code + i + 1, sizeof(distance));
-		uint64_t behind = p->loses.v + i + CALL_BYTES;
+		uint64_t behind = function.v + i + CALL_BYTES;
 		if (code[i] == 0xe8 && behind + (uint64_t)(int64_t)distance == p->wait_here.v)
 			return (struct cairn_vaddr){behind};
 	}
-	fail_msg("no call of wait_here() in loses()");
+	fail_msg("no call of wait_here() at 0x%llx", (unsigned long long)function.v);
 	return (struct cairn_vaddr){0};
+}
+
+static struct cairn_vaddr return_address(const struct program *p)
+{
+	return return_address_in(p, p->loses);
 }
 
 /* "inner(depth, product) < loses(lost)", with the reasons why there is no value. */
@@ -145,6 +154,29 @@ static void functions_at_an_address_without_memory_are_an_error(void **state)
 	program_close(&p);
 }
 
+/* GCC describes it in the slot from the call on, where it has been for some instructions. */
+static void a_parameter_that_was_put_into_a_slot_is_there_behind_a_call(void **state)
+{
+	(void)state;
+	const struct cairn_active *active;
+	struct program p;
+	if (!program_open(&p))
+		skip();
+	struct cairn_sites *sites = sites_of(&p);
+	struct cairn_vaddr pc = return_address_in(&p, p.spills);
+	assert_int_equal(cairn_sites_at(sites, pc, false, &active, NULL), 1);
+	assert_string_equal(active[0].args[0].name, "kept");
+	if (active[0].args[0].loc.why != CAIRN_AVAILABLE)
+		fail_msg("kept: %s", cairn_unavailable_text(active[0].args[0].loc.why));
+	assert_int_equal(active[0].args[0].loc.n_pieces, 1);
+	assert_int_equal(active[0].args[0].loc.pieces[0].kind, CAIRN_PIECE_MEMORY);
+	/* At the entry it is in its register. */
+	assert_int_equal(cairn_sites_at(sites, p.spills, true, &active, NULL), 1);
+	assert_int_equal(active[0].args[0].loc.pieces[0].kind, CAIRN_PIECE_VALUE);
+	cairn_sites_close(sites);
+	program_close(&p);
+}
+
 /* What was passed is asked after an answer of the same place. */
 static struct cairn_sites *asked_at(const struct program *p, struct cairn_vaddr pc)
 {
@@ -192,6 +224,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(functions_at_an_address_without_memory_are_an_error),
+		cmocka_unit_test(a_parameter_that_was_put_into_a_slot_is_there_behind_a_call),
 		cmocka_unit_test(what_was_passed_without_memory_is_an_error),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

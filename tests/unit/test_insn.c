@@ -699,6 +699,35 @@ static void accesses_to_a_slot_are_told_apart(void **state)
 	assert_true(a.loads && a.stores);
 }
 
+static void a_register_that_is_stored_in_a_slot_is_told(void **state)
+{
+	(void)state;
+	enum { SP = 7, IN_RSI = 4, IN_R9 = 9 };
+	static const struct {
+		uint8_t n, code[8];
+		int64_t off;
+		unsigned int reg, bytes; /* 0: it is none */
+	} cases[] = {
+		{5, {0x48, 0x89, 0x74, 0x24, 0x10}, 0x10, IN_RSI, 8}, /* mov %rsi,0x10(%rsp) */
+		{4, {0x89, 0x74, 0x24, 0x10}, 0x10, IN_RSI, 4},
+		{4, {0x44, 0x89, 0x0c, 0x24}, 0, IN_R9, 4},	   /* mov %r9d,(%rsp) */
+		{5, {0x40, 0x88, 0x74, 0x24, 0x10}, 0x10, IN_RSI, 1},
+		{5, {0x48, 0x89, 0x74, 0x24, 0x10}, 0x0c, 0, 0},   /* another slot */
+		{5, {0x48, 0x8b, 0x74, 0x24, 0x10}, 0x10, 0, 0},   /* a load */
+		{5, {0x48, 0x01, 0x74, 0x24, 0x10}, 0x10, 0, 0},   /* add */
+		{4, {0x88, 0x64, 0x24, 0x10}, 0x10, 0, 0},	   /* mov %ah,0x10(%rsp) */
+		{8, {0xc7, 0x44, 0x24, 0x10, 1, 0, 0, 0}, 0x10, 0, 0}, /* a constant */
+		{4, {0x48, 0x89, 0x74, 0x24}, 0x10, 0, 0},	   /* cut */
+		{1, {0x56}, 0, 0, 0},				   /* push %rsi */
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		unsigned int reg = 0, bytes = 0;
+		bool is_one = insn_stores_register(cases[i].code, cases[i].n, SP, cases[i].off, &reg, &bytes);
+		if (is_one != (cases[i].bytes != 0) || reg != cases[i].reg || bytes != cases[i].bytes)
+			fail_msg("case %zu: %d, register %u, %u bytes", i, is_one, reg, bytes);
+	}
+}
+
 static void a_switch_s_jump_is_told_from_others(void **state)
 {
 	(void)state;
@@ -758,6 +787,7 @@ int main(void)
 		cmocka_unit_test(boundaries_of_libc_are_those_of_objdump),
 		cmocka_unit_test(red_zone_is_found_exactly_when_the_compiler_uses_it),
 		cmocka_unit_test(accesses_to_a_slot_are_told_apart),
+		cmocka_unit_test(a_register_that_is_stored_in_a_slot_is_told),
 		cmocka_unit_test(a_switch_s_jump_is_told_from_others),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
