@@ -217,6 +217,9 @@ struct dw_range {
 int dw_ranges(const struct dw_die *die, int (*visit)(void *ctx, struct dw_range range), void *ctx,
 	      struct cairn_err *err);
 
+/* Whether the code of a DIE holds @at: 1, 0, or as dw_ranges(). Cost: all of its ranges. */
+int dw_ranges_hold(const struct dw_die *die, struct cairn_vaddr at, struct cairn_err *err);
+
 /* ---- location lists ---- */
 
 struct dw_loc_entry {

@@ -88,3 +88,22 @@ int dw_ranges(const struct dw_die *die, int (*visit)(void *ctx, struct dw_range 
 		rc = walk_pair(&w, die);
 	return rc ? rc : w.n;
 }
+
+struct holding {
+	struct cairn_vaddr at;
+	bool is_in;
+};
+
+static int note_holding(void *ctx, struct dw_range r)
+{
+	struct holding *h = ctx;
+	h->is_in |= r.lo.v <= h->at.v && h->at.v < r.hi.v;
+	return 0;
+}
+
+int dw_ranges_hold(const struct dw_die *die, struct cairn_vaddr at, struct cairn_err *err)
+{
+	struct holding h = {.at = at};
+	int rc = dw_ranges(die, note_holding, &h, err);
+	return rc < 0 ? rc : h.is_in;
+}

@@ -29,7 +29,7 @@ int zydis_dwarf_reg(ZydisRegister reg)
 	return dwarf_of_machine[full - ZYDIS_REGISTER_RAX];
 }
 
-static uint16_t reg_bit(ZydisRegister reg)
+uint16_t zydis_reg_bit(ZydisRegister reg)
 {
 	int n = zydis_dwarf_reg(reg);
 	return n < 0 ? 0 : (uint16_t)(1u << n);
@@ -47,7 +47,7 @@ static void fold_memory(const ZydisDecodedInstruction *zi, const ZydisDecodedOpe
 {
 	if (only_names_memory(zi))
 		return;
-	insn->reads |= reg_bit(op->mem.base) | reg_bit(op->mem.index);
+	insn->reads |= zydis_reg_bit(op->mem.base) | zydis_reg_bit(op->mem.index);
 	if (op->mem.type == ZYDIS_MEMOP_TYPE_AGEN)
 		return;
 	insn->reads_memory |= (op->actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
@@ -65,9 +65,9 @@ static void fold_operands(const ZydisDecodedInstruction *zi, const ZydisDecodedO
 			/* What is written under a condition keeps its old value otherwise. */
 			if (op->actions & (ZYDIS_OPERAND_ACTION_MASK_READ |
 					   ZYDIS_OPERAND_ACTION_CONDWRITE))
-				insn->reads |= reg_bit(op->reg.value);
+				insn->reads |= zydis_reg_bit(op->reg.value);
 			if (op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
-				insn->writes |= reg_bit(op->reg.value);
+				insn->writes |= zydis_reg_bit(op->reg.value);
 		}
 	}
 }

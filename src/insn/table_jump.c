@@ -22,16 +22,10 @@ struct holds {
 	uint16_t entries, sums;
 };
 
-static uint16_t bit_of(ZydisRegister reg)
-{
-	int n = zydis_dwarf_reg(reg);
-	return n < 0 ? 0 : (uint16_t)(1u << n);
-}
-
 static bool is_entry(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops)
 {
 	return zi->mnemonic == ZYDIS_MNEMONIC_MOVSXD && zi->operand_width == 64 && ops[1].type == ZYDIS_OPERAND_TYPE_MEMORY &&
-	       ops[1].mem.scale == ENTRY_BYTES && bit_of(ops[1].mem.index);
+	       ops[1].mem.scale == ENTRY_BYTES && zydis_reg_bit(ops[1].mem.index);
 }
 
 /* Of an addition of two registers the mask of both; else 0. */
@@ -40,7 +34,7 @@ static uint16_t added(const ZydisDecodedInstruction *zi, const ZydisDecodedOpera
 	if (zi->mnemonic != ZYDIS_MNEMONIC_ADD || zi->operand_width != 64 || ops[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
 	    ops[1].type != ZYDIS_OPERAND_TYPE_REGISTER)
 		return 0;
-	return bit_of(ops[0].reg.value) | bit_of(ops[1].reg.value);
+	return zydis_reg_bit(ops[0].reg.value) | zydis_reg_bit(ops[1].reg.value);
 }
 
 static void note(struct holds *h, const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops, uint16_t writes)
@@ -49,9 +43,9 @@ static void note(struct holds *h, const ZydisDecodedInstruction *zi, const Zydis
 	h->entries &= (uint16_t)~writes;
 	h->sums &= (uint16_t)~writes;
 	if (is_entry(zi, ops))
-		h->entries |= bit_of(ops[0].reg.value);
+		h->entries |= zydis_reg_bit(ops[0].reg.value);
 	else if (is_sum)
-		h->sums |= bit_of(ops[0].reg.value);
+		h->sums |= zydis_reg_bit(ops[0].reg.value);
 }
 
 bool insn_is_table_jump(const uint8_t *code, size_t n)
@@ -66,7 +60,7 @@ bool insn_is_table_jump(const uint8_t *code, size_t n)
 			return false;
 		if (insn.len == n)
 			return insn.flow == INSN_JUMP_INDIRECT && ops[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-			       (h.sums & bit_of(ops[0].reg.value));
+			       (h.sums & zydis_reg_bit(ops[0].reg.value));
 		if (insn.flow != INSN_NEXT)
 			h = (struct holds){0};
 		note(&h, &zi, ops, insn.writes);

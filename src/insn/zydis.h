@@ -50,5 +50,7 @@ static inline bool zydis_full(const ZydisDecoder *d, const uint8_t *bytes, size_
 
 /* DWARF number of the general register that holds @reg, 0 to 15; -1 for any other register. */
 int zydis_dwarf_reg(ZydisRegister reg);
+/* The same as a bit of a mask; 0 for any other register. */
+uint16_t zydis_reg_bit(ZydisRegister reg);
 
 #endif

@@ -253,16 +253,15 @@ static bool is_stored_later(const struct loc_context *ctx, const struct cairn_lo
 /* Whether it is in a slot into which it was put on all ways here, so that what is said of the slot can be no other's. */
 static bool was_put_there(const struct search *s)
 {
-	const struct loc_context *ctx = s->ctx;
-	struct cfi_row row;
+	struct loc_context *ctx = s->ctx;
 	unsigned int reg;
 	int64_t off;
 	if (!ctx->is_now || ctx->inlined || s->everywhere || !dw_unit_is_gcc(s->unit) || s->found.n_pieces != 1 ||
 	    !slot_of(&s->found.pieces[0], &reg, &off) || s->found.pieces[0].size || s->found.pieces[0].n_steps > 2)
 		return false;
-	if (!ctx->cfi || cfi_row_at(ctx->cfi, ctx->at, &row, NULL) != 1 || row.cfa != CFI_CFA_REG_OFFSET || row.cfa_reg != reg)
+	if (!loc_row(ctx) || ctx->row.cfa != CFI_CFA_REG_OFFSET || ctx->row.cfa_reg != reg)
 		return false;
-	return loc_is_spilled(ctx, off - row.cfa_off, dw_type_bytes(ctx->formal));
+	return loc_is_spilled(ctx, off - ctx->row.cfa_off, dw_type_bytes(ctx->formal));
 }
 
 /* Whether what is said cannot hold yet before the first instruction. */

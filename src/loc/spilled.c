@@ -21,13 +21,12 @@
  * A slot whose address is taken is none of these: it may be written through a pointer, and a store that nobody reads may be missing
  * (docs/findings/gcc-removed-store-described.md).
  */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "dwarf/constants.h"
+#include "insn/insn.h"
 #include "loc/graph.h"
 #include "loc/loc.h"
-#include "insn/insn.h"
 
 enum {
 	/* Of one parameter; more are not looked at. */

@@ -104,18 +104,6 @@ uint32_t active_function(const struct active *a, struct cairn_vaddr at)
 
 /* ---- the copies at an address ---- */
 
-struct holding {
-	struct cairn_vaddr at;
-	bool is_in;
-};
-
-static int note_range(void *arg, struct dw_range r)
-{
-	struct holding *h = arg;
-	h->is_in |= r.lo.v <= h->at.v && h->at.v < r.hi.v;
-	return 0;
-}
-
 /* The entries whose code holds @at, from the function inwards; of a container all inlined copies stand behind it in the index. */
 static int chain_at(const struct site_env *env, uint32_t function, struct cairn_vaddr at, uint32_t chain[DEPTH_MAX],
 		    struct cairn_err *err)
@@ -128,12 +116,11 @@ static int chain_at(const struct site_env *env, uint32_t function, struct cairn_
 		if (index->p[i].parent != chain[n - 1] || !(index->p[i].flags & DW_FUNC_INLINED))
 			continue;
 		int rc = dw_die_at(env->dw, index->p[i].die, &die, err);
-		struct holding h = {.at = at};
 		if (rc >= 0)
-			rc = dw_ranges(&die, note_range, &h, err);
+			rc = dw_ranges_hold(&die, at, err);
 		if (rc < 0)
 			return rc;
-		if (h.is_in)
+		if (rc)
 			chain[n++] = i;
 	}
 	return n;

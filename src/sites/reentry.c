@@ -48,18 +48,6 @@ struct reentry {
 /* The end of code_visit() with "no". */
 enum { MAY_COME_BACK = -1 };
 
-struct holding {
-	uint64_t at;
-	bool is_in;
-};
-
-static int note_range(void *arg, struct dw_range r)
-{
-	struct holding *h = arg;
-	h->is_in |= r.lo.v <= h->at && h->at < r.hi.v;
-	return 0;
-}
-
 static bool is_switch(const struct reentry *r, const struct code_insn *insn)
 {
 	struct cairn_vaddr at = {insn->at};
@@ -83,16 +71,15 @@ static int add_function(struct reentry *r, uint32_t function)
 
 static int follow_jump(struct reentry *r, const struct code_insn *insn)
 {
-	struct holding h = {.at = insn->step.target};
+	struct cairn_vaddr to = {insn->step.target};
 	if (insn->step.flow == INSN_JUMP_INDIRECT)
 		return is_switch(r, insn) ? 0 : MAY_COME_BACK;
 	if (insn->step.flow != INSN_JUMP && insn->step.flow != INSN_BRANCH)
 		return 0;
-	if (h.at == r->entry.v)
+	int is_in = dw_ranges_hold(r->die, to, NULL);
+	if (is_in < 0 || to.v == r->entry.v)
 		return MAY_COME_BACK;
-	if (dw_ranges(r->die, note_range, &h, NULL) < 0)
-		return MAY_COME_BACK;
-	return h.is_in ? 0 : add_function(r, active_function(r->active, (struct cairn_vaddr){h.at}));
+	return is_in ? 0 : add_function(r, active_function(r->active, to));
 }
 
 static int follow(void *arg, const struct code_insn *insn)

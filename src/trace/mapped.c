@@ -29,10 +29,13 @@ static void note_mapping(void *ctx, const struct mapping *mapping)
 		return;
 	for (size_t i = 0; i < t->files.n; i++) {
 		struct trace_file *f = t->files.p[i];
-		/* The device is not stat's on overlayfs and btrfs; there the name has to do. */
-		if (mapping->inode == f->stat.st_ino &&
-		    (mapping->dev == f->stat.st_dev || same_last_name(mapping->path, f->path)))
+		/* The device is not stat's on overlayfs and btrfs; there the name has to do, and under another name it may be the file. */
+		if (mapping->inode != f->stat.st_ino)
+			continue;
+		if (mapping->dev == f->stat.st_dev || same_last_name(mapping->path, f->path))
 			f->was_mapped = true;
+		else
+			t->mappings_unsure = true;
 	}
 }
 
@@ -64,7 +67,7 @@ int cairn_trace_mapped(struct cairn_trace *t, bool *ret, bool *ret_whole, struct
 		return err_set(err, -EINVAL, "every process is traced, not one");
 	if (t->mappings) {
 		mappings_take(t->mappings, note_mapping, t);
-		is_whole = mappings_are_whole(t->mappings);
+		is_whole = mappings_are_whole(t->mappings) && !t->mappings_unsure;
 	}
 	if (!is_whole)
 		e = look(t, err);

@@ -138,8 +138,10 @@ void mappings_take(struct mappings *m, void (*on_mapping)(void *ctx, const struc
 		while (at < head) {
 			const struct mmap2 *r = &m->record.mmap;
 			copy_out(m, ring, at, &m->record.header, sizeof(m->record.header));
-			if (m->record.header.size < sizeof(m->record.header))
+			if (m->record.header.size < sizeof(m->record.header)) {
+				m->lost = true;
 				break;
+			}
 			copy_out(m, ring, at, m->record.bytes, m->record.header.size);
 			at += m->record.header.size;
 			m->lost |= m->record.header.type == PERF_RECORD_LOST;

@@ -93,6 +93,7 @@ struct cairn_trace {
 	bool child_ended;
 	int pidfd;         /* -1 when every process is traced */
 	struct mappings *mappings; /* of the command; NULL: /proc tells */
+	bool mappings_unsure;      /* one may have been of a probed file */
 
 	struct trace_kernel *kernel; /* NULL until attached */
 	uint64_t attached_at_ns;

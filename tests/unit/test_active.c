@@ -13,7 +13,7 @@
 #include <cairn/sites.h>
 
 #include "alloc_fail.h"
-#include "elf/elf.h"
+#include "calls.h"
 #include "workspace.h"
 
 /* A function with a copy of another in it, whose own parameter is overwritten before the second call. */
@@ -28,25 +28,13 @@ static const char source[] =
 	"{ NO_REGISTER_IS_LEFT(); sink = wait_here(1, \"spilled\"); NO_REGISTER_IS_LEFT(); return kept + sink; }\n"
 	"int main(void) { return loses(12345) + spills(sink) == 7; }\n";
 
-enum { CALL_BYTES = 5, RDI = 5 };
+enum { RDI = 5 };
 
 struct program {
 	struct workspace w;
 	struct cairn_binary *bin;
 	struct cairn_vaddr wait_here, loses, spills;
 };
-
-static struct cairn_vaddr address_of(const struct cairn_binary *bin, const char *name)
-{
-	const struct elf_symbol *symbols;
-	size_t n;
-	assert_int_equal(elf_symbols(binary_main(bin), &symbols, &n, NULL), 0);
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(symbols[i].name, name))
-			return symbols[i].at;
-	fail_msg("no symbol %s", name);
-	return (struct cairn_vaddr){0};
-}
 
 static bool program_open(struct program *p)
 {
@@ -78,26 +66,10 @@ static struct cairn_sites *sites_of(const struct program *p)
 	return sites;
 }
 
-/* Where the first call of wait_here() in @function returns to. */
-static struct cairn_vaddr return_address_in(const struct program *p, struct cairn_vaddr function)
-{
-	const uint8_t *code;
-	size_t n;
-	assert_true(elf_code_at(binary_main(p->bin), function, &code, &n));
-	for (size_t i = 0; i + CALL_BYTES <= n; i++) {
-		int32_t distance;
-		memcpy(&distance, code + i + 1, sizeof(distance));
-		uint64_t behind = function.v + i + CALL_BYTES;
-		if (code[i] == 0xe8 && behind + (uint64_t)(int64_t)distance == p->wait_here.v)
-			return (struct cairn_vaddr){behind};
-	}
-	fail_msg("no call of wait_here() at 0x%llx", (unsigned long long)function.v);
-	return (struct cairn_vaddr){0};
-}
-
+/* Where the first call of wait_here() in `loses` returns to. */
 static struct cairn_vaddr return_address(const struct program *p)
 {
-	return return_address_in(p, p->loses);
+	return return_address_of(p->bin, p->loses, p->wait_here);
 }
 
 /* "inner(depth, product) < loses(lost)", with the reasons why there is no value. */
@@ -163,7 +135,7 @@ static void a_parameter_that_was_put_into_a_slot_is_there_behind_a_call(void **s
 	if (!program_open(&p))
 		skip();
 	struct cairn_sites *sites = sites_of(&p);
-	struct cairn_vaddr pc = return_address_in(&p, p.spills);
+	struct cairn_vaddr pc = return_address_of(p.bin, p.spills, p.wait_here);
 	assert_int_equal(cairn_sites_at(sites, pc, false, &active, NULL), 1);
 	assert_string_equal(active[0].args[0].name, "kept");
 	if (active[0].args[0].loc.why != CAIRN_AVAILABLE)

@@ -6,12 +6,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <stdio.h>
-#include <string.h>
-
 #include <cairn/sites.h>
 
-#include "elf/elf.h"
+#include "calls.h"
 #include "workspace.h"
 
 /* Each function is called by main() with a constant, and ends in another way. */
@@ -62,42 +59,12 @@ static const struct {
 	{"by_table", 0, "a table of pointers may lead to it"},
 };
 
-enum { CALL_BYTES = 5, RDI = 5 };
-
-static struct cairn_vaddr address_of(const struct cairn_binary *bin, const char *name)
-{
-	const struct elf_symbol *symbols;
-	size_t n;
-	assert_int_equal(elf_symbols(binary_main(bin), &symbols, &n, NULL), 0);
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(symbols[i].name, name))
-			return symbols[i].at;
-	fail_msg("no symbol %s", name);
-	return (struct cairn_vaddr){0};
-}
-
-/* Where main()'s call of a function returns to. */
-static struct cairn_vaddr return_address(const struct cairn_binary *bin, struct cairn_vaddr function)
-{
-	struct cairn_vaddr from = address_of(bin, "main");
-	const uint8_t *code;
-	size_t n;
-	assert_true(elf_code_at(binary_main(bin), from, &code, &n));
-	for (size_t i = 0; i + CALL_BYTES <= n; i++) {
-		int32_t distance;
-		memcpy(&distance, code + i + 1, sizeof(distance));
-		uint64_t behind = from.v + i + CALL_BYTES;
-		if (code[i] == 0xe8 && behind + (uint64_t)(int64_t)distance == function.v)
-			return (struct cairn_vaddr){behind};
-	}
-	fail_msg("main() does not call 0x%llx", (unsigned long long)function.v);
-	return (struct cairn_vaddr){0};
-}
+enum { RDI = 5 };
 
 static void check_case(const struct cairn_binary *bin, struct cairn_sites *sites, size_t i)
 {
 	const struct cairn_loc_step in_rdi = {.op = CAIRN_LOC_ENTRY_REG, .reg = RDI};
-	struct cairn_vaddr function = address_of(bin, cases[i].function), pc = return_address(bin, function);
+	struct cairn_vaddr function = address_of(bin, cases[i].function), pc = return_address_of(bin, address_of(bin, "main"), function);
 	const struct cairn_active *active;
 	struct cairn_location loc;
 	assert_int_equal(cairn_sites_at(sites, function, true, &active, NULL), 1);
