@@ -83,6 +83,7 @@ enum cairn_distil_loss {
 	CAIRN_LOSS_FAR_MEMBER,     /* a member farther into its struct than the format can say: left out */
 	CAIRN_LOSS_TYPE,           /* types of a kind that BTF does not have: opaque bytes */
 	CAIRN_LOSS_LARGE,          /* 2^32 bytes or elements and more: said without their number, or an array in rows */
+	CAIRN_LOSS_ELEMENTS,       /* arrays of what is only declared, or too large: said as void */
 	CAIRN_LOSS_FUNC_VALUE,     /* values that are functions, with what they capture (Go): said as pointers */
 	CAIRN_LOSS_TAG,            /* tags of what can have none in BTF, as enums: left out */
 	CAIRN_LOSS_FUNC_PROTO,     /* functions of one name with several prototypes: not in main */

@@ -39,6 +39,7 @@ static const char *const loss_texts[CAIRN_N_LOSSES] = {
 	[CAIRN_LOSS_FAR_MEMBER] = "members farther into their type, or wider, than BTF can say, left out",
 	[CAIRN_LOSS_TYPE] = "types of a kind that BTF does not have, said as opaque bytes",
 	[CAIRN_LOSS_LARGE] = "types of more bytes or elements than BTF can count, said without their number or in rows",
+	[CAIRN_LOSS_ELEMENTS] = "arrays of what is only declared, said as void",
 	[CAIRN_LOSS_FUNC_VALUE] = "function values, said as pointers",
 	[CAIRN_LOSS_TAG] = "tags of what has none in BTF, left out",
 	[CAIRN_LOSS_FUNC_PROTO] = "functions with code whose name has several prototypes, not in the main part",

@@ -17,6 +17,56 @@
 #include "btf/build.h"
 #include "dwarf/constants.h"
 
+/* ---- types around others ---- */
+
+/* Longest chain of typedefs, qualifiers and arrays around a value. */
+enum { AROUND_MAX = 64 };
+
+edge_t emit_edge(const struct emit *e, uint32_t instance, edge_t own, uint32_t i)
+{
+	const edge_t *edges = e->v->v.p[instance].edges;
+	return variants_resolve(e->v, edges ? edges[i] : own);
+}
+
+static const struct type_class *class_of(const struct emit *e, edge_t edge)
+{
+	return edge && !(edge & EDGE_GROUP) ? &e->c->v.p[e->v->v.p[edge - 1].class_] : NULL;
+}
+
+static bool is_around(const struct type_class *k)
+{
+	return k->kind == TYPE_TYPEDEF || k->kind == TYPE_CONST || k->kind == TYPE_VOLATILE || k->kind == TYPE_RESTRICT;
+}
+
+/* NULL: void, and what is only declared. */
+static const struct type_class *behind_names(const struct emit *e, edge_t *edge)
+{
+	const struct type_class *k = class_of(e, *edge);
+	for (int i = 0; k && is_around(k); i++) {
+		if (i == AROUND_MAX)
+			return NULL;
+		*edge = emit_edge(e, *edge - 1, k->edge, 0);
+		k = class_of(e, *edge);
+	}
+	return k;
+}
+
+/*
+ * Whether the elements of an array have a size: C++ has pointers to arrays of classes that are only declared, and what is too
+ * large for BTF is only declared there. Such an array is void.
+ */
+static bool has_elements(const struct emit *e, uint32_t instance, const struct type_class *array)
+{
+	edge_t edge = instance + 1;
+	for (int i = 0; i < AROUND_MAX; i++) {
+		edge = emit_edge(e, edge - 1, array->edge, 0);
+		array = behind_names(e, &edge);
+		if (!array || array->kind != TYPE_ARRAY)
+			return array;
+	}
+	return false;
+}
+
 /* ---- numbers ---- */
 
 static uint32_t n_tags(const struct type_class *k)
@@ -29,10 +79,15 @@ static uint32_t n_tags(const struct type_class *k)
 	return n;
 }
 
-static uint32_t n_records(const struct type_class *k)
+static uint32_t n_dimensions(const struct type_class *k)
+{
+	return k->n_elems ? k->n_elems : 1;
+}
+
+static uint32_t n_records(const struct emit *e, uint32_t instance, const struct type_class *k)
 {
 	if (k->kind == TYPE_ARRAY)
-		return k->n_elems ? k->n_elems : 1;
+		return has_elements(e, instance, k) ? n_dimensions(k) : 0;
 	return k->kind == TYPE_PTR ? 1 + n_tags(k) : 1;
 }
 
@@ -55,19 +110,14 @@ static int for_instances(struct emit *e, int (*visit)(struct emit *e, uint32_t i
 	return 0;
 }
 
-edge_t emit_edge(const struct emit *e, uint32_t instance, edge_t own, uint32_t i)
-{
-	const edge_t *edges = e->v->v.p[instance].edges;
-	return variants_resolve(e->v, edges ? edges[i] : own);
-}
-
 static int number(struct emit *e, uint32_t instance)
 {
 	const struct type_class *k = &e->c->v.p[e->v->v.p[instance].class_];
-	e->ids[instance] = e->index_type; /* the next one, while numbers are given */
+	uint32_t n = n_records(e, instance, k);
+	e->ids[instance] = n ? e->index_type : 0; /* the next one, while numbers are given */
 	if (k->n_elems > UINT32_MAX - e->index_type - 2)
 		return -ERANGE;
-	e->index_type += n_records(k);
+	e->index_type += n;
 	return 0;
 }
 
@@ -80,6 +130,8 @@ static void number_group(struct emit *e, edge_t edge, uint32_t *next)
 static int number_groups(struct emit *e, uint32_t instance)
 {
 	const struct type_class *k = &e->c->v.p[e->v->v.p[instance].class_];
+	if (!e->ids[instance])
+		return 0;
 	number_group(e, emit_edge(e, instance, k->edge, 0), &e->index_type);
 	if (k->kind == TYPE_ARRAY || k->kind == TYPE_ENUM)
 		return 0;
@@ -154,9 +206,13 @@ static int add_base(struct emit *e, const struct type_class *k, uint32_t name)
 }
 
 /* The last dimension is of the element, each other one of the array behind it. */
-static int add_array(struct emit *e, const struct type_class *k, uint32_t element)
+static int add_array(struct emit *e, uint32_t instance, const struct type_class *k, uint32_t element)
 {
-	uint32_t n = n_records(k), id;
+	uint32_t n = n_dimensions(k), id;
+	if (!e->ids[instance]) {
+		e->losses[CAIRN_LOSS_ELEMENTS]++;
+		return 0;
+	}
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t of = i + 1 < n ? btf_builder_next_id(e->b) + 1 : element;
 		uint32_t count = k->n_elems ? (uint32_t)k->elems[i].value : 0;
@@ -264,7 +320,7 @@ static int add_instance(struct emit *e, uint32_t instance)
 	case TYPE_PTR:
 		return add_ptr(e, k, to);
 	case TYPE_ARRAY:
-		return add_array(e, k, to);
+		return add_array(e, instance, k, to);
 	case TYPE_STRUCT:
 	case TYPE_UNION:
 		return add_struct(e, instance, k, name);
@@ -398,31 +454,6 @@ void emit_fini(struct emit *e)
 }
 
 /* ---- values ---- */
-
-/* Longest chain of typedefs, qualifiers and arrays around a value. */
-enum { AROUND_MAX = 64 };
-
-static const struct type_class *class_of(const struct emit *e, edge_t edge)
-{
-	return edge && !(edge & EDGE_GROUP) ? &e->c->v.p[e->v->v.p[edge - 1].class_] : NULL;
-}
-
-static bool is_around(const struct type_class *k)
-{
-	return k->kind == TYPE_TYPEDEF || k->kind == TYPE_CONST || k->kind == TYPE_VOLATILE || k->kind == TYPE_RESTRICT;
-}
-
-static const struct type_class *behind_names(const struct emit *e, edge_t *edge)
-{
-	const struct type_class *k = class_of(e, *edge);
-	for (int i = 0; k && is_around(k); i++) {
-		if (i == AROUND_MAX)
-			return NULL;
-		*edge = emit_edge(e, *edge - 1, k->edge, 0);
-		k = class_of(e, *edge);
-	}
-	return k;
-}
 
 uint64_t emit_bytes(const struct emit *e, edge_t edge)
 {

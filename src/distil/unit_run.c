@@ -429,6 +429,8 @@ static inline bool take_type(const struct run *r, const struct unit_plan *plan, 
 		t->size = number_at(plan, at);
 		t->declaration = plan->declaration;
 		t->stop = name;
+		if (!name && t->declaration)
+			t->kind = TYPE_ALIAS;
 		break;
 	case TYPE_TYPEDEF:
 		t->name = name;

@@ -102,6 +102,9 @@ int unit_see_type(struct unit_types *u)
 			t->kind = TYPE_ALIAS;
 			t->ref = unit_ref(u, SIGNATURE);
 		}
+		/* Nothing is said of it, not even a name: an unnamed class in a class, of Clang. */
+		if (t->declaration && !t->name)
+			t->kind = TYPE_ALIAS;
 		t->stop = t->name && t->kind != TYPE_ALIAS;
 		break;
 	case TYPE_TYPEDEF:
