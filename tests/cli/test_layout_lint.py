@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """cairn layout --lint: what each rule finds and what it does not; and that the kernel does what the rules say."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -116,39 +117,44 @@ def bpf_objects_are_looked_at():
     expect({(o["rule"], o["offset"]) for o in r.objects()} >= {("padding-leak", 1), ("abi-differs", 8)}, r)
 
 
-def value_of_record(program):
-    """Loads the program, runs it once, and reads what it wrote."""
+def need_bpftool():
+    need_root()
     bpftool = shutil.which("bpftool") or "/usr/sbin/bpftool"
     if not os.path.exists(bpftool):
         raise Skip("bpftool is not installed")
-    with tempfile.TemporaryDirectory(dir="/sys/fs/bpf", prefix="cairn-lint-") as pins:
+    return bpftool
+
+
+@contextlib.contextmanager
+def pins():
+    """A file system of its own to pin in: what is pinned goes with it, and not every machine has one mounted."""
+    with tempfile.TemporaryDirectory(prefix="cairn-pins-") as path:
+        r = run("mount", "-t", "bpf", "none", path)
+        if r.status:
+            raise Skip("no bpf file system: " + r.err.strip())
         try:
-            r = run(bpftool, "prog", "loadall", program, pins + "/progs", "pinmaps", pins + "/maps")
-            if r.status:
-                raise Skip("this kernel does not load it: " + r.err.strip().splitlines()[-1])
-            data = os.path.join(folder(), "packet")
-            with open(data, "wb") as file:
-                file.write(bytes(64))
-            run(bpftool, "prog", "run", "pinned", pins + "/progs/probe", "data_in", data, check=True)
-            dump = run(bpftool, "-j", "map", "dump", "pinned", pins + "/maps/events", check=True)
-            return [int(byte, 16) for byte in json.loads(dump.out)[0]["value"]]
+            yield path
         finally:
-            for root, _, files in os.walk(pins, topdown=False):
-                for name in files:
-                    os.unlink(os.path.join(root, name))
-                if root != pins:
-                    os.rmdir(root)
+            run("umount", path, check=True)
 
 
-def need_bpf():
-    need_root()
-    if not os.path.isdir("/sys/fs/bpf") or not os.access("/sys/fs/bpf", os.W_OK):
-        raise Skip("no bpf file system")
+def value_of_record(program):
+    """Loads the program, runs it once, and reads what it wrote."""
+    bpftool = need_bpftool()
+    with pins() as path:
+        r = run(bpftool, "prog", "loadall", program, path + "/progs", "pinmaps", path + "/maps")
+        if r.status:
+            raise Skip("this kernel does not load it: " + r.err.strip().splitlines()[-1])
+        data = os.path.join(folder(), "packet")
+        with open(data, "wb") as file:
+            file.write(bytes(64))
+        run(bpftool, "prog", "run", "pinned", path + "/progs/probe", "data_in", data, check=True)
+        dump = run(bpftool, "-j", "map", "dump", "pinned", path + "/maps/events", check=True)
+        return [int(byte, 16) for byte in json.loads(dump.out)[0]["value"]]
 
 
 @claim
 def live_the_padding_shows_what_lay_on_the_stack():
-    need_bpf()
     value = value_of_record(build())
     expect(value[0] == 1 and value[8] == 2, value)
     expect(value[1:8] == [0xaa] * 7, value)
@@ -156,24 +162,18 @@ def live_the_padding_shows_what_lay_on_the_stack():
 
 @claim
 def live_a_record_that_was_set_to_0_shows_nothing():
-    need_bpf()
     value = value_of_record(build("-DCLEAN"))
     expect(value == [1] + [0] * 7 + [2] + [0] * 7, value)
 
 
 @claim
 def live_the_verifier_rejects_it_without_cap_perfmon():
-    need_bpf()
+    bpftool = need_bpftool()
     need("capsh")
-    bpftool = shutil.which("bpftool") or "/usr/sbin/bpftool"
-    if not os.path.exists(bpftool):
-        raise Skip("bpftool is not installed")
     for flags, loads in ((), False), (("-DCLEAN",), True):
-        pin = f"/sys/fs/bpf/cairn-lint-{os.getpid()}"
-        r = run("capsh", "--drop=cap_perfmon,cap_sys_admin", "--", "-c",
-                f"{bpftool} -d prog load {build(*flags)} {pin}")
-        if os.path.exists(pin):
-            os.unlink(pin)
+        with pins() as path:
+            r = run("capsh", "--drop=cap_perfmon,cap_sys_admin", "--", "-c",
+                    f"{bpftool} -d prog load {build(*flags)} {path}/pin")
         if loads and r.status:
             raise Skip("a program without the capability cannot be loaded here at all")
         if r.status == 0 and not loads:
