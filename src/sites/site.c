@@ -432,7 +432,7 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	/* A body begins where its range does: the nops before it are not its own. */
 	bool may_pad = !env->bare || (inlined && boundary_may_pad(env->code, a.at));
 	if (may_pad)
-		s->hazard = boundary_hazard(&w->boundary, env->code, &w->function, s->at, env->kernel);
+		s->hazard = boundary_hazard(&w->boundary, env->code, &w->function, s->at, env->kernel || env->bare);
 	rc = describe(env, w, entry, s, err);
 	if (rc < 0)
 		return rc;
