@@ -66,6 +66,14 @@ struct insn_step {
 bool insn_step(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *ret);
 
 /*
+ * insn_steps - the same of several instructions one behind the other
+ *
+ * @ret  room for @max
+ * Returns how many there are; fewer than @max at the end of the bytes, or in front of what insn_step() returns false for.
+ */
+size_t insn_steps(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *ret, size_t max);
+
+/*
  * insn_stores_near - whether an instruction may write the memory around register + offset
  *
  * @dwarf_reg, @off  of the place; a store with the same base register, no index, and a displacement that differs by

@@ -80,8 +80,10 @@ enum immediate {
 
 /* What a letter says. Masks have a bit for each value of ModRM's reg field; without ModRM not 0 means always. */
 struct kind {
-	bool is_known, is_prefix, has_modrm;
+	_Alignas(16) bool is_known; /* as an index it is shifted */
+	bool is_prefix, has_modrm;
 	bool memory_only;
+	bool needs_rep; /* else ask */
 	uint8_t writes;  /* writes, with ModRM to the memory that it names */
 	uint8_t refused; /* ask the full decoder */
 	uint8_t bare;    /* has no immediate */
@@ -120,12 +122,15 @@ static const struct kind kinds['z' + 1] = {
 	['C'] = {.is_known = true, .writes = 0xff, .distance = 4, .flow = INSN_CALL},
 	['R'] = {.is_known = true, .flow = INSN_RETURN},
 	['U'] = {.is_known = true, .flow = INSN_TRAP},
-	['n'] = {.is_known = true, .immediate = IMM_8},
+	['n'] = {.is_known = true, .needs_rep = true, .immediate = IMM_8},
 	['s'] = {.is_prefix = true},
 	['o'] = {.is_prefix = true},
 	['L'] = {.is_prefix = true},
 	['r'] = {.is_prefix = true},
 };
+
+/* Bytes of an instruction. */
+enum { LONGEST = 15 };
 
 /* An instruction while it is read. */
 struct step {
@@ -136,13 +141,14 @@ struct step {
 	uint8_t opcode;
 };
 
-static inline unsigned int immediate_bytes(const struct step *s, const struct kind *k, unsigned int reg)
+/* By kind and width of the operation: 32 bits, 16, 64. */
+static const uint8_t immediate_bytes[][3] = {
+	[NO_IMMEDIATE] = {0, 0, 0}, [IMM_8] = {1, 1, 1}, [IMM_32] = {4, 2, 4}, [IMM_REGISTER] = {4, 2, 8}};
+
+static inline unsigned int immediate_of(const struct step *s, const struct kind *k, unsigned int reg)
 {
-	/* By kind and width of the operation: 32 bits, 16, 64. */
-	static const uint8_t bytes[][3] = {
-		[NO_IMMEDIATE] = {0, 0, 0}, [IMM_8] = {1, 1, 1}, [IMM_32] = {4, 2, 4}, [IMM_REGISTER] = {4, 2, 8}};
 	unsigned int width = s->wide ? 2 : s->small;
-	return k->bare >> reg & 1 ? 0 : bytes[k->immediate][width];
+	return k->bare >> reg & 1 ? 0 : immediate_bytes[k->immediate][width];
 }
 
 /* Prefixes and opcode. False: it ends before. */
@@ -231,7 +237,7 @@ static inline bool take_modrm(struct step *s, const struct kind *k, struct insn_
 		return false;
 	if (s->letter == 'E')
 		take_group5(reg, ret);
-	s->p += n + immediate_bytes(s, k, reg);
+	s->p += n + immediate_of(s, k, reg);
 	return true;
 }
 
@@ -252,7 +258,6 @@ static inline bool take_distance(struct step *s, unsigned int n, int64_t *ret)
 
 static bool step_fast(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *ret)
 {
-	enum { LONGEST = 15 };
 	struct step s = {.p = bytes, .end = bytes + n};
 	int64_t distance = 0;
 	if (!read_opcode(&s))
@@ -267,7 +272,7 @@ static bool step_fast(const uint8_t *bytes, size_t n, uint64_t at, struct insn_s
 	} else if (s.lock || (k->distance && !take_distance(&s, k->distance, &distance))) {
 		return false;
 	} else {
-		s.p += immediate_bytes(&s, k, 0);
+		s.p += immediate_of(&s, k, 0);
 	}
 	if (s.p > s.end || s.p - bytes > LONGEST)
 		return false;
@@ -278,16 +283,71 @@ static bool step_fast(const uint8_t *bytes, size_t n, uint64_t at, struct insn_s
 	return true;
 }
 
-bool insn_step(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *ret)
+/*
+ * What has no prefix but REX, and room for the longest behind it, so that nothing is checked on the way: nearly all instructions. False: the
+ * above may know it.
+ */
+static inline __attribute__((always_inline)) bool step_usual(const uint8_t *bytes, uint64_t at, struct insn_step *ret)
+{
+	enum { NARROW = 0, WIDE = 2 };
+	bool rex = (*bytes & 0xf0) == 0x40;
+	const uint8_t *p = bytes + rex;
+	unsigned int width = rex & *bytes >> 3 ? WIDE : NARROW;
+	uint8_t letter = (uint8_t)one_byte[*p++];
+	if (letter == '!')
+		letter = (uint8_t)two_bytes[*p++];
+	const struct kind *k = &kinds[letter];
+	if (!k->is_known || k->needs_rep)
+		return false;
+	ret->flow = k->flow;
+	ret->target = 0;
+	if (k->has_modrm) {
+		unsigned int reg = *p >> 3 & 7;
+		bool memory = *p < 0xc0;
+		if (k->refused >> reg & 1 || (k->memory_only && !memory))
+			return false;
+		ret->writes_memory = memory & k->writes >> reg;
+		if (letter == 'E')
+			take_group5(reg, ret);
+		p += insn_modrm_bytes_of(p);
+		if (!(k->bare >> reg & 1))
+			p += immediate_bytes[k->immediate][width];
+		ret->len = (uint8_t)(p - bytes);
+		return true;
+	}
+	ret->writes_memory = k->writes;
+	ret->len = (uint8_t)(p - bytes + k->distance + immediate_bytes[k->immediate][width]);
+	if (k->distance) {
+		int32_t far;
+		memcpy(&far, p, sizeof(far));
+		ret->target = at + ret->len + (uint64_t)(int64_t)(k->distance == 1 ? (int8_t)*p : far);
+	}
+	return true;
+}
+
+static inline __attribute__((always_inline)) bool take_step(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *ret)
 {
 	struct insn insn;
-	if (step_fast(bytes, n, at, ret))
+	if ((n >= LONGEST && step_usual(bytes, at, ret)) || step_fast(bytes, n, at, ret))
 		return true;
 	if (!insn_decode(bytes, n, at, &insn))
 		return false;
 	*ret = (struct insn_step){
 		.len = insn.len, .flow = insn.flow, .writes_memory = insn.writes_memory, .target = insn.target};
 	return true;
+}
+
+bool insn_step(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *ret)
+{
+	return take_step(bytes, n, at, ret);
+}
+
+size_t insn_steps(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *ret, size_t max)
+{
+	size_t k = 0;
+	for (size_t off = 0; k < max && off < n && take_step(bytes + off, n - off, at + off, &ret[k]); k++)
+		off += ret[k].len;
+	return k;
 }
 
 size_t insn_boundaries(const uint8_t *code, size_t n, uint8_t *bits)
@@ -298,7 +358,7 @@ size_t insn_boundaries(const uint8_t *code, size_t n, uint8_t *bits)
 		ZydisDecodedInstruction zi;
 		struct insn_step step;
 		bits[at / 8] |= (uint8_t)(1u << at % 8);
-		if (step_fast(code + at, n - at, 0, &step)) {
+		if ((n - at >= LONGEST && step_usual(code + at, 0, &step)) || step_fast(code + at, n - at, 0, &step)) {
 			at += step.len;
 			continue;
 		}
