@@ -15,6 +15,14 @@ struct code_insn {
 	struct insn_step step;
 };
 
+/* Some of them, one behind the other. */
+struct code_run {
+	uint64_t at;
+	const uint8_t *bytes;
+	const struct insn_step *steps;
+	size_t n;
+};
+
 /*
  * code_visit - every instruction of all ranges of a function, in order of address
  *
@@ -26,5 +34,9 @@ struct code_insn {
  */
 int code_visit(const struct elf *code, const struct dw_die *function,
 	       int (*visit)(void *ctx, const struct code_insn *insn), void *ctx);
+
+/* code_visit_runs - the same, many at once, for who looks at all of them */
+int code_visit_runs(const struct elf *code, const struct dw_die *function, int (*visit)(void *ctx, const struct code_run *run),
+		    void *ctx);
 
 #endif

@@ -21,9 +21,11 @@ struct calls {
 	VEC(uint32_t) v;
 };
 
-static bool is_nop(const uint8_t *insn, size_t n)
+static inline bool is_nop(const uint8_t *insn, size_t n)
 {
 	size_t i = 0;
+	if (insn[0] != 0x90 && insn[0] != 0x0f && insn[0] != 0x66 && insn[0] != 0x2e)
+		return false;
 	while (i < n && (insn[i] == 0x66 || insn[i] == 0x2e))
 		i++;
 	return i < n && (insn[i] == 0x90 || (n - i >= 3 && insn[i] == 0x0f && insn[i + 1] == 0x1f));
@@ -62,51 +64,83 @@ static bool only_moves(const uint8_t *bytes, const struct insn *insn)
 	return !(insn->reads & insn->writes) && (one || !insn->writes);
 }
 
-static bool goes_on(enum insn_flow flow)
+/* What is the same for all instructions of a flow. GRAPH_NONE | i + 1 is GRAPH_NONE. */
+static const struct graph_insn by_flow[] = {
+	[INSN_NEXT] = {.target = GRAPH_NONE, .order = UINT32_MAX},
+	[INSN_JUMP] = {.next = GRAPH_NONE, .target = GRAPH_NONE, .order = UINT32_MAX, .is_branch = true},
+	[INSN_JUMP_INDIRECT] = {.next = GRAPH_NONE, .target = GRAPH_NONE, .order = UINT32_MAX, .is_indirect = true},
+	[INSN_BRANCH] = {.target = GRAPH_NONE, .order = UINT32_MAX, .is_branch = true},
+	[INSN_CALL] = {.target = GRAPH_NONE, .order = UINT32_MAX, .is_call = true, .has_effect = true},
+	[INSN_CALL_INDIRECT] = {.target = GRAPH_NONE, .order = UINT32_MAX, .is_call = true, .has_effect = true},
+	[INSN_RETURN] = {.next = GRAPH_NONE, .target = GRAPH_NONE, .order = UINT32_MAX},
+	[INSN_TRAP] = {.target = GRAPH_NONE, .order = UINT32_MAX},
+};
+
+static int add_direct(struct decode *d, uint32_t from, const struct insn_step *step)
 {
-	return flow != INSN_JUMP && flow != INSN_JUMP_INDIRECT && flow != INSN_RETURN;
+	bool ok = step->flow == INSN_CALL
+			  ? VEC_ADD(&d->graph->calls, ((struct graph_call){.from = from, .to = step->target}))
+			  : VEC_ADD(&d->jumps, ((struct jump){.from = from, .to = step->target}));
+	return ok ? 0 : -ENOMEM;
 }
 
-static int add_insn(void *arg, const struct code_insn *insn)
+/* Room for the starts of a run's bytes, cleared. */
+static int extend_pieces(struct graph *g, const struct code_run *run, size_t bytes)
 {
-	struct decode *d = arg;
-	struct graph *graph = d->graph;
-	enum insn_flow flow = insn->step.flow;
-	bool direct = flow == INSN_JUMP || flow == INSN_BRANCH;
-	bool call = flow == INSN_CALL || flow == INSN_CALL_INDIRECT;
-	uint32_t i = (uint32_t)graph->v.n;
-	struct graph_insn *last = i ? &graph->v.p[i - 1] : NULL;
-	/* Until here it seemed to lead nowhere, or to what would come next. */
-	if (last && last->next != GRAPH_NONE)
-		last->next = last->at + last->len == insn->at ? i : GRAPH_NONE;
-	struct graph_insn g = {
-		.at = insn->at,
-		.next = goes_on(flow) ? 0 : GRAPH_NONE,
-		.target = GRAPH_NONE,
-		.order = UINT32_MAX,
-		.len = insn->step.len,
-		.is_indirect = flow == INSN_JUMP_INDIRECT,
-		.is_branch = direct,
-		.is_call = call,
-		.has_effect = call || insn->step.writes_memory,
-		.is_nop = is_nop(insn->bytes, insn->step.len),
-	};
-	if (flow == INSN_CALL && !VEC_ADD(&graph->calls, ((struct graph_call){.from = i, .to = insn->step.target})))
+	struct graph_piece *last = g->pieces.n ? &g->pieces.p[g->pieces.n - 1] : NULL;
+	struct graph_piece piece = {
+		.lo = run->at, .hi = run->at + bytes, .first = (uint32_t)g->v.n, .starts = (uint32_t)g->starts.n};
+	if (!VEC_RESERVE(&g->starts, bytes))
 		return -ENOMEM;
-	if (direct && !VEC_ADD(&d->jumps, ((struct jump){.from = i, .to = insn->step.target})))
+	memset(g->starts.p + g->starts.n, 0, bytes * sizeof(*g->starts.p));
+	if (last && last->hi == run->at)
+		last->hi += bytes;
+	else if (!VEC_ADD(&g->pieces, piece))
 		return -ENOMEM;
-	if (graph->v.n == graph->v.cap && !VEC_RESERVE(&graph->v, 1))
-		return -ENOMEM;
-	graph->v.p[graph->v.n++] = g;
 	return 0;
 }
 
-size_t graph_from(const struct graph *g, uint64_t at)
+static int add_run(void *arg, const struct code_run *run)
 {
-	size_t lo = 0, hi = g->v.n;
+	struct decode *d = arg;
+	struct graph *g = d->graph;
+	size_t bytes = 0;
+	for (size_t k = 0; k < run->n; k++)
+		bytes += run->steps[k].len;
+	struct graph_insn *last = g->v.n ? &g->v.p[g->v.n - 1] : NULL;
+	/* Until here it seemed to lead to what would come next. */
+	if (last && last->at + last->len != run->at)
+		last->next = GRAPH_NONE;
+	if (extend_pieces(g, run, bytes) < 0 || !VEC_RESERVE(&g->v, run->n))
+		return -ENOMEM;
+	size_t off = 0;
+	uint32_t i = (uint32_t)g->v.n, *starts = g->starts.p + g->starts.n;
+	for (size_t k = 0; k < run->n; k++) {
+		const struct insn_step *step = &run->steps[k];
+		struct graph_insn *insn = &g->v.p[i];
+		*insn = by_flow[step->flow];
+		insn->at = run->at + off;
+		insn->len = step->len;
+		insn->has_effect |= step->writes_memory;
+		insn->is_nop = is_nop(run->bytes + off, step->len);
+		if ((insn->is_branch || step->flow == INSN_CALL) && add_direct(d, i, step) < 0)
+			return -ENOMEM;
+		starts[off] = ++i;
+		insn->next |= i;
+		off += step->len;
+	}
+	g->v.n = i;
+	g->starts.n += bytes;
+	return 0;
+}
+
+/* The pieces that begin at @at or in front of it. */
+static size_t pieces_to(const struct graph *g, uint64_t at)
+{
+	size_t lo = 0, hi = g->pieces.n;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
-		if (g->v.p[mid].at < at)
+		if (g->pieces.p[mid].lo <= at)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -114,18 +148,39 @@ size_t graph_from(const struct graph *g, uint64_t at)
 	return lo;
 }
 
+size_t graph_from(const struct graph *g, uint64_t at)
+{
+	size_t n = pieces_to(g, at);
+	if (n) {
+		const struct graph_piece *p = &g->pieces.p[n - 1];
+		const uint32_t *starts = g->starts.p + p->starts;
+		for (uint64_t off = at - p->lo; off < p->hi - p->lo; off++)
+			if (starts[off])
+				return starts[off] - 1;
+	}
+	return n < g->pieces.n ? g->pieces.p[n].first : g->v.n;
+}
+
 uint32_t graph_at(const struct graph *g, uint64_t at)
 {
-	size_t i = graph_from(g, at);
-	return i < g->v.n && g->v.p[i].at == at ? (uint32_t)i : GRAPH_NONE;
+	size_t n = pieces_to(g, at);
+	if (!n || at >= g->pieces.p[n - 1].hi)
+		return GRAPH_NONE;
+	const struct graph_piece *p = &g->pieces.p[n - 1];
+	uint32_t number = g->starts.p[p->starts + (at - p->lo)];
+	return number ? number - 1 : GRAPH_NONE;
 }
 
 static void resolve(struct graph *g, const struct decode *d)
 {
 	if (g->v.n)
 		g->v.p[g->v.n - 1].next = GRAPH_NONE;
-	for (size_t i = 0; i < d->jumps.n; i++)
-		g->v.p[d->jumps.p[i].from].target = graph_at(g, d->jumps.p[i].to);
+	for (size_t i = 0; i < d->jumps.n; i++) {
+		uint32_t to = graph_at(g, d->jumps.p[i].to);
+		g->v.p[d->jumps.p[i].from].target = to;
+		if (to != GRAPH_NONE)
+			g->v.p[to].is_target = true;
+	}
 }
 
 /*
@@ -134,33 +189,26 @@ static void resolve(struct graph *g, const struct decode *d)
  */
 static int find_orphans(struct graph *g, struct calls *silent)
 {
-	uint8_t *led = calloc(g->v.n + 1, 1);
-	if (!led)
-		return -ENOMEM;
-	if (g->entry != GRAPH_NONE)
-		led[g->entry] = 1;
-	for (size_t i = 0; i < g->v.n; i++)
-		if (g->v.p[i].target != GRAPH_NONE)
-			led[g->v.p[i].target] = g->v.p[g->v.p[i].target].is_target = true;
 	int rc = 0;
-	for (size_t i = 0; i < g->v.n && !rc; i++) {
+	bool is_fallen_into = false;
+	for (uint32_t i = 0; i < g->v.n && !rc; i++) {
 		struct graph_insn *insn = &g->v.p[i];
-		uint32_t next = insn->next;
-		if (insn->is_call && next != GRAPH_NONE && g->v.p[next].is_nop && !led[next]) {
+		bool is_led_to = is_fallen_into || insn->is_target || i == g->entry;
+		/* What is next stands behind it, so there is one. */
+		if (insn->is_call && insn->next != GRAPH_NONE && insn[1].is_nop && !insn[1].is_target && i + 1 != g->entry) {
 			insn->next = GRAPH_NONE;
-			rc = VEC_ADD(&silent->v, (uint32_t)i) ? 0 : -ENOMEM;
+			rc = VEC_ADD(&silent->v, i) ? 0 : -ENOMEM;
 		}
-		if (insn->is_nop && !led[i])
+		if (!is_led_to && insn->is_nop) {
 			insn->next = GRAPH_NONE;
-		else if (!led[i] && !VEC_ADD(&g->orphans, (uint32_t)i))
+		} else if (!is_led_to) {
+			insn->is_orphan = true;
+			rc = VEC_ADD(&g->orphans, i) ? rc : -ENOMEM;
+		}
+		if (insn->is_indirect && !VEC_ADD(&g->indirect, i))
 			rc = -ENOMEM;
-		insn->is_orphan = !led[i] && !insn->is_nop;
-		if (insn->is_indirect && !VEC_ADD(&g->indirect, (uint32_t)i))
-			rc = -ENOMEM;
-		if (insn->next != GRAPH_NONE)
-			led[insn->next] = 1;
+		is_fallen_into = insn->next != GRAPH_NONE;
 	}
-	free(led);
 	return rc;
 }
 
@@ -207,20 +255,31 @@ static int join_loops(struct graph *g, const struct calls *silent)
 	return rc;
 }
 
+/* Room for @n numbers, whatever was there. */
+static bool room_for(uint32_t **p, size_t *cap, size_t n)
+{
+	if (n <= *cap)
+		return true;
+	free(*p);
+	*p = malloc(2 * n * sizeof(**p));
+	*cap = *p ? 2 * n : 0;
+	return *p;
+}
+
 /* Counted by target first, which says where those of each target stand. */
 static int list_jumps(struct graph *g, const struct decode *d)
 {
-	g->jumps_to = calloc(g->v.n + 2, sizeof(*g->jumps_to));
-	g->jumps = calloc(d->jumps.n + 1, sizeof(*g->jumps));
-	if (!g->jumps_to || !g->jumps)
+	if (!room_for(&g->jumps_to, &g->cap_jumps_to, g->v.n + 2) || !room_for(&g->jumps, &g->cap_jumps, d->jumps.n + 1))
 		return -ENOMEM;
+	memset(g->jumps_to, 0, (g->v.n + 2) * sizeof(*g->jumps_to));
 	for (size_t i = 0; i < d->jumps.n; i++) {
 		uint32_t to = g->v.p[d->jumps.p[i].from].target;
 		if (to != GRAPH_NONE)
 			g->jumps_to[to + 2]++;
 	}
+	uint32_t sum = 0;
 	for (size_t i = 2; i < g->v.n + 2; i++)
-		g->jumps_to[i] += g->jumps_to[i - 1];
+		g->jumps_to[i] = sum += g->jumps_to[i];
 	for (size_t i = 0; i < d->jumps.n; i++) {
 		uint32_t to = g->v.p[d->jumps.p[i].from].target;
 		if (to != GRAPH_NONE)
@@ -230,20 +289,6 @@ static int list_jumps(struct graph *g, const struct decode *d)
 }
 
 /* ---- paths ---- */
-
-uint32_t graph_next(const struct graph *g, uint32_t i, uint32_t *k)
-{
-	const struct graph_insn *insn = &g->v.p[i];
-	for (;; ++*k) {
-		uint32_t s = *k == 0 ? insn->next : *k == 1 ? insn->target : GRAPH_NONE;
-		if (*k >= 2 && insn->is_indirect && *k - 2 < g->orphans.n)
-			s = g->orphans.p[*k - 2];
-		if (s == GRAPH_NONE && *k < 2)
-			continue;
-		++*k;
-		return s;
-	}
-}
 
 uint32_t graph_before(const struct graph *g, uint32_t i, uint32_t *k)
 {
@@ -283,30 +328,13 @@ int graph_spread(const struct graph *g, const uint32_t *from, size_t n, uint8_t 
 	return rc;
 }
 
-/* Counted where each begins and ends, and summed up. */
-static int count_backward(struct graph *g)
-{
-	g->backward = calloc(g->v.n + 2, sizeof(*g->backward));
-	if (!g->backward)
-		return -ENOMEM;
-	for (uint32_t to = 0; to < g->v.n; to++)
-		for (uint32_t k = g->jumps_to[to]; k < g->jumps_to[to + 1]; k++)
-			if (g->jumps[k] >= to) {
-				g->backward[to]++;
-				g->backward[g->jumps[k] + 1]--;
-			}
-	for (size_t i = 1; i < g->v.n; i++)
-		g->backward[i] += g->backward[i - 1];
-	return 0;
-}
-
 int graph_may_come_back(struct graph *g, uint32_t i)
 {
 	/* Where indirect jumps go is not known. */
 	if (g->indirect.n)
 		return 1;
-	int rc = g->backward ? 0 : count_backward(g);
-	return rc ? rc : g->backward[i] != 0;
+	int rc = g->is_loops_known ? 0 : graph_find_loops(g);
+	return rc ? rc : g->v.p[i].is_in_loop;
 }
 
 struct step {
@@ -315,14 +343,14 @@ struct step {
 
 int graph_number(struct graph *g)
 {
-	if (g->by_order)
+	if (g->is_numbered)
 		return 0;
 	VEC(struct step) path = {0};
 	uint32_t left = (uint32_t)g->v.n;
 	uint8_t *seen = calloc(g->v.n + 1, 1);
 	bool orphans_done = false;
-	g->by_order = calloc(g->v.n + 1, sizeof(*g->by_order));
-	int rc = seen && g->by_order ? 0 : -ENOMEM;
+	int rc = seen && VEC_RESERVE(&g->by_order, g->v.n) ? 0 : -ENOMEM;
+	g->is_numbered = !rc;
 	if (!rc && g->entry != GRAPH_NONE) {
 		seen[g->entry] = 1;
 		if (!VEC_ADD(&path, ((struct step){.insn = g->entry})))
@@ -337,7 +365,7 @@ int graph_number(struct graph *g)
 		uint32_t s = skip ? GRAPH_NONE : graph_next(g, i, &top->k);
 		if (s == GRAPH_NONE) {
 			g->v.p[i].order = --left;
-			g->by_order[g->n_ordered++] = i;
+			g->by_order.p[g->by_order.n++] = i;
 			path.n--;
 		} else if (!seen[s]) {
 			seen[s] = 1;
@@ -413,19 +441,16 @@ const struct dw_position *graph_position(const struct graph *g, uint32_t i)
 	return k == g->n_positions || g->positions[k].is_end || !g->positions[k].line ? NULL : &g->positions[k];
 }
 
-/* An empty graph, with the memory of another one's instructions if there is one. */
+/* An empty graph, with the memory of another one if there is one. */
 static struct graph *empty_graph(struct graph *old)
 {
-	struct graph *g = calloc(1, sizeof(*g));
-	if (g && old) {
-		g->v.p = old->v.p;
-		g->v.cap = old->v.cap;
-		g->calls.p = old->calls.p;
-		g->calls.cap = old->calls.cap;
-		old->v.p = NULL;
-		old->calls.p = NULL;
-	}
-	graph_free(old);
+	struct graph *g = old ? old : calloc(1, sizeof(*g));
+	if (!g)
+		return NULL;
+	g->v.n = g->orphans.n = g->indirect.n = g->calls.n = g->pieces.n = g->starts.n = g->by_order.n = 0;
+	g->is_numbered = g->is_loops_known = g->has_line0 = false;
+	g->positions = NULL;
+	g->n_positions = 0;
 	return g;
 }
 
@@ -436,7 +461,7 @@ int graph_new(struct elf *code, const struct dw_die *function, struct cairn_vadd
 	*ret = NULL;
 	if (!g)
 		return -ENOMEM;
-	int rc = code_visit(code, function, add_insn, &d);
+	int rc = code_visit_runs(code, function, add_run, &d);
 	if (!rc)
 		rc = finish(g, &d, entry);
 	if (!rc)
@@ -457,9 +482,10 @@ void graph_free(struct graph *g)
 	VEC_FREE(&g->orphans);
 	VEC_FREE(&g->indirect);
 	VEC_FREE(&g->calls);
+	VEC_FREE(&g->pieces);
+	VEC_FREE(&g->starts);
+	VEC_FREE(&g->by_order);
 	free(g->jumps);
 	free(g->jumps_to);
-	free(g->by_order);
-	free(g->backward);
 	free(g);
 }

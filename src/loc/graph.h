@@ -28,6 +28,14 @@ struct graph_insn {
 	bool is_line0;    /* Clang made it of no line: copies of values where paths meet, statements that were merged */
 	bool only_moves;  /* copies a constant, a register or a stack slot, compares or jumps: computes nothing */
 	bool is_orphan;   /* one of graph.orphans */
+	bool is_in_loop;  /* something leads from it to it again; once is_loops_known */
+};
+
+/* Code without a gap. */
+struct graph_piece {
+	uint64_t lo, hi;
+	uint32_t first;  /* instruction */
+	uint32_t starts; /* graph.starts of its first byte */
 };
 
 struct graph_call {
@@ -42,10 +50,12 @@ struct graph {
 	VEC(struct graph_call) calls; /* direct ones, in order of address */
 	/* Direct jumps within the function by their targets: those to i are jumps[jumps_to[i]] up to jumps[jumps_to[i + 1]]. */
 	uint32_t *jumps, *jumps_to;
-	uint32_t *by_order;       /* graph_number(): instructions by falling order, but those that nothing leads to */
-	uint32_t *backward;       /* graph_may_come_back(): how many jumps back go past each instruction, or from or to it */
-	size_t n_ordered;
+	size_t cap_jumps, cap_jumps_to;
+	VEC(struct graph_piece) pieces; /* in order of address */
+	VEC(uint32_t) starts;     /* of each byte of the pieces: the number of the instruction that starts there + 1, or 0 */
+	VEC(uint32_t) by_order;   /* graph_number(): instructions by falling order, but those that nothing leads to */
 	uint32_t entry;
+	bool is_numbered, is_loops_known;
 	bool has_line0;
 	/* Of the function's unit, for code that was not made by GCC; the dwarf's. */
 	const struct dw_position *positions;
@@ -75,11 +85,14 @@ int graph_number(struct graph *g);
 /*
  * graph_may_come_back - whether something may lead from an instruction to it again
  *
- * It does not where no jump goes back past the instruction, and most of a program is in no loop.
+ * Where there is an indirect jump it always may; else it is told exactly. Most of a program is in no loop.
  * Returns 1; 0; -ENOMEM.
- * Cost: a pass over the instructions the first time, then a load.
+ * Cost: passes over the instructions and jumps the first time, then a load.
  */
 int graph_may_come_back(struct graph *g, uint32_t i);
+
+/* For graph_may_come_back(), of a graph without indirect jumps: set is_in_loop. Returns 0 or -ENOMEM. */
+int graph_find_loops(struct graph *g);
 
 /* The instruction that starts at @at; GRAPH_NONE when none does. */
 uint32_t graph_at(const struct graph *g, uint64_t at);
@@ -104,7 +117,15 @@ size_t graph_from(const struct graph *g, uint64_t at);
  * @k  0 at first, then as it was left
  * Returns an instruction, GRAPH_NONE behind the last.
  */
-uint32_t graph_next(const struct graph *g, uint32_t i, uint32_t *k);
+static inline uint32_t graph_next(const struct graph *g, uint32_t i, uint32_t *k)
+{
+	const struct graph_insn *insn = &g->v.p[i];
+	if (*k == 0 && (*k = 1, insn->next != GRAPH_NONE))
+		return insn->next;
+	if (*k == 1 && (*k = 2, insn->target != GRAPH_NONE))
+		return insn->target;
+	return insn->is_indirect && *k - 2 < g->orphans.n ? g->orphans.p[(*k)++ - 2] : GRAPH_NONE;
+}
 
 /* graph_before - what an instruction comes behind, one by one, in the manner of graph_next() */
 uint32_t graph_before(const struct graph *g, uint32_t i, uint32_t *k);

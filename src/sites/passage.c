@@ -109,8 +109,8 @@ static void mark_ahead(struct code *c)
 {
 	const struct graph *g = c->graph;
 	bool orphan_ahead = false;
-	for (size_t n = 0; n < g->n_ordered; n++) {
-		uint32_t i = g->by_order[n], k = 0, s;
+	for (size_t n = 0; n < g->by_order.n; n++) {
+		uint32_t i = g->by_order.p[n], k = 0, s;
 		const struct graph_insn *insn = &g->v.p[i];
 		/* The orphans seen so far are those of a higher order. */
 		bool ahead = c->marks[i] & PLACE || (insn->is_indirect && orphan_ahead);
@@ -132,8 +132,8 @@ static void mark_source(struct code *c)
 	const struct graph *g = c->graph;
 	for (size_t n = 0; n < c->scratch->own.n && !g->has_line0; n++)
 		c->marks[c->scratch->own.p[n]] |= SOURCE;
-	for (size_t n = 0; n < g->n_ordered && g->has_line0; n++) {
-		uint32_t i = g->by_order[n];
+	for (size_t n = 0; n < g->by_order.n && g->has_line0; n++) {
+		uint32_t i = g->by_order.p[n];
 		bool source = c->marks[i] & OWN && !(g->v.p[i].is_line0 && g->v.p[i].only_moves);
 		for (uint32_t k = 0, s; c->marks[i] & OWN && !source && (s = graph_next(g, i, &k)) != GRAPH_NONE;)
 			source = c->marks[s] & SOURCE;
@@ -253,8 +253,8 @@ static int find_ways(struct code *c, struct ways *w)
 		rc = mark_ways_in(c);
 	if (!rc)
 		mark_ahead(c);
-	for (size_t k = g->n_ordered; k-- > 0 && !rc;) {
-		uint32_t i = g->by_order[k];
+	for (size_t k = g->by_order.n; k-- > 0 && !rc;) {
+		uint32_t i = g->by_order.p[k];
 		if (!(c->marks[i] & PLACE))
 			continue;
 		rc = (leads_to_place(c, i) ? VEC_ADD(&w->early, i) : VEC_ADD(&w->last, i)) ? 0 : -ENOMEM;
