@@ -20,6 +20,7 @@ struct distil {
 	const struct cairn_distil_opts *opts;
 	struct cairn_distilled *ret;
 	struct dwarf *dw;
+	struct readers *readers;
 	struct classes classes;
 	struct variants variants;
 	struct emit emit;
@@ -76,6 +77,14 @@ static int emit_vars(struct distil *d, struct cairn_err *err)
 		return 0;
 	enum vars_which which = d->opts->vars == CAIRN_DISTIL_VARS_ALL ? VARS_EVERY : VARS_PERCPU;
 	return vars_emit(d->bin, &d->emit, which, d->main, d->ret->losses, &d->ret->n_variables, err);
+}
+
+static int join_types(struct distil *d, struct cairn_err *err)
+{
+	int rc = distil_join(d->readers, &d->classes, err);
+	distil_readers_free(d->readers);
+	d->readers = NULL;
+	return rc < 0 ? rc : variants_find(&d->classes, &d->variants, err);
 }
 
 static int make_main(struct distil *d, struct cairn_err *err)
@@ -180,29 +189,41 @@ static int make_parts(struct distil *d, struct cairn_err *err)
 	return rc;
 }
 
-static int read_types(struct distil *d, struct cairn_err *err)
+static int index_functions(struct distil *d, struct cairn_err *err)
 {
-	int rc = dwarf_open(d->bin, d->opts->threads, &d->dw, err);
-	if (rc >= 0 && classes_init(&d->classes) < 0)
-		rc = err_nomem(err, "types");
-	if (rc >= 0)
-		rc = distil_read(d->dw, d->opts->threads, d->opts->base, wants_vars(d->opts), &d->classes, err);
-	return rc < 0 ? rc : variants_find(&d->classes, &d->variants, err);
-}
-
-/* Each of these has stretches that one thread does alone. They need nothing of each other. */
-enum { MAKE_MAIN, PREPARE_PLACES, N_AT_ONCE };
-
-static int do_at_once(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
-{
-	struct distil *d = arg;
 	struct place_opts opts = {.threads = d->opts->threads,
 				  .assume_unmodified = d->opts->assume_unmodified,
 				  .progress = d->opts->progress,
 				  .ctx = d->opts->ctx};
+	return d->opts->dialect == CAIRN_BTF_NO_LOC ? 0 : places_search_new(d->bin, &opts, d->dw, &d->search, err);
+}
+
+/* All that several threads do at once, so that it does not wait for what one does alone. */
+static int read_units(struct distil *d, struct cairn_err *err)
+{
+	int rc = dwarf_open(d->bin, d->opts->threads, &d->dw, err);
+	if (rc >= 0)
+		rc = index_functions(d, err);
+	if (rc >= 0 && classes_init(&d->classes) < 0)
+		rc = err_nomem(err, "types");
+	if (rc >= 0)
+		rc = distil_read(d->dw, d->opts->threads, d->opts->base, wants_vars(d->opts), &d->readers, err);
+	return rc;
+}
+
+/* Each of these has stretches that one thread does alone. They need nothing of each other. */
+enum { MAKE_MAIN, PREPARE_PLACES, FIND_FOLDS, N_AT_ONCE };
+
+static int do_at_once(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	struct distil *d = arg;
 	if (item == PREPARE_PLACES)
-		return d->opts->dialect == CAIRN_BTF_NO_LOC ? 0 : places_prepare(d->bin, &opts, d->dw, &d->search, err);
-	int rc = make_main(d, err);
+		return d->search ? places_prepare(d->search, err) : 0;
+	if (item == FIND_FOLDS)
+		return d->search ? places_find_folds(d->search, err) : 0;
+	int rc = join_types(d, err);
+	if (rc >= 0)
+		rc = make_main(d, err);
 	return rc < 0 ? rc : finish_main(d, err);
 }
 
@@ -210,7 +231,7 @@ static int run(struct distil *d, struct cairn_err *err)
 {
 	int rc = progress(d, CAIRN_DISTIL_TYPES, 0, 1, err);
 	if (rc >= 0)
-		rc = read_types(d, err);
+		rc = read_units(d, err);
 	if (rc >= 0)
 		rc = progress(d, CAIRN_DISTIL_TYPES, 1, 1, err);
 	if (rc >= 0)
@@ -233,6 +254,7 @@ static void distil_fini(struct distil *d)
 	cairn_btf_builder_free(d->main);
 	cairn_btf_close(d->base_of_parts);
 	variants_fini(&d->variants);
+	distil_readers_free(d->readers);
 	classes_fini(&d->classes);
 	if (d->dw)
 		dwarf_close(d->dw);

@@ -46,16 +46,27 @@ struct place_opts {
 	void *ctx;
 };
 
+struct place_search;
+
 /*
- * places_prepare - what can be found out before functions have numbers: which there are, and where their copies are
+ * places_search_new - an index of the functions that may have places
  *
  * @opts  copied
  * @ret   for places_search_free(), also after an error
  * Returns 0, -EBADMSG, -EOPNOTSUPP, -ENOMEM.
  */
-struct place_search;
-int places_prepare(const struct cairn_binary *bin, const struct place_opts *opts, const struct dwarf *dw,
-		   struct place_search **ret, struct cairn_err *err);
+int places_search_new(const struct cairn_binary *bin, const struct place_opts *opts, const struct dwarf *dw,
+		      struct place_search **ret, struct cairn_err *err);
+
+/*
+ * places_prepare - what can be found out before functions have numbers: which there are, and where their copies are
+ *
+ * Returns 0, -EBADMSG, -EOPNOTSUPP, -ENOMEM.
+ */
+int places_prepare(struct place_search *s, struct cairn_err *err);
+
+/* places_find_folds - at which addresses the linker folded functions; meanwhile, if need be. Returns as places_prepare(). */
+int places_find_folds(struct place_search *s, struct cairn_err *err);
 void places_search_free(struct place_search *s);
 
 /*

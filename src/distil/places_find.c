@@ -385,42 +385,9 @@ struct place_search {
 	struct site_env env;
 };
 
-/* Where functions were folded, when that concerns one. */
-static int find_folds(struct place_search *s, struct cairn_err *err)
-{
-	struct fold_candidates several = {0};
-	int rc = fold_candidates_find(s->bin, &several, err);
-	if (rc >= 0 && fold_concerns(&s->env, &s->groups, &several)) {
-		rc = fold_find(&s->env, &several, &s->folds, err);
-		s->env.folds = &s->folds;
-	}
-	fold_candidates_fini(&several);
-	return rc;
-}
-
-/* As cairn_sites_open() and _visit(), without what only people read. */
-static int prepare(struct place_search *s, const struct dwarf *dw, struct cairn_err *err)
-{
-	int rc = cfi_open(s->bin, &s->cfi, err);
-	if (rc >= 0)
-		rc = dwarf_index_functions(dw, s->opts.threads, &s->index, err);
-	if (rc < 0)
-		return rc;
-	s->env = (struct site_env){.bin = s->bin,
-				   .dw = dw,
-				   .cfi = s->cfi,
-				   .code = binary_main(s->bin),
-				   .index = &s->index,
-				   .assume_unmodified = s->opts.assume_unmodified,
-				   .bare = true};
-	rc = group_entries(&s->env, s->opts.threads, &(struct group_filter){0}, &s->groups, err);
-	if (rc >= 0)
-		rc = find_folds(s, err);
-	return rc < 0 ? rc : entry_rows_collect(&s->env, s->opts.threads, &s->groups, err);
-}
-
-int places_prepare(const struct cairn_binary *bin, const struct place_opts *opts, const struct dwarf *dw,
-		   struct place_search **ret, struct cairn_err *err)
+/* Here and below as cairn_sites_open() and _visit(), without what only people read. */
+int places_search_new(const struct cairn_binary *bin, const struct place_opts *opts, const struct dwarf *dw,
+		      struct place_search **ret, struct cairn_err *err)
 {
 	struct place_search *s = calloc(1, sizeof(*s));
 	*ret = s;
@@ -428,7 +395,33 @@ int places_prepare(const struct cairn_binary *bin, const struct place_opts *opts
 		return err_nomem(err, "places");
 	s->opts = *opts;
 	s->bin = bin;
-	return prepare(s, dw, err);
+	int rc = cfi_open(bin, &s->cfi, err);
+	if (rc >= 0)
+		rc = dwarf_index_functions(dw, opts->threads, &s->index, err);
+	s->env = (struct site_env){.bin = bin,
+				   .dw = dw,
+				   .cfi = s->cfi,
+				   .code = binary_main(bin),
+				   .index = &s->index,
+				   .assume_unmodified = opts->assume_unmodified,
+				   .bare = true};
+	return rc;
+}
+
+int places_prepare(struct place_search *s, struct cairn_err *err)
+{
+	int rc = group_entries(&s->env, s->opts.threads, &(struct group_filter){0}, &s->groups, err);
+	return rc < 0 ? rc : entry_rows_collect(&s->env, s->opts.threads, &s->groups, err);
+}
+
+int places_find_folds(struct place_search *s, struct cairn_err *err)
+{
+	struct fold_candidates several = {0};
+	int rc = fold_candidates_find(s->bin, &several, err);
+	if (rc >= 0)
+		rc = fold_find(&s->env, &several, &s->folds, err);
+	fold_candidates_fini(&several);
+	return rc;
 }
 
 static void trim(struct place_search *s)
@@ -450,6 +443,7 @@ void places_search_free(struct place_search *s)
 
 static int evaluate(struct finder *f, struct place_search *s, struct cairn_err *err)
 {
+	s->env.folds = &s->folds;
 	struct copies_visitor visitor = {.place = see_place, .progress = see_progress, .ctx = f};
 	int rc = copies_visit(&s->env, s->opts.threads, &s->groups, &visitor, err);
 	size_t n_groups = s->groups.v.n;

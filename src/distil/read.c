@@ -109,7 +109,7 @@ static void readers_fini(struct readers *r)
 	r->p = NULL;
 }
 
-static int merge(struct readers *r, struct classes *ret, struct cairn_err *err)
+int distil_join(struct readers *r, struct classes *ret, struct cairn_err *err)
 {
 	struct classes *parts = calloc(r->n + 1, sizeof(*parts));
 	if (!parts)
@@ -126,21 +126,38 @@ static int merge(struct readers *r, struct classes *ret, struct cairn_err *err)
 	return rc;
 }
 
-int distil_read(const struct dwarf *dw, unsigned int threads, const struct cairn_btf *base, bool want_vars,
-		struct classes *ret, struct cairn_err *err)
+/* Units that refer to one another are read again, as one. */
+static int read_all(struct readers *r, unsigned int threads, struct cairn_err *err)
 {
-	struct readers r = {.dw = dw, .base = base, .want_vars = want_vars};
-	int rc = readers_init(&r, pool_width(threads), false, err);
+	int rc = readers_init(r, pool_width(threads), false, err);
 	if (rc >= 0)
-		rc = pool_run(dwarf_n_units(dw) + 1, threads, read_unit, &r, err);
-	if (rc >= 0 && r.is_cluster) {
-		readers_fini(&r);
-		rc = readers_init(&r, 1, true, err);
-		if (rc >= 0)
-			rc = read_cluster(&r, err);
-	}
+		rc = pool_run(dwarf_n_units(r->dw) + 1, threads, read_unit, r, err);
+	if (rc < 0 || !r->is_cluster)
+		return rc;
+	readers_fini(r);
+	rc = readers_init(r, 1, true, err);
+	return rc < 0 ? rc : read_cluster(r, err);
+}
+
+int distil_read(const struct dwarf *dw, unsigned int threads, const struct cairn_btf *base, bool want_vars,
+		struct readers **ret, struct cairn_err *err)
+{
+	struct readers *r = calloc(1, sizeof(*r));
+	*ret = r;
+	if (!r)
+		return err_nomem(err, "worker memory");
+	*r = (struct readers){.dw = dw, .base = base, .want_vars = want_vars};
+	int rc = read_all(r, threads, err);
 	if (rc >= 0)
-		rc = merge(&r, ret, err);
-	readers_fini(&r);
+		return 0;
+	distil_readers_free(r);
+	*ret = NULL;
 	return rc;
+}
+
+void distil_readers_free(struct readers *r)
+{
+	if (r)
+		readers_fini(r);
+	free(r);
 }

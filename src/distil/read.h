@@ -5,14 +5,27 @@
 
 #include "distil/classes.h"
 
+struct readers;
+
 /*
- * distil_read - the classes, functions, variables and bodies of all units
+ * distil_read - the types, functions, variables and bodies of all units, by whichever worker read them
  *
  * @base  what main is split from, its classes come first; NULL: none
- * @ret  from classes_init(); also after an error to be given to classes_fini()
+ * @ret   for distil_join(); NULL after an error. distil_readers_free().
  * Returns 0, -EBADMSG, -EOPNOTSUPP, -ERANGE, -ENOMEM, -ENOENT (an alternate file that is not there).
  */
 int distil_read(const struct dwarf *dw, unsigned int threads, const struct cairn_btf *base, bool want_vars,
-		struct classes *ret, struct cairn_err *err);
+		struct readers **ret, struct cairn_err *err);
+
+/*
+ * distil_join - what the workers found, in the order of units
+ *
+ * One thread does it alone. @ret: from classes_init(); also after an error to be given to classes_fini().
+ * Returns 0, -ENOMEM, -ERANGE.
+ */
+int distil_join(struct readers *r, struct classes *ret, struct cairn_err *err);
+
+/* Takes NULL. */
+void distil_readers_free(struct readers *r);
 
 #endif
