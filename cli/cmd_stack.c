@@ -98,7 +98,8 @@ static int take(int pid, const char *core, const struct stack_values *values, st
 					.n_debug_dirs = values->debug_dirs.n,
 					.find_pack = stack_names_find_pack,
 					.find_pack_ctx = names,
-					.vectors = values->args};
+					.vectors = values->args,
+					.no_registers = !values->args};
 	unsigned long rounds = values->rounds ? values->rounds : 1;
 	struct cairn_stacks *stacks;
 	struct cairn_err err = {0};

@@ -104,6 +104,7 @@ struct cairn_stacks_opts {
 	int (*find_pack)(void *ctx, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err);
 	void *find_pack_ctx;
 	bool vectors; /* of a process, read vector registers, too: a system call more for each thread. Of a core what it has is there */
+	bool no_registers; /* those of frames are not kept, which takes longer than the rest of a walk: cairn_stacks_regs() tells none but the pc */
 };
 
 struct cairn_stacks;
@@ -171,13 +172,13 @@ size_t cairn_stacks_n_threads(const struct cairn_stacks *stacks);
 /* By number: the main thread first, then by tid; of a core as they are in it, the one that crashed first. */
 const struct cairn_thread_stack *cairn_stacks_thread(const struct cairn_stacks *stacks, size_t i);
 
-/* The registers of frame number @frame; of one further out only what its callees kept is known. Threads: any. */
+/* The registers of frame number @frame; of one further out only what its callees kept is known, with cairn_stacks_opts.no_registers none. Threads: any. */
 void cairn_stacks_regs(const struct cairn_thread_stack *thread, size_t frame, struct cairn_regs *ret);
 
 /*
  * cairn_stacks_value - what a location holds in a frame, as it was at that moment
  *
- * Registers are those of the frame: of one further out only what its callees kept is known. Of vector registers (x86-64) the lower 8 bytes are known
+ * Registers are those of the frame: of one further out only what its callees kept is known, with cairn_stacks_opts.no_registers none. Of vector registers (x86-64) the lower 8 bytes are known
  * in the innermost frame, with cairn_stacks_opts.vectors; nobody keeps them for a caller. Memory is what was copied of the stacks, or
  * what the core has; never that of a process that goes on, which may hold something else by now.
  *

@@ -46,7 +46,7 @@ static int walk_thread(struct cairn_stacks *stacks, const struct core_thread *t,
 	to->stack.fault.v = t->fault;
 	const struct walk_target target = {.machine = core->machine, .signature = core->signature, .space = stacks->space, .runtime = stacks->runtime,
 					   .code = code_memory_of_core_and_files(&stacks->core_memory),
-					   .read = read_memory, .ctx = core};
+					   .no_registers = stacks->no_registers, .read = read_memory, .ctx = core};
 	int rc = walk_run(&stacks->walk, &target, &regs, stacks->max_frames, err);
 	return rc < 0 ? rc : stacks_keep(stacks, to, err);
 }

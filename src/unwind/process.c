@@ -67,7 +67,7 @@ static int walk_thread(struct cairn_stacks *stacks, const struct stopped_thread 
 	r->walk = &stacks->walk;
 	const struct walk_target target = {.machine = EM_X86_64, .space = stacks->space, .runtime = stacks->runtime,
 					   .code = code_memory_of_process(r->snapshot->pid), .states = &stacks->states,
-					   .read = read_memory, .ctx = r};
+					   .no_registers = stacks->no_registers, .read = read_memory, .ctx = r};
 	int rc = 0;
 	if (t->has_regs)
 		rc = walk_run(&stacks->walk, &target, &t->regs, stacks->max_frames, err);

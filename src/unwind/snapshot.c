@@ -43,7 +43,11 @@ static bool read_copy(const struct snapshot *s, const struct stack_copy *copy, u
 {
 	if (at < copy->lo || at >= copy->hi || n > copy->hi - at)
 		return false;
-	memcpy(ret, s->bytes + copy->off + (at - copy->lo), n);
+	const uint8_t *from = s->bytes + copy->off + (at - copy->lo);
+	if (n == sizeof(uint64_t))
+		memcpy(ret, from, sizeof(uint64_t));
+	else
+		memcpy(ret, from, n);
 	return true;
 }
 

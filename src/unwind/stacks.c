@@ -21,6 +21,7 @@ int stacks_new(const struct cairn_stacks_opts *opts, struct cairn_stacks **ret, 
 	stacks->max_frames = o.max_frames;
 	stacks->jobs = o.threads;
 	stacks->has_vectors = o.vectors;
+	stacks->no_registers = o.no_registers;
 	stacks->search = (struct core_search){.sysroot = o.sysroot, .debug_dirs = o.debug_dirs,
 					      .n_debug_dirs = o.n_debug_dirs, .threads = o.threads};
 	stacks->packs = (struct code_packs){.find = o.find_pack, .ctx = o.find_pack_ctx};
@@ -55,7 +56,7 @@ struct thread_walk *stacks_add(struct cairn_stacks *stacks, int tid, const char 
 	}
 	struct thread_walk *t = stacks->threads.p[stacks->n_used++];
 	*t = (struct thread_walk){.n_then = SIZE_MAX, .stack = {.tid = tid}};
-	snprintf(t->stack.comm, sizeof(t->stack.comm), "%s", comm);
+	strncpy(t->stack.comm, comm, sizeof(t->stack.comm) - 1);
 	return t;
 }
 
@@ -107,7 +108,7 @@ const struct cairn_thread_stack *cairn_stacks_thread(const struct cairn_stacks *
 void cairn_stacks_regs(const struct cairn_thread_stack *thread, size_t frame, struct cairn_regs *ret)
 {
 	const struct thread_walk *t = (const struct thread_walk *)(const void *)thread;
-	uint32_t wanted = t->regs[frame].known;
+	uint32_t wanted = t->regs ? t->regs[frame].known : 0;
 	*ret = (struct cairn_regs){.pc = thread->frames[frame]->pc, .known = wanted};
 	/* Each from the outermost frame that it changed in; in the innermost all have. */
 	for (const struct frame_regs *kept = &t->regs[frame]; wanted; kept--) {

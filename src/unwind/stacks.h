@@ -12,7 +12,7 @@
 /* What is kept of a thread's walk. */
 struct thread_walk {
 	struct cairn_thread_stack stack;
-	const struct frame_regs *regs; /* one for each frame */
+	const struct frame_regs *regs; /* one for each frame; NULL: they are not kept */
 	const uint64_t *words;
 	struct vectors vectors; /* of the innermost frame */
 	size_t n_then; /* frames that were found in what was copied; those behind them by reading a process that runs again */
@@ -23,6 +23,7 @@ struct cairn_stacks {
 	size_t max_frames;
 	unsigned int jobs;
 	bool has_vectors; /* of a process they are read */
+	bool no_registers; /* of frames are kept */
 	struct core *core; /* NULL: a process */
 	struct core_search search;
 	struct code_packs packs;

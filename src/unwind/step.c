@@ -142,11 +142,11 @@ static bool makes_progress(const struct step *s)
 	       (s->abi->ra == 30 && s->caller.r[sp] == s->now->r[sp] && s->ra != s->now->pc.v);
 }
 
-enum cairn_step cairn_unwind_step(const struct cairn_unwind_rule *rule, uint16_t machine, cairn_read_memory read,
-				  void *ctx, struct cairn_regs *regs)
+static enum cairn_step step_by_any(const struct cairn_unwind_rule *rule, const struct convention *abi, cairn_read_memory read,
+				   void *ctx, struct cairn_regs *regs)
 {
 	struct step s = {.rule = rule,
-			 .abi = convention_of(machine),
+			 .abi = abi,
 			 .read = read,
 			 .ctx = ctx,
 			 .now = regs};
@@ -171,4 +171,54 @@ enum cairn_step cairn_unwind_step(const struct cairn_unwind_rule *rule, uint16_t
 	s.caller.pc.v = s.ra;
 	*regs = s.caller;
 	return CAIRN_STEP_OK;
+}
+
+/* ---- most rules: the CFA is a register and a number, and what is saved is at the CFA, the return address where the call put it ---- */
+
+enum { MAX_USUAL = 8 };
+
+static bool is_usual(const struct cairn_unwind_rule *r, const struct convention *abi, const struct cairn_regs *now)
+{
+	if (r->cfa != CAIRN_UNWIND_CFA_REG || r->flags || r->n_regs > MAX_USUAL || !abi->ra_at_cfa || !is_known(now, r->reg))
+		return false;
+	for (uint32_t i = 0; i < r->n_regs; i++) {
+		uint32_t word = cairn_unwind_words(r)[i];
+		unsigned int reg = cairn_unwind_word_reg(word);
+		if (cairn_unwind_word_saved(word) != CAIRN_UNWIND_AT_CFA || reg >= abi->ra || reg == abi->sp)
+			return false;
+	}
+	return true;
+}
+
+/* What is above, with less to copy: registers are changed in place once all is read. */
+static enum cairn_step step_as_usual(const struct cairn_unwind_rule *r, const struct convention *abi, cairn_read_memory read,
+				     void *ctx, struct cairn_regs *regs)
+{
+	const uint32_t *words = cairn_unwind_words(r);
+	uint64_t cfa = regs->r[r->reg] + (uint64_t)(int64_t)r->off, ra, values[MAX_USUAL];
+	if (!read(ctx, (struct cairn_addr){cfa - sizeof(ra)}, &ra, sizeof(ra)))
+		return CAIRN_STEP_UNREADABLE;
+	for (uint32_t i = 0; i < r->n_regs; i++) {
+		struct cairn_addr at = {cfa + (uint64_t)(int64_t)cairn_unwind_word_value(words[i])};
+		if (!read(ctx, at, &values[i], sizeof(values[i])))
+			return CAIRN_STEP_UNREADABLE;
+	}
+	if (is_known(regs, abi->sp) && cfa <= regs->r[abi->sp])
+		return CAIRN_STEP_STUCK;
+	regs->known = (regs->known & abi->kept) | UINT32_C(1) << abi->sp;
+	regs->r[abi->sp] = cfa;
+	for (uint32_t i = 0; i < r->n_regs; i++) {
+		unsigned int reg = cairn_unwind_word_reg(words[i]);
+		regs->r[reg] = values[i];
+		regs->known |= UINT32_C(1) << reg;
+	}
+	regs->pc.v = ra;
+	return CAIRN_STEP_OK;
+}
+
+enum cairn_step cairn_unwind_step(const struct cairn_unwind_rule *rule, uint16_t machine, cairn_read_memory read,
+				  void *ctx, struct cairn_regs *regs)
+{
+	const struct convention *abi = convention_of(machine);
+	return is_usual(rule, abi, regs) ? step_as_usual(rule, abi, read, ctx, regs) : step_by_any(rule, abi, read, ctx, regs);
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "cfi/convention.h"
 #include "unwind/assume.h"
 
 struct walker {
@@ -15,7 +16,8 @@ struct walker {
 	const struct walk_target *target;
 	size_t max;
 	struct cairn_regs regs; /* of the frame at hand */
-	struct cairn_regs inner; /* of the last one that was added */
+	struct cairn_regs inner; /* of the last one that was added, where registers are kept */
+	uint32_t touched; /* those that may be others in @regs than in @inner */
 	/* A frame seen before, renewed at each power of two: Brent's way to notice a cycle. */
 	uint64_t seen_pc, seen_sp;
 };
@@ -180,6 +182,7 @@ static int tell_no_way(struct walker *w, const struct cairn_stack_frame *f, cons
 static void go_out(struct walker *w, struct cairn_stack_frame *f, const struct cairn_regs *caller, const char *assumed)
 {
 	w->regs = *caller;
+	w->touched = UINT32_MAX;
 	*f = (struct cairn_stack_frame){.pc = caller->pc, .is_assumed = assumed, .assumed = assumed};
 }
 
@@ -243,6 +246,15 @@ static bool was_here(struct walker *w, const struct cairn_regs *regs, size_t n)
 	return false;
 }
 
+/* What a step may change of the registers that stay known. */
+static uint32_t touched_by(const struct walker *w, const struct cairn_unwind_rule *rule)
+{
+	uint32_t touched = UINT32_C(1) << convention_of(w->target->machine)->sp;
+	for (uint32_t i = 0; i < rule->n_regs; i++)
+		touched |= UINT32_C(1) << cairn_unwind_word_reg(cairn_unwind_words(rule)[i]);
+	return touched;
+}
+
 /* Names the code of a frame in an explanation. */
 static const char *code_of(const struct cairn_stack_frame *f)
 {
@@ -270,6 +282,7 @@ static int step(struct walker *w, const struct cairn_unwind_rule *rule, struct c
 		return finish(w, CAIRN_WALK_LOOP, "the caller of the frame at 0x%" PRIx64 " in %s would be below it",
 			      at, code_of(f));
 	}
+	w->touched = touched_by(w, rule);
 	/* Where addresses have less than 48 bits a signature begins below those that a step removes. */
 	w->regs.pc.v &= ~t->signature;
 	/* A return address of 0 is how some programs mark the outermost frame, without a rule that says so. */
@@ -279,23 +292,26 @@ static int step(struct walker *w, const struct cairn_unwind_rule *rule, struct c
 	return 0;
 }
 
-/* Those that the frame inside does not have, or has otherwise. */
-static uint32_t changed_regs(const struct cairn_regs *inner, const struct cairn_regs *regs)
+/* Of @touched those that the frame inside does not have, or has otherwise. */
+static uint32_t changed_regs(const struct cairn_regs *inner, const struct cairn_regs *regs, uint32_t touched)
 {
 	uint32_t changed = regs->known & ~inner->known;
-	for (uint32_t left = regs->known & inner->known; left; left &= left - 1) {
+	for (uint32_t left = regs->known & inner->known & touched; left; left &= left - 1) {
 		unsigned int r = (unsigned int)__builtin_ctz(left);
 		changed |= (uint32_t)(regs->r[r] != inner->r[r]) << r;
 	}
 	return changed;
 }
 
-static bool add_regs(struct walk *walk, const struct cairn_regs *inner, const struct cairn_regs *regs)
+static bool add_regs(struct walker *w)
 {
-	const struct frame_regs kept = {.known = regs->known, .changed = changed_regs(inner, regs), .first = (uint32_t)walk->words.n};
+	struct walk *walk = w->walk;
+	const struct cairn_regs *regs = &w->regs;
+	const struct frame_regs kept = {.known = regs->known, .changed = changed_regs(&w->inner, regs, w->touched), .first = (uint32_t)walk->words.n};
 	for (uint32_t left = kept.changed; left; left &= left - 1)
 		if (!VEC_ADD(&walk->words, regs->r[__builtin_ctz(left)]))
 			return false;
+	w->inner = w->regs;
 	return VEC_ADD(&walk->regs, kept);
 }
 
@@ -303,6 +319,14 @@ static bool add_regs(struct walk *walk, const struct cairn_regs *inner, const st
 static bool is_same_frame(const struct cairn_stack_frame *a, const struct cairn_stack_frame *b)
 {
 	return a && a->pc.v == b->pc.v && a->is_exact == b->is_exact && a->assumed == b->assumed;
+}
+
+/* Where a frame like it was found last; NULL: it has to be located. */
+static const struct walk_place *same_as_before(struct walk *walk, const struct cairn_stack_frame *f)
+{
+	const struct cairn_addr at = {f->pc.v - !f->is_exact};
+	const struct walk_place *place = place_of(walk, at);
+	return place->rule && place->at == at.v && is_same_frame(place->frame, f) ? place : NULL;
 }
 
 /* One like it, which stays; NULL when out of memory. */
@@ -320,28 +344,18 @@ static const struct cairn_stack_frame *keep_frame(struct walk *walk, const struc
 	return kept;
 }
 
-static bool add_frame(struct walker *w, const struct cairn_stack_frame *f)
+static bool add_frame(struct walker *w, const struct cairn_stack_frame *kept)
 {
-	const struct cairn_stack_frame *kept = keep_frame(w->walk, f);
-	if (!kept || !VEC_ADD(&w->walk->frames, kept) || !add_regs(w->walk, &w->inner, &w->regs))
-		return false;
-	w->inner = w->regs;
-	return true;
+	return kept && VEC_ADD(&w->walk->frames, kept) && (w->target->no_registers || add_regs(w));
 }
 
-static int visit(struct walker *w, struct cairn_stack_frame *f, struct cairn_err *err)
+static int visit_new(struct walker *w, struct cairn_stack_frame *f, struct cairn_err *err)
 {
-	size_t n = w->walk->frames.n;
 	struct way way = {0};
-	int rc;
-	if (n == w->max)
-		return finish(w, CAIRN_WALK_LIMIT, "%zu frames", n);
-	if (was_here(w, &w->regs, n))
-		return finish(w, CAIRN_WALK_LOOP, "the stack leads back to 0x%" PRIx64, f->pc.v);
-	rc = locate(w, f, &way, err);
+	int rc = locate(w, f, &way, err);
 	if (rc < 0)
 		return rc;
-	if (!add_frame(w, f))
+	if (!add_frame(w, keep_frame(w->walk, f)))
 		return err_nomem(err, "the frames of a stack");
 	if (way.rule)
 		return step(w, way.rule, f);
@@ -351,6 +365,20 @@ static int visit(struct walker *w, struct cairn_stack_frame *f, struct cairn_err
 	if (way.by_frame_pointer)
 		return step_by_frame_pointer(w, &way, f);
 	return assume_call(w, f) ? 0 : tell_no_way(w, f, &way, NULL);
+}
+
+static int visit(struct walker *w, struct cairn_stack_frame *f, struct cairn_err *err)
+{
+	size_t n = w->walk->frames.n;
+	if (n == w->max)
+		return finish(w, CAIRN_WALK_LIMIT, "%zu frames", n);
+	if (was_here(w, &w->regs, n))
+		return finish(w, CAIRN_WALK_LOOP, "the stack leads back to 0x%" PRIx64, f->pc.v);
+	const struct walk_place *known = same_as_before(w->walk, f);
+	if (!known)
+		return visit_new(w, f, err);
+	*f = *known->frame;
+	return add_frame(w, known->frame) ? step(w, known->rule, f) : err_nomem(err, "the frames of a stack");
 }
 
 void walk_empty(struct walk *walk)
@@ -376,7 +404,7 @@ void walk_fini(struct walk *walk)
 int walk_run(struct walk *walk, const struct walk_target *target, const struct cairn_regs *regs, size_t max,
 	     struct cairn_err *err)
 {
-	struct walker w = {.walk = walk, .target = target, .max = max ? max : WALK_MAX_FRAMES, .regs = *regs};
+	struct walker w = {.walk = walk, .target = target, .max = max ? max : WALK_MAX_FRAMES, .regs = *regs, .touched = UINT32_MAX};
 	struct cairn_stack_frame f = {.pc = regs->pc, .is_exact = true};
 	int rc = 0;
 	walk_empty(walk);

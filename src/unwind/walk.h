@@ -34,7 +34,7 @@ enum { WALK_PLACES = 256 }; /* a power of two */
 struct walk {
 	struct arena kept; /* frames */
 	VEC(const struct cairn_stack_frame *) frames;
-	VEC(struct frame_regs) regs; /* one for each frame */
+	VEC(struct frame_regs) regs; /* one for each frame; none of a target without */
 	VEC(uint64_t) words;
 	enum cairn_walk_end end;
 	char why[512];
@@ -52,6 +52,7 @@ struct walk_target {
 	struct code_runtime *runtime; /* settled; NULL: only files have code */
 	struct code_memory code; /* instructions, where nobody describes them */
 	struct borrow_states *states; /* NULL: the target does not run */
+	bool no_registers; /* of frames are kept */
 	cairn_read_memory read; /* stacks, as they were */
 	void *ctx;
 };

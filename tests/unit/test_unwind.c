@@ -97,6 +97,26 @@ static void a_cfa_from_memory_and_registers_by_its_base(void **state)
 	assert_int_equal(regs.r[RBX], 0xbb);
 }
 
+/* What is saved at the CFA has a way of its own: the same rule, said by its base. */
+static void most_rules_take_a_shorter_way_to_the_same_frame(void **state)
+{
+	struct memory m;
+	for (unsigned int i = 0; i < 16; i++)
+		m.words[i] = 0x400000 + i;
+	for (int off = -16; off <= 160; off += 8)
+		for (int saved = -48; saved <= 16; saved += 8)
+			for (unsigned int reg = 0; reg < 16; reg++) {
+				struct built_rule r = {{.cfa = CAIRN_UNWIND_CFA_REG, .reg = RSP, .off = off, .n_regs = 2},
+						       {word(reg, CAIRN_UNWIND_AT_CFA, saved), word(12, CAIRN_UNWIND_AT_CFA, -16)}};
+				struct built_rule other = r;
+				struct cairn_regs regs = frame(0x1000), same;
+				other.words[0] = word(reg, CAIRN_UNWIND_AT_BASE, saved + off);
+				memcpy(&same, &regs, sizeof(same));
+				assert_int_equal(step(&r, &m, &regs), step(&other, &m, &same));
+				assert_memory_equal(&regs, &same, sizeof(regs));
+			}
+}
+
 static void a_signal_trampoline_gives_every_register_back(void **state)
 {
 	struct memory m = {.words = {[1] = 0xaa, [2] = 0x1010, [3] = 0x405555}};
@@ -466,6 +486,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_step_finds_the_caller),
 		cmocka_unit_test(a_cfa_from_memory_and_registers_by_its_base),
+		cmocka_unit_test(most_rules_take_a_shorter_way_to_the_same_frame),
 		cmocka_unit_test(a_signal_trampoline_gives_every_register_back),
 		cmocka_unit_test(a_step_says_why_it_is_none),
 		cmocka_unit_test(a_frame_pointer_that_leads_nowhere_loses_a_register_and_no_caller),
