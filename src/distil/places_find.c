@@ -381,6 +381,7 @@ struct place_search {
 	struct cfi *cfi;
 	struct dw_func_index index;
 	struct groups groups;
+	struct entry_rows rows;
 	struct symbol_name folds;
 	struct site_env env;
 };
@@ -411,7 +412,7 @@ int places_search_new(const struct cairn_binary *bin, const struct place_opts *o
 int places_prepare(struct place_search *s, struct cairn_err *err)
 {
 	int rc = group_entries(&s->env, s->opts.threads, &(struct group_filter){0}, &s->groups, err);
-	return rc < 0 ? rc : entry_rows_collect(&s->env, s->opts.threads, &s->groups, err);
+	return rc < 0 ? rc : entry_rows_by_unit(&s->env, s->opts.threads, &s->groups, &s->rows, err);
 }
 
 int places_find_folds(struct place_search *s, struct cairn_err *err)
@@ -427,6 +428,7 @@ int places_find_folds(struct place_search *s, struct cairn_err *err)
 static void trim(struct place_search *s)
 {
 	groups_fini(&s->groups);
+	entry_rows_fini(&s->rows);
 	dw_func_index_fini(&s->index);
 	symbol_name_fini(&s->folds);
 	cfi_close(s->cfi);
@@ -445,7 +447,7 @@ static int evaluate(struct finder *f, struct place_search *s, struct cairn_err *
 {
 	s->env.folds = &s->folds;
 	struct copies_visitor visitor = {.place = see_place, .progress = see_progress, .ctx = f};
-	int rc = copies_visit(&s->env, s->opts.threads, &s->groups, &visitor, err);
+	int rc = copies_visit(&s->env, s->opts.threads, &s->groups, &s->rows, &visitor, err);
 	size_t n_groups = s->groups.v.n;
 	trim(s);
 	return rc < 0 ? rc : join(f, n_groups, err);

@@ -104,9 +104,6 @@ static int request_further(struct batch *b, const struct site_env *env, struct c
 	struct built_site *sites = b->first_sites;
 	for (size_t g = 0; g < b->n; sites += b->groups[g++].entries.n) {
 		size_t before = b->further.v.n;
-		/* Rows stand function by function, so those of this unit are all over them. */
-		if (g + AHEAD < b->n)
-			__builtin_prefetch(b->groups[g + AHEAD].rows.p);
 		int rc = further_request(env, &b->groups[g], sites, &b->further, err);
 		if (rc < 0)
 			return rc;

@@ -3,106 +3,116 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* Entries that are fetched meanwhile: those of a function are all over the index. */
-enum { AHEAD = 8 };
-
-/*
- * The part of a group behind another one, which may be empty. Entries are in order of DIE and rows unit by unit, so those of a unit
- * are together.
- */
-static struct group_part part_behind(const struct dw_func_index *index, const struct group *g, const struct group_part *last)
+/* Entries are in order of DIE, so those of a unit are together: where the next unit's begin, in growing steps, then halves. */
+static uint32_t end_of_unit(const struct dw_func_index *index, uint32_t from)
 {
-	struct group_part part = {
-		.group = last->group, .from = last->from + last->n, .first_row = last->first_row + last->n_rows};
-	uint32_t unit = index->p[g->entries.p[part.from]].unit;
-	while (part.from + part.n < g->entries.n && index->p[g->entries.p[part.from + part.n]].unit == unit) {
-		part.n++;
-		if (part.from + part.n + AHEAD < g->entries.n)
-			__builtin_prefetch(&index->p[g->entries.p[part.from + part.n + AHEAD]]);
+	uint32_t unit = index->p[from].unit, lo = from, step = 1;
+	while (index->n - lo > step && index->p[lo + step].unit == unit) {
+		lo += step;
+		step *= 2;
 	}
-	while (part.first_row < g->rows.n && g->rows.p[part.first_row].unit < unit)
-		part.first_row++;
-	while (part.first_row + part.n_rows < g->rows.n && g->rows.p[part.first_row + part.n_rows].unit == unit)
-		part.n_rows++;
-	return part;
+	uint32_t hi = index->n - lo > step ? lo + step : (uint32_t)index->n;
+	while (hi - lo > 1) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		if (index->p[mid].unit == unit)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return hi;
 }
 
-/* The parts of all groups: counted first, which says where those of each unit stand. */
-static int list_parts(struct by_unit *b, const struct dw_func_index *index, const struct groups *groups, size_t n_units)
+static int by_size(const void *a, const void *b)
 {
-	VEC(struct group_part) all = {0};
-	int rc = 0;
-	for (size_t g = 0; g < groups->v.n && !rc; g++) {
-		const struct group *group = &groups->v.p[g];
-		struct group_part part = {.group = (uint32_t)g};
-		while (part.from + part.n < group->entries.n && !rc) {
-			part = part_behind(index, group, &part);
-			rc = VEC_ADD(&all, part) ? 0 : -ENOMEM;
-		}
-	}
-	b->parts = rc ? NULL : malloc((all.n + 1) * sizeof(*b->parts));
-	for (size_t i = 0; b->parts && i < all.n; i++)
-		b->first[index->p[groups->v.p[all.p[i].group].entries.p[all.p[i].from]].unit + 2]++;
-	for (size_t u = 2; u < n_units + 2; u++)
-		b->first[u] += b->first[u - 1];
-	for (size_t i = 0; b->parts && i < all.n; i++) {
-		uint32_t unit = index->p[groups->v.p[all.p[i].group].entries.p[all.p[i].from]].unit;
-		b->parts[b->first[unit + 1]++] = all.p[i];
-	}
-	VEC_FREE(&all);
-	return b->parts ? 0 : -ENOMEM;
-}
-
-struct weight {
-	uint32_t unit, n;
-};
-
-static int by_weight(const void *a, const void *b)
-{
-	const struct weight *x = a, *y = b;
+	const struct unit_entries *x = a, *y = b;
 	if (x->n != y->n)
 		return x->n > y->n ? -1 : 1;
 	return x->unit < y->unit ? -1 : 1;
 }
 
-static int list_units(struct by_unit *b, size_t n_units)
+static void list_units(struct by_unit *b, const struct dw_func_index *index)
 {
-	struct weight *w = calloc(n_units + 1, sizeof(*w));
-	b->units = calloc(n_units + 1, sizeof(*b->units));
-	if (!w || !b->units) {
-		free(w);
-		return -ENOMEM;
+	for (uint32_t i = 0; i < index->n;) {
+		struct unit_entries u = {.unit = index->p[i].unit, .from = i, .to = end_of_unit(index, i)};
+		for (; i < u.to; i++)
+			u.n += b->group_of[i] != DW_FUNC_NONE;
+		if (u.n)
+			b->units[b->n_units++] = u;
 	}
-	for (uint32_t u = 0; u < n_units; u++) {
-		if (b->first[u] == b->first[u + 1])
-			continue;
-		w[b->n_units].unit = u;
-		for (uint32_t i = b->first[u]; i < b->first[u + 1]; i++)
-			w[b->n_units].n += b->parts[i].n;
-		b->n_units++;
-	}
-	qsort(w, b->n_units, sizeof(*w), by_weight);
-	for (size_t i = 0; i < b->n_units; i++)
-		b->units[i] = w[i].unit;
-	free(w);
-	return 0;
+	qsort(b->units, b->n_units, sizeof(*b->units), by_size);
 }
 
-int by_unit_make(const struct site_env *env, const struct groups *groups, struct by_unit *ret)
+int by_unit_make(const struct site_env *env, const struct groups *groups, const struct entry_rows *rows,
+		 struct by_unit *ret)
 {
-	size_t n_units = dwarf_n_units(env->dw);
-	*ret = (struct by_unit){.first = calloc(n_units + 2, sizeof(*ret->first))};
-	if (!ret->first)
+	size_t n = env->index->n;
+	*ret = (struct by_unit){.groups = groups, .rows = rows};
+	ret->group_of = malloc((n + 1) * sizeof(*ret->group_of));
+	ret->units = calloc(dwarf_n_units(env->dw) + 1, sizeof(*ret->units));
+	if (!ret->group_of || !ret->units)
 		return -ENOMEM;
-	int rc = list_parts(ret, env->index, groups, n_units);
-	return rc < 0 ? rc : list_units(ret, n_units);
+	memset(ret->group_of, 0xff, n * sizeof(*ret->group_of));
+	for (size_t g = 0; g < groups->v.n; g++)
+		for (size_t i = 0; i < groups->v.p[g].entries.n; i++)
+			ret->group_of[groups->v.p[g].entries.p[i]] = (uint32_t)g;
+	list_units(ret, env->index);
+	return 0;
 }
 
 void by_unit_fini(struct by_unit *b)
 {
-	free(b->parts);
-	free(b->first);
+	free(b->group_of);
 	free(b->units);
 	*b = (struct by_unit){0};
+}
+
+/* Its rows behind those of the groups before, which end at @from. */
+static struct row_list rows_of(const struct row_list *rows, size_t from, uint32_t group)
+{
+	while (from < rows->n && rows->p[from].group < group)
+		from++;
+	struct row_list r = {.p = rows->p + from};
+	while (from + r.n < rows->n && r.p[r.n].group == group)
+		r.n++;
+	return r;
+}
+
+int by_unit_parts(const struct by_unit *b, size_t i, struct unit_parts *ret)
+{
+	const struct unit_entries *u = &b->units[i];
+	const struct row_list *rows = &b->rows->of_unit[u->unit];
+	ret->v.n = ret->entries.n = ret->order.n = 0;
+	if (!VEC_RESERVE(&ret->entries, u->n) || !VEC_RESERVE(&ret->order, u->n))
+		return -ENOMEM;
+	for (uint32_t k = u->from; k < u->to; k++)
+		if (b->group_of[k] != DW_FUNC_NONE)
+			ret->order.p[ret->order.n++] = (struct keyed){.key = b->group_of[k], .value = k};
+	if (keyed_sort(ret->order.p, ret->order.n) < 0)
+		return -ENOMEM;
+	size_t row = 0;
+	for (size_t k = 0; k < ret->order.n; k++) {
+		const struct keyed *at = &ret->order.p[k];
+		uint32_t *entry = &ret->entries.p[ret->entries.n++];
+		*entry = at->value;
+		if (!k || at[-1].key != at->key) {
+			struct group part = b->groups->v.p[at->key];
+			part.number = at->key;
+			part.entries = (struct entry_list){.p = entry};
+			part.rows = rows->n ? rows_of(rows, row, at->key) : (struct row_list){0};
+			row = rows->n ? (size_t)(part.rows.p - rows->p) + part.rows.n : 0;
+			if (!VEC_ADD(&ret->v, part))
+				return -ENOMEM;
+		}
+		ret->v.p[ret->v.n - 1].entries.n++;
+	}
+	return 0;
+}
+
+void unit_parts_fini(struct unit_parts *p)
+{
+	VEC_FREE(&p->v);
+	VEC_FREE(&p->entries);
+	VEC_FREE(&p->order);
 }

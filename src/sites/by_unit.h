@@ -8,22 +8,37 @@
 #ifndef SITES_BY_UNIT_H
 #define SITES_BY_UNIT_H
 
-#include "sites/group.h"
+#include "base/keyed.h"
+#include "sites/entry_rows.h"
 
-/* Entries [from, from + n) of a group, and its rows [first_row, first_row + n_rows): those of one unit. */
-struct group_part {
-	uint32_t group, from, n, first_row, n_rows;
+/* Units with entries of groups, and where these are in the index. */
+struct unit_entries {
+	uint32_t unit, n; /* n of [from, to) are of a group */
+	uint32_t from, to;
 };
 
 struct by_unit {
-	struct group_part *parts; /* by unit, then by group */
-	uint32_t *first;          /* per unit, and one more: its first part */
-	uint32_t *units;          /* n_units that have parts, largest first, so that no worker ends late with one */
+	const struct groups *groups;
+	const struct entry_rows *rows;
+	uint32_t *group_of;         /* per entry of the index: its group; DW_FUNC_NONE */
+	struct unit_entries *units; /* n_units, largest first, so that no worker ends late with one */
 	size_t n_units;
 };
 
-/* Returns 0 or -ENOMEM; by_unit_fini() in both cases. */
-int by_unit_make(const struct site_env *env, const struct groups *groups, struct by_unit *ret);
+/* @rows  stay the caller's. Returns 0 or -ENOMEM; by_unit_fini() in both cases. */
+int by_unit_make(const struct site_env *env, const struct groups *groups, const struct entry_rows *rows,
+		 struct by_unit *ret);
 void by_unit_fini(struct by_unit *b);
+
+/* The parts of groups that are in one unit: of each group its entries and rows there. */
+struct unit_parts {
+	VEC(struct group) v;
+	VEC(uint32_t) entries;   /* theirs */
+	VEC(struct keyed) order; /* entries by group, while parts are made */
+};
+
+/* Instead of what @ret had: the parts of the @i-th of the units, in order of group. Returns 0 or -ENOMEM. */
+int by_unit_parts(const struct by_unit *b, size_t i, struct unit_parts *ret);
+void unit_parts_fini(struct unit_parts *p);
 
 #endif

@@ -23,7 +23,7 @@ struct clone {
 };
 
 struct worker {
-	VEC(struct group) parts; /* of the functions that the unit at hand has places of */
+	struct unit_parts parts; /* of the functions that the unit at hand has places of */
 	VEC(struct clone) clones;
 };
 
@@ -38,22 +38,6 @@ struct visit {
 
 /* ---- copies ---- */
 
-static int list_parts(const struct visit *v, uint32_t unit, struct worker *w)
-{
-	w->parts.n = 0;
-	for (uint32_t i = v->by_unit.first[unit]; i < v->by_unit.first[unit + 1]; i++) {
-		const struct group_part *p = &v->by_unit.parts[i];
-		struct group part = v->groups->v.p[p->group];
-		part.entries.p += p->from;
-		part.entries.n = p->n;
-		part.rows.p += p->first_row;
-		part.rows.n = p->n_rows;
-		if (!VEC_ADD(&w->parts, part))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 static int visit_copy(const struct visit *v, unsigned int worker, uint32_t group, struct built_site *b, struct arena *arena,
 		      struct cairn_err *err)
 {
@@ -63,9 +47,10 @@ static int visit_copy(const struct visit *v, unsigned int worker, uint32_t group
 }
 
 /* What is of one function. The first sites are in the order of its entries. */
-static int visit_part(const struct visit *v, unsigned int worker, uint32_t group, const struct group *part,
-		      const struct group_sites *s, struct arena *arena, struct cairn_err *err)
+static int visit_part(const struct visit *v, unsigned int worker, const struct group *part, const struct group_sites *s,
+		      struct arena *arena, struct cairn_err *err)
 {
+	uint32_t group = part->number;
 	if (!v->env->assume_unmodified && batch_doubt_removed(s) < 0)
 		return err_nomem(err, "the copies of a function");
 	for (size_t i = 0; i < s->n_first + s->n_further; i++) {
@@ -83,14 +68,13 @@ static int visit_part(const struct visit *v, unsigned int worker, uint32_t group
 	return 0;
 }
 
-static int visit_parts(const struct visit *v, unsigned int worker, uint32_t unit, const struct batch *b, struct arena *arena,
+static int visit_parts(const struct visit *v, unsigned int worker, const struct batch *b, struct arena *arena,
 		       struct cairn_err *err)
 {
-	const struct group_part *parts = v->by_unit.parts + v->by_unit.first[unit];
 	struct group_sites s = {0};
 	for (size_t i = 0; i < b->n; i++) {
 		batch_next_group(b, i, &s);
-		int rc = visit_part(v, worker, parts[i].group, &b->groups[i], &s, arena, err);
+		int rc = visit_part(v, worker, &b->groups[i], &s, arena, err);
 		if (rc < 0)
 			return rc;
 	}
@@ -102,23 +86,22 @@ static int visit_unit(void *arg, size_t item, unsigned int worker, struct cairn_
 	struct visit *v = arg;
 	const struct copies_visitor *to = v->visitor;
 	struct worker *w = &v->workers[worker];
-	uint32_t unit = v->by_unit.units[item];
 	size_t done = atomic_fetch_add_explicit(&v->done, 1, memory_order_relaxed);
 	if (!worker && to->progress) {
 		int rc = to->progress(to->ctx, done, v->by_unit.n_units, err);
 		if (rc < 0)
 			return rc;
 	}
-	if (list_parts(v, unit, w) < 0)
+	if (by_unit_parts(&v->by_unit, item, &w->parts) < 0)
 		return err_nomem(err, "the functions of a unit");
 	struct arena arena;
 	struct batch b;
 	arena_init(&arena);
-	int rc = batch_build(&b, v->env, 1, w->parts.p, w->parts.n, &arena, err);
+	int rc = batch_build(&b, v->env, 1, w->parts.v.p, w->parts.v.n, &arena, err);
 	if (rc >= 0)
 		rc = judge_counts(v->env, 1, &b, err);
 	if (rc >= 0)
-		rc = visit_parts(v, worker, unit, &b, &arena, err);
+		rc = visit_parts(v, worker, &b, &arena, err);
 	batch_fini(&b);
 	arena_fini(&arena);
 	return rc;
@@ -226,18 +209,18 @@ static int gather_clones(const struct visit *v, unsigned int threads, struct cai
 }
 
 int copies_visit(const struct site_env *env, unsigned int threads, const struct groups *groups,
-		 const struct copies_visitor *visitor, struct cairn_err *err)
+		 const struct entry_rows *rows, const struct copies_visitor *visitor, struct cairn_err *err)
 {
 	unsigned int width = pool_width(threads);
 	struct visit v = {.env = env, .groups = groups, .visitor = visitor};
 	v.workers = calloc(width, sizeof(*v.workers));
-	int rc = v.workers && !by_unit_make(env, groups, &v.by_unit) ? 0 : err_nomem(err, "worker memory");
+	int rc = v.workers && !by_unit_make(env, groups, rows, &v.by_unit) ? 0 : err_nomem(err, "worker memory");
 	if (rc >= 0)
 		rc = pool_run(v.by_unit.n_units, threads, visit_unit, &v, err);
 	if (rc >= 0)
 		rc = gather_clones(&v, threads, err);
 	for (unsigned int w = 0; v.workers && w < width; w++) {
-		VEC_FREE(&v.workers[w].parts);
+		unit_parts_fini(&v.workers[w].parts);
 		VEC_FREE(&v.workers[w].clones);
 	}
 	free(v.workers);

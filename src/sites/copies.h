@@ -8,7 +8,7 @@
 #ifndef SITES_COPIES_H
 #define SITES_COPIES_H
 
-#include "sites/group.h"
+#include "sites/entry_rows.h"
 
 struct copies_visitor {
 	/*
@@ -29,10 +29,11 @@ struct copies_visitor {
  *
  * @env      bare
  * @threads  workers are numbered below pool_width(@threads)
+ * @rows     of entry_rows_by_unit()
  * Places of one DIE come in their order, one behind the other; others in any.
  * Returns 0, -EBADMSG, -EOPNOTSUPP, -ENOMEM, what the visitor returned.
  */
 int copies_visit(const struct site_env *env, unsigned int threads, const struct groups *groups,
-		 const struct copies_visitor *visitor, struct cairn_err *err);
+		 const struct entry_rows *rows, const struct copies_visitor *visitor, struct cairn_err *err);
 
 #endif

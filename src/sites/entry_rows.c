@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/keyed.h"
 #include "base/large_vec.h"
 #include "base/pool.h"
 #include "dwarf/constants.h"
@@ -29,16 +30,12 @@ struct decl {
 	uint32_t group;
 };
 
-struct hit {
-	uint32_t group;
-	struct entry_row row;
-};
-
 /* Of one worker: those of its units, one unit behind the other. */
-struct hits {
-	VEC(struct hit) v;
+struct entry_row_list {
+	VEC(struct entry_row) v;
 };
 
+/* Where a unit's rows are while they are found: what they are in moves. */
 struct unit_hits {
 	uint32_t worker;
 	size_t from, n;
@@ -46,9 +43,9 @@ struct unit_hits {
 
 struct collect {
 	const struct site_env *env;
-	const struct groups *groups;
+	struct groups *groups;
 	size_t *first;             /* per unit, and one more: its first of groups->decls */
-	struct hits *hits;         /* per worker */
+	struct entry_row_list *hits; /* per worker */
 	struct unit_hits *of_unit;
 };
 
@@ -57,7 +54,7 @@ struct unit_rows {
 	uint32_t unit;
 	VEC(struct decl) decls;
 	uint64_t lines[LINES / 64]; /* a bit for each line that one is at, modulo LINES: most rows are at none */
-	struct hits *hits;
+	struct entry_row_list *hits;
 	struct dw_row statements[STATEMENTS]; /* the last ones, in a ring */
 	size_t n_statements;
 	/* The last hits, all at one address, and the lines of the statements around them. */
@@ -184,11 +181,11 @@ static const struct dw_row *statement_around(const struct unit_rows *u, const st
 static int add_hit(struct unit_rows *u, const struct dw_row *row, uint32_t group)
 {
 	const struct dw_row *around = statement_around(u, row), *own = statement_before(u, 0);
-	struct hit h = {.group = group, .row = {.unit = u->unit, .at = row->at, .view = row->view}};
+	struct entry_row h = {.unit = u->unit, .at = row->at, .view = row->view, .group = group};
 	size_t n = u->hits->v.n;
 	if (around)
-		h.row.around.at = around->at;
-	if (u->n_followed && u->hits->v.p[u->followed[0].hit].row.at.v != row->at.v)
+		h.around.at = around->at;
+	if (u->n_followed && u->hits->v.p[u->followed[0].hit].at.v != row->at.v)
 		u->n_followed = 0;
 	if (around && around->line < own->line && u->n_followed < FOLLOWED)
 		u->followed[u->n_followed++] = (struct followed){.hit = n, .file = around->file, .line = around->line};
@@ -198,10 +195,10 @@ static int add_hit(struct unit_rows *u, const struct dw_row *row, uint32_t group
 /* Where the statements around the last entries go on, up to where another one begins. */
 static void follow(struct unit_rows *u, const struct dw_row *row)
 {
-	uint64_t entry = u->hits->v.p[u->followed[0].hit].row.at.v, off = row->at.v - entry;
+	uint64_t entry = u->hits->v.p[u->followed[0].hit].at.v, off = row->at.v - entry;
 	for (unsigned int i = 0; i < u->n_followed && off <= FAR; i++) {
 		struct followed *f = &u->followed[i];
-		struct enclosing *e = &u->hits->v.p[f->hit].row.around;
+		struct enclosing *e = &u->hits->v.p[f->hit].around;
 		if (f->is_open)
 			e->to = (uint16_t)off;
 		f->is_open = !row->end_sequence && !row->is_stmt && row->file == f->file && row->line == f->line;
@@ -230,6 +227,39 @@ static int look_at_row(void *arg, const struct dw_row *row)
 	return 0;
 }
 
+/*
+ * Whether the function comes out of a macro. Then its declaration, each of its statements, and whatever else the
+ * macro makes have one position, that of the macro's use, and the rows do not tell an entry. It shows by two such rows
+ * that follow each other at one address: the entry and the first statement.
+ */
+static bool is_macros(const struct entry_row *a, const struct entry_row *b)
+{
+	return a->group == b->group && a->at.v == b->at.v && a->view + 1 == b->view;
+}
+
+/* Put the rows of one unit in the order of groups, and mark the groups that show to come out of a macro. */
+static int sort_rows(struct entry_row *rows, size_t n, struct groups *groups)
+{
+	struct keyed *order = malloc((n + 1) * sizeof(*order));
+	struct entry_row *unsorted = malloc((n + 1) * sizeof(*unsorted));
+	int rc = order && unsorted ? 0 : -ENOMEM;
+	for (size_t i = 0; i < n && !rc; i++)
+		order[i] = (struct keyed){.key = rows[i].group, .value = (uint32_t)i};
+	if (!rc)
+		rc = keyed_sort(order, n);
+	if (!rc && n)
+		memcpy(unsorted, rows, n * sizeof(*rows));
+	for (size_t i = 0; i < n && !rc; i++) {
+		rows[i] = unsorted[order[i].value];
+		/* Several units may say so at a time. */
+		if (i && is_macros(&rows[i - 1], &rows[i]))
+			__atomic_store_n(&groups->v.p[rows[i].group].from_macro, true, __ATOMIC_RELAXED);
+	}
+	free(order);
+	free(unsorted);
+	return rc;
+}
+
 static int scan_unit(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
 {
 	struct collect *c = arg;
@@ -246,52 +276,39 @@ static int scan_unit(void *arg, size_t item, unsigned int worker, struct cairn_e
 	if (rc >= 0 && u.decls.n)
 		rc = dw_unit_visit_rows(dwarf_unit(c->env->dw, u.unit), look_at_row, &u, err);
 	found->n = u.hits->v.n - found->from;
+	if (rc >= 0)
+		rc = sort_rows(u.hits->v.p + found->from, found->n, c->groups);
 	VEC_FREE(&u.decls);
 	return rc == -ENOMEM ? err_nomem(err, "line rows") : rc < 0 ? rc : 0;
 }
 
-/*
- * Whether the function comes out of a macro. Then its declaration, each of its statements, and whatever else the
- * macro makes have one position, that of the macro's use, and the rows do not tell an entry. It shows by two such rows
- * that follow each other at one address: the entry and the first statement.
- */
-static bool is_from_macro(const struct group *g)
-{
-	for (size_t i = 1; i < g->rows.n; i++) {
-		const struct entry_row *a = &g->rows.p[i - 1], *b = &g->rows.p[i];
-		if (a->unit == b->unit && a->at.v == b->at.v && a->view + 1 == b->view)
-			return true;
-	}
-	return false;
-}
-
-/* All hits, unit by unit, to @visit. */
-static void each_hit(const struct collect *c, void (*visit)(struct groups *groups, const struct hit *hit),
-		     struct groups *groups)
+/* All rows, unit by unit, to @visit. */
+static void each_row(const struct collect *c, void (*visit)(struct groups *groups, const struct entry_row *row))
 {
 	for (size_t u = 0; u < dwarf_n_units(c->env->dw); u++) {
 		const struct unit_hits *of = &c->of_unit[u];
 		for (size_t k = 0; k < of->n; k++)
-			visit(groups, &c->hits[of->worker].v.p[of->from + k]);
+			visit(c->groups, &c->hits[of->worker].v.p[of->from + k]);
 	}
 }
 
-static void count_row(struct groups *groups, const struct hit *hit)
+static void count_row(struct groups *groups, const struct entry_row *row)
 {
-	groups->v.p[hit->group].rows.n++;
+	groups->v.p[row->group].rows.n++;
 }
 
-static void place_row(struct groups *groups, const struct hit *hit)
+static void place_row(struct groups *groups, const struct entry_row *row)
 {
-	struct row_list *rows = &groups->v.p[hit->group].rows;
-	rows->p[rows->n++] = hit->row;
+	struct row_list *rows = &groups->v.p[row->group].rows;
+	rows->p[rows->n++] = *row;
 }
 
 /* Counted first, which says where those of each group stand. */
-static int hand_over(struct collect *c, struct groups *groups, struct cairn_err *err)
+static int hand_over(const struct collect *c, struct cairn_err *err)
 {
+	struct groups *groups = c->groups;
 	size_t total = 0;
-	each_hit(c, count_row, groups);
+	each_row(c, count_row);
 	for (size_t g = 0; g < groups->v.n; g++)
 		total += groups->v.p[g].rows.n;
 	groups->rows = pages_zeroed(total + 1, sizeof(*groups->rows));
@@ -304,9 +321,7 @@ static int hand_over(struct collect *c, struct groups *groups, struct cairn_err 
 		at += groups->v.p[g].rows.n;
 		groups->v.p[g].rows.n = 0;
 	}
-	each_hit(c, place_row, groups);
-	for (size_t g = 0; g < groups->v.n; g++)
-		groups->v.p[g].from_macro = is_from_macro(&groups->v.p[g]);
+	each_row(c, place_row);
 	return 0;
 }
 
@@ -322,24 +337,58 @@ static size_t *first_decls(const struct groups *groups, size_t n_units)
 	return first;
 }
 
+static int scan_units(struct collect *c, unsigned int threads, struct cairn_err *err)
+{
+	size_t n_units = dwarf_n_units(c->env->dw);
+	c->hits = calloc(pool_width(threads), sizeof(*c->hits));
+	c->of_unit = calloc(n_units + 1, sizeof(*c->of_unit));
+	c->first = first_decls(c->groups, n_units);
+	return c->hits && c->of_unit && c->first ? pool_run(n_units, threads, scan_unit, c, err) : err_nomem(err, "declarations");
+}
+
+static void free_found(struct entry_row_list *found, unsigned int n)
+{
+	for (unsigned int w = 0; found && w < n; w++)
+		LARGE_FREE(&found[w].v);
+	free(found);
+}
+
 int entry_rows_collect(const struct site_env *env, unsigned int threads, struct groups *groups,
 		       struct cairn_err *err)
 {
-	size_t n_units = dwarf_n_units(env->dw);
-	unsigned int width = pool_width(threads);
 	struct collect c = {.env = env, .groups = groups};
-	c.hits = calloc(width, sizeof(*c.hits));
-	c.of_unit = calloc(n_units + 1, sizeof(*c.of_unit));
-	c.first = first_decls(groups, n_units);
-	int rc = c.hits && c.of_unit && c.first ? 0 : err_nomem(err, "declarations");
+	int rc = scan_units(&c, threads, err);
 	if (rc >= 0)
-		rc = pool_run(n_units, threads, scan_unit, &c, err);
-	if (rc >= 0)
-		rc = hand_over(&c, groups, err);
-	for (unsigned int w = 0; c.hits && w < width; w++)
-		LARGE_FREE(&c.hits[w].v);
-	free(c.hits);
+		rc = hand_over(&c, err);
+	free_found(c.hits, pool_width(threads));
 	free(c.of_unit);
 	free(c.first);
 	return rc < 0 ? rc : 0;
+}
+
+int entry_rows_by_unit(const struct site_env *env, unsigned int threads, struct groups *groups, struct entry_rows *ret,
+		       struct cairn_err *err)
+{
+	size_t n_units = dwarf_n_units(env->dw);
+	struct collect c = {.env = env, .groups = groups};
+	int rc = scan_units(&c, threads, err);
+	*ret = (struct entry_rows){.found = c.hits, .n_found = pool_width(threads)};
+	if (rc >= 0) {
+		ret->of_unit = calloc(n_units + 1, sizeof(*ret->of_unit));
+		rc = ret->of_unit ? 0 : err_nomem(err, "line rows");
+	}
+	for (size_t u = 0; u < n_units && rc >= 0; u++)
+		if (c.of_unit[u].n)
+			ret->of_unit[u] = (struct row_list){.p = c.hits[c.of_unit[u].worker].v.p + c.of_unit[u].from,
+							    .n = c.of_unit[u].n};
+	free(c.of_unit);
+	free(c.first);
+	return rc < 0 ? rc : 0;
+}
+
+void entry_rows_fini(struct entry_rows *r)
+{
+	free_found(r->found, r->n_found);
+	free(r->of_unit);
+	*r = (struct entry_rows){0};
 }

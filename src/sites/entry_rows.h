@@ -31,4 +31,16 @@
 int entry_rows_collect(const struct site_env *env, unsigned int threads, struct groups *groups,
 		       struct cairn_err *err);
 
+/* The same rows unit by unit, for who looks at all functions of a unit and not at all units of a function. */
+struct entry_rows {
+	struct row_list *of_unit; /* in order of group, and of the program */
+	struct entry_row_list *found;
+	unsigned int n_found;
+};
+
+/* Instead of group.rows, fills @ret; entry_rows_fini() in any case. Returns and costs as entry_rows_collect(). */
+int entry_rows_by_unit(const struct site_env *env, unsigned int threads, struct groups *groups, struct entry_rows *ret,
+		       struct cairn_err *err);
+void entry_rows_fini(struct entry_rows *r);
+
 #endif

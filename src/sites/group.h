@@ -16,6 +16,7 @@ struct entry_row {
 	struct enclosing around;
 	uint32_t unit;
 	uint32_t view;
+	uint32_t group;
 };
 
 /* Those of one function. They are kept for all functions in one array, so that a function costs no allocation. */
@@ -39,7 +40,7 @@ struct group {
 	uint32_t n_without_code;
 	struct row_list rows; /* entry_rows_collect(), as is what follows */
 	bool from_macro; /* its rows do not tell entries, see entry_rows.h */
-	uint32_t number; /* in the order in which they were met; once they are sorted it is of no use */
+	uint32_t number; /* in the order in which they were met, until they are sorted; of a part, by_unit.h, its group's */
 };
 
 /* Where a unit says that a function is declared which has a copy with an entry view there. */
