@@ -96,6 +96,8 @@ struct search {
 	uint32_t at; /* its instruction */
 	struct candidate args[ARGS_MAX];
 	unsigned int n;
+	bool has_computed, has_constant; /* among them */
+	bool in_loop;
 	struct print_set prints; /* of the arguments */
 	unsigned int dies_left;
 	uint32_t scope; /* in->known->scopes */
@@ -123,13 +125,22 @@ static int may_be_in_loop(const struct search *s)
 static int list_args(struct search *s)
 {
 	const struct built_site *b = s->b;
-	int in_loop = may_be_in_loop(s);
-	if (in_loop < 0)
-		return in_loop;
+	bool is_loop_known = false;
 	for (uint32_t i = 0; i < b->formals.n && s->n < ARGS_MAX; i++) {
 		enum told told = kind_of(&b->args[i].loc);
-		if (told == TOLD_OTHERWISE || (told == TOLD_ADDRESS && !in_loop))
+		if (told == TOLD_OTHERWISE)
 			continue;
+		if ((told == TOLD_ADDRESS || told == TOLD_CONSTANT) && !is_loop_known) {
+			int in_loop = may_be_in_loop(s);
+			if (in_loop < 0)
+				return in_loop;
+			s->in_loop = in_loop;
+			is_loop_known = true;
+		}
+		if (told == TOLD_ADDRESS && !s->in_loop)
+			continue;
+		s->has_computed |= told == TOLD_COMPUTED;
+		s->has_constant |= told == TOLD_CONSTANT;
 		s->args[s->n++] = (struct candidate){.arg = i,
 						     .told = told,
 						     .value = b->args[i].loc.pieces->steps[0].imm,
@@ -138,6 +149,15 @@ static int list_args(struct search *s)
 		add_to_set(&s->prints, &s->args[s->n - 1].print);
 	}
 	return 0;
+}
+
+/*
+ * Whether a variable can tell anything about the arguments. What is computed is compared with all; a constant with parameters around, and in a
+ * loop with variables; an address with variables.
+ */
+static bool is_asked(const struct search *s, uint16_t tag)
+{
+	return s->has_computed || (tag == DW_TAG_formal_parameter ? s->has_constant : s->in_loop);
 }
 
 /* Bytes of an operation that pushes a constant, its operand included; 0: it does something else. */
@@ -235,35 +255,7 @@ static int has_loop(struct search *s)
 	return s->loop;
 }
 
-/* Returns 0 or -ENOMEM. */
-static int compare_variable(struct search *s, const struct known_variable *variable)
-{
-	/* Most variables have nothing to do with the arguments. */
-	if (!(variable->prints.wholes & s->prints.wholes || variable->prints.ends & s->prints.ends))
-		return 0;
-	s->is_constant = false;
-	for (unsigned int i = 0; i < s->n; i++)
-		s->args[i].now = s->args[i].before = false;
-	if (variable->is_constant)
-		compare_constant(s, variable->value);
-	compare_entries(s, variable);
-	bool counts = s->is_constant && variable->tag == DW_TAG_variable;
-	bool is_argument = s->is_constant && variable->tag == DW_TAG_formal_parameter;
-	for (unsigned int i = 0; i < s->n; i++) {
-		const struct candidate *c = &s->args[i];
-		bool by_loop = counts && (c->told == TOLD_ADDRESS || (c->told == TOLD_CONSTANT && c->now));
-		bool changed = c->before && !c->now;
-		bool doubt = changed && (c->told == TOLD_COMPUTED || (c->told == TOLD_CONSTANT && is_argument));
-		int rc = by_loop ? has_loop(s) : 0;
-		if (rc < 0)
-			return rc;
-		if (doubt || rc)
-			believe_not(&s->b->args[c->arg].loc, CAIRN_UNAVAIL_ANOTHER_MOMENT);
-	}
-	return 0;
-}
-
-/* ---- scopes ---- */
+/* ---- variables ---- */
 
 /* One byte is a register by itself, or a stack slot: nothing that is compared. Not 0 ends the list. */
 static int keep_entry(void *arg, const struct dw_loc_entry *e)
@@ -279,22 +271,25 @@ static int keep_entry(void *arg, const struct dw_loc_entry *e)
 }
 
 /* What is damaged has the entries in front of the damage. Returns 0 or -ENOMEM. */
-static int read_variable(struct around_scopes *known, const struct dw_die *variable, struct known_variable *ret)
+static int read_location(struct around_scopes *known, struct known_variable *v)
 {
-	struct dw_value v;
-	ret->entries = (uint32_t)known->entries.n;
-	if (dw_attr(variable, DW_AT_const_value, &v, NULL) == 1) {
-		ret->is_constant = v.cls == DW_CLASS_SDATA || v.cls == DW_CLASS_UDATA;
-		ret->value = v.cls == DW_CLASS_SDATA ? v.s : (int64_t)v.u;
+	struct dw_value value;
+	v->entries = (uint32_t)known->entries.n;
+	if (dw_attr(&v->die, DW_AT_const_value, &value, NULL) == 1) {
+		v->is_constant = value.cls == DW_CLASS_SDATA || value.cls == DW_CLASS_UDATA;
+		v->value = value.cls == DW_CLASS_SDATA ? value.s : (int64_t)value.u;
 		return 0;
 	}
-	int rc = dw_locations(variable, DW_AT_location, keep_entry, known, NULL);
-	ret->n_entries = (uint32_t)known->entries.n - ret->entries;
+	int rc = dw_locations(&v->die, DW_AT_location, keep_entry, known, NULL);
+	v->n_entries = (uint32_t)known->entries.n - v->entries;
 	return rc == -ENOMEM ? rc : 0;
 }
 
-static void set_prints(const struct around_scopes *known, struct known_variable *v)
+/* Returns 0 or -ENOMEM. */
+static int read_variable(struct around_scopes *known, struct known_variable *v)
 {
+	if (read_location(known, v) < 0)
+		return -ENOMEM;
 	bool is_constant = v->is_constant;
 	for (uint32_t i = v->entries; i < v->entries + v->n_entries; i++) {
 		add_to_set(&v->prints, &known->prints.p[i].expr);
@@ -302,17 +297,43 @@ static void set_prints(const struct around_scopes *known, struct known_variable 
 	}
 	if (is_constant)
 		v->prints.wholes = UINT64_MAX;
+	v->is_read = true;
+	return 0;
 }
 
-/* As the last of the known ones, if something of it can be compared. */
-static int know_variable(struct around_scopes *known, const struct dw_die *die)
+/* Returns 0 or -ENOMEM. */
+static int compare_variable(struct search *s, struct known_variable *variable)
 {
-	struct known_variable v = {.off = die->off, .tag = die->tag};
-	if (read_variable(known, die, &v) < 0)
+	if (!is_asked(s, variable->die.tag))
+		return 0;
+	if (!variable->is_read && read_variable(s->in->known, variable) < 0)
 		return -ENOMEM;
-	set_prints(known, &v);
-	return !(v.is_constant || v.n_entries) || VEC_ADD(&known->variables, v) ? 0 : -ENOMEM;
+	/* Most variables have nothing to do with the arguments. */
+	if (!(variable->prints.wholes & s->prints.wholes || variable->prints.ends & s->prints.ends))
+		return 0;
+	s->is_constant = false;
+	for (unsigned int i = 0; i < s->n; i++)
+		s->args[i].now = s->args[i].before = false;
+	if (variable->is_constant)
+		compare_constant(s, variable->value);
+	compare_entries(s, variable);
+	bool counts = s->is_constant && variable->die.tag == DW_TAG_variable;
+	bool is_argument = s->is_constant && variable->die.tag == DW_TAG_formal_parameter;
+	for (unsigned int i = 0; i < s->n; i++) {
+		const struct candidate *c = &s->args[i];
+		bool by_loop = counts && (c->told == TOLD_ADDRESS || (c->told == TOLD_CONSTANT && c->now));
+		bool changed = c->before && !c->now;
+		bool doubt = changed && (c->told == TOLD_COMPUTED || (c->told == TOLD_CONSTANT && is_argument));
+		int rc = by_loop ? has_loop(s) : 0;
+		if (rc < 0)
+			return rc;
+		if (doubt || rc)
+			believe_not(&s->b->args[c->arg].loc, CAIRN_UNAVAIL_ANOTHER_MOMENT);
+	}
+	return 0;
 }
+
+/* ---- scopes ---- */
 
 static bool is_variable(uint16_t tag)
 {
@@ -333,7 +354,7 @@ static int know_scope(struct around_scopes *known, const struct dw_die *die)
 	unsigned int n = 0;
 	int rc = dw_die_child(die, &child, NULL);
 	for (; rc == 1 && n < DIES_MAX; rc = dw_die_sibling(&child, &child, NULL), n++) {
-		if (is_variable(child.tag) && know_variable(known, &child) < 0)
+		if (is_variable(child.tag) && !VEC_ADD(&known->variables, ((struct known_variable){.die = child})))
 			return -ENOMEM;
 		if (is_scope(child.tag) && !VEC_ADD(&known->inners, ((struct known_inner){.off = child.off})))
 			return -ENOMEM;
@@ -403,7 +424,7 @@ static int visit_scope(struct search *s)
 	const struct known_scope *scope = &known->scopes.p[s->scope];
 	uint32_t inner = inner_around(s, scope), end = scope->variables + scope->n_variables;
 	s->loop = -1;
-	for (uint32_t i = scope->variables; i < end && known->variables.p[i].off <= s->b->die.off && s->dies_left; i++) {
+	for (uint32_t i = scope->variables; i < end && known->variables.p[i].die.off <= s->b->die.off && s->dies_left; i++) {
 		s->dies_left--;
 		if (compare_variable(s, &known->variables.p[i]) < 0)
 			return -ENOMEM;
@@ -421,6 +442,7 @@ int around_doubt(const struct around *a, struct built_site *b, uint32_t at)
 	s.b = b;
 	s.at = at;
 	s.n = 0;
+	s.has_computed = s.has_constant = s.in_loop = false;
 	s.prints = (struct print_set){0};
 	s.scope = 0;
 	s.loop = -1;

@@ -23,14 +23,15 @@ struct print_set {
 	uint64_t wholes, ends;
 };
 
-/* A variable or parameter of a scope, of which something can be compared. */
+/* A variable or parameter of a scope. Where it is, is read when a copy's arguments are compared with it. */
 struct known_variable {
-	dw_off off;
+	struct dw_die die;
+	bool is_read;
+	/* Then: */
+	bool is_constant;
 	struct print_set prints;     /* of its entries; all bits when one is constant, or it is */
 	int64_t value;               /* DW_AT_const_value */
 	uint32_t entries, n_entries; /* of its location, those that may be compared */
-	uint16_t tag;
-	bool is_constant;
 };
 
 /* A scope in a scope. */
@@ -73,8 +74,9 @@ struct around {
  * @at  the instruction of its place; GRAPH_NONE when none begins there
  * @b   built; its container is a->container, and nothing else was taken back of it or passage_judge() was asked about it
  * Returns 0 or -ENOMEM.
- * Cost: reads the variables of the scopes around the copy, once for all copies of the container that are asked about one behind
- * the other, and passes over the code of a scope that has a constant one.
+ * Cost: nothing for a copy whose arguments are in registers and memory. Else reads those of the variables of the scopes around the copy that
+ * can tell something about one of its arguments, once for all copies of the container that are asked about one behind the other, and passes over
+ * the code of a scope that has a constant one.
  */
 int around_doubt(const struct around *a, struct built_site *b, uint32_t at);
 
