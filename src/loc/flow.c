@@ -36,6 +36,8 @@
  * Here, too, doubt is decided against us: a call or a jump out of the function is not taken for a use, and
  * "xor %ecx, %ecx" reads nothing.
  *
+ * Asked first is what takes no decoding: that calls change registers. Most of what is asked about is behind one on some path.
+ *
  * Cost: linear in the instructions for code without loops; each loop adds a round, and bits are only ever
  * cleared, so there are at most 17 rounds.
  */
@@ -55,6 +57,7 @@ enum {
 struct node {
 	uint64_t at;
 	uint64_t target; /* of a direct jump or branch */
+	const uint8_t *bytes;
 	uint16_t kills;
 	uint8_t flow;    /* enum insn_flow */
 	uint8_t len;
@@ -67,6 +70,9 @@ struct node {
 struct flow {
 	struct node *p;
 	size_t n, cap;
+	struct cairn_vaddr entry;
+	/* What nodes have: nothing, and then with what calls change only, with what all instructions write, and which are used. */
+	enum { RAW, BY_CALLS, BY_ALL, USES } known;
 	uint16_t anywhere; /* what an indirect jump leaves: intersected into every instruction */
 };
 
@@ -87,20 +93,26 @@ static bool is_zeroing(const uint8_t *insn, size_t n)
 
 static int add_node(void *arg, const struct code_insn *insn)
 {
-	struct flow *f = arg;
-	struct insn i;
-	if (!insn_decode(insn->bytes, insn->step.len, insn->at, &i))
-		return -EBADMSG;
 	struct node node = {.at = insn->at,
-			    .target = i.target,
-			    .kills = i.writes,
-			    .reads = is_zeroing(insn->bytes, i.len) ? 0 : i.reads,
-			    .flow = (uint8_t)i.flow,
-			    .len = i.len,
-			    .in = ALL};
-	if (i.flow == INSN_CALL || i.flow == INSN_CALL_INDIRECT || i.flow == INSN_TRAP)
-		node.kills |= CALL_CHANGES;
-	return VEC_ADD(f, node) ? 0 : -ENOMEM;
+			    .target = insn->step.target,
+			    .bytes = insn->bytes,
+			    .flow = (uint8_t)insn->step.flow,
+			    .len = insn->step.len};
+	return VEC_ADD((struct flow *)arg, node) ? 0 : -ENOMEM;
+}
+
+static uint16_t changes_of(const struct node *n)
+{
+	return n->flow == INSN_CALL || n->flow == INSN_CALL_INDIRECT || n->flow == INSN_TRAP ? CALL_CHANGES : 0;
+}
+
+/* What insn_step() knew is an instruction. */
+static void decode(struct node *n)
+{
+	struct insn insn = {.writes = ALL};
+	insn_decode(n->bytes, n->len, n->at, &insn);
+	n->kills = insn.writes | changes_of(n);
+	n->reads = is_zeroing(n->bytes, n->len) ? 0 : insn.reads;
 }
 
 static int by_address(const void *a, const void *b)
@@ -153,18 +165,6 @@ static bool propagate(struct flow *f)
 	return changed;
 }
 
-static void solve(struct flow *f, struct cairn_vaddr entry)
-{
-	arrive(node_at(f, entry.v), ALL);
-	while (propagate(f))
-		;
-	for (size_t i = 0; i < f->n; i++)
-		if (!f->p[i].reached)
-			arrive(&f->p[i], 0);
-	while (propagate(f))
-		;
-}
-
 /* One pass backwards over all instructions; true when something changed. */
 static bool propagate_uses(struct flow *f)
 {
@@ -185,19 +185,59 @@ static bool propagate_uses(struct flow *f)
 	return changed;
 }
 
+static void find_unchanged(struct flow *f)
+{
+	f->anywhere = ALL;
+	for (size_t i = 0; i < f->n; i++) {
+		f->p[i].in = ALL;
+		f->p[i].reached = false;
+	}
+	arrive(node_at(f, f->entry.v), ALL);
+	while (propagate(f))
+		;
+	for (size_t i = 0; i < f->n; i++)
+		if (!f->p[i].reached)
+			arrive(&f->p[i], 0);
+	while (propagate(f))
+		;
+}
+
+static void need_calls(struct flow *f)
+{
+	for (size_t i = 0; f->known == RAW && i < f->n; i++)
+		f->p[i].kills = changes_of(&f->p[i]);
+	if (f->known == RAW)
+		find_unchanged(f);
+	f->known = f->known < BY_CALLS ? BY_CALLS : f->known;
+}
+
+static void need_all(struct flow *f)
+{
+	for (size_t i = 0; f->known < BY_ALL && i < f->n; i++)
+		decode(&f->p[i]);
+	if (f->known < BY_ALL)
+		find_unchanged(f);
+	f->known = f->known < BY_ALL ? BY_ALL : f->known;
+}
+
+static void need_uses(struct flow *f)
+{
+	need_all(f);
+	while (f->known < USES && propagate_uses(f))
+		;
+	f->known = USES;
+}
+
 struct flow *flow_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry)
 {
 	struct flow *f = calloc(1, sizeof(*f));
 	if (!f)
 		return NULL;
-	f->anywhere = ALL;
+	f->entry = entry;
 	if (code_visit(code, function, add_node, f) < 0) {
 		flow_free(f);
 		return NULL;
 	}
-	solve(f, entry);
-	while (propagate_uses(f))
-		;
 	return f;
 }
 
@@ -208,14 +248,27 @@ void flow_free(struct flow *f)
 	free(f);
 }
 
-bool flow_unchanged(const struct flow *f, struct cairn_vaddr at, unsigned int dwarf_reg)
+static bool is_unchanged(const struct flow *f, const struct node *n, unsigned int dwarf_reg)
 {
-	const struct node *n = f && dwarf_reg < 16 ? node_at(f, at.v) : NULL;
-	return n && n->reached && (n->in & f->anywhere & 1u << dwarf_reg);
+	return n->reached && (n->in & f->anywhere & 1u << dwarf_reg);
 }
 
-bool flow_used(const struct flow *f, struct cairn_vaddr at, unsigned int dwarf_reg)
+bool flow_unchanged(struct flow *f, struct cairn_vaddr at, unsigned int dwarf_reg)
 {
 	const struct node *n = f && dwarf_reg < 16 ? node_at(f, at.v) : NULL;
+	if (!n)
+		return false;
+	need_calls(f);
+	if (!is_unchanged(f, n, dwarf_reg))
+		return false;
+	need_all(f);
+	return is_unchanged(f, n, dwarf_reg);
+}
+
+bool flow_used(struct flow *f, struct cairn_vaddr at, unsigned int dwarf_reg)
+{
+	const struct node *n = f && dwarf_reg < 16 ? node_at(f, at.v) : NULL;
+	if (n)
+		need_uses(f);
 	return n && (n->live & 1u << dwarf_reg);
 }

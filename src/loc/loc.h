@@ -153,20 +153,20 @@ bool loc_stack_argument_holds(const struct loc_context *ctx, const struct dw_uni
 bool loc_stack_argument_is_used(struct elf *code, const struct cfi *cfi, const struct dw_die *function, int64_t off);
 
 /*
- * flow_new - decode a function (all its ranges) and compute, for every instruction, which general
- * registers still hold the value that they held at @entry on every path
+ * flow_new - of every instruction of a function (all its ranges), which general registers still hold the value that they
+ * held at @entry on every path
  *
  * NULL when out of memory or when its code cannot be decoded to the end: then nothing is known.
- * Cost: some passes over the function's instructions.
+ * Cost: one step per instruction; with the first question that needs them, a decode of each and some passes.
  */
 struct flow *flow_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry);
 void flow_free(struct flow *flow);
 
 /* True when register @dwarf_reg provably holds its entry value at @at; @flow may be NULL (false). */
-bool flow_unchanged(const struct flow *flow, struct cairn_vaddr at, unsigned int dwarf_reg);
+bool flow_unchanged(struct flow *flow, struct cairn_vaddr at, unsigned int dwarf_reg);
 
 /* True when some path from @at reads register @dwarf_reg before writing it; @flow may be NULL (false). */
-bool flow_used(const struct flow *flow, struct cairn_vaddr at, unsigned int dwarf_reg);
+bool flow_used(struct flow *flow, struct cairn_vaddr at, unsigned int dwarf_reg);
 
 /*
  * abi_locations - where the System V x86-64 convention puts the parameters of a function at its entry

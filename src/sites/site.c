@@ -254,7 +254,7 @@ static uint32_t match_formal(const struct site_env *env, const struct formals *f
 }
 
 /* The flow of the function is costly, and most sites do not need it. */
-static const struct flow *need_flow(const struct site_env *env, struct site_worker *w, struct loc_context *ctx)
+static struct flow *need_flow(const struct site_env *env, struct site_worker *w, struct loc_context *ctx)
 {
 	if (!w->flow_made) {
 		w->flow = flow_new(env->code, &ctx->function, ctx->entry);
@@ -487,7 +487,7 @@ static void doubt_unused(const struct site_env *env, struct site_worker *w, stru
 		if (loc->why != CAIRN_AVAILABLE || !loc->n_pieces || !p->n_steps || p->steps[0].op != CAIRN_LOC_REG ||
 		    p->steps[0].reg >= 16)
 			continue;
-		const struct flow *flow = need_flow(env, w, ctx);
+		struct flow *flow = need_flow(env, w, ctx);
 		if (flow_unchanged(flow, ctx->at, p->steps[0].reg) && !flow_used(flow, ctx->entry, p->steps[0].reg))
 			loc->why = CAIRN_UNAVAIL_MAY_NOT_BE_PASSED;
 	}
