@@ -178,8 +178,10 @@ static void resolve(struct graph *g, const struct decode *d)
 	for (size_t i = 0; i < d->jumps.n; i++) {
 		uint32_t to = graph_at(g, d->jumps.p[i].to);
 		g->v.p[d->jumps.p[i].from].target = to;
-		if (to != GRAPH_NONE)
-			g->v.p[to].is_target = true;
+		if (to == GRAPH_NONE)
+			continue;
+		g->v.p[to].is_target = true;
+		g->has_jump_back |= to <= d->jumps.p[i].from;
 	}
 }
 
@@ -333,8 +335,20 @@ int graph_may_come_back(struct graph *g, uint32_t i)
 	/* Where indirect jumps go is not known. */
 	if (g->indirect.n)
 		return 1;
+	if (!g->has_jump_back)
+		return 0;
 	int rc = g->is_loops_known ? 0 : graph_find_loops(g);
 	return rc ? rc : g->v.p[i].is_in_loop;
+}
+
+int graph_is_reached(struct graph *g, uint32_t i)
+{
+	if (!g->indirect.n) {
+		int rc = g->is_loops_known ? 0 : graph_find_loops(g);
+		return rc ? rc : g->v.p[i].is_reached;
+	}
+	int rc = graph_number(g);
+	return rc ? rc : g->v.p[i].order != UINT32_MAX;
 }
 
 struct step {
@@ -448,7 +462,7 @@ static struct graph *empty_graph(struct graph *old)
 	if (!g)
 		return NULL;
 	g->v.n = g->orphans.n = g->indirect.n = g->calls.n = g->pieces.n = g->starts.n = g->by_order.n = 0;
-	g->is_numbered = g->is_loops_known = g->has_line0 = false;
+	g->is_numbered = g->is_loops_known = g->has_line0 = g->has_jump_back = false;
 	g->positions = NULL;
 	g->n_positions = 0;
 	return g;

@@ -28,7 +28,9 @@ struct graph_insn {
 	bool is_line0;    /* Clang made it of no line: copies of values where paths meet, statements that were merged */
 	bool only_moves;  /* copies a constant, a register or a stack slot, compares or jumps: computes nothing */
 	bool is_orphan;   /* one of graph.orphans */
-	bool is_in_loop;  /* something leads from it to it again; once is_loops_known */
+	/* Once is_loops_known: */
+	bool is_in_loop;  /* something leads from it to it again */
+	bool is_reached;  /* from the entry */
 };
 
 /* Code without a gap. */
@@ -56,6 +58,7 @@ struct graph {
 	VEC(uint32_t) by_order;   /* graph_number(): instructions by falling order, but those that nothing leads to */
 	uint32_t entry;
 	bool is_numbered, is_loops_known;
+	bool has_jump_back;
 	bool has_line0;
 	/* Of the function's unit, for code that was not made by GCC; the dwarf's. */
 	const struct dw_position *positions;
@@ -91,7 +94,10 @@ int graph_number(struct graph *g);
  */
 int graph_may_come_back(struct graph *g, uint32_t i);
 
-/* For graph_may_come_back(), of a graph without indirect jumps: set is_in_loop. Returns 0 or -ENOMEM. */
+/* graph_is_reached - whether the function's entry leads to an instruction. Returns and costs as graph_may_come_back(). */
+int graph_is_reached(struct graph *g, uint32_t i);
+
+/* For those two, of a graph without indirect jumps: set is_in_loop and is_reached. Returns 0 or -ENOMEM. */
 int graph_find_loops(struct graph *g);
 
 /* The instruction that starts at @at; GRAPH_NONE when none does. */

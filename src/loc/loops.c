@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which instructions are in a loop
+ * Which instructions are in a loop, and which the function's entry leads to
  *
  * Something leads from an instruction to it again when it is in a strongly connected component of the graph that has an edge. Those are found
  * with Tarjan's algorithm, of blocks: what is entered at its first instruction only, and left at its last.
@@ -13,7 +13,9 @@
  * Compilers put what is rare behind a function's end, and jump back from there. So that a jump goes back tells little: in a kernel three of four
  * functions have such, and one of four has a loop.
  *
- * Cost: linear in the instructions and jumps; where no jump goes back, linear in the jumps.
+ * What the first search meets, from the entry, is reached.
+ *
+ * Cost: linear in the instructions and jumps.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,42 +27,43 @@ struct block {
 	uint32_t index;       /* in the order in which they are met + 1; 0: not yet */
 	uint32_t low;         /* the lowest index that is known to be in one component with it */
 	uint8_t n_done;       /* edges that were followed */
-	bool is_open;         /* on the stack: its component is not known */
+	bool is_open;         /* its component is not known */
 };
 
 struct loops {
 	struct graph *g;
-	VEC(struct block) blocks;
+	struct block *blocks;
+	uint32_t n;
 	uint32_t *block_of; /* by instruction; of first ones only */
-	VEC(uint32_t) path, open;
+	uint32_t *path, *open; /* blocks */
+	uint32_t n_path, n_open;
 	uint32_t n_met;
 };
 
-static bool has_jump_back(const struct graph *g)
+static bool ends_block(const struct graph *g, uint32_t i)
 {
-	for (uint32_t to = 0; to < g->v.n; to++)
-		for (uint32_t k = g->jumps_to[to]; k < g->jumps_to[to + 1]; k++)
-			if (g->jumps[k] >= to)
-				return true;
-	return false;
+	return g->v.p[i].next == GRAPH_NONE || g->v.p[i].target != GRAPH_NONE || g->v.p[i + 1].is_target || i + 1 == g->entry;
 }
 
+/* All in one piece of memory. */
 static bool make_blocks(struct loops *l)
 {
 	const struct graph *g = l->g;
-	bool begins = true;
-	l->block_of = malloc((g->v.n + 1) * sizeof(*l->block_of));
-	if (!l->block_of)
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < g->v.n; i++)
+		n += ends_block(g, i);
+	l->blocks = malloc(n * sizeof(*l->blocks) + (2 * (size_t)n + g->v.n) * sizeof(uint32_t) + 1);
+	if (!l->blocks)
 		return false;
-	for (uint32_t i = 0; i < g->v.n; i++) {
-		const struct graph_insn *insn = &g->v.p[i];
-		if (begins || insn->is_target) {
-			if (!VEC_ADD(&l->blocks, ((struct block){.first = i})))
-				return false;
-			l->block_of[i] = (uint32_t)l->blocks.n - 1;
-		}
-		l->blocks.p[l->blocks.n - 1].last = i;
-		begins = insn->next == GRAPH_NONE || insn->target != GRAPH_NONE;
+	l->path = (uint32_t *)(l->blocks + n);
+	l->open = l->path + n;
+	l->block_of = l->open + n;
+	for (uint32_t i = 0, first = 0; i < g->v.n; i++) {
+		if (!ends_block(g, i))
+			continue;
+		l->block_of[first] = l->n;
+		l->blocks[l->n++] = (struct block){.first = first, .last = i};
+		first = i + 1;
 	}
 	return true;
 }
@@ -77,12 +80,12 @@ static uint32_t next_block(const struct loops *l, struct block *b)
 	return GRAPH_NONE;
 }
 
-static bool enter(struct loops *l, uint32_t block)
+static void enter(struct loops *l, uint32_t block)
 {
-	struct block *b = &l->blocks.p[block];
+	struct block *b = &l->blocks[block];
 	b->index = b->low = ++l->n_met;
 	b->is_open = true;
-	return VEC_ADD(&l->path, block) && VEC_ADD(&l->open, block);
+	l->path[l->n_path++] = l->open[l->n_open++] = block;
 }
 
 static bool leads_to_itself(const struct loops *l, const struct block *b)
@@ -94,11 +97,11 @@ static bool leads_to_itself(const struct loops *l, const struct block *b)
 /* A component is complete: the open blocks from its first one on. */
 static void close_component(struct loops *l, uint32_t first)
 {
-	bool is_loop = l->open.p[l->open.n - 1] != first || leads_to_itself(l, &l->blocks.p[first]);
+	bool is_loop = l->open[l->n_open - 1] != first || leads_to_itself(l, &l->blocks[first]);
 	uint32_t block;
 	do {
-		block = l->open.p[--l->open.n];
-		struct block *b = &l->blocks.p[block];
+		block = l->open[--l->n_open];
+		struct block *b = &l->blocks[block];
 		b->is_open = false;
 		for (uint32_t i = b->first; is_loop && i <= b->last; i++)
 			l->g->v.p[i].is_in_loop = true;
@@ -107,44 +110,50 @@ static void close_component(struct loops *l, uint32_t first)
 
 static void leave(struct loops *l)
 {
-	uint32_t block = l->path.p[--l->path.n];
-	struct block *b = &l->blocks.p[block];
-	struct block *from = l->path.n ? &l->blocks.p[l->path.p[l->path.n - 1]] : NULL;
+	uint32_t block = l->path[--l->n_path];
+	struct block *b = &l->blocks[block];
+	struct block *from = l->n_path ? &l->blocks[l->path[l->n_path - 1]] : NULL;
 	if (b->low == b->index)
 		close_component(l, block);
 	else if (from && b->low < from->low)
 		from->low = b->low;
 }
 
-static bool search_from(struct loops *l, uint32_t start)
+static void search_from(struct loops *l, uint32_t start)
 {
-	bool ok = enter(l, start);
-	while (ok && l->path.n) {
-		struct block *b = &l->blocks.p[l->path.p[l->path.n - 1]];
+	enter(l, start);
+	while (l->n_path) {
+		struct block *b = &l->blocks[l->path[l->n_path - 1]];
 		uint32_t to = next_block(l, b);
 		if (to == GRAPH_NONE)
 			leave(l);
-		else if (!l->blocks.p[to].index)
-			ok = enter(l, to);
-		else if (l->blocks.p[to].is_open && l->blocks.p[to].index < b->low)
-			b->low = l->blocks.p[to].index;
+		else if (!l->blocks[to].index)
+			enter(l, to);
+		else if (l->blocks[to].is_open && l->blocks[to].index < b->low)
+			b->low = l->blocks[to].index;
 	}
-	return ok;
+}
+
+static void search_from_entry(struct loops *l)
+{
+	if (l->g->entry == GRAPH_NONE)
+		return;
+	search_from(l, l->block_of[l->g->entry]);
+	for (uint32_t i = 0; i < l->n; i++)
+		for (uint32_t k = l->blocks[i].first; l->blocks[i].index && k <= l->blocks[i].last; k++)
+			l->g->v.p[k].is_reached = true;
 }
 
 int graph_find_loops(struct graph *g)
 {
 	struct loops l = {.g = g};
-	bool ok = true;
-	if (has_jump_back(g)) {
-		ok = make_blocks(&l);
-		for (uint32_t i = 0; ok && i < l.blocks.n; i++)
-			ok = l.blocks.p[i].index || search_from(&l, i);
-	}
-	g->is_loops_known = ok;
-	VEC_FREE(&l.blocks);
-	VEC_FREE(&l.path);
-	VEC_FREE(&l.open);
-	free(l.block_of);
-	return ok ? 0 : -ENOMEM;
+	if (!make_blocks(&l))
+		return -ENOMEM;
+	search_from_entry(&l);
+	for (uint32_t i = 0; i < l.n; i++)
+		if (!l.blocks[i].index)
+			search_from(&l, i);
+	g->is_loops_known = true;
+	free(l.blocks);
+	return 0;
 }

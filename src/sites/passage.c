@@ -506,11 +506,14 @@ static int has_several_ways_to(struct graph *g, uint32_t to, bool *ret)
 	uint32_t ways = 0, reached = 0;
 	for (uint32_t k = 0; graph_before(g, to, &k) != GRAPH_NONE;)
 		ways++;
-	int rc = ways > 1 ? graph_number(g) : 0;
-	for (uint32_t k = 0, b; ways > 1 && !rc && (b = graph_before(g, to, &k)) != GRAPH_NONE;)
-		reached += g->v.p[b].order != UINT32_MAX;
+	for (uint32_t k = 0, b; ways > 1 && reached < 2 && (b = graph_before(g, to, &k)) != GRAPH_NONE;) {
+		int rc = graph_is_reached(g, b);
+		if (rc < 0)
+			return rc;
+		reached += (uint32_t)rc;
+	}
 	*ret = reached > 1;
-	return rc;
+	return 0;
 }
 
 /* As own_range() marks it, for who asks about few instructions. */
@@ -690,8 +693,10 @@ static int is_straight(const struct passage *p)
 		return 0;
 	if (p->at[0] == GRAPH_NONE || !is_own(p, p->at[0]))
 		return 1;
+	if (!p->graph->has_line0 && !may_own_come_back(p, p->at[0]))
+		return 1;
 	int back = graph_may_come_back(p->graph, p->at[0]);
-	return back <= 0 ? back ? back : 1 : !p->graph->has_line0 && !may_own_come_back(p, p->at[0]);
+	return back < 0 ? back : !back;
 }
 
 int passage_judge(const struct passage *p, struct passage_scratch *scratch)
