@@ -52,8 +52,9 @@ bool insn_decode(const uint8_t *bytes, size_t n, uint64_t at, struct insn *ret);
 /* Of an instruction what its path through the code needs; as in struct insn. */
 struct insn_step {
 	uint8_t len;
-	enum insn_flow flow;
 	bool writes_memory;
+	bool is_nop; /* insn_is_padding() */
+	enum insn_flow flow;
 	uint64_t target;
 };
 
@@ -68,10 +69,14 @@ bool insn_step(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *re
 /*
  * insn_steps - the same of several instructions one behind the other
  *
- * @ret  room for @max
+ * @ret        room for @max
+ * @ret_bytes  how long they are together
  * Returns how many there are; fewer than @max at the end of the bytes, or in front of what insn_step() returns false for.
  */
-size_t insn_steps(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *ret, size_t max);
+size_t insn_steps(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *ret, size_t max, size_t *ret_bytes);
+
+/* What assemblers pad with: 90, 66 90, 0f 1f /0 and its prefixed forms. @insn  an instruction of @n bytes */
+bool insn_is_padding(const uint8_t *insn, size_t n);
 
 /*
  * insn_stores_near - whether an instruction may write the memory around register + offset

@@ -10,6 +10,7 @@
  *	.  ask the full decoder: rare, invalid, or of several meanings
  *	1  nothing follows            p  the same, writes: push, and what copies strings
  *	m  ModRM                      w  the same, writes to memory it names
+ *	N  nop                        M  nop with ModRM
  *	l  ModRM that names memory and leaves it alone: lea
  *	i  ModRM, 8-bit immediate     I  the same, writes
  *	z  ModRM, 32-bit immediate    Y, Z  mov to memory, of 8 and 32 bits
@@ -44,7 +45,7 @@ static const char one_byte[] =
 	/* 60 */ "...msso.Qzqi...."
 	/* 70 */ "jjjjjjjjjjjjjjjj"
 	/* 80 */ "gG.gmmwwwwmm.l.."
-	/* 90 */ "1.......11......"
+	/* 90 */ "N.......11......"
 	/* a0 */ "....pp..bdpp...."
 	/* b0 */ "bbbbbbbbvvvvvvvv"
 	/* c0 */ "II.R..YZ.1......"
@@ -55,7 +56,7 @@ static const char one_byte[] =
 static const char two_bytes[] =
 	/*        0123456789abcdef */
 	/* 00 */ "...........U...."
-	/* 10 */ "mw............nm"
+	/* 10 */ "mw............nM"
 	/* 20 */ "........mw......"
 	/* 30 */ ".1.............."
 	/* 40 */ "mmmmmmmmmmmmmmmm"
@@ -82,39 +83,43 @@ enum immediate {
 struct kind {
 	_Alignas(16) bool is_known; /* as an index it is shifted */
 	bool is_prefix, has_modrm;
+	bool is_plain;  /* ModRM, and nothing that depends on what that says but whether memory is written */
+	bool is_nop;
 	bool memory_only;
 	bool needs_rep; /* else ask */
 	uint8_t writes;  /* writes, with ModRM to the memory that it names */
 	uint8_t refused; /* ask the full decoder */
 	uint8_t bare;    /* has no immediate */
-	uint8_t immediate;
+	uint8_t immediate, bytes; /* of 32 bits */
 	uint8_t distance; /* bytes */
 	uint8_t flow;
 };
 
 static const struct kind kinds['z' + 1] = {
 	['1'] = {.is_known = true},
+	['N'] = {.is_known = true, .is_nop = true},
+	['M'] = {.is_known = true, .has_modrm = true, .is_plain = true, .is_nop = true},
 	['p'] = {.is_known = true, .writes = 0xff},
-	['m'] = {.is_known = true, .has_modrm = true},
-	['w'] = {.is_known = true, .has_modrm = true, .writes = 0xff},
+	['m'] = {.is_known = true, .has_modrm = true, .is_plain = true},
+	['w'] = {.is_known = true, .has_modrm = true, .is_plain = true, .writes = 0xff},
 	['l'] = {.is_known = true, .has_modrm = true, .memory_only = true},
-	['i'] = {.is_known = true, .has_modrm = true, .immediate = IMM_8},
-	['I'] = {.is_known = true, .has_modrm = true, .writes = 0xff, .immediate = IMM_8},
-	['z'] = {.is_known = true, .has_modrm = true, .immediate = IMM_32},
-	['Y'] = {.is_known = true, .has_modrm = true, .writes = 0xff, .refused = 0xfe, .immediate = IMM_8},
-	['Z'] = {.is_known = true, .has_modrm = true, .writes = 0xff, .refused = 0xfe, .immediate = IMM_32},
-	['g'] = {.is_known = true, .has_modrm = true, .writes = 0x7f, .immediate = IMM_8},
-	['G'] = {.is_known = true, .has_modrm = true, .writes = 0x7f, .immediate = IMM_32},
-	['f'] = {.is_known = true, .has_modrm = true, .writes = 0x0c, .immediate = IMM_8, .bare = 0xfc},
-	['F'] = {.is_known = true, .has_modrm = true, .writes = 0x0c, .immediate = IMM_32, .bare = 0xfc},
+	['i'] = {.is_known = true, .has_modrm = true, .is_plain = true, .immediate = IMM_8, .bytes = 1},
+	['I'] = {.is_known = true, .has_modrm = true, .is_plain = true, .writes = 0xff, .immediate = IMM_8, .bytes = 1},
+	['z'] = {.is_known = true, .has_modrm = true, .is_plain = true, .immediate = IMM_32, .bytes = 4},
+	['Y'] = {.is_known = true, .has_modrm = true, .writes = 0xff, .refused = 0xfe, .immediate = IMM_8, .bytes = 1},
+	['Z'] = {.is_known = true, .has_modrm = true, .writes = 0xff, .refused = 0xfe, .immediate = IMM_32, .bytes = 4},
+	['g'] = {.is_known = true, .has_modrm = true, .writes = 0x7f, .immediate = IMM_8, .bytes = 1},
+	['G'] = {.is_known = true, .has_modrm = true, .writes = 0x7f, .immediate = IMM_32, .bytes = 4},
+	['f'] = {.is_known = true, .has_modrm = true, .writes = 0x0c, .immediate = IMM_8, .bytes = 1, .bare = 0xfc},
+	['F'] = {.is_known = true, .has_modrm = true, .writes = 0x0c, .immediate = IMM_32, .bytes = 4, .bare = 0xfc},
 	['e'] = {.is_known = true, .has_modrm = true, .writes = 0x03, .refused = 0xfc},
 	['E'] = {.is_known = true, .has_modrm = true, .writes = 0x03, .refused = 0xa8},
-	['B'] = {.is_known = true, .has_modrm = true, .writes = 0xef, .refused = 0x0f, .immediate = IMM_8},
-	['b'] = {.is_known = true, .immediate = IMM_8},
-	['d'] = {.is_known = true, .immediate = IMM_32},
-	['v'] = {.is_known = true, .immediate = IMM_REGISTER},
-	['q'] = {.is_known = true, .writes = 0xff, .immediate = IMM_8},
-	['Q'] = {.is_known = true, .writes = 0xff, .immediate = IMM_32},
+	['B'] = {.is_known = true, .has_modrm = true, .writes = 0xef, .refused = 0x0f, .immediate = IMM_8, .bytes = 1},
+	['b'] = {.is_known = true, .immediate = IMM_8, .bytes = 1},
+	['d'] = {.is_known = true, .immediate = IMM_32, .bytes = 4},
+	['v'] = {.is_known = true, .immediate = IMM_REGISTER, .bytes = 4},
+	['q'] = {.is_known = true, .writes = 0xff, .immediate = IMM_8, .bytes = 1},
+	['Q'] = {.is_known = true, .writes = 0xff, .immediate = IMM_32, .bytes = 4},
 	['j'] = {.is_known = true, .distance = 1, .flow = INSN_BRANCH},
 	['k'] = {.is_known = true, .distance = 4, .flow = INSN_BRANCH},
 	['J'] = {.is_known = true, .distance = 1, .flow = INSN_JUMP},
@@ -122,7 +127,7 @@ static const struct kind kinds['z' + 1] = {
 	['C'] = {.is_known = true, .writes = 0xff, .distance = 4, .flow = INSN_CALL},
 	['R'] = {.is_known = true, .flow = INSN_RETURN},
 	['U'] = {.is_known = true, .flow = INSN_TRAP},
-	['n'] = {.is_known = true, .needs_rep = true, .immediate = IMM_8},
+	['n'] = {.is_known = true, .needs_rep = true, .immediate = IMM_8, .bytes = 1},
 	['s'] = {.is_prefix = true},
 	['o'] = {.is_prefix = true},
 	['L'] = {.is_prefix = true},
@@ -289,34 +294,36 @@ static bool step_fast(const uint8_t *bytes, size_t n, uint64_t at, struct insn_s
  */
 static inline __attribute__((always_inline)) bool step_usual(const uint8_t *bytes, uint64_t at, struct insn_step *ret)
 {
-	enum { NARROW = 0, WIDE = 2 };
 	bool rex = (*bytes & 0xf0) == 0x40;
 	const uint8_t *p = bytes + rex;
-	unsigned int width = rex & *bytes >> 3 ? WIDE : NARROW;
 	uint8_t letter = (uint8_t)one_byte[*p++];
 	if (letter == '!')
 		letter = (uint8_t)two_bytes[*p++];
 	const struct kind *k = &kinds[letter];
-	if (!k->is_known || k->needs_rep)
-		return false;
 	ret->flow = k->flow;
 	ret->target = 0;
+	ret->is_nop = k->is_nop & !rex;
+	if (k->is_plain) {
+		ret->writes_memory = *p < 0xc0 && k->writes;
+		ret->len = (uint8_t)(p - bytes + insn_modrm_bytes_of(p) + k->bytes);
+		return true;
+	}
+	if (!k->is_known || k->needs_rep)
+		return false;
 	if (k->has_modrm) {
 		unsigned int reg = *p >> 3 & 7;
 		bool memory = *p < 0xc0;
 		if (k->refused >> reg & 1 || (k->memory_only && !memory))
 			return false;
-		ret->writes_memory = memory & k->writes >> reg;
+		ret->writes_memory = memory && k->writes >> reg & 1;
 		if (letter == 'E')
 			take_group5(reg, ret);
-		p += insn_modrm_bytes_of(p);
-		if (!(k->bare >> reg & 1))
-			p += immediate_bytes[k->immediate][width];
-		ret->len = (uint8_t)(p - bytes);
+		ret->len = (uint8_t)(p - bytes + insn_modrm_bytes_of(p) + (k->bare >> reg & 1 ? 0 : k->bytes));
 		return true;
 	}
+	bool is_wide = rex & *bytes >> 3 & (k->immediate == IMM_REGISTER);
 	ret->writes_memory = k->writes;
-	ret->len = (uint8_t)(p - bytes + k->distance + immediate_bytes[k->immediate][width]);
+	ret->len = (uint8_t)(p - bytes + k->distance + k->bytes + 4 * is_wide);
 	if (k->distance) {
 		int32_t far;
 		memcpy(&far, p, sizeof(far));
@@ -325,28 +332,41 @@ static inline __attribute__((always_inline)) bool step_usual(const uint8_t *byte
 	return true;
 }
 
-static inline __attribute__((always_inline)) bool take_step(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *ret)
+bool insn_is_padding(const uint8_t *insn, size_t n)
+{
+	size_t i = 0;
+	while (i < n && (insn[i] == 0x66 || insn[i] == 0x2e))
+		i++;
+	return i < n && (insn[i] == 0x90 || (n - i >= 3 && insn[i] == 0x0f && insn[i + 1] == 0x1f));
+}
+
+static bool step_rare(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *ret)
 {
 	struct insn insn;
-	if ((n >= LONGEST && step_usual(bytes, at, ret)) || step_fast(bytes, n, at, ret))
-		return true;
-	if (!insn_decode(bytes, n, at, &insn))
-		return false;
-	*ret = (struct insn_step){
-		.len = insn.len, .flow = insn.flow, .writes_memory = insn.writes_memory, .target = insn.target};
+	if (!step_fast(bytes, n, at, ret)) {
+		if (!insn_decode(bytes, n, at, &insn))
+			return false;
+		*ret = (struct insn_step){
+			.len = insn.len, .flow = insn.flow, .writes_memory = insn.writes_memory, .target = insn.target};
+	}
+	ret->is_nop = insn_is_padding(bytes, ret->len);
 	return true;
 }
 
 bool insn_step(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *ret)
 {
-	return take_step(bytes, n, at, ret);
+	return (n >= LONGEST && step_usual(bytes, at, ret)) || step_rare(bytes, n, at, ret);
 }
 
-size_t insn_steps(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *ret, size_t max)
+size_t insn_steps(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *ret, size_t max, size_t *ret_bytes)
 {
-	size_t k = 0;
-	for (size_t off = 0; k < max && off < n && take_step(bytes + off, n - off, at + off, &ret[k]); k++)
+	size_t k = 0, off = 0;
+	for (; k < max && off + LONGEST <= n; off += ret[k++].len)
+		if (!step_usual(bytes + off, at + off, &ret[k]) && !step_rare(bytes + off, n - off, at + off, &ret[k]))
+			break;
+	for (; k < max && off < n && step_rare(bytes + off, n - off, at + off, &ret[k]); k++)
 		off += ret[k].len;
+	*ret_bytes = off;
 	return k;
 }
 

@@ -41,15 +41,14 @@ static int walk_range(struct walk *w, struct dw_range range)
 	n = (size_t)(range.hi.v - range.lo.v);
 	for (size_t off = 0; off < n;) {
 		struct code_run run = {.at = range.lo.v + off, .bytes = bytes + off, .steps = steps};
-		run.n = insn_steps(run.bytes, n - off, run.at, steps, RUN);
+		run.n = insn_steps(run.bytes, n - off, run.at, steps, RUN, &run.n_bytes);
 		w->n += run.n;
 		if (w->n > CODE_INSNS_MAX)
 			return -ERANGE;
 		int rc = w->visit(w->ctx, &run);
 		if (rc < 0)
 			return rc;
-		for (size_t i = 0; i < run.n; i++)
-			off += steps[i].len;
+		off += run.n_bytes;
 		if (run.n < RUN && off < n)
 			return -EBADMSG;
 	}

@@ -21,6 +21,7 @@ struct code_run {
 	const uint8_t *bytes;
 	const struct insn_step *steps;
 	size_t n;
+	size_t n_bytes;
 };
 
 /*

@@ -15,21 +15,12 @@ struct jump {
 struct decode {
 	struct graph *graph;
 	VEC(struct jump) jumps;
+	VEC(uint32_t) ends; /* instructions that control may not go on behind; calls among them */
 };
 
 struct calls {
 	VEC(uint32_t) v;
 };
-
-static inline bool is_nop(const uint8_t *insn, size_t n)
-{
-	size_t i = 0;
-	if (insn[0] != 0x90 && insn[0] != 0x0f && insn[0] != 0x66 && insn[0] != 0x2e)
-		return false;
-	while (i < n && (insn[i] == 0x66 || insn[i] == 0x2e))
-		i++;
-	return i < n && (insn[i] == 0x90 || (n - i >= 3 && insn[i] == 0x0f && insn[i + 1] == 0x1f));
-}
 
 enum { RBP = 1 << 6, RSP = 1 << 7 };
 
@@ -70,23 +61,44 @@ static const struct graph_insn by_flow[] = {
 	[INSN_JUMP] = {.next = GRAPH_NONE, .target = GRAPH_NONE, .order = UINT32_MAX, .is_branch = true},
 	[INSN_JUMP_INDIRECT] = {.next = GRAPH_NONE, .target = GRAPH_NONE, .order = UINT32_MAX, .is_indirect = true},
 	[INSN_BRANCH] = {.target = GRAPH_NONE, .order = UINT32_MAX, .is_branch = true},
-	[INSN_CALL] = {.target = GRAPH_NONE, .order = UINT32_MAX, .is_call = true, .has_effect = true},
-	[INSN_CALL_INDIRECT] = {.target = GRAPH_NONE, .order = UINT32_MAX, .is_call = true, .has_effect = true},
+	[INSN_CALL] = {.target = GRAPH_NONE, .order = UINT32_MAX, .is_call = true},
+	[INSN_CALL_INDIRECT] = {.target = GRAPH_NONE, .order = UINT32_MAX, .is_call = true},
 	[INSN_RETURN] = {.next = GRAPH_NONE, .target = GRAPH_NONE, .order = UINT32_MAX},
 	[INSN_TRAP] = {.target = GRAPH_NONE, .order = UINT32_MAX},
 };
 
-static int add_direct(struct decode *d, uint32_t from, const struct insn_step *step)
+/* Of an instruction behind which control may not go on, or may go elsewhere, what is asked about it later. */
+static int note_flow(struct decode *d, uint32_t i, const struct insn_step *step)
 {
-	bool ok = step->flow == INSN_CALL
-			  ? VEC_ADD(&d->graph->calls, ((struct graph_call){.from = from, .to = step->target}))
-			  : VEC_ADD(&d->jumps, ((struct jump){.from = from, .to = step->target}));
+	struct graph *g = d->graph;
+	bool is_jump = step->flow == INSN_JUMP || step->flow == INSN_BRANCH;
+	bool goes_on = step->flow == INSN_BRANCH || step->flow == INSN_TRAP;
+	bool ok = goes_on || VEC_ADD(&d->ends, i);
+	if (ok && is_jump)
+		ok = VEC_ADD(&d->jumps, ((struct jump){.from = i, .to = step->target}));
+	if (ok && step->flow == INSN_CALL)
+		ok = VEC_ADD(&g->calls, ((struct graph_call){.from = i, .to = step->target}));
+	if (ok && step->flow == INSN_JUMP_INDIRECT)
+		ok = VEC_ADD(&g->indirect, i);
 	return ok ? 0 : -ENOMEM;
 }
 
-/* Room for the starts of a run's bytes, cleared. */
-static int extend_pieces(struct graph *g, const struct code_run *run, size_t bytes)
+/* Behind a gap nothing goes on. */
+static int end_at_gap(struct decode *d, const struct code_run *run)
 {
+	struct graph *g = d->graph;
+	struct graph_insn *last = g->v.n ? &g->v.p[g->v.n - 1] : NULL;
+	if (!last || last->at + last->len == run->at || last->next == GRAPH_NONE)
+		return 0;
+	bool is_listed = last->is_call;
+	last->next = GRAPH_NONE;
+	return is_listed || VEC_ADD(&d->ends, (uint32_t)g->v.n - 1) ? 0 : -ENOMEM;
+}
+
+/* Room for the starts of a run's bytes, cleared. */
+static int extend_pieces(struct graph *g, const struct code_run *run)
+{
+	size_t bytes = run->n_bytes;
 	struct graph_piece *last = g->pieces.n ? &g->pieces.p[g->pieces.n - 1] : NULL;
 	struct graph_piece piece = {
 		.lo = run->at, .hi = run->at + bytes, .first = (uint32_t)g->v.n, .starts = (uint32_t)g->starts.n};
@@ -104,33 +116,25 @@ static int add_run(void *arg, const struct code_run *run)
 {
 	struct decode *d = arg;
 	struct graph *g = d->graph;
-	size_t bytes = 0;
-	for (size_t k = 0; k < run->n; k++)
-		bytes += run->steps[k].len;
-	struct graph_insn *last = g->v.n ? &g->v.p[g->v.n - 1] : NULL;
-	/* Until here it seemed to lead to what would come next. */
-	if (last && last->at + last->len != run->at)
-		last->next = GRAPH_NONE;
-	if (extend_pieces(g, run, bytes) < 0 || !VEC_RESERVE(&g->v, run->n))
+	if (end_at_gap(d, run) < 0 || extend_pieces(g, run) < 0 || !VEC_RESERVE(&g->v, run->n))
 		return -ENOMEM;
-	size_t off = 0;
 	uint32_t i = (uint32_t)g->v.n, *starts = g->starts.p + g->starts.n;
-	for (size_t k = 0; k < run->n; k++) {
-		const struct insn_step *step = &run->steps[k];
-		struct graph_insn *insn = &g->v.p[i];
+	struct graph_insn *insn = g->v.p + i;
+	size_t off = 0;
+	for (const struct insn_step *step = run->steps, *end = step + run->n; step < end; step++, insn++) {
 		*insn = by_flow[step->flow];
 		insn->at = run->at + off;
 		insn->len = step->len;
-		insn->has_effect |= step->writes_memory;
-		insn->is_nop = is_nop(run->bytes + off, step->len);
-		if ((insn->is_branch || step->flow == INSN_CALL) && add_direct(d, i, step) < 0)
+		insn->has_effect = step->writes_memory; /* as a call does */
+		insn->is_nop = step->is_nop;
+		if (step->flow != INSN_NEXT && note_flow(d, i, step) < 0)
 			return -ENOMEM;
-		starts[off] = ++i;
-		insn->next |= i;
+		insn->next |= ++i;
+		starts[off] = i;
 		off += step->len;
 	}
 	g->v.n = i;
-	g->starts.n += bytes;
+	g->starts.n += off;
 	return 0;
 }
 
@@ -185,31 +189,35 @@ static void resolve(struct graph *g, const struct decode *d)
 	}
 }
 
+/* What stands at @i is not fallen into. */
+static int add_orphan(struct graph *g, uint32_t i)
+{
+	for (; i < g->v.n && !g->v.p[i].is_target && i != g->entry; i++) {
+		struct graph_insn *insn = &g->v.p[i];
+		insn->is_orphan = !insn->is_nop;
+		if (insn->is_orphan)
+			return VEC_ADD(&g->orphans, i) ? 0 : -ENOMEM;
+		insn->next = GRAPH_NONE;
+	}
+	return 0;
+}
+
 /*
  * Padding behind a jump is reached by nobody, and must not seem to lead to what follows it. A call with padding or the end
  * behind it does not return; those in front of padding are added to @silent.
  */
-static int find_orphans(struct graph *g, struct calls *silent)
+static int find_orphans(struct graph *g, const struct decode *d, struct calls *silent)
 {
-	int rc = 0;
-	bool is_fallen_into = false;
-	for (uint32_t i = 0; i < g->v.n && !rc; i++) {
-		struct graph_insn *insn = &g->v.p[i];
-		bool is_led_to = is_fallen_into || insn->is_target || i == g->entry;
-		/* What is next stands behind it, so there is one. */
-		if (insn->is_call && insn->next != GRAPH_NONE && insn[1].is_nop && !insn[1].is_target && i + 1 != g->entry) {
-			insn->next = GRAPH_NONE;
+	int rc = add_orphan(g, 0);
+	for (size_t n = 0; n < d->ends.n && !rc; n++) {
+		uint32_t i = d->ends.p[n], next = g->v.p[i].next;
+		if (g->v.p[i].is_call && next != GRAPH_NONE) {
+			if (!g->v.p[next].is_nop || g->v.p[next].is_target || next == g->entry)
+				continue;
+			g->v.p[i].next = GRAPH_NONE;
 			rc = VEC_ADD(&silent->v, i) ? 0 : -ENOMEM;
 		}
-		if (!is_led_to && insn->is_nop) {
-			insn->next = GRAPH_NONE;
-		} else if (!is_led_to) {
-			insn->is_orphan = true;
-			rc = VEC_ADD(&g->orphans, i) ? rc : -ENOMEM;
-		}
-		if (insn->is_indirect && !VEC_ADD(&g->indirect, i))
-			rc = -ENOMEM;
-		is_fallen_into = insn->next != GRAPH_NONE;
+		rc = rc ? rc : add_orphan(g, i + 1);
 	}
 	return rc;
 }
@@ -397,7 +405,7 @@ static int finish(struct graph *g, const struct decode *d, struct cairn_vaddr en
 	resolve(g, d);
 	g->entry = graph_at(g, entry.v);
 	struct calls silent = {0};
-	int rc = find_orphans(g, &silent);
+	int rc = find_orphans(g, d, &silent);
 	if (!rc)
 		rc = list_jumps(g, d);
 	if (!rc)
@@ -481,6 +489,7 @@ int graph_new(struct elf *code, const struct dw_die *function, struct cairn_vadd
 	if (!rc)
 		rc = add_positions(g, code, function->unit);
 	VEC_FREE(&d.jumps);
+	VEC_FREE(&d.ends);
 	if (!rc)
 		*ret = g;
 	else

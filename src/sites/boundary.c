@@ -75,17 +75,6 @@ enum cairn_hazard boundary_hazard(struct boundary *b, const struct elf *code, co
 	return hazard == CAIRN_HAZARD_NOP5_RED_ZONE ? insn_hazard_in(b->code, b->n, off) : hazard;
 }
 
-/* 90, 66 90, 0f 1f /0 and its prefixed forms: what assemblers pad with. */
-static bool is_nop(const uint8_t *insn, size_t n)
-{
-	size_t i = 0;
-	while (i < n && (insn[i] == 0x66 || insn[i] == 0x2e))
-		i++;
-	if (i < n && insn[i] == 0x90)
-		return true;
-	return n - i >= 3 && insn[i] == 0x0f && insn[i + 1] == 0x1f;
-}
-
 struct cairn_vaddr boundary_padding(const struct boundary *b, struct cairn_vaddr at)
 {
 	if (!b->code || at.v < b->lo || at.v - b->lo >= b->n)
@@ -94,7 +83,7 @@ struct cairn_vaddr boundary_padding(const struct boundary *b, struct cairn_vaddr
 	for (size_t start = end; start-- > 0;) {
 		if (!(b->bits[start / 8] & 1u << start % 8))
 			continue;
-		if (!is_nop(b->code + start, end - start))
+		if (!insn_is_padding(b->code + start, end - start))
 			break;
 		end = start;
 	}
