@@ -130,12 +130,31 @@ static void note(struct builder *b, struct shape *s, const struct dw_spec *spec)
 	}
 }
 
-static bool has_nears(uint16_t tag)
-{
-	return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine || tag == DW_TAG_formal_parameter;
-}
+const uint8_t dw_slots[] = {
+	[DW_AT_sibling] = DW_SLOT_SIBLING,
+	[DW_AT_location] = DW_SLOT_LOCATION,
+	[DW_AT_const_value] = DW_SLOT_CONST_VALUE,
+	[DW_AT_name] = DW_SLOT_NAME,
+	[DW_AT_byte_size] = DW_SLOT_BYTE_SIZE,
+	[DW_AT_type] = DW_SLOT_TYPE,
+	[DW_AT_low_pc] = DW_SLOT_LOW_PC,
+	[DW_AT_high_pc] = DW_SLOT_HIGH_PC,
+	[DW_AT_ranges] = DW_SLOT_RANGES,
+	[DW_AT_entry_pc] = DW_SLOT_ENTRY_PC,
+	[DW_AT_frame_base] = DW_SLOT_FRAME_BASE,
+	[DW_AT_abstract_origin] = DW_SLOT_ORIGIN,
+	[DW_AT_specification] = DW_SLOT_SPECIFICATION,
+	[DW_AT_decl_file] = DW_SLOT_DECL_FILE,
+	[DW_AT_decl_line] = DW_SLOT_DECL_LINE,
+	[DW_AT_decl_column] = DW_SLOT_DECL_COLUMN,
+	[DW_AT_call_file] = DW_SLOT_CALL_FILE,
+	[DW_AT_call_line] = DW_SLOT_CALL_LINE,
+	[DW_AT_call_column] = DW_SLOT_CALL_COLUMN,
+};
 
-/* The form, when a value of it is one load. */
+const uint8_t dw_gnu_slots[] = {DW_SLOT_LOCVIEWS, DW_SLOT_ENTRY_VIEW};
+
+/* The form, when near_value() of die.c reads it. */
 static uint8_t near_form(const struct dw_abbrevs *t, uint16_t form)
 {
 	switch (form) {
@@ -143,25 +162,39 @@ static uint8_t near_form(const struct dw_abbrevs *t, uint16_t form)
 	case DW_FORM_data2:
 	case DW_FORM_data4:
 	case DW_FORM_data8:
+	case DW_FORM_sdata:
 	case DW_FORM_flag_present:
+	case DW_FORM_implicit_const:
+	case DW_FORM_exprloc:
 	case DW_FORM_ref4:
 		return (uint8_t)form;
 	case DW_FORM_addr:
-		return t->addr_size == 8 ? DW_FORM_addr : 0;
+		return t->addr_size == 8 ? DW_FORM_addr : DW_NEAR_BY_PAIR;
 	case DW_FORM_strp:
 	case DW_FORM_sec_offset:
-		return t->offset_size == 4 ? (uint8_t)form : 0;
+		return t->offset_size == 4 ? (uint8_t)form : DW_NEAR_BY_PAIR;
 	}
-	return 0;
+	return DW_NEAR_BY_PAIR;
 }
 
-/* Called before the attribute's size is added. */
-static bool note_near(struct builder *b, const struct shape *s, const struct dw_spec *spec)
+/* Called before the attribute's size is added. @behind  the pair, and its implicit value, in .debug_abbrev */
+static void note_near(const struct builder *b, struct dw_abbrev *a, const struct shape *s, const struct dw_spec *spec,
+		      const uint8_t *behind)
 {
-	uint16_t off = place(s);
-	if (off > UINT8_MAX)
-		return true;
-	return VEC_ADD(&b->pool->nears, ((struct dw_near){spec->at, near_form(b->t, spec->form), (uint8_t)off}));
+	enum dw_slot slot = dw_slot_of(spec->at);
+	struct dw_near *n = &a->near[slot];
+	uint64_t off = place(s);
+	/* Of several the first counts. */
+	if (slot == DW_SLOT_NONE || n->form)
+		return;
+	if (spec->form == DW_FORM_implicit_const) {
+		/* Its bytes end at the first one without the highest bit. */
+		const uint8_t *from = behind - 1;
+		while (from > a->specs && from[-1] >= 0x80)
+			from--;
+		off = (uint64_t)(from - a->specs);
+	}
+	*n = (struct dw_near){off <= UINT8_MAX ? near_form(b->t, spec->form) : DW_NEAR_BY_PAIR, (uint8_t)off};
 }
 
 /* Add one attribute's size to the program. */
@@ -235,10 +268,8 @@ static const struct dw_abbrev *keep_abbrev(struct builder *b, struct dw_abbrev *
 	a->first = s->first;
 	a->sibling = s->sibling;
 	a->more = keep(pool, pool->steps.p, pool->steps.n, sizeof(*pool->steps.p));
-	a->nears = keep(pool, pool->nears.p, pool->nears.n, sizeof(*pool->nears.p));
-	a->n_near = (uint16_t)pool->nears.n;
 	a->func = is_func ? keep_func(b, a, s) : NULL;
-	if ((pool->steps.n && !a->more) || (pool->nears.n && !a->nears) || (is_func && !a->func))
+	if ((pool->steps.n && !a->more) || (is_func && !a->func))
 		return NULL;
 	return keep(pool, a, 1, sizeof(*a));
 }
@@ -255,9 +286,8 @@ static int compile_new(struct builder *b, struct cursor *c, uint64_t code, const
 		.sibling = DW_NO_FAST,
 		.func = {.name = DW_NO_FAST, .linkage_name = DW_NO_FAST, .origin = DW_NO_FAST}};
 	struct dw_spec spec;
-	bool near = has_nears((uint16_t)tag);
 	unsigned int n = 0;
-	b->pool->steps.n = b->pool->nears.n = 0;
+	b->pool->steps.n = 0;
 	for (; read_spec(c, &spec); n++) {
 		if (n == DW_ATTRS_MAX)
 			return err_set(c->err, -ERANGE,
@@ -266,12 +296,12 @@ static int compile_new(struct builder *b, struct cursor *c, uint64_t code, const
 				       b->t->file->path, cur_off(c), code, DW_ATTRS_MAX);
 		a.has |= dw_attr_bit(spec.at);
 		note(b, &s, &spec);
-		if ((near && !note_near(b, &s, &spec)) || !extend(b, &s, spec.form))
+		note_near(b, &a, &s, &spec, c->pos);
+		if (!extend(b, &s, spec.form))
 			return err_nomem(c->err, "abbreviations");
 	}
 	if (c->failed)
 		return -EBADMSG;
-	a.near_is_all = near && b->pool->nears.n == n;
 	*ret = close_step(b, &s, DW_THEN_END) ? keep_abbrev(b, &a, &s) : NULL;
 	return *ret ? 0 : err_nomem(c->err, "abbreviations");
 }

@@ -46,27 +46,55 @@ struct dw_step {
 #define DW_NO_FAST UINT16_MAX
 
 /*
- * Where the first run of a DIE has an attribute. Kept for the tags whose DIEs are looked at closely, functions, copies and
- * parameters: a question for an attribute of theirs is then a few comparisons and a load, and the pairs need not be read again.
+ * Attributes that are asked for often. An abbreviation knows of each whether it has it, and where in the first run of a DIE: a
+ * question is then a load of that and one of the value, and the pairs need not be read again.
  */
-struct dw_near {
-	uint16_t at;
-	uint8_t form; /* 0: of one that is not read in one load; by its pair, then */
-	uint8_t off;
+enum dw_slot {
+	DW_SLOT_NONE, /* of all others */
+	DW_SLOT_SIBLING,
+	DW_SLOT_LOCATION,
+	DW_SLOT_LOCVIEWS,
+	DW_SLOT_CONST_VALUE,
+	DW_SLOT_NAME,
+	DW_SLOT_LINKAGE_NAME,
+	DW_SLOT_BYTE_SIZE,
+	DW_SLOT_TYPE,
+	DW_SLOT_LOW_PC,
+	DW_SLOT_HIGH_PC,
+	DW_SLOT_RANGES,
+	DW_SLOT_ENTRY_PC,
+	DW_SLOT_ENTRY_VIEW,
+	DW_SLOT_FRAME_BASE,
+	DW_SLOT_ORIGIN,
+	DW_SLOT_SPECIFICATION,
+	DW_SLOT_DECL_FILE,
+	DW_SLOT_DECL_LINE,
+	DW_SLOT_DECL_COLUMN,
+	DW_SLOT_CALL_FILE,
+	DW_SLOT_CALL_LINE,
+	DW_SLOT_CALL_COLUMN,
+	DW_N_SLOTS,
 };
+
+struct dw_near {
+	uint8_t form; /* 0: it is not there; DW_NEAR_BY_PAIR: by its pair */
+	uint8_t off;  /* in the DIE; of DW_FORM_implicit_const, of the value behind the first pair */
+};
+#define DW_NEAR_BY_PAIR UINT8_MAX
+
+/* By attribute, up to DW_AT_call_line, and behind DW_AT_GNU_locviews. */
+extern const uint8_t dw_slots[0x5a], dw_gnu_slots[2];
 
 struct dw_abbrev {
 	const uint8_t *specs; /* attribute, form pairs in .debug_abbrev, up to 0, 0 */
 	const struct dw_step *more; /* behind @first, unless that is the END */
 	const struct dw_func_abbrev *func; /* of a subprogram, an inlined subroutine */
-	const struct dw_near *nears;       /* n_near */
 	uint32_t has;         /* dw_attr_bit() of each attribute: most questions are for one that is not there */
 	uint16_t tag;
 	uint16_t sibling;     /* offset of DW_AT_sibling (ref4) in first run, or DW_NO_FAST */
 	struct dw_step first;
 	uint8_t has_children;
-	bool near_is_all;     /* what is not among them is not there */
-	uint16_t n_near;
+	struct dw_near near[DW_N_SLOTS];
 };
 
 /* Where the first run of a function's DIE has what the index wants; DW_NO_FAST: read it by dw_attr(). */
@@ -93,6 +121,16 @@ struct dw_abbrevs {
 static inline uint32_t dw_attr_bit(uint16_t at)
 {
 	return UINT32_C(1) << ((at ^ at >> 3 ^ at >> 6) & 31);
+}
+
+static inline enum dw_slot dw_slot_of(uint16_t at)
+{
+	enum { LINKAGE_NAME = 0x6e, FIRST_GNU = 0x2137 };
+	if (at < sizeof(dw_slots))
+		return (enum dw_slot)dw_slots[at];
+	if (at == LINKAGE_NAME)
+		return DW_SLOT_LINKAGE_NAME;
+	return (size_t)at - FIRST_GNU < sizeof(dw_gnu_slots) ? (enum dw_slot)dw_gnu_slots[at - FIRST_GNU] : DW_SLOT_NONE;
 }
 
 struct dw_abbrev_pool;
@@ -125,6 +163,46 @@ struct dw_spec {
 	int64_t implicit;
 };
 bool dw_spec_next(const uint8_t **p, struct dw_spec *ret);
+
+/* Behind a value of variable size at @p; NULL when that is rare or wrong. */
+static inline const uint8_t *dw_behind_value(const uint8_t *p, const uint8_t *end, uint8_t then)
+{
+	switch (then) {
+	case DW_THEN_MORE:
+		return p;
+	case DW_THEN_LEB:
+		while (p < end)
+			if (*p++ < 0x80)
+				return p;
+		return NULL;
+	case DW_THEN_STR:
+		while (p < end)
+			if (!*p++)
+				return p;
+		return NULL;
+	case DW_THEN_BLOCK:
+	case DW_THEN_BLOCK1:
+		if (p == end || (then == DW_THEN_BLOCK && *p >= 0x80) || *p >= end - p)
+			return NULL;
+		return p + 1 + *p;
+	}
+	return NULL;
+}
+
+/* Behind all attributes of a DIE, the first of which is at @p; NULL when that is rare or wrong, as dw_abbrev_skip() tells. */
+static inline const uint8_t *dw_behind_attrs(const struct dw_abbrev *a, const uint8_t *p, const uint8_t *end)
+{
+	struct dw_step step = a->first;
+	for (const struct dw_step *more = a->more; step.fixed <= (size_t)(end - p); step = *more++) {
+		p += step.fixed;
+		if (step.then == DW_THEN_END)
+			return p;
+		p = dw_behind_value(p, end, step.then);
+		if (!p)
+			return NULL;
+	}
+	return NULL;
+}
 
 /* Does one step: its run of bytes, then its value of variable size. */
 void dw_step_skip(const struct dw_unit *u, struct dw_step step, struct cursor *c);

@@ -115,7 +115,6 @@ void dw_abbrev_pool_close(struct dw_abbrev_pool *pool)
 	VEC_FREE(&pool->table);
 	VEC_FREE(&pool->codes);
 	VEC_FREE(&pool->steps);
-	VEC_FREE(&pool->nears);
 }
 
 void dw_abbrev_pool_fini(struct dw_abbrev_pool *pool)

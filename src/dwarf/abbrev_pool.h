@@ -29,7 +29,6 @@ struct dw_abbrev_pool {
 	VEC(const struct dw_abbrev *) table;
 	VEC(uint64_t) codes;
 	VEC(struct dw_step) steps;
-	VEC(struct dw_near) nears;
 };
 
 /* Bytes of the abbreviation whose tag is at @p; 0 when it is damaged, or written in an unusual way. */

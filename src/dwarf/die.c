@@ -55,64 +55,80 @@ static inline bool next_spec(const uint8_t **p, struct dw_spec *ret)
 	return at[1] != 0;
 }
 
+/* A number of up to two bytes as DW_FORM_implicit_const has it, which was checked when the table was compiled. */
+static inline bool short_sleb(const uint8_t *p, int64_t *ret)
+{
+	if (p[0] < 0x80) {
+		*ret = p[0] - (p[0] & 0x40) * 2;
+		return true;
+	}
+	*ret = (p[0] & 0x7f) + p[1] * 0x80 - (p[1] & 0x40) * 0x100;
+	return p[1] < 0x80;
+}
+
 /*
- * The value of an attribute in the first run. Returns 1; 0 when it is not there; -EAGAIN when it is to be read by its pair, which
- * tells as well what is wrong with it.
+ * The value of an attribute that is in the first run. Returns 1; -EAGAIN when it is to be read by its pair, which tells as well
+ * what is wrong with it.
  */
-static inline int near_value(const struct dw_die *die, uint16_t at, struct dw_value *ret)
+static inline int near_value(const struct dw_die *die, struct dw_near n, struct dw_value *ret)
 {
 	const struct dw_unit *u = die->unit;
 	const struct dw_abbrev *a = die->abbrev;
-	const struct dw_near *n = a->nears, *end = n + a->n_near;
-	while (n < end && n->at != at)
-		n++;
-	if (n == end)
-		return a->near_is_all ? 0 : -EAGAIN;
 	/* The whole run has to be there. */
-	if (!n->form || a->first.fixed > u->end - die->attrs)
+	if (a->first.fixed > u->end - die->attrs)
 		return -EAGAIN;
-	const uint8_t *p = die->attrs + n->off;
-	struct dw_value v = {.cls = DW_CLASS_UDATA, .form = n->form};
-	switch (n->form) {
+	const uint8_t *p = die->attrs + n.off;
+	ret->form = n.form;
+	ret->cls = DW_CLASS_UDATA;
+	switch (n.form) {
 	case DW_FORM_data1:
-		v.u = *p;
-		break;
+		ret->u = *p;
+		return 1;
 	case DW_FORM_data2:
-		v.u = dw_load_u16(p);
-		break;
+		ret->u = dw_load_u16(p);
+		return 1;
 	case DW_FORM_data4:
-		v.u = dw_load_u32(p);
-		break;
+		ret->u = dw_load_u32(p);
+		return 1;
 	case DW_FORM_data8:
-		v.u = dw_load_u64(p);
-		break;
+		ret->u = dw_load_u64(p);
+		return 1;
 	case DW_FORM_flag_present:
-		v.cls = DW_CLASS_FLAG;
-		v.u = 1;
-		break;
+		ret->cls = DW_CLASS_FLAG;
+		ret->u = 1;
+		return 1;
+	case DW_FORM_implicit_const:
+		ret->cls = DW_CLASS_SDATA;
+		return short_sleb(a->specs + n.off, &ret->s) ? 1 : -EAGAIN;
+	case DW_FORM_sdata:
+		ret->cls = DW_CLASS_SDATA;
+		return u->end - p >= 2 && short_sleb(p, &ret->s) ? 1 : -EAGAIN;
+	case DW_FORM_exprloc:
+		if (p == u->end || *p >= 0x80 || *p >= u->end - p)
+			return -EAGAIN;
+		ret->cls = DW_CLASS_EXPRLOC;
+		ret->block.p = p + 1;
+		ret->block.n = *p;
+		return 1;
 	case DW_FORM_addr:
-		v.cls = DW_CLASS_ADDRESS;
-		v.addr.v = dw_load_u64(p);
-		break;
+		ret->cls = DW_CLASS_ADDRESS;
+		ret->addr.v = dw_load_u64(p);
+		return 1;
 	case DW_FORM_sec_offset:
-		v.cls = DW_CLASS_SECOFF;
-		v.u = dw_load_u32(p);
-		break;
+		ret->cls = DW_CLASS_SECOFF;
+		ret->u = dw_load_u32(p);
+		return 1;
 	case DW_FORM_strp:
-		v.cls = DW_CLASS_STRING;
-		v.str = dw_section_str(u->file, DW_SEC_STR, dw_load_u32(p), NULL);
-		if (!v.str)
-			return -EAGAIN;
-		break;
+		ret->cls = DW_CLASS_STRING;
+		ret->str = dw_section_str(u->file, DW_SEC_STR, dw_load_u32(p), NULL);
+		return ret->str ? 1 : -EAGAIN;
 	case DW_FORM_ref4:
-		v.cls = DW_CLASS_REF;
-		v.ref = (u->off + dw_load_u32(p)) | u->tag;
-		if (u->sec->p + u->off + dw_load_u32(p) < u->dies || u->sec->p + u->off + dw_load_u32(p) >= u->end)
-			return -EAGAIN;
-		break;
+		ret->cls = DW_CLASS_REF;
+		ret->ref = (u->off + dw_load_u32(p)) | u->tag;
+		p = u->sec->p + u->off + dw_load_u32(p);
+		return p >= u->dies && p < u->end ? 1 : -EAGAIN;
 	}
-	*ret = v;
-	return 1;
+	return -EAGAIN;
 }
 
 /* Behind a value at @p of the forms that most values have; NULL for another, or when it is not all there. */
@@ -156,15 +172,14 @@ static inline const uint8_t *behind_usual(const struct dw_unit *u, const uint8_t
 	return n <= (size_t)(u->end - p) ? p + n : NULL;
 }
 
-int dw_attr(const struct dw_die *die, uint16_t at, struct dw_value *ret, struct cairn_err *err)
+/* One that is not near, or is unusual, or damaged. */
+static __attribute__((noinline)) int attr_by_pair(const struct dw_die *die, uint16_t at, struct dw_value *ret,
+						  struct cairn_err *err)
 {
 	const uint8_t *specs = die->abbrev->specs, *p = die->attrs;
 	struct dw_spec spec;
 	if (!(die->abbrev->has & dw_attr_bit(at)))
 		return 0;
-	int near = die->abbrev->n_near ? near_value(die, at, ret) : -EAGAIN;
-	if (near >= 0)
-		return near;
 	while (next_spec(&specs, &spec)) {
 		if (spec.at == at) {
 			struct cursor c = dw_unit_cursor(die->unit, p, err);
@@ -183,12 +198,26 @@ int dw_attr(const struct dw_die *die, uint16_t at, struct dw_value *ret, struct 
 	return 0;
 }
 
+int dw_attr(const struct dw_die *die, uint16_t at, struct dw_value *ret, struct cairn_err *err)
+{
+	enum dw_slot slot = dw_slot_of(at);
+	struct dw_near n = die->abbrev->near[slot];
+	if (slot == DW_SLOT_NONE)
+		return attr_by_pair(die, at, ret, err);
+	if (!n.form)
+		return 0;
+	if (n.form != DW_NEAR_BY_PAIR && near_value(die, n, ret) == 1)
+		return 1;
+	return attr_by_pair(die, at, ret, err);
+}
+
 static bool has_attr(const struct dw_die *die, uint16_t at)
 {
 	const uint8_t *specs = die->abbrev->specs;
+	enum dw_slot slot = dw_slot_of(at);
 	struct dw_spec spec;
-	if (!(die->abbrev->has & dw_attr_bit(at)))
-		return false;
+	if (slot != DW_SLOT_NONE || !(die->abbrev->has & dw_attr_bit(at)))
+		return die->abbrev->near[slot].form;
 	while (next_spec(&specs, &spec))
 		if (spec.at == at)
 			return true;
@@ -335,9 +364,9 @@ static int lost(const struct cairn_err *err)
 /* The byte behind the attributes, where the first child or the next sibling is. */
 static inline const uint8_t *behind(const struct dw_die *die, struct cairn_err *err)
 {
-	struct dw_step first = die->abbrev->first;
-	if (first.then == DW_THEN_END && first.fixed <= die->unit->end - die->attrs)
-		return die->attrs + first.fixed;
+	const uint8_t *p = dw_behind_attrs(die->abbrev, die->attrs, die->unit->end);
+	if (p)
+		return p;
 	struct cursor c = dw_unit_cursor(die->unit, die->attrs, err);
 	dw_abbrev_skip(die->unit, die->abbrev, &c);
 	return c.failed ? NULL : c.pos;
@@ -347,7 +376,13 @@ static int die_or_end(const struct dw_unit *u, const uint8_t *p, struct dw_die *
 		      struct cairn_err *err)
 {
 	/* Some old compilers leave out the nulls at the end of a unit. */
-	return p == u->end ? 0 : dw_die_parse(u, p, ret, err);
+	if (p == u->end)
+		return 0;
+	const struct dw_abbrev *a = dw_usual_abbrev(u, p);
+	if (!a)
+		return *p ? dw_die_parse(u, p, ret, err) : 0;
+	dw_die_init(ret, u, a, p, p + 1);
+	return 1;
 }
 
 int dw_die_child(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err)
@@ -358,24 +393,45 @@ int dw_die_child(const struct dw_die *die, struct dw_die *ret, struct cairn_err 
 	return p ? die_or_end(die->unit, p, ret, err) : lost(err);
 }
 
-bool dw_die_jump(const struct dw_die *die, const uint8_t *behind_attrs, const uint8_t **ret)
+/* Where the next DIE is by a DW_AT_sibling at offset @off of the section. Only forward, or a walk along siblings might never end. */
+static inline bool jump_to(const struct dw_unit *u, uint64_t off, const uint8_t *behind_attrs, const uint8_t **ret)
 {
-	const struct dw_unit *u = die->unit;
-	uint64_t off;
-	if (die->abbrev->sibling != DW_NO_FAST) {
-		/* In the first run, which behind() has stepped over. */
-		off = u->off + dw_load_u32(die->attrs + die->abbrev->sibling);
-	} else {
-		struct dw_value v;
-		if (dw_attr(die, DW_AT_sibling, &v, NULL) <= 0 || v.cls != DW_CLASS_REF)
-			return false;
-		off = dw_off_in_section(v.ref);
-	}
-	/* Only forward, or a walk along siblings might never end. */
 	if (off <= (uint64_t)(behind_attrs - u->sec->p) || off > (uint64_t)(u->end - u->sec->p))
 		return false;
 	*ret = u->sec->p + off;
 	return true;
+}
+
+bool dw_die_jump(const struct dw_die *die, const uint8_t *behind_attrs, const uint8_t **ret)
+{
+	const struct dw_unit *u = die->unit;
+	struct dw_value v;
+	/* In the first run, which behind() has stepped over. */
+	if (die->abbrev->sibling != DW_NO_FAST)
+		return jump_to(u, u->off + dw_load_u32(die->attrs + die->abbrev->sibling), behind_attrs, ret);
+	if (dw_attr(die, DW_AT_sibling, &v, NULL) <= 0 || v.cls != DW_CLASS_REF)
+		return false;
+	return jump_to(u, dw_off_in_section(v.ref), behind_attrs, ret);
+}
+
+/*
+ * Behind the DIE at @p, and behind its children where it tells where that is; otherwise they are @open. NULL when it is unusual:
+ * for dw_die_parse(), then.
+ */
+static inline const uint8_t *step_usual(const struct dw_unit *u, const uint8_t *p, bool *open)
+{
+	const struct dw_abbrev *a = dw_usual_abbrev(u, p);
+	const uint8_t *attrs = p + 1;
+	*open = false;
+	p = a ? dw_behind_attrs(a, attrs, u->end) : NULL;
+	if (!p || !a->has_children)
+		return p;
+	if (a->sibling != DW_NO_FAST) {
+		*open = !jump_to(u, u->off + dw_load_u32(attrs + a->sibling), p, &p);
+		return p;
+	}
+	*open = true;
+	return a->near[DW_SLOT_SIBLING].form ? NULL : p;
 }
 
 /* Steps over the children that start at @p; the byte behind their null, or NULL. */
@@ -384,6 +440,18 @@ static const uint8_t *behind_children(const struct dw_unit *u, const uint8_t *p,
 {
 	for (uint64_t depth = 1; depth && p < u->end;) {
 		struct dw_die die;
+		bool open;
+		if (!*p) {
+			p++;
+			depth--;
+			continue;
+		}
+		const uint8_t *next = step_usual(u, p, &open);
+		if (next) {
+			p = next;
+			depth += open;
+			continue;
+		}
 		int rc = dw_die_parse(u, p, &die, err);
 		if (rc < 0)
 			return NULL;

@@ -196,6 +196,25 @@ int dw_root_read_facts(struct dw_unit *u, struct cairn_err *err);
 /* DIE at @p of a unit; as dw_die_at(). */
 int dw_die_parse(const struct dw_unit *u, const uint8_t *p, struct dw_die *ret, struct cairn_err *err);
 
+/* The abbreviation of the DIE at @p, when its code is a small index, as nearly all are; NULL otherwise, and of a null entry. */
+static inline const struct dw_abbrev *dw_usual_abbrev(const struct dw_unit *u, const uint8_t *p)
+{
+	const struct dw_abbrevs *t = u->abbrevs;
+	return p < u->end && *p < 0x80 && (size_t)*p - 1 < t->n && !t->codes ? t->p[*p - 1] : NULL;
+}
+
+/* The DIE at @p, whose attributes begin at @attrs. */
+static inline void dw_die_init(struct dw_die *die, const struct dw_unit *u, const struct dw_abbrev *a, const uint8_t *p,
+			       const uint8_t *attrs)
+{
+	die->unit = u;
+	die->abbrev = a;
+	die->off = (uint64_t)(p - u->sec->p) | u->tag;
+	die->tag = a->tag;
+	die->has_children = a->has_children;
+	die->attrs = attrs;
+}
+
 /* split.c: reads the units behind skeletons. */
 int dw_split_read(struct dwarf *dw, unsigned int threads, struct cairn_err *err);
 void dw_split_fini(struct dw_split *split);

@@ -16,18 +16,9 @@
 int dw_die_parse(const struct dw_unit *u, const uint8_t *p, struct dw_die *ret,
 		 struct cairn_err *err)
 {
-	const struct dw_abbrevs *t = u->abbrevs;
-	/* A small code that is an index, as nearly all are. */
-	if (p < u->end && *p < 0x80 && !t->codes && *p <= t->n) {
-		if (!*p)
-			return 0;
-		const struct dw_abbrev *found = t->p[*p - 1];
-		*ret = (struct dw_die){.unit = u,
-				       .abbrev = found,
-				       .off = (uint64_t)(p - u->sec->p) | u->tag,
-				       .tag = found->tag,
-				       .has_children = found->has_children,
-				       .attrs = p + 1};
+	const struct dw_abbrev *usual = dw_usual_abbrev(u, p);
+	if (usual) {
+		dw_die_init(ret, u, usual, p, p + 1);
 		return 1;
 	}
 	struct cursor c = dw_unit_cursor(u, p, err);
@@ -42,12 +33,7 @@ int dw_die_parse(const struct dw_unit *u, const uint8_t *p, struct dw_die *ret,
 			       "%s: %s+0x%" PRIx64 ": DIE with abbreviation %" PRIu64
 			       ", which the table at .debug_abbrev+0x%" PRIx64 " does not have",
 			       u->file->path, u->sec->src.section, off, code, u->abbrev_off);
-	*ret = (struct dw_die){.unit = u,
-			       .abbrev = a,
-			       .off = off | u->tag,
-			       .tag = a->tag,
-			       .has_children = a->has_children,
-			       .attrs = c.pos};
+	dw_die_init(ret, u, a, p, c.pos);
 	return 1;
 }
 

@@ -263,31 +263,6 @@ int dw_walker_enter(struct dw_walker *w, const struct dw_unit *u, struct cairn_e
 
 /* ---- stepping ---- */
 
-/* Behind a value of variable size at @p; NULL when that is rare or wrong. */
-static inline const uint8_t *behind_value(const uint8_t *p, const uint8_t *end, uint8_t then)
-{
-	switch (then) {
-	case DW_THEN_MORE:
-		return p;
-	case DW_THEN_LEB:
-		while (p < end)
-			if (*p++ < 0x80)
-				return p;
-		return NULL;
-	case DW_THEN_STR:
-		while (p < end)
-			if (!*p++)
-				return p;
-		return NULL;
-	case DW_THEN_BLOCK:
-	case DW_THEN_BLOCK1:
-		if (p == end || (then == DW_THEN_BLOCK && *p >= 0x80) || *p >= end - p)
-			return NULL;
-		return p + 1 + *p;
-	}
-	return NULL;
-}
-
 /* Steps over a DIE by a cursor; notes its runs. */
 static __attribute__((noinline, cold)) const uint8_t *
 behind_die_slowly(struct dw_walker *w, const struct dw_abbrev *a, const uint8_t *p)
@@ -321,7 +296,7 @@ behind_die(struct dw_walker *w, const struct dw_shape *s, const uint8_t *p)
 		at += step.fixed;
 		if (step.then == DW_THEN_END)
 			return at;
-		at = behind_value(at, end, step.then);
+		at = dw_behind_value(at, end, step.then);
 		if (unlikely(!at))
 			break;
 		if (likely(run < DW_RUNS_MAX))
