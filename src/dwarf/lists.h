@@ -68,33 +68,44 @@ static inline bool dw_is_list(const struct dw_unit *u, const struct dw_value *v)
 enum { DW_ENTRY_END, DW_ENTRY_BOUNDS, DW_ENTRY_DEFAULT, DW_ENTRY_VIEWS };
 int dw_list_next(struct dw_list *l, struct dw_bounds *ret);
 
-/*
- * An offset_pair or start_length at *@p, of short numbers: what nearly all entries of DWARF 5 are. False for anything else, which
- * dw_list_next() then reads.
- */
-static inline bool dw_list_usual(const struct dw_list *l, const uint8_t **p, struct dw_bounds *ret)
+/* Whether the next entry is the end of a list that has kinds. */
+static inline bool dw_list_ends(const struct dw_list *l)
 {
-	enum { OFFSET_PAIR = 4, START_LENGTH_OF_RANGE = 7, START_LENGTH_OF_LOCATION = 8, ADDRESS = 8 };
-	const uint8_t *at = *p;
+	return l->format != DW_LIST_PAIRS && cur_more(&l->c) && !*l->c.pos;
+}
+
+/*
+ * The next range, when it is an offset_pair or a start_length of short numbers, behind a base_address or not: what nearly all of
+ * DWARF 5 are. False for anything else, which dw_list_next() then reads.
+ */
+static inline bool dw_list_usual_range(struct dw_list *l, struct dw_bounds *ret)
+{
+	enum { OFFSET_PAIR = 4, BASE_ADDRESS = 5, START_LENGTH = 7, LONGEST = 1 + 8 + 3 };
+	const uint8_t *at = l->c.pos, *end = l->c.end;
 	uint64_t lo, hi;
-	if (l->format < DW_LIST_RANGES || l->c.big_endian || l->c.end - at < 1 + ADDRESS)
+	if (l->format != DW_LIST_RANGES || l->c.big_endian || l->u->addr_size != 8 || end - at < LONGEST)
 		return false;
+	if (*at == BASE_ADDRESS) {
+		l->base = dw_load_u64(at + 1);
+		l->c.pos = at += 1 + 8;
+		if (end - at < LONGEST)
+			return false;
+	}
 	uint8_t kind = *at++;
 	if (kind == OFFSET_PAIR) {
-		if (!cur_uleb_short(&at, l->c.end, &lo) || !cur_uleb_short(&at, l->c.end, &hi))
+		if (!cur_uleb_short(&at, end, &lo) || !cur_uleb_short(&at, end, &hi))
 			return false;
 		*ret = (struct dw_bounds){.from = l->base ? l->base : lo, .lo = l->base + lo, .hi = l->base + hi};
 	} else {
-		if (kind != (l->format == DW_LIST_RANGES ? START_LENGTH_OF_RANGE : START_LENGTH_OF_LOCATION) ||
-		    l->u->addr_size != ADDRESS)
+		if (kind != START_LENGTH)
 			return false;
 		lo = dw_load_u64(at);
-		at += ADDRESS;
-		if (!cur_uleb_short(&at, l->c.end, &hi))
+		at += 8;
+		if (!cur_uleb_short(&at, end, &hi))
 			return false;
 		*ret = (struct dw_bounds){.from = lo, .lo = lo, .hi = lo + hi};
 	}
-	*p = at;
+	l->c.pos = at;
 	return true;
 }
 

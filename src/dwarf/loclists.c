@@ -97,40 +97,60 @@ static int read_entry(struct walk *w, struct dw_list *l, int kind, const struct 
 	return found(w, b->from, &e);
 }
 
-/* The views of the next entry, when both are short. */
-static inline bool take_usual_views(struct walk *w, struct dw_loc_entry *e)
-{
-	const uint8_t *p = w->views.pos;
-	if (!w->has_views)
-		return true;
-	e->has_views = true;
-	if (w->views.failed || !cur_uleb_short(&p, w->views.end, &e->view_lo) ||
-	    !cur_uleb_short(&p, w->views.end, &e->view_hi))
-		return false;
-	w->views.pos = p;
-	return true;
-}
+/* What one entry can have: its kind, two addresses or numbers, and the length of its expression. */
+enum { ENTRY_MAX = 1 + 8 + 3 + 3, VIEWS_MAX = 3 + 3 };
 
 /*
- * Entries as nearly all are: bounds and expression of short lengths, in code that was kept. Returns what ended the walk; 0 at
- * one that is for read_entry().
+ * Entries as nearly all of DWARF 5 are: an offset_pair behind a base_address, or a start_length, of short numbers, in code that was
+ * kept. Returns what ended the walk; 0 at an entry that is for dw_list_next(), which says as well what is wrong with it.
  */
 static int walk_usual(struct walk *w, struct dw_list *l)
 {
-	const uint8_t *p = l->c.pos;
-	struct dw_bounds b;
-	int rc = 0;
-	while (!rc && dw_list_usual(l, &p, &b) && b.lo <= b.hi && b.from < dw_largest_address(w->u) - 1) {
-		struct dw_loc_entry e = {.lo = {b.lo}, .hi = {b.hi}};
-		if (!cur_uleb_short(&p, l->c.end, &e.expr_len) || e.expr_len > (size_t)(l->c.end - p) ||
-		    !take_usual_views(w, &e))
-			break;
+	enum { OFFSET_PAIR = 4, BASE_ADDRESS = 6, START_LENGTH = 8 };
+	const uint8_t *p = l->c.pos, *end = l->c.end, *views = w->views.pos;
+	uint64_t dropped = dw_largest_address(w->u) - 1;
+	if (l->format != DW_LIST_LOCATIONS || l->c.big_endian || w->u->addr_size != 8 || w->views.failed)
+		return 0;
+	while (end - p >= ENTRY_MAX) {
+		struct dw_loc_entry e;
+		uint64_t from = l->base, lo, n;
+		uint8_t kind = *p++;
+		if (kind == BASE_ADDRESS) {
+			l->c.pos = p + 8;
+			l->base = dw_load_u64(p);
+			p += 8;
+			continue;
+		}
+		if (kind == START_LENGTH) {
+			from = lo = dw_load_u64(p);
+			p += 8;
+		} else if (kind == OFFSET_PAIR && cur_uleb_short(&p, end, &lo)) {
+			from = from ? from : lo;
+			lo += l->base;
+		} else {
+			return 0;
+		}
+		if (!cur_uleb_short(&p, end, &n))
+			return 0;
+		e.lo.v = lo;
+		e.hi.v = (kind == START_LENGTH ? lo : l->base) + n;
+		if (!cur_uleb_short(&p, end, &e.expr_len) || e.expr_len > (size_t)(end - p) || from >= dropped || e.lo.v > e.hi.v)
+			return 0;
+		e.view_lo = e.view_hi = 0;
+		e.has_views = w->has_views;
+		if (e.has_views && (w->views.end - views < VIEWS_MAX || !cur_uleb_short(&views, w->views.end, &e.view_lo) ||
+				    !cur_uleb_short(&views, w->views.end, &e.view_hi)))
+			return 0;
+		e.everywhere = false;
 		e.expr = p;
 		l->c.pos = p += e.expr_len;
+		w->views.pos = views;
 		w->n++;
-		rc = w->visit(w->ctx, &e);
+		int rc = w->visit(w->ctx, &e);
+		if (rc)
+			return rc;
 	}
-	return rc;
+	return 0;
 }
 
 static int walk_entries(struct walk *w, struct dw_list *l)
@@ -140,6 +160,8 @@ static int walk_entries(struct walk *w, struct dw_list *l)
 	int kind, rc = 0;
 	while (!rc) {
 		rc = views.there ? 0 : walk_usual(w, l);
+		if (!rc && dw_list_ends(l))
+			return 0;
 		kind = rc ? 0 : dw_list_next(l, &b);
 		if (kind <= 0)
 			return rc ? rc : kind;
@@ -170,6 +192,40 @@ static int find_views(struct walk *w, const struct dw_die *die, uint16_t at)
 	return rc;
 }
 
+/* The offset that an attribute in the first run has, if it has one of 4 bytes. */
+static inline bool near_offset(const struct dw_die *die, enum dw_slot slot, uint64_t *ret)
+{
+	struct dw_near n = die->abbrev->near[slot];
+	if (n.form != DW_FORM_sec_offset || die->abbrev->first.fixed > die->unit->end - die->attrs)
+		return false;
+	*ret = dw_load_u32(die->attrs + n.off);
+	return true;
+}
+
+/* The list and the views of a DIE as DWARF 5 mostly has them; false for others, which may be lists all the same. */
+static inline bool find_usual(struct walk *w, const struct dw_die *die, struct dw_list *l)
+{
+	const struct dw_unit *u = w->u;
+	const struct dw_section *s = &u->file->sec[DW_SEC_LOCLISTS];
+	uint64_t off, views = 0;
+	if (u->version < 5 || u->file->is_split || u->locations_at || !near_offset(die, DW_SLOT_LOCATION, &off) || off >= s->n)
+		return false;
+	w->has_views = die->abbrev->near[DW_SLOT_LOCVIEWS].form;
+	if (w->has_views && (!near_offset(die, DW_SLOT_LOCVIEWS, &views) || views >= s->n))
+		return false;
+	l->u = u;
+	l->format = DW_LIST_LOCATIONS;
+	l->base = u->low_pc;
+	l->c.end = s->p + s->n;
+	l->c.src = &s->src;
+	l->c.err = w->err;
+	l->c.big_endian = l->c.failed = false;
+	w->views = l->c;
+	w->views.pos = s->p + views;
+	l->c.pos = s->p + off;
+	return true;
+}
+
 static int walk_list(struct walk *w, const struct dw_die *die, uint16_t at,
 		     const struct dw_value *v)
 {
@@ -184,9 +240,22 @@ int dw_locations(const struct dw_die *die, uint16_t at,
 		 int (*visit)(void *ctx, const struct dw_loc_entry *entry), void *ctx,
 		 struct cairn_err *err)
 {
-	struct walk w = {.u = die->unit, .visit = visit, .ctx = ctx, .err = err};
+	struct walk w;
+	struct dw_list usual;
 	struct dw_value v;
-	int rc = dw_attr(die, at, &v, err);
+	int rc;
+	w.u = die->unit;
+	w.visit = visit;
+	w.ctx = ctx;
+	w.err = err;
+	w.n = 0;
+	if (at == DW_AT_location && find_usual(&w, die, &usual)) {
+		rc = walk_entries(&w, &usual);
+		return rc ? rc : w.n;
+	}
+	w.has_views = false;
+	w.views = (struct cursor){0};
+	rc = dw_attr(die, at, &v, err);
 	if (rc <= 0)
 		return rc;
 	if (v.cls == DW_CLASS_EXPRLOC || v.cls == DW_CLASS_BLOCK) {

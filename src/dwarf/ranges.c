@@ -50,12 +50,12 @@ static int walk_list(struct walk *w, const struct dw_value *v)
 			       ": DW_AT_ranges of a DIE of this unit has form 0x%x",
 			       u->file->path, u->sec->src.section, u->off, v->form);
 	int rc = dw_list_of(u, DW_RANGES, v, &list, w->err);
-	while (rc >= 0 && (dw_list_usual(&list, &list.c.pos, &b) || (rc = dw_list_next(&list, &b)) > 0)) {
+	while (rc >= 0 && (dw_list_usual_range(&list, &b) || (!dw_list_ends(&list) && (rc = dw_list_next(&list, &b)) > 0))) {
 		rc = found(w, b.from, b.lo, b.hi);
 		if (rc)
 			return rc;
 	}
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
 /* DW_AT_low_pc and DW_AT_high_pc, which is an address or a length. */
