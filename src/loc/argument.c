@@ -109,9 +109,14 @@ static bool has_rows(const struct dw_unit *unit, struct cairn_vaddr lo, struct c
 
 static struct cairn_vaddr out_of_padding(struct search *s, struct cairn_vaddr bound)
 {
-	const struct loc_context *ctx = s->ctx;
+	struct loc_context *ctx = s->ctx;
 	if (s->as_it_stands || bound.v < ctx->padding.v || bound.v >= ctx->at.v)
 		return bound;
+	if (ctx->find_padding) {
+		ctx->padding = ctx->find_padding(ctx->padding_of, ctx->at);
+		ctx->find_padding = NULL;
+		return out_of_padding(s, bound);
+	}
 	s->moved = true;
 	return ctx->at;
 }
@@ -131,14 +136,17 @@ static struct cairn_vaddr said_since(struct search *s, const struct dw_loc_entry
 static int visit_entry(void *arg, const struct dw_loc_entry *raw)
 {
 	struct search *s = arg;
+	/* Who has arrived is asked only of where a program stands. */
+	struct cairn_vaddr since = s->ctx->is_now ? said_since(s, raw) : raw->lo;
+	s->n_entries++;
+	if (!raw->everywhere && (raw->hi.v < s->ctx->padding.v || raw->lo.v > s->ctx->at.v))
+		return 0;
 	struct dw_loc_entry moved = *raw;
 	const struct dw_loc_entry *e = &moved;
 	if (raw->has_views) {
 		moved.lo = out_of_padding(s, raw->lo);
 		moved.hi = out_of_padding(s, raw->hi);
 	}
-	struct cairn_vaddr since = said_since(s, raw);
-	s->n_entries++;
 	if (s->next_view ? !begins_next(e, s->ctx->at, s->ctx->view) : !loc_entry_holds(e, s->ctx->at, s->ctx->view))
 		return 0;
 	struct cairn_location loc;

@@ -3,6 +3,7 @@
  * Inside the loc module: from a DIE and an address to a location
  *
  *	expr.c        one DWARF expression, folded into pieces of straight-line steps
+ *	simple.c      expressions of one operation
  *	term.c        arithmetic on what the expression's stack holds
  *	spill.c       values of Clang's that are described by an address
  *	argument.c    which of a parameter's locations holds at an address and view
@@ -66,7 +67,13 @@ struct loc_context {
 	 */
 	bool must_begin;
 	uint64_t view_from;
-	struct cairn_vaddr padding; /* start of the nops just before at; at when there are none */
+	/*
+	 * Start of the nops just before at; at when there are none. With @find_padding it is not in front of that, and asked for when a
+	 * bound is so near: it takes decoding the function, and most places have no such bound.
+	 */
+	struct cairn_vaddr padding;
+	struct cairn_vaddr (*find_padding)(void *of, struct cairn_vaddr at);
+	void *padding_of;
 	bool inlined;             /* the site is a copy, not the body's entry */
 	struct cfi_row row;       /* valid when row_state is 1 */
 	const struct dw_die *formal; /* the parameter whose location is read, NULL outside loc_of_argument() */

@@ -90,16 +90,32 @@ struct cairn_vaddr boundary_padding(const struct boundary *b, struct cairn_vaddr
 	return (struct cairn_vaddr){b->lo + end};
 }
 
-bool boundary_may_pad(const struct elf *code, struct cairn_vaddr at)
+/* Where in [0, at) of @bytes the last nop is that can end at @at or up to @gap bytes in front of it: a byte that only nops of all have. */
+static size_t nop_before(const uint8_t *bytes, size_t at, size_t gap)
 {
 	enum { LONGEST = 15 };
-	static const uint8_t long_nop[] = {0x0f, 0x1f};
+	size_t least = at > LONGEST + gap ? at - LONGEST - gap : 0;
+	for (size_t i = at; i-- > least;)
+		if ((bytes[i] == 0x90 && i + gap >= at - 1) || (bytes[i] == 0x0f && i + 1 < at && bytes[i + 1] == 0x1f))
+			return i;
+	return at;
+}
+
+struct cairn_vaddr boundary_least_padding(const struct elf *code, struct cairn_vaddr at)
+{
+	enum { LONGEST = 15, BEFORE = 64 };
 	const uint8_t *bytes;
 	size_t n;
-	for (unsigned int before = LONGEST; before > 0; before--) {
-		if (before > at.v || !elf_code_at(code, (struct cairn_vaddr){at.v - before}, &bytes, &n) || n < before)
-			continue;
-		return bytes[before - 1] == 0x90 || memmem(bytes, before, long_nop, sizeof(long_nop));
+	unsigned int before = BEFORE;
+	while (before && (before > at.v || !elf_code_at(code, (struct cairn_vaddr){at.v - before}, &bytes, &n) || n < before))
+		before = before > LONGEST ? LONGEST : before - 1;
+	size_t nop = before ? nop_before(bytes, before, 0) : 0;
+	if (nop == before)
+		return at;
+	/* Prefixes are in front of it, and another one ends there. */
+	for (size_t last = before; nop < last;) {
+		last = nop;
+		nop = nop_before(bytes, last, LONGEST);
 	}
-	return false;
+	return (struct cairn_vaddr){nop > LONGEST ? at.v - before + nop - LONGEST : 0};
 }

@@ -41,9 +41,9 @@ enum cairn_hazard boundary_hazard(struct boundary *b, const struct elf *code, co
 struct cairn_vaddr boundary_padding(const struct boundary *b, struct cairn_vaddr at);
 
 /*
- * boundary_may_pad - whether the bytes before @at can be a nop, wherever instructions begin; when they cannot,
- * boundary_padding() would give @at, and nothing needs to be decoded
+ * boundary_least_padding - an address in front of which boundary_padding() of @at is not, told by the bytes before @at alone, wherever
+ * instructions begin: @at itself for nearly all
  */
-bool boundary_may_pad(const struct elf *code, struct cairn_vaddr at);
+struct cairn_vaddr boundary_least_padding(const struct elf *code, struct cairn_vaddr at);
 
 #endif

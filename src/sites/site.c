@@ -380,6 +380,18 @@ static int keep_ranges(struct site_worker *w, struct built_site *b)
 	return 0;
 }
 
+struct padding_search {
+	const struct site_env *env;
+	struct site_worker *w;
+};
+
+static struct cairn_vaddr find_padding(void *of, struct cairn_vaddr at)
+{
+	const struct padding_search *s = of;
+	boundary_hazard(&s->w->boundary, s->env->code, &s->w->function, at, true);
+	return boundary_padding(&s->w->boundary, at);
+}
+
 int site_build(const struct site_env *env, struct site_worker *w, const struct site_request *request,
 	       struct built_site *ret, struct cairn_err *err)
 {
@@ -429,10 +441,8 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	s->at = a.at;
 	s->die = f->die;
 	s->n_shared = 1;
-	/* A body begins where its range does: the nops before it are not its own. */
-	bool may_pad = !env->bare || (inlined && boundary_may_pad(env->code, a.at));
-	if (may_pad)
-		s->hazard = boundary_hazard(&w->boundary, env->code, &w->function, s->at, env->kernel || env->bare);
+	if (!env->bare)
+		s->hazard = boundary_hazard(&w->boundary, env->code, &w->function, s->at, env->kernel);
 	rc = describe(env, w, entry, s, err);
 	if (rc < 0)
 		return rc;
@@ -449,6 +459,7 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	if (rc < 0)
 		return rc;
 	ret->formals = abstract->formals;
+	struct padding_search padding = {env, w};
 	struct loc_context ctx = {
 		.dw = env->dw,
 		.cfi = env->cfi,
@@ -461,9 +472,13 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 		.must_begin = request->has_row,
 		.view_from = request->view_from,
 		.inlined = inlined,
-		.padding = may_pad ? boundary_padding(&w->boundary, a.at) : a.at,
+		/* A body begins where its range does: the nops before it are not its own. */
+		.padding = inlined ? boundary_least_padding(env->code, a.at) : a.at,
+		.padding_of = &padding,
 		.flow = w->flow,
 	};
+	if (ctx.padding.v < a.at.v)
+		ctx.find_padding = find_padding;
 	rc = args_of(env, w, &ctx, ret, err);
 	if (rc < 0)
 		return rc;
