@@ -28,6 +28,7 @@
 #include "base/cursor.h"
 #include "dwarf/constants.h"
 #include "loc/loc.h"
+#include "loc/simple.h"
 #include "loc/term.h"
 
 enum {
@@ -633,29 +634,12 @@ static int take_pieces(struct fold *f, struct cairn_location *ret)
 	return 0;
 }
 
-/* Most arguments are just in a register. What is said of those is the same for all, and not made anew. */
-#define IN_REGISTER(n) {.op = CAIRN_LOC_REG, .reg = (n)}
-static const struct cairn_loc_step register_steps[REG_COUNT] = {
-	IN_REGISTER(0),	 IN_REGISTER(1),  IN_REGISTER(2),  IN_REGISTER(3), IN_REGISTER(4),  IN_REGISTER(5),
-	IN_REGISTER(6),	 IN_REGISTER(7),  IN_REGISTER(8),  IN_REGISTER(9), IN_REGISTER(10), IN_REGISTER(11),
-	IN_REGISTER(12), IN_REGISTER(13), IN_REGISTER(14), IN_REGISTER(15),
-};
-#undef IN_REGISTER
-#define IN_REGISTER(n) {.kind = CAIRN_PIECE_VALUE, .n_steps = 1, .steps = &register_steps[n]}
-static const struct cairn_piece register_pieces[REG_COUNT] = {
-	IN_REGISTER(0),	 IN_REGISTER(1),  IN_REGISTER(2),  IN_REGISTER(3), IN_REGISTER(4),  IN_REGISTER(5),
-	IN_REGISTER(6),	 IN_REGISTER(7),  IN_REGISTER(8),  IN_REGISTER(9), IN_REGISTER(10), IN_REGISTER(11),
-	IN_REGISTER(12), IN_REGISTER(13), IN_REGISTER(14), IN_REGISTER(15),
-};
-#undef IN_REGISTER
-
 int loc_from_expr(struct loc_context *ctx, const struct dw_unit *unit, const uint8_t *expr,
 		  uint64_t len, struct arena *arena, struct cairn_location *ret)
 {
-	if (len == 1 && (unsigned int)(expr[0] - DW_OP_reg0) < REG_COUNT) {
-		*ret = (struct cairn_location){.n_pieces = 1, .pieces = &register_pieces[expr[0] - DW_OP_reg0]};
-		return 0;
-	}
+	int simple = loc_simple(expr, len, arena, ret);
+	if (simple)
+		return simple < 0 ? simple : 0;
 	struct cursor_src src = {.file = "", .section = "a location expression", .base = expr};
 	/* Not cleared: the stack's entries are written before they are read, and it is large. */
 	struct fold f;
