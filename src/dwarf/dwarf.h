@@ -277,18 +277,18 @@ struct dw_row {
 int64_t dw_unit_rows(const struct dw_unit *u, const struct dw_row **ret, struct cairn_err *err);
 
 /*
- * dw_unit_visit_rows - the rows as the line program makes them, one at a time, nothing kept
+ * dw_unit_visit_rows - the rows as the line program makes them, some at a time, nothing kept
  *
  * In the program's order, not sorted; end rows are left out; rows of sequences that the linker dropped are
- * not. @visit with a result other than 0 ends the walk; @row lives until it returns.
- * Returns 0, also without a line table; -EBADMSG, -EOPNOTSUPP; what @visit returned.
+ * not. @visit with a result other than 0 ends the walk; @rows, @n of them, live until it returns.
+ * Returns 0, also without a line table; -EBADMSG, -EOPNOTSUPP, when the rows in front of the damage were visited; what @visit returned.
  * Cost: runs the program each time, without an allocation. Threads: any.
  */
-int dw_unit_visit_rows(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *row),
+int dw_unit_visit_rows(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *rows, size_t n),
 		       void *ctx, struct cairn_err *err);
 
 /* The same with the end row of each sequence that has rows, and without the sequences that the linker dropped. */
-int dw_unit_visit_sequences(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *row),
+int dw_unit_visit_sequences(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *rows, size_t n),
 			    void *ctx, struct cairn_err *err);
 
 /* The line and column of the code from an address on, up to the next one's; 16 bytes each. */

@@ -53,8 +53,8 @@ struct machine {
 	VEC(struct dw_row) rows;
 	VEC(struct sequence) sequences;
 	size_t from; /* first row of the open sequence */
-	/* Instead of keeping rows: who gets them, and the result other than 0 that ended the run. */
-	int (*visit)(void *ctx, const struct dw_row *row);
+	/* Instead of keeping rows: who gets those that are gathered in rows, and the result other than 0 that ended the run. */
+	int (*visit)(void *ctx, const struct dw_row *rows, size_t n);
 	void *ctx;
 	int ended;
 	/* With visit: end rows are wanted too, and no sequence that the linker dropped. */
@@ -93,18 +93,37 @@ static inline void advance(struct machine *m, uint64_t n)
 	m->op_index = (uint32_t)(ops % m->h->max_ops);
 }
 
-static inline bool append(struct machine *m)
+/* Rows that were gathered, to their visitor; false when it ends the run. */
+static bool hand_over(struct machine *m)
 {
-	bool ok = true;
-	if (!m->visit) {
-		ok = VEC_ADD(&m->rows, m->row);
-	} else {
-		if (m->whole && !m->started)
-			m->dropped = dw_is_discarded(m->u, m->row.at.v);
-		m->started = true;
-		m->ended = m->dropped ? 0 : m->visit(m->ctx, &m->row);
-		ok = !m->ended;
-	}
+	size_t n = m->rows.n;
+	m->rows.n = 0;
+	m->ended = n && !m->ended ? m->visit(m->ctx, m->rows.p, n) : m->ended;
+	return !m->ended;
+}
+
+/* Room for a row; false when there is no memory, or the visitor ends the run. */
+static bool make_room(struct machine *m)
+{
+	if (m->rows.n < m->rows.cap)
+		return true;
+	return m->visit ? hand_over(m) : VEC_RESERVE(&m->rows, 1);
+}
+
+static bool add_row(struct machine *m, const struct dw_row *row)
+{
+	bool ok = make_room(m);
+	if (ok)
+		m->rows.p[m->rows.n++] = *row;
+	return ok;
+}
+
+static bool append(struct machine *m)
+{
+	if (m->whole && !m->started)
+		m->dropped = dw_is_discarded(m->u, m->row.at.v);
+	m->started = true;
+	bool ok = m->dropped || add_row(m, &m->row);
 	m->row.view += m->row.view < UINT16_MAX;
 	m->row.prologue_end = false;
 	return ok;
@@ -117,9 +136,9 @@ static bool end_sequence(struct machine *m)
 {
 	if (m->visit) {
 		struct dw_row end = {.at = m->row.at, .end_sequence = true};
-		m->ended = m->whole && m->started && !m->dropped ? m->visit(m->ctx, &end) : 0;
+		bool ok = !m->whole || !m->started || m->dropped || add_row(m, &end);
 		reset(m);
-		return !m->ended;
+		return ok;
 	}
 	uint64_t start = m->rows.n > m->from ? m->rows.p[m->from].at.v : m->row.at.v;
 	if (dw_is_discarded(m->u, start)) {
@@ -130,7 +149,7 @@ static bool end_sequence(struct machine *m)
 	struct dw_row end = {.at = m->row.at,
 			     .end_sequence = true,
 			     .column = start < m->row.at.v ? NOT_EMPTY : 0};
-	if (!VEC_ADD(&m->rows, end))
+	if (!add_row(m, &end))
 		return false;
 	struct sequence s = {.from = m->from, .n = m->rows.n - m->from, .start = start};
 	reset(m);
@@ -228,21 +247,106 @@ static bool standard(struct machine *m, uint8_t op)
 	return true;
 }
 
+/* A number of one or two bytes; false for a longer one, or one that is not all there. */
+static inline bool short_uleb(const uint8_t **p, const uint8_t *end, uint32_t *ret)
+{
+	const uint8_t *at = *p;
+	if (end - at < 2 || (at[0] >= 0x80 && at[1] >= 0x80))
+		return false;
+	*ret = at[0] < 0x80 ? at[0] : (at[0] & 0x7fu) | (uint32_t)at[1] << 7;
+	*p = at + 1 + (at[0] >= 0x80);
+	return true;
+}
+
+/* Of as many bytes as short_uleb() read, which gave @v. */
+static inline int32_t sign_of(uint32_t v, size_t bytes)
+{
+	uint32_t sign = bytes == 1 ? 0x40 : 0x2000;
+	return (int32_t)((v ^ sign) - sign);
+}
+
+/*
+ * Opcodes as compilers write nearly all, with the registers at hand. Goes on up to one that is for standard(), extended() or
+ * append(), which say as well what is wrong.
+ */
+static void run_usual(struct machine *m)
+{
+	const uint8_t *p = m->c->pos, *end = m->c->end;
+	const uint8_t base = m->h->opcode_base;
+	const uint64_t inst = m->h->min_inst;
+	if (m->h->max_ops != 1 || !m->h->line_range || m->dropped || (m->whole && !m->started) || m->rows.n >= m->rows.cap)
+		return;
+	/* The registers are where the next row goes. */
+	struct dw_row *r = m->rows.p + m->rows.n, *full = m->rows.p + m->rows.cap - 1;
+	*r = m->row;
+	while (p < end) {
+		uint8_t op = *p;
+		const uint8_t *next = p + 1;
+		uint32_t v;
+		if (op >= base || op == DW_LNS_copy) {
+			if (r == full)
+				break;
+			if (op >= base) {
+				v = m->special[op].operations;
+				r->at.v += inst * v;
+				if (v)
+					r->view = 0;
+				r->line += (uint32_t)m->special[op].lines;
+			}
+			r[1] = r[0];
+			r++;
+			r->view += r->view < UINT16_MAX;
+			r->prologue_end = false;
+			p = next;
+			continue;
+		}
+		if (op == DW_LNS_set_column && short_uleb(&next, end, &v)) {
+			r->column = (uint16_t)v;
+		} else if (op == DW_LNS_negate_stmt) {
+			r->is_stmt = !r->is_stmt;
+		} else if (op == DW_LNS_advance_line && short_uleb(&next, end, &v)) {
+			r->line += (uint32_t)sign_of(v, (size_t)(next - p) - 1);
+		} else if (op == DW_LNS_set_file && short_uleb(&next, end, &v)) {
+			r->file = v;
+		} else if (op == DW_LNS_advance_pc && short_uleb(&next, end, &v)) {
+			r->at.v += inst * v;
+			if (v)
+				r->view = 0;
+		} else if (!op && end - p > 2 && p[1] && p[1] < 0x80 && p[2] == DW_LNE_set_discriminator && p[1] <= end - p - 2) {
+			next = p + 2 + p[1];
+		} else {
+			break;
+		}
+		p = next;
+	}
+	m->started |= r != m->rows.p + m->rows.n;
+	m->row = *r;
+	m->c->pos = p;
+	m->rows.n = (size_t)(r - m->rows.p);
+}
+
 static int run(struct machine *m)
 {
+	bool ok = true;
 	reset(m);
 	learn_specials(m);
 	while (cur_more(m->c)) {
+		run_usual(m);
+		if (!cur_more(m->c))
+			break;
 		uint8_t op = cur_u8(m->c);
-		bool ok = op >= m->h->opcode_base ? special(m, op)
-			  : op			  ? standard(m, op)
-						  : extended(m);
-		if (!ok && m->ended)
-			return m->ended;
+		ok = op >= m->h->opcode_base ? special(m, op) : op ? standard(m, op) : extended(m);
 		if (!ok)
-			return err_nomem(m->c->err, "line rows");
+			break;
 	}
-	if (!m->c->failed && m->rows.n > m->from)
+	/* In front of damage are rows, too. */
+	if (m->visit && !m->ended)
+		hand_over(m);
+	if (m->ended)
+		return m->ended;
+	if (!ok)
+		return err_nomem(m->c->err, "line rows");
+	if (!m->c->failed && !m->visit && m->rows.n > m->from)
 		dw_expected(m->c, "DW_LNE_end_sequence before the end");
 	return m->c->failed ? -EBADMSG : 0;
 }
@@ -342,24 +446,27 @@ static int make_rows(const struct dw_unit *u, struct dw_rows *ret, struct cairn_
 	return rc;
 }
 
-static int visit_rows(const struct dw_unit *u, bool whole, int (*visit)(void *ctx, const struct dw_row *row),
+static int visit_rows(const struct dw_unit *u, bool whole, int (*visit)(void *ctx, const struct dw_row *rows, size_t n),
 		      void *ctx, struct cairn_err *err)
 {
+	enum { AT_ONCE = 64 };
+	struct dw_row gathered[AT_ONCE];
 	struct dw_line_header h;
 	int rc = dw_line_header_read(u, &h, err);
 	if (rc <= 0)
 		return rc;
-	struct machine m = {.u = u, .h = &h, .c = &h.program, .visit = visit, .ctx = ctx, .whole = whole};
+	struct machine m = {.u = u, .h = &h, .c = &h.program, .visit = visit, .ctx = ctx, .whole = whole,
+			    .rows = {.p = gathered, .cap = AT_ONCE}};
 	return run(&m);
 }
 
-int dw_unit_visit_rows(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *row),
+int dw_unit_visit_rows(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *rows, size_t n),
 		       void *ctx, struct cairn_err *err)
 {
 	return visit_rows(u, false, visit, ctx, err);
 }
 
-int dw_unit_visit_sequences(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *row),
+int dw_unit_visit_sequences(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *rows, size_t n),
 			    void *ctx, struct cairn_err *err)
 {
 	return visit_rows(u, true, visit, ctx, err);

@@ -27,9 +27,8 @@ void dw_positions_free(struct dw_positions *p)
 	free(p);
 }
 
-static int look_at_row(void *arg, const struct dw_row *row)
+static int look_at_row(struct dw_positions *into, const struct dw_row *row)
 {
-	struct dw_positions *into = arg;
 	struct dw_position p = {.at = row->at.v, .is_end = row->end_sequence};
 	struct dw_position *last = into->v.n ? &into->v.p[into->v.n - 1] : NULL;
 	if (!row->end_sequence) {
@@ -42,6 +41,14 @@ static int look_at_row(void *arg, const struct dw_row *row)
 		return 0;
 	}
 	return VEC_ADD(&into->v, p) ? 0 : -ENOMEM;
+}
+
+static int look_at_rows(void *into, const struct dw_row *rows, size_t n)
+{
+	int rc = 0;
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = look_at_row(into, &rows[i]);
+	return rc;
 }
 
 /* The end of one sequence comes before the beginning of the next. */
@@ -61,7 +68,7 @@ static int by_address(const void *a, const void *b)
 static struct dw_positions *make(const struct dw_unit *u)
 {
 	struct dw_positions *p = calloc(1, sizeof(*p));
-	if (!p || dw_unit_visit_sequences(u, look_at_row, p, NULL) == -ENOMEM) {
+	if (!p || dw_unit_visit_sequences(u, look_at_rows, p, NULL) == -ENOMEM) {
 		dw_positions_free(p);
 		return NULL;
 	}

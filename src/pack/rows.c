@@ -60,9 +60,8 @@ static int end(struct sequence *s, struct cairn_vaddr at)
 	return VEC_ADD(&f->lines, p) ? 0 : -ENOMEM;
 }
 
-static int see_row(void *ctx, const struct dw_row *row)
+static int see_row(struct sequence *s, const struct dw_row *row)
 {
-	struct sequence *s = ctx;
 	if (row->end_sequence)
 		return end(s, row->at);
 	if (row->at.v - s->g->span.base >= s->g->span.size)
@@ -77,8 +76,16 @@ static int see_row(void *ctx, const struct dw_row *row)
 	return rc;
 }
 
+static int see_rows(void *ctx, const struct dw_row *rows, size_t n)
+{
+	int rc = 0;
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = see_row(ctx, &rows[i]);
+	return rc;
+}
+
 int gather_rows(struct gatherer *g)
 {
 	struct sequence s = {.g = g};
-	return dw_unit_visit_sequences(g->unit, see_row, &s, g->err);
+	return dw_unit_visit_sequences(g->unit, see_rows, &s, g->err);
 }

@@ -17,11 +17,14 @@ enum {
 	STATEMENTS = 16,
 	/* A condition is not farther from what depends on it, in lines. */
 	NEAR = 16,
-	LINES = 4096,
+	LINES = 1024,
 	/* Entries at one address whose statements are followed. */
 	FOLLOWED = 8,
 	/* What is put in front of a condition is a few instructions. */
 	FAR = 256,
+	SEVERAL = UINT16_MAX,
+	/* Statements that are kept before all but the last are forgotten. */
+	ROOM = 64,
 };
 
 /* Where one unit says that a function is declared. */
@@ -53,9 +56,17 @@ struct collect {
 struct unit_rows {
 	uint32_t unit;
 	VEC(struct decl) decls;
-	uint64_t lines[LINES / 64]; /* a bit for each line that one is at, modulo LINES: most rows are at none */
+	/*
+	 * By line, modulo LINES: the number + 1 of the first that is there, or 0, as most are; SEVERAL when it takes a search. A row
+	 * at a line of none is at no declaration.
+	 */
+	uint16_t at_line[LINES];
 	struct entry_row_list *hits;
-	struct dw_row statements[STATEMENTS]; /* the last ones, in a ring */
+	struct statement {
+		struct cairn_vaddr at;
+		uint32_t file, line;
+		uint16_t column;
+	} statements[2 * ROOM]; /* the last ones */
 	size_t n_statements;
 	/* The last hits, all at one address, and the lines of the statements around them. */
 	struct followed {
@@ -125,16 +136,23 @@ static void sort_decls(struct unit_rows *u)
 		if (!n || by_position(&u->decls.p[n - 1], &u->decls.p[i]))
 			u->decls.p[n++] = u->decls.p[i];
 	u->decls.n = n;
-	for (size_t i = 0; i < n; i++)
-		u->lines[u->decls.p[i].line % LINES / 64] |= (uint64_t)1 << u->decls.p[i].line % 64;
+	for (size_t i = 0; i < n; i++) {
+		uint16_t *first = &u->at_line[u->decls.p[i].line % LINES];
+		if (*first && (*first == SEVERAL || u->decls.p[*first - 1].line != u->decls.p[i].line))
+			*first = SEVERAL;
+		else if (!*first)
+			*first = i < SEVERAL - 1 ? (uint16_t)(i + 1) : SEVERAL;
+	}
 }
 
 /* First decl of the unit at a line; when there is none, one of another line or the end. */
 static size_t first_at_line(const struct unit_rows *u, uint32_t line)
 {
-	size_t lo = 0, hi = u->decls.n;
-	if (!(u->lines[line % LINES / 64] >> line % 64 & 1))
+	size_t lo = 0, hi = u->decls.n, first = u->at_line[line % LINES];
+	if (!first)
 		return hi;
+	if (first != SEVERAL)
+		return first - 1;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 		if (u->decls.p[mid].line < line)
@@ -143,11 +161,6 @@ static size_t first_at_line(const struct unit_rows *u, uint32_t line)
 			hi = mid;
 	}
 	return lo;
-}
-
-static const struct dw_row *statement_before(const struct unit_rows *u, size_t n)
-{
-	return n < STATEMENTS && n < u->n_statements ? &u->statements[(u->n_statements - 1 - n) % STATEMENTS] : NULL;
 }
 
 /*
@@ -159,19 +172,29 @@ static const struct dw_row *statement_before(const struct unit_rows *u, size_t n
  *
  * The text is not at hand; but what comes last in front of the call's own statement, and is indented less, is around it.
  */
-static const struct dw_row *statement_around(const struct unit_rows *u, const struct dw_row *entry)
+static const struct statement *statement_around(const struct unit_rows *u, const struct dw_row *entry)
 {
-	const struct dw_row *own = statement_before(u, 0), *s;
-	if (!own || own->at.v != entry->at.v)
+	size_t n = u->n_statements;
+	if (!n || u->statements[n - 1].at.v != entry->at.v)
 		return NULL;
-	for (size_t n = 1; (s = statement_before(u, n)); n++) {
-		bool same = s->line == own->line && s->column == own->column;
-		if (s->file != own->file || s->line > own->line || own->line - s->line > NEAR || same)
+	const struct statement *own = &u->statements[n - 1], *first = &u->statements[n > STATEMENTS ? n - STATEMENTS : 0];
+	for (const struct statement *s = own; s-- > first;) {
+		if (s->file != own->file || own->line - s->line > NEAR || (s->line == own->line && s->column == own->column))
 			continue;
 		/* In column 1 no statement begins: that is the name of the function around. */
 		return s->column > 1 && s->column < own->column ? s : NULL;
 	}
 	return NULL;
+}
+
+static void keep_statement(struct unit_rows *u, const struct dw_row *row)
+{
+	if (u->n_statements == sizeof(u->statements) / sizeof(*u->statements)) {
+		memcpy(u->statements, u->statements + u->n_statements - STATEMENTS, STATEMENTS * sizeof(*u->statements));
+		u->n_statements = STATEMENTS;
+	}
+	u->statements[u->n_statements++] =
+		(struct statement){.at = row->at, .file = row->file, .line = row->line, .column = row->column};
 }
 
 /*
@@ -180,14 +203,14 @@ static const struct dw_row *statement_around(const struct unit_rows *u, const st
  */
 static int add_hit(struct unit_rows *u, const struct dw_row *row, uint32_t group)
 {
-	const struct dw_row *around = statement_around(u, row), *own = statement_before(u, 0);
+	const struct statement *around = statement_around(u, row);
 	struct entry_row h = {.unit = u->unit, .at = row->at, .view = row->view, .group = group};
 	size_t n = u->hits->v.n;
 	if (around)
 		h.around.at = around->at;
 	if (u->n_followed && u->hits->v.p[u->followed[0].hit].at.v != row->at.v)
 		u->n_followed = 0;
-	if (around && around->line < own->line && u->n_followed < FOLLOWED)
+	if (around && around->line < u->statements[u->n_statements - 1].line && u->n_followed < FOLLOWED)
 		u->followed[u->n_followed++] = (struct followed){.hit = n, .file = around->file, .line = around->line};
 	return LARGE_ADD(&u->hits->v, h) ? 0 : -ENOMEM;
 }
@@ -209,21 +232,32 @@ static void follow(struct unit_rows *u, const struct dw_row *row)
 		u->n_followed = 0;
 }
 
-static int look_at_row(void *arg, const struct dw_row *row)
+/* Of a statement at a line of declarations, from @first on: whether it is at one of them. */
+static int look_at_decls(struct unit_rows *u, const struct dw_row *row, size_t first)
 {
-	struct unit_rows *u = arg;
-	if (u->n_followed)
-		follow(u, row);
-	if (!row->is_stmt)
-		return 0;
-	for (size_t i = first_at_line(u, row->line); i < u->decls.n && u->decls.p[i].line == row->line; i++) {
+	for (size_t i = first; i < u->decls.n && u->decls.p[i].line == row->line; i++) {
 		const struct decl *d = &u->decls.p[i];
 		if (d->file != row->file || d->column != row->column)
 			continue;
 		if (add_hit(u, row, d->group) < 0)
 			return -ENOMEM;
 	}
-	u->statements[u->n_statements++ % STATEMENTS] = *row;
+	return 0;
+}
+
+static int look_at_rows(void *arg, const struct dw_row *rows, size_t n)
+{
+	struct unit_rows *u = arg;
+	for (size_t i = 0; i < n; i++) {
+		const struct dw_row *row = &rows[i];
+		if (u->n_followed)
+			follow(u, row);
+		if (!row->is_stmt)
+			continue;
+		if (u->at_line[row->line % LINES] && look_at_decls(u, row, first_at_line(u, row->line)) < 0)
+			return -ENOMEM;
+		keep_statement(u, row);
+	}
 	return 0;
 }
 
@@ -274,7 +308,7 @@ static int scan_unit(void *arg, size_t item, unsigned int worker, struct cairn_e
 		rc = add_decl(c, &u, &c->groups->decls.p[i], err);
 	sort_decls(&u);
 	if (rc >= 0 && u.decls.n)
-		rc = dw_unit_visit_rows(dwarf_unit(c->env->dw, u.unit), look_at_row, &u, err);
+		rc = dw_unit_visit_rows(dwarf_unit(c->env->dw, u.unit), look_at_rows, &u, err);
 	found->n = u.hits->v.n - found->from;
 	if (rc >= 0)
 		rc = sort_rows(u.hits->v.p + found->from, found->n, c->groups);
