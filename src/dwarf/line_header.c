@@ -21,7 +21,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -161,13 +160,66 @@ static struct cursor read_format(struct cursor *c)
 	return format;
 }
 
+/* Columns that usual_entry() knows, without the numbers of their forms in between. */
+struct columns {
+	enum { PATH, DIRECTORY, MD5 } p[4];
+	unsigned int n; /* 0: there are others */
+};
+
+/* A path of DW_FORM_line_strp, perhaps a directory of DW_FORM_udata and a sum of 16 bytes: what compilers write. */
+static struct columns usual_columns(const struct dw_unit *shape, struct cursor format)
+{
+	struct columns ret = {.n = 0};
+	while (cur_more(&format)) {
+		uint64_t content = cur_uleb(&format), form = cur_uleb(&format);
+		if (ret.n == sizeof(ret.p) / sizeof(ret.p[0]) || shape->offset_size != 4)
+			return (struct columns){.n = 0};
+		if (content == DW_LNCT_path && form == DW_FORM_line_strp)
+			ret.p[ret.n++] = PATH;
+		else if (content == DW_LNCT_directory_index && form == DW_FORM_udata)
+			ret.p[ret.n++] = DIRECTORY;
+		else if (content == DW_LNCT_MD5 && form == DW_FORM_data16)
+			ret.p[ret.n++] = MD5;
+		else
+			return (struct columns){.n = 0};
+	}
+	return ret;
+}
+
+/* False for an entry that is for read_entry(), which tells as well what is wrong with it. */
+static bool usual_entry(const struct dw_unit *shape, struct cursor *c, const struct columns *columns, struct file *ret)
+{
+	enum { LONGEST = 16 };
+	const uint8_t *p = c->pos;
+	*ret = (struct file){.name = ""};
+	for (unsigned int i = 0; i < columns->n; i++) {
+		if (c->end - p < LONGEST)
+			return false;
+		if (columns->p[i] == PATH) {
+			ret->name = dw_section_str(shape->file, DW_SEC_LINE_STR, dw_load_u32(p), NULL);
+			if (!ret->name)
+				return false;
+			p += 4;
+		} else if (columns->p[i] == MD5) {
+			p += 16;
+		} else if (*p < 0x80) {
+			ret->dir = *p++;
+		} else {
+			return false;
+		}
+	}
+	c->pos = p;
+	return columns->n;
+}
+
 static int read_table_v5(struct dw_files *t, const struct dw_unit *shape, struct cursor *c,
 			 bool files)
 {
 	struct cursor format = read_format(c);
+	struct columns columns = usual_columns(shape, format);
 	for (uint64_t n = cur_uleb(c); n && !c->failed; n--) {
 		struct file f;
-		int rc = read_entry(shape, c, format, &f);
+		int rc = usual_entry(shape, c, &columns, &f) ? 0 : read_entry(shape, c, format, &f);
 		if (rc < 0)
 			return rc;
 		if (!(files ? VEC_ADD(&t->files, f) : VEC_ADD(&t->dirs, f.name)))
@@ -225,11 +277,21 @@ static struct dw_files *files_of(const struct dw_unit *u)
 	return t;
 }
 
+/* For each file that is asked about, which are many. */
 static char *join(const char *a, const char *b, const char *c)
 {
-	char *path;
-	int n = asprintf(&path, "%s%s%s%s%s", a, *a ? "/" : "", b, *b ? "/" : "", c);
-	return n < 0 ? NULL : path;
+	size_t n_a = strlen(a), n_b = strlen(b), n_c = strlen(c);
+	char *path = malloc(n_a + n_b + n_c + 3), *at = path;
+	if (!path)
+		return NULL;
+	at = mempcpy(at, a, n_a);
+	if (n_a)
+		*at++ = '/';
+	at = mempcpy(at, b, n_b);
+	if (n_b)
+		*at++ = '/';
+	memcpy(at, c, n_c + 1);
+	return path;
 }
 
 static char *make_path(const struct dw_files *t, const struct file *f)

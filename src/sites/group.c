@@ -35,11 +35,30 @@ static bool has_namespaces(const struct dw_unit *u)
 	return !dw_unit_is_c(u) && dw_unit_language(u) != DW_LANG_Mips_Assembler;
 }
 
+/* The entry of an origin that was looked for, direct-mapped: the copies of a unit have few. */
+struct known_origins {
+	struct {
+		dw_off die;
+		uint32_t entry;
+	} slot[256];
+};
+
+static uint32_t origin_of(const struct dw_func_index *index, uint32_t i, struct known_origins *known)
+{
+	dw_off die = index->p[i].origin;
+	size_t at = (size_t)(die ^ die >> 8) % (sizeof(known->slot) / sizeof(known->slot[0]));
+	if (known->slot[at].die != die) {
+		known->slot[at].die = die;
+		known->slot[at].entry = dw_func_index_find_near(index, i, die);
+	}
+	return known->slot[at].entry;
+}
+
 /* The entry at the end of @i's origins. */
-static uint32_t root_of(const struct dw_func_index *index, uint32_t i)
+static uint32_t root_of(const struct dw_func_index *index, uint32_t i, struct known_origins *known)
 {
 	for (int links = 0; links < DW_ORIGIN_MAX && index->p[i].origin; links++) {
-		uint32_t next = dw_func_index_find_near(index, i, index->p[i].origin);
+		uint32_t next = origin_of(index, i, known);
 		if (next == DW_FUNC_NONE)
 			break;
 		i = next;
@@ -319,8 +338,9 @@ static int find_roots(void *arg, size_t item, unsigned int worker, struct cairn_
 {
 	const struct grouping *all = arg;
 	const struct dw_func_index *index = all->env->index;
+	struct known_origins known = {0};
 	for (size_t i = item * CHUNK; i < index->n && i < (item + 1) * CHUNK; i++)
-		all->root_of[i] = is_wanted(all, &index->p[i]) ? root_of(index, (uint32_t)i) : DW_FUNC_NONE;
+		all->root_of[i] = is_wanted(all, &index->p[i]) ? root_of(index, (uint32_t)i, &known) : DW_FUNC_NONE;
 	return 0;
 }
 
