@@ -79,12 +79,26 @@ static int emit_vars(struct distil *d, struct cairn_err *err)
 	return vars_emit(d->bin, &d->emit, which, d->main, d->ret->losses, &d->ret->n_variables, err);
 }
 
+/* What is to be done once the types are joined, apart from one another. */
+enum { NUMBER_FUNCTIONS, SEE_BODIES, N_WHEN_JOINED };
+
+static int do_when_joined(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	struct distil *d = arg;
+	if (item == SEE_BODIES) {
+		func_bodies_see(d->dw, &d->classes);
+		return 0;
+	}
+	int rc = variants_find(&d->classes, &d->variants, err);
+	return rc < 0 ? rc : func_table_number(&d->variants, &d->functions, err);
+}
+
 static int join_types(struct distil *d, struct cairn_err *err)
 {
 	int rc = distil_join(d->readers, &d->classes, err);
 	distil_readers_free(d->readers);
 	d->readers = NULL;
-	return rc < 0 ? rc : variants_find(&d->classes, &d->variants, err);
+	return rc < 0 ? rc : pool_run(N_WHEN_JOINED, d->opts->threads, do_when_joined, d, err);
 }
 
 static int make_main(struct distil *d, struct cairn_err *err)
@@ -94,7 +108,9 @@ static int make_main(struct distil *d, struct cairn_err *err)
 					    /* Of records that are in the inline part; its layout tells their sizes, too. */
 					    .dialect = d->opts->dialect,
 					    .layout = d->opts->layout};
-	int rc = func_table_find(d->dw, &d->variants, &d->functions, d->ret->losses, err);
+	int rc = join_types(d, err);
+	if (rc >= 0)
+		rc = func_table_choose(d->dw, &d->functions, d->ret->losses, err);
 	if (rc >= 0)
 		rc = cairn_btf_builder_new(&opts, &d->main, err);
 	if (rc < 0)
@@ -221,9 +237,7 @@ static int do_at_once(void *arg, size_t item, unsigned int worker, struct cairn_
 		return d->search ? places_prepare(d->search, err) : 0;
 	if (item == FIND_FOLDS)
 		return d->search ? places_find_folds(d->search, err) : 0;
-	int rc = join_types(d, err);
-	if (rc >= 0)
-		rc = make_main(d, err);
+	int rc = make_main(d, err);
 	return rc < 0 ? rc : finish_main(d, err);
 }
 

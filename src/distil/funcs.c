@@ -194,19 +194,27 @@ static uint32_t function_of(const struct func_table *f, const struct dwarf *dw, 
 
 static void note_body(struct func_table *f, const struct dwarf *dw, const struct body *b, uint32_t *near)
 {
-	struct cairn_vaddr at = {b->addr};
-	struct dw_die die;
-	const char *symbol;
-	uint32_t i = function_of(f, dw, b->origin, near);
+	uint32_t i = b->is_whole ? function_of(f, dw, b->origin, near) : NONE;
 	if (i == NONE || f->v.p[i].has_body)
-		return;
-	if (!at.v && (dw_die_at(dw, b->die, &die, NULL) != 1 || dw_ranges(&die, first_range, &at, NULL) <= 0))
-		return;
-	symbol = own_symbol(dw, at, b->die);
-	if (symbol && is_clone(symbol))
 		return;
 	f->v.p[i].has_body = true;
 	f->v.p[i].body = b->die;
+}
+
+static bool is_whole(const struct dwarf *dw, const struct body *b)
+{
+	struct cairn_vaddr at = {b->addr};
+	struct dw_die die;
+	if (!at.v && (dw_die_at(dw, b->die, &die, NULL) != 1 || dw_ranges(&die, first_range, &at, NULL) <= 0))
+		return false;
+	const char *symbol = own_symbol(dw, at, b->die);
+	return !symbol || !is_clone(symbol);
+}
+
+void func_bodies_see(const struct dwarf *dw, struct classes *c)
+{
+	for (size_t i = 0; i < c->bodies.n; i++)
+		c->bodies.p[i].is_whole = is_whole(dw, &c->bodies.p[i]);
 }
 
 /* The only definition of a name, when none of that name has code. */
@@ -340,8 +348,7 @@ static void find_skipped(const struct func_table *f)
 			f->skip[f->v.p[i].proto] = false;
 }
 
-int func_table_find(const struct dwarf *dw, const struct variants *variants, struct func_table *ret,
-		    uint64_t *losses, struct cairn_err *err)
+int func_table_number(const struct variants *variants, struct func_table *ret, struct cairn_err *err)
 {
 	const struct classes *c = variants->c;
 	*ret = (struct func_table){.c = c, .variants = variants};
@@ -352,14 +359,17 @@ int func_table_find(const struct dwarf *dw, const struct variants *variants, str
 		return err_nomem(err, "functions");
 	for (size_t i = 0; i < c->funcs.n; i++)
 		ret->dies[ret->n_dies++] = c->funcs.p[i].die;
-	if (intern_all(ret) < 0)
-		return err_nomem(err, "functions");
+	return intern_all(ret) < 0 ? err_nomem(err, "functions") : 0;
+}
+
+int func_table_choose(const struct dwarf *dw, struct func_table *f, uint64_t *losses, struct cairn_err *err)
+{
 	uint32_t near = 0;
-	for (size_t i = 0; i < c->bodies.n; i++)
-		note_body(ret, dw, &c->bodies.p[i], &near);
-	if (note_folded(ret, dw) < 0 || choose_main(ret, dw, losses) < 0)
+	for (size_t i = 0; i < f->c->bodies.n; i++)
+		note_body(f, dw, &f->c->bodies.p[i], &near);
+	if (note_folded(f, dw) < 0 || choose_main(f, dw, losses) < 0)
 		return err_nomem(err, "functions");
-	find_skipped(ret);
+	find_skipped(f);
 	return 0;
 }
 

@@ -44,9 +44,14 @@ struct func_table {
 	bool *skip;             /* per instance: a prototype that nothing in main refers to */
 };
 
-/* Returns 0, -EBADMSG, -ENOMEM. @ret is for func_table_fini() also then. */
-int func_table_find(const struct dwarf *dw, const struct variants *variants, struct func_table *ret,
-		   uint64_t *losses, struct cairn_err *err);
+/* Look at the code of all bodies, which is asked for below. Cost: a search among the symbols for each. */
+void func_bodies_see(const struct dwarf *dw, struct classes *c);
+
+/* Which DIEs are one function. Returns 0, -ENOMEM. @ret is for func_table_fini() also then. */
+int func_table_number(const struct variants *variants, struct func_table *ret, struct cairn_err *err);
+
+/* Which of them have code and are in main. Returns 0, -EBADMSG, -ENOMEM. */
+int func_table_choose(const struct dwarf *dw, struct func_table *f, uint64_t *losses, struct cairn_err *err);
 void func_table_fini(struct func_table *f);
 
 /* FUNC records of those in main, whose types are there. */
