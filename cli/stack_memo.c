@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "stack_memo.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,15 +25,17 @@ static struct stack_memo_entry *slot_of(struct stack_memo_entry *slots, size_t n
 	return &slots[i];
 }
 
-const char *stack_memo_find(const struct stack_memo *memo, const struct stack_memo_key *key, size_t *ret_n)
+bool stack_memo_find(const struct stack_memo *memo, const struct stack_memo_key *key, struct stack_lines *ret)
 {
 	const struct stack_memo_entry *e;
 
 	if (!memo->n_slots)
-		return NULL;
+		return false;
 	e = slot_of(memo->slots, memo->n_slots, key);
-	*ret_n = e->n;
-	return e->key.bin ? memo->text + e->at : NULL;
+	if (!e->key.bin)
+		return false;
+	*ret = (struct stack_lines){memo->text + e->at, e->n, e->n_lines};
+	return true;
 }
 
 static bool grow_slots(struct stack_memo *memo)
@@ -73,13 +74,13 @@ static bool grow_text(struct stack_memo *memo, size_t n)
 	return true;
 }
 
-void stack_memo_put(struct stack_memo *memo, const struct stack_memo_key *key, const char *text, size_t n)
+void stack_memo_put(struct stack_memo *memo, const struct stack_memo_key *key, const struct stack_lines *lines)
 {
-	if (!grow_slots(memo) || !grow_text(memo, n))
+	if (!grow_slots(memo) || !grow_text(memo, lines->n))
 		return;
-	*slot_of(memo->slots, memo->n_slots, key) = (struct stack_memo_entry){*key, memo->n_text, n};
-	memcpy(memo->text + memo->n_text, text, n);
-	memo->n_text += n;
+	*slot_of(memo->slots, memo->n_slots, key) = (struct stack_memo_entry){*key, memo->n_text, lines->n, lines->n_lines};
+	memcpy(memo->text + memo->n_text, lines->text, lines->n);
+	memo->n_text += lines->n;
 	memo->n_used++;
 }
 

@@ -8,6 +8,7 @@
 #ifndef CLI_STACK_MEMO_H
 #define CLI_STACK_MEMO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,9 +17,15 @@ struct stack_memo_key {
 	uint64_t vaddr, pc;
 };
 
+/* Whole lines, each with room for a number in front, which may be written over. */
+struct stack_lines {
+	char *text;
+	size_t n, n_lines; /* bytes; lines */
+};
+
 struct stack_memo_entry {
 	struct stack_memo_key key;
-	size_t at, n; /* of the text */
+	size_t at, n, n_lines; /* of the text */
 };
 
 struct stack_memo {
@@ -28,11 +35,11 @@ struct stack_memo {
 	size_t n_text, text_room;
 };
 
-/* What was kept for @key, *@ret_n bytes until the next stack_memo_put(); NULL when nothing was. */
-const char *stack_memo_find(const struct stack_memo *memo, const struct stack_memo_key *key, size_t *ret_n);
+/* What was kept for @key, until the next stack_memo_put(); false when nothing was. */
+bool stack_memo_find(const struct stack_memo *memo, const struct stack_memo_key *key, struct stack_lines *ret);
 
-/* Keep a copy of @text for @key, which has none. Nothing is kept when there is no memory. */
-void stack_memo_put(struct stack_memo *memo, const struct stack_memo_key *key, const char *text, size_t n);
+/* Keep a copy of @lines for @key, which has none. Nothing is kept when there is no memory. */
+void stack_memo_put(struct stack_memo *memo, const struct stack_memo_key *key, const struct stack_lines *lines);
 
 void stack_memo_fini(struct stack_memo *memo);
 

@@ -63,11 +63,14 @@ static void put_code(FILE *out, const struct cairn_stack_frame *frame, const cha
 	fputc(']', out);
 }
 
-/* The lines of a frame without their numbers. */
+enum { NUMBER_ROOM = 4 };
+static const char number_room[] = "    ";
+
+/* The lines of a frame, with room for their numbers. */
 static void put_functions(FILE *out, const struct stack_names *names, const struct cairn_stack_frame *frame,
 			  const struct stack_place *place)
 {
-	fprintf(out, "0x%016" PRIx64, frame->pc.v);
+	fprintf(out, "%s0x%016" PRIx64, number_room, frame->pc.v);
 	for (size_t i = 0; i < place->n; i++) {
 		const struct cairn_frame *f = &place->functions[i];
 		bool is_outermost = i + 1 == place->n;
@@ -78,7 +81,8 @@ static void put_functions(FILE *out, const struct stack_names *names, const stru
 			fprintf(out, "+0x%" PRIx64, place->off);
 		stack_args_text(out, names, place, i);
 		put_position(out, f);
-		fputs(is_outermost ? "" : " (inlined)\n", out);
+		if (!is_outermost)
+			fprintf(out, " (inlined)\n%s", number_room);
 	}
 	if (frame->is_signal)
 		fputs("  <signal handler called>", out);
@@ -94,28 +98,40 @@ static void put_functions(FILE *out, const struct stack_names *names, const stru
 	fputc('\n', out);
 }
 
-/* "#12 ", as printf("#%-3zu") has it; that would take longer than all the rest. */
-static void put_number(FILE *out, size_t number)
+/* "#12 " in the room for it, as printf("#%-3zu") has it; that would take longer than all the rest. */
+static void number_line(char *line, size_t number)
 {
-	char text[32], *at = text + sizeof(text);
+	line[0] = '#';
+	line[1] = (char)('0' + (number < 10 ? number : number < 100 ? number / 10 : number / 100));
+	line[2] = (char)(number < 10 ? ' ' : '0' + (number < 100 ? number % 10 : number / 10 % 10));
+	line[3] = (char)(number < 100 ? ' ' : '0' + number % 10);
+}
 
-	for (size_t width = number < 10 ? 1 : number < 100 ? 2 : 3; width < 3; width++)
-		*--at = ' ';
-	do
-		*--at = (char)('0' + number % 10);
-	while (number /= 10);
-	*--at = '#';
-	fwrite_unlocked(at, 1, (size_t)(text + sizeof(text) - at), out);
+/* Numbers that the room is too small for. */
+static void put_with_large_number(FILE *out, const char *line, size_t n, size_t number)
+{
+	fprintf(out, "#%zu", number);
+	fwrite_unlocked(line + NUMBER_ROOM, 1, n - NUMBER_ROOM, out);
 }
 
 /* Each line with its number in front. */
-static void put_lines(FILE *out, const char *lines, size_t n, size_t *number)
+static void put_lines(FILE *out, const struct stack_lines *lines, size_t *number)
 {
-	for (const char *end = lines + n, *behind; lines < end; lines = behind) {
-		behind = (const char *)memchr(lines, '\n', (size_t)(end - lines)) + 1;
-		put_number(out, (*number)++);
-		fwrite_unlocked(lines, 1, (size_t)(behind - lines), out);
+	char *line = lines->text, *end = lines->text + lines->n;
+	bool is_large = *number + lines->n_lines > 1000;
+
+	for (size_t left = lines->n_lines; left; left--) {
+		char *behind = left == 1 ? end : (char *)memchr(line, '\n', (size_t)(end - line)) + 1;
+
+		if (is_large)
+			put_with_large_number(out, line, (size_t)(behind - line), *number);
+		else
+			number_line(line, *number);
+		*number += 1;
+		line = behind;
 	}
+	if (!is_large)
+		fwrite_unlocked(lines->text, 1, lines->n, out);
 }
 
 /* The same at every thread: what is in a file, and says nothing of values. */
@@ -124,27 +140,32 @@ static bool is_of_its_address(const struct cairn_stack_frame *frame, const struc
 	return frame->bin && !frame->code && !frame->assumed && !names->with_args;
 }
 
-static void put_frame(FILE *out, const struct cairn_thread_stack *thread, size_t i, struct stack_names *names, size_t *number)
+/* Of a frame as it is told: its lines, until the next one's. */
+static struct stack_lines lines_of(const struct cairn_thread_stack *thread, size_t i, struct stack_names *names)
+{
+	struct stack_place place;
+
+	stack_names_find(names, thread->frames[i], &place);
+	stack_args_find(names, thread, i, &place);
+	rewind(names->lines);
+	put_functions(names->lines, names, thread->frames[i], &place);
+	fflush(names->lines);
+	return (struct stack_lines){names->lines_text, names->lines_size, place.n > 1 ? place.n : 1};
+}
+
+static struct stack_lines find_lines(const struct cairn_thread_stack *thread, size_t i, struct stack_names *names)
 {
 	const struct cairn_stack_frame *frame = thread->frames[i];
 	const struct stack_memo_key key = {frame->bin, frame->vaddr.v, frame->pc.v};
 	bool may_keep = is_of_its_address(frame, names);
-	size_t n = 0;
-	const char *known = may_keep ? stack_memo_find(&names->memo, &key, &n) : NULL;
-	struct stack_place place;
+	struct stack_lines lines;
 
-	if (known) {
-		put_lines(out, known, n, number);
-		return;
-	}
-	stack_names_find(names, frame, &place);
-	stack_args_find(names, thread, i, &place);
-	rewind(names->lines);
-	put_functions(names->lines, names, frame, &place);
-	fflush(names->lines);
-	put_lines(out, names->lines_text, names->lines_size, number);
+	if (may_keep && stack_memo_find(&names->memo, &key, &lines))
+		return lines;
+	lines = lines_of(thread, i, names);
 	if (may_keep)
-		stack_memo_put(&names->memo, &key, names->lines_text, names->lines_size);
+		stack_memo_put(&names->memo, &key, &lines);
+	return lines;
 }
 
 static void put_thread(FILE *out, const struct cairn_thread_stack *thread)
@@ -168,11 +189,16 @@ static void put_thread(FILE *out, const struct cairn_thread_stack *thread)
 
 void stack_text(FILE *out, const struct cairn_thread_stack *thread, struct stack_names *names)
 {
+	struct stack_lines lines = {0};
 	size_t number = 0;
 
 	put_thread(out, thread);
-	for (size_t i = 0; i < thread->n_frames; i++)
-		put_frame(out, thread, i, names, &number);
+	for (size_t i = 0; i < thread->n_frames; i++) {
+		/* In a recursion it is the same frame, but for its values. */
+		if (!i || thread->frames[i] != thread->frames[i - 1] || names->with_args)
+			lines = find_lines(thread, i, names);
+		put_lines(out, &lines, &number);
+	}
 	if (thread->end != CAIRN_WALK_OUTERMOST) {
 		fputs("    ", out);
 		put_plain(out, thread->why);
