@@ -61,16 +61,6 @@ static uint64_t now_ns(void)
 
 /* ---- attaching ---- */
 
-static void read_comm(DIR *tasks, struct stopped_thread *t)
-{
-	char name[32];
-	snprintf(name, sizeof(name), "%d/comm", t->tid);
-	SCOPE_CLOSE int fd = openat(dirfd(tasks), name, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, t->comm, sizeof(t->comm) - 1);
-	t->comm[n > 0 ? n : 0] = 0;
-	t->comm[strcspn(t->comm, "\n")] = 0;
-}
-
 static int tracer_of(int pid, int tid)
 {
 	char name[64], line[256];
@@ -101,9 +91,9 @@ static char state_of(int pid, int tid)
 {
 	char name[64], line[512];
 	snprintf(name, sizeof(name), "/proc/%d/task/%d/stat", pid, tid);
-	SCOPE_FCLOSE FILE *f = fopen(name, "re");
-	if (!f || !fgets(line, sizeof(line), f))
-		return 'X';
+	SCOPE_CLOSE int fd = open(name, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, line, sizeof(line) - 1);
+	line[n > 0 ? n : 0] = 0;
 	const char *behind_name = strrchr(line, ')');
 	return behind_name && behind_name[1] && behind_name[2] ? behind_name[2] : 'X';
 }
@@ -133,6 +123,8 @@ int stop_memory_of(int pid)
 
 static bool is_listed(const struct stop *stop, int tid)
 {
+	if (tid > stop->max_tid)
+		return false;
 	for (size_t i = 0; i < stop->threads.n; i++)
 		if (stop->threads.p[i].tid == tid)
 			return true;
@@ -146,7 +138,7 @@ static bool is_seized_by_us(int pid, int tid, int why)
 }
 
 /* 1 when it is new and seized, 0 when it was known or is gone. */
-static int seize(struct stop *stop, DIR *tasks, struct reaper *reaper, int tid, struct cairn_err *err)
+static int seize(struct stop *stop, struct reaper *reaper, int tid, struct cairn_err *err)
 {
 	if (is_listed(stop, tid))
 		return 0;
@@ -166,7 +158,7 @@ static int seize(struct stop *stop, DIR *tasks, struct reaper *reaper, int tid, 
 		return stop_refuse(stop->pid, why, err);
 	}
 	*t = (struct stopped_thread){.tid = tid, .is_main = tid == stop->pid, .is_seized = true};
-	read_comm(tasks, t);
+	stop->max_tid = tid > stop->max_tid ? tid : stop->max_tid;
 	return 1;
 }
 
@@ -177,9 +169,11 @@ static int seize_new(struct stop *stop, DIR *tasks, struct reaper *reaper, struc
 	rewinddir(tasks);
 	for (struct dirent *e; rc >= 0 && (e = readdir(tasks));)
 		if (isdigit((unsigned char)e->d_name[0])) {
-			rc = seize(stop, tasks, reaper, atoi(e->d_name), err);
+			rc = seize(stop, reaper, atoi(e->d_name), err);
 			n += rc > 0;
 		}
+	if (n)
+		reaper_read_names(reaper);
 	return rc < 0 ? rc : n;
 }
 
@@ -380,6 +374,27 @@ static int stop_threads(struct stop *stop, DIR *tasks, struct reaper *reaper, st
 	return rc;
 }
 
+static int read_all_regs(struct stop *stop, struct cairn_err *err)
+{
+	int rc = 0;
+	for (size_t i = 0; rc >= 0 && i < stop->threads.n; i++)
+		if (stop->threads.p[i].is_stopped)
+			rc = read_regs(stop, &stop->threads.p[i], err);
+	return rc < 0 ? rc : 0;
+}
+
+/* Both are in the order in which threads were found; some of the reaper's could not be seized. */
+static void take_names(struct stop *stop, const struct reaper *reaper)
+{
+	size_t k = 0;
+	for (size_t i = 0; i < stop->threads.n; i++) {
+		while (k < reaper->threads.n && reaper->threads.p[k].tid != stop->threads.p[i].tid)
+			k++;
+		if (k < reaper->threads.n)
+			memcpy(stop->threads.p[i].comm, reaper->threads.p[k].comm, sizeof(stop->threads.p[i].comm));
+	}
+}
+
 static int stop_listed(struct stop *stop, struct stall *stall, struct cairn_err *err)
 {
 	struct reaper reaper;
@@ -389,22 +404,33 @@ static int stop_listed(struct stop *stop, struct stall *stall, struct cairn_err 
 	if (!tasks)
 		return errno == ENOENT ? err_set(err, -ESRCH, "there is no process %d", stop->pid) :
 					 err_set(err, -errno, "%s: %m", name);
-	reaper_start(&reaper, stall);
+	reaper_start(&reaper, stall, dirfd(tasks));
 	int rc = stop_threads(stop, tasks, &reaper, err);
+	/* It has the time of these system calls to end. */
 	reaper_end(&reaper);
+	if (rc >= 0)
+		rc = read_all_regs(stop, err);
+	reaper_join(&reaper);
+	take_names(stop, &reaper);
+	reaper_fini(&reaper);
 	closedir(tasks);
 	return rc;
+}
+
+static bool is_in_order(const struct stop *stop)
+{
+	for (size_t i = 1; i < stop->threads.n; i++)
+		if (thread_order(&stop->threads.p[i - 1], &stop->threads.p[i]) > 0)
+			return false;
+	return true;
 }
 
 int stop_all(int pid, struct stall *stall, struct stop *stop, struct cairn_err *err)
 {
 	*stop = (struct stop){.pid = pid, .with_vectors = stop->with_vectors};
 	int rc = stop_listed(stop, stall, err);
-	if (stop->threads.n > 1)
+	if (!is_in_order(stop))
 		qsort(stop->threads.p, stop->threads.n, sizeof(*stop->threads.p), thread_order);
-	for (size_t i = 0; rc >= 0 && i < stop->threads.n; i++)
-		if (stop->threads.p[i].is_stopped)
-			rc = read_regs(stop, &stop->threads.p[i], err);
 	if (rc >= 0 && !stop->threads.n)
 		return err_set(err, -ESRCH, "there is no process %d any more: it has ended", stop->pid);
 	return rc < 0 ? rc : 0;

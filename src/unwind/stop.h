@@ -19,7 +19,7 @@
 
 struct stopped_thread {
 	int tid;
-	char comm[16];
+	char comm[16]; /* "" when it could not be read */
 	bool is_main;
 	bool is_seized, is_stopped; /* at present */
 	bool has_regs; /* false: it could not be stopped */
@@ -35,6 +35,7 @@ struct stop {
 	int pid;
 	bool with_vectors; /* the caller's wish */
 	VEC(struct stopped_thread) threads; /* the main thread first, then by tid */
+	int max_tid; /* of those */
 	uint64_t first_ns, last_ns; /* from the first thread's stop to the last one's release */
 	bool is_consistent;
 };
