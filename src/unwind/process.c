@@ -185,7 +185,7 @@ static int capture(struct capture *c, struct cairn_err *err)
 /* By which thread memory is read may change: the main thread may end while others go on. */
 static int choose_memory(struct cairn_stacks *stacks, struct cairn_err *err)
 {
-	int memory = stop_memory_of(stacks->pid);
+	int memory = stacks->has_new_maps ? stacks->mapped_by : stop_memory_of(stacks->pid);
 	if (memory == stacks->snapshot.pid && stacks->runtime)
 		return 0;
 	stacks->snapshot.pid = memory;
@@ -244,7 +244,8 @@ static int open_once(const struct cairn_stacks_opts *opts, struct stall *stall, 
 	stacks->pid = stall->pid;
 	stacks->stall = *stall;
 	stall_note(stall, stacks->note);
-	rc = code_space_open_pid(stop_memory_of(stacks->pid), stacks->jobs, &stacks->space, err);
+	stacks->mapped_by = stop_memory_of(stacks->pid);
+	rc = code_space_open_pid(stacks->mapped_by, stacks->jobs, &stacks->space, err);
 	/* Mappings take what tracing takes, and say less of it. */
 	if (rc == -EACCES || rc == -EPERM)
 		rc = stop_refuse(stacks->pid, EPERM, err);

@@ -30,6 +30,7 @@ struct cairn_stacks {
 	struct core_memory core_memory;
 	struct code_space *space;
 	bool has_new_maps; /* they were read just now, and not used yet */
+	int mapped_by; /* the thread by which */
 	struct code_runtime *runtime;
 	struct stall stall;
 	char note[CAIRN_ERR_MSG_MAX];
