@@ -109,6 +109,18 @@ static enum insn_flow flow_of(const ZydisDecodedInstruction *zi, const ZydisDeco
 	}
 }
 
+static struct insn insn_of(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops, uint64_t at)
+{
+	struct insn insn = {.len = zi->length};
+	insn.flow = flow_of(zi, ops);
+	if (has_target(zi, ops))
+		insn.target = at + zi->length + ops[0].imm.value.u;
+	insn.has_rep = (zi->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE |
+					  ZYDIS_ATTRIB_HAS_REPNE)) != 0;
+	fold_operands(zi, ops, &insn);
+	return insn;
+}
+
 bool insn_decode(const uint8_t *bytes, size_t n, uint64_t at, struct insn *ret)
 {
 	ZydisDecoder d = zydis_decoder();
@@ -116,14 +128,7 @@ bool insn_decode(const uint8_t *bytes, size_t n, uint64_t at, struct insn *ret)
 	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
 	if (!zydis_full(&d, bytes, n, &zi, ops))
 		return false;
-	struct insn insn = {.len = zi.length};
-	insn.flow = flow_of(&zi, ops);
-	if (has_target(&zi, ops))
-		insn.target = at + zi.length + ops[0].imm.value.u;
-	insn.has_rep = (zi.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE |
-					 ZYDIS_ATTRIB_HAS_REPNE)) != 0;
-	fold_operands(&zi, ops, &insn);
-	*ret = insn;
+	*ret = insn_of(&zi, ops, at);
 	return true;
 }
 
@@ -170,22 +175,11 @@ const char *insn_subreg_name(unsigned int dwarf_reg, unsigned int size_bytes)
 	}
 }
 
-bool insn_stores_near(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off)
-{
-	enum { WIDEST = 64 };
-	struct insn_access access = insn_accesses(bytes, n, dwarf_reg, off - WIDEST + 1, 2 * WIDEST - 1);
-	return access.stores;
-}
-
-struct insn_access insn_accesses(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off, unsigned int size)
+static struct insn_access access_of(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops, unsigned int dwarf_reg,
+				    int64_t off, unsigned int size)
 {
 	struct insn_access ret = {0};
-	ZydisDecoder d = zydis_decoder();
-	ZydisDecodedInstruction zi;
-	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
-	if (!zydis_full(&d, bytes, n, &zi, ops))
-		return (struct insn_access){.loads = true, .stores = true, .takes_address = true};
-	for (unsigned int i = 0; i < zi.operand_count; i++) {
+	for (unsigned int i = 0; i < zi->operand_count; i++) {
 		const ZydisDecodedOperand *op = &ops[i];
 		if (op->type != ZYDIS_OPERAND_TYPE_MEMORY || zydis_dwarf_reg(op->mem.base) != (int)dwarf_reg ||
 		    op->mem.index != ZYDIS_REGISTER_NONE)
@@ -199,6 +193,31 @@ struct insn_access insn_accesses(const uint8_t *bytes, size_t n, unsigned int dw
 		ret.stores |= (op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
 	}
 	return ret;
+}
+
+struct insn_access insn_accesses(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off, unsigned int size)
+{
+	ZydisDecoder d = zydis_decoder();
+	ZydisDecodedInstruction zi;
+	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+	if (!zydis_full(&d, bytes, n, &zi, ops))
+		return (struct insn_access){.loads = true, .stores = true, .takes_address = true};
+	return access_of(&zi, ops, dwarf_reg, off, size);
+}
+
+bool insn_decode_near(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off, unsigned int size, struct insn *ret,
+		      struct insn_access *access, bool *stores_near)
+{
+	enum { WIDEST = 64 };
+	ZydisDecoder d = zydis_decoder();
+	ZydisDecodedInstruction zi;
+	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+	if (!zydis_full(&d, bytes, n, &zi, ops))
+		return false;
+	*ret = insn_of(&zi, ops, 0);
+	*access = access_of(&zi, ops, dwarf_reg, off, size);
+	*stores_near = access_of(&zi, ops, dwarf_reg, off - WIDEST + 1, 2 * WIDEST - 1).stores;
+	return true;
 }
 
 bool insn_stores_register(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off, unsigned int *ret_reg,

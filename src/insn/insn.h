@@ -79,16 +79,6 @@ size_t insn_steps(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step 
 bool insn_is_padding(const uint8_t *insn, size_t n);
 
 /*
- * insn_stores_near - whether an instruction may write the memory around register + offset
- *
- * @dwarf_reg, @off  of the place; a store with the same base register, no index, and a displacement that differs by
- *                   less than 64 bytes (the widest store) counts
- * Returns true also when the bytes are no instruction. A store through another register does not count.
- * Cost: one decode, no allocation. Threads: any. Signals: safe.
- */
-bool insn_stores_near(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off);
-
-/*
  * insn_takes_address - whether an instruction loads an address that is fixed in the file: lea N(%rip)
  *
  * @at   address of the first byte
@@ -120,6 +110,16 @@ struct insn_access {
  * Cost: one decode, no allocation. Threads: any. Signals: safe.
  */
 struct insn_access insn_accesses(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off, unsigned int size);
+
+/*
+ * insn_decode_near - insn_decode(), insn_accesses() and whether the memory around the place may be written, by one decode
+ *
+ * @stores_near  a store with the same base register, no index, and a displacement that differs by less than 64 bytes (the widest
+ *               store) counts; one through another register does not
+ * Returns false for what insn_decode() returns false. Threads: any. Signals: safe.
+ */
+bool insn_decode_near(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off, unsigned int size, struct insn *ret,
+		      struct insn_access *access, bool *stores_near);
 
 /*
  * insn_stores_register - whether an instruction copies a general register to memory at register + @off: mov %rsi, 8(%rsp)

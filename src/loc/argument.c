@@ -231,14 +231,17 @@ static bool is_filled_behind(const struct loc_context *ctx, unsigned int reg, in
 	size_t n;
 	if (!elf_code_at(ctx->code, ctx->is_now ? ctx->next : ctx->at, &code, &n))
 		return true;
-	if (insn_stores_near(code, n, reg, off))
-		return true;
 	for (int i = 0; i < INSNS_MAX; i++) {
 		struct insn insn;
-		struct insn_access access = insn_accesses(code, n, reg, off, SLOT_BYTES);
+		struct insn_access access;
+		bool stores_near;
+		if (!insn_decode_near(code, n, reg, off, SLOT_BYTES, &insn, &access, &stores_near))
+			return !i;
+		if (!i && stores_near)
+			return true;
 		if (access.loads || access.stores)
 			return !access.loads;
-		if (!insn_decode(code, n, 0, &insn) || insn.flow != INSN_NEXT || insn.writes & 1u << reg)
+		if (insn.flow != INSN_NEXT || insn.writes & 1u << reg)
 			return false;
 		code += insn.len;
 		n -= insn.len;
