@@ -243,13 +243,15 @@ static int add_further(struct owner_search *s, struct site_requests *ret, struct
 		if ((!i || row->unit != s->unit) && go_to_unit(s, i) < 0)
 			return err_nomem(err, "sites");
 		uint32_t owner = is_first_entry(s, row) ? DW_FUNC_NONE : owner_of(s, row);
+		if (owner == DW_FUNC_NONE)
+			continue;
 		struct site_request r = {.entry = owner,
 					 .has_row = true,
 					 .at = row->at,
 					 .view = row->view,
 					 .around = row->around,
 					 .view_from = view_from(s, row)};
-		if (owner != DW_FUNC_NONE && !VEC_ADD(&ret->v, r))
+		if (!VEC_ADD(&ret->v, r))
 			return err_nomem(err, "sites");
 	}
 	return 0;
