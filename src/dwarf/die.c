@@ -12,6 +12,7 @@
 #include "dwarf/constants.h"
 #include "dwarf/forms.h"
 #include "dwarf/impl.h"
+#include "dwarf/near.h"
 
 int dw_die_at(const struct dwarf *dw, dw_off off, struct dw_die *ret, struct cairn_err *err)
 {
@@ -55,82 +56,6 @@ static inline bool next_spec(const uint8_t **p, struct dw_spec *ret)
 	return at[1] != 0;
 }
 
-/* A number of up to two bytes as DW_FORM_implicit_const has it, which was checked when the table was compiled. */
-static inline bool short_sleb(const uint8_t *p, int64_t *ret)
-{
-	if (p[0] < 0x80) {
-		*ret = p[0] - (p[0] & 0x40) * 2;
-		return true;
-	}
-	*ret = (p[0] & 0x7f) + p[1] * 0x80 - (p[1] & 0x40) * 0x100;
-	return p[1] < 0x80;
-}
-
-/*
- * The value of an attribute that is in the first run. Returns 1; -EAGAIN when it is to be read by its pair, which tells as well
- * what is wrong with it.
- */
-static inline int near_value(const struct dw_die *die, struct dw_near n, struct dw_value *ret)
-{
-	const struct dw_unit *u = die->unit;
-	const struct dw_abbrev *a = die->abbrev;
-	/* The whole run has to be there. */
-	if (a->first.fixed > u->end - die->attrs)
-		return -EAGAIN;
-	const uint8_t *p = die->attrs + n.off;
-	ret->form = n.form;
-	ret->cls = DW_CLASS_UDATA;
-	switch (n.form) {
-	case DW_FORM_data1:
-		ret->u = *p;
-		return 1;
-	case DW_FORM_data2:
-		ret->u = dw_load_u16(p);
-		return 1;
-	case DW_FORM_data4:
-		ret->u = dw_load_u32(p);
-		return 1;
-	case DW_FORM_data8:
-		ret->u = dw_load_u64(p);
-		return 1;
-	case DW_FORM_flag_present:
-		ret->cls = DW_CLASS_FLAG;
-		ret->u = 1;
-		return 1;
-	case DW_FORM_implicit_const:
-		ret->cls = DW_CLASS_SDATA;
-		return short_sleb(a->specs + n.off, &ret->s) ? 1 : -EAGAIN;
-	case DW_FORM_sdata:
-		ret->cls = DW_CLASS_SDATA;
-		return u->end - p >= 2 && short_sleb(p, &ret->s) ? 1 : -EAGAIN;
-	case DW_FORM_exprloc:
-		if (p == u->end || *p >= 0x80 || *p >= u->end - p)
-			return -EAGAIN;
-		ret->cls = DW_CLASS_EXPRLOC;
-		ret->block.p = p + 1;
-		ret->block.n = *p;
-		return 1;
-	case DW_FORM_addr:
-		ret->cls = DW_CLASS_ADDRESS;
-		ret->addr.v = dw_load_u64(p);
-		return 1;
-	case DW_FORM_sec_offset:
-		ret->cls = DW_CLASS_SECOFF;
-		ret->u = dw_load_u32(p);
-		return 1;
-	case DW_FORM_strp:
-		ret->cls = DW_CLASS_STRING;
-		ret->str = dw_section_str(u->file, DW_SEC_STR, dw_load_u32(p), NULL);
-		return ret->str ? 1 : -EAGAIN;
-	case DW_FORM_ref4:
-		ret->cls = DW_CLASS_REF;
-		ret->ref = (u->off + dw_load_u32(p)) | u->tag;
-		p = u->sec->p + u->off + dw_load_u32(p);
-		return p >= u->dies && p < u->end ? 1 : -EAGAIN;
-	}
-	return -EAGAIN;
-}
-
 /* Behind a value at @p of the forms that most values have; NULL for another, or when it is not all there. */
 static inline const uint8_t *behind_usual(const struct dw_unit *u, const uint8_t *p, uint16_t form)
 {
@@ -172,9 +97,7 @@ static inline const uint8_t *behind_usual(const struct dw_unit *u, const uint8_t
 	return n <= (size_t)(u->end - p) ? p + n : NULL;
 }
 
-/* One that is not near, or is unusual, or damaged. */
-static __attribute__((noinline)) int attr_by_pair(const struct dw_die *die, uint16_t at, struct dw_value *ret,
-						  struct cairn_err *err)
+int dw_attr_by_pair(const struct dw_die *die, uint16_t at, struct dw_value *ret, struct cairn_err *err)
 {
 	const uint8_t *specs = die->abbrev->specs, *p = die->attrs;
 	struct dw_spec spec;
@@ -198,17 +121,15 @@ static __attribute__((noinline)) int attr_by_pair(const struct dw_die *die, uint
 	return 0;
 }
 
-int dw_attr(const struct dw_die *die, uint16_t at, struct dw_value *ret, struct cairn_err *err)
+static inline int attr(const struct dw_die *die, uint16_t at, struct dw_value *ret, struct cairn_err *err)
 {
 	enum dw_slot slot = dw_slot_of(at);
-	struct dw_near n = die->abbrev->near[slot];
-	if (slot == DW_SLOT_NONE)
-		return attr_by_pair(die, at, ret, err);
-	if (!n.form)
-		return 0;
-	if (n.form != DW_NEAR_BY_PAIR && near_value(die, n, ret) == 1)
-		return 1;
-	return attr_by_pair(die, at, ret, err);
+	return slot == DW_SLOT_NONE ? dw_attr_by_pair(die, at, ret, err) : dw_attr_at(die, slot, at, ret, err);
+}
+
+int dw_attr(const struct dw_die *die, uint16_t at, struct dw_value *ret, struct cairn_err *err)
+{
+	return attr(die, at, ret, err);
 }
 
 static bool has_attr(const struct dw_die *die, uint16_t at)
@@ -292,7 +213,7 @@ const char *dw_str_deep(const struct dw_die *die, uint16_t at)
 uint64_t dw_udata(const struct dw_die *die, uint16_t at, uint64_t otherwise)
 {
 	struct dw_value v;
-	if (dw_attr(die, at, &v, NULL) <= 0)
+	if (attr(die, at, &v, NULL) <= 0)
 		return otherwise;
 	if (v.cls == DW_CLASS_SDATA)
 		return v.s >= 0 ? (uint64_t)v.s : otherwise;
@@ -318,7 +239,7 @@ static dw_off ref_of(const struct dw_die *die, const struct dw_value *v)
 dw_off dw_ref(const struct dw_die *die, uint16_t at)
 {
 	struct dw_value v;
-	return dw_attr(die, at, &v, NULL) > 0 ? ref_of(die, &v) : 0;
+	return attr(die, at, &v, NULL) > 0 ? ref_of(die, &v) : 0;
 }
 
 dw_off dw_ref_deep(const struct dw_die *die, uint16_t at)
@@ -418,7 +339,7 @@ bool dw_die_jump(const struct dw_die *die, const uint8_t *behind_attrs, const ui
  * Behind the DIE at @p, and behind its children where it tells where that is; otherwise they are @open. NULL when it is unusual:
  * for dw_die_parse(), then.
  */
-static inline const uint8_t *step_usual(const struct dw_unit *u, const uint8_t *p, bool *open)
+static inline __attribute__((always_inline)) const uint8_t *step_usual(const struct dw_unit *u, const uint8_t *p, bool *open)
 {
 	const struct dw_abbrev *a = dw_usual_abbrev(u, p);
 	const uint8_t *attrs = p + 1;
@@ -471,11 +392,46 @@ static const uint8_t *behind_children(const struct dw_unit *u, const uint8_t *p,
 	return p;
 }
 
-int dw_die_sibling(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err)
+/* The byte behind a DIE and its children. */
+static const uint8_t *behind_all(const struct dw_die *die, struct cairn_err *err)
 {
-	const struct dw_unit *u = die->unit;
 	const uint8_t *p = behind(die, err);
 	if (p && die->has_children && !dw_die_jump(die, p, &p))
-		p = behind_children(u, p, err);
-	return p ? die_or_end(u, p, ret, err) : lost(err);
+		p = behind_children(die->unit, p, err);
+	return p;
+}
+
+int dw_die_sibling(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err)
+{
+	const uint8_t *p = behind_all(die, err);
+	return p ? die_or_end(die->unit, p, ret, err) : lost(err);
+}
+
+/* The first parameter among the DIE at @p and its siblings. */
+static int param_from(const struct dw_unit *u, const uint8_t *p, struct dw_die *ret, struct cairn_err *err)
+{
+	while (p && p < u->end && *p) {
+		const struct dw_abbrev *a = dw_usual_abbrev(u, p);
+		bool open, is_usual = a && a->tag != DW_TAG_formal_parameter && a->tag != DW_TAG_unspecified_parameters;
+		const uint8_t *next = is_usual ? step_usual(u, p, &open) : NULL;
+		if (next) {
+			p = open ? behind_children(u, next, err) : next;
+			continue;
+		}
+		int rc = die_or_end(u, p, ret, err);
+		if (rc <= 0 || ret->tag == DW_TAG_formal_parameter || ret->tag == DW_TAG_unspecified_parameters)
+			return rc;
+		p = behind_all(ret, err);
+	}
+	return p ? 0 : lost(err);
+}
+
+int dw_param_child(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err)
+{
+	return die->has_children ? param_from(die->unit, behind(die, err), ret, err) : 0;
+}
+
+int dw_param_sibling(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err)
+{
+	return param_from(die->unit, behind_all(die, err), ret, err);
 }

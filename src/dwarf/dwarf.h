@@ -162,6 +162,10 @@ void dw_die_prefetch(const struct dw_unit *u, dw_off off);
 int dw_die_child(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err);
 int dw_die_sibling(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err);
 
+/* The same for who wants parameters alone: DW_TAG_formal_parameter, DW_TAG_unspecified_parameters. Others cost little. */
+int dw_param_child(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err);
+int dw_param_sibling(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err);
+
 /*
  * dw_attr - one attribute of a DIE itself (origins are not followed)
  *

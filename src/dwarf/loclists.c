@@ -22,6 +22,7 @@
 #include "dwarf/constants.h"
 #include "dwarf/impl.h"
 #include "dwarf/lists.h"
+#include "dwarf/near.h"
 
 struct walk {
 	const struct dw_unit *u;
@@ -255,7 +256,7 @@ int dw_locations(const struct dw_die *die, uint16_t at,
 	}
 	w.has_views = false;
 	w.views = (struct cursor){0};
-	rc = dw_attr(die, at, &v, err);
+	rc = at == DW_AT_location ? dw_attr_at(die, DW_SLOT_LOCATION, at, &v, err) : dw_attr(die, at, &v, err);
 	if (rc <= 0)
 		return rc;
 	if (v.cls == DW_CLASS_EXPRLOC || v.cls == DW_CLASS_BLOCK) {

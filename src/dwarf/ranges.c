@@ -15,6 +15,7 @@
 #include "dwarf/constants.h"
 #include "dwarf/impl.h"
 #include "dwarf/lists.h"
+#include "dwarf/near.h"
 
 struct walk {
 	const struct dw_unit *u;
@@ -62,9 +63,9 @@ static int walk_list(struct walk *w, const struct dw_value *v)
 static int walk_pair(struct walk *w, const struct dw_die *die)
 {
 	struct dw_value lo, hi;
-	int rc = dw_attr(die, DW_AT_low_pc, &lo, w->err);
+	int rc = dw_attr_at(die, DW_SLOT_LOW_PC, DW_AT_low_pc, &lo, w->err);
 	if (rc > 0)
-		rc = dw_attr(die, DW_AT_high_pc, &hi, w->err);
+		rc = dw_attr_at(die, DW_SLOT_HIGH_PC, DW_AT_high_pc, &hi, w->err);
 	if (rc <= 0 || lo.cls != DW_CLASS_ADDRESS)
 		return rc < 0 ? rc : 0;
 	if (hi.cls == DW_CLASS_ADDRESS)
@@ -81,7 +82,7 @@ int dw_ranges(const struct dw_die *die, int (*visit)(void *ctx, struct dw_range 
 {
 	struct walk w = {.u = die->unit, .visit = visit, .ctx = ctx, .err = err};
 	struct dw_value v;
-	int rc = dw_attr(die, DW_AT_ranges, &v, err);
+	int rc = dw_attr_at(die, DW_SLOT_RANGES, DW_AT_ranges, &v, err);
 	if (rc > 0)
 		rc = walk_list(&w, &v);
 	else if (!rc)

@@ -75,13 +75,13 @@ struct loc_context {
 	struct cairn_vaddr (*find_padding)(void *of, struct cairn_vaddr at);
 	void *padding_of;
 	bool inlined;             /* the site is a copy, not the body's entry */
-	struct cfi_row row;       /* valid when row_state is 1 */
 	const struct dw_die *formal; /* the parameter whose location is read, NULL outside loc_of_argument() */
 	enum bound bound;         /* of the location found last */
 	struct expression expr;   /* of the location found last; none for DW_AT_const_value */
 	bool plain_list;          /* set when a location came from a list without views */
 	int row_state;            /* 0 not asked yet, 1 found, -1 none */
 	struct flow *flow;        /* of function; shared between its sites, owned by the caller */
+	struct cfi_row row;       /* valid when row_state is 1; the last, as it is large and need not be cleared */
 };
 
 /* The unwind row at ctx->at, ctx->row; false when there is none. Looked up when it is asked for first. */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/vec.h"
 #include "dwarf/constants.h"
 
 /* C allows 127 parameters and compilers more; a longer list is no program. */
@@ -27,30 +26,28 @@ int abstract_die(const struct dwarf *dw, const struct dw_unit *unit, dw_off off,
 		       cairn_binary_debug_path(dwarf_binary(dw)), off);
 }
 
-static int read_formals(const struct dw_die *function, struct arena *arena, struct formals *ret,
-			struct cairn_err *err)
+static int read_formals(struct abstracts *a, const struct dw_die *function, struct formals *ret, struct cairn_err *err)
 {
-	VEC(dw_off) offs = {0};
 	struct dw_die child;
 	*ret = (struct formals){.function = function->off};
-	int rc = dw_die_child(function, &child, err);
-	for (; rc == 1 && offs.n < FORMALS_MAX; rc = dw_die_sibling(&child, &child, err)) {
+	a->offs.n = 0;
+	int rc = dw_param_child(function, &child, err);
+	for (; rc == 1 && a->offs.n < FORMALS_MAX; rc = dw_param_sibling(&child, &child, err)) {
 		if (child.tag == DW_TAG_unspecified_parameters)
 			ret->variadic = true;
-		if (child.tag == DW_TAG_formal_parameter && !VEC_ADD(&offs, child.off)) {
-			rc = err_nomem(err, "the parameters of a function");
-			break;
-		}
+		else if (!VEC_ADD(&a->offs, child.off))
+			return err_nomem(err, "the parameters of a function");
 	}
-	dw_off *die = rc < 0 ? NULL : arena_array(arena, offs.n, sizeof(*die));
-	if (die && offs.n)
-		memcpy(die, offs.p, offs.n * sizeof(*die));
-	ret->die = die;
-	ret->n = (uint32_t)offs.n;
-	VEC_FREE(&offs);
 	if (rc < 0)
 		return rc;
-	return die ? 0 : err_nomem(err, "the parameters of a function");
+	dw_off *die = arena_array(a->arena, a->offs.n, sizeof(*die));
+	if (!die)
+		return err_nomem(err, "the parameters of a function");
+	if (a->offs.n)
+		memcpy(die, a->offs.p, a->offs.n * sizeof(*die));
+	ret->die = die;
+	ret->n = (uint32_t)a->offs.n;
+	return 0;
 }
 
 static int remember(struct abstracts *a, dw_off die, const struct abstract *abstract, struct cairn_err *err)
@@ -79,7 +76,7 @@ int abstract_of(struct abstracts *a, const struct dwarf *dw, const struct dw_uni
 		return err_nomem(err, "abstract instances");
 	made->die = die;
 	made->line = dw_udata(&die, DW_AT_decl_line, 0);
-	rc = read_formals(&die, a->arena, &made->formals, err);
+	rc = read_formals(a, &die, &made->formals, err);
 	if (rc >= 0)
 		rc = remember(a, die.off, made, err);
 	*ret = made;

@@ -8,6 +8,7 @@
 #define SITES_ABSTRACT_H
 
 #include "base/map.h"
+#include "base/vec.h"
 #include "dwarf/dwarf.h"
 #include "loc/loc.h"
 
@@ -29,6 +30,7 @@ struct abstract {
 struct abstracts {
 	struct arena *arena; /* holds them */
 	struct map by_die;   /* to struct abstract * */
+	VEC(dw_off) offs;    /* scratch */
 };
 
 static inline void abstracts_init(struct abstracts *a, struct arena *arena)
@@ -39,6 +41,7 @@ static inline void abstracts_init(struct abstracts *a, struct arena *arena)
 static inline void abstracts_fini(struct abstracts *a)
 {
 	map_fini(&a->by_die);
+	VEC_FREE(&a->offs);
 }
 
 /*

@@ -90,10 +90,14 @@ struct cairn_vaddr boundary_padding(const struct boundary *b, struct cairn_vaddr
 	return (struct cairn_vaddr){b->lo + end};
 }
 
+enum {
+	LONGEST = 15, /* bytes of an instruction */
+	BEFORE = 64,  /* that are looked at in front of a place */
+};
+
 /* Where in [0, at) of @bytes the last nop is that can end at @at or up to @gap bytes in front of it: a byte that only nops of all have. */
 static size_t nop_before(const uint8_t *bytes, size_t at, size_t gap)
 {
-	enum { LONGEST = 15 };
 	size_t least = at > LONGEST + gap ? at - LONGEST - gap : 0;
 	for (size_t i = at; i-- > least;)
 		if ((bytes[i] == 0x90 && i + gap >= at - 1) || (bytes[i] == 0x0f && i + 1 < at && bytes[i + 1] == 0x1f))
@@ -101,21 +105,56 @@ static size_t nop_before(const uint8_t *bytes, size_t at, size_t gap)
 	return at;
 }
 
-struct cairn_vaddr boundary_least_padding(const struct elf *code, struct cairn_vaddr at)
+static uint64_t load_8(const uint8_t *p)
 {
-	enum { LONGEST = 15, BEFORE = 64 };
+	uint64_t v;
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* Whether one of the 8 bytes of @v is @byte. */
+static bool has_byte(uint64_t v, uint8_t byte)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	v ^= ones * byte;
+	return (v - ones) & ~v & ones * 0x80;
+}
+
+/* As many of BEFORE bytes as there are before @at in its section, which end at *@ret. */
+static unsigned int bytes_before(struct boundary *b, const struct elf *code, uint64_t at, const uint8_t **ret)
+{
 	const uint8_t *bytes;
 	size_t n;
 	unsigned int before = BEFORE;
-	while (before && (before > at.v || !elf_code_at(code, (struct cairn_vaddr){at.v - before}, &bytes, &n) || n < before))
+	if (at - b->near_lo < b->near_n && at - b->near_lo >= BEFORE) {
+		*ret = b->near + (at - b->near_lo);
+		return BEFORE;
+	}
+	while (before && (before > at || !elf_code_at(code, (struct cairn_vaddr){at - before}, &bytes, &n) || n < before))
 		before = before > LONGEST ? LONGEST : before - 1;
-	size_t nop = before ? nop_before(bytes, before, 0) : 0;
+	if (before) {
+		b->near = bytes;
+		b->near_lo = at - before;
+		b->near_n = n;
+		*ret = bytes + before;
+	}
+	return before;
+}
+
+struct cairn_vaddr boundary_least_padding(struct boundary *b, const struct elf *code, struct cairn_vaddr at)
+{
+	const uint8_t *end;
+	unsigned int before = bytes_before(b, code, at.v, &end);
+	/* Nearly always there is no such byte. */
+	if (before > LONGEST && end[-1] != 0x90 && !has_byte(load_8(end - LONGEST), 0x1f) && !has_byte(load_8(end - 8), 0x1f))
+		return at;
+	size_t nop = before ? nop_before(end - before, before, 0) : 0;
 	if (nop == before)
 		return at;
 	/* Prefixes are in front of it, and another one ends there. */
 	for (size_t last = before; nop < last;) {
 		last = nop;
-		nop = nop_before(bytes, last, LONGEST);
+		nop = nop_before(end - before, last, LONGEST);
 	}
 	return (struct cairn_vaddr){nop > LONGEST ? at.v - before + nop - LONGEST : 0};
 }

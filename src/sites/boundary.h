@@ -19,6 +19,9 @@ struct boundary {
 	size_t n;
 	uint8_t *bits; /* of insn_boundaries() */
 	size_t cap;
+	const uint8_t *near; /* code of a section from near_lo on, near_n bytes of it: where places were looked at last */
+	uint64_t near_lo;
+	size_t near_n;
 };
 
 void boundary_fini(struct boundary *b);
@@ -44,6 +47,6 @@ struct cairn_vaddr boundary_padding(const struct boundary *b, struct cairn_vaddr
  * boundary_least_padding - an address in front of which boundary_padding() of @at is not, told by the bytes before @at alone, wherever
  * instructions begin: @at itself for nearly all
  */
-struct cairn_vaddr boundary_least_padding(const struct elf *code, struct cairn_vaddr at);
+struct cairn_vaddr boundary_least_padding(struct boundary *b, const struct elf *code, struct cairn_vaddr at);
 
 #endif

@@ -282,19 +282,19 @@ static int locate(const struct site_env *env, struct site_worker *w, struct loc_
 static int args_of(const struct site_env *env, struct site_worker *w, struct loc_context *ctx,
 		   struct built_site *b, struct cairn_err *err)
 {
-	b->args = arena_array(w->arena, b->formals.n, sizeof(*b->args));
-	b->bound = arena_array(w->arena, b->formals.n, sizeof(*b->bound));
-	b->exprs = arena_array(w->arena, b->formals.n, sizeof(*b->exprs));
-	if (!b->args || !b->bound || !b->exprs)
+	b->args = arena_array(w->arena, b->formals.n, sizeof(*b->args) + sizeof(*b->exprs) + sizeof(*b->bound));
+	if (!b->args)
 		return err_nomem(err, "the arguments of a site");
+	b->exprs = (struct expression *)(b->args + b->formals.n);
+	b->bound = (uint8_t *)(b->exprs + b->formals.n);
 	b->site.args = b->args;
 	b->site.n_args = b->formals.n;
 	for (uint32_t i = 0; i < b->formals.n; i++)
 		b->args[i].loc.why = CAIRN_UNAVAIL_NO_DESCRIPTION;
 	struct dw_die child;
-	int rc = dw_die_child(&b->die, &child, err);
+	int rc = dw_param_child(&b->die, &child, err);
 	/* To the end: GCC may describe one twice, the second time behind variables, and then that counts. */
-	for (; rc == 1; rc = dw_die_sibling(&child, &child, err)) {
+	for (; rc == 1; rc = dw_param_sibling(&child, &child, err)) {
 		if (child.tag != DW_TAG_formal_parameter)
 			continue;
 		uint32_t i = match_formal(env, &b->formals, &child);
@@ -460,23 +460,23 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 		return rc;
 	ret->formals = abstract->formals;
 	struct padding_search padding = {env, w};
-	struct loc_context ctx = {
-		.dw = env->dw,
-		.cfi = env->cfi,
-		.code = env->code,
-		.function = w->function,
-		.entry = w->container_entry,
-		.at = a.at,
-		.view = a.view,
-		.has_entry_view = a.has_view,
-		.must_begin = request->has_row,
-		.view_from = request->view_from,
-		.inlined = inlined,
-		/* A body begins where its range does: the nops before it are not its own. */
-		.padding = inlined ? boundary_least_padding(env->code, a.at) : a.at,
-		.padding_of = &padding,
-		.flow = w->flow,
-	};
+	struct loc_context ctx;
+	memset(&ctx, 0, offsetof(struct loc_context, row));
+	ctx.dw = env->dw;
+	ctx.cfi = env->cfi;
+	ctx.code = env->code;
+	ctx.function = w->function;
+	ctx.entry = w->container_entry;
+	ctx.at = a.at;
+	ctx.view = a.view;
+	ctx.has_entry_view = a.has_view;
+	ctx.must_begin = request->has_row;
+	ctx.view_from = request->view_from;
+	ctx.inlined = inlined;
+	/* A body begins where its range does: the nops before it are not its own. */
+	ctx.padding = inlined ? boundary_least_padding(&w->boundary, env->code, a.at) : a.at;
+	ctx.padding_of = &padding;
+	ctx.flow = w->flow;
 	if (ctx.padding.v < a.at.v)
 		ctx.find_padding = find_padding;
 	rc = args_of(env, w, &ctx, ret, err);
