@@ -98,6 +98,7 @@ int unit_types_init(struct unit_types *u, const struct dwarf *dw, bool whole, bo
 {
 	*u = (struct unit_types){.dw = dw,
 				 .whole = whole,
+				 .step = whole ? CLUSTER_STEP : UNIT_STEP,
 				 .want_vars = want_vars,
 				 .names = names,
 				 .names_by_hash = names_by_hash};
@@ -119,7 +120,7 @@ void unit_types_fini(struct unit_types *u)
 	VEC_FREE(&u->open);
 	VEC_FREE(&u->plans);
 	VEC_FREE(&u->offs);
-	VEC_FREE(&u->from);
+	VEC_FREE(&u->at);
 	VEC_FREE(&u->sections);
 	free(u->short_names);
 }
@@ -127,7 +128,7 @@ void unit_types_fini(struct unit_types *u)
 void unit_types_clear(struct unit_types *u)
 {
 	u->types.n = u->elems.n = u->funcs.n = u->vars.n = u->bodies.n = u->tags.n = 0;
-	u->offs.n = u->from.n = 0;
+	u->offs.n = u->at.n = 0;
 	u->scattered = false;
 }
 
@@ -203,11 +204,11 @@ int unit_types_read(struct unit_types *u, const struct dw_unit *unit, struct cai
 
 /* ---- behind the walk ---- */
 
-/* Room for @n items, whose values do not matter. */
+/* Room for @n items, whose values do not matter but for having one. */
 static int resize(uint32_t **p, size_t *n, size_t *cap, size_t want)
 {
 	if (want > *cap) {
-		uint32_t *grown = malloc(want * sizeof(*grown));
+		uint32_t *grown = calloc(want, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		free(*p);
@@ -220,15 +221,16 @@ static int resize(uint32_t **p, size_t *n, size_t *cap, size_t want)
 
 static int make_index(struct unit_types *u)
 {
-	if (resize(&u->from.p, &u->from.n, &u->from.cap, (size_t)(places_end(u) / UNIT_STEP + 1)) < 0)
+	if (resize(&u->at.p, &u->at.n, &u->at.cap, (size_t)(places_end(u) >> u->step) + 1) < 0)
 		return -ENOMEM;
-	size_t step = 0;
-	for (uint32_t i = 0; i < u->types.n; i++)
-		while (step <= u->offs.p[i] / UNIT_STEP)
-			u->from.p[step++] = i;
-	while (step < u->from.n)
-		u->from.p[step++] = (uint32_t)u->types.n;
-	return VEC_ADD(&u->offs, UINT32_MAX) ? 0 : -ENOMEM;
+	local_off last = UINT32_MAX;
+	for (uint32_t i = 0; i < u->types.n; i++) {
+		local_off place = u->offs.p[i] >> u->step;
+		if (place != last)
+			u->at.p[place] = i;
+		last = place;
+	}
+	return 0;
 }
 
 static uint32_t *first_elem(struct unit_types *u, uint32_t owner, uint32_t **ret_n)

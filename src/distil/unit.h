@@ -5,8 +5,8 @@
  * A kernel has 2,800 units which together describe 3 million types, all but 100,000 of them again and again. They
  * are never all in memory: a worker reads one unit into these arrays, hashes its types, keeps what it had not seen, and
  * reads the next unit into the same arrays. What refers to what is said by offsets of DIEs. The offsets of types
- * are kept in order, and for every 16 bytes of a unit which is the first from there on: so an offset becomes an index by one
- * look there and on average one step.
+ * are kept in order, and for every 4 bytes of a unit which is the first that begins there: so an offset becomes an index by
+ * one look there, mostly without a step. Where none begins stands what an earlier unit had there; its offset tells.
  *
  *	.debug_info                                types[]                     elems[]
  *	0x2d structure_type "list_head" 16 bytes   0 STRUCT size 16 elems 0-1  next: at 0, 0x51
@@ -49,7 +49,8 @@ enum type_kind {
 /* A place in the cluster's units. Every DIE has one, in the order of the file; 0 is none. */
 typedef uint32_t local_off;
 
-enum { UNIT_STEP = 16 };
+/* Bits of a place that are in one of those steps; a cluster is large, so that its steps are. */
+enum { UNIT_STEP = 2, CLUSTER_STEP = 4 };
 
 /* One DIE that is a type. */
 struct type_die {
@@ -176,10 +177,11 @@ struct unit_types {
 	bool has_namespaces;
 	bool want_vars;
 	bool flat_arrays; /* dimensions are multiplied: the base does not tell them, and equal types shall be found in it */
-	VEC(local_off) offs;     /* of types[], ascending; behind the last one UINT32_MAX */
-	VEC(uint32_t) from;      /* by 16 bytes of the units: the first of types[] there or behind */
+	VEC(local_off) offs;     /* of types[], ascending */
+	VEC(uint32_t) at;        /* by step of the units: the first of types[] that begins there, if one does */
 	const struct dwarf *dw;
 	bool whole;              /* a cluster of all units */
+	uint8_t step;            /* bits of a place that are in a step of u->at */
 	VEC(struct unit_section) sections; /* of a cluster */
 	uint64_t end;            /* of the last of them */
 	uint64_t unit_off, unit_tag, unit_end;
@@ -216,12 +218,12 @@ void unit_types_clear(struct unit_types *u);
 #define NO_TYPE UINT32_MAX
 static inline uint32_t unit_type_index(const struct unit_types *u, local_off off)
 {
-	if (off / UNIT_STEP >= u->from.n)
+	if (off >> u->step >= u->at.n)
 		return NO_TYPE;
-	uint32_t i = u->from.p[off / UNIT_STEP];
-	while (u->offs.p[i] < off)
-		i++;
-	return u->offs.p[i] == off ? i : NO_TYPE;
+	uint32_t i = u->at.p[off >> u->step];
+	while (i < u->offs.n && u->offs.p[i] != off)
+		i = u->offs.p[i] >> u->step == off >> u->step ? i + 1 : NO_TYPE;
+	return i < u->offs.n ? i : NO_TYPE;
 }
 
 static inline struct type_die *unit_type_at(const struct unit_types *u, local_off off)
