@@ -45,19 +45,16 @@ static bool ends_block(const struct graph *g, uint32_t i)
 	return g->v.p[i].next == GRAPH_NONE || g->v.p[i].target != GRAPH_NONE || g->v.p[i + 1].is_target || i + 1 == g->entry;
 }
 
-/* All in one piece of memory. */
+/* There may be as many as instructions; memory that is not needed is not touched. */
 static bool make_blocks(struct loops *l)
 {
 	const struct graph *g = l->g;
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < g->v.n; i++)
-		n += ends_block(g, i);
-	l->blocks = malloc(n * sizeof(*l->blocks) + (2 * (size_t)n + g->v.n) * sizeof(uint32_t) + 1);
+	l->blocks = malloc(g->v.n * (sizeof(*l->blocks) + 3 * sizeof(uint32_t)) + 1);
 	if (!l->blocks)
 		return false;
-	l->path = (uint32_t *)(l->blocks + n);
-	l->open = l->path + n;
-	l->block_of = l->open + n;
+	l->path = (uint32_t *)(l->blocks + g->v.n);
+	l->open = l->path + g->v.n;
+	l->block_of = l->open + g->v.n;
 	for (uint32_t i = 0, first = 0; i < g->v.n; i++) {
 		if (!ends_block(g, i))
 			continue;

@@ -290,15 +290,20 @@ static int read_variable(struct around_scopes *known, struct known_variable *v)
 {
 	if (read_location(known, v) < 0)
 		return -ENOMEM;
-	bool is_constant = v->is_constant;
+	v->has_constant = v->is_constant;
 	for (uint32_t i = v->entries; i < v->entries + v->n_entries; i++) {
 		add_to_set(&v->prints, &known->prints.p[i].expr);
-		is_constant |= known->prints.p[i].is_constant;
+		v->has_constant |= known->prints.p[i].is_constant;
 	}
-	if (is_constant)
-		v->prints.wholes = UINT64_MAX;
 	v->is_read = true;
 	return 0;
+}
+
+/* Most variables have nothing to do with the arguments: none is described as they are, nor is a variable constant in a loop. */
+static bool may_tell(const struct search *s, const struct known_variable *v)
+{
+	bool is_alike = v->prints.wholes & s->prints.wholes || v->prints.ends & s->prints.ends;
+	return is_alike || (v->has_constant && v->die.tag == DW_TAG_variable && s->in_loop);
 }
 
 /* Returns 0 or -ENOMEM. */
@@ -308,8 +313,7 @@ static int compare_variable(struct search *s, struct known_variable *variable)
 		return 0;
 	if (!variable->is_read && read_variable(s->in->known, variable) < 0)
 		return -ENOMEM;
-	/* Most variables have nothing to do with the arguments. */
-	if (!(variable->prints.wholes & s->prints.wholes || variable->prints.ends & s->prints.ends))
+	if (!may_tell(s, variable))
 		return 0;
 	s->is_constant = false;
 	for (unsigned int i = 0; i < s->n; i++)

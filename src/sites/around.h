@@ -29,7 +29,8 @@ struct known_variable {
 	bool is_read;
 	/* Then: */
 	bool is_constant;
-	struct print_set prints;     /* of its entries; all bits when one is constant, or it is */
+	bool has_constant;           /* it is, or one of its entries */
+	struct print_set prints;     /* of its entries */
 	int64_t value;               /* DW_AT_const_value */
 	uint32_t entries, n_entries; /* of its location, those that may be compared */
 };

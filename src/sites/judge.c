@@ -52,21 +52,20 @@ struct judge {
 	struct around_scopes around;
 };
 
-static int enter_container(struct judge *j, uint32_t container)
+/* @b  a place in it */
+static int enter_container(struct judge *j, uint32_t container, const struct built_site *b)
 {
 	const struct site_env *env = j->all->env;
-	struct cairn_vaddr entry;
 	if (j->container == container)
 		return 0;
 	j->container = container;
 	j->function = (struct dw_die){0};
-	if (dw_func_die(env->dw, &env->index->p[container], &j->function, NULL) != 1 ||
-	    site_entry_of(&j->function, &entry) != 1) {
+	if (dw_func_die(env->dw, &env->index->p[container], &j->function, NULL) != 1) {
 		graph_free(j->graph);
 		j->graph = NULL;
 		return 0;
 	}
-	return graph_new(env->code, &j->function, entry, &j->graph);
+	return graph_new(env->code, &j->function, b->container_entry, &j->graph);
 }
 
 /* The first further place of an entry, or where it would be. */
@@ -173,7 +172,7 @@ static int judge_body(struct judge *j, const struct copy *c, struct built_site *
 		b->site.count_doubts |= CAIRN_COUNT_AGAIN;
 	if (!s.is_called || s.is_jumped_to || j->all->env->bare)
 		return 0;
-	int rc = enter_container(j, c->container);
+	int rc = enter_container(j, c->container, b);
 	if (!rc && j->graph && begins_with_loop(j->graph))
 		b->site.count_doubts |= CAIRN_COUNT_RECURSION;
 	return rc;
@@ -229,7 +228,7 @@ static int judge_copy(struct judge *j, size_t at, struct cairn_err *err)
 		return err_nomem(err, "ways to a copy");
 	if (bare && !has_value(j))
 		return 0;
-	if (enter_container(j, c->container) < 0 || !find_instructions(j))
+	if (enter_container(j, c->container, first) < 0 || !find_instructions(j))
 		return err_nomem(err, "ways to a copy");
 	if (j->function.tag && doubt_places(j) < 0)
 		return err_nomem(err, "variables around a copy");

@@ -463,7 +463,10 @@ static bool is_in_scope(const struct passage_scratch *scratch, const struct grap
 	return false;
 }
 
-/* The ways from an instruction in the scope's code, up to one that comes to it again: most loops are short. */
+/*
+ * The ways from an instruction in the scope's code, up to one that comes to it again: most loops are short, and what is in none is on no such
+ * way.
+ */
 static int find_way_back(const struct code *c, uint32_t i)
 {
 	const struct graph *g = c->graph;
@@ -477,7 +480,8 @@ static int find_way_back(const struct code *c, uint32_t i)
 		while (!skip && !rc && (s = graph_next(g, at, &k)) != GRAPH_NONE) {
 			if (s == i)
 				return 1;
-			if (c->marks[s] & INSIDE || !is_in_scope(scratch, &g->v.p[s]))
+			bool is_aside = g->is_loops_known && !g->v.p[s].is_in_loop;
+			if (c->marks[s] & INSIDE || is_aside || !is_in_scope(scratch, &g->v.p[s]))
 				continue;
 			c->marks[s] |= INSIDE;
 			rc = VEC_ADD(&scratch->own, s) ? 0 : -ENOMEM;

@@ -128,6 +128,7 @@ struct built_site {
 	uint8_t *bound; /* enum bound of each of the formals */
 	struct expression *exprs; /* what their locations were made of */
 	uint32_t container; /* index entry */
+	struct cairn_vaddr container_entry;
 	/*
 	 * Nothing tells at which of the moments at its address a location holds: the producer has no views, or a list
 	 * came without. See function.c.
