@@ -69,11 +69,12 @@ bool insn_step(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *re
 /*
  * insn_steps - the same of several instructions one behind the other
  *
+ * @readable   bytes that may be looked at, @n or more
  * @ret        room for @max
  * @ret_bytes  how long they are together
  * Returns how many there are; fewer than @max at the end of the bytes, or in front of what insn_step() returns false for.
  */
-size_t insn_steps(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *ret, size_t max, size_t *ret_bytes);
+size_t insn_steps(const uint8_t *bytes, size_t n, size_t readable, uint64_t at, struct insn_step *ret, size_t max, size_t *ret_bytes);
 
 /* What assemblers pad with: 90, 66 90, 0f 1f /0 and its prefixed forms. @insn  an instruction of @n bytes */
 bool insn_is_padding(const uint8_t *insn, size_t n);

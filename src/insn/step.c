@@ -358,14 +358,15 @@ bool insn_step(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *re
 	return (n >= LONGEST && step_usual(bytes, at, ret)) || step_rare(bytes, n, at, ret);
 }
 
-size_t insn_steps(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *ret, size_t max, size_t *ret_bytes)
+size_t insn_steps(const uint8_t *bytes, size_t n, size_t readable, uint64_t at, struct insn_step *ret, size_t max, size_t *ret_bytes)
 {
 	size_t k = 0, off = 0;
-	for (; k < max && off + LONGEST <= n; off += ret[k++].len)
-		if (!step_usual(bytes + off, at + off, &ret[k]) && !step_rare(bytes + off, n - off, at + off, &ret[k]))
+	for (; k < max && off < n; k++) {
+		bool usual = off + LONGEST <= readable && step_usual(bytes + off, at + off, &ret[k]);
+		if ((!usual && !step_rare(bytes + off, n - off, at + off, &ret[k])) || ret[k].len > n - off)
 			break;
-	for (; k < max && off < n && step_rare(bytes + off, n - off, at + off, &ret[k]); k++)
 		off += ret[k].len;
+	}
 	*ret_bytes = off;
 	return k;
 }

@@ -6,18 +6,6 @@
 
 #include "loc/code.h"
 
-/* A direct jump, before it is known which instruction it leads to. */
-struct jump {
-	uint32_t from;
-	uint64_t to;
-};
-
-struct decode {
-	struct graph *graph;
-	VEC(struct jump) jumps;
-	VEC(uint32_t) ends; /* instructions that control may not go on behind; calls among them */
-};
-
 struct calls {
 	VEC(uint32_t) v;
 };
@@ -68,14 +56,13 @@ static const struct graph_insn by_flow[] = {
 };
 
 /* Of an instruction behind which control may not go on, or may go elsewhere, what is asked about it later. */
-static int note_flow(struct decode *d, uint32_t i, const struct insn_step *step)
+static int note_flow(struct graph *g, uint32_t i, const struct insn_step *step)
 {
-	struct graph *g = d->graph;
 	bool is_jump = step->flow == INSN_JUMP || step->flow == INSN_BRANCH;
 	bool goes_on = step->flow == INSN_BRANCH || step->flow == INSN_TRAP;
-	bool ok = goes_on || VEC_ADD(&d->ends, i);
+	bool ok = goes_on || VEC_ADD(&g->ends, i);
 	if (ok && is_jump)
-		ok = VEC_ADD(&d->jumps, ((struct jump){.from = i, .to = step->target}));
+		ok = VEC_ADD(&g->found, ((struct graph_jump){.from = i, .to = step->target}));
 	if (ok && step->flow == INSN_CALL)
 		ok = VEC_ADD(&g->calls, ((struct graph_call){.from = i, .to = step->target}));
 	if (ok && step->flow == INSN_JUMP_INDIRECT)
@@ -84,15 +71,14 @@ static int note_flow(struct decode *d, uint32_t i, const struct insn_step *step)
 }
 
 /* Behind a gap nothing goes on. */
-static int end_at_gap(struct decode *d, const struct code_run *run)
+static int end_at_gap(struct graph *g, const struct code_run *run)
 {
-	struct graph *g = d->graph;
 	struct graph_insn *last = g->v.n ? &g->v.p[g->v.n - 1] : NULL;
 	if (!last || last->at + last->len == run->at || last->next == GRAPH_NONE)
 		return 0;
 	bool is_listed = last->is_call;
 	last->next = GRAPH_NONE;
-	return is_listed || VEC_ADD(&d->ends, (uint32_t)g->v.n - 1) ? 0 : -ENOMEM;
+	return is_listed || VEC_ADD(&g->ends, (uint32_t)g->v.n - 1) ? 0 : -ENOMEM;
 }
 
 /* Room for the starts of a run's bytes, cleared. */
@@ -114,9 +100,8 @@ static int extend_pieces(struct graph *g, const struct code_run *run)
 
 static int add_run(void *arg, const struct code_run *run)
 {
-	struct decode *d = arg;
-	struct graph *g = d->graph;
-	if (end_at_gap(d, run) < 0 || extend_pieces(g, run) < 0 || !VEC_RESERVE(&g->v, run->n))
+	struct graph *g = arg;
+	if (end_at_gap(g, run) < 0 || extend_pieces(g, run) < 0 || !VEC_RESERVE(&g->v, run->n))
 		return -ENOMEM;
 	uint32_t i = (uint32_t)g->v.n, *starts = g->starts.p + g->starts.n;
 	struct graph_insn *insn = g->v.p + i;
@@ -127,7 +112,7 @@ static int add_run(void *arg, const struct code_run *run)
 		insn->len = step->len;
 		insn->has_effect = step->writes_memory; /* as a call does */
 		insn->is_nop = step->is_nop;
-		if (step->flow != INSN_NEXT && note_flow(d, i, step) < 0)
+		if (step->flow != INSN_NEXT && note_flow(g, i, step) < 0)
 			return -ENOMEM;
 		insn->next |= ++i;
 		starts[off] = i;
@@ -175,17 +160,17 @@ uint32_t graph_at(const struct graph *g, uint64_t at)
 	return number ? number - 1 : GRAPH_NONE;
 }
 
-static void resolve(struct graph *g, const struct decode *d)
+static void resolve(struct graph *g)
 {
 	if (g->v.n)
 		g->v.p[g->v.n - 1].next = GRAPH_NONE;
-	for (size_t i = 0; i < d->jumps.n; i++) {
-		uint32_t to = graph_at(g, d->jumps.p[i].to);
-		g->v.p[d->jumps.p[i].from].target = to;
+	for (size_t i = 0; i < g->found.n; i++) {
+		uint32_t to = graph_at(g, g->found.p[i].to);
+		g->v.p[g->found.p[i].from].target = to;
 		if (to == GRAPH_NONE)
 			continue;
 		g->v.p[to].is_target = true;
-		g->has_jump_back |= to <= d->jumps.p[i].from;
+		g->has_jump_back |= to <= g->found.p[i].from;
 	}
 }
 
@@ -206,11 +191,11 @@ static int add_orphan(struct graph *g, uint32_t i)
  * Padding behind a jump is reached by nobody, and must not seem to lead to what follows it. A call with padding or the end
  * behind it does not return; those in front of padding are added to @silent.
  */
-static int find_orphans(struct graph *g, const struct decode *d, struct calls *silent)
+static int find_orphans(struct graph *g, struct calls *silent)
 {
 	int rc = add_orphan(g, 0);
-	for (size_t n = 0; n < d->ends.n && !rc; n++) {
-		uint32_t i = d->ends.p[n], next = g->v.p[i].next;
+	for (size_t n = 0; n < g->ends.n && !rc; n++) {
+		uint32_t i = g->ends.p[n], next = g->v.p[i].next;
 		if (g->v.p[i].is_call && next != GRAPH_NONE) {
 			if (!g->v.p[next].is_nop || g->v.p[next].is_target || next == g->entry)
 				continue;
@@ -277,23 +262,23 @@ static bool room_for(uint32_t **p, size_t *cap, size_t n)
 }
 
 /* Counted by target first, which says where those of each target stand. */
-static int list_jumps(struct graph *g, const struct decode *d)
+static int list_jumps(struct graph *g)
 {
-	if (!room_for(&g->jumps_to, &g->cap_jumps_to, g->v.n + 2) || !room_for(&g->jumps, &g->cap_jumps, d->jumps.n + 1))
+	if (!room_for(&g->jumps_to, &g->cap_jumps_to, g->v.n + 2) || !room_for(&g->jumps, &g->cap_jumps, g->found.n + 1))
 		return -ENOMEM;
 	memset(g->jumps_to, 0, (g->v.n + 2) * sizeof(*g->jumps_to));
-	for (size_t i = 0; i < d->jumps.n; i++) {
-		uint32_t to = g->v.p[d->jumps.p[i].from].target;
+	for (size_t i = 0; i < g->found.n; i++) {
+		uint32_t to = g->v.p[g->found.p[i].from].target;
 		if (to != GRAPH_NONE)
 			g->jumps_to[to + 2]++;
 	}
 	uint32_t sum = 0;
 	for (size_t i = 2; i < g->v.n + 2; i++)
 		g->jumps_to[i] = sum += g->jumps_to[i];
-	for (size_t i = 0; i < d->jumps.n; i++) {
-		uint32_t to = g->v.p[d->jumps.p[i].from].target;
+	for (size_t i = 0; i < g->found.n; i++) {
+		uint32_t to = g->v.p[g->found.p[i].from].target;
 		if (to != GRAPH_NONE)
-			g->jumps[g->jumps_to[to + 1]++] = d->jumps.p[i].from;
+			g->jumps[g->jumps_to[to + 1]++] = g->found.p[i].from;
 	}
 	return 0;
 }
@@ -400,14 +385,14 @@ int graph_number(struct graph *g)
 	return rc;
 }
 
-static int finish(struct graph *g, const struct decode *d, struct cairn_vaddr entry)
+static int finish(struct graph *g, struct cairn_vaddr entry)
 {
-	resolve(g, d);
+	resolve(g);
 	g->entry = graph_at(g, entry.v);
 	struct calls silent = {0};
-	int rc = find_orphans(g, d, &silent);
+	int rc = find_orphans(g, &silent);
 	if (!rc)
-		rc = list_jumps(g, d);
+		rc = list_jumps(g);
 	if (!rc)
 		rc = join_loops(g, &silent);
 	VEC_FREE(&silent.v);
@@ -469,7 +454,7 @@ static struct graph *empty_graph(struct graph *old)
 	struct graph *g = old ? old : calloc(1, sizeof(*g));
 	if (!g)
 		return NULL;
-	g->v.n = g->orphans.n = g->indirect.n = g->calls.n = g->pieces.n = g->starts.n = g->by_order.n = 0;
+	g->v.n = g->orphans.n = g->indirect.n = g->calls.n = g->pieces.n = g->starts.n = g->by_order.n = g->found.n = g->ends.n = 0;
 	g->is_numbered = g->is_loops_known = g->has_line0 = g->has_jump_back = false;
 	g->positions = NULL;
 	g->n_positions = 0;
@@ -479,17 +464,14 @@ static struct graph *empty_graph(struct graph *old)
 int graph_new(struct elf *code, const struct dw_die *function, struct cairn_vaddr entry, struct graph **ret)
 {
 	struct graph *g = empty_graph(*ret);
-	struct decode d = {.graph = g};
 	*ret = NULL;
 	if (!g)
 		return -ENOMEM;
-	int rc = code_visit_runs(code, function, add_run, &d);
+	int rc = code_visit_runs(code, function, add_run, g);
 	if (!rc)
-		rc = finish(g, &d, entry);
+		rc = finish(g, entry);
 	if (!rc)
 		rc = add_positions(g, code, function->unit);
-	VEC_FREE(&d.jumps);
-	VEC_FREE(&d.ends);
 	if (!rc)
 		*ret = g;
 	else
@@ -508,6 +490,8 @@ void graph_free(struct graph *g)
 	VEC_FREE(&g->pieces);
 	VEC_FREE(&g->starts);
 	VEC_FREE(&g->by_order);
+	VEC_FREE(&g->found);
+	VEC_FREE(&g->ends);
 	free(g->jumps);
 	free(g->jumps_to);
 	free(g);

@@ -40,6 +40,11 @@ struct graph_piece {
 	uint32_t starts; /* graph.starts of its first byte */
 };
 
+struct graph_jump {
+	uint32_t from;
+	uint64_t to; /* an address */
+};
+
 struct graph_call {
 	uint32_t from;
 	uint64_t to; /* the address that is called */
@@ -56,6 +61,8 @@ struct graph {
 	VEC(struct graph_piece) pieces; /* in order of address */
 	VEC(uint32_t) starts;     /* of each byte of the pieces: the number of the instruction that starts there + 1, or 0 */
 	VEC(uint32_t) by_order;   /* graph_number(): instructions by falling order, but those that nothing leads to */
+	VEC(struct graph_jump) found; /* direct jumps in order of address, wherever they go */
+	VEC(uint32_t) ends;       /* instructions that control may not go on behind; calls among them */
 	uint32_t entry;
 	bool is_numbered, is_loops_known;
 	bool has_jump_back;
@@ -93,6 +100,12 @@ int graph_number(struct graph *g);
  * Cost: passes over the instructions and jumps the first time, then a load.
  */
 int graph_may_come_back(struct graph *g, uint32_t i);
+
+/* Whether that is known to be not so without further work. */
+static inline bool graph_is_straight(const struct graph *g, uint32_t i)
+{
+	return !g->indirect.n && (!g->has_jump_back || (g->is_loops_known && !g->v.p[i].is_in_loop));
+}
 
 /* graph_is_reached - whether the function's entry leads to an instruction. Returns and costs as graph_may_come_back(). */
 int graph_is_reached(struct graph *g, uint32_t i);

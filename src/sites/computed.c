@@ -88,7 +88,7 @@ static bool is_computed(const struct cairn_location *loc)
 /* Returns 1; 0; -ENOMEM. */
 static int is_in_loop(struct graph *g, const struct dw_die *function, struct passage_scratch *scratch, uint32_t at)
 {
-	int rc = at == GRAPH_NONE ? 0 : graph_may_come_back(g, at);
+	int rc = graph_may_come_back(g, at);
 	return rc <= 0 ? rc : passage_comes_back(g, function, (struct cairn_vaddr){g->v.p[at].at}, scratch);
 }
 
@@ -96,7 +96,9 @@ int computed_doubt(struct graph *g, const struct dw_die *function, struct passag
 		   uint32_t at)
 {
 	uint64_t doubted = 0; /* those behind the first 64 are believed */
-	for (uint32_t i = 0; g && i < b->formals.n && i < 64; i++)
+	if (!g || at == GRAPH_NONE || graph_is_straight(g, at))
+		return 0;
+	for (uint32_t i = 0; i < b->formals.n && i < 64; i++)
 		if ((is_computed(&b->args[i].loc) || shares_register(b, i)) &&
 		    !believe_is_pointer(b->die.unit, b->formals.die[i]))
 			doubted |= (uint64_t)1 << i;
