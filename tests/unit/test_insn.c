@@ -80,6 +80,34 @@ static void a_step_says_what_a_decode_says_of_code_that_ends_early(void **state)
 	}
 }
 
+static void many_steps_are_single_ones_one_behind_the_other(void **state)
+{
+	/* push %rbp; mov %rsp,%rbp; nopw 0(%rax,%rax,1); call; je; xchg %rax,%r8; pause; jmp *%rax; ret; mov of 10 bytes */
+	static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00, 0xe8, 1, 0, 0, 0, 0x74, 0xf0,
+		0x49, 0x90, 0xf3, 0x90, 0x90, 0xff, 0xe0, 0xc3, 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8};
+	static const bool nops[] = {false, false, true, false, false, false, false, true, false, false, false};
+	struct insn_step many[32], one;
+	size_t off = 0, bytes;
+	assert_int_equal(insn_steps(code, sizeof(code), sizeof(code), 0x1000, many, 32, &bytes), ARRAY_SIZE(nops));
+	assert_int_equal(bytes, sizeof(code));
+	for (size_t i = 0; i < ARRAY_SIZE(nops); off += one.len, i++) {
+		assert_true(insn_step(code + off, sizeof(code) - off, 0x1000 + off, &one));
+		assert_int_equal(many[i].len, one.len);
+		assert_int_equal(many[i].flow, one.flow);
+		assert_int_equal(many[i].target, one.target);
+		assert_int_equal(many[i].writes_memory, one.writes_memory);
+		assert_int_equal(many[i].is_nop, nops[i]);
+		assert_int_equal(one.is_nop, nops[i]);
+	}
+	/* No more than asked for, and nothing that goes on behind the end, whether or not that may be read. */
+	assert_int_equal(insn_steps(code, sizeof(code), sizeof(code), 0x1000, many, 3, &bytes), 3);
+	assert_int_equal(bytes, 10);
+	for (size_t readable = 12; readable <= sizeof(code); readable++) {
+		assert_int_equal(insn_steps(code, 12, readable, 0x1000, many, 32, &bytes), 3);
+		assert_int_equal(bytes, 10);
+	}
+}
+
 enum { R12 = 1 << 12, KEPT = RBX | RBP | RSP | 0xf000 };
 
 /* What the decoder says of it, but for what calls and returns do to rsp. */
@@ -767,6 +795,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_step_says_what_a_decode_says_for_every_opcode_and_modrm),
 		cmocka_unit_test(a_step_says_what_a_decode_says_of_code_that_ends_early),
+		cmocka_unit_test(many_steps_are_single_ones_one_behind_the_other),
 		cmocka_unit_test(a_sweep_finds_what_a_decode_finds_for_every_opcode_and_modrm),
 		cmocka_unit_test(bytes_that_are_no_instruction_may_write_anything),
 		cmocka_unit_test(where_values_come_from),
