@@ -10,8 +10,8 @@
  *	3: ...; jmp 2
  *	4: ret
  *
- * Compilers put what is rare behind a function's end, and jump back from there. So that a jump goes back tells little: in a kernel three of four
- * functions have such, and one of four has a loop.
+ * Compilers put what is rare behind a function's end, and jump back from there. So that a jump goes back tells little: of a kernel's functions three of four
+ * have such, and one of three has a loop.
  *
  * What the first search meets, from the entry, is reached.
  *
