@@ -221,6 +221,13 @@ struct dw_range {
 int dw_ranges(const struct dw_die *die, int (*visit)(void *ctx, struct dw_range range), void *ctx,
 	      struct cairn_err *err);
 
+/* The same behind what @to has, which the caller frees. Returns their number, -EBADMSG, -ENOMEM. */
+struct dw_range_list {
+	struct dw_range *p;
+	size_t n, cap;
+};
+int dw_ranges_append(const struct dw_die *die, struct dw_range_list *to, struct cairn_err *err);
+
 /* Whether the code of a DIE holds @at: 1, 0, or as dw_ranges(). Cost: all of its ranges. */
 int dw_ranges_hold(const struct dw_die *die, struct cairn_vaddr at, struct cairn_err *err);
 

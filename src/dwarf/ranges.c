@@ -19,6 +19,7 @@
 
 struct walk {
 	const struct dw_unit *u;
+	struct dw_range_list *to; /* NULL: to @visit */
 	int (*visit)(void *ctx, struct dw_range range);
 	void *ctx;
 	struct cairn_err *err;
@@ -26,7 +27,7 @@ struct walk {
 };
 
 /* A range; @from is the address that the linker filled in. Returns 0, or what ends the walk. */
-static int found(struct walk *w, uint64_t from, uint64_t lo, uint64_t hi)
+static inline int found(struct walk *w, uint64_t from, uint64_t lo, uint64_t hi)
 {
 	const struct dw_unit *u = w->u;
 	if (dw_is_discarded(u, from) || dw_is_discarded(u, lo) || lo == hi)
@@ -37,7 +38,12 @@ static int found(struct walk *w, uint64_t from, uint64_t lo, uint64_t hi)
 			       " to 0x%" PRIx64 " in this unit",
 			       u->file->path, u->sec->src.section, u->off, lo, hi);
 	w->n++;
-	return w->visit(w->ctx, (struct dw_range){{lo}, {hi}});
+	if (!w->to)
+		return w->visit(w->ctx, (struct dw_range){{lo}, {hi}});
+	if (w->to->n == w->to->cap && !VEC_RESERVE(w->to, 1))
+		return -ENOMEM;
+	w->to->p[w->to->n++] = (struct dw_range){{lo}, {hi}};
+	return 0;
 }
 
 static int walk_list(struct walk *w, const struct dw_value *v)
@@ -77,17 +83,28 @@ static int walk_pair(struct walk *w, const struct dw_die *die)
 	return found(w, lo.addr.v, lo.addr.v, lo.addr.v + hi.u);
 }
 
+static int walk(struct walk *w, const struct dw_die *die)
+{
+	struct dw_value v;
+	int rc = dw_attr_at(die, DW_SLOT_RANGES, DW_AT_ranges, &v, w->err);
+	if (rc > 0)
+		rc = walk_list(w, &v);
+	else if (!rc)
+		rc = walk_pair(w, die);
+	return rc ? rc : w->n;
+}
+
 int dw_ranges(const struct dw_die *die, int (*visit)(void *ctx, struct dw_range range), void *ctx,
 	      struct cairn_err *err)
 {
 	struct walk w = {.u = die->unit, .visit = visit, .ctx = ctx, .err = err};
-	struct dw_value v;
-	int rc = dw_attr_at(die, DW_SLOT_RANGES, DW_AT_ranges, &v, err);
-	if (rc > 0)
-		rc = walk_list(&w, &v);
-	else if (!rc)
-		rc = walk_pair(&w, die);
-	return rc ? rc : w.n;
+	return walk(&w, die);
+}
+
+int dw_ranges_append(const struct dw_die *die, struct dw_range_list *to, struct cairn_err *err)
+{
+	struct walk w = {.u = die->unit, .to = to, .err = err};
+	return walk(&w, die);
 }
 
 struct holding {

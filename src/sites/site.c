@@ -48,31 +48,25 @@ void site_worker_fini(struct site_worker *w)
 	w->graph = NULL;
 	boundary_fini(&w->boundary);
 	abstracts_fini(&w->abstracts);
-	VEC_FREE(&w->ranges.v);
-	VEC_FREE(&w->own.v);
+	VEC_FREE(&w->ranges);
+	VEC_FREE(&w->own);
 }
 
 /* ---- address ---- */
 
-static int note_range(void *arg, struct dw_range r)
-{
-	struct site_ranges *to = arg;
-	return VEC_ADD(&to->v, r) ? 0 : -ENOMEM;
-}
-
 /* Returns their number, -EBADMSG, -ENOMEM. */
-static int ranges_of(const struct dw_die *die, struct site_ranges *to, struct cairn_err *err)
+static int ranges_of(const struct dw_die *die, struct dw_range_list *to, struct cairn_err *err)
 {
-	to->v.n = 0;
-	int rc = dw_ranges(die, note_range, to, err);
+	to->n = 0;
+	int rc = dw_ranges_append(die, to, err);
 	return rc == -ENOMEM ? err_nomem(err, "ranges of code") : rc;
 }
 
 /* Whether the code of the worker's container holds it. */
 static bool is_in_container(const struct site_worker *w, struct cairn_vaddr at)
 {
-	for (size_t i = 0; i < w->ranges.v.n; i++)
-		if (w->ranges.v.p[i].lo.v <= at.v && at.v < w->ranges.v.p[i].hi.v)
+	for (size_t i = 0; i < w->ranges.n; i++)
+		if (w->ranges.p[i].lo.v <= at.v && at.v < w->ranges.p[i].hi.v)
 			return true;
 	return false;
 }
@@ -100,15 +94,15 @@ struct address {
 };
 
 /* @w has the ranges of the container, which may be the DIE itself; @own those of the DIE. False for one without code. */
-static bool address_of(const struct dw_die *die, const struct site_worker *w, const struct site_ranges *own,
+static bool address_of(const struct dw_die *die, const struct site_worker *w, const struct dw_range_list *own,
 		       struct address *ret)
 {
-	struct cairn_vaddr pc, first = own->v.n ? own->v.p[0].lo : (struct cairn_vaddr){0};
-	*ret = (struct address){.at = first, .rule = own->v.n > 1 ? CAIRN_AT_FIRST_RANGE : CAIRN_AT_LOW_PC};
+	struct cairn_vaddr pc, first = own->n ? own->p[0].lo : (struct cairn_vaddr){0};
+	*ret = (struct address){.at = first, .rule = own->n > 1 ? CAIRN_AT_FIRST_RANGE : CAIRN_AT_LOW_PC};
 	if (!entry_pc(die, first, &pc) || !is_in_container(w, pc))
-		return own->v.n > 0;
+		return own->n > 0;
 	/* An entry at the start of the only range is that: say the simpler thing. */
-	if (own->v.n != 1 || pc.v != first.v)
+	if (own->n != 1 || pc.v != first.v)
 		ret->rule = CAIRN_AT_ENTRY_PC;
 	ret->at = pc;
 	ret->view = dw_udata(die, DW_AT_GNU_entry_view, UINT64_MAX);
@@ -132,7 +126,7 @@ int site_entry_of(const struct dw_die *body, struct cairn_vaddr *ret)
 	int rc = enter_body(&w, body, &a, NULL);
 	if (rc == 1)
 		*ret = a.at;
-	VEC_FREE(&w.ranges.v);
+	VEC_FREE(&w.ranges);
 	return rc;
 }
 
@@ -370,13 +364,13 @@ static int describe(const struct site_env *env, struct site_worker *w, uint32_t 
 /* Of the place at hand, for those who ask about its code. */
 static int keep_ranges(struct site_worker *w, struct built_site *b)
 {
-	struct dw_range *ranges = arena_array(w->arena, w->own.v.n, sizeof(*ranges));
+	struct dw_range *ranges = arena_array(w->arena, w->own.n, sizeof(*ranges));
 	if (!ranges)
 		return -ENOMEM;
-	if (w->own.v.n)
-		memcpy(ranges, w->own.v.p, w->own.v.n * sizeof(*ranges));
+	if (w->own.n)
+		memcpy(ranges, w->own.p, w->own.n * sizeof(*ranges));
 	b->ranges = ranges;
-	b->n_ranges = (uint32_t)w->own.v.n;
+	b->n_ranges = (uint32_t)w->own.n;
 	return 0;
 }
 

@@ -82,17 +82,13 @@ struct site_env {
 	const struct symbol_name *folds;
 };
 
-struct site_ranges {
-	VEC(struct dw_range) v;
-};
-
 /* Scratch of one worker, with what it knows of the container it worked on last. */
 struct site_worker {
 	struct arena *arena;
 	uint32_t container; /* index entry; DW_FUNC_NONE at first */
 	struct dw_die function;         /* its DIE */
-	struct site_ranges ranges;      /* its code */
-	struct site_ranges own;         /* that of the place at hand */
+	struct dw_range_list ranges;      /* its code */
+	struct dw_range_list own;         /* that of the place at hand */
 	struct cairn_vaddr container_entry;
 	bool container_has_code;
 	struct flow *flow;
