@@ -247,15 +247,17 @@ static bool standard(struct machine *m, uint8_t op)
 	return true;
 }
 
-/* A number of one or two bytes; false for a longer one, or one that is not all there. */
-static inline bool short_uleb(const uint8_t **p, const uint8_t *end, uint32_t *ret)
+/* A number of one or two bytes, which are there; false for a longer one. */
+static inline bool short_uleb(const uint8_t **p, uint32_t *ret)
 {
 	const uint8_t *at = *p;
-	if (end - at < 2 || (at[0] >= 0x80 && at[1] >= 0x80))
-		return false;
-	*ret = at[0] < 0x80 ? at[0] : (at[0] & 0x7fu) | (uint32_t)at[1] << 7;
-	*p = at + 1 + (at[0] >= 0x80);
-	return true;
+	*ret = at[0];
+	*p = at + 1;
+	if (at[0] < 0x80)
+		return true;
+	*ret = (at[0] & 0x7fu) | (uint32_t)at[1] << 7;
+	*p = at + 2;
+	return at[1] < 0x80;
 }
 
 /* Of as many bytes as short_uleb() read, which gave @v. */
@@ -271,7 +273,8 @@ static inline int32_t sign_of(uint32_t v, size_t bytes)
  */
 static void run_usual(struct machine *m)
 {
-	const uint8_t *p = m->c->pos, *end = m->c->end;
+	enum { LONGEST = 3 }; /* bytes that are looked at for one */
+	const uint8_t *p = m->c->pos, *end = m->c->end, *safe = end - p >= LONGEST ? end - LONGEST : p;
 	const uint8_t base = m->h->opcode_base;
 	const uint64_t inst = m->h->min_inst;
 	if (m->h->max_ops != 1 || !m->h->line_range || m->dropped || (m->whole && !m->started) || m->rows.n >= m->rows.cap)
@@ -279,7 +282,7 @@ static void run_usual(struct machine *m)
 	/* The registers are where the next row goes. */
 	struct dw_row *r = m->rows.p + m->rows.n, *full = m->rows.p + m->rows.cap - 1;
 	*r = m->row;
-	while (p < end) {
+	while (p < safe) {
 		uint8_t op = *p;
 		const uint8_t *next = p + 1;
 		uint32_t v;
@@ -300,19 +303,19 @@ static void run_usual(struct machine *m)
 			p = next;
 			continue;
 		}
-		if (op == DW_LNS_set_column && short_uleb(&next, end, &v)) {
+		if (op == DW_LNS_set_column && short_uleb(&next, &v)) {
 			r->column = (uint16_t)v;
 		} else if (op == DW_LNS_negate_stmt) {
 			r->is_stmt = !r->is_stmt;
-		} else if (op == DW_LNS_advance_line && short_uleb(&next, end, &v)) {
+		} else if (op == DW_LNS_advance_line && short_uleb(&next, &v)) {
 			r->line += (uint32_t)sign_of(v, (size_t)(next - p) - 1);
-		} else if (op == DW_LNS_set_file && short_uleb(&next, end, &v)) {
+		} else if (op == DW_LNS_set_file && short_uleb(&next, &v)) {
 			r->file = v;
-		} else if (op == DW_LNS_advance_pc && short_uleb(&next, end, &v)) {
+		} else if (op == DW_LNS_advance_pc && short_uleb(&next, &v)) {
 			r->at.v += inst * v;
 			if (v)
 				r->view = 0;
-		} else if (!op && end - p > 2 && p[1] && p[1] < 0x80 && p[2] == DW_LNE_set_discriminator && p[1] <= end - p - 2) {
+		} else if (!op && p[1] && p[1] < 0x80 && p[2] == DW_LNE_set_discriminator && p[1] <= end - p - 2) {
 			next = p + 2 + p[1];
 		} else {
 			break;
