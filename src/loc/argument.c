@@ -63,14 +63,23 @@ struct search {
 	bool everywhere;
 	bool is_register; /* it lives in registers: DW_OP_regN, as opposed to being computed from them */
 	bool continues; /* it did not begin at this entry */
-	struct dw_loc_entry last; /* the entry before, and where the first began of those that say the same without a gap */
-	struct cairn_vaddr last_since;
-	struct cairn_vaddr since; /* the same of what was found */
 	bool as_it_stands; /* bounds in the padding are not moved */
 	bool moved;        /* some were */
 	bool next_view; /* look for what begins one view behind the site's */
 	int rc;
+	struct cairn_vaddr since; /* where the first entry began of those that say the same as what was found without a gap */
+	/* The same of the entry before, and that: from here on nothing is cleared. */
+	struct cairn_vaddr last_since;
+	struct dw_loc_entry last;
 };
+
+static void search_init(struct search *s, struct loc_context *ctx, const struct dw_unit *unit, struct arena *arena)
+{
+	memset(s, 0, offsetof(struct search, last_since));
+	s->ctx = ctx;
+	s->unit = unit;
+	s->arena = arena;
+}
 
 static bool before_or_at(struct cairn_vaddr a, uint64_t view_a, struct cairn_vaddr b, uint64_t view_b)
 {
@@ -367,8 +376,10 @@ static int search_list(const struct dw_die *formal, struct search *s)
 /* Whether a list says something else where its bounds in the padding are taken as they stand. */
 static bool is_read_otherwise(const struct dw_die *formal, struct search *s)
 {
-	struct search other = {.ctx = s->ctx, .unit = s->unit, .arena = s->arena, .as_it_stands = true};
+	struct search other;
 	struct expression expr = s->ctx->expr;
+	search_init(&other, s->ctx, s->unit, s->arena);
+	other.as_it_stands = true;
 	search_list(formal, &other);
 	s->ctx->expr = expr;
 	s->rc = s->rc < 0 ? s->rc : other.rc;
@@ -390,7 +401,8 @@ int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct
 	}
 
 	ctx->formal = formal;
-	struct search s = {.ctx = ctx, .unit = formal->unit, .arena = arena};
+	struct search s;
+	search_init(&s, ctx, formal->unit, arena);
 	rc = search_list(formal, &s);
 	if (s.moved && has_rows(s.unit, ctx->padding, ctx->at) && is_read_otherwise(formal, &s)) {
 		s.found = (struct cairn_location){.why = CAIRN_UNAVAIL_AMBIGUOUS};

@@ -102,13 +102,16 @@ static int request_first(struct batch *b, struct cairn_err *err)
 static int request_further(struct batch *b, const struct site_env *env, struct cairn_err *err)
 {
 	struct built_site *sites = b->first_sites;
-	for (size_t g = 0; g < b->n; sites += b->groups[g++].entries.n) {
+	struct first_entries scratch = {0};
+	int rc = 0;
+	for (size_t g = 0; g < b->n && rc >= 0; sites += b->groups[g++].entries.n) {
 		size_t before = b->further.v.n;
-		int rc = further_request(env, &b->groups[g], sites, &b->further, err);
-		if (rc < 0)
-			return rc;
+		rc = further_request(env, &b->groups[g], sites, &scratch, &b->further, err);
 		b->n_further[g] = b->further.v.n - before;
 	}
+	VEC_FREE(&scratch.v);
+	if (rc < 0)
+		return rc;
 	b->further_sites = malloc((b->further.v.n + 1) * sizeof(*b->further_sites));
 	return b->further_sites ? 0 : err_nomem(err, "sites");
 }

@@ -24,17 +24,11 @@ static uint64_t distance_to(const struct built_site *b, uint64_t at)
  * of the caller may have been moved to where the copy begins, as it can be with DW_AT_entry_pc; then it
  * belongs to the copy whose code begins nearest behind.
  */
-struct first_entry {
-	struct cairn_vaddr at;
-	uint64_t view;
-	struct built_site *site;
-};
-
 struct owner_search {
 	const struct site_env *env;
 	const struct group *group;
 	struct built_site *sites; /* one for each of the group's entries */
-	VEC(struct first_entry) firsts; /* of the unit at hand, those with code; apart, because all of them are compared with each row */
+	struct first_entries *firsts; /* of the unit at hand, those with code; apart, because all of them are compared with each row */
 	/* Entries, and rows, of the unit at hand: a function may have 50,000 of each in all units. */
 	uint32_t unit;
 	size_t first, end, first_row, end_row;
@@ -48,11 +42,11 @@ static uint32_t unit_of(const struct owner_search *s, size_t i)
 /* Returns 0 or -ENOMEM. */
 static int list_firsts(struct owner_search *s)
 {
-	s->firsts.n = 0;
+	s->firsts->v.n = 0;
 	for (size_t i = s->first; i < s->end; i++) {
 		struct built_site *b = &s->sites[i];
 		struct first_entry f = {.at = b->site.at, .view = b->view, .site = b};
-		if (b->site.n_shared && !VEC_ADD(&s->firsts, f))
+		if (b->site.n_shared && !VEC_ADD(&s->firsts->v, f))
 			return -ENOMEM;
 	}
 	return 0;
@@ -83,8 +77,8 @@ static int go_to_unit(struct owner_search *s, size_t row)
 /* Whether the row is the first entry of a copy, which then learns what the row tells. */
 static bool is_first_entry(const struct owner_search *s, const struct entry_row *row)
 {
-	for (size_t i = 0; i < s->firsts.n; i++) {
-		const struct first_entry *f = &s->firsts.p[i];
+	for (size_t i = 0; i < s->firsts->v.n; i++) {
+		const struct first_entry *f = &s->firsts->v.p[i];
 		if (f->at.v != row->at.v || f->view != row->view)
 			continue;
 		f->site->around = row->around;
@@ -270,12 +264,9 @@ static int add_ways(const struct owner_search *s, struct site_requests *ret, str
 }
 
 int further_request(const struct site_env *env, const struct group *group, struct built_site *sites,
-		    struct site_requests *ret, struct cairn_err *err)
+		    struct first_entries *scratch, struct site_requests *ret, struct cairn_err *err)
 {
-	struct owner_search s = {.env = env, .group = group, .sites = sites};
+	struct owner_search s = {.env = env, .group = group, .sites = sites, .firsts = scratch};
 	int rc = add_ways(&s, ret, err);
-	if (rc >= 0)
-		rc = add_further(&s, ret, err);
-	VEC_FREE(&s.firsts);
-	return rc;
+	return rc < 0 ? rc : add_further(&s, ret, err);
 }

@@ -5,6 +5,18 @@
 
 #include "sites/group.h"
 
+/* Where a copy begins. */
+struct first_entry {
+	struct cairn_vaddr at;
+	uint64_t view;
+	struct built_site *site;
+};
+
+/* Scratch of further_request(), zeroed at first. */
+struct first_entries {
+	VEC(struct first_entry) v;
+};
+
 struct site_requests {
 	VEC(struct site_request) v;
 };
@@ -14,10 +26,11 @@ struct site_requests {
  *
  * First the other ways into copies without an entry, then the line rows at which code that was duplicated is
  * entered (entry_rows.h).
- * @sites  one for each of the group's entries; those whose entry has a row learn what stands around it
+ * @sites    one for each of the group's entries; those whose entry has a row learn what stands around it
+ * @scratch  kept from one group to the next
  * Returns 0 or -ENOMEM.
  */
 int further_request(const struct site_env *env, const struct group *group, struct built_site *sites,
-		    struct site_requests *ret, struct cairn_err *err);
+		    struct first_entries *scratch, struct site_requests *ret, struct cairn_err *err);
 
 #endif
