@@ -98,6 +98,23 @@ static int read_entry(struct walk *w, struct dw_list *l, int kind, const struct 
 	return found(w, b->from, &e);
 }
 
+/* An unsigned LEB128 of up to three bytes, which are there; false for a longer one. */
+static inline bool take_short(const uint8_t **p, uint64_t *ret)
+{
+	const uint8_t *at = *p;
+	*ret = at[0];
+	*p = at + 1;
+	if (at[0] < 0x80)
+		return true;
+	*ret = (at[0] & 0x7fu) | (uint32_t)at[1] << 7;
+	*p = at + 2;
+	if (at[1] < 0x80)
+		return true;
+	*ret = (at[0] & 0x7fu) | (at[1] & 0x7fu) << 7 | (uint32_t)at[2] << 14;
+	*p = at + 3;
+	return at[2] < 0x80;
+}
+
 /* What one entry can have: its kind, two addresses or numbers, and the length of its expression. */
 enum { ENTRY_MAX = 1 + 8 + 3 + 3, VIEWS_MAX = 3 + 3 };
 
@@ -125,22 +142,22 @@ static int walk_usual(struct walk *w, struct dw_list *l)
 		if (kind == START_LENGTH) {
 			from = lo = dw_load_u64(p);
 			p += 8;
-		} else if (kind == OFFSET_PAIR && cur_uleb_short(&p, end, &lo)) {
+		} else if (kind == OFFSET_PAIR && take_short(&p, &lo)) {
 			from = from ? from : lo;
 			lo += l->base;
 		} else {
 			return 0;
 		}
-		if (!cur_uleb_short(&p, end, &n))
+		if (!take_short(&p, &n))
 			return 0;
 		e.lo.v = lo;
 		e.hi.v = (kind == START_LENGTH ? lo : l->base) + n;
-		if (!cur_uleb_short(&p, end, &e.expr_len) || e.expr_len > (size_t)(end - p) || from >= dropped || e.lo.v > e.hi.v)
+		if (!take_short(&p, &e.expr_len) || e.expr_len > (size_t)(end - p) || from >= dropped || e.lo.v > e.hi.v)
 			return 0;
 		e.view_lo = e.view_hi = 0;
 		e.has_views = w->has_views;
-		if (e.has_views && (w->views.end - views < VIEWS_MAX || !cur_uleb_short(&views, w->views.end, &e.view_lo) ||
-				    !cur_uleb_short(&views, w->views.end, &e.view_hi)))
+		if (e.has_views && (w->views.end - views < VIEWS_MAX || !take_short(&views, &e.view_lo) ||
+				    !take_short(&views, &e.view_hi)))
 			return 0;
 		e.everywhere = false;
 		e.expr = p;
