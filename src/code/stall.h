@@ -62,7 +62,7 @@ int stall_run(struct stall *s, int (*work)(void *ctx, struct cairn_err *err), vo
 /*
  * stall_lend - while there is nothing to read, @work runs in the thread and the caller goes on
  *
- * @work   reads nothing of the process, and ends when the caller tells it to
+ * @work   reads nothing of the process's memory, and ends when the caller tells it to
  * Returns whether it runs: not without stall_begin(), nor where no thread can be had. Then stall_take_back(), which waits for its end, comes before
  * all else.
  */

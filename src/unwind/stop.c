@@ -177,11 +177,11 @@ static int seize_new(struct stop *stop, DIR *tasks, struct reaper *reaper, struc
 	return rc < 0 ? rc : n;
 }
 
-/* Whether the process has @n threads, also such as have ended: the directory has a link for each, which is told faster than their names. */
-static bool has_threads(DIR *tasks, size_t n)
+/* How many threads the process has, also such as have ended: the directory has a link for each, which is told faster than their names. */
+static size_t count_threads(DIR *tasks)
 {
 	struct stat st;
-	return fstat(dirfd(tasks), &st) == 0 && st.st_nlink == n + 2;
+	return fstat(dirfd(tasks), &st) == 0 && st.st_nlink > 2 ? st.st_nlink - 2 : 0;
 }
 
 /* ---- stopping ---- */
@@ -353,14 +353,17 @@ static bool all_stand_still(const struct stop *stop, DIR *tasks)
 	size_t n = 0;
 	for (size_t i = 0; i < stop->threads.n; i++)
 		n += stop->threads.p[i].is_stopped;
-	return has_threads(tasks, n);
+	return n && count_threads(tasks) == n;
 }
 
 static int stop_threads(struct stop *stop, DIR *tasks, struct reaper *reaper, struct cairn_err *err)
 {
-	int rc;
+	/* Without it the list would move from place to place as it grows. */
+	int rc = VEC_RESERVE(&stop->threads, count_threads(tasks)) ? 0 : err_nomem(err, "the threads of a process");
+	if (rc < 0)
+		return rc;
 	for (int round = 0; (rc = seize_new(stop, tasks, reaper, err)) > 0 && round < MAX_ROUNDS; round++)
-		if (has_threads(tasks, stop->threads.n))
+		if (count_threads(tasks) == stop->threads.n)
 			break;
 	stop->first_ns = now_ns();
 	/* Stopping takes a while in which new ones can begin: until there are none. */

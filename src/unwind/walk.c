@@ -261,10 +261,12 @@ static const char *code_of(const struct cairn_stack_frame *f)
 	return f->path ? f->path : "code made at run time";
 }
 
-static int step(struct walker *w, const struct cairn_unwind_rule *rule, struct cairn_stack_frame *f)
+/* From the frame @here to its caller, *@f; they may be the same. */
+static int step(struct walker *w, const struct cairn_unwind_rule *rule, const struct cairn_stack_frame *here,
+		struct cairn_stack_frame *f)
 {
 	const struct walk_target *t = w->target;
-	uint64_t at = f->bin ? f->vaddr.v : f->at.v;
+	uint64_t at = here->bin ? here->vaddr.v : here->at.v;
 	switch (cairn_unwind_step(rule, t->machine, t->read, t->ctx, &w->regs)) {
 	case CAIRN_STEP_OK:
 		break;
@@ -274,21 +276,22 @@ static int step(struct walker *w, const struct cairn_unwind_rule *rule, struct c
 		return finish(w, CAIRN_WALK_UNDESCRIBED, "no unwind row");
 	case CAIRN_STEP_UNREADABLE:
 		return finish(w, CAIRN_WALK_UNREADABLE, "the stack of the frame at 0x%" PRIx64 " in %s cannot be read",
-			      at, code_of(f));
+			      at, code_of(here));
 	case CAIRN_STEP_LOST:
 		return finish(w, CAIRN_WALK_LOST, "the frame at 0x%" PRIx64 " in %s needs a register that its callee did not keep",
-			      at, code_of(f));
+			      at, code_of(here));
 	case CAIRN_STEP_STUCK:
 		return finish(w, CAIRN_WALK_LOOP, "the caller of the frame at 0x%" PRIx64 " in %s would be below it",
-			      at, code_of(f));
+			      at, code_of(here));
 	}
-	w->touched = touched_by(w, rule);
+	if (!t->no_registers)
+		w->touched = touched_by(w, rule);
 	/* Where addresses have less than 48 bits a signature begins below those that a step removes. */
 	w->regs.pc.v &= ~t->signature;
 	/* A return address of 0 is how some programs mark the outermost frame, without a rule that says so. */
-	if (!w->regs.pc.v && !f->is_signal)
+	if (!w->regs.pc.v && !here->is_signal)
 		return finish(w, CAIRN_WALK_OUTERMOST, "return address 0");
-	*f = (struct cairn_stack_frame){.pc = w->regs.pc, .is_exact = f->is_signal};
+	*f = (struct cairn_stack_frame){.pc = w->regs.pc, .is_exact = here->is_signal};
 	return 0;
 }
 
@@ -358,7 +361,7 @@ static int visit_new(struct walker *w, struct cairn_stack_frame *f, struct cairn
 	if (!add_frame(w, keep_frame(w->walk, f)))
 		return err_nomem(err, "the frames of a stack");
 	if (way.rule)
-		return step(w, way.rule, f);
+		return step(w, way.rule, f, f);
 	rc = way.is_said ? 0 : step_out_of_borrowed(w, f, err);
 	if (rc)
 		return rc < 0 ? rc : 0;
@@ -377,8 +380,7 @@ static int visit(struct walker *w, struct cairn_stack_frame *f, struct cairn_err
 	const struct walk_place *known = same_as_before(w->walk, f);
 	if (!known)
 		return visit_new(w, f, err);
-	*f = *known->frame;
-	return add_frame(w, known->frame) ? step(w, known->rule, f) : err_nomem(err, "the frames of a stack");
+	return add_frame(w, known->frame) ? step(w, known->rule, known->frame, f) : err_nomem(err, "the frames of a stack");
 }
 
 void walk_empty(struct walk *walk)
