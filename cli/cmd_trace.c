@@ -2,7 +2,6 @@
 /* cairn trace: calls of functions, inlined ones too, with typed arguments, as they happen. */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /*
  * Zydis, loaded when the first instruction is decoded
  *
- * Most verbs decode nothing, and the library's tables take longer to relocate than many answers take. These are its functions, as far as
- * libcairn calls them; in libcairn.so they are the library's own.
+ * What a sidecar answers decodes nothing, and the library's tables take longer to relocate than such an answer takes. These are its
+ * functions, as far as libcairn calls them; in libcairn.so they are the library's own.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -23,12 +23,13 @@ static struct {
 	ZydisRegister (*enclosing)(ZydisMachineMode, ZydisRegister);
 } zydis;
 
-/* There is no answer without it, as if the program had not started. */
+/* As if the program had not started, which it would not when it were linked. */
 static void give_up(void)
 {
 	const char *why = dlerror();
 
-	_exit(fail(STATUS_NOT_HERE, "the decoder of instructions: %s", why ? why : "not found"));
+	_exit(fail(STATUS_NOT_HERE, "the decoder of instructions, which the package of Zydis has (Debian: libzydis4.0): %s",
+		   why ? why : "not found"));
 }
 
 static void load(void)

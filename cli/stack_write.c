@@ -102,15 +102,15 @@ static void put_functions(FILE *out, const struct stack_names *names, const stru
 static void number_line(char *line, size_t number)
 {
 	line[0] = '#';
-	line[1] = (char)('0' + (number < 10 ? number : number < 100 ? number / 10 : number / 100));
-	line[2] = (char)(number < 10 ? ' ' : '0' + (number < 100 ? number % 10 : number / 10 % 10));
-	line[3] = (char)(number < 100 ? ' ' : '0' + number % 10);
+	line[1] = (char)('0' + (number < 10 ? number : number / 10));
+	line[2] = (char)(number < 10 ? ' ' : '0' + number % 10);
+	line[3] = ' ';
 }
 
 /* Numbers that the room is too small for. */
 static void put_with_large_number(FILE *out, const char *line, size_t n, size_t number)
 {
-	fprintf(out, "#%zu", number);
+	fprintf(out, "#%-2zu ", number);
 	fwrite_unlocked(line + NUMBER_ROOM, 1, n - NUMBER_ROOM, out);
 }
 
@@ -118,7 +118,7 @@ static void put_with_large_number(FILE *out, const char *line, size_t n, size_t 
 static void put_lines(FILE *out, const struct stack_lines *lines, size_t *number)
 {
 	char *line = lines->text, *end = lines->text + lines->n;
-	bool is_large = *number + lines->n_lines > 1000;
+	bool is_large = *number + lines->n_lines > 100;
 
 	for (size_t left = lines->n_lines; left; left--) {
 		char *behind = left == 1 ? end : (char *)memchr(line, '\n', (size_t)(end - line)) + 1;

@@ -104,7 +104,7 @@ struct cairn_stacks_opts {
 	int (*find_pack)(void *ctx, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err);
 	void *find_pack_ctx;
 	bool vectors; /* of a process, read vector registers, too: a system call more for each thread. Of a core what it has is there */
-	bool no_registers; /* those of frames are not kept, which takes longer than the rest of a walk: cairn_stacks_regs() tells none but the pc */
+	bool no_registers; /* do not keep those of frames, which takes time: cairn_stacks_regs() tells none but the pc then */
 };
 
 struct cairn_stacks;

@@ -50,7 +50,7 @@ void func_bodies_see(const struct dwarf *dw, struct classes *c);
 /* Which DIEs are one function. Returns 0, -ENOMEM. @ret is for func_table_fini() also then. */
 int func_table_number(const struct variants *variants, struct func_table *ret, struct cairn_err *err);
 
-/* Which of them have code and are in main. Returns 0, -EBADMSG, -ENOMEM. */
+/* Which of them have code and are in main. Returns 0, -ENOMEM. */
 int func_table_choose(const struct dwarf *dw, struct func_table *f, uint64_t *losses, struct cairn_err *err);
 void func_table_fini(struct func_table *f);
 

@@ -65,7 +65,11 @@ int places_search_new(const struct cairn_binary *bin, const struct place_opts *o
  */
 int places_prepare(struct place_search *s, struct cairn_err *err);
 
-/* places_find_folds - at which addresses the linker folded functions; meanwhile, if need be. Returns as places_prepare(). */
+/*
+ * places_find_folds - at which addresses the linker folded functions
+ *
+ * May run beside places_prepare(). Returns as that.
+ */
 int places_find_folds(struct place_search *s, struct cairn_err *err);
 void places_search_free(struct place_search *s);
 

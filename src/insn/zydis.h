@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The decoder as this module uses it; no other module sees Zydis. */
+/* The decoder as this module uses it; no other module of the library sees Zydis. */
 #ifndef INSN_ZYDIS_H
 #define INSN_ZYDIS_H
 

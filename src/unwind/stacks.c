@@ -110,6 +110,8 @@ void cairn_stacks_regs(const struct cairn_thread_stack *thread, size_t frame, st
 	const struct thread_walk *t = (const struct thread_walk *)(const void *)thread;
 	uint32_t wanted = t->regs ? t->regs[frame].known : 0;
 	*ret = (struct cairn_regs){.pc = thread->frames[frame]->pc, .known = wanted};
+	if (!wanted)
+		return;
 	/* Each from the outermost frame that it changed in; in the innermost all have. */
 	for (const struct frame_regs *kept = &t->regs[frame]; wanted; kept--) {
 		const uint64_t *word = t->words + kept->first;

@@ -283,6 +283,23 @@ def json_has_the_same_frames_and_a_round_for_each_time():
         expect(all(f"{int(pc, 16):#018x}" in text for pc in waiting[0]), text)
 
 
+DEEP = """
+#include <stdio.h>
+#include <unistd.h>
+volatile int sink;
+__attribute__((noinline)) static void deep(int n) { if (n) deep(n - 1); else { puts("ready"); fflush(stdout); for (;;) pause(); } sink++; }
+int main(void) { deep(1100); return 0; }
+"""
+
+
+@claim
+def numbers_of_frames_stand_apart_from_addresses_however_many_there_are():
+    with Running(compile_c("deep", DEEP, flags=("-O1", "-g", "-fno-optimize-sibling-calls"))) as p:
+        r = cairn("stack", "--no-cache", p.pid)
+        numbers = re.findall(r"^#(\d+) +0x[0-9a-f]{16}  ", r.out, re.M)
+        expect(numbers == [str(i) for i in range(len(numbers))] and len(numbers) > 1000, r)
+
+
 @claim
 def a_limit_of_frames_is_told():
     with Running(program()) as p:
