@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Abbreviation tables, compiled to skip programs (the picture is in impl.h)
+ * Abbreviation tables, compiled to skip programs (the picture is in abbrev.h)
  *
  *	.debug_abbrev     ULEB code, 0 ends the table
  *	                  ULEB tag
@@ -154,7 +154,7 @@ const uint8_t dw_slots[] = {
 
 const uint8_t dw_gnu_slots[] = {DW_SLOT_LOCVIEWS, DW_SLOT_ENTRY_VIEW};
 
-/* The form, when near_value() of die.c reads it. */
+/* The form, when dw_near_value() reads it. */
 static uint8_t near_form(const struct dw_abbrevs *t, uint16_t form)
 {
 	switch (form) {

@@ -221,7 +221,7 @@ struct dw_range {
 int dw_ranges(const struct dw_die *die, int (*visit)(void *ctx, struct dw_range range), void *ctx,
 	      struct cairn_err *err);
 
-/* The same behind what @to has, which the caller frees. Returns their number, -EBADMSG, -ENOMEM. */
+/* The same behind what @to has, which the caller frees. Returns their number, -EBADMSG, -ENOMEM (which @err does not tell). */
 struct dw_range_list {
 	struct dw_range *p;
 	size_t n, cap;

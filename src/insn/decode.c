@@ -240,6 +240,20 @@ bool insn_stores_register(const uint8_t *bytes, size_t n, unsigned int dwarf_reg
 	return true;
 }
 
+bool insn_is_zeroing(const uint8_t *insn, size_t n)
+{
+	uint8_t rex = 0;
+	if (n && (insn[0] & 0xf0) == 0x40) {
+		rex = insn[0];
+		insn++;
+		n--;
+	}
+	if (n != 2 || (insn[0] != 0x31 && insn[0] != 0x33 && insn[0] != 0x29 && insn[0] != 0x2b))
+		return false;
+	bool same_high = !!(rex & 4) == !!(rex & 1);
+	return same_high && insn[1] >= 0xc0 && (insn[1] >> 3 & 7) == (insn[1] & 7);
+}
+
 bool insn_takes_address(const uint8_t *bytes, size_t n, uint64_t at, uint64_t *ret)
 {
 	ZydisDecoder d = zydis_decoder();

@@ -79,6 +79,9 @@ size_t insn_steps(const uint8_t *bytes, size_t n, size_t readable, uint64_t at, 
 /* What assemblers pad with: 90, 66 90, 0f 1f /0 and its prefixed forms. @insn  an instruction of @n bytes */
 bool insn_is_padding(const uint8_t *insn, size_t n);
 
+/* xor or sub of a general register with itself: the result does not depend on it. @insn: one instruction of @n bytes. */
+bool insn_is_zeroing(const uint8_t *insn, size_t n);
+
 /*
  * insn_takes_address - whether an instruction loads an address that is fixed in the file: lea N(%rip)
  *

@@ -38,8 +38,8 @@
  *
  * Asked first is what takes no decoding: that calls change registers. Most of what is asked about is behind one on some path.
  *
- * Cost: linear in the instructions for code without loops; each loop adds a round, and bits are only ever
- * cleared, so there are at most 17 rounds.
+ * Cost: linear in the instructions for code without loops; each loop adds a round or two. Jumps backwards that lead to one another
+ * add one each, and code can be made of nothing else: after VISITS_MAX nothing is unchanged, and nothing used.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -76,21 +76,6 @@ struct flow {
 	uint16_t anywhere; /* what an indirect jump leaves: intersected into every instruction */
 };
 
-/* xor and sub of a register with itself: the result does not depend on it. */
-static bool is_zeroing(const uint8_t *insn, size_t n)
-{
-	uint8_t rex = 0;
-	if (n && (insn[0] & 0xf0) == 0x40) {
-		rex = insn[0];
-		insn++;
-		n--;
-	}
-	if (n != 2 || (insn[0] != 0x31 && insn[0] != 0x33 && insn[0] != 0x29 && insn[0] != 0x2b))
-		return false;
-	bool same_high = !!(rex & 4) == !!(rex & 1);
-	return same_high && insn[1] >= 0xc0 && (insn[1] >> 3 & 7) == (insn[1] & 7);
-}
-
 static int add_node(void *arg, const struct code_insn *insn)
 {
 	struct node node = {.at = insn->at,
@@ -112,7 +97,7 @@ static void decode(struct node *n)
 	struct insn insn = {.writes = ALL};
 	insn_decode(n->bytes, n->len, n->at, &insn);
 	n->kills = insn.writes | changes_of(n);
-	n->reads = is_zeroing(n->bytes, n->len) ? 0 : insn.reads;
+	n->reads = insn_is_zeroing(n->bytes, n->len) ? 0 : insn.reads;
 }
 
 static int by_address(const void *a, const void *b)
@@ -185,6 +170,18 @@ static bool propagate_uses(struct flow *f)
 	return changed;
 }
 
+/* Visits of instructions by one question; a second's work. The largest functions of a kernel take some hundred thousand. */
+enum { VISITS_MAX = 1 << 24 };
+
+/* Passes until nothing changes. False: there were too many. */
+static bool settle(struct flow *f, bool (*pass)(struct flow *f))
+{
+	size_t left = VISITS_MAX / (f->n + 1) + 2;
+	while (left && pass(f))
+		left--;
+	return left;
+}
+
 static void find_unchanged(struct flow *f)
 {
 	f->anywhere = ALL;
@@ -193,13 +190,12 @@ static void find_unchanged(struct flow *f)
 		f->p[i].reached = false;
 	}
 	arrive(node_at(f, f->entry.v), ALL);
-	while (propagate(f))
-		;
+	bool settled = settle(f, propagate);
 	for (size_t i = 0; i < f->n; i++)
 		if (!f->p[i].reached)
 			arrive(&f->p[i], 0);
-	while (propagate(f))
-		;
+	if (!settled || !settle(f, propagate))
+		f->anywhere = 0;
 }
 
 static void need_calls(struct flow *f)
@@ -223,8 +219,9 @@ static void need_all(struct flow *f)
 static void need_uses(struct flow *f)
 {
 	need_all(f);
-	while (f->known < USES && propagate_uses(f))
-		;
+	bool settled = f->known == USES || settle(f, propagate_uses);
+	for (size_t i = 0; i < f->n && !settled; i++)
+		f->p[i].live = 0;
 	f->known = USES;
 }
 

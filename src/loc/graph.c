@@ -12,14 +12,6 @@ struct calls {
 
 enum { RBP = 1 << 6, RSP = 1 << 7 };
 
-/* xor of a register with itself: a constant. */
-static bool is_zeroing(const uint8_t *insn, size_t n)
-{
-	size_t i = n && (insn[0] & 0xf0) == 0x40;
-	return n == i + 2 && (insn[i] == 0x31 || insn[i] == 0x33) && insn[i + 1] >= 0xc0 &&
-	       (insn[i + 1] >> 3 & 7) == (insn[i + 1] & 7);
-}
-
 /* lea of another address than one in the stack frame or in the file: a sum. */
 static bool is_sum(const uint8_t *insn, size_t n, uint16_t reads)
 {
@@ -32,7 +24,7 @@ static bool only_moves(const uint8_t *bytes, const struct insn *insn)
 	uint16_t sources = insn->reads & (uint16_t)~(RSP | RBP);
 	bool one = !(sources & (sources - 1));
 	bool in_frame = insn->reads & (RSP | RBP);
-	if (is_zeroing(bytes, insn->len))
+	if (insn_is_zeroing(bytes, insn->len))
 		return true;
 	if (insn->flow == INSN_CALL || insn->flow == INSN_CALL_INDIRECT || is_sum(bytes, insn->len, insn->reads))
 		return false;
@@ -174,11 +166,13 @@ static void resolve(struct graph *g)
 	}
 }
 
-/* What stands at @i is not fallen into. */
+/* What stands at @i is not fallen into. Where an earlier look ended, or another one begins, this one ends: all together are one pass. */
 static int add_orphan(struct graph *g, uint32_t i)
 {
 	for (; i < g->v.n && !g->v.p[i].is_target && i != g->entry; i++) {
 		struct graph_insn *insn = &g->v.p[i];
+		if (insn->is_orphan || (insn->is_nop && insn->next == GRAPH_NONE))
+			return 0;
 		insn->is_orphan = !insn->is_nop;
 		if (insn->is_orphan)
 			return VEC_ADD(&g->orphans, i) ? 0 : -ENOMEM;
@@ -357,7 +351,6 @@ int graph_number(struct graph *g)
 	uint8_t *seen = calloc(g->v.n + 1, 1);
 	bool orphans_done = false;
 	int rc = seen && VEC_RESERVE(&g->by_order, g->v.n) ? 0 : -ENOMEM;
-	g->is_numbered = !rc;
 	if (!rc && g->entry != GRAPH_NONE) {
 		seen[g->entry] = 1;
 		if (!VEC_ADD(&path, ((struct step){.insn = g->entry})))
@@ -382,6 +375,7 @@ int graph_number(struct graph *g)
 	}
 	VEC_FREE(&path);
 	free(seen);
+	g->is_numbered = !rc;
 	return rc;
 }
 

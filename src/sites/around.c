@@ -37,10 +37,10 @@
 
 enum {
 	/*
-	 * Children of one scope that are looked at, and variables and scopes for one copy. In vmlinux up to 332 are, in libjvm 1,134. A function
-	 * made by a program may have any number, and as many copies.
+	 * Children of one scope that are looked at, and variables and scopes for one copy, also those that nothing is compared with. Of the
+	 * others there are up to 332 in vmlinux, 1,134 in libjvm. A function made by a program may have any number, and as many copies.
 	 */
-	DIES_MAX = 4096,
+	DIES_MAX = 1 << 14,
 	/* Arguments of one copy. A function with more has what is behind them believed. */
 	ARGS_MAX = 64,
 	/*

@@ -310,7 +310,7 @@ static int scan_unit(void *arg, size_t item, unsigned int worker, struct cairn_e
 	if (rc >= 0 && u.decls.n)
 		rc = dw_unit_visit_rows(dwarf_unit(c->env->dw, u.unit), look_at_rows, &u, err);
 	found->n = u.hits->v.n - found->from;
-	if (rc >= 0)
+	if (rc >= 0 && found->n)
 		rc = sort_rows(u.hits->v.p + found->from, found->n, c->groups);
 	VEC_FREE(&u.decls);
 	return rc == -ENOMEM ? err_nomem(err, "line rows") : rc < 0 ? rc : 0;
