@@ -207,7 +207,8 @@ static int trace(struct session *session, double seconds)
 
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
-	if (seconds)
+	/* Of thirty years nobody sees the end, and of many more nanoseconds have no number. */
+	if (seconds && seconds < 1e9)
 		end_ns = now_ns() + (uint64_t)(seconds * 1e9 + 0.5);
 	r = watch(session, end_ns, &err);
 	look_at_mapped(session);

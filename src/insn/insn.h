@@ -15,6 +15,9 @@
 
 #include <cairn/hazards.h>
 
+/* Of one instruction; longer ones fault. */
+enum { INSN_MAX_BYTES = 15 };
+
 enum insn_flow {
 	INSN_NEXT,          /* control continues with the next instruction, and only there */
 	INSN_JUMP,          /* direct, to target */

@@ -134,9 +134,6 @@ static const struct kind kinds['z' + 1] = {
 	['r'] = {.is_prefix = true},
 };
 
-/* Bytes of an instruction. */
-enum { LONGEST = 15 };
-
 /* An instruction while it is read. */
 struct step {
 	const uint8_t *p, *end; /* behind what is read */
@@ -279,7 +276,7 @@ static bool step_fast(const uint8_t *bytes, size_t n, uint64_t at, struct insn_s
 	} else {
 		s.p += immediate_of(&s, k, 0);
 	}
-	if (s.p > s.end || s.p - bytes > LONGEST)
+	if (s.p > s.end || s.p - bytes > INSN_MAX_BYTES)
 		return false;
 	step.len = (uint8_t)(s.p - bytes);
 	if (k->distance)
@@ -355,14 +352,14 @@ static bool step_rare(const uint8_t *bytes, size_t n, uint64_t at, struct insn_s
 
 bool insn_step(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *ret)
 {
-	return (n >= LONGEST && step_usual(bytes, at, ret)) || step_rare(bytes, n, at, ret);
+	return (n >= INSN_MAX_BYTES && step_usual(bytes, at, ret)) || step_rare(bytes, n, at, ret);
 }
 
 size_t insn_steps(const uint8_t *bytes, size_t n, size_t readable, uint64_t at, struct insn_step *ret, size_t max, size_t *ret_bytes)
 {
 	size_t k = 0, off = 0;
 	for (; k < max && off < n; k++) {
-		bool usual = off + LONGEST <= readable && step_usual(bytes + off, at + off, &ret[k]);
+		bool usual = off + INSN_MAX_BYTES <= readable && step_usual(bytes + off, at + off, &ret[k]);
 		if ((!usual && !step_rare(bytes + off, n - off, at + off, &ret[k])) || ret[k].len > n - off)
 			break;
 		off += ret[k].len;
@@ -379,7 +376,7 @@ size_t insn_boundaries(const uint8_t *code, size_t n, uint8_t *bits)
 		ZydisDecodedInstruction zi;
 		struct insn_step step;
 		bits[at / 8] |= (uint8_t)(1u << at % 8);
-		if ((n - at >= LONGEST && step_usual(code + at, 0, &step)) || step_fast(code + at, n - at, 0, &step)) {
+		if ((n - at >= INSN_MAX_BYTES && step_usual(code + at, 0, &step)) || step_fast(code + at, n - at, 0, &step)) {
 			at += step.len;
 			continue;
 		}

@@ -26,7 +26,7 @@
 #include "insn/modrm.h"
 #include "insn/values.h"
 
-enum { RSP = 7, RSP_MACHINE = 4, LONGEST = 15 };
+enum { RSP = 7, RSP_MACHINE = 4 };
 
 static const char one_byte[] =
 	/*        0123456789abcdef */
@@ -174,7 +174,7 @@ static bool pass_letter(struct sweep *s, char letter, uint8_t opcode, unsigned i
 /* Length of the instruction at @code when it writes none of @regs, by number of the machine; 0: ask. */
 static size_t pass(const uint8_t *code, size_t n, unsigned int regs)
 {
-	struct sweep s = {.p = code, .end = code + (n < LONGEST ? n : LONGEST)};
+	struct sweep s = {.p = code, .end = code + (n < INSN_MAX_BYTES ? n : INSN_MAX_BYTES)};
 	bool is_repeated = false;
 	for (; s.p < s.end; s.p++) {
 		if (*s.p == 0xf3 || *s.p == 0xf2)

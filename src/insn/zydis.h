@@ -9,7 +9,9 @@
 
 #include <Zydis/Zydis.h>
 
-enum { INSN_MAX_BYTES = ZYDIS_MAX_INSTRUCTION_LENGTH };
+#include "insn/insn.h"
+
+_Static_assert(INSN_MAX_BYTES == ZYDIS_MAX_INSTRUCTION_LENGTH, "one length of instructions");
 
 /* A decoder for 64-bit code. Making one sets a few words; it needs no lock and no storage. */
 static inline ZydisDecoder zydis_decoder(void)

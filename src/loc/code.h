@@ -9,6 +9,12 @@
 /* Instructions of one function that are looked at; the longest function seen has some 100,000. */
 enum { CODE_INSNS_MAX = 2000000 };
 
+/*
+ * Visits of a function's instructions by one question that goes round until nothing changes. Code can be made in which each of many jumps
+ * adds a round: then there is no answer.
+ */
+enum { CODE_VISITS_MAX = 1 << 24 };
+
 struct code_insn {
 	uint64_t at;
 	const uint8_t *bytes; /* step.len of them */

@@ -39,7 +39,7 @@
  * Asked first is what takes no decoding: that calls change registers. Most of what is asked about is behind one on some path.
  *
  * Cost: linear in the instructions for code without loops; each loop adds a round or two. Jumps backwards that lead to one another
- * add one each, and code can be made of nothing else: after VISITS_MAX nothing is unchanged, and nothing used.
+ * add one each, and code can be made of nothing else: after CODE_VISITS_MAX nothing is unchanged, and nothing used.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -170,13 +170,10 @@ static bool propagate_uses(struct flow *f)
 	return changed;
 }
 
-/* Visits of instructions by one question; a second's work. The largest functions of a kernel take some hundred thousand. */
-enum { VISITS_MAX = 1 << 24 };
-
 /* Passes until nothing changes. False: there were too many. */
 static bool settle(struct flow *f, bool (*pass)(struct flow *f))
 {
-	size_t left = VISITS_MAX / (f->n + 1) + 2;
+	size_t left = CODE_VISITS_MAX / (f->n + 1) + 2;
 	while (left && pass(f))
 		left--;
 	return left;

@@ -25,6 +25,7 @@
 
 #include "dwarf/constants.h"
 #include "insn/insn.h"
+#include "loc/code.h"
 #include "loc/graph.h"
 #include "loc/loc.h"
 
@@ -102,8 +103,6 @@ static uint8_t behind(const struct spill_search *s, uint32_t i)
 }
 
 /* One pass; whether something changed. */
-enum { VISITS_MAX = 1 << 24 };
-
 static bool propagate(struct spill_search *s)
 {
 	bool is_changed = false;
@@ -126,8 +125,7 @@ static bool solve(struct spill_search *s)
 	s->states[s->g->entry] = NOT_THERE;
 	for (size_t i = 0; i < s->g->orphans.n; i++)
 		s->states[s->g->orphans.p[i]] = NOT_THERE;
-	/* As in flow.c: code can be made of jumps that add a round each. */
-	size_t left = VISITS_MAX / (s->g->v.n + 1) + 2;
+	size_t left = CODE_VISITS_MAX / (s->g->v.n + 1) + 2;
 	while (left && propagate(s))
 		left--;
 	return left;

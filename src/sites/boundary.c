@@ -90,15 +90,13 @@ struct cairn_vaddr boundary_padding(const struct boundary *b, struct cairn_vaddr
 	return (struct cairn_vaddr){b->lo + end};
 }
 
-enum {
-	LONGEST = 15, /* bytes of an instruction */
-	BEFORE = 64,  /* that are looked at in front of a place */
-};
+/* Bytes that are looked at in front of a place. */
+enum { BEFORE = 64 };
 
 /* Where in [0, at) of @bytes the last nop is that can end at @at or up to @gap bytes in front of it: a byte that only nops of all have. */
 static size_t nop_before(const uint8_t *bytes, size_t at, size_t gap)
 {
-	size_t least = at > LONGEST + gap ? at - LONGEST - gap : 0;
+	size_t least = at > INSN_MAX_BYTES + gap ? at - INSN_MAX_BYTES - gap : 0;
 	for (size_t i = at; i-- > least;)
 		if ((bytes[i] == 0x90 && i + gap >= at - 1) || (bytes[i] == 0x0f && i + 1 < at && bytes[i + 1] == 0x1f))
 			return i;
@@ -131,7 +129,7 @@ static unsigned int bytes_before(struct boundary *b, const struct elf *code, uin
 		return BEFORE;
 	}
 	while (before && (before > at || !elf_code_at(code, (struct cairn_vaddr){at - before}, &bytes, &n) || n < before))
-		before = before > LONGEST ? LONGEST : before - 1;
+		before = before > INSN_MAX_BYTES ? INSN_MAX_BYTES : before - 1;
 	if (before) {
 		b->near = bytes;
 		b->near_lo = at - before;
@@ -146,7 +144,7 @@ struct cairn_vaddr boundary_least_padding(struct boundary *b, const struct elf *
 	const uint8_t *end;
 	unsigned int before = bytes_before(b, code, at.v, &end);
 	/* Nearly always there is no such byte. */
-	if (before > LONGEST && end[-1] != 0x90 && !has_byte(load_8(end - LONGEST), 0x1f) && !has_byte(load_8(end - 8), 0x1f))
+	if (before > INSN_MAX_BYTES && end[-1] != 0x90 && !has_byte(load_8(end - INSN_MAX_BYTES), 0x1f) && !has_byte(load_8(end - 8), 0x1f))
 		return at;
 	size_t nop = before ? nop_before(end - before, before, 0) : 0;
 	if (nop == before)
@@ -154,7 +152,7 @@ struct cairn_vaddr boundary_least_padding(struct boundary *b, const struct elf *
 	/* Prefixes are in front of it, and another one ends there. */
 	for (size_t last = before; nop < last;) {
 		last = nop;
-		nop = nop_before(end - before, last, LONGEST);
+		nop = nop_before(end - before, last, INSN_MAX_BYTES);
 	}
-	return (struct cairn_vaddr){nop > LONGEST ? at.v - before + nop - LONGEST : 0};
+	return (struct cairn_vaddr){nop > INSN_MAX_BYTES ? at.v - before + nop - INSN_MAX_BYTES : 0};
 }
