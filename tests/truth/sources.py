@@ -23,8 +23,15 @@ def source_lists():
     return ''.join(f'deb-src {line}\n' for line in sorted(set(out.splitlines())) if len(line.split()) == 3)
 
 
+def versions(package, options):
+    """The versions of a source package that apt's lists name, newest first."""
+    _, out, _ = common.run(['apt-cache', *options, 'madison', package])
+    lines = [line.split('|') for line in out.splitlines()]
+    return [fields[1].strip() for fields in lines if len(fields) == 3 and fields[2].endswith(' Sources')]
+
+
 def apt_source(package, folder):
-    """Downloads a source package into folder."""
+    """Downloads the upstream archive of a source package into folder: of the newest version that the mirror has. Its lists may be newer than its files."""
     if not shutil.which('apt-get'):
         raise Unavailable('apt-get is not installed')
     with tempfile.TemporaryDirectory() as apt:
@@ -34,10 +41,17 @@ def apt_source(package, folder):
             file.write(source_lists())
         options = ['-q', '-o', f'Dir::Etc::sourcelist={apt}/sources.list', '-o', 'Dir::Etc::sourceparts=/nonexistent',
                    '-o', f'Dir::State::lists={apt}/lists', '-o', f'Dir::Cache={apt}/cache', '-o', 'APT::Sandbox::User=root']
-        for command in (['update'], ['source', '--download-only', package]):
-            code, out, err = common.run(['apt-get', *options, *command], 300, cwd=folder)
-            if code != 0:
-                raise Unavailable(f'apt-get {" ".join(command)}: {(err or out).strip()[-200:]}')
+        code, out, err = common.run(['apt-get', *options, 'update'], 300)
+        if code != 0:
+            raise Unavailable(f'apt-get update: {(err or out).strip()[-200:]}')
+        failed = f'apt knows no source of {package}'
+        for version in versions(package, options):
+            get = ['source', '--download-only', '--tar-only', f'{package}={version}']
+            code, out, err = common.run(['apt-get', *options, *get], 300, cwd=folder)
+            if code == 0:
+                return
+            failed = f'apt-get {" ".join(get)}: {(err or out).strip()[-200:]}'
+        raise Unavailable(failed)
 
 
 def unpacked(package):
