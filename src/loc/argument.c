@@ -49,6 +49,8 @@
 #include <string.h>
 
 #include "dwarf/constants.h"
+#include "dwarf/loclists.h"
+#include "dwarf/near.h"
 #include "insn/insn.h"
 #include "loc/loc.h"
 #include "loc/spill.h"
@@ -86,7 +88,7 @@ static bool before_or_at(struct cairn_vaddr a, uint64_t view_a, struct cairn_vad
 	return a.v < b.v || (a.v == b.v && view_a <= view_b);
 }
 
-bool loc_entry_holds(const struct dw_loc_entry *e, struct cairn_vaddr at, uint64_t view)
+static inline bool holds(const struct dw_loc_entry *e, struct cairn_vaddr at, uint64_t view)
 {
 	if (e->everywhere)
 		return true;
@@ -95,9 +97,14 @@ bool loc_entry_holds(const struct dw_loc_entry *e, struct cairn_vaddr at, uint64
 	return before_or_at(e->lo, e->view_lo, at, view) && !before_or_at(e->hi, e->view_hi, at, view);
 }
 
+bool loc_entry_holds(const struct dw_loc_entry *e, struct cairn_vaddr at, uint64_t view)
+{
+	return holds(e, at, view);
+}
+
 static bool begins_next(const struct dw_loc_entry *e, struct cairn_vaddr at, uint64_t view)
 {
-	return e->has_views && e->lo.v == at.v && e->view_lo == view + 1 && loc_entry_holds(e, at, view + 1);
+	return e->has_views && e->lo.v == at.v && e->view_lo == view + 1 && holds(e, at, view + 1);
 }
 
 /* Whether the line table has a row in [lo, hi). */
@@ -142,38 +149,37 @@ static struct cairn_vaddr said_since(struct search *s, const struct dw_loc_entry
 	return s->last_since;
 }
 
-static int visit_entry(void *arg, const struct dw_loc_entry *raw)
+/* Returns 0 or -ENOMEM. @e is moved where it begins or ends in the padding. */
+static int see_entry(struct search *s, struct dw_loc_entry *e)
 {
-	struct search *s = arg;
+	struct loc_context *ctx = s->ctx;
 	/* Who has arrived is asked only of where a program stands. */
-	struct cairn_vaddr since = s->ctx->is_now ? said_since(s, raw) : raw->lo;
+	struct cairn_vaddr since = ctx->is_now ? said_since(s, e) : e->lo;
 	s->n_entries++;
-	if (!raw->everywhere && (raw->hi.v < s->ctx->padding.v || raw->lo.v > s->ctx->at.v))
+	if (!e->everywhere && (e->hi.v < ctx->padding.v || e->lo.v > ctx->at.v))
 		return 0;
-	struct dw_loc_entry moved = *raw;
-	const struct dw_loc_entry *e = &moved;
-	if (raw->has_views) {
-		moved.lo = out_of_padding(s, raw->lo);
-		moved.hi = out_of_padding(s, raw->hi);
+	if (e->has_views && ctx->padding.v < ctx->at.v) {
+		e->lo = out_of_padding(s, e->lo);
+		e->hi = out_of_padding(s, e->hi);
 	}
-	if (s->next_view ? !begins_next(e, s->ctx->at, s->ctx->view) : !loc_entry_holds(e, s->ctx->at, s->ctx->view))
+	if (s->next_view ? !begins_next(e, ctx->at, ctx->view) : !holds(e, ctx->at, ctx->view))
 		return 0;
 	struct cairn_location loc;
-	s->rc = loc_from_expr(s->ctx, s->unit, e->expr, e->expr_len, s->arena, &loc);
-	if (s->rc < 0)
-		return s->rc;
-	if (loc.why == CAIRN_AVAILABLE && spill_is_address(s->unit, &s->ctx->function, e->expr, e->expr_len))
+	int rc = loc_from_expr(ctx, s->unit, e->expr, e->expr_len, s->arena, &loc);
+	if (rc < 0)
+		return rc;
+	if (loc.why == CAIRN_AVAILABLE && spill_is_address(s->unit, &ctx->function, e->expr, e->expr_len))
 		loc = (struct cairn_location){.why = CAIRN_UNAVAIL_DAMAGED};
 	s->since = since;
 	if (s->n_found++ && !loc_equal(&s->found, &loc))
 		s->found = (struct cairn_location){.why = CAIRN_UNAVAIL_AMBIGUOUS};
 	else
 		s->found = loc;
-	s->ctx->expr = (struct expression){e->expr, e->expr_len};
+	ctx->expr = (struct expression){e->expr, e->expr_len};
 	s->everywhere = e->everywhere;
 	s->is_register = e->expr_len && e->expr[0] >= DW_OP_reg0 && e->expr[0] <= DW_OP_reg31;
-	s->continues |= e->everywhere || e->lo.v != s->ctx->at.v || e->view_lo < s->ctx->view_from;
-	s->ctx->plain_list |= !e->everywhere && !e->has_views;
+	s->continues |= e->everywhere || e->lo.v != ctx->at.v || e->view_lo < ctx->view_from;
+	ctx->plain_list |= !e->everywhere && !e->has_views;
 	return 0;
 }
 
@@ -346,7 +352,7 @@ static bool is_constant(const struct cairn_location *loc)
 	return loc->n_pieces;
 }
 
-/* What the entries that were found amount to; @rc is dw_locations()'. */
+/* What the entries that were found amount to; @rc is search_list()'s. */
 static void judge(const struct search *s, int rc, struct cairn_location *ret)
 {
 	*ret = s->found;
@@ -362,15 +368,28 @@ static void judge(const struct search *s, int rc, struct cairn_location *ret)
 		ret->why = CAIRN_UNAVAIL_MAY_HAVE_CHANGED;
 }
 
-/* Returns the number of entries, or negative. */
-static int search_list(const struct dw_die *formal, struct search *s)
+/* Returns 0, or what is wrong with the list. */
+static int see_entries(const struct dw_die *formal, struct search *s)
 {
-	int rc = dw_locations(formal, DW_AT_location, visit_entry, s, NULL);
-	if (rc > 0 && !s->n_found && s->ctx->has_entry_view) {
-		s->next_view = true;
-		rc = dw_locations(formal, DW_AT_location, visit_entry, s, NULL);
+	struct dw_loc_list list;
+	struct dw_loc_entry e;
+	int rc = dw_loc_begin(&list, formal, DW_AT_location, NULL);
+	while (rc > 0 && (rc = dw_loc_next(&list, &e)) > 0) {
+		s->rc = see_entry(s, &e);
+		if (s->rc < 0)
+			return s->rc;
 	}
 	return rc;
+}
+
+/* Returns as see_entries(). */
+static int search_list(const struct dw_die *formal, struct search *s)
+{
+	int rc = see_entries(formal, s);
+	if (rc < 0 || s->n_found || !s->n_entries || !s->ctx->has_entry_view)
+		return rc;
+	s->next_view = true;
+	return see_entries(formal, s);
 }
 
 /* Whether a list says something else where its bounds in the padding are taken as they stand. */
@@ -392,7 +411,7 @@ int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct
 	struct dw_value v;
 	ctx->bound = BOUND_ALWAYS;
 	ctx->expr = (struct expression){0};
-	int rc = dw_attr(formal, DW_AT_const_value, &v, NULL);
+	int rc = dw_attr_at(formal, DW_SLOT_CONST_VALUE, DW_AT_const_value, &v, NULL);
 	if (rc == 1) {
 		rc = constant(&v, arena, ret);
 		if (ctx->must_begin && ret->why == CAIRN_AVAILABLE)

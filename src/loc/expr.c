@@ -634,14 +634,12 @@ static int take_pieces(struct fold *f, struct cairn_location *ret)
 	return 0;
 }
 
-int loc_from_expr(struct loc_context *ctx, const struct dw_unit *unit, const uint8_t *expr,
-		  uint64_t len, struct arena *arena, struct cairn_location *ret)
+/* One that is not simple. The stack of terms is large: what is usual comes by without it. */
+static __attribute__((noinline)) int fold(struct loc_context *ctx, const struct dw_unit *unit, const uint8_t *expr,
+					  uint64_t len, struct arena *arena, struct cairn_location *ret)
 {
-	int simple = loc_simple(expr, len, arena, ret);
-	if (simple)
-		return simple < 0 ? simple : 0;
 	struct cursor_src src = {.file = "", .section = "a location expression", .base = expr};
-	/* Not cleared: the stack's entries are written before they are read, and it is large. */
+	/* Not cleared: the stack's entries are written before they are read. */
 	struct fold f;
 	f.ctx = ctx;
 	f.unit = unit;
@@ -668,6 +666,13 @@ int loc_from_expr(struct loc_context *ctx, const struct dw_unit *unit, const uin
 	    ret->why == CAIRN_UNAVAIL_PARTLY)
 		return take_pieces(&f, ret);
 	return 0;
+}
+
+int loc_from_expr(struct loc_context *ctx, const struct dw_unit *unit, const uint8_t *expr,
+		  uint64_t len, struct arena *arena, struct cairn_location *ret)
+{
+	int rc = loc_simple(expr, len, arena, ret);
+	return rc ? rc < 0 ? rc : 0 : fold(ctx, unit, expr, len, arena, ret);
 }
 
 int loc_constant(int64_t value, struct arena *arena, struct cairn_location *ret)

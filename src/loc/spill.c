@@ -38,10 +38,10 @@ static bool has_frame_pointer(const struct dw_die *function)
 
 bool spill_is_address(const struct dw_unit *unit, const struct dw_die *function, const uint8_t *expr, uint64_t len)
 {
-	struct cursor_src src = {.file = "", .section = "a location expression", .base = expr};
-	struct cursor c = cursor_of(&src, expr, len, false, NULL);
 	if (!dw_unit_is_clang(unit) || !len)
 		return false;
+	struct cursor_src src = {.file = "", .section = "a location expression", .base = expr};
+	struct cursor c = cursor_of(&src, expr, len, false, NULL);
 	uint8_t op = cur_u8(&c);
 	if (op != DW_OP_fbreg && op != DW_OP_breg0 + RSP && (op != DW_OP_breg0 + RBP || !has_frame_pointer(function)))
 		return false;
