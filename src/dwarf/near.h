@@ -96,4 +96,21 @@ static inline int dw_attr_at(const struct dw_die *die, enum dw_slot slot, uint16
 	return dw_attr_by_pair(die, at, ret, err);
 }
 
+/* dw_udata(), for who has the slot at hand. */
+static inline uint64_t dw_udata_at(const struct dw_die *die, enum dw_slot slot, uint16_t at, uint64_t otherwise)
+{
+	struct dw_near n = die->abbrev->near[slot];
+	if (!n.form)
+		return otherwise;
+	if (die->abbrev->first.fixed <= die->unit->end - die->attrs) {
+		switch (n.form) {
+		case DW_FORM_data1:
+			return die->attrs[n.off];
+		case DW_FORM_data2:
+			return dw_load_u16(die->attrs + n.off);
+		}
+	}
+	return dw_udata(die, at, otherwise);
+}
+
 #endif

@@ -26,12 +26,10 @@ struct walk {
 	int n;
 };
 
-/* A range; @from is the address that the linker filled in. Returns 0, or what ends the walk. */
-static inline int found(struct walk *w, uint64_t from, uint64_t lo, uint64_t hi)
+/* A range that is not empty, or turned around. Returns 0, or what ends the walk. */
+static int deliver(struct walk *w, uint64_t lo, uint64_t hi)
 {
 	const struct dw_unit *u = w->u;
-	if (dw_is_discarded(u, from) || dw_is_discarded(u, lo) || lo == hi)
-		return 0;
 	if (lo > hi)
 		return err_set(w->err, -EBADMSG,
 			       "%s: %s+0x%" PRIx64 ": a range of code from 0x%" PRIx64
@@ -44,6 +42,14 @@ static inline int found(struct walk *w, uint64_t from, uint64_t lo, uint64_t hi)
 		return -ENOMEM;
 	w->to->p[w->to->n++] = (struct dw_range){{lo}, {hi}};
 	return 0;
+}
+
+/* A range; @from is the address that the linker filled in. Returns as deliver(). */
+static inline int found(struct walk *w, uint64_t from, uint64_t lo, uint64_t hi)
+{
+	if (dw_is_discarded(w->u, from) || dw_is_discarded(w->u, lo) || lo == hi)
+		return 0;
+	return deliver(w, lo, hi);
 }
 
 static int walk_list(struct walk *w, const struct dw_value *v)
@@ -68,7 +74,14 @@ static int walk_list(struct walk *w, const struct dw_value *v)
 /* DW_AT_low_pc and DW_AT_high_pc, which is an address or a length. */
 static int walk_pair(struct walk *w, const struct dw_die *die)
 {
+	const struct dw_abbrev *a = die->abbrev;
+	const struct dw_near start = a->near[DW_SLOT_LOW_PC], end = a->near[DW_SLOT_HIGH_PC];
 	struct dw_value lo, hi;
+	/* As GCC writes them. */
+	if (start.form == DW_FORM_addr && end.form == DW_FORM_data8 && a->first.fixed <= w->u->end - die->attrs) {
+		uint64_t at = dw_load_u64(die->attrs + start.off);
+		return found(w, at, at, at + dw_load_u64(die->attrs + end.off));
+	}
 	int rc = dw_attr_at(die, DW_SLOT_LOW_PC, DW_AT_low_pc, &lo, w->err);
 	if (rc > 0)
 		rc = dw_attr_at(die, DW_SLOT_HIGH_PC, DW_AT_high_pc, &hi, w->err);

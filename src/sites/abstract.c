@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "dwarf/constants.h"
+#include "dwarf/params.h"
 
 /* C allows 127 parameters and compilers more; a longer list is no program. */
 enum { FORMALS_MAX = 1024 };
@@ -32,7 +33,7 @@ static int read_formals(struct abstracts *a, const struct dw_die *function, stru
 	*ret = (struct formals){.function = function->off};
 	a->offs.n = 0;
 	int rc = dw_param_child(function, &child, err);
-	for (; rc == 1 && a->offs.n < FORMALS_MAX; rc = dw_param_sibling(&child, &child, err)) {
+	for (; rc == 1 && a->offs.n < FORMALS_MAX; rc = dw_param_next(&child, &child, err)) {
 		if (child.tag == DW_TAG_unspecified_parameters)
 			ret->variadic = true;
 		else if (!VEC_ADD(&a->offs, child.off))
@@ -75,7 +76,7 @@ int abstract_of(struct abstracts *a, const struct dwarf *dw, const struct dw_uni
 	if (!made)
 		return err_nomem(err, "abstract instances");
 	made->die = die;
-	made->line = dw_udata(&die, DW_AT_decl_line, 0);
+	made->line = dw_udata_at(&die, DW_SLOT_DECL_LINE, DW_AT_decl_line, 0);
 	rc = read_formals(a, &die, &made->formals, err);
 	if (rc >= 0)
 		rc = remember(a, die.off, made, err);

@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "dwarf/constants.h"
+#include "dwarf/near.h"
 
 struct position {
 	const char *file;
@@ -69,7 +70,7 @@ int part_is(const struct site_env *env, uint32_t entry, const struct dw_die *cop
 	    struct cairn_err *err)
 {
 	/* Nearly all copies are called elsewhere. */
-	if (!abstract->line || dw_udata(copy, DW_AT_call_line, 0) != abstract->line)
+	if (!abstract->line || dw_udata_at(copy, DW_SLOT_CALL_LINE, DW_AT_call_line, 0) != abstract->line)
 		return 0;
 	/* Without a column a recursive call on the line of the declaration would look the same. */
 	struct position call = call_position(copy), decl = declared_at(&abstract->die);

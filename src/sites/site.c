@@ -23,6 +23,7 @@
 
 #include "base/vec.h"
 #include "dwarf/constants.h"
+#include "dwarf/params.h"
 #include "sites/believe.h"
 #include "sites/own_symbol.h"
 #include "sites/part.h"
@@ -75,7 +76,7 @@ static bool is_in_container(const struct site_worker *w, struct cairn_vaddr at)
 static bool entry_pc(const struct dw_die *die, struct cairn_vaddr base, struct cairn_vaddr *ret)
 {
 	struct dw_value v;
-	if (dw_attr(die, DW_AT_entry_pc, &v, NULL) != 1)
+	if (dw_attr_at(die, DW_SLOT_ENTRY_PC, DW_AT_entry_pc, &v, NULL) != 1)
 		return false;
 	if (v.cls == DW_CLASS_ADDRESS)
 		*ret = v.addr;
@@ -105,7 +106,7 @@ static bool address_of(const struct dw_die *die, const struct site_worker *w, co
 	if (own->n != 1 || pc.v != first.v)
 		ret->rule = CAIRN_AT_ENTRY_PC;
 	ret->at = pc;
-	ret->view = dw_udata(die, DW_AT_GNU_entry_view, UINT64_MAX);
+	ret->view = dw_udata_at(die, DW_SLOT_ENTRY_VIEW, DW_AT_GNU_entry_view, UINT64_MAX);
 	ret->has_view = ret->view != UINT64_MAX;
 	if (!ret->has_view)
 		ret->view = 0;
@@ -228,10 +229,13 @@ static void symbol_of(const struct site_env *env, struct cairn_site *site)
 /*
  * Which parameter a concrete formal is; n when it is none of them. By identity, never by position: a reference that
  * is damaged leaves its parameter without a description, and moves no other.
+ * @guess  where it is looked for first
  */
-static uint32_t match_formal(const struct site_env *env, const struct formals *f, const struct dw_die *formal)
+static uint32_t match_formal(const struct formals *f, const struct dw_die *formal, uint32_t guess)
 {
-	dw_off origin = dw_ref(formal, DW_AT_abstract_origin);
+	dw_off origin = dw_origin_of(formal);
+	if (guess < f->n && origin == f->die[guess])
+		return guess;
 	for (int links = 0; origin && links < DW_ORIGIN_MAX; links++) {
 		for (uint32_t i = 0; i < f->n; i++)
 			if (f->die[i] == origin)
@@ -286,14 +290,16 @@ static int args_of(const struct site_env *env, struct site_worker *w, struct loc
 	for (uint32_t i = 0; i < b->formals.n; i++)
 		b->args[i].loc.why = CAIRN_UNAVAIL_NO_DESCRIPTION;
 	struct dw_die child;
+	uint32_t next = 0;
 	int rc = dw_param_child(&b->die, &child, err);
 	/* To the end: GCC may describe one twice, the second time behind variables, and then that counts. */
-	for (; rc == 1; rc = dw_param_sibling(&child, &child, err)) {
+	for (; rc == 1; rc = dw_param_next(&child, &child, err)) {
 		if (child.tag != DW_TAG_formal_parameter)
 			continue;
-		uint32_t i = match_formal(env, &b->formals, &child);
+		uint32_t i = match_formal(&b->formals, &child, next);
 		if (i == b->formals.n)
 			continue;
+		next = i + 1;
 		if (locate(env, w, ctx, &child, &b->args[i].loc) < 0)
 			return err_nomem(err, "a location");
 		b->bound[i] = (uint8_t)ctx->bound;
