@@ -80,7 +80,7 @@ static int add_entry(struct cfi *cfi, const struct cairn_binary *bin, size_t sec
 	if (is_dropped(bin, &fde))
 		return 0;
 	struct fde_item item = {.lo = fde.lo, .hi = fde.hi, .off = entry->off, .section = section};
-	return VEC_ADD(&cfi->items, item) ? 0 : err_nomem(err, "the index of FDEs");
+	return LARGE_ADD(&cfi->items, item) ? 0 : err_nomem(err, "the index of FDEs");
 }
 
 static int add_section(struct cfi *cfi, const struct cairn_binary *bin, struct elf *e,
@@ -154,7 +154,7 @@ void cfi_close(struct cfi *cfi)
 {
 	if (!cfi)
 		return;
-	VEC_FREE(&cfi->items);
+	LARGE_FREE(&cfi->items);
 	free(cfi);
 }
 

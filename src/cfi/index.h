@@ -3,7 +3,7 @@
 #ifndef CFI_INDEX_H
 #define CFI_INDEX_H
 
-#include "base/vec.h"
+#include "base/large_vec.h"
 #include "cfi/cfi.h"
 #include "cfi/entry.h"
 
@@ -22,7 +22,7 @@ struct cfi {
 	struct frame_section sections[MAX_SECTIONS];
 	size_t n_sections;
 	uint16_t machine;
-	VEC(struct fde_item) items; /* by lo, then section, then off */
+	VEC(struct fde_item) items; /* large; by lo, then section, then off */
 	uint64_t damaged;
 };
 

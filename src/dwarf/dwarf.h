@@ -269,6 +269,20 @@ int dw_unit_addrx(const struct dw_unit *u, uint64_t index, uint64_t *ret, struct
  */
 const char *dw_unit_file(const struct dw_unit *u, uint64_t file);
 
+/* The same in pieces as they are written, "" when there is none: what is not empty, with "/" between. */
+struct dw_path {
+	const char *base, *dir, *name;
+};
+
+/*
+ * False for an unknown number. For who asks many units: linkers give what DWARF 5 says equally the same address, so that
+ * three addresses tell whether a path was met before. No memory is kept but, once per unit, where the entries are.
+ */
+bool dw_unit_path(const struct dw_unit *u, uint64_t file, struct dw_path *ret);
+
+/* Bytes of the path with its 0; it is written to @buf unless that is NULL. */
+size_t dw_path_write(const struct dw_path *path, char *buf);
+
 struct dw_row {
 	struct cairn_vaddr at;
 	uint32_t file, line;

@@ -75,7 +75,7 @@ struct dw_file {
 	uint8_t *joined[2];        /* bytes of .debug_info, .debug_types, when they are our own */
 };
 
-struct dw_files; /* file table of a line program, line_header.c */
+struct dw_files; /* file table of a line program, line_files.c */
 struct dw_rows;  /* its rows, line.c */
 struct dw_positions; /* what of it tells which line code has, positions.c */
 struct dw_scope_list; /* what encloses what, scopes.c */
@@ -229,7 +229,7 @@ bool dw_die_jump(const struct dw_die *die, const uint8_t *behind_attrs, const ui
 /* Follows DW_AT_specification, DW_AT_abstract_origin, DW_AT_signature. 1, 0 none, negative. */
 int dw_die_origin(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err);
 
-/* line_header.c, line.c, positions.c: frees what a unit's line tables hold. */
+/* line_files.c, line.c, positions.c: frees what a unit's line tables hold. */
 void dw_files_free(struct dw_files *files);
 void dw_rows_free(struct dw_rows *rows);
 void dw_positions_free(struct dw_positions *p);

@@ -22,7 +22,7 @@
 
 #include "base/err.h"
 #include "base/keyed.h"
-#include "base/pages.h"
+#include "base/large_vec.h"
 #include "base/pool.h"
 #include "dwarf/constants.h"
 #include "sites/spelling.h"
@@ -140,60 +140,95 @@ static const char *qualified(const struct site_env *env, struct arena *names, co
 }
 
 /*
- * The path without "." and without "DIR/..", so that a header reached on two ways is one file. By the text alone: a
+ * Take "." and "DIR/.." out of a path, so that a header reached on two ways is one file. By the text alone: a
  * symbolic link for DIR would make it another file, which compilers' own paths do not have.
  */
-static const char *tidy_path(struct arena *names, const char *path)
+static void tidy_path(char *path)
 {
-	if (!path || (!strstr(path, "/../") && !strstr(path, "/./")))
-		return path;
-	char *out = arena_strdup(names, path);
-	if (!out)
-		return NULL;
-	char *end = out; /* behind the last component that stays */
+	char *end = path; /* behind the last component that stays */
 	for (const char *p = path; *p;) {
 		const char *slash = strchrnul(p, '/');
 		size_t n = (size_t)(slash - p) + (*slash == '/');
 		bool up = n == 3 && !memcmp(p, "../", 3), here = n == 2 && !memcmp(p, "./", 2);
 		char *last = end;
-		while (last > out && (last == end || last[-1] != '/'))
+		while (last > path && (last == end || last[-1] != '/'))
 			last--;
 		bool has_last = last < end && end[-1] == '/' && strncmp(last, "../", 3) && *last != '/';
 		if (up && has_last) {
 			end = last;
-		} else if (!here || end == out) {
+		} else if (!here || end == path) {
 			memmove(end, p, n);
 			end += n;
 		}
 		p += n;
 	}
 	*end = 0;
-	return out;
 }
 
-/* A file as a unit numbers it. Functions of a header are told one by one, and its path is long. */
-struct known_file {
-	const struct dw_unit *unit;
-	uint64_t number;
-	const char *path;
+/* A file of any unit: its path is long, and thousands of units name it. */
+struct known_path {
+	struct dw_path pieces;
+	const char *path; /* tidy; NULL when unknown */
 	uint64_t hash;
 };
 
-/* Of one worker, direct-mapped by number. */
-struct known_files {
-	struct known_file slot[64];
+/* A file as a unit numbers it. Functions of a header are told one by one. */
+struct known_file {
+	const struct dw_unit *unit;
+	uint64_t number;
+	const struct known_path *is;
 };
+
+/* Of one worker. */
+struct known_files {
+	struct known_file slot[64]; /* direct-mapped by number */
+	struct map by_pieces;       /* struct known_path */
+};
+
+static const struct known_path *new_path(struct arena *names, const struct dw_path *pieces)
+{
+	struct known_path *known = arena_alloc(names, sizeof(*known));
+	char *path = arena_alloc(names, dw_path_write(pieces, NULL));
+	if (!known || !path)
+		return NULL;
+	dw_path_write(pieces, path);
+	tidy_path(path);
+	*known = (struct known_path){.pieces = *pieces, .path = path, .hash = map_hash_str(path)};
+	return known;
+}
+
+static bool same_pieces(const struct dw_path *a, const struct dw_path *b)
+{
+	return a->base == b->base && a->dir == b->dir && a->name == b->name;
+}
+
+/* NULL when out of memory. */
+static const struct known_path *path_of(struct known_files *known, struct arena *names, const struct dw_path *pieces)
+{
+	const uintptr_t addrs[] = {(uintptr_t)pieces->base, (uintptr_t)pieces->dir, (uintptr_t)pieces->name};
+	uint64_t found;
+	for (uint64_t key = map_hash_bytes(addrs, sizeof(addrs));; key++) {
+		if (!map_get(&known->by_pieces, key, &found)) {
+			const struct known_path *path = new_path(names, pieces);
+			return path && !map_put(&known->by_pieces, key, (uintptr_t)path) ? path : NULL;
+		}
+		const struct known_path *path = (const struct known_path *)(uintptr_t)found;
+		if (same_pieces(&path->pieces, pieces))
+			return path;
+	}
+}
 
 static const struct known_file *file_of(struct known_files *known, struct arena *names, const struct dw_die *root)
 {
+	static const struct known_path unknown = {.path = NULL};
 	uint64_t number = dw_udata(root, DW_AT_decl_file, 0);
 	struct known_file *f = &known->slot[number % 64];
+	struct dw_path pieces;
 	if (f->unit == root->unit && f->number == number)
 		return f;
-	*f = (struct known_file){.unit = root->unit, .number = number};
-	f->path = tidy_path(names, dw_unit_file(root->unit, number));
-	f->hash = map_hash_str(f->path ? f->path : "");
-	return f;
+	const struct known_path *is = dw_unit_path(root->unit, number, &pieces) ? path_of(known, names, &pieces) : &unknown;
+	*f = (struct known_file){.unit = is ? root->unit : NULL, .number = number, .is = is};
+	return is ? f : NULL;
 }
 
 static uint64_t key_hash(const struct group *g, uint64_t file_hash)
@@ -201,13 +236,17 @@ static uint64_t key_hash(const struct group *g, uint64_t file_hash)
 	return (map_hash_str(g->name) ^ file_hash * 3) + g->line * 0x9e3779b97f4a7c15;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || !strcmp(a ? a : "", b ? b : "");
+}
+
 /* Overloads that a macro puts on one line differ in their linkage names. */
 static bool same(const struct group *a, const struct group *b)
 {
 	if (a->linkage_name && b->linkage_name && strcmp(a->linkage_name, b->linkage_name))
 		return false;
-	return a->line == b->line && (a->name == b->name || !strcmp(a->name, b->name)) &&
-	       !strcmp(a->file ? a->file : "", b->file ? b->file : "");
+	return a->line == b->line && same_text(a->name, b->name) && same_text(a->file, b->file);
 }
 
 static int by_declaration(const void *a, const void *b)
@@ -263,7 +302,9 @@ static int read_root(const struct grouping *all, uint32_t entry, unsigned int wo
 	if (!name)
 		return 0;
 	const struct known_file *file = file_of(&all->files[worker], names, &die);
-	g->file = file->path;
+	if (!file)
+		return err_nomem(err, "a file's name");
+	g->file = file->is->path;
 	g->line = (uint32_t)dw_udata(&die, DW_AT_decl_line, 0);
 	ret->file = (uint32_t)file->number;
 	ret->column = (uint32_t)dw_udata(&die, DW_AT_decl_column, 0);
@@ -271,7 +312,7 @@ static int read_root(const struct grouping *all, uint32_t entry, unsigned int wo
 	g->name = qualified(all->env, names, &die, name);
 	if (!g->name)
 		return err_nomem(err, "a function's name");
-	ret->hash = key_hash(g, file->hash);
+	ret->hash = key_hash(g, file->is->hash);
 	if (!group_passes(all->want, g) && !(all->want->also && groups_have(all->want->also, g)))
 		g->name = NULL;
 	return 0;
@@ -297,7 +338,7 @@ static int intern(struct groups *gs, const struct root *r, uint64_t *ret)
 		if (!map_get(&gs->by_key, h, ret)) {
 			struct group g = r->group;
 			g.number = (uint32_t)(*ret = gs->v.n);
-			return VEC_ADD(&gs->v, g) ? map_put(&gs->by_key, h, *ret) : -ENOMEM;
+			return LARGE_ADD(&gs->v, g) ? map_put(&gs->by_key, h, *ret) : -ENOMEM;
 		}
 		if (same(&gs->v.p[*ret], &r->group))
 			return 0;
@@ -564,7 +605,7 @@ static int sort_groups(struct groups *gs)
 	size_t n = gs->v.n;
 	uint32_t *now = malloc((n + 1) * sizeof(*now));
 	struct keyed *order = malloc((n + 1) * sizeof(*order));
-	struct group *sorted = malloc((n + 1) * sizeof(*sorted));
+	struct group *sorted = pages_zeroed(n + 1, sizeof(*sorted));
 	int rc = now && order && sorted ? find_order(gs, order) : -ENOMEM;
 	for (size_t i = 0; i < n && !rc; i++) {
 		sorted[i] = gs->v.p[order[i].value];
@@ -573,12 +614,13 @@ static int sort_groups(struct groups *gs)
 	for (size_t i = 0; i < gs->decls.n && !rc; i++)
 		gs->decls.p[i].group = now[gs->decls.p[i].group];
 	if (!rc) {
-		free(gs->v.p);
+		LARGE_FREE(&gs->v);
 		gs->v.p = sorted;
+		gs->v.n = n;
 		gs->v.cap = n + 1;
 		sorted = NULL;
 	}
-	free(sorted);
+	pages_free(sorted, n + 1, sizeof(*sorted));
 	free(order);
 	free(now);
 	return rc;
@@ -596,6 +638,8 @@ int group_entries(const struct site_env *env, unsigned int threads, const struct
 	int rc = all.root_of && all.arenas && all.files ? group_all(&all, threads, err) : err_nomem(err, "functions");
 	for (unsigned int i = 0; all.arenas && i < width; i++)
 		arena_adopt(&ret->arena, &all.arenas[i]);
+	for (unsigned int i = 0; all.files && i < width; i++)
+		map_fini(&all.files[i].by_pieces);
 	free(all.arenas);
 	free(all.files);
 	free(all.root_of);
@@ -611,7 +655,7 @@ void groups_fini(struct groups *g)
 	free(g->entries);
 	pages_free(g->rows, g->n_rows, sizeof(*g->rows));
 	VEC_FREE(&g->decls);
-	VEC_FREE(&g->v);
+	LARGE_FREE(&g->v);
 	map_fini(&g->by_key);
 	arena_fini(&g->arena);
 }

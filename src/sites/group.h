@@ -50,7 +50,7 @@ struct group_decl {
 };
 
 struct groups {
-	VEC(struct group) v;
+	VEC(struct group) v;    /* large */
 	uint32_t *entries;      /* of all groups */
 	struct entry_row *rows; /* n_rows, of all groups */
 	size_t n_rows;
