@@ -305,10 +305,11 @@ int64_t dw_unit_rows(const struct dw_unit *u, const struct dw_row **ret, struct 
  * dw_unit_visit_rows - the rows as the line program makes them, some at a time, nothing kept
  *
  * In the program's order, not sorted; end rows are left out; rows of sequences that the linker dropped are
- * not. @visit with a result other than 0 ends the walk; @rows, @n of them, live until it returns.
+ * not. @visit with a result other than 0 ends the walk; @rows, @n of them, at most DW_ROWS_AT_ONCE, live until it returns.
  * Returns 0, also without a line table; -EBADMSG, -EOPNOTSUPP, when the rows in front of the damage were visited; what @visit returned.
  * Cost: runs the program each time, without an allocation. Threads: any.
  */
+enum { DW_ROWS_AT_ONCE = 256 };
 int dw_unit_visit_rows(const struct dw_unit *u, int (*visit)(void *ctx, const struct dw_row *rows, size_t n),
 		       void *ctx, struct cairn_err *err);
 

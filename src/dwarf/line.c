@@ -452,14 +452,13 @@ static int make_rows(const struct dw_unit *u, struct dw_rows *ret, struct cairn_
 static int visit_rows(const struct dw_unit *u, bool whole, int (*visit)(void *ctx, const struct dw_row *rows, size_t n),
 		      void *ctx, struct cairn_err *err)
 {
-	enum { AT_ONCE = 64 };
-	struct dw_row gathered[AT_ONCE];
+	struct dw_row gathered[DW_ROWS_AT_ONCE];
 	struct dw_line_header h;
 	int rc = dw_line_header_read(u, &h, err);
 	if (rc <= 0)
 		return rc;
 	struct machine m = {.u = u, .h = &h, .c = &h.program, .visit = visit, .ctx = ctx, .whole = whole,
-			    .rows = {.p = gathered, .cap = AT_ONCE}};
+			    .rows = {.p = gathered, .cap = DW_ROWS_AT_ONCE}};
 	return run(&m);
 }
 

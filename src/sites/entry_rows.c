@@ -22,15 +22,14 @@ enum {
 	FOLLOWED = 8,
 	/* What is put in front of a condition is a few instructions. */
 	FAR = 256,
-	SEVERAL = UINT16_MAX,
-	/* Statements that are kept before all but the last are forgotten. */
-	ROOM = 64,
 };
 
 /* Where one unit says that a function is declared. */
 struct decl {
 	uint32_t file, line, column;
 	uint32_t group;
+	uint32_t rank; /* of the group among those that the unit has declarations of */
+	uint32_t next; /* the number + 1 of another one at a line that is equal modulo LINES; 0 none */
 };
 
 /* Of one worker: those of its units, one unit behind the other. */
@@ -44,29 +43,22 @@ struct unit_hits {
 	size_t from, n;
 };
 
-struct collect {
-	const struct site_env *env;
-	struct groups *groups;
-	size_t *first;             /* per unit, and one more: its first of groups->decls */
-	struct entry_row_list *hits; /* per worker */
-	struct unit_hits *of_unit;
+struct hit {
+	struct entry_row row;
+	uint32_t rank;
 };
 
 /* Of one worker: the declarations of the unit at hand, and what its line table has for them. */
 struct unit_rows {
 	uint32_t unit;
 	VEC(struct decl) decls;
-	/*
-	 * By line, modulo LINES: the number + 1 of the first that is there, or 0, as most are; SEVERAL when it takes a search. A row
-	 * at a line of none is at no declaration.
-	 */
-	uint16_t at_line[LINES];
-	struct entry_row_list *hits;
-	struct statement {
-		struct cairn_vaddr at;
-		uint32_t file, line;
-		uint16_t column;
-	} statements[2 * ROOM]; /* the last ones */
+	VEC(struct keyed) order;  /* of them, by group */
+	VEC(uint32_t) by_rank;    /* how many hits there are; then where the next one goes */
+	VEC(struct hit) hits;     /* as the program has them */
+	uint32_t at_line[LINES];  /* by line, modulo LINES: the number + 1 of the first, or 0, as most are */
+	/* The last statements: those of the rows at hand, and in front of them the last ones of the rows before. */
+	const struct dw_row *statements[STATEMENTS + DW_ROWS_AT_ONCE];
+	struct dw_row before[STATEMENTS];
 	size_t n_statements;
 	/* The last hits, all at one address, and the lines of the statements around them. */
 	struct followed {
@@ -77,17 +69,14 @@ struct unit_rows {
 	unsigned int n_followed;
 };
 
-static int by_position(const void *a, const void *b)
-{
-	const struct decl *x = a, *y = b;
-	if (x->line != y->line)
-		return x->line < y->line ? -1 : 1;
-	if (x->file != y->file)
-		return x->file < y->file ? -1 : 1;
-	if (x->column != y->column)
-		return x->column < y->column ? -1 : 1;
-	return x->group < y->group ? -1 : x->group > y->group;
-}
+struct collect {
+	const struct site_env *env;
+	struct groups *groups;
+	size_t *first;             /* per unit, and one more: its first of groups->decls */
+	struct entry_row_list *hits; /* per worker, as is */
+	struct unit_rows *rows;
+	struct unit_hits *of_unit;
+};
 
 /* A number at the declaration of @die or of what it comes from, provided that it counts in @unit's tables. */
 static uint32_t decl_number(const struct dw_die *die, uint16_t at, const struct dw_unit *unit)
@@ -116,51 +105,43 @@ static int follow_origins(const struct collect *c, uint32_t entry, struct decl *
 	return 0;
 }
 
-/* Not when it is told incompletely. */
+/* Not when it is told incompletely, or was told before. */
 static int add_decl(const struct collect *c, struct unit_rows *u, const struct group_decl *from, struct cairn_err *err)
 {
 	struct decl d = {.file = from->file, .line = from->line, .column = from->column, .group = from->group};
 	int rc = d.file ? 0 : follow_origins(c, from->line, &d, err);
 	if (rc < 0 || !d.file || !d.line || !d.column)
 		return rc < 0 ? rc : 0;
+	uint32_t *first = &u->at_line[d.line % LINES];
+	for (uint32_t i = *first; i; i = u->decls.p[i - 1].next) {
+		const struct decl *o = &u->decls.p[i - 1];
+		if (o->line == d.line && o->file == d.file && o->column == d.column && o->group == d.group)
+			return 0;
+	}
+	d.next = *first;
+	*first = (uint32_t)u->decls.n + 1;
 	return VEC_ADD(&u->decls, d) ? 0 : err_nomem(err, "declarations");
 }
 
-/* Sort, and drop what is there twice. */
-static void sort_decls(struct unit_rows *u)
+/* Give each declaration the rank of its group. Returns 0 or -ENOMEM. */
+static int rank_decls(struct unit_rows *u)
 {
-	size_t n = 0;
-	if (u->decls.n)
-		qsort(u->decls.p, u->decls.n, sizeof(*u->decls.p), by_position);
-	for (size_t i = 0; i < u->decls.n; i++)
-		if (!n || by_position(&u->decls.p[n - 1], &u->decls.p[i]))
-			u->decls.p[n++] = u->decls.p[i];
-	u->decls.n = n;
+	size_t n = u->decls.n;
+	uint32_t rank = 0;
+	u->order.n = u->by_rank.n = 0;
+	if (!VEC_RESERVE(&u->order, n) || !VEC_RESERVE(&u->by_rank, n))
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		u->order.p[i] = (struct keyed){.key = u->decls.p[i].group, .value = (uint32_t)i};
+	if (keyed_sort(u->order.p, n) < 0)
+		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		uint16_t *first = &u->at_line[u->decls.p[i].line % LINES];
-		if (*first && (*first == SEVERAL || u->decls.p[*first - 1].line != u->decls.p[i].line))
-			*first = SEVERAL;
-		else if (!*first)
-			*first = i < SEVERAL - 1 ? (uint16_t)(i + 1) : SEVERAL;
+		rank += i && u->order.p[i - 1].key != u->order.p[i].key;
+		u->decls.p[u->order.p[i].value].rank = rank;
+		u->by_rank.p[i] = 0;
 	}
-}
-
-/* First decl of the unit at a line; when there is none, one of another line or the end. */
-static size_t first_at_line(const struct unit_rows *u, uint32_t line)
-{
-	size_t lo = 0, hi = u->decls.n, first = u->at_line[line % LINES];
-	if (!first)
-		return hi;
-	if (first != SEVERAL)
-		return first - 1;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (u->decls.p[mid].line < line)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	u->by_rank.n = n;
+	return 0;
 }
 
 /*
@@ -172,13 +153,14 @@ static size_t first_at_line(const struct unit_rows *u, uint32_t line)
  *
  * The text is not at hand; but what comes last in front of the call's own statement, and is indented less, is around it.
  */
-static const struct statement *statement_around(const struct unit_rows *u, const struct dw_row *entry)
+static const struct dw_row *statement_around(const struct unit_rows *u, const struct dw_row *entry)
 {
-	size_t n = u->n_statements;
-	if (!n || u->statements[n - 1].at.v != entry->at.v)
+	size_t n = u->n_statements, first = n > STATEMENTS ? n - STATEMENTS : 0;
+	if (!n || u->statements[n - 1]->at.v != entry->at.v)
 		return NULL;
-	const struct statement *own = &u->statements[n - 1], *first = &u->statements[n > STATEMENTS ? n - STATEMENTS : 0];
-	for (const struct statement *s = own; s-- > first;) {
+	const struct dw_row *own = u->statements[n - 1];
+	for (size_t i = n - 1; i-- > first;) {
+		const struct dw_row *s = u->statements[i];
 		if (s->file != own->file || own->line - s->line > NEAR || (s->line == own->line && s->column == own->column))
 			continue;
 		/* In column 1 no statement begins: that is the name of the function around. */
@@ -187,41 +169,34 @@ static const struct statement *statement_around(const struct unit_rows *u, const
 	return NULL;
 }
 
-static void keep_statement(struct unit_rows *u, const struct dw_row *row)
-{
-	if (u->n_statements == sizeof(u->statements) / sizeof(*u->statements)) {
-		memcpy(u->statements, u->statements + u->n_statements - STATEMENTS, STATEMENTS * sizeof(*u->statements));
-		u->n_statements = STATEMENTS;
-	}
-	u->statements[u->n_statements++] =
-		(struct statement){.at = row->at, .file = row->file, .line = row->line, .column = row->column};
-}
-
 /*
  * The statement around is followed where it begins on a line of its own: a call that is part of a condition has the condition's statement
  * around it, too, and what is decided behind the entry is what the call returned.
  */
-static int add_hit(struct unit_rows *u, const struct dw_row *row, uint32_t group)
+static int add_hit(struct unit_rows *u, const struct dw_row *row, const struct decl *d)
 {
-	const struct statement *around = statement_around(u, row);
-	struct entry_row h = {.unit = u->unit, .at = row->at, .view = row->view, .group = group};
-	size_t n = u->hits->v.n;
+	const struct dw_row *around = statement_around(u, row);
+	struct hit h = {.row = {.unit = u->unit, .at = row->at, .view = row->view, .group = d->group}, .rank = d->rank};
 	if (around)
-		h.around.at = around->at;
-	if (u->n_followed && u->hits->v.p[u->followed[0].hit].at.v != row->at.v)
+		h.row.around.at = around->at;
+	if (u->n_followed && u->hits.p[u->followed[0].hit].row.at.v != row->at.v)
 		u->n_followed = 0;
-	if (around && around->line < u->statements[u->n_statements - 1].line && u->n_followed < FOLLOWED)
-		u->followed[u->n_followed++] = (struct followed){.hit = n, .file = around->file, .line = around->line};
-	return LARGE_ADD(&u->hits->v, h) ? 0 : -ENOMEM;
+	if (around && around->line < u->statements[u->n_statements - 1]->line && u->n_followed < FOLLOWED)
+		u->followed[u->n_followed++] = (struct followed){.hit = u->hits.n, .file = around->file, .line = around->line};
+	u->by_rank.p[d->rank]++;
+	if (!VEC_RESERVE(&u->hits, 1))
+		return -ENOMEM;
+	u->hits.p[u->hits.n++] = h;
+	return 0;
 }
 
 /* Where the statements around the last entries go on, up to where another one begins. */
 static void follow(struct unit_rows *u, const struct dw_row *row)
 {
-	uint64_t entry = u->hits->v.p[u->followed[0].hit].at.v, off = row->at.v - entry;
+	uint64_t entry = u->hits.p[u->followed[0].hit].row.at.v, off = row->at.v - entry;
 	for (unsigned int i = 0; i < u->n_followed && off <= FAR; i++) {
 		struct followed *f = &u->followed[i];
-		struct enclosing *e = &u->hits->v.p[f->hit].around;
+		struct enclosing *e = &u->hits.p[f->hit].row.around;
 		if (f->is_open)
 			e->to = (uint16_t)off;
 		f->is_open = !row->end_sequence && !row->is_stmt && row->file == f->file && row->line == f->line;
@@ -232,32 +207,47 @@ static void follow(struct unit_rows *u, const struct dw_row *row)
 		u->n_followed = 0;
 }
 
-/* Of a statement at a line of declarations, from @first on: whether it is at one of them. */
-static int look_at_decls(struct unit_rows *u, const struct dw_row *row, size_t first)
+/* Of a statement at a line that declarations from @first on may have: whether it is at one of them. */
+static int look_at_decls(struct unit_rows *u, const struct dw_row *row, uint32_t first)
 {
-	for (size_t i = first; i < u->decls.n && u->decls.p[i].line == row->line; i++) {
-		const struct decl *d = &u->decls.p[i];
-		if (d->file != row->file || d->column != row->column)
-			continue;
-		if (add_hit(u, row, d->group) < 0)
-			return -ENOMEM;
+	const struct decl *d;
+	int rc = 0;
+	for (uint32_t i = first; i && !rc; i = d->next) {
+		d = &u->decls.p[i - 1];
+		if (d->line == row->line && d->column == row->column && d->file == row->file)
+			rc = add_hit(u, row, d);
 	}
-	return 0;
+	return rc;
+}
+
+/* The rows at hand go; the last statements are needed. */
+static void keep_statements(struct unit_rows *u)
+{
+	struct dw_row last[STATEMENTS];
+	size_t n = u->n_statements < STATEMENTS ? u->n_statements : STATEMENTS;
+	for (size_t i = 0; i < n; i++)
+		last[i] = *u->statements[u->n_statements - n + i];
+	for (size_t i = 0; i < n; i++) {
+		u->before[i] = last[i];
+		u->statements[i] = &u->before[i];
+	}
+	u->n_statements = n;
 }
 
 static int look_at_rows(void *arg, const struct dw_row *rows, size_t n)
 {
 	struct unit_rows *u = arg;
-	for (size_t i = 0; i < n; i++) {
-		const struct dw_row *row = &rows[i];
+	for (const struct dw_row *row = rows; row < rows + n; row++) {
 		if (u->n_followed)
 			follow(u, row);
 		if (!row->is_stmt)
 			continue;
-		if (u->at_line[row->line % LINES] && look_at_decls(u, row, first_at_line(u, row->line)) < 0)
+		uint32_t first = u->at_line[row->line % LINES];
+		if (first && look_at_decls(u, row, first) < 0)
 			return -ENOMEM;
-		keep_statement(u, row);
+		u->statements[u->n_statements++] = row;
 	}
+	keep_statements(u);
 	return 0;
 }
 
@@ -271,48 +261,55 @@ static bool is_macros(const struct entry_row *a, const struct entry_row *b)
 	return a->group == b->group && a->at.v == b->at.v && a->view + 1 == b->view;
 }
 
-/* Put the rows of one unit in the order of groups, and mark the groups that show to come out of a macro. */
-static int sort_rows(struct entry_row *rows, size_t n, struct groups *groups)
+/* Add the hits of a unit in the order of groups, and mark the groups that show to come out of a macro. */
+static int add_rows(struct unit_rows *u, struct entry_row_list *to, struct groups *groups)
 {
-	struct keyed *order = malloc((n + 1) * sizeof(*order));
-	struct entry_row *unsorted = malloc((n + 1) * sizeof(*unsorted));
-	int rc = order && unsorted ? 0 : -ENOMEM;
-	for (size_t i = 0; i < n && !rc; i++)
-		order[i] = (struct keyed){.key = rows[i].group, .value = (uint32_t)i};
-	if (!rc)
-		rc = keyed_sort(order, n);
-	if (!rc && n)
-		memcpy(unsorted, rows, n * sizeof(*rows));
-	for (size_t i = 0; i < n && !rc; i++) {
-		rows[i] = unsorted[order[i].value];
-		/* Several units may say so at a time. */
-		if (i && is_macros(&rows[i - 1], &rows[i]))
-			__atomic_store_n(&groups->v.p[rows[i].group].from_macro, true, __ATOMIC_RELAXED);
+	size_t n = u->hits.n;
+	uint32_t before = 0;
+	if (!LARGE_RESERVE(&to->v, n))
+		return -ENOMEM;
+	for (size_t i = 0; i < u->by_rank.n; i++) {
+		uint32_t hits = u->by_rank.p[i];
+		u->by_rank.p[i] = before;
+		before += hits;
 	}
-	free(order);
-	free(unsorted);
-	return rc;
+	struct entry_row *rows = to->v.p + to->v.n;
+	for (size_t i = 0; i < n; i++)
+		rows[u->by_rank.p[u->hits.p[i].rank]++] = u->hits.p[i].row;
+	to->v.n += n;
+	for (size_t i = 1; i < n; i++)
+		/* Several units may say so at a time. */
+		if (is_macros(&rows[i - 1], &rows[i]))
+			__atomic_store_n(&groups->v.p[rows[i].group].from_macro, true, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static void enter_unit(struct unit_rows *u, uint32_t unit)
+{
+	u->unit = unit;
+	u->decls.n = u->hits.n = u->n_statements = 0;
+	u->n_followed = 0;
+	memset(u->at_line, 0, sizeof(u->at_line));
 }
 
 static int scan_unit(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
 {
 	struct collect *c = arg;
-	struct unit_rows u = {.unit = (uint32_t)item};
+	struct unit_rows *u = &c->rows[worker];
+	struct entry_row_list *to = &c->hits[worker];
 	int rc = 0;
 	if (c->first[item] == c->first[item + 1])
 		return 0;
-	u.hits = &c->hits[worker];
-	struct unit_hits *found = &c->of_unit[u.unit];
-	*found = (struct unit_hits){.worker = worker, .from = u.hits->v.n};
+	enter_unit(u, (uint32_t)item);
 	for (size_t i = c->first[item]; i < c->first[item + 1] && rc >= 0; i++)
-		rc = add_decl(c, &u, &c->groups->decls.p[i], err);
-	sort_decls(&u);
-	if (rc >= 0 && u.decls.n)
-		rc = dw_unit_visit_rows(dwarf_unit(c->env->dw, u.unit), look_at_rows, &u, err);
-	found->n = u.hits->v.n - found->from;
-	if (rc >= 0 && found->n)
-		rc = sort_rows(u.hits->v.p + found->from, found->n, c->groups);
-	VEC_FREE(&u.decls);
+		rc = add_decl(c, u, &c->groups->decls.p[i], err);
+	if (rc >= 0 && u->decls.n && rank_decls(u) < 0)
+		rc = err_nomem(err, "declarations");
+	if (rc >= 0 && u->decls.n)
+		rc = dw_unit_visit_rows(dwarf_unit(c->env->dw, u->unit), look_at_rows, u, err);
+	c->of_unit[item] = (struct unit_hits){.worker = worker, .from = to->v.n, .n = u->hits.n};
+	if (rc >= 0 && u->hits.n)
+		rc = add_rows(u, to, c->groups);
 	return rc == -ENOMEM ? err_nomem(err, "line rows") : rc < 0 ? rc : 0;
 }
 
@@ -374,10 +371,21 @@ static size_t *first_decls(const struct groups *groups, size_t n_units)
 static int scan_units(struct collect *c, unsigned int threads, struct cairn_err *err)
 {
 	size_t n_units = dwarf_n_units(c->env->dw);
-	c->hits = calloc(pool_width(threads), sizeof(*c->hits));
+	unsigned int width = pool_width(threads);
+	c->hits = calloc(width, sizeof(*c->hits));
+	c->rows = calloc(width, sizeof(*c->rows));
 	c->of_unit = calloc(n_units + 1, sizeof(*c->of_unit));
 	c->first = first_decls(c->groups, n_units);
-	return c->hits && c->of_unit && c->first ? pool_run(n_units, threads, scan_unit, c, err) : err_nomem(err, "declarations");
+	bool ok = c->hits && c->rows && c->of_unit && c->first;
+	int rc = ok ? pool_run(n_units, threads, scan_unit, c, err) : err_nomem(err, "declarations");
+	for (unsigned int w = 0; c->rows && w < width; w++) {
+		VEC_FREE(&c->rows[w].decls);
+		VEC_FREE(&c->rows[w].order);
+		VEC_FREE(&c->rows[w].by_rank);
+		VEC_FREE(&c->rows[w].hits);
+	}
+	free(c->rows);
+	return rc;
 }
 
 static void free_found(struct entry_row_list *found, unsigned int n)
