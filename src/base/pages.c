@@ -39,6 +39,19 @@ void *pages_zeroed(size_t n, size_t size)
 	return bytes < LARGE_PAGE ? calloc(n, size) : map_large(bytes);
 }
 
+void *pages_cleared(size_t n, size_t size)
+{
+	size_t bytes;
+	if (__builtin_mul_overflow(n, size, &bytes))
+		return NULL;
+	void *p = bytes < LARGE_PAGE ? malloc(bytes) : map_large(bytes);
+	if (p && bytes < LARGE_PAGE)
+		memset(p, 0, bytes);
+	else if (p)
+		madvise(p, rounded(bytes), MADV_POPULATE_WRITE);
+	return p;
+}
+
 void *pages_grown(void *p, size_t n, size_t want, size_t size)
 {
 	size_t now = n * size, bytes;

@@ -19,6 +19,14 @@
 void *pages_zeroed(size_t n, size_t size);
 
 /*
+ * pages_cleared - the same for what is looked at here and there before it is written, as a hash table is
+ *
+ * A page that is read first is the system's page of zeros, and the first write changes where the address leads, which all
+ * processors have to be told. So all pages are made now, which takes the memory of all of them.
+ */
+void *pages_cleared(size_t n, size_t size);
+
+/*
  * pages_grown - the same memory with room for @want items instead of @n
  *
  * @p  from pages_zeroed() or here, for @n items; NULL for none

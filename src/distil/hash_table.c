@@ -17,7 +17,7 @@ int hash_table_add(struct hash_table *t, struct h128 hash, uint32_t n)
 {
 	if (2 * t->n >= t->cap) {
 		struct hash_table grown = {.n = t->n, .cap = t->cap ? t->cap * 2 : 1024};
-		grown.slot = pages_zeroed(grown.cap, sizeof(*grown.slot));
+		grown.slot = pages_cleared(grown.cap, sizeof(*grown.slot));
 		if (!grown.slot)
 			return -ENOMEM;
 		for (size_t i = 0; i < t->cap; i++)
