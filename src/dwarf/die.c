@@ -91,6 +91,11 @@ static inline const uint8_t *behind_usual(const struct dw_unit *u, const uint8_t
 			return NULL;
 		n = 1 + (size_t)*p;
 		break;
+	case DW_FORM_string:
+		for (n = 0; n < (size_t)(u->end - p) && p[n];)
+			n++;
+		n++;
+		break;
 	default:
 		return NULL;
 	}
@@ -434,4 +439,65 @@ int dw_param_child(const struct dw_die *die, struct dw_die *ret, struct cairn_er
 int dw_param_sibling(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err)
 {
 	return param_from(die->unit, behind_all(die, err), ret, err);
+}
+
+/* ---- the locals of a function ---- */
+
+static bool is_variable(uint16_t tag)
+{
+	return tag == DW_TAG_variable || tag == DW_TAG_formal_parameter;
+}
+
+static bool is_scope(uint16_t tag)
+{
+	return tag == DW_TAG_lexical_block || tag == DW_TAG_inlined_subroutine;
+}
+
+void dw_locals_enter(struct dw_locals *w, const struct dw_die *die)
+{
+	w->unit = die->unit;
+	w->at = die->has_children ? behind(die, NULL) : NULL;
+}
+
+/* Whether it is said to be somewhere, or something. */
+static bool is_told(const struct dw_abbrev *a)
+{
+	return a->near[DW_SLOT_LOCATION].form || a->near[DW_SLOT_CONST_VALUE].form;
+}
+
+enum dw_local dw_locals_next(struct dw_locals *w, dw_off to, struct dw_die *ret)
+{
+	const struct dw_unit *u = w->unit;
+	const uint8_t *end = u->sec->p + dw_off_in_section(to), *next;
+	for (const uint8_t *p = w->at; p && p < end && p < u->end; p = w->at) {
+		const struct dw_abbrev *a = dw_usual_abbrev(u, p);
+		bool open;
+		if (!*p) {
+			w->at = p + 1;
+			return DW_LOCAL_END;
+		}
+		next = a ? step_usual(u, p, &open) : NULL;
+		if (next && (!is_scope(a->tag) || (a->has_children && !open && next <= end))) {
+			w->at = open ? behind_children(u, next, NULL) : next;
+			if (!is_variable(a->tag) || !is_told(a))
+				continue;
+			dw_die_init(ret, u, a, p, p + 1);
+			return DW_LOCAL_VARIABLE;
+		}
+		if (die_or_end(u, p, ret, NULL) != 1) {
+			w->at = NULL;
+			break;
+		}
+		w->at = behind(ret, NULL);
+		if (w->at && is_scope(ret->tag) && ret->has_children) {
+			if (!dw_die_jump(ret, w->at, &next) || next > end)
+				return DW_LOCAL_SCOPE;
+			w->at = next;
+		} else if (ret->has_children) {
+			w->at = behind_all(ret, NULL);
+		}
+		if (is_variable(ret->tag) && is_told(ret->abbrev))
+			return DW_LOCAL_VARIABLE;
+	}
+	return DW_LOCAL_NONE;
 }

@@ -167,6 +167,35 @@ int dw_param_child(const struct dw_die *die, struct dw_die *ret, struct cairn_er
 int dw_param_sibling(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err);
 
 /*
+ * What stands in a function in front of one of its DIEs: the scopes around that with their variables, piece by piece
+ *
+ *	struct dw_locals w;
+ *	dw_locals_enter(&w, &function);
+ *	while ((what = dw_locals_next(&w, copy->off, &die)) != DW_LOCAL_NONE)
+ *		...					// then with the offset of a DIE behind that one
+ */
+struct dw_locals {
+	const struct dw_unit *unit;
+	const uint8_t *at;
+};
+enum dw_local {
+	DW_LOCAL_NONE,  /* or the unit ends, or is damaged */
+	DW_LOCAL_SCOPE,   /* DW_TAG_lexical_block, DW_TAG_inlined_subroutine, with children */
+	DW_LOCAL_END,
+	DW_LOCAL_VARIABLE, /* DW_TAG_variable, DW_TAG_formal_parameter, with DW_AT_location or DW_AT_const_value */
+};
+
+void dw_locals_enter(struct dw_locals *w, const struct dw_die *function);
+
+/*
+ * dw_locals_next - the next scope or variable in front of @to, or the end of a scope that began
+ *
+ * @ret  of a scope and a variable: the DIE
+ * A scope that is known to end in front of @to is stepped over.
+ */
+enum dw_local dw_locals_next(struct dw_locals *w, dw_off to, struct dw_die *ret);
+
+/*
  * dw_attr - one attribute of a DIE itself (origins are not followed)
  *
  * Returns 1 and *@ret; 0 when it is absent; -EBADMSG, -EOPNOTSUPP (unknown form), -ENOENT (its value is

@@ -30,47 +30,40 @@
 #include "sites/around.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "dwarf/constants.h"
+#include "dwarf/loclists.h"
+#include "dwarf/near.h"
 #include "sites/believe.h"
 
 enum {
-	/*
-	 * Children of one scope that are looked at, and variables and scopes for one copy, also those that nothing is compared with. Of the
-	 * others there are up to 332 in vmlinux, 1,134 in libjvm. A function made by a program may have any number, and as many copies.
-	 */
-	DIES_MAX = 1 << 14,
+	/* Variables for one copy. There are up to 332 in vmlinux, 1,134 in libjvm. A function made by a program may have any number. */
+	VARIABLES_MAX = 1 << 14,
 	/* Arguments of one copy. A function with more has what is behind them believed. */
 	ARGS_MAX = 64,
 	/*
-	 * Entries of location lists that are kept of one function; those behind are not compared. Many variables could share one long list,
+	 * Entries of location lists that are read of one function; those behind are not compared. Many variables could share one long list,
 	 * so that their number is not bounded by the size of the input.
 	 */
-	ENTRIES_MAX = 1 << 17,
+	ENTRIES_MAX = 1 << 18,
 	/* Bytes at the end of an expression: two steps with a constant each, and that it is a value. */
 	ALIKE = 5,
 };
 
-static uint32_t print_of(const uint8_t *p, uint64_t n)
+static uint64_t bit_of(const uint8_t *p, uint64_t n)
 {
 	uint64_t v = 0;
 	memcpy(&v, p, n < sizeof(v) ? n : sizeof(v));
-	return (uint32_t)((v + n) * 0x9e3779b97f4a7c15 >> 32);
+	return UINT64_C(1) << ((v + n) * 0x9e3779b97f4a7c15 >> 58);
 }
 
-static struct expr_print expr_print(const uint8_t *p, uint64_t n)
+static void add_to_set(struct expr_set *set, const uint8_t *p, uint64_t n)
 {
-	if (!n)
-		return (struct expr_print){0};
-	return (struct expr_print){.whole = print_of(p, n), .end = n > ALIKE ? print_of(p + n - ALIKE, ALIKE) | 1 : 0};
-}
-
-static void add_to_set(struct print_set *set, const struct expr_print *print)
-{
-	set->wholes |= UINT64_C(1) << (print->whole >> 26);
-	if (print->end)
-		set->ends |= UINT64_C(1) << (print->end >> 26);
+	set->wholes |= bit_of(p, n);
+	if (n > ALIKE)
+		set->ends |= bit_of(p + n - ALIKE, ALIKE);
 }
 
 enum told {
@@ -86,7 +79,6 @@ struct candidate {
 	enum told told;
 	int64_t value; /* of a constant */
 	struct expression expr;
-	struct expr_print print;
 	bool now, before; /* the variable is described by the same at the place; was, in front of it */
 };
 
@@ -96,12 +88,12 @@ struct search {
 	uint32_t at; /* its instruction */
 	struct candidate args[ARGS_MAX];
 	unsigned int n;
-	bool has_computed, has_constant; /* among them */
-	bool in_loop;
-	struct print_set prints; /* of the arguments */
-	unsigned int dies_left;
-	uint32_t scope; /* in->known->scopes */
-	int loop; /* a loop within the scope has the place: -1 not asked yet */
+	bool has_computed, has_constant, has_address; /* among them */
+	bool has_folded; /* a constant that is said by more than one step */
+	int in_loop; /* something may lead from the place to it again: -1 not asked yet */
+	struct expr_set computed, constant; /* of the arguments */
+	const struct dw_die *scope; /* of the variable in question */
+	int loop; /* the same within that scope */
 	bool is_constant; /* the variable in question, at the place */
 };
 
@@ -116,48 +108,11 @@ static enum told kind_of(const struct cairn_location *loc)
 }
 
 /* Returns 1; 0; -ENOMEM. */
-static int may_be_in_loop(const struct search *s)
+static int may_be_in_loop(struct search *s)
 {
-	return s->at == GRAPH_NONE ? 0 : graph_may_come_back(s->in->graph, s->at);
-}
-
-/* An address is doubted in a loop only. Returns 0 or -ENOMEM. */
-static int list_args(struct search *s)
-{
-	const struct built_site *b = s->b;
-	bool is_loop_known = false;
-	for (uint32_t i = 0; i < b->formals.n && s->n < ARGS_MAX; i++) {
-		enum told told = kind_of(&b->args[i].loc);
-		if (told == TOLD_OTHERWISE)
-			continue;
-		if ((told == TOLD_ADDRESS || told == TOLD_CONSTANT) && !is_loop_known) {
-			int in_loop = may_be_in_loop(s);
-			if (in_loop < 0)
-				return in_loop;
-			s->in_loop = in_loop;
-			is_loop_known = true;
-		}
-		if (told == TOLD_ADDRESS && !s->in_loop)
-			continue;
-		s->has_computed |= told == TOLD_COMPUTED;
-		s->has_constant |= told == TOLD_CONSTANT;
-		s->args[s->n++] = (struct candidate){.arg = i,
-						     .told = told,
-						     .value = b->args[i].loc.pieces->steps[0].imm,
-						     .expr = b->exprs[i],
-						     .print = expr_print(b->exprs[i].p, b->exprs[i].n)};
-		add_to_set(&s->prints, &s->args[s->n - 1].print);
-	}
-	return 0;
-}
-
-/*
- * Whether a variable can tell anything about the arguments. What is computed is compared with all; a constant with parameters around, and in a
- * loop with variables; an address with variables.
- */
-static bool is_asked(const struct search *s, uint16_t tag)
-{
-	return s->has_computed || (tag == DW_TAG_formal_parameter ? s->has_constant : s->in_loop);
+	if (s->in_loop < 0)
+		s->in_loop = graph_may_come_back(s->in->graph, s->at);
+	return s->in_loop;
 }
 
 /* Bytes of an operation that pushes a constant, its operand included; 0: it does something else. */
@@ -193,6 +148,37 @@ static bool is_constant_expr(const uint8_t *expr, uint64_t n)
 	return n > 1 && expr[n - 1] == DW_OP_stack_value && constant_length(expr, n) == n - 1;
 }
 
+static void add_candidate(struct search *s, uint32_t arg, enum told told)
+{
+	const struct built_site *b = s->b;
+	struct expression expr = b->exprs[arg];
+	s->args[s->n++] = (struct candidate){
+		.arg = arg, .told = told, .value = b->args[arg].loc.pieces->steps[0].imm, .expr = expr};
+	if (told == TOLD_COMPUTED) {
+		s->has_computed = true;
+		if (expr.n)
+			add_to_set(&s->computed, expr.p, expr.n);
+	} else if (told == TOLD_CONSTANT) {
+		s->has_constant = true;
+		s->has_folded |= expr.n && !is_constant_expr(expr.p, expr.n);
+		if (expr.n)
+			add_to_set(&s->constant, expr.p, expr.n);
+	} else {
+		s->has_address = true;
+	}
+}
+
+/* An address is doubted in a loop only. */
+static void list_args(struct search *s)
+{
+	const struct built_site *b = s->b;
+	for (uint32_t i = 0; i < b->formals.n && s->n < ARGS_MAX; i++) {
+		enum told told = kind_of(&b->args[i].loc);
+		if (told != TOLD_OTHERWISE && (told != TOLD_ADDRESS || s->in_loop))
+			add_candidate(s, i, told);
+	}
+}
+
 /*
  * The last steps are the same, of other registers: (%rdx & 7) - 1, and ((%r11 << 1 | %r11) & 7) - 1 when %rdx had that and is gone.
  */
@@ -202,9 +188,9 @@ static bool ends_alike(const struct expression *a, const struct dw_loc_entry *b)
 	       !memcmp(a->p + a->n - ALIKE, b->expr + b->expr_len - ALIKE, ALIKE);
 }
 
-static void compare_entry(struct search *s, const struct dw_loc_entry *e, bool is_constant)
+static void compare_entry(struct search *s, const struct dw_loc_entry *e)
 {
-	if (is_constant && loc_entry_holds(e, s->b->site.at, s->b->view))
+	if (is_constant_expr(e->expr, e->expr_len) && loc_entry_holds(e, s->b->site.at, s->b->view))
 		s->is_constant = true;
 	for (unsigned int i = 0; i < s->n; i++) {
 		struct candidate *c = &s->args[i];
@@ -215,25 +201,6 @@ static void compare_entry(struct search *s, const struct dw_loc_entry *e, bool i
 			c->now = true;
 		else
 			c->before |= e->hi.v <= s->b->site.at.v;
-	}
-}
-
-/* False: the expressions are unequal, and so are their ends where those count. */
-static bool may_be_argument(const struct search *s, const struct expr_print *print)
-{
-	bool may = false;
-	for (unsigned int i = 0; i < s->n; i++)
-		may |= s->args[i].print.whole == print->whole || (print->end && s->args[i].print.end == print->end);
-	return may;
-}
-
-static void compare_entries(struct search *s, const struct known_variable *variable)
-{
-	const struct around_scopes *known = s->in->known;
-	for (uint32_t i = variable->entries; i < variable->entries + variable->n_entries; i++) {
-		const struct known_print *print = &known->prints.p[i];
-		if (print->is_constant || may_be_argument(s, &print->expr))
-			compare_entry(s, &known->entries.p[i], print->is_constant);
 	}
 }
 
@@ -251,78 +218,42 @@ static int has_loop(struct search *s)
 		return s->loop > 0;
 	s->loop = may_be_in_loop(s);
 	if (s->loop > 0)
-		s->loop = passage_comes_back(s->in->graph, &s->in->known->scopes.p[s->scope].die, s->b->site.at, s->in->scratch);
+		s->loop = passage_comes_back(s->in->graph, s->scope, s->b->site.at, s->in->scratch);
 	return s->loop;
 }
 
 /* ---- variables ---- */
 
-/* One byte is a register by itself, or a stack slot: nothing that is compared. Not 0 ends the list. */
-static int keep_entry(void *arg, const struct dw_loc_entry *e)
+/*
+ * Whether a variable, or one of several, can tell anything about the arguments: most have nothing to do with them. What is computed is compared with
+ * all; a constant with parameters that are another one at another moment, and in a loop with variables; an address with variables.
+ */
+static bool may_tell(const struct search *s, const struct known *of)
 {
-	struct around_scopes *known = arg;
-	if (known->entries.n >= ENTRIES_MAX)
-		return 1;
-	if (e->expr_len < 2)
-		return 0;
-	struct known_print print = {.expr = expr_print(e->expr, e->expr_len),
-				    .is_constant = is_constant_expr(e->expr, e->expr_len)};
-	return VEC_ADD(&known->entries, *e) && VEC_ADD(&known->prints, print) ? 0 : -ENOMEM;
+	bool is_same = of->exprs.wholes & s->constant.wholes;
+	bool by_loop = s->in_loop && ((of->has_constant && (is_same || s->has_address)) ||
+				      (of->has_value && (s->has_constant || s->has_address)));
+	return of->exprs.wholes & s->computed.wholes || of->exprs.ends & s->computed.ends || by_loop ||
+	       (is_same && (of->has_another || s->has_folded));
 }
 
-/* What is damaged has the entries in front of the damage. Returns 0 or -ENOMEM. */
-static int read_location(struct around_scopes *known, struct known_variable *v)
+static void compare_entries(struct search *s, const struct known_variable *v)
 {
-	struct dw_value value;
-	v->entries = (uint32_t)known->entries.n;
-	if (dw_attr(&v->die, DW_AT_const_value, &value, NULL) == 1) {
-		v->is_constant = value.cls == DW_CLASS_SDATA || value.cls == DW_CLASS_UDATA;
-		v->value = value.cls == DW_CLASS_SDATA ? value.s : (int64_t)value.u;
-		return 0;
-	}
-	int rc = dw_locations(&v->die, DW_AT_location, keep_entry, known, NULL);
-	v->n_entries = (uint32_t)known->entries.n - v->entries;
-	return rc == -ENOMEM ? rc : 0;
-}
-
-/* Returns 0 or -ENOMEM. */
-static int read_variable(struct around_scopes *known, struct known_variable *v)
-{
-	if (read_location(known, v) < 0)
-		return -ENOMEM;
-	v->has_constant = v->is_constant;
-	for (uint32_t i = v->entries; i < v->entries + v->n_entries; i++) {
-		add_to_set(&v->prints, &known->prints.p[i].expr);
-		v->has_constant |= known->prints.p[i].is_constant;
-	}
-	v->is_read = true;
-	return 0;
-}
-
-/* Most variables have nothing to do with the arguments: none is described as they are, nor is a variable constant in a loop. */
-static bool may_tell(const struct search *s, const struct known_variable *v)
-{
-	bool is_alike = v->prints.wholes & s->prints.wholes || v->prints.ends & s->prints.ends;
-	return is_alike || (v->has_constant && v->die.tag == DW_TAG_variable && s->in_loop);
-}
-
-/* Returns 0 or -ENOMEM. */
-static int compare_variable(struct search *s, struct known_variable *variable)
-{
-	if (!is_asked(s, variable->die.tag))
-		return 0;
-	if (!variable->is_read && read_variable(s->in->known, variable) < 0)
-		return -ENOMEM;
-	if (!may_tell(s, variable))
-		return 0;
 	s->is_constant = false;
 	for (unsigned int i = 0; i < s->n; i++)
 		s->args[i].now = s->args[i].before = false;
-	if (variable->is_constant)
-		compare_constant(s, variable->value);
-	compare_entries(s, variable);
-	bool counts = s->is_constant && variable->die.tag == DW_TAG_variable;
-	bool is_argument = s->is_constant && variable->die.tag == DW_TAG_formal_parameter;
+	if (v->is_constant)
+		compare_constant(s, v->value);
+	for (uint32_t i = v->entries; i < v->entries + v->n_entries; i++)
+		compare_entry(s, &s->in->known->entries.p[i]);
+}
+
+/* Returns 0 or -ENOMEM. */
+static int compare_variable(struct search *s, const struct known_variable *v)
+{
+	compare_entries(s, v);
+	bool counts = s->is_constant && !v->is_parameter;
+	bool is_argument = s->is_constant && v->is_parameter;
 	for (unsigned int i = 0; i < s->n; i++) {
 		const struct candidate *c = &s->args[i];
 		bool by_loop = counts && (c->told == TOLD_ADDRESS || (c->told == TOLD_CONSTANT && c->now));
@@ -339,123 +270,162 @@ static int compare_variable(struct search *s, struct known_variable *variable)
 
 /* ---- scopes ---- */
 
-static bool is_variable(uint16_t tag)
+/* One byte is a register by itself, or a stack slot: nothing that is compared. */
+static bool keep_entry(struct around_scopes *known, struct known_variable *v, const struct dw_loc_entry *e)
 {
-	return tag == DW_TAG_variable || tag == DW_TAG_formal_parameter;
+	if (e->expr_len < 2)
+		return true;
+	add_to_set(&v->is.exprs, e->expr, e->expr_len);
+	v->n_entries++;
+	return VEC_ADD(&known->entries, *e);
 }
 
-static bool is_scope(uint16_t tag)
+/* What is damaged has the entries in front of the damage. */
+static bool read_entries(struct around_scopes *known, struct known_variable *v)
 {
-	return tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block;
-}
-
-/* As the last of the known ones. Returns 0 or -ENOMEM. */
-static int know_scope(struct around_scopes *known, const struct dw_die *die)
-{
-	struct known_scope scope = {
-		.die = *die, .variables = (uint32_t)known->variables.n, .inners = (uint32_t)known->inners.n};
-	struct dw_die child;
-	unsigned int n = 0;
-	int rc = dw_die_child(die, &child, NULL);
-	for (; rc == 1 && n < DIES_MAX; rc = dw_die_sibling(&child, &child, NULL), n++) {
-		if (is_variable(child.tag) && !VEC_ADD(&known->variables, ((struct known_variable){.die = child})))
-			return -ENOMEM;
-		if (is_scope(child.tag) && !VEC_ADD(&known->inners, ((struct known_inner){.off = child.off})))
-			return -ENOMEM;
+	struct dw_loc_list list;
+	struct dw_loc_entry e;
+	const struct dw_loc_entry *first = NULL;
+	bool ok = true;
+	if (dw_loc_begin(&list, &v->die, DW_AT_location, NULL) != 1)
+		return true;
+	for (; ok && known->entries_left && dw_loc_next(&list, &e) == 1; known->entries_left--)
+		ok = keep_entry(known, v, &e);
+	for (uint32_t i = v->entries; i < known->entries.n; i++) {
+		const struct dw_loc_entry *at = &known->entries.p[i];
+		if (!is_constant_expr(at->expr, at->expr_len))
+			continue;
+		first = first ? first : at;
+		v->is.has_constant = !v->is_parameter;
+		v->is.has_another |= v->is_parameter && (at->expr_len != first->expr_len || memcmp(at->expr, first->expr, first->expr_len));
 	}
-	scope.n_variables = (uint32_t)known->variables.n - scope.variables;
-	scope.n_inners = (uint32_t)known->inners.n - scope.inners;
-	return VEC_ADD(&known->scopes, scope) ? 0 : -ENOMEM;
+	return ok;
 }
 
-static int know_container(const struct around *a)
+static bool read_variable(struct around_scopes *known, struct known_scope *scope, struct known_variable *v)
 {
-	struct around_scopes *known = a->known;
-	if (known->scopes.n && known->container == a->container->off)
-		return 0;
-	known->scopes.n = known->variables.n = known->inners.n = known->entries.n = known->prints.n = 0;
-	known->container = a->container->off;
-	return know_scope(known, a->container);
+	struct dw_value value;
+	bool ok = true;
+	v->is_read = true;
+	v->entries = (uint32_t)known->entries.n;
+	if (dw_attr_at(&v->die, DW_SLOT_CONST_VALUE, DW_AT_const_value, &value, NULL) == 1) {
+		v->is_constant = value.cls == DW_CLASS_SDATA || value.cls == DW_CLASS_UDATA;
+		v->is.has_value = v->is_constant && !v->is_parameter;
+		v->value = value.cls == DW_CLASS_SDATA ? value.s : (int64_t)value.u;
+	} else {
+		ok = read_entries(known, v);
+	}
+	scope->has.exprs.wholes |= v->is.exprs.wholes;
+	scope->has.exprs.ends |= v->is.exprs.ends;
+	scope->has.has_value |= v->is.has_value;
+	scope->has.has_constant |= v->is.has_constant;
+	scope->has.has_another |= v->is.has_another;
+	return ok;
+}
+
+/* To those of the innermost scope. */
+static bool add_variable(struct around_scopes *known, const struct dw_die *die)
+{
+	struct known_scope *scope = &known->open.p[known->open.n - 1];
+	bool is_parameter = die->tag == DW_TAG_formal_parameter;
+	scope->has_unread_parameters |= is_parameter;
+	scope->has_unread_others |= !is_parameter;
+	return VEC_ADD(&known->variables, ((struct known_variable){.die = *die, .is_parameter = is_parameter}));
+}
+
+static bool open_scope(struct around_scopes *known, const struct dw_die *die)
+{
+	return VEC_ADD(&known->open, ((struct known_scope){.die = *die, .variables = (uint32_t)known->variables.n}));
+}
+
+static bool begin(struct around_scopes *known, const struct dw_die *container)
+{
+	known->container = container->off;
+	known->open.n = known->variables.n = known->entries.n = 0;
+	known->entries_left = ENTRIES_MAX;
+	dw_locals_enter(&known->walk, container);
+	return open_scope(known, container);
+}
+
+/* Go on to a copy. What is damaged ends the walk. */
+static bool advance(struct around_scopes *known, const struct dw_die *container, dw_off to)
+{
+	struct dw_die die;
+	enum dw_local what;
+	bool is_behind = known->open.n && known->container == container->off && to >= known->to;
+	bool ok = is_behind || begin(known, container);
+	known->to = to;
+	while (ok && known->open.n && (what = dw_locals_next(&known->walk, to, &die)) != DW_LOCAL_NONE) {
+		if (what == DW_LOCAL_END)
+			known->variables.n = known->open.p[--known->open.n].variables;
+		else
+			ok = what == DW_LOCAL_SCOPE ? open_scope(known, &die) : add_variable(known, &die);
+	}
+	return ok;
 }
 
 void around_scopes_fini(struct around_scopes *s)
 {
-	VEC_FREE(&s->scopes);
+	VEC_FREE(&s->open);
 	VEC_FREE(&s->variables);
-	VEC_FREE(&s->inners);
 	VEC_FREE(&s->entries);
-	VEC_FREE(&s->prints);
 }
 
-/* To a scope in the one at hand. Returns 1; 0 when it is damaged; -ENOMEM. */
-static int enter_scope(struct search *s, uint32_t inner)
+/* Those of a scope that are compared, up to the @n-th of all. */
+static bool read_scope(const struct search *s, struct known_scope *scope, size_t n)
 {
 	struct around_scopes *known = s->in->known;
-	struct dw_die die;
-	if (!known->inners.p[inner].scope) {
-		if (dw_die_near(s->in->container->unit, known->inners.p[inner].off, &die, NULL) != 1)
-			return 0;
-		if (know_scope(known, &die) < 0)
-			return -ENOMEM;
-		known->inners.p[inner].scope = (uint32_t)known->scopes.n;
+	bool parameters = scope->has_unread_parameters && (s->has_computed || s->has_constant);
+	bool others = scope->has_unread_others && (s->has_computed || s->in_loop);
+	bool ok = true;
+	for (size_t i = scope->variables; i < n && ok && (parameters || others); i++) {
+		struct known_variable *v = &known->variables.p[i];
+		if (!v->is_read && (v->is_parameter ? parameters : others))
+			ok = read_variable(known, scope, v);
 	}
-	s->scope = known->inners.p[inner].scope - 1;
-	return 1;
+	scope->has_unread_parameters &= !parameters;
+	scope->has_unread_others &= !others;
+	return ok;
 }
 
-/* The last scope in @scope that begins at or in front of the copy; UINT32_MAX when none does. They are in order of DIE. */
-static uint32_t inner_around(const struct search *s, const struct known_scope *scope)
-{
-	const struct known_inner *p = s->in->known->inners.p;
-	uint32_t lo = scope->inners, hi = scope->inners + scope->n_inners;
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		if (p[mid].off <= s->b->die.off)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo > scope->inners ? lo - 1 : UINT32_MAX;
-}
-
-/*
- * Compare the variables of s->scope, and make the scope in it that has the copy the next one. Returns 1; 0 when there is none;
- * -ENOMEM. What is damaged ends the search.
- */
-static int visit_scope(struct search *s)
+/* Returns 0 or -ENOMEM. */
+static int compare_scope(struct search *s, struct known_scope *scope, size_t n)
 {
 	const struct around_scopes *known = s->in->known;
-	const struct known_scope *scope = &known->scopes.p[s->scope];
-	uint32_t inner = inner_around(s, scope), end = scope->variables + scope->n_variables;
-	s->loop = -1;
-	for (uint32_t i = scope->variables; i < end && known->variables.p[i].die.off <= s->b->die.off && s->dies_left; i++) {
-		s->dies_left--;
-		if (compare_variable(s, &known->variables.p[i]) < 0)
-			return -ENOMEM;
-	}
-	if (inner == UINT32_MAX || known->inners.p[inner].off == s->b->die.off || !s->dies_left)
+	if (!read_scope(s, scope, n))
+		return -ENOMEM;
+	if (!may_tell(s, &scope->has))
 		return 0;
-	s->dies_left--;
-	return enter_scope(s, inner);
+	s->scope = &scope->die;
+	s->loop = -1;
+	for (size_t i = scope->variables; i < n; i++)
+		if (may_tell(s, &known->variables.p[i].is) && compare_variable(s, &known->variables.p[i]) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int compare_scopes(struct search *s)
+{
+	const struct around_scopes *known = s->in->known;
+	int rc = 0;
+	for (size_t k = 0; k < known->open.n && !rc; k++) {
+		size_t n = k + 1 < known->open.n ? known->open.p[k + 1].variables : known->variables.n;
+		rc = compare_scope(s, &known->open.p[k], n < VARIABLES_MAX ? n : VARIABLES_MAX);
+	}
+	return rc;
 }
 
 int around_doubt(const struct around *a, struct built_site *b, uint32_t at)
 {
 	struct search s; /* not cleared: s.args is large, and its first s.n are all that is read */
+	memset(&s.n, 0, sizeof(s) - offsetof(struct search, n));
 	s.in = a;
 	s.b = b;
 	s.at = at;
-	s.n = 0;
-	s.has_computed = s.has_constant = s.in_loop = false;
-	s.prints = (struct print_set){0};
-	s.scope = 0;
-	s.loop = -1;
-	s.is_constant = false;
-	s.dies_left = DIES_MAX;
-	int rc = list_args(&s);
-	if (rc >= 0 && s.n)
-		rc = know_container(a) < 0 ? -ENOMEM : 1;
-	while (rc == 1)
-		rc = visit_scope(&s);
-	return rc;
+	s.in_loop = at == GRAPH_NONE || graph_is_straight(a->graph, at) ? 0 : -1;
+	list_args(&s);
+	if (!s.n)
+		return 0;
+	return advance(a->known, a->container, b->die.off) ? compare_scopes(&s) : -ENOMEM;
 }

@@ -7,57 +7,48 @@
 #include "sites/passage.h"
 #include "sites/site.h"
 
-/* Of an expression, and of its last steps (0: it is too short). Unequal ones have unequal expressions. */
-struct expr_print {
-	uint32_t whole, end;
+/* A bit for each of several expressions: two sets without a common bit have no expression in common. */
+struct expr_set {
+	uint64_t wholes, ends; /* their last steps */
 };
 
-/* What of an entry is compared with each argument. Nearly all entries are neither constant nor what an argument is. */
-struct known_print {
-	struct expr_print expr;
-	bool is_constant;
+/* A variable or parameter of a scope, or all of a scope. */
+struct known {
+	struct expr_set exprs;  /* its entries */
+	bool has_value;    /* a variable: DW_AT_const_value */
+	bool has_constant; /* a variable: one of its entries */
+	bool has_another;  /* a parameter: two of its entries are constants, and not the same */
 };
 
-/* A bit for each of several prints: two sets without a common bit have no print in common. */
-struct print_set {
-	uint64_t wholes, ends;
-};
-
-/* A variable or parameter of a scope. Where it is, is read when a copy's arguments are compared with it. */
+/* Where it is, is read when a copy's arguments are compared with such. */
 struct known_variable {
 	struct dw_die die;
-	bool is_read;
+	bool is_parameter, is_read;
 	/* Then: */
-	bool is_constant;
-	bool has_constant;           /* it is, or one of its entries */
-	struct print_set prints;     /* of its entries */
-	int64_t value;               /* DW_AT_const_value */
+	struct known is;
+	bool is_constant; /* DW_AT_const_value */
+	int64_t value;
 	uint32_t entries, n_entries; /* of its location, those that may be compared */
 };
 
-/* A scope in a scope. */
-struct known_inner {
-	dw_off off;
-	uint32_t scope; /* its number + 1 when it was entered */
-};
-
 struct known_scope {
+	struct known has;
 	struct dw_die die;
-	uint32_t variables, n_variables;
-	uint32_t inners, n_inners;
+	uint32_t variables; /* the first of its own */
+	bool has_unread_parameters, has_unread_others;
 };
 
 /*
- * The scopes of a function that were looked at: its copies have most of them in common. Zeroed at first, and forgotten when
+ * The scopes around one copy after another of a function, in order of their DIEs. Zeroed at first, and begun anew when
  * the container is another one.
  */
 struct around_scopes {
-	dw_off container;
-	VEC(struct known_scope) scopes; /* the function itself is the first */
-	VEC(struct known_variable) variables;
-	VEC(struct known_inner) inners;
-	VEC(struct dw_loc_entry) entries; /* what variables are somewhere */
-	VEC(struct known_print) prints;   /* of each of them */
+	dw_off container, to;   /* the last copy's */
+	struct dw_locals walk;
+	VEC(struct known_scope) open; /* the function itself is the first */
+	VEC(struct known_variable) variables; /* of those, in front of the copy */
+	VEC(struct dw_loc_entry) entries;     /* what variables are somewhere */
+	uint32_t entries_left; /* to be read */
 };
 void around_scopes_fini(struct around_scopes *s);
 
@@ -75,9 +66,9 @@ struct around {
  * @at  the instruction of its place; GRAPH_NONE when none begins there
  * @b   built; its container is a->container, and nothing else was taken back of it or passage_judge() was asked about it
  * Returns 0 or -ENOMEM.
- * Cost: nothing for a copy whose arguments are in registers and memory. Else reads those of the variables of the scopes around the copy that
- * can tell something about one of its arguments, once for all copies of the container that are asked about one behind the other, and passes over
- * the code of a scope that has a constant one.
+ * Cost: nothing for a copy whose arguments are in registers and memory. Else reads the DIEs of the container up to the copy's, once for all that are
+ * asked about in their order, and where those of the variables of the scopes around are that can tell something about one of its arguments; and
+ * passes over the code of a scope that has a constant one.
  */
 int around_doubt(const struct around *a, struct built_site *b, uint32_t at);
 

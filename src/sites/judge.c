@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Copies are judged in the order of their containers, so that the code of a container is read once for all of them. Those of
- * one function in one container then stand beside each other, too.
+ * Copies are judged in the order of their entries, which is that of the containers and of DIEs in them, so that the code of a container and what
+ * it declares is read once for all of them.
  */
 #include "sites/judge.h"
 
@@ -21,15 +21,18 @@ enum { CHUNK = 64 };
 struct copy {
 	uint32_t container; /* index entry */
 	uint32_t group;
-	uint32_t i; /* of its first request */
+	uint32_t i;    /* of its first request */
+	uint32_t like; /* the first of those of the same function in the same container, which stand around it */
+	uint32_t n_alike; /* of a first one */
 };
 
 struct judging {
 	const struct site_env *env;
 	const struct batch *in;
 	struct judge *judges; /* per worker */
-	VEC(struct copy) copies;
-	VEC(struct keyed) turns;   /* the copies by container; those of one function beside each other */
+	VEC(struct copy) copies; /* those of one function in one container beside each other */
+	VEC(const struct built_site *) sites; /* of the copies */
+	VEC(struct keyed) turns; /* the copies by their entries */
 	VEC(struct keyed) further; /* places besides the first of each copy: its entry of the index, and their request */
 };
 
@@ -46,8 +49,6 @@ struct judge {
 	struct graph *graph;
 	VEC(struct built_site *) places;
 	VEC(uint32_t) at; /* their instructions in the graph */
-	size_t others_from, others_to; /* copies of all that are of one function in this container */
-	VEC(const struct built_site *) others;
 	struct passage_scratch scratch;
 	struct around_scopes around;
 };
@@ -92,32 +93,6 @@ static bool gather_places(struct judge *j, const struct copy *c)
 	for (size_t k = further_of(all, entry); k < all->further.n && all->further.p[k].key == entry; k++)
 		if (!VEC_ADD(&j->places, &all->in->further_sites[all->further.p[k].value]))
 			return false;
-	return true;
-}
-
-static bool are_neighbours(const struct copy *a, const struct copy *b)
-{
-	return a->container == b->container && a->group == b->group;
-}
-
-/* The copies of the same function in the same container, which stand around it; kept for the next one of them. */
-static bool gather_others(struct judge *j, size_t at)
-{
-	const struct judging *all = j->all;
-	const struct copy *c = copy_at(all, at);
-	if (at >= j->others_from && at < j->others_to)
-		return true;
-	size_t from = at, to = at + 1;
-	while (from && are_neighbours(copy_at(all, from - 1), c))
-		from--;
-	while (to < all->turns.n && are_neighbours(copy_at(all, to), c))
-		to++;
-	j->others.n = 0;
-	for (size_t k = from; k < to; k++)
-		if (!VEC_ADD(&j->others, &all->in->first_sites[copy_at(all, k)->i]))
-			return false;
-	j->others_from = from;
-	j->others_to = to;
 	return true;
 }
 
@@ -234,10 +209,9 @@ static int judge_copy(struct judge *j, size_t at, struct cairn_err *err)
 		return err_nomem(err, "variables around a copy");
 	if (!j->graph)
 		return 0;
-	bool ok = bare || gather_others(j, at);
 	struct passage p = {.graph = j->graph, .copy = first, .places = j->places.p, .at = j->at.p, .n_places = j->places.n,
-			    .others = j->others.p, .n_others = j->others.n, .for_values = bare};
-	return ok && passage_judge(&p, &j->scratch) == 0 ? 0 : err_nomem(err, "ways to a copy");
+			    .others = &j->all->sites.p[c->like], .n_others = j->all->copies.p[c->like].n_alike, .for_values = bare};
+	return passage_judge(&p, &j->scratch) == 0 ? 0 : err_nomem(err, "ways to a copy");
 }
 
 static int judge_chunk(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
@@ -250,21 +224,27 @@ static int judge_chunk(void *arg, size_t item, unsigned int worker, struct cairn
 	return rc;
 }
 
+static bool list_copy(struct judging *all, struct copy c)
+{
+	struct keyed turn = {.key = all->in->first.v.p[c.i].entry, .value = (uint32_t)all->copies.n};
+	const struct copy *last = all->copies.n ? &all->copies.p[all->copies.n - 1] : NULL;
+	bool alike = last && last->container == c.container && last->group == c.group;
+	c.like = alike ? last->like : turn.value;
+	if (!VEC_ADD(&all->copies, c) || !VEC_ADD(&all->sites, &all->in->first_sites[c.i]) || !VEC_ADD(&all->turns, turn))
+		return false;
+	all->copies.p[c.like].n_alike++;
+	return true;
+}
+
 /* Bodies, and the copies with code, parts among them, in the order in which they are judged. */
 static bool list_copies(struct judging *all)
 {
 	const struct batch *in = all->in;
-	for (uint32_t g = 0, i = 0; g < in->n; g++) {
-		for (size_t k = 0; k < in->groups[g].entries.n; k++, i++) {
-			struct copy c = {.group = g, .i = i};
-			if (!in->first_sites[i].site.n_shared)
-				continue;
-			c.container = in->first_sites[i].container;
-			struct keyed turn = {.key = c.container, .value = (uint32_t)all->copies.n};
-			if (!VEC_ADD(&all->copies, c) || !VEC_ADD(&all->turns, turn))
+	for (uint32_t g = 0, i = 0; g < in->n; g++)
+		for (size_t k = 0; k < in->groups[g].entries.n; k++, i++)
+			if (in->first_sites[i].site.n_shared &&
+			    !list_copy(all, (struct copy){.container = in->first_sites[i].container, .group = g, .i = i}))
 				return false;
-		}
-	}
 	return keyed_sort(all->turns.p, all->turns.n) == 0;
 }
 
@@ -293,7 +273,6 @@ static void judges_fini(struct judging *all, unsigned int n)
 		graph_free(all->judges[i].graph);
 		VEC_FREE(&all->judges[i].places);
 		VEC_FREE(&all->judges[i].at);
-		VEC_FREE(&all->judges[i].others);
 		passage_scratch_fini(&all->judges[i].scratch);
 		around_scopes_fini(&all->judges[i].around);
 	}
@@ -312,6 +291,7 @@ int judge_counts(const struct site_env *env, unsigned int threads, const struct 
 		    : err_nomem(err, "ways to a copy");
 	judges_fini(&all, width);
 	VEC_FREE(&all.copies);
+	VEC_FREE(&all.sites);
 	VEC_FREE(&all.turns);
 	VEC_FREE(&all.further);
 	return rc;
