@@ -24,6 +24,8 @@
 
 #define NONE UINT32_MAX
 
+enum { REG_COUNT = 16, WORD = 8 };
+
 /* A place as a worker found it. */
 struct found {
 	uint64_t at;
@@ -46,6 +48,9 @@ struct worker {
 	VEC(struct found) found;
 	struct places records;   /* params, protos and slots only */
 	VEC(uint32_t) slots;     /* of the place at hand */
+	/* Numbers + 1 of what most places need: params of a value in a register, by bytes; protos of one slot, by that. */
+	uint32_t in_register[REG_COUNT][WORD + 1];
+	VEC(uint32_t) of_slot;
 	struct cairn_distilled counts;
 	/* Of the last place, and which function that is: the places of one in a unit come one behind the other. */
 	dw_off abstract;
@@ -146,15 +151,23 @@ static int enter_function(const struct finder *f, struct worker *w, dw_off abstr
 	return s->is_known ? 0 : learn_signature(f, w, w->func, s);
 }
 
-static int slot_of(struct worker *w, const struct cairn_site *site, uint32_t i)
+/* Where the number of its record is remembered; NULL unless it is in a register, all of it. */
+static uint32_t *register_record(struct worker *w, const struct cairn_location *loc, uint64_t bytes)
 {
-	struct cairn_location none = {.why = CAIRN_UNAVAIL_NO_DESCRIPTION};
-	const struct cairn_location *loc = i < site->n_args ? &site->args[i].loc : &none;
+	const struct cairn_piece *p = loc->pieces;
+	if (loc->why != CAIRN_AVAILABLE || loc->n_pieces != 1 || p->kind != CAIRN_PIECE_VALUE || p->off || p->size || bytes > WORD)
+		return NULL;
+	bool is_register = p->n_steps == 1 && p->steps->op == CAIRN_LOC_REG && p->steps->reg < REG_COUNT;
+	return is_register ? &w->in_register[p->steps->reg][bytes] : NULL;
+}
+
+/* The slot of a location that is not remembered. */
+static int new_slot(struct worker *w, const struct cairn_location *loc, const struct loc_value *value, uint32_t *ret)
+{
 	struct cairn_btf_loc_param param;
 	enum cairn_distil_loss loss;
 	uint32_t number = NONE;
-	w->counts.n_arguments++;
-	if (loc_record(loc, &w->values.p[w->signature->first + i], &param, &loss)) {
+	if (loc_record(loc, value, &param, &loss)) {
 		w->counts.n_located++;
 		if (intern_param(&w->records, &param, &number) < 0)
 			return -ENOMEM;
@@ -163,7 +176,41 @@ static int slot_of(struct worker *w, const struct cairn_site *site, uint32_t i)
 	} else if ((unsigned int)loc->why < CAIRN_N_UNAVAILABLE) {
 		w->counts.unavailable[loc->why]++;
 	}
-	return VEC_ADD(&w->slots, number + 1) ? 0 : -ENOMEM;
+	*ret = number + 1;
+	return 0;
+}
+
+static int add_slot(struct worker *w, const struct cairn_site *site, uint32_t i)
+{
+	struct cairn_location none = {.why = CAIRN_UNAVAIL_NO_DESCRIPTION};
+	const struct cairn_location *loc = i < site->n_args ? &site->args[i].loc : &none;
+	const struct loc_value *value = &w->values.p[w->signature->first + i];
+	uint32_t *known = register_record(w, loc, value->bytes), slot = known ? *known : 0;
+	w->counts.n_arguments++;
+	if (slot)
+		w->counts.n_located++;
+	else if (new_slot(w, loc, value, &slot) < 0)
+		return -ENOMEM;
+	if (known)
+		*known = slot;
+	return VEC_ADD(&w->slots, slot) ? 0 : -ENOMEM;
+}
+
+/* The proto of the slots at hand. */
+static int proto_of_slots(struct worker *w, uint32_t *ret)
+{
+	uint32_t slot = w->slots.n == 1 ? w->slots.p[0] : NONE;
+	if (slot == NONE)
+		return intern_proto(&w->records, w->slots.p, (uint32_t)w->slots.n, ret);
+	while (w->of_slot.n <= slot)
+		if (!VEC_ADD(&w->of_slot, 0))
+			return -ENOMEM;
+	*ret = w->of_slot.p[slot] - 1;
+	if (*ret != NONE)
+		return 0;
+	int rc = intern_proto(&w->records, &slot, 1, ret);
+	w->of_slot.p[slot] = *ret + 1;
+	return rc;
 }
 
 static int add_place(const struct finder *f, struct worker *w, struct found *place, const struct cairn_site *site)
@@ -177,9 +224,9 @@ static int add_place(const struct finder *f, struct worker *w, struct found *pla
 	int rc = 0;
 	w->slots.n = 0;
 	for (uint32_t i = 0; i < w->signature->n && rc >= 0; i++)
-		rc = slot_of(w, site, i);
+		rc = add_slot(w, site, i);
 	if (rc >= 0)
-		rc = intern_proto(&w->records, w->slots.p, (uint32_t)w->slots.n, &place->proto);
+		rc = proto_of_slots(w, &place->proto);
 	place->at = site->at.v;
 	place->die = site->die;
 	place->seq = (uint32_t)w->found.n;
@@ -473,6 +520,7 @@ int places_find(struct place_search *s, const struct func_table *funcs, const st
 	for (unsigned int i = 0; f.workers && i < f.n_workers; i++) {
 		LARGE_FREE(&f.workers[i].found);
 		VEC_FREE(&f.workers[i].slots);
+		VEC_FREE(&f.workers[i].of_slot);
 		VEC_FREE(&f.workers[i].values);
 		free(f.workers[i].signatures);
 		places_fini(&f.workers[i].records);
