@@ -44,7 +44,10 @@ void *pages_cleared(size_t n, size_t size)
 	size_t bytes;
 	if (__builtin_mul_overflow(n, size, &bytes))
 		return NULL;
-	void *p = bytes < LARGE_PAGE ? malloc(bytes) : map_large(bytes);
+	/* Not malloc(): with what follows the compiler makes it calloc(), which leaves a new page alone. */
+	enum { CACHE_LINE = 64 };
+	size_t lines = (bytes / CACHE_LINE + 1) * CACHE_LINE;
+	void *p = bytes < LARGE_PAGE ? aligned_alloc(CACHE_LINE, lines) : map_large(bytes);
 	if (p && bytes < LARGE_PAGE)
 		memset(p, 0, bytes);
 	else if (p)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/pages.h"
 #include "dwarf/constants.h"
 
 /* Slots that are looked at for one: more are full in a row only for input that was made so. */
@@ -85,7 +86,7 @@ static void put(struct dw_abbrev_pool *pool, struct dw_known k)
 static int grow(struct dw_abbrev_pool *pool)
 {
 	size_t old = pool->cap, cap = old ? 2 * old : 1024;
-	struct dw_known *slot = pool->slot, *grown = calloc(cap, sizeof(*grown));
+	struct dw_known *slot = pool->slot, *grown = pages_cleared(cap, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	pool->slot = grown;
@@ -94,7 +95,7 @@ static int grow(struct dw_abbrev_pool *pool)
 	for (size_t i = 0; i < old; i++)
 		if (slot[i].table)
 			put(pool, slot[i]);
-	free(slot);
+	pages_free(slot, old, sizeof(*slot));
 	return 0;
 }
 
@@ -109,7 +110,7 @@ int dw_abbrev_pool_add(struct dw_abbrev_pool *pool, const struct dw_abbrevs *t, 
 
 void dw_abbrev_pool_close(struct dw_abbrev_pool *pool)
 {
-	free(pool->slot);
+	pages_free(pool->slot, pool->cap, sizeof(*pool->slot));
 	pool->slot = NULL;
 	pool->n = pool->cap = 0;
 	VEC_FREE(&pool->table);

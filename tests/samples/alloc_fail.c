@@ -8,11 +8,13 @@
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__real_realloc(void *p, size_t size);
 char *__real_strdup(const char *s);
 int __real_vasprintf(char **ret, const char *fmt, va_list ap);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void *__wrap_realloc(void *p, size_t size);
 char *__wrap_strdup(const char *s);
 int __wrap_vasprintf(char **ret, const char *fmt, va_list ap);
@@ -50,6 +52,11 @@ void *__wrap_malloc(size_t size)
 void *__wrap_calloc(size_t n, size_t size)
 {
 	return fails_now() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+	return fails_now() ? NULL : __real_aligned_alloc(alignment, size);
 }
 
 void *__wrap_realloc(void *p, size_t size)
