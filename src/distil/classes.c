@@ -13,12 +13,22 @@ int classes_init(struct classes *c)
 	return terms_init(&c->terms);
 }
 
+static void free_lists(struct classes *c)
+{
+	LARGE_FREE(&c->roots);
+	LARGE_FREE(&c->funcs);
+	for (size_t i = 0; i < c->lists.n; i++) {
+		LARGE_FREE(&c->lists.p[i].roots);
+		LARGE_FREE(&c->lists.p[i].funcs);
+	}
+	VEC_FREE(&c->lists);
+}
+
 void classes_fini(struct classes *c)
 {
 	LARGE_FREE(&c->v);
 	VEC_FREE(&c->groups);
-	LARGE_FREE(&c->roots);
-	LARGE_FREE(&c->funcs);
+	free_lists(c);
 	VEC_FREE(&c->vars);
 	LARGE_FREE(&c->bodies);
 	VEC_FREE(&c->tags);
@@ -30,8 +40,7 @@ void classes_fini(struct classes *c)
 
 void classes_trim(struct classes *c)
 {
-	LARGE_FREE(&c->roots);
-	LARGE_FREE(&c->funcs);
+	free_lists(c);
 	LARGE_FREE(&c->bodies);
 	VEC_FREE(&c->spans);
 	terms_fini(&c->terms);
@@ -232,6 +241,9 @@ static int add_funcs(struct classes *c, const struct unit_types *u, uint32_t ind
 				  .declaration = f->declaration};
 		if (!f->name)
 			continue;
+		to.name_hash = name_hash(c->terms.names, f->name);
+		if (!to.name_hash)
+			to.name_hash = hash_bytes("", 0);
 		uint64_t first = (uint64_t)index << 32 | (u->types.n + i);
 		uint32_t term;
 		int rc = terms_of_proto(&c->terms, u, f, &term);

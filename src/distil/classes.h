@@ -63,6 +63,7 @@ struct name_group {
 struct func {
 	dw_off die;
 	const char *name;
+	uint64_t name_hash; /* hash_bytes() of it */
 	uint32_t proto; /* class */
 	uint32_t unit;
 	bool external;
@@ -92,30 +93,59 @@ struct decl_tag {
 	uint32_t order;    /* among those of one unit */
 };
 
+/* Classes, by unit: definitions, typedefs, base types, prototypes of functions. */
+struct root_list {
+	uint32_t *p;
+	size_t n, cap;
+};
+
+/* By unit. */
+struct func_list {
+	struct func *p;
+	size_t n, cap;
+};
+
+/* Of one worker. The largest lists stay where they are when workers are joined. */
+struct class_lists {
+	struct root_list roots;
+	struct func_list funcs;
+};
+
 /* What one worker finds, and what all have found. */
 struct classes {
 	/* Large: v, roots, funcs and bodies. */
 	VEC(struct type_class) v;
 	VEC(struct name_group) groups;
-	VEC(uint32_t) roots; /* classes, by unit: definitions, typedefs, base types, prototypes of functions */
-	VEC(struct func) funcs;
+	struct root_list roots; /* of one worker */
+	struct func_list funcs;
 	VEC(struct variable) vars;
 	VEC(struct body) bodies;
 	VEC(struct decl_tag) tags; /* once merged: by DIE */
 	VEC(struct unit_span) spans;
+	VEC(struct class_lists) lists; /* once merged: by unit_span.part */
 	struct arena arena;
 	struct terms terms; /* of one worker */
 	VEC(struct to_build) build; /* scratch */
 	uint64_t losses[CAIRN_N_LOSSES];
 };
 
-/* What one unit has added: [from, to) of each list. */
+/* What one unit has added: [from, to) of each list. Once merged: of the lists of a part, of roots and functions. */
 struct unit_span {
 	uint32_t unit, part;
 	struct span {
 		uint32_t from, to;
 	} roots, funcs, vars, bodies;
 };
+
+static inline const uint32_t *classes_roots(const struct classes *c, const struct unit_span *s)
+{
+	return c->lists.p[s->part].roots.p;
+}
+
+static inline const struct func *classes_funcs(const struct classes *c, const struct unit_span *s)
+{
+	return c->lists.p[s->part].funcs.p;
+}
 
 /* A class whose record is still to be made, from types[type]; or from funcs[type - FROM_FUNC]. */
 struct to_build {

@@ -59,19 +59,49 @@ static int merge_groups(struct merge *m)
 	return 0;
 }
 
-static int sort_classes(struct merge *m)
+static size_t unit_of(const struct type_class *k)
 {
-	size_t total = 0;
+	return (size_t)(k->first >> 32);
+}
+
+/* Numbers of units are less. */
+static size_t n_units(const struct merge *m)
+{
+	size_t n = 0;
+	for (unsigned int p = 0; p < m->n; p++) {
+		const struct classes *part = &m->parts[p];
+		if (part->spans.n && part->spans.p[part->spans.n - 1].unit >= n)
+			n = (size_t)part->spans.p[part->spans.n - 1].unit + 1;
+	}
+	return n;
+}
+
+/* By unit, of which each is one worker's, and then among the few of a unit. */
+static int sort_classes(struct merge *m, size_t n_units)
+{
+	uint32_t *from = calloc(n_units + 2, sizeof(*from));
 	for (unsigned int p = 0; p < m->n; p++)
-		total += m->parts[p].v.n;
-	m->met = malloc((total + 1) * sizeof(*m->met));
-	if (!m->met)
+		m->n_met += m->parts[p].v.n;
+	m->met = malloc((m->n_met + 1) * sizeof(*m->met));
+	if (!m->met || !from) {
+		free(from);
 		return -ENOMEM;
+	}
 	for (unsigned int p = 0; p < m->n; p++)
 		for (size_t i = 0; i < m->parts[p].v.n; i++)
-			m->met[m->n_met++] =
-				(struct met){.first = m->parts[p].v.p[i].first, .part = p, .i = (uint32_t)i};
-	qsort(m->met, m->n_met, sizeof(*m->met), by_first);
+			from[unit_of(&m->parts[p].v.p[i]) + 2]++;
+	for (size_t i = 2; i < n_units + 2; i++)
+		from[i] += from[i - 1];
+	for (unsigned int p = 0; p < m->n; p++) {
+		for (size_t i = 0; i < m->parts[p].v.n; i++) {
+			const struct type_class *k = &m->parts[p].v.p[i];
+			m->met[from[unit_of(k) + 1]++] = (struct met){.first = k->first, .part = p, .i = (uint32_t)i};
+		}
+	}
+	for (size_t i = 0; i < n_units; i++)
+		if (from[i + 1] - from[i] > 1)
+			qsort(m->met + from[i], from[i + 1] - from[i], sizeof(*m->met), by_first);
+	free(from);
 	return 0;
 }
 
@@ -97,7 +127,9 @@ static int merge_classes(struct merge *m)
 		if (!m->classes[p])
 			return -ENOMEM;
 	}
-	int rc = sort_classes(m);
+	int rc = sort_classes(m, n_units(m));
+	if (rc < 0 || !LARGE_RESERVE(&m->ret->v, m->n_met) || hash_table_reserve(&m->classes_by_hash, m->n_met) < 0)
+		return -ENOMEM;
 	for (size_t i = 0; i < m->n_met && rc >= 0; i++) {
 		const struct type_class *k = class_met(m, i);
 		prefetch_met(m, i);
@@ -147,45 +179,49 @@ static int by_unit(const void *a, const void *b)
 	return x->unit < y->unit ? -1 : x->unit > y->unit;
 }
 
+/* What is not much is copied to be in the order of units. */
 static int copy_unit(struct merge *m, struct unit_span *s)
 {
 	struct classes *ret = m->ret;
 	const struct classes *part = &m->parts[s->part];
-	struct unit_span to = {.unit = s->unit,
-			       .roots.from = (uint32_t)ret->roots.n,
-			       .funcs.from = (uint32_t)ret->funcs.n,
-			       .vars.from = (uint32_t)ret->vars.n,
-			       .bodies.from = (uint32_t)ret->bodies.n};
-	for (uint32_t i = s->roots.from; i < s->roots.to; i++)
-		if (!LARGE_ADD(&ret->roots, m->classes[s->part][part->roots.p[i]]))
-			return -ENOMEM;
-	for (uint32_t i = s->funcs.from; i < s->funcs.to; i++) {
-		struct func f = part->funcs.p[i];
-		f.proto = m->classes[s->part][f.proto];
-		if (!LARGE_ADD(&ret->funcs, f))
-			return -ENOMEM;
-	}
-	for (uint32_t i = s->vars.from; i < s->vars.to; i++) {
+	struct span vars = s->vars, bodies = s->bodies;
+	s->vars.from = (uint32_t)ret->vars.n;
+	s->bodies.from = (uint32_t)ret->bodies.n;
+	for (uint32_t i = vars.from; i < vars.to; i++) {
 		struct variable v = part->vars.p[i];
 		v.type = translate(m, s->part, v.type);
 		if (!VEC_ADD(&ret->vars, v))
 			return -ENOMEM;
 	}
-	for (uint32_t i = s->bodies.from; i < s->bodies.to; i++)
+	for (uint32_t i = bodies.from; i < bodies.to; i++)
 		if (!LARGE_ADD(&ret->bodies, part->bodies.p[i]))
 			return -ENOMEM;
-	to.roots.to = (uint32_t)ret->roots.n;
-	to.funcs.to = (uint32_t)ret->funcs.n;
-	to.vars.to = (uint32_t)ret->vars.n;
-	to.bodies.to = (uint32_t)ret->bodies.n;
-	*s = to;
+	s->vars.to = (uint32_t)ret->vars.n;
+	s->bodies.to = (uint32_t)ret->bodies.n;
 	return 0;
+}
+
+/* The rest says the new numbers from now on, and is the result's. */
+static void take_lists(struct merge *m, unsigned int p, struct class_lists *ret)
+{
+	struct classes *part = &m->parts[p];
+	const uint32_t *classes = m->classes[p];
+	for (size_t i = 0; i < part->roots.n; i++)
+		part->roots.p[i] = classes[part->roots.p[i]];
+	for (size_t i = 0; i < part->funcs.n; i++)
+		part->funcs.p[i].proto = classes[part->funcs.p[i].proto];
+	*ret = (struct class_lists){part->roots, part->funcs};
+	part->roots = (struct root_list){0};
+	part->funcs = (struct func_list){0};
 }
 
 static int merge_units(struct merge *m)
 {
 	struct classes *ret = m->ret;
+	if (!VEC_RESERVE(&ret->lists, m->n))
+		return -ENOMEM;
 	for (unsigned int p = 0; p < m->n; p++) {
+		take_lists(m, p, &ret->lists.p[ret->lists.n++]);
 		for (size_t i = 0; i < m->parts[p].spans.n; i++) {
 			m->parts[p].spans.p[i].part = p;
 			if (!VEC_ADD(&ret->spans, m->parts[p].spans.p[i]))

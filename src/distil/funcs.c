@@ -43,7 +43,7 @@ static uint32_t first_at(const struct func_table *f, const char *name, uint64_t 
 {
 	uint64_t first;
 	for (; map_get(&f->by_name, *key, &first); ++*key)
-		if (!strcmp(f->v.p[first].name, name))
+		if (f->v.p[first].name == name || !strcmp(f->v.p[first].name, name))
 			return (uint32_t)first;
 	return NONE;
 }
@@ -57,9 +57,9 @@ static uint32_t first_of(const struct func_table *f, const char *name, uint64_t 
 /* The function of that name and prototype, new when there is none. */
 static int intern(struct func_table *f, const struct func *d, uint32_t proto, uint32_t *ret)
 {
-	uint64_t key;
+	uint64_t key = d->name_hash;
 	uint32_t last = NONE;
-	for (uint32_t i = first_of(f, d->name, &key); i != NONE; last = i, i = f->v.p[i].next) {
+	for (uint32_t i = first_at(f, d->name, &key); i != NONE; last = i, i = f->v.p[i].next) {
 		if (!same_types(f, f->v.p[i].proto, proto))
 			continue;
 		if (f->v.p[i].declared && !d->declaration) {
@@ -114,32 +114,54 @@ uint32_t func_table_at(const struct func_table *f, dw_off abstract, uint32_t *ne
 	return f->of_die[i];
 }
 
+/* Functions in the order of units. */
+struct func_walk {
+	const struct classes *c;
+	size_t span;
+	const struct func *p, *end;
+};
+
+static const struct func *next_func(struct func_walk *w)
+{
+	while (w->p == w->end) {
+		if (w->span == w->c->spans.n)
+			return NULL;
+		const struct unit_span *s = &w->c->spans.p[w->span++];
+		w->p = w->end = classes_funcs(w->c, s);
+		if (s->funcs.from == s->funcs.to)
+			continue;
+		w->end += s->funcs.to;
+		w->p += s->funcs.from;
+	}
+	return w->p++;
+}
+
 /* Most DIEs repeat what an earlier one says, in the same words: then the place of the name is enough to know it. */
 struct said {
+	const struct func *d;
 	edge_t proto;
 	struct h128 key;
 };
 
-static struct said said_by(const struct func_table *f, size_t i)
+static struct said said_by(const struct func_table *f, const struct func *d)
 {
-	const struct func *d = &f->c->funcs.p[i];
 	edge_t proto = variants_edge(f->variants, d->unit, d->proto + 1);
-	return (struct said){.proto = proto, .key = h128_mix(h128_start(d->declaration), (uintptr_t)d->name, proto)};
+	return (struct said){
+		.d = d, .proto = proto, .key = h128_mix(h128_start(d->declaration), (uintptr_t)d->name, proto)};
 }
 
 static int intern_die(struct func_table *f, struct hash_table *seen, size_t i, const struct said *said)
 {
-	const struct func *d = &f->c->funcs.p[i];
 	uint32_t *to = &f->of_die[i];
 	*to = hash_table_find(seen, said->key);
 	if (*to == NONE) {
-		int rc = intern(f, d, said->proto - 1, to);
+		int rc = intern(f, said->d, said->proto - 1, to);
 		if (rc >= 0)
 			rc = hash_table_add(seen, said->key, *to);
 		if (rc < 0)
 			return rc;
 	}
-	f->v.p[*to].external |= d->external;
+	f->v.p[*to].external |= said->d->external;
 	return 0;
 }
 
@@ -149,14 +171,17 @@ static int intern_all(struct func_table *f)
 	enum { AHEAD = 8 };
 	struct said ahead[AHEAD];
 	struct hash_table seen = {0};
-	size_t n = f->c->funcs.n;
-	int rc = 0;
+	struct func_walk walk = {.c = f->c};
+	size_t n = f->n_dies;
+	/* A kernel's functions say 2.6 times what others have said. */
+	int rc = hash_table_reserve(&seen, n / 3);
 	for (size_t i = 0; i < n + AHEAD && rc >= 0; i++) {
 		struct said *said = &ahead[i % AHEAD];
 		if (i >= AHEAD)
 			rc = intern_die(f, &seen, i - AHEAD, said);
 		if (i < n) {
-			*said = said_by(f, i);
+			*said = said_by(f, next_func(&walk));
+			f->dies[i] = said->d->die;
 			hash_table_prefetch(&seen, said->key);
 		}
 	}
@@ -352,13 +377,13 @@ int func_table_number(const struct variants *variants, struct func_table *ret, s
 {
 	const struct classes *c = variants->c;
 	*ret = (struct func_table){.c = c, .variants = variants};
-	ret->dies = malloc((c->funcs.n + 1) * sizeof(*ret->dies));
-	ret->of_die = malloc((c->funcs.n + 1) * sizeof(*ret->of_die));
+	for (size_t i = 0; i < c->lists.n; i++)
+		ret->n_dies += c->lists.p[i].funcs.n;
+	ret->dies = malloc((ret->n_dies + 1) * sizeof(*ret->dies));
+	ret->of_die = malloc((ret->n_dies + 1) * sizeof(*ret->of_die));
 	ret->skip = calloc(variants->v.n + 1, sizeof(*ret->skip));
 	if (!ret->dies || !ret->of_die || !ret->skip)
 		return err_nomem(err, "functions");
-	for (size_t i = 0; i < c->funcs.n; i++)
-		ret->dies[ret->n_dies++] = c->funcs.p[i].die;
 	return intern_all(ret) < 0 ? err_nomem(err, "functions") : 0;
 }
 

@@ -39,6 +39,9 @@ static inline void hash_table_prefetch(const struct hash_table *t, struct h128 h
 		__builtin_prefetch(&t->slot[(size_t)hash.a & (t->cap - 1)]);
 }
 
+/* Room for @n in all, for who knows how many there will be. 0 or -ENOMEM. */
+int hash_table_reserve(struct hash_table *t, size_t n);
+
 /* 0 or -ENOMEM. */
 int hash_table_add(struct hash_table *t, struct h128 hash, uint32_t i);
 

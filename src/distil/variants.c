@@ -24,6 +24,9 @@ struct finder {
 	uint32_t *set_stamp, *set; /* per class */
 	uint32_t *seen;         /* per class: the walk that was there */
 	uint32_t walk;
+	bool *is_ambiguous;     /* per class: it defines a name that others define, too */
+	bool *is_plain_root;    /* per class: a root of a unit that has no sets */
+	VEC(uint32_t) with_sets; /* units that may have: spans */
 	VEC(uint32_t) affected; /* classes with a set */
 	VEC(uint32_t) todo;
 	struct map sets;        /* set << 32 | class: to the set with that class in it */
@@ -85,9 +88,10 @@ static int make_reverse(struct finder *f)
 
 static void note_unit(struct finder *f, const struct unit_span *s)
 {
+	const uint32_t *roots = classes_roots(f->c, s);
 	uint32_t stamp = s->unit + 1;
 	for (uint32_t i = s->roots.from; i < s->roots.to; i++) {
-		uint32_t class_ = f->c->roots.p[i], group = f->c->v.p[class_].group;
+		uint32_t class_ = roots[i], group = f->c->v.p[class_].group;
 		f->class_stamp[class_] = stamp;
 		if (!group--)
 			continue;
@@ -101,12 +105,19 @@ static void note_unit(struct finder *f, const struct unit_span *s)
 
 static bool defines_ambiguous(const struct finder *f, const struct unit_span *s)
 {
-	for (uint32_t i = s->roots.from; i < s->roots.to; i++) {
-		uint32_t group = f->c->v.p[f->c->roots.p[i]].group;
-		if (group && f->n_defs[group - 1] > 1)
+	const uint32_t *roots = classes_roots(f->c, s);
+	for (uint32_t i = s->roots.from; i < s->roots.to; i++)
+		if (f->is_ambiguous[roots[i]])
 			return true;
-	}
 	return false;
+}
+
+/* The roots of a unit that has no sets. */
+static void note_plain(const struct finder *f, const struct unit_span *s)
+{
+	const uint32_t *roots = classes_roots(f->c, s);
+	for (uint32_t i = s->roots.from; i < s->roots.to; i++)
+		f->is_plain_root[roots[i]] = true;
 }
 
 static int set_with(struct finder *f, uint32_t set, uint32_t class_, uint32_t *ret)
@@ -229,14 +240,13 @@ static int fill_edges(struct finder *f, uint32_t unit, uint32_t instance)
 
 static int find_in_unit(struct finder *f, const struct unit_span *s)
 {
+	const uint32_t *roots = classes_roots(f->c, s);
 	note_unit(f, s);
 	f->affected.n = 0;
 	int rc = 0;
-	for (uint32_t i = s->roots.from; i < s->roots.to && rc >= 0; i++) {
-		uint32_t class_ = f->c->roots.p[i], group = f->c->v.p[class_].group;
-		if (group && f->n_defs[group - 1] > 1)
-			rc = walk_back(f, s->unit, class_);
-	}
+	for (uint32_t i = s->roots.from; i < s->roots.to && rc >= 0; i++)
+		if (f->is_ambiguous[roots[i]])
+			rc = walk_back(f, s->unit, roots[i]);
 	for (size_t i = 0; i < f->affected.n && rc >= 0; i++) {
 		struct unit_variant in = {.unit = s->unit, .class_ = f->affected.p[i]};
 		rc = instance_of(f, s->unit, in.class_, &in.instance);
@@ -262,6 +272,8 @@ static int by_unit_and_class(const void *a, const void *b)
 static uint32_t instance_in(const struct variants *v, uint32_t unit, uint32_t class_)
 {
 	struct unit_variant key = {.unit = unit, .class_ = class_};
+	if (v->v.p[class_].next == NONE)
+		return class_;
 	const struct unit_variant *found =
 		v->in_units.n ? bsearch(&key, v->in_units.p, v->in_units.n, sizeof(key), by_unit_and_class) : NULL;
 	return found ? found->instance : class_;
@@ -299,30 +311,17 @@ static int use_all(struct finder *f)
 
 static int find_used(struct finder *f)
 {
-	struct variants *v = f->ret;
+	int rc = 0;
 	f->todo.n = 0;
-	for (size_t s = 0; s < f->c->spans.n; s++) {
-		const struct unit_span *span = &f->c->spans.p[s];
-		struct unit_variant key = {.unit = span->unit};
-		bool plain = true;
-		/* Few units have variants: ask once. */
-		for (size_t lo = 0, hi = v->in_units.n; lo < hi && plain;) {
-			size_t mid = lo + (hi - lo) / 2;
-			if (v->in_units.p[mid].unit == key.unit)
-				plain = false;
-			else if (v->in_units.p[mid].unit < key.unit)
-				lo = mid + 1;
-			else
-				hi = mid;
-		}
-		for (uint32_t i = span->roots.from; i < span->roots.to; i++) {
-			uint32_t class_ = f->c->roots.p[i];
-			int rc = use(f, plain ? class_ : instance_in(v, span->unit, class_));
-			if (rc < 0)
-				return rc;
-		}
+	for (uint32_t i = 0; i < f->c->v.n && rc >= 0; i++)
+		rc = f->is_plain_root[i] ? use(f, i) : 0;
+	for (size_t s = 0; s < f->with_sets.n; s++) {
+		const struct unit_span *span = &f->c->spans.p[f->with_sets.p[s]];
+		const uint32_t *roots = classes_roots(f->c, span);
+		for (uint32_t i = span->roots.from; i < span->roots.to && rc >= 0; i++)
+			rc = use(f, instance_in(f->ret, span->unit, roots[i]));
 	}
-	return use_all(f);
+	return rc < 0 ? rc : use_all(f);
 }
 
 /* The only used variant of a class; NONE when there is none, or more than one. */
@@ -393,14 +392,18 @@ static int finder_init(struct finder *f)
 	f->set_stamp = per(c->v.n);
 	f->set = per(c->v.n);
 	f->seen = per(c->v.n);
-	if (!f->n_defs || !f->class_stamp || !f->group_stamp || !f->group_def || !f->set_stamp || !f->set || !f->seen)
+	f->is_ambiguous = calloc(c->v.n + 1, sizeof(*f->is_ambiguous));
+	f->is_plain_root = calloc(c->v.n + 1, sizeof(*f->is_plain_root));
+	if (!f->n_defs || !f->class_stamp || !f->group_stamp || !f->group_def || !f->set_stamp || !f->set || !f->seen ||
+	    !f->is_ambiguous || !f->is_plain_root || !VEC_RESERVE(&f->ret->v, c->v.n))
 		return -ENOMEM;
 	for (size_t i = 0; i < c->v.n; i++) {
 		if (c->v.p[i].group)
 			f->n_defs[c->v.p[i].group - 1]++;
-		if (!VEC_ADD(&f->ret->v, ((struct instance){.class_ = (uint32_t)i, .next = NONE})))
-			return -ENOMEM;
+		f->ret->v.p[f->ret->v.n++] = (struct instance){.class_ = (uint32_t)i, .next = NONE};
 	}
+	for (size_t i = 0; i < c->v.n; i++)
+		f->is_ambiguous[i] = c->v.p[i].group && f->n_defs[c->v.p[i].group - 1] > 1;
 	return 0;
 }
 
@@ -413,6 +416,9 @@ static void finder_fini(struct finder *f)
 	free(f->set_stamp);
 	free(f->set);
 	free(f->seen);
+	free(f->is_ambiguous);
+	free(f->is_plain_root);
+	VEC_FREE(&f->with_sets);
 	free(f->classes.first);
 	free(f->classes.from);
 	free(f->groups.first);
@@ -431,11 +437,15 @@ int variants_find(const struct classes *c, struct variants *ret, struct cairn_er
 	arena_init(&ret->arena);
 	int rc = finder_init(&f);
 	for (size_t i = 0; i < c->spans.n && rc >= 0; i++) {
-		if (!defines_ambiguous(&f, &c->spans.p[i]))
+		if (!defines_ambiguous(&f, &c->spans.p[i])) {
+			note_plain(&f, &c->spans.p[i]);
 			continue;
+		}
 		/* Programs without an ambiguous name need no graph. */
 		rc = reversed ? 0 : make_reverse(&f);
 		reversed = true;
+		if (rc >= 0 && !VEC_ADD(&f.with_sets, (uint32_t)i))
+			rc = -ENOMEM;
 		if (rc >= 0)
 			rc = find_in_unit(&f, &c->spans.p[i]);
 	}
