@@ -51,35 +51,24 @@ static int read_formals(struct abstracts *a, const struct dw_die *function, stru
 	return 0;
 }
 
-static int remember(struct abstracts *a, dw_off die, const struct abstract *abstract, struct cairn_err *err)
-{
-	return map_put(&a->by_die, die, (uintptr_t)abstract) < 0 ? err_nomem(err, "abstract instances") : 0;
-}
-
 int abstract_of(struct abstracts *a, const struct dwarf *dw, const struct dw_unit *unit, dw_off off,
 		const struct abstract **ret, struct cairn_err *err)
 {
-	uint64_t known;
-	struct dw_die die;
-	if (map_get(&a->by_die, off, &known)) {
-		*ret = (const struct abstract *)(uintptr_t)known;
+	struct known_abstract *known = &a->known[(off ^ off >> 8) % (sizeof(a->known) / sizeof(a->known[0]))];
+	*ret = known->is;
+	if (known->die == off)
 		return 0;
-	}
-	int rc = abstract_die(dw, unit, off, &die, err);
-	if (rc < 0)
-		return rc;
-	if (die.off != off && map_get(&a->by_die, die.off, &known)) {
-		*ret = (const struct abstract *)(uintptr_t)known;
-		return remember(a, off, *ret, err);
-	}
 	struct abstract *made = arena_alloc(a->arena, sizeof(*made));
 	if (!made)
 		return err_nomem(err, "abstract instances");
-	made->die = die;
-	made->line = dw_udata_at(&die, DW_SLOT_DECL_LINE, DW_AT_decl_line, 0);
-	rc = read_formals(a, &die, &made->formals, err);
-	if (rc >= 0)
-		rc = remember(a, die.off, made, err);
+	int rc = abstract_die(dw, unit, off, &made->die, err);
+	if (rc < 0)
+		return rc;
+	made->line = dw_udata_at(&made->die, DW_SLOT_DECL_LINE, DW_AT_decl_line, 0);
+	rc = read_formals(a, &made->die, &made->formals, err);
+	if (rc < 0)
+		return rc;
+	*known = (struct known_abstract){.die = off, .is = made};
 	*ret = made;
-	return rc < 0 || die.off == off ? rc : remember(a, off, made, err);
+	return 0;
 }

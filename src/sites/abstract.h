@@ -7,7 +7,6 @@
 #ifndef SITES_ABSTRACT_H
 #define SITES_ABSTRACT_H
 
-#include "base/map.h"
 #include "base/vec.h"
 #include "dwarf/dwarf.h"
 #include "loc/loc.h"
@@ -26,11 +25,17 @@ struct abstract {
 	uint64_t line; /* DW_AT_decl_line; 0 without */
 };
 
-/* Those that were asked for, by DIE. */
+/*
+ * Those that were asked for last, direct-mapped by the DIE that was asked about: the copies of a unit have some fifty, and the
+ * few that drive each other out are read again.
+ */
 struct abstracts {
 	struct arena *arena; /* holds them */
-	struct map by_die;   /* to struct abstract * */
 	VEC(dw_off) offs;    /* scratch */
+	struct known_abstract {
+		dw_off die;
+		const struct abstract *is;
+	} known[256];
 };
 
 static inline void abstracts_init(struct abstracts *a, struct arena *arena)
@@ -40,7 +45,6 @@ static inline void abstracts_init(struct abstracts *a, struct arena *arena)
 
 static inline void abstracts_fini(struct abstracts *a)
 {
-	map_fini(&a->by_die);
 	VEC_FREE(&a->offs);
 }
 
@@ -50,7 +54,7 @@ static inline void abstracts_fini(struct abstracts *a)
  * @unit  where @die most likely is: that which refers to it
  * @ret  lives as long as the arena
  * Returns 0, -EBADMSG, -ENOMEM.
- * Cost: reads its DIE and children when it is asked for the first time.
+ * Cost: reads its DIE and children unless it was asked for lately.
  */
 int abstract_of(struct abstracts *a, const struct dwarf *dw, const struct dw_unit *unit, dw_off die,
 		const struct abstract **ret, struct cairn_err *err);

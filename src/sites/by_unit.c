@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Entries are in order of DIE, so those of a unit are together: where the next unit's begin, in growing steps, then halves. */
 static uint32_t end_of_unit(const struct dw_func_index *index, uint32_t from)
@@ -37,7 +36,7 @@ static void list_units(struct by_unit *b, const struct dw_func_index *index)
 	for (uint32_t i = 0; i < index->n;) {
 		struct unit_entries u = {.unit = index->p[i].unit, .from = i, .to = end_of_unit(index, i)};
 		for (; i < u.to; i++)
-			u.n += b->group_of[i] != DW_FUNC_NONE;
+			u.n += b->groups->of_entry[i] != DW_FUNC_NONE;
 		if (u.n)
 			b->units[b->n_units++] = u;
 	}
@@ -47,23 +46,16 @@ static void list_units(struct by_unit *b, const struct dw_func_index *index)
 int by_unit_make(const struct site_env *env, const struct groups *groups, const struct entry_rows *rows,
 		 struct by_unit *ret)
 {
-	size_t n = env->index->n;
 	*ret = (struct by_unit){.groups = groups, .rows = rows};
-	ret->group_of = malloc((n + 1) * sizeof(*ret->group_of));
 	ret->units = calloc(dwarf_n_units(env->dw) + 1, sizeof(*ret->units));
-	if (!ret->group_of || !ret->units)
+	if (!ret->units)
 		return -ENOMEM;
-	memset(ret->group_of, 0xff, n * sizeof(*ret->group_of));
-	for (size_t g = 0; g < groups->v.n; g++)
-		for (size_t i = 0; i < groups->v.p[g].entries.n; i++)
-			ret->group_of[groups->v.p[g].entries.p[i]] = (uint32_t)g;
 	list_units(ret, env->index);
 	return 0;
 }
 
 void by_unit_fini(struct by_unit *b)
 {
-	free(b->group_of);
 	free(b->units);
 	*b = (struct by_unit){0};
 }
@@ -79,16 +71,25 @@ static struct row_list rows_of(const struct row_list *rows, size_t from, uint32_
 	return r;
 }
 
+/* What is asked of the group at hand, in eight of them. */
+static inline void prefetch_group(const struct by_unit *b, const struct unit_parts *p, size_t k)
+{
+	enum { AHEAD = 8 };
+	if (k + AHEAD < p->order.n)
+		__builtin_prefetch(&b->groups->v.p[p->order.p[k + AHEAD].key].from_macro);
+}
+
 int by_unit_parts(const struct by_unit *b, size_t i, struct unit_parts *ret)
 {
 	const struct unit_entries *u = &b->units[i];
 	const struct row_list *rows = &b->rows->of_unit[u->unit];
+	const uint32_t *group_of = b->groups->of_entry;
 	ret->v.n = ret->entries.n = ret->order.n = 0;
 	if (!VEC_RESERVE(&ret->entries, u->n) || !VEC_RESERVE(&ret->order, u->n))
 		return -ENOMEM;
 	for (uint32_t k = u->from; k < u->to; k++)
-		if (b->group_of[k] != DW_FUNC_NONE)
-			ret->order.p[ret->order.n++] = (struct keyed){.key = b->group_of[k], .value = k};
+		if (group_of[k] != DW_FUNC_NONE)
+			ret->order.p[ret->order.n++] = (struct keyed){.key = group_of[k], .value = k};
 	if (keyed_sort(ret->order.p, ret->order.n) < 0)
 		return -ENOMEM;
 	size_t row = 0;
@@ -96,12 +97,14 @@ int by_unit_parts(const struct by_unit *b, size_t i, struct unit_parts *ret)
 		const struct keyed *at = &ret->order.p[k];
 		uint32_t *entry = &ret->entries.p[ret->entries.n++];
 		*entry = at->value;
+		prefetch_group(b, ret, k);
 		if (!k || at[-1].key != at->key) {
-			struct group part = b->groups->v.p[at->key];
-			part.number = at->key;
-			part.entries = (struct entry_list){.p = entry};
-			part.rows = rows->n ? rows_of(rows, row, at->key) : (struct row_list){0};
-			row = rows->n ? (size_t)(part.rows.p - rows->p) + part.rows.n : 0;
+			struct group part = {.number = at->key, .entries = {.p = entry}};
+			part.from_macro = b->groups->v.p[at->key].from_macro;
+			if (rows->n) {
+				part.rows = rows_of(rows, row, at->key);
+				row = (size_t)(part.rows.p - rows->p) + part.rows.n;
+			}
 			if (!VEC_ADD(&ret->v, part))
 				return -ENOMEM;
 		}

@@ -20,7 +20,6 @@ struct unit_entries {
 struct by_unit {
 	const struct groups *groups;
 	const struct entry_rows *rows;
-	uint32_t *group_of;         /* per entry of the index: its group; DW_FUNC_NONE */
 	struct unit_entries *units; /* n_units, largest first, so that no worker ends late with one */
 	size_t n_units;
 };
@@ -30,7 +29,7 @@ int by_unit_make(const struct site_env *env, const struct groups *groups, const 
 		 struct by_unit *ret);
 void by_unit_fini(struct by_unit *b);
 
-/* The parts of groups that are in one unit: of each group its entries and rows there. */
+/* The parts of groups that are in one unit: of each group its number, its entries and rows there, and whether these tell entries. */
 struct unit_parts {
 	VEC(struct group) v;
 	VEC(uint32_t) entries;   /* theirs */

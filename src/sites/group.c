@@ -25,6 +25,7 @@
 #include "base/large_vec.h"
 #include "base/pool.h"
 #include "dwarf/constants.h"
+#include "dwarf/near.h"
 #include "sites/spelling.h"
 
 /* Longest qualified name that is shown in full. */
@@ -221,7 +222,7 @@ static const struct known_path *path_of(struct known_files *known, struct arena 
 static const struct known_file *file_of(struct known_files *known, struct arena *names, const struct dw_die *root)
 {
 	static const struct known_path unknown = {.path = NULL};
-	uint64_t number = dw_udata(root, DW_AT_decl_file, 0);
+	uint64_t number = dw_udata_at(root, DW_SLOT_DECL_FILE, DW_AT_decl_file, 0);
 	struct known_file *f = &known->slot[number % 64];
 	struct dw_path pieces;
 	if (f->unit == root->unit && f->number == number)
@@ -281,7 +282,7 @@ struct grouping {
 	const struct site_env *env;
 	const struct group_filter *want;
 	struct groups *ret;
-	uint32_t *root_of;     /* per entry: its root's entry; DW_FUNC_NONE for one that is not wanted */
+	uint32_t *root_of;     /* per entry: its root's entry, later its number; DW_FUNC_NONE for one that is not wanted */
 	VEC(uint32_t) entries; /* of roots, in the order in which they are met */
 	struct root *roots;    /* as those */
 	struct arena *arenas;  /* per worker: names */
@@ -305,9 +306,9 @@ static int read_root(const struct grouping *all, uint32_t entry, unsigned int wo
 	if (!file)
 		return err_nomem(err, "a file's name");
 	g->file = file->is->path;
-	g->line = (uint32_t)dw_udata(&die, DW_AT_decl_line, 0);
+	g->line = (uint32_t)dw_udata_at(&die, DW_SLOT_DECL_LINE, DW_AT_decl_line, 0);
 	ret->file = (uint32_t)file->number;
-	ret->column = (uint32_t)dw_udata(&die, DW_AT_decl_column, 0);
+	ret->column = (uint32_t)dw_udata_at(&die, DW_SLOT_DECL_COLUMN, DW_AT_decl_column, 0);
 	g->linkage_name = dw_str(&die, DW_AT_linkage_name);
 	g->name = qualified(all->env, names, &die, name);
 	if (!g->name)
@@ -332,15 +333,16 @@ static int read_roots(void *arg, size_t item, unsigned int worker, struct cairn_
 }
 
 /* The group equal to @r, new if there is none; *@ret its index. */
-static int intern(struct groups *gs, const struct root *r, uint64_t *ret)
+static int intern(struct groups *gs, const struct root *r, uint32_t *ret)
 {
-	for (uint64_t h = r->hash;; h++) {
-		if (!map_get(&gs->by_key, h, ret)) {
+	for (uint64_t h = r->hash, known;; h++) {
+		if (!map_get(&gs->by_key, h, &known)) {
 			struct group g = r->group;
-			g.number = (uint32_t)(*ret = gs->v.n);
+			*ret = g.number = (uint32_t)gs->v.n;
 			return LARGE_ADD(&gs->v, g) ? map_put(&gs->by_key, h, *ret) : -ENOMEM;
 		}
-		if (same(&gs->v.p[*ret], &r->group))
+		*ret = (uint32_t)known;
+		if (same(&gs->v.p[known], &r->group))
 			return 0;
 	}
 }
@@ -408,46 +410,6 @@ static int number_roots(struct grouping *all)
 	return all->roots ? 0 : -ENOMEM;
 }
 
-/* Roots without a group. */
-#define NO_GROUP UINT64_MAX
-
-static uint64_t group_of_entry(const struct grouping *all, const uint64_t *group, uint32_t i)
-{
-	return all->root_of[i] == DW_FUNC_NONE ? NO_GROUP : group[all->root_of[i]];
-}
-
-/* Counted first, which says where those of each group stand. @group  per root */
-static int place_entries(struct grouping *all, const uint64_t *group)
-{
-	const struct dw_func_index *index = all->env->index;
-	struct groups *gs = all->ret;
-	size_t total = 0;
-	for (uint32_t i = 0; i < index->n; i++) {
-		uint64_t g = group_of_entry(all, group, i);
-		if (g == NO_GROUP)
-			continue;
-		bool has_code = index->p[i].flags & DW_FUNC_HAS_CODE;
-		gs->v.p[g].n_without_code += !has_code;
-		gs->v.p[g].entries.n += has_code;
-		total += has_code;
-	}
-	gs->entries = malloc((total + 1) * sizeof(*gs->entries));
-	if (!gs->entries)
-		return -ENOMEM;
-	uint32_t *at = gs->entries;
-	for (size_t g = 0; g < gs->v.n; g++) {
-		gs->v.p[g].entries.p = at;
-		at += gs->v.p[g].entries.n;
-		gs->v.p[g].entries.n = 0;
-	}
-	for (uint32_t i = 0; i < index->n; i++) {
-		uint64_t g = group_of_entry(all, group, i);
-		if (g != NO_GROUP && index->p[i].flags & DW_FUNC_HAS_CODE)
-			gs->v.p[g].entries.p[gs->v.p[g].entries.n++] = i;
-	}
-	return 0;
-}
-
 /*
  * The declaration of the function that a copy is of, if it is the first in its unit that says so. What a copy's origin tells
  * itself was read with the roots; other chains, as of members in C++, are few and are followed when it is asked for.
@@ -471,36 +433,74 @@ static int add_decl(struct grouping *all, uint32_t i, uint32_t group)
 	return VEC_ADD(&all->ret->decls, d) ? 0 : -ENOMEM;
 }
 
-static int list_decls(struct grouping *all, const uint64_t *group)
+/* Entries of a group; apart from it, as all entries are counted in the order of DIEs. */
+struct tally {
+	uint32_t with_code, without;
+	uint32_t at; /* where the next one stands */
+};
+
+/* @group  per root; DW_FUNC_NONE: no group. From here on root_of says the groups of entries with code. */
+static int count_entries(struct grouping *all, const uint32_t *group, struct tally *tally)
 {
 	const struct dw_func_index *index = all->env->index;
 	int rc = 0;
 	for (uint32_t i = 0; i < index->n && !rc; i++) {
 		enum { NEEDED = DW_FUNC_INLINED | DW_FUNC_HAS_CODE | DW_FUNC_ENTRY_VIEW, AHEAD = 8 };
+		uint32_t flags = index->p[i].flags, root = all->root_of[i];
+		uint32_t g = root == DW_FUNC_NONE ? DW_FUNC_NONE : group[root];
 		if (i + AHEAD < index->n && all->root_of[i + AHEAD] != DW_FUNC_NONE)
-			__builtin_prefetch(&all->roots[all->root_of[i + AHEAD]]);
-		if ((index->p[i].flags & NEEDED) != NEEDED)
-			continue;
-		uint64_t g = group_of_entry(all, group, i);
-		rc = g == NO_GROUP ? 0 : add_decl(all, i, (uint32_t)g);
+			__builtin_prefetch(&all->roots[all->root_of[i + AHEAD]].file);
+		if (g != DW_FUNC_NONE && (flags & NEEDED) == NEEDED)
+			rc = add_decl(all, i, g);
+		if (g != DW_FUNC_NONE && flags & DW_FUNC_HAS_CODE)
+			tally[g].with_code++;
+		else if (g != DW_FUNC_NONE)
+			tally[g].without++;
+		all->root_of[i] = flags & DW_FUNC_HAS_CODE ? g : DW_FUNC_NONE;
 	}
 	return rc;
+}
+
+/* Counted first, which says where those of each group stand. */
+static int place_entries(struct grouping *all, const uint32_t *group)
+{
+	struct groups *gs = all->ret;
+	struct tally *tally = calloc(gs->v.n + 1, sizeof(*tally));
+	int rc = tally ? count_entries(all, group, tally) : -ENOMEM;
+	uint32_t total = 0;
+	for (size_t g = 0; g < gs->v.n && !rc; g++) {
+		tally[g].at = total;
+		total += tally[g].with_code;
+	}
+	gs->entries = rc ? NULL : malloc(((size_t)total + 1) * sizeof(*gs->entries));
+	for (uint32_t i = 0; i < all->env->index->n && gs->entries; i++)
+		if (all->root_of[i] != DW_FUNC_NONE)
+			gs->entries[tally[all->root_of[i]].at++] = i;
+	for (size_t g = 0; g < gs->v.n && gs->entries; g++) {
+		gs->v.p[g].n_without_code = tally[g].without;
+		gs->v.p[g].entries = (struct entry_list){.p = gs->entries + tally[g].at - tally[g].with_code,
+							 .n = tally[g].with_code};
+	}
+	free(tally);
+	return gs->entries ? 0 : -ENOMEM;
 }
 
 /* Put the entries into the groups of their roots. */
 static int gather(struct grouping *all)
 {
-	uint64_t *group = malloc((all->entries.n + 1) * sizeof(*group));
+	enum { AHEAD = 8 };
+	size_t n = all->entries.n;
+	uint32_t *group = malloc((n + 1) * sizeof(*group));
 	int rc = group ? 0 : -ENOMEM;
-	for (size_t i = 0; i < all->entries.n && !rc; i++) {
-		group[i] = NO_GROUP;
+	for (size_t i = 0; i < n && !rc; i++) {
+		if (i + AHEAD < n)
+			map_prefetch(&all->ret->by_key, all->roots[i + AHEAD].hash);
+		group[i] = DW_FUNC_NONE;
 		if (all->roots[i].group.name)
 			rc = intern(all->ret, &all->roots[i], &group[i]);
 	}
 	if (!rc)
 		rc = place_entries(all, group);
-	if (!rc)
-		rc = list_decls(all, group);
 	free(group);
 	return rc;
 }
@@ -599,20 +599,26 @@ static int find_order(const struct groups *gs, struct keyed *order)
 	return 0;
 }
 
-/* Sort the groups, and let the declarations follow. */
+/* Sort the groups, and let the entries and the declarations follow. */
 static int sort_groups(struct groups *gs)
 {
+	enum { AHEAD = 8 };
 	size_t n = gs->v.n;
 	uint32_t *now = malloc((n + 1) * sizeof(*now));
 	struct keyed *order = malloc((n + 1) * sizeof(*order));
 	struct group *sorted = pages_zeroed(n + 1, sizeof(*sorted));
 	int rc = now && order && sorted ? find_order(gs, order) : -ENOMEM;
 	for (size_t i = 0; i < n && !rc; i++) {
+		if (i + AHEAD < n)
+			__builtin_prefetch(&gs->v.p[order[i + AHEAD].value]);
 		sorted[i] = gs->v.p[order[i].value];
-		now[sorted[i].number] = (uint32_t)i;
+		now[order[i].value] = (uint32_t)i;
 	}
 	for (size_t i = 0; i < gs->decls.n && !rc; i++)
 		gs->decls.p[i].group = now[gs->decls.p[i].group];
+	for (size_t i = 0; i < gs->n_of_entry && !rc; i++)
+		if (gs->of_entry[i] != DW_FUNC_NONE)
+			gs->of_entry[i] = now[gs->of_entry[i]];
 	if (!rc) {
 		LARGE_FREE(&gs->v);
 		gs->v.p = sorted;
@@ -642,7 +648,8 @@ int group_entries(const struct site_env *env, unsigned int threads, const struct
 		map_fini(&all.files[i].by_pieces);
 	free(all.arenas);
 	free(all.files);
-	free(all.root_of);
+	ret->of_entry = all.root_of;
+	ret->n_of_entry = env->index->n;
 	pages_free(all.roots, all.entries.n + 1, sizeof(*all.roots));
 	VEC_FREE(&all.entries);
 	if (rc >= 0 && sort_groups(ret) < 0)
@@ -653,6 +660,7 @@ int group_entries(const struct site_env *env, unsigned int threads, const struct
 void groups_fini(struct groups *g)
 {
 	free(g->entries);
+	free(g->of_entry);
 	pages_free(g->rows, g->n_rows, sizeof(*g->rows));
 	VEC_FREE(&g->decls);
 	LARGE_FREE(&g->v);

@@ -40,7 +40,7 @@ struct group {
 	uint32_t n_without_code;
 	struct row_list rows; /* entry_rows_collect(), as is what follows */
 	bool from_macro; /* its rows do not tell entries, see entry_rows.h */
-	uint32_t number; /* in the order in which they were met, until they are sorted; of a part, by_unit.h, its group's */
+	uint32_t number; /* in the order in which they were met; of a part, by_unit.h, its group's */
 };
 
 /* Where a unit says that a function is declared which has a copy with an entry view there. */
@@ -52,6 +52,8 @@ struct group_decl {
 struct groups {
 	VEC(struct group) v;    /* large */
 	uint32_t *entries;      /* of all groups */
+	uint32_t *of_entry;     /* per entry of the index: its group, if it has code; else DW_FUNC_NONE */
+	size_t n_of_entry;
 	struct entry_row *rows; /* n_rows, of all groups */
 	size_t n_rows;
 	VEC(struct group_decl) decls; /* in order of unit */
