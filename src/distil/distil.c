@@ -27,6 +27,7 @@ struct distil {
 	struct func_table functions;
 	struct place_search *search;
 	struct places places;
+	struct place_blob *blob;
 	struct cairn_btf_builder *main;
 	struct cairn_btf *base_of_parts; /* main, read */
 };
@@ -164,11 +165,40 @@ static int inlined_to_v1(struct distil *d, struct cairn_err *err)
 	return rc;
 }
 
+/* What is to be done once the places are found. That of functions is as long as that of places. */
+enum { JOIN_PLACES, WRITE_FUNCTIONS, N_WHEN_FOUND };
+
+static int do_when_found(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	struct distil *d = arg;
+	if (item == JOIN_PLACES)
+		return places_join(d->search, err);
+	places_search_trim(d->search);
+	return places_blob_funcs(d->blob, &d->ret->n_inlined_functions, err);
+}
+
+/* The last of all, while what nobody reads any more is given back, which takes as long. */
+enum { WRITE_PLACES, RELEASE_UNITS, N_AT_LAST };
+
+static int do_at_last(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	struct distil *d = arg;
+	if (item == WRITE_PLACES)
+		return places_blob_finish(d->blob, &d->ret->inlined, err);
+	dwarf_release(d->dw);
+	return 0;
+}
+
 static int make_inlined(struct distil *d, struct cairn_err *err)
 {
 	int rc = places_find(d->search, &d->functions, &d->emit, d->ret, &d->places, err);
 	if (rc >= 0)
-		rc = places_emit(&d->places, d->base_of_parts, &d->functions, &d->emit, d->ret, err);
+		rc = places_blob_new(d->base_of_parts, &d->places, &d->functions, &d->emit, &d->blob, err);
+	if (rc >= 0)
+		rc = pool_run(N_WHEN_FOUND, d->opts->threads, do_when_found, d, err);
+	d->ret->n_places = d->places.v.n;
+	if (rc >= 0)
+		rc = pool_run(N_AT_LAST, d->opts->threads, do_at_last, d, err);
 	if (rc >= 0 && d->opts->dialect == CAIRN_BTF_LOC_V1)
 		rc = inlined_to_v1(d, err);
 	return rc;
@@ -261,6 +291,7 @@ static int run(struct distil *d, struct cairn_err *err)
 
 static void distil_fini(struct distil *d)
 {
+	places_blob_free(d->blob);
 	places_fini(&d->places);
 	places_search_free(d->search);
 	func_table_fini(&d->functions);

@@ -11,7 +11,7 @@
 
 #define NONE UINT32_MAX
 
-struct writer {
+struct place_blob {
 	struct places *p;
 	struct func_table *funcs;
 	struct emit *e;
@@ -20,7 +20,7 @@ struct writer {
 	uint32_t *func_protos;     /* per instance: of FUNC_PROTO in this blob */
 };
 
-static int write_func(struct writer *w, struct btf_func *func, uint32_t *n)
+static int write_func(struct place_blob *w, struct btf_func *func, uint32_t *n)
 {
 	uint32_t proto = w->e->ids[func->proto], name;
 	int rc = 0;
@@ -35,21 +35,7 @@ static int write_func(struct writer *w, struct btf_func *func, uint32_t *n)
 	return rc;
 }
 
-/* Functions with a place that are not in main, in the order of the table. */
-static int write_funcs(struct writer *w, uint32_t *n)
-{
-	bool *used = calloc(w->funcs->v.n + 1, sizeof(*used));
-	int rc = used ? 0 : -ENOMEM;
-	for (size_t i = 0; i < w->p->v.n && used; i++)
-		used[w->p->v.p[i].func] = true;
-	for (size_t i = 0; i < w->funcs->v.n && rc >= 0; i++)
-		if (used[i] && !w->funcs->v.p[i].id)
-			rc = write_func(w, &w->funcs->v.p[i], n);
-	free(used);
-	return rc < 0 ? rc : tags_emit_of_functions(w->funcs, false, w->b);
-}
-
-static int write_locs(struct writer *w)
+static int write_locs(struct place_blob *w)
 {
 	struct places *p = w->p;
 	int rc = 0;
@@ -83,7 +69,7 @@ static void sort_function(struct cairn_btf_loc *locs, uint32_t n)
 		}
 }
 
-static int write_section(struct writer *w, uint32_t section, struct keyed *turns, struct cairn_btf_loc *locs)
+static int write_section(struct place_blob *w, uint32_t section, struct keyed *turns, struct cairn_btf_loc *locs)
 {
 	struct places *p = w->p;
 	uint32_t n = 0, name, id;
@@ -107,7 +93,7 @@ static int write_section(struct writer *w, uint32_t section, struct keyed *turns
 }
 
 /* Sections in the order of their addresses, whichever was seen first. */
-static int write_sections(struct writer *w)
+static int write_sections(struct place_blob *w)
 {
 	struct places *p = w->p;
 	struct cairn_btf_loc *locs = malloc((p->v.n + 1) * sizeof(*locs));
@@ -128,32 +114,60 @@ static int write_sections(struct writer *w)
 	return rc;
 }
 
-int places_emit(struct places *p, const struct cairn_btf *main, struct func_table *funcs, struct emit *e,
-		struct cairn_distilled *ret, struct cairn_err *err)
+static int too_many(int rc, struct cairn_err *err)
+{
+	return err_set(err, rc, "places: more than BTF can number, or out of memory");
+}
+
+int places_blob_new(const struct cairn_btf *main, struct places *p, struct func_table *funcs, struct emit *e,
+		    struct place_blob **ret, struct cairn_err *err)
 {
 	/* Who knows no location records steps over them by the layout; libbpf looks for one here and in the direct base. */
 	struct cairn_btf_build_opts opts = {
 		.size = sizeof(opts), .base = main, .dialect = CAIRN_BTF_LOC_N, .layout = true};
-	struct writer w = {.p = p, .funcs = funcs, .e = e};
+	struct place_blob *w = *ret = calloc(1, sizeof(*w));
+	if (!w)
+		return err_nomem(err, "places");
+	*w = (struct place_blob){.p = p, .funcs = funcs, .e = e};
+	w->func_protos = calloc(e->v->v.n + 1, sizeof(*w->func_protos));
+	return w->func_protos ? cairn_btf_builder_new(&opts, &w->b, err) : err_nomem(err, "places");
+}
+
+void places_blob_free(struct place_blob *w)
+{
+	if (!w)
+		return;
+	cairn_btf_builder_free(w->b);
+	free(w->params);
+	free(w->protos);
+	free(w->func_protos);
+	free(w);
+}
+
+int places_blob_funcs(struct place_blob *w, uint32_t *ret_n, struct cairn_err *err)
+{
+	int rc = 0;
+	for (size_t i = 0; i < w->funcs->v.n && rc >= 0; i++)
+		if (w->p->has_place[i] && !w->funcs->v.p[i].id)
+			rc = write_func(w, &w->funcs->v.p[i], ret_n);
+	if (rc >= 0)
+		rc = tags_emit_of_functions(w->funcs, false, w->b);
+	return rc < 0 ? too_many(rc, err) : 0;
+}
+
+int places_blob_finish(struct place_blob *w, struct cairn_distil_blob *ret, struct cairn_err *err)
+{
+	const struct places *p = w->p;
 	if (!p->v.n)
 		return 0;
-	w.params = malloc((p->params.n + 1) * sizeof(*w.params));
-	w.protos = malloc((p->protos.n + 1) * sizeof(*w.protos));
-	w.func_protos = calloc(e->v->v.n + 1, sizeof(*w.func_protos));
-	int rc = w.params && w.protos && w.func_protos ? 0 : -ENOMEM;
+	w->params = malloc((p->params.n + 1) * sizeof(*w->params));
+	w->protos = malloc((p->protos.n + 1) * sizeof(*w->protos));
+	int rc = w->params && w->protos ? 0 : -ENOMEM;
 	if (rc >= 0)
-		rc = cairn_btf_builder_new(&opts, &w.b, err);
+		rc = write_locs(w);
 	if (rc >= 0)
-		rc = write_funcs(&w, &ret->n_inlined_functions);
+		rc = write_sections(w);
 	if (rc >= 0)
-		rc = write_locs(&w);
-	if (rc >= 0)
-		rc = write_sections(&w);
-	if (rc >= 0)
-		rc = cairn_btf_finish(w.b, &ret->inlined.bytes, &ret->inlined.size, err);
-	cairn_btf_builder_free(w.b);
-	free(w.params);
-	free(w.protos);
-	free(w.func_protos);
-	return rc < 0 ? err_set(err, rc, "places: more than BTF can number, or out of memory") : 0;
+		rc = cairn_btf_finish(w->b, &ret->bytes, &ret->size, err);
+	return rc < 0 ? too_many(rc, err) : 0;
 }

@@ -31,7 +31,8 @@ struct loc_proto {
 };
 
 struct places {
-	VEC(struct place) v;
+	bool *has_place; /* per function of func_table.v; places_find() */
+	VEC(struct place) v; /* as all that follows places_join()'s */
 	VEC(struct place_section) sections;
 	VEC(struct cairn_btf_loc_param) params;
 	VEC(struct loc_proto) protos;
@@ -74,23 +75,50 @@ int places_find_folds(struct place_search *s, struct cairn_err *err);
 void places_search_free(struct place_search *s);
 
 /*
- * places_find - all places of a binary
+ * places_find - all places of a binary, in no order
  *
- * @s    once; what it holds is freed on the way
- * @ret  for places_fini(), also after an error
+ * @s    once
+ * @ret  which functions have one; for places_fini(), also after an error
  * Returns 0, -EBADMSG, -EOPNOTSUPP, -ENOMEM, -ECANCELED.
  */
 int places_find(struct place_search *s, const struct func_table *funcs, const struct emit *e,
 		struct cairn_distilled *counts, struct places *ret, struct cairn_err *err);
+
+/* Free what places were found with; what was found stays. May run beside places_join(). */
+void places_search_trim(struct place_search *s);
+
+/*
+ * places_join - put what was found in order, and number its records: the rest of places_find()'s result
+ *
+ * Returns 0, -ENOMEM.
+ */
+int places_join(struct place_search *s, struct cairn_err *err);
 void places_fini(struct places *p);
 
 /*
- * places_emit - the inline blob
+ * places_blob_new - begin the inline blob
  *
  * @main  the blob that it is split from
+ * @ret   for places_blob_free(), also after an error
+ * Returns 0, -ENOMEM.
+ */
+struct place_blob;
+int places_blob_new(const struct cairn_btf *main, struct places *p, struct func_table *funcs, struct emit *e,
+		    struct place_blob **ret, struct cairn_err *err);
+void places_blob_free(struct place_blob *b);
+
+/*
+ * places_blob_funcs - first in it: functions with a place that are not in main
+ *
+ * May run beside places_join(). Returns 0, -ERANGE, -ENOMEM.
+ */
+int places_blob_funcs(struct place_blob *b, uint32_t *ret_n, struct cairn_err *err);
+
+/*
+ * places_blob_finish - then the joined places; nothing when there are none
+ *
  * Returns 0, -ERANGE, -ENOMEM.
  */
-int places_emit(struct places *p, const struct cairn_btf *main, struct func_table *funcs, struct emit *e,
-		struct cairn_distilled *ret, struct cairn_err *err);
+int places_blob_finish(struct place_blob *b, struct cairn_distil_blob *ret, struct cairn_err *err);
 
 #endif

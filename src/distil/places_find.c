@@ -69,6 +69,7 @@ struct finder {
 	uint64_t base;
 	struct worker *workers;
 	unsigned int n_workers;
+	size_t n_groups;
 	struct places *ret;
 };
 
@@ -299,9 +300,9 @@ static int sort_chunk(void *arg, size_t item, unsigned int worker, struct cairn_
 	return 0;
 }
 
-static int put_in_order(struct finder *f, size_t n_groups, struct order *ret, struct cairn_err *err)
+static int put_in_order(struct finder *f, struct order *ret, struct cairn_err *err)
 {
-	size_t total = 0;
+	size_t total = 0, n_groups = f->n_groups;
 	for (unsigned int i = 0; i < f->n_workers; i++)
 		total += f->workers[i].found.n;
 	*ret = (struct order){.p = pages_zeroed(total + 1, sizeof(*ret->p)),
@@ -408,20 +409,7 @@ static void add_counts(struct finder *f, struct cairn_distilled *ret)
 	}
 }
 
-static int join(struct finder *f, size_t n_groups, struct cairn_err *err)
-{
-	struct order order;
-	int rc = put_in_order(f, n_groups, &order, err);
-	if (rc >= 0 && take_places(f, &order) < 0)
-		rc = err_nomem(err, "places");
-	pages_free(order.p, order.n, sizeof(*order.p));
-	free(order.first);
-	return rc;
-}
-
-/* ---- */
-
-/* What the sites module needs to evaluate functions. */
+/* What the sites module needs to evaluate functions, and what comes of that. */
 struct place_search {
 	struct place_opts opts;
 	const struct cairn_binary *bin;
@@ -431,6 +419,7 @@ struct place_search {
 	struct entry_rows rows;
 	struct symbol_name folds;
 	struct site_env env;
+	struct finder finder;
 };
 
 /* Here and below as cairn_sites_open() and _visit(), without what only people read. */
@@ -472,7 +461,7 @@ int places_find_folds(struct place_search *s, struct cairn_err *err)
 	return rc;
 }
 
-static void trim(struct place_search *s)
+void places_search_trim(struct place_search *s)
 {
 	groups_fini(&s->groups);
 	entry_rows_fini(&s->rows);
@@ -483,55 +472,86 @@ static void trim(struct place_search *s)
 	s->cfi = NULL;
 }
 
+static void finder_fini(struct finder *f)
+{
+	for (unsigned int i = 0; f->workers && i < f->n_workers; i++) {
+		struct worker *w = &f->workers[i];
+		LARGE_FREE(&w->found);
+		VEC_FREE(&w->slots);
+		VEC_FREE(&w->of_slot);
+		VEC_FREE(&w->values);
+		free(w->signatures);
+		places_fini(&w->records);
+	}
+	free(f->workers);
+	f->workers = NULL;
+}
+
 void places_search_free(struct place_search *s)
 {
-	if (s)
-		trim(s);
+	if (!s)
+		return;
+	places_search_trim(s);
+	finder_fini(&s->finder);
 	free(s);
 }
 
-static int evaluate(struct finder *f, struct place_search *s, struct cairn_err *err)
+static int finder_init(struct finder *f)
 {
-	s->env.folds = &s->folds;
-	struct copies_visitor visitor = {.place = see_place, .progress = see_progress, .ctx = f};
-	int rc = copies_visit(&s->env, s->opts.threads, &s->groups, &s->rows, &visitor, err);
-	size_t n_groups = s->groups.v.n;
-	trim(s);
-	return rc < 0 ? rc : join(f, n_groups, err);
+	f->n_workers = pool_width(f->opts->threads);
+	f->workers = calloc(f->n_workers, sizeof(*f->workers));
+	for (unsigned int i = 0; f->workers && i < f->n_workers; i++) {
+		f->workers[i].func = NONE;
+		f->workers[i].signatures = calloc(f->funcs->v.n + 1, sizeof(struct signature));
+		if (!f->workers[i].signatures)
+			return -ENOMEM;
+	}
+	return f->workers ? 0 : -ENOMEM;
 }
 
 int places_find(struct place_search *s, const struct func_table *funcs, const struct emit *e,
 		struct cairn_distilled *counts, struct places *ret, struct cairn_err *err)
 {
-	struct finder f = {.bin = s->bin, .dw = s->env.dw, .opts = &s->opts, .funcs = funcs, .e = e, .ret = ret};
-	f.base = lowest_address(binary_main(s->bin));
-	f.n_workers = pool_width(s->opts.threads);
-	f.workers = calloc(f.n_workers, sizeof(*f.workers));
-	*ret = (struct places){0};
-	bool ok = f.workers;
-	for (unsigned int i = 0; i < f.n_workers && ok; i++) {
-		f.workers[i].func = NONE;
-		f.workers[i].signatures = calloc(funcs->v.n + 1, sizeof(struct signature));
-		ok = f.workers[i].signatures;
-	}
-	int rc = ok ? evaluate(&f, s, err) : err_nomem(err, "worker memory");
-	if (rc >= 0)
-		add_counts(&f, counts);
-	for (unsigned int i = 0; f.workers && i < f.n_workers; i++) {
-		LARGE_FREE(&f.workers[i].found);
-		VEC_FREE(&f.workers[i].slots);
-		VEC_FREE(&f.workers[i].of_slot);
-		VEC_FREE(&f.workers[i].values);
-		free(f.workers[i].signatures);
-		places_fini(&f.workers[i].records);
-	}
-	free(f.workers);
-	counts->n_places = ret->v.n;
+	struct finder *f = &s->finder;
+	*ret = (struct places){.has_place = calloc(funcs->v.n + 1, sizeof(*ret->has_place))};
+	*f = (struct finder){.bin = s->bin,
+			     .dw = s->env.dw,
+			     .opts = &s->opts,
+			     .funcs = funcs,
+			     .e = e,
+			     .base = lowest_address(binary_main(s->bin)),
+			     .n_groups = s->groups.v.n,
+			     .ret = ret};
+	if (!ret->has_place || finder_init(f) < 0)
+		return err_nomem(err, "worker memory");
+	s->env.folds = &s->folds;
+	struct copies_visitor visitor = {.place = see_place, .progress = see_progress, .ctx = f};
+	int rc = copies_visit(&s->env, s->opts.threads, &s->groups, &s->rows, &visitor, err);
+	if (rc < 0)
+		return rc;
+	for (unsigned int i = 0; i < f->n_workers; i++)
+		for (size_t k = 0; k < f->workers[i].found.n; k++)
+			ret->has_place[f->workers[i].found.p[k].func] = true;
+	add_counts(f, counts);
+	return 0;
+}
+
+int places_join(struct place_search *s, struct cairn_err *err)
+{
+	struct finder *f = &s->finder;
+	struct order order;
+	int rc = put_in_order(f, &order, err);
+	if (rc >= 0 && take_places(f, &order) < 0)
+		rc = err_nomem(err, "places");
+	pages_free(order.p, order.n, sizeof(*order.p));
+	free(order.first);
+	finder_fini(f);
 	return rc < 0 ? rc : 0;
 }
 
 void places_fini(struct places *p)
 {
+	free(p->has_place);
 	VEC_FREE(&p->v);
 	VEC_FREE(&p->sections);
 	VEC_FREE(&p->params);

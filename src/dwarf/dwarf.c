@@ -69,6 +69,15 @@ void dwarf_close(struct dwarf *dw)
 	free(dw);
 }
 
+void dwarf_release(const struct dwarf *dw)
+{
+	enum { STRINGS = 1 << DW_SEC_STR | 1 << DW_SEC_LINE_STR };
+	const struct dw_file *file = &dw->file[0];
+	for (int id = 0; file->elf && id < DW_N_SECS; id++)
+		if (!(STRINGS >> id & 1))
+			elf_release(file->elf, file->sec[id].p, file->sec[id].n);
+}
+
 const struct cairn_binary *dwarf_binary(const struct dwarf *dw)
 {
 	return dw->bin;

@@ -100,6 +100,14 @@ struct dw_value {
 int dwarf_open(const struct cairn_binary *bin, unsigned int threads, struct dwarf **ret,
 	       struct cairn_err *err);
 void dwarf_close(struct dwarf *dw);
+
+/*
+ * dwarf_release - everything but strings is not needed for now
+ *
+ * Its memory goes back to the system, see elf_release(): names that were found stay in it. Cost: of a kernel's 160 MB, 10 ms,
+ * which dwarf_close() and who closes the binary need not spend then. Threads: any, also while others read.
+ */
+void dwarf_release(const struct dwarf *dw);
 const struct cairn_binary *dwarf_binary(const struct dwarf *dw);
 
 /*

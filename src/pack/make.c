@@ -62,16 +62,6 @@ static int gather(void *ctx, size_t item, unsigned int worker, struct cairn_err 
 	return rc;
 }
 
-/* Everything of the debug information but its strings, which the facts borrow. */
-static void release_all(const struct gathering *g)
-{
-	for (size_t i = 0; i < elf_n_sections(g->debug); i++) {
-		const struct elf_section *s = elf_section_at(g->debug, i);
-		if (s->data && !strncmp(s->name, ".debug_", 7) && !strstr(s->name, "str"))
-			elf_release(g->debug, s->data, s->size);
-	}
-}
-
 static void find_info(struct gathering *g)
 {
 	const struct cairn_binary *bin = dwarf_binary(g->dw);
@@ -97,7 +87,7 @@ static int gather_all(struct gathering *g, struct code_span span, bool places, u
 	for (unsigned int i = 0; g->workers && i < width; i++)
 		gatherer_fini(&g->workers[i]);
 	free(g->workers);
-	release_all(g);
+	dwarf_release(g->dw);
 	return rc;
 }
 
