@@ -24,6 +24,7 @@ struct clone {
 
 struct worker {
 	struct unit_parts parts; /* of the functions that the unit at hand has places of */
+	struct judges *judges;
 	VEC(struct clone) clones;
 };
 
@@ -94,12 +95,14 @@ static int visit_unit(void *arg, size_t item, unsigned int worker, struct cairn_
 	}
 	if (by_unit_parts(&v->by_unit, item, &w->parts) < 0)
 		return err_nomem(err, "the functions of a unit");
+	if (!w->judges && !(w->judges = judges_new(v->env, 1)))
+		return err_nomem(err, "worker memory");
 	struct arena arena;
 	struct batch b;
 	arena_init(&arena);
 	int rc = batch_build(&b, v->env, 1, w->parts.v.p, w->parts.v.n, &arena, err);
 	if (rc >= 0)
-		rc = judge_counts(v->env, 1, &b, err);
+		rc = judges_count(w->judges, &b, err);
 	if (rc >= 0)
 		rc = visit_parts(v, worker, &b, &arena, err);
 	batch_fini(&b);
@@ -221,6 +224,7 @@ int copies_visit(const struct site_env *env, unsigned int threads, const struct 
 		rc = gather_clones(&v, threads, err);
 	for (unsigned int w = 0; v.workers && w < width; w++) {
 		unit_parts_fini(&v.workers[w].parts);
+		judges_free(v.workers[w].judges);
 		VEC_FREE(&v.workers[w].clones);
 	}
 	free(v.workers);

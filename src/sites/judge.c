@@ -26,24 +26,25 @@ struct copy {
 	uint32_t n_alike; /* of a first one */
 };
 
-struct judging {
+struct judges {
 	const struct site_env *env;
 	const struct batch *in;
-	struct judge *judges; /* per worker */
+	unsigned int threads, width;
+	struct judge *p; /* per worker */
 	VEC(struct copy) copies; /* those of one function in one container beside each other */
 	VEC(const struct built_site *) sites; /* of the copies */
 	VEC(struct keyed) turns; /* the copies by their entries */
 	VEC(struct keyed) further; /* places besides the first of each copy: its entry of the index, and their request */
 };
 
-static const struct copy *copy_at(const struct judging *all, size_t turn)
+static const struct copy *copy_at(const struct judges *all, size_t turn)
 {
 	return &all->copies.p[all->turns.p[turn].value];
 }
 
 /* Of one worker: the container's code as a graph, kept from copy to copy. */
 struct judge {
-	const struct judging *all;
+	const struct judges *all;
 	uint32_t container;
 	struct dw_die function; /* its DIE; zeroes when it cannot be read */
 	struct graph *graph;
@@ -70,7 +71,7 @@ static int enter_container(struct judge *j, uint32_t container, const struct bui
 }
 
 /* The first further place of an entry, or where it would be. */
-static size_t further_of(const struct judging *all, uint32_t entry)
+static size_t further_of(const struct judges *all, uint32_t entry)
 {
 	size_t lo = 0, hi = all->further.n;
 	while (lo < hi) {
@@ -85,7 +86,7 @@ static size_t further_of(const struct judging *all, uint32_t entry)
 
 static bool gather_places(struct judge *j, const struct copy *c)
 {
-	const struct judging *all = j->all;
+	const struct judges *all = j->all;
 	uint32_t entry = all->in->first.v.p[c->i].entry;
 	j->places.n = 0;
 	if (!VEC_ADD(&j->places, &all->in->first_sites[c->i]))
@@ -216,15 +217,15 @@ static int judge_copy(struct judge *j, size_t at, struct cairn_err *err)
 
 static int judge_chunk(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
 {
-	const struct judging *all = arg;
+	const struct judges *all = arg;
 	size_t n = all->turns.n, end = (item + 1) * CHUNK < n ? (item + 1) * CHUNK : n;
 	int rc = 0;
 	for (size_t at = item * CHUNK; at < end && !rc; at++)
-		rc = judge_copy(&all->judges[worker], at, err);
+		rc = judge_copy(&all->p[worker], at, err);
 	return rc;
 }
 
-static bool list_copy(struct judging *all, struct copy c)
+static bool list_copy(struct judges *all, struct copy c)
 {
 	struct keyed turn = {.key = all->in->first.v.p[c.i].entry, .value = (uint32_t)all->copies.n};
 	const struct copy *last = all->copies.n ? &all->copies.p[all->copies.n - 1] : NULL;
@@ -237,7 +238,7 @@ static bool list_copy(struct judging *all, struct copy c)
 }
 
 /* Bodies, and the copies with code, parts among them, in the order in which they are judged. */
-static bool list_copies(struct judging *all)
+static bool list_copies(struct judges *all)
 {
 	const struct batch *in = all->in;
 	for (uint32_t g = 0, i = 0; g < in->n; g++)
@@ -248,7 +249,7 @@ static bool list_copies(struct judging *all)
 	return keyed_sort(all->turns.p, all->turns.n) == 0;
 }
 
-static bool list_further(struct judging *all)
+static bool list_further(struct judges *all)
 {
 	const struct batch *in = all->in;
 	for (size_t i = 0; i < in->further.v.n; i++) {
@@ -259,40 +260,59 @@ static bool list_further(struct judging *all)
 	return keyed_sort(all->further.p, all->further.n) == 0;
 }
 
-static bool judges_init(struct judging *all, unsigned int n)
+struct judges *judges_new(const struct site_env *env, unsigned int threads)
 {
-	all->judges = calloc(n, sizeof(*all->judges));
-	for (unsigned int i = 0; all->judges && i < n; i++)
-		all->judges[i] = (struct judge){.all = all, .container = DW_FUNC_NONE};
-	return all->judges;
+	unsigned int width = pool_width(threads);
+	struct judges *all = calloc(1, sizeof(*all));
+	struct judge *p = calloc(width, sizeof(*p));
+	if (!all || !p) {
+		free(all);
+		free(p);
+		return NULL;
+	}
+	*all = (struct judges){.env = env, .threads = threads, .width = width, .p = p};
+	for (unsigned int i = 0; i < width; i++)
+		p[i].all = all;
+	return all;
 }
 
-static void judges_fini(struct judging *all, unsigned int n)
+void judges_free(struct judges *all)
 {
-	for (unsigned int i = 0; all->judges && i < n; i++) {
-		graph_free(all->judges[i].graph);
-		VEC_FREE(&all->judges[i].places);
-		VEC_FREE(&all->judges[i].at);
-		passage_scratch_fini(&all->judges[i].scratch);
-		around_scopes_fini(&all->judges[i].around);
+	for (unsigned int i = 0; all && i < all->width; i++) {
+		graph_free(all->p[i].graph);
+		VEC_FREE(&all->p[i].places);
+		VEC_FREE(&all->p[i].at);
+		passage_scratch_fini(&all->p[i].scratch);
+		around_scopes_fini(&all->p[i].around);
 	}
-	free(all->judges);
+	if (!all)
+		return;
+	VEC_FREE(&all->copies);
+	VEC_FREE(&all->sites);
+	VEC_FREE(&all->turns);
+	VEC_FREE(&all->further);
+	free(all->p);
+	free(all);
+}
+
+int judges_count(struct judges *all, const struct batch *in, struct cairn_err *err)
+{
+	/* Of places alone only values are asked, and with this they are all believed. */
+	if (all->env->bare && all->env->assume_unmodified)
+		return 0;
+	all->in = in;
+	all->copies.n = all->sites.n = all->turns.n = all->further.n = 0;
+	for (unsigned int i = 0; i < all->width; i++)
+		all->p[i].container = DW_FUNC_NONE;
+	if (!list_copies(all) || !list_further(all))
+		return err_nomem(err, "ways to a copy");
+	return pool_run((all->turns.n + CHUNK - 1) / CHUNK, all->threads, judge_chunk, all, err);
 }
 
 int judge_counts(const struct site_env *env, unsigned int threads, const struct batch *in, struct cairn_err *err)
 {
-	struct judging all = {.env = env, .in = in};
-	unsigned int width = pool_width(threads);
-	/* Of places alone only values are asked, and with this they are all believed. */
-	if (env->bare && env->assume_unmodified)
-		return 0;
-	bool ok = judges_init(&all, width) && list_copies(&all) && list_further(&all);
-	int rc = ok ? pool_run((all.turns.n + CHUNK - 1) / CHUNK, threads, judge_chunk, &all, err)
-		    : err_nomem(err, "ways to a copy");
-	judges_fini(&all, width);
-	VEC_FREE(&all.copies);
-	VEC_FREE(&all.sites);
-	VEC_FREE(&all.turns);
-	VEC_FREE(&all.further);
+	struct judges *judges = judges_new(env, threads);
+	int rc = judges ? judges_count(judges, in, err) : err_nomem(err, "worker memory");
+	judges_free(judges);
 	return rc;
 }

@@ -14,4 +14,13 @@
  */
 int judge_counts(const struct site_env *env, unsigned int threads, const struct batch *in, struct cairn_err *err);
 
+/*
+ * The same for who judges batch by batch: workers with their memory, which has room for the instructions and variables of the largest
+ * function. NULL when there is none. Used by one call at a time.
+ */
+struct judges;
+struct judges *judges_new(const struct site_env *env, unsigned int threads);
+int judges_count(struct judges *judges, const struct batch *in, struct cairn_err *err);
+void judges_free(struct judges *judges);
+
 #endif
