@@ -85,10 +85,12 @@ static bool is_computed(const struct cairn_location *loc)
 	return false;
 }
 
-/* Returns 1; 0; -ENOMEM. */
+/* By the function's own code, which nops are not. Returns 1; 0; -ENOMEM. */
 static int is_in_loop(struct graph *g, const struct dw_die *function, struct passage_scratch *scratch, uint32_t at)
 {
 	int rc = graph_may_come_back(g, at);
+	if (rc > 0 && g->is_loops_known && !g->has_nop_in_loop)
+		return 1;
 	return rc <= 0 ? rc : passage_comes_back(g, function, (struct cairn_vaddr){g->v.p[at].at}, scratch);
 }
 

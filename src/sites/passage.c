@@ -695,7 +695,7 @@ static int is_straight(const struct passage *p)
 {
 	if (!p->for_values || p->n_places != 1)
 		return 0;
-	if (p->at[0] == GRAPH_NONE || !is_own(p, p->at[0]))
+	if (p->at[0] == GRAPH_NONE || !is_own(p, p->at[0]) || graph_is_straight(p->graph, p->at[0]))
 		return 1;
 	if (!p->graph->has_line0 && !may_own_come_back(p, p->at[0]))
 		return 1;
