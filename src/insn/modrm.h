@@ -24,7 +24,9 @@ static const uint8_t insn_modrm[256] = {MOD_OF(1, 2 | INSN_MODRM_SIB, 5), MOD_OF
 static inline unsigned int insn_modrm_bytes_of(const uint8_t *p)
 {
 	unsigned int bytes = insn_modrm[*p];
-	return (bytes & INSN_MODRM_BYTES) + 4 * (bytes & INSN_MODRM_SIB && (p[1] & 7) == 5);
+	if (__builtin_expect(bytes & INSN_MODRM_SIB, 0))
+		return (bytes & INSN_MODRM_BYTES) + 4 * ((p[1] & 7) == 5);
+	return bytes;
 }
 
 /* The same; 0 when the first two bytes are not there. */

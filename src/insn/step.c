@@ -34,7 +34,7 @@
 #include "insn/modrm.h"
 #include "insn/zydis.h"
 
-static const char one_byte[] =
+static const char opcodes[2][256 + 1] = {
 	/*        0123456789abcdef */
 	/* 00 */ "wwmmbd..wwmmbd.!"
 	/* 10 */ "wwmmbd..wwmmbd.."
@@ -51,10 +51,8 @@ static const char one_byte[] =
 	/* c0 */ "II.R..YZ.1......"
 	/* d0 */ "wwww............"
 	/* e0 */ "........CK.J...."
-	/* f0 */ "L..r..fF......eE";
-
-static const char two_bytes[] =
-	/*        0123456789abcdef */
+	/* f0 */ "L..r..fF......eE",
+	/*        behind 0f */
 	/* 00 */ "...........U...."
 	/* 10 */ "mw............nM"
 	/* 20 */ "........mw......"
@@ -70,7 +68,8 @@ static const char two_bytes[] =
 	/* c0 */ "ww......11111111"
 	/* d0 */ "................"
 	/* e0 */ "...............m"
-	/* f0 */ "................";
+	/* f0 */ "................",
+};
 
 enum immediate {
 	NO_IMMEDIATE,
@@ -79,60 +78,68 @@ enum immediate {
 	IMM_REGISTER,
 };
 
-/* What a letter says. Masks have a bit for each value of ModRM's reg field; without ModRM not 0 means always. */
+/* What a letter says. Masks have a bit for each value of ModRM's reg field: where that names a register, and memory. Without ModRM all say the same. */
 struct kind {
 	_Alignas(16) bool is_known; /* as an index it is shifted */
-	bool is_prefix, has_modrm;
-	bool is_plain;  /* ModRM, and nothing that depends on what that says but whether memory is written */
+	bool is_prefix;
+	uint8_t operands; /* with ModRM not 0: the bits of their number */
+	bool is_group;  /* more than what is written depends on what ModRM says */
 	bool is_nop;
-	bool memory_only;
-	bool needs_rep; /* else ask */
-	uint8_t writes;  /* writes, with ModRM to the memory that it names */
-	uint8_t refused; /* ask the full decoder */
-	uint8_t bare;    /* has no immediate */
+	uint8_t served[2]; /* else ask the full decoder; without rep */
+	uint8_t writes[2]; /* writes, with ModRM to the memory that it names */
+	uint8_t bare;      /* has no immediate */
 	uint8_t immediate, bytes; /* of 32 bits */
+	uint8_t wider;    /* bytes more with 64 */
 	uint8_t distance; /* bytes */
 	uint8_t flow;
 };
 
+#define KNOWN .is_known = true, .served = {0xff, 0xff}
+#define MODRM KNOWN, .operands = INSN_MODRM_BYTES
+#define MODRM_OF(reg) .is_known = true, .served = {reg, reg}, .operands = INSN_MODRM_BYTES
+
 static const struct kind kinds['z' + 1] = {
-	['1'] = {.is_known = true},
-	['N'] = {.is_known = true, .is_nop = true},
-	['M'] = {.is_known = true, .has_modrm = true, .is_plain = true, .is_nop = true},
-	['p'] = {.is_known = true, .writes = 0xff},
-	['m'] = {.is_known = true, .has_modrm = true, .is_plain = true},
-	['w'] = {.is_known = true, .has_modrm = true, .is_plain = true, .writes = 0xff},
-	['l'] = {.is_known = true, .has_modrm = true, .memory_only = true},
-	['i'] = {.is_known = true, .has_modrm = true, .is_plain = true, .immediate = IMM_8, .bytes = 1},
-	['I'] = {.is_known = true, .has_modrm = true, .is_plain = true, .writes = 0xff, .immediate = IMM_8, .bytes = 1},
-	['z'] = {.is_known = true, .has_modrm = true, .is_plain = true, .immediate = IMM_32, .bytes = 4},
-	['Y'] = {.is_known = true, .has_modrm = true, .writes = 0xff, .refused = 0xfe, .immediate = IMM_8, .bytes = 1},
-	['Z'] = {.is_known = true, .has_modrm = true, .writes = 0xff, .refused = 0xfe, .immediate = IMM_32, .bytes = 4},
-	['g'] = {.is_known = true, .has_modrm = true, .writes = 0x7f, .immediate = IMM_8, .bytes = 1},
-	['G'] = {.is_known = true, .has_modrm = true, .writes = 0x7f, .immediate = IMM_32, .bytes = 4},
-	['f'] = {.is_known = true, .has_modrm = true, .writes = 0x0c, .immediate = IMM_8, .bytes = 1, .bare = 0xfc},
-	['F'] = {.is_known = true, .has_modrm = true, .writes = 0x0c, .immediate = IMM_32, .bytes = 4, .bare = 0xfc},
-	['e'] = {.is_known = true, .has_modrm = true, .writes = 0x03, .refused = 0xfc},
-	['E'] = {.is_known = true, .has_modrm = true, .writes = 0x03, .refused = 0xa8},
-	['B'] = {.is_known = true, .has_modrm = true, .writes = 0xef, .refused = 0x0f, .immediate = IMM_8, .bytes = 1},
-	['b'] = {.is_known = true, .immediate = IMM_8, .bytes = 1},
-	['d'] = {.is_known = true, .immediate = IMM_32, .bytes = 4},
-	['v'] = {.is_known = true, .immediate = IMM_REGISTER, .bytes = 4},
-	['q'] = {.is_known = true, .writes = 0xff, .immediate = IMM_8, .bytes = 1},
-	['Q'] = {.is_known = true, .writes = 0xff, .immediate = IMM_32, .bytes = 4},
-	['j'] = {.is_known = true, .distance = 1, .flow = INSN_BRANCH},
-	['k'] = {.is_known = true, .distance = 4, .flow = INSN_BRANCH},
-	['J'] = {.is_known = true, .distance = 1, .flow = INSN_JUMP},
-	['K'] = {.is_known = true, .distance = 4, .flow = INSN_JUMP},
-	['C'] = {.is_known = true, .writes = 0xff, .distance = 4, .flow = INSN_CALL},
-	['R'] = {.is_known = true, .flow = INSN_RETURN},
-	['U'] = {.is_known = true, .flow = INSN_TRAP},
-	['n'] = {.is_known = true, .needs_rep = true, .immediate = IMM_8, .bytes = 1},
+	['1'] = {KNOWN},
+	['N'] = {KNOWN, .is_nop = true},
+	['M'] = {MODRM, .is_nop = true},
+	['p'] = {KNOWN, .writes = {0xff, 0xff}},
+	['m'] = {MODRM},
+	['w'] = {MODRM, .writes = {0, 0xff}},
+	['l'] = {.is_known = true, .served = {0, 0xff}, .operands = INSN_MODRM_BYTES},
+	['i'] = {MODRM, .immediate = IMM_8, .bytes = 1},
+	['I'] = {MODRM, .writes = {0, 0xff}, .immediate = IMM_8, .bytes = 1},
+	['z'] = {MODRM, .immediate = IMM_32, .bytes = 4},
+	['Y'] = {MODRM_OF(0x01), .writes = {0, 0xff}, .immediate = IMM_8, .bytes = 1},
+	['Z'] = {MODRM_OF(0x01), .writes = {0, 0xff}, .immediate = IMM_32, .bytes = 4},
+	['g'] = {MODRM, .writes = {0, 0x7f}, .immediate = IMM_8, .bytes = 1},
+	['G'] = {MODRM, .writes = {0, 0x7f}, .immediate = IMM_32, .bytes = 4},
+	['f'] = {MODRM, .is_group = true, .writes = {0, 0x0c}, .immediate = IMM_8, .bytes = 1, .bare = 0xfc},
+	['F'] = {MODRM, .is_group = true, .writes = {0, 0x0c}, .immediate = IMM_32, .bytes = 4, .bare = 0xfc},
+	['e'] = {MODRM_OF(0x03), .writes = {0, 0x03}},
+	['E'] = {MODRM_OF(0x57), .is_group = true, .writes = {0, 0x03}},
+	['B'] = {MODRM_OF(0xf0), .writes = {0, 0xef}, .immediate = IMM_8, .bytes = 1},
+	['b'] = {KNOWN, .immediate = IMM_8, .bytes = 1},
+	['d'] = {KNOWN, .immediate = IMM_32, .bytes = 4},
+	['v'] = {KNOWN, .immediate = IMM_REGISTER, .bytes = 4, .wider = 4},
+	['q'] = {KNOWN, .writes = {0xff, 0xff}, .immediate = IMM_8, .bytes = 1},
+	['Q'] = {KNOWN, .writes = {0xff, 0xff}, .immediate = IMM_32, .bytes = 4},
+	['j'] = {KNOWN, .distance = 1, .flow = INSN_BRANCH},
+	['k'] = {KNOWN, .distance = 4, .flow = INSN_BRANCH},
+	['J'] = {KNOWN, .distance = 1, .flow = INSN_JUMP},
+	['K'] = {KNOWN, .distance = 4, .flow = INSN_JUMP},
+	['C'] = {KNOWN, .writes = {0xff, 0xff}, .distance = 4, .flow = INSN_CALL},
+	['R'] = {KNOWN, .flow = INSN_RETURN},
+	['U'] = {KNOWN, .flow = INSN_TRAP},
+	['n'] = {.is_known = true, .immediate = IMM_8, .bytes = 1},
 	['s'] = {.is_prefix = true},
 	['o'] = {.is_prefix = true},
 	['L'] = {.is_prefix = true},
 	['r'] = {.is_prefix = true},
 };
+
+#undef MODRM_OF
+#undef MODRM
+#undef KNOWN
 
 /* An instruction while it is read. */
 struct step {
@@ -156,8 +163,8 @@ static inline unsigned int immediate_of(const struct step *s, const struct kind 
 /* Prefixes and opcode. False: it ends before. */
 static inline bool read_opcode(struct step *s)
 {
-	for (; s->p < s->end && kinds[(uint8_t)one_byte[*s->p]].is_prefix; s->p++) {
-		char letter = one_byte[*s->p];
+	for (; s->p < s->end && kinds[(uint8_t)opcodes[0][*s->p]].is_prefix; s->p++) {
+		char letter = opcodes[0][*s->p];
 		s->small |= letter == 'o';
 		s->lock |= letter == 'L';
 		s->rep |= letter == 'r';
@@ -170,14 +177,14 @@ static inline bool read_opcode(struct step *s)
 	if (s->p == s->end)
 		return false;
 	s->opcode = *s->p++;
-	s->letter = one_byte[s->opcode];
+	s->letter = opcodes[0][s->opcode];
 	if (s->letter != '!')
 		return true;
 	if (s->p == s->end)
 		return false;
 	s->is_second = true;
 	s->opcode = *s->p++;
-	s->letter = two_bytes[s->opcode];
+	s->letter = opcodes[1][s->opcode];
 	return true;
 }
 
@@ -232,9 +239,9 @@ static inline bool take_modrm(struct step *s, const struct kind *k, struct insn_
 		return false;
 	unsigned int reg = *s->p >> 3 & 7;
 	bool memory = *s->p < 0xc0;
-	if (k->refused >> reg & 1 || (k->memory_only && !memory))
+	if (!(k->served[memory] >> reg & 1))
 		return false;
-	ret->writes_memory = memory && k->writes >> reg & 1;
+	ret->writes_memory = k->writes[memory] >> reg & 1;
 	if (s->lock && !(ret->writes_memory && can_be_locked(*s, reg)))
 		return false;
 	if (s->letter == 'E')
@@ -267,8 +274,8 @@ static bool step_fast(const uint8_t *bytes, size_t n, uint64_t at, struct insn_s
 	const struct kind *k = &kinds[(uint8_t)s.letter];
 	if (!k->is_known || ((s.small || s.rep || s.letter == 'n') && !are_prefixes_usual(s)))
 		return false;
-	struct insn_step step = {.flow = k->flow, .writes_memory = k->writes};
-	if (k->has_modrm) {
+	struct insn_step step = {.flow = k->flow, .writes_memory = k->writes[0]};
+	if (k->operands) {
 		if (!take_modrm(&s, k, &step))
 			return false;
 	} else if (s.lock || (k->distance && !take_distance(&s, k->distance, &distance))) {
@@ -285,46 +292,53 @@ static bool step_fast(const uint8_t *bytes, size_t n, uint64_t at, struct insn_s
 	return true;
 }
 
+/* @p  at its ModRM */
+static bool step_group(const uint8_t *bytes, const uint8_t *p, const struct kind *k, struct insn_step *ret)
+{
+	unsigned int reg = *p >> 3 & 7;
+	ret->writes_memory = k->writes[*p < 0xc0] >> reg & 1;
+	if (k == &kinds['E'])
+		take_group5(reg, ret);
+	ret->len = (uint8_t)(p - bytes + insn_modrm_bytes_of(p) + (k->bare >> reg & 1 ? 0 : k->bytes));
+	return true;
+}
+
 /*
  * What has no prefix but REX, and room for the longest behind it, so that nothing is checked on the way: nearly all instructions. False: the
- * above may know it.
+ * above may know it. Where the next instruction is depends on this one, so the way from the first byte to the length is short, and no branch on it is
+ * hard to predict: those are for what is rare.
  */
 static inline __attribute__((always_inline)) bool step_usual(const uint8_t *bytes, uint64_t at, struct insn_step *ret)
 {
-	bool rex = (*bytes & 0xf0) == 0x40;
-	const uint8_t *p = bytes + rex;
-	uint8_t letter = (uint8_t)one_byte[*p++];
-	if (letter == '!')
-		letter = (uint8_t)two_bytes[*p++];
+	uint64_t code;
+	memcpy(&code, bytes, sizeof(code));
+	unsigned int rex = (code & 0xf0) == 0x40, wide = rex & (unsigned int)code >> 3;
+	code >>= 8 * rex;
+	unsigned int start = rex + 1;
+	uint8_t letter = (uint8_t)opcodes[0][code & 0xff];
+	if (letter == '!') {
+		code >>= 8;
+		start++;
+		letter = (uint8_t)opcodes[1][code & 0xff];
+	}
 	const struct kind *k = &kinds[letter];
-	ret->flow = k->flow;
-	ret->target = 0;
-	ret->is_nop = k->is_nop & !rex;
-	if (k->is_plain) {
-		ret->writes_memory = *p < 0xc0 && k->writes;
-		ret->len = (uint8_t)(p - bytes + insn_modrm_bytes_of(p) + k->bytes);
-		return true;
-	}
-	if (!k->is_known || k->needs_rep)
+	unsigned int modrm = code >> 8 & 0xff, reg = modrm >> 3 & 7, operands = insn_modrm[modrm];
+	bool memory = modrm < 0xc0;
+	if (!(k->served[memory] >> reg & 1))
 		return false;
-	if (k->has_modrm) {
-		unsigned int reg = *p >> 3 & 7;
-		bool memory = *p < 0xc0;
-		if (k->refused >> reg & 1 || (k->memory_only && !memory))
-			return false;
-		ret->writes_memory = memory && k->writes >> reg & 1;
-		if (letter == 'E')
-			take_group5(reg, ret);
-		ret->len = (uint8_t)(p - bytes + insn_modrm_bytes_of(p) + (k->bare >> reg & 1 ? 0 : k->bytes));
-		return true;
-	}
-	bool is_wide = rex & *bytes >> 3 & (k->immediate == IMM_REGISTER);
-	ret->writes_memory = k->writes;
-	ret->len = (uint8_t)(p - bytes + k->distance + k->bytes + 4 * is_wide);
+	ret->flow = k->flow;
+	ret->is_nop = k->is_nop & !rex;
+	ret->target = 0;
+	if (k->is_group)
+		return step_group(bytes, bytes + start, k, ret);
+	if (operands & INSN_MODRM_SIB)
+		operands = insn_modrm_bytes_of(bytes + start);
+	ret->writes_memory = k->writes[memory] >> reg & 1;
+	unsigned int len = start + (operands & k->operands) + k->bytes + k->distance + (k->wider & 4 * wide);
+	ret->len = (uint8_t)len;
 	if (k->distance) {
-		int32_t far;
-		memcpy(&far, p, sizeof(far));
-		ret->target = at + ret->len + (uint64_t)(int64_t)(k->distance == 1 ? (int8_t)*p : far);
+		int32_t far = (int32_t)(code >> 8);
+		ret->target = at + len + (uint64_t)(int64_t)(k->distance == 1 ? (int8_t)far : far);
 	}
 	return true;
 }
@@ -358,11 +372,17 @@ bool insn_step(const uint8_t *bytes, size_t n, uint64_t at, struct insn_step *re
 size_t insn_steps(const uint8_t *bytes, size_t n, size_t readable, uint64_t at, struct insn_step *ret, size_t max, size_t *ret_bytes)
 {
 	size_t k = 0, off = 0;
-	for (; k < max && off < n; k++) {
-		bool usual = off + INSN_MAX_BYTES <= readable && step_usual(bytes + off, at + off, &ret[k]);
+	/* What begins in front of @inside ends in the bytes. */
+	size_t inside = n < INSN_MAX_BYTES ? 0 : n - INSN_MAX_BYTES + 1;
+	while (k < max && off < n) {
+		while (k < max && off < inside && step_usual(bytes + off, at + off, &ret[k]))
+			off += ret[k++].len;
+		if (k == max || off >= n)
+			break;
+		bool usual = off >= inside && off + INSN_MAX_BYTES <= readable && step_usual(bytes + off, at + off, &ret[k]);
 		if ((!usual && !step_rare(bytes + off, n - off, at + off, &ret[k])) || ret[k].len > n - off)
 			break;
-		off += ret[k].len;
+		off += ret[k++].len;
 	}
 	*ret_bytes = off;
 	return k;
