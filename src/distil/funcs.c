@@ -70,6 +70,7 @@ static int intern(struct func_table *f, const struct func *d, uint32_t proto, ui
 		return 0;
 	}
 	*ret = (uint32_t)f->v.n;
+	f->has_equal_hashes |= key != d->name_hash;
 	if (last != NONE)
 		f->v.p[last].next = *ret;
 	else if (map_put(&f->by_name, key, *ret) < 0)
@@ -183,6 +184,7 @@ static int intern_all(struct func_table *f)
 			*said = said_by(f, next_func(&walk));
 			f->dies[i] = said->d->die;
 			hash_table_prefetch(&seen, said->key);
+			map_prefetch(&f->by_name, said->d->name_hash);
 		}
 	}
 	hash_table_fini(&seen);
@@ -246,6 +248,10 @@ void func_bodies_see(const struct dwarf *dw, struct classes *c)
 static struct btf_func *without_code(struct func_table *f, const char *name, uint64_t key)
 {
 	struct btf_func *only = NULL;
+	uint64_t first;
+	/* Most symbols are of a function with code: then nothing of it needs to be compared. */
+	if (!map_get(&f->by_name, key, &first) || (f->v.p[first].has_body && !f->has_equal_hashes))
+		return NULL;
 	for (uint32_t k = first_at(f, name, &key); k != NONE; k = f->v.p[k].next) {
 		struct btf_func *v = &f->v.p[k];
 		if (v->has_body || (only && !v->declared))

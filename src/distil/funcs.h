@@ -41,6 +41,7 @@ struct func_table {
 	uint32_t *of_die;       /* per one of them: into v */
 	size_t n_dies;
 	struct map by_name;     /* hash of name to the first of v */
+	bool has_equal_hashes;  /* of two names; then some stand at the next number */
 	bool *skip;             /* per instance: a prototype that nothing in main refers to */
 };
 

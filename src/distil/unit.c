@@ -191,7 +191,7 @@ int unit_types_read(struct unit_types *u, const struct dw_unit *unit, struct cai
 	u->str_n = str->ends_in_nul ? str->n : 0;
 	u->has_namespaces = has_namespaces(unit);
 	u->open.n = 0;
-	if (places_end(u) > UINT32_MAX)
+	if (places_end(u) > UNIT_END_MAX)
 		return err_set(err, -ERANGE, "%s: %s larger than 4 GiB", unit->file->path,
 			       u->whole ? "units that refer to each other, together" : "a unit");
 	int rc = dw_walker_enter(&u->walker, unit, err);
@@ -204,7 +204,50 @@ int unit_types_read(struct unit_types *u, const struct dw_unit *unit, struct cai
 
 /* ---- behind the walk ---- */
 
-/* Room for @n items, whose values do not matter but for having one. */
+/* Types of the units before are forgotten: no place of theirs is one of these, and 0 is nobody's. */
+static int begin_index(struct unit_types *u)
+{
+	uint32_t end = (uint32_t)places_end(u);
+	size_t n = (end >> u->step) + 1;
+	bool is_full = end > UNIT_END_MAX - u->end_of_places;
+	u->base = is_full || !u->end_of_places ? 1 : u->end_of_places;
+	u->end_of_places = u->base + end;
+	if (n > u->at.cap) {
+		struct unit_place *p = calloc(n, sizeof(*p));
+		if (!p)
+			return -ENOMEM;
+		free(u->at.p);
+		u->at.p = p;
+		u->at.cap = n;
+	} else if (is_full) {
+		memset(u->at.p, 0, u->at.cap * sizeof(*u->at.p));
+	}
+	u->at.n = n;
+	return 0;
+}
+
+static int make_index(struct unit_types *u)
+{
+	if (begin_index(u) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < u->types.n; i++)
+		u->at.p[u->offs.p[i] >> u->step] = (struct unit_place){u->base + u->offs.p[i], i};
+	return 0;
+}
+
+uint32_t unit_type_index_slowly(const struct unit_types *u, local_off off)
+{
+	struct unit_place at = u->at.p[off >> u->step];
+	if (at.place < u->base)
+		return NO_TYPE;
+	/* Another one that begins in the same step is in front of it. */
+	uint32_t i = at.i;
+	while (i && u->offs.p[i] > off)
+		i--;
+	return u->offs.p[i] == off ? i : NO_TYPE;
+}
+
+/* Room for @n items, whose values do not matter. */
 static int resize(uint32_t **p, size_t *n, size_t *cap, size_t want)
 {
 	if (want > *cap) {
@@ -216,20 +259,6 @@ static int resize(uint32_t **p, size_t *n, size_t *cap, size_t want)
 		*cap = want;
 	}
 	*n = want;
-	return 0;
-}
-
-static int make_index(struct unit_types *u)
-{
-	if (resize(&u->at.p, &u->at.n, &u->at.cap, (size_t)(places_end(u) >> u->step) + 1) < 0)
-		return -ENOMEM;
-	local_off last = UINT32_MAX;
-	for (uint32_t i = 0; i < u->types.n; i++) {
-		local_off place = u->offs.p[i] >> u->step;
-		if (place != last)
-			u->at.p[place] = i;
-		last = place;
-	}
 	return 0;
 }
 

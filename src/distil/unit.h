@@ -5,8 +5,8 @@
  * A kernel has 2,800 units which together describe 3 million types, all but 100,000 of them again and again. They
  * are never all in memory: a worker reads one unit into these arrays, hashes its types, keeps what it had not seen, and
  * reads the next unit into the same arrays. What refers to what is said by offsets of DIEs. The offsets of types
- * are kept in order, and for every 4 bytes of a unit which is the first that begins there: so an offset becomes an index by
- * one look there, mostly without a step. Where none begins stands what an earlier unit had there; its offset tells.
+ * are kept in order, and for every 4 bytes of a unit which is the last that begins there: so an offset becomes an index by
+ * one look there. Where none begins stands what an earlier unit had there, which has another number to be added to its offsets.
  *
  *	.debug_info                                types[]                     elems[]
  *	0x2d structure_type "list_head" 16 bytes   0 STRUCT size 16 elems 0-1  next: at 0, 0x51
@@ -51,6 +51,9 @@ typedef uint32_t local_off;
 
 /* Bits of a place that are in one of those steps; a cluster is large, so that its steps are. */
 enum { UNIT_STEP = 2, CLUSTER_STEP = 4 };
+
+/* Behind all places: with what is added to them, and to one that is in no step any more, they have 32 bits. */
+#define UNIT_END_MAX (UINT32_MAX - (2u << CLUSTER_STEP))
 
 /* One DIE that is a type. */
 struct type_die {
@@ -161,6 +164,11 @@ struct short_names {
 	} slot[SHORT_NAMES];
 };
 
+/* Where a type begins: its place, which is another one in each unit, and which of types[] it is. */
+struct unit_place {
+	uint32_t place, i;
+};
+
 struct unit_types {
 	struct dw_walker walker;
 	VEC(struct type_die) types;
@@ -178,7 +186,9 @@ struct unit_types {
 	bool want_vars;
 	bool flat_arrays; /* dimensions are multiplied: the base does not tell them, and equal types shall be found in it */
 	VEC(local_off) offs;     /* of types[], ascending */
-	VEC(uint32_t) at;        /* by step of the units: the first of types[] that begins there, if one does */
+	VEC(struct unit_place) at; /* by step of the units: the last of types[] that begins there, if one does */
+	uint32_t base;           /* of unit_place.place: what is added to a local_off. Places of units before are less */
+	uint32_t end_of_places;  /* of the unit at hand */
 	const struct dwarf *dw;
 	bool whole;              /* a cluster of all units */
 	uint8_t step;            /* bits of a place that are in a step of u->at */
@@ -216,14 +226,15 @@ void unit_types_clear(struct unit_types *u);
 
 /* The type at a place; NO_TYPE for void and for what is no type. */
 #define NO_TYPE UINT32_MAX
+uint32_t unit_type_index_slowly(const struct unit_types *u, local_off off);
 static inline uint32_t unit_type_index(const struct unit_types *u, local_off off)
 {
 	if (off >> u->step >= u->at.n)
 		return NO_TYPE;
-	uint32_t i = u->at.p[off >> u->step];
-	while (i < u->offs.n && u->offs.p[i] != off)
-		i = u->offs.p[i] >> u->step == off >> u->step ? i + 1 : NO_TYPE;
-	return i < u->offs.n ? i : NO_TYPE;
+	const struct unit_place *at = &u->at.p[off >> u->step];
+	if (__builtin_expect(at->place == u->base + off, 1))
+		return at->i;
+	return unit_type_index_slowly(u, off);
 }
 
 static inline struct type_die *unit_type_at(const struct unit_types *u, local_off off)

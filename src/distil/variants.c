@@ -279,49 +279,55 @@ static uint32_t instance_in(const struct variants *v, uint32_t unit, uint32_t cl
 	return found ? found->instance : class_;
 }
 
-static int use(struct finder *f, uint32_t instance)
+static void use(struct finder *f, uint32_t instance)
 {
-	if (f->ret->v.p[instance].used)
-		return 0;
 	f->ret->v.p[instance].used = true;
-	return VEC_ADD(&f->todo, instance) ? 0 : -ENOMEM;
 }
 
-static int use_edge(struct finder *f, edge_t e)
+/* What an instance leads to. What is behind @at will be come to, and what is before it is noted to be done. */
+static int use_edges_of(struct finder *f, uint32_t instance, uint32_t at)
 {
-	return e && !(e & EDGE_GROUP) ? use(f, e - 1) : 0;
+	const struct instance *x = &f->ret->v.p[instance];
+	const struct type_class *k = &f->c->v.p[x->class_];
+	const edge_t *edges = x->edges;
+	edge_t e;
+	FOR_EDGES(k, e) {
+		edge_t to = edges ? edges[i_] : e;
+		if (!to || to & EDGE_GROUP || f->ret->v.p[to - 1].used)
+			continue;
+		use(f, to - 1);
+		if (to - 1 < at && !VEC_ADD(&f->todo, to - 1))
+			return -ENOMEM;
+	}
+	return 0;
 }
 
+/* In their order, in which they stand in memory. */
 static int use_all(struct finder *f)
 {
 	int rc = 0;
-	while (f->todo.n && rc >= 0) {
-		const struct instance *x = &f->ret->v.p[f->todo.p[--f->todo.n]];
-		const struct type_class *k = &f->c->v.p[x->class_];
-		const edge_t *edges = x->edges;
-		edge_t e;
-		FOR_EDGES(k, e) {
-			rc = use_edge(f, edges ? edges[i_] : e);
-			if (rc < 0)
-				break;
-		}
+	f->todo.n = 0;
+	for (uint32_t i = 0; i < f->ret->v.n && rc >= 0; i++) {
+		if (!f->ret->v.p[i].used)
+			continue;
+		rc = use_edges_of(f, i, i);
+		while (f->todo.n && rc >= 0)
+			rc = use_edges_of(f, f->todo.p[--f->todo.n], i);
 	}
 	return rc;
 }
 
 static int find_used(struct finder *f)
 {
-	int rc = 0;
-	f->todo.n = 0;
-	for (uint32_t i = 0; i < f->c->v.n && rc >= 0; i++)
-		rc = f->is_plain_root[i] ? use(f, i) : 0;
+	for (uint32_t i = 0; i < f->c->v.n; i++)
+		f->ret->v.p[i].used = f->is_plain_root[i];
 	for (size_t s = 0; s < f->with_sets.n; s++) {
 		const struct unit_span *span = &f->c->spans.p[f->with_sets.p[s]];
 		const uint32_t *roots = classes_roots(f->c, span);
-		for (uint32_t i = span->roots.from; i < span->roots.to && rc >= 0; i++)
-			rc = use(f, instance_in(f->ret, span->unit, roots[i]));
+		for (uint32_t i = span->roots.from; i < span->roots.to; i++)
+			use(f, instance_in(f->ret, span->unit, roots[i]));
 	}
-	return rc < 0 ? rc : use_all(f);
+	return use_all(f);
 }
 
 /* The only used variant of a class; NONE when there is none, or more than one. */
