@@ -235,7 +235,7 @@ static int make_parts(struct distil *d, struct cairn_err *err)
 	return rc;
 }
 
-static int index_functions(struct distil *d, struct cairn_err *err)
+static int begin_search(struct distil *d, struct cairn_err *err)
 {
 	struct place_opts opts = {.threads = d->opts->threads,
 				  .assume_unmodified = d->opts->assume_unmodified,
@@ -244,17 +244,27 @@ static int index_functions(struct distil *d, struct cairn_err *err)
 	return d->opts->dialect == CAIRN_BTF_NO_LOC ? 0 : places_search_new(d->bin, &opts, d->dw, &d->search, err);
 }
 
+static int open_unwind_information(void *ctx, struct cairn_err *err)
+{
+	const struct distil *d = ctx;
+	return d->search ? places_open_cfi(d->search, err) : 0;
+}
+
 /* All that several threads do at once, so that it does not wait for what one does alone. */
 static int read_units(struct distil *d, struct cairn_err *err)
 {
 	int rc = dwarf_open(d->bin, d->opts->threads, &d->dw, err);
 	if (rc >= 0)
-		rc = index_functions(d, err);
+		rc = begin_search(d, err);
 	if (rc >= 0 && classes_init(&d->classes) < 0)
 		rc = err_nomem(err, "types");
-	if (rc >= 0)
-		rc = distil_read(d->dw, d->opts->threads, d->opts->base, wants_vars(d->opts), &d->readers, err);
-	return rc;
+	struct read_opts opts = {.threads = d->opts->threads,
+				 .base = d->opts->base,
+				 .want_vars = wants_vars(d->opts),
+				 .index = d->search ? places_index(d->search) : NULL,
+				 .beside = open_unwind_information,
+				 .ctx = d};
+	return rc < 0 ? rc : distil_read(d->dw, &opts, &d->readers, err);
 }
 
 /* Each of these has stretches that one thread does alone. They need nothing of each other. */

@@ -50,14 +50,20 @@ struct place_opts {
 struct place_search;
 
 /*
- * places_search_new - an index of the functions that may have places
+ * places_search_new - a search, without what it needs of all units
  *
  * @opts  copied
  * @ret   for places_search_free(), also after an error
- * Returns 0, -EBADMSG, -EOPNOTSUPP, -ENOMEM.
+ * Returns 0, -ENOMEM.
  */
 int places_search_new(const struct cairn_binary *bin, const struct place_opts *opts, const struct dwarf *dw,
 		      struct place_search **ret, struct cairn_err *err);
+
+/* Before all that follows: the index of functions, to be filled. It is freed with the search. */
+struct dw_func_index *places_index(struct place_search *s);
+
+/* And unwind information. Returns as cfi_open(). */
+int places_open_cfi(struct place_search *s, struct cairn_err *err);
 
 /*
  * places_prepare - what can be found out before functions have numbers: which there are, and where their copies are

@@ -432,16 +432,24 @@ int places_search_new(const struct cairn_binary *bin, const struct place_opts *o
 		return err_nomem(err, "places");
 	s->opts = *opts;
 	s->bin = bin;
-	int rc = cfi_open(bin, &s->cfi, err);
-	if (rc >= 0)
-		rc = dwarf_index_functions(dw, opts->threads, &s->index, err);
 	s->env = (struct site_env){.bin = bin,
 				   .dw = dw,
-				   .cfi = s->cfi,
 				   .code = binary_main(bin),
 				   .index = &s->index,
 				   .assume_unmodified = opts->assume_unmodified,
 				   .bare = true};
+	return 0;
+}
+
+struct dw_func_index *places_index(struct place_search *s)
+{
+	return &s->index;
+}
+
+int places_open_cfi(struct place_search *s, struct cairn_err *err)
+{
+	int rc = cfi_open(s->bin, &s->cfi, err);
+	s->env.cfi = s->cfi;
 	return rc;
 }
 

@@ -19,8 +19,8 @@ struct reader {
 
 struct readers {
 	const struct dwarf *dw;
-	const struct cairn_btf *base;
-	bool want_vars;
+	struct read_opts opts;
+	struct dw_index_build *index; /* NULL: not wanted, or not made on the way */
 	struct reader *p; /* n, and one more that has the base */
 	unsigned int n;
 	atomic_bool is_cluster; /* a unit refers to another */
@@ -36,27 +36,44 @@ static int sort_symbols(const struct readers *r)
 	return 0;
 }
 
-static int read_unit(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
+static int add_unit(struct readers *r, struct reader *w, const struct dw_unit *unit, size_t i, unsigned int worker,
+		    struct cairn_err *err)
 {
-	struct readers *r = arg;
-	if (!item--)
-		return sort_symbols(r);
+	if (unit_types_finish(&w->unit) < 0)
+		return err_nomem(err, "the types of a unit");
+	int rc = classes_add(&w->classes, &w->unit, (uint32_t)i + 1, err);
+	return rc >= 0 && r->index ? dw_index_build_add(r->index, i, worker, err) : rc;
+}
+
+static int read_unit(struct readers *r, size_t i, unsigned int worker, struct cairn_err *err)
+{
 	struct reader *w = &r->p[worker];
 	if (atomic_load_explicit(&r->is_cluster, memory_order_relaxed))
 		return 0;
-	const struct dw_unit *unit = dwarf_unit(r->dw, item);
+	const struct dw_unit *unit = dwarf_unit(r->dw, i);
 	unit_types_clear(&w->unit);
 	int rc = unit_types_read(&w->unit, unit, err);
 	if (rc == -EXDEV) {
 		atomic_store_explicit(&r->is_cluster, true, memory_order_relaxed);
 		return 0;
 	}
-	if (rc >= 0 && unit_types_finish(&w->unit) < 0)
-		rc = err_nomem(err, "the types of a unit");
 	if (rc >= 0)
-		rc = classes_add(&w->classes, &w->unit, (uint32_t)item + 1, err);
+		rc = add_unit(r, w, unit, i, worker, err);
 	return rc < 0 ? err_while(err, rc, "while reading the types of the unit at 0x%" PRIx64 " (%s)", unit->off, unit->name)
 		      : 0;
+}
+
+/* What takes longest comes first. */
+enum { SORT_SYMBOLS, BESIDE, N_BEFORE_UNITS };
+
+static int do_item(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	struct readers *r = arg;
+	if (item == SORT_SYMBOLS)
+		return sort_symbols(r);
+	if (item == BESIDE)
+		return r->opts.beside ? r->opts.beside(r->opts.ctx, err) : 0;
+	return read_unit(r, item - N_BEFORE_UNITS, worker, err);
 }
 
 static int read_cluster(struct readers *r, struct cairn_err *err)
@@ -75,9 +92,9 @@ static int read_cluster(struct readers *r, struct cairn_err *err)
 static int read_base(struct readers *r, struct cairn_err *err)
 {
 	struct reader *w = &r->p[r->n];
-	if (!r->base)
+	if (!r->opts.base)
 		return 0;
-	if (unit_types_read_base(&w->unit, r->base) < 0)
+	if (unit_types_read_base(&w->unit, r->opts.base) < 0)
 		return err_nomem(err, "the types of the base");
 	return classes_add(&w->classes, &w->unit, BASE_UNIT, err);
 }
@@ -90,10 +107,11 @@ static int readers_init(struct readers *r, unsigned int n, bool cluster, struct 
 		return err_nomem(err, "worker memory");
 	for (unsigned int i = 0; i <= n; i++) {
 		struct reader *w = &r->p[i];
-		if (classes_init(&w->classes) < 0 || unit_types_init(&w->unit, r->dw, cluster, r->want_vars,
+		struct dw_scanner *functions = r->index && i < n ? dw_index_build_scanner(r->index, i) : NULL;
+		if (classes_init(&w->classes) < 0 || unit_types_init(&w->unit, r->dw, cluster, r->opts.want_vars, functions,
 								     &w->classes.arena, &w->names_by_hash) < 0)
 			return err_nomem(err, "worker memory");
-		w->unit.flat_arrays = r->base;
+		w->unit.flat_arrays = r->opts.base;
 	}
 	return read_base(r, err);
 }
@@ -126,28 +144,43 @@ int distil_join(struct readers *r, struct classes *ret, struct cairn_err *err)
 	return rc;
 }
 
-/* Units that refer to one another are read again, as one. */
-static int read_all(struct readers *r, unsigned int threads, struct cairn_err *err)
+/* Units that refer to one another are read again, as one, and their functions apart from that. */
+static int read_again(struct readers *r, struct cairn_err *err)
 {
-	int rc = readers_init(r, pool_width(threads), false, err);
-	if (rc >= 0)
-		rc = pool_run(dwarf_n_units(r->dw) + 1, threads, read_unit, r, err);
-	if (rc < 0 || !r->is_cluster)
-		return rc;
 	readers_fini(r);
-	rc = readers_init(r, 1, true, err);
-	return rc < 0 ? rc : read_cluster(r, err);
+	dw_index_build_free(r->index);
+	r->index = NULL;
+	int rc = readers_init(r, 1, true, err);
+	if (rc >= 0)
+		rc = read_cluster(r, err);
+	return rc >= 0 && r->opts.index ? dwarf_index_functions(r->dw, r->opts.threads, r->opts.index, err) : rc;
 }
 
-int distil_read(const struct dwarf *dw, unsigned int threads, const struct cairn_btf *base, bool want_vars,
-		struct readers **ret, struct cairn_err *err)
+static int read_all(struct readers *r, struct cairn_err *err)
+{
+	unsigned int threads = r->opts.threads;
+	int rc = r->opts.index ? dw_index_build_new(r->dw, threads, &r->index, err) : 0;
+	if (rc >= 0)
+		rc = readers_init(r, pool_width(threads), false, err);
+	if (rc >= 0)
+		rc = pool_run(N_BEFORE_UNITS + dwarf_n_units(r->dw), threads, do_item, r, err);
+	if (rc >= 0 && r->is_cluster)
+		return read_again(r, err);
+	if (rc >= 0 && r->index)
+		dw_index_build_take(r->index, r->opts.index);
+	return rc;
+}
+
+int distil_read(const struct dwarf *dw, const struct read_opts *opts, struct readers **ret, struct cairn_err *err)
 {
 	struct readers *r = calloc(1, sizeof(*r));
 	*ret = r;
 	if (!r)
 		return err_nomem(err, "worker memory");
-	*r = (struct readers){.dw = dw, .base = base, .want_vars = want_vars};
-	int rc = read_all(r, threads, err);
+	*r = (struct readers){.dw = dw, .opts = *opts};
+	int rc = read_all(r, err);
+	dw_index_build_free(r->index);
+	r->index = NULL;
 	if (rc >= 0)
 		return 0;
 	distil_readers_free(r);

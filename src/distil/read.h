@@ -4,18 +4,26 @@
 #define DISTIL_READ_H
 
 #include "distil/classes.h"
+#include "dwarf/index.h"
 
 struct readers;
+
+struct read_opts {
+	unsigned int threads;
+	const struct cairn_btf *base; /* what main is split from, its classes come first; NULL: none */
+	bool want_vars;
+	struct dw_func_index *index;  /* of the same units' functions; dw_func_index_fini(). NULL: not wanted */
+	int (*beside)(void *ctx, struct cairn_err *err); /* one thread's work that needs no units; may be NULL */
+	void *ctx;
+};
 
 /*
  * distil_read - the types, functions, variables and bodies of all units, by whichever worker read them
  *
- * @base  what main is split from, its classes come first; NULL: none
- * @ret   for distil_join(); NULL after an error. distil_readers_free().
- * Returns 0, -EBADMSG, -EOPNOTSUPP, -ERANGE, -ENOMEM, -ENOENT (an alternate file that is not there).
+ * @ret  for distil_join(); NULL after an error. distil_readers_free().
+ * Returns 0, -EBADMSG, -EOPNOTSUPP, -ERANGE, -ENOMEM, -ENOENT (an alternate file that is not there), or beside()'s.
  */
-int distil_read(const struct dwarf *dw, unsigned int threads, const struct cairn_btf *base, bool want_vars,
-		struct readers **ret, struct cairn_err *err);
+int distil_read(const struct dwarf *dw, const struct read_opts *opts, struct readers **ret, struct cairn_err *err);
 
 /*
  * distil_join - what the workers found, in the order of units

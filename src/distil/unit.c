@@ -2,6 +2,7 @@
 #include "distil/unit_impl.h"
 
 #include "base/err.h"
+#include "dwarf/scan.h"
 
 static const uint16_t slot_attrs[N_SLOTS] = {
 	[NAME] = DW_AT_name,
@@ -91,18 +92,25 @@ static uint8_t role_of(uint16_t tag)
 	return DW_ROLE_PASS;
 }
 
-static const struct dw_wish wish = {slot_attrs, N_SLOTS, role_of};
+static uint8_t role_with_inlined(uint16_t tag)
+{
+	return tag == DW_TAG_inlined_subroutine ? ROLE_INLINED : role_of(tag);
+}
 
-int unit_types_init(struct unit_types *u, const struct dwarf *dw, bool whole, bool want_vars, struct arena *names,
-		     struct map *names_by_hash)
+static const struct dw_wish wish = {slot_attrs, N_SLOTS, role_of};
+static const struct dw_wish wish_with_inlined = {slot_attrs, N_SLOTS, role_with_inlined};
+
+int unit_types_init(struct unit_types *u, const struct dwarf *dw, bool whole, bool want_vars,
+		    struct dw_scanner *functions, struct arena *names, struct map *names_by_hash)
 {
 	*u = (struct unit_types){.dw = dw,
+				 .functions = functions,
 				 .whole = whole,
 				 .step = whole ? CLUSTER_STEP : UNIT_STEP,
 				 .want_vars = want_vars,
 				 .names = names,
 				 .names_by_hash = names_by_hash};
-	dw_walker_init(&u->walker, &wish);
+	dw_walker_init(&u->walker, functions ? &wish_with_inlined : &wish);
 	u->short_names = calloc(1, sizeof(*u->short_names));
 	return u->short_names ? 0 : -ENOMEM;
 }
@@ -143,8 +151,20 @@ static int see_namespace(struct unit_types *u)
 	return unit_open_scope(u, SCOPE_ONLY, unit_full_name(u, name ? name : "(anonymous namespace)"));
 }
 
+/* What is for the index of functions is what is not for types, but for their own DIEs. */
+static int see_function(struct unit_types *u, int role)
+{
+	if (role == ROLE_FUNC || role == ROLE_INLINED)
+		return dw_scanner_see(u->functions, &u->walker, u->walker.err);
+	dw_scanner_leave(u->functions, &u->walker);
+	return 0;
+}
+
 static int see(struct unit_types *u, int role)
 {
+	int rc = u->functions ? see_function(u, role) : 0;
+	if (rc < 0 || role == ROLE_INLINED)
+		return rc;
 	while (u->open.n && u->open.p[u->open.n - 1].depth >= u->walker.depth)
 		u->open.n--;
 	switch ((enum role)role) {
@@ -172,6 +192,8 @@ static int see(struct unit_types *u, int role)
 	case ROLE_VARIANT:
 		u->losses[CAIRN_LOSS_VARIANT]++;
 		return 0;
+	case ROLE_INLINED:
+		return 0;
 	}
 	return 0;
 }
@@ -191,6 +213,8 @@ int unit_types_read(struct unit_types *u, const struct dw_unit *unit, struct cai
 	u->str_n = str->ends_in_nul ? str->n : 0;
 	u->has_namespaces = has_namespaces(unit);
 	u->open.n = 0;
+	if (u->functions)
+		dw_scanner_begin(u->functions);
 	if (places_end(u) > UNIT_END_MAX)
 		return err_set(err, -ERANGE, "%s: %s larger than 4 GiB", unit->file->path,
 			       u->whole ? "units that refer to each other, together" : "a unit");

@@ -171,6 +171,7 @@ struct unit_place {
 
 struct unit_types {
 	struct dw_walker walker;
+	struct dw_scanner *functions; /* is shown all of them, for an index; NULL: nobody is */
 	VEC(struct type_die) types;
 	VEC(uint32_t) edges; /* per type: its term as others see it. Apart, since these are read all the time */
 	VEC(struct elem) elems;
@@ -205,9 +206,9 @@ struct unit_types {
 	struct short_names *short_names;
 };
 
-/* 0 or -ENOMEM. */
-int unit_types_init(struct unit_types *u, const struct dwarf *dw, bool whole, bool want_vars, struct arena *names,
-		     struct map *names_by_hash);
+/* @functions may be NULL. 0 or -ENOMEM. */
+int unit_types_init(struct unit_types *u, const struct dwarf *dw, bool whole, bool want_vars,
+		    struct dw_scanner *functions, struct arena *names, struct map *names_by_hash);
 void unit_types_fini(struct unit_types *u);
 
 /*

@@ -56,6 +56,7 @@ enum role {
 	ROLE_NAMESPACE,
 	ROLE_ANNOTATION,
 	ROLE_VARIANT,
+	ROLE_INLINED,
 };
 
 /* unit_store.c */

@@ -24,16 +24,17 @@ struct waiting {
 	bool done;
 };
 
-struct build {
+struct dw_index_build {
 	const struct dwarf *dw;
-	struct dw_scanner *scanners; /* one per worker */
+	struct dw_scanner *scanners; /* n_workers */
+	unsigned int n_workers;
 	pthread_mutex_t lock;	     /* for what follows */
 	struct waiting *waiting;     /* by unit */
 	size_t next;		     /* the unit whose turn it is */
 	VEC(struct dw_func) out;
 };
 
-static int append(struct build *b, const struct dw_func *p, size_t n, struct cairn_err *err)
+static int append(struct dw_index_build *b, const struct dw_func *p, size_t n, struct cairn_err *err)
 {
 	size_t base = b->out.n;
 	if (n >= DW_FUNC_NONE - base)
@@ -52,7 +53,7 @@ static int append(struct build *b, const struct dw_func *p, size_t n, struct cai
 }
 
 /* A unit is done: append it and those that waited for it, or let it wait. Under the lock. */
-static int deliver(struct build *b, size_t unit, const struct dw_func *p, size_t n,
+static int deliver(struct dw_index_build *b, size_t unit, const struct dw_func *p, size_t n,
 		   struct cairn_err *err)
 {
 	struct waiting *w = &b->waiting[unit];
@@ -78,45 +79,77 @@ static int deliver(struct build *b, size_t unit, const struct dw_func *p, size_t
 	return rc;
 }
 
-static int index_unit(void *ctx, size_t item, unsigned int worker, struct cairn_err *err)
+int dw_index_build_new(const struct dwarf *dw, unsigned int threads, struct dw_index_build **ret, struct cairn_err *err)
 {
-	struct build *b = ctx;
-	struct dw_scanner *s = &b->scanners[worker];
-	int rc = dw_scan_unit(s, &b->dw->units[item], err);
-	if (rc < 0)
-		return rc;
+	struct dw_index_build *b = *ret = calloc(1, sizeof(*b));
+	if (!b)
+		return err_nomem(err, "the function index");
+	b->dw = dw;
+	b->n_workers = pool_width(threads);
+	pthread_mutex_init(&b->lock, NULL);
+	b->scanners = calloc(b->n_workers, sizeof(*b->scanners));
+	b->waiting = calloc(dw->n_units + 1, sizeof(*b->waiting));
+	for (unsigned int i = 0; b->scanners && i < b->n_workers; i++)
+		dw_scanner_init(&b->scanners[i], NULL);
+	return b->scanners && b->waiting ? 0 : err_nomem(err, "the function index");
+}
+
+void dw_index_build_free(struct dw_index_build *b)
+{
+	if (!b)
+		return;
+	for (unsigned int i = 0; b->scanners && i < b->n_workers; i++)
+		dw_scanner_fini(&b->scanners[i]);
+	for (size_t i = 0; b->waiting && i < b->dw->n_units; i++)
+		free(b->waiting[i].p);
+	free(b->waiting);
+	free(b->scanners);
+	LARGE_FREE(&b->out);
+	pthread_mutex_destroy(&b->lock);
+	free(b);
+}
+
+struct dw_scanner *dw_index_build_scanner(struct dw_index_build *b, unsigned int worker)
+{
+	return &b->scanners[worker];
+}
+
+int dw_index_build_add(struct dw_index_build *b, size_t unit, unsigned int worker, struct cairn_err *err)
+{
+	const struct dw_scanner *s = &b->scanners[worker];
 	pthread_mutex_lock(&b->lock);
-	rc = deliver(b, item, s->funcs.p, s->funcs.n, err);
+	int rc = deliver(b, unit, s->funcs.p, s->funcs.n, err);
 	pthread_mutex_unlock(&b->lock);
 	return rc;
+}
+
+void dw_index_build_take(struct dw_index_build *b, struct dw_func_index *ret)
+{
+	*ret = (struct dw_func_index){.p = b->out.p, .n = b->out.n, .cap = b->out.cap};
+	for (unsigned int i = 0; i < b->n_workers; i++)
+		ret->n_dies += b->scanners[i].n_dies;
+	b->out.p = NULL;
+	b->out.n = b->out.cap = 0;
+}
+
+static int index_unit(void *ctx, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	struct dw_index_build *b = ctx;
+	int rc = dw_scan_unit(&b->scanners[worker], &b->dw->units[item], err);
+	return rc < 0 ? rc : dw_index_build_add(b, item, worker, err);
 }
 
 int dwarf_index_functions(const struct dwarf *dw, unsigned int threads, struct dw_func_index *ret,
 			  struct cairn_err *err)
 {
-	unsigned int width = pool_width(threads);
-	struct build b = {.dw = dw, .lock = PTHREAD_MUTEX_INITIALIZER};
-	b.scanners = calloc(width, sizeof(*b.scanners));
-	b.waiting = calloc(dw->n_units + 1, sizeof(*b.waiting));
-	for (unsigned int i = 0; b.scanners && i < width; i++)
-		dw_scanner_init(&b.scanners[i], NULL);
-	int rc = b.scanners && b.waiting ? pool_run(dw->n_units, threads, index_unit, &b, err)
-					 : err_nomem(err, "the function index");
-	uint64_t n_dies = 0;
-	for (unsigned int i = 0; b.scanners && i < width; i++) {
-		n_dies += b.scanners[i].n_dies;
-		dw_scanner_fini(&b.scanners[i]);
-	}
-	for (size_t i = 0; b.waiting && i < dw->n_units; i++)
-		free(b.waiting[i].p);
-	free(b.waiting);
-	free(b.scanners);
-	if (rc < 0) {
-		LARGE_FREE(&b.out);
-		return rc;
-	}
-	*ret = (struct dw_func_index){.p = b.out.p, .n = b.out.n, .cap = b.out.cap, .n_dies = n_dies};
-	return 0;
+	struct dw_index_build *b;
+	int rc = dw_index_build_new(dw, threads, &b, err);
+	if (rc >= 0)
+		rc = pool_run(dw->n_units, threads, index_unit, b, err);
+	if (rc >= 0)
+		dw_index_build_take(b, ret);
+	dw_index_build_free(b);
+	return rc < 0 ? rc : 0;
 }
 
 void dw_func_index_fini(struct dw_func_index *index)

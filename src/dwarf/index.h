@@ -49,6 +49,23 @@ int dwarf_index_functions(const struct dwarf *dw, unsigned int threads, struct d
 			  struct cairn_err *err);
 void dw_func_index_fini(struct dw_func_index *index);
 
+/*
+ * The same index for who walks all units for something else. Of each unit, in any order and by any of @threads workers:
+ *
+ *	struct dw_scanner *s = dw_index_build_scanner(b, worker);
+ *	dw_scanner_begin(s); dw_scanner_see(s, &walker, err) ...		// scan.h
+ *	dw_index_build_add(b, number of the unit, worker, err);
+ *
+ * dw_index_build_take() when all were added. New and add return 0, -ENOMEM, -ERANGE; free also after an error.
+ */
+struct dw_index_build;
+struct dw_scanner;
+int dw_index_build_new(const struct dwarf *dw, unsigned int threads, struct dw_index_build **ret, struct cairn_err *err);
+struct dw_scanner *dw_index_build_scanner(struct dw_index_build *b, unsigned int worker);
+int dw_index_build_add(struct dw_index_build *b, size_t unit, unsigned int worker, struct cairn_err *err);
+void dw_index_build_take(struct dw_index_build *b, struct dw_func_index *ret);
+void dw_index_build_free(struct dw_index_build *b);
+
 /* The entry of a DIE by binary search; DW_FUNC_NONE when it is not a function. */
 uint32_t dw_func_index_find(const struct dw_func_index *index, dw_off die);
 

@@ -245,13 +245,18 @@ void dw_scanner_init(struct dw_scanner *s, const struct dw_name_filter *filter)
 	dw_walker_init(&s->elsewhere, &elsewhere);
 }
 
-/* Adds the function at hand, below those that enclose it. */
-static int see_func(struct dw_scanner *s, const struct dw_walker *w, struct cairn_err *err)
+void dw_scanner_begin(struct dw_scanner *s)
+{
+	s->funcs.n = 0;
+	s->open.n = 0;
+	s->any_matched = false;
+}
+
+int dw_scanner_see(struct dw_scanner *s, const struct dw_walker *w, struct cairn_err *err)
 {
 	struct dw_die die = dw_walker_die(w);
 	uint32_t i = DW_FUNC_NONE;
-	while (s->open.n && s->open.p[s->open.n - 1].depth >= w->lowest)
-		s->open.n--;
+	dw_scanner_leave(s, w);
 	int rc = add_func(s, &die, &i, err);
 	if (rc < 0 || !die.has_children)
 		return rc;
@@ -263,12 +268,10 @@ int dw_scan_unit(struct dw_scanner *s, const struct dw_unit *u, struct cairn_err
 {
 	struct dw_walker *w = dw_unit_is_c(u) ? &s->in_c : &s->elsewhere;
 	uint64_t n_dies = w->n_dies;
-	s->funcs.n = 0;
-	s->open.n = 0;
-	s->any_matched = false;
+	dw_scanner_begin(s);
 	int rc = dw_walker_enter(w, u, err);
 	while (rc >= 0 && (rc = dw_walker_next(w)) > 0)
-		rc = see_func(s, w, err);
+		rc = dw_scanner_see(s, w, err);
 	s->n_dies += w->n_dies - n_dies;
 	return rc < 0 ? err_while(err, rc, "scanning the unit at %s+0x%" PRIx64 " (%s)",
 				  u->sec->src.section, u->off, u->name)

@@ -59,4 +59,17 @@ void dw_scanner_init(struct dw_scanner *s, const struct dw_name_filter *filter);
 int dw_scan_unit(struct dw_scanner *s, const struct dw_unit *u, struct cairn_err *err);
 void dw_scanner_fini(struct dw_scanner *s);
 
+/*
+ * The same for who walks a unit anyway, and shows the scanner each DW_TAG_subprogram and DW_TAG_inlined_subroutine that its walker
+ * delivers; and what else that delivers, for functions end there. 0, or negative as dw_scan_unit().
+ */
+void dw_scanner_begin(struct dw_scanner *s);
+int dw_scanner_see(struct dw_scanner *s, const struct dw_walker *w, struct cairn_err *err);
+
+static inline void dw_scanner_leave(struct dw_scanner *s, const struct dw_walker *w)
+{
+	while (s->open.n && s->open.p[s->open.n - 1].depth >= w->lowest)
+		s->open.n--;
+}
+
 #endif
