@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/keyed.h"
 #include "base/large_vec.h"
 #include "base/pool.h"
 #include "distil/loc_record.h"
@@ -291,13 +292,64 @@ static int by_address(const void *a, const void *b)
 /* Groups that a worker takes at once. */
 enum { CHUNK = 256 };
 
+/* Scratch of one worker. */
+struct sorting {
+	VEC(struct keyed) turns;
+	VEC(struct found) found;
+};
+
+/* Put them in the order of addresses, those at one address as they were. Returns 1, or 0 when they are too far apart; -ENOMEM. */
+static int sort_by_distance(struct found *p, size_t n, struct sorting *s)
+{
+	uint64_t lowest = UINT64_MAX, highest = 0;
+	for (size_t i = 0; i < n; i++) {
+		lowest = p[i].at < lowest ? p[i].at : lowest;
+		highest = p[i].at > highest ? p[i].at : highest;
+	}
+	if (highest - lowest > UINT32_MAX)
+		return 0;
+	s->turns.n = s->found.n = 0;
+	if (!VEC_RESERVE(&s->turns, n) || !VEC_RESERVE(&s->found, n))
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		s->turns.p[i] = (struct keyed){.key = (uint32_t)(p[i].at - lowest), .value = (uint32_t)i};
+	if (keyed_sort(s->turns.p, n) < 0)
+		return -ENOMEM;
+	memcpy(s->found.p, p, n * sizeof(*p));
+	for (size_t i = 0; i < n; i++)
+		p[i] = s->found.p[s->turns.p[i].value];
+	return 1;
+}
+
+static bool is_sorted(const struct found *p, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (by_address(&p[i - 1], &p[i]) > 0)
+			return false;
+	return true;
+}
+
+/* Few are at one address: what is in the order of addresses is in order, mostly. */
+static int sort_group(struct found *p, size_t n, struct sorting *s)
+{
+	if (is_sorted(p, n))
+		return 0;
+	int rc = sort_by_distance(p, n, s);
+	if (rc >= 0 && (!rc || !is_sorted(p, n)))
+		qsort(p, n, sizeof(*p), by_address);
+	return rc < 0 ? rc : 0;
+}
+
 static int sort_chunk(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
 {
 	const struct order *o = arg;
-	for (size_t g = item * CHUNK; g < o->n_groups && g < (item + 1) * CHUNK; g++)
-		if (o->first[g + 1] - o->first[g] > 1)
-			qsort(o->p + o->first[g], o->first[g + 1] - o->first[g], sizeof(*o->p), by_address);
-	return 0;
+	struct sorting s = {0};
+	int rc = 0;
+	for (size_t g = item * CHUNK; g < o->n_groups && g < (item + 1) * CHUNK && rc >= 0; g++)
+		rc = sort_group(o->p + o->first[g], o->first[g + 1] - o->first[g], &s);
+	VEC_FREE(&s.turns);
+	VEC_FREE(&s.found);
+	return rc < 0 ? err_nomem(err, "places") : 0;
 }
 
 static int put_in_order(struct finder *f, struct order *ret, struct cairn_err *err)

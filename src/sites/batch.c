@@ -64,6 +64,8 @@ static int build_sites(const struct site_env *env, unsigned int threads, const s
 		       struct built_site *ret, struct arena *arena, struct cairn_err *err)
 {
 	unsigned int width = pool_width(threads);
+	if (!n)
+		return 0;
 	struct keyed *turns = make_turns(requests, n, err);
 	struct job job = {.env = env, .requests = requests, .turns = turns, .n = n, .sites = ret};
 	if (!turns)

@@ -49,4 +49,11 @@ struct cairn_vaddr boundary_padding(const struct boundary *b, struct cairn_vaddr
  */
 struct cairn_vaddr boundary_least_padding(struct boundary *b, const struct elf *code, struct cairn_vaddr at);
 
+/* Have the byte before @at fetched meanwhile, as that will ask for it. */
+static inline void boundary_prefetch(const struct boundary *b, struct cairn_vaddr at)
+{
+	if (at.v - 1 - b->near_lo < b->near_n)
+		__builtin_prefetch(b->near + (at.v - 1 - b->near_lo));
+}
+
 #endif

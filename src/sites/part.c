@@ -26,31 +26,41 @@
 #include "dwarf/constants.h"
 #include "dwarf/near.h"
 
+/* As a unit says it. */
 struct position {
-	const char *file;
-	uint64_t line, column;
+	const struct dw_unit *unit;
+	uint64_t file, line, column;
 };
 
+/* Paths come last: nearly all lines differ, and writing a path takes longer than all else. */
 static bool same_position(const struct position *a, const struct position *b)
 {
-	return a->line == b->line && a->column == b->column && a->file && b->file && !strcmp(a->file, b->file);
+	if (a->line != b->line || a->column != b->column)
+		return false;
+	const char *one = dw_unit_file(a->unit, a->file);
+	if (!one || (a->unit == b->unit && a->file == b->file))
+		return one;
+	const char *other = dw_unit_file(b->unit, b->file);
+	return other && !strcmp(one, other);
 }
 
 static struct position call_position(const struct dw_die *copy)
 {
 	return (struct position){
-		.file = dw_unit_file(copy->unit, dw_udata(copy, DW_AT_call_file, 0)),
-		.line = dw_udata(copy, DW_AT_call_line, 0),
-		.column = dw_udata(copy, DW_AT_call_column, 0),
+		.unit = copy->unit,
+		.file = dw_udata_at(copy, DW_SLOT_CALL_FILE, DW_AT_call_file, 0),
+		.line = dw_udata_at(copy, DW_SLOT_CALL_LINE, DW_AT_call_line, 0),
+		.column = dw_udata_at(copy, DW_SLOT_CALL_COLUMN, DW_AT_call_column, 0),
 	};
 }
 
 static struct position declared_at(const struct dw_die *die)
 {
 	return (struct position){
-		.file = dw_unit_file(die->unit, dw_udata(die, DW_AT_decl_file, 0)),
-		.line = dw_udata(die, DW_AT_decl_line, 0),
-		.column = dw_udata(die, DW_AT_decl_column, 0),
+		.unit = die->unit,
+		.file = dw_udata_at(die, DW_SLOT_DECL_FILE, DW_AT_decl_file, 0),
+		.line = dw_udata_at(die, DW_SLOT_DECL_LINE, DW_AT_decl_line, 0),
+		.column = dw_udata_at(die, DW_SLOT_DECL_COLUMN, DW_AT_decl_column, 0),
 	};
 }
 

@@ -420,6 +420,7 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	rc = ranges_of(&ret->die, &w->own, err);
 	if (rc < 0 || !address_of(&ret->die, w, &w->own, &a))
 		return rc < 0 ? rc : 0;
+	boundary_prefetch(&w->boundary, a.at);
 	if (keep_ranges(w, ret) < 0)
 		return err_nomem(err, "ranges of code");
 
