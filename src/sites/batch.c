@@ -42,6 +42,15 @@ struct job {
 	struct site_worker *workers;
 };
 
+/* The DIE of an entry, and what it is an instance of. */
+static void prefetch(const struct site_env *env, uint32_t entry)
+{
+	const struct dw_func *f = &env->index->p[entry];
+	dw_func_prefetch(env->dw, f);
+	if (f->origin)
+		dw_die_prefetch(dwarf_unit(env->dw, f->unit), f->origin);
+}
+
 static int build_chunk(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
 {
 	struct job *job = arg;
@@ -51,7 +60,7 @@ static int build_chunk(void *arg, size_t item, unsigned int worker, struct cairn
 	for (size_t turn = item * CHUNK; turn < end && rc >= 0; turn++) {
 		uint32_t i = job->turns[turn].value;
 		if (turn + AHEAD < end)
-			dw_func_prefetch(job->env->dw, &job->env->index->p[job->turns[turn + AHEAD].key]);
+			prefetch(job->env, job->turns[turn + AHEAD].key);
 		rc = site_build(job->env, w, &job->requests[i], &job->sites[i], err);
 		if (rc == 0)
 			job->sites[i].site.n_shared = 0;

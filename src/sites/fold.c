@@ -147,9 +147,12 @@ static bool symbol_of(const struct fold_candidates *candidates, const struct dw_
 static int list_beginnings(const struct site_env *env, const struct fold_candidates *candidates, struct beginnings *ret,
 			   struct cairn_err *err)
 {
+	enum { AHEAD = 64 };
 	for (uint32_t i = 0; i < env->index->n; i++) {
 		struct dw_die die, abstract;
 		struct cairn_vaddr at;
+		if (i + AHEAD < env->index->n && !(env->index->p[i + AHEAD].flags & DW_FUNC_INLINED))
+			dw_func_prefetch(env->dw, &env->index->p[i + AHEAD]);
 		if (!is_body(env, i, &die, &at) || (at.v && !symbol_name_has(&candidates->at, at)))
 			continue;
 		int rc = abstract_die(env->dw, die.unit, die.off, &abstract, err);

@@ -63,11 +63,10 @@ static int ranges_of(const struct dw_die *die, struct dw_range_list *to, struct 
 	return rc == -ENOMEM ? err_nomem(err, "ranges of code") : rc;
 }
 
-/* Whether the code of the worker's container holds it. */
-static bool is_in_container(const struct site_worker *w, struct cairn_vaddr at)
+static bool holds(const struct dw_range_list *code, struct cairn_vaddr at)
 {
-	for (size_t i = 0; i < w->ranges.n; i++)
-		if (w->ranges.p[i].lo.v <= at.v && at.v < w->ranges.p[i].hi.v)
+	for (size_t i = 0; i < code->n; i++)
+		if (code->p[i].lo.v <= at.v && at.v < code->p[i].hi.v)
 			return true;
 	return false;
 }
@@ -94,13 +93,13 @@ struct address {
 	enum cairn_address_rule rule;
 };
 
-/* @w has the ranges of the container, which may be the DIE itself; @own those of the DIE. False for one without code. */
-static bool address_of(const struct dw_die *die, const struct site_worker *w, const struct dw_range_list *own,
+/* @container has code around the DIE, or is the DIE itself; @own its own. False for one without code. */
+static bool address_of(const struct dw_die *die, const struct dw_range_list *container, const struct dw_range_list *own,
 		       struct address *ret)
 {
 	struct cairn_vaddr pc, first = own->n ? own->p[0].lo : (struct cairn_vaddr){0};
 	*ret = (struct address){.at = first, .rule = own->n > 1 ? CAIRN_AT_FIRST_RANGE : CAIRN_AT_LOW_PC};
-	if (!entry_pc(die, first, &pc) || !is_in_container(w, pc))
+	if (!entry_pc(die, first, &pc) || !holds(container, pc))
 		return own->n > 0;
 	/* An entry at the start of the only range is that: say the simpler thing. */
 	if (own->n != 1 || pc.v != first.v)
@@ -113,21 +112,21 @@ static bool address_of(const struct dw_die *die, const struct site_worker *w, co
 	return true;
 }
 
-/* The ranges of a body as those of the worker's container, and its address. */
-static int enter_body(struct site_worker *w, const struct dw_die *body, struct address *ret, struct cairn_err *err)
+/* The code of a body, and its address. */
+static int enter_body(const struct dw_die *body, struct dw_range_list *code, struct address *ret, struct cairn_err *err)
 {
-	int rc = ranges_of(body, &w->ranges, err);
-	return rc < 0 ? rc : address_of(body, w, &w->ranges, ret);
+	int rc = ranges_of(body, code, err);
+	return rc < 0 ? rc : address_of(body, code, code, ret);
 }
 
 int site_entry_of(const struct dw_die *body, struct cairn_vaddr *ret)
 {
-	struct site_worker w = {0};
+	struct dw_range_list code = {0};
 	struct address a;
-	int rc = enter_body(&w, body, &a, NULL);
+	int rc = enter_body(body, &code, &a, NULL);
 	if (rc == 1)
 		*ret = a.at;
-	VEC_FREE(&w.ranges);
+	VEC_FREE(&code);
 	return rc;
 }
 
@@ -151,7 +150,7 @@ static int enter_container(const struct site_env *env, struct site_worker *w, ui
 	w->container = DW_FUNC_NONE;
 	int rc = dw_func_die(env->dw, &env->index->p[container], &w->function, err);
 	if (rc >= 0)
-		rc = enter_body(w, &w->function, &a, err);
+		rc = enter_body(&w->function, &w->ranges, &a, err);
 	if (rc < 0)
 		return rc;
 	flow_free(w->flow);
@@ -418,7 +417,7 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	if (!w->container_has_code)
 		return 0;
 	rc = ranges_of(&ret->die, &w->own, err);
-	if (rc < 0 || !address_of(&ret->die, w, &w->own, &a))
+	if (rc < 0 || !address_of(&ret->die, &w->ranges, &w->own, &a))
 		return rc < 0 ? rc : 0;
 	boundary_prefetch(&w->boundary, a.at);
 	if (keep_ranges(w, ret) < 0)
