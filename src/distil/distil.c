@@ -173,7 +173,6 @@ static int do_when_found(void *arg, size_t item, unsigned int worker, struct cai
 	struct distil *d = arg;
 	if (item == JOIN_PLACES)
 		return places_join(d->search, err);
-	places_search_trim(d->search);
 	return places_blob_funcs(d->blob, &d->ret->n_inlined_functions, err);
 }
 
@@ -192,6 +191,8 @@ static int do_at_last(void *arg, size_t item, unsigned int worker, struct cairn_
 static int make_inlined(struct distil *d, struct cairn_err *err)
 {
 	int rc = places_find(d->search, &d->functions, &d->emit, d->ret, &d->places, err);
+	/* Before others ask for memory: they get this one, which is still in the caches. */
+	places_search_trim(d->search);
 	if (rc >= 0)
 		rc = places_blob_new(d->base_of_parts, &d->places, &d->functions, &d->emit, &d->blob, err);
 	if (rc >= 0)

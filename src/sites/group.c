@@ -272,8 +272,12 @@ enum { CHUNK = 1024 };
 
 /* A root as a function by itself. */
 struct root {
-	struct group group; /* name is NULL when it has none, or the filter refuses it */
+	dw_off die;
+	const char *name; /* NULL when it has none, or the filter refuses it */
+	const char *linkage_name;
+	const char *path;
 	uint64_t hash;
+	uint32_t line;
 	uint32_t file, column; /* of its declaration, as its unit numbers them; 0 unknown */
 	bool has_decl;         /* it is among groups.decls */
 };
@@ -292,10 +296,8 @@ struct grouping {
 static int read_root(const struct grouping *all, uint32_t entry, unsigned int worker, struct root *ret,
 		     struct cairn_err *err)
 {
-	struct group *g = &ret->group;
 	struct arena *names = &all->arenas[worker];
 	struct dw_die die;
-	g->root = all->env->index->p[entry].die;
 	int rc = dw_func_die(all->env->dw, &all->env->index->p[entry], &die, err);
 	if (rc < 0)
 		return rc;
@@ -305,17 +307,21 @@ static int read_root(const struct grouping *all, uint32_t entry, unsigned int wo
 	const struct known_file *file = file_of(&all->files[worker], names, &die);
 	if (!file)
 		return err_nomem(err, "a file's name");
-	g->file = file->is->path;
-	g->line = (uint32_t)dw_udata_at(&die, DW_SLOT_DECL_LINE, DW_AT_decl_line, 0);
-	ret->file = (uint32_t)file->number;
-	ret->column = (uint32_t)dw_udata_at(&die, DW_SLOT_DECL_COLUMN, DW_AT_decl_column, 0);
-	g->linkage_name = dw_str(&die, DW_AT_linkage_name);
-	g->name = qualified(all->env, names, &die, name);
-	if (!g->name)
+	struct group g = {.name = qualified(all->env, names, &die, name),
+			  .linkage_name = dw_str(&die, DW_AT_linkage_name),
+			  .file = file->is->path,
+			  .line = (uint32_t)dw_udata_at(&die, DW_SLOT_DECL_LINE, DW_AT_decl_line, 0)};
+	if (!g.name)
 		return err_nomem(err, "a function's name");
-	ret->hash = key_hash(g, file->is->hash);
-	if (!group_passes(all->want, g) && !(all->want->also && groups_have(all->want->also, g)))
-		g->name = NULL;
+	bool passes = group_passes(all->want, &g) || (all->want->also && groups_have(all->want->also, &g));
+	*ret = (struct root){.die = all->env->index->p[entry].die,
+			     .name = passes ? g.name : NULL,
+			     .linkage_name = g.linkage_name,
+			     .path = g.file,
+			     .hash = key_hash(&g, file->is->hash),
+			     .line = g.line,
+			     .file = (uint32_t)file->number,
+			     .column = (uint32_t)dw_udata_at(&die, DW_SLOT_DECL_COLUMN, DW_AT_decl_column, 0)};
 	return 0;
 }
 
@@ -335,14 +341,15 @@ static int read_roots(void *arg, size_t item, unsigned int worker, struct cairn_
 /* The group equal to @r, new if there is none; *@ret its index. */
 static int intern(struct groups *gs, const struct root *r, uint32_t *ret)
 {
+	struct group g = {
+		.root = r->die, .name = r->name, .linkage_name = r->linkage_name, .file = r->path, .line = r->line};
 	for (uint64_t h = r->hash, known;; h++) {
 		if (!map_get(&gs->by_key, h, &known)) {
-			struct group g = r->group;
 			*ret = g.number = (uint32_t)gs->v.n;
 			return LARGE_ADD(&gs->v, g) ? map_put(&gs->by_key, h, *ret) : -ENOMEM;
 		}
 		*ret = (uint32_t)known;
-		if (same(&gs->v.p[known], &r->group))
+		if (same(&gs->v.p[known], &g))
 			return 0;
 	}
 }
@@ -425,7 +432,7 @@ static int add_decl(struct grouping *all, uint32_t i, uint32_t group)
 			return 0;
 		root->has_decl = true;
 		d.file = root->file;
-		d.line = root->group.line;
+		d.line = root->line;
 		d.column = root->column;
 		if (!d.file || !d.line || !d.column)
 			return 0;
@@ -496,7 +503,7 @@ static int gather(struct grouping *all)
 		if (i + AHEAD < n)
 			map_prefetch(&all->ret->by_key, all->roots[i + AHEAD].hash);
 		group[i] = DW_FUNC_NONE;
-		if (all->roots[i].group.name)
+		if (all->roots[i].name)
 			rc = intern(all->ret, &all->roots[i], &group[i]);
 	}
 	if (!rc)
