@@ -143,10 +143,13 @@ struct unit_plan {
 	uint8_t kind;  /* enum type_kind, of a type */
 	uint8_t role;  /* 0: read by the walker, and what follows is not set */
 	bool name_in_front; /* a string, before the bytes of fixed size */
-	bool has_name, has_type, has_bits, has_children;
+	bool has_name, has_type, has_children;
+	bool is_rare;  /* a member: it has its bits in the DIE, or may be too far away for BTF */
+	bool has_bits;
 	bool declaration;
 	uint8_t fixed; /* bytes, from which these are offsets: */
 	uint8_t name, type, number, bits;
+	uint8_t n_bits;       /* of each such member, unless it has its own */
 	uint8_t shift, add;   /* of a member's place, to bits; of an array's bound */
 	uint32_t number_mask; /* its bits of the four bytes there */
 	uint32_t constant;    /* to be added to it */

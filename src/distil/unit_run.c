@@ -117,18 +117,26 @@ static bool plan_number(struct unit_plan *p, const struct dw_walker *w, struct d
 	       number.how == DW_HOW_U32;
 }
 
+static bool plan_bits(struct unit_plan *p, const struct dw_walker *w, struct dw_place bits)
+{
+	p->has_bits = bits.how == DW_HOW_U8;
+	p->bits = (uint8_t)bits.off;
+	if (bits.how == DW_HOW_IMPLICIT) {
+		p->n_bits = (uint8_t)w->implicit.p[bits.off];
+		return w->implicit.p[bits.off] == p->n_bits;
+	}
+	return bits.how == DW_HOW_ABSENT || p->has_bits;
+}
+
 static bool plan_member(struct unit_plan *p, const struct dw_walker *w, const struct dw_place *places)
 {
-	struct dw_place bits = places[BIT_SIZE];
 	bool bytes = places[MEMBER_LOCATION].how != DW_HOW_ABSENT, in_bits = places[DATA_BIT_OFFSET].how != DW_HOW_ABSENT;
-	p->has_bits = bits.how != DW_HOW_ABSENT;
-	p->bits = (uint8_t)bits.off;
-	if ((bytes && in_bits) || (p->has_bits && bits.how != DW_HOW_U8) ||
+	if ((bytes && in_bits) || !plan_bits(p, w, places[BIT_SIZE]) ||
 	    !plan_number(p, w, places[in_bits ? DATA_BIT_OFFSET : MEMBER_LOCATION]))
 		return false;
-	/* As many bytes as may be more bits than a number of 32 bits can say are looked at by the walker. */
 	p->shift = in_bits ? 0 : 3;
-	return in_bits || (p->number_mask <= 0xffff && p->constant <= 0xffff);
+	p->is_rare = p->has_bits || (!in_bits && p->number_mask > 0xffff);
+	return in_bits || p->constant <= 0xffff;
 }
 
 /* The number of elements; an upper bound is one less. */
@@ -322,6 +330,14 @@ static inline uint32_t number_at(const struct unit_plan *plan, const uint8_t *at
 	return (dw_load_u32(at + plan->number) & plan->number_mask) + plan->constant;
 }
 
+/* As many bytes as are more bits than a number of 32 bits can say are looked at by the walker. */
+static inline bool take_rare_member(const struct unit_plan *plan, const uint8_t *at, struct elem *e)
+{
+	if (plan->has_bits)
+		e->bit_size = at[plan->bits];
+	return number_at(plan, at) <= UINT32_MAX >> plan->shift;
+}
+
 static inline bool take_elem(const struct run *r, const struct unit_plan *plan, const uint8_t *at, enum role role,
 			     struct elem *e)
 {
@@ -335,7 +351,9 @@ static inline bool take_elem(const struct run *r, const struct unit_plan *plan, 
 		return e->value <= UINT32_MAX;
 	case ROLE_MEMBER:
 		e->bit_off = number_at(plan, at) << plan->shift;
-		e->bit_size = plan->has_bits ? at[plan->bits] : 0;
+		e->bit_size = plan->n_bits;
+		if (__builtin_expect(plan->is_rare, 0) && !take_rare_member(plan, at, e))
+			return false;
 		break;
 	default:
 		e->bit_off = 0;
