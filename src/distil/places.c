@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/keyed.h"
+#include "base/pages.h"
 #include "btf/build.h"
 #include "distil/tags.h"
 
@@ -96,8 +97,8 @@ static int write_section(struct place_blob *w, uint32_t section, struct keyed *t
 static int write_sections(struct place_blob *w)
 {
 	struct places *p = w->p;
-	struct cairn_btf_loc *locs = malloc((p->v.n + 1) * sizeof(*locs));
-	struct keyed *turns = malloc((p->v.n + 1) * sizeof(*turns));
+	struct cairn_btf_loc *locs = pages_zeroed(p->v.n, sizeof(*locs));
+	struct keyed *turns = pages_zeroed(p->v.n, sizeof(*turns));
 	int rc = locs && turns ? 0 : -ENOMEM;
 	uint64_t from = 0;
 	for (size_t done = 0; done < p->sections.n && rc >= 0; done++) {
@@ -109,8 +110,8 @@ static int write_sections(struct place_blob *w)
 		from = p->sections.p[next].start + 1;
 		rc = write_section(w, next, turns, locs);
 	}
-	free(locs);
-	free(turns);
+	pages_free(locs, p->v.n, sizeof(*locs));
+	pages_free(turns, p->v.n, sizeof(*turns));
 	return rc;
 }
 

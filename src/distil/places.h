@@ -32,7 +32,7 @@ struct loc_proto {
 
 struct places {
 	bool *has_place; /* per function of func_table.v; places_find() */
-	VEC(struct place) v; /* as all that follows places_join()'s */
+	VEC(struct place) v; /* large; as all that follows places_join()'s */
 	VEC(struct place_section) sections;
 	VEC(struct cairn_btf_loc_param) params;
 	VEC(struct loc_proto) protos;

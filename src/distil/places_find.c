@@ -431,14 +431,16 @@ static int take_places(struct finder *f, const struct order *o)
 		to[i].protos = none_of(f->workers[i].records.protos.n);
 		rc = to[i].params && to[i].protos ? 0 : -ENOMEM;
 	}
-	for (size_t i = 0, n = o->first[o->n_groups]; i < n && rc >= 0; i++) {
+	size_t n = o->first[o->n_groups];
+	if (rc >= 0 && !LARGE_RESERVE(&f->ret->v, n))
+		rc = -ENOMEM;
+	for (size_t i = 0; i < n && rc >= 0; i++) {
 		const struct found *at = &o->p[i];
 		struct place p = {.func = at->func, .offset = at->offset};
 		rc = section_of(f, at, &p.section);
 		if (rc >= 0)
 			rc = renumber(f, &to[at->worker], at, &p.proto);
-		if (rc >= 0 && !VEC_ADD(&f->ret->v, p))
-			rc = -ENOMEM;
+		f->ret->v.p[f->ret->v.n++] = p;
 	}
 	for (unsigned int i = 0; to && i < f->n_workers; i++) {
 		free(to[i].params);
@@ -612,7 +614,7 @@ int places_join(struct place_search *s, struct cairn_err *err)
 void places_fini(struct places *p)
 {
 	free(p->has_place);
-	VEC_FREE(&p->v);
+	LARGE_FREE(&p->v);
 	VEC_FREE(&p->sections);
 	VEC_FREE(&p->params);
 	VEC_FREE(&p->protos);
