@@ -324,6 +324,7 @@ static int compile_one(struct builder *b, struct cursor *c)
 		if (n && c->pos == bytes + n && dw_abbrev_pool_add(b->pool, b->t, bytes, n, a) < 0)
 			return err_nomem(c->err, "abbreviations");
 	}
+	b->t->has_siblings |= a->near[DW_SLOT_SIBLING].form != 0;
 	return push(b, code, a) ? 1 : err_nomem(c->err, "abbreviations");
 }
 

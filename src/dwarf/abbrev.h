@@ -112,6 +112,7 @@ struct dw_abbrevs {
 	uint64_t off;
 	uint8_t addr_size, offset_size, ref_addr_size;
 
+	bool has_siblings;          /* one of them has DW_AT_sibling */
 	const struct dw_abbrev **p; /* those of equal bytes are the same, mostly */
 	size_t n;
 	uint64_t *codes; /* sorted, code of p[i]; NULL when they are 1, 2, ... n */

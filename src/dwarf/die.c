@@ -414,7 +414,8 @@ int dw_die_sibling(const struct dw_die *die, struct dw_die *ret, struct cairn_er
 
 /*
  * The first parameter among the DIE at @p and its siblings. GCC says of each DIE with children where the next one is, unless it
- * is the last (dwarf2out.c, add_sibling_attributes; dwz keeps to that): what is in the last one need not be stepped over.
+ * is the last (dwarf2out.c, add_sibling_attributes; dwz keeps to that): what is in the last one need not be stepped over. Who
+ * rewrites units and drops the attribute (LLVM's linker of DWARF) drops all of them.
  */
 static int param_from(const struct dw_unit *u, const uint8_t *p, struct dw_die *ret, struct cairn_err *err)
 {
@@ -422,7 +423,7 @@ static int param_from(const struct dw_unit *u, const uint8_t *p, struct dw_die *
 		const struct dw_abbrev *a = dw_usual_abbrev(u, p);
 		bool open, is_usual = a && a->tag != DW_TAG_formal_parameter && a->tag != DW_TAG_unspecified_parameters;
 		const uint8_t *next = is_usual ? step_usual(u, p, &open) : NULL;
-		if (next && open && u->gcc && !a->near[DW_SLOT_SIBLING].form)
+		if (next && open && u->gcc && u->abbrevs->has_siblings && !a->near[DW_SLOT_SIBLING].form)
 			return 0;
 		if (next) {
 			p = open ? behind_children(u, next, err) : next;

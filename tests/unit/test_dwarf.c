@@ -510,6 +510,30 @@ static void siblings_are_found_with_and_without_the_attribute(void **state)
 	}
 }
 
+/* GCC's unit without the attribute on any DIE is one that somebody has rewritten: what is behind a block may be a parameter. */
+static void a_parameter_behind_a_block_is_found(void **state)
+{
+	struct db *d = db_new((struct db_format){0});
+	db_unit(d, DW_UT_compile);
+	DB_DIE(d, DW_TAG_compile_unit, DB_CHILDREN, DB_STR(DW_AT_name, "a.c"), DB_STR(DW_AT_producer, "GNU C17 12.2.0"),
+	       DB_U(DW_AT_language, DW_FORM_data1, DW_LANG_C11));
+	DB_DIE(d, DW_TAG_subprogram, DB_CHILDREN, DB_STR(DW_AT_name, "f"));
+	DB_DIE(d, DW_TAG_lexical_block, DB_CHILDREN);
+	DB_DIE(d, DW_TAG_variable, DB_LEAF, DB_STR(DW_AT_name, "v"));
+	db_null(d);
+	DB_DIE(d, DW_TAG_formal_parameter, DB_LEAF, DB_STR(DW_AT_name, "p"));
+	db_null(d);
+	db_null(d);
+	db_unit_end(d);
+	struct opened o = open_db(d);
+	struct dw_die root = root_of(&o, 0), f, p;
+	assert_int_equal(dw_die_child(&root, &f, NULL), 1);
+	assert_int_equal(dw_param_child(&f, &p, NULL), 1);
+	assert_string_equal(dw_str(&p, DW_AT_name), "p");
+	assert_int_equal(dw_param_sibling(&p, &p, NULL), 0);
+	shut(&o);
+}
+
 static void a_sibling_that_points_back_or_out_of_the_unit_is_ignored(void **state)
 {
 	static const uint64_t wrong[] = {1, 12, 0x7fffffff, UINT32_MAX};
@@ -619,6 +643,7 @@ int main(void)
 		cmocka_unit_test(an_unknown_form_is_an_error_only_where_it_is_used),
 		cmocka_unit_test(a_block_of_2_to_the_63_bytes_is_refused),
 		cmocka_unit_test(siblings_are_found_with_and_without_the_attribute),
+		cmocka_unit_test(a_parameter_behind_a_block_is_found),
 		cmocka_unit_test(a_sibling_that_points_back_or_out_of_the_unit_is_ignored),
 		cmocka_unit_test(an_offset_outside_every_unit_is_no_die),
 		cmocka_unit_test(attributes_are_found_along_origins_and_the_finder_is_told),
