@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Copies are judged in the order of their entries, which is that of the containers and of DIEs in them, so that the code of a container and what
- * it declares is read once for all of them.
+ * Copies are judged in the order of their containers and of the DIEs in these, so that the code of a container and what it declares is read once
+ * for all of them. That is the order of their entries, but for functions within functions.
  */
 #include "sites/judge.h"
 
@@ -20,7 +20,6 @@ enum { CHUNK = 64 };
 
 struct copy {
 	uint32_t container; /* index entry */
-	uint32_t group;
 	uint32_t i;    /* of its first request */
 	uint32_t like; /* the first of those of the same function in the same container, which stand around it */
 	uint32_t n_alike; /* of a first one */
@@ -33,7 +32,7 @@ struct judges {
 	struct judge *p; /* per worker */
 	VEC(struct copy) copies; /* those of one function in one container beside each other */
 	VEC(const struct built_site *) sites; /* of the copies */
-	VEC(struct keyed) turns; /* the copies by their entries */
+	VEC(struct keyed) turns; /* the copies by container, those of one by their entries */
 	VEC(struct keyed) further; /* places besides the first of each copy: its entry of the index, and their request */
 };
 
@@ -225,28 +224,61 @@ static int judge_chunk(void *arg, size_t item, unsigned int worker, struct cairn
 	return rc;
 }
 
-static bool list_copy(struct judges *all, struct copy c)
+static int by_container(const void *a, const void *b)
 {
-	struct keyed turn = {.key = all->in->first.v.p[c.i].entry, .value = (uint32_t)all->copies.n};
-	const struct copy *last = all->copies.n ? &all->copies.p[all->copies.n - 1] : NULL;
-	bool alike = last && last->container == c.container && last->group == c.group;
-	c.like = alike ? last->like : turn.value;
-	if (!VEC_ADD(&all->copies, c) || !VEC_ADD(&all->sites, &all->in->first_sites[c.i]) || !VEC_ADD(&all->turns, turn))
-		return false;
-	all->copies.p[c.like].n_alike++;
+	const struct copy *x = a, *y = b;
+	if (x->container != y->container)
+		return x->container < y->container ? -1 : 1;
+	return x->i < y->i ? -1 : x->i > y->i;
+}
+
+/* Copies from @from on are of one group. In the order of DIEs they are in that of their containers, unless one of these is within another. */
+static bool list_group(struct judges *all, size_t from)
+{
+	bool in_order = true;
+	for (size_t k = from + 1; k < all->copies.n; k++)
+		in_order &= all->copies.p[k - 1].container <= all->copies.p[k].container;
+	if (!in_order)
+		qsort(all->copies.p + from, all->copies.n - from, sizeof(*all->copies.p), by_container);
+	for (size_t k = from; k < all->copies.n; k++) {
+		struct copy *c = &all->copies.p[k];
+		struct keyed turn = {.key = all->in->first.v.p[c->i].entry, .value = (uint32_t)k};
+		c->like = k > from && c[-1].container == c->container ? c[-1].like : turn.value;
+		all->copies.p[c->like].n_alike++;
+		if (!VEC_ADD(&all->sites, &all->in->first_sites[c->i]) || !VEC_ADD(&all->turns, turn))
+			return false;
+	}
 	return true;
+}
+
+/* By their containers, those of one by their entries: the code of a container that has another one within is read once, too. */
+static int sort_turns(struct judges *all)
+{
+	bool in_order = true;
+	int rc = keyed_sort(all->turns.p, all->turns.n);
+	for (size_t k = 0; k < all->turns.n && !rc; k++) {
+		struct keyed *turn = &all->turns.p[k];
+		turn->key = all->copies.p[turn->value].container;
+		in_order &= !k || turn[-1].key <= turn->key;
+	}
+	return rc || in_order ? rc : keyed_sort(all->turns.p, all->turns.n);
 }
 
 /* Bodies, and the copies with code, parts among them, in the order in which they are judged. */
 static bool list_copies(struct judges *all)
 {
 	const struct batch *in = all->in;
-	for (uint32_t g = 0, i = 0; g < in->n; g++)
-		for (size_t k = 0; k < in->groups[g].entries.n; k++, i++)
-			if (in->first_sites[i].site.n_shared &&
-			    !list_copy(all, (struct copy){.container = in->first_sites[i].container, .group = g, .i = i}))
+	for (uint32_t g = 0, i = 0; g < in->n; g++) {
+		size_t from = all->copies.n;
+		for (size_t k = 0; k < in->groups[g].entries.n; k++, i++) {
+			struct copy c = {.container = in->first_sites[i].container, .i = i};
+			if (in->first_sites[i].site.n_shared && !VEC_ADD(&all->copies, c))
 				return false;
-	return keyed_sort(all->turns.p, all->turns.n) == 0;
+		}
+		if (!list_group(all, from))
+			return false;
+	}
+	return sort_turns(all) == 0;
 }
 
 static bool list_further(struct judges *all)

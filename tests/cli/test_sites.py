@@ -277,6 +277,50 @@ def a_constant_that_a_parameter_around_had_before_is_not_taken(level):
     expect(row["args"][0]["loc"] in (None, "const -1"), row["args"])
 
 
+# The end of mode() is one for both copies in collect(), and the function inside of collect() stands between them.
+NESTED = """\
+extern void fail(void *);
+extern void text(void *, const char *);
+extern int gc(void *, int, int, int);
+extern void call(int (*)(int), void *);
+static int mode(void *l, int old)
+{
+	if (old == -1)
+		fail(l);
+	else
+		text(l, old == 11 ? "incremental" : "generational");
+	return 1;
+}
+int collect(void *l, int o, int a, int b)
+{
+	switch (o) {
+	case 1: { int k = gc(l, 1, a, b); if (k == -1) break; fail(l); return 1; }
+	case 10: { int m10 = gc(l, o, a, b); return mode(l, m10); }
+	case 12: {
+		int m12 = a;
+		__attribute__((noinline)) int nest(int x) { mode(l, x + a); return m12; }
+		call(nest, l);
+		m12 = gc(l, m12, 2, 3);
+		call(0, (char *)l + m12);
+		break;
+	}
+	case 11: { int m11 = gc(l, o, a, b + a); return mode(l, m11); }
+	default: { int r = gc(l, o, 0, 0); if (r == -1) break; text(l, "x"); return 1; }
+	}
+	fail(l);
+	return 1;
+}
+"""
+
+
+@claim
+def copies_on_both_sides_of_a_function_inside_are_judged_together():
+    path = compile_c("nested", NESTED, "gcc", ("-w", "-O2", "-finline-functions", "-finline-functions-called-once", "-g", "-c"))
+    rows = [row for row in cairn("sites", path, "mode", "--json", check=True).objects() if row["kind"] == "inlined"]
+    expect([row["container"] for row in rows].count("collect") == 2 and len(rows) == 3, rows)
+    expect(all(row["count_doubts"] == [] for row in rows), rows)
+
+
 @claim
 def a_missing_function_gets_suggestions():
     r = cairn("sites", program("gcc"), "twise")
