@@ -37,7 +37,7 @@ struct func_table {
 	const struct classes *c;
 	const struct variants *variants;
 	VEC(struct btf_func) v; /* in the order of their first DIE */
-	dw_off *dies;           /* of classes.funcs, in order; those are gone once main is made */
+	dw_off *dies;           /* of the functions in classes.lists, in order; those are gone once main is made */
 	uint32_t *of_die;       /* per one of them: into v */
 	size_t n_dies;
 	struct map by_name;     /* hash of name to the first of v */

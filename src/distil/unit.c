@@ -151,10 +151,19 @@ static int see_namespace(struct unit_types *u)
 	return unit_open_scope(u, SCOPE_ONLY, unit_full_name(u, name ? name : "(anonymous namespace)"));
 }
 
-/* What is for the index of functions is what is not for types, but for their own DIEs. */
+static bool is_in_type(const struct unit_types *u)
+{
+	for (size_t i = 0; i < u->open.n; i++)
+		if (!(u->open.p[i].i & OWNER_FUNC))
+			return true;
+	return false;
+}
+
+/* For the index of functions, in which C has none inside of types: it passes over these (dwarf/scan.c). */
 static int see_function(struct unit_types *u, int role)
 {
-	if (role == ROLE_FUNC || role == ROLE_INLINED)
+	bool is_function = role == ROLE_FUNC || role == ROLE_INLINED;
+	if (is_function && !(u->is_c && is_in_type(u)))
 		return dw_scanner_see(u->functions, &u->walker, u->walker.err);
 	dw_scanner_leave(u->functions, &u->walker);
 	return 0;
@@ -162,11 +171,11 @@ static int see_function(struct unit_types *u, int role)
 
 static int see(struct unit_types *u, int role)
 {
-	int rc = u->functions ? see_function(u, role) : 0;
-	if (rc < 0 || role == ROLE_INLINED)
-		return rc;
-	while (u->open.n && u->open.p[u->open.n - 1].depth >= u->walker.depth)
+	while (u->open.n && u->open.p[u->open.n - 1].depth >= u->walker.lowest)
 		u->open.n--;
+	int rc = u->functions ? see_function(u, role) : 0;
+	if (rc < 0)
+		return rc;
 	switch ((enum role)role) {
 	case ROLE_TYPE:
 		return unit_see_type(u);
@@ -212,6 +221,7 @@ int unit_types_read(struct unit_types *u, const struct dw_unit *unit, struct cai
 	u->str = (const char *)str->p;
 	u->str_n = str->ends_in_nul ? str->n : 0;
 	u->has_namespaces = has_namespaces(unit);
+	u->is_c = dw_unit_is_c(unit);
 	u->open.n = 0;
 	if (u->functions)
 		dw_scanner_begin(u->functions);

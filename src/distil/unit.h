@@ -187,6 +187,7 @@ struct unit_types {
 	const struct dw_abbrevs *plans_of;
 	bool scattered; /* elements of one owner are not all in a row */
 	bool has_namespaces;
+	bool is_c;
 	bool want_vars;
 	bool flat_arrays; /* dimensions are multiplied: the base does not tell them, and equal types shall be found in it */
 	VEC(local_off) offs;     /* of types[], ascending */

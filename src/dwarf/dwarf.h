@@ -187,7 +187,7 @@ struct dw_locals {
 	const uint8_t *at;
 };
 enum dw_local {
-	DW_LOCAL_NONE,  /* or the unit ends, or is damaged */
+	DW_LOCAL_NONE,  /* nothing more in front of @to, or the unit ends, or is damaged */
 	DW_LOCAL_SCOPE,   /* DW_TAG_lexical_block, DW_TAG_inlined_subroutine, with children */
 	DW_LOCAL_END,
 	DW_LOCAL_VARIABLE, /* DW_TAG_variable, DW_TAG_formal_parameter, with DW_AT_location or DW_AT_const_value */

@@ -35,7 +35,8 @@ struct dw_func {
 struct dw_func_index {
 	struct dw_func *p;
 	size_t n, cap; /* memory of pages_grown() for cap entries */
-	uint64_t n_dies; /* DIEs stepped over; subtrees that cannot hold code may be jumped over by DW_AT_sibling */
+	/* DIEs stepped over; subtrees that cannot hold code may be jumped over by DW_AT_sibling. 0 of dw_index_build_take(). */
+	uint64_t n_dies;
 };
 
 /*
