@@ -490,9 +490,17 @@ enum dw_local dw_locals_next(struct dw_locals *w, dw_off to, struct dw_die *ret)
 			dw_die_init(ret, u, a, p, p + 1);
 			return DW_LOCAL_VARIABLE;
 		}
-		if (die_or_end(u, p, ret, NULL) != 1) {
+		int rc = die_or_end(u, p, ret, NULL);
+		if (rc < 0) {
 			w->at = NULL;
 			break;
+		}
+		if (!rc) {
+			/* A null entry of more bytes than one. */
+			while (*p & 0x80)
+				p++;
+			w->at = p + 1;
+			return DW_LOCAL_END;
 		}
 		w->at = behind(ret, NULL);
 		if (w->at && is_scope(ret->tag) && ret->has_children) {

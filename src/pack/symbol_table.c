@@ -74,11 +74,13 @@ static int body_by_address(const void *key, const void *item)
 /* The bodies that begin at @at, next to each other. */
 static const struct body *bodies_at(const struct name_table *t, uint64_t at, size_t *ret_n)
 {
-	const struct body *all = t->places->bodies.p, *end = all + t->places->bodies.n;
-	const struct body *b = t->places->bodies.n ? bsearch(&at, all, t->places->bodies.n, sizeof(*b), body_by_address) : NULL;
+	size_t n = t->places->bodies.n;
+	const struct body *all = t->places->bodies.p;
+	const struct body *b = n ? bsearch(&at, all, n, sizeof(*b), body_by_address) : NULL;
 	*ret_n = 0;
 	if (!b)
 		return NULL;
+	const struct body *end = all + n;
 	while (b > all && b[-1].at == at)
 		b--;
 	while (b + *ret_n < end && b[*ret_n].at == at)

@@ -194,7 +194,7 @@ static const struct known_path *new_path(struct arena *names, const struct dw_pa
 		return NULL;
 	dw_path_write(pieces, path);
 	tidy_path(path);
-	*known = (struct known_path){.pieces = *pieces, .path = path, .hash = map_hash_str(path)};
+	*known = (struct known_path){.pieces = *pieces, .path = *path ? path : NULL, .hash = map_hash_str(path)};
 	return known;
 }
 
@@ -221,13 +221,15 @@ static const struct known_path *path_of(struct known_files *known, struct arena 
 
 static const struct known_file *file_of(struct known_files *known, struct arena *names, const struct dw_die *root)
 {
-	static const struct known_path unknown = {.path = NULL};
+	static const struct dw_path nowhere = {"", "", ""};
 	uint64_t number = dw_udata_at(root, DW_SLOT_DECL_FILE, DW_AT_decl_file, 0);
 	struct known_file *f = &known->slot[number % 64];
 	struct dw_path pieces;
 	if (f->unit == root->unit && f->number == number)
 		return f;
-	const struct known_path *is = dw_unit_path(root->unit, number, &pieces) ? path_of(known, names, &pieces) : &unknown;
+	if (!dw_unit_path(root->unit, number, &pieces))
+		pieces = nowhere;
+	const struct known_path *is = path_of(known, names, &pieces);
 	*f = (struct known_file){.unit = is ? root->unit : NULL, .number = number, .is = is};
 	return is ? f : NULL;
 }
