@@ -165,7 +165,7 @@ static int inlined_to_v1(struct distil *d, struct cairn_err *err)
 	return rc;
 }
 
-/* What is to be done once the places are found. That of functions is as long as that of places. */
+/* What is to be done once the places are found: two things that need nothing of each other. */
 enum { JOIN_PLACES, WRITE_FUNCTIONS, N_WHEN_FOUND };
 
 static int do_when_found(void *arg, size_t item, unsigned int worker, struct cairn_err *err)

@@ -104,8 +104,8 @@ void dwarf_close(struct dwarf *dw);
 /*
  * dwarf_release - everything but strings is not needed for now
  *
- * Its memory goes back to the system, see elf_release(): names that were found stay in it. Cost: of a kernel's 160 MB, 10 ms,
- * which dwarf_close() and who closes the binary need not spend then. Threads: any, also while others read.
+ * Its memory goes back to the system, see elf_release(): names that were found stay in it. Cost: one system call for each section;
+ * of a kernel's, what closing the file would spend otherwise. Threads: any, also while others read.
  */
 void dwarf_release(const struct dwarf *dw);
 const struct cairn_binary *dwarf_binary(const struct dwarf *dw);
@@ -187,8 +187,8 @@ struct dw_locals {
 	const uint8_t *at;
 };
 enum dw_local {
-	DW_LOCAL_NONE,  /* nothing more in front of @to, or the unit ends, or is damaged */
-	DW_LOCAL_SCOPE,   /* DW_TAG_lexical_block, DW_TAG_inlined_subroutine, with children */
+	DW_LOCAL_NONE, /* nothing more in front of @to, or the unit ends, or is damaged */
+	DW_LOCAL_SCOPE, /* DW_TAG_lexical_block, DW_TAG_inlined_subroutine, with children */
 	DW_LOCAL_END,
 	DW_LOCAL_VARIABLE, /* DW_TAG_variable, DW_TAG_formal_parameter, with DW_AT_location or DW_AT_const_value */
 };
