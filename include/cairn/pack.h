@@ -192,6 +192,7 @@ struct cairn_pack_search {
  * one that nobody else can have written; what is refused is told in @search->note. One that another version of the
  * library made (cairn_pack_is_current(); in the cache any other build of it) is taken while @bin has no debug information,
  * and that is noted; else it is as if it were not there. A binary without a build-id has none that could be found: one is made, and not kept.
+ * Nor is one kept that another user decides about, as cairn_pack_keep() says; that is noted.
  *
  * @ret  cairn_pack_close(); independent of @bin
  * Returns 0. -ENOENT: there is none, and @search does not allow to make one, or there is nothing to make it of.
@@ -211,7 +212,10 @@ int cairn_pack_for(const struct cairn_binary *bin, struct cairn_pack_search *sea
  * Returns 1 when it was made, 0 when there was one already. Negative:
  *   -EINVAL   no cache_dir, or a binary without a build-id
  *   -ENODATA  a binary without debug information
- *   -EPERM    others could write there, and the caller is root
+ *   -EPERM    the caller is root, and others could write the cache; or another user decides what the sidecar would say (err:
+ *             by which file). The files that decide are the binary, its debug files and its .dwo files. Root keeps nothing
+ *             when another user owns one of them, can write it, or can replace it in a directory on its path. Other callers
+ *             keep nothing when one of them belongs neither to root nor to the caller.
  *   -EAGAIN   it failed minutes ago, and @search is of the background
  *   else as cairn_pack_make() and cairn_file_write()
  */

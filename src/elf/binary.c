@@ -20,6 +20,12 @@
 
 #define DPKG_LISTS "/var/lib/dpkg/info"
 
+/* A file with a part of the DWARF that its reader has. */
+struct part {
+	char *path;
+	struct elf_origin origin;
+};
+
 /* What is made on first use; behind a pointer, because it happens to a const binary. */
 struct lazy {
 	pthread_mutex_t lock;
@@ -30,6 +36,7 @@ struct lazy {
 	pthread_mutex_t search_lock;
 	atomic_bool has_searched; /* for the debug files */
 	struct elf *debug, *alt;
+	VEC(struct part) parts;
 };
 
 struct cairn_binary {
@@ -74,6 +81,9 @@ void cairn_binary_close(struct cairn_binary *bin)
 		pthread_mutex_destroy(&bin->lazy->lock);
 		functions_fini(&bin->lazy->functions);
 		VEC_FREE(&bin->lazy->log.text);
+		for (size_t i = 0; i < bin->lazy->parts.n; i++)
+			free(bin->lazy->parts.p[i].path);
+		VEC_FREE(&bin->lazy->parts);
 	}
 	elf_close(bin->main);
 	for (size_t i = 0; i < bin->n_debug_dirs; i++)
@@ -429,11 +439,27 @@ struct elf *binary_alt(const struct cairn_binary *bin)
 	return bin->lazy->alt;
 }
 
+static int note_part(const struct cairn_binary *bin, const struct elf *e, struct cairn_err *err)
+{
+	struct lazy *lazy = bin->lazy;
+	struct part part = {strdup(elf_path(e)), *elf_origin(e)};
+	pthread_mutex_lock(&lazy->lock);
+	bool ok = part.path && VEC_ADD(&lazy->parts, part);
+	pthread_mutex_unlock(&lazy->lock);
+	if (ok)
+		return 0;
+	free(part.path);
+	return err_nomem(err, "the files of a binary");
+}
+
 /* The log becomes the caller's string. */
-static int hand_out(int r, struct search_log *log, struct elf **elf, char **ret_log, struct cairn_err *err)
+static int hand_out(int r, const struct cairn_binary *bin, struct search_log *log, struct elf **elf, char **ret_log,
+		    struct cairn_err *err)
 {
 	if (r == 0 && log->out_of_memory)
 		r = err_nomem(err, "the search log");
+	if (r == 0 && *elf)
+		r = note_part(bin, *elf, err);
 	if (r < 0) {
 		elf_close(*elf);
 		*elf = NULL;
@@ -447,7 +473,7 @@ int binary_open_dwo(const struct cairn_binary *bin, const char *comp_dir, const 
 {
 	struct search_log log = {0};
 	struct debug_search s = search_of(bin, &log);
-	return hand_out(debug_dwo_find(&s, comp_dir, name, ret_elf, err), &log, ret_elf, ret_log, err);
+	return hand_out(debug_dwo_find(&s, comp_dir, name, ret_elf, err), bin, &log, ret_elf, ret_log, err);
 }
 
 int binary_open_dwp(const struct cairn_binary *bin, struct elf **ret_elf, char **ret_log,
@@ -455,5 +481,21 @@ int binary_open_dwp(const struct cairn_binary *bin, struct elf **ret_elf, char *
 {
 	struct search_log log = {0};
 	struct debug_search s = search_of(bin, &log);
-	return hand_out(debug_dwp_find(&s, debug_of(bin), ret_elf, err), &log, ret_elf, ret_log, err);
+	return hand_out(debug_dwp_find(&s, debug_of(bin), ret_elf, err), bin, &log, ret_elf, ret_log, err);
+}
+
+int binary_visit_origins(const struct cairn_binary *bin,
+			 int (*visit)(void *ctx, const char *path, const struct elf_origin *origin), void *ctx)
+{
+	struct elf *files[] = {bin->main, debug_of(bin), binary_alt(bin)};
+	struct lazy *lazy = bin->lazy;
+	int r = 0;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !r; i++)
+		if (files[i])
+			r = visit(ctx, elf_path(files[i]), elf_origin(files[i]));
+	pthread_mutex_lock(&lazy->lock);
+	for (size_t i = 0; i < lazy->parts.n && !r; i++)
+		r = visit(ctx, lazy->parts.p[i].path, &lazy->parts.p[i].origin);
+	pthread_mutex_unlock(&lazy->lock);
+	return r;
 }

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <cairn/binary.h>
 
@@ -47,7 +48,16 @@ int elf_open_mem(const void *bytes, size_t size, const char *name, struct elf **
 		 struct cairn_err *err);
 void elf_close(struct elf *e);
 
+/* Which file was opened, whatever its path leads to by now. From memory: all zero. */
+struct elf_origin {
+	dev_t dev;
+	ino_t ino;
+	uid_t owner;
+	bool is_file;
+};
+
 const char *elf_path(const struct elf *e);
+const struct elf_origin *elf_origin(const struct elf *e);
 bool elf_is_relocatable(const struct elf *e);
 uint16_t elf_machine(const struct elf *e);
 
@@ -146,6 +156,15 @@ int binary_open_dwo(const struct cairn_binary *bin, const char *comp_dir, const 
 		    struct elf **ret_elf, char **ret_log, struct cairn_err *err);
 int binary_open_dwp(const struct cairn_binary *bin, struct elf **ret_elf, char **ret_log,
 		    struct cairn_err *err);
+
+/*
+ * binary_visit_origins - the files that an answer about a binary may be from
+ *
+ * They are the binary, its debug files, and the .dwo files that were opened up to now. Visiting ends with the first
+ * call of @visit that returns something other than 0, which is the result; else 0. Threads: any.
+ */
+int binary_visit_origins(const struct cairn_binary *bin,
+			 int (*visit)(void *ctx, const char *path, const struct elf_origin *origin), void *ctx);
 
 /*
  * binary_open_alone - cairn_binary_open() without @opts, which leaves debug files alone until somebody asks for them

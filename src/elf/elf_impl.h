@@ -39,6 +39,7 @@ struct segment {
 struct elf {
 	struct arena arena;
 	const char *path;
+	struct elf_origin origin;
 	const uint8_t *bytes;
 	size_t size;
 	bool mapped; /* bytes come from mmap and are ours to unmap */

@@ -394,12 +394,13 @@ static int parse(struct elf *e, struct cairn_err *err)
 	return r;
 }
 
-static int open_bytes(const void *bytes, size_t size, bool mapped, const char *name,
+/* @st is of the file that the bytes are mapped from, NULL: they are the caller's. */
+static int open_bytes(const void *bytes, size_t size, const struct stat *st, const char *name,
 		      struct elf **ret, struct cairn_err *err)
 {
 	struct elf *e = calloc(1, sizeof(*e));
 	if (!e) {
-		if (mapped)
+		if (st)
 			munmap((void *)(uintptr_t)bytes, size);
 		return err_nomem(err, "an ELF file");
 	}
@@ -409,7 +410,9 @@ static int open_bytes(const void *bytes, size_t size, bool mapped, const char *n
 	pthread_cond_init(&e->no_longer_busy, NULL);
 	e->bytes = bytes;
 	e->size = size;
-	e->mapped = mapped;
+	e->mapped = st;
+	if (st)
+		e->origin = (struct elf_origin){st->st_dev, st->st_ino, st->st_uid, true};
 	e->path = arena_strdup(&e->arena, name);
 	int r = e->path ? parse(e, err) : err_nomem(err, "a path");
 	if (r < 0) {
@@ -423,7 +426,7 @@ static int open_bytes(const void *bytes, size_t size, bool mapped, const char *n
 int elf_open_mem(const void *bytes, size_t size, const char *name, struct elf **ret,
 		 struct cairn_err *err)
 {
-	return open_bytes(bytes, size, false, name, ret, err);
+	return open_bytes(bytes, size, NULL, name, ret, err);
 }
 
 int elf_open_fd(int fd, const char *name, struct elf **ret, struct cairn_err *err)
@@ -445,7 +448,7 @@ int elf_open_fd(int fd, const char *name, struct elf **ret, struct cairn_err *er
 		return err_set(err, code, "%s: cannot map %jd bytes: %s", name,
 			       (intmax_t)st.st_size, strerror(-code));
 	}
-	return open_bytes(bytes, st.st_size, true, name, ret, err);
+	return open_bytes(bytes, st.st_size, &st, name, ret, err);
 }
 
 const uint8_t *elf_whole(const struct elf *e, size_t *ret_size)
@@ -482,6 +485,11 @@ void elf_close(struct elf *e)
 const char *elf_path(const struct elf *e)
 {
 	return e->path;
+}
+
+const struct elf_origin *elf_origin(const struct elf *e)
+{
+	return &e->origin;
 }
 
 bool elf_is_relocatable(const struct elf *e)

@@ -15,6 +15,7 @@
 #include "base/scope.h"
 #include "pack/cache.h"
 #include "pack/pack_impl.h"
+#include "pack/trust.h"
 #include "pack_maker.h"
 
 __attribute__((format(printf, 2, 3))) static void note(struct cairn_pack_search *s, const char *fmt, ...)
@@ -98,6 +99,14 @@ static int try_beside(struct cairn_pack_search *s, const struct wanted *w, struc
 	return try_open(s, path, w, false, ret);
 }
 
+/* All files that the sidecar is made of are known when it is made: then it is decided whether it may be kept. */
+static int keep(const struct cairn_binary *bin, const struct cairn_pack_search *s, const char *cached,
+		const struct cairn_packed *packed, struct cairn_err *err)
+{
+	int rc = trusted_source(bin, err);
+	return rc < 0 ? rc : cache_keep(s->cache_dir, cached, packed->bytes, packed->size, s->cache_bytes, err);
+}
+
 static int make_and_keep(const struct cairn_binary *bin, struct cairn_pack_search *s, const char *cached,
 			 struct cairn_pack **ret, struct cairn_err *err)
 {
@@ -107,7 +116,7 @@ static int make_and_keep(const struct cairn_binary *bin, struct cairn_pack_searc
 	int rc = cairn_pack_make(bin, &opts, &packed, err);
 	if (rc < 0)
 		return rc == -ENODATA ? -ENOENT : rc;
-	if (cached && cache_keep(s->cache_dir, cached, packed.bytes, packed.size, s->cache_bytes, &unkept) < 0)
+	if (cached && keep(bin, s, cached, &packed, &unkept) < 0)
 		note(s, "not kept in the cache: %s", unkept.msg);
 	rc = cairn_pack_open_packed(&packed, cairn_binary_path(bin), ret, err);
 	cairn_packed_free(&packed);
@@ -189,6 +198,9 @@ int cairn_pack_keep(const struct cairn_binary *bin, const struct cairn_pack_sear
 	SCOPE_FREE char *cached = cache_path(search->cache_dir, w.id, w.id_len);
 	if (!cached)
 		return err_nomem(err, "a path");
+	rc = trusted_source(bin, err);
+	if (rc < 0)
+		return rc;
 	SCOPE_CLOSE int lock = cache_lock(search->cache_dir, err);
 	if (lock < 0)
 		return lock;
@@ -199,7 +211,7 @@ int cairn_pack_keep(const struct cairn_binary *bin, const struct cairn_pack_sear
 		return err_set(err, rc, "%s: %s", cached, rc == -EAGAIN ? "could not be made a short time ago" : strerror(-rc));
 	rc = cairn_pack_make(bin, &opts, ret, err);
 	if (rc >= 0)
-		rc = cache_keep(search->cache_dir, cached, ret->bytes, ret->size, search->cache_bytes, err);
+		rc = keep(bin, search, cached, ret, err);
 	if (rc < 0) {
 		cairn_packed_free(ret);
 		return rc;

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/scope.h"
 
@@ -110,4 +111,38 @@ int trusted_open(const char *path, struct cairn_err *err)
 		return err_nomem(err, "a path");
 	}
 	return walk(whole, err);
+}
+
+/* ---- what a sidecar is made of ---- */
+
+/* The file that was opened is looked at again by its path, which must not lead to another one by now. */
+static int check_again(const char *path, const struct elf_origin *origin, struct cairn_err *err)
+{
+	SCOPE_FREE char *real = realpath(path, NULL);
+	struct stat st;
+	if (!real && errno == ENOMEM)
+		return err_nomem(err, "a path");
+	if (!real)
+		return err_set(err, -EPERM, "%s: not trusted: %m", path);
+	SCOPE_CLOSE int fd = trusted_open(real, err);
+	if (fd < 0)
+		return fd == -ENOMEM ? fd : -EPERM;
+	if (fstat(fd, &st) < 0 || st.st_dev != origin->dev || st.st_ino != origin->ino)
+		return err_set(err, -EPERM, "%s: not trusted: %s is another file by now", path, real);
+	return 0;
+}
+
+static int check_origin(void *ctx, const char *path, const struct elf_origin *origin)
+{
+	struct cairn_err *err = ctx;
+	if (!origin->is_file)
+		return 0;
+	if (origin->owner && origin->owner != geteuid())
+		return err_set(err, -EPERM, "%s: not trusted: it belongs to another user", path);
+	return geteuid() ? 0 : check_again(path, origin, err);
+}
+
+int trusted_source(const struct cairn_binary *bin, struct cairn_err *err)
+{
+	return binary_visit_origins(bin, check_origin, err);
 }
