@@ -145,10 +145,16 @@ const char *dw_unit_comp_dir(const struct dw_unit *u);
 uint16_t dw_unit_language(const struct dw_unit *u);
 /* C of any year; not what is built on it. */
 bool dw_unit_is_c(const struct dw_unit *u);
+bool dw_unit_is_cxx(const struct dw_unit *u);	/* C++ of any year */
 bool dw_unit_is_gcc(const struct dw_unit *u);   /* by producer: "GNU " */
 bool dw_unit_is_clang(const struct dw_unit *u); /* by producer: contains "clang" */
 bool dw_unit_is_lto(const struct dw_unit *u);   /* by producer: GCC's back end at link time, "GNU GIMPLE" */
 bool dw_unit_is_optimised(const struct dw_unit *u); /* by producer: " -O", but not " -O0" */
+/*
+ * By producer: GCC from version 8 on. It lists the special members that a C++ class declares, with
+ * DW_AT_defaulted and DW_AT_deleted, except with -gstrict-dwarf or another -fabi-version.
+ */
+bool dw_unit_lists_special_members(const struct dw_unit *u);
 
 /* ---- DIEs ---- */
 

@@ -87,6 +87,25 @@ int dwarf_type_of(struct dw_types *r, const struct dw_die *die, uint32_t *ret,
  */
 int dwarf_type_complete(struct dw_types *r, uint32_t id, struct cairn_err *err);
 
+/* How a function gets a parameter, and gives back a result. */
+enum dw_passing {
+	DW_PASSING_UNKNOWN,
+	DW_PASSED_BY_VALUE,
+	DW_PASSED_BY_ADDRESS, /* C++: the caller makes the object, and passes where it is */
+};
+
+/*
+ * dwarf_type_passing - whether C++ passes a type by its value or by its address (types_passing.c)
+ *
+ * @id  from this reader; completed as by dwarf_type_complete() where that can be done, unless it is
+ *      passed by address
+ * @by  unit of the function. C passes every struct by value
+ * @ret UNKNOWN when the debug information does not tell; BY_VALUE of what is no class
+ * Returns 0 or -ENOMEM. Cost: the class and what it consists of, each once per reader.
+ */
+int dwarf_type_passing(struct dw_types *r, uint32_t id, const struct dw_unit *by,
+		       enum dw_passing *ret, struct cairn_err *err);
+
 /*
  * dwarf_type_definition - find a struct, class, union or enum by name in the whole binary
  *

@@ -14,9 +14,6 @@
 
 #include <errno.h>
 
-/* Typedefs, qualifiers and arrays around what a value consists of. Real ones have less than ten. */
-enum { AROUND_MAX = 256 };
-
 static int make_index(struct dw_types *r, struct cairn_err *err)
 {
 	return r->index ? 0 : dw_type_index_new(r->dw, DW_DEFINITIONS, 0, &r->index, err);
@@ -95,6 +92,8 @@ static int load(struct dw_types *r, uint32_t id, struct cairn_err *err)
 	int rc = dw_die_at(r->dw, off, &die, err);
 	if (rc > 0 && t.declaration)
 		rc = adopt_definition(r, &die, &t, err);
+	if (rc > 0 && die.off != off && map_put(&r->unread, id, die.off) < 0)
+		return err_nomem(err, "types");
 	/* It stays unread, so that the next one who asks is told, too. */
 	if (rc == -ENOTUNIQ)
 		return rc;
@@ -112,19 +111,6 @@ static int load(struct dw_types *r, uint32_t id, struct cairn_err *err)
 	return rc < 0 ? rc : drained;
 }
 
-/* What a value of this type consists of: behind typedefs, qualifiers and arrays. */
-static uint32_t substance(const struct dw_types *r, uint32_t id)
-{
-	for (int around = 0; around < AROUND_MAX; around++) {
-		id = cairn_types_resolve(r->graph, id);
-		const struct cairn_type *t = cairn_types_get(r->graph, id);
-		if (t->kind != CAIRN_T_ARRAY)
-			return id;
-		id = t->ref;
-	}
-	return 0;
-}
-
 /*
  * GCC's scalar_storage_order reverses numbers and enums right inside of a struct, and its DWARF says so of numbers only
  * (docs/findings/gcc-storage-order.md). One number that is reversed tells of the enums. Pointers and vectors keep their order.
@@ -133,7 +119,8 @@ static void note_storage_order(struct dw_types *r, uint32_t id)
 {
 	struct cairn_type *t = types_node(r->graph, id);
 	for (uint32_t i = 0; t && i < t->n_members && !t->byte_swapped; i++) {
-		const struct cairn_type *m = cairn_types_get(r->graph, substance(r, t->members[i].type));
+		const struct cairn_type *m =
+			cairn_types_get(r->graph, types_substance(r->graph, t->members[i].type));
 		t->byte_swapped = m->byte_swapped && (m->kind == CAIRN_T_INT || m->kind == CAIRN_T_FLOAT);
 	}
 }
@@ -143,7 +130,7 @@ int dwarf_type_complete(struct dw_types *r, uint32_t id, struct cairn_err *err)
 	VEC(uint32_t) stack = {0};
 	int first = VEC_ADD(&stack, id) ? 0 : err_nomem(err, "types");
 	for (bool outermost = true; stack.n; outermost = false) {
-		uint32_t inside = substance(r, stack.p[--stack.n]);
+		uint32_t inside = types_substance(r->graph, stack.p[--stack.n]);
 		const struct cairn_type *t = cairn_types_get(r->graph, inside);
 		if (!t->unread)
 			continue;

@@ -24,6 +24,7 @@ void dw_types_free(struct dw_types *r)
 		return;
 	map_fini(&r->ids);
 	map_fini(&r->unread);
+	map_fini(&r->fates);
 	dw_type_index_free(r->index);
 	VEC_FREE(&r->todo);
 	VEC_FREE(&r->arrays);

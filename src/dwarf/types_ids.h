@@ -22,7 +22,8 @@ struct dw_types {
 	struct cairn_types *graph;
 	uint8_t pointer_size; /* 0: that of the unit's addresses */
 	struct map ids;	   /* DIE offset to id */
-	struct map unread; /* id to DIE offset; 0 once it is read */
+	struct map unread; /* id to DIE offset; once a definition was read, to its */
+	struct map fates;  /* id of a class to its special members (types_passing.c) */
 	struct dw_type_index *index; /* made when it is needed first */
 	VEC(struct {
 		dw_off off;

@@ -152,6 +152,21 @@ bool dw_unit_is_c(const struct dw_unit *u)
 	return false;
 }
 
+bool dw_unit_is_cxx(const struct dw_unit *u)
+{
+	switch (u->language) {
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+	case DW_LANG_C_plus_plus_17:
+	case DW_LANG_C_plus_plus_20:
+	case DW_LANG_C_plus_plus_23:
+		return true;
+	}
+	return false;
+}
+
 bool dw_unit_is_gcc(const struct dw_unit *u)
 {
 	return u->gcc;
@@ -170,4 +185,14 @@ bool dw_unit_is_optimised(const struct dw_unit *u)
 bool dw_unit_is_clang(const struct dw_unit *u)
 {
 	return u->clang;
+}
+
+bool dw_unit_lists_special_members(const struct dw_unit *u)
+{
+	enum { SINCE = 8 };
+	/* "GNU C++17 12.2.0 -mtune=generic ...", "GNU GIMPLE 12.2.0 ..." */
+	const char *language = u->gcc ? strchr(u->producer, ' ') : NULL,
+		   *version = language ? strchr(language + 1, ' ') : NULL;
+	return version && strtoul(version + 1, NULL, 10) >= SINCE &&
+	       !strstr(version, " -gstrict-dwarf") && !strstr(version, " -fabi-version=");
 }

@@ -27,10 +27,17 @@
  *	long double               X87, X87UP        the stack
  *	packed: char a; int b     MEMORY            the stack
  *
- * What is not certain makes this and all later parameters unknown, since everything behind depends on it: C++ classes,
- * which may be passed by hidden reference; vectors of 32 bytes, which depend on the machine that was compiled for; a
- * flexible array, on which GCC and Clang differ; a large struct behind an odd number of eightbytes that may be aligned to 16,
- * because the type graph has no alignment.
+ * C++ passes some classes by address: a pointer to the object is in a register or on the stack. A
+ * result of such a class takes rdi for its address, as one of class MEMORY does. A class without
+ * members takes neither register nor stack.
+ *
+ * An uncertain parameter makes itself and all later ones unknown, since their places depend on it:
+ *  - a C++ class without a description of how it is passed;
+ *  - vectors of 32 bytes, which depend on the machine that was compiled for;
+ *  - a flexible array, on which GCC and Clang differ;
+ *  - a large struct after an odd number of eightbytes that may be aligned to 16, because the type
+ *    graph has no alignment;
+ *  - what is on the stack after an empty class, which GCC before version 8 put there.
  */
 #include <errno.h>
 #include <string.h>
@@ -42,6 +49,7 @@ enum class { NO_CLASS, INTEGER, SSE, SSEUP, X87, X87UP, MEMORY, UNKNOWN };
 enum {
 	RSP = 7,
 	RET_ADDR_BYTES = 8,
+	POINTER_BYTES = 8,
 	XMM0 = 17,
 	N_INT = 6,
 	N_SSE = 8,
@@ -57,6 +65,7 @@ struct assign {
 	const struct cairn_types *types;
 	unsigned int ints, sses; /* registers used */
 	uint64_t stack;          /* next stack argument, from the first one */
+	bool after_empty;	 /* an empty class came before, which may have taken a stack slot */
 };
 
 /* Rules (a) to (f) of the ABI's classification, in its order. */
@@ -80,6 +89,11 @@ static enum class merge(enum class a, enum class b)
 static const struct cairn_type *resolved(const struct cairn_types *types, uint32_t id)
 {
 	return cairn_types_get(types, cairn_types_resolve(types, id));
+}
+
+static bool is_class(const struct cairn_type *t)
+{
+	return t->kind == CAIRN_T_STRUCT || t->kind == CAIRN_T_CLASS || t->kind == CAIRN_T_UNION;
 }
 
 static void both(enum class halves[2], enum class cls)
@@ -204,6 +218,7 @@ static void classify(const struct cairn_types *types, uint32_t id, uint64_t off,
 		classify_float(t, off, halves);
 		return;
 	case CAIRN_T_STRUCT:
+	case CAIRN_T_CLASS:
 	case CAIRN_T_UNION:
 		classify_members(types, t, off, depth, halves);
 		return;
@@ -224,7 +239,7 @@ static bool may_be_vector(const struct cairn_types *types, uint32_t id, unsigned
 		return false;
 	if (t->kind == CAIRN_T_ARRAY)
 		return t->vector || depth == DEPTH_MAX || may_be_vector(types, t->ref, depth + 1);
-	if (t->kind != CAIRN_T_STRUCT && t->kind != CAIRN_T_UNION)
+	if (!is_class(t))
 		return false;
 	if (t->unread || depth == DEPTH_MAX)
 		return true;
@@ -243,13 +258,12 @@ static bool is_complex_long_double(const struct cairn_type *t)
 static void classify_whole(const struct cairn_types *types, uint32_t id, enum class halves[2])
 {
 	const struct cairn_type *t = resolved(types, id);
-	bool is_struct = t->kind == CAIRN_T_STRUCT || t->kind == CAIRN_T_UNION;
 	halves[0] = halves[1] = NO_CLASS;
 	if (cairn_types_size(types, id) <= 16)
 		classify(types, id, 0, 0, halves);
 	else if (is_complex_long_double(t))
 		halves[0] = halves[1] = X87;
-	else if (is_struct && !may_be_vector(types, id, 0))
+	else if (is_class(t) && !may_be_vector(types, id, 0))
 		halves[0] = MEMORY;
 	else
 		halves[0] = UNKNOWN;
@@ -261,35 +275,62 @@ static void classify_whole(const struct cairn_types *types, uint32_t id, enum cl
 		halves[1] = SSE;
 }
 
-static int make(struct arena *arena, unsigned int n, const uint8_t *regs, int64_t memory_off, bool memory,
-		struct cairn_location *ret)
+/* Where the pieces of one argument are. */
+struct spot {
+	unsigned int n; /* registers */
+	uint8_t regs[2];
+	uint32_t offs[2]; /* the byte of the argument that each begins with */
+	bool in_parts;	  /* they are less than the whole argument */
+};
+
+static int in_registers(struct arena *arena, const struct spot *s, struct cairn_location *ret)
 {
-	struct cairn_piece *pieces = arena_array(arena, n, sizeof(*pieces));
-	struct cairn_loc_step *steps = arena_array(arena, n + 1, sizeof(*steps));
+	struct cairn_piece *pieces = arena_array(arena, s->n, sizeof(*pieces));
+	struct cairn_loc_step *steps = arena_array(arena, s->n, sizeof(*steps));
 	if (!pieces || !steps)
 		return -ENOMEM;
-	*ret = (struct cairn_location){.n_pieces = n, .pieces = pieces};
-	for (unsigned int i = 0; i < n; i++) {
-		steps[i] = (struct cairn_loc_step){.op = CAIRN_LOC_REG, .reg = memory ? RSP : regs[i]};
-		pieces[i] = (struct cairn_piece){.kind = memory ? CAIRN_PIECE_MEMORY : CAIRN_PIECE_VALUE,
-						 .off = i * 8,
-						 .size = n > 1 ? 8 : 0,
+	*ret = (struct cairn_location){.n_pieces = s->n, .pieces = pieces};
+	for (unsigned int i = 0; i < s->n; i++) {
+		steps[i] = (struct cairn_loc_step){.op = CAIRN_LOC_REG, .reg = s->regs[i]};
+		pieces[i] = (struct cairn_piece){.kind = CAIRN_PIECE_VALUE,
+						 .off = s->offs[i],
+						 .size = s->in_parts ? 8 : 0,
 						 .n_steps = 1,
 						 .steps = &steps[i]};
-		if (!memory && regs[i] >= XMM0)
+		if (s->regs[i] >= XMM0)
 			ret->why = CAIRN_UNAVAIL_VECTOR_REGISTER;
 	}
-	if (memory) {
-		steps[1] = (struct cairn_loc_step){.op = CAIRN_LOC_ADD, .imm = memory_off};
-		pieces[0].n_steps = 2;
-	}
-	return 0;
+	return 1;
+}
+
+/* In memory, @n of these steps lead there. */
+static int in_memory(struct arena *arena, uint32_t n, const struct cairn_loc_step *steps,
+		     struct cairn_location *ret)
+{
+	struct cairn_piece *piece = arena_alloc(arena, sizeof(*piece));
+	struct cairn_loc_step *copy = arena_array(arena, n, sizeof(*copy));
+	if (!piece || !copy)
+		return -ENOMEM;
+	memcpy(copy, steps, n * sizeof(*copy));
+	*piece = (struct cairn_piece){.kind = CAIRN_PIECE_MEMORY, .n_steps = n, .steps = copy};
+	*ret = (struct cairn_location){.n_pieces = 1, .pieces = piece};
+	return 1;
+}
+
+/* Takes @size bytes of the stack; the distance from rsp at the entry. */
+static int64_t take_stack(struct assign *a, uint64_t size)
+{
+	int64_t off = (int64_t)(RET_ADDR_BYTES + a->stack);
+	a->stack += (size + 7) / 8 * 8;
+	return off;
 }
 
 /* Returns 1; 0 when its alignment, which decides about its place, is not known. */
 static int on_stack(struct assign *a, const struct cairn_type *t, uint64_t size, struct arena *arena,
 		    struct cairn_location *ret)
 {
+	if (a->after_empty)
+		return 0;
 	/*
 	 * An alignment of 16 makes the size a multiple of 16; an array of pairs has such a size without it. And
 	 * Clang before 18 does not align an __int128.
@@ -300,65 +341,140 @@ static int on_stack(struct assign *a, const struct cairn_type *t, uint64_t size,
 		if (t->encoding != CAIRN_ENC_COMPLEX || is_complex_long_double(t))
 			a->stack += 8;
 	}
-	int64_t off = (int64_t)(RET_ADDR_BYTES + a->stack);
-	a->stack += (size + 7) / 8 * 8;
-	return make(arena, 1, NULL, off, true, ret) < 0 ? -ENOMEM : 1;
+	const struct cairn_loc_step steps[] = {
+		{.op = CAIRN_LOC_REG, .reg = RSP},
+		{.op = CAIRN_LOC_ADD, .imm = take_stack(a, size)},
+	};
+	return in_memory(arena, 2, steps, ret);
+}
+
+static int by_address(struct assign *a, struct arena *arena, struct cairn_location *ret)
+{
+	struct cairn_loc_step steps[] = {
+		{.op = CAIRN_LOC_REG, .reg = RSP},
+		{.op = CAIRN_LOC_ADD},
+		{.op = CAIRN_LOC_LOAD, .size = POINTER_BYTES},
+	};
+	if (a->ints < N_INT) {
+		steps[0].reg = int_regs[a->ints++];
+		return in_memory(arena, 1, steps, ret);
+	}
+	if (a->after_empty)
+		return 0;
+	steps[1].imm = take_stack(a, POINTER_BYTES);
+	return in_memory(arena, 3, steps, ret);
+}
+
+static bool is_nullptr(const struct cairn_type *t)
+{
+	return t->kind == CAIRN_T_UNSPECIFIED && t->name && strstr(t->name, "nullptr");
+}
+
+/* A std::nullptr_t is passed as a pointer, and has no value to show. */
+static int take_pointer(struct assign *a)
+{
+	if (a->ints == N_INT)
+		return !a->after_empty && take_stack(a, POINTER_BYTES);
+	a->ints++;
+	return 1;
+}
+
+/* A class without members: all its bytes are padding. */
+static int nowhere(struct assign *a, uint64_t size, struct arena *arena, struct cairn_location *ret)
+{
+	struct cairn_piece *piece = arena_alloc(arena, sizeof(*piece));
+	uint8_t *bytes = arena_array(arena, size, 1);
+	if (!piece || !bytes)
+		return -ENOMEM;
+	memset(bytes, 0, size);
+	a->after_empty = true;
+	*piece = (struct cairn_piece){
+		.kind = CAIRN_PIECE_BYTES, .size = (uint32_t)size, .bytes = bytes};
+	*ret = (struct cairn_location){.n_pieces = 1, .pieces = piece};
+	return 1;
+}
+
+/* Registers for the halves that have a class; false when one has none that is passed in a register. */
+static bool choose_registers(const struct assign *a, const enum class halves[2], uint64_t size,
+			     struct spot *ret, unsigned int *ints, unsigned int *sses)
+{
+	unsigned int n = size > 8 && halves[1] != SSEUP ? 2 : 1;
+	*ret = (struct spot){.in_parts = n > 1};
+	*ints = a->ints;
+	*sses = a->sses;
+	for (unsigned int i = 0; i < n; i++) {
+		if (halves[i] == NO_CLASS)
+			continue;
+		if (halves[i] != INTEGER && halves[i] != SSE)
+			return false;
+		ret->offs[ret->n] = i * 8;
+		/* Beyond the last one it is not used. */
+		ret->regs[ret->n++] =
+			halves[i] == SSE ? (uint8_t)(XMM0 + *sses) : int_regs[*ints % N_INT];
+		*(halves[i] == SSE ? sses : ints) += 1;
+	}
+	return true;
 }
 
 /* Place one parameter. Returns 1 placed, 0 class unknown, -ENOMEM. */
-static int place(struct assign *a, uint32_t type, struct arena *arena, struct cairn_location *ret)
+static int place(struct assign *a, const struct abi_param *param, struct arena *arena,
+		 struct cairn_location *ret)
 {
-	const struct cairn_type *t = resolved(a->types, type);
-	uint64_t size = cairn_types_size(a->types, type);
+	const struct cairn_type *t = resolved(a->types, param->type);
+	uint64_t size = cairn_types_size(a->types, param->type);
 	enum class halves[2];
-	if (!size || t->kind == CAIRN_T_CLASS)
+	struct spot spot;
+	unsigned int ints, sses;
+	if (param->how == ABI_NOT_PASSED)
+		return 1;
+	if (param->how == ABI_BY_ADDRESS)
+		return by_address(a, arena, ret);
+	if (is_nullptr(t))
+		return take_pointer(a);
+	if (!size || param->how == ABI_UNKNOWN)
 		return 0;
-	classify_whole(a->types, type, halves);
+	classify_whole(a->types, param->type, halves);
 	if (halves[0] == MEMORY || halves[0] == X87)
 		return on_stack(a, t, size, arena, ret);
-	unsigned int n = size > 8 && halves[1] != SSEUP ? 2 : 1, ints = 0, sses = 0;
-	uint8_t regs[2];
-	for (unsigned int i = 0; i < n; i++) {
-		if (halves[i] != INTEGER && halves[i] != SSE)
-			return 0;
-		ints += halves[i] == INTEGER;
-		sses += halves[i] == SSE;
-	}
-	if (a->ints + ints > N_INT || a->sses + sses > N_SSE) {
+	if (!choose_registers(a, halves, size, &spot, &ints, &sses))
+		return 0;
+	if (!spot.n)
+		return nowhere(a, size, arena, ret);
+	if (ints > N_INT || sses > N_SSE) {
 		/* Clang before 18 splits it between the last register and the stack. */
 		if (t->kind == CAIRN_T_INT && size == 16 && a->ints < N_INT)
 			return 0;
 		return on_stack(a, t, size, arena, ret);
 	}
-	for (unsigned int i = 0; i < n; i++)
-		regs[i] = halves[i] == INTEGER ? int_regs[a->ints++] : (uint8_t)(XMM0 + a->sses++);
-	return make(arena, n, regs, 0, false, ret) < 0 ? -ENOMEM : 1;
+	a->ints = ints;
+	a->sses = sses;
+	return in_registers(arena, &spot, ret);
 }
 
 /* Returns 1; 0 when it cannot be told whether the result takes a register. */
-static int place_result(struct assign *a, uint32_t type)
+static int place_result(struct assign *a, const struct abi_param *result)
 {
-	const struct cairn_type *t = resolved(a->types, type);
+	const struct cairn_type *t = resolved(a->types, result->type);
 	enum class halves[2];
 	if (t->kind == CAIRN_T_VOID)
 		return 1;
-	/* Of a class that is not known from its size. */
-	if (t->kind == CAIRN_T_CLASS)
+	if (result->how == ABI_UNKNOWN)
 		return 0;
-	classify_whole(a->types, type, halves);
-	a->ints = halves[0] == MEMORY;
-	return halves[0] != UNKNOWN;
+	classify_whole(a->types, result->type, halves);
+	a->ints = result->how == ABI_BY_ADDRESS || halves[0] == MEMORY;
+	return result->how == ABI_BY_ADDRESS || halves[0] != UNKNOWN;
 }
 
-int abi_locations(const struct cairn_types *types, uint32_t return_type, const uint32_t *params,
-		  uint32_t n, struct arena *arena, struct cairn_location *ret)
+int abi_locations(const struct cairn_types *types, const struct abi_param *result,
+		  const struct abi_param *params, uint32_t n, struct arena *arena,
+		  struct cairn_location *ret)
 {
 	struct assign a = {.types = types};
-	int known = place_result(&a, return_type);
+	int known = place_result(&a, result);
 	for (uint32_t i = 0; i < n; i++) {
 		ret[i] = (struct cairn_location){.why = CAIRN_UNAVAIL_NOT_STORED};
 		if (known == 1)
-			known = place(&a, params[i], arena, &ret[i]);
+			known = place(&a, &params[i], arena, &ret[i]);
 		if (known < 0)
 			return known;
 	}

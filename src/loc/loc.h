@@ -175,15 +175,28 @@ bool flow_unchanged(struct flow *flow, struct cairn_vaddr at, unsigned int dwarf
 /* True when some path from @at reads register @dwarf_reg before writing it; @flow may be NULL (false). */
 bool flow_used(struct flow *flow, struct cairn_vaddr at, unsigned int dwarf_reg);
 
+enum abi_passing {
+	ABI_BY_VALUE,
+	ABI_BY_ADDRESS, /* C++: of an object that the caller made */
+	ABI_NOT_PASSED, /* described, but no argument of this instance */
+	ABI_UNKNOWN,
+};
+
+struct abi_param {
+	uint32_t type;
+	enum abi_passing how;
+};
+
 /*
  * abi_locations - where the System V x86-64 convention puts the parameters of a function at its entry
  *
  * @types   of the parameters, in order; @n of them
- * @return_type  decides whether rdi holds the address of the result
+ * @result  decides whether rdi holds the address of the result
  * @ret     @n locations; why is CAIRN_UNAVAIL_NOT_STORED from the first parameter on whose class is not known
  * Returns 0 or -ENOMEM.
  */
-int abi_locations(const struct cairn_types *types, uint32_t return_type, const uint32_t *params,
-		  uint32_t n, struct arena *arena, struct cairn_location *ret);
+int abi_locations(const struct cairn_types *types, const struct abi_param *result,
+		  const struct abi_param *params, uint32_t n, struct arena *arena,
+		  struct cairn_location *ret);
 
 #endif

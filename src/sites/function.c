@@ -111,15 +111,82 @@ static bool is_global(const struct site_env *env, struct cairn_vaddr at)
 	return false;
 }
 
-static bool passes_classes(const struct cairn_types *types, const struct cairn_function *f)
+/* What every language of this platform but Go passes as C does. */
+static bool is_word(const struct cairn_types *types, uint32_t id)
 {
-	for (uint32_t i = 0; i <= f->n_params; i++) {
-		uint32_t id = i < f->n_params ? f->params[i].type : f->return_type;
-		enum cairn_type_kind kind = cairn_types_get(types, cairn_types_resolve(types, id))->kind;
-		if (kind == CAIRN_T_STRUCT || kind == CAIRN_T_CLASS || kind == CAIRN_T_UNION)
-			return true;
+	enum { WORD_BYTES = 8 };
+	const struct cairn_type *t = cairn_types_get(types, cairn_types_resolve(types, id));
+	switch (t->kind) {
+	case CAIRN_T_VOID:
+	case CAIRN_T_PTR:
+	case CAIRN_T_REF:
+		return true;
+	case CAIRN_T_INT:
+	case CAIRN_T_ENUM:
+	case CAIRN_T_FLOAT:
+		return t->size && t->size <= WORD_BYTES;
+	default:
+		return false;
 	}
-	return false;
+}
+
+/*
+ * Whether the function is called as the platform says. C and C++ are; of other languages only
+ * functions that pass words.
+ */
+static bool has_convention(const struct dw_unit *unit, const struct cairn_types *types,
+			   const struct cairn_function *f)
+{
+	if (dw_unit_is_c(unit) || dw_unit_is_cxx(unit) ||
+	    dw_unit_language(unit) == DW_LANG_Mips_Assembler)
+		return true;
+	if (dw_unit_language(unit) == DW_LANG_Go)
+		return false;
+	for (uint32_t i = 0; i < f->n_params; i++)
+		if (!is_word(types, f->params[i].type))
+			return false;
+	return is_word(types, f->return_type);
+}
+
+/* How a value of @type is passed; the type is complete then, or never will be. */
+static int read_passing(struct dw_types *reader, const struct dw_unit *unit, uint32_t type,
+			struct abi_param *ret, struct cairn_err *err)
+{
+	static const enum abi_passing how[] = {
+		[DW_PASSING_UNKNOWN] = ABI_UNKNOWN,
+		[DW_PASSED_BY_VALUE] = ABI_BY_VALUE,
+		[DW_PASSED_BY_ADDRESS] = ABI_BY_ADDRESS,
+	};
+	enum dw_passing passing;
+	int rc = dwarf_type_passing(reader, type, unit, &passing, err);
+	if (rc >= 0)
+		*ret = (struct abi_param){type, how[passing]};
+	return rc;
+}
+
+/*
+ * GCC lists two more parameters for a constructor or destructor of a class with virtual bases. No
+ * instance gets the first. The instance that makes a base class within an object gets the second,
+ * and only this instance has a DIE for it.
+ */
+static bool is_passed(const struct cairn_param *p, const struct cairn_location *said)
+{
+	if (!p->name || strcmp(p->name, "__vtt_parm") != 0)
+		return !p->name || strcmp(p->name, "__in_chrg") != 0;
+	return said->why != CAIRN_UNAVAIL_NO_DESCRIPTION;
+}
+
+static int read_passings(struct dw_types *reader, const struct built_site *b,
+			 const struct cairn_function *f, struct abi_param *result,
+			 struct abi_param *params, struct cairn_err *err)
+{
+	int rc = read_passing(reader, b->die.unit, f->return_type, result, err);
+	for (uint32_t i = 0; i < f->n_params && rc >= 0; i++) {
+		rc = read_passing(reader, b->die.unit, f->params[i].type, &params[i], err);
+		if (rc >= 0 && !is_passed(&f->params[i], &b->args[i].loc))
+			params[i].how = ABI_NOT_PASSED;
+	}
+	return rc;
 }
 
 /* Whether the function uses all of what the convention passes. */
@@ -128,11 +195,12 @@ static bool is_used(const struct site_env *env, const struct built_site *b, cons
 	enum { RET_ADDR_BYTES = 8 };
 	for (uint32_t i = 0; i < abi->n_pieces; i++) {
 		const struct cairn_piece *p = &abi->pieces[i];
-		if (p->kind == CAIRN_PIECE_MEMORY) {
+		if (p->kind == CAIRN_PIECE_MEMORY && p->n_steps > 1) {
 			int64_t off = p->steps[1].imm - RET_ADDR_BYTES;
 			if (!loc_stack_argument_is_used(env->code, env->cfi, &b->die, off))
 				return false;
-		} else if (p->steps[0].reg < 16 && !(b->used & 1u << p->steps[0].reg)) {
+		} else if (p->n_steps && p->steps[0].reg < 16 &&
+			   !(b->used & 1u << p->steps[0].reg)) {
 			return false;
 		}
 	}
@@ -163,28 +231,24 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 			    struct cairn_err *err)
 {
 	const struct cairn_types *types = dw_types_graph(reader);
+	const struct dw_unit *unit = b->die.unit;
 	bool folded = !b->site.n_chain && env->folds && symbol_name_has(env->folds, b->site.at);
 	b->site.count_doubts |= folded ? CAIRN_COUNT_FOLDED : 0;
 	if (b->site.n_chain || !f->n_params)
 		return 0;
 	if (b->site.kind == CAIRN_SITE_PART || site_is_clone(env, &b->site) ||
-	    (!dw_unit_is_c(b->die.unit) && passes_classes(types, f))) {
+	    !has_convention(unit, types, f)) {
 		believe_clone(env, b);
 		return 0;
 	}
 	struct cairn_location *abi = arena_array(arena, f->n_params, sizeof(*abi));
-	uint32_t *params = arena_array(arena, f->n_params, sizeof(*params));
+	struct abi_param *params = arena_array(arena, f->n_params, sizeof(*params)), result;
 	if (!abi || !params)
 		return err_nomem(err, "locations");
-	for (uint32_t i = 0; i <= f->n_params; i++) {
-		uint32_t id = i < f->n_params ? f->params[i].type : f->return_type;
-		int rc = dwarf_type_complete(reader, id, err);
-		if (rc < 0 && rc != -EBADMSG)
-			return rc;
-		if (i < f->n_params)
-			params[i] = id;
-	}
-	if (abi_locations(types, f->return_type, params, f->n_params, arena, abi) < 0)
+	int rc = read_passings(reader, b, f, &result, params, err);
+	if (rc < 0)
+		return rc;
+	if (abi_locations(types, &result, params, f->n_params, arena, abi) < 0)
 		return err_nomem(err, "locations");
 	bool global = is_global(env, b->site.at);
 	for (uint32_t i = 0; i < b->site.n_args; i++) {

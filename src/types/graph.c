@@ -155,6 +155,21 @@ uint32_t cairn_types_resolve(const struct cairn_types *types, uint32_t id)
 	return 0;
 }
 
+/* Typedefs, qualifiers and arrays around what a value consists of. Real ones have less than ten. */
+enum { AROUND_LIMIT = 256 };
+
+uint32_t types_substance(const struct cairn_types *types, uint32_t id)
+{
+	for (unsigned int around = 0; around < AROUND_LIMIT; around++) {
+		id = cairn_types_resolve(types, id);
+		const struct cairn_type *t = cairn_types_get(types, id);
+		if (t->kind != CAIRN_T_ARRAY)
+			return id;
+		id = t->ref;
+	}
+	return 0;
+}
+
 uint64_t cairn_types_size(const struct cairn_types *types, uint32_t id)
 {
 	return cairn_types_get(types, cairn_types_resolve(types, id))->size;

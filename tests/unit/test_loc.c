@@ -164,11 +164,12 @@ static int teardown(void **state)
 }
 
 /* The locations of up to 10 parameters, joined by spaces. */
-static const char *convention(struct fixture *f, uint32_t result, uint32_t n, const uint32_t *params)
+static const char *convention_of(struct fixture *f, struct abi_param result, uint32_t n,
+				 const struct abi_param *params)
 {
 	static char all[1024];
 	struct cairn_location locs[10];
-	assert_int_equal(abi_locations(f->types, result, params, n, &f->arena, locs), 0);
+	assert_int_equal(abi_locations(f->types, &result, params, n, &f->arena, locs), 0);
 	all[0] = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		char one[128];
@@ -179,6 +180,16 @@ static const char *convention(struct fixture *f, uint32_t result, uint32_t n, co
 		strcat(all, locs[i].n_pieces ? one : "?");
 	}
 	return all;
+}
+
+/* All passed by value. */
+static const char *convention(struct fixture *f, uint32_t result, uint32_t n,
+			      const uint32_t *params)
+{
+	struct abi_param given[10];
+	for (uint32_t i = 0; i < n; i++)
+		given[i] = (struct abi_param){.type = params[i]};
+	return convention_of(f, (struct abi_param){.type = result}, n, given);
 }
 
 static void integers_take_six_registers_then_the_stack(void **state)
@@ -231,6 +242,64 @@ static void what_is_not_certain_makes_the_rest_unknown(void **state)
 	assert_string_equal(convention(f, 0, 3, p), "%rdi ? ?");
 }
 
+static void a_class_by_address_is_where_its_pointer_leads(void **state)
+{
+	struct fixture *f = *state;
+	const struct abi_param p[] = {
+		{f->pair, ABI_BY_ADDRESS}, {f->i32}, {f->big, ABI_BY_ADDRESS}};
+	assert_string_equal(convention_of(f, (struct abi_param){0}, 3, p), "*(%rdi) %rsi *(%rdx)");
+	const struct abi_param many[] = {{f->i32},
+					 {f->i32},
+					 {f->i32},
+					 {f->i32},
+					 {f->i32},
+					 {f->i32},
+					 {f->big, ABI_BY_ADDRESS},
+					 {f->i32}};
+	assert_string_equal(convention_of(f, (struct abi_param){0}, 8, many),
+			    "%rdi %rsi %rdx %rcx %r8 %r9 *(*(%rsp+8)) *(%rsp+0x10)");
+}
+
+static void a_result_by_address_takes_the_first_register(void **state)
+{
+	struct fixture *f = *state;
+	const struct abi_param p[] = {{f->i32}};
+	assert_string_equal(convention_of(f, (struct abi_param){f->pair, ABI_BY_ADDRESS}, 1, p),
+			    "%rsi");
+}
+
+static void a_class_that_nobody_tells_how_it_is_passed_makes_the_rest_unknown(void **state)
+{
+	struct fixture *f = *state;
+	const struct abi_param p[] = {{f->i32}, {f->pair, ABI_UNKNOWN}, {f->i32}};
+	assert_string_equal(convention_of(f, (struct abi_param){0}, 3, p), "%rdi ? ?");
+	assert_string_equal(convention_of(f, (struct abi_param){f->pair, ABI_UNKNOWN}, 1, p), "?");
+}
+
+static void a_parameter_that_is_not_passed_takes_no_register(void **state)
+{
+	struct fixture *f = *state;
+	const struct abi_param p[] = {{f->ptr}, {f->i32, ABI_NOT_PASSED}, {f->i32}};
+	assert_string_equal(convention_of(f, (struct abi_param){0}, 3, p), "%rdi ? %rsi");
+}
+
+static void an_empty_class_takes_nothing_and_leaves_the_stack_open(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t empty = add(f->types, (struct cairn_type){.kind = CAIRN_T_CLASS, .size = 1});
+	uint32_t p[] = {empty, f->i32, f->i32, f->i32, f->i32, f->i32, f->i32, f->i32};
+	assert_string_equal(convention(f, 0, 8, p), "const 0x00 %rdi %rsi %rdx %rcx %r8 %r9 ?");
+}
+
+static void a_nullptr_takes_the_register_of_a_pointer(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t null = add(f->types, (struct cairn_type){.kind = CAIRN_T_UNSPECIFIED,
+							  .name = "std::nullptr_t"});
+	uint32_t p[] = {null, f->i32};
+	assert_string_equal(convention(f, 0, 2, p), "? %rsi");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,13 +308,32 @@ int main(void)
 		cmocka_unit_test(a_reason_stands_behind_what_is_known),
 		cmocka_unit_test(every_reason_has_a_text_and_a_word_of_its_own),
 		cmocka_unit_test(long_text_is_cut_and_its_length_told),
-		cmocka_unit_test_setup_teardown(integers_take_six_registers_then_the_stack, setup, teardown),
-		cmocka_unit_test_setup_teardown(floats_have_registers_of_their_own, setup, teardown),
+		cmocka_unit_test_setup_teardown(integers_take_six_registers_then_the_stack, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(floats_have_registers_of_their_own, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(small_structs_travel_in_halves, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_struct_that_does_not_fit_goes_to_the_stack_whole, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_large_result_takes_the_first_register, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_large_struct_goes_to_the_stack_and_takes_no_register, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_not_certain_makes_the_rest_unknown, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_struct_that_does_not_fit_goes_to_the_stack_whole,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_large_result_takes_the_first_register, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_large_struct_goes_to_the_stack_and_takes_no_register, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_class_by_address_is_where_its_pointer_leads,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_result_by_address_takes_the_first_register, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_class_that_nobody_tells_how_it_is_passed_makes_the_rest_unknown, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(a_parameter_that_is_not_passed_takes_no_register,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			an_empty_class_takes_nothing_and_leaves_the_stack_open, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_nullptr_takes_the_register_of_a_pointer, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_is_not_certain_makes_the_rest_unknown, setup,
+						teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
