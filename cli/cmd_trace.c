@@ -49,7 +49,7 @@ static const struct opt opts[] = {
 	{0, "value-len", OPT_COUNT, "N", AT(value_len), "fetch at most N bytes of a struct or an array (512)"},
 	{'f', "follow", OPT_FLAG, NULL, AT(children), "trace the children of the process, too"},
 	{0, "no-move", OPT_FLAG, NULL, AT(no_move),
-	 "never move a probe to a cheaper instruction of the same basic block"},
+	 "never move a probe to a cheaper instruction of the same basic block, or off one with a hazard"},
 	{0, "assume-unmodified", OPT_FLAG, NULL, AT(assume_unmodified),
 	 "take a parameter's value at a place for the argument where the debug information, mostly Clang's, does not "
 	 "tell whether the function has already changed it"},

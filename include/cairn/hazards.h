@@ -10,6 +10,9 @@
  *    address over the red zone of a leaf function, whose results are then wrong.
  *  - Some AVX instructions (vpor, vpcmpeqb, vzeroupper, ...) are taken for a jump of the same opcode
  *    number and not executed: the program goes on without their result.
+ *  - A single step sets the trap flag and runs a copy elsewhere. pushf stores that flag, and the program is ended by SIGTRAP
+ *    when it loads it back; a child made by a probed syscall instruction is ended at once.
+ *  - A string instruction with a rep prefix is stepped once for each repetition, and gives as many events.
  *
  * So the bytes decide, before attaching, and for any tracer's users:
  *
@@ -36,6 +39,9 @@ enum cairn_hazard {
 	CAIRN_HAZARD_NOP5_RED_ZONE,  /* 5-byte nop not at a function's entry: corrupts the red zone */
 	CAIRN_HAZARD_NOT_A_BOUNDARY, /* not the start of an instruction of executable code */
 	CAIRN_HAZARD_MISEMULATED,    /* taken for another instruction (many of AVX): not executed */
+	CAIRN_HAZARD_SEES_STEP,      /* pushf, syscall, sgdt, ...: the single step changes its result or ends the program */
+	CAIRN_HAZARD_REPEATS,        /* rep movs and the like: one event for each repetition */
+	CAIRN_HAZARD_N               /* how many there are; no hazard itself */
 };
 
 /* "lock prefix: the probe attaches and never fires"; a sentence without a full stop. Static. */

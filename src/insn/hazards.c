@@ -59,6 +59,12 @@ static const struct {
 		{"misemulated",
 		 "the kernel takes it for another instruction (a jump, call, return, nop or popf): "
 		 "under a probe the program computes something else"},
+	[CAIRN_HAZARD_SEES_STEP] =
+		{"sees-step",
+		 "its result shows the kernel's single step (pushf, syscall, sgdt): under a probe the program "
+		 "computes something else or ends"},
+	[CAIRN_HAZARD_REPEATS] = {"repeats", "a string instruction with a rep prefix: a probe gives one event for "
+					     "each repetition, not one for each call"},
 };
 
 enum { N_HAZARDS = sizeof(hazards) / sizeof(hazards[0]) };

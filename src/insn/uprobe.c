@@ -26,6 +26,10 @@
  *	7. jcc, jmp, call with a direct target, push of a general register       emulate
  *	8. the rest                                                               single-step
  *
+ * Not all of the rest is served by the step. What shows it is CAIRN_HAZARD_SEES_STEP, see sees_step(); a repeated string
+ * instruction, which traps after each repetition, CAIRN_HAZARD_REPEATS. Each kind of instruction whose result depends on flags, rip
+ * or the kernel is run by tests/live/live_uprobe_steps.c.
+ *
  * "Opcode byte" is where it becomes interesting. For an instruction behind the escape 0f it is 0f,
  * which no list names: all of them pass rule 4, syscall and ud2 included. For a VEX, EVEX or XOP
  * instruction it is the opcode itself, *without its map*, and the lists were made for the one-byte
@@ -233,6 +237,40 @@ static bool is_plain_push(const ZydisDecodedInstruction *zi)
 	return zi->length == 1 || (zi->length == 2 && has_prefix(zi, 0x41));
 }
 
+/*
+ * Instructions whose result the single step changes (rule 8). pushf stores the trap flag. syscall leaves the flags in r11 and the
+ * address behind the copy in rcx, and a child that it makes has no copy to go on in. A far call leaves 4 bytes of address, where
+ * the kernel repairs 8. The kernel itself emulates sgdt, sidt, sldt, str and smsw (UMIP), which ends no step: what follows the copy
+ * is executed. An xbegin is aborted by the trap, and goes on at a distance from the copy.
+ */
+static bool sees_step(const ZydisDecodedInstruction *zi)
+{
+	switch (zi->mnemonic) {
+	case ZYDIS_MNEMONIC_PUSHF:
+	case ZYDIS_MNEMONIC_PUSHFD:
+	case ZYDIS_MNEMONIC_PUSHFQ:
+	case ZYDIS_MNEMONIC_SYSCALL:
+	case ZYDIS_MNEMONIC_SGDT:
+	case ZYDIS_MNEMONIC_SIDT:
+	case ZYDIS_MNEMONIC_SLDT:
+	case ZYDIS_MNEMONIC_STR:
+	case ZYDIS_MNEMONIC_SMSW:
+	case ZYDIS_MNEMONIC_XBEGIN:
+		return true;
+	case ZYDIS_MNEMONIC_CALL:
+		return zi->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR;
+	default:
+		return false;
+	}
+}
+
+/* A string instruction that is stepped once for each repetition. */
+static bool repeats(const ZydisDecodedInstruction *zi)
+{
+	return (zi->attributes &
+		(ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
+}
+
 static enum cairn_hazard opcode_hazard(const ZydisDecodedInstruction *zi)
 {
 	uint8_t op = kernel_opcode(zi);
@@ -247,7 +285,9 @@ static enum cairn_hazard opcode_hazard(const ZydisDecodedInstruction *zi)
 	/* xchg %r8,%rax, taken for a nop with a prefix. */
 	if (!vector && op == 0x90 && zi->raw.rex.B)
 		return CAIRN_HAZARD_MISEMULATED;
-	return CAIRN_HAZARD_NONE;
+	if (sees_step(zi))
+		return CAIRN_HAZARD_SEES_STEP;
+	return repeats(zi) ? CAIRN_HAZARD_REPEATS : CAIRN_HAZARD_NONE;
 }
 
 struct insn_uprobe uprobe_judge(const ZydisDecodedInstruction *zi, const uint8_t *bytes)

@@ -23,7 +23,7 @@ enum {
 	 * Raised whenever the same binary would give other places, locations, chains or lines than before, in the same
 	 * format, so that who has nothing but an older sidecar is told. In the cache the maker has to be the same (find.c).
 	 */
-	PACK_ANALYSIS = 1,
+	PACK_ANALYSIS = 2,
 
 	/* Bytes of code that a page describes: so many that the offset of a row in it is one byte. */
 	PACK_PAGE_SIZE = 256,

@@ -182,7 +182,7 @@ static void read_manner(struct cursor *c, struct cairn_site *s)
 	if (s->has_off)
 		s->off.v = (uint64_t)cur_folded(c);
 	if (flags & PLACE_HAZARD)
-		s->hazard = (enum cairn_hazard)(cur_uleb(c) % (CAIRN_HAZARD_MISEMULATED + 1));
+		s->hazard = (enum cairn_hazard)(cur_uleb(c) % CAIRN_HAZARD_N);
 	if (flags & PLACE_DOUBTS) {
 		s->count_doubts = cur_number(c);
 		s->n_behind = cur_number(c);

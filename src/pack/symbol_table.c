@@ -194,7 +194,7 @@ int bare_function(const struct cairn_pack *p, const struct pack_symbol_name *s, 
 		.at.v = p->header->base + s->at,
 		.off.v = s->off,
 		.has_off = s->off != SYMBOL_NOWHERE,
-		.hazard = hazard <= CAIRN_HAZARD_MISEMULATED ? (enum cairn_hazard)hazard : CAIRN_HAZARD_NONE,
+		.hazard = hazard < CAIRN_HAZARD_N ? (enum cairn_hazard)hazard : CAIRN_HAZARD_NONE,
 		.n_shared = 1,
 	};
 	if (cairn_pack_symbol_of(p, site->at, &site->symbol, &start))

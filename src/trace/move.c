@@ -38,6 +38,10 @@
  *     same. What P computes from the address of the probe is compiled again for M.
  *  4. M has no hazard of its own.
  *
+ * A site with a hazard (a string instruction that repeats, pushf) is moved for another reason, and by the same proof.
+ * Where no M is ahead, as W would have the hazardous instruction in it, one before A will do: W is then the
+ * instructions from M up to but without A, and every execution of M is followed by exactly one of A.
+ *
  * Not covered, and not met in practice: code that patches itself, ptrace, a restartable sequence
  * (rseq) whose abort handler lies in the middle of a block.
  *
@@ -67,9 +71,10 @@
 #define PAGE_SHIFT	   8
 #define MAP_BITS	   (1u << 16)
 
-/* (from, to]: no jump may lead there. */
+/* (from, to]: no jump may lead there. One end is the site, the other one where the probe goes. */
 struct window {
-	uint64_t from, to;
+	uint64_t from, to, goal;
+	bool is_goal_emulated;
 	struct trace_place *place;
 	bool entered;
 };
@@ -266,6 +271,35 @@ static uint64_t find_cheap(const struct mover *m, uint64_t at, uint64_t hi, stru
 	return 0;
 }
 
+/*
+ * The instruction nearest before @at that can be probed and from which control can only go to @at; 0 when there is none. From @lo,
+ * where instructions are known to begin, all are decoded.
+ */
+static uint64_t find_before(const struct mover *m, uint64_t lo, uint64_t at, struct needs needs, bool *ret_emulated)
+{
+	uint64_t goal = 0;
+	const uint8_t *code;
+	size_t n;
+
+	if (!elf_code_at(m->elf, (struct cairn_vaddr){lo}, &code, &n))
+		return 0;
+	for (size_t off = 0; lo + off < at;) {
+		struct insn insn;
+		if (off >= n || !insn_decode(code + off, n - off, lo + off, &insn) || lo + off + insn.len > at)
+			return 0;
+		struct insn_uprobe probe = insn_uprobe(code + off, n - off);
+		if (!can_be_skipped(code + off, &insn) || insn.writes & needs.registers ||
+		    (insn.writes_memory && needs.memory))
+			goal = 0;
+		else if (probe.hazard == CAIRN_HAZARD_NONE) {
+			goal = at - (lo + off) <= WINDOW_INSNS_MAX * INSN_MAX_BYTES ? lo + off : 0;
+			*ret_emulated = probe.emulated;
+		}
+		off += insn.len;
+	}
+	return goal;
+}
+
 /* ---- the function around it ---- */
 
 static int scan_part(struct mover *m, struct part *part)
@@ -418,11 +452,26 @@ static bool neighbour_may_jump_into(const struct mover *m, const struct part *pa
 	return false;
 }
 
+/* The window of a site, as far as the code between its ends tells. */
+static bool find_window(const struct mover *m, const struct part *part, const struct cairn_site *site,
+			struct needs needs, struct window *w)
+{
+	w->from = site->at.v;
+	w->to = w->goal = find_cheap(m, site->at.v, part->hi, needs);
+	w->is_goal_emulated = true;
+	if (w->to || site->hazard == CAIRN_HAZARD_NONE)
+		return w->to != 0;
+	w->to = site->at.v;
+	w->from = w->goal = find_before(m, part->lo, site->at.v, needs, &w->is_goal_emulated);
+	return w->from != 0;
+}
+
 int mover_add(struct mover *m, struct trace_place *place, const struct fetch_program *program)
 {
 	const struct cairn_site *site = place->pub.site;
 	uint64_t at = site->at.v;
 	struct part *part = part_at(m, at);
+	struct window w = {.place = place};
 
 	/*
 	 * The part with the entry: jumps to a split-off part may come from code that we would not
@@ -430,15 +479,13 @@ int mover_add(struct mover *m, struct trace_place *place, const struct fetch_pro
 	 */
 	if (!part || part->unknown || part->lo != at - (uint64_t)site->container_off)
 		return 0;
-	uint64_t lo = part->lo, hi = part->hi;
-	uint64_t to = find_cheap(m, at, hi, program_needs(program));
-	if (!to || !is_closed(m, lo))
+	uint64_t lo = part->lo;
+	if (!find_window(m, part, site, program_needs(program), &w) || !is_closed(m, lo))
 		return 0;
 	part = part_at(m, lo);
-	if (!part || function_jumps_into(m, part, at, to) ||
-	    neighbour_may_jump_into(m, part, at, to))
+	if (!part || function_jumps_into(m, part, w.from, w.to) ||
+	    neighbour_may_jump_into(m, part, w.from, w.to))
 		return 0;
-	struct window w = {.from = at, .to = to, .place = place};
 	return VEC_ADD(&m->windows, w) ? 0 : -ENOMEM;
 }
 
@@ -481,7 +528,7 @@ static void mark_entered(struct mover *m, uint64_t target)
 	}
 	for (size_t i = lo; i-- > 0;) {
 		struct window *w = &m->windows.p[i];
-		if (target - w->from > WINDOW_INSNS_MAX * 15)
+		if (target - w->from > WINDOW_INSNS_MAX * INSN_MAX_BYTES)
 			break;
 		w->entered |= target <= w->to;
 	}
@@ -540,13 +587,14 @@ static void mark_symbols(struct mover *m, const uint8_t *map)
 static bool move_place(const struct mover *m, const struct window *w)
 {
 	struct cairn_trace_place *pub = &w->place->pub;
-	const struct cairn_vaddr to = {w->to};
+	const struct cairn_vaddr to = {w->goal};
 
 	if (w->entered || !cairn_binary_foff(m->bin, to, &pub->off))
 		return false;
 	pub->at = to;
 	pub->moved = true;
-	pub->emulated = true;
+	pub->emulated = w->is_goal_emulated;
+	pub->refused = NULL;
 	return true;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Moving a user probe to a cheaper instruction of the same basic block, where that changes nothing.
+ * Moving a user probe to a cheaper instruction of the same basic block, or off one with a hazard, where that changes nothing.
  */
 #ifndef TRACE_MOVE_H
 #define TRACE_MOVE_H
@@ -20,15 +20,15 @@ void mover_free(struct mover *m);
 /*
  * mover_add - a place that may be moved, with the fetch program it has at its site's address
  *
- * Remembers the place when all that can be seen from its own function allows moving. Returns 0 or
- * -ENOMEM.
+ * Remembers the place when all that can be seen from its own function allows moving. One whose site has a hazard may go to an
+ * instruction before it, too. Returns 0 or -ENOMEM.
  */
 int mover_add(struct mover *m, struct trace_place *place, const struct fetch_program *program);
 
 /*
  * mover_finish - search the file for jumps into what would be skipped, and move where there are none
  *
- * Sets at, off, moved and emulated; the fetch program must be made again for the new address.
+ * Sets at, off, moved and emulated, and takes away the reason for which it was refused; the fetch program must be made again for the new address.
  * Forgets the places. Returns the number of moved ones.
  * Cost: one pass over the executable bytes, about 1 ms per MB.
  */

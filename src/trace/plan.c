@@ -359,22 +359,42 @@ static void plan_place(const struct trace_probe *p, const struct cairn_site *sit
 		place->pub.refused = cairn_hazard_text(CAIRN_HAZARD_NOT_A_BOUNDARY);
 }
 
-/* Where it is exact, probes go to instructions that the kernel need not single-step. */
+/* A place that is refused for nothing but the instruction that stands there. */
+static bool may_move_off(const struct cairn_trace *t, const struct trace_place *place)
+{
+	const struct cairn_site *site = place->pub.site;
+
+	return site->has_off && site->hazard != CAIRN_HAZARD_NONE && site->hazard != CAIRN_HAZARD_NOT_A_BOUNDARY &&
+	       site->hazard != CAIRN_HAZARD_TRAP &&
+	       (t->opts.best_effort || !(site->count_doubts & CAIRN_COUNT_NO_ENTRY));
+}
+
+static int move_place(struct cairn_trace *t, struct trace_probe *p, struct trace_place *place, struct cairn_err *err)
+{
+	const char *refused = place->pub.refused;
+	struct fetch_program program;
+
+	if (refused ? !may_move_off(t, place) : place->pub.emulated)
+		return 0;
+	place->pub.refused = NULL;
+	int r = compile_place(t, p, place, &program, err);
+	if (r == 0 && !place->pub.refused && mover_add(p->file->mover, place, &program) < 0)
+		r = err_nomem(err, "moving probes");
+	/* Until it has been moved. */
+	if (refused)
+		place->pub.refused = refused;
+	return r;
+}
+
+/* Where it is exact, probes go to instructions that the kernel need not single-step, and off those with a hazard. */
 static int move_places(struct cairn_trace *t, struct trace_probe *p, uint32_t n,
 		       struct cairn_err *err)
 {
-	struct fetch_program program;
-
 	/* A file whose unwind tables are damaged can be traced, and nothing in it moved. */
 	if (!p->file->mover && mover_new(p->file->bin, &p->file->mover, NULL) < 0)
 		return 0;
 	for (uint32_t i = 0; i < n; i++) {
-		struct trace_place *place = &p->places[i];
-		if (place->pub.emulated || place->pub.refused)
-			continue;
-		int r = compile_place(t, p, place, &program, err);
-		if (r == 0 && !place->pub.refused && mover_add(p->file->mover, place, &program) < 0)
-			r = err_nomem(err, "moving probes");
+		int r = move_place(t, p, &p->places[i], err);
 		if (r < 0)
 			return r;
 	}

@@ -299,6 +299,8 @@ static bool we_say_probeable(const struct slot *s)
 	case CAIRN_HAZARD_NONE:
 	case CAIRN_HAZARD_NOP5_RED_ZONE:
 	case CAIRN_HAZARD_MISEMULATED:
+	case CAIRN_HAZARD_SEES_STEP:
+	case CAIRN_HAZARD_REPEATS:
 		return true;
 	default:
 		return false;

@@ -93,6 +93,32 @@ static const struct {
 	 false},
 };
 
+/*
+ * Each function's site is @at bytes behind its entry, and has a hazard. @by is how far before it the probe goes, or, negative, how far
+ * behind; 0 when it is refused as before.
+ */
+static const struct {
+	const char *name, *body;
+	unsigned int at;
+	int by;
+	uint16_t reads;
+	bool memory;
+} hazards[] = {
+	{"to_before", "xor %eax, %eax; mov %rdi, %rbx; rep stosb; ret", 5, 3, 1 << RDI, true},
+	{"to_a_nop_before", "ret; nop; rep stosb; ret", 2, 1, 1 << RDI, true},
+	{"past_a_step", "ret; mov %eax, %ecx; mov $5, %dil; pushfq; pop %rax; ret", 6, 3, 1 << RSI, false},
+	{"past_a_lock", "mov %rdi, %rbx; lock incl (%rbx); ret", 3, 3, 1 << RDI, false},
+	{"behind_a_nop", "ret; .byte 0x0f, 0x1f, 0x44, 0x00, 0x00; nop; ret", 1, -5, 1 << RDI, false},
+	{"jump_to_the_hazard", "mov %edi, %ebx; 1: rep stosb; jne 1b; ret", 2, 0, 1 << RDI, false},
+	{"nothing_before", "rep stosb; ret", 0, 0, 0, false},
+	{"call_before", "call plain; rep stosb; ret", 5, 0, 0, false},
+	{"may_fault_before", "mov (%rsi), %ebx; rep stosb; ret", 2, 0, 1 << RDI, false},
+	{"writes_it_before", "mov $5, %edi; rep stosb; ret", 5, 0, 1 << RDI, false},
+	{"writes_memory_before", "mov %eax, 8(%rsp); rep stosb; ret", 4, 0, 1 << RDI, true},
+	{"hazard_before", "ret; pushfq; rep stosb; ret", 2, 0, 0, false},
+	{"no_boundary_before", "ret; .byte 0x48; rep stosb; ret", 2, 0, 0, false},
+};
+
 static struct workspace ws;
 static struct cairn_binary *bin;
 
@@ -109,6 +135,9 @@ static int build(void **state)
 			".size %s, . - %s\n",
 			cases[i].name, cases[i].name, cases[i].name, cases[i].body, cases[i].name,
 			cases[i].name);
+	for (size_t i = 0; i < ARRAY_SIZE(hazards); i++)
+		fprintf(out, ".globl %s\n.type %s, @function\n.balign 64\n%s:\n.cfi_startproc\n%s\n.cfi_endproc\n.size %s, . - %s\n",
+			hazards[i].name, hazards[i].name, hazards[i].name, hazards[i].body, hazards[i].name, hazards[i].name);
 	fclose(out);
 	workspace_open(&ws);
 	workspace_write(&ws, "moves.s", source);
@@ -188,6 +217,34 @@ static void probes_move_exactly_when_nobody_can_tell(void **state)
 	mover_free(m);
 }
 
+static void hazards_are_left_where_nobody_can_tell(void **state)
+{
+	struct mover *m;
+	bool failed = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(hazards); i++) {
+		struct cairn_site site = {.hazard = CAIRN_HAZARD_REPEATS};
+		struct trace_place place = {.pub = {.site = &site, .refused = "a hazard"}};
+		struct fetch_program p;
+		assert_int_equal(mover_new(bin, &m, NULL), 0);
+		assert_true(symbol(bin, hazards[i].name, &site.at));
+		site.container_off = hazards[i].at;
+		site.at.v += hazards[i].at;
+		place.pub.at = site.at;
+		make_program(&p, hazards[i].reads, hazards[i].memory);
+		assert_int_equal(mover_add(m, &place, &p), 0);
+		mover_finish(m);
+		bool moved = hazards[i].by != 0;
+		if ((int64_t)(site.at.v - place.pub.at.v) != hazards[i].by || place.pub.moved != moved ||
+		    (place.pub.refused == NULL) != moved) {
+			print_error("%s: moved by %lld\n", hazards[i].name, (long long)(place.pub.at.v - site.at.v));
+			failed = true;
+		}
+		mover_free(m);
+	}
+	assert_false(failed);
+}
+
 /* An inlined copy in the middle; the same in a part that does not hold the function's entry. */
 static void only_the_part_with_the_entry_is_trusted(void **state)
 {
@@ -241,6 +298,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(probes_move_exactly_when_nobody_can_tell),
+		cmocka_unit_test(hazards_are_left_where_nobody_can_tell),
 		cmocka_unit_test(only_the_part_with_the_entry_is_trusted),
 		cmocka_unit_test(functions_with_landing_pads_are_left_alone),
 	};
