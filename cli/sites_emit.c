@@ -260,6 +260,12 @@ int sites_emit(const struct view *view, const char *dialect,
 
 	while (strcmp(emitter->name, dialect))
 		emitter++;
+	if (cairn_binary_is_kernel(view->bin))
+		return fail(STATUS_NOT_HERE,
+			    "%s is a Linux kernel or a module of one, which no process maps: user probes, as --emit writes them, never fire "
+			    "there. Without --emit its places are shown as NAME+0xOFFSET, which kernel probes take: sudo bpftrace -e "
+			    "'kprobe:NAME+0xOFFSET { ... }'",
+			    cairn_binary_path(view->bin));
 	if (cairn_binary_is_relocatable(view->bin))
 		return fail(STATUS_NOT_HERE, "%s is relocatable: its places have no address that %s could probe",
 			    cairn_binary_path(view->bin), dialect);

@@ -103,6 +103,12 @@ const uint8_t *cairn_binary_build_id(const struct cairn_binary *bin, size_t *ret
 bool cairn_binary_is_relocatable(const struct cairn_binary *bin);
 
 /*
+ * True for a Linux kernel image (vmlinux, its debug file) and a kernel module: no process maps their code, so that user probes never
+ * fire there. False for user mode Linux, which is a program. Cost: O(sections).
+ */
+bool cairn_binary_is_kernel(const struct cairn_binary *bin);
+
+/*
  * cairn_binary_foff - offset in the binary (not its debug file) of the byte at a link-time address
  *
  * Returns true and sets *@ret, or false when no loaded part of the file holds it (.bss, or outside).

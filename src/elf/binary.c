@@ -362,6 +362,11 @@ bool cairn_binary_is_relocatable(const struct cairn_binary *bin)
 	return elf_is_relocatable(bin->main);
 }
 
+bool cairn_binary_is_kernel(const struct cairn_binary *bin)
+{
+	return elf_is_kernel(bin->main);
+}
+
 bool cairn_binary_foff(const struct cairn_binary *bin, struct cairn_vaddr at,
 		       struct cairn_foff *ret)
 {

@@ -59,6 +59,8 @@ struct elf_origin {
 const char *elf_path(const struct elf *e);
 const struct elf_origin *elf_origin(const struct elf *e);
 bool elf_is_relocatable(const struct elf *e);
+/* A Linux kernel or a module of one; see kernel.c. O(sections). */
+bool elf_is_kernel(const struct elf *e);
 uint16_t elf_machine(const struct elf *e);
 
 /*

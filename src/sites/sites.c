@@ -52,18 +52,6 @@ struct dwarf_sites {
 	bool has_active;
 };
 
-/* A kernel and each of its modules has one of these sections; no program has. */
-static bool is_kernel(const struct cairn_binary *bin)
-{
-	static const char *const names[] = {"__ksymtab", ".gnu.linkonce.this_module"};
-	const struct elf *e = binary_main(bin);
-	for (size_t i = 0; i < elf_n_sections(e); i++)
-		for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
-			if (!strcmp(elf_section_at(e, i)->name, names[k]))
-				return true;
-	return false;
-}
-
 static void close_sites(struct cairn_sites *sites);
 static const struct sites_ops ops;
 
@@ -86,7 +74,7 @@ int cairn_sites_open(const struct cairn_binary *bin, const struct cairn_sites_op
 	s->sites.bin = s->bin = bin;
 	s->threads = opts ? opts->threads : 0;
 	s->assume_unmodified = opts && opts->assume_unmodified;
-	s->kernel = is_kernel(bin);
+	s->kernel = cairn_binary_is_kernel(bin);
 	rc = dwarf_open(bin, s->threads, &s->dw, err);
 	if (rc >= 0)
 		rc = cfi_open(bin, &s->cfi, err);

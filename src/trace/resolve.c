@@ -279,6 +279,16 @@ int trace_add_file(struct cairn_trace *t, const char *path, const char *shown,
 	return 0;
 }
 
+/* Attaching would succeed, and never give an event. */
+static int refuse_kernel(const char *shown, struct cairn_err *err)
+{
+	return err_set(err, -EOPNOTSUPP,
+		       "%s is a Linux kernel or a module of one, which no process maps: user probes never fire there. For its functions "
+		       "use kernel probes: sudo bpftrace -e 'kprobe:NAME { ... }', sudo perf probe NAME. cairn sites shows where their "
+		       "inlined copies are, as NAME+0xOFFSET",
+		       shown);
+}
+
 static int open_file(struct cairn_trace *t, const char *path, const char *shown,
 		     struct trace_file **ret, struct cairn_err *err)
 {
@@ -299,7 +309,8 @@ static int open_file(struct cairn_trace *t, const char *path, const char *shown,
 	int e = cairn_binary_open(path, &opts, &bin, err);
 	if (e < 0)
 		return e;
-	e = trace_add_file(t, path, shown, bin, NULL, ret, err);
+	e = cairn_binary_is_kernel(bin) ? refuse_kernel(shown, err)
+					: trace_add_file(t, path, shown, bin, NULL, ret, err);
 	if (e < 0)
 		cairn_binary_close(bin);
 	return e;
