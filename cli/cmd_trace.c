@@ -47,7 +47,7 @@ static const struct opt opts[] = {
 	{'v', "verbose", OPT_FLAG, NULL, AT(verbose), "with --dry-run: show the programs that fetch the values, too"},
 	{0, "str-len", OPT_COUNT, "N", AT(str_len), "show at most N bytes of a string (63)"},
 	{0, "value-len", OPT_COUNT, "N", AT(value_len), "fetch at most N bytes of a struct or an array (512)"},
-	{'f', "follow", OPT_FLAG, NULL, AT(children), "trace the children of the process, too"},
+	{'f', "follow", OPT_FLAG, NULL, AT(children), "trace the children of the process, too, also those that run already"},
 	{0, "no-move", OPT_FLAG, NULL, AT(no_move),
 	 "never move a probe to a cheaper instruction of the same basic block, or off one with a hazard"},
 	{0, "assume-unmodified", OPT_FLAG, NULL, AT(assume_unmodified),

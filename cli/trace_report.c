@@ -119,7 +119,7 @@ int trace_plan(const struct session *session, bool best_effort, bool verbose)
 {
 	const struct cairn_trace *t = session->trace;
 	bool incomplete = trace_missing(t) && !best_effort;
-	uint32_t ready = 0, refused = 0;
+	uint32_t ready = 0, refused = 0, needed = 0;
 
 	for (uint32_t i = 0; i < cairn_trace_n_probes(t); i++) {
 		const struct cairn_trace_probe *probe = cairn_trace_probe(t, i);
@@ -127,6 +127,8 @@ int trace_plan(const struct session *session, bool best_effort, bool verbose)
 		plan_probe(session, probe, verbose);
 		ready += probe->n_ready;
 		refused += probe->n_refused;
+		/* A pattern means as many functions as can be had. */
+		needed += probe->found == CAIRN_FOUND_PATTERN ? 0 : probe->n_refused;
 	}
 	for (uint32_t i = 0; verbose && i < cairn_trace_n_programs(t) && !session->json; i++) {
 		fprintf(session->out, "program %" PRIu32 "\n", i);
@@ -136,8 +138,8 @@ int trace_plan(const struct session *session, bool best_effort, bool verbose)
 		fprintf(stderr, "nothing would be attached; --best-effort attaches what is known\n");
 	if (refused)
 		fprintf(stderr, "%" PRIu32 " of %" PRIu32 " places are refused%s\n", refused, refused + ready,
-			best_effort ? "" : ", so nothing would be attached; --best-effort attaches the others");
-	return ready && !incomplete && (!refused || best_effort) ? STATUS_YES : STATUS_NO;
+			best_effort || !needed ? "" : ", so nothing would be attached; --best-effort attaches the others");
+	return ready && !incomplete && (!needed || best_effort) ? STATUS_YES : STATUS_NO;
 }
 
 void trace_refusals(const struct cairn_trace *t, FILE *out)
@@ -203,10 +205,24 @@ static void tell_doubtful(const struct cairn_trace *t, FILE *out)
 		fprintf(out, "  and %" PRIu32 " more; cairn trace --dry-run lists them all\n", n - shown);
 }
 
+/* Of a master that forked its workers long ago. */
+static void tell_running_children(struct cairn_trace *t)
+{
+	struct cairn_trace_stats stats = {.size = sizeof(stats)};
+
+	if (cairn_trace_stats(t, &stats, NULL, NULL) < 0 || !stats.children_known || !stats.n_running)
+		return;
+	fprintf(stderr, "%" PRIu64 " %s already %s traced%s\n", stats.n_running,
+		stats.n_running == 1 ? "child process that runs" : "child processes that run",
+		stats.children_followed ? (stats.n_running == 1 ? "is" : "are") : stats.n_running == 1 ? "is not" : "are not",
+		stats.children_followed ? ", too" : "; -f follows children");
+}
+
 void trace_attached(const struct session *session, unsigned int n_places)
 {
 	fprintf(stderr, "%u %s attached%s\n", n_places, n_places == 1 ? "place" : "places",
 		session->has_command ? "" : "; Ctrl-C ends and removes them");
+	tell_running_children(session->trace);
 	trace_refusals(session->trace, stderr);
 	tell_doubtful(session->trace, stderr);
 	fflush(stderr);

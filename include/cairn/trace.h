@@ -65,7 +65,7 @@ struct cairn_trace_opts {
 	 */
 	char *const *argv;
 	const char *exe;
-	/* Attach what can be attached instead of nothing. */
+	/* Attach what can be attached instead of nothing. A pattern's functions are always attached so. */
 	bool best_effort;
 	/*
 	 * Trace children (fork, vfork, clone) of the traced process too. The probes then sit in
@@ -236,8 +236,8 @@ int cairn_trace_program_print(const struct cairn_trace *t, uint32_t program, FIL
  * that were analysed), and the process's memory at every place must have the file's bytes.
  *
  * Returns the number of places attached. Negative, with nothing attached:
- *   -ENOENT      places are refused (cairn_trace_place() says why) and best_effort is off, or
- *                none is left; or the process does not map the file
+ *   -ENOENT      places of a function that was named are refused (cairn_trace_place() says why) and best_effort
+ *                is off, or none is left; or the process does not map the file
  *   -ENODATA     cairn_trace_missing() and best_effort is off
  *   -ESTALE      the mapped file or the process's memory is not what was analysed
  *   -EPERM       not permitted; err has the exact command that would be
@@ -376,7 +376,8 @@ struct cairn_trace_stats {
 	bool sleepable;          /* memory not yet resident was read, too */
 	bool children_followed;
 	bool children_known;     /* n_children means something */
-	uint64_t n_children;     /* started by the traced process and its followed children */
+	uint64_t n_children;     /* of the traced process and its followed children, those that ran before among them */
+	uint64_t n_running;      /* of these, those that ran before: known when children_known */
 };
 
 /*

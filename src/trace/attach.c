@@ -113,7 +113,7 @@ static int refuse(struct cairn_trace *t, struct trace_place *place, int e, struc
 	t->probes.p[place->pub.probe]->pub.n_refused++;
 	if (!place->pub.refused)
 		return err_nomem(err, "a place");
-	if (t->opts.best_effort)
+	if (trace_may_leave_out(t, place))
 		return 0;
 	cairn_site_text(p->pub.function, place->pub.site, t->opts.show_name, where, sizeof(where));
 	return err_set(err, -ENOENT, "%s: the kernel refuses a probe on %s, %s (offset 0x%llx): %s",

@@ -23,6 +23,7 @@ struct trace_kernel {
 	void *ctx;
 	int stop, n_delivered;
 	struct decode_space *space;
+	uint64_t n_running; /* children of the traced process that ran before probes were set */
 	uint64_t n_broken; /* records that cannot be ours */
 };
 

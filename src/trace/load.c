@@ -20,6 +20,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/scope.h"
+#include "trace/family.h"
 #include "trace/kernel.h"
 #include "trace/link.h"
 #include "trace.skel.h"
@@ -277,6 +278,11 @@ int kernel_load(struct cairn_trace *t, struct trace_kernel **ret, struct cairn_e
 	}
 	if (k->has_children)
 		attach_children(k);
+	/* A command has none yet. */
+	if (k->has_children && t->opts.pid && family_find_running(t, k) < 0) {
+		kernel_free(k);
+		return err_nomem(err, "the children of the process");
+	}
 	*ret = k;
 	return 0;
 }

@@ -308,7 +308,12 @@ static int check_missing(const struct cairn_trace *t, struct cairn_err *err)
 		       n, n == 1 ? "" : "s");
 }
 
-/* All or none: the promise that no call is missed silently. */
+bool trace_may_leave_out(const struct cairn_trace *t, const struct trace_place *place)
+{
+	return t->opts.best_effort || t->probes.p[place->pub.probe]->pub.found == CAIRN_FOUND_PATTERN;
+}
+
+/* All or none: the promise that no call of a function that was named is missed silently. */
 static int check_refused(const struct cairn_trace *t, struct cairn_err *err)
 {
 	uint32_t refused = 0, ready = 0;
@@ -319,12 +324,12 @@ static int check_refused(const struct cairn_trace *t, struct cairn_err *err)
 		const struct trace_place *place = t->places.p[i];
 		refused += place->pub.refused != NULL;
 		ready += !place->pub.refused;
-		if (place->pub.refused && !first)
+		if (place->pub.refused && (!first || trace_may_leave_out(t, first)))
 			first = place;
 	}
 	if (!t->places.n)
 		return err_set(err, -EINVAL, "no probe was added");
-	if (!first || (t->opts.best_effort && ready))
+	if (!first || (trace_may_leave_out(t, first) && ready))
 		return 0;
 	cairn_site_text(t->probes.p[first->pub.probe]->pub.function, first->pub.site, t->opts.show_name, where,
 			sizeof(where));

@@ -130,7 +130,8 @@ static void kernel_stats(const struct cairn_trace *t, struct cairn_trace_stats *
 	s->backend = k->backend;
 	s->sleepable = k->sleepable;
 	s->children_known = k->has_children;
-	s->n_children = k->bpf->bss->n_children;
+	s->n_children = k->bpf->bss->n_children + k->n_running;
+	s->n_running = k->n_running;
 	s->children_followed =
 		t->opts.follow_children && k->has_children && !k->bpf->bss->n_family_full;
 }

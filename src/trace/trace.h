@@ -139,6 +139,12 @@ int resolve_again(struct cairn_trace *t, struct trace_file *f, struct cairn_err 
  */
 int plan_probe(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err);
 
+/*
+ * Whether a place that is refused keeps the others from being attached no more than best_effort does: a pattern's, which means as many
+ * functions as can be had.
+ */
+bool trace_may_leave_out(const struct cairn_trace *t, const struct trace_place *place);
+
 /* Smallest record size that holds @n_bytes, and its index; 0 when none does. */
 uint32_t trace_record_class(uint32_t n_bytes, unsigned int *ret_index);
 

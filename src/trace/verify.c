@@ -117,7 +117,7 @@ static int refuse(struct cairn_trace *t, struct trace_place *place, const char *
 	place->pub.refused = why;
 	p->pub.n_ready--;
 	p->pub.n_refused++;
-	if (t->opts.best_effort)
+	if (trace_may_leave_out(t, place))
 		return 0;
 	return err_set(err, -ESTALE, "%s at 0x%llx: %s", p->pub.function->name,
 		       (unsigned long long)place->pub.at.v, why);

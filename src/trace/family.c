@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Children that run before tracing begins
+ *
+ * A master of worker processes is traced for what its workers do, and they were started long ago. The kernel tells of forks from now
+ * on; the others are found in /proc by their parents' numbers. A process that /proc shows may fork meanwhile, so that the search is
+ * repeated until it finds nobody new: whose parent was known before its fork has been told by the kernel.
+ *
+ * One that ends meanwhile may be forgotten by the kernel before it is noted here. So it is looked for once more after it was noted.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/map.h"
+#include "trace/family.h"
+#include "trace/kernel.h"
+#include "trace.skel.h"
+
+struct search {
+	struct trace_bpf *bpf;
+	struct map known; /* of the family: number of the process to 1 */
+	uint64_t n_found;
+	bool follow;
+};
+
+/* The parent's number from /proc/PID/stat, whose second field is a name that may have any character; 0 when it is gone. */
+static int parent_of(const char *pid)
+{
+	char path[64], line[512];
+	int parent = 0;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
+	FILE *f = fopen(path, "re");
+	size_t n = f ? fread(line, 1, sizeof(line) - 1, f) : 0;
+	if (f)
+		fclose(f);
+	line[n] = 0;
+	const char *end = strrchr(line, ')');
+	return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
+}
+
+/* Note a process for the program that filters; the counters are shared with it. */
+static int follow(struct search *s, uint32_t pid)
+{
+	uint8_t one = 1;
+	__u64 *alive = &s->bpf->bss->n_children_alive;
+
+	__atomic_add_fetch(alive, 1, __ATOMIC_RELAXED);
+	int e = bpf_map__update_elem(s->bpf->maps.family, &pid, sizeof(pid), &one, sizeof(one), BPF_NOEXIST);
+	bool gone = !e && kill((pid_t)pid, 0) && errno == ESRCH &&
+		    !bpf_map__delete_elem(s->bpf->maps.family, &pid, sizeof(pid), 0);
+	/* The kernel has told of it already; or it is gone, and nobody else noticed. */
+	if (e || gone)
+		__atomic_sub_fetch(alive, 1, __ATOMIC_RELAXED);
+	if (e == -E2BIG)
+		__atomic_add_fetch(&s->bpf->bss->n_family_full, 1, __ATOMIC_RELAXED);
+	s->n_found += !e && !gone;
+	return e == -ENOMEM ? e : 0;
+}
+
+/* Returns 1 when the process is new in the family, 0, or -ENOMEM. */
+static int look_at(struct search *s, const char *name)
+{
+	uint64_t pid = strtoul(name, NULL, 10), ignored;
+	int parent;
+
+	if (map_get(&s->known, pid, &ignored) || (parent = parent_of(name)) <= 0 || !map_get(&s->known, (uint64_t)parent, &ignored))
+		return 0;
+	if (map_put(&s->known, pid, 1) < 0)
+		return -ENOMEM;
+	if (!s->follow) {
+		s->n_found++;
+		return 1;
+	}
+	int e = follow(s, (uint32_t)pid);
+	return e < 0 ? e : 1;
+}
+
+static int look_at_all(struct search *s, DIR *proc)
+{
+	const struct dirent *entry;
+	int found = 0;
+
+	rewinddir(proc);
+	while (found >= 0 && (entry = readdir(proc))) {
+		int r = isdigit((unsigned char)entry->d_name[0]) ? look_at(s, entry->d_name) : 0;
+		found = r < 0 ? r : found | r;
+	}
+	return found;
+}
+
+int family_find_running(const struct cairn_trace *t, struct trace_kernel *k)
+{
+	struct search s = {.bpf = k->bpf, .follow = t->opts.follow_children};
+	DIR *proc = opendir("/proc");
+	int r = -ENOMEM;
+
+	map_init(&s.known);
+	if (proc && map_put(&s.known, (uint64_t)t->pid, 1) == 0)
+		while ((r = look_at_all(&s, proc)) > 0)
+			;
+	if (proc)
+		closedir(proc);
+	map_fini(&s.known);
+	k->n_running = s.n_found;
+	return proc ? r : 0;
+}
