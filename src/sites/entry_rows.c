@@ -179,6 +179,10 @@ static int add_hit(struct unit_rows *u, const struct dw_row *row, const struct d
 	struct hit h = {.row = {.unit = u->unit, .at = row->at, .view = row->view, .group = d->group}, .rank = d->rank};
 	if (around)
 		h.row.around.at = around->at;
+	if (u->n_statements) {
+		h.row.call_line = u->statements[u->n_statements - 1]->line;
+		h.row.call_column = u->statements[u->n_statements - 1]->column;
+	}
 	if (u->n_followed && u->hits.p[u->followed[0].hit].row.at.v != row->at.v)
 		u->n_followed = 0;
 	if (around && around->line < u->statements[u->n_statements - 1]->line && u->n_followed < FOLLOWED)

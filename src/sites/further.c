@@ -5,6 +5,8 @@
 
 #include "base/err.h"
 #include "base/vec.h"
+#include "dwarf/constants.h"
+#include "dwarf/near.h"
 
 /* How far behind an address the nearest code of a copy begins; 0 when the address is in it. */
 static uint64_t distance_to(const struct built_site *b, uint64_t at)
@@ -87,28 +89,6 @@ static bool is_first_entry(const struct owner_search *s, const struct entry_row 
 	return false;
 }
 
-/* Code farther away than a few instructions is another copy's. */
-enum { FAR = 64 };
-
-static uint32_t owner_ahead(const struct owner_search *s, const struct entry_row *row)
-{
-	uint32_t owner = DW_FUNC_NONE;
-	uint64_t best = FAR;
-	for (size_t i = s->first; i < s->end; i++) {
-		uint32_t entry = s->group->entries.p[i];
-		const struct dw_func *f = &s->env->index->p[entry];
-		if (!(f->flags & DW_FUNC_INLINED) || !s->sites[i].site.n_shared)
-			continue;
-		uint64_t distance = distance_to(&s->sites[i], row->at.v);
-		/* Entries are in order of DIE: of copies inside one another the last one is the innermost. */
-		if (distance <= best) {
-			best = distance;
-			owner = entry;
-		}
-	}
-	return owner;
-}
-
 struct holding {
 	struct cairn_vaddr at;
 	bool holds;
@@ -142,24 +122,88 @@ static uint64_t distance_around(const struct built_site *b, uint64_t at)
 	return b->n_ranges ? nearest : place > at ? place - at : at - place;
 }
 
+/* Entries of one container are together, so that it is asked about once. */
+struct container {
+	uint32_t entry;
+	bool is_known, holds;
+};
+
+/* Whether a copy is in the function whose code a row is in. */
+static bool is_in_same_function(const struct owner_search *s, struct container *c, const struct built_site *b, struct cairn_vaddr at)
+{
+	if (!c->is_known || c->entry != b->container)
+		*c = (struct container){.entry = b->container, .is_known = true, .holds = container_holds(s, b->container, at)};
+	return c->holds;
+}
+
+static bool is_copy(const struct owner_search *s, size_t i)
+{
+	return s->env->index->p[s->group->entries.p[i]].flags & DW_FUNC_INLINED && s->sites[i].site.n_shared;
+}
+
+/* Code farther away than a few instructions is another copy's. */
+enum { FAR = 64 };
+
+static uint32_t owner_ahead(const struct owner_search *s, const struct entry_row *row)
+{
+	uint32_t owner = DW_FUNC_NONE;
+	uint64_t best = FAR;
+	struct container container = {0};
+	for (size_t i = s->first; i < s->end; i++) {
+		if (!is_copy(s, i))
+			continue;
+		uint64_t distance = distance_to(&s->sites[i], row->at.v);
+		/* Entries are in order of DIE: of copies inside one another the last one is the innermost. */
+		if (distance <= best && (!distance || is_in_same_function(s, &container, &s->sites[i], row->at))) {
+			best = distance;
+			owner = s->group->entries.p[i];
+		}
+	}
+	return owner;
+}
+
 /*
  * An entry with no code of a copy behind it: on this path all that the copy would do was known, or is done elsewhere, and the
  * marker is what was left. It is the nearest copy's in the same function, wherever the compiler put that one's code.
  */
 static uint32_t owner_around(const struct owner_search *s, const struct entry_row *row)
 {
-	uint32_t owner = DW_FUNC_NONE, container = DW_FUNC_NONE;
+	uint32_t owner = DW_FUNC_NONE;
 	uint64_t best = UINT64_MAX;
-	bool holds = false;
+	struct container container = {0};
 	for (size_t i = s->first; i < s->end; i++) {
-		const struct built_site *b = &s->sites[i];
-		if (!(s->env->index->p[s->group->entries.p[i]].flags & DW_FUNC_INLINED) || !b->site.n_shared)
+		if (!is_copy(s, i) || !is_in_same_function(s, &container, &s->sites[i], row->at))
 			continue;
-		if (b->container != container)
-			holds = container_holds(s, b->container, row->at);
-		container = b->container;
-		uint64_t distance = distance_around(b, row->at.v);
-		if (holds && distance <= best) {
+		uint64_t distance = distance_around(&s->sites[i], row->at.v);
+		if (distance <= best) {
+			best = distance;
+			owner = s->group->entries.p[i];
+		}
+	}
+	return owner;
+}
+
+static bool is_called_at(const struct built_site *b, const struct entry_row *row)
+{
+	return dw_udata_at(&b->die, DW_SLOT_CALL_LINE, DW_AT_call_line, 0) == row->call_line &&
+	       dw_udata_at(&b->die, DW_SLOT_CALL_COLUMN, DW_AT_call_column, 0) == row->call_column;
+}
+
+/*
+ * GCC puts the call's own statement before the entry's row. So a row without code that comes before another call's code is told from
+ * that one's entry: it is the nearest copy's that is called there.
+ */
+static uint32_t owner_called_at(const struct owner_search *s, const struct entry_row *row)
+{
+	uint32_t owner = DW_FUNC_NONE;
+	uint64_t best = UINT64_MAX;
+	struct container container = {0};
+	for (size_t i = s->first; i < s->end && row->call_line; i++) {
+		if (!is_copy(s, i) || !is_called_at(&s->sites[i], row) ||
+		    !is_in_same_function(s, &container, &s->sites[i], row->at))
+			continue;
+		uint64_t distance = distance_around(&s->sites[i], row->at.v);
+		if (distance <= best) {
 			best = distance;
 			owner = s->group->entries.p[i];
 		}
@@ -202,12 +246,17 @@ static bool has_row_behind(const struct owner_search *s, const struct entry_row 
  */
 static uint32_t owner_of(const struct owner_search *s, const struct entry_row *row)
 {
-	uint32_t owner = owner_ahead(s, row);
-	if (owner == DW_FUNC_NONE)
+	uint32_t owner = owner_ahead(s, row), called = DW_FUNC_NONE;
+	size_t i = owner == DW_FUNC_NONE ? s->end : site_of(s, owner);
+	if (i == s->end || (distance_to(&s->sites[i], row->at.v) && !is_called_at(&s->sites[i], row)))
+		called = owner_called_at(s, row);
+	if (called != DW_FUNC_NONE)
+		owner = called;
+	else if (owner == DW_FUNC_NONE)
 		owner = owner_around(s, row);
 	if (owner == DW_FUNC_NONE)
 		return owner;
-	size_t i = site_of(s, owner);
+	i = site_of(s, owner);
 	bool is_part = i < s->end && s->sites[i].site.kind == CAIRN_SITE_PART;
 	return is_part && has_row_behind(s, row) ? head_of(s, owner) : owner;
 }

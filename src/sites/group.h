@@ -17,6 +17,7 @@ struct entry_row {
 	uint32_t unit;
 	uint32_t view;
 	uint32_t group;
+	uint32_t call_line, call_column; /* of the statement before it, which is the call's own; 0: there is none */
 };
 
 /* Those of one function. They are kept for all functions in one array, so that a function costs no allocation. */

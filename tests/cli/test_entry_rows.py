@@ -137,6 +137,70 @@ def an_entry_far_from_all_code_of_its_copy_is_a_place_of_the_copy_in_the_same_fu
     expect({p["container"] for p in found} == {"work"} and len({p["die"] for p in found}) == 1, found)
 
 
+# Where the pointer is NULL nothing is left of put but its entry's row. The row of the call in line 10 stands just before the code of the
+# call in line 12.
+ANOTHER_CALL = """\
+struct s { long n; };
+__attribute__((noinline)) void use(struct s *p, long n) { asm volatile("" :: "r"(p) : "memory"); p->n += n; }
+__attribute__((noinline)) void end(long k) { asm volatile("" :: "r"(k) : "memory"); }
+static inline void put(struct s *p, long n) { if (!p) return; use(p, n); }
+__attribute__((noinline)) long d(struct s *p, long n)
+{
+	for (long i = 0; i < n; i++) {
+		put(p, 10);
+		end(i);
+		put(p, 11);
+	}
+	put(p, 12);
+	return n;
+}
+int main(void) { struct s *q = 0; asm volatile("" : "+r"(q)); struct s s = { 0 }; d(&s, 2); d(q, 2); return 0; }
+"""
+
+
+@claim
+def an_entry_without_code_is_of_the_call_whose_statement_is_before_it():
+    need("gcc")
+    found = places(compile_c("line", ANOTHER_CALL, "gcc", ("-O2", "-g")), "put")
+    lines = [p["call"]["line"] for p in found]
+    expect(sorted(lines) == [8, 10, 10, 12], "call lines", found)
+
+
+# Unrolled, the last rows of put in loop() stand just before other(), which begins with a copy of put.
+ANOTHER_FUNCTION = """\
+struct s { long n; };
+#define NI __attribute__((noinline))
+NI void use(struct s *p, long n) { asm volatile("" :: "r"(p) : "memory"); p->n += n; }
+NI void end(struct s *p) { asm volatile("" :: "r"(p) : "memory"); }
+static inline void put(struct s *p, long n)
+{
+	if (!p)
+		return;
+	use(p, n);
+}
+NI long loop(struct s *p, const char *e, long n)
+{
+	long k = 0;
+	for (long i = 0; i < n; i++) {
+		k += e[i];
+		put(p, k);
+	}
+	return k;
+}
+NI void other(struct s *p, long n) { put(p, n); end(p); }
+int main(void) { struct s s = { 0 }; loop(&s, "abcdefgh", 8); loop(0, "abc", 3); other(&s, 2); other(0, 2); return s.n == 99; }
+"""
+
+
+@claim
+def an_entry_without_code_is_never_of_another_function():
+    need("gcc")
+    path = compile_c("row", ANOTHER_FUNCTION, "gcc", ("-O3", "-g"))
+    found = places(path, "put")
+    expect(len([p for p in found if p["container"] == "other"]) == 1 and len(found) > 10, found)
+    expect(all(p["hazard"] is None and p["container_off"] >= 0 for p in found), found)
+
+
 MACRO = """\
 volatile int sink;
 #define MAKE(name) static inline __attribute__((always_inline)) void name(int n) { sink = n; sink = n * 3; sink = n; }
