@@ -634,7 +634,44 @@ static int judge_value(const struct passage *p, size_t place)
 	return rc;
 }
 
-static int judge_place(const struct code *c, const struct passage *p, size_t place)
+/*
+ * The copy has decided or done something before the place: the call has begun elsewhere. GCC shares equal ends of a function and of a
+ * copy in it, and the copy's first range may be that end. What is merely computed ahead of time decides nothing.
+ */
+static int begins_before(struct code *c, bool *ret)
+{
+	const struct graph *g = c->graph;
+	*ret = false;
+	if (g->entry == GRAPH_NONE || c->marks[g->entry] & PLACE)
+		return 0;
+	c->marks[g->entry] |= AROUND;
+	int rc = graph_spread(g, &g->entry, 1, c->marks, AROUND, 0, PLACE);
+	if (!rc)
+		rc = graph_number(c->graph);
+	if (rc)
+		return rc;
+	mark_ahead(c);
+	for (size_t n = 0; n < c->scratch->own.n; n++) {
+		uint32_t i = c->scratch->own.p[n];
+		bool before = (c->marks[i] & (AROUND | AHEAD | PLACE | INSIDE)) == (AROUND | AHEAD);
+		*ret |= before && (g->v.p[i].is_branch || g->v.p[i].has_effect);
+	}
+	return 0;
+}
+
+/* GCC marks entries, and this copy's marker is lost: the place is the copy's first instruction, which may have been moved. */
+static int judge_lost_marker(struct code *c, const struct passage *p, size_t place)
+{
+	struct built_site *b = p->places[place];
+	uint32_t at = p->at[place];
+	bool lost = at == GRAPH_NONE || !has_effect(c, at);
+	int rc = lost ? 0 : begins_before(c, &lost);
+	if (lost)
+		b->site.count_doubts |= CAIRN_COUNT_NO_ENTRY;
+	return rc;
+}
+
+static int judge_place(struct code *c, const struct passage *p, size_t place)
 {
 	struct built_site *b = p->places[place];
 	uint32_t at = p->at[place];
@@ -643,9 +680,7 @@ static int judge_place(const struct code *c, const struct passage *p, size_t pla
 		return rc;
 	if (at != GRAPH_NONE && is_merged(p, at))
 		b->site.count_doubts |= CAIRN_COUNT_MERGED;
-	if (b->lost_marker && (at == GRAPH_NONE || !has_effect(c, at)))
-		b->site.count_doubts |= CAIRN_COUNT_NO_ENTRY;
-	return rc;
+	return rc || !b->lost_marker ? rc : judge_lost_marker(c, p, place);
 }
 
 static int judge(struct code *c, const struct passage *p)

@@ -83,6 +83,82 @@ def a_repeated_string_instruction_is_refused_where_nothing_before_it_will_do():
     expect(r.status == 1 and "one event for each repetition" in r.err, r)
 
 
+# ---- copies ----
+
+# As git's xdl_hash_record(). Both functions end in "*data = ...; return ha;", which GCC shares, and the copy's first range is that end.
+SHARED_END = r"""
+extern const unsigned char sane[256];
+#define isspace(x) (sane[(unsigned char)(x)] & 1)
+#define WS 6
+static unsigned long with_whitespace(char const **data, char const *top, long flags)
+{
+	unsigned long ha = 5381;
+	char const *ptr = *data;
+	int cr_at_eol_only = (flags & WS) == 2;
+	for (; ptr < top && *ptr != '\n'; ptr++) {
+		if (cr_at_eol_only) {
+			if (*ptr == '\r' && (ptr + 1 < top && ptr[1] == '\n'))
+				continue;
+		} else if (isspace(*ptr)) {
+			const char *ptr2 = ptr;
+			int at_eol;
+			while (ptr + 1 < top && isspace(ptr[1]) && ptr[1] != '\n')
+				ptr++;
+			at_eol = (top <= ptr + 1 || ptr[1] == '\n');
+			if (flags & 4 && !at_eol) {
+				ha += (ha << 5);
+				ha ^= (unsigned long)' ';
+			} else if (flags & 8 && !at_eol) {
+				while (ptr2 != ptr + 1) {
+					ha += (ha << 5);
+					ha ^= (unsigned long)*ptr2;
+					ptr2++;
+				}
+			}
+			continue;
+		}
+		ha += (ha << 5);
+		ha ^= (unsigned long)*ptr;
+	}
+	*data = ptr < top ? ptr + 1 : ptr;
+	return ha;
+}
+unsigned long hash_record(char const **data, char const *top, long flags)
+{
+	unsigned long ha = 5381;
+	char const *ptr = *data;
+	if (flags & WS)
+		return with_whitespace(data, top, flags);
+	for (; ptr < top && *ptr != '\n'; ptr++) {
+		ha += (ha << 5);
+		ha ^= (unsigned long)*ptr;
+	}
+	*data = ptr < top ? ptr + 1 : ptr;
+	return ha;
+}
+int main(void)
+{
+	const char *text = "one\ntwo\nthree\n", *end = text + 14;
+	__asm__ volatile("" : "+r"(text));
+	while (text < end)
+		hash_record(&text, end, 0);
+	return 0;
+}
+const unsigned char sane[256] = {[9]=1,[10]=1,[13]=1,[32]=1};
+"""
+
+
+@claim
+def an_end_that_a_copy_shares_with_its_caller_is_no_entry():
+    for level in ("-O2", "-O3", "-Os"):
+        path = compile_c("end" + level, SHARED_END, flags=(level, "-g"))
+        sites = cairn("sites", "--no-sidecar", "--json", path, "with_whitespace").objects()
+        places = [p for p in sites if "addr" in p]
+        expect(places and all("no-entry" in p["count_doubts"] for p in places), level, places)
+        r = trace("-c", path, "with_whitespace")
+        expect(r.status == 1 and not r.out and "no entry in the debug information" in r.err, level, r)
+
+
 # ---- files ----
 
 @claim
