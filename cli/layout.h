@@ -3,6 +3,7 @@
 #ifndef CLI_LAYOUT_H
 #define CLI_LAYOUT_H
 
+#include <cairn/pack.h>
 #include <cairn/retarget.h>
 #include <cairn/source.h>
 
@@ -36,6 +37,7 @@ struct layout_values {
 /* A file of types, and the BTF that its own is split from. */
 struct layout_source {
 	struct cairn_source *source;
+	struct cairn_pack *pack; /* NULL: no sidecar answers */
 	struct btf_chain bases;
 	bool has_bases;
 	struct cairn_retarget *retarget; /* NULL: its types are as they are */

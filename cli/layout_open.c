@@ -8,6 +8,7 @@
 #include <cairn/decl.h>
 
 #include "layout.h"
+#include "sidecar.h"
 
 /* No header is larger; a mistaken file is. */
 static const size_t TEXT_MAX = (size_t)1 << 28;
@@ -131,6 +132,17 @@ static int open_compiled(const char *path, const struct cairn_abi *abi, const st
 	return status;
 }
 
+/* A sidecar by its name, which has what the debug information has. */
+static int open_sidecar(const char *path, struct layout_source *ret)
+{
+	struct cairn_err err = {0};
+	int rc = cairn_pack_open(path, NULL, &ret->pack, &err);
+
+	if (rc >= 0)
+		rc = cairn_pack_source(ret->pack, &ret->source, &err);
+	return rc < 0 ? fail_err(rc, &err, STATUS_USAGE) : STATUS_YES;
+}
+
 int layout_open(const char *path, const struct cairn_abi *abi, const struct layout_values *values,
 		struct layout_source *ret)
 {
@@ -143,6 +155,8 @@ int layout_open(const char *path, const struct cairn_abi *abi, const struct layo
 		return values->via_compiler ? open_compiled(path, abi, values, ret) : open_c(path, abi, values, ret);
 	if (layout_is_text(path))
 		return open_foreign(path, cairn_lang_of_path(path), abi, ret);
+	if (sidecar_is_named(path) && !values->btf && !values->bases.n)
+		return open_sidecar(path, ret);
 	if (values->bases.n)
 		status = open_bases(&values->bases, ret);
 	if (status)
@@ -205,6 +219,7 @@ void layout_close(struct layout_source *source)
 {
 	cairn_retarget_free(source->retarget);
 	cairn_source_close(source->source);
+	cairn_pack_close(source->pack);
 	if (source->has_bases)
 		btf_close(&source->bases);
 }

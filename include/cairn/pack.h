@@ -30,6 +30,7 @@
 #include <cairn/binary.h>
 #include <cairn/err.h>
 #include <cairn/sites.h>
+#include <cairn/source.h>
 
 CAIRN_BEGIN_DECLS
 
@@ -343,8 +344,7 @@ bool cairn_pack_has_places(const struct cairn_pack *pack);
 /*
  * cairn_pack_sites - the questions of cairn/sites.h, answered from a sidecar
  *
- * The answers are those that the debug information gives, with this exception: members of structs come
- * from .BTF, which does not have all of C++, and a struct whose name and size several have stays unread.
+ * The answers are those that the debug information gives.
  *
  * @pack  must outlive the result
  * @bin   the binary that it is of, for cairn_sites_binary(); must outlive the result
@@ -354,6 +354,16 @@ bool cairn_pack_has_places(const struct cairn_pack *pack);
  */
 int cairn_pack_sites(const struct cairn_pack *pack, const struct cairn_binary *bin, struct cairn_sites **ret,
 		     struct cairn_err *err);
+
+/*
+ * cairn_pack_source - the types of a sidecar, as cairn_source_open() gives those of the debug information
+ *
+ * @pack  must outlive the result
+ * @ret   cairn_source_close(); of kind DWARF. Threads: one at a time per handle.
+ * Returns 0. -ENODATA: it was made without places, and has no types. -ENOMEM.
+ * Cost: nothing is read until it is asked for.
+ */
+int cairn_pack_source(const struct cairn_pack *pack, struct cairn_source **ret, struct cairn_err *err);
 
 /* How many types cairn_sites_complete_type() had to leave unread; @sites is from cairn_pack_sites(). */
 size_t cairn_pack_sites_lost(const struct cairn_sites *sites);

@@ -32,6 +32,7 @@ void classes_fini(struct classes *c)
 	VEC_FREE(&c->vars);
 	LARGE_FREE(&c->bodies);
 	VEC_FREE(&c->tags);
+	VEC_FREE(&c->contents);
 	VEC_FREE(&c->spans);
 	VEC_FREE(&c->build);
 	terms_fini(&c->terms);
@@ -305,13 +306,38 @@ static int add_decl_tags(struct classes *c, const struct unit_types *u)
 	return 0;
 }
 
+/* ---- contents ---- */
+
+/* As edge_to(), but of what nothing leads to no class is made. */
+static edge_t known_edge(const struct classes *c, const struct unit_types *u, const struct type_die *t)
+{
+	bool by_name = t->stop && t->declaration;
+	uint32_t term = by_name ? u->edges.p[t - u->types.p] : term_of(u, t), number = c->terms.v.p[term].number;
+	return !number ? 0 : by_name ? (number - 1) | EDGE_GROUP : number;
+}
+
+static int add_contents(struct classes *c, const struct unit_types *u)
+{
+	for (size_t i = 0; c->want_contents && i < u->types.n; i++) {
+		const struct type_die *t = &u->types.p[i];
+		if (t->kind != TYPE_STRUCT && t->kind != TYPE_UNION && t->kind != TYPE_ENUM)
+			continue;
+		if (!VEC_ADD(&c->contents, ((struct content){unit_die_off(u, u->offs.p[i]), known_edge(c, u, t)})))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ---- a unit ---- */
+
 static struct unit_span span_start(const struct classes *c, uint32_t index)
 {
 	return (struct unit_span){.unit = index,
 				  .roots.from = (uint32_t)c->roots.n,
 				  .funcs.from = (uint32_t)c->funcs.n,
 				  .vars.from = (uint32_t)c->vars.n,
-				  .bodies.from = (uint32_t)c->bodies.n};
+				  .bodies.from = (uint32_t)c->bodies.n,
+				  .contents.from = (uint32_t)c->contents.n};
 }
 
 static bool span_end(struct classes *c, struct unit_span *s)
@@ -320,6 +346,7 @@ static bool span_end(struct classes *c, struct unit_span *s)
 	s->funcs.to = (uint32_t)c->funcs.n;
 	s->vars.to = (uint32_t)c->vars.n;
 	s->bodies.to = (uint32_t)c->bodies.n;
+	s->contents.to = (uint32_t)c->contents.n;
 	/* Fewer than roots are the others, or as many. */
 	return c->roots.n < UINT32_MAX && c->bodies.n < UINT32_MAX && VEC_ADD(&c->spans, *s);
 }
@@ -340,6 +367,8 @@ int classes_add(struct classes *c, struct unit_types *u, uint32_t index, struct 
 		rc = add_decl_tags(c, u);
 	if (rc >= 0)
 		rc = build_new(c, u, index);
+	if (rc >= 0)
+		rc = add_contents(c, u);
 	if (rc >= 0 && !span_end(c, &span))
 		rc = -ENOMEM;
 	if (rc == -ERANGE)

@@ -93,6 +93,12 @@ struct decl_tag {
 	uint32_t order;    /* among those of one unit */
 };
 
+/* A description of a struct, union or enum, and what it means in its unit. */
+struct content {
+	dw_off die;
+	edge_t edge; /* the class that it defines; of a declaration its group; 0: nothing that BTF is to have leads to it */
+};
+
 /* Classes, by unit: definitions, typedefs, base types, prototypes of functions. */
 struct root_list {
 	uint32_t *p;
@@ -121,6 +127,8 @@ struct classes {
 	VEC(struct variable) vars;
 	VEC(struct body) bodies;
 	VEC(struct decl_tag) tags; /* once merged: by DIE */
+	VEC(struct content) contents; /* with want_contents, of every unit in the order of DIEs */
+	bool want_contents;
 	VEC(struct unit_span) spans;
 	VEC(struct class_lists) lists; /* once merged: by unit_span.part */
 	struct arena arena;
@@ -134,7 +142,7 @@ struct unit_span {
 	uint32_t unit, part;
 	struct span {
 		uint32_t from, to;
-	} roots, funcs, vars, bodies;
+	} roots, funcs, vars, bodies, contents;
 };
 
 static inline const uint32_t *classes_roots(const struct classes *c, const struct unit_span *s)

@@ -184,9 +184,10 @@ static int copy_unit(struct merge *m, struct unit_span *s)
 {
 	struct classes *ret = m->ret;
 	const struct classes *part = &m->parts[s->part];
-	struct span vars = s->vars, bodies = s->bodies;
+	struct span vars = s->vars, bodies = s->bodies, contents = s->contents;
 	s->vars.from = (uint32_t)ret->vars.n;
 	s->bodies.from = (uint32_t)ret->bodies.n;
+	s->contents.from = (uint32_t)ret->contents.n;
 	for (uint32_t i = vars.from; i < vars.to; i++) {
 		struct variable v = part->vars.p[i];
 		v.type = translate(m, s->part, v.type);
@@ -196,6 +197,13 @@ static int copy_unit(struct merge *m, struct unit_span *s)
 	for (uint32_t i = bodies.from; i < bodies.to; i++)
 		if (!LARGE_ADD(&ret->bodies, part->bodies.p[i]))
 			return -ENOMEM;
+	for (uint32_t i = contents.from; i < contents.to; i++) {
+		struct content x = part->contents.p[i];
+		x.edge = translate(m, s->part, x.edge);
+		if (!VEC_ADD(&ret->contents, x))
+			return -ENOMEM;
+	}
+	s->contents.to = (uint32_t)ret->contents.n;
 	s->vars.to = (uint32_t)ret->vars.n;
 	s->bodies.to = (uint32_t)ret->bodies.n;
 	return 0;

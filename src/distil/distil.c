@@ -9,6 +9,7 @@
 #include "base/opts.h"
 #include "base/pool.h"
 #include "btf/build.h"
+#include "distil/meanings.h"
 #include "distil/places.h"
 #include "distil/read.h"
 #include "distil/tags.h"
@@ -19,6 +20,7 @@ struct distil {
 	const struct cairn_binary *bin;
 	const struct cairn_distil_opts *opts;
 	struct cairn_distilled *ret;
+	struct meanings *meanings; /* NULL: not wanted */
 	struct dwarf *dw;
 	struct readers *readers;
 	struct classes classes;
@@ -91,6 +93,8 @@ static int do_when_joined(void *arg, size_t item, unsigned int worker, struct ca
 		return 0;
 	}
 	int rc = variants_find(&d->classes, &d->variants, err);
+	if (rc >= 0 && d->meanings)
+		rc = meanings_find(&d->variants, d->meanings, err);
 	return rc < 0 ? rc : func_table_number(&d->variants, &d->functions, err);
 }
 
@@ -262,6 +266,7 @@ static int read_units(struct distil *d, struct cairn_err *err)
 	struct read_opts opts = {.threads = d->opts->threads,
 				 .base = d->opts->base,
 				 .want_vars = wants_vars(d->opts),
+				 .want_contents = d->meanings,
 				 .index = d->search ? places_index(d->search) : NULL,
 				 .beside = open_unwind_information,
 				 .ctx = d};
@@ -325,12 +330,12 @@ static int take_opts(const struct cairn_distil_opts *opts, struct cairn_distil_o
 	return opts_take(ret, sizeof(*ret), opts, err);
 }
 
-int cairn_distil(const struct cairn_binary *bin, const struct cairn_distil_opts *opts, struct cairn_distilled *ret,
-		 struct cairn_err *err)
+int distil_with_meanings(const struct cairn_binary *bin, const struct cairn_distil_opts *opts, struct cairn_distilled *ret,
+			 struct meanings *ret_meanings, struct cairn_err *err)
 {
 	struct cairn_distil_opts taken;
 	*ret = (struct cairn_distilled){0};
-	struct distil d = {.bin = bin, .opts = &taken, .ret = ret};
+	struct distil d = {.bin = bin, .opts = &taken, .ret = ret, .meanings = ret_meanings};
 	int rc = take_opts(opts, &taken, err);
 	if (rc < 0)
 		return rc;
@@ -342,6 +347,12 @@ int cairn_distil(const struct cairn_binary *bin, const struct cairn_distil_opts 
 	if (rc < 0)
 		cairn_distilled_free(ret);
 	return rc < 0 ? err_while(err, rc, "while making BTF of %s", cairn_binary_path(bin)) : 0;
+}
+
+int cairn_distil(const struct cairn_binary *bin, const struct cairn_distil_opts *opts, struct cairn_distilled *ret,
+		 struct cairn_err *err)
+{
+	return distil_with_meanings(bin, opts, ret, NULL, err);
 }
 
 void cairn_distilled_free(struct cairn_distilled *d)

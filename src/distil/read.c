@@ -112,6 +112,7 @@ static int readers_init(struct readers *r, unsigned int n, bool cluster, struct 
 								     &w->classes.arena, &w->names_by_hash) < 0)
 			return err_nomem(err, "worker memory");
 		w->unit.flat_arrays = r->opts.base;
+		w->classes.want_contents = r->opts.want_contents;
 	}
 	return read_base(r, err);
 }

@@ -12,6 +12,7 @@ struct read_opts {
 	unsigned int threads;
 	const struct cairn_btf *base; /* what main is split from, its classes come first; NULL: none */
 	bool want_vars;
+	bool want_contents;           /* classes.contents */
 	struct dw_func_index *index;  /* of the same units' functions; dw_func_index_fini(). NULL: not wanted */
 	int (*beside)(void *ctx, struct cairn_err *err); /* one thread's work that needs no units; may be NULL */
 	void *ctx;

@@ -268,8 +268,7 @@ static int by_unit_and_class(const void *a, const void *b)
 	return x->class_ < y->class_ ? -1 : x->class_ > y->class_;
 }
 
-/* The instance of a class in a unit. */
-static uint32_t instance_in(const struct variants *v, uint32_t unit, uint32_t class_)
+uint32_t variants_instance(const struct variants *v, uint32_t unit, uint32_t class_)
 {
 	struct unit_variant key = {.unit = unit, .class_ = class_};
 	if (v->v.p[class_].next == NONE)
@@ -325,7 +324,7 @@ static int find_used(struct finder *f)
 		const struct unit_span *span = &f->c->spans.p[f->with_sets.p[s]];
 		const uint32_t *roots = classes_roots(f->c, span);
 		for (uint32_t i = span->roots.from; i < span->roots.to; i++)
-			use(f, instance_in(f->ret, span->unit, roots[i]));
+			use(f, variants_instance(f->ret, span->unit, roots[i]));
 	}
 	return use_all(f);
 }
@@ -377,7 +376,7 @@ edge_t variants_resolve(const struct variants *v, edge_t edge)
 edge_t variants_edge(const struct variants *v, uint32_t unit, edge_t edge)
 {
 	if (edge && !(edge & EDGE_GROUP))
-		edge = instance_in(v, unit, edge - 1) + 1;
+		edge = variants_instance(v, unit, edge - 1) + 1;
 	return variants_resolve(v, edge);
 }
 

@@ -48,6 +48,9 @@ struct unit_variant {
 int variants_find(const struct classes *c, struct variants *ret, struct cairn_err *err);
 void variants_fini(struct variants *v);
 
+/* The instance of a class in a unit, also that of the empty set where another stands for it. */
+uint32_t variants_instance(const struct variants *v, uint32_t unit, uint32_t class_);
+
 /* What an edge in a unit leads to: 0 void, instance + 1, or a group | EDGE_GROUP of which there is only a declaration. */
 edge_t variants_edge(const struct variants *v, uint32_t unit, edge_t edge);
 

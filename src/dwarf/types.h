@@ -107,6 +107,26 @@ int dwarf_type_passing(struct dw_types *r, uint32_t id, const struct dw_unit *by
 		       enum dw_passing *ret, struct cairn_err *err);
 
 /*
+ * dwarf_type_open - read the members or enumerators of one type, and of none that it contains
+ *
+ * For a caller that has its own way to the types inside. @id is a struct, class, union or enum itself, no typedef of one.
+ * Otherwise as dwarf_type_complete().
+ */
+int dwarf_type_open(struct dw_types *r, uint32_t id, struct cairn_err *err);
+
+/*
+ * dwarf_type_defined_elsewhere - the definition that stands for a declaration whose own unit has none
+ *
+ * @id   a struct, class, union or enum that is only declared
+ * @ret  the DIE
+ * Returns 1; 0 when there is none; -ENOTUNIQ, -EBADMSG, -ENOMEM as dwarf_type_definition().
+ */
+int dwarf_type_defined_elsewhere(struct dw_types *r, uint32_t id, dw_off *ret, struct cairn_err *err);
+
+/* The DIE of a struct, class, union or enum that this reader has read; 0: @id is none. */
+dw_off dwarf_type_die(const struct dw_types *r, uint32_t id);
+
+/*
  * dwarf_type_definition - find a struct, class, union or enum by name in the whole binary
  *
  * @kind  CAIRN_T_STRUCT and CAIRN_T_CLASS mean the same; CAIRN_T_UNION; CAIRN_T_ENUM

@@ -125,6 +125,28 @@ static void note_storage_order(struct dw_types *r, uint32_t id)
 	}
 }
 
+int dwarf_type_open(struct dw_types *r, uint32_t id, struct cairn_err *err)
+{
+	int rc = cairn_types_get(r->graph, id)->unread ? load(r, id, err) : 0;
+	note_storage_order(r, id);
+	return rc;
+}
+
+int dwarf_type_defined_elsewhere(struct dw_types *r, uint32_t id, dw_off *ret, struct cairn_err *err)
+{
+	const struct cairn_type *t = cairn_types_get(r->graph, id);
+	if (!t->name || !tag_of(t->kind))
+		return 0;
+	int rc = make_index(r, err);
+	return rc < 0 ? rc : dw_type_index_find(r->index, tag_of(t->kind), t->name, ret, err);
+}
+
+dw_off dwarf_type_die(const struct dw_types *r, uint32_t id)
+{
+	uint64_t off;
+	return map_get(&r->unread, id, &off) ? off : 0;
+}
+
 int dwarf_type_complete(struct dw_types *r, uint32_t id, struct cairn_err *err)
 {
 	VEC(uint32_t) stack = {0};

@@ -17,7 +17,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sidecars are used as 
 
 enum {
 	/* A reader knows this version and no other. Raised when the same bytes would say something else. */
-	PACK_VERSION = 2,
+	PACK_VERSION = 3,
 
 	/*
 	 * Raised whenever the same binary would give other places, locations, chains or lines than before, in the same
@@ -67,6 +67,10 @@ enum {
 	PARAMETER_NAME = 0,
 	PARAMETER_TYPE,
 
+	/* .cairn.type_names: in the order of the debug information, definitions before typedefs. */
+	TYPE_NAME_TYPE = 0,
+	TYPE_NAME_IS_TYPEDEF,
+
 	/* .cairn.addresses: what a location's address is called. Sorted. */
 	ADDRESS_HIGH = 0, /* bits 32 and up */
 	ADDRESS_LOW,
@@ -107,13 +111,28 @@ enum {
 	PROTOTYPE_VARIADIC = 1 << 0,
 	PROTOTYPE_PARAMS_UNKNOWN = 1 << 1,
 
-	TYPE_BARE_NAME = 1 << 0,
-	TYPE_DECLARATION = 1 << 1,
-	TYPE_UNREAD = 1 << 2,
-	TYPE_PROTOTYPED = 1 << 3,
-	TYPE_VARIADIC = 1 << 4,
-	TYPE_HAS_COUNT = 1 << 5,
-	TYPE_VECTOR = 1 << 6,
+	/* Facts of a type; what follows in its record, follows in this order but for the inside, which is last. */
+	TYPE_NAME = 1 << 0,
+	TYPE_SIZE = 1 << 1, /* not pack_usual_size() */
+	TYPE_REF = 1 << 2,
+	TYPE_BARE_NAME = 1 << 3,
+	TYPE_ENCODING = 1 << 4,
+	TYPE_HAS_COUNT = 1 << 5, /* follows */
+	TYPE_INSIDE = 1 << 6,	 /* members, enumerators or parameters */
+	TYPE_DECLARATION = 1 << 7,
+	TYPE_PROTOTYPED = 1 << 8,
+	TYPE_VARIADIC = 1 << 9,
+	TYPE_VECTOR = 1 << 10,
+	TYPE_BYTE_SWAPPED = 1 << 11,
+	TYPE_CONTAINER = 1 << 12,
+	TYPE_ALIGN = 1 << 13,
+
+	MEMBER_NAME = 1 << 0,
+	MEMBER_BITS = 1 << 1, /* of a bit-field */
+	MEMBER_DYNAMIC = 1 << 2,
+	MEMBER_BASE = 1 << 3,
+	MEMBER_ALIGN = 1 << 4,
+	MEMBER_OFF_IN_BITS = 1 << 5,
 };
 
 /*

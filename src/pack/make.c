@@ -20,6 +20,7 @@
 #include "base/opts.h"
 #include "base/pool.h"
 #include "cfi/table.h"
+#include "distil/meanings.h"
 #include "pack/code_map.h"
 #include "pack/elf_out.h"
 #include "pack/encode.h"
@@ -143,6 +144,7 @@ struct making {
 	struct joined joined;
 	struct place_table places;
 	struct cairn_distilled distilled;
+	struct meanings meanings;
 	struct bytes part[CAIRN_PACK_SECTIONS_MAX];
 	struct cairn_packed_section about[CAIRN_PACK_SECTIONS_MAX];
 	uint32_t type[CAIRN_PACK_SECTIONS_MAX];
@@ -222,7 +224,10 @@ static void encode_all_places(struct making *m)
 	encode_records(m, ".cairn.prototypes", &p->prototypes, "prototypes");
 	encode_parameters(p, add(m, ".cairn.parameters", SHT_PROGBITS, "parameters"));
 	count(m, p->parameters.n / 2);
-	encode_records(m, ".cairn.types", &p->types.records, "types");
+	encode_types(&p->types, add(m, ".cairn.types", SHT_PROGBITS, "types"));
+	count(m, p->types.outsides.starts.n);
+	encode_type_names(&p->types, add(m, ".cairn.type_names", SHT_PROGBITS, "types that have a name"));
+	count(m, p->types.listed.n / 2);
 	encode_addresses(p, add(m, ".cairn.addresses", SHT_PROGBITS, "named addresses"));
 	count(m, p->addresses.n);
 	put_bytes(add(m, ".BTF", SHT_PROGBITS, "types"), m->distilled.main.bytes, m->distilled.main.size);
@@ -243,7 +248,7 @@ static int distil_types(struct making *m, const struct cairn_binary *bin, const 
 					 .threads = make_opts->threads,
 					 .vars = make_opts->btf_inline ? CAIRN_DISTIL_VARS_PERCPU : CAIRN_DISTIL_VARS_NONE,
 					 .dialect = make_opts->btf_inline ? CAIRN_BTF_LOC_N : CAIRN_BTF_NO_LOC};
-	return cairn_distil(bin, &opts, &m->distilled, err);
+	return distil_with_meanings(bin, &opts, &m->distilled, &m->meanings, err);
 }
 
 /*
@@ -375,9 +380,10 @@ static int make(struct making *m, const struct cairn_binary *bin, const struct c
 		if (rc >= 0)
 			rc = join_units(m->gathering.units, dwarf_n_units(dw), &m->strings, &m->joined, err);
 		if (rc >= 0 && opts->places)
-			rc = place_table_make(&m->places, bin, threads, &m->joined, m->code.all, &m->strings, err);
-		if (rc >= 0 && opts->places)
 			rc = distil_types(m, bin, opts, err);
+		if (rc >= 0 && opts->places)
+			rc = place_table_make(&m->places, bin, threads, &m->joined, m->code.all, &m->meanings,
+					      &m->strings, err);
 	} else if (rc >= 0 && (!binary_functions(bin) || !binary_functions(bin)->ranges.n)) {
 		rc = err_set(err, -ENODATA, "%s has neither debug information nor symbols\n%s", cairn_binary_path(bin),
 			     cairn_binary_search_log(bin));
@@ -400,6 +406,7 @@ int cairn_pack_make(const struct cairn_binary *bin, const struct cairn_pack_make
 		rc = make(&m, bin, &o, ret, err);
 	place_table_fini(&m.places);
 	cairn_distilled_free(&m.distilled);
+	meanings_fini(&m.meanings);
 	joined_fini(&m.joined);
 	gathering_fini(&m.gathering);
 	strings_fini(&m.strings);

@@ -255,6 +255,8 @@ static int find_places(struct cairn_pack *p, struct cairn_err *err)
 		rc = find_names(p, ".cairn.place_names", &p->place_names, err);
 	if (rc >= 0)
 		rc = find_table(p, ".cairn.parameters", &p->parameters, err);
+	if (rc >= 0)
+		rc = find_table(p, ".cairn.type_names", &p->type_names, err);
 	return rc < 0 ? rc : find_table(p, ".cairn.addresses", &p->addresses, err);
 }
 

@@ -9,6 +9,7 @@
 #define PACK_PACK_IMPL_H
 
 #include <cairn/pack.h>
+#include <cairn/types.h>
 
 #include "elf/elf.h"
 #include "pack/bits.h"
@@ -41,7 +42,7 @@ struct cairn_pack {
 	unsigned int function_width, file_width; /* of a frame */
 
 	struct records places, marks, manners, arguments, locations, prototypes, types;
-	struct table parameters, addresses;
+	struct table parameters, addresses, type_names;
 	struct names place_names; /* of records of places */
 	const struct pack_symbol_name *symbol_names;
 	uint32_t n_symbol_names;
@@ -80,6 +81,12 @@ static inline const char *pack_file(const struct cairn_pack *p, uint32_t file)
 static inline const char *function_string(const struct cairn_pack *p, uint32_t i, unsigned int field)
 {
 	return pack_string(p, table_get(&p->functions, i, field));
+}
+
+/* The size of types of a kind of which a record does not say it. */
+static inline uint64_t pack_usual_size(enum cairn_type_kind kind)
+{
+	return kind == CAIRN_T_PTR || kind == CAIRN_T_REF || kind == CAIRN_T_RREF ? 8 : 0;
 }
 
 /* As cairn_pack_symbol_of(), of one address after the other: the nearer it is behind the last one, the sooner. *@near is 0 at first. */

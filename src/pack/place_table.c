@@ -275,7 +275,8 @@ static int by_body(const void *a, const void *b)
 }
 
 int place_table_make(struct place_table *p, const struct cairn_binary *bin, unsigned int threads, const struct joined *j,
-		     struct code_span span, struct strings *strings, struct cairn_err *err)
+		     struct code_span span, const struct meanings *meanings, struct strings *strings,
+		     struct cairn_err *err)
 {
 	struct cairn_sites_opts opts = {.size = sizeof(opts), .threads = threads};
 	p->joined = j;
@@ -285,12 +286,16 @@ int place_table_make(struct place_table *p, const struct cairn_binary *bin, unsi
 	if (rc < 0)
 		return rc;
 	p->types.graph = cairn_sites_types(p->sites);
+	p->types.reader = sites_type_reader(p->sites);
+	p->types.meanings = meanings;
 	p->types.strings = strings;
 	rc = index_frames(p);
 	if (rc >= 0)
 		rc = cairn_sites_visit(p->sites, see_function, p, err);
 	if (rc >= 0 && p->bodies.n)
 		qsort(p->bodies.p, p->bodies.n, sizeof(*p->bodies.p), by_body);
+	if (rc >= 0)
+		rc = type_table_finish(&p->types, err);
 	if (rc == -ERANGE)
 		return err_set(err, rc, "more places, types or names than 32 bits number");
 	return rc == -ENOMEM ? err_nomem(err, "the places of functions") : rc;

@@ -19,19 +19,7 @@
 #include "pack/join.h"
 #include "pack/name_index.h"
 #include "pack/record_set.h"
-
-/* A type by what its name needs; equal ones have one number. */
-struct type_table {
-	const struct cairn_types *graph;
-	struct strings *strings;
-	VEC(uint32_t) number; /* by id of the graph: number + 1, 0 not yet, or TYPE_BUSY */
-	VEC(uint32_t) stack;
-	struct record_set records;
-};
-
-/* Number of a type; 0 is void. Returns 0, -ENOMEM, -ERANGE. */
-int type_table_add(struct type_table *t, uint32_t id, uint32_t *ret);
-void type_table_fini(struct type_table *t);
+#include "pack/type_table.h"
 
 /* Records that are numbered in the end in order of use. */
 struct ranked_set {
@@ -82,9 +70,13 @@ struct place_table {
 	uint64_t n_sites;
 };
 
-/* Everything about all functions of @bin. Returns 0 or as cairn_sites_visit(). place_table_fini() also after an error. */
+/*
+ * Everything about all functions of @bin, and all types. Returns 0 or as cairn_sites_visit(). place_table_fini() also after an
+ * error. @meanings: of the types of @bin.
+ */
 int place_table_make(struct place_table *p, const struct cairn_binary *bin, unsigned int threads, const struct joined *j,
-		     struct code_span span, struct strings *strings, struct cairn_err *err);
+		     struct code_span span, const struct meanings *meanings, struct strings *strings,
+		     struct cairn_err *err);
 void place_table_fini(struct place_table *p);
 
 /* ---- parts ---- */

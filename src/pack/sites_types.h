@@ -2,32 +2,23 @@
 /*
  * Types of a sidecar, read into a graph when they are asked for
  *
- * .cairn.types has what names need; what a struct consists of is in .BTF. complete.c brings the two together.
+ * The graph has the numbers of .cairn.types. A struct, union or enum is read as far as its name needs, and is marked unread;
+ * complete.c reads what is inside.
  */
 #ifndef PACK_SITES_TYPES_H
 #define PACK_SITES_TYPES_H
 
-#include <cairn/btf.h>
-
-#include "base/map.h"
 #include "base/vec.h"
 #include "pack/pack_impl.h"
 #include "types/build.h"
 
 struct pack_types {
 	const struct cairn_pack *pack;
-	struct cairn_types *graph; /* of the same numbers, then those that .BTF adds */
-	uint8_t *known;		   /* by number of .cairn.types */
+	struct cairn_types *graph; /* of the same numbers */
+	uint8_t *known;		   /* by number: it is in the graph, or wanted */
 	VEC(uint32_t) wanted;
-
-	/* Made by the first type that has to be completed. */
-	bool opened;
-	struct cairn_btf *btf;
-	struct cairn_types *whole; /* of .BTF */
-	struct map from_whole;	   /* id in whole to id in graph */
-	struct map to_whole;	   /* the reverse, of those that are known */
-	VEC(uint32_t) inside;	   /* what is still to be completed */
-	size_t n_lost;		   /* could not be completed */
+	VEC(uint32_t) inside; /* what is still to be completed */
+	size_t n_lost;	      /* could not be completed */
 };
 
 /* Returns 0 or -ENOMEM; pack_types_fini() also afterwards. */
@@ -38,11 +29,19 @@ void pack_types_fini(struct pack_types *t);
 uint32_t pack_types_read(struct pack_types *t, uint32_t number, int *rc);
 
 /*
- * pack_types_complete - as cairn_sites_complete_type()
+ * pack_types_outside - all of a record but what is inside
  *
- * A struct or enum that .BTF has twice under this name and size, or not at all, stays unread: never another's members.
- * Returns 0, -EBADMSG (damaged .BTF), -ENOMEM.
+ * @c         at the record; behind its outside afterwards
+ * @ret_full  as the compiler describes it; without its inside. References are ids, which are wanted.
+ * Returns whether there is an inside; -ENOMEM. The cursor has failed when the record is damaged.
  */
+int pack_types_outside(struct pack_types *t, struct cursor *c, struct cairn_type *ret_full);
+
+/* The id of a number that a record names, which is read by pack_types_drain(). -ENOMEM in @rc. */
+uint32_t pack_types_want(struct pack_types *t, uint64_t number, int *rc);
+int pack_types_drain(struct pack_types *t);
+
+/* pack_types_complete - as cairn_sites_complete_type(). Returns 0, -EBADMSG (a damaged record), -ENOMEM. */
 int pack_types_complete(struct pack_types *t, uint32_t id, struct cairn_err *err);
 
 #endif

@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Types as far as their names need
- *
- * Each unit of a program has types of its own, so that a kernel's graph has hundreds of thousands, most of them alike. A
- * record is written in terms of other records' numbers, and an equal one is not written again:
- *
- *	unit 1: id 7 "char", id 9 pointer to 7    ──►  number 1 "char", number 2 pointer to 1
- *	unit 2: id 81 "char", id 80 pointer to 81 ──►  the same two
- *
- * What a type refers to is numbered before it, with a stack. Members are left out, so nothing refers to itself
- * but damaged types; there the reference becomes void.
- */
+#include "pack/type_table.h"
+
 #include <errno.h>
 
+#include "base/err.h"
+#include "pack/bits_out.h"
 #include "pack/format.h"
-#include "pack/place_table.h"
+#include "pack/pack_impl.h"
 
 #define TYPE_BUSY UINT32_MAX
 
@@ -22,12 +14,25 @@ void type_table_fini(struct type_table *t)
 {
 	VEC_FREE(&t->number);
 	VEC_FREE(&t->stack);
-	record_set_fini(&t->records);
+	record_set_fini(&t->outsides);
+	VEC_FREE(&t->contents);
+	VEC_FREE(&t->insides.v);
+	VEC_FREE(&t->listed);
 }
 
 static bool has_parameters(const struct cairn_type *t)
 {
 	return t->kind == CAIRN_T_FUNC;
+}
+
+static bool is_aggregate(const struct cairn_type *t)
+{
+	return t->kind == CAIRN_T_STRUCT || t->kind == CAIRN_T_CLASS || t->kind == CAIRN_T_UNION;
+}
+
+static bool has_content(const struct cairn_type *t)
+{
+	return is_aggregate(t) || t->kind == CAIRN_T_ENUM;
 }
 
 /* 0 for void, and for what is being numbered further down the stack. */
@@ -37,34 +42,179 @@ static uint32_t number_of(const struct type_table *t, uint32_t id)
 	return number && number != TYPE_BUSY ? number - 1 : 0;
 }
 
-static uint8_t flags_of(const struct cairn_type *t)
+/* ---- records ---- */
+
+static uint32_t facts_of(const struct cairn_type *t)
 {
-	bool members = t->kind == CAIRN_T_STRUCT || t->kind == CAIRN_T_CLASS || t->kind == CAIRN_T_UNION;
-	return (uint8_t)((t->bare_name ? TYPE_BARE_NAME : 0) | (t->declaration ? TYPE_DECLARATION : 0) |
-			 (t->unread || members ? TYPE_UNREAD : 0) | (t->prototyped ? TYPE_PROTOTYPED : 0) |
-			 (t->variadic ? TYPE_VARIADIC : 0) | (t->has_count ? TYPE_HAS_COUNT : 0) |
-			 (t->vector ? TYPE_VECTOR : 0));
+	return (t->name && *t->name ? TYPE_NAME : 0) | (t->size != pack_usual_size(t->kind) ? TYPE_SIZE : 0) |
+	       (t->ref ? TYPE_REF : 0) | (t->bare_name ? TYPE_BARE_NAME : 0) | (t->encoding ? TYPE_ENCODING : 0) |
+	       (t->has_count ? TYPE_HAS_COUNT : 0) | (t->n_members || t->n_enumerators ? TYPE_INSIDE : 0) |
+	       (t->declaration ? TYPE_DECLARATION : 0) | (t->prototyped ? TYPE_PROTOTYPED : 0) |
+	       (t->variadic ? TYPE_VARIADIC : 0) | (t->vector ? TYPE_VECTOR : 0) |
+	       (t->byte_swapped ? TYPE_BYTE_SWAPPED : 0) | (t->container ? TYPE_CONTAINER : 0) |
+	       (t->align ? TYPE_ALIGN : 0);
 }
 
-static int put_type(struct type_table *t, const struct cairn_type *type)
+static int put_name(const struct type_table *t, struct bytes *b, const char *name)
 {
-	struct bytes *b = &t->records.record;
-	uint32_t name;
-	int rc = strings_add(t->strings, type->name, &name);
-	put_u8(b, (uint8_t)type->kind);
-	put_u8(b, (uint8_t)type->encoding);
-	put_u8(b, flags_of(type));
-	put_uleb(b, name);
-	put_uleb(b, type->size);
-	put_uleb(b, number_of(t, type->ref));
-	put_uleb(b, number_of(t, type->container));
-	put_uleb(b, type->count);
-	uint32_t n = has_parameters(type) ? type->n_members : 0;
-	put_uleb(b, n);
-	for (uint32_t i = 0; i < n; i++)
-		put_uleb(b, number_of(t, type->members[i].type));
+	uint32_t string;
+	int rc = strings_add(t->strings, name, &string);
+	put_uleb(b, string);
 	return rc;
 }
+
+static int put_outside(const struct type_table *t, const struct cairn_type *type, struct bytes *b)
+{
+	uint32_t facts = facts_of(type);
+	int rc = 0;
+	put_u8(b, (uint8_t)type->kind);
+	put_uleb(b, facts);
+	if (facts & TYPE_NAME)
+		rc = put_name(t, b, type->name);
+	if (facts & TYPE_SIZE)
+		put_uleb(b, type->size);
+	if (facts & TYPE_REF)
+		put_uleb(b, number_of(t, type->ref));
+	if (facts & TYPE_ENCODING)
+		put_u8(b, (uint8_t)type->encoding);
+	if (facts & TYPE_HAS_COUNT)
+		put_uleb(b, type->count);
+	if (facts & TYPE_CONTAINER)
+		put_uleb(b, number_of(t, type->container));
+	if (facts & TYPE_ALIGN)
+		put_uleb(b, type->align);
+	return rc;
+}
+
+static void put_parameters(const struct type_table *t, const struct cairn_type *type, struct bytes *b)
+{
+	put_uleb(b, type->n_members);
+	for (uint32_t i = 0; i < type->n_members; i++)
+		put_uleb(b, number_of(t, type->members[i].type));
+}
+
+/* Offsets count from that of the member before. */
+static int put_member(const struct type_table *t, const struct cairn_member *m, uint64_t before, struct bytes *b)
+{
+	int64_t off = (int64_t)(m->bit_off - before);
+	bool in_bits = off % 8;
+	int rc = 0;
+	put_u8(b, (uint8_t)((m->name ? MEMBER_NAME : 0) | (m->bit_size ? MEMBER_BITS : 0) |
+			    (m->dynamic ? MEMBER_DYNAMIC : 0) | (m->is_base_class ? MEMBER_BASE : 0) |
+			    (m->align ? MEMBER_ALIGN : 0) | (in_bits ? MEMBER_OFF_IN_BITS : 0)));
+	if (m->name)
+		rc = put_name(t, b, m->name);
+	put_uleb(b, number_of(t, m->type));
+	put_sleb(b, in_bits ? off : off / 8);
+	if (m->bit_size)
+		put_uleb(b, m->bit_size);
+	if (m->align)
+		put_uleb(b, m->align);
+	return rc;
+}
+
+static int put_members(const struct type_table *t, const struct cairn_type *type, struct bytes *b)
+{
+	uint64_t before = 0;
+	int rc = 0;
+	put_uleb(b, type->n_members);
+	for (uint32_t i = 0; rc >= 0 && i < type->n_members; i++) {
+		rc = put_member(t, &type->members[i], before, b);
+		before = type->members[i].bit_off;
+	}
+	return rc;
+}
+
+/* Most values are the one before and 1. */
+static int put_enumerators(const struct type_table *t, const struct cairn_type *type, struct bytes *b)
+{
+	uint64_t expected = 0;
+	int rc = 0;
+	put_uleb(b, type->n_enumerators);
+	for (uint32_t i = 0; rc >= 0 && i < type->n_enumerators; i++) {
+		rc = put_name(t, b, type->enumerators[i].name);
+		put_sleb(b, (int64_t)((uint64_t)type->enumerators[i].value - expected));
+		expected = (uint64_t)type->enumerators[i].value + 1;
+	}
+	return rc;
+}
+
+static int put_inside(const struct type_table *t, const struct cairn_type *type, struct bytes *b)
+{
+	if (!(facts_of(type) & TYPE_INSIDE))
+		return 0;
+	if (type->kind == CAIRN_T_ENUM)
+		return put_enumerators(t, type, b);
+	if (is_aggregate(type))
+		return put_members(t, type, b);
+	put_parameters(t, type, b);
+	return 0;
+}
+
+/* ---- structs, unions and enums ---- */
+
+/* The definition that a declaration stands for, which another unit has: its meaning; 0 when there is none. */
+static int meaning_elsewhere(struct type_table *t, uint32_t id, uint32_t *ret)
+{
+	dw_off die;
+	int rc = dwarf_type_defined_elsewhere(t->reader, id, &die, NULL);
+	if (rc > 0)
+		*ret = meaning_of(t->meanings, die);
+	return rc == -ENOMEM ? rc : 0;
+}
+
+/* What @id means, and the id of the description that says what is inside: another one when it is a declaration. */
+static int find_meaning(struct type_table *t, uint32_t id, uint32_t *ret_meaning, uint32_t *ret_definition)
+{
+	const struct cairn_type *type = cairn_types_get(t->graph, id);
+	int rc = 0;
+	*ret_meaning = meaning_of(t->meanings, dwarf_type_die(t->reader, id));
+	*ret_definition = id;
+	if (!type->declaration)
+		return 0;
+	if (!*ret_meaning)
+		rc = meaning_elsewhere(t, id, ret_meaning);
+	dw_off die = t->meanings->definition.p[*ret_meaning];
+	if (rc >= 0 && die)
+		rc = dwarf_type(t->reader, die, ret_definition, NULL);
+	return rc == -ENOMEM ? rc : 0;
+}
+
+/* What is known of it before its inside was read; a name is what the unit at hand calls it. */
+static struct cairn_type outside_of(const struct type_table *t, uint32_t id, uint32_t definition)
+{
+	const struct cairn_type *called = cairn_types_get(t->graph, id);
+	struct cairn_type type = *cairn_types_get(t->graph, definition);
+	type.name = called->name;
+	type.bare_name = called->bare_name;
+	type.encoding = CAIRN_ENC_UNSIGNED;
+	type.byte_swapped = false;
+	type.n_members = type.n_enumerators = 0;
+	return type;
+}
+
+/* Its number by meaning and outside. A description whose meaning is not known is a type of its own; a declaration is its name. */
+static int number_content(struct type_table *t, uint32_t id, uint32_t *ret)
+{
+	uint32_t meaning, definition;
+	struct bytes *key = &t->outsides.record;
+	int rc = find_meaning(t, id, &meaning, &definition);
+	if (rc < 0)
+		return rc;
+	struct cairn_type type = outside_of(t, id, definition);
+	size_t before = t->outsides.starts.n;
+	rc = put_outside(t, &type, key);
+	put_uleb(key, meaning);
+	put_uleb(key, meaning || type.declaration ? 0 : dwarf_type_die(t->reader, id));
+	if (rc >= 0)
+		rc = record_set_add(&t->outsides, ret);
+	if (rc < 0 || t->outsides.starts.n == before)
+		return rc;
+	struct content_record c = {.number = *ret, .called = id, .definition = definition};
+	return VEC_ADD(&t->contents, c) ? 0 : -ENOMEM;
+}
+
+/* ---- numbers ---- */
 
 /* Pushes @id unless it has a number; false when out of memory. */
 static bool want(struct type_table *t, uint32_t id)
@@ -83,33 +233,142 @@ static bool want_references(struct type_table *t, const struct cairn_type *type)
 	return ok;
 }
 
+/* What it refers to has its numbers. */
+static int number_type(struct type_table *t, uint32_t id, uint32_t *ret)
+{
+	const struct cairn_type *type = cairn_types_get(t->graph, id);
+	if (has_content(type))
+		return number_content(t, id, ret);
+	int rc = put_outside(t, type, &t->outsides.record);
+	if (rc >= 0)
+		rc = put_inside(t, type, &t->outsides.record);
+	return rc < 0 ? rc : record_set_add(&t->outsides, ret);
+}
+
 int type_table_add(struct type_table *t, uint32_t id, uint32_t *ret)
 {
 	/* Number 0 is void. */
-	if (!t->records.starts.n &&
-	    (put_type(t, cairn_types_get(t->graph, 0)) < 0 || record_set_add(&t->records, ret) < 0))
+	if (!t->outsides.starts.n && number_type(t, 0, ret) < 0)
 		return -ENOMEM;
 	if (!want(t, id))
 		return -ENOMEM;
 	while (t->stack.n) {
 		uint32_t top = t->stack.p[t->stack.n - 1], number;
-		const struct cairn_type *type = cairn_types_get(t->graph, top);
 		if (!t->number.p[top]) {
 			t->number.p[top] = TYPE_BUSY;
-			if (!want_references(t, type))
+			if (!want_references(t, cairn_types_get(t->graph, top)))
 				return -ENOMEM;
 			continue;
 		}
 		t->stack.n--;
 		if (t->number.p[top] != TYPE_BUSY)
 			continue;
-		int rc = put_type(t, type);
-		if (rc >= 0)
-			rc = record_set_add(&t->records, &number);
+		int rc = number_type(t, top, &number);
 		if (rc < 0)
 			return rc;
 		t->number.p[top] = number + 1;
 	}
 	*ret = number_of(t, id);
 	return 0;
+}
+
+/* ---- what is inside ---- */
+
+static int number_members(struct type_table *t, const struct cairn_type *type)
+{
+	uint32_t unused;
+	int rc = 0;
+	for (uint32_t i = 0; rc >= 0 && i < type->n_members; i++)
+		rc = type_table_add(t, type->members[i].type, &unused);
+	return rc;
+}
+
+/* The outside is the one that it was numbered by, with what only the inside tells. */
+static int write_content(struct type_table *t, size_t i)
+{
+	struct content_record c = t->contents.p[i];
+	const struct cairn_type *called = cairn_types_get(t->graph, c.called);
+	struct cairn_type type = *cairn_types_get(t->graph, c.definition);
+	/* A declaration of an enum may tell its sign; what else is only declared has nothing inside. */
+	int rc = type.declaration && type.kind != CAIRN_T_ENUM ? 0 : dwarf_type_open(t->reader, c.definition, NULL);
+	type = *cairn_types_get(t->graph, c.definition);
+	type.name = called->name;
+	type.bare_name = called->bare_name;
+	if (rc != -ENOMEM)
+		rc = number_members(t, &type);
+	c.from = t->insides.v.n;
+	if (rc >= 0)
+		rc = put_outside(t, &type, &t->insides);
+	if (rc >= 0)
+		rc = put_inside(t, &type, &t->insides);
+	c.size = t->insides.v.n - c.from;
+	t->contents.p[i] = c;
+	return rc;
+}
+
+struct listing {
+	struct type_table *table;
+	bool is_typedef;
+};
+
+static int list_one(void *ctx, dw_off die, struct cairn_err *err)
+{
+	const struct listing *l = ctx;
+	uint32_t id, number;
+	int rc = dwarf_type(l->table->reader, die, &id, err);
+	if (rc == -ENOMEM)
+		return rc;
+	rc = type_table_add(l->table, id, &number);
+	if (rc < 0)
+		return rc;
+	return VEC_ADD(&l->table->listed, number) && VEC_ADD(&l->table->listed, l->is_typedef) ? 0 : -ENOMEM;
+}
+
+int type_table_finish(struct type_table *t, struct cairn_err *err)
+{
+	struct listing definitions = {t, false}, typedefs = {t, true};
+	uint32_t unused;
+	int rc = type_table_add(t, 0, &unused);
+	if (rc >= 0)
+		rc = dwarf_type_definitions(t->reader, list_one, &definitions, err);
+	if (rc >= 0)
+		rc = dwarf_type_typedefs(t->reader, list_one, &typedefs, err);
+	for (; rc >= 0 && t->n_done < t->contents.n; t->n_done++)
+		rc = write_content(t, t->n_done);
+	return rc == -ENOMEM ? err_nomem(err, "the types of a program") : rc;
+}
+
+/* ---- sections ---- */
+
+static uint32_t end_of(const struct record_set *s, size_t i)
+{
+	return i + 1 < s->starts.n ? s->starts.p[i + 1] : (uint32_t)s->data.v.n;
+}
+
+void encode_types(const struct type_table *t, struct bytes *ret)
+{
+	VEC(uint32_t) starts = {0};
+	struct bytes all = {0};
+	const struct content_record *c = t->contents.p;
+	for (size_t i = 0; i < t->outsides.starts.n; i++) {
+		uint32_t from = t->outsides.starts.p[i];
+		all.failed |= !VEC_ADD(&starts, (uint32_t)all.v.n);
+		if (c < t->contents.p + t->contents.n && c->number == i) {
+			put_bytes(&all, t->insides.v.p + c->from, c->size);
+			c++;
+		} else {
+			put_bytes(&all, t->outsides.data.v.p + from, end_of(&t->outsides, i) - from);
+		}
+	}
+	all.failed |= t->insides.failed;
+	if (!all.failed)
+		put_records(&all, starts.p, starts.n, NULL, ret);
+	ret->failed |= all.failed;
+	VEC_FREE(&starts);
+	VEC_FREE(&all.v);
+}
+
+void encode_type_names(const struct type_table *t, struct bytes *ret)
+{
+	put_table(t->listed.p, t->listed.n / 2, 2, ret);
 }

@@ -38,4 +38,9 @@ struct cairn_sites {
 	struct cairn_types *graph;
 };
 
+struct dw_types;
+
+/* The reader that fills the graph of sites that are answered by the debug information. Borrowed until cairn_sites_close(). */
+struct dw_types *sites_type_reader(const struct cairn_sites *sites);
+
 #endif

@@ -90,6 +90,11 @@ int cairn_sites_open(const struct cairn_binary *bin, const struct cairn_sites_op
 	return 0;
 }
 
+struct dw_types *sites_type_reader(const struct cairn_sites *sites)
+{
+	return ((const struct dwarf_sites *)sites)->types;
+}
+
 static void find_free(struct sites_find *f)
 {
 	dw_func_index_fini(&f->index);

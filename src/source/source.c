@@ -19,6 +19,7 @@
 #include "dwarf/dwarf.h"
 #include "dwarf/types.h"
 #include "source/btf_abi.h"
+#include "source/provider.h"
 #include "types/build.h"
 
 struct cairn_source {
@@ -33,6 +34,9 @@ struct cairn_source {
 	struct cairn_binary *bin;
 	struct dwarf *dw;
 	struct dw_types *reader;
+	const struct source_ops *ops; /* of DWARF, and who answers them */
+	void *provider;
+	const struct cairn_types *provided; /* the provider's graph; NULL: types */
 	unsigned int threads;
 	bool with_typedefs;
 	/* All definitions of DWARF; typedefs of what has no name. */
@@ -43,6 +47,8 @@ struct cairn_source {
 };
 
 /* ---- opening ---- */
+
+static const struct source_ops dwarf_ops;
 
 static struct cairn_source *source_new(enum cairn_source_kind kind, struct cairn_err *err)
 {
@@ -81,6 +87,8 @@ static int open_dwarf(struct cairn_source *s, const struct cairn_abi *abi, struc
 	s->kind = CAIRN_SOURCE_DWARF;
 	s->abi = abi ? abi : cairn_abi_find("x86-64");
 	s->big_endian = s->abi->big_endian;
+	s->ops = &dwarf_ops;
+	s->provider = s;
 	s->types = types_new();
 	if (!s->types)
 		return err_nomem(err, "types");
@@ -88,6 +96,23 @@ static int open_dwarf(struct cairn_source *s, const struct cairn_abi *abi, struc
 	if (!rc)
 		dw_types_set_pointer_size(s->reader, s->abi->scalars[CAIRN_C_PTR].size);
 	return rc;
+}
+
+int source_provided(const struct source_ops *ops, void *provider, const struct cairn_types *types,
+		    const struct cairn_abi *abi, struct cairn_source **ret, struct cairn_err *err)
+{
+	struct cairn_source *s = source_new(CAIRN_SOURCE_DWARF, err);
+
+	if (!s) {
+		ops->close(provider);
+		return -ENOMEM;
+	}
+	s->ops = ops;
+	s->provider = provider;
+	s->provided = types;
+	s->abi = abi;
+	*ret = s;
+	return 0;
 }
 
 /* A file that is no ELF file is BTF or nothing; so is one that is not of a machine whose DWARF is read here. */
@@ -166,6 +191,8 @@ void cairn_source_close(struct cairn_source *s)
 {
 	if (!s)
 		return;
+	if (s->ops)
+		s->ops->close(s->provider);
 	dw_types_free(s->reader);
 	btf_types_free(s->btf_reader);
 	types_free(s->types);
@@ -188,6 +215,8 @@ const struct cairn_types *cairn_source_types(const struct cairn_source *s)
 {
 	if (s->foreign)
 		return cairn_foreign_types(s->foreign);
+	if (s->provided)
+		return s->provided;
 	return s->decl ? cairn_decl_types(s->decl) : s->types;
 }
 
@@ -292,36 +321,77 @@ static int append(const struct cairn_types *types, struct cairn_source_list *lis
 	return 0;
 }
 
-/* A reader's list of DIEs becomes ids, once. */
+/* ---- of DWARF ---- */
+
+/* A reader's list of DIEs becomes ids. */
 struct listing {
-	struct cairn_source *source;
-	struct listed *to;
+	struct dw_types *reader;
+	source_visitor *visit;
+	void *ctx;
 };
 
 static int list_one(void *ctx, dw_off off, struct cairn_err *err)
 {
-	struct listing *l = ctx;
+	const struct listing *l = ctx;
 	uint32_t id;
-	int rc = dwarf_type(l->source->reader, off, &id, err);
+	int rc = dwarf_type(l->reader, off, &id, err);
 
-	if (rc < 0 && rc != -EBADMSG)
-		return rc;
-	return VEC_ADD(&l->to->ids, id) ? 0 : err_nomem(err, "the list of types");
+	return rc < 0 && rc != -EBADMSG ? rc : l->visit(l->ctx, id, err);
+}
+
+static int list_dwarf(void *provider, bool typedefs, source_visitor *visit, void *ctx, struct cairn_err *err)
+{
+	const struct cairn_source *s = provider;
+	struct listing l = {s->reader, visit, ctx};
+
+	return typedefs ? dwarf_type_typedefs(s->reader, list_one, &l, err)
+			: dwarf_type_definitions(s->reader, list_one, &l, err);
+}
+
+static int complete_dwarf(void *provider, uint32_t id, struct cairn_err *err)
+{
+	return dwarf_type_complete(((const struct cairn_source *)provider)->reader, id, err);
+}
+
+/* The source has it all. */
+static void close_dwarf(void *provider)
+{
+}
+
+static const struct source_ops dwarf_ops = {.list = list_dwarf, .complete = complete_dwarf, .close = close_dwarf};
+
+/* ---- of a provider ---- */
+
+static int add_listed(void *ctx, uint32_t id, struct cairn_err *err)
+{
+	struct listed *to = ctx;
+
+	return VEC_ADD(&to->ids, id) ? 0 : err_nomem(err, "the list of types");
+}
+
+/* A provider lists once. */
+static int list(struct cairn_source *s, bool typedefs, struct listed *to, struct cairn_err *err)
+{
+	int rc = to->is_read ? 0 : s->ops->list(s->provider, typedefs, add_listed, to, err);
+
+	to->is_read = rc >= 0;
+	return rc;
 }
 
 static int select_listed(struct cairn_source *s, const struct listed *from, const struct wish *w,
-			 struct cairn_source_list *list, struct cairn_err *err)
+			 struct cairn_source_list *found, struct cairn_err *err)
 {
+	const struct cairn_types *types = cairn_source_types(s);
 	int rc = 0;
 
 	for (size_t i = 0; i < from->ids.n && rc >= 0; i++) {
 		uint32_t id = from->ids.p[i];
 
-		if (!is_wanted(w, s->types, cairn_types_get(s->types, id), s->with_typedefs))
+		if (!is_wanted(w, types, cairn_types_get(types, id), s->with_typedefs))
 			continue;
-		rc = dwarf_type_complete(s->reader, id, err);
+		rc = s->ops->complete(s->provider, id, err);
 		if (rc >= 0)
-			rc = append(s->types, list, id, err);
+			rc = append(types, found, id, err);
 	}
 	return rc;
 }
@@ -332,22 +402,21 @@ static bool may_be_typedef(const struct cairn_source *s, const struct wish *w)
 }
 
 /* Typedefs cost a second pass over the binary, and are looked for when the name may be one. */
-static int select_dwarf(struct cairn_source *s, const struct wish *w, struct cairn_source_list *list,
-			struct cairn_err *err)
+static int select_provided(struct cairn_source *s, const struct wish *w, struct cairn_source_list *found,
+			   struct cairn_err *err)
 {
-	struct listing defs = {s, &s->defs}, typedefs = {s, &s->typedefs};
-	size_t before = list->n;
-	int rc = s->defs.is_read ? 0 : dwarf_type_definitions(s->reader, list_one, &defs, err);
+	size_t before = found->n;
+	int rc = list(s, false, &s->defs, err);
 
-	s->defs.is_read = rc >= 0;
 	if (rc >= 0)
-		rc = select_listed(s, &s->defs, w, list, err);
-	if (rc < 0 || !may_be_typedef(s, w) || (w->name && !w->is_glob && list->n > before))
+		rc = select_listed(s, &s->defs, w, found, err);
+	if (rc < 0 || !may_be_typedef(s, w) || (w->name && !w->is_glob && found->n > before))
 		return rc;
-	rc = s->typedefs.is_read ? 0 : dwarf_type_typedefs(s->reader, list_one, &typedefs, err);
-	s->typedefs.is_read = rc >= 0;
-	return rc < 0 ? rc : select_listed(s, &s->typedefs, w, list, err);
+	rc = list(s, true, &s->typedefs, err);
+	return rc < 0 ? rc : select_listed(s, &s->typedefs, w, found, err);
 }
+
+/* ---- of BTF and declarations ---- */
 
 /* By its record alone: could it be wanted? */
 static bool may_be_wanted(const struct wish *w, const struct cairn_btf_type *t)
@@ -403,7 +472,7 @@ static int select_by(struct cairn_source *s, const struct wish *w, struct cairn_
 {
 	switch (s->kind) {
 	case CAIRN_SOURCE_DWARF:
-		return select_dwarf(s, w, list, err);
+		return select_provided(s, w, list, err);
 	case CAIRN_SOURCE_BTF:
 		return select_btf(s, w, list, err);
 	default:

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Types of a sidecar by name, for whoever would otherwise read all debug information. */
+#include <cairn/pack.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "pack/sites_types.h"
+#include "source/provider.h"
+
+static int list(void *provider, bool typedefs, source_visitor *visit, void *ctx, struct cairn_err *err)
+{
+	struct pack_types *t = provider;
+	const struct table *names = &t->pack->type_names;
+	for (uint32_t i = 0; i < names->n; i++) {
+		int rc = 0;
+		if (table_get(names, i, TYPE_NAME_IS_TYPEDEF) != typedefs)
+			continue;
+		uint32_t id = pack_types_read(t, table_get(names, i, TYPE_NAME_TYPE), &rc);
+		if (rc < 0)
+			return err_nomem(err, "types");
+		rc = visit(ctx, id, err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int complete(void *provider, uint32_t id, struct cairn_err *err)
+{
+	return pack_types_complete(provider, id, err);
+}
+
+static void close_types(void *provider)
+{
+	pack_types_fini(provider);
+	free(provider);
+}
+
+static const struct source_ops ops = {.list = list, .complete = complete, .close = close_types};
+
+int cairn_pack_source(const struct cairn_pack *p, struct cairn_source **ret, struct cairn_err *err)
+{
+	if (!p->types.n)
+		return err_set(err, -ENODATA, "%s: a sidecar without types; make it with: cairn pack FILE", elf_path(p->elf));
+	struct pack_types *t = malloc(sizeof(*t));
+	if (!t)
+		return err_nomem(err, "types");
+	if (pack_types_init(t, p) < 0) {
+		close_types(t);
+		return err_nomem(err, "types");
+	}
+	/* Places are those of x86-64, and types come with places. */
+	return source_provided(&ops, t, t->graph, cairn_abi_find("x86-64"), ret, err);
+}
