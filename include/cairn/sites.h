@@ -73,6 +73,7 @@ enum cairn_count_doubt {
 	CAIRN_COUNT_MERGED = 1 << 4,   /* merged with another call of the same function, whose place is passed, too */
 	CAIRN_COUNT_CONDITION = 1 << 5, /* the condition of the call seems to be one with the function's first: passed without a call */
 	CAIRN_COUNT_FOLDED = 1 << 6,   /* the linker kept one body for several functions: calls of the others pass, too */
+	CAIRN_COUNT_VECTORISED = 1 << 8, /* vector instructions in the copy: one pass may be several calls */
 	CAIRN_COUNT_RECURSION = 1 << 7, /* a body that calls itself and begins with a loop: some of these calls may be jumps into it */
 };
 

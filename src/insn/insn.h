@@ -82,6 +82,9 @@ size_t insn_steps(const uint8_t *bytes, size_t n, size_t readable, uint64_t at, 
 /* What assemblers pad with: 90, 66 90, 0f 1f /0 and its prefixed forms. @insn  an instruction of @n bytes */
 bool insn_is_padding(const uint8_t *insn, size_t n);
 
+/* Arithmetic on several numbers in one vector register; see packed.c. @insn: one instruction of @n bytes. */
+bool insn_is_packed(const uint8_t *insn, size_t n);
+
 /* xor or sub of a general register with itself: the result does not depend on it. @insn: one instruction of @n bytes. */
 bool insn_is_zeroing(const uint8_t *insn, size_t n);
 

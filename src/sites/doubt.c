@@ -15,6 +15,7 @@ static const struct {
 	{CAIRN_COUNT_CONDITION, "condition", "the condition of the call is decided behind here: passed without a call, too"},
 	{CAIRN_COUNT_MERGED, "merged", "merged with another call, whose place is passed, too"},
 	{CAIRN_COUNT_FOLDED, "folded", "other functions have this code, too: their calls pass here"},
+	{CAIRN_COUNT_VECTORISED, "vectorised", "computes with vectors: one event may be for several calls"},
 	{CAIRN_COUNT_RECURSION, "recursion", "calls itself, and some of these calls may have become jumps that do not pass here"},
 };
 

@@ -210,7 +210,7 @@ static int judge_copy(struct judge *j, size_t at, struct cairn_err *err)
 	if (!j->graph)
 		return 0;
 	struct passage p = {.graph = j->graph, .copy = first, .places = j->places.p, .at = j->at.p, .n_places = j->places.n,
-			    .others = &j->all->sites.p[c->like], .n_others = j->all->copies.p[c->like].n_alike, .for_values = bare};
+			    .others = &j->all->sites.p[c->like], .n_others = j->all->copies.p[c->like].n_alike, .code = j->all->env->code, .for_values = bare};
 	return passage_judge(&p, &j->scratch) == 0 ? 0 : err_nomem(err, "ways to a copy");
 }
 

@@ -31,6 +31,7 @@
 
 #include "base/vec.h"
 #include "sites/beginning.h"
+#include "sites/vectorised.h"
 
 enum {
 	OWN = 1 << 0,    /* in the copy's ranges */
@@ -695,9 +696,10 @@ static int judge(struct code *c, const struct passage *p)
 		rc = find_behind(c, p, &behind);
 	if (!p->for_values)
 		behind += count_beginnings(c, p);
+	bool vectorised = !p->for_values && vectorised_is(p, c->scratch, OWN);
 	for (size_t i = 0; i < p->n_places && !rc; i++) {
 		struct built_site *b = p->places[i];
-		b->site.count_doubts |= (again ? CAIRN_COUNT_AGAIN : 0) | (behind ? CAIRN_COUNT_BEHIND : 0);
+		b->site.count_doubts |= (again ? CAIRN_COUNT_AGAIN : 0) | (behind ? CAIRN_COUNT_BEHIND : 0) | (vectorised ? CAIRN_COUNT_VECTORISED : 0);
 		b->site.n_behind = behind;
 		rc = judge_place(c, p, i);
 	}

@@ -51,6 +51,7 @@ struct passage {
 	size_t n_places;
 	const struct built_site *const *others; /* copies of the same function in the same container; this one may be among them */
 	size_t n_others;
+	const struct elf *code; /* what the graph was made of */
 	bool for_values; /* only what decides whether an argument is that of a call here is asked: AGAIN, SHARED, CONDITION */
 };
 

@@ -159,6 +159,65 @@ def an_end_that_a_copy_shares_with_its_caller_is_no_entry():
         expect(r.status == 1 and not r.out and "no entry in the debug information" in r.err, level, r)
 
 
+VECTORISED_CALLS = r"""
+struct st { unsigned v1, v2, v3, v4; };
+static unsigned rd(const unsigned *p) { return *p; }
+static unsigned rnd(unsigned seed, unsigned in) { seed += in * 2246822519u; seed = seed << 13 | seed >> 19; seed *= 2654435761u; return seed; }
+__attribute__((noinline)) void upd(struct st *s, const unsigned *p, const unsigned *e)
+{
+	unsigned v1 = s->v1, v2 = s->v2, v3 = s->v3, v4 = s->v4;
+	do {
+		v1 = rnd(v1, rd(p)); p++;
+		v2 = rnd(v2, rd(p)); p++;
+		v3 = rnd(v3, rd(p)); p++;
+		v4 = rnd(v4, rd(p)); p++;
+	} while (p < e);
+	s->v1 = v1; s->v2 = v2; s->v3 = v3; s->v4 = v4;
+}
+int main(void) { unsigned a[40]; struct st s = { 1, 2, 3, 4 }; for (int i = 0; i < 40; i++) a[i] = i; asm volatile("" :: "r"(a) : "memory"); upd(&s, a, a + 40); return s.v1 == 5; }
+"""
+
+VECTORISED_LOOPS = r"""
+#define NI __attribute__((noinline))
+static inline int sq(int x) { return x * x; }
+NI int sum(const int *a, int n) { int s = 0; for (int i = 0; i < n; i++) s += sq(a[i]); return s; }
+NI void map(int *restrict d, const int *restrict a, int n) { for (int i = 0; i < n; i++) d[i] = sq(a[i]); }
+static inline unsigned rd(unsigned acc, unsigned in) { acc += in * 7u; acc = acc << 13 | acc >> 19; return acc * 5u; }
+NI void four(unsigned *v, const unsigned *p) { v[0] = rd(v[0], p[0]); v[1] = rd(v[1], p[1]); v[2] = rd(v[2], p[2]); v[3] = rd(v[3], p[3]); }
+int main(void) { int a[40], d[40]; unsigned v[4] = {1,2,3,4}, p[4] = {5,6,7,8}; for (int i = 0; i < 40; i++) a[i] = i; int s = sum(a, 40); map(d, a, 40); four(v, p); asm volatile("" :: "r"(d), "r"(s), "r"(v) : "memory"); return 0; }
+"""
+
+# The same with the loop inside: its turns are no calls.
+VECTORS_INSIDE = r"""
+static inline int sum(const int *a, int n) { int s = 0; for (int i = 0; i < n; i++) s += a[i] * a[i]; return s; }
+__attribute__((noinline)) int use(const int *a, int n) { return sum(a, n) + 1; }
+int main(int argc, char **argv) { int a[40]; for (int i = 0; i < 40; i++) a[i] = i * argc; return use(a, 40) == 7; }
+"""
+
+
+def doubts(path, function):
+    sites = cairn("sites", "--no-sidecar", "--json", path, function).objects()
+    return [p["count_doubts"] for p in sites if "addr" in p]
+
+
+@claim
+def calls_that_a_vector_instruction_makes_together_are_announced():
+    straight = compile_c("straight", VECTORISED_CALLS, flags=("-O2", "-g"))
+    loops = compile_c("loops", VECTORISED_LOOPS, flags=("-O3", "-g"))
+    for path, function in ((straight, "rnd"), (loops, "sq")):
+        found = doubts(path, function)
+        expect(found and all("vectorised" in d for d in found), function, found)
+        r = trace("-c", path, function)
+        expect(r.status == 0 and "one event may be for several calls" in r.err, r)
+    expect(not any("vectorised" in d for d in doubts(loops, "rd")), "scalar calls", doubts(loops, "rd"))
+
+
+@claim
+def a_loop_that_was_vectorised_inside_of_a_copy_is_one_call():
+    found = doubts(compile_c("inside", VECTORS_INSIDE, flags=("-O3", "-g")), "sum")
+    expect(found and not any("vectorised" in d for d in found), found)
+
+
 # ---- files ----
 
 @claim

@@ -237,6 +237,47 @@ static void registers_read_and_written_are_those_of_all_operands(void **state)
 	}
 }
 
+static void packed_arithmetic_is_told_from_what_scalar_code_has(void **state)
+{
+	static const struct {
+		const char *what, *bytes;
+		size_t n;
+		bool packed;
+	} cases[] = {
+		{"paddd", "\x66\x0f\xfe\xc3", 4, true},
+		{"paddd xmm8", "\x66\x44\x0f\xfe\xc3", 5, true},
+		{"pmuludq", "\x66\x0f\xf4\xc2", 4, true},
+		{"pmulld", "\x66\x0f\x38\x40\xc1", 5, true},
+		{"pslld $13", "\x66\x0f\x72\xf1\x0d", 5, true},
+		{"addps", "\x0f\x58\xc1", 3, true},
+		{"mulpd", "\x66\x0f\x59\xc1", 4, true},
+		{"vpaddd", "\xc5\xf9\xfe\xc0", 4, true},
+		{"vpmulld", "\xc4\xe2\x79\x40\xc0", 5, true},
+		{"vfmadd231ps", "\xc4\xe2\x71\xb8\xc2", 5, true},
+		{"vpaddd zmm", "\x62\xf1\x7d\x48\xfe\xc0", 6, true},
+		{"vfmadd231sd", "\xc4\xe2\xf1\xb9\xc2", 5, false},
+		{"vaddsd", "\xc5\xf3\x58\xc1", 4, false},
+		{"addsd", "\xf2\x0f\x58\xc1", 4, false},
+		{"mulss", "\xf3\x0f\x59\xc1", 4, false},
+		{"pxor", "\x66\x0f\xef\xc0", 4, false},
+		{"xorps", "\x0f\x57\xc0", 3, false},
+		{"movdqu", "\xf3\x0f\x6f\x1f", 4, false},
+		{"movups", "\x0f\x11\x1f", 3, false},
+		{"punpckldq", "\x66\x0f\x62\xc1", 4, false},
+		{"pshufd", "\x66\x0f\x70\xc0\x08", 5, false},
+		{"cvtsi2sd", "\xf2\x0f\x2a\xc7", 4, false},
+		{"jo", "\x0f\x80\x10\x00\x00\x00", 6, false},
+		{"movzbl", "\x0f\xb6\xc0", 3, false},
+		{"add", "\x48\x01\xd8", 3, false},
+		{"nothing", "", 0, false},
+		{"a prefix", "\x66", 1, false},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		print_message("%s\n", cases[i].what);
+		assert_int_equal(insn_is_packed((const uint8_t *)cases[i].bytes, cases[i].n), cases[i].packed);
+	}
+}
+
 static void string_instruction_with_rep_is_marked(void **state)
 {
 	struct insn insn = decode(CODE("\xf3\x48\xa5")); /* rep movsq */
@@ -821,6 +862,7 @@ int main(void)
 		cmocka_unit_test(where_values_come_from),
 		cmocka_unit_test(registers_read_and_written_are_those_of_all_operands),
 		cmocka_unit_test(string_instruction_with_rep_is_marked),
+		cmocka_unit_test(packed_arithmetic_is_told_from_what_scalar_code_has),
 		cmocka_unit_test(flow_and_targets),
 		cmocka_unit_test(an_instruction_that_is_cut_short_does_not_decode),
 		cmocka_unit_test(register_names),
