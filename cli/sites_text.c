@@ -342,7 +342,8 @@ static void print_unknown(const struct view *view, const struct cairn_function *
 {
 	if (function->params_unknown)
 		fprintf(view->out, "  %sno parameters are described: %s%s\n", view->style.faint,
-			function->decl_file ? "assembler code" : "only the symbol table knows this function",
+			function->decl_file ? "assembler code, or compiled without types (-g1)"
+					    : "only the symbol table knows this function",
 			view->style.off);
 }
 

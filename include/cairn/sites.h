@@ -144,8 +144,8 @@ struct cairn_function {
 	uint32_t return_type;     /* 0: void */
 	bool variadic;
 	/*
-	 * Assembler code, or a function that only the symbol table knows: it may have parameters and a result, and nothing
-	 * tells them. n_params is 0.
+	 * The function may have parameters and a result, but nothing tells them. It is assembler code,
+	 * or compiled with -g1 or -gline-tables-only, or only the symbol table knows it. n_params is 0.
 	 */
 	bool params_unknown;
 	uint32_t n_params;

@@ -150,6 +150,9 @@ bool dw_unit_is_gcc(const struct dw_unit *u);   /* by producer: "GNU " */
 bool dw_unit_is_clang(const struct dw_unit *u); /* by producer: contains "clang" */
 bool dw_unit_is_lto(const struct dw_unit *u);   /* by producer: GCC's back end at link time, "GNU GIMPLE" */
 bool dw_unit_is_optimised(const struct dw_unit *u); /* by producer: " -O", but not " -O0" */
+/* By producer: GCC's -g1, which describes functions without their types and parameters. */
+bool dw_unit_is_terse(const struct dw_unit *u);
+
 /*
  * By producer: GCC from version 8 on. It lists the special members that a C++ class declares, with
  * DW_AT_defaulted and DW_AT_deleted, except with -gstrict-dwarf or another -fabi-version.

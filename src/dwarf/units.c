@@ -196,3 +196,17 @@ bool dw_unit_lists_special_members(const struct dw_unit *u)
 	return version && strtoul(version + 1, NULL, 10) >= SINCE &&
 	       !strstr(version, " -gstrict-dwarf") && !strstr(version, " -fabi-version=");
 }
+
+/* Of the options -g, -g1, -g2, -ggdb3 and so on the last one counts; -gdwarf-5 is none of them. */
+bool dw_unit_is_terse(const struct dw_unit *u)
+{
+	bool terse = false;
+	for (const char *p = u->gcc ? u->producer : ""; (p = strstr(p, " -g")); p++) {
+		const char *level = p + strlen(" -g");
+		level += strncmp(level, "gdb", strlen("gdb")) ? 0 : strlen("gdb");
+		size_t n = strcspn(level, " ");
+		if (!n || (n == 1 && *level >= '0' && *level <= '3'))
+			terse = n && *level == '1';
+	}
+	return terse;
+}

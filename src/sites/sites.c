@@ -147,11 +147,18 @@ static struct site_env env_of(const struct dwarf_sites *s, const struct dw_func_
 
 /* ---- one name ---- */
 
-/* What an assembler describes has a name and an address, and no word about parameters. */
-static bool is_assembler(const struct dwarf_sites *s, const struct group *g)
+/*
+ * Whether the debug information is silent about parameters and result, which is not the same as
+ * saying that there are none. An assembler describes names and addresses only, GCC's -g1 adds
+ * lines. Clang's -gline-tables-only leaves out where a function is declared, too.
+ */
+static bool has_no_prototype(const struct dwarf_sites *s, const struct group *g, const struct cairn_function *f)
 {
 	const struct dw_unit *u = dwarf_unit_of(s->dw, g->root);
-	return u && dw_unit_language(u) == DW_LANG_Mips_Assembler;
+	if (!u || f->n_params || f->return_type)
+		return false;
+	return dw_unit_language(u) == DW_LANG_Mips_Assembler || dw_unit_is_terse(u) ||
+	       (dw_unit_is_clang(u) && !g->line);
 }
 
 static int hand_out(struct sites_find *f, const struct cairn_function *functions, struct cairn_function_list *ret,
@@ -212,7 +219,7 @@ static int build(struct dwarf_sites *s, const struct dw_func_index *index, struc
 		return err_nomem(err, "functions");
 	rc = functions_build(&env, s->threads, f->groups.v.p, f->groups.v.n, s->types, &f->arena, functions, err);
 	for (size_t i = 0; rc >= 0 && i < f->groups.v.n; i++)
-		functions[i].params_unknown = is_assembler(s, &f->groups.v.p[i]);
+		functions[i].params_unknown = has_no_prototype(s, &f->groups.v.p[i], &functions[i]);
 	return rc < 0 ? rc : hand_out(f, functions, ret, err);
 }
 
@@ -466,7 +473,7 @@ static int visit_batch(struct dwarf_sites *s, const struct site_env *env, const 
 	int rc = functions ? functions_build(env, s->threads, groups, n, s->types, &arena, functions, err)
 			   : err_nomem(err, "functions");
 	for (size_t i = 0; i < n && !rc; i++) {
-		functions[i].params_unknown = is_assembler(s, &groups[i]);
+		functions[i].params_unknown = has_no_prototype(s, &groups[i], &functions[i]);
 		rc = visit(ctx, &functions[i]);
 	}
 	arena_fini(&arena);

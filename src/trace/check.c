@@ -172,7 +172,7 @@ static int check_name(const struct check *c, struct expr *e)
 	if (!find_enumerator(c, e->name, &value, &clash)) {
 		if (c->function->params_unknown)
 			return WRONG(c, e, "nothing tells the parameters of %s: %s", c->function->name,
-				     c->function->decl_file ? "it is assembler code"
+				     c->function->decl_file ? "it is assembler code, or compiled with -g1"
 							    : "only the symbol table knows it");
 		list_params(c, params, sizeof(params));
 		return WRONG(c, e, "%s has no parameter %s; it has: %s", c->function->name, e->name,

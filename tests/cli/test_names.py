@@ -5,7 +5,7 @@
 import os
 import re
 
-from claims import Skip, cairn, claim, compile_c, expect, folder, main, need, need_root, run
+from claims import Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run
 
 ALIASES = """\
 #include <stdlib.h>
@@ -91,6 +91,29 @@ def a_function_that_only_the_symbol_table_knows_is_found_and_has_no_made_up_para
     expect(site["params_unknown"] and site["args"] == [] and int(site["addr"], 16) == address, site)
     text = cairn("sites", aliases(), "bare", check=True)
     expect("bare(?)" in text.out and "only the symbol table knows this function" in text.out, text)
+
+
+TERSE = """\
+int with_parameter(int a) { __asm__ volatile(""); return a + 1; }
+static inline __attribute__((always_inline)) int copied(int x) { __asm__ volatile(""); return x * 2; }
+int main(int argc, char **argv) { return with_parameter(argc) + copied(argc); }
+"""
+
+
+@claim_each(("gcc", "-g1"), ("gcc", "-g", "-g1"), ("clang", "-gline-tables-only"))
+def debug_information_without_types_does_not_say_that_there_are_no_parameters(options):
+    program = compile_c("terse" + "".join(options), TERSE, options[0], ("-O2", *options[1:]))
+    for function in ("with_parameter", "copied"):
+        text = cairn("sites", program, function, check=True)
+        expect(f"{function}(?)" in text.out and "(void)" not in text.out, text)
+        r = cairn("sites", "--json", program, function, check=True)
+        expect(all(site["params_unknown"] and not site["args"] for site in r.objects()), r)
+
+
+@claim_each(("-g",), ("-g1", "-g"), ("-ggdb1", "-ggdb3"))
+def the_last_level_of_debug_information_counts(options):
+    program = compile_c("level" + "".join(options), TERSE, "gcc", ("-O2", *options))
+    expect("int with_parameter(int a)" in cairn("sites", program, "with_parameter", check=True).out, options)
 
 
 @claim
