@@ -129,6 +129,7 @@ enum cairn_unavailable {
 	CAIRN_UNAVAIL_ANOTHER_MOMENT,   /* described as a variable around the copy was at another moment, or computed in a loop */
 	CAIRN_UNAVAIL_NOT_KEPT,   /* of a frame further out: in a register that what it called did not keep */
 	CAIRN_UNAVAIL_NOT_COPIED, /* of a process or core: in memory that was not read at that moment, or is not in the file */
+	CAIRN_UNAVAIL_SLOT_ADDRESS, /* described as the address of a stack slot, where Clang may mean what is in it */
 	CAIRN_N_UNAVAILABLE
 };
 

@@ -169,7 +169,7 @@ static int see_entry(struct search *s, struct dw_loc_entry *e)
 	if (rc < 0)
 		return rc;
 	if (loc.why == CAIRN_AVAILABLE && spill_is_address(s->unit, &ctx->function, e->expr, e->expr_len))
-		loc = (struct cairn_location){.why = CAIRN_UNAVAIL_DAMAGED};
+		loc = (struct cairn_location){.why = CAIRN_UNAVAIL_SLOT_ADDRESS};
 	s->since = since;
 	if (s->n_found++ && !loc_equal(&s->found, &loc))
 		s->found = (struct cairn_location){.why = CAIRN_UNAVAIL_AMBIGUOUS};
