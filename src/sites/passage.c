@@ -31,6 +31,7 @@
 
 #include "base/vec.h"
 #include "sites/beginning.h"
+#include "sites/tested.h"
 #include "sites/vectorised.h"
 
 enum {
@@ -630,7 +631,7 @@ static int judge_value(const struct passage *p, size_t place)
 	int rc = at != GRAPH_NONE && !is_own(p, at) ? has_several_ways_to(p->graph, at, &shared) : 0;
 	if (shared || (at != GRAPH_NONE && is_place_twice(p, place)))
 		b->site.count_doubts |= CAIRN_COUNT_SHARED;
-	if (at != GRAPH_NONE && has_callers_condition(p, b, at))
+	if (at != GRAPH_NONE && (has_callers_condition(p, b, at) || (!p->for_values && tested_is_behind(p, at))))
 		b->site.count_doubts |= CAIRN_COUNT_CONDITION;
 	return rc;
 }

@@ -29,6 +29,7 @@
  *	passage.c       where a copy is entered, and whether each call passes its places once
  *	judge.c         passages of all copies of many functions
  *	merged.c        bodies and copies of one function in code that the linker merged
+ *	tested.c        loops whose condition is tested behind the call
  *	vectorised.c    calls that one vector instruction makes together
  *	doubt.c         why events may not be as many as calls, in words
  *

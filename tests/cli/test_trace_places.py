@@ -159,6 +159,70 @@ def an_end_that_a_copy_shares_with_its_caller_is_no_entry():
         expect(r.status == 1 and not r.out and "no entry in the debug information" in r.err, level, r)
 
 
+# The shape of every chained hash table. Both conditions of the loop leave it, and GCC tests entry_equals' first one before *e.
+HASH_CHAIN = r"""
+#include <stddef.h>
+struct ent { struct ent *next; unsigned hash; };
+struct map { struct ent **table; int (*cmp)(const void *, const struct ent *, const struct ent *, const void *); const void *data; unsigned size; };
+static inline int entry_equals(const struct map *m, const struct ent *e1, const struct ent *e2, const void *k)
+{
+	return e1 == e2 || (e1->hash == e2->hash && !m->cmp(m->data, e1, e2, k));
+}
+static inline struct ent **find(const struct map *m, const struct ent *key, const void *k)
+{
+	struct ent **e = &m->table[key->hash & (m->size - 1)];
+	while (*e && !entry_equals(m, *e, key, k))
+		e = &(*e)->next;
+	return e;
+}
+__attribute__((noinline)) struct ent *get(const struct map *m, const struct ent *key, const void *k)
+{
+	if (!m->table)
+		return NULL;
+	return *find(m, key, k);
+}
+static int cmp(const void *d, const struct ent *a, const struct ent *b, const void *k) { return 0; }
+int main(void)
+{
+	struct ent a = {NULL, 1}, *t[4] = {NULL, &a, NULL, NULL};
+	struct map m = {t, cmp, NULL, 4};
+	for (unsigned i = 0; i < 8; i++) {	/* buckets 0, 2, 3 are empty: entry_equals is called twice: i = 1, 5 */
+		struct ent key = {NULL, i};
+		get(&m, &key, &key);
+	}
+	return 0;
+}
+"""
+
+# The function's own test for NULL stands before it looks at anything: each pass is a call.
+OWN_TEST = r"""
+struct e { struct e *next; int key; };
+static inline int is_key(const struct e *e, int key) { return e && e->key == key; }
+__attribute__((noinline)) int count(const struct e *e, int key)
+{
+	int n = 0;
+	for (int i = 0; i < key; i++) {
+		n += is_key(e, i);
+		if (e)
+			e = e->next;
+	}
+	return n;
+}
+int main(void) { struct e a = { 0, 1 }, b = { &a, 2 }; return count(&b, 3) == 9; }
+"""
+
+
+@claim
+def a_loop_whose_condition_is_tested_behind_the_call_is_announced():
+    path = compile_c("chain", HASH_CHAIN)
+    found = doubts(path, "entry_equals")
+    expect(found and all("condition" in d for d in found), found)
+    r = trace("-c", path, "entry_equals")
+    expect(r.status == 0 and "passed without a call, too" in r.err, r)
+    found = doubts(compile_c("own_test", OWN_TEST), "is_key")
+    expect(found and not any("condition" in d for d in found), found)
+
+
 VECTORISED_CALLS = r"""
 struct st { unsigned v1, v2, v3, v4; };
 static unsigned rd(const unsigned *p) { return *p; }

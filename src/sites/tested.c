@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sites/tested.h"
+
+#include "elf/elf.h"
+#include "insn/insn.h"
+
+enum { NEAR = 6 }; /* instructions that are looked at on each way */
+
+/* Where a way leads that has nothing but jumps. */
+static uint32_t destination(const struct graph *g, uint32_t i)
+{
+	for (unsigned int n = 0; i != GRAPH_NONE && n < NEAR; n++) {
+		const struct graph_insn *insn = &g->v.p[i];
+		if (insn->is_nop)
+			i = insn->next;
+		else if (insn->is_branch && insn->next == GRAPH_NONE && insn->target != GRAPH_NONE)
+			i = insn->target;
+		else
+			return i;
+	}
+	return i;
+}
+
+/* The next branch with a condition, up to which nothing happens; GRAPH_NONE: there is none near. */
+static uint32_t next_condition(const struct graph *g, uint32_t i)
+{
+	for (unsigned int n = 0; i != GRAPH_NONE && n < NEAR; n++) {
+		const struct graph_insn *insn = &g->v.p[i];
+		if (insn->is_branch)
+			return insn->next != GRAPH_NONE && insn->target != GRAPH_NONE ? i : GRAPH_NONE;
+		if (insn->has_effect || insn->is_call)
+			return GRAPH_NONE;
+		i = insn->next;
+	}
+	return GRAPH_NONE;
+}
+
+static bool decode(const struct passage *p, uint32_t i, const uint8_t **bytes, struct insn *ret)
+{
+	size_t n;
+	uint64_t at = p->graph->v.p[i].at;
+	return elf_code_at(p->code, (struct cairn_vaddr){at}, bytes, &n) && insn_decode(*bytes, n, at, ret);
+}
+
+/* The register that a branch depends on: test %rsi,%rsi before it. 0: none, or another condition. */
+static uint16_t register_tested(const struct passage *p, uint32_t branch)
+{
+	struct insn insn;
+	const uint8_t *bytes;
+	if (!branch || p->graph->v.p[branch - 1].next != branch || !decode(p, branch - 1, &bytes, &insn))
+		return 0;
+	const uint8_t *op = bytes + ((*bytes & 0xf8) == 0x48);
+	bool is_test = op > bytes && op[0] == 0x85 && op[1] >= 0xc0 && (op[1] >> 3 & 7) == (op[1] & 7);
+	bool one = insn.reads && !(insn.reads & (insn.reads - 1u));
+	return is_test && one ? insn.reads : 0;
+}
+
+/* What a register points to is read next. */
+static bool is_pointer_used(const struct passage *p, uint32_t i, uint16_t reg)
+{
+	struct insn insn;
+	const uint8_t *bytes;
+	for (unsigned int n = 0; i != GRAPH_NONE && n < NEAR && decode(p, i, &bytes, &insn); n++) {
+		if (insn.reads_memory && insn.reads & reg)
+			return true;
+		if (insn.writes & reg || p->graph->v.p[i].is_branch || p->graph->v.p[i].is_call)
+			return false;
+		i = p->graph->v.p[i].next;
+	}
+	return false;
+}
+
+/* On one way from the first condition there is a test for NULL, which leaves to where the other way leads. */
+static bool is_tested_on(const struct passage *p, uint32_t way, uint32_t other)
+{
+	const struct graph *g = p->graph;
+	uint32_t second = next_condition(g, way);
+	if (second == GRAPH_NONE)
+		return false;
+	uint32_t next = g->v.p[second].next, target = g->v.p[second].target, out = destination(g, other);
+	bool leaves_by_jump = destination(g, target) == out;
+	if (leaves_by_jump == (destination(g, next) == out))
+		return false;
+	uint16_t reg = register_tested(p, second);
+	return reg && is_pointer_used(p, leaves_by_jump ? next : target, reg);
+}
+
+/* A condition that may be decided before the pointer is known to be one reads nothing through a register, but for the stack's. */
+static bool reads_no_pointer(const struct passage *p, uint32_t from, uint32_t to)
+{
+	enum { RSP = 1 << 7 };
+	struct insn insn;
+	const uint8_t *bytes;
+	for (uint32_t i = from; i < to; i++)
+		if (!decode(p, i, &bytes, &insn) || (insn.reads_memory && insn.reads & ~RSP))
+			return false;
+	return true;
+}
+
+bool tested_is_behind(const struct passage *p, uint32_t at)
+{
+	const struct graph *g = p->graph;
+	uint32_t first = g->has_jump_back ? next_condition(g, at) : GRAPH_NONE;
+	if (first == GRAPH_NONE || first < at || !reads_no_pointer(p, at, first))
+		return false;
+	uint32_t next = g->v.p[first].next, target = g->v.p[first].target;
+	return is_tested_on(p, next, target) || is_tested_on(p, target, next);
+}
