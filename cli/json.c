@@ -3,59 +3,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <cairn/quote.h>
+
 #include "json.h"
-
-/*
- * Length of the UTF-8 sequence at @s, or 0 when there is none: overlong forms, surrogates and what lies
- * beyond U+10FFFF are none. A string ends with NUL, which is never a continuation byte.
- */
-static size_t utf8_length(const unsigned char *s)
-{
-	static const struct {
-		unsigned char first_lo, first_hi, second_lo, second_hi, length;
-	} forms[] = {
-		{0x01, 0x7f, 0x00, 0xff, 1},
-		{0xc2, 0xdf, 0x80, 0xbf, 2},
-		{0xe0, 0xe0, 0xa0, 0xbf, 3},
-		{0xe1, 0xec, 0x80, 0xbf, 3},
-		{0xed, 0xed, 0x80, 0x9f, 3},
-		{0xee, 0xef, 0x80, 0xbf, 3},
-		{0xf0, 0xf0, 0x90, 0xbf, 4},
-		{0xf1, 0xf3, 0x80, 0xbf, 4},
-		{0xf4, 0xf4, 0x80, 0x8f, 4},
-	};
-
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		if (s[0] < forms[i].first_lo || s[0] > forms[i].first_hi)
-			continue;
-		if (forms[i].length > 1 && (s[1] < forms[i].second_lo || s[1] > forms[i].second_hi))
-			return 0;
-		for (size_t k = 2; k < forms[i].length; k++)
-			if ((s[k] & 0xc0) != 0x80)
-				return 0;
-		return forms[i].length;
-	}
-	return 0;
-}
 
 static void quote(FILE *out, const char *text)
 {
-	const unsigned char *s = (const unsigned char *)text;
-
 	fputc('"', out);
-	while (*s) {
-		size_t length = utf8_length(s);
-
-		if (*s == '"' || *s == '\\')
-			fprintf(out, "\\%c", *s);
-		else if (*s < 0x20)
-			fprintf(out, "\\u%04x", *s);
-		else if (length)
-			fwrite(s, 1, length, out);
-		else
-			fputs("\xef\xbf\xbd", out);
-		s += length ? length : 1;
-	}
+	cairn_quote_put(text, CAIRN_QUOTE_JSON, out);
 	fputc('"', out);
 }
 

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cairn/quote.h>
+
 #include "layout_html.h"
 
 enum { ROW = 8, LEAVES_MAX = 1 << 16, DEPTH_MAX = 32 };
@@ -103,24 +105,7 @@ const char *html_class(const struct cairn_types *types, const struct html_leaf *
 
 void html_text(const char *text)
 {
-	for (; *text; text++) {
-		switch (*text) {
-		case '<':
-			fputs("&lt;", stdout);
-			break;
-		case '>':
-			fputs("&gt;", stdout);
-			break;
-		case '&':
-			fputs("&amp;", stdout);
-			break;
-		case '"':
-			fputs("&quot;", stdout);
-			break;
-		default:
-			putchar(*text);
-		}
-	}
+	cairn_quote_put(text, CAIRN_QUOTE_HTML, stdout);
 }
 
 /* ---- rows ---- */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cairn/quote.h>
 #include <cairn/trace.h>
 
 #include "cmd.h"
@@ -21,6 +22,7 @@
 struct emitter {
 	const char *name;
 	const char *comment; /* "//" or "#" */
+	enum cairn_quote path; /* where the file's path stands */
 	void (*begin)(const struct view *view, const char *path);
 	/* @number: of the place, from 1, unique in the output. */
 	void (*place)(const struct view *view, const char *path, const struct cairn_function *function,
@@ -55,18 +57,6 @@ static void site_title(const struct cairn_function *function, const struct cairn
 	snprintf(buf, size, "%s %s", function->name, text);
 }
 
-/* Inside "..." of a script; printf of all three would take % for a conversion. */
-static void quoted(FILE *out, const char *text, bool in_format)
-{
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			fputc('\\', out);
-		if (*text == '%' && in_format)
-			fputc('%', out);
-		fputc(*text, out);
-	}
-}
-
 /* ---- bpftrace ---- */
 
 /* What one printf of bpftrace takes. */
@@ -95,9 +85,11 @@ static void bpftrace_place(const struct view *view, const char *path,
 	uint32_t n = 0;
 
 	site_title(function, site, title, sizeof(title));
-	fprintf(view->out, "\nuprobe:\"%s\":0x%" PRIx64 "\n{\n", path, site->at.v);
+	fputs("\nuprobe:\"", view->out);
+	cairn_quote_put(path, CAIRN_QUOTE_BPFTRACE, view->out);
+	fprintf(view->out, "\":0x%" PRIx64 "\n{\n", site->at.v);
 	fputs("\tprintf(\"", view->out);
-	quoted(view->out, title, true);
+	cairn_quote_put(title, CAIRN_QUOTE_FORMAT, view->out);
 	for (uint32_t i = 0; i < site->n_args; i++) {
 		const struct cairn_arg *arg = &site->args[i];
 		struct scalar scalar = scalar_of(view->types, arg->type);
@@ -106,7 +98,7 @@ static void bpftrace_place(const struct view *view, const char *path,
 		identifier(arg->name, i, name, sizeof(name));
 		if (n == BPFTRACE_VALUES_MAX || !expr_c(&dialect_bpftrace, &arg->loc, scalar, site->at, expr)) {
 			fprintf(view->out, " %s=<", name);
-			quoted(view->out, n == BPFTRACE_VALUES_MAX ? "too many values" : missing(arg), true);
+			cairn_quote_put(n == BPFTRACE_VALUES_MAX ? "too many values" : missing(arg), CAIRN_QUOTE_FORMAT, view->out);
 			fputc('>', view->out);
 			continue;
 		}
@@ -125,20 +117,30 @@ static void perf_begin(const struct view *view, const char *path)
 			   "set -e\n");
 }
 
+static void perf_missing(FILE *out, const struct cairn_arg *arg)
+{
+	fputs("#   ", out);
+	cairn_quote_put(arg->name ? arg->name : "(no name)", CAIRN_QUOTE_COMMENT, out);
+	fprintf(out, ": %s\n", missing(arg));
+}
+
 static void perf_place(const struct view *view, const char *path, const struct cairn_function *function,
 		       const struct cairn_site *site, unsigned int number)
 {
 	char title[1024], expr[EXPR_MAX], name[64];
 
 	site_title(function, site, title, sizeof(title));
-	fprintf(view->out, "# %s\n", title);
+	fputs("# ", view->out);
+	cairn_quote_put(title, CAIRN_QUOTE_COMMENT, view->out);
+	fputc('\n', view->out);
 	for (uint32_t i = 0; i < site->n_args; i++)
 		if (!expr_perf(&site->args[i].loc, scalar_of(view->types, site->args[i].type), site->at, expr))
-			fprintf(view->out, "#   %s: %s\n", site->args[i].name ? site->args[i].name : "(no name)",
-				missing(&site->args[i]));
+			perf_missing(view->out, &site->args[i]);
 	identifier(function->name, 0, name, sizeof(name) - 12);
 	/* A name in a C++ namespace is no event name; the number keeps cut names apart. */
-	fprintf(view->out, "perf probe -q -x '%s' 'cairn:%s_%u=0x%" PRIx64, path, name, number, site->at.v);
+	fputs("perf probe -q -x '", view->out);
+	cairn_quote_put(path, CAIRN_QUOTE_SH, view->out);
+	fprintf(view->out, "' 'cairn:%s_%u=0x%" PRIx64, name, number, site->at.v);
 	for (uint32_t i = 0; i < site->n_args; i++) {
 		const struct cairn_arg *arg = &site->args[i];
 
@@ -163,22 +165,23 @@ static void gdb_begin(const struct view *view, const char *path)
 	      "set pagination off\n"
 	      "python\n"
 	      "def cairn_break(offset):\n"
-	      "    path = \"", view->out);
-	quoted(view->out, path, false);
-	fputs("\"\n"
+	      "    path = b\"", view->out);
+	cairn_quote_put(path, CAIRN_QUOTE_PYTHON_BYTES, view->out);
+	/* The kernel writes a newline of a path as \012. */
+	fputs("\".replace(b\"\\n\", b\"\\\\012\")\n"
 	      "    pid = gdb.selected_inferior().pid\n"
 	      "    if not pid:\n"
 	      "        raise gdb.GdbError(\"start the program first: the places are set in its memory\")\n"
-	      "    for line in open(\"/proc/%d/maps\" % pid):\n"
-	      "        words = line.rstrip(\"\\n\").split(None, 5)\n"
+	      "    for line in open(\"/proc/%d/maps\" % pid, \"rb\"):\n"
+	      "        words = line.rstrip(b\"\\n\").split(None, 5)\n"
 	      "        if len(words) < 6 or words[5] != path:\n"
 	      "            continue\n"
-	      "        start, end = (int(word, 16) for word in words[0].split(\"-\"))\n"
+	      "        start, end = (int(word, 16) for word in words[0].split(b\"-\"))\n"
 	      "        first = int(words[2], 16)\n"
 	      "        if first <= offset < first + end - start:\n"
 	      "            gdb.execute(\"break *%d\" % (start + offset - first), False, True)\n"
 	      "            return\n"
-	      "    raise gdb.GdbError(path + \" is not mapped yet\")\n"
+	      "    raise gdb.GdbError(ascii(path)[2:-1] + \" is not mapped yet\")\n"
 	      "end\n", view->out);
 }
 
@@ -189,7 +192,7 @@ static void gdb_place(const struct view *view, const char *path, const struct ca
 
 	site_title(function, site, title, sizeof(title));
 	fprintf(view->out, "\npython cairn_break(0x%" PRIx64 ")\ncommands\nsilent\nprintf \"", site->off.v);
-	quoted(view->out, title, true);
+	cairn_quote_put(title, CAIRN_QUOTE_FORMAT, view->out);
 	fputs("\"\n", view->out);
 	for (uint32_t i = 0; i < site->n_args; i++) {
 		const struct cairn_arg *arg = &site->args[i];
@@ -197,11 +200,11 @@ static void gdb_place(const struct view *view, const char *path, const struct ca
 		bool known = expr_c(&dialect_gdb, &arg->loc, scalar, site->at, expr);
 
 		fputs("printf \" ", view->out);
-		quoted(view->out, arg->name ? arg->name : "(no name)", true);
+		cairn_quote_put(arg->name ? arg->name : "(no name)", CAIRN_QUOTE_FORMAT, view->out);
 		fputc('=', view->out);
 		if (!known) {
 			fputc('<', view->out);
-			quoted(view->out, missing(arg), true);
+			cairn_quote_put(missing(arg), CAIRN_QUOTE_FORMAT, view->out);
 			fputs(">\"\n", view->out);
 			continue;
 		}
@@ -213,9 +216,9 @@ static void gdb_place(const struct view *view, const char *path, const struct ca
 }
 
 static const struct emitter emitters[] = {
-	{"bpftrace", "//", bpftrace_begin, bpftrace_place},
-	{"perf", "#", perf_begin, perf_place},
-	{"gdb", "#", gdb_begin, gdb_place},
+	{"bpftrace", "//", CAIRN_QUOTE_BPFTRACE, bpftrace_begin, bpftrace_place},
+	{"perf", "#", CAIRN_QUOTE_SH, perf_begin, perf_place},
+	{"gdb", "#", CAIRN_QUOTE_PYTHON_BYTES, gdb_begin, gdb_place},
 };
 
 /* Why a place is left out, or NULL. */
@@ -256,6 +259,7 @@ int sites_emit(const struct view *view, const char *dialect,
 {
 	const struct emitter *emitter = emitters;
 	unsigned int number = 0, left_out = 0;
+	int status;
 	char *path;
 
 	while (strcmp(emitter->name, dialect))
@@ -272,10 +276,10 @@ int sites_emit(const struct view *view, const char *dialect,
 	path = realpath(cairn_binary_path(view->bin), NULL);
 	if (!path)
 		return fail(STATUS_NOT_HERE, "%s: %m", cairn_binary_path(view->bin));
-	/* It stands in quotes of three languages; nobody needs such a path. */
-	if (strpbrk(path, "\"'\\\n")) {
+	if (cairn_quote(path, emitter->path, NULL, 0) < 0) {
+		status = fail(STATUS_NOT_HERE, "%s: %s has no way to write this path; give the file another name", path, dialect);
 		free(path);
-		return fail(STATUS_NOT_HERE, "%s: a path with quotes cannot be emitted", cairn_binary_path(view->bin));
+		return status;
 	}
 	emitter->begin(view, path);
 	for (size_t i = 0; i < n_functions; i++)

@@ -38,7 +38,7 @@ enum cairn_bind_lang {
 struct cairn_bind_opts {
 	size_t size;         /* sizeof(struct cairn_bind_opts); a longer, unknown tail must be zero */
 	bool big_endian;     /* of the bytes, and of the places of bit-fields */
-	const char *package; /* Java; NULL: none */
+	const char *package; /* Java: names of ASCII letters, digits and _ with dots between them; NULL: none */
 	const char *origin;  /* named in the first comment; NULL: not */
 };
 

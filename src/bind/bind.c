@@ -12,8 +12,10 @@ static const char *const kind_names[] = {
 
 static void put_field(FILE *out, const struct bind_field *f, bool first)
 {
-	fprintf(out, "%s{\"name\":\"%s\",\"path\":\"%s\",\"kind\":\"%s\",\"offset\":%llu,\"size\":%llu", first ? "" : ",",
-		f->name, f->path, kind_names[f->kind], (unsigned long long)f->off, (unsigned long long)f->size);
+	fprintf(out, "%s{\"name\":\"%s\",\"path\":\"", first ? "" : ",", f->name);
+	cairn_quote_put(f->path, CAIRN_QUOTE_JSON, out);
+	fprintf(out, "\",\"kind\":\"%s\",\"offset\":%llu,\"size\":%llu", kind_names[f->kind], (unsigned long long)f->off,
+		(unsigned long long)f->size);
 	fprintf(out, ",\"signed\":%s,\"big_endian\":%s", f->is_signed ? "true" : "false", f->big_endian ? "true" : "false");
 	if (f->bits)
 		fprintf(out, ",\"shift\":%u,\"bits\":%u", f->shift, f->bits);
@@ -58,6 +60,21 @@ static void write_all(struct bind_file *file, enum cairn_bind_lang lang)
 	}
 }
 
+/* Letters, digits and underscores, with a dot between two names; keywords are left to the compiler. */
+static bool is_java_package(const char *name)
+{
+	bool begins = true;
+
+	for (const char *c = name; *c; c++) {
+		bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || *c == '_';
+
+		if (!letter && (begins || !((*c >= '0' && *c <= '9') || *c == '.')))
+			return false;
+		begins = *c == '.';
+	}
+	return !begins;
+}
+
 int cairn_bind_write(const struct cairn_types *types, const uint32_t *ids, size_t n_ids, enum cairn_bind_lang lang,
 		     const struct cairn_bind_opts *opts, FILE *out, struct cairn_err *err)
 {
@@ -65,6 +82,8 @@ int cairn_bind_write(const struct cairn_types *types, const uint32_t *ids, size_
 	struct bind_file file = {.types = types, .opts = &o, .out = out};
 	int rc = opts_take(&o, sizeof(o), opts, err);
 
+	if (!rc && o.package && !is_java_package(o.package))
+		rc = err_set(err, -EINVAL, "%s is no name of a Java package", o.package);
 	if (rc < 0)
 		return rc;
 	arena_init(&file.arena);

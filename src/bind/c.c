@@ -240,7 +240,11 @@ static void put_int(const struct bind_file *file, const struct bind_record *r, c
 
 static void put_field(const struct bind_file *file, const struct bind_record *r, const struct bind_field *f)
 {
-	fprintf(file->out, "/* %s: %s */\n", f->path, f->type);
+	fputs("/* ", file->out);
+	bind_put_comment(file, f->path);
+	fputs(": ", file->out);
+	bind_put_comment(file, f->type);
+	fputs(" */\n", file->out);
 	if (f->kind == BIND_TEXT)
 		put_text(file, r, f);
 	else if (f->kind == BIND_BYTES)
@@ -260,13 +264,14 @@ static void put_asserts(const struct bind_file *file, const struct bind_record *
 	FILE *out = file->out;
 
 	fprintf(out, "enum { %s_SIZE = %llu };\n\n", r->upper, (unsigned long long)r->size);
-	fprintf(out, "/* Define %s_TYPE as a struct of yours, \"struct %s\", and the compiler compares. */\n#ifdef %s_TYPE\n",
-		r->upper, r->name, r->upper);
+	fprintf(out, "/* Define %s_TYPE as a struct of yours, \"struct ", r->upper);
+	bind_put_comment(file, r->source_name);
+	fprintf(out, "\", and the compiler compares. */\n#ifdef %s_TYPE\n", r->upper);
 	fprintf(out, "_Static_assert(sizeof(%s_TYPE) == %s_SIZE, \"size of %s\");\n", r->upper, r->upper, r->name);
 	for (size_t i = 0; i < r->fields.n; i++) {
 		const struct bind_field *f = &r->fields.p[i];
 		/* offsetof() takes no bit-field, and no element of an array that has none. */
-		if (!f->bits && !is_flexible(f))
+		if (!f->bits && !is_flexible(f) && f->path_is_c)
 			fprintf(out, "_Static_assert(offsetof(%s_TYPE, %s) == %llu, \"offset of %s\");\n", r->upper,
 				f->path, (unsigned long long)f->off, f->path);
 	}
@@ -278,8 +283,9 @@ void bind_write_c(const struct bind_file *file)
 	const struct bind_record *first = &file->records.p[0];
 	FILE *out = file->out;
 
-	fprintf(out, "/* Accessors made by cairn bind%s%s. Do not edit. */\n", file->opts->origin ? " of " : "",
-		file->opts->origin ? file->opts->origin : "");
+	fputs("/* ", out);
+	bind_put_origin(file, CAIRN_QUOTE_COMMENT);
+	fputs(" */\n", out);
 	if (!file->records.n)
 		return;
 	fprintf(out, "#ifndef BIND_%s_H\n#define BIND_%s_H\n\n%s", first->upper, first->upper, head);

@@ -311,8 +311,11 @@ static void put_field(const struct bind_file *file, const struct bind_field *f)
 {
 	FILE *out = file->out;
 
-	fprintf(out, "\n        /** {@code %s}: {@code %s} */\n        public static %s get_%s(MemorySegment rec", f->path, f->type,
-		seen_type(f), f->name);
+	fputs("\n        /** {@code ", out);
+	bind_put_comment(file, f->path);
+	fputs("}: {@code ", out);
+	bind_put_comment(file, f->type);
+	fprintf(out, "} */\n        public static %s get_%s(MemorySegment rec", seen_type(f), f->name);
 	bind_put_indices(file, f, ", long ", "");
 	fputs(") {\n", out);
 	put_get_body(file, f);
@@ -337,7 +340,7 @@ static void put_checks(const struct bind_file *file, const struct bind_record *r
 			continue;
 		fputs("            check(LAYOUT.byteOffset(", out);
 		put_path(file, f, false);
-		fprintf(out, ") == %llu, \"%s\");\n", (unsigned long long)f->off, f->path);
+		fprintf(out, ") == %llu, \"%s\");\n", (unsigned long long)f->off, f->name);
 	}
 	fputs("        }\n", out);
 }
@@ -384,8 +387,9 @@ void bind_write_java(struct bind_file *file)
 {
 	FILE *out = file->out;
 
-	fprintf(out, "// Accessors made by cairn bind%s%s. Do not edit. Needs Java 22.\n", file->opts->origin ? " of " : "",
-		file->opts->origin ? file->opts->origin : "");
+	fputs("// ", out);
+	bind_put_origin(file, CAIRN_QUOTE_COMMENT);
+	fputs(" Needs Java 22.\n", out);
 	if (file->opts->package)
 		fprintf(out, "package %s;\n", file->opts->package);
 	fputs("\nimport java.lang.foreign.GroupLayout;\nimport java.lang.foreign.MemoryLayout;\n"

@@ -133,7 +133,11 @@ static void put_field(const struct bind_file *file, const struct bind_field *f)
 	const char *order = f->big_endian ? "big" : "little";
 	FILE *out = file->out;
 
-	fprintf(out, "\n    # %s: %s\n    def get_%s(self", f->path, f->type, f->name);
+	fputs("\n    # ", out);
+	bind_put_comment(file, f->path);
+	fputs(": ", out);
+	bind_put_comment(file, f->type);
+	fprintf(out, "\n    def get_%s(self", f->name);
 	bind_put_indices(file, f, ", ", "");
 	fputs("):\n", out);
 	put_place(file, f);
@@ -166,8 +170,9 @@ static void put_record(const struct bind_file *file, const struct bind_record *r
 
 void bind_write_python(const struct bind_file *file)
 {
-	fprintf(file->out, "\"\"\"Accessors made by cairn bind%s%s. Do not edit.\"\"\"\n\n%s",
-		file->opts->origin ? " of " : "", file->opts->origin ? file->opts->origin : "", head);
+	fputs("\"\"\"", file->out);
+	bind_put_origin(file, CAIRN_QUOTE_PYTHON);
+	fprintf(file->out, "\"\"\"\n\n%s", head);
 	for (size_t i = 0; i < file->records.n; i++)
 		put_record(file, &file->records.p[i]);
 }

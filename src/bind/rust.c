@@ -116,7 +116,11 @@ static void put_set_body(const struct bind_file *file, const struct bind_field *
 
 static void put_get(const struct bind_file *file, const struct bind_field *f)
 {
-	fprintf(file->out, "\n    /// `%s`: %s\n    pub fn get_%s(&self", f->path, f->type, f->name);
+	fputs("\n    /// `", file->out);
+	bind_put_comment(file, f->path);
+	fputs("`: ", file->out);
+	bind_put_comment(file, f->type);
+	fprintf(file->out, "\n    pub fn get_%s(&self", f->name);
 	bind_put_indices(file, f, ", ", ": usize");
 	fputs(") -> ", file->out);
 	put_type(file, f);
@@ -140,6 +144,13 @@ static void put_set(const struct bind_file *file, const struct bind_field *f)
 	fputs("\n    }\n", file->out);
 }
 
+static void put_inside(const struct bind_file *file, const struct bind_record *r, const struct bind_field *f, uint64_t end)
+{
+	fprintf(file->out, "const _: () = assert!(%llu <= %s::<&[u8]>::SIZE); // ", (unsigned long long)end, r->camel);
+	bind_put_comment(file, f->path);
+	fputc('\n', file->out);
+}
+
 /* At compile time: every member is inside; and a macro that compares a struct of the user's. */
 static void put_asserts(const struct bind_file *file, const struct bind_record *r)
 {
@@ -151,8 +162,7 @@ static void put_asserts(const struct bind_file *file, const struct bind_record *
 		for (uint32_t k = 0; k < f->n_dims; k++)
 			end += (f->dims[k].count ? f->dims[k].count - 1 : 0) * f->dims[k].stride;
 		if (f->size && !(f->n_dims && !f->dims[f->n_dims - 1].count))
-			fprintf(out, "const _: () = assert!(%llu <= %s::<&[u8]>::SIZE); // %s\n", (unsigned long long)end,
-				r->camel, f->path);
+			put_inside(file, r, f, end);
 	}
 	fprintf(out,
 		"\n/// Compares size and offsets of a `#[repr(C)]` struct at compile time: the type, then its members.\n"
@@ -186,9 +196,9 @@ void bind_write_rust(const struct bind_file *file)
 {
 	FILE *out = file->out;
 
-	fprintf(out, "// Accessors made by cairn bind%s%s. Do not edit. Needs core only.\n\n", file->opts->origin ? " of " : "",
-		file->opts->origin ? file->opts->origin : "");
-	fputs(head, out);
+	fputs("// ", out);
+	bind_put_origin(file, CAIRN_QUOTE_COMMENT);
+	fprintf(out, " Needs core only.\n\n%s", head);
 	if (file->has_bits && file->has_little)
 		fputs(bits_le, out);
 	if (file->has_bits && file->has_big)

@@ -19,6 +19,7 @@
 /* What has been collected above a type. */
 struct way {
 	const char *name, *path;
+	bool renamed; /* some name of the path is no identifier */
 	uint64_t off;
 	uint64_t end; /* of what may be seen; UINT64_MAX: flexible arrays may go on */
 	uint32_t n_dims;
@@ -94,10 +95,6 @@ static const char *type_name(struct walker *w, uint32_t id)
 	char text[256];
 
 	cairn_types_name(w->file->types, id, text, sizeof(text));
-	/* It goes into comments. */
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < 0x20 || (*c == '*' && c[1] == '/'))
-			*c = ' ';
 	return arena_strdup(&w->file->arena, text);
 }
 
@@ -130,6 +127,7 @@ static int add_field(struct walker *w, uint32_t type, const struct way *way, str
 		return err_set(w->err, -ERANGE, "%s has more than %d members", w->record->name, BIND_FIELDS_MAX);
 	f.name = unique_name(w, way->name[0] ? way->name : "value");
 	f.path = way->path;
+	f.path_is_c = !way->renamed;
 	f.type = type_name(w, type);
 	f.n_dims = way->n_dims;
 	memcpy(f.dims, way->dims, sizeof(f.dims));
@@ -221,10 +219,9 @@ static int walk_member(struct walker *w, const struct cairn_type *t, uint32_t i,
 		return 0;
 	if (m->name) {
 		char *id = identifier(arena, m->name);
-		/* What is no identifier came from damaged input, and must not reach the text. */
-		const char *written = id && !strcmp(id, m->name) ? m->name : id;
+		way.renamed |= !id || strcmp(id, m->name);
 		way.name = from->name[0] ? arena_printf(arena, "%s_%s", from->name, id) : id;
-		way.path = from->path[0] ? arena_printf(arena, "%s.%s", from->path, written) : written;
+		way.path = from->path[0] ? arena_printf(arena, "%s.%s", from->path, m->name) : m->name;
 		way.steps[way.n_steps++].name = id;
 	} else {
 		way.steps[way.n_steps++].name = bind_anonymous(arena, i);
@@ -324,6 +321,7 @@ static int walk_record(struct walker *w, uint32_t id)
 	r->id = id;
 	r->size = t->size;
 	r->is_union = t->kind == CAIRN_T_UNION;
+	r->source_name = name;
 	r->name = identifier(&file->arena, name);
 	r->upper = r->name ? upper_case(&file->arena, r->name) : NULL;
 	r->camel = r->name ? camel_case(&file->arena, r->name) : NULL;
@@ -345,6 +343,21 @@ int bind_walk(struct bind_file *file, const uint32_t *ids, size_t n_ids, struct 
 }
 
 /* ---- shared text ---- */
+
+void bind_put_comment(const struct bind_file *file, const char *name)
+{
+	cairn_quote_put(name, CAIRN_QUOTE_COMMENT, file->out);
+}
+
+void bind_put_origin(const struct bind_file *file, enum cairn_quote as)
+{
+	fputs("Accessors made by cairn bind", file->out);
+	if (file->opts->origin) {
+		fputs(" of ", file->out);
+		cairn_quote_put(file->opts->origin, as, file->out);
+	}
+	fputs(". Do not edit.", file->out);
+}
 
 void bind_put_indices(const struct bind_file *file, const struct bind_field *f, const char *before, const char *after)
 {

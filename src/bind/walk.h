@@ -11,6 +11,7 @@
 #include <cairn/bind.h>
 
 #include "base/arena.h"
+#include "base/quote.h"
 #include "base/vec.h"
 
 enum bind_kind {
@@ -36,7 +37,8 @@ struct bind_step {
 
 struct bind_field {
 	const char *name; /* an identifier, unique in its record: "peer_port" */
-	const char *path; /* as offsetof() has it: "peer[0].port" */
+	const char *path; /* with the names of the source: "peer[0].port" */
+	bool path_is_c;   /* offsetof() takes it: all names are identifiers */
 	const char *type; /* as C writes it, for comments */
 	enum bind_kind kind;
 	bool is_signed;
@@ -50,7 +52,8 @@ struct bind_field {
 };
 
 struct bind_record {
-	const char *name;  /* as in the source, an identifier */
+	const char *source_name;
+	const char *name;  /* of the source when that is an identifier, else one that is like it */
 	const char *upper; /* PADDED_EVENT */
 	const char *camel; /* PaddedEvent */
 	uint32_t id;
@@ -79,6 +82,11 @@ bool bind_is_big_endian(const struct bind_file *file, const struct cairn_type *t
 const char *bind_anonymous(struct arena *arena, uint32_t i);
 
 /* ---- text that the writers share ---- */
+
+/* A name of the source inside of a comment. */
+void bind_put_comment(const struct bind_file *file, const char *name);
+/* "Accessors made by cairn bind of FILE. Do not edit." with the file's name quoted. */
+void bind_put_origin(const struct bind_file *file, enum cairn_quote as);
 
 /* "i0, i1", each with @before in front; nothing for a field that is in no array. */
 void bind_put_indices(const struct bind_file *file, const struct bind_field *f, const char *before, const char *after);

@@ -19,6 +19,8 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
+#include "base/quote.h"
+
 /* ---- chains ---- */
 
 struct cairn_btf_type c_resolve(const struct dump_c *d, uint32_t id)
@@ -143,6 +145,16 @@ void c_append_comment(struct dump_c *d, struct c_text *t, const char *text)
 	free(quoted);
 }
 
+static void c_append_string(struct dump_c *d, struct c_text *t, const char *text)
+{
+	const char *quoted = arena_quote(&d->arena, text, CAIRN_QUOTE_C);
+
+	if (quoted)
+		c_append(d, t, quoted);
+	else
+		d->nomem = true;
+}
+
 /* ---- qualifiers ---- */
 
 /* What waits for the next pointer or the base. */
@@ -175,14 +187,7 @@ static void wait_tag(struct dump_c *d, struct waiting *w, const struct cairn_btf
 		return;
 	}
 	c_append(d, &w->tags, "__btf_type_tag(\"");
-	for (const char *p = t->name; *p; p++) {
-		unsigned char c = (unsigned char)*p;
-
-		if (c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '?')
-			c_appendf(d, &w->tags, "\\%03o", c);
-		else
-			c_appendf(d, &w->tags, "%c", c);
-	}
+	c_append_string(d, &w->tags, t->name);
 	c_append(d, &w->tags, "\") ");
 }
 

@@ -18,6 +18,8 @@
 #include <ctype.h>
 #include <inttypes.h>
 
+#include "base/quote.h"
+
 /*
  * Longer names are cut, in comments too: thousands of members may share one long string, and the text would be of the
  * size of their product. Templates of C++ have names of some hundreds.
@@ -160,20 +162,14 @@ static const char *identifier(struct dump_c *d, const char *name)
 
 void c_put_quoted(FILE *out, const char *text)
 {
-	for (const char *p = text; *p && p - text < NAME_MAX_CHARS; p++) {
-		unsigned char c = (unsigned char)*p;
+	char cut[NAME_MAX_CHARS + 1];
+	size_t n = strnlen(text, sizeof(cut));
 
-		if (c < ' ' || c == 0x7f)
-			fprintf(out, "\\x%02x", c);
-		else if (c == '/' && p > text && p[-1] == '*')
-			fputs(" /", out);
-		else if (c == '*' && p > text && p[-1] == '/')
-			fputs(" *", out);
-		else if (c == '\\')
-			fputs("\\\\", out); /* one at the end of a line would join it to the next */
-		else
-			fputc(c, out);
-	}
+	memcpy(cut, text, n);
+	cut[n < sizeof(cut) ? n : NAME_MAX_CHARS] = 0;
+	cairn_quote_put(cut, CAIRN_QUOTE_COMMENT, out);
+	if (n == sizeof(cut))
+		fputs("...", out);
 }
 
 void c_put_original(struct dump_c *d, const char *printed, const char *original)

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/quote.h"
+
 struct raw {
 	const struct cairn_btf *btf;
 	FILE *out;
@@ -21,14 +23,7 @@ struct raw {
 static void put_name(const struct raw *r, const char *name)
 {
 	putc_unlocked('\'', r->out);
-	for (const char *p = name; *p; p++) {
-		unsigned char c = (unsigned char)*p;
-
-		if (c < ' ' || c == 0x7f)
-			fprintf(r->out, "\\x%02x", c);
-		else
-			putc_unlocked(c, r->out);
-	}
+	cairn_quote_put(name, CAIRN_QUOTE_TEXT, r->out);
 	putc_unlocked('\'', r->out);
 }
 

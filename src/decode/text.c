@@ -6,27 +6,8 @@
  * 0x7f and above, a quote or a backslash among them, they are done. A byte x is below n when (x - n) borrows: the usual
  * (word - 0x01..*n) & ~word & 0x80.., which may also flag bytes behind one that is flagged rightly, never none.
  */
+#include "base/utf8.h"
 #include "decode/out.h"
-
-/*
- * Length of the valid UTF-8 sequence at @s, 0 when it is none. Overlong forms, surrogates and what lies beyond U+10FFFF
- * are not valid, and a terminal takes U+0080 to U+009F for control characters.
- */
-static size_t utf8_len(const uint8_t *s, size_t n)
-{
-	static const uint32_t lowest[] = {0, 0, 0xa0, 0x800, 0x10000};
-	size_t len = s[0] >= 0xf0 && s[0] < 0xf8 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-
-	if (s[0] < 0xc2 || s[0] >= 0xf8 || len > n)
-		return 0;
-	uint32_t c = s[0] & (0xffu >> (len + 1));
-	for (size_t i = 1; i < len; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (s[i] & 0x3f);
-	}
-	return c < lowest[len] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : len;
-}
 
 static char *put_unicode(char *at, unsigned int c)
 {
@@ -39,7 +20,7 @@ static char *put_unicode(char *at, unsigned int c)
 	return at;
 }
 
-/* One byte that is no part of valid UTF-8 beyond ASCII; at most 6 bytes. */
+/* One byte of ASCII, or of what is no safe character; at most 6 bytes. */
 static char *put_escaped(char *at, uint8_t c, char quote, bool json)
 {
 	static const char codes[] = "\aa\bb\ff\nn\rr\tt\vv";
@@ -67,6 +48,24 @@ static char *put_escaped(char *at, uint8_t c, char quote, bool json)
 	*at++ = (char)('0' + (c >> 3 & 7));
 	*at++ = (char)('0' + (c & 7));
 	return at;
+}
+
+/* The character at @s, or one byte of what is none; how many bytes were taken. */
+static size_t put_one(char **at, const uint8_t *s, size_t n, char quote, bool json)
+{
+	uint32_t c;
+	size_t len = s[0] >= 0x80 ? utf8_length(s, n, &c) : 0;
+
+	if (len && utf8_is_safe(c)) {
+		*at = (char *)memcpy(*at, s, len) + len;
+		return len;
+	}
+	if (len && json) {
+		*at = put_unicode(*at, c);
+		return len;
+	}
+	*at = put_escaped(*at, s[0], quote, json);
+	return 1;
 }
 
 /* Whether eight bytes are as they should be; @quotes has the quote in each byte. */
@@ -106,12 +105,7 @@ static size_t put_block(char **at, const uint8_t *s, size_t n, char quote, bool 
 			*ret_nul = true;
 			return i;
 		}
-		size_t len = s[i] >= 0x80 ? utf8_len(s + i, n - i) : 0;
-		if (len)
-			*at = (char *)memcpy(*at, s + i, len) + len;
-		else
-			*at = put_escaped(*at, s[i], quote, json);
-		i += len ? len : 1;
+		i += put_one(at, s + i, n - i, quote, json);
 	}
 	return i;
 }

@@ -14,6 +14,7 @@
 #include <cairn/lock.h>
 
 #include "base/err.h"
+#include "base/quote.h"
 #include "layout/compare.h"
 #include "layout/view.h"
 
@@ -46,15 +47,6 @@ static bool is_locked_kind(const struct cairn_type *t)
 }
 
 /* ---- names ---- */
-
-/* What would break a line. */
-static char *clean(char *name, bool blanks_too)
-{
-	for (char *p = name; p && *p; p++)
-		if ((unsigned char)*p < ' ' || (blanks_too && *p == ' '))
-			*p = '?';
-	return name;
-}
 
 /* Its own, or the last typedef's in front of it; NULL: neither. */
 static const char *name_of(const struct writer *w, uint32_t id)
@@ -94,7 +86,7 @@ static int collect(struct writer *w, uint32_t id, const char *otherwise, bool in
 	if (!is_locked_kind(cairn_types_get(w->types, resolved)) || map_get(&w->by_id, resolved, &known))
 		return 0;
 	l.word = word_of(cairn_types_get(w->types, resolved));
-	l.name = clean(arena_strdup(&w->arena, name ? name : otherwise), false);
+	l.name = arena_quote(&w->arena, name ? name : otherwise, CAIRN_QUOTE_COMMENT);
 	return l.name && VEC_ADD(&w->v, l) && !map_put(&w->by_id, resolved, w->v.n - 1) ? 0 : -ENOMEM;
 }
 
@@ -198,7 +190,7 @@ static int write_members(struct writer *w, const struct locked *l)
 
 	for (size_t i = 0; i < fields.v.n && !rc; i++) {
 		const struct field *f = &fields.v.p[i];
-		char *name = clean(arena_strdup(&w->arena, f->name ? f->name : "(none)"), true);
+		char *name = arena_quote(&w->arena, f->name ? f->name : "(none)", CAIRN_QUOTE_WORD);
 
 		if (!name) {
 			rc = -ENOMEM;
@@ -227,7 +219,7 @@ static int write_one(struct writer *w, const struct locked *l)
 	bool is_signed = t->encoding == CAIRN_ENC_SIGNED;
 	fprintf(w->out, "%c%" PRIu64 "\n", is_signed ? 's' : 'u', 8 * t->size);
 	for (uint32_t i = 0; i < t->n_enumerators; i++) {
-		char *name = clean(arena_strdup(&w->arena, t->enumerators[i].name), true);
+		char *name = arena_quote(&w->arena, t->enumerators[i].name, CAIRN_QUOTE_WORD);
 
 		if (!name)
 			return -ENOMEM;

@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "base/map.h"
+#include "base/quote.h"
 #include "base/vec.h"
 #include "types/build.h"
 
@@ -241,7 +242,7 @@ static int read_member(struct lock_reader *r, struct span line)
 	rc = rc ? rc : read_type(r, line, &m.type);
 	if (rc)
 		return rc;
-	m.name = arena_strndup(r->arena, name.p, name.n);
+	m.name = arena_unquote(r->arena, name.p, name.n);
 	return m.name && VEC_ADD(&r->members, m) ? 0 : err_nomem(r->err, "members");
 }
 
@@ -253,7 +254,7 @@ static int read_enumerator(struct lock_reader *r, struct span line)
 
 	if (!number((struct span){line.p + negative, line.n - negative}, &value))
 		return complain(r, "expected the value of an enumerator");
-	struct cairn_enumerator e = {arena_strndup(r->arena, name.p, name.n), (int64_t)(negative ? -value : value)};
+	struct cairn_enumerator e = {arena_unquote(r->arena, name.p, name.n), (int64_t)(negative ? -value : value)};
 	return e.name && VEC_ADD(&r->enumerators, e) ? 0 : err_nomem(r->err, "enumerators");
 }
 
@@ -301,7 +302,7 @@ static int declare(struct lock_reader *r, struct span line)
 		t.size /= 8;
 		t.encoding = *size.p == 's' ? CAIRN_ENC_SIGNED : CAIRN_ENC_UNSIGNED;
 	}
-	t.name = arena_strndup(r->arena, line.p, line.n);
+	t.name = arena_unquote(r->arena, line.p, line.n);
 	if (!t.name || add_type(r, &t, &id) || map_put(&r->by_name, name_key(word, line), id) < 0 ||
 	    (!inner && !VEC_ADD(&r->lock->ids, id)))
 		return err_nomem(r->err, "types");

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <cairn/quote.h>
+
 #include "base/scope.h"
 #include "trace/kernel.h"
 
@@ -29,24 +31,20 @@ static bool is_plain(const char *arg)
 	return *arg && !arg[strspn(arg, plain)];
 }
 
-/* As a shell takes it back as one word. */
-static void put_quoted(struct text *t, const char *arg)
+/* As a shell takes it back as one word; false: it does not. */
+static bool put_quoted(struct text *t, const char *arg)
 {
+	char quoted[COMMAND_MAX + 1];
+	ssize_t n = cairn_quote(arg, CAIRN_QUOTE_SH, quoted, sizeof(quoted));
 	bool plain = is_plain(arg);
 
 	if (!plain)
 		put(t, '\'');
-	for (; *arg; arg++) {
-		put(t, *arg);
-		if (*arg != '\'')
-			continue;
-		/* Close, an escaped quote, open again. */
-		put(t, '\\');
-		put(t, '\'');
-		put(t, '\'');
-	}
+	for (const char *c = quoted; *c; c++)
+		put(t, *c);
 	if (!plain)
 		put(t, '\'');
+	return n >= 0;
 }
 
 int permission_error(struct cairn_err *err, const char *what)
@@ -55,6 +53,7 @@ int permission_error(struct cairn_err *err, const char *what)
 	SCOPE_FREE char *arg = NULL;
 	struct text t = {0};
 	size_t cap = 0;
+	bool whole = true;
 
 	if (!geteuid())
 		return err_set(err, -EPERM,
@@ -64,9 +63,11 @@ int permission_error(struct cairn_err *err, const char *what)
 
 	while (f && getdelim(&arg, &cap, 0, f) > 0) {
 		put(&t, ' ');
-		put_quoted(&t, arg);
+		whole = put_quoted(&t, arg) && whole;
 	}
 	t.p[t.n] = 0;
+	if (!whole)
+		return err_set(err, -EPERM, "%s: not permitted; run the same command with sudo", what);
 	return err_set(err, -EPERM, "%s: not permitted; this would be:\nsudo%s%s", what, t.p,
 		       t.n == COMMAND_MAX ? " ..." : "");
 }

@@ -4,6 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <cairn/quote.h>
+
+#include "base/utf8.h"
 #include "trace/trace.h"
 
 static bool is_own_symbol(const struct cairn_function *function, const char *symbol)
@@ -46,42 +49,22 @@ size_t cairn_site_text(const struct cairn_function *function, const struct cairn
 	return n < 0 ? 0 : (size_t)n;
 }
 
-/* Length of a valid UTF-8 sequence at @s, 0 when it is none. */
-static unsigned int utf8_length(const uint8_t *s, size_t n)
-{
-	unsigned int len = s[0] < 0x80			 ? 1
-			   : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-			   : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
-			   : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-							 : 0;
-
-	if (!len || len > n)
-		return 0;
-	for (unsigned int i = 1; i < len; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	/* Overlong forms, surrogates, and what lies beyond U+10FFFF. */
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return len;
-}
-
 static void put_escaped(const uint8_t *s, size_t n, bool json, FILE *out)
 {
 	static const char letters[] = "\"\\\n\t\r", names[] = "\"\\ntr";
 
 	for (size_t i = 0; i < n;) {
-		unsigned int len = utf8_length(s + i, n - i);
+		uint32_t c = 0;
+		size_t len = utf8_length(s + i, n - i, &c);
 		const char *letter = len == 1 && s[i] ? strchr(letters, s[i]) : NULL;
 		if (letter)
 			fprintf(out, "\\%c", names[letter - letters]);
-		else if (len == 1 && (s[i] < 0x20 || s[i] == 0x7f))
-			fprintf(out, json ? "\\u%04x" : "\\%03o", s[i]);
-		else if (len)
+		else if (len && utf8_is_safe(c))
 			fwrite(s + i, 1, len, out);
+		else if (json)
+			fprintf(out, "\\u%04x", len ? c : 0xfffd);
 		else
-			fprintf(out, json ? "\\ufffd" : "\\%03o", s[i]);
+			fprintf(out, "\\%03o", s[i]), len = 1;
 		i += len ? len : 1;
 	}
 }
@@ -171,9 +154,15 @@ static int print_text(const struct cairn_event *e, FILE *out)
 	fprintf(out, "%5" PRIu64 ".%06" PRIu64 " %u/%u ", e->since_ns / 1000000000u,
 		e->since_ns / 1000 % 1000000u, e->pid, e->tid);
 	put_escaped((const uint8_t *)e->comm, strlen(e->comm), false, out);
-	fprintf(out, " %s %s:", e->probe->function->name, where);
+	fputc(' ', out);
+	cairn_quote_put(e->probe->function->name, CAIRN_QUOTE_TEXT, out);
+	fputc(' ', out);
+	cairn_quote_put(where, CAIRN_QUOTE_TEXT, out);
+	fputc(':', out);
 	for (uint32_t i = 0; i < e->n_values; i++) {
-		fprintf(out, "%s%s=", i ? ", " : " ", e->values[i].what->text);
+		fputs(i ? ", " : " ", out);
+		cairn_quote_put(e->values[i].what->text, CAIRN_QUOTE_TEXT, out);
+		fputc('=', out);
 		int r = cairn_event_value_print(e, i, CAIRN_VALUE_TEXT, out);
 		if (r < 0)
 			return r;

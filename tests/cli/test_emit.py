@@ -65,6 +65,13 @@ def program(compiler, *flags):
     return compile_c("emit" + "".join(flags), PROGRAM, compiler, ("-O2", "-g", *flags))
 
 
+def write(name, text):
+    path = os.path.join(folder(), name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
 def emit(tool, path, compiler, *words):
     """The script's path, for add and bump."""
     out = f"{path}.{tool}"
@@ -181,6 +188,88 @@ def relocatable_files_have_no_addresses_to_emit():
     path = compile_c("emitted-object", PROGRAM, "gcc", ("-O2", "-g", "-c"))
     r = cairn("sites", path, "add", "--emit", "perf")
     expect(r.status == 3 and not r.out and "relocatable" in r.err, r)
+
+
+HOSTILE = """\
+__attribute__((noinline)) int PLACEHOLDER_OF_A_NAME(int PARAMETER_OF_A_NAME, int b) { return PARAMETER_OF_A_NAME * 3 + b; }
+int main(int c, char **v) { return PLACEHOLDER_OF_A_NAME(c, 2) == 0; }
+"""
+
+
+def hostile_program(name, command, file_name="hostile"):
+    """A program whose function and parameter have such names, in the symbols and in the debug information."""
+    path = compile_c("hostile", HOSTILE)
+    with open(path, "rb") as file:
+        data = file.read()
+    for old in (b"PLACEHOLDER_OF_A_NAME", b"PARAMETER_OF_A_NAME"):
+        new = name.replace(b"%b", command)[:len(old)].ljust(len(old), b"_")
+        data = data.replace(old, new)
+    # ld's build-id is of the bytes before.
+    to = os.path.join(folder(), file_name)
+    with open(to, "wb") as file:
+        file.write(data)
+    os.chmod(to, 0o755)
+    return to
+
+
+NAMES = [b"f\n%b\n#", b"f';%b;'", b'f";%b;"', b"f$(%b)", b"f`%b`", b"f\nend\n%b\n#", b"f\\\n%b\n", b'f"\nend\n%b\n', b"f\r%b", b"f%n%n%s\\"]
+
+
+@claim
+def a_name_is_never_executed_by_a_shell():
+    for i, name in enumerate(NAMES):
+        path = hostile_program(name, b"id>PWNED")
+        for words in (("*",), ("*", "--no-sidecar")):
+            r = cairn("sites", path, *words, "--emit", "perf")
+            expect("perf probe" in r.out, i, r)
+            # A perf that does nothing.
+            run("sh", "-c", 'perf() { :; }; . "$0"', write(f"hostile-{i}.sh", r.out), cwd=folder(), check=True)
+            expect(not os.path.exists(os.path.join(folder(), "PWNED")), name, r)
+
+
+@claim
+def a_name_is_never_executed_by_gdb():
+    gdb = need("gdb")
+    for i, name in enumerate(NAMES):
+        path = hostile_program(name, b"shell>PWN")
+        r = cairn("sites", path, "*", "--emit", "gdb")
+        script = write(f"hostile-{i}.gdb", r.out)
+        r = run(gdb, "-q", "-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "break *&main", "-ex", "run", "-x", script, "-ex", "continue", "--args", path, cwd=folder())
+        expect("exited" in r.out and "Error" not in r.err, name, r)
+        expect(not os.path.exists(os.path.join(folder(), "PWN")), name, r)
+
+
+@claim
+def a_name_is_never_code_for_bpftrace():
+    bpftrace = need("bpftrace")
+    for i, name in enumerate(NAMES):
+        r = cairn("sites", hostile_program(name, b'system("'), "*", "--emit", "bpftrace")
+        tree = run(bpftrace, "-d", write(f"hostile-{i}.bt", r.out))
+        expect(r.out.count("\nuprobe:") == tree.out.split("AST after: Semantic")[0].count("\n uprobe:") and "call: system" not in tree.out,
+               name, r, tree)
+
+
+PATHS = ["it's", 'a "quoted" one', "$(id>PWNED)", "`id`", "-rf", "a b", "caf\u00e9", "#a", "%s%n", "a:b", "a;b", "a,b", "a{b}", "$1", "a\\b", "a*b",
+         "a\nb", "\x1b[2J"]
+
+
+@claim
+def a_path_is_written_for_each_tool_or_refused():
+    refused = {"perf": ["a\nb", "\x1b[2J"], "bpftrace": ["a\nb", "\x1b[2J", "a\\b", "a*b"], "gdb": []}
+    for name in PATHS:
+        path = os.path.join(folder(), name)
+        os.replace(compile_c("hostile", HOSTILE), path)
+        for tool, wanted in refused.items():
+            r = cairn("sites", path, "PLACEHOLDER_OF_A_NAME", "--emit", tool)
+            expect(r.status == 3 and "no way to write this path" in r.err and not r.out if name in wanted else r.status == 0, name, tool, r)
+            if tool == "gdb":
+                text = run(need("gdb"), "-q", "-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "break *&main", "-ex", "run", "-x", write("path.gdb", r.out),
+                           "-ex", "continue", "--args", path)
+                expect("PLACEHOLDER_OF_A_NAME entry PARAMETER_OF_A_NAME=1 b=2" in text.out, name, r, text)
+            elif tool == "perf" and not r.status:
+                text = run("sh", "-c", 'perf() { printf "%s" "$4"; }; . "$0"', write("path.sh", r.out), cwd=folder())
+                expect(text.out == os.path.realpath(path), name, r, text)
+    expect(not os.path.exists(os.path.join(folder(), "PWNED")), "a path was executed")
 
 
 if __name__ == "__main__":

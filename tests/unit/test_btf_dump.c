@@ -561,7 +561,7 @@ static void type_tags_are_attributes_where_they_are_known(void **state)
 	uint32_t tag = ADD(ref, b, CAIRN_BTF_TYPE_TAG, str(b, "user\"\\"), i);
 	uint32_t ptr = ADD(ref, b, CAIRN_BTF_PTR, 0, tag);
 	add_struct_1(b, "s", 8, "p", ptr);
-	assert_compiles(b, "int f(struct s *s) { return *s->p; }", "int __btf_type_tag(\"user\\042\\134\") *p;");
+	assert_compiles(b, "int f(struct s *s) { return *s->p; }", "int __btf_type_tag(\"user\\\"\\\\\") *p;");
 }
 
 /* ---- what is asked for ---- */
