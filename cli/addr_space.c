@@ -22,6 +22,7 @@
 
 #include "addr.h"
 #include "cmd.h"
+#include "say.h"
 
 /* A file with code. */
 struct module {
@@ -226,7 +227,7 @@ static void open_code(struct addr_space *space)
 		fail_err(r, &err, STATUS_NOT_HERE);
 	}
 	for (size_t i = 0; space->code && cairn_code_note(space->code, i); i++)
-		fprintf(stderr, "%s\n", cairn_code_note(space->code, i));
+		say(stderr, "%s\n", cairn_code_note(space->code, i));
 }
 
 /* Code made at run time. */

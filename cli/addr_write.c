@@ -13,11 +13,11 @@
 
 static void put_frame(struct text *t, const struct cairn_frame *frame)
 {
-	text_put(t, frame->function ? demangled(frame->function) : "?");
+	text_put_name(t, frame->function ? demangled(frame->function) : "?");
 	if (!frame->file)
 		return;
 	text_put(t, " at ");
-	text_put(t, frame->file);
+	text_put_name(t, frame->file);
 	if (!frame->line)
 		return;
 	text_put(t, ":");
@@ -35,7 +35,7 @@ static void put_code(struct text *t, const struct cairn_code_range *code)
 	text_put(t, cairn_code_source_text(code->source));
 	if (code->owner) {
 		text_put(t, ": ");
-		text_put(t, code->owner);
+		text_put_name(t, code->owner);
 	}
 	if (code->generation) {
 		text_put(t, ", generation ");
@@ -61,7 +61,7 @@ void addr_text(FILE *out, const struct addr_answer *answer)
 	}
 	if (answer->path) {
 		text_put(&t, "  (");
-		text_put(&t, answer->path);
+		text_put_name(&t, answer->path);
 		text_put(&t, ")");
 	} else if (answer->code) {
 		put_code(&t, answer->code);

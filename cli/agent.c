@@ -8,6 +8,7 @@
 
 #include "agent.h"
 #include "cmd.h"
+#include "say.h"
 
 /* From the folder of this program: in the build tree, and installed. */
 static const char *const places[] = {"agent/libcairn-agent.so", CAIRN_AGENT_FROM_PROGRAM};
@@ -42,7 +43,7 @@ static void say_obstacle(const char *exe)
 	enum cairn_preload_obstacle obstacle;
 	/* A program that may be run and not be read is not judged. */
 	if (cairn_preload_look(exe, &obstacle, NULL) == 0 && obstacle)
-		fprintf(stderr, "cairn: %s does not load the agent: %s; programs that it starts may\n", exe, why[obstacle]);
+		say(stderr, "cairn: %s does not load the agent: %s; programs that it starts may\n", exe, why[obstacle]);
 }
 
 int agent_preload(const char *exe)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "btf.h"
+#include "say.h"
 
 #define BTF_SECTION ".BTF"
 #define SYSFS "/sys/kernel/btf/"
@@ -53,9 +54,9 @@ static int open_one(struct btf_chain *chain, const char *path, const char *secti
 		int status = fail_err(r, &err, STATUS_USAGE);
 
 		if (opts.base && r == -EBADMSG)
-			fprintf(stderr, "%s\n", ORDER);
+			say(stderr, "%s\n", ORDER);
 		if (!section && r == -ENODATA)
-			fprintf(stderr, "Try: cairn btf encode %s\n", path);
+			say(stderr, "Try: cairn btf encode %s\n", path);
 		return status;
 	}
 	chain->n++;

@@ -142,8 +142,12 @@ int help_man(const char *verb, const char *prose);
 /* The script that makes a shell complete cairn's command lines; false when the shell is not known. */
 bool complete_print(const char *shell, FILE *out);
 
-/* "cairn: " and the message on stderr; the result is @status, so that failing is one line. */
+/* "cairn: " and the message on stderr, by say(); the result is @status, so that failing is one line. */
 int fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same with text behind it that is safe already, and may have more lines: a library's message. */
+int fail_lines(int status, const char *lines, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* A library's message alone. */
+int fail_told(int status, const struct cairn_err *err);
 
 /*
  * fail_err - tell a library error and choose the exit status

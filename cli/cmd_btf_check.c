@@ -4,6 +4,7 @@
 
 #include "btf.h"
 #include "json.h"
+#include "say.h"
 
 struct check_values {
 	struct opt_list bases;
@@ -42,7 +43,7 @@ static void report(void *ctx, uint32_t id, uint64_t off, const char *text)
 	struct json j = {.out = stdout};
 
 	if (!a->json) {
-		printf("%s: record %" PRIu32 " at offset 0x%" PRIx64 ": %s\n", a->path, id, off, text);
+		say(stdout, "%s: record %" PRIu32 " at offset 0x%" PRIx64 ": %s\n", a->path, id, off, text);
 		return;
 	}
 	json_open(&j, NULL, '{');
@@ -58,9 +59,9 @@ static void summarise(const struct answer *a, const struct cairn_btf *btf, int b
 	struct json j = {.out = stdout};
 
 	if (!a->json) {
-		printf("%s: %" PRIu32 " records, ", a->path, n);
+		say(stdout, "%s: %" PRIu32 " records, ", a->path, n);
 		if (broken)
-			printf("%d broken rule%s\n", broken, broken == 1 ? "" : "s");
+			say(stdout, "%d broken rule%s\n", broken, broken == 1 ? "" : "s");
 		else
 			puts("sound");
 		return;

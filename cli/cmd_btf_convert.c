@@ -8,6 +8,7 @@
 
 #include "btf.h"
 #include "json.h"
+#include "say.h"
 
 struct convert_values {
 	struct opt_list bases;
@@ -56,10 +57,10 @@ static void tell(const struct convert_values *values, const char *from, size_t b
 	struct json j = {.out = stdout};
 
 	if (!values->json) {
-		printf("%s: %zu bytes\n", values->out, bytes);
+		say(stdout, "%s: %zu bytes\n", values->out, bytes);
 		for (; losses->key; losses++)
 			if (losses->n)
-				printf("lost: %" PRIu32 " %s\n", losses->n, losses->text);
+				say(stdout, "lost: %" PRIu32 " %s\n", losses->n, losses->text);
 		return;
 	}
 	json_open(&j, NULL, '{');

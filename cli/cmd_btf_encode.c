@@ -13,6 +13,7 @@
 #include "btf.h"
 #include "heap.h"
 #include "json.h"
+#include "say.h"
 #include "sidecar.h"
 #include "style.h"
 
@@ -123,7 +124,7 @@ static void warn_of_leftover(const struct output *o, const struct encode_values 
 	char *path = path_of(values, elf, o->suffix);
 
 	if (path && !access(path, F_OK))
-		fprintf(stderr, "cairn: %s is left from an earlier run: this time there are no %s\n", path, o->what);
+		say(stderr, "cairn: %s is left from an earlier run: this time there are no %s\n", path, o->what);
 	free(path);
 }
 
@@ -180,26 +181,26 @@ static int embed(struct output *outputs, const struct encode_values *values, con
 
 static void tell_counts(const struct cairn_distilled *d)
 {
-	printf("%" PRIu32 " records, %" PRIu32 " functions, %" PRIu32 " variables\n", d->n_types, d->n_functions,
+	say(stdout, "%" PRIu32 " records, %" PRIu32 " functions, %" PRIu32 " variables\n", d->n_types, d->n_functions,
 	       d->n_variables);
 	if (!d->n_places)
 		return;
-	printf("%" PRIu64 " places of functions; of %" PRIu64 " arguments there %" PRIu64 " have a location\n", d->n_places,
+	say(stdout, "%" PRIu64 " places of functions; of %" PRIu64 " arguments there %" PRIu64 " have a location\n", d->n_places,
 	       d->n_arguments, d->n_located);
 	for (int i = 0; i < CAIRN_N_UNAVAILABLE; i++)
 		if (d->unavailable[i])
-			printf("unavailable: %" PRIu64 " %s\n", d->unavailable[i], cairn_unavailable_text(i));
+			say(stdout, "unavailable: %" PRIu64 " %s\n", d->unavailable[i], cairn_unavailable_text(i));
 }
 
 static void tell(const struct cairn_distilled *d, const struct output *outputs)
 {
 	for (int i = 0; i < N_OUTPUTS; i++)
 		if (outputs[i].path)
-			printf("%s: %s, %zu bytes\n", outputs[i].path, outputs[i].what, outputs[i].blob->size);
+			say(stdout, "%s: %s, %zu bytes\n", outputs[i].path, outputs[i].what, outputs[i].blob->size);
 	tell_counts(d);
 	for (int i = 0; i < CAIRN_N_LOSSES; i++)
 		if (d->losses[i])
-			printf("lost: %" PRIu64 " %s\n", d->losses[i], cairn_distil_loss_text(i));
+			say(stdout, "lost: %" PRIu64 " %s\n", d->losses[i], cairn_distil_loss_text(i));
 }
 
 static void put_output(struct json *j, const char *key, const struct output *o)

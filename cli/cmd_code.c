@@ -186,7 +186,7 @@ static int run(void *v, const struct operands *operands)
 		return status;
 	int r = pid ? cairn_code_open_pid(pid, &how, &code, &err) : cairn_code_open_core(word, &how, &code, &err);
 	if (r == -ENOENT)
-		return fail(STATUS_USAGE, "%s", err.msg);
+		return fail_told(STATUS_USAGE, &err);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NO);
 	status = answer(code, values);

@@ -14,6 +14,7 @@
 #include "cmd.h"
 #include "command.h"
 #include "json.h"
+#include "say.h"
 
 struct run_values {
 	unsigned long nr;
@@ -71,26 +72,26 @@ static void answered(void *ctx, const struct cairn_served_call *call)
 	const char *name = option_name(values, call->option);
 
 	if (*call->why)
-		fprintf(stderr, "cairn: process %d: %s\n", call->pid, call->why);
+		say(stderr, "cairn: process %d: %s\n", call->pid, call->why);
 	if (values->json)
 		return tell_json(call, name);
 	if (!values->verbose)
 		return;
-	fprintf(stderr, "[%d] codectl(", call->pid);
+	say(stderr, "[%d] codectl(", call->pid);
 	if (name)
-		fprintf(stderr, "%s", name);
+		say(stderr, "%s", name);
 	else
-		fprintf(stderr, "%" PRIu32, call->option);
-	fprintf(stderr, ", %#" PRIx64 ", %" PRIu64 ", %" PRIu32 ") = ", call->info, call->info_size, call->flags);
+		say(stderr, "%" PRIu32, call->option);
+	say(stderr, ", %#" PRIx64 ", %" PRIu64 ", %" PRIu32 ") = ", call->info, call->info_size, call->flags);
 	if (call->result)
-		fprintf(stderr, "-1 %s\n", strerrorname_np(-call->result));
+		say(stderr, "-1 %s\n", strerrorname_np(-call->result));
 	else
-		fprintf(stderr, "0\n");
+		say(stderr, "0\n");
 }
 
 static void restricted(void *ctx)
 {
-	fprintf(stderr, "cairn: without root the command runs with no_new_privs: setuid programs that it starts gain no privileges\n");
+	say(stderr, "cairn: without root the command runs with no_new_privs: setuid programs that it starts gain no privileges\n");
 }
 
 /* What shells make of it. */
@@ -108,7 +109,7 @@ static int serve(const char *exe, struct run_values *values, char **argv)
 
 	int r = cairn_serve_run(exe, argv, &how, &status, &err);
 	if (r == -EINVAL)
-		return fail(STATUS_USAGE, "%s", err.msg);
+		return fail_told(STATUS_USAGE, &err);
 	return r < 0 ? fail_err(r, &err, STATUS_NO) : status_of(status);
 }
 

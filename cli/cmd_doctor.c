@@ -17,6 +17,7 @@
 
 #include "cmd.h"
 #include "json.h"
+#include "say.h"
 #include "style.h"
 
 struct doctor_values {
@@ -56,9 +57,11 @@ static void tell(struct exam *exam, bool ok, const char *what, const char *detai
 		json_close(&j);
 		return;
 	}
-	printf("%s%-3s%s %s: %s\n", ok ? "" : exam->style.bad, ok ? "yes" : "no", exam->style.off, what, detail);
+	printf("%s%-3s%s ", ok ? "" : exam->style.bad, ok ? "yes" : "no", exam->style.off);
+	say(stdout, "%s: ", what);
+	printf("%s\n", detail);
 	if (fix && (!exam->last_fix || strcmp(fix, exam->last_fix)))
-		printf("    fix: %s\n", fix);
+		say(stdout, "    fix: %s\n", fix);
 	exam->last_fix = fix;
 }
 

@@ -8,6 +8,7 @@
 #include <cairn/reorganize.h>
 
 #include "layout.h"
+#include "say.h"
 
 #define RUNNING "/sys/kernel/btf/vmlinux"
 
@@ -99,7 +100,7 @@ static int parse_abis(const char *text, const struct cairn_abi **ret, size_t *re
 		if (!ret[(*ret_n)++]) {
 			fail(STATUS_USAGE, "no such ABI is known: %s\nKnown:", name);
 			for (size_t i = 0; cairn_abi_at(i); i++)
-				fprintf(stderr, " %s%s", cairn_abi_at(i)->name, cairn_abi_at(i + 1) ? "" : "\n");
+				say(stderr, " %s%s", cairn_abi_at(i)->name, cairn_abi_at(i + 1) ? "" : "\n");
 			return STATUS_USAGE;
 		}
 	}
@@ -157,7 +158,7 @@ static int show_packable(struct show *s, uint32_t id)
 	s->any = true;
 	if (s->values->json)
 		return layout_json(s->file, s->layout, id, s->values->expand);
-	printf("%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", cairn_types_get(s->types, id)->name, size, smallest,
+	say(stdout, "%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", cairn_types_get(s->types, id)->name, size, smallest,
 	       size - smallest);
 	return 0;
 }
@@ -188,7 +189,7 @@ static int show_one(struct show *s, uint32_t id)
 		return layout_json(s->file, s->layout, id, s->values->expand);
 	if (!v->sizes)
 		return show_text(s, id);
-	printf("%s\t%" PRIu64 "\t%u\n", cairn_types_get(s->types, id)->name, t->size, f.n_holes);
+	say(stdout, "%s\t%" PRIu64 "\t%u\n", cairn_types_get(s->types, id)->name, t->size, f.n_holes);
 	return 0;
 }
 
@@ -226,7 +227,7 @@ static int show_all(struct layout_source *file, const struct cairn_abi *abi, con
 	s.types = layout_types(file);
 	o.abi = layout_abi(file);
 	if (!status && cairn_layout_new(s.types, &o, &s.layout, &err) < 0)
-		status = fail(STATUS_NOT_HERE, "%s", err.msg);
+		status = fail_told(STATUS_NOT_HERE, &err);
 	if (!status)
 		status = show_list(&s, &list);
 	cairn_layout_free(s.layout);

@@ -9,6 +9,7 @@
 #include "cmd.h"
 #include "heap.h"
 #include "json.h"
+#include "say.h"
 #include "sidecar.h"
 
 struct pack_values {
@@ -83,12 +84,12 @@ static void tell_text(const char *path, const struct cairn_packed *packed, bool 
 	for (size_t i = 0; verbose && i < packed->n_sections; i++) {
 		const struct cairn_packed_section *s = &packed->sections[i];
 
-		printf("%10" PRIu64 "  %s", s->size, s->name);
+		say(stdout, "%10" PRIu64 "  %s", s->size, s->name);
 		if (s->n)
-			printf("  %" PRIu64 " %s", s->n, s->what);
+			say(stdout, "  %" PRIu64 " %s", s->n, s->what);
 		putchar('\n');
 	}
-	printf("%10zu  %s\n", packed->size, path);
+	say(stdout, "%10zu  %s\n", packed->size, path);
 }
 
 /* ---- where it goes ---- */
@@ -235,7 +236,7 @@ static int prune(const struct pack_values *values)
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NOT_HERE);
 	if (!values->json) {
-		printf("%s: removed %" PRIu64 " (%" PRIu64 " bytes), kept %" PRIu64 " (%" PRIu64 " bytes)\n", dir,
+		say(stdout, "%s: removed %" PRIu64 " (%" PRIu64 " bytes), kept %" PRIu64 " (%" PRIu64 " bytes)\n", dir,
 		       pruned.n_removed, pruned.removed_bytes, pruned.n_kept, pruned.kept_bytes);
 		return STATUS_YES;
 	}

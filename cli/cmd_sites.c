@@ -9,6 +9,7 @@
 
 #include "cmd.h"
 #include "demangle.h"
+#include "say.h"
 #include "sidecar.h"
 #include "sites.h"
 
@@ -130,7 +131,7 @@ static void print_choice(const struct cairn_function_list *list, const struct ca
 	const char *path = function->decl_file, *file;
 
 	if (!path) {
-		fputs(function->linkage_name ? function->linkage_name : function->name, stderr);
+		say_name(stderr, function->linkage_name ? function->linkage_name : function->name);
 		return;
 	}
 	file = base_name(path);
@@ -140,14 +141,14 @@ static void print_choice(const struct cairn_function_list *list, const struct ca
 			file--;
 	}
 	if (n_chosen(list, file, 0, function->name) == 1) {
-		fprintf(stderr, "%s:%s", file, function->name);
+		say(stderr, "%s:%s", file, function->name);
 		return;
 	}
 	file = base_name(path);
 	if (n_chosen(list, file, function->decl_line, function->name) > 1 && function->linkage_name)
-		fputs(function->linkage_name, stderr);
+		say_name(stderr, function->linkage_name);
 	else
-		fprintf(stderr, "%s:%" PRIu32 ":%s", file, function->decl_line, function->name);
+		say(stderr, "%s:%" PRIu32 ":%s", file, function->decl_line, function->name);
 }
 
 static int tell_ambiguous(const struct view *view, const char *spec,
@@ -161,7 +162,7 @@ static int tell_ambiguous(const struct view *view, const char *spec,
 		view_source(list->p[i]->decl_file, list->p[i]->decl_line, 0, source, sizeof(source));
 		fputs("  ", stderr);
 		print_choice(list, list->p[i]);
-		fprintf(stderr, "  %s  %s\n", declaration, source);
+		say(stderr, "  %s  %s\n", declaration, source);
 	}
 	return STATUS_NO;
 }
@@ -178,7 +179,7 @@ static int tell_missing(const struct view *view, const char *spec)
 	     view->sidecar ? "sidecar" : "debug information",
 	     view->sidecar ? view->sidecar : cairn_binary_debug_path(view->bin));
 	for (int i = 0; i < n; i++)
-		fprintf(stderr, "%s%s", i ? ", " : "Did you mean: ", near[i]);
+		say(stderr, "%s%s", i ? ", " : "Did you mean: ", near[i]);
 	if (n > 0)
 		fputc('\n', stderr);
 	return STATUS_NO;
@@ -192,11 +193,11 @@ static void tell_found(const char *spec, const struct cairn_function_list *list)
 
 	fflush(stdout);
 	if (list->found == CAIRN_FOUND_INDIRECT) {
-		fprintf(stderr, "%s is an indirect function: the program takes one of %zu %s when it starts\n", spec, list->n,
+		say(stderr, "%s is an indirect function: the program takes one of %zu %s when it starts\n", spec, list->n,
 			list->n == 1 ? "implementation" : "implementations");
 	} else if (list->found == CAIRN_FOUND_SYMBOL && first->decl_file) {
 		view_source(first->decl_file, first->decl_line, 0, source, sizeof(source));
-		fprintf(stderr, "%s is %s (%s)\n", spec, first->name, source);
+		say(stderr, "%s is %s (%s)\n", spec, first->name, source);
 	}
 }
 
@@ -238,7 +239,7 @@ static int show_matching(const struct view *view, const char *pattern)
 		return fail(STATUS_NO, "no function in %s matches %s", cairn_binary_path(view->bin), pattern);
 	fflush(stdout);
 	if (pattern)
-		fprintf(stderr, "%s: %zu %s, %zu %s\n", pattern, shown.n, shown.n == 1 ? "function" : "functions",
+		say(stderr, "%s: %zu %s, %zu %s\n", pattern, shown.n, shown.n == 1 ? "function" : "functions",
 			shown.n_places, shown.n_places == 1 ? "place" : "places");
 	return shown.n ? STATUS_YES : STATUS_NO;
 }
@@ -334,11 +335,13 @@ static void warn_of_missing(const struct cairn_sites *sites)
 	const char *which;
 	size_t n = cairn_sites_missing(sites, &which);
 
-	if (n)
-		fprintf(stderr,
+	if (n) {
+		say(stderr,
 			"cairn: warning: %zu .dwo file%s of split debug information not found; places that only they "
-			"describe are not listed\n%s\n",
-			n, n == 1 ? "" : "s", which);
+			"describe are not listed\n",
+			n, n == 1 ? "" : "s");
+		fprintf(stderr, "%s\n", which);
+	}
 }
 
 static int ask(struct view *view, const struct sites_values *values, const struct operands *operands)

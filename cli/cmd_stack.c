@@ -9,6 +9,7 @@
 
 #include "cmd.h"
 #include "demangle.h"
+#include "say.h"
 #include "stack.h"
 
 struct stack_values {
@@ -52,10 +53,10 @@ static void tell_moment(const struct cairn_stacks *stacks)
 
 	cairn_stacks_moment(stacks, &m);
 	if (!m.stopped_ns) {
-		fprintf(stderr, "%zu thread%s\n", n, n == 1 ? "" : "s");
+		say(stderr, "%zu thread%s\n", n, n == 1 ? "" : "s");
 		return;
 	}
-	fprintf(stderr, "%zu thread%s, stopped for %.3f ms, %s\n", n, n == 1 ? "" : "s", (double)m.stopped_ns / 1e6,
+	say(stderr, "%zu thread%s, stopped for %.3f ms, %s\n", n, n == 1 ? "" : "s", (double)m.stopped_ns / 1e6,
 		m.is_consistent ? "all at one moment" : "not all at one moment");
 }
 
@@ -76,7 +77,7 @@ static bool show(const struct cairn_stacks *stacks, const struct stack_values *v
 	}
 	fflush(stdout);
 	if (cairn_stacks_note(stacks))
-		fprintf(stderr, "%s\n", cairn_stacks_note(stacks));
+		say(stderr, "%s\n", cairn_stacks_note(stacks));
 	if (!values->json)
 		tell_moment(stacks);
 	return is_complete;

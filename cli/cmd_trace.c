@@ -12,6 +12,7 @@
 #include "cmd.h"
 #include "command.h"
 #include "demangle.h"
+#include "say.h"
 #include "sidecar.h"
 #include "trace.h"
 
@@ -258,16 +259,16 @@ static void tell_added(const struct cairn_trace *t, const char *text, uint32_t f
 	for (uint32_t i = 0; i < n; i++)
 		n_places += cairn_trace_probe(t, first + i)->n_places;
 	if (probe->found == CAIRN_FOUND_PATTERN)
-		fprintf(stderr, "%.*s: %" PRIu32 " %s, %" PRIu32 " %s\n", n_name, text, n, n == 1 ? "function" : "functions",
+		say(stderr, "%.*s: %" PRIu32 " %s, %" PRIu32 " %s\n", n_name, text, n, n == 1 ? "function" : "functions",
 			n_places, n_places == 1 ? "place" : "places");
 	else if (probe->found == CAIRN_FOUND_INDIRECT)
-		fprintf(stderr, "%.*s is an indirect function: all its %" PRIu32 " implementations are probed\n", n_name, text,
+		say(stderr, "%.*s is an indirect function: all its %" PRIu32 " implementations are probed\n", n_name, text,
 			n);
 	else if (probe->found == CAIRN_FOUND_SYMBOL && file)
-		fprintf(stderr, "%.*s is %s (%s:%" PRIu32 ")\n", n_name, text, probe->function->name,
+		say(stderr, "%.*s is %s (%s:%" PRIu32 ")\n", n_name, text, probe->function->name,
 			slash ? slash + 1 : file, probe->function->decl_line);
 	if (probe->found != CAIRN_FOUND_PATTERN && probe->function->params_unknown)
-		fprintf(stderr, "%.*s: nothing tells its parameters\n", n_name, text);
+		say(stderr, "%.*s: nothing tells its parameters\n", n_name, text);
 }
 
 static int add_probes(struct session *session, const struct operands *operands)

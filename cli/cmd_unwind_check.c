@@ -8,6 +8,7 @@
 #include "cmd.h"
 #include "demangle.h"
 #include "json.h"
+#include "say.h"
 #include "unwind.h"
 
 struct check_values {
@@ -53,13 +54,13 @@ static void tell_json(const struct cairn_unwind_disagreement *d, const char *fun
 
 static void tell_text(const struct cairn_unwind_disagreement *d, const char *function, struct cairn_vaddr start, const char *reg)
 {
-	printf("%" PRIx64 "  %s+0x%" PRIx64 ": ", d->at.v, function, d->at.v - start.v);
+	say(stdout, "%" PRIx64 "  %s+0x%" PRIx64 ": ", d->at.v, function, d->at.v - start.v);
 	if (d->kind == CAIRN_UNWIND_DOUBT_SFRAME)
-		printf(".sframe differs\n");
+		say(stdout, ".sframe differs\n");
 	else if (d->kind == CAIRN_UNWIND_DOUBT_KEPT)
-		printf("the row leaves %s as it was, the instructions overwrite it (at %" PRIx64 ")\n", reg, d->from.v);
+		say(stdout, "the row leaves %s as it was, the instructions overwrite it (at %" PRIx64 ")\n", reg, d->from.v);
 	else
-		printf("the row says %s%+" PRId64 ", the instructions %s%+" PRId64 " (from %" PRIx64 ")\n", reg, d->row, reg, d->found,
+		say(stdout, "the row says %s%+" PRId64 ", the instructions %s%+" PRId64 " (from %" PRIx64 ")\n", reg, d->row, reg, d->found,
 		       d->from.v);
 }
 
@@ -92,12 +93,12 @@ static void tell_counts(const struct cairn_unwind_checked *c, bool json)
 	struct json j = {.out = stdout};
 
 	if (!json) {
-		printf("%" PRIu64 " FDEs, %" PRIu64 " bytes of code\n", c->n_fdes, c->text_bytes);
-		printf("instructions: %.2f %% followed and compared\n", percent(c->followed_bytes, c->text_bytes));
-		printf("frame pointers: the same caller at %.2f %%\n", percent(c->fp_bytes, c->text_bytes));
+		say(stdout, "%" PRIu64 " FDEs, %" PRIu64 " bytes of code\n", c->n_fdes, c->text_bytes);
+		say(stdout, "instructions: %.2f %% followed and compared\n", percent(c->followed_bytes, c->text_bytes));
+		say(stdout, "frame pointers: the same caller at %.2f %%\n", percent(c->fp_bytes, c->text_bytes));
 		if (c->sframe_bytes)
-			printf("SFrame: has %.2f %%\n", percent(c->sframe_bytes, c->text_bytes));
-		printf("%" PRIu64 " disagreements\n", c->n_disagreements);
+			say(stdout, "SFrame: has %.2f %%\n", percent(c->sframe_bytes, c->text_bytes));
+		say(stdout, "%" PRIu64 " disagreements\n", c->n_disagreements);
 		return;
 	}
 	json_open(&j, NULL, '{');

@@ -8,6 +8,7 @@
 
 #include "cmd.h"
 #include "json.h"
+#include "say.h"
 #include "unwind.h"
 
 struct encode_values {
@@ -48,13 +49,13 @@ static void tell_left_out(const struct cairn_sframe_encoded *e)
 	uint32_t unsaid = e->n_left_out - e->n_disproved;
 
 	if (unsaid)
-		printf("%" PRIu32 " function%s left out: this version of SFrame has no way to say one of the rows\n", unsaid,
+		say(stdout, "%" PRIu32 " function%s left out: this version of SFrame has no way to say one of the rows\n", unsaid,
 		       functions_are(unsaid));
 	if (e->n_disproved)
-		printf("%" PRIu32 " function%s left out: the instructions disprove one of the rows (cairn unwind check)\n",
+		say(stdout, "%" PRIu32 " function%s left out: the instructions disprove one of the rows (cairn unwind check)\n",
 		       e->n_disproved, functions_are(e->n_disproved));
 	if (e->n_mended)
-		printf("%" PRIu32 " function%s written as the instructions have it, not as a row says that they disprove\n",
+		say(stdout, "%" PRIu32 " function%s written as the instructions have it, not as a row says that they disprove\n",
 		       e->n_mended, functions_are(e->n_mended));
 }
 
@@ -63,7 +64,7 @@ static void tell(const char *out, const struct cairn_sframe_encoded *e, bool jso
 	struct json j = {.out = stdout};
 
 	if (!json) {
-		printf("%s: %" PRIu32 " functions, %zu bytes; %.2f %% of the code\n", out, e->n_functions, e->size, share(e));
+		say(stdout, "%s: %" PRIu32 " functions, %zu bytes; %.2f %% of the code\n", out, e->n_functions, e->size, share(e));
 		tell_left_out(e);
 		return;
 	}

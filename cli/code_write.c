@@ -13,7 +13,7 @@
 #include "code.h"
 #include "demangle.h"
 #include "json.h"
-#include "plain.h"
+#include "say.h"
 
 void code_text_head(FILE *out)
 {
@@ -32,7 +32,7 @@ static void put_why(FILE *out, const struct cairn_code_range *r)
 	if (!r->why)
 		return;
 	fprintf(out, "%34s%s", "", r->is_trusted ? "" : "not trusted: ");
-	put_plain(out, r->why);
+	say_name(out, r->why);
 	fputc('\n', out);
 }
 
@@ -44,7 +44,7 @@ void code_text(FILE *out, const struct cairn_code_range *r, enum code_event even
 		fprintf(out, "%10" PRIu64 "  ", r->generation);
 	else
 		fprintf(out, "%10s  ", "-");
-	put_plain(out, r->owner ? r->owner : "-");
+	say_name(out, r->owner ? r->owner : "-");
 	if (r->n_names)
 		fprintf(out, ", %zu name%s", r->n_names, r->n_names == 1 ? "" : "s");
 	if (r->is_removed)
@@ -89,7 +89,7 @@ void code_notes(const struct cairn_code *code, bool json)
 
 		if (!json) {
 			fputs("cairn: ", stderr);
-			put_plain(stderr, cairn_code_note(code, i));
+			say_name(stderr, cairn_code_note(code, i));
 			fputc('\n', stderr);
 			continue;
 		}
@@ -107,12 +107,12 @@ static void put_frame(FILE *out, const struct cairn_frame *f, bool is_outermost,
 	const char *name = demangled_or(f->function, f->name);
 
 	fputs("    ", out);
-	put_plain(out, name ? name : "?");
+	say_name(out, name ? name : "?");
 	if (is_outermost)
 		fprintf(out, "+0x%" PRIx64, off);
 	if (f->file) {
 		fputs(" at ", out);
-		put_plain(out, f->file);
+		say_name(out, f->file);
 		if (f->line)
 			fprintf(out, ":%" PRIu32, f->line);
 	}

@@ -18,6 +18,7 @@
 #include <cairn/pack.h>
 
 #include "cmd.h"
+#include "say.h"
 
 enum { SILENCE_SECONDS_MAX = 30 };
 
@@ -87,7 +88,8 @@ static int on_progress(struct debuginfod_client *client, long done, long total)
 		d->heard_of = now();
 	d->done = done;
 	if (isatty(STDERR_FILENO)) {
-		fprintf(stderr, "\rcairn: downloading from %s", d->urls);
+		fputc('\r', stderr);
+		say(stderr, "cairn: downloading from %s", d->urls);
 		/* Before there are bytes it counts something else. */
 		if (total > 1 << 16 && done <= total)
 			fprintf(stderr, ": %ld of %ld KiB", done >> 10, total >> 10);

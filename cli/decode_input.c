@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cairn/quote.h>
+
 #include "decode.h"
 
 /* A ring buffer record has 30 bits of length; nothing longer is one. */
@@ -248,6 +250,42 @@ static bool parse_bytes(char *value, char *end, size_t *ret_n)
 	return true;
 }
 
+static bool is_shown_by_terminals(char c)
+{
+	return (c >= ' ' && c < 0x7f) || c == '\t';
+}
+
+static void put_json_name(struct cairn_text_out *out, const char *text, size_t n)
+{
+	char *name = strndup(text, n), *quoted;
+	ssize_t length = name ? cairn_quote(name, CAIRN_QUOTE_JSON, NULL, 0) : -1;
+
+	quoted = length < 0 ? NULL : malloc((size_t)length + 1);
+	if (quoted) {
+		cairn_quote(name, CAIRN_QUOTE_JSON, quoted, (size_t)length + 1);
+		cairn_text_put(out, quoted, (size_t)length);
+	}
+	free(quoted);
+	free(name);
+}
+
+/* JSON that came in, as the library writes it: what a terminal would obey is escaped. It can only be inside of strings. */
+static void put_json(struct cairn_text_out *out, const char *text, size_t n)
+{
+	for (size_t i = 0; i < n;) {
+		size_t same = i;
+
+		while (same < n && is_shown_by_terminals(text[same]))
+			same++;
+		cairn_text_put(out, text + i, same - i);
+		size_t length = same;
+		while (length < n && !is_shown_by_terminals(text[length]))
+			length++;
+		put_json_name(out, text + same, length - same);
+		i = length;
+	}
+}
+
 /* In text the value alone is shown: the rest of the line is JSON. */
 static int read_json(struct input *in, char *line, size_t n)
 {
@@ -271,10 +309,10 @@ static int read_json(struct input *in, char *line, size_t n)
 	if (!is_right(in, n_bytes))
 		return STATUS_YES;
 	if (json)
-		cairn_text_put(out, line, (size_t)(value - line));
+		put_json(out, line, (size_t)(value - line));
 	cairn_decode_run(in->sink->decode, value, n_bytes, out);
 	if (json)
-		cairn_text_put(out, end, (size_t)(line + n - end));
+		put_json(out, end, (size_t)(line + n - end));
 	cairn_text_put(out, "\n", 1);
 	return STATUS_YES;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "decode.h"
+#include "say.h"
 
 struct map_view {
 	const struct decode_values *values;
@@ -186,14 +187,14 @@ static const char *owners_of(const char *kind)
 static void tell(const struct map_view *m, const struct cairn_bpfmap_stats *s)
 {
 	if (s->busy || s->discarded || s->overtaken)
-		fprintf(stderr,
+		say(stderr,
 			"cairn: %" PRIu64 " records; %" PRIu64 " still being written, %" PRIu64
 			" discarded by their program, and the reader overtook this one %" PRIu64 " times\n",
 			s->entries, s->busy, s->discarded, s->overtaken);
 	if (m->info.has_owners)
-		fprintf(stderr, "cairn: %" PRIu64 " values of %" PRIu64 " %s\n", s->entries, s->owners, owners_of(m->info.kind_name));
+		say(stderr, "cairn: %" PRIu64 " values of %" PRIu64 " %s\n", s->entries, s->owners, owners_of(m->info.kind_name));
 	if ((m->info.kind == 22 || m->info.kind == 23) && s->entries && !m->values->consume)
-		fprintf(stderr, "cairn: of a %s only the next entry can be seen without taking it out\n",
+		say(stderr, "cairn: of a %s only the next entry can be seen without taking it out\n",
 			m->info.kind_name);
 }
 
@@ -205,7 +206,7 @@ int decode_map(const struct decode_values *values, const struct operands *operan
 	int rc = cairn_bpfmap_open(values->map, &m.map, &err);
 
 	if (rc < 0)
-		return rc == -ENOTUNIQ ? fail(STATUS_USAGE, "%s", err.msg) : fail_err(rc, &err, STATUS_NO);
+		return rc == -ENOTUNIQ ? fail_told(STATUS_USAGE, &err) : fail_err(rc, &err, STATUS_NO);
 	cairn_bpfmap_info(m.map, &m.info);
 	int status = m.info.refused ? fail(STATUS_NOT_HERE, "map %u (%s) is a %s: %s", m.info.id, m.info.name,
 					   m.info.kind_name, m.info.refused)

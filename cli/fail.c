@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "say.h"
 
 int fail(int status, const char *format, ...)
 {
@@ -14,8 +15,26 @@ int fail(int status, const char *format, ...)
 	fflush(stdout);
 	va_start(args, format);
 	fputs("cairn: ", stderr);
-	vfprintf(stderr, format, args);
+	vsay(stderr, format, args);
 	fputc('\n', stderr);
+	va_end(args);
+	return status;
+}
+
+int fail_told(int status, const struct cairn_err *err)
+{
+	return fail_lines(status, err->msg, "%s", "");
+}
+
+int fail_lines(int status, const char *lines, const char *format, ...)
+{
+	va_list args;
+
+	fflush(stdout);
+	va_start(args, format);
+	fputs("cairn: ", stderr);
+	vsay(stderr, format, args);
+	fprintf(stderr, "%s\n", lines);
 	va_end(args);
 	return status;
 }
@@ -45,5 +64,5 @@ static int status_of(int code, int missing)
 
 int fail_err(int code, const struct cairn_err *err, int missing)
 {
-	return fail(status_of(code, missing), "%s", err->msg[0] ? err->msg : strerror(-code));
+	return fail_lines(status_of(code, missing), err->msg[0] ? err->msg : strerror(-code), "%s", "");
 }

@@ -12,6 +12,7 @@
 
 #include "layout_compare.h"
 #include "layout_records.h"
+#include "say.h"
 
 /* What surprises most. */
 #define KEEPS "Compilers keep a type that something global has: const struct event *unused;"
@@ -57,12 +58,12 @@ static void print_pair(const struct check *c, uint32_t a, uint32_t b, const stru
 {
 	const struct layout_side *reader = &c->sides[1];
 
-	printf("%s %s: %" PRIu64 " bytes, ", layout_kind(c->sides[0].types, a), name_of(&c->sides[0], a), record->size);
+	say(stdout, "%s %s: %" PRIu64 " bytes, ", layout_kind(c->sides[0].types, a), name_of(&c->sides[0], a), record->size);
 	if (cairn_changes_count(changes))
-		printf("%" PRIu64 " in %s (%s, %s)\n", record->believed, name_of(reader, b), reader->label,
+		say(stdout, "%" PRIu64 " in %s (%s, %s)\n", record->believed, name_of(reader, b), reader->label,
 		       reader->abi->name);
 	else
-		printf("the same in %s (%s, %s)\n", name_of(reader, b), reader->label, reader->abi->name);
+		say(stdout, "the same in %s (%s, %s)\n", name_of(reader, b), reader->label, reader->abi->name);
 	layout_print_changes(c->sides, changes);
 	layout_print_record(record, &c->ways);
 }
@@ -181,7 +182,7 @@ static int check_all(struct check *c)
 		bool problem = false;
 
 		if (!a) {
-			fprintf(stderr, "cairn: %s of %s is not in %s, and not compared\n", name, c->sides[1].label,
+			say(stderr, "cairn: %s of %s is not in %s, and not compared\n", name, c->sides[1].label,
 				c->sides[0].label);
 			continue;
 		}

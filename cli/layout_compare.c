@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "layout_compare.h"
+#include "say.h"
 
 /* ---- printing ---- */
 
@@ -33,13 +34,13 @@ static void print_detail(const struct layout_side *sides, const struct cairn_cha
 	enum cairn_change_kind kind = change->kind;
 
 	if (kind == CAIRN_CHANGE_RENAMED)
-		printf(": %s", change->side[1].name);
+		say(stdout, ": %s", change->side[1].name);
 	if (kind != CAIRN_CHANGE_SIGN && kind != CAIRN_CHANGE_TYPE && kind != CAIRN_CHANGE_LENGTH &&
 	    kind != CAIRN_CHANGE_RESIZED && kind != CAIRN_CHANGE_BYTE_ORDER)
 		return;
 	for (int i = 0; i < 2; i++)
 		cairn_types_name(sides[i].types, change->side[i].type, name[i], sizeof(name[i]));
-	printf(": %s, %s", name[0], name[1]);
+	say(stdout, ": %s, %s", name[0], name[1]);
 }
 
 void layout_print_changes(const struct layout_side *sides, const struct cairn_changes *changes)
@@ -50,13 +51,13 @@ void layout_print_changes(const struct layout_side *sides, const struct cairn_ch
 
 		for (int k = 0; k < 2; k++)
 			place_text(change, &change->side[k], places[k], sizeof(places[k]));
-		printf("    %-24s %-20s %-20s %s", change->path[0] ? change->path : "(the whole)", places[0], places[1],
+		say(stdout, "    %-24s %-20s %-20s %s", change->path[0] ? change->path : "(the whole)", places[0], places[1],
 		       cairn_change_text(change->kind));
 		print_detail(sides, change);
 		putchar('\n');
 	}
 	if (cairn_changes_cut(changes))
-		printf("    and more than %d others\n", CAIRN_CHANGES_MAX);
+		say(stdout, "    and more than %d others\n", CAIRN_CHANGES_MAX);
 }
 
 static void put_pair(struct json *j, const char *key, const struct cairn_change *change, uint64_t a, uint64_t b)
@@ -232,12 +233,12 @@ static void print_pair(const struct comparison *c, const uint32_t *ids, const st
 {
 	int of = ids[0] ? 0 : 1;
 
-	printf("%s %s: ", layout_kind(c->sides[of].types, ids[of]), cairn_types_get(c->sides[of].types, ids[of])->name);
+	say(stdout, "%s %s: ", layout_kind(c->sides[of].types, ids[of]), cairn_types_get(c->sides[of].types, ids[of])->name);
 	if (!ids[0] || !ids[1]) {
-		printf("only %s %s\n", c->word, c->sides[of].label);
+		say(stdout, "only %s %s\n", c->word, c->sides[of].label);
 		return;
 	}
-	printf("%" PRIu64 " bytes %s %s, %" PRIu64 " %s %s\n", type_of(&c->sides[0], ids[0])->size, c->word,
+	say(stdout, "%" PRIu64 " bytes %s %s, %" PRIu64 " %s %s\n", type_of(&c->sides[0], ids[0])->size, c->word,
 	       c->sides[0].label, type_of(&c->sides[1], ids[1])->size, c->word, c->sides[1].label);
 	layout_print_changes(c->sides, changes);
 }

@@ -3,6 +3,7 @@
 
 #include "json.h"
 #include "layout.h"
+#include "say.h"
 
 /* Phrases, each handed to @put. */
 static void for_phrases(const struct cairn_deduced *d, void (*put)(void *ctx, const char *text), void *ctx)
@@ -32,7 +33,7 @@ static void print_phrase(void *ctx, const char *text)
 {
 	bool *any = ctx;
 
-	printf("%s%s", *any ? ", " : "/* told from the offsets: ", text);
+	say(stdout, "%s%s", *any ? ", " : "/* told from the offsets: ", text);
 	*any = true;
 }
 

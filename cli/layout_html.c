@@ -235,7 +235,7 @@ static int open_side(const char *path, const struct cairn_abi *abi, const struct
 				      .infer_aligned = cairn_source_kind(s->source.source) == CAIRN_SOURCE_BTF,
 				      .abi = layout_abi(&s->source)};
 	if (!status && cairn_layout_new(s->types, &o, &s->layout, &err) < 0)
-		status = fail(STATUS_NOT_HERE, "%s", err.msg);
+		status = fail_told(STATUS_NOT_HERE, &err);
 	return status;
 }
 

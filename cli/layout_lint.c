@@ -9,6 +9,7 @@
 
 #include "json.h"
 #include "layout_lint.h"
+#include "say.h"
 
 enum { RULES_MAX = 32 };
 
@@ -26,7 +27,7 @@ static int unknown_rule(const char *name, size_t n)
 {
 	fail(STATUS_USAGE, "no such rule: %.*s\nKnown:", (int)n, name);
 	for (size_t i = 0; layout_lint_rules[i].id; i++)
-		fprintf(stderr, "  %-18s %s\n", layout_lint_rules[i].id, layout_lint_rules[i].what);
+		say(stderr, "  %-18s %s\n", layout_lint_rules[i].id, layout_lint_rules[i].what);
 	return STATUS_USAGE;
 }
 
@@ -81,13 +82,13 @@ static bool is_told(struct lint *lint, const char *why)
 
 static void show_text(struct lint *lint, const struct lint_subject *s, const struct lint_finding *f)
 {
-	printf("%s %s", layout_kind(s->run->types, s->id), cairn_types_get(s->run->types, s->id)->name);
+	say(stdout, "%s %s", layout_kind(s->run->types, s->id), cairn_types_get(s->run->types, s->id)->name);
 	if (f->member)
-		printf(", %s%s", strcmp(f->rule, "padding-leak") ? "" : "behind ", f->member);
-	printf(", offset %" PRIu64 ": %s [%s]\n", f->offset, f->what, f->rule);
+		say(stdout, ", %s%s", strcmp(f->rule, "padding-leak") ? "" : "behind ", f->member);
+	say(stdout, ", offset %" PRIu64 ": %s [%s]\n", f->offset, f->what, f->rule);
 	if (!is_told(lint, f->why))
-		printf("    why: %s\n", f->why);
-	printf("    mend: %s\n", f->mend);
+		say(stdout, "    why: %s\n", f->why);
+	say(stdout, "    mend: %s\n", f->mend);
 }
 
 static void report(const struct lint_subject *s, const struct lint_finding *f, void *ctx)

@@ -15,6 +15,7 @@
 #include <cairn/lock.h>
 
 #include "layout_compare.h"
+#include "say.h"
 
 struct lock_run {
 	const char *lock_path, *path;
@@ -154,10 +155,10 @@ static int verify(const struct lock_run *l, bool json)
 	if (!status)
 		status = layout_compare_sides(sides, "in", json);
 	if (status <= STATUS_NO && sides[0].abi != sides[1].abi)
-		fprintf(stderr, "cairn: locked on %s, laid out for %s\n", sides[0].abi ? sides[0].abi->name : "another ABI",
+		say(stderr, "cairn: locked on %s, laid out for %s\n", sides[0].abi ? sides[0].abi->name : "another ABI",
 			sides[1].abi ? sides[1].abi->name : "one that is not known");
 	if (status == STATUS_NO)
-		fprintf(stderr, "cairn: layouts have drifted; if they had to, say --lock %s --update\n", l->lock_path);
+		say(stderr, "cairn: layouts have drifted; if they had to, say --lock %s --update\n", l->lock_path);
 	free(sides[0].list.ids);
 	free(sides[1].list.ids);
 	cairn_lock_free(now);

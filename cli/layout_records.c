@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "layout_records.h"
+#include "say.h"
 
 /* enum bpf_map_type */
 enum { MAP_PERF_EVENT_ARRAY = 4, MAP_RINGBUF = 27 };
@@ -77,9 +78,9 @@ static void print_short(const struct layout_record *r, const struct layout_ways 
 	uint64_t lost = r->size - r->believed;
 
 	if (ways->ring)
-		printf("    ring buffer: a record has %" PRIu64 " bytes, %" PRIu64 " more than are read\n", r->size, lost);
+		say(stdout, "    ring buffer: a record has %" PRIu64 " bytes, %" PRIu64 " more than are read\n", r->size, lost);
 	if (ways->map)
-		printf("    map: the kernel copies %" PRIu64 " bytes into a value of %" PRIu64 ", %" PRIu64 " behind it\n",
+		say(stdout, "    map: the kernel copies %" PRIu64 " bytes into a value of %" PRIu64 ", %" PRIu64 " behind it\n",
 		       r->size, r->believed, lost);
 }
 
@@ -88,10 +89,10 @@ static void print_long(const struct layout_record *r, const struct layout_ways *
 	uint64_t behind = r->believed - r->size;
 
 	if (ways->ring)
-		printf("    ring buffer: a record has %s%" PRIu64 " bytes, %" PRIu64 " less than are read\n",
+		say(stdout, "    ring buffer: a record has %s%" PRIu64 " bytes, %" PRIu64 " less than are read\n",
 		       r->flexible ? "at least " : "", r->size, behind);
 	if (ways->map)
-		printf("    map: a value has %" PRIu64 " bytes, %" PRIu64 " less than are read\n", r->size, behind);
+		say(stdout, "    map: a value has %" PRIu64 " bytes, %" PRIu64 " less than are read\n", r->size, behind);
 }
 
 void layout_print_record(const struct layout_record *r, const struct layout_ways *ways)
@@ -101,7 +102,7 @@ void layout_print_record(const struct layout_record *r, const struct layout_ways
 	if (r->believed > r->size)
 		print_long(r, ways);
 	if (ways->perf && (r->perf != r->size || r->believed != r->size))
-		printf("    perf buffer: a sample has %" PRIu64 " bytes, of which %" PRIu64 " are the struct\n", r->perf,
+		say(stdout, "    perf buffer: a sample has %" PRIu64 " bytes, of which %" PRIu64 " are the struct\n", r->perf,
 		       r->size);
 }
 

@@ -9,6 +9,7 @@
 
 #include "json.h"
 #include "layout.h"
+#include "say.h"
 
 struct job {
 	const struct layout_run *run;
@@ -35,14 +36,14 @@ static int show_text(const struct job *job, uint32_t id, const struct cairn_reor
 
 	if (cairn_reorganized_print(job->run->layout, id, r, stdout) < 0)
 		return fail(STATUS_NOT_HERE, "no memory");
-	printf("/* saved %" PRIu64 " byte%s and %" PRIu64 " cacheline%s%s */\n", saved, saved == 1 ? "" : "s", lines,
+	say(stdout, "/* saved %" PRIu64 " byte%s and %" PRIu64 " cacheline%s%s */\n", saved, saved == 1 ? "" : "s", lines,
 	       lines == 1 ? "" : "s",
 	       r->proven ? r->new_size == r->old_size ? ": no order is smaller" : ": the smallest there is" : "");
 	if (job->opts.weight)
-		printf("/* hot members: in %u cacheline%s, before in %u */\n", r->new_lines, r->new_lines == 1 ? "" : "s",
+		say(stdout, "/* hot members: in %u cacheline%s, before in %u */\n", r->new_lines, r->new_lines == 1 ? "" : "s",
 		       r->old_lines);
 	if (!r->proven)
-		printf("/* %u groups of members: not proven; no order has less than %" PRIu64 " bytes */\n", r->n_groups,
+		say(stdout, "/* %u groups of members: not proven; no order has less than %" PRIu64 " bytes */\n", r->n_groups,
 		       r->bound);
 	if (r->drops_unnamed)
 		puts("/* bit-fields without a name, which are there by the offsets of the others, are gone */");
@@ -63,7 +64,7 @@ static int show_merged(struct job *job, uint32_t id, const struct cairn_reorgani
 	if (rc < 0)
 		return fail_err(rc, &err, STATUS_NO);
 	if (merged.new_size < r->new_size)
-		printf("/* %" PRIu64 " bytes with --merge-bit-fields, if no two threads write to bit-fields of it at once */\n",
+		say(stdout, "/* %" PRIu64 " bytes with --merge-bit-fields, if no two threads write to bit-fields of it at once */\n",
 		       merged.new_size);
 	cairn_reorganized_free(&merged);
 	return STATUS_YES;
@@ -144,7 +145,7 @@ static int reorganize_one(struct job *job, uint32_t id)
 	job->type = node->name;
 	int rc = cairn_layout_reorganize(job->run->layout, id, &job->opts, &r, &err);
 	if (rc == -EOPNOTSUPP) {
-		fprintf(stderr, "cairn: %s %s: %s\n", layout_kind(job->run->types, id), node->name, err.msg);
+		say(stderr, "cairn: %s %s: %s\n", layout_kind(job->run->types, id), node->name, err.msg);
 		return STATUS_NO;
 	}
 	if (rc < 0)
@@ -158,7 +159,7 @@ static int reorganize_one(struct job *job, uint32_t id)
 		status = show_text(job, id, &r);
 		status = status ? status : show_merged(job, id, &r);
 		if (!status && job->run->values->verify)
-			printf("/* verified: size and offsets are those of %s */\n", verified);
+			say(stdout, "/* verified: size and offsets are those of %s */\n", verified);
 	}
 	cairn_reorganized_free(&r);
 	return status;

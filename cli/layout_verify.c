@@ -6,6 +6,7 @@
 
 #include "compiler.h"
 #include "layout.h"
+#include "say.h"
 
 /* 1: it agrees; 0: it is not there; -1: it does not, and the user has been told. */
 static int ask(const char *compiler, const char *option, int text)
@@ -21,8 +22,10 @@ static int ask(const char *compiler, const char *option, int text)
 	compiler_word(&w, "", "-");
 	struct compiler_answer a = compiler_run(&w, text, true);
 	compiler_words_free(&w);
-	if (a.status && a.status != 127)
-		fail(STATUS_NO, "%s does not agree with the layout:\n%s", compiler, a.output ? a.output : "");
+	if (a.status && a.status != 127) {
+		fail(STATUS_NO, "%s does not agree with the layout:", compiler);
+		say_lines(stderr, a.output ? a.output : "");
+	}
 	free(a.output);
 	return !a.status ? 1 : a.status == 127 ? 0 : -1;
 }

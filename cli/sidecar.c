@@ -124,8 +124,8 @@ static int tell(int r, const struct cairn_binary *bin, const struct cairn_pack *
 		return fail_err(r, err, STATUS_USAGE);
 	if (pack)
 		return STATUS_YES;
-	return fail(STATUS_NOT_HERE, "%s has neither debug information nor symbols\n%s", cairn_binary_path(bin),
-		    cairn_binary_search_log(bin));
+	return fail_lines(STATUS_NOT_HERE, cairn_binary_search_log(bin), "%s has neither debug information nor symbols\n",
+			  cairn_binary_path(bin));
 }
 
 int sidecar_make(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "say.h"
 #include "sites.h"
 
 struct tally {
@@ -105,10 +106,14 @@ static void print_function(const struct view *view, const struct cairn_function 
 	char source[512];
 
 	view_source(function->decl_file, function->decl_line, 0, source, sizeof(source));
-	fprintf(view->out, "%6" PRIu64 " %7" PRIu64 " %7" PRIu64 " %7" PRIu64 " %7" PRIu64 "  %s%s%s  %s\n",
+	fprintf(view->out, "%6" PRIu64 " %7" PRIu64 " %7" PRIu64 " %7" PRIu64 " %7" PRIu64 "  %s",
 		tally->kinds[CAIRN_SITE_ENTRY], tally->kinds[CAIRN_SITE_INLINED],
 		tally->covered[COVERED_ALL], tally->covered[COVERED_SOME], tally->covered[COVERED_NONE],
-		view->style.name, function->name, view->style.off, source);
+		view->style.name);
+	say_name(view->out, function->name);
+	fprintf(view->out, "%s  ", view->style.off);
+	say_name(view->out, source);
+	fputc('\n', view->out);
 }
 
 static int visit(void *ctx, const struct cairn_function *function)

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "cmd.h"
+#include "say.h"
 #include "sites.h"
 
 struct walk {
@@ -56,9 +57,9 @@ static void print(const struct view *view, struct cairn_vaddr at, const struct p
 	char address[256];
 
 	view_address(view, at, address, sizeof(address));
-	fprintf(view->out, "%-12s", address);
+	say(view->out, "%-12s", address);
 	if (place->has_symbol)
-		fprintf(view->out, " %s+0x%" PRIx64, place->symbol, place->symbol_off);
+		say(view->out, " %s+0x%" PRIx64, place->symbol, place->symbol_off);
 	fprintf(view->out, "  %s%s%s\n", view->style.bad, cairn_hazard_text(hazard), view->style.off);
 }
 

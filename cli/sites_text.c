@@ -45,7 +45,7 @@ static void put_address(struct text *t, const struct view *view, struct cairn_va
 	uint64_t off;
 
 	if (cairn_binary_is_relocatable(view->bin) && cairn_binary_section_of(view->bin, at, &section, &off)) {
-		text_put(t, section);
+		text_put_name(t, section);
 		text_put(t, "+");
 	} else {
 		off = at.v;
@@ -68,17 +68,17 @@ static void put_declaration(struct text *t, const struct view *view, const struc
 	size_t len;
 
 	if (function->params_unknown) {
-		text_put(t, function->name);
+		text_put_name(t, function->name);
 		text_put(t, "(?)");
 		return;
 	}
 	cairn_types_name(view->types, function->return_type, type, sizeof(type));
 	len = strlen(type);
-	text_put(t, type);
+	text_put_name(t, type);
 	/* "char *f(void)", and "int f(void)". */
 	if (!len || type[len - 1] != '*')
 		text_put(t, " ");
-	text_put(t, function->name);
+	text_put_name(t, function->name);
 	text_put(t, "(");
 	for (uint32_t i = 0; i < function->n_params; i++) {
 		const struct cairn_param *param = &function->params[i];
@@ -88,7 +88,7 @@ static void put_declaration(struct text *t, const struct view *view, const struc
 		else
 			cairn_types_name(view->types, param->type, type, sizeof(type));
 		text_put(t, i ? ", " : "");
-		text_put(t, type);
+		text_put_name(t, type);
 	}
 	if (function->variadic)
 		text_put(t, function->n_params ? ", ..." : "...");
@@ -110,7 +110,7 @@ static void put_source(struct text *t, const char *file, uint32_t source_line, u
 	if (!file)
 		return;
 	slash = strrchr(file, '/');
-	text_put(t, slash && slash[1] ? slash + 1 : file);
+	text_put_name(t, slash && slash[1] ? slash + 1 : file);
 	if (!source_line)
 		return;
 	text_put(t, ":");
@@ -132,12 +132,6 @@ void view_source(const char *file, uint32_t source_line, uint32_t column, char *
 void view_location(const struct view *view, const struct cairn_location *loc, char *buf, size_t size)
 {
 	cairn_location_text(loc, cairn_sites_symbol, view->sites, buf, size);
-}
-
-/* What snprintf() and its like put into text_room(t, VIEW_TEXT_MAX), and how much they say that it is. */
-static void take_room(struct text *t, size_t n)
-{
-	t->n += n < VIEW_TEXT_MAX ? n : VIEW_TEXT_MAX - 1;
 }
 
 /* ---- a place ---- */
@@ -173,7 +167,7 @@ static void put_container(struct text *t, const struct cairn_site *site)
 		text_put(t, "code without a name");
 		return;
 	}
-	text_put_chars(t, container, clone ? (size_t)(clone - container) : strlen(container));
+	text_put_name_chars(t, container, clone ? (size_t)(clone - container) : strlen(container));
 	if (!site->container)
 		put_offset(t, "+", site->symbol_off);
 	else if (site->container_off < 0)
@@ -183,7 +177,7 @@ static void put_container(struct text *t, const struct cairn_site *site)
 	if (!symbol || !site->container || (!strcmp(symbol, container) && (int64_t)site->symbol_off == site->container_off))
 		return;
 	text_put(t, " (");
-	text_put(t, symbol);
+	text_put_name(t, symbol);
 	put_offset(t, "+", site->symbol_off);
 	text_put(t, ")");
 }
@@ -208,7 +202,7 @@ static void put_place(struct text *t, const struct cairn_function *function, con
 	if (site->symbol && strcmp(site->symbol, function->name) &&
 	    (!function->linkage_name || strcmp(site->symbol, function->linkage_name))) {
 		text_put(t, " ");
-		text_put(t, demangled(site->symbol));
+		text_put_name(t, demangled(site->symbol));
 	}
 	if (site->symbol && site->symbol_off)
 		put_offset(t, "+", site->symbol_off);
@@ -223,7 +217,7 @@ static void put_chain(struct text *t, const struct style *style, const struct ca
 		text_put_spaces(t, indent);
 		text_put(t, style->faint);
 		text_put(t, "via ");
-		text_put(t, call->function ? call->function : "code without a name");
+		text_put_name(t, call->function ? call->function : "code without a name");
 		put_call(t, call);
 		text_put(t, style->off);
 		text_put(t, "\n");
@@ -258,12 +252,12 @@ static int put_declared(struct writer *w, const struct cairn_arg *arg, uint32_t 
 	size_t n;
 
 	if (param && w->declared[i].n && param->type == arg->type && param->name == arg->name) {
-		text_put_chars(&w->text, w->declared[i].text, w->declared[i].n);
+		text_put_name_chars(&w->text, w->declared[i].text, w->declared[i].n);
 		return (int)w->declared[i].n;
 	}
 	n = cairn_types_declare(w->view->types, arg->type, arg->name ? arg->name : "",
 				text_room(&w->text, VIEW_TEXT_MAX), VIEW_TEXT_MAX);
-	take_room(&w->text, n);
+	text_take_name(&w->text, n, VIEW_TEXT_MAX);
 	return (int)n;
 }
 
@@ -282,8 +276,8 @@ static void put_args(struct writer *w, const struct cairn_site *site, size_t ind
 		text_put_spaces(t, 2 + (size_t)(width < w->width ? w->width - width : 0));
 		if (bad)
 			text_put(t, view->style.bad);
-		take_room(t, cairn_location_text(&arg->loc, cairn_sites_symbol, view->sites,
-						 text_room(t, VIEW_TEXT_MAX), VIEW_TEXT_MAX));
+		text_take_name(t, cairn_location_text(&arg->loc, cairn_sites_symbol, view->sites,
+						      text_room(t, VIEW_TEXT_MAX), VIEW_TEXT_MAX), VIEW_TEXT_MAX);
 		if (bad)
 			text_put(t, view->style.off);
 		text_put(t, "\n");

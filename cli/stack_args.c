@@ -11,6 +11,7 @@
 #include <cairn/decode.h>
 
 #include "cmd.h"
+#include "say.h"
 #include "stack.h"
 
 enum {
@@ -31,8 +32,10 @@ static struct cairn_sites *open_sites(const struct stack_names *names, const str
 	struct cairn_err err = {0};
 	int r = cairn_binary_has_dwarf(bin) ? cairn_sites_open(bin, &opts, &sites, &err) : 0;
 
-	if (r < 0)
-		fprintf(stderr, "%s: no arguments: %s\n", cairn_binary_path(bin), err.msg);
+	if (r < 0) {
+		say(stderr, "%s: no arguments: ", cairn_binary_path(bin));
+		fprintf(stderr, "%s\n", err.msg);
+	}
 	return r < 0 ? NULL : sites;
 }
 
@@ -56,7 +59,8 @@ static void give_up(struct stack_names *names, const struct cairn_binary *bin, c
 {
 	for (size_t i = 0; i < names->n_debug; i++)
 		if (names->debug[i].bin == bin) {
-			fprintf(stderr, "%s: no arguments: %s\n", cairn_binary_path(bin), err->msg);
+			say(stderr, "%s: no arguments: ", cairn_binary_path(bin));
+			fprintf(stderr, "%s\n", err->msg);
 			cairn_sites_close(names->debug[i].sites);
 			names->debug[i].sites = NULL;
 		}
@@ -155,7 +159,7 @@ void stack_args_text(FILE *out, const struct stack_names *names, const struct st
 		size_t n;
 		enum cairn_unavailable why = read_value(names, place->sites, arg, &value, &n);
 
-		fprintf(out, "%s%s=", k ? ", " : "", arg->name ? arg->name : "?");
+		say(out, "%s%s=", k ? ", " : "", arg->name ? arg->name : "?");
 		if (why != CAIRN_AVAILABLE) {
 			fprintf(out, "<unavailable: %s>", cairn_unavailable_text(why));
 			continue;

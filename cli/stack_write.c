@@ -18,7 +18,7 @@
 
 #include "demangle.h"
 #include "json.h"
-#include "plain.h"
+#include "say.h"
 #include "stack.h"
 
 static const char *base_name(const char *path)
@@ -40,7 +40,7 @@ static void put_position(FILE *out, const struct cairn_frame *f)
 	if (!f->file)
 		return;
 	fputs(" at ", out);
-	put_plain(out, f->file);
+	say_name(out, f->file);
 	if (f->line)
 		fprintf(out, ":%" PRIu32, f->line);
 	if (f->line && f->column)
@@ -55,11 +55,11 @@ static void put_code(FILE *out, const struct cairn_stack_frame *frame, const cha
 
 	fprintf(out, "  [%s", cairn_code_source_text(is_named_otherwise ? frame->named_by : code->source));
 	fputs(code->owner ? ": " : "", out);
-	put_plain(out, code->owner);
+	say_name(out, code->owner);
 	if (code->generation)
 		fprintf(out, ", generation %" PRIu64, code->generation);
 	if (unnamed)
-		fprintf(out, ": %s", unnamed);
+		say(out, ": %s", unnamed);
 	fputc(']', out);
 }
 
@@ -76,7 +76,7 @@ static void put_functions(FILE *out, const struct stack_names *names, const stru
 		bool is_outermost = i + 1 == place->n;
 
 		fputs(i ? "                    " : "  ", out);
-		put_plain(out, name_of(f));
+		say_name(out, name_of(f));
 		if (is_outermost && place->has_start)
 			fprintf(out, "+0x%" PRIx64, place->off);
 		stack_args_text(out, names, place, i);
@@ -90,11 +90,11 @@ static void put_functions(FILE *out, const struct stack_names *names, const stru
 		fputs("  ?", out);
 	fputs(frame->path ? "  " : "", out);
 	if (frame->path)
-		put_plain(out, base_name(frame->path));
+		say_name(out, base_name(frame->path));
 	else if (frame->code)
 		put_code(out, frame, place->unnamed);
 	if (frame->assumed)
-		fprintf(out, "  (assumed: %s)", frame->assumed);
+		say(out, "  (assumed: %s)", frame->assumed);
 	fputc('\n', out);
 }
 
@@ -175,7 +175,7 @@ static void put_thread(FILE *out, const struct cairn_thread_stack *thread)
 	fprintf(out, "thread %d", thread->tid);
 	if (thread->comm[0]) {
 		fputs(" \"", out);
-		put_plain(out, thread->comm);
+		say_name(out, thread->comm);
 		fputc('"', out);
 	}
 	if (signal && thread->signal)
@@ -201,7 +201,7 @@ void stack_text(FILE *out, const struct cairn_thread_stack *thread, struct stack
 	}
 	if (thread->end != CAIRN_WALK_OUTERMOST) {
 		fputs("    ", out);
-		put_plain(out, thread->why);
+		say_name(out, thread->why);
 		fputc('\n', out);
 	}
 }

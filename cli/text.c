@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "text.h"
 
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include <cairn/quote.h>
+
 void text_flush(struct text *t)
 {
 	if (t->n)
@@ -29,6 +34,53 @@ char *text_room(struct text *t, size_t max)
 	if (t->out && max > t->size - t->n)
 		text_flush(t);
 	return t->buf + t->n;
+}
+
+static bool is_ascii(const char *name, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)(name[i] - ' ') >= 0x7f - ' ')
+			return false;
+	return true;
+}
+
+/* What cannot be had for want of memory is left out. */
+static void put_quoted(struct text *t, const char *name, size_t n)
+{
+	char *whole = strndup(name, n), *quoted;
+	ssize_t length = whole ? cairn_quote(whole, CAIRN_QUOTE_TEXT, NULL, 0) : -1;
+
+	quoted = length < 0 ? NULL : malloc((size_t)length + 1);
+	if (quoted) {
+		cairn_quote(whole, CAIRN_QUOTE_TEXT, quoted, (size_t)length + 1);
+		text_put_chars(t, quoted, (size_t)length);
+	}
+	free(quoted);
+	free(whole);
+}
+
+void text_put_name_chars(struct text *t, const char *name, size_t n)
+{
+	if (is_ascii(name, n))
+		text_put_chars(t, name, n);
+	else
+		put_quoted(t, name, n);
+}
+
+void text_take_name(struct text *t, size_t n, size_t max)
+{
+	size_t there = n < max ? n : max - 1;
+	char *name;
+
+	if (is_ascii(t->buf + t->n, there)) {
+		t->n += there;
+		return;
+	}
+	/* It is quoted into the place where it stands. */
+	name = strndup(t->buf + t->n, there);
+	if (name)
+		put_quoted(t, name, there);
+	free(name);
 }
 
 void text_put_decimal(struct text *t, uint64_t value)

@@ -43,6 +43,17 @@ static inline __attribute__((always_inline)) void text_put(struct text *t, const
 	text_put_chars(t, text, strlen(text));
 }
 
+/* A name of any bytes, quoted as text (say.h). */
+void text_put_name_chars(struct text *t, const char *name, size_t n);
+
+static inline void text_put_name(struct text *t, const char *name)
+{
+	text_put_name_chars(t, name, strlen(name));
+}
+
+/* The @n characters that were just put into text_room(t, @max), now quoted; @max at least as many. */
+void text_take_name(struct text *t, size_t n, size_t max);
+
 void text_put_decimal(struct text *t, uint64_t value);
 /* "0x" in front of it is the caller's. */
 void text_put_hex(struct text *t, uint64_t value);

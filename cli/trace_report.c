@@ -8,6 +8,7 @@
 #include "cmd.h"
 #include "demangle.h"
 #include "json.h"
+#include "say.h"
 #include "trace.h"
 
 /* A refused place is listed, of thousands the first ones; the rest is counted. */
@@ -23,7 +24,7 @@ static void plan_value(const struct cairn_trace_probe *probe, const struct cairn
 	char location[1024];
 
 	if (place->values[value].unavailable) {
-		fprintf(out, "      %s: unavailable: %s\n", text, place->values[value].unavailable);
+		say(out, "      %s: unavailable: %s\n", text, place->values[value].unavailable);
 		return;
 	}
 	for (uint32_t i = 0; i < place->site->n_args; i++) {
@@ -32,7 +33,7 @@ static void plan_value(const struct cairn_trace_probe *probe, const struct cairn
 		if (!arg->name || strcmp(arg->name, text))
 			continue;
 		cairn_location_text(&arg->loc, NULL, NULL, location, sizeof(location));
-		fprintf(out, "      %s: %s\n", text, location);
+		say(out, "      %s: %s\n", text, location);
 	}
 }
 
@@ -42,19 +43,19 @@ static void plan_text(const struct cairn_trace *t, const struct cairn_trace_plac
 	char text[1024];
 
 	cairn_site_text(probe->function, place->site, shown_name, text, sizeof(text));
-	fprintf(out, "  0x%" PRIx64 "  %s%s%s\n", place->site->at.v, text, place->refused ? ": refused: " : "",
+	say(out, "  0x%" PRIx64 "  %s%s%s\n", place->site->at.v, text, place->refused ? ": refused: " : "",
 		place->refused ? place->refused : "");
 	if (place->refused)
 		return;
 	for (uint32_t bit = 1; bit && bit <= place->site->count_doubts; bit <<= 1)
 		if (place->site->count_doubts & bit)
-			fprintf(out, "      %s\n", cairn_count_doubt_text(bit));
+			say(out, "      %s\n", cairn_count_doubt_text(bit));
 	if (place->moved)
-		fprintf(out, "      probed at 0x%" PRIx64 ", a cheaper instruction of the same block\n", place->at.v);
+		say(out, "      probed at 0x%" PRIx64 ", a cheaper instruction of the same block\n", place->at.v);
 	for (uint32_t i = 0; i < probe->n_values; i++)
 		plan_value(probe, place, i, out);
 	if (verbose)
-		fprintf(out, "      fetched by program %" PRIu32 "\n", place->program);
+		say(out, "      fetched by program %" PRIu32 "\n", place->program);
 }
 
 static void plan_json(const struct cairn_trace *t, const struct cairn_trace_place *place, FILE *out)
@@ -90,7 +91,7 @@ static void plan_json(const struct cairn_trace *t, const struct cairn_trace_plac
 static void plan_probe(const struct session *session, const struct cairn_trace_probe *probe, bool verbose)
 {
 	if (!session->json)
-		fprintf(session->out, "%s  %" PRIu32 " %s in %s\n", probe->text, probe->n_places,
+		say(session->out, "%s  %" PRIu32 " %s in %s\n", probe->text, probe->n_places,
 			probe->n_places == 1 ? "place" : "places", probe->path);
 	for (uint32_t i = 0; i < probe->n_places; i++) {
 		const struct cairn_trace_place *place = cairn_trace_place(session->trace, probe->first_place + i);
@@ -107,11 +108,13 @@ size_t trace_missing(const struct cairn_trace *t)
 	const char *which;
 	size_t n = cairn_trace_missing(t, &which);
 
-	if (n)
-		fprintf(stderr,
+	if (n) {
+		say(stderr,
 			"cairn: warning: %zu .dwo file%s of split debug information not found; calls that only they "
-			"describe are not seen\n%s\n",
-			n, n == 1 ? "" : "s", which);
+			"describe are not seen\n",
+			n, n == 1 ? "" : "s");
+		fprintf(stderr, "%s\n", which);
+	}
 	return n;
 }
 
@@ -131,13 +134,13 @@ int trace_plan(const struct session *session, bool best_effort, bool verbose)
 		needed += probe->found == CAIRN_FOUND_PATTERN ? 0 : probe->n_refused;
 	}
 	for (uint32_t i = 0; verbose && i < cairn_trace_n_programs(t) && !session->json; i++) {
-		fprintf(session->out, "program %" PRIu32 "\n", i);
+		say(session->out, "program %" PRIu32 "\n", i);
 		cairn_trace_program_print(t, i, session->out);
 	}
 	if (incomplete)
-		fprintf(stderr, "nothing would be attached; --best-effort attaches what is known\n");
+		say(stderr, "nothing would be attached; --best-effort attaches what is known\n");
 	if (refused)
-		fprintf(stderr, "%" PRIu32 " of %" PRIu32 " places are refused%s\n", refused, refused + ready,
+		say(stderr, "%" PRIu32 " of %" PRIu32 " places are refused%s\n", refused, refused + ready,
 			best_effort || !needed ? "" : ", so nothing would be attached; --best-effort attaches the others");
 	return ready && !incomplete && (!needed || best_effort) ? STATUS_YES : STATUS_NO;
 }
@@ -159,11 +162,11 @@ void trace_refusals(const struct cairn_trace *t, FILE *out)
 		shown++;
 		cairn_site_text(cairn_trace_probe(t, place->probe)->function, place->site, shown_name, text,
 				sizeof(text));
-		fprintf(out, "  %s %s (0x%" PRIx64 "): %s\n", cairn_trace_probe(t, place->probe)->function->name, text,
+		say(out, "  %s %s (0x%" PRIx64 "): %s\n", cairn_trace_probe(t, place->probe)->function->name, text,
 			place->site->at.v, place->refused);
 	}
 	if (more)
-		fprintf(out, "  and %" PRIu32 " more; cairn trace --dry-run lists them all\n", more);
+		say(out, "  and %" PRIu32 " more; cairn trace --dry-run lists them all\n", more);
 }
 
 static uint32_t n_doubtful(const struct cairn_trace *t)
@@ -185,7 +188,7 @@ static void tell_doubtful(const struct cairn_trace *t, FILE *out)
 	char text[1024];
 
 	if (n)
-		fprintf(out, "events may not be as many as calls at %" PRIu32 " of these places:\n", n);
+		say(out, "events may not be as many as calls at %" PRIu32 " of these places:\n", n);
 	for (uint32_t i = 0; i < cairn_trace_n_places(t) && shown < REFUSALS_MAX; i++) {
 		const struct cairn_trace_place *place = cairn_trace_place(t, i);
 
@@ -194,15 +197,15 @@ static void tell_doubtful(const struct cairn_trace *t, FILE *out)
 		shown++;
 		cairn_site_text(cairn_trace_probe(t, place->probe)->function, place->site, shown_name, text,
 				sizeof(text));
-		fprintf(out, "  %s %s (0x%" PRIx64 ")", cairn_trace_probe(t, place->probe)->function->name, text,
+		say(out, "  %s %s (0x%" PRIx64 ")", cairn_trace_probe(t, place->probe)->function->name, text,
 			place->site->at.v);
 		for (uint32_t bit = 1; bit && bit <= place->site->count_doubts; bit <<= 1)
 			if (place->site->count_doubts & bit)
-				fprintf(out, ": %s", cairn_count_doubt_text(bit));
+				say(out, ": %s", cairn_count_doubt_text(bit));
 		fputc('\n', out);
 	}
 	if (n > shown)
-		fprintf(out, "  and %" PRIu32 " more; cairn trace --dry-run lists them all\n", n - shown);
+		say(out, "  and %" PRIu32 " more; cairn trace --dry-run lists them all\n", n - shown);
 }
 
 /* Of a master that forked its workers long ago. */
@@ -212,7 +215,7 @@ static void tell_running_children(struct cairn_trace *t)
 
 	if (cairn_trace_stats(t, &stats, NULL, NULL) < 0 || !stats.children_known || !stats.n_running)
 		return;
-	fprintf(stderr, "%" PRIu64 " %s already %s traced%s\n", stats.n_running,
+	say(stderr, "%" PRIu64 " %s already %s traced%s\n", stats.n_running,
 		stats.n_running == 1 ? "child process that runs" : "child processes that run",
 		stats.children_followed ? (stats.n_running == 1 ? "is" : "are") : stats.n_running == 1 ? "is not" : "are not",
 		stats.children_followed ? ", too" : "; -f follows children");
@@ -220,7 +223,7 @@ static void tell_running_children(struct cairn_trace *t)
 
 void trace_attached(const struct session *session, unsigned int n_places)
 {
-	fprintf(stderr, "%u %s attached%s\n", n_places, n_places == 1 ? "place" : "places",
+	say(stderr, "%u %s attached%s\n", n_places, n_places == 1 ? "place" : "places",
 		session->has_command ? "" : "; Ctrl-C ends and removes them");
 	tell_running_children(session->trace);
 	trace_refusals(session->trace, stderr);
@@ -257,11 +260,11 @@ static bool is_silent(const struct cairn_trace_probe *probe, const struct cairn_
 
 static void counts_text(const char *what, const struct cairn_trace_counts *counts)
 {
-	fprintf(stderr, "%s: %" PRIu64 " events, %" PRIu64 " lost", what, counts->events, counts->lost);
+	say(stderr, "%s: %" PRIu64 " events, %" PRIu64 " lost", what, counts->events, counts->lost);
 	if (counts->filtered)
-		fprintf(stderr, ", %" PRIu64 " did not meet the condition", counts->filtered);
+		say(stderr, ", %" PRIu64 " did not meet the condition", counts->filtered);
 	if (counts->undecided)
-		fprintf(stderr, ", %" PRIu64 " undecided: the condition's memory could not be read",
+		say(stderr, ", %" PRIu64 " undecided: the condition's memory could not be read",
 			counts->undecided);
 	fputc('\n', stderr);
 }
@@ -312,12 +315,12 @@ static void tell_absent(const struct session *session, const struct cairn_trace_
 		if (there != PRESENT && is_of_many(probe) && is_told(session, i, counts))
 			continue;
 		if (there == ABSENT && session->mapped_is_whole)
-			fprintf(stderr, "no event of %s: process %d never mapped %s\n", probe->text, pid, probe->path);
+			say(stderr, "no event of %s: process %d never mapped %s\n", probe->text, pid, probe->path);
 		else if (there == ABSENT)
-			fprintf(stderr, "no event of %s: %s was never seen among the files that process %d maps\n",
+			say(stderr, "no event of %s: %s was never seen among the files that process %d maps\n",
 				probe->text, probe->path, pid);
 		else if (there == UNKNOWN)
-			fprintf(stderr,
+			say(stderr,
 				"no event of %s: whether process %d mapped %s could not be seen; it ended too soon, or "
 				"may not be looked at\n",
 				probe->text, pid, probe->path);
@@ -338,18 +341,18 @@ static void summary_text(const struct session *session, const struct cairn_trace
 			counts_text(probe->text, &counts[i]);
 	}
 	if (n_silent)
-		fprintf(stderr, "%" PRIu32 " %s: 0 events, 0 lost\n", n_silent,
+		say(stderr, "%" PRIu32 " %s: 0 events, 0 lost\n", n_silent,
 			n_silent == 1 ? "function more" : "functions more");
 	tell_absent(session, counts);
 	if (stats->missed)
-		fprintf(stderr, "%" PRIu64 " hits more were lost before they reached a probe's program\n",
+		say(stderr, "%" PRIu64 " hits more were lost before they reached a probe's program\n",
 			stats->missed);
 	if (stats->children_known && stats->n_children && !stats->children_followed)
-		fprintf(stderr, "%" PRIu64 " child %s not traced; -f follows %s\n", stats->n_children,
+		say(stderr, "%" PRIu64 " child %s not traced; -f follows %s\n", stats->n_children,
 			stats->n_children == 1 ? "process was" : "processes were", stats->n_children == 1 ? "it" : "them");
 	if (n_doubtful(session->trace))
-		fprintf(stderr, "at %" PRIu32 " places events may not be as many as calls\n", n_doubtful(session->trace));
-	fprintf(stderr, "%" PRIu32 " of %" PRIu32 " places, %" PRIu32 " %s; attached in %.1f ms, detached in %.1f ms\n",
+		say(stderr, "at %" PRIu32 " places events may not be as many as calls\n", n_doubtful(session->trace));
+	say(stderr, "%" PRIu32 " of %" PRIu32 " places, %" PRIu32 " %s; attached in %.1f ms, detached in %.1f ms\n",
 		stats->n_attached, stats->n_attached + stats->n_refused, stats->n_links,
 		stats->n_links == 1 ? "link" : "links", (double)stats->attach_ns / 1e6,
 		(double)stats->detach_ns / 1e6);
@@ -414,12 +417,12 @@ static void tell_command(const struct session *session)
 	if (!session->has_command)
 		return;
 	if (!cairn_trace_status(session->trace, &status))
-		fprintf(stderr, "the command goes on as process %d\n", cairn_trace_pid(session->trace));
+		say(stderr, "the command goes on as process %d\n", cairn_trace_pid(session->trace));
 	else if (WIFSIGNALED(status))
-		fprintf(stderr, "the command was ended by signal %d (%s)\n", WTERMSIG(status),
+		say(stderr, "the command was ended by signal %d (%s)\n", WTERMSIG(status),
 			strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status))
-		fprintf(stderr, "the command ended with exit status %d\n", WEXITSTATUS(status));
+		say(stderr, "the command ended with exit status %d\n", WEXITSTATUS(status));
 }
 
 int trace_summary(const struct session *session)

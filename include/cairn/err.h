@@ -38,6 +38,7 @@ struct cairn_err {
 	/*
 	 * One or more lines for a person, without a final newline: what was being done, in which
 	 * file, section and offset, what was found and what was expected. Cut at the buffer's end.
+	 * Names and paths in it are quoted as text (cairn/quote.h): it can be shown on a terminal.
 	 */
 	char msg[CAIRN_ERR_MSG_MAX];
 };

@@ -6,6 +6,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <cairn/quote.h>
+
+/* The message up to here is one line of safe text; how long it is. */
+static size_t quote_line(struct cairn_err *err)
+{
+	char line[sizeof(err->msg)];
+	ssize_t n = cairn_quote(err->msg, CAIRN_QUOTE_TEXT, line, sizeof(line));
+
+	memcpy(err->msg, line, sizeof(line));
+	return n < (ssize_t)sizeof(line) ? (size_t)n : strlen(line);
+}
+
 int err_set(struct cairn_err *err, int code, const char *fmt, ...)
 {
 	if (!err)
@@ -14,6 +26,22 @@ int err_set(struct cairn_err *err, int code, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
 	va_end(ap);
+	quote_line(err);
+	err->code = code;
+	return code;
+}
+
+int err_lines(struct cairn_err *err, int code, const char *lines, const char *fmt, ...)
+{
+	if (!err)
+		return code;
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+	va_end(ap);
+	size_t n = quote_line(err);
+	if (*lines)
+		snprintf(err->msg + n, sizeof(err->msg) - n, "\n%s", lines);
 	err->code = code;
 	return code;
 }
@@ -26,10 +54,10 @@ int err_while(struct cairn_err *err, int code, const char *fmt, ...)
 	memcpy(story, err->msg, sizeof(story));
 	va_list ap;
 	va_start(ap, fmt);
-	int n = vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
 	va_end(ap);
-	if (n >= 0 && (size_t)n < sizeof(err->msg))
-		snprintf(err->msg + n, sizeof(err->msg) - (size_t)n, ": %s", story);
+	size_t n = quote_line(err);
+	snprintf(err->msg + n, sizeof(err->msg) - n, ": %s", story);
 	err->code = code;
 	return code;
 }

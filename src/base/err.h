@@ -10,10 +10,20 @@
  *
  * @err   may be NULL
  * @code  negative errno
+ * @fmt   one line; names in it may be any bytes, and are quoted as text, newlines too
  * Returns @code, so that a caller can say "return err_set(...)".
  */
 __attribute__((format(printf, 3, 4))) int err_set(struct cairn_err *err, int code, const char *fmt,
 						   ...);
+
+/*
+ * err_lines - state the fact in one line, and what belongs to it in more
+ *
+ * @lines  safe text (cairn/quote.h) with newlines between its lines, which are whole; names in it are quoted already
+ * Returns @code.
+ */
+__attribute__((format(printf, 4, 5))) int err_lines(struct cairn_err *err, int code, const char *lines, const char *fmt,
+						     ...);
 
 /*
  * err_while - put what was being done in front of a story already told: "while FMT: story"

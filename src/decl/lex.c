@@ -47,9 +47,9 @@ static void show_line(const struct lexer *lx, const struct token *at, char *buf,
 	for (n = 0; n < (size_t)(at->p - from); n++)
 		blanks[n] = from[n] == '\t' ? '\t' : ' ';
 	blanks[n] = 0;
-	n = (size_t)snprintf(buf, size, "\n    ");
+	n = (size_t)snprintf(buf, size, "    ");
 	for (; from < to && n + 1 < size; from++)
-		buf[n++] = *from == '\t' || (unsigned char)*from >= ' ' ? *from : '?';
+		buf[n++] = *from == '\t' || ((unsigned char)*from >= ' ' && (unsigned char)*from < 0x7f) ? *from : '?';
 	snprintf(buf + n, size - n, "\n    %s^", blanks);
 }
 
@@ -65,8 +65,7 @@ int lex_error(const struct lexer *lx, const struct token *at, int code, struct c
 	vsnprintf(fact, sizeof(fact), format, args);
 	va_end(args);
 	show_line(lx, at, line, sizeof(line));
-	return err_set(err, code, "%s:%lu:%zu: %s%s", at->file, at->line, (size_t)(at->p - at->line_start) + 1, fact,
-		       line);
+	return err_lines(err, code, line, "%s:%lu:%zu: %s", at->file, at->line, (size_t)(at->p - at->line_start) + 1, fact);
 }
 
 /* The character at the cursor as a token, for errors of the lexer itself. */

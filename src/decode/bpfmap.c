@@ -343,7 +343,7 @@ static int find_in_programs(struct cairn_bpfmap *map, const char *name, const st
 	if (rc && rc != -ENOENT)
 		return not_permitted(err, rc, "BPF programs");
 	return err_set(err, -ENOENT,
-		       "no type %s: of the programs that are loaded, %u use map %u (%s), %u of them with BTF\n"
+		       "no type %s: of the programs that are loaded, %u use map %u (%s), %u of them with BTF. "
 		       "Compilers write BTF only of types that a global variable or a parameter mentions; a file that "
 		       "has the type can be named before it",
 		       name, n_users, map->info.id, map->info.name, n_btf);

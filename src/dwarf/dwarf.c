@@ -26,8 +26,8 @@ static int open_files(struct dwarf *dw, unsigned int threads, struct cairn_err *
 		dw->file[0].alt = &dw->file[1];
 	if (dw->file[0].sec[DW_SEC_INFO].n)
 		return 0;
-	return err_set(err, -ENODATA, "%s: no DWARF debug information\n%s",
-		       cairn_binary_path(dw->bin), cairn_binary_search_log(dw->bin));
+	return err_lines(err, -ENODATA, cairn_binary_search_log(dw->bin), "%s: no DWARF debug information",
+			 cairn_binary_path(dw->bin));
 }
 
 int dwarf_open(const struct cairn_binary *bin, unsigned int threads, struct dwarf **ret,

@@ -32,6 +32,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <cairn/quote.h>
+
 #include "base/err.h"
 #include "base/pool.h"
 #include "dwarf/constants.h"
@@ -347,7 +349,9 @@ static int note_missing(struct split *s, struct cairn_err *err)
 		const char *log = w && w->log ? w->log : "";
 		const char *stale = w && w->found ? "\nno unit in it has this id: it is of another build" : "";
 		bool first = split->n_missing == 1 && s->package_log;
-		if (!tell(split, "%s with id %016" PRIx64 ", in which the DWARF of a unit is:\n%s%s%s%s", u->dwo_name,
+		char name[4096];
+		cairn_quote(u->dwo_name, CAIRN_QUOTE_TEXT, name, sizeof(name));
+		if (!tell(split, "%s with id %016" PRIx64 ", in which the DWARF of a unit is:\n%s%s%s%s", name,
 			  u->dwo_id, first ? s->package_log : "", first ? "\n" : "", log, stale))
 			return err_nomem(err, "the list of missing .dwo files");
 	}

@@ -43,6 +43,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <cairn/quote.h>
+
 #include "base/scope.h"
 #include "elf/elf_impl.h"
 
@@ -61,19 +63,22 @@ struct wanted {
 
 void log_line(struct search_log *log, const char *fmt, ...)
 {
-	SCOPE_FREE char *line = NULL;
+	SCOPE_FREE char *raw = NULL, *line = NULL;
 	va_list ap;
 	va_start(ap, fmt);
-	int n = vasprintf(&line, fmt, ap);
+	if (vasprintf(&raw, fmt, ap) < 0)
+		raw = NULL;
 	va_end(ap);
-	if (n < 0) {
-		line = NULL;
+	ssize_t n = raw ? cairn_quote(raw, CAIRN_QUOTE_TEXT, NULL, 0) : -1;
+	line = n < 0 ? NULL : malloc((size_t)n + 1);
+	if (!line) {
 		log->out_of_memory = true;
 		return;
 	}
+	cairn_quote(raw, CAIRN_QUOTE_TEXT, line, (size_t)n + 1);
 	if (log->text.n)
 		log->text.p[log->text.n - 1] = '\n'; /* over the NUL of the line before */
-	for (int i = 0; i <= n; i++)
+	for (ssize_t i = 0; i <= n; i++)
 		if (!VEC_ADD(&log->text, line[i])) {
 			log->out_of_memory = true;
 			break;

@@ -228,6 +228,16 @@ static const char *word_of(const struct cairn_type *t)
 	return t->kind == CAIRN_T_UNION ? "union" : t->kind == CAIRN_T_CLASS ? "class" : "struct";
 }
 
+static void print_head(const struct print *p, const char *word, const struct cairn_type *t)
+{
+	fputs(word, p->out);
+	if (t->name) {
+		putc(' ', p->out);
+		print_name(p, t->name);
+	}
+	fputs(" {\n", p->out);
+}
+
 static void print_enum(const struct print *p, const struct cairn_type *t, const struct place *at)
 {
 	int widest = 0;
@@ -237,12 +247,14 @@ static void print_enum(const struct print *p, const struct cairn_type *t, const 
 
 		widest = n > widest ? n : widest;
 	}
-	fprintf(p->out, "enum%s%s {\n", t->name ? " " : "", t->name ? t->name : "");
+	print_head(p, "enum", t);
 	for (uint32_t i = 0; i < t->n_enumerators; i++) {
 		const struct cairn_enumerator *e = &t->enumerators[i];
 
 		print_tabs(p, at);
-		fprintf(p->out, "\t%-*s = ", widest, e->name);
+		putc('\t', p->out);
+		int width = print_name(p, e->name);
+		fprintf(p->out, "%*s = ", width < widest ? widest - width : 0, "");
 		fprintf(p->out, t->encoding == CAIRN_ENC_UNSIGNED ? "%" PRIu64 ",\n" : "%" PRId64 ",\n", e->value);
 	}
 	print_tabs(p, at);
@@ -267,7 +279,7 @@ static void print_aggregate(struct print *p, const struct cairn_type *t, uint32_
 
 	if (!m)
 		return;
-	fprintf(p->out, "%s%s%s {\n", word_of(t), t->name ? " " : "", t->name ? t->name : "");
+	print_head(p, word_of(t), t);
 	inside.indent++;
 	inside.may_end_flexible = at->may_end_flexible && is_structure(t);
 	if (depth)
@@ -312,8 +324,10 @@ int cairn_layout_print(struct cairn_layout *l, uint32_t id, FILE *out)
 		at.name_column -= 2;
 	fputs(names_anonymous(node, t) ? "typedef " : "", out);
 	print_body(&p, t, id, &at, 0);
-	if (names_anonymous(node, t))
-		fprintf(out, " %s", node->name);
+	if (names_anonymous(node, t)) {
+		putc(' ', out);
+		print_name(&p, node->name);
+	}
 	fputs(";\n", out);
 	return layout_end(l);
 }

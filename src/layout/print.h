@@ -44,6 +44,9 @@ struct place {
 
 void print_tabs(const struct print *p, const struct place *at);
 
+/* A name as text; its width. */
+int print_name(const struct print *p, const char *name);
+
 /* print.c: "struct { ... }", with its attributes; no offset, no newline. @t is what @id is. */
 void print_body(struct print *p, const struct cairn_type *t, uint32_t id, const struct place *at, unsigned int depth);
 

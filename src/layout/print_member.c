@@ -2,6 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <cairn/quote.h>
+
 #include "layout/print.h"
 
 void print_tabs(const struct print *p, const struct place *at)
@@ -55,6 +57,12 @@ static int print_attributes(const struct print *p, const struct cairn_member *in
 	return n + 1;
 }
 
+int print_name(const struct print *p, const char *name)
+{
+	cairn_quote_put(name, CAIRN_QUOTE_TEXT, p->out);
+	return (int)cairn_quote(name, CAIRN_QUOTE_TEXT, NULL, 0);
+}
+
 static bool is_written_out(const struct print *p, const struct cairn_type *t)
 {
 	return (is_aggregate(t) || t->kind == CAIRN_T_ENUM) && (!t->name || p->l->opts.expand);
@@ -92,8 +100,11 @@ static void print_written_out(struct print *p, const struct cairn_member *in, co
 
 	inside.base += m->offset;
 	print_body(p, cairn_types_get(p->l->types, type), type, &inside, depth + 1);
-	if (in->name)
-		fprintf(p->out, " %s%s", in->name, counts);
+	if (in->name) {
+		putc(' ', p->out);
+		print_name(p, in->name);
+		fputs(counts, p->out);
+	}
 	int n = print_attributes(p, in, m) - 1;
 
 	print_comment(p, in, m, at, type == in->type ? spaces_behind(p, in, m->aligned ? n : 0, at) : 1);
@@ -172,8 +183,9 @@ void print_member(struct print *p, const struct cairn_type *of, uint32_t i, cons
 		print_base_class(p, in, m, &text, at);
 		return;
 	}
-	int n = fprintf(p->out, "%s%-*s %s%s%s", qualifier, column_of(text.before, column), text.before, text.mark, in->name ? in->name : "",
-			text.behind);
+	int n = fprintf(p->out, "%s%-*s %s", qualifier, column_of(text.before, column), text.before, text.mark);
+	n += print_name(p, in->name ? in->name : "");
+	n += fprintf(p->out, "%s", text.behind);
 	n += print_attributes(p, in, m);
 	print_comment(p, in, m, at, left_of(at, n));
 }

@@ -9,6 +9,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include <cairn/quote.h>
+
 #include "layout/print.h"
 
 /* pointers and qualifiers around a type; parameters of parameters of ... */
@@ -22,14 +24,18 @@ struct text {
 static void put(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void put(struct text *t, const char *format, ...)
 {
+	char piece[TYPE_TEXT_MAX];
 	va_list args;
 
 	if (t->n + 1 >= TYPE_TEXT_MAX)
 		return;
 	va_start(args, format);
-	int n = vsnprintf(t->p + t->n, TYPE_TEXT_MAX - t->n, format, args);
+	int n = vsnprintf(piece, sizeof(piece), format, args);
 	va_end(args);
-	t->n = n < 0 ? t->n : t->n + (size_t)n < TYPE_TEXT_MAX ? t->n + (size_t)n : TYPE_TEXT_MAX - 1;
+	if (n < 0)
+		return;
+	ssize_t all = cairn_quote(piece, CAIRN_QUOTE_TEXT, t->p + t->n, TYPE_TEXT_MAX - t->n);
+	t->n += all < TYPE_TEXT_MAX - (ssize_t)t->n ? (size_t)all : strlen(t->p + t->n);
 }
 
 const char *qualifier_text(enum cairn_type_kind kind)

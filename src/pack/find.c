@@ -193,8 +193,8 @@ int cairn_pack_keep(const struct cairn_binary *bin, const struct cairn_pack_sear
 		return err_set(err, -EINVAL, "%s: nothing to keep it by: no %s", cairn_binary_path(bin),
 			       w.id_len ? "cache" : "build-id");
 	if (!cairn_binary_has_dwarf(bin))
-		return err_set(err, -ENODATA, "%s has no debug information\n%s", cairn_binary_path(bin),
-			       cairn_binary_search_log(bin));
+		return err_lines(err, -ENODATA, cairn_binary_search_log(bin), "%s has no debug information",
+				 cairn_binary_path(bin));
 	SCOPE_FREE char *cached = cache_path(search->cache_dir, w.id, w.id_len);
 	if (!cached)
 		return err_nomem(err, "a path");

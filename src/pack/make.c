@@ -385,8 +385,8 @@ static int make(struct making *m, const struct cairn_binary *bin, const struct c
 			rc = place_table_make(&m->places, bin, threads, &m->joined, m->code.all, &m->meanings,
 					      &m->strings, err);
 	} else if (rc >= 0 && (!binary_functions(bin) || !binary_functions(bin)->ranges.n)) {
-		rc = err_set(err, -ENODATA, "%s has neither debug information nor symbols\n%s", cairn_binary_path(bin),
-			     cairn_binary_search_log(bin));
+		rc = err_lines(err, -ENODATA, cairn_binary_search_log(bin), "%s has neither debug information nor symbols",
+			       cairn_binary_path(bin));
 	}
 	if (rc >= 0)
 		rc = encode(m, bin, threads, err);

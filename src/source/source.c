@@ -130,7 +130,7 @@ static int open_file(struct cairn_source *s, const char *path, const struct cair
 			*err = btf_why;
 		return btf_rc;
 	}
-	return err_set(err, -ENODATA, "%s has neither DWARF nor BTF\n%s", path, cairn_binary_search_log(s->bin));
+	return err_lines(err, -ENODATA, cairn_binary_search_log(s->bin), "%s has neither DWARF nor BTF", path);
 }
 
 int cairn_source_open(const char *path, const struct cairn_source_opts *opts, struct cairn_source **ret,

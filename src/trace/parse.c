@@ -25,6 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cairn/quote.h>
+
 #include "base/vec.h"
 
 enum token {
@@ -58,13 +60,18 @@ struct parser {
 int probe_error(struct cairn_err *err, int code, const char *text, uint32_t at, const char *fmt,
 		...)
 {
-	char story[400];
+	char story[400], before[CAIRN_ERR_MSG_MAX], shown[CAIRN_ERR_MSG_MAX], lines[2 * CAIRN_ERR_MSG_MAX];
 	va_list args;
 
 	va_start(args, fmt);
 	vsnprintf(story, sizeof(story), fmt, args);
 	va_end(args);
-	return err_set(err, code, "%s\n%s\n%*s", story, text, (int)at + 1, "^");
+	/* The caret is below the character, quoted or not. */
+	snprintf(before, sizeof(before), "%.*s", (int)at, text);
+	ssize_t column = cairn_quote(before, CAIRN_QUOTE_TEXT, NULL, 0);
+	cairn_quote(text, CAIRN_QUOTE_TEXT, shown, sizeof(shown));
+	snprintf(lines, sizeof(lines), "%s\n%*s", shown, (int)column + 1, "^");
+	return err_lines(err, code, lines, "%s", story);
 }
 
 static void fail(struct parser *p, int code, uint32_t at, const char *what)

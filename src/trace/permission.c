@@ -54,6 +54,7 @@ int permission_error(struct cairn_err *err, const char *what)
 	struct text t = {0};
 	size_t cap = 0;
 	bool whole = true;
+	char command[COMMAND_MAX + 16];
 
 	if (!geteuid())
 		return err_set(err, -EPERM,
@@ -68,6 +69,6 @@ int permission_error(struct cairn_err *err, const char *what)
 	t.p[t.n] = 0;
 	if (!whole)
 		return err_set(err, -EPERM, "%s: not permitted; run the same command with sudo", what);
-	return err_set(err, -EPERM, "%s: not permitted; this would be:\nsudo%s%s", what, t.p,
-		       t.n == COMMAND_MAX ? " ..." : "");
+	snprintf(command, sizeof(command), "sudo%s%s", t.p, t.n == COMMAND_MAX ? " ..." : "");
+	return err_lines(err, -EPERM, command, "%s: not permitted; this would be:", what);
 }

@@ -23,6 +23,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cairn/quote.h>
+
 #include "base/scope.h"
 #include "trace/kernel.h"
 #include "trace/procmap.h"
@@ -331,8 +333,8 @@ static int unknown_function(struct trace_file *f, const char *spec, struct cairn
 			       "%s is not in %s, which takes it from a shared library: write LIBRARY:%s, as in libc.so.6:%s",
 			       spec, f->shown, spec, spec);
 	if (cairn_sites_missing(f->sites, &which))
-		return err_set(err, -ENXIO, "no function %s is known of %s, of which not all .dwo files were found:\n%s",
-			       spec, f->shown, which);
+		return err_lines(err, -ENXIO, which, "no function %s is known of %s, of which not all .dwo files were found:",
+				 spec, f->shown);
 	if (n <= 0)
 		return err_set(err, -ENXIO, "%s has no function %s, nor one with a similar name", f->shown, spec);
 	return err_set(err, -ENXIO, "%s has no function %s; perhaps you mean: %s", f->shown, spec, list);
@@ -341,16 +343,19 @@ static int unknown_function(struct trace_file *f, const char *spec, struct cairn
 static int ambiguous_function(struct trace_file *f, const char *spec,
 			      const struct cairn_function_list *found, struct cairn_err *err)
 {
-	char list[1000] = "";
+	char list[1000] = "", one[500], shown[500];
 	size_t at = 0;
 
-	for (size_t i = 0; i < found->n && i < SHOWN_MAX && at < sizeof(list); i++)
-		at += (size_t)snprintf(list + at, sizeof(list) - at, "\n  %s:%u:%s",
-				       found->p[i]->decl_file ? found->p[i]->decl_file : "?",
-				       found->p[i]->decl_line, found->p[i]->name);
-	return err_set(err, -ENOTUNIQ,
-		       "%s has %zu functions %s; choose one by FILE:FUNC or FILE:LINE:FUNC:%s%s",
-		       f->shown, found->n, spec, list, found->n > SHOWN_MAX ? "\n  ..." : "");
+	for (size_t i = 0; i < found->n && i < SHOWN_MAX && at < sizeof(list); i++) {
+		snprintf(one, sizeof(one), "%s:%u:%s", found->p[i]->decl_file ? found->p[i]->decl_file : "?",
+			 found->p[i]->decl_line, found->p[i]->name);
+		cairn_quote(one, CAIRN_QUOTE_TEXT, shown, sizeof(shown));
+		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s  %s", i ? "\n" : "", shown);
+	}
+	if (found->n > SHOWN_MAX && at < sizeof(list))
+		snprintf(list + at, sizeof(list) - at, "\n  ...");
+	return err_lines(err, -ENOTUNIQ, list, "%s has %zu functions %s; choose one by FILE:FUNC or FILE:LINE:FUNC:",
+			 f->shown, found->n, spec);
 }
 
 int resolve_probe(struct cairn_trace *t, const struct probe_text *text,

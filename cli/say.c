@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "say.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cairn/quote.h>
+
+/* What stands for the format's own newlines and tabs until the arguments are among them. */
+enum { NEWLINE = 1, TAB = 2, FORMAT_MAX = 1024 };
+
+static const char marks[] = {NEWLINE, TAB, 0};
+
+void say_name(FILE *out, const char *name)
+{
+	if (name)
+		cairn_quote_put(name, CAIRN_QUOTE_TEXT, out);
+}
+
+void say_lines(FILE *out, const char *text)
+{
+	char *line = strdup(text), *at = line;
+
+	while (at && *at) {
+		size_t n = strcspn(at, "\n\t");
+		char end = at[n];
+
+		at[n] = 0;
+		say_name(out, at);
+		fputc(end == '\t' ? '\t' : '\n', out);
+		at += end ? n + 1 : n;
+	}
+	free(line);
+}
+
+static size_t n_marks(const char *text)
+{
+	size_t n = 0;
+
+	for (; *(text += strcspn(text, marks)); text++)
+		n++;
+	return n;
+}
+
+/* A format that does not fit is our bug, and is cut. */
+static void mark_format(const char *format, char to[FORMAT_MAX])
+{
+	size_t n = strnlen(format, FORMAT_MAX - 1);
+
+	for (size_t i = 0; i < n; i++)
+		to[i] = format[i] == '\n' ? NEWLINE : format[i] == '\t' ? TAB : format[i];
+	to[n] = 0;
+}
+
+/* An argument that holds a mark costs the line breaks, and cannot make one. */
+static void put_marked(FILE *out, char *text, bool is_forged)
+{
+	while (!is_forged) {
+		size_t n = strcspn(text, marks);
+		char mark = text[n];
+
+		text[n] = 0;
+		say_name(out, text);
+		if (!mark)
+			return;
+		fputc(mark == TAB ? '\t' : '\n', out);
+		text += n + 1;
+	}
+	say_name(out, text);
+	fputc('\n', out);
+}
+
+void vsay(FILE *out, const char *format, va_list args)
+{
+	char marked[FORMAT_MAX], *text;
+
+	mark_format(format, marked);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	if (vasprintf(&text, marked, args) < 0)
+		return;
+#pragma GCC diagnostic pop
+	put_marked(out, text, n_marks(text) != n_marks(marked));
+	free(text);
+}
+
+void say(FILE *out, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsay(out, format, args);
+	va_end(args);
+}
