@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <cairn/bind.h>
+#include <cairn/file.h>
 
 #include "cmd.h"
 #include "layout.h"
@@ -69,14 +70,19 @@ static int write_out(const struct bind_values *values, const struct cairn_source
 {
 	if (!values->output)
 		return write_to(stdout, values, source, list, path);
-	FILE *out = fopen(values->output, "we");
+	char *text = NULL;
+	size_t size = 0;
+	struct cairn_err err = {0};
+	FILE *out = open_memstream(&text, &size);
 	if (!out)
-		return fail(STATUS_USAGE, "cannot write %s: %m", values->output);
+		return fail(STATUS_NOT_HERE, "no memory");
 	int status = write_to(out, values, source, list, path);
 	bool failed = ferror(out);
-	if (fclose(out) || failed)
-		status = fail(STATUS_NOT_HERE, "cannot write %s: %m", values->output);
-	return status;
+	if ((fclose(out) || failed || !text) && !status)
+		status = fail(STATUS_NOT_HERE, "no memory");
+	int rc = status ? 0 : cairn_file_write(values->output, text, size, &err);
+	free(text);
+	return rc < 0 ? fail_err(rc, &err, STATUS_USAGE) : status;
 }
 
 static int run(void *v, const struct operands *operands)

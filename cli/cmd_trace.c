@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include <cairn/file.h>
 #include <cairn/trace.h>
 
 #include "cmd.h"
@@ -357,11 +359,17 @@ static int open_output(const struct trace_values *values, struct session *sessio
 {
 	if (!values->out)
 		return STATUS_YES;
-	session->out = fopen(values->out, "we");
-	if (session->out)
+	struct cairn_err err = {0};
+	int fd = cairn_file_create(values->out, &err);
+	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+
+	if (out) {
+		session->out = out;
 		return STATUS_YES;
-	session->out = stdout;
-	return fail(STATUS_USAGE, "cannot write %s: %m", values->out);
+	}
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fail_err(fd, &err, STATUS_USAGE) : fail(STATUS_NOT_HERE, "no memory");
 }
 
 static int go(const struct trace_values *values, const struct command *command,

@@ -23,12 +23,20 @@ CAIRN_BEGIN_DECLS
  * The bytes go to a file without a name, which is synced and then renamed over @path: a reader sees the old
  * content or the new one, also after a full disk or a kill -9.
  *
- * @path  a symbolic link is followed; a file that is replaced passes its permissions on; what is no regular file (a
+ * @path  a symbolic link is followed, but by root one of another user is not, in no place of the path (-EPERM); a file that is replaced passes its permissions on; what is no regular file (a
  *        terminal, a pipe) is written to directly
  * Returns 0, or what the system said: -ENOENT (no such directory), -EACCES, -EISDIR, -ENOSPC, -EFBIG, -EIO; -ENOMEM.
  * Then @path is as it was. Cost: one write, two fsync. Threads: any; of two writers of one file, the last wins.
  */
 int cairn_file_write(const char *path, const void *bytes, size_t size, struct cairn_err *err);
+
+/*
+ * cairn_file_create - a file that is written as things come, new or emptied
+ *
+ * @path  as in cairn_file_write(). As root, a file with several names in a directory of another user is refused (-EPERM)
+ * Returns a descriptor, or what the system said. Threads: any.
+ */
+int cairn_file_create(const char *path, struct cairn_err *err);
 
 struct cairn_file {
 	const char *path;

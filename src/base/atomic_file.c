@@ -12,6 +12,7 @@
 
 #include <cairn/file.h>
 
+#include "base/own_path.h"
 #include "base/scope.h"
 
 /* Names tried for a temporary file; each is taken only when a killed process with our id left it. */
@@ -24,27 +25,15 @@ static int sys_err(struct cairn_err *err, const char *path, const char *what)
 	return err_set(err, code, "%s: cannot %s: %s", path, what, strerror(-code));
 }
 
-/* The directory part of @path, "." when it has none; malloced. */
-static char *dir_of(const char *path)
+/* ".NAME.PID-N.tmp" */
+static char *tmp_name(const char *name, unsigned int n)
 {
-	const char *slash = strrchr(path, '/');
-
-	if (!slash)
-		return strdup(".");
-	return strndup(path, slash == path ? 1 : (size_t)(slash - path));
-}
-
-/* "DIR/.NAME.PID-N.tmp" */
-static char *tmp_name(const char *path, unsigned int n)
-{
-	const char *slash = strrchr(path, '/');
-	int dir_len = slash ? (int)(slash + 1 - path) : 0;
-	char *name;
+	char *tmp;
 
 	/* A name as long as the file system allows leaves no room for ours. */
-	if (asprintf(&name, "%.*s.%.200s.%d-%u.tmp", dir_len, path, path + dir_len, (int)getpid(), n) < 0)
+	if (asprintf(&tmp, ".%.200s.%d-%u.tmp", name, (int)getpid(), n) < 0)
 		return NULL;
-	return name;
+	return tmp;
 }
 
 /* A file without a name can be given one through /proc only; without it, it could never be committed. */
@@ -56,10 +45,9 @@ static bool can_be_linked(int fd)
 	return !access(name, F_OK);
 }
 
-static int open_nameless(const char *path, mode_t mode)
+static int open_nameless(int dir, mode_t mode)
 {
-	SCOPE_FREE char *dir = dir_of(path);
-	int fd = dir ? open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, mode) : -1;
+	int fd = openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
 
 	if (fd < 0 || can_be_linked(fd))
 		return fd;
@@ -70,10 +58,10 @@ static int open_nameless(const char *path, mode_t mode)
 static int open_named(struct atomic_file *f, mode_t mode)
 {
 	for (unsigned int n = 0; n < TMP_NAMES_MAX; n++) {
-		f->tmp = tmp_name(f->path, n);
+		f->tmp = tmp_name(f->name, n);
 		if (!f->tmp)
 			return -1;
-		int fd = open(f->tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+		int fd = openat(f->dir, f->tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 		if (fd >= 0)
 			return fd;
 		free(f->tmp);
@@ -84,22 +72,35 @@ static int open_named(struct atomic_file *f, mode_t mode)
 	return -1;
 }
 
+/* A terminal, a pipe, /dev/null: found by its whole path, as /dev/stdout leads to files that have none. */
+static int open_special(struct atomic_file *f, struct cairn_err *err)
+{
+	struct stat st;
+
+	f->fd = open(f->shown, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	if (f->fd < 0)
+		return sys_err(err, f->shown, "open it for writing");
+	if (!fstat(f->fd, &st) && S_ISREG(st.st_mode))
+		return err_set(err, -EAGAIN, "%s: became another file while it was opened", f->shown);
+	return 0;
+}
+
 /* The file that would be opened as @path is: a new one, a regular one, or neither. */
 static int open_target(struct atomic_file *f, mode_t mode, struct cairn_err *err)
 {
 	struct stat st;
-	bool exists = !stat(f->shown, &st);
 
-	if (exists && S_ISDIR(st.st_mode))
+	if (!stat(f->shown, &st) && S_ISDIR(st.st_mode))
 		return err_set(err, -EISDIR, "%s: is a directory", f->shown);
-	if (exists && !S_ISREG(st.st_mode)) {
-		f->fd = open(f->shown, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-		return f->fd < 0 ? sys_err(err, f->shown, "open it for writing") : 0;
-	}
-	f->path = exists ? realpath(f->shown, NULL) : strdup(f->shown);
-	if (!f->path)
-		return sys_err(err, f->shown, "find out its name");
-	f->fd = open_nameless(f->path, mode);
+	if (!stat(f->shown, &st) && !S_ISREG(st.st_mode))
+		return open_special(f, err);
+	f->dir = own_path_open(f->shown, &f->name, err);
+	if (f->dir < 0)
+		return f->dir;
+	bool exists = !fstatat(f->dir, f->name, &st, AT_SYMLINK_NOFOLLOW);
+	if (exists && !S_ISREG(st.st_mode))
+		return err_set(err, -EAGAIN, "%s: became another file while it was opened", f->shown);
+	f->fd = open_nameless(f->dir, mode);
 	if (f->fd < 0)
 		f->fd = open_named(f, mode);
 	if (f->fd < 0)
@@ -111,7 +112,7 @@ static int open_target(struct atomic_file *f, mode_t mode, struct cairn_err *err
 
 int atomic_file_open(struct atomic_file *f, const char *path, mode_t mode, struct cairn_err *err)
 {
-	*f = (struct atomic_file){.fd = -1, .shown = path};
+	*f = (struct atomic_file){.fd = -1, .dir = -1, .shown = path};
 	int r = open_target(f, mode, err);
 
 	if (r < 0)
@@ -143,10 +144,10 @@ static int give_tmp_name(struct atomic_file *f)
 
 	snprintf(fd_name, sizeof(fd_name), "/proc/self/fd/%d", f->fd);
 	for (unsigned int n = 0; n < TMP_NAMES_MAX; n++) {
-		f->tmp = tmp_name(f->path, n);
+		f->tmp = tmp_name(f->name, n);
 		if (!f->tmp)
 			return -1;
-		if (!linkat(AT_FDCWD, fd_name, AT_FDCWD, f->tmp, AT_SYMLINK_FOLLOW))
+		if (!linkat(AT_FDCWD, fd_name, f->dir, f->tmp, AT_SYMLINK_FOLLOW))
 			return 0;
 		free(f->tmp);
 		f->tmp = NULL;
@@ -157,10 +158,9 @@ static int give_tmp_name(struct atomic_file *f)
 }
 
 /* The new name is on disk only when the directory is. What cannot be synced is not our loss: the rename is done. */
-static void sync_dir(const char *path)
+static void sync_dir(int dir)
 {
-	SCOPE_FREE char *dir = dir_of(path);
-	SCOPE_CLOSE int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	SCOPE_CLOSE int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd >= 0)
 		(void)!fsync(fd);
@@ -169,21 +169,21 @@ static void sync_dir(const char *path)
 /* All bytes on disk, though nobody sees them yet. */
 static int sync_bytes(struct atomic_file *f, struct cairn_err *err)
 {
-	return f->path && fsync(f->fd) ? sys_err(err, f->shown, "write it to disk") : 0;
+	return f->name && fsync(f->fd) ? sys_err(err, f->shown, "write it to disk") : 0;
 }
 
 /* Seen from here on. @f has been synced. */
 static int put_in_place(struct atomic_file *f, struct cairn_err *err)
 {
-	if (!f->path)
+	if (!f->name)
 		return 0;
 	if (!f->tmp && give_tmp_name(f))
 		return sys_err(err, f->shown, "name the new file");
-	if (rename(f->tmp, f->path))
+	if (renameat(f->dir, f->tmp, f->dir, f->name))
 		return sys_err(err, f->shown, "replace it");
 	free(f->tmp);
 	f->tmp = NULL;
-	sync_dir(f->path);
+	sync_dir(f->dir);
 	return 0;
 }
 
@@ -200,12 +200,14 @@ int atomic_file_commit(struct atomic_file *f, struct cairn_err *err)
 void atomic_file_abort(struct atomic_file *f)
 {
 	if (f->tmp)
-		unlink(f->tmp);
+		unlinkat(f->dir, f->tmp, 0);
 	if (f->fd >= 0)
 		close(f->fd);
+	if (f->dir >= 0)
+		close(f->dir);
 	free(f->tmp);
-	free(f->path);
-	*f = (struct atomic_file){.fd = -1};
+	free(f->name);
+	*f = (struct atomic_file){.fd = -1, .dir = -1};
 }
 
 /* Written and synced, and not seen yet; nothing is left open after an error. */
@@ -221,11 +223,11 @@ static int write_unseen(struct atomic_file *f, const struct cairn_file *file, st
 /* So that nobody finds the old one beside a new first file. */
 static int take_away(const struct atomic_file *f, struct cairn_err *err)
 {
-	if (!f->path)
+	if (!f->name)
 		return 0;
-	if (unlink(f->path) && errno != ENOENT)
+	if (unlinkat(f->dir, f->name, 0) && errno != ENOENT)
 		return sys_err(err, f->shown, "remove the old one");
-	sync_dir(f->path);
+	sync_dir(f->dir);
 	return 0;
 }
 
@@ -259,4 +261,31 @@ int cairn_file_write_together(const struct cairn_file *files, size_t n, struct c
 int cairn_file_write(const char *path, const void *bytes, size_t size, struct cairn_err *err)
 {
 	return cairn_file_write_together(&(struct cairn_file){path, bytes, size}, 1, err);
+}
+
+int cairn_file_create(const char *path, struct cairn_err *err)
+{
+	SCOPE_FREE char *name = NULL;
+	struct stat st, dir_st;
+
+	if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
+		struct atomic_file special = {.shown = path};
+		int r = open_special(&special, err);
+		return r < 0 ? r : special.fd;
+	}
+	SCOPE_CLOSE int dir = own_path_open(path, &name, err);
+	if (dir < 0)
+		return dir;
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return sys_err(err, path, "open it for writing");
+	/* A second name in another user's directory may be that of a file of ours. */
+	bool planted = !geteuid() && !fstat(fd, &st) && !fstat(dir, &dir_st) && dir_st.st_uid && st.st_nlink > 1;
+	if (planted || ftruncate(fd, 0) < 0) {
+		int code = planted ? err_set(err, -EPERM, "%s: has other names, and is in a directory of another user", path)
+				   : sys_err(err, path, "empty it");
+		close(fd);
+		return code;
+	}
+	return fd;
 }

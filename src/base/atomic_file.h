@@ -23,15 +23,16 @@
 
 struct atomic_file {
 	int fd;       /* for pwrite(), mmap() and ftruncate() before the commit */
-	char *path;   /* the target, symbolic links followed */
-	char *tmp;    /* NULL: the file has no name */
+	int dir;      /* the target's directory: what is renamed above it changes nothing any more */
+	char *name;   /* the target in it, no symbolic link; NULL: written to directly */
+	char *tmp;    /* in it; NULL: the file has no name */
 	const char *shown; /* as the caller spelt it, for error texts; the caller's */
 };
 
 /*
  * atomic_file_open - begin to write
  *
- * @path  must outlive @f. A symbolic link is followed, as open() would; a target that is no regular file (a terminal, a pipe,
+ * @path  must outlive @f. A symbolic link is followed, by root only when it is root's (own_path.h); a target that is no regular file (a terminal, a pipe,
  *        /dev/null) holds nothing that could be kept whole and is written to directly
  * @mode  for a new file, less the umask; a file that is replaced passes its permissions on
  * Returns 0, or what the system said (err: the file, and what could not be done), -EISDIR, -ENOMEM.

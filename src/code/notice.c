@@ -76,6 +76,9 @@ static int make_directories(const char *path, struct cairn_err *err)
 	snprintf(upper, sizeof(upper), "%s", path);
 	*strrchr(upper, '/') = 0;
 	int rc = make_directory(upper, err);
+	/* Nothing is made in one that another user made. */
+	if (rc == 0)
+		rc = check_directory(upper, geteuid(), err);
 	if (rc == 0)
 		rc = make_directory(path, err);
 	return rc < 0 ? rc : check_directories(path, geteuid(), err);

@@ -50,7 +50,7 @@ static int check(int fd, const char *path, size_t len, struct cairn_err *err)
 }
 
 /* Opens component [@from, @to) of @path below @dir. */
-static int step(int dir, const char *path, size_t from, size_t to, struct cairn_err *err)
+static int step(int dir, const char *path, size_t from, size_t to, bool make, struct cairn_err *err)
 {
 	char name[NAME_MAX + 1];
 	bool last = path[to] == 0;
@@ -58,6 +58,8 @@ static int step(int dir, const char *path, size_t from, size_t to, struct cairn_
 		return err_set(err, -ENAMETOOLONG, "%s: a component is longer than %d bytes", path, NAME_MAX);
 	memcpy(name, path + from, to - from);
 	name[to - from] = 0;
+	if (make && mkdirat(dir, name, 0700) < 0 && errno != EEXIST)
+		return err_set(err, -errno, "%s: %m", path);
 	int fd = openat(dir, name, (last ? O_RDONLY | O_NONBLOCK : O_PATH | O_DIRECTORY) | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
@@ -68,7 +70,7 @@ static int step(int dir, const char *path, size_t from, size_t to, struct cairn_
 	return err_set(err, code, "%s: %s", path, strerror(-code));
 }
 
-static int walk(const char *path, struct cairn_err *err)
+static int walk(const char *path, bool make, struct cairn_err *err)
 {
 	SCOPE_CLOSE int dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
@@ -76,7 +78,7 @@ static int walk(const char *path, struct cairn_err *err)
 	int rc = check(dir, path, 0, err);
 	for (size_t from = 1; rc >= 0;) {
 		size_t to = from + strcspn(path + from, "/");
-		int fd = step(dir, path, from, to, err);
+		int fd = step(dir, path, from, to, make, err);
 		if (fd < 0)
 			return fd;
 		close(dir);
@@ -99,10 +101,10 @@ static bool is_plain(const char *path)
 	return path[0] == '/' && !strstr(path, "/../") && !strstr(path, "/./");
 }
 
-int trusted_open(const char *path, struct cairn_err *err)
+static int open_plain(const char *path, bool make, struct cairn_err *err)
 {
 	if (is_plain(path))
-		return walk(path, err);
+		return walk(path, make, err);
 	SCOPE_FREE char *dir = getcwd(NULL, 0), *whole = NULL;
 	if (!dir || path[0] == '/' || strstr(path, "../"))
 		return err_set(err, -EPERM, "%s: not trusted: expected an absolute path without \"..\"", path);
@@ -110,7 +112,17 @@ int trusted_open(const char *path, struct cairn_err *err)
 		whole = NULL;
 		return err_nomem(err, "a path");
 	}
-	return walk(whole, err);
+	return walk(whole, make, err);
+}
+
+int trusted_open(const char *path, struct cairn_err *err)
+{
+	return open_plain(path, false, err);
+}
+
+int trusted_make(const char *path, struct cairn_err *err)
+{
+	return open_plain(path, true, err);
 }
 
 /* ---- what a sidecar is made of ---- */

@@ -22,4 +22,11 @@ int trusted_open(const char *path, struct cairn_err *err);
  */
 int trusted_source(const struct cairn_binary *bin, struct cairn_err *err);
 
+/*
+ * trusted_make - open a directory as trusted_open() does, and make it and those above it when they are missing
+ *
+ * Each is made for its owner alone, below one that was looked at before: nothing is made where another user could have led us.
+ */
+int trusted_make(const char *path, struct cairn_err *err);
+
 #endif
