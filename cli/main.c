@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "truncated.h"
 
 /* A full disk or a closed pipe must not pass for an answer. */
 static int finish(int status)
@@ -73,6 +74,7 @@ int main(int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : NULL;
 
+	truncated_is_told();
 	if (!word) {
 		help_program(stderr);
 		return STATUS_USAGE;

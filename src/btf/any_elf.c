@@ -53,7 +53,7 @@ int btf_read_any_elf(struct cairn_btf *btf, int fd, const char *const *names, co
 	elf_version(EV_CURRENT);
 	/* Of libelf's errors the numbers are not public. */
 	errno = 0;
-	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (!elf || elf_kind(elf) != ELF_K_ELF) {
 		bool no_memory = !elf && errno == ENOMEM;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opening: where the bytes of a blob come from. */
 #include "btf/any_elf.h"
+#include "base/inputs.h"
 #include "btf/btf.h"
 
 #include <errno.h>
@@ -36,7 +37,7 @@ void cairn_btf_close(struct cairn_btf *btf)
 	free(btf->records);
 	free(btf->owned_words);
 	if (btf->map)
-		munmap(btf->map, btf->map_size);
+		input_unmap(btf->map, btf->map_size);
 	elf_close(btf->elf);
 	free(btf->name);
 	free(btf);
@@ -115,11 +116,9 @@ static int parse_elf(struct cairn_btf *btf, const struct cairn_btf_open_opts *op
 static int parse_raw(struct cairn_btf *btf, const struct cairn_btf_open_opts *opts, int fd, size_t size,
 		     struct cairn_err *err)
 {
-	btf->map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (btf->map == MAP_FAILED) {
-		btf->map = NULL;
+	btf->map = input_map(fd, size, btf->name);
+	if (!btf->map)
 		return err_set(err, -errno, "%s: cannot map: %s", btf->name, strerror(errno));
-	}
 	btf->map_size = size;
 	return btf_parse(btf, btf->map, size, opts->dialect, err);
 }

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/inputs.h"
 #include "base/scope.h"
 
 /* The fields of the ELF header that are needed. */
@@ -179,7 +180,7 @@ static int open_bytes(const void *bytes, size_t size, bool is_mapped, const char
 		*core = (struct core){.path = strdup(name), .bytes = bytes, .size = size, .is_mapped = is_mapped};
 		rc = core->path ? read_core(core, err) : -ENOMEM;
 	} else if (is_mapped) {
-		munmap((void *)(uintptr_t)bytes, size);
+		input_unmap(bytes, size);
 	}
 	if (rc < 0)
 		core_close(core);
@@ -201,8 +202,8 @@ int core_open(const char *path, struct core **ret, struct cairn_err *err)
 		return err_set(err, -errno, "%s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode) || !st.st_size)
 		return err_set(err, -EBADMSG, "%s: neither a process's number nor a core file", path);
-	void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (bytes == MAP_FAILED)
+	void *bytes = input_map(fd, (size_t)st.st_size, path);
+	if (!bytes)
 		return err_set(err, -errno, "%s: %s", path, strerror(errno));
 	return open_bytes(bytes, (size_t)st.st_size, true, path, ret, err);
 }
@@ -212,7 +213,7 @@ void core_close(struct core *core)
 	if (!core)
 		return;
 	if (core->is_mapped)
-		munmap((void *)(uintptr_t)core->bytes, core->size);
+		input_unmap(core->bytes, core->size);
 	VEC_FREE(&core->segments);
 	VEC_FREE(&core->threads);
 	VEC_FREE(&core->files);

@@ -28,6 +28,7 @@
 
 #include "base/atomic_file.h"
 #include "base/cursor.h"
+#include "base/inputs.h"
 #include "base/scope.h"
 
 _Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "headers are copied as they are");
@@ -50,7 +51,7 @@ struct image {
 static void image_fini(struct image *m)
 {
 	if (m->is_mapped)
-		munmap((void *)m->bytes, m->size);
+		input_unmap(m->bytes, m->size);
 	free(m->table);
 	free(m->strings);
 }
@@ -72,9 +73,9 @@ static int map_file(struct image *m, const char *path, mode_t *mode, struct cair
 		return err_set(err, -errno, "%s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(Elf64_Ehdr))
 		return err_set(err, -EBADMSG, "%s: not an ELF file", path);
-	void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	void *bytes = input_map(fd, (size_t)st.st_size, path);
 
-	if (bytes == MAP_FAILED)
+	if (!bytes)
 		return err_set(err, -errno, "%s: cannot be mapped: %s", path, strerror(errno));
 	m->bytes = bytes;
 	m->size = (size_t)st.st_size;

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "elf/compress.h"
+#include "base/inputs.h"
 #include "elf/elf_impl.h"
 #include "elf/note.h"
 #include "elf/relocate.h"
@@ -401,7 +402,7 @@ static int open_bytes(const void *bytes, size_t size, const struct stat *st, con
 	struct elf *e = calloc(1, sizeof(*e));
 	if (!e) {
 		if (st)
-			munmap((void *)(uintptr_t)bytes, size);
+			input_unmap(bytes, size);
 		return err_nomem(err, "an ELF file");
 	}
 	arena_init(&e->arena);
@@ -442,8 +443,8 @@ int elf_open_fd(int fd, const char *name, struct elf **ret, struct cairn_err *er
 		return err_set(err, -EBADMSG, "%s: not a regular file", name);
 	if (!st.st_size)
 		return err_set(err, -EBADMSG, "%s: not an ELF file: it is empty", name);
-	void *bytes = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (bytes == MAP_FAILED) {
+	void *bytes = input_map(fd, (size_t)st.st_size, name);
+	if (!bytes) {
 		int code = -errno;
 		return err_set(err, code, "%s: cannot map %jd bytes: %s", name,
 			       (intmax_t)st.st_size, strerror(-code));
@@ -478,7 +479,7 @@ void elf_close(struct elf *e)
 	pthread_cond_destroy(&e->no_longer_busy);
 	pthread_mutex_destroy(&e->lock);
 	if (e->mapped)
-		munmap((void *)(uintptr_t)e->bytes, e->size);
+		input_unmap(e->bytes, e->size);
 	free(e);
 }
 

@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/inputs.h"
 #include "base/scope.h"
 
 static bool has_line(const char *text, size_t size, const char *line)
@@ -41,12 +42,12 @@ static bool lists(int dir_fd, const char *list, const char *path)
 	struct stat st;
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !st.st_size)
 		return false;
-	char *text = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (text == MAP_FAILED)
+	char *text = input_map(fd, (size_t)st.st_size, list);
+	if (!text)
 		return false;
 	bool found = has_line(text, st.st_size, path) ||
 		     (!strncmp(path, "/usr/", 5) && has_line(text, st.st_size, path + 4));
-	munmap(text, st.st_size);
+	input_unmap(text, (size_t)st.st_size);
 	return found;
 }
 

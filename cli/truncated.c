@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Inputs are mapped, because most of a large one is never looked at. What another program cuts off meanwhile can then be noticed
+ * by the signal alone, in the middle of anything and in any thread; so there is no way back, and the program ends here. Files
+ * that are being written have no name yet, and links and probes end with the process.
+ */
+#include "truncated.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cairn/inputs.h>
+
+#include "cmd.h"
+
+static void put(const char *text)
+{
+	(void)!write(STDERR_FILENO, text, strlen(text));
+}
+
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+	const char *name = info->si_code > 0 ? cairn_input_at(info->si_addr) : NULL;
+
+	if (!name) {
+		/* Not ours to explain: it happens again, or was sent, and ends the program as ever. */
+		signal(number, SIG_DFL);
+		if (info->si_code <= 0)
+			raise(number);
+		return;
+	}
+	put("cairn: ");
+	put(name);
+	put(": became shorter, or could not be read, while it was being read; run this again when it is complete\n");
+	_exit(STATUS_DAMAGED);
+}
+
+void truncated_is_told(void)
+{
+	struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGBUS, &action, NULL);
+}

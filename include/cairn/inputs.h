@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Input files that are mapped
+ *
+ * The library maps the files that it reads. When another program makes such a file shorter meanwhile, the next read of what is
+ * gone raises SIGBUS. The library installs no signal handlers; a program's handler can ask here which file it was:
+ *
+ *	static void on_bus_error(int signal, siginfo_t *info, void *context)
+ *	{
+ *		const char *name = cairn_input_at(info->si_addr);
+ *		...
+ */
+#ifndef CAIRN_INPUTS_H
+#define CAIRN_INPUTS_H
+
+#include <cairn/api.h>
+
+CAIRN_BEGIN_DECLS
+
+/*
+ * cairn_input_at - the file that is mapped at @address
+ *
+ * Returns its name, quoted as text (cairn/quote.h) and cut after some 200 characters; NULL when no input is mapped there. The
+ * name is valid while the file is open. Threads: any; may be called by a signal handler.
+ */
+const char *cairn_input_at(const void *address);
+
+CAIRN_END_DECLS
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A signal handler reads the table while another thread may change it, so that slots are never freed. A slot is valid while
+ * its size is not 0, which is written last and cleared first.
+ */
+#include "base/inputs.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include <cairn/inputs.h>
+#include <cairn/quote.h>
+
+struct input {
+	_Atomic(uintptr_t) start;
+	_Atomic(size_t) size; /* 0: free */
+	struct input *next;
+	char name[208];
+};
+
+static _Atomic(struct input *) inputs;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* A free slot, or a new one before all others; NULL without memory: the file is then not known to handlers. */
+static struct input *free_slot(void)
+{
+	struct input *i = atomic_load(&inputs);
+
+	while (i && atomic_load(&i->size))
+		i = i->next;
+	if (i)
+		return i;
+	i = calloc(1, sizeof(*i));
+	if (i) {
+		i->next = atomic_load(&inputs);
+		atomic_store(&inputs, i);
+	}
+	return i;
+}
+
+void *input_map(int fd, size_t size, const char *name)
+{
+	void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+
+	if (bytes == MAP_FAILED)
+		return NULL;
+	pthread_mutex_lock(&lock);
+	struct input *i = free_slot();
+	if (i) {
+		cairn_quote(name, CAIRN_QUOTE_TEXT, i->name, sizeof(i->name));
+		atomic_store(&i->start, (uintptr_t)bytes);
+		atomic_store(&i->size, size);
+	}
+	pthread_mutex_unlock(&lock);
+	return bytes;
+}
+
+static struct input *input_at(uintptr_t address)
+{
+	for (struct input *i = atomic_load(&inputs); i; i = i->next) {
+		size_t size = atomic_load(&i->size);
+		/* The last page is mapped whole. */
+		size_t mapped = (size + 4095) & ~(size_t)4095;
+		if (size && address - atomic_load(&i->start) < mapped)
+			return i;
+	}
+	return NULL;
+}
+
+void input_unmap(const void *bytes, size_t size)
+{
+	pthread_mutex_lock(&lock);
+	struct input *i = input_at((uintptr_t)bytes);
+	if (i)
+		atomic_store(&i->size, 0);
+	pthread_mutex_unlock(&lock);
+	munmap((void *)(uintptr_t)bytes, size);
+}
+
+const char *cairn_input_at(const void *address)
+{
+	const struct input *i = input_at((uintptr_t)address);
+
+	return i ? i->name : NULL;
+}
