@@ -227,10 +227,23 @@ struct sink {
 	bool full;
 };
 
-static void sink_put(struct sink *s, const void *chars, size_t n)
+/* Most names are short: a call of fwrite() takes longer than their characters. */
+static void put_stream(FILE *out, const char *chars, size_t n)
+{
+	enum { SHORT = 24 };
+
+	if (n > SHORT) {
+		fwrite_unlocked(chars, 1, n, out);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		putc_unlocked(chars[i], out);
+}
+
+static void sink_put(struct sink *s, const char *chars, size_t n)
 {
 	if (s->out)
-		fwrite(chars, 1, n, s->out);
+		put_stream(s->out, chars, n);
 	else if (!s->full && s->size && n < s->size - s->n)
 		memcpy(s->buf + s->n, chars, n), s->buf[s->n + n] = 0;
 	else
@@ -244,7 +257,7 @@ static void sink_put_same(struct sink *s, const unsigned char *at, size_t n)
 	size_t room = s->out || s->full || !s->size ? n : s->size - 1 - s->n;
 	size_t fits = room < n ? room : n;
 
-	sink_put(s, at, fits);
+	sink_put(s, (const char *)at, fits);
 	if (fits < n)
 		s->full = true, s->n += n - fits;
 }
@@ -285,6 +298,12 @@ ssize_t cairn_quote(const char *name, enum cairn_quote as, char *buf, size_t siz
 
 int cairn_quote_put(const char *name, enum cairn_quote as, FILE *out)
 {
+	size_t same = same_bytes((const unsigned char *)name, as);
+
+	if (!name[same]) {
+		put_stream(out, name, same);
+		return 0;
+	}
 	struct sink s = {.out = out};
 	ssize_t n = as == CAIRN_QUOTE_SH || as == CAIRN_QUOTE_BPFTRACE ? cairn_quote(name, as, NULL, 0) : 0;
 
