@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -109,6 +110,10 @@ const char *debuginfod_wanted(const char *option)
 	return urls && urls[strspn(urls, " ")] ? urls : NULL;
 }
 
+/*
+ * Ctrl-C ends the program as it always does. To end the download by the library's callback would be worse: the library takes that
+ * for "not there", and asks no more for ten minutes.
+ */
 static int ask(struct debuginfod_client *client, const char *urls, const uint8_t *id, size_t len, char **ret)
 {
 	struct download d = {.urls = urls, .heard_of = now()};
@@ -126,15 +131,33 @@ static int ask(struct debuginfod_client *client, const char *urls, const uint8_t
 	return fd == -ENOENT || fd >= 0 ? 0 : fd;
 }
 
-int debuginfod_fetch(const char *urls, const uint8_t *build_id, size_t len, char **ret)
+/* What was asked, for @what of the binary whose id is @build_id. */
+static void tell(const char *urls, const char *what, const uint8_t *build_id, size_t len, int r, const char *found)
+{
+	char hex[2 * CAIRN_PACK_SERVED_ID_MAX + 1] = "";
+	struct stat st;
+
+	for (size_t i = 0; i < len && i < CAIRN_PACK_SERVED_ID_MAX; i++)
+		snprintf(hex + 2 * i, sizeof(hex) - 2 * i, "%02x", build_id[i]);
+	if (r < 0)
+		fail(STATUS_NOT_HERE, "%s: %s\nIt was asked for the %s of %s.", urls, strerror(-r), what, hex);
+	else if (!found || stat(found, &st) < 0)
+		fprintf(stderr, "cairn: asked %s for the %s of %s: not there\n", urls, what, hex);
+	else
+		fprintf(stderr, "cairn: asked %s for the %s of %s: %lld KiB\n", urls, what, hex,
+			(long long)(st.st_size + 1023) / 1024);
+}
+
+int debuginfod_fetch(const char *urls, enum debuginfod_file file, const uint8_t *build_id, size_t len, char **ret)
 {
 	uint8_t id[CAIRN_PACK_SERVED_ID_MAX];
 	size_t n = cairn_pack_served_id(build_id, len, id);
+	bool sidecar = file == DEBUGINFOD_SIDECAR;
 	struct debuginfod_client *client;
 	int r;
 
 	*ret = NULL;
-	if (!n)
+	if (sidecar ? !n : !len)
 		return 0;
 	if (!load(&library)) {
 		fail(STATUS_NOT_HERE, "asking a debuginfod needs libdebuginfod.so.1\nTry: apt install libdebuginfod1");
@@ -146,9 +169,8 @@ int debuginfod_fetch(const char *urls, const uint8_t *build_id, size_t len, char
 	client = library.begin();
 	if (!client)
 		return -ENOMEM;
-	r = ask(client, urls, id, n, ret);
+	r = ask(client, urls, sidecar ? id : build_id, sidecar ? n : len, ret);
 	library.end(client);
-	if (r < 0)
-		fail(STATUS_NOT_HERE, "%s: %s", urls, strerror(-r));
+	tell(urls, sidecar ? "sidecar" : "debug file", build_id, len, r, *ret);
 	return r;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asking a debuginfod for sidecars. */
+/* Asking a debuginfod for sidecars and debug files. */
 #ifndef CLI_DEBUGINFOD_H
 #define CLI_DEBUGINFOD_H
 
@@ -17,13 +17,18 @@
  */
 const char *debuginfod_wanted(const char *option);
 
+enum debuginfod_file {
+	DEBUGINFOD_SIDECAR,    /* under an id of its own, for cairn_pack_open() */
+	DEBUGINFOD_DEBUG_FILE, /* what any server has: cairn_binary_opts.debug_file */
+};
+
 /*
- * debuginfod_fetch - download the sidecar of a build-id, or find it in the client's own cache
+ * debuginfod_fetch - download a file of a build-id, or find it in the client's own cache
  *
- * @ret  path of a file for cairn_pack_open(), to be freed; NULL: no server has it
- * Returns 0, or a negative errno that was talked about on stderr. Shows progress on a terminal; gives up when nothing has
- * come for half a minute.
+ * @ret  its path, to be freed; NULL: no server has it
+ * Returns 0, or a negative errno. Tells on stderr what was asked, and what came. Shows progress on a terminal; gives up when
+ * nothing has come for half a minute. Ctrl-C ends the program.
  */
-int debuginfod_fetch(const char *urls, const uint8_t *build_id, size_t len, char **ret);
+int debuginfod_fetch(const char *urls, enum debuginfod_file file, const uint8_t *build_id, size_t len, char **ret);
 
 #endif

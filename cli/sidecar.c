@@ -66,28 +66,75 @@ static void keep_copy(const struct cairn_pack *pack, const struct sidecar_wish *
 		fail(STATUS_YES, "not kept: %s", err.msg);
 }
 
-/* From the network, when it may be asked and there is a reason to. */
-static int download(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret,
-		    struct cairn_err *err)
+static int fetch_sidecar(const struct cairn_binary *bin, const struct sidecar_wish *wish, const char *urls,
+			 struct cairn_pack **ret, struct cairn_err *err)
 {
-	const char *urls = debuginfod_wanted(wish->debuginfod);
 	size_t len;
 	const uint8_t *id = cairn_binary_build_id(bin, &len);
 	char *path;
 	int r;
 
-	if (wish->debuginfod && !urls) {
-		fail(STATUS_USAGE, "--debuginfod: which server? DEBUGINFOD_URLS is not set");
-		return 0;
-	}
-	/* What can be answered here is. What went wrong was said; other sources may do. */
-	if (!urls || cairn_binary_has_dwarf(bin) || debuginfod_fetch(urls, id, len, &path) < 0 || !path)
+	/* What went wrong was said; other sources may do. */
+	if (debuginfod_fetch(urls, DEBUGINFOD_SIDECAR, id, len, &path) < 0 || !path)
 		return 0;
 	r = open_named(bin, path, !geteuid(), ret, err);
 	free(path);
 	if (!r)
 		keep_copy(*ret, wish);
 	return r;
+}
+
+/* Any server has debug files. The sidecar that is made of one is kept, as it is of one that lies here. */
+static int make_of_debug_file(const struct cairn_binary *bin, const struct sidecar_wish *wish, const char *file,
+			      struct cairn_pack **ret, struct cairn_err *err)
+{
+	struct cairn_pack_search search = {
+		.size = sizeof(search), .threads = wish->jobs, .may_make = true, .places = !wish->lines};
+	struct cairn_binary_opts opts = {.size = sizeof(opts), .debug_file = file};
+	struct cairn_binary *whole;
+	char dir[4096];
+	int r = cairn_binary_open(cairn_binary_path(bin), &opts, &whole, err);
+
+	if (r < 0)
+		return r;
+	search.cache_dir = cache_is("read") ? NULL : cache_for(wish, dir, sizeof(dir));
+	r = cairn_pack_for(whole, &search, ret, err);
+	if (search.note[0])
+		fail(STATUS_YES, "%s", search.note);
+	cairn_binary_close(whole);
+	return r;
+}
+
+static int fetch_debug_file(const struct cairn_binary *bin, const struct sidecar_wish *wish, const char *urls,
+			    struct cairn_pack **ret, struct cairn_err *err)
+{
+	size_t len;
+	const uint8_t *id = cairn_binary_build_id(bin, &len);
+	char *path;
+	int r;
+
+	if (debuginfod_fetch(urls, DEBUGINFOD_DEBUG_FILE, id, len, &path) < 0 || !path)
+		return 0;
+	r = make_of_debug_file(bin, wish, path, ret, err);
+	free(path);
+	return r;
+}
+
+/* From the network, when it may be asked and there is a reason to: what can be answered here is. */
+static int download(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret,
+		    struct cairn_err *err)
+{
+	const char *urls = debuginfod_wanted(wish->debuginfod);
+	int r;
+
+	if (wish->debuginfod && !urls) {
+		fail(STATUS_USAGE, "--debuginfod: which server? DEBUGINFOD_URLS is not set");
+		return 0;
+	}
+	if (!urls || cairn_binary_has_dwarf(bin))
+		return 0;
+	r = fetch_sidecar(bin, wish, urls, ret, err);
+	return r < 0 || *ret ? r : fetch_debug_file(bin, wish, urls, ret, err);
 }
 
 /* Everything but --pack. *@ret stays NULL when there is none. */

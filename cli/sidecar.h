@@ -31,9 +31,11 @@ struct sidecar_wish {
 #define SIDECAR_OPT_PACK(at) {0, "pack", OPT_TEXT, "SIDECAR", (at), "answer from this sidecar"}
 #define SIDECAR_OPT_NO_CACHE(at)                                                                                        \
 	{0, "no-cache", OPT_FLAG, NULL, (at), "neither look in the cache of sidecars nor keep one there"}
+#define SIDECAR_OPT_NONE(at)                                                                                            \
+	{0, "no-sidecar", OPT_FLAG, NULL, (at), "read the debug information, also when there is a sidecar"}
 #define SIDECAR_OPT_DEBUGINFOD(at)                                                                                      \
 	{0, "debuginfod", OPT_MAYBE, "URL", (at),                                                                      \
-	 "download the sidecar of a file without debug information; without URL from those in DEBUGINFOD_URLS"}
+	 "download the sidecar or the debug file of a file that has neither; without URL from those in DEBUGINFOD_URLS"}
 
 /* The same that is made when there is none: an exit status. For who has asked sidecar_find() already. */
 int sidecar_make(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret);

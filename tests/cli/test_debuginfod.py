@@ -3,10 +3,13 @@
 """Sidecars from an unmodified debuginfod on the loopback interface."""
 
 import contextlib
+import http.server
 import os
 import shutil
+import signal
 import socket
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -191,7 +194,71 @@ def a_server_that_has_none_or_is_not_there_leaves_the_plain_answer():
     with serving(empty) as url:
         wait_for(f"{url}/buildid/{build_id(program())}/executable")
         r = cairn("sites", stripped(), "add", "--debuginfod=" + url, env=environment("empty-cache"))
-        expect(r.status == 3 and r.err == plain.err, r, plain)
+        asked = [line for line in r.err.splitlines() if line.startswith(f"cairn: asked {url} for the ")]
+        expect(r.status == 3 and r.err.endswith(plain.err), r, plain)
+        expect([line.split(" for the ")[1] for line in asked] ==
+               [f"{what} of {build_id(program())}: not there" for what in ("sidecar", "debug file")], r)
+
+
+@claim
+def an_ordinary_server_gives_the_debug_file_and_a_sidecar_is_made_of_it():
+    path, cache = os.path.join(folder(), "ordinary"), os.path.join(folder(), "ordinary-cache")
+    os.makedirs(path)
+    run("objcopy", "--only-keep-debug", program(), os.path.join(path, "real.debug"), check=True)
+    told = cairn("sites", program(), "add", "--json").out
+    layout = cairn("trace", "--dry-run", "-v", "--no-sidecar", "-c", program(), "walk(n)").out.replace(program(), stripped())
+    env = environment("ordinary-cache")
+    del env["CAIRN_CACHE"]
+    with serving(path) as url:
+        wait_for(f"{url}/buildid/{build_id(program())}/debuginfo")
+        r = cairn("sites", stripped(), "add", "--json", "--debuginfod=" + url, env={**env, "CAIRN_CACHE": "off"})
+        expect(r.status == 0 and r.out == told, r, told)
+        lines = [line.split(" for the ")[1] for line in r.err.splitlines()]
+        expect(lines[0] == f"sidecar of {build_id(program())}: not there" and len(lines) == 2, r)
+        expect(lines[1].startswith(f"debug file of {build_id(program())}: ") and lines[1].endswith(" KiB"), r)
+    # The server is gone: from the client's cache, and the sidecar is kept.
+    r = cairn("sites", stripped(), "add", "--json", "--debuginfod=" + url, env=env)
+    expect(r.status == 0 and r.out == told, r)
+    expect(os.path.exists(os.path.join(cache, "cairn", build_id(program()) + ".cairn")), os.listdir(cache))
+    shutil.rmtree(os.path.join(cache, "debuginfod_client"))
+    r = cairn("sites", stripped(), "add", "--json", env=env)
+    expect(r.status == 0 and r.out == told and not r.err, r)
+    r = cairn("trace", "--dry-run", "-v", "-c", stripped(), "walk(n)", env=env)
+    expect(r.status == 0 and r.out == layout, r, layout)
+
+
+class Trickling(http.server.BaseHTTPRequestHandler):
+    """A server that takes minutes for a file."""
+    def do_GET(self):  # pylint: disable=invalid-name
+        self.send_response(200)
+        self.send_header("Content-Length", "10000000")
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            for _ in range(SECONDS * 10):
+                self.wfile.write(b"x" * 1000)
+                self.wfile.flush()
+                time.sleep(0.1)
+
+    def log_message(self, *_):
+        pass
+
+
+@claim
+def ctrl_c_ends_a_download_at_once():
+    need("debuginfod")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Trickling) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        with subprocess.Popen([CAIRN, "sites", stripped(), "add", "--debuginfod=" + url], env=environment("ctrl-c"),
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            time.sleep(1)
+            expect(process.poll() is None, process.returncode)
+            started = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            expect(process.wait(SECONDS) == -signal.SIGINT, process.returncode)
+            expect(time.monotonic() - started < 2, time.monotonic() - started)
+        server.shutdown()
 
 
 @claim
