@@ -73,10 +73,19 @@ static uint64_t hash_of(char group, const char *name, size_t n)
 	return map_hash_bytes(name, n) ^ (uint64_t)(unsigned char)group << 32;
 }
 
-static uint64_t look_of(const struct dw_die *die)
+enum slot { NAME, DECLARATION, SPECIFICATION, BYTE_SIZE, DECL_LINE };
+
+static const uint16_t attrs[] = {
+	[NAME] = DW_AT_name,
+	[DECLARATION] = DW_AT_declaration,
+	[SPECIFICATION] = DW_AT_specification,
+	[BYTE_SIZE] = DW_AT_byte_size,
+	[DECL_LINE] = DW_AT_decl_line,
+};
+
+static uint64_t look_at_hand(struct dw_walker *w)
 {
-	const uint64_t facts[] = {dw_udata(die, DW_AT_byte_size, 0),
-				  dw_udata(die, DW_AT_decl_line, 0)};
+	const uint64_t facts[] = {dw_seen_uint(w, BYTE_SIZE, 0), dw_seen_uint(w, DECL_LINE, 0)};
 	return map_hash_bytes(facts, sizeof(facts));
 }
 
@@ -93,7 +102,7 @@ struct scan {
 	open;
 	char prefix[DW_TYPE_NAME_MAX];
 	struct dw_walker walker;
-	int (*found)(void *ctx, uint64_t hash, const struct dw_die *die);
+	int (*found)(void *ctx, uint64_t hash, struct dw_walker *at);
 	void *ctx;
 };
 
@@ -119,28 +128,29 @@ static int64_t specified_name(struct scan *s, const struct dw_die *die, struct c
 	return n > 0 && private ? 0 : n;
 }
 
-static int look_at(struct scan *s, const struct dw_die *die, struct cairn_err *err)
+/* The DIE that the walker is at. */
+static int look_at(struct scan *s, struct cairn_err *err)
 {
-	char group = group_of(die->tag);
-	if (!group || (group == 't') != (s->names == DW_TYPEDEFS) || dw_flag(die, DW_AT_declaration))
+	struct dw_walker *w = &s->walker;
+	char group = group_of(dw_walker_tag(w));
+	if (!group || (group == 't') != (s->names == DW_TYPEDEFS) || dw_seen_flag(w, DECLARATION))
 		return 0;
 	size_t base = prefix_len(s);
-	struct dw_value v;
-	if (dw_has_scopes(s->unit) && dw_attr(die, DW_AT_specification, &v, NULL) > 0) {
-		int64_t n = specified_name(s, die, err);
-		return n <= 0 ? (int)n
-			      : s->found(s->ctx, hash_of(group, s->prefix + base, (size_t)n), die);
+	if (dw_seen(w, SPECIFICATION) && dw_has_scopes(s->unit)) {
+		struct dw_die die = dw_walker_die(w);
+		int64_t n = specified_name(s, &die, err);
+		return n <= 0 ? (int)n : s->found(s->ctx, hash_of(group, s->prefix + base, (size_t)n), w);
 	}
-	const char *name = dw_str(die, DW_AT_name);
+	const char *name = dw_seen_str(w, NAME);
 	if (!name || (s->open.n && s->open.p[s->open.n - 1].private))
 		return 0;
-	if (!base)
-		return s->found(s->ctx, hash_of(group, name, strlen(name)), die);
 	size_t n = strlen(name);
+	if (!base)
+		return s->found(s->ctx, hash_of(group, name, n), w);
 	if (base + n >= sizeof(s->prefix))
 		return 0;
 	memcpy(s->prefix + base, name, n);
-	return s->found(s->ctx, hash_of(group, s->prefix, base + n), die);
+	return s->found(s->ctx, hash_of(group, s->prefix, base + n), w);
 }
 
 /*
@@ -215,10 +225,10 @@ static uint8_t role_of_typedef(uint16_t tag)
 
 static int scan_die(struct scan *s, int role, struct cairn_err *err)
 {
-	struct dw_die die = dw_walker_die(&s->walker);
-	int rc = role == ROOT ? 0 : look_at(s, &die, err);
-	if (rc || !die.has_children)
+	int rc = role == ROOT ? 0 : look_at(s, err);
+	if (rc || !dw_walker_has_children(&s->walker))
 		return rc;
+	struct dw_die die = dw_walker_die(&s->walker);
 	if (role == ROOT || (dw_is_scope(die.tag) && dw_has_scopes(s->unit)))
 		return open_scope(s, &die, err);
 	dw_walker_skip_children(&s->walker);
@@ -228,8 +238,9 @@ static int scan_die(struct scan *s, int role, struct cairn_err *err)
 /* 0 at the unit's end, or what @found returned when that is not 0. */
 static int scan_unit(struct scan *s, struct cairn_err *err)
 {
-	static const struct dw_wish wishes[] = {[DW_DEFINITIONS] = {.role = role_of_definition},
-						[DW_TYPEDEFS] = {.role = role_of_typedef}};
+	enum { N_ATTRS = sizeof(attrs) / sizeof(attrs[0]) };
+	static const struct dw_wish wishes[] = {[DW_DEFINITIONS] = {attrs, N_ATTRS, role_of_definition},
+						[DW_TYPEDEFS] = {attrs, N_ATTRS, role_of_typedef}};
 	struct dw_walker *w = &s->walker;
 	if (!w->wish)
 		dw_walker_init(w, &wishes[s->names]);
@@ -275,9 +286,9 @@ static void list_fini(struct list *l)
 	map_fini(&l->at);
 }
 
-static int list_found(void *ctx, uint64_t hash, const struct dw_die *die)
+static int list_found(void *ctx, uint64_t hash, struct dw_walker *at)
 {
-	const struct entry e = {.hash = hash, .off = die->off, .look = look_of(die)};
+	const struct entry e = {.hash = hash, .off = dw_walker_off(at), .look = look_at_hand(at)};
 	return list_add(ctx, &e);
 }
 
@@ -372,12 +383,12 @@ struct wanted {
 	dw_off off;
 };
 
-static int is_wanted(void *ctx, uint64_t hash, const struct dw_die *die)
+static int is_wanted(void *ctx, uint64_t hash, struct dw_walker *at)
 {
 	struct wanted *w = ctx;
 	if (hash != w->hash)
 		return 0;
-	w->off = die->off;
+	w->off = dw_walker_off(at);
 	return 1;
 }
 
