@@ -62,7 +62,7 @@ static const struct opt opts[] = {
 	SIDECAR_OPT_PACK(AT(wish.file)),
 	SIDECAR_OPT_NO_CACHE(AT(wish.no_cache)),
 	SIDECAR_OPT_DEBUGINFOD(AT(wish.debuginfod)),
-	{0, "no-sidecar", OPT_FLAG, NULL, AT(wish.none), "read the debug information, also when there is a sidecar"},
+	SIDECAR_OPT_NONE(AT(wish.none)),
 	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs),
 	 "look for debug files in DIR, then in /usr/lib/debug; may be repeated"},
 	{'j', "jobs", OPT_COUNT, "N", AT(jobs), "use N threads to read debug information; otherwise one per processor"},

@@ -9,6 +9,7 @@
 
 #include "btf.h"
 #include "cmd.h"
+#include "sidecar.h"
 
 /* Two ABIs are compared; more would need a table that nobody reads. */
 enum { ABIS_MAX = 2 };
@@ -18,6 +19,7 @@ struct layout_values {
 	const char *abi, *contains;
 	unsigned long holes, cacheline;
 	bool running, btf, sizes, packable, expand, hex, json;
+	struct sidecar_wish wish;
 	/* Two layouts compared. */
 	const char *against, *lock;
 	bool check, diff, update;
@@ -37,7 +39,9 @@ struct layout_values {
 /* A file of types, and the BTF that its own is split from. */
 struct layout_source {
 	struct cairn_source *source;
-	struct cairn_pack *pack; /* NULL: no sidecar answers */
+	struct cairn_binary *bin; /* NULL: declarations, or BTF that is in no binary */
+	struct cairn_pack *pack;  /* NULL: no sidecar answers */
+	struct sidecar_wish wish;
 	struct btf_chain bases;
 	bool has_bases;
 	struct cairn_retarget *retarget; /* NULL: its types are as they are */

@@ -8,7 +8,6 @@
 #include <cairn/decl.h>
 
 #include "layout.h"
-#include "sidecar.h"
 
 /* No header is larger; a mistaken file is. */
 static const size_t TEXT_MAX = (size_t)1 << 28;
@@ -132,13 +131,18 @@ static int open_compiled(const char *path, const struct cairn_abi *abi, const st
 	return status;
 }
 
-/* A sidecar by its name, which has what the debug information has. */
-static int open_sidecar(const char *path, struct layout_source *ret)
+/* A binary's sidecar, wherever it lies, answers as its debug information does; ret->source stays NULL when there is none. */
+static int open_sidecar(const char *path, const struct layout_values *values, struct layout_source *ret)
 {
 	struct cairn_err err = {0};
-	int rc = cairn_pack_open(path, NULL, &ret->pack, &err);
 
-	if (rc >= 0)
+	/* What is no binary may be BTF, and is told then. */
+	if (cairn_binary_open(path, NULL, &ret->bin, NULL) < 0)
+		return STATUS_YES;
+	ret->wish = values->wish;
+	ret->wish.many = values->diff || values->beside;
+	int rc = sidecar_find(&ret->wish, ret->bin, &ret->pack, &err);
+	if (rc >= 0 && ret->pack)
 		rc = cairn_pack_source(ret->pack, &ret->source, &err);
 	return rc < 0 ? fail_err(rc, &err, STATUS_USAGE) : STATUS_YES;
 }
@@ -155,12 +159,13 @@ int layout_open(const char *path, const struct cairn_abi *abi, const struct layo
 		return values->via_compiler ? open_compiled(path, abi, values, ret) : open_c(path, abi, values, ret);
 	if (layout_is_text(path))
 		return open_foreign(path, cairn_lang_of_path(path), abi, ret);
-	if (sidecar_is_named(path) && !values->btf && !values->bases.n)
-		return open_sidecar(path, ret);
 	if (values->bases.n)
 		status = open_bases(&values->bases, ret);
-	if (status)
+	else if (!values->btf)
+		status = open_sidecar(path, values, ret);
+	if (status || ret->source)
 		return status;
+	opts.binary = ret->bin;
 	if (ret->has_bases)
 		opts.base = btf_of(&ret->bases);
 	int rc = cairn_source_open(path, &opts, &ret->source, &err);
@@ -215,11 +220,20 @@ const struct cairn_abi *layout_abi(const struct layout_source *source)
 	return source->retarget ? source->abi : cairn_source_abi(source->source);
 }
 
+/* The answer came from the debug information: the next one shall not have to. */
+static void keep(const struct layout_source *source)
+{
+	if (source->source && source->bin && !source->pack && cairn_binary_has_dwarf(source->bin))
+		sidecar_keep(source->bin, &source->wish);
+}
+
 void layout_close(struct layout_source *source)
 {
+	keep(source);
 	cairn_retarget_free(source->retarget);
 	cairn_source_close(source->source);
 	cairn_pack_close(source->pack);
+	cairn_binary_close(source->bin);
 	if (source->has_bases)
 		btf_close(&source->bases);
 }

@@ -25,13 +25,19 @@ struct stack_debug {
 	struct cairn_sites *sites; /* NULL: it has none */
 };
 
-static struct cairn_sites *open_sites(const struct stack_names *names, const struct cairn_binary *bin)
+static struct cairn_sites *open_sites(const struct stack_names *names, const struct cairn_stack_frame *frame)
 {
+	const struct cairn_binary *bin = frame->bin;
 	struct cairn_sites_opts opts = {.size = sizeof(opts), .threads = names->wish.jobs};
 	struct cairn_sites *sites = NULL;
 	struct cairn_err err = {0};
 	int r = cairn_binary_has_dwarf(bin) ? cairn_sites_open(bin, &opts, &sites, &err) : 0;
 
+	/* Where there is a sidecar its names would look as if nothing was missing. */
+	if (!cairn_binary_has_dwarf(bin) && frame->pack && cairn_pack_has_places(frame->pack))
+		say(stderr,
+		    "%s: no arguments: its debug information is not here, and a sidecar has them only where functions begin\n",
+		    cairn_binary_path(bin));
 	if (r < 0) {
 		say(stderr, "%s: no arguments: ", cairn_binary_path(bin));
 		fprintf(stderr, "%s\n", err.msg);
@@ -39,8 +45,9 @@ static struct cairn_sites *open_sites(const struct stack_names *names, const str
 	return r < 0 ? NULL : sites;
 }
 
-static struct cairn_sites *sites_of(struct stack_names *names, const struct cairn_binary *bin)
+static struct cairn_sites *sites_of(struct stack_names *names, const struct cairn_stack_frame *frame)
 {
+	const struct cairn_binary *bin = frame->bin;
 	struct stack_debug *grown;
 
 	for (size_t i = 0; i < names->n_debug; i++)
@@ -50,7 +57,7 @@ static struct cairn_sites *sites_of(struct stack_names *names, const struct cair
 	if (!grown)
 		return NULL;
 	names->debug = grown;
-	grown[names->n_debug] = (struct stack_debug){bin, open_sites(names, bin)};
+	grown[names->n_debug] = (struct stack_debug){bin, open_sites(names, frame)};
 	return grown[names->n_debug++].sites;
 }
 
@@ -89,7 +96,7 @@ void stack_args_find(struct stack_names *names, const struct cairn_thread_stack 
 
 	if (!names->with_args || !frame->bin || !place->n)
 		return;
-	place->sites = sites_of(names, frame->bin);
+	place->sites = sites_of(names, frame);
 	if (!place->sites)
 		return;
 	n = cairn_sites_at(place->sites, pc, frame->is_exact, &active, &err);

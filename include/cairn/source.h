@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include <cairn/api.h>
+#include <cairn/binary.h>
 #include <cairn/btf.h>
 #include <cairn/err.h>
 #include <cairn/foreign.h>
@@ -40,6 +41,8 @@ struct cairn_source_opts {
 	const struct cairn_abi *abi;
 	/* Of DWARF: "all" has the typedefs of structs without a name, too, as it has of declarations. */
 	bool typedefs;
+	/* The same file, opened already; outlives the source. NULL: it is opened. */
+	const struct cairn_binary *binary;
 };
 
 /*

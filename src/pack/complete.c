@@ -11,9 +11,6 @@
 #include "base/err.h"
 #include "pack/sites_types.h"
 
-/* Typedefs, qualifiers and arrays around what a value consists of, as in dwarf/types_complete.c. */
-enum { AROUND_MAX = 256 };
-
 /* @n items, each of which takes at least @least bytes of the record; NULL: there are not as many, or no memory. */
 static void *items(struct pack_types *t, struct cursor *c, uint64_t n, size_t least, size_t size, int *rc)
 {
@@ -98,25 +95,12 @@ static int read_inside(struct pack_types *t, uint32_t id, struct cairn_err *err)
 	return 0;
 }
 
-/* What a value of this type consists of: behind typedefs, qualifiers and arrays. */
-static uint32_t substance(const struct pack_types *t, uint32_t id)
-{
-	for (int around = 0; around < AROUND_MAX; around++) {
-		id = cairn_types_resolve(t->graph, id);
-		const struct cairn_type *type = cairn_types_get(t->graph, id);
-		if (type->kind != CAIRN_T_ARRAY)
-			return id;
-		id = type->ref;
-	}
-	return 0;
-}
-
 int pack_types_complete(struct pack_types *t, uint32_t id, struct cairn_err *err)
 {
 	t->inside.n = 0;
 	int rc = VEC_ADD(&t->inside, id) ? 0 : err_nomem(err, "types");
 	while (rc >= 0 && t->inside.n) {
-		uint32_t inside = substance(t, t->inside.p[--t->inside.n]);
+		uint32_t inside = types_substance(t->graph, t->inside.p[--t->inside.n]);
 		const struct cairn_type *type = cairn_types_get(t->graph, inside);
 		if (!type->unread)
 			continue;

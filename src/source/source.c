@@ -31,7 +31,7 @@ struct cairn_source {
 	struct cairn_foreign *foreign;
 	struct cairn_btf *btf;
 	struct btf_types *btf_reader;
-	struct cairn_binary *bin;
+	struct cairn_binary *bin; /* NULL: the caller's, or none */
 	struct dwarf *dw;
 	struct dw_types *reader;
 	const struct source_ops *ops; /* of DWARF, and who answers them */
@@ -78,9 +78,10 @@ static int open_btf(struct cairn_source *s, const char *path, const struct cairn
 			     &s->btf_reader, err);
 }
 
-static int open_dwarf(struct cairn_source *s, const struct cairn_abi *abi, struct cairn_err *err)
+static int open_dwarf(struct cairn_source *s, const struct cairn_binary *bin, const struct cairn_abi *abi,
+		      struct cairn_err *err)
 {
-	int rc = dwarf_open(s->bin, s->threads, &s->dw, err);
+	int rc = dwarf_open(bin, s->threads, &s->dw, err);
 
 	if (rc < 0)
 		return rc;
@@ -120,17 +121,19 @@ static int open_file(struct cairn_source *s, const char *path, const struct cair
 		     struct cairn_err *err)
 {
 	struct cairn_err why = {0}, btf_why = {0};
-	int rc = opts->btf || opts->base ? -ENODATA : cairn_binary_open(path, NULL, &s->bin, &why);
+	const struct cairn_binary *bin = opts->btf || opts->base ? NULL : opts->binary;
 
-	if (!rc && cairn_binary_has_dwarf(s->bin))
-		return open_dwarf(s, opts->abi, err);
+	if (!opts->btf && !opts->base && !bin && !cairn_binary_open(path, NULL, &s->bin, &why))
+		bin = s->bin;
+	if (bin && cairn_binary_has_dwarf(bin))
+		return open_dwarf(s, bin, opts->abi, err);
 	int btf_rc = open_btf(s, path, opts->base, &btf_why);
-	if (btf_rc != -ENODATA || !s->bin) {
+	if (btf_rc != -ENODATA || !bin) {
 		if (btf_rc && err)
 			*err = btf_why;
 		return btf_rc;
 	}
-	return err_lines(err, -ENODATA, cairn_binary_search_log(s->bin), "%s has neither DWARF nor BTF", path);
+	return err_lines(err, -ENODATA, cairn_binary_search_log(bin), "%s has neither DWARF nor BTF", path);
 }
 
 int cairn_source_open(const char *path, const struct cairn_source_opts *opts, struct cairn_source **ret,

@@ -5,6 +5,7 @@
 import json
 import os
 import shutil
+import time
 
 from claims import BUILD, Skip, cairn, claim, claim_each, expect, folder, main, need, need_root, run
 
@@ -264,6 +265,47 @@ def places_and_fetched_values_are_the_same_from_the_sidecar(program):
         now = cairn(*words, "--pack", sidecar, env=environment())
         expect((before.status, before.out) == (now.status, now.out), probe, before, now)
     expect(len(asked) > 3, asked)
+
+
+@claim
+def layout_decode_and_bind_take_a_sidecar_wherever_it_lies():
+    path, cache = copied("stripped", packed("cc-g++")[0]), os.path.join(folder(), "xdg", "cairn")
+    zeroes = source("zeroes", "\0" * 4096)
+    questions = (("layout", path), ("layout", path, "n::R", "--json"), ("decode", path, "n::R", zeroes), ("bind", "--lang", "rust", path, "n::R"))
+    before = [cairn(*q, env=environment()) for q in questions]
+    expect(all(not r.status and len(r.out) > 50 for r in before), *before)
+    beside, named = path + ".cairn", os.path.join(folder(), "named.cairn")
+    cairn("pack", path, "-o", beside, check=True)
+    shutil.copy(beside, named)
+    run("strip", path, check=True)
+    build_id = run("readelf", "-n", path, check=True).out.split("Build ID: ")[1].split()[0]
+
+    def ask(*more, cache="off"):
+        now = [cairn(*q, *more, env=environment(cache)) for q in questions]
+        expect([(r.status, r.out) for r in now] == [(r.status, r.out) for r in before], more, now[0], before[0])
+
+    ask()
+    os.makedirs(cache, exist_ok=True)
+    os.replace(beside, os.path.join(cache, build_id + ".cairn"))
+    ask(cache="read")
+    ask("--pack", named)
+    for more in ((), ("--no-sidecar",), ("--no-cache",)):
+        r = cairn("layout", path, *more, env=environment("read" if more else "off"))
+        expect(r.status == 3 and "neither DWARF nor BTF" in r.err, r)
+
+
+@claim
+def what_was_read_of_the_debug_information_is_kept_for_the_next_time():
+    path = copied("kept", packed("c-gcc")[0])
+    environment_ = {**environment("on"), "XDG_CACHE_HOME": os.path.join(folder(), "keep")}
+    build_id = run("readelf", "-n", path, check=True).out.split("Build ID: ")[1].split()[0]
+    first = cairn("layout", path, env=environment_, check=True)
+    kept, end = os.path.join(folder(), "keep", "cairn", build_id + ".cairn"), time.monotonic() + 30
+    while not os.path.exists(kept) and time.monotonic() < end:
+        time.sleep(0.05)
+    expect(os.path.exists(kept), first)
+    run("strip", path, check=True)
+    expect(cairn("layout", path, env=environment_, check=True).out == first.out, first)
 
 
 @claim_each("gcc", "clang")

@@ -85,6 +85,22 @@ def what_a_sidecar_tells_is_what_the_file_tells():
 
 
 @claim
+def arguments_that_a_sidecar_cannot_have_are_said_to_be_missing():
+    path = os.path.join(folder(), "deep-stripped")
+    shutil.copy(program(), path)
+    cairn("pack", path, check=True)
+    run("strip", path, check=True)
+    with Waiting(program()) as p:
+        whole = cairn("stack", "--args", p.pid)
+        expect("(n=" in whole.out and "deep-gcc: no arguments" not in whole.err, whole)
+    with Waiting(path) as p:
+        r = cairn("stack", "--args", p.pid)
+        expect(r.status == 0 and "deep" in r.out and "(n=" not in r.out, r)
+        said = [line for line in r.err.splitlines() if "deep-stripped: no arguments: its debug information is not here" in line]
+        expect(len(said) == 1, r)
+
+
+@claim
 def names_alone_make_no_sidecar():
     env, where = cache("none")
     with Waiting(program()) as p:
