@@ -13,20 +13,22 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE]
 import common  # noqa: E402
 
-INPUTS = ('libc.so.6', 'libstdc++.so.6', 'vmlinux', 'libjvm.so')
+# Each with its debug file, when that is another.
+INPUTS = {'libc.so.6': 'libc.debug', 'libstdc++.so.6': None, 'vmlinux': None, 'libjvm.so': 'libjvm.debug'}
 
 
-def compare(name, program, folder):
+def compare(name, debug, program, folder):
     path, sidecar = common.lab_input(name), os.path.join(folder, 'types.cairn')
-    if not path:
+    debug = common.lab_input(debug) if debug else None
+    if not path or (INPUTS[name] and not debug):
         common.skip(f'sidecar_types {name}', 'not among the inputs of the lab')
         return
-    code, _, err = common.run([common.CAIRN, 'pack', path, '-o', sidecar], 900)
+    code, _, err = common.run([common.CAIRN, 'pack', path, '-o', sidecar, *(['--debug-file', debug] if debug else [])], 900)
     if code != 0:
         print(err)
         common.not_ok(f'sidecar_types {name}')
         return
-    code, out, err = common.run([program, path, sidecar], 3600)
+    code, out, err = common.run([program, path, sidecar, *([debug] if debug else [])], 3600)
     print(out + err)
     common.claim(f'sidecar_types {name}: {(out.splitlines() or ["nothing"])[-1]}', code == 0)
 
@@ -35,8 +37,8 @@ def main():
     build = os.environ.get('CAIRN_BUILD') or os.path.dirname(common.CAIRN)
     program = os.path.join(build, 'tests', 'truth', 'sidecar_types')
     with tempfile.TemporaryDirectory() as folder:
-        for name in INPUTS:
-            compare(name, program, folder)
+        for name, debug in INPUTS.items():
+            compare(name, debug, program, folder)
     return common.finish()
 
 

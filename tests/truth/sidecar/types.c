@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * types BINARY SIDECAR: whether the sidecar has the types that the debug information has
+ * types BINARY SIDECAR [DEBUG-FILE]: whether the sidecar has the types that the debug information has
  *
  * Two graphs are walked side by side, from every parameter, argument and result of every function, and from every type that has a
  * name, through members and pointers. Each pair of types that is met together must be described alike. It prints what differs,
@@ -293,13 +293,14 @@ static int compare_functions(const struct cairn_binary *bin, const struct cairn_
 
 /* ---- of names ---- */
 
-static int compare_names(const char *path, const struct cairn_pack *pack, size_t *n, size_t *n_different)
+static int compare_names(const struct cairn_binary *bin, const struct cairn_pack *pack, size_t *n, size_t *n_different)
 {
+	struct cairn_source_opts opts = {.size = sizeof(opts), .binary = bin};
 	struct walk w = {0};
 	struct cairn_source *a = NULL, *b = NULL;
 	struct cairn_source_list x = {0}, y = {0};
 	struct cairn_err err;
-	int64_t rc = cairn_source_open(path, NULL, &a, &err);
+	int64_t rc = cairn_source_open(cairn_binary_path(bin), &opts, &a, &err);
 
 	if (rc >= 0)
 		rc = cairn_pack_source(pack, &b, &err);
@@ -329,15 +330,16 @@ int main(int argc, char **argv)
 	struct cairn_err err;
 	size_t n = 0, n_different = 0;
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: types BINARY SIDECAR\n");
+	if (argc != 3 && argc != 4) {
+		fprintf(stderr, "usage: types BINARY SIDECAR [DEBUG-FILE]\n");
 		return 2;
 	}
-	if (cairn_binary_open(argv[1], NULL, &bin, &err) < 0 || cairn_pack_open(argv[2], NULL, &pack, &err) < 0)
+	struct cairn_binary_opts opts = {.size = sizeof(opts), .debug_file = argc == 4 ? argv[3] : NULL};
+	if (cairn_binary_open(argv[1], &opts, &bin, &err) < 0 || cairn_pack_open(argv[2], NULL, &pack, &err) < 0)
 		return fail(&err);
 	int status = compare_functions(bin, pack, &n, &n_different);
 	if (!status)
-		status = compare_names(argv[1], pack, &n, &n_different);
+		status = compare_names(bin, pack, &n, &n_different);
 	cairn_pack_close(pack);
 	cairn_binary_close(bin);
 	if (status)
