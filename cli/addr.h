@@ -18,6 +18,10 @@ struct addr_space;
 /* @word is a file, a sidecar or a process; an exit status. */
 int addr_space_open(const char *word, const struct cairn_binary_opts *opts, const struct sidecar_wish *wish,
 		    struct addr_space **ret);
+/*
+ * STATUS_DAMAGED when answers are missing because a sidecar could not be believed, else STATUS_YES.
+ */
+int addr_space_status(const struct addr_space *space);
 void addr_space_close(struct addr_space *space);
 
 /* What is known of one address. */

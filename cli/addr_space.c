@@ -32,6 +32,7 @@ struct module {
 	bool tried;
 	struct cairn_binary *bin;
 	struct cairn_pack *pack;
+	struct cairn_pack *refused; /* the one before it, whose answers were given out */
 };
 
 struct mapping {
@@ -49,6 +50,7 @@ struct addr_space {
 	size_t n_mappings;
 	struct cairn_code *code; /* NULL: no address has asked for it, or it cannot be had */
 	bool tried_code;
+	bool has_trouble; /* an answer is missing, as a sidecar could not be believed */
 };
 
 static void *grow(void *p, size_t n, size_t size)
@@ -179,7 +181,10 @@ static int open_file(struct addr_space *space, const char *word)
 	if (!sidecar_is_named(word))
 		return open_module(space, &space->modules[number], word);
 	r = cairn_pack_open(word, NULL, &space->modules[number].pack, &err);
-	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
+	if (r < 0)
+		return fail_err(r, &err, STATUS_USAGE);
+	sidecar_say_unbound(space->modules[number].pack);
+	return STATUS_YES;
 }
 
 int addr_space_open(const char *word, const struct cairn_binary_opts *opts, const struct sidecar_wish *wish,
@@ -201,10 +206,16 @@ int addr_space_open(const char *word, const struct cairn_binary_opts *opts, cons
 	return status;
 }
 
+int addr_space_status(const struct addr_space *space)
+{
+	return space->has_trouble ? STATUS_DAMAGED : STATUS_YES;
+}
+
 void addr_space_close(struct addr_space *space)
 {
 	for (size_t i = 0; i < space->n_modules; i++) {
 		cairn_pack_close(space->modules[i].pack);
+		cairn_pack_close(space->modules[i].refused);
 		cairn_binary_close(space->modules[i].bin);
 		free(space->modules[i].path);
 	}
@@ -247,6 +258,21 @@ static void ask_code(struct addr_space *space, struct cairn_addr at, struct cair
 	ret->n = n > 0 ? (size_t)n : 0;
 }
 
+/*
+ * Nothing was answered: because nothing is there, or because the sidecar cannot be believed.
+ * Earlier answers are kept.
+ */
+static void ask_another(struct addr_space *space, struct module *m, struct cairn_vaddr at, struct cairn_frame *frames,
+			struct addr_answer *ret)
+{
+	if (!cairn_pack_trouble(m->pack, NULL) || m->refused)
+		return;
+	m->refused = m->pack;
+	space->has_trouble |= !m->bin || !cairn_binary_has_dwarf(m->bin);
+	m->pack = sidecar_another(m->bin, space->wish, m->pack);
+	ret->n = m->pack ? cairn_pack_frames(m->pack, at, frames, CAIRN_FRAMES_MAX) : 0;
+}
+
 void addr_space_ask(struct addr_space *space, uint64_t addr, bool back, struct cairn_frame *frames,
 		    struct addr_answer *ret)
 {
@@ -269,5 +295,7 @@ void addr_space_ask(struct addr_space *space, uint64_t addr, bool back, struct c
 			return;
 		ret->vaddr = at.v;
 	}
-	ret->n = cairn_pack_frames(m->pack, at, frames, CAIRN_FRAMES_MAX);
+	ret->n = m->pack ? cairn_pack_frames(m->pack, at, frames, CAIRN_FRAMES_MAX) : 0;
+	if (!ret->n && m->pack)
+		ask_another(space, m, at, frames, ret);
 }

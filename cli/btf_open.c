@@ -13,6 +13,7 @@
 
 #include "btf.h"
 #include "say.h"
+#include "sidecar.h"
 
 #define BTF_SECTION ".BTF"
 #define SYSFS "/sys/kernel/btf/"
@@ -48,6 +49,7 @@ static int open_one(struct btf_chain *chain, const char *path, const char *secti
 
 	if (opts.base && is_complete(path, section))
 		return fail(STATUS_USAGE, "%s is not split BTF: it needs no base, and has none\n%s", path, ORDER);
+	sidecar_say_unbound_file(path);
 	int r = cairn_btf_open(path, &opts, &chain->p[chain->n], &err);
 
 	if (r < 0) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* cairn pack: make the sidecar of a file; keep the cache small. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,9 @@ static const struct opt opts[] = {
 	{0, "btf-inline", OPT_FLAG, NULL, AT(btf_inline),
 	 "add the places as BTF, the section .BTF.inline, for other tools and for cairn btf"},
 	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object: the sidecar's size and sections, or what was removed"},
-	{0, "check", OPT_FLAG, NULL, AT(check), "FILE is a sidecar: read all of it, and tell what is wrong"},
+	{0, "check", OPT_FLAG, NULL, AT(check),
+	 "FILE is a sidecar: check all checksums and every record, and say what is wrong; with BINARY compare"
+	 " its code"},
 	{0, "prune", OPT_FLAG, NULL, AT(prune), "remove from the cache what was used longest ago"},
 	{0, "max", OPT_COUNT, "MIB", AT(max_mib), "with --prune: down to this size in MiB (1024)"},
 	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs),
@@ -52,6 +55,7 @@ static const struct example examples[] = {
 	 "the sidecar answers for the stripped program"},
 	{"cairn pack vmlinux --debuginfod /srv/sidecars; debuginfod -F /srv/sidecars",
 	 "serve it to all machines that ask with --debuginfod"},
+	{"cairn pack --check server.cairn ./server", "is the sidecar whole, and of this very program?"},
 	{"cairn pack --prune --max 200", "keep at most 200 MiB of sidecars in the cache"},
 	{0},
 };
@@ -208,17 +212,41 @@ static int make(const char *file, const struct pack_values *values)
 	return r;
 }
 
-static int check(const char *file)
+/* -ESTALE: an answer, and not a thing that is missing here. */
+static int refused(int r, const struct cairn_err *err, int missing)
 {
+	return r == -ESTALE ? fail(STATUS_NO, "%s", err->msg) : fail_err(r, err, missing);
+}
+
+static int check_against(const char *file, const struct cairn_binary *bin)
+{
+	struct cairn_pack_opts pack_opts = {.size = sizeof(pack_opts), .binary = bin};
 	struct cairn_pack *pack;
 	struct cairn_err err = {0};
-	int r = cairn_pack_open(file, NULL, &pack, &err);
+	int r = cairn_pack_open(file, &pack_opts, &pack, &err);
+
+	if (r < 0)
+		return refused(r, &err, STATUS_USAGE);
+	sidecar_say_unbound(pack);
+	r = cairn_pack_check(pack, &err);
+	if (r >= 0 && bin)
+		r = cairn_pack_compare(pack, &err);
+	cairn_pack_close(pack);
+	return r < 0 ? refused(r, &err, STATUS_DAMAGED) : STATUS_YES;
+}
+
+/* @binary may be NULL. */
+static int check(const char *file, const char *binary)
+{
+	struct cairn_binary *bin = NULL;
+	struct cairn_err err = {0};
+	int r = binary ? cairn_binary_open(binary, NULL, &bin, &err) : 0;
 
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
-	r = cairn_pack_check(pack, &err);
-	cairn_pack_close(pack);
-	return r < 0 ? fail_err(r, &err, STATUS_DAMAGED) : STATUS_YES;
+	r = check_against(file, bin);
+	cairn_binary_close(bin);
+	return r;
 }
 
 static int prune(const struct pack_values *values)
@@ -269,15 +297,19 @@ static int run(void *v, const struct operands *operands)
 		return fail(STATUS_USAGE, "--max belongs to --prune");
 	if (values->prune)
 		return prune(values);
-	if (operands->n != 1)
-		return fail(STATUS_USAGE, operands->n ? "one FILE at a time" : "a FILE is missing\nTry: cairn pack --help");
-	return values->check ? check(operands->items[0]) : make(operands->items[0], values);
+	if (!operands->n)
+		return fail(STATUS_USAGE, "a FILE is missing\nTry: cairn pack --help");
+	if (operands->n > (values->check ? 2 : 1))
+		return fail(STATUS_USAGE, values->check ? "--check is about one SIDECAR and one BINARY" : "one FILE at a time");
+	if (values->check)
+		return check(operands->items[0], operands->n > 1 ? operands->items[1] : NULL);
+	return make(operands->items[0], values);
 }
 
 const struct cmd cmd_pack = {
 	.name = "pack",
 	.summary = "make the sidecar of a file: its debug information, ready to be used",
-	.operands = "[FILE]",
+	.operands = "[FILE [BINARY]]",
 	.opts = opts,
 	.examples = examples,
 	.values_size = sizeof(struct pack_values),

@@ -359,6 +359,8 @@ static int ask(struct view *view, const struct sites_values *values, const struc
 	/* Who names a file of debug information wants to see what is in it. */
 	wish.none |= values->debug_file || values->debug_dirs.n;
 	status = sidecar_sites_open(view->bin, &wish, &sites_opts, &source);
+	if (!status)
+		status = sidecar_sites_settle(view->bin, &wish, &sites_opts, operands->items + 1, operands->n - 1, &source);
 	if (status)
 		return status;
 	view->sites = source.sites;
@@ -371,6 +373,8 @@ static int ask(struct view *view, const struct sites_values *values, const struc
 		status = show_matching(view, NULL);
 	else
 		status = sites_coverage(view);
+	if (!status)
+		status = sidecar_trouble(source.pack);
 	from_debug_info = !source.pack && !values->assume_unmodified;
 	sidecar_sites_close(&source);
 	if (from_debug_info)

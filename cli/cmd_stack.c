@@ -125,6 +125,7 @@ static int take(int pid, const char *core, const struct stack_values *values, st
 		if (r < 0)
 			break;
 	}
+	stack_names_tell_trouble(names);
 	/* Names are borrowed from its files. */
 	stack_names_fini(names);
 	cairn_stacks_close(stacks);

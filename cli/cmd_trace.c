@@ -273,6 +273,16 @@ static void tell_added(const struct cairn_trace *t, const char *text, uint32_t f
 		say(stderr, "%.*s: nothing tells its parameters\n", n_name, text);
 }
 
+/*
+ * Instead of a sidecar that could not be believed the debug information answered, if there is any.
+ */
+static void tell_trouble(struct session *session)
+{
+	for (size_t i = 0; i < session->n_packs; i++)
+		if (sidecar_trouble(session->packs[i]) && session->n_unkept < KEPT_FILES_MAX)
+			session->unkept[session->n_unkept++] = session->pack_bins[i];
+}
+
 static int add_probes(struct session *session, const struct operands *operands)
 {
 	for (size_t i = 0; i < operands->n; i++) {
@@ -312,6 +322,10 @@ static int find_pack(void *ctx, const struct cairn_binary *bin, struct cairn_pac
 	struct session *session = ctx;
 	int r = sidecar_find(&session->wish, bin, ret, err);
 
+	if (!r && *ret && session->n_packs < KEPT_FILES_MAX) {
+		session->pack_bins[session->n_packs] = bin;
+		session->packs[session->n_packs++] = *ret;
+	}
 	if (!r && !*ret && cairn_binary_has_dwarf(bin) && session->n_unkept < KEPT_FILES_MAX)
 		session->unkept[session->n_unkept++] = bin;
 	return r;
@@ -379,6 +393,7 @@ static int go(const struct trace_values *values, const struct command *command,
 
 	if (!status)
 		status = add_probes(session, operands);
+	tell_trouble(session);
 	if (status)
 		return status;
 	if (values->dry_run)

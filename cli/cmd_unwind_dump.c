@@ -121,10 +121,13 @@ static int dump_sidecar(const char *path, bool json)
 
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
+	sidecar_say_unbound(pack);
 	const void *bytes = cairn_pack_section(pack, ".cairn.cfi", &size);
 	if (!bytes) {
+		int status = sidecar_trouble(pack);
+
 		cairn_pack_close(pack);
-		return fail(STATUS_NO, "%s: has no unwind rows: neither had its binary, or an older cairn made it", path);
+		return status ? status : fail(STATUS_NO, "%s: has no unwind rows: neither had its binary, or an older cairn made it", path);
 	}
 	r = cairn_unwind_open_mem(bytes, size, path, &table, &err);
 	if (r < 0) {

@@ -168,6 +168,7 @@ int layout_open(const char *path, const struct cairn_abi *abi, const struct layo
 	opts.binary = ret->bin;
 	if (ret->has_bases)
 		opts.base = btf_of(&ret->bases);
+	sidecar_say_unbound_file(path);
 	int rc = cairn_source_open(path, &opts, &ret->source, &err);
 	return rc < 0 ? fail_err(rc, &err, STATUS_USAGE) : STATUS_YES;
 }

@@ -50,8 +50,38 @@ static int open_named(const struct cairn_binary *bin, const char *file, bool mus
 {
 	struct cairn_pack_opts opts = {.size = sizeof(opts), .must_be_trusted = must_be_trusted};
 
-	opts.build_id = cairn_binary_build_id(bin, &opts.build_id_len);
+	/* A sidecar that is asked about itself has no code to compare. */
+	if (!sidecar_is_named(cairn_binary_path(bin)))
+		opts.binary = bin;
 	return cairn_pack_open(file, &opts, ret, err);
+}
+
+void sidecar_say_unbound(const struct cairn_pack *pack)
+{
+	if (pack && !cairn_pack_is_bound(pack))
+		fail(STATUS_YES,
+		     "%s is unbound: it was made of a debug file alone, and cannot be compared with any code; make it with: cairn "
+		     "pack PROGRAM",
+		     cairn_pack_path(pack));
+}
+
+void sidecar_say_unbound_file(const char *path)
+{
+	struct cairn_pack *pack;
+
+	/* What else is wrong with it is said by who reads it. */
+	if (!sidecar_is_named(path) || cairn_pack_open(path, NULL, &pack, NULL) < 0)
+		return;
+	sidecar_say_unbound(pack);
+	cairn_pack_close(pack);
+}
+
+int sidecar_trouble(const struct cairn_pack *pack)
+{
+	struct cairn_err err = {0};
+	int r = pack ? cairn_pack_trouble(pack, &err) : 0;
+
+	return r < 0 ? fail_err(r, &err, STATUS_NO) : STATUS_YES;
 }
 
 /* So that the next one need not ask the network. Without a cache the answer is as good. */
@@ -81,7 +111,11 @@ static int fetch_sidecar(const struct cairn_binary *bin, const struct sidecar_wi
 	free(path);
 	if (!r)
 		keep_copy(*ret, wish);
-	return r;
+	if (r != -ESTALE)
+		return r;
+	/* The server's is of another file with that build-id. */
+	fail(STATUS_YES, "%s", err->msg);
+	return 0;
 }
 
 /* Any server has debug files. The sidecar that is made of one is kept, as it is of one that lies here. */
@@ -165,6 +199,22 @@ static int make(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 	return find(bin, &only_make, &search, ret, err);
 }
 
+struct cairn_pack *sidecar_another(const struct cairn_binary *bin, const struct sidecar_wish *wish, const struct cairn_pack *pack)
+{
+	struct cairn_pack_search search = {.size = sizeof(search), .threads = wish->jobs, .may_make = true, .anew = true};
+	struct cairn_err err = {0};
+	struct cairn_pack *made = NULL;
+	char dir[4096];
+
+	sidecar_trouble(pack);
+	if (!bin || wish->file || sidecar_is_named(cairn_binary_path(bin)) || !cairn_binary_has_dwarf(bin))
+		return NULL;
+	search.cache_dir = cache_is("read") ? NULL : cache_for(wish, dir, sizeof(dir));
+	if (cairn_pack_for(bin, &search, &made, &err) < 0)
+		fail_err(-EBADMSG, &err, STATUS_NO);
+	return made;
+}
+
 static int tell(int r, const struct cairn_binary *bin, const struct cairn_pack *pack, const struct cairn_err *err)
 {
 	if (r < 0)
@@ -195,15 +245,29 @@ int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 	r = wish->file ? open_named(bin, wish->file, false, ret, &err) : find(bin, wish, &search, ret, &err);
 	if (!r && !*ret)
 		r = make(bin, wish, ret, &err);
+	if (!r)
+		sidecar_say_unbound(*ret);
 	return tell(r, bin, *ret, &err);
 }
 
 /* ---- places ---- */
 
-int sidecar_find(void *wish, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err)
+static bool has_build_id(const char *file, const struct cairn_binary *bin)
 {
-	struct cairn_pack_search search = {.size = sizeof(search), .places = !((const struct sidecar_wish *)wish)->lines};
-	const struct sidecar_wish *w = wish;
+	struct cairn_pack_opts opts = {.size = sizeof(opts)};
+	struct cairn_pack *pack = NULL;
+	bool has;
+
+	opts.build_id = cairn_binary_build_id(bin, &opts.build_id_len);
+	has = !cairn_pack_open(file, &opts, &pack, NULL);
+	cairn_pack_close(pack);
+	return has;
+}
+
+static int find_wanted(const struct sidecar_wish *w, const struct cairn_binary *bin, struct cairn_pack **ret,
+		       struct cairn_err *err)
+{
+	struct cairn_pack_search search = {.size = sizeof(search), .places = !w->lines};
 
 	*ret = NULL;
 	if (w->none)
@@ -213,8 +277,20 @@ int sidecar_find(void *wish, const struct cairn_binary *bin, struct cairn_pack *
 
 		if (r != -ESTALE || !w->many)
 			return r;
+		/* Of another build-id it is for another binary. */
+		if (has_build_id(w->file, bin))
+			fail(STATUS_YES, "%s", err->msg);
 	}
 	return find(bin, w, &search, ret, err);
+}
+
+int sidecar_find(void *wish, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err)
+{
+	int r = find_wanted(wish, bin, ret, err);
+
+	if (!r)
+		sidecar_say_unbound(*ret);
+	return r;
 }
 
 int sidecar_sites_open(const struct cairn_binary *bin, const struct sidecar_wish *wish,
@@ -235,6 +311,37 @@ int sidecar_sites_open(const struct cairn_binary *bin, const struct sidecar_wish
 		return STATUS_YES;
 	sidecar_sites_close(ret);
 	return fail_err(r, &err, STATUS_NOT_HERE);
+}
+
+/* What will be asked, asked once before anything is printed. */
+static int try_all(const struct sidecar_sites *source, char *const *names, size_t n, struct cairn_err *err)
+{
+	struct cairn_function_list list;
+	int r = n ? 0 : cairn_pack_compare(source->pack, err);
+
+	for (size_t i = 0; i < n && r >= 0; i++)
+		r = cairn_sites_is_pattern(names[i]) ? cairn_pack_compare(source->pack, err)
+						     : cairn_sites_find(source->sites, names[i], &list, err);
+	/* What else goes wrong is said when it is asked again. */
+	return cairn_pack_trouble(source->pack, err);
+}
+
+int sidecar_sites_settle(const struct cairn_binary *bin, const struct sidecar_wish *wish, const struct cairn_sites_opts *opts,
+			 char *const *names, size_t n, struct sidecar_sites *source)
+{
+	struct sidecar_wish none = *wish;
+	struct cairn_err err = {0};
+	int r = source->pack ? try_all(source, names, n, &err) : 0;
+
+	if (r >= 0)
+		return STATUS_YES;
+	sidecar_sites_close(source);
+	*source = (struct sidecar_sites){0};
+	if (wish->file || sidecar_is_named(cairn_binary_path(bin)) || !cairn_binary_has_dwarf(bin))
+		return fail_err(r, &err, STATUS_NO);
+	fail(STATUS_YES, "%s", err.msg);
+	none.none = true;
+	return sidecar_sites_open(bin, &none, opts, source);
 }
 
 void sidecar_sites_close(struct sidecar_sites *source)

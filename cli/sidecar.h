@@ -40,6 +40,29 @@ struct sidecar_wish {
 /* The same that is made when there is none: an exit status. For who has asked sidecar_find() already. */
 int sidecar_make(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret);
 
+/*
+ * sidecar_another - instead of one that cairn_pack_trouble() is about: one that is made from the
+ * debug information
+ *
+ * Says what is wrong with @pack, which stays open. Returns NULL when there is no debug information,
+ * or a person named @pack.
+ */
+struct cairn_pack *sidecar_another(const struct cairn_binary *bin, const struct sidecar_wish *wish, const struct cairn_pack *pack);
+
+/*
+ * Say what is wrong with a sidecar: an exit status, STATUS_YES when nothing was held back. @pack
+ * may be NULL.
+ */
+int sidecar_trouble(const struct cairn_pack *pack);
+
+/*
+ * Say that nothing could compare a sidecar with code, if that is so. Of what is printed from it
+ * without a binary, too.
+ */
+void sidecar_say_unbound(const struct cairn_pack *pack);
+/* The same of a file that a person named, if it is a sidecar. */
+void sidecar_say_unbound_file(const char *path);
+
 /* The sidecar of @bin for addr, made when there is none; an exit status. Talks on stderr of what was refused. */
 int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret);
 
@@ -62,6 +85,17 @@ struct sidecar_sites {
 int sidecar_sites_open(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 		       const struct cairn_sites_opts *opts, struct sidecar_sites *ret);
 void sidecar_sites_close(struct sidecar_sites *source);
+
+/*
+ * sidecar_sites_settle - before anything is printed: whether the sidecar can answer
+ *
+ * A sidecar of another file, or a damaged one, is replaced by the debug information, and that is
+ * said. One that a person named is not replaced.
+ * @names  functions that will be asked about; @n 0: all of the file will be
+ * Returns an exit status.
+ */
+int sidecar_sites_settle(const struct cairn_binary *bin, const struct sidecar_wish *wish, const struct cairn_sites_opts *opts,
+			 char *const *names, size_t n, struct sidecar_sites *source);
 
 /*
  * sidecar_keep - have the sidecar of @bin made for the next time

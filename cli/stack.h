@@ -23,6 +23,8 @@ struct stack_names {
 	size_t n_debug;
 	struct stack_file *files; /* for which one was made */
 	size_t n;
+	const struct cairn_pack **found; /* for the walk, which closes them */
+	size_t n_found;
 	struct stack_memo memo;
 	/* The lines of one frame, written over for the next. */
 	FILE *lines;
@@ -49,6 +51,8 @@ int stack_names_find_pack(void *ctx, const struct cairn_binary *bin, struct cair
 /* @names has what the caller wishes. False: no memory. stack_names_fini() in both cases. */
 bool stack_names_init(struct stack_names *names);
 void stack_names_fini(struct stack_names *names);
+/* Say which sidecars were not believed, and why. Before the stacks are closed. */
+void stack_names_tell_trouble(const struct stack_names *names);
 
 void stack_names_find(struct stack_names *names, const struct cairn_stack_frame *frame, struct stack_place *ret);
 

@@ -14,12 +14,28 @@ struct stack_file {
 int stack_names_find_pack(void *ctx, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err)
 {
 	struct stack_names *names = ctx;
+	int r = sidecar_find(&names->wish, bin, ret, err);
+	const struct cairn_pack **grown;
 
-	return sidecar_find(&names->wish, bin, ret, err);
+	if (r || !*ret)
+		return r;
+	grown = realloc(names->found, (names->n_found + 1) * sizeof(*grown));
+	if (!grown)
+		return 0;
+	names->found = grown;
+	grown[names->n_found++] = *ret;
+	return 0;
+}
+
+/* Those that had to hold something back were not used from then on. */
+void stack_names_tell_trouble(const struct stack_names *names)
+{
+	for (size_t i = 0; i < names->n_found; i++)
+		sidecar_trouble(names->found[i]);
 }
 
 /* That of a file that had none when its first frame was walked through. */
-static const struct cairn_pack *made_pack_of(struct stack_names *names, const struct cairn_binary *bin)
+static const struct cairn_pack *made_pack_of(struct stack_names *names, const struct cairn_binary *bin, struct cairn_vaddr at)
 {
 	struct stack_file *grown;
 	struct cairn_pack *pack = NULL;
@@ -29,6 +45,13 @@ static const struct cairn_pack *made_pack_of(struct stack_names *names, const st
 			return names->files[i].pack;
 	if (cairn_binary_has_dwarf(bin))
 		sidecar_make(bin, &names->wish, &pack);
+	/* The one that is there may be the one that the walk has just refused. */
+	if (pack && !cairn_pack_covers(pack, at)) {
+		struct cairn_pack *another = sidecar_another(bin, &names->wish, pack);
+
+		cairn_pack_close(pack);
+		pack = another;
+	}
 	grown = realloc(names->files, (names->n + 1) * sizeof(*grown));
 	if (grown) {
 		names->files = grown;
@@ -41,7 +64,7 @@ static const struct cairn_pack *pack_of(struct stack_names *names, const struct 
 {
 	if (frame->pack || !frame->bin || names->symbols_only)
 		return frame->pack;
-	return made_pack_of(names, frame->bin);
+	return made_pack_of(names, frame->bin, frame->vaddr);
 }
 
 static bool symbol_of(const struct cairn_pack *pack, const struct cairn_stack_frame *frame, const char **ret_name,
@@ -75,6 +98,11 @@ void stack_names_find(struct stack_names *names, const struct cairn_stack_frame 
 	ret->unnamed = NULL;
 	if (pack && !names->symbols_only)
 		ret->n = cairn_pack_frames(pack, frame->vaddr, ret->functions, CAIRN_FRAMES_MAX);
+	/* What has a damaged sidecar is named by the symbols of the file. */
+	if (pack && cairn_pack_trouble(pack, NULL) < 0) {
+		pack = NULL;
+		ret->n = 0;
+	}
 	if (symbol_of(pack, frame, &symbol, &start)) {
 		ret->has_start = true;
 		ret->off = frame->vaddr.v - start.v + !frame->is_exact;
@@ -100,5 +128,6 @@ void stack_names_fini(struct stack_names *names)
 	for (size_t i = 0; i < names->n; i++)
 		cairn_pack_close(names->files[i].pack);
 	free(names->files);
+	free(names->found);
 	stack_args_fini(names);
 }

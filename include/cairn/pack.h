@@ -59,7 +59,10 @@ struct cairn_packed_section {
 	const char *what; /* "functions"; static */
 };
 
-/* Version 2 of the format has at most 24 (docs/formats/sidecar.md); the rest is room for those that are added to it. */
+/*
+ * Version 3 of the format has at most 25 (docs/formats/sidecar.md); the rest is room for those that
+ * are added to it.
+ */
 #define CAIRN_PACK_SECTIONS_MAX 32
 
 struct cairn_packed {
@@ -108,6 +111,13 @@ struct cairn_pack_opts {
 	 * a file that a person named is trusted as far as the person.
 	 */
 	bool must_be_trusted;
+	/*
+	 * The binary that it must be of; NULL: none is at hand. It must have that build-id, and
+	 * what a loader maps of it must be what is mapped of the binary. A page of its code is
+	 * compared when something at an address in it is asked for: cairn_pack_covers(). Needed for
+	 * the call only: the pack keeps the file open.
+	 */
+	const struct cairn_binary *binary;
 };
 
 /*
@@ -119,11 +129,14 @@ struct cairn_pack_opts {
  *   -ENOENT      no such file
  *   -EBADMSG     not an ELF file, not a sidecar, or damaged (err: section, offset, expected)
  *   -EOPNOTSUPP  of another version of the format (err: version found, version known)
- *   -ESTALE      of another build-id than asked for (err: both)
+ *   -ESTALE      of another build-id than asked for (err: both), or of another file than
+ *                @opts->binary (err: what differs)
  *   -EPERM       not to be trusted (err: which file or directory, and why)
  *   -EINVAL      @opts has something set that this version does not know
  *   -ENOMEM, and what open(2) and mmap(2) return
- * Cost: headers of sections; some 20 microseconds. What a lookup touches is checked then. Threads: any.
+ * Cost: headers of sections, and the checksums of pages: some 30 microseconds. What a lookup
+ * touches is held against its checksum then; where that differs it answers less, and
+ * cairn_pack_trouble() tells. Threads: any.
  */
 int cairn_pack_open(const char *path, const struct cairn_pack_opts *opts, struct cairn_pack **ret,
 		    struct cairn_err *err);
@@ -142,10 +155,45 @@ void cairn_pack_close(struct cairn_pack *pack);
 /*
  * cairn_pack_check - decode every record, and tell the first that is wrong
  *
- * Lookups never read outside the file, whatever is in it; a damaged record makes them answer less. This
- * finds it. Returns 0 or -EBADMSG (err: section, offset, expected). Cost: all of the file is read.
+ * First all checksums, then each record. Lookups never read outside the file, whatever is in it; a
+ * damaged record makes them answer less. This finds it. Returns 0 or -EBADMSG (err: section,
+ * offset, expected). Cost: all of the file is read.
  */
 int cairn_pack_check(const struct cairn_pack *pack, struct cairn_err *err);
+
+/*
+ * cairn_pack_compare - compare all code of the binary that it was opened for
+ *
+ * Returns 0 when each page is as it was when the sidecar was made. Negative:
+ *   -ESTALE   it is of another file (err: the address of a page that differs)
+ *   -ENODATA  there is nothing to compare (err: the sidecar is unbound, or no binary with code was
+ *             named when it was opened)
+ * Cost: reads the code, 1 ms for 1 MB.
+ */
+int cairn_pack_compare(const struct cairn_pack *pack, struct cairn_err *err);
+
+/* False: it was made of a debug file alone, and cannot be compared with any code. */
+bool cairn_pack_is_bound(const struct cairn_pack *pack);
+
+/*
+ * cairn_pack_covers - whether the code at an address is the code that the sidecar describes
+ *
+ * @at  link-time address; its page is compared, and the one in which an instruction there may end
+ * True also where nothing can be compared: unbound, no binary at hand, no code there.
+ * Cost: each page is hashed once, some 5 microseconds. No allocation. Threads: any. Signals: safe.
+ */
+bool cairn_pack_covers(const struct cairn_pack *pack, struct cairn_vaddr at);
+
+/*
+ * cairn_pack_trouble - why lookups answered less than they could have
+ *
+ * Returns 0 when nothing was held back. Negative:
+ *   -EBADMSG  bytes that were asked for do not have their checksum (err: where)
+ *   -ESTALE   code that was asked about is not what the sidecar describes (err: where)
+ * Ask after lookups that cannot return an error; cairn_pack_sites() returns these itself. Threads:
+ * any.
+ */
+int cairn_pack_trouble(const struct cairn_pack *pack, struct cairn_err *err);
 
 /* Path as given to open. Borrowed. */
 const char *cairn_pack_path(const struct cairn_pack *pack);
@@ -180,6 +228,7 @@ struct cairn_pack_search {
 	bool places;   /* it must have the places of functions; one that has not is made again */
 	bool background; /* nobody waits for cairn_pack_keep(): what failed minutes ago is not tried again */
 	bool may_make; /* make it from the debug information when there is none, and keep it in the cache */
+	bool anew;     /* with may_make: what is there was found to be wrong, and is not looked at */
 	/* Filled: what was not used and why, one per line, "" when there is nothing to tell. */
 	char note[512];
 };
@@ -211,7 +260,7 @@ int cairn_pack_for(const struct cairn_binary *bin, struct cairn_pack_search *sea
  * @search  cache_dir, cache_bytes, threads and background count
  * @ret     what was made, for telling; all zero when nothing was. cairn_packed_free().
  * Returns 1 when it was made, 0 when there was one already. Negative:
- *   -EINVAL   no cache_dir, or a binary without a build-id
+ *   -EINVAL   no cache_dir, or a binary without a build-id or without code: a debug file alone
  *   -ENODATA  a binary without debug information
  *   -EPERM    the caller is root, and others could write the cache; or another user decides what the sidecar would say (err:
  *             by which file). The files that decide are the binary, its debug files and its .dwo files. Root keeps nothing
@@ -232,6 +281,7 @@ int cairn_pack_keep(const struct cairn_binary *bin, const struct cairn_pack_sear
  * Returns 0. Negative:
  *   -EINVAL   no cache_dir, or a sidecar without a build-id
  *   -EBADMSG  cairn_pack_check() finds it damaged
+ *   -ESTALE, -ENODATA  as cairn_pack_compare(): only what was compared with the binary is kept
  *   -EPERM    others could write there, and the caller is root
  *   else as cairn_file_write()
  * Cost: all of the sidecar is read.

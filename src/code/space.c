@@ -17,6 +17,7 @@ struct image {
 	uint64_t lo;
 	char *path;
 	uint8_t *bin_bytes, *table_bytes;
+	struct cairn_pack *refused; /* a sidecar of other code: rows of it may be in use */
 	bool has_tried_table;
 };
 
@@ -47,6 +48,7 @@ static void image_free(struct image *i)
 	free(i->bin_bytes);
 	unwind_table_fini(&i->image.table);
 	cairn_pack_close(i->image.pack);
+	cairn_pack_close(i->refused);
 	free(i->table_bytes);
 	free(i->path);
 	free(i);
@@ -125,6 +127,18 @@ static int get_table(const struct code_space *space, struct image *i)
 	return rc ? (rc < 0 ? rc : 0) : make_table(i, space->source.threads);
 }
 
+/* What a sidecar says of other code than is mapped is not asked for; the file's own rows are. */
+static int refuse_pack(const struct code_space *space, struct image *i)
+{
+	i->refused = i->image.pack;
+	i->image.pack = NULL;
+	if (i->table_bytes)
+		return 0;
+	unwind_table_fini(&i->image.table);
+	i->image.table = (struct unwind_table){0};
+	return make_table(i, space->source.threads);
+}
+
 static int open_image(const struct code_space *space, const struct code_mapping *m, struct image *i)
 {
 	struct cairn_err err = {0};
@@ -187,6 +201,8 @@ int code_space_find(struct code_space *space, struct cairn_addr at, const struct
 	int rc = find(space, at, &i, ret_at);
 	if (rc == 0 && i && i->image.bin && !i->has_tried_table)
 		rc = get_table(space, i);
+	if (rc == 0 && i && i->image.pack && !cairn_pack_covers(i->image.pack, *ret_at))
+		rc = refuse_pack(space, i);
 	*ret_image = rc == 0 && i ? &i->image : NULL;
 	return rc < 0 ? err_nomem(err, "the code of a process") : 0;
 }

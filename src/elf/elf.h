@@ -6,6 +6,9 @@
  * file, relocated against the layout that this module gives to the allocated sections. Both happen
  * on first use and stay until the file is closed; everything else is borrowed from the mapping.
  *
+ * A file that has checksums (guard.h) is held against them: its headers when it is opened, a
+ * section when its bytes are first asked for. So no reader of a section can forget it.
+ *
  * A file that somebody shortens in place while it is mapped raises SIGBUS, as with every reader
  * that maps. Package managers and linkers replace files by rename or unlink, which is safe.
  */
@@ -47,6 +50,9 @@ int elf_open_fd(int fd, const char *name, struct elf **ret, struct cairn_err *er
 int elf_open_mem(const void *bytes, size_t size, const char *name, struct elf **ret,
 		 struct cairn_err *err);
 void elf_close(struct elf *e);
+
+/* One more owner, who elf_close()s it, too. Returns @e. */
+struct elf *elf_ref(struct elf *e);
 
 /* Which file was opened, whatever its path leads to by now. From memory: all zero. */
 struct elf_origin {
@@ -91,6 +97,19 @@ int elf_section(struct elf *e, const char *name, const struct elf_section **ret,
 size_t elf_n_sections(const struct elf *e);
 const struct elf_section *elf_section_at(const struct elf *e, size_t i);
 
+/*
+ * elf_section_unchecked - elf_section() of a file with checksums, whose bytes nobody has compared
+ * with them
+ *
+ * @ret  a copy; its data is NULL when there is none, or it has no bytes, or they are compressed
+ * Whoever reads the bytes asks elf_guard() for each page. Of a file without checksums nothing is
+ * found.
+ */
+void elf_section_unchecked(const struct elf *e, const char *name, struct elf_section *ret);
+
+/* The checksums of the file (elf/guard.h); NULL when it has none. */
+struct guard *elf_guard(const struct elf *e);
+
 /* One by index with its bytes, for names that occur several times. Otherwise as elf_section(). */
 int elf_section_bytes(struct elf *e, size_t i, const struct elf_section **ret,
 		      struct cairn_err *err);
@@ -105,6 +124,23 @@ const uint8_t *elf_whole(const struct elf *e, size_t *ret_size);
  * for bytes that are not those of a mapped file, as decompressed ones. Threads: any, also while others read them.
  */
 void elf_release(const struct elf *e, const uint8_t *p, size_t n);
+
+/*
+ * What a loader maps: the segments of an executable or shared object, the sections of code of a
+ * relocatable file. The first three members are the same in a file, in what strip(1) leaves of it,
+ * and in its debug file.
+ */
+struct elf_load {
+	uint64_t at;	  /* link-time address */
+	uint64_t size;	  /* in memory */
+	uint32_t flags;	  /* PF_* */
+	uint64_t foff;	  /* of its bytes in the file */
+	uint64_t n_bytes; /* 0: this file does not have them */
+};
+size_t elf_loads(const struct elf *e, const struct elf_load **ret);
+
+/* Copies @n bytes from the @off-th on, all below n_bytes; ELF and program headers as zeros. */
+void elf_load_copy(const struct elf *e, const struct elf_load *l, uint64_t off, size_t n, uint8_t *to);
 
 /* True when @at lies in a section with SHF_EXECINSTR; then the bytes from there to its end. */
 bool elf_code_at(const struct elf *e, struct cairn_vaddr at, const uint8_t **ret, size_t *ret_len);

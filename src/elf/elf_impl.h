@@ -44,6 +44,12 @@ struct elf {
 	size_t size;
 	bool mapped; /* bytes come from mmap and are ours to unmap */
 	uint16_t type, machine;
+	atomic_uint n_owners;
+	struct guard *guard;	/* NULL: a file without checksums */
+	bool lacks_checksums; /* and which should have them: a sidecar */
+	struct elf_load *loads;
+	size_t n_loads;
+	uint64_t phoff, ph_size; /* the program headers */
 	/* Its code sections have no bytes: what objcopy --only-keep-debug leaves. */
 	bool debug_only;
 	struct section *sections;

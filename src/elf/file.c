@@ -29,6 +29,7 @@
 #include "elf/compress.h"
 #include "base/inputs.h"
 #include "elf/elf_impl.h"
+#include "elf/guard.h"
 #include "elf/note.h"
 #include "elf/relocate.h"
 #include "elf/section_raw.h"
@@ -309,18 +310,32 @@ static int link_relocations(struct elf *e, struct cairn_err *err)
 static int read_segments(struct elf *e, Elf *lib, size_t n, struct cairn_err *err)
 {
 	struct segment_header *loads = arena_array(&e->arena, n, sizeof(*loads));
-	if (!loads)
+	e->loads = arena_array(&e->arena, n, sizeof(*e->loads));
+	if (!loads || !e->loads)
 		return err_nomem(err, "program headers");
 	size_t n_loads = 0;
 	for (size_t i = 0; i < n; i++) {
 		GElf_Phdr ph;
 		if (!gelf_getphdr(lib, i, &ph))
 			return libelf_failed(e, "program headers", err);
-		if (ph.p_type != PT_LOAD || !ph.p_filesz)
+		if (ph.p_type != PT_LOAD)
+			continue;
+		e->loads[e->n_loads++] = (struct elf_load){ph.p_vaddr, ph.p_memsz, ph.p_flags, ph.p_offset,
+							   e->debug_only ? 0 : ph.p_filesz};
+		if (!ph.p_filesz)
 			continue;
 		loads[n_loads++] = (struct segment_header){ph.p_vaddr, ph.p_offset, ph.p_filesz};
 	}
 	return elf_set_segments(e, loads, n_loads, err);
+}
+
+/* A file that lost its checksums still has the section that makes it a sidecar. */
+static bool is_sidecar(const struct elf *e)
+{
+	for (size_t i = 0; i < e->n_sections; i++)
+		if (!strcmp(e->sections[i].file.name, SIDECAR_HEADER))
+			return true;
+	return false;
 }
 
 /* objcopy --only-keep-debug keeps the headers of the code and makes it SHT_NOBITS. */
@@ -337,26 +352,51 @@ static bool has_code_without_bytes(const struct elf *e)
 	return any;
 }
 
+/* Of a relocatable file: sections of code, where they were laid out. */
+static int load_sections(struct elf *e, struct cairn_err *err)
+{
+	e->loads = arena_array(&e->arena, e->n_by_addr, sizeof(*e->loads));
+	if (!e->loads)
+		return err_nomem(err, "sections of code");
+	for (size_t i = 0; i < e->n_by_addr; i++) {
+		const struct section *s = &e->sections[e->by_addr[i]];
+		if (s->file.flags & SHF_EXECINSTR)
+			e->loads[e->n_loads++] = (struct elf_load){s->file.addr.v, s->file_size, PF_R | PF_X, s->file.foff.v,
+								   s->file.type == SHT_NOBITS ? 0 : s->file_size};
+	}
+	return 0;
+}
+
 static int read_headers(struct elf *e, Elf *lib, const struct header *h, struct cairn_err *err)
 {
 	int r = read_sections(e, lib, h->shnum, err);
 	if (r < 0)
 		return r;
 	e->debug_only = has_code_without_bytes(e);
+	e->lacks_checksums = !e->guard && is_sidecar(e);
+	e->phoff = h->phoff;
+	e->ph_size = h->phnum * sizeof(Elf64_Phdr);
 	if ((r = link_relocations(e, err)) < 0)
 		return r;
 	if (e->type == ET_REL && (r = elf_lay_out(e, err)) < 0)
 		return r;
 	if ((r = elf_index_sections(e, err)) < 0)
 		return r;
+	if (e->type == ET_REL && (r = load_sections(e, err)) < 0)
+		return r;
 	if (e->type != ET_REL && (r = read_segments(e, lib, h->phnum, err)) < 0)
 		return r;
 	return elf_find_build_id(e, err);
 }
 
-/* Bytes that need neither decompression nor relocation are ready from the start. */
+/*
+ * Bytes that need neither decompression nor relocation nor a look at checksums are ready from the
+ * start.
+ */
 static void borrow_sections(struct elf *e)
 {
+	if (e->guard || e->lacks_checksums)
+		return;
 	for (size_t i = 0; i < e->n_sections; i++) {
 		struct section *s = &e->sections[i];
 		const uint8_t *bytes;
@@ -377,9 +417,13 @@ static void init_libelf(void)
 static int parse(struct elf *e, struct cairn_err *err)
 {
 	struct header h = {0};
-	int r = header(e, &h, err);
+	int r = guard_open(e->bytes, e->size, e->path, &e->guard, err);
+	if (r == 0)
+		r = header(e, &h, err);
 	if (r < 0)
 		return r;
+	if (e->guard && !guard_check(e->guard, e->bytes + h.shoff, h.shnum * sizeof(Elf64_Shdr)))
+		return guard_verdict(e->guard, e->path, err);
 	e->type = h.type;
 	e->machine = h.machine;
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -409,6 +453,7 @@ static int open_bytes(const void *bytes, size_t size, const struct stat *st, con
 	arena_init(&e->names);
 	pthread_mutex_init(&e->lock, NULL);
 	pthread_cond_init(&e->no_longer_busy, NULL);
+	e->n_owners = 1;
 	e->bytes = bytes;
 	e->size = size;
 	e->mapped = st;
@@ -467,13 +512,20 @@ void elf_release(const struct elf *e, const uint8_t *p, size_t n)
 	madvise((void *)from, to - from, MADV_DONTNEED);
 }
 
+struct elf *elf_ref(struct elf *e)
+{
+	atomic_fetch_add_explicit(&e->n_owners, 1, memory_order_relaxed);
+	return e;
+}
+
 void elf_close(struct elf *e)
 {
-	if (!e)
+	if (!e || atomic_fetch_sub_explicit(&e->n_owners, 1, memory_order_acq_rel) > 1)
 		return;
 	for (size_t i = 0; i < e->n_sections; i++)
 		free(e->sections[i].bytes);
 	free(e->symbols);
+	guard_close(e->guard);
 	arena_fini(&e->names);
 	arena_fini(&e->arena);
 	pthread_cond_destroy(&e->no_longer_busy);
@@ -486,6 +538,11 @@ void elf_close(struct elf *e)
 const char *elf_path(const struct elf *e)
 {
 	return e->path;
+}
+
+struct guard *elf_guard(const struct elf *e)
+{
+	return e->guard;
 }
 
 const struct elf_origin *elf_origin(const struct elf *e)

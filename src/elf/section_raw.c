@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "elf/guard.h"
+
 bool section_is(const struct elf *e, uint32_t i, uint32_t type)
 {
 	return i < e->n_sections && e->sections[i].file.type == type;
@@ -36,6 +38,8 @@ int section_raw(const struct elf *e, size_t i, const uint8_t **ret, struct cairn
 			       " bytes: ends behind the end of the file, 0x%zx",
 			       e->path, s->file.name ? s->file.name : "section names", i, off,
 			       s->file_size, e->size);
+	if (e->guard && !guard_check(e->guard, e->bytes + off, s->file_size))
+		return guard_verdict(e->guard, e->path, err);
 	*ret = e->bytes + off;
 	return 0;
 }

@@ -17,6 +17,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "elf/guard.h"
+
 enum {
 	BITS_SLACK = 8,
 	BITS_WIDTH_MAX = 32,
@@ -63,6 +65,7 @@ enum {
 };
 
 struct table {
+	struct guard *guard; /* NULL: bytes that need no checking */
 	struct bits bits;
 	uint32_t n;
 	uint32_t record_width;
@@ -70,17 +73,20 @@ struct table {
 	uint8_t start[TABLE_FIELDS];
 };
 
-/* Field @field of record @i; 0 when there is none. */
+/* Field @field of record @i; 0 when there is none, or its checksum differs. */
 static inline uint32_t table_get(const struct table *t, uint32_t i, unsigned int field)
 {
-	return bits_get(&t->bits, (uint64_t)i * t->record_width + t->start[field], t->width[field]);
+	uint64_t at = (uint64_t)i * t->record_width + t->start[field];
+	if (__builtin_expect(at + t->width[field] - 1 >= t->bits.n, 0) || !guard_near(t->guard, t->bits.p + at / 8))
+		return 0;
+	return bits_get(&t->bits, at, t->width[field]);
 }
 
 /* The table at @p, of which there are @size bytes at least 4-aligned; its own size, or 0 when it is damaged. */
-static inline uint64_t table_read(struct table *t, const uint8_t *p, uint64_t size)
+static inline uint64_t table_read(struct table *t, struct guard *guard, const uint8_t *p, uint64_t size)
 {
-	*t = (struct table){0};
-	if (size < TABLE_HEAD + BITS_SLACK)
+	*t = (struct table){.guard = guard};
+	if (size < TABLE_HEAD + BITS_SLACK || (guard && !guard_check(guard, p, TABLE_HEAD)))
 		return 0;
 	memcpy(&t->n, p, sizeof(t->n));
 	memcpy(t->width, p + sizeof(t->n), sizeof(t->width));

@@ -128,7 +128,7 @@ static int check_symbol_names(const struct cairn_pack *p, struct cairn_err *err)
 {
 	const char *before = "";
 	for (uint32_t i = 0; i < p->n_symbol_names; i++) {
-		const struct pack_symbol_name *s = &p->symbol_names[i];
+		const struct pack_symbol_name *s = pack_symbol(p, i);
 		const char *name = pack_string(p, s->name);
 		if (!name || strcmp(before, name) > 0)
 			return bad(p, ".cairn.symbol_names", i, "a name not before the last in the alphabet", err);
@@ -163,9 +163,22 @@ static int check_unwind(const struct cairn_pack *p, struct cairn_err *err)
 	return bytes ? unwind_table_open(bytes, size, elf_path(p->elf), ".cairn.cfi", &table, err) : 0;
 }
 
+/* Of the wrapper, too, in which a debuginfod serves it. */
+static int check_sums(const struct cairn_pack *p, struct cairn_err *err)
+{
+	int rc = guard_check_all(p->guard, elf_path(p->elf), err);
+	if (rc < 0 || !p->wrapper)
+		return rc;
+	if (!elf_guard(p->wrapper))
+		return err_set(err, -EBADMSG, "%s: damaged: it has no checksums around the sidecar", elf_path(p->wrapper));
+	return guard_check_all(elf_guard(p->wrapper), elf_path(p->wrapper), err);
+}
+
 int cairn_pack_check(const struct cairn_pack *p, struct cairn_err *err)
 {
-	int rc = check_tables(p, err);
+	int rc = check_sums(p, err);
+	if (rc >= 0)
+		rc = check_tables(p, err);
 	if (rc >= 0)
 		rc = check_symbols(p, err);
 	if (rc >= 0)

@@ -2,11 +2,13 @@
 /* Frames and pages, read where they are; encode_frames.c and encode_code.c show what they look like. */
 #include "pack/pack_impl.h"
 
-/* Block @i; false when it is empty or damaged. */
+/* Block @i, whose checksum and that of the slack was checked; false when it is empty or damaged. */
 static bool block_at(const struct blocks *b, uint32_t i, struct bits *ret)
 {
 	uint32_t from = table_get(&b->starts, i, 0), end = table_get(&b->starts, i + 1, 0);
 	if (i >= b->n || from >= end || end > b->size)
+		return false;
+	if (b->starts.guard && !guard_check(b->starts.guard, b->data + from, end - from + BITS_SLACK))
 		return false;
 	*ret = (struct bits){b->data + from, (uint64_t)(end - from) * 8};
 	return true;

@@ -2,9 +2,10 @@
 /*
  *	OFFSET  SIZE         MEANING
  *	0       64           ELF header: 64-bit, little-endian, ET_DYN, EM_X86_64, no segments
- *	64      as they are  sections, each aligned to 8
+ *	64      24 + 4 x n   .cairn.seal: checksums of what follows (elf/guard.h)
+ *	        as they are  sections, each aligned to 8
  *	        ...          .shstrtab
- *	        64 each      section headers: the empty one, the sections, .shstrtab
+ *	        64 each      section headers: the empty one, .cairn.seal, the sections, .shstrtab
  *
  * Every byte between is 0, so that equal content gives equal files.
  */
@@ -15,11 +16,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/guard.h"
+
 enum { ALIGNMENT = 8 };
 
 struct layout {
-	size_t names_off, names_size, headers_off, size;
+	size_t seal_size, names_off, names_size, headers_off, size;
 };
+
+/* Before the sections of the caller: none, and the seal. */
+enum { OWN_FIRST = 2 };
 
 static size_t aligned(size_t off)
 {
@@ -33,13 +39,19 @@ static size_t file_size(const struct out_section *s)
 
 static struct layout lay_out(const struct out_section *sections, size_t n)
 {
-	struct layout l = {.names_off = sizeof(Elf64_Ehdr), .names_size = 1 + sizeof(".shstrtab")};
+	/* Counted from the end of the seal, whose size depends on what follows. */
+	struct layout l = {.names_size = 1 + sizeof(".shstrtab") + sizeof(GUARD_SECTION)};
 	for (size_t i = 0; i < n; i++) {
 		l.names_off = aligned(l.names_off) + file_size(&sections[i]);
 		l.names_size += strlen(sections[i].name) + 1;
 	}
 	l.headers_off = aligned(l.names_off + l.names_size);
-	l.size = l.headers_off + (n + 2) * sizeof(Elf64_Shdr);
+	l.size = l.headers_off + (n + OWN_FIRST + 1) * sizeof(Elf64_Shdr);
+	l.seal_size = guard_section_size(l.size);
+	size_t head = sizeof(Elf64_Ehdr) + l.seal_size;
+	l.names_off += head;
+	l.headers_off += head;
+	l.size += head;
 	return l;
 }
 
@@ -53,8 +65,8 @@ static void put_elf_header(uint8_t *to, const struct layout *l, size_t n)
 		.e_shoff = l->headers_off,
 		.e_ehsize = sizeof(Elf64_Ehdr),
 		.e_shentsize = sizeof(Elf64_Shdr),
-		.e_shnum = (Elf64_Half)(n + 2),
-		.e_shstrndx = (Elf64_Half)(n + 1),
+		.e_shnum = (Elf64_Half)(n + OWN_FIRST + 1),
+		.e_shstrndx = (Elf64_Half)(n + OWN_FIRST),
 	};
 	memcpy(to, &h, sizeof(h));
 }
@@ -86,16 +98,19 @@ int elf_out_make(const struct out_section *sections, size_t n, uint8_t **ret, si
 	if (!file)
 		return err_nomem(err, "a sidecar");
 	put_elf_header(file, &l, n);
-	size_t off = sizeof(Elf64_Ehdr), name = 1;
+	struct out_section seal = {GUARD_SECTION, SHT_PROGBITS, NULL, l.seal_size};
+	size_t off = GUARD_AT + l.seal_size, name = 1;
+	put_section_header(file, &l, 1, &seal, GUARD_AT, &name);
 	for (size_t i = 0; i < n; i++) {
 		off = aligned(off);
-		put_section_header(file, &l, i + 1, &sections[i], off, &name);
+		put_section_header(file, &l, i + OWN_FIRST, &sections[i], off, &name);
 		if (file_size(&sections[i]))
 			memcpy(file + off, sections[i].bytes, sections[i].size);
 		off += file_size(&sections[i]);
 	}
 	struct out_section names = {".shstrtab", SHT_STRTAB, NULL, l.names_size};
-	put_section_header(file, &l, n + 1, &names, l.names_off, &name);
+	put_section_header(file, &l, n + OWN_FIRST, &names, l.names_off, &name);
+	guard_seal(file, l.size);
 	*ret = file;
 	*ret_size = l.size;
 	return 0;

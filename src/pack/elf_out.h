@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An ELF file made of sections only, in memory. */
+/* An ELF file made of sections only, in memory, with checksums of all its bytes. */
 #ifndef PACK_ELF_OUT_H
 #define PACK_ELF_OUT_H
 
@@ -18,7 +18,7 @@ struct out_section {
 };
 
 /*
- * elf_out_make - the file: header, sections each aligned to 8 bytes, section headers
+ * elf_out_make - the file: header, checksums, sections each aligned to 8 bytes, section headers
  *
  * @ret  malloc()ed
  * Returns 0 or -ENOMEM.

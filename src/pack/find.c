@@ -2,6 +2,7 @@
 /* Finding the sidecar of a binary: beside it, in the cache, or by making it. */
 #include <cairn/pack.h>
 
+#include <elf.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "base/err.h"
 #include "base/opts.h"
 #include "base/scope.h"
+#include "elf/guard.h"
 #include "pack/cache.h"
 #include "pack/pack_impl.h"
 #include "pack/trust.h"
@@ -34,6 +36,7 @@ struct wanted {
 	const struct cairn_binary *bin;
 	const uint8_t *id;
 	size_t id_len;
+	bool has_code; /* else the binary is a debug file, which nothing can be compared with */
 };
 
 /* Whether it is as good as what could be made instead. */
@@ -46,6 +49,9 @@ static bool suffices(struct cairn_pack_search *s, const struct wanted *w, const 
 		return false;
 	/* Whoever wrote one beside the binary chose its maker. */
 	if (in_cache && pack->header->maker != PACK_MAKER && cairn_binary_has_dwarf(w->bin))
+		return false;
+	/* Made of a debug file alone, and what it could not be compared with is here. */
+	if (!cairn_pack_is_bound(pack) && w->has_code && cairn_binary_has_dwarf(w->bin))
 		return false;
 	if (cairn_pack_is_current(pack))
 		return true;
@@ -62,8 +68,7 @@ static int try_open(struct cairn_pack_search *s, const char *path, const struct 
 {
 	struct cairn_pack_opts opts = {
 		.size = sizeof(opts),
-		.build_id = w->id,
-		.build_id_len = w->id_len,
+		.binary = w->bin,
 		.must_be_trusted = !geteuid(),
 	};
 	struct cairn_err err = {0};
@@ -126,7 +131,11 @@ static int make_and_keep(const struct cairn_binary *bin, struct cairn_pack_searc
 static struct wanted wanted_of(const struct cairn_binary *bin)
 {
 	struct wanted w = {.bin = bin};
+	const struct elf_load *l;
+	size_t n = elf_loads(binary_main(bin), &l);
 	w.id = cairn_binary_build_id(bin, &w.id_len);
+	for (size_t i = 0; i < n; i++)
+		w.has_code |= l[i].flags & PF_X && l[i].n_bytes;
 	return w;
 }
 
@@ -135,13 +144,17 @@ static int search_for(const struct cairn_binary *bin, struct cairn_pack_search *
 {
 	struct wanted w = wanted_of(bin);
 	SCOPE_FREE char *cached = NULL;
-	if (w.id_len && !try_beside(s, &w, ret))
+	if (w.id_len && !s->anew && !try_beside(s, &w, ret))
 		return 0;
-	if (w.id_len && s->cache_dir) {
+	/*
+	 * Of a debug file alone there is no telling whether another one with its build-id made what
+	 * is in the cache.
+	 */
+	if (w.id_len && s->cache_dir && w.has_code) {
 		cached = cache_path(s->cache_dir, w.id, w.id_len);
 		if (!cached)
 			return err_nomem(err, "a path");
-		if (!try_open(s, cached, &w, true, ret)) {
+		if (!s->anew && !try_open(s, cached, &w, true, ret)) {
 			cache_touch(cached);
 			return 0;
 		}
@@ -175,7 +188,8 @@ static bool is_kept(const char *cached, const struct wanted *w)
 {
 	struct cairn_pack_search s = {.size = sizeof(s), .places = true};
 	struct cairn_pack *pack = NULL;
-	bool kept = !try_open(&s, cached, w, true, &pack);
+	bool kept = !try_open(&s, cached, w, true, &pack) && !cairn_pack_compare(pack, NULL) &&
+		    !guard_check_all(pack->guard, cached, NULL);
 	cairn_pack_close(pack);
 	return kept;
 }
@@ -192,6 +206,10 @@ int cairn_pack_keep(const struct cairn_binary *bin, const struct cairn_pack_sear
 	if (!w.id_len || !search->cache_dir)
 		return err_set(err, -EINVAL, "%s: nothing to keep it by: no %s", cairn_binary_path(bin),
 			       w.id_len ? "cache" : "build-id");
+	if (!w.has_code)
+		return err_set(err, -EINVAL,
+			       "%s has no code: its sidecar could be compared with nothing, and is not kept; name the program",
+			       cairn_binary_path(bin));
 	if (!cairn_binary_has_dwarf(bin))
 		return err_lines(err, -ENODATA, cairn_binary_search_log(bin), "%s has no debug information",
 				 cairn_binary_path(bin));
@@ -231,6 +249,8 @@ int cairn_pack_keep_copy(const struct cairn_pack *pack, const struct cairn_pack_
 		return err_set(err, -EINVAL, "%s: nothing to keep it by: no %s", cairn_pack_path(pack),
 			       id_len ? "cache" : "build-id");
 	rc = cairn_pack_check(pack, err);
+	if (rc >= 0)
+		rc = cairn_pack_compare(pack, err);
 	if (rc < 0)
 		return rc;
 	SCOPE_FREE char *cached = cache_path(search->cache_dir, id, id_len);

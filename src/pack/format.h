@@ -17,7 +17,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sidecars are used as 
 
 enum {
 	/* A reader knows this version and no other. Raised when the same bytes would say something else. */
-	PACK_VERSION = 3,
+	PACK_VERSION = 4,
 
 	/*
 	 * Raised whenever the same binary would give other places, locations, chains or lines than before, in the same
@@ -27,6 +27,10 @@ enum {
 
 	/* Bytes of code that a page describes: so many that the offset of a row in it is one byte. */
 	PACK_PAGE_SIZE = 256,
+
+	/* Bytes of code whose hash is in .cairn.binding, and bytes of the hash. */
+	PACK_CODE_PAGE = 4096,
+	PACK_CODE_HASH = 16,
 
 	PACK_FRAMES_PER_BLOCK = 16,
 	PACK_MARKS_PER_BLOCK = 16,
@@ -41,8 +45,27 @@ struct pack_header {
 	uint32_t n_frames;
 	uint32_t analysis; /* PACK_ANALYSIS */
 	uint32_t maker;	   /* fingerprint of the sources that made it: fingerprint.py */
+	uint32_t string_max; /* bytes of the longest string, with its NUL */
+	uint32_t zero;
 };
-_Static_assert(sizeof(struct pack_header) == 40, "the header has no holes");
+_Static_assert(sizeof(struct pack_header) == 48, "the header has no holes");
+
+/* .cairn.binding: this, the segments, the hashes. */
+struct pack_binding {
+	uint32_t n_loads;
+	uint32_t n_pages; /* hashes */
+	uint32_t is_bound; /* 0: made of a file without code */
+	uint32_t zero;
+};
+_Static_assert(sizeof(struct pack_binding) == 16, "the binding has no holes");
+
+struct pack_load {
+	uint64_t at, size; /* in memory */
+	uint64_t n_bytes;  /* that have hashes: all that the file has of an executable segment; else 0 */
+	uint32_t flags;	   /* PF_* */
+	uint32_t first_page;
+};
+_Static_assert(sizeof(struct pack_load) == 32, "a segment has no holes");
 
 /* Fields of tables. Strings are offsets in .cairn.strings, 0 none. */
 enum {

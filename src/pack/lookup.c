@@ -98,7 +98,7 @@ bool cairn_pack_symbol_of(const struct cairn_pack *p, struct cairn_vaddr at, con
 			  struct cairn_vaddr *ret_start)
 {
 	uint32_t near = 0;
-	return pack_symbol_near(p, &near, at, ret_name, ret_start);
+	return cairn_pack_covers(p, at) && pack_symbol_near(p, &near, at, ret_name, ret_start);
 }
 
 /* ---- frames ---- */
@@ -141,7 +141,7 @@ size_t cairn_pack_frames(const struct cairn_pack *p, struct cairn_vaddr at, stru
 	struct page page;
 	uint32_t off, symbol;
 	size_t n = 0;
-	if (!max || !offset_of(p, at, &off))
+	if (!max || !offset_of(p, at, &off) || !cairn_pack_covers(p, at))
 		return 0;
 	if (page_of(p, off, &page)) {
 		bits_prefetch(&p->symbols.bits, (uint64_t)page.symbol * p->symbols.record_width);

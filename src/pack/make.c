@@ -21,6 +21,7 @@
 #include "base/pool.h"
 #include "cfi/table.h"
 #include "distil/meanings.h"
+#include "pack/binding.h"
 #include "pack/code_map.h"
 #include "pack/elf_out.h"
 #include "pack/encode.h"
@@ -117,6 +118,17 @@ static void encode_note(const struct cairn_binary *bin, struct bytes *ret)
 	put_bytes(ret, id, len);
 	while (ret->v.n % 4)
 		put_u8(ret, 0);
+}
+
+/* With its NUL. */
+static uint32_t longest_string(const struct bytes *text)
+{
+	size_t longest = 0;
+	for (size_t at = 0, n; at < text->v.n; at += n) {
+		n = strlen((const char *)text->v.p + at) + 1;
+		longest = n > longest ? n : longest;
+	}
+	return (uint32_t)longest;
 }
 
 static void encode_header(const struct code_map *code, uint32_t n_frames, struct bytes *ret)
@@ -292,7 +304,9 @@ static int encode_unwind(struct making *m, const struct cairn_binary *bin, unsig
 static int encode(struct making *m, const struct cairn_binary *bin, unsigned int threads, struct cairn_err *err)
 {
 	encode_note(bin, add(m, ".note.gnu.build-id", SHT_NOTE, ""));
-	encode_header(&m->code, m->joined.n_frames, add(m, ".cairn", SHT_PROGBITS, ""));
+	struct bytes *header = add(m, ".cairn", SHT_PROGBITS, "");
+	encode_header(&m->code, m->joined.n_frames, header);
+	encode_binding(binary_main(bin), add(m, ".cairn.binding", SHT_PROGBITS, "segments, and pages of code"));
 	const struct functions *functions = binary_functions(bin);
 	int rc = functions ? symbol_table_make(functions, m->code.all, &m->strings, &m->symbols) : 0;
 	if (rc == -ERANGE)
@@ -316,6 +330,10 @@ static int encode(struct making *m, const struct cairn_binary *bin, unsigned int
 		return rc;
 	*add(m, ".cairn.strings", SHT_PROGBITS, "") = m->strings.text;
 	m->strings.text = (struct bytes){0};
+	const struct bytes *text = &m->part[m->n - 1];
+	uint32_t longest = text->failed ? 0 : longest_string(text);
+	if (!header->failed)
+		memcpy(header->v.p + offsetof(struct pack_header, string_max), &longest, sizeof(longest));
 	for (size_t i = 0; i < m->n; i++) {
 		if (m->part[i].failed)
 			return err_nomem(err, "the sections of a sidecar");

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/opts.h"
 #include "base/scope.h"
+#include "elf/guard.h"
 #include "pack/pack_impl.h"
 #include "pack/trust.h"
 #include "pack/wrap.h"
@@ -24,25 +25,24 @@ static int wrong(const struct elf_section *s, const char *expected, struct cairn
 }
 
 /*
- * A section with its bytes aligned for 32-bit numbers. *@ret is NULL when there is none, or it is empty. Sizes are below
- * 4 GiB, so that offsets of 32 bits reach all.
+ * A section with its bytes aligned for 64-bit numbers, which are not checked yet. Its data is NULL
+ * when there is none. Sizes are below 4 GiB, so that offsets of 32 bits reach all.
  */
-static int find_section(struct cairn_pack *p, const char *name, const struct elf_section **ret,
-			struct cairn_err *err)
+static int find_section(struct cairn_pack *p, const char *name, struct elf_section *ret, struct cairn_err *err)
 {
-	int rc = elf_section(p->elf, name, ret, err);
-	if (rc < 0 || !*ret)
-		return rc;
-	if (!(*ret)->data || !(*ret)->size) {
-		*ret = NULL;
-		return 0;
-	}
-	if ((*ret)->size > UINT32_MAX)
-		return wrong(*ret, "less than 4 GiB", err);
-	if ((uintptr_t)(*ret)->data % sizeof(uint64_t))
+	elf_section_unchecked(p->elf, name, ret);
+	if (ret->data && ret->size > UINT32_MAX)
+		return wrong(ret, "less than 4 GiB", err);
+	if ((uintptr_t)ret->data % sizeof(uint64_t))
 		return err_set(err, -EBADMSG, "%s: %s: begins at offset 0x%llx, expected a multiple of 8",
-			       (*ret)->src.file, name, (unsigned long long)(*ret)->foff.v);
+			       ret->src.file, name, (unsigned long long)ret->foff.v);
 	return 0;
+}
+
+/* Bytes [@off, @off + @n) of a section, which has them. */
+static int check_bytes(const struct cairn_pack *p, const struct elf_section *s, uint64_t off, uint64_t n, struct cairn_err *err)
+{
+	return guard_check(p->guard, s->data + off, n) ? 0 : guard_verdict(p->guard, elf_path(p->elf), err);
 }
 
 static int by_place(const void *a, const void *b)
@@ -73,53 +73,95 @@ static int check_overlaps(const struct cairn_pack *p, struct cairn_err *err)
 	return 0;
 }
 
-static int read_header(struct cairn_pack *p, struct cairn_err *err)
+static int other_version(const struct cairn_pack *p, uint32_t version, struct cairn_err *err)
+{
+	return err_set(err, -EOPNOTSUPP, "%s: version %u of the format; this program knows version %u%s", elf_path(p->elf), version,
+		       PACK_VERSION, version < PACK_VERSION ? ": make it again with cairn pack" : "");
+}
+
+/* A file without checksums is no sidecar, or one of another version. */
+static int no_checksums(struct cairn_pack *p, struct cairn_err *err)
 {
 	const struct elf_section *s;
-	int rc = find_section(p, ".cairn", &s, err);
+	struct pack_header h;
+	int rc = elf_section(p->elf, SIDECAR_HEADER, &s, err);
 	if (rc < 0)
 		return rc;
-	if (!s)
+	if (!s || !s->data)
 		return err_set(err, -EBADMSG, "%s: not a sidecar: it has no section .cairn", elf_path(p->elf));
-	if (s->size < sizeof(*p->header))
-		return wrong(s, "at least 40", err);
-	p->header = (const struct pack_header *)s->data;
+	if (s->size < offsetof(struct pack_header, header_size))
+		return wrong(s, "at least 48", err);
+	memcpy(&h, s->data, offsetof(struct pack_header, header_size));
+	if (!memcmp(h.magic, PACK_MAGIC, sizeof(PACK_MAGIC)) && h.version != PACK_VERSION)
+		return other_version(p, h.version, err);
+	return err_set(err, -EBADMSG, "%s: damaged: it has no checksums: make it again with cairn pack", elf_path(p->elf));
+}
+
+static int read_header(struct cairn_pack *p, struct cairn_err *err)
+{
+	struct elf_section s;
+	int rc = find_section(p, SIDECAR_HEADER, &s, err);
+	if (rc < 0)
+		return rc;
+	if (!s.data)
+		return err_set(err, -EBADMSG, "%s: not a sidecar: it has no section .cairn", elf_path(p->elf));
+	if (s.size < sizeof(*p->header))
+		return wrong(&s, "at least 48", err);
+	rc = check_bytes(p, &s, 0, sizeof(*p->header), err);
+	if (rc < 0)
+		return rc;
+	p->header = (const struct pack_header *)s.data;
 	if (memcmp(p->header->magic, PACK_MAGIC, sizeof(PACK_MAGIC)))
 		return err_set(err, -EBADMSG, "%s: .cairn+0x0: expected the bytes \"%s\"", elf_path(p->elf), PACK_MAGIC);
-	if (p->header->version > PACK_VERSION)
-		return err_set(err, -EOPNOTSUPP, "%s: version %u of the format; this program knows version %u",
-			       elf_path(p->elf), p->header->version, PACK_VERSION);
-	if (p->header->version != PACK_VERSION)
-		return err_set(err, -EOPNOTSUPP,
-			       "%s: version %u of the format; this program knows version %u: make it again with cairn pack",
-			       elf_path(p->elf), p->header->version, PACK_VERSION);
-	return 0;
+	return p->header->version == PACK_VERSION ? 0 : other_version(p, p->header->version, err);
+}
+
+static int find_binding(struct cairn_pack *p, struct cairn_err *err)
+{
+	struct elf_section s;
+	int rc = find_section(p, ".cairn.binding", &s, err);
+	if (rc < 0)
+		return rc;
+	if (!s.data)
+		return err_set(err, -EBADMSG, "%s: expected a section .cairn.binding", elf_path(p->elf));
+	rc = check_bytes(p, &s, 0, s.size, err);
+	return rc < 0 ? rc : binding_read(&s, p->binding, err);
 }
 
 static int find_strings(struct cairn_pack *p, struct cairn_err *err)
 {
-	const struct elf_section *s;
+	struct elf_section s;
 	int rc = find_section(p, ".cairn.strings", &s, err);
-	if (rc < 0 || !s)
+	if (rc < 0 || !s.data)
 		return rc;
-	if (s->data[s->size - 1])
+	rc = check_bytes(p, &s, s.size - 1, 1, err);
+	if (rc < 0)
+		return rc;
+	if (s.data[s.size - 1])
 		return err_set(err, -EBADMSG, "%s: .cairn.strings+0x%llx: expected a NUL at the end", elf_path(p->elf),
-			       (unsigned long long)s->size - 1);
-	p->strings = (const char *)s->data;
-	p->strings_size = (uint32_t)s->size;
+			       (unsigned long long)s.size - 1);
+	p->strings = (const char *)s.data;
+	p->strings_size = (uint32_t)s.size;
 	return 0;
 }
 
-/* The table at *@off of a section, and *@off behind it. Nothing when there is no section. */
-static int read_table(const struct elf_section *s, uint64_t *off, struct table *ret, struct cairn_err *err)
+const char *pack_long_string(const struct cairn_pack *p, uint32_t off)
 {
-	if (!s)
+	uint32_t left = p->strings_size - off, n = p->header->string_max < left ? p->header->string_max : left;
+	return guard_check(p->guard, (const uint8_t *)p->strings + off, n) ? p->strings + off : NULL;
+}
+
+/* The table at *@off of a section, and *@off behind it. Nothing when there is no section. */
+static int read_table(struct cairn_pack *p, const struct elf_section *s, uint64_t *off, struct table *ret, struct cairn_err *err)
+{
+	if (!s->data)
 		return 0;
-	uint64_t size = table_read(ret, s->data + *off, s->size - *off);
+	uint64_t size = table_read(ret, p->guard, s->data + *off, s->size - *off);
 	if (!size) {
 		*ret = (struct table){0};
-		return err_set(err, -EBADMSG, "%s: %s+0x%llx: expected a table, in %llu bytes", s->src.file, s->name,
-			       (unsigned long long)*off, (unsigned long long)(s->size - *off));
+		int rc = guard_verdict(p->guard, elf_path(p->elf), err);
+		return rc < 0 ? rc : err_set(err, -EBADMSG, "%s: %s+0x%llx: expected a table, in %llu bytes", s->src.file, s->name,
+					     (unsigned long long)*off, (unsigned long long)(s->size - *off));
 	}
 	*off += size;
 	return 0;
@@ -128,11 +170,11 @@ static int read_table(const struct elf_section *s, uint64_t *off, struct table *
 /* A section of @n tables. */
 static int find_tables(struct cairn_pack *p, const char *name, struct table *const *ret, size_t n, struct cairn_err *err)
 {
-	const struct elf_section *s;
+	struct elf_section s;
 	uint64_t off = 0;
 	int rc = find_section(p, name, &s, err);
 	for (size_t i = 0; rc >= 0 && i < n; i++)
-		rc = read_table(s, &off, ret[i], err);
+		rc = read_table(p, &s, &off, ret[i], err);
 	return rc;
 }
 
@@ -156,37 +198,37 @@ static int find_names(struct cairn_pack *p, const char *name, struct names *ret,
 /* A table of where each record begins, and the records. */
 static int find_records(struct cairn_pack *p, const char *name, struct records *ret, struct cairn_err *err)
 {
-	const struct elf_section *s;
+	struct elf_section s;
 	uint64_t off = 0;
 	int rc = find_section(p, name, &s, err);
 	if (rc >= 0)
-		rc = read_table(s, &off, &ret->starts, err);
-	if (rc < 0 || !s)
+		rc = read_table(p, &s, &off, &ret->starts, err);
+	if (rc < 0 || !s.data)
 		return rc;
 	if (!ret->starts.n)
-		return wrong(s, "where the first record begins", err);
+		return wrong(&s, "where the first record begins", err);
 	ret->n = ret->starts.n - 1;
-	ret->data = s->data + off;
-	ret->size = (uint32_t)(s->size - off);
-	ret->src = (struct cursor_src){s->src.file, s->src.section, ret->data};
+	ret->data = s.data + off;
+	ret->size = (uint32_t)(s.size - off);
+	ret->src = (struct cursor_src){s.src.file, s.src.section, ret->data};
 	return 0;
 }
 
 /* Blocks of bits: where they begin is in @starts already, or in front of them. */
 static int find_blocks(struct cairn_pack *p, const char *name, bool has_starts, struct blocks *ret, struct cairn_err *err)
 {
-	const struct elf_section *s;
+	struct elf_section s;
 	uint64_t off = 0;
 	int rc = find_section(p, name, &s, err);
 	if (rc >= 0 && !has_starts)
-		rc = read_table(s, &off, &ret->starts, err);
-	if (rc < 0 || !s)
+		rc = read_table(p, &s, &off, &ret->starts, err);
+	if (rc < 0 || !s.data)
 		return rc;
-	if (!ret->starts.n || s->size - off < BITS_SLACK)
-		return wrong(s, "blocks, and where they begin", err);
+	if (!ret->starts.n || s.size - off < BITS_SLACK)
+		return wrong(&s, "blocks, and where they begin", err);
 	ret->n = ret->starts.n - 1;
-	ret->data = s->data + off;
-	ret->size = (uint32_t)(s->size - off - BITS_SLACK);
+	ret->data = s.data + off;
+	ret->size = (uint32_t)(s.size - off - BITS_SLACK);
 	return 0;
 }
 
@@ -243,11 +285,11 @@ static int find_places(struct cairn_pack *p, struct cairn_err *err)
 		{".cairn.prototypes", &p->prototypes},
 		{".cairn.types", &p->types},
 	};
-	const struct elf_section *s;
+	struct elf_section s;
 	int rc = find_section(p, ".cairn.symbol_names", &s, err);
-	if (rc >= 0 && s) {
-		p->symbol_names = (const struct pack_symbol_name *)s->data;
-		p->n_symbol_names = (uint32_t)(s->size / sizeof(*p->symbol_names));
+	if (rc >= 0 && s.data) {
+		p->symbol_names = (const struct pack_symbol_name *)s.data;
+		p->n_symbol_names = (uint32_t)(s.size / sizeof(*p->symbol_names));
 	}
 	for (size_t i = 0; rc >= 0 && i < sizeof(sections) / sizeof(sections[0]); i++)
 		rc = find_records(p, sections[i].name, sections[i].ret, err);
@@ -262,8 +304,10 @@ static int find_places(struct cairn_pack *p, struct cairn_err *err)
 
 static int find_all(struct cairn_pack *p, struct cairn_err *err)
 {
-	const struct elf_section *unwind;
+	struct elf_section unwind;
 	int rc = read_header(p, err);
+	if (rc >= 0)
+		rc = find_binding(p, err);
 	if (rc >= 0)
 		rc = find_strings(p, err);
 	if (rc >= 0)
@@ -295,17 +339,29 @@ static void hex(const uint8_t *p, size_t n, char *buf, size_t size)
 	}
 }
 
-static int check_build_id(const struct cairn_pack *p, const struct cairn_pack_opts *opts, struct cairn_err *err)
+static int check_build_id(const struct cairn_pack *p, const uint8_t *wanted_id, size_t wanted_len, struct cairn_err *err)
 {
 	char found[256], wanted[256];
 	size_t len;
 	const uint8_t *id = elf_build_id(p->elf, &len);
-	if (!opts->build_id || (len == opts->build_id_len && (!len || !memcmp(id, opts->build_id, len))))
+	if (len == wanted_len && (!len || !memcmp(id, wanted_id, len)))
 		return 0;
 	hex(id, len, found, sizeof(found));
-	hex(opts->build_id, opts->build_id_len, wanted, sizeof(wanted));
+	hex(wanted_id, wanted_len, wanted, sizeof(wanted));
 	return err_set(err, -ESTALE, "%s: sidecar of build-id %s, expected %s", elf_path(p->elf), len ? found : "(none)",
-		       wanted);
+		       wanted_len ? wanted : "(none)");
+}
+
+/* Whether it is of what the caller asked about. */
+static int check_subject(struct cairn_pack *p, const struct cairn_pack_opts *opts, struct cairn_err *err)
+{
+	size_t len;
+	const uint8_t *id = opts->binary ? cairn_binary_build_id(opts->binary, &len) : NULL;
+	int rc = opts->build_id ? check_build_id(p, opts->build_id, opts->build_id_len, err) : 0;
+	if (rc < 0 || !opts->binary)
+		return rc;
+	rc = check_build_id(p, id, len, err);
+	return rc < 0 ? rc : binding_hold(p->binding, binary_main(opts->binary), elf_path(p->elf), err);
 }
 
 /* A file from a debuginfod has the sidecar inside. */
@@ -322,19 +378,23 @@ static int unwrap(struct cairn_pack *p, struct cairn_err *err)
 
 static int adopt(struct elf *e, const struct cairn_pack_opts *opts, struct cairn_pack **ret, struct cairn_err *err)
 {
-	struct cairn_pack *p = calloc(1, sizeof(*p));
+	struct cairn_pack *p = calloc(1, sizeof(*p) + sizeof(*p->binding));
 	if (!p) {
 		elf_close(e);
 		return err_nomem(err, "a sidecar");
 	}
 	p->elf = e;
+	p->binding = (struct binding *)(p + 1);
 	int rc = unwrap(p, err);
+	p->guard = elf_guard(p->elf);
+	if (rc >= 0 && !p->guard)
+		rc = no_checksums(p, err);
 	if (rc >= 0)
 		rc = check_overlaps(p, err);
 	if (rc >= 0)
 		rc = find_all(p, err);
 	if (rc >= 0)
-		rc = check_build_id(p, opts, err);
+		rc = check_subject(p, opts, err);
 	if (rc < 0) {
 		cairn_pack_close(p);
 		return rc;
@@ -375,6 +435,7 @@ void cairn_pack_close(struct cairn_pack *p)
 {
 	if (!p)
 		return;
+	binding_fini(p->binding);
 	elf_close(p->elf);
 	elf_close(p->wrapper);
 	free(p->owned);
@@ -431,4 +492,27 @@ const void *cairn_pack_section(const struct cairn_pack *p, const char *name, siz
 		return NULL;
 	*ret_size = s->size;
 	return s->data;
+}
+
+/* ---- whether it may be believed ---- */
+
+bool cairn_pack_is_bound(const struct cairn_pack *p)
+{
+	return p->binding->is_bound;
+}
+
+bool cairn_pack_covers(const struct cairn_pack *p, struct cairn_vaddr at)
+{
+	return binding_covers(p->binding, at);
+}
+
+int cairn_pack_trouble(const struct cairn_pack *p, struct cairn_err *err)
+{
+	int rc = guard_verdict(p->guard, elf_path(p->elf), err);
+	return rc < 0 ? rc : binding_verdict(p->binding, elf_path(p->elf), err);
+}
+
+int cairn_pack_compare(const struct cairn_pack *p, struct cairn_err *err)
+{
+	return binding_compare_all(p->binding, elf_path(p->elf), err);
 }

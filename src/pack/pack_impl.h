@@ -12,6 +12,7 @@
 #include <cairn/types.h>
 
 #include "elf/elf.h"
+#include "pack/binding.h"
 #include "pack/bits.h"
 #include "pack/format.h"
 #include "pack/name_index.h"
@@ -25,8 +26,15 @@ struct blocks {
 	uint32_t size; /* without the slack */
 };
 
+/*
+ * All bytes of sections are reached through what has a guard (elf/guard.h): tables, blocks and
+ * records check the pages that they read, pack_string() and pack_symbol() theirs, and
+ * cairn_pack_section() checks a section as a whole.
+ */
 struct cairn_pack {
 	struct elf *elf;
+	struct guard *guard; /* of elf */
+	struct binding *binding;
 	struct elf *wrapper; /* what elf is a section of; NULL */
 	void *owned; /* the bytes, when they are ours to free */
 	const struct pack_header *header;
@@ -66,10 +74,27 @@ static inline int64_t cur_folded(struct cursor *c)
 	return (int64_t)(folded >> 1 ^ -(folded & 1));
 }
 
-/* NULL for offset 0, and for one outside. */
+/*
+ * The same as pack_string() for who has found a string that may be longer than what guard_near()
+ * vouches for.
+ */
+const char *pack_long_string(const struct cairn_pack *p, uint32_t off);
+
+/* NULL for offset 0, for one outside, and where the checksum differs. */
 static inline const char *pack_string(const struct cairn_pack *p, uint32_t off)
 {
-	return off && off < p->strings_size ? p->strings + off : NULL;
+	if (!off || off >= p->strings_size)
+		return NULL;
+	if (__builtin_expect(p->header->string_max > GUARD_MAX_READ, 0))
+		return pack_long_string(p, off);
+	return guard_near(p->guard, (const uint8_t *)p->strings + off) ? p->strings + off : NULL;
+}
+
+/* Record @i of .cairn.symbol_names, which there is; one of zeros where the checksum differs. */
+static inline const struct pack_symbol_name *pack_symbol(const struct cairn_pack *p, uint32_t i)
+{
+	static const struct pack_symbol_name none;
+	return guard_near(p->guard, (const uint8_t *)&p->symbol_names[i]) ? &p->symbol_names[i] : &none;
 }
 
 static inline const char *pack_file(const struct cairn_pack *p, uint32_t file)

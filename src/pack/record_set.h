@@ -39,11 +39,12 @@ struct records {
 	struct cursor_src src;
 };
 
-/* Record @i; an empty cursor when there is none. */
+/* Record @i; an empty cursor when there is none, or its checksum differs. */
 static inline struct cursor record_at(const struct records *r, uint32_t i, struct cairn_err *err)
 {
 	uint32_t from = table_get(&r->starts, i, 0), end = table_get(&r->starts, i + 1, 0);
-	bool there = i < r->n && from < end && end <= r->size;
+	bool there = i < r->n && from < end && end <= r->size &&
+		     (!r->starts.guard || guard_check(r->starts.guard, r->data + from, end - from));
 	return cursor_of(&r->src, there ? r->data + from : r->data, there ? end - from : 0, false, err);
 }
 

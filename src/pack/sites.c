@@ -21,11 +21,18 @@
 #include "sites/suggest.h"
 #include "sites/symbol_names.h"
 
+/* What was found once: whoever asks whether a sidecar can answer asks again for the answer. */
+struct answered {
+	const char *spec;
+	struct cairn_function_list list;
+};
+
 struct pack_sites {
 	struct cairn_sites sites; /* first */
 	const struct cairn_pack *pack;
 	struct pack_types types;
 	struct arena arena; /* what was handed out */
+	VEC(struct answered) answered;
 };
 
 static struct pack_sites *own(struct cairn_sites *sites)
@@ -41,6 +48,24 @@ static bool is_wanted(const struct pack_sites *s, uint32_t number, const struct 
 		return false;
 	struct group g = {.name = f.name, .linkage_name = f.linkage_name, .file = f.decl_file, .line = f.decl_line};
 	return group_passes(want, &g);
+}
+
+/* What only a symbol names, at code that is the one described. */
+static int read_bare(const struct cairn_pack *p, const struct pack_symbol_name *symbol, struct arena *arena,
+		     struct cairn_function *ret, struct cairn_err *err)
+{
+	int rc = bare_function(p, symbol, arena, ret);
+	if (rc < 0)
+		return err_nomem(err, "a function");
+	cairn_pack_covers(p, ret->sites->at);
+	return cairn_pack_trouble(p, err);
+}
+
+/* What was answered counts only when nothing had to be held back. */
+static int settle(const struct pack_sites *s, int rc, struct cairn_err *err)
+{
+	int trouble = rc == -ENOMEM ? 0 : cairn_pack_trouble(s->pack, err);
+	return trouble < 0 ? trouble : rc;
 }
 
 /* ---- operations ---- */
@@ -106,7 +131,7 @@ static int match_symbols(struct pack_sites *s, const char *pattern, struct match
 	const struct cairn_pack *p = s->pack;
 	size_t n = 0;
 	for (uint32_t i = 0; i < p->n_symbol_names; i++) {
-		const struct pack_symbol_name *symbol = &p->symbol_names[i];
+		const struct pack_symbol_name *symbol = pack_symbol(p, i);
 		uint32_t number = symbol->what & SYMBOL_FUNCTION_MASK;
 		if (!is_matched_symbol(p, symbol, pattern))
 			continue;
@@ -158,7 +183,7 @@ static int visit_matches(struct pack_sites *s, const struct matches *m, struct a
 		if (!f)
 			rc = err_nomem(err, "a function");
 		else if (bare)
-			rc = bare_function(s->pack, m->bare.p[i - s->pack->places.n], a, f);
+			rc = read_bare(s->pack, m->bare.p[i - s->pack->places.n], a, f, err);
 		else
 			rc = sites_read_function(&s->types, a, (uint32_t)i, f, err);
 		if (!rc)
@@ -219,7 +244,7 @@ static int find_symbol(struct pack_sites *s, const char *name, struct cairn_func
 		if (!f)
 			rc = -ENOMEM;
 		else if (bare)
-			rc = bare_function(s->pack, &named.p[i], &s->arena, f);
+			rc = read_bare(s->pack, &named.p[i], &s->arena, f, err);
 		else
 			rc = sites_read_function(&s->types, &s->arena, what & SYMBOL_FUNCTION_MASK, f, err);
 		if (rc >= 0 && !VEC_ADD(&found, f))
@@ -231,9 +256,8 @@ static int find_symbol(struct pack_sites *s, const char *name, struct cairn_func
 	return rc == -ENOMEM ? err_nomem(err, "functions") : rc;
 }
 
-static int find(struct cairn_sites *sites, const char *spec, struct cairn_function_list *ret, struct cairn_err *err)
+static int find_spec(struct pack_sites *s, const char *spec, struct cairn_function_list *ret, struct cairn_err *err)
 {
-	struct pack_sites *s = own(sites);
 	const struct cairn_pack *p = s->pack;
 	struct group_filter want;
 	char *copy = arena_strdup(&s->arena, spec);
@@ -248,6 +272,22 @@ static int find(struct cairn_sites *sites, const char *spec, struct cairn_functi
 	names_find(&p->place_names, spec_key(want.name, key, sizeof(key)) ? key : spec_base_name(want.name), &from, &to);
 	int rc = find_among(s, &p->place_names.entries, from, to, &want, ret, err);
 	return rc || want.file ? rc : find_symbol(s, want.name, ret, err);
+}
+
+static int find(struct cairn_sites *sites, const char *spec, struct cairn_function_list *ret, struct cairn_err *err)
+{
+	struct pack_sites *s = own(sites);
+	for (size_t i = 0; i < s->answered.n; i++)
+		if (!strcmp(s->answered.p[i].spec, spec)) {
+			*ret = s->answered.p[i].list;
+			return (int)ret->n;
+		}
+	int rc = settle(s, find_spec(s, spec, ret, err), err);
+	struct answered a = {.spec = arena_strdup(&s->arena, spec), .list = *ret};
+	/* Without memory it is found anew. */
+	if (rc >= 0 && a.spec)
+		(void)!VEC_ADD(&s->answered, a);
+	return rc;
 }
 
 static int visit(struct cairn_sites *sites, const char *pattern, sites_visitor *visitor, void *ctx,
@@ -265,7 +305,7 @@ static int visit(struct cairn_sites *sites, const char *pattern, sites_visitor *
 	if (!rc)
 		rc = visit_matches(s, &m, NULL, visitor, ctx, err);
 	matches_fini(&m);
-	return rc;
+	return rc > 0 ? rc : settle(s, rc, err);
 }
 
 static uint64_t address_at(const struct cairn_pack *p, uint32_t i)
@@ -300,7 +340,7 @@ static size_t missing(const struct cairn_sites *sites, const char **ret)
 
 static int complete_type(struct cairn_sites *sites, uint32_t id, struct cairn_err *err)
 {
-	return pack_types_complete(&own(sites)->types, id, err);
+	return settle(own(sites), pack_types_complete(&own(sites)->types, id, err), err);
 }
 
 /* Among the last components of names, as the debug information has them, and names of symbols. */
@@ -325,12 +365,12 @@ static int suggest(struct cairn_sites *sites, const char *spec, const char **ret
 			suggest_symbol(&near, f.linkage_name);
 	}
 	for (uint32_t i = 0; i < s->pack->n_symbol_names && near.max; i++) {
-		const char *name = pack_string(s->pack, s->pack->symbol_names[i].name);
+		const char *name = pack_string(s->pack, pack_symbol(s->pack, i)->name);
 		if (name)
 			suggest_symbol(&near, name);
 	}
 	memcpy(ret, near.names, near.n * sizeof(*ret));
-	return (int)near.n;
+	return settle(s, (int)near.n, err);
 }
 
 static bool imports(const struct cairn_sites *sites, const char *name)
@@ -343,6 +383,7 @@ static void close_sites(struct cairn_sites *sites)
 {
 	struct pack_sites *s = own(sites);
 	pack_types_fini(&s->types);
+	VEC_FREE(&s->answered);
 	arena_fini(&s->arena);
 	free(s);
 }

@@ -394,6 +394,15 @@ bool sites_read_name(const struct cairn_pack *p, uint32_t number, struct cairn_f
 	return !r.c.failed;
 }
 
+/* No place is handed out before the code there was seen, where it can be. */
+static int check_code(const struct cairn_pack *p, const struct cairn_function *f, struct cairn_err *err)
+{
+	bool same = true;
+	for (uint32_t i = 0; i < f->n_sites && same; i++)
+		same = cairn_pack_covers(p, f->sites[i].at);
+	return cairn_pack_trouble(p, err);
+}
+
 int sites_read_function(struct pack_types *types, struct arena *arena, uint32_t number, struct cairn_function *ret,
 			struct cairn_err *err)
 {
@@ -410,12 +419,13 @@ int sites_read_function(struct pack_types *types, struct arena *arena, uint32_t 
 	reader_fini(&r);
 	if (r.rc < 0)
 		return err_nomem(err, "the places of a function");
+	/* That bytes do not have their checksum explains more than what was expected in them. */
 	if (r.c.failed)
-		return -EBADMSG;
+		return cairn_pack_trouble(p, err) < 0 ? cairn_pack_trouble(p, err) : -EBADMSG;
 	count_shared(sites, (uint32_t)n);
 	if (merged_settle(sites, (uint32_t)n, r.arena) < 0)
 		return err_nomem(err, "the places of a function");
 	ret->sites = sites;
 	ret->n_sites = (uint32_t)n;
-	return 0;
+	return check_code(p, ret, err);
 }

@@ -161,7 +161,7 @@ int encode_symbol_names(const struct place_table *p, const struct cairn_binary *
 
 static const char *name_at(const struct cairn_pack *p, uint32_t i)
 {
-	const char *name = pack_string(p, p->symbol_names[i].name);
+	const char *name = pack_string(p, pack_symbol(p, i)->name);
 	return name ? name : "";
 }
 

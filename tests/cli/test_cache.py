@@ -12,6 +12,7 @@ import subprocess
 import time
 
 from claims import CAIRN, cairn, claim, compile_c, expect, folder, main, need, need_root, run, Skip
+from sidecars import reseal
 
 PROGRAM = """\
 #include <stdio.h>
@@ -161,6 +162,7 @@ def a_sidecar_of_another_build_of_cairn_is_made_anew():
         maker = struct.unpack_from("<I", bytes_, header + MAKER)[0]
         file.seek(header + MAKER)
         file.write(struct.pack("<I", maker ^ 1))
+    reseal(path)
     answer_of(cache, "sites", program(), "add")
     end = time.monotonic() + 30
     while open(cache.sidecar(), "rb").read() != bytes_ and time.monotonic() < end:
@@ -178,6 +180,7 @@ def a_cached_sidecar_of_another_version_of_the_format_is_made_anew_without_a_wor
         bytes_ = file.read()
         file.seek(bytes_.index(b"cairnpk\0") + 8)
         file.write(struct.pack("<I", 99))
+    reseal(path)
     # One that somebody names is refused with both versions.
     r = cache.run("sites", program(), "add", "--pack", path)
     expect(r.status == 3 and "version 99" in r.err and path in r.err, r)
@@ -199,6 +202,7 @@ def an_older_analysis_is_told_of_when_there_is_nothing_else():
         bytes_ = file.read()
         file.seek(bytes_.index(b"cairnpk\0") + ANALYSIS)
         file.write(struct.pack("<I", 77))
+    reseal(stripped + ".cairn")
     r = cairn("sites", stripped, "add")
     expect(r.status == 0 and "made by another version of cairn" in r.err, r)
     shutil.copy(stripped + ".cairn", path + ".cairn")

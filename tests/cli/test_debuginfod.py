@@ -15,6 +15,7 @@ import urllib.error
 import urllib.request
 
 from claims import CAIRN, cairn, claim, compile_c, expect, folder, main, need, run
+from sidecars import seal_served
 
 PROGRAM = """\
 static volatile long sink;
@@ -282,7 +283,7 @@ def a_served_sidecar_of_another_build_is_refused():
     for name, bytes_, why in (("lie", other.join(content.rsplit(real, 1)), "than its wrapper says"),
                               ("other", content.replace(real, other), "expected")):
         with open(file, "wb") as f:
-            f.write(bytes_)
+            f.write(seal_served(bytes_))
         r = cairn("sites", stripped(), "add", "--pack", file)
         expect(r.status == 3 and why in r.err, name, r)
         if name == "lie":

@@ -8,6 +8,7 @@ import shutil
 import time
 
 from claims import CAIRN, Running, cairn, claim, compile_c, expect, folder, main, run
+from sidecars import seal
 
 PROGRAM = r"""
 #include <pthread.h>
@@ -152,7 +153,7 @@ def damaged_rows_of_a_sidecar_end_a_stack_and_nothing_else():
         # The header refuses to be anything else; of rows and rules any value may be there.
         for at in range(off, off + size, 7):
             with open(path, "wb") as file:
-                file.write(whole[:at] + bytes([whole[at] ^ 0xff]) + whole[at + 1:])
+                file.write(seal(whole[:at] + bytes([whole[at] ^ 0xff]) + whole[at + 1:]))
             r = cairn("stack", "-s", p.pid, env=env)
             expect(r.status in (0, 1) and len(re.findall("^thread ", r.out, re.M)) == 4, at - off, r)
 

@@ -17,6 +17,7 @@
 #include <cairn/file.h>
 #include <cairn/pack.h>
 
+#include "elf/guard.h"
 #include "alloc_fail.h"
 #include "dwarf_seeds.h"
 #include "elf/elf.h"
@@ -322,7 +323,52 @@ static void a_sidecar_cut_at_any_byte_is_refused_with_a_reason(void **state)
 	cairn_packed_free(&packed);
 }
 
-static void a_flipped_bit_never_leads_out_of_the_file(void **state)
+static void no_flipped_bit_passes_the_check(void **state)
+{
+	struct cairn_packed packed = packed_seed(0);
+	for (size_t i = 0; i < packed.size * 8; i++) {
+		uint8_t *byte = (uint8_t *)packed.bytes + i / 8;
+		struct cairn_err err = {0};
+		*byte ^= 1u << i % 8;
+		assert_int_not_equal(use(packed.bytes, packed.size, &err), 0);
+		assert_true(err.msg[0]);
+		*byte ^= 1u << i % 8;
+	}
+	cairn_packed_free(&packed);
+}
+
+/*
+ * What an answer says when a byte of what it is from was changed: nothing, or that it is damaged.
+ */
+static void a_damaged_byte_changes_no_answer_without_a_word(void **state)
+{
+	struct cairn_packed packed = packed_seed(0);
+	struct cairn_pack *pack;
+	struct cairn_frame frames[4];
+	char right[256 * 8], told[64];
+	assert_int_equal(cairn_pack_open_mem(packed.bytes, packed.size, "p", NULL, &pack, NULL), 0);
+	char *to = right;
+	for (uint64_t at = 0x1000; at < 0x1100; at += 8, to += 64)
+		answer(pack, at, to, 64);
+	cairn_pack_close(pack);
+	for (size_t i = 0; i < packed.size; i++) {
+		uint8_t *byte = (uint8_t *)packed.bytes + i;
+		*byte ^= 0x5a;
+		if (!cairn_pack_open_mem(packed.bytes, packed.size, "p", NULL, &pack, NULL)) {
+			char *from = right;
+			for (uint64_t at = 0x1000; at < 0x1100; at += 8, from += 64) {
+				answer(pack, at, told, sizeof(told));
+				assert_true(!strncmp(told, from, 64) || cairn_pack_trouble(pack, NULL) == -EBADMSG);
+			}
+			cairn_pack_frames(pack, (struct cairn_vaddr){0x1000}, frames, 4);
+			cairn_pack_close(pack);
+		}
+		*byte ^= 0x5a;
+	}
+	cairn_packed_free(&packed);
+}
+
+static void a_flipped_bit_with_its_checksum_never_leads_out_of_the_file(void **state)
 {
 	struct cairn_packed packed = packed_seed(1);
 	unsigned int refused = 0;
@@ -330,10 +376,12 @@ static void a_flipped_bit_never_leads_out_of_the_file(void **state)
 		uint8_t *byte = (uint8_t *)packed.bytes + i / 8;
 		struct cairn_err err = {0};
 		*byte ^= 1u << i % 8;
+		guard_seal(packed.bytes, packed.size);
 		int rc = use(packed.bytes, packed.size, &err);
 		assert_true(!rc || err.msg[0]);
 		refused += rc < 0;
 		*byte ^= 1u << i % 8;
+		guard_seal(packed.bytes, packed.size);
 	}
 	assert_true(refused > 100);
 	cairn_packed_free(&packed);
@@ -358,6 +406,7 @@ static void sections_that_share_bytes_are_refused_by_their_names(void **state)
 			/* The last byte of what is in front, or of the ELF header. */
 			sections[i].sh_offset = k ? sections[k].sh_offset + sections[k].sh_size - 1 : sizeof(*h) - 1;
 			/* The names of sections have to end with a NUL, which they need not do elsewhere. */
+			guard_seal(packed.bytes, packed.size);
 			int rc = cairn_pack_open_mem(packed.bytes, packed.size, "lies", NULL, &pack, &err);
 			assert_int_equal(rc, -EBADMSG);
 			if (i != h->e_shstrndx)
@@ -365,6 +414,7 @@ static void sections_that_share_bytes_are_refused_by_their_names(void **state)
 		}
 		sections[i] = was;
 	}
+	guard_seal(packed.bytes, packed.size);
 	assert_int_equal(cairn_pack_open_mem(packed.bytes, packed.size, "again", NULL, &pack, &err), 0);
 	cairn_pack_close(pack);
 	cairn_packed_free(&packed);
@@ -380,6 +430,7 @@ static void a_newer_version_is_refused_with_both_versions(void **state)
 	assert_non_null(at);
 	snprintf(known, sizeof(known), "knows version %u", at[8]);
 	snprintf(newer, sizeof(newer), "version %u", ++at[8]);
+	guard_seal(packed.bytes, packed.size);
 	assert_int_equal(cairn_pack_open_mem(packed.bytes, packed.size, "new", NULL, &pack, &err), -EOPNOTSUPP);
 	assert_non_null(strstr(err.msg, newer));
 	assert_non_null(strstr(err.msg, known));
@@ -545,7 +596,9 @@ int main(void)
 		cmocka_unit_test(what_is_made_passes_the_check),
 		cmocka_unit_test(no_memory_is_an_error_wherever_it_happens),
 		cmocka_unit_test(a_sidecar_cut_at_any_byte_is_refused_with_a_reason),
-		cmocka_unit_test(a_flipped_bit_never_leads_out_of_the_file),
+		cmocka_unit_test(no_flipped_bit_passes_the_check),
+		cmocka_unit_test(a_damaged_byte_changes_no_answer_without_a_word),
+		cmocka_unit_test(a_flipped_bit_with_its_checksum_never_leads_out_of_the_file),
 		cmocka_unit_test(sections_that_share_bytes_are_refused_by_their_names),
 		cmocka_unit_test(a_newer_version_is_refused_with_both_versions),
 		cmocka_unit_test(another_build_id_is_refused_with_both_ids),

@@ -16,6 +16,7 @@
 #include <cairn/pack.h>
 
 #include "alloc_fail.h"
+#include "elf/guard.h"
 #include "workspace.h"
 
 static struct workspace space;
@@ -134,6 +135,43 @@ static void no_memory_for_keeping_is_an_error_and_leaves_no_half_file(void **sta
 			break;
 	}
 	cairn_binary_close(bin);
+}
+
+static void no_memory_for_comparing_is_an_error(void **state)
+{
+	struct cairn_binary *bin = program("compared", WITH_ID);
+	struct cairn_packed packed = packed_of(bin);
+	struct cairn_pack_opts opts = {.size = sizeof(opts), .binary = bin};
+	for (unsigned int n = 1;; n++) {
+		struct cairn_pack *pack = NULL;
+		struct cairn_err err = {0};
+		alloc_fail_at(n);
+		int rc = cairn_pack_open_mem(packed.bytes, packed.size, "p", &opts, &pack, &err);
+		bool failed = alloc_fail_end();
+		assert_int_equal(rc, failed ? -ENOMEM : 0);
+		if (!rc)
+			assert_int_equal(cairn_pack_compare(pack, NULL), 0);
+		cairn_pack_close(pack);
+		if (!failed)
+			break;
+	}
+	cairn_packed_free(&packed);
+	cairn_binary_close(bin);
+}
+
+/* The sidecar keeps the file open that it is compared with. */
+static void a_sidecar_outlives_the_binary_that_it_was_opened_for(void **state)
+{
+	struct cairn_binary *bin = program("outlived", WITH_ID);
+	struct cairn_packed packed = packed_of(bin);
+	struct cairn_pack_opts opts = {.size = sizeof(opts), .binary = bin};
+	struct cairn_pack *pack;
+	assert_int_equal(cairn_pack_open_mem(packed.bytes, packed.size, "p", &opts, &pack, NULL), 0);
+	cairn_binary_close(bin);
+	assert_true(cairn_pack_is_bound(pack));
+	assert_int_equal(cairn_pack_compare(pack, NULL), 0);
+	cairn_pack_close(pack);
+	cairn_packed_free(&packed);
 }
 
 static void pruning_removes_what_killed_makers_left_when_it_is_old(void **state)
@@ -264,6 +302,7 @@ static void another_programs_sidecar_in_a_wrapper_is_refused(void **state)
 	uint8_t *in_note = memmem(w.bytes, w.size, id, len);
 	assert_non_null(in_note);
 	in_note[0] ^= 1;
+	guard_seal(w.bytes, w.size);
 	assert_int_equal(cairn_pack_open_mem(w.bytes, w.size, "lie", NULL, &pack, &err), -ESTALE);
 	assert_non_null(strstr(err.msg, "lie: .debug_cairn"));
 	free(w.bytes);
@@ -305,6 +344,8 @@ int main(void)
 		cmocka_unit_test(without_a_build_id_or_a_cache_nothing_is_kept),
 		cmocka_unit_test(in_the_background_a_failure_is_not_repeated_at_once),
 		cmocka_unit_test(no_memory_for_keeping_is_an_error_and_leaves_no_half_file),
+		cmocka_unit_test(no_memory_for_comparing_is_an_error),
+		cmocka_unit_test(a_sidecar_outlives_the_binary_that_it_was_opened_for),
 		cmocka_unit_test(pruning_removes_what_killed_makers_left_when_it_is_old),
 		cmocka_unit_test(as_root_an_open_directory_is_not_pruned),
 		cmocka_unit_test(a_served_id_is_the_real_one_and_more),
