@@ -116,6 +116,11 @@ int mover_new(const struct cairn_binary *bin, struct mover **ret, struct cairn_e
 	return 0;
 }
 
+bool mover_fde_at(const struct mover *m, struct cairn_vaddr at, struct cairn_vaddr *ret_lo, struct cairn_vaddr *ret_hi)
+{
+	return cfi_fde_at(m->cfi, at, ret_lo, ret_hi);
+}
+
 void mover_free(struct mover *m)
 {
 	if (!m)

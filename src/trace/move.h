@@ -17,6 +17,9 @@ struct mover;
 int mover_new(const struct cairn_binary *bin, struct mover **ret, struct cairn_err *err);
 void mover_free(struct mover *m);
 
+/* As cfi_fde_at(). */
+bool mover_fde_at(const struct mover *m, struct cairn_vaddr at, struct cairn_vaddr *ret_lo, struct cairn_vaddr *ret_hi);
+
 /*
  * mover_add - a place that may be moved, with the fetch program it has at its site's address
  *

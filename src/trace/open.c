@@ -78,6 +78,7 @@ static void close_file(struct trace_file *f)
 	if (f->fd >= 0)
 		close(f->fd);
 	mover_free(f->mover);
+	code_walk_fini(&f->walk);
 	cairn_sites_close(f->sites);
 	cairn_sites_close(f->pack_sites);
 	cairn_pack_close(f->pack);

@@ -338,6 +338,31 @@ static bool is_no_call(const struct cairn_site *site)
 	return site->kind == CAIRN_SITE_PART || site->count_doubts & CAIRN_COUNT_MERGED;
 }
 
+/* Not from the debug information, which took over when a sidecar did not know something. */
+static bool is_from_pack(const struct trace_file *f)
+{
+	return f->pack && !f->pack_sites;
+}
+
+/*
+ * Whoever said where the place is: an instruction begins there, in the file that is mapped, and it
+ * is the one that is described.
+ */
+static void check_code(const struct trace_probe *p, struct trace_place *place)
+{
+	struct trace_file *f = p->file;
+
+	if (is_from_pack(f) && !cairn_pack_is_bound(f->pack))
+		place->pub.refused = "the sidecar is unbound: it was made of a debug file alone, and cannot be "
+				     "compared with the code here; make it with: cairn pack PROGRAM";
+	if (place->pub.refused)
+		return;
+	if (boundary_at(&f->walk, f->bin, f->mover, place->pub.at) == BOUNDARY_NO)
+		place->pub.refused = cairn_hazard_text(CAIRN_HAZARD_NOT_A_BOUNDARY);
+	else if (is_from_pack(f) && !cairn_pack_covers(f->pack, place->pub.at))
+		place->pub.refused = "the sidecar is of another file: the code there differs";
+}
+
 static void plan_place(const struct trace_probe *p, const struct cairn_site *site, bool best_effort,
 		       struct trace_place *place)
 {
@@ -390,8 +415,7 @@ static int move_place(struct cairn_trace *t, struct trace_probe *p, struct trace
 static int move_places(struct cairn_trace *t, struct trace_probe *p, uint32_t n,
 		       struct cairn_err *err)
 {
-	/* A file whose unwind tables are damaged can be traced, and nothing in it moved. */
-	if (!p->file->mover && mover_new(p->file->bin, &p->file->mover, NULL) < 0)
+	if (!p->file->mover || t->opts.no_move)
 		return 0;
 	for (uint32_t i = 0; i < n; i++) {
 		int r = move_place(t, p, &p->places[i], err);
@@ -439,20 +463,28 @@ static int plan_places(struct cairn_trace *t, struct trace_probe *p, struct cair
 	if (!p->places)
 		return err_nomem(err, "places");
 	p->pub.first_place = (uint32_t)t->places.n;
+	/* A file whose unwind tables are damaged can be traced, and nothing in it moved. */
+	if (!p->file->mover && mover_new(p->file->bin, &p->file->mover, NULL) < 0)
+		p->file->mover = NULL;
 	for (uint32_t i = 0; i < f->n_sites; i++) {
 		if (is_no_call(&f->sites[i]) || is_another_name_of_the_same(f, i))
 			continue;
 		p->places[n].pub.probe = (uint32_t)t->probes.n;
-		plan_place(p, &f->sites[i], t->opts.best_effort, &p->places[n++]);
+		plan_place(p, &f->sites[i], t->opts.best_effort, &p->places[n]);
+		check_code(p, &p->places[n++]);
 	}
 	p->pub.n_places = n;
 	if (!n)
 		return err_set(err, -ENXIO,
 			       "%s has no code: no body and no inlined copy is left of it",
 			       f->name);
-	int r = t->opts.no_move ? 0 : move_places(t, p, n, err);
-	for (uint32_t i = 0; i < n && r == 0; i++)
+	int r = move_places(t, p, n, err);
+	for (uint32_t i = 0; i < n && r == 0; i++) {
+		/* Where it was moved to, the code is another page's, perhaps. */
+		if (p->places[i].pub.at.v != p->places[i].pub.site->at.v)
+			check_code(p, &p->places[i]);
 		r = finish_place(t, p, &p->places[i], err);
+	}
 	return r;
 }
 

@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "trace/boundary.h"
 #include "trace/fetch.h"
 
 /* All places of a trace: what one uprobe_multi link takes (MAX_UPROBE_MULTI_CNT of Linux). */
@@ -39,6 +40,7 @@ struct trace_file {
 	int fd;                    /* open on the analysed file, whatever has its name now */
 	struct stat stat;          /* as it was then */
 	struct mover *mover;       /* made when first needed */
+	struct code_walk walk;     /* the function that was decoded last */
 	bool was_mapped;           /* by the traced process, as far as was seen */
 };
 
