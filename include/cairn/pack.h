@@ -238,8 +238,10 @@ struct cairn_pack_search {
 /*
  * cairn_pack_for - the sidecar of a binary
  *
- * Looked for as PATH.cairn beside the binary, then in the cache. Only one of the same build-id is taken, and by root only
- * one that nobody else can have written; what is refused is told in @search->note. One that another version of the
+ * Looked for as PATH.cairn beside the binary, then in the cache. It must have the binary's build-id and
+ * segments, and its pages are compared as cairn_pack_covers() says. Root takes only one that nobody else
+ * can have written. What is refused is told in @search->note. An unbound one is taken while @bin has no
+ * debug information. The cache is not used for a debug file alone, which has no code to compare. One that another version of the
  * library made (cairn_pack_is_current(); in the cache any other build of it) is taken while @bin has no debug information,
  * and that is noted; else it is as if it were not there. A binary without a build-id has none that could be found: one is made, and not kept.
  * Nor is one kept that another user decides about, as cairn_pack_keep() says; that is noted.

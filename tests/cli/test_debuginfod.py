@@ -294,6 +294,24 @@ def a_served_sidecar_of_another_build_is_refused():
 
 
 @claim
+def a_served_sidecar_of_another_program_with_that_build_id_is_refused_and_not_kept():
+    """Its ids all fit; its code does not."""
+    other = compile_c("other-program", PROGRAM.replace("a + b", "a - b").replace("n > 1", "n > 3"), "gcc",
+                      ("-O2", "-g", "-Wl,--build-id=0x" + build_id(program())))
+    path = os.path.join(folder(), "other-program-served")
+    os.makedirs(path)
+    cairn("pack", other, "--debuginfod", path, check=True)
+    with serving(path) as url:
+        wait_for(f"{url}/buildid/{served_id()}/debuginfo")
+        env = environment("other-program-cache", CAIRN_CACHE="keep")
+        for words in (("sites", stripped(), "walk"), ("trace", "--dry-run", "-c", stripped(), "walk")):
+            r = cairn(*words, "--debuginfod=" + url, env=env)
+            expect(r.status and "is of another file than" in r.err and "place" not in r.out, r)
+        kept = os.path.join(env["XDG_CACHE_HOME"], "cairn")
+        expect(not os.path.isdir(kept) or not [f for f in os.listdir(kept) if f.endswith(".cairn")])
+
+
+@claim
 def a_program_without_a_build_id_cannot_be_served():
     path = compile_c("anonymous", PROGRAM, "gcc", ("-O2", "-g", "-Wl,--build-id=none"))
     r = cairn("pack", path, "--debuginfod", folder())
