@@ -116,10 +116,12 @@ bool page_here(const struct cairn_pack *p, const struct page *page, uint32_t row
 	ret->has_position = is_own ? base : frame;
 	if (is_own)
 		ret->position = (struct position){base - 1, line, column};
+	else if (!frame)
+		return false;
 	else
 		ret->position = (struct position){table_get(&p->functions, ret->frame.function, FUNCTION_FILE),
 						  table_get(&p->functions, ret->frame.function, FUNCTION_LINE) +
 							  unfold(base) + line,
 						  column};
-	return is_own || frame;
+	return true;
 }
