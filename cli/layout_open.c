@@ -144,6 +144,13 @@ static int open_sidecar(const char *path, const struct layout_values *values, st
 	int rc = sidecar_find(&ret->wish, ret->bin, &ret->pack, &err);
 	if (rc >= 0 && ret->pack)
 		rc = cairn_pack_source(ret->pack, &ret->source, &err);
+	/* One of another file: the debug information answers. */
+	if (rc == -ESTALE && ret->pack && cairn_binary_has_dwarf(ret->bin)) {
+		fail(STATUS_YES, "%s", err.msg);
+		cairn_pack_close(ret->pack);
+		ret->pack = NULL;
+		return STATUS_YES;
+	}
 	return rc < 0 ? fail_err(rc, &err, STATUS_USAGE) : STATUS_YES;
 }
 
@@ -168,7 +175,8 @@ int layout_open(const char *path, const struct cairn_abi *abi, const struct layo
 	opts.binary = ret->bin;
 	if (ret->has_bases)
 		opts.base = btf_of(&ret->bases);
-	sidecar_say_unbound_file(path);
+	if (values->btf || values->bases.n)
+		sidecar_say_unbound_file(path);
 	int rc = cairn_source_open(path, &opts, &ret->source, &err);
 	return rc < 0 ? fail_err(rc, &err, STATUS_USAGE) : STATUS_YES;
 }

@@ -20,16 +20,20 @@ static int list(void *provider, bool typedefs, source_visitor *visit, void *ctx,
 		uint32_t id = pack_types_read(t, table_get(names, i, TYPE_NAME_TYPE), &rc);
 		if (rc < 0)
 			return err_nomem(err, "types");
-		rc = visit(ctx, id, err);
+		rc = cairn_pack_trouble(t->pack, err);
+		if (rc >= 0)
+			rc = visit(ctx, id, err);
 		if (rc < 0)
 			return rc;
 	}
-	return 0;
+	return cairn_pack_trouble(t->pack, err);
 }
 
 static int complete(void *provider, uint32_t id, struct cairn_err *err)
 {
-	return pack_types_complete(provider, id, err);
+	struct pack_types *t = provider;
+	int rc = pack_types_complete(t, id, err), trouble = rc == -ENOMEM ? 0 : cairn_pack_trouble(t->pack, err);
+	return trouble < 0 ? trouble : rc;
 }
 
 static void close_types(void *provider)
@@ -44,6 +48,9 @@ int cairn_pack_source(const struct cairn_pack *p, struct cairn_source **ret, str
 {
 	if (!p->types.n)
 		return err_set(err, -ENODATA, "%s: a sidecar without types; make it with: cairn pack FILE", elf_path(p->elf));
+	/* Types belong to no page: all code is compared, where it can be. */
+	if (cairn_pack_compare(p, err) == -ESTALE)
+		return -ESTALE;
 	struct pack_types *t = malloc(sizeof(*t));
 	if (!t)
 		return err_nomem(err, "types");
