@@ -82,7 +82,8 @@ struct variable {
 struct body {
 	dw_off die, origin;
 	uint64_t addr;
-	bool is_whole; /* func_bodies_see(): it has code, which is that of the function and not of a clone */
+	bool is_whole;   /* func_bodies_see(): it has code, which is that of the function and not of a clone */
+	bool is_changed; /* func_bodies_see(): its parameters are not where its prototype says */
 };
 
 /* A btf_decl_tag of a function or variable. */

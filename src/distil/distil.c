@@ -47,6 +47,7 @@ static const char *const loss_texts[CAIRN_N_LOSSES] = {
 	[CAIRN_LOSS_FUNC_VALUE] = "function values, said as pointers",
 	[CAIRN_LOSS_TAG] = "tags of what has none in BTF, left out",
 	[CAIRN_LOSS_FUNC_PROTO] = "functions with code whose name has several prototypes, not in the main part",
+	[CAIRN_LOSS_FUNC_CHANGED] = "functions with parameters that the compiler changed, not in the main part",
 	[CAIRN_LOSS_VARIABLE] = "variables without a fixed address, left out",
 	[CAIRN_LOSS_LOC_LONG] = "arguments whose location takes more steps than a LOC record has",
 	[CAIRN_LOSS_LOC_PIECES] = "arguments in pieces that are not two registers",
@@ -88,10 +89,8 @@ enum { NUMBER_FUNCTIONS, SEE_BODIES, N_WHEN_JOINED };
 static int do_when_joined(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
 {
 	struct distil *d = arg;
-	if (item == SEE_BODIES) {
-		func_bodies_see(d->dw, &d->classes);
-		return 0;
-	}
+	if (item == SEE_BODIES)
+		return func_bodies_see(d->dw, &d->classes, err);
 	int rc = variants_find(&d->classes, &d->variants, err);
 	if (rc >= 0 && d->meanings)
 		rc = meanings_find(&d->variants, d->meanings, err);

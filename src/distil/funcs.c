@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "btf/build.h"
+#include "distil/changed.h"
 #include "dwarf/constants.h"
 #include "sites/own_symbol.h"
 
@@ -222,26 +223,35 @@ static uint32_t function_of(const struct func_table *f, const struct dwarf *dw, 
 static void note_body(struct func_table *f, const struct dwarf *dw, const struct body *b, uint32_t *near)
 {
 	uint32_t i = b->is_whole ? function_of(f, dw, b->origin, near) : NONE;
-	if (i == NONE || f->v.p[i].has_body)
+	if (i != NONE)
+		f->v.p[i].is_changed |= b->is_changed;
+	if (i == NONE || f->v.p[i].has_body || b->is_changed)
 		return;
 	f->v.p[i].has_body = true;
 	f->v.p[i].body = b->die;
 }
 
-static bool is_whole(const struct dwarf *dw, const struct body *b)
+static int see_body(struct changed *changed, struct body *b, struct cairn_err *err)
 {
 	struct cairn_vaddr at = {b->addr};
 	struct dw_die die;
-	if (!at.v && (dw_die_at(dw, b->die, &die, NULL) != 1 || dw_ranges(&die, first_range, &at, NULL) <= 0))
-		return false;
-	const char *symbol = own_symbol(dw, at, b->die);
-	return !symbol || !is_clone(symbol);
+	if (dw_die_at(changed->dw, b->die, &die, NULL) != 1 || (!at.v && dw_ranges(&die, first_range, &at, NULL) <= 0))
+		return 0;
+	const char *symbol = own_symbol(changed->dw, at, b->die);
+	b->is_whole = !symbol || !is_clone(symbol);
+	int rc = b->is_whole ? changed_has(changed, &die, at, err) : 0;
+	b->is_changed = rc == 1;
+	return rc;
 }
 
-void func_bodies_see(const struct dwarf *dw, struct classes *c)
+int func_bodies_see(const struct dwarf *dw, struct classes *c, struct cairn_err *err)
 {
-	for (size_t i = 0; i < c->bodies.n; i++)
-		c->bodies.p[i].is_whole = is_whole(dw, &c->bodies.p[i]);
+	struct changed changed;
+	int rc = changed_init(&changed, dw, err);
+	for (size_t i = 0; i < c->bodies.n && rc >= 0; i++)
+		rc = see_body(&changed, &c->bodies.p[i], err);
+	changed_fini(&changed);
+	return rc < 0 ? err_nomem(err, "the bodies of functions") : 0;
 }
 
 /* The only definition of a name, when none of that name has code. */
@@ -254,7 +264,7 @@ static struct btf_func *without_code(struct func_table *f, const char *name, uin
 		return NULL;
 	for (uint32_t k = first_at(f, name, &key); k != NONE; k = f->v.p[k].next) {
 		struct btf_func *v = &f->v.p[k];
-		if (v->has_body || (only && !v->declared))
+		if (v->has_body || v->is_changed || (only && !v->declared))
 			return NULL;
 		if (!v->declared)
 			only = v;
@@ -348,8 +358,10 @@ static int choose_main(struct func_table *f, const struct dwarf *dw, uint64_t *l
 			for (uint32_t k = (uint32_t)i; k != NONE; k = f->v.p[k].next)
 				f->v.p[k].in_main = f->v.p[k].has_body;
 	}
-	for (size_t i = 0; i < f->v.n; i++)
+	for (size_t i = 0; i < f->v.n; i++) {
 		losses[CAIRN_LOSS_FUNC_PROTO] += f->v.p[i].has_body && !f->v.p[i].in_main;
+		losses[CAIRN_LOSS_FUNC_CHANGED] += f->v.p[i].is_changed;
+	}
 	hash_table_fini(&said);
 	return rc;
 }
@@ -398,6 +410,8 @@ int func_table_choose(const struct dwarf *dw, struct func_table *f, uint64_t *lo
 	uint32_t near = 0;
 	for (size_t i = 0; i < f->c->bodies.n; i++)
 		note_body(f, dw, &f->c->bodies.p[i], &near);
+	for (size_t i = 0; i < f->v.n; i++)
+		f->v.p[i].has_body &= !f->v.p[i].is_changed;
 	if (note_folded(f, dw) < 0 || choose_main(f, dw, losses) < 0)
 		return err_nomem(err, "functions");
 	find_skipped(f);

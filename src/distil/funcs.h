@@ -8,6 +8,7 @@
  *
  *	it was inlined everywhere
  *	all of its code is foo.isra.0 and such, with other parameters than the declaration says
+ *	the compiler changed its parameters and left its name (changed.h)
  *	functions of that name have several prototypes, and the name alone does not tell which
  *
  * Overloaded functions of C++ and Rust have a linker's name each, which their FUNC in main has then: _ZN2ns1fEi, as the symbol.
@@ -28,6 +29,7 @@ struct btf_func {
 	uint32_t next;    /* of the same name; UINT32_MAX at the end */
 	bool external;
 	bool has_body;    /* code with this name and prototype */
+	bool is_changed;  /* some code of it has other parameters than its prototype says: never in main */
 	bool declared;    /* the prototype is of a declaration: its parameters may have no names */
 	bool in_main;
 	bool is_first;    /* of those of its name */
@@ -45,8 +47,12 @@ struct func_table {
 	bool *skip;             /* per instance: a prototype that nothing in main refers to */
 };
 
-/* Look at the code of all bodies, which is asked for below. Cost: a search among the symbols for each. */
-void func_bodies_see(const struct dwarf *dw, struct classes *c);
+/*
+ * Look at the code of all bodies, which is asked for below.
+ *
+ * Returns 0 or -ENOMEM. Cost: a search among the symbols for each, and changed_has().
+ */
+int func_bodies_see(const struct dwarf *dw, struct classes *c, struct cairn_err *err);
 
 /* Which DIEs are one function. Returns 0, -ENOMEM. @ret is for func_table_fini() also then. */
 int func_table_number(const struct variants *variants, struct func_table *ret, struct cairn_err *err);

@@ -30,7 +30,6 @@
  */
 #include "sites/function.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +38,7 @@
 #include "dwarf/constants.h"
 #include "sites/batch.h"
 #include "sites/believe.h"
+#include "sites/convention.h"
 #include "sites/judge.h"
 #include "sites/merged.h"
 #include "sites/symbol_names.h"
@@ -87,30 +87,6 @@ static int read_signature(const struct site_env *env, struct dw_types *types, co
 
 /* ---- calling convention ---- */
 
-static int symbol_order(const void *key, const void *symbol)
-{
-	uint64_t at = *(const uint64_t *)key, s = ((const struct elf_symbol *)symbol)->at.v;
-	return at < s ? -1 : at > s;
-}
-
-/* Whether other files can call the code at @at: then its convention is the platform's. */
-static bool is_global(const struct site_env *env, struct cairn_vaddr at)
-{
-	const struct elf_symbol *symbols, *hit;
-	size_t n;
-	if (elf_symbols(env->code, &symbols, &n, NULL) < 0 || !n)
-		return false;
-	hit = bsearch(&at.v, symbols, n, sizeof(*symbols), symbol_order);
-	if (!hit)
-		return false;
-	while (hit > symbols && hit[-1].at.v == at.v)
-		hit--;
-	for (; hit < symbols + n && hit->at.v == at.v; hit++)
-		if (hit->type == STT_FUNC && hit->binding != STB_LOCAL)
-			return true;
-	return false;
-}
-
 /* What every language of this platform but Go passes as C does. */
 static bool is_word(const struct cairn_types *types, uint32_t id)
 {
@@ -148,22 +124,6 @@ static bool has_convention(const struct dw_unit *unit, const struct cairn_types 
 	return is_word(types, f->return_type);
 }
 
-/* How a value of @type is passed; the type is complete then, or never will be. */
-static int read_passing(struct dw_types *reader, const struct dw_unit *unit, uint32_t type,
-			struct abi_param *ret, struct cairn_err *err)
-{
-	static const enum abi_passing how[] = {
-		[DW_PASSING_UNKNOWN] = ABI_UNKNOWN,
-		[DW_PASSED_BY_VALUE] = ABI_BY_VALUE,
-		[DW_PASSED_BY_ADDRESS] = ABI_BY_ADDRESS,
-	};
-	enum dw_passing passing;
-	int rc = dwarf_type_passing(reader, type, unit, &passing, err);
-	if (rc >= 0)
-		*ret = (struct abi_param){type, how[passing]};
-	return rc;
-}
-
 /*
  * GCC lists two more parameters for a constructor or destructor of a class with virtual bases. No
  * instance gets the first. The instance that makes a base class within an object gets the second,
@@ -180,9 +140,9 @@ static int read_passings(struct dw_types *reader, const struct built_site *b,
 			 const struct cairn_function *f, struct abi_param *result,
 			 struct abi_param *params, struct cairn_err *err)
 {
-	int rc = read_passing(reader, b->die.unit, f->return_type, result, err);
+	int rc = convention_passing(reader, b->die.unit, f->return_type, result, err);
 	for (uint32_t i = 0; i < f->n_params && rc >= 0; i++) {
-		rc = read_passing(reader, b->die.unit, f->params[i].type, &params[i], err);
+		rc = convention_passing(reader, b->die.unit, f->params[i].type, &params[i], err);
 		if (rc >= 0 && !is_passed(&f->params[i], &b->args[i].loc))
 			params[i].how = ABI_NOT_PASSED;
 	}
@@ -250,7 +210,7 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 		return rc;
 	if (abi_locations(types, &result, params, f->n_params, arena, abi) < 0)
 		return err_nomem(err, "locations");
-	bool global = is_global(env, b->site.at);
+	bool global = convention_is_certain(env->code, b->site.at);
 	for (uint32_t i = 0; i < b->site.n_args; i++) {
 		reconcile(env, &b->args[i].loc, &abi[i], b, global);
 		/* Of the code that was kept only what the convention says is as good as the function's own. */

@@ -529,6 +529,69 @@ def overloaded_functions_are_known_by_their_symbols(compiler):
     expect({"_ZN2ns4overEi", "_ZN2ns4overEd", "_ZNK2ns1C1mEi", "_ZNK2ns1C1mEd", "ns::alone", "main"} <= found, found)
 
 
+CHANGED = """\
+#define NI __attribute__((noinline))
+#define HIDE(x) asm volatile("" :: "r"(x) : "memory")
+struct big { long v[5]; };
+struct two { long a, b; };
+struct mix { long a; double b; };
+static NI int constant(int a, int b, int c) { return a * c - a - c; }
+static NI long first(long a, long b) { return b * b + 7; }
+static NI long last(long a, long b) { return a * 3; }
+static NI long stack(long a, long b, long c, long d, long e, long f, long g, long h) { return a + b * c - d * e + f * h; }
+static NI long half(struct two s, long n) { return s.b * n; }
+static NI double mixed_half(struct mix m, double n) { return m.b + n; }
+static NI double middle(double a, double b, double c) { return a * c; }
+static NI long slot(long a, long b) { HIDE(&b); return a + b; }
+static NI long kept(long a, long b) { return a * b + 7; }
+static NI long kept_changes(long n, long m) { n |= 1; m *= n; HIDE(n); return m + n; }
+static NI long kept_slot(long a, long b) { HIDE(&b); return a - b; }
+static NI long kept_memory(struct big s, long n) { return s.v[1] * n + s.v[3]; }
+static NI double kept_mixed(struct mix m, int n) { return m.a * m.b + n; }
+static NI struct big kept_result(long a, long b) { struct big r = {{a, b, a * b, a - b, 3}}; return r; }
+static NI int kept_callback(void *ctx, int unused, int n) { return n + 3; }
+int (*volatile callback)(void *, int, int) = kept_callback;
+NI long kept_external(long a, long b) { return b * b + 9; }
+int main(int n, char **v)
+{
+	struct two t = {n, n * 2};
+	struct mix m = {n, n * 1.5};
+	struct big s = kept_result(n, n + 1);
+	return constant(n, 2, n + 3) + constant(n + 4, 2, n * 3) + first(3, n) + first(n, n + 1) + last(n, n * 9) + last(n + 1, n)
+	 + stack(n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7) + stack(n, n * 2, n * 3, n * 4, n * 5, n * 6, n * 7, n * 8)
+	 + half(t, n * 7) + mixed_half(m, n) + middle(n, 3, n * 2.5) + slot(n, 5) + slot(n + 1, 5) + kept(n, n + 9) + kept(n + 3, n)
+	 + kept_changes(n, n + 2) + kept_slot(n, n * 2) + kept_slot(n * 2, n) + kept_memory(s, n) + kept_mixed(m, n)
+	 + callback(v, 3, n) + kept_external(n, n + 3);
+}
+"""
+
+
+def functions_of(program):
+    """Those of the main part, and what was counted as lost."""
+    out = path_of("functions.btf")
+    told = cairn("btf", "encode", program, "-o", out, check=True).out
+    lost = re.findall(r"lost: (\d+) functions with parameters that the compiler changed", told)
+    return {r["name"] for r in records_by_bpftool(out).values() if r["kind"] == "FUNC"}, int(lost[0]) if lost else 0
+
+
+@claim
+def functions_whose_parameters_clang_changed_are_not_in_main():
+    names = set(re.findall(r"^(?:static )?NI (?:struct )?\w+ (\w+)\(", CHANGED, re.M))
+    kept = {name for name in names if name.startswith("kept")} | {"main"}
+    found, lost = functions_of(compile_c("changed", CHANGED, "clang", ("-g", "-O2", "-w")))
+    expect(found == kept and lost == len(names - kept) == 8, found ^ kept, lost)
+
+
+@claim_each("gcc -O2", "gcc -O0", "clang -O0")
+def functions_with_the_parameters_of_their_prototypes_are_in_main(how):
+    compiler, level = how.split()
+    program = compile_c("unchanged", CHANGED, compiler, ("-g", "-w", level))
+    symbols = {line.split()[-1] for line in run("nm", program, check=True).out.splitlines()}
+    found, lost = functions_of(program)
+    # GCC says by the symbol's name what it changed: "first.isra.0".
+    expect(lost == 0 and found == {name for name in symbols if re.search(rf"\b{name}\([^\n]*\n?{{", CHANGED)}, found, lost)
+
+
 def kernel_form_of(program):
     """Its BTF as encode writes it, and converted for the kernel."""
     out, kernel = path_of("plain.btf"), path_of("kernel.btf")

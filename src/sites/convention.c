@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sites/convention.h"
+
+#include <elf.h>
+#include <stdlib.h>
+
+#include "elf/elf.h"
+
+static int symbol_order(const void *key, const void *symbol)
+{
+	uint64_t at = *(const uint64_t *)key, s = ((const struct elf_symbol *)symbol)->at.v;
+	return at < s ? -1 : at > s;
+}
+
+bool convention_is_certain(struct elf *code, struct cairn_vaddr at)
+{
+	const struct elf_symbol *symbols, *hit;
+	size_t n;
+	if (elf_symbols(code, &symbols, &n, NULL) < 0 || !n)
+		return false;
+	hit = bsearch(&at.v, symbols, n, sizeof(*symbols), symbol_order);
+	if (!hit)
+		return false;
+	while (hit > symbols && hit[-1].at.v == at.v)
+		hit--;
+	for (; hit < symbols + n && hit->at.v == at.v; hit++)
+		if (hit->type == STT_FUNC && hit->binding != STB_LOCAL)
+			return true;
+	return false;
+}
+
+int convention_passing(struct dw_types *reader, const struct dw_unit *unit, uint32_t type, struct abi_param *ret,
+		       struct cairn_err *err)
+{
+	static const enum abi_passing how[] = {
+		[DW_PASSING_UNKNOWN] = ABI_UNKNOWN,
+		[DW_PASSED_BY_VALUE] = ABI_BY_VALUE,
+		[DW_PASSED_BY_ADDRESS] = ABI_BY_ADDRESS,
+	};
+	enum dw_passing passing;
+	int rc = dwarf_type_passing(reader, type, unit, &passing, err);
+	if (rc >= 0)
+		*ret = (struct abi_param){type, how[passing]};
+	return rc;
+}

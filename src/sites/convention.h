@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is certain about the calling convention of a function. */
+#ifndef SITES_CONVENTION_H
+#define SITES_CONVENTION_H
+
+#include "dwarf/types.h"
+#include "loc/loc.h"
+
+/*
+ * convention_is_certain - whether other files can call the code at @at, which makes its convention the platform's
+ *
+ * A compiler may change the parameters of any other function.
+ *
+ * @code  the file with the instructions; without symbols nothing is certain
+ * Cost: O(log symbols). Threads: any.
+ */
+bool convention_is_certain(struct elf *code, struct cairn_vaddr at);
+
+/*
+ * convention_passing - how a value of @type is passed
+ *
+ * @unit  of the function
+ * @type  from @reader; afterwards it is complete, or never will be
+ * Returns 0 or -ENOMEM. Cost: as dwarf_type_passing().
+ */
+int convention_passing(struct dw_types *reader, const struct dw_unit *unit, uint32_t type, struct abi_param *ret,
+		       struct cairn_err *err);
+
+#endif
