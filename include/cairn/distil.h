@@ -88,6 +88,7 @@ enum cairn_distil_loss {
 	CAIRN_LOSS_TAG,            /* tags of what can have none in BTF, as enums: left out */
 	CAIRN_LOSS_FUNC_PROTO,     /* functions of one name with several prototypes: not in main */
 	CAIRN_LOSS_FUNC_CHANGED,   /* functions whose code takes other parameters than the source says: not in main */
+	CAIRN_LOSS_FUNC_SILENT,    /* functions described without parameters and result (-g1, assemblers): not in main */
 	CAIRN_LOSS_VARIABLE,       /* variables without a fixed address: thread-local ones */
 	CAIRN_LOSS_LOC_LONG,       /* arguments known, in more steps than the LOC kinds can say */
 	CAIRN_LOSS_LOC_PIECES,     /* arguments in several pieces that are not two registers */

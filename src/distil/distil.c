@@ -48,6 +48,7 @@ static const char *const loss_texts[CAIRN_N_LOSSES] = {
 	[CAIRN_LOSS_TAG] = "tags of what has none in BTF, left out",
 	[CAIRN_LOSS_FUNC_PROTO] = "functions with code whose name has several prototypes, not in the main part",
 	[CAIRN_LOSS_FUNC_CHANGED] = "functions with parameters that the compiler changed, not in the main part",
+	[CAIRN_LOSS_FUNC_SILENT] = "functions whose parameters the debug information does not tell, not in the main part",
 	[CAIRN_LOSS_VARIABLE] = "variables without a fixed address, left out",
 	[CAIRN_LOSS_LOC_LONG] = "arguments whose location takes more steps than a LOC record has",
 	[CAIRN_LOSS_LOC_PIECES] = "arguments in pieces that are not two registers",

@@ -9,6 +9,8 @@
 #include "btf/build.h"
 #include "distil/changed.h"
 #include "dwarf/constants.h"
+#include "dwarf/params.h"
+#include "sites/convention.h"
 #include "sites/own_symbol.h"
 
 #define NONE UINT32_MAX
@@ -223,12 +225,35 @@ static uint32_t function_of(const struct func_table *f, const struct dwarf *dw, 
 static void note_body(struct func_table *f, const struct dwarf *dw, const struct body *b, uint32_t *near)
 {
 	uint32_t i = b->is_whole ? function_of(f, dw, b->origin, near) : NONE;
-	if (i != NONE)
-		f->v.p[i].is_changed |= b->is_changed;
-	if (i == NONE || f->v.p[i].has_body || b->is_changed)
+	if (i == NONE)
+		return;
+	f->v.p[i].is_changed |= b->is_changed;
+	f->v.p[i].is_silent |= b->is_silent;
+	if (f->v.p[i].has_body)
 		return;
 	f->v.p[i].has_body = true;
 	f->v.p[i].body = b->die;
+}
+
+/* An assembler says a type that it leaves open. */
+static bool has_result(const struct dwarf *dw, const struct dw_die *function)
+{
+	struct dw_die type;
+	dw_off off = dw_ref_deep(function, DW_AT_type);
+	return off && (dw_die_at(dw, off, &type, NULL) != 1 || type.tag != DW_TAG_unspecified_type);
+}
+
+/* Whether a body without parameters and result is one of which nothing is said. */
+static bool is_silent(const struct dwarf *dw, const struct dw_die *body)
+{
+	struct dw_die from = *body, param;
+	struct dw_value line;
+	dw_off origin = dw_ref(body, DW_AT_abstract_origin);
+	if (origin && dw_die_at(dw, origin, &from, NULL) != 1)
+		return false;
+	if (has_result(dw, &from) || dw_param_child(&from, &param, NULL) == 1)
+		return false;
+	return convention_is_silent(body->unit, dw_attr_deep(&from, DW_AT_decl_line, &line, NULL, NULL) == 1);
 }
 
 static int see_body(struct changed *changed, struct body *b, struct cairn_err *err)
@@ -239,6 +264,7 @@ static int see_body(struct changed *changed, struct body *b, struct cairn_err *e
 		return 0;
 	const char *symbol = own_symbol(changed->dw, at, b->die);
 	b->is_whole = !symbol || !is_clone(symbol);
+	b->is_silent = b->is_whole && is_silent(changed->dw, &die);
 	int rc = b->is_whole ? changed_has(changed, &die, at, err) : 0;
 	b->is_changed = rc == 1;
 	return rc;
@@ -264,7 +290,7 @@ static struct btf_func *without_code(struct func_table *f, const char *name, uin
 		return NULL;
 	for (uint32_t k = first_at(f, name, &key); k != NONE; k = f->v.p[k].next) {
 		struct btf_func *v = &f->v.p[k];
-		if (v->has_body || v->is_changed || (only && !v->declared))
+		if (v->has_body || v->is_changed || v->is_silent || (only && !v->declared))
 			return NULL;
 		if (!v->declared)
 			only = v;
@@ -361,6 +387,7 @@ static int choose_main(struct func_table *f, const struct dwarf *dw, uint64_t *l
 	for (size_t i = 0; i < f->v.n; i++) {
 		losses[CAIRN_LOSS_FUNC_PROTO] += f->v.p[i].has_body && !f->v.p[i].in_main;
 		losses[CAIRN_LOSS_FUNC_CHANGED] += f->v.p[i].is_changed;
+		losses[CAIRN_LOSS_FUNC_SILENT] += f->v.p[i].is_silent;
 	}
 	hash_table_fini(&said);
 	return rc;
@@ -411,7 +438,7 @@ int func_table_choose(const struct dwarf *dw, struct func_table *f, uint64_t *lo
 	for (size_t i = 0; i < f->c->bodies.n; i++)
 		note_body(f, dw, &f->c->bodies.p[i], &near);
 	for (size_t i = 0; i < f->v.n; i++)
-		f->v.p[i].has_body &= !f->v.p[i].is_changed;
+		f->v.p[i].has_body &= !f->v.p[i].is_changed && !f->v.p[i].is_silent;
 	if (note_folded(f, dw) < 0 || choose_main(f, dw, losses) < 0)
 		return err_nomem(err, "functions");
 	find_skipped(f);

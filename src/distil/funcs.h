@@ -9,6 +9,7 @@
  *	it was inlined everywhere
  *	all of its code is foo.isra.0 and such, with other parameters than the declaration says
  *	the compiler changed its parameters and left its name (changed.h)
+ *	nothing says what parameters it has (-g1, an assembler)
  *	functions of that name have several prototypes, and the name alone does not tell which
  *
  * Overloaded functions of C++ and Rust have a linker's name each, which their FUNC in main has then: _ZN2ns1fEi, as the symbol.
@@ -29,6 +30,7 @@ struct btf_func {
 	uint32_t next;    /* of the same name; UINT32_MAX at the end */
 	bool external;
 	bool has_body;    /* code with this name and prototype */
+	bool is_silent;   /* the debug information of some code of it tells no prototype: never in main */
 	bool is_changed;  /* some code of it has other parameters than its prototype says: never in main */
 	bool declared;    /* the prototype is of a declaration: its parameters may have no names */
 	bool in_main;

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <stdlib.h>
 
+#include "dwarf/constants.h"
 #include "elf/elf.h"
 
 static int symbol_order(const void *key, const void *symbol)
@@ -27,6 +28,11 @@ bool convention_is_certain(struct elf *code, struct cairn_vaddr at)
 		if (hit->type == STT_FUNC && hit->binding != STB_LOCAL)
 			return true;
 	return false;
+}
+
+bool convention_is_silent(const struct dw_unit *u, uint64_t line)
+{
+	return dw_unit_language(u) == DW_LANG_Mips_Assembler || dw_unit_is_terse(u) || (dw_unit_is_clang(u) && !line);
 }
 
 int convention_passing(struct dw_types *reader, const struct dw_unit *unit, uint32_t type, struct abi_param *ret,

@@ -17,6 +17,16 @@
 bool convention_is_certain(struct elf *code, struct cairn_vaddr at);
 
 /*
+ * convention_is_silent - whether no parameters and no result, said of a function, mean that nothing is said
+ *
+ * An assembler describes names and addresses only, GCC's -g1 adds lines. Clang's -gline-tables-only leaves out where a
+ * function is declared, too.
+ *
+ * @line  where the function is declared; 0 when the unit does not tell
+ */
+bool convention_is_silent(const struct dw_unit *u, uint64_t line);
+
+/*
  * convention_passing - how a value of @type is passed
  *
  * @unit  of the function

@@ -10,6 +10,7 @@
 #include "dwarf/constants.h"
 #include "sites/active.h"
 #include "sites/entry_rows.h"
+#include "sites/convention.h"
 #include "sites/fold.h"
 #include "sites/function.h"
 #include "sites/passed.h"
@@ -147,18 +148,12 @@ static struct site_env env_of(const struct dwarf_sites *s, const struct dw_func_
 
 /* ---- one name ---- */
 
-/*
- * Whether the debug information is silent about parameters and result, which is not the same as
- * saying that there are none. An assembler describes names and addresses only, GCC's -g1 adds
- * lines. Clang's -gline-tables-only leaves out where a function is declared, too.
- */
 static bool has_no_prototype(const struct dwarf_sites *s, const struct group *g, const struct cairn_function *f)
 {
 	const struct dw_unit *u = dwarf_unit_of(s->dw, g->root);
 	if (!u || f->n_params || f->return_type)
 		return false;
-	return dw_unit_language(u) == DW_LANG_Mips_Assembler || dw_unit_is_terse(u) ||
-	       (dw_unit_is_clang(u) && !g->line);
+	return convention_is_silent(u, g->line);
 }
 
 static int hand_out(struct sites_find *f, const struct cairn_function *functions, struct cairn_function_list *ret,

@@ -592,6 +592,26 @@ def functions_with_the_parameters_of_their_prototypes_are_in_main(how):
     expect(lost == 0 and found == {name for name in symbols if re.search(rf"\b{name}\([^\n]*\n?{{", CHANGED)}, found, lost)
 
 
+@claim_each("gcc -g1", "clang -gline-tables-only", "as -g")
+def functions_without_a_described_prototype_are_not_in_main(how):
+    compiler, level = how.split()
+    text = "static inline __attribute__((always_inline)) int one(int a) { return a + 1; }\nint silent(int a) { return one(a); }\n"
+    source = write("silent.c", text)
+    if compiler == "as":
+        source = write("silent.s", ".text\n.globl silent\n.type silent,@function\nsilent: lea 1(%rdi),%eax\n ret\n.size silent,.-silent\n")
+        compiler = "gcc"
+    loud = write("loud.c", "int silent(int); void loud(void) {}\nint main(int n, char **v) { loud(); return silent(n); }\n")
+    silent, said, program = path_of("silent.o"), path_of("loud.o"), path_of("silent")
+    run(need(compiler), level, "-O1", "-c", "-o", silent, source, check=True)
+    run("gcc", "-g", "-c", "-o", said, loud, check=True)
+    run("gcc", "-o", program, silent, said, check=True)
+    out = path_of("silent.btf")
+    told = cairn("btf", "encode", program, "-o", out, check=True).out
+    found = {r["name"] for r in records_by_bpftool(out).values() if r["kind"] == "FUNC"}
+    expect(found == {"loud", "main"}, found, told)
+    expect("lost: 1 functions whose parameters the debug information does not tell" in told, told)
+
+
 def kernel_form_of(program):
     """Its BTF as encode writes it, and converted for the kernel."""
     out, kernel = path_of("plain.btf"), path_of("kernel.btf")
