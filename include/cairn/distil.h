@@ -81,6 +81,7 @@ enum cairn_distil_loss {
 	CAIRN_LOSS_VIRTUAL_BASE,   /* a base whose place is computed at run time: left out of its class */
 	CAIRN_LOSS_VARIANT,        /* parts of a Rust enum or Pascal record that depend on a tag: left out */
 	CAIRN_LOSS_FAR_MEMBER,     /* a member farther into its struct than the format can say: left out */
+	CAIRN_LOSS_BEYOND_MEMBER,  /* a member that ends behind its struct, as an unsized tail of Rust: left out */
 	CAIRN_LOSS_TYPE,           /* types of a kind that BTF does not have: opaque bytes */
 	CAIRN_LOSS_LARGE,          /* 2^32 bytes or elements and more: said without their number, or an array in rows */
 	CAIRN_LOSS_ELEMENTS,       /* arrays of what is only declared, or too large: said as void */

@@ -41,6 +41,7 @@ static const char *const loss_texts[CAIRN_N_LOSSES] = {
 	[CAIRN_LOSS_VIRTUAL_BASE] = "base classes whose place is computed at run time, left out",
 	[CAIRN_LOSS_VARIANT] = "parts of types that depend on a tag, left out",
 	[CAIRN_LOSS_FAR_MEMBER] = "members farther into their type, or wider, than BTF can say, left out",
+	[CAIRN_LOSS_BEYOND_MEMBER] = "members that reach beyond the bytes their type is said to have, left out",
 	[CAIRN_LOSS_TYPE] = "types of a kind that BTF does not have, said as opaque bytes",
 	[CAIRN_LOSS_LARGE] = "types of more bytes or elements than BTF can count, said without their number or in rows",
 	[CAIRN_LOSS_ELEMENTS] = "arrays of what is only declared, or too large, said as void",

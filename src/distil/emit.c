@@ -253,6 +253,16 @@ static bool is_too_far(const struct class_elem *m, bool bit_fields)
 	return bit_fields && m->bit_off > BIT_FIELD_OFF_MAX;
 }
 
+/*
+ * A tail whose length the pointer knows (Rust), or what follows where a discriminant tells the size (Ada): the type has fewer
+ * bytes than its members reach over, which BTF has no words for.
+ */
+static bool is_beyond(const struct emit *e, const struct type_class *k, const struct class_elem *m, edge_t type)
+{
+	uint64_t bits = m->bit_size ? m->bit_size : emit_bytes(e, type) * 8;
+	return m->bit_off + bits > (uint64_t)k->size * 8;
+}
+
 static int add_struct(struct emit *e, uint32_t instance, const struct type_class *k, uint32_t name)
 {
 	bool bit_fields = has_bit_fields(k);
@@ -267,7 +277,12 @@ static int add_struct(struct emit *e, uint32_t instance, const struct type_class
 			e->losses[CAIRN_LOSS_FAR_MEMBER]++;
 			continue;
 		}
-		to.type = id_of(e, emit_edge(e, instance, m->edge, i + 1));
+		edge_t type = emit_edge(e, instance, m->edge, i + 1);
+		if (is_beyond(e, k, m, type)) {
+			e->losses[CAIRN_LOSS_BEYOND_MEMBER]++;
+			continue;
+		}
+		to.type = id_of(e, type);
 		int rc = name_of(e, m->name, &to.name_off);
 		if (rc < 0 || !VEC_ADD(&e->members, to))
 			return rc < 0 ? rc : -ENOMEM;

@@ -612,6 +612,47 @@ def functions_without_a_described_prototype_are_not_in_main(how):
     expect("lost: 1 functions whose parameters the debug information does not tell" in told, told)
 
 
+UNSIZED = """\
+pub struct W([u8]);
+pub struct D { n: u16, t: W }
+#[inline(never)] pub fn f(d: &D, c: &std::ffi::CStr) -> usize { d.n as usize + d.t.0.len() + c.to_bytes().len() }
+fn main() {
+    let d: &D = unsafe { std::mem::transmute::<(&[u8; 4], usize), &D>((&[1, 0, 2, 3], 1usize)) };
+    println!("{}", f(d, std::ffi::CStr::from_bytes_with_nul(b"abc\\0").unwrap()));
+}
+"""
+DISCRIMINATED = """\
+with Ada.Command_Line;
+procedure Records is
+   type Buf (Size : Natural) is record
+      Head : Integer;
+      Data : String (1 .. Size);
+   end record;
+   B : Buf (Ada.Command_Line.Argument_Count + 3);
+   procedure Use_It (X : in out Buf) is
+   begin
+      X.Head := X.Size;
+   end Use_It;
+begin
+   Use_It (B);
+end Records;
+"""
+
+
+@claim_each("rustc", "gnatmake")
+def members_beyond_their_type_are_left_out_and_counted(compiler):
+    need(compiler)
+    program, out = path_of("records"), path_of("records.btf")
+    if compiler == "rustc":
+        run(compiler, "-g", "-o", program, write("records.rs", UNSIZED), check=True)
+    else:
+        run("sh", "-c", 'cd "$1" && exec gnatmake -q -g "$2" -o "$3"', "sh", folder(), write("records.adb", DISCRIMINATED), program,
+            check=True)
+    told = cairn("btf", "encode", program, "-o", out, check=True).out
+    expect("members that reach beyond the bytes" in told, told)
+    cairn("btf", "check", out, check=True)
+
+
 def kernel_form_of(program):
     """Its BTF as encode writes it, and converted for the kernel."""
     out, kernel = path_of("plain.btf"), path_of("kernel.btf")
