@@ -29,6 +29,7 @@ enum exit_status {
 	STATUS_NOT_HERE,  /* not permitted or not supported here; stderr says what would help */
 	STATUS_DAMAGED,   /* the input is damaged */
 	STATUS_LOST,      /* events were lost, with --fail-on-loss */
+	STATUS_ASSUMED,   /* answered yes, by an assumption */
 };
 
 enum opt_kind {

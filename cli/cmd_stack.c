@@ -60,16 +60,29 @@ static void tell_moment(const struct cairn_stacks *stacks)
 		m.is_consistent ? "all at one moment" : "not all at one moment");
 }
 
+/* Of all stacks the end that says least. */
+static enum exit_status worse(enum exit_status a, enum exit_status b)
+{
+	return a == STATUS_NO || b == STATUS_YES ? a : b;
+}
+
+static enum exit_status status_of(enum cairn_walk_end end)
+{
+	if (end == CAIRN_WALK_ASSUMED)
+		return STATUS_ASSUMED;
+	return end == CAIRN_WALK_OUTERMOST ? STATUS_YES : STATUS_NO;
+}
+
 /* Whether every stack is complete. */
-static bool show(const struct cairn_stacks *stacks, const struct stack_values *values, struct stack_names *names,
+static enum exit_status show(const struct cairn_stacks *stacks, const struct stack_values *values, struct stack_names *names,
 		 unsigned long round)
 {
-	bool is_complete = cairn_stacks_n_threads(stacks) > 0;
+	enum exit_status status = cairn_stacks_n_threads(stacks) > 0 ? STATUS_YES : STATUS_NO;
 
 	for (size_t i = 0; i < cairn_stacks_n_threads(stacks); i++) {
 		const struct cairn_thread_stack *t = cairn_stacks_thread(stacks, i);
 
-		is_complete &= t->end == CAIRN_WALK_OUTERMOST;
+		status = worse(status, status_of(t->end));
 		if (values->json)
 			stack_json(stdout, t, names, round);
 		else
@@ -80,7 +93,7 @@ static bool show(const struct cairn_stacks *stacks, const struct stack_values *v
 		say(stderr, "%s\n", cairn_stacks_note(stacks));
 	if (!values->json)
 		tell_moment(stacks);
-	return is_complete;
+	return status;
 }
 
 static void wait_for(double seconds)
@@ -104,7 +117,7 @@ static int take(int pid, const char *core, const struct stack_values *values, st
 	unsigned long rounds = values->rounds ? values->rounds : 1;
 	struct cairn_stacks *stacks;
 	struct cairn_err err = {0};
-	bool is_complete = true;
+	enum exit_status status = STATUS_YES;
 	int r;
 
 	if (!stack_names_init(names))
@@ -117,7 +130,7 @@ static int take(int pid, const char *core, const struct stack_values *values, st
 	}
 	names->with_args = values->args ? stacks : NULL;
 	for (unsigned long round = 1;; round++) {
-		is_complete &= show(stacks, values, names, round);
+		status = worse(status, show(stacks, values, names, round));
 		if (round == rounds)
 			break;
 		wait_for(values->interval > 0 ? values->interval : 1);
@@ -131,7 +144,7 @@ static int take(int pid, const char *core, const struct stack_values *values, st
 	cairn_stacks_close(stacks);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NO);
-	return is_complete ? STATUS_YES : STATUS_NO;
+	return status;
 }
 
 /* As much as a pipe holds: a process of 100 threads is written in a few pieces, where stdio would make a hundred. */

@@ -11,7 +11,7 @@
  *	    no unwind row at 0x1234 in server
  *
  * An inlined copy has a line of its own, as in debuggers; the address is that of the frame that it is in. A stack
- * that is complete ends without a word, any other says why it is not.
+ * that is complete ends without a word, any other says why it is not, or by what it is.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -270,7 +270,7 @@ void stack_json(FILE *out, const struct cairn_thread_stack *thread, struct stack
 		[CAIRN_WALK_LOST] = "lost-register",	[CAIRN_WALK_LOOP] = "loop",
 		[CAIRN_WALK_LIMIT] = "limit",		[CAIRN_WALK_GONE] = "gone",
 		[CAIRN_WALK_NO_CALL] = "no-call",	[CAIRN_WALK_NO_ROOM] = "no-room",
-		[CAIRN_WALK_NOT_STOPPED] = "not-stopped",
+		[CAIRN_WALK_NOT_STOPPED] = "not-stopped",	[CAIRN_WALK_ASSUMED] = "assumed",
 	};
 	struct json j = {.out = out};
 

@@ -5,7 +5,7 @@
  * All threads are stopped, their registers and the used part of their stacks are copied, and they go on; the copies are
  * walked afterwards, by the unwind tables of the files that are mapped. No frame pointers are needed. Through code made at run
  * time the way leads by what its maker says of it (cairn/code.h), and where nobody says anything by the frame pointer, as
- * an assumption.
+ * an assumption. A stack with such a frame is not complete as a fact: it ends with CAIRN_WALK_ASSUMED.
  *
  *	struct cairn_stacks *stacks;
  *	if (cairn_stacks_of_process(pid, NULL, &stacks, &err) < 0)
@@ -44,6 +44,7 @@ enum cairn_walk_end {
 	CAIRN_WALK_NO_CALL,	/* the return address is not behind a call: the stack was overwritten. cairn/self.h */
 	CAIRN_WALK_NO_ROOM,	/* too little stack is left to go on. cairn/self.h */
 	CAIRN_WALK_NOT_STOPPED, /* the thread waits in the kernel for what cannot be interrupted */
+	CAIRN_WALK_ASSUMED, /* complete by assumption: the last frame has no caller, and a frame on the way there is assumed */
 };
 
 struct cairn_stack_frame {

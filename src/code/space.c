@@ -12,6 +12,8 @@
 /* An image by what the kernel calls the file: device and inode; the vDSO has neither, and its address counts. */
 struct image {
 	struct code_image image;
+	struct cfi *cfi; /* of code_space_fde(), when somebody asked and it can be read */
+	bool has_tried_cfi;
 	dev_t dev;
 	ino_t ino;
 	uint64_t lo;
@@ -44,6 +46,7 @@ int code_space_new(struct code_maps *maps, const struct code_source *source, str
 
 static void image_free(struct image *i)
 {
+	cfi_close(i->cfi);
 	cairn_binary_close(i->image.bin);
 	free(i->bin_bytes);
 	unwind_table_fini(&i->image.table);
@@ -205,4 +208,18 @@ int code_space_find(struct code_space *space, struct cairn_addr at, const struct
 		rc = refuse_pack(space, i);
 	*ret_image = rc == 0 && i ? &i->image : NULL;
 	return rc < 0 ? err_nomem(err, "the code of a process") : 0;
+}
+
+int code_space_fde(struct code_space *space, struct cairn_addr at, struct cairn_vaddr *ret_lo, struct cairn_vaddr *ret_hi,
+		   struct cairn_err *err)
+{
+	struct cairn_vaddr vaddr;
+	struct image *i;
+	int rc = find(space, at, &i, &vaddr);
+	if (rc < 0 || !i || !i->image.bin)
+		return rc;
+	if (!i->has_tried_cfi && cfi_open(i->image.bin, &i->cfi, err) == -ENOMEM)
+		return -ENOMEM;
+	i->has_tried_cfi = true;
+	return i->cfi && cfi_fde_at(i->cfi, vaddr, ret_lo, ret_hi);
 }

@@ -77,6 +77,16 @@ int code_space_peek(struct code_space *space, struct cairn_addr at, const struct
 		    struct cairn_vaddr *ret_at, struct cairn_err *err);
 
 /*
+ * code_space_fde - the function at @at, or the part of it, by the file's call frame information
+ *
+ * @ret_lo, @ret_hi  link-time addresses [lo, hi), set with 1
+ * Returns 1; 0: no file is mapped there, none of its FDEs has it, or they cannot be read; -ENOMEM.
+ * Cost: cfi_open() once for each image. Threads: one at a time.
+ */
+int code_space_fde(struct code_space *space, struct cairn_addr at, struct cairn_vaddr *ret_lo, struct cairn_vaddr *ret_hi,
+		   struct cairn_err *err);
+
+/*
  * code_space_open_pid - the code of a running process
  *
  * Files are opened as the process sees them, through /proc/PID/root, and by their mapping when they were

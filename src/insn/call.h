@@ -23,6 +23,17 @@ static inline unsigned int insn_call_length(uint8_t modrm, uint8_t sib)
 	return mod == 2 || rm == 5 || (rm == 4 && (sib & 7) == 5) ? n + 4 : n;
 }
 
+/* Whether the INSN_CALL_LONGEST bytes before @end can be read as ending with a call through a register or memory. Signals: safe. */
+static inline bool insn_ends_with_indirect_call(const uint8_t *end)
+{
+	for (unsigned int n = 2; n <= INSN_CALL_LONGEST; n++) {
+		const uint8_t *call = end - n;
+		if (call[0] == 0xff && (call[1] >> 3 & 7) == 2 && insn_call_length(call[1], n > 2 ? call[2] : 0) == n)
+			return true;
+	}
+	return false;
+}
+
 /*
  * insn_ends_with_call - whether the INSN_CALL_LONGEST bytes in front of @end can be read as ending with a call
  *
@@ -30,14 +41,7 @@ static inline unsigned int insn_call_length(uint8_t modrm, uint8_t sib)
  */
 static inline bool insn_ends_with_call(const uint8_t *end)
 {
-	if (end[-INSN_CALL_REL32] == 0xe8)
-		return true;
-	for (unsigned int n = 2; n <= INSN_CALL_LONGEST; n++) {
-		const uint8_t *call = end - n;
-		if (call[0] == 0xff && (call[1] >> 3 & 7) == 2 && insn_call_length(call[1], n > 2 ? call[2] : 0) == n)
-			return true;
-	}
-	return false;
+	return end[-INSN_CALL_REL32] == 0xe8 || insn_ends_with_indirect_call(end);
 }
 
 #endif

@@ -17,6 +17,7 @@ struct walker {
 	size_t max;
 	struct cairn_regs regs; /* of the frame at hand */
 	struct cairn_regs inner; /* of the last one that was added, where registers are kept */
+	bool is_assumed; /* a frame up to here is an assumption */
 	uint32_t touched; /* those that may be others in @regs than in @inner */
 	/* A frame seen before, renewed at each power of two: Brent's way to notice a cycle. */
 	uint64_t seen_pc, seen_sp;
@@ -45,6 +46,7 @@ const char *cairn_walk_end_text(enum cairn_walk_end end)
 		[CAIRN_WALK_NO_CALL] = "the return address is not behind a call",
 		[CAIRN_WALK_NO_ROOM] = "too little stack is left",
 		[CAIRN_WALK_NOT_STOPPED] = "the thread cannot be stopped",
+		[CAIRN_WALK_ASSUMED] = "outermost frame, by an assumption",
 	};
 	return texts[end];
 }
@@ -58,6 +60,14 @@ __attribute__((format(printf, 3, 4))) static int finish(struct walker *w, enum c
 	va_end(args);
 	w->walk->end = end;
 	return 1;
+}
+
+/* There is no caller; that is as sure as the frames on the way. */
+static int finish_outermost(struct walker *w, const char *why)
+{
+	if (!w->is_assumed)
+		return finish(w, CAIRN_WALK_OUTERMOST, "%s", why);
+	return finish(w, CAIRN_WALK_ASSUMED, "%s, by way of frames that are assumed", why);
 }
 
 static bool is_code(const struct walker *w, uint64_t at)
@@ -183,7 +193,16 @@ static void go_out(struct walker *w, struct cairn_stack_frame *f, const struct c
 {
 	w->regs = *caller;
 	w->touched = UINT32_MAX;
+	w->is_assumed |= assumed != NULL;
 	*f = (struct cairn_stack_frame){.pc = caller->pc, .is_assumed = assumed, .assumed = assumed};
+}
+
+/* Whether the call before @ret_addr leads elsewhere than to @callee; as called_is_other(). */
+static int calls_another(struct walker *w, uint64_t callee, uint64_t ret_addr, uint64_t *ret_target, struct cairn_err *err)
+{
+	const struct walk_target *t = w->target;
+	const struct called how = {.machine = t->machine, .space = t->space, .code = &t->code, .known = w->walk->called};
+	return called_is_other(&how, callee, ret_addr, ret_target, err);
 }
 
 /*
@@ -194,17 +213,22 @@ static void go_out(struct walker *w, struct cairn_stack_frame *f, const struct c
 static const struct cairn_unwind_rule just_called = {.cfa = CAIRN_UNWIND_CFA_REG, .reg = 7, .off = 8};
 static const struct cairn_unwind_rule just_called_aarch64 = {.cfa = CAIRN_UNWIND_CFA_REG, .reg = 31};
 
-static bool assume_call(struct walker *w, struct cairn_stack_frame *f)
+/* 1: the caller is assumed; 0: it cannot be; -ENOMEM. */
+static int assume_call(struct walker *w, struct cairn_stack_frame *f, struct cairn_err *err)
 {
+	uint64_t target;
 	struct cairn_regs caller = w->regs;
 	const struct walk_target *t = w->target;
 	const struct cairn_unwind_rule *rule = t->machine == EM_AARCH64 ? &just_called_aarch64 : &just_called;
 	if (!f->is_exact || is_code(w, f->pc.v) ||
 	    cairn_unwind_step(rule, t->machine, t->read, t->ctx, &caller) != CAIRN_STEP_OK ||
 	    !is_code(w, caller.pc.v - 1))
-		return false;
+		return 0;
+	int rc = calls_another(w, f->at.v, caller.pc.v, &target, err);
+	if (rc)
+		return rc < 0 ? rc : 0;
 	go_out(w, f, &caller, "what it called is no code");
-	return true;
+	return 1;
 }
 
 /* Of code of no file without a rule: 1 when it runs in the frame of another function. */
@@ -221,15 +245,25 @@ static int step_out_of_borrowed(struct walker *w, struct cairn_stack_frame *f, s
 }
 
 /* By the frame pointer. Whose owner says that there is one is no assumption. */
-static int step_by_frame_pointer(struct walker *w, const struct way *way, struct cairn_stack_frame *f)
+static int step_by_frame_pointer(struct walker *w, const struct way *way, struct cairn_stack_frame *f, struct cairn_err *err)
 {
 	const struct walk_target *t = w->target;
 	const struct assume how = {.machine = t->machine, .maps = code_space_maps(t->space), .code = &t->code, .read = t->read,
 				   .ctx = t->ctx};
 	const char *why;
+	char other[128];
+	uint64_t target;
 	struct cairn_regs caller = w->regs;
 	if (!assume_caller(&how, f->is_exact, &caller, &why))
 		return tell_no_way(w, f, way, why);
+	int rc = calls_another(w, f->at.v, caller.pc.v, &target, err);
+	if (rc < 0)
+		return rc;
+	if (rc) {
+		snprintf(other, sizeof(other), "rbp leads to 0x%" PRIx64 ", but the call before that leads to 0x%" PRIx64,
+			 caller.pc.v, target);
+		return tell_no_way(w, f, way, other);
+	}
 	go_out(w, f, &caller, way->is_said ? NULL : why);
 	return 0;
 }
@@ -271,7 +305,7 @@ static int step(struct walker *w, const struct cairn_unwind_rule *rule, const st
 	case CAIRN_STEP_OK:
 		break;
 	case CAIRN_STEP_OUTERMOST:
-		return finish(w, CAIRN_WALK_OUTERMOST, "outermost frame");
+		return finish_outermost(w, "outermost frame");
 	case CAIRN_STEP_UNDESCRIBED:
 		return finish(w, CAIRN_WALK_UNDESCRIBED, "no unwind row");
 	case CAIRN_STEP_UNREADABLE:
@@ -290,7 +324,7 @@ static int step(struct walker *w, const struct cairn_unwind_rule *rule, const st
 	w->regs.pc.v &= ~t->signature;
 	/* A return address of 0 is how some programs mark the outermost frame, without a rule that says so. */
 	if (!w->regs.pc.v && !here->is_signal)
-		return finish(w, CAIRN_WALK_OUTERMOST, "return address 0");
+		return finish_outermost(w, "return address 0");
 	*f = (struct cairn_stack_frame){.pc = w->regs.pc, .is_exact = here->is_signal};
 	return 0;
 }
@@ -366,8 +400,11 @@ static int visit_new(struct walker *w, struct cairn_stack_frame *f, struct cairn
 	if (rc)
 		return rc < 0 ? rc : 0;
 	if (way.by_frame_pointer)
-		return step_by_frame_pointer(w, &way, f);
-	return assume_call(w, f) ? 0 : tell_no_way(w, f, &way, NULL);
+		return step_by_frame_pointer(w, &way, f, err);
+	rc = assume_call(w, f, err);
+	if (rc)
+		return rc < 0 ? rc : 0;
+	return tell_no_way(w, f, &way, NULL);
 }
 
 static int visit(struct walker *w, struct cairn_stack_frame *f, struct cairn_err *err)
@@ -391,6 +428,7 @@ void walk_empty(struct walk *walk)
 void walk_forget(struct walk *walk)
 {
 	memset(walk->places, 0, sizeof(walk->places));
+	memset(walk->called, 0, sizeof(walk->called));
 	arena_fini(&walk->kept);
 	walk_empty(walk);
 }

@@ -10,6 +10,7 @@
 #include "code/runtime.h"
 #include "code/space.h"
 #include "unwind/borrow.h"
+#include "unwind/called.h"
 
 /*
  * What is known of a frame's registers. Most are the same as in the frame inside of it: words[first] on has those that are not, r[n] of bit n
@@ -39,6 +40,7 @@ struct walk {
 	enum cairn_walk_end end;
 	char why[512];
 	struct walk_place places[WALK_PLACES];
+	struct called_known called[CALLED_KNOWN];
 };
 
 /* Frames beyond this are a recursion that nobody reads to its end. */

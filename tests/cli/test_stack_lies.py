@@ -6,7 +6,7 @@ import os
 import subprocess
 import time
 
-from claims import cairn, claim_each, compile_c, expect, folder, main
+from claims import cairn, claim, claim_each, compile_c, expect, folder, main, need, run
 
 PROGRAM = r"""
 #include <signal.h>
@@ -87,6 +87,66 @@ def a_walk_ends_where_it_is_led_astray(name):
             if (is_there(thread, name) and thread["end"] == end) or time.monotonic() > deadline:
                 break
         expect(r.status == 1 and thread["end"] == end and thread["why"] and len(thread["frames"]) <= most, r)
+    finally:
+        process.kill()
+        process.wait()
+
+
+
+# Functions without rows and without frame pointers, called from one that has both, and whose rbp is still there.
+WITHOUT_ROWS = r"""
+#include <sys/prctl.h>
+#include <signal.h>
+__asm__(".type inner,@function\ninner: sub $8,%rsp\n1: jmp 1b\n.size inner,.-inner\n"
+	".type middle,@function\nmiddle: sub $8,%rsp\ncall inner\nadd $8,%rsp\nret\n.size middle,.-middle\n");
+void middle(void);
+static volatile unsigned long sink;
+__attribute__((noinline)) void outer(void) { prctl(PR_SET_PDEATHSIG, SIGKILL); middle(); sink++; }
+__attribute__((noinline)) void begin(void) { outer(); sink++; }
+int main(void) { begin(); return 0; }
+"""
+
+
+@claim_each((), ("-s",))
+def a_function_without_rows_does_not_lead_past_the_caller_of_its_caller(flags):
+    path = compile_c("rows" + "".join(flags), WITHOUT_ROWS, flags=("-O1", "-fno-omit-frame-pointer", "-fPIE", "-pie", *flags))
+    process = subprocess.Popen([path])
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            r = cairn("stack", "-s", "--no-cache", "--json", process.pid)
+            thread = r.objects()[0] if r.out else {"frames": [], "why": ""}
+            if "but the call before that leads to" in thread["why"] or time.monotonic() > deadline:
+                break
+        # rbp leads to begin, which called outer and not inner.
+        expect(r.status == 1 and thread["end"] == "undescribed" and len(thread["frames"]) == 1, r)
+        expect("but the call before that leads to" in thread["why"], thread)
+    finally:
+        process.kill()
+        process.wait()
+
+
+RUST = """
+use std::hint::black_box;
+#[inline(never)] fn inner(n: u64) -> u64 { let mut s = n; loop { s = black_box(s + 1); } }
+#[inline(never)] fn middle(n: u64) -> u64 { inner(n + 1) + 1 }
+fn main() { println!("{}", middle(std::env::args().count() as u64)); }
+"""
+
+
+@claim
+def rust_without_tables_is_not_left_past_its_runtime():
+    need("rustc")
+    source = os.path.join(folder(), "tables.rs")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(RUST)
+    run("rustc", "-O", "-C", "panic=abort", "-C", "force-unwind-tables=no", "-o", source[:-3], source, check=True)
+    process = subprocess.Popen([source[:-3]])
+    try:
+        time.sleep(0.3)
+        r = cairn("stack", "-s", "--no-cache", "--json", process.pid)
+        # main of C, which calls lang_start through the GOT, is where rbp leads: a caller between is not left out as if it were none.
+        expect(r.status == 1 and len(r.objects()[0]["frames"]) == 1, r)
     finally:
         process.kill()
         process.wait()

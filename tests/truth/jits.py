@@ -129,7 +129,7 @@ def by_cairn(runtime, pid, tid, n):
             continue
         t = json.loads(line)
         frames = [(int(f['pc'], 16), bool(f['functions']), f['assumed']) for f in t['frames']]
-        is_complete = t['end'] == 'outermost'
+        is_complete = t['end'] in ('outermost', 'assumed')
         why = '' if is_complete else runtime.why_incomplete(t['frames'], re.sub('0x[0-9a-f]+', 'X', t['why']))
         found.append((frames, is_complete, why))
     process.wait()
