@@ -7,10 +7,25 @@
 
 #include <cairn/quote.h>
 
-/* What stands for the format's own newlines and tabs until the arguments are among them. */
-enum { NEWLINE = 1, TAB = 2, FORMAT_MAX = 1024 };
+#include "cmd.h"
+
+enum {
+	/* They stand for the format's own newlines and tabs until the arguments are among them. */
+	NEWLINE = 1,
+	TAB = 2,
+	FORMAT_MAX = 1024,
+	/* Longer text is rare, and takes memory. */
+	TEXT_MAX = 2048,
+};
 
 static const char marks[] = {NEWLINE, TAB, 0};
+
+/* An answer without this text would be another answer. */
+static void end_without_memory(void)
+{
+	fputs("cairn: out of memory for the text of the answer\n", stderr);
+	exit(STATUS_NOT_HERE);
+}
 
 void say_name(FILE *out, const char *name)
 {
@@ -22,6 +37,8 @@ void say_lines(FILE *out, const char *text)
 {
 	char *line = strdup(text), *at = line;
 
+	if (!line)
+		end_without_memory();
 	while (at && *at) {
 		size_t n = strcspn(at, "\n\t");
 		char end = at[n];
@@ -73,16 +90,21 @@ static void put_marked(FILE *out, char *text, bool is_forged)
 
 void vsay(FILE *out, const char *format, va_list args)
 {
-	char marked[FORMAT_MAX], *text;
+	char marked[FORMAT_MAX], small[TEXT_MAX], *text = small;
+	va_list again;
 
 	mark_format(format, marked);
+	va_copy(again, args);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	if (vasprintf(&text, marked, args) < 0)
-		return;
+	int n = vsnprintf(small, sizeof(small), marked, args);
+	if (n >= (int)sizeof(small) && vasprintf(&text, marked, again) < 0)
+		end_without_memory();
 #pragma GCC diagnostic pop
+	va_end(again);
 	put_marked(out, text, n_marks(text) != n_marks(marked));
-	free(text);
+	if (text != small)
+		free(text);
 }
 
 void say(FILE *out, const char *format, ...)
