@@ -57,6 +57,12 @@ static bool reads(struct flow *flow, struct cairn_vaddr at, const struct cairn_l
 	return true;
 }
 
+/* Clang lists the calls of a function that it optimised. Of any other the parameters are as the source has them. */
+static bool is_optimised(const struct dw_die *body)
+{
+	return dw_flag(body, DW_AT_call_all_calls) || dw_flag(body, DW_AT_GNU_all_call_sites);
+}
+
 /*
  * What is on the stack is not compared to the byte: where an argument before it was removed or split, that one is told.
  */
@@ -69,7 +75,7 @@ static bool is_at_its_place(const struct loc_context *ctx, const struct cairn_lo
 		return true;
 	if (!in_frame(said))
 		return false;
-	return in_frame(abi) || reads(ctx->flow, ctx->at, abi);
+	return in_frame(abi) || !is_optimised(&ctx->function) || reads(ctx->flow, ctx->at, abi);
 }
 
 /* ---- a function ---- */
@@ -120,7 +126,7 @@ static int is_changed(struct changed *c, struct loc_context *ctx, const struct f
 	if (rc >= 0)
 		rc = abi_locations(c->graph, &result, params, f->n, &c->arena, abi);
 	for (uint32_t i = 0; i < f->n && rc >= 0; i++) {
-		if (abi[i].why != CAIRN_UNAVAIL_NOT_STORED && in_frame(&said[i]) && !in_frame(&abi[i]) && !ctx->flow)
+		if (abi[i].why != CAIRN_UNAVAIL_NOT_STORED && in_frame(&said[i]) && !in_frame(&abi[i]) && !ctx->flow && is_optimised(&ctx->function))
 			ctx->flow = flow_new(c->code, &ctx->function, ctx->entry);
 		if (!is_at_its_place(ctx, &said[i], &abi[i]))
 			return 1;
