@@ -134,7 +134,8 @@ const char *demangled_or(const char *linker_name, const char *source_name)
 {
 	const char *shown = demangled(linker_name);
 
-	if (!source_name)
+	/* A symbol has no other name. */
+	if (!source_name || !strcmp(source_name, linker_name ? linker_name : ""))
 		return shown;
 	return shown == linker_name || !is_name_of(shown, source_name) ? source_name : shown;
 }

@@ -41,6 +41,18 @@ static struct cursor core_cursor(const struct core *core, const struct cursor_sr
 	return cursor_of(src, core->bytes + at, core->size - at, false, NULL);
 }
 
+/* Who names a program means where it is now, or was when it crashed. */
+static int refuse_type(const struct core *core, const struct core_header *h, struct cairn_err *err)
+{
+	if (h->type == ET_EXEC || h->type == ET_DYN)
+		return err_set(err, -EBADMSG,
+			       "%s: a program or library, and no core file: give the process number of one that runs it (pidof NAME)",
+			       core->path);
+	if (h->type == ET_REL)
+		return err_set(err, -EBADMSG, "%s: an object file, and no core file", core->path);
+	return err_set(err, -EBADMSG, "%s: ELF header+0x10: type %u; a core file has %d", core->path, h->type, ET_CORE);
+}
+
 static int check_header(const struct core *core, const struct core_header *h, struct cairn_err *err)
 {
 	if (core->bytes[EI_CLASS] == ELFCLASS32)
@@ -49,7 +61,7 @@ static int check_header(const struct core *core, const struct core_header *h, st
 		return err_set(err, -EOPNOTSUPP, "%s: ELF header+0x4: class %u, data %u; only x86-64 and AArch64 are supported (2, 1)",
 			       core->path, core->bytes[EI_CLASS], core->bytes[EI_DATA]);
 	if (h->type != ET_CORE)
-		return err_set(err, -EBADMSG, "%s: ELF header+0x10: type %u; a core file has 4", core->path, h->type);
+		return refuse_type(core, h, err);
 	if (h->machine != EM_X86_64 && h->machine != EM_AARCH64)
 		return err_set(err, -EOPNOTSUPP, "%s: the core of a process of machine %u; only x86-64 (62) and AArch64 (183) are supported",
 			       core->path, h->machine);

@@ -111,6 +111,8 @@ static int make_table(struct image *i, unsigned int threads)
 	struct cfi *cfi = NULL;
 	size_t size;
 	int rc = cfi_open(i->image.bin, &cfi, &err);
+	if (rc == 0 && !cfi_n_fdes(cfi))
+		rc = err_set(&err, -ENODATA, "it has no call frame information");
 	if (rc == 0)
 		rc = unwind_table_build(cfi, UNWIND_PROVED, threads, &i->table_bytes, &size, &err);
 	if (rc == 0)

@@ -143,6 +143,13 @@ static int find_place(struct walker *w, struct cairn_addr at, struct walk_place 
 	return 0;
 }
 
+/* JITs share memory with themselves, to write it at another address than it runs at: a name of the kernel's, and no file. */
+static bool is_memory(const struct walker *w, uint64_t at)
+{
+	const struct code_mapping *m = code_maps_find(code_space_maps(w->target->space), at);
+	return m && code_is_anonymous(m);
+}
+
 /* Where the frame is, and how it is left. */
 static int locate(struct walker *w, struct cairn_stack_frame *f, struct way *way, struct cairn_err *err)
 {
@@ -152,13 +159,13 @@ static int locate(struct walker *w, struct cairn_stack_frame *f, struct way *way
 	if (rc < 0)
 		return rc;
 	f->vaddr = place.vaddr;
-	if (place.image) {
+	if (place.image && (place.image->bin || !is_memory(w, f->at.v))) {
 		f->path = place.image->path;
 		f->bin = place.image->bin;
 		f->pack = place.image->pack;
 	}
 	if (!place.rule) {
-		way->why = place.image && place.image->note[0] ? place.image->note : NULL;
+		way->why = f->path && place.image->note[0] ? place.image->note : NULL;
 		return ask_about_code(w, f, way, err);
 	}
 	way->rule = place.rule;

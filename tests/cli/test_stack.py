@@ -343,7 +343,35 @@ def exit_status_and_words_tell_what_was_wrong():
     r = cairn("stack", __file__)
     expect(r.status != 0 and "neither a process's number nor a core file" in r.err, r)
     r = cairn("stack", program())
-    expect(r.status != 0 and "a core file has 4" in r.err, r)
+    expect(r.status != 0 and "a program or library, and no core file: give the process number" in r.err, r)
+
+
+CPP = r"""
+#include <unistd.h>
+static volatile unsigned long sink;
+__attribute__((noinline)) void spin(int n) { for (;;) sink += n; }
+namespace deep { template <class T> struct Sorter { __attribute__((noinline)) static void run(T n) { spin(n + 1); sink++; } }; }
+__attribute__((noinline)) int thrower(int n) { if (__builtin_expect(n > 0, 0)) { deep::Sorter<int>::run(n); sink++; throw n; } return n; }
+int main(int c, char **v) { alarm(600); return thrower(c); }
+"""
+
+
+@claim
+def names_are_shown_as_the_source_has_them_with_and_without_a_sidecar():
+    need("g++")
+    path = os.path.join(folder(), "names")
+    with open(path + ".cc", "w", encoding="utf-8") as file:
+        file.write(CPP)
+    run("g++", "-O2", "-g", "-o", path, path + ".cc", check=True)
+    shown = set()
+    with Running(path) as p:
+        time.sleep(0.2)
+        for words in (("-s", "--no-cache"), (), (), ("-s",)):
+            r = cairn("stack", *words, p.pid)
+            shown.add(tuple(re.findall(r"  ([^ ]+(?: \[clone [^]]+\])?)\+0x\w+(?: at \S+)?  names$", r.out, re.M)))
+        raw = cairn("stack", "-s", "--no-demangle", p.pid)
+    expect(len(shown) == 1 and "deep::Sorter<int>::run" in str(shown) and "_Z" not in str(shown), shown)
+    expect("_ZN4deep6SorterIiE3runEi+" in raw.out and "_Z7thrower" in raw.out, raw)
 
 
 @claim

@@ -238,6 +238,20 @@ def addresses_in_no_file_are_named_by_who_made_the_code():
     expect("[jit: example, generation" in text.out, text)
 
 
+# As COPIED without a frame pointer, in memory that is shared as PHP and .NET share theirs.
+@claim
+def shared_anonymous_memory_is_no_file():
+    program = compile_c("shared", COPIED.replace("MAP_PRIVATE", "MAP_SHARED"), "gcc", ("-O2", "-g", "-DFP"))
+    with Running(program) as p:
+        p.process.stdout.readline()
+        time.sleep(0.1)
+        thread = stacks_of(p.pid, 1)[0]
+        text = cairn("stack", "-s", p.pid)
+    frame = thread["frames"][1]
+    expect(frame["path"] is None and frame["code"]["source"] == "anonymous" and names_of(thread)[2] == "main", thread)
+    expect("not an ELF file" not in text.out and "[anonymous: /dev/zero: no registry" in text.out, text)
+
+
 @claim
 def a_register_that_is_no_frame_pointer_ends_a_stack_with_the_reason():
     with Running(copied(())) as p:
