@@ -65,6 +65,8 @@ int btf_read_any_elf(struct cairn_btf *btf, int fd, const char *const *names, co
 	const Elf_Data *data = scn ? elf_rawdata(scn, NULL) : NULL;
 	if (data && data->d_buf && data->d_size)
 		rc = copy(btf, data, err);
+	else if (!data && errno == ENOMEM)
+		rc = err_nomem(err, "BTF");
 	else
 		err_set(err, -ENODATA, "%s: has no BTF", btf->name);
 	elf_end(elf);
