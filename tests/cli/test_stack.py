@@ -347,12 +347,13 @@ def exit_status_and_words_tell_what_was_wrong():
 
 
 CPP = r"""
+#include <stdio.h>
 #include <unistd.h>
 static volatile unsigned long sink;
 __attribute__((noinline)) void spin(int n) { for (;;) sink += n; }
 namespace deep { template <class T> struct Sorter { __attribute__((noinline)) static void run(T n) { spin(n + 1); sink++; } }; }
 __attribute__((noinline)) int thrower(int n) { if (__builtin_expect(n > 0, 0)) { deep::Sorter<int>::run(n); sink++; throw n; } return n; }
-int main(int c, char **v) { alarm(600); return thrower(c); }
+int main(int c, char **v) { alarm(600); puts("ready"); fflush(stdout); return thrower(c); }
 """
 
 
