@@ -26,7 +26,24 @@ TOKENS = [b"f", b"id", b"\n", b"\r", b"\t", b"\x1b[2J", b"\x1b]0;x\x07", b"\x7f"
           b"\xe2\x80\xae", b"\xe2\x80\xa8", b"\xe2\x81\xa6", b"\xd8\x9c", b"\xef\xbb\xbf", b"\xff", b"\xc0\xaf", b"\xed\xa0\x80", b"\xe2\x80",
           b"\xf4\x90\x80\x80", b"\nend\nshell id\n", b'"""', b"'''", b"PWNED", b"0", b"_", b"1f"]
 
-LIBRARY = ctypes.CDLL(os.path.join(BUILD, "src", "libcairn.so.0"))
+
+
+def load(path):
+    """A library with a sanitizer needs the sanitizer's own before everything else, which only a new start can give."""
+    with open(path, "rb") as file:
+        is_sanitized = b"__asan_init" in file.read()
+    if is_sanitized and "LD_PRELOAD" not in os.environ:
+        runtime = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout.strip()
+        # Python keeps what it has until it ends.
+        options = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
+        os.execve(sys.executable, [sys.executable, *sys.argv], dict(os.environ, LD_PRELOAD=runtime, ASAN_OPTIONS=options))
+    library = ctypes.CDLL(path)
+    # The interpreters that are started here are not ours.
+    os.environ.pop("LD_PRELOAD", None)
+    return library
+
+
+LIBRARY = load(os.path.join(BUILD, "src", "libcairn.so.0"))
 LIBRARY.cairn_quote.restype = ctypes.c_ssize_t
 LIBRARY.cairn_quote.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t]
 
