@@ -165,7 +165,7 @@ static void a_core_of_another_class_machine_or_type_is_refused_by_name(void **st
 	assert_refused(b.bytes, b.n, -EOPNOTSUPP, "machine 243");
 	eh->e_machine = EM_X86_64;
 	eh->e_type = ET_DYN;
-	assert_refused(b.bytes, b.n, -EBADMSG, "type 3");
+	assert_refused(b.bytes, b.n, -EBADMSG, "a program or library, and no core file");
 	eh->e_ident[0] = 0;
 	assert_refused(b.bytes, b.n, -EBADMSG, "core file");
 	cb_free(&b);
