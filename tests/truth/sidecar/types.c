@@ -263,6 +263,16 @@ static int see_function(void *ctx, const struct cairn_function *f)
 	return 0;
 }
 
+/* The types of one function share its name. */
+static void ids_free(struct ids *ids)
+{
+	for (size_t i = 0; i < ids->n; i++)
+		if (!i || ids->names[i] != ids->names[i - 1])
+			free((char *)ids->names[i]);
+	free(ids->names);
+	free(ids->p);
+}
+
 static int compare_functions(const struct cairn_binary *bin, const struct cairn_pack *pack, size_t *n, size_t *n_different)
 {
 	struct walk w = {0};
@@ -286,8 +296,8 @@ static int compare_functions(const struct cairn_binary *bin, const struct cairn_
 	cairn_sites_close(w.a.sites);
 	cairn_sites_close(w.b.sites);
 	walk_free(&w);
-	free(a.p);
-	free(b.p);
+	ids_free(&a);
+	ids_free(&b);
 	return rc < 0 ? fail(&err) : 0;
 }
 
