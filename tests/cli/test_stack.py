@@ -663,7 +663,8 @@ def threads_that_end_at_any_moment_block_nobody(how):
                     p.process.kill()
                     p.process.wait(timeout=60)
                 err = child.communicate(timeout=60)[1]
-                expect(child.returncode in (0, 1), child.returncode, err[-300:])
+                # 6: a frame was assumed, as where a program was replaced at that moment.
+                expect(child.returncode in (0, 1, 6), child.returncode, err[-300:])
             finally:
                 child.kill()
                 child.wait()
