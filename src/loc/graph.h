@@ -66,7 +66,6 @@ struct graph {
 	uint32_t entry;
 	bool is_numbered, is_loops_known;
 	bool has_jump_back;
-	bool has_nop_in_loop; /* once is_loops_known */
 	bool has_line0;
 	/* Of the function's unit, for code that was not made by GCC; the dwarf's. */
 	const struct dw_position *positions;

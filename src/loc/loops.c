@@ -100,10 +100,8 @@ static void close_component(struct loops *l, uint32_t first)
 		block = l->open[--l->n_open];
 		struct block *b = &l->blocks[block];
 		b->is_open = false;
-		for (uint32_t i = b->first; is_loop && i <= b->last; i++) {
+		for (uint32_t i = b->first; is_loop && i <= b->last; i++)
 			l->g->v.p[i].is_in_loop = true;
-			l->g->has_nop_in_loop |= l->g->v.p[i].is_nop;
-		}
 	} while (block != first);
 }
 

@@ -85,15 +85,6 @@ static bool is_computed(const struct cairn_location *loc)
 	return false;
 }
 
-/* By the function's own code, which nops are not. Returns 1; 0; -ENOMEM. */
-static int is_in_loop(struct graph *g, const struct dw_die *function, struct passage_scratch *scratch, uint32_t at)
-{
-	int rc = graph_may_come_back(g, at);
-	if (rc > 0 && g->is_loops_known && !g->has_nop_in_loop)
-		return 1;
-	return rc <= 0 ? rc : passage_comes_back(g, function, (struct cairn_vaddr){g->v.p[at].at}, scratch);
-}
-
 int computed_doubt(struct graph *g, const struct dw_die *function, struct passage_scratch *scratch, struct built_site *b,
 		   uint32_t at)
 {
@@ -104,7 +95,7 @@ int computed_doubt(struct graph *g, const struct dw_die *function, struct passag
 		if ((is_computed(&b->args[i].loc) || shares_register(b, i)) &&
 		    !believe_is_pointer(b->die.unit, b->formals.die[i]))
 			doubted |= (uint64_t)1 << i;
-	int rc = doubted ? is_in_loop(g, function, scratch, at) : 0;
+	int rc = doubted ? passage_is_in_loop(g, function, at, scratch) : 0;
 	for (uint32_t i = 0; rc > 0 && i < b->formals.n && i < 64; i++)
 		if (doubted >> i & 1)
 			believe_not(&b->args[i].loc, CAIRN_UNAVAIL_ANOTHER_MOMENT);

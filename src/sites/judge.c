@@ -13,6 +13,7 @@
 #include "loc/code.h"
 #include "sites/around.h"
 #include "sites/computed.h"
+#include "sites/difference.h"
 #include "sites/passage.h"
 
 /* Copies that a worker takes at once. */
@@ -185,6 +186,8 @@ static int doubt_places(struct judge *j)
 		rc = around_doubt(&a, b, j->at.p[i]);
 		if (!rc)
 			rc = computed_doubt(j->graph, &j->function, &j->scratch, b, j->at.p[i]);
+		if (!rc)
+			rc = difference_doubt(j->all->env->code, j->graph, &j->function, &j->scratch, b, j->at.p[i]);
 	}
 	return rc;
 }

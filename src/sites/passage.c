@@ -456,10 +456,10 @@ static int note_range(void *arg, struct dw_range r)
 	return VEC_ADD(&scratch->ranges, r) ? 0 : -ENOMEM;
 }
 
-/* As in own_range(). */
+/* With the nops that align its inner loops: ways lead through them. */
 static bool is_in_scope(const struct passage_scratch *scratch, const struct graph_insn *insn)
 {
-	for (size_t i = 0; i < scratch->ranges.n && !insn->is_nop; i++)
+	for (size_t i = 0; i < scratch->ranges.n; i++)
 		if (scratch->ranges.p[i].lo.v <= insn->at && insn->at < scratch->ranges.p[i].hi.v)
 			return true;
 	return false;
@@ -502,6 +502,14 @@ int passage_comes_back(struct graph *g, const struct dw_die *scope, struct cairn
 	if (dw_ranges(scope, note_range, scratch, NULL) == -ENOMEM || code_init(&c, g, scratch) < 0)
 		return -ENOMEM;
 	return is_in_scope(scratch, &g->v.p[i]) ? find_way_back(&c, i) : 0;
+}
+
+int passage_is_in_loop(struct graph *g, const struct dw_die *function, uint32_t at, struct passage_scratch *scratch)
+{
+	int rc = graph_may_come_back(g, at);
+	if (rc <= 0 || g->is_loops_known)
+		return rc;
+	return passage_comes_back(g, function, (struct cairn_vaddr){g->v.p[at].at}, scratch);
 }
 
 /* ---- one place ---- */

@@ -42,6 +42,14 @@ void passage_scratch_fini(struct passage_scratch *s);
  */
 int passage_comes_back(struct graph *g, const struct dw_die *scope, struct cairn_vaddr at, struct passage_scratch *scratch);
 
+/*
+ * passage_is_in_loop - whether the code of a function, of which @g was made, leads from an instruction to it again
+ *
+ * Of a function with an indirect jump, by its own ranges alone.
+ * Returns 1; 0; -ENOMEM. Cost: as graph_may_come_back() or passage_comes_back().
+ */
+int passage_is_in_loop(struct graph *g, const struct dw_die *function, uint32_t at, struct passage_scratch *scratch);
+
 /* One copy with all its places in one function, and the function's other copies there. */
 struct passage {
 	struct graph *graph;

@@ -38,6 +38,7 @@
  *	removed.c       parameters that GCC removed
  *	around.c        what the variables around a copy tell about its arguments
  *	computed.c      numbers that are described by what registers hold in a loop
+ *	difference.c    constants of a copy to which the code passes a difference
  *
  * Who is asked
  *	provider.c      who answers about sites: the debug information or a sidecar

@@ -15,6 +15,7 @@
 #include "alloc_fail.h"
 #include "elf/elf.h"
 #include "elf_builder.h"
+#include "insn/carry.h"
 #include "insn/insn.h"
 #include "insn/values.h"
 
@@ -817,6 +818,40 @@ static void a_register_that_is_stored_in_a_slot_is_told(void **state)
 	}
 }
 
+static void what_carries_a_number_on_is_known(void **state)
+{
+	(void)state;
+	static const struct {
+		uint8_t n, code[8];
+		struct insn_carry is;
+	} cases[] = {
+		{3, {0x48, 0x29, 0xda}, {CARRY_DIFFERENCE, 3, 1, 0, 0}},	 /* sub %rbx,%rdx */
+		{3, {0x48, 0x2b, 0xd3}, {CARRY_DIFFERENCE, 3, 1, 0, 0}},	 /* the other form */
+		{2, {0x29, 0xda}, {CARRY_DIFFERENCE, 3, 1, 0, 0}},		 /* sub %ebx,%edx */
+		{2, {0x29, 0xd2}, {CARRY_NOTHING, 0, 0, 0, 0}},			 /* sub %edx,%edx */
+		{4, {0x48, 0x83, 0xea, 0x01}, {CARRY_NOTHING, 0, 0, 0, 0}},	 /* sub $1,%rdx */
+		{3, {0x48, 0x89, 0xda}, {CARRY_COPY, 3, 1, 0, 0}},		 /* mov %rbx,%rdx */
+		{2, {0x88, 0xda}, {CARRY_NOTHING, 0, 0, 0, 0}},			 /* mov %bl,%dl */
+		{5, {0x48, 0x89, 0x4c, 0x24, 0x08}, {CARRY_SAVE, 2, 0, 7, 8}},	 /* mov %rcx,8(%rsp) */
+		{4, {0x48, 0x8b, 0x14, 0x24}, {CARRY_RESTORE, 0, 1, 7, 0}},	 /* mov (%rsp),%rdx */
+		{4, {0x48, 0x8b, 0x55, 0xf8}, {CARRY_RESTORE, 0, 1, 6, -8}},	 /* mov -8(%rbp),%rdx */
+		{4, {0x48, 0x89, 0x50, 0x18}, {CARRY_NOTHING, 0, 0, 0, 0}},	 /* mov %rdx,0x18(%rax) */
+		{5, {0x48, 0x89, 0x14, 0xc4}, {CARRY_NOTHING, 0, 0, 0, 0}},	 /* mov %rdx,(%rsp,%rax,8) */
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct insn_carry c;
+		const struct insn_carry *is = &cases[i].is;
+		assert_true(insn_carry(cases[i].code, cases[i].n, &c));
+		bool same = c.what == is->what &&
+			    (is->what == CARRY_NOTHING || is->what == CARRY_RESTORE || c.from == is->from) &&
+			    (is->what == CARRY_NOTHING || is->what == CARRY_SAVE || c.to == is->to) &&
+			    (!is->base || (c.base == is->base && c.off == is->off));
+		if (!same)
+			fail_msg("case %zu: %d, %u to %u, %u%+lld", i, c.what, c.from, c.to, c.base, (long long)c.off);
+	}
+	assert_false(insn_carry((const uint8_t[]){0x48, 0x89}, 2, &(struct insn_carry){0}));
+}
+
 static void a_switch_s_jump_is_told_from_others(void **state)
 {
 	(void)state;
@@ -879,6 +914,7 @@ int main(void)
 		cmocka_unit_test(red_zone_is_found_exactly_when_the_compiler_uses_it),
 		cmocka_unit_test(accesses_to_a_slot_are_told_apart),
 		cmocka_unit_test(a_register_that_is_stored_in_a_slot_is_told),
+		cmocka_unit_test(what_carries_a_number_on_is_known),
 		cmocka_unit_test(a_switch_s_jump_is_told_from_others),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
