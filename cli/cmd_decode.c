@@ -97,7 +97,7 @@ static int run(void *v, const struct operands *operands)
 		return fail(STATUS_USAGE, "no such ABI is known: %s", values->file.abi);
 	int status = layout_open(operands->items[0], abi, &values->file, &source);
 	if (!status)
-		status = layout_select(source.source, operands->items + 1, 1, &list);
+		status = layout_select_value(source.source, operands->items[1], &list);
 	if (!status)
 		status = only_one(cairn_source_types(source.source), &list, operands->items[1]);
 	if (!status)

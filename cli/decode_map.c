@@ -105,14 +105,13 @@ static int plan_of_file(struct map_view *m, const char *path, const char *type)
 {
 	struct cairn_source_list list = {0};
 	const struct cairn_abi *abi = cairn_abi_find(m->values->file.abi ? m->values->file.abi : "bpf");
-	char *pattern[] = {(char *)type, NULL};
 
 	if (!abi)
 		return fail(STATUS_USAGE, "no such ABI is known: %s", m->values->file.abi);
 	m->has_source = true;
 	int status = layout_open(path, abi, &m->values->file, &m->source);
 	if (!status)
-		status = layout_select(m->source.source, pattern, 1, &list);
+		status = layout_select_value(m->source.source, type, &list);
 	if (!status)
 		status = decode_plan(m->values, cairn_source_types(m->source.source), list.ids[0], m->source.source,
 				     &m->value);

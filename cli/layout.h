@@ -70,6 +70,8 @@ void layout_close(struct layout_source *source);
 
 /* The types of all patterns, all of the file's when there are none; an exit status. */
 int layout_select(struct cairn_source *source, char *const *patterns, size_t n_patterns, struct cairn_source_list *ret);
+/* The types of a name, also those that have no members (cairn_source_select_value()); an exit status. */
+int layout_select_value(struct cairn_source *source, const char *name, struct cairn_source_list *ret);
 
 /*
  * layout_retarget - lay types that were compiled out for another ABI

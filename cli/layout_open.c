@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Files of types: C, BTF on its bases, binaries. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -247,6 +248,24 @@ void layout_close(struct layout_source *source)
 		btf_close(&source->bases);
 }
 
+/* What was asked for by name and not found: it may be there and have no members. */
+static int fail_no_type(struct cairn_source *source, const char *name)
+{
+	struct cairn_source_list list = {0};
+	const struct cairn_types *types = cairn_source_types(source);
+	char text[256];
+
+	if (cairn_source_select_value(source, name, &list, NULL) <= 0) {
+		free(list.ids);
+		return fail(STATUS_NO, "no type is named %s", name);
+	}
+	uint32_t id = cairn_types_resolve(types, list.ids[0]);
+	uint64_t size = cairn_types_size(types, id);
+	cairn_types_name(types, id, text, sizeof(text));
+	free(list.ids);
+	return fail(STATUS_NO, "%s has no members: it is %s, %" PRIu64 " byte%s", name, text, size, size == 1 ? "" : "s");
+}
+
 int layout_select(struct cairn_source *source, char *const *patterns, size_t n_patterns, struct cairn_source_list *ret)
 {
 	struct cairn_err err = {0};
@@ -259,9 +278,19 @@ int layout_select(struct cairn_source *source, char *const *patterns, size_t n_p
 		if (n < 0)
 			return fail_err((int)n, &err, STATUS_NO);
 		if (!n)
-			status = pattern ? fail(STATUS_NO, "no type is named %s", pattern)
+			status = pattern ? fail_no_type(source, pattern)
 					 : fail(STATUS_NO, "the file defines no struct or union");
 	}
 	/* What was found is still shown. */
 	return ret->n ? STATUS_YES : status;
+}
+
+int layout_select_value(struct cairn_source *source, const char *name, struct cairn_source_list *ret)
+{
+	struct cairn_err err = {0};
+	int64_t n = cairn_source_select_value(source, name, ret, &err);
+
+	if (n < 0)
+		return fail_err((int)n, &err, STATUS_NO);
+	return n ? STATUS_YES : fail(STATUS_NO, "no type is named %s", name);
 }

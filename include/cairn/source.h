@@ -92,6 +92,18 @@ int64_t cairn_source_select(struct cairn_source *source, const char *pattern, st
 			    struct cairn_err *err);
 
 /*
+ * cairn_source_select_value - as cairn_source_select(), and when there is none, what has a value but no members
+ *
+ * That is a typedef of a number, a pointer or an array, and a number by its own name, in any spelling of C ("unsigned
+ * long" finds GCC's "long unsigned int").
+ *
+ * @name  no pattern: patterns find what cairn_source_select() finds
+ * Cost: as cairn_source_select(); of DWARF, that of typedefs.
+ */
+int64_t cairn_source_select_value(struct cairn_source *source, const char *name, struct cairn_source_list *list,
+				  struct cairn_err *err);
+
+/*
  * cairn_source_read_all - all types of BTF, also those without a name; for those who search the graph themselves
  *
  * Of other sources nothing: declarations are complete, and DWARF has units beyond number.

@@ -17,7 +17,7 @@
  *
  * Two names with one 64-bit hash: the name of what was found is compared, and then it is not found.
  *
- * Typedefs have an index of their own: few ask for one, and others do not pay for theirs.
+ * Typedefs and base types have an index of their own: few ask for one, and others do not pay for theirs.
  */
 #include "base/err.h"
 #include "base/map.h"
@@ -64,8 +64,15 @@ static char group_of(uint16_t tag)
 		return 'e';
 	case DW_TAG_typedef:
 		return 't';
+	case DW_TAG_base_type:
+		return 'b';
 	}
 	return 0;
+}
+
+static bool is_listed(char group, enum dw_type_names names)
+{
+	return group && (group == 't' || group == 'b') == (names == DW_TYPEDEFS);
 }
 
 static uint64_t hash_of(char group, const char *name, size_t n)
@@ -133,7 +140,7 @@ static int look_at(struct scan *s, struct cairn_err *err)
 {
 	struct dw_walker *w = &s->walker;
 	char group = group_of(dw_walker_tag(w));
-	if (!group || (group == 't') != (s->names == DW_TYPEDEFS) || dw_seen_flag(w, DECLARATION))
+	if (!is_listed(group, s->names) || dw_seen_flag(w, DECLARATION))
 		return 0;
 	size_t base = prefix_len(s);
 	if (dw_seen(w, SPECIFICATION) && dw_has_scopes(s->unit)) {
@@ -208,9 +215,7 @@ static uint8_t role_of(uint16_t tag, enum dw_type_names names)
 	case DW_TAG_type_unit:
 		return ROOT;
 	}
-	char group = group_of(tag);
-	bool is_wanted = group && (group == 't') == (names == DW_TYPEDEFS);
-	return is_wanted || dw_is_scope(tag) ? DEFINITION : DW_ROLE_PRUNE;
+	return is_listed(group_of(tag), names) || dw_is_scope(tag) ? DEFINITION : DW_ROLE_PRUNE;
 }
 
 static uint8_t role_of_definition(uint16_t tag)

@@ -151,7 +151,7 @@ int dwarf_type_definitions(struct dw_types *r, int (*visit)(void *ctx, dw_off of
 			   struct cairn_err *err);
 
 /*
- * dwarf_type_typedefs - every typedef of the whole binary, whatever it names
+ * dwarf_type_typedefs - every typedef of the whole binary, whatever it names, and every base type
  *
  * Otherwise as dwarf_type_definitions(), but each call lists them anew.
  */

@@ -23,7 +23,7 @@ enum {
 	 * Raised whenever the same binary would give other places, locations, chains or lines than before, in the same
 	 * format, so that who has nothing but an older sidecar is told. In the cache the maker has to be the same (find.c).
 	 */
-	PACK_ANALYSIS = 2,
+	PACK_ANALYSIS = 3,
 
 	/* Bytes of code that a page describes: so many that the offset of a row in it is one byte. */
 	PACK_PAGE_SIZE = 256,
@@ -92,7 +92,7 @@ enum {
 
 	/* .cairn.type_names: in the order of the debug information, definitions before typedefs. */
 	TYPE_NAME_TYPE = 0,
-	TYPE_NAME_IS_TYPEDEF,
+	TYPE_NAME_IS_TYPEDEF, /* or a base type */
 
 	/* .cairn.addresses: what a location's address is called. Sorted. */
 	ADDRESS_HIGH = 0, /* bits 32 and up */

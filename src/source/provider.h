@@ -14,8 +14,8 @@ typedef int source_visitor(void *ctx, uint32_t id, struct cairn_err *err);
 
 struct source_ops {
 	/*
-	 * All structs, unions and enums with a name that the binary defines, or all typedefs, in the order of the debug
-	 * information. Of a name that units define differently the first.
+	 * All structs, unions and enums with a name that the binary defines, or all typedefs and base types, in the order of the
+	 * debug information. Of a name that units define differently the first.
 	 */
 	int (*list)(void *provider, bool typedefs, source_visitor *visit, void *ctx, struct cairn_err *err);
 	/* As dwarf_type_complete(). */

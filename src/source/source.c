@@ -20,6 +20,7 @@
 #include "dwarf/types.h"
 #include "source/btf_abi.h"
 #include "source/provider.h"
+#include "source/spelling.h"
 #include "types/build.h"
 
 struct cairn_source {
@@ -244,6 +245,7 @@ struct wish {
 	const char *name; /* NULL: any that has one */
 	bool is_glob;
 	bool any_kind;
+	bool values; /* numbers, pointers and arrays, too: what has no members, but a value */
 	enum cairn_type_kind kind;
 };
 
@@ -287,6 +289,14 @@ static bool is_typedef(const struct wish *w, const struct cairn_types *types, co
 	return has_inside(t) && (!t->name || (w->name && !w->is_glob && strcmp(t->name, w->name)));
 }
 
+/* A typedef of anything that has bytes, or a number by any of its spellings. */
+static bool is_value(const struct wish *w, const struct cairn_types *types, const struct cairn_type *t)
+{
+	if (t->kind == CAIRN_T_TYPEDEF)
+		return cairn_types_size(types, t->ref) && !strcmp(w->name, t->name);
+	return (t->kind == CAIRN_T_INT || t->kind == CAIRN_T_FLOAT) && t->name && spelled_alike(w->name, t->name);
+}
+
 static bool is_defined(const struct cairn_type *t)
 {
 	return has_inside(t) && !t->declaration && t->name;
@@ -297,6 +307,8 @@ static bool is_wanted(const struct wish *w, const struct cairn_types *types, con
 {
 	enum cairn_type_kind kind = t->kind == CAIRN_T_CLASS ? CAIRN_T_STRUCT : t->kind;
 
+	if (w->values)
+		return is_value(w, types, t);
 	if (!is_defined(t) && !((w->name || with_typedefs) && is_typedef(w, types, t)))
 		return false;
 	if (!w->any_kind && kind != w->kind)
@@ -409,9 +421,9 @@ static int select_provided(struct cairn_source *s, const struct wish *w, struct 
 			   struct cairn_err *err)
 {
 	size_t before = found->n;
-	int rc = list(s, false, &s->defs, err);
+	int rc = w->values ? 0 : list(s, false, &s->defs, err);
 
-	if (rc >= 0)
+	if (rc >= 0 && !w->values)
 		rc = select_listed(s, &s->defs, w, found, err);
 	if (rc < 0 || !may_be_typedef(s, w) || (w->name && !w->is_glob && found->n > before))
 		return rc;
@@ -434,6 +446,9 @@ static bool may_be_wanted(const struct wish *w, const struct cairn_btf_type *t)
 		if (w->name)
 			break;
 		return false;
+	case CAIRN_BTF_INT:
+	case CAIRN_BTF_FLOAT:
+		return w->values && spelled_alike(w->name, t->name);
 	default:
 		return false;
 	}
@@ -495,5 +510,19 @@ int64_t cairn_source_select(struct cairn_source *s, const char *pattern, struct 
 	size_t before = list->n;
 	int rc = select_by(s, &w, list, err);
 
+	return rc < 0 ? rc : (int64_t)(list->n - before);
+}
+
+int64_t cairn_source_select_value(struct cairn_source *s, const char *name, struct cairn_source_list *list,
+				  struct cairn_err *err)
+{
+	struct wish w = wish_of(name);
+	size_t before = list->n;
+	int64_t n = cairn_source_select(s, name, list, err);
+
+	if (n || !name || w.is_glob || !w.any_kind)
+		return n;
+	w.values = true;
+	int rc = select_by(s, &w, list, err);
 	return rc < 0 ? rc : (int64_t)(list->n - before);
 }

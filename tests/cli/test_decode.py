@@ -9,7 +9,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from claims import CAIRN, cairn, claim, claim_each, compile_c, expect, folder, main, need, run  # noqa: E402
+from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run  # noqa: E402
 
 EVENT = "struct event { unsigned int e_pid; char e_filename[256]; char e_comm[16]; };\n"
 
@@ -155,6 +155,53 @@ def types_come_from_debug_information_and_bpf_objects(compiler):
     run("clang", "-target", "bpf", "-g", "-O1", "-c", "-o", path, write("event.c", text + "int f(void) { return the_event.e_pid; }\n"),
         check=True)
     expect(decode(path, "event", data=event(4)).out.startswith("{.e_pid = 4,"), "BPF")
+
+
+SCALARS = """typedef unsigned long long u64; typedef u64 dma_t; typedef char tag_t[4]; typedef struct event *event_p;
+enum color { RED = 7 }; typedef enum color shade; typedef _Bool flag; typedef void nothing; typedef double real;
+struct event { dma_t a; tag_t b; event_p c; shade d; flag e; real f; unsigned long g; nothing *h; } the_event;
+"""
+# Type, its bytes, its value. Spellings differ from those of the debug information.
+SCALAR_VALUES = (("u64", "0200000000000000", "2"), ("dma_t", "0300000000000080", "9223372036854775811"), ("tag_t", "61626300", '"abc"'),
+                 ("event_p", "1000000000000000", "0x10"), ("shade", "07000000", "RED"), ("flag", "01", "true"),
+                 ("real", "000000000000f83f", "1.5"), ("unsigned long", "ffffffffffffffff", "18446744073709551615"),
+                 ("long unsigned int", "0100000000000000", "1"), ("unsigned long long", "0100000000000000", "1"), ("bool", "00", "false"),
+                 ("_Bool", "01", "true"), ("char", "41", "'A'"), ("double", "0000000000000840", "3"))
+
+
+def holds_scalars(path, what, *words):
+    for name, data, value in SCALAR_VALUES:
+        r = decode(path, name, "--format", "hex", *words, data=data.encode())
+        expect(r.returncode == 0 and r.out == value + "\n", what, name, r.out, r.err)
+    for name in ("struct u64", "u6?", "unsigned float", "long long long", "unsigned short", "u64x", "short unsigned"):
+        r = decode(path, name, "--format", "hex", *words, data=b"01")
+        expect(r.returncode == 1 and f"no type is named {name}" in r.err and not r.out, what, name, r.out, r.err)
+    r = decode(path, "nothing", "--format", "hex", *words, data=b"01")
+    expect(r.returncode == 1 and not r.out, what, r.out, r.err)
+    r = cairn("layout", path, "dma_t")
+    expect(r.status == 1 and "dma_t has no members: it is" in r.err and "8 bytes" in r.err and not r.out, what, r)
+
+
+@claim_each("gcc", "clang")
+def typedefs_and_base_types_have_values(compiler):
+    program = compile_c("scalars", SCALARS + "int main(void) { return 0; }\n", compiler)
+    holds_scalars(program, compiler)
+    sidecar = os.path.join(folder(), "scalars.cairn")
+    run(CAIRN, "pack", program, "-o", sidecar, check=True)
+    holds_scalars(sidecar, "sidecar")
+    btf = os.path.join(folder(), "scalars.btf")
+    run(CAIRN, "btf", "encode", program, "-o", btf, check=True)
+    holds_scalars(btf, "BTF")
+    holds_scalars(write("scalars.h", SCALARS), "C")
+
+
+@claim
+def the_kernel_s_u64_is_a_type():
+    kernel = "/sys/kernel/btf/vmlinux"
+    if not os.path.exists(kernel):
+        raise Skip("the kernel has no BTF")
+    r = decode(kernel, "u64", data=(258).to_bytes(8, "little"))
+    expect(r.out == "258\n" and r.returncode == 0, r.out, r.err)
 
 
 @claim
