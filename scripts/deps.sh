@@ -9,7 +9,7 @@
 # Why each is needed: docs/architecture.md, "What it stands on".
 set -u
 
-build="meson ninja-build pkg-config libc6-dev libelf-dev zlib1g-dev libzstd-dev nettle-dev libzydis-dev
+build="meson ninja-build pkg-config libc6-dev libelf-dev zlib1g-dev libzstd-dev nettle-dev libdeflate-dev libzydis-dev
        libzycore-dev libbpf-dev libiberty-dev bpftool clang libcmocka-dev"
 # Other people's tools, for a second opinion; a test without its tool is skipped and says so.
 tests="libc6-dbg musl-tools luajit libunwind-14 libunwind-dev libdw-dev binutils gdb bpftrace dwarves linux-perf g++ lld llvm zstd dwz groff-base

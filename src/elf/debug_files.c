@@ -41,7 +41,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include <cairn/quote.h>
 
@@ -148,7 +148,7 @@ static const char *objection(const struct debug_search *s, const struct elf *e,
 		return buf;
 	}
 	if (w->check_crc) {
-		uint32_t crc = crc32_z(0, e->bytes, e->size);
+		uint32_t crc = libdeflate_crc32(0, e->bytes, e->size);
 		if (crc != w->crc) {
 			snprintf(buf, size, "refused: its CRC is %08x, the debug link says %08x",
 				 crc, w->crc);

@@ -2,9 +2,9 @@
 #include "elf/guard.h"
 
 #include <errno.h>
+#include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/err.h"
 
@@ -31,7 +31,7 @@ size_t guard_section_size(size_t n_bytes)
 
 static uint32_t sum_of(const uint8_t *p, size_t n)
 {
-	return (uint32_t)crc32_z(0, p, n);
+	return libdeflate_crc32(0, p, n);
 }
 
 /* Of the bytes up to the first page, as if the field for it were 0. */
@@ -39,9 +39,9 @@ static uint32_t sum_of_head(const uint8_t *file, const uint8_t *pages)
 {
 	static const uint8_t zero[sizeof(uint32_t)];
 	const uint8_t *field = file + GUARD_AT + offsetof(struct seal, sum);
-	uLong sum = crc32_z(0, file, (size_t)(field - file));
-	sum = crc32_z(sum, zero, sizeof(zero));
-	return (uint32_t)crc32_z(sum, field + sizeof(zero), (size_t)(pages - field) - sizeof(zero));
+	uint32_t sum = libdeflate_crc32(0, file, (size_t)(field - file));
+	sum = libdeflate_crc32(sum, zero, sizeof(zero));
+	return libdeflate_crc32(sum, field + sizeof(zero), (size_t)(pages - field) - sizeof(zero));
 }
 
 static size_t page_size(const struct guard *g, size_t page)
