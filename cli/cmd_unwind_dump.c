@@ -7,6 +7,7 @@
 
 #include "cmd.h"
 #include "json.h"
+#include "say.h"
 #include "sidecar.h"
 #include "unwind.h"
 
@@ -97,6 +98,17 @@ static void put_rows(const struct cairn_unwind *table, bool json)
 	}
 }
 
+/* Those are missing among the rows, and their code is like code that nothing describes. */
+static void tell_dropped(const char *path, const struct cairn_unwind *table)
+{
+	size_t size;
+	const struct cairn_unwind_header *h = cairn_unwind_bytes(table, &size);
+
+	if (h->n_dropped)
+		say(stderr, "%s: %" PRIu32 " entr%s left out of the call frame information: damaged, not understood, or not over code\n",
+		    path, h->n_dropped, h->n_dropped == 1 ? "y is" : "ies are");
+}
+
 static int dump_rows(const struct cairn_binary *bin, const struct dump_values *values)
 {
 	struct cairn_err err = {0};
@@ -106,6 +118,7 @@ static int dump_rows(const struct cairn_binary *bin, const struct dump_values *v
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NO);
 	put_rows(table, values->json);
+	tell_dropped(cairn_binary_path(bin), table);
 	cairn_unwind_close(table);
 	return STATUS_YES;
 }

@@ -125,6 +125,8 @@ void unwind_sframe_text(FILE *out, const struct cairn_sframe *s)
 		if (p.f.is_signal || p.f.is_flexible)
 			fprintf(out, ", attr = \"%s%s\"", p.f.is_signal ? "S" : "", p.f.is_flexible ? "F" : "");
 		fprintf(out, "\n    %s      CFA       FP        RA           \n", p.f.block_size ? "STARTPC[m]" : "STARTPC   ");
+		if (p.f.refused)
+			fprintf(out, "    refused: %s\n", p.f.refused);
 		cairn_sframe_rows(s, i, print_row, &p);
 		fputs(i + 1 < info.n_functions ? "\n" : "", out);
 	}

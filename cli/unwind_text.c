@@ -60,6 +60,9 @@ void unwind_word_text(uint16_t machine, const struct cairn_unwind_rule *rule, ui
 	case CAIRN_UNWIND_SAME:
 		snprintf(buf, size, "same");
 		return;
+	case CAIRN_UNWIND_IS_PC:
+		snprintf(buf, size, "=pc%+" PRId32, value);
+		return;
 	case CAIRN_UNWIND_LOST:
 		break;
 	}

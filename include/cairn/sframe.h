@@ -55,6 +55,15 @@ int cairn_sframe_add(struct cairn_sframe_writer *w, struct cairn_vaddr at, uint3
 		     const struct cairn_sframe_row *rows, size_t n_rows, struct cairn_err *err);
 
 /*
+ * cairn_sframe_add_blocks - one more function that is the same code again and again: a procedure linkage table
+ *
+ * @block  bytes of each, at most 255, to which @rows belong; @at is a multiple of it
+ * Else as cairn_sframe_add(), of which 0 also says that @size or @at is no multiple.
+ */
+int cairn_sframe_add_blocks(struct cairn_sframe_writer *w, struct cairn_vaddr at, uint32_t size, uint32_t block,
+			    const struct cairn_sframe_row *rows, size_t n_rows, struct cairn_err *err);
+
+/*
  * cairn_sframe_finish - the bytes of the section
  *
  * @section  where the section will be: functions are told by their distance from it
@@ -69,8 +78,8 @@ int cairn_sframe_finish(struct cairn_sframe_writer *w, struct cairn_vaddr sectio
 struct cairn_sframe_encoded {
 	uint8_t *bytes; /* the caller's, free() */
 	size_t size;
-	uint32_t n_functions;	 /* FDEs that are in it */
-	uint32_t n_left_out;	 /* that are not: damaged, or with a row that the version cannot say, or a disproved one */
+	uint32_t n_functions;	 /* one for each FDE, two where a linkage table's first entry is another than the rest */
+	uint32_t n_left_out;	 /* FDEs that are not: damaged, or with a row that the version cannot say, or a disproved one */
 	uint32_t n_mended;	 /* of the first: a row was disproved by the function's instructions, and what is left of it is written */
 	uint32_t n_disproved;	 /* of the second: a row was, and SFrame cannot say what is left */
 	uint64_t text_bytes;	 /* of code, of the first */
@@ -84,7 +93,8 @@ struct cairn_sframe_encoded {
  * No row is written that the instructions of x86-64 disprove: readers take what is there for the truth. Rows of AArch64 are written as they are.
  *
  * @section  where the section will be; 0 for one that is not loaded
- * Returns 0; as cairn_sframe_writer_new(), cairn_sframe_finish() and cairn_unwind_make().
+ * Returns 0; -ENODATA of a file with rows and without code; as cairn_sframe_writer_new(), cairn_sframe_finish() and
+ * cairn_unwind_make().
  * Cost: three runs of each FDE's program. Threads: any; some are started and ended.
  */
 int cairn_sframe_encode(const struct cairn_binary *bin, unsigned int version, struct cairn_vaddr section,
@@ -99,6 +109,7 @@ struct cairn_sframe_info {
 	uint16_t machine;
 	uint8_t flags; /* as in the header */
 	uint32_t n_functions, n_rows;
+	uint32_t n_refused; /* functions with a row that is none: cairn_sframe_rows() has none of theirs */
 };
 
 struct cairn_sframe_function {
@@ -108,6 +119,7 @@ struct cairn_sframe_function {
 	/* Not 0: the code is blocks of this size, with the same rows each: a procedure linkage table. */
 	uint8_t block_size;
 	bool is_signal, is_flexible;
+	const char *refused; /* why its rows are not believed, in static words; NULL */
 };
 
 /*
@@ -116,8 +128,9 @@ struct cairn_sframe_function {
  * @bytes    must outlive the result
  * @section  its address, from which functions are told
  * @name     for errors
- * Every function and row is read once. Returns 0; -EBADMSG (err: the record that is wrong); -EOPNOTSUPP of another version,
- * byte order or architecture (s390x is named); -ENOMEM.
+ * Every function and row is read once. A function with an odd row is refused, and counted. Returns 0; -EBADMSG (err: the record that
+ * is wrong); -EOPNOTSUPP of another version, byte order or architecture (s390x is named), or with a flag that the version does
+ * not have; -ENOMEM.
  */
 int cairn_sframe_open(const void *bytes, size_t size, struct cairn_vaddr section, const char *name,
 		      struct cairn_sframe **ret, struct cairn_err *err);

@@ -36,9 +36,11 @@ struct cairn_unwind;
  * @bin      borrowed for the call
  * @threads  0: one per processor; the bytes are the same for any number
  * @ret      cairn_unwind_close()
+ * Rows that the instructions of x86-64 disprove are left out. A file that has no code, as debug files, has its rows as they are
+ * written.
  * Returns 0, also when the binary has no call frame information: then nothing is described. Negative:
  *   -EBADMSG  the entries of a section lead out of it (err: section, offset)
- *   -ERANGE   more rows or rules than the format can number
+ *   -ERANGE   more than 2^32 rows or words of rules
  *   -ENOMEM
  * Cost: one run of each FDE's program, about a microsecond each. Threads: any.
  */

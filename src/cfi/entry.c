@@ -20,7 +20,7 @@
  *	8           only augmentation "eh" of GCC 2: a pointer without use
  *	1 1         only version 4: address size (8), segment selector size (0)
  *	uleb sleb   code and data alignment factor (1 and -8 on x86-64)
- *	1 or uleb   return address column (16; 30 on AArch64): a byte in version 1
+ *	1 or uleb   return address column (16; 30 on AArch64; another one is believed): a byte in version 1
  *	uleb + n    only with "z": length of the augmentation data, and those, one item per letter:
  *	            R  1 byte: encoding of the FDEs' addresses
  *	            P  1 byte encoding + a pointer in it: personality routine
@@ -257,8 +257,9 @@ static int read_cie(const struct frame_section *sec, struct cursor *c, struct fr
 	uint64_t column = version == 1 ? cur_u8(c) : cur_uleb(c);
 	if (c->failed)
 		return -EBADMSG;
-	if (column != convention_of(sec->machine)->ra)
+	if (column >= CFI_N_REGS)
 		return refuse(c, "return address column", column);
+	cie->ra_column = (uint8_t)column;
 	cie->has_augmentation_data = *augmentation == 'z';
 	if (cie->has_augmentation_data)
 		rc = read_augmentation(sec, augmentation + 1, c, cie);

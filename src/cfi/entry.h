@@ -4,6 +4,7 @@
 #define CFI_ENTRY_H
 
 #include "base/cursor.h"
+#include "cfi/cfi.h"
 #include "elf/elf.h"
 
 struct frame_section {
@@ -25,6 +26,7 @@ struct frame_entry {
 struct frame_cie {
 	uint64_t code_align;
 	int64_t data_align;
+	uint8_t ra_column; /* of the return address; nearly always the ABI's */
 	uint8_t pointer_encoding; /* DW_EH_PE_*, of the addresses in its FDEs */
 	bool has_augmentation_data;
 	bool is_signal_frame;

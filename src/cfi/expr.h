@@ -9,11 +9,20 @@
 enum {
 	OP_DEREF = 0x06,
 	OP_CONST1U = 0x08,
+	OP_CONST1S = 0x09,
+	OP_CONST2U = 0x0a,
+	OP_CONST2S = 0x0b,
+	OP_CONST4U = 0x0c,
+	OP_CONST4S = 0x0d,
+	OP_CONSTU = 0x10,
+	OP_CONSTS = 0x11,
 	OP_AND = 0x1a,
+	OP_MINUS = 0x1c,
 	OP_PLUS = 0x22,
 	OP_PLUS_UCONST = 0x23,
 	OP_SHL = 0x24,
 	OP_GE = 0x2a,
+	OP_SKIP = 0x2f,
 	OP_LIT0 = 0x30,
 	OP_BREG0 = 0x70,
 	N_LITS = 32,
@@ -21,6 +30,9 @@ enum {
 
 /* "register reg + off", the whole expression. False for any other. */
 bool expr_is_reg_offset(const uint8_t *expr, size_t len, uint8_t *ret_reg, int64_t *ret_off);
+
+/* "pc + off" of x86-64, put together of numbers, sums and differences. */
+bool expr_is_pc_offset(const uint8_t *expr, size_t len, int64_t *ret_off);
 
 /* "*(register reg + off) + add" */
 struct expr_deref {

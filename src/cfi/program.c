@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "cfi/convention.h"
 #include "cfi/expr.h"
 
 /* GCC and Clang nest once. 16 states are 9 KB of stack. */
@@ -55,6 +56,23 @@ static int bad(struct machine *m, const char *what)
 
 /* ---- addresses ---- */
 
+/*
+ * A CIE may name another column than the ABI's for the return address. What that column says is what there is to say of it,
+ * and where it says nothing the return address is in that register.
+ */
+static int give_row(struct machine *m, uint64_t lo, uint64_t hi)
+{
+	uint8_t column = m->cie->ra_column, ra = convention_of(m->sec->machine)->ra;
+	if (column == ra)
+		return m->row(m->ctx, lo, hi, &m->now);
+	struct program_rules row = m->now;
+	row.regs[ra] = row.regs[column];
+	if (row.regs[ra].kind == CFI_REG_UNSPECIFIED || row.regs[ra].kind == CFI_REG_SAME)
+		row.regs[ra] = (struct cfi_reg){.kind = CFI_REG_REGISTER, .off = column};
+	row.set |= UINT32_C(1) << ra;
+	return m->row(m->ctx, lo, hi, &row);
+}
+
 /* Some compilers advance beyond the function; rows end with it. */
 static void end_row(struct machine *m, uint64_t hi)
 {
@@ -63,7 +81,7 @@ static void end_row(struct machine *m, uint64_t hi)
 	if (hi > m->end)
 		hi = m->end;
 	if (lo < hi)
-		m->stop = m->row(m->ctx, lo, hi, &m->now);
+		m->stop = give_row(m, lo, hi);
 }
 
 static int move_to(struct machine *m, uint64_t loc)
@@ -237,6 +255,8 @@ static int set_reg_expr(struct machine *m, enum cfi_reg_kind kind)
 	struct cfi_reg rule = {.kind = kind};
 	if (expr && expr_is_reg_offset(expr, n, &rule.base, &rule.off))
 		rule.kind = kind == CFI_REG_EXPR ? CFI_REG_AT_REG : CFI_REG_IS_REG;
+	else if (expr && kind == CFI_REG_VAL_EXPR && m->sec->machine == EM_X86_64 && expr_is_pc_offset(expr, n, &rule.off))
+		rule = (struct cfi_reg){.kind = CFI_REG_IS_REG, .base = (uint8_t)convention_of(EM_X86_64)->ra, .off = rule.off};
 	else
 		rule = (struct cfi_reg){.kind = kind};
 	return m->c.failed ? -EBADMSG : set_reg_rule(m, reg, rule);

@@ -104,8 +104,15 @@ static void put_reg(const struct convention *abi, const struct program_rules *ro
 		else
 			rule_add(w, reg, CAIRN_UNWIND_LOST, 0);
 		break;
-	case CFI_REG_UNDEFINED:
 	case CFI_REG_IS_REG:
+		if (abi->ra_at_cfa && r->base == abi->ra)
+			rule_add(w, reg, CAIRN_UNWIND_IS_PC, r->off);
+		else if (r->off == 0)
+			rule_add(w, reg, CAIRN_UNWIND_IN_REG, r->base);
+		else
+			rule_add(w, reg, CAIRN_UNWIND_LOST, 0);
+		break;
+	case CFI_REG_UNDEFINED:
 	case CFI_REG_EXPR:
 	case CFI_REG_VAL_EXPR:
 		rule_add(w, reg, CAIRN_UNWIND_LOST, 0);

@@ -34,16 +34,21 @@ static bool is_same(const struct cairn_unwind_rule *a, const struct cairn_unwind
 	       rule_word_of(a, RA) == rule_word_of(b, RA);
 }
 
-static int compare_at(struct sframe_checking *c, uint64_t at)
+static int differs(struct sframe_checking *c, uint64_t at)
 {
 	struct cairn_unwind_disagreement found = {.kind = CAIRN_UNWIND_DOUBT_SFRAME, .at = {at}, .function = c->function.at,
 						  .from = {at}};
-	const struct cairn_unwind_rule *rule = (const struct cairn_unwind_rule *)c->rule.words;
-	if (c->is_told || is_same(rule, unwind_table_find(c->table, found.at)))
-		return 0;
 	c->is_told = true;
 	c->told->n_disagreements++;
 	return c->tell(c->ctx, &found);
+}
+
+static int compare_at(struct sframe_checking *c, uint64_t at)
+{
+	const struct cairn_unwind_rule *rule = (const struct cairn_unwind_rule *)c->rule.words;
+	if (c->is_told || is_same(rule, unwind_table_find(c->table, (struct cairn_vaddr){at})))
+		return 0;
+	return differs(c, at);
 }
 
 /* Rows of the table that begin before @end, under the rule of SFrame that holds until there. */
@@ -75,6 +80,8 @@ static int check_function(struct sframe_checking *c, const struct cairn_sframe *
 {
 	uint64_t before = c->function.at.v;
 	cairn_sframe_function(s, number, &c->function);
+	if (c->function.refused)
+		return differs(c, c->function.at.v);
 	if (c->function.block_size)
 		return 0;
 	if (c->function.at.v < before) /* not sorted: from the beginning */

@@ -2,7 +2,8 @@
 /*
  * From FDEs to SFrame
  *
- * Each FDE is a function. What assemblers do is done here, too: an FDE with one row that cannot be said is left out as a whole.
+ * Each FDE is a function; that of a procedure linkage table is two, as linkers write them: its first entry, and blocks with the same
+ * rows each. What assemblers do is done here, too: an FDE with one row that cannot be said is left out as a whole.
  * FDEs that overlap an earlier one are left out, since SFrame is searched by address.
  *
  * Who reads SFrame believes it, a kernel's unwinder among them. So rows that the instructions disprove are not written: there are two unwind
@@ -15,6 +16,7 @@
 #include <cairn/sframe.h>
 
 #include "base/err.h"
+#include "cfi/expr.h"
 #include "cfi/index.h"
 #include "cfi/program.h"
 #include "cfi/rule.h"
@@ -38,12 +40,22 @@ struct encode {
 	VEC(struct rule_words) rules;
 	VEC(uint32_t) offs;
 	VEC(struct cairn_sframe_row) rows;
+	uint64_t plt_lo; /* where blocks begin in it; valid with has_plt */
+	struct expr_plt plt;
+	bool has_plt;
 };
 
 static int take_row(void *ctx, uint64_t lo, uint64_t hi, const struct program_rules *rules)
 {
 	struct encode *e = ctx;
 	struct rule_words w;
+	/* Linkers put it last. */
+	if (!e->has_plt && hi == e->fde->hi && rules->cfa == CFI_CFA_EXPR &&
+	    expr_is_plt(rules->cfa_expr, rules->cfa_expr_len, &e->plt)) {
+		e->has_plt = true;
+		e->plt_lo = lo;
+		return 0;
+	}
 	rule_of(e->cfi->machine, e->fde->cie.is_signal_frame, rules, &w);
 	return VEC_ADD(&e->rules, w) && VEC_ADD(&e->offs, (uint32_t)(lo - e->fde->lo)) ? 0 : -ENOMEM;
 }
@@ -109,11 +121,59 @@ static int put_proved(struct encode *e, const struct frame_fde *fde, struct cair
 	return rc;
 }
 
+/* The FDE up to @hi, which is its end or where blocks begin. */
+static int put_rows(struct encode *e, const struct frame_fde *fde, uint64_t hi, struct cairn_err *err)
+{
+	e->rows.n = 0;
+	for (size_t i = 0; i < e->rules.n; i++) {
+		struct cairn_sframe_row row = {e->offs.p[i], (const struct cairn_unwind_rule *)e->rules.p[i].words};
+		if (!VEC_ADD(&e->rows, row))
+			return err_nomem(err, "an SFrame section");
+	}
+	return cairn_sframe_add(e->w, (struct cairn_vaddr){fde->lo}, (uint32_t)(hi - fde->lo), e->rows.p, e->rows.n, err);
+}
+
+/* Blocks of a linkage table: rsp + off, and a word more from a byte of each on. */
+static int put_blocks(struct encode *e, const struct frame_fde *fde, struct cairn_err *err)
+{
+	struct rule_words before, after;
+	uint32_t block = (uint32_t)e->plt.mask + 1, from = e->plt.from;
+	bool is_whole = from && from < block;
+	rule_cfa(&before, CAIRN_UNWIND_CFA_REG, 0, e->abi.sp, (int32_t)e->plt.off, 0);
+	rule_cfa(&after, CAIRN_UNWIND_CFA_REG, 0, e->abi.sp, (int32_t)(e->plt.off + (INT64_C(1) << e->plt.shift)), 0);
+	const struct cairn_sframe_row rows[] = {{0, (const struct cairn_unwind_rule *)(from ? before.words : after.words)},
+						{from, (const struct cairn_unwind_rule *)after.words}};
+	return cairn_sframe_add_blocks(e->w, (struct cairn_vaddr){e->plt_lo}, (uint32_t)(fde->hi - e->plt_lo), block, rows,
+				       1 + is_whole, err);
+}
+
+/* Whether blocks can be said of it, which have to be whole and where their size says. */
+static bool can_put_plt(const struct encode *e, const struct frame_fde *fde)
+{
+	uint32_t block = (uint32_t)e->plt.mask + 1;
+	return block <= UINT8_MAX && e->plt_lo % block == 0 && (fde->hi - e->plt_lo) % block == 0 && e->plt.off >= 0 &&
+	       e->plt.off <= INT16_MAX;
+}
+
+/* As put_fde(). */
+static int put_plt(struct encode *e, const struct frame_fde *fde, struct cairn_sframe_encoded *ret, struct cairn_err *err)
+{
+	if (!can_put_plt(e, fde))
+		return 0;
+	bool has_first = e->plt_lo > fde->lo;
+	int rc = has_first ? put_rows(e, fde, e->plt_lo, err) : 1;
+	if (rc == 1)
+		rc = put_blocks(e, fde, err);
+	ret->n_functions += rc == 1 && has_first;
+	return rc;
+}
+
 static int put_fde(struct encode *e, const struct frame_section *sec, const struct frame_fde *fde,
 		   struct cairn_sframe_encoded *ret, struct cairn_err *err)
 {
 	e->fde = fde;
 	e->rules.n = e->offs.n = e->rows.n = 0;
+	e->has_plt = false;
 	if (fde->hi - fde->lo > UINT32_MAX)
 		return 0;
 	int rc = program_run(sec, fde, take_row, e, NULL);
@@ -124,14 +184,7 @@ static int put_fde(struct encode *e, const struct frame_section *sec, const stru
 	rc = disproved_rows(e, fde);
 	if (rc)
 		return rc < 0 ? err_nomem(err, "an SFrame section") : put_proved(e, fde, ret, err);
-	e->rows.n = 0;
-	for (size_t i = 0; i < e->rules.n; i++) {
-		struct cairn_sframe_row row = {e->offs.p[i], (const struct cairn_unwind_rule *)e->rules.p[i].words};
-		if (!VEC_ADD(&e->rows, row))
-			return err_nomem(err, "an SFrame section");
-	}
-	return cairn_sframe_add(e->w, (struct cairn_vaddr){fde->lo}, (uint32_t)(fde->hi - fde->lo), e->rows.p, e->rows.n,
-				err);
+	return e->has_plt ? put_plt(e, fde, ret, err) : put_rows(e, fde, fde->hi, err);
 }
 
 static int put_all(struct encode *e, struct cairn_sframe_encoded *ret, struct cairn_err *err)
@@ -154,6 +207,17 @@ static int put_all(struct encode *e, struct cairn_sframe_encoded *ret, struct ca
 	return 0;
 }
 
+/* Debug files have none. */
+static bool has_code(const struct cfi *cfi)
+{
+	const uint8_t *code;
+	size_t n;
+	for (size_t i = 0; i < cfi->items.n; i++)
+		if (elf_code_at(binary_main(cfi->bin), (struct cairn_vaddr){cfi->items.p[i].lo}, &code, &n))
+			return true;
+	return false;
+}
+
 int cairn_sframe_encode(const struct cairn_binary *bin, unsigned int version, struct cairn_vaddr section,
 			struct cairn_sframe_encoded *ret, struct cairn_err *err)
 {
@@ -164,6 +228,10 @@ int cairn_sframe_encode(const struct cairn_binary *bin, unsigned int version, st
 	if (rc < 0)
 		return rc;
 	e.cfi = cfi;
+	if (cfi->items.n && !has_code(cfi)) {
+		cfi_close(cfi);
+		return err_set(err, -ENODATA, "%s: has no code that its rows could be held against", cairn_binary_path(bin));
+	}
 	rc = cairn_sframe_writer_new(version, made.machine, &e.w, err);
 	if (rc == 0) {
 		e.abi = sframe_abi_of(made.machine);

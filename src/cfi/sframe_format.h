@@ -51,6 +51,7 @@ enum {
 	SFRAME_MAX_VERSION = 3,
 
 	SFRAME_SORTED = 1,
+	SFRAME_FRAME_POINTER = 2,
 	SFRAME_PCREL = 4,
 
 	SFRAME_AARCH64_BE = 1,
@@ -77,6 +78,15 @@ enum {
 static inline unsigned int sframe_function_size(unsigned int version)
 {
 	return version == 1 ? 17 : version == 2 ? 20 : 16;
+}
+
+/* Flags that a version has; with any other one libsframe refuses a section. */
+static inline uint8_t sframe_flags(unsigned int version)
+{
+	static const uint8_t flags[] = {[1] = SFRAME_SORTED | SFRAME_FRAME_POINTER,
+					[2] = SFRAME_SORTED | SFRAME_FRAME_POINTER | SFRAME_PCREL,
+					[3] = SFRAME_SORTED | SFRAME_PCREL};
+	return flags[version];
 }
 
 /* What SFrame fixes for an architecture. */

@@ -3,7 +3,8 @@
  * Reading SFrame: the bytes are described in sframe_format.h
  *
  * Everything is checked when a section is opened, so that asking afterwards cannot fail: functions within the section's bytes, rows
- * in ascending order within their function, words that a row of its kind can have, no more bytes than there are.
+ * in ascending order within their function, words that a row of its kind can have, no more bytes than there are. A function with
+ * a row that is none has no rows; the others keep theirs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@ struct cairn_sframe {
 	struct cairn_sframe_info info;
 	struct sframe_abi abi;
 	int8_t fixed_fp, fixed_ra;
+	const char **refused; /* by function, why its rows are not believed; NULL: all are */
 };
 
 /* A function's record, whatever its version. */
@@ -86,7 +88,8 @@ void cairn_sframe_function(const struct cairn_sframe *s, uint32_t number, struct
 					      .n_rows = r.n_rows,
 					      .block_size = r.info & SFRAME_INFO_BLOCKS ? r.block_size : 0,
 					      .is_signal = is_signal(s, &r),
-					      .is_flexible = r.kind == SFRAME_KIND_FLEXIBLE};
+					      .is_flexible = r.kind == SFRAME_KIND_FLEXIBLE,
+					      .refused = s->refused ? s->refused[number] : NULL};
 }
 
 /* ---- rows ---- */
@@ -147,10 +150,12 @@ static bool default_rule(const struct cairn_sframe *s, const struct row *row, ui
 		rule_add(w, s->abi.ra, CAIRN_UNWIND_AT_CFA, row->s_words[next++]);
 	else if (s->fixed_ra && s->fixed_ra != s->abi.fixed_ra)
 		rule_add(w, s->abi.ra, CAIRN_UNWIND_AT_CFA, s->fixed_ra);
-	if (next < row->n_words)
-		rule_add(w, s->abi.fp, CAIRN_UNWIND_AT_CFA, row->s_words[next]);
-	else if (s->fixed_fp)
+	if (next < row->n_words && s->fixed_fp && row->s_words[next] != s->fixed_fp)
+		return false;
+	if (s->fixed_fp)
 		rule_add(w, s->abi.fp, CAIRN_UNWIND_AT_CFA, s->fixed_fp);
+	else if (next < row->n_words)
+		rule_add(w, s->abi.fp, CAIRN_UNWIND_AT_CFA, row->s_words[next]);
 	return true;
 }
 
@@ -164,14 +169,14 @@ static bool flexible_rule(const struct cairn_sframe *s, const struct row *row, u
 		return false;
 	rule_cfa(w, control & SFRAME_CONTROL_DEREF ? CAIRN_UNWIND_CFA_DEREF : CAIRN_UNWIND_CFA_REG, flags, base,
 		 row->s_words[1], 0);
-	if (next < n) {
-		control = row->words[next++];
-		if (control && (next == n || !add_place(s, w, s->abi.ra, control, row->s_words[next++], base)))
-			return false;
-	}
-	if (next < n && (n - next != 2 || !add_place(s, w, s->abi.fp, row->words[next], row->s_words[next + 1], base)))
+	control = next < n ? row->words[next++] : 0;
+	if (control && (next == n || !add_place(s, w, s->abi.ra, control, row->s_words[next++], base)))
 		return false;
-	return next == n || next + 2 == n;
+	if (!control && s->fixed_ra && s->fixed_ra != s->abi.fixed_ra)
+		rule_add(w, s->abi.ra, CAIRN_UNWIND_AT_CFA, s->fixed_ra);
+	if (next == n && s->fixed_fp)
+		rule_add(w, s->abi.fp, CAIRN_UNWIND_AT_CFA, s->fixed_fp);
+	return next == n || (n - next == 2 && add_place(s, w, s->abi.fp, row->words[next], row->s_words[next + 1], base));
 }
 
 static bool rule_of_row(const struct cairn_sframe *s, const struct record *r, const struct row *row,
@@ -193,6 +198,8 @@ int cairn_sframe_rows(const struct cairn_sframe *s, uint32_t number,
 	struct record r = read_record(s, number);
 	struct cursor c = cursor_at(s, s->rows + r.rows_off, NULL);
 	int rc = 0;
+	if (s->refused && s->refused[number])
+		return 0;
 	for (uint32_t i = 0; rc == 0 && i < r.n_rows; i++) {
 		struct row one;
 		struct rule_words w;
@@ -205,28 +212,43 @@ int cairn_sframe_rows(const struct cairn_sframe *s, uint32_t number,
 
 /* ---- the check ---- */
 
-static int check_rows(const struct cairn_sframe *s, const struct record *r, struct cairn_err *err)
+/* What is odd about a function's rows; NULL: nothing. */
+static const char *objection(const struct cairn_sframe *s, const struct record *r)
 {
-	struct cursor c = cursor_at(s, s->rows + r->rows_off, err);
+	struct cursor c = cursor_at(s, s->rows + r->rows_off, NULL);
 	uint32_t limit = r->info & SFRAME_INFO_BLOCKS ? r->block_size : r->size, last = 0;
 	c.end = s->rows + s->rows_size;
 	for (uint32_t i = 0; i < r->n_rows; i++) {
 		struct row row;
 		struct rule_words w;
 		if (!read_row(&c, r, &row))
-			return c.failed ? -EBADMSG : bad(&c, "a row with words of an unknown size");
+			return c.failed ? "its rows lead out of the section" : "a row with words of an unknown size";
 		if (i ? row.off <= last : row.off != 0)
-			return bad(&c, "a row that is not behind the one before, or a first one not at the start");
+			return "a row that is not behind the one before, or a first one not at the start";
 		if (row.off >= limit && limit)
-			return bad(&c, "a row behind the end of its function");
+			return "a row behind the end of its function";
 		if (!rule_of_row(s, r, &row, &w))
-			return bad(&c, "a row with words that make no rule");
+			return "a row with words that make no rule";
 		last = row.off;
 	}
+	return NULL;
+}
+
+static int check_rows(struct cairn_sframe *s, const struct record *r, uint32_t number, struct cairn_err *err)
+{
+	const char *why = objection(s, r);
+	if (!why)
+		return 0;
+	if (!s->refused)
+		s->refused = calloc(s->info.n_functions, sizeof(*s->refused));
+	if (!s->refused)
+		return err_nomem(err, "an SFrame section");
+	s->refused[number] = why;
+	s->info.n_refused++;
 	return 0;
 }
 
-static int check_function(const struct cairn_sframe *s, uint32_t number, uint64_t *n_rows, uint64_t *last,
+static int check_function(struct cairn_sframe *s, uint32_t number, uint64_t *n_rows, uint64_t *last,
 			  struct cairn_err *err)
 {
 	struct record r = read_record(s, number);
@@ -243,10 +265,10 @@ static int check_function(const struct cairn_sframe *s, uint32_t number, uint64_
 		return bad(&c, "a function before the one in front of it, in a table that is sorted");
 	*last = r.at;
 	*n_rows += r.n_rows;
-	return check_rows(s, &r, err);
+	return check_rows(s, &r, number, err);
 }
 
-static int check_functions(const struct cairn_sframe *s, struct cairn_err *err)
+static int check_functions(struct cairn_sframe *s, struct cairn_err *err)
 {
 	uint64_t n_rows = 0, last = 0;
 	int rc = 0;
@@ -293,6 +315,9 @@ static int read_header(struct cairn_sframe *s, struct cairn_err *err)
 	if (s->info.version < 1 || s->info.version > SFRAME_MAX_VERSION)
 		return err_set(err, -EOPNOTSUPP, "%s: SFrame version %u; 1 to %d are known", s->src.file, s->info.version,
 			       SFRAME_MAX_VERSION);
+	if (s->info.flags & ~sframe_flags(s->info.version))
+		return err_set(err, -EOPNOTSUPP, "%s: %s: flags 0x%x of SFrame version %u, of which 0x%x are known", s->src.file,
+			       s->src.section, s->info.flags, s->info.version, sframe_flags(s->info.version));
 	uint64_t functions = (uint64_t)s->info.n_functions * sframe_function_size(s->info.version);
 	size_t left = cur_left(&c);
 	if (functions_off > left || functions > left - functions_off)
@@ -319,7 +344,7 @@ int cairn_sframe_open(const void *bytes, size_t size, struct cairn_vaddr section
 	if (rc == 0)
 		rc = check_functions(s, err);
 	if (rc < 0)
-		free(s);
+		cairn_sframe_close(s);
 	else
 		*ret = s;
 	return rc;
@@ -338,6 +363,8 @@ int cairn_sframe_open_binary(const struct cairn_binary *bin, struct cairn_sframe
 
 void cairn_sframe_close(struct cairn_sframe *s)
 {
+	if (s)
+		free(s->refused);
 	free(s);
 }
 

@@ -38,7 +38,7 @@ struct row {
 struct function {
 	uint64_t at;
 	uint32_t size, n_rows, rows_off;
-	uint8_t info, kind;
+	uint8_t info, kind, block;
 };
 
 struct cairn_sframe_writer {
@@ -112,6 +112,7 @@ static bool place_of(const struct cairn_sframe_writer *w, const struct cairn_unw
 		*ret = (struct place){0};
 		return true;
 	case CAIRN_UNWIND_IS_CFA:
+	case CAIRN_UNWIND_IS_PC:
 	case CAIRN_UNWIND_LOST:
 		break;
 	}
@@ -277,15 +278,16 @@ static bool is_signal(const struct cairn_sframe_row *rows, size_t n)
 	return n && rows[0].rule->flags & CAIRN_UNWIND_SIGNAL;
 }
 
-static int add_function(struct cairn_sframe_writer *w, uint64_t at, uint32_t size, uint8_t info, bool is_flexible,
-			struct cairn_err *err)
+static int add_function(struct cairn_sframe_writer *w, struct function f, struct cairn_err *err)
 {
-	unsigned int off_log2 = size <= UINT8_MAX ? 0 : size <= UINT16_MAX ? 1 : 2;
-	struct function f = {.at = at, .size = size, .n_rows = (uint32_t)w->now.n, .rows_off = (uint32_t)w->rows.n,
-			     .info = (uint8_t)(info | off_log2), .kind = is_flexible ? SFRAME_KIND_FLEXIBLE : 0};
-	bool ok = true;
+	uint32_t reach = f.block ? f.block : f.size;
+	unsigned int off_log2 = reach <= UINT8_MAX ? 0 : reach <= UINT16_MAX ? 1 : 2;
+	bool ok = true, is_flexible = f.kind == SFRAME_KIND_FLEXIBLE;
+	f.n_rows = (uint32_t)w->now.n;
+	f.rows_off = (uint32_t)w->rows.n;
+	f.info |= (uint8_t)(off_log2 | (f.block ? SFRAME_INFO_BLOCKS : 0));
 	if (w->version == 3)
-		ok = put_bytes(w, f.n_rows, 2) && put_bytes(w, f.info, 1) && put_bytes(w, f.kind, 1) && put_bytes(w, 0, 1);
+		ok = put_bytes(w, f.n_rows, 2) && put_bytes(w, f.info, 1) && put_bytes(w, f.kind, 1) && put_bytes(w, f.block, 1);
 	for (size_t i = 0; ok && i < w->now.n; i++)
 		ok = put_row(w, &w->now.p[i], is_flexible, off_log2);
 	if (!ok || !VEC_ADD(&w->functions, f))
@@ -294,18 +296,17 @@ static int add_function(struct cairn_sframe_writer *w, uint64_t at, uint32_t siz
 	return 1;
 }
 
-int cairn_sframe_add(struct cairn_sframe_writer *w, struct cairn_vaddr at, uint32_t size,
-		     const struct cairn_sframe_row *rows, size_t n_rows, struct cairn_err *err)
+static int add(struct cairn_sframe_writer *w, struct function f, const struct cairn_sframe_row *rows, size_t n_rows,
+	       struct cairn_err *err)
 {
-	uint8_t info = 0;
 	bool is_flexible = false;
 	w->now.n = 0;
 	if (is_signal(rows, n_rows)) {
 		if (w->version < 3)
 			return 0;
-		info = SFRAME_INFO_SIGNAL;
+		f.info = SFRAME_INFO_SIGNAL;
 	} else {
-		int rc = take_rows(w, size, rows, n_rows, err);
+		int rc = take_rows(w, f.block ? f.block : f.size, rows, n_rows, err);
 		if (rc <= 0)
 			return rc;
 	}
@@ -315,7 +316,22 @@ int cairn_sframe_add(struct cairn_sframe_writer *w, struct cairn_vaddr at, uint3
 		return 0;
 	if (w->rows.n > UINT32_MAX / 2)
 		return err_set(err, -ERANGE, "more than 2 GiB of SFrame rows");
-	return add_function(w, at.v, size, info, is_flexible, err);
+	f.kind = is_flexible ? SFRAME_KIND_FLEXIBLE : 0;
+	return add_function(w, f, err);
+}
+
+int cairn_sframe_add(struct cairn_sframe_writer *w, struct cairn_vaddr at, uint32_t size,
+		     const struct cairn_sframe_row *rows, size_t n_rows, struct cairn_err *err)
+{
+	return add(w, (struct function){.at = at.v, .size = size}, rows, n_rows, err);
+}
+
+int cairn_sframe_add_blocks(struct cairn_sframe_writer *w, struct cairn_vaddr at, uint32_t size, uint32_t block,
+			    const struct cairn_sframe_row *rows, size_t n_rows, struct cairn_err *err)
+{
+	if (!block || block > UINT8_MAX || size % block || at.v % block)
+		return 0;
+	return add(w, (struct function){.at = at.v, .size = size, .block = (uint8_t)block}, rows, n_rows, err);
 }
 
 /* ---- the section ---- */
@@ -373,7 +389,8 @@ static int out_function(struct out *o, const struct cairn_sframe_writer *w, cons
 	out_uint(o, f->rows_off, 4);
 	out_uint(o, f->n_rows, 4);
 	out_uint(o, f->info, 1);
-	out_uint(o, 0, 3);
+	out_uint(o, f->block, 1);
+	out_uint(o, 0, 2);
 	return 0;
 }
 

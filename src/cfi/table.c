@@ -48,8 +48,8 @@ static const char *objection(const struct cairn_unwind_rule *r, uint32_t n_words
 	for (uint32_t i = 0; i < r->n_regs; i++) {
 		uint32_t word = cairn_unwind_words(r)[i];
 		enum cairn_unwind_saved saved = cairn_unwind_word_saved(word);
-		if (saved > CAIRN_UNWIND_LOST || (saved == CAIRN_UNWIND_IN_REG && word >> 8 >= CFI_N_REGS))
-			return "a register is saved in an unknown way";
+		if (saved == CAIRN_UNWIND_IN_REG && word >> 8 >= CFI_N_REGS)
+			return "a register is saved in one that this version does not have";
 	}
 	return NULL;
 }
@@ -78,18 +78,32 @@ static uint32_t find_page(const struct unwind_table *t, uint32_t page)
 	return at;
 }
 
-/* How many of the @n rows from @row on begin at @off or before. */
-static uint32_t count_rows(const struct cairn_unwind_row *row, uint32_t n, uint16_t off)
+/* How many of the @n offsets from @first on, @stride apart, are @off or less. */
+static inline __attribute__((always_inline)) uint32_t count_offsets(const uint16_t *first, size_t stride, uint32_t n,
+								    uint16_t off)
 {
-	const struct cairn_unwind_row *p = row;
-	if (n == 0 || row->off > off)
+	const uint16_t *p = first;
+	if (n == 0 || *first > off)
 		return 0;
 	while (n > 1) {
 		uint32_t half = n / 2;
-		p = p[half].off <= off ? p + half : p;
+		p = p[half * stride] <= off ? p + half * stride : p;
 		n -= half;
 	}
-	return (uint32_t)(p - row) + 1;
+	return (uint32_t)((size_t)(p - first) / stride) + 1;
+}
+
+/* How many of the @n rows from number @row on begin at @off or before. */
+static inline uint32_t count_rows(const struct unwind_table *t, uint32_t row, uint32_t n, uint16_t off)
+{
+	if (t->wide)
+		return count_offsets(&t->wide[row].off, sizeof(*t->wide) / sizeof(off), n, off);
+	return count_offsets(&t->rows[row].off, sizeof(*t->rows) / sizeof(off), n, off);
+}
+
+static uint16_t row_off(const struct unwind_table *t, uint32_t row)
+{
+	return t->wide ? t->wide[row].off : t->rows[row].off;
 }
 
 int unwind_table_index(struct unwind_table *t)
@@ -100,10 +114,10 @@ int unwind_table_index(struct unwind_table *t)
 	if (!blocks)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < t->n_pages; i++) {
-		const struct cairn_unwind_row *row = t->rows + t->pages[i].first_row;
-		uint32_t n = t->pages[i + 1].first_row - t->pages[i].first_row, before = 0;
+		uint32_t row = t->pages[i].first_row;
+		uint32_t n = t->pages[i + 1].first_row - row, before = 0;
 		for (uint32_t block = 0; block < BLOCKS; block++) {
-			while (before < n && row[before].off >> BLOCK_SHIFT < (int)block)
+			while (before < n && row_off(t, row + before) >> BLOCK_SHIFT < (int)block)
 				before++;
 			/* At most 127 * 512, as each row has an offset of its own. */
 			blocks[(size_t)i * BLOCKS + block] = (uint16_t)before;
@@ -120,15 +134,14 @@ void unwind_table_fini(struct unwind_table *t)
 }
 
 /* How many of the @n rows of page @page, the first of which is @row, begin at @off or before. */
-static uint32_t count_in_page(const struct unwind_table *t, uint32_t page, const struct cairn_unwind_row *row, uint32_t n,
-			      uint16_t off)
+static uint32_t count_in_page(const struct unwind_table *t, uint32_t page, uint32_t row, uint32_t n, uint16_t off)
 {
 	if (!t->blocks)
-		return count_rows(row, n, off);
+		return count_rows(t, row, n, off);
 	uint32_t block = off >> BLOCK_SHIFT;
 	const uint16_t *before = t->blocks + (size_t)page * BLOCKS + block;
 	uint32_t first = before[0], end = block + 1 < BLOCKS ? before[1] : n;
-	return first + count_rows(row + first, end - first, off);
+	return first + count_rows(t, row + first, end - first, off);
 }
 
 const struct cairn_unwind_rule *unwind_table_find(const struct unwind_table *t, struct cairn_vaddr at)
@@ -138,8 +151,8 @@ const struct cairn_unwind_rule *unwind_table_find(const struct unwind_table *t, 
 		return rule_at(t, 0);
 	uint32_t i = find_page(t, (uint32_t)page);
 	uint32_t first = t->pages[i].first_row, n = t->pages[i + 1].first_row - first;
-	uint32_t row = first + (t->pages[i].page == page ? count_in_page(t, i, t->rows + first, n, (uint16_t)distance) : n);
-	return rule_of_row(t, row ? t->rows[row - 1].rule : 0);
+	uint32_t row = first + (t->pages[i].page == page ? count_in_page(t, i, first, n, (uint16_t)distance) : n);
+	return rule_of_row(t, row ? unwind_table_rule(t, row - 1) : 0);
 }
 
 const struct cairn_unwind_rule *unwind_table_row(const struct unwind_table *t, uint32_t row,
@@ -155,9 +168,9 @@ const struct cairn_unwind_rule *unwind_table_row(const struct unwind_table *t, u
 	bool is_last = row + 1 == t->n_rows;
 	if (!is_last && row + 1 == t->pages[lo + 1].first_row)
 		next = t->pages[lo + 1].page;
-	ret_lo->v = t->base + (page << CAIRN_UNWIND_PAGE_SHIFT) + t->rows[row].off;
-	ret_hi->v = is_last ? ret_lo->v : t->base + (next << CAIRN_UNWIND_PAGE_SHIFT) + t->rows[row + 1].off;
-	return rule_at(t, t->rows[row].rule);
+	ret_lo->v = t->base + (page << CAIRN_UNWIND_PAGE_SHIFT) + row_off(t, row);
+	ret_hi->v = is_last ? ret_lo->v : t->base + (next << CAIRN_UNWIND_PAGE_SHIFT) + row_off(t, row + 1);
+	return rule_at(t, unwind_table_rule(t, row));
 }
 
 /* ---- the check ---- */
@@ -222,33 +235,44 @@ static int check_rows(const struct check *c, const uint8_t *starts)
 	const struct unwind_table *t = &c->t;
 	for (uint32_t i = 0; i < t->n_pages; i++)
 		for (uint32_t r = t->pages[i].first_row; r < t->pages[i + 1].first_row; r++) {
-			uint32_t rule = t->rows[r].rule;
-			if (r > t->pages[i].first_row && t->rows[r - 1].off >= t->rows[r].off)
+			uint32_t rule = unwind_table_rule(t, r);
+			if (r > t->pages[i].first_row && row_off(t, r - 1) >= row_off(t, r))
 				return bad(c, "row", r, "it is not behind the one before");
 			if (rule >= c->n_rule_words || !(starts[rule / 8] & 1u << rule % 8))
 				return bad(c, "row", r, "its rule does not exist");
 		}
-	if (t->n_rows && t->rows[t->n_rows - 1].rule != 0)
+	if (t->n_rows && unwind_table_rule(t, t->n_rows - 1) != 0)
 		return bad(c, "row", t->n_rows - 1, "the last one has no end");
 	return 0;
+}
+
+/* Bytes of a row; 0: of no size that is known. */
+static uint32_t row_size(const struct cairn_unwind_header *h)
+{
+	if (h->version == CAIRN_UNWIND_VERSION)
+		return sizeof(struct cairn_unwind_row);
+	bool is_known = h->row_size == sizeof(struct cairn_unwind_row) || h->row_size == sizeof(struct cairn_unwind_wide_row);
+	return is_known ? h->row_size : 0;
 }
 
 static int check_header(const struct check *c, const struct cairn_unwind_header *h, size_t size)
 {
 	uint64_t need = h->header_size + ((uint64_t)h->n_pages + 1) * sizeof(struct cairn_unwind_page) +
-			(uint64_t)h->n_rows * sizeof(struct cairn_unwind_row) + h->rules_size;
+			(uint64_t)h->n_rows * row_size(h) + h->rules_size;
 	if (memcmp(h->magic, CAIRN_UNWIND_MAGIC, sizeof(h->magic)) != 0)
 		return bad(c, "header", 0, "no unwind table");
-	if (h->version != CAIRN_UNWIND_VERSION)
-		return err_set(c->err, -EOPNOTSUPP, "%s: %s: version %" PRIu32 " of the unwind table; %d is known",
-			       c->file, c->section, h->version, CAIRN_UNWIND_VERSION);
+	if (h->version < CAIRN_UNWIND_VERSION || h->version > CAIRN_UNWIND_VERSION_MAX)
+		return err_set(c->err, -EOPNOTSUPP, "%s: %s: version %" PRIu32 " of the unwind table; %d to %d are known",
+			       c->file, c->section, h->version, CAIRN_UNWIND_VERSION, CAIRN_UNWIND_VERSION_MAX);
+	if (!row_size(h))
+		return bad(c, "header", 0, "the size of its rows");
 	if (h->machine != EM_X86_64 && h->machine != EM_AARCH64)
 		return err_set(c->err, -EOPNOTSUPP, "%s: %s: an unwind table of machine %u", c->file, c->section,
 			       h->machine);
 	if (h->header_size < sizeof(*h) || h->header_size % 8 || need > size)
 		return bad(c, "header", 0, "its sizes are more than the bytes at hand");
 	if (h->rules_size < sizeof(struct cairn_unwind_rule) || h->rules_size % WORD ||
-	    h->rules_size / WORD > UINT16_MAX + 1u)
+	    (row_size(h) == sizeof(struct cairn_unwind_row) && h->rules_size / WORD > UINT16_MAX + 1u))
 		return bad(c, "header", 0, "the size of its rules");
 	if (h->base & ((UINT64_C(1) << CAIRN_UNWIND_PAGE_SHIFT) - 1))
 		return bad(c, "header", 0, "its base is not where a page begins");
@@ -270,8 +294,12 @@ static int open_header(struct check *c, const uint8_t *bytes, size_t size)
 	c->t.n_pages = h->n_pages;
 	c->t.n_rows = h->n_rows;
 	c->t.pages = (const struct cairn_unwind_page *)(bytes + h->header_size);
-	c->t.rows = (const struct cairn_unwind_row *)(c->t.pages + h->n_pages + 1);
-	c->t.rules = (const uint32_t *)(c->t.rows + h->n_rows);
+	const uint8_t *rows = (const uint8_t *)(c->t.pages + h->n_pages + 1);
+	if (row_size(h) == sizeof(*c->t.wide))
+		c->t.wide = (const struct cairn_unwind_wide_row *)rows;
+	else
+		c->t.rows = (const struct cairn_unwind_row *)rows;
+	c->t.rules = (const uint32_t *)(rows + (uint64_t)h->n_rows * row_size(h));
 	return 0;
 }
 

@@ -13,19 +13,22 @@
 
 #include "cfi/cfi.h"
 
-/* Rows that the instructions disprove: say no more than is left of them, or all that is written. */
-enum unwind_belief { UNWIND_PROVED, UNWIND_AS_WRITTEN };
+/*
+ * Rows that the instructions disprove: say no more than is left of them, or all that is written; the last also where
+ * the file has no bytes for the code, as debug files have none.
+ */
+enum unwind_belief { UNWIND_PROVED, UNWIND_AS_WRITTEN, UNWIND_WITHOUT_CODE };
 
 /*
  * unwind_table_build - the rows of everything that @cfi has, in one block of bytes
  *
  * Code that no FDE covers, whose FDE is damaged, or whose rule the format does not have, is not described;
- * header.n_dropped counts what is damaged. Where FDEs overlap, the rows are those of cfi_row_at().
+ * header.n_dropped counts what is damaged or not understood. Where FDEs overlap, the rows are those of cfi_row_at().
  *
  * @threads    workers, as pool_run(); the bytes are the same for any number
  * @ret        the caller's, free()
  * @ret_size   bytes
- * Returns 0; -ENOMEM; -ERANGE when there are more rows, or more kinds of rules, than the format can number.
+ * Returns 0; -ENOMEM; -ERANGE when there are more rows, or 2^32 words of rules, which the format cannot number.
  * Cost: one run of each FDE's program.
  */
 int unwind_table_build(const struct cfi *cfi, enum unwind_belief belief, unsigned int threads, uint8_t **ret,
@@ -34,7 +37,8 @@ int unwind_table_build(const struct cfi *cfi, enum unwind_belief belief, unsigne
 /* A table that is known to be sound; borrows the bytes. Small, to be copied; a copy borrows the index, too. */
 struct unwind_table {
 	const struct cairn_unwind_page *pages;
-	const struct cairn_unwind_row *rows;
+	const struct cairn_unwind_row *rows; /* NULL: no table, or its rows are wide */
+	const struct cairn_unwind_wide_row *wide; /* NULL: they are not */
 	const uint32_t *rules;
 	uint64_t base;
 	uint32_t n_pages, n_rows;
@@ -42,6 +46,18 @@ struct unwind_table {
 	const uint16_t *blocks; /* unwind_table_index(); NULL: none */
 	uint32_t n_unread; /* words of rules, none of which was checked; 0: all were */
 };
+
+/* Whether there is a table. */
+static inline bool unwind_table_is_open(const struct unwind_table *t)
+{
+	return t->rules;
+}
+
+/* Number of a row's rule: where it begins among the rules, in words. */
+static inline uint32_t unwind_table_rule(const struct unwind_table *t, uint32_t row)
+{
+	return t->wide ? t->wide[row].rule : t->rows[row].rule;
+}
 
 /*
  * unwind_table_open - check every number of a table once

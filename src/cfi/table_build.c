@@ -36,7 +36,7 @@
 enum {
 	BATCH = 512,		    /* segments: a millisecond of work or less */
 	MAX_PLT_ENTRIES = 1 << 20, /* a table of 16 MB; the largest seen has 5,000 entries */
-	MAX_RULE = UINT16_MAX,
+	MAX_NARROW_RULE = UINT16_MAX, /* by its number; more takes wide rows */
 	RBP = 6,
 	PAGE_MASK = (1 << CAIRN_UNWIND_PAGE_SHIFT) - 1,
 };
@@ -205,11 +205,15 @@ static int drop(struct batch *batch, const struct segment *s, size_t n_runs, uin
 	return put_run(batch, s->lo, &w);
 }
 
-/* Only code counts: an FDE may claim the whole address space. False when there is none. */
-static bool clip_to_code(const struct cfi *cfi, struct segment *s, const uint8_t **ret)
+/*
+ * Only code counts: an FDE may claim the whole address space. False when there is none; *@ret is NULL where the file has no bytes
+ * for it.
+ */
+static bool clip_to_code(const struct build *b, struct segment *s, const uint8_t **ret)
 {
-	size_t n;
-	if (!elf_code_at(binary_main(cfi->bin), (struct cairn_vaddr){s->lo}, ret, &n))
+	const struct elf *e = binary_main(b->cfi->bin);
+	uint64_t n;
+	if (!elf_is_code(e, (struct cairn_vaddr){s->lo}, ret, &n) || (!*ret && b->belief != UNWIND_WITHOUT_CODE))
 		return false;
 	if (s->hi - s->lo > n)
 		s->hi = s->lo + n;
@@ -222,7 +226,7 @@ static int disprove(const struct build *b, const struct fde_run *f, const uint8_
 	struct batch *batch = f->batch;
 	const struct disprove_fde fde = {f->segment->lo, f->segment->hi, code, f->set, f->is_realigned, first, NULL};
 	uint64_t gone = 0;
-	if (b->belief == UNWIND_AS_WRITTEN || b->cfi->machine != EM_X86_64 || f->is_signal_frame)
+	if (b->belief != UNWIND_PROVED || b->cfi->machine != EM_X86_64 || f->is_signal_frame)
 		return 0;
 	int rc = disprove_rows(d, &fde, &batch->runs, &batch->rules, &gone, &batch->tails);
 	batch->text_bytes -= gone;
@@ -237,7 +241,7 @@ static int put_segment(const struct build *b, struct batch *batch, struct segmen
 	struct fde_run f = {.batch = batch, .segment = s, .machine = b->cfi->machine};
 	struct rule_words end;
 	const uint8_t *code;
-	if (!clip_to_code(b->cfi, s, &code)) {
+	if (!clip_to_code(b, s, &code)) {
 		batch->n_dropped++;
 		return 0;
 	}
@@ -417,9 +421,9 @@ static int join(struct build *b, struct cairn_err *err)
 		rc = join_batch(b, &b->batches[i], err);
 	if (rc == 0)
 		rc = follow_tails(b, err);
-	if (rc == 0 && b->rules.words.n > MAX_RULE)
-		return err_set(err, -ERANGE, "%zu words of different unwind rules; the table has numbers for %d",
-			       b->rules.words.n, MAX_RULE);
+	if (rc == 0 && b->rules.words.n >= UINT32_MAX / sizeof(uint32_t))
+		return err_set(err, -ERANGE, "%zu words of different unwind rules are more than a table has numbers for",
+			       b->rules.words.n);
 	return rc;
 }
 
@@ -446,8 +450,45 @@ static int count_pages(struct build *b, struct cairn_err *err)
 	return 0;
 }
 
-static void write_rows(const struct build *b, struct cairn_unwind_page *pages,
-		       struct cairn_unwind_row *rows)
+/* Whether a rule says what version 1 does not have. */
+static bool has_new_rule(const struct rule_set *rules)
+{
+	for (size_t at = 0; at < rules->words.n; at += rule_n_words(rules->words.p + at)) {
+		const struct cairn_unwind_rule *r = (const struct cairn_unwind_rule *)(rules->words.p + at);
+		for (uint32_t i = 0; i < r->n_regs; i++)
+			if (cairn_unwind_word_saved(cairn_unwind_words(r)[i]) == CAIRN_UNWIND_IS_PC)
+				return true;
+	}
+	return false;
+}
+
+static void set_version(struct build *b)
+{
+	bool is_wide = b->rules.words.n > (size_t)MAX_NARROW_RULE + 1;
+	b->header.version = CAIRN_UNWIND_VERSION;
+	if (!is_wide && !has_new_rule(&b->rules))
+		return;
+	b->header.version = CAIRN_UNWIND_VERSION_MAX;
+	b->header.row_size = is_wide ? sizeof(struct cairn_unwind_wide_row) : sizeof(struct cairn_unwind_row);
+}
+
+static bool is_wide(const struct build *b)
+{
+	return b->header.row_size == sizeof(struct cairn_unwind_wide_row);
+}
+
+static void write_row(const struct build *b, void *rows, uint32_t i)
+{
+	const struct rule_run *r = &b->runs.v.p[i];
+	if (is_wide(b))
+		((struct cairn_unwind_wide_row *)rows)[i] =
+		    (struct cairn_unwind_wide_row){.off = (uint16_t)r->lo, .rule = r->rule};
+	else
+		((struct cairn_unwind_row *)rows)[i] =
+		    (struct cairn_unwind_row){.off = (uint16_t)r->lo, .rule = (uint16_t)r->rule};
+}
+
+static void write_rows(const struct build *b, struct cairn_unwind_page *pages, void *rows)
 {
 	uint64_t last = UINT64_MAX;
 	for (uint32_t i = 0; i < b->header.n_rows; i++) {
@@ -456,7 +497,7 @@ static void write_rows(const struct build *b, struct cairn_unwind_page *pages,
 		if (page != last)
 			*pages++ = (struct cairn_unwind_page){.page = (uint32_t)page, .first_row = i};
 		last = page;
-		rows[i] = (struct cairn_unwind_row){.off = (uint16_t)r->lo, .rule = (uint16_t)r->rule};
+		write_row(b, rows, i);
 	}
 	*pages = (struct cairn_unwind_page){.page = UINT32_MAX, .first_row = b->header.n_rows};
 }
@@ -465,19 +506,18 @@ static int write_table(struct build *b, uint8_t **ret, size_t *ret_size, struct 
 {
 	struct cairn_unwind_header *h = &b->header;
 	memcpy(h->magic, CAIRN_UNWIND_MAGIC, sizeof(h->magic));
-	h->version = CAIRN_UNWIND_VERSION;
+	set_version(b);
 	h->header_size = sizeof(*h);
 	h->machine = b->cfi->machine;
 	h->rules_size = (uint32_t)(b->rules.words.n * sizeof(uint32_t));
 	size_t pages = ((size_t)h->n_pages + 1) * sizeof(struct cairn_unwind_page);
-	size_t rows = (size_t)h->n_rows * sizeof(struct cairn_unwind_row);
+	size_t rows = (size_t)h->n_rows * (is_wide(b) ? sizeof(struct cairn_unwind_wide_row) : sizeof(struct cairn_unwind_row));
 	size_t size = sizeof(*h) + pages + rows + h->rules_size;
 	uint8_t *bytes = malloc(size);
 	if (!bytes)
 		return err_nomem(err, "the unwind table");
 	memcpy(bytes, h, sizeof(*h));
-	write_rows(b, (struct cairn_unwind_page *)(bytes + sizeof(*h)),
-		   (struct cairn_unwind_row *)(bytes + sizeof(*h) + pages));
+	write_rows(b, (struct cairn_unwind_page *)(bytes + sizeof(*h)), bytes + sizeof(*h) + pages);
 	memcpy(bytes + sizeof(*h) + pages + rows, b->rules.words.p, h->rules_size);
 	*ret = bytes;
 	*ret_size = size;
@@ -500,7 +540,7 @@ static void build_fini(struct build *b)
 int unwind_table_build(const struct cfi *cfi, enum unwind_belief belief, unsigned int threads, uint8_t **ret,
 		       size_t *ret_size, struct cairn_err *err)
 {
-	struct build b = {.cfi = cfi, .belief = belief};
+	struct build b = {.cfi = cfi, .belief = belief, .header.n_dropped = (uint32_t)cfi->damaged};
 	int rc = make_segments(&b, err);
 	size_t n = (b.segments.n + BATCH - 1) / BATCH;
 	if (rc == 0) {

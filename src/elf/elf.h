@@ -142,6 +142,9 @@ size_t elf_loads(const struct elf *e, const struct elf_load **ret);
 /* Copies @n bytes from the @off-th on, all below n_bytes; ELF and program headers as zeros. */
 void elf_load_copy(const struct elf *e, const struct elf_load *l, uint64_t off, size_t n, uint8_t *to);
 
+/* Whether @at is in a section of code, and how far that goes; *@ret is NULL where the file has no bytes for it (debug files). */
+bool elf_is_code(const struct elf *e, struct cairn_vaddr at, const uint8_t **ret, uint64_t *ret_len);
+
 /* True when @at lies in a section with SHF_EXECINSTR; then the bytes from there to its end. */
 bool elf_code_at(const struct elf *e, struct cairn_vaddr at, const uint8_t **ret, size_t *ret_len);
 

@@ -206,6 +206,17 @@ bool elf_vaddr(const struct elf *e, struct cairn_foff off, struct cairn_vaddr *r
 	return true;
 }
 
+bool elf_is_code(const struct elf *e, struct cairn_vaddr at, const uint8_t **ret, uint64_t *ret_len)
+{
+	const struct section *s = elf_section_holding(e, at);
+	if (!s || !(s->file.flags & SHF_EXECINSTR))
+		return false;
+	uint64_t off = at.v - s->file.addr.v;
+	*ret = s->file.data ? s->file.data + off : NULL;
+	*ret_len = s->file.size - off;
+	return true;
+}
+
 bool elf_code_at(const struct elf *e, struct cairn_vaddr at, const uint8_t **ret, size_t *ret_len)
 {
 	const struct section *s = elf_section_holding(e, at);

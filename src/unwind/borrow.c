@@ -55,7 +55,7 @@ static const struct cairn_unwind_rule *rule_of_callee(const struct borrow *b, ui
 		return NULL;
 	memcpy(&distance, call + 1, sizeof(distance));
 	*rc = code_space_find(b->space, (struct cairn_addr){ret_addr + (uint64_t)(int64_t)distance}, &image, &at, err);
-	if (*rc < 0 || !image || !image->bin || !image->table.rows)
+	if (*rc < 0 || !image || !image->bin || !unwind_table_is_open(&image->table))
 		return NULL;
 	return unwind_table_find(&image->table, at);
 }

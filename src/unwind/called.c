@@ -103,7 +103,7 @@ static bool target_before(const struct called *c, uint64_t ret_addr, uint64_t *r
 
 static const struct cairn_unwind_rule *rule_in(const struct code_image *image, struct cairn_vaddr at)
 {
-	const struct cairn_unwind_rule *rule = image->table.rows ? unwind_table_find(&image->table, at) : NULL;
+	const struct cairn_unwind_rule *rule = unwind_table_is_open(&image->table) ? unwind_table_find(&image->table, at) : NULL;
 	return rule && rule->cfa != CAIRN_UNWIND_UNDESCRIBED ? rule : NULL;
 }
 

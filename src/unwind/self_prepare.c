@@ -60,15 +60,15 @@ static int see_object(struct dl_phdr_info *info, size_t size, void *ctx)
 
 static struct self_table *table_of(const struct unwind_table *rows)
 {
-	uint16_t last = 0;
+	uint32_t last = 0;
 	for (uint32_t i = 0; i < rows->n_rows; i++)
-		last = rows->rows[i].rule > last ? rows->rows[i].rule : last;
-	struct self_table *t = calloc(1, sizeof(*t) + (last + 1u) * sizeof(t->words[0]));
+		last = unwind_table_rule(rows, i) > last ? unwind_table_rule(rows, i) : last;
+	struct self_table *t = calloc(1, sizeof(*t) + (last + UINT64_C(1)) * sizeof(t->words[0]));
 	if (!t)
 		return NULL;
 	t->rows = *rows;
 	for (uint32_t i = 0; i < rows->n_rows; i++) {
-		uint16_t rule = rows->rows[i].rule;
+		uint32_t rule = unwind_table_rule(rows, i);
 		if (!t->words[rule])
 			t->words[rule] = self_word_of((const struct cairn_unwind_rule *)(rows->rules + rule));
 	}

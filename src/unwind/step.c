@@ -106,6 +106,9 @@ static bool restore(struct step *s, uint32_t word)
 	case CAIRN_UNWIND_SAME:
 		set(s, reg, is_known(s->now, reg), s->now->r[reg]);
 		return true;
+	case CAIRN_UNWIND_IS_PC:
+		set(s, reg, true, s->now->pc.v + off);
+		return true;
 	case CAIRN_UNWIND_LOST:
 		break;
 	}

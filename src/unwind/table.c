@@ -41,6 +41,11 @@ int cairn_unwind_make(const struct cairn_binary *bin, unsigned int threads, stru
 	if (rc < 0)
 		return rc;
 	rc = unwind_table_build(cfi, UNWIND_PROVED, threads, &bytes, &size, err);
+	if (rc == 0 && !((const struct cairn_unwind_header *)bytes)->n_rows && cfi_n_fdes(cfi)) {
+		free(bytes);
+		bytes = NULL;
+		rc = unwind_table_build(cfi, UNWIND_WITHOUT_CODE, threads, &bytes, &size, err);
+	}
 	cfi_close(cfi);
 	if (rc == 0)
 		rc = open_bytes(bytes, size, cairn_binary_path(bin), bytes, ret, err);

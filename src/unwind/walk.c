@@ -134,7 +134,7 @@ static int find_place(struct walker *w, struct cairn_addr at, struct walk_place 
 	int rc = code_space_find(w->target->space, at, &ret->image, &ret->vaddr, err);
 	if (rc < 0)
 		return rc;
-	if (ret->image && ret->image->bin && ret->image->table.rows)
+	if (ret->image && ret->image->bin && unwind_table_is_open(&ret->image->table))
 		ret->rule = unwind_table_find(&ret->image->table, ret->vaddr);
 	if (ret->rule && ret->rule->cfa == CAIRN_UNWIND_UNDESCRIBED)
 		ret->rule = NULL;

@@ -108,6 +108,72 @@ def readelf_prints_the_same(version):
     expect(cairn("unwind", "dump", "--sframe", path, check=True).out.rstrip() == r.out.rstrip(), r.out)
 
 
+CALLS = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(int argc, char **argv) { printf("%d", argc); puts(getenv("HOME")); return strlen(argv[0]) + atoi(argv[0]); }
+"""
+
+
+def functions_of(path):
+    """{address: its rows} of a section, as dump prints them"""
+    found = {}
+    for part in cairn("unwind", "dump", "--sframe", path, check=True).out.split("func idx")[1:]:
+        found[int(re.search(r"pc = (0x\w+)", part).group(1), 16)] = [line.split() for line in part.splitlines()[1:] if line.strip()]
+    return found
+
+
+@claim
+def a_linkage_table_is_encoded_as_ld_does():
+    source, path, out = (os.path.join(folder(), name) for name in ("calls.c", "calls", "calls.sframe"))
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(CALLS)
+    if run(need("gcc"), "-O2", "-Wa,--gsframe", "-Wl,-z,lazy", source, "-o", path).status:
+        raise Skip("this assembler writes no SFrame")
+    plt = re.search(r" \.plt +PROGBITS +(\w+) \w+ (\w+)", run(need("readelf"), "-SW", path, check=True).out)
+    lo = int(plt.group(1), 16)
+    theirs = {at: rows for at, rows in functions_of(path).items() if lo <= at < lo + int(plt.group(2), 16)}
+    if len(theirs) != 2:
+        raise Skip("this linker writes no SFrame of .plt")
+    for version in "2", "3":
+        cairn("unwind", "encode", "--sframe", version, path, "-o", out, check=True)
+        ours = functions_of(out)
+        expect({at: ours.get(at) for at in theirs} == theirs, theirs, ours)
+
+
+@claim
+def a_debug_file_shows_its_rows_and_is_not_encoded():
+    path = compile_c("separate", PROGRAM, "gcc", ("-O2", "-g", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"))
+    debug = path + ".debug"
+    run(need("objcopy"), "--only-keep-debug", path, debug, check=True)
+    rows = cairn("unwind", "dump", "--json", debug, check=True).objects()
+    # Those of .debug_frame; the .eh_frame of the start files is not in it.
+    whole = cairn("unwind", "dump", "--json", path, check=True).objects()
+    def cfas(of, at):
+        return [row["cfa"] for row in of if int(row["lo"], 16) <= int(at, 16) < int(row["hi"], 16)]
+    expect(len(rows) > 10 and all(cfas(whole, row["lo"]) == [row["cfa"]] for row in rows), rows, whole)
+    r = cairn("unwind", "encode", debug, "-o", os.path.join(folder(), "debug.sframe"))
+    expect(r.status == 3 and "no code" in r.err, r)
+
+
+@claim
+def entries_that_are_left_out_are_counted():
+    source, path = (os.path.join(folder(), name) for name in ("columns.s", "columns.o"))
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("""
+            .globl f, g, h
+            f: .cfi_startproc; nop; ret; .cfi_endproc
+            g: .cfi_startproc; .cfi_return_column 15; nop; ret; .cfi_endproc
+            h: .cfi_startproc; .cfi_return_column 77; nop; ret; .cfi_endproc
+        """)
+    run(need("as"), source, "-o", path, check=True)
+    r = cairn("unwind", "dump", "--json", path, check=True)
+    expect("1 entry is left out of the call frame information" in r.err, r)
+    rows = r.objects()
+    expect([row["saved"].get("ra") for row in rows] == [None, "r15"], rows)
+
+
 ARM = """
 int use(void *, ...);
 struct record { char c; long l; } r;

@@ -260,14 +260,115 @@ static void a_linkage_table_without_the_size_of_its_blocks_is_refused(void **sta
 	assert_non_null(strstr(err.msg, "blocks without a size"));
 	/* Its second row begins at 1: not behind the end of a block of 8, but of one of 1. */
 	bytes[BLOCK_SIZE] = 1;
-	assert_int_equal(cairn_sframe_open(bytes, size, (struct cairn_vaddr){0x8000}, "sample", &s, &err), -EBADMSG);
-	assert_non_null(strstr(err.msg, "behind the end"));
+	s = reopen(bytes, size, 0x8000);
+	cairn_sframe_function(s, 0, &f);
+	assert_non_null(strstr(f.refused, "behind the end"));
+	assert_rows(s, 0, "");
+	cairn_sframe_close(s);
 	bytes[BLOCK_SIZE] = 8;
 	s = reopen(bytes, size, 0x8000);
 	cairn_sframe_function(s, 0, &f);
 	assert_int_equal(f.block_size, 8);
 	cairn_sframe_close(s);
 	free(bytes);
+}
+
+static void blocks_are_written_as_they_are_read(void **state)
+{
+	const struct built_rule entry[] = {cfa(RSP, 8), cfa(RSP, 16)};
+	const struct cairn_sframe_row rows[] = {{0, &entry[0].rule}, {11, &entry[1].rule}};
+	for (unsigned int version = 2; version <= 3; version++) {
+		struct cairn_sframe_writer *w = writer(version);
+		struct cairn_sframe_function f;
+		uint8_t *bytes;
+		assert_int_equal(cairn_sframe_add_blocks(w, (struct cairn_vaddr){0x1010}, 0x1000, 16, rows, 2, NULL), 1);
+		assert_int_equal(cairn_sframe_add_blocks(w, (struct cairn_vaddr){0x3008}, 0x20, 16, rows, 2, NULL), 0);
+		assert_int_equal(cairn_sframe_add_blocks(w, (struct cairn_vaddr){0x3000}, 0x28, 16, rows, 2, NULL), 0);
+		assert_int_equal(cairn_sframe_add_blocks(w, (struct cairn_vaddr){0x3000}, 0x200, 256, rows, 2, NULL), 0);
+		size_t size = finish(w, 0x8000, &bytes);
+		struct cairn_sframe *s = reopen(bytes, size, 0x8000);
+		cairn_sframe_function(s, 0, &f);
+		assert_int_equal(f.at.v, 0x1010);
+		assert_int_equal(f.size, 0x1000);
+		assert_int_equal(f.block_size, 16);
+		assert_rows(s, 0, "0 cfa 7+8; 11 cfa 7+16; ");
+		cairn_sframe_close(s);
+		free(bytes);
+	}
+}
+
+/* The others keep theirs. */
+static void an_odd_row_refuses_its_function_only(void **state)
+{
+	struct cairn_sframe_writer *w = writer(2);
+	struct cairn_sframe_info info;
+	struct cairn_sframe_function f;
+	uint8_t *bytes;
+	add_usual(w);
+	size_t size = finish(w, 0x8000, &bytes);
+	/* The leaf was added last, and its rows are last: offset, info, a word of 2 bytes. */
+	bytes[size - 4] = 0xff;
+	struct cairn_sframe *s = reopen(bytes, size, 0x8000);
+	cairn_sframe_info(s, &info);
+	cairn_sframe_function(s, 0, &f);
+	assert_non_null(f.refused);
+	assert_int_equal(info.n_refused, 1);
+	assert_rows(s, 0, "");
+	cairn_sframe_function(s, 1, &f);
+	assert_null(f.refused);
+	assert_rows(s, 1, "0 cfa 7+8; 1 cfa 7+16 6@-16; 2 cfa 6+16 6@-16; ");
+	cairn_sframe_close(s);
+	free(bytes);
+}
+
+static void the_header_may_fix_where_the_frame_pointer_is(void **state)
+{
+	for (unsigned int version = 2; version <= 3; version++) {
+		struct cairn_sframe_writer *w = writer(version);
+		struct built_rule flexible = {.rule = {.cfa = CAIRN_UNWIND_CFA_REG, .reg = R10}};
+		struct cairn_sframe_info info;
+		uint8_t *bytes;
+		add_usual(w);
+		add(w, 0x2000, 0x10, &flexible, 1);
+		size_t size = finish(w, 0x8000, &bytes);
+		bytes[5] = 0xf0;
+		struct cairn_sframe *s = reopen(bytes, size, 0x8000);
+		assert_rows(s, 0, "0 cfa 7+8 6@-16; 1 cfa 7+408 6@-16; ");
+		assert_rows(s, 1, "0 cfa 7+8 6@-16; 1 cfa 7+16 6@-16; 2 cfa 6+16 6@-16; ");
+		if (version == 3)
+			assert_rows(s, 2, "0 cfa 10+0 6@-16; ");
+		cairn_sframe_close(s);
+		/* Rows that say another place contradict it. */
+		bytes[5] = 0xe8;
+		s = reopen(bytes, size, 0x8000);
+		cairn_sframe_info(s, &info);
+		assert_int_equal(info.n_refused, 1);
+		cairn_sframe_close(s);
+		free(bytes);
+	}
+}
+
+/* As libsframe does, each version has its own. */
+static void flags_that_a_version_does_not_have_are_refused(void **state)
+{
+	static const uint8_t known[] = {[1] = 3, [2] = 7, [3] = 5};
+	for (unsigned int version = 1; version <= 3; version++)
+		for (unsigned int flag = 1; flag < 256; flag <<= 1) {
+			struct cairn_sframe_writer *w = writer(version == 1 ? 2 : version);
+			struct cairn_sframe *s;
+			struct cairn_err err = {0};
+			uint8_t *bytes;
+			size_t size = finish(w, 0x8000, &bytes);
+			bytes[2] = (uint8_t)version;
+			bytes[3] = (uint8_t)flag;
+			int rc = cairn_sframe_open(bytes, size, (struct cairn_vaddr){0x8000}, "sample", &s, &err);
+			assert_int_equal(rc, known[version] & flag ? 0 : -EOPNOTSUPP);
+			if (rc == 0)
+				cairn_sframe_close(s);
+			else
+				assert_non_null(strstr(err.msg, "flags"));
+			free(bytes);
+		}
 }
 
 static void what_is_not_known_is_refused_by_name(void **state)
@@ -373,6 +474,10 @@ int main(void)
 		cmocka_unit_test(version_1_is_read),
 		cmocka_unit_test(a_linkage_table_is_one_function_of_blocks),
 		cmocka_unit_test(a_linkage_table_without_the_size_of_its_blocks_is_refused),
+		cmocka_unit_test(blocks_are_written_as_they_are_read),
+		cmocka_unit_test(an_odd_row_refuses_its_function_only),
+		cmocka_unit_test(the_header_may_fix_where_the_frame_pointer_is),
+		cmocka_unit_test(flags_that_a_version_does_not_have_are_refused),
 		cmocka_unit_test(what_is_not_known_is_refused_by_name),
 		cmocka_unit_test(cut_and_flipped_sections_are_refused_or_harmless),
 		cmocka_unit_test(every_failing_allocation_is_reported),

@@ -130,6 +130,20 @@ static void a_signal_trampoline_gives_every_register_back(void **state)
 	assert_int_equal(regs.known, 0xffff);
 }
 
+static void a_return_address_is_counted_from_the_pc(void **state)
+{
+	struct memory m = {0};
+	struct built_rule r = {{.cfa = CAIRN_UNWIND_CFA_REG, .flags = CAIRN_UNWIND_SIGNAL, .reg = RSP, .off = -128, .n_regs = 1},
+			       {word(RA, CAIRN_UNWIND_IS_PC, -0x20)}};
+	struct cairn_regs regs = frame(0x1000);
+	uint64_t pc = regs.pc.v;
+	m.words[0] = 1;
+	regs.r[RSP] = 0x1080 + 8; /* of what was jumped from, below the red zone */
+	assert_int_equal(step(&r, &m, &regs), CAIRN_STEP_OK);
+	assert_int_equal(regs.pc.v, pc - 0x20);
+	assert_int_equal(regs.r[RSP], 0x1008);
+}
+
 static void a_step_says_why_it_is_none(void **state)
 {
 	struct memory m = {.words = {[1] = 0x401234}};
@@ -488,6 +502,7 @@ int main(void)
 		cmocka_unit_test(a_cfa_from_memory_and_registers_by_its_base),
 		cmocka_unit_test(most_rules_take_a_shorter_way_to_the_same_frame),
 		cmocka_unit_test(a_signal_trampoline_gives_every_register_back),
+		cmocka_unit_test(a_return_address_is_counted_from_the_pc),
 		cmocka_unit_test(a_step_says_why_it_is_none),
 		cmocka_unit_test(a_frame_pointer_that_leads_nowhere_loses_a_register_and_no_caller),
 		cmocka_unit_test(a_leaf_of_aarch64_has_its_return_address_in_x30),

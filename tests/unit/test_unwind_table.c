@@ -249,6 +249,109 @@ static void a_procedure_linkage_table_has_two_rows_per_entry(void **state)
 	sample_end(&s);
 }
 
+/* What stubs of old glibc have, which are jumped to and jump back: the caller goes on at a distance from here. */
+static void a_return_address_may_be_the_pc_and_a_number(void **state)
+{
+	struct frames f = {0};
+	size_t cie = frames_cie_eh(&f, "zRS", "\x1b");
+	static const uint8_t simple[] = {0x16, RA, 2, 0x80, 0x1b};					       /* pc+27 */
+	static const uint8_t folded[] = {0x16, RA, 14, 0x80, 4, 0x0d, 16, 0, 0, 0, 0x1c, 0x0d, 2, 1, 0, 0, 0x22}; /* pc+4-16+258 */
+	static const uint8_t skipping[] = {0x16, RA, 8, 0x80, 5, 0x2f, 1, 0, 0x96, 0x23, 3};		       /* pc+5+3 */
+	static const uint8_t twice[] = {0x16, RA, 5, 0x80, 4, 0x80, 4, 0x22};				       /* 2 pc + 8 */
+	static const uint8_t other[] = {0x16, RA, 3, 0x80, 4, 0x06};					       /* *(pc+4) */
+	frames_fde_eh(&f, FRAME, cie, TEXT, 0x10, simple, sizeof(simple));
+	frames_fde_eh(&f, FRAME, cie, TEXT + 0x10, 0x10, folded, sizeof(folded));
+	frames_fde_eh(&f, FRAME, cie, TEXT + 0x20, 0x10, skipping, sizeof(skipping));
+	frames_fde_eh(&f, FRAME, cie, TEXT + 0x30, 0x10, twice, sizeof(twice));
+	frames_fde_eh(&f, FRAME, cie, TEXT + 0x40, 0x10, other, sizeof(other));
+	struct sample s = table_of(&f);
+	assert_saved(find(&s, TEXT), RA, CAIRN_UNWIND_IS_PC, 27);
+	assert_saved(find(&s, TEXT + 0x10), RA, CAIRN_UNWIND_IS_PC, 246);
+	assert_saved(find(&s, TEXT + 0x20), RA, CAIRN_UNWIND_IS_PC, 8);
+	assert_saved(find(&s, TEXT + 0x30), RA, CAIRN_UNWIND_LOST, 0);
+	assert_saved(find(&s, TEXT + 0x40), RA, CAIRN_UNWIND_LOST, 0);
+	assert_int_equal(header(&s)->version, 2);
+	assert_int_equal(header(&s)->row_size, 4);
+	sample_end(&s);
+}
+
+static size_t cie_with_column(struct frames *f, uint8_t column)
+{
+	size_t at = frames_entry_begin(f, 0, false);
+	const uint8_t rest[] = {1, 'z', 'R', 0, 1, 0x78, column, 1, 0x1b, 0x0c, RSP, 8};
+	frames_put(f, rest, sizeof(rest));
+	frames_entry_end(f, at);
+	return at;
+}
+
+static void another_column_may_have_the_return_address(void **state)
+{
+	struct frames f = {0};
+	static const uint8_t saved[] = {0x80 + 15, 2}, gone[] = {0x07, 15};
+	size_t cie = cie_with_column(&f, 15);
+	frames_fde_eh(&f, FRAME, cie, TEXT, 0x10, NULL, 0);
+	frames_fde_eh(&f, FRAME, cie, TEXT + 0x10, 0x10, saved, sizeof(saved));
+	frames_fde_eh(&f, FRAME, cie, TEXT + 0x20, 0x10, gone, sizeof(gone));
+	cie = cie_with_column(&f, 77);
+	frames_fde_eh(&f, FRAME, cie, TEXT + 0x30, 0x10, NULL, 0);
+	struct sample s = table_of(&f);
+	assert_saved(find(&s, TEXT), RA, CAIRN_UNWIND_IN_REG, 15);
+	assert_saved(find(&s, TEXT + 0x10), RA, CAIRN_UNWIND_AT_CFA, -16);
+	assert_int_equal(find(&s, TEXT + 0x20)->flags, CAIRN_UNWIND_OUTERMOST);
+	/* No register of that number: left out, and counted. */
+	assert_undescribed(&s, TEXT + 0x30);
+	assert_int_equal(header(&s)->n_dropped, 1);
+	sample_end(&s);
+}
+
+static void put_uleb(uint8_t **to, uint32_t v)
+{
+	for (; v > 0x7f; v >>= 7)
+		*(*to)++ = (uint8_t)(v | 0x80);
+	*(*to)++ = (uint8_t)v;
+}
+
+/* A rule for each byte of code, of 9 words: more than 16 bits can number. */
+static void more_rules_than_16_bits_can_number_have_wide_rows(void **state)
+{
+	enum { RULES = TEXT_SIZE - 16 };
+	struct frames f = {0};
+	size_t cie = frames_cie_eh(&f, "zR", "\x1b");
+	uint8_t *program = malloc(16 + RULES * 5), *p = program;
+	for (unsigned int reg = 10; reg < 16; reg++) {
+		*p++ = (uint8_t)(0x80 + reg);
+		*p++ = 2;
+	}
+	for (uint32_t i = 0; i < RULES; i++) {
+		*p++ = 0x0e;
+		put_uleb(&p, 8 + i);
+		*p++ = 0x41;
+	}
+	frames_fde_eh(&f, FRAME, cie, TEXT, RULES + 1, program, (size_t)(p - program));
+	struct sample s;
+	sample_open(&s, &f);
+	must(&s, unwind_table_build(s.cfi, UNWIND_AS_WRITTEN, 1, &s.table, &s.table_size, &s.err));
+	must(&s, unwind_table_open(s.table, s.table_size, "sample", "table", &s.t, &s.err));
+	assert_int_equal(header(&s)->version, 2);
+	assert_int_equal(header(&s)->row_size, 8);
+	assert_true(header(&s)->rules_size / 4 > 65536);
+	struct unwind_table unread;
+	must(&s, unwind_table_open_unread(s.table, s.table_size, "sample", "table", &unread, &s.err));
+	must(&s, unwind_table_index(&s.t));
+	for (uint32_t i = 0; i < RULES; i++) {
+		struct cairn_vaddr lo, hi;
+		assert_cfa(&s, TEXT + i, RSP, (int32_t)(8 + i));
+		assert_ptr_equal(unwind_table_find(&unread, (struct cairn_vaddr){TEXT + i}), find(&s, TEXT + i));
+		assert_ptr_equal(unwind_table_row(&s.t, i, &lo, &hi), find(&s, TEXT + i));
+		assert_int_equal(lo.v, TEXT + i);
+	}
+	assert_undescribed(&s, TEXT + RULES + 1);
+	unwind_table_fini(&s.t);
+	sample_end(&s);
+	frames_free(&f);
+	free(program);
+}
+
 static void overlapping_entries_give_the_innermost_as_a_single_lookup_does(void **state)
 {
 	struct frames f = {0};
@@ -569,9 +672,14 @@ static void a_newer_version_is_refused_by_name(void **state)
 {
 	struct sample s = rich_table();
 	struct unwind_table t;
-	((struct cairn_unwind_header *)s.table)->version = 2;
+	((struct cairn_unwind_header *)s.table)->version = 3;
 	assert_int_equal(unwind_table_open(s.table, s.table_size, "new", "table", &t, &s.err), -EOPNOTSUPP);
-	assert_non_null(strstr(s.err.msg, "version 2"));
+	assert_non_null(strstr(s.err.msg, "version 3"));
+	/* One that says of its rows what nobody knows. */
+	((struct cairn_unwind_header *)s.table)->version = 2;
+	((struct cairn_unwind_header *)s.table)->row_size = 6;
+	assert_int_equal(unwind_table_open(s.table, s.table_size, "new", "table", &t, &s.err), -EBADMSG);
+	assert_non_null(strstr(s.err.msg, "size of its rows"));
 	sample_end(&s);
 }
 
@@ -606,6 +714,9 @@ int main(void)
 		cmocka_unit_test(rules_beyond_register_plus_offset),
 		cmocka_unit_test(a_signal_trampoline_restores_every_register),
 		cmocka_unit_test(a_procedure_linkage_table_has_two_rows_per_entry),
+		cmocka_unit_test(a_return_address_may_be_the_pc_and_a_number),
+		cmocka_unit_test(another_column_may_have_the_return_address),
+		cmocka_unit_test(more_rules_than_16_bits_can_number_have_wide_rows),
 		cmocka_unit_test(overlapping_entries_give_the_innermost_as_a_single_lookup_does),
 		cmocka_unit_test(code_of_a_damaged_entry_is_not_described),
 		cmocka_unit_test(a_file_without_call_frame_information_has_an_empty_table),

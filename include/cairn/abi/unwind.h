@@ -8,7 +8,7 @@
  *
  *	header          64 bytes
  *	directory       8 bytes per page of 64 KiB of code that has rows, and one more
- *	rows            4 bytes each, sorted by address
+ *	rows            4 bytes each, sorted by address; 8 bytes each in a table of more rules than 16 bits can number
  *	rules           each written once; a row names one by its distance, in words of 4 bytes
  *
  * A row holds from its address to that of the next row; what nothing describes is a row, too, of rule 0.
@@ -20,6 +20,7 @@
  *
  * Extension: a reader refuses a version it does not know. header_size may grow; what is behind the part
  * that a reader knows is ignored. New kinds of rules need a new version, since a wrong rule is a wrong stack.
+ * Version 2 has wide rows and CAIRN_UNWIND_IS_PC; a table that needs neither is written as version 1.
  */
 #ifndef CAIRN_ABI_UNWIND_H
 #define CAIRN_ABI_UNWIND_H
@@ -30,7 +31,8 @@
 #define CAIRN_UNWIND_MAGIC "cairncfi" /* 8 bytes, no NUL */
 
 enum {
-	CAIRN_UNWIND_VERSION = 1,
+	CAIRN_UNWIND_VERSION = 1,	/* of most tables */
+	CAIRN_UNWIND_VERSION_MAX = 2,
 	CAIRN_UNWIND_PAGE_SHIFT = 16, /* bytes of code per page, as a power of two */
 };
 
@@ -43,9 +45,10 @@ struct cairn_unwind_header {
 	uint32_t n_pages;     /* entries of the directory without the one that ends it */
 	uint32_t n_rows;
 	uint32_t rules_size;  /* bytes; at least 12, for rule 0 */
-	uint32_t n_dropped;   /* FDEs, or parts of overlapping ones, that are damaged or not over code */
+	uint32_t n_dropped;   /* FDEs, or parts of overlapping ones, that are damaged, not understood, or not over code */
 	uint64_t text_bytes;  /* bytes of code that are described */
-	uint8_t reserved[16]; /* 0 */
+	uint32_t row_size;    /* bytes of a row: 4 or 8; 0 in version 1: 4 */
+	uint8_t reserved[12]; /* 0 */
 };
 
 struct cairn_unwind_page {
@@ -56,6 +59,13 @@ struct cairn_unwind_page {
 struct cairn_unwind_row {
 	uint16_t off;  /* of the first byte in its page; strictly increasing within a page */
 	uint16_t rule; /* where the rule begins among the rules, in words of 4 bytes */
+};
+
+/* A row of 8 bytes. */
+struct cairn_unwind_wide_row {
+	uint16_t off;
+	uint16_t zero;
+	uint32_t rule;
 };
 
 /* How the CFA, the caller's stack pointer, comes about. */
@@ -80,6 +90,7 @@ enum cairn_unwind_saved {
 	CAIRN_UNWIND_IN_REG,	/* in the register with number value */
 	CAIRN_UNWIND_SAME,	/* unchanged */
 	CAIRN_UNWIND_LOST,	/* it cannot be had, or not by this format */
+	CAIRN_UNWIND_IS_PC,	/* version 2: it is the pc of this frame + value: code that was jumped to and jumps back */
 };
 
 /*
@@ -121,6 +132,7 @@ static inline int32_t cairn_unwind_word_value(uint32_t word)
 static_assert(sizeof(struct cairn_unwind_header) == 64, "layout of the header");
 static_assert(sizeof(struct cairn_unwind_page) == 8, "layout of a directory entry");
 static_assert(sizeof(struct cairn_unwind_row) == 4, "layout of a row");
+static_assert(sizeof(struct cairn_unwind_wide_row) == 8, "layout of a wide row");
 static_assert(sizeof(struct cairn_unwind_rule) == 12, "layout of a rule");
 
 #endif
