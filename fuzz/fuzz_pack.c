@@ -98,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	memcpy(sealed, bytes, size);
 	const uint8_t *inner = memmem(bytes + GUARD_AT + 8, size - GUARD_AT - 8, magic, 8);
 	size_t from = inner ? (size_t)(inner - bytes) - GUARD_AT : 0;
-	if (from % 8 == 0 && from) {
+	if (from && from % 8 == 0 && size - from >= GUARD_AT + GUARD_HEAD) {
 		uint64_t n;
 		memcpy(&n, inner + 8, sizeof(n));
 		if (n <= size - from && n > GUARD_AT + GUARD_HEAD)

@@ -30,6 +30,8 @@ BUILD = os.environ.get("CAIRN_BUILD", os.path.join(SOURCE, "build"))
 os.environ["CAIRN_CACHE"] = "off"
 # What hangs has to end; sanitizers are slow.
 SECONDS = 120
+# What is repeated over random inputs is repeated less often there.
+IS_SANITIZED = "san" in os.path.basename(os.path.abspath(BUILD))
 
 # Clang does not tell whether a function has already changed its parameter (docs/limits.md), so its values are shown
 # on request only. What is claimed about them is claimed with this request; that they are not shown without it, too.

@@ -6,11 +6,11 @@ import os
 import random
 import subprocess
 
-from claims import CAIRN, cairn, claim, claim_each, compile_c, expect, folder, main, run
+from claims import CAIRN, IS_SANITIZED, cairn, claim, claim_each, compile_c, expect, folder, main, run
 from sidecars import seal
 
 # More in tests/truth/damage.py.
-N_DAMAGES = int(os.environ.get("CAIRN_DAMAGES", "120"))
+N_DAMAGES = int(os.environ.get("CAIRN_DAMAGES", "30" if IS_SANITIZED else "120"))
 
 C = """\
 #include <stdio.h>

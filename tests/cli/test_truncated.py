@@ -8,9 +8,11 @@ import shutil
 import subprocess
 import time
 
-from claims import CAIRN, BUILD, cairn, claim, claim_each, expect, folder, main
+from claims import BUILD, CAIRN, IS_SANITIZED, cairn, claim, claim_each, expect, folder, main
 
 LARGE = os.path.join(BUILD, "src", "libcairn.so.0")
+# Sanitizers make each of them several times slower.
+N_CUTS = 4 if IS_SANITIZED else 12
 
 
 def copy(name):
@@ -78,7 +80,7 @@ def a_file_that_is_cut_at_any_moment_kills_no_verb(verb):
     cairn(*VERBS[verb](path), seconds=120)
     took = time.monotonic() - began
     statuses = []
-    for _ in range(12):
+    for _ in range(N_CUTS):
         path = copy("any-" + verb.replace(" ", "-"))
         if os.path.exists(path + ".out"):
             os.unlink(path + ".out")
