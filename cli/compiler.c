@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,6 +38,24 @@ void compiler_word(struct compiler_words *w, const char *prefix, const char *tex
 	}
 	w->p[w->n++] = word;
 	w->p[w->n] = NULL;
+}
+
+void compiler_command(struct compiler_words *w, const char *command)
+{
+	static const char blanks[] = " \t\n";
+	char *copy = strdup(command), *rest = NULL;
+
+	w->failed |= !copy;
+	for (char *word = copy ? strtok_r(copy, blanks, &rest) : NULL; word; word = strtok_r(NULL, blanks, &rest))
+		compiler_word(w, "", word);
+	free(copy);
+}
+
+const char *compiler_of_user(const char *otherwise)
+{
+	const char *cc = getenv("CC");
+
+	return cc && cc[strspn(cc, " \t\n")] ? cc : otherwise;
 }
 
 void compiler_words_free(struct compiler_words *w)

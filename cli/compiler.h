@@ -14,6 +14,10 @@ struct compiler_words {
 
 /* Appends copies: each is @prefix and @text as one word. */
 void compiler_word(struct compiler_words *w, const char *prefix, const char *text);
+/* Appends the words of a command line, which blanks separate, as make takes CC: ccache gcc -m32. */
+void compiler_command(struct compiler_words *w, const char *command);
+/* $CC; @otherwise where it is not set or has no word. */
+const char *compiler_of_user(const char *otherwise);
 void compiler_words_free(struct compiler_words *w);
 
 struct compiler_answer {

@@ -21,10 +21,8 @@ void layout_c_words(struct compiler_words *w, const struct layout_values *values
 static void set_words(struct compiler_words *w, const char *path, const struct cairn_abi *abi,
 		      const struct layout_values *values)
 {
-	const char *cc = getenv("CC");
-
 	if (!abi || !strcmp(abi->name, "x86-64")) {
-		compiler_word(w, "", cc && *cc ? cc : "cc");
+		compiler_command(w, compiler_of_user("cc"));
 	} else {
 		compiler_word(w, "", "clang");
 		compiler_word(w, "--target=", abi->triple);

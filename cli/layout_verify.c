@@ -14,7 +14,7 @@ static int ask(const char *compiler, const char *option, int text)
 	static const char *const words[] = {"-x", "c", "-std=gnu11", "-w", "-fsyntax-only"};
 	struct compiler_words w = {0};
 
-	compiler_word(&w, "", compiler);
+	compiler_command(&w, compiler);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		compiler_word(&w, "", words[i]);
 	if (option)
@@ -32,7 +32,7 @@ static int ask(const char *compiler, const char *option, int text)
 
 int layout_verify(const char *text, const struct cairn_abi *abi, char *ret, size_t size)
 {
-	const char *cc = getenv("CC"), *names[] = {cc && *cc ? cc : "gcc", "clang"};
+	const char *names[] = {compiler_of_user("gcc"), "clang"};
 	bool own = !abi || !strcmp(abi->name, "x86-64"), i386 = abi && !strcmp(abi->name, "i386");
 	int fd = compiler_input(text, strlen(text)), agreed = 0;
 	char target[64];

@@ -99,6 +99,11 @@ def preprocessor_sees_directories_and_macros():
     path = header("#include <inner.h>\nstruct outer { struct inner i; };\n", "outer.h")
     r = cairn("layout", path, "outer", "-I", folder(), "-D", "SIZE=7", "--sizes", check=True)
     expect(r.out == "outer\t7\t0\n", r)
+    # A command line, as make and meson take it.
+    for cc in ("env cc", "  env   X=1 cc -DSIZE=7 ", " "):
+        more = () if "SIZE" in cc else ("-D", "SIZE=7")
+        r = cairn("layout", path, "outer", "-I", folder(), *more, "--sizes", env={**os.environ, "CC": cc}, check=True)
+        expect(r.out == "outer\t7\t0\n", cc, r)
 
 
 @claim_each("gcc", "clang")
