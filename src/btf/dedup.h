@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Inside of dedup: dedup.c loads the graph and writes the result, dedup_partition.c finds what is equal,
- * dedup_forward.c what is equal but for forward declarations.
+ * dedup_forward.c what is equal but for forward declarations, dedup_defined.c what of that the base must not stand for.
  */
 #ifndef BTF_DEDUP_H
 #define BTF_DEDUP_H
@@ -58,6 +58,22 @@ static inline uint32_t btf_graph_class(const struct btf_graph *g, uint32_t node)
 	return g->class_of[g->stands[node]];
 }
 
+static inline bool btf_graph_is_struct(const struct btf_graph *g, uint32_t node)
+{
+	uint32_t kind = btf_graph_kind(g, node);
+	return kind == CAIRN_BTF_STRUCT || kind == CAIRN_BTF_UNION;
+}
+
+/* Is @fwd a declaration of the struct or union @definition? */
+static inline bool btf_graph_declares(const struct btf_graph *g, uint32_t fwd, uint32_t definition)
+{
+	if (btf_graph_kind(g, fwd) != CAIRN_BTF_FWD || !btf_graph_is_struct(g, definition))
+		return false;
+	const uint32_t *f = btf_graph_record(g, fwd), *d = btf_graph_record(g, definition);
+	bool is_union = btf_graph_kind(g, definition) == CAIRN_BTF_UNION;
+	return f[BTF_RECORD_NAME] == d[BTF_RECORD_NAME] && BTF_KFLAG_OF(f[BTF_RECORD_INFO]) == is_union;
+}
+
 /* Equal in everything but the ids they refer to; and a hash that agrees. Not of void. */
 bool btf_graph_alike(const struct btf_graph *g, uint32_t a, uint32_t b);
 uint64_t btf_graph_hash(const struct btf_graph *g, uint32_t node);
@@ -79,5 +95,13 @@ int btf_partition(struct btf_graph *g);
  * Returns how many, or -ENOMEM.
  */
 int btf_unify_forwards(struct btf_graph *g);
+
+/*
+ * btf_point_to_defined - for each node: is it an own struct that leads to a definition of which the base has a
+ * declaration only, through pointers and whatever else has no members of its own?
+ *
+ * Returns an array for free(), or NULL when there is no memory.
+ */
+bool *btf_point_to_defined(const struct btf_graph *g);
 
 #endif

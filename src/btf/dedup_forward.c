@@ -14,7 +14,8 @@
  * structs on the way the same holds, or it would not: they are replaced together.
  *
  * A struct of the base covers also what knows more than it: modules define what the kernel only declares,
- * and would otherwise bring half of the kernel's structs with them. libbpf does the same.
+ * and would otherwise bring half of the kernel's structs with them. Only structs that point to such a definition
+ * themselves stay (dedup_defined.c), so that the definition is found from what the module uses.
  *
  * Candidates look alike. A comparison follows both graphs, from pair to pair, taking for equal what is being
  * compared already, and ends at the first difference.
@@ -39,6 +40,7 @@ struct unifier {
 	VEC(struct pair) pairs; /* all that were taken for equal; those from next on are to be compared */
 	size_t next;
 	bool either; /* a may know less than b too */
+	bool *defined; /* btf_point_to_defined() */
 	uint32_t *next_alike; /* chains of first members that look alike, in ascending order; 0 end */
 	uint32_t *last_alike; /* by slot: the newest of a chain */
 	uint32_t *slots;      /* hash table of chains: the first; 0 free */
@@ -72,22 +74,6 @@ static bool let_stand(struct btf_graph *g, uint32_t to, uint32_t node)
 	return true;
 }
 
-static bool is_struct(const struct btf_graph *g, uint32_t node)
-{
-	uint32_t kind = btf_graph_kind(g, node);
-	return kind == CAIRN_BTF_STRUCT || kind == CAIRN_BTF_UNION;
-}
-
-/* Is @fwd a declaration of the struct or union @definition? */
-static bool declares(const struct btf_graph *g, uint32_t fwd, uint32_t definition)
-{
-	if (btf_graph_kind(g, fwd) != CAIRN_BTF_FWD || !is_struct(g, definition))
-		return false;
-	const uint32_t *f = btf_graph_record(g, fwd), *d = btf_graph_record(g, definition);
-	bool is_union = btf_graph_kind(g, definition) == CAIRN_BTF_UNION;
-	return f[BTF_RECORD_NAME] == d[BTF_RECORD_NAME] && BTF_KFLAG_OF(f[BTF_RECORD_INFO]) == is_union;
-}
-
 static int take(struct unifier *u, uint32_t a, uint32_t b)
 {
 	struct pair p = {a, b};
@@ -101,7 +87,7 @@ static int compare(struct unifier *u, uint32_t a, uint32_t b)
 	const struct btf_graph *g = u->g;
 	a = first_of(g, a);
 	b = first_of(g, b);
-	if (a == b || declares(g, b, a) || (u->either && declares(g, a, b)))
+	if (a == b || btf_graph_declares(g, b, a) || (u->either && btf_graph_declares(g, a, b)))
 		return 1;
 	if (u->taken_for[b])
 		return u->taken_for[b] == a;
@@ -125,23 +111,30 @@ static int compare_all(struct unifier *u, uint32_t a, uint32_t b)
 	return rc;
 }
 
-/* Does @a cover @b? Then what was taken for equal is. 1, 0, -ENOMEM. */
+/* May @to, or what stands for it, stand for @node? The base's not for what points to a definition that is not there. */
+static bool may_stand(const struct unifier *u, uint32_t to, uint32_t node)
+{
+	return root_of(u->g, to) >= u->g->btf->start_id || !u->defined[node];
+}
+
+/* Does @a cover @b? Then what was taken for equal is. 1 when something stands for something else now, 0, -ENOMEM. */
 static int try_pair(struct unifier *u, uint32_t a, uint32_t b)
 {
 	struct btf_graph *g = u->g;
 	u->either = a < g->btf->start_id;
 	u->pairs.n = u->next = 0;
+	bool changed = false;
 	int rc = compare_all(u, a, b);
 	for (size_t i = 0; i < u->pairs.n; i++) {
 		struct pair p = u->pairs.p[i];
 		u->taken_for[p.b] = 0;
-		if (rc != 1 || p.b < g->btf->start_id || !is_struct(g, p.b))
+		if (rc != 1 || p.b < g->btf->start_id || !btf_graph_is_struct(g, p.b) || !may_stand(u, p.a, p.b))
 			continue;
 		const struct btf_class *c = &g->classes[g->class_of[p.b]];
 		for (uint32_t k = 0; k < c->n; k++)
-			let_stand(g, p.a, g->members[c->first + k]);
+			changed |= let_stand(g, p.a, g->members[c->first + k]);
 	}
-	return rc;
+	return rc == 1 ? changed : rc;
 }
 
 /* The chain that @node belongs to; a free slot when there is none yet. */
@@ -192,17 +185,21 @@ static void shorten(struct btf_graph *g)
 		g->stands[node] = root_of(g, node);
 }
 
-/* What is equal to a struct that something stands for is stood for by the same. Returns how many there were. */
-static int follow_equals(struct btf_graph *g)
+/*
+ * What is equal to a struct that something stands for is stood for by the same. It may have become equal only now: then
+ * it was a declaration that the other one led to. Returns how many there were.
+ */
+static int follow_equals(struct unifier *u)
 {
+	struct btf_graph *g = u->g;
 	int n = 0;
 	for (uint32_t node = 1; node < g->n; node++) {
-		if (!is_struct(g, node) || g->stands[node] == node)
+		if (!btf_graph_is_struct(g, node) || g->stands[node] == node)
 			continue;
 		const struct btf_class *c = &g->classes[g->class_of[node]];
 		for (uint32_t i = 0; i < c->n; i++) {
-			if (let_stand(g, node, g->members[c->first + i]))
-				n++;
+			uint32_t other = g->members[c->first + i];
+			n += may_stand(u, node, other) && let_stand(g, node, other);
 		}
 	}
 	return n;
@@ -211,9 +208,9 @@ static int follow_equals(struct btf_graph *g)
 static int unify_all(struct unifier *u)
 {
 	struct btf_graph *g = u->g;
-	int n = follow_equals(g);
+	int n = follow_equals(u);
 	for (uint32_t node = 1; node < g->n; node++) {
-		if (!is_struct(g, node) || g->stands[node] != node || first_of(g, node) != node)
+		if (!btf_graph_is_struct(g, node) || g->stands[node] != node || first_of(g, node) != node)
 			continue;
 		int rc = unify(u, node);
 		if (rc < 0)
@@ -236,8 +233,10 @@ int btf_unify_forwards(struct btf_graph *g)
 	u.next_alike = calloc(g->n, sizeof(*u.next_alike));
 	u.slots = calloc(u.n_slots, sizeof(*u.slots));
 	u.last_alike = calloc(u.n_slots, sizeof(*u.last_alike));
-	if (u.taken_for && u.next_alike && u.slots && u.last_alike)
+	u.defined = btf_point_to_defined(g);
+	if (u.taken_for && u.next_alike && u.slots && u.last_alike && u.defined)
 		rc = unify_all(&u);
+	free(u.defined);
 	free(u.taken_for);
 	free(u.next_alike);
 	free(u.slots);

@@ -9,6 +9,7 @@
 #include "base/opts.h"
 #include "base/pool.h"
 #include "btf/build.h"
+#include "distil/base.h"
 #include "distil/meanings.h"
 #include "distil/places.h"
 #include "distil/read.h"
@@ -54,7 +55,7 @@ static const char *const loss_texts[CAIRN_N_LOSSES] = {
 	[CAIRN_LOSS_LOC_LONG] = "arguments whose location takes more steps than a LOC record has",
 	[CAIRN_LOSS_LOC_PIECES] = "arguments in pieces that are not two registers",
 	[CAIRN_LOSS_LOC_BYTES] = "constant arguments longer than 8 bytes",
-	[CAIRN_LOSS_LOC_FAR] = "address arguments outside the object",
+	[CAIRN_LOSS_LOC_FAR] = "address arguments outside the object, or of one without addresses",
 	[CAIRN_LOSS_PLACE] = "places in no section with code, left out",
 };
 
@@ -104,6 +105,8 @@ static int join_types(struct distil *d, struct cairn_err *err)
 	int rc = distil_join(d->readers, &d->classes, err);
 	distil_readers_free(d->readers);
 	d->readers = NULL;
+	if (rc >= 0 && d->opts->base)
+		rc = base_keep_known(&d->classes, err);
 	return rc < 0 ? rc : pool_run(N_WHEN_JOINED, d->opts->threads, do_when_joined, d, err);
 }
 

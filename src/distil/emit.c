@@ -94,7 +94,7 @@ static uint32_t n_records(const struct emit *e, uint32_t instance, const struct 
 /* Whether the base has a record for it. */
 static bool is_in_base(const struct emit *e, uint32_t instance)
 {
-	return instance < e->c->v.n && e->c->v.p[instance].base_id;
+	return e->v->v.p[instance].base_id;
 }
 
 /* Instances in the order of their records: a class with the empty set, then its variants. */
@@ -436,8 +436,8 @@ int emit_types(struct emit *e, struct cairn_err *err)
 	e->ids = calloc(e->v->v.n + 1, sizeof(*e->ids));
 	e->group_ids = calloc(e->c->groups.n + 1, sizeof(*e->group_ids));
 	int rc = e->ids && e->group_ids ? add_index_type(e, &index_type) : -ENOMEM;
-	for (size_t i = 0; i < e->c->v.n && rc >= 0; i++)
-		e->ids[i] = e->c->v.p[i].base_id;
+	for (size_t i = 0; i < e->v->v.n && rc >= 0; i++)
+		e->ids[i] = e->v->v.p[i].base_id;
 	if (rc >= 0) {
 		e->index_type = btf_builder_next_id(e->b);
 		rc = for_instances(e, number);

@@ -5,19 +5,15 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "distil/users.h"
 
 #define NONE UINT32_MAX
-
-/* Who refers to a class or group: from[first[i]] ... from[first[i + 1] - 1] are classes. */
-struct reverse {
-	uint32_t *first, *from;
-};
 
 struct finder {
 	const struct classes *c;
 	struct variants *ret;
 	uint32_t *n_defs;       /* per group: classes that define it */
-	struct reverse classes, groups;
+	struct users users;
 	/* Of the unit at hand; a stamp is the unit + 1. */
 	uint32_t *class_stamp;  /* per class: it is there */
 	uint32_t *group_stamp, *group_def; /* per group: what it is there; NONE: several things */
@@ -33,56 +29,6 @@ struct finder {
 	struct map instances;   /* class << 32 | set: to the instance */
 	uint32_t n_sets;
 };
-
-static bool is_typed(const struct type_class *k)
-{
-	return k->kind != TYPE_ENUM && k->kind != TYPE_ARRAY;
-}
-
-/* ---- the graph, reversed ---- */
-
-/* Calls for each edge: first the class's own, then those of its elements. */
-#define FOR_EDGES(k, e)                                                                                                \
-	for (uint32_t i_ = 0, n_ = 1 + (is_typed(k) ? (k)->n_elems : 0); i_ < n_; i_++)                                \
-		if (((e) = i_ ? ((k)->elems[i_ - 1].what != ELEM_PLAIN ? 0 : (k)->elems[i_ - 1].edge) : (k)->edge))
-
-static int make_reverse(struct finder *f)
-{
-	const struct classes *c = f->c;
-	size_t n_edges[2] = {0, 0};
-	edge_t e;
-	f->classes.first = calloc(c->v.n + 2, sizeof(uint32_t));
-	f->groups.first = calloc(c->groups.n + 2, sizeof(uint32_t));
-	if (!f->classes.first || !f->groups.first)
-		return -ENOMEM;
-	for (size_t i = 0; i < c->v.n; i++) {
-		const struct type_class *k = &c->v.p[i];
-		FOR_EDGES(k, e) {
-			bool to_group = e & EDGE_GROUP;
-			uint32_t *first = to_group ? f->groups.first : f->classes.first;
-			first[(to_group ? e & ~EDGE_GROUP : e - 1) + 2]++;
-			n_edges[to_group]++;
-		}
-	}
-	f->classes.from = malloc((n_edges[0] + 1) * sizeof(uint32_t));
-	f->groups.from = malloc((n_edges[1] + 1) * sizeof(uint32_t));
-	if (!f->classes.from || !f->groups.from)
-		return -ENOMEM;
-	for (size_t i = 1; i < c->v.n + 2; i++)
-		f->classes.first[i] += f->classes.first[i - 1];
-	for (size_t i = 1; i < c->groups.n + 2; i++)
-		f->groups.first[i] += f->groups.first[i - 1];
-	for (size_t i = 0; i < c->v.n; i++) {
-		const struct type_class *k = &c->v.p[i];
-		FOR_EDGES(k, e) {
-			if (e & EDGE_GROUP)
-				f->groups.from[f->groups.first[(e & ~EDGE_GROUP) + 1]++] = (uint32_t)i;
-			else
-				f->classes.from[f->classes.first[e]++] = (uint32_t)i;
-		}
-	}
-	return 0;
-}
 
 /* ---- one unit ---- */
 
@@ -112,12 +58,19 @@ static bool defines_ambiguous(const struct finder *f, const struct unit_span *s)
 	return false;
 }
 
+/* What the base has in another form is written only when a unit of the program has it, too. */
+static bool is_wanted(const struct finder *f, uint32_t unit, uint32_t instance)
+{
+	return unit != BASE_UNIT || f->ret->v.p[instance].base_id;
+}
+
 /* The roots of a unit that has no sets. */
 static void note_plain(const struct finder *f, const struct unit_span *s)
 {
 	const uint32_t *roots = classes_roots(f->c, s);
 	for (uint32_t i = s->roots.from; i < s->roots.to; i++)
-		f->is_plain_root[roots[i]] = true;
+		if (is_wanted(f, s->unit, roots[i]))
+			f->is_plain_root[roots[i]] = true;
 }
 
 static int set_with(struct finder *f, uint32_t set, uint32_t class_, uint32_t *ret)
@@ -150,7 +103,7 @@ static int arrive(struct finder *f, uint32_t unit, uint32_t from, uint32_t def)
 	return rc < 0 || !VEC_ADD(&f->todo, from) ? -ENOMEM : 0;
 }
 
-static int arrive_all(struct finder *f, const struct reverse *r, uint32_t i, uint32_t unit, uint32_t def)
+static int arrive_all(struct finder *f, const struct user_list *r, uint32_t i, uint32_t unit, uint32_t def)
 {
 	for (uint32_t k = r->first[i]; k < r->first[i + 1]; k++) {
 		int rc = arrive(f, unit, r->from[k], def);
@@ -173,12 +126,12 @@ static int walk_back(struct finder *f, uint32_t unit, uint32_t def)
 	uint32_t group;
 	f->walk++;
 	f->todo.n = 0;
-	int rc = is_meant(f, unit, def, &group) ? arrive_all(f, &f->groups, group, unit, def) : 0;
+	int rc = is_meant(f, unit, def, &group) ? arrive_all(f, &f->users.of_group, group, unit, def) : 0;
 	while (f->todo.n && rc >= 0) {
 		uint32_t class_ = f->todo.p[--f->todo.n];
-		rc = arrive_all(f, &f->classes, class_, unit, def);
+		rc = arrive_all(f, &f->users.of_class, class_, unit, def);
 		if (rc >= 0 && is_meant(f, unit, class_, &group))
-			rc = arrive_all(f, &f->groups, group, unit, def);
+			rc = arrive_all(f, &f->users.of_group, group, unit, def);
 	}
 	return rc;
 }
@@ -194,6 +147,8 @@ static int instance_of(struct finder *f, uint32_t unit, uint32_t class_, uint32_
 		found = f->ret->v.n;
 		struct instance *base = &f->ret->v.p[class_];
 		struct instance x = {.class_ = class_, .set = set, .next = base->next};
+		if (unit == BASE_UNIT)
+			x.base_id = base->base_id;
 		base->next = (uint32_t)found;
 		if (!VEC_ADD(&f->ret->v, x) || map_put(&f->instances, key, found) < 0)
 			return -ENOMEM;
@@ -229,7 +184,7 @@ static int fill_edges(struct finder *f, uint32_t unit, uint32_t instance)
 	if (!to)
 		return -ENOMEM;
 	edge_t e;
-	FOR_EDGES(k, e) {
+	FOR_CLASS_EDGES(k, e) {
 		int rc = edge_in_unit(f, unit, e, &to[i_]);
 		if (rc < 0)
 			return rc;
@@ -290,7 +245,7 @@ static int use_edges_of(struct finder *f, uint32_t instance, uint32_t at)
 	const struct type_class *k = &f->c->v.p[x->class_];
 	const edge_t *edges = x->edges;
 	edge_t e;
-	FOR_EDGES(k, e) {
+	FOR_CLASS_EDGES(k, e) {
 		edge_t to = edges ? edges[i_] : e;
 		if (!to || to & EDGE_GROUP || f->ret->v.p[to - 1].used)
 			continue;
@@ -323,8 +278,11 @@ static int find_used(struct finder *f)
 	for (size_t s = 0; s < f->with_sets.n; s++) {
 		const struct unit_span *span = &f->c->spans.p[f->with_sets.p[s]];
 		const uint32_t *roots = classes_roots(f->c, span);
-		for (uint32_t i = span->roots.from; i < span->roots.to; i++)
-			use(f, variants_instance(f->ret, span->unit, roots[i]));
+		for (uint32_t i = span->roots.from; i < span->roots.to; i++) {
+			uint32_t instance = variants_instance(f->ret, span->unit, roots[i]);
+			if (is_wanted(f, span->unit, instance))
+				use(f, instance);
+		}
 	}
 	return use_all(f);
 }
@@ -353,7 +311,7 @@ static int choose(struct finder *f)
 	for (size_t g = 0; g < f->c->groups.n; g++)
 		v->of_group[g] = (edge_t)g | EDGE_GROUP;
 	for (uint32_t i = 0; i < f->c->v.n; i++) {
-		uint32_t only = f->c->v.p[i].base_id ? NONE : only_variant(v, i), group = f->c->v.p[i].group;
+		uint32_t only = v->v.p[i].base_id ? NONE : only_variant(v, i), group = f->c->v.p[i].group;
 		v->same_as[i] = only == NONE ? i : only;
 		if (only != NONE)
 			v->v.p[i].used = false;
@@ -405,7 +363,8 @@ static int finder_init(struct finder *f)
 	for (size_t i = 0; i < c->v.n; i++) {
 		if (c->v.p[i].group)
 			f->n_defs[c->v.p[i].group - 1]++;
-		f->ret->v.p[f->ret->v.n++] = (struct instance){.class_ = (uint32_t)i, .next = NONE};
+		f->ret->v.p[f->ret->v.n++] = (struct instance){
+			.class_ = (uint32_t)i, .next = NONE, .base_id = c->v.p[i].base_id};
 	}
 	for (size_t i = 0; i < c->v.n; i++)
 		f->is_ambiguous[i] = c->v.p[i].group && f->n_defs[c->v.p[i].group - 1] > 1;
@@ -424,10 +383,7 @@ static void finder_fini(struct finder *f)
 	free(f->is_ambiguous);
 	free(f->is_plain_root);
 	VEC_FREE(&f->with_sets);
-	free(f->classes.first);
-	free(f->classes.from);
-	free(f->groups.first);
-	free(f->groups.from);
+	users_fini(&f->users);
 	VEC_FREE(&f->affected);
 	VEC_FREE(&f->todo);
 	map_fini(&f->sets);
@@ -447,7 +403,7 @@ int variants_find(const struct classes *c, struct variants *ret, struct cairn_er
 			continue;
 		}
 		/* Programs without an ambiguous name need no graph. */
-		rc = reversed ? 0 : make_reverse(&f);
+		rc = reversed ? 0 : users_find(c, &f.users);
 		reversed = true;
 		if (rc >= 0 && !VEC_ADD(&f.with_sets, (uint32_t)i))
 			rc = -ENOMEM;

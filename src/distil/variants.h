@@ -28,6 +28,7 @@ struct instance {
 	uint32_t set;        /* 0: the empty one */
 	const edge_t *edges; /* set not 0: of the class and then of its elements, with instances for classes */
 	uint32_t next;       /* of the same class; UINT32_MAX at the end */
+	uint32_t base_id;    /* that the base has it by; 0 none */
 	bool used;
 };
 
@@ -44,7 +45,7 @@ struct unit_variant {
 	uint32_t unit, class_, instance;
 };
 
-/* Returns 0 or -ENOMEM. @ret is for variants_fini() also then. */
+/* After base_keep_known(). Returns 0 or -ENOMEM. @ret is for variants_fini() also then. */
 int variants_find(const struct classes *c, struct variants *ret, struct cairn_err *err);
 void variants_fini(struct variants *v);
 

@@ -9,6 +9,8 @@
 #include <bpf/btf.h>
 #include <errno.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "alloc_fail.h"
 #include "btf/btf.h"
@@ -257,19 +259,18 @@ static void own_type_equal_to_the_bases_is_replaced(void **state)
 	blob_free(&base);
 }
 
-/* A module defines what the kernel only declares: its own copies of the kernel's structs go all the same. */
-static void base_struct_stands_for_one_that_knows_more(void **state)
+/* A module defines what the kernel only declares: what leads to the definition stays its own. */
+static void definition_is_not_replaced_by_the_bases_declaration(void **state)
 {
 	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
-	uint32_t list = add_unit(b, NULL), map[5];
+	add_unit(b, NULL);
 	struct blob base = finish(b, NULL);
 	b = builder((struct cairn_btf_build_opts){.base = base.btf});
-	add_unit(b, "int");
-	struct blob in = finish(b, base.btf), out = dedup(in.btf, map);
-	assert_int_equal(map[0], list);
+	uint32_t list = add_unit(b, "int"), n = btf_builder_next_id(b) - cairn_btf_end_id(base.btf);
+	struct blob in = finish(b, base.btf), out = dedup(in.btf, NULL);
+	assert_int_equal(n_types(out.btf), n);
+	assert_true(list >= cairn_btf_start_id(in.btf));
 	assert_int_equal(n_named(out.btf, "other"), 1);
-	/* struct other, int, and the pointer to what is known here. */
-	assert_int_equal(n_types(out.btf), 3);
 	blob_free(&out);
 	blob_free(&in);
 	blob_free(&base);
@@ -492,31 +493,137 @@ static void assert_points_to_no_less(const struct cairn_btf *in, uint32_t x, con
 	}
 }
 
-/* Where it has not, declarations say less; dedup() makes sure that doing it again changes nothing. */
+/* A declaration may have become a definition, never the reverse. */
+static void assert_loses_no_definition(const struct cairn_btf *in, const struct cairn_btf *out, const uint32_t *map)
+{
+	struct cairn_btf_type x, y;
+	for (uint32_t id = cairn_btf_start_id(in); cairn_btf_type(in, id, &x); id++) {
+		y = must_have(out, map[id - cairn_btf_start_id(in)]);
+		assert_string_equal(x.name, y.name);
+		if (x.kind == CAIRN_BTF_FWD)
+			continue;
+		assert_int_equal(x.kind, y.kind);
+		assert_int_equal(x.vlen, y.vlen);
+		for (uint32_t m = 0; x.kind == CAIRN_BTF_STRUCT && m < x.vlen; m++)
+			assert_points_to_no_less(in, cairn_btf_member(&x, m).type, out, cairn_btf_member(&y, m).type);
+	}
+}
+
+/* Where a name has several meanings, declarations say less; dedup() makes sure that doing it again changes nothing. */
 static void ambiguous_names_lose_no_definition(void **state)
 {
 	for (uint64_t seed = 1; seed <= 100; seed++) {
 		struct blob in = random_blob(seed, true);
 		uint32_t *map = calloc(n_types(in.btf), sizeof(*map));
 		struct blob out = dedup(in.btf, map);
-		struct cairn_btf_type x, y;
 		assert_int_equal(cairn_btf_check(out.btf, NULL, NULL), 0);
-		for (uint32_t id = 1; cairn_btf_type(in.btf, id, &x); id++) {
-			y = must_have(out.btf, map[id - 1]);
-			assert_string_equal(x.name, y.name);
-			/* A declaration may have become a definition, never the reverse. */
-			if (x.kind == CAIRN_BTF_FWD)
-				continue;
-			assert_int_equal(x.kind, y.kind);
-			assert_int_equal(x.vlen, y.vlen);
-			for (uint32_t m = 0; x.kind == CAIRN_BTF_STRUCT && m < x.vlen; m++)
-				assert_points_to_no_less(in.btf, cairn_btf_member(&x, m).type, out.btf,
-							 cairn_btf_member(&y, m).type);
-		}
+		assert_loses_no_definition(in.btf, out.btf, map);
 		free(map);
 		blob_free(&out);
 		blob_free(&in);
 	}
+}
+
+/* ---- split ---- */
+
+/* A base of some units, and a split blob of others, which define what the base only declares. */
+struct split {
+	struct blob base, in;
+};
+
+static struct split random_split(uint64_t seed)
+{
+	struct program p = random_program(seed, false);
+	struct split s;
+	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
+	for (unsigned int u = 0; u < p.n_units / 2; u++)
+		add_random_unit(b, &p);
+	struct blob units = finish(b, NULL);
+	s.base = dedup(units.btf, NULL);
+	b = builder((struct cairn_btf_build_opts){.base = s.base.btf});
+	for (unsigned int u = p.n_units / 2; u < p.n_units; u++)
+		add_random_unit(b, &p);
+	s.in = finish(b, s.base.btf);
+	blob_free(&units);
+	return s;
+}
+
+static void split_free(struct split *s)
+{
+	blob_free(&s->in);
+	blob_free(&s->base);
+}
+
+static void bases_declaration_replaces_no_definition(void **state)
+{
+	for (uint64_t seed = 1; seed <= 100; seed++) {
+		struct split s = random_split(seed);
+		uint32_t *map = calloc(n_types(s.in.btf), sizeof(*map));
+		struct blob out = dedup(s.in.btf, map);
+		assert_int_equal(cairn_btf_check(out.btf, NULL, NULL), 0);
+		assert_loses_no_definition(s.in.btf, out.btf, map);
+		free(map);
+		blob_free(&out);
+		split_free(&s);
+	}
+}
+
+/* libbpf 1.1 reads split BTF from files only. */
+static struct btf *their_split(const struct blob *blob, struct btf *base)
+{
+	char path[32];
+	int fd = memfd_create("split", 0);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, blob->bytes, blob->size), blob->size);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	struct btf *btf = btf__parse_split(path, base);
+	assert_non_null(btf);
+	close(fd);
+	return btf;
+}
+
+/*
+ * The base only declares s2, to which its s1 points, and its s0 points to s1. libbpf keeps an own s1, too. (Which other
+ * structs it keeps depends on their order: the one that is compared first.)
+ */
+static uint32_t add_split_unit(struct cairn_btf_builder *b, bool defines)
+{
+	uint32_t i = add_int(b), first = btf_builder_next_id(b);
+	struct cairn_btf_member to_s2 = {str(b, "p"), first + 1, 0, 0}, to_s1 = {str(b, "q"), first + 3, 0, 0};
+	struct cairn_btf_member value = {str(b, "x"), i, 0, 0};
+	if (defines)
+		ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s2"), 4, &value, 1);
+	else
+		ADD(fwd, b, str(b, "s2"), false);
+	ADD(ref, b, CAIRN_BTF_PTR, 0, first);
+	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s1"), 8, &to_s2, 1);
+	ADD(ref, b, CAIRN_BTF_PTR, 0, first + 2);
+	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s0"), 8, &to_s1, 1);
+	return first;
+}
+
+static void libbpf_keeps_as_many_types_of_a_split(void **state)
+{
+	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
+	add_split_unit(b, false);
+	struct blob base = finish(b, NULL);
+	b = builder((struct cairn_btf_build_opts){.base = base.btf});
+	uint32_t map[6], s2 = add_split_unit(b, true) - cairn_btf_end_id(base.btf);
+	struct blob in = finish(b, base.btf), out = dedup(in.btf, map);
+	struct btf *their_base = btf__new(base.bytes, (uint32_t)base.size);
+	struct btf *theirs = their_split(&in, their_base);
+	assert_int_equal(btf__dedup(theirs, NULL), 0);
+	assert_int_equal(cairn_btf_end_id(out.btf), btf__type_cnt(theirs));
+	assert_true(map[s2] >= cairn_btf_start_id(out.btf));
+	assert_int_equal(must_have(out.btf, map[s2 + 1]).ref, map[s2]);
+	struct cairn_btf_type s1 = must_have(out.btf, map[s2 + 2]);
+	assert_int_equal(cairn_btf_member(&s1, 0).type, map[s2 + 1]);
+	assert_true(map[s2 + 4] < cairn_btf_start_id(out.btf));
+	btf__free(theirs);
+	btf__free(their_base);
+	blob_free(&out);
+	blob_free(&in);
+	blob_free(&base);
 }
 
 int main(void)
@@ -532,7 +639,7 @@ int main(void)
 		cmocka_unit_test(location_records_are_compared_in_full),
 		cmocka_unit_test(equal_strings_at_several_offsets_are_equal),
 		cmocka_unit_test(own_type_equal_to_the_bases_is_replaced),
-		cmocka_unit_test(base_struct_stands_for_one_that_knows_more),
+		cmocka_unit_test(definition_is_not_replaced_by_the_bases_declaration),
 		cmocka_unit_test(broken_reference_is_named),
 		cmocka_unit_test(loops_that_mean_nothing_end),
 		cmocka_unit_test(long_chains_are_told_apart_in_time),
@@ -540,6 +647,8 @@ int main(void)
 		cmocka_unit_test(libbpf_finds_as_many_types),
 		cmocka_unit_test(libbpf_finds_as_many_types_in_random_programs),
 		cmocka_unit_test(ambiguous_names_lose_no_definition),
+		cmocka_unit_test(bases_declaration_replaces_no_definition),
+		cmocka_unit_test(libbpf_keeps_as_many_types_of_a_split),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -465,6 +465,52 @@ static struct cairn_location value_of(const struct cairn_loc_step *steps, uint32
 #define OP(o, k)    {.op = (o), .imm = (k)}
 #define CUT(o, n)   {.op = (o), .size = (n)}
 
+/* What the base only declares leads to the definition; what lies further off stays the base's. */
+static void what_the_base_only_declares_is_found(void **state)
+{
+	struct workspace w;
+	workspace_open(&w);
+	workspace_write(&w, "s.c", "struct near { struct s *p; }; struct far { struct near *n; }; struct two { int i; };\n"
+				   "struct user { struct two *t; };\n"
+				   "int f(struct far *f, struct user *u) { return f->n->p || u->t->i; }\n");
+	workspace_write(&w, "m.c", "struct s { int x; }; struct near { struct s *p; }; struct far { struct near *n; };\n"
+				   "struct two { long l; }; struct user { struct two *t; };\n"
+				   "long g(struct s *s, struct near *n, struct far *f, struct user *u)\n"
+				   "{ return s->x + n->p->x + f->n->p->x + u->t->l; }\n");
+	workspace_run(&w, "gcc -g -c -o s.o s.c && gcc -g -c -o m.o m.c");
+	struct distilled base = distil_file(workspace_path(&w, "s.o"), CAIRN_DISTIL_VARS_NONE, 1);
+	struct cairn_distil_opts opts = {.size = sizeof(opts), .base = base.main};
+	struct cairn_distilled d;
+	struct cairn_btf *btf;
+	struct cairn_binary *module;
+	struct cairn_err err = {0};
+	assert_int_equal(cairn_binary_open(workspace_path(&w, "m.o"), NULL, &module, &err), 0);
+	assert_int_equal(cairn_distil(module, &opts, &d, &err), 0);
+	btf = open_blob(&d.main, base.main, "module");
+	uint32_t start = cairn_btf_start_id(btf);
+	struct cairn_btf_type g = type_of(btf, "g", CAIRN_BTF_FUNC), proto = target(btf, g.ref);
+	static const struct {
+		const char *name;
+		bool own;
+	} params[] = {{"s", true}, {"near", true}, {"far", false}, {"user", true}};
+	for (uint32_t i = 0; i < 4; i++) {
+		struct cairn_btf_type t = target(btf, target(btf, cairn_btf_param(&proto, i).type).ref);
+		assert_int_equal(t.kind, CAIRN_BTF_STRUCT);
+		assert_string_equal(t.name, params[i].name);
+		assert_int_equal(t.id >= start, params[i].own);
+	}
+	struct cairn_btf_type near = type_of(btf, "near", CAIRN_BTF_STRUCT);
+	near = target(btf, cairn_btf_member(&near, 0).type);
+	assert_int_equal(target(btf, near.ref).kind, CAIRN_BTF_STRUCT);
+	/* What the base defines in another way is not written a second time as the base has it. */
+	assert_true(cairn_btf_find(btf, "user", CAIRN_BTF_STRUCT, type_of(btf, "user", CAIRN_BTF_STRUCT).id) < start);
+	cairn_btf_close(btf);
+	cairn_distilled_free(&d);
+	cairn_binary_close(module);
+	shut(&base);
+	workspace_close(&w);
+}
+
 static const struct loc_value four = {.bytes = 4, .base = 0x1000}, four_signed = {.bytes = 4, .is_signed = true},
 			      eight = {.bytes = 8, .base = 0x1000};
 
@@ -776,6 +822,7 @@ int main(void)
 		cmocka_unit_test(copies_are_places_of_a_function_that_main_does_not_have),
 		cmocka_unit_test(any_number_of_threads_gives_the_same_bytes),
 		cmocka_unit_test(what_the_base_has_is_not_written_again),
+		cmocka_unit_test(what_the_base_only_declares_is_found),
 		cmocka_unit_test(registers_and_memory_are_told_apart),
 		cmocka_unit_test(a_null_pointer_is_no_address),
 		cmocka_unit_test(constants_are_cut_to_their_type),
