@@ -96,7 +96,11 @@ enum { CAIRN_BTF_INT_SIGNED = 1, CAIRN_BTF_INT_CHAR = 2, CAIRN_BTF_INT_BOOL = 4 
 enum {
 	CAIRN_BTF_LOC_SIGNED = 0x01,
 	CAIRN_BTF_LOC_CONST = 0x02,
-	CAIRN_BTF_LOC_ADDR = 0x04, /* with CONST: relative to the object's base address */
+	/*
+	 * With CONST: relative to the object's base address, which is where its lowest section that is loaded (SHF_ALLOC,
+	 * but not .data..percpu) lies at run time: the load bias plus that section's sh_addr.
+	 */
+	CAIRN_BTF_LOC_ADDR = 0x04,
 	CAIRN_BTF_LOC_REG = 0x08,
 	CAIRN_BTF_LOC_DEREF = 0x10,
 	CAIRN_BTF_LOC_OFFSET = 0x20,
@@ -316,8 +320,9 @@ int cairn_btf_split_loc(const struct cairn_btf *btf, bool (*keep_func)(void *ctx
 /*
  * cairn_btf_distil_base - the smallest base that a split blob needs (.BTF.base), and the split blob on it
  *
- * In the base are only INT, FLOAT and FWD, and named structs, unions and enums (as sizes), that the split refers to; what
- * else it needs of its base moves into it. A base that is split itself becomes one blob.
+ * In the base are only INT, FLOAT, FWD, structs, unions and enums with a name (as sizes; an ENUM64 is an ENUM of 8 bytes),
+ * as libbpf's btf__relocate() and the kernel want them. What else the split refers to moves into it. A base that is
+ * split itself becomes one blob.
  * Returns 0, both owned by the caller. -EINVAL: @split has no base. -EOPNOTSUPP: records of kinds that are not known.
  * Other errors as above.
  */
@@ -354,7 +359,8 @@ struct cairn_btf_losses {
  * cairn_btf_convert - the same content in another dialect, byte order, with or without layout section, or for old readers
  *
  * When the form asked for is that of the input, the result is its bytes. v1 does not tell addresses from
- * numbers: a constant of 8 bytes for a pointer, unless it is 0, has no location in N afterwards.
+ * numbers: a constant of 8 bytes for a pointer, unless it is 0, has no location in N afterwards. In v1 a number of 8 bytes
+ * for a pointer, unless it is 0, and an address for any other parameter have none.
  * @losses  may be NULL
  * Returns 0 with *@ret owned by the caller, free(). -EINVAL: the base of the result is not the converted base.
  * -ENOMEM, -ERANGE.

@@ -94,7 +94,7 @@ enum cairn_distil_loss {
 	CAIRN_LOSS_LOC_LONG,       /* arguments known, in more steps than the LOC kinds can say */
 	CAIRN_LOSS_LOC_PIECES,     /* arguments in several pieces that are not two registers */
 	CAIRN_LOSS_LOC_BYTES,      /* constants longer than 8 bytes */
-	CAIRN_LOSS_LOC_FAR,        /* addresses below the object's first byte */
+	CAIRN_LOSS_LOC_FAR,        /* addresses below the object's first byte, or of a relocatable file */
 	CAIRN_LOSS_PLACE,          /* places that lie in no section with code */
 	CAIRN_N_LOSSES
 };

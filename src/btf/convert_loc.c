@@ -15,8 +15,8 @@
  * What cannot be said becomes a slot without a location; places of sections other than .text cannot be said in v1 and
  * are dropped. Both are counted.
  *
- * Whether v1's constant is an address depends on the parameter that it is for: so a LOC_PROTO of v1 may become several
- * of N, one per FUNC_PROTO that it is used with. What was made is looked up by the ids that it was made from.
+ * Whether v1's constant is an address depends on the parameter that it is for: so a LOC_PROTO may become several
+ * of the other dialect, one per FUNC_PROTO that it is used with. What was made is looked up by the ids that it was made from.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@
 struct loc_convert {
 	struct btf_convert *c;
 	struct map params; /* LOC_PARAM id(s), as a key, to the new id */
-	struct map protos; /* LOC_PROTO (and FUNC_PROTO) to the new id */
+	struct map protos; /* LOC_PROTO and FUNC_PROTO to the new id */
 	struct map funcs;  /* name and FUNC_PROTO to FUNC; N only */
 	VEC(struct cairn_btf_loc) places;
 	VEC(uint32_t) slots;
@@ -83,27 +83,45 @@ static int add_slot(struct loc_convert *l, uint32_t id)
 	return VEC_ADD(&l->slots, id) ? 0 : -ENOMEM;
 }
 
-/* ---- from v1 to N ---- */
+/* ---- addresses in v1 ---- */
 
-static bool is_pointer(const struct cairn_btf *btf, uint32_t func_proto, uint32_t param)
+/* Of a parameter of which nothing is known, nobody can say. */
+enum pointer { NO_POINTER, MAY_BE_POINTER, POINTER };
+
+static enum pointer is_pointer(const struct cairn_btf *btf, uint32_t func_proto, uint32_t param)
 {
 	struct cairn_btf_type t;
 	const uint64_t through = 1ull << CAIRN_BTF_TYPEDEF | 1ull << CAIRN_BTF_CONST |
 				 1ull << CAIRN_BTF_VOLATILE | 1ull << CAIRN_BTF_RESTRICT |
 				 1ull << CAIRN_BTF_TYPE_TAG;
 	if (!cairn_btf_type(btf, func_proto, &t) || t.kind != CAIRN_BTF_FUNC_PROTO || param >= t.vlen)
-		return true; /* of what nothing is known, it may be one */
+		return MAY_BE_POINTER;
 	uint32_t id = cairn_btf_param(&t, param).type;
 	/* A loop of qualifiers ends after as many steps as there are ids. */
 	for (uint32_t left = btf->end_id; left && cairn_btf_type(btf, id, &t); left--) {
 		if (t.kind == CAIRN_BTF_PTR)
-			return true;
+			return POINTER;
 		if (t.kind > CAIRN_BTF_TYPE_TAG || !(through >> t.kind & 1))
-			return false;
+			return NO_POINTER;
 		id = t.ref;
 	}
-	return false;
+	return NO_POINTER;
 }
+
+/*
+ * Whether v1 says what a constant of N means. There a constant of 8 bytes is an address when the parameter is a pointer, and
+ * a number otherwise; NULL is the same either way.
+ */
+static bool means_the_same(const struct loc_convert *l, const struct cairn_btf_loc_param *p, uint32_t func_proto,
+			   uint32_t param)
+{
+	if (!(p->flags & CAIRN_BTF_LOC_CONST))
+		return true;
+	enum pointer pointer = p->size == 8 ? is_pointer(l->c->btf, func_proto, param) : NO_POINTER;
+	return p->flags & CAIRN_BTF_LOC_ADDR ? pointer == POINTER : pointer == NO_POINTER || !p->value;
+}
+
+/* ---- from v1 to N ---- */
 
 /* The parameter that starts at slot *@i; *@i is left at its last slot. */
 static int slot_to_n(struct loc_convert *l, const struct cairn_btf_type *t, uint32_t func_proto, uint32_t *i)
@@ -113,7 +131,7 @@ static int slot_to_n(struct loc_convert *l, const struct cairn_btf_type *t, uint
 	if (!param_of(l->c, id, &p))
 		return add_slot(l, 0);
 	if ((p.flags & CAIRN_BTF_LOC_CONST) && p.size == 8 && p.value &&
-	    is_pointer(l->c->btf, func_proto, (uint32_t)l->slots.n)) {
+	    is_pointer(l->c->btf, func_proto, (uint32_t)l->slots.n) != NO_POINTER) {
 		l->c->losses.loc_params++;
 		return add_slot(l, 0);
 	}
@@ -211,12 +229,16 @@ static int finish_n(struct loc_convert *l)
 
 /* ---- from N to v1 ---- */
 
-static int slots_to_v1(struct loc_convert *l, uint32_t id)
+static int slots_to_v1(struct loc_convert *l, uint32_t id, uint32_t func_proto, uint32_t param)
 {
 	struct cairn_btf_loc_param p;
 	uint32_t ret = 0;
 	if (!param_of(l->c, id, &p))
 		return add_slot(l, 0);
+	if (!means_the_same(l, &p, func_proto, param)) {
+		l->c->losses.loc_params++;
+		return add_slot(l, 0);
+	}
 	uint32_t n = p.n_regs, second = p.reg[1], bytes = p.size;
 	if (n == 2) {
 		p.size = bytes > 8 ? 8 : bytes / 2;
@@ -238,19 +260,20 @@ static int slots_to_v1(struct loc_convert *l, uint32_t id)
 	return rc == 0 && ret ? add_slot(l, ret) : rc;
 }
 
-static int proto_to_v1(struct loc_convert *l, uint32_t id, uint32_t *ret)
+static int proto_to_v1(struct loc_convert *l, uint32_t id, uint32_t func_proto, uint32_t *ret)
 {
 	struct cairn_btf_type t;
+	uint64_t key = pair(id, func_proto);
 	int rc = 0;
 	*ret = 0;
-	if (!cairn_btf_type(l->c->btf, id, &t) || t.kind != CAIRN_BTF_LOC_PROTO || get(&l->protos, id, ret))
+	if (!cairn_btf_type(l->c->btf, id, &t) || t.kind != CAIRN_BTF_LOC_PROTO || get(&l->protos, key, ret))
 		return 0;
 	l->slots.n = 0;
 	for (uint32_t i = 0; rc == 0 && i < t.vlen; i++)
-		rc = slots_to_v1(l, t.words[i]);
+		rc = slots_to_v1(l, t.words[i], func_proto, i);
 	if (rc == 0)
 		rc = btf_add_loc_proto(l->c->b, l->slots.p, (uint32_t)l->slots.n, ret);
-	return rc < 0 ? rc : map_put(&l->protos, id, *ret);
+	return rc < 0 ? rc : map_put(&l->protos, key, *ret);
 }
 
 static int place_to_v1(struct loc_convert *l, struct cairn_btf_loc n)
@@ -263,7 +286,7 @@ static int place_to_v1(struct loc_convert *l, struct cairn_btf_loc n)
 	}
 	v1.name_off = btf_convert_name(l->c, func.name_off);
 	v1.func_proto = func.ref < l->c->btf->end_id ? l->c->map[func.ref] : func.ref;
-	int rc = proto_to_v1(l, n.loc_proto, &v1.loc_proto);
+	int rc = proto_to_v1(l, n.loc_proto, func.ref, &v1.loc_proto);
 	if (rc == 0 && !VEC_ADD(&l->places, v1))
 		rc = -ENOMEM;
 	return rc;

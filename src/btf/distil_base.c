@@ -5,8 +5,8 @@
  * A module built outside the kernel's tree is split from a base that the running kernel need not have. With it travels
  * the least that is needed to find the same types in another base by name (.BTF.base):
  *
- *	in the distilled base    INT, FLOAT, FWD; named STRUCT, UNION, ENUM and ENUM64, of their size, without
- *	                         members or values
+ *	in the distilled base    INT, FLOAT, FWD, STRUCT, UNION and ENUM with a name, of their size, without members or
+ *	                         values; an ENUM stands for an ENUM64, too
  *	moved to the split blob  everything else of the base that it refers to: pointers, arrays, typedefs, functions
  *	                         and what has no name; and what these refer to
  *
@@ -28,14 +28,13 @@ struct distiller {
 	struct cairn_btf *base; /* the new one, opened */
 };
 
-/* What another base is searched for by name and size. */
+/* What another base is searched for by name and size: libbpf's and the kernel's relocation want a name of each. */
 static bool stays_in_base(const struct cairn_btf_type *t)
 {
 	switch (t->kind) {
 	case CAIRN_BTF_INT:
 	case CAIRN_BTF_FLOAT:
 	case CAIRN_BTF_FWD:
-		return true;
 	case CAIRN_BTF_STRUCT:
 	case CAIRN_BTF_UNION:
 	case CAIRN_BTF_ENUM:
@@ -79,10 +78,12 @@ static int add_distilled(struct cairn_btf_builder *b, const struct cairn_btf_typ
 {
 	struct cairn_btf_type bare = *t;
 	bool has_words = t->kind == CAIRN_BTF_INT;
-	bool is_enum = t->kind == CAIRN_BTF_ENUM || t->kind == CAIRN_BTF_ENUM64;
 	int rc = cairn_btf_add_string(b, t->name, &bare.name_off);
 	bare.vlen = 0;
-	bare.kflag = t->kflag && (is_enum || t->kind == CAIRN_BTF_FWD);
+	bare.kflag = t->kflag && t->kind == CAIRN_BTF_FWD;
+	/* A relocation takes it for either, and an ENUM64 of the distilled base for damage. */
+	if (t->kind == CAIRN_BTF_ENUM64)
+		bare.kind = CAIRN_BTF_ENUM;
 	return rc < 0 ? rc : cairn_btf_add_record(b, &bare, t->words, has_words ? t->n_words : 0, ret);
 }
 

@@ -11,7 +11,7 @@
 struct loc_value {
 	uint64_t bytes;  /* of the argument; 0 when that is not known */
 	bool is_signed;  /* its type is a signed integer or enum */
-	uint64_t base;   /* lowest address of the object's sections that are loaded; addresses count from there */
+	uint64_t base;   /* lowest address of the object's sections that are loaded (docs/formats/btf-loc.md) */
 };
 
 /*

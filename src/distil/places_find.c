@@ -75,9 +75,13 @@ struct finder {
 };
 
 /* Where addresses count from. A kernel's per-processor variables are linked at 0, which is nowhere. */
-static uint64_t lowest_address(const struct elf *e)
+/* Where addresses of arguments count from. A relocatable file has none: its sections are placed one by one. */
+static uint64_t base_address(const struct cairn_binary *bin)
 {
+	const struct elf *e = binary_main(bin);
 	uint64_t lowest = UINT64_MAX;
+	if (cairn_binary_is_relocatable(bin))
+		return UINT64_MAX;
 	for (size_t i = 0; i < elf_n_sections(e); i++) {
 		const struct elf_section *s = elf_section_at(e, i);
 		if (!(s->flags & SHF_ALLOC) || !strcmp(s->name, ".data..percpu"))
@@ -581,7 +585,7 @@ int places_find(struct place_search *s, const struct func_table *funcs, const st
 			     .opts = &s->opts,
 			     .funcs = funcs,
 			     .e = e,
-			     .base = lowest_address(binary_main(s->bin)),
+			     .base = base_address(s->bin),
 			     .n_groups = s->groups.v.n,
 			     .ret = ret};
 	if (!ret->has_place || finder_init(f) < 0)

@@ -210,6 +210,45 @@ static void what_v1_cannot_say_is_no_location_and_counted(void **state)
 	blob_free(&n);
 }
 
+/* A reader of v1 takes a constant of 8 bytes for an address where the parameter is a pointer, and nowhere else. */
+static void v1_says_no_address_by_another_type(void **state)
+{
+	enum { ADDRESS = CAIRN_BTF_LOC_CONST | CAIRN_BTF_LOC_ADDR };
+	static const struct {
+		uint32_t flags;
+		int64_t value;
+		bool pointer, kept;
+	} cases[] = {
+		{ADDRESS, 0x1230, true, true},
+		{ADDRESS, 0x1230, false, false},
+		{CAIRN_BTF_LOC_CONST, 0x1230, true, false},
+		{CAIRN_BTF_LOC_CONST, 0x1230, false, true},
+		{CAIRN_BTF_LOC_CONST, 0, true, true},
+	};
+	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
+	uint32_t number = ADD(int, b, str(b, "unsigned long"), 8, 0, 64), ptr = ADD(ref, b, CAIRN_BTF_PTR, 0, 0);
+	struct cairn_btf_loc locs[ARRAY_SIZE(cases)];
+	for (uint32_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct cairn_btf_loc_param p = {.flags = cases[i].flags, .size = 8, .value = cases[i].value};
+		struct cairn_btf_param formal = {str(b, "p"), cases[i].pointer ? ptr : number};
+		uint32_t param = ADD(loc_param, b, &p), proto = ADD(func_proto, b, 0, &formal, 1);
+		locs[i] = (struct cairn_btf_loc){.func = ADD(func, b, str(b, "f"), CAIRN_BTF_STATIC, proto),
+						 .loc_proto = ADD(loc_proto, b, &param, 1), .offset = i};
+	}
+	ADD(locsec, b, str(b, ".text"), locs, ARRAY_SIZE(cases));
+	struct cairn_btf_losses losses;
+	struct blob n = finish(b, NULL);
+	struct blob v1 = convert(n.btf, (struct cairn_btf_convert_opts){.dialect = CAIRN_BTF_LOC_V1}, &losses);
+	assert_int_equal(losses.loc_params, 2);
+	struct cairn_btf_type sec = must_have(v1.btf, cairn_btf_find(v1.btf, "inline", CAIRN_BTF_LOCSEC, 0));
+	for (uint32_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct cairn_btf_type proto = must_have(v1.btf, cairn_btf_loc(v1.btf, &sec, i).loc_proto);
+		assert_int_equal(proto.words[0] != 0, cases[i].kept);
+	}
+	blob_free(&v1);
+	blob_free(&n);
+}
+
 static void more_than_65535_places_are_several_sections_in_v1_and_one_in_n(void **state)
 {
 	enum { N = 150000 };
@@ -545,6 +584,7 @@ int main(void)
 		cmocka_unit_test(kernel_btf_in_its_own_form_is_itself),
 		cmocka_unit_test(both_dialects_say_the_same),
 		cmocka_unit_test(what_v1_cannot_say_is_no_location_and_counted),
+		cmocka_unit_test(v1_says_no_address_by_another_type),
 		cmocka_unit_test(more_than_65535_places_are_several_sections_in_v1_and_one_in_n),
 		cmocka_unit_test(v1_place_without_a_func_gets_one),
 		cmocka_unit_test(downgrade_drops_what_old_readers_refuse_and_says_so),

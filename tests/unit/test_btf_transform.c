@@ -210,13 +210,20 @@ static void distilled_base_has_only_what_is_searched_for(void **state)
 	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){.base = base.btf});
 	uint32_t node_t = cairn_btf_find(base.btf, "node_t", CAIRN_BTF_TYPEDEF, 0);
 	struct cairn_btf_member members[] = {{str(b, "n"), node_t, 0, 0},
-					     {str(b, "e"), cairn_btf_find(base.btf, "small", 0, 0), 320, 0}};
-	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "own"), 44, members, 2);
+					     {str(b, "e"), cairn_btf_find(base.btf, "small", 0, 0), 320, 0},
+					     {str(b, "b"), cairn_btf_find(base.btf, "big", 0, 0), 352, 0}};
+	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "own"), 52, members, 3);
 	struct blob in = finish(b, base.btf);
 	assert_int_equal(cairn_btf_distil_base(in.btf, &bytes[0], &size[0], &bytes[1], &size[1], &err), 0);
 	struct blob small = opened(bytes[0], size[0], NULL), own = opened(bytes[1], size[1], small.btf);
 	/* node without members, small without values; node_t moves to the split blob. */
-	assert_int_equal(cairn_btf_end_id(small.btf), 3);
+	assert_int_equal(cairn_btf_end_id(small.btf), 4);
+	/* libbpf's relocation wants an ENUM of that size for an ENUM64, too. */
+	t = must_have(small.btf, cairn_btf_find(small.btf, "big", CAIRN_BTF_ENUM, 0));
+	assert_int_equal(t.ref, 8);
+	assert_int_equal(t.vlen, 0);
+	t = must_have(small.btf, cairn_btf_find(small.btf, "small", CAIRN_BTF_ENUM, 0));
+	assert_int_equal(t.kflag, 0);
 	t = must_have(small.btf, cairn_btf_find(small.btf, "node", CAIRN_BTF_STRUCT, 0));
 	assert_int_equal(t.vlen, 0);
 	assert_int_equal(t.ref, 40);
