@@ -22,6 +22,8 @@ int addr_space_open(const char *word, const struct cairn_binary_opts *opts, cons
  * STATUS_DAMAGED when answers are missing because a sidecar could not be believed, else STATUS_YES.
  */
 int addr_space_status(const struct addr_space *space);
+/* Of an object file why addresses may belong to nothing, on standard error. */
+void addr_space_tell_object(const struct addr_space *space);
 void addr_space_close(struct addr_space *space);
 
 /* What is known of one address. */

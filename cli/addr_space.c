@@ -24,6 +24,9 @@
 #include "cmd.h"
 #include "say.h"
 
+/* Where the sections of an object file are looked for: the library lays them out from a page's beginning on. */
+enum { FIRST_SECTION_STEP = 0x1000, FIRST_SECTION_MAX = 1 << 20 };
+
 /* A file with code. */
 struct module {
 	char *path;
@@ -209,6 +212,23 @@ int addr_space_open(const char *word, const struct cairn_binary_opts *opts, cons
 int addr_space_status(const struct addr_space *space)
 {
 	return space->has_trouble ? STATUS_DAMAGED : STATUS_YES;
+}
+
+void addr_space_tell_object(const struct addr_space *space)
+{
+	const struct cairn_binary *bin = space->pid ? NULL : space->modules[0].bin;
+	const char *section;
+	uint64_t off, at = 0;
+
+	if (!bin || !cairn_binary_is_relocatable(bin))
+		return;
+	while (at < FIRST_SECTION_MAX && !cairn_binary_section_of(bin, (struct cairn_vaddr){at}, &section, &off))
+		at += FIRST_SECTION_STEP;
+	if (at < FIRST_SECTION_MAX)
+		say(stderr,
+		    "%s: an object file has no addresses before it is linked: its sections are laid out here one after the other, %s from 0x%"
+		    PRIx64 " on\n",
+		    space->modules[0].path, section, at);
 }
 
 void addr_space_close(struct addr_space *space)

@@ -200,6 +200,8 @@ static int run(void *v, const struct operands *operands)
 		status = answer_words(space, values, operands->items + 1, operands->n - 1, &tally);
 	else
 		status = answer_stdin(space, values, &tally);
+	if (!status && tally.n_unknown)
+		addr_space_tell_object(space);
 	if (!status)
 		status = addr_space_status(space);
 	addr_space_close(space);

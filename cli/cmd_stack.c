@@ -15,7 +15,7 @@
 struct stack_values {
 	unsigned long rounds, max_frames, jobs;
 	double interval;
-	const char *sysroot;
+	const char *sysroot, *program;
 	struct opt_list debug_dirs;
 	bool args, json, symbols, no_cache, no_demangle;
 };
@@ -26,6 +26,7 @@ static const struct opt opts[] = {
 	{'n', "rounds", OPT_COUNT, "N", AT(rounds), "take the stacks N times"},
 	{'i', "interval", OPT_SECONDS, "TIME", AT(interval), "with -n, wait so long between two rounds; otherwise 1s"},
 	{0, "max-frames", OPT_COUNT, "N", AT(max_frames), "at most N frames of a thread; otherwise 1024"},
+	{'e', "executable", OPT_TEXT, "FILE", AT(program), "the program of a core file that does not tell which it was"},
 	{0, "sysroot", OPT_TEXT, "DIR", AT(sysroot), "look for the files of a core file below DIR"},
 	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs), "look for the files of a core file in DIR/.build-id, too; may be repeated"},
 	{'a', "args", OPT_FLAG, NULL, AT(args), "the values of parameters, where the debug information tells where they are"},
@@ -107,6 +108,7 @@ static int take(int pid, const char *core, const struct stack_values *values, st
 {
 	struct cairn_stacks_opts how = {.size = sizeof(how), .max_frames = values->max_frames,
 					.threads = (unsigned int)values->jobs,
+					.program = values->program,
 					.sysroot = values->sysroot,
 					.debug_dirs = values->debug_dirs.items,
 					.n_debug_dirs = values->debug_dirs.n,
@@ -174,6 +176,8 @@ static int run(void *v, const struct operands *operands)
 		return fail(STATUS_USAGE, "one process or core file at a time");
 	if (!pid && values->rounds > 1)
 		return fail(STATUS_USAGE, "%s: a core file has one moment only", operands->items[0]);
+	if (pid && values->program)
+		return fail(STATUS_USAGE, "--executable is for core files; of process %d it is known", pid);
 	if (values->no_demangle)
 		demangle_never();
 	write_in_large_pieces();

@@ -106,6 +106,8 @@ struct cairn_stacks_opts {
 	void *find_pack_ctx;
 	bool vectors; /* of a process, read vector registers, too: a system call more for each thread. Of a core what it has is there */
 	bool no_registers; /* do not keep those of frames, which takes time: cairn_stacks_regs() tells none but the pc then */
+	/* Of a core file: the program's, where the core does not tell which it was; not taken where the core contradicts. NULL */
+	const char *program;
 };
 
 struct cairn_stacks;

@@ -60,7 +60,7 @@ struct core {
 	char comm[17]; /* of the main thread */
 	uint64_t signature; /* of AArch64: bits of an address of code that a signature takes; 0: not known */
 	uint64_t vdso; /* 0: not known */
-	uint64_t phdr, execfn; /* of the program: its program headers, its name; 0: not known */
+	uint64_t phdr, execfn, entry, phnum; /* of the program: its program headers, name, entry, number of headers; 0: not known */
 	VEC(char *) names; /* of files that the core does not name */
 	char note[CAIRN_ERR_MSG_MAX]; /* which of those was not found; "" */
 };
@@ -98,14 +98,18 @@ bool core_build_id_at(const struct core *core, uint64_t base, struct core_build_
 
 struct core_search {
 	const struct core *core;
-	const char *sysroot; /* in front of the paths in the core; NULL: "". Borrowed, as the rest */
+	const char *program; /* the file of the program, whatever the core says of it; NULL. Borrowed, as the rest */
+	const char *sysroot; /* in front of the paths in the core; NULL: "" */
 	const char *const *debug_dirs;
 	size_t n_debug_dirs;
 	unsigned int threads;
 };
 
 /*
- * core_add_loaded - the files of a core without NT_FILE, by the dynamic loader's list
+ * core_add_loaded - the files of a core without NT_FILE, by the dynamic loader's list; and the program that is named by @search
+ *
+ * Who names the program is believed where the core does not contradict: by its entry, its program headers, its build-id or its dynamic
+ * section.
  *
  * To be called before code_space_open_core(). What cannot be found, or is not the file that was mapped, is left out; core->note has one of them.
  * Returns 0, -ENOMEM.

@@ -220,6 +220,74 @@ static int add_file(struct core *core, const struct core_search *search, const c
 	return 0;
 }
 
+/* ---- the program, as the user names it ---- */
+
+/* Whether the core says that it was another one. */
+static const char *contradiction(const struct core *core, struct candidate *f)
+{
+	struct core_build_id id = {.n = 0};
+	Elf64_Phdr ph, dynamic;
+	uint64_t tag;
+	size_t n;
+	const uint8_t *own = cairn_binary_build_id(f->bin, &n);
+	if (elf_machine(binary_main(f->bin)) != core->machine)
+		return "of another architecture";
+	if ((core->phnum && core->phnum != f->eh.e_phnum) || (core->entry && core->entry != f->bias + f->eh.e_entry))
+		return "not the program of the core, which begins elsewhere";
+	if (find_header(f, PT_LOAD, &ph) && !ph.p_offset && core_build_id_at(core, f->bias + ph.p_vaddr, &id) &&
+	    (n != id.n || memcmp(own, id.bytes, n)))
+		return "not the program of the core: its build-id is another one";
+	if (find_header(f, PT_DYNAMIC, &dynamic) && core_read(core, f->bias + dynamic.p_vaddr, &tag, sizeof(tag)) &&
+	    !is_dynamic_section(core, f))
+		return "not the program of the core: its dynamic section is another one";
+	return NULL;
+}
+
+/* A program that is not position-independent is where it says. */
+static bool place_named(const struct core *core, struct candidate *f)
+{
+	if (core->phdr)
+		return place_program(core, f);
+	return f->eh.e_type == ET_EXEC;
+}
+
+/* What the core names there is that. */
+static void drop_files(struct core *core, struct candidate *f)
+{
+	Elf64_Phdr ph;
+	for (uint64_t i = 0; read_header(f, i, &ph); i++) {
+		uint64_t lo = f->bias + ph.p_vaddr, hi = lo + ph.p_memsz;
+		size_t n = 0;
+		if (ph.p_type != PT_LOAD)
+			continue;
+		for (size_t k = 0; k < core->files.n; k++)
+			if (core->files.p[k].hi <= lo || core->files.p[k].lo >= hi)
+				core->files.p[n++] = core->files.p[k];
+		core->files.n = n;
+	}
+}
+
+/* 1: it was taken; 0: not, and core->note says why; -ENOMEM. */
+static int add_named(struct core *core, const struct core_search *search, struct program *program, struct cairn_err *err)
+{
+	char path[2 * MAX_NAME];
+	struct candidate f;
+	int rc = open_candidate(core, search, "", search->program, path, &f);
+	if (rc != 1)
+		return rc < 0 ? err_nomem(err, "the program of a core file") : 0;
+	const char *why = place_named(core, &f) ? contradiction(core, &f) : "the core does not say where it was";
+	if (why) {
+		snprintf(core->note, sizeof(core->note), "%.200s: %s", search->program, why);
+	} else {
+		read_program(&f, program);
+		drop_files(core, &f);
+		rc = add_segments(core, &f, err);
+		rc = rc < 0 ? rc : 1;
+	}
+	cairn_binary_close(f.bin);
+	return why ? 0 : rc;
+}
+
 /* ---- the loader's list ---- */
 
 static uint64_t first_link(const struct core *core, uint64_t dynamic)
@@ -253,13 +321,14 @@ static int add_libraries(struct core *core, const struct core_search *search, co
 int core_add_loaded(struct core *core, const struct core_search *search, struct cairn_err *err)
 {
 	struct program program = {0};
-	if (core->files.n || !core->phdr || !core->execfn)
-		return 0;
-	char *name = read_string(core, core->execfn);
-	int rc = name ? add_file(core, search, name, 0, &program, err) : 0;
-	if (rc == 0)
+	bool has_files = core->files.n;
+	int rc = search->program ? add_named(core, search, &program, err) : 0;
+	char *name = rc == 0 && !has_files && core->phdr && core->execfn && !core->note[0] ? read_string(core, core->execfn) : NULL;
+	if (name)
+		rc = add_file(core, search, name, 0, &program, err);
+	if (rc >= 0 && !has_files)
 		rc = add_libraries(core, search, &program, err);
 	free(program.loader);
 	free(name);
-	return rc;
+	return rc < 0 ? rc : 0;
 }

@@ -108,6 +108,10 @@ static void read_auxv(struct core *core, struct cursor *c)
 			core->vdso = value;
 		if (type == AT_PHDR)
 			core->phdr = value;
+		if (type == AT_ENTRY)
+			core->entry = value;
+		if (type == AT_PHNUM)
+			core->phnum = value;
 		if (type == AT_EXECFN)
 			core->execfn = value;
 	}
@@ -124,7 +128,8 @@ static int read_files(struct core *core, struct cursor *c, struct cairn_err *err
 		struct core_file f = {.lo = cur_u64(c), .hi = cur_u64(c), .off = cur_u64(c) * unit, .path = cur_str(&paths)};
 		if (paths.failed)
 			return 0;
-		if (f.lo < f.hi && !VEC_ADD(&core->files, f))
+		/* One without a name is memory. */
+		if (f.lo < f.hi && f.path[0] && !VEC_ADD(&core->files, f))
 			return err_nomem(err, "the files of a core file");
 	}
 	return 0;

@@ -19,6 +19,10 @@
  * several that start there a global one wins over a weak and that over a local one, then the
  * shorter name, then the first in alphabetical order.
  *
+ * A function without a size (hand-written assembler, _start of old C libraries) has all code up to the next function of its
+ * section that nothing else has. Where a file has dynamic symbols only the next function may be one without a name: there it has its
+ * first byte and no more.
+ *
  * Flattening sweeps over the starts in order. A heap keeps the open ranges with the winner on top.
  * An ended range leaves it only when it comes to the top: until then it cannot win. Each symbol
  * enters and leaves once: O(n log n). The top at a place lasts until it ends or another starts.
@@ -41,7 +45,7 @@ static bool is_function(const struct elf *e, const struct elf_symbol *s)
 	return section && (section->file.flags & SHF_EXECINSTR);
 }
 
-/* End of [start, end). A function without a size is known at its first byte and no further. */
+/* End of [start, end). A function without a size has its first byte; extend() adds what nothing else has. */
 static uint64_t end_of(const struct elf_symbol *s)
 {
 	uint64_t size = s->size ? s->size : 1;
@@ -150,6 +154,25 @@ static int flatten(struct functions *f, const struct elf_symbol **p, size_t n)
 	return r;
 }
 
+static uint64_t end_of_section(const struct elf *e, uint64_t at)
+{
+	const struct section *s = elf_section_holding(e, (struct cairn_vaddr){at});
+	return s && s->file.flags & SHF_EXECINSTR ? s->file.addr.v + s->file_size : at;
+}
+
+static void extend(struct functions *f, const struct elf *e)
+{
+	for (size_t i = 0; i < f->ranges.n; i++) {
+		struct function_range *r = &f->ranges.p[i];
+		uint64_t next = i + 1 < f->ranges.n ? r[1].lo : UINT64_MAX;
+		if (r->symbol->size)
+			continue;
+		uint64_t end = end_of_section(e, r->lo);
+		end = end < next ? end : next;
+		r->hi = end > r->hi ? end : r->hi;
+	}
+}
+
 int functions_init(struct functions *f, struct elf *e, struct cairn_err *err)
 {
 	*f = (struct functions){0};
@@ -166,6 +189,8 @@ int functions_init(struct functions *f, struct elf *e, struct cairn_err *err)
 			p[n++] = &symbols[i];
 	r = flatten(f, p, n);
 	free(p);
+	if (r == 0 && elf_has_symtab(e))
+		extend(f, e);
 	if (r < 0) {
 		functions_fini(f);
 		return err_nomem(err, "function ranges");

@@ -143,6 +143,8 @@ static bool step(const struct assume *a, enum frame_state state, struct cairn_re
 bool assume_caller(const struct assume *a, bool is_exact, struct cairn_regs *regs, const char **ret_why)
 {
 	struct cairn_regs caller = *regs;
+	if (a->machine == EM_AARCH64)
+		return assume_caller_arm(a, is_exact, regs, ret_why);
 	if (a->machine != EM_X86_64 || (~regs->known & (1 << RSP | 1 << RBP))) {
 		*ret_why = "its frame pointer is not known";
 		return false;

@@ -26,4 +26,8 @@ struct assume {
  */
 bool assume_caller(const struct assume *a, bool is_exact, struct cairn_regs *regs, const char **ret_why);
 
+/* The same of AArch64, whose callers' stack pointer is not known afterwards; and whether x29 says that there is no caller: it is 0. */
+bool assume_caller_arm(const struct assume *a, bool is_exact, struct cairn_regs *regs, const char **ret_why);
+bool assume_outermost_arm(bool is_exact, const struct cairn_regs *regs);
+
 #endif

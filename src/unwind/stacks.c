@@ -22,7 +22,7 @@ int stacks_new(const struct cairn_stacks_opts *opts, struct cairn_stacks **ret, 
 	stacks->jobs = o.threads;
 	stacks->has_vectors = o.vectors;
 	stacks->no_registers = o.no_registers;
-	stacks->search = (struct core_search){.sysroot = o.sysroot, .debug_dirs = o.debug_dirs,
+	stacks->search = (struct core_search){.program = o.program, .sysroot = o.sysroot, .debug_dirs = o.debug_dirs,
 					      .n_debug_dirs = o.n_debug_dirs, .threads = o.threads};
 	stacks->packs = (struct code_packs){.find = o.find_pack, .ctx = o.find_pack_ctx};
 	*ret = stacks;

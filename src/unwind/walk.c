@@ -20,7 +20,7 @@ struct walker {
 	bool is_assumed; /* a frame up to here is an assumption */
 	uint32_t touched; /* those that may be others in @regs than in @inner */
 	/* A frame seen before, renewed at each power of two: Brent's way to notice a cycle. */
-	uint64_t seen_pc, seen_sp;
+	uint64_t seen_pc, seen_sp, seen_fp;
 };
 
 /* How a frame is left. */
@@ -261,6 +261,10 @@ static int step_by_frame_pointer(struct walker *w, const struct way *way, struct
 	char other[128];
 	uint64_t target;
 	struct cairn_regs caller = w->regs;
+	if (t->machine == EM_AARCH64 && assume_outermost_arm(f->is_exact, &caller)) {
+		w->is_assumed = true;
+		return finish_outermost(w, "frame pointer 0");
+	}
 	if (!assume_caller(&how, f->is_exact, &caller, &why))
 		return tell_no_way(w, f, way, why);
 	int rc = calls_another(w, f->at.v, caller.pc.v, &target, err);
@@ -277,12 +281,16 @@ static int step_by_frame_pointer(struct walker *w, const struct way *way, struct
 
 static bool was_here(struct walker *w, const struct cairn_regs *regs, size_t n)
 {
-	uint64_t sp = regs->r[w->target->machine == EM_AARCH64 ? 31 : 7];
-	if (n && regs->pc.v == w->seen_pc && sp == w->seen_sp)
+	const struct convention *abi = convention_of(w->target->machine);
+	uint64_t sp = regs->r[abi->sp], fp = regs->r[abi->fp];
+	/* Only where the stack pointer is not known do frames differ by the frame pointer alone. */
+	bool has_sp = regs->known & UINT32_C(1) << abi->sp;
+	if (n && regs->pc.v == w->seen_pc && sp == w->seen_sp && (has_sp || fp == w->seen_fp))
 		return true;
 	if ((n & (n - 1)) == 0) {
 		w->seen_pc = regs->pc.v;
 		w->seen_sp = sp;
+		w->seen_fp = fp;
 	}
 	return false;
 }

@@ -7,7 +7,7 @@ import random
 import select
 import subprocess
 
-from claims import CAIRN, cairn, claim, compile_c, expect, folder, main
+from claims import CAIRN, cairn, claim, compile_c, expect, folder, main, need, run
 
 SOURCE = """\
 static volatile int sink;
@@ -80,6 +80,60 @@ def who_writes_an_address_and_waits_gets_the_answer():
             answer = os.read(child.stdout.fileno(), 4096).decode()
             expect(answer == cairn("addr", made, address).out, answer)
         child.stdin.close()
+
+
+SIZELESS = """
+.text
+.type first, %function
+first: nop
+nop
+ret
+.type second, %function
+second: nop
+.size second, .-second
+nop
+.type third, %function
+.globl third
+third: ret
+nop
+.section other, "ax"
+nop
+"""
+
+
+@claim
+def a_function_without_a_size_has_the_code_up_to_the_next_one():
+    source, path = os.path.join(folder(), "sizeless.s"), os.path.join(folder(), "sizeless")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(SIZELESS)
+    run(need("gcc"), "-nostdlib", "-static", "-Wl,-e,third", source, "-o", path, check=True)
+    nm = {line.split()[2]: int(line.split()[0], 16) for line in run(need("nm"), path, check=True).lines()}
+    lo = nm["first"]
+    asked = [f"{lo + i:#x}" for i in range(-1, 9)]
+    ours = [o["frames"][0]["function"] if o["frames"] else None for o in cairn("addr", "--json", path, *asked).objects()]
+    # The one with a size ends there, and a section is the end of all.
+    expect(ours == [None, "first", "first", "first", "second", None, "third", "third", None, None], ours)
+    theirs = run(need("llvm-symbolizer"), "--no-inlines", "--functions=linkage", f"--obj={path}", *asked[1:4], *asked[6:8]).lines()[::3]
+    expect(theirs == ["first"] * 3 + ["third"] * 2, theirs)
+    # Where only the dynamic symbols are left the next function may have no name.
+    library = path + ".so"
+    run("gcc", "-shared", "-nostdlib", source, "-o", library, check=True)
+    whole = int(next(line for line in run("nm", library).lines() if line.endswith(" third")).split()[0], 16)
+    run(need("strip"), library, check=True)
+    ours = [bool(o["frames"]) for o in cairn("addr", "--json", library, f"{whole:#x}", f"{whole + 1:#x}").objects()]
+    expect(ours == [True, False], ours)
+
+
+@claim
+def an_address_of_an_object_file_is_told_from_what():
+    source, path = os.path.join(folder(), "object.c"), os.path.join(folder(), "object.o")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(SOURCE)
+    run(need("gcc"), "-O2", "-c", source, "-o", path, check=True)
+    r = cairn("addr", path, "4")
+    expect(r.status == 1 and "no addresses before it is linked" in r.err and ".text from 0x1000 on" in r.err, r)
+    r = cairn("addr", path, "0x1004")
+    expect(r.status == 0 and r.err == "" and "outer" in r.out, r)
 
 
 main()

@@ -694,6 +694,71 @@ def a_smashed_stack_ends_with_its_reason():
             expect(all(f["path"] for f in thread["frames"][:-1]), r)
 
 
+# ---- cores of AArch64, which QEMU writes, without rows and names of files ----
+
+ARM = """
+typedef unsigned long u64;
+volatile u64 sink;
+__attribute__((noinline)) void other(void) { sink++; }
+#ifdef LEAF
+__attribute__((noinline)) u64 crash(volatile u64 *p) { return *p; }
+#else
+__attribute__((noinline)) u64 crash(volatile u64 *p) { volatile u64 pad[4]; other(); pad[0] = 1; return *p + pad[0]; }
+#endif
+__attribute__((noinline)) u64 down(u64 n) { u64 (*volatile again)(u64) = down; return n ? again(n - 1) + 1 : crash((u64 *)8) + 2; }
+__attribute__((noreturn)) void begin(void) { sink = down(3) + 1; for (;;); }
+__asm__(".globl _start\\n.type _start,%function\\n_start: mov x29, #0\\nmov x30, #0\\nbl begin\\n.size _start,.-_start\\n");
+"""
+
+
+def core_of_arm(name, *flags):
+    """(program, core) of a program without rows, dynamic section and build-id"""
+    need("ld.lld")
+    where = os.path.join(folder(), name)
+    os.mkdir(where)
+    path, source = os.path.join(where, "arm"), os.path.join(where, "arm.c")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(ARM)
+    run(need("clang"), "--target=aarch64-linux-gnu", "-nostdlib", "-static", "-fuse-ld=lld", "-Wl,--build-id=none", "-ffreestanding",
+        "-fno-omit-frame-pointer", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", *flags, source, "-o", path, check=True)
+    run(need("prlimit"), "--core=unlimited", need("qemu-aarch64"), path, cwd=where)
+    cores = glob.glob(os.path.join(where, "qemu_*.core"))
+    if not cores:
+        raise Skip("qemu-aarch64 writes no core here")
+    return path, cores[0]
+
+
+@claim_each("-O0", "-O1", "-O2", "-DLEAF -O0", "-DLEAF -O2")
+def frames_of_arm64_without_rows_are_left_by_x29(flags):
+    path, core = core_of_arm("arm" + flags.replace(" ", ""), *flags.split())
+    r = cairn("stack", "--no-cache", "--json", "-e", path, core)
+    (thread,) = r.objects()
+    names = [f["functions"][0]["function"] for f in thread["frames"]]
+    expect(names == ["crash", "down", "down", "down", "down", "begin", "_start"], names, r)
+    # None of it is a fact.
+    expect(thread["end"] == "assumed" and r.status == 6, thread["why"], r)
+    expect(all(f["assumed"] for f in thread["frames"][1:]), r)
+
+
+@claim
+def the_program_of_a_core_that_names_none_is_taken_where_nothing_contradicts():
+    path, core = core_of_arm("named", "-O1")
+    r = cairn("stack", "--no-cache", core)
+    expect(r.status == 1 and "crash" not in r.out and "not the file that was mapped" in r.err, r)
+    other = path + ".other"
+    with open(path, "rb") as file:
+        data = bytearray(file.read())
+    data[24] ^= 4  # e_entry
+    with open(other, "wb") as file:
+        file.write(data)
+    r = cairn("stack", "--no-cache", "-e", other, core)
+    expect(r.status == 1 and "crash" not in r.out and "not the program of the core" in r.err, r)
+    r = cairn("stack", "--no-cache", "-e", "/bin/true", core)
+    expect(r.status == 1 and "of another architecture" in r.err, r)
+    r = cairn("stack", "-e", path, str(os.getpid()))
+    expect(r.status == 2 and "core files" in r.err, r)
+
+
 # ---- core files ----
 
 def a_core():

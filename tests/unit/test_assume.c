@@ -234,6 +234,109 @@ static void code_that_may_not_run_has_no_return_addresses(void **state)
 	assert_none(&w, true, "what rbp leads to is no return address");
 }
 
+/* ---- AArch64 ---- */
+
+enum { X29 = 29, X30 = 30, XSP = 31, RECORD = SP + 0x20, FUNCTION = 0x100 };
+enum { NOP = 0xd503201f, STP = 0xa9be7bfd, MOV_FP = 0x910003fd, LDP = 0xa8c27bfd, RETURN = 0xd65f03c0, BLR = 0xd63f0000 };
+
+/* @insns from FUNCTION on, of which the one of number @here is about to run; the call before CALLER leads to FUNCTION. */
+static void make_arm(struct world *w, const uint32_t *insns, size_t n, size_t here)
+{
+	const uint32_t call = 0x94000000 | (((FUNCTION - (CALLER - CODE - 4)) / 4) & 0x3ffffff), nop = NOP;
+	make(w, "", 0);
+	for (size_t i = 0; i < sizeof(w->code); i += 4)
+		memcpy(w->code + i, &nop, 4);
+	memcpy(w->code + FUNCTION, insns, n * sizeof(*insns));
+	memcpy(w->code + (CALLER - CODE) - 4, &call, 4);
+	w->how.machine = EM_AARCH64;
+	w->regs = (struct cairn_regs){.pc = {CODE + FUNCTION + 4 * here}, .known = UINT32_MAX};
+	w->regs.r[XSP] = SP;
+	w->regs.r[X29] = RECORD;
+	w->regs.r[X30] = CALLER;
+	*word_at(w, RECORD) = CALLER_FP;
+	*word_at(w, RECORD + 8) = CALLER;
+}
+
+#define MAKE_ARM(w, here, ...) make_arm(w, (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / 4, here)
+
+static void assert_arm(struct world *w, bool is_exact, uint64_t fp)
+{
+	struct cairn_regs regs = w->regs;
+	const char *why = NULL;
+	if (!assume_caller(&w->how, is_exact, &regs, &why))
+		fail_msg("%s", why);
+	assert_int_equal(regs.pc.v, CALLER);
+	/* How large the frame was nobody says. */
+	assert_int_equal(regs.known, UINT32_C(1) << X29);
+	assert_int_equal(regs.r[X29], fp);
+}
+
+static void a_frame_of_aarch64_is_left_by_x29(void **state)
+{
+	struct world w;
+	MAKE_ARM(&w, 3, STP, MOV_FP, NOP, NOP);
+	assert_arm(&w, true, CALLER_FP);
+	assert_arm(&w, false, CALLER_FP);
+	/* x30 is another call's by now. */
+	MAKE_ARM(&w, 4, STP, MOV_FP, NOP, BLR, NOP);
+	w.regs.r[X30] = CODE + FUNCTION + 16;
+	assert_arm(&w, true, CALLER_FP);
+	/* A signature of the return address is above it. */
+	*word_at(&w, RECORD + 8) |= UINT64_C(0x12) << 56;
+	assert_arm(&w, true, CALLER_FP);
+}
+
+static void without_a_frame_x30_is_the_return_address(void **state)
+{
+	struct world w;
+	MAKE_ARM(&w, 1, NOP, NOP, RETURN);
+	assert_arm(&w, true, RECORD);
+	MAKE_ARM(&w, 0, STP, MOV_FP);
+	assert_arm(&w, true, RECORD);
+	MAKE_ARM(&w, 4, STP, MOV_FP, NOP, LDP, RETURN);
+	assert_arm(&w, true, RECORD);
+}
+
+static void what_does_not_tell_whether_a_frame_was_made_is_not_assumed(void **state)
+{
+	static const char unknown[] = "nothing tells whether it has made its frame";
+	struct world w;
+	/* Between the two; after a way out; and without a call that leads here. */
+	MAKE_ARM(&w, 1, STP, MOV_FP);
+	assert_none(&w, true, unknown);
+	MAKE_ARM(&w, 4, STP, MOV_FP, LDP, RETURN, NOP);
+	assert_none(&w, true, unknown);
+	MAKE_ARM(&w, 2, NOP, NOP, NOP);
+	w.regs.r[X30] = SP;
+	assert_none(&w, true, unknown);
+	w.regs.known &= ~(UINT32_C(1) << X29);
+	assert_none(&w, true, "its frame pointer is not known");
+}
+
+static void x29_that_leads_nowhere_is_not_followed(void **state)
+{
+	struct world w;
+	MAKE_ARM(&w, 3, STP, MOV_FP, NOP, NOP);
+	w.regs.r[X29] = SP - 16;
+	assert_none(&w, true, "x29, which could be its frame pointer, does not point into the stack");
+	w.regs.r[X29] = RECORD;
+	*word_at(&w, RECORD) = RECORD - 32;
+	assert_none(&w, true, "x29 leads down the stack");
+	*word_at(&w, RECORD) = CALLER_FP;
+	*word_at(&w, RECORD + 8) = CODE + 0x40;
+	assert_none(&w, true, "what x29 leads to is no return address");
+}
+
+static void x29_of_0_says_that_there_is_no_caller(void **state)
+{
+	struct world w;
+	MAKE_ARM(&w, 3, STP, MOV_FP, NOP, NOP);
+	assert_false(assume_outermost_arm(false, &w.regs));
+	w.regs.r[X29] = 0;
+	assert_true(assume_outermost_arm(false, &w.regs));
+	assert_false(assume_outermost_arm(true, &w.regs));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -249,6 +352,11 @@ int main(void)
 		cmocka_unit_test(what_is_not_behind_a_call_is_no_return_address),
 		cmocka_unit_test(code_in_no_file_may_be_returned_to_without_a_call_if_its_frame_is_whole),
 		cmocka_unit_test(code_that_may_not_run_has_no_return_addresses),
+		cmocka_unit_test(a_frame_of_aarch64_is_left_by_x29),
+		cmocka_unit_test(without_a_frame_x30_is_the_return_address),
+		cmocka_unit_test(what_does_not_tell_whether_a_frame_was_made_is_not_assumed),
+		cmocka_unit_test(x29_that_leads_nowhere_is_not_followed),
+		cmocka_unit_test(x29_of_0_says_that_there_is_no_caller),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -912,8 +912,8 @@ struct span {
 	char name[16];
 };
 
-/* The rule of binary.h in its own words, one symbol after the other. */
-static const struct span *expected_at(const struct span *p, size_t n, uint64_t x)
+/* What holds an address by itself. */
+static const struct span *held_at(const struct span *p, size_t n, uint64_t x)
 {
 	const struct span *best = NULL;
 	static const int rank[] = {[STB_LOCAL] = 2, [STB_GLOBAL] = 0, [STB_WEAK] = 1};
@@ -938,6 +938,21 @@ static const struct span *expected_at(const struct span *p, size_t n, uint64_t x
 			d = strcmp(p[i].name, best->name);
 		if (d < 0)
 			best = &p[i];
+	}
+	return best;
+}
+
+/* The rule of binary.h in its own words, one symbol after the other; a gap is that of what comes before it without a size. */
+static const struct span *expected_at(const struct span *p, size_t n, uint64_t x)
+{
+	const struct span *best = held_at(p, n, x);
+	if (x < 0x1000 || x >= 0x1100)
+		return best;
+	for (uint64_t y = x; !best && y-- > 0x1000;) {
+		const struct span *before = held_at(p, n, y);
+		if (before && before->size)
+			return NULL;
+		best = before;
 	}
 	return best;
 }
