@@ -84,7 +84,9 @@ struct cairn_source_list {
  * @pattern  "list_head", "struct list_head" (union, enum), a typedef's name, or a pattern of the shell, "tcp_*"; NULL: all
  *           structs and unions that have a name
  * @list     zeroed before its first use; the caller's
- * In DWARF typedefs come behind all structs, and by name only when no struct has it. Returns how many there were; 0: none. -ENOMEM, -EBADMSG.
+ * In DWARF typedefs come after all structs, and by name only when no struct has it. A name that no type has may be that
+ * of a type in some scope ("Job" finds "ns::Job") or, in DWARF, of one that a function defines for itself ("f::inner",
+ * or "inner"); patterns find the latter when they have "::". "All" has no types of functions. Returns how many there were; 0: none. -ENOMEM, -EBADMSG.
  * Cost: O(types); of DWARF, the first call lists all definitions of the binary, in parallel by unit, and the first that
  * looks for typedefs lists those.
  */

@@ -158,4 +158,14 @@ int dwarf_type_definitions(struct dw_types *r, int (*visit)(void *ctx, dw_off of
 int dwarf_type_typedefs(struct dw_types *r, int (*visit)(void *ctx, dw_off off, struct cairn_err *err), void *ctx,
 			struct cairn_err *err);
 
+/* @name: with the function and its scopes, "ns::f::inner"; borrowed during the call. */
+typedef int dwarf_local_visitor(void *ctx, dw_off off, const char *name, struct cairn_err *err);
+
+/*
+ * dwarf_type_locals - every struct, class, union, enum and typedef with a name that is defined in a function
+ *
+ * Otherwise as dwarf_type_definitions(). Cost: a walk over all functions of the binary, in parallel by unit, at each call.
+ */
+int dwarf_type_locals(struct dw_types *r, dwarf_local_visitor *visit, void *ctx, struct cairn_err *err);
+
 #endif

@@ -9,6 +9,7 @@
  */
 #include "base/err.h"
 #include "dwarf/type_index.h"
+#include "dwarf/type_locals.h"
 #include "dwarf/types_inside.h"
 #include "dwarf/types_read.h"
 
@@ -225,4 +226,14 @@ int dwarf_type_typedefs(struct dw_types *r, visit_type *visit, void *ctx, struct
 	rc = visit_all(index, visit, ctx, err);
 	dw_type_index_free(index);
 	return rc;
+}
+
+int dwarf_type_locals(struct dw_types *r, dwarf_local_visitor *visit, void *ctx, struct cairn_err *err)
+{
+	struct dw_type_locals list;
+	int rc = dw_type_locals_list(r->dw, 0, &list, err);
+	for (size_t i = 0; rc >= 0 && i < list.v.n; i++)
+		rc = visit(ctx, list.v.p[i].off, list.v.p[i].name, err);
+	dw_type_locals_fini(&list);
+	return rc < 0 ? rc : 0;
 }

@@ -171,9 +171,14 @@ static struct elf *debug_of(const struct cairn_binary *bin)
 	return lazy->debug;
 }
 
-/* @is_for_later: the debug files are looked for when somebody asks for them. */
+enum wanted {
+	ALL,
+	FOR_LATER, /* the debug files are looked for when somebody asks for them */
+	FOR_TYPES, /* of BPF objects, too */
+};
+
 static int open_fd(int fd, const char *path, char *real_path, const char *root, int root_fd,
-		   const struct cairn_binary_opts *user_opts, bool is_for_later, struct cairn_binary **ret,
+		   const struct cairn_binary_opts *user_opts, enum wanted wanted, struct cairn_binary **ret,
 		   struct cairn_err *err)
 {
 	struct cairn_binary_opts opts;
@@ -187,8 +192,9 @@ static int open_fd(int fd, const char *path, char *real_path, const char *root, 
 	if (r == 0)
 		r = keep_search(bin, root, root_fd, &opts, err);
 	if (r == 0)
-		r = elf_open_fd(fd, path, &bin->main, err);
-	if (r == 0 && !is_for_later)
+		r = wanted == FOR_TYPES ? elf_open_fd_for_types(fd, path, &bin->main, err)
+					: elf_open_fd(fd, path, &bin->main, err);
+	if (r == 0 && wanted != FOR_LATER)
 		r = find_debug(bin, opts.debug_file, err);
 	if (r < 0) {
 		cairn_binary_close(bin);
@@ -198,7 +204,7 @@ static int open_fd(int fd, const char *path, char *real_path, const char *root, 
 	return 0;
 }
 
-static int open_path(const char *path, const struct cairn_binary_opts *opts, bool is_for_later, struct cairn_binary **ret,
+static int open_path(const char *path, const struct cairn_binary_opts *opts, enum wanted wanted, struct cairn_binary **ret,
 		     struct cairn_err *err)
 {
 	/* Not blocking: a FIFO is refused, not waited for. */
@@ -207,18 +213,23 @@ static int open_path(const char *path, const struct cairn_binary_opts *opts, boo
 		int code = -errno;
 		return err_set(err, code, "%s: %s", path, strerror(-code));
 	}
-	return open_fd(fd, path, realpath(path, NULL), NULL, -1, opts, is_for_later, ret, err);
+	return open_fd(fd, path, realpath(path, NULL), NULL, -1, opts, wanted, ret, err);
 }
 
 int cairn_binary_open(const char *path, const struct cairn_binary_opts *opts,
 		      struct cairn_binary **ret, struct cairn_err *err)
 {
-	return open_path(path, opts, false, ret, err);
+	return open_path(path, opts, ALL, ret, err);
 }
 
 int binary_open_alone(const char *path, struct cairn_binary **ret, struct cairn_err *err)
 {
-	return open_path(path, NULL, true, ret, err);
+	return open_path(path, NULL, FOR_LATER, ret, err);
+}
+
+int binary_open_for_types(const char *path, struct cairn_binary **ret, struct cairn_err *err)
+{
+	return open_path(path, NULL, FOR_TYPES, ret, err);
 }
 
 static int no_exe(int pid, int code, struct cairn_err *err)
@@ -285,7 +296,7 @@ int cairn_binary_open_pid(int pid, const struct cairn_binary_opts *opts, struct 
 	SCOPE_CLOSE int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	bool other_root = root_fd >= 0 && !same_file(root_fd, "/");
 	return open_fd(fd, exe, exe_path(exe, root), other_root ? root : NULL,
-		       other_root ? root_fd : -1, opts, false, ret, err);
+		       other_root ? root_fd : -1, opts, ALL, ret, err);
 }
 
 int binary_open_mem(const void *bytes, size_t size, const char *name, struct cairn_binary **ret,

@@ -46,6 +46,9 @@ struct elf_section {
  */
 int elf_open_fd(int fd, const char *name, struct elf **ret, struct cairn_err *err);
 
+/* The same, and BPF objects, too: for those who read nothing but types. */
+int elf_open_fd_for_types(int fd, const char *name, struct elf **ret, struct cairn_err *err);
+
 /* The same from memory, which must outlive it. For tests and fuzzers. */
 int elf_open_mem(const void *bytes, size_t size, const char *name, struct elf **ret,
 		 struct cairn_err *err);
@@ -214,6 +217,13 @@ int binary_visit_origins(const struct cairn_binary *bin,
  * not found. Errors: as cairn_binary_open().
  */
 int binary_open_alone(const char *path, struct cairn_binary **ret, struct cairn_err *err);
+
+/*
+ * binary_open_for_types - cairn_binary_open() without @opts, which takes BPF objects, too
+ *
+ * Nothing but its debug information may be asked for: no code of BPF is decoded here.
+ */
+int binary_open_for_types(const char *path, struct cairn_binary **ret, struct cairn_err *err);
 
 /* A binary from memory, DWARF inside, for tests and fuzzers; @bytes must outlive it. */
 int binary_open_mem(const void *bytes, size_t size, const char *name, struct cairn_binary **ret,

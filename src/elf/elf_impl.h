@@ -43,6 +43,7 @@ struct elf {
 	const uint8_t *bytes;
 	size_t size;
 	bool mapped; /* bytes come from mmap and are ours to unmap */
+	bool for_types; /* nobody will ask for its instructions, so BPF objects do, too */
 	uint16_t type, machine;
 	atomic_uint n_owners;
 	struct guard *guard;	/* NULL: a file without checksums */

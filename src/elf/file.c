@@ -118,7 +118,7 @@ static int check_kind(const struct elf *e, const struct header *h, struct cairn_
 	if (ident[EI_VERSION] != EV_CURRENT)
 		return err_set(err, -EBADMSG, "%s: ELF header+0x6: version %u; expected 1", e->path,
 			       ident[EI_VERSION]);
-	if (h->machine != EM_X86_64 && h->machine != EM_AARCH64)
+	if (h->machine != EM_X86_64 && h->machine != EM_AARCH64 && !(e->for_types && h->machine == EM_BPF))
 		return err_set(err, -EOPNOTSUPP,
 			       "%s: for %s (machine %u); only x86-64 and arm64 are supported", e->path,
 			       machine_name(h->machine), h->machine);
@@ -294,7 +294,7 @@ static int link_relocations(struct elf *e, struct cairn_err *err)
 		return 0; /* vmlinux keeps its .rela sections, and they are already applied */
 	for (size_t i = e->n_sections; i-- > 0;) {
 		struct section *s = &e->sections[i];
-		if (s->file.type != SHT_RELA)
+		if (s->file.type != SHT_RELA && s->file.type != SHT_REL)
 			continue;
 		if (s->info >= e->n_sections)
 			return err_set(err, -EBADMSG,
@@ -440,7 +440,7 @@ static int parse(struct elf *e, struct cairn_err *err)
 }
 
 /* @st is of the file that the bytes are mapped from, NULL: they are the caller's. */
-static int open_bytes(const void *bytes, size_t size, const struct stat *st, const char *name,
+static int open_bytes(const void *bytes, size_t size, const struct stat *st, const char *name, bool for_types,
 		      struct elf **ret, struct cairn_err *err)
 {
 	struct elf *e = calloc(1, sizeof(*e));
@@ -457,6 +457,7 @@ static int open_bytes(const void *bytes, size_t size, const struct stat *st, con
 	e->bytes = bytes;
 	e->size = size;
 	e->mapped = st;
+	e->for_types = for_types;
 	if (st)
 		e->origin = (struct elf_origin){st->st_dev, st->st_ino, st->st_uid, true};
 	e->path = arena_strdup(&e->arena, name);
@@ -472,10 +473,10 @@ static int open_bytes(const void *bytes, size_t size, const struct stat *st, con
 int elf_open_mem(const void *bytes, size_t size, const char *name, struct elf **ret,
 		 struct cairn_err *err)
 {
-	return open_bytes(bytes, size, NULL, name, ret, err);
+	return open_bytes(bytes, size, NULL, name, false, ret, err);
 }
 
-int elf_open_fd(int fd, const char *name, struct elf **ret, struct cairn_err *err)
+static int open_fd(int fd, const char *name, bool for_types, struct elf **ret, struct cairn_err *err)
 {
 	struct stat st;
 	if (fstat(fd, &st) < 0) {
@@ -494,7 +495,17 @@ int elf_open_fd(int fd, const char *name, struct elf **ret, struct cairn_err *er
 		return err_set(err, code, "%s: cannot map %jd bytes: %s", name,
 			       (intmax_t)st.st_size, strerror(-code));
 	}
-	return open_bytes(bytes, st.st_size, &st, name, ret, err);
+	return open_bytes(bytes, st.st_size, &st, name, for_types, ret, err);
+}
+
+int elf_open_fd(int fd, const char *name, struct elf **ret, struct cairn_err *err)
+{
+	return open_fd(fd, name, false, ret, err);
+}
+
+int elf_open_fd_for_types(int fd, const char *name, struct elf **ret, struct cairn_err *err)
+{
+	return open_fd(fd, name, true, ret, err);
 }
 
 const uint8_t *elf_whole(const struct elf *e, size_t *ret_size)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Relocation of .o and .ko files (x86-64)
+ * Relocation of .o and .ko files, of BPF objects, too
  *
  * In a relocatable file every address and every reference between debug sections is a hole that the
  * linker would fill. We fill it against the layout of segments.c:
  *
  *	.rela.debug_info:  offset 0x2d  type R_X86_64_64  symbol .text  addend 0x40
  *	                   u64 at .debug_info+0x2d = address of .text + 0x40
+ *
+ * BPF has no place for the addend in its records (SHT_REL): what stands in the hole is added.
  *
  * Sections that are not loaded stay at address 0, so that a reference into .debug_str is what DWARF
  * means by one: an offset into it. A symbol that is defined in no section of this file counts as 0.
@@ -37,14 +39,17 @@ enum range {
 	ANY,
 	UNSIGNED,
 	SIGNED,
+	EITHER,
 };
 
-static const struct kind {
+struct kind {
 	uint32_t type;
 	uint8_t width; /* bytes */
 	enum formula formula;
 	enum range range;
-} kinds[] = {
+};
+
+static const struct kind x86_64[] = {
 	{R_X86_64_64, 8, S_PLUS_A, ANY},
 	{R_X86_64_32, 4, S_PLUS_A, UNSIGNED},
 	{R_X86_64_32S, 4, S_PLUS_A, SIGNED},
@@ -63,10 +68,44 @@ static const struct kind {
 	{R_X86_64_PC8, 1, S_PLUS_A_MINUS_P, SIGNED},
 };
 
+/* The numbers are those of the psABI; <elf.h> of old systems lacks some. */
+static const struct kind aarch64[] = {
+	{257, 8, S_PLUS_A, ANY},	    /* ABS64 */
+	{258, 4, S_PLUS_A, EITHER},	    /* ABS32 */
+	{259, 2, S_PLUS_A, EITHER},	    /* ABS16 */
+	{260, 8, S_PLUS_A_MINUS_P, ANY},    /* PREL64 */
+	{261, 4, S_PLUS_A_MINUS_P, EITHER}, /* PREL32 */
+	{262, 2, S_PLUS_A_MINUS_P, EITHER}, /* PREL16 */
+	{314, 4, S_PLUS_A_MINUS_P, SIGNED}, /* PLT32 */
+	{1029, 8, TLS_PLUS_A, ANY},	    /* TLS_DTPREL64 */
+};
+
+/* Of LLVM; before its version 13, 1 and 10 were also those of data. */
+static const struct kind bpf[] = {
+	{1, 8, S_PLUS_A, ANY},	    /* 64_64 */
+	{2, 8, S_PLUS_A, ANY},	    /* 64_ABS64 */
+	{3, 4, S_PLUS_A, UNSIGNED}, /* 64_ABS32 */
+	{4, 4, S_PLUS_A, UNSIGNED}, /* 64_NODYLD32 */
+	{10, 4, S_PLUS_A, UNSIGNED}, /* 64_32 */
+};
+
+static const struct machine {
+	uint16_t machine;
+	const struct kind *kinds;
+	size_t n;
+	uint32_t none; /* a second number for "nothing", beside 0 */
+} machines[] = {
+	{EM_X86_64, x86_64, sizeof(x86_64) / sizeof(x86_64[0]), 0},
+	{EM_AARCH64, aarch64, sizeof(aarch64) / sizeof(aarch64[0]), 256},
+	{EM_BPF, bpf, sizeof(bpf) / sizeof(bpf[0]), 0},
+};
+
 /* Everything that is the same for all relocations of one relocation section. */
 struct job {
 	const struct elf *e;
 	const char *rela_name;
+	bool has_addends; /* SHT_RELA */
+	const struct machine *machine;
 	const struct section *target;
 	uint8_t *bytes;
 	uint64_t size;
@@ -94,11 +133,19 @@ bool section_needs_relocation(const struct elf *e, size_t i)
 	       section_has_bytes(s);
 }
 
-static const struct kind *kind_of(uint32_t type)
+static const struct machine *machine_of(uint16_t machine)
 {
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (kinds[i].type == type)
-			return &kinds[i];
+	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++)
+		if (machines[i].machine == machine)
+			return &machines[i];
+	return NULL;
+}
+
+static const struct kind *kind_of(const struct machine *m, uint32_t type)
+{
+	for (size_t i = 0; m && i < m->n; i++)
+		if (m->kinds[i].type == type)
+			return &m->kinds[i];
 	return NULL;
 }
 
@@ -176,16 +223,27 @@ static bool fits(uint64_t x, unsigned int width, enum range range)
 		return !(x >> (8 * width));
 	case SIGNED:
 		return s >= -(1ll << (8 * width - 1)) && s < 1ll << (8 * width - 1);
+	case EITHER:
+		return s >= -(1ll << (8 * width - 1)) && s < 1ll << (8 * width);
 	}
 	return false;
 }
 
-static int apply(const struct job *j, const struct rela *r, struct cairn_err *err)
+/* What stands in the hole; narrow ones are extended as their range says. */
+static uint64_t addend_in_place(const uint8_t *at, const struct kind *k)
+{
+	uint64_t x = 0;
+	memcpy(&x, at, k->width); /* both are little-endian */
+	unsigned int unused = 64 - 8u * k->width;
+	return k->range == SIGNED ? (uint64_t)((int64_t)(x << unused) >> unused) : x;
+}
+
+static int apply(const struct job *j, struct rela *r, struct cairn_err *err)
 {
 	const char *file = j->e->path, *name = j->target->file.name;
-	if (r->type == R_X86_64_NONE)
+	if (!r->type || (j->machine && r->type == j->machine->none))
 		return 0;
-	const struct kind *k = kind_of(r->type);
+	const struct kind *k = kind_of(j->machine, r->type);
 	if (!k)
 		return err_set(err, -EOPNOTSUPP, "%s: %s+0x%" PRIx64 ": relocation type %u", file,
 			       name, r->offset, r->type);
@@ -194,6 +252,8 @@ static int apply(const struct job *j, const struct rela *r, struct cairn_err *er
 			       "%s: %s+0x%" PRIx64
 			       ": relocation behind the section's end, 0x%" PRIx64,
 			       file, name, r->offset, j->size);
+	if (!j->has_addends)
+		r->addend = addend_in_place(j->bytes + r->offset, k);
 	struct value v;
 	int ret = symbol_value(j, r->symbol, &v, err);
 	if (ret < 0)
@@ -233,6 +293,7 @@ static int apply_section(struct job *j, size_t i, struct cairn_err *err)
 {
 	const struct section *rela = &j->e->sections[i];
 	j->rela_name = rela->file.name;
+	j->has_addends = rela->file.type == SHT_RELA;
 	if (rela->file.flags & SHF_COMPRESSED)
 		return err_set(err, -EOPNOTSUPP, "%s: %s: compressed relocations", j->e->path,
 			       j->rela_name);
@@ -249,7 +310,7 @@ static int apply_section(struct job *j, size_t i, struct cairn_err *err)
 		x.offset = cur_u64(&c);
 		x.type = cur_u32(&c);
 		x.symbol = cur_u32(&c);
-		x.addend = cur_u64(&c);
+		x.addend = j->has_addends ? cur_u64(&c) : 0;
 		if (c.failed)
 			break;
 		if ((r = apply(j, &x, err)) < 0)
@@ -262,7 +323,7 @@ int section_relocate(const struct elf *e, size_t i, uint8_t *bytes, uint64_t siz
 		     struct cairn_err *err)
 {
 	const struct section *target = &e->sections[i];
-	struct job j = {.e = e, .target = target, .bytes = bytes, .size = size};
+	struct job j = {.e = e, .machine = machine_of(e->machine), .target = target, .bytes = bytes, .size = size};
 	for (uint32_t rela = target->first_rela; rela != NO_SECTION;
 	     rela = e->sections[rela].next_rela) {
 		int r = apply_section(&j, rela, err);

@@ -90,9 +90,10 @@ enum {
 	PARAMETER_NAME = 0,
 	PARAMETER_TYPE,
 
-	/* .cairn.type_names: in the order of the debug information, definitions before typedefs. */
+	/* .cairn.type_names: in the order of the debug information: definitions, typedefs, types of functions. */
 	TYPE_NAME_TYPE = 0,
-	TYPE_NAME_IS_TYPEDEF, /* or a base type */
+	TYPE_NAME_KIND, /* 0; 1: a typedef or a base type; 2: a function's own */
+	TYPE_NAME_SCOPED, /* of a function's own: string, "ns::f::inner" */
 
 	/* .cairn.addresses: what a location's address is called. Sorted. */
 	ADDRESS_HIGH = 0, /* bits 32 and up */

@@ -239,7 +239,7 @@ static void encode_all_places(struct making *m)
 	encode_types(&p->types, add(m, ".cairn.types", SHT_PROGBITS, "types"));
 	count(m, p->types.outsides.starts.n);
 	encode_type_names(&p->types, add(m, ".cairn.type_names", SHT_PROGBITS, "types that have a name"));
-	count(m, p->types.listed.n / 2);
+	count(m, p->types.listed.n / 3);
 	encode_addresses(p, add(m, ".cairn.addresses", SHT_PROGBITS, "named addresses"));
 	count(m, p->addresses.n);
 	put_bytes(add(m, ".BTF", SHT_PROGBITS, "types"), m->distilled.main.bytes, m->distilled.main.size);

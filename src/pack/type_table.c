@@ -308,31 +308,45 @@ static int write_content(struct type_table *t, size_t i)
 
 struct listing {
 	struct type_table *table;
-	bool is_typedef;
+	uint32_t kind; /* TYPE_NAME_KIND */
 };
+
+static int list_named(const struct listing *l, dw_off die, const char *scoped, struct cairn_err *err)
+{
+	struct type_table *t = l->table;
+	uint32_t id, number, name = 0;
+	int rc = dwarf_type(t->reader, die, &id, err);
+	if (rc == -ENOMEM)
+		return rc;
+	rc = type_table_add(t, id, &number);
+	if (rc >= 0 && scoped)
+		rc = strings_add(t->strings, scoped, &name);
+	if (rc < 0)
+		return rc;
+	return VEC_ADD(&t->listed, number) && VEC_ADD(&t->listed, l->kind) && VEC_ADD(&t->listed, name) ? 0 : -ENOMEM;
+}
 
 static int list_one(void *ctx, dw_off die, struct cairn_err *err)
 {
-	const struct listing *l = ctx;
-	uint32_t id, number;
-	int rc = dwarf_type(l->table->reader, die, &id, err);
-	if (rc == -ENOMEM)
-		return rc;
-	rc = type_table_add(l->table, id, &number);
-	if (rc < 0)
-		return rc;
-	return VEC_ADD(&l->table->listed, number) && VEC_ADD(&l->table->listed, l->is_typedef) ? 0 : -ENOMEM;
+	return list_named(ctx, die, NULL, err);
+}
+
+static int list_local(void *ctx, dw_off die, const char *name, struct cairn_err *err)
+{
+	return list_named(ctx, die, name, err);
 }
 
 int type_table_finish(struct type_table *t, struct cairn_err *err)
 {
-	struct listing definitions = {t, false}, typedefs = {t, true};
+	struct listing definitions = {t, 0}, typedefs = {t, 1}, locals = {t, 2};
 	uint32_t unused;
 	int rc = type_table_add(t, 0, &unused);
 	if (rc >= 0)
 		rc = dwarf_type_definitions(t->reader, list_one, &definitions, err);
 	if (rc >= 0)
 		rc = dwarf_type_typedefs(t->reader, list_one, &typedefs, err);
+	if (rc >= 0)
+		rc = dwarf_type_locals(t->reader, list_local, &locals, err);
 	for (; rc >= 0 && t->n_done < t->contents.n; t->n_done++)
 		rc = write_content(t, t->n_done);
 	return rc == -ENOMEM ? err_nomem(err, "the types of a program") : rc;
@@ -370,5 +384,5 @@ void encode_types(const struct type_table *t, struct bytes *ret)
 
 void encode_type_names(const struct type_table *t, struct bytes *ret)
 {
-	put_table(t->listed.p, t->listed.n / 2, 2, ret);
+	put_table(t->listed.p, t->listed.n / 3, 3, ret);
 }

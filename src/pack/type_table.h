@@ -45,7 +45,7 @@ struct type_table {
 	VEC(struct content_record) contents; /* by number */
 	struct bytes insides;
 	size_t n_done; /* of contents */
-	VEC(uint32_t) listed; /* pairs of type_table_list() */
+	VEC(uint32_t) listed; /* three each, see .cairn.type_names in format.h */
 };
 
 /* Number of a type; 0 is void. Returns 0, -ENOMEM, -ERANGE. */

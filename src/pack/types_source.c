@@ -9,24 +9,46 @@
 #include "pack/sites_types.h"
 #include "source/provider.h"
 
-static int list(void *provider, bool typedefs, source_visitor *visit, void *ctx, struct cairn_err *err)
+/* One of the two takes the type. */
+struct visitor {
+	source_visitor *visit;
+	source_local_visitor *visit_local;
+	void *ctx;
+};
+
+static int visit_row(struct pack_types *t, uint32_t row, const struct visitor *v, struct cairn_err *err)
 {
-	struct pack_types *t = provider;
+	const struct table *names = &t->pack->type_names;
+	int rc = 0;
+	uint32_t id = pack_types_read(t, table_get(names, row, TYPE_NAME_TYPE), &rc);
+	if (rc < 0)
+		return err_nomem(err, "types");
+	const char *scoped = v->visit_local ? pack_string(t->pack, table_get(names, row, TYPE_NAME_SCOPED)) : NULL;
+	rc = cairn_pack_trouble(t->pack, err);
+	if (rc < 0)
+		return rc;
+	return v->visit_local ? v->visit_local(v->ctx, id, scoped ? scoped : "", err) : v->visit(v->ctx, id, err);
+}
+
+static int visit_rows(struct pack_types *t, uint32_t kind, const struct visitor *v, struct cairn_err *err)
+{
 	const struct table *names = &t->pack->type_names;
 	for (uint32_t i = 0; i < names->n; i++) {
-		int rc = 0;
-		if (table_get(names, i, TYPE_NAME_IS_TYPEDEF) != typedefs)
-			continue;
-		uint32_t id = pack_types_read(t, table_get(names, i, TYPE_NAME_TYPE), &rc);
-		if (rc < 0)
-			return err_nomem(err, "types");
-		rc = cairn_pack_trouble(t->pack, err);
-		if (rc >= 0)
-			rc = visit(ctx, id, err);
+		int rc = table_get(names, i, TYPE_NAME_KIND) == kind ? visit_row(t, i, v, err) : 0;
 		if (rc < 0)
 			return rc;
 	}
 	return cairn_pack_trouble(t->pack, err);
+}
+
+static int list(void *provider, bool typedefs, source_visitor *visit, void *ctx, struct cairn_err *err)
+{
+	return visit_rows(provider, typedefs, &(struct visitor){.visit = visit, .ctx = ctx}, err);
+}
+
+static int list_locals(void *provider, source_local_visitor *visit, void *ctx, struct cairn_err *err)
+{
+	return visit_rows(provider, 2, &(struct visitor){.visit_local = visit, .ctx = ctx}, err);
 }
 
 static int complete(void *provider, uint32_t id, struct cairn_err *err)
@@ -42,7 +64,7 @@ static void close_types(void *provider)
 	free(provider);
 }
 
-static const struct source_ops ops = {.list = list, .complete = complete, .close = close_types};
+static const struct source_ops ops = {.list = list, .list_locals = list_locals, .complete = complete, .close = close_types};
 
 int cairn_pack_source(const struct cairn_pack *p, struct cairn_source **ret, struct cairn_err *err)
 {

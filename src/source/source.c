@@ -18,6 +18,7 @@
 #include "btf/types.h"
 #include "dwarf/dwarf.h"
 #include "dwarf/types.h"
+#include "elf/elf.h"
 #include "source/btf_abi.h"
 #include "source/provider.h"
 #include "source/spelling.h"
@@ -44,7 +45,8 @@ struct cairn_source {
 	struct listed {
 		bool is_read;
 		VEC(uint32_t) ids;
-	} defs, typedefs;
+		VEC(char *) names; /* of the types of functions: with their scopes */
+	} defs, typedefs, locals;
 };
 
 /* ---- opening ---- */
@@ -79,6 +81,14 @@ static int open_btf(struct cairn_source *s, const char *path, const struct cairn
 			     &s->btf_reader, err);
 }
 
+/* Files of other machines do not come this far. */
+static const struct cairn_abi *abi_of_elf(uint16_t machine)
+{
+	const struct cairn_abi *abi = cairn_abi_of_elf(machine, true, false, 0);
+
+	return abi ? abi : cairn_abi_find("x86-64");
+}
+
 static int open_dwarf(struct cairn_source *s, const struct cairn_binary *bin, const struct cairn_abi *abi,
 		      struct cairn_err *err)
 {
@@ -87,7 +97,7 @@ static int open_dwarf(struct cairn_source *s, const struct cairn_binary *bin, co
 	if (rc < 0)
 		return rc;
 	s->kind = CAIRN_SOURCE_DWARF;
-	s->abi = abi ? abi : cairn_abi_find("x86-64");
+	s->abi = abi ? abi : abi_of_elf(elf_machine(binary_main(bin)));
 	s->big_endian = s->abi->big_endian;
 	s->ops = &dwarf_ops;
 	s->provider = s;
@@ -124,7 +134,7 @@ static int open_file(struct cairn_source *s, const char *path, const struct cair
 	struct cairn_err why = {0}, btf_why = {0};
 	const struct cairn_binary *bin = opts->btf || opts->base ? NULL : opts->binary;
 
-	if (!opts->btf && !opts->base && !bin && !cairn_binary_open(path, NULL, &s->bin, &why))
+	if (!opts->btf && !opts->base && !bin && !binary_open_for_types(path, &s->bin, &why))
 		bin = s->bin;
 	if (bin && cairn_binary_has_dwarf(bin))
 		return open_dwarf(s, bin, opts->abi, err);
@@ -207,6 +217,10 @@ void cairn_source_close(struct cairn_source *s)
 	cairn_binary_close(s->bin);
 	VEC_FREE(&s->defs.ids);
 	VEC_FREE(&s->typedefs.ids);
+	VEC_FREE(&s->locals.ids);
+	for (size_t i = 0; i < s->locals.names.n; i++)
+		free(s->locals.names.p[i]);
+	VEC_FREE(&s->locals.names);
 	free(s);
 }
 
@@ -245,7 +259,8 @@ struct wish {
 	const char *name; /* NULL: any that has one */
 	bool is_glob;
 	bool any_kind;
-	bool values; /* numbers, pointers and arrays, too: what has no members, but a value */
+	bool values; /* numbers, pointers and arrays: what has no members, but a value */
+	bool tail;   /* the name may lack scopes: "Job" for "ns::Job" */
 	enum cairn_type_kind kind;
 };
 
@@ -268,6 +283,21 @@ static struct wish wish_of(const char *pattern)
 	}
 	w.is_glob = w.name && strpbrk(w.name, "*?[");
 	return w;
+}
+
+/* "Job" is the tail of "ns::Job". */
+static bool is_tail(const char *name, const char *tail)
+{
+	size_t n = strlen(name), m = strlen(tail);
+
+	return n > m + 2 && !strcmp(name + n - m, tail) && name[n - m - 1] == ':' && name[n - m - 2] == ':';
+}
+
+static bool is_named(const struct wish *w, const char *name)
+{
+	if (w->is_glob)
+		return !fnmatch(w->name, name, 0);
+	return w->tail ? is_tail(name, w->name) : !strcmp(name, w->name);
 }
 
 static bool has_inside(const struct cairn_type *t)
@@ -293,7 +323,7 @@ static bool is_typedef(const struct wish *w, const struct cairn_types *types, co
 static bool is_value(const struct wish *w, const struct cairn_types *types, const struct cairn_type *t)
 {
 	if (t->kind == CAIRN_T_TYPEDEF)
-		return cairn_types_size(types, t->ref) && !strcmp(w->name, t->name);
+		return cairn_types_size(types, t->ref) && is_named(w, t->name);
 	return (t->kind == CAIRN_T_INT || t->kind == CAIRN_T_FLOAT) && t->name && spelled_alike(w->name, t->name);
 }
 
@@ -315,7 +345,7 @@ static bool is_wanted(const struct wish *w, const struct cairn_types *types, con
 		return false;
 	if (!w->name)
 		return kind != CAIRN_T_ENUM;
-	return w->is_glob ? !fnmatch(w->name, t->name, 0) : !strcmp(w->name, t->name);
+	return is_named(w, t->name);
 }
 
 /* What a typedef names may be declared only. */
@@ -363,6 +393,29 @@ static int list_dwarf(void *provider, bool typedefs, source_visitor *visit, void
 			: dwarf_type_definitions(s->reader, list_one, &l, err);
 }
 
+struct locals {
+	struct dw_types *reader;
+	source_local_visitor *visit;
+	void *ctx;
+};
+
+static int list_local(void *ctx, dw_off off, const char *name, struct cairn_err *err)
+{
+	const struct locals *l = ctx;
+	uint32_t id;
+	int rc = dwarf_type(l->reader, off, &id, err);
+
+	return rc < 0 && rc != -EBADMSG ? rc : l->visit(l->ctx, id, name, err);
+}
+
+static int list_locals_of_dwarf(void *provider, source_local_visitor *visit, void *ctx, struct cairn_err *err)
+{
+	const struct cairn_source *s = provider;
+	struct locals l = {s->reader, visit, ctx};
+
+	return dwarf_type_locals(s->reader, list_local, &l, err);
+}
+
 static int complete_dwarf(void *provider, uint32_t id, struct cairn_err *err)
 {
 	return dwarf_type_complete(((const struct cairn_source *)provider)->reader, id, err);
@@ -373,7 +426,7 @@ static void close_dwarf(void *provider)
 {
 }
 
-static const struct source_ops dwarf_ops = {.list = list_dwarf, .complete = complete_dwarf, .close = close_dwarf};
+static const struct source_ops dwarf_ops = {.list = list_dwarf, .list_locals = list_locals_of_dwarf, .complete = complete_dwarf, .close = close_dwarf};
 
 /* ---- of a provider ---- */
 
@@ -410,6 +463,51 @@ static int select_listed(struct cairn_source *s, const struct listed *from, cons
 	}
 	return rc;
 }
+
+/* ---- types of functions ---- */
+
+static int add_local(void *ctx, uint32_t id, const char *name, struct cairn_err *err)
+{
+	struct listed *to = ctx;
+	char *copy = strdup(name);
+
+	if (copy && VEC_ADD(&to->names, copy))
+		return VEC_ADD(&to->ids, id) ? 0 : err_nomem(err, "the list of types");
+	free(copy);
+	return err_nomem(err, "the list of types");
+}
+
+static bool is_wanted_local(const struct wish *w, const struct cairn_types *types, const struct cairn_type *t, const char *name)
+{
+	enum cairn_type_kind kind = t->kind == CAIRN_T_CLASS ? CAIRN_T_STRUCT : t->kind;
+
+	if (w->is_glob ? fnmatch(w->name, name, 0) != 0 : strcmp(w->name, name) != 0 && !is_tail(name, w->name))
+		return false;
+	if (kind != CAIRN_T_TYPEDEF)
+		return is_defined(t) && (w->any_kind || kind == w->kind);
+	return w->any_kind && (w->values ? cairn_types_size(types, t->ref) != 0
+					 : has_inside(cairn_types_get(types, cairn_types_resolve(types, t->ref))));
+}
+
+static int select_locals(struct cairn_source *s, const struct wish *w, struct cairn_source_list *found, struct cairn_err *err)
+{
+	const struct cairn_types *types = cairn_source_types(s);
+	int rc = s->locals.is_read ? 0 : s->ops->list_locals(s->provider, add_local, &s->locals, err);
+
+	s->locals.is_read = rc >= 0;
+	for (size_t i = 0; rc >= 0 && i < s->locals.ids.n; i++) {
+		uint32_t id = s->locals.ids.p[i];
+
+		if (!is_wanted_local(w, types, cairn_types_get(types, id), s->locals.names.p[i]))
+			continue;
+		rc = s->ops->complete(s->provider, id, err);
+		if (rc >= 0)
+			rc = append(types, found, id, err);
+	}
+	return rc;
+}
+
+/* ---- of DWARF ---- */
 
 static bool may_be_typedef(const struct cairn_source *s, const struct wish *w)
 {
@@ -454,7 +552,7 @@ static bool may_be_wanted(const struct wish *w, const struct cairn_btf_type *t)
 	}
 	if (!w->name)
 		return t->name[0];
-	return w->is_glob ? !fnmatch(w->name, t->name, 0) : !strcmp(w->name, t->name);
+	return is_named(w, t->name);
 }
 
 static int select_btf(struct cairn_source *s, const struct wish *w, struct cairn_source_list *list, struct cairn_err *err)
@@ -503,26 +601,51 @@ int cairn_source_read_all(struct cairn_source *s, struct cairn_err *err)
 	return s->btf_reader ? btf_types_read_all(s->btf_reader, err) : 0;
 }
 
-int64_t cairn_source_select(struct cairn_source *s, const char *pattern, struct cairn_source_list *list,
-			    struct cairn_err *err)
+/* Types without their scopes, and those that functions have: for a name that is nothing else. */
+static int select_far(struct cairn_source *s, const struct wish *w, struct cairn_source_list *list, struct cairn_err *err)
+{
+	struct wish tail = *w;
+	size_t before = list->n;
+	int rc = 0;
+
+	tail.tail = true;
+	if (!w->is_glob)
+		rc = select_by(s, &tail, list, err);
+	return rc < 0 || (!w->is_glob && list->n > before) || !s->ops ? rc : select_locals(s, w, list, err);
+}
+
+/* Exactly that name; as a value, too, with @values; else what could be meant. */
+static int64_t select_name(struct cairn_source *s, const char *pattern, bool values, struct cairn_source_list *list,
+			   struct cairn_err *err)
 {
 	struct wish w = wish_of(pattern);
 	size_t before = list->n;
 	int rc = select_by(s, &w, list, err);
 
+	if (rc >= 0 && list->n == before && values && w.any_kind) {
+		w.values = true;
+		rc = select_by(s, &w, list, err);
+	}
+	bool is_open = w.is_glob ? strstr(pattern, "::") != NULL : pattern && list->n == before;
+	if (rc >= 0 && is_open) {
+		w.values = false;
+		rc = select_far(s, &w, list, err);
+	}
+	if (rc >= 0 && list->n == before && values && w.any_kind) {
+		w.values = true;
+		rc = select_far(s, &w, list, err);
+	}
 	return rc < 0 ? rc : (int64_t)(list->n - before);
+}
+
+int64_t cairn_source_select(struct cairn_source *s, const char *pattern, struct cairn_source_list *list,
+			    struct cairn_err *err)
+{
+	return select_name(s, pattern, false, list, err);
 }
 
 int64_t cairn_source_select_value(struct cairn_source *s, const char *name, struct cairn_source_list *list,
 				  struct cairn_err *err)
 {
-	struct wish w = wish_of(name);
-	size_t before = list->n;
-	int64_t n = cairn_source_select(s, name, list, err);
-
-	if (n || !name || w.is_glob || !w.any_kind)
-		return n;
-	w.values = true;
-	int rc = select_by(s, &w, list, err);
-	return rc < 0 ? rc : (int64_t)(list->n - before);
+	return select_name(s, name, name && !strpbrk(name, "*?["), list, err);
 }
