@@ -7,7 +7,8 @@
  * statements, copies a value from one register to another at the end of a path, or loads what it had stored away has no line for that;
  * such code says nothing about which statement is reached.
  *
- * Of several rows at one address the last one counts, as it does for what is in between.
+ * Of several rows at one address the last one counts, as it does for what is in between; but one within the
+ * same line does not hide that a statement begins there.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -37,7 +38,8 @@ static int look_at_row(struct dw_positions *into, const struct dw_row *row)
 		p.is_stmt = row->is_stmt;
 	}
 	if (last && last->at == p.at && !last->is_end) {
-		*last = p;
+		bool begins = last->is_stmt && !p.is_stmt && last->line == p.line;
+		*last = begins ? *last : p;
 		return 0;
 	}
 	return VEC_ADD(&into->v, p) ? 0 : -ENOMEM;

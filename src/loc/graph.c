@@ -406,7 +406,7 @@ static void note_line0(struct graph *g, struct graph_insn *insn, const struct el
 /* GCC has a line for everything. */
 static int add_positions(struct graph *g, const struct elf *code, const struct dw_unit *u)
 {
-	int64_t n = dw_unit_is_gcc(u) ? 0 : dw_unit_positions(u, &g->positions, NULL);
+	int64_t n = dw_unit_is_gcc(u) && !dw_unit_is_lto(u) ? 0 : dw_unit_positions(u, &g->positions, NULL);
 	if (n <= 0 || !g->v.n)
 		return n < 0 ? -ENOMEM : 0;
 	g->n_positions = (size_t)n;

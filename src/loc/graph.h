@@ -67,7 +67,7 @@ struct graph {
 	bool is_numbered, is_loops_known;
 	bool has_jump_back;
 	bool has_line0;
-	/* Of the function's unit, for code that was not made by GCC; the dwarf's. */
+	/* Of the function's unit, for code without GCC's entries: not made by it, or at link time; the dwarf's. */
 	const struct dw_position *positions;
 	size_t n_positions;
 };
@@ -124,7 +124,7 @@ uint32_t graph_at(const struct graph *g, uint64_t at);
  */
 bool graph_returns(const struct graph *g, uint32_t call);
 
-/* The line and column of an instruction; NULL where it has none, and of code made by GCC, which has entries. */
+/* The line and column of an instruction; NULL where it has none, and of code with entries. */
 const struct dw_position *graph_position(const struct graph *g, uint32_t i);
 
 /* The first instruction that starts at @at or behind; g->v.n when none does. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where Clang's copies begin, by line
+ * Where copies without entries begin, by line
  *
  * Clang has no entries (GCC's markers), only the line of each instruction. Where a value is known on one path, or loaded there already, what the
  * copy does with it begins at a join, and only the way that had to load it passes the place:
@@ -14,6 +14,8 @@
  * What is at i has the line of the place, or one between it and the function's declaration; an end that several copies share has a later one.
  *
  * And of a loop around the call Clang takes the first turn out, or unrolls it. Then the first statement is there again, behind code that is not the copy's.
+ *
+ * GCC at link time (-flto) often has no entries, either, but it tells where each statement begins.
  */
 #include "sites/beginning.h"
 
@@ -54,7 +56,8 @@ bool beginning_is_repeated(const struct passage *p, uint32_t i)
 		place = p->at[k] == GRAPH_NONE ? NULL : graph_position(p->graph, p->at[k]);
 		if (!place || place->line != here->line || place->column != here->column)
 			continue;
-		if (is_straight_line(p->graph, p->at[k], i))
+		/* GCC marks each statement that is begun once. */
+		if (!dw_unit_is_gcc(p->copy->die.unit) && is_straight_line(p->graph, p->at[k], i))
 			return false;
 		repeats = true;
 	}

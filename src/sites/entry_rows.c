@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/keyed.h"
 #include "base/large_vec.h"
+#include "base/map.h"
 #include "base/pool.h"
 #include "dwarf/constants.h"
 #include "sites/abstract.h"
@@ -55,6 +56,8 @@ struct unit_rows {
 	VEC(struct keyed) order;  /* of them, by group */
 	VEC(uint32_t) by_rank;    /* how many hits there are; then where the next one goes */
 	VEC(struct hit) hits;     /* as the program has them */
+	struct map files; /* of the unit at hand, once one is asked for: the hash of a path to its number + 1 */
+	bool has_files;
 	uint32_t at_line[LINES];  /* by line, modulo LINES: the number + 1 of the first, or 0, as most are */
 	/* The last statements: those of the rows at hand, and in front of them the last ones of the rows before. */
 	const struct dw_row *statements[STATEMENTS + DW_ROWS_AT_ONCE];
@@ -78,30 +81,63 @@ struct collect {
 	struct unit_hits *of_unit;
 };
 
-/* A number at the declaration of @die or of what it comes from, provided that it counts in @unit's tables. */
-static uint32_t decl_number(const struct dw_die *die, uint16_t at, const struct dw_unit *unit)
+/* A number at the declaration of @die or of what it comes from. @owner: the DIE that has it. */
+static uint32_t decl_number(const struct dw_die *die, uint16_t at, struct dw_die *owner)
 {
 	struct dw_value v;
-	struct dw_die owner;
-	if (dw_attr_deep(die, at, &v, &owner, NULL) != 1 || owner.unit != unit)
+	if (dw_attr_deep(die, at, &v, owner, NULL) != 1)
 		return 0;
 	/* GCC gives constants that many DIEs share as DW_FORM_implicit_const, which is signed. */
 	bool is_number = v.cls == DW_CLASS_UDATA || v.cls == DW_CLASS_SDATA;
 	return is_number && v.u <= UINT32_MAX ? (uint32_t)v.u : 0;
 }
 
-/* What the origins of a copy say about their declaration. */
-static int follow_origins(const struct collect *c, uint32_t entry, struct decl *ret, struct cairn_err *err)
+/* The first number of a path counts; DWARF 5 has the unit's own file as 0 and as 1, and its rows have 1. */
+static int list_files(struct unit_rows *u, const struct dw_unit *unit)
 {
-	struct dw_die copy, abstract;
+	const char *path;
+	uint64_t known;
+	int rc = 0;
+	u->has_files = true;
+	for (uint64_t file = 1; !rc && (path = dw_unit_file(unit, file)); file++)
+		if (!map_get(&u->files, map_hash_str(path), &known))
+			rc = map_put(&u->files, map_hash_str(path), file + 1);
+	return rc;
+}
+
+/*
+ * The number that a file of @owner's unit has in @unit's table; 0: none. At link time (-flto), and by dwz,
+ * a function is declared in another unit than that with its copies.
+ */
+static int translate_file(struct unit_rows *u, const struct dw_unit *unit, const struct dw_die *owner, uint32_t *file)
+{
+	const char *path = owner->unit == unit ? NULL : dw_unit_file(owner->unit, *file), *same;
+	uint64_t number = 0;
+	if (owner->unit == unit)
+		return 0;
+	if (!u->has_files && list_files(u, unit) < 0)
+		return -ENOMEM;
+	bool found = path && map_get(&u->files, map_hash_str(path), &number) && number <= UINT32_MAX;
+	same = found ? dw_unit_file(unit, number - 1) : NULL;
+	*file = same && !strcmp(same, path) ? (uint32_t)number - 1 : 0;
+	return 0;
+}
+
+/* What the origins of a copy say about their declaration. */
+static int follow_origins(const struct collect *c, struct unit_rows *u, uint32_t entry, struct decl *ret,
+			  struct cairn_err *err)
+{
+	struct dw_die copy, abstract, owner = {0};
 	int rc = dw_func_die(c->env->dw, &c->env->index->p[entry], &copy, err);
 	if (rc >= 0)
 		rc = abstract_die(c->env->dw, copy.unit, copy.off, &abstract, err);
 	if (rc < 0)
 		return rc;
-	ret->file = decl_number(&abstract, DW_AT_decl_file, copy.unit);
-	ret->line = decl_number(&abstract, DW_AT_decl_line, copy.unit);
-	ret->column = decl_number(&abstract, DW_AT_decl_column, copy.unit);
+	ret->line = decl_number(&abstract, DW_AT_decl_line, &owner);
+	ret->column = decl_number(&abstract, DW_AT_decl_column, &owner);
+	ret->file = decl_number(&abstract, DW_AT_decl_file, &owner);
+	if (ret->file && translate_file(u, copy.unit, &owner, &ret->file) < 0)
+		return err_nomem(err, "files of a unit");
 	return 0;
 }
 
@@ -109,7 +145,7 @@ static int follow_origins(const struct collect *c, uint32_t entry, struct decl *
 static int add_decl(const struct collect *c, struct unit_rows *u, const struct group_decl *from, struct cairn_err *err)
 {
 	struct decl d = {.file = from->file, .line = from->line, .column = from->column, .group = from->group};
-	int rc = d.file ? 0 : follow_origins(c, from->line, &d, err);
+	int rc = d.file ? 0 : follow_origins(c, u, from->line, &d, err);
 	if (rc < 0 || !d.file || !d.line || !d.column)
 		return rc < 0 ? rc : 0;
 	uint32_t *first = &u->at_line[d.line % LINES];
@@ -293,6 +329,9 @@ static void enter_unit(struct unit_rows *u, uint32_t unit)
 	u->unit = unit;
 	u->decls.n = u->hits.n = u->n_statements = 0;
 	u->n_followed = 0;
+	u->has_files = false;
+	map_fini(&u->files);
+	map_init(&u->files);
 	memset(u->at_line, 0, sizeof(u->at_line));
 }
 
@@ -387,6 +426,7 @@ static int scan_units(struct collect *c, unsigned int threads, struct cairn_err 
 		VEC_FREE(&c->rows[w].order);
 		VEC_FREE(&c->rows[w].by_rank);
 		VEC_FREE(&c->rows[w].hits);
+		map_fini(&c->rows[w].files);
 	}
 	free(c->rows);
 	return rc;

@@ -366,14 +366,18 @@ static uint32_t count_behind(const struct code *c, const struct passage *p)
 	return count;
 }
 
-/* Where the copy's first statement is once more, behind code that is not the copy's: the next call of an unrolled loop begins there. */
+/*
+ * Where the copy's first statement is once more: the next call of an unrolled loop begins there. GCC (-flto) tells of each statement
+ * where it begins; with others that is told after code that is not the copy's.
+ */
 static uint32_t count_beginnings(const struct code *c, const struct passage *p)
 {
 	const struct graph *g = c->graph;
+	bool by_statement = dw_unit_is_gcc(p->copy->die.unit);
 	uint32_t count = 0;
 	for (size_t n = 0; n < c->scratch->own.n && g->n_positions; n++) {
 		uint32_t i = c->scratch->own.p[n];
-		bool inside = i && c->marks[i - 1] & OWN && g->v.p[i - 1].at + g->v.p[i - 1].len == g->v.p[i].at;
+		bool inside = !by_statement && i && c->marks[i - 1] & OWN && g->v.p[i - 1].at + g->v.p[i - 1].len == g->v.p[i].at;
 		count += !inside && !(c->marks[i] & PLACE) && beginning_is_repeated(p, i);
 	}
 	return count;

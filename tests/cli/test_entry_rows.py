@@ -6,7 +6,7 @@ import json
 import os
 import re
 
-from claims import cairn, claim, compile_c, expect, folder, main, need, run
+from claims import cairn, claim, claim_each, compile_c, expect, folder, main, need, run
 
 # GCC unrolls the loop and duplicates the copy of step in it; peek is threaded through both arms.
 PROGRAM = """\
@@ -43,9 +43,24 @@ int main(void)
 """
 
 
-def program():
+def program(kind="gcc"):
+    """After dwz, and with -flto, a function is declared in another unit than the one that has its copies."""
     need("gcc")
-    return compile_c("rows", PROGRAM, "gcc", ("-O3", "-funroll-loops", "-g"))
+    flags = ("-O3", "-funroll-loops", "-g")
+    if kind == "dwz":
+        need("dwz")
+        # Both units have the functions of one file, which dwz puts into a unit of their own.
+        lines = PROGRAM.splitlines(keepends=True)
+        n = next(i for i, text in enumerate(lines) if "void four" in text)
+        shared = '# 1 "shared.h"\n' + "".join(lines[:n]).replace("volatile int sink", "extern volatile int sink")
+        ours = f'# {n + 1} "rows.c"\n' + "".join(lines[n:])
+        theirs = re.sub(r"\b(four|many|main)\(", r"\1_too(", ours)
+        again = compile_c("rows2", shared + theirs, "gcc", (*flags, "-c"))
+        path = compile_c("rows-dwz", shared + ours + "volatile int sink;\n", "gcc", (*flags, again))
+        run("dwz", path, check=True)
+        expect("DW_TAG_partial_unit" in run("readelf", "--debug-dump=info", path, check=True).out, "dwz made no unit")
+        return path
+    return compile_c("rows-" + kind, PROGRAM, "gcc", (*flags, "-flto") if kind == "lto" else flags)
 
 
 def marker_rows(path, line):
@@ -64,13 +79,70 @@ def places(path, function):
     return [json.loads(text) for text in out.splitlines()]
 
 
-@claim
-def every_entry_row_of_an_inlined_function_is_a_place():
-    path = program()
+@claim_each("gcc", "dwz")
+def every_entry_row_of_an_inlined_function_is_a_place(kind):
+    path = program(kind)
     for function in ("step", "peek"):
         line = next(i for i, text in enumerate(PROGRAM.splitlines(), 1) if text.endswith(f" {function}(int n)"))
         found = sorted(int(p["addr"], 16) for p in places(path, function))
         expect(found == marker_rows(path, line), function, found, marker_rows(path, line))
+
+
+@claim
+def code_of_link_time_has_its_calls_or_says_that_not_every_call_is_there():
+    """GCC drops some of its entries there: four(1) alone calls step four times."""
+    found = places(program("lto"), "step") + places(program("lto"), "peek")
+    rows = marker_rows(program("lto"), 2) + marker_rows(program("lto"), 7)
+    expect(len(found) >= 3, found)
+    for p in found:
+        expect(int(p["addr"], 16) in rows or "behind" in p["count_doubts"], p)
+
+
+# One turn is taken out of the loop, and the first test of put with it.
+PEELED = """\
+struct s { long n; };
+#define NI __attribute__((noinline))
+NI void crc(struct s *p, const char *d) { asm volatile("" :: "r"(d) : "memory"); p->n += *d; }
+NI void head(struct s *p, int n) { asm volatile("" :: "r"(p) : "memory"); p->n += n; }
+void put(struct s *p, const char *d, long n)
+{
+	if (!p)
+		return;
+	if (d && n > 0) {
+		crc(p, d);
+		crc(p, d);
+	}
+}
+NI void loop(struct s *p, const char *e, int n)
+{
+	char b[1];
+	head(p, n);
+	for (int i = 0; i < n; i++) {
+		b[0] = e[i];
+		put(p, b, 1);
+	}
+	head(p, 0);
+}
+int main(void)
+{
+	struct s s = {0}, *q = &s;
+	const char *e = "abcdefgh";
+	asm volatile("" : "+r"(q), "+r"(e));
+	loop(q, e, 8);
+	loop(q, e, 4);
+	return 0;
+}
+"""
+
+
+@claim_each("-O2", "-O2 -flto", "-O3", "-O3 -flto")
+def a_turn_that_was_taken_out_of_a_loop_keeps_its_calls(flags):
+    need("gcc")
+    path = compile_c("peeled" + flags.replace(" ", ""), PEELED, "gcc", (*flags.split(), "-g"))
+    found = {int(p["addr"], 16) for p in places(path, "put") if p["container"] == "loop"}
+    start, size = (int(word, 16) for word in next(text for text in run("nm", "-S", path, check=True).out.splitlines()
+                                                  if text.endswith(" loop")).split()[:2])
+    expect(found == {at for at in marker_rows(path, 5) if start <= at < start + size}, found, marker_rows(path, 5))
 
 
 @claim
