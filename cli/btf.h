@@ -40,6 +40,13 @@ static inline struct cairn_btf *btf_of(const struct btf_chain *chain)
 /* "n" and "v1"; NULL and "none": NO_LOC. */
 enum cairn_btf_dialect btf_dialect(const char *word);
 
+/*
+ * btf_linux_version - a version of Linux for the library's checks: "6.18", "6.18.44-cloud", "all" (0); "": this machine's
+ *
+ * Returns an exit status: STATUS_USAGE for what is no version, or older than the rules that are known.
+ */
+int btf_linux_version(const char *text, uint32_t *ret);
+
 /* Own records, or those of @ids when it is not NULL, one JSON object per line: docs/json.md. */
 void btf_json(const struct cairn_btf *btf, const uint32_t *ids, size_t n_ids);
 

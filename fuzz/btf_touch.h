@@ -104,7 +104,7 @@ static inline void touch_btf(const struct cairn_btf *btf)
 {
 	touch_records(btf);
 	btf_sink += (uint64_t)cairn_btf_check(btf, NULL, NULL);
-	btf_sink += (uint64_t)cairn_btf_check_for_kernel(btf, NULL, NULL);
+	btf_sink += (uint64_t)cairn_btf_check_for_kernel(btf, 0, NULL, NULL);
 	touch_transformations(btf);
 }
 

@@ -220,12 +220,21 @@ struct cairn_btf_loc_param cairn_btf_loc_param(const struct cairn_btf *btf, cons
 int cairn_btf_check(const struct cairn_btf *btf,
 		    void (*report)(void *ctx, uint32_t id, uint64_t off, const char *text), void *ctx);
 
+/* A version of Linux, as cairn_btf_check_for_kernel() takes it: CAIRN_BTF_LINUX(6, 18). */
+#define CAIRN_BTF_LINUX(major, minor) ((uint32_t)(major) << 8 | (minor))
+#define CAIRN_BTF_LINUX_OLDEST CAIRN_BTF_LINUX(6, 1) /* whose rules are known */
+
 /*
  * The same and what a kernel demands beyond the format (BPF_BTF_LOAD): names that are C identifiers, parameters of
  * functions that have names, members in the order of their offsets, variables that do not overlap, no kind
  * above 19, its limits.
+ *
+ * @version  which kernel's rules, CAIRN_BTF_LINUX_OLDEST or later; 0: what all of them take. By version: section names that
+ *           are no identifiers 6.12, attributes (tags with kflag) 6.15, the layout section 7.1, more than 65,535 elements
+ *           and type tags after qualifiers 7.2.
+ * Not looked at: where fields with a meaning for the kernel are (bpf_spin_lock, kptr and so on), and how many.
  */
-int cairn_btf_check_for_kernel(const struct cairn_btf *btf,
+int cairn_btf_check_for_kernel(const struct cairn_btf *btf, uint32_t version,
 			       void (*report)(void *ctx, uint32_t id, uint64_t off, const char *text),
 			       void *ctx);
 

@@ -76,14 +76,16 @@ static void check_kernel_limits(struct btf_check *c)
 		btf_broken(c, 0, "%u types; a kernel takes 1048575", btf->end_id - 1);
 	if (btf_end_string(btf) - 1 > KERNEL_STRINGS_MAX)
 		btf_broken(c, 0, "%u bytes of strings; a kernel takes 16777216", btf_end_string(btf));
+	if (btf->n_layout && btf_kernel_before(c, BTF_LINUX_LAYOUT))
+		btf_broken(c, 0, "a layout section; kernels take it from Linux 7.1 on");
 	if (bytes > KERNEL_BLOB_MAX)
 		btf_broken(c, 0, "%llu bytes; a kernel takes 16777216", (unsigned long long)bytes);
 }
 
-static int check(const struct cairn_btf *btf, bool kernel,
+static int check(const struct cairn_btf *btf, bool kernel, uint32_t version,
 		 void (*report)(void *ctx, uint32_t id, uint64_t off, const char *text), void *ctx)
 {
-	struct btf_check c = {.btf = btf, .kernel = kernel, .report = report, .ctx = ctx};
+	struct btf_check c = {.btf = btf, .kernel = kernel, .version = version, .report = report, .ctx = ctx};
 	struct cairn_btf_type t;
 	check_blob(&c);
 	if (kernel)
@@ -101,12 +103,12 @@ static int check(const struct cairn_btf *btf, bool kernel,
 int cairn_btf_check(const struct cairn_btf *btf,
 		    void (*report)(void *ctx, uint32_t id, uint64_t off, const char *text), void *ctx)
 {
-	return check(btf, false, report, ctx);
+	return check(btf, false, 0, report, ctx);
 }
 
-int cairn_btf_check_for_kernel(const struct cairn_btf *btf,
+int cairn_btf_check_for_kernel(const struct cairn_btf *btf, uint32_t version,
 			       void (*report)(void *ctx, uint32_t id, uint64_t off, const char *text),
 			       void *ctx)
 {
-	return check(btf, true, report, ctx);
+	return check(btf, true, version, report, ctx);
 }

@@ -7,7 +7,8 @@
 
 struct btf_check {
 	const struct cairn_btf *btf;
-	bool kernel; /* the rules of the running kernel's verifier too */
+	bool kernel; /* the rules of BPF_BTF_LOAD too */
+	uint32_t version; /* of Linux; 0: of all versions */
 	void (*report)(void *ctx, uint32_t id, uint64_t off, const char *text);
 	void *ctx;
 	uint32_t n_broken;
@@ -20,6 +21,19 @@ struct btf_check {
 
 /* Whether the kernel takes it as the name of a type, a member, a function: letters, digits, '_' and '.'. */
 bool btf_is_kernel_name(const char *name);
+
+/* Since when kernels take what older ones refuse. */
+#define BTF_LINUX_SECTION_NAMES CAIRN_BTF_LINUX(6, 12)
+#define BTF_LINUX_ATTRIBUTES    CAIRN_BTF_LINUX(6, 15)
+#define BTF_LINUX_LAYOUT        CAIRN_BTF_LINUX(7, 1)
+#define BTF_LINUX_WIDE_VLEN     CAIRN_BTF_LINUX(7, 2)
+#define BTF_LINUX_TAG_ORDER     CAIRN_BTF_LINUX(7, 2)
+
+/* Is it one of a kernel's rules, and of one before @since? */
+static inline bool btf_kernel_before(const struct btf_check *c, uint32_t since)
+{
+	return c->kernel && c->version < since;
+}
 
 /* A broken rule of the record @id. */
 __attribute__((format(printf, 3, 4))) void btf_broken(struct btf_check *c, uint32_t id, const char *fmt, ...);

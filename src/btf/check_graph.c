@@ -50,6 +50,14 @@ static struct cairn_btf_type plain(const struct cairn_btf *btf, uint32_t id)
 	return t;
 }
 
+/* An INT with the bits of 1, 2, 4, 8 or 16 bytes: what the kernel calls regular. */
+static bool is_regular(const struct cairn_btf_type *t)
+{
+	uint32_t bits = CAIRN_BTF_INT_BITS(t->words[0]);
+	return bits >= 8 && bits <= 128 && (bits & (bits - 1)) == 0 &&
+	       !CAIRN_BTF_INT_OFFSET(t->words[0]);
+}
+
 static void check_bit_field(struct btf_check *c, const struct cairn_btf_type *t, uint32_t i,
 			    const struct cairn_btf_member *m, const struct cairn_btf_type *type)
 {
@@ -57,6 +65,9 @@ static void check_bit_field(struct btf_check *c, const struct cairn_btf_type *t,
 	if (!is(type, KIND(INT) | KIND(ENUM) | KIND(ENUM64)))
 		btf_broken(c, t->id, "%s: member %u is a bit-field, but its type a %s",
 			   btf_kind_name(t->kind), i, btf_kind_name(type->kind));
+	else if (c->kernel && type->kind == CAIRN_BTF_INT && !is_regular(type))
+		btf_broken(c, t->id, "%s: member %u is a bit-field of an INT that has %u bits", btf_kind_name(t->kind), i,
+			   CAIRN_BTF_INT_BITS(type->words[0]));
 	else if (m->bit_size > bits)
 		btf_broken(c, t->id, "%s: member %u has %u bits of a type that has %u",
 			   btf_kind_name(t->kind), i, m->bit_size, bits);
@@ -90,14 +101,6 @@ static void check_member(struct btf_check *c, const struct cairn_btf_type *t, ui
 	if (end > 8 * (uint64_t)t->ref)
 		btf_broken(c, t->id, "%s: member %u ends behind its %u bytes", btf_kind_name(t->kind), i,
 			   t->ref);
-}
-
-/* An INT with the bits of 1, 2, 4, 8 or 16 bytes: what the kernel calls regular. */
-static bool is_regular(const struct cairn_btf_type *t)
-{
-	uint32_t bits = CAIRN_BTF_INT_BITS(t->words[0]);
-	return bits >= 8 && bits <= 128 && (bits & (bits - 1)) == 0 &&
-	       !CAIRN_BTF_INT_OFFSET(t->words[0]);
 }
 
 static void check_array(struct btf_check *c, const struct cairn_btf_type *t)

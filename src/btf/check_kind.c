@@ -5,6 +5,9 @@
 
 #include "btf/check.h"
 
+/* Up to Linux 7.1 vlen had 16 bits. */
+#define OLD_VLEN_MAX 0xffff
+
 /* ---- names ---- */
 
 bool btf_is_kernel_name(const char *name)
@@ -181,15 +184,15 @@ static void check_decl_tag(struct btf_check *c, const struct cairn_btf_type *t)
 /* The kernel follows no more qualifiers than this (and takes more for a loop). */
 #define KERNEL_CHAIN_MAX 100
 
-/* Type tags come directly behind the pointer, in front of all qualifiers, for the kernel. */
+/* Up to Linux 7.1 type tags come directly after the pointer, before all qualifiers. */
 static void check_tag_order(struct btf_check *c, const struct cairn_btf_type *t)
 {
 	uint64_t modifiers = KIND(TYPEDEF) | KIND(VOLATILE) | KIND(CONST) | KIND(RESTRICT) | KIND(TYPE_TAG);
-	bool in_tags = t->kind == CAIRN_BTF_TYPE_TAG;
+	bool in_tags = t->kind == CAIRN_BTF_TYPE_TAG, ordered = btf_kernel_before(c, BTF_LINUX_TAG_ORDER);
 	struct cairn_btf_type at = *t;
 	for (int left = KERNEL_CHAIN_MAX; at.kind < CAIRN_BTF_N_KINDS && modifiers >> at.kind & 1; left--) {
-		if (!left || (at.kind == CAIRN_BTF_TYPE_TAG && !in_tags)) {
-			btf_broken(c, t->id, left ? "%s: a type tag behind qualifiers"
+		if (!left || (at.kind == CAIRN_BTF_TYPE_TAG && !in_tags && ordered)) {
+			btf_broken(c, t->id, left ? "%s: a type tag after qualifiers; kernels take it from Linux 7.2 on"
 						  : "%s: more than 100 qualifiers, or a loop",
 				   btf_kind_name(t->kind));
 			return;
@@ -244,6 +247,19 @@ static const struct kind_rules {
 	[CAIRN_BTF_LOCSEC] = {NAME_MUST_TEXT, .counts = true, .check = btf_check_loc_record},
 };
 
+/* What kernels take of each record since a version. */
+static void check_by_version(struct btf_check *c, const struct cairn_btf_type *t)
+{
+	const char *kind = btf_kind_name(t->kind);
+	bool is_tag = t->kind == CAIRN_BTF_DECL_TAG || t->kind == CAIRN_BTF_TYPE_TAG;
+	if (t->vlen > OLD_VLEN_MAX && btf_kernel_before(c, BTF_LINUX_WIDE_VLEN))
+		btf_broken(c, t->id, "%s: %u elements; kernels take more than 65535 from Linux 7.2 on", kind, t->vlen);
+	if (is_tag && t->kflag && btf_kernel_before(c, BTF_LINUX_ATTRIBUTES))
+		btf_broken(c, t->id, "%s: an attribute; kernels take it from Linux 6.15 on", kind);
+	if (t->kind == CAIRN_BTF_DATASEC && !btf_is_kernel_name(t->name) && btf_kernel_before(c, BTF_LINUX_SECTION_NAMES))
+		btf_broken(c, t->id, "%s: the name '%.60s'; kernels take it from Linux 6.12 on", kind, t->name);
+}
+
 void btf_check_record(struct btf_check *c, const struct cairn_btf_type *t)
 {
 	if (t->kind >= CAIRN_BTF_N_KINDS) {
@@ -257,5 +273,7 @@ void btf_check_record(struct btf_check *c, const struct cairn_btf_type *t)
 		btf_broken(c, t->id, "%s: the flag in its info means nothing", btf_kind_name(t->kind));
 	if (t->vlen && !rule->counts)
 		btf_broken(c, t->id, "%s: vlen %u means nothing", btf_kind_name(t->kind), t->vlen);
+	if (c->kernel)
+		check_by_version(c, t);
 	rule->check(c, t);
 }

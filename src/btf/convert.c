@@ -306,7 +306,7 @@ static int convert(struct btf_convert *c, struct cairn_err *err)
 					    .big_endian = c->big_endian,
 					    .layout = c->layout};
 	/* What is taken as it is stays as it is, when its base does. */
-	if (c->for_kernel && (c->base != c->btf->base || cairn_btf_check_for_kernel(c->btf, NULL, NULL)))
+	if (c->for_kernel && (c->base != c->btf->base || cairn_btf_check_for_kernel(c->btf, 0, NULL, NULL)))
 		c->kernel = true;
 	c->map = calloc(c->btf->end_id, sizeof(*c->map));
 	if (!c->map)

@@ -487,6 +487,21 @@ def what_the_kernel_refuses_is_told_by_the_check_with_kernel_only():
     expect(not kernel_takes(out))
 
 
+@claim
+def the_check_for_a_kernel_takes_a_version():
+    """--layout is what Linux takes from 7.1 on."""
+    need("gcc")
+    source, out = write("version.c", "int f(int a) { return a; }\n"), path_of("version.btf")
+    run("gcc", "-g", "-c", "-o", path_of("version.o"), source, check=True)
+    cairn("btf", "encode", "--layout", path_of("version.o"), "-o", out, check=True)
+    for version, status in (("7.1", 0), ("7.2.1-rc3", 0), ("6.18", 1), ("6.18.44-cloud", 1), ("all", 1)):
+        r = cairn("btf", "check", f"--kernel={version}", out)
+        expect(r.status == status and ("from Linux 7.1 on" in r.out) == bool(status), (version, r))
+    for version in ("5.15", "6", "six", "6.1x", "", "6.300"):
+        r = cairn("btf", "check", f"--kernel={version}", out)
+        expect(r.status == 2 or not version, (version, r))
+
+
 GO = """\
 package main
 import "os"

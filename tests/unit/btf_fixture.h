@@ -4,7 +4,9 @@
 #define BTF_FIXTURE_H
 
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include <cairn/btf.h>
 
@@ -25,6 +27,16 @@ static inline void blob_free(struct blob *b)
 	cairn_btf_close(b->btf);
 	free(b->bytes);
 	*b = (struct blob){0};
+}
+
+/* What cairn_btf_check_for_kernel() takes. */
+static inline uint32_t running_linux(void)
+{
+	struct utsname here;
+	unsigned int major = 0, minor = 0;
+	assert_int_equal(uname(&here), 0);
+	assert_int_equal(sscanf(here.release, "%u.%u", &major, &minor), 2);
+	return CAIRN_BTF_LINUX(major, minor);
 }
 
 static inline struct cairn_btf *must_open_mem(const void *bytes, size_t size, const struct cairn_btf *base)

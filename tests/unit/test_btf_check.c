@@ -92,8 +92,59 @@ static void names_of_other_languages_are_sound_but_not_for_the_kernel(void **sta
 	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "std::vector<int>"), 24, NULL, 0);
 	struct blob blob = finish(b, NULL);
 	assert_sound(blob.btf);
-	assert_int_equal(cairn_btf_check_for_kernel(blob.btf, listen, &s), 1);
+	assert_int_equal(cairn_btf_check_for_kernel(blob.btf, 0, listen, &s), 1);
 	assert_non_null(strstr(s.text, "no C identifier"));
+	blob_free(&blob);
+}
+
+/* Whether Linux of a version, and of one before, takes the blob. */
+static void assert_since(struct cairn_btf_builder *b, uint32_t since)
+{
+	struct blob blob = finish(b, NULL);
+	struct story s = {0};
+	assert_int_equal(cairn_btf_check_for_kernel(blob.btf, since - 1, listen, &s), 1);
+	assert_non_null(strstr(s.text, "from Linux"));
+	assert_int_equal(cairn_btf_check_for_kernel(blob.btf, 0, NULL, NULL), 1);
+	assert_int_equal(cairn_btf_check_for_kernel(blob.btf, since, NULL, NULL), 0);
+	blob_free(&blob);
+}
+
+static void what_kernels_take_depends_on_their_version(void **state)
+{
+	enum { MANY = 70000 };
+	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
+	struct cairn_btf_enumerator *values = calloc(MANY, sizeof(*values));
+	for (uint32_t i = 0; i < MANY; i++)
+		values[i].name_off = str(b, "A");
+	ADD(enum, b, str(b, "many"), 4, false, values, MANY);
+	free(values);
+	assert_since(b, CAIRN_BTF_LINUX(7, 2));
+	b = builder((struct cairn_btf_build_opts){0});
+	uint32_t tag = ADD(ref, b, CAIRN_BTF_TYPE_TAG, str(b, "rcu"), 0);
+	ADD(ref, b, CAIRN_BTF_CONST, 0, tag);
+	assert_since(b, CAIRN_BTF_LINUX(7, 2));
+	b = builder((struct cairn_btf_build_opts){.layout = true});
+	add_int(b);
+	assert_since(b, CAIRN_BTF_LINUX(7, 1));
+	b = builder((struct cairn_btf_build_opts){0});
+	uint32_t type = ADD(ref, b, CAIRN_BTF_TYPEDEF, str(b, "t"), 0);
+	ADD(decl_tag, b, str(b, "noreturn"), type, -1, true);
+	assert_since(b, CAIRN_BTF_LINUX(6, 15));
+	b = builder((struct cairn_btf_build_opts){0});
+	ADD(datasec, b, str(b, ".data@1"), 0, NULL, 0);
+	assert_since(b, CAIRN_BTF_LINUX(6, 12));
+}
+
+static void kernel_wants_whole_integers_for_bit_fields(void **state)
+{
+	struct story s = {0};
+	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
+	struct cairn_btf_member m = {str(b, "m"), ADD(int, b, str(b, "odd"), 4, 0, 20), 0, 3};
+	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s"), 4, &m, 1);
+	struct blob blob = finish(b, NULL);
+	assert_sound(blob.btf);
+	assert_int_equal(cairn_btf_check_for_kernel(blob.btf, 0, listen, &s), 1);
+	assert_non_null(strstr(s.text, "a bit-field of an INT that has 20 bits"));
 	blob_free(&blob);
 }
 
@@ -289,7 +340,7 @@ static void float_of_no_bytes_in_the_base_is_survived(void **state)
 	struct cairn_btf_member m = {str(b, "m"), f, 8, 0};
 	ADD(struct, b, CAIRN_BTF_STRUCT, str(b, "s"), 4, &m, 1);
 	struct blob split = finish(b, base.btf);
-	assert_int_equal(cairn_btf_check_for_kernel(split.btf, NULL, NULL), 0);
+	assert_int_equal(cairn_btf_check_for_kernel(split.btf, running_linux(), NULL, NULL), 0);
 	assert_true(cairn_btf_check(base.btf, NULL, NULL) > 0);
 	blob_free(&split);
 	blob_free(&base);
@@ -371,7 +422,7 @@ static int check_for_kernel(const void *bytes, size_t size, struct story *s)
 		snprintf(s->text, sizeof(s->text), "%s", err.msg);
 		return rc;
 	}
-	rc = cairn_btf_check_for_kernel(btf, listen, s);
+	rc = cairn_btf_check_for_kernel(btf, running_linux(), listen, s);
 	cairn_btf_close(btf);
 	return rc;
 }
@@ -387,7 +438,7 @@ static struct blob sound_for_kernel(void)
 		skip();
 	}
 	assert_int_equal(rc, 0);
-	if (cairn_btf_check_for_kernel(b.btf, listen, &s) != 0)
+	if (cairn_btf_check_for_kernel(b.btf, running_linux(), listen, &s) != 0)
 		fail_msg("%s", s.text);
 	return b;
 }
@@ -443,6 +494,8 @@ int main(void)
 		cmocka_unit_test(each_kind_is_sound_in_every_form),
 		cmocka_unit_test(struct_with_a_pointer_to_itself_is_sound),
 		cmocka_unit_test(names_of_other_languages_are_sound_but_not_for_the_kernel),
+		cmocka_unit_test(what_kernels_take_depends_on_their_version),
+		cmocka_unit_test(kernel_wants_whole_integers_for_bit_fields),
 		cmocka_unit_test(each_field_of_each_record_out_of_range_is_refused_by_its_place),
 		cmocka_unit_test(broken_record_is_named_with_its_rule),
 		cmocka_unit_test(declaration_tag_numbers_a_component_that_exists),

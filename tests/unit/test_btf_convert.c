@@ -398,7 +398,7 @@ static void kernel_names_are_identifiers_and_stay_different(void **state)
 	struct cairn_btf_losses losses;
 	struct blob b = of_other_languages();
 	struct blob k = convert(b.btf, (struct cairn_btf_convert_opts){.kernel = true}, &losses);
-	assert_int_equal(cairn_btf_check_for_kernel(k.btf, NULL, NULL), 0);
+	assert_int_equal(cairn_btf_check_for_kernel(k.btf, 0, NULL, NULL), 0);
 	assert_string_equal(name_at(&k, 1), "unsigned int");
 	assert_string_equal(name_at(&k, 2), "a.b_c_");
 	/* That name is taken by one that stays as it is. */

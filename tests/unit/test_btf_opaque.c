@@ -153,7 +153,7 @@ static void a_prototype_of_an_unknown_kind_has_no_parameters_to_check(void **sta
 	ADD(func, b, str(b, "f"), CAIRN_BTF_GLOBAL, id);
 	struct blob in = finish(b, NULL);
 	assert_int_equal(cairn_btf_check(in.btf, NULL, NULL), 0);
-	assert_true(cairn_btf_check_for_kernel(in.btf, NULL, NULL) > 0);
+	assert_true(cairn_btf_check_for_kernel(in.btf, 0, NULL, NULL) > 0);
 	blob_free(&in);
 }
 
