@@ -130,6 +130,7 @@ enum cairn_unavailable {
 	CAIRN_UNAVAIL_NOT_KEPT,   /* of a frame further out: in a register that what it called did not keep */
 	CAIRN_UNAVAIL_NOT_COPIED, /* of a process or core: in memory that was not read at that moment, or is not in the file */
 	CAIRN_UNAVAIL_SLOT_ADDRESS, /* described as the address of a stack slot, where Clang may mean what is in it */
+	CAIRN_UNAVAIL_NO_CONVENTION, /* described at a body's entry, which the language's convention would have to confirm */
 	CAIRN_N_UNAVAILABLE
 };
 

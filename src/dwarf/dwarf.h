@@ -159,6 +159,13 @@ bool dw_unit_is_terse(const struct dw_unit *u);
  */
 bool dw_unit_lists_special_members(const struct dw_unit *u);
 
+/*
+ * By producer: Go's own compiler, as opposed to GCC's front end for Go. From version 1.17 on it says that
+ * it passes arguments in registers.
+ */
+enum dw_go { DW_GO_NOT, DW_GO_STACK, DW_GO_REGISTERS };
+enum dw_go dw_unit_go(const struct dw_unit *u);
+
 /* ---- DIEs ---- */
 
 /* Returns 1; 0 when there is a null entry at @off; -EBADMSG when @off is in no unit or not decodable. */

@@ -197,6 +197,14 @@ bool dw_unit_lists_special_members(const struct dw_unit *u)
 	       !strstr(version, " -gstrict-dwarf") && !strstr(version, " -fabi-version=");
 }
 
+enum dw_go dw_unit_go(const struct dw_unit *u)
+{
+	static const char go[] = "Go cmd/compile ";
+	if (u->language != DW_LANG_Go || strncmp(u->producer, go, strlen(go)) != 0)
+		return DW_GO_NOT;
+	return strstr(u->producer, "regabi") ? DW_GO_REGISTERS : DW_GO_STACK;
+}
+
 /* Of the options -g, -g1, -g2, -ggdb3 and so on the last one counts; -gdwarf-5 is none of them. */
 bool dw_unit_is_terse(const struct dw_unit *u)
 {

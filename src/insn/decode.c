@@ -265,3 +265,66 @@ bool insn_takes_address(const uint8_t *bytes, size_t n, uint64_t at, uint64_t *r
 	*ret = at + zi.length + (uint64_t)ops[1].mem.disp.value;
 	return true;
 }
+
+/* The general register that an operand is, of which the lowest bytes are meant; -1. */
+static int low_register(const ZydisDecodedOperand *op)
+{
+	if (op->type != ZYDIS_OPERAND_TYPE_REGISTER ||
+	    (op->reg.value >= ZYDIS_REGISTER_AH && op->reg.value <= ZYDIS_REGISTER_BH))
+		return -1;
+	int reg = zydis_dwarf_reg(op->reg.value);
+	return reg < 16 ? reg : -1;
+}
+
+bool insn_copies_register(const uint8_t *bytes, size_t n, unsigned int *ret_to, unsigned int *ret_from,
+			  unsigned int *ret_bytes)
+{
+	ZydisDecoder d = zydis_decoder();
+	ZydisDecodedInstruction zi;
+	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+	if (!zydis_full(&d, bytes, n, &zi, ops) || zi.mnemonic != ZYDIS_MNEMONIC_MOV)
+		return false;
+	int to = low_register(&ops[0]), from = low_register(&ops[1]);
+	if (to < 0 || from < 0)
+		return false;
+	*ret_to = (unsigned int)to;
+	*ret_from = (unsigned int)from;
+	*ret_bytes = ops[1].size / 8;
+	return true;
+}
+
+bool insn_moves_slot(const uint8_t *bytes, size_t n, unsigned int base, struct insn_slot_move *ret)
+{
+	ZydisDecoder d = zydis_decoder();
+	ZydisDecodedInstruction zi;
+	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+	if (!zydis_full(&d, bytes, n, &zi, ops) || zi.mnemonic != ZYDIS_MNEMONIC_MOV)
+		return false;
+	bool is_store = ops[0].type == ZYDIS_OPERAND_TYPE_MEMORY;
+	const ZydisDecodedOperand *memory = &ops[is_store ? 0 : 1], *other = &ops[is_store ? 1 : 0];
+	int reg = low_register(other);
+	if (memory->type != ZYDIS_OPERAND_TYPE_MEMORY || memory->mem.index != ZYDIS_REGISTER_NONE ||
+	    zydis_dwarf_reg(memory->mem.base) != (int)base || reg < 0)
+		return false;
+	*ret = (struct insn_slot_move){
+		.off = memory->mem.disp.has_displacement ? memory->mem.disp.value : 0,
+		.reg = (unsigned int)reg,
+		.bytes = memory->size / 8,
+		.is_store = is_store,
+	};
+	return true;
+}
+
+bool insn_keeps_lowest_bit(const uint8_t *bytes, size_t n, unsigned int *ret_reg)
+{
+	ZydisDecoder d = zydis_decoder();
+	ZydisDecodedInstruction zi;
+	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+	if (!zydis_full(&d, bytes, n, &zi, ops) || zi.mnemonic != ZYDIS_MNEMONIC_AND)
+		return false;
+	int reg = low_register(&ops[0]);
+	if (reg < 0 || ops[0].size != 8 || ops[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE || ops[1].imm.value.u != 1)
+		return false;
+	*ret_reg = (unsigned int)reg;
+	return true;
+}

@@ -140,6 +140,23 @@ bool insn_decode_near(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, in
 bool insn_stores_register(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, int64_t off, unsigned int *ret_reg,
 			  unsigned int *ret_bytes);
 
+/* insn_copies_register - whether it copies the low @ret_bytes of a general register to another: mov %edi, %eax */
+bool insn_copies_register(const uint8_t *bytes, size_t n, unsigned int *ret_to, unsigned int *ret_from,
+			  unsigned int *ret_bytes);
+
+/* A register that is copied to or from memory at another register and a distance. */
+struct insn_slot_move {
+	int64_t off;
+	unsigned int reg, bytes; /* its lowest */
+	bool is_store;
+};
+
+/* insn_moves_slot - whether it is such a copy, with register @base: mov %rdi, 8(%rsp), mov 8(%rsp), %edi */
+bool insn_moves_slot(const uint8_t *bytes, size_t n, unsigned int base, struct insn_slot_move *ret);
+
+/* insn_keeps_lowest_bit - whether it clears all but the lowest bit of a register's low byte: and $1, %al */
+bool insn_keeps_lowest_bit(const uint8_t *bytes, size_t n, unsigned int *ret_reg);
+
 /* Name of a DWARF register number of x86-64 ("rdi"); NULL for a number that has none. Static. */
 const char *insn_reg_name(unsigned int dwarf_reg);
 

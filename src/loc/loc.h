@@ -8,7 +8,9 @@
  *	spill.c       values of Clang's that are described by an address
  *	argument.c    which of a parameter's locations holds at an address and view
  *	abi.c         where the calling convention puts parameters, for code that is not optimised
+ *	abi_go.c      where Go's conventions put them
  *	stack_args.c  what is said of arguments on the stack of the containing function
+ *	prologue.c    parameters that are brought to their slots before the first statement
  *	arrival.c     whether what is described for a whole function is there yet
  *	spilled.c     whether a parameter was put into its slot on all ways
  *	code.c        the instructions of one function, one by one
@@ -139,6 +141,17 @@ bool loc_holds_now(const struct loc_context *ctx, const struct dw_unit *unit, co
  */
 bool loc_is_spilled(const struct loc_context *ctx, int64_t off, uint64_t bytes);
 
+/*
+ * loc_from_prologue - where a parameter is at a body's entry, by what the prologue does with it
+ *
+ * @ctx     at the entry
+ * @formal  described by what holds after the prologue
+ * Returns 1 and *@ret; 0 when the code does not prove it, -ENOMEM.
+ * Cost: decodes the prologue; the unit's line table when it is the first to ask for it.
+ */
+int loc_from_prologue(const struct loc_context *ctx, const struct dw_die *formal, struct arena *arena,
+		      struct cairn_location *ret);
+
 bool loc_equal(const struct cairn_location *a, const struct cairn_location *b);
 
 /*
@@ -198,5 +211,19 @@ struct abi_param {
 int abi_locations(const struct cairn_types *types, const struct abi_param *result,
 		  const struct abi_param *params, uint32_t n, struct arena *arena,
 		  struct cairn_location *ret);
+
+/*
+ * abi_go_locations - where Go's convention for x86-64 puts the parameters of a function at its entry
+ *
+ * @in_registers  ABIInternal; else ABI0
+ * @params        receiver and arguments, in order, without results; @n of them, their types complete
+ * @ret           @n locations; why is CAIRN_UNAVAIL_NOT_STORED from the first on whose place is not known
+ * Returns 0 or -ENOMEM.
+ */
+int abi_go_locations(const struct cairn_types *types, bool in_registers, const struct cairn_param *params,
+		     uint32_t n, struct arena *arena, struct cairn_location *ret);
+
+/* Whether what is described for the entry is where the convention puts it, part by part. */
+bool abi_go_agrees(const struct cairn_location *said, const struct cairn_location *abi);
 
 #endif

@@ -38,6 +38,8 @@ static const struct {
 	[CAIRN_UNAVAIL_ANOTHER_MOMENT] = {"another-moment", "may be the value of another moment"},
 	[CAIRN_UNAVAIL_NOT_KEPT] = {"not-kept", "was in a register that the callee did not keep"},
 	[CAIRN_UNAVAIL_NOT_COPIED] = {"not-copied", "in memory that is not part of the stopped stacks, or not in the core"},
+	[CAIRN_UNAVAIL_NO_CONVENTION] = {"no-convention",
+					 "no documented calling convention confirms it (--assume-unmodified takes it)"},
 	[CAIRN_UNAVAIL_SLOT_ADDRESS] = {"slot-address", "may be the address of its stack slot instead of its value"},
 };
 

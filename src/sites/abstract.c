@@ -30,11 +30,15 @@ int abstract_die(const struct dwarf *dw, const struct dw_unit *unit, dw_off off,
 static int read_formals(struct abstracts *a, const struct dw_die *function, struct formals *ret, struct cairn_err *err)
 {
 	struct dw_die child;
+	bool is_go = dw_unit_go(function->unit);
 	*ret = (struct formals){.function = function->off};
 	a->offs.n = 0;
 	int rc = dw_param_child(function, &child, err);
+	unsigned int n_results = 0;
 	for (; rc == 1 && a->offs.n < FORMALS_MAX; rc = dw_param_next(&child, &child, err)) {
-		if (child.tag == DW_TAG_unspecified_parameters)
+		if (is_go && dw_flag(&child, DW_AT_variable_parameter))
+			ret->result = n_results++ ? 0 : child.off;
+		else if (child.tag == DW_TAG_unspecified_parameters)
 			ret->variadic = true;
 		else if (!VEC_ADD(&a->offs, child.off))
 			return err_nomem(err, "the parameters of a function");

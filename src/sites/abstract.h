@@ -17,6 +17,7 @@ struct formals {
 	uint32_t n;
 	const dw_off *die;
 	bool variadic;
+	dw_off result; /* of Go, which lists results after parameters: the only one */
 };
 
 struct abstract {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dwarf/constants.h"
+#include "sites/go.h"
 #include "sites/symbol_names.h"
 
 /* Longer chains of typedefs are damaged. */
@@ -98,9 +99,9 @@ static int keep_lowest_bit(const struct dw_unit *unit, dw_off formal, struct cai
  * A place that is passed again, in a loop or in recursion made one, or by code that is no call: the description is that
  * of the call alone, for constants and registers that the loop does not write as well (docs/findings/gcc-entry-is-a-loop-head.md).
  */
-static bool is_passed_by_others(const struct cairn_site *s)
+static bool is_passed_by_others(const struct built_site *b)
 {
-	return s->count_doubts & (CAIRN_COUNT_AGAIN | CAIRN_COUNT_SHARED | CAIRN_COUNT_CONDITION);
+	return b->site.count_doubts & ~(b->grows_stack ? CAIRN_COUNT_AGAIN : 0) & (CAIRN_COUNT_AGAIN | CAIRN_COUNT_SHARED | CAIRN_COUNT_CONDITION);
 }
 
 /* A load from a slot of the frame: nobody writes those but the compiler, which knows. */
@@ -132,12 +133,14 @@ static bool is_computed_from_memory(const struct cairn_location *loc)
 int believe_args(const struct site_env *env, struct built_site *b, struct arena *arena)
 {
 	bool may_change = b->site.n_chain && b->no_views && !env->assume_unmodified;
-	bool by_others = is_passed_by_others(&b->site) && !env->assume_unmodified;
+	bool by_others = is_passed_by_others(b) && !env->assume_unmodified;
 	bool by_gcc = b->site.n_chain && dw_unit_is_gcc(b->die.unit) && !env->assume_unmodified;
 	for (uint32_t i = 0; i < b->formals.n; i++) {
 		struct cairn_location *loc = &b->args[i].loc;
 		if (keep_lowest_bit(b->die.unit, b->formals.die[i], loc, arena) < 0)
 			return -ENOMEM;
+		if (b->site.n_chain && dw_unit_go(b->die.unit))
+			go_doubt_pieces(b, i);
 		if (may_change && loc->why == CAIRN_AVAILABLE && !cannot_be_assigned(b->die.unit, b->formals.die[i]))
 			loc->why = CAIRN_UNAVAIL_MAY_HAVE_CHANGED;
 		if (by_gcc && is_computed_from_memory(loc))
@@ -148,13 +151,13 @@ int believe_args(const struct site_env *env, struct built_site *b, struct arena 
 	return 0;
 }
 
-void believe_clone(const struct site_env *env, struct built_site *b)
+void believe_clone(const struct site_env *env, struct built_site *b, enum cairn_unavailable why)
 {
 	bool folded = env->folds && symbol_name_has(env->folds, b->site.at);
 	bool may_change = b->no_views && !env->assume_unmodified;
 	for (uint32_t i = 0; i < b->site.n_args; i++) {
-		if (may_change)
-			believe_not(&b->args[i].loc, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
+		if (may_change && !believe_is_proven(b, i))
+			believe_not(&b->args[i].loc, why);
 		if (folded)
 			believe_not(&b->args[i].loc, CAIRN_UNAVAIL_AMBIGUOUS);
 	}

@@ -15,8 +15,14 @@
  */
 int believe_args(const struct site_env *env, struct built_site *b, struct arena *arena);
 
-/* Clones: the convention is not that of the declared parameters. */
-void believe_clone(const struct site_env *env, struct built_site *b);
+/* Clones, and what has no convention that is known: what may have changed becomes unavailable by @why. */
+void believe_clone(const struct site_env *env, struct built_site *b, enum cairn_unavailable why);
+
+/* Whether the code shows that an argument is there at a body's entry. */
+static inline bool believe_is_proven(const struct built_site *b, uint32_t arg)
+{
+	return arg < b->formals.n && b->proven[arg];
+}
 
 /* Whether a parameter's type is a pointer or a reference, typedefs aside. Cost: reads its type. */
 bool believe_is_pointer(const struct dw_unit *unit, dw_off formal);

@@ -142,7 +142,7 @@ static int visit_group(const struct visit *v, uint32_t group, const struct group
 			continue;
 		if (believe_args(v->env, b, arena) < 0)
 			return err_nomem(err, "a location");
-		believe_clone(v->env, b);
+		believe_clone(v->env, b, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
 		sites[n++] = b->site;
 	}
 	qsort(sites, n, sizeof(*sites), by_address);

@@ -39,6 +39,7 @@
 #include "sites/batch.h"
 #include "sites/believe.h"
 #include "sites/convention.h"
+#include "sites/go.h"
 #include "sites/judge.h"
 #include "sites/merged.h"
 #include "sites/symbol_names.h"
@@ -196,9 +197,11 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 	b->site.count_doubts |= folded ? CAIRN_COUNT_FOLDED : 0;
 	if (b->site.n_chain || !f->n_params)
 		return 0;
-	if (b->site.kind == CAIRN_SITE_PART || site_is_clone(env, &b->site) ||
-	    !has_convention(unit, types, f)) {
-		believe_clone(env, b);
+	if (dw_unit_go(unit))
+		return go_believe(env, reader, b, arena, err);
+	bool is_clone = b->site.kind == CAIRN_SITE_PART || site_is_clone(env, &b->site);
+	if (is_clone || !has_convention(unit, types, f)) {
+		believe_clone(env, b, is_clone ? CAIRN_UNAVAIL_MAY_HAVE_CHANGED : CAIRN_UNAVAIL_NO_CONVENTION);
 		return 0;
 	}
 	struct cairn_location *abi = arena_array(arena, f->n_params, sizeof(*abi));
@@ -212,7 +215,8 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 		return err_nomem(err, "locations");
 	bool global = convention_is_certain(env->code, b->site.at);
 	for (uint32_t i = 0; i < b->site.n_args; i++) {
-		reconcile(env, &b->args[i].loc, &abi[i], b, global);
+		if (!believe_is_proven(b, i))
+			reconcile(env, &b->args[i].loc, &abi[i], b, global);
 		/* Of the code that was kept only what the convention says is as good as the function's own. */
 		if (folded && !loc_equal(&b->args[i].loc, &abi[i]))
 			believe_not(&b->args[i].loc, CAIRN_UNAVAIL_AMBIGUOUS);
@@ -257,7 +261,7 @@ static int choose_signature(const struct site_env *env, struct dw_types *types, 
 	f->params = s.params;
 	f->n_params = best->n;
 	f->variadic = best->variadic;
-	return read_type(env, types, best->function, &f->return_type, err);
+	return read_type(env, types, best->result ? best->result : best->function, &f->return_type, err);
 }
 
 /* Give the site as many args as the function has parameters, with names and types. */

@@ -14,6 +14,7 @@
 #include "sites/around.h"
 #include "sites/computed.h"
 #include "sites/difference.h"
+#include "sites/go.h"
 #include "sites/passage.h"
 
 /* Copies that a worker takes at once. */
@@ -144,8 +145,10 @@ static int judge_body(struct judge *j, const struct copy *c, struct built_site *
 	struct entry_search s = {.entry = b->site.at.v};
 	if (code_visit(j->all->env->code, &b->die, look_for_entry, &s) < 0)
 		return 0;
-	if (s.is_jumped_to)
+	if (s.is_jumped_to) {
 		b->site.count_doubts |= CAIRN_COUNT_AGAIN;
+		b->grows_stack = dw_unit_go(b->die.unit) && go_grows_stack(j->all->env->code, &b->die, b->site.at);
+	}
 	if (!s.is_called || s.is_jumped_to || j->all->env->bare)
 		return 0;
 	int rc = enter_container(j, c->container, b);

@@ -276,14 +276,30 @@ static int locate(const struct site_env *env, struct site_worker *w, struct loc_
 	return rc;
 }
 
+/*
+ * Whether a parameter that is described from after the prologue on was proven to be somewhere at the entry, and counts: code that is
+ * optimised has no prologue of this kind, and Clang tells it by the calls that it lists.
+ */
+static int prove_arrival(const struct loc_context *ctx, const struct dw_die *formal, struct arena *arena,
+			 struct cairn_location *ret)
+{
+	bool is_open = ret->why == CAIRN_UNAVAIL_NOT_STORED ||
+		       (ret->why == CAIRN_UNAVAIL_NOT_LIVE && dw_unit_language(formal->unit) == DW_LANG_Rust);
+	if (!is_open || ctx->inlined || ctx->is_now || ctx->must_begin || !dw_unit_is_clang(formal->unit) ||
+	    dw_flag(&ctx->function, DW_AT_call_all_calls) || dw_flag(&ctx->function, DW_AT_GNU_all_call_sites))
+		return 0;
+	return loc_from_prologue(ctx, formal, arena, ret);
+}
+
 static int args_of(const struct site_env *env, struct site_worker *w, struct loc_context *ctx,
 		   struct built_site *b, struct cairn_err *err)
 {
-	b->args = arena_array(w->arena, b->formals.n, sizeof(*b->args) + sizeof(*b->exprs) + sizeof(*b->bound));
+	b->args = arena_array(w->arena, b->formals.n, sizeof(*b->args) + sizeof(*b->exprs) + sizeof(*b->bound) + sizeof(*b->proven));
 	if (!b->args)
 		return err_nomem(err, "the arguments of a site");
 	b->exprs = (struct expression *)(b->args + b->formals.n);
 	b->bound = (uint8_t *)(b->exprs + b->formals.n);
+	b->proven = (bool *)(b->bound + b->formals.n);
 	b->site.args = b->args;
 	b->site.n_args = b->formals.n;
 	for (uint32_t i = 0; i < b->formals.n; i++)
@@ -299,8 +315,12 @@ static int args_of(const struct site_env *env, struct site_worker *w, struct loc
 		if (i == b->formals.n)
 			continue;
 		next = i + 1;
-		if (locate(env, w, ctx, &child, &b->args[i].loc) < 0)
+		int proven = locate(env, w, ctx, &child, &b->args[i].loc);
+		if (proven >= 0)
+			proven = prove_arrival(ctx, &child, w->arena, &b->args[i].loc);
+		if (proven < 0)
 			return err_nomem(err, "a location");
+		b->proven[i] = proven > 0;
 		b->bound[i] = (uint8_t)ctx->bound;
 		b->exprs[i] = ctx->expr;
 	}

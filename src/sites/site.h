@@ -37,6 +37,7 @@
  *	believe.c       what may be believed of what is said about arguments
  *	removed.c       parameters that GCC removed
  *	around.c        what the variables around a copy tell about its arguments
+ *	go.c            arguments of Go's functions, which have a convention of their own
  *	computed.c      numbers that are described by what registers hold in a loop
  *	difference.c    constants of a copy to which the code passes a difference
  *
@@ -125,6 +126,7 @@ struct built_site {
 	struct formals formals;
 	struct cairn_arg *args;
 	uint8_t *bound; /* enum bound of each of the formals */
+	bool *proven;   /* of each: the code shows that it is there at the entry (loc_from_prologue()) */
 	struct expression *exprs; /* what their locations were made of */
 	uint32_t container; /* index entry */
 	struct cairn_vaddr container_entry;
@@ -137,6 +139,7 @@ struct built_site {
 	const struct cairn_vaddr *ways;
 	unsigned int n_ways;
 	struct enclosing around; /* of its row */
+	bool grows_stack; /* nothing but growing its stack leads a body back to its entry (go.c) */
 	bool lost_marker; /* a copy made by GCC, which marks entries, without an entry */
 	uint16_t used; /* of an entry without views: general registers whose value is used, flow_used() */
 };

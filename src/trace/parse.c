@@ -534,6 +534,12 @@ static void parse_values(struct parser *p, struct probe_text *ret)
 	expect(p, ')', "a comma or a closing ) is missing here");
 }
 
+/* Go's methods of pointers: main.(*Counter).grow */
+static bool is_receiver(const char *text, size_t i)
+{
+	return text[i] == '(' && i && text[i - 1] == '.' && text[i + 1] == '*' && strchr(text + i, ')');
+}
+
 /* Length of the head, which ends at the list, at the condition or with the text. */
 static size_t head_length(const char *text)
 {
@@ -547,6 +553,8 @@ static size_t head_length(const char *text)
 			angle--;
 		else if (text[i] == '(' && in_operator && text[i + 1] == ')')
 			i++;
+		else if (is_receiver(text, i))
+			i += strcspn(text + i, ")") - 1;
 		else if (text[i] == '(' && !angle)
 			return i;
 		else if (i && isspace((unsigned char)text[i]) && !strncmp(text + i + 1, "if", 2) &&

@@ -852,6 +852,47 @@ static void what_carries_a_number_on_is_known(void **state)
 	assert_false(insn_carry((const uint8_t[]){0x48, 0x89}, 2, &(struct insn_carry){0}));
 }
 
+static void copies_of_registers_are_told(void **state)
+{
+	static const struct {
+		uint8_t code[8];
+		size_t n;
+		bool is_store, is_load, is_copy, is_bit;
+		unsigned int reg, bytes;
+		int64_t off;
+	} cases[] = {
+		{{0x48, 0x89, 0x7c, 0x24, 0x10}, 5, true, false, false, false, 5, 8, 0x10}, /* mov %rdi,0x10(%rsp) */
+		{{0x88, 0x44, 0x24, 0x07}, 4, true, false, false, false, 0, 1, 7},	      /* mov %al,7(%rsp) */
+		{{0x8b, 0x7c, 0x24, 0x10}, 4, false, true, false, false, 5, 4, 0x10},	      /* mov 0x10(%rsp),%edi */
+		{{0x40, 0x88, 0xf0}, 3, false, false, true, false, 4, 1, 0},		      /* mov %sil,%al */
+		{{0x88, 0xe0}, 2, false, false, false, false, 0, 0, 0},			      /* mov %ah,%al */
+		{{0x24, 0x01}, 2, false, false, false, true, 0, 0, 0},			      /* and $1,%al */
+		{{0x24, 0x03}, 2, false, false, false, false, 0, 0, 0},			      /* and $3,%al */
+		{{0x83, 0xe0, 0x01}, 3, false, false, false, false, 0, 0, 0},		      /* and $1,%eax */
+		{{0x48, 0x8b, 0x3c, 0x04}, 4, false, false, false, false, 0, 0, 0},	      /* mov (%rsp,%rax),%rdi */
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct insn_slot_move m = {0};
+		unsigned int to = 99, from = 99, bytes = 99;
+		bool moves = insn_moves_slot(cases[i].code, cases[i].n, 7, &m);
+		assert_int_equal(moves, cases[i].is_store || cases[i].is_load);
+		if (moves) {
+			assert_int_equal(m.is_store, cases[i].is_store);
+			assert_int_equal(m.reg, cases[i].reg);
+			assert_int_equal(m.bytes, cases[i].bytes);
+			assert_int_equal(m.off, cases[i].off);
+		}
+		assert_int_equal(insn_copies_register(cases[i].code, cases[i].n, &to, &from, &bytes), cases[i].is_copy);
+		if (cases[i].is_copy) {
+			assert_int_equal(to, 0);
+			assert_int_equal(from, cases[i].reg);
+			assert_int_equal(bytes, cases[i].bytes);
+		}
+		assert_int_equal(insn_keeps_lowest_bit(cases[i].code, cases[i].n, &to), cases[i].is_bit);
+	}
+}
+
 static void a_switch_s_jump_is_told_from_others(void **state)
 {
 	(void)state;
@@ -915,6 +956,7 @@ int main(void)
 		cmocka_unit_test(accesses_to_a_slot_are_told_apart),
 		cmocka_unit_test(a_register_that_is_stored_in_a_slot_is_told),
 		cmocka_unit_test(what_carries_a_number_on_is_known),
+		cmocka_unit_test(copies_of_registers_are_told),
 		cmocka_unit_test(a_switch_s_jump_is_told_from_others),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Parameters that the prologue puts into their slots
+ *
+ * Without optimisation LLVM describes a parameter by one slot of the frame, for the whole function, and
+ * what the slot holds at the entry is anything:
+ *
+ *	text:	sub  $0x28, %rsp		s is said to be at rsp + 0x10, 16 bytes
+ *		mov  %rdx, (%rsp)
+ *		mov  %rdi, 0x10(%rsp)		so its first half was in rdi,
+ *		mov  %rsi, 0x18(%rsp)		and its second in rsi
+ *		call ...			prologue_end: the first statement
+ *
+ * Where a calling convention is documented it tells the same (abi.c); Rust's is not. The code tells it, too:
+ * a store before the first statement can only be the arrival of the parameter whose slot it is. It has to
+ * be of a register that still holds what it held at the entry, in a straight line from there, and the stores
+ * have to fill the slot. The first statement is where the line table says that the prologue ends: it is
+ * the first instruction that belongs to one.
+ *
+ * An object that Rust passes by its address is described from there on only, as what that register points to
+ * or by a slot that the address is in; the same holds for them.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "dwarf/constants.h"
+#include "insn/insn.h"
+#include "loc/loc.h"
+
+enum {
+	RBP = 6,
+	RSP = 7,
+	REGISTERS = 16, /* general ones */
+	NONE = 0xff,
+	WORD_BYTES = 8,
+	/* Of a prologue, in bytes of code; a variadic function stores 14 registers. */
+	PROLOGUE_MAX = 512,
+	/* Of a parameter in a slot. */
+	SLOT_MAX = 64,
+	/* Registers that are put aside for a while. */
+	ASIDE_MAX = 8,
+	PIECES_MAX = 16,
+};
+
+/* What a register holds of the entry's registers. */
+struct held {
+	uint8_t reg;	/* NONE: something else */
+	uint8_t bytes;	/* so many of its lowest */
+};
+
+struct arrival {
+	uint32_t off;
+	struct held from;
+};
+
+/* In the frame. */
+struct aside {
+	int64_t off; /* from rsp */
+	struct held held;
+};
+
+struct prologue {
+	const struct loc_context *ctx;
+	struct held held[REGISTERS];
+	/* The slot, by the frame's register. */
+	unsigned int base;
+	int64_t off;
+	unsigned int bytes; /* 0: none is asked for */
+	uint64_t filled;    /* one bit for each byte */
+	struct aside aside[ASIDE_MAX];
+	unsigned int n_aside;
+	struct arrival arrivals[PIECES_MAX];
+	unsigned int n_arrivals;
+};
+
+/* Where the first statement begins; 0 when the line table does not tell, or it is the entry. */
+static uint64_t prologue_end(const struct loc_context *ctx, const struct dw_unit *unit)
+{
+	const struct dw_row *rows;
+	int64_t n = dw_unit_rows(unit, &rows, NULL), from = 0, to = n > 0 ? n : 0;
+	while (from < to) {
+		int64_t mid = from + (to - from) / 2;
+		if (rows[mid].at.v < ctx->at.v)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	for (; from < n && rows[from].at.v <= ctx->at.v + PROLOGUE_MAX; from++) {
+		bool is_after = rows[from].at.v > ctx->at.v;
+		/* At the entry itself the sequence before it may end. */
+		if (rows[from].end_sequence && is_after)
+			return 0;
+		if (rows[from].prologue_end && !rows[from].end_sequence)
+			return is_after ? rows[from].at.v : 0;
+	}
+	return 0;
+}
+
+static uint64_t bits_of(unsigned int off, unsigned int bytes)
+{
+	return (bytes < SLOT_MAX ? ((uint64_t)1 << bytes) - 1 : UINT64_MAX) << off;
+}
+
+/* A store to the slot; false when it is no copy of what was passed. */
+static bool see_store(struct prologue *p, const uint8_t *code, size_t n)
+{
+	struct insn_slot_move m;
+	if (!insn_moves_slot(code, n, p->base, &m) || !m.is_store || m.off < p->off)
+		return false;
+	uint64_t at = (uint64_t)(m.off - p->off);
+	struct held from = p->held[m.reg];
+	if (from.reg == NONE || m.bytes > from.bytes || at >= p->bytes || m.bytes > p->bytes - at ||
+	    p->filled & bits_of((unsigned int)at, m.bytes) || p->n_arrivals == PIECES_MAX)
+		return false;
+	p->filled |= bits_of((unsigned int)at, m.bytes);
+	from.bytes = (uint8_t)m.bytes;
+	p->arrivals[p->n_arrivals++] = (struct arrival){(uint32_t)at, from};
+	return true;
+}
+
+/* A register that is put aside, and what a store overwrites of those that were. */
+static void put_aside(struct prologue *p, const uint8_t *code, const struct insn *insn)
+{
+	struct insn_slot_move m;
+	bool is_store = insn_moves_slot(code, insn->len, RSP, &m) && m.is_store;
+	if (insn->writes & 1u << RSP || (insn->writes_memory && !is_store)) {
+		p->n_aside = 0;
+		return;
+	}
+	for (unsigned int i = 0; is_store && i < p->n_aside; i++)
+		if (m.off < p->aside[i].off + WORD_BYTES && p->aside[i].off < m.off + (int64_t)m.bytes)
+			p->aside[i--] = p->aside[--p->n_aside];
+	if (!is_store || p->held[m.reg].reg == NONE || m.bytes > p->held[m.reg].bytes || p->n_aside == ASIDE_MAX)
+		return;
+	p->aside[p->n_aside] = (struct aside){m.off, p->held[m.reg]};
+	p->aside[p->n_aside++].held.bytes = (uint8_t)m.bytes;
+}
+
+static struct held narrowed(struct held from, unsigned int bytes)
+{
+	if (from.reg == NONE || bytes > from.bytes)
+		return (struct held){.reg = NONE};
+	from.bytes = (uint8_t)bytes;
+	return from;
+}
+
+/* What the instruction leaves in register *@to; NONE for anything that was not passed. */
+static struct held moved_to(const struct prologue *p, const uint8_t *code, size_t n, unsigned int *to)
+{
+	struct insn_slot_move m;
+	unsigned int from, bytes;
+	if (insn_copies_register(code, n, to, &from, &bytes))
+		return narrowed(p->held[from], bytes);
+	if (insn_keeps_lowest_bit(code, n, to) && p->held[*to].reg != NONE)
+		/* Of a bool, whose byte is 0 or 1 already, as every convention has it. */
+		return (struct held){p->held[*to].reg, 1};
+	if (insn_moves_slot(code, n, RSP, &m) && !m.is_store) {
+		*to = m.reg;
+		for (unsigned int i = 0; i < p->n_aside; i++)
+			if (p->aside[i].off == m.off)
+				return narrowed(p->aside[i].held, m.bytes);
+	}
+	return (struct held){.reg = NONE};
+}
+
+static void see_registers(struct prologue *p, const uint8_t *code, const struct insn *insn)
+{
+	unsigned int to = REGISTERS;
+	struct held moved = moved_to(p, code, insn->len, &to);
+	for (unsigned int r = 0; r < REGISTERS; r++)
+		if (insn->writes & 1u << r)
+			p->held[r] = r == to ? moved : (struct held){.reg = NONE};
+}
+
+static bool see_insn(struct prologue *p, const uint8_t *code, size_t n, struct insn *insn)
+{
+	if (!insn_decode(code, n, 0, insn) || insn->flow != INSN_NEXT)
+		return false;
+	if (p->bytes && insn_accesses(code, insn->len, p->base, p->off, p->bytes).stores &&
+	    !see_store(p, code, insn->len))
+		return false;
+	/* The slot is counted from the register as it is after the prologue. */
+	if (p->n_arrivals && insn->writes & 1u << p->base)
+		return false;
+	put_aside(p, code, insn);
+	see_registers(p, code, insn);
+	return true;
+}
+
+/* Whether the line to the first statement, at @end, is straight, and each store to the slot was an arrival. */
+static bool follow(struct prologue *p, uint64_t end)
+{
+	const uint8_t *code;
+	size_t n;
+	uint64_t at = p->ctx->at.v;
+	for (unsigned int r = 0; r < REGISTERS; r++)
+		p->held[r] = (struct held){(uint8_t)r, WORD_BYTES};
+	p->held[RSP].reg = NONE;
+	if (!elf_code_at(p->ctx->code, p->ctx->at, &code, &n))
+		return false;
+	while (at < end) {
+		struct insn insn;
+		if (!see_insn(p, code, n, &insn))
+			return false;
+		at += insn.len;
+		code += insn.len;
+		n -= insn.len;
+	}
+	return at == end;
+}
+
+/* ---- what is described ---- */
+
+/* What an expression says of a parameter, as far as a prologue may bring it. */
+struct said {
+	bool is_slot;	 /* in the frame at off; else what the register points to */
+	bool is_address; /* the slot has its address */
+	unsigned int reg;
+	int64_t off;
+};
+
+static bool frame_register(const struct dw_die *function, unsigned int *ret)
+{
+	struct dw_value v;
+	bool is_block = dw_attr(function, DW_AT_frame_base, &v, NULL) == 1 &&
+			(v.cls == DW_CLASS_EXPRLOC || v.cls == DW_CLASS_BLOCK);
+	*ret = is_block && v.block.n == 1 ? v.block.p[0] - (unsigned int)DW_OP_reg0 : REGISTERS;
+	return *ret == RSP || *ret == RBP;
+}
+
+static bool read_sleb(const uint8_t **p, const uint8_t *end, int64_t *ret)
+{
+	uint64_t v = 0;
+	for (unsigned int shift = 0; *p < end && shift < 63; shift += 7) {
+		uint8_t b = *(*p)++;
+		v |= (uint64_t)(b & 0x7f) << shift;
+		if (!(b & 0x80)) {
+			*ret = (int64_t)(b & 0x40 ? v | UINT64_MAX << (shift + 7) : v);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool read_expr(const struct loc_context *ctx, const uint8_t *p, uint64_t n, struct said *ret)
+{
+	const uint8_t *end = p + n;
+	uint8_t op = n ? *p++ : 0;
+	if (op != DW_OP_fbreg && (op < DW_OP_breg0 || op >= DW_OP_breg0 + REGISTERS))
+		return false;
+	*ret = (struct said){.is_slot = op == DW_OP_fbreg, .reg = op - (unsigned int)DW_OP_breg0};
+	if (!read_sleb(&p, end, &ret->off) || (ret->is_slot && !frame_register(&ctx->function, &ret->reg)))
+		return false;
+	ret->is_address = ret->is_slot && p < end && *p == DW_OP_deref;
+	p += ret->is_address;
+	/* A register that an object is said to be at with a distance is a frame pointer of some kind. */
+	return p == end && (ret->is_slot || !ret->off);
+}
+
+struct description {
+	uint64_t end; /* of the prologue */
+	struct dw_loc_entry is;
+	bool found;
+};
+
+static int see_entry(void *arg, const struct dw_loc_entry *e)
+{
+	struct description *d = arg;
+	if (!d->found && (e->everywhere || (e->lo.v <= d->end && d->end < e->hi.v))) {
+		d->is = *e;
+		d->found = true;
+	}
+	return 0;
+}
+
+/* ---- the location ---- */
+
+/* In the registers that filled the slot; at the address that did with @is_address. */
+static int arrived(const struct prologue *p, bool is_address, struct arena *arena, struct cairn_location *ret)
+{
+	struct cairn_piece *pieces = arena_array(arena, p->n_arrivals, sizeof(*pieces));
+	struct cairn_loc_step *steps = arena_array(arena, p->n_arrivals, sizeof(*steps));
+	if (!pieces || !steps)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < p->n_arrivals; i++) {
+		const struct arrival *a = &p->arrivals[i];
+		steps[i] = (struct cairn_loc_step){.op = CAIRN_LOC_REG, .reg = a->from.reg};
+		pieces[i] = (struct cairn_piece){
+			.kind = is_address ? CAIRN_PIECE_MEMORY : CAIRN_PIECE_VALUE,
+			.off = a->off,
+			.size = p->n_arrivals > 1 ? a->from.bytes : 0,
+			.n_steps = 1,
+			.steps = &steps[i],
+		};
+	}
+	*ret = (struct cairn_location){.n_pieces = p->n_arrivals, .pieces = pieces};
+	return 1;
+}
+
+static int by_slot(struct prologue *p, const struct dw_die *formal, const struct said *s, uint64_t end,
+		   struct arena *arena, struct cairn_location *ret)
+{
+	uint64_t bytes = s->is_address ? WORD_BYTES : dw_type_bytes(formal);
+	if (!bytes || bytes > SLOT_MAX)
+		return 0;
+	p->base = s->reg;
+	p->off = s->off;
+	p->bytes = (unsigned int)bytes;
+	if (!follow(p, end) || p->filled != bits_of(0, p->bytes))
+		return 0;
+	return s->is_address && p->n_arrivals != 1 ? 0 : arrived(p, s->is_address, arena, ret);
+}
+
+static int by_register(struct prologue *p, const struct said *s, uint64_t end, struct arena *arena,
+		       struct cairn_location *ret)
+{
+	const struct held *held = &p->held[s->reg];
+	if (!follow(p, end) || held->reg == NONE || held->bytes != WORD_BYTES)
+		return 0;
+	p->arrivals[p->n_arrivals++] = (struct arrival){0, *held};
+	return arrived(p, true, arena, ret);
+}
+
+int loc_from_prologue(const struct loc_context *ctx, const struct dw_die *formal, struct arena *arena,
+		      struct cairn_location *ret)
+{
+	struct prologue p = {.ctx = ctx};
+	struct description d = {.end = prologue_end(ctx, formal->unit)};
+	struct said said;
+	if (!d.end || dw_locations(formal, DW_AT_location, see_entry, &d, NULL) < 0 || !d.found ||
+	    !read_expr(ctx, d.is.expr, d.is.expr_len, &said))
+		return 0;
+	return said.is_slot ? by_slot(&p, formal, &said, d.end, arena, ret) :
+			      by_register(&p, &said, d.end, arena, ret);
+}

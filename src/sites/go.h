@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is particular about functions that Go's own compiler made. */
+#ifndef SITES_GO_H
+#define SITES_GO_H
+
+#include "dwarf/types.h"
+#include "sites/site.h"
+
+/*
+ * go_believe - take of a body's arguments what its description and Go's convention both say
+ *
+ * @b  whose args have their types, from @reader; what is not proven becomes CAIRN_UNAVAIL_MAY_HAVE_CHANGED
+ * Returns 0 or -ENOMEM.
+ */
+int go_believe(const struct site_env *env, struct dw_types *reader, struct built_site *b, struct arena *arena,
+	       struct cairn_err *err);
+
+/*
+ * go_doubt_pieces - not to believe a value whose parts are described without the padding between them
+ *
+ * @arg  of @b's formals; it becomes CAIRN_UNAVAIL_DAMAGED
+ */
+void go_doubt_pieces(struct built_site *b, uint32_t arg);
+
+/*
+ * go_grows_stack - whether a function enters itself again only after its stack was grown, as it was entered before
+ *
+ * False where the code or the symbols do not tell it. Cost: decodes the function.
+ */
+bool go_grows_stack(struct elf *code, const struct dw_die *body, struct cairn_vaddr entry);
+
+#endif
