@@ -150,7 +150,7 @@ struct cairn_function {
 	bool params_unknown;
 	uint32_t n_params;
 	const struct cairn_param *params;
-	/* Sorted by address, then by DIE. */
+	/* Sorted by address; at one address in the order in which the calls begin, as far as the compiler tells. */
 	uint32_t n_sites;
 	const struct cairn_site *sites;
 	/* Inlined copies whose DIE has no code: nothing to probe, counted so that all are accounted for. */

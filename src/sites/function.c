@@ -226,12 +226,29 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 
 /* ---- one function ---- */
 
-static int by_address(const void *a, const void *b)
+/*
+ * Of calls that begin at one address the views of their entries tell which is the first: GCC's DIEs are not in that order.
+ * Without views they are in the order of their DIEs, which is that of the source with Clang.
+ */
+static int by_moment(const void *a, const void *b)
 {
-	const struct cairn_site *x = a, *y = b;
-	if (x->at.v != y->at.v)
-		return x->at.v < y->at.v ? -1 : 1;
-	return x->die < y->die ? -1 : x->die > y->die;
+	const struct built_site *x = *(struct built_site *const *)a, *y = *(struct built_site *const *)b;
+	if (x->site.at.v != y->site.at.v)
+		return x->site.at.v < y->site.at.v ? -1 : 1;
+	/* One without a view, as of a copy in that copy, is not before one that has it. */
+	if (x->has_view != y->has_view)
+		return x->has_view ? -1 : 1;
+	if (x->view != y->view)
+		return x->view < y->view ? -1 : 1;
+	return x->site.die < y->site.die ? -1 : x->site.die > y->site.die;
+}
+
+static void put_in_order(struct built_site **built, uint32_t n, struct cairn_site *ret)
+{
+	if (n)
+		qsort(built, n, sizeof(*built), by_moment);
+	for (uint32_t i = 0; i < n; i++)
+		ret[i] = built[i]->site;
 }
 
 static void count_shared(struct cairn_site *sites, uint32_t n)
@@ -307,7 +324,8 @@ static int finish_function(const struct site_env *env, struct dw_types *types, c
 	if (!env->assume_unmodified && batch_doubt_removed(gs) < 0)
 		return err_nomem(err, "the copies of a function");
 	struct cairn_site *sites = arena_array(arena, total, sizeof(*sites));
-	if (!sites)
+	struct built_site **built = arena_array(arena, total, sizeof(*built));
+	if (!sites || !built)
 		return err_nomem(err, "the sites of a function");
 	struct signature s = {0};
 	uint32_t n = 0;
@@ -322,10 +340,9 @@ static int finish_function(const struct site_env *env, struct dw_types *types, c
 			rc = apply_convention(env, types, ret, b, arena, err);
 		if (rc < 0)
 			return rc;
-		sites[n++] = b->site;
+		built[n++] = b;
 	}
-	if (n)
-		qsort(sites, n, sizeof(*sites), by_address);
+	put_in_order(built, n, sites);
 	count_shared(sites, n);
 	if (merged_settle(sites, n, arena) < 0)
 		return err_nomem(err, "the arguments of a site");

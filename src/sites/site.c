@@ -455,6 +455,7 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 				     .rule = CAIRN_AT_ENTRY_ROW};
 
 	ret->view = a.view;
+	ret->has_view = a.has_view;
 	ret->container_entry = w->container_entry;
 	struct cairn_site *s = &ret->site;
 	s->kind = inlined ? CAIRN_SITE_INLINED : CAIRN_SITE_ENTRY;

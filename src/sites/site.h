@@ -119,6 +119,7 @@ struct site_request {
 struct built_site {
 	struct cairn_site site;
 	uint64_t view;
+	bool has_view;
 	struct dw_die die;
 	const struct dw_range *ranges; /* its code, as dw_ranges() tells it */
 	uint32_t n_ranges;

@@ -6,7 +6,7 @@ import os
 import subprocess
 import time
 
-from claims import Skip, cairn, claim, compile_c, expect, folder, main, need, need_root, run
+from claims import Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run
 
 
 def trace(*words):
@@ -283,6 +283,42 @@ def a_loop_that_was_vectorised_inside_of_a_copy_is_one_call():
 
 
 # ---- files ----
+
+# GCC puts both stores of 4 bytes to one address, and its DIEs are not in the order of the calls (libpng's png_write_IHDR).
+TWO_CALLS = """\
+#include <stdint.h>
+static inline void put32(unsigned char *b, uint32_t v) { b[0] = v >> 24; b[1] = v >> 16; b[2] = v >> 8; b[3] = v; }
+__attribute__((noinline)) void use(unsigned char *b) { asm volatile("" :: "r"(b) : "memory"); }
+__attribute__((noinline)) void head(uint32_t w, uint32_t h, int d)
+{
+	unsigned char b[16];
+	put32(b, w);
+	put32(b + 4, h);
+	b[8] = d;
+	put32(b + 9, w ^ h);
+	use(b);
+}
+int main(void) { head(1, 2, 3); head(7, 8, 9); return 0; }
+"""
+
+
+@claim_each("debug information", "sidecar")
+def calls_that_begin_at_one_address_come_in_their_order(by):
+    path = compile_c("two-calls", TWO_CALLS, "gcc", ("-O2", "-g"))
+    words = ("--no-sidecar",)
+    if by == "sidecar":
+        cairn("pack", path, "-o", path + ".cairn", check=True)
+        words = ("--pack", path + ".cairn")
+    found = cairn("sites", path, "put32", "--json", *words, check=True).objects()
+    expect(len({o["addr"] for o in found if o["kind"] == "inlined"}) < 3, "no two calls share an address: the program no longer shows it")
+    expect([o["call"]["line"] for o in found if o["kind"] == "inlined"] == [7, 8, 10], found)
+    need_root()
+    r = cairn("trace", *words, "--json", "-c", path, "put32")
+    if r.status == 3 and "CONFIG_" in r.err:
+        raise Skip(" ".join(r.err.split()))
+    events = [o["args"]["v"] for o in r.objects() if "args" in o]
+    expect(events == [1, 2, 3, 7, 8, 15], events, r)
+
 
 @claim
 def a_kernel_image_and_a_module_get_no_user_probes():
