@@ -30,6 +30,9 @@ struct btf_source {
 int btf_open(const struct btf_source *source, struct btf_chain *ret);
 /* Bases without a file on them. */
 int btf_open_bases(const struct opt_list *bases, struct btf_chain *ret);
+/* Bases, and several files on the last of them, which are beside one another. */
+int btf_open_beside(const struct opt_list *bases, char *const *paths, size_t n, const char *section, const char *dialect,
+		    struct btf_chain *ret);
 void btf_close(struct btf_chain *chain);
 
 static inline struct cairn_btf *btf_of(const struct btf_chain *chain)
@@ -39,6 +42,14 @@ static inline struct cairn_btf *btf_of(const struct btf_chain *chain)
 
 /* "n" and "v1"; NULL and "none": NO_LOC. */
 enum cairn_btf_dialect btf_dialect(const char *word);
+
+/*
+ * btf_write - write a blob that was made, and say how many records it has and its input had
+ *
+ * @base    of the blob; NULL: none
+ * Returns an exit status.
+ */
+int btf_write(const char *path, const void *bytes, size_t size, const struct cairn_btf *base, uint32_t n_before, bool json);
 
 /*
  * btf_linux_version - a version of Linux for the library's checks: "6.18", "6.18.44-cloud", "all" (0); "": this machine's

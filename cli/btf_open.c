@@ -108,6 +108,32 @@ int btf_open_bases(const struct opt_list *bases, struct btf_chain *ret)
 	return status;
 }
 
+int btf_open_beside(const struct opt_list *bases, char *const *paths, size_t n, const char *section, const char *dialect,
+		    struct btf_chain *ret)
+{
+	int status = btf_open_bases(bases, ret);
+	size_t n_bases = ret->n;
+	struct cairn_btf **room = status ? NULL : realloc(ret->p, (n_bases + n) * sizeof(*room));
+
+	if (!status && !room)
+		status = fail(STATUS_NOT_HERE, "no memory");
+	ret->p = room ? room : ret->p;
+	for (size_t i = 0; i < n && !status; i++) {
+		/* Each is put on the bases, not on the one before. */
+		struct btf_chain one = {ret->p, n_bases};
+		struct cairn_btf *last = ret->p[n_bases];
+
+		status = open_one(&one, paths[i], section, dialect);
+		if (status)
+			break;
+		ret->p[n_bases + i] = ret->p[n_bases];
+		if (i)
+			ret->p[n_bases] = last;
+		ret->n++;
+	}
+	return status;
+}
+
 /* A sidecar, or a file that it was embedded in, has what it was split from beside it. */
 static bool is_inline(const struct btf_source *source)
 {

@@ -101,6 +101,9 @@ extern const struct cmd cmd_btf_dump;
 extern const struct cmd cmd_btf_check;
 extern const struct cmd cmd_btf_convert;
 extern const struct cmd cmd_btf_encode;
+extern const struct cmd cmd_btf_dedup;
+extern const struct cmd cmd_btf_merge;
+extern const struct cmd cmd_btf_distil;
 extern const struct cmd cmd_doctor;
 
 /* The verbs in the order of help, NULL at the end (verbs.c). */

@@ -22,6 +22,9 @@ const struct cmd *const cmds[] = {
 	&cmd_btf_check,
 	&cmd_btf_convert,
 	&cmd_btf_encode,
+	&cmd_btf_dedup,
+	&cmd_btf_merge,
+	&cmd_btf_distil,
 	&cmd_doctor,
 	NULL,
 };

@@ -305,6 +305,16 @@ int cairn_btf_dedup(const struct cairn_btf *btf, uint32_t *map, void **ret, size
 		    struct cairn_err *err);
 
 /*
+ * cairn_btf_merge - the records of @n blobs as one blob, and equal types as one
+ *
+ * @in  complete, or split from the same base; the first gives the byte order
+ * Variables and sections stay those of each blob: nothing is linked.
+ * Returns 0 with *@ret owned by the caller. -EINVAL: none, or different bases. -EOPNOTSUPP: LOC records of two dialects, or
+ * records of kinds that are not known. Other errors and cost as of cairn_btf_dedup().
+ */
+int cairn_btf_merge(const struct cairn_btf *const *in, size_t n, void **ret, size_t *ret_size, struct cairn_err *err);
+
+/*
  * cairn_btf_sort - own records in the order of their names as bytes, then by kind, then as they were
  *
  * Those without a name come first: so the kernel and libbpf can find a name by bisection. LOCSECs are sorted again by

@@ -129,6 +129,11 @@ struct cairn_type {
 	const struct cairn_member *members;
 	uint32_t n_enumerators;
 	const struct cairn_enumerator *enumerators;
+	/*
+	 * ENUM: whether a value of 32 bits with the highest one set is negative was not written down, as in BTF of compilers
+	 * before 2022. It counts as negative when it is a small number then.
+	 */
+	bool unsure_sign;
 };
 
 struct cairn_types;

@@ -139,12 +139,26 @@ static void check_var(struct btf_check *c, const struct cairn_btf_type *t)
 	btf_check_ref(c, t, "type", t->ref, KINDS_VALUE | (c->kernel ? 0 : KIND(FWD)));
 }
 
+static bool all_at_start(const struct cairn_btf_type *t)
+{
+	for (uint32_t i = 0; i < t->vlen; i++)
+		if (cairn_btf_secinfo(t, i).offset)
+			return false;
+	return true;
+}
+
 static void check_datasec(struct btf_check *c, const struct cairn_btf_type *t)
 {
 	uint64_t end = 0;
+	/* Clang leaves the sizes to who links or loads the object. */
+	bool unlinked = !t->ref && t->vlen && all_at_start(t);
+	if (unlinked && c->kernel)
+		btf_broken(c, t->id, "DATASEC: it has no size before the object is linked");
 	for (uint32_t i = 0; i < t->vlen; i++) {
 		struct cairn_btf_secinfo v = cairn_btf_secinfo(t, i);
 		btf_check_ref(c, t, "a variable", v.type, KIND(VAR) | (c->kernel ? 0 : KIND(FUNC)));
+		if (unlinked)
+			continue;
 		if ((uint64_t)v.offset + v.size > t->ref)
 			btf_broken(c, t->id, "DATASEC: variable %u at %u ends behind its %u bytes", i,
 				   v.offset, t->ref);

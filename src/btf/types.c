@@ -34,6 +34,7 @@ struct btf_types {
 	struct arena *arena;
 	uint32_t end; /* one past the last id */
 	uint8_t pointer_size;
+	enum { SIGNS_UNKNOWN, SIGNS_TOLD, SIGNS_NOT_TOLD } enum_signs;
 	uint64_t *whole; /* a bit per id: was visited as a whole */
 	VEC(struct visit) todo;
 	VEC(uint32_t) arrays; /* read since sizes were computed */
@@ -118,23 +119,59 @@ static int fill_params(const struct btf_types *f, const struct cairn_btf_type *t
 	return 0;
 }
 
-static int fill_enumerators(const struct btf_types *f, const struct cairn_btf_type *t, struct cairn_type *ret,
+/*
+ * Up to Clang 14 and pahole 1.23 the flag for negative values was not known, and enums of 64 bits neither. One of them
+ * anywhere tells that the writer knew.
+ */
+static bool tells_signs(struct btf_types *f)
+{
+	struct cairn_btf_type t;
+
+	for (uint32_t id = 1; f->enum_signs == SIGNS_UNKNOWN && cairn_btf_type(f->btf, id, &t); id++)
+		if ((t.kind == CAIRN_BTF_ENUM && t.kflag) || t.kind == CAIRN_BTF_ENUM64)
+			f->enum_signs = SIGNS_TOLD;
+	if (f->enum_signs == SIGNS_UNKNOWN)
+		f->enum_signs = SIGNS_NOT_TOLD;
+	return f->enum_signs == SIGNS_TOLD;
+}
+
+/* Whether an enum has values of 32 bits that may be negative; in *@ret_negative: all of these are small then. */
+static bool is_unsure_of_sign(struct btf_types *f, const struct cairn_btf_type *t, bool *ret_negative)
+{
+	enum { SMALL = 1 << 16 };
+	int32_t least = 0;
+
+	for (uint32_t i = 0; i < t->vlen && t->kind == CAIRN_BTF_ENUM && t->ref == 4 && !t->kflag; i++) {
+		int32_t value = (int32_t)cairn_btf_enumerator(t, i).value;
+
+		least = value < least ? value : least;
+	}
+	bool unsure = least < 0 && !tells_signs(f);
+
+	*ret_negative = unsure && least >= -SMALL;
+	return unsure;
+}
+
+static int fill_enumerators(struct btf_types *f, const struct cairn_btf_type *t, struct cairn_type *ret,
 			    struct cairn_err *err)
 {
 	struct cairn_enumerator *e = arena_array(f->arena, t->vlen, sizeof(*e));
 
 	if (!e && t->vlen)
 		return err_nomem(err, "enumerators");
+	bool is_signed;
+
+	ret->unsure_sign = is_unsure_of_sign(f, t, &is_signed);
 	for (uint32_t i = 0; i < t->vlen; i++) {
 		struct cairn_btf_enumerator from = cairn_btf_enumerator(t, i);
 		const char *name = cairn_btf_string(f->btf, from.name_off);
 
 		e[i].name = name ? name : "";
-		e[i].value = from.value;
+		e[i].value = is_signed ? (int64_t)(int32_t)from.value : from.value;
 	}
 	ret->kind = CAIRN_T_ENUM;
 	ret->size = t->ref;
-	ret->encoding = t->kflag ? CAIRN_ENC_SIGNED : CAIRN_ENC_UNSIGNED;
+	ret->encoding = t->kflag || is_signed ? CAIRN_ENC_SIGNED : CAIRN_ENC_UNSIGNED;
 	ret->enumerators = e;
 	ret->n_enumerators = t->vlen;
 	/* "enum e;" has no form of its own. */
@@ -167,7 +204,7 @@ static enum cairn_type_kind derived_kind(uint32_t kind)
 }
 
 /* @whole  false: without the members of structs and unions */
-static int fill(const struct btf_types *f, const struct cairn_btf_type *t, bool whole, struct cairn_type *ret,
+static int fill(struct btf_types *f, const struct cairn_btf_type *t, bool whole, struct cairn_type *ret,
 		struct cairn_err *err)
 {
 	ret->name = name_of(t);

@@ -50,6 +50,7 @@ struct compare {
 	const char *path;   /* "inner." of the struct being compared; "" */
 	uint64_t base[2];   /* where it begins, bits */
 	unsigned int depth;
+	bool unsure_sign; /* of the enums being compared: one of them does not tell large from negative values */
 	bool no_memory;
 };
 

@@ -168,12 +168,18 @@ enum cairn_change_kind compare_values(const struct compare *c, uint32_t id_a, ui
 
 /* ---- enumerators ---- */
 
+/* An enumerator's value as far as both sides know it. */
+static uint64_t known_value(const struct compare *c, const struct cairn_enumerator *e)
+{
+	return c->unsure_sign ? (uint32_t)e->value : (uint64_t)e->value;
+}
+
 static const struct cairn_enumerator *find_enumerator(const struct compare *c, const struct cairn_type *in,
 						      const struct cairn_enumerator *e, const struct map *index)
 {
 	uint64_t at;
 
-	if (!map_get(index, c->opts.other_language ? (uint64_t)e->value : map_hash_str(e->name), &at))
+	if (!map_get(index, c->opts.other_language ? known_value(c, e) : map_hash_str(e->name), &at))
 		return NULL;
 	/* Two names with one hash: the right one is then somewhere else. */
 	if (c->opts.other_language || !strcmp(in->enumerators[at].name, e->name))
@@ -189,7 +195,7 @@ static bool index_enumerators(const struct compare *c, const struct cairn_type *
 	for (uint32_t i = t->n_enumerators; i-- > 0;) {
 		const struct cairn_enumerator *e = &t->enumerators[i];
 
-		if (map_put(ret, c->opts.other_language ? (uint64_t)e->value : map_hash_str(e->name), i) < 0)
+		if (map_put(ret, c->opts.other_language ? known_value(c, e) : map_hash_str(e->name), i) < 0)
 			return false;
 	}
 	return true;
@@ -200,6 +206,7 @@ void compare_enums(struct compare *c, const struct cairn_type *a, const struct c
 {
 	struct map in_a = {0}, in_b = {0};
 
+	c->unsure_sign = a->unsure_sign || b->unsure_sign;
 	if (!index_enumerators(c, a, &in_a) || !index_enumerators(c, b, &in_b))
 		c->no_memory = true;
 	for (uint32_t i = 0; i < a->n_enumerators && !c->no_memory; i++) {
@@ -209,7 +216,7 @@ void compare_enums(struct compare *c, const struct cairn_type *a, const struct c
 			continue;
 		if (!other)
 			change_add_enumerator(c, CAIRN_CHANGE_REMOVED, e, NULL);
-		else if (other->value != e->value)
+		else if (known_value(c, other) != known_value(c, e))
 			change_add_enumerator(c, CAIRN_CHANGE_ENUMERATOR, e, other);
 	}
 	for (uint32_t i = 0; i < b->n_enumerators && !c->no_memory; i++)

@@ -8,7 +8,7 @@ import subprocess
 
 from claims import BUILD, CAIRN, SOURCE, cairn, claim, claim_each, expect, folder, main, need, run
 
-VERBS = ["sites", "trace", "layout", "addr", "pack", "stack", "code", "code run", "unwind dump", "unwind encode", "btf dump", "btf check", "btf convert", "btf encode", "doctor"]
+VERBS = ["sites", "trace", "layout", "addr", "pack", "stack", "code", "code run", "unwind dump", "unwind encode", "btf dump", "btf check", "btf convert", "btf encode", "btf dedup", "btf merge", "btf distil", "doctor"]
 
 
 def options_of_help(verb):

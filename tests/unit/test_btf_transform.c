@@ -261,7 +261,8 @@ static void no_memory_is_said(void **state)
 	struct blob in = with_inlined(CAIRN_BTF_LOC_N);
 	struct blob base = each_kind((struct cairn_btf_build_opts){0});
 	struct blob on_base = each_kind((struct cairn_btf_build_opts){.base = base.btf});
-	for (int what = 0; what < 3; what++) {
+	const struct cairn_btf *both[] = {on_base.btf, on_base.btf};
+	for (int what = 0; what < 4; what++) {
 		for (unsigned int n = 1;; n++) {
 			void *bytes[2] = {NULL, NULL};
 			size_t size[2];
@@ -272,6 +273,8 @@ static void no_memory_is_said(void **state)
 			else if (what == 1)
 				rc = cairn_btf_split_loc(in.btf, keep_visit, NULL, &bytes[0], &size[0], &bytes[1],
 							 &size[1], NULL);
+			else if (what == 3)
+				rc = cairn_btf_merge(both, 2, &bytes[0], &size[0], NULL);
 			else
 				rc = cairn_btf_distil_base(on_base.btf, &bytes[0], &size[0], &bytes[1], &size[1],
 							   NULL);
