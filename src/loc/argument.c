@@ -41,7 +41,7 @@
  *
  * Locations for the whole scope. That a variable is in a stack slot, or with GCC in a register, for all of its scope
  * says nothing about when it got there. At the first instruction of the scope it usually has not yet: such locations
- * are not taken, unless the caller put the value there. What is computed (stack_value) or constant needs no
+ * are not taken, unless the caller put the value there. It did when the function reads that register and never writes it. What is computed (stack_value) or constant needs no
  * arrival. A list entry begins where the value arrived, with one exception: GCC lets an entry for a stack slot
  * begin at the instruction that stores it, or some instructions before.
  */
@@ -290,12 +290,20 @@ static bool was_put_there(const struct search *s)
 	return loc_is_spilled(ctx, off - ctx->row.cfa_off, dw_type_bytes(ctx->formal));
 }
 
+/* All of it is one register, in which the function was given it: it reads the register and never writes it. */
+static bool has_kept_register(const struct search *s)
+{
+	const struct cairn_piece *p = s->found.pieces;
+	return s->found.n_pieces == 1 && p->n_steps == 1 && p->steps->op == CAIRN_LOC_REG &&
+	       loc_function_keeps_register(s->ctx, p->steps->reg);
+}
+
 /* Whether what is said cannot hold yet before the first instruction. */
 static bool is_too_early(const struct search *s)
 {
 	struct loc_context *ctx = s->ctx;
 	if (s->everywhere && s->is_register && dw_unit_is_gcc(s->unit))
-		return true;
+		return !has_kept_register(s);
 	if (ctx->is_now)
 		return !loc_holds_now(ctx, s->unit, &s->found, s->since, s->everywhere) ||
 		       (!s->everywhere && is_frame_memory(ctx, &s->found) && is_stored_later(ctx, &s->found));

@@ -116,6 +116,15 @@ int loc_of_argument(struct loc_context *ctx, const struct dw_die *formal, struct
 bool loc_entry_holds(const struct dw_loc_entry *e, struct cairn_vaddr at, uint64_t view);
 
 /*
+ * loc_function_keeps_register - whether the function around ctx->at reads the register @reg and never writes it
+ *
+ * Then the register has one value from the entry to the end, and what is described by it for the whole function is right
+ * everywhere or nowhere. False for a copy, whose function it does not describe; a call writes what the convention lets it.
+ * Cost: decodes the function.
+ */
+bool loc_function_keeps_register(const struct loc_context *ctx, unsigned int reg);
+
+/*
  * loc_frame_is_set_up - whether a frame base that is the register @reg holds at ctx->at: its row is that of most of the function
  *
  * False in a prologue and an epilogue, where the stack or frame pointer is not yet, or no longer, where the frame base counts from.

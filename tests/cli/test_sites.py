@@ -524,5 +524,32 @@ def the_address_of_a_spilled_value_is_not_the_value():
     expect(n["unavailable"] or "*(" in n["text"], n)
 
 
+# GCC describes both for all of foo.constprop.0 by registers, without saying that they are there at its entry.
+KEPT = """\
+struct q { int a, b; };
+volatile int sink;
+static __attribute__((noinline)) int foo(struct q *s, int n, int k) { s->a += k; s->b = n; sink = s->a * k; return sink; }
+static __attribute__((noinline)) int moves(struct q *s, int n, int k)
+{
+	s->a += k;
+	__asm__ volatile("" ::: "rdi", "rsi");
+	return s->b = n;
+}
+int main(int c, char **v)
+{
+	struct q q = {c, 2};
+	return foo(&q, c, 3) + foo(&q, c + 1, 3) + moves(&q, c, 4) + moves(&q, c + 1, 4);
+}
+"""
+
+
+@claim
+def a_register_that_a_clone_reads_and_never_writes_has_its_parameter():
+    path = compile_c("kept", KEPT, "gcc", ("-O2", "-g"))
+    site = cairn("sites", "--no-sidecar", path, "foo", "--json", check=True).objects()[0]
+    expect(site["symbol"] == "foo.constprop.0", "GCC makes no clone of it: the program no longer shows it", site)
+    expect([a["loc"] for a in site["args"]][:2] == ["%rdi", "%rsi"], site)
+
+
 if __name__ == "__main__":
     main()
