@@ -154,6 +154,14 @@ int fail_lines(int status, const char *lines, const char *format, ...) __attribu
 int fail_told(int status, const struct cairn_err *err);
 
 /*
+ * warn_of_missing_dwo - tell that .dwo files were not found, which, and what follows from it
+ *
+ * @which  lines, as cairn_sites_missing() gives them
+ * Returns whether there are some.
+ */
+bool warn_of_missing_dwo(size_t n, const char *which, const char *consequence);
+
+/*
  * fail_err - tell a library error and choose the exit status
  *
  * @code     the negative errno that came back

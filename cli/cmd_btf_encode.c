@@ -13,13 +13,14 @@
 #include "btf.h"
 #include "heap.h"
 #include "json.h"
+#include "languages.h"
 #include "say.h"
 #include "sidecar.h"
 #include "style.h"
 
 struct encode_values {
 	struct opt_list bases, debug_dirs;
-	const char *out, *dialect, *vars, *debug_file;
+	const char *out, *dialect, *vars, *debug_file, *lang, *lang_exclude;
 	unsigned long jobs;
 	bool layout, assume_unmodified, json, embed;
 };
@@ -36,6 +37,9 @@ static const struct opt opts[] = {
 	 "all global variables, not only per-processor ones of kernels; split: in OUT.vars"},
 	{0, "dialect", OPT_TEXT, "n|v1|none", offsetof(struct encode_values, dialect),
 	 "dialect of location records (n); none: types only"},
+	{0, "lang", OPT_TEXT, "LANG,...", offsetof(struct encode_values, lang),
+	 "only units of these languages, which are named as by pahole: c11,c89,asm"},
+	{0, "lang-exclude", OPT_TEXT, "LANG,...", offsetof(struct encode_values, lang_exclude), "all units but those of these languages: rust"},
 	{0, "layout", OPT_FLAG, NULL, offsetof(struct encode_values, layout),
 	 "write a layout section, with which readers skip kinds they do not know, into OUT, too; OUT.inline has one always"},
 	{0, "assume-unmodified", OPT_FLAG, NULL, offsetof(struct encode_values, assume_unmodified),
@@ -51,6 +55,7 @@ static const struct opt opts[] = {
 
 static const struct example examples[] = {
 	{"cairn btf encode vmlinux -o k.btf -j2 && cairn btf check k.btf", "a kernel's types, and where its functions went"},
+	{"cairn btf encode --lang-exclude rust vmlinux -o k.btf", "the same without its parts in Rust, as kernels are built"},
 	{"cairn btf encode ./server && cairn btf dump --pretty -B server.btf server.btf.inline",
 	 "the same of a program, as text"},
 	{0},
@@ -80,6 +85,7 @@ static int distil(const struct cairn_binary *bin, const struct cairn_btf *base, 
 		  struct cairn_distilled *ret)
 {
 	struct progress progress = {0};
+	struct languages languages = {.n = 0};
 	struct cairn_distil_opts how = {
 		.size = sizeof(how),
 		.threads = (unsigned int)values->jobs,
@@ -90,8 +96,16 @@ static int distil(const struct cairn_binary *bin, const struct cairn_btf *base, 
 		.assume_unmodified = values->assume_unmodified,
 		.progress = show,
 		.ctx = &progress,
+		.langs = languages.codes,
+		.exclude_langs = values->lang_exclude != NULL,
 	};
 	struct cairn_err err = {0};
+	const char *list = values->lang ? values->lang : values->lang_exclude;
+	int status = list ? languages_parse(list, &languages) : STATUS_YES;
+
+	if (status)
+		return status;
+	how.n_langs = languages.n;
 	int r = cairn_distil(bin, &how, ret, &err);
 
 	progress_end(&progress);
@@ -198,6 +212,8 @@ static void tell(const struct cairn_distilled *d, const struct output *outputs)
 		if (outputs[i].path)
 			say(stdout, "%s: %s, %zu bytes\n", outputs[i].path, outputs[i].what, outputs[i].blob->size);
 	tell_counts(d);
+	if (d->n_left_out)
+		say(stdout, "left out: %zu unit%s of other languages\n", d->n_left_out, d->n_left_out == 1 ? "" : "s");
 	for (int i = 0; i < CAIRN_N_LOSSES; i++)
 		if (d->losses[i])
 			say(stdout, "lost: %" PRIu64 " %s\n", d->losses[i], cairn_distil_loss_text(i));
@@ -224,6 +240,8 @@ static void tell_json(const char *elf, const struct cairn_distilled *d, const st
 	put_output(&j, "types", &outputs[0]);
 	put_output(&j, "inline", &outputs[1]);
 	put_output(&j, "vars", &outputs[2]);
+	json_uint(&j, "missing_dwo", d->n_missing);
+	json_uint(&j, "left_out_units", d->n_left_out);
 	json_uint(&j, "records", d->n_types);
 	json_uint(&j, "functions", d->n_functions);
 	json_uint(&j, "inlined_functions", d->n_inlined_functions);
@@ -262,6 +280,8 @@ static int encode(const struct cairn_binary *bin, const struct cairn_btf *base, 
 	};
 	int status = distil(bin, base, values, &d);
 
+	if (!status)
+		warn_of_missing_dwo(d.n_missing, d.missing, "types and places that only they describe are not written");
 	if (!status && values->embed)
 		status = embed(outputs, values, elf);
 	else if (!status)
@@ -292,6 +312,8 @@ static int run(void *v, const struct operands *operands)
 
 	if (operands->n > 1)
 		return fail(STATUS_USAGE, "one file at a time: %s", operands->items[1]);
+	if (values->lang && values->lang_exclude)
+		return fail(STATUS_USAGE, "--lang and --lang-exclude are two answers; choose one");
 	if (values->embed && !values->out)
 		return fail(STATUS_USAGE, "--embed needs -o OUT: it writes a copy of %s", operands->items[0]);
 	if (sidecar_is_named(operands->items[0]))

@@ -156,6 +156,7 @@ static int make_at(const struct cairn_binary *bin, const struct pack_values *val
 
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NOT_HERE);
+	warn_of_missing_dwo(packed.n_missing, packed.missing, "what only they describe is not in the sidecar");
 	r = values->served ? write_wrapped(&packed, path, &err) : cairn_file_write(path, packed.bytes, packed.size, &err);
 	if (r >= 0)
 		tell(path, &packed, values);

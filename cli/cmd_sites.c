@@ -334,13 +334,7 @@ static void warn_of_missing(const struct cairn_sites *sites)
 	const char *which;
 	size_t n = cairn_sites_missing(sites, &which);
 
-	if (n) {
-		say(stderr,
-			"cairn: warning: %zu .dwo file%s of split debug information not found; places that only they "
-			"describe are not listed\n",
-			n, n == 1 ? "" : "s");
-		fprintf(stderr, "%s\n", which);
-	}
+	warn_of_missing_dwo(n, which, "places that only they describe are not listed");
 }
 
 static int ask(struct view *view, const struct sites_values *values, const struct operands *operands)

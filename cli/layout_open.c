@@ -179,7 +179,12 @@ int layout_open(const char *path, const struct cairn_abi *abi, const struct layo
 	if (values->btf || values->bases.n)
 		sidecar_say_unbound_file(path);
 	int rc = cairn_source_open(path, &opts, &ret->source, &err);
-	return rc < 0 ? fail_err(rc, &err, STATUS_USAGE) : STATUS_YES;
+	if (rc < 0)
+		return fail_err(rc, &err, STATUS_USAGE);
+	const char *which;
+	size_t n = cairn_source_missing(ret->source, &which);
+	warn_of_missing_dwo(n, which, "types that only they describe are not known");
+	return STATUS_YES;
 }
 
 /* Of BTF it may have to be guessed, from all structs that have no attributes. */

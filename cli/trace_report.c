@@ -108,13 +108,7 @@ size_t trace_missing(const struct cairn_trace *t)
 	const char *which;
 	size_t n = cairn_trace_missing(t, &which);
 
-	if (n) {
-		say(stderr,
-			"cairn: warning: %zu .dwo file%s of split debug information not found; calls that only they "
-			"describe are not seen\n",
-			n, n == 1 ? "" : "s");
-		fprintf(stderr, "%s\n", which);
-	}
+	warn_of_missing_dwo(n, which, "calls that only they describe are not seen");
 	return n;
 }
 

@@ -71,6 +71,10 @@ struct cairn_distil_opts {
 	 */
 	int (*progress)(void *ctx, enum cairn_distil_stage stage, uint64_t done, uint64_t total);
 	void *ctx;
+	/* Only units of these languages (DW_LANG_*), or all but these; of none when n_langs is 0. */
+	const uint16_t *langs;
+	size_t n_langs;
+	bool exclude_langs;
 };
 
 /* What BTF or the LOC kinds cannot say. */
@@ -119,6 +123,10 @@ struct cairn_distilled {
 	/* The others by the reason why the argument is not available; a located one that BTF cannot say is a loss. */
 	uint64_t unavailable[CAIRN_N_UNAVAILABLE];
 	uint64_t losses[CAIRN_N_LOSSES];
+	/* .dwo files (split DWARF) that were not found, and of the first few which, as cairn_sites_missing(): nothing of them is here. */
+	size_t n_missing;
+	char *missing;
+	size_t n_left_out; /* units of other languages than were asked for */
 };
 
 /*
@@ -130,7 +138,7 @@ struct cairn_distilled {
  * Returns 0. Negative:
  *   -ENODATA     the binary has no DWARF (err: where it was looked for)
  *   -EBADMSG     damaged DWARF (err: section and offset)
- *   -EOPNOTSUPP  a form or version that is not known
+ *   -EOPNOTSUPP  a form or version that is not known; langs, and units that refer to one another (dwz, -flto)
  *   -ERANGE      more types or strings than BTF can number
  *   -ECANCELED   progress said so
  *   -EINVAL      @opts has something set that this version does not know

@@ -71,6 +71,9 @@ struct cairn_packed {
 	size_t n_sections;
 	struct cairn_packed_section sections[CAIRN_PACK_SECTIONS_MAX];
 	uint64_t n_overlaps; /* functions whose code another one has already: identical code that a linker folded */
+	/* .dwo files (split DWARF) that were not found, and which, as cairn_sites_missing(). Such a sidecar is kept in no cache. */
+	size_t n_missing;
+	char *missing;
 };
 
 /*

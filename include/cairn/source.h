@@ -72,6 +72,8 @@ const struct cairn_foreign *cairn_source_foreign(const struct cairn_source *sour
 /* Which the types were laid out for; of BTF by the ELF file that it is in. NULL: not known. */
 const struct cairn_abi *cairn_source_abi(const struct cairn_source *source);
 bool cairn_source_is_big_endian(const struct cairn_source *source);
+/* The .dwo files (split DWARF) that were not found, as cairn_sites_missing(): their types are in no answer. */
+size_t cairn_source_missing(const struct cairn_source *source, const char **ret);
 
 struct cairn_source_list {
 	uint32_t *ids; /* free() */

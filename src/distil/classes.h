@@ -83,6 +83,7 @@ struct body {
 	dw_off die, origin;
 	uint64_t addr;
 	bool is_whole;   /* func_bodies_see(): it has code, which is that of the function and not of a clone */
+	bool is_dead;    /* func_bodies_see(): the linker took another file's function of that name */
 	bool is_silent;  /* func_bodies_see(): its unit does not say what parameters it has */
 	bool is_changed; /* func_bodies_see(): its parameters are not where its prototype says */
 };

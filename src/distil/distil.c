@@ -103,6 +103,7 @@ static int do_when_joined(void *arg, size_t item, unsigned int worker, struct ca
 static int join_types(struct distil *d, struct cairn_err *err)
 {
 	int rc = distil_join(d->readers, &d->classes, err);
+	d->ret->n_left_out = distil_n_left_out(d->readers);
 	distil_readers_free(d->readers);
 	d->readers = NULL;
 	if (rc >= 0 && d->opts->base)
@@ -259,10 +260,20 @@ static int open_unwind_information(void *ctx, struct cairn_err *err)
 	return d->search ? places_open_cfi(d->search, err) : 0;
 }
 
+static int note_missing(struct distil *d, struct cairn_err *err)
+{
+	const char *which;
+	d->ret->n_missing = dwarf_missing(d->dw, &which);
+	d->ret->missing = strdup(which);
+	return d->ret->missing ? 0 : err_nomem(err, "the names of missing files");
+}
+
 /* All that several threads do at once, so that it does not wait for what one does alone. */
 static int read_units(struct distil *d, struct cairn_err *err)
 {
 	int rc = dwarf_open(d->bin, d->opts->threads, &d->dw, err);
+	if (rc >= 0)
+		rc = note_missing(d, err);
 	if (rc >= 0)
 		rc = begin_search(d, err);
 	if (rc >= 0 && classes_init(&d->classes) < 0)
@@ -271,6 +282,7 @@ static int read_units(struct distil *d, struct cairn_err *err)
 				 .base = d->opts->base,
 				 .want_vars = wants_vars(d->opts),
 				 .want_contents = d->meanings,
+				 .asked = d->opts,
 				 .index = d->search ? places_index(d->search) : NULL,
 				 .beside = open_unwind_information,
 				 .ctx = d};
@@ -366,5 +378,6 @@ void cairn_distilled_free(struct cairn_distilled *d)
 	free(d->main.bytes);
 	free(d->inlined.bytes);
 	free(d->vars.bytes);
+	free(d->missing);
 	*d = (struct cairn_distilled){0};
 }

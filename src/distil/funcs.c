@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "btf/build.h"
 #include "distil/changed.h"
+#include "distil/dead.h"
 #include "dwarf/constants.h"
 #include "dwarf/params.h"
 #include "sites/convention.h"
@@ -207,12 +208,14 @@ static bool is_clone(const char *symbol)
 	       symbol_has(symbol, ".cold");
 }
 
-/* The function whose code a body is; NONE when its origins lead to no declaration. */
-static uint32_t function_of(const struct func_table *f, const struct dwarf *dw, dw_off origin, uint32_t *near)
+/* The function whose code a body is, in *@ret_die the DIE that says it; NONE when its origins lead to no declaration. */
+static uint32_t function_of(const struct func_table *f, const struct dwarf *dw, dw_off origin, uint32_t *near,
+			    dw_off *ret_die)
 {
 	for (int i = 0; i < DW_ORIGIN_MAX && origin; i++) {
 		struct dw_die die;
 		uint32_t found = func_table_at(f, origin, near);
+		*ret_die = origin;
 		if (found != NONE)
 			return found;
 		if (dw_die_at(dw, origin, &die, NULL) != 1)
@@ -224,8 +227,13 @@ static uint32_t function_of(const struct func_table *f, const struct dwarf *dw, 
 
 static void note_body(struct func_table *f, const struct dwarf *dw, const struct body *b, uint32_t *near)
 {
-	uint32_t i = b->is_whole ? function_of(f, dw, b->origin, near) : NONE;
+	dw_off said_by;
+	uint32_t i = b->is_whole || b->is_dead ? function_of(f, dw, b->origin, near, &said_by) : NONE;
 	if (i == NONE)
+		return;
+	f->has_dead |= b->is_dead;
+	f->v.p[i].has_dead |= b->is_dead;
+	if (b->is_dead)
 		return;
 	f->v.p[i].is_changed |= b->is_changed;
 	f->v.p[i].is_silent |= b->is_silent;
@@ -233,6 +241,19 @@ static void note_body(struct func_table *f, const struct dwarf *dw, const struct
 		return;
 	f->v.p[i].has_body = true;
 	f->v.p[i].body = b->die;
+	f->v.p[i].said_by = said_by;
+}
+
+/* Of a function that was overridden, the names of parameters are those of the code that is called. */
+static void take_living_prototypes(struct func_table *f)
+{
+	struct func_walk walk = {.c = f->c};
+	for (size_t i = 0; f->has_dead && i < f->n_dies; i++) {
+		const struct func *d = next_func(&walk);
+		struct btf_func *v = &f->v.p[f->of_die[i]];
+		if (v->has_dead && v->has_body && v->said_by == d->die)
+			v->proto = variants_edge(f->variants, d->unit, d->proto + 1) - 1;
+	}
 }
 
 /* An assembler says a type that it leaves open. */
@@ -256,13 +277,15 @@ static bool is_silent(const struct dwarf *dw, const struct dw_die *body)
 	return convention_is_silent(body->unit, dw_attr_deep(&from, DW_AT_decl_line, &line, NULL, NULL) == 1);
 }
 
-static int see_body(struct changed *changed, struct body *b, struct cairn_err *err)
+static int see_body(struct changed *changed, struct dead *dead, struct body *b, struct cairn_err *err)
 {
 	struct cairn_vaddr at = {b->addr};
 	struct dw_die die;
 	if (dw_die_at(changed->dw, b->die, &die, NULL) != 1 || (!at.v && dw_ranges(&die, first_range, &at, NULL) <= 0))
 		return 0;
 	const char *symbol = own_symbol(changed->dw, at, b->die);
+	if (!symbol && dead_note(dead, &die, b) < 0)
+		return -ENOMEM;
 	b->is_whole = !symbol || !is_clone(symbol);
 	b->is_silent = b->is_whole && is_silent(changed->dw, &die);
 	int rc = b->is_whole ? changed_has(changed, &die, at, err) : 0;
@@ -273,9 +296,13 @@ static int see_body(struct changed *changed, struct body *b, struct cairn_err *e
 int func_bodies_see(const struct dwarf *dw, struct classes *c, struct cairn_err *err)
 {
 	struct changed changed;
+	struct dead dead = {0};
 	int rc = changed_init(&changed, dw, err);
 	for (size_t i = 0; i < c->bodies.n && rc >= 0; i++)
-		rc = see_body(&changed, &c->bodies.p[i], err);
+		rc = see_body(&changed, &dead, &c->bodies.p[i], err);
+	if (rc >= 0)
+		rc = dead_find(&dead, dw);
+	dead_fini(&dead);
 	changed_fini(&changed);
 	return rc < 0 ? err_nomem(err, "the bodies of functions") : 0;
 }
@@ -437,6 +464,7 @@ int func_table_choose(const struct dwarf *dw, struct func_table *f, uint64_t *lo
 	uint32_t near = 0;
 	for (size_t i = 0; i < f->c->bodies.n; i++)
 		note_body(f, dw, &f->c->bodies.p[i], &near);
+	take_living_prototypes(f);
 	for (size_t i = 0; i < f->v.n; i++)
 		f->v.p[i].has_body &= !f->v.p[i].is_changed && !f->v.p[i].is_silent;
 	if (note_folded(f, dw) < 0 || choose_main(f, dw, losses) < 0)

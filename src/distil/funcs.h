@@ -10,6 +10,7 @@
  *	all of its code is foo.isra.0 and such, with other parameters than the declaration says
  *	the compiler changed its parameters and left its name (changed.h)
  *	nothing says what parameters it has (-g1, an assembler)
+ *	the linker took another file's function of that name: a weak definition, whose code is left in the file
  *	functions of that name have several prototypes, and the name alone does not tell which
  *
  * Overloaded functions of C++ and Rust have a linker's name each, which their FUNC in main has then: _ZN2ns1fEi, as the symbol.
@@ -28,7 +29,9 @@ struct btf_func {
 	uint32_t proto;   /* instance */
 	uint32_t id;      /* of its FUNC; 0 not written yet */
 	uint32_t next;    /* of the same name; UINT32_MAX at the end */
+	dw_off said_by;   /* DIE that has its name and prototype; of one with code that of its code */
 	bool external;
+	bool has_dead;    /* some code of it was overridden: the first DIE may be of that */
 	bool has_body;    /* code with this name and prototype */
 	bool is_silent;   /* the debug information of some code of it tells no prototype: never in main */
 	bool is_changed;  /* some code of it has other parameters than its prototype says: never in main */
@@ -45,6 +48,7 @@ struct func_table {
 	uint32_t *of_die;       /* per one of them: into v */
 	size_t n_dies;
 	struct map by_name;     /* hash of name to the first of v */
+	bool has_dead;          /* of some function */
 	bool has_equal_hashes;  /* of two names; then some stand at the next number */
 	bool *skip;             /* per instance: a prototype that nothing in main refers to */
 };

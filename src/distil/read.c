@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/pool.h"
 #include "distil/base.h"
+#include "dwarf/scan.h"
 
 /* One worker: the arrays of the unit it reads, and what it has found so far. */
 struct reader {
@@ -24,7 +25,32 @@ struct readers {
 	struct reader *p; /* n, and one more that has the base */
 	unsigned int n;
 	atomic_bool is_cluster; /* a unit refers to another */
+	atomic_size_t n_left_out;
 };
+
+static bool is_left_out(const struct readers *r, const struct dw_unit *unit)
+{
+	const struct cairn_distil_opts *asked = r->opts.asked;
+	bool named = false;
+	for (size_t i = 0; asked && i < asked->n_langs; i++)
+		named |= asked->langs[i] == unit->language;
+	return asked && asked->n_langs && named == asked->exclude_langs;
+}
+
+size_t distil_n_left_out(const struct readers *r)
+{
+	return r->n_left_out;
+}
+
+/* The index wants to hear of each unit. */
+static int leave_out(struct readers *r, size_t i, unsigned int worker, struct cairn_err *err)
+{
+	r->n_left_out++;
+	if (!r->index)
+		return 0;
+	dw_scanner_begin(dw_index_build_scanner(r->index, worker));
+	return dw_index_build_add(r->index, i, worker, err);
+}
 
 /* Sorting the symbols takes as long as reading many units, and needs none of them. */
 static int sort_symbols(const struct readers *r)
@@ -51,6 +77,8 @@ static int read_unit(struct readers *r, size_t i, unsigned int worker, struct ca
 	if (atomic_load_explicit(&r->is_cluster, memory_order_relaxed))
 		return 0;
 	const struct dw_unit *unit = dwarf_unit(r->dw, i);
+	if (is_left_out(r, unit))
+		return leave_out(r, i, worker, err);
 	unit_types_clear(&w->unit);
 	int rc = unit_types_read(&w->unit, unit, err);
 	if (rc == -EXDEV) {
@@ -148,6 +176,9 @@ int distil_join(struct readers *r, struct classes *ret, struct cairn_err *err)
 /* Units that refer to one another are read again, as one, and their functions apart from that. */
 static int read_again(struct readers *r, struct cairn_err *err)
 {
+	if (r->n_left_out)
+		return err_set(err, -EOPNOTSUPP, "%s: its units refer to one another (dwz, -flto), so that none can be left out "
+			       "by its language", dwarf_unit(r->dw, 0)->file->path);
 	readers_fini(r);
 	dw_index_build_free(r->index);
 	r->index = NULL;

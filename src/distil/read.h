@@ -13,6 +13,7 @@ struct read_opts {
 	const struct cairn_btf *base; /* what main is split from, its classes come first; NULL: none */
 	bool want_vars;
 	bool want_contents;           /* classes.contents */
+	const struct cairn_distil_opts *asked; /* which languages; NULL: all */
 	struct dw_func_index *index;  /* of the same units' functions; dw_func_index_fini(). NULL: not wanted */
 	int (*beside)(void *ctx, struct cairn_err *err); /* one thread's work that needs no units; may be NULL */
 	void *ctx;
@@ -33,6 +34,9 @@ int distil_read(const struct dwarf *dw, const struct read_opts *opts, struct rea
  * Returns 0, -ENOMEM, -ERANGE.
  */
 int distil_join(struct readers *r, struct classes *ret, struct cairn_err *err);
+
+/* Units of languages that were not asked for. */
+size_t distil_n_left_out(const struct readers *r);
 
 /* Takes NULL. */
 void distil_readers_free(struct readers *r);

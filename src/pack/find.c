@@ -109,6 +109,10 @@ static int keep(const struct cairn_binary *bin, const struct cairn_pack_search *
 		const struct cairn_packed *packed, struct cairn_err *err)
 {
 	int rc = trusted_source(bin, err);
+	/* Nothing in it would tell the next one who asks that something is missing. */
+	if (rc >= 0 && packed->n_missing)
+		return err_lines(err, -ENODATA, packed->missing, "%s: %zu .dwo file%s of split debug information not found",
+				 cairn_binary_path(bin), packed->n_missing, packed->n_missing == 1 ? "" : "s");
 	return rc < 0 ? rc : cache_keep(s->cache_dir, cached, packed->bytes, packed->size, s->cache_bytes, err);
 }
 

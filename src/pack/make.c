@@ -394,6 +394,11 @@ static int make(struct making *m, const struct cairn_binary *bin, const struct c
 		if (rc < 0)
 			return rc;
 		m->gathering.dw = dw;
+		const char *which;
+		ret->n_missing = dwarf_missing(dw, &which);
+		ret->missing = strdup(which);
+		if (!ret->missing)
+			return err_nomem(err, "the names of missing files");
 		rc = gather_all(&m->gathering, m->code.all, opts->places, threads, err);
 		if (rc >= 0)
 			rc = join_units(m->gathering.units, dwarf_n_units(dw), &m->strings, &m->joined, err);
@@ -432,6 +437,8 @@ int cairn_pack_make(const struct cairn_binary *bin, const struct cairn_pack_make
 	VEC_FREE(&m.symbols.v);
 	for (size_t i = 0; i < m.n; i++)
 		VEC_FREE(&m.part[i].v);
+	if (rc < 0)
+		cairn_packed_free(ret);
 	return rc < 0 ? err_while(err, rc, "while making the sidecar of %s", cairn_binary_path(bin)) : 0;
 }
 
@@ -440,5 +447,6 @@ void cairn_packed_free(struct cairn_packed *packed)
 	if (!packed)
 		return;
 	free(packed->bytes);
+	free(packed->missing);
 	*packed = (struct cairn_packed){0};
 }

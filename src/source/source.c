@@ -253,6 +253,12 @@ bool cairn_source_is_big_endian(const struct cairn_source *s)
 	return s->big_endian;
 }
 
+size_t cairn_source_missing(const struct cairn_source *s, const char **ret)
+{
+	*ret = "";
+	return s->dw ? dwarf_missing(s->dw, ret) : 0;
+}
+
 /* ---- selecting ---- */
 
 struct wish {

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef CLI_LANGUAGES_H
+#define CLI_LANGUAGES_H
+
+#include <stdint.h>
+
+#include "cmd.h"
+
+#define LANGUAGES_MAX 64
+
+/* DW_LANG_*, as many as somebody can name. */
+struct languages {
+	uint16_t codes[LANGUAGES_MAX];
+	size_t n;
+};
+
+/* "c11,rust" to numbers. An exit status: STATUS_USAGE, told, for a name that there is not. */
+int languages_parse(const char *list, struct languages *ret);
+
+#endif
