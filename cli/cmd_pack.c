@@ -158,6 +158,9 @@ static int make_at(const struct cairn_binary *bin, const struct pack_values *val
 		return fail_err(r, &err, STATUS_NOT_HERE);
 	warn_of_missing_dwo(packed.n_missing, packed.missing, "what only they describe is not in the sidecar");
 	r = values->served ? write_wrapped(&packed, path, &err) : cairn_file_write(path, packed.bytes, packed.size, &err);
+	if (r >= 0 && packed.n_left_out)
+		fail(STATUS_YES, "%s: %u damaged unit%s left out: %s", cairn_binary_path(bin), packed.n_left_out,
+		     packed.n_left_out == 1 ? "" : "s", packed.left_out_why.msg);
 	if (r >= 0)
 		tell(path, &packed, values);
 	cairn_packed_free(&packed);

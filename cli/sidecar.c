@@ -63,6 +63,9 @@ void sidecar_say_unbound(const struct cairn_pack *pack)
 		     "%s is unbound: it was made of a debug file alone, and cannot be compared with any code; make it with: cairn "
 		     "pack PROGRAM",
 		     cairn_pack_path(pack));
+	if (pack && cairn_pack_path(pack) && cairn_pack_left_out(pack) && sidecar_is_named(cairn_pack_path(pack)))
+		fail(STATUS_YES, "%s was made without %u damaged unit%s, of whose code it has only symbols", cairn_pack_path(pack),
+		     cairn_pack_left_out(pack), cairn_pack_left_out(pack) == 1 ? "" : "s");
 }
 
 void sidecar_say_unbound_file(const char *path)

@@ -74,6 +74,8 @@ struct cairn_packed {
 	/* .dwo files (split DWARF) that were not found, and which, as cairn_sites_missing(). Such a sidecar is kept in no cache. */
 	size_t n_missing;
 	char *missing;
+	uint32_t n_left_out; /* damaged units, which are not in it */
+	struct cairn_err left_out_why; /* what is wrong with the first of them */
 };
 
 /*
@@ -84,7 +86,8 @@ struct cairn_packed {
  * @ret   the caller's: cairn_packed_free(); all zero after an error. Write it with cairn_file_write().
  * Returns 0. Negative:
  *   -ENODATA     neither DWARF nor symbols (err: where they were looked for)
- *   -EBADMSG     damaged DWARF (err: section and offset)
+ *   -EBADMSG     damaged DWARF (err: section and offset). Without places, only where all units are: those that
+ *                are whole answer, and the others are counted
  *   -EOPNOTSUPP  a form or version that is not known
  *   -ERANGE      code that spans 4 GiB or more, or more strings, functions or places than 32 bits number
  *   -EINVAL      @opts has something set that this version does not know
@@ -177,6 +180,9 @@ int cairn_pack_compare(const struct cairn_pack *pack, struct cairn_err *err);
 
 /* False: it was made of a debug file alone, and cannot be compared with any code. */
 bool cairn_pack_is_bound(const struct cairn_pack *pack);
+
+/* Units that were left out when it was made, because they are damaged: at their addresses it has only symbols. */
+uint32_t cairn_pack_left_out(const struct cairn_pack *pack);
 
 /*
  * cairn_pack_covers - whether the code at an address is the code that the sidecar describes

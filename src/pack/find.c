@@ -125,7 +125,11 @@ static int make_and_keep(const struct cairn_binary *bin, struct cairn_pack_searc
 	int rc = cairn_pack_make(bin, &opts, &packed, err);
 	if (rc < 0)
 		return rc == -ENODATA ? -ENOENT : rc;
-	if (cached && keep(bin, s, cached, &packed, &unkept) < 0)
+	if (packed.n_left_out)
+		note(s, "%s: %u damaged unit%s left out: %s", cairn_binary_path(bin), packed.n_left_out,
+		     packed.n_left_out == 1 ? "" : "s", packed.left_out_why.msg);
+	/* The next one is told, too. */
+	else if (cached && keep(bin, s, cached, &packed, &unkept) < 0)
 		note(s, "not kept in the cache: %s", unkept.msg);
 	rc = cairn_pack_open_packed(&packed, cairn_binary_path(bin), ret, err);
 	cairn_packed_free(&packed);

@@ -46,7 +46,7 @@ struct pack_header {
 	uint32_t analysis; /* PACK_ANALYSIS */
 	uint32_t maker;	   /* fingerprint of the sources that made it: fingerprint.py */
 	uint32_t string_max; /* bytes of the longest string, with its NUL */
-	uint32_t zero;
+	uint32_t n_left_out; /* units that are damaged, and are not in it */
 };
 _Static_assert(sizeof(struct pack_header) == 48, "the header has no holes");
 

@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <elf.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
@@ -44,6 +45,12 @@ struct gathering {
 	const struct elf_section *info; /* NULL: none, or not as it is in the file */
 	struct gatherer *workers;
 	struct unit_facts *units;
+	bool leaves_out; /* what is damaged; otherwise it is an error */
+	/* Those that were left out, and the first of them. */
+	pthread_mutex_t lock;
+	uint32_t n_left_out;
+	size_t first_left_out;
+	struct cairn_err why;
 };
 
 /* A kernel's DIEs are 160 MB, and each unit is read once. */
@@ -56,11 +63,30 @@ static void release_unit(const struct gathering *g, size_t item)
 		elf_release(g->debug, g->info->data + from, to - from);
 }
 
+/* Nothing of it stays, so that its addresses are known by their symbols. */
+static int leave_out(struct gathering *g, size_t item, const struct cairn_err *why)
+{
+	unit_facts_fini(&g->units[item]);
+	g->units[item] = (struct unit_facts){0};
+	pthread_mutex_lock(&g->lock);
+	if (!g->n_left_out++ || item < g->first_left_out) {
+		g->first_left_out = item;
+		g->why = *why;
+	}
+	pthread_mutex_unlock(&g->lock);
+	return VEC_ADD(&g->units[item].files, NULL) ? 0 : -ENOMEM;
+}
+
 static int gather(void *ctx, size_t item, unsigned int worker, struct cairn_err *err)
 {
 	struct gathering *g = ctx;
-	int rc = gather_unit(&g->workers[worker], dwarf_unit(g->dw, item), &g->units[item], err);
+	struct cairn_err why = {0};
+	int rc = gather_unit(&g->workers[worker], dwarf_unit(g->dw, item), &g->units[item], &why);
 	release_unit(g, item);
+	if (g->leaves_out && (rc == -EBADMSG || rc == -EOPNOTSUPP))
+		rc = leave_out(g, item, &why) < 0 ? err_nomem(&why, "a unit") : 0;
+	if (rc < 0)
+		*err = why;
 	return rc;
 }
 
@@ -90,6 +116,10 @@ static int gather_all(struct gathering *g, struct code_span span, bool places, u
 		gatherer_fini(&g->workers[i]);
 	free(g->workers);
 	dwarf_release(g->dw);
+	if (rc >= 0 && n && g->n_left_out == n) {
+		*err = g->why;
+		return -EBADMSG;
+	}
 	return rc;
 }
 
@@ -131,7 +161,7 @@ static uint32_t longest_string(const struct bytes *text)
 	return (uint32_t)longest;
 }
 
-static void encode_header(const struct code_map *code, uint32_t n_frames, struct bytes *ret)
+static void encode_header(const struct code_map *code, uint32_t n_frames, uint32_t n_left_out, struct bytes *ret)
 {
 	struct pack_header h = {
 		.magic = PACK_MAGIC,
@@ -142,6 +172,7 @@ static void encode_header(const struct code_map *code, uint32_t n_frames, struct
 		.n_frames = n_frames,
 		.analysis = PACK_ANALYSIS,
 		.maker = PACK_MAKER,
+		.n_left_out = n_left_out,
 	};
 	put_bytes(ret, &h, sizeof(h));
 }
@@ -305,7 +336,7 @@ static int encode(struct making *m, const struct cairn_binary *bin, unsigned int
 {
 	encode_note(bin, add(m, ".note.gnu.build-id", SHT_NOTE, ""));
 	struct bytes *header = add(m, ".cairn", SHT_PROGBITS, "");
-	encode_header(&m->code, m->joined.n_frames, header);
+	encode_header(&m->code, m->joined.n_frames, m->gathering.n_left_out, header);
 	encode_binding(binary_main(bin), add(m, ".cairn.binding", SHT_PROGBITS, "segments, and pages of code"));
 	const struct functions *functions = binary_functions(bin);
 	int rc = functions ? symbol_table_make(functions, m->code.all, &m->strings, &m->symbols) : 0;
@@ -378,6 +409,8 @@ static int write_out(struct making *m, const struct cairn_binary *bin, struct ca
 	ret->bytes = bytes;
 	ret->n_sections = n;
 	ret->n_overlaps = m->joined.n_overlaps;
+	ret->n_left_out = m->gathering.n_left_out;
+	ret->left_out_why = m->gathering.why;
 	return 0;
 }
 
@@ -399,6 +432,7 @@ static int make(struct making *m, const struct cairn_binary *bin, const struct c
 		ret->missing = strdup(which);
 		if (!ret->missing)
 			return err_nomem(err, "the names of missing files");
+		m->gathering.leaves_out = !opts->places;
 		rc = gather_all(&m->gathering, m->code.all, opts->places, threads, err);
 		if (rc >= 0)
 			rc = join_units(m->gathering.units, dwarf_n_units(dw), &m->strings, &m->joined, err);
@@ -419,7 +453,7 @@ static int make(struct making *m, const struct cairn_binary *bin, const struct c
 int cairn_pack_make(const struct cairn_binary *bin, const struct cairn_pack_make_opts *opts,
 		    struct cairn_packed *ret, struct cairn_err *err)
 {
-	struct making m = {0};
+	struct making m = {.gathering.lock = PTHREAD_MUTEX_INITIALIZER};
 	struct cairn_pack_make_opts o;
 	*ret = (struct cairn_packed){0};
 	int rc = opts_take(&o, sizeof(o), opts, err);

@@ -501,6 +501,11 @@ bool cairn_pack_is_bound(const struct cairn_pack *p)
 	return p->binding->is_bound;
 }
 
+uint32_t cairn_pack_left_out(const struct cairn_pack *p)
+{
+	return p->header->n_left_out;
+}
+
 bool cairn_pack_covers(const struct cairn_pack *p, struct cairn_vaddr at)
 {
 	return binding_covers(p->binding, at);
