@@ -13,16 +13,17 @@ struct page {
 	struct html_side sides[SIDES_MAX];
 	int n_sides;
 	uint64_t cacheline;
-	bool no_memory; /* something is missing on it */
+	bool no_memory, too_long; /* something is missing on it */
 };
 
 /* ---- one type ---- */
 
-/* The type on both sides; ids[1] is 0 when there is none. */
+/* The type on both sides; 0 where there is none. */
 struct entry {
 	uint32_t ids[SIDES_MAX];
 	struct html_leaves leaves[SIDES_MAX];
-	int n;
+	int first; /* side that has it */
+	bool both;
 };
 
 static void put_sum(const char *what, uint64_t n, const char *class)
@@ -85,34 +86,52 @@ static void put_place(const struct page *page, const struct html_leaf *leaf)
 		printf("</td><td class=num>%" PRIu64 "</td>", leaf->size);
 }
 
-static void put_row(const struct page *page, const struct entry *e, size_t i)
+static void put_key(const struct page *page, int side, const struct html_leaf *leaf, size_t number, const char *mark)
 {
-	const struct html_leaf *leaf = &e->leaves[0].p[i];
-	const struct html_leaf *other = e->n > 1 ? leaf_named(&e->leaves[1], leaf->name) : NULL;
-	bool differs = e->n > 1 && !same_place(leaf, other);
 	char type[512];
 
-	cairn_types_name(page->sides[0].types, leaf->type, type, sizeof(type));
-	printf("<tr%s><td><b class=\"key %s\">%zu</b></td><td class=name>", differs ? " class=differs" : "",
-	       html_class(page->sides[0].types, leaf), i + 1);
+	cairn_types_name(page->sides[side].types, leaf->type, type, sizeof(type));
+	printf("<tr%s><td><b class=\"key %s\">%zu</b></td><td class=name>", mark ? " class=differs" : "",
+	       html_class(page->sides[side].types, leaf), number);
 	html_text(leaf->name);
-	if (differs)
-		fputs(" <em>\u2260 differs</em>", stdout);
+	if (mark)
+		printf(" <em>%s</em>", mark);
 	fputs("<small>", stdout);
 	html_text(type);
 	fputs("</small></td>", stdout);
+}
+
+static void put_row(const struct page *page, const struct entry *e, size_t i)
+{
+	const struct html_leaf *leaf = &e->leaves[e->first].p[i];
+	const struct html_leaf *other = e->both ? leaf_named(&e->leaves[1], leaf->name) : NULL;
+
+	put_key(page, e->first, leaf, i + 1, e->both && !same_place(leaf, other) ? "\u2260 differs" : NULL);
 	put_place(page, leaf);
-	if (e->n > 1)
+	if (e->both)
 		put_place(page, other);
+	fputs("</tr>\n", stdout);
+}
+
+/* A member that only the second side has, under its number there. */
+static void put_new_row(const struct page *page, const struct entry *e, size_t i)
+{
+	const struct html_leaf *leaf = &e->leaves[1].p[i];
+
+	if (leaf_named(&e->leaves[0], leaf->name))
+		return;
+	put_key(page, 1, leaf, i + 1, "only here");
+	put_place(page, NULL);
+	put_place(page, leaf);
 	fputs("</tr>\n", stdout);
 }
 
 static void put_table(const struct page *page, const struct entry *e)
 {
 	fputs("<table><thead>", stdout);
-	if (e->n > 1) {
+	if (e->both) {
 		fputs("<tr><td colspan=2></td>", stdout);
-		for (int k = 0; k < e->n; k++) {
+		for (int k = 0; k < SIDES_MAX; k++) {
 			fputs("<th colspan=2 class=num>", stdout);
 			html_text(page->sides[k].label);
 			fputs("</th>", stdout);
@@ -120,11 +139,13 @@ static void put_table(const struct page *page, const struct entry *e)
 		fputs("</tr>", stdout);
 	}
 	fputs("<tr><th>#</th><th>member</th>", stdout);
-	for (int k = 0; k < e->n; k++)
+	for (int k = 0; k < (e->both ? 2 : 1); k++)
 		fputs("<th class=num>offset</th><th class=num>size</th>", stdout);
 	fputs("</tr></thead><tbody>\n", stdout);
-	for (size_t i = 0; i < e->leaves[0].n; i++)
+	for (size_t i = 0; i < e->leaves[e->first].n; i++)
 		put_row(page, e, i);
+	for (size_t i = 0; e->both && i < e->leaves[1].n; i++)
+		put_new_row(page, e, i);
 	fputs("</tbody></table>\n", stdout);
 }
 
@@ -146,34 +167,44 @@ static bool has_members(const struct html_side *side, uint32_t id)
 	return cairn_types_get(side->types, cairn_types_resolve(side->types, id))->n_members != 0;
 }
 
-static void put_type(struct page *page, uint32_t id)
+/* The type that is @id on one side, with its counterpart on the other. */
+static void put_type(struct page *page, int side, uint32_t id)
 {
-	struct entry e = {.ids = {id}, .n = 1};
+	struct entry e = {.first = side};
 
-	if (!has_members(&page->sides[0], id))
+	if (!has_members(&page->sides[side], id))
 		return;
+	e.ids[side] = id;
 	if (page->n_sides > 1)
-		e.ids[1] = counterpart(&page->sides[0], id, &page->sides[1]);
-	e.n += e.ids[1] != 0;
-	printf("<section><h2><span>%s</span> ", layout_kind(page->sides[0].types, id));
-	html_text(cairn_types_get(page->sides[0].types, id)->name);
+		e.ids[!side] = counterpart(&page->sides[side], id, &page->sides[!side]);
+	e.both = e.ids[0] && e.ids[1];
+	/* Those of both were shown with the first side. */
+	if (e.both && side)
+		return;
+	printf("<section><h2><span>%s</span> ", layout_kind(page->sides[side].types, id));
+	html_text(cairn_types_get(page->sides[side].types, id)->name);
 	fputs("</h2>\n", stdout);
-	for (int k = 0; k < e.n; k++) {
+	printf("<div class=\"sides n%d\">", e.both ? 2 : 1);
+	for (int k = 0; k < page->n_sides; k++) {
+		if (!e.ids[k])
+			continue;
 		html_leaves_collect(&page->sides[k], e.ids[k], page->values->expand, &e.leaves[k]);
 		page->no_memory |= e.leaves[k].no_memory;
-	}
-	printf("<div class=\"sides n%d\">", e.n);
-	for (int k = 0; k < e.n; k++)
+		page->too_long |= e.leaves[k].too_long;
 		put_side(page, &e, k);
-	if (e.n > 1)
+	}
+	if (e.both)
 		fputs("</div>\n", stdout);
-	if (page->n_sides > 1 && e.n == 1)
-		fputs("<p>There is no such type on the other side.</p>", stdout);
+	if (page->n_sides > 1 && !e.both) {
+		fputs("<p>There is no such type in ", stdout);
+		html_text(page->sides[!side].label);
+		fputs(".</p>", stdout);
+	}
 	put_table(page, &e);
-	if (e.n == 1)
+	if (!e.both)
 		fputs("</div>\n", stdout);
 	fputs("</section>\n", stdout);
-	for (int k = 0; k < e.n; k++)
+	for (int k = 0; k < page->n_sides; k++)
 		html_leaves_free(&e.leaves[k]);
 }
 
@@ -195,7 +226,8 @@ static void put_legend(void)
 static void put_page(struct page *page, const char *path)
 {
 	const struct html_side *first = &page->sides[0];
-	const char *name = first->list.n == 1 ? cairn_types_get(first->types, first->list.ids[0])->name : path;
+	bool is_one = first->list.n == 1 && page->sides[1].list.n <= 1;
+	const char *name = is_one ? cairn_types_get(first->types, first->list.ids[0])->name : path;
 
 	fputs("<!doctype html>\n<html lang=en><head><meta charset=utf-8>\n"
 	      "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n<title>",
@@ -212,9 +244,24 @@ static void put_page(struct page *page, const char *path)
 	       *first->label ? ", " : "", page->cacheline);
 	put_legend();
 	fputs("</header><main>\n", stdout);
-	for (size_t i = 0; i < first->list.n && !ferror(stdout) && !page->no_memory; i++)
-		put_type(page, first->list.ids[i]);
+	for (int k = 0; k < page->n_sides; k++)
+		for (size_t i = 0; i < page->sides[k].list.n && !ferror(stdout) && !page->no_memory; i++)
+			put_type(page, k, page->sides[k].list.ids[i]);
 	fputs("</main></body></html>\n", stdout);
+}
+
+/* Of two files, one may lack what the other has. */
+static int select_any(struct html_side *s, char *const *patterns, size_t n_patterns)
+{
+	struct cairn_err err = {0};
+
+	for (size_t i = 0; i < (n_patterns ? n_patterns : 1); i++) {
+		int64_t n = cairn_source_select(s->source.source, n_patterns ? patterns[i] : NULL, &s->list, &err);
+
+		if (n < 0)
+			return fail_err((int)n, &err, STATUS_NO);
+	}
+	return STATUS_YES;
 }
 
 static int open_side(const char *path, const struct cairn_abi *abi, const struct layout_values *values,
@@ -225,7 +272,8 @@ static int open_side(const char *path, const struct cairn_abi *abi, const struct
 
 	if (status)
 		return status;
-	status = layout_select(s->source.source, patterns, n_patterns, &s->list);
+	status = values->beside ? select_any(s, patterns, n_patterns)
+				: layout_select(s->source.source, patterns, n_patterns, &s->list);
 	if (!status && abi)
 		status = layout_retarget(&s->source, abi, &s->list);
 	s->types = layout_types(&s->source);
@@ -260,10 +308,15 @@ int layout_html(const char *path, const struct cairn_abi *const *abis, size_t n_
 		else
 			page.sides[k].label = "";
 	}
+	if (!status && !page.sides[0].list.n && !page.sides[1].list.n)
+		status = fail(STATUS_NO, n_patterns ? "neither file has a type named %s" : "neither file has a struct or union",
+			      n_patterns ? patterns[0] : "");
 	if (!status)
 		put_page(&page, path);
 	if (page.no_memory)
 		status = fail(STATUS_NOT_HERE, "no memory: the page is not whole");
+	else if (page.too_long)
+		status = fail(STATUS_NOT_HERE, "the names of a struct's members are too long: the page is not whole");
 	for (int k = 0; k < page.n_sides; k++) {
 		cairn_layout_free(page.sides[k].layout);
 		free(page.sides[k].list.ids);

@@ -37,12 +37,14 @@ struct html_leaf {
 	uint64_t bit_off;  /* from the start of the struct */
 	uint64_t size;     /* bytes of the type */
 	uint32_t bit_size; /* 0: no bit-field */
+	size_t order;      /* in which it was declared */
 };
 
 struct html_leaves {
 	struct html_leaf *p;
 	size_t n, cap;
-	bool no_memory;
+	uint64_t n_text; /* characters of all names */
+	bool no_memory, too_long;
 };
 
 void html_leaves_collect(const struct html_side *side, uint32_t id, bool expand, struct html_leaves *ret);

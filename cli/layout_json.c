@@ -80,18 +80,19 @@ static int put_members(struct members *to, uint32_t id, uint64_t base, unsigned 
 {
 	const struct cairn_type *t = cairn_types_get(to->types, cairn_types_resolve(to->types, id));
 	struct cairn_layout_member *m = calloc(t->n_members + 1, sizeof(*m));
+	uint32_t *order = calloc(t->n_members + 1, sizeof(*order));
 	struct cairn_layout_facts f;
-	int rc = 0;
+	int rc = m && order && cairn_layout_facts(to->layout, id, &f, m) > 0 && cairn_layout_order(to->layout, id, order) >= 0
+			 ? 0 : -ENOMEM;
 
-	if (!m || cairn_layout_facts(to->layout, id, &f, m) <= 0) {
-		free(m);
-		return -ENOMEM;
-	}
-	json_open(to->j, "members", '[');
+	if (!rc)
+		json_open(to->j, "members", '[');
 	for (uint32_t i = 0; i < t->n_members && !rc; i++, to->n++)
-		rc = put_member(to, &t->members[i], &m[i], base, depth);
-	json_close(to->j);
+		rc = put_member(to, &t->members[order[i]], &m[order[i]], base, depth);
+	if (!rc)
+		json_close(to->j);
 	free(m);
+	free(order);
 	return rc;
 }
 

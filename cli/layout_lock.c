@@ -42,12 +42,28 @@ static int read_lock(struct lock_run *l)
 	return rc < 0 ? fail_err(rc, &err, STATUS_USAGE) : STATUS_YES;
 }
 
+/* Characters of a name without what tells it from others of that name: "name#2". Rust has names with # inside. */
+static size_t base_length(const char *name)
+{
+	const char *hash = strrchr(name, '#');
+
+	return hash && hash[1] && !hash[1 + strspn(hash + 1, "0123456789")] ? (size_t)(hash - name) : strlen(name);
+}
+
+static bool same_base(const char *a, const char *b)
+{
+	size_t n = base_length(a);
+
+	return n == base_length(b) && !memcmp(a, b, n);
+}
+
 /* A name as a pattern that only it matches. */
 static char *pattern_of(const char *name)
 {
 	char *pattern = malloc(2 * strlen(name) + 1), *p = pattern;
+	const char *end = name + base_length(name);
 
-	for (; pattern && *name && *name != '#'; name++) {
+	for (; pattern && name < end; name++) {
 		if (strchr("*?[\\", *name) && strpbrk(name, "*?["))
 			*p++ = '\\';
 		*p++ = *name;
@@ -57,27 +73,73 @@ static char *pattern_of(const char *name)
 	return pattern;
 }
 
+/* The word before a name in a lock, which knows no classes. */
+static const char *word_of(const struct cairn_types *types, uint32_t id)
+{
+	const char *kind = layout_kind(types, id);
+
+	return strcmp(kind, "class") ? kind : "struct";
+}
+
+/* Some of the @n locked types, of one name. */
+struct namesakes {
+	const struct cairn_types *types;
+	const uint32_t *ids;
+	size_t n;
+};
+
+static const char *locked_name(const struct namesakes *of, size_t i)
+{
+	return cairn_types_get(of->types, of->ids[i])->name;
+}
+
+static bool is_locked(const struct namesakes *of, const struct cairn_types *types, uint32_t found)
+{
+	const char *name = cairn_types_get(types, found)->name, *word = word_of(types, found);
+
+	if (!name || strlen(name) != base_length(locked_name(of, 0)) || strncmp(name, locked_name(of, 0), strlen(name)))
+		return false;
+	for (size_t i = 0; i < of->n; i++)
+		if (!strcmp(word_of(of->types, of->ids[i]), word))
+			return true;
+	return false;
+}
+
+/* Those of the locked kinds: enum a is not struct a. */
+static int select_namesakes(struct lock_run *l, const struct namesakes *of)
+{
+	struct cairn_source_list *list = &l->now.list;
+	const struct cairn_types *types;
+	size_t kept = list->n;
+	char *pattern = pattern_of(locked_name(of, 0));
+	struct cairn_err err = {0};
+	int64_t found = pattern ? cairn_source_select(l->now.source.source, pattern, list, &err) : -ENOMEM;
+
+	free(pattern);
+	if (found < 0)
+		return fail_err((int)found, &err, STATUS_NOT_HERE);
+	types = cairn_source_types(l->now.source.source);
+	for (size_t i = kept; i < list->n; i++)
+		if (is_locked(of, types, list->ids[i]))
+			list->ids[kept++] = list->ids[i];
+	list->n = kept;
+	return STATUS_YES;
+}
+
 /* The types that are locked, as far as they are still there. */
 static int select_locked(struct lock_run *l)
 {
 	size_t n;
 	const uint32_t *ids = cairn_lock_ids(l->locked, &n);
-	const char *last = "";
 	int status = STATUS_YES;
 
-	for (size_t i = 0; i < n && status <= STATUS_NO; i++) {
-		const char *name = cairn_types_get(cairn_lock_types(l->locked), ids[i])->name;
-		char *pattern = pattern_of(name);
-		struct cairn_err err = {0};
-		/* All of one name, of any kind, at once. */
-		int64_t found = pattern && strcmp(pattern, last)
-					? cairn_source_select(l->now.source.source, pattern, &l->now.list, &err)
-					: 1;
+	for (size_t i = 0, end; i < n && !status; i = end) {
+		struct namesakes of = {.types = cairn_lock_types(l->locked), .ids = ids + i};
 
-		if (!pattern || found < 0)
-			status = fail_err(pattern ? (int)found : -ENOMEM, &err, STATUS_NOT_HERE);
-		free(pattern);
-		last = name;
+		for (end = i + 1; end < n && same_base(locked_name(&of, 0), locked_name(&of, end - i));)
+			end++;
+		of.n = end - i;
+		status = select_namesakes(l, &of);
 	}
 	return status;
 }

@@ -14,7 +14,8 @@
 
 #include "layout_html.h"
 
-enum { ROW = 8, LEAVES_MAX = 1 << 16, DEPTH_MAX = 32 };
+/* Long names of structs in structs that repeat one another: 350 KB of C became 4 GB. */
+enum { ROW = 8, LEAVES_MAX = 1 << 16, DEPTH_MAX = 32, TEXT_MAX = 64 << 20 };
 
 /* ---- members ---- */
 
@@ -34,10 +35,14 @@ static void add_leaf(struct html_leaves *to, const char *prefix, const struct ca
 	}
 	struct html_leaf *leaf = &to->p[to->n];
 	*leaf = (struct html_leaf){.type = m->type, .bit_off = base + m->bit_off, .size = size, .bit_size = m->bit_size};
-	if (asprintf(&leaf->name, "%s%s", prefix, m->name ? m->name : "(anonymous)") < 0)
+	int n = asprintf(&leaf->name, "%s%s", prefix, m->name ? m->name : "(anonymous)");
+	if (n < 0) {
 		to->no_memory = true;
-	else
-		to->n++;
+		return;
+	}
+	to->n++;
+	to->n_text += (unsigned int)n;
+	to->too_long |= to->n_text > TEXT_MAX;
 }
 
 static void collect(const struct html_side *side, uint32_t id, const char *prefix, uint64_t base, bool expand,
@@ -45,7 +50,7 @@ static void collect(const struct html_side *side, uint32_t id, const char *prefi
 {
 	const struct cairn_type *t = cairn_types_get(side->types, cairn_types_resolve(side->types, id));
 
-	for (uint32_t i = 0; i < t->n_members && ret->n < LEAVES_MAX && !ret->no_memory; i++) {
+	for (uint32_t i = 0; i < t->n_members && ret->n < LEAVES_MAX && !ret->no_memory && !ret->too_long; i++) {
 		const struct cairn_member *m = &t->members[i];
 		const struct cairn_type *in = cairn_types_get(side->types, cairn_types_resolve(side->types, m->type));
 		bool is_struct = in->kind == CAIRN_T_STRUCT || in->kind == CAIRN_T_CLASS;
@@ -67,10 +72,24 @@ static void collect(const struct html_side *side, uint32_t id, const char *prefi
 	}
 }
 
+/* Rust declares members in another order than it places them. */
+static int by_place(const void *x, const void *y)
+{
+	const struct html_leaf *a = x, *b = y;
+
+	if (a->bit_off != b->bit_off)
+		return a->bit_off < b->bit_off ? -1 : 1;
+	return a->order < b->order ? -1 : 1;
+}
+
 void html_leaves_collect(const struct html_side *side, uint32_t id, bool expand, struct html_leaves *ret)
 {
 	*ret = (struct html_leaves){0};
 	collect(side, id, "", 0, expand, 0, ret);
+	for (size_t i = 0; i < ret->n; i++)
+		ret->p[i].order = i;
+	if (ret->n)
+		qsort(ret->p, ret->n, sizeof(*ret->p), by_place);
 }
 
 void html_leaves_free(struct html_leaves *leaves)

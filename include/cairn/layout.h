@@ -192,6 +192,14 @@ struct cairn_layout_facts {
 int cairn_layout_facts(struct cairn_layout *layout, uint32_t id, struct cairn_layout_facts *ret,
 		       struct cairn_layout_member *members);
 
+/*
+ * cairn_layout_order - the members in the order of their places, which Rust's are not declared in
+ *
+ * @order  of all members: which one comes first, second, ...
+ * Returns 1 when that is another order than the declared one, 0, or -ENOMEM.
+ */
+int cairn_layout_order(struct cairn_layout *layout, uint32_t id, uint32_t *order);
+
 /* ---- text ---- */
 
 /*

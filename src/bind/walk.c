@@ -35,11 +35,15 @@ struct walker {
 	struct bind_record *record;
 	struct map names; /* hash of a field's name: the number that another of that name begins to look for a free one at */
 	uint32_t n_visits;
+	uint64_t n_text; /* characters of names and paths */
 	struct cairn_err *err;
 };
 
 /* Structs of structs without members are no fields, and could still be gone through for ever. */
 enum { VISITS_MAX = 4 * BIND_FIELDS_MAX };
+
+/* Long names of structs in structs that repeat one another, written out for each member: 350 KB of C became 4 GB. */
+enum { TEXT_MAX = 64 << 20 };
 
 static int walk_type(struct walker *w, uint32_t id, const struct way *way);
 
@@ -228,6 +232,9 @@ static int walk_member(struct walker *w, const struct cairn_type *t, uint32_t i,
 	}
 	if (!way.name || !way.path || !way.steps[way.n_steps - 1].name)
 		return err_nomem(w->err, "accessors");
+	w->n_text += strlen(way.name) + strlen(way.path);
+	if (w->n_text > TEXT_MAX)
+		return err_set(w->err, -ERANGE, "%s: the names of its members have more than %d MiB", w->record->name, TEXT_MAX >> 20);
 	if (m->bit_size)
 		return walk_bit_field(w, m, &way);
 	way.off += m->bit_off / 8;

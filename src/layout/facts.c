@@ -156,26 +156,57 @@ struct cairn_layout_member *layout_members_new(struct cairn_layout *l, const str
 	return m;
 }
 
-int layout_facts(struct cairn_layout *l, uint32_t id, struct cairn_layout_facts *ret, struct cairn_layout_member *members)
+void layout_facts_of(struct cairn_layout *l, const struct cairn_type *t, struct cairn_layout_facts *ret,
+		     struct cairn_layout_member *m)
 {
-	const struct cairn_type *t = layout_resolve(l, id);
-	struct cairn_layout_member *m = members;
-
-	if (!has_layout(t))
-		return 0;
-	if (!m)
-		m = layout_members_new(l, t);
-	if (!m)
-		return -ENOMEM;
 	*ret = (struct cairn_layout_facts){0};
 	layout_place_members(l, t, m);
 	sum_up(t, m, ret);
 	if (is_structure(t))
 		layout_find_holes(t, m, ret);
 	layout_find_alignments(l, t, m, ret);
+}
+
+/* Described in order, and told in the order of the type. */
+static int sorted_facts(struct cairn_layout *l, const struct layout_sorted *s, struct cairn_layout_facts *ret,
+			struct cairn_layout_member *members)
+{
+	struct cairn_layout_member *m = layout_members_new(l, &s->type);
+
+	if (!m)
+		return -ENOMEM;
+	layout_facts_of(l, &s->type, ret, m);
+	for (uint32_t i = 0; members && i < s->type.n_members; i++)
+		members[s->order[i]] = m[i];
+	free(m);
+	return 1;
+}
+
+static int plain_facts(struct cairn_layout *l, const struct cairn_type *t, struct cairn_layout_facts *ret,
+		       struct cairn_layout_member *members)
+{
+	struct cairn_layout_member *m = members ? members : layout_members_new(l, t);
+
+	if (!m)
+		return -ENOMEM;
+	layout_facts_of(l, t, ret, m);
 	if (m != members)
 		free(m);
 	return 1;
+}
+
+int layout_facts(struct cairn_layout *l, uint32_t id, struct cairn_layout_facts *ret, struct cairn_layout_member *members)
+{
+	const struct cairn_type *t = layout_resolve(l, id);
+	struct layout_sorted sorted;
+
+	if (!has_layout(t))
+		return 0;
+	int rc = layout_sort(l, t, &sorted);
+	if (rc >= 0)
+		rc = rc ? sorted_facts(l, &sorted, ret, members) : plain_facts(l, t, ret, members);
+	layout_sorted_free(&sorted);
+	return rc;
 }
 
 int cairn_layout_facts(struct cairn_layout *l, uint32_t id, struct cairn_layout_facts *ret,

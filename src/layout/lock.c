@@ -2,9 +2,11 @@
 /*
  * Writing a lock file
  *
- * Types are collected from those that were asked for inwards, each once, given a name, and sorted by it. One without a name of
- * its own is named by the member that has it, "event.pos". Of several with one name the later ones are "name#2", in the order
- * of the input.
+ * Types are collected from those that were asked for inwards, each once, given a name, and sorted by it. One without a
+ * name of its own is named by the member that has it, "event.pos". Debug information describes a type in each unit that
+ * uses it: descriptions that would be written alike are one. Of types that differ and have one name the later ones are
+ * "name#2"; which is later is told by what is written of them, not by the order in which they were met, so that the file
+ * does not change when it is written again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,7 +25,7 @@ struct locked {
 	char *name;
 	const char *word; /* struct, union, enum */
 	bool inner;       /* nobody asked for it */
-	size_t order;
+	uint64_t print;   /* hash of what is written of it, and of all inside */
 };
 
 struct writer {
@@ -31,6 +33,8 @@ struct writer {
 	struct arena arena;
 	VEC(struct locked) v;
 	struct map by_id; /* to index in v */
+	struct map prints; /* by id; while they are made, they stand for names */
+	bool printing;
 	FILE *out;
 };
 
@@ -81,7 +85,7 @@ static int collect(struct writer *w, uint32_t id, const char *otherwise, bool in
 	uint32_t resolved = cairn_types_resolve(w->types, id);
 	const char *name = name_of(w, id);
 	uint64_t known;
-	struct locked l = {.id = resolved, .inner = inner, .order = w->v.n};
+	struct locked l = {.id = resolved, .inner = inner};
 
 	if (!is_locked_kind(cairn_types_get(w->types, resolved)) || map_get(&w->by_id, resolved, &known))
 		return 0;
@@ -107,37 +111,6 @@ static int collect_inner(struct writer *w, size_t at)
 	}
 	fields_free(&fields);
 	return rc;
-}
-
-static int by_name(const void *x, const void *y)
-{
-	const struct locked *a = x, *b = y;
-	int order = strcmp(a->name, b->name);
-
-	order = order ? order : strcmp(a->word, b->word);
-	return order ? order : (a->order > b->order) - (a->order < b->order);
-}
-
-/* Sorted; names told apart; the index by id is of the new order. */
-static int sort(struct writer *w)
-{
-	size_t same = 1;
-
-	if (w->v.n)
-		qsort(w->v.p, w->v.n, sizeof(*w->v.p), by_name);
-	/* From the end, so that the names that are compared have not been changed. */
-	for (size_t i = w->v.n; i-- > 0;) {
-		struct locked *l = &w->v.p[i];
-
-		if (map_put(&w->by_id, l->id, i) < 0)
-			return -ENOMEM;
-		for (same = 1; same <= i && !strcmp(w->v.p[i - same].name, l->name) &&
-			       !strcmp(w->v.p[i - same].word, l->word);)
-			same++;
-		if (same > 1 && !(l->name = arena_printf(&w->arena, "%s#%zu", l->name, same)))
-			return -ENOMEM;
-	}
-	return 0;
 }
 
 /* ---- writing ---- */
@@ -167,7 +140,9 @@ static void write_type(struct writer *w, uint32_t id)
 	const struct cairn_type *t = cairn_types_get(w->types, cairn_types_resolve(w->types, element));
 	uint64_t index;
 
-	if (map_get(&w->by_id, cairn_types_resolve(w->types, element), &index))
+	if (w->printing && is_locked_kind(t))
+		fprintf(w->out, "%s %016" PRIx64, word_of(t), map_get(&w->prints, cairn_types_resolve(w->types, element), &index) ? index : 0);
+	else if (map_get(&w->by_id, cairn_types_resolve(w->types, element), &index))
 		fprintf(w->out, "%s %s", w->v.p[index].word, w->v.p[index].name);
 	else
 		write_scalar(w, t);
@@ -228,6 +203,116 @@ static int write_one(struct writer *w, const struct locked *l)
 	return 0;
 }
 
+/* ---- what is alike ---- */
+
+static int print_of(struct writer *w, uint32_t id, unsigned int depth, uint64_t *ret);
+
+/* Prints of the types inside, which the text of this one has. */
+static int print_inner(struct writer *w, uint32_t id, unsigned int depth)
+{
+	struct fields fields = {.end = 0};
+	uint64_t unused;
+	int rc = is_aggregate(cairn_types_get(w->types, id)) ? fields_collect(w->types, id, &fields) : 0;
+
+	for (size_t i = 0; i < fields.v.n && !rc; i++) {
+		uint32_t in = cairn_types_resolve(w->types, element_of(w, fields.v.p[i].type));
+
+		if (is_locked_kind(cairn_types_get(w->types, in)))
+			rc = print_of(w, in, depth + 1, &unused);
+	}
+	fields_free(&fields);
+	return rc;
+}
+
+/* The hash of its text, in which types stand for themselves by their hashes. */
+static int print_of(struct writer *w, uint32_t id, unsigned int depth, uint64_t *ret)
+{
+	const struct locked l = {.id = id, .name = (char *)"", .word = word_of(cairn_types_get(w->types, id))};
+	char *text = NULL;
+	size_t size = 0;
+
+	if (map_get(&w->prints, id, ret))
+		return 0;
+	*ret = 0;
+	/* Only damaged types are in themselves, or as deep. */
+	int rc = depth < NEST_MAX ? print_inner(w, id, depth) : 0;
+	w->out = rc ? NULL : open_memstream(&text, &size);
+	if (!w->out)
+		return -ENOMEM;
+	rc = write_one(w, &l);
+	if (fclose(w->out) || !text)
+		rc = -ENOMEM;
+	if (!rc)
+		*ret = map_hash_bytes(text, size);
+	free(text);
+	return rc ? rc : map_put(&w->prints, id, *ret);
+}
+
+static int make_prints(struct writer *w)
+{
+	FILE *out = w->out;
+	int rc = 0;
+
+	w->printing = true;
+	for (size_t i = 0; i < w->v.n && !rc; i++)
+		rc = print_of(w, w->v.p[i].id, 0, &w->v.p[i].print);
+	w->printing = false;
+	w->out = out;
+	return rc;
+}
+
+static int compare_names(const struct locked *a, const struct locked *b)
+{
+	int order = strcmp(a->name, b->name);
+
+	return order ? order : strcmp(a->word, b->word);
+}
+
+static int by_name(const void *x, const void *y)
+{
+	const struct locked *a = x, *b = y;
+	int order = compare_names(a, b);
+
+	return order ? order : (a->print > b->print) - (a->print < b->print);
+}
+
+/* Sorted, each once; the index by id is of the new order. */
+static int sort(struct writer *w)
+{
+	size_t n = 0;
+	int rc = make_prints(w);
+
+	if (!rc && w->v.n)
+		qsort(w->v.p, w->v.n, sizeof(*w->v.p), by_name);
+	for (size_t i = 0; i < w->v.n && !rc; i++) {
+		struct locked l = w->v.p[i];
+
+		if (n && !by_name(&w->v.p[n - 1], &l))
+			w->v.p[n - 1].inner &= l.inner;
+		else
+			w->v.p[n++] = l;
+		rc = map_put(&w->by_id, l.id, n - 1);
+	}
+	if (!rc)
+		w->v.n = n;
+	return rc;
+}
+
+/* Names told apart; from the end, so that those that are compared have not been changed. */
+static int number(struct writer *w)
+{
+	for (size_t i = w->v.n; i-- > 0;) {
+		struct locked *l = &w->v.p[i];
+		size_t same;
+
+		for (same = 1; same <= i && !compare_names(&w->v.p[i - same], l);)
+			same++;
+		if (same > 1 && !(l->name = arena_printf(&w->arena, "%s#%zu", l->name, same)))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 int cairn_lock_write(const struct cairn_types *types, const uint32_t *ids, size_t n, const char *abi, FILE *out,
 		     struct cairn_err *err)
 {
@@ -237,9 +322,12 @@ int cairn_lock_write(const struct cairn_types *types, const uint32_t *ids, size_
 	arena_init(&w.arena);
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = collect(&w, ids[i], "(anonymous)", false);
+	/* Types without a name are named by the first member that leads to them: sorted, the first is always the same. */
+	rc = rc ? rc : sort(&w);
 	for (size_t i = 0; i < w.v.n && !rc; i++)
 		rc = collect_inner(&w, i);
 	rc = rc ? rc : sort(&w);
+	rc = rc ? rc : number(&w);
 	if (!rc) {
 		fputs("# cairn layout lock 1\n", out);
 		if (abi)
@@ -249,6 +337,7 @@ int cairn_lock_write(const struct cairn_types *types, const uint32_t *ids, size_
 		rc = write_one(&w, &w.v.p[i]);
 	VEC_FREE(&w.v);
 	map_fini(&w.by_id);
+	map_fini(&w.prints);
 	arena_fini(&w.arena);
 	return rc ? err_nomem(err, "a lock file") : 0;
 }

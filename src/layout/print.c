@@ -270,39 +270,51 @@ static void print_footer(const struct print *p, const struct cairn_type *t, cons
 		fprintf(p->out, " __attribute__((__aligned__(%u)))", facts->aligned);
 }
 
-static void print_aggregate(struct print *p, const struct cairn_type *t, uint32_t id, const struct place *at,
-			    unsigned int depth)
+/* @t: in order. */
+static void print_ordered(struct print *p, const struct cairn_type *t, const struct place *at, unsigned int depth)
 {
 	struct cairn_layout_member *m = layout_members_new(p->l, t);
 	struct place inside = *at;
-	struct cairn_layout_facts facts;
+	struct cairn_layout_facts facts = {0};
 
 	if (!m)
 		return;
 	print_head(p, word_of(t), t);
 	inside.indent++;
+	inside.has_sums = false;
 	inside.may_end_flexible = at->may_end_flexible && is_structure(t);
 	if (depth)
 		/* Below 0 printf takes it for a width again: so does pahole. */
 		inside.type_column -= 8;
-	if (layout_facts(p->l, id, &facts, m) > 0) {
+	if (has_layout(t)) {
+		layout_facts_of(p->l, t, &facts, m);
 		print_members(p, t, &facts, m, &inside, depth);
-		if (!depth && is_structure(t))
-			print_sums(p, t, &facts, m);
+		if ((!depth || at->has_sums) && is_structure(t))
+			print_sums(p, t, &facts, m, &inside);
 	}
 	print_tabs(p, at);
 	print_footer(p, t, &facts);
 	free(m);
 }
 
-void print_body(struct print *p, const struct cairn_type *t, uint32_t id, const struct place *at, unsigned int depth)
+static void print_aggregate(struct print *p, const struct cairn_type *t, const struct place *at, unsigned int depth)
+{
+	struct layout_sorted sorted;
+	int rc = layout_sort(p->l, t, &sorted);
+
+	if (rc >= 0)
+		print_ordered(p, rc ? &sorted.type : t, at, depth);
+	layout_sorted_free(&sorted);
+}
+
+void print_body(struct print *p, const struct cairn_type *t, const struct place *at, unsigned int depth)
 {
 	if (t->kind == CAIRN_T_ENUM)
 		print_enum(p, t, at);
 	else if (depth > NEST_MAX || p->n_members > PRINTED_MAX)
 		fprintf(p->out, "%s {...}", word_of(t));
 	else
-		print_aggregate(p, t, id, at, depth);
+		print_aggregate(p, t, at, depth);
 }
 
 /* "typedef struct { ... } name;" */
@@ -323,7 +335,7 @@ int cairn_layout_print(struct cairn_layout *l, uint32_t id, FILE *out)
 	if (t->kind == CAIRN_T_UNION)
 		at.name_column -= 2;
 	fputs(names_anonymous(node, t) ? "typedef " : "", out);
-	print_body(&p, t, id, &at, 0);
+	print_body(&p, t, &at, 0);
 	if (names_anonymous(node, t)) {
 		putc(' ', out);
 		print_name(&p, node->name);

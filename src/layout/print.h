@@ -39,7 +39,8 @@ struct place {
 	int type_column, name_column;
 	uint64_t base; /* bytes */
 	bool may_end_flexible; /* no union is around: the last member may be a flexible array */
-	bool first_line;       /* directly behind the brace */
+	bool first_line;       /* directly after the brace */
+	bool has_sums;         /* of a struct in another one: pahole tells the sums of those that are const */
 };
 
 void print_tabs(const struct print *p, const struct place *at);
@@ -47,15 +48,15 @@ void print_tabs(const struct print *p, const struct place *at);
 /* A name as text; its width. */
 int print_name(const struct print *p, const char *name);
 
-/* print.c: "struct { ... }", with its attributes; no offset, no newline. @t is what @id is. */
-void print_body(struct print *p, const struct cairn_type *t, uint32_t id, const struct place *at, unsigned int depth);
+/* print.c: "struct { ... }", with its attributes; no offset, no newline. */
+void print_body(struct print *p, const struct cairn_type *t, const struct place *at, unsigned int depth);
 
 /* The @i-th member of @of; its type is written out when it has no name or opts.expand says so. Without a newline. */
 void print_member(struct print *p, const struct cairn_type *of, uint32_t i, const struct cairn_layout_member *m,
 		  const struct place *at, unsigned int depth);
 
 void print_sums(struct print *p, const struct cairn_type *t, const struct cairn_layout_facts *facts,
-		const struct cairn_layout_member *m);
+		const struct cairn_layout_member *m, const struct place *at);
 
 /* Its last member is a flexible array. */
 bool ends_flexible(const struct cairn_layout *l, const struct cairn_type *t);

@@ -99,7 +99,7 @@ static void print_written_out(struct print *p, const struct cairn_member *in, co
 	struct place inside = *at;
 
 	inside.base += m->offset;
-	print_body(p, cairn_types_get(p->l->types, type), type, &inside, depth + 1);
+	print_body(p, cairn_types_get(p->l->types, type), &inside, depth + 1);
 	if (in->name) {
 		putc(' ', p->out);
 		print_name(p, in->name);
@@ -110,7 +110,40 @@ static void print_written_out(struct print *p, const struct cairn_member *in, co
 	print_comment(p, in, m, at, type == in->type ? spaces_behind(p, in, m->aligned ? n : 0, at) : 1);
 }
 
-/* What is left of the columns behind @n characters. */
+/* The struct or union without a name that only qualifiers stand before, and those as text; 0: it is something else. */
+static uint32_t qualified_anonymous(const struct print *p, uint32_t id, char *words, size_t size)
+{
+	const struct cairn_type *t = cairn_types_get(p->l->types, id);
+	size_t n = 0;
+
+	words[0] = 0;
+	while (*qualifier_text(t->kind) && n + strlen(qualifier_text(t->kind)) < size) {
+		n += (size_t)snprintf(words + n, size - n, "%s", qualifier_text(t->kind));
+		id = t->ref;
+		t = cairn_types_get(p->l->types, id);
+	}
+	return n && is_aggregate(t) && !t->name && !t->declaration ? id : 0;
+}
+
+static void print_qualified(struct print *p, const struct cairn_member *in, const struct cairn_layout_member *m, uint32_t type,
+			    const char *words, const struct place *at, unsigned int depth)
+{
+	struct place inside = *at;
+
+	inside.base += m->offset;
+	inside.type_column -= (int)strlen(words);
+	inside.has_sums = true;
+	fputs(words, p->out);
+	print_body(p, cairn_types_get(p->l->types, type), &inside, depth + 1);
+	putc(in->name ? ' ' : ';', p->out);
+	if (in->name) {
+		print_name(p, in->name);
+		print_attributes(p, in, m);
+	}
+	print_comment(p, in, m, at, 1);
+}
+
+/* What is left of the columns after @n characters. */
 static int left_of(const struct place *at, int n)
 {
 	int left = at->type_column + at->name_column - n;
@@ -173,6 +206,12 @@ void print_member(struct print *p, const struct cairn_type *of, uint32_t i, cons
 	if (is_written_out(p, cairn_types_get(p->l->types, element))) {
 		type_text(p->l, in->type, flexible, &text);
 		print_written_out(p, in, m, element, text.behind, at, depth);
+		return;
+	}
+	char words[64];
+	uint32_t anonymous = qualified_anonymous(p, in->type, words, sizeof(words));
+	if (anonymous) {
+		print_qualified(p, in, m, anonymous, words, at, depth);
 		return;
 	}
 	/* Of a const member the word comes first, whatever it is that is const. */

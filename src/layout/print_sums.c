@@ -30,21 +30,24 @@ static void add_inner(struct print *p, const struct cairn_member *in, struct inn
 	to->embeds_flexible += embeds_flexible(p->l, in->type, 0);
 }
 
-static void print_own(const struct print *p, const struct cairn_layout_facts *f)
+static void print_own(const struct print *p, const struct place *at, const struct cairn_layout_facts *f)
 {
 	uint64_t line = p->l->opts.cacheline;
 
-	fprintf(p->out, "\t/* size: %" PRIu64 ", cachelines: %" PRIu64 ", members: %u */\n", f->size,
+	print_tabs(p, at);
+	fprintf(p->out, "/* size: %" PRIu64 ", cachelines: %" PRIu64 ", members: %u */\n", f->size,
 		(f->size + line - 1) / line, f->n_members);
 	if (f->n_holes || f->n_bit_holes) {
 		if (f->sum_members) {
-			fprintf(p->out, "\t/* sum members: %" PRIu64, f->sum_members);
+			print_tabs(p, at);
+			fprintf(p->out, "/* sum members: %" PRIu64, f->sum_members);
 			if (f->n_holes)
 				fprintf(p->out, ", holes: %u, sum holes: %" PRIu64, f->n_holes, f->sum_holes);
 			fputs(" */\n", p->out);
 		}
 		if (f->sum_bit_fields) {
-			fprintf(p->out, "\t/* sum bitfield members: %" PRIu64 " bits", f->sum_bit_fields);
+			print_tabs(p, at);
+			fprintf(p->out, "/* sum bitfield members: %" PRIu64 " bits", f->sum_bit_fields);
 			if (f->n_bit_holes)
 				fprintf(p->out, ", bit holes: %u, sum bit holes: %" PRIu64 " bits", f->n_bit_holes,
 					f->sum_bit_holes);
@@ -53,16 +56,19 @@ static void print_own(const struct print *p, const struct cairn_layout_facts *f)
 			fputs(" */\n", p->out);
 		}
 	}
-	if (f->padding)
-		fprintf(p->out, "\t/* padding: %" PRIu64 " */\n", f->padding);
+	if (f->padding) {
+		print_tabs(p, at);
+		fprintf(p->out, "/* padding: %" PRIu64 " */\n", f->padding);
+	}
 }
 
-static void print_inner_sums(const struct print *p, const struct inner *in)
+static void print_inner_sums(const struct print *p, const struct place *at, const struct inner *in)
 {
 	const char *comma = "";
 
 	if (in->with_holes || in->with_bit_holes || in->with_bit_padding) {
-		fputs("\t/* member types with ", p->out);
+		print_tabs(p, at);
+		fputs("/* member types with ", p->out);
 		if (in->with_holes) {
 			fprintf(p->out, "holes: %u, total: %" PRIu64, in->with_holes, in->holes);
 			comma = ", ";
@@ -76,12 +82,14 @@ static void print_inner_sums(const struct print *p, const struct inner *in)
 				in->bit_padding, in->bit_padding == 1 ? "" : "s");
 		fputs(" */\n", p->out);
 	}
-	if (in->with_padding)
-		fprintf(p->out, "\t/* paddings: %u, sum paddings: %" PRIu64 " */\n", in->with_padding, in->padding);
+	if (in->with_padding) {
+		print_tabs(p, at);
+		fprintf(p->out, "/* paddings: %u, sum paddings: %" PRIu64 " */\n", in->with_padding, in->padding);
+	}
 }
 
 /* Alignments that were asked for, and the holes that they made. */
-static void print_forced(const struct print *p, const struct cairn_layout_facts *f, const struct cairn_layout_member *m)
+static void print_forced(const struct print *p, const struct place *at, const struct cairn_layout_facts *f, const struct cairn_layout_member *m)
 {
 	uint32_t forced = 0, holes = 0;
 	uint64_t sum = 0;
@@ -96,17 +104,19 @@ static void print_forced(const struct print *p, const struct cairn_layout_facts 
 	}
 	if (!forced)
 		return;
-	fprintf(p->out, "\t/* forced alignments: %u", forced);
+	print_tabs(p, at);
+	fprintf(p->out, "/* forced alignments: %u", forced);
 	if (holes)
 		fprintf(p->out, ", forced holes: %u, sum forced holes: %" PRIu64, holes, sum);
 	fputs(" */\n", p->out);
 }
 
-static void print_flexible(const struct print *p, const struct inner *in)
+static void print_flexible(const struct print *p, const struct place *at, const struct inner *in)
 {
 	if (!in->ends_flexible && !in->embeds_flexible)
 		return;
-	fputs("\t/* flexible array members: ", p->out);
+	print_tabs(p, at);
+	fputs("/* flexible array members: ", p->out);
 	if (in->ends_flexible)
 		fprintf(p->out, "end: %u%s", in->ends_flexible, in->embeds_flexible ? ", " : "");
 	if (in->embeds_flexible)
@@ -115,34 +125,41 @@ static void print_flexible(const struct print *p, const struct inner *in)
 }
 
 /* pahole's words for members and gaps that do not add up to the size. */
-static void print_doubt(const struct print *p, const struct cairn_layout_facts *f)
+static void print_doubt(const struct print *p, const struct place *at, const struct cairn_layout_facts *f)
 {
 	uint64_t bits = f->sum_bit_fields + f->sum_bit_holes + f->bit_padding;
 
 	if (8 * (f->sum_members + f->sum_holes + f->padding) + bits == 8 * f->size)
 		return;
+	putc('\n', p->out);
+	print_tabs(p, at);
 	fprintf(p->out,
-		"\n\t/* BRAIN FART ALERT! %" PRIu64 " bytes != %" PRIu64 " (member bytes) + %" PRIu64
+		"/* BRAIN FART ALERT! %" PRIu64 " bytes != %" PRIu64 " (member bytes) + %" PRIu64
 		" (member bits) + %" PRIu64 " (byte holes) + %" PRIu64 " (bit holes), diff = %" PRId64 " bits */\n",
 		f->size, f->sum_members, f->sum_bit_fields, f->sum_holes, f->sum_bit_holes,
 		(int64_t)(8 * f->size - 8 * (f->sum_members + f->sum_holes + f->padding) - bits));
 }
 
 void print_sums(struct print *p, const struct cairn_type *t, const struct cairn_layout_facts *f,
-		const struct cairn_layout_member *m)
+		const struct cairn_layout_member *m, const struct place *at)
 {
+	uint64_t last = (at->base + f->size) % p->l->opts.cacheline;
 	struct inner inner = {0};
 
 	for (uint32_t i = 0; i < t->n_members; i++)
 		add_inner(p, &t->members[i], &inner);
 	putc('\n', p->out);
-	print_own(p, f);
-	print_inner_sums(p, &inner);
-	if (f->bit_padding)
-		fprintf(p->out, "\t/* bit_padding: %u bits */\n", f->bit_padding);
-	print_forced(p, f, m);
-	print_flexible(p, &inner);
-	if (f->size % p->l->opts.cacheline)
-		fprintf(p->out, "\t/* last cacheline: %" PRIu64 " bytes */\n", f->size % p->l->opts.cacheline);
-	print_doubt(p, f);
+	print_own(p, at, f);
+	print_inner_sums(p, at, &inner);
+	if (f->bit_padding) {
+		print_tabs(p, at);
+		fprintf(p->out, "/* bit_padding: %u bits */\n", f->bit_padding);
+	}
+	print_forced(p, at, f, m);
+	print_flexible(p, at, &inner);
+	if (last) {
+		print_tabs(p, at);
+		fprintf(p->out, "/* last cacheline: %" PRIu64 " bytes */\n", last);
+	}
+	print_doubt(p, at, f);
 }

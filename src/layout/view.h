@@ -77,11 +77,26 @@ static inline int layout_end(const struct cairn_layout *l)
 	return l->no_memory ? -ENOMEM : 0;
 }
 
+/* A struct with its members in the order of their places (sorted.c). */
+struct layout_sorted {
+	struct cairn_type type;
+	struct cairn_member *members;
+	uint32_t *order; /* which member of the type each one is */
+};
+
+/* 1 and *@ret, layout_sorted_free(); 0: it is in order, or has none; -ENOMEM, which the view remembers. */
+int layout_sort(struct cairn_layout *l, const struct cairn_type *t, struct layout_sorted *ret);
+void layout_sorted_free(struct layout_sorted *s);
+
 /* Zeroed, for cairn_layout_facts(); free(). NULL: no memory, which the view remembers. */
 struct cairn_layout_member *layout_members_new(struct cairn_layout *l, const struct cairn_type *t);
 
 /* cairn_layout_facts() for use inside; the view remembers -ENOMEM. */
 int layout_facts(struct cairn_layout *l, uint32_t id, struct cairn_layout_facts *ret, struct cairn_layout_member *members);
+
+/* The same of a type that has a layout and whose members are in order; @m of all members. */
+void layout_facts_of(struct cairn_layout *l, const struct cairn_type *t, struct cairn_layout_facts *ret,
+		     struct cairn_layout_member *m);
 
 /*
  * The largest alignment that the scalars in a type have by their sizes, as far as the ABI has so large ones: what a packed

@@ -21,7 +21,7 @@ from records import accounted_bits  # noqa: E402
 LAB = os.path.join(os.environ.get("CAIRN_LAB") or os.path.expanduser("~/.cache/cairn-lab"), "sid")
 RUNNING = "/sys/kernel/btf/vmlinux"
 # By the name of the struct: they are in the kernels that were looked at; others have some of them.
-KNOWN = {"struct vm_fault", "struct parsed_partitions"}
+KNOWN = {"struct parsed_partitions"}
 
 
 def blocks(text):
