@@ -115,7 +115,10 @@ static int convert(const struct cairn_btf *btf, const struct convert_values *val
 		{"names", "names, rewritten as the kernel takes them", lost.names},
 		{"member_orders", "orders of members, sorted by offset", lost.member_orders},
 		{"params", "parameters without a name, called arg0, arg1 ...", lost.params},
-		{"functions", "functions with values of types that are only declared, left out", lost.functions},
+		{"functions", "functions of other files, or with values of types that are only declared, left out", lost.functions},
+		{"variables", "variables of other files, without a size, or in the place of another, left out", lost.variables},
+		{"sections", "sections that have no size before the object is linked, left out", lost.sections},
+		{"floats", "members that are floats at odd places, said as bytes", lost.floats},
 		{NULL, NULL, 0},
 	};
 

@@ -371,7 +371,10 @@ struct cairn_btf_losses {
 	uint32_t enum64s, unknown_kinds, wide_vlens, tags;
 	/* For the kernel: names rewritten, structs whose members were sorted, parameters that were given a name. */
 	uint32_t names, member_orders, params;
-	uint32_t functions; /* left out: with a parameter or result that is only declared */
+	uint32_t functions; /* left out: with a parameter or result that is only declared, or of another file */
+	uint32_t variables; /* left out: of another file, of no size, or where another one is */
+	uint32_t sections;  /* left out: without a size before the object is linked */
+	uint32_t floats;    /* members at odd places, said as bytes */
 };
 
 /*
@@ -382,6 +385,7 @@ struct cairn_btf_losses {
  * for a pointer, unless it is 0, and an address for any other parameter have none.
  * @losses  may be NULL
  * Returns 0 with *@ret owned by the caller, free(). -EINVAL: the base of the result is not the converted base.
+ * -EOPNOTSUPP: with kernel, what no rewriting makes a kernel take (err: the record), as of a damaged input.
  * -ENOMEM, -ERANGE.
  */
 int cairn_btf_convert(const struct cairn_btf *btf, const struct cairn_btf_convert_opts *opts,

@@ -29,6 +29,7 @@
 #include "btf/convert.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,8 +44,10 @@ static bool is_loc(uint32_t kind)
 	return kind >= CAIRN_BTF_LOC_PARAM && kind <= CAIRN_BTF_LOCSEC;
 }
 
-static bool is_attribute(const struct cairn_btf_type *t)
+static bool is_attribute(const struct btf_convert *c, const struct cairn_btf_type *t)
 {
+	if (t->kind == CAIRN_BTF_TYPE_TAG && c->kernel)
+		return c->refused_tags[t->id];
 	return t->kflag && (t->kind == CAIRN_BTF_DECL_TAG || t->kind == CAIRN_BTF_TYPE_TAG);
 }
 
@@ -55,13 +58,13 @@ static uint32_t n_records(const struct btf_convert *c, const struct cairn_btf_ty
 		return keep_unknown;
 	if (is_loc(t->kind))
 		return c->dialect == c->btf->dialect;
-	if (c->kernel && btf_kernel_refuses(c->btf, t))
-		return 0;
+	if (c->kernel)
+		return !btf_kernel_refuses(c->btf, t) && !(t->kind == CAIRN_BTF_TYPE_TAG && is_attribute(c, t));
 	if (!c->downgrade)
 		return 1;
 	if (t->kind == CAIRN_BTF_DATASEC)
 		return t->vlen ? (t->vlen + OLD_VLEN_MAX - 1) / OLD_VLEN_MAX : 1;
-	return !is_attribute(t);
+	return !is_attribute(c, t);
 }
 
 /* Behind a type tag that was left out is what it was on, perhaps another one; as many steps as there are records. */
@@ -69,7 +72,7 @@ static uint32_t behind_tags(const struct btf_convert *c, uint32_t id)
 {
 	struct cairn_btf_type t;
 	for (uint32_t left = c->btf->end_id; left && cairn_btf_type(c->btf, id, &t); left--) {
-		if (id < c->btf->start_id || t.kind != CAIRN_BTF_TYPE_TAG || !is_attribute(&t))
+		if (id < c->btf->start_id || t.kind != CAIRN_BTF_TYPE_TAG || !is_attribute(c, &t))
 			return c->map[id];
 		id = t.ref;
 	}
@@ -86,9 +89,9 @@ static void plan(struct btf_convert *c, bool keep_unknown)
 		c->map[id] = n ? next : 0;
 		next += n;
 	}
-	for (uint32_t id = c->btf->start_id; c->downgrade && id < c->btf->end_id; id++) {
+	for (uint32_t id = c->btf->start_id; (c->downgrade || c->kernel) && id < c->btf->end_id; id++) {
 		cairn_btf_type(c->btf, id, &t);
-		if (t.kind == CAIRN_BTF_TYPE_TAG && is_attribute(&t))
+		if (t.kind == CAIRN_BTF_TYPE_TAG && is_attribute(c, &t))
 			c->map[id] = behind_tags(c, id);
 	}
 }
@@ -185,6 +188,28 @@ static int copy_enum64(struct btf_convert *c, const struct cairn_btf_type *t)
 	return rc;
 }
 
+/* Of a section only the variables that the kernel takes, and 65,535 elements at most, as kernels before 7.2 count. */
+static int copy_for_kernel(struct btf_convert *c, const struct cairn_btf_type *t)
+{
+	if (t->kind != CAIRN_BTF_DATASEC && btf_n_elems(t->kind, t->vlen) <= OLD_VLEN_MAX)
+		return copy_record(c, t, 0, t->vlen);
+	if (t->kind != CAIRN_BTF_DATASEC) {
+		c->losses.wide_vlens++;
+		return copy_record(c, t, 0, OLD_VLEN_MAX);
+	}
+	uint32_t *words = malloc((3 * (size_t)t->vlen + 1) * sizeof(*words));
+	struct cairn_btf_type some = *t;
+	if (!words)
+		return -ENOMEM;
+	some.words = words;
+	some.vlen = btf_kernel_variables(c, t, words);
+	c->losses.variables += t->vlen - some.vlen;
+	c->losses.wide_vlens += some.vlen > OLD_VLEN_MAX;
+	int rc = copy_record(c, &some, 0, some.vlen < OLD_VLEN_MAX ? some.vlen : OLD_VLEN_MAX);
+	free(words);
+	return rc;
+}
+
 static int copy_old(struct btf_convert *c, const struct cairn_btf_type *t)
 {
 	int rc = 0;
@@ -208,6 +233,10 @@ static void count_loss(struct btf_convert *c, const struct cairn_btf_type *t)
 		return; /* its functions are counted */
 	else if (t->kind == CAIRN_BTF_FUNC)
 		c->losses.functions++;
+	else if (t->kind == CAIRN_BTF_VAR)
+		c->losses.variables++;
+	else if (t->kind == CAIRN_BTF_DATASEC)
+		c->losses.sections++;
 	else if (!is_loc(t->kind))
 		c->losses.tags++;
 	else if (c->dialect != CAIRN_BTF_NO_LOC)
@@ -229,7 +258,7 @@ static int copy_records(struct btf_convert *c, bool keep_unknown)
 		if (!n_records(c, &t, keep_unknown))
 			count_loss(c, &t);
 		else
-			rc = c->downgrade ? copy_old(c, &t) : copy_record(c, &t, 0, t.vlen);
+			rc = c->downgrade ? copy_old(c, &t) : c->kernel ? copy_for_kernel(c, &t) : copy_record(c, &t, 0, t.vlen);
 	}
 	return rc;
 }
@@ -242,6 +271,7 @@ static void convert_fini(struct btf_convert *c)
 {
 	cairn_btf_builder_free(c->b);
 	btf_kernel_names_free(c->kernel_names);
+	free(c->refused_tags);
 	free(c->map);
 }
 
@@ -309,7 +339,8 @@ static int convert(struct btf_convert *c, struct cairn_err *err)
 	if (c->for_kernel && (c->base != c->btf->base || cairn_btf_check_for_kernel(c->btf, 0, NULL, NULL)))
 		c->kernel = true;
 	c->map = calloc(c->btf->end_id, sizeof(*c->map));
-	if (!c->map)
+	c->refused_tags = c->kernel ? btf_kernel_refused_tags(c->btf) : NULL;
+	if (!c->map || (c->kernel && !c->refused_tags))
 		return err_nomem(err, "a map of BTF ids");
 	int rc = map_base(c, err);
 	if (rc == 0)
@@ -318,6 +349,41 @@ static int convert(struct btf_convert *c, struct cairn_err *err)
 		return rc;
 	rc = copy_all(c);
 	return rc < 0 ? err_set(err, rc, "%s: no room for what it is converted to", c->btf->name) : 0;
+}
+
+struct first_rule {
+	char text[160];
+	uint32_t id;
+};
+
+static void note_rule(void *ctx, uint32_t id, uint64_t off, const char *text)
+{
+	struct first_rule *first = ctx;
+	if (first->text[0])
+		return;
+	first->id = id;
+	snprintf(first->text, sizeof(first->text), "%s", text);
+}
+
+/* What is damaged stays damaged: it is not handed out as what a kernel takes. */
+static int check_result(const struct btf_convert *c, void **bytes, size_t size, struct cairn_err *err)
+{
+	struct cairn_btf_open_opts opts = {.size = sizeof(opts), .base = c->base};
+	struct first_rule first = {.text = ""};
+	struct cairn_btf *btf;
+	int rc = cairn_btf_open_mem(*bytes, size, c->btf->name, &opts, &btf, err);
+	if (rc == 0) {
+		rc = cairn_btf_check_for_kernel(btf, 0, note_rule, &first);
+		cairn_btf_close(btf);
+		if (rc > 0)
+			rc = err_set(err, -EOPNOTSUPP, "%s: a kernel would refuse what it is converted to: record %u: %s",
+				     c->btf->name, first.id, first.text);
+	}
+	if (rc < 0) {
+		free(*bytes);
+		*bytes = NULL;
+	}
+	return rc;
 }
 
 int cairn_btf_convert(const struct cairn_btf *btf, const struct cairn_btf_convert_opts *opts,
@@ -336,6 +402,8 @@ int cairn_btf_convert(const struct cairn_btf *btf, const struct cairn_btf_conver
 	int rc = convert(&c, err);
 	if (rc == 0)
 		rc = cairn_btf_finish(c.b, ret, ret_size, err);
+	if (rc == 0 && c.for_kernel)
+		rc = check_result(&c, ret, *ret_size, err);
 	if (rc == 0 && losses)
 		*losses = c.losses;
 	convert_fini(&c);

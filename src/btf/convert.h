@@ -16,6 +16,7 @@ struct btf_convert {
 	bool kernel;     /* and the input has what a kernel refuses */
 	bool big_endian;
 	struct cairn_btf_builder *b;
+	bool *refused_tags; /* per id, for the kernel; NULL: none */
 	uint32_t *map; /* new id of each id of the chain; 0: it is gone */
 	struct btf_kernel_names *kernel_names; /* NULL: they stay */
 	struct cairn_btf_losses losses;
@@ -42,5 +43,11 @@ int btf_kernel_records(struct btf_convert *c);
 
 /* A prototype that the kernel does not take, a function that has it, a tag of such. */
 bool btf_kernel_refuses(const struct cairn_btf *btf, const struct cairn_btf_type *t);
+
+/* Per id: a TYPE_TAG that some kernels do not take. free(); NULL: no memory. */
+bool *btf_kernel_refused_tags(const struct cairn_btf *btf);
+
+/* The elements of a DATASEC that the kernel takes, to @words, with the input's ids. Returns how many. */
+uint32_t btf_kernel_variables(const struct btf_convert *c, const struct cairn_btf_type *t, uint32_t *words);
 
 #endif

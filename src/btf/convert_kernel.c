@@ -11,11 +11,15 @@
  *		fn(u32)				fn(u32 arg0)
  *
  * "::" becomes '.', and whatever else is not allowed '_'. Two names that would become one, and one that is too long, get the
- * hash of what they were behind them (".5f3a01c7"), so that different names stay different. Names of integers, floats, tags and
- * sections may be any text for the kernel, and are kept.
+ * hash of what they were behind them (".5f3a01c7"), so that different names stay different. Names of integers, floats and tags
+ * may be any text for the kernel, and are kept; those of sections since Linux 6.12 only.
  *
  * Functions with a parameter or result of a type that is only declared (C++ passes such by reference) are left out: the kernel
  * wants to know all sizes.
+ *
+ * What is declared here and defined elsewhere (extern) is left out, and so are sections that have no size before an
+ * object is linked, variables in a section that overlap or have no size, and tags that only new kernels know or that come
+ * after qualifiers. A member that is a float at an odd place (packed) becomes bytes.
  *
  * Names are rewritten as records are copied; the rest is done in the result.
  */
@@ -47,7 +51,7 @@ struct btf_kernel_names {
 
 static bool is_text(uint32_t kind)
 {
-	return kind == CAIRN_BTF_INT || kind == CAIRN_BTF_FLOAT || kind == CAIRN_BTF_DATASEC ||
+	return kind == CAIRN_BTF_INT || kind == CAIRN_BTF_FLOAT ||
 	       kind == CAIRN_BTF_DECL_TAG || kind == CAIRN_BTF_TYPE_TAG;
 }
 
@@ -199,14 +203,147 @@ static bool is_refused_proto(const struct cairn_btf *btf, const struct cairn_btf
 	return false;
 }
 
+/* Declared here and defined elsewhere; an attribute, which not all kernels know; a section that has no size yet. */
+static bool is_refused_alone(const struct cairn_btf_type *t)
+{
+	switch (t->kind) {
+	case CAIRN_BTF_FUNC:
+		return t->vlen > CAIRN_BTF_GLOBAL;
+	case CAIRN_BTF_VAR:
+		return t->words[0] > CAIRN_BTF_GLOBAL;
+	case CAIRN_BTF_DATASEC:
+		return !t->ref && t->vlen;
+	case CAIRN_BTF_DECL_TAG:
+		return t->kflag;
+	default:
+		return false;
+	}
+}
+
 bool btf_kernel_refuses(const struct cairn_btf *btf, const struct cairn_btf_type *t)
 {
 	struct cairn_btf_type at = *t;
-	if (at.kind == CAIRN_BTF_DECL_TAG && !cairn_btf_type(btf, at.ref, &at))
-		return false;
+	if (is_refused_alone(&at))
+		return true;
+	if (at.kind == CAIRN_BTF_DECL_TAG && (!cairn_btf_type(btf, at.ref, &at) || is_refused_alone(&at)))
+		return at.id != t->id;
 	if (at.kind == CAIRN_BTF_FUNC && !cairn_btf_type(btf, at.ref, &at))
 		return false;
 	return at.kind == CAIRN_BTF_FUNC_PROTO && is_refused_proto(btf, &at);
+}
+
+/* ---- type tags ---- */
+
+bool *btf_kernel_refused_tags(const struct cairn_btf *btf)
+{
+	const uint64_t modifiers = KIND(TYPEDEF) | KIND(VOLATILE) | KIND(CONST) | KIND(RESTRICT);
+	bool *refused = calloc(btf->end_id, sizeof(*refused));
+	struct cairn_btf_type t;
+	for (uint32_t id = 1; refused && id < btf->end_id; id++) {
+		cairn_btf_type(btf, id, &t);
+		if (t.kind == CAIRN_BTF_TYPE_TAG && t.kflag)
+			refused[id] = true;
+		if (t.kind >= CAIRN_BTF_N_KINDS || !(modifiers >> t.kind & 1))
+			continue;
+		/* As many tags after the qualifier as there are. */
+		while (cairn_btf_type(btf, t.ref, &t) && t.kind == CAIRN_BTF_TYPE_TAG && !refused[t.id])
+			refused[t.id] = true;
+	}
+	return refused;
+}
+
+/* ---- variables ---- */
+
+uint32_t btf_kernel_variables(const struct btf_convert *c, const struct cairn_btf_type *t, uint32_t *words)
+{
+	uint32_t n = 0;
+	uint64_t end = 0;
+	struct cairn_btf_type var;
+	for (uint32_t i = 0; i < t->vlen; i++) {
+		struct cairn_btf_secinfo v = cairn_btf_secinfo(t, i);
+		if (!cairn_btf_type(c->btf, v.type, &var) || var.kind != CAIRN_BTF_VAR || !c->map[v.type] || !v.size ||
+		    v.offset < end || (uint64_t)v.offset + v.size > t->ref)
+			continue;
+		end = (uint64_t)v.offset + v.size;
+		memcpy(words + 3 * (size_t)n++, t->words + 3 * (size_t)i, 3 * sizeof(*words));
+	}
+	return n;
+}
+
+/* ---- floats ---- */
+
+enum { FLOAT_BYTES_MAX = 16 };
+
+static uint32_t bit_off(const uint32_t *record, const uint32_t *member)
+{
+	return BTF_KFLAG_OF(record[BTF_RECORD_INFO]) ? member[2] & 0xffffff : member[2];
+}
+
+/* The record of an id of the result or its base. */
+static const uint32_t *result_record(const struct btf_convert *c, uint32_t id)
+{
+	if (c->base && id < c->base->end_id)
+		return id ? btf_record(btf_owner(c->base, id), id) : NULL;
+	return btf_builder_record(c->b, id);
+}
+
+/* Bytes of a FLOAT, through qualifiers and typedefs; 0: it is none. */
+static uint32_t float_bytes(const struct btf_convert *c, uint32_t id)
+{
+	const uint64_t through = KIND(TYPEDEF) | KIND(VOLATILE) | KIND(CONST) | KIND(RESTRICT) | KIND(TYPE_TAG);
+	const uint32_t *record;
+	for (int i = 0; i < AROUND_MAX && (record = result_record(c, id)); i++) {
+		uint32_t kind = BTF_KIND_OF(record[BTF_RECORD_INFO]);
+		if (kind == CAIRN_BTF_FLOAT)
+			return record[BTF_RECORD_REF] <= FLOAT_BYTES_MAX ? record[BTF_RECORD_REF] : 0;
+		if (kind >= CAIRN_BTF_N_KINDS || !(through >> kind & 1))
+			return 0;
+		id = record[BTF_RECORD_REF];
+	}
+	return 0;
+}
+
+/* Calls for each member that is a FLOAT at an offset that the kernel does not take. */
+static void for_unaligned(const struct btf_convert *c, uint32_t first,
+			  void (*visit)(uint32_t *ids, uint32_t bytes, uint32_t *member), uint32_t *ids)
+{
+	for (uint32_t id = first, *record; (record = btf_builder_record(c->b, id)); id++) {
+		uint32_t kind = BTF_KIND_OF(record[BTF_RECORD_INFO]);
+		if (kind != CAIRN_BTF_STRUCT && kind != CAIRN_BTF_UNION)
+			continue;
+		for (uint32_t i = 0; i < BTF_VLEN_OF(record[BTF_RECORD_INFO]); i++) {
+			uint32_t *member = record + BTF_RECORD_WORDS + 3 * (size_t)i;
+			uint32_t bytes = bit_off(record, member) % 64 ? float_bytes(c, member[1]) : 0;
+			if (bytes && bit_off(record, member) % (8 * (bytes < 8 ? bytes : 8)))
+				visit(ids, bytes, member);
+		}
+	}
+}
+
+static void need_opaque(uint32_t *ids, uint32_t bytes, uint32_t *member)
+{
+	ids[bytes] = 1;
+}
+
+static void make_opaque(uint32_t *ids, uint32_t bytes, uint32_t *member)
+{
+	member[1] = ids[bytes];
+	ids[0]++;
+}
+
+/* Such members become bytes: a struct of that size without members. */
+static int hide_floats(struct btf_convert *c, uint32_t first)
+{
+	uint32_t ids[FLOAT_BYTES_MAX + 1] = {0};
+	int rc = 0;
+	for_unaligned(c, first, need_opaque, ids);
+	for (uint32_t bytes = 1; rc >= 0 && bytes <= FLOAT_BYTES_MAX; bytes++)
+		if (ids[bytes])
+			rc = btf_add_struct(c->b, CAIRN_BTF_STRUCT, 0, bytes, NULL, 0, &ids[bytes]);
+	if (rc >= 0)
+		for_unaligned(c, first, make_opaque, ids);
+	c->losses.floats += ids[0];
+	return rc;
 }
 
 /* ---- members ---- */
@@ -222,11 +359,6 @@ static int by_place(const void *a, const void *b)
 	if (x->at != y->at)
 		return x->at < y->at ? -1 : 1;
 	return x->number < y->number ? -1 : x->number > y->number;
-}
-
-static uint32_t bit_off(const uint32_t *record, const uint32_t *member)
-{
-	return BTF_KFLAG_OF(record[BTF_RECORD_INFO]) ? member[2] & 0xffffff : member[2];
 }
 
 static bool is_sorted(const uint32_t *record, uint32_t n)
@@ -349,5 +481,7 @@ int btf_kernel_records(struct btf_convert *c)
 {
 	uint32_t first = c->base ? c->base->end_id : 1;
 	int rc = order_members(c, first);
+	if (rc >= 0)
+		rc = hide_floats(c, first);
 	return rc < 0 ? rc : name_params(c, first);
 }
