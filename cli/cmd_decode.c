@@ -24,6 +24,7 @@ static const struct opt opts[] = {
 	{0, "json", OPT_FLAG, NULL, OFF(json), "one JSON value per line"},
 	{0, "hex", OPT_FLAG, NULL, OFF(hex), "integers in hexadecimal"},
 	{0, "padding", OPT_FLAG, NULL, OFF(padding), "show the bytes that belong to no member"},
+	{0, "raw", OPT_FLAG, NULL, OFF(raw), "show strings and vectors of C++, Rust and Go as the structs that they are"},
 	{'n', "max-elems", OPT_COUNT, "N", OFF(max_elems), "at most N elements of each array"},
 	{0, "abi", OPT_TEXT, "ABI", OFF(file.abi), "lay C declarations out for this ABI, and read its byte order"},
 	{'B', "base", OPT_LIST, "BASE", OFF(file.bases),

@@ -14,7 +14,7 @@ struct decode_values {
 	struct opt_list choices;
 	const char *map, *format, *field;
 	unsigned long record_size, max_elems;
-	bool ring, perf, consume, json, hex, padding;
+	bool ring, perf, consume, json, hex, padding, raw;
 };
 
 /* Values of one type on their way to standard output. */

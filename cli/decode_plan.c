@@ -77,6 +77,7 @@ int decode_plan(const struct decode_values *values, const struct cairn_types *ty
 				     .max_elems = (uint32_t)values->max_elems,
 				     .max_depth = 64,
 				     .padding = values->padding,
+				     .raw = values->raw,
 				     .big_endian = source ? cairn_source_is_big_endian(source)
 							  : __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__,
 				     .long_double = long_double_of(source ? cairn_source_abi(source) : NULL)};

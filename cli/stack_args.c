@@ -150,7 +150,9 @@ static enum cairn_unavailable read_value(const struct stack_names *names, struct
 static void put_value(FILE *out, struct cairn_sites *sites, const struct cairn_arg *arg, const void *value, size_t n,
 		      enum cairn_value_style style)
 {
-	struct cairn_value_opts opts = {.size = sizeof(opts), .style = style, .max_elems = ELEMS_MAX};
+	struct cairn_value_opts opts = {.size = sizeof(opts), .style = style, .max_elems = ELEMS_MAX,
+					/* What strings and vectors point to is not read from the stopped process. */
+					.raw = true};
 
 	cairn_value_print(cairn_sites_types(sites), arg->type, value, n, &opts, out);
 }

@@ -55,6 +55,8 @@ enum cairn_long_double {
 	CAIRN_LONG_DOUBLE_OTHER, /* two doubles, as on ppc64: not read, its bytes are shown */
 };
 
+#define CAIRN_VALUE_UNREADABLE_MEMORY SIZE_MAX
+
 struct cairn_value_opts {
 	/* sizeof(struct cairn_value_opts) of the caller; a longer, unknown tail must be zero. */
 	size_t size;
@@ -67,6 +69,13 @@ struct cairn_value_opts {
 	enum cairn_long_double long_double; /* of 16 bytes */
 	const struct cairn_value_arm *arms;
 	size_t n_arms;
+	bool raw; /* strings, vectors and slices of C++, Rust and Go are shown as the structs that they are */
+	/*
+	 * Reads what such a value points to: copies up to @n bytes of the memory that the value is from, and returns how many it has
+	 * from @at on; 0 when it knows nothing of them, CAIRN_VALUE_UNREADABLE_MEMORY when they cannot be read. NULL: nothing is known.
+	 */
+	size_t (*read)(void *ctx, uint64_t at, void *to, size_t n);
+	void *read_ctx;
 };
 
 /*
@@ -88,6 +97,13 @@ struct cairn_value_opts {
  *	                members of anonymous members are keys of the object around them, a base
  *	                class is "<Base>"
  *	unions          every arm, as in a struct, or those that opts->arms choose
+ *	strings         of C++ (std::string, std::string_view), Rust (&str, String), Go:
+ *	                "text", with ... when only the first bytes could be read
+ *	vectors, slices std::vector, &[T], Vec<T>, []T: as arrays. std::unique_ptr: its pointer
+ *	                All of these only where the type's layout is what is known of it, else
+ *	                the struct. What they point to is read by opts->read; where it cannot be
+ *	                read: <unreadable: N bytes at 0x...>, in JSON {"unreadable":"..."}; where
+ *	                nobody read it: <unavailable: N bytes at 0x... are not here>
  *	arrays          {1, 2}; JSON: [1,2]. Without a count (flexible array): as many as the bytes
  *	                hold
  *	void, function  <no value>; a struct that is only declared or unread: <incomplete>;

@@ -282,6 +282,12 @@ enum cairn_value_state {
 	CAIRN_VALUE_UNREADABLE,  /* its memory could not be read now (a wild or NULL pointer) */
 };
 
+struct cairn_event_target {
+	uint64_t at;
+	const uint8_t *bytes; /* the first of them; NULL when they cannot be read */
+	uint32_t n_bytes;
+};
+
 struct cairn_event_value {
 	const struct cairn_trace_value *what;
 	enum cairn_value_state state;
@@ -293,6 +299,9 @@ struct cairn_event_value {
 	const uint8_t *bytes;
 	uint32_t n_bytes;
 	bool truncated; /* the string, struct or array goes on */
+	/* What strings and vectors of C++, Rust and Go in it point to, as far as it was fetched. */
+	const struct cairn_event_target *targets;
+	uint32_t n_targets;
 };
 
 /* A hit of a place; borrowed during the callback. */

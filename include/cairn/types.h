@@ -98,7 +98,10 @@ struct cairn_type {
 	const char *name; /* NULL when anonymous; C++: qualified, "std::vector<int>" */
 	/* Size in bytes; 0 when unknown or a declaration. Of an array: of the whole array. */
 	uint64_t size;
-	/* Pointee, element, aliased, return or underlying type. */
+	/*
+	 * Pointee, element, aliased, return or underlying type. STRUCT of Rust, once it is read: the type that it is made for, the T of
+	 * Vec<T>; 0 otherwise.
+	 */
 	uint32_t ref;
 	uint32_t container; /* MEMBER_PTR: the class that it points into */
 	/* Struct, class, union, enum: the name stands alone, as in C++; C says "struct NAME". */

@@ -455,6 +455,47 @@ static void compile_array(struct compiler *c, const struct cairn_type *t, struct
 	end_group(c, group);
 }
 
+/* ---- values that are elsewhere ---- */
+
+/* Elements are seen from the start of each. */
+static void compile_elements(struct compiler *c, const struct recipe *recipe, uint32_t at, unsigned int depth)
+{
+	const struct view element = {0, recipe->element_bytes, false};
+
+	if (depth + 1 >= c->max_depth)
+		add_more(c);
+	else
+		compile_value(c, recipe->element, element, depth + 1);
+	emit(c, (struct op){.code = OP_NEXT});
+	set_next(c, at, (uint32_t)c->ops.n);
+}
+
+static bool compile_recipe(struct compiler *c, uint32_t id, struct view v, unsigned int depth)
+{
+	struct recipe_plan p = {0};
+
+	/* Words in the other byte order are no machine's that has these types. */
+	if (c->raw || c->look.big_endian || !recipe_of(c->types, id, &p.recipe))
+		return false;
+	if (p.recipe.kind == RECIPE_POINTER) {
+		v.off += p.recipe.ptr;
+		emit_at(c, v, 8, (struct op){.code = OP_POINTER, .width = 64});
+		return true;
+	}
+	p.loop = (struct loop){.stride = p.recipe.element_bytes, .limit = UINT64_MAX, .closes = true};
+	if (is_outside(v, 0, p.recipe.size)) {
+		add_note(c, CUT_OFF);
+		return true;
+	}
+	if (!VEC_ADD(&c->recipes, p))
+		out_of_memory(c);
+	uint32_t at = emit(c, (struct op){.code = OP_RECIPE, .off = v.off, .size = p.recipe.size,
+					  .aux = (uint32_t)c->recipes.n - 1});
+	if (p.recipe.kind == RECIPE_ARRAY)
+		compile_elements(c, &p.recipe, at, depth);
+	return true;
+}
+
 static void compile_value(struct compiler *c, uint32_t id, struct view v, unsigned int depth)
 {
 	const struct cairn_type *t = type_of(c, id);
@@ -463,6 +504,8 @@ static void compile_value(struct compiler *c, uint32_t id, struct view v, unsign
 		add_more(c);
 		return;
 	}
+	if (compile_recipe(c, id, v, depth))
+		return;
 	switch (t->kind) {
 	case CAIRN_T_STRUCT:
 	case CAIRN_T_CLASS:
@@ -514,7 +557,7 @@ static uint64_t flexible_at(struct compiler *c, uint32_t id, uint64_t off, unsig
 
 /* ---- entry ---- */
 
-static int read_opts(const struct cairn_value_opts *opts, struct compiler *c)
+static int read_opts(const struct cairn_value_opts *opts, struct compiler *c, struct cairn_decode *d)
 {
 	struct cairn_value_opts o;
 	int rc = opts_take(&o, sizeof(o), opts, NULL);
@@ -530,8 +573,11 @@ static int read_opts(const struct cairn_value_opts *opts, struct compiler *c)
 	c->padding = o.padding;
 	c->max_elems = o.max_elems;
 	c->max_depth = depth < DEPTH_LIMIT ? depth : DEPTH_LIMIT;
+	c->raw = o.raw;
 	c->arms = o.arms;
 	c->n_arms = o.n_arms;
+	d->read = o.read;
+	d->read_ctx = o.read_ctx;
 	return 0;
 }
 
@@ -555,6 +601,7 @@ static void finish(struct compiler *c, struct cairn_decode *d)
 	d->ops = keep(c, c->ops.p, c->ops.n, sizeof(*c->ops.p));
 	d->text = keep(c, c->text.p, c->text.n, 1);
 	d->loops = keep(c, c->loops.p, c->loops.n, sizeof(*c->loops.p));
+	d->recipes = keep(c, c->recipes.p, c->recipes.n, sizeof(*c->recipes.p));
 	d->enums = keep(c, c->enums.p, c->enums.n, sizeof(*c->enums.p));
 	d->cases = keep(c, c->cases.p, c->cases.n, sizeof(*c->cases.p));
 	d->reals = keep(c, c->reals.p, c->reals.n, sizeof(*c->reals.p));
@@ -585,7 +632,7 @@ int plan_compile(const struct cairn_types *types, uint32_t id, const struct cair
 
 	if (!d)
 		return err_nomem(err, "a plan for decoding");
-	if (read_opts(opts, &c) < 0) {
+	if (read_opts(opts, &c, d) < 0) {
 		free(d);
 		return err_set(err, -EINVAL, "options of values that are not known here");
 	}
@@ -603,6 +650,7 @@ int plan_compile(const struct cairn_types *types, uint32_t id, const struct cair
 	VEC_FREE(&c.ops);
 	VEC_FREE(&c.text);
 	VEC_FREE(&c.loops);
+	VEC_FREE(&c.recipes);
 	VEC_FREE(&c.enums);
 	VEC_FREE(&c.cases);
 	VEC_FREE(&c.reals);

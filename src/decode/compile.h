@@ -26,6 +26,8 @@ struct compiler {
 	VEC(char) text;
 	uint32_t pending; /* text from here on stands before the next operation */
 	VEC(struct loop) loops;
+	VEC(struct recipe_plan) recipes;
+	bool raw;
 	VEC(struct enum_plan) enums;
 	VEC(struct case_of) cases;
 	VEC(struct cairn_type) reals;

@@ -100,6 +100,9 @@ void out_char(struct cairn_text_out *out, const struct look *look, uint8_t byte,
  */
 void out_text(struct cairn_text_out *out, const struct look *look, const uint8_t *s, uint64_t n, const char *tail);
 
+/* Quoted and escaped, with all NULs; @more: only the beginning, as with a tail of "...". */
+void out_all_text(struct cairn_text_out *out, const struct look *look, const uint8_t *s, uint64_t n, bool more);
+
 /* A name from the input: as it is, without control characters; in JSON escaped but not quoted. */
 void out_name(struct cairn_text_out *out, bool json, const char *name);
 

@@ -19,6 +19,7 @@
 
 #include "base/arena.h"
 #include "decode/out.h"
+#include "decode/recipe.h"
 
 enum op_code {
 	OP_TEXT,
@@ -32,6 +33,7 @@ enum op_code {
 	OP_CHAR,   /* is_signed */
 	OP_STRING, /* all of size, or up to the end of what is seen when not has_count; cut at limit */
 	OP_REAL,   /* aux: reals */
+	OP_RECIPE, /* aux: recipes; of an array the elements' operations follow, up to an OP_NEXT; on at next */
 	OP_HEX,    /* bytes as one number */
 	OP_DUMP,   /* bytes as they lie */
 	OP_GROUP,  /* when nothing of it is there: <cut off>, and on at next */
@@ -57,7 +59,14 @@ struct op {
 
 struct loop {
 	bool has_count;
+	bool closes; /* it puts the bracket after its elements, as what is elsewhere may have none */
 	uint64_t count, stride, limit;
+};
+
+/* An array elsewhere is a loop without a count over what was read of it. */
+struct recipe_plan {
+	struct recipe recipe;
+	struct loop loop;
 };
 
 struct enum_value {
@@ -94,6 +103,9 @@ struct cairn_decode {
 	uint32_t n_ops;
 	const char *text;
 	const struct loop *loops;
+	const struct recipe_plan *recipes;
+	size_t (*read)(void *ctx, uint64_t at, void *to, size_t n); /* cairn_value_opts */
+	void *read_ctx;
 	const struct enum_plan *enums;
 	const struct case_of *cases;
 	struct cairn_type *reals;

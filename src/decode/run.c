@@ -17,6 +17,9 @@
  */
 enum { BUDGET_PER_BYTE = 64, BUDGET_BASE = 1 << 16 };
 
+/* Bytes of strings and arrays elsewhere that are shown at most. */
+enum { ROOM_MAX = 1 << 13 };
+
 /* What can be seen, and from where. */
 struct base {
 	const uint8_t *p;
@@ -24,7 +27,8 @@ struct base {
 };
 
 struct frame {
-	struct base around;
+	struct base around, in; /* in: what the loop runs over */
+	size_t room;		/* bytes of it that were taken before */
 	const struct loop *loop;
 	const struct op *body;
 	uint64_t i, shown, n;
@@ -38,6 +42,9 @@ struct run {
 	uint64_t budget;
 	unsigned int depth;
 	struct frame frames[DEPTH_LIMIT + 1];
+	/* What was read elsewhere, of the loops that are open. */
+	size_t n_room;
+	uint8_t room[ROOM_MAX];
 };
 
 static void put_note(struct run *r, const char *text)
@@ -209,7 +216,10 @@ static const struct op *leave(struct run *r, bool more)
 		put_separator(r);
 		put_more(r);
 	}
+	if (f->loop->closes)
+		out_put(r->out, r->d->look.json ? "]" : "}");
 	r->base = f->around;
+	r->n_room = f->room;
 	return r->d->ops + f->body[-1].next;
 }
 
@@ -233,7 +243,7 @@ static const struct op *element(struct run *r)
 	}
 	r->budget--;
 	uint64_t left = f->end - f->off;
-	r->base = (struct base){f->around.p + f->off, left < stride ? left : stride};
+	r->base = (struct base){f->in.p + f->off, left < stride ? left : stride};
 	return f->body;
 }
 
@@ -245,7 +255,8 @@ static const struct op *begin_loop(struct run *r, const struct op *op)
 	uint64_t seen = r->base.n > op->off ? r->base.n - op->off : 0;
 
 	seen = seen < loop->limit ? seen : loop->limit;
-	*f = (struct frame){.around = r->base, .loop = loop, .body = op + 1, .off = op->off};
+	*f = (struct frame){
+		.around = r->base, .in = r->base, .room = r->n_room, .loop = loop, .body = op + 1, .off = op->off};
 	/* Nothing is seen of an array behind the end, and no address is made for it. */
 	if (f->off > r->base.n)
 		f->off = r->base.n;
@@ -268,6 +279,94 @@ static const struct op *next_element(struct run *r)
 	f->i++;
 	f->off += f->loop->stride;
 	return element(r);
+}
+
+/* ---- what is elsewhere ---- */
+
+/* Nothing is at @target: it could not be read, or nobody tried. */
+static void put_absent(struct run *r, const struct recipe_target *target, bool is_unreadable)
+{
+	static const char *const texts[2][2] = {{"<unavailable: ", "{\"unavailable\":\""}, {"<unreadable: ", "{\"unreadable\":\""}};
+	bool json = r->d->look.json;
+
+	out_put(r->out, texts[is_unreadable][json]);
+	out_end(r->out, put_u64(out_room(r->out), target->n_bytes));
+	out_put(r->out, " bytes at ");
+	out_end(r->out, put_hex(out_room(r->out), target->at));
+	out_put(r->out, is_unreadable ? "" : " are not here");
+	out_put(r->out, json ? "\"}" : ">");
+}
+
+/* The bytes at @target, as far as there are any and there is room; false when none of them can be read. */
+static bool fetch(struct run *r, const struct recipe_target *target, struct base *ret, bool *is_unreadable)
+{
+	size_t room = ROOM_MAX - r->n_room;
+
+	*ret = (struct base){r->room + r->n_room, target->n_bytes < room ? target->n_bytes : room};
+	if (!target->n_bytes)
+		return true;
+	if (!r->d->read)
+		return false;
+	size_t n = r->d->read(r->d->read_ctx, target->at, r->room + r->n_room, ret->n);
+	*is_unreadable = n == CAIRN_VALUE_UNREADABLE_MEMORY;
+	if (*is_unreadable)
+		return false;
+	ret->n = n < ret->n ? n : ret->n;
+	r->n_room += ret->n;
+	return ret->n;
+}
+
+static void put_target_text(struct run *r, const struct base *text, uint64_t n)
+{
+	uint32_t max = r->d->max_elems;
+	uint64_t shown = max && text->n > max ? max : text->n;
+
+	out_all_text(r->out, &r->d->look, text->p, shown, shown < n);
+}
+
+/* The elements' operations run over what was read. */
+static const struct op *begin_elements(struct run *r, const struct op *op, const struct recipe_plan *p,
+				       struct base elements, uint64_t n, size_t room)
+{
+	struct frame *f = &r->frames[r->depth++];
+	uint64_t max = r->d->max_elems, there = elements.n / p->loop.stride;
+
+	*f = (struct frame){.around = r->base, .in = elements, .room = room, .loop = &p->loop, .body = op + 1, .n = n};
+	f->end = there * p->loop.stride;
+	f->shown = max && there > max ? max : there;
+	return element(r);
+}
+
+static const struct op *recipe(struct run *r, const struct op *op)
+{
+	const struct recipe_plan *p = &r->d->recipes[op->aux];
+	const struct op *after = p->recipe.kind == RECIPE_ARRAY ? r->d->ops + op->next : op + 1;
+	bool is_unreadable = false;
+	size_t room = r->n_room;
+	struct recipe_target target;
+	struct base is;
+
+	if (op->off > r->base.n || op->size > r->base.n - op->off) {
+		put_note(r, "<cut off>");
+		return after;
+	}
+	if (!recipe_target(&p->recipe, r->base.p + op->off, &target)) {
+		put_note(r, "<not a value of its type>");
+		return after;
+	}
+	bool there = fetch(r, &target, &is, &is_unreadable);
+	if (!there || (p->recipe.kind == RECIPE_ARRAY && target.n_bytes && is.n < p->loop.stride)) {
+		put_absent(r, &target, is_unreadable);
+		r->n_room = room;
+		return after;
+	}
+	if (p->recipe.kind == RECIPE_ARRAY) {
+		out_put(r->out, r->d->look.json ? "[" : "{");
+		return begin_elements(r, op, p, is, target.n_bytes / p->loop.stride, room);
+	}
+	put_target_text(r, &is, target.n_bytes);
+	r->n_room = room;
+	return after;
 }
 
 /* ---- jumps ---- */
@@ -343,6 +442,8 @@ static const struct op *step(struct run *r, const struct op *op)
 		return group(r, op);
 	case OP_LOOP:
 		return begin_loop(r, op);
+	case OP_RECIPE:
+		return recipe(r, op);
 	case OP_NEXT:
 		return next_element(r);
 	case OP_IF:
@@ -367,6 +468,7 @@ int cairn_decode_run(const struct cairn_decode *d, const void *bytes, size_t n_b
 	r.base = (struct base){bytes, n_bytes};
 	r.budget = (uint64_t)n_bytes * BUDGET_PER_BYTE + BUDGET_BASE;
 	r.depth = 0;
+	r.n_room = 0;
 	for (const struct op *op = d->ops;; op = step(&r, op)) {
 		put_text(&r, op);
 		if (op->code == OP_END)

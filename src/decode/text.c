@@ -156,6 +156,15 @@ void out_text(struct cairn_text_out *out, const struct look *look, const uint8_t
 		out_put(out, tail);
 }
 
+void out_all_text(struct cairn_text_out *out, const struct look *look, const uint8_t *s, uint64_t n, bool more)
+{
+	out_put(out, "\"");
+	out_escaped(out, s, n, '"', look->json, false);
+	out_put(out, more && look->json ? "...\"" : "\"");
+	if (more && !look->json)
+		out_put(out, "...");
+}
+
 void out_name(struct cairn_text_out *out, bool json, const char *name)
 {
 	/* Text has no quotes around names; a NUL as the quote escapes none. */

@@ -25,6 +25,7 @@
  * only.
  */
 #include "base/err.h"
+#include "dwarf/constants.h"
 #include "dwarf/types_inside.h"
 
 #include <errno.h>
@@ -224,6 +225,15 @@ static int add_variants(struct dw_types *r, uint64_t size, struct members *to,
 	return 0;
 }
 
+/* Of Rust's Vec<T> nothing but its parameter says what its elements are: it keeps a pointer to bytes. */
+static int read_parameter(struct dw_types *r, const struct dw_die *die, struct cairn_type *t, struct cairn_err *err)
+{
+	const char *name = dw_str(die, DW_AT_name);
+	if (dw_unit_language(die->unit) != DW_LANG_Rust || !name || strcmp(name, "T") != 0)
+		return 0;
+	return dw_types_ref(r, die, &t->ref, err);
+}
+
 int dw_types_members(struct dw_types *r, const struct dw_die *die, struct cairn_type *t,
 		     struct cairn_err *err)
 {
@@ -236,6 +246,8 @@ int dw_types_members(struct dw_types *r, const struct dw_die *die, struct cairn_
 			added = add_member(r, &child, die->tag, &members, err);
 		else if (child.tag == DW_TAG_variant_part)
 			added = add_variants(r, t->size, &members, err);
+		else if (child.tag == DW_TAG_template_type_parameter)
+			added = read_parameter(r, &child, t, err);
 		if (added < 0) {
 			rc = added;
 			break;

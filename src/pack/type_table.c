@@ -189,6 +189,8 @@ static struct cairn_type outside_of(const struct type_table *t, uint32_t id, uin
 	type.bare_name = called->bare_name;
 	type.encoding = CAIRN_ENC_UNSIGNED;
 	type.byte_swapped = false;
+	/* Of a struct it is read with the members. */
+	type.ref = type.kind == CAIRN_T_ENUM ? type.ref : 0;
 	type.n_members = type.n_enumerators = 0;
 	return type;
 }
@@ -277,7 +279,8 @@ int type_table_add(struct type_table *t, uint32_t id, uint32_t *ret)
 static int number_members(struct type_table *t, const struct cairn_type *type)
 {
 	uint32_t unused;
-	int rc = 0;
+	/* What a Rust struct is made for is read with its members. */
+	int rc = type->ref ? type_table_add(t, type->ref, &unused) : 0;
 	for (uint32_t i = 0; rc >= 0 && i < type->n_members; i++)
 		rc = type_table_add(t, type->members[i].type, &unused);
 	return rc;

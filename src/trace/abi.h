@@ -17,7 +17,7 @@
  *	OFFSET SIZE  MEANING
  *	0      1     code
  *	1      1     reg: index into the file
- *	2      1     size: bytes, or for COPY and STRING the binary logarithm of bytes
+ *	2      1     size: bytes, or for COPY, STRING and BYTES the binary logarithm of bytes
  *	3      1     flags: FETCH_F_*
  *	4      2     out: offset in the record, in bytes
  *	6      1     value: number of the value this is for; of a condition FETCH_NO_VALUE
@@ -64,6 +64,7 @@ enum fetch_code {
 	FETCH_LOAD,      /* acc = the size bytes of memory at acc, zero-extended; size 1 to 8 */
 	FETCH_COPY,      /* record[out] = the 1 << size bytes of memory at acc + imm; keeps acc */
 	FETCH_STRING,    /* record[out] = u16 length, flag, up to 1 << size bytes of string at acc */
+	FETCH_BYTES,     /* record[out] = the first file[reg] bytes of memory at acc, at most 1 << size */
 	FETCH_STREQ,     /* acc = whether the string at acc is that of the next two operations */
 	FETCH_SAVE,      /* file[reg] = acc; reg from FETCH_SLOT on */
 	FETCH_JZ,        /* leave jump operations out when acc is 0 */

@@ -53,6 +53,28 @@ static void decode_string(struct decode_space *s, uint32_t i, const struct value
 	}
 }
 
+/* False when not even the value could be read. */
+static bool decode_targets(struct decode_space *s, uint32_t i, const struct value_layout *l, const uint8_t *rec)
+{
+	struct cairn_event_value *v = &s->values[i];
+	const uint8_t *state = rec + l->state;
+
+	for (uint32_t k = 0; k < l->n_targets && state[0]; k++) {
+		const struct target_layout *t = &l->targets[k];
+		struct cairn_event_target *to = &s->targets[s->n_targets];
+		struct recipe_target target;
+		if (!recipe_target(&t->is.recipe, rec + l->out + t->is.off, &target))
+			continue;
+		*to = (struct cairn_event_target){.at = target.at};
+		to->bytes = state[1 + k] ? rec + t->out : NULL;
+		to->n_bytes = target.n_bytes < t->n_shown ? (uint32_t)target.n_bytes : t->n_shown;
+		v->targets = v->targets ? v->targets : to;
+		v->n_targets++;
+		s->n_targets++;
+	}
+	return state[0];
+}
+
 /* Moves a bit-field down to bit 0 of bytes of its own. */
 static void shift_bits(struct decode_space *s, uint32_t i, const struct value_layout *l)
 {
@@ -85,7 +107,7 @@ static void decode_value(const struct trace_probe *p, const struct trace_place *
 		decode_string(s, i, l, rec, fault);
 		return;
 	}
-	if (fault) {
+	if (l->n_targets ? !decode_targets(s, i, l, rec) : fault) {
 		unreadable(s, i, 0, false);
 		return;
 	}
@@ -116,6 +138,7 @@ bool decode_record(const struct cairn_trace *t, const struct trace_record *rec, 
 		.values = s->values,
 		.show_name = t->opts.show_name,
 	};
+	s->n_targets = 0;
 	memcpy(s->event.comm, rec->comm, sizeof(s->event.comm));
 	s->event.comm[sizeof(s->event.comm) - 1] = 0;
 	for (uint32_t i = 0; i < p->pub.n_values; i++)

@@ -101,6 +101,12 @@ void fetch_close_value(struct fetch_program *p, uint32_t from, uint32_t value)
 	}
 }
 
+void fetch_close_part(struct fetch_program *p, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to && i < p->n; i++)
+		p->ops[i].jump = (uint8_t)(to - i - 1);
+}
+
 static bool emit_register(struct fetch_program *p, uint8_t reg, enum cairn_unavailable *why)
 {
 	if (reg > FETCH_FILE_IP) {

@@ -17,6 +17,7 @@
 
 #include <stdio.h>
 
+#include "decode/recipe.h"
 #include "trace/expr.h"
 
 struct fetch_program {
@@ -33,6 +34,23 @@ struct value_layout {
 	uint16_t n_shown; /* of a string: the most, without its NUL */
 	uint8_t bit_shift, bit_size; /* bit-field: in the fetched bytes; bit_size 0: none */
 	bool cut;         /* the type has more bytes than are fetched */
+	/*
+	 * What recipes in the value's type look at. The 8 bytes at state tell whether the value was read, and then each target: a byte is 0
+	 * until it was.
+	 */
+	const struct target_layout *targets;
+	uint8_t n_targets;
+	uint16_t state;
+};
+
+/* Of all values of a probe, as each takes a dozen operations, and of one. */
+enum { TARGETS_MAX = 5 };
+
+struct target_layout {
+	struct recipe_at is;
+	uint16_t out;
+	uint16_t n_shown; /* bytes, at most 1 << log */
+	uint8_t log;
 };
 
 /*
@@ -65,6 +83,9 @@ void fetch_emit_copy(struct fetch_program *p, uint32_t out, uint32_t n);
  * left out.
  */
 void fetch_close_value(struct fetch_program *p, uint32_t from, uint32_t value);
+
+/* The operations [@from, @to) of a value: when one of them cannot read memory, the others are left out. */
+void fetch_close_part(struct fetch_program *p, uint32_t from, uint32_t to);
 
 /*
  * The steps of a location; false with *@why when a probe cannot do one. @at is the probed address.

@@ -246,7 +246,7 @@ static struct needs program_needs(const struct fetch_program *p)
 		if (reads_file && op->reg < 16)
 			r.registers |= (uint16_t)(1u << op->reg);
 		r.memory |= op->code == FETCH_LOAD || op->code == FETCH_COPY ||
-			    op->code == FETCH_STRING || op->code == FETCH_STREQ;
+			    op->code == FETCH_STRING || op->code == FETCH_BYTES || op->code == FETCH_STREQ;
 		/* Two operations of text follow. */
 		i += op->code == FETCH_STREQ ? 2 : 0;
 	}

@@ -58,8 +58,52 @@ static void lay_out_value(const struct cairn_trace *t, const struct cairn_types 
 	l->n_bytes = (uint16_t)(l->cut ? t->value_bytes : size);
 }
 
+static uint32_t target_bytes(const struct cairn_trace *t, const struct recipe *recipe)
+{
+	enum { TARGET_MIN = 16 };
+	uint32_t ret = TARGET_MIN;
+
+	if (recipe->kind == RECIPE_TEXT)
+		return t->string_bytes;
+	/* A quarter of what a struct may have: there may be several. */
+	while (ret < t->value_bytes / 4)
+		ret *= 2;
+	return ret;
+}
+
+/*
+ * Room for what the recipes in a value look at, after its own bytes; returns the bytes of all. *@left targets may be had.
+ */
+static uint32_t lay_out_targets(struct cairn_trace *t, const struct cairn_trace_value *v,
+				const struct cairn_types *types, uint32_t out, unsigned int *left, struct value_layout *l)
+{
+	struct recipe_at found[TARGETS_MAX];
+	unsigned int n = v->type && !v->hex && !l->bit_size ? recipe_all(types, v->type, found, *left) : 0;
+	struct target_layout *targets = n ? arena_array(&t->arena, n, sizeof(*targets)) : NULL;
+	uint32_t at = round_up(out + l->n_bytes, 8);
+
+	l->n_targets = 0;
+	for (unsigned int i = 0; i < n && targets; i++) {
+		uint32_t bytes = target_bytes(t, &found[i].recipe);
+		if (found[i].off + found[i].recipe.size > l->n_bytes)
+			break;
+		targets[i] = (struct target_layout){
+			.is = found[i],
+			.out = (uint16_t)at,
+			.n_shown = (uint16_t)(found[i].recipe.kind == RECIPE_TEXT ? t->string_shown : bytes),
+			.log = (uint8_t)__builtin_ctz(bytes),
+		};
+		l->n_targets++;
+		at += bytes;
+	}
+	l->targets = targets;
+	l->state = (uint16_t)at;
+	*left -= l->n_targets;
+	return l->n_targets ? at + 8 - out : l->n_bytes;
+}
+
 /* Places each value in the record; returns the bytes needed. */
-static uint32_t lay_out(const struct cairn_trace *t, struct trace_probe *p)
+static uint32_t lay_out(struct cairn_trace *t, struct trace_probe *p, unsigned int targets)
 {
 	uint32_t at = sizeof(struct trace_record);
 
@@ -75,6 +119,7 @@ static uint32_t lay_out(const struct cairn_trace *t, struct trace_probe *p)
 			lay_out_value(t, p->pub.types, p->text->values[i].expr, l);
 			room = l->n_bytes;
 			at = round_up(at, room >= 8 ? 8 : room > 2 ? 4 : room ? room : 1);
+			room = lay_out_targets(t, &p->pub.values[i], p->pub.types, at, &targets, l);
 		}
 		l->out = (uint16_t)at;
 		at += room;
@@ -116,16 +161,59 @@ static struct expr_scope scope_of(const struct trace_probe *p)
 				   .text = p->text->text};
 }
 
-static int describe_value(const struct trace_probe *p, struct probe_value_text *v, bool listed,
+/* What recipes look into, and the elements; vectors of vectors of vectors are enough. */
+static int complete_recipes(const struct expr_scope *scope, uint32_t type, unsigned int depth, struct cairn_err *err)
+{
+	enum { ELEMENTS_MAX = 3 };
+	struct recipe_at found[TARGETS_MAX];
+
+	if (!scope->sites || depth == ELEMENTS_MAX)
+		return 0;
+	int r = cairn_sites_complete_type(scope->sites, type, err);
+	unsigned int n = r < 0 ? 0 : recipe_all(scope->types, type, found, TARGETS_MAX);
+	for (unsigned int i = 0; i < n && r >= 0; i++)
+		if (found[i].recipe.element)
+			r = complete_recipes(scope, found[i].recipe.element, depth + 1, err);
+	return r;
+}
+
+/* A reference to such a value stands for it, as "a.x" of a reference does for "a->x". */
+static int follow_reference(struct cairn_trace *t, const struct expr_scope *scope, struct probe_value_text *v,
+			    struct cairn_err *err)
+{
+	struct expr *e = v->expr, *deref;
+	const struct cairn_type *type = cairn_types_get(scope->types, cairn_types_resolve(scope->types, e->type));
+	struct recipe recipe;
+
+	if (!scope->sites || e->is_address || v->hex || v->as_string || (type->kind != CAIRN_T_REF && type->kind != CAIRN_T_RREF) ||
+	    !recipe_may_be(scope->types, type->ref))
+		return 0;
+	uint32_t target = type->ref;
+	int r = cairn_sites_complete_type(scope->sites, target, err);
+	if (r < 0 || !recipe_of(scope->types, target, &recipe))
+		return r;
+	deref = arena_alloc(&t->arena, sizeof(*deref));
+	if (!deref)
+		return err_nomem(err, "a probe");
+	*deref = (struct expr){.kind = EXPR_DEREF, .at = e->at, .a = e, .is_path = true, .type = target};
+	v->expr = deref;
+	return 0;
+}
+
+static int describe_value(struct cairn_trace *t, const struct trace_probe *p, struct probe_value_text *v, bool listed,
 			  struct cairn_trace_value *ret, struct cairn_err *err)
 {
 	const struct cairn_types *types = p->pub.types;
 	const struct expr_scope scope = scope_of(p);
-	const struct expr *e = v->expr;
 	int r = expr_check_path(&scope, v->expr, err);
 
+	if (r == 0)
+		r = follow_reference(t, &scope, v, err);
+	if (r == 0 && !v->expr->is_address)
+		r = complete_recipes(&scope, v->expr->type, 0, err);
 	if (r < 0)
 		return r;
+	const struct expr *e = v->expr;
 	bool pointer = !e->is_address && type_is_char_pointer(types, e->type);
 	uint32_t resolved = cairn_types_resolve(types, e->type);
 	bool addressable = e->is_address || cairn_types_get(types, resolved)->kind == CAIRN_T_PTR ||
@@ -184,7 +272,7 @@ static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cair
 		text->values[i].text = unique_text(t, values, i, &text->values[i]);
 		if (!text->values[i].text)
 			return err_nomem(err, "a probe");
-		r = describe_value(p, &text->values[i], text->has_list, &values[i], err);
+		r = describe_value(t, p, &text->values[i], text->has_list, &values[i], err);
 		if (r < 0)
 			return r;
 	}
@@ -194,8 +282,12 @@ static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cair
 		if (r < 0)
 			return r;
 	}
-	uint32_t needed = lay_out(t, p);
+	uint32_t needed = lay_out(t, p, TARGETS_MAX);
 	p->n_record = trace_record_class(needed, &class);
+	if (!p->n_record) {
+		needed = lay_out(t, p, 0);
+		p->n_record = trace_record_class(needed, &class);
+	}
 	if (!p->n_record)
 		return err_set(err, -ERANGE,
 			       "%s: the values need %u bytes per event, the limit is 4096; list "

@@ -107,12 +107,34 @@ static int print_bits(const struct cairn_event *event, const struct cairn_event_
 	return cairn_value_print_member(event->probe->types, &m, v->bytes, v->n_bytes, opts, out);
 }
 
+/* Of the process's memory only what was fetched is known. */
+static size_t read_target(void *ctx, uint64_t at, void *to, size_t n)
+{
+	const struct cairn_event_value *v = ctx;
+
+	for (uint32_t i = 0; i < v->n_targets; i++) {
+		const struct cairn_event_target *t = &v->targets[i];
+		uint64_t off = at - t->at;
+		if (at < t->at || off >= t->n_bytes)
+			continue;
+		if (!t->bytes)
+			return CAIRN_VALUE_UNREADABLE_MEMORY;
+		n = n < t->n_bytes - off ? n : (size_t)(t->n_bytes - off);
+		memcpy(to, t->bytes + off, n);
+		return n;
+	}
+	return 0;
+}
+
 static int print_value(const struct cairn_event *event, const struct cairn_event_value *v,
 		       bool json, FILE *out)
 {
 	struct cairn_value_opts opts = {.size = sizeof(opts),
 					.style = json ? CAIRN_VALUE_JSON : CAIRN_VALUE_TEXT,
-					.hex = v->what->hex};
+					.hex = v->what->hex,
+					.raw = v->what->hex,
+					.read = read_target,
+					.read_ctx = (void *)(uintptr_t)v};
 	uint64_t number = 0;
 
 	if (v->what->bit_size)

@@ -10,6 +10,7 @@ static const char *const names[FETCH_N_CODES] = {
 	[FETCH_END] = "end",	 [FETCH_FILTER] = "filter", [FETCH_STORE_REG] = "store-reg",
 	[FETCH_REG] = "reg",	 [FETCH_CONST] = "const",   [FETCH_STORE] = "store",
 	[FETCH_LOAD] = "load",	 [FETCH_COPY] = "copy",	    [FETCH_STRING] = "string",
+	[FETCH_BYTES] = "bytes",
 	[FETCH_STREQ] = "streq", [FETCH_SAVE] = "save",	    [FETCH_JZ] = "jz",
 	[FETCH_JNZ] = "jnz",	 [FETCH_SEXT] = "sext",	    [FETCH_ZEXT] = "zext",
 	[FETCH_NEG] = "neg",	 [FETCH_NOT] = "not",	    [FETCH_ADD] = "add",
@@ -54,6 +55,11 @@ static void put_op(const struct fetch_op *op, FILE *out)
 		break;
 	case FETCH_STRING:
 		fprintf(out, " -> record+%u, at most %u bytes", op->out, 1u << op->size);
+		break;
+	case FETCH_BYTES:
+		fputs(" as many as", out);
+		put_cell(op->reg, out);
+		fprintf(out, " -> record+%u, at most %u", op->out, 1u << op->size);
 		break;
 	case FETCH_LOAD:
 	case FETCH_SEXT:

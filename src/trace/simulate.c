@@ -164,6 +164,15 @@ static bool copy(struct fetch_machine *m, const struct fetch_op *op)
 	       store(m, op->out, bytes, n);
 }
 
+static bool bytes(struct fetch_machine *m, const struct fetch_op *op)
+{
+	uint64_t n = m->file[op->reg % FETCH_FILE], max = UINT64_C(1) << (op->size & 15);
+	uint8_t text[2048];
+
+	n = n < max ? n : max;
+	return op->size <= 11 && !read_memory(m, m->acc, text, n) && store(m, op->out, text, (uint32_t)n);
+}
+
 static bool string(struct fetch_machine *m, const struct fetch_op *op)
 {
 	uint32_t max = 1u << op->size;
@@ -189,6 +198,8 @@ static bool fetch_step(struct fetch_machine *m, const struct fetch_op *op)
 		return copy(m, op);
 	case FETCH_STRING:
 		return string(m, op);
+	case FETCH_BYTES:
+		return bytes(m, op);
 	default:
 		return step(m, op);
 	}

@@ -159,6 +159,8 @@ struct decode_space {
 	struct cairn_event_value values[FETCH_VALUES_MAX];
 	uint8_t bits[FETCH_VALUES_MAX][8]; /* bit-fields, shifted to bit 0 */
 	char reasons[FETCH_VALUES_MAX][40];
+	struct cairn_event_target targets[TARGETS_MAX];
+	uint32_t n_targets;
 };
 bool decode_record(const struct cairn_trace *t, const struct trace_record *rec, size_t n_bytes,
 		   struct decode_space *s);

@@ -4,6 +4,7 @@
 
 import json
 import os
+import struct
 import subprocess
 import sys
 
@@ -29,6 +30,28 @@ def decode(*words, data=b""):
     done = subprocess.run([CAIRN, "decode", *words], input=data, capture_output=True, check=False, timeout=120)
     done.out, done.err = done.stdout.decode(), done.stderr.decode()
     return done
+
+
+@claim
+def strings_of_a_record_are_not_in_it_and_raw_shows_their_structs():
+    need("g++")
+    source, path = os.path.join(folder(), "record.cpp"), os.path.join(folder(), "record")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("#include <memory>\n#include <string_view>\n"
+                   "struct record { int id; std::string_view name; std::unique_ptr<int> at; } r;\n"
+                   "int main() { return r.id; }\n")
+    run("g++", "-std=c++17", "-g", "-o", path, source, check=True)
+    data = struct.pack("<iiQQQ", 7, 0, 5, 0x1000, 0x20)
+    for sidecar in ((), ("--no-sidecar",)):
+        r = decode(*sidecar, path, "record", data=data)
+        expect(r.out == "{.id = 7, .name = <unavailable: 5 bytes at 0x1000 are not here>, .at = 0x20}\n", r)
+        r = decode(*sidecar, "--json", path, "record", data=data)
+        expect(json.loads(r.out) == {"id": 7, "name": {"unavailable": "5 bytes at 0x1000 are not here"}, "at": "0x20"}, r)
+        r = decode(*sidecar, "--raw", path, "record", data=data)
+        expect("._M_len = 5, ._M_str = 0x1000" in r.out and "._M_head_impl = 0x20" in r.out, r)
+    expect(cairn("pack", path, "-o", path + ".cairn").status == 0)
+    r = decode(path, "record", data=data)
+    expect(r.out == "{.id = 7, .name = <unavailable: 5 bytes at 0x1000 are not here>, .at = 0x20}\n", r)
 
 
 @claim

@@ -454,6 +454,31 @@ static __always_inline int string(char *rec, const __u32 rec_size, const struct 
 	return 0;
 }
 
+static __always_inline int bytes(char *rec, const __u32 rec_size, const struct fetch_op *op, __u64 from, __u64 n)
+{
+	__u64 out = op->out;
+
+	opaque(out);
+#define BYTES_CASE(log)                                                                            \
+	case log:                                                                                  \
+		if (rec_size < (1 << log) || out > rec_size - (1 << log))                          \
+			return 1;                                                                  \
+		if (n > (1 << log))                                                                \
+			n = 1 << log;                                                              \
+		return read_user(rec + out, n, from);
+	switch (op->size) {
+		BYTES_CASE(4)
+		BYTES_CASE(5)
+		BYTES_CASE(6)
+		BYTES_CASE(7)
+		BYTES_CASE(8)
+		BYTES_CASE(9)
+		BYTES_CASE(10)
+		BYTES_CASE(11)
+	}
+	return 1;
+}
+
 static __always_inline long fetch_step(struct run *r, const __u32 rec_size)
 {
 	__u32 pc = r->pc;
@@ -476,6 +501,9 @@ static __always_inline long fetch_step(struct run *r, const __u32 rec_size)
 		break;
 	case FETCH_STRING:
 		bad = string(rec, rec_size, op, r->m.acc);
+		break;
+	case FETCH_BYTES:
+		bad = bytes(rec, rec_size, op, r->m.acc, r->m.file[op->reg & (FETCH_FILE - 1)]);
 		break;
 	default:
 		bad = step(op, &r->m);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Types of C++, Rust and Go that are more than their bytes; the table and the essay are in recipe.c. */
+#ifndef DECODE_RECIPE_H
+#define DECODE_RECIPE_H
+
+#include <cairn/types.h>
+
+enum recipe_kind {
+	RECIPE_NONE,
+	RECIPE_TEXT,	/* bytes of text elsewhere, any of them NUL */
+	RECIPE_ARRAY,	/* elements elsewhere, one after the other */
+	RECIPE_POINTER, /* nothing but a pointer */
+};
+
+/* Where a value of a type has what it consists of; two different words of its bytes. */
+struct recipe {
+	enum recipe_kind kind;
+	uint64_t size;	/* of the value */
+	uint64_t ptr;	/* offset of the pointer to what is elsewhere */
+	uint64_t count; /* offset of the number of elements, or of the pointer to the end of them */
+	bool count_is_end;
+	uint32_t element; /* type; 0 of text and of pointers */
+	uint64_t element_bytes;
+};
+
+/*
+ * recipe_of - how a value of type @id is read
+ *
+ * Returns false, with RECIPE_NONE, for a type that has no recipe, or whose layout is not what its recipe says.
+ * Cost: compares its name with those of the table. Threads: any, while no reader adds.
+ */
+bool recipe_of(const struct cairn_types *types, uint32_t id, struct recipe *ret);
+
+/* Whether its name is that of a recipe: who completes types completes it, and then its element. */
+bool recipe_may_be(const struct cairn_types *types, uint32_t id);
+
+/* A value with a recipe, at a fixed place of a larger one. */
+struct recipe_at {
+	uint64_t off;
+	struct recipe recipe;
+};
+
+/* recipe_all - those of a type and of the structs in it that point to something; returns how many, at most @max */
+unsigned int recipe_all(const struct cairn_types *types, uint32_t id, struct recipe_at *ret, unsigned int max);
+
+/* What is elsewhere: false when the words contradict each other (the end before the begin, more than any memory has). */
+struct recipe_target {
+	uint64_t at, n_bytes;
+};
+bool recipe_target(const struct recipe *recipe, const uint8_t *bytes, struct recipe_target *ret);
+
+#endif
