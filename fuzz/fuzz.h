@@ -19,4 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 /* Calls @put with each seed, at least one; the bytes are copied before @put returns. */
 void fuzz_seeds(void (*put)(const void *bytes, size_t size));
 
+/* A target whose inputs take long defines it: at how many places replay.c damages a seed. */
+extern const unsigned int fuzz_places_max __attribute__((weak));
+
 #endif

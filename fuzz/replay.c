@@ -15,7 +15,7 @@
 #include "fuzz.h"
 
 /* A seed is cut and damaged at no more than so many places, evenly spread, so that it stays quick. */
-#define PLACES_MAX 2000
+enum { PLACES_MAX = 2000 };
 
 static const char *seed_dir;
 static unsigned int n_seeds, n_runs;
@@ -35,7 +35,7 @@ static void run(const uint8_t *bytes, size_t size)
 
 static void run_damaged(const void *bytes, size_t size)
 {
-	size_t stride = size / PLACES_MAX + 1;
+	size_t stride = size / (&fuzz_places_max ? fuzz_places_max : PLACES_MAX) + 1;
 	uint8_t *damaged = calloc(1, size ? size : 1);
 
 	if (!damaged)
