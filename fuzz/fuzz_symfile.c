@@ -23,8 +23,11 @@ static void read_file(const struct code_memory *memory, uint64_t at, uint64_t si
 	assert(rc != -ENOMEM);
 	for (size_t i = 0; rc == 0 && i < f.names.ranges.n && i < 64; i++)
 		assert(symfile_find(&f, f.names.ranges.p[i].lo, &lo) && lo <= f.names.ranges.p[i].lo);
-	for (size_t i = 0; rc == 0 && f.eh && i < f.ranges.n && i < 64; i++)
-		eh_block_rule(f.eh, f.ranges.p[i].lo, &rule);
+	for (size_t i = 0; rc == 0 && i < f.ranges.n && i < 64; i++) {
+		const char *file = NULL;
+		symfile_rule(&f, f.ranges.p[i].lo, &rule);
+		symfile_line(&f, f.ranges.p[i].lo + 1, &file);
+	}
 	symfile_fini(&f);
 }
 
@@ -42,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 }
 
 /* Descriptor, one entry, and the file of an object with a function and an FDE that is still to be relocated. */
-static void put_seed(void (*put)(const void *bytes, size_t size), uint16_t type, uint64_t eh_addr)
+static void put_seed(void (*put)(const void *bytes, size_t size), uint16_t type, uint64_t eh_addr, const char *section_name)
 {
 	static const uint8_t code[64] = {0x55};
 	struct frames eh = {0};
@@ -52,7 +55,7 @@ static void put_seed(void (*put)(const void *bytes, size_t size), uint16_t type,
 							  .addr = 0x400000, EB_BYTES(code)});
 	size_t cie = frames_cie_eh(&eh, "zR", "\x1b");
 	frames_fde_eh(&eh, eh_addr, cie, eh_addr ? 0x400000 : 0, 64, (const uint8_t *)"\x41\x0e\x10", 3);
-	uint32_t section = eb_section(b, (struct eb_section){.name = ".eh_frame", .flags = SHF_ALLOC, .addr = eh_addr,
+	uint32_t section = eb_section(b, (struct eb_section){.name = section_name, .flags = SHF_ALLOC, .addr = eh_addr,
 							     .data = eh.bytes, .size = eh.n});
 	uint32_t local = eb_symbol(b, (struct eb_symbol){"", text, 0, 0, STT_SECTION, STB_LOCAL});
 	eb_symbol(b, (struct eb_symbol){"f", text, 0, 32, STT_FUNC, STB_GLOBAL});
@@ -71,6 +74,7 @@ static void put_seed(void (*put)(const void *bytes, size_t size), uint16_t type,
 
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
-	put_seed(put, ET_REL, 0);
-	put_seed(put, ET_EXEC, 0x400100);
+	put_seed(put, ET_REL, 0, ".eh_frame");
+	put_seed(put, ET_EXEC, 0x400100, ".eh_frame");
+	put_seed(put, ET_EXEC, 0, ".debug_frame");
 }

@@ -68,7 +68,7 @@ static void sort_fdes(struct eh_block *b)
 	}
 }
 
-int eh_block_open(uint8_t *bytes, size_t size, uint64_t addr, uint16_t machine, struct eh_block **ret, struct cairn_err *err)
+int eh_block_open(uint8_t *bytes, size_t size, const struct eh_block_kind *kind, struct eh_block **ret, struct cairn_err *err)
 {
 	struct eh_block *b = calloc(1, sizeof(*b));
 	if (!b) {
@@ -76,9 +76,11 @@ int eh_block_open(uint8_t *bytes, size_t size, uint64_t addr, uint16_t machine, 
 		return err_nomem(err, "the index of FDEs");
 	}
 	b->bytes = bytes;
-	b->memory = (struct elf_section){.name = ".eh_frame", .addr = {addr}, .data = bytes, .size = size};
+	const char *name = kind->is_debug ? ".debug_frame" : ".eh_frame";
+	b->memory = (struct elf_section){.name = name, .addr = {kind->addr}, .data = bytes, .size = size};
 	b->memory.src = (struct cursor_src){.file = "memory", .section = b->memory.name, .base = bytes};
-	b->section = (struct frame_section){.elf = &b->memory, .is_eh = true, .machine = machine};
+	b->section = (struct frame_section){.elf = &b->memory, .is_eh = !kind->is_debug, .machine = kind->machine,
+					    .has_text = kind->has_text, .text = kind->text};
 	int rc = index_entries(b, err);
 	if (rc < 0) {
 		eh_block_close(b);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * .eh_frame of code made at run time: a copy of another process's bytes, indexed
+ * .eh_frame or .debug_frame of code made at run time: a copy of another process's bytes, indexed
  *
  * There is no file, no section header and no .eh_frame_hdr that could be believed: the entries are walked over once, as
  * far as they are sound.
@@ -17,14 +17,22 @@
 
 struct eh_block;
 
+/* What the bytes are. */
+struct eh_block_kind {
+	uint64_t addr; /* where they are in the process: what distances count from */
+	uint16_t machine;
+	bool is_debug; /* .debug_frame; else .eh_frame */
+	bool has_text; /* addresses may count from text */
+	uint64_t text;
+};
+
 /*
  * eh_block_open - index the entries of a block
  *
  * @bytes  malloc()ed, the result's also after an error; ends at a terminator, at @size, or where it is damaged
- * @addr   where the bytes are in the process: what distances count from
  * Returns 0, also without any FDE; -ERANGE, -ENOMEM. Cost: one pass, a sort.
  */
-int eh_block_open(uint8_t *bytes, size_t size, uint64_t addr, uint16_t machine, struct eh_block **ret, struct cairn_err *err);
+int eh_block_open(uint8_t *bytes, size_t size, const struct eh_block_kind *kind, struct eh_block **ret, struct cairn_err *err);
 void eh_block_close(struct eh_block *b); /* takes NULL */
 
 size_t eh_block_n_fdes(const struct eh_block *b);

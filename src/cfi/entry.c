@@ -36,7 +36,8 @@
  *
  * A pointer encoding is a byte: low 4 bits the format, next 3 bits what it is relative to, bit 7
  * "the pointer is at this address". Relative to the field itself is what compilers use; relative to
- * .text, to the GOT or to the function has no meaning for an FDE on x86-64 and is refused.
+ * .text has a meaning where a JIT made a file of one section of code. Relative to the GOT or to the function has none for an FDE on
+ * x86-64 and is refused.
  */
 #include "cfi/entry.h"
 
@@ -64,6 +65,7 @@ enum pointer_format {
 enum pointer_base {
 	PE_ABSOLUTE = 0x00,
 	PE_PCREL = 0x10,
+	PE_TEXTREL = 0x20,
 	PE_ALIGNED = 0x50,
 	PE_BASE = 0x70,
 };
@@ -141,6 +143,8 @@ uint64_t frame_read_address(const struct frame_section *sec, struct cursor *c, u
 		uint64_t field = field_address(sec, c);
 		return field + read_format(c, encoding);
 	}
+	case PE_TEXTREL:
+		return sec->text + read_format(c, encoding);
 	case PE_ALIGNED:
 		align(sec, c);
 		return cur_u64(c);
@@ -155,11 +159,11 @@ static void skip_pointer(const struct frame_section *sec, struct cursor *c, uint
 		frame_read_address(sec, c, encoding);
 }
 
-static bool is_usable_encoding(uint8_t encoding)
+static bool is_usable_encoding(const struct frame_section *sec, uint8_t encoding)
 {
 	uint8_t base = encoding & PE_BASE;
-	return !(encoding & PE_INDIRECT) &&
-	       (base == PE_ABSOLUTE || base == PE_PCREL || base == PE_ALIGNED);
+	return !(encoding & PE_INDIRECT) && (base == PE_ABSOLUTE || base == PE_PCREL || base == PE_ALIGNED ||
+					     (base == PE_TEXTREL && sec->has_text));
 }
 
 int frame_entry_at(const struct frame_section *sec, uint64_t off, struct frame_entry *ret,
@@ -267,7 +271,7 @@ static int read_cie(const struct frame_section *sec, struct cursor *c, struct fr
 		return refuse(c, "augmentation that begins with", (uint8_t)*augmentation);
 	if (rc < 0)
 		return rc;
-	if (!is_usable_encoding(cie->pointer_encoding))
+	if (!is_usable_encoding(sec, cie->pointer_encoding))
 		return refuse(c, "encoding of FDE addresses", cie->pointer_encoding);
 	cie->program = *c;
 	return c->failed ? -EBADMSG : 0;

@@ -11,6 +11,8 @@ struct frame_section {
 	const struct elf_section *elf;
 	bool is_eh; /* .eh_frame; else .debug_frame */
 	uint16_t machine; /* EM_* of the file */
+	bool has_text; /* addresses may count from text: in the symbol files of JITs, where there is one section of code */
+	uint64_t text;
 };
 
 /* The common part of one entry. */

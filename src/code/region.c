@@ -69,7 +69,8 @@ static int open_eh(struct region *r, const struct code_memory *memory, uint64_t 
 		return err_nomem(err, "unwind information in memory");
 	if (n < hi - lo)
 		r->eh_why = "its unwind information is not all in memory";
-	int rc = eh_block_open(bytes, n, lo, machine, ret, err);
+	const struct eh_block_kind kind = {.addr = lo, .machine = machine};
+	int rc = eh_block_open(bytes, n, &kind, ret, err);
 	if (rc < 0 && rc != -ENOMEM)
 		r->eh_why = "its unwind information is larger than any that is real";
 	return rc == -ENOMEM ? rc : 0;
@@ -192,11 +193,17 @@ static bool is_described(const struct region *r)
 	return r->symfile || r->info.unwind_head || r->info.unwind_kind;
 }
 
+static const char *why_undescribed(const struct region *r)
+{
+	if (r->symfile && !symfile_n_fdes(r->symfile))
+		return "its symbol file has no call frame information that can be read";
+	return "its owner describes other code of the region, and not this";
+}
+
 enum cairn_code_unwind region_rule(const struct region *r, uint64_t at, uint16_t machine, struct rule_words *ret,
 				   const char **ret_why)
 {
 	const struct jit_row *row = r->registry ? jit_row_at(&r->tables, at - r->range.lo.v) : NULL;
-	const struct eh_block *eh = r->symfile ? r->symfile->eh : r->eh;
 	*ret_why = NULL;
 	rule_undescribed(ret);
 	if (row) {
@@ -204,12 +211,14 @@ enum cairn_code_unwind region_rule(const struct region *r, uint64_t at, uint16_t
 		*ret_why = has_rule(ret) ? NULL : "its owner says that it cannot be unwound there";
 		return has_rule(ret) ? CAIRN_CODE_UNWIND_ROWS : CAIRN_CODE_UNWIND_NONE;
 	}
-	if (eh)
-		eh_block_rule(eh, at, ret);
+	if (r->symfile)
+		symfile_rule(r->symfile, at, ret);
+	else if (r->eh)
+		eh_block_rule(r->eh, at, ret);
 	if (has_rule(ret))
 		return CAIRN_CODE_UNWIND_EH_FRAME;
 	if (!says_frame_pointer(r) && is_described(r)) {
-		*ret_why = r->range.why ? r->range.why : "its owner describes other code of the region, and not this";
+		*ret_why = r->range.why ? r->range.why : why_undescribed(r);
 		return CAIRN_CODE_UNWIND_NONE;
 	}
 	jit_frame_pointer_rule(machine, ret);
@@ -230,7 +239,7 @@ enum cairn_code_unwind region_unwind(const struct region *r)
 {
 	if (r->tables.rows.n)
 		return CAIRN_CODE_UNWIND_ROWS;
-	if (r->eh || (r->symfile && r->symfile->eh))
+	if (r->eh || (r->symfile && symfile_n_fdes(r->symfile)))
 		return CAIRN_CODE_UNWIND_EH_FRAME;
 	return says_frame_pointer(r) ? CAIRN_CODE_UNWIND_FP : CAIRN_CODE_UNWIND_ASSUMED;
 }
@@ -257,6 +266,7 @@ static int symfile_names(const struct region *r, uint64_t at, struct cairn_frame
 	if (!name)
 		return 0;
 	*ret = (struct cairn_frame){.function = name, .name = name};
+	ret->line = symfile_line(r->symfile, at, &ret->file);
 	return 1;
 }
 

@@ -289,7 +289,7 @@ static int add_symfile(struct code_runtime *rt, struct runtime_list *list, size_
 		r->symfile = s;
 		r->range.owner = "__jit_debug_descriptor";
 		r->range.n_names = s->symbols.n;
-		r->range.n_rows = s->eh ? eh_block_n_fdes(s->eh) : 0;
+		r->range.n_rows = symfile_n_fdes(s);
 		if (!is_same)
 			runtime_distrust(r, "it was freed or replaced while it was read");
 		runtime_verify_jit(rt, r);

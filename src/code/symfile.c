@@ -150,7 +150,7 @@ static int add_symbols(struct reader *r, struct cairn_err *err)
 	return rc < 0 ? err_nomem(err, r->src.file) : 0;
 }
 
-/* ---- .eh_frame ---- */
+/* ---- .eh_frame and .debug_frame ---- */
 
 static uint64_t place_of_symbol(const struct reader *r, const struct section *rela, uint32_t number)
 {
@@ -177,6 +177,8 @@ static bool relocate(const struct reader *r, const struct section *rela, uint64_
 		if ((!is_pcrel && type != R_X86_64_64 && type != R_X86_64_32) || off > n || size > n - off || !value)
 			return false;
 		value += addend - (is_pcrel ? addr + off : 0);
+		if (size == 4 && (is_pcrel ? (int64_t)value != (int32_t)value : value > UINT32_MAX))
+			return false;
 		memcpy(bytes + off, &value, size); /* the host is little-endian, as the process on it */
 	}
 	return !c.failed;
@@ -202,9 +204,25 @@ static bool take_from_file(const struct reader *r, size_t number, uint8_t *bytes
 	return !rela || (r->machine == EM_X86_64 && relocate(r, rela, s->addr, bytes, s->size));
 }
 
-static int read_eh_frame(struct reader *r, size_t number, struct cairn_err *err)
+/* The one section of code; with several there is nothing that addresses could count from. */
+static bool text_of(const struct reader *r, uint64_t *ret)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < r->sections.n; i++) {
+		const struct section *s = &r->sections.p[i];
+		bool is_code = s->flags & SHF_EXECINSTR && s->flags & SHF_ALLOC && s->addr && s->size;
+		n += is_code;
+		if (is_code)
+			*ret = s->addr;
+	}
+	return n == 1;
+}
+
+static int read_frames(struct reader *r, size_t number, bool is_debug, struct eh_block **ret, struct cairn_err *err)
 {
 	const struct section *s = &r->sections.p[number];
+	struct eh_block_kind kind = {.addr = s->addr, .machine = r->machine, .is_debug = is_debug};
+	kind.has_text = text_of(r, &kind.text);
 	if (!s->size || s->size > SYMFILE_MAX)
 		return 0;
 	uint8_t *bytes = malloc(s->size);
@@ -215,7 +233,7 @@ static int read_eh_frame(struct reader *r, size_t number, struct cairn_err *err)
 		free(bytes);
 		return 0;
 	}
-	return eh_block_open(bytes, s->size, s->addr, r->machine, &r->to->eh, err);
+	return eh_block_open(bytes, s->size, &kind, ret, err);
 }
 
 static int read_all(struct reader *r, struct cairn_err *err)
@@ -225,16 +243,20 @@ static int read_all(struct reader *r, struct cairn_err *err)
 		rc = add_ranges(r, err);
 	if (rc == 0)
 		rc = add_symbols(r, err);
-	for (size_t i = 0; rc == 0 && i < r->sections.n && !r->to->eh; i++)
-		if (!strcmp(name_in(r, r->names, r->sections.p[i].name), ".eh_frame"))
-			rc = read_eh_frame(r, i, err);
+	for (size_t i = 0; rc == 0 && i < r->sections.n; i++) {
+		const char *name = name_in(r, r->names, r->sections.p[i].name);
+		if (!r->to->eh && !strcmp(name, ".eh_frame"))
+			rc = read_frames(r, i, false, &r->to->eh, err);
+		else if (!r->to->debug_frame && !strcmp(name, ".debug_frame"))
+			rc = read_frames(r, i, true, &r->to->debug_frame, err);
+	}
 	return rc;
 }
 
 int symfile_read(const struct code_memory *memory, uint64_t at, uint64_t size, struct symfile *ret, struct cairn_err *err)
 {
 	struct reader r = {.memory = memory, .to = ret, .size = size, .src = {.file = "symbol file in memory", .section = ""}};
-	*ret = (struct symfile){0};
+	*ret = (struct symfile){.size = size};
 	if (size > SYMFILE_MAX)
 		return err_set(err, -ERANGE, "%s: %" PRIu64 " bytes; at most %d are read", r.src.file, size, SYMFILE_MAX);
 	ret->bytes = malloc(size ? size : 1);
@@ -250,7 +272,9 @@ int symfile_read(const struct code_memory *memory, uint64_t at, uint64_t size, s
 
 void symfile_fini(struct symfile *s)
 {
+	symfile_lines_free(s->lines);
 	eh_block_close(s->eh);
+	eh_block_close(s->debug_frame);
 	VEC_FREE(&s->ranges);
 	VEC_FREE(&s->symbols);
 	name_map_fini(&s->names);
@@ -285,4 +309,23 @@ const char *symfile_find(const struct symfile *s, uint64_t at, uint64_t *ret_lo)
 		return NULL;
 	*ret_lo = s->symbols.p[r->item].lo;
 	return s->symbols.p[r->item].name;
+}
+
+static bool has_rule(const struct rule_words *w)
+{
+	return w->words[0] != 0;
+}
+
+void symfile_rule(const struct symfile *s, uint64_t at, struct rule_words *ret)
+{
+	rule_undescribed(ret);
+	if (s->eh)
+		eh_block_rule(s->eh, at, ret);
+	if (s->debug_frame && !has_rule(ret))
+		eh_block_rule(s->debug_frame, at, ret);
+}
+
+size_t symfile_n_fdes(const struct symfile *s)
+{
+	return (s->eh ? eh_block_n_fdes(s->eh) : 0) + (s->debug_frame ? eh_block_n_fdes(s->debug_frame) : 0);
 }

@@ -3,8 +3,9 @@
  * Symbol files in memory: the ELF files that JITs make for GDB
  *
  * Such a file has the sections of one compiled object, with the addresses at which they were loaded in sh_addr: symbols
- * and .eh_frame can be had from it. LLVM's are relocatable files whose .eh_frame was relocated where it was loaded, so it
- * is read there; of others it is in the file.
+ * .eh_frame, .debug_frame and lines can be had from it. LLVM's are relocatable files whose .eh_frame was relocated where it was
+ * loaded, so it is read there; of others it is in the file. QEMU's have .debug_frame only; FDEs of LuaJIT and PHP count from the
+ * section of code.
  */
 #ifndef CODE_SYMFILE_H
 #define CODE_SYMFILE_H
@@ -33,7 +34,9 @@ struct symfile {
 	VEC(struct symfile_range) ranges; /* loaded code */
 	VEC(struct symfile_symbol) symbols;
 	struct name_map names;
-	struct eh_block *eh; /* NULL: none */
+	struct eh_block *eh, *debug_frame; /* NULL: none */
+	struct symfile_lines *lines; /* NULL: not asked yet */
+	uint64_t size;
 };
 
 /*
@@ -48,6 +51,21 @@ void symfile_fini(struct symfile *s);
 /* The same, on the heap; *@ret only on success. */
 int symfile_new(const struct code_memory *memory, uint64_t at, uint64_t size, struct symfile **ret, struct cairn_err *err);
 void symfile_free(struct symfile *s); /* takes NULL */
+
+/* The rule at @at, by .eh_frame and else by .debug_frame; undescribed when neither has one. */
+void symfile_rule(const struct symfile *s, uint64_t at, struct rule_words *ret);
+size_t symfile_n_fdes(const struct symfile *s);
+
+/*
+ * symfile_line - the line at @at by .debug_line; 0: none is known
+ *
+ * @ret_file  lasts as long as @s. Cost: opens the debug information when it is asked first. Threads: one at a time.
+ */
+uint32_t symfile_line(struct symfile *s, uint64_t at, const char **ret_file);
+
+/* Within this module: what symfile_line() keeps; takes NULL. */
+struct symfile_lines;
+void symfile_lines_free(struct symfile_lines *lines);
 
 /* The function at @at and where it begins; NULL: none. */
 const char *symfile_find(const struct symfile *s, uint64_t at, uint64_t *ret_lo);

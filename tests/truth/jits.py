@@ -74,7 +74,7 @@ class Maps(threading.Thread):
                 for line in file:
                     words = line.split(None, 5)
                     path = words[5].strip() if len(words) > 5 else ''
-                    if 'x' in words[1] and (path[:1] not in ('/', '[') or path == '[heap]' or 'libgccjit-' in path):
+                    if 'x' in words[1] and (path[:1] not in ('/', '[') or path == '[heap]' or 'libgccjit-' in path or '/dev/zero' in path):
                         self.ranges.add(tuple(int(w, 16) for w in words[0].split('-')))
         except OSError:
             pass
@@ -355,7 +355,29 @@ class Java(Runtime):
             os.unlink(f'/tmp/perf-{self.pid}.map')
 
 
-RUNTIMES = (Example, LuaJit, GccJit, Postgres, Node, Java)
+class Qemu(Runtime):
+    """QEMU user: one symbol file of GDB's list, with .debug_frame, for all code."""
+    name, is_described, tools = 'qemu', True, ('qemu-x86_64', 'gcc')
+
+    def open(self):
+        program = os.path.join(self.folder, 'work')
+        common.compile_c([os.path.join(WORK, 'work.c')], program, ['-O1', '-static'])
+        pid = self.start('qemu-x86_64', program)
+        return pid, pid
+
+
+class Php(Runtime):
+    """opcache's JIT: a symbol file for each function, whose .eh_frame counts from its code."""
+    name, is_described, tools = 'php', True, ('php8.2',)
+
+    def open(self):
+        options = ['opcache.enable_cli=1', 'opcache.file_update_protection=0', 'opcache.jit_buffer_size=64M', 'opcache.jit=1205',
+                   'opcache.jit_debug=256']
+        pid = self.start('php8.2', *[word for o in options for word in ('-d', o)], os.path.join(WORK, 'work.php'))
+        return pid, pid
+
+
+RUNTIMES = (Example, LuaJit, GccJit, Postgres, Node, Java, Qemu, Php)
 
 
 # ---- comparing ----

@@ -235,6 +235,70 @@ static void unwind_information_that_was_not_loaded_is_relocated(void **state)
 	sample_free(&s);
 }
 
+static int32_t cfa_of_file(const struct symfile *s, uint64_t at)
+{
+	struct rule_words rule;
+	struct cairn_unwind_rule head;
+	symfile_rule(s, at, &rule);
+	memcpy(&head, rule.words, sizeof(head));
+	return head.cfa == CAIRN_UNWIND_CFA_REG ? head.off : -1;
+}
+
+/* As QEMU has them. */
+static void debug_frame_serves_where_there_is_no_other(void **state)
+{
+	struct elf_builder *b = eb_new(ET_EXEC);
+	struct frames debug = {0};
+	struct symfile f;
+	size_t n;
+	eb_section(b, (struct eb_section){.name = ".text", .flags = SHF_ALLOC | SHF_EXECINSTR, .addr = TEXT, EB_BYTES(code)});
+	size_t cie = frames_cie_debug(&debug, 3, false, 8);
+	frames_fde_debug(&debug, cie, false, TEXT, sizeof(code), push_rbp, sizeof(push_rbp));
+	eb_section(b, (struct eb_section){.name = ".debug_frame", .data = debug.bytes, .size = debug.n});
+	const uint8_t *bytes = eb_finish(b, &n);
+	assert_int_equal(read_bytes(bytes, n, NULL, &f), 0);
+	assert_null(f.eh);
+	assert_int_equal(symfile_n_fdes(&f), 1);
+	assert_int_equal(cfa_of_file(&f, TEXT), 8);
+	assert_int_equal(cfa_of_file(&f, TEXT + 1), 16);
+	assert_int_equal(cfa_of_file(&f, TEXT + sizeof(code)), -1);
+	symfile_fini(&f);
+	frames_free(&debug);
+	eb_free(b);
+}
+
+/* As LuaJIT and PHP have them; where there are two sections of code nobody knows from which one. */
+static void addresses_may_count_from_the_only_section_of_code(void **state)
+{
+	for (unsigned int n_sections = 1; n_sections <= 2; n_sections++) {
+		static const char *const names[] = {".text", ".text.more"};
+		struct elf_builder *b = eb_new(ET_REL);
+		struct frames eh = {0};
+		struct symfile f;
+		size_t n;
+		for (unsigned int i = 0; i < n_sections; i++)
+			eb_section(b, (struct eb_section){.name = names[i], .flags = SHF_ALLOC | SHF_EXECINSTR,
+							  .addr = TEXT + i * 0x1000, EB_BYTES(code)});
+		size_t cie = frames_cie_eh(&eh, "zR", "\x23");
+		size_t fde = frames_entry_begin(&eh, cie, true);
+		frames_u32(&eh, 16);
+		frames_u32(&eh, 32);
+		frames_u8(&eh, 0);
+		frames_put(&eh, push_rbp, sizeof(push_rbp));
+		frames_entry_end(&eh, fde);
+		eb_section(b, (struct eb_section){.name = ".eh_frame", .data = eh.bytes, .size = eh.n});
+		const uint8_t *bytes = eb_finish(b, &n);
+		assert_int_equal(read_bytes(bytes, n, NULL, &f), 0);
+		assert_int_equal(cfa_of_file(&f, TEXT + 15), -1);
+		assert_int_equal(cfa_of_file(&f, TEXT + 16), n_sections == 1 ? 8 : -1);
+		assert_int_equal(cfa_of_file(&f, TEXT + 47), n_sections == 1 ? 16 : -1);
+		assert_int_equal(cfa_of_file(&f, TEXT + 48), -1);
+		symfile_fini(&f);
+		frames_free(&eh);
+		eb_free(b);
+	}
+}
+
 static void a_relocation_that_is_not_known_leaves_no_rules(void **state)
 {
 	struct sample s;
@@ -325,6 +389,8 @@ int main(void)
 		cmocka_unit_test(functions_of_a_symbol_file_are_named),
 		cmocka_unit_test(unwind_information_is_read_where_it_was_loaded),
 		cmocka_unit_test(unwind_information_that_was_not_loaded_is_relocated),
+		cmocka_unit_test(debug_frame_serves_where_there_is_no_other),
+		cmocka_unit_test(addresses_may_count_from_the_only_section_of_code),
 		cmocka_unit_test(a_relocation_that_is_not_known_leaves_no_rules),
 		cmocka_unit_test(what_cannot_be_a_symbol_file_is_refused),
 		cmocka_unit_test(a_symbol_file_cut_anywhere_is_refused),
