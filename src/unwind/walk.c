@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "cfi/convention.h"
 #include "unwind/assume.h"
+#include "unwind/scan.h"
 
 struct walker {
 	struct walk *walk;
@@ -204,11 +205,16 @@ static void go_out(struct walker *w, struct cairn_stack_frame *f, const struct c
 	*f = (struct cairn_stack_frame){.pc = caller->pc, .is_assumed = assumed, .assumed = assumed};
 }
 
+static struct called called_of(struct walker *w)
+{
+	const struct walk_target *t = w->target;
+	return (struct called){.machine = t->machine, .space = t->space, .code = &t->code, .known = w->walk->called};
+}
+
 /* Whether the call before @ret_addr leads elsewhere than to @callee; as called_is_other(). */
 static int calls_another(struct walker *w, uint64_t callee, uint64_t ret_addr, uint64_t *ret_target, struct cairn_err *err)
 {
-	const struct walk_target *t = w->target;
-	const struct called how = {.machine = t->machine, .space = t->space, .code = &t->code, .known = w->walk->called};
+	const struct called how = called_of(w);
 	return called_is_other(&how, callee, ret_addr, ret_target, err);
 }
 
@@ -251,6 +257,18 @@ static int step_out_of_borrowed(struct walker *w, struct cairn_stack_frame *f, s
 	return rc;
 }
 
+/* By what is on the stack, where nothing else leads on; @why: of the frame pointer. */
+static int step_by_scan(struct walker *w, const struct way *way, struct cairn_stack_frame *f, const char *why, struct cairn_err *err)
+{
+	const struct called called = called_of(w);
+	const struct scan how = {.called = &called, .read = w->target->read, .ctx = w->target->ctx};
+	struct cairn_regs caller = w->regs;
+	int rc = is_code(w, f->at.v) ? scan_caller(&how, f->at.v, &caller, err) : 0;
+	if (rc == 1)
+		go_out(w, f, &caller, "a return address found on the stack, from which rows lead on");
+	return rc < 0 ? rc : rc ? 0 : tell_no_way(w, f, way, why);
+}
+
 /* By the frame pointer. Whose owner says that there is one is no assumption. */
 static int step_by_frame_pointer(struct walker *w, const struct way *way, struct cairn_stack_frame *f, struct cairn_err *err)
 {
@@ -266,14 +284,14 @@ static int step_by_frame_pointer(struct walker *w, const struct way *way, struct
 		return finish_outermost(w, "frame pointer 0");
 	}
 	if (!assume_caller(&how, f->is_exact, &caller, &why))
-		return tell_no_way(w, f, way, why);
+		return step_by_scan(w, way, f, why, err);
 	int rc = calls_another(w, f->at.v, caller.pc.v, &target, err);
 	if (rc < 0)
 		return rc;
 	if (rc) {
 		snprintf(other, sizeof(other), "rbp leads to 0x%" PRIx64 ", but the call before that leads to 0x%" PRIx64,
 			 caller.pc.v, target);
-		return tell_no_way(w, f, way, other);
+		return step_by_scan(w, way, f, other, err);
 	}
 	go_out(w, f, &caller, way->is_said ? NULL : why);
 	return 0;

@@ -202,6 +202,9 @@ class Runtime:
     def why_incomplete(self, frames, why):
         return why
 
+    def check(self, pid):
+        """What else is claimed of it."""
+
     def stop(self):
         for c in self.children:
             c.kill()
@@ -377,7 +380,31 @@ class Php(Runtime):
         return pid, pid
 
 
-RUNTIMES = (Example, LuaJit, GccJit, Postgres, Node, Java, Qemu, Php)
+class Ruby(Runtime):
+    """YJIT says nothing of its code and leaves rbp alone: what is on the stack leads on, as an assumption. Nobody may be left out."""
+    name, is_described, tools = 'ruby', False, ('ruby',)
+
+    def missing(self):
+        return super().missing() or ([] if common.run(['ruby', '--yjit', '-e', '1'])[0] == 0 else ['ruby --yjit'])
+
+    def open(self):
+        pid = self.start('ruby', '--yjit', os.path.join(WORK, 'work.rb'))
+        return pid, pid
+
+    def check(self, pid):
+        """In each stack the function that YJIT's code was called by: rb_vm_exec, or one of its own that the symbols do not name."""
+        _, out, _ = common.run([common.CAIRN, 'stack', '-s', '--no-cache', '--json', '-n', '200', '-i', '2ms', str(pid)], 120)
+        threads = [t for t in common.json_lines(out) if any(f['path'] is None for f in t['frames'])]
+        callers = []
+        for t in threads:
+            names = [f['functions'][-1]['name'] if f['functions'] else None for f in t['frames']]
+            callers += [next((n for n in names[i + 1:] if n), None) for i, f in enumerate(t['frames']) if f['path'] is None]
+        common.claim(f'ruby_code_was_called_by_rb_vm_exec: {len(callers)} of YJIT\'s frames in {len(threads)} stacks',
+                     bool(callers) and set(callers) == {'rb_vm_exec'})
+        common.claim('ruby_stacks_are_complete_by_assumption_only', all(t['end'] == 'assumed' for t in threads))
+
+
+RUNTIMES = (Example, LuaJit, GccJit, Postgres, Node, Java, Qemu, Php, Ruby)
 
 
 # ---- comparing ----
@@ -397,6 +424,7 @@ def measure(runtime, n):
             why['perf ' + kind] = str(error)
     if not common.have('gdb'):
         found['gdb'] = by_gdb(pid, tid)
+    runtime.check(pid)
     ranges = maps.sorted()
     return {tool: count(stacks, ranges) for tool, stacks in found.items()}, why
 
