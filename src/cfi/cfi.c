@@ -140,6 +140,7 @@ int cfi_open(const struct cairn_binary *bin, struct cfi **ret, struct cairn_err 
 	if (!cfi)
 		return err_nomem(err, "the index of FDEs");
 	cfi->bin = bin;
+	cfi->machine = elf_machine(binary_main(bin));
 	int rc = add_sections(cfi, bin, err);
 	if (rc < 0) {
 		cfi_close(cfi);

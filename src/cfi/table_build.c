@@ -30,6 +30,7 @@
 #include "base/pool.h"
 #include "cfi/disprove.h"
 #include "cfi/expr.h"
+#include "cfi/go_rows.h"
 #include "cfi/index.h"
 #include "cfi/rule.h"
 
@@ -421,6 +422,8 @@ static int join(struct build *b, struct cairn_err *err)
 		rc = join_batch(b, &b->batches[i], err);
 	if (rc == 0)
 		rc = follow_tails(b, err);
+	if (rc == 0 && go_rows_merge(binary_main(b->cfi->bin), &b->runs, &b->rules, &b->header.text_bytes) < 0)
+		rc = err_nomem(err, "the unwind table");
 	if (rc == 0 && b->rules.words.n >= UINT32_MAX / sizeof(uint32_t))
 		return err_set(err, -ERANGE, "%zu words of different unwind rules are more than a table has numbers for",
 			       b->rules.words.n);

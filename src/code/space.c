@@ -111,14 +111,16 @@ static int make_table(struct image *i, unsigned int threads)
 	struct cfi *cfi = NULL;
 	size_t size;
 	int rc = cfi_open(i->image.bin, &cfi, &err);
-	if (rc == 0 && !cfi_n_fdes(cfi))
-		rc = err_set(&err, -ENODATA, "it has no call frame information");
+	bool is_empty = rc == 0 && !cfi_n_fdes(cfi);
 	if (rc == 0)
 		rc = unwind_table_build(cfi, UNWIND_PROVED, threads, &i->table_bytes, &size, &err);
 	if (rc == 0)
 		rc = unwind_table_open(i->table_bytes, size, i->path, "unwind table", &i->image.table, &err);
 	if (rc == 0)
 		rc = unwind_table_index(&i->image.table);
+	/* Of Go there are rows without. */
+	if (rc == 0 && is_empty && !i->image.table.n_rows)
+		rc = err_set(&err, -ENODATA, "it has no call frame information");
 	cfi_close(cfi);
 	if (rc < 0)
 		snprintf(i->image.note, sizeof(i->image.note), "%s", err.msg);

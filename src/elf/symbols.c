@@ -12,6 +12,7 @@
 #include <inttypes.h>
 
 #include "base/keyed.h"
+#include "elf/gopclntab.h"
 
 /* The table that symbols are read from, with its two companions. */
 struct table {
@@ -165,16 +166,32 @@ static int sort_symbols(const struct elf_symbol *p, size_t n, struct elf_symbol 
 	return rc;
 }
 
+/* Functions of a stripped Go program. Returns their number. */
+static size_t read_go(const struct gopclntab *go, struct elf_symbol *ret)
+{
+	struct go_function f;
+	size_t n = 0;
+	for (uint32_t i = 0; i < go->n; i++)
+		if (gopclntab_function(go, i, &f))
+			ret[n++] = (struct elf_symbol){.name = f.name, .at = {f.lo}, .size = f.hi - f.lo, .type = STT_FUNC,
+						       .binding = STB_LOCAL};
+	return n;
+}
+
 static int load(struct elf *e, struct cairn_err *err)
 {
-	struct table t;
+	struct table t = {0};
+	struct gopclntab go = {.n = 0};
 	int r = find_table(e, SHT_SYMTAB, &t, err);
-	if (r == 0)
+	if (r == 0) {
+		if (!gopclntab_open(e, &go))
+			go.n = 0;
 		r = find_table(e, SHT_DYNSYM, &t, err);
-	if (r <= 0)
+	}
+	if (r < 0 || (r == 0 && !go.n))
 		return r;
-	uint64_t n = t.size / sizeof(Elf64_Sym);
-	struct elf_symbol *p = calloc(n + 1, sizeof(*p)), *sorted = calloc(n + 1, sizeof(*sorted));
+	uint64_t n = t.size / sizeof(Elf64_Sym), room = n + go.n + 1;
+	struct elf_symbol *p = calloc(room, sizeof(*p)), *sorted = calloc(room, sizeof(*sorted));
 	struct cursor c = cursor_of(&t.src, t.symbols, n * sizeof(Elf64_Sym), false, err);
 	size_t kept = 0;
 	r = p && sorted ? 0 : err_nomem(err, "symbols");
@@ -182,6 +199,8 @@ static int load(struct elf *e, struct cairn_err *err)
 		r = read_symbol(e, &t, &c, i, &p[kept], err);
 		kept += r > 0;
 	}
+	if (r >= 0)
+		kept += read_go(&go, p + kept);
 	if (r >= 0 && (r = sort_symbols(p, kept, sorted)) < 0)
 		err_nomem(err, "symbols");
 	free(p);

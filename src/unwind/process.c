@@ -19,8 +19,11 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "unwind/blocked.h"
 #include "unwind/stacks.h"
 #include "unwind/stop.h"
+
+enum { RSP = 7 };
 
 struct reading {
 	const struct snapshot *snapshot;
@@ -55,6 +58,30 @@ static void not_stopped(const struct stopped_thread *t, struct walk *walk)
 		snprintf(walk->why, sizeof(walk->why), "the thread did not stop (state %c)", t->state);
 }
 
+static bool is_same_place(const struct cairn_regs *a, const struct cairn_regs *b)
+{
+	return a->pc.v == b->pc.v && a->r[RSP] == b->r[RSP];
+}
+
+/* One that waits in the kernel: what it has on its stack is read while it waits, and it has to be at the same place afterwards. */
+static int walk_blocked(struct cairn_stacks *stacks, const struct stopped_thread *t, const struct walk_target *target,
+			struct cairn_err *err)
+{
+	struct cairn_regs before, after;
+	bool is_blocked = t->state == 'D' && blocked_regs(stacks->pid, t->tid, &before);
+	int rc = is_blocked ? walk_run(&stacks->walk, target, &before, stacks->max_frames, err) : 0;
+	if (rc < 0)
+		return rc;
+	if (!is_blocked || !blocked_regs(stacks->pid, t->tid, &after) || !is_same_place(&before, &after)) {
+		not_stopped(t, &stacks->walk);
+		return 0;
+	}
+	snprintf(stacks->note, sizeof(stacks->note),
+		 "thread %d waits in the kernel and cannot be stopped (state D): its stack is what /proc/%d/task/%d/syscall leads to",
+		 t->tid, stacks->pid, t->tid);
+	return 0;
+}
+
 static int walk_thread(struct cairn_stacks *stacks, const struct stopped_thread *t, struct reading *r,
 		       struct cairn_err *err)
 {
@@ -72,7 +99,7 @@ static int walk_thread(struct cairn_stacks *stacks, const struct stopped_thread 
 	if (t->has_regs)
 		rc = walk_run(&stacks->walk, &target, &t->regs, stacks->max_frames, err);
 	else
-		not_stopped(t, &stacks->walk);
+		rc = walk_blocked(stacks, t, &target, err);
 	return rc < 0 ? rc : stacks_keep(stacks, to, err);
 }
 

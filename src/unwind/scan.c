@@ -14,6 +14,7 @@
  * the first: their call leads to a function that has nothing to do with this code.
  * A caller whose row starts from rbp can be told only if the code left rbp as it was; that is tried where the row asks for it. If rows do
  * not lead on then, neither is known: whether it is the caller, nor what is further out. So the search ends there, and leaves out nobody.
+ * The same holds for a return address in other code without rows, behind a call that may lead here: its frame would be left out.
  * What is found may still be an old frame. So it is an assumption, and what is complete by it is not complete as a fact.
  */
 #include "unwind/scan.h"
@@ -126,14 +127,18 @@ enum { NOT_TOLD = 2 };
 static int try_word(const struct scan *s, uint64_t callee, uint64_t at, uint64_t ret_addr, struct cairn_regs *regs,
 		    unsigned int *n_tried, struct cairn_err *err)
 {
-	const struct code_mapping *m = code_at(s, ret_addr - 1);
 	struct cairn_regs caller = {.pc = {ret_addr}, .known = 1 << RSP};
-	if (!m || code_is_anonymous(m) || *n_tried == MAX_CANDIDATES || !is_after_call(s, ret_addr))
+	const struct cairn_unwind_rule *rule;
+	if (!is_after_call(s, ret_addr))
 		return 0;
-	++*n_tried;
+	if (++*n_tried > MAX_CANDIDATES)
+		return NOT_TOLD;
 	int rc = may_have_called(s, callee, ret_addr, err);
 	if (rc != 1)
 		return rc;
+	rc = rule_before(s, ret_addr, &rule, err);
+	if (rc < 0 || !rule)
+		return rc < 0 ? rc : NOT_TOLD;
 	caller.r[RSP] = at + WORD;
 	rc = follow_caller(s, regs, &caller, err);
 	if (rc <= FIT_LOST)

@@ -136,13 +136,26 @@ static bool begin_caller(struct step *s)
 	return s->has_ra;
 }
 
+/* As at the entry of AArch64's functions, or in vfork() of x86-64, which takes its return address off the stack. */
+static bool has_return_address_in_register(const struct step *s)
+{
+	if (s->abi->ra == 30)
+		return true;
+	for (uint32_t i = 0; i < s->rule->n_regs; i++) {
+		uint32_t word = cairn_unwind_words(s->rule)[i];
+		if (cairn_unwind_word_reg(word) == s->abi->ra)
+			return cairn_unwind_word_saved(word) == CAIRN_UNWIND_IN_REG;
+	}
+	return false;
+}
+
 static bool makes_progress(const struct step *s)
 {
 	unsigned int sp = s->abi->sp;
 	if (s->rule->flags & CAIRN_UNWIND_SIGNAL || !is_known(s->now, sp))
 		return true;
 	return s->caller.r[sp] > s->now->r[sp] ||
-	       (s->abi->ra == 30 && s->caller.r[sp] == s->now->r[sp] && s->ra != s->now->pc.v);
+	       (s->caller.r[sp] == s->now->r[sp] && s->ra != s->now->pc.v && has_return_address_in_register(s));
 }
 
 static enum cairn_step step_by_any(const struct cairn_unwind_rule *rule, const struct convention *abi, cairn_read_memory read,

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "cfi/convention.h"
 #include "unwind/assume.h"
+#include "unwind/begin.h"
 #include "unwind/scan.h"
 
 struct walker {
@@ -263,7 +264,7 @@ static int step_by_scan(struct walker *w, const struct way *way, struct cairn_st
 	const struct called called = called_of(w);
 	const struct scan how = {.called = &called, .read = w->target->read, .ctx = w->target->ctx};
 	struct cairn_regs caller = w->regs;
-	int rc = is_code(w, f->at.v) ? scan_caller(&how, f->at.v, &caller, err) : 0;
+	int rc = !f->path && is_code(w, f->at.v) ? scan_caller(&how, f->at.v, &caller, err) : 0;
 	if (rc == 1)
 		go_out(w, f, &caller, "a return address found on the stack, from which rows lead on");
 	return rc < 0 ? rc : rc ? 0 : tell_no_way(w, f, way, why);
@@ -427,6 +428,9 @@ static int visit_new(struct walker *w, struct cairn_stack_frame *f, struct cairn
 		return rc;
 	if (!add_frame(w, keep_frame(w->walk, f)))
 		return err_nomem(err, "the frames of a stack");
+	const char *begin;
+	if (!f->is_exact && begin_of_context(w->target->machine, &w->target->code, f->pc.v, &begin))
+		return finish_outermost(w, begin);
 	if (way.rule)
 		return step(w, way.rule, f, f);
 	rc = way.is_said ? 0 : step_out_of_borrowed(w, f, err);

@@ -671,13 +671,16 @@ def threads_that_end_at_any_moment_block_nobody(how):
 
 
 @claim
-def a_thread_that_cannot_be_stopped_is_told_and_the_others_are_shown():
+def a_thread_that_cannot_be_stopped_is_shown_by_its_system_call():
     path = compile_c("waiting", WAITING, flags=("-O1", "-g", "-pthread", "-w"))
     with Running(path) as p:
         r = cairn("stack", "-s", "--no-cache", "--json", "-n", "3", "-i", "1ms", p.pid)
         ends = [thread["end"] for thread in r.objects()]
-        expect(r.status == 1 and ends == ["outermost", "not-stopped"] * 3, ends, r)
-        expect("state D" in r.objects()[1]["why"], r)
+        expect(r.status == 0 and ends == ["outermost", "outermost"] * 3, ends, r)
+        names = [f["functions"][0]["function"] for f in r.objects()[1]["frames"]]
+        expect("vfork" in names[0] and names[1] == "wait_for_a_child" and "clone" in names[-1], names)
+        expect("state D" in r.err and "/syscall" in r.err, r)
+        expect("not all at one moment" in cairn("stack", "-s", "--no-cache", p.pid).err)
         expect_running(p.pid)
 
 
@@ -828,6 +831,120 @@ def a_core_of_something_else_is_refused(change):
 def a_core_has_one_moment():
     r = cairn("stack", "-n", "2", a_core())
     expect(r.status == 2 and "one moment" in r.err, r)
+
+
+# ---- stacks that were made by hand, and Go ----
+
+CONTEXTS = r"""
+#include <stdlib.h>
+#include <ucontext.h>
+static volatile unsigned long sink;
+__attribute__((noinline)) void deep(void) { for (;;) sink++; }
+__attribute__((noinline)) void entry(void) { deep(); sink++; }
+#ifdef BOOST
+/* As boost.context's make_fcontext for x86-64 has it. */
+void trampoline(void);
+__asm__(".text\ntrampoline: push %rbp\njmp *%rbx\nfinish: xorq %rdi, %rdi\ncall _exit@PLT\nhlt\n"
+	".globl jump\njump: mov %rdi, %rsp\nlea finish(%rip), %rbp\nmov %rsi, %rbx\njmp trampoline\n");
+void jump(void *stack, void (*function)(void));
+int main(void) { jump((char *)aligned_alloc(16, 1 << 16) + (1 << 16), entry); }
+#else
+int main(void)
+{
+	ucontext_t here, there;
+	getcontext(&there);
+	there.uc_stack.ss_sp = malloc(1 << 16);
+	there.uc_stack.ss_size = 1 << 16;
+	there.uc_link = &here;
+	makecontext(&there, entry, 0);
+	return swapcontext(&here, &there);
+}
+#endif
+"""
+
+
+@claim_each("makecontext", "boost.context")
+def a_stack_that_was_made_by_hand_is_complete(how):
+    path = compile_c("contexts-" + how, CONTEXTS, flags=("-O2", "-g") + (("-DBOOST",) if how != "makecontext" else ()))
+    with Running(path) as p:
+        for _ in range(100):
+            r = cairn("stack", "-s", "--no-cache", "--json", p.pid)
+            if "deep" in r.out:
+                break
+            time.sleep(0.05)
+    (thread,) = r.objects()
+    names = [f["functions"][0]["function"] for f in thread["frames"] if f["functions"]]
+    expect(names[:2] == ["deep", "entry"] and len(thread["frames"]) == 3, thread)
+    expect(r.status == 0 and thread["end"] == "outermost" and how in thread["why"], thread)
+
+
+GO = """
+package main
+
+var sink int
+
+//go:noinline
+func fib(n int) int {
+	if n < 2 {
+		return n
+	}
+	return fib(n-1) + fib(n-2)
+}
+
+//go:noinline
+func work() {
+	for {
+		sink += fib(20)
+	}
+}
+
+func main() {
+	go work()
+	work()
+}
+"""
+
+
+@claim
+def a_stripped_go_program_has_names_and_complete_stacks():
+    need("go")
+    where = os.path.join(folder(), "go")
+    os.mkdir(where)
+    source, whole, stripped = (os.path.join(where, name) for name in ("work.go", "whole", "stripped"))
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(GO)
+    environment = dict(os.environ, GOCACHE=os.path.join(where, "cache"), HOME=where, GO111MODULE="off", GOFLAGS="", CGO_ENABLED="0")
+    made = run("go", "build", "-o", whole, source, env=environment)
+    if made.status:
+        raise Skip("go builds nothing here: " + made.err[-200:])
+    run(need("strip"), whole, "-o", stripped, check=True)
+    # Rows are those of .debug_frame where both know the frame.
+    ours = {row["lo"]: row for row in cairn("unwind", "dump", "--json", stripped, check=True).objects()}
+    theirs = cairn("unwind", "dump", "--json", whole, check=True).objects()
+    same = [row["lo"] in ours and ours[row["lo"]]["cfa"] == row["cfa"] for row in theirs]
+    expect(len(same) > 3000 and sum(same) > 0.97 * len(same), len(same), sum(same))
+    # Symbols of the whole program, except for those that the assembler's functions have with their ABI.
+    nm = {line.split()[2]: line.split()[0] for line in run(need("nm"), whole, check=True).lines() if line.split()[1] in "Tt"}
+    r = cairn("addr", "--json", stripped, nm["main.fib"], nm["main.work"], nm["runtime.mstart.abi0"], check=True)
+    expect([o["frames"][0]["function"] for o in r.objects()] == ["main.fib", "main.work", "runtime.mstart"], r)
+    with Running(stripped, env=dict(environment, GOMAXPROCS="2")) as p:
+        for _ in range(5):
+            time.sleep(0.1)
+            r = cairn("stack", "-s", "--no-cache", "--json", "-n", "20", "-i", "1ms", p.pid)
+            if r.out.count("main.fib") > 20:
+                break
+    working = [t for t in r.objects() if any(f["functions"] and f["functions"][0]["function"] == "main.fib" for f in t["frames"])]
+    expect(len(working) > 10, r)
+    for t in working:
+        names = [f["functions"][0]["function"] for f in t["frames"]]
+        begin = names.index("main.work")
+        expect(set(names[:begin]) <= {"main.fib"} or "runtime.asyncPreempt" in names or names[0].startswith("runtime."), names)
+        # Go's own way to end them: goexit, or rt0_go for the first thread.
+        expect(names[begin + 1:] in (["runtime.goexit"], ["main.main", "runtime.main", "runtime.goexit"]), names)
+        expect(t["end"] == "outermost" and not any(f["assumed"] for f in t["frames"]), t["why"])
+    # Threads of the runtime begin in mstart, which clone jumps to.
+    others = [t for t in r.objects() if t["end"] == "outermost" and t["frames"][-1]["functions"][0]["function"] == "runtime.mstart"]
+    expect(others, r)
 
 
 main()

@@ -176,7 +176,7 @@ def arrived(pid):
     """Its stack in call_back, and the exit status of who showed it."""
     for _ in range(200):
         r = cairn("stack", "--json", "-s", "--no-cache", pid)
-        if r.out and len(r.objects()[0]["frames"]) > 1 and not r.objects()[0]["frames"][1]["path"]:
+        if r.out and len(r.objects()[0]["frames"]) > 1 and r.objects()[0]["frames"][1].get("code"):
             break
         time.sleep(0.05)
     return r.objects()[0], r.status

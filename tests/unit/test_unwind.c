@@ -144,6 +144,22 @@ static void a_return_address_is_counted_from_the_pc(void **state)
 	assert_int_equal(regs.r[RSP], 0x1008);
 }
 
+/* vfork() has popped it. */
+static void a_return_address_in_a_register_needs_no_room_on_the_stack(void **state)
+{
+	struct memory m = {0};
+	struct built_rule r = {{.cfa = CAIRN_UNWIND_CFA_REG, .reg = RSP, .n_regs = 1}, {word(RA, CAIRN_UNWIND_IN_REG, 5)}};
+	struct cairn_regs regs = frame(0x1008);
+	regs.r[5] = 0x401234;
+	assert_int_equal(step(&r, &m, &regs), CAIRN_STEP_OK);
+	assert_int_equal(regs.pc.v, 0x401234);
+	assert_int_equal(regs.r[RSP], 0x1008);
+	/* To itself it would lead for ever. */
+	regs = frame(0x1008);
+	regs.r[5] = regs.pc.v;
+	assert_int_equal(step(&r, &m, &regs), CAIRN_STEP_STUCK);
+}
+
 static void a_step_says_why_it_is_none(void **state)
 {
 	struct memory m = {.words = {[1] = 0x401234}};
@@ -503,6 +519,7 @@ int main(void)
 		cmocka_unit_test(most_rules_take_a_shorter_way_to_the_same_frame),
 		cmocka_unit_test(a_signal_trampoline_gives_every_register_back),
 		cmocka_unit_test(a_return_address_is_counted_from_the_pc),
+		cmocka_unit_test(a_return_address_in_a_register_needs_no_room_on_the_stack),
 		cmocka_unit_test(a_step_says_why_it_is_none),
 		cmocka_unit_test(a_frame_pointer_that_leads_nowhere_loses_a_register_and_no_caller),
 		cmocka_unit_test(a_leaf_of_aarch64_has_its_return_address_in_x30),
