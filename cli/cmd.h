@@ -161,6 +161,9 @@ int fail_told(int status, const struct cairn_err *err);
  */
 bool warn_of_missing_dwo(size_t n, const char *which, const char *consequence);
 
+/* Tell once that names are no identifiers in the language that is written; a comment there has each. */
+void warn_of_renamed(size_t n);
+
 /*
  * fail_err - tell a library error and choose the exit status
  *

@@ -59,13 +59,16 @@ static int write_to(FILE *out, const struct bind_values *values, const struct ca
 		    const struct cairn_source_list *list, const char *path)
 {
 	const char *origin = strrchr(path, '/');
+	size_t n_renamed = 0;
 	struct cairn_bind_opts o = {.size = sizeof(o),
 				    .big_endian = cairn_source_is_big_endian(source),
 				    .package = values->package,
-				    .origin = origin ? origin + 1 : path};
+				    .origin = origin ? origin + 1 : path,
+				    .n_renamed = &n_renamed};
 	struct cairn_err err = {0};
 	int rc = cairn_bind_write(cairn_source_types(source), list->ids, list->n, lang_of(values), &o, out, &err);
 
+	warn_of_renamed(n_renamed);
 	return rc < 0 ? fail_err(rc, &err, STATUS_NO) : STATUS_YES;
 }
 

@@ -125,8 +125,10 @@ static int dump(const struct cairn_btf *btf, const struct dump_values *values)
 	if (values->json) {
 		btf_json(btf, ids.p, ids.n);
 	} else {
-		int r = cairn_btf_dump(btf, format, ids.p, ids.n, 0, stdout, &err);
+		uint32_t n_renamed;
+		int r = cairn_btf_dump_renaming(btf, format, ids.p, ids.n, 0, stdout, &n_renamed, &err);
 
+		warn_of_renamed(n_renamed);
 		/* What happened to the output is told when the program ends. */
 		if (r < 0 && !ferror(stdout))
 			status = fail_err(r, &err, STATUS_NO);

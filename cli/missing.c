@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Split debug information that is not there. */
+/* What an answer lacks, or says in another way than its source. */
 #include "cmd.h"
 #include "say.h"
 
@@ -11,4 +11,11 @@ bool warn_of_missing_dwo(size_t n, const char *which, const char *consequence)
 	    consequence);
 	say_lines(stderr, which);
 	return true;
+}
+
+void warn_of_renamed(size_t n)
+{
+	if (n)
+		say(stderr, "cairn: warning: %zu name%s no identifier%s here and written in another way; see the comments\n", n,
+		    n == 1 ? " is" : "s are", n == 1 ? "" : "s");
 }

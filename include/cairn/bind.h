@@ -40,6 +40,7 @@ struct cairn_bind_opts {
 	bool big_endian;     /* of the bytes, and of the places of bit-fields */
 	const char *package; /* Java: names of ASCII letters, digits and _ with dots between them; NULL: none */
 	const char *origin;  /* named in the first comment; NULL: not */
+	size_t *n_renamed;   /* set to the number of names that are no identifiers and written in another way; NULL: not */
 };
 
 /*

@@ -411,6 +411,10 @@ enum cairn_btf_format {
 int cairn_btf_dump(const struct cairn_btf *btf, enum cairn_btf_format format, const uint32_t *ids,
 		   size_t n_ids, int machine, FILE *out, struct cairn_err *err);
 
+/* The same, and how many names in C had to be made into identifiers: "std::pair<int>", keywords. 0 in other formats. */
+int cairn_btf_dump_renaming(const struct cairn_btf *btf, enum cairn_btf_format format, const uint32_t *ids, size_t n_ids,
+			    int machine, FILE *out, uint32_t *ret_renamed, struct cairn_err *err);
+
 /* EM_* of the ELF file that the blob came from; 0: it came from none. */
 int cairn_btf_machine(const struct cairn_btf *btf);
 

@@ -88,6 +88,8 @@ int cairn_bind_write(const struct cairn_types *types, const uint32_t *ids, size_
 		return rc;
 	arena_init(&file.arena);
 	rc = bind_walk(&file, ids, n_ids, err);
+	if (o.n_renamed)
+		*o.n_renamed = file.n_renamed;
 	if (!rc)
 		write_all(&file, lang);
 	for (size_t i = 0; i < file.records.n; i++)

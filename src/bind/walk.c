@@ -223,7 +223,9 @@ static int walk_member(struct walker *w, const struct cairn_type *t, uint32_t i,
 		return 0;
 	if (m->name) {
 		char *id = identifier(arena, m->name);
-		way.renamed |= !id || strcmp(id, m->name);
+		bool renamed = !id || strcmp(id, m->name);
+		way.renamed |= renamed;
+		w->file->n_renamed += renamed;
 		way.name = from->name[0] ? arena_printf(arena, "%s_%s", from->name, id) : id;
 		way.path = from->path[0] ? arena_printf(arena, "%s.%s", from->path, m->name) : m->name;
 		way.steps[way.n_steps++].name = id;
@@ -330,6 +332,7 @@ static int walk_record(struct walker *w, uint32_t id)
 	r->is_union = t->kind == CAIRN_T_UNION;
 	r->source_name = name;
 	r->name = identifier(&file->arena, name);
+	file->n_renamed += r->name && strcmp(r->name, name);
 	r->upper = r->name ? upper_case(&file->arena, r->name) : NULL;
 	r->camel = r->name ? camel_case(&file->arena, r->name) : NULL;
 	if (!r->upper || !r->camel)

@@ -70,6 +70,7 @@ struct bind_file {
 	bool has_little, has_big; /* numbers of either order */
 	bool has_bits, has_bytes, has_text, has_wide; /* which helpers are needed */
 	FILE *out;
+	size_t n_renamed; /* names that were no identifiers */
 };
 
 /* Fills @ret->records; opts, types and arena are set. */

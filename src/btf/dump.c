@@ -23,7 +23,22 @@ int cairn_btf_machine(const struct cairn_btf *btf)
 int cairn_btf_dump(const struct cairn_btf *btf, enum cairn_btf_format format, const uint32_t *ids,
 		   size_t n_ids, int machine, FILE *out, struct cairn_err *err)
 {
-	struct dump d = {.btf = btf, .ids = ids, .n_ids = n_ids, .machine = machine ? machine : cairn_btf_machine(btf), .out = out};
+	uint32_t n_renamed;
+
+	return cairn_btf_dump_renaming(btf, format, ids, n_ids, machine, out, &n_renamed, err);
+}
+
+int cairn_btf_dump_renaming(const struct cairn_btf *btf, enum cairn_btf_format format, const uint32_t *ids, size_t n_ids,
+			    int machine, FILE *out, uint32_t *ret_renamed, struct cairn_err *err)
+{
+	struct dump d = {.btf = btf,
+			 .ids = ids,
+			 .n_ids = n_ids,
+			 .machine = machine ? machine : cairn_btf_machine(btf),
+			 .out = out,
+			 .n_renamed = ret_renamed};
+
+	*ret_renamed = 0;
 
 	switch (format) {
 	case CAIRN_BTF_RAW:

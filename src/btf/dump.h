@@ -14,6 +14,7 @@ struct dump {
 	size_t n_ids;
 	int machine;         /* EM_* */
 	FILE *out;
+	uint32_t *n_renamed; /* names in C that were no identifiers */
 };
 
 /* Records one by one; 0, or what writing failed with. */

@@ -374,6 +374,7 @@ int dump_c(const struct dump *asked, struct cairn_err *err)
 	d.names = c_names_new(&d.arena);
 	int r = d.types && d.names ? print_everything(&d, asked) : err_nomem(err, "C declarations");
 
+	*asked->n_renamed = d.n_renamed;
 	c_names_free(d.names);
 	free(d.types);
 	arena_fini(&d.arena);

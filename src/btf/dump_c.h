@@ -67,6 +67,7 @@ struct dump_c {
 	struct c_names *names;
 	struct cairn_err *err;
 	bool was_line;        /* what was printed last is one line */
+	uint32_t n_renamed;   /* names that were no identifiers */
 	bool nomem;           /* a name or a text could not be made; told at the end */
 };
 
@@ -210,6 +211,8 @@ bool c_is_c23_word(const char *name);
 
 /* A comment with the name as it was, when it had to be changed; else nothing. */
 void c_put_original(struct dump_c *d, const char *printed, const char *original);
+/* Note that a name is printed as another one. */
+void c_count_renamed(struct dump_c *d, const char *printed, const char *original);
 /* Text inside a comment that it cannot end. */
 void c_put_quoted(FILE *out, const char *text);
 

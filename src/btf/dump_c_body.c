@@ -252,8 +252,10 @@ static void member_tail(struct printer *p, const struct body *b, const struct c_
 	if (m->attr_align)
 		c_appendf(d, tail, " __attribute__((aligned(%" PRIu32 ")))", m->attr_align);
 	c_append(d, tail, ";");
-	if (*original && strcmp(name, original))
+	if (*original && strcmp(name, original)) {
+		c_count_renamed(d, name, original);
 		c_append_comment(d, tail, original);
+	}
 	c_append(d, tail, "\n");
 	if (!d->types[b->walk.t.id].overlay)
 		return;

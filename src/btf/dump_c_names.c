@@ -172,10 +172,19 @@ void c_put_quoted(FILE *out, const char *text)
 		fputs("...", out);
 }
 
+void c_count_renamed(struct dump_c *d, const char *printed, const char *original)
+{
+	size_t n = strlen(original);
+
+	/* A suffix keeps types of one name apart; the name is still there. */
+	d->n_renamed += strncmp(printed, original, n) || strncmp(printed + n, "___", 3);
+}
+
 void c_put_original(struct dump_c *d, const char *printed, const char *original)
 {
 	if (!*original || !strcmp(printed, original))
 		return;
+	c_count_renamed(d, printed, original);
 	fputs(" /* ", d->out);
 	c_put_quoted(d->out, original);
 	fputs(" */", d->out);

@@ -147,5 +147,29 @@ def a_negative_enumerator_of_an_old_clang_is_no_difference():
     expect(r.status == 1 and "FAIL" in r.out, r)
 
 
+PLUS = """\\
+namespace ns { struct plain { int a; }; template <typename T> struct holder { T value; plain p; }; }
+ns::holder<int> h; int f(ns::holder<int> *p) { return p->value; }
+int main() { return f(&h); }
+"""
+
+
+@claim
+def names_that_are_no_identifiers_are_told_once_with_their_number():
+    need("g++")
+    program, out = path_of("plus"), path_of("plus.btf")
+    run("g++", "-g", "-o", program, write("plus.cc", PLUS), check=True)
+    cairn("btf", "encode", program, "-o", out, check=True)
+    r = cairn("btf", "dump", "--format", "c", "-t", "struct ns::holder<int>", out, check=True)
+    warned = [line for line in r.err.splitlines() if "no identifier" in line]
+    expect(len(warned) == 1 and "2 names are" in warned[0] and r.out.count("/* ns::") >= 2, r)
+    r = cairn("bind", "--lang", "c", program, "struct ns::holder<int>", check=True)
+    expect(r.err.count("no identifier") == 1 and "1 name is" in r.err, r)
+    # C has nothing to tell.
+    base = encoded("one", BASE)
+    expect(not cairn("btf", "dump", "--format", "c", base, check=True).err)
+    expect(not cairn("bind", "--lang", "rust", path_of("one.o"), "struct one", check=True).err)
+
+
 if __name__ == "__main__":
     main()
