@@ -13,6 +13,8 @@ struct map_view {
 	struct cairn_bpfmap *map;
 	struct cairn_bpfmap_info info;
 	struct cairn_decode *key, *value; /* NULL: bytes */
+	struct cairn_member variable; /* of a section, the only one that is wanted; no name: all of the value */
+	uint64_t variable_size;
 	struct layout_source source;
 	bool has_source;
 	struct cairn_text_out out;
@@ -39,17 +41,25 @@ static void put(struct map_view *m, const struct cairn_decode *decode, const uin
 		put_bytes(&m->out, bytes, n, m->values->json);
 }
 
+static void put_value(struct map_view *m, const uint8_t *bytes, size_t n)
+{
+	if (m->variable.name)
+		put(m, m->value, bytes + m->variable.bit_off / 8, m->variable_size);
+	else
+		put(m, m->value, bytes, n);
+}
+
 static void put_values(struct map_view *m, const struct cairn_bpfmap_entry *e)
 {
 	if (!m->info.is_percpu) {
-		put(m, m->value, e->value, e->n_value);
+		put_value(m, e->value, e->n_value);
 		return;
 	}
 	decode_put(&m->out, m->values->json ? "[" : "{");
 	for (uint32_t i = 0; i < e->n_cpus; i++) {
 		if (i)
 			decode_put(&m->out, m->values->json ? "," : ", ");
-		put(m, m->value, e->value + (size_t)i * e->stride, e->n_value);
+		put_value(m, e->value + (size_t)i * e->stride, e->n_value);
 	}
 	decode_put(&m->out, m->values->json ? "]" : "}");
 }
@@ -88,13 +98,13 @@ static int on_entry(void *ctx, const struct cairn_bpfmap_entry *e)
 		return 0;
 	if (e->owner) {
 		put_owner(m, e->owner);
-	} else if (e->key) {
+	} else if (e->key && !m->info.is_section) {
 		decode_put(&m->out, json ? "{\"key\":" : "");
 		put(m, m->key, e->key, m->info.key_size);
 		decode_put(&m->out, !json ? ": " : m->info.is_percpu ? ",\"values\":" : ",\"value\":");
 	}
 	put_values(m, e);
-	decode_put(&m->out, (e->owner || e->key) && json ? "}\n" : "\n");
+	decode_put(&m->out, (e->owner || (e->key && !m->info.is_section)) && json ? "}\n" : "\n");
 	return m->out.failed;
 }
 
@@ -117,6 +127,25 @@ static int plan_of_file(struct map_view *m, const char *path, const char *type)
 				     &m->value);
 	free(list.ids);
 	return status;
+}
+
+/* A variable of a section; false: it has none of that name. *@status when it has. */
+static bool plan_of_variable(struct map_view *m, const char *name, int *status)
+{
+	struct cairn_member found;
+
+	if (!m->info.is_section || !cairn_types_member(m->info.types, m->info.value_type, name, &found))
+		return false;
+	m->variable_size = cairn_types_size(m->info.types, found.type);
+	if (!m->variable_size || found.bit_off / 8 > m->info.value_size ||
+	    m->variable_size > m->info.value_size - found.bit_off / 8) {
+		*status = fail(STATUS_DAMAGED, "%s is not in the %u bytes of map %u (%s), as its BTF has it", name,
+			       m->info.value_size, m->info.id, m->info.name);
+		return true;
+	}
+	m->variable = found;
+	*status = decode_plan(m->values, m->info.types, found.type, NULL, &m->value);
+	return true;
 }
 
 static int plan_of_programs(struct map_view *m, const char *type)
@@ -145,6 +174,11 @@ static int plan_of_map(struct map_view *m)
 	return status;
 }
 
+static bool has_size(const struct cairn_decode *decode, uint64_t size)
+{
+	return cairn_decode_is_flexible(decode) ? cairn_decode_size(decode) <= size : cairn_decode_size(decode) == size;
+}
+
 static int make_plans(struct map_view *m, const struct operands *operands)
 {
 	int status = STATUS_YES;
@@ -153,16 +187,16 @@ static int make_plans(struct map_view *m, const struct operands *operands)
 		return fail(STATUS_USAGE, "with --map, say at most which file has the type, and which: FILE TYPE");
 	if (operands->n == 2)
 		status = plan_of_file(m, operands->items[0], operands->items[1]);
-	else if (operands->n == 1)
+	else if (operands->n == 1 && !plan_of_variable(m, operands->items[0], &status))
 		status = plan_of_programs(m, operands->items[0]);
-	else if (m->info.is_ring)
+	else if (!operands->n && m->info.is_ring)
 		return fail(STATUS_USAGE,
 			    "map %u (%s) is a ring buffer, whose records have no type of their own; name it: "
 			    "cairn decode --map %u 'struct event'",
 			    m->info.id, m->info.name, m->info.id);
 	if (!status)
 		status = plan_of_map(m);
-	if (!status && m->value && !m->info.is_ring && cairn_decode_size(m->value) > m->info.value_size)
+	if (!status && m->value && !m->info.is_ring && !m->variable.name && !has_size(m->value, m->info.value_size))
 		status = fail(STATUS_NO, "the type has %" PRIu64 " bytes, the values of map %u (%s) have %u",
 			      cairn_decode_size(m->value), m->info.id, m->info.name, m->info.value_size);
 	if (!status && !m->value)

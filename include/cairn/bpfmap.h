@@ -36,6 +36,8 @@ struct cairn_bpfmap_info {
 	uint32_t key_size, value_size; /* bytes */
 	uint32_t max_entries;          /* of a ring buffer: bytes */
 	bool is_ring, is_percpu;
+	/* .data, .bss, .rodata, ...: one value, a struct with the section's name whose members are its variables. */
+	bool is_section;
 	bool has_owners; /* sk, inode, task and cgrp_storage: values are kept with an owner each, and there are no keys */
 	/* Why its entries cannot be listed; NULL: they can. */
 	const char *refused;

@@ -201,9 +201,36 @@ static void describe(struct cairn_bpfmap *map, const struct bpf_map_info *from)
 			from->type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
 }
 
+/* A section's variables as a struct, so that whoever decodes structs decodes them. */
+static int add_section(struct cairn_types *types, const struct cairn_btf *btf, const struct cairn_btf_type *section,
+		       uint32_t *ret, struct cairn_err *err)
+{
+	struct cairn_type t = {.kind = CAIRN_T_STRUCT, .name = section->name, .size = section->ref};
+	struct cairn_member *m = arena_array(types_arena(types), section->vlen, sizeof(*m));
+	struct cairn_btf_type var;
+
+	if (!m)
+		return err_nomem(err, "the variables of a section");
+	for (uint32_t i = 0; i < section->vlen; i++) {
+		struct cairn_btf_secinfo in = cairn_btf_secinfo(section, i);
+
+		/* A FUNC of .ksyms, and what is damaged, has no value. */
+		if (!cairn_btf_type(btf, in.type, &var) || var.kind != CAIRN_BTF_VAR)
+			continue;
+		m[t.n_members++] = (struct cairn_member){.name = var.name, .type = var.ref, .bit_off = 8 * (uint64_t)in.offset};
+	}
+	t.members = m;
+	*ret = types_reserve(types);
+	if (!*ret)
+		return err_nomem(err, "the variables of a section");
+	types_set(types, *ret, &t);
+	return 0;
+}
+
 static int open_types(struct cairn_bpfmap *map, const struct bpf_map_info *info, struct cairn_err *err)
 {
 	const struct bpfmap_btf *btf;
+	struct cairn_btf_type t;
 
 	if (!info->btf_id || !info->btf_value_type_id)
 		return 0;
@@ -213,7 +240,8 @@ static int open_types(struct cairn_bpfmap *map, const struct bpf_map_info *info,
 	map->info.types = btf->types;
 	map->info.key_type = info->btf_key_type_id;
 	map->info.value_type = info->btf_value_type_id;
-	return 0;
+	map->info.is_section = cairn_btf_type(btf->btf, info->btf_value_type_id, &t) && t.kind == CAIRN_BTF_DATASEC;
+	return map->info.is_section ? add_section(btf->types, btf->btf, &t, &map->info.value_type, err) : 0;
 }
 
 int cairn_bpfmap_open(const char *name, struct cairn_bpfmap **ret, struct cairn_err *err)

@@ -3,6 +3,7 @@
 """cairn decode --map: maps and ring buffers of a BPF program that is loaded for this."""
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -47,12 +48,18 @@ STORAGE(cgrp, 32 /* BPF_MAP_TYPE_CGRP_STORAGE */);
 /* The compiler writes BTF only of types that a global variable or a parameter mentions. */
 const struct event *unused __attribute__((unused));
 static unsigned int counter;
+struct value setting = {.color = BLUE, .low = 5, .high = 1000, .nested = {1, 2}, .text = "abc"};
+long limits[3] = {-1, 2, 3};
+const volatile unsigned long long version = 0x0102030405060708ull;
+const volatile char label[8] = "release";
 
 SEC("socket")
 int emit(struct __sk_buff *skb)
 {
 	struct value v;
 
+	if (setting.low == 7 || limits[1] == 9 || version == 3 || label[0] == 'x')
+		return 1;
 	if (skb->mark == 12345) {
 		bpf_map_peek_elem(&queue, &v);
 		bpf_map_peek_elem(&stack, &v);
@@ -224,6 +231,58 @@ def what_cannot_be_listed_is_refused_with_the_reason():
     expect(r.status == 2 and "name it" in r.err, r)
     r = cairn("decode", "--map", holder().ids["events"], "no_such_type")
     expect(r.status == 1 and "1 use map" in r.err, r)
+
+
+def section(name):
+    """The number of a section's map, whose name begins with that of the object."""
+    found = [number for of, number in holder().ids.items() if of.endswith(name)]
+    expect(len(found) == 1, name, holder().ids)
+    return found[0]
+
+
+SETTING = {"color": "BLUE", "low": 5, "high": 1000, "nested": {"a": 1, "b": 2}, "text": "abc"}
+
+
+@claim
+def variables_of_sections_have_their_values():
+    def of(name, *words):
+        return cairn("decode", "--map", section(name), "--json", *words, check=True).objects()
+
+    expect(of(".data") == [{"setting": SETTING, "limits": [-1, 2, 3]}] or
+           of(".data") == [{"limits": [-1, 2, 3], "setting": SETTING}], of(".data"))
+    rodata = of(".rodata")[0]
+    expect(rodata["version"] == 0x0102030405060708 and rodata["label"] == "release", rodata)
+    expect(of(".data", "setting") == [SETTING] and of(".data", "limits") == [[-1, 2, 3]], of(".data", "limits"))
+    expect(of(".rodata", "label") == ["release"] and of(".rodata", "version") == [0x0102030405060708], "by name")
+    before = of(".bss", "counter")[0]
+    holder().tell("drain")
+    holder().tell("run 30")
+    holder().tell("drain")
+    expect(of(".bss", "counter") == [before + 30] and of(".bss")[0]["counter"] == before + 30, before, of(".bss"))
+    r = cairn("decode", "--map", section(".data"), "limits", check=True)
+    expect(r.out == "{-1, 2, 3}\n", r)
+    r = cairn("decode", "--map", section(".bss"), "no_such_variable")
+    expect(r.status == 1 and "no_such_variable" in r.err and not r.out, r)
+    # The kernel's own tool reads the same bytes.
+    oracle = run("bpftool", "-j", "map", "dump", "id", section(".bss"))
+    if oracle.status == 0:
+        expect(f'"counter":{before + 30}' in oracle.out.replace(" ", ""), oracle, before)
+
+
+@claim
+def a_type_of_another_size_than_the_values_is_refused():
+    for name, words in (("hash", ["struct key"]), ("hash", ["struct event"]), ("array", ["unsigned int"]), (".data", ["struct key"]),
+                        ("task", ["struct key"])):
+        number = section(name) if name[0] == "." else holder().ids[name]
+        r = cairn("decode", "--map", number, *words)
+        expect(r.status == 1 and re.search(r"the type has \d+ bytes, the values of map", r.err) and not r.out, name, words, r)
+    path = os.path.join(folder(), "sizes.h")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("struct small { int x; }; struct open { int x; char rest[]; };\n")
+    r = cairn("decode", "--map", holder().ids["hash"], path, "small")
+    expect(r.status == 1 and "the type has 4 bytes" in r.err and not r.out, r)
+    r = cairn("decode", "--map", holder().ids["hash"], path, "open")
+    expect(r.status == 0, r)
 
 
 @claim
