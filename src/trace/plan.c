@@ -255,6 +255,7 @@ static const char *unique_text(struct cairn_trace *t, const struct cairn_trace_v
 
 static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
 {
+	enum { MANY_VALUES = 16 };
 	struct probe_text *text = (struct probe_text *)p->text;
 	int r = text->has_list ? 0 : all_parameters(t, p->pub.function, text, err);
 	unsigned int class;
@@ -282,10 +283,12 @@ static int plan_values(struct cairn_trace *t, struct trace_probe *p, struct cair
 		if (r < 0)
 			return r;
 	}
-	uint32_t needed = lay_out(t, p, TARGETS_MAX);
+	/* Targets are the first to go: many values need the operations, long strings the room. */
+	unsigned int targets = p->pub.n_values > MANY_VALUES ? 1 : TARGETS_MAX;
+	uint32_t needed = lay_out(t, p, targets);
 	p->n_record = trace_record_class(needed, &class);
-	if (!p->n_record) {
-		needed = lay_out(t, p, 0);
+	while (!p->n_record && targets--) {
+		needed = lay_out(t, p, targets);
 		p->n_record = trace_record_class(needed, &class);
 	}
 	if (!p->n_record)

@@ -291,6 +291,15 @@ def a_pointer_that_cannot_be_read_is_said_and_the_rest_is_shown():
 
 
 @claim
+def of_long_strings_as_many_are_fetched_as_a_record_has_room_for():
+    rows, told = values_shown(cxx_program("g++"), "strings", "--no-sidecar", "--str-len", "2000")
+    expect(len(rows) == 4, rows)
+    # The first is there, and the last is said to be missing.
+    for row, own in zip(rows, told):
+        expect(row.split(", ")[0] == own.split(", ")[0] and "bytes at 0x" in row and row.endswith("are not here>"), row, own)
+
+
+@claim
 def in_hexadecimal_the_struct_is_shown():
     rows, _ = values_shown(cxx_program("g++"), "strings(view:hex)", "--no-sidecar")
     expect(rows[0].startswith("view={._M_len = 0xc, ._M_str = 0x"), rows)

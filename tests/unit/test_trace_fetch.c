@@ -443,6 +443,41 @@ static void constants_are_recognised(void **state)
 	assert_false(compile_is_constant(&r->program, 0));
 }
 
+/* Up to @count bytes at @from, to @out; at most 16. */
+static void emit_bytes(struct fetch_program *p, uint64_t from, uint64_t count, uint16_t out)
+{
+	fetch_emit(p, FETCH_CONST)->imm = count;
+	fetch_emit(p, FETCH_SAVE)->reg = FETCH_TEMP;
+	fetch_emit(p, FETCH_CONST)->imm = from;
+	struct fetch_op *op = fetch_emit(p, FETCH_BYTES);
+	op->reg = FETCH_TEMP;
+	op->size = 4;
+	op->out = out;
+}
+
+static void targets_are_fetched_by_their_length_and_one_by_one(void **state)
+{
+	static struct result r;
+	memset(&r, 0, sizeof(r));
+	put_memory(MEMORY, "0123456789abcdefghij", 20);
+	emit_bytes(&r.program, MEMORY, 5, 0);
+	uint32_t bad = r.program.n;
+	emit_bytes(&r.program, 0x10, 5, 16);
+	uint32_t good = r.program.n;
+	emit_bytes(&r.program, MEMORY, 1000, 32);
+	/* Nothing is read of none, wherever it may be. */
+	emit_bytes(&r.program, 0x10, 0, 48);
+	fetch_close_value(&r.program, 0, 2);
+	fetch_close_part(&r.program, 0, bad);
+	fetch_close_part(&r.program, bad, good);
+	run(&r, false);
+	assert_int_equal(r.run, FETCH_DONE);
+	assert_int_equal(r.faults, 1 << 2);
+	assert_memory_equal(r.record, "01234\0\0\0\0\0\0\0\0\0\0\0", 16);
+	assert_memory_equal(r.record + 16, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
+	assert_memory_equal(r.record + 32, "0123456789abcdef\0\0", 18);
+}
+
 static void programs_too_long_are_noticed(void **state)
 {
 	struct fetch_program p = {0};
@@ -504,6 +539,7 @@ int main(void)
 		cmocka_unit_test(strings_come_with_their_pointer_and_length),
 		cmocka_unit_test(conditions_are_c),
 		cmocka_unit_test(constants_are_recognised),
+		cmocka_unit_test(targets_are_fetched_by_their_length_and_one_by_one),
 		cmocka_unit_test(programs_too_long_are_noticed),
 		cmocka_unit_test(programs_are_printed_for_people),
 	};
