@@ -59,10 +59,15 @@ static void look_for_holes(struct lint_subject *s, const struct lint_rule *rule)
 {
 	if (s->facts->first_hole)
 		report_hole(s, rule, NULL, 0, s->facts->first_hole);
-	for (uint32_t i = 0; i + 1 < s->t->n_members; i++)
-		if (s->members[i].hole)
-			report_hole(s, rule, name_of(s, i), s->t->members[i + 1].bit_off / 8 - s->members[i].hole,
-				    s->members[i].hole);
+	for (uint32_t i = 0; i < s->t->n_members; i++) {
+		uint64_t hole = s->members[i].hole, off = end_of(s, i);
+
+		/* After the unit of a bit-field. Members without bits may be declared in any order (Rust). */
+		if (hole && s->t->members[i].bit_size && i + 1 < s->t->n_members)
+			off = s->t->members[i + 1].bit_off / 8 - hole;
+		if (hole)
+			report_hole(s, rule, name_of(s, i), off, hole);
+	}
 }
 
 static void look_for_bits(struct lint_subject *s, const struct lint_rule *rule)

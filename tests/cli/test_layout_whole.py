@@ -59,6 +59,9 @@ def members_of_rust_come_in_the_order_of_their_places():
         found = r.objects()[0]
         expect([m["offset"] for m in found["members"]] == places, name, places, r)
         expect(accounted_bits(found) == 8 * found["size"], r)
+    # One byte between u8 at 4 and u16 at 6.
+    r = cairn("layout", program, "(u8, u32, u16)", "--lint", "--rules", "padding-leak", "--json")
+    expect([(o["member"], o["offset"]) for o in r.objects()] == [("__0", 5)], r)
     text = cairn("layout", program, check=True).out
     expect("BRAIN FART" not in text and "Bitfield combined" not in text and "struct order::A {" in text, text)
     page = cairn("layout", program, "A", "--html", check=True).out
