@@ -279,8 +279,8 @@ static void ask_code(struct addr_space *space, struct cairn_addr at, struct cair
 }
 
 /*
- * Nothing was answered: because nothing is there, or because the sidecar cannot be believed.
- * Earlier answers are kept.
+ * The answer is from a sidecar that turned out to be damaged: what could not be read may be a line, or
+ * all of it. Earlier answers are kept.
  */
 static void ask_another(struct addr_space *space, struct module *m, struct cairn_vaddr at, struct cairn_frame *frames,
 			struct addr_answer *ret)
@@ -316,6 +316,6 @@ void addr_space_ask(struct addr_space *space, uint64_t addr, bool back, struct c
 		ret->vaddr = at.v;
 	}
 	ret->n = m->pack ? cairn_pack_frames(m->pack, at, frames, CAIRN_FRAMES_MAX) : 0;
-	if (!ret->n && m->pack)
+	if (m->pack)
 		ask_another(space, m, at, frames, ret);
 }
