@@ -15,7 +15,12 @@
 
 #include "elf/gopclntab.h"
 
-enum { RSP = 7, RETURN_ADDRESS = 8 };
+enum {
+	RSP = 7,
+	RETURN_ADDRESS = 8,
+	/* Large programs have some 2 million. Functions of a damaged table may share one long list of frames. */
+	RUNS_MAX = 1 << 24,
+};
 
 /* What .gopclntab says from an address on. */
 struct go_run {
@@ -43,13 +48,16 @@ static int put(struct go_rows *g, uint64_t lo, const struct rule_words *w, bool 
 static int put_frame(void *ctx, uint64_t lo, uint64_t hi, int64_t below)
 {
 	static const uint8_t kept_by_c[] = {3, 6, 12, 13, 14, 15};
+	struct go_rows *g = ctx;
 	struct rule_words w;
+	if (g->runs.n >= RUNS_MAX)
+		return 1;
 	if (below > INT32_MAX - RETURN_ADDRESS)
 		return 0;
 	rule_cfa(&w, CAIRN_UNWIND_CFA_REG, 0, RSP, (int32_t)below + RETURN_ADDRESS, 0);
 	for (size_t i = 0; i < sizeof(kept_by_c); i++)
 		rule_add(&w, kept_by_c[i], CAIRN_UNWIND_LOST, 0);
-	return put(ctx, lo, &w, false);
+	return put(g, lo, &w, false);
 }
 
 static int put_function(struct go_rows *g, const struct gopclntab *t, const struct go_function *f)
@@ -70,7 +78,7 @@ static int read_functions(struct go_rows *g, const struct gopclntab *t)
 	struct go_function f;
 	uint64_t end = 0;
 	int rc = 0;
-	for (uint32_t i = 0; rc == 0 && i < t->n; i++)
+	for (uint32_t i = 0; rc == 0 && i < t->n && g->runs.n < RUNS_MAX; i++)
 		if (gopclntab_function(t, i, &f) && f.lo >= end) {
 			rc = put_function(g, t, &f);
 			end = f.hi;

@@ -115,7 +115,7 @@ int gopclntab_frames(const struct gopclntab *t, const struct go_function *f,
 		if (!change && i)
 			break;
 		uint64_t n = cur_uleb(&c) * t->quantum, hi = lo + n;
-		value += (int64_t)(change >> 1) ^ -(int64_t)(change & 1);
+		value = (int64_t)((uint64_t)value + ((change >> 1) ^ -(change & 1)));
 		if (c.failed || !n || hi < lo || hi > f->hi || value < 0)
 			break;
 		int rc = visit(ctx, lo, hi, value);
