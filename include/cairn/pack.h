@@ -151,7 +151,7 @@ int cairn_pack_open(const char *path, const struct cairn_pack_opts *opts, struct
 int cairn_pack_open_mem(const void *bytes, size_t size, const char *name, const struct cairn_pack_opts *opts,
 			struct cairn_pack **ret, struct cairn_err *err);
 
-/* The same from what was made just now: the bytes go over to *@ret, and @packed has none afterwards. */
+/* The same from what was made just now: the bytes go over to *@ret, and @packed is empty afterwards, with nothing to free. */
 int cairn_pack_open_packed(struct cairn_packed *packed, const char *name, struct cairn_pack **ret,
 			   struct cairn_err *err);
 

@@ -450,6 +450,7 @@ int cairn_pack_open_packed(struct cairn_packed *packed, const char *name, struct
 		return rc;
 	(*ret)->owned = packed->bytes;
 	packed->bytes = NULL;
+	cairn_packed_free(packed);
 	return 0;
 }
 
