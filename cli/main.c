@@ -11,7 +11,7 @@ static int finish(int status)
 {
 	if (fflush(stdout) || ferror(stdout))
 		return fail(STATUS_NOT_HERE, "cannot write the answer: %m");
-	return status;
+	return truncated_status(status);
 }
 
 static int run(const struct cmd *cmd, char **words)

@@ -19,6 +19,13 @@ static void put(const char *text)
 	(void)!write(STDERR_FILENO, text, strlen(text));
 }
 
+static void tell(const char *name)
+{
+	put("cairn: ");
+	put(name);
+	put(": became shorter, or could not be read, while it was being read; run this again when it is complete\n");
+}
+
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
 	const char *name = info->si_code > 0 ? cairn_input_at(info->si_addr) : NULL;
@@ -30,10 +37,18 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 			raise(number);
 		return;
 	}
-	put("cairn: ");
-	put(name);
-	put(": became shorter, or could not be read, while it was being read; run this again when it is complete\n");
+	tell(name);
 	_exit(STATUS_DAMAGED);
+}
+
+int truncated_status(int status)
+{
+	const char *name = cairn_inputs_shortened();
+
+	if (!name || status == STATUS_DAMAGED)
+		return status;
+	tell(name);
+	return STATUS_DAMAGED;
 }
 
 void truncated_is_told(void)

@@ -6,4 +6,10 @@
 /* From here on reading what was cut off an input ends the program with a message and STATUS_DAMAGED, not by SIGBUS. */
 void truncated_is_told(void);
 
+/*
+ * The status of a verb that has answered: STATUS_DAMAGED, with a message, where an input became shorter by less than a page or
+ * in what was not read; else @status.
+ */
+int truncated_status(int status);
+
 #endif

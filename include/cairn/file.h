@@ -25,7 +25,8 @@ CAIRN_BEGIN_DECLS
  *
  * @path  a symbolic link is followed, but by root one of another user is not, in no place of the path (-EPERM); a file that is replaced passes its permissions on; what is no regular file (a
  *        terminal, a pipe) is written to directly
- * Returns 0, or what the system said: -ENOENT (no such directory), -EACCES, -EISDIR, -ENOSPC, -EFBIG, -EIO; -ENOMEM.
+ * Returns 0, or what the system said: -ENOENT (no such directory), -EACCES, -EISDIR, -ENOSPC, -EFBIG, -EIO; -ENOMEM;
+ * -EBADMSG: an input became shorter while it was mapped (cairn_inputs_shortened(), cairn/inputs.h), and what was made of it is not shown.
  * Then @path is as it was. Cost: one write, two fsync. Threads: any; of two writers of one file, the last wins.
  */
 int cairn_file_write(const char *path, const void *bytes, size_t size, struct cairn_err *err);

@@ -25,5 +25,17 @@ CAIRN_BEGIN_DECLS
  */
 const char *cairn_input_at(const void *address);
 
+/*
+ * cairn_inputs_shortened - an input that has become shorter since it was mapped
+ *
+ * What is cut off inside a page reads as zeros and raises no signal. So who has an answer asks here before it
+ * is believed.
+ *
+ * Returns the name of the first that was noticed, as cairn_input_at() gives it and valid until the program ends;
+ * NULL when there is none. A file that was replaced by another one is none.
+ * Cost: a stat(2) for each file that is open. Threads: any. Signals: not safe.
+ */
+const char *cairn_inputs_shortened(void);
+
 CAIRN_END_DECLS
 #endif

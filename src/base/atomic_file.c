@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cairn/file.h>
+#include <cairn/inputs.h>
 
 #include "base/own_path.h"
 #include "base/scope.h"
@@ -251,6 +252,10 @@ int cairn_file_write_together(const struct cairn_file *files, size_t n, struct c
 
 	for (; !r && n_open < n; n_open++)
 		r = write_unseen(&unseen[n_open], &files[n_open], err);
+	/* What was made of half an input is not shown. */
+	const char *shortened = r ? NULL : cairn_inputs_shortened();
+	if (shortened)
+		r = err_set(err, -EBADMSG, "%s: became shorter while it was being read; run this again when it is complete", shortened);
 	if (!r)
 		r = show_together(unseen, n, err);
 	while (n_open)

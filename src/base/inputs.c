@@ -11,7 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <cairn/inputs.h>
 #include <cairn/quote.h>
@@ -20,10 +22,16 @@ struct input {
 	_Atomic(uintptr_t) start;
 	_Atomic(size_t) size; /* 0: free */
 	struct input *next;
+	/* For input_is_shorter(), which no handler asks. */
+	char *path;
+	dev_t dev;
+	ino_t ino;
 	char name[208];
 };
 
 static _Atomic(struct input *) inputs;
+/* The first that was shorter when it was given back. */
+static char shortened[208];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* A free slot, or a new one before all others; NULL without memory: the file is then not known to handlers. */
@@ -52,12 +60,35 @@ void *input_map(int fd, size_t size, const char *name)
 	pthread_mutex_lock(&lock);
 	struct input *i = free_slot();
 	if (i) {
+		struct stat st;
+		bool known = fstat(fd, &st) == 0;
+		free(i->path);
+		i->path = known ? strdup(name) : NULL;
+		i->dev = known ? st.st_dev : 0;
+		i->ino = known ? st.st_ino : 0;
 		cairn_quote(name, CAIRN_QUOTE_TEXT, i->name, sizeof(i->name));
 		atomic_store(&i->start, (uintptr_t)bytes);
 		atomic_store(&i->size, size);
 	}
 	pthread_mutex_unlock(&lock);
 	return bytes;
+}
+
+/*
+ * What is cut off inside a page reads as zeros, without a signal. A file that another one has replaced
+ * under its name meanwhile is not looked for.
+ */
+static bool input_is_shorter(const struct input *i)
+{
+	struct stat st;
+	return i->path && stat(i->path, &st) == 0 && st.st_dev == i->dev && st.st_ino == i->ino && st.st_size >= 0 &&
+	       (uint64_t)st.st_size < atomic_load(&i->size);
+}
+
+static void note_shorter(const struct input *i)
+{
+	if (!shortened[0] && input_is_shorter(i))
+		memcpy(shortened, i->name, sizeof(shortened));
 }
 
 static struct input *input_at(uintptr_t address)
@@ -76,8 +107,10 @@ void input_unmap(const void *bytes, size_t size)
 {
 	pthread_mutex_lock(&lock);
 	struct input *i = input_at((uintptr_t)bytes);
-	if (i)
+	if (i) {
+		note_shorter(i);
 		atomic_store(&i->size, 0);
+	}
 	pthread_mutex_unlock(&lock);
 	munmap((void *)(uintptr_t)bytes, size);
 }
@@ -87,4 +120,14 @@ const char *cairn_input_at(const void *address)
 	const struct input *i = input_at((uintptr_t)address);
 
 	return i ? i->name : NULL;
+}
+
+const char *cairn_inputs_shortened(void)
+{
+	pthread_mutex_lock(&lock);
+	for (struct input *i = atomic_load(&inputs); i; i = i->next)
+		if (atomic_load(&i->size))
+			note_shorter(i);
+	pthread_mutex_unlock(&lock);
+	return shortened[0] ? shortened : NULL;
 }
