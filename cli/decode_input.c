@@ -17,6 +17,7 @@
 #include <cairn/quote.h>
 
 #include "decode.h"
+#include "quoted.h"
 
 /* A ring buffer record has 30 bits of length; nothing longer is one. */
 static const size_t RECORD_MAX = (size_t)1 << 30;
@@ -257,16 +258,10 @@ static bool is_shown_by_terminals(char c)
 
 static void put_json_name(struct cairn_text_out *out, const char *text, size_t n)
 {
-	char *name = strndup(text, n), *quoted;
-	ssize_t length = name ? cairn_quote(name, CAIRN_QUOTE_JSON, NULL, 0) : -1;
+	char *quoted = quoted_copy(text, n, CAIRN_QUOTE_JSON, &n);
 
-	quoted = length < 0 ? NULL : malloc((size_t)length + 1);
-	if (quoted) {
-		cairn_quote(name, CAIRN_QUOTE_JSON, quoted, (size_t)length + 1);
-		cairn_text_put(out, quoted, (size_t)length);
-	}
+	cairn_text_put(out, quoted ? quoted : "\\ufffd", quoted ? n : 6);
 	free(quoted);
-	free(name);
 }
 
 /* JSON that came in, as the library writes it: what a terminal would obey is escaped. It can only be inside of strings. */

@@ -6,6 +6,8 @@
 
 #include <cairn/quote.h>
 
+#include "quoted.h"
+
 void text_flush(struct text *t)
 {
 	if (t->n)
@@ -44,19 +46,13 @@ static bool is_ascii(const char *name, size_t n)
 	return true;
 }
 
-/* What cannot be had for want of memory is left out. */
 static void put_quoted(struct text *t, const char *name, size_t n)
 {
-	char *whole = strndup(name, n), *quoted;
-	ssize_t length = whole ? cairn_quote(whole, CAIRN_QUOTE_TEXT, NULL, 0) : -1;
+	static const char instead[] = "<a name: no memory>";
+	char *quoted = quoted_copy(name, n, CAIRN_QUOTE_TEXT, &n);
 
-	quoted = length < 0 ? NULL : malloc((size_t)length + 1);
-	if (quoted) {
-		cairn_quote(whole, CAIRN_QUOTE_TEXT, quoted, (size_t)length + 1);
-		text_put_chars(t, quoted, (size_t)length);
-	}
+	text_put_chars(t, quoted ? quoted : instead, quoted ? n : sizeof(instead) - 1);
 	free(quoted);
-	free(whole);
 }
 
 void text_put_name_chars(struct text *t, const char *name, size_t n)
