@@ -76,7 +76,8 @@ struct cairn_compare_opts {
 	 * The second side is another language's idea of the first. Then e_pid, ePid and EPid are one name, and members
 	 * whose names have nothing in common are paired in their order; a name that says padding needs no
 	 * partner; pointers may be integers of that size, enums integers that can hold their values, bytes
-	 * anything; enumerators are compared by value.
+	 * anything; enumerators are compared by value. A union may be a union under a made-up name
+	 * (__bindgen_anon_1), bytes of its size, or one of its members; struct Kind(u32) is what it holds.
 	 */
 	bool other_language;
 	/* The machines of the two sides differ in byte order. */

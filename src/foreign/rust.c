@@ -339,7 +339,10 @@ static int parse_field(struct reader *r, struct declared *d, bool tuple)
 	if (rc)
 		return rc;
 	struct declared_member *m = add_member(r, d, &name);
-	if (!m)
+	/* Members of tuples are called by their number. */
+	if (m && tuple)
+		m->name = arena_printf(r->arena, "%zu", d->members.n - 1);
+	if (!m || !m->name)
 		return -ENOMEM;
 	m->at.line = name.line ? name.line : r->tok.line;
 	size_t i = d->members.n - 1;

@@ -41,6 +41,11 @@ static struct cairn_change_side side_of(const struct compare *c, int side, const
 					  .bit_size = f->bit_size};
 }
 
+static size_t n_told(const struct compare *c)
+{
+	return c->to->v.n + c->to->n_ignored;
+}
+
 static void keep(struct compare *c, struct cairn_change *change, const char *name)
 {
 	if (c->to->v.n == CAIRN_CHANGES_MAX) {
@@ -93,6 +98,72 @@ static void sort_changes(struct cairn_changes *changes)
 	}
 }
 
+/* ---- unions in languages that have none ---- */
+
+/* The other side has this field of a union, without a union of its own. */
+static void show_arm(struct fields *a, const struct field *f)
+{
+	uint32_t arm = f->arm;
+
+	for (uint32_t in = f->in; in; in = a->unions.p[in - 1].in) {
+		struct field_union *u = &a->unions.p[in - 1];
+
+		if (!u->shown)
+			u->shown = arm + 1;
+		arm = u->arm;
+	}
+}
+
+/*
+ * The other side shows another arm of a union that the field is in, or all of it as bytes. *@ret: the index plus 1 of
+ * the field that does the latter; 0: none.
+ */
+static bool is_shown_otherwise(const struct compare *c, const struct fields *a, const struct field *f, size_t *ret)
+{
+	uint32_t arm = f->arm;
+	bool shown = false;
+
+	*ret = 0;
+	if (!c->opts.other_language)
+		return false;
+	for (uint32_t in = f->in; in; in = a->unions.p[in - 1].in) {
+		const struct field_union *u = &a->unions.p[in - 1];
+
+		*ret = u->bytes ? u->bytes : *ret;
+		shown |= u->bytes || (u->shown && u->shown != arm + 1);
+		arm = u->arm;
+	}
+	return shown;
+}
+
+static bool is_within(const struct fields *a, const struct field *f, uint32_t of)
+{
+	uint32_t in = f->in;
+
+	while (in && in != of)
+		in = a->unions.p[in - 1].in;
+	return in;
+}
+
+/* Anon0 [16]byte where the program has an anonymous union of 16 bytes. */
+static void pair_unions_with_bytes(const struct compare *c, struct fields *a, struct fields *b)
+{
+	for (size_t i = 0; a->unions.n && i < b->v.n; i++) {
+		struct field *f = &b->v.p[i];
+		uint64_t key = field_range_key(f->bit_off, f->bit_off + 8 * f->size), of;
+
+		if (f->in_union || f->bit_size || !f->name || is_padding_name(f->name) || !are_bytes(c, f->type) ||
+		    !map_get(&a->anonymous, key, &of) || !of)
+			continue;
+		if (f->partner && !is_within(a, &a->v.p[f->partner - 1], (uint32_t)of))
+			continue;
+		if (f->partner)
+			a->v.p[f->partner - 1].partner = PARTNER_UNION;
+		f->partner = PARTNER_UNION;
+		a->unions.p[of - 1].bytes = i + 1;
+	}
+}
+
 /* ---- pairing ---- */
 
 static uint64_t name_key(const struct compare *c, const char *name)
@@ -109,6 +180,8 @@ static void join(struct fields *a, size_t i, struct fields *b, size_t k)
 {
 	a->v.p[i].partner = k + 1;
 	b->v.p[k].partner = i + 1;
+	if (!b->v.p[k].in_union)
+		show_arm(a, &a->v.p[i]);
 }
 
 static void pair_by_name(struct compare *c, struct fields *a, struct fields *b)
@@ -149,23 +222,40 @@ static bool is_renamed(struct compare *c, const struct field *a, const struct fi
 	       compare_values(c, a->type, b->type) == SAME;
 }
 
+/* Another arm of the same union has the size of @other, and this one has not. */
+static bool fits_another_arm(const struct compare *c, const struct fields *a, size_t i, const struct field *other)
+{
+	const struct field *f = &a->v.p[i];
+
+	if (!c->opts.other_language || !f->in || bits_of(f) == bits_of(other))
+		return false;
+	/* A union of many arms is no way to many comparisons. */
+	for (size_t k = i + 1; k < a->v.n && k - i < NEST_MAX && is_within(a, &a->v.p[k], f->in); k++)
+		if (!a->v.p[k].partner && a->v.p[k].bit_off == f->bit_off && bits_of(&a->v.p[k]) == bits_of(other))
+			return true;
+	return false;
+}
+
 /* What stands between the same two pairs on both sides. */
 static void pair_by_order(struct compare *c, struct fields *a, struct fields *b)
 {
-	size_t k = 0;
+	size_t k = 0, bytes;
 
 	for (size_t i = 0; i < a->v.n; i++) {
 		struct field *f = &a->v.p[i];
 
-		if (f->partner) {
-			k = f->partner;
+		if (is_shown_otherwise(c, a, f, &bytes) || f->partner) {
+			if (f->partner && f->partner != PARTNER_UNION)
+				k = f->partner;
+			k = bytes > k ? bytes : k;
 			continue;
 		}
 		/* A reader may have padding that the program does not name; it stands for nothing. */
 		while (c->opts.other_language && k < b->v.n && !b->v.p[k].partner && b->v.p[k].name &&
 		       is_padding_name(b->v.p[k].name) && f->name && !is_padding_name(f->name))
 			k++;
-		if (k < b->v.n && !b->v.p[k].partner && is_renamed(c, f, &b->v.p[k]))
+		if (k < b->v.n && !b->v.p[k].partner && is_renamed(c, f, &b->v.p[k]) &&
+		    !fits_another_arm(c, a, i, &b->v.p[k]))
 			join(a, i, b, k++);
 	}
 }
@@ -192,7 +282,7 @@ static struct compare inside(struct compare *c, const struct field *a, const str
 /* True when anything was told. */
 static bool compare_inside(struct compare *c, const struct field *a, const struct field *b)
 {
-	size_t before = c->to->v.n;
+	size_t before = n_told(c);
 	uint32_t of[2];
 	bool records = inner_records(c, a->type, b->type, of);
 	const struct cairn_type *types[2] = {compare_type(c, 0, innermost(c, 0, a->type)),
@@ -207,7 +297,7 @@ static bool compare_inside(struct compare *c, const struct field *a, const struc
 	else if (!inner.no_memory)
 		compare_enums(&inner, types[0], types[1]);
 	c->no_memory |= inner.no_memory;
-	return c->to->v.n > before;
+	return n_told(c) > before;
 }
 
 static enum cairn_change_kind size_change(const struct compare *c, const struct field *a, const struct field *b)
@@ -227,7 +317,7 @@ static enum cairn_change_kind pair_change(const struct compare *c, const struct 
 		return CAIRN_CHANGE_MOVED;
 	if ((a->bit_size || b->bit_size) && bits_of(a) != bits_of(b))
 		return CAIRN_CHANGE_BITS;
-	if (!a->bit_size && !b->bit_size && a->size != b->size)
+	if (!a->bit_size && !b->bit_size && a->size != b->size && !is_one_arm(c, a->type, b->type))
 		return size_change(c, a, b);
 	enum cairn_change_kind kind = compare_values(c, a->type, b->type);
 	if (kind == SAME && !c->opts.other_language && a->name && b->name && strcmp(a->name, b->name))
@@ -271,14 +361,18 @@ static void tell_added(struct compare *c, const struct fields *a, const struct f
 
 static void compare_fields(struct compare *c, struct fields *a, struct fields *b)
 {
+	size_t bytes;
+
 	pair_by_name(c, a, b);
+	if (c->opts.other_language)
+		pair_unions_with_bytes(c, a, b);
 	pair_by_order(c, a, b);
 	for (size_t i = 0; i < a->v.n && !c->to->cut; i++) {
 		const struct field *f = &a->v.p[i];
 
-		if (f->partner)
+		if (f->partner && f->partner != PARTNER_UNION)
 			compare_pair(c, f, &b->v.p[f->partner - 1]);
-		else
+		else if (!f->partner && !is_shown_otherwise(c, a, f, &bytes))
 			tell_removed(c, f);
 	}
 	for (size_t i = 0; i < b->v.n && !c->to->cut; i++)
@@ -305,18 +399,18 @@ static void compare_records(struct compare *c, uint32_t a, uint32_t b)
 	uint64_t key = (uint64_t)cairn_types_resolve(c->types[0], a) << 32 | cairn_types_resolve(c->types[1], b);
 	struct fields fields[2] = {{.end = 0}, {.end = 0}};
 	uint64_t known;
-	size_t before = c->to->v.n;
+	size_t before = n_told(c);
 
 	if (c->to->cut || c->no_memory || (map_get(c->same, key, &known) && known))
 		return;
 	/* While it is compared it counts as the same: what contains itself has an end. */
-	if (map_put(c->same, key, 1) < 0 || fields_collect(c->types[0], a, &fields[0]) < 0 ||
-	    fields_collect(c->types[1], b, &fields[1]) < 0)
+	if (map_put(c->same, key, 1) < 0 || fields_collect(c->types[0], a, NULL, &fields[0]) < 0 ||
+	    fields_collect(c->types[1], b, c->opts.other_language ? &fields[0] : NULL, &fields[1]) < 0)
 		c->no_memory = true;
 	if (!c->no_memory) {
 		compare_fields(c, &fields[0], &fields[1]);
-		compare_wholes(c, a, b, &fields[0], &fields[1], c->to->v.n > before);
-		if (c->to->v.n > before && map_put(c->same, key, 0) < 0)
+		compare_wholes(c, a, b, &fields[0], &fields[1], n_told(c) > before);
+		if (n_told(c) > before && map_put(c->same, key, 0) < 0)
 			c->no_memory = true;
 	}
 	fields_free(&fields[0]);
@@ -333,7 +427,8 @@ static void compare_any(struct compare *c, uint32_t a, uint32_t b)
 		compare_records(c, a, b);
 		return;
 	}
-	if (is_aggregate(of[0]) == is_aggregate(of[1]))
+	/* struct Kind(u32) is what it holds. */
+	if (is_aggregate(of[0]) == is_aggregate(of[1]) || c->opts.other_language)
 		kind = of[0]->size != of[1]->size ? CAIRN_CHANGE_RESIZED : compare_values(c, a, b);
 	if (kind != SAME)
 		change_add(c, kind, &whole[0], &whole[1]);

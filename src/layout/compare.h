@@ -17,22 +17,50 @@ struct field {
 	uint64_t bit_off;
 	uint64_t size;    /* bytes of the type */
 	bool in_union;
+	uint32_t in;      /* the innermost union that it belongs to: index plus 1; 0: none */
+	uint32_t arm;     /* and which of its members it is, or is part of */
 	size_t partner;   /* index on the other side plus 1; 0: none yet */
+};
+
+/* A field that needs no partner: it is one arm of a union that another field stands for, or that field. */
+#define PARTNER_UNION SIZE_MAX
+
+/* A union whose members count as members of the struct around it. */
+struct field_union {
+	uint64_t lo, hi;  /* bits */
+	uint32_t in, arm; /* the union around it, as in struct field */
+	uint32_t shown;   /* the arm that the other side has, plus 1; 0: none yet */
+	size_t bytes;     /* the field of bytes on the other side that stands for all of it, plus 1; 0: none */
 };
 
 struct fields {
 	VEC(struct field) v;
+	VEC(struct field_union) unions;
+	struct map anonymous; /* bits that an anonymous struct or union has: field_range_key() to index in unions + 1, or 0 */
+	size_t n_anonymous;
 	uint64_t end; /* in bits, behind the one that reaches furthest */
 };
 
-/* The members of @id in their order; 0 or -ENOMEM. Base classes are members without a name that are not gone into. */
-int fields_collect(const struct cairn_types *types, uint32_t id, struct fields *ret);
+/*
+ * fields_collect - the members of @id in their order
+ *
+ * Base classes are members without a name that are not gone into.
+ * @like  the members that another language declares here; NULL: none. A struct or union to which that language had to give
+ *        a name, as it has none without (__bindgen_anon_1), counts as the anonymous one that it stands for.
+ * Returns 0 or -ENOMEM; fields_free() also after a failure.
+ */
+int fields_collect(const struct cairn_types *types, uint32_t id, const struct fields *like, struct fields *ret);
 void fields_free(struct fields *fields);
 /* True when a byte of [@lo, @hi), bits, belongs to one of them. */
 bool fields_cover(const struct fields *fields, uint64_t lo, uint64_t hi);
 
 /* "pad", "__reserved1", "_": nobody reads it. */
 bool is_padding_name(const char *name);
+static inline uint64_t field_range_key(uint64_t lo, uint64_t hi)
+{
+	return (lo << 24) ^ (hi * UINT64_C(0x9e3779b97f4a7c15));
+}
+
 /* Without case and underscores, as a hash. */
 uint64_t folded_hash(const char *name);
 
@@ -40,6 +68,7 @@ struct cairn_changes {
 	struct arena arena;
 	VEC(struct cairn_change) v;
 	bool cut;
+	size_t n_ignored;
 };
 
 struct compare {
@@ -68,6 +97,10 @@ void change_add_enumerator(struct compare *c, enum cairn_change_kind kind, const
 bool inner_records(const struct compare *c, uint32_t a, uint32_t b, uint32_t ret[2]);
 /* What the values of two members of equal size differ in; CAIRN_CHANGE_N_KINDS: nothing, or in what is inside of them. */
 enum cairn_change_kind compare_values(const struct compare *c, uint32_t a, uint32_t b);
+/* In another language, a value that is one arm of the union @a. */
+bool is_one_arm(const struct compare *c, uint32_t a, uint32_t b);
+/* In another language, an array of bytes, which may stand for anything. */
+bool are_bytes(const struct compare *c, uint32_t b);
 /* The element, behind all dimensions, when @id is an array. */
 uint32_t innermost(const struct compare *c, int side, uint32_t id);
 /* Enumerators of @a, which are missing in @b or have another value there, and the other way round. */

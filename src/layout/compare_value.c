@@ -6,7 +6,7 @@
  * the names of integers do not matter: a long and a long long of 8 bytes are read alike.
  *
  * Another language has other words for it. A pointer is an integer there, an enum the integer it is stored in, a union an
- * array of bytes, and one that it wraps ("struct Pid(u32)") is what it holds. What would give another value, or
+ * array of bytes or one of its members, and one that it wraps ("struct Pid(u32)") is what it holds. What would give another value, or
  * would be undefined there, is a difference still: a bool or an enum for what the program stores as an integer.
  */
 #include "layout/compare.h"
@@ -43,6 +43,20 @@ static const struct cairn_type *unwrap(const struct compare *c, int side, const 
 		t = compare_type(c, side, t->members[0].type);
 	}
 	return t;
+}
+
+/* The struct that the one called @id does nothing but wrap, where @other's does not: struct Held(Inner). */
+static uint32_t unwrap_record(const struct compare *c, int side, uint32_t id, uint32_t other)
+{
+	for (unsigned int i = 0; i < NEST_MAX && compare_type(c, !side, other)->n_members != 1; i++) {
+		const struct cairn_type *t = compare_type(c, side, id);
+		const struct cairn_type *in = t->n_members == 1 ? compare_type(c, side, t->members[0].type) : t;
+
+		if (in == t || !is_aggregate(in) || in->size != t->size)
+			break;
+		id = cairn_types_resolve(c->types[side], t->members[0].type);
+	}
+	return id;
 }
 
 static bool is_byte(const struct cairn_type *t)
@@ -124,7 +138,7 @@ static enum cairn_change_kind compare_kinds(const struct compare *c, const struc
 }
 
 /* Bytes may be read as bytes, whatever they mean to the program, and whether those of a string are signed nobody cares. */
-static bool are_bytes(const struct compare *c, uint32_t b)
+bool are_bytes(const struct compare *c, uint32_t b)
 {
 	return c->opts.other_language && compare_type(c, 1, b)->kind == CAIRN_T_ARRAY &&
 	       is_byte(compare_type(c, 1, innermost(c, 1, b)));
@@ -136,10 +150,16 @@ bool inner_records(const struct compare *c, uint32_t a, uint32_t b, uint32_t ret
 		return false;
 	ret[0] = innermost(c, 0, a);
 	ret[1] = innermost(c, 1, b);
-	return is_aggregate(compare_type(c, 0, ret[0])) && is_aggregate(compare_type(c, 1, ret[1]));
+	if (!is_aggregate(compare_type(c, 0, ret[0])) || !is_aggregate(compare_type(c, 1, ret[1])))
+		return false;
+	if (c->opts.other_language) {
+		ret[0] = unwrap_record(c, 0, ret[0], ret[1]);
+		ret[1] = unwrap_record(c, 1, ret[1], ret[0]);
+	}
+	return true;
 }
 
-enum cairn_change_kind compare_values(const struct compare *c, uint32_t id_a, uint32_t id_b)
+static enum cairn_change_kind compare_plain(const struct compare *c, uint32_t id_a, uint32_t id_b)
 {
 	const struct cairn_type *a = compare_type(c, 0, id_a), *b = compare_type(c, 1, id_b);
 
@@ -164,6 +184,28 @@ enum cairn_change_kind compare_values(const struct compare *c, uint32_t id_a, ui
 	if (kind == SAME && a->size > 1 && a->byte_swapped != (b->byte_swapped != c->opts.byte_order_differs))
 		kind = CAIRN_CHANGE_BYTE_ORDER;
 	return kind;
+}
+
+bool is_one_arm(const struct compare *c, uint32_t id_a, uint32_t id_b)
+{
+	const struct cairn_type *a = compare_type(c, 0, id_a), *b = compare_type(c, 1, id_b);
+
+	if (!c->opts.other_language || a->kind != CAIRN_T_UNION || is_aggregate(b))
+		return false;
+	for (uint32_t i = 0; i < a->n_members; i++) {
+		uint32_t arm = a->members[i].type;
+
+		if (!a->members[i].bit_size &&
+		    cairn_types_size(c->types[0], arm) == cairn_types_size(c->types[1], id_b) &&
+		    compare_plain(c, arm, id_b) == SAME)
+			return true;
+	}
+	return false;
+}
+
+enum cairn_change_kind compare_values(const struct compare *c, uint32_t id_a, uint32_t id_b)
+{
+	return is_one_arm(c, id_a, id_b) ? SAME : compare_plain(c, id_a, id_b);
 }
 
 /* ---- enumerators ---- */

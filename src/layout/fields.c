@@ -9,11 +9,76 @@
 /* Structs in structs by value that contain one another, and unions that repeat one another, have members without end. */
 enum { FIELDS_MAX = 1 << 17 };
 
-static int add_members(const struct cairn_types *types, uint32_t id, const struct field *in, unsigned int depth,
-		       struct fields *ret)
-{
-	const struct cairn_type *t = cairn_types_get(types, cairn_types_resolve(types, id));
+/* What is gone over, and what its members are told apart by. */
+struct collect {
+	const struct cairn_types *types;
+	const struct fields *like; /* NULL: none */
+	struct map names;          /* folded hashes of @like's names */
+	struct fields *to;
+};
 
+/* ---- anonymous members, and those that stand for them ---- */
+
+/* "__bindgen_anon_1", "Anon0": made up by a generator. */
+static bool is_made_up(const char *name)
+{
+	const char *anon = strstr(name, "anon") ? strstr(name, "anon") : strstr(name, "Anon");
+
+	if (!anon || (anon != name && strncmp(name, "__bindgen_", 10)))
+		return false;
+	for (anon += 4; *anon == '_' || isdigit((unsigned char)*anon); anon++)
+		;
+	return !*anon;
+}
+
+/* The name is no member's of the other side, and what has it is where an anonymous member is there. */
+static bool stands_for_anonymous(const struct collect *c, const struct field *f)
+{
+	uint64_t ignored;
+
+	if (!c->like || !c->like->n_anonymous || map_get(&c->names, folded_hash(f->name), &ignored))
+		return false;
+	return is_made_up(f->name) ||
+	       map_get(&c->like->anonymous, field_range_key(f->bit_off, f->bit_off + 8 * f->size), &ignored);
+}
+
+/* The members of @t, at @f, are about to be added. Sets @f->in for them. 0; -ENOMEM. */
+static int enter_anonymous(struct collect *c, const struct cairn_type *t, struct field *f, bool root)
+{
+	uint64_t lo = f->bit_off, hi = lo + 8 * t->size, key = field_range_key(lo, hi), known;
+	struct field_union u = {.lo = lo, .hi = hi, .in = f->in, .arm = f->arm};
+
+	if (t->kind == CAIRN_T_UNION) {
+		if (!VEC_ADD(&c->to->unions, u))
+			return -ENOMEM;
+		f->in = (uint32_t)c->to->unions.n;
+	}
+	c->to->n_anonymous += !root;
+	/* Of several with the same bytes the outermost union counts. */
+	if ((root && t->kind != CAIRN_T_UNION) || (map_get(&c->to->anonymous, key, &known) && known))
+		return 0;
+	return map_put(&c->to->anonymous, key, t->kind == CAIRN_T_UNION ? f->in : 0);
+}
+
+static int index_names(struct collect *c)
+{
+	for (size_t i = 0; c->like && c->like->n_anonymous && i < c->like->v.n; i++)
+		if (c->like->v.p[i].name && map_put(&c->names, folded_hash(c->like->v.p[i].name), 1) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+/* ---- members ---- */
+
+static int add_members(struct collect *c, uint32_t id, const struct field *in, unsigned int depth)
+{
+	const struct cairn_types *types = c->types;
+	const struct cairn_type *t = cairn_types_get(types, cairn_types_resolve(types, id));
+	struct fields *ret = c->to;
+	struct field around = *in;
+
+	if (enter_anonymous(c, t, &around, !depth))
+		return -ENOMEM;
 	for (uint32_t i = 0; i < t->n_members && ret->v.n < FIELDS_MAX; i++) {
 		const struct cairn_member *m = &t->members[i];
 		const struct cairn_type *of = cairn_types_get(types, cairn_types_resolve(types, m->type));
@@ -22,12 +87,15 @@ static int add_members(const struct cairn_types *types, uint32_t id, const struc
 				  .bit_size = m->bit_size,
 				  .bit_off = in->bit_off + m->bit_off,
 				  .size = cairn_types_size(types, m->type),
-				  .in_union = in->in_union || t->kind == CAIRN_T_UNION};
+				  .in_union = in->in_union || t->kind == CAIRN_T_UNION,
+				  .in = around.in,
+				  .arm = t->kind == CAIRN_T_UNION ? i : in->arm};
+		bool anonymous = !f.name || (is_aggregate(of) && !m->bit_size && stands_for_anonymous(c, &f));
 
 		if (m->dynamic)
 			continue;
-		if (!m->name && is_aggregate(of) && !m->is_base_class && depth < NEST_MAX) {
-			int rc = add_members(types, m->type, &f, depth + 1, ret);
+		if (anonymous && is_aggregate(of) && !m->is_base_class && depth < NEST_MAX) {
+			int rc = add_members(c, m->type, &f, depth + 1);
 
 			if (rc)
 				return rc;
@@ -41,14 +109,22 @@ static int add_members(const struct cairn_types *types, uint32_t id, const struc
 	return 0;
 }
 
-int fields_collect(const struct cairn_types *types, uint32_t id, struct fields *ret)
+int fields_collect(const struct cairn_types *types, uint32_t id, const struct fields *like, struct fields *ret)
 {
-	return add_members(types, id, &(struct field){0}, 0, ret);
+	struct collect c = {.types = types, .like = like, .to = ret};
+	int rc = index_names(&c);
+
+	if (!rc)
+		rc = add_members(&c, id, &(struct field){0}, 0);
+	map_fini(&c.names);
+	return rc;
 }
 
 void fields_free(struct fields *fields)
 {
 	VEC_FREE(&fields->v);
+	VEC_FREE(&fields->unions);
+	map_fini(&fields->anonymous);
 }
 
 bool fields_cover(const struct fields *fields, uint64_t lo, uint64_t hi)
@@ -105,6 +181,10 @@ bool is_padding_name(const char *name)
 	const char *p = name;
 	char folded[16];
 	size_t n = 0;
+
+	/* The members of Rust's tuples. */
+	if (isdigit((unsigned char)*name))
+		return false;
 
 	for (char c; n + 1 < sizeof(folded) && (c = next_folded(&p));)
 		if (!isdigit((unsigned char)c))

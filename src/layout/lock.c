@@ -100,7 +100,7 @@ static int collect_inner(struct writer *w, size_t at)
 	struct fields fields = {.end = 0};
 	const char *name = w->v.p[at].name;
 	int rc = is_aggregate(cairn_types_get(w->types, w->v.p[at].id))
-			 ? fields_collect(w->types, w->v.p[at].id, &fields)
+			 ? fields_collect(w->types, w->v.p[at].id, NULL, &fields)
 			 : 0;
 
 	for (size_t i = 0; i < fields.v.n && !rc; i++) {
@@ -161,7 +161,7 @@ static void write_type(struct writer *w, uint32_t id)
 static int write_members(struct writer *w, const struct locked *l)
 {
 	struct fields fields = {.end = 0};
-	int rc = fields_collect(w->types, l->id, &fields);
+	int rc = fields_collect(w->types, l->id, NULL, &fields);
 
 	for (size_t i = 0; i < fields.v.n && !rc; i++) {
 		const struct field *f = &fields.v.p[i];
@@ -212,7 +212,7 @@ static int print_inner(struct writer *w, uint32_t id, unsigned int depth)
 {
 	struct fields fields = {.end = 0};
 	uint64_t unused;
-	int rc = is_aggregate(cairn_types_get(w->types, id)) ? fields_collect(w->types, id, &fields) : 0;
+	int rc = is_aggregate(cairn_types_get(w->types, id)) ? fields_collect(w->types, id, NULL, &fields) : 0;
 
 	for (size_t i = 0; i < fields.v.n && !rc; i++) {
 		uint32_t in = cairn_types_resolve(w->types, element_of(w, fields.v.p[i].type));

@@ -142,6 +142,83 @@ def types_that_do_not_meet_are_told():
     expect(r.status == 2 and "neither C nor Java" in r.err, r)
 
 
+# ---- unions, in languages that have another word for them, or none
+
+UNIONS = """
+struct event { unsigned pid; union { unsigned saddr4; unsigned char saddr6[16]; }; union { int x; float f; } u; unsigned tail; };
+struct two { union { unsigned long long a; void *p; struct { int lo; int hi; }; }; struct { int b; int c; }; };
+enum kind { A, B };
+struct inner { char c; int n; };
+struct holder { enum kind k; struct inner in; int v; };
+"""
+BINDGEN = """
+#[repr(C)] pub struct event { pub pid: u32, pub __bindgen_anon_1: event__bindgen_ty_1, pub u: event__bindgen_ty_2,
+                              pub tail: u32 }
+#[repr(C)] pub union event__bindgen_ty_1 { pub saddr4: u32, pub saddr6: [u8; 16] }
+#[repr(C)] pub union event__bindgen_ty_2 { pub x: i32, pub f: f32 }
+#[repr(C)] pub struct two { pub __bindgen_anon_1: two__bindgen_ty_1, pub __bindgen_anon_2: two__bindgen_ty_2 }
+#[repr(C)] pub union two__bindgen_ty_1 { pub a: u64, pub p: *mut u8, pub __bindgen_anon_1: two__bindgen_ty_1_1 }
+#[repr(C)] pub struct two__bindgen_ty_1_1 { pub lo: i32, pub hi: i32 }
+#[repr(C)] pub struct two__bindgen_ty_2 { pub b: i32, pub c: i32 }
+#[repr(transparent)] pub struct kind(pub u32);
+#[repr(C)] pub struct inner(pub i8, pub i32);
+#[repr(C)] pub struct Held(pub inner);
+#[repr(transparent)] pub struct Value(pub i32);
+#[repr(C)] pub struct holder { pub k: kind, pub held: Held, pub v: Value }
+"""
+GO = "package p\ntype Event struct { Pid uint32; %s; Tail uint32 }\n"
+GO_TWO = "package p\ntype Two struct { %s }\n"
+# A reader's way to say the same.
+SAME = {
+    "bindgen.rs": BINDGEN,
+    "one_arm.go": GO % "Saddr6 [16]byte; U int32",
+    "the_other_arm.go": GO % "Saddr4 uint32; _ [12]byte; U float32",
+    "bytes.go": GO % "Anon0 [16]byte; U [4]byte",
+    "arm_in_bytes.go": GO % "Saddr4 [16]byte; U [4]byte",
+    "bpf2go.go": GO % "Anon0 struct { Saddr4 uint32; _ [12]byte }; U struct { X int32 }",
+    "names_of_its_own.go": GO % "Address [16]byte; F float32",
+    "word.go": GO_TWO % "A uint64; B int32; C int32",
+    "halves.go": GO_TWO % "Lo int32; Hi int32; Anon1 struct { B int32; C int32 }",
+    "bytes_and_struct.go": GO_TWO % "Anon0 [8]byte; Anon1 struct { B int32; C int32 }",
+}
+# And what is no way to say it: the members that are told of.
+NOT_SAME = {
+    "sign.rs": (BINDGEN.replace("saddr4: u32", "saddr4: i32"), {("saddr4", "sign")}),
+    "arm_is_missing.rs": (BINDGEN.replace("pub saddr4: u32, ", ""), {("saddr4", "removed")}),
+    "named_arm_is_missing.rs": (BINDGEN.replace(", pub f: f32", ""), {("u.f", "removed")}),
+    "kind.rs": (BINDGEN.replace("kind(pub u32)", "kind(pub f32)"), {(None, "type"), ("k", "type")}),
+    "in_tuple.rs": (BINDGEN.replace("inner(pub i8, pub i32)", "inner(pub i8, pub u32)"), {("n", "sign"), ("in.n", "sign")}),
+    "short.go": (GO % "Anon0 [12]byte; U [4]byte", {("saddr4", "resized"), ("u", "moved"), ("tail", "moved")}),
+    "no_padding.go": (GO % "Saddr4 uint32; U int32", {("u", "moved"), ("tail", "moved")}),
+    "both_arms.go": (GO % "Saddr4 uint32; Saddr6 [16]byte; U int32",
+                     {("saddr6", "moved"), ("u", "moved"), ("tail", "moved")}),
+    "no_arm_has_it.go": (GO % "Saddr6 [16]byte; U uint16; _ uint16", {("u", "resized")}),
+    "sign_of_the_arm.go": (GO % "Saddr4 int32; _ [12]byte; U int32", {("saddr4", "sign")}),
+    "half.go": (GO_TWO % "Lo int32; _ int32; B int32; C int32", {("hi", "removed")}),
+    "half_struct.go": (GO_TWO % "A uint64; B int32; _ int32", {("c", "removed")}),
+}
+
+
+def unions_object():
+    return write("unions.h", UNIONS)
+
+
+@claim_each(*SAME)
+def a_reader_may_say_a_union_in_its_own_way(name):
+    r = check(unions_object(), write(name, SAME[name]), "--json")
+    expect(r.status == 0 and r.objects() and all(o["same"] for o in r.objects()), r)
+    n = SAME[name].count("type ") or 5
+    expect(len(r.objects()) == n, len(r.objects()), r)
+
+
+@claim_each(*NOT_SAME)
+def what_differs_in_a_union_is_told_all_the_same(name):
+    text, told = NOT_SAME[name]
+    r = check(unions_object(), write(name, text), "--json")
+    found = {c[1:3] for c in changes(r)}
+    expect(r.status == 1 and found == told, found, r)
+
+
 # ---- how records arrive
 
 MAP = "struct { int (*type)[%d]; int (*max_entries)[64]; } m __attribute__((section(\".maps\"), used));\n"

@@ -139,7 +139,7 @@ static void rust_representations(void **state)
 	rust("#[repr(C, packed(2))] struct S { a: u8, b: u32 }", "S", "6: a@0 b@2");
 	rust("#[repr(C)]\n#[repr(align(16))]\nstruct S { a: u8 }", "S", "16: a@0");
 	rust("#[repr(C)] union U { a: u8, b: [u16; 3] }", "U", "6: a@0 b@0");
-	rust("#[repr(C)] pub struct S(pub u8, u64);", "S", "16: -@0 -@8");
+	rust("#[repr(C)] pub struct S(pub u8, u64);", "S", "16: 0@0 1@8");
 	assert_problem(CAIRN_LANG_RUST, "struct S { a: u8 }", "S", "without #[repr(C)]");
 	assert_problem(CAIRN_LANG_RUST, "enum E { A }", "E", "how large an enum is");
 	assert_problem(CAIRN_LANG_RUST, "#[repr(C)] struct S<T> { a: T }", "S", "generic");
