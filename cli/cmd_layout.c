@@ -32,6 +32,8 @@ static const struct opt opts[] = {
 	 "FILE is a BPF object: what another program believes of the types that it writes; with --against"},
 	{0, "against", OPT_TEXT, "DECLS", offsetof(struct layout_values, against),
 	 "that program's declarations: C, Java (hello-ebpf), Rust, Go, Python"},
+	{0, "ignore", OPT_LIST, "MEMBER", offsetof(struct layout_values, ignore),
+	 "with --check: a member, MEMBER or MEMBER.INNER, that may differ; may be repeated"},
 	{0, "diff", OPT_FLAG, NULL, offsetof(struct layout_values, diff),
 	 "two files, OLD NEW: what differs between their types of the same name"},
 	{0, "lock", OPT_TEXT, "LOCK", offsetof(struct layout_values, lock),
@@ -254,6 +256,8 @@ static int run(void *v, const struct operands *operands)
 		return fail(STATUS_USAGE, "a file is missing; or say --running for the kernel's types");
 	if (values->check != !!values->against || (values->update && !values->lock))
 		return fail(STATUS_USAGE, "--check FILE --against DECLS; --update belongs to --lock");
+	if (values->ignore.n && !values->check)
+		return fail(STATUS_USAGE, "--ignore belongs to --check");
 	if (values->cacheline > 1 << 20)
 		return fail(STATUS_USAGE, "no cache line has %lu bytes", values->cacheline);
 	if (values->check)

@@ -22,6 +22,7 @@ struct layout_values {
 	struct sidecar_wish wish;
 	/* Two layouts compared. */
 	const char *against, *lock;
+	struct opt_list ignore;
 	bool check, diff, update;
 	/* --reorganize */
 	struct opt_list together;

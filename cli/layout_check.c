@@ -49,6 +49,8 @@ static void json_pair(const struct check *c, uint32_t a, uint32_t b, const struc
 	json_uint(&j, NULL, record->believed);
 	json_close(&j);
 	layout_json_changes(&j, c->sides, changes);
+	if (c->values->ignore.n)
+		json_uint(&j, "ignored", cairn_changes_ignored(changes));
 	layout_json_record(&j, record, &c->ways);
 	json_close(&j);
 }
@@ -65,12 +67,18 @@ static void print_pair(const struct check *c, uint32_t a, uint32_t b, const stru
 	else
 		say(stdout, "the same in %s (%s, %s)\n", name_of(reader, b), reader->label, reader->abi->name);
 	layout_print_changes(c->sides, changes);
+	if (cairn_changes_ignored(changes))
+		say(stdout, "    ignored: %zu difference%s in members that --ignore names\n", cairn_changes_ignored(changes),
+		    cairn_changes_ignored(changes) == 1 ? "" : "s");
 	layout_print_record(record, &c->ways);
 }
 
 static int check_pair(struct check *c, uint32_t a, uint32_t b)
 {
-	struct cairn_compare_opts opts = {.size = sizeof(opts), .other_language = true};
+	struct cairn_compare_opts opts = {.size = sizeof(opts),
+					  .other_language = true,
+					  .ignore = (const char *const *)c->values->ignore.items,
+					  .n_ignore = c->values->ignore.n};
 	struct cairn_changes *changes;
 	struct cairn_err err = {0};
 

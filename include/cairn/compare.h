@@ -82,6 +82,12 @@ struct cairn_compare_opts {
 	bool other_language;
 	/* The machines of the two sides differ in byte order. */
 	bool byte_order_differs;
+	/*
+	 * Members that may differ: paths as in struct cairn_change, "inner.c". What is inside of one may, too. What follows
+	 * it may not, where it moves that. Borrowed for the call; "" is no path.
+	 */
+	const char *const *ignore;
+	size_t n_ignore;
 };
 
 /* No more are kept of one pair of types: nobody reads them. */
@@ -104,6 +110,8 @@ void cairn_changes_free(struct cairn_changes *changes);
 /* In the order of offsets; borrowed until cairn_changes_free(). */
 size_t cairn_changes_count(const struct cairn_changes *changes);
 const struct cairn_change *cairn_changes_at(const struct cairn_changes *changes, size_t i);
+/* So many differences are not among them, as cairn_compare_opts.ignore has their paths. */
+size_t cairn_changes_ignored(const struct cairn_changes *changes);
 /* There were more than CAIRN_CHANGES_MAX. */
 bool cairn_changes_cut(const struct cairn_changes *changes);
 

@@ -46,17 +46,30 @@ static size_t n_told(const struct compare *c)
 	return c->to->v.n + c->to->n_ignored;
 }
 
+static bool is_ignored(const struct compare *c, const char *path)
+{
+	for (size_t i = 0; i < c->opts.n_ignore; i++) {
+		size_t n = strlen(c->opts.ignore[i]);
+
+		if (n && !strncmp(path, c->opts.ignore[i], n) && (!path[n] || path[n] == '.' || path[n] == '['))
+			return true;
+	}
+	return false;
+}
+
 static void keep(struct compare *c, struct cairn_change *change, const char *name)
 {
-	if (c->to->v.n == CAIRN_CHANGES_MAX) {
-		c->to->cut = true;
-		return;
-	}
 	/* A prefix without a name behind it is the struct itself: "inner." is "inner". */
 	size_t n = strlen(c->path);
 	change->path = name ? arena_printf(&c->to->arena, "%s%s", c->path, name)
 			    : arena_strndup(&c->to->arena, c->path, n ? n - 1 : 0);
-	if (!change->path || !VEC_ADD(&c->to->v, *change))
+	if (!change->path)
+		c->no_memory = true;
+	else if (is_ignored(c, change->path))
+		c->to->n_ignored++;
+	else if (c->to->v.n == CAIRN_CHANGES_MAX)
+		c->to->cut = true;
+	else if (!VEC_ADD(&c->to->v, *change))
 		c->no_memory = true;
 }
 
@@ -479,6 +492,11 @@ size_t cairn_changes_count(const struct cairn_changes *changes)
 const struct cairn_change *cairn_changes_at(const struct cairn_changes *changes, size_t i)
 {
 	return &changes->v.p[i];
+}
+
+size_t cairn_changes_ignored(const struct cairn_changes *changes)
+{
+	return changes->n_ignored;
 }
 
 bool cairn_changes_cut(const struct cairn_changes *changes)

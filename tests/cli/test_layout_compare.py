@@ -219,6 +219,25 @@ def what_differs_in_a_union_is_told_all_the_same(name):
     expect(r.status == 1 and found == told, found, r)
 
 
+@claim
+def a_member_may_be_ignored_and_nothing_else_is():
+    text = BINDGEN.replace("saddr4: u32", "saddr4: i32").replace(", pub f: f32", "")
+    path = write("ignore.rs", text)
+    for words, told, n in ((["saddr4"], {("u.f", "removed")}, 1), (["saddr4", "u.f"], set(), 2), (["saddr4", "u"], set(), 2),
+                           (["saddr", "u.", "f", ""], {("saddr4", "sign"), ("u.f", "removed")}, 0)):
+        r = check(unions_object(), path, "event", "--json", *(w for word in words for w in ("--ignore", word)))
+        o = r.objects()[0]
+        expect({c[1:3] for c in changes(r)} == told and o["ignored"] == n, words, r)
+        expect(r.status == (1 if told else 0) and o["same"] == (not told), words, r)
+    r = check(unions_object(), path, "event", "--ignore", "saddr4", "--ignore", "u")
+    expect("the same in" in r.out and "    ignored: 2 differences in members that --ignore names\n" in r.out, r)
+    # What an ignored member moves is told.
+    r = check(unions_object(), write("ignore.go", GO % "Anon0 [12]byte; U [4]byte"), "--json", "--ignore", "saddr4")
+    expect({c[1:3] for c in changes(r)} == {("u", "moved"), ("tail", "moved")}, r)
+    r = cairn("layout", "--ignore", "a", unions_object())
+    expect(r.status == 2 and "--ignore belongs to --check" in r.err, r)
+
+
 # ---- how records arrive
 
 MAP = "struct { int (*type)[%d]; int (*max_entries)[64]; } m __attribute__((section(\".maps\"), used));\n"
