@@ -23,6 +23,11 @@ struct lint_subject {
 	const struct layout_run *run;
 	const struct cairn_abi *abi; /* that it is laid out for */
 	uint32_t id;
+	uint32_t outer;    /* the one that it is inside of; @id: in none */
+	const char *path;  /* "in.", "list[]." of its members; "" */
+	uint64_t base;     /* where it begins in @outer, bytes */
+	uint64_t strides;  /* the distances in the arrays that it is an element of, or-ed; 0: in none */
+	bool listed;       /* @outer is another, and this one is looked at by itself, too */
 	const struct cairn_type *t;
 	const struct cairn_layout_facts *facts;
 	const struct cairn_layout_member *members;
@@ -39,6 +44,8 @@ struct lint_rule {
 	const char *id;
 	const char *what; /* for the list of rules: lower case, no full stop */
 	void (*look)(struct lint_subject *s, const struct lint_rule *rule);
+	bool whole;  /* of a struct by itself, not of one inside of another */
+	bool placed; /* depends on where in the outer struct it is */
 };
 
 /* id NULL ends. */

@@ -181,17 +181,39 @@ static bool is_atomic(const struct lint_subject *s, uint32_t id)
 	return false;
 }
 
+/* The element of an array, behind all dimensions. */
+static uint32_t element_of(const struct lint_subject *s, uint32_t id)
+{
+	for (int i = 0; i < 64; i++) {
+		const struct cairn_type *t = cairn_types_get(s->run->types, cairn_types_resolve(s->run->types, id));
+
+		if (t->kind != CAIRN_T_ARRAY)
+			break;
+		id = t->ref;
+	}
+	return id;
+}
+
+/* Somewhere in its outer struct; what is so in the struct by itself is told of that. */
+static bool is_misaligned(const struct lint_subject *s, uint64_t offset, uint64_t size)
+{
+	if (s->listed && offset % size)
+		return false;
+	return ((s->base + offset) | s->strides) & (size - 1);
+}
+
 static void look_for_atomics(struct lint_subject *s, const struct lint_rule *rule)
 {
 	for (uint32_t i = 0; i < s->t->n_members; i++) {
 		const struct cairn_member *m = &s->t->members[i];
-		const struct cairn_type *t = cairn_types_get(s->run->types, cairn_types_resolve(s->run->types, m->type));
-		bool atomic = is_atomic(s, m->type), word = t->size == 4 || t->size == 8;
+		uint32_t id = element_of(s, m->type);
+		const struct cairn_type *t = cairn_types_get(s->run->types, cairn_types_resolve(s->run->types, id));
+		bool atomic = is_atomic(s, id), word = t->size == 4 || t->size == 8;
 		struct lint_finding f = {.rule = rule->id, .member = name_of(s, i), .offset = m->bit_off / 8};
 
 		if (m->bit_size || (!atomic && !word) || (t->kind != CAIRN_T_INT && t->kind != CAIRN_T_PTR && !atomic))
 			continue;
-		if (!t->size || t->size & (t->size - 1) || t->size > 16 || (m->bit_off / 8) % t->size == 0)
+		if (!t->size || t->size & (t->size - 1) || t->size > 16 || !is_misaligned(s, m->bit_off / 8, t->size))
 			continue;
 		WHAT(&f, "%" PRIu64 " bytes%s at an offset that is no multiple of %" PRIu64, t->size, atomic ? ", _Atomic," : "",
 		     t->size);
@@ -206,9 +228,12 @@ static void look_for_atomics(struct lint_subject *s, const struct lint_rule *rul
 
 static void look_for_straddling(struct lint_subject *s, const struct lint_rule *rule)
 {
+	/* Elements are in many places; a struct of a line at most is told of itself. */
+	if (s->strides || (s->outer != s->id && s->facts->size <= s->cacheline))
+		return;
 	for (uint32_t i = 0; i < s->t->n_members; i++) {
-		uint64_t from = s->t->members[i].bit_off / 8, to = end_of(s, i);
-		struct lint_finding f = {.rule = rule->id, .member = name_of(s, i), .offset = from};
+		uint64_t from = s->base + s->t->members[i].bit_off / 8, to = s->base + end_of(s, i);
+		struct lint_finding f = {.rule = rule->id, .member = name_of(s, i), .offset = from - s->base};
 
 		if (to <= from || to - from > s->cacheline || from / s->cacheline == (to - 1) / s->cacheline)
 			continue;
@@ -249,8 +274,8 @@ const struct lint_rule layout_lint_rules[] = {
 	{"bit-padding-leak", "bits between bit-fields that nobody sets", look_for_bits},
 	{"tail-padding", "bytes behind the last member", look_for_tail},
 	{"abi-differs", "members that a 32-bit reader finds elsewhere", look_for_abi},
-	{"misaligned-atomic", "words that cannot be accessed atomically", look_for_atomics},
-	{"line-straddle", "members across two cache lines that would fit into one", look_for_straddling},
-	{"extra-line", "structs that have a cache line more than they need", look_for_lines},
+	{"misaligned-atomic", "words that cannot be accessed atomically", look_for_atomics, .placed = true},
+	{"line-straddle", "members across two cache lines that would fit into one", look_for_straddling, .placed = true},
+	{"extra-line", "structs that have a cache line more than they need", look_for_lines, .whole = true},
 	{0},
 };

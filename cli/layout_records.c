@@ -35,6 +35,36 @@ static uint64_t map_type_of(const struct cairn_types *types, const struct cairn_
 	return 0;
 }
 
+static bool is_word_of_maps(const char *name)
+{
+	static const char *const words[] = {"type",	 "key",	      "value",	   "max_entries", "key_size", "value_size",
+					    "map_flags", "map_extra", "numa_node", "pinning",	  "values"};
+
+	for (size_t i = 0; name && i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(name, words[i]))
+			return true;
+	return false;
+}
+
+bool layout_is_map_definition(const struct cairn_types *types, uint32_t id)
+{
+	const struct cairn_type *t = cairn_types_get(types, cairn_types_resolve(types, id));
+
+	if (t->kind == CAIRN_T_STRUCT && t->name && !strcmp(t->name, "bpf_map_def"))
+		return true;
+	if (t->kind != CAIRN_T_STRUCT || !map_type_of(types, t))
+		return false;
+	for (uint32_t i = 0; i < t->n_members; i++) {
+		const struct cairn_type *m = cairn_types_get(types, cairn_types_resolve(types, t->members[i].type));
+
+		if (m->kind == CAIRN_T_ARRAY)
+			m = cairn_types_get(types, cairn_types_resolve(types, m->ref));
+		if (m->kind != CAIRN_T_PTR || !is_word_of_maps(t->members[i].name))
+			return false;
+	}
+	return true;
+}
+
 struct layout_ways layout_ways_of(const struct cairn_types *types)
 {
 	struct layout_ways ways = {0};

@@ -28,4 +28,7 @@ void layout_print_record(const struct layout_record *r, const struct layout_ways
 /* "record": docs/json.md. */
 void layout_json_record(struct json *j, const struct layout_record *r, const struct layout_ways *ways);
 
+/* What libbpf makes a map of: pointers called type, key, max_entries... No record has it. */
+bool layout_is_map_definition(const struct cairn_types *types, uint32_t id);
+
 #endif

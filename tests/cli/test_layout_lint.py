@@ -85,6 +85,55 @@ def rule_leaves_alone_what_is_right(rule):
         expect(r.status == 0 and not r.out, r)
 
 
+PACKED = "struct __attribute__((packed))"
+# (text, type that is asked for or None, {(rule, type, member, offset)})
+INSIDE = {
+    "anonymous": ("struct s { struct { char c; int i; }; };", None, {("padding-leak", "s", "(anonymous).c", 1)}),
+    "const": ("struct s { int a, b; const struct { char c; int i; } k; };", None, {("padding-leak", "s", "k.c", 9)}),
+    "array": ("struct s { int a, b; struct { int i; char c; } list[2][2]; };", None, {("tail-padding", "s", "list[].c", 13)}),
+    "union": ("struct s { union { struct { char c; int i; } arm; long long l; }; };", None,
+              {("padding-leak", "s", "(anonymous).arm.c", 1)}),
+    "deep": ("struct s { int x; const struct { int y; struct { char c; int i; } in[3]; } k; };", None,
+             {("padding-leak", "s", "k.in[].c", 9)}),
+    "named, told once": ("struct i { char c; int n; }; struct s { int a; struct i in; };", None, {("padding-leak", "i", "c", 1)}),
+    "named, not asked for": ("struct i { char c; int n; }; struct s { int a; struct i in; };", "s",
+                             {("padding-leak", "s", "in.c", 5)}),
+    "misplaced by its outer struct": (f"struct i {{ unsigned long long n; }}; {PACKED} s {{ int a; struct i in; }};", None,
+                                      {("misaligned-atomic", "s", "in.n", 4)}),
+    "misplaced by its stride": (f"{PACKED} s {{ {PACKED} {{ int n; char c; }} in[2]; }};", None,
+                                {("misaligned-atomic", "s", "in[].n", 0)}),
+    "misaligned const": (PACKED + " s { char c; const int k; };", None, {("misaligned-atomic", "s", "k", 1)}),
+    "misaligned array": (PACKED + " s { char c; int k[2][2]; };", None, {("misaligned-atomic", "s", "k", 1)}),
+    "across two lines": ("struct s { int a[2]; struct { char b[52]; struct { int x, y; } p; int z[2]; } in; };", None,
+                         {("line-straddle", "s", "in.p", 60)}),
+}
+
+
+@claim_each(*INSIDE)
+def structs_inside_are_looked_at(name):
+    text, wanted, told = INSIDE[name]
+    r = lint(text, "--json", *([wanted] if wanted else []))
+    expect({(o["rule"], o["type"], o["member"], o["offset"]) for o in r.objects()} == told, r)
+    expect(len(r.objects()) == len(told) and r.status == 1, r)
+
+
+@claim
+def structs_without_end_have_one():
+    text = "struct s0 { char c; };" + "".join(f"struct s{i} {{ char c; struct s{i - 1} a, b; }};" for i in range(1, 24))
+    r = lint(text, "s23", "--rules", "padding-leak")
+    expect(r.status == 0 and "more than 16384 structs inside: the others are not looked at" in r.err, r)
+
+
+@claim
+def map_definitions_are_no_records():
+    maps = "struct m { int (*type)[27]; int (*max_entries)[64]; unsigned *key; struct event *value; int (*pinning)[1]; };"
+    r = lint(maps + "struct bpf_map_def { char type; int key_size; };")
+    expect(r.status == 0 and not r.out, r)
+    # A pointer is a pointer where it is in no map's definition.
+    r = lint(maps.replace("*value", "*other"), "--json")
+    expect(r.status == 1 and r.objects()[0]["rule"] == "abi-differs", r)
+
+
 @claim
 def rules_can_be_left_out():
     text = RULES["padding-leak"][0][0]
