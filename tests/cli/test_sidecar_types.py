@@ -244,7 +244,9 @@ def every_verb_prints_the_same_of_types_from_the_sidecar(program):
                   ("layout", None, "--lint"), ("layout", None, "*", "--abi", "i386")):
         same(program, path, sidecar, words, told)
     names = [o["name"] for o in cairn("layout", path, "*", "--json", env=environment()).objects() if o.get("name")]
-    for name in names[:4 if IS_SANITIZED else 12]:
+    for name in names[:12]:
+        if IS_SANITIZED and told.get("decode") and told.get("bind"):
+            break
         same(program, path, sidecar, ("decode", None, name, zeroes), told)
         same(program, path, sidecar, ("decode", None, name, zeroes, "--json"), told)
         same(program, path, sidecar, ("bind", "--lang", "c", None, name), told)
