@@ -10,7 +10,9 @@
 static const char head[] =
 	"#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n"
 	"/* Where there is no assert(), as in BPF programs, define it before this. */\n"
-	"#ifndef BIND_ASSERT\n#include <assert.h>\n#define BIND_ASSERT(x) assert(x)\n#endif\n\n";
+	"#ifndef BIND_ASSERT\n#include <assert.h>\n#define BIND_ASSERT(x) assert(x)\n#endif\n\n"
+	"#ifndef BIND_STATIC_ASSERT\n#ifdef __cplusplus\n#define BIND_STATIC_ASSERT static_assert\n#else\n"
+	"#define BIND_STATIC_ASSERT _Static_assert\n#endif\n#endif\n\n";
 
 /* %1$s: le or be. Guarded, as several headers may be included. */
 static const char helpers_le[] =
@@ -267,12 +269,12 @@ static void put_asserts(const struct bind_file *file, const struct bind_record *
 	fprintf(out, "/* Define %s_TYPE as a struct of yours, \"struct ", r->upper);
 	bind_put_comment(file, r->source_name);
 	fprintf(out, "\", and the compiler compares. */\n#ifdef %s_TYPE\n", r->upper);
-	fprintf(out, "_Static_assert(sizeof(%s_TYPE) == %s_SIZE, \"size of %s\");\n", r->upper, r->upper, r->name);
+	fprintf(out, "BIND_STATIC_ASSERT(sizeof(%s_TYPE) == %s_SIZE, \"size of %s\");\n", r->upper, r->upper, r->name);
 	for (size_t i = 0; i < r->fields.n; i++) {
 		const struct bind_field *f = &r->fields.p[i];
 		/* offsetof() takes no bit-field, and no element of an array that has none. */
 		if (!f->bits && !is_flexible(f) && f->path_is_c)
-			fprintf(out, "_Static_assert(offsetof(%s_TYPE, %s) == %llu, \"offset of %s\");\n", r->upper,
+			fprintf(out, "BIND_STATIC_ASSERT(offsetof(%s_TYPE, %s) == %llu, \"offset of %s\");\n", r->upper,
 				f->path, (unsigned long long)f->off, f->path);
 	}
 	fputs("#endif\n\n", out);
@@ -289,7 +291,7 @@ void bind_write_c(const struct bind_file *file)
 	if (!file->records.n)
 		return;
 	fprintf(out, "#ifndef BIND_%s_H\n#define BIND_%s_H\n\n%s", first->upper, first->upper, head);
-	fputs("_Static_assert(sizeof(float) == 4 && sizeof(double) == 8, \"IEEE floats\");\n\n", out);
+	fputs("BIND_STATIC_ASSERT(sizeof(float) == 4 && sizeof(double) == 8, \"IEEE floats\");\n\n", out);
 	put_helpers(file);
 	for (size_t i = 0; i < file->records.n; i++) {
 		const struct bind_record *r = &file->records.p[i];

@@ -153,6 +153,25 @@ static void put_field(const struct bind_file *file, const struct bind_field *f)
 		fprintf(out, "\n    %s = property(get_%s, set_%s)\n", f->name, f->name, f->name);
 }
 
+/* An element of a flexible array, or in one: it is after the record's end. */
+static bool is_flexible(const struct bind_field *f)
+{
+	for (uint32_t i = 0; i < f->n_dims; i++)
+		if (!f->dims[i].count)
+			return true;
+	return false;
+}
+
+static void put_check(FILE *out, const struct bind_record *r)
+{
+	fprintf(out, "\n\nfor _name, (_off, _size) in %s.OFFSETS.items():\n    assert _off + _size <= %s.SIZE or not _size",
+		r->camel, r->camel);
+	for (size_t i = 0; i < r->fields.n; i++)
+		if (is_flexible(&r->fields.p[i]))
+			fprintf(out, " or _name == \"%s\"", r->fields.p[i].name);
+	fputs(", _name\n", out);
+}
+
 static void put_record(const struct bind_file *file, const struct bind_record *r)
 {
 	FILE *out = file->out;
@@ -164,8 +183,7 @@ static void put_record(const struct bind_file *file, const struct bind_record *r
 	fputs("    }\n    __slots__ = ()\n", out);
 	for (size_t i = 0; i < r->fields.n; i++)
 		put_field(file, &r->fields.p[i]);
-	fprintf(out, "\n\nfor _name, (_off, _size) in %s.OFFSETS.items():\n    assert _off + _size <= %s.SIZE or not _size, _name\n",
-		r->camel, r->camel);
+	put_check(out, r);
 }
 
 void bind_write_python(const struct bind_file *file)

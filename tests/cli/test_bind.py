@@ -409,6 +409,39 @@ def records_that_are_too_short_and_indices_beyond_the_end_are_refused():
     expect("peers_port" in names and "peers_port_2" in names, names)
 
 
+FLEXIBLE = """
+struct list { unsigned n; struct { short a; int b; } in[]; };
+struct all { unsigned n; unsigned bits : 3; float f; double d; char text[4]; _Bool yes; int m[2][3]; unsigned char tail[]; };
+"""
+
+
+@claim
+def a_python_module_with_a_flexible_array_is_imported_and_reads_it():
+    path = write("flexible.h", FLEXIBLE)
+    cairn("bind", "--lang", "python", path, "list", "all", "-o", os.path.join(folder(), "flexible.py"), check=True)
+    write("flexible_use.py", "import flexible, struct\n"
+          "r = flexible.List(bytearray(struct.pack('<Ihxxihxxi', 2, 3, 4, 5, 6)))\n"
+          "print([(r.get_in_a(i), r.get_in_b(i)) for i in range(r.n)])\n"
+          "try:\n    r.get_in_a(2)\nexcept IndexError:\n    print('refused')\n")
+    r = run(sys.executable, os.path.join(folder(), "flexible_use.py"))
+    expect(r.status == 0 and r.out == "[(3, 4), (5, 6)]\nrefused\n", r)
+
+
+@claim_each("g++", "clang++")
+def the_c_header_is_usable_from_cxx(compiler):
+    need(compiler)
+    path = write("flexible.h", FLEXIBLE)
+    cairn("bind", "--lang", "c", path, "list", "all", "-o", os.path.join(folder(), "flexible_bind.h"), check=True)
+    use = write("use.cc", '#include "flexible.h"\n#define ALL_TYPE struct all\n#include "flexible_bind.h"\n'
+                "int main() { unsigned char r[64] = {0}; all_set_bits(r, 5); return all_get_bits(r) == 5 ? 0 : 1; }\n")
+    out = os.path.join(folder(), "use_cxx")
+    run(compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror", "-D_Bool=bool", "-Wno-unused-function", "-o", out, use, check=True)
+    expect(run(out).status == 0)
+    # And it still compares.
+    wrong = write("wrong.cc", open(use, encoding="utf-8").read().replace("ALL_TYPE struct all", "ALL_TYPE struct list"))
+    expect(run(compiler, "-std=c++17", "-c", "-o", os.devnull, wrong).status != 0)
+
+
 @claim
 def bad_command_lines_are_usage_errors():
     path = write("event.h", EVENT)
