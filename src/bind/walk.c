@@ -79,9 +79,30 @@ static char *upper_case(struct arena *arena, const char *name)
 	return upper;
 }
 
+/* What the modules of a language use themselves, or what is a word of it: "String", "Self", "Record". */
+static bool is_taken(const char *camel)
+{
+	static const char *const names[] = {
+		/* Rust */
+		"Self", "Option", "Some", "None", "AsRef", "AsMut", "Result", "Ok", "Err", "Clone", "Copy",
+		/* Python */
+		"Record", "True", "False", "ValueError", "IndexError", "OverflowError",
+		/* Java */
+		"Records", "String", "Object", "Objects", "Math", "Integer", "Long", "Byte", "Short", "Float", "Double",
+		"Boolean", "Character", "System", "BigInteger", "ByteOrder", "GroupLayout", "MemoryLayout", "PathElement",
+		"MemorySegment", "ValueLayout", "VarHandle", "StandardCharsets", "ExceptionInInitializerError",
+		"IllegalArgumentException", "IndexOutOfBoundsException", "Override",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i], camel))
+			return true;
+	return false;
+}
+
 static char *camel_case(struct arena *arena, const char *name)
 {
-	char *camel = arena_alloc(arena, strlen(name) + 2), *to = camel;
+	char *camel = arena_alloc(arena, strlen(name) + 3), *to = camel;
 	bool up = true;
 
 	for (; camel && *name; name++) {
@@ -91,6 +112,9 @@ static char *camel_case(struct arena *arena, const char *name)
 	}
 	if (camel && (!camel[0] || isdigit((unsigned char)camel[0])))
 		memmove(camel + 1, camel, strlen(camel) + 1), camel[0] = 'T';
+	/* No other name ends in an underscore. */
+	if (camel && is_taken(camel))
+		strcat(camel, "_");
 	return camel;
 }
 

@@ -427,6 +427,25 @@ def a_python_module_with_a_flexible_array_is_imported_and_reads_it():
     expect(r.status == 0 and r.out == "[(3, 4), (5, 6)]\nrefused\n", r)
 
 
+TAKEN = "".join(f"struct {name} {{ char t[4]; int n; }};\n" for name in ("self", "record", "string", "objects", "some"))
+
+
+@claim_each("python", "rust", "java")
+def structs_that_are_called_as_a_word_of_the_language_have_an_underscore(lang):
+    path = write("taken.h", TAKEN)
+    out = os.path.join(folder(), {"python": "taken.py", "rust": "taken.rs", "java": "Records.java"}[lang])
+    cairn("bind", "--lang", lang, path, "*", "-o", out, check=True)
+    text = open(out, encoding="utf-8").read()
+    for name in ("Self_", "Record_", "String_", "Objects_", "Some_"):
+        expect(re.search(rf"(class|struct) {name}\b", text), name, text)
+    if lang == "python":
+        run(sys.executable, out, check=True)
+    elif lang == "rust":
+        need("rustc")
+        run("rustc", "-D", "warnings", "-A", "dead_code", "--crate-type", "lib", "--emit", "metadata", "-o",
+            os.path.join(folder(), "taken.rmeta"), out, check=True)
+
+
 @claim_each("g++", "clang++")
 def the_c_header_is_usable_from_cxx(compiler):
     need(compiler)
