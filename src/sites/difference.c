@@ -196,11 +196,26 @@ static bool is_own(const struct built_site *b, uint64_t at)
 	return false;
 }
 
+/* By its bytes, as most places have none near: sub of two registers, of 32 or 64 bits. */
+static bool may_be_difference(const struct elf *code, const struct graph_insn *insn)
+{
+	const uint8_t *p;
+	size_t n;
+	if (insn->len < 2 || insn->len > 3 || !elf_code_at(code, (struct cairn_vaddr){insn->at}, &p, &n) || n < insn->len)
+		return false;
+	p += insn->len - 2;
+	return (p[0] == 0x29 || p[0] == 0x2b) && p[1] >= 0xc0;
+}
+
 /* Differences that the copy uses and nobody describes. */
 static unsigned int differences(const struct elf *code, const struct graph *g, const struct built_site *b, uint32_t at)
 {
 	struct values v = {.g = g, .code = code};
 	uint32_t i = at > BEFORE ? at - BEFORE : 0;
+	while (i < at && !may_be_difference(code, &g->v.p[i]))
+		i++;
+	if (i == at)
+		return 0;
 	for (; i < at; i++)
 		if (!step(&v, i))
 			return 0;
@@ -221,9 +236,10 @@ int difference_doubt(const struct elf *code, struct graph *g, const struct dw_di
 	for (uint32_t i = 0; i < b->formals.n && i < 64; i++)
 		if (is_constant(b, i) && !believe_is_pointer(b->die.unit, b->formals.die[i]))
 			constants |= UINT64_C(1) << i;
-	if (!constants || differences(code, g, b, at) <= unknown_numbers(b))
-		return 0;
-	int rc = passage_is_in_loop(g, function, at, scratch);
+	int rc = constants ? graph_may_come_back(g, at) : 0;
+	if (rc <= 0 || differences(code, g, b, at) <= unknown_numbers(b))
+		return rc < 0 ? rc : 0;
+	rc = passage_is_in_loop(g, function, at, scratch);
 	for (uint32_t i = 0; rc > 0 && i < 64; i++)
 		if (constants >> i & 1)
 			believe_not(&b->args[i].loc, CAIRN_UNAVAIL_ANOTHER_MOMENT);
