@@ -6,6 +6,7 @@
 #include "base/inputs.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -22,8 +23,8 @@ struct input {
 	_Atomic(uintptr_t) start;
 	_Atomic(size_t) size; /* 0: free */
 	struct input *next;
-	/* For input_is_shorter(), which no handler asks. */
-	char *path;
+	/* For input_is_shorter(), which no handler asks; "" for one that is too long. */
+	char path[PATH_MAX];
 	dev_t dev;
 	ino_t ino;
 	char name[208];
@@ -61,9 +62,8 @@ void *input_map(int fd, size_t size, const char *name)
 	struct input *i = free_slot();
 	if (i) {
 		struct stat st;
-		bool known = fstat(fd, &st) == 0;
-		free(i->path);
-		i->path = known ? strdup(name) : NULL;
+		bool known = fstat(fd, &st) == 0 && strlen(name) < sizeof(i->path);
+		strcpy(i->path, known ? name : "");
 		i->dev = known ? st.st_dev : 0;
 		i->ino = known ? st.st_ino : 0;
 		cairn_quote(name, CAIRN_QUOTE_TEXT, i->name, sizeof(i->name));
@@ -81,7 +81,7 @@ void *input_map(int fd, size_t size, const char *name)
 static bool input_is_shorter(const struct input *i)
 {
 	struct stat st;
-	return i->path && stat(i->path, &st) == 0 && st.st_dev == i->dev && st.st_ino == i->ino && st.st_size >= 0 &&
+	return i->path[0] && stat(i->path, &st) == 0 && st.st_dev == i->dev && st.st_ino == i->ino && st.st_size >= 0 &&
 	       (uint64_t)st.st_size < atomic_load(&i->size);
 }
 
