@@ -27,6 +27,8 @@ struct lint {
 	size_t n_told;
 	uint64_t n_found;
 	bool *listed; /* by id: looked at by itself */
+	const struct cairn_type **named; /* n_named of these that have a name, sorted */
+	size_t n_named;
 	size_t n_inner;
 };
 
@@ -159,6 +161,21 @@ static int look_at(struct lint *lint, struct lint_subject *s)
 
 static int lint_one(struct lint *lint, struct lint_subject *s, unsigned int depth);
 
+static int by_name(const void *a, const void *b)
+{
+	const struct cairn_type *x = *(const struct cairn_type *const *)a, *y = *(const struct cairn_type *const *)b;
+	int c = strcmp(x->name, y->name);
+
+	return c ? c : x->size < y->size ? -1 : x->size > y->size;
+}
+
+/* Debug information may describe a type more than once, as a member's and as one of its own. */
+static bool is_listed(const struct lint *lint, uint32_t id, const struct cairn_type *t)
+{
+	return lint->listed[id] || (t->name && *t->name && lint->n_named &&
+				    bsearch(&t, lint->named, lint->n_named, sizeof(*lint->named), by_name));
+}
+
 /* A member's struct, through const and arrays. */
 static int lint_inside(struct lint *lint, const struct lint_subject *outer, const struct cairn_member *m, unsigned int depth)
 {
@@ -178,7 +195,7 @@ static int lint_inside(struct lint *lint, const struct lint_subject *outer, cons
 		return STATUS_YES;
 	s.base += m->bit_off / 8;
 	s.strides |= array ? t->size : 0;
-	s.listed = lint->listed[s.id];
+	s.listed = is_listed(lint, s.id, t);
 	/* It is nowhere but where it is by itself. */
 	if (s.listed && (s.base | s.strides) % s.cacheline == 0)
 		return STATUS_YES;
@@ -203,16 +220,35 @@ static int lint_one(struct lint *lint, struct lint_subject *s, unsigned int dept
 	return status;
 }
 
+static bool note_listed(struct lint *lint, const struct cairn_types *types, const struct cairn_source_list *list)
+{
+	lint->listed = calloc(cairn_types_count(types), sizeof(*lint->listed));
+	lint->named = calloc(list->n + 1, sizeof(*lint->named));
+	if (!lint->listed || !lint->named) {
+		free(lint->listed);
+		free(lint->named);
+		return false;
+	}
+	for (size_t i = 0; i < list->n; i++) {
+		uint32_t id = cairn_types_resolve(types, list->ids[i]);
+		const struct cairn_type *t = cairn_types_get(types, id);
+
+		lint->listed[id] = true;
+		if (t->name && *t->name)
+			lint->named[lint->n_named++] = t;
+	}
+	if (lint->n_named)
+		qsort(lint->named, lint->n_named, sizeof(*lint->named), by_name);
+	return true;
+}
+
 static int lint_all(struct lint *lint, struct lint_subject *s, const struct cairn_source_list *list)
 {
 	const struct cairn_types *types = lint->run->types;
 	int status = STATUS_YES;
 
-	lint->listed = calloc(cairn_types_count(types), sizeof(*lint->listed));
-	if (!lint->listed)
+	if (!note_listed(lint, types, list))
 		return fail(STATUS_NOT_HERE, "no memory");
-	for (size_t i = 0; i < list->n; i++)
-		lint->listed[cairn_types_resolve(types, list->ids[i])] = true;
 	for (size_t i = 0; i < list->n && !status && !ferror(stdout); i++) {
 		if (layout_is_map_definition(types, list->ids[i]))
 			continue;
@@ -221,6 +257,7 @@ static int lint_all(struct lint *lint, struct lint_subject *s, const struct cair
 		status = lint_one(lint, s, 0);
 	}
 	free(lint->listed);
+	free(lint->named);
 	return status;
 }
 
