@@ -99,7 +99,7 @@ def a_file_that_is_cut_at_any_moment_kills_no_verb(verb):
     chance = random.Random(verb)
     path = copy("any-" + verb.replace(" ", "-"))
     began = time.monotonic()
-    cairn(*VERBS[verb](path), seconds=120)
+    before = cairn(*VERBS[verb](path), seconds=120).status
     took = time.monotonic() - began
     whole = contents(path + ".out")
     statuses = []
@@ -113,7 +113,9 @@ def a_file_that_is_cut_at_any_moment_kills_no_verb(verb):
             os.truncate(path, chance.choice((0, 4096, 100000)))
             err = process.communicate(timeout=100)[1]
         statuses.append(process.returncode)
-        expect(process.returncode >= 0 and (process.returncode == 0 or err), verb, statuses, err)
+        # At these addresses of the sanitizers' program addr may have no answer, whole or cut.
+        answered = (0, before) if verb == "addr" else (0,)
+        expect(process.returncode >= 0 and (process.returncode in answered or err), verb, statuses, err)
         # It may have been cut after all was read and written.
         expect(contents(path + ".out") in (whole, None), verb, statuses, err)
     expect([name for name in os.listdir(folder()) if name.endswith(".tmp")] == [], os.listdir(folder()))
