@@ -32,7 +32,8 @@ const char *cairn_input_at(const void *address);
  * is believed.
  *
  * Returns the name of the first that was noticed, as cairn_input_at() gives it and valid until the program ends;
- * NULL when there is none. A file that was replaced by another one is none.
+ * NULL when there is none. A file that was replaced by another one is none. What was noticed once is told as long as the
+ * program runs, and cairn_file_write() (cairn/file.h) writes nothing from then on: nobody knows what was made of that input.
  * Cost: a stat(2) for each file that is open. Threads: any. Signals: not safe.
  */
 const char *cairn_inputs_shortened(void);

@@ -15,6 +15,9 @@
 
 #include <cairn/hazards.h>
 
+/* What a call may overwrite by the System V ABI: rax, rdx, rcx, rsi, rdi, r8 to r11, by DWARF number. */
+enum { INSN_CALL_WRITES = 0x0f37 };
+
 /* Of one instruction; longer ones fault. */
 enum { INSN_MAX_BYTES = 15 };
 

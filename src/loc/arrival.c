@@ -173,14 +173,13 @@ struct keeping {
 
 static int note_keeping(void *arg, const struct code_insn *insn)
 {
-	enum { CALL_WRITES = 0x0f37 }; /* rax, rdx, rcx, rsi, rdi, r8 to r11, by DWARF number */
 	struct keeping *k = arg;
 	struct insn decoded;
 	bool is_call = insn->step.flow == INSN_CALL || insn->step.flow == INSN_CALL_INDIRECT;
 	if (!insn_decode(insn->bytes, insn->step.len, insn->at, &decoded))
 		return -1;
 	k->is_read |= decoded.reads & k->reg;
-	return (decoded.writes | (is_call ? CALL_WRITES : 0)) & k->reg ? -1 : 0;
+	return (decoded.writes | (is_call ? INSN_CALL_WRITES : 0)) & k->reg ? -1 : 0;
 }
 
 bool loc_function_keeps_register(const struct loc_context *ctx, unsigned int reg)

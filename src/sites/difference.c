@@ -30,8 +30,6 @@ enum {
 	BEFORE = 48, /* instructions before the place that are looked at */
 	AFTER = 96,  /* of the copy's from the place on */
 	SLOTS = 8,   /* stack slots that are known at a time */
-	/* What a call may overwrite: rax, rdx, rcx, rsi, rdi, r8 to r11, by DWARF number. */
-	CALL_WRITES = 0x0f37,
 };
 
 struct slot {
@@ -131,7 +129,7 @@ static bool step(struct values *v, uint32_t i)
 	if (v->is_inside)
 		note_uses(v, &insn, &c);
 	if (c.what == CARRY_NOTHING || is_new)
-		forget(v, v->g->v.p[i].is_call ? CALL_WRITES : insn.writes);
+		forget(v, v->g->v.p[i].is_call ? INSN_CALL_WRITES : insn.writes);
 	else
 		carry(v, &c, i);
 	return true;
@@ -188,14 +186,6 @@ static unsigned int unknown_numbers(const struct built_site *b)
 	return n;
 }
 
-static bool is_own(const struct built_site *b, uint64_t at)
-{
-	for (uint32_t i = 0; i < b->n_ranges; i++)
-		if (b->ranges[i].lo.v <= at && at < b->ranges[i].hi.v)
-			return true;
-	return false;
-}
-
 /* By its bytes, as most places have none near: sub of two registers, of 32 or 64 bits. */
 static bool may_be_difference(const struct elf *code, const struct graph_insn *insn)
 {
@@ -221,7 +211,7 @@ static unsigned int differences(const struct elf *code, const struct graph *g, c
 			return 0;
 	explain(&v, b);
 	v.is_inside = true;
-	for (unsigned int n = 0; n < AFTER && i < g->v.n && is_own(b, g->v.p[i].at); n++, i++)
+	for (unsigned int n = 0; n < AFTER && i < g->v.n && site_has_code(b, g->v.p[i].at); n++, i++)
 		if (!step(&v, i))
 			return 0;
 	return v.n_used;

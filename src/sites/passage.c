@@ -538,10 +538,7 @@ static int has_several_ways_to(struct graph *g, uint32_t to, bool *ret)
 static bool is_own(const struct passage *p, uint32_t i)
 {
 	const struct graph_insn *insn = &p->graph->v.p[i];
-	bool own = false;
-	for (uint32_t k = 0; k < p->copy->n_ranges && !insn->is_nop; k++)
-		own |= p->copy->ranges[k].lo.v <= insn->at && insn->at < p->copy->ranges[k].hi.v;
-	return own;
+	return !insn->is_nop && site_has_code(p->copy, insn->at);
 }
 
 /* The copy has nothing but a jump to a place of another one: the call was merged with that one's. */

@@ -165,6 +165,15 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t entry, struct cairn_vaddr at,
 		   struct cairn_vaddr next, struct built_site *ret, struct cairn_err *err);
 
+/* Whether an address is in a site's own code. */
+static inline bool site_has_code(const struct built_site *b, uint64_t at)
+{
+	for (uint32_t i = 0; i < b->n_ranges; i++)
+		if (b->ranges[i].lo.v <= at && at < b->ranges[i].hi.v)
+			return true;
+	return false;
+}
+
 /* foo.constprop.0, foo.isra.0: parameters were removed or split; also a body without a symbol. */
 bool site_is_clone(const struct site_env *env, const struct cairn_site *s);
 
