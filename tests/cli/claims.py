@@ -68,6 +68,18 @@ class Running:
         self.process.stdout.close()
 
 
+def path_of(name):
+    return os.path.join(folder(), name)
+
+
+def write(name, content):
+    """A file of that text, or of these bytes, in the test's folder; its path."""
+    data = content if isinstance(content, bytes) else content.encode()
+    with open(path_of(name), "wb") as file:
+        file.write(data)
+    return path_of(name)
+
+
 class Result:
     def __init__(self, command, status, out, err):
         self.command, self.status, self.out, self.err = command, status, out, err

@@ -10,23 +10,15 @@ the old value again restores the bytes.
 import os
 import re
 import shutil
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from claims import Skip, cairn, claim, claim_each, expect, folder, main, need, run  # noqa: E402
+from claims import Skip, cairn, claim, claim_each, expect, folder, main, need, run, write  # noqa: E402
 from records import Structs, c_values, read_values  # noqa: E402
 
 STRUCTS, RECORDS = 15, 10
 ORDERS = ["x86-64", "s390x"]
-
-
-def write(name, text):
-    path = os.path.join(folder(), name)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-    return path
 
 
 def bind(lang, structs, name, *words):

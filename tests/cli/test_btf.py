@@ -4,7 +4,6 @@
 
 import ctypes
 import errno
-import json
 import os
 import re
 import resource
@@ -12,7 +11,7 @@ import signal
 import struct
 import subprocess
 
-from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run
+from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, path_of, run, write
 from layout_asserts import layout_asserts, records_of
 
 KERNEL = "/sys/kernel/btf/vmlinux"
@@ -117,16 +116,6 @@ def kernel():
     if not os.path.exists(KERNEL):
         raise Skip("the running kernel has no BTF")
     return KERNEL
-
-
-def path_of(name):
-    return os.path.join(folder(), name)
-
-
-def write(name, content):
-    with open(path_of(name), "wb" if isinstance(content, bytes) else "w") as file:
-        file.write(content)
-    return path_of(name)
 
 
 def read(path):

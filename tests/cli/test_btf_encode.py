@@ -4,7 +4,7 @@
 import os
 import shutil
 
-from claims import cairn, claim, claim_each, expect, folder, main, need, run
+from claims import cairn, claim, claim_each, expect, folder, main, need, path_of, run, write
 
 WEAK = """\
 struct regs { long ax; };
@@ -23,16 +23,6 @@ CPLUSPLUS = """\
 struct plus { int a; };
 extern "C" int in_plus(struct plus *p) { return p->a; }
 """
-
-
-def path_of(name):
-    return os.path.join(folder(), name)
-
-
-def write(name, text):
-    with open(path_of(name), "w", encoding="utf-8") as file:
-        file.write(text)
-    return path_of(name)
 
 
 def program(name, compiler, *flags):

@@ -4,7 +4,7 @@
 import json
 import os
 
-from claims import cairn, claim, compile_c, expect, folder, main, need, run
+from claims import cairn, claim, compile_c, expect, main, need, path_of, run, write
 
 BASE = """\
 enum big { HUGE = 1ull << 40 }; struct one { int a; struct one *next; }; struct two; struct user { struct two *t; };
@@ -23,16 +23,6 @@ __attribute__((section("xdp"))) int prog(void *ctx) { last.pid = counter += limi
 enum size size(void) { return LARGE; }
 char _license[] __attribute__((section("license"))) = "GPL";
 """
-
-
-def path_of(name):
-    return os.path.join(folder(), name)
-
-
-def write(name, text):
-    with open(path_of(name), "w", encoding="utf-8") as file:
-        file.write(text)
-    return path_of(name)
 
 
 def read(path):

@@ -10,16 +10,9 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run  # noqa: E402
+from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run, write  # noqa: E402
 
 EVENT = "struct event { unsigned int e_pid; char e_filename[256]; char e_comm[16]; };\n"
-
-
-def write(name, data):
-    path = os.path.join(folder(), name)
-    with open(path, "wb") as file:
-        file.write(data.encode() if isinstance(data, str) else data)
-    return path
 
 
 def event(pid, filename=b"/etc/passwd", comm=b"cat"):

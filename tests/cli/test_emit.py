@@ -5,7 +5,7 @@
 import os
 import re
 
-from claims import MAY_HAVE_CHANGED, TAKE_VALUES, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run
+from claims import MAY_HAVE_CHANGED, TAKE_VALUES, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run, write
 
 PROGRAM = """\
 #include <stdio.h>
@@ -63,13 +63,6 @@ def with_tracefs(*command, **kwargs):
 
 def program(compiler, *flags):
     return compile_c("emit" + "".join(flags), PROGRAM, compiler, ("-O2", "-g", *flags))
-
-
-def write(name, text):
-    path = os.path.join(folder(), name)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-    return path
 
 
 def emit(tool, path, compiler, *words):

@@ -3,7 +3,6 @@
 """Copies that the compiler duplicated: every entry row of the line table is a place."""
 
 import json
-import os
 import re
 
 from claims import cairn, claim, claim_each, compile_c, expect, folder, main, need, run
@@ -142,6 +141,7 @@ def a_turn_that_was_taken_out_of_a_loop_keeps_its_calls(flags):
     found = {int(p["addr"], 16) for p in places(path, "put") if p["container"] == "loop"}
     start, size = (int(word, 16) for word in next(text for text in run("nm", "-S", path, check=True).out.splitlines()
                                                   if text.endswith(" loop")).split()[:2])
+    expect(found, path)
     expect(found == {at for at in marker_rows(path, 5) if start <= at < start + size}, found, marker_rows(path, 5))
 
 

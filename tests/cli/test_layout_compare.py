@@ -9,17 +9,10 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from claims import CAIRN, SOURCE, Skip, cairn, claim, claim_each, expect, folder, main, need, run  # noqa: E402
+from claims import CAIRN, SOURCE, Skip, cairn, claim, claim_each, expect, folder, main, need, run, write  # noqa: E402
 
 EXAMPLES = os.path.join(SOURCE, "examples")
 READERS = ["event.h", "Event.java", "event.rs", "event.go", "event.py"]
-
-
-def write(name, text):
-    path = os.path.join(folder(), name)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-    return path
 
 
 def example(name):

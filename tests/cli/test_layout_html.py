@@ -11,7 +11,7 @@ import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from claims import cairn, claim, claim_each, expect, folder, main, need, run  # noqa: E402
+from claims import cairn, claim, claim_each, expect, folder, main, need, run, write  # noqa: E402
 
 TEXT = """
 struct padded_event { char c; long l; int i; void *x; };
@@ -43,13 +43,6 @@ def page(*words):
     with open(path, "w", encoding="utf-8") as file:
         file.write(TEXT)
     return cairn("layout", path, *words, "--html", check=True).out
-
-
-def write(name, text):
-    path = os.path.join(folder(), name)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-    return path
 
 
 def chromium(*words):

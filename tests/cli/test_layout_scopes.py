@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run  # noqa: E402
+from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run, write  # noqa: E402
 
 # Nothing but a local variable leads to struct event: BTF has what maps, functions and variables of the file lead to.
 BPF = """typedef unsigned int u32; typedef unsigned long long u64;
@@ -46,13 +46,6 @@ int main(int c, char **v)
 	return o.run(c) + ns::hid(c) + f(c);
 }
 """
-
-
-def write(name, text):
-    path = os.path.join(folder(), name)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-    return path
 
 
 def bpf_object():

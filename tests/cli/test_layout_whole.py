@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run  # noqa: E402
+from claims import CAIRN, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, run, write  # noqa: E402
 from records import accounted_bits  # noqa: E402
 
 KERNEL = "/sys/kernel/btf/vmlinux"
@@ -31,13 +31,6 @@ fn main() {
     show(&a, &G { one: 1, in_: A { a: 1, b: 2, c: 3, d: f(4), e: (), f: [0; 3] }, two: 2 }, &(1, 2, 3));
 }
 """
-
-
-def write(name, text):
-    path = os.path.join(folder(), name)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-    return path
 
 
 def rust_program():

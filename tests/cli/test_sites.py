@@ -529,16 +529,10 @@ KEPT = """\
 struct q { int a, b; };
 volatile int sink;
 static __attribute__((noinline)) int foo(struct q *s, int n, int k) { s->a += k; s->b = n; sink = s->a * k; return sink; }
-static __attribute__((noinline)) int moves(struct q *s, int n, int k)
-{
-	s->a += k;
-	__asm__ volatile("" ::: "rdi", "rsi");
-	return s->b = n;
-}
 int main(int c, char **v)
 {
 	struct q q = {c, 2};
-	return foo(&q, c, 3) + foo(&q, c + 1, 3) + moves(&q, c, 4) + moves(&q, c + 1, 4);
+	return foo(&q, c, 3) + foo(&q, c + 1, 3);
 }
 """
 

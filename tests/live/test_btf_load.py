@@ -8,7 +8,7 @@ import struct
 import sys
 
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "cli")]
-from claims import BUILD, IS_SANITIZED, Skip, cairn, claim, claim_each, expect, folder, main, need, run  # noqa: E402
+from claims import BUILD, IS_SANITIZED, Skip, cairn, claim, claim_each, expect, folder, main, need, path_of, run, write  # noqa: E402
 
 C = """\
 struct __attribute__((packed)) record { char kind; double value; float small; unsigned bits:20; };
@@ -54,16 +54,6 @@ BPF = """\
 int counter; extern int kf(int x) __attribute__((section(".ksyms")));
 __attribute__((section("xdp"))) int prog(void *ctx) { counter++; return kf(counter); }
 """
-
-
-def path_of(name):
-    return os.path.join(folder(), name)
-
-
-def write(name, text):
-    with open(path_of(name), "w", encoding="utf-8") as file:
-        file.write(text)
-    return path_of(name)
 
 
 def load(path):
