@@ -112,7 +112,8 @@ static int list_batches(struct listing *l, struct batch *b)
 		if (rc == -ENOSPC && b->room < l->map->info.max_entries) {
 			/* One bucket has more than there is room for; the position has not moved. */
 			struct batch larger;
-			if (batch_init(&larger, l, b->room * 2) < 0) {
+			uint32_t most = l->map->info.max_entries;
+			if (batch_init(&larger, l, b->room < most / 2 ? b->room * 2 : most) < 0) {
 				batch_fini(&larger);
 				return -ENOMEM;
 			}

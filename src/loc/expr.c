@@ -115,6 +115,9 @@ static void binary(struct fold *f, uint8_t op)
 	struct term *l = at_depth(f, 1), *r = at_depth(f, 0);
 	if (f->why != CAIRN_AVAILABLE)
 		return;
+	/* Steps compare with sign. Of fewer than 8 bytes, a value without one is the same with one. */
+	if (op >= CAIRN_LOC_LT && op <= CAIRN_LOC_GE && l->type.size == 8 && !l->type.is_signed)
+		give_up(f, CAIRN_UNAVAIL_UNSUPPORTED);
 	term_binary(l, r, op);
 	f->depth--;
 }
@@ -125,7 +128,9 @@ static void binary(struct fold *f, uint8_t op)
  */
 static void shift_down(struct fold *f, uint8_t op)
 {
-	f->has_wide_shift |= !term_is_extended(at_depth(f, 1), op == CAIRN_LOC_SAR);
+	struct term *l = at_depth(f, 1);
+	f->has_wide_shift |= !term_is_extended(l, op == CAIRN_LOC_SAR);
+	term_extend(l, op == CAIRN_LOC_SAR);
 	binary(f, op);
 }
 
@@ -547,6 +552,7 @@ static bool compute_op(struct fold *f, uint8_t op)
 		return true;
 	case DW_OP_plus_uconst:
 		term_add_imm(at_depth(f, 0), (int64_t)cur_uleb(c));
+		term_canonical(at_depth(f, 0));
 		return true;
 	case DW_OP_neg:
 		unary(f, CAIRN_LOC_NEG, 0);

@@ -112,6 +112,14 @@ void term_canonical(struct term *t)
 	term_add(t, (struct cairn_loc_step){.op = op, .size = t->type.size});
 }
 
+void term_extend(struct term *t, bool is_signed)
+{
+	struct int_type type = t->type;
+	t->type.is_signed = is_signed;
+	term_canonical(t);
+	t->type = type;
+}
+
 /* l OP r where r needs steps of its own: SAVE l; r; slot OP acc. */
 static void combine_through_slot(struct term *l, const struct term *r, uint8_t op)
 {

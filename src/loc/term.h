@@ -46,6 +46,12 @@ void term_unary(struct term *t, uint8_t op, uint8_t size);
 void term_canonical(struct term *t);
 
 /*
+ * Make the upper bits of a term with an integer type zeros, or copies of its top bit, whatever the type's sign: DW_OP_shr
+ * brings down the one, DW_OP_shra the other. The type stays.
+ */
+void term_extend(struct term *t, bool is_signed);
+
+/*
  * Whether the upper bits of a term are those of the value it stands for, whatever the value's width: an operation that brings
  * them down, DW_OP_shr or DW_OP_shra, is right then. @is_signed for DW_OP_shra.
  */

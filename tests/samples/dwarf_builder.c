@@ -467,7 +467,7 @@ uint8_t *db_finish(struct db *d, size_t *ret_size)
 	static const char *const names[DB_N_SECS] = {
 		".debug_info", ".debug_types", ".debug_abbrev", ".debug_str", ".debug_line_str",
 		".debug_str_offsets", ".debug_addr", ".debug_ranges", ".debug_rnglists", ".debug_loc",
-		".debug_loclists", ".debug_line"};
+		".debug_loclists", ".debug_line", ".eh_frame"};
 	uint8_t text[0x1000] = {0};
 	if (d->n_code)
 		memcpy(text, d->code, d->n_code);
@@ -483,7 +483,10 @@ uint8_t *db_finish(struct db *d, size_t *ret_size)
 							       EB_BYTES(text)}));
 	for (int i = 0; i < DB_N_SECS; i++)
 		if (d->sec[i].n)
-			eb_section(d->elf, (struct eb_section){
-				.name = names[i], .data = d->sec[i].p, .size = d->sec[i].n});
+			eb_section(d->elf, (struct eb_section){.name = names[i],
+							       .flags = i == DB_EH_FRAME ? SHF_ALLOC : 0,
+							       .addr = i == DB_EH_FRAME ? DB_EH_FRAME_AT : 0,
+							       .data = d->sec[i].p,
+							       .size = d->sec[i].n});
 	return eb_finish(d->elf, ret_size);
 }

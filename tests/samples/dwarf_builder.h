@@ -42,8 +42,11 @@ enum db_sec {
 	DB_LOC,
 	DB_LOCLISTS,
 	DB_LINE,
+	DB_EH_FRAME, /* loaded at DB_EH_FRAME_AT */
 	DB_N_SECS
 };
+
+enum { DB_EH_FRAME_AT = 0x3000 };
 
 struct db_format {
 	uint16_t version;    /* 0 means 5 */
