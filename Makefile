@@ -8,6 +8,7 @@
 #   make check-truth   the long comparison with gdb and with what generated programs log themselves
 #   make bench     every benchmark;  make bench-NAME  one
 #   make fuzz      every fuzz target for FUZZ_SECONDS each, from its seeds
+#   make fuzz-coverage  the lines of src/ that the targets reach, by directory, and by file where a share is promised
 #   make install   DESTDIR and PREFIX as usual
 #   make clean
 #
@@ -30,7 +31,7 @@ endif
 
 RUN = python3 tests/run.py --build $(BUILD)
 
-.PHONY: all deps demo check check-truth bench fuzz install clean
+.PHONY: all deps demo check check-truth bench fuzz fuzz-coverage install clean
 all: $(BUILD)/build.ninja
 	@$(NINJA) -C $(BUILD) --quiet
 	@ln -sf $(abspath $(BUILD))/examples/event.bpf.o examples/event.bpf.o
@@ -67,8 +68,11 @@ fuzz: deps
 	@$(NINJA) -C build-fuzz --quiet
 	@python3 tests/run.py --build build-fuzz --seconds $(FUZZ_SECONDS) fuzz
 
+fuzz-coverage: deps
+	@python3 fuzz/coverage.py
+
 install: all
 	@$(NINJA) -C $(BUILD) --quiet install
 
 clean:
-	rm -rf build build-san build-fuzz
+	rm -rf build build-san build-fuzz build-cov
