@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "distil/named.h"
 
 int classes_init(struct classes *c)
 {
@@ -33,6 +34,7 @@ void classes_fini(struct classes *c)
 	LARGE_FREE(&c->bodies);
 	VEC_FREE(&c->tags);
 	VEC_FREE(&c->contents);
+	VEC_FREE(&c->named);
 	VEC_FREE(&c->spans);
 	VEC_FREE(&c->build);
 	terms_fini(&c->terms);
@@ -209,6 +211,21 @@ static inline void prefetch_term(const struct classes *c, const struct unit_type
 		__builtin_prefetch(&c->terms.v.p[u->types.p[i].own]);
 }
 
+/* Units come in the order of the input, so that the first DIE of a class is the lowest that this worker meets. */
+static int note_name(struct classes *c, const struct unit_types *u, size_t i, uint32_t class_)
+{
+	const struct type_die *t = &u->types.p[i];
+	/* The units of a cluster may be of several languages, of which only the last one's is known. */
+	c->has_others |= u->whole || !u->is_c;
+	if (!c->want_contents || !u->is_c || !t->name || t->is_inner || c->v.p[class_].is_named)
+		return 0;
+	struct named n = {.key = named_key(t->kind, t->name),
+			  .die = unit_die_off(u, u->offs.p[i]),
+			  .is_typedef = t->kind == TYPE_TYPEDEF || t->kind == TYPE_BASE};
+	c->v.p[class_].is_named = true;
+	return VEC_ADD(&c->named, n) ? 0 : -ENOMEM;
+}
+
 static int add_roots(struct classes *c, struct unit_types *u, uint32_t index)
 {
 	if (!LARGE_RESERVE(&c->roots, u->types.n))
@@ -220,6 +237,8 @@ static int add_roots(struct classes *c, struct unit_types *u, uint32_t index)
 		if (!is_root(t, index))
 			continue;
 		int rc = class_of(c, u, index, t, &class_);
+		if (rc >= 0)
+			rc = note_name(c, u, i, class_);
 		if (rc < 0)
 			return rc;
 		c->roots.p[c->roots.n++] = class_;
@@ -340,8 +359,11 @@ static struct unit_span span_start(const struct classes *c, uint32_t index)
 				  .contents.from = (uint32_t)c->contents.n};
 }
 
-static bool span_end(struct classes *c, struct unit_span *s)
+static bool span_end(struct classes *c, const struct unit_types *u, struct unit_span *s)
 {
+	/* What is too large is read as a declaration. */
+	c->has_others |= u->losses[CAIRN_LOSS_LARGE] > 0;
+	s->has_inner = u->has_inner;
 	s->roots.to = (uint32_t)c->roots.n;
 	s->funcs.to = (uint32_t)c->funcs.n;
 	s->vars.to = (uint32_t)c->vars.n;
@@ -369,7 +391,7 @@ int classes_add(struct classes *c, struct unit_types *u, uint32_t index, struct 
 		rc = build_new(c, u, index);
 	if (rc >= 0)
 		rc = add_contents(c, u);
-	if (rc >= 0 && !span_end(c, &span))
+	if (rc >= 0 && !span_end(c, u, &span))
 		rc = -ENOMEM;
 	if (rc == -ERANGE)
 		return err_set(err, rc, "%s: more than 2^31 different types", u->dw->file[0].path);

@@ -51,6 +51,7 @@ struct type_class {
 	uint8_t kind;   /* enum type_kind */
 	uint8_t encoding;
 	bool variadic;
+	bool is_named; /* struct named has one of its DIEs */
 };
 
 struct name_group {
@@ -102,6 +103,13 @@ struct content {
 	edge_t edge; /* the class that it defines; of a declaration its group; 0: nothing that BTF is to have leads to it */
 };
 
+/* A definition, typedef or base type by which a unit of C names a class, outside of functions. */
+struct named {
+	uint64_t key; /* of kind and name */
+	dw_off die;
+	bool is_typedef; /* or a base type */
+};
+
 /* Classes, by unit: definitions, typedefs, base types, prototypes of functions. */
 struct root_list {
 	uint32_t *p;
@@ -132,6 +140,8 @@ struct classes {
 	VEC(struct decl_tag) tags; /* once merged: by DIE */
 	VEC(struct content) contents; /* with want_contents, of every unit in the order of DIEs */
 	bool want_contents;
+	VEC(struct named) named; /* with want_contents; of each class the first that the worker met */
+	bool has_others; /* units with types that are not of C, whose names are not in named */
 	VEC(struct unit_span) spans;
 	VEC(struct class_lists) lists; /* once merged: by unit_span.part */
 	struct arena arena;
@@ -146,6 +156,7 @@ struct unit_span {
 	struct span {
 		uint32_t from, to;
 	} roots, funcs, vars, bodies, contents;
+	bool has_inner; /* unit_types.has_inner */
 };
 
 static inline const uint32_t *classes_roots(const struct classes *c, const struct unit_span *s)

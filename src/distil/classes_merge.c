@@ -266,6 +266,19 @@ static int merge_tags(struct merge *m)
 	return 0;
 }
 
+static int merge_named(struct merge *m)
+{
+	struct classes *ret = m->ret;
+	for (unsigned int p = 0; p < m->n; p++) {
+		const struct classes *part = &m->parts[p];
+		ret->has_others |= part->has_others;
+		for (size_t i = 0; i < part->named.n; i++)
+			if (!VEC_ADD(&ret->named, part->named.p[i]))
+				return -ENOMEM;
+	}
+	return 0;
+}
+
 static void take_rest(struct merge *m)
 {
 	for (unsigned int p = 0; p < m->n; p++) {
@@ -289,6 +302,8 @@ int classes_merge(struct classes *parts, unsigned int n, struct classes *ret, st
 	}
 	if (rc >= 0)
 		rc = merge_tags(&m);
+	if (rc >= 0)
+		rc = merge_named(&m);
 	take_rest(&m);
 	for (unsigned int p = 0; p < n; p++) {
 		if (m.classes)

@@ -96,7 +96,7 @@ static int do_when_joined(void *arg, size_t item, unsigned int worker, struct ca
 		return func_bodies_see(d->dw, &d->classes, err);
 	int rc = variants_find(&d->classes, &d->variants, err);
 	if (rc >= 0 && d->meanings)
-		rc = meanings_find(&d->variants, d->meanings, err);
+		rc = meanings_find(&d->variants, dwarf_n_units(d->dw), d->meanings, err);
 	return rc < 0 ? rc : func_table_number(&d->variants, &d->functions, err);
 }
 

@@ -99,7 +99,7 @@ static void sort(struct meanings *m)
 		}
 }
 
-int meanings_find(const struct variants *v, struct meanings *ret, struct cairn_err *err)
+int meanings_find(const struct variants *v, size_t n_units, struct meanings *ret, struct cairn_err *err)
 {
 	struct finding f = {.v = v, .ret = ret};
 	f.defs = calloc(v->c->groups.n + 1, sizeof(*f.defs));
@@ -107,6 +107,8 @@ int meanings_find(const struct variants *v, struct meanings *ret, struct cairn_e
 	int rc = f.defs && f.numbers && VEC_ADD(&ret->definition, 0) && VEC_RESERVE(&ret->v, v->c->contents.n) ? 0 : -ENOMEM;
 	for (size_t i = 0; i < v->c->spans.n && rc >= 0; i++)
 		rc = find_in_unit(&f, &v->c->spans.p[i]);
+	if (rc >= 0)
+		rc = named_find(v->c, n_units, &ret->named);
 	if (rc >= 0)
 		sort(ret);
 	free(f.defs);
@@ -118,6 +120,7 @@ void meanings_fini(struct meanings *m)
 {
 	VEC_FREE(&m->v);
 	VEC_FREE(&m->definition);
+	named_fini(&m->named);
 }
 
 uint32_t meaning_of(const struct meanings *m, dw_off die)

@@ -18,6 +18,7 @@
 #include <cairn/distil.h>
 
 #include "base/vec.h"
+#include "distil/named.h"
 #include "dwarf/dwarf.h"
 
 struct variants;
@@ -30,10 +31,14 @@ struct meant {
 struct meanings {
 	VEC(struct meant) v; /* by DIE */
 	VEC(dw_off) definition; /* by meaning: the first DIE that defines it; of number 0 nothing is known */
+	struct named_types named;
 };
 
-/* Of classes that were read with want_contents. Returns 0 or -ENOMEM. @ret, all zero before, is for meanings_fini() also then. */
-int meanings_find(const struct variants *v, struct meanings *ret, struct cairn_err *err);
+/*
+ * Of classes that were read with want_contents, from @n_units units. Returns 0 or -ENOMEM. @ret, all zero before, is for
+ * meanings_fini() also then.
+ */
+int meanings_find(const struct variants *v, size_t n_units, struct meanings *ret, struct cairn_err *err);
 void meanings_fini(struct meanings *m);
 
 /* The meaning of the DIE of a struct, union or enum; 0: it is not known. Cost: O(log n). */

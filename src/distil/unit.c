@@ -137,7 +137,7 @@ void unit_types_clear(struct unit_types *u)
 {
 	u->types.n = u->elems.n = u->funcs.n = u->vars.n = u->bodies.n = u->tags.n = 0;
 	u->offs.n = u->at.n = 0;
-	u->scattered = false;
+	u->scattered = u->has_inner = false;
 }
 
 static bool has_namespaces(const struct dw_unit *unit)

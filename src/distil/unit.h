@@ -68,7 +68,14 @@ struct type_die {
 	bool variadic;       /* PROTO */
 	bool stop;           /* a named struct, union or enum: others see its name only */
 	bool conflicts;      /* its unit defines several of that name */
+	bool is_inner;       /* of C: a function defines it for itself */
 };
+
+/* A struct, union, enum or typedef: what a program's text can define in a function. */
+static inline bool type_may_be_named(const struct type_die *t)
+{
+	return t->kind == TYPE_STRUCT || t->kind == TYPE_UNION || t->kind == TYPE_ENUM || t->kind == TYPE_TYPEDEF;
+}
 
 /* A member, parameter, enumerator or array bound; tags are behind the others. */
 struct elem {
@@ -188,6 +195,7 @@ struct unit_types {
 	bool scattered; /* elements of one owner are not all in a row */
 	bool has_namespaces;
 	bool is_c;
+	bool has_inner;   /* types that are no children of a root: of functions, and outside of C of scopes */
 	bool want_vars;
 	bool flat_arrays; /* dimensions are multiplied: the base does not tell them, and equal types shall be found in it */
 	VEC(local_off) offs;     /* of types[], ascending */

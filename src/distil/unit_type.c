@@ -84,12 +84,21 @@ static int say_as_pointer(struct unit_types *u, struct type_die *t)
 	return see_children(u, t);
 }
 
+/* Its place among scopes: what functions and namespaces hold is no child of the root. */
+static void note_place(struct unit_types *u, struct type_die *t)
+{
+	bool is_inner = u->walker.depth > 1;
+	u->has_inner |= is_inner && type_may_be_named(t);
+	t->is_inner = is_inner && u->is_c;
+}
+
 int unit_see_type(struct unit_types *u)
 {
 	struct dw_walker *w = &u->walker;
 	struct type_die *t = add_type(u, (enum type_kind)unit_plan_of(u)->kind);
 	if (!t)
 		return w->rc;
+	note_place(u, t);
 	switch (t->kind) {
 	case TYPE_STRUCT:
 	case TYPE_UNION:

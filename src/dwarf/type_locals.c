@@ -195,6 +195,7 @@ static int scan_unit(struct scan *s, struct cairn_err *err)
 
 struct job {
 	const struct dwarf *dw;
+	const bool *in_units;
 	struct scan *scans;		/* by worker */
 	struct dw_type_locals *by_unit;
 };
@@ -204,6 +205,8 @@ static int scan_item(void *ctx, size_t item, unsigned int worker, struct cairn_e
 	struct job *job = ctx;
 	struct scan *s = &job->scans[worker];
 
+	if (job->in_units && !job->in_units[item])
+		return 0;
 	s->unit = dwarf_unit(job->dw, item);
 	int rc = scan_unit(s, err);
 	job->by_unit[item] = s->found;
@@ -240,11 +243,13 @@ void dw_type_locals_fini(struct dw_type_locals *list)
 	VEC_FREE(&list->v);
 }
 
-int dw_type_locals_list(const struct dwarf *dw, unsigned int threads, struct dw_type_locals *ret, struct cairn_err *err)
+int dw_type_locals_list(const struct dwarf *dw, unsigned int threads, const bool *in_units, struct dw_type_locals *ret,
+			struct cairn_err *err)
 {
 	unsigned int width = pool_width(threads);
 	size_t n = dwarf_n_units(dw);
 	struct job job = {.dw = dw,
+			  .in_units = in_units,
 			  .scans = calloc(width, sizeof(*job.scans)),
 			  .by_unit = calloc(n + 1, sizeof(*job.by_unit))};
 	int rc = job.scans && job.by_unit ? 0 : err_nomem(err, "types of functions");

@@ -164,8 +164,11 @@ typedef int dwarf_local_visitor(void *ctx, dw_off off, const char *name, struct 
 /*
  * dwarf_type_locals - every struct, class, union, enum and typedef with a name that is defined in a function
  *
- * Otherwise as dwarf_type_definitions(). Cost: a walk over all functions of the binary, in parallel by unit, at each call.
+ * @in_units  by number of the unit: whether it is to be looked at, for a caller that knows it; NULL: each is
+ *
+ * Otherwise as dwarf_type_definitions(). Cost: a walk over all functions of these units, in parallel by unit, at each call.
  */
-int dwarf_type_locals(struct dw_types *r, dwarf_local_visitor *visit, void *ctx, struct cairn_err *err);
+int dwarf_type_locals(struct dw_types *r, const bool *in_units, dwarf_local_visitor *visit, void *ctx,
+		      struct cairn_err *err);
 
 #endif

@@ -228,10 +228,11 @@ int dwarf_type_typedefs(struct dw_types *r, visit_type *visit, void *ctx, struct
 	return rc;
 }
 
-int dwarf_type_locals(struct dw_types *r, dwarf_local_visitor *visit, void *ctx, struct cairn_err *err)
+int dwarf_type_locals(struct dw_types *r, const bool *in_units, dwarf_local_visitor *visit, void *ctx,
+		      struct cairn_err *err)
 {
 	struct dw_type_locals list;
-	int rc = dw_type_locals_list(r->dw, 0, &list, err);
+	int rc = dw_type_locals_list(r->dw, 0, in_units, &list, err);
 	for (size_t i = 0; rc >= 0 && i < list.v.n; i++)
 		rc = visit(ctx, list.v.p[i].off, list.v.p[i].name, err);
 	dw_type_locals_fini(&list);

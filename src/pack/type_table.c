@@ -157,6 +157,9 @@ static int put_inside(const struct type_table *t, const struct cairn_type *type,
 static int meaning_elsewhere(struct type_table *t, uint32_t id, uint32_t *ret)
 {
 	dw_off die;
+	const struct cairn_type *type = cairn_types_get(t->graph, id);
+	if (!type->name || !named_may_be_defined(&t->meanings->named, type->kind, type->name))
+		return 0;
 	int rc = dwarf_type_defined_elsewhere(t->reader, id, &die, NULL);
 	if (rc > 0)
 		*ret = meaning_of(t->meanings, die);
@@ -339,17 +342,39 @@ static int list_local(void *ctx, dw_off die, const char *name, struct cairn_err 
 	return list_named(ctx, die, name, err);
 }
 
+static int list_definitions(const struct type_table *t, struct listing *l, struct cairn_err *err)
+{
+	const struct named_types *named = &t->meanings->named;
+	int rc = 0;
+	if (!named->is_whole)
+		return dwarf_type_definitions(t->reader, list_one, l, err);
+	for (size_t i = 0; rc >= 0 && i < named->definitions.n; i++)
+		rc = list_one(l, named->definitions.p[i], err);
+	return rc;
+}
+
+static int list_typedefs(const struct type_table *t, struct listing *l, struct cairn_err *err)
+{
+	const struct named_types *named = &t->meanings->named;
+	int rc = 0;
+	if (!named->is_whole)
+		return dwarf_type_typedefs(t->reader, list_one, l, err);
+	for (size_t i = 0; rc >= 0 && i < named->typedefs.n; i++)
+		rc = list_one(l, named->typedefs.p[i], err);
+	return rc;
+}
+
 int type_table_finish(struct type_table *t, struct cairn_err *err)
 {
 	struct listing definitions = {t, 0}, typedefs = {t, 1}, locals = {t, 2};
 	uint32_t unused;
 	int rc = type_table_add(t, 0, &unused);
 	if (rc >= 0)
-		rc = dwarf_type_definitions(t->reader, list_one, &definitions, err);
+		rc = list_definitions(t, &definitions, err);
 	if (rc >= 0)
-		rc = dwarf_type_typedefs(t->reader, list_one, &typedefs, err);
+		rc = list_typedefs(t, &typedefs, err);
 	if (rc >= 0)
-		rc = dwarf_type_locals(t->reader, list_local, &locals, err);
+		rc = dwarf_type_locals(t->reader, t->meanings->named.has_inner, list_local, &locals, err);
 	for (; rc >= 0 && t->n_done < t->contents.n; t->n_done++)
 		rc = write_content(t, t->n_done);
 	return rc == -ENOMEM ? err_nomem(err, "the types of a program") : rc;

@@ -419,7 +419,7 @@ static int list_locals_of_dwarf(void *provider, source_local_visitor *visit, voi
 	const struct cairn_source *s = provider;
 	struct locals l = {s->reader, visit, ctx};
 
-	return dwarf_type_locals(s->reader, list_local, &l, err);
+	return dwarf_type_locals(s->reader, NULL, list_local, &l, err);
 }
 
 static int complete_dwarf(void *provider, uint32_t id, struct cairn_err *err)
