@@ -115,6 +115,13 @@ int dwarf_type_passing(struct dw_types *r, uint32_t id, const struct dw_unit *by
 int dwarf_type_open(struct dw_types *r, uint32_t id, struct cairn_err *err);
 
 /*
+ * dwarf_type_open_undefined - the same of a declaration that, as the caller knows, no unit defines
+ *
+ * Nothing is searched. A declaration of an enum may tell its sign.
+ */
+int dwarf_type_open_undefined(struct dw_types *r, uint32_t id, struct cairn_err *err);
+
+/*
  * dwarf_type_defined_elsewhere - the definition that stands for a declaration whose own unit has none
  *
  * @id   a struct, class, union or enum that is only declared

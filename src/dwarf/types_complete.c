@@ -83,7 +83,10 @@ static int adopt_definition(struct dw_types *r, struct dw_die *die, struct cairn
 	return 1;
 }
 
-static int load(struct dw_types *r, uint32_t id, struct cairn_err *err)
+/* Where a declaration may be replaced by the definition that its unit or another one has. */
+enum search { SEARCH, AS_IT_IS };
+
+static int load(struct dw_types *r, uint32_t id, enum search search, struct cairn_err *err)
 {
 	struct cairn_type t = *cairn_types_get(r->graph, id);
 	struct dw_die die;
@@ -91,7 +94,7 @@ static int load(struct dw_types *r, uint32_t id, struct cairn_err *err)
 	if (!map_get(&r->unread, id, &off))
 		return 0;
 	int rc = dw_die_at(r->dw, off, &die, err);
-	if (rc > 0 && t.declaration)
+	if (rc > 0 && t.declaration && search == SEARCH)
 		rc = adopt_definition(r, &die, &t, err);
 	if (rc > 0 && die.off != off && map_put(&r->unread, id, die.off) < 0)
 		return err_nomem(err, "types");
@@ -126,11 +129,21 @@ static void note_storage_order(struct dw_types *r, uint32_t id)
 	}
 }
 
-int dwarf_type_open(struct dw_types *r, uint32_t id, struct cairn_err *err)
+static int open_type(struct dw_types *r, uint32_t id, enum search search, struct cairn_err *err)
 {
-	int rc = cairn_types_get(r->graph, id)->unread ? load(r, id, err) : 0;
+	int rc = cairn_types_get(r->graph, id)->unread ? load(r, id, search, err) : 0;
 	note_storage_order(r, id);
 	return rc;
+}
+
+int dwarf_type_open(struct dw_types *r, uint32_t id, struct cairn_err *err)
+{
+	return open_type(r, id, SEARCH, err);
+}
+
+int dwarf_type_open_undefined(struct dw_types *r, uint32_t id, struct cairn_err *err)
+{
+	return open_type(r, id, AS_IT_IS, err);
 }
 
 int dwarf_type_defined_elsewhere(struct dw_types *r, uint32_t id, dw_off *ret, struct cairn_err *err)
@@ -157,7 +170,7 @@ int dwarf_type_complete(struct dw_types *r, uint32_t id, struct cairn_err *err)
 		const struct cairn_type *t = cairn_types_get(r->graph, inside);
 		if (!t->unread)
 			continue;
-		int rc = load(r, inside, first ? NULL : err);
+		int rc = load(r, inside, SEARCH, first ? NULL : err);
 		/* A part that has no single definition is shown as incomplete. */
 		if (rc == -ENOTUNIQ && !outermost)
 			rc = 0;

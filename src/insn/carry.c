@@ -33,7 +33,7 @@ static enum insn_carries carries(const ZydisDecodedOperand *to, const ZydisDecod
 	return is_number(to) && is_slot(from, c) ? CARRY_RESTORE : CARRY_NOTHING;
 }
 
-bool insn_carry(const uint8_t *bytes, size_t n, struct insn_carry *ret)
+bool insn_carry(const uint8_t *bytes, size_t n, uint64_t at, struct insn *ret_insn, struct insn_carry *ret)
 {
 	ZydisDecoder d = zydis_decoder();
 	ZydisDecodedInstruction zi;
@@ -41,6 +41,7 @@ bool insn_carry(const uint8_t *bytes, size_t n, struct insn_carry *ret)
 	*ret = (struct insn_carry){0};
 	if (!zydis_full(&d, bytes, n, &zi, ops))
 		return false;
+	*ret_insn = zydis_insn(&zi, ops, at);
 	if (zi.mnemonic == ZYDIS_MNEMONIC_MOV) {
 		ret->what = carries(&ops[0], &ops[1], ret);
 	} else if (zi.mnemonic == ZYDIS_MNEMONIC_SUB && carries(&ops[0], &ops[1], ret) == CARRY_COPY) {

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "insn/insn.h"
+
 enum insn_carries {
 	CARRY_NOTHING,    /* any other instruction */
 	CARRY_DIFFERENCE, /* sub %from,%to of two registers: a new number */
@@ -26,9 +28,11 @@ struct insn_carry {
 /*
  * insn_carry - decode one instruction
  *
+ * @ret_insn  as of insn_decode(), of which @at is the address
+ *
  * Of general registers, 32 or 64 bits of them.
  * Returns false when the bytes are no instruction. Cost: one decode, no allocation. Threads: any.
  */
-bool insn_carry(const uint8_t *bytes, size_t n, struct insn_carry *ret);
+bool insn_carry(const uint8_t *bytes, size_t n, uint64_t at, struct insn *ret_insn, struct insn_carry *ret);
 
 #endif

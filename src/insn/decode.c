@@ -109,7 +109,7 @@ static enum insn_flow flow_of(const ZydisDecodedInstruction *zi, const ZydisDeco
 	}
 }
 
-static struct insn insn_of(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops, uint64_t at)
+struct insn zydis_insn(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops, uint64_t at)
 {
 	struct insn insn = {.len = zi->length};
 	insn.flow = flow_of(zi, ops);
@@ -128,7 +128,7 @@ bool insn_decode(const uint8_t *bytes, size_t n, uint64_t at, struct insn *ret)
 	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
 	if (!zydis_full(&d, bytes, n, &zi, ops))
 		return false;
-	*ret = insn_of(&zi, ops, at);
+	*ret = zydis_insn(&zi, ops, at);
 	return true;
 }
 
@@ -214,7 +214,7 @@ bool insn_decode_near(const uint8_t *bytes, size_t n, unsigned int dwarf_reg, in
 	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
 	if (!zydis_full(&d, bytes, n, &zi, ops))
 		return false;
-	*ret = insn_of(&zi, ops, 0);
+	*ret = zydis_insn(&zi, ops, 0);
 	*access = access_of(&zi, ops, dwarf_reg, off, size);
 	*stores_near = access_of(&zi, ops, dwarf_reg, off - WIDEST + 1, 2 * WIDEST - 1).stores;
 	return true;

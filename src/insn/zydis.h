@@ -50,6 +50,9 @@ static inline bool zydis_full(const ZydisDecoder *d, const uint8_t *bytes, size_
 	return ZYAN_SUCCESS(rc) && !zydis_is_foreign(ret);
 }
 
+/* What insn_decode() tells of an instruction at @at that zydis_full() has decoded. */
+struct insn zydis_insn(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *ops, uint64_t at);
+
 /* DWARF number of the general register that holds @reg, 0 to 15; -1 for any other register. */
 int zydis_dwarf_reg(ZydisRegister reg);
 /* The same as a bit of a mask; 0 for any other register. */

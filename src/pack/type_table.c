@@ -153,12 +153,16 @@ static int put_inside(const struct type_table *t, const struct cairn_type *type,
 
 /* ---- structs, unions and enums ---- */
 
+static bool may_be_defined(const struct type_table *t, const struct cairn_type *type)
+{
+	return type->name && named_may_be_defined(&t->meanings->named, type->kind, type->name);
+}
+
 /* The definition that a declaration stands for, which another unit has: its meaning; 0 when there is none. */
 static int meaning_elsewhere(struct type_table *t, uint32_t id, uint32_t *ret)
 {
 	dw_off die;
-	const struct cairn_type *type = cairn_types_get(t->graph, id);
-	if (!type->name || !named_may_be_defined(&t->meanings->named, type->kind, type->name))
+	if (!may_be_defined(t, cairn_types_get(t->graph, id)))
 		return 0;
 	int rc = dwarf_type_defined_elsewhere(t->reader, id, &die, NULL);
 	if (rc > 0)
@@ -289,15 +293,25 @@ static int number_members(struct type_table *t, const struct cairn_type *type)
 	return rc;
 }
 
+/* A declaration of an enum may tell its sign; what else is only declared has nothing inside. */
+static int open_content(struct type_table *t, uint32_t id)
+{
+	const struct cairn_type *type = cairn_types_get(t->graph, id);
+	if (!type->declaration)
+		return dwarf_type_open(t->reader, id, NULL);
+	if (type->kind != CAIRN_T_ENUM)
+		return 0;
+	return may_be_defined(t, type) ? dwarf_type_open(t->reader, id, NULL)
+				       : dwarf_type_open_undefined(t->reader, id, NULL);
+}
+
 /* The outside is the one that it was numbered by, with what only the inside tells. */
 static int write_content(struct type_table *t, size_t i)
 {
 	struct content_record c = t->contents.p[i];
 	const struct cairn_type *called = cairn_types_get(t->graph, c.called);
+	int rc = open_content(t, c.definition);
 	struct cairn_type type = *cairn_types_get(t->graph, c.definition);
-	/* A declaration of an enum may tell its sign; what else is only declared has nothing inside. */
-	int rc = type.declaration && type.kind != CAIRN_T_ENUM ? 0 : dwarf_type_open(t->reader, c.definition, NULL);
-	type = *cairn_types_get(t->graph, c.definition);
 	type.name = called->name;
 	type.bare_name = called->bare_name;
 	if (rc != -ENOMEM)

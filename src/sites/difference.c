@@ -122,8 +122,7 @@ static bool step(struct values *v, uint32_t i)
 	struct insn insn;
 	struct insn_carry c;
 	uint64_t at = v->g->v.p[i].at;
-	if (!elf_code_at(v->code, (struct cairn_vaddr){at}, &bytes, &n) || !insn_decode(bytes, n, at, &insn) ||
-	    !insn_carry(bytes, n, &c))
+	if (!elf_code_at(v->code, (struct cairn_vaddr){at}, &bytes, &n) || !insn_carry(bytes, n, at, &insn, &c))
 		return false;
 	bool is_new = v->is_inside && c.what == CARRY_DIFFERENCE;
 	if (v->is_inside)

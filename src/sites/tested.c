@@ -70,19 +70,29 @@ static bool is_pointer_used(const struct passage *p, uint32_t i, uint16_t reg)
 	return false;
 }
 
-/* On one way from the first condition there is a test for NULL, which leaves to where the other way leads. */
-static bool is_tested_on(const struct passage *p, uint32_t way, uint32_t other)
+/* On one way from the first condition there is a second one, which leaves to where the other way leads. */
+struct shape {
+	uint32_t second, stays; /* stays: where it leads otherwise. GRAPH_NONE: the code has no such shape */
+};
+
+static struct shape shape_of(const struct graph *g, uint32_t way, uint32_t other)
 {
-	const struct graph *g = p->graph;
+	const struct shape none = {GRAPH_NONE, GRAPH_NONE};
 	uint32_t second = next_condition(g, way);
 	if (second == GRAPH_NONE)
-		return false;
+		return none;
 	uint32_t next = g->v.p[second].next, target = g->v.p[second].target, out = destination(g, other);
 	bool leaves_by_jump = destination(g, target) == out;
 	if (leaves_by_jump == (destination(g, next) == out))
-		return false;
-	uint16_t reg = register_tested(p, second);
-	return reg && is_pointer_used(p, leaves_by_jump ? next : target, reg);
+		return none;
+	return (struct shape){second, leaves_by_jump ? next : target};
+}
+
+/* The second condition is a test for NULL. */
+static bool is_tested_in(const struct passage *p, struct shape s)
+{
+	uint16_t reg = s.second == GRAPH_NONE ? 0 : register_tested(p, s.second);
+	return reg && is_pointer_used(p, s.stays, reg);
 }
 
 /* A condition that may be decided before the pointer is known to be one reads nothing through a register, but for the stack's. */
@@ -101,8 +111,12 @@ bool tested_is_behind(const struct passage *p, uint32_t at)
 {
 	const struct graph *g = p->graph;
 	uint32_t first = g->has_jump_back ? next_condition(g, at) : GRAPH_NONE;
-	if (first == GRAPH_NONE || first < at || !reads_no_pointer(p, at, first))
+	if (first == GRAPH_NONE || first < at)
 		return false;
-	uint32_t next = g->v.p[first].next, target = g->v.p[first].target;
-	return is_tested_on(p, next, target) || is_tested_on(p, target, next);
+	/* The shape is rare, and costs no decoding. */
+	struct shape one = shape_of(g, g->v.p[first].next, g->v.p[first].target);
+	struct shape other = shape_of(g, g->v.p[first].target, g->v.p[first].next);
+	if ((one.second == GRAPH_NONE && other.second == GRAPH_NONE) || !reads_no_pointer(p, at, first))
+		return false;
+	return is_tested_in(p, one) || is_tested_in(p, other);
 }

@@ -841,7 +841,8 @@ static void what_carries_a_number_on_is_known(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct insn_carry c;
 		const struct insn_carry *is = &cases[i].is;
-		assert_true(insn_carry(cases[i].code, cases[i].n, &c));
+		struct insn insn;
+		assert_true(insn_carry(cases[i].code, cases[i].n, 0, &insn, &c));
 		bool same = c.what == is->what &&
 			    (is->what == CARRY_NOTHING || is->what == CARRY_RESTORE || c.from == is->from) &&
 			    (is->what == CARRY_NOTHING || is->what == CARRY_SAVE || c.to == is->to) &&
@@ -849,7 +850,7 @@ static void what_carries_a_number_on_is_known(void **state)
 		if (!same)
 			fail_msg("case %zu: %d, %u to %u, %u%+lld", i, c.what, c.from, c.to, c.base, (long long)c.off);
 	}
-	assert_false(insn_carry((const uint8_t[]){0x48, 0x89}, 2, &(struct insn_carry){0}));
+	assert_false(insn_carry((const uint8_t[]){0x48, 0x89}, 2, 0, &(struct insn){0}, &(struct insn_carry){0}));
 }
 
 static void copies_of_registers_are_told(void **state)
