@@ -99,7 +99,8 @@ static void look_for_tail(struct lint_subject *s, const struct lint_rule *rule)
 	const struct cairn_layout_facts *facts = s->facts;
 	struct lint_finding f = {.rule = rule->id, .offset = facts->size - facts->padding};
 
-	if (!facts->padding)
+	/* What is as large as its enum ends where the largest of its variants does. */
+	if (!facts->padding || s->t->is_variant)
 		return;
 	f.member = s->t->n_members ? name_of(s, s->t->n_members - 1) : NULL;
 	if (ends_flexible(s)) {
@@ -133,7 +134,7 @@ static void look_for_abi(struct lint_subject *s, const struct lint_rule *rule)
 {
 	const struct cairn_type *other;
 
-	if (!s->small)
+	if (!s->small || s->t->is_variant)
 		return;
 	other = cairn_types_get(s->small, cairn_types_resolve(s->small, s->id));
 	for (uint32_t i = 0; i < s->t->n_members && i < other->n_members; i++) {

@@ -69,7 +69,8 @@ struct cairn_value_opts {
 	enum cairn_long_double long_double; /* of 16 bytes */
 	const struct cairn_value_arm *arms;
 	size_t n_arms;
-	bool raw; /* strings, vectors and slices of C++, Rust and Go are shown as the structs that they are */
+	/* Strings, vectors and slices of C++, Rust and Go are shown as the structs that they are, and variants as unions. */
+	bool raw;
 	/*
 	 * Reads what such a value points to: copies up to @n bytes of the memory that the value is from, and returns how many it has
 	 * from @at on; 0 when it knows nothing of them, CAIRN_VALUE_UNREADABLE_MEMORY when they cannot be read. NULL: nothing is known.
@@ -104,7 +105,10 @@ struct cairn_value_opts {
  *	                the struct. What they point to is read by opts->read; where it cannot be
  *	                read: <unreadable: N bytes at 0x...>, in JSON {"unreadable":"..."}; where
  *	                nobody read it: <unavailable: N bytes at 0x... are not here>
- *	arrays          {1, 2}; JSON: [1,2]. Without a count (flexible array): as many as the bytes
+ *	enums of Rust   Some(5), None, Shape::Circle {.r = 3}; JSON, as serde: {"Some":5},
+	                "None", {"Circle":{"r":3}}. Records of Ada: the members that the
+	                discriminant says. One that has no variant: the bytes of all
+	arrays          {1, 2}; JSON: [1,2]. Without a count (flexible array): as many as the bytes
  *	                hold
  *	void, function  <no value>; a struct that is only declared or unread: <incomplete>;
  *	                JSON: null

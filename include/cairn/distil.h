@@ -83,7 +83,7 @@ enum cairn_distil_loss {
 	CAIRN_LOSS_MEMBER_POINTER, /* pointers to members: opaque bytes */
 	CAIRN_LOSS_COMPLEX,        /* complex and decimal numbers: opaque bytes */
 	CAIRN_LOSS_VIRTUAL_BASE,   /* a base whose place is computed at run time: left out of its class */
-	CAIRN_LOSS_VARIANT,        /* parts of a Rust enum or Pascal record that depend on a tag: left out */
+	CAIRN_LOSS_VARIANT,        /* parts of an Ada or Pascal record that depend on a discriminant: left out */
 	CAIRN_LOSS_FAR_MEMBER,     /* a member farther into its struct than the format can say: left out */
 	CAIRN_LOSS_BEYOND_MEMBER,  /* a member that ends behind its struct, as an unsized tail of Rust: left out */
 	CAIRN_LOSS_TYPE,           /* types of a kind that BTF does not have: opaque bytes */

@@ -71,7 +71,7 @@ bool is_big_endian(const struct compiler *c, const struct cairn_type *t, struct 
 
 /* ---- what is written ---- */
 
-static void out_of_memory(struct compiler *c)
+void out_of_memory(struct compiler *c)
 {
 	if (!c->rc)
 		c->rc = err_nomem(c->err, "a plan for decoding");
@@ -139,7 +139,7 @@ uint32_t label(struct compiler *c)
 	return (uint32_t)c->ops.n;
 }
 
-static void set_next(struct compiler *c, uint32_t op, uint32_t next)
+void set_next(struct compiler *c, uint32_t op, uint32_t next)
 {
 	if (!c->rc)
 		c->ops.p[op].next = next;
@@ -312,8 +312,6 @@ static uint64_t end_of(const struct compiler *c, const struct cairn_member *m)
 	return size > OFF_MAX ? OFF_MAX : m->bit_off / 8 + size;
 }
 
-static void compile_members(struct compiler *c, uint32_t id, struct view v, unsigned int depth, bool *first);
-
 /*
  * In JSON the members of an anonymous member are keys of the object around it. So are, in both styles, the chosen arms of
  * a union's members.
@@ -330,6 +328,11 @@ static bool compile_hoisted(struct compiler *c, uint32_t id, const struct cairn_
 	bool chosen = in->kind == CAIRN_T_UNION && has_choice(c, in, m->name);
 	bool hoisted = c->look.json && !m->name;
 	struct view inner = member_view(c, t, i, v);
+	/* A variant may show nothing: it stands where the separators are right all the same. */
+	if (!chosen && variants_of(c, m) && (!*first || i + 1 == t->n_members)) {
+		compile_variants(c, m->type, inner, depth + 1, first);
+		return true;
+	}
 	if (chosen && !hoisted) {
 		bool inner_first = true;
 		add_separator(c, first);
@@ -345,7 +348,13 @@ static bool compile_hoisted(struct compiler *c, uint32_t id, const struct cairn_
 	return chosen || hoisted;
 }
 
-static void compile_members(struct compiler *c, uint32_t id, struct view v, unsigned int depth, bool *first)
+/* A discriminant shows in the name of its variant. */
+static bool is_left_out(const struct compiler *c, const struct cairn_member *m)
+{
+	return m->is_discriminant && !c->raw;
+}
+
+void compile_members(struct compiler *c, uint32_t id, struct view v, unsigned int depth, bool *first)
 {
 	const struct cairn_type *t = type_of(c, id);
 	uint64_t covered = 0;
@@ -361,7 +370,7 @@ static void compile_members(struct compiler *c, uint32_t id, struct view v, unsi
 		if (c->padding && t->kind != CAIRN_T_UNION && !m->dynamic && m->bit_off / 8 > covered)
 			compile_padding(c, v, covered, m->bit_off / 8, first);
 		covered = !m->dynamic && end_of(c, m) > covered ? end_of(c, m) : covered;
-		if (compile_hoisted(c, id, t, i, v, depth, first))
+		if (is_left_out(c, m) || compile_hoisted(c, id, t, i, v, depth, first))
 			continue;
 		add_separator(c, first);
 		add_key(c, m, i);
@@ -396,7 +405,7 @@ static void compile_struct(struct compiler *c, uint32_t id, const struct cairn_t
 		add_note(c, CUT_OFF);
 	} else if (depth >= c->max_depth) {
 		add_more(c);
-	} else {
+	} else if (!compile_enum_value(c, t, v, depth)) {
 		add_text(c, "{");
 		compile_members(c, id, v, depth, &first);
 		add_text(c, "}");
@@ -604,6 +613,8 @@ static void finish(struct compiler *c, struct cairn_decode *d)
 	d->recipes = keep(c, c->recipes.p, c->recipes.n, sizeof(*c->recipes.p));
 	d->enums = keep(c, c->enums.p, c->enums.n, sizeof(*c->enums.p));
 	d->cases = keep(c, c->cases.p, c->cases.n, sizeof(*c->cases.p));
+	d->variants = keep(c, c->variants.p, c->variants.n, sizeof(*c->variants.p));
+	d->ranges = keep(c, c->ranges.p, c->ranges.n, sizeof(*c->ranges.p));
 	d->reals = keep(c, c->reals.p, c->reals.n, sizeof(*c->reals.p));
 }
 
@@ -653,6 +664,8 @@ int plan_compile(const struct cairn_types *types, uint32_t id, const struct cair
 	VEC_FREE(&c.recipes);
 	VEC_FREE(&c.enums);
 	VEC_FREE(&c.cases);
+	VEC_FREE(&c.variants);
+	VEC_FREE(&c.ranges);
 	VEC_FREE(&c.reals);
 	free(c.arm_used);
 	if (c.rc) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writing a plan: what compile.c (types), enums.c and arms.c share. */
+/* Writing a plan: what compile.c (types), enums.c, arms.c and variants.c share. */
 #ifndef DECODE_COMPILE_H
 #define DECODE_COMPILE_H
 
@@ -30,6 +30,8 @@ struct compiler {
 	bool raw;
 	VEC(struct enum_plan) enums;
 	VEC(struct case_of) cases;
+	VEC(struct variant_test) variants;
+	VEC(struct cairn_variant_range) ranges;
 	VEC(struct cairn_type) reals;
 	struct map enum_of; /* type and width: index of enums + 1 */
 	struct arena *arena;
@@ -42,6 +44,7 @@ struct compiler {
 const struct cairn_type *type_of(const struct compiler *c, uint32_t id);
 void add_text(struct compiler *c, const char *text);
 void add_name(struct compiler *c, const char *name);
+void out_of_memory(struct compiler *c);
 /* <@text>, in JSON null */
 void add_note(struct compiler *c, const char *text);
 void add_separator(struct compiler *c, bool *first);
@@ -51,6 +54,9 @@ uint32_t emit(struct compiler *c, struct op op);
 /* The index of the next operation, as the target of a jump: what is pending is put before it. */
 uint32_t label(struct compiler *c);
 void compile_member(struct compiler *c, const struct cairn_type *t, uint32_t i, struct view v, unsigned int depth);
+/* All members of @id, or of a union the arm that is there, without brackets. */
+void compile_members(struct compiler *c, uint32_t id, struct view v, unsigned int depth, bool *first);
+void set_next(struct compiler *c, uint32_t op, uint32_t next);
 /* The order of the bytes of a @t, a scalar, in @v. */
 bool is_big_endian(const struct compiler *c, const struct cairn_type *t, struct view v);
 /* No piece of @size bytes at @off from a view can be there, whatever the record's length. */
@@ -60,6 +66,15 @@ bool is_outside(struct view v, uint64_t off, uint64_t size);
 
 /* Index in c->enums of what the @width low bits of enum @t mean. */
 uint32_t compile_enum(struct compiler *c, const struct cairn_type *t, unsigned int width);
+
+/* ---- variants.c ---- */
+
+/* The union that member @m is, when a discriminant says which of its members is there; NULL: it is none, or all are shown. */
+const struct cairn_type *variants_of(const struct compiler *c, const struct cairn_member *m);
+/* What is there of such a union, as members of the struct around it. */
+void compile_variants(struct compiler *c, uint32_t union_id, struct view v, unsigned int depth, bool *first);
+/* A struct that is nothing but such a union, an enum of Rust; false: it is something else. */
+bool compile_enum_value(struct compiler *c, const struct cairn_type *t, struct view v, unsigned int depth);
 
 /* ---- arms.c ---- */
 

@@ -40,6 +40,7 @@ enum op_code {
 	OP_LOOP,   /* aux: loops; the body ends with OP_NEXT; on at next when there is none */
 	OP_NEXT,
 	OP_IF,     /* aux: cases; on at next when the deciding member is another or not there */
+	OP_VARIANT, /* aux: variants; on at next when the discriminant has another value */
 	OP_JUMP,   /* on at next */
 	OP_END,
 };
@@ -89,6 +90,14 @@ struct case_of {
 	uint64_t bits;
 };
 
+/* Whether a discriminant is in one of @n ranges; without ranges: whether it can be read at all. */
+struct variant_test {
+	uint64_t off;
+	uint8_t shift, width;
+	bool big_endian, is_signed;
+	uint32_t first, n; /* in plan->ranges */
+};
+
 /* No type is nested deeper; arrays of arrays count. */
 enum { DEPTH_LIMIT = 64 };
 
@@ -108,6 +117,8 @@ struct cairn_decode {
 	void *read_ctx;
 	const struct enum_plan *enums;
 	const struct case_of *cases;
+	const struct variant_test *variants;
+	const struct cairn_variant_range *ranges; /* of signed discriminants sign-extended, of others the low bits */
 	struct cairn_type *reals;
 };
 

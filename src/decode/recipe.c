@@ -244,7 +244,8 @@ static unsigned int list(const struct cairn_types *types, uint32_t id, uint64_t 
 	const struct cairn_type *t = type_at(types, id);
 	struct recipe_at found = {.off = off};
 	unsigned int n = 0;
-	if (!max || !is_record(t) || t->unread || t->declaration || depth == PATH_DEPTH_MAX)
+	/* Any of the variants may be there. */
+	if (!max || (!is_record(t) && !t->variants) || t->unread || t->declaration || depth == PATH_DEPTH_MAX)
 		return 0;
 	if (recipe_of(types, id, &found.recipe)) {
 		ret[0] = found;

@@ -380,6 +380,30 @@ static bool holds(const struct run *r, const struct case_of *c)
 	return (uint64_t)bits_at(r->base.p + c->off, c->shift, c->width, c->big_endian) == c->bits;
 }
 
+/* Of a signed discriminant with its sign. */
+static uint64_t discriminant(const struct run *r, const struct variant_test *t)
+{
+	uint64_t v = (uint64_t)bits_at(r->base.p + t->off, t->shift, t->width, t->big_endian);
+	bool negative = t->is_signed && t->width < 64 && v >> (t->width - 1);
+
+	return negative ? v | UINT64_MAX << t->width : v;
+}
+
+static bool is_variant(const struct run *r, const struct variant_test *t)
+{
+	uint64_t size = (t->shift + t->width + 7u) / 8;
+
+	if (t->off > r->base.n || size > r->base.n - t->off)
+		return false;
+	uint64_t v = discriminant(r, t);
+	for (uint32_t i = 0; i < t->n; i++) {
+		const struct cairn_variant_range *in = &r->d->ranges[t->first + i];
+		if (t->is_signed ? (int64_t)v >= (int64_t)in->lo && (int64_t)v <= (int64_t)in->hi : v >= in->lo && v <= in->hi)
+			return true;
+	}
+	return !t->n;
+}
+
 static const struct op *group(struct run *r, const struct op *op)
 {
 	bool there = op->has_count ? op->off < r->base.n : op->off <= r->base.n;
@@ -448,6 +472,8 @@ static const struct op *step(struct run *r, const struct op *op)
 		return next_element(r);
 	case OP_IF:
 		return holds(r, &r->d->cases[op->aux]) ? op + 1 : r->d->ops + op->next;
+	case OP_VARIANT:
+		return is_variant(r, &r->d->variants[op->aux]) ? op + 1 : r->d->ops + op->next;
 	case OP_JUMP:
 		return r->d->ops + op->next;
 	default:

@@ -116,7 +116,7 @@ static struct h128 hash_of(struct terms *s, const struct unit_types *u, const st
 {
 	uint32_t n_elems = t->kind == TYPE_ARRAY && u->flat_arrays ? 1 : t->n_elems;
 	struct h128 h = hash_start(name_hash(s->names, t->name), t, n_elems);
-	h = h128_mix(h, t->size, t->encoding);
+	h = h128_mix(h, t->size, t->encoding | (uint64_t)t->variants << 32);
 	if (t->ref) {
 		struct h128 to = hash_at(s, u, t->ref);
 		h = h128_mix(h, to.a, to.b);
@@ -151,7 +151,7 @@ static inline bool find_key(const struct unit_types *u, const struct type_die *t
 	uint32_t ref = term_at(u, t->ref);
 	bool made = ref;
 	struct h128 key = hash_start((uintptr_t)t->name, t, t->n_elems);
-	key = h128_mix(key, t->size | (uint64_t)t->encoding << 32, ref);
+	key = h128_mix(key, t->size | (uint64_t)t->encoding << 32, ref | (uint64_t)t->variants << 32);
 	if (has_typed_elems(t)) {
 		for (; e < end; e++) {
 			uint32_t to = term_at(u, e->type);

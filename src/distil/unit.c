@@ -56,6 +56,8 @@ static uint8_t role_of(uint16_t tag)
 	case DW_TAG_GNU_annotation:
 		return ROLE_ANNOTATION;
 	case DW_TAG_variant_part:
+		return ROLE_VARIANT_PART;
+	case DW_TAG_variant:
 		return ROLE_VARIANT;
 	case DW_TAG_call_site:
 	case DW_TAG_GNU_call_site:
@@ -198,9 +200,10 @@ static int see(struct unit_types *u, int role)
 		return see_namespace(u);
 	case ROLE_ANNOTATION:
 		return unit_see_annotation(u);
+	case ROLE_VARIANT_PART:
+		return unit_see_variant_part(u);
 	case ROLE_VARIANT:
-		u->losses[CAIRN_LOSS_VARIANT]++;
-		return 0;
+		return unit_see_variant(u);
 	case ROLE_INLINED:
 		return 0;
 	}

@@ -62,6 +62,7 @@ struct type_die {
 	uint32_t size;
 	uint32_t elem, n_elems;
 	uint32_t own;    /* of a definition with a name: the term of all that it says, terms.h */
+	uint32_t variants; /* of a variant part: a number over the values of its members, which BTF has no words for; else 0 */
 	uint8_t kind;
 	uint8_t encoding;    /* DW_ATE_* of BASE */
 	bool declaration;

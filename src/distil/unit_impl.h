@@ -55,6 +55,7 @@ enum role {
 	ROLE_VARIABLE,
 	ROLE_NAMESPACE,
 	ROLE_ANNOTATION,
+	ROLE_VARIANT_PART,
 	ROLE_VARIANT,
 	ROLE_INLINED,
 };
@@ -77,6 +78,9 @@ const char *unit_full_name(struct unit_types *u, const char *name);
 int unit_see_type(struct unit_types *u);
 int unit_see_subrange(struct unit_types *u);
 int unit_see_member(struct unit_types *u);
+/* A part of a struct that depends on a discriminant is a union without a name, and a variant that is not one member a struct. */
+int unit_see_variant_part(struct unit_types *u);
+int unit_see_variant(struct unit_types *u);
 int unit_see_enumerator(struct unit_types *u);
 int unit_see_param(struct unit_types *u);
 int unit_see_variadic(struct unit_types *u);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "distil/unit_impl.h"
 
+#include "dwarf/impl.h"
+#include "dwarf/types_variants.h"
+
 static inline struct type_die *add_type(struct unit_types *u, enum type_kind kind)
 {
 	if (u->types.n == u->types.cap) {
@@ -261,6 +264,9 @@ int unit_see_member(struct unit_types *u)
 	if (!e)
 		return w->rc;
 	e->name = unit_own_name(u);
+	/* The discriminant of a variant part. */
+	if (!e->name && u->types.p[owner].variants)
+		e->name = DISCRIMINANT_NAME;
 	e->type = unit_ref(u, TYPE);
 	e->bit_off = (uint32_t)at;
 	e->bit_size = (uint8_t)bits;
@@ -270,6 +276,50 @@ int unit_see_member(struct unit_types *u)
 		return rc < 0 ? rc : unit_open_part(u, owner, 0);
 	/* A bit-field or a short name came between two rows. */
 	return unit_take_run(u, owner, ROLE_MEMBER);
+}
+
+/* A union or struct without a name, of the DIE at hand, that is member of @owner and as large. UINT32_MAX and walker.rc: no memory. */
+static uint32_t add_part(struct unit_types *u, enum type_kind kind, uint32_t owner)
+{
+	struct type_die *t = add_type(u, kind);
+	struct elem *e = t ? unit_add_elem(u, owner) : NULL;
+	if (!e)
+		return UINT32_MAX;
+	e->type = u->offs.p[u->types.n - 1];
+	t->size = u->types.p[owner].size;
+	return (uint32_t)u->types.n - 1;
+}
+
+int unit_see_variant_part(struct unit_types *u)
+{
+	struct dw_walker *w = &u->walker;
+	uint32_t owner = unit_owner(u);
+	struct type_die *t = owner < OWNER_FUNC ? &u->types.p[owner] : NULL;
+	struct dw_die part;
+	bool known = t && t->kind == TYPE_STRUCT && t->size && dw_die_parse(w->unit, w->die, &part, NULL) > 0 &&
+		     dw_variants_are_known(&part);
+	if (!known) {
+		u->losses[CAIRN_LOSS_VARIANT]++;
+		return 0;
+	}
+	uint32_t i = add_part(u, TYPE_UNION, owner);
+	if (i == UINT32_MAX)
+		return w->rc;
+	u->types.p[i].variants = dw_variants_digest(&part);
+	return unit_open_scope(u, i, NULL);
+}
+
+/* One that is a single member is a member of the union. */
+int unit_see_variant(struct unit_types *u)
+{
+	struct dw_walker *w = &u->walker;
+	uint32_t owner = unit_owner(u);
+	struct dw_die variant, only;
+	if (owner >= OWNER_FUNC || !u->types.p[owner].variants)
+		return 0;
+	bool single = dw_die_parse(w->unit, w->die, &variant, NULL) > 0 && dw_variant_is_single(&variant, &only);
+	uint32_t i = single ? owner : add_part(u, TYPE_STRUCT, owner);
+	return i == UINT32_MAX ? w->rc : unit_open_scope(u, i, NULL);
 }
 
 int unit_see_enumerator(struct unit_types *u)

@@ -22,6 +22,7 @@
 #include "dwarf/types_array.h"
 #include "dwarf/types_inside.h"
 #include "dwarf/types_read.h"
+#include "dwarf/types_variants.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -271,6 +272,9 @@ static int read_by_tag(struct dw_types *r, const struct dw_die *die, uint32_t id
 	case DW_TAG_union_type:
 	case DW_TAG_enumeration_type:
 		return dw_types_read_named(r, die, t, err);
+	case DW_TAG_variant_part:
+	case DW_TAG_variant:
+		return dw_types_read_part(r, die, id, t, err);
 	case DW_TAG_array_type:
 		return dw_types_read_array(r, die, id, t, err);
 	case DW_TAG_subroutine_type:
@@ -297,6 +301,14 @@ static int open_die(const struct dw_types *r, dw_off off, struct dw_die *ret, st
 	return unit_off ? dw_die_at(r->dw, unit_off, ret, err) : rc;
 }
 
+/* Ada: as many bytes as an expression makes of the discriminant. Its largest variant takes as many as it may have. */
+static bool is_sized_by_members(const struct dw_die *die, const struct cairn_type *t)
+{
+	struct dw_value v;
+	return die->tag == DW_TAG_structure_type && !t->size && !t->declaration &&
+	       dw_attr(die, DW_AT_byte_size, &v, NULL) > 0 && (v.cls == DW_CLASS_EXPRLOC || v.cls == DW_CLASS_BLOCK);
+}
+
 static int read_one(struct dw_types *r, dw_off off, uint32_t id, struct cairn_err *err)
 {
 	struct dw_die die;
@@ -309,6 +321,8 @@ static int read_one(struct dw_types *r, dw_off off, uint32_t id, struct cairn_er
 	if (rc < 0)
 		t = (struct cairn_type){.kind = CAIRN_T_UNSPECIFIED, .name = "<damaged>"};
 	types_set(r->graph, id, &t);
+	if (rc >= 0 && t.unread && is_sized_by_members(&die, &t))
+		rc = dw_types_want_extent(r, &die, id, err);
 	return rc < 0 ? err_while(err, rc, "reading the type at .debug_info+0x%" PRIx64,
 				  dw_off_in_section(off))
 		      : 0;
@@ -324,6 +338,7 @@ int dw_types_drain(struct dw_types *r, struct cairn_err *err)
 		first = first ? first : rc;
 	}
 	int rc = dw_types_size_arrays(r, first ? NULL : err);
+	dw_types_size_extents(r);
 	return first ? first : rc;
 }
 

@@ -17,7 +17,7 @@
  *
  * Names are qualified in languages that have scopes ("std::vector<int>"), and stand alone there
  * (bare_name). What the graph cannot express exactly (decimal floats, Fortran
- * descriptors, Rust's variants) becomes CAIRN_ENC_OPAQUE: bytes, never a guess.
+ * descriptors) becomes CAIRN_ENC_OPAQUE: bytes, never a guess.
  *
  * One reader and its graph belong to one thread at a time; several readers of one struct dwarf do
  * not disturb each other.

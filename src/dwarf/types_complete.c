@@ -12,6 +12,7 @@
 #include "dwarf/type_locals.h"
 #include "dwarf/types_inside.h"
 #include "dwarf/types_read.h"
+#include "dwarf/types_variants.h"
 
 #include <errno.h>
 
@@ -112,7 +113,11 @@ static int load(struct dw_types *r, uint32_t id, enum search search, struct cair
 	}
 	types_set(r->graph, id, &t);
 	int drained = dw_types_drain(r, rc < 0 ? NULL : err);
-	return rc < 0 ? rc : drained;
+	if (rc < 0 || drained < 0)
+		return rc < 0 ? rc : drained;
+	/* Sizes of its members are known now. */
+	rc = dw_types_add_discriminant(r, &die, id, err);
+	return rc < 0 ? rc : dw_types_drain(r, err);
 }
 
 /*

@@ -28,6 +28,7 @@ void dw_types_free(struct dw_types *r)
 	dw_type_index_free(r->index);
 	VEC_FREE(&r->todo);
 	VEC_FREE(&r->arrays);
+	VEC_FREE(&r->extents);
 	free(r);
 }
 

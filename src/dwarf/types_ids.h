@@ -17,6 +17,12 @@
 #include "dwarf/type_index.h"
 #include "dwarf/types.h"
 
+/* What has @id ends @end bytes and those of @type after its start, or later. */
+struct dw_extent {
+	uint32_t id, type;
+	uint64_t end;
+};
+
 struct dw_types {
 	const struct dwarf *dw;
 	struct cairn_types *graph;
@@ -31,6 +37,7 @@ struct dw_types {
 	})
 	todo;
 	VEC(uint32_t) arrays; /* whose size waits for that of their elements */
+	VEC(struct dw_extent) extents;
 };
 
 /* The id of a DIE, reserved and put on the work list when it is new; 0 only when out of memory. */

@@ -27,14 +27,14 @@
 #include "base/err.h"
 #include "dwarf/constants.h"
 #include "dwarf/types_inside.h"
+#include "dwarf/types_variants.h"
 
 #include <errno.h>
 
 /* Typedefs and qualifiers around the type of a bit-field, or of an enum's underlying type. */
 enum { CHAIN_MAX = 64 };
 
-/* The first DIE behind typedefs and qualifiers that has @at. False when there is none. */
-static bool find_behind(const struct dw_die *die, uint16_t at, struct dw_die *ret)
+bool dw_find_behind(const struct dw_die *die, uint16_t at, struct dw_die *ret)
 {
 	struct dw_die d = *die;
 	struct dw_value v;
@@ -131,7 +131,7 @@ static void place_in_bytes(const struct dw_die *die, struct cairn_member *m)
 static uint64_t type_bits(const struct dw_die *die)
 {
 	struct dw_die type;
-	return find_behind(die, DW_AT_byte_size, &type) ? dw_udata(&type, DW_AT_byte_size, 0) * 8
+	return dw_find_behind(die, DW_AT_byte_size, &type) ? dw_udata(&type, DW_AT_byte_size, 0) * 8
 							: 0;
 }
 
@@ -155,10 +155,17 @@ static void place_in_bits(const struct dw_die *die, struct cairn_member *m)
 	}
 }
 
+void dw_types_place(const struct dw_die *die, struct cairn_member *m)
+{
+	place_in_bytes(die, m);
+	place_in_bits(die, m);
+}
+
 /* ---- members ---- */
 
 struct members {
 	VEC(struct cairn_member) v;
+	uint64_t base; /* bytes that the struct around a variant has before it */
 	/* No member that follows can start before this bit; 0 when nothing is known. */
 	uint64_t bits_end;
 };
@@ -207,22 +214,50 @@ static int add_member(struct dw_types *r, const struct dw_die *die, uint16_t aro
 	m->name = dw_str(die, DW_AT_name);
 	m->is_base_class = die->tag == DW_TAG_inheritance;
 	m->align = (uint32_t)dw_udata(die, DW_AT_alignment, 0);
-	place_in_bytes(die, m);
-	place_in_bits(die, m);
+	dw_types_place(die, m);
+	m->bit_off -= m->dynamic ? 0 : 8 * to->base;
 	doubt_overlap(die, around, to, m);
 	return dw_types_ref(r, die, &m->type, err);
 }
 
-/* Rust's enums: which of the variants is there depends on a value. Bytes are shown, not a guess. */
-static int add_variants(struct dw_types *r, uint64_t size, struct members *to,
-			struct cairn_err *err)
+/* A variant part, or a variant that is not one member. */
+static int add_part(struct dw_types *r, const struct dw_die *die, uint32_t type, struct members *to, struct cairn_err *err)
 {
-	uint32_t type = dw_types_opaque(r, "<variants>", size);
 	struct cairn_member *m = type ? VEC_PUSH(&to->v) : NULL;
+	uint64_t base = dw_variants_base(die);
 	if (!m)
 		return err_nomem(err, "members of types");
 	m->type = type;
+	m->bit_off = base > to->base ? 8 * (base - to->base) : 0;
 	return 0;
+}
+
+/* Where nothing says which of the variants is there, bytes are shown, not a guess. */
+static int add_variants(struct dw_types *r, const struct dw_die *part, uint64_t size, struct members *to,
+			struct cairn_err *err)
+{
+	if (!dw_variants_are_known(part))
+		return add_part(r, part, dw_types_opaque(r, "<variants>", size), to, err);
+	return add_part(r, part, dw_types_id(r, part->off), to, err);
+}
+
+static int add_variant(struct dw_types *r, const struct dw_die *variant, struct members *to, struct cairn_err *err)
+{
+	struct dw_die only;
+	if (dw_variant_is_single(variant, &only))
+		return add_member(r, &only, DW_TAG_union_type, to, err);
+	return add_part(r, variant, dw_types_id(r, variant->off), to, err);
+}
+
+/* It stands in the variant part. */
+static int add_discriminant(struct dw_types *r, const struct dw_die *die, struct members *to, struct cairn_err *err)
+{
+	struct cairn_member *m = VEC_PUSH(&to->v);
+	if (!m)
+		return err_nomem(err, "members of types");
+	int rc = dw_types_discriminant(r, die, m, err);
+	m->bit_off -= 8 * to->base;
+	return rc;
 }
 
 /* Of Rust's Vec<T> nothing but its parameter says what its elements are: it keeps a pointer to bytes. */
@@ -234,20 +269,34 @@ static int read_parameter(struct dw_types *r, const struct dw_die *die, struct c
 	return dw_types_ref(r, die, &t->ref, err);
 }
 
+static int add_inside(struct dw_types *r, const struct dw_die *die, const struct dw_die *child, struct cairn_type *t,
+		      struct members *to, struct cairn_err *err)
+{
+	switch (child->tag) {
+	case DW_TAG_member:
+		if (die->tag == DW_TAG_variant_part)
+			return add_discriminant(r, child, to, err);
+		return add_member(r, child, die->tag, to, err);
+	case DW_TAG_inheritance:
+		return add_member(r, child, die->tag, to, err);
+	case DW_TAG_variant_part:
+		return add_variants(r, child, t->size, to, err);
+	case DW_TAG_variant:
+		return die->tag == DW_TAG_variant_part ? add_variant(r, child, to, err) : 0;
+	case DW_TAG_template_type_parameter:
+		return read_parameter(r, child, t, err);
+	}
+	return 0;
+}
+
 int dw_types_members(struct dw_types *r, const struct dw_die *die, struct cairn_type *t,
 		     struct cairn_err *err)
 {
-	struct members members = {0};
+	struct members members = {.base = dw_variants_base(die)};
 	struct dw_die child;
 	int rc = dw_die_child(die, &child, err);
 	for (; rc > 0; rc = dw_die_sibling(&child, &child, err)) {
-		int added = 0;
-		if (child.tag == DW_TAG_member || child.tag == DW_TAG_inheritance)
-			added = add_member(r, &child, die->tag, &members, err);
-		else if (child.tag == DW_TAG_variant_part)
-			added = add_variants(r, t->size, &members, err);
-		else if (child.tag == DW_TAG_template_type_parameter)
-			added = read_parameter(r, &child, t, err);
+		int added = add_inside(r, die, &child, t, &members, err);
 		if (added < 0) {
 			rc = added;
 			break;
@@ -255,6 +304,8 @@ int dw_types_members(struct dw_types *r, const struct dw_die *die, struct cairn_
 	}
 	if (rc >= 0)
 		rc = finish_members(r, &members, t, err);
+	if (rc >= 0 && die->tag == DW_TAG_variant_part)
+		rc = dw_types_variants(r, die, t, err);
 	VEC_FREE(&members.v);
 	return rc;
 }
@@ -318,7 +369,7 @@ static enum cairn_type_encoding encoding_of(const struct dw_die *die,
 {
 	struct dw_die under;
 	uint64_t encoding = dw_udata(die, DW_AT_encoding, DW_ATE_void);
-	if (find_behind(die, DW_AT_encoding, &under))
+	if (dw_find_behind(die, DW_AT_encoding, &under))
 		encoding = dw_udata(&under, DW_AT_encoding, DW_ATE_void);
 	if (encoding == DW_ATE_void && !list->v.n)
 		return CAIRN_ENC_OPAQUE;

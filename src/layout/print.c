@@ -211,6 +211,7 @@ static void print_members(struct print *p, const struct cairn_type *t, const str
 		print_tabs(p, at);
 		p->n_members++;
 		print_member(p, t, i, &m[i], at, depth);
+		print_variant(p, t, i);
 		/* Each member of a union begins at the same place again. */
 		if (t->kind == CAIRN_T_UNION)
 			p->cacheline_seen = seen;

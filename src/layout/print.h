@@ -4,6 +4,7 @@
  *
  *	print.c         structs, unions and enums, nested ones too
  *	print_member.c  one member: type, name, offset, size
+ *	print_variant.c  when it is there, in enums of Rust and records of Ada
  *	print_sums.c    the comments below the members
  *	type_text.c     types as pahole writes them
  *
@@ -54,6 +55,9 @@ void print_body(struct print *p, const struct cairn_type *t, const struct place 
 /* The @i-th member of @of; its type is written out when it has no name or opts.expand says so. Without a newline. */
 void print_member(struct print *p, const struct cairn_type *of, uint32_t i, const struct cairn_layout_member *m,
 		  const struct place *at, unsigned int depth);
+
+/* After the @i-th member of @of: the values of the discriminant for which it is there, if that is told. */
+void print_variant(const struct print *p, const struct cairn_type *of, uint32_t i);
 
 void print_sums(struct print *p, const struct cairn_type *t, const struct cairn_layout_facts *facts,
 		const struct cairn_layout_member *m, const struct place *at);

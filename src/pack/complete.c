@@ -27,7 +27,8 @@ static void *items(struct pack_types *t, struct cursor *c, uint64_t n, size_t le
 static struct cairn_member read_member(struct pack_types *t, struct cursor *c, uint64_t before, int *rc)
 {
 	uint8_t flags = cur_u8(c);
-	struct cairn_member m = {.dynamic = flags & MEMBER_DYNAMIC, .is_base_class = flags & MEMBER_BASE};
+	struct cairn_member m = {.dynamic = flags & MEMBER_DYNAMIC, .is_base_class = flags & MEMBER_BASE,
+				 .is_discriminant = flags & MEMBER_DISCRIMINANT};
 	if (flags & MEMBER_NAME) {
 		m.name = pack_string(t->pack, (uint32_t)cur_uleb(c));
 		m.name = m.name ? m.name : "";
@@ -42,7 +43,36 @@ static struct cairn_member read_member(struct pack_types *t, struct cursor *c, u
 	return m;
 }
 
-static int read_members(struct pack_types *t, struct cursor *c, struct cairn_type *type)
+static struct cairn_variant read_variant(struct pack_types *t, struct cursor *c, int *rc)
+{
+	enum { RANGE_MIN = 2 };
+	uint64_t n = cur_uleb(c);
+	struct cairn_variant_range *r = items(t, c, n, RANGE_MIN, sizeof(*r), rc);
+	for (uint64_t i = 0; r && i < n; i++) {
+		r[i].lo = (uint64_t)cur_folded(c);
+		r[i].hi = r[i].lo + (uint64_t)cur_folded(c);
+	}
+	return (struct cairn_variant){r, r ? (uint32_t)n : 0};
+}
+
+static int read_variants(struct pack_types *t, struct cursor *c, struct cairn_type *type)
+{
+	int rc = 0;
+	struct cairn_variants *v = arena_array(types_arena(t->graph), 1, sizeof(*v));
+	struct cairn_variant *of = arena_array(types_arena(t->graph), type->n_members, sizeof(*of));
+	if (!v || !of)
+		return -ENOMEM;
+	*v = (struct cairn_variants){.of = of};
+	v->type = pack_types_want(t, cur_uleb(c), &rc);
+	v->bit_size = (uint32_t)cur_uleb(c);
+	v->bit_off = cur_folded(c);
+	for (uint32_t i = 0; i < type->n_members; i++)
+		of[i] = read_variant(t, c, &rc);
+	type->variants = v;
+	return rc;
+}
+
+static int read_members(struct pack_types *t, struct cursor *c, bool has_variants, struct cairn_type *type)
 {
 	enum { MEMBER_MIN = 3 };
 	uint64_t n = cur_uleb(c), before = 0;
@@ -54,7 +84,7 @@ static int read_members(struct pack_types *t, struct cursor *c, struct cairn_typ
 	}
 	type->members = m;
 	type->n_members = m ? (uint32_t)n : 0;
-	return rc;
+	return rc >= 0 && has_variants ? read_variants(t, c, type) : rc;
 }
 
 static int read_enumerators(struct pack_types *t, struct cursor *c, struct cairn_type *type)
@@ -80,8 +110,12 @@ static int read_inside(struct pack_types *t, uint32_t id, struct cairn_err *err)
 	struct cursor c = record_at(&t->pack->types, id, err);
 	struct cairn_type type;
 	int rc = pack_types_outside(t, &c, &type);
-	if (rc > 0)
-		rc = type.kind == CAIRN_T_ENUM ? read_enumerators(t, &c, &type) : read_members(t, &c, &type);
+	bool has_variants = type.variants;
+	type.variants = NULL;
+	if (rc > 0 && type.kind == CAIRN_T_ENUM)
+		rc = read_enumerators(t, &c, &type);
+	else if (rc > 0)
+		rc = read_members(t, &c, has_variants, &type);
 	if (rc >= 0)
 		rc = pack_types_drain(t);
 	if (rc < 0)

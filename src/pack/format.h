@@ -23,7 +23,7 @@ enum {
 	 * Raised whenever the same binary would give other places, locations, chains or lines than before, in the same
 	 * format, so that who has nothing but an older sidecar is told. In the cache the maker has to be the same (find.c).
 	 */
-	PACK_ANALYSIS = 3,
+	PACK_ANALYSIS = 4,
 
 	/* Bytes of code that a page describes: so many that the offset of a row in it is one byte. */
 	PACK_PAGE_SIZE = 256,
@@ -150,6 +150,8 @@ enum {
 	TYPE_BYTE_SWAPPED = 1 << 11,
 	TYPE_CONTAINER = 1 << 12,
 	TYPE_ALIGN = 1 << 13,
+	TYPE_IS_VARIANT = 1 << 15,
+	TYPE_VARIANTS = 1 << 14, /* of a union: after its members, which of them is there */
 
 	MEMBER_NAME = 1 << 0,
 	MEMBER_BITS = 1 << 1, /* of a bit-field */
@@ -157,6 +159,7 @@ enum {
 	MEMBER_BASE = 1 << 3,
 	MEMBER_ALIGN = 1 << 4,
 	MEMBER_OFF_IN_BITS = 1 << 5,
+	MEMBER_DISCRIMINANT = 1 << 6,
 };
 
 /*

@@ -51,6 +51,9 @@ static int read_params(struct pack_types *t, struct cursor *c, struct cairn_type
 	return rc;
 }
 
+/* Stands for what comes after the members. */
+static const struct cairn_variants not_read;
+
 int pack_types_outside(struct pack_types *t, struct cursor *c, struct cairn_type *ret)
 {
 	uint8_t kind = cur_u8(c), encoding = 0;
@@ -63,6 +66,7 @@ int pack_types_outside(struct pack_types *t, struct cursor *c, struct cairn_type
 				   .prototyped = facts & TYPE_PROTOTYPED,
 				   .variadic = facts & TYPE_VARIADIC,
 				   .vector = facts & TYPE_VECTOR,
+				   .is_variant = facts & TYPE_IS_VARIANT,
 				   .byte_swapped = facts & TYPE_BYTE_SWAPPED};
 	if (facts & TYPE_NAME)
 		ret->name = pack_string(t->pack, (uint32_t)cur_uleb(c));
@@ -78,6 +82,8 @@ int pack_types_outside(struct pack_types *t, struct cursor *c, struct cairn_type
 		ret->container = pack_types_want(t, cur_uleb(c), &rc);
 	if (facts & TYPE_ALIGN)
 		ret->align = (uint32_t)cur_uleb(c);
+	if (facts & TYPE_VARIANTS && ret->kind == CAIRN_T_UNION)
+		ret->variants = &not_read;
 	return rc < 0 ? rc : (facts & TYPE_INSIDE) != 0;
 }
 
@@ -96,6 +102,8 @@ static int read_one(struct pack_types *t, uint32_t number)
 		type.unread = true;
 		type.encoding = type.kind == CAIRN_T_ENUM ? CAIRN_ENC_OPAQUE : CAIRN_ENC_UNSIGNED;
 		type.byte_swapped = false;
+		type.variants = NULL;
+		type.is_variant = false;
 	} else if (rc > 0) {
 		rc = read_params(t, &c, &type);
 	}

@@ -52,7 +52,8 @@ static uint32_t facts_of(const struct cairn_type *t)
 	       (t->declaration ? TYPE_DECLARATION : 0) | (t->prototyped ? TYPE_PROTOTYPED : 0) |
 	       (t->variadic ? TYPE_VARIADIC : 0) | (t->vector ? TYPE_VECTOR : 0) |
 	       (t->byte_swapped ? TYPE_BYTE_SWAPPED : 0) | (t->container ? TYPE_CONTAINER : 0) |
-	       (t->align ? TYPE_ALIGN : 0);
+	       (t->align ? TYPE_ALIGN : 0) | (t->variants ? TYPE_VARIANTS : 0) |
+	       (t->is_variant ? TYPE_IS_VARIANT : 0);
 }
 
 static int put_name(const struct type_table *t, struct bytes *b, const char *name)
@@ -101,7 +102,7 @@ static int put_member(const struct type_table *t, const struct cairn_member *m, 
 	int rc = 0;
 	put_u8(b, (uint8_t)((m->name ? MEMBER_NAME : 0) | (m->bit_size ? MEMBER_BITS : 0) |
 			    (m->dynamic ? MEMBER_DYNAMIC : 0) | (m->is_base_class ? MEMBER_BASE : 0) |
-			    (m->align ? MEMBER_ALIGN : 0) | (in_bits ? MEMBER_OFF_IN_BITS : 0)));
+			    (m->align ? MEMBER_ALIGN : 0) | (m->is_discriminant ? MEMBER_DISCRIMINANT : 0) | (in_bits ? MEMBER_OFF_IN_BITS : 0)));
 	if (m->name)
 		rc = put_name(t, b, m->name);
 	put_uleb(b, number_of(t, m->type));
@@ -125,6 +126,22 @@ static int put_members(const struct type_table *t, const struct cairn_type *type
 	return rc;
 }
 
+static void put_variants(const struct type_table *t, const struct cairn_type *type, struct bytes *b)
+{
+	const struct cairn_variants *v = type->variants;
+	put_uleb(b, number_of(t, v->type));
+	put_uleb(b, v->bit_size);
+	put_sleb(b, v->bit_off);
+	for (uint32_t i = 0; i < type->n_members; i++) {
+		const struct cairn_variant *of = &v->of[i];
+		put_uleb(b, of->n_ranges);
+		for (uint32_t k = 0; k < of->n_ranges; k++) {
+			put_sleb(b, (int64_t)of->ranges[k].lo);
+			put_sleb(b, (int64_t)(of->ranges[k].hi - of->ranges[k].lo));
+		}
+	}
+}
+
 /* Most values are the one before and 1. */
 static int put_enumerators(const struct type_table *t, const struct cairn_type *type, struct bytes *b)
 {
@@ -145,10 +162,14 @@ static int put_inside(const struct type_table *t, const struct cairn_type *type,
 		return 0;
 	if (type->kind == CAIRN_T_ENUM)
 		return put_enumerators(t, type, b);
-	if (is_aggregate(type))
-		return put_members(t, type, b);
-	put_parameters(t, type, b);
-	return 0;
+	if (!is_aggregate(type)) {
+		put_parameters(t, type, b);
+		return 0;
+	}
+	int rc = put_members(t, type, b);
+	if (type->variants)
+		put_variants(t, type, b);
+	return rc;
 }
 
 /* ---- structs, unions and enums ---- */
@@ -199,6 +220,8 @@ static struct cairn_type outside_of(const struct type_table *t, uint32_t id, uin
 	/* Of a struct it is read with the members. */
 	type.ref = type.kind == CAIRN_T_ENUM ? type.ref : 0;
 	type.n_members = type.n_enumerators = 0;
+	type.variants = NULL;
+	type.is_variant = false;
 	return type;
 }
 
@@ -288,6 +311,8 @@ static int number_members(struct type_table *t, const struct cairn_type *type)
 	uint32_t unused;
 	/* What a Rust struct is made for is read with its members. */
 	int rc = type->ref ? type_table_add(t, type->ref, &unused) : 0;
+	if (rc >= 0 && type->variants)
+		rc = type_table_add(t, type->variants->type, &unused);
 	for (uint32_t i = 0; rc >= 0 && i < type->n_members; i++)
 		rc = type_table_add(t, type->members[i].type, &unused);
 	return rc;

@@ -105,17 +105,52 @@ int third(void) { struct shared s = {0, 0}; return look(&s); }
 RUST = """\
 use std::collections::HashMap;
 #[derive(Debug, Clone)] pub enum Shape { Circle(f64), Rect { w: u32, h: u32 }, Empty }
-pub struct Part<T> { a: T, b: Vec<T>, s: String, o: Option<Box<Shape>>, pair: (u8, u64) }
+#[repr(i8)] pub enum Signed { Low(u16) = -128, High { v: i64 } = 127, Zero = 0 }
+pub enum Niche { Text(String), Number(u32), Nothing }
+pub struct Part<T> { a: T, b: Vec<T>, s: String, o: Option<Box<Shape>>, pair: (u8, u64), n: Option<Niche>, g: Signed }
 #[inline(never)] pub fn area(s: &Shape, p: &Part<u16>, m: &HashMap<String, Shape>, t: &str) -> f64 {
     println!("{:?} {} {} {} {}", s, p.a, m.len(), t, p.pair.1);
     match s { Shape::Circle(r) => *r, Shape::Rect { w, h } => (*w * *h) as f64, Shape::Empty => 0.0 }
 }
 fn main() {
-    let p = Part { a: 1u16, b: vec![1, 2], s: "x".into(), o: Some(Box::new(Shape::Empty)), pair: (1, 2) };
+    let p = Part { a: 1u16, b: vec![1, 2], s: "x".into(), o: Some(Box::new(Shape::Empty)), pair: (1, 2), n: Some(Niche::Number(1)), g: Signed::High { v: 1 } };
     let mut m = HashMap::new();
     m.insert("k".to_string(), Shape::Rect { w: 1, h: 2 });
     println!("{} {} {} {}", area(&Shape::Circle(1.0), &p, &m, "t"), p.b.len(), p.s, p.o.is_some());
 }
+"""
+
+ADA = """\
+procedure Records is
+   type Kind is (Circle, Rect, Nothing, Many);
+   type Shape (K : Kind := Nothing; Filled : Boolean := False) is record
+      Id : Integer;
+      case K is
+         when Circle => Radius : Integer;
+         when Rect | Many =>
+            W, H : Integer;
+            case Filled is
+               when True => Colour : Integer;
+               when False => null;
+            end case;
+         when others => null;
+      end case;
+   end record;
+   type Level is range -100 .. 100;
+   type Reading (L : Level := 0) is record
+      case L is
+         when -100 .. -50 | 50 .. 100 => Alarm : Integer;
+         when others => Plain : Long_Integer;
+      end case;
+   end record;
+   procedure One (S : Shape; R : Reading) is begin if S.Id < 0 and R.L = 1 then raise Program_Error; end if; end One;
+   procedure Two (S : in out Shape; N : Integer) is begin S.Id := N; end Two;
+   procedure Three (R : in out Reading; K : Kind) is begin if K = Rect then R := (1, 2); end if; end Three;
+   A : Shape := (Circle, False, 1, 5);
+   B : Reading := (-1, 1);
+begin
+   One (A, B); Two (A, 3); Three (B, Rect); Two (A, 4);
+end Records;
 """
 
 COMPILERS = {"gcc": "g++", "clang": "clang++"}
@@ -152,6 +187,18 @@ def rust(name):
     return path
 
 
+def ada(name):
+    need("gnatmake")
+    where = os.path.join(folder(), name + ".built")
+    os.makedirs(where)
+    with open(os.path.join(where, "records.adb"), "w", encoding="utf-8") as file:
+        file.write(ADA)
+    run("gnatmake", "-q", "-g", "records.adb", "-largs", "-Wl,--build-id", cwd=where, check=True)
+    path = os.path.join(folder(), name)
+    shutil.copy(os.path.join(where, "records"), path)
+    return path
+
+
 def copied(name, path):
     if not os.path.exists(path):
         raise Skip(f"{path} is not there")
@@ -179,6 +226,7 @@ PROGRAMS = {
     "mixed-gcc": lambda n: built(n, [("c", UNNAMED), ("cc", CLASSES.replace("int main", "int main2"))], "gcc"),
     "mixed-clang": lambda n: built(n, [("cc", CLASSES), ("c", UNNAMED.replace("int main", "int main2"))], "clang"),
     "rust": rust,
+    "ada": ada,
     "example-client": lambda n: copied(n, os.path.join(BUILD, "examples/client")),
     "example-server": lambda n: copied(n, os.path.join(BUILD, "examples/server")),
     "libc": lambda n: copied(n, "/lib/x86_64-linux-gnu/libc.so.6"),

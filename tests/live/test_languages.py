@@ -4,6 +4,7 @@
 
 import json
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
@@ -119,6 +120,109 @@ fn main() {
 }
 """
 
+# Discriminants of their own, in niches of pointers, bools, chars and strings, negative ones, and none.
+RUST_ENUMS = """\
+#[derive(Debug, Clone, Copy)] pub struct Point { x: i32, y: i32 }
+#[derive(Debug)] pub enum Shape { Circle { r: u32 }, Rect(u16, u64), Empty, At(Point) }
+#[derive(Debug)] pub enum Niche { Str(String), Num(u32), Nil }
+#[repr(u8)] #[derive(Debug)] pub enum Small { A(u8) = 5, B { z: u64 } = 200 }
+#[repr(i16)] #[derive(Debug)] pub enum Below { A(u8) = -5, B = -1, C(i8) = 300 }
+#[derive(Debug)] pub enum One { Only(u32) }
+#[derive(Debug)] pub enum Bools { A(bool), B, C, D(Point) }
+#[derive(Debug)] pub enum List { Cons(i32, Box<List>), End }
+
+#[inline(never)] pub fn own(shape: &Shape, small: &Small, below: &Below, one: &One, number: &Option<i64>, result: &Result<u8, String>) {
+    println!("*shape={:?}, *small={:?}, *below={:?}, *one={:?}, *number={:?}, *result={:?}", shape, small, below, one, number, result);
+}
+#[inline(never)] pub fn niches(niche: &Niche, nested: &Option<Option<bool>>, bools: &Bools, letter: &Option<u8>, text: &Option<String>, pair: &(Option<u16>, Shape)) {
+    println!("*niche={:?}, *nested={:?}, *bools={:?}, *letter={:?}, *text={:?}, pair->__1={:?}", niche, nested, bools, letter, text, pair.1);
+}
+#[inline(never)] pub fn by_value(small: Option<u8>, pointer: Option<&u32>, list: &List) {
+    println!("small={:?}, pointer={}, *list={}", small, match pointer { None => "None".to_string(), Some(p) => format!("Some({:p})", p) },
+             match list { List::End => "List::End".to_string(), List::Cons(n, next) => format!("List::Cons({}, {:p})", n, *next) });
+}
+#[inline(never)] pub fn vector(shapes: Vec<Shape>) {
+    println!("shapes={:?}", shapes);
+}
+fn main() {
+    let eight = 8u32;
+    for i in 0..4u32 {
+        let shape = || match i { 0 => Shape::Circle { r: 3 }, 1 => Shape::Rect(65535, 1 << 40), 2 => Shape::Empty, _ => Shape::At(Point { x: -1, y: 2 }) };
+        own(&shape(), &if i % 2 == 0 { Small::A(i as u8) } else { Small::B { z: 4 } },
+            &match i { 0 => Below::A(1), 1 => Below::B, _ => Below::C(-3) }, &One::Only(i), &if i == 1 { None } else { Some(-5) },
+            &if i < 2 { Ok(7) } else { Err("no".repeat(i as usize)) });
+        niches(&match i { 0 => Niche::Nil, 1 => Niche::Num(9), n => Niche::Str("s".repeat(n as usize)) },
+               &match i { 0 => None, 1 => Some(None), 2 => Some(Some(false)), _ => Some(Some(true)) },
+               &match i { 0 => Bools::A(true), 1 => Bools::B, 2 => Bools::C, _ => Bools::D(Point { x: 1, y: 2 }) },
+               &if i == 0 { None } else { Some(b'a') }, &if i == 0 { None } else { Some("text".to_string()) }, &(None, shape()));
+        by_value(if i == 0 { None } else { Some(i as u8) }, if i == 0 { None } else { Some(&eight) },
+                 &if i < 2 { List::End } else { List::Cons(-1, Box::new(List::End)) });
+        vector((0..i).map(|_| shape()).collect());
+    }
+}
+"""
+
+# The discriminant is a member of the record: alone, in lists and ranges, negative, and of a part inside another.
+ADA = """\
+with Ada.Text_IO; use Ada.Text_IO;
+procedure Records is
+   type Kind is (Circle, Rect, Nothing, Many);
+   type Shape (K : Kind := Nothing; Filled : Boolean := False) is record
+      Id : Integer;
+      case K is
+         when Circle => Radius : Integer;
+         when Rect | Many =>
+            W, H : Integer;
+            case Filled is
+               when True => Colour : Integer;
+               when False => null;
+            end case;
+         when others => null;
+      end case;
+   end record;
+   type Level is range -100 .. 100;
+   type Reading (L : Level := 0) is record
+      case L is
+         when -100 .. -50 | 50 .. 100 => Alarm : Integer;
+         when -1 => Sign : Integer;
+         when others => Plain : Long_Integer;
+      end case;
+   end record;
+   procedure Shown (S : Shape; R : aliased in out Reading) with No_Inline;
+   procedure Shown (S : Shape; R : aliased in out Reading) is
+      function N (I : Long_Integer) return String is
+         T : constant String := Long_Integer'Image (I);
+      begin
+         return (if T (1) = ' ' then T (2 .. T'Last) else T);
+      end N;
+      function Text_Of (S : Shape) return String is
+        (case S.K is
+            when Circle => "circle, .filled = " & N (Boolean'Pos (S.Filled)) & ", .id = " & N (Long_Integer (S.Id)) & ", .radius = " & N (Long_Integer (S.Radius)),
+            when Nothing => "nothing, .filled = " & N (Boolean'Pos (S.Filled)) & ", .id = " & N (Long_Integer (S.Id)),
+            when others => (if S.K = Rect then "rect" else "many") & ", .filled = " & N (Boolean'Pos (S.Filled)) & ", .id = " & N (Long_Integer (S.Id))
+               & ", .w = " & N (Long_Integer (S.W)) & ", .h = " & N (Long_Integer (S.H))
+               & (if S.Filled then ", .colour = " & N (Long_Integer (S.Colour)) else ""));
+      function Text_Of (R : Reading) return String is
+        (".l = " & N (Long_Integer (R.L)) &
+         (case R.L is
+            when -100 .. -50 | 50 .. 100 => ", .alarm = " & N (Long_Integer (R.Alarm)),
+            when -1 => ", .sign = " & N (Long_Integer (R.Sign)),
+            when others => ", .plain = " & N (R.Plain)));
+   begin
+      Put_Line ("*s={.k = " & Text_Of (S) & "}, *r={" & Text_Of (R) & "}");
+   end Shown;
+   A : aliased Reading := (-70, -7);
+   B : aliased Reading := (-1, 1);
+   C : aliased Reading := (60, 2);
+   D : aliased Reading := (3, 2 ** 40);
+begin
+   Shown ((Circle, False, 1, 5), A);
+   Shown ((Rect, True, 2, 6, 7, 8), B);
+   Shown ((Many, False, 3, 9, 10), C);
+   Shown ((Nothing, True, 4), D);
+end Records;
+"""
+
 # main.lost has a parameter that is not described, and assigns one to the other without an instruction.
 GO = """\
 package main
@@ -199,6 +303,36 @@ def rust_program(level):
         file.write(RUST)
     run("rustc", "-g", "-C", "opt-level=" + level, "-o", out, source, check=True)
     return out
+
+
+def rust_enums(level):
+    need("rustc")
+    out, source = os.path.join(folder(), "enums-" + level), os.path.join(folder(), "enums.rs")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(RUST_ENUMS)
+    run("rustc", "-g", "-C", "opt-level=" + level, "-o", out, source, check=True)
+    return out
+
+
+def as_cairn_writes(text):
+    """What {:?} prints, as cairn does: members as in C, and the enum before the variant, but for those that Rust knows by themselves."""
+    text = re.sub(r"Point \{", "{", text)
+    text = re.sub(r"(\w+): ", r".\1 = ", text).replace("{ ", "{").replace(" }", "}").replace("[", "{").replace("]", "}")
+    for name, variants in {"Shape": "Circle Rect Empty At", "Niche": "Str Num Nil", "One": "Only"}.items():
+        text = re.sub(rf"\b({variants.replace(' ', '|')})\b", rf"{name}::\1", text)
+    for member, name in {"small": "Small", "below": "Below", "bools": "Bools"}.items():
+        text = re.sub(rf"\*{member}=", rf"*{member}={name}::", text)
+    return text
+
+
+def ada_program():
+    need("gnatmake")
+    where = os.path.join(folder(), "ada")
+    os.makedirs(where, exist_ok=True)
+    with open(os.path.join(where, "records.adb"), "w", encoding="utf-8") as file:
+        file.write(ADA)
+    run("gnatmake", "-q", "-g", "records.adb", cwd=where, check=True)
+    return os.path.join(where, "records")
 
 
 def go_program(name, flags):
@@ -325,6 +459,52 @@ def strings_and_vectors_of_rust_are_what_the_program_prints():
         for options in (("--no-sidecar",), ()):
             rows, told = values_shown(path, probe, *options)
             expect(rows == told and len(rows) == 3, rows, told)
+
+
+@claim_each("0", "2")
+def enums_of_rust_are_the_variants_that_the_program_prints(level):
+    path = rust_enums(level)
+    expect(cairn("pack", path, "-o", path + ".cairn").status == 0)
+    own = ("shape", "small", "below", "one", "number", "result")
+    niches = ("niche", "nested", "bools", "letter", "text")
+    for function, names in (("own", own), ("niches", niches)):
+        probe = f"enums::{function}({', '.join('*' + n for n in names)}{', pair->__1' if function == 'niches' else ''})"
+        for options in (("--no-sidecar",), ()):
+            rows, told = values_shown(path, probe, "--assume-unmodified", *options)
+            told = [as_cairn_writes(line) for line in told]
+            expect(rows == told and len(rows) == 4, rows, told)
+
+
+@claim
+def enums_of_rust_by_value_and_in_vectors_are_what_the_program_prints():
+    path = rust_enums("0")
+    for probe in ("enums::by_value(small, pointer, *list)", "enums::vector"):
+        rows, told = values_shown(path, probe, "--no-sidecar")
+        expect(rows == [as_cairn_writes(line) for line in told] and len(rows) == 4, rows, told)
+
+
+@claim
+def enums_of_rust_are_json_as_serde_writes_it():
+    path = rust_enums("0")
+    r = cairn("trace", "--no-sidecar", "--json", "-o", path + ".json", "-c", path, "enums::own(*shape, *below, *number)")
+    if r.status != 0:
+        raise Skip("no tracing here")
+    with open(path + ".json", encoding="utf-8") as file:
+        shown = [e["args"] for e in map(json.loads, file) if "args" in e]
+    expect([e["*shape"] for e in shown] == [{"Circle": {"r": 3}}, {"Rect": [65535, 1 << 40]}, "Empty", {"At": {"x": -1, "y": 2}}], shown)
+    expect([e["*below"] for e in shown] == [{"A": 1}, "B", {"C": -3}, {"C": -3}], shown)
+    expect([e["*number"] for e in shown] == [{"Some": -5}, "None", {"Some": -5}, {"Some": -5}], shown)
+
+
+@claim
+def records_of_ada_have_the_parts_that_their_discriminants_say():
+    path = ada_program()
+    expect(cairn("pack", path, "-o", path + ".cairn").status == 0)
+    for options in (("--no-sidecar",), ()):
+        rows, told = values_shown(path, "records__shown(*s, *r)", *options)
+        # A Boolean is an enum of Ada's own.
+        rows = [row.replace(".filled = false", ".filled = 0").replace(".filled = true", ".filled = 1") for row in rows]
+        expect(rows == told and len(rows) == 4, rows, told)
 
 
 @claim

@@ -215,6 +215,135 @@ static void what_is_not_decoded_is_shown_as_bytes(void **state)
 	close_unit(&u);
 }
 
+/* A member of @type at byte @at. */
+static void put_member(struct unit *u, const char *name, int type, unsigned int at)
+{
+	DB_DIE(u->d, DW_TAG_member, DB_LEAF, DB_STR(DW_AT_name, name), DB_REF(DW_AT_type, type),
+	       DB_U(DW_AT_data_member_location, DW_FORM_data1, at));
+}
+
+static int begin_struct(struct unit *u, const char *name, unsigned int size)
+{
+	int label = here(u);
+	DB_DIE(u->d, DW_TAG_structure_type, DB_CHILDREN, DB_STR(DW_AT_name, name), DB_U(DW_AT_byte_size, DW_FORM_data1, size));
+	return label;
+}
+
+/* A signed discriminant at 4, after what depends on it; values as LLVM writes them, in lists and ranges, and none for the rest. */
+static void the_variant_that_is_there_is_told_by_its_discriminant(void **state)
+{
+	struct unit u = begin(DW_LANG_Ada95);
+	int i = put_int(&u), s = begin_struct(&u, "record", 8), tag = here(&u);
+	put_member(&u, "tag", i, 4);
+	DB_DIE(u.d, DW_TAG_variant_part, DB_CHILDREN, DB_REF(DW_AT_discr, tag));
+	DB_DIE(u.d, DW_TAG_variant, DB_CHILDREN, DB_U(DW_AT_discr_value, DW_FORM_data1, 0xfb));
+	put_member(&u, "below", i, 0);
+	db_null(u.d);
+	DB_DIE(u.d, DW_TAG_variant, DB_CHILDREN, DB_EXPR(DW_AT_discr_list, 0, 7, 1, 0x70, 0x72, 1, 0xe4, 0, 0xc8, 1));
+	put_member(&u, "listed", i, 0);
+	db_null(u.d);
+	DB_DIE(u.d, DW_TAG_variant, DB_LEAF, DB_U(DW_AT_discr_value, DW_FORM_sdata, 300));
+	DB_DIE(u.d, DW_TAG_variant, DB_CHILDREN, DB_U(DW_AT_discr_value, DW_FORM_data2, 400));
+	put_member(&u, "low", i, 0);
+	put_member(&u, "again", i, 0);
+	db_null(u.d);
+	db_null(u.d);
+	db_null(u.d);
+	end(&u);
+	uint32_t id = read_type(&u, s);
+	const struct {
+		int32_t value, tag;
+		const char *expected;
+	} cases[] = {
+		{1, -5, "{.tag = -5, .below = 1}"},
+		{2, 7, "{.tag = 7, .listed = 2}"},
+		{3, -16, "{.tag = -16, .listed = 3}"},
+		{4, -14, "{.tag = -14, .listed = 4}"},
+		{5, 200, "{.tag = 200, .listed = 5}"},
+		{6, 300, "{.tag = 300}"},
+		{7, 400, "{.tag = 400, .low = 7, .again = 7}"},
+		{8, 251, "{.tag = 251, <variants> = 08000000}"},
+		{9, -17, "{.tag = -17, <variants> = 09000000}"},
+	};
+	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)
+		assert_shows(&u, id, &cases[k], 8, cases[k].expected);
+	assert_shows(&u, id, &cases[0], 6, "{.tag = <cut off>, <cut off>}");
+	close_unit(&u);
+}
+
+/* Of Rust: the variant without a value is there for all others, and the union is the whole. */
+static int put_enum(struct unit *u, int number, int some, int none)
+{
+	int e = begin_struct(u, "core::option::Option<i>", 4), tag;
+	tag = db_label(u->d);
+	DB_DIE(u->d, DW_TAG_variant_part, DB_CHILDREN, DB_REF(DW_AT_discr, tag));
+	db_here(u->d, tag);
+	DB_DIE(u->d, DW_TAG_member, DB_LEAF, DB_REF(DW_AT_type, number), DB_U(DW_AT_data_member_location, DW_FORM_data1, 0),
+	       DB_FLAG(DW_AT_artificial));
+	DB_DIE(u->d, DW_TAG_variant, DB_CHILDREN, DB_U(DW_AT_discr_value, DW_FORM_data1, 0xff));
+	put_member(u, "None", none, 0);
+	db_null(u->d);
+	DB_DIE(u->d, DW_TAG_variant, DB_CHILDREN);
+	put_member(u, "Some", some, 0);
+	db_null(u->d);
+	db_null(u->d);
+	db_null(u->d);
+	return e;
+}
+
+static void an_enum_of_rust_is_the_variant_that_is_there(void **state)
+{
+	struct unit u = begin(DW_LANG_Rust);
+	int i = put_int(&u), some = begin_struct(&u, "Some", 4);
+	put_member(&u, "__0", i, 0);
+	db_null(u.d);
+	int none = begin_struct(&u, "None", 4);
+	db_null(u.d);
+	int e = put_enum(&u, i, some, none);
+	end(&u);
+	uint32_t id = read_type(&u, e);
+	assert_shows(&u, id, &(int32_t){-1}, 4, "None");
+	assert_shows(&u, id, &(int32_t){255}, 4, "Some(255)");
+	assert_shows(&u, id, &(int32_t){-1}, 3, "<cut off>");
+	assert_shows(&u, id, &(int32_t){0}, 0, "<cut off>");
+	close_unit(&u);
+}
+
+/* Two that are there for all others, no discriminant for two, and one of 16 bytes: bytes, never a guess. */
+static void variants_that_nothing_tells_apart_are_shown_as_bytes(void **state)
+{
+	struct unit u = begin(DW_LANG_Rust);
+	int i = put_int(&u), wide = here(&u), labels[3];
+	DB_DIE(u.d, DW_TAG_base_type, DB_LEAF, DB_STR(DW_AT_name, "u128"), DB_U(DW_AT_byte_size, DW_FORM_data1, 16),
+	       DB_U(DW_AT_encoding, DW_FORM_data1, DW_ATE_unsigned));
+	int near = here(&u);
+	put_member(&u, "near", i, 0);
+	int far = here(&u);
+	put_member(&u, "far", wide, 0);
+	const int discriminants[] = {near, 0, far};
+	for (int k = 0; k < 3; k++) {
+		labels[k] = begin_struct(&u, "enum", 4);
+		if (discriminants[k])
+			DB_DIE(u.d, DW_TAG_variant_part, DB_CHILDREN, DB_REF(DW_AT_discr, discriminants[k]));
+		else
+			DB_DIE(u.d, DW_TAG_variant_part, DB_CHILDREN);
+		for (int v = 0; v < 2; v++) {
+			if (k)
+				DB_DIE(u.d, DW_TAG_variant, DB_CHILDREN, DB_U(DW_AT_discr_value, DW_FORM_data1, v));
+			else
+				DB_DIE(u.d, DW_TAG_variant, DB_CHILDREN);
+			put_member(&u, v ? "B" : "A", i, 0);
+			db_null(u.d);
+		}
+		db_null(u.d);
+		db_null(u.d);
+	}
+	end(&u);
+	for (int k = 0; k < 3; k++)
+		assert_shows(&u, read_type(&u, labels[k]), &(int32_t){255}, 4, "{0x000000ff}");
+	close_unit(&u);
+}
+
 static void derivations_without_a_word_in_c_are_looked_through(void **state)
 {
 	struct unit u = begin(DW_LANG_Pascal83);
@@ -433,9 +562,8 @@ static struct unit put_everything(void)
 	return u;
 }
 
-static void every_allocation_may_fail(void **state)
+static void each_allocation_fails(struct unit u, const char *name, const char *expected)
 {
-	struct unit u = put_everything();
 	end(&u);
 	unsigned int n = 1;
 	for (;; n++) {
@@ -446,7 +574,7 @@ static void every_allocation_may_fail(void **state)
 		struct cairn_types *graph = types_new();
 		int rc = graph ? dw_types_new(u.o.dw, graph, &r, &err) : -ENOMEM;
 		if (!rc)
-			rc = dwarf_type_definition(r, CAIRN_T_STRUCT, "ns::s", &id, &err);
+			rc = dwarf_type_definition(r, CAIRN_T_STRUCT, name, &id, &err);
 		bool failed = alloc_fail_end();
 		if (!failed) {
 			assert_int_equal(rc, 1);
@@ -456,7 +584,7 @@ static void every_allocation_may_fail(void **state)
 			FILE *out = open_memstream(&text, &len);
 			cairn_value_print(graph, id, bytes, sizeof(bytes), NULL, out);
 			fclose(out);
-			assert_string_equal(text, "{.e = E, .late = {.x = 7}}");
+			assert_string_equal(text, expected);
 			free(text);
 		} else {
 			assert_int_equal(rc, -ENOMEM);
@@ -470,12 +598,32 @@ static void every_allocation_may_fail(void **state)
 	close_unit(&u);
 }
 
+static void every_allocation_may_fail(void **state)
+{
+	each_allocation_fails(put_everything(), "ns::s", "{.e = E, .late = {.x = 7}}");
+}
+
+static void every_allocation_of_an_enum_may_fail(void **state)
+{
+	struct unit u = begin(DW_LANG_Rust);
+	int i = put_int(&u), some = begin_struct(&u, "Some", 4);
+	put_member(&u, "__0", i, 0);
+	db_null(u.d);
+	int none = begin_struct(&u, "None", 4);
+	db_null(u.d);
+	put_enum(&u, i, some, none);
+	each_allocation_fails(u, "core::option::Option<i>", "Some(1)");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(old_bit_offsets_count_from_the_top_and_may_be_negative),
 		cmocka_unit_test(a_place_that_adds_constants_is_a_constant),
 		cmocka_unit_test(what_is_not_decoded_is_shown_as_bytes),
+		cmocka_unit_test(the_variant_that_is_there_is_told_by_its_discriminant),
+		cmocka_unit_test(an_enum_of_rust_is_the_variant_that_is_there),
+		cmocka_unit_test(variants_that_nothing_tells_apart_are_shown_as_bytes),
 		cmocka_unit_test(derivations_without_a_word_in_c_are_looked_through),
 		cmocka_unit_test(bounds_of_arrays),
 		cmocka_unit_test(an_array_of_no_elements_where_addresses_have_4_bytes),
@@ -484,6 +632,7 @@ int main(void)
 		cmocka_unit_test(a_nesting_of_many_scopes_costs_no_stack),
 		cmocka_unit_test(a_damaged_type_stays_recognisable),
 		cmocka_unit_test(every_allocation_may_fail),
+		cmocka_unit_test(every_allocation_of_an_enum_may_fail),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

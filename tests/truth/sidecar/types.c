@@ -142,7 +142,8 @@ static void compare_members(struct walk *w, size_t i, const struct cairn_type *a
 			differ(w, i, "an offset", x->bit_off, y->bit_off);
 		if (x->bit_size != y->bit_size)
 			differ(w, i, "a width", x->bit_size, y->bit_size);
-		if (x->dynamic != y->dynamic || x->is_base_class != y->is_base_class || x->align != y->align)
+		if (x->dynamic != y->dynamic || x->is_base_class != y->is_base_class || x->align != y->align ||
+		    x->is_discriminant != y->is_discriminant)
 			differ(w, i, "what is said of member", k, k);
 		meet(w, x->type, y->type, (uint32_t)i + 1, x->name);
 	}
@@ -156,11 +157,33 @@ static void compare_enumerators(struct walk *w, size_t i, const struct cairn_typ
 			differ(w, i, "an enumerator", (uint64_t)a->enumerators[k].value, (uint64_t)b->enumerators[k].value);
 }
 
+/* The ranges of discriminants, as bytes. */
+static bool same_ranges(const struct cairn_variant *a, const struct cairn_variant *b)
+{
+	return a->n_ranges == b->n_ranges &&
+	       (!a->n_ranges || !memcmp(a->ranges, b->ranges, a->n_ranges * sizeof(*a->ranges)));
+}
+
+static void compare_variants(struct walk *w, size_t i, const struct cairn_type *a, const struct cairn_type *b)
+{
+	const struct cairn_variants *x = a->variants, *y = b->variants;
+
+	if (!x || !y)
+		return;
+	if (x->bit_off != y->bit_off || x->bit_size != y->bit_size)
+		differ(w, i, "the place of a discriminant", (uint64_t)x->bit_off, (uint64_t)y->bit_off);
+	meet(w, x->type, y->type, (uint32_t)i + 1, "discriminant");
+	for (uint32_t k = 0; k < a->n_members; k++)
+		if (!same_ranges(&x->of[k], &y->of[k]))
+			differ(w, i, "the values of variant", k, k);
+}
+
 static uint64_t flags_of(const struct cairn_type *t)
 {
 	/* What several units define differently stays unread, as a declaration. */
 	const bool flags[] = {t->bare_name, t->declaration, t->unread && !t->declaration, t->prototyped,
-			      t->variadic,  t->has_count,   t->vector,			  t->byte_swapped};
+			      t->variadic,  t->has_count,   t->vector,			  t->byte_swapped,
+			      t->is_variant,	t->variants};
 	uint64_t ret = 0;
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
@@ -227,6 +250,7 @@ static void compare(struct walk *w, size_t i)
 		return;
 	compare_members(w, i, a, b);
 	compare_enumerators(w, i, a, b);
+	compare_variants(w, i, a, b);
 	meet(w, a->ref, b->ref, (uint32_t)i + 1, NULL);
 	meet(w, a->container, b->container, (uint32_t)i + 1, NULL);
 }
