@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		return 0;
 	memcpy(name, bytes, size);
 	name[size] = 0;
-	for (int as = 0; as <= CAIRN_QUOTE_WORD; as++)
+	for (int as = 0; as <= CAIRN_QUOTE_TYPESCRIPT; as++)
 		check(name, (enum cairn_quote)as, size ? bytes[size - 1] % (size + 1) : 0);
 	check_word(name, CAIRN_QUOTE_WORD);
 	check_word(name, CAIRN_QUOTE_COMMENT);

@@ -29,8 +29,9 @@ CAIRN_BEGIN_DECLS
 enum cairn_quote {
 	/* In a line for people. Each byte of an unsafe character is \xNN; a backslash stays one. */
 	CAIRN_QUOTE_TEXT,
-	/* In a comment of sh, gdb, bpftrace, C, Rust, Java or Python, to the end of its line or up to its end mark:
-	 * as text, and a backslash is \x5c, a slash beside an asterisk or after a question mark \x2f. */
+	/* In a comment of sh, gdb, bpftrace, C, Rust, Java, Python, Go or TypeScript, to the end of its line or up to its end
+	 * mark: as text, and a backslash is \x5c, a slash beside an asterisk or after a question mark \x2f; so are the bytes of
+	 * a byte order mark. */
 	CAIRN_QUOTE_COMMENT,
 	/* Between '...' of a shell. An unsafe character cannot be expressed. */
 	CAIRN_QUOTE_SH,
@@ -51,6 +52,10 @@ enum cairn_quote {
 	CAIRN_QUOTE_JSON,
 	/* As text, with a backslash as \x5c and a blank as \x20: one word of a line, from which the name can be told. */
 	CAIRN_QUOTE_WORD,
+	/* Between "..." of Go, bytes as they are. */
+	CAIRN_QUOTE_GO,
+	/* Between "..." of TypeScript or JavaScript. A byte that is not UTF-8 becomes U+FFFD. */
+	CAIRN_QUOTE_TYPESCRIPT,
 };
 
 /*

@@ -87,6 +87,9 @@ static int put_text(const char *text, char *to)
 
 /* ---- languages ---- */
 
+/* Go takes a byte order mark at the beginning of a file only. */
+enum { BYTE_ORDER_MARK = 0xfeff };
+
 static int text_unit(const struct unit *u, char to[UNIT_MAX])
 {
 	return is_safe(u) ? put_same(u, to) : PUT_BYTES(u, to, "\\x%02x");
@@ -100,7 +103,7 @@ static int comment_unit(const struct unit *u, char to[UNIT_MAX])
 {
 	unsigned char before = u->at > u->name ? u->at[-1] : 0;
 
-	if (u->code == '\\' || (u->code == '/' && (before == '*' || before == '?' || u->at[1] == '*')))
+	if (u->code == '\\' || u->code == BYTE_ORDER_MARK || (u->code == '/' && (before == '*' || before == '?' || u->at[1] == '*')))
 		return PUT_BYTES(u, to, "\\x%02x");
 	return text_unit(u, to);
 }
@@ -184,6 +187,13 @@ static int word_unit(const struct unit *u, char to[UNIT_MAX])
 	return u->code == '\\' || u->code == ' ' ? PUT_BYTES(u, to, "\\x%02x") : text_unit(u, to);
 }
 
+static int go_unit(const struct unit *u, char to[UNIT_MAX])
+{
+	if (u->code == '"' || u->code == '\\')
+		return put_escaped(u, to);
+	return is_safe(u) && u->code != BYTE_ORDER_MARK ? put_same(u, to) : PUT_BYTES(u, to, "\\x%02x");
+}
+
 static const unit_writer writers[] = {
 	[CAIRN_QUOTE_TEXT] = text_unit,
 	[CAIRN_QUOTE_COMMENT] = comment_unit,
@@ -196,6 +206,8 @@ static const unit_writer writers[] = {
 	[CAIRN_QUOTE_HTML] = html_unit,
 	[CAIRN_QUOTE_JSON] = json_unit,
 	[CAIRN_QUOTE_WORD] = word_unit,
+	[CAIRN_QUOTE_GO] = go_unit,
+	[CAIRN_QUOTE_TYPESCRIPT] = json_unit,
 };
 
 /* ---- names ---- */

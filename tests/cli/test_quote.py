@@ -15,7 +15,7 @@ import unicodedata
 from claims import BUILD, claim, claim_each, expect, folder, main, need
 
 # The order of enum cairn_quote.
-TEXT, COMMENT, SH, C, PYTHON, PYTHON_BYTES, FORMAT, BPFTRACE, HTML, JSON, WORD = range(11)
+TEXT, COMMENT, SH, C, PYTHON, PYTHON_BYTES, FORMAT, BPFTRACE, HTML, JSON, WORD, GO, TYPESCRIPT = range(13)
 
 ROUNDS = 3000
 TOKENS = [b"f", b"id", b"\n", b"\r", b"\t", b"\x1b[2J", b"\x1b]0;x\x07", b"\x7f", b"\x01", b"\x1e", b"\x9b2J", b"\xc2\x9b2J", b"\xc2\x85",
@@ -110,7 +110,7 @@ def equal(found, wanted):
 def text_is_what_it_should_be_in_every_language_and_never_unsafe():
     for name in names():
         expect(quote(name, TEXT).decode() == shown(name), name, quote(name, TEXT))
-        for language in range(11):
+        for language in range(13):
             quoted = quote(name, language)
             expect(quoted is None or not any(is_unsafe(char) for char in quoted.decode()), name, language, quoted)
 
@@ -165,6 +165,34 @@ def json_is_read_back(reader):
         text = output(need("node"), "-e", "process.stdout.write(JSON.stringify(JSON.parse(require('fs').readFileSync(process.argv[1]))))",
                       write("names.json", text))
     equal(json.loads(text), wanted)
+
+
+def run_go(script):
+    return output(need("go"), "run", write("names.go", script), env=dict(os.environ, GOTOOLCHAIN="local"))
+
+
+@claim
+def go_reads_them_back():
+    """Strings, and comments between them: who reads those wrongly counts wrongly."""
+    pairs = expressed(GO)
+    lines = b"".join(b'\t"' + quoted + b'\\x00", // ' + quote(name, COMMENT) + b"\n\t/* " + quote(name, COMMENT) + b" */\n"
+                     for name, quoted in pairs)
+    script = (b'package main\n\nimport "os"\n\nvar names = []string{\n' + lines +
+              b"}\n\nfunc main() {\n\tfor _, name := range names {\n\t\tos.Stdout.WriteString(name)\n\t}\n}\n")
+    equal(run_go(script).split(b"\0")[:-1], [name for name, _ in pairs])
+
+
+@claim
+def typescript_reads_them_back():
+    pairs = expressed(TYPESCRIPT)
+    lines = b"".join(b'  "' + quoted + b'", // ' + quote(name, COMMENT) + b"\n  /** `" + quote(name, COMMENT) + b"` */\n"
+                     for name, quoted in pairs)
+    source = write("names.ts", b"declare const console: { log(text: string): void };\nconst names: string[] = [\n" + lines +
+                   b"];\nconsole.log(JSON.stringify(names));\n")
+    output(need("tsc"), "--strict", "--target", "es2020", "--lib", "es2020", "--typeRoots", os.path.join(folder(), "no-types"),
+           "--outDir", folder(), source)
+    wanted = [re.sub("[\udc80-\udcff]", "\ufffd", name.decode("utf-8", "surrogateescape")) for name, _ in pairs]
+    equal(json.loads(output(need("node"), os.path.join(folder(), "names.js"))), wanted)
 
 
 class Page(html.parser.HTMLParser):
