@@ -18,10 +18,10 @@ struct bind_values {
 #define OFF(member) offsetof(struct bind_values, member)
 
 static const struct opt opts[] = {
-	{'l', "lang", OPT_TEXT, "c|rust|java|python", OFF(lang), "the language"},
+	{'l', "lang", OPT_TEXT, "c|rust|java|python|go|typescript", OFF(lang), "the language"},
 	{'o', "output", OPT_TEXT, "PATH", OFF(output), "write there, and not to standard output"},
-	{0, "package", OPT_TEXT, "NAME", OFF(package), "the package of Java's class Records"},
-	{0, "json", OPT_FLAG, NULL, OFF(json), "the members instead: where each is, one JSON object per type"},
+	{0, "package", OPT_TEXT, "NAME", OFF(package), "the package of Java's class Records, or of Go"},
+	{0, "json", OPT_FLAG, NULL, OFF(json), "the members instead: where each is, one JSON object per type; with --lang what its accessors are called"},
 	{0, "abi", OPT_TEXT, "ABI", OFF(file.abi), "lay C declarations out for this ABI, and use its byte order"},
 	{'B', "base", OPT_LIST, "BASE", OFF(file.bases),
 	 "the BTF that FILE was split from; may be repeated, parents first"},
@@ -45,11 +45,12 @@ static const struct example examples[] = {
 static const struct {
 	const char *word;
 	enum cairn_bind_lang lang;
-} langs[] = {{"c", CAIRN_BIND_C}, {"rust", CAIRN_BIND_RUST}, {"java", CAIRN_BIND_JAVA}, {"python", CAIRN_BIND_PYTHON}};
+} langs[] = {{"c", CAIRN_BIND_C}, {"rust", CAIRN_BIND_RUST}, {"java", CAIRN_BIND_JAVA}, {"python", CAIRN_BIND_PYTHON},
+	     {"go", CAIRN_BIND_GO}, {"typescript", CAIRN_BIND_TYPESCRIPT}};
 
 static enum cairn_bind_lang lang_of(const struct bind_values *values)
 {
-	for (size_t i = 0; i < sizeof(langs) / sizeof(langs[0]) && !values->json; i++)
+	for (size_t i = 0; i < sizeof(langs) / sizeof(langs[0]) && values->lang; i++)
 		if (!strcmp(values->lang, langs[i].word))
 			return langs[i].lang;
 	return CAIRN_BIND_JSON;
@@ -64,9 +65,12 @@ static int write_to(FILE *out, const struct bind_values *values, const struct ca
 				    .big_endian = cairn_source_is_big_endian(source),
 				    .package = values->package,
 				    .origin = origin ? origin + 1 : path,
-				    .n_renamed = &n_renamed};
+				    .n_renamed = &n_renamed,
+				    .accessors = values->json && values->lang,
+				    .names_of = lang_of(values)};
 	struct cairn_err err = {0};
-	int rc = cairn_bind_write(cairn_source_types(source), list->ids, list->n, lang_of(values), &o, out, &err);
+	enum cairn_bind_lang lang = values->json ? CAIRN_BIND_JSON : lang_of(values);
+	int rc = cairn_bind_write(cairn_source_types(source), list->ids, list->n, lang, &o, out, &err);
 
 	warn_of_renamed(n_renamed);
 	return rc < 0 ? fail_err(rc, &err, STATUS_NO) : STATUS_YES;
@@ -92,6 +96,38 @@ static int write_out(const struct bind_values *values, const struct cairn_source
 	return rc < 0 ? fail_err(rc, &err, STATUS_USAGE) : status;
 }
 
+/* The types of one name; of an enum, which has no members, its constants. */
+static int select_one(struct cairn_source *source, char *const *name, struct cairn_source_list *ret)
+{
+	struct cairn_source_list one = {0};
+
+	if (cairn_source_select_value(source, *name, &one, NULL) > 0) {
+		const struct cairn_types *types = cairn_source_types(source);
+		enum cairn_type_kind kind = cairn_types_get(types, cairn_types_resolve(types, one.ids[0]))->kind;
+
+		free(one.ids);
+		if (kind == CAIRN_T_ENUM)
+			return layout_select_value(source, *name, ret);
+	}
+	size_t before = ret->n;
+	int status = layout_select(source, name, 1, ret);
+	/* It is content with what other names found. */
+	return !status && ret->n == before ? STATUS_NO : status;
+}
+
+/* Every name has types, or nothing is written: a build would go on without what it asked for. */
+static int select_all(struct cairn_source *source, char *const *names, size_t n, struct cairn_source_list *ret)
+{
+	int worst = STATUS_YES;
+
+	for (size_t i = 0; i < n; i++) {
+		int status = select_one(source, &names[i], ret);
+
+		worst = status ? status : worst;
+	}
+	return worst;
+}
+
 static int run(void *v, const struct operands *operands)
 {
 	const struct bind_values *values = v;
@@ -100,14 +136,14 @@ static int run(void *v, const struct operands *operands)
 	struct cairn_source_list list = {0};
 
 	if (!values->lang && !values->json)
-		return fail(STATUS_USAGE, "say which language: --lang c, rust, java or python");
+		return fail(STATUS_USAGE, "say which language: --lang c, rust, java, python, go or typescript");
 	if (operands->n < 2)
 		return fail(STATUS_USAGE, "say which types: cairn bind --lang LANG FILE TYPE...");
 	if (values->file.abi && !abi)
 		return fail(STATUS_USAGE, "no such ABI is known: %s", values->file.abi);
 	int status = layout_open(operands->items[0], abi, &values->file, &source);
 	if (!status)
-		status = layout_select(source.source, operands->items + 1, operands->n - 1, &list);
+		status = select_all(source.source, operands->items + 1, operands->n - 1, &list);
 	if (!status)
 		status = write_out(values, source.source, &list, operands->items[0]);
 	free(list.ids);
@@ -117,7 +153,7 @@ static int run(void *v, const struct operands *operands)
 
 const struct cmd cmd_bind = {
 	.name = "bind",
-	.summary = "accessors for C, Rust, Java and Python, generated from offsets",
+	.summary = "accessors for C, Rust, Java, Python, Go and TypeScript, generated from offsets",
 	.operands = "FILE TYPE...",
 	.n_operands_min = 1,
 	.opts = opts,

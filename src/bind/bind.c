@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Entry, and the members as JSON, which tests of all languages share. */
 #include <errno.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/opts.h"
@@ -10,8 +11,10 @@ static const char *const kind_names[] = {
 	[BIND_INT] = "int", [BIND_BOOL] = "bool", [BIND_FLOAT] = "float", [BIND_TEXT] = "text", [BIND_BYTES] = "bytes",
 };
 
-static void put_field(FILE *out, const struct bind_field *f, bool first)
+static void put_field(const struct bind_file *file, const struct bind_field *f, bool first)
 {
+	FILE *out = file->out;
+
 	fprintf(out, "%s{\"name\":\"%s\",\"path\":\"", first ? "" : ",", f->name);
 	cairn_quote_put(f->path, CAIRN_QUOTE_JSON, out);
 	fprintf(out, "\",\"kind\":\"%s\",\"offset\":%llu,\"size\":%llu", kind_names[f->kind], (unsigned long long)f->off,
@@ -19,11 +22,34 @@ static void put_field(FILE *out, const struct bind_field *f, bool first)
 	fprintf(out, ",\"signed\":%s,\"big_endian\":%s", f->is_signed ? "true" : "false", f->big_endian ? "true" : "false");
 	if (f->bits)
 		fprintf(out, ",\"shift\":%u,\"bits\":%u", f->shift, f->bits);
+	if (f->enum_no)
+		fprintf(out, ",\"enum\":\"%s\"", file->enums.p[f->enum_no - 1].name);
+	if (file->opts->accessors)
+		fprintf(out, ",\"get\":\"%s\",\"set\":\"%s\"", f->get, f->set);
 	fputs(",\"dims\":[", out);
 	for (uint32_t i = 0; i < f->n_dims; i++)
 		fprintf(out, "%s{\"count\":%llu,\"stride\":%llu}", i ? "," : "", (unsigned long long)f->dims[i].count,
 			(unsigned long long)f->dims[i].stride);
 	fputs("]}", out);
+}
+
+static void put_enum(const struct bind_file *file, const struct bind_enum *e)
+{
+	FILE *out = file->out;
+
+	fprintf(out, "{\"name\":\"%s\",\"class\":\"%s\",", e->name, e->camel);
+	if (file->opts->accessors && file->opts->names_of == CAIRN_BIND_RUST)
+		fprintf(out, "\"module\":\"%s\",", e->module);
+	fprintf(out, "\"size\":%llu,\"signed\":%s,\"constants\":[", (unsigned long long)e->size, e->is_signed ? "true" : "false");
+	for (uint32_t i = 0; i < e->n_constants; i++) {
+		const struct bind_constant *c = &e->constants[i];
+
+		fprintf(out, "%s{\"name\":\"", i ? "," : "");
+		cairn_quote_put(c->source_name, CAIRN_QUOTE_JSON, out);
+		fprintf(out, e->is_signed ? "\",\"value\":%lld" : "\",\"value\":%llu", (long long)c->value);
+		fprintf(out, file->opts->accessors ? ",\"constant\":\"%s\"}" : "}", c->name);
+	}
+	fputs("]}\n", out);
 }
 
 void bind_write_json(const struct bind_file *file)
@@ -34,9 +60,11 @@ void bind_write_json(const struct bind_file *file)
 		fprintf(file->out, "{\"name\":\"%s\",\"class\":\"%s\",\"size\":%llu,\"big_endian\":%s,\"fields\":[", r->name,
 			r->camel, (unsigned long long)r->size, file->opts->big_endian ? "true" : "false");
 		for (size_t k = 0; k < r->fields.n; k++)
-			put_field(file->out, &r->fields.p[k], !k);
+			put_field(file, &r->fields.p[k], !k);
 		fputs("]}\n", file->out);
 	}
+	for (size_t i = 0; i < file->enums.n; i++)
+		put_enum(file, &file->enums.p[i]);
 }
 
 static void write_all(struct bind_file *file, enum cairn_bind_lang lang)
@@ -53,6 +81,12 @@ static void write_all(struct bind_file *file, enum cairn_bind_lang lang)
 		break;
 	case CAIRN_BIND_PYTHON:
 		bind_write_python(file);
+		break;
+	case CAIRN_BIND_GO:
+		bind_write_go(file);
+		break;
+	case CAIRN_BIND_TYPESCRIPT:
+		bind_write_typescript(file);
 		break;
 	case CAIRN_BIND_JSON:
 		bind_write_json(file);
@@ -75,6 +109,40 @@ static bool is_java_package(const char *name)
 	return !begins;
 }
 
+static bool is_go_package(const char *name)
+{
+	static const char *const words[] = {
+		"break", "case", "chan", "const", "continue", "default", "defer", "else", "fallthrough", "for", "func", "go", "goto",
+		"if", "import", "interface", "map", "package", "range", "return", "select", "struct", "switch", "type", "var", "_",
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(words[i], name))
+			return false;
+	return is_java_package(name) && !strchr(name, '.');
+}
+
+static int check_package(const char *package, enum cairn_bind_lang lang, struct cairn_err *err)
+{
+	if (package && lang == CAIRN_BIND_GO && !is_go_package(package))
+		return err_set(err, -EINVAL, "%s is no name of a Go package", package);
+	if (package && !is_java_package(package))
+		return err_set(err, -EINVAL, "%s is no name of a Java package", package);
+	return 0;
+}
+
+static void free_file(struct bind_file *file)
+{
+	for (size_t i = 0; i < file->records.n; i++)
+		VEC_FREE(&file->records.p[i].fields);
+	VEC_FREE(&file->records);
+	VEC_FREE(&file->enums);
+	map_fini(&file->enum_of);
+	map_fini(&file->idents);
+	map_fini(&file->tops);
+	arena_fini(&file->arena);
+}
+
 int cairn_bind_write(const struct cairn_types *types, const uint32_t *ids, size_t n_ids, enum cairn_bind_lang lang,
 		     const struct cairn_bind_opts *opts, FILE *out, struct cairn_err *err)
 {
@@ -82,19 +150,18 @@ int cairn_bind_write(const struct cairn_types *types, const uint32_t *ids, size_
 	struct bind_file file = {.types = types, .opts = &o, .out = out};
 	int rc = opts_take(&o, sizeof(o), opts, err);
 
-	if (!rc && o.package && !is_java_package(o.package))
-		rc = err_set(err, -EINVAL, "%s is no name of a Java package", o.package);
+	if (!rc)
+		rc = check_package(o.package, lang, err);
 	if (rc < 0)
 		return rc;
 	arena_init(&file.arena);
 	rc = bind_walk(&file, ids, n_ids, err);
+	if (!rc && bind_name_all(&file, lang == CAIRN_BIND_JSON && o.accessors ? o.names_of : lang) < 0)
+		rc = err_nomem(err, "names of accessors");
 	if (o.n_renamed)
 		*o.n_renamed = file.n_renamed;
 	if (!rc)
 		write_all(&file, lang);
-	for (size_t i = 0; i < file.records.n; i++)
-		VEC_FREE(&file.records.p[i].fields);
-	VEC_FREE(&file.records);
-	arena_fini(&file.arena);
+	free_file(&file);
 	return rc;
 }

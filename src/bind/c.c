@@ -2,8 +2,8 @@
 /*
  * C: a header of static inline functions
  *
- * Bytes are put together one by one; compilers make one load or store of it. Bit-fields are moved bit by bit position within
- * the bytes they touch, so that nothing around them is read or written.
+ * Bytes are put together one by one; compilers make one load or store of it. Of a bit-field, the bytes that it touches are
+ * one number, of which mask and shift take it.
  */
 #include "bind/walk.h"
 
@@ -27,24 +27,26 @@ static const char helpers_be[] =
 	"static inline void bind_store_be(uint8_t *p, unsigned int n, uint64_t v)\n{\n"
 	"\tfor (unsigned int i = 0; i < n; i++)\n\t\tp[i] = (uint8_t)(v >> 8 * (n - 1 - i));\n}\n\n";
 
-/* @width bits from bit @shift on, counted from the least significant one of each byte, or from the most significant. */
+/* @width bits from bit @shift on, counted from the least significant one of the first byte, or from the most significant. */
 static const char bits_le[] =
-	"static inline uint64_t bind_bits_le(const uint8_t *p, unsigned int shift, unsigned int width)\n{\n"
-	"\tuint64_t v = 0;\n\tfor (unsigned int i = 0; i < width; i++)\n"
-	"\t\tv |= (uint64_t)(p[(shift + i) / 8] >> (shift + i) % 8 & 1) << i;\n\treturn v;\n}\n\n"
-	"static inline void bind_set_bits_le(uint8_t *p, unsigned int shift, unsigned int width, uint64_t v)\n{\n"
-	"\tfor (unsigned int i = 0; i < width; i++) {\n\t\tuint8_t bit = (uint8_t)(1u << (shift + i) % 8);\n"
-	"\t\tuint8_t *at = p + (shift + i) / 8;\n"
-	"\t\t*at = (uint8_t)(v >> i & 1 ? *at | bit : *at & ~bit);\n\t}\n}\n\n";
+	"static inline uint64_t bind_bits_le(const uint8_t *p, unsigned int n, unsigned int shift, unsigned int width)\n{\n"
+	"\tuint64_t v = bind_load_le(p, n < 8 ? n : 8) >> shift;\n\tif (n > 8)\n"
+	"\t\tv |= (uint64_t)p[8] << (64 - shift);\n\treturn v & UINT64_MAX >> (64 - width);\n}\n\n"
+	"static inline void bind_set_bits_le(uint8_t *p, unsigned int n, unsigned int shift, unsigned int width, uint64_t v)\n{\n"
+	"\tuint64_t mask = UINT64_MAX >> (64 - width), all = bind_load_le(p, n < 8 ? n : 8);\n\tv &= mask;\n"
+	"\tbind_store_le(p, n < 8 ? n : 8, (all & ~(mask << shift)) | v << shift);\n\tif (n > 8)\n"
+	"\t\tp[8] = (uint8_t)((p[8] & ~(mask >> (64 - shift))) | v >> (64 - shift));\n}\n\n";
 
 static const char bits_be[] =
-	"static inline uint64_t bind_bits_be(const uint8_t *p, unsigned int shift, unsigned int width)\n{\n"
-	"\tuint64_t v = 0;\n\tfor (unsigned int i = 0; i < width; i++)\n"
-	"\t\tv = v << 1 | (p[(shift + i) / 8] >> (7 - (shift + i) % 8) & 1);\n\treturn v;\n}\n\n"
-	"static inline void bind_set_bits_be(uint8_t *p, unsigned int shift, unsigned int width, uint64_t v)\n{\n"
-	"\tfor (unsigned int i = 0; i < width; i++) {\n\t\tuint8_t bit = (uint8_t)(0x80u >> (shift + i) % 8);\n"
-	"\t\tuint8_t *at = p + (shift + i) / 8;\n"
-	"\t\t*at = (uint8_t)(v >> (width - 1 - i) & 1 ? *at | bit : *at & ~bit);\n\t}\n}\n\n";
+	"static inline uint64_t bind_bits_be(const uint8_t *p, unsigned int n, unsigned int shift, unsigned int width)\n{\n"
+	"\tunsigned int after = 8 * n - shift - width;\n"
+	"\tuint64_t v = n > 8 ? bind_load_be(p, 8) << (8 - after) | p[8] >> after : bind_load_be(p, n) >> after;\n"
+	"\treturn v & UINT64_MAX >> (64 - width);\n}\n\n"
+	"static inline void bind_set_bits_be(uint8_t *p, unsigned int n, unsigned int shift, unsigned int width, uint64_t v)\n{\n"
+	"\tunsigned int after = 8 * n - shift - width;\n\tuint64_t mask = UINT64_MAX >> (64 - width);\n\tv &= mask;\n"
+	"\tif (n <= 8) {\n\t\tbind_store_be(p, n, (bind_load_be(p, n) & ~(mask << after)) | v << after);\n\t\treturn;\n\t}\n"
+	"\tbind_store_be(p, 8, (bind_load_be(p, 8) & ~(mask >> (8 - after))) | v >> (8 - after));\n"
+	"\tp[8] = (uint8_t)((p[8] & ~(mask << after)) | v << after);\n}\n\n";
 
 static const char text_helpers[] =
 	"/* The text up to its NUL, cut at @size, always with a NUL; the length that it has. */\n"
@@ -76,14 +78,9 @@ static void put_helpers(const struct bind_file *file)
 
 /* ---- parts of functions ---- */
 
-static bool is_flexible(const struct bind_field *f)
-{
-	return (f->kind == BIND_TEXT && !f->size) || (f->n_dims && !f->dims[f->n_dims - 1].count);
-}
-
 static void put_type(const struct bind_file *file, const struct bind_field *f)
 {
-	unsigned int bits = !f->bits ? (unsigned int)f->size * 8 : f->bits <= 8 ? 8 : f->bits <= 16 ? 16 : f->bits <= 32 ? 32 : 64;
+	unsigned int bits = 8u * f->value_size;
 
 	if (f->kind == BIND_BOOL)
 		fputs("bool", file->out);
@@ -99,7 +96,7 @@ static void put_type(const struct bind_file *file, const struct bind_field *f)
 static void put_arguments(const struct bind_file *file, const struct bind_field *f, bool set)
 {
 	fprintf(file->out, "(%svoid *rec", set ? "" : "const ");
-	if (is_flexible(f))
+	if (bind_is_flexible(f))
 		fputs(", size_t n_rec", file->out);
 	bind_put_indices(file, f, ", size_t ", "");
 }
@@ -112,10 +109,14 @@ static void put_place(const struct bind_file *file, const struct bind_field *f, 
 	for (uint32_t i = 0; i < f->n_dims; i++)
 		if (f->dims[i].count)
 			fprintf(out, "\tBIND_ASSERT(i%u < %llu);\n", i, (unsigned long long)f->dims[i].count);
+		else
+			/* Before it is multiplied: a product could wrap around to bytes that are there. */
+			fprintf(out, "\tBIND_ASSERT(n_rec >= %llu && i%u <= (n_rec - %llu) / %llu);\n", (unsigned long long)(f->off + f->size), i,
+				(unsigned long long)(f->off + f->size), (unsigned long long)f->dims[i].stride);
 	fprintf(out, "\t%suint8_t *p = (%suint8_t *)rec + ", set ? "" : "const ", set ? "" : "const ");
 	bind_put_offset(file, f, "");
 	fputs(";\n", out);
-	if (is_flexible(f))
+	if (bind_is_flexible(f))
 		fprintf(out, "\tBIND_ASSERT(n_rec >= %llu && (size_t)(p - (const uint8_t *)rec) <= n_rec - %llu);\n",
 			(unsigned long long)f->size, (unsigned long long)f->size);
 }
@@ -131,7 +132,7 @@ static void put_function(const struct bind_file *file, const struct bind_record 
 		fputs("const uint8_t *", file->out);
 	else
 		put_type(file, f);
-	fprintf(file->out, "%s%s_%s_%s", !set && f->kind == BIND_BYTES ? "" : " ", r->name, set ? "set" : "get", f->name);
+	fprintf(file->out, "%s%s_%s", !set && f->kind == BIND_BYTES ? "" : " ", r->name, set ? f->set : f->get);
 	put_arguments(file, f, set);
 }
 
@@ -169,6 +170,7 @@ static void put_bytes(const struct bind_file *file, const struct bind_record *r,
 static void put_bits(const struct bind_file *file, const struct bind_record *r, const struct bind_field *f)
 {
 	const char *order = f->big_endian ? "be" : "le";
+	unsigned int size = (unsigned int)f->size;
 
 	put_function(file, r, f, false);
 	fputs(")\n{\n", file->out);
@@ -177,16 +179,16 @@ static void put_bits(const struct bind_file *file, const struct bind_record *r, 
 	put_type(file, f);
 	if (f->is_signed)
 		/* The sign is moved to the top and back. */
-		fprintf(file->out, ")((int64_t)(bind_bits_%s(p, %u, %u) << %u) >> %u);\n}\n\n", order, f->shift, f->bits,
+		fprintf(file->out, ")((int64_t)(bind_bits_%s(p, %u, %u, %u) << %u) >> %u);\n}\n\n", order, size, f->shift, f->bits,
 			64 - f->bits, 64 - f->bits);
 	else
-		fprintf(file->out, ")bind_bits_%s(p, %u, %u);\n}\n\n", order, f->shift, f->bits);
+		fprintf(file->out, ")bind_bits_%s(p, %u, %u, %u);\n}\n\n", order, size, f->shift, f->bits);
 	put_function(file, r, f, true);
 	fputs(", ", file->out);
 	put_type(file, f);
 	fputs(" value)\n{\n", file->out);
 	put_place(file, f, true);
-	fprintf(file->out, "\tbind_set_bits_%s(p, %u, %u, (uint64_t)value);\n}\n\n", order, f->shift, f->bits);
+	fprintf(file->out, "\tbind_set_bits_%s(p, %u, %u, %u, (uint64_t)value);\n}\n\n", order, size, f->shift, f->bits);
 }
 
 static void put_float(const struct bind_file *file, const struct bind_record *r, const struct bind_field *f)
@@ -273,26 +275,68 @@ static void put_asserts(const struct bind_file *file, const struct bind_record *
 	for (size_t i = 0; i < r->fields.n; i++) {
 		const struct bind_field *f = &r->fields.p[i];
 		/* offsetof() takes no bit-field, and no element of an array that has none. */
-		if (!f->bits && !is_flexible(f) && f->path_is_c)
+		if (!f->bits && !bind_is_flexible(f) && f->path_is_c)
 			fprintf(out, "BIND_STATIC_ASSERT(offsetof(%s_TYPE, %s) == %llu, \"offset of %s\");\n", r->upper,
 				f->path, (unsigned long long)f->off, f->path);
 	}
 	fputs("#endif\n\n", out);
 }
 
+/* ---- enums ---- */
+
+/* C wants an int for a constant of an enum; a macro takes its place where one is none. */
+static bool are_ints(const struct bind_enum *e)
+{
+	for (uint32_t i = 0; i < e->n_constants; i++)
+		if (e->constants[i].value != (int32_t)e->constants[i].value)
+			return false;
+	return true;
+}
+
+static void put_macro(const struct bind_file *file, const struct bind_enum *e, const struct bind_constant *c)
+{
+	if (!e->is_signed)
+		fprintf(file->out, "#define %s UINT%llu_C(%llu)\n", c->name, (unsigned long long)e->size * 8,
+			(unsigned long long)c->value);
+	else if (c->value == INT64_MIN)
+		fprintf(file->out, "#define %s INT64_MIN\n", c->name);
+	else
+		fprintf(file->out, "#define %s (%sINT64_C(%lld))\n", c->name, c->value < 0 ? "-" : "",
+			(long long)(c->value < 0 ? -c->value : c->value));
+}
+
+static void put_enum(const struct bind_file *file, const struct bind_enum *e)
+{
+	bool ints = are_ints(e);
+
+	/* Two headers that are included may have it. */
+	fprintf(file->out, "#ifndef BIND_ENUM_%s\n#define BIND_ENUM_%s\n/* enum ", e->name, e->name);
+	bind_put_comment(file, e->source_name);
+	fprintf(file->out, " */\n%s", ints ? "enum {\n" : "");
+	for (uint32_t i = 0; i < e->n_constants; i++)
+		if (!ints)
+			put_macro(file, e, &e->constants[i]);
+		else if (e->constants[i].value == INT32_MIN)
+			fprintf(file->out, "\t%s = -2147483647 - 1,\n", e->constants[i].name);
+		else
+			fprintf(file->out, "\t%s = %lld,\n", e->constants[i].name, (long long)e->constants[i].value);
+	fputs(ints ? "};\n#endif\n\n" : "#endif\n\n", file->out);
+}
+
 void bind_write_c(const struct bind_file *file)
 {
-	const struct bind_record *first = &file->records.p[0];
+	const char *guard = file->records.n ? file->records.p[0].upper : file->enums.n ? file->enums.p[0].name : "NOTHING";
 	FILE *out = file->out;
+
 
 	fputs("/* ", out);
 	bind_put_origin(file, CAIRN_QUOTE_COMMENT);
 	fputs(" */\n", out);
-	if (!file->records.n)
-		return;
-	fprintf(out, "#ifndef BIND_%s_H\n#define BIND_%s_H\n\n%s", first->upper, first->upper, head);
+	fprintf(out, "#ifndef BIND_%s_H\n#define BIND_%s_H\n\n%s", guard, guard, head);
 	fputs("BIND_STATIC_ASSERT(sizeof(float) == 4 && sizeof(double) == 8, \"IEEE floats\");\n\n", out);
 	put_helpers(file);
+	for (size_t i = 0; i < file->enums.n; i++)
+		put_enum(file, &file->enums.p[i]);
 	for (size_t i = 0; i < file->records.n; i++) {
 		const struct bind_record *r = &file->records.p[i];
 		put_asserts(file, r);

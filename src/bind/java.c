@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Java: layouts and VarHandles of java.lang.foreign, as final since Java 22
+ * Java: accessors of memory segments of java.lang.foreign, as final since Java 22
  *
- * Each record has a StructLayout with everything in its place and paddings between, so that memory can be allocated with it
- * and its offsets be asked for; when the class is loaded, size and offsets are compared with the numbers that it was made
- * from. Layouts are unaligned: records come at any address, and packed structs are no exception then. Bit-fields, text and
- * 128-bit integers, for which there are no VarHandles, are read from the segment's bytes; in the layout, bit-fields
- * are padding.
+ * A class file holds 65,535 constants and a method 64 KiB, so what a struct with thousands of members has is divided:
+ * accessors go into superclasses of the record's class, and layouts and checks into classes of their own (java_layout.c).
  */
-#include "bind/walk.h"
+#include "bind/java.h"
 
 #include <string.h>
 
@@ -17,18 +14,33 @@ static const char helpers[] =
 	"        if (!holds) throw new ExceptionInInitializerError(what + \" is not where it was when this was generated\");\n"
 	"    }\n\n"
 	"    private static long place(long at, long index, long count, long stride) {\n"
-	"        return at + (count == 0 ? index : Objects.checkIndex(index, count)) * stride;\n    }\n\n"
-	"    private static int bitAt(ByteOrder order, int i) {\n        return order == ByteOrder.LITTLE_ENDIAN ? 1 << i % 8 : 0x80 >> i % 8;\n    }\n\n"
-	"    private static long bits(ByteOrder order, MemorySegment rec, long at, int shift, int width, boolean signed) {\n"
-	"        long v = 0;\n        for (int i = 0; i < width; i++) {\n"
-	"            long bit = (rec.get(BYTE, at + (shift + i) / 8) & bitAt(order, shift + i)) != 0 ? 1 : 0;\n"
-	"            v |= bit << (order == ByteOrder.LITTLE_ENDIAN ? i : width - 1 - i);\n        }\n"
-	"        return signed ? v << 64 - width >> 64 - width : v;\n    }\n\n"
-	"    private static void bits(ByteOrder order, MemorySegment rec, long at, int shift, int width, long value) {\n"
-	"        for (int i = 0; i < width; i++) {\n            long byteAt = at + (shift + i) / 8;\n"
-	"            boolean bit = (value >> (order == ByteOrder.LITTLE_ENDIAN ? i : width - 1 - i) & 1) != 0;\n"
-	"            int around = rec.get(BYTE, byteAt) & ~bitAt(order, shift + i);\n"
-	"            rec.set(BYTE, byteAt, (byte) (bit ? around | bitAt(order, shift + i) : around));\n        }\n    }\n\n"
+	"        return at + Objects.checkIndex(index, count) * stride;\n    }\n\n"
+	"    /* How many elements a flexible array has; the member at @at of the first has @size bytes. */\n"
+	"    private static long elements(MemorySegment rec, long at, long size, long stride) {\n"
+	"        return rec.byteSize() < at + size ? 0 : (rec.byteSize() - at - size) / stride + 1;\n    }\n\n"
+	"    /* The first byte of @n is the lowest, or the highest. */\n"
+	"    private static long load(ByteOrder order, MemorySegment rec, long at, int n) {\n"
+	"        long v = 0;\n        for (int i = 0; i < n; i++)\n"
+	"            v = v << 8 | rec.get(BYTE, at + (order == ByteOrder.LITTLE_ENDIAN ? n - 1 - i : i)) & 0xff;\n"
+	"        return v;\n    }\n\n"
+	"    private static void store(ByteOrder order, MemorySegment rec, long at, int n, long value) {\n"
+	"        for (int i = 0; i < n; i++)\n"
+	"            rec.set(BYTE, at + (order == ByteOrder.LITTLE_ENDIAN ? i : n - 1 - i), (byte) (value >> 8 * i));\n    }\n\n"
+	"    /* A field of 64 bits may touch 9 bytes: the highest of them is apart. */\n"
+	"    private static long bits(ByteOrder order, MemorySegment rec, long at, int size, int shift, int width, boolean signed) {\n"
+	"        boolean little = order == ByteOrder.LITTLE_ENDIAN;\n"
+	"        int below = little ? shift : 8 * size - shift - width;\n"
+	"        long v = load(order, rec, little ? at : at + Math.max(0, size - 8), Math.min(8, size)) >>> below;\n"
+	"        if (size > 8) v |= (long) rec.get(BYTE, little ? at + 8 : at) << 64 - below;\n"
+	"        v <<= 64 - width;\n        return signed ? v >> 64 - width : v >>> 64 - width;\n    }\n\n"
+	"    private static void bits(ByteOrder order, MemorySegment rec, long at, int size, int shift, int width, long value) {\n"
+	"        boolean little = order == ByteOrder.LITTLE_ENDIAN;\n"
+	"        int below = little ? shift : 8 * size - shift - width;\n"
+	"        long mask = -1L >>> 64 - width, low = little ? at : at + Math.max(0, size - 8), high = little ? at + 8 : at;\n"
+	"        value &= mask;\n        long around = load(order, rec, low, Math.min(8, size)) & ~(mask << below);\n"
+	"        store(order, rec, low, Math.min(8, size), around | value << below);\n"
+	"        if (size > 8) rec.set(BYTE, high, (byte) (rec.get(BYTE, high) & ~(mask >>> 64 - below) | value >>> 64 - below));\n"
+	"    }\n\n"
 	"    private static String text(MemorySegment rec, long at, long size) {\n"
 	"        byte[] bytes = rec.asSlice(at, size).toArray(BYTE);\n        int n = 0;\n"
 	"        while (n < bytes.length && bytes[n] != 0) n++;\n"
@@ -47,145 +59,28 @@ static const char helpers[] =
 	"        rec.set(word, at + (little ? 0 : 8), value.longValue());\n"
 	"        rec.set(word, at + (little ? 8 : 0), value.shiftRight(64).longValue());\n    }\n";
 
-/* ---- the layout ---- */
-
-static const struct cairn_type *type_of(const struct bind_file *file, uint32_t id)
-{
-	return cairn_types_get(file->types, cairn_types_resolve(file->types, id));
-}
-
-static void indent(const struct bind_file *file, unsigned int depth)
-{
-	fprintf(file->out, "%*s", 4 * (int)depth, "");
-}
-
-static void put_layout(struct bind_file *file, uint32_t id, bool in_swapped, unsigned int depth);
+/* ---- fields ---- */
 
 /* Constants of the generated class, which are in the order of the machine. */
-static const char *order_of(const struct bind_file *file, bool big_endian)
+const char *java_order_of(const struct bind_file *file, bool big_endian)
 {
 	return big_endian == file->opts->big_endian ? "ORDER" : big_endian ? "ByteOrder.BIG_ENDIAN" : "ByteOrder.LITTLE_ENDIAN";
 }
 
-static const char *with_order(const struct bind_file *file, bool big_endian)
+const char *java_with_order(const struct bind_file *file, const struct bind_field *f)
 {
-	if (big_endian == file->opts->big_endian)
+	if (f->big_endian == file->opts->big_endian || f->size < 2)
 		return "";
-	return big_endian ? ".withOrder(ByteOrder.BIG_ENDIAN)" : ".withOrder(ByteOrder.LITTLE_ENDIAN)";
+	return f->big_endian ? ".withOrder(ByteOrder.BIG_ENDIAN)" : ".withOrder(ByteOrder.LITTLE_ENDIAN)";
 }
 
-static const char *value_layout(const struct cairn_type *t)
+/* A value of java.lang.foreign. */
+static bool is_value(const struct bind_field *f)
 {
-	if (t->kind == CAIRN_T_FLOAT && t->encoding != CAIRN_ENC_COMPLEX && t->encoding != CAIRN_ENC_OPAQUE)
-		return t->size == 4 ? "FLOAT" : t->size == 8 ? "DOUBLE" : NULL;
-	if (t->kind == CAIRN_T_FLOAT || t->encoding == CAIRN_ENC_OPAQUE)
-		return NULL;
-	return t->size == 1 ? "BYTE" : t->size == 2 ? "SHORT" : t->size == 4 ? "INT" : t->size == 8 ? "LONG" : NULL;
+	return !f->bits && f->kind != BIND_TEXT && f->kind != BIND_BYTES && f->size <= 8;
 }
 
-/* A name as the walk gave it: letters, digits and underscores. */
-static void put_member_name(struct bind_file *file, const struct cairn_member *m, uint32_t i)
-{
-	const char *c = m->name;
-
-	fputs(".withName(\"", file->out);
-	if (!c)
-		fputs(bind_anonymous(&file->arena, i), file->out);
-	else if (*c >= '0' && *c <= '9')
-		fputc('_', file->out);
-	for (; c && *c; c++)
-		fputc(strchr("0123456789_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", *c) ? *c : '_', file->out);
-	fputs("\")", file->out);
-}
-
-static void put_padding(const struct bind_file *file, uint64_t bytes, unsigned int depth, bool *first)
-{
-	if (!bytes)
-		return;
-	fputs(*first ? "\n" : ",\n", file->out);
-	*first = false;
-	indent(file, depth);
-	fprintf(file->out, "MemoryLayout.paddingLayout(%llu)", (unsigned long long)bytes);
-}
-
-static void put_group(struct bind_file *file, const struct cairn_type *t, unsigned int depth)
-{
-	bool first = true, is_union = t->kind == CAIRN_T_UNION;
-	uint64_t pos = 0;
-
-	fprintf(file->out, "MemoryLayout.%sLayout(", is_union ? "union" : "struct");
-	for (uint32_t i = 0; i < t->n_members; i++) {
-		const struct cairn_member *m = &t->members[i];
-		uint64_t off = m->bit_off / 8;
-
-		/* Members that overlap are of damaged input. */
-		if (m->dynamic || m->bit_size || m->bit_off % 8 || (!is_union && off < pos))
-			continue;
-		if (!is_union)
-			put_padding(file, off - pos, depth + 1, &first);
-		fputs(first ? "\n" : ",\n", file->out);
-		first = false;
-		indent(file, depth + 1);
-		put_layout(file, m->type, t->byte_swapped, depth + 1);
-		put_member_name(file, m, i);
-		pos = is_union ? 0 : off + cairn_types_size(file->types, m->type);
-	}
-	if (t->size > pos)
-		put_padding(file, t->size - pos, depth + 1, &first);
-	fputs(")", file->out);
-}
-
-/* An array that the walk did not go into (no bytes, or flexible) is no layout's, so that this goes no deeper than it did. */
-static void put_array(struct bind_file *file, const struct cairn_type *t, bool in_swapped, unsigned int depth)
-{
-	uint64_t count = t->has_count ? t->count : 0;
-
-	if (!count || !cairn_types_size(file->types, t->ref)) {
-		fputs("MemoryLayout.sequenceLayout(0, BYTE)", file->out);
-		return;
-	}
-	fprintf(file->out, "MemoryLayout.sequenceLayout(%llu, ", (unsigned long long)count);
-	put_layout(file, t->ref, in_swapped, depth);
-	fputs(")", file->out);
-}
-
-static void put_layout(struct bind_file *file, uint32_t id, bool in_swapped, unsigned int depth)
-{
-	const struct cairn_type *t = type_of(file, id);
-	const char *value;
-
-	switch (t->kind) {
-	case CAIRN_T_STRUCT:
-	case CAIRN_T_CLASS:
-	case CAIRN_T_UNION:
-		put_group(file, t, depth);
-		return;
-	case CAIRN_T_ARRAY:
-		put_array(file, t, in_swapped, depth);
-		return;
-	default:
-		value = value_layout(t);
-		if (value)
-			fprintf(file->out, "%s%s", value, t->size > 1 ? with_order(file, bind_is_big_endian(file, t, in_swapped)) : "");
-		else
-			fprintf(file->out, "MemoryLayout.sequenceLayout(%llu, BYTE)", (unsigned long long)t->size);
-	}
-}
-
-/* ---- fields ---- */
-
-static bool is_flexible(const struct bind_field *f)
-{
-	return (f->kind == BIND_TEXT && !f->size) || (f->n_dims && !f->dims[f->n_dims - 1].count);
-}
-
-/* Whether a VarHandle of the layout reaches it. */
-static bool has_handle(const struct bind_field *f)
-{
-	return !f->bits && !is_flexible(f) && f->kind != BIND_TEXT && f->kind != BIND_BYTES && f->size <= 8;
-}
-
-static const char *value_of(const struct bind_field *f)
+const char *java_value_of(const struct bind_field *f)
 {
 	if (f->kind == BIND_FLOAT)
 		return f->size == 4 ? "FLOAT" : "DOUBLE";
@@ -193,14 +88,14 @@ static const char *value_of(const struct bind_field *f)
 }
 
 /* What is in memory, and what callers see: unsigned numbers in the next wider type, as far as there is one. */
-static const char *carrier(const struct bind_field *f)
+const char *java_carrier(const struct bind_field *f)
 {
 	if (f->kind == BIND_FLOAT)
 		return f->size == 4 ? "float" : "double";
 	return f->size == 1 ? "byte" : f->size == 2 ? "short" : f->size == 4 ? "int" : "long";
 }
 
-static const char *seen_type(const struct bind_field *f)
+const char *java_seen_type(const struct bind_field *f)
 {
 	switch (f->kind) {
 	case BIND_BOOL:
@@ -210,7 +105,7 @@ static const char *seen_type(const struct bind_field *f)
 	case BIND_BYTES:
 		return "MemorySegment";
 	case BIND_FLOAT:
-		return carrier(f);
+		return java_carrier(f);
 	case BIND_INT:
 		break;
 	}
@@ -218,10 +113,10 @@ static const char *seen_type(const struct bind_field *f)
 		return "long";
 	if (f->size == 16)
 		return "BigInteger";
-	return f->is_signed ? carrier(f) : f->size <= 2 ? "int" : "long";
+	return f->is_signed ? java_carrier(f) : f->size <= 2 ? "int" : "long";
 }
 
-static const char *widen(const struct bind_field *f)
+const char *java_widen(const struct bind_field *f)
 {
 	if (f->kind == BIND_BOOL)
 		return " != 0";
@@ -230,39 +125,32 @@ static const char *widen(const struct bind_field *f)
 	return f->size == 1 ? " & 0xff" : f->size == 2 ? " & 0xffff" : f->size == 4 ? " & 0xffffffffL" : "";
 }
 
-static void put_path(const struct bind_file *file, const struct bind_field *f, bool open)
-{
-	for (uint32_t i = 0; i < f->n_steps; i++) {
-		fputs(i ? ", " : "", file->out);
-		if (f->steps[i].name)
-			fprintf(file->out, "PathElement.groupElement(\"%s\")", f->steps[i].name);
-		else
-			fprintf(file->out, "PathElement.sequenceElement(%s)", open ? "" : "0");
-	}
-}
-
 static void put_place(const struct bind_file *file, const struct bind_field *f)
 {
-	fprintf(file->out, "            long at = %llu;\n", (unsigned long long)f->off);
-	for (uint32_t i = 0; i < f->n_dims; i++)
-		fprintf(file->out, "            at = place(at, i%u, %llu, %llu);\n", i, (unsigned long long)f->dims[i].count,
-			(unsigned long long)f->dims[i].stride);
+	FILE *out = file->out;
+
+	fprintf(out, "            long at = %llu;\n", (unsigned long long)f->off);
+	for (uint32_t i = 0; i < f->n_dims; i++) {
+		const struct bind_dim *d = &f->dims[i];
+
+		if (d->count)
+			fprintf(out, "            at = place(at, i%u, %llu, %llu);\n", i, (unsigned long long)d->count,
+				(unsigned long long)d->stride);
+		else
+			fprintf(out, "            at = place(at, i%u, elements(rec, at, %llu, %llu), %llu);\n", i, (unsigned long long)f->size,
+				(unsigned long long)d->stride, (unsigned long long)d->stride);
+	}
 }
 
 static void put_get_body(const struct bind_file *file, const struct bind_field *f)
 {
 	FILE *out = file->out;
+	const char *order = java_order_of(file, f->big_endian);
 
-	if (has_handle(f)) {
-		fprintf(out, "            return (%s) H_%s.get(rec, 0L", carrier(f), f->name);
-		bind_put_indices(file, f, ", ", "");
-		fprintf(out, ")%s;\n", widen(f));
-		return;
-	}
 	put_place(file, f);
 	if (f->bits)
-		fprintf(out, "            return bits(%s, rec, at, %u, %u, %s)%s;\n", order_of(file, f->big_endian), f->shift, f->bits,
-			f->is_signed ? "true" : "false", f->kind == BIND_BOOL ? " != 0" : "");
+		fprintf(out, "            return bits(%s, rec, at, %llu, %u, %u, %s)%s;\n", order, (unsigned long long)f->size, f->shift,
+			f->bits, f->is_signed ? "true" : "false", f->kind == BIND_BOOL ? " != 0" : "");
 	else if (f->kind == BIND_TEXT && !f->size)
 		fputs("            return text(rec, at, rec.byteSize() - at);\n", out);
 	else if (f->kind == BIND_TEXT)
@@ -270,30 +158,23 @@ static void put_get_body(const struct bind_file *file, const struct bind_field *
 	else if (f->kind == BIND_BYTES)
 		fprintf(out, "            return rec.asSlice(at, %llu);\n", (unsigned long long)f->size);
 	else if (f->size == 16)
-		fprintf(out, "            return wide(%s, rec, at, %s);\n", order_of(file, f->big_endian), f->is_signed ? "true" : "false");
+		fprintf(out, "            return wide(%s, rec, at, %s);\n", order, f->is_signed ? "true" : "false");
 	else
-		fprintf(out, "            return rec.get(%s%s, at)%s;\n", value_of(f), with_order(file, f->big_endian), widen(f));
+		fprintf(out, "            return rec.get(%s%s, at)%s;\n", java_value_of(f), java_with_order(file, f), java_widen(f));
 }
 
 static void put_set_body(const struct bind_file *file, const struct bind_field *f)
 {
-	const char *value = f->kind == BIND_BOOL ? "(value ? 1 : 0)" : "value";
-	bool narrows = strcmp(carrier(f), seen_type(f));
+	const char *value = f->kind == BIND_BOOL ? "(value ? 1 : 0)" : "value", *order = java_order_of(file, f->big_endian);
+	bool narrows = is_value(f) && strcmp(java_carrier(f), java_seen_type(f));
 	FILE *out = file->out;
 	char cast[16] = "";
 
 	if (narrows)
-		snprintf(cast, sizeof(cast), "(%s) ", carrier(f));
-
-	if (has_handle(f)) {
-		fprintf(out, "            H_%s.set(rec, 0L", f->name);
-		bind_put_indices(file, f, ", ", "");
-		fprintf(out, ", %s%s);\n", cast, value);
-		return;
-	}
+		snprintf(cast, sizeof(cast), "(%s) ", java_carrier(f));
 	put_place(file, f);
 	if (f->bits)
-		fprintf(out, "            bits(%s, rec, at, %u, %u, %s);\n", order_of(file, f->big_endian), f->shift, f->bits,
+		fprintf(out, "            bits(%s, rec, at, %llu, %u, %u, %s);\n", order, (unsigned long long)f->size, f->shift, f->bits,
 			f->kind == BIND_BOOL ? "value ? 1L : 0L" : "value");
 	else if (f->kind == BIND_TEXT && !f->size)
 		fputs("            text(rec, at, rec.byteSize() - at, value);\n", out);
@@ -302,9 +183,9 @@ static void put_set_body(const struct bind_file *file, const struct bind_field *
 	else if (f->kind == BIND_BYTES)
 		fprintf(out, "            MemorySegment.copy(value, 0, rec, at, %llu);\n", (unsigned long long)f->size);
 	else if (f->size == 16)
-		fprintf(out, "            wide(%s, rec, at, value);\n", order_of(file, f->big_endian));
+		fprintf(out, "            wide(%s, rec, at, value);\n", order);
 	else
-		fprintf(out, "            rec.set(%s%s, at, %s%s);\n", value_of(f), with_order(file, f->big_endian), cast, value);
+		fprintf(out, "            rec.set(%s%s, at, %s%s);\n", java_value_of(f), java_with_order(file, f), cast, value);
 }
 
 static void put_field(const struct bind_file *file, const struct bind_field *f)
@@ -315,57 +196,82 @@ static void put_field(const struct bind_file *file, const struct bind_field *f)
 	bind_put_comment(file, f->path);
 	fputs("}: {@code ", out);
 	bind_put_comment(file, f->type);
-	fprintf(out, "} */\n        public static %s get_%s(MemorySegment rec", seen_type(f), f->name);
+	fprintf(out, "} */\n        public static %s %s(MemorySegment rec", java_seen_type(f), f->get);
 	bind_put_indices(file, f, ", long ", "");
 	fputs(") {\n", out);
 	put_get_body(file, f);
-	fprintf(out, "        }\n\n        public static void set_%s(MemorySegment rec", f->name);
+	fprintf(out, "        }\n\n        public static void %s(MemorySegment rec", f->set);
 	bind_put_indices(file, f, ", long ", "");
-	fprintf(out, ", %s value) {\n", seen_type(f));
+	fprintf(out, ", %s value) {\n", java_seen_type(f));
 	put_set_body(file, f);
 	fputs("        }\n", out);
 }
 
 /* ---- records ---- */
 
-static void put_checks(const struct bind_file *file, const struct bind_record *r)
-{
-	FILE *out = file->out;
+/* How many members one class has the accessors of; about ten constants each. */
+enum { FIELDS_PER_CLASS = 2000, CONSTANTS_PER_CLASS = 8000 };
 
-	fprintf(out, "\n        static {\n            check(LAYOUT.byteSize() == %llu, \"%s\");\n",
-		(unsigned long long)r->size, r->camel);
-	for (size_t i = 0; i < r->fields.n; i++) {
-		const struct bind_field *f = &r->fields.p[i];
-		if (f->bits || is_flexible(f))
-			continue;
-		fputs("            check(LAYOUT.byteOffset(", out);
-		put_path(file, f, false);
-		fprintf(out, ") == %llu, \"%s\");\n", (unsigned long long)f->off, f->name);
-	}
-	fputs("        }\n", out);
+/* "final class Event extends Event_2 {", or a superclass: "static class Event_2 extends Event_1 {". */
+static void begin_class(const struct bind_file *file, const char *name, uint64_t part, uint64_t n_parts)
+{
+	bool last = part + 1 == n_parts;
+	char number[24] = "";
+
+	if (!last)
+		snprintf(number, sizeof(number), "_%llu", (unsigned long long)part + 1);
+	fprintf(file->out, "\n    %s %s%s", last ? "public static final class" : "static class", name, number);
+	if (part)
+		fprintf(file->out, " extends %s_%llu", name, (unsigned long long)part);
+	fprintf(file->out, " {\n        private %s%s() {}\n", name, number);
+}
+
+static uint64_t n_parts(uint64_t n, uint64_t most)
+{
+	return n ? (n + most - 1) / most : 1;
 }
 
 static void put_record(struct bind_file *file, const struct bind_record *r)
 {
-	FILE *out = file->out;
+	uint64_t n = n_parts(r->fields.n, FIELDS_PER_CLASS);
 
-	fprintf(out,
-		"\n    public static final class %s {\n        private %s() {}\n\n"
-		"        public static final long SIZE = %llu;\n        public static final GroupLayout LAYOUT = ",
-		r->camel, r->camel, (unsigned long long)r->size);
-	put_layout(file, r->id, false, 3);
-	fprintf(out, ".withName(\"%s\");\n\n", r->name);
-	for (size_t i = 0; i < r->fields.n; i++) {
-		if (!has_handle(&r->fields.p[i]))
-			continue;
-		fprintf(out, "        private static final VarHandle H_%s = LAYOUT.varHandle(", r->fields.p[i].name);
-		put_path(file, &r->fields.p[i], true);
-		fputs(");\n", out);
+	uint64_t n_checks = java_put_layout(file, r);
+	for (uint64_t part = 0; part < n; part++) {
+		begin_class(file, r->camel, part, n);
+		if (part + 1 == n)
+			java_put_layout_use(file, r, n_checks);
+		for (size_t i = part * FIELDS_PER_CLASS; i < r->fields.n && i < (part + 1) * FIELDS_PER_CLASS; i++)
+			put_field(file, &r->fields.p[i]);
+		fputs("    }\n", file->out);
 	}
-	put_checks(file, r);
-	for (size_t i = 0; i < r->fields.n; i++)
-		put_field(file, &r->fields.p[i]);
-	fputs("    }\n", out);
+}
+
+/* A constant has the type that a getter of the enum has. */
+static void put_constant(const struct bind_file *file, const struct bind_enum *e, const struct bind_constant *c)
+{
+	struct bind_field f = {.kind = BIND_INT, .size = e->size, .is_signed = e->is_signed};
+	const char *type = java_seen_type(&f);
+
+	fprintf(file->out, "        public static final %s %s = %s%lld%s;\n", type, c->name,
+		!strcmp(type, "int") || !strcmp(type, "long") ? "" : strcmp(type, "byte") ? "(short) " : "(byte) ", (long long)c->value,
+		strcmp(type, "long") ? "" : "L");
+}
+
+static void put_enum(const struct bind_file *file, const struct bind_enum *e)
+{
+	uint64_t n = n_parts(e->n_constants, CONSTANTS_PER_CLASS);
+
+	for (uint64_t part = 0; part < n; part++) {
+		if (part + 1 == n) {
+			fputs("\n    /** {@code enum ", file->out);
+			bind_put_comment(file, e->source_name);
+			fputs("} */", file->out);
+		}
+		begin_class(file, e->camel, part, n);
+		for (uint64_t i = part * CONSTANTS_PER_CLASS; i < e->n_constants && i < (part + 1) * CONSTANTS_PER_CLASS; i++)
+			put_constant(file, e, &e->constants[i]);
+		fputs("    }\n", file->out);
+	}
 }
 
 static void put_constants(const struct bind_file *file)
@@ -394,13 +300,15 @@ void bind_write_java(struct bind_file *file)
 		fprintf(out, "package %s;\n", file->opts->package);
 	fputs("\nimport java.lang.foreign.GroupLayout;\nimport java.lang.foreign.MemoryLayout;\n"
 	      "import java.lang.foreign.MemoryLayout.PathElement;\nimport java.lang.foreign.MemorySegment;\n"
-	      "import java.lang.foreign.ValueLayout;\nimport java.lang.invoke.VarHandle;\nimport java.math.BigInteger;\n"
-	      "import java.nio.ByteOrder;\nimport java.nio.charset.StandardCharsets;\nimport java.util.Objects;\n\n"
+	      "import java.lang.foreign.ValueLayout;\nimport java.math.BigInteger;\n"
+	      "import java.nio.ByteOrder;\nimport java.nio.charset.StandardCharsets;\nimport java.util.ArrayList;\nimport java.util.List;\nimport java.util.Objects;\n\n"
 	      "public final class Records {\n    private Records() {}\n\n",
 	      out);
 	put_constants(file);
 	fputs("\n", out);
 	fputs(helpers, out);
+	for (size_t i = 0; i < file->enums.n; i++)
+		put_enum(file, &file->enums.p[i]);
 	for (size_t i = 0; i < file->records.n; i++)
 		put_record(file, &file->records.p[i]);
 	fputs("}\n", out);

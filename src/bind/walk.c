@@ -33,7 +33,7 @@ struct way {
 struct walker {
 	struct bind_file *file;
 	struct bind_record *record;
-	struct map names; /* hash of a field's name: the number that another of that name begins to look for a free one at */
+	struct map names; /* of fields, for bind_unique() */
 	uint32_t n_visits;
 	uint64_t n_text; /* characters of names and paths */
 	struct cairn_err *err;
@@ -59,17 +59,6 @@ const char *bind_anonymous(struct arena *arena, uint32_t i)
 	return arena_printf(arena, "anonymous_%u", i);
 }
 
-/* An identifier of every language: letters, digits, underscores, no digit in front. */
-static char *identifier(struct arena *arena, const char *name)
-{
-	char *id = arena_printf(arena, "%s%s", isdigit((unsigned char)name[0]) ? "_" : "", name);
-
-	for (char *c = id; c && *c; c++)
-		if (!isalnum((unsigned char)*c) || (unsigned char)*c >= 0x80)
-			*c = '_';
-	return id;
-}
-
 static char *upper_case(struct arena *arena, const char *name)
 {
 	char *upper = arena_strdup(arena, name);
@@ -77,45 +66,6 @@ static char *upper_case(struct arena *arena, const char *name)
 	for (char *c = upper; c && *c; c++)
 		*c = (char)toupper((unsigned char)*c);
 	return upper;
-}
-
-/* What the modules of a language use themselves, or what is a word of it: "String", "Self", "Record". */
-static bool is_taken(const char *camel)
-{
-	static const char *const names[] = {
-		/* Rust */
-		"Self", "Option", "Some", "None", "AsRef", "AsMut", "Result", "Ok", "Err", "Clone", "Copy",
-		/* Python */
-		"Record", "True", "False", "ValueError", "IndexError", "OverflowError",
-		/* Java */
-		"Records", "String", "Object", "Objects", "Math", "Integer", "Long", "Byte", "Short", "Float", "Double",
-		"Boolean", "Character", "System", "BigInteger", "ByteOrder", "GroupLayout", "MemoryLayout", "PathElement",
-		"MemorySegment", "ValueLayout", "VarHandle", "StandardCharsets", "ExceptionInInitializerError",
-		"IllegalArgumentException", "IndexOutOfBoundsException", "Override",
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(names[i], camel))
-			return true;
-	return false;
-}
-
-static char *camel_case(struct arena *arena, const char *name)
-{
-	char *camel = arena_alloc(arena, strlen(name) + 3), *to = camel;
-	bool up = true;
-
-	for (; camel && *name; name++) {
-		if (*name != '_')
-			*to++ = up ? (char)toupper((unsigned char)*name) : *name;
-		up = *name == '_';
-	}
-	if (camel && (!camel[0] || isdigit((unsigned char)camel[0])))
-		memmove(camel + 1, camel, strlen(camel) + 1), camel[0] = 'T';
-	/* No other name ends in an underscore. */
-	if (camel && is_taken(camel))
-		strcat(camel, "_");
-	return camel;
 }
 
 static const char *type_name(struct walker *w, uint32_t id)
@@ -128,22 +78,28 @@ static const char *type_name(struct walker *w, uint32_t id)
 
 /* ---- fields ---- */
 
-/* peer.port and peer_port would both be peer_port: the later one gets a number. */
-static const char *unique_name(struct walker *w, const char *name)
+/* An enum without a name is named after its record and member: "event_kind". */
+static int64_t enum_number(struct walker *w, uint32_t type, const struct bind_field *f)
 {
-	uint64_t hash = map_hash_str(name), next, taken;
-	const char *tried = name;
+	struct arena *arena = &w->file->arena;
+	uint32_t id = cairn_types_resolve(w->file->types, type);
 
-	if (map_get(&w->names, hash, &next)) {
-		do
-			tried = arena_printf(&w->file->arena, "%s_%" PRIu64, name, next++);
-		while (tried && map_get(&w->names, map_hash_str(tried), &taken));
-		if (map_put(&w->names, hash, next) < 0)
-			return NULL;
-	}
-	if (!tried || map_put(&w->names, map_hash_str(tried), 2) < 0)
-		return NULL;
-	return tried;
+	if (f->kind != BIND_INT || type_of(w, type)->kind != CAIRN_T_ENUM)
+		return 0;
+	const char *otherwise = arena_printf(arena, "%s_%s", w->record->name, f->name);
+	return otherwise ? bind_enum_number(w->file, id, type, otherwise) : -ENOMEM;
+}
+
+/* A bit-field is as wide as its enum, so that it can be compared with the constants. */
+static uint8_t value_size(const struct walker *w, uint32_t type, const struct bind_field *f)
+{
+	uint64_t size = type_of(w, type)->size;
+
+	if (!f->bits)
+		return (uint8_t)(f->size <= 16 ? f->size : 0);
+	if (f->enum_no && f->bits <= 8 * size)
+		return (uint8_t)size;
+	return f->bits <= 8 ? 1 : f->bits <= 16 ? 2 : f->bits <= 32 ? 4 : 8;
 }
 
 static int add_field(struct walker *w, uint32_t type, const struct way *way, struct bind_field f)
@@ -153,7 +109,7 @@ static int add_field(struct walker *w, uint32_t type, const struct way *way, str
 
 	if (w->record->fields.n == BIND_FIELDS_MAX)
 		return err_set(w->err, -ERANGE, "%s has more than %d members", w->record->name, BIND_FIELDS_MAX);
-	f.name = unique_name(w, way->name[0] ? way->name : "value");
+	f.name = bind_unique(arena, &w->names, way->name[0] ? way->name : "value");
 	f.path = way->path;
 	f.path_is_c = !way->renamed;
 	f.type = type_name(w, type);
@@ -161,8 +117,11 @@ static int add_field(struct walker *w, uint32_t type, const struct way *way, str
 	memcpy(f.dims, way->dims, sizeof(f.dims));
 	f.n_steps = way->n_steps;
 	f.steps = steps;
-	if (!steps || !f.name || !f.type)
+	int64_t number = steps && f.name ? enum_number(w, type, &f) : -ENOMEM;
+	if (number < 0 || !f.type)
 		return err_nomem(w->err, "accessors");
+	f.enum_no = (uint32_t)number;
+	f.value_size = value_size(w, type, &f);
 	memcpy(steps, way->steps, way->n_steps * sizeof(*steps));
 	w->file->has_big |= f.big_endian;
 	w->file->has_little |= !f.big_endian;
@@ -246,7 +205,7 @@ static int walk_member(struct walker *w, const struct cairn_type *t, uint32_t i,
 	if (m->dynamic || (!m->bit_size && m->bit_off % 8) || (m->bit_size && !m->name))
 		return 0;
 	if (m->name) {
-		char *id = identifier(arena, m->name);
+		char *id = bind_identifier(arena, m->name);
 		bool renamed = !id || strcmp(id, m->name);
 		way.renamed |= renamed;
 		w->file->n_renamed += renamed;
@@ -335,6 +294,16 @@ static int walk_type(struct walker *w, uint32_t id, const struct way *from)
 
 /* ---- records ---- */
 
+static int walk_enum(struct walker *w, uint32_t id, const char *name)
+{
+	int64_t number = bind_enum_number(w->file, cairn_types_resolve(w->file->types, id), id, "unnamed");
+
+	if (number < 0)
+		return err_nomem(w->err, "accessors");
+	return number ? 0 : err_set(w->err, -EINVAL, "enum %s has no constants that can be written", name ? name : "");
+}
+
+/* A type that was asked for: its accessors, or the constants of an enum. */
 static int walk_record(struct walker *w, uint32_t id)
 {
 	static const struct way start = {.name = "", .path = ""};
@@ -344,6 +313,8 @@ static int walk_record(struct walker *w, uint32_t id)
 
 	if (!name)
 		name = t->name;
+	if (t->kind == CAIRN_T_ENUM)
+		return walk_enum(w, id, name);
 	if (!name || !t->n_members || !t->size ||
 	    (t->kind != CAIRN_T_STRUCT && t->kind != CAIRN_T_UNION && t->kind != CAIRN_T_CLASS))
 		return err_set(w->err, -EINVAL, "%s is no struct or union with members", name ? name : "a type without a name");
@@ -355,10 +326,11 @@ static int walk_record(struct walker *w, uint32_t id)
 	r->size = t->size;
 	r->is_union = t->kind == CAIRN_T_UNION;
 	r->source_name = name;
-	r->name = identifier(&file->arena, name);
-	file->n_renamed += r->name && strcmp(r->name, name);
+	const char *ident = bind_identifier(&file->arena, name);
+	file->n_renamed += ident && strcmp(ident, name);
+	r->name = ident ? bind_unique(&file->arena, &file->idents, ident) : NULL;
 	r->upper = r->name ? upper_case(&file->arena, r->name) : NULL;
-	r->camel = r->name ? camel_case(&file->arena, r->name) : NULL;
+	r->camel = ident ? bind_top_name(file, bind_camel_case(&file->arena, ident)) : NULL;
 	if (!r->upper || !r->camel)
 		return err_nomem(w->err, "accessors");
 	return walk_struct(w, t, &start);
@@ -366,13 +338,19 @@ static int walk_record(struct walker *w, uint32_t id)
 
 int bind_walk(struct bind_file *file, const uint32_t *ids, size_t n_ids, struct cairn_err *err)
 {
+	struct map seen = {0};
+	uint64_t before;
 	int rc = 0;
 
 	for (size_t i = 0; i < n_ids && !rc; i++) {
 		struct walker w = {.file = file, .err = err};
-		rc = walk_record(&w, ids[i]);
+
+		if (map_get(&seen, ids[i], &before))
+			continue;
+		rc = map_put(&seen, ids[i], 1) < 0 ? err_nomem(err, "accessors") : walk_record(&w, ids[i]);
 		map_fini(&w.names);
 	}
+	map_fini(&seen);
 	return rc;
 }
 
@@ -393,6 +371,16 @@ void bind_put_origin(const struct bind_file *file, enum cairn_quote as)
 	fputs(". Do not edit.", file->out);
 }
 
+bool bind_is_flexible(const struct bind_field *f)
+{
+	if (f->kind == BIND_TEXT && !f->size)
+		return true;
+	for (uint32_t i = 0; i < f->n_dims; i++)
+		if (!f->dims[i].count)
+			return true;
+	return false;
+}
+
 void bind_put_indices(const struct bind_file *file, const struct bind_field *f, const char *before, const char *after)
 {
 	for (uint32_t i = 0; i < f->n_dims; i++)
@@ -401,7 +389,14 @@ void bind_put_indices(const struct bind_file *file, const struct bind_field *f, 
 
 void bind_put_offset(const struct bind_file *file, const struct bind_field *f, const char *suffix)
 {
-	fprintf(file->out, "%llu%s", (unsigned long long)f->off, suffix);
-	for (uint32_t i = 0; i < f->n_dims; i++)
-		fprintf(file->out, " + i%u * %llu%s", i, (unsigned long long)f->dims[i].stride, suffix);
+	bool first = f->off != 0 || !f->n_dims;
+
+	if (first)
+		fprintf(file->out, "%llu%s", (unsigned long long)f->off, suffix);
+	for (uint32_t i = 0; i < f->n_dims; i++) {
+		fprintf(file->out, "%si%u", first ? " + " : "", i);
+		if (f->dims[i].stride != 1)
+			fprintf(file->out, " * %llu%s", (unsigned long long)f->dims[i].stride, suffix);
+		first = true;
+	}
 }

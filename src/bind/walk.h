@@ -11,6 +11,7 @@
 #include <cairn/bind.h>
 
 #include "base/arena.h"
+#include "base/map.h"
 #include "base/quote.h"
 #include "base/vec.h"
 
@@ -37,6 +38,7 @@ struct bind_step {
 
 struct bind_field {
 	const char *name; /* an identifier, unique in its record: "peer_port" */
+	const char *get, *set; /* the accessors as the language names them (names.c) */
 	const char *path; /* with the names of the source: "peer[0].port" */
 	bool path_is_c;   /* offsetof() takes it: all names are identifiers */
 	const char *type; /* as C writes it, for comments */
@@ -45,6 +47,8 @@ struct bind_field {
 	bool big_endian;     /* of the bytes, and of the places of bits */
 	uint64_t off, size; /* bytes; of a bit-field: all that it touches */
 	uint8_t shift, bits; /* of a bit-field, in the order of the machine's bits */
+	uint8_t value_size;  /* bytes of the integer that is returned: of a bit-field, one that it fits in */
+	uint32_t enum_no;    /* its constants are those of enums.p[enum_no - 1]; 0: it has none */
 	uint32_t n_dims;
 	struct bind_dim dims[BIND_DIMS_MAX];
 	uint32_t n_steps;
@@ -62,19 +66,61 @@ struct bind_record {
 	VEC(struct bind_field) fields;
 };
 
+struct bind_constant {
+	const char *source_name;
+	const char *name; /* as the language takes it, unique in its enum */
+	int64_t value;    /* cut to the size of the enum, as its members are read */
+};
+
+/* An enum that a member has, or that was asked for itself. */
+struct bind_enum {
+	const char *source_name;
+	const char *name; /* an identifier: "color" */
+	const char *camel; /* "Color" */
+	const char *module; /* "color", of Rust */
+	uint64_t size;      /* 1, 2, 4 or 8 */
+	bool is_signed;
+	uint32_t n_constants;
+	struct bind_constant *constants;
+};
+
 struct bind_file {
 	const struct cairn_types *types;
 	const struct cairn_bind_opts *opts;
 	struct arena arena;
 	VEC(struct bind_record) records;
+	VEC(struct bind_enum) enums;
+	struct map enum_of;     /* id of a type: its number in enums, from 1 */
+	struct map idents, tops; /* for bind_unique(): names of types, and what the generated file has at its top */
 	bool has_little, has_big; /* numbers of either order */
 	bool has_bits, has_bytes, has_text, has_wide; /* which helpers are needed */
 	FILE *out;
 	size_t n_renamed; /* names that were no identifiers */
 };
 
-/* Fills @ret->records; opts, types and arena are set. */
+/* Fills records and enums; opts, types and arena are set. */
 int bind_walk(struct bind_file *file, const uint32_t *ids, size_t n_ids, struct cairn_err *err);
+
+/* ---- enums.c ---- */
+
+/*
+ * The number of enum @id (resolved), which gets one when it has constants; 0: it has none. An enum without a name is
+ * named after @type, which may be a typedef of it, or as @otherwise says. -ENOMEM.
+ */
+int64_t bind_enum_number(struct bind_file *file, uint32_t id, uint32_t type, const char *otherwise);
+
+/* ---- names.c ---- */
+
+/* An identifier of every language: letters, digits, underscores, no digit first. */
+char *bind_identifier(struct arena *arena, const char *name);
+/* "PaddedEvent", of any identifier; no word that a generated file uses itself. */
+char *bind_camel_case(struct arena *arena, const char *name);
+/* @name, or with a number when @names has it already; NULL: no memory. */
+const char *bind_unique(struct arena *arena, struct map *names, const char *name);
+/* A name that is free at the top of the generated file, and so is what is made from it: NewName, NameStruct. */
+const char *bind_top_name(struct bind_file *file, const char *name);
+/* Names accessors and constants as the language does. 0 or -ENOMEM. */
+int bind_name_all(struct bind_file *file, enum cairn_bind_lang lang);
 
 /* The order of the bytes of a scalar; @in_swapped: cairn_type.byte_swapped of the struct that it is right inside of. */
 bool bind_is_big_endian(const struct bind_file *file, const struct cairn_type *t, bool in_swapped);
@@ -89,9 +135,12 @@ void bind_put_comment(const struct bind_file *file, const char *name);
 /* "Accessors made by cairn bind of FILE. Do not edit." with the file's name quoted. */
 void bind_put_origin(const struct bind_file *file, enum cairn_quote as);
 
+/* An element of a flexible array, or text up to the record's end: its length is known at run time. */
+bool bind_is_flexible(const struct bind_field *f);
+
 /* "i0, i1", each with @before in front; nothing for a field that is in no array. */
 void bind_put_indices(const struct bind_file *file, const struct bind_field *f, const char *before, const char *after);
-/* "4 + i0 * 2" */
+/* "4 + i0 * 2"; without what adds or multiplies nothing. */
 void bind_put_offset(const struct bind_file *file, const struct bind_field *f, const char *suffix);
 
 /* One file per language. */
@@ -99,6 +148,8 @@ void bind_write_c(const struct bind_file *file);
 void bind_write_rust(const struct bind_file *file);
 void bind_write_java(struct bind_file *file);
 void bind_write_python(const struct bind_file *file);
+void bind_write_go(const struct bind_file *file);
+void bind_write_typescript(const struct bind_file *file);
 void bind_write_json(const struct bind_file *file);
 
 #endif

@@ -36,17 +36,29 @@ ENUMS = {"RED": 0, "GREEN": 1, "BLUE": 7, "TEAL": -3, "F_NONE": 0, "F_A": 1, "F_
 class Structs:
     """A header with structs s0, s1, ..."""
 
-    def __init__(self, count, seed, wide=True, order=""):
+    def __init__(self, count, seed, wide=True, order="", prefix="s"):
         self.random = random.Random(seed)
         self.wide = wide  # __int128, which 32-bit ABIs lack
         self.order = order  # of the bytes of scalars, where it is not the machine's; GCC only
-        self.names = [f"s{i}" for i in range(count)]
+        self.names = [f"{prefix}{i}" for i in range(count)]
         self.counter = 0
         pragma = f"#pragma scalar_storage_order {order}\n" if order else ""
         self.text = PREAMBLE + pragma + "".join(self.one(name) for name in self.names)
         self.path = os.path.join(folder(), f"structs-{seed}.h")
         with open(self.path, "w", encoding="utf-8") as file:
             file.write(self.text)
+
+    def append(self, text):
+        """Further structs, of names that begin with s."""
+        self.text += text
+        self.names += re.findall(r"^struct (\w+) {", text, re.M)
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write(self.text)
+
+    @property
+    def operands(self):
+        """FILE TYPE... of a command line."""
+        return [self.path, "struct s*"]
 
     def fresh(self):
         self.counter += 1
@@ -91,8 +103,8 @@ class Structs:
 
     def fields(self, *words):
         """Each struct's members as `cairn bind --json` has them, by the struct's name."""
-        found = cairn("bind", "--json", self.path, "struct s*", *words, check=True).objects()
-        return {o["name"]: o for o in found}
+        found = cairn("bind", "--json", *self.operands, *words, check=True).objects()
+        return {o["name"]: o for o in found if "fields" in o}
 
     def records(self, layouts, each):
         """@each random records of each struct: text is ASCII, and bytes of bools are 0 or 1, as C demands."""

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Enums and their constants
+ *
+ * A constant has the value that an accessor returns for it: the enumerator's bits, cut to the enum's size and extended by
+ * its sign. Debug information may write FAIL = 4294967295 where the enum is signed.
+ */
+#include "bind/walk.h"
+
+#include <errno.h>
+
+static int64_t cut(int64_t value, uint64_t size, bool is_signed)
+{
+	unsigned int unused = 64 - 8 * (unsigned int)size;
+	uint64_t bits = (uint64_t)value << unused;
+
+	return is_signed ? (int64_t)bits >> unused : (int64_t)(bits >> unused);
+}
+
+/* The enum's name; of one without a name that of the first typedef on the way to it. */
+static const char *name_of(const struct bind_file *file, uint32_t id, uint32_t type)
+{
+	const char *name = cairn_types_get(file->types, id)->name;
+
+	while (!name && type != id) {
+		const struct cairn_type *t = cairn_types_get(file->types, type);
+
+		if (t->kind == CAIRN_T_TYPEDEF)
+			name = t->name;
+		type = t->ref;
+	}
+	return name;
+}
+
+static int add_constants(struct bind_file *file, struct bind_enum *e, const struct cairn_type *t)
+{
+	e->constants = arena_array(&file->arena, t->n_enumerators, sizeof(*e->constants));
+	if (!e->constants)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->n_enumerators; i++) {
+		const struct cairn_enumerator *from = &t->enumerators[i];
+
+		if (!from->name)
+			continue;
+		e->constants[e->n_constants++] = (struct bind_constant){
+			.source_name = from->name, .value = cut(from->value, t->size, e->is_signed)};
+	}
+	return 0;
+}
+
+static int add_enum(struct bind_file *file, uint32_t id, const char *name)
+{
+	const struct cairn_type *t = cairn_types_get(file->types, id);
+	const char *ident = bind_identifier(&file->arena, name);
+	struct bind_enum e = {.source_name = name, .size = t->size, .is_signed = t->encoding == CAIRN_ENC_SIGNED};
+
+	e.name = ident ? bind_unique(&file->arena, &file->idents, ident) : NULL;
+	e.camel = ident ? bind_top_name(file, bind_camel_case(&file->arena, ident)) : NULL;
+	if (!e.name || !e.camel || add_constants(file, &e, t) < 0 || !VEC_ADD(&file->enums, e))
+		return -ENOMEM;
+	return map_put(&file->enum_of, id, file->enums.n);
+}
+
+static bool has_constants(const struct cairn_type *t)
+{
+	return t->n_enumerators && t->encoding != CAIRN_ENC_OPAQUE &&
+	       (t->size == 1 || t->size == 2 || t->size == 4 || t->size == 8);
+}
+
+int64_t bind_enum_number(struct bind_file *file, uint32_t id, uint32_t type, const char *otherwise)
+{
+	const struct cairn_type *t = cairn_types_get(file->types, id);
+	uint64_t number;
+
+	if (!has_constants(t))
+		return 0;
+	if (map_get(&file->enum_of, id, &number))
+		return (int64_t)number;
+	const char *name = name_of(file, id, type);
+	return add_enum(file, id, name ? name : otherwise) < 0 ? -ENOMEM : (int64_t)file->enums.n;
+}
