@@ -199,7 +199,19 @@ bool loc_equal(const struct cairn_location *a, const struct cairn_location *b)
 	return true;
 }
 
-/* Whether a piece is in memory at a fixed distance from the frame (rsp, rbp): a stack slot. */
+/* Whether the slot by which a piece is found is at or above the CFA: the caller wrote it before the call. */
+static bool is_callers(const struct loc_context *ctx, const struct cairn_piece *p)
+{
+	if (ctx->inlined || ctx->row_state != 1 || ctx->row.cfa != CFI_CFA_REG_OFFSET || ctx->row.cfa_reg != p->steps[0].reg)
+		return false;
+	bool adds = p->n_steps > 1 && p->steps[1].op == CAIRN_LOC_ADD && p->steps[1].operand == CAIRN_LOC_IMM;
+	uint32_t n = adds ? 2 : 1;
+	/* What is passed by its address is behind what the slot holds. */
+	bool is_slot = p->n_steps == n || p->steps[n].op == CAIRN_LOC_LOAD;
+	return is_slot && (adds ? p->steps[1].imm : 0) >= ctx->row.cfa_off;
+}
+
+/* Whether a piece is in memory at a fixed distance from the frame (rsp, rbp): a stack slot of the function's own. */
 static bool is_frame_memory(const struct loc_context *ctx, const struct cairn_location *loc)
 {
 	enum { RBP = 6, RSP = 7 };
@@ -209,14 +221,8 @@ static bool is_frame_memory(const struct loc_context *ctx, const struct cairn_lo
 			continue;
 		if (p->steps[0].reg != RSP && p->steps[0].reg != RBP)
 			continue;
-		/* At or above the CFA the caller wrote it before the call. */
-		if (!ctx->inlined && ctx->row_state == 1 && ctx->row.cfa == CFI_CFA_REG_OFFSET &&
-		    ctx->row.cfa_reg == p->steps[0].reg && p->n_steps <= 2) {
-			int64_t off = p->n_steps == 2 ? p->steps[1].imm : 0;
-			if (off >= ctx->row.cfa_off)
-				continue;
-		}
-		return true;
+		if (!is_callers(ctx, p))
+			return true;
 	}
 	return false;
 }

@@ -183,17 +183,18 @@ static void reconcile(const struct site_env *env, struct cairn_location *said, c
 		      const struct built_site *b, bool global)
 {
 	bool known = abi->why == CAIRN_AVAILABLE || abi->why == CAIRN_UNAVAIL_VECTOR_REGISTER;
-	if (said->why == CAIRN_UNAVAIL_NOT_STORED && known && (global || !b->no_views))
+	bool untouched = is_untouched(&b->die);
+	if (said->why == CAIRN_UNAVAIL_NOT_STORED && known && (global || untouched || !b->no_views))
 		*said = *abi;
 	if (!b->no_views)
 		return;
-	if (known && global)
+	if (known && (global || untouched))
 		*said = *abi;
 	if (env->assume_unmodified)
 		return;
 	if (!known || !loc_equal(said, abi))
 		believe_not(said, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
-	else if (!is_untouched(&b->die) && !is_used(env, b, abi))
+	else if (!untouched && !is_used(env, b, abi))
 		believe_not(said, CAIRN_UNAVAIL_MAY_NOT_BE_PASSED);
 }
 

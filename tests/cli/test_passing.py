@@ -154,6 +154,38 @@ def all_arguments_around_a_class_are_known_with_gcc():
 
 
 @claim
+def what_only_one_file_can_call_is_passed_alike_where_clang_does_not_optimise():
+    """On the stack, too, where no store of the prologue tells the place."""
+    source = of_each_class().replace("int before,", "long a, long b, long c0, long d, int before,")
+    local = source.replace("int take_", "__attribute__((used)) static int take_")
+    shown = {}
+    for name, text in (("global", source), ("local", local)):
+        for symbol, args in bodies(build(name, text, "clang++")).items():
+            if "take_" in symbol:
+                shown.setdefault(symbol.replace("_ZL", "_Z"), []).append([(a["name"], a["loc"], a["unavailable"]) for a in args])
+    expect(len(shown) == len(CLASSES), len(shown))
+    for symbol, both in shown.items():
+        expect(len(both) == 2 and both[0] == both[1], (symbol, both))
+    expect([loc for _, loc, _ in shown["_Z10take_Largelllli5Largei"][1]][-2:] == ["*(%rsp+8)", "%r9"], shown)
+
+
+@claim
+def a_clone_is_given_the_address_of_a_class_on_the_stack():
+    need("g++")
+    source = os.path.join(folder(), "clone.cc")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("struct W { W(int y) : y(y) {} W(const W &o) : y(o.y + 1) {} ~W() { asm volatile(\"\" ::: \"memory\"); } int y; };\n"
+                   "static __attribute__((noinline)) long f(long k, long a, long b, long c, long d, long e, W *u, W w)\n"
+                   "{ asm volatile(\"\" ::: \"memory\"); return k + a + b + c + d + e + w.y + u->y; }\n"
+                   "int main(int c, char **v) { W x{c}; long s = 0; for (long i = 0; i < 3; i++) s += f(5, i, i + 1, c, i + 2, 7 * i, &x, x);\n"
+                   "return s & 1; }\n")
+    program = os.path.join(folder(), "clone")
+    subprocess.run(["g++", "-g", "-O2", source, "-o", program], check=True)
+    args = [a for s, args in bodies(program).items() if ".constprop" in s for a in args]
+    expect([a["loc"] for a in args][-2:] == ["%r9", "*(*(%rsp+8))"], args)
+
+
+@claim
 def all_functions_of_the_standard_library_get_their_arguments_as_clang_says():
     shared, differ = disagreements(LIBRARY, "library")
     expect(not differ, differ[:10])

@@ -6,8 +6,10 @@
          "module": path of the library that has the places, without it the program itself,
          "symbols": {NAME: link-time address}, for locations that name one,
          "places": [{"id": ANY, "at": link-time address, "function": NAME, "locs": {NAME: location as Cairn prints it}}, ...]}
+                    with "after": true, gdb's values are those of the second line's first address: code at -O0 describes its
+                    parameters for the time after they were stored)
 
-Writes one JSON object per hit and place: {"id", "function", "hit", "args": {NAME: VALUE}, "why": {NAME: TEXT},
+Writes one JSON object per hit and place: {"id", "function", "hit", "args": {NAME: VALUE}, "why": {NAME: TEXT}, "sizes": {NAME: BYTES},
 "cairn": {NAME: VALUE}}. Integers are numbers, pointers and char too; floats are
 numbers; structs objects; char pointers [address, text].
 
@@ -17,6 +19,7 @@ registers are the same.
 """
 import json
 import os
+import re
 import sys
 
 import gdb
@@ -37,7 +40,12 @@ def to_json(value):
     t = value.type.strip_typedefs()
     code = t.code
     if code in (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION):
-        return {f.name or '': to_json(value[f]) for f in t.fields()}
+        # A static member is no part of the value.
+        return {f.name or '': to_json(value[f]) for f in t.fields() if hasattr(f, 'bitpos')}
+    if code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF):
+        return int(value.referenced_value().address)
+    if code in (gdb.TYPE_CODE_METHODPTR, gdb.TYPE_CODE_MEMBERPTR):
+        return str(value)
     if code == gdb.TYPE_CODE_ARRAY:
         lo, hi = t.range()
         return [to_json(value[i]) for i in range(lo, hi + 1)]
@@ -52,14 +60,22 @@ def to_json(value):
             except (gdb.error, gdb.MemoryError):
                 return [address, None]
         return address
+    if t.sizeof > 8:
+        low = gdb.lookup_type('unsigned long')
+        return (int((value >> 64).cast(low)) << 64) + int(value.cast(low))
     return int(value)
+
+
+def is_function(symbol, name):
+    """C++'s names have their parameters in gdb, and tags of the ABI."""
+    return symbol.name == name or re.sub(r'\[abi:\w+\]', '', symbol.name).startswith(name + '(')
 
 
 def block_of(pc, function):
     """The innermost block of function (a copy or its body) that covers pc."""
     block = gdb.block_for_pc(pc)
     while block is not None and not block.is_static and not block.is_global:
-        if block.function is not None and block.function.name == function:
+        if block.function is not None and is_function(block.function, function):
             return block
         block = block.superblock
     return None
@@ -112,11 +128,38 @@ def by_location(block, frame, locs, state):
     return args
 
 
+class After(gdb.Breakpoint):
+    """Behind a function's prologue: what gdb says there belongs to what was seen at the entry."""
+    def __init__(self, at, state):
+        super().__init__(f'*{at:#x}', type=gdb.BP_BREAKPOINT, internal=True)
+        self.silent = True
+        self.state, self.at, self.waiting = state, at, []
+
+    def stop(self):
+        frame = gdb.newest_frame()
+        for record in self.waiting:
+            block = block_of(self.at, record['function'])
+            if block is not None:
+                record['args'], record['why'] = parameters(block, frame)
+                self.state['out'].write(json.dumps(record) + '\n')
+        self.waiting.clear()
+        return False
+
+
+def after_prologue(at):
+    """Where the second line of a function begins, or None."""
+    line = gdb.find_pc_line(at)
+    return line.last + 1 if line.symtab is not None and line.pc == at and line.last else None
+
+
 class Stop(gdb.Breakpoint):
     def __init__(self, at, places, state):
         super().__init__(f'*{at:#x}', type=gdb.BP_BREAKPOINT, internal=True)
         self.silent = True
         self.places, self.state, self.at, self.hits = places, state, at, 0
+        after = after_prologue(at) if any(p.get('after') for p in places) else None
+        self.after = state['after'].setdefault(after, None) or After(after, state) if after else None
+        state['after'][after] = self.after
 
     def stop(self):
         self.hits += 1
@@ -127,8 +170,12 @@ class Stop(gdb.Breakpoint):
             block = block_of(self.at, place['function'])
             record = {'id': place['id'], 'function': place['function'], 'hit': self.hits,
                       'block': None if block is None else block.start}
-            record['args'], record['why'] = ({}, {}) if block is None else parameters(block, frame)
+            record['sizes'] = {} if block is None else {s.name: s.type.strip_typedefs().sizeof for s in block if s.is_argument}
             record['cairn'] = {} if block is None else by_location(block, frame, place.get('locs', {}), self.state)
+            if place.get('after') and self.after:
+                self.after.waiting.append(record)
+                continue
+            record['args'], record['why'] = ({}, {}) if block is None else parameters(block, frame)
             self.state['out'].write(json.dumps(record) + '\n')
         return bool(self.state['done'])
 
@@ -143,6 +190,8 @@ def start(job):
     gdb.execute(f'file {job["program"]}', to_string=True)
     if job.get('args'):
         gdb.execute('set args ' + ' '.join(job['args']))
+    if job.get('library_path'):
+        gdb.execute('set environment LD_LIBRARY_PATH ' + job['library_path'])
     gdb.execute('starti', to_string=True)
 
 
@@ -174,7 +223,8 @@ def go(job):
     start(job)
     bias = bias_of(job)
     with open(job['output'], 'w', encoding='utf-8') as out:
-        state = {'out': out, 'bias': bias, 'symbols': job.get('symbols', {}), 'max_hits': job.get('max_hits', 0), 'done': []}
+        state = {'out': out, 'bias': bias, 'symbols': job.get('symbols', {}), 'max_hits': job.get('max_hits', 0), 'done': [],
+                 'after': {}}
         by_address = {}
         for place in job['places']:
             by_address.setdefault(place['at'] + bias, []).append(place)

@@ -57,6 +57,10 @@ def entry_address(path):
         return int.from_bytes(file.read(32)[24:32], 'little')
 
 
+class Broken(Exception):
+    """The tracer itself failed."""
+
+
 def run_gdb(job, folder, name, timeout=600):
     path = os.path.join(folder, name + '.gdbjob')
     with open(path, 'w', encoding='utf-8') as file:
@@ -66,6 +70,8 @@ def run_gdb(job, folder, name, timeout=600):
     done = subprocess.run(['gdb', '-nx', '-batch', '-x', script], env=env, stdin=subprocess.DEVNULL,
                           capture_output=True, check=False, timeout=timeout)
     text = done.stderr.decode('utf-8', 'replace')
+    if done.returncode != 0 and 'internal problem' in text + done.stdout.decode('utf-8', 'replace'):
+        raise Broken('gdb ends with an internal problem of its own on this program')
     if 'Traceback' in text or 'Python Exception' in text or not os.path.exists(job['output']):
         raise RuntimeError(f'gdb: {text[-1500:]}')
     with open(job['output'], encoding='utf-8') as file:
