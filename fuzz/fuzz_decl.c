@@ -54,6 +54,11 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 		"\6static inline int f(void) { return 1; } __asm__(\"nop\"); _Static_assert(1, \"\"); typeof(f) *g;",
 		"\7int n; char a[sizeof(n / 0 + n % (unsigned)n)]; struct s { char b[1 ? 2 : n / 0]; };",
 		"\21struct __attribute__((ms_struct)) s { char a; short b : 9; int c : 3; };",
+		"\2typedef float _Float32; typedef __float128 _Float128; struct s { _Complex int a; _Float64x b; _Decimal64 c; } x;",
+		"\0struct s { _BitInt(17) a : 9; unsigned _BitInt(200) b; char c[sizeof(70000uwb + 3wb)]; } __attribute__((ms_struct));",
+		"\1char a[sizeof(\"\\n\\x41\\101\\u00e9\" L\"\303\251\" u8\"z\")], b[L'\\U0001f600' == '\\'' ? 1 : sizeof(1.5df)];",
+		"\3typedef _Complex float c __attribute__((mode(TC))); typedef int w __attribute__((mode(word))); struct s { c x; w y; };",
+		"\21typedef long long low __attribute__((aligned(2))); struct s { char c; low x; low y[3]; const low z : 4; };",
 	};
 	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
 		put(seeds[i], strlen(seeds[i]));

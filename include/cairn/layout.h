@@ -41,17 +41,26 @@ enum cairn_scalar {
 	CAIRN_C_INT,
 	CAIRN_C_LONG,
 	CAIRN_C_LLONG,
-	CAIRN_C_INT128, /* size 0: the ABI has none */
+	CAIRN_C_INT128,
 	CAIRN_C_FLOAT16,
 	CAIRN_C_FLOAT,
 	CAIRN_C_DOUBLE,
 	CAIRN_C_LDOUBLE,
 	CAIRN_C_FLOAT128,
 	CAIRN_C_PTR,
+	CAIRN_C_FLOAT64X,
+	CAIRN_C_GNU_FLOAT128, /* __float128; aarch64 and others know it as _Float128 only */
+	CAIRN_C_IBM128,
+	CAIRN_C_DECIMAL32,
+	CAIRN_C_DECIMAL64,
+	CAIRN_C_DECIMAL128,
 	CAIRN_C_N_SCALARS
 };
 
-/* Bytes. The alignment is that of a struct member (_Alignof of a struct with it), not GCC's __alignof__. */
+/*
+ * Bytes; a size of 0: the ABI has no such type. The alignment is that of a struct member (_Alignof of a struct with
+ * it), not GCC's __alignof__.
+ */
 struct cairn_scalar_layout {
 	uint8_t size, align;
 };
@@ -74,6 +83,8 @@ struct cairn_abi {
 	uint8_t empty_size;       /* of a struct without members */
 	uint8_t va_list_size;     /* of the struct that __builtin_va_list is; 0: it is a pointer */
 	bool va_list_array;       /* it is an array of one such struct */
+	uint8_t bit_int_align;    /* bytes; _BitInt(N) is aligned to N rounded up to a power of 2, up to here */
+	uint32_t bit_int_max;     /* bits; 0: there is no _BitInt */
 };
 
 /* The ABI of that name; NULL when it is not known. */
@@ -97,6 +108,8 @@ struct cairn_place_member {
 	uint32_t width;     /* of a bit-field in bits; 0 closes the unit */
 	/* The type demands its alignment whatever packs the struct: a struct that is itself declared aligned. MS only. */
 	uint32_t required;
+	/* Of a number, or an array of numbers: the bytes of one. Only ms_struct on ABIs that are not Microsoft's asks. */
+	uint32_t number;
 	uint64_t bit_off;   /* result: from the start of the struct; big endian: of the most significant bit */
 };
 

@@ -23,7 +23,7 @@ bool is_integer(const struct parser *p, uint32_t type)
 {
 	const struct cairn_type *t = resolve(p, type);
 
-	return t->kind == CAIRN_T_INT || t->kind == CAIRN_T_ENUM;
+	return (t->kind == CAIRN_T_INT || t->kind == CAIRN_T_ENUM) && t->encoding != CAIRN_ENC_OPAQUE;
 }
 
 uint64_t fit_to(const struct parser *p, uint32_t type, uint64_t v)

@@ -98,21 +98,41 @@ static bool is_named(const struct token *t, const char *name)
 	return t->kind == TOKEN_NAME && n == strlen(name) && !memcmp(at, name, n);
 }
 
+/* What mode(NAME) makes of a type: one that is as large, or one that is named. */
+struct mode {
+	const char *name;
+	uint8_t bytes;	      /* of an integer; 0: none */
+	enum basic real;      /* of a floating type; 0: none */
+	bool is_complex;
+};
+
+static const struct mode modes[] = {
+	{"QI", 1},	    {"byte", 1},
+	{"HI", 2},	    {"SI", 4},
+	{"DI", 8},	    {"TI", 16},
+	{"HF", 0, B_FLOAT16},		{"SF", 0, B_FLOAT},
+	{"DF", 0, B_DOUBLE},		{"XF", 0, B_LDOUBLE},
+	{"TF", 0, B_FLOAT128},		{"KF", 0, B_FLOAT128},
+	{"SD", 0, B_DECIMAL32},		{"DD", 0, B_DECIMAL64},
+	{"TD", 0, B_DECIMAL128},	{"HC", 0, B_FLOAT16, true},
+	{"SC", 0, B_FLOAT, true},	{"DC", 0, B_DOUBLE, true},
+	{"XC", 0, B_LDOUBLE, true},	{"TC", 0, B_FLOAT128, true},
+	{"KC", 0, B_FLOAT128, true},
+};
+/* As large as a pointer. */
+static const struct mode words[] = {{"word", 4}, {"word", 8}};
+
 static int set_mode(struct parser *p, struct attributes *to)
 {
-	static const struct {
-		const char *name;
-		uint8_t bytes;
-	} modes[] = {{"QI", 1}, {"byte", 1}, {"HI", 2}, {"SI", 4}, {"SF", 4}, {"DI", 8}, {"DF", 8}, {"TI", 16}};
 	int rc = expect(p, '(');
 
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
 		if (is_named(&p->tok, modes[i].name))
-			to->mode = modes[i].bytes;
-	if (is_named(&p->tok, "word") || is_named(&p->tok, "pointer"))
-		to->mode = p->abi->scalars[CAIRN_C_PTR].size;
+			to->mode = &modes[i];
+	if (is_named(&p->tok, "word") || is_named(&p->tok, "pointer") || is_named(&p->tok, "unwind_word"))
+		to->mode = &words[p->abi->scalars[CAIRN_C_PTR].size == 8];
 	if (!to->mode)
 		return fail_here(p, "a mode that is not known here");
 	rc = next(p);
@@ -237,30 +257,46 @@ int parse_attributes(struct parser *p, struct attributes *to)
 	return rc;
 }
 
-/* The type of @bytes bytes that is integer or floating, signed or not, as @of is. */
-static int apply_mode(struct parser *p, uint32_t bytes, uint32_t *id)
+/* The integer of @bytes bytes, signed or not as @of is. */
+static int integer_of_bytes(struct parser *p, uint32_t bytes, const struct cairn_type *of, uint32_t *id)
 {
 	static const enum basic ints[] = {B_SCHAR, B_SHORT, B_INT, B_LONG, B_LLONG, B_INT128};
-	static const enum basic floats[] = {B_FLOAT, B_DOUBLE};
-	const struct cairn_type *of = resolve(p, *id);
 	bool is_unsigned = of->encoding == CAIRN_ENC_UNSIGNED || of->encoding == CAIRN_ENC_UNSIGNED_CHAR;
-	const enum basic *list = of->kind == CAIRN_T_FLOAT ? floats : ints;
-	size_t n = of->kind == CAIRN_T_FLOAT ? 2 : sizeof(ints) / sizeof(ints[0]);
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < sizeof(ints) / sizeof(ints[0]); i++) {
+		enum basic basic = (enum basic)(ints[i] + is_unsigned);
 		uint32_t candidate;
 		uint64_t size;
-		bool add = is_unsigned && list == ints;
-		int rc = node_basic(p, (enum basic)(list[i] + add), &candidate);
+		int rc = missing_basic(p, basic) ? 0 : node_basic(p, basic, &candidate);
 
 		if (rc)
 			return rc;
-		if (size_of(p, candidate, &size) && size == bytes) {
+		if (!missing_basic(p, basic) && size_of(p, candidate, &size) && size == bytes) {
 			*id = candidate;
 			return 0;
 		}
 	}
 	return fail_here(p, "the ABI %s has no such type of %u bytes", p->abi->name, bytes);
+}
+
+/* What is the wide one of an ABI is a quad there, or is not. */
+static enum basic real_of(const struct parser *p, const struct mode *mode)
+{
+	bool has_quad = p->abi->scalars[CAIRN_C_FLOAT128].size;
+
+	return mode->real == B_FLOAT128 && !has_quad && p->abi->scalars[CAIRN_C_LDOUBLE].size == 16 ? B_LDOUBLE : mode->real;
+}
+
+static int apply_mode(struct parser *p, const struct mode *mode, uint32_t *id)
+{
+	const struct cairn_type *of = resolve(p, *id);
+	bool is_real = of->kind == CAIRN_T_FLOAT, is_complex = is_real && of->encoding == CAIRN_ENC_COMPLEX;
+
+	if (!mode->real && value_bits(p, *id))
+		return integer_of_bytes(p, mode->bytes, of, id);
+	if (!mode->real || !is_real || is_complex != mode->is_complex)
+		return fail_here(p, "a mode that this type cannot have");
+	return is_complex ? node_complex(p, real_of(p, mode), id) : node_basic(p, real_of(p, mode), id);
 }
 
 int apply_type_attributes(struct parser *p, struct attributes *attrs, uint32_t *id)
@@ -274,7 +310,8 @@ int apply_type_attributes(struct parser *p, struct attributes *attrs, uint32_t *
 		attrs->vector_size = attrs->vector_elems * size;
 	if (!rc && attrs->vector_size)
 		rc = node_vector(p, *id, attrs->vector_size, id);
-	attrs->mode = attrs->vector_elems = 0;
+	attrs->mode = NULL;
+	attrs->vector_elems = 0;
 	attrs->vector_size = 0;
 	return rc;
 }

@@ -194,6 +194,7 @@ int cairn_decl_parse(const char *text, size_t size, const char *name, const stru
 	lex_init(&p.lx, text, size, name, p.arena, err);
 	rc = parse_all(&p);
 	lex_fini(&p.lx);
+	map_fini(&p.bit_ints);
 	if (rc < 0) {
 		cairn_decl_free(p.decl);
 		return rc;

@@ -312,6 +312,9 @@ static int build_array(struct parser *p, const struct step *s, bool parameter, u
 	/* An array of what is only declared is no error in a parameter or an extern declaration, and has no size. */
 	if (!size_of(p, *id, &size) && !parameter && s->has_count)
 		return fail_at(p, &s->at, -EBADMSG, "an array of elements whose size is not known");
+	if (size % align_of(p, *id))
+		return fail_at(p, &s->at, -EBADMSG, "an array of elements of %llu bytes that are aligned to %u",
+			       (unsigned long long)size, align_of(p, *id));
 	if (s->has_count && size && s->count > CAIRN_LAYOUT_SIZE_MAX / size)
 		return fail_at(p, &s->at, -ERANGE, "an array of more than 2^40 bytes");
 	t.size = s->has_count ? s->count * size : 0;

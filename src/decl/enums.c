@@ -115,7 +115,7 @@ static int parse_underlying(struct parser *p, struct cairn_type *t)
 	if (rc)
 		return rc;
 	const struct cairn_type *under = resolve(p, specs.type);
-	if (under->kind != CAIRN_T_INT)
+	if (under->kind != CAIRN_T_INT || under->encoding == CAIRN_ENC_OPAQUE)
 		return fail_here(p, "an enum must have an integer type");
 	t->size = under->size;
 	t->abi_align = align_of(p, specs.type);

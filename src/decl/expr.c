@@ -306,23 +306,6 @@ static int parse_parenthesised(struct parser *p, struct value *ret)
 	return rc ? rc : expect(p, ')');
 }
 
-static int parse_string(struct parser *p, struct value *ret)
-{
-	struct cairn_type t = {.kind = CAIRN_T_ARRAY, .has_count = true, .count = 1};
-	int rc = node_basic(p, B_CHAR, &t.ref);
-
-	while (!rc && p->tok.kind == TOKEN_STRING) {
-		/* An escape counts as its characters: the size of such a text is not relied on. */
-		t.count += p->tok.n - 2;
-		if (memchr(p->tok.p, '\\', p->tok.n) || p->tok.p[0] != '"')
-			return fail_here(p, "the size of such a string is not known here");
-		rc = next(p);
-	}
-	t.size = t.count;
-	*ret = (struct value){.is_lvalue = true};
-	return rc ? rc : node_add(p, &t, &ret->type);
-}
-
 static int parse_primary(struct parser *p, struct value *ret)
 {
 	switch (p->tok.kind) {

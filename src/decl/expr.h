@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Values of constant expressions: expr.c parses, number.c reads literals, arith.c computes. */
+/* Values of constant expressions: expr.c parses, number.c and text.c read literals, arith.c computes. */
 #ifndef DECL_EXPR_H
 #define DECL_EXPR_H
 
@@ -8,6 +8,8 @@
 /* The literal that is next, and reads it. */
 int parse_number(struct parser *p, struct value *ret);
 int parse_char(struct parser *p, struct value *ret);
+/* Strings side by side are one. */
+int parse_string(struct parser *p, struct value *ret);
 
 bool is_unsigned_type(const struct parser *p, uint32_t type);
 bool is_integer(const struct parser *p, uint32_t type);

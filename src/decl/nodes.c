@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Nodes of the graph: the basic types by their names in GCC's debug information, derived ones, sizes and alignments. */
 #include <errno.h>
+#include <inttypes.h>
 
 #include "decl/parse.h"
 
@@ -54,13 +55,18 @@ static const struct basic_type {
 	[B_INT128] = {"__int128", CAIRN_C_INT128, CAIRN_T_INT, CAIRN_ENC_SIGNED},
 	[B_UINT128] = {"__int128 unsigned", CAIRN_C_INT128, CAIRN_T_INT, CAIRN_ENC_UNSIGNED},
 	[B_FLOAT16] = {"_Float16", CAIRN_C_FLOAT16, CAIRN_T_FLOAT, 0},
+	[B_BFLOAT16] = {"__bf16", CAIRN_C_FLOAT16, CAIRN_T_FLOAT, 0},
 	[B_FLOAT] = {"float", CAIRN_C_FLOAT, CAIRN_T_FLOAT, 0},
 	[B_DOUBLE] = {"double", CAIRN_C_DOUBLE, CAIRN_T_FLOAT, 0},
 	[B_LDOUBLE] = {"long double", CAIRN_C_LDOUBLE, CAIRN_T_FLOAT, 0},
+	[B_FLOAT64X] = {"_Float64x", CAIRN_C_FLOAT64X, CAIRN_T_FLOAT, 0},
 	[B_FLOAT128] = {"_Float128", CAIRN_C_FLOAT128, CAIRN_T_FLOAT, 0},
-	[B_CFLOAT] = {"complex float", CAIRN_C_FLOAT, CAIRN_T_FLOAT, CAIRN_ENC_COMPLEX},
-	[B_CDOUBLE] = {"complex double", CAIRN_C_DOUBLE, CAIRN_T_FLOAT, CAIRN_ENC_COMPLEX},
-	[B_CLDOUBLE] = {"complex long double", CAIRN_C_LDOUBLE, CAIRN_T_FLOAT, CAIRN_ENC_COMPLEX},
+	[B_GNU_FLOAT128] = {"__float128", CAIRN_C_GNU_FLOAT128, CAIRN_T_FLOAT, 0},
+	/* As from debug information: not decoded. */
+	[B_IBM128] = {"__ibm128", CAIRN_C_IBM128, CAIRN_T_INT, CAIRN_ENC_OPAQUE},
+	[B_DECIMAL32] = {"_Decimal32", CAIRN_C_DECIMAL32, CAIRN_T_INT, CAIRN_ENC_OPAQUE},
+	[B_DECIMAL64] = {"_Decimal64", CAIRN_C_DECIMAL64, CAIRN_T_INT, CAIRN_ENC_OPAQUE},
+	[B_DECIMAL128] = {"_Decimal128", CAIRN_C_DECIMAL128, CAIRN_T_INT, CAIRN_ENC_OPAQUE},
 };
 
 /* A struct of a few registers and pointers, an array of one of those, or a pointer. */
@@ -81,6 +87,11 @@ static int add_va_list(struct parser *p, uint32_t *ret)
 	return node_add(p, &t, ret);
 }
 
+const char *missing_basic(const struct parser *p, enum basic basic)
+{
+	return basic != B_VA_LIST && !p->abi->scalars[basics[basic].scalar].size ? basics[basic].name : NULL;
+}
+
 static int add_basic(struct parser *p, enum basic basic, uint32_t *ret)
 {
 	const struct basic_type *b = &basics[basic];
@@ -91,8 +102,8 @@ static int add_basic(struct parser *p, enum basic basic, uint32_t *ret)
 			       .size = l.size,
 			       .abi_align = l.align};
 
-	if (b->encoding == CAIRN_ENC_COMPLEX)
-		t.size *= 2;
+	if (!l.size)
+		return fail_here(p, "the ABI %s has no %s", p->abi->name, b->name);
 	if (basic == B_CHAR && p->abi->char_unsigned)
 		t.encoding = CAIRN_ENC_UNSIGNED_CHAR;
 	return node_add(p, &t, ret);
@@ -108,16 +119,113 @@ int node_basic(struct parser *p, enum basic basic, uint32_t *ret)
 	return rc;
 }
 
+/* Two of them. That of integers is GNU C, and not decoded. */
+int node_complex(struct parser *p, enum basic basic, uint32_t *ret)
+{
+	const struct basic_type *b = &basics[basic];
+	bool is_integer = b->kind == CAIRN_T_INT;
+	uint32_t part;
+	int rc = p->complexes[basic] ? 0 : node_basic(p, basic, &part);
+
+	if (!rc && !p->complexes[basic]) {
+		struct cairn_type t = *cairn_types_get(p->types, part);
+
+		t.name = arena_printf(p->arena, "complex %s", b->name);
+		t.size *= 2;
+		t.encoding = is_integer ? CAIRN_ENC_OPAQUE : CAIRN_ENC_COMPLEX;
+		rc = t.name ? node_add(p, &t, &p->complexes[basic]) : err_nomem(p->err, "names of types");
+	}
+	*ret = p->complexes[basic];
+	return rc;
+}
+
+static uint64_t key_of_width(uint64_t width, bool is_unsigned)
+{
+	return 2 * width + is_unsigned;
+}
+
+static uint64_t key_of_bit_int(uint32_t id)
+{
+	return UINT64_C(1) << 40 | id;
+}
+
+static uint32_t power_of_2_from(uint64_t n)
+{
+	uint32_t power = 1;
+
+	while (power < n)
+		power *= 2;
+	return power;
+}
+
+/* Aligned to its width rounded up to a power of 2, as far as the ABI goes, and as many of those as it needs. */
+static int add_bit_int(struct parser *p, uint64_t width, bool is_unsigned, uint32_t *ret)
+{
+	uint64_t bytes = (width + 7) / 8;
+	uint32_t align = power_of_2_from(bytes);
+	struct cairn_type t = {.kind = CAIRN_T_INT};
+
+	t.abi_align = align < p->abi->bit_int_align ? align : p->abi->bit_int_align;
+	t.size = (bytes + t.abi_align - 1) & ~(uint64_t)(t.abi_align - 1);
+	t.encoding = is_unsigned ? CAIRN_ENC_UNSIGNED : CAIRN_ENC_SIGNED;
+	/* What the bits above its width are, no ABI says. */
+	if (width != 8 * t.size)
+		t.encoding = CAIRN_ENC_OPAQUE;
+	t.name = arena_printf(p->arena, "%s_BitInt(%" PRIu64 ")", is_unsigned ? "unsigned " : "", width);
+	if (!t.name)
+		return err_nomem(p->err, "names of types");
+	int rc = node_add(p, &t, ret);
+	if (!rc && (map_put(&p->bit_ints, key_of_width(width, is_unsigned), *ret) < 0 ||
+		    map_put(&p->bit_ints, key_of_bit_int(*ret), width) < 0))
+		rc = err_nomem(p->err, "_BitInt");
+	return rc;
+}
+
+int node_bit_int(struct parser *p, int64_t width, bool is_unsigned, const struct token *at, uint32_t *ret)
+{
+	int64_t least = is_unsigned ? 1 : 2;
+	uint64_t known;
+
+	if (!p->abi->bit_int_max)
+		return fail_at(p, at, -EBADMSG, "the ABI %s has no _BitInt", p->abi->name);
+	if (width < least || width > p->abi->bit_int_max)
+		return fail_at(p, at, -EBADMSG, "a _BitInt of %lld bits; on %s it may have %lld to %u", (long long)width,
+			       p->abi->name, (long long)least, p->abi->bit_int_max);
+	if (!map_get(&p->bit_ints, key_of_width((uint64_t)width, is_unsigned), &known))
+		return add_bit_int(p, (uint64_t)width, is_unsigned, ret);
+	*ret = (uint32_t)known;
+	return 0;
+}
+
+bool is_bit_int(const struct parser *p, uint32_t id)
+{
+	uint64_t width;
+
+	return map_get(&p->bit_ints, key_of_bit_int(cairn_types_resolve(p->types, id)), &width);
+}
+
+uint64_t value_bits(const struct parser *p, uint32_t id)
+{
+	uint64_t width;
+
+	id = cairn_types_resolve(p->types, id);
+	const struct cairn_type *t = cairn_types_get(p->types, id);
+	if (map_get(&p->bit_ints, key_of_bit_int(id), &width))
+		return width;
+	if ((t->kind != CAIRN_T_INT && t->kind != CAIRN_T_ENUM) || t->encoding == CAIRN_ENC_OPAQUE)
+		return 0;
+	return t->encoding == CAIRN_ENC_BOOL ? 8 : 8 * t->size;
+}
+
 /* An _Atomic of a size that the ABI has instructions for is made to fit them. */
 static void make_atomic(const struct parser *p, uint32_t ref, struct cairn_type *t)
 {
-	uint64_t size, whole = 1;
+	uint64_t size, whole;
 
 	t->abi_align = align_of(p, ref);
 	if (!size_of(p, ref, &size) || !size || size > p->abi->atomic_max)
 		return;
-	while (whole < size)
-		whole *= 2;
+	whole = power_of_2_from(size);
 	t->size = whole;
 	t->abi_align = whole > t->abi_align ? (uint32_t)whole : t->abi_align;
 }
@@ -138,8 +246,12 @@ int node_derive(struct parser *p, enum cairn_type_kind kind, uint32_t ref, uint3
 
 int node_vector(struct parser *p, uint32_t element, uint64_t bytes, uint32_t *ret)
 {
+	const struct cairn_type *of = resolve(p, element);
 	uint64_t size, align = 1;
 
+	if (is_bit_int(p, element) || !((of->kind == CAIRN_T_INT && of->encoding != CAIRN_ENC_OPAQUE) || of->kind == CAIRN_T_ENUM ||
+					(of->kind == CAIRN_T_FLOAT && of->encoding != CAIRN_ENC_COMPLEX)))
+		return fail_here(p, "a vector has numbers as its elements");
 	if (!size_of(p, element, &size) || !size || !bytes || bytes % size || bytes > UINT32_MAX)
 		return fail_here(p, "a vector of %llu bytes does not hold whole elements", (unsigned long long)bytes);
 	while (align < bytes)
@@ -200,6 +312,19 @@ uint32_t align_of(const struct parser *p, uint32_t id)
 		id = t->ref;
 	}
 	return 1;
+}
+
+uint32_t member_align_of(const struct parser *p, uint32_t id)
+{
+	for (unsigned int i = 0; p->abi->ms && i < 2 * CHAIN_MAX; i++) {
+		const struct cairn_type *t = cairn_types_get(p->types, id);
+
+		if (t->kind != CAIRN_T_TYPEDEF && t->kind != CAIRN_T_CONST && t->kind != CAIRN_T_VOLATILE &&
+		    t->kind != CAIRN_T_RESTRICT)
+			break;
+		id = t->ref;
+	}
+	return align_of(p, id);
 }
 
 /* A struct has in align what an attribute of its own or of a member demands. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Literals: 0x1fUL, 1.5f, 'a', L'\x41' */
+/* Numbers: 0x1fUL, 1.5f, 3wb */
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 
 #include "decl/expr.h"
 
@@ -41,13 +42,37 @@ static bool is_floating(const struct token *t, unsigned int base)
 	return false;
 }
 
+/* Floating values are not computed with: who needs one is told that it is not known. */
 static int floating(struct parser *p, const struct token *t, struct value *ret)
 {
-	char last = t->p[t->n - 1] | 0x20;
+	static const struct {
+		const char *suffix;
+		enum basic basic;
+	} suffixes[] = {
+		/* Longer ones first. */
+		{"f128", B_FLOAT128}, {"f64x", B_FLOAT64X}, {"f32x", B_DOUBLE}, {"bf16", B_BFLOAT16}, {"f16", B_FLOAT16},
+		{"f32", B_FLOAT},     {"f64", B_DOUBLE},    {"df", B_DECIMAL32}, {"dd", B_DECIMAL64}, {"dl", B_DECIMAL128},
+		{"q", B_GNU_FLOAT128}, {"w", B_FLOAT64X},   {"f", B_FLOAT},	{"l", B_LDOUBLE},
+	};
+	bool is_complex = false;
+	size_t n = t->n;
 
-	/* Floating values are not computed with: who needs one is told that it is not known. */
 	*ret = (struct value){0};
-	return node_basic(p, last == 'f' ? B_FLOAT : last == 'l' ? B_LDOUBLE : B_DOUBLE, &ret->type);
+	/* GNU C: an imaginary number */
+	if (n && ((t->p[n - 1] | 0x20) == 'i' || (t->p[n - 1] | 0x20) == 'j')) {
+		is_complex = true;
+		n--;
+	}
+	enum basic basic = B_DOUBLE;
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		size_t m = strlen(suffixes[i].suffix);
+
+		if (n > m && !strncasecmp(t->p + n - m, suffixes[i].suffix, m)) {
+			basic = suffixes[i].basic;
+			break;
+		}
+	}
+	return is_complex ? node_complex(p, basic, &ret->type) : node_basic(p, basic, &ret->type);
 }
 
 /* The first type that holds it; @longs: 1 or 2 "l". A decimal number is unsigned only when it says so. */
@@ -66,6 +91,23 @@ static int type_of_integer(struct parser *p, uint64_t v, unsigned int base, bool
 			return node_basic(p, (enum basic)(types[i] + 1), ret);
 	}
 	return node_basic(p, B_ULLONG, ret);
+}
+
+/* After "3wb" or "3uwb", "wbu" at the end: the narrowest _BitInt that holds it. */
+static int parse_bit_int_rest(struct parser *p, size_t at, uint64_t v, bool is_unsigned, struct value *ret)
+{
+	struct token t = p->tok;
+	int64_t width = v ? 64 - __builtin_clzll(v) : 1;
+
+	if (at < t.n && (t.p[at] | 0x20) == 'u') {
+		is_unsigned = true;
+		at++;
+	}
+	if (at != t.n)
+		return fail_here(p, "\"%.*s\" is no number", t.n > 40 ? 40 : (int)t.n, t.p);
+	*ret = (struct value){0};
+	int rc = node_bit_int(p, width + !is_unsigned, is_unsigned, &t, &ret->type);
+	return rc ? rc : next(p);
 }
 
 int parse_number(struct parser *p, struct value *ret)
@@ -99,58 +141,12 @@ int parse_number(struct parser *p, struct value *ret)
 			is_unsigned = true;
 		else if (c == 'l' && longs < 2)
 			longs++;
+		else if (c == 'w' && at + 1 < t.n && (t.p[at + 1] | 0x20) == 'b')
+			return parse_bit_int_rest(p, at + 2, v, is_unsigned, ret);
 		else
 			return fail_here(p, "\"%.*s\" is no number", t.n > 40 ? 40 : (int)t.n, t.p);
 	}
 	*ret = (struct value){.v = v, .known = true};
 	int rc = type_of_integer(p, v, base, is_unsigned, longs, &ret->type);
-	return rc ? rc : next(p);
-}
-
-/* One character or escape; @*at is moved behind it. */
-static uint64_t read_char(const struct token *t, size_t *at)
-{
-	static const char names[] = "n\nt\tr\ra\ab\bf\fv\ve\033";
-	uint64_t v;
-	char c = t->p[(*at)++];
-
-	if (c != '\\' || *at >= t->n)
-		return (unsigned char)c;
-	c = t->p[(*at)++];
-	if (c == 'x') {
-		read_digits(t, at, 16, &v);
-		return v;
-	}
-	if (c >= '0' && c <= '7') {
-		v = 0;
-		for (size_t i = (*at)--; *at < t->n && *at < i + 2 && t->p[*at] >= '0' && t->p[*at] <= '7'; (*at)++)
-			v = 8 * v + (uint64_t)(t->p[*at] - '0');
-		return v;
-	}
-	for (size_t i = 0; i + 1 < sizeof(names); i += 2)
-		if (names[i] == c)
-			return (unsigned char)names[i + 1];
-	return (unsigned char)c;
-}
-
-int parse_char(struct parser *p, struct value *ret)
-{
-	struct token t = p->tok;
-	bool wide = t.p[0] != '\'';
-	size_t at = (size_t)((const char *)memchr(t.p, '\'', t.n) - t.p) + 1;
-	uint32_t type;
-	uint64_t v = 0;
-	int rc = node_basic(p, wide ? B_INT : B_CHAR, &type);
-
-	if (rc)
-		return rc;
-	/* 'abcd' is a number of four bytes, as magic numbers are written. */
-	for (size_t n = 0; at + 1 < t.n && n < 4; n++) {
-		uint64_t c = read_char(&t, &at);
-
-		v = n ? v << 8 | (c & 0xff) : fit_to(p, type, c);
-	}
-	rc = node_basic(p, B_INT, &type);
-	*ret = value_of(p, type, v);
 	return rc ? rc : next(p);
 }

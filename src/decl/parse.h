@@ -67,13 +67,17 @@ enum basic {
 	B_INT128,
 	B_UINT128,
 	B_FLOAT16,
+	B_BFLOAT16,
 	B_FLOAT,
 	B_DOUBLE,
 	B_LDOUBLE,
+	B_FLOAT64X,
 	B_FLOAT128,
-	B_CFLOAT,
-	B_CDOUBLE,
-	B_CLDOUBLE,
+	B_GNU_FLOAT128,
+	B_IBM128,
+	B_DECIMAL32,
+	B_DECIMAL64,
+	B_DECIMAL128,
 	B_VA_LIST,
 	N_BASICS
 };
@@ -97,6 +101,8 @@ struct parser {
 	int peek_error; /* of peek_token() */
 	unsigned int depth;
 	uint32_t basics[N_BASICS];
+	uint32_t complexes[N_BASICS]; /* _Complex of each */
+	struct map bit_ints;	      /* width and sign to the _BitInt, and from there to its width */
 };
 
 /* ---- decl.c: tokens ---- */
@@ -143,13 +149,24 @@ int node_add(struct parser *p, const struct cairn_type *t, uint32_t *ret);
 /* The struct, union or enum of that tag, or a new one that is only declared; an empty @name is always a new one. */
 int node_tagged(struct parser *p, enum cairn_type_kind kind, const struct token *name, uint32_t *ret);
 int node_derive(struct parser *p, enum cairn_type_kind kind, uint32_t ref, uint32_t *ret);
+/* -EBADMSG, told at the next token: the ABI has no such type. */
 int node_basic(struct parser *p, enum basic basic, uint32_t *ret);
+/* Its name, when the ABI does not have it; else NULL. */
+const char *missing_basic(const struct parser *p, enum basic basic);
+int node_complex(struct parser *p, enum basic basic, uint32_t *ret);
+/* _BitInt(@width); -EBADMSG, told at @at: not of that width, or none at all. */
+int node_bit_int(struct parser *p, int64_t width, bool is_unsigned, const struct token *at, uint32_t *ret);
+bool is_bit_int(const struct parser *p, uint32_t id);
+/* The bits that a value of an integer type has, for bit-fields; 0: it is no integer. */
+uint64_t value_bits(const struct parser *p, uint32_t id);
 int node_vector(struct parser *p, uint32_t element, uint64_t bytes, uint32_t *ret);
 
 /* Bytes; false for void, functions, what is only declared. A flexible array has 0. */
 bool size_of(const struct parser *p, uint32_t id, uint64_t *ret);
 /* As a member; attributes of typedefs and _Atomic counted. At least 1. */
 uint32_t align_of(const struct parser *p, uint32_t id);
+/* Of a member of that type. Microsoft's compiler takes no notice of a typedef's attribute that lowers it. */
+uint32_t member_align_of(const struct parser *p, uint32_t id);
 static inline const struct cairn_type *resolve(const struct parser *p, uint32_t id)
 {
 	return cairn_types_get(p->types, cairn_types_resolve(p->types, id));
@@ -165,7 +182,7 @@ struct attributes {
 	uint32_t aligned;     /* 0: none */
 	uint64_t vector_size; /* bytes; 0: none */
 	uint32_t vector_elems;/* ext_vector_type(N) */
-	uint32_t mode;        /* bytes of mode(DI) and so on; 0: none */
+	const struct mode *mode; /* mode(DI) and so on */
 };
 
 /* Any number of __attribute__((...)), _Alignas(...), [[...]] and __declspec(...) that are next. */

@@ -42,17 +42,14 @@ static bool is_record(const struct cairn_type *t)
 static int parse_width(struct parser *p, const struct token *at, struct cairn_place_member *place,
 		       struct cairn_member *m)
 {
-	const struct cairn_type *t = resolve(p, m->type);
 	int64_t width;
-	uint64_t bits = 8 * place->size;
+	uint64_t bits = value_bits(p, m->type);
 	int rc = parse_constant(p, &width, NULL);
 
 	if (rc)
 		return rc;
-	if (t->kind != CAIRN_T_INT && t->kind != CAIRN_T_ENUM)
+	if (!bits)
 		return fail_at(p, at, -EBADMSG, "a bit-field must have an integer type");
-	if (t->encoding == CAIRN_ENC_BOOL && bits > 8)
-		bits = 8;
 	if (width < 0 || (uint64_t)width > bits)
 		return fail_at(p, at, -EBADMSG, "a bit-field of %lld bits in a type of %llu", (long long)width,
 			       (unsigned long long)bits);
@@ -61,6 +58,18 @@ static int parse_width(struct parser *p, const struct token *at, struct cairn_pl
 	place->bit_field = true;
 	place->width = m->bit_size = (uint32_t)width;
 	return 0;
+}
+
+/* As an element of arrays, too, but flexible ones. Enums, _Complex, _BitInt do not count; nor sizes that are no power of 2. */
+static uint32_t bytes_of_number(const struct parser *p, uint32_t id)
+{
+	const struct cairn_type *t = resolve(p, id);
+
+	while (t->kind == CAIRN_T_ARRAY && t->has_count && !t->vector)
+		t = resolve(p, id = t->ref);
+	bool is_number = (t->kind == CAIRN_T_INT && t->encoding != CAIRN_ENC_OPAQUE && !is_bit_int(p, id)) ||
+			 (t->kind == CAIRN_T_FLOAT && t->encoding != CAIRN_ENC_COMPLEX);
+	return is_number && !(t->size & (t->size - 1)) ? (uint32_t)t->size : 0;
 }
 
 static int describe(struct parser *p, uint32_t type, const struct token *at, struct cairn_place_member *place)
@@ -76,9 +85,11 @@ static int describe(struct parser *p, uint32_t type, const struct token *at, str
 		return fail_at(p, at, -EBADMSG,
 			       t->kind == CAIRN_T_FUNC ? "a member cannot be a function"
 						       : "the size of the member's type is not known here");
-	place->align = align_of(p, type);
+	place->align = member_align_of(p, type);
 	if (p->abi->ms)
 		place->required = required_align_of(p, type);
+	else
+		place->number = bytes_of_number(p, type);
 	return 0;
 }
 

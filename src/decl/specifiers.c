@@ -27,6 +27,7 @@ enum word_class {
 	W_SHORT,
 	W_LONG,
 	W_COMPLEX,
+	W_BIT_INT,
 	W_BASE, /* the rest of the table tells which */
 };
 
@@ -62,13 +63,18 @@ static const struct word {
 	{"__uint128_t", W_BASE, BASE_OTHER, B_UINT128},
 	{"_Float16", W_BASE, BASE_OTHER, B_FLOAT16},
 	{"__fp16", W_BASE, BASE_OTHER, B_FLOAT16},
-	{"__bf16", W_BASE, BASE_OTHER, B_FLOAT16},
+	{"__bf16", W_BASE, BASE_OTHER, B_BFLOAT16},
 	{"_Float32", W_BASE, BASE_OTHER, B_FLOAT},
 	{"_Float64", W_BASE, BASE_OTHER, B_DOUBLE},
 	{"_Float32x", W_BASE, BASE_OTHER, B_DOUBLE},
-	{"_Float64x", W_BASE, BASE_OTHER, B_LDOUBLE},
+	{"_Float64x", W_BASE, BASE_OTHER, B_FLOAT64X},
 	{"_Float128", W_BASE, BASE_OTHER, B_FLOAT128},
-	{"__float128", W_BASE, BASE_OTHER, B_FLOAT128},
+	{"__float128", W_BASE, BASE_OTHER, B_GNU_FLOAT128},
+	{"__ibm128", W_BASE, BASE_OTHER, B_IBM128},
+	{"_Decimal32", W_BASE, BASE_OTHER, B_DECIMAL32},
+	{"_Decimal64", W_BASE, BASE_OTHER, B_DECIMAL64},
+	{"_Decimal128", W_BASE, BASE_OTHER, B_DECIMAL128},
+	{"_BitInt", W_BIT_INT},	    {"_ExtInt", W_BIT_INT},
 	{"__builtin_va_list", W_BASE, BASE_OTHER, B_VA_LIST},
 };
 
@@ -89,6 +95,12 @@ static const struct symbol *typedef_of(const struct parser *p, const struct toke
 	return s && s->kind == SYMBOL_TYPEDEF ? s : NULL;
 }
 
+/* GCC and Clang do not agree on these as keywords: headers define those that one of them lacks. */
+static bool is_soft(const struct word *w)
+{
+	return w->base == BASE_OTHER && w->text[0] == '_' && w->basic != B_BOOL;
+}
+
 /* C23 has it as a keyword, before it was a macro: without either, it cannot mean anything else. */
 static bool is_bool(const struct parser *p, const struct token *t)
 {
@@ -104,6 +116,8 @@ bool begins_type(const struct parser *p, const struct token *t)
 struct counted {
 	unsigned int n_long, n_short, n_signed, n_unsigned, n_complex;
 	const struct word *base;
+	int64_t width; /* of _BitInt, when has_width */
+	bool has_width;
 	uint32_t type; /* struct, typedef, typeof; valid when has_type */
 	bool has_type;
 	bool is_const, is_volatile, is_atomic;
@@ -111,7 +125,7 @@ struct counted {
 
 static bool is_complete(const struct counted *c)
 {
-	return c->base || c->has_type || c->n_long || c->n_short || c->n_signed || c->n_unsigned || c->n_complex;
+	return c->base || c->has_type || c->has_width || c->n_long || c->n_short || c->n_signed || c->n_unsigned || c->n_complex;
 }
 
 static enum basic integer_of(const struct counted *c)
@@ -125,13 +139,20 @@ static enum basic integer_of(const struct counted *c)
 	return c->n_unsigned ? (enum basic)(basic + 1) : basic;
 }
 
-static enum basic floating_of(const struct counted *c)
+/* "unsigned _Complex" is one of int, "_Complex" alone one of double. */
+static enum basic basic_of(const struct counted *c)
 {
-	bool is_float = c->base && c->base->base == BASE_OTHER && c->base->basic == B_FLOAT;
+	bool sized = c->n_long || c->n_short || c->n_signed || c->n_unsigned;
 
-	if (c->n_complex)
-		return is_float ? B_CFLOAT : c->n_long ? B_CLDOUBLE : B_CDOUBLE;
-	return c->n_long ? B_LDOUBLE : B_DOUBLE;
+	if ((c->base && c->base->base == BASE_DOUBLE) || (!c->base && c->n_complex && !sized))
+		return c->n_long ? B_LDOUBLE : B_DOUBLE;
+	return integer_of(c);
+}
+
+static bool has_complex(enum basic basic)
+{
+	return basic != B_BOOL && basic != B_BFLOAT16 && basic != B_IBM128 && basic != B_DECIMAL32 &&
+	       basic != B_DECIMAL64 && basic != B_DECIMAL128 && basic != B_VA_LIST;
 }
 
 static bool is_contradictory(const struct counted *c)
@@ -140,36 +161,36 @@ static bool is_contradictory(const struct counted *c)
 	enum base base = c->base ? c->base->base : BASE_NONE;
 
 	if (c->has_type)
-		return c->base || sized || sign || c->n_complex;
+		return c->base || c->has_width || sized || sign || c->n_complex;
 	if (c->n_long > 2 || (c->n_long && c->n_short) || (c->n_signed && c->n_unsigned))
 		return true;
+	if (c->has_width)
+		return c->base || sized || c->n_complex;
 	if (base == BASE_OTHER && sign)
 		return c->base->basic != B_INT128 || sized;
-	return (base == BASE_CHAR && sized) || (base == BASE_VOID && (sized || sign)) ||
-	       (base == BASE_DOUBLE && (sign || c->n_short || c->n_long > 1)) || (base == BASE_OTHER && sized);
+	if (base == BASE_VOID)
+		return sized || sign || c->n_complex;
+	return (base == BASE_CHAR && sized) || (base == BASE_DOUBLE && (sign || c->n_short || c->n_long > 1)) ||
+	       (base == BASE_OTHER && sized);
 }
 
 static int decide(struct parser *p, const struct counted *c, const struct token *at, uint32_t *ret)
 {
-	enum base base = c->base ? c->base->base : BASE_NONE;
-	enum basic basic;
-
 	if (!is_complete(c))
 		return fail_at(p, at, -EBADMSG, "expected a type");
 	if (is_contradictory(c))
 		return fail_at(p, at, -EBADMSG, "these words make no type");
 	*ret = c->type;
-	if (c->has_type || base == BASE_VOID)
+	if (c->has_type || (c->base && c->base->base == BASE_VOID))
 		return 0;
-	if (base == BASE_DOUBLE || c->n_complex)
-		basic = floating_of(c);
-	else if (base == BASE_OTHER && !c->n_unsigned)
-		basic = c->base->basic;
-	else
-		basic = integer_of(c);
-	if ((basic == B_INT128 || basic == B_UINT128) && !p->abi->scalars[CAIRN_C_INT128].size)
-		return fail_at(p, at, -EBADMSG, "the ABI %s has no __int128", p->abi->name);
-	return node_basic(p, basic, ret);
+	if (c->has_width)
+		return node_bit_int(p, c->width, c->n_unsigned, at, ret);
+	enum basic basic = basic_of(c);
+	if (missing_basic(p, basic))
+		return fail_at(p, at, -EBADMSG, "the ABI %s has no %s", p->abi->name, missing_basic(p, basic));
+	if (c->n_complex && !has_complex(basic))
+		return fail_at(p, at, -EBADMSG, "there is no _Complex of this type");
+	return c->n_complex ? node_complex(p, basic, ret) : node_basic(p, basic, ret);
 }
 
 static int set_type(struct counted *c, int rc)
@@ -192,6 +213,18 @@ static int parse_atomic(struct parser *p, struct counted *c)
 	rc = rc ? rc : expect(p, ')');
 	rc = rc ? rc : node_derive(p, CAIRN_T_ATOMIC, c->type, &c->type);
 	return set_type(c, rc);
+}
+
+/* The width of a _BitInt, in parentheses */
+static int parse_bit_int(struct parser *p, struct counted *c)
+{
+	int rc = expect(p, '(');
+
+	if (!rc && c->has_width)
+		return fail_here(p, "these words make no type");
+	c->has_width = true;
+	rc = rc ? rc : parse_constant(p, &c->width, NULL);
+	return rc ? rc : expect(p, ')');
 }
 
 /* One word; it is read. */
@@ -236,6 +269,8 @@ static int take_word(struct parser *p, const struct word *w, struct counted *c, 
 	case W_COMPLEX:
 		c->n_complex++;
 		break;
+	case W_BIT_INT:
+		return parse_bit_int(p, c);
 	case W_BASE:
 		/* "double complex", "int long": two base words are none of those. */
 		if (c->base)
@@ -255,6 +290,10 @@ static int take(struct parser *p, struct counted *c, struct specifiers *ret)
 	const struct symbol *s;
 	int rc;
 
+	if (w && is_soft(w) && (c->base || c->has_type))
+		return 0;
+	if (w && is_soft(w) && typedef_of(p, &p->tok))
+		w = NULL;
 	if (w) {
 		rc = take_word(p, w, c, ret);
 		return rc ? rc : 1;

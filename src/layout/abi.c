@@ -21,8 +21,8 @@
 	.scalars[CAIRN_C_BOOL] = {1, 1}, .scalars[CAIRN_C_CHAR] = {1, 1},                          \
 	.scalars[CAIRN_C_SHORT] = {2, 2}, .scalars[CAIRN_C_INT] = {4, 4},                          \
 	.scalars[CAIRN_C_FLOAT16] = {2, 2}, .scalars[CAIRN_C_FLOAT] = {4, 4},                      \
-	.scalars[CAIRN_C_FLOAT128] = {16, 16}, .bare_aligned = 16, .vector_align_max = 128,        \
-	.wchar_size = 4, .atomic_max = 8
+	.bare_aligned = 16, .vector_align_max = 128, .wchar_size = 4, .atomic_max = 8,             \
+	.bit_int_align = 8, .bit_int_max = 128
 
 #define LP64                                                                                       \
 	COMMON, .scalars[CAIRN_C_LONG] = {8, 8}, .scalars[CAIRN_C_LLONG] = {8, 8},                 \
@@ -34,42 +34,60 @@
 		.scalars[CAIRN_C_PTR] = {4, 4}, .scalars[CAIRN_C_DOUBLE] = {8, 8},                 \
 		.scalars[CAIRN_C_LDOUBLE] = {8, 8}
 
-#define WINDOWS .ms = true, .wchar_size = 2, .wchar_unsigned = true, .empty_size = 4
+/*
+ * What GCC, Clang, or both have beyond the types of the standard. Whether they have 16-bit floats depends on their version
+ * and options.
+ */
+#define QUAD .scalars[CAIRN_C_FLOAT128] = {16, 16}, .scalars[CAIRN_C_FLOAT64X] = {16, 16}
+#define GNU_QUAD QUAD, .scalars[CAIRN_C_GNU_FLOAT128] = {16, 16}
+#define DECIMAL                                                                                    \
+	.scalars[CAIRN_C_DECIMAL32] = {4, 4}, .scalars[CAIRN_C_DECIMAL64] = {8, 8},                \
+	.scalars[CAIRN_C_DECIMAL128] = {16, 16}
+/* Clang's limit for x86; elsewhere it is 128. */
+#define LONG_BIT_INT .bit_int_max = 8388608
+
+#define WINDOWS LONG_BIT_INT, .ms = true, .wchar_size = 2, .wchar_unsigned = true, .empty_size = 4
 
 #pragma GCC diagnostic push
 /* A row overrides what its family says. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 
 static const struct cairn_abi abis[] = {
-	{"x86-64", "x86_64-linux-gnu", LP64, .atomic_max = 16, .va_list_size = 24, .va_list_array = true},
-	{"x32", "x86_64-linux-gnux32", ILP32, .scalars[CAIRN_C_INT128] = {16, 16},
-	 .scalars[CAIRN_C_LDOUBLE] = {16, 16}, .atomic_max = 16, .va_list_size = 16, .va_list_array = true},
+	{"x86-64", "x86_64-linux-gnu", LP64, GNU_QUAD, DECIMAL, LONG_BIT_INT, .atomic_max = 16, .va_list_size = 24,
+	 .va_list_array = true},
+	{"x32", "x86_64-linux-gnux32", ILP32, GNU_QUAD, DECIMAL, LONG_BIT_INT,
+	 .scalars[CAIRN_C_INT128] = {16, 16}, .scalars[CAIRN_C_LDOUBLE] = {16, 16}, .atomic_max = 16, .va_list_size = 16, .va_list_array = true},
 	/* long long and double are aligned to 4 in a struct, though not when they are _Atomic. */
-	{"i386", "i686-linux-gnu", ILP32, .scalars[CAIRN_C_LLONG] = {8, 4}, .scalars[CAIRN_C_DOUBLE] = {8, 4},
-	 .scalars[CAIRN_C_LDOUBLE] = {12, 4}},
-	{"aarch64", "aarch64-linux-gnu", LP64, .char_unsigned = true, .wchar_unsigned = true, .unnamed_counts = true,
-	 .vector_align_max = 16, .atomic_max = 16, .va_list_size = 32},
-	{"aarch64be", "aarch64_be-linux-gnu", LP64, .big_endian = true, .char_unsigned = true,
+	{"i386", "i686-linux-gnu", ILP32, GNU_QUAD, DECIMAL, LONG_BIT_INT,
+	 .scalars[CAIRN_C_LLONG] = {8, 4}, .scalars[CAIRN_C_DOUBLE] = {8, 4}, .scalars[CAIRN_C_LDOUBLE] = {12, 4},
+	 .scalars[CAIRN_C_FLOAT64X] = {12, 4}, .bit_int_align = 4},
+	/* GCC has decimals here from version 13 on, by the AAPCS64; Clang aligns _BitInt by it from 18 on. */
+	{"aarch64", "aarch64-linux-gnu", LP64, QUAD, DECIMAL, .bit_int_align = 16, .char_unsigned = true,
 	 .wchar_unsigned = true, .unnamed_counts = true, .vector_align_max = 16, .atomic_max = 16, .va_list_size = 32},
+	{"aarch64be", "aarch64_be-linux-gnu", LP64, QUAD, DECIMAL, .bit_int_align = 16, .big_endian = true,
+	 .char_unsigned = true, .wchar_unsigned = true, .unnamed_counts = true, .vector_align_max = 16, .atomic_max = 16, .va_list_size = 32},
 	/* No type of the AAPCS is aligned to more than 8. */
 	{"arm", "arm-linux-gnueabihf", ILP32, .char_unsigned = true, .wchar_unsigned = true,
 	 .unnamed_counts = true, .vector_align_max = 8, .bare_aligned = 8, .va_list_size = 4},
-	{"riscv64", "riscv64-linux-gnu", LP64, .char_unsigned = true, .atomic_max = 16},
-	{"riscv32", "riscv32-linux-gnu", ILP32, .scalars[CAIRN_C_LDOUBLE] = {16, 16}, .char_unsigned = true,
+	{"riscv64", "riscv64-linux-gnu", LP64, QUAD, .char_unsigned = true, .atomic_max = 16},
+	{"riscv32", "riscv32-linux-gnu", ILP32, QUAD, .scalars[CAIRN_C_LDOUBLE] = {16, 16}, .char_unsigned = true,
 	 .atomic_max = 16},
 	/* Nothing is aligned to more than 8; Clang before 18 said 16 of __int128. */
-	{"s390x", "s390x-linux-gnu", LP64, .big_endian = true, .char_unsigned = true, .bare_aligned = 8,
+	{"s390x", "s390x-linux-gnu", LP64, DECIMAL, .big_endian = true, .char_unsigned = true, .bare_aligned = 8,
 	 .scalars[CAIRN_C_LDOUBLE] = {16, 8}, .scalars[CAIRN_C_INT128] = {16, 8},
-	 .scalars[CAIRN_C_FLOAT128] = {16, 8}, .atomic_max = 16, .va_list_size = 32, .va_list_array = true},
-	{"ppc64le", "powerpc64le-linux-gnu", LP64, .char_unsigned = true},
-	{"ppc64", "powerpc64-linux-gnu", LP64, .big_endian = true, .char_unsigned = true},
+	 .scalars[CAIRN_C_FLOAT128] = {16, 8}, .scalars[CAIRN_C_FLOAT64X] = {16, 8},
+	 .scalars[CAIRN_C_DECIMAL128] = {16, 8}, .atomic_max = 16, .va_list_size = 32, .va_list_array = true},
+	{"ppc64le", "powerpc64le-linux-gnu", LP64, GNU_QUAD, DECIMAL, .scalars[CAIRN_C_IBM128] = {16, 16},
+	 .char_unsigned = true},
+	{"ppc64", "powerpc64-linux-gnu", LP64, DECIMAL, .scalars[CAIRN_C_IBM128] = {16, 16},
+	 .big_endian = true, .char_unsigned = true},
 	{"mips", "mips-linux-gnu", ILP32, .big_endian = true},
 	{"mipsel", "mipsel-linux-gnu", ILP32},
-	{"mips64", "mips64-linux-gnuabi64", LP64, .big_endian = true},
-	{"mips64el", "mips64el-linux-gnuabi64", LP64},
+	{"mips64", "mips64-linux-gnuabi64", LP64, QUAD, .big_endian = true},
+	{"mips64el", "mips64el-linux-gnuabi64", LP64, QUAD},
 	/* long double is double. */
-	{"bpf", "bpfel", LP64, .scalars[CAIRN_C_LDOUBLE] = {8, 8}},
-	{"bpfeb", "bpfeb", LP64, .scalars[CAIRN_C_LDOUBLE] = {8, 8}, .big_endian = true},
+	{"bpf", "bpfel", LP64, .scalars[CAIRN_C_LDOUBLE] = {8, 8}, .bit_int_max = 0},
+	{"bpfeb", "bpfeb", LP64, .scalars[CAIRN_C_LDOUBLE] = {8, 8}, .bit_int_max = 0, .big_endian = true},
 	{"windows-x64", "x86_64-pc-windows-msvc", LP64, .scalars[CAIRN_C_LONG] = {4, 4},
 	 .scalars[CAIRN_C_LDOUBLE] = {8, 8}, .atomic_max = 16, WINDOWS},
 	{"windows-x86", "i686-pc-windows-msvc", ILP32, WINDOWS},

@@ -21,7 +21,7 @@
  *  - width 0 goes to the next unit, whatever is packed
  *  - a bit-field without a name does not raise the alignment of the struct but on ARM
  *
- * Microsoft's rules are in place_ms.c.
+ * Microsoft's rules are in place_ms.c, ms_struct's in place_ms_struct.c.
  */
 #include "layout/place.h"
 
@@ -110,8 +110,9 @@ static int place_sysv(const struct cairn_abi *abi, struct cairn_place_record *re
 
 int layout_place_from(const struct cairn_abi *abi, struct cairn_place_record *rec, uint64_t start, uint64_t *ret_end)
 {
-	return (abi->ms || rec->ms_struct) && !rec->gcc_struct ? layout_place_ms(abi, rec, start, ret_end)
-							       : place_sysv(abi, rec, start, ret_end);
+	if (rec->gcc_struct || (!abi->ms && !rec->ms_struct))
+		return place_sysv(abi, rec, start, ret_end);
+	return abi->ms ? layout_place_ms(abi, rec, start, ret_end) : layout_place_ms_struct(rec, start, ret_end);
 }
 
 /* Alignments above are refused by the compilers, too. */
@@ -130,13 +131,16 @@ static int check(struct cairn_place_record *rec, struct cairn_err *err)
 		struct cairn_place_member *m = &rec->members[i];
 
 		m->align = m->align ? m->align : 1;
-		if (!is_align(m->align) || !is_align(m->aligned) || !is_align(m->required))
+		if (!is_align(m->align) || !is_align(m->aligned) || !is_align(m->required) || !is_align(m->number))
 			return err_set(err, -EINVAL, "member %zu: an alignment is not a power of 2 below 2^28", i);
 		if (m->size > CAIRN_LAYOUT_SIZE_MAX)
 			return err_set(err, -ERANGE, "member %zu has %" PRIu64 " bytes", i, m->size);
 		if (m->bit_field && m->width > 8 * m->size)
 			return err_set(err, -EINVAL, "member %zu: a bit-field of %u bits in a type of %" PRIu64, i,
 				       m->width, 8 * m->size);
+		if (rec->ms_struct && m->bit_field && m->size & (m->size - 1))
+			return err_set(err, -EINVAL, "member %zu: a unit of %" PRIu64 " bytes, in ms_struct, is aligned to none of "
+				       "the powers of 2", i, m->size);
 	}
 	return 0;
 }

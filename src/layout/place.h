@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Placing members: what the two sets of rules share. */
+/* Placing members: what the three sets of rules share. */
 #ifndef LAYOUT_PLACE_H
 #define LAYOUT_PLACE_H
 
@@ -10,6 +10,7 @@
  * no unit of bit-fields is open by Microsoft's rules; @ret_end is the bit where they end. May be NULL.
  */
 int layout_place_from(const struct cairn_abi *abi, struct cairn_place_record *rec, uint64_t start, uint64_t *ret_end);
+int layout_place_ms_struct(struct cairn_place_record *rec, uint64_t start, uint64_t *ret_end);
 int layout_place_ms(const struct cairn_abi *abi, struct cairn_place_record *rec, uint64_t start, uint64_t *ret_end);
 
 /* @to is a power of 2. */

@@ -91,7 +91,7 @@ int layout_place_ms(const struct cairn_abi *abi, struct cairn_place_record *rec,
 {
 	struct units u = {.is_union = rec->is_union, .align = 8, .size = start};
 
-	if (!abi->ms || rec->pack <= abi->scalars[CAIRN_C_PTR].size)
+	if (rec->pack <= abi->scalars[CAIRN_C_PTR].size)
 		u.pack = 8 * (uint64_t)rec->pack;
 	for (size_t i = 0; i < rec->n_members; i++) {
 		struct cairn_place_member *m = &rec->members[i];
@@ -109,7 +109,7 @@ int layout_place_ms(const struct cairn_abi *abi, struct cairn_place_record *rec,
 	u.align = max_u64(u.align, 8 * (uint64_t)rec->aligned);
 	rec->align = (uint32_t)(u.align / 8);
 	rec->size = round_up(u.size, u.align) / 8;
-	if (!rec->size && abi->empty_size)
+	if (!rec->size)
 		rec->size = max_u64(abi->empty_size, rec->align);
 	return 0;
 }

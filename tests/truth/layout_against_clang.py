@@ -44,8 +44,14 @@ PER_FILE = 500
 SCALARS = ["char", "signed char", "unsigned char", "_Bool", "short", "unsigned short", "int", "unsigned", "long",
            "unsigned long", "long long", "unsigned long long", "float", "double", "long double", "void *",
            "float _Complex", "double _Complex", "_Atomic long long", "_Atomic short", "_Atomic(char *)", "enum e",
-           "enum small", "enum wide", "v8", "v16", "v32", "low", "high", "int (*)(void)"]
+           "enum small", "enum wide", "v8", "v16", "v32", "low", "low2", "high", "int (*)(void)", "_Complex int",
+           "long long _Complex", "unsigned char _Complex", "_Float32", "_Float64"]
 INT128 = ["__int128", "unsigned __int128"]
+# Not for BPF. Clang before 18 aligns those of more than 64 bits to 8 on aarch64, where the AAPCS64 says 16.
+BIT_INTS = [("_BitInt(17)", 17), ("unsigned _BitInt(1)", 1), ("unsigned _BitInt(33)", 33), ("_BitInt(64)", 64)]
+LONG_BIT_INTS = [("_BitInt(65)", 65), ("unsigned _BitInt(128)", 128)]
+GNU_FLOATS = ["__float128", "_Complex __float128"]
+GCC_ONLY = ["_Float64x", "_Float128", "_Complex _Float64x", "_Decimal32", "_Decimal64", "_Decimal128"]
 BIT_TYPES = [("char", 8), ("signed char", 8), ("unsigned char", 8), ("_Bool", 1), ("short", 16), ("unsigned short", 16),
              ("int", 32), ("unsigned", 32), ("long long", 64), ("unsigned long long", 64), ("enum e", 32),
              ("enum small", 8)]
@@ -57,8 +63,11 @@ typedef int v8 __attribute__((vector_size(8)));
 typedef float v16 __attribute__((vector_size(16)));
 typedef long long v32 __attribute__((vector_size(32)));
 typedef long long low __attribute__((aligned(2)));
+typedef low low2;
 typedef short high __attribute__((aligned(8)));
 """
+# Of GCC and the glibc for Clang.
+CLANG_PRELUDE = "typedef float _Float32; typedef double _Float64;\n"
 
 
 class Maker:
@@ -68,12 +77,20 @@ class Maker:
         self.rng, self.abi, self.compiler = rng, abi, compiler
         self.windows = abi.startswith("windows")
         self.scalars = SCALARS + (INT128 if abi not in NO_INT128 else [])
+        bit_ints = BIT_INTS + ([] if abi.startswith("aarch64") else LONG_BIT_INTS)
+        if compiler == "gcc" or abi.startswith("bpf"):
+            bit_ints = []
+        # ms_struct aligns to the size, which is 12 there.
+        self.bit_types = BIT_TYPES + [b for b in bit_ints if (abi, b[0]) != ("i386", "_BitInt(65)")]
+        self.scalars += [name for name, _ in bit_ints]
+        if abi in ("x86-64", "x32", "i386"):
+            self.scalars += GNU_FLOATS[:1 if compiler == "gcc" else 2] + (GCC_ONLY if compiler == "gcc" else [])
         if self.windows:
             # What Microsoft's compiler has no words for, Clang makes up.
-            self.scalars = [s for s in self.scalars if s not in ("enum wide", "low")]
+            self.scalars = [s for s in self.scalars if s != "enum wide"]
         if (abi, compiler) == ("i386", "gcc"):
             # In a union, GCC aligns them to 4: docs/findings/gcc-i386-atomic-in-union.md
-            self.scalars = [s for s in self.scalars if s not in ("_Atomic long long", "v8")]
+            self.scalars = [s for s in self.scalars if s not in ("_Atomic long long", "v8", "_Decimal64")]
         self.records = []  # names that later ones may contain
         self.numbers = 0
 
@@ -94,7 +111,7 @@ class Maker:
 
     def bit_field(self):
         rng = self.rng
-        base, bits = rng.choice(BIT_TYPES)
+        base, bits = rng.choice(self.bit_types)
         kind = rng.random()
         if kind < 0.1:
             return f"{base} : 0;"
@@ -147,13 +164,15 @@ class Maker:
         body = self.members(0)
         if word == "union":
             body = re.sub(r"\b(\w+)\[\];", r"\1[2];", body)
-        text = f"{word} S{i} {{ {body} }}{self.attributes(False)};"
+        # GCC's differs, see place_ms_struct.c.
+        ms = " __attribute__((ms_struct))" if self.compiler == "clang" and not self.windows and rng.random() < 0.1 else ""
+        text = f"{word} S{i} {{ {body} }}{self.attributes(False)}{ms};"
         if "[];" not in body:
             self.records.append(f"{word} S{i}")
         return f"#pragma pack(push, {pack})\n{text}\n#pragma pack(pop)\n" if pack else text + "\n"
 
     def text(self, count):
-        return PRELUDE + "".join(self.record(i) for i in range(count))
+        return PRELUDE + (CLANG_PRELUDE if self.compiler == "clang" else "") + "".join(self.record(i) for i in range(count))
 
 
 # ---- the compilers' answers: {name: (size, align, {member: offset in bits})} ----
@@ -192,7 +211,7 @@ def clang_command():
 
 
 def ask_clang(text, abi):
-    command = clang_command() + [f"--target={ABIS[abi]}", "-w", "-fsyntax-only", "-Xclang",
+    command = clang_command() + [f"--target={ABIS[abi]}", "-w", "-Wno-incompatible-ms-struct", "-fsyntax-only", "-Xclang",
                                  "-fdump-record-layouts", "-x", "c", "-"]
     # Only what is used is laid out.
     names = re.findall(r"^((?:struct|union) S\d+) {", text, re.M)
