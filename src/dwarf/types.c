@@ -102,6 +102,9 @@ static int read_base(struct dw_types *r, const struct dw_die *die, struct cairn_
 		t->encoding = CAIRN_ENC_UNSIGNED;
 		break;
 	}
+	/* How many of its bits are the value Clang does not say, and it leaves the others as they were. */
+	if (t->kind == CAIRN_T_INT && t->name && strstr(t->name, "_BitInt"))
+		t->encoding = CAIRN_ENC_OPAQUE;
 	return 0;
 }
 

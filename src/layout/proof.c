@@ -45,10 +45,13 @@ static const char *integer_of(uint64_t size)
 	}
 }
 
+/* NULL: no type has its size and alignment on every ABI (_Float128, _Decimal64, _Complex int, _BitInt). */
 static const char *real_of(const struct cairn_type *t)
 {
 	uint64_t size = t->encoding == CAIRN_ENC_COMPLEX ? t->size / 2 : t->size;
 
+	if (t->name && !strstr(t->name, "long double") && size > 8)
+		return NULL;
 	switch (size) {
 	case 2:
 		return "_Float16";
@@ -84,12 +87,17 @@ static void put_base(const struct proof *p, uint32_t id)
 		fprintf(p->out, "%s t%" PRIu32, t->kind == CAIRN_T_UNION ? "union" : "struct", base);
 		return;
 	}
-	if (t->kind == CAIRN_T_INT || t->kind == CAIRN_T_ENUM)
+	if ((t->kind == CAIRN_T_INT && t->encoding != CAIRN_ENC_OPAQUE) || t->kind == CAIRN_T_ENUM)
 		word = integer_of(t->size);
 	else if (t->kind == CAIRN_T_FLOAT)
 		word = real_of(t);
-	else if (t->size)
+	else if (t->size && t->kind != CAIRN_T_INT)
 		word = "void *";
+	if (!word && t->size && (t->kind == CAIRN_T_INT || t->kind == CAIRN_T_FLOAT)) {
+		fprintf(p->out, "struct { unsigned char bytes[%" PRIu64 "]; } __attribute__((aligned(%" PRIu32 ")))", t->size,
+			layout_align(p->l, base));
+		return;
+	}
 	word = word ? word : "unsigned char";
 	if (is_atomic(p, id))
 		fprintf(p->out, "_Atomic(%s)", word);
@@ -157,12 +165,15 @@ static void put_typedefs(const struct proof *p, const struct cairn_type *t, uint
 static void put_member(const struct proof *p, const struct cairn_type *t, uint32_t id, uint32_t i, uint32_t aligned)
 {
 	const struct cairn_member *in = &t->members[i];
+	const struct cairn_type *opaque = layout_resolve(p->l, in->type);
 	char name[NAME_BYTES];
 
 	snprintf(name, sizeof(name), "m%" PRIu32, i);
 	putc('\t', p->out);
 	if (has_own_align(p, in))
 		fprintf(p->out, "d%" PRIu32 "_%" PRIu32 " %s", id, i, name);
+	else if (in->bit_size && opaque->encoding == CAIRN_ENC_OPAQUE && integer_of(opaque->size))
+		fprintf(p->out, "%s %s", integer_of(opaque->size), name);
 	else
 		put_declaration(p, in->type, name);
 	if (in->bit_size)

@@ -86,6 +86,26 @@ static enum cairn_scalar float_class(const struct cairn_abi *abi, const struct c
 	return CAIRN_C_N_SCALARS;
 }
 
+/* What has no encoding in debug information: GNU C's and Clang's types. @parts: 2 for a complex number. */
+static enum cairn_scalar opaque_class(const struct cairn_type *t, unsigned int *parts)
+{
+	static const struct {
+		const char *name;
+		enum cairn_scalar class;
+	} names[] = {{"_Decimal32", CAIRN_C_DECIMAL32},
+		     {"_Decimal64", CAIRN_C_DECIMAL64},
+		     {"_Decimal128", CAIRN_C_DECIMAL128},
+		     {"__ibm128", CAIRN_C_IBM128}};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (has_word(t->name, names[i].name))
+			return names[i].class;
+	/* GCC has no name for _Complex of integers but int. */
+	bool is_complex = has_word(t->name, "complex") || has_word(t->name, "__unknown__");
+	*parts = is_complex && t->size % 2 == 0 ? 2 : 1;
+	return int_by_size(t->size / *parts);
+}
+
 static enum cairn_scalar scalar_class(const struct cairn_abi *abi, const struct cairn_type *t)
 {
 	enum cairn_scalar by_name = CAIRN_C_N_SCALARS;
@@ -105,11 +125,30 @@ static enum cairn_scalar scalar_class(const struct cairn_abi *abi, const struct 
 
 static int lay_out(struct cairn_retarget *r, uint32_t id, unsigned int depth);
 
+/* Whose width debug information does not tell: up to 8 bytes it is not needed. */
+static void measure_bit_int(const struct cairn_retarget *r, const struct cairn_type *t, struct two *ret, bool *ret_known)
+{
+	for (int i = 0; i < 2; i++) {
+		uint64_t align = min_u64(t->size & -t->size, r->abis[i]->bit_int_align);
+
+		if (!r->abis[i]->bit_int_max || t->size > 8)
+			*ret_known = false;
+		ret->align[i] = align ? (uint32_t)align : 1;
+		ret->size[i] = round_up(t->size, ret->align[i]);
+	}
+}
+
 static void measure_scalar(const struct cairn_retarget *r, const struct cairn_type *t, struct two *ret, bool *ret_known)
 {
 	enum cairn_scalar class = scalar_class(r->abis[0], t);
 	unsigned int parts = t->kind == CAIRN_T_FLOAT && t->encoding == CAIRN_ENC_COMPLEX ? 2 : 1;
 
+	if (t->kind == CAIRN_T_INT && has_word(t->name, "_BitInt")) {
+		measure_bit_int(r, t, ret, ret_known);
+		return;
+	}
+	if (t->kind == CAIRN_T_INT && t->encoding == CAIRN_ENC_OPAQUE)
+		class = opaque_class(t, &parts);
 	for (int i = 0; i < 2; i++) {
 		if (class == CAIRN_C_N_SCALARS || !r->abis[i]->scalars[class].size) {
 			*ret_known = false;
