@@ -15,8 +15,8 @@
 static const struct opt opts[] = {
 	{0, "running", OPT_FLAG, NULL, offsetof(struct layout_values, running),
 	 "the types of the running kernel, instead of FILE"},
-	{0, "abi", OPT_TEXT, "ABI[,ABI]", offsetof(struct layout_values, abi),
-	 "lay the types out for this ABI, also those compiled for another; of two, show what differs"},
+	{0, "abi", OPT_TEXT, "ABI[,ABI...]", offsetof(struct layout_values, abi),
+	 "lay the types out for this ABI, also those compiled for another; of several, show what differs from the first"},
 	{'s', "sizes", OPT_FLAG, NULL, offsetof(struct layout_values, sizes), "only name, size and number of holes"},
 	{'H', "holes", OPT_COUNT, "N", offsetof(struct layout_values, holes), "only structs with at least N holes"},
 	{'P', "packable", OPT_FLAG, NULL, offsetof(struct layout_values, packable),
@@ -93,14 +93,14 @@ static const struct example examples[] = {
 
 /* ---- what is asked for ---- */
 
-/* One or two names in @text. */
+/* Names in @text. */
 static int parse_abis(const char *text, const struct cairn_abi **ret, size_t *ret_n)
 {
 	for (*ret_n = 0; text; text = text[strcspn(text, ",")] ? text + strcspn(text, ",") + 1 : NULL) {
 		char name[64];
 
 		if (*ret_n == ABIS_MAX)
-			return fail(STATUS_USAGE, "--abi takes one ABI, or two to compare");
+			return fail(STATUS_USAGE, "--abi takes %d ABIs at most", ABIS_MAX);
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, ","), text);
 		ret[*ret_n] = cairn_abi_find(name);
 		if (!ret[(*ret_n)++]) {
@@ -258,6 +258,8 @@ static int run(void *v, const struct operands *operands)
 		return fail(STATUS_USAGE, "--check FILE --against DECLS; --update belongs to --lock");
 	if (values->ignore.n && !values->check)
 		return fail(STATUS_USAGE, "--ignore belongs to --check");
+	if ((n_abis > 1 && (values->diff || values->lock)) || (n_abis > 2 && values->html))
+		return fail(STATUS_USAGE, "--diff and --lock take one ABI, --html two");
 	if (values->cacheline > 1 << 20)
 		return fail(STATUS_USAGE, "no cache line has %lu bytes", values->cacheline);
 	if (values->check)
@@ -268,8 +270,8 @@ static int run(void *v, const struct operands *operands)
 		return layout_lock(path, abis[0], values, operands->items + skip, operands->n - skip);
 	if (values->html)
 		return layout_html(path, abis, n_abis, values, operands->items + skip, operands->n - skip);
-	if (n_abis == 2)
-		return layout_compare(path, abis, values, operands->items + skip, operands->n - skip);
+	if (n_abis > 1)
+		return layout_compare(path, abis, n_abis, values, operands->items + skip, operands->n - skip);
 	status = layout_open(path, abis[0], values, &source);
 	if (!status)
 		status = show_all(&source, abis[0], values, operands->items + skip, operands->n - skip);

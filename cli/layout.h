@@ -12,7 +12,8 @@
 #include "sidecar.h"
 
 /* Two ABIs are compared; more would need a table that nobody reads. */
-enum { ABIS_MAX = 2 };
+/* More than there are. */
+enum { ABIS_MAX = 32 };
 
 struct layout_values {
 	struct opt_list bases, include_dirs, defines;
@@ -117,8 +118,8 @@ int layout_json(const struct layout_source *file, struct cairn_layout *layout, u
 
 /* ---- layout_compare.c ---- */
 
-/* The types that @patterns name, on both ABIs; an exit status: STATUS_NO when any differs. */
-int layout_compare(const char *path, const struct cairn_abi *const *abis, const struct layout_values *values,
+/* The types that @patterns name, on the first ABI and on each of the others; an exit status: STATUS_NO when any differs. */
+int layout_compare(const char *path, const struct cairn_abi *const *abis, size_t n_abis, const struct layout_values *values,
 		   char *const *patterns, size_t n_patterns);
 
 /* --diff: the operands are OLD NEW [TYPE...]. */

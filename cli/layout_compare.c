@@ -296,18 +296,33 @@ int layout_compare_sides(const struct layout_side *sides, const char *word, bool
 	return layout_for_pairs(sides, compare_pair, &c);
 }
 
-int layout_compare(const char *path, const struct cairn_abi *const *abis, const struct layout_values *values,
-		   char *const *patterns, size_t n_patterns)
+/* Against @first, which is open. */
+static int compare_with(const char *path, const struct layout_side *first, const struct cairn_abi *abi,
+			const struct layout_values *values, char *const *patterns, size_t n_patterns)
 {
-	struct layout_side sides[2] = {{.label = abis[0]->name}, {.label = abis[1]->name}};
-	int status = STATUS_YES;
+	struct layout_side sides[2] = {*first, {.label = abi->name}};
+	int status = layout_open_side(path, abi, values, patterns, n_patterns, &sides[1]);
 
-	for (int i = 0; i < 2 && !status; i++)
-		status = layout_open_side(path, abis[i], values, patterns, n_patterns, &sides[i]);
 	if (!status)
 		status = layout_compare_sides(sides, "on", values->json);
-	for (int i = 0; i < 2; i++)
-		layout_close_side(&sides[i]);
+	layout_close_side(&sides[1]);
+	return status;
+}
+
+int layout_compare(const char *path, const struct cairn_abi *const *abis, size_t n_abis, const struct layout_values *values,
+		   char *const *patterns, size_t n_patterns)
+{
+	struct layout_side first = {.label = abis[0]->name};
+	int status = layout_open_side(path, abis[0], values, patterns, n_patterns, &first);
+
+	bool is_open = !status;
+
+	for (size_t i = 1; is_open && i < n_abis && status <= STATUS_NO; i++) {
+		int one = compare_with(path, &first, abis[i], values, patterns, n_patterns);
+
+		status = one > status ? one : status;
+	}
+	layout_close_side(&first);
 	return status;
 }
 

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "compiler.h"
-#include "layout.h"
+#include "layout_headers.h"
 
 #define CONTAINER "x86_64-linux-gnu"
 
@@ -35,21 +35,36 @@ static int run_clang(const struct compiler_words *w, int input, const char *path
 }
 
 /* All types, also those that nothing uses, as the front end laid them out. */
-static int front_end(const char *path, const struct cairn_abi *abi, const struct layout_values *values,
-		     struct compiler_answer *ret)
+static int front_end_with(const char *path, const struct layout_headers *headers, const struct layout_values *values,
+			  struct compiler_answer *ret)
 {
 	static const char *const words[] = {"-g", "-gdwarf-4", "-fno-eliminate-unused-debug-types", "-fstandalone-debug",
 					    "-w", "-S", "-emit-llvm", "-o", "-"};
 	struct compiler_words w = {0};
 
 	compiler_word(&w, "", "clang");
-	compiler_word(&w, "--target=", abi->triple);
+	compiler_word(&w, "--target=", headers->abi->triple);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		compiler_word(&w, "", words[i]);
 	layout_c_words(&w, values);
+	layout_headers_words(headers, &w);
 	compiler_word(&w, "", path);
 	int status = run_clang(&w, -1, path, ret);
 	compiler_words_free(&w);
+	return status;
+}
+
+static int front_end(const char *path, const struct cairn_abi *abi, const struct layout_values *values,
+		     struct compiler_answer *ret)
+{
+	struct layout_headers headers;
+	int status = layout_headers_open(&headers, abi);
+
+	if (!status)
+		status = front_end_with(path, &headers, values, ret);
+	if (!status)
+		layout_headers_tell(&headers, path, ret->output, ret->size);
+	layout_headers_close(&headers);
 	return status;
 }
 

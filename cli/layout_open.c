@@ -9,6 +9,7 @@
 #include <cairn/decl.h>
 
 #include "layout.h"
+#include "say.h"
 
 /* No header is larger; a mistaken file is. */
 static const size_t TEXT_MAX = (size_t)1 << 28;
@@ -82,7 +83,11 @@ static int open_c(const char *path, const struct cairn_abi *abi, const struct la
 	}
 	int rc = cairn_source_parse(text, size, path, abi ? abi : cairn_abi_find("x86-64"), &ret->source, &err);
 	free(text);
-	return rc < 0 ? fail_err(rc, &err, STATUS_USAGE) : STATUS_YES;
+	if (rc < 0)
+		status = fail_err(rc, &err, STATUS_USAGE);
+	if (rc == -EBADMSG || rc == -ERANGE)
+		say(stderr, "If clang can read it: \"cairn layout --via-compiler\" has clang lay it out\n");
+	return status;
 }
 
 static int open_foreign(const char *path, enum cairn_lang lang, const struct cairn_abi *abi, struct layout_source *ret)

@@ -73,7 +73,7 @@ def a_header_with_an_error_is_shown_with_line_column_and_caret():
 def bad_command_lines_are_usage_errors():
     path = header(EVENT)
     for words in (["layout"], ["layout", "/no/such/file"], ["layout", path, "--abi", "pdp11"],
-                  ["layout", path, "--abi", "arm,arm,arm"], ["layout", path, "--cacheline", "0"],
+                  ["layout", path, "--html", "--abi", "arm,bpf,i386"], ["layout", path, "--cacheline", "0"],
                   ["layout", path, "--check"], ["layout", path, "--against", path], ["layout", path, "--update"],
                   ["layout", "--diff", path]):
         r = cairn(*words)

@@ -44,7 +44,8 @@ def c_that_no_compiler_takes_is_refused_with_line_column_and_caret(number):
     text, (column, why) = list(REFUSED.items())[int(number)]
     r = cairn("layout", header("\n" + text + "\n"))
     expect(r.status == 4 and not r.out, r)
-    first, line, caret = r.err.splitlines()
+    first, line, caret, way = r.err.splitlines()
+    expect("--via-compiler" in way, r)
     expect(f"hostile.h:2:{column}: " in first and why in first, r)
     expect(line == "    " + text and caret == " " * (column + 3) + "^", r)
 
