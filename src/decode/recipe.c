@@ -35,6 +35,7 @@ struct row {
 	const char *ptr, *count;
 	bool count_is_end;
 	bool by_parameter; /* elements are of the type that the struct is made for (ref) */
+	const char *inside; /* a struct with the length and bytes of a text that is inside; see read_inside() */
 };
 
 static const struct row rows[] = {
@@ -43,6 +44,14 @@ static const struct row rows[] = {
 	{"std::basic_string_view<char,*", RECIPE_TEXT, 16, "_M_str", "_M_len"},
 	{"std::vector<*", RECIPE_ARRAY, 24, "_M_impl._M_start", "_M_impl._M_finish", .count_is_end = true},
 	{"std::unique_ptr<*", RECIPE_POINTER, 8, "_M_t.*", NULL},
+	/* libc++ */
+	{"std::__1::basic_string<char,*", RECIPE_TEXT, 24, "__r_.__value_.__l.__data_", "__r_.__value_.__l.__size_",
+	 .inside = "__r_.__value_.__s"},
+	{"std::__1::basic_string<char,*", RECIPE_TEXT, 24, "__rep_.__l.__data_", "__rep_.__l.__size_", .inside = "__rep_.__s"},
+	{"std::__1::basic_string_view<char,*", RECIPE_TEXT, 16, "__data", "__size"},
+	{"std::__1::basic_string_view<char,*", RECIPE_TEXT, 16, "__data_", "__size_"},
+	{"std::__1::vector<*", RECIPE_ARRAY, 24, "__begin_", "__end_", .count_is_end = true},
+	{"std::__1::unique_ptr<*", RECIPE_POINTER, 8, "__ptr_.*", NULL},
 	/* Rust */
 	{"&str", RECIPE_TEXT, 16, "data_ptr", "length"},
 	{"&mut str", RECIPE_TEXT, 16, "data_ptr", "length"},
@@ -80,17 +89,22 @@ static bool is_plain(const struct cairn_member *m)
 	return !m->dynamic && !m->bit_size && m->bit_off % 8 == 0;
 }
 
-/* The member called by the first @n characters of @name, of the struct or of its base classes. */
+/*
+ * The member called by the first @n characters of @name, of the struct, of its base classes or of
+ * unions in it without a name.
+ */
 static bool step_to(const struct cairn_types *types, struct place *at, const char *name, size_t n, unsigned int depth)
 {
 	const struct cairn_type *t = type_at(types, at->type);
-	if (!is_record(t) || t->unread || t->declaration || depth == PATH_DEPTH_MAX)
+	bool is_inner_union = depth && t->kind == CAIRN_T_UNION && !t->variants;
+	if ((!is_record(t) && !is_inner_union) || t->unread || t->declaration || depth == PATH_DEPTH_MAX)
 		return false;
 	for (uint32_t i = 0; i < t->n_members; i++) {
 		const struct cairn_member *m = &t->members[i];
 		struct place in = {m->type, at->off + m->bit_off / 8};
 		bool is_it = m->name && !m->is_base_class && !strncmp(m->name, name, n) && !m->name[n];
-		if (!is_plain(m) || (!is_it && !(m->is_base_class && step_to(types, &in, name, n, depth + 1))))
+		bool is_looked_through = m->is_base_class || (!m->name && type_at(types, m->type)->kind == CAIRN_T_UNION);
+		if (!is_plain(m) || (!is_it && !(is_looked_through && step_to(types, &in, name, n, depth + 1))))
 			continue;
 		*at = in;
 		return true;
@@ -194,6 +208,32 @@ static bool read_count(const struct cairn_types *types, uint32_t id, const struc
 	return fits && apart >= WORD_BYTES && count.off + WORD_BYTES <= ret->size;
 }
 
+/*
+ * libc++ keeps up to 22 characters where the pointer and both numbers are otherwise:
+ *
+ *	struct { unsigned char __size_; char __data_[23]; }		length * 2, as the capacity is even
+ *	struct { __is_long_ : 1, __size_ : 7; char __data_[23]; }	from LLVM 16 on
+ *
+ * The lowest bit of the first byte tells. Its other ABI has them at the end, and no recipe.
+ */
+static bool read_inside(const struct cairn_types *types, uint32_t id, const struct row *row, struct recipe *ret)
+{
+	struct place in;
+	struct cairn_member length, data;
+	if (!row->inside)
+		return true;
+	if (!follow(types, id, row->inside, &in) || !cairn_types_member(types, in.type, "__size_", &length) ||
+	    !cairn_types_member(types, in.type, "__data_", &data) || in.off || length.dynamic || data.dynamic)
+		return false;
+	const struct cairn_type *t = type_at(types, data.type);
+	bool is_byte_length = !length.bit_size && !length.bit_off && is_byte(types, length.type);
+	bool is_7_bits = length.bit_size == 7 && length.bit_off == 1;
+	ret->inside = data.bit_off / 8;
+	ret->n_inside = t->size - 1;
+	return (is_byte_length || is_7_bits) && t->kind == CAIRN_T_ARRAY && t->size > 1 && is_byte(types, t->ref) &&
+	       data.bit_off == 8 && t->size < row->size && !data.bit_size;
+}
+
 static bool fits(const struct cairn_types *types, uint32_t id, const struct row *row, struct recipe *ret)
 {
 	const struct cairn_type *t = type_at(types, id);
@@ -209,7 +249,7 @@ static bool fits(const struct cairn_types *types, uint32_t id, const struct row 
 		return false;
 	if (row->kind == RECIPE_TEXT) {
 		ret->element_bytes = 1;
-		return is_byte(types, target_of(types, &ptr));
+		return is_byte(types, target_of(types, &ptr)) && read_inside(types, id, row, ret);
 	}
 	ret->element = row->by_parameter ? t->ref : type_at(types, ptr.type)->ref;
 	ret->element_bytes = cairn_types_size(types, ret->element);
@@ -278,4 +318,13 @@ bool recipe_target(const struct recipe *recipe, const uint8_t *bytes, struct rec
 	}
 	*ret = (struct recipe_target){at, n * recipe->element_bytes};
 	return n < TARGET_MAX / recipe->element_bytes;
+}
+
+int recipe_inside(const struct recipe *recipe, const uint8_t *bytes, const uint8_t **text, uint64_t *n)
+{
+	if (!recipe->n_inside || bytes[recipe->length] & 1)
+		return 0;
+	*text = bytes + recipe->inside;
+	*n = bytes[recipe->length] >> 1;
+	return *n <= recipe->n_inside ? 1 : -1;
 }

@@ -19,6 +19,11 @@ struct recipe {
 	uint64_t ptr;	/* offset of the pointer to what is elsewhere */
 	uint64_t count; /* offset of the number of elements, or of the pointer to the end of them */
 	bool count_is_end;
+	/*
+	 * Text that may be inside: where its length is shifted by 1 in a byte whose lowest bit is 0, it
+	 * is the bytes at inside, at most as many as n_inside, which is 0 where no text is.
+	 */
+	uint64_t length, inside, n_inside;
 	uint32_t element; /* type; 0 of text and of pointers */
 	uint64_t element_bytes;
 };
@@ -48,5 +53,11 @@ struct recipe_target {
 	uint64_t at, n_bytes;
 };
 bool recipe_target(const struct recipe *recipe, const uint8_t *bytes, struct recipe_target *ret);
+
+/*
+ * The text that is among the @bytes of the value. 1 and *@text, *@n; 0: it is elsewhere; -1: its
+ * length contradicts its room.
+ */
+int recipe_inside(const struct recipe *recipe, const uint8_t *bytes, const uint8_t **text, uint64_t *n);
 
 #endif

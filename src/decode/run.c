@@ -350,7 +350,12 @@ static const struct op *recipe(struct run *r, const struct op *op)
 		put_note(r, "<cut off>");
 		return after;
 	}
-	if (!recipe_target(&p->recipe, r->base.p + op->off, &target)) {
+	int inside = recipe_inside(&p->recipe, r->base.p + op->off, &is.p, &is.n);
+	if (inside > 0) {
+		put_target_text(r, &is, is.n);
+		return after;
+	}
+	if (inside < 0 || !recipe_target(&p->recipe, r->base.p + op->off, &target)) {
 		put_note(r, "<not a value of its type>");
 		return after;
 	}

@@ -34,10 +34,9 @@ static int read_formals(struct abstracts *a, const struct dw_die *function, stru
 	*ret = (struct formals){.function = function->off};
 	a->offs.n = 0;
 	int rc = dw_param_child(function, &child, err);
-	unsigned int n_results = 0;
 	for (; rc == 1 && a->offs.n < FORMALS_MAX; rc = dw_param_next(&child, &child, err)) {
 		if (is_go && dw_flag(&child, DW_AT_variable_parameter))
-			ret->result = n_results++ ? 0 : child.off;
+			ret->result = ret->n_results++ ? 0 : child.off;
 		else if (child.tag == DW_TAG_unspecified_parameters)
 			ret->variadic = true;
 		else if (!VEC_ADD(&a->offs, child.off))

@@ -18,6 +18,7 @@ struct formals {
 	const dw_off *die;
 	bool variadic;
 	dw_off result; /* of Go, which lists results after parameters: the only one */
+	uint32_t n_results;
 };
 
 struct abstract {

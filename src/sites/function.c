@@ -289,7 +289,10 @@ static int choose_signature(const struct site_env *env, struct dw_types *types, 
 	f->params = s.params;
 	f->n_params = best->n;
 	f->variadic = best->variadic;
-	return read_type(env, types, best->result ? best->result : best->function, &f->return_type, err);
+	rc = read_type(env, types, best->result ? best->result : best->function, &f->return_type, err);
+	if (rc >= 0 && best->n_results > 1)
+		rc = go_results(env, types, best->function, &f->return_type, err);
+	return rc;
 }
 
 /* Give the site as many args as the function has parameters, with names and types. */

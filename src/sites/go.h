@@ -16,6 +16,14 @@ int go_believe(const struct site_env *env, struct dw_types *reader, struct built
 	       struct cairn_err *err);
 
 /*
+ * go_results - the type that several results of the function at @function are together
+ *
+ * Returns 0 with *@ret, which is untouched where its parameters are damaged; -ENOMEM.
+ */
+int go_results(const struct site_env *env, struct dw_types *types, dw_off function, uint32_t *ret,
+	       struct cairn_err *err);
+
+/*
  * go_doubt_pieces - not to believe a value whose parts are described without the padding between them
  *
  * @arg  of @b's formals; it becomes CAIRN_UNAVAIL_DAMAGED

@@ -204,6 +204,47 @@ static void a_unique_pointer_is_one(void **state)
 	assert_false(recipe_of(types, id, &r));
 }
 
+/* As libc++ has it: the members are in a base class of a member, and in a union without a name. */
+static uint32_t inside_string(struct cairn_member length, uint64_t data_at, uint64_t room)
+{
+	uint32_t c = t_char();
+	struct cairn_type chars = {.kind = CAIRN_T_ARRAY, .ref = c, .size = room, .has_count = true, .count = room};
+	struct cairn_member *m = members(10);
+	m[0] = length;
+	m[1] = (struct cairn_member)AT("__data_", add(chars), data_at);
+	m[2] = (struct cairn_member)AT("__cap_", t_size(), 0);
+	m[3] = (struct cairn_member)AT("__size_", t_size(), 8);
+	m[4] = (struct cairn_member)AT("__data_", ptr(c), 16);
+	m[5] = (struct cairn_member)AT("__l", aggregate(CAIRN_T_STRUCT, "__long", 24, &m[2], 3), 0);
+	m[6] = (struct cairn_member)AT("__s", aggregate(CAIRN_T_STRUCT, "__short", 24, &m[0], 2), 0);
+	m[7] = (struct cairn_member)AT(NULL, aggregate(CAIRN_T_UNION, NULL, 24, &m[5], 2), 0);
+	m[8] = (struct cairn_member)AT("__value_", aggregate(CAIRN_T_STRUCT, "__rep", 24, &m[7], 1), 0);
+	uint32_t elem = aggregate(CAIRN_T_STRUCT, "__compressed_pair_elem", 24, &m[8], 1);
+	m[9] = (struct cairn_member){.type = elem, .is_base_class = true};
+	struct cairn_member *r = members(1);
+	*r = (struct cairn_member)AT("__r_", aggregate(CAIRN_T_CLASS, "__compressed_pair", 24, &m[9], 1), 0);
+	return aggregate(CAIRN_T_CLASS, "std::__1::basic_string<char, std::__1::char_traits<char> >", 24, r, 1);
+}
+
+static void a_string_of_libcxx_is_inside_or_elsewhere(void **state)
+{
+	uint32_t u8 = scalar("unsigned char", 1, CAIRN_ENC_UNSIGNED_CHAR);
+	const struct cairn_member byte = AT("__size_", u8, 0), bits = {.name = "__size_", .type = u8, .bit_off = 1, .bit_size = 7};
+	const struct cairn_member at_end = AT("__size_", u8, 23), other = {.name = "__size_", .type = u8, .bit_size = 7};
+	uint32_t ids[] = {inside_string(byte, 1, 23), inside_string(bits, 1, 23)};
+	for (size_t i = 0; i < 2; i++) {
+		expect_both(ids[i], "\6abc\0xyz\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 24, "\"abc\"", "\"abc\"");
+		expect_both(ids[i], (const uint64_t[]){33, 5, BASE}, 24, "\"hello\"", "\"hello\"");
+		/* 23 characters are more than there is room for. */
+		expect_both(ids[i], (const uint64_t[]){46, 5, BASE}, 24, "<not a value of its type>", "null");
+	}
+	struct recipe r;
+	assert_false(recipe_of(types, inside_string(at_end, 0, 23), &r));
+	assert_false(recipe_of(types, inside_string(other, 1, 23), &r));
+	assert_false(recipe_of(types, inside_string(byte, 1, 24), &r));
+	assert_false(recipe_of(types, inside_string(byte, 2, 22), &r));
+}
+
 static void rust_and_go_have_theirs(void **state)
 {
 	uint32_t u8 = scalar("u8", 1, CAIRN_ENC_UNSIGNED), u16 = scalar("u16", 2, CAIRN_ENC_UNSIGNED);
@@ -252,6 +293,7 @@ int main(void)
 		CLAIM(a_vector_is_its_elements),
 		CLAIM(elements_may_have_recipes),
 		CLAIM(a_unique_pointer_is_one),
+		CLAIM(a_string_of_libcxx_is_inside_or_elsewhere),
 		CLAIM(rust_and_go_have_theirs),
 		CLAIM(lack_of_memory_is_told),
 	};
