@@ -17,6 +17,10 @@
  * have to fill the slot. The first statement is where the line table says that the prologue ends: it is
  * the first instruction that belongs to one.
  *
+ * What did not fit into registers is in the caller's frame: there the prologue loads it from, and the same
+ * holds for such a register; or the description leads there itself. How far that is from the stack pointer
+ * is what the unwind rows say, and nothing may have been stored to but this function's own frame.
+ *
  * An object that Rust passes by its address is described from there on only, as what that register points to
  * or by a slot that the address is in; the same holds for them.
  */
@@ -32,6 +36,7 @@ enum {
 	RSP = 7,
 	REGISTERS = 16, /* general ones */
 	NONE = 0xff,
+	ON_STACK = 0xfe,
 	WORD_BYTES = 8,
 	/* Of a prologue, in bytes of code; a variadic function stores 14 registers. */
 	PROLOGUE_MAX = 512,
@@ -42,10 +47,11 @@ enum {
 	PIECES_MAX = 16,
 };
 
-/* What a register holds of the entry's registers. */
+/* What a register holds of the entry's registers, or of what was passed on the stack. */
 struct held {
 	uint8_t reg;	/* NONE: something else */
 	uint8_t bytes;	/* so many of its lowest */
+	int64_t off;	/* ON_STACK: from the CFA */
 };
 
 struct arrival {
@@ -67,6 +73,7 @@ struct prologue {
 	int64_t off;
 	unsigned int bytes; /* 0: none is asked for */
 	uint64_t filled;    /* one bit for each byte */
+	bool stores_elsewhere; /* to memory that may be the caller's */
 	struct aside aside[ASIDE_MAX];
 	unsigned int n_aside;
 	struct arrival arrivals[PIECES_MAX];
@@ -118,6 +125,48 @@ static bool see_store(struct prologue *p, const uint8_t *code, size_t n)
 	return true;
 }
 
+/*
+ * Where memory at @off from register @base is, from the CFA, before the instruction at @at; false where
+ * the unwind rows do not tell.
+ */
+static bool from_cfa(const struct prologue *p, uint64_t at, unsigned int base, int64_t off, int64_t *ret)
+{
+	struct cfi_row row;
+	if (!p->ctx->cfi || cfi_row_at(p->ctx->cfi, (struct cairn_vaddr){at}, &row, NULL) != 1 ||
+	    row.cfa != CFI_CFA_REG_OFFSET || row.cfa_reg != base ||
+	    __builtin_sub_overflow(off, row.cfa_off, ret))
+		return false;
+	return true;
+}
+
+/* A store by the stack pointer or the frame pointer, and what pushes, go below the CFA. */
+static void see_stores(struct prologue *p, uint64_t at, const uint8_t *code, const struct insn *insn)
+{
+	struct insn_slot_move m;
+	int64_t off;
+	if (!insn->writes_memory || insn->writes & 1u << RSP)
+		return;
+	for (unsigned int base = RBP; base <= RSP; base++)
+		if (insn_moves_slot(code, insn->len, base, &m) && m.is_store &&
+		    from_cfa(p, at, base, m.off, &off) && off + (int64_t)m.bytes <= 0)
+			return;
+	p->stores_elsewhere = true;
+}
+
+/* A load of what the caller put there. */
+static struct held loaded(const struct prologue *p, uint64_t at, const uint8_t *code, size_t n, unsigned int *to)
+{
+	struct insn_slot_move m;
+	int64_t off;
+	for (unsigned int base = RBP; base <= RSP && !p->stores_elsewhere; base++) {
+		if (!insn_moves_slot(code, n, base, &m) || m.is_store || !from_cfa(p, at, base, m.off, &off) || off < 0)
+			continue;
+		*to = m.reg;
+		return (struct held){ON_STACK, (uint8_t)m.bytes, off};
+	}
+	return (struct held){.reg = NONE};
+}
+
 /* A register that is put aside, and what a store overwrites of those that were. */
 static void put_aside(struct prologue *p, const uint8_t *code, const struct insn *insn)
 {
@@ -145,7 +194,7 @@ static struct held narrowed(struct held from, unsigned int bytes)
 }
 
 /* What the instruction leaves in register *@to; NONE for anything that was not passed. */
-static struct held moved_to(const struct prologue *p, const uint8_t *code, size_t n, unsigned int *to)
+static struct held moved_to(const struct prologue *p, uint64_t at, const uint8_t *code, size_t n, unsigned int *to)
 {
 	struct insn_slot_move m;
 	unsigned int from, bytes;
@@ -153,26 +202,26 @@ static struct held moved_to(const struct prologue *p, const uint8_t *code, size_
 		return narrowed(p->held[from], bytes);
 	if (insn_keeps_lowest_bit(code, n, to) && p->held[*to].reg != NONE)
 		/* Of a bool, whose byte is 0 or 1 already, as every convention has it. */
-		return (struct held){p->held[*to].reg, 1};
+		return (struct held){p->held[*to].reg, 1, p->held[*to].off};
 	if (insn_moves_slot(code, n, RSP, &m) && !m.is_store) {
 		*to = m.reg;
 		for (unsigned int i = 0; i < p->n_aside; i++)
 			if (p->aside[i].off == m.off)
 				return narrowed(p->aside[i].held, m.bytes);
 	}
-	return (struct held){.reg = NONE};
+	return loaded(p, at, code, n, to);
 }
 
-static void see_registers(struct prologue *p, const uint8_t *code, const struct insn *insn)
+static void see_registers(struct prologue *p, uint64_t at, const uint8_t *code, const struct insn *insn)
 {
 	unsigned int to = REGISTERS;
-	struct held moved = moved_to(p, code, insn->len, &to);
+	struct held moved = moved_to(p, at, code, insn->len, &to);
 	for (unsigned int r = 0; r < REGISTERS; r++)
 		if (insn->writes & 1u << r)
 			p->held[r] = r == to ? moved : (struct held){.reg = NONE};
 }
 
-static bool see_insn(struct prologue *p, const uint8_t *code, size_t n, struct insn *insn)
+static bool see_insn(struct prologue *p, uint64_t at, const uint8_t *code, size_t n, struct insn *insn)
 {
 	if (!insn_decode(code, n, 0, insn) || insn->flow != INSN_NEXT)
 		return false;
@@ -182,8 +231,9 @@ static bool see_insn(struct prologue *p, const uint8_t *code, size_t n, struct i
 	/* The slot is counted from the register as it is after the prologue. */
 	if (p->n_arrivals && insn->writes & 1u << p->base)
 		return false;
+	see_stores(p, at, code, insn);
 	put_aside(p, code, insn);
-	see_registers(p, code, insn);
+	see_registers(p, at, code, insn);
 	return true;
 }
 
@@ -194,13 +244,13 @@ static bool follow(struct prologue *p, uint64_t end)
 	size_t n;
 	uint64_t at = p->ctx->at.v;
 	for (unsigned int r = 0; r < REGISTERS; r++)
-		p->held[r] = (struct held){(uint8_t)r, WORD_BYTES};
+		p->held[r] = (struct held){(uint8_t)r, WORD_BYTES, 0};
 	p->held[RSP].reg = NONE;
 	if (!elf_code_at(p->ctx->code, p->ctx->at, &code, &n))
 		return false;
 	while (at < end) {
 		struct insn insn;
-		if (!see_insn(p, code, n, &insn))
+		if (!see_insn(p, at, code, n, &insn))
 			return false;
 		at += insn.len;
 		code += insn.len;
@@ -275,32 +325,63 @@ static int see_entry(void *arg, const struct dw_loc_entry *e)
 
 /* ---- the location ---- */
 
-/* In the registers that filled the slot; at the address that did with @is_address. */
+/* Steps to a register, or to the address of what is on the stack; then to what is there, with @is_address. */
+enum { ARRIVAL_STEPS = 3, RETURN_BYTES = 8 };
+
+static uint32_t put_steps(const struct held *from, bool is_address, struct cairn_loc_step *steps)
+{
+	uint32_t n = 0;
+	if (from->reg != ON_STACK) {
+		steps[n++] = (struct cairn_loc_step){.op = CAIRN_LOC_REG, .reg = from->reg};
+		return n;
+	}
+	/* At the entry the return address is between the stack pointer and the CFA. */
+	steps[n++] = (struct cairn_loc_step){.op = CAIRN_LOC_REG, .reg = RSP};
+	steps[n++] = (struct cairn_loc_step){.op = CAIRN_LOC_ADD, .imm = RETURN_BYTES + from->off};
+	if (is_address)
+		steps[n++] = (struct cairn_loc_step){.op = CAIRN_LOC_LOAD, .size = WORD_BYTES};
+	return n;
+}
+
+/* In what filled the slot; at the address that did with @is_address. */
 static int arrived(const struct prologue *p, bool is_address, struct arena *arena, struct cairn_location *ret)
 {
 	struct cairn_piece *pieces = arena_array(arena, p->n_arrivals, sizeof(*pieces));
-	struct cairn_loc_step *steps = arena_array(arena, p->n_arrivals, sizeof(*steps));
+	struct cairn_loc_step *steps = arena_array(arena, p->n_arrivals, ARRIVAL_STEPS * sizeof(*steps));
 	if (!pieces || !steps)
 		return -ENOMEM;
-	for (unsigned int i = 0; i < p->n_arrivals; i++) {
+	for (unsigned int i = 0; i < p->n_arrivals; i++, steps += ARRIVAL_STEPS) {
 		const struct arrival *a = &p->arrivals[i];
-		steps[i] = (struct cairn_loc_step){.op = CAIRN_LOC_REG, .reg = a->from.reg};
+		bool is_in_memory = is_address || a->from.reg == ON_STACK;
 		pieces[i] = (struct cairn_piece){
-			.kind = is_address ? CAIRN_PIECE_MEMORY : CAIRN_PIECE_VALUE,
+			.kind = is_in_memory ? CAIRN_PIECE_MEMORY : CAIRN_PIECE_VALUE,
 			.off = a->off,
 			.size = p->n_arrivals > 1 ? a->from.bytes : 0,
-			.n_steps = 1,
-			.steps = &steps[i],
+			.n_steps = put_steps(&a->from, is_address, steps),
+			.steps = steps,
 		};
 	}
 	*ret = (struct cairn_location){.n_pieces = p->n_arrivals, .pieces = pieces};
 	return 1;
 }
 
+/* In the caller's frame, at @off from the CFA, where the prologue leaves it. */
+static int by_callers_frame(struct prologue *p, const struct said *s, int64_t off, uint64_t end, struct arena *arena,
+			    struct cairn_location *ret)
+{
+	if (!follow(p, end) || p->stores_elsewhere)
+		return 0;
+	p->arrivals[p->n_arrivals++] = (struct arrival){0, {ON_STACK, WORD_BYTES, off}};
+	return arrived(p, s->is_address, arena, ret);
+}
+
 static int by_slot(struct prologue *p, const struct dw_die *formal, const struct said *s, uint64_t end,
 		   struct arena *arena, struct cairn_location *ret)
 {
 	uint64_t bytes = s->is_address ? WORD_BYTES : dw_type_bytes(formal);
+	int64_t off;
+	if (bytes && from_cfa(p, end, s->reg, s->off, &off) && off >= 0)
+		return by_callers_frame(p, s, off, end, arena, ret);
 	if (!bytes || bytes > SLOT_MAX)
 		return 0;
 	p->base = s->reg;

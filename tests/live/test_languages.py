@@ -101,6 +101,10 @@ pub enum Colour { Red = 1, Green = 2 }
 #[inline(never)] pub fn shown(s: &str, o: String, v: Vec<i32>, r: &String) {
     println!("s={:?}, o={:?}, v={}, *r={:?}", s, o, format!("{:?}", v).replace('[', "{").replace(']', "}"), r);
 }
+#[derive(Clone, Copy)] pub struct Triple { x: i64, y: i64, z: i64 }
+#[inline(never)] pub fn many(a: i32, b: u64, c: bool, d: i64, e: i8, f: u16, g: i32, h: u64, i: bool, j: &str, k: Triple, l: &Triple) {
+    println!("many a={} b={} c={} d={} e={} f={} g={} h={} i={} j.length={} k.x={} k.z={} l->y={}", a, b, c, d, e, f, g, h, i, j.len(), k.x, k.z, l.y);
+}
 #[inline(never)] pub fn slices(a: &[u16], b: &mut [i64]) {
     println!("a={}, b={}", format!("{:?}", a).replace('[', "{").replace(']', "}"), format!("{:?}", b).replace('[', "{").replace(']', "}"));
 }
@@ -116,6 +120,8 @@ fn main() {
         shown(&"abcdef"[..i as usize], "xy".repeat(i as usize), vec![-i; i as usize], &format!("{}", i));
         slices(&[1, 2, 3][..i as usize], &mut [-1, i as i64]);
         owned(format!("{}", i * 50), vec![1; i as usize]);
+        let t = Triple { x: -1, y: i as i64, z: 3 << 40 };
+        many(i, 2, i == 1, 4, 5, 6, -i, 8 + (1 << 40), i == 2, &"abc"[i as usize..], t, &t);
     }
 }
 """
@@ -530,6 +536,7 @@ def arguments_of_rust_without_optimisation_are_what_the_prologue_stores():
     path = rust_program("0")
     for function, names in (("rust::words", ("a", "b", "c", "d")), ("rust::platform", ("a", "b", "c")),
                             ("rust::changed", ("a", "b")), ("rust::text", ("s.length", "n")),
+                            ("rust::many", (*"abcdefghi", "j.length", "k.x", "k.z", "l->y")),
                             ("rust::owned", ("s.vec.len", "v.len"))):
         is_as_printed(path, function, names)
 
