@@ -99,13 +99,20 @@ static int on_progress(struct debuginfod_client *client, long done, long total)
 	return now() - d->heard_of > SILENCE_SECONDS_MAX;
 }
 
+bool debuginfod_asked(const char *option)
+{
+	const char *on = getenv("CAIRN_DEBUGINFOD");
+
+	return option || (on && !strcmp(on, "1"));
+}
+
 const char *debuginfod_wanted(const char *option)
 {
-	const char *urls = getenv("DEBUGINFOD_URLS"), *on = getenv("CAIRN_DEBUGINFOD");
+	const char *urls = getenv("DEBUGINFOD_URLS");
 
 	if (option && option[0])
 		return option;
-	if (!option && (!on || strcmp(on, "1")))
+	if (!debuginfod_asked(option))
 		return NULL;
 	return urls && urls[strspn(urls, " ")] ? urls : NULL;
 }
@@ -131,14 +138,101 @@ static int ask(struct debuginfod_client *client, const char *urls, const uint8_t
 	return fd == -ENOENT || fd >= 0 ? 0 : fd;
 }
 
+enum { HEX_MAX = 2 * CAIRN_PACK_SERVED_ID_MAX + 1 };
+
+static void put_hex(const uint8_t *id, size_t len, char hex[HEX_MAX])
+{
+	hex[0] = 0;
+	for (size_t i = 0; i < len && i < CAIRN_PACK_SERVED_ID_MAX; i++)
+		snprintf(hex + 2 * i, HEX_MAX - 2 * i, "%02x", id[i]);
+}
+
+/* ---- the client's cache ---- */
+
+enum { DIRS_MAX = 3 };
+
+static void add_dir(char *dirs[DIRS_MAX], size_t *n, const char *base, const char *name)
+{
+	char *dir;
+
+	/* The specification of XDG_CACHE_HOME: a relative path is to be ignored. */
+	if (base && base[0] == '/' && asprintf(&dir, "%s%s", base, name) >= 0)
+		dirs[(*n)++] = dir;
+}
+
+/* As elfutils chooses: its variable, or the first of these that is there. */
+static size_t cache_dirs(char *dirs[DIRS_MAX])
+{
+	const char *own = getenv("DEBUGINFOD_CACHE_PATH"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	size_t n = 0;
+
+	if (own && own[0]) {
+		dirs[n] = strdup(own);
+		return n + (dirs[n] != NULL);
+	}
+	add_dir(dirs, &n, home, "/.debuginfod_client_cache");
+	add_dir(dirs, &n, xdg, "/debuginfod_client");
+	add_dir(dirs, &n, home, "/.cache/debuginfod_client");
+	return n;
+}
+
+/* An empty file says that no server had it. */
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode) && st.st_size;
+}
+
+void debuginfod_cached(enum debuginfod_file file, const uint8_t *build_id, size_t len, char **ret)
+{
+	uint8_t id[CAIRN_PACK_SERVED_ID_MAX];
+	bool sidecar = file == DEBUGINFOD_SIDECAR;
+	size_t n_id = sidecar ? cairn_pack_served_id(build_id, len, id) : len, n;
+	char hex[HEX_MAX], *dirs[DIRS_MAX], *path;
+
+	*ret = NULL;
+	if (!n_id || n_id > CAIRN_PACK_SERVED_ID_MAX)
+		return;
+	put_hex(sidecar ? id : build_id, n_id, hex);
+	n = cache_dirs(dirs);
+	for (size_t i = 0; i < n; i++) {
+		if (!*ret && asprintf(&path, "%s/%s/debuginfo", dirs[i], hex) >= 0) {
+			if (is_file(path))
+				*ret = path;
+			else
+				free(path);
+		}
+		free(dirs[i]);
+	}
+	if (*ret)
+		say(stderr, "cairn: found the %s in the debuginfod client's cache: %s\n", sidecar ? "sidecar" : "debug file", *ret);
+}
+
+char *debuginfod_cache_text(void)
+{
+	char *dirs[DIRS_MAX], *text = NULL;
+	size_t n = cache_dirs(dirs);
+
+	for (size_t i = 0; i < n; i++) {
+		char *longer;
+
+		if (asprintf(&longer, "%s%s%s", text ? text : "", text ? ", " : "", dirs[i]) < 0)
+			longer = NULL;
+		free(text);
+		text = longer;
+		free(dirs[i]);
+	}
+	return text;
+}
+
 /* What was asked, for @what of the binary whose id is @build_id. */
 static void tell(const char *urls, const char *what, const uint8_t *build_id, size_t len, int r, const char *found)
 {
-	char hex[2 * CAIRN_PACK_SERVED_ID_MAX + 1] = "";
+	char hex[HEX_MAX];
 	struct stat st;
 
-	for (size_t i = 0; i < len && i < CAIRN_PACK_SERVED_ID_MAX; i++)
-		snprintf(hex + 2 * i, sizeof(hex) - 2 * i, "%02x", build_id[i]);
+	put_hex(build_id, len, hex);
 	if (r < 0)
 		fail(STATUS_NOT_HERE, "%s: %s\nIt was asked for the %s of %s.", urls, strerror(-r), what, hex);
 	else if (!found || stat(found, &st) < 0)

@@ -17,10 +17,24 @@
  */
 const char *debuginfod_wanted(const char *option);
 
+/* True when --debuginfod or CAIRN_DEBUGINFOD=1 says so, with or without servers. */
+bool debuginfod_asked(const char *option);
+
 enum debuginfod_file {
 	DEBUGINFOD_SIDECAR,    /* under an id of its own, for cairn_pack_open() */
 	DEBUGINFOD_DEBUG_FILE, /* what any server has: cairn_binary_opts.debug_file */
 };
+
+/*
+ * debuginfod_cached - what gdb, perf or an earlier question of ours left in the client's cache
+ *
+ * Needs neither a server nor the client. Tells on stderr what was found.
+ * @ret  its path, to be freed; NULL: it is not there
+ */
+void debuginfod_cached(enum debuginfod_file file, const uint8_t *build_id, size_t len, char **ret);
+
+/* The directories that debuginfod_cached() looks into, as text; to be freed, may be NULL. */
+char *debuginfod_cache_text(void);
 
 /*
  * debuginfod_fetch - download a file of a build-id, or find it in the client's own cache

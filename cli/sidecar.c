@@ -99,16 +99,28 @@ static void keep_copy(const struct cairn_pack *pack, const struct sidecar_wish *
 		fail(STATUS_YES, "not kept: %s", err.msg);
 }
 
-static int fetch_sidecar(const struct cairn_binary *bin, const struct sidecar_wish *wish, const char *urls,
-			 struct cairn_pack **ret, struct cairn_err *err)
+/* From the servers at @urls; NULL: from the client's cache alone. The path is the caller's; NULL: it is nowhere. */
+static char *fetch(const struct cairn_binary *bin, const char *urls, enum debuginfod_file file)
 {
 	size_t len;
 	const uint8_t *id = cairn_binary_build_id(bin, &len);
-	char *path;
-	int r;
+	char *path = NULL;
 
 	/* What went wrong was said; other sources may do. */
-	if (debuginfod_fetch(urls, DEBUGINFOD_SIDECAR, id, len, &path) < 0 || !path)
+	if (!urls)
+		debuginfod_cached(file, id, len, &path);
+	else if (debuginfod_fetch(urls, file, id, len, &path) < 0)
+		path = NULL;
+	return path;
+}
+
+static int fetch_sidecar(const struct cairn_binary *bin, const struct sidecar_wish *wish, const char *urls,
+			 struct cairn_pack **ret, struct cairn_err *err)
+{
+	char *path = fetch(bin, urls, DEBUGINFOD_SIDECAR);
+	int r;
+
+	if (!path)
 		return 0;
 	r = open_named(bin, path, !geteuid(), ret, err);
 	free(path);
@@ -145,33 +157,62 @@ static int make_of_debug_file(const struct cairn_binary *bin, const struct sidec
 static int fetch_debug_file(const struct cairn_binary *bin, const struct sidecar_wish *wish, const char *urls,
 			    struct cairn_pack **ret, struct cairn_err *err)
 {
-	size_t len;
-	const uint8_t *id = cairn_binary_build_id(bin, &len);
-	char *path;
+	char *path = fetch(bin, urls, DEBUGINFOD_DEBUG_FILE);
 	int r;
 
-	if (debuginfod_fetch(urls, DEBUGINFOD_DEBUG_FILE, id, len, &path) < 0 || !path)
+	if (!path)
 		return 0;
 	r = make_of_debug_file(bin, wish, path, ret, err);
 	free(path);
 	return r;
 }
 
-/* From the network, when it may be asked and there is a reason to: what can be answered here is. */
+static int fetch_any(const struct cairn_binary *bin, const struct sidecar_wish *wish, const char *urls,
+		     struct cairn_pack **ret, struct cairn_err *err)
+{
+	int r = fetch_sidecar(bin, wish, urls, ret, err);
+
+	return r < 0 || *ret ? r : fetch_debug_file(bin, wish, urls, ret, err);
+}
+
+/* What is in the client's cache is damaged, or of another file: the servers may have it. */
+static int fetch_cached(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret)
+{
+	struct cairn_err err = {0};
+	int r = fetch_any(bin, wish, NULL, ret, &err);
+
+	if (r < 0)
+		fail(STATUS_YES, "%s", err.msg);
+	return r == -ENOMEM ? r : 0;
+}
+
+static void say_no_server(void)
+{
+	char *cache = debuginfod_cache_text();
+
+	fail(STATUS_USAGE, "--debuginfod: it is not in the client's cache (%s), and DEBUGINFOD_URLS is not set",
+	     cache ? cache : "no memory to say where");
+	free(cache);
+}
+
+/*
+ * From the debuginfod client's cache, then from the network, when they may be asked and there is a
+ * reason to: what can be answered here is.
+ */
 static int download(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret,
 		    struct cairn_err *err)
 {
 	const char *urls = debuginfod_wanted(wish->debuginfod);
 	int r;
 
-	if (wish->debuginfod && !urls) {
-		fail(STATUS_USAGE, "--debuginfod: which server? DEBUGINFOD_URLS is not set");
+	if (!debuginfod_asked(wish->debuginfod) || cairn_binary_has_dwarf(bin))
 		return 0;
-	}
-	if (!urls || cairn_binary_has_dwarf(bin))
-		return 0;
-	r = fetch_sidecar(bin, wish, urls, ret, err);
-	return r < 0 || *ret ? r : fetch_debug_file(bin, wish, urls, ret, err);
+	r = fetch_cached(bin, wish, ret);
+	if (r < 0 || *ret)
+		return r;
+	if (wish->debuginfod && !urls)
+		say_no_server();
+	return urls ? fetch_any(bin, wish, urls, ret, err) : 0;
 }
 
 /* Everything but --pack. *@ret stays NULL when there is none. */

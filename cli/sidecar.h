@@ -35,7 +35,8 @@ struct sidecar_wish {
 	{0, "no-sidecar", OPT_FLAG, NULL, (at), "read the debug information, also when there is a sidecar"}
 #define SIDECAR_OPT_DEBUGINFOD(at)                                                                                      \
 	{0, "debuginfod", OPT_MAYBE, "URL", (at),                                                                      \
-	 "download the sidecar or the debug file of a file that has neither; without URL from those in DEBUGINFOD_URLS"}
+	 "take the sidecar or the debug file of a file that has neither from the debuginfod client's cache, or download it; "  \
+	 "without URL from those in DEBUGINFOD_URLS"}
 
 /* The same that is made when there is none: an exit status. For who has asked sidecar_find() already. */
 int sidecar_make(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret);

@@ -270,6 +270,53 @@ def debuginfod_without_a_server_is_said():
     expect("DEBUGINFOD_URLS is not set" in r.err and r.status, r)
 
 
+def in_clients_cache(directory, content):
+    """A file as the client keeps what a server had for the program's id."""
+    where = os.path.join(directory, build_id(program()))
+    os.makedirs(where, exist_ok=True)
+    with open(os.path.join(where, "debuginfo"), "wb") as file:
+        file.write(content)
+
+
+@claim
+def the_clients_cache_is_looked_into_without_a_server():
+    real = os.path.join(folder(), "cached.debug")
+    run("objcopy", "--only-keep-debug", program(), real, check=True)
+    with open(real, "rb") as file:
+        content = file.read()
+    told = cairn("sites", program(), "add", "--json").out
+    env = environment("local")
+    own = {**env, "DEBUGINFOD_CACHE_PATH": os.path.join(folder(), "local-own")}
+    in_clients_cache(os.path.join(env["XDG_CACHE_HOME"], "debuginfod_client"), content)
+    in_clients_cache(own["DEBUGINFOD_CACHE_PATH"], content)
+    for words, more in ((("--debuginfod",), env), (("--debuginfod",), own), ((), {**env, "CAIRN_DEBUGINFOD": "1"}),
+                        (("--debuginfod=http://127.0.0.1:9",), env)):
+        r = cairn("sites", stripped(), "add", "--json", *words, env=more)
+        expect(r.status == 0 and r.out == told, words, r)
+        expect("found the debug file in the debuginfod client's cache: " in r.err and "asked" not in r.err, words, r)
+    # Nobody asked for it.
+    r = cairn("sites", stripped(), "add", "--json", env=env)
+    expect(r.status == 3 and "found" not in r.err, r)
+    # The sidecar of it is kept, and then the cache is not looked into.
+    del env["CAIRN_CACHE"]
+    for again in (False, True):
+        r = cairn("sites", stripped(), "add", "--json", "--debuginfod", env=env)
+        expect(r.status == 0 and r.out == told and ("found" in r.err) != again, again, r)
+
+
+@claim
+def what_the_clients_cache_has_is_not_believed():
+    env = environment("local-bad")
+    where = os.path.join(env["XDG_CACHE_HOME"], "debuginfod_client")
+    other = compile_c("other-id", PROGRAM, "gcc", ("-O2", "-g", "-Wl,--build-id=0x1234567890abcdef"))
+    with open(other, "rb") as file:
+        other = file.read()
+    for content, why in ((b"", "it is not in the client's cache"), (b"no ELF file", "not an ELF file"), (other, "build-id")):
+        in_clients_cache(where, content)
+        r = cairn("sites", stripped(), "add", "--debuginfod", env=env)
+        expect(r.status == 3 and not r.out and why in r.err, content[:16], r)
+
+
 @claim
 def a_served_sidecar_of_another_build_is_refused():
     path = served("wrong")
