@@ -32,7 +32,7 @@
 #include "loc_machine.h"
 
 /* Each input is a program to analyse. */
-const unsigned int fuzz_places_max = 60;
+const unsigned int fuzz_places_max = 16;
 
 enum { START = 0x1000, CODE_MAX = 256, MEMORY_AT = 0x10000, MEMORY = 0x2000, EXPR_MAX = 250 };
 

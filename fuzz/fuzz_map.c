@@ -407,4 +407,14 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 					      .value_type = k & 1, .id = k},
 				answers[k], sizeof(answers[k]), put);
 	put_ring(put);
+	/* One call after the other fails, in each way. */
+	for (uint8_t at = 0; at < 16; at++)
+		for (uint8_t how = 8; how < 12; how++) {
+			uint8_t all[64] = {0};
+			all[at] = how;
+			all[at + 5] = at & 1 ? how : 0;
+			put_map((struct head){.kind = at & 2 ? BPF_MAP_TYPE_QUEUE : BPF_MAP_TYPE_HASH, .key_size = 4, .value_size = 8,
+					      .max_entries = 9000, .btf_id = BTF_ID, .consume = at & 2 && how & 1},
+				all, sizeof(all), put);
+		}
 }

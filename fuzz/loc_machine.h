@@ -169,10 +169,11 @@ static inline void machine_swap(struct machine_run *x)
 
 static inline bool machine_constant(struct machine_run *x, uint8_t op)
 {
-	unsigned int size = 1u << (op - DW_OP_const1u) / 2;
+	bool is_sized = op >= DW_OP_const1u && op <= DW_OP_const8s;
+	unsigned int size = is_sized ? 1u << (op - DW_OP_const1u) / 2 : 0;
 	if (op >= DW_OP_lit0 && op <= DW_OP_lit31) {
 		machine_push(x, op - DW_OP_lit0);
-	} else if (op >= DW_OP_const1u && op <= DW_OP_const8s) {
+	} else if (is_sized) {
 		machine_push(x, machine_extend(machine_number(x, size), size, (op - DW_OP_const1u) % 2));
 	} else if (op == DW_OP_constu || op == DW_OP_consts) {
 		machine_push(x, machine_leb(x, op == DW_OP_consts));
