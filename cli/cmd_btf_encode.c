@@ -11,6 +11,7 @@
 #include <cairn/file.h>
 
 #include "btf.h"
+#include "btf_encode.h"
 #include "heap.h"
 #include "json.h"
 #include "languages.h"
@@ -23,6 +24,7 @@ struct encode_values {
 	const char *out, *dialect, *vars, *debug_file, *lang, *lang_exclude;
 	unsigned long jobs;
 	bool layout, assume_unmodified, json, embed;
+	struct sidecar_wish wish;
 };
 
 static const struct opt opts[] = {
@@ -49,6 +51,9 @@ static const struct opt opts[] = {
 	 "look for debug files in DIR, then in /usr/lib/debug; may be repeated"},
 	{0, "debug-file", OPT_TEXT, "FILE", offsetof(struct encode_values, debug_file),
 	 "take the debug information from FILE"},
+	SIDECAR_OPT_PACK(offsetof(struct encode_values, wish.file)),
+	SIDECAR_OPT_NO_CACHE(offsetof(struct encode_values, wish.no_cache)),
+	SIDECAR_OPT_DEBUGINFOD(offsetof(struct encode_values, wish.debuginfod)),
 	{0, "json", OPT_FLAG, NULL, offsetof(struct encode_values, json), "what was written and lost, as a JSON object"},
 	{0},
 };
@@ -206,12 +211,14 @@ static void tell_counts(const struct cairn_distilled *d)
 			say(stdout, "unavailable: %" PRIu64 " %s\n", d->unavailable[i], cairn_unavailable_text(i));
 }
 
-static void tell(const struct cairn_distilled *d, const struct output *outputs)
+static void tell(const struct cairn_distilled *d, const struct cairn_pack *pack, const struct output *outputs)
 {
 	for (int i = 0; i < N_OUTPUTS; i++)
 		if (outputs[i].path)
 			say(stdout, "%s: %s, %zu bytes\n", outputs[i].path, outputs[i].what, outputs[i].blob->size);
 	tell_counts(d);
+	if (pack)
+		say(stdout, "from %s, which does not tell what was lost\n", cairn_pack_path(pack));
 	if (d->n_left_out)
 		say(stdout, "left out: %zu unit%s of other languages\n", d->n_left_out, d->n_left_out == 1 ? "" : "s");
 	for (int i = 0; i < CAIRN_N_LOSSES; i++)
@@ -231,7 +238,16 @@ static void put_output(struct json *j, const char *key, const struct output *o)
 	json_close(j);
 }
 
-static void tell_json(const char *elf, const struct cairn_distilled *d, const struct output *outputs)
+/* Of places and losses, which a sidecar does not count, it says nothing. */
+static void json_counts(struct json *j, const struct cairn_distilled *d)
+{
+	json_uint(j, "records", d->n_types);
+	json_uint(j, "functions", d->n_functions);
+	json_uint(j, "variables", d->n_variables);
+}
+
+static void tell_json(const char *elf, const struct cairn_distilled *d, const struct cairn_pack *pack,
+		      const struct output *outputs)
 {
 	struct json j = {.out = stdout};
 
@@ -240,12 +256,15 @@ static void tell_json(const char *elf, const struct cairn_distilled *d, const st
 	put_output(&j, "types", &outputs[0]);
 	put_output(&j, "inline", &outputs[1]);
 	put_output(&j, "vars", &outputs[2]);
+	json_text(&j, "sidecar", pack ? cairn_pack_path(pack) : NULL);
+	json_counts(&j, d);
+	if (pack) {
+		json_close(&j);
+		return;
+	}
 	json_uint(&j, "missing_dwo", d->n_missing);
 	json_uint(&j, "left_out_units", d->n_left_out);
-	json_uint(&j, "records", d->n_types);
-	json_uint(&j, "functions", d->n_functions);
 	json_uint(&j, "inlined_functions", d->n_inlined_functions);
-	json_uint(&j, "variables", d->n_variables);
 	json_uint(&j, "places", d->n_places);
 	json_uint(&j, "arguments", d->n_arguments);
 	json_uint(&j, "located", d->n_located);
@@ -269,16 +288,69 @@ static void tell_json(const char *elf, const struct cairn_distilled *d, const st
 
 /* ---- the verb ---- */
 
+/* What only the debug information answers; NULL: nothing of that was asked for. */
+static const char *asks_for_more(const struct encode_values *values)
+{
+	const struct {
+		bool is_set;
+		const char *option;
+	} options[] = {
+		{values->bases.n, "--base"},
+		{values->vars, "--global-vars"},
+		{values->dialect && btf_dialect(values->dialect) == CAIRN_BTF_LOC_V1, "--dialect v1"},
+		{values->lang, "--lang"},
+		{values->lang_exclude, "--lang-exclude"},
+		{values->layout, "--layout"},
+		{values->assume_unmodified, "--assume-unmodified"},
+	};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		if (options[i].is_set)
+			return options[i].option;
+	return NULL;
+}
+
+/* The sidecar that answers, where a person named it or there is no debug information; *@ret NULL: none does. */
+static int find_sidecar(const struct cairn_binary *bin, const struct encode_values *values, struct cairn_pack **ret)
+{
+	struct sidecar_wish wish = values->wish;
+	struct cairn_err err = {0};
+	bool named = wish.file || sidecar_is_named(cairn_binary_path(bin));
+
+	*ret = NULL;
+	if (!named && cairn_binary_has_dwarf(bin))
+		return STATUS_YES;
+	wish.jobs = (unsigned int)values->jobs;
+	wish.debug_dirs = values->debug_dirs;
+	int r = sidecar_find(&wish, bin, ret, &err);
+	if (r < 0)
+		return fail_err(r, &err, STATUS_USAGE);
+	if (!*ret || !asks_for_more(values))
+		return STATUS_YES;
+	int status = fail(STATUS_NOT_HERE, "%s: a sidecar does not answer to %s: it takes the debug information",
+			  cairn_pack_path(*ret), asks_for_more(values));
+	cairn_pack_close(*ret);
+	*ret = NULL;
+	return status;
+}
+
 static int encode(const struct cairn_binary *bin, const struct cairn_btf *base, const struct encode_values *values,
 		  const char *elf)
 {
 	struct cairn_distilled d = {0};
+	struct cairn_pack *pack;
 	struct output outputs[N_OUTPUTS] = {
 		{"", ".BTF", "types", &d.main, NULL},
 		{".inline", ".BTF.inline", "places and arguments", &d.inlined, NULL},
 		{".vars", ".BTF.vars", "variables", &d.vars, NULL},
 	};
-	int status = distil(bin, base, values, &d);
+	bool want_places = !values->dialect || btf_dialect(values->dialect) != CAIRN_BTF_NO_LOC;
+	int status = find_sidecar(bin, values, &pack);
+
+	if (!status && pack)
+		status = encode_by_sidecar(pack, want_places, &d);
+	else if (!status)
+		status = distil(bin, base, values, &d);
 
 	if (!status)
 		warn_of_missing_dwo(d.n_missing, d.missing, "types and places that only they describe are not written");
@@ -287,12 +359,14 @@ static int encode(const struct cairn_binary *bin, const struct cairn_btf *base, 
 	else if (!status)
 		status = write_outputs(outputs, values, elf);
 	if (!status && values->json)
-		tell_json(elf, &d, outputs);
+		tell_json(elf, &d, pack, outputs);
 	else if (!status)
-		tell(&d, outputs);
+		tell(&d, pack, outputs);
 	for (int i = 0; i < N_OUTPUTS; i++)
 		free(outputs[i].path);
-	cairn_distilled_free(&d);
+	if (!pack)
+		cairn_distilled_free(&d);
+	cairn_pack_close(pack);
 	return status;
 }
 
@@ -316,9 +390,6 @@ static int run(void *v, const struct operands *operands)
 		return fail(STATUS_USAGE, "--lang and --lang-exclude are two answers; choose one");
 	if (values->embed && !values->out)
 		return fail(STATUS_USAGE, "--embed needs -o OUT: it writes a copy of %s", operands->items[0]);
-	if (sidecar_is_named(operands->items[0]))
-		return fail(STATUS_USAGE, "%s: a sidecar has no debug information: name the program\nIts types: cairn btf dump %s",
-			    operands->items[0], operands->items[0]);
 	heap_give_back();
 	if (values->bases.n)
 		status = btf_open_bases(&values->bases, &bases);

@@ -426,6 +426,23 @@ int cairn_pack_sites(const struct cairn_pack *pack, const struct cairn_binary *b
  */
 int cairn_pack_source(const struct cairn_pack *pack, struct cairn_source **ret, struct cairn_err *err);
 
+struct cairn_pack_btf {
+	const void *types; /* as cairn_distil() writes them into main */
+	size_t types_size;
+	const void *places; /* as into the inline blob; NULL: made without cairn_pack_make_opts.btf_inline */
+	size_t places_size;
+};
+
+/*
+ * cairn_pack_btf - the BTF in a sidecar, compared with its checksums
+ *
+ * @ret  borrowed until cairn_pack_close()
+ * Returns 0. -ENODATA: it was made without places, and has no BTF. -ESTALE: it is of another file than the
+ * binary that it was opened for. -EBADMSG, -ENOMEM.
+ * Cost: compares the code with that of the sidecar, where it can be; decompresses the places.
+ */
+int cairn_pack_btf(const struct cairn_pack *pack, struct cairn_pack_btf *ret, struct cairn_err *err);
+
 /* How many types cairn_sites_complete_type() had to leave unread; @sites is from cairn_pack_sites(). */
 size_t cairn_pack_sites_lost(const struct cairn_sites *sites);
 

@@ -289,7 +289,7 @@ static int distil_types(struct making *m, const struct cairn_binary *bin, const 
 {
 	struct cairn_distil_opts opts = {.size = sizeof(opts),
 					 .threads = make_opts->threads,
-					 .vars = make_opts->btf_inline ? CAIRN_DISTIL_VARS_PERCPU : CAIRN_DISTIL_VARS_NONE,
+					 .vars = CAIRN_DISTIL_VARS_PERCPU,
 					 .dialect = make_opts->btf_inline ? CAIRN_BTF_LOC_N : CAIRN_BTF_NO_LOC};
 	return distil_with_meanings(bin, &opts, &m->distilled, &m->meanings, err);
 }

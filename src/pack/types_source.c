@@ -83,3 +83,29 @@ int cairn_pack_source(const struct cairn_pack *p, struct cairn_source **ret, str
 	/* Places are those of x86-64, and types come with places. */
 	return source_provided(&ops, t, t->graph, cairn_abi_find("x86-64"), ret, err);
 }
+
+/* 1 and its bytes; 0: there is no such section. */
+static int section(const struct cairn_pack *p, const char *name, const void **ret, size_t *ret_n, struct cairn_err *err)
+{
+	const struct elf_section *s;
+	int rc = elf_section(p->elf, name, &s, err);
+	if (rc < 0 || !s || !s->data)
+		return rc < 0 ? rc : 0;
+	*ret = s->data;
+	*ret_n = s->size;
+	return 1;
+}
+
+int cairn_pack_btf(const struct cairn_pack *p, struct cairn_pack_btf *ret, struct cairn_err *err)
+{
+	*ret = (struct cairn_pack_btf){0};
+	/* As of types: no page of code is theirs alone. */
+	int rc = cairn_pack_compare(p, err) == -ESTALE ? -ESTALE : 0;
+	if (!rc)
+		rc = section(p, ".BTF", &ret->types, &ret->types_size, err);
+	if (!rc)
+		rc = err_set(err, -ENODATA, "%s: a sidecar without types; make it with: cairn pack FILE", elf_path(p->elf));
+	if (rc > 0)
+		rc = section(p, ".BTF.inline", &ret->places, &ret->places_size, err);
+	return rc < 0 ? rc : 0;
+}

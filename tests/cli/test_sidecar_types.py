@@ -317,6 +317,65 @@ def places_and_fetched_values_are_the_same_from_the_sidecar(program):
     expect(len(asked) > 3, asked)
 
 
+def contents(*paths):
+    """Bytes of each file; None where there is none."""
+    found = []
+    for path in paths:
+        found.append(None)
+        if os.path.exists(path):
+            with open(path, "rb") as file:
+                found[-1] = file.read()
+    return found
+
+
+@claim_each("c-gcc", "c-clang-dwarf4", "c-gcc-type-units", "cc-g++", "cc-clang++", "units-gcc-lto", "mixed-gcc", "rust", "ada")
+def btf_encode_writes_the_same_from_a_sidecar(program):
+    path, _ = packed(program)
+    sidecar, out = path + ".btf.cairn", path + ".encoded"
+    cairn("pack", "--btf-inline", path, "-o", sidecar, check=True)
+    cairn("btf", "encode", path, "-o", out, env=environment(), check=True)
+    told = contents(out, out + ".inline")
+    expect(told[0], told)
+    for words in ((sidecar,), (path, "--pack", sidecar, "--json")):
+        for name in (out, out + ".inline"):
+            if os.path.exists(name):
+                os.remove(name)
+        r = cairn("btf", "encode", *words, "-o", out, env=environment())
+        expect(r.status == 0 and contents(out, out + ".inline") == told, words, r)
+        if "--json" in words:
+            counts = r.objects()[0]
+            expect(counts["sidecar"] == sidecar and counts["types"]["bytes"] == len(told[0]) and "lost" not in counts, r)
+        else:
+            expect(f"from {sidecar}, which does not tell what was lost" in r.out, r)
+
+
+@claim
+def btf_encode_takes_a_sidecar_where_there_is_no_debug_information_and_says_what_it_lacks():
+    path, sidecar = copied("encoded", packed("cc-g++")[0]), os.path.join(folder(), "encoded.cairn")
+    out = os.path.join(folder(), "encoded.btf")
+    cairn("btf", "encode", path, "-o", out, env=environment(), check=True)
+    types = contents(out)
+    cairn("pack", path, "-o", sidecar, check=True)
+    os.remove(out + ".inline")
+    run("strip", path, check=True)
+    # Types are those of the debug information; of places it is said that they are not there.
+    r = cairn("btf", "encode", path, "-o", out, env=environment())
+    expect(r.status == 0 and contents(out, out + ".inline") == [*types, None] and "no places as BTF" in r.err, r)
+    r = cairn("btf", "encode", path, "-o", out, "--dialect", "none", env=environment())
+    expect(r.status == 0 and contents(out) == types and not r.err, r)
+    os.remove(out)
+    for option in (("--global-vars",), ("--dialect", "v1"), ("--lang", "c11"), ("--layout",), ("--assume-unmodified",)):
+        r = cairn("btf", "encode", path, "-o", out, *option, env=environment())
+        expect(r.status == 3 and option[0] in r.err and contents(out) == [None], option, r)
+    # A sidecar of another program, and one without types.
+    other = packed("c-gcc")[1]
+    r = cairn("btf", "encode", path, "-o", out, "--pack", other, env=environment())
+    expect(r.status and contents(out) == [None], r)
+    os.remove(sidecar)
+    r = cairn("btf", "encode", path, "-o", out, env=environment())
+    expect(r.status == 3 and contents(out) == [None], r)
+
+
 @claim
 def layout_decode_and_bind_take_a_sidecar_wherever_it_lies():
     path, cache = copied("stripped", packed("cc-g++")[0]), os.path.join(folder(), "xdg", "cairn")

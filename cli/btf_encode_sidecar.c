@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * btf encode of a file without debug information, by its sidecar
+ *
+ * A sidecar has the types as btf encode writes them, and with --btf-inline the places, too. It does
+ * not tell what BTF could not say of them.
+ */
+#include <errno.h>
+
+#include <cairn/btf.h>
+
+#include "btf_encode.h"
+#include "say.h"
+
+static void count_records(const struct cairn_btf *btf, struct cairn_distilled *d)
+{
+	struct cairn_btf_type t;
+
+	for (uint32_t id = cairn_btf_start_id(btf); id < cairn_btf_end_id(btf); id++) {
+		d->n_types++;
+		if (!cairn_btf_type(btf, id, &t))
+			continue;
+		d->n_functions += t.kind == CAIRN_BTF_FUNC;
+		d->n_variables += t.kind == CAIRN_BTF_VAR;
+	}
+}
+
+int encode_by_sidecar(const struct cairn_pack *pack, bool want_places, struct cairn_distilled *ret)
+{
+	struct cairn_btf_open_opts opts = {.size = sizeof(opts)};
+	struct cairn_pack_btf btf;
+	struct cairn_btf *types;
+	struct cairn_err err = {0};
+	int r = cairn_pack_btf(pack, &btf, &err);
+
+	if (r >= 0)
+		r = cairn_btf_open_mem(btf.types, btf.types_size, cairn_pack_path(pack), &opts, &types, &err);
+	if (r < 0)
+		return fail_err(r, &err, STATUS_USAGE);
+	*ret = (struct cairn_distilled){.main = {(void *)btf.types, btf.types_size}};
+	count_records(types, ret);
+	cairn_btf_close(types);
+	if (want_places && btf.places)
+		ret->inlined = (struct cairn_distil_blob){(void *)btf.places, btf.places_size};
+	else if (want_places)
+		say(stderr,
+		    "cairn: %s has no places as BTF: types alone are written. Where there are any, cairn pack --btf-inline FILE keeps them\n",
+		    cairn_pack_path(pack));
+	return STATUS_YES;
+}
