@@ -78,7 +78,7 @@ struct cairn_abi {
 	/* A bit-field without a name, also of width 0, raises the alignment of the struct. */
 	bool unnamed_counts;
 	uint8_t bare_aligned;     /* __attribute__((aligned)) */
-	uint8_t vector_align_max; /* bytes; a vector is aligned to its size up to here */
+	uint32_t vector_align_max; /* bytes; a vector is aligned to its size up to here */
 	uint8_t atomic_max;       /* bytes; an _Atomic up to here is aligned to its size, rounded up to a power of 2 */
 	uint8_t empty_size;       /* of a struct without members */
 	uint8_t va_list_size;     /* of the struct that __builtin_va_list is; 0: it is a pointer */

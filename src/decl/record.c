@@ -125,16 +125,27 @@ static int parse_member(struct parser *p, const struct specifiers *specs, struct
 	return rc ? rc : add(p, to, &m, &place, &at);
 }
 
-/* "struct { ... };" without a name between: its members belong to the struct around it. */
+/*
+ * "struct { ... };" without a name between: its members belong to the struct around it. Microsoft's compiler takes one with a
+ * tag, and a typedef, in the same way; for others they declare nothing.
+ */
+static bool is_anonymous_member(const struct parser *p, const struct specifiers *specs)
+{
+	const struct cairn_type *t = resolve(p, specs->type);
+
+	if (!is_record(t) || t->declaration)
+		return false;
+	return p->abi->ms || (specs->has_tag && !t->name);
+}
+
 static int add_anonymous(struct parser *p, const struct specifiers *specs, struct member_list *to,
 			 const struct token *at)
 {
-	const struct cairn_type *t = resolve(p, specs->type);
 	struct cairn_member m = {.type = specs->type, .align = specs->attrs.aligned};
 	struct cairn_place_member place = {
 		.named = true, .packed = specs->attrs.packed, .aligned = specs->attrs.aligned};
 
-	if (!is_record(t) || t->name)
+	if (!is_anonymous_member(p, specs))
 		return 0;
 	int rc = describe(p, specs->type, at, &place);
 	return rc ? rc : add(p, to, &m, &place, at);

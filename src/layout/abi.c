@@ -21,7 +21,7 @@
 	.scalars[CAIRN_C_BOOL] = {1, 1}, .scalars[CAIRN_C_CHAR] = {1, 1},                          \
 	.scalars[CAIRN_C_SHORT] = {2, 2}, .scalars[CAIRN_C_INT] = {4, 4},                          \
 	.scalars[CAIRN_C_FLOAT16] = {2, 2}, .scalars[CAIRN_C_FLOAT] = {4, 4},                      \
-	.bare_aligned = 16, .vector_align_max = 128, .wchar_size = 4, .atomic_max = 8,             \
+	.bare_aligned = 16, .vector_align_max = 1 << 28, .wchar_size = 4, .atomic_max = 8,             \
 	.bit_int_align = 8, .bit_int_max = 128
 
 #define LP64                                                                                       \

@@ -67,7 +67,9 @@ typedef low low2;
 typedef short high __attribute__((aligned(8)));
 """
 # Of GCC and the glibc for Clang.
-CLANG_PRELUDE = "typedef float _Float32; typedef double _Float64;\n"
+CLANG_PRELUDE = """typedef float _Float32; typedef double _Float64;
+typedef int v256 __attribute__((vector_size(256)));
+"""
 
 
 class Maker:
@@ -80,6 +82,9 @@ class Maker:
         bit_ints = BIT_INTS + ([] if abi.startswith("aarch64") else LONG_BIT_INTS)
         if compiler == "gcc" or abi.startswith("bpf"):
             bit_ints = []
+        if compiler == "clang":
+            # GCC does not align it to its size.
+            self.scalars = self.scalars + ["v256"]
         # ms_struct aligns to the size, which is 12 there.
         self.bit_types = BIT_TYPES + [b for b in bit_ints if (abi, b[0]) != ("i386", "_BitInt(65)")]
         self.scalars += [name for name, _ in bit_ints]

@@ -82,6 +82,8 @@ static void attributes_are_obeyed_wherever_they_stand(void **state)
 	assert_size("struct s { char c; int i __attribute__((aligned(16))); };", 32);
 	assert_size("typedef int a __attribute__((aligned(8))); struct s { char c; a i; };", 16);
 	assert_size("typedef int v4 __attribute__((vector_size(16))); struct s { char c; v4 v; };", 32);
+	assert_size("typedef int v __attribute__((vector_size(1024))); struct s { char c; v v; };", 2048);
+	assert_int_equal(size_on("aarch64", "typedef int v __attribute__((vector_size(1024))); struct s { char c; v v; };"), 1040);
 	assert_size("struct s { char c; _Alignas(8) char d; };", 16);
 	assert_size("typedef unsigned w __attribute__((mode(DI))); struct s { w x; };", 8);
 	assert_size("#pragma pack(push, 2)\nstruct s { char c; int i; };\n#pragma pack(pop)\n", 6);
@@ -242,6 +244,20 @@ static void alignments_of_typedefs_are_obeyed_as_the_compilers_do(void **state)
 		       "an array of elements of 2 bytes that are aligned to 8");
 	assert_refused("typedef struct { char c[12]; } t __attribute__((aligned(8))); int f(t x[]);", -EBADMSG, "12 bytes that are");
 	assert_size("typedef struct { char c[16]; } t __attribute__((aligned(8))); struct s { t x[2]; };", 32);
+}
+
+static void microsoft_s_anonymous_members_have_a_tag_or_a_typedef(void **state)
+{
+	const char *text = "typedef struct { int a; } t; struct u { short b; struct fwd; struct in { int c; }; t; struct u *p; };"
+			   "struct s { struct u; char d; };";
+
+	/* Elsewhere they declare nothing: u is { b, p }, s is { d }. */
+	assert_int_equal(size_on("windows-x64", text), 32);
+	assert_int_equal(size_on("x86-64", text), 1);
+	parse_on("windows-x64", text);
+	struct cairn_member m;
+	assert_true(cairn_types_member(cairn_decl_types(decl), cairn_decl_find(decl, CAIRN_T_STRUCT, "s"), "a", &m));
+	assert_int_equal(m.bit_off, 64);
 }
 
 static void declarators_read_as_in_c(void **state)
@@ -430,6 +446,7 @@ int main(void)
 		CLAIM(strings_have_the_size_of_their_units),
 		CLAIM(ms_struct_is_neither_microsoft_s_nor_system_v_s),
 		CLAIM(alignments_of_typedefs_are_obeyed_as_the_compilers_do),
+		CLAIM(microsoft_s_anonymous_members_have_a_tag_or_a_typedef),
 		CLAIM(declarators_read_as_in_c),
 		CLAIM(what_has_no_layout_is_skipped),
 		CLAIM(errors_point_at_the_place),
