@@ -58,6 +58,8 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 		"\0struct s { _BitInt(17) a : 9; unsigned _BitInt(200) b; char c[sizeof(70000uwb + 3wb)]; } __attribute__((ms_struct));",
 		"\1char a[sizeof(\"\\n\\x41\\101\\u00e9\" L\"\303\251\" u8\"z\")], b[L'\\U0001f600' == '\\'' ? 1 : sizeof(1.5df)];",
 		"\3typedef _Complex float c __attribute__((mode(TC))); typedef int w __attribute__((mode(word))); struct s { c x; w y; };",
+		"\22struct s { __int64 a; void *__ptr32 p; int (__cdecl *f)(void); struct t { int b; }; }; __declspec(align(8)) struct u { int c; };",
+		"\1int t[] = {[2 ... 9] = 1, f(2), 5}, u[][2] = {{1}, [7] = {2}}; struct s { char c[sizeof(t) + sizeof(u) + sizeof((int[]){1})]; };",
 		"\21typedef long long low __attribute__((aligned(2))); struct s { char c; low x; low y[3]; const low z : 4; };",
 	};
 	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)

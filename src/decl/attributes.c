@@ -144,6 +144,11 @@ static int refuse_order(struct parser *p, struct attributes *to)
 	return fail_here(p, "another byte order in structs is not known here");
 }
 
+static int refuse_shape(struct parser *p, struct attributes *to)
+{
+	return fail_here(p, "the size of a matrix or a scalable vector is not known here");
+}
+
 static const struct {
 	const char *name;
 	attribute_fn fn;
@@ -153,6 +158,11 @@ static const struct {
 	{"align", set_aligned}, /* __declspec(align(N)) */
 	{"vector_size", set_vector_size},
 	{"ext_vector_type", set_vector_elems},
+	{"neon_vector_type", set_vector_elems},
+	{"neon_polyvector_type", set_vector_elems},
+	{"matrix_type", refuse_shape},
+	{"arm_sve_vector_bits", refuse_shape},
+	{"riscv_rvv_vector_bits", refuse_shape},
 	{"mode", set_mode},
 	{"ms_struct", set_ms_struct},
 	{"gcc_struct", set_gcc_struct},
@@ -224,6 +234,11 @@ static bool is_alignas(const struct parser *p)
 	return is_word(p, "_Alignas") || is_word(p, "alignas");
 }
 
+static bool is_declspec(const struct parser *p)
+{
+	return is_word(p, "__declspec");
+}
+
 /* "[[" is never the beginning of an array where an attribute may stand. */
 static bool is_bracketed(const struct parser *p)
 {
@@ -232,7 +247,7 @@ static bool is_bracketed(const struct parser *p)
 
 bool is_attribute(const struct parser *p)
 {
-	return is_gnu(p) || is_alignas(p) || is_word(p, "__declspec") || is_bracketed(p);
+	return is_gnu(p) || is_alignas(p) || is_declspec(p) || is_bracketed(p);
 }
 
 int parse_attributes(struct parser *p, struct attributes *to)
@@ -240,7 +255,8 @@ int parse_attributes(struct parser *p, struct attributes *to)
 	int rc = 0;
 
 	while (!rc && is_attribute(p)) {
-		bool gnu = is_gnu(p), bracketed = is_bracketed(p);
+		bool gnu = is_gnu(p), bracketed = is_bracketed(p), declspec = is_declspec(p);
+		uint32_t before = to->aligned;
 
 		if (is_alignas(p)) {
 			rc = parse_alignas(p, to);
@@ -253,6 +269,8 @@ int parse_attributes(struct parser *p, struct attributes *to)
 		rc = rc ? rc : parse_list(p, bracketed ? ']' : ')', to);
 		if (gnu || bracketed)
 			rc = rc ? rc : expect(p, bracketed ? ']' : ')');
+		if (declspec && to->aligned > before)
+			to->declspec_aligned = to->aligned;
 	}
 	return rc;
 }

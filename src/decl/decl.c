@@ -85,19 +85,6 @@ static bool is_asm(const struct parser *p)
 	return is_word(p, "asm") || is_word(p, "__asm__") || is_word(p, "__asm");
 }
 
-/* Behind "=": to the comma or semicolon that ends it. */
-static int skip_initialiser(struct parser *p)
-{
-	int rc = 0;
-
-	while (!rc && !is_punct(p, ',') && !is_punct(p, ';')) {
-		if (p->tok.kind == TOKEN_END)
-			return fail_here(p, "expected ';', and here the text ends");
-		rc = is_punct(p, '(') || is_punct(p, '[') || is_punct(p, '{') ? skip_balanced(p) : next(p);
-	}
-	return rc;
-}
-
 static int declare(struct parser *p, const struct specifiers *specs, const struct declarator *d)
 {
 	struct symbol s = {.kind = specs->is_typedef ? SYMBOL_TYPEDEF : SYMBOL_VARIABLE, .type = d->type};
@@ -118,6 +105,34 @@ static int declare(struct parser *p, const struct specifiers *specs, const struc
 	return rc ? rc : symbol_add(p, &s);
 }
 
+/* After "=". The name that was declared last gets the count of its elements. */
+static int initialise(struct parser *p, const struct declarator *d)
+{
+	const struct cairn_type *t = cairn_types_get(p->types, d->type);
+	size_t last = p->decl->symbols.n - 1;
+	uint32_t type = d->type;
+	int rc = next(p);
+
+	if (rc || t->kind != CAIRN_T_ARRAY || t->has_count)
+		return rc ? rc : skip_initialiser(p);
+	rc = count_initialiser(p, &type);
+	p->decl->symbols.p[last].type = type;
+	return rc;
+}
+
+/* The parameters of before the standard: "int f(a, b) int a; char b; {" */
+static int skip_old_parameters(struct parser *p)
+{
+	int rc = 0;
+
+	while (!rc && !is_punct(p, '{')) {
+		if (p->tok.kind == TOKEN_END)
+			return fail_here(p, "expected '{', and here the text ends");
+		rc = next(p);
+	}
+	return rc;
+}
+
 /* One name of a declaration; 1 when a function's body ended it. */
 static int parse_name(struct parser *p, const struct specifiers *specs)
 {
@@ -130,8 +145,12 @@ static int parse_name(struct parser *p, const struct specifiers *specs)
 		return fail_here(p, "expected a name");
 	rc = declare(p, specs, &d);
 	if (!rc && is_punct(p, '='))
-		rc = skip_initialiser(p);
-	if (!rc && is_punct(p, '{') && cairn_types_get(p->types, d.type)->kind == CAIRN_T_FUNC) {
+		rc = initialise(p, &d);
+	if (rc || cairn_types_get(p->types, d.type)->kind != CAIRN_T_FUNC)
+		return rc;
+	if (begins_type(p, &p->tok))
+		rc = skip_old_parameters(p);
+	if (!rc && is_punct(p, '{')) {
 		rc = skip_balanced(p);
 		return rc ? rc : 1;
 	}

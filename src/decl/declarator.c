@@ -20,6 +20,7 @@ struct step {
 	enum step_kind kind;
 	struct token at;
 	bool is_const, is_volatile, is_restrict, is_atomic; /* PTR */
+	uint8_t bytes;					    /* PTR: __ptr32, __ptr64; 0: neither */
 	bool has_count;					    /* ARRAY */
 	uint64_t count;
 	struct cairn_member *params; /* FUNC */
@@ -59,6 +60,11 @@ static int pointer_qualifiers(struct parser *p, struct step *s, struct attribute
 		} else if (is_word(p, "_Atomic")) {
 			s->is_atomic = true;
 			rc = next(p);
+		} else if (p->abi->ms && (is_word(p, "__ptr32") || is_word(p, "__ptr64"))) {
+			s->bytes = is_word(p, "__ptr32") ? 4 : 8;
+			rc = next(p);
+		} else if (is_convention(&p->tok) || (p->abi->ms && is_word(p, "__unaligned"))) {
+			rc = next(p);
 		} else if (is_word(p, "_Nullable") || is_word(p, "_Nonnull") || is_word(p, "__extension__")) {
 			rc = next(p);
 		} else if (is_attribute(p)) {
@@ -75,6 +81,8 @@ static int parse_pointers(struct parser *p, struct steps *to, struct attributes 
 {
 	int rc = is_attribute(p) ? parse_attributes(p, attrs) : 0;
 
+	while (!rc && is_convention(&p->tok))
+		rc = next(p);
 	while (!rc && (is_punct(p, '*') || is_punct(p, '^'))) {
 		struct step s = {.kind = STEP_PTR, .at = p->tok};
 
@@ -228,7 +236,7 @@ static int is_group(struct parser *p)
 	behind = peek_token(p);
 	if (!behind)
 		return p->peek_error;
-	if (token_is(behind, "__attribute__"))
+	if (token_is(behind, "__attribute__") || is_convention(behind))
 		return 1;
 	return !token_is_punct(behind, ')') && !begins_type(p, behind) && !token_is_punct(behind, P_ELLIPSIS);
 }
@@ -288,7 +296,8 @@ static int parse_steps(struct parser *p, bool parameter, struct steps *to, struc
 
 static int build_pointer(struct parser *p, const struct step *s, uint32_t *id)
 {
-	int rc = node_derive(p, CAIRN_T_PTR, *id, id);
+	struct cairn_type t = {.kind = CAIRN_T_PTR, .ref = *id, .size = s->bytes, .abi_align = s->bytes};
+	int rc = s->bytes ? node_add(p, &t, id) : node_derive(p, CAIRN_T_PTR, *id, id);
 
 	if (!rc && s->is_restrict)
 		rc = node_derive(p, CAIRN_T_RESTRICT, *id, id);

@@ -77,6 +77,12 @@ static int parse_operand(struct parser *p, uint32_t *type, struct value *v)
 	return rc;
 }
 
+/* "extern int table[];" has no size, nor has a flexible array. */
+static bool is_countless(const struct cairn_type *t)
+{
+	return t->kind == CAIRN_T_ARRAY && !t->vector && !t->has_count;
+}
+
 static int parse_sizeof(struct parser *p, struct value *ret)
 {
 	struct token at = p->tok;
@@ -92,7 +98,7 @@ static int parse_sizeof(struct parser *p, struct value *ret)
 	enum cairn_type_kind kind = resolve(p, type)->kind;
 	if (kind == CAIRN_T_FUNC || (kind == CAIRN_T_VOID && !cairn_types_resolve(p->types, type)))
 		size = 1;
-	else if (!size_of(p, type, &size))
+	else if (!size_of(p, type, &size) || is_countless(resolve(p, type)))
 		return fail_at(p, &at, -EBADMSG, "sizeof of a type whose size is not known here");
 	return size_value(p, size, ret);
 }
@@ -363,6 +369,9 @@ static int parse_postfix(struct parser *p, struct value *ret)
 			rc = index_value(p, ret);
 		} else if (is_punct(p, '(')) {
 			rc = call(p, ret);
+		} else if (is_punct(p, P_INCREMENT)) {
+			*ret = unknown_of(ret->type);
+			rc = next(p);
 		} else if (is_punct(p, '.') || is_punct(p, P_ARROW)) {
 			rc = is_punct(p, P_ARROW) ? dereference(p, ret) : 0;
 			rc = rc ? rc : next(p);
@@ -438,8 +447,8 @@ static int parse_cast(struct parser *p, struct value *ret)
 	if (rc)
 		return rc;
 	if (is_punct(p, '{')) {
+		rc = is_countless(resolve(p, type)) ? count_initialiser(p, &type) : skip_balanced(p);
 		*ret = unknown_of(type);
-		rc = skip_balanced(p);
 	} else {
 		rc = parse_cast(p, ret);
 		if (!rc)

@@ -180,6 +180,7 @@ int check_chain(struct parser *p, uint32_t id, const struct token *at);
 struct attributes {
 	bool packed, ms_struct, gcc_struct;
 	uint32_t aligned;     /* 0: none */
+	uint32_t declspec_aligned; /* that much of it by __declspec: of a struct that is defined after it */
 	uint64_t vector_size; /* bytes; 0: none */
 	uint32_t vector_elems;/* ext_vector_type(N) */
 	const struct mode *mode; /* mode(DI) and so on */
@@ -202,6 +203,8 @@ struct specifiers {
 };
 
 int parse_specifiers(struct parser *p, struct specifiers *ret);
+/* Microsoft's: __cdecl and the like. They stand where qualifiers may, and also after the parenthesis of a declarator. */
+bool is_convention(const struct token *t);
 /* Whether the token begins a type (or a storage class, an attribute): it begins a declaration. */
 bool begins_type(const struct parser *p, const struct token *t);
 
@@ -220,9 +223,19 @@ int parse_type_name(struct parser *p, uint32_t *ret);
 
 /* ---- record.c, enums.c ---- */
 
-/* Behind the word struct, union or enum. */
-int parse_record(struct parser *p, bool is_union, uint32_t *ret);
+/* Behind the word struct, union or enum. Takes from @before what is about the struct and not about what is declared with it. */
+int parse_record(struct parser *p, bool is_union, struct attributes *before, uint32_t *ret);
 int parse_enum(struct parser *p, uint32_t *ret);
+
+/* ---- initialiser.c ---- */
+
+/*
+ * After "=", to the comma or semicolon that ends it, or from one brace to the other: *@type, an array without a count, becomes one
+ * with as many elements as that has. Where they cannot be counted here, its size is not known.
+ */
+int count_initialiser(struct parser *p, uint32_t *type);
+/* To the comma or semicolon, brace or bracket that ends it. */
+int skip_initialiser(struct parser *p);
 
 /* ---- expr.c ---- */
 

@@ -297,7 +297,7 @@ static int parse_body(struct parser *p, struct attributes *attrs, const struct t
 	return rc;
 }
 
-int parse_record(struct parser *p, bool is_union, uint32_t *ret)
+int parse_record(struct parser *p, bool is_union, struct attributes *before, uint32_t *ret)
 {
 	struct attributes attrs = {0};
 	struct token name = {0}, at = p->tok;
@@ -313,6 +313,10 @@ int parse_record(struct parser *p, bool is_union, uint32_t *ret)
 	if (!rc && !name.n && !is_punct(p, '{'))
 		rc = fail_here(p, "expected the name of a %s or '{'", is_union ? "union" : "struct");
 	rc = rc ? rc : node_tagged(p, is_union ? CAIRN_T_UNION : CAIRN_T_STRUCT, &name, ret);
+	if (!rc && is_punct(p, '{') && before->declspec_aligned) {
+		attrs.aligned = before->declspec_aligned > attrs.aligned ? before->declspec_aligned : attrs.aligned;
+		before->aligned = before->aligned > before->declspec_aligned ? before->aligned : 0;
+	}
 	if (!rc && is_punct(p, '{')) {
 		if (!cairn_types_get(p->types, *ret)->declaration)
 			rc = fail_at(p, &at, -EBADMSG, "defined a second time");

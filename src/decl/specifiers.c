@@ -26,6 +26,7 @@ enum word_class {
 	W_UNSIGNED,
 	W_SHORT,
 	W_LONG,
+	W_LONG_LONG,
 	W_COMPLEX,
 	W_BIT_INT,
 	W_BASE, /* the rest of the table tells which */
@@ -78,14 +79,36 @@ static const struct word {
 	{"__builtin_va_list", W_BASE, BASE_OTHER, B_VA_LIST},
 };
 
-static const struct word *word_of(const struct token *t)
+/* What Clang knows for Windows only. Elsewhere they are names, which headers define. */
+static const struct word microsoft_words[] = {
+	{"__int8", W_BASE, BASE_CHAR},	   {"__int16", W_SHORT},       {"__int32", W_BASE, BASE_INT},
+	{"__int64", W_LONG_LONG},	   {"__forceinline", W_IGNORED}, {"__unaligned", W_IGNORED},
+	{"__w64", W_IGNORED},
+};
+
+static const struct word *word_in(const struct word *list, size_t n, const struct token *t)
 {
-	if (t->kind != TOKEN_NAME)
-		return NULL;
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (token_is(t, words[i].text))
-			return &words[i];
+	for (size_t i = 0; i < n; i++)
+		if (token_is(t, list[i].text))
+			return &list[i];
 	return NULL;
+}
+
+static const struct word *word_of(const struct parser *p, const struct token *t)
+{
+	const struct word *w = t->kind == TOKEN_NAME ? word_in(words, sizeof(words) / sizeof(words[0]), t) : NULL;
+
+	if (w || t->kind != TOKEN_NAME || !p->abi->ms)
+		return w;
+	return word_in(microsoft_words, sizeof(microsoft_words) / sizeof(microsoft_words[0]), t);
+}
+
+bool is_convention(const struct token *t)
+{
+	static const struct word conventions[] = {{"__cdecl"}, {"__stdcall"}, {"__fastcall"}, {"__thiscall"},
+						  {"__vectorcall"}, {"__regcall"}, {"__pascal"}};
+
+	return t->kind == TOKEN_NAME && word_in(conventions, sizeof(conventions) / sizeof(conventions[0]), t);
 }
 
 static const struct symbol *typedef_of(const struct parser *p, const struct token *t)
@@ -109,7 +132,7 @@ static bool is_bool(const struct parser *p, const struct token *t)
 
 bool begins_type(const struct parser *p, const struct token *t)
 {
-	return word_of(t) || typedef_of(p, t) || is_bool(p, t) || token_is(t, "__attribute__") ||
+	return word_of(p, t) || typedef_of(p, t) || is_bool(p, t) || token_is(t, "__attribute__") ||
 	       token_is(t, "__attribute") || token_is(t, "_Alignas") || token_is(t, "__declspec");
 }
 
@@ -248,7 +271,7 @@ static int take_word(struct parser *p, const struct word *w, struct counted *c, 
 	case W_STRUCT:
 	case W_UNION:
 		ret->has_tag = true;
-		return set_type(c, parse_record(p, w->class == W_UNION, &c->type));
+		return set_type(c, parse_record(p, w->class == W_UNION, &ret->attrs, &c->type));
 	case W_ENUM:
 		ret->has_tag = true;
 		return set_type(c, parse_enum(p, &c->type));
@@ -265,6 +288,9 @@ static int take_word(struct parser *p, const struct word *w, struct counted *c, 
 		break;
 	case W_LONG:
 		c->n_long++;
+		break;
+	case W_LONG_LONG:
+		c->n_long += 2;
 		break;
 	case W_COMPLEX:
 		c->n_complex++;
@@ -286,7 +312,7 @@ static int take_word(struct parser *p, const struct word *w, struct counted *c, 
 /* Whether the next token is read as a part of the type; 1 or 0, or a negative errno. */
 static int take(struct parser *p, struct counted *c, struct specifiers *ret)
 {
-	const struct word *w = word_of(&p->tok);
+	const struct word *w = word_of(p, &p->tok);
 	const struct symbol *s;
 	int rc;
 
@@ -300,6 +326,10 @@ static int take(struct parser *p, struct counted *c, struct specifiers *ret)
 	}
 	if (is_attribute(p)) {
 		rc = parse_attributes(p, &ret->attrs);
+		return rc ? rc : 1;
+	}
+	if (is_convention(&p->tok)) {
+		rc = next(p);
 		return rc ? rc : 1;
 	}
 	if (is_complete(c))

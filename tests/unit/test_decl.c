@@ -246,6 +246,45 @@ static void alignments_of_typedefs_are_obeyed_as_the_compilers_do(void **state)
 	assert_size("typedef struct { char c[16]; } t __attribute__((aligned(8))); struct s { t x[2]; };", 32);
 }
 
+/* Sizes that clang gives. */
+static void arrays_are_as_long_as_their_initialisers(void **state)
+{
+	assert_size("static const char t[] = \"abc\"; struct s { char c[sizeof(t)]; };", 4);
+	assert_size("int t[] = {1, f(2, 3), 3,}, u[] = {4}; struct s { char c[sizeof(t) / sizeof(t[0])], d[sizeof(u)]; };", 7);
+	assert_size("int t[] = {[2 ... 9] = 1, 5}; struct s { char c[sizeof(t)]; };", 44);
+	assert_size("int t[][2] = {{1, 2}, {3}, [7] = {1}}; struct s { typeof(t) t; };", 64);
+	assert_size("struct s { char c[sizeof((char[]){1, 2, 3})]; };", 3);
+	/* Not counted here, and never 0. */
+	assert_refused("struct e { int a, b; } t[] = {1, 2, 3, 4}; struct s { char c[sizeof(t)]; };", -EBADMSG,
+		       "test.h:1:62: sizeof of a type whose size is not known here");
+	assert_refused("struct e { int a, b; } t[] = {1, 2, 3, 4}; struct s { typeof(t) c; };", -EBADMSG, "size of the member's type");
+	assert_refused("char t[] = {\"abc\"}; struct s { char c[sizeof(t)]; };", -EBADMSG, "not known here");
+	assert_refused("extern int t[]; struct s { char c[sizeof(t)]; };", -EBADMSG, "not known here");
+	assert_refused("struct f { int n; char t[]; }; struct s { char c[sizeof(((struct f *)0)->t)]; };", -EBADMSG, "not known here");
+	assert_refused("int t[] = {1, 2; struct s { int a; };", -EBADMSG, "expected '}'");
+	assert_refused("int t[] = {[1 ; };", -EBADMSG, "expected ']'");
+	assert_size("int f(a, b) int a; char b; { return a; } int n; struct s { char c[sizeof(n++)]; };", 4);
+}
+
+static void words_of_microsoft_are_known_on_windows(void **state)
+{
+	const char *text = "struct s { char c; unsigned __int64 a; __int8 b; int *__ptr32 p; int (__stdcall *f)(int __unaligned *); };"
+			   "__forceinline int __cdecl g(void) { return 0; }";
+
+	assert_int_equal(size_on("windows-x64", text), 32);
+	assert_int_equal(size_on("windows-x86", text), 32);
+	assert_size("typedef long __int64; struct s { char c; __int64 a; int (__cdecl *f)(void); };", 24);
+	assert_int_equal(size_on("windows-x64", "__declspec(align(16)) struct s { int a; } *p;"), 16);
+	assert_int_equal(size_on("windows-x64", "struct s { char c; __declspec(align(16)) struct { int a; } in; };"), 32);
+}
+
+static void vectors_of_arm_s_headers_are_vectors(void **state)
+{
+	assert_int_equal(size_on("aarch64", "typedef __attribute__((neon_vector_type(8))) signed char v; struct s { char c; v x[2]; };"), 24);
+	assert_int_equal(size_on("aarch64", "typedef __attribute__((__neon_polyvector_type__(16))) unsigned char v; struct s { char c; v x; };"), 32);
+	assert_refused("typedef float m __attribute__((matrix_type(2, 2))); struct s { m x; };", -EBADMSG, "size of a matrix");
+}
+
 static void microsoft_s_anonymous_members_have_a_tag_or_a_typedef(void **state)
 {
 	const char *text = "typedef struct { int a; } t; struct u { short b; struct fwd; struct in { int c; }; t; struct u *p; };"
@@ -368,7 +407,9 @@ static const char everything[] =
 	"__typeof__(((struct s *)0)->v[1]) w; extern char q[];\n"
 	"typedef float _Float32; unsigned _BitInt(17) bi; _Complex int ci; typedef int tf __attribute__((mode(DI)));\n"
 	"char text[sizeof(\"\\u00e9\\n\" L\"\\x1\")]; double h[sizeof(1.5f16 + 3uwb)];\n"
-	"struct m { long long a : 3; int : 0; } __attribute__((ms_struct));\n";
+	"struct m { long long a : 3; int : 0; } __attribute__((ms_struct));\n"
+	"char l[] = \"x\", l2[] = {[3 ... 4] = 1, (2, 3)}; int old(a) int a; { } struct n { char c[sizeof(l2) + sizeof((int[]){1})]; };\n"
+	"__declspec(align(8)) struct o { int (__cdecl *f)(void); };\n";
 
 static void text_cut_anywhere_is_harmless(void **state)
 {
@@ -446,6 +487,9 @@ int main(void)
 		CLAIM(strings_have_the_size_of_their_units),
 		CLAIM(ms_struct_is_neither_microsoft_s_nor_system_v_s),
 		CLAIM(alignments_of_typedefs_are_obeyed_as_the_compilers_do),
+		CLAIM(arrays_are_as_long_as_their_initialisers),
+		CLAIM(words_of_microsoft_are_known_on_windows),
+		CLAIM(vectors_of_arm_s_headers_are_vectors),
 		CLAIM(microsoft_s_anonymous_members_have_a_tag_or_a_typedef),
 		CLAIM(declarators_read_as_in_c),
 		CLAIM(what_has_no_layout_is_skipped),
