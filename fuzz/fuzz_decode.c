@@ -85,8 +85,12 @@ static void bind_all(const struct cairn_types *types, uint32_t id, bool big_endi
 	size_t n;
 	FILE *out = open_memstream(&text, &n);
 
-	for (int lang = CAIRN_BIND_C; out && lang <= CAIRN_BIND_JSON; lang++)
+	for (int lang = CAIRN_BIND_C; out && lang <= CAIRN_BIND_TYPESCRIPT; lang++) {
 		cairn_bind_write(types, &id, 1, (enum cairn_bind_lang)lang, &opts, out, NULL);
+		opts.accessors = true;
+		opts.names_of = (enum cairn_bind_lang)lang;
+		cairn_bind_write(types, &id, 1, CAIRN_BIND_JSON, &opts, out, NULL);
+	}
 	if (out)
 		fclose(out);
 	free(text);

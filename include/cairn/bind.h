@@ -4,12 +4,12 @@
  *
  *	cairn_bind_write(types, ids, n, CAIRN_BIND_RUST, &opts, stdout, &err);
  *
- * What is generated reads and writes bytes at offsets; it declares no struct again, so no compiler can lay it out in
- * another way. Members of structs in structs, of arrays and of unions all become one flat list:
+ * What is generated reads and writes bytes at offsets. Where the language has structs, it has one beside that, with all
+ * padding written, and whoever lays it out in another way refuses it: the compiler, or the module when it is loaded. Members of structs in structs, of arrays and of unions all become one flat list:
  *
  *	struct event { u32 pid; struct { u16 port; } peer[2]; u8 kind : 3; };
  *
- *	get_pid()  get_peer_port(i)  get_kind()  and set_... of each
+ *	pid()  peer_port(i)  kind()  and set_... of each; or getPid(), as the language has its names
  *
  * Each binding says at compile time, or when it is loaded, that sizes and offsets are what it was made for.
  */
@@ -56,9 +56,10 @@ struct cairn_bind_opts {
  *	char arrays                text up to the first NUL; set: cut, and filled up with NULs
  *	bit-fields to 64 bits      as integers
  *	anything else              bytes (long double, _Complex, integers of odd sizes)
+ *	enumerators                constants of the type and value that accessors return
  *	arrays                     an index for each dimension, checked; flexible ones go on to the end of the record
  *
- * @ids   structs or unions, perhaps behind typedefs, with names
+ * @ids   structs or unions, perhaps behind typedefs, with names; enums, for their constants
  * Returns 0. -EINVAL: a type without members or name, or options that are not known. -ERANGE: more than 65,536 members
  * in all, or nested deeper than 32. -ENOMEM. What happened to @out, ferror() tells.
  */

@@ -11,7 +11,15 @@ static const char *const kind_names[] = {
 	[BIND_INT] = "int", [BIND_BOOL] = "bool", [BIND_FLOAT] = "float", [BIND_TEXT] = "text", [BIND_BYTES] = "bytes",
 };
 
-static void put_field(const struct bind_file *file, const struct bind_field *f, bool first)
+static void put_accessors(struct bind_file *file, const struct bind_record *r, const struct bind_field *f)
+{
+	const char *place = bind_in_struct(file, r, f);
+
+	fprintf(file->out, ",\"get\":\"%s\",\"set\":\"%s\",\"in_struct\":", f->get, f->set);
+	fprintf(file->out, place ? "\"%s\"" : "null", place);
+}
+
+static void put_field(struct bind_file *file, const struct bind_record *r, const struct bind_field *f, bool first)
 {
 	FILE *out = file->out;
 
@@ -25,7 +33,7 @@ static void put_field(const struct bind_file *file, const struct bind_field *f, 
 	if (f->enum_no)
 		fprintf(out, ",\"enum\":\"%s\"", file->enums.p[f->enum_no - 1].name);
 	if (file->opts->accessors)
-		fprintf(out, ",\"get\":\"%s\",\"set\":\"%s\"", f->get, f->set);
+		put_accessors(file, r, f);
 	fputs(",\"dims\":[", out);
 	for (uint32_t i = 0; i < f->n_dims; i++)
 		fprintf(out, "%s{\"count\":%llu,\"stride\":%llu}", i ? "," : "", (unsigned long long)f->dims[i].count,
@@ -52,15 +60,28 @@ static void put_enum(const struct bind_file *file, const struct bind_enum *e)
 	fputs("]}\n", out);
 }
 
-void bind_write_json(const struct bind_file *file)
+static void put_struct(const struct bind_file *file, const struct bind_record *r)
+{
+	const struct bind_shape *s = bind_shape_of(file, r);
+
+	if (s)
+		fprintf(file->out, "\"struct\":\"%s\",", s->name);
+	else
+		fputs("\"struct\":null,", file->out);
+}
+
+void bind_write_json(struct bind_file *file)
 {
 	for (size_t i = 0; i < file->records.n; i++) {
 		const struct bind_record *r = &file->records.p[i];
 
-		fprintf(file->out, "{\"name\":\"%s\",\"class\":\"%s\",\"size\":%llu,\"big_endian\":%s,\"fields\":[", r->name,
-			r->camel, (unsigned long long)r->size, file->opts->big_endian ? "true" : "false");
+		fprintf(file->out, "{\"name\":\"%s\",\"class\":\"%s\",", r->name, r->camel);
+		if (file->opts->accessors)
+			put_struct(file, r);
+		fprintf(file->out, "\"size\":%llu,\"big_endian\":%s,\"fields\":[", (unsigned long long)r->size,
+			file->opts->big_endian ? "true" : "false");
 		for (size_t k = 0; k < r->fields.n; k++)
-			put_field(file, &r->fields.p[k], !k);
+			put_field(file, r, &r->fields.p[k], !k);
 		fputs("]}\n", file->out);
 	}
 	for (size_t i = 0; i < file->enums.n; i++)
@@ -136,6 +157,7 @@ static void free_file(struct bind_file *file)
 	for (size_t i = 0; i < file->records.n; i++)
 		VEC_FREE(&file->records.p[i].fields);
 	VEC_FREE(&file->records);
+	bind_free_shapes(file);
 	VEC_FREE(&file->enums);
 	map_fini(&file->enum_of);
 	map_fini(&file->idents);
@@ -156,7 +178,8 @@ int cairn_bind_write(const struct cairn_types *types, const uint32_t *ids, size_
 		return rc;
 	arena_init(&file.arena);
 	rc = bind_walk(&file, ids, n_ids, err);
-	if (!rc && bind_name_all(&file, lang == CAIRN_BIND_JSON && o.accessors ? o.names_of : lang) < 0)
+	enum cairn_bind_lang names_of = lang == CAIRN_BIND_JSON && o.accessors ? o.names_of : lang;
+	if (!rc && (bind_name_all(&file, names_of) < 0 || bind_shape_all(&file, names_of) < 0))
 		rc = err_nomem(err, "names of accessors");
 	if (o.n_renamed)
 		*o.n_renamed = file.n_renamed;

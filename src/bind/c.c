@@ -116,9 +116,14 @@ static void put_place(const struct bind_file *file, const struct bind_field *f, 
 	fprintf(out, "\t%suint8_t *p = (%suint8_t *)rec + ", set ? "" : "const ", set ? "" : "const ");
 	bind_put_offset(file, f, "");
 	fputs(";\n", out);
-	if (bind_is_flexible(f))
-		fprintf(out, "\tBIND_ASSERT(n_rec >= %llu && (size_t)(p - (const uint8_t *)rec) <= n_rec - %llu);\n",
-			(unsigned long long)f->size, (unsigned long long)f->size);
+	if (!bind_is_flexible(f))
+		return;
+	fputs("\tBIND_ASSERT(", out);
+	if (f->size)
+		fprintf(out, "n_rec >= %llu && (size_t)(p - (const uint8_t *)rec) <= n_rec - %llu);\n", (unsigned long long)f->size,
+			(unsigned long long)f->size);
+	else
+		fputs("(size_t)(p - (const uint8_t *)rec) <= n_rec);\n", out);
 }
 
 static void put_function(const struct bind_file *file, const struct bind_record *r, const struct bind_field *f, bool set)

@@ -5,13 +5,13 @@
  * An index beyond an array, and bytes that are not there, panic as those of a slice do. A package has the helpers once: all
  * of its types come from one run.
  */
-#include "bind/walk.h"
+#include "bind/structs.h"
 
 #include <string.h>
 
 static const char head[] =
-	"\nimport (\n\t\"bytes\"\n\t\"encoding/binary\"\n\t\"fmt\"\n\t\"math\"\n)\n\n"
-	"var (\n\t_ = bytes.IndexByte\n\t_ = binary.LittleEndian\n\t_ = fmt.Errorf\n\t_ = math.Float32bits\n)\n";
+	"\nimport (\n\t\"bytes\"\n\t\"encoding/binary\"\n\t\"fmt\"\n\t\"math\"\n\t\"unsafe\"\n)\n\n"
+	"var (\n\t_ = bytes.IndexByte\n\t_ = binary.LittleEndian\n\t_ = fmt.Errorf\n\t_ = math.Float32bits\n\t_ = unsafe.Sizeof(0)\n)\n";
 
 static const char helpers[] =
 	"\nfunc place(i, count int) int {\n\tif i < 0 || i >= count {\n"
@@ -295,6 +295,8 @@ void bind_write_go(const struct bind_file *file)
 		fprintf(out, "%s%s%s", head, helpers, file->has_bits ? bits_helpers : "");
 	for (size_t i = 0; i < file->enums.n; i++)
 		put_enum(file, &file->enums.p[i]);
+	for (size_t i = 0; i < file->shapes.n; i++)
+		bind_go_struct(file, file->shapes.p[i]);
 	for (size_t i = 0; i < file->records.n; i++)
 		put_record(file, &file->records.p[i]);
 }

@@ -6,6 +6,7 @@
  * accessors go into superclasses of the record's class, and layouts and checks into classes of their own (java_layout.c).
  */
 #include "bind/java.h"
+#include "bind/structs.h"
 
 #include <string.h>
 
@@ -309,6 +310,8 @@ void bind_write_java(struct bind_file *file)
 	fputs(helpers, out);
 	for (size_t i = 0; i < file->enums.n; i++)
 		put_enum(file, &file->enums.p[i]);
+	for (size_t i = 0; i < file->shapes.n; i++)
+		bind_java_record(file, file->shapes.p[i]);
 	for (size_t i = 0; i < file->records.n; i++)
 		put_record(file, &file->records.p[i]);
 	fputs("}\n", out);

@@ -136,8 +136,11 @@ static const char *const rust_words[] = {
 static const char *const python_words[] = {
 	"False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
 	"elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
-	"not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
-	/* What an IntEnum has besides its members. */
+	"not", "or", "pass", "raise", "return", "try", "while", "with", "yield", NULL,
+};
+
+/* What an IntEnum has besides its members. */
+static const char *const int_enum_words[] = {
 	"mro", "name", "value", "as_integer_ratio", "bit_length", "bit_count", "conjugate", "denominator", "from_bytes",
 	"imag", "is_integer", "numerator", "real", "to_bytes", NULL,
 };
@@ -351,7 +354,7 @@ static int name_record(struct bind_file *file, enum cairn_bind_lang lang, struct
 /* ---- constants ---- */
 
 /* Inside of a class, Python changes __name; and an Enum keeps _name_ for itself. */
-static char *python_constant(struct arena *arena, const char *name)
+static char *python_private(struct arena *arena, const char *name)
 {
 	size_t under = strspn(name, "_"), n = strlen(name);
 	char *same = arena_strdup(arena, under > 1 && under < n ? name + under - 1 : name);
@@ -360,6 +363,13 @@ static char *python_constant(struct arena *arena, const char *name)
 		for (size_t k = strlen(same); k > 1 && same[k - 1] == '_'; k--)
 			same[k - 1] = 0;
 	return same && !strcmp(same, "_") ? arena_strdup(arena, "X_") : same;
+}
+
+static const char *python_constant_name(struct bind_file *file, const char *id)
+{
+	const char *name = no_word(file, CAIRN_BIND_PYTHON, python_private(&file->arena, id));
+
+	return name && is_one_of(name, int_enum_words) ? arena_printf(&file->arena, "%s_", name) : name;
 }
 
 static const char *constant_name(struct bind_file *file, enum cairn_bind_lang lang, const struct bind_enum *e, const char *name)
@@ -376,13 +386,34 @@ static const char *constant_name(struct bind_file *file, enum cairn_bind_lang la
 	case CAIRN_BIND_RUST:
 		return upper_snake_case(&file->arena, id);
 	case CAIRN_BIND_PYTHON:
-		return no_word(file, lang, python_constant(&file->arena, id));
+		return python_constant_name(file, id);
 	case CAIRN_BIND_JAVA:
 	case CAIRN_BIND_TYPESCRIPT:
 	case CAIRN_BIND_JSON:
 		break;
 	}
 	return no_word(file, lang, id);
+}
+
+const char *bind_part_name(struct bind_file *file, enum cairn_bind_lang lang, const char *name)
+{
+	struct arena *arena = &file->arena;
+
+	switch (lang) {
+	case CAIRN_BIND_RUST:
+		return no_word(file, lang, snake_case(arena, name));
+	case CAIRN_BIND_PYTHON:
+		return no_word(file, lang, python_private(arena, name));
+	case CAIRN_BIND_GO:
+		return pascal(arena, name);
+	case CAIRN_BIND_JAVA:
+	case CAIRN_BIND_TYPESCRIPT:
+		return no_word(file, lang, lower_camel_case(arena, name));
+	case CAIRN_BIND_C:
+	case CAIRN_BIND_JSON:
+		break;
+	}
+	return arena_strdup(arena, name);
 }
 
 static int name_constants(struct bind_file *file, enum cairn_bind_lang lang, struct bind_enum *e)

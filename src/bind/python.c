@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Python: classes over memoryview, with nothing but the standard library. */
-#include "bind/walk.h"
+#include "bind/structs.h"
 
 #include <string.h>
 
 static const char head[] =
-	"import enum\nimport struct\nimport typing\n\n"
+	"import ctypes\nimport enum\nimport struct\nimport typing\n\n"
 	"assert struct.calcsize(\"<bhiqfd\") == 27\n\n"
-	"if typing.TYPE_CHECKING:\n    _Order = typing.Literal[\"little\", \"big\"]\n\n\n"
+	"if typing.TYPE_CHECKING:\n    _Order = typing.Literal[\"little\", \"big\"]\n"
+	/* Before Python 3.11 there is only the machine's order. */
+	"    _Union = ctypes.Union\nelse:\n    _Union = getattr(ctypes, \"LittleEndianUnion\", ctypes.Union)\n\n\n"
 	"class Record:\n"
 	"    \"\"\"Bytes with members at known offsets; the bytes are shared with whoever gave them.\"\"\"\n\n"
 	"    SIZE = 0\n"
@@ -223,6 +225,8 @@ void bind_write_python(const struct bind_file *file)
 	fprintf(file->out, "\"\"\"\n\n%s", head);
 	for (size_t i = 0; i < file->enums.n; i++)
 		put_enum(file, &file->enums.p[i]);
+	for (size_t i = 0; i < file->shapes.n; i++)
+		bind_python_struct(file, file->shapes.p[i]);
 	for (size_t i = 0; i < file->records.n; i++)
 		put_record(file, &file->records.p[i]);
 }

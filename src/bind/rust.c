@@ -5,7 +5,7 @@
  * Event<&[u8]> reads, Event<&mut [u8]> writes as well. A slice that is too short is refused when it is wrapped; after that,
  * indices are checked, and so are flexible arrays.
  */
-#include "bind/walk.h"
+#include "bind/structs.h"
 
 static const char head[] =
 	"#[allow(dead_code)]\nfn bind_bytes<const N: usize>(b: &[u8], at: usize) -> [u8; N] {\n"
@@ -61,8 +61,11 @@ static void put_type(const struct bind_file *file, const struct bind_field *f)
 /* Before the index is multiplied: a product could wrap around to bytes that are there. */
 static void put_flexible_check(const struct bind_file *file, const struct bind_field *f, uint32_t i)
 {
-	fprintf(file->out, "        assert!(i%u <= (self.0.as_ref().len() - %llu) / %llu);\n", i,
-		(unsigned long long)f->off, (unsigned long long)f->dims[i].stride);
+	fprintf(file->out, "        assert!(i%u <= self.0.as_ref().len().saturating_sub(%llu)", i, (unsigned long long)f->off);
+	/* A division by 1 is a warning. */
+	if (f->dims[i].stride > 1)
+		fprintf(file->out, " / %llu", (unsigned long long)f->dims[i].stride);
+	fputs(");\n", file->out);
 }
 
 static void put_place(const struct bind_file *file, const struct bind_field *f)
@@ -261,6 +264,8 @@ void bind_write_rust(const struct bind_file *file)
 		fputs(text_helpers, out);
 	for (size_t i = 0; i < file->enums.n; i++)
 		put_enum(file, &file->enums.p[i]);
+	for (size_t i = 0; i < file->shapes.n; i++)
+		bind_rust_struct(file, file->shapes.p[i]);
 	for (size_t i = 0; i < file->records.n; i++)
 		put_record(file, &file->records.p[i]);
 }

@@ -4,7 +4,7 @@
  *
  * Integers of 64 and 128 bits are bigint, as number holds 53 bits. Members that are in no array are properties.
  */
-#include "bind/walk.h"
+#include "bind/structs.h"
 
 #include <string.h>
 
@@ -20,8 +20,9 @@ static const char helpers[] =
 	"function setBytes(view: DataView, at: number, size: number, value: Uint8Array): void {\n"
 	"  if (value.length !== size) {\n    throw new RangeError(`${value.length} bytes instead of ${size}`);\n  }\n"
 	"  bytes(view, at, size).set(value);\n}\n\n"
+	"function array<T>(n: number, make: (i: number) => T): T[] {\n  return Array.from({ length: n }, (_, i) => make(i));\n}\n\n"
 	/* Of a name that is not used, tsc does not complain when it stands for itself. */
-	"void [place, elements, bytes, setBytes];\n\n";
+	"void [place, elements, bytes, setBytes, array];\n\n";
 
 /* Not everywhere where DataView is, the types of these two are known. */
 static const char text_helpers[] =
@@ -260,6 +261,8 @@ void bind_write_typescript(const struct bind_file *file)
 		fputs(bits_helpers, out);
 	for (size_t i = 0; i < file->enums.n; i++)
 		put_enum(file, &file->enums.p[i]);
+	for (size_t i = 0; i < file->shapes.n; i++)
+		bind_typescript_struct(file, file->shapes.p[i]);
 	for (size_t i = 0; i < file->records.n; i++)
 		put_record(file, &file->records.p[i]);
 }

@@ -6,7 +6,7 @@
  * dimensions. Depth is limited, as types may be nested by hostile input; by value they cannot be recursive when their
  * sizes are right, and a struct in itself ends at the limit.
  */
-#include "bind/walk.h"
+#include "bind/structs.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -177,21 +177,43 @@ static enum bind_kind kind_of(const struct cairn_type *t)
 
 /* ---- the walk ---- */
 
-static int walk_bit_field(struct walker *w, const struct cairn_member *m, const struct way *way)
+bool bind_bits_of(const struct bind_file *file, const struct cairn_member *m, bool in_swapped, struct bind_field *ret)
 {
-	const struct cairn_type *t = type_of(w, m->type);
+	const struct cairn_type *t = cairn_types_get(file->types, cairn_types_resolve(file->types, m->type));
 	uint8_t shift = m->bit_off % 8;
 
 	/* Wider ones are of __int128 only, and no language has a word for them. */
 	if (m->bit_size > 64 || !is_integer(t))
+		return false;
+	*ret = (struct bind_field){.kind = t->encoding == CAIRN_ENC_BOOL ? BIND_BOOL : BIND_INT,
+				   .is_signed = is_signed(t),
+				   .big_endian = bind_is_big_endian(file, t, in_swapped),
+				   .off = m->bit_off / 8,
+				   .size = (shift + m->bit_size + 7) / 8,
+				   .shift = shift,
+				   .bits = (uint8_t)m->bit_size};
+	return true;
+}
+
+bool bind_value_of(const struct bind_file *file, uint32_t type, bool in_swapped, struct bind_field *ret)
+{
+	const struct cairn_type *t = cairn_types_get(file->types, cairn_types_resolve(file->types, type));
+
+	*ret = (struct bind_field){.kind = kind_of(t),
+				   .is_signed = is_signed(t) && is_integer(t),
+				   .big_endian = bind_is_big_endian(file, t, in_swapped),
+				   .size = t->size,
+				   .value_size = (uint8_t)(t->size <= 16 ? t->size : 0)};
+	return t->size != 0;
+}
+
+static int walk_bit_field(struct walker *w, const struct cairn_member *m, const struct way *way)
+{
+	struct bind_field f;
+
+	if (!bind_bits_of(w->file, m, way->swapped, &f))
 		return 0;
-	struct bind_field f = {.kind = t->encoding == CAIRN_ENC_BOOL ? BIND_BOOL : BIND_INT,
-			       .is_signed = is_signed(t),
-			       .big_endian = bind_is_big_endian(w->file, t, way->swapped),
-			       .off = way->off + m->bit_off / 8,
-			       .size = (shift + m->bit_size + 7) / 8,
-			       .shift = shift,
-			       .bits = (uint8_t)m->bit_size};
+	f.off += way->off;
 	return add_field(w, m->type, way, f);
 }
 
@@ -235,7 +257,7 @@ static int walk_struct(struct walker *w, const struct cairn_type *t, const struc
 	return rc;
 }
 
-static bool is_text(const struct cairn_type *elem)
+bool bind_is_text(const struct cairn_type *elem)
 {
 	return elem->kind == CAIRN_T_INT && elem->size == 1 && elem->name && !strcmp(elem->name, "char");
 }
@@ -246,7 +268,7 @@ static int walk_array(struct walker *w, uint32_t id, const struct cairn_type *t,
 	uint64_t size = cairn_types_size(w->file->types, t->ref), count = t->has_count ? t->count : 0;
 	struct way way = *from;
 
-	if (is_text(elem) && !t->vector)
+	if (bind_is_text(elem) && !t->vector)
 		return add_field(w, id, from, (struct bind_field){.kind = BIND_TEXT,
 								      .big_endian = w->file->opts->big_endian,
 								      .off = from->off,
@@ -266,6 +288,7 @@ static int walk_type(struct walker *w, uint32_t id, const struct way *from)
 {
 	const struct cairn_type *t = type_of(w, id);
 	struct way way = *from;
+	struct bind_field f;
 
 	if (way.depth++ == BIND_DEPTH_MAX - 1 || way.n_steps + 2 > sizeof(way.steps) / sizeof(way.steps[0]))
 		return err_set(w->err, -ERANGE, "%s: nested deeper than %d", w->record->name, BIND_DEPTH_MAX);
@@ -281,14 +304,10 @@ static int walk_type(struct walker *w, uint32_t id, const struct way *from)
 	case CAIRN_T_ARRAY:
 		return walk_array(w, id, t, &way);
 	default:
-		if (!t->size)
+		if (!bind_value_of(w->file, id, way.swapped, &f))
 			return 0;
-		return add_field(w, id, &way,
-				 (struct bind_field){.kind = kind_of(t),
-						     .is_signed = is_signed(t) && is_integer(t),
-						     .big_endian = bind_is_big_endian(w->file, t, way.swapped),
-						     .off = way.off,
-						     .size = t->size});
+		f.off = way.off;
+		return add_field(w, id, &way, f);
 	}
 }
 
@@ -369,6 +388,11 @@ void bind_put_origin(const struct bind_file *file, enum cairn_quote as)
 		cairn_quote_put(file->opts->origin, as, file->out);
 	}
 	fputs(". Do not edit.", file->out);
+}
+
+void bind_put_why_not(const struct bind_file *file, const struct bind_shape *s, const char *before)
+{
+	fprintf(file->out, "%sNo %s: %s.\n", before, s->name, s->why_not);
 }
 
 bool bind_is_flexible(const struct bind_field *f)

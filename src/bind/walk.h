@@ -84,12 +84,35 @@ struct bind_enum {
 	struct bind_constant *constants;
 };
 
+/* A member of a struct that is written beside the accessors; or bytes that are of none. */
+struct bind_part {
+	const char *name; /* as the language has it, unique in its struct */
+	const char *step; /* its bind_step.name; NULL: padding, or bytes of bit-fields */
+	const char *type; /* as C writes it, for comments */
+	struct bind_field value; /* kind, sign, order; off in the struct, size of an element; counts of its dims */
+	const struct bind_shape *shape; /* a struct of this file; NULL: a value */
+	bool as_bytes; /* the language cannot say its type there: bytes of the same size */
+};
+
+/* A struct as a type of the language: event, and struct peer in it. */
+struct bind_shape {
+	const char *source_name;
+	const char *name; /* "EventStruct" */
+	const char *why_not; /* the language has none like it; NULL: it has */
+	uint64_t size, align; /* align: as the language aligns it */
+	bool is_union, is_packed;
+	VEC(struct bind_part) parts;
+	struct map steps; /* hash of a part's step: its index */
+};
+
 struct bind_file {
 	const struct cairn_types *types;
 	const struct cairn_bind_opts *opts;
 	struct arena arena;
 	VEC(struct bind_record) records;
 	VEC(struct bind_enum) enums;
+	VEC(struct bind_shape *) shapes; /* those that others are made of come first */
+	struct map shape_of;             /* id of a type, resolved: its number in shapes, from 1 */
 	struct map enum_of;     /* id of a type: its number in enums, from 1 */
 	struct map idents, tops; /* for bind_unique(): names of types, and what the generated file has at its top */
 	bool has_little, has_big; /* numbers of either order */
@@ -100,6 +123,22 @@ struct bind_file {
 
 /* Fills records and enums; opts, types and arena are set. */
 int bind_walk(struct bind_file *file, const uint32_t *ids, size_t n_ids, struct cairn_err *err);
+
+/* A value that is no array and has no members; @in_swapped as above. False: it has no bytes. */
+bool bind_value_of(const struct bind_file *file, uint32_t type, bool in_swapped, struct bind_field *ret);
+/* A bit-field, with the offset in its struct; false: it is none that is written. */
+bool bind_bits_of(const struct bind_file *file, const struct cairn_member *m, bool in_swapped, struct bind_field *ret);
+bool bind_is_text(const struct cairn_type *element);
+
+/* ---- shape.c ---- */
+
+/* The structs of all records, as @lang can say them. 0 or -ENOMEM. */
+int bind_shape_all(struct bind_file *file, enum cairn_bind_lang lang);
+/* NULL: the language has no struct for it. */
+const struct bind_shape *bind_shape_of(const struct bind_file *file, const struct bind_record *r);
+/* The field as a member of the record's struct, "peers[0].port"; NULL: it is not in there, or as bytes. */
+const char *bind_in_struct(struct bind_file *file, const struct bind_record *r, const struct bind_field *f);
+void bind_free_shapes(struct bind_file *file);
 
 /* ---- enums.c ---- */
 
@@ -121,6 +160,8 @@ const char *bind_unique(struct arena *arena, struct map *names, const char *name
 const char *bind_top_name(struct bind_file *file, const char *name);
 /* Names accessors and constants as the language does. 0 or -ENOMEM. */
 int bind_name_all(struct bind_file *file, enum cairn_bind_lang lang);
+/* What a member is called in a struct of the language; @name is an identifier. */
+const char *bind_part_name(struct bind_file *file, enum cairn_bind_lang lang, const char *name);
 
 /* The order of the bytes of a scalar; @in_swapped: cairn_type.byte_swapped of the struct that it is right inside of. */
 bool bind_is_big_endian(const struct bind_file *file, const struct cairn_type *t, bool in_swapped);
@@ -150,6 +191,6 @@ void bind_write_java(struct bind_file *file);
 void bind_write_python(const struct bind_file *file);
 void bind_write_go(const struct bind_file *file);
 void bind_write_typescript(const struct bind_file *file);
-void bind_write_json(const struct bind_file *file);
+void bind_write_json(struct bind_file *file);
 
 #endif

@@ -43,6 +43,16 @@ def indices(field, before=", "):
     return "".join(f"{before}i{k}" for k in range(len(field["dims"])))
 
 
+def in_struct(layout, f, step="{}"):
+    """The member of the struct beside the accessors, as an expression; None where it is not in there."""
+    if not layout.get("struct") or not f["in_struct"]:
+        return None
+    path = "".join("[0]" if word == "[0]" else "." + step.format(word) for word in re.findall(r"\w+|\[0\]", f["in_struct"]))
+    for k in range(len(f["dims"])):
+        path = path.replace("[0]", f"[i{k}]", 1)
+    return "s" + path
+
+
 # ---- C ----
 
 def c_driver(bound):
@@ -103,7 +113,7 @@ def run_c(structs, data, words=()):
     program = os.path.join(folder(), "driver-c")
     run("gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wno-unused-function", "-Wno-sign-compare",
         "-Wno-sign-conversion", "-Wno-type-limits", "-Wno-stringop-overread", "-fsanitize=undefined",
-        "-fno-sanitize-recover", "-o", program, source, check=True)
+        "-fno-sanitize-recover", "-o", program, source, check=True, seconds=900)
     return bound.read([program])
 
 
@@ -117,6 +127,11 @@ def rust_driver(bound):
         layout = layouts[name]
         size, cls = layout["size"], layout["class"]
         text += f"fn show_{name}(a: &[u8], b: &[u8]) -> u32 {{\n    let mut bad = 0;\n    println!(\"-\");\n"
+        # Of the other byte order there is none.
+        if layout["big_endian"]:
+            layout["struct"] = None
+        if layout["struct"]:
+            text += f"    let s = {layout['struct']}::read(a).unwrap();\n    let _ = &s;\n"
         text += f"    let ra = {cls}::new(a).unwrap();\n    let rb = {cls}::new(b).unwrap();\n"
         for f in shown(layout):
             loops = "".join(f"for i{k} in 0..{d['count']}usize {{ " for k, d in enumerate(f["dims"]))
@@ -134,6 +149,11 @@ def rust_driver(bound):
                 value = "v"
             text += f"        println!(\"{f['name']}{show} = {{}}\"{comma}{args}, {value});\n"
             same = "v.to_bits() == {}.to_bits()" if f["kind"] == "float" else "v == {}"
+            member = in_struct(layout, f)
+            if member:
+                other = {"text": "v == x.split(|c| *c == 0).next().unwrap()", "bool": "v == (x != 0)",
+                         "float": "v.to_bits() == x.to_bits()"}.get(f["kind"], "v == x")
+                text += f"        #[allow(unused_unsafe)]\n        let x = unsafe {{ {member} }};\n        bad += !({other}) as u32;\n"
             text += f"        let mut c = b.to_vec();\n        {cls}::new(&mut c[..]).unwrap().{f['set']}({args}{comma}v);\n"
             text += f"        bad += !({same.format(f'{cls}::new(&c[..]).unwrap().' + f['get'] + '(' + args + ')')}) as u32;\n"
             if f["kind"] == "text":
@@ -168,18 +188,18 @@ def run_rust(structs, data, words=()):
     # The driver is no code that anybody reads; the bindings are.
     lints = ("-D", "clippy::all") if compiler == "clippy-driver" else ()
     run(compiler, "--edition", "2021", "--crate-type", "lib", "--emit", "metadata", "-D", "warnings", *lints, "-o",
-        os.path.join(folder(), "bind.rmeta"), made, check=True, seconds=300)
+        os.path.join(folder(), "bind.rmeta"), made, check=True, seconds=900)
     source = write("driver.rs", rust_driver(bound))
     program = os.path.join(folder(), "driver-rust")
     run("rustc", "--edition", "2021", "-C", "debuginfo=0", "-D", "warnings", "-A", "unused_mut", "-A", "unused_macros", "-A",
-        "dead_code", "-o", program, source, check=True, seconds=300)
+        "dead_code", "-o", program, source, check=True, seconds=900)
     return bound.read([program])
 
 
 # ---- Python ----
 
 PYTHON = r"""
-import struct, sys
+import re, struct, sys
 import bind
 LAYOUTS, COUNT = %r, %d
 bad = 0
@@ -197,12 +217,20 @@ def text(f, v):
         return str(int.from_bytes(struct.pack("<f" if f["size"] == 4 else "<d", v), "little"))
     return str(int(v))
 
+def member(value, f, p):
+    at = iter(p)
+    for word in re.findall(r"\w+|\[0\]", f["in_struct"]):
+        value = value[next(at)] if word == "[0]" else getattr(value, word)
+    return value
+
 for layout in LAYOUTS:
     cls, size = getattr(bind, layout["class"]), layout["size"]
+    shape = layout["struct"] and getattr(bind, layout["struct"])
     data = [bytearray(sys.stdin.buffer.read(size)) for _ in range(COUNT)]
     for n in range(COUNT):
         print("-")
         a, b = cls(data[n]), cls(data[(n + 1) %% COUNT])
+        s = shape and shape.from_buffer_copy(data[n])
         for f in layout["fields"]:
             if f["kind"] == "bytes":
                 continue
@@ -210,6 +238,9 @@ for layout in LAYOUTS:
                 get, change = f["get"], f["set"]
                 v = getattr(a, get)(*p)
                 print(f["name"], *p, "=", text(f, v))
+                if shape and f["in_struct"]:
+                    x = member(s, f, p)
+                    bad += x != (v.encode() if f["kind"] == "text" else v) and x == x
                 c = cls(bytearray(b.bytes))
                 getattr(c, change)(*p, v)
                 bad += getattr(c, get)(*p) != v and v == v
@@ -247,45 +278,52 @@ JAVA_HELPERS = r"""
 """
 
 
+def java_field(layout, f):
+    """A method's statements for one member; a struct is "s"."""
+    cls = "Records." + layout["class"]
+    loops = "".join(f"for (int i{k} = 0; i{k} < {d['count']}; i{k}++) " for k, d in enumerate(f["dims"]))
+    show = "".join(f" + \" \" + i{k}" for k in range(len(f["dims"])))
+    args = indices(f)
+    is_wide = f["size"] == 16 and f["kind"] == "int" and "bits" not in f
+    value = {"text": "hex(v)", "bool": "(v ? 1 : 0)",
+             "float": "Integer.toUnsignedString(Float.floatToRawIntBits(v))" if f["size"] == 4
+                      else "Long.toUnsignedString(Double.doubleToRawLongBits(v))"}.get(f["kind"])
+    value = value or ("v" if is_wide or f["signed"] else "Long.toUnsignedString(v)")
+    equal = {"text": "v.equals(w)", "float": "(v == w || v != v)"}.get(f["kind"], "v.equals(w)" if is_wide else "v == w")
+    at = str(f["offset"]) + "".join(f" + i{k} * {d['stride']}" for k, d in enumerate(f["dims"]))
+    member = in_struct(layout, f, "{}()")
+    other = f"            {{ var w = {member}; if (!({equal})) bad++; }}\n" if member else ""
+    text = (f"        {loops}{{\n            var v = {cls}.{f['get']}(a{args});\n"
+            f"            out.append(\"{f['name']}\"{show} + \" = \").append({value}).append('\\n');\n"
+            f"{other}            MemorySegment c = copy(b);\n            {cls}.{f['set']}(c{args}, v);\n"
+            f"            var w = {cls}.{f['get']}(c{args});\n            if (!({equal})) bad++;\n"
+            f"            if (!beside(b, c, {at}, {f['size']})) bad++;\n")
+    if f["kind"] != "text":
+        text += (f"            {cls}.{f['set']}(c{args}, {cls}.{f['get']}(b{args}));\n"
+                 f"            if (!same(b, c)) bad++;\n")
+    return text + "        }\n"
+
+
+def java_show(layout, name):
+    """A class for a struct, and a method for some of its members: they have limits, too."""
+    fields, struct = shown(layout), layout["struct"]
+    text, calls = f"    static class Show_{name} {{\n", ""
+    for k in range(0, len(fields), 50):
+        also = f", Records.{struct} s" if struct else ""
+        text += (f"    static void some{k}(MemorySegment a, MemorySegment b{also}) {{\n" +
+                 "".join(java_field(layout, f) for f in fields[k:k + 50]) + "    }\n")
+        calls += f"        some{k}(a, b{f', Records.{struct}.read(a)' if struct else ''});\n"
+    return text + f"    static void all(MemorySegment a, MemorySegment b) {{\n        out.append(\"-\\n\");\n{calls}    }}\n    }}\n"
+
+
 def java_driver(bound):
-    layouts, count = bound.layouts, bound.count
-    text = "import java.lang.foreign.*;\nimport java.io.*;\n\npublic class Driver {\n" + JAVA_HELPERS
-    body = ""
+    text, body, count = "import java.lang.foreign.*;\nimport java.io.*;\n\npublic class Driver {\n" + JAVA_HELPERS, "", bound.count
     for name in bound.names:
-        layout = layouts[name]
-        size, cls = layout["size"], "Records." + layout["class"]
-        text += f"    static void show_{name}(MemorySegment a, MemorySegment b) {{\n        out.append(\"-\\n\");\n"
-        for f in shown(layout):
-            loops = "".join(f"for (int i{k} = 0; i{k} < {d['count']}; i{k}++) " for k, d in enumerate(f["dims"]))
-            show = "".join(f" + \" \" + i{k}" for k in range(len(f["dims"])))
-            args = indices(f)
-            if f["kind"] == "text":
-                value = "hex(v)"
-            elif f["kind"] == "float":
-                value = ("Integer.toUnsignedString(Float.floatToRawIntBits(v))" if f["size"] == 4
-                         else "Long.toUnsignedString(Double.doubleToRawLongBits(v))")
-            elif f["kind"] == "bool":
-                value = "(v ? 1 : 0)"
-            elif f["size"] == 16 and "bits" not in f or f["signed"]:
-                value = "v"
-            else:
-                value = "Long.toUnsignedString(v)"
-            equal = {"text": "v.equals(w)", "float": "(v == w || v != v)"}.get(f["kind"], "v == w")
-            if f["size"] == 16 and f["kind"] == "int" and "bits" not in f:
-                equal = "v.equals(w)"
-            at = str(f["offset"]) + "".join(f" + i{k} * {d['stride']}" for k, d in enumerate(f["dims"]))
-            text += (f"        {loops}{{\n            var v = {cls}.{f['get']}(a{args});\n"
-                     f"            out.append(\"{f['name']}\"{show} + \" = \").append({value}).append('\\n');\n"
-                     f"            MemorySegment c = copy(b);\n            {cls}.{f['set']}(c{args}, v);\n"
-                     f"            var w = {cls}.{f['get']}(c{args});\n            if (!({equal})) bad++;\n"
-                     f"            if (!beside(b, c, {at}, {f['size']})) bad++;\n")
-            if f["kind"] != "text":
-                text += (f"            {cls}.{f['set']}(c{args}, {cls}.{f['get']}(b{args}));\n"
-                         f"            if (!same(b, c)) bad++;\n")
-            text += "        }\n"
-        text += "    }\n"
+        layout = bound.layouts[name]
+        size = layout["size"]
+        text += java_show(layout, name)
         body += (f"        {{ MemorySegment d = MemorySegment.ofArray(in.readNBytes({size * count}));\n"
-                 f"          for (int n = 0; n < {count}; n++) show_{name}(d.asSlice(n * {size}L, {size}), "
+                 f"          for (int n = 0; n < {count}; n++) Show_{name}.all(d.asSlice(n * {size}L, {size}), "
                  f"d.asSlice((n + 1) % {count} * {size}L, {size})); }}\n")
     return (text + "    public static void main(String[] args) throws IOException {\n        InputStream in = System.in;\n"
             + body + "        System.out.print(out);\n        System.out.flush();\n        System.exit(bad != 0 ? 1 : 0);\n    }\n}\n")
@@ -313,7 +351,7 @@ def run_java(structs, data, words=()):
     bound = Bound("java", structs, data, words)
     records = bound.bind("Records.java")
     driver = write("Driver.java", java_driver(bound))
-    run(javac, "-Xlint:all", "-Werror", "-d", folder(), records, driver, check=True, seconds=300)
+    run(javac, "-Xlint:all", "-Werror", "-d", folder(), records, driver, check=True, seconds=900)
     return bound.read([java, "-XX:-UsePerfData", "-cp", folder(), "Driver"])
 
 
@@ -349,11 +387,17 @@ func number(v bool) int {
 }
 func check(holds bool) { bad += number(!holds) }
 func copied(b []byte) []byte { return append([]byte(nil), b...) }
+func cut(b []byte) string {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		b = b[:i]
+	}
+	return string(b)
+}
 func beside(a, b []byte, at, size int) bool { return bytes.Equal(a[:at], b[:at]) && bytes.Equal(a[at+size:], b[at+size:]) }
 """
 
 
-def go_field(f, cls):
+def go_field(layout, f, cls):
     loops = "".join(f"for i{k} := 0; i{k} < {d['count']}; i{k}++ {{ " for k, d in enumerate(f["dims"]))
     args = ", ".join(f"i{k}" for k in range(len(f["dims"])))
     comma = ", " if args else ""
@@ -369,6 +413,10 @@ def go_field(f, cls):
     text = (f"\t{loops}{{ {v} := a.{f['get']}({args})\n\t\tfmt.Fprintln(out, \"{f['name']}\"{comma}{args}, \"=\", {shown})\n"
             f"\t\tc := copied(bb); e, _ := records.New{cls}(c)\n\t\te.{f['set']}({args}{comma}{v}); {w} := e.{f['get']}({args})\n"
             f"\t\tcheck({same}); check(beside(bb, c, {at}, {f['size']}))\n")
+    member = in_struct(layout, f)
+    if member:
+        other = {"text": f"v == cut({member}[:])", "float": f"v == {member} || v != v"}.get(f["kind"], f"v == {member}")
+        text += f"\t\tcheck({other})\n"
     if f["kind"] != "text":
         text += (f"\t\t{w} = b.{f['get']}({args}); e.{f['set']}({args}{comma}{w})\n"
                  f"\t\tcheck(bytes.Equal(bb, c){' || w != w' if f['kind'] == 'float' else ''})\n")
@@ -382,7 +430,9 @@ def go_driver(bound):
         size, cls = layout["size"], layout["class"]
         text += (f"func show_{name}(ab, bb []byte) {{\n\ta, err := records.New{cls}(ab)\n\tcheck(err == nil)\n"
                  f"\tb, err := records.New{cls}(bb)\n\tcheck(err == nil)\n\t_, _ = a, b\n\tfmt.Fprintln(out, \"-\")\n")
-        text += "".join(go_field(f, cls) for f in shown(layout)) + "}\n"
+        if layout["struct"]:
+            text += f"\ts, err := records.Read{layout['struct']}(ab)\n\tcheck(err == nil)\n\t_ = s\n"
+        text += "".join(go_field(layout, f, cls) for f in shown(layout)) + "}\n"
         body += (f"\t{{\n\t\td := make([]byte, {size * bound.count})\n\t\t_, err := io.ReadFull(in, d)\n\t\tcheck(err == nil)\n"
                  f"\t\tfor n := 0; n < {bound.count}; n++ {{\n\t\t\tm := (n + 1) % {bound.count}\n"
                  f"\t\t\tshow_{name}(d[n*{size}:(n+1)*{size}], d[m*{size}:(m+1)*{size}])\n\t\t}}\n\t}}\n")
@@ -400,10 +450,10 @@ def run_go(structs, data, words=()):
     made = bound.bind("go/records/records.go")
     write("go/go.mod", "module bound\n\ngo 1.18\n")
     write("go/main.go", go_driver(bound))
-    run(go, "vet", "./records", cwd=where, env=environment, check=True, seconds=300)
+    run(go, "vet", "./records", cwd=where, env=environment, check=True, seconds=900)
     if shutil.which("gofmt"):
         expect(not run("gofmt", "-l", made, check=True).out, "gofmt would change the file")
-    run(go, "build", "-gcflags=-N -l", "-o", "driver", ".", cwd=where, env=environment, check=True, seconds=300)
+    run(go, "build", "-gcflags=-N -l", "-o", "driver", ".", cwd=where, env=environment, check=True, seconds=900)
     return bound.read([os.path.join(where, "driver")])
 
 
@@ -440,7 +490,7 @@ NODE_TYPES = """declare module "fs" {
 """
 
 
-def typescript_field(f, cls):
+def typescript_field(layout, f, cls):
     loops = "".join(f"for (let i{k} = 0; i{k} < {d['count']}; i{k}++) " for k, d in enumerate(f["dims"]))
     args = ", ".join(f"i{k}" for k in range(len(f["dims"])))
 
@@ -456,6 +506,9 @@ def typescript_field(f, cls):
     text = (f"  {loops}{{\n    const v = {get('a')};\n    lines.push(`{head} = ${{{shown}}}`);\n"
             f"    const c = copied(bb), e = new bind.{cls}(c);\n    {put('e', 'v')};\n    check(Object.is({get('e')}, v));\n"
             f"    check(beside(bb, c, {at}, {f['size']}));\n")
+    member = in_struct(layout, f)
+    if member:
+        text += f"    check(Object.is({member}, v));\n"
     if f["kind"] != "text":
         text += f"    {put('e', get('b'))};\n    check(same(raw(bb), raw(c)){' || b !== b' if f['kind'] == 'float' else ''});\n"
     return text + "  }\n"
@@ -467,7 +520,8 @@ def typescript_driver(bound):
         layout = bound.layouts[name]
         text += (f"function show_{name}(ab: DataView, bb: DataView): void {{\n  const a = new bind.{layout['class']}(ab), "
                  f"b = new bind.{layout['class']}(bb);\n  lines.push(\"-\");\n")
-        text += "".join(typescript_field(f, layout["class"]) for f in shown(layout)) + "  void [a, b];\n}\n"
+        text += f"  const s = bind.read{layout['struct']}(ab);\n  void s;\n"
+        text += "".join(typescript_field(layout, f, layout["class"]) for f in shown(layout)) + "  void [a, b];\n}\n"
         body += (f"{{\n  const d = Array.from({{ length: {bound.count} }}, () => take({layout['size']}));\n"
                  f"  d.forEach((v, n) => show_{name}(v, d[(n + 1) % {bound.count}]));\n}}\n")
     return (text + body + "const all = new TextEncoder().encode(lines.join(\"\\n\") + \"\\n\");\n"
@@ -481,7 +535,7 @@ def run_typescript(structs, data, words=()):
     driver = write("driver.ts", typescript_driver(bound))
     types = write("node.d.ts", NODE_TYPES)
     run(tsc, "--strict", "--noImplicitReturns", "--target", "es2020", "--module", "commonjs", "--typeRoots", os.path.join(folder(), "no-types"),
-        "--noEmitOnError", "--outDir", folder(), made, driver, types, check=True, seconds=300)
+        "--noEmitOnError", "--outDir", folder(), made, driver, types, check=True, seconds=900)
     return bound.read([node, os.path.join(folder(), "driver.js")])
 
 

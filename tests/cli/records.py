@@ -191,9 +191,9 @@ def c_print(field):
     return f"\t\t{' '.join(out)} {{ {head} {put} }}\n"
 
 
-def c_values(structs, layouts, data, compiler="gcc", flags=(), runner=()):
+def c_values(structs, layouts, data, compiler="gcc", flags=(), runner=(), printers=PRINTERS):
     """What the compiler reads: {struct: [[(member, value)] per record]}."""
-    text = PRINTERS + structs.text + "int main(void)\n{\n"
+    text = printers + structs.text + "int main(void)\n{\n"
     for name in structs.names:
         text += f"\tfor (int n = 0; n < {len(data[name])}; n++) {{\n\t\tstruct {name} r;\n"
         text += '\t\tif (fread(&r, sizeof(r), 1, stdin) != 1) return 1;\n\t\tputs("-");\n'
@@ -202,7 +202,7 @@ def c_values(structs, layouts, data, compiler="gcc", flags=(), runner=()):
     source, program = os.path.join(folder(), "values.c"), os.path.join(folder(), "values-" + os.path.basename(compiler))
     with open(source, "w", encoding="utf-8") as file:
         file.write(text)
-    run(compiler, "-w", "-g", "-fno-strict-aliasing", *flags, "-o", program, source, check=True)
+    run(compiler, "-w", "-g", "-fno-strict-aliasing", *flags, "-o", program, source, check=True, seconds=300)
     return program, read_values(structs, data, [*runner, program])
 
 

@@ -68,6 +68,25 @@ def accessors_read_and_write_what_the_compiler_does(case):
     compare(lang, place, structs, layouts, truth, RUNNERS[lang](structs, data, words))
 
 
+@claim_each("rust", "python", "go", "java", "typescript")
+def what_the_language_can_say_is_in_its_struct(lang):
+    """The drivers compare what is in there; this is that it is."""
+    structs = (_truth.get("here") or here())[0]
+    count = {True: 0, False: 0}
+    for layout in structs.fields("--lang", lang).values():
+        for f in layout["fields"]:
+            count[bool(f["in_struct"])] += 1
+            if lang in ("java", "typescript"):
+                expect(f["in_struct"], layout["struct"], f)
+            elif "bits" in f or (f["big_endian"] and f["size"] > 1 and f["kind"] in ("int", "float")):
+                expect(not f["in_struct"], layout["struct"], f)
+            elif lang == "rust" or (lang == "python" and f["size"] < 16):
+                expect(f["in_struct"], layout["struct"], f)
+    # Go has no unions, and packs nothing.
+    print(f"# {lang}: {count[True]} of {sum(count.values())} members")
+    expect(lang != "go" or count[True] > 30, count)
+
+
 def compare(lang, abi, structs, layouts, truth, said):
     count = 0
     for name in structs.names:
@@ -353,6 +372,13 @@ def a_java_class_holds_a_struct_of_thousands_of_members():
 
 
 @claim_each(*RUNNERS)
+def flexible_arrays_are_no_warning(lang):
+    path = write("loose.h", "struct loose { int n; struct { unsigned char c; short s[2]; } in[]; };\n"
+                 "struct bytes { int n; unsigned char tail[]; };\nstruct text { int n; char tail[]; };\n")
+    strictly(lang, made(lang, path, "loose", "bytes", "text"))
+
+
+@claim_each(*RUNNERS)
 def an_index_that_wraps_around_is_refused(lang):
     """An element of a flexible array beyond the end, whose offset is that of a member when it is cut to 64 bits."""
     path = write("tail.h", "struct tail { unsigned long n; struct { unsigned long a[2]; } in[]; };\n")
@@ -396,6 +422,63 @@ def an_index_that_wraps_around_is_refused(lang):
     use = write("wrap.ts", f'import {{ Tail }} from "./made";\nnew Tail(new DataView(new ArrayBuffer(40))).getInA({far}, 0);\n')
     run(need("tsc"), "--strict", "--target", "es2020", "--module", "commonjs", "--typeRoots", os.path.join(folder(), "no-types"), "--outDir", folder(), use, check=True)
     expect("RangeError" in run(need("node"), os.path.join(folder(), "wrap.js")).err)
+
+
+@claim_each("rust", "python", "go")
+def a_struct_that_is_laid_out_in_another_way_is_refused(lang):
+    path = write("event.h", EVENT)
+    out = made(lang, path, "peer")
+    strictly(lang, out)
+    text = open(out, encoding="utf-8").read()
+    for old, new in {"rust": [("pub port: u16", "pub port: u32"), ("pub address: [u8; 4]", "pub address: [u8; 5]"),
+                              ("[u8; 4]", "[u16; 2]")],
+                     "python": [('"port", ctypes.c_uint16', '"port", ctypes.c_uint32'), ("(ctypes.c_uint8) * 4", "(ctypes.c_uint8) * 5")],
+                     "go": [("Port uint16", "Port uint32"), ("Address [4]uint8", "Address [5]uint8")]}[lang]:
+        changed = text.replace(old, new)
+        if lang == "rust":
+            changed = changed.replace("pub port: u16", "pub port: u16, pub other: u8") if new == "[u16; 2]" else changed
+        expect(changed != text, old, text)
+        write(os.path.basename(out), changed)
+        if lang == "go":
+            r = run("go", "vet", out, env=dict(os.environ, GOTOOLCHAIN="local"), seconds=200)
+            expect(r.status != 0 and "invalid argument: index" in r.err, r)
+        elif lang == "rust":
+            r = run("rustc", "--edition", "2021", "-A", "warnings", "--crate-type", "lib", "--emit", "metadata", "-o", os.devnull, out)
+            expect(r.status != 0 and "assertion failed" in r.err, r)
+        else:
+            r = run(sys.executable, out)
+            expect(r.status != 0 and "AssertionError" in r.err, r)
+
+
+STRANGE = """
+struct __attribute__((packed)) odd { char c; unsigned long long n; float f; unsigned short h[3]; };
+union either { unsigned a; struct { unsigned short lo, hi; } halves; char text[6]; };
+struct __attribute__((packed)) five { unsigned n; char c; };
+struct outer { char c; struct five five; struct odd odd; union either either[2]; unsigned bits : 5, more : 20; unsigned long last; };
+"""
+
+
+@claim_each("rust", "python", "go", "java", "typescript")
+def packed_structs_unions_and_bit_fields_are_in_it_or_it_says_why_not(lang):
+    path = write("strange.h", STRANGE)
+    out = made(lang, path, "outer", "either", "odd")
+    strictly(lang, out)
+    text = open(out, encoding="utf-8").read()
+    objects = cairn("bind", "--lang", lang, "--json", path, "outer", "either", "odd", check=True).objects()
+    fields = {(o["name"], f["path"]): f["in_struct"] for o in objects for f in o["fields"]}
+    if lang == "go":
+        expect("No FiveStruct: its size is no multiple" in text and "No EitherStruct: Go has no unions" in text, text)
+        expect(fields["outer", "last"] and fields["outer", "odd.c"] and not fields["outer", "odd.n"], fields)
+        expect(not fields["outer", "five.n"], fields)
+    else:
+        expect(all(fields[key] for key in fields if "bits" not in key and "more" not in key[1]), fields)
+        expect(bool(fields["outer", "bits"]) == (lang in ("java", "typescript")), fields)
+    expect(lang != "rust" or ("#[repr(C, packed)]" in text and "pub union EitherStruct" in text), text)
+    # More members than a constructor of Java takes arguments.
+    wide = write("wide.h", "struct wide {" + "".join(f" int m{i};" for i in range(300)) + " }; struct has { struct wide w; int n; };\n")
+    text = open(made(lang, wide, "has", "wide"), encoding="utf-8").read()
+    expect(("No WideStruct: a record has up to 254 components" in text) == (lang == "java"), text)
+    strictly(lang, made_path(lang))
 
 
 @claim_each("g++", "clang++")
