@@ -18,6 +18,7 @@ struct stack_values {
 	const char *sysroot, *program;
 	struct opt_list debug_dirs;
 	bool args, json, symbols, no_cache, no_demangle;
+	const char *debuginfod;
 };
 
 #define AT(field) offsetof(struct stack_values, field)
@@ -34,6 +35,7 @@ static const struct opt opts[] = {
 	DEMANGLE_OPT_OFF(AT(no_demangle)),
 	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object per thread"},
 	{0, "no-cache", OPT_FLAG, NULL, AT(no_cache), "neither look in the cache of sidecars nor keep one there"},
+	SIDECAR_OPT_DEBUGINFOD(AT(debuginfod)),
 	{'j', "jobs", OPT_COUNT, "N", AT(jobs), "use N threads for tables and sidecars; otherwise one per processor"},
 	{0},
 };
@@ -169,6 +171,7 @@ static int run(void *v, const struct operands *operands)
 {
 	struct stack_values *values = v;
 	struct stack_names names = {.wish = {.no_cache = values->no_cache, .lines = true, .jobs = (unsigned int)values->jobs},
+				    .debuginfod = values->debuginfod,
 				    .symbols_only = values->symbols};
 	int pid = parse_pid(operands->items[0]);
 

@@ -186,6 +186,14 @@ static int fetch_cached(const struct cairn_binary *bin, const struct sidecar_wis
 	return r == -ENOMEM ? r : 0;
 }
 
+char *sidecar_debug_file(const struct cairn_binary *bin, const struct sidecar_wish *wish)
+{
+	const char *urls = debuginfod_wanted(wish->debuginfod);
+	char *path = debuginfod_asked(wish->debuginfod) ? fetch(bin, NULL, DEBUGINFOD_DEBUG_FILE) : NULL;
+
+	return path || !urls ? path : fetch(bin, urls, DEBUGINFOD_DEBUG_FILE);
+}
+
 static void say_no_server(void)
 {
 	char *cache = debuginfod_cache_text();

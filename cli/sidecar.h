@@ -64,6 +64,14 @@ void sidecar_say_unbound(const struct cairn_pack *pack);
 /* The same of a file that a person named, if it is a sidecar. */
 void sidecar_say_unbound_file(const char *path);
 
+/*
+ * sidecar_debug_file - the debug file of @bin from the debuginfod client's cache or a server
+ *
+ * Returns its path, to be freed; NULL where @wish does not ask for that, or it is nowhere. Tells on
+ * stderr what was asked.
+ */
+char *sidecar_debug_file(const struct cairn_binary *bin, const struct sidecar_wish *wish);
+
 /* The sidecar of @bin for addr, made when there is none; an exit status. Talks on stderr of what was refused. */
 int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret);
 

@@ -14,6 +14,7 @@
 /* How frames are named: by the sidecar that the frame's file has, or one that is made when its first frame is named. */
 struct stack_names {
 	struct sidecar_wish wish;
+	const char *debuginfod; /* --debuginfod; not in wish, by which is looked while a process may stand still */
 	bool symbols_only; /* the symbol table's names; no sidecar is made for them */
 	/* Whose frames' arguments are wanted; NULL: none. The debug information has them, a sidecar does not. */
 	const struct cairn_stacks *with_args;

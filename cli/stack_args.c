@@ -22,12 +22,32 @@ enum {
 /* The debug information of a file. */
 struct stack_debug {
 	const struct cairn_binary *bin;
+	struct cairn_binary *whole; /* the same file with a debug file that was fetched; NULL: @bin has its own */
 	struct cairn_sites *sites; /* NULL: it has none */
 };
 
-static struct cairn_sites *open_sites(const struct stack_names *names, const struct cairn_stack_frame *frame)
+/* The file with the debug file that a debuginfod has of it; NULL: it was not asked, or has none. */
+static struct cairn_binary *fetched(const struct stack_names *names, const struct cairn_binary *bin)
 {
-	const struct cairn_binary *bin = frame->bin;
+	struct sidecar_wish wish = names->wish;
+	struct cairn_binary *whole = NULL;
+	struct cairn_err err = {0};
+
+	wish.debuginfod = names->debuginfod;
+	char *path = cairn_binary_has_dwarf(bin) ? NULL : sidecar_debug_file(bin, &wish);
+	struct cairn_binary_opts opts = {.size = sizeof(opts), .debug_file = path};
+
+	if (path && cairn_binary_open(cairn_binary_path(bin), &opts, &whole, &err) < 0) {
+		whole = NULL;
+		fail(STATUS_YES, "%s", err.msg);
+	}
+	free(path);
+	return whole;
+}
+
+static struct cairn_sites *open_sites(const struct stack_names *names, const struct cairn_stack_frame *frame,
+				      const struct cairn_binary *bin)
+{
 	struct cairn_sites_opts opts = {.size = sizeof(opts), .threads = names->wish.jobs};
 	struct cairn_sites *sites = NULL;
 	struct cairn_err err = {0};
@@ -36,7 +56,8 @@ static struct cairn_sites *open_sites(const struct stack_names *names, const str
 	/* Where there is a sidecar its names would look as if nothing was missing. */
 	if (!cairn_binary_has_dwarf(bin) && frame->pack && cairn_pack_has_places(frame->pack))
 		say(stderr,
-		    "%s: no arguments: its debug information is not here, and a sidecar has them only where functions begin\n",
+		    "%s: no arguments: its debug information is not here, and a sidecar has them only where functions begin; "
+		    "--debuginfod asks for it\n",
 		    cairn_binary_path(bin));
 	if (r < 0) {
 		say(stderr, "%s: no arguments: ", cairn_binary_path(bin));
@@ -57,7 +78,9 @@ static struct cairn_sites *sites_of(struct stack_names *names, const struct cair
 	if (!grown)
 		return NULL;
 	names->debug = grown;
-	grown[names->n_debug] = (struct stack_debug){bin, open_sites(names, frame)};
+	struct cairn_binary *whole = names->debuginfod ? fetched(names, bin) : NULL;
+
+	grown[names->n_debug] = (struct stack_debug){bin, whole, open_sites(names, frame, whole ? whole : bin)};
 	return grown[names->n_debug++].sites;
 }
 
@@ -116,8 +139,10 @@ void stack_args_find(struct stack_names *names, const struct cairn_thread_stack 
 
 void stack_args_fini(struct stack_names *names)
 {
-	for (size_t i = 0; i < names->n_debug; i++)
+	for (size_t i = 0; i < names->n_debug; i++) {
 		cairn_sites_close(names->debug[i].sites);
+		cairn_binary_close(names->debug[i].whole);
+	}
 	free(names->debug);
 }
 

@@ -34,6 +34,19 @@ void stack_names_tell_trouble(const struct stack_names *names)
 		sidecar_trouble(names->found[i]);
 }
 
+/* The process goes on by now: a download stops nobody. */
+static struct cairn_pack *asked_for(const struct stack_names *names, const struct cairn_binary *bin)
+{
+	struct sidecar_wish wish = names->wish;
+	struct cairn_pack *pack = NULL;
+	struct cairn_err err = {0};
+
+	wish.debuginfod = names->debuginfod;
+	if (sidecar_find(&wish, bin, &pack, &err) < 0)
+		fail(STATUS_YES, "%s", err.msg);
+	return pack;
+}
+
 /* That of a file that had none when its first frame was walked through. */
 static const struct cairn_pack *made_pack_of(struct stack_names *names, const struct cairn_binary *bin, struct cairn_vaddr at)
 {
@@ -45,6 +58,8 @@ static const struct cairn_pack *made_pack_of(struct stack_names *names, const st
 			return names->files[i].pack;
 	if (cairn_binary_has_dwarf(bin))
 		sidecar_make(bin, &names->wish, &pack);
+	else if (names->debuginfod)
+		pack = asked_for(names, bin);
 	/* The one that is there may be the one that the walk has just refused. */
 	if (pack && !cairn_pack_covers(pack, at)) {
 		struct cairn_pack *another = sidecar_another(bin, &names->wish, pack);

@@ -101,6 +101,33 @@ def arguments_that_a_sidecar_cannot_have_are_said_to_be_missing():
         expect(len(said) == 1, r)
 
 
+def frames_without_addresses(r):
+    """What is told of each frame in the program itself: libc is where the loader put it."""
+    told = [re.sub(r"0x[0-9a-f]+", "ADDRESS", line) for line in r.out.splitlines() if line.startswith("#") and "deep" in line]
+    return [line.replace("deep-fetched", "deep-gcc") for line in told]
+
+
+@claim
+def arguments_come_from_the_debug_file_that_a_debuginfod_client_keeps():
+    path, env = os.path.join(folder(), "deep-fetched"), {**os.environ, "CAIRN_CACHE": "off"}
+    env["DEBUGINFOD_CACHE_PATH"] = os.path.join(folder(), "client")
+    env.pop("DEBUGINFOD_URLS", None)
+    shutil.copy(program(), path)
+    build_id = run("readelf", "-n", path, check=True).out.split("Build ID: ")[1].split()[0]
+    os.makedirs(os.path.join(env["DEBUGINFOD_CACHE_PATH"], build_id))
+    run("objcopy", "--only-keep-debug", path, os.path.join(env["DEBUGINFOD_CACHE_PATH"], build_id, "debuginfo"), check=True)
+    run("strip", path, check=True)
+    with Waiting(program()) as p:
+        told = frames_without_addresses(cairn("stack", "--args", p.pid, env=env))
+    with Waiting(path) as p:
+        now = cairn("stack", "--args", "--debuginfod", p.pid, env=env)
+        expect(frames_without_addresses(now) == told and sum("(n=" in line for line in told) > 20, told, now)
+        expect("found the debug file in the debuginfod client's cache: " in now.err, now)
+        # Nobody asked for it.
+        r = cairn("stack", "--args", p.pid, env=env)
+        expect("(n=" not in r.out and "found" not in r.err, r)
+
+
 @claim
 def names_alone_make_no_sidecar():
     env, where = cache("none")
