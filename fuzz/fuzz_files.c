@@ -84,6 +84,21 @@ static void read_all(struct cairn_binary *bin)
 	cairn_sites_close(sites);
 }
 
+/* The other file as the one that is asked for, whatever a search would find; and seen from this process's own root. */
+static void open_with_other(void)
+{
+	char debug[128];
+	struct cairn_binary *bin;
+	struct cairn_err err = {0};
+	snprintf(debug, sizeof(debug), "%s", workspace_path(&place, names[0]));
+	const struct cairn_binary_opts opts = {.size = sizeof(opts), .debug_file = debug};
+	int rc = cairn_binary_open(workspace_path(&place, "prog"), &opts, &bin, &err);
+	if (rc < 0 && (err.code != rc || !err.msg[0]))
+		abort();
+	if (rc == 0)
+		cairn_binary_close(bin);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct cairn_binary *bin;
@@ -107,6 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		return 0;
 	read_all(bin);
 	cairn_binary_close(bin);
+	open_with_other();
 	return 0;
 }
 
@@ -157,6 +173,16 @@ static const struct {
 	 " llvm-dwp-14 a.dwo -o prog.dwp)", "prog.dwp"},
 	{"gcc -gsplit-dwarf -gdwarf-4 -O2 -fPIC -c a.c -o a.o && gcc -nostdlib -shared -o prog a.o && dwp a.dwo -o prog.dwp", "prog.dwp"},
 	{"gcc -g -w " LINK " && cp prog two && dwz -m alt prog two", "alt"},
+	/* Of another build; of none; without debug information; as the file that has none itself. */
+	{"gcc -g " LINK " && cp prog other && objcopy -R .note.gnu.build-id prog && strip prog", "other"},
+	{"gcc -g " LINK " && objcopy -R .note.gnu.build-id prog && cp prog other && strip prog", "other"},
+	{"gcc -g -O1 -w -fPIC -nostdlib -shared -Wl,--build-id=0xcd0123 -o other a.c && gcc " LINK, "other"},
+	{"gcc -g " LINK " && strip prog && cp prog other", "other"},
+	/* Links that are no name, or no link; and one into the system's folder. */
+	{"gcc -g " LINK " && strip prog && printf 'dir/x\\0\\0\\0abcd' > l && objcopy --add-section .gnu_debuglink=l prog", "l"},
+	{"gcc -g " LINK " && strip prog && printf 'name' > l && objcopy --add-section .gnu_debuglink=l prog", "l"},
+	{"gcc -g " LINK " && printf 'name' > l && objcopy --add-section .gnu_debugaltlink=l prog", "l"},
+	{"gcc -g " LINK " && printf '/usr/lib/debug/.dwz/x\\0abcdefghijklmnopqrst' > l && objcopy --add-section .gnu_debugaltlink=l prog", "l"},
 };
 
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
