@@ -17,7 +17,8 @@
 #include "base/scope.h"
 #include "decode/bpfmap.h"
 
-enum { BATCH = 4096, BATCH_BYTES = 4 << 20 };
+/* A bucket that needs more than the last is read one by one. */
+enum { BATCH = 4096, BATCH_BYTES = 4 << 20, BATCH_BYTES_MAX = 64 << 20 };
 
 /* The kernel's own position between two calls: a key, or a number of a bucket. */
 enum { POSITION_MIN = 16 };
@@ -100,6 +101,12 @@ static int hand_out_batch(struct listing *l, const struct batch *b, uint32_t n)
 	return rc;
 }
 
+static bool may_grow(const struct listing *l, const struct batch *b)
+{
+	const struct cairn_bpfmap_info *info = &l->map->info;
+	return b->room < info->max_entries && 2 * (uint64_t)b->room * (l->n_value + info->key_size) <= BATCH_BYTES_MAX;
+}
+
 /* 1: the kernel cannot do that with this map. */
 static int list_batches(struct listing *l, struct batch *b)
 {
@@ -109,7 +116,7 @@ static int list_batches(struct listing *l, struct batch *b)
 		uint32_t n = b->room;
 		int rc = bpf_map_lookup_batch(l->map->fd, first ? NULL : b->from, b->to, b->keys, b->values, &n, NULL);
 
-		if (rc == -ENOSPC && b->room < l->map->info.max_entries) {
+		if (rc == -ENOSPC && may_grow(l, b)) {
 			/* One bucket has more than there is room for; the position has not moved. */
 			struct batch larger;
 			uint32_t most = l->map->info.max_entries;
