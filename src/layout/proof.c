@@ -196,8 +196,11 @@ static void put_end(const struct proof *p, const struct cairn_type *t, uint32_t 
 		t->name ? t->name : "an anonymous one");
 }
 
-/* The rules put its members where they are; unlike for a reorganised one, all of them. */
-static bool follows_rules(const struct proof *p, const struct cairn_type *t, const struct cairn_layout_facts *f,
+/*
+ * The rules put its members where they are (unlike for a reorganised one, all of them), and align it as it is: packed does not show
+ * where all members have their alignment anyway.
+ */
+static bool follows_rules(const struct proof *p, const struct cairn_type *t, uint32_t id, const struct cairn_layout_facts *f,
 			  const struct cairn_layout_member *m)
 {
 	struct cairn_place_member *members = calloc(t->n_members + 1, sizeof(*members));
@@ -208,7 +211,8 @@ static bool follows_rules(const struct proof *p, const struct cairn_type *t, con
 	p->l->no_memory |= !members;
 	for (uint32_t i = 0; members && i < t->n_members; i++)
 		members[i] = layout_member_as_placed(p->l, &t->members[i], &m[i]);
-	same = members && !layout_place_from(p->l->opts.abi, &rec, 0, NULL) && rec.size == t->size;
+	same = members && !layout_place_from(p->l->opts.abi, &rec, 0, NULL) && rec.size == t->size &&
+	       rec.align == layout_align(p->l, id);
 	for (uint32_t i = 0; same && i < t->n_members; i++)
 		same = members[i].bit_off == t->members[i].bit_off && !t->members[i].is_base_class;
 	free(members);
@@ -233,7 +237,7 @@ static void put_inner(struct proof *p, uint32_t id, unsigned int depth)
 	bool described = m && layout_facts(p->l, id, &f, m) > 0;
 
 	p->written[id] = true;
-	if (!described || depth >= NEST_MAX || !follows_rules(p, t, &f, m)) {
+	if (!described || depth >= NEST_MAX || !follows_rules(p, t, id, &f, m)) {
 		put_bytes(p, t, id);
 	} else {
 		put_needed(p, t, depth + 1);

@@ -201,6 +201,17 @@ int main(void) { struct s s; memset(&s, 0xaa, sizeof(s)); set(&s, -1); return fw
         expect(r.out.strip() == f"{{.x = {stored:#x}, .y = -1}}", r)
 
 
+@claim_each("x86-64", "i386")
+def the_proof_knows_what_lies_in_a_struct(abi):
+    """As v4l2_dv_timings_cap: packed costs nothing, and takes the alignment all the same. And types without a word of their own."""
+    text = """struct in { unsigned long long a; int b[6]; } __attribute__((packed));
+struct out { int x, pad, r[2]; union { struct in in; int raw[32]; }; char c; _Complex int d; _Decimal64 e; };
+"""
+    need("gcc")
+    r = cairn("layout", "--abi", abi, write("out.h", text), "out", "-R", "--verify")
+    expect(r.status == 0 and "/* verified: size and offsets are those of " in r.out, r)
+
+
 MS_STRUCT = """
 struct A { long long a : 31; int b; unsigned long : 0; } __attribute__((ms_struct));
 struct B { int a : 2 __attribute__((packed)); } __attribute__((ms_struct));
