@@ -58,7 +58,7 @@ def elsewhere():
 _truth = {}
 
 
-# The others' functions for the other byte order are in what is here, too; tests/truth/bindings.py has all of them.
+# The others' functions for the other byte order are in what is here, too; tests/truth/bindings_against_c.py has all of them.
 @claim_each(*(f"{lang}, here" for lang in RUNNERS), "c, elsewhere", "python, elsewhere", "go, elsewhere", "java, elsewhere")
 def accessors_read_and_write_what_the_compiler_does(case):
     lang, place = case.split(", ")
