@@ -61,8 +61,7 @@ def to_json(value):
                 return [address, None]
         return address
     if t.sizeof > 8:
-        low = gdb.lookup_type('unsigned long')
-        return (int((value >> 64).cast(low)) << 64) + int(value.cast(low))
+        return int(value.format_string(format='x'), 16)
     return int(value)
 
 
@@ -139,7 +138,8 @@ class After(gdb.Breakpoint):
         frame = gdb.newest_frame()
         for record in self.waiting:
             block = block_of(self.at, record['function'])
-            if block is not None:
+            # Of this call: what is pushed first at -O0 is the frame pointer.
+            if block is not None and int(frame.read_register('rbp')) & loc_text.MASK == record['sp'] - 8:
                 record['args'], record['why'] = parameters(block, frame)
                 self.state['out'].write(json.dumps(record) + '\n')
         self.waiting.clear()
@@ -173,6 +173,7 @@ class Stop(gdb.Breakpoint):
             record['sizes'] = {} if block is None else {s.name: s.type.strip_typedefs().sizeof for s in block if s.is_argument}
             record['cairn'] = {} if block is None else by_location(block, frame, place.get('locs', {}), self.state)
             if place.get('after') and self.after:
+                record['sp'] = int(frame.read_register('rsp')) & loc_text.MASK
                 self.after.waiting.append(record)
                 continue
             record['args'], record['why'] = ({}, {}) if block is None else parameters(block, frame)
