@@ -404,7 +404,54 @@ class Ruby(Runtime):
         common.claim('ruby_stacks_are_complete_by_assumption_only', all(t['end'] == 'assumed' for t in threads))
 
 
-RUNTIMES = (Example, LuaJit, GccJit, Postgres, Node, Java, Qemu, Php, Ruby)
+class OwnStack(Runtime):
+    """Code with frames of its own, which nobody describes: its caller is looked for on the stack, as an assumption."""
+    is_described, least = False, 0.97
+
+    def command(self):
+        return [*self.tools, os.path.join(WORK, self.work)]
+
+    def open(self):
+        pid = self.start(*self.command())
+        return pid, pid
+
+    def check(self, pid):
+        _, out, _ = common.run([common.CAIRN, 'stack', '-s', '--no-cache', '--json', '-n', '200', '-i', '2ms', str(pid)], 120)
+        threads = [t for t in common.json_lines(out) if t['tid'] == pid and any(f['path'] is None for f in t['frames'])]
+        led = [t for t in threads if t['end'] == 'assumed']
+        common.claim(f'{self.name}_leads_to_the_outermost_frame_by_assumption: {len(led)} of {len(threads)} stacks',
+                     len(threads) > 20 and len(led) >= self.least * len(threads))
+        common.claim(f'{self.name}_code_is_nowhere_the_outermost_frame', all(t['end'] != 'outermost' for t in threads))
+
+
+class Guile(OwnStack):
+    name, tools, work = 'guile', ('guile',), 'work.scm'
+
+    def command(self):
+        return ['guile', '--no-auto-compile', os.path.join(WORK, self.work)]
+
+
+class Chez(OwnStack):
+    name, tools, work = 'chez', ('scheme',), 'work.scm'
+
+    def command(self):
+        return ['scheme', '--script', os.path.join(WORK, self.work)]
+
+
+class Racket(OwnStack):
+    name, tools, work = 'racket', ('racket',), 'work.rkt'
+
+
+class Mono(OwnStack):
+    name, tools = 'mono', ('mono', 'mcs')
+
+    def command(self):
+        program = os.path.join(self.folder, 'Work.exe')
+        common.run(['mcs', f'-out:{program}', os.path.join(WORK, 'Work.cs')], 120)
+        return ['mono', program]
+
+
+RUNTIMES = (Example, LuaJit, GccJit, Postgres, Node, Java, Qemu, Php, Ruby, Guile, Chez, Racket, Mono)
 
 
 # ---- comparing ----
