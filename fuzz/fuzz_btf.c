@@ -42,6 +42,21 @@ static void add_types(struct cairn_btf_builder *b)
 	btf_add_ref(b, CAIRN_BTF_TYPEDEF, seed_string(b, "t"), v, &v);
 }
 
+/* A struct with fields that a kernel knows: a lock, a node and a head that says what it contains. */
+static void add_fields(struct cairn_btf_builder *b)
+{
+	static const struct { const char *name; uint32_t bytes; } known[] = {
+		{"bpf_spin_lock", 4}, {"bpf_list_head", 16}, {"bpf_list_node", 24}};
+	uint32_t id[3], s, tag;
+	for (int i = 0; i < 3; i++)
+		btf_add_struct(b, CAIRN_BTF_STRUCT, seed_string(b, known[i].name), known[i].bytes, NULL, 0, &id[i]);
+	struct cairn_btf_member members[] = {{seed_string(b, "head"), id[1], 0, 0},
+					     {seed_string(b, "lock"), id[0], 128, 0},
+					     {seed_string(b, "node"), id[2], 192, 0}};
+	btf_add_struct(b, CAIRN_BTF_STRUCT, seed_string(b, "elem"), 48, members, 3, &s);
+	btf_add_decl_tag(b, seed_string(b, "contains:elem:node"), s, 0, false, &tag);
+}
+
 /* Two kinds that only the layout section knows, between types of which some are there twice. */
 static void add_unknown_kinds(struct cairn_btf_builder *b)
 {
@@ -65,6 +80,8 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 		struct cairn_btf_builder *b = seed_builder(
 			(struct cairn_btf_build_opts){.layout = unknown || form & 1, .big_endian = form & (unknown ? 1 : 2)});
 		add_types(b);
+		if (form == 1)
+			add_fields(b);
 		if (unknown)
 			add_unknown_kinds(b);
 		put_blob(b, put);

@@ -95,6 +95,8 @@ static int check(const struct cairn_btf *btf, bool kernel, uint32_t version,
 		btf_check_record(&c, &t);
 	}
 	int rc = c.n_broken ? 0 : btf_check_graph(&c);
+	if (rc == 0 && kernel && !c.n_broken)
+		rc = btf_check_fields(&c);
 	if (rc < 0)
 		return rc;
 	return c.n_broken < INT32_MAX ? (int)c.n_broken : INT32_MAX;

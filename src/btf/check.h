@@ -22,7 +22,9 @@ struct btf_check {
 /* Whether the kernel takes it as the name of a type, a member, a function: letters, digits, '_' and '.'. */
 bool btf_is_kernel_name(const char *name);
 
-/* Since when kernels take what older ones refuse. */
+/* Since when kernels take what older ones refuse, or refuse what older ones did not look at. */
+#define BTF_LINUX_FIELDS        CAIRN_BTF_LINUX(6, 2)
+#define BTF_LINUX_NESTED_FIELDS CAIRN_BTF_LINUX(6, 11)
 #define BTF_LINUX_SECTION_NAMES CAIRN_BTF_LINUX(6, 12)
 #define BTF_LINUX_ATTRIBUTES    CAIRN_BTF_LINUX(6, 15)
 #define BTF_LINUX_LAYOUT        CAIRN_BTF_LINUX(7, 1)
@@ -35,6 +37,12 @@ static inline bool btf_kernel_before(const struct btf_check *c, uint32_t since)
 	return c->kernel && c->version < since;
 }
 
+/* Is it a rule that only kernels from some version on have, and of an older one? */
+static inline bool btf_kernel_is_before(const struct btf_check *c, uint32_t since)
+{
+	return !c->kernel || (c->version && c->version < since);
+}
+
 /* A broken rule of the record @id. */
 __attribute__((format(printf, 3, 4))) void btf_broken(struct btf_check *c, uint32_t id, const char *fmt, ...);
 
@@ -45,6 +53,9 @@ bool btf_check_ref(struct btf_check *c, const struct cairn_btf_type *t, const ch
 /* Everything that can be said by looking at one record and the kinds of those it refers to. */
 void btf_check_record(struct btf_check *c, const struct cairn_btf_type *t);
 void btf_check_loc_record(struct btf_check *c, const struct cairn_btf_type *t);
+
+/* Structs of which the kernel keeps records; after the records were found sound. 0 or -ENOMEM. */
+int btf_check_fields(struct btf_check *c);
 
 /* No loops, and members inside their structs. 0 or -ENOMEM. */
 int btf_check_graph(struct btf_check *c);

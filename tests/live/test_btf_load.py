@@ -55,6 +55,117 @@ int counter; extern int kf(int x) __attribute__((section(".ksyms")));
 __attribute__((section("xdp"))) int prog(void *ctx) { counter++; return kf(counter); }
 """
 
+# Structs with fields that a kernel keeps records of. Each case has "struct s", some "struct o" or "struct t", too.
+FIELDS = """\
+typedef unsigned long long u64; typedef unsigned int u32;
+struct bpf_spin_lock { u32 val; }; struct bpf_res_spin_lock { u32 val; }; struct bpf_refcount { u32 val; };
+struct bpf_list_head { u64 a, b; }; struct bpf_list_node { u64 a, b, c; }; struct bpf_rb_root { u64 a, b; }; struct bpf_rb_node { u64 a[4]; };
+struct bpf_timer { u64 a, b; }; struct bpf_wq { u64 a, b; };
+#define NODE struct bpf_list_node
+#define LOCK struct bpf_spin_lock
+#define RES_LOCK struct bpf_res_spin_lock
+#define HEAD struct bpf_list_head
+#define ROOT struct bpf_rb_root
+#define BRANCH struct bpf_rb_node
+#define COUNT struct bpf_refcount
+#define TIMER struct bpf_timer
+#define PACKED __attribute__((packed))
+#define TAG(t) __attribute__((btf_decl_tag(t)))
+#define T(t) __attribute__((btf_type_tag(t)))
+#define KPTR struct task_struct T("kptr") *
+struct task_struct;
+"""
+FIELD_CASES = (
+    'struct s { LOCK l; int x; };',
+    'struct s { LOCK l; LOCK m; };',
+    'struct s { short a; LOCK l; } PACKED;',
+    'struct s { int x; LOCK l; };',
+    'struct s { NODE n; };',
+    'struct s { NODE n[11]; };',
+    'struct s { NODE n[12]; };',
+    'struct s { NODE n[6]; NODE m[6]; };',
+    'struct e { NODE n; }; struct s { struct e e[12]; };',
+    'struct e { NODE n; }; struct s { struct e e[11]; };',
+    'struct e { NODE n; }; struct s { NODE o; struct e e[11]; };',
+    'struct s { KPTR p; };',
+    'struct s { KPTR p[12]; };',
+    'struct s { KPTR a,*b,*c,*d,*e,*f,*g,*h,*i,*j,*k,*l; };',
+    'struct nonesuch; struct s { struct nonesuch T("kptr") *p; };',
+    'struct s { LOCK l; KPTR p; };',
+    'struct s { TIMER t; };',
+    'struct s { TIMER t,u; };',
+    'struct s { TIMER t; LOCK l; };',
+    'struct s { TIMER t, u; LOCK l; };',
+    'struct s { COUNT r; };',
+    'struct s { COUNT r, t; };',
+    'struct s { COUNT r; NODE n; };',
+    'struct s { BRANCH r; };',
+    'struct s { HEAD h; LOCK l; };',
+    'struct o { NODE n; }; struct s { HEAD h TAG("contains:o:n"); LOCK l; };',
+    'struct o { NODE n; }; struct s { HEAD h TAG("contains:o:n"); };',
+    'struct o { NODE n; }; struct s { HEAD h TAG("contains:o:m"); LOCK l; };',
+    'struct s { union { LOCK l; int x; } u; };',
+    'struct e { TIMER t; }; struct s { struct e a, b; };',
+    'struct s { int x; NODE n; } PACKED;',
+    'struct s { RES_LOCK a, b; };',
+    'struct s { RES_LOCK a; LOCK b; };',
+    'struct e { NODE n; }; struct s { NODE o; struct e e[9]; };',
+    'struct e { NODE n; }; struct s { NODE o; struct e e[10]; };',
+    'struct s { NODE o; NODE n[10]; };',
+    'struct s { NODE o; NODE n[11]; };',
+    'struct s { NODE o; NODE n[12]; };',
+    'struct s { NODE o; NODE n[40]; };',
+    'struct s { NODE n0,n1,n2,n3,n4,n5,n6,n7,n8,n9; };',
+    'struct s { NODE n0,n1,n2,n3,n4,n5,n6,n7,n8,n9,n10; };',
+    'struct s { NODE n0,n1,n2,n3,n4,n5,n6,n7,n8,n9,n10,n11; };',
+    'struct e { NODE n, m; }; struct s { NODE o; struct e e[5]; };',
+    'struct e { NODE n, m; }; struct s { NODE o; struct e e[6]; };',
+    'struct e { LOCK l; }; struct s { LOCK o; struct e e[2]; };',
+    'struct e { LOCK l; }; struct s { NODE o; struct e e; };',
+    'struct e { LOCK l; }; struct s { NODE o; struct e e[2]; };',
+    'struct s { NODE o; TIMER t[12]; };',
+    'struct e { TIMER t; }; struct s { NODE o; struct e e[12]; };',
+    'struct e { int t; }; struct s { NODE o; struct e e[12]; };',
+    'struct e { NODE n; }; struct s { NODE o; struct e e[3][4]; };',
+    'struct e { NODE n; }; struct d { struct e e[4]; }; struct s { NODE o; struct d d[3]; };',
+    'struct e { NODE n; }; struct d { struct e e[5]; }; struct s { NODE o; struct d d[2]; };',
+    'struct s { COUNT r, q; NODE o; };',
+    'struct s { COUNT r, q; LOCK l; };',
+    'struct s { NODE o; KPTR p[12]; };',
+    'struct s { NODE o; KPTR p; };',
+    'struct s { NODE o; int x; KPTR p; } PACKED;',
+    'struct s { NODE o; union { NODE a; int b; } u; };',
+    'struct s { NODE o; struct { NODE a; int b; } u[11]; };',
+    'struct e { LOCK l; }; struct s { LOCK o; struct e e; };',
+    'struct e { RES_LOCK l; }; struct s { LOCK o; struct e e; };',
+    'struct s { LOCK l; LOCK m[1]; };',
+    'struct s { NODE l; LOCK m[2]; };',
+    'struct o { NODE n; BRANCH r; }; struct s { ROOT h TAG("contains:o:r"); LOCK l; };',
+    'struct o { NODE n; BRANCH r; }; struct s { ROOT h TAG("contains:o:r"); };',
+    'struct o { NODE n; BRANCH r; }; struct s { HEAD h TAG("contains:o:n"); RES_LOCK l; };',
+    'struct o { NODE n; BRANCH r; }; struct s { HEAD h TAG("contains:o:r"); LOCK l; };',
+    'struct o { NODE n; BRANCH r; }; struct s { ROOT h TAG("contains:o:n"); LOCK l; };',
+    'struct s { HEAD h TAG("contains:nix:n"); LOCK l; };',
+    'struct o { NODE n; BRANCH r; }; struct s { HEAD h TAG("contains:o"); LOCK l; };',
+    'struct o { NODE n; BRANCH r; }; struct s { HEAD h TAG("else:o:n"); LOCK l; };',
+    'struct o { NODE n; BRANCH r; }; struct s { HEAD h TAG("contains:o:n") TAG("contains:o:n"); LOCK l; };',
+    'struct s { short a; COUNT r; } PACKED;',
+    'struct s { NODE o; LOCK l; };',
+    'struct s { NODE a,b,c,d,e,f,g,h,i,j,k; TIMER t; };',
+    'struct s { NODE a,b,c,d,e,f,g,h,i,j,k; LOCK t; };',
+    'struct s { NODE a,b,c,d,e,f,g,h,i,j; LOCK t; };',
+    'struct e { NODE n; }; struct s { NODE a,b,c,d,e,f,g,h,i,j,k; struct e z; };',
+    'struct o { NODE n; }; struct e { HEAD h; }; struct s { LOCK l; struct e e; };',
+    'struct s { const LOCK l; LOCK m; };',
+    'typedef LOCK lk; struct s { lk l; lk m; };',
+    'struct s { NODE o; union { LOCK a; int b; } u; LOCK c; };',
+    'struct s { NODE a; BRANCH b; };',
+    'struct s { NODE a; BRANCH b; COUNT r; };',
+    'struct t { int x; }; struct s { NODE a; struct t T("kptr") *p; };',
+    'struct t { int x; }; struct s { NODE a; int i; struct t T("kptr") *p; } PACKED;',
+    'struct s { NODE a; int T("kptr") *p; };',
+)
+
 
 def load(path):
     """0 when BPF_BTF_LOAD takes it, else errno."""
@@ -126,6 +237,24 @@ def the_kernel_takes_the_types_of_an_object_that_is_not_linked():
     out = path_of("prog.bpf.o")
     run("clang", "-target", "bpf", "-g", "-O2", "-c", "-o", out, write("prog.bpf.c", BPF), check=True)
     expect(load(converted(out)) == 0)
+
+
+@claim
+def structs_with_fields_that_the_kernel_knows_are_refused_as_it_does():
+    need("clang")
+    need("llvm-objcopy")
+    source, program, out = path_of("fields.bpf.c"), path_of("fields.bpf.o"), path_of("fields.btf")
+    verdicts = {True: 0, False: 0}
+    for case in FIELD_CASES:
+        names = [n for n in "sot" if f"struct {n} {{" in case]
+        write("fields.bpf.c", FIELDS + case + "\n" +
+              "".join(f"int f{n}(struct {n} *p) {{ return p != 0; }}\n" for n in names))
+        run("clang", "-target", "bpf", "-g", "-O1", "-w", "-c", "-o", program, source, check=True)
+        run("llvm-objcopy", f"--dump-section=.BTF={out}", program, check=True)
+        taken, said = load(out) == 0, cairn("btf", "check", "--kernel", out)
+        expect(taken == (said.status == 0), case, taken, said)
+        verdicts[taken] += 1
+    expect(min(verdicts.values()) > 20, verdicts)
 
 
 if __name__ == "__main__":
