@@ -208,7 +208,8 @@ class Comparison:
                 self.both_silent += 1
             return
         mine = record['cairn'].get(name)
-        if isinstance(mine, dict) and 'Cannot access memory' in mine.get('error', '') and 'access memory' in record['why'].get(name, ''):
+        why, error = record['why'].get(name, ''), mine.get('error', '') if isinstance(mine, dict) else ''
+        if ('Cannot access memory' in error and 'access memory' in why) or (error and error == why):
             # The compiler described a place that is not one; Cairn prints it as unreadable.
             self.unreadable.add(f'{row["function"]}({name}) at {row["addr"]}: {arg["loc"]}')
         elif isinstance(mine, dict) and set(mine) == {'error'}:
