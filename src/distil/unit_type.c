@@ -241,6 +241,18 @@ static bool has_plain_place(struct unit_types *u, uint64_t *ret)
 	return !c.failed && !cur_more(&c);
 }
 
+/* A union or struct without a name, of the DIE at hand, that is member of @owner and as large. UINT32_MAX and walker.rc: no memory. */
+static uint32_t add_part(struct unit_types *u, enum type_kind kind, uint32_t owner)
+{
+	struct type_die *t = add_type(u, kind);
+	struct elem *e = t ? unit_add_elem(u, owner) : NULL;
+	if (!e)
+		return UINT32_MAX;
+	e->type = u->offs.p[u->types.n - 1];
+	t->size = u->types.p[owner].size;
+	return (uint32_t)u->types.n - 1;
+}
+
 int unit_see_member(struct unit_types *u)
 {
 	struct dw_walker *w = &u->walker;
@@ -260,12 +272,14 @@ int unit_see_member(struct unit_types *u)
 		u->losses[CAIRN_LOSS_FAR_MEMBER]++;
 		return 0;
 	}
-	struct elem *e = unit_add_elem(u, unit_owner(u));
+	bool is_discriminant = t->variants;
+	/* BTF's members of unions have no offset. */
+	uint32_t in = is_discriminant && at ? add_part(u, TYPE_STRUCT, owner) : owner;
+	struct elem *e = in == UINT32_MAX ? NULL : unit_add_elem(u, in);
 	if (!e)
 		return w->rc;
 	e->name = unit_own_name(u);
-	/* The discriminant of a variant part. */
-	if (!e->name && u->types.p[owner].variants)
+	if (!e->name && is_discriminant)
 		e->name = DISCRIMINANT_NAME;
 	e->type = unit_ref(u, TYPE);
 	e->bit_off = (uint32_t)at;
@@ -276,18 +290,6 @@ int unit_see_member(struct unit_types *u)
 		return rc < 0 ? rc : unit_open_part(u, owner, 0);
 	/* A bit-field or a short name came between two rows. */
 	return unit_take_run(u, owner, ROLE_MEMBER);
-}
-
-/* A union or struct without a name, of the DIE at hand, that is member of @owner and as large. UINT32_MAX and walker.rc: no memory. */
-static uint32_t add_part(struct unit_types *u, enum type_kind kind, uint32_t owner)
-{
-	struct type_die *t = add_type(u, kind);
-	struct elem *e = t ? unit_add_elem(u, owner) : NULL;
-	if (!e)
-		return UINT32_MAX;
-	e->type = u->offs.p[u->types.n - 1];
-	t->size = u->types.p[owner].size;
-	return (uint32_t)u->types.n - 1;
 }
 
 int unit_see_variant_part(struct unit_types *u)
@@ -309,6 +311,12 @@ int unit_see_variant_part(struct unit_types *u)
 	return unit_open_scope(u, i, NULL);
 }
 
+/* BTF's members of unions have no offset. */
+static bool is_at_start(const struct dw_die *member)
+{
+	return !dw_udata(member, DW_AT_data_member_location, 0) && !dw_udata(member, DW_AT_data_bit_offset, 0);
+}
+
 /* One that is a single member is a member of the union. */
 int unit_see_variant(struct unit_types *u)
 {
@@ -317,7 +325,8 @@ int unit_see_variant(struct unit_types *u)
 	struct dw_die variant, only;
 	if (owner >= OWNER_FUNC || !u->types.p[owner].variants)
 		return 0;
-	bool single = dw_die_parse(w->unit, w->die, &variant, NULL) > 0 && dw_variant_is_single(&variant, &only);
+	bool single = dw_die_parse(w->unit, w->die, &variant, NULL) > 0 && dw_variant_is_single(&variant, &only) &&
+		      is_at_start(&only);
 	uint32_t i = single ? owner : add_part(u, TYPE_STRUCT, owner);
 	return i == UINT32_MAX ? w->rc : unit_open_scope(u, i, NULL);
 }
