@@ -13,7 +13,7 @@ build="meson ninja-build pkg-config libc6-dev libelf-dev zlib1g-dev libzstd-dev 
        libzycore-dev libbpf-dev libiberty-dev bpftool clang libcmocka-dev"
 # Other people's tools, for a second opinion; a test without its tool is skipped and says so.
 tests="libc6-dbg musl-tools luajit libunwind-14 libunwind-dev libdw-dev binutils gdb bpftrace dwarves linux-perf g++ lld llvm zstd dwz groff-base
-       debuginfod strace zsh fish golang-go node-typescript mypy gnat libc++-dev libc++abi-dev"
+       debuginfod strace zsh fish golang-go node-typescript mypy gnat"
 # Compiler, C library, emulator and debugger of AArch64 for stacks of its cores.
 arm="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user gdb-multiarch"
 # Runtimes with JITs, of 600 MB.
@@ -40,8 +40,23 @@ if [ "${1:-}" = --have-build ]; then
 	exit 1
 fi
 
+# libc++-dev and libunwind-dev exclude each other as packages. The tests want both: libc++'s headers are only unpacked.
+libcxx=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/cairn-deps/libc++
+unpack_libcxx()
+{
+	[ -e "$libcxx/.done" ] && return 0
+	packages=$(apt-cache depends libc++-dev libc++abi-dev 2>/dev/null | sed -n 's/.*Depends: \(libc++.*-dev\)$/\1/p')
+	[ -n "$packages" ] && mkdir -p "$libcxx" || return 0
+	(cd "$libcxx" && apt-get download -q -o APT::Sandbox::User=root $packages >/dev/null 2>&1 &&
+		for deb in *.deb; do dpkg-deb -x "$deb" . || exit 1; done && rm -f ./*.deb && touch .done) ||
+		echo "deps: libc++ cannot be unpacked; tests that need it are skipped" >&2
+}
+
 want=$need$(missing $tests)
-[ -z "$want" ] && exit 0
+if [ -z "$want" ]; then
+	unpack_libcxx
+	exit 0
+fi
 if [ "$(id -u)" -ne 0 ]; then
 	echo "deps: missing packages; install them with: sudo apt-get install --no-install-recommends $want" >&2
 	[ -z "$need" ]
@@ -57,9 +72,9 @@ install()
 	apt-get install -y -q --no-install-recommends "$@" >"$log" 2>&1
 }
 # The lists of a fresh machine may be empty or old: refresh them when the first try fails.
-install $want && exit 0
+install $want && unpack_libcxx && exit 0
 apt-get update -q >>"$log" 2>&1
-install $want && exit 0
+install $want && unpack_libcxx && exit 0
 # One test tool that this release lacks must not keep the others from being installed.
 if [ -n "$need" ] && ! install $need; then
 	cat "$log" >&2
@@ -68,4 +83,5 @@ fi
 for package in $(missing $tests); do
 	install "$package" || echo "deps: $package cannot be installed; tests that need it are skipped" >&2
 done
+unpack_libcxx
 exit 0

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Arguments of functions in C++, Rust and Go, held against what the programs print themselves."""
 
+import glob
 import json
 import os
 import re
@@ -360,13 +361,25 @@ def go_program(name, flags):
     return out
 
 
+def libcxx_flags():
+    """Of the headers and archives that scripts/deps.sh has unpacked."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    found = glob.glob(os.path.join(cache, "cairn-deps/libc++/usr/lib/llvm-*/include/c++/v1"))
+    if not found:
+        raise Skip("libc++ is not unpacked: scripts/deps.sh does that")
+    archives = os.path.join(found[0], "../../../lib/")
+    return ("-nostdinc++", "-isystem", found[0], "-nostdlib++", archives + "libc++.a", archives + "libc++abi.a", "-lpthread")
+
+
 def cxx_program(compiler, *flags):
     need(compiler)
     out = os.path.join(folder(), "cxx-" + compiler + "".join(flags))
     source = os.path.join(folder(), "cxx.cpp")
     with open(source, "w", encoding="utf-8") as file:
         file.write(CXX)
-    r = run(compiler, *flags, "-std=c++17", "-g", "-O0", "-fstandalone-debug" if "clang" in compiler else "-g", "-o", out, source)
+    if flags == ("-stdlib=libc++",):
+        flags = libcxx_flags()
+    r = run(compiler, "-std=c++17", "-g", "-O0", "-fstandalone-debug" if "clang" in compiler else "-g", "-o", out, source, *flags)
     if flags and r.status:
         raise Skip(f"{compiler} {' '.join(flags)}: {r.err.splitlines()[0]}")
     expect(r.status == 0, r)
