@@ -64,8 +64,8 @@ static const struct sample samples[] = {
 	{"int", {"int", "int", "int", "int", "int", "struct pair", "int"}, {4, 4, 4, 4, 4, 16, 4}, 7},
 	{"int", {"__float128", "int"}, {16, 4}, 2},
 	/* GCC and Clang before 18 differ in an __int128 on the stack. */
-	{"int", {"int", "int", "int", "int", "int", "int", "int", "wide", "int"}, {4, 4, 4, 4, 4, 4, 4}, 7},
-	{"int", {"int", "int", "int", "int", "int", "wide", "int"}, {4, 4, 4, 4, 4}, 5},
+	{"int", {"int", "int", "int", "int", "int", "int", "int", "wide", "int"}, {4, 4, 4, 4, 4, 4, 4, 16, 4}, 7},
+	{"int", {"int", "int", "int", "int", "int", "wide", "int"}, {4, 4, 4, 4, 4, 16, 4}, 5},
 	{"int", {"int", "int", "int", "int", "int", "int", "wide", "int"}, {4, 4, 4, 4, 4, 4, 16, 4}, 8},
 	{"int", {"int", "int", "int", "int", "int", "int", "char", "long double", "int"}, {4, 4, 4, 4, 4, 4, 1, 10, 4}, 9},
 	{"int", {"struct floats", "double"}, {12, 8}, 2},
