@@ -185,6 +185,8 @@ int cairn_bind_write(const struct cairn_types *types, const uint32_t *ids, size_
 		*o.n_renamed = file.n_renamed;
 	if (!rc)
 		write_all(&file, lang);
+	if (file.no_memory)
+		rc = err_nomem(err, "the generated text");
 	free_file(&file);
 	return rc;
 }

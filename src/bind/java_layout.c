@@ -75,7 +75,10 @@ static int64_t group_number(struct layouts *l, uint32_t id)
 	if (map_get(&l->group_of, id, &number))
 		return (int64_t)number;
 	number = l->groups.n;
-	return VEC_ADD(&l->groups, id) && !map_put(&l->group_of, id, number) ? (int64_t)number : -1;
+	if (VEC_ADD(&l->groups, id) && !map_put(&l->group_of, id, number))
+		return (int64_t)number;
+	l->file->no_memory = true;
+	return -1;
 }
 
 static void put_value(const struct layouts *l, const struct cairn_type *t, bool in_swapped)
@@ -237,6 +240,7 @@ uint64_t java_put_layout(struct bind_file *file, const struct bind_record *r)
 		put_parts(&l, type_of(file, l.groups.p[i]));
 	}
 	end_methods(&l);
+	file->no_memory |= first_of.n != l.groups.n;
 	if (first_of.n == l.groups.n)
 		put_groups(&l, first_of.p);
 	uint64_t n_checks = put_checks(&l);

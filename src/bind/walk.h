@@ -119,6 +119,7 @@ struct bind_file {
 	bool has_bits, has_bytes, has_text, has_wide; /* which helpers are needed */
 	FILE *out;
 	size_t n_renamed; /* names that were no identifiers */
+	bool no_memory;   /* while writing: what was written is not whole */
 };
 
 /* Fills records and enums; opts, types and arena are set. */
