@@ -435,7 +435,9 @@ void encode_types(const struct type_table *t, struct bytes *ret)
 		uint32_t from = t->outsides.starts.p[i];
 		all.failed |= !VEC_ADD(&starts, (uint32_t)all.v.n);
 		if (c < t->contents.p + t->contents.n && c->number == i) {
-			put_bytes(&all, t->insides.v.p + c->from, c->size);
+			/* Where all are empty there is no memory to count from. */
+			if (c->size)
+				put_bytes(&all, t->insides.v.p + c->from, c->size);
 			c++;
 		} else {
 			put_bytes(&all, t->outsides.data.v.p + from, end_of(&t->outsides, i) - from);

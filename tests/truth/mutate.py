@@ -28,7 +28,7 @@ import mutations  # noqa: E402
 from sidecars import seal  # noqa: E402
 
 SECONDS, MEGABYTES, REPORTED = 60, 2048, 99
-STATUSES = {0, 1, 2, 3, 4}
+STATUSES = set(range(7))
 
 C = '''
 #include <stdlib.h>
