@@ -38,7 +38,7 @@ static inline bool btf_kernel_before(const struct btf_check *c, uint32_t since)
 }
 
 /* Is it a rule that only kernels from some version on have, and of an older one? */
-static inline bool btf_kernel_is_before(const struct btf_check *c, uint32_t since)
+static inline bool btf_kernel_lacks(const struct btf_check *c, uint32_t since)
 {
 	return !c->kernel || (c->version && c->version < since);
 }

@@ -73,10 +73,19 @@ static uint64_t elements_of(const struct cairn_btf *btf, uint32_t id, struct cai
 	return 0;
 }
 
+/* False: all that may be looked at was. It stays so, however deep the search is when it runs out. */
+static bool spend(struct checking *k)
+{
+	if (!k->budget)
+		return false;
+	k->budget--;
+	return true;
+}
+
 /* The fields of @t and of structs in it, each as often as there are of it. */
 static void collect(struct checking *k, const struct cairn_btf_type *t, int depth, struct fields *ret)
 {
-	for (uint32_t i = 0; i < t->vlen && depth < NESTED_MAX && k->budget; i++, k->budget--) {
+	for (uint32_t i = 0; i < t->vlen && depth < NESTED_MAX && spend(k); i++) {
 		struct cairn_btf_type m;
 		struct fields inside = {0};
 		uint64_t n = elements_of(k->btf, cairn_btf_member(t, i).type, &m);
@@ -121,7 +130,7 @@ static bool is_right(struct checking *k, const char *text, enum field head)
 	uint32_t id = cairn_btf_find(k->btf, name, CAIRN_BTF_STRUCT, 0);
 	if (!id || !cairn_btf_type(k->btf, id, &t))
 		return false;
-	for (uint32_t i = 0; i < t.vlen && k->budget; i++, k->budget--) {
+	for (uint32_t i = 0; i < t.vlen && spend(k); i++) {
 		struct cairn_btf_member member = cairn_btf_member(&t, i);
 		if (!strcmp(cairn_btf_string(k->btf, member.name_off), colon + 1) && cairn_btf_type(k->btf, member.type, &m))
 			return field_of(&m) == (head == FIELD_HEAD ? FIELD_NODE : FIELD_RB_NODE);
@@ -197,7 +206,7 @@ static void check_struct(struct checking *k, const struct cairn_btf_type *t)
 		btf_broken(c, t->id, "STRUCT: locks of two kinds");
 	if (f.n > RECORD_MAX)
 		btf_broken(c, t->id, "STRUCT: %u locks, nodes and other fields that the kernel knows; it takes %d", f.n, RECORD_MAX);
-	if (f.is_repeated && !btf_kernel_is_before(c, BTF_LINUX_NESTED_FIELDS))
+	if (f.is_repeated && !btf_kernel_lacks(c, BTF_LINUX_NESTED_FIELDS))
 		btf_broken(c, t->id, "STRUCT: an array of fields that the kernel knows, which it does not repeat");
 	if (f.has & BIT(FIELD_NODE) && f.has & BIT(FIELD_RB_NODE) && !(f.has & BIT(FIELD_COUNT)))
 		btf_broken(c, t->id, "STRUCT: a bpf_list_node and a bpf_rb_node without a bpf_refcount");
@@ -233,7 +242,7 @@ int btf_check_fields(struct btf_check *c)
 	struct checking k = {.c = c, .btf = c->btf, .budget = UINT64_C(64) * (c->btf->n_words + 1024)};
 	struct cairn_btf_type t;
 	int rc = 0;
-	if (btf_kernel_is_before(c, BTF_LINUX_FIELDS) || !has_known_types(c->btf))
+	if (btf_kernel_lacks(c, BTF_LINUX_FIELDS) || !has_known_types(c->btf))
 		return 0;
 	for (uint32_t id = c->btf->start_id; id < c->btf->end_id && rc >= 0; id++)
 		rc = cairn_btf_type(c->btf, id, &t) ? note_tag(&k, &t) : 0;

@@ -257,5 +257,19 @@ def structs_with_fields_that_the_kernel_knows_are_refused_as_it_does():
     expect(min(verdicts.values()) > 20, verdicts)
 
 
+@claim
+def structs_of_structs_of_structs_are_followed_only_so_far():
+    """Three levels of 6,000 members each, beside a list node: 2 * 10^11 ways to one."""
+    ways, strings = 6000, b"\0bpf_list_node\0"
+    records = [struct.pack("<III", 1, 4 << 24, 24), struct.pack("<III", 0, 4 << 24, 0)]
+    for level in range(3):
+        records.append(struct.pack("<III", 0, 4 << 24 | ways, 0) + ways * struct.pack("<III", 0, 2 + level, 0))
+    records.append(struct.pack("<III", 0, 4 << 24 | 2, 24) + struct.pack("<III", 0, 1, 0) + struct.pack("<III", 0, 5, 0))
+    types = b"".join(records)
+    blob = struct.pack("<HBBIIIII", 0xeb9f, 1, 0, 24, 0, len(types), len(types), len(strings)) + types + strings
+    r = cairn("btf", "check", "--kernel", write("deep.btf", blob), seconds=60)
+    expect(r.status == 1 and "too many members to be followed" in r.out, r)
+
+
 if __name__ == "__main__":
     main()
