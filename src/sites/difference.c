@@ -196,8 +196,20 @@ static bool may_be_difference(const struct elf *code, const struct graph_insn *i
 	return (p[0] == 0x29 || p[0] == 0x2b) && p[1] >= 0xc0;
 }
 
-/* Differences that the copy uses and nobody describes. */
-static unsigned int differences(const struct elf *code, const struct graph *g, const struct built_site *b, uint32_t at)
+/* Registers and slots that hold a difference: the copy cannot use more of them. */
+static unsigned int n_held(const struct values *v)
+{
+	unsigned int n = 0;
+	for (unsigned int r = 0; r < 16; r++)
+		n += v->reg[r] != 0;
+	for (unsigned int i = 0; i < SLOTS; i++)
+		n += v->slots[i].value != 0;
+	return n;
+}
+
+/* Differences that the copy uses and nobody describes. What is not more than @known is not counted to its end. */
+static unsigned int differences(const struct elf *code, const struct graph *g, const struct built_site *b, uint32_t at,
+				unsigned int known)
 {
 	struct values v = {.g = g, .code = code};
 	uint32_t i = at > BEFORE ? at - BEFORE : 0;
@@ -209,6 +221,8 @@ static unsigned int differences(const struct elf *code, const struct graph *g, c
 		if (!step(&v, i))
 			return 0;
 	explain(&v, b);
+	if (n_held(&v) <= known)
+		return 0;
 	v.is_inside = true;
 	for (unsigned int n = 0; n < AFTER && i < g->v.n && site_has_code(b, g->v.p[i].at); n++, i++)
 		if (!step(&v, i))
@@ -226,7 +240,8 @@ int difference_doubt(const struct elf *code, struct graph *g, const struct dw_di
 		if (is_constant(b, i) && !believe_is_pointer(b->die.unit, b->formals.die[i]))
 			constants |= UINT64_C(1) << i;
 	int rc = constants ? graph_may_come_back(g, at) : 0;
-	if (rc <= 0 || differences(code, g, b, at) <= unknown_numbers(b))
+	unsigned int known = rc > 0 ? unknown_numbers(b) : 0;
+	if (rc <= 0 || differences(code, g, b, at, known) <= known)
 		return rc < 0 ? rc : 0;
 	rc = passage_is_in_loop(g, function, at, scratch);
 	for (uint32_t i = 0; rc > 0 && i < 64; i++)

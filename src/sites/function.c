@@ -256,7 +256,10 @@ static int by_moment(const void *a, const void *b)
 
 static void put_in_order(struct built_site **built, uint32_t n, struct cairn_site *ret)
 {
-	if (n)
+	bool in_order = true;
+	for (uint32_t i = 1; i < n && in_order; i++)
+		in_order = by_moment(&built[i - 1], &built[i]) <= 0;
+	if (!in_order)
 		qsort(built, n, sizeof(*built), by_moment);
 	for (uint32_t i = 0; i < n; i++)
 		ret[i] = built[i]->site;
