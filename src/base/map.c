@@ -20,73 +20,69 @@ static uint64_t mix(uint64_t x)
 void map_fini(struct map *m)
 {
 	pages_free(m->slots, m->cap, sizeof(*m->slots));
-	free(m->used);
 	map_init(m);
 }
 
-static size_t slot_of(const struct map *m, uint64_t key)
+/* The slot of @key, which is not 0, or the empty one where it would be. */
+static struct map_slot *slot_of(const struct map *m, uint64_t key)
 {
 	size_t i = mix(key) & (m->cap - 1);
-	while (m->used[i] && m->slots[i].key != key)
+	while (m->slots[i].key && m->slots[i].key != key)
 		i = (i + 1) & (m->cap - 1);
-	return i;
+	return &m->slots[i];
 }
 
 bool map_get(const struct map *m, uint64_t key, uint64_t *ret)
 {
-	if (!m->cap)
+	if (!key && m->has_zero)
+		*ret = m->zero;
+	if (!key || !m->cap)
+		return !key && m->has_zero;
+	const struct map_slot *slot = slot_of(m, key);
+	if (!slot->key)
 		return false;
-	size_t i = slot_of(m, key);
-	if (!m->used[i])
-		return false;
-	*ret = m->slots[i].value;
+	*ret = slot->value;
 	return true;
 }
 
 void map_prefetch(const struct map *m, uint64_t key)
 {
-	if (!m->cap)
-		return;
-	size_t i = mix(key) & (m->cap - 1);
-	__builtin_prefetch(&m->used[i]);
-	__builtin_prefetch(&m->slots[i]);
+	if (m->cap)
+		__builtin_prefetch(&m->slots[mix(key) & (m->cap - 1)]);
 }
 
 static int grow(struct map *m)
 {
-	struct map bigger = {.cap = m->cap ? m->cap * 2 : 16, .n = m->n};
+	struct map bigger = *m;
+	bigger.cap = m->cap ? m->cap * 2 : 16;
 	bigger.slots = pages_zeroed(bigger.cap, sizeof(*bigger.slots));
-	bigger.used = calloc(bigger.cap, 1);
-	if (!bigger.slots || !bigger.used) {
-		map_fini(&bigger);
+	if (!bigger.slots)
 		return -ENOMEM;
-	}
-	for (size_t i = 0; i < m->cap; i++) {
-		if (!m->used[i])
-			continue;
-		size_t at = slot_of(&bigger, m->slots[i].key);
-		bigger.used[at] = 1;
-		bigger.slots[at] = m->slots[i];
-	}
-	map_fini(m);
+	for (size_t i = 0; i < m->cap; i++)
+		if (m->slots[i].key)
+			*slot_of(&bigger, m->slots[i].key) = m->slots[i];
+	pages_free(m->slots, m->cap, sizeof(*m->slots));
 	*m = bigger;
 	return 0;
 }
 
 int map_put(struct map *m, uint64_t key, uint64_t value)
 {
+	if (!key) {
+		m->n += !m->has_zero;
+		m->has_zero = true;
+		m->zero = value;
+		return 0;
+	}
 	/* At most three quarters full: a probe stays a few slots long. */
 	if (m->n * 4 >= m->cap * 3) {
 		int rc = grow(m);
 		if (rc < 0)
 			return rc;
 	}
-	size_t i = slot_of(m, key);
-	if (!m->used[i]) {
-		m->used[i] = 1;
-		m->n++;
-	}
-	m->slots[i] = (struct map_slot){key, value};
+	struct map_slot *slot = slot_of(m, key);
+	m->n += !slot->key;
+	*slot = (struct map_slot){key, value};
 	return 0;
 }
 

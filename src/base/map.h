@@ -17,10 +17,12 @@ struct map_slot {
 	uint64_t key, value;
 };
 
+/* A slot with key 0 is empty, so that a lookup touches one place in memory; the value of key 0 itself is kept apart. */
 struct map {
 	struct map_slot *slots;
-	uint8_t *used;
-	size_t n, cap; /* cap is 0 or a power of two */
+	size_t n, cap; /* keys; cap is 0 or a power of two */
+	uint64_t zero;
+	bool has_zero;
 };
 
 static inline void map_init(struct map *m)

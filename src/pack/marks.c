@@ -51,12 +51,9 @@ static const char *name_of(const struct unit_facts *f, const struct unit_frame *
 	return frame->function == NO_FUNCTION ? NULL : f->functions.p[frame->function].name;
 }
 
-/* The frames from @number outwards say the same as the place. */
-static bool frame_says(const struct joined *j, uint32_t number, const struct cairn_site *s)
+/* The frames from @frame of @f outwards say the same as the place. */
+static bool frame_says(const struct unit_facts *f, const struct unit_frame *frame, const struct cairn_site *s)
 {
-	size_t unit = unit_of(j, number);
-	const struct unit_facts *f = &j->units[unit];
-	const struct unit_frame *frame = &f->frames.p[number - j->numbers[unit].first_frame];
 	for (uint32_t i = 0; i < s->n_chain; i++) {
 		const struct cairn_inlined_call *call = &s->chain[i];
 		if (frame->parent == NO_FRAME || !same_string(name_of(f, frame), call->function) ||
@@ -70,9 +67,12 @@ static bool frame_says(const struct joined *j, uint32_t number, const struct cai
 
 uint32_t frame_of_place(const struct place_table *p, const struct cairn_site *s)
 {
-	uint64_t frame;
-	bool found = map_get(&p->frame_of_die, s->die, &frame) && frame_says(p->joined, (uint32_t)frame, s);
-	return found ? (uint32_t)frame : NO_FRAME;
+	uint64_t found;
+	if (!map_get(&p->frame_of_die, s->die, &found))
+		return NO_FRAME;
+	uint32_t unit = (uint32_t)(found >> 32), i = (uint32_t)found;
+	const struct unit_facts *f = &p->joined->units[unit];
+	return frame_says(f, &f->frames.p[i], s) ? p->joined->numbers[unit].first_frame + i : NO_FRAME;
 }
 
 /* ---- gathering ---- */

@@ -207,10 +207,13 @@ static int put_places(struct place_table *p, const struct cairn_function *f, boo
 
 static int mark_places(struct place_table *p, const struct cairn_function *f, bool *ret_own)
 {
+	enum { AHEAD = 6 };
 	p->frames.n = 0;
 	*ret_own = false;
 	for (uint32_t i = 0; i < f->n_sites; i++) {
 		uint32_t frame;
+		if (i + AHEAD < f->n_sites)
+			map_prefetch(&p->frame_of_die, f->sites[i + AHEAD].die);
 		int rc = mark_place(p, f, &f->sites[i], &frame);
 		if (rc < 0)
 			return rc;
@@ -260,7 +263,7 @@ static int index_frames(struct place_table *p)
 	const struct joined *j = p->joined;
 	for (size_t u = 0; u < j->n_units; u++)
 		for (uint32_t i = 0; i < j->units[u].frames.n; i++)
-			if (map_put(&p->frame_of_die, j->units[u].frames.p[i].die, j->numbers[u].first_frame + i) < 0)
+			if (map_put(&p->frame_of_die, j->units[u].frames.p[i].die, (uint64_t)u << 32 | i) < 0)
 				return -ENOMEM;
 	p->marks = calloc((size_t)j->n_frames + 1, sizeof(*p->marks));
 	return p->marks ? 0 : -ENOMEM;

@@ -51,7 +51,7 @@ struct place_table {
 	const struct joined *joined;
 	struct code_span span;
 	struct strings *strings;
-	struct map frame_of_die;
+	struct map frame_of_die; /* to its unit, and its number in that */
 	struct type_table types;
 	struct record_set locations;
 	VEC(uint32_t) parameters; /* two numbers each */
@@ -83,7 +83,7 @@ void place_table_fini(struct place_table *p);
 
 static inline bool same_string(const char *a, const char *b)
 {
-	return a && b ? !strcmp(a, b) : !a == !b;
+	return a == b || (a && b && !strcmp(a, b));
 }
 
 /* The offset of a string, the number of a type, to the end of @b. */
