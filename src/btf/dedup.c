@@ -79,11 +79,12 @@ static void names_fini(struct names *names)
 	free(names->written);
 }
 
-static int one_offset(struct names *names, uint32_t *off)
+/* A base's record can name none of the strings that a blob on top of it has. */
+static int one_offset(struct names *names, const struct cairn_btf *owner, uint32_t *off)
 {
-	if (names->unique && *off < btf_end_string(names->btf) && btf_string_starts(names->btf, *off))
+	if (names->unique && *off < btf_end_string(owner) && btf_string_starts(owner, *off))
 		return 0;
-	const char *text = cairn_btf_string(names->btf, *off);
+	const char *text = cairn_btf_string(owner, *off);
 	return text ? btf_strings_add(&names->texts, text, strlen(text), off) : -EBADMSG;
 }
 
@@ -113,7 +114,7 @@ static int load_record(struct btf_graph *g, struct names *names, const struct ca
 		if (*p >= owner->end_id)
 			return bad_reference(g->btf, id, "id", *p, err);
 	for (struct btf_fields f = btf_names_of(g->shapes[kind], record); (p = btf_next(&f));) {
-		int rc = one_offset(names, p);
+		int rc = one_offset(names, owner, p);
 		if (rc == -EBADMSG)
 			return bad_reference(g->btf, id, "string", *p, err);
 		if (rc < 0)

@@ -298,6 +298,31 @@ static void broken_reference_is_named(void **state)
 	blob_free(&in);
 }
 
+/* The own strings go on where the base's end: what the base names there is no name. */
+static void base_has_none_of_the_own_strings(void **state)
+{
+	struct cairn_err err = {0};
+	void *bytes;
+	size_t size;
+	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
+	add_int(b);
+	struct blob intact = finish(b, NULL);
+	uint32_t end = intact.btf->strings_size;
+	blob_free(&intact);
+	b = builder((struct cairn_btf_build_opts){0});
+	add_int(b);
+	ADD(fwd, b, end, false);
+	struct blob base = finish(b, NULL);
+	b = builder((struct cairn_btf_build_opts){.base = base.btf});
+	ADD(fwd, b, str(b, "own"), false);
+	struct blob in = finish(b, base.btf);
+	assert_string_equal(cairn_btf_string(in.btf, end), "own");
+	assert_int_equal(cairn_btf_dedup(in.btf, NULL, &bytes, &size, &err), -EBADMSG);
+	assert_non_null(strstr(err.msg, "record 2 "));
+	blob_free(&in);
+	blob_free(&base);
+}
+
 static void loops_that_mean_nothing_end(void **state)
 {
 	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){0});
@@ -641,6 +666,7 @@ int main(void)
 		cmocka_unit_test(own_type_equal_to_the_bases_is_replaced),
 		cmocka_unit_test(definition_is_not_replaced_by_the_bases_declaration),
 		cmocka_unit_test(broken_reference_is_named),
+		cmocka_unit_test(base_has_none_of_the_own_strings),
 		cmocka_unit_test(loops_that_mean_nothing_end),
 		cmocka_unit_test(long_chains_are_told_apart_in_time),
 		cmocka_unit_test(no_memory_is_said),
