@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Changes of ELF files, DWARF, call frames and BTF by their structure. Sizes stay, so that most of a file is still as it was."""
+"""Changes of ELF files, DWARF, call frames, BTF and jitdumps by their structure. Sizes stay, so that most of a file is still as it was."""
 import struct
 
 # What lies at a limit of something.
@@ -188,6 +188,29 @@ def change_notes(data, lo, end, how):
     return 'a note: ' + change_word(data, at + 20, min(at + 20 + max(size, 1), end), how)
 
 
+def change_jitdump(data, how):
+    """The header, the head of a record, a field or a word of one, or the call frames of an unwinding record."""
+    at, records = get(data, 8, 4), []
+    while at + 16 <= len(data) and len(records) < 2000:
+        number, size = get(data, at, 4), get(data, at + 4, 4)
+        if size < 16 or at + size > len(data):
+            break
+        records.append((at, number, size))
+        at += size
+    way = how.random()
+    if not records or way < 0.1:
+        return 'jitdump: ' + change_field(data, 0, ((0, 4), (4, 4), (8, 4), (12, 4), (20, 4), (32, 8)), how)
+    at, number, size = how.choice(records)
+    if way < 0.25:
+        return f'record {number}: ' + change_field(data, at, ((0, 4), (4, 4)), how)
+    if number == 4 and way < 0.7:
+        return 'unwinding: ' + change_frames(data, at + 40, at + size, how)
+    fields = [(offset, 8) for offset in range(16, min(size - 7, 72), 8)]
+    if fields and way < 0.8:
+        return f'record {number}: ' + change_field(data, at, fields, how)
+    return f'record {number}: ' + change_word(data, at, at + size, how)
+
+
 READERS = (('.debug_abbrev', change_abbrev), ('.debug_info', change_die), ('.debug_types', change_die), ('.debug_', change_unit),
            ('.eh_frame_hdr', change_word), ('.eh_frame', change_frames), ('.BTF', change_btf))
 
@@ -223,6 +246,8 @@ def change(data, how):
     """One change of @data, in place. Returns what it was."""
     if get(data, 0, 2) == 0xeb9f:
         return change_btf(data, 0, len(data), how)
+    if get(data, 0, 4) == 0x4a695444:
+        return change_jitdump(data, how)
     elf = Elf(data)
     segments = elf.program_headers() if elf.sections or data[:4] == b'\x7fELF' else []
     notes = [(get(data, p + 8, 8), get(data, p + 32, 8)) for p in segments if get(data, p, 4) == 4]
