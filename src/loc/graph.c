@@ -449,7 +449,7 @@ static struct graph *empty_graph(struct graph *old)
 	if (!g)
 		return NULL;
 	g->v.n = g->orphans.n = g->indirect.n = g->calls.n = g->pieces.n = g->starts.n = g->by_order.n = g->found.n = g->ends.n = 0;
-	g->is_numbered = g->is_loops_known = g->has_line0 = g->has_jump_back = false;
+	g->is_numbered = g->is_loops_known = g->is_packed_known = g->has_line0 = g->has_jump_back = false;
 	g->positions = NULL;
 	g->n_positions = 0;
 	return g;

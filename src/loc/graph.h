@@ -67,6 +67,7 @@ struct graph {
 	bool is_numbered, is_loops_known;
 	bool has_jump_back;
 	bool has_line0;
+	bool is_packed_known, has_packed; /* sites/vectorised.c: an instruction works on several numbers at once */
 	/* Of the function's unit, for code without GCC's entries: not made by it, or at link time; the dwarf's. */
 	const struct dw_position *positions;
 	size_t n_positions;

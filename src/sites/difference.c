@@ -38,10 +38,30 @@ struct slot {
 	uint32_t value;
 };
 
+/* Code from an address to the end of its section. */
+struct window {
+	uint64_t at;
+	const uint8_t *bytes;
+	size_t n;
+};
+
+static bool window_at(struct window *w, const struct elf *code, uint64_t at, const uint8_t **ret, size_t *ret_n)
+{
+	if (at < w->at || at - w->at >= w->n) {
+		*w = (struct window){.at = at};
+		if (!elf_code_at(code, (struct cairn_vaddr){at}, &w->bytes, &w->n))
+			return false;
+	}
+	*ret = w->bytes + (at - w->at);
+	*ret_n = w->n - (size_t)(at - w->at);
+	return true;
+}
+
 /* A difference is named by the number of its instruction + 1; 0: something else. */
 struct values {
 	const struct graph *g;
 	const struct elf *code;
+	struct window window;
 	uint32_t reg[16];
 	struct slot slots[SLOTS];
 	unsigned int next; /* slot to be used */
@@ -122,7 +142,7 @@ static bool step(struct values *v, uint32_t i)
 	struct insn insn;
 	struct insn_carry c;
 	uint64_t at = v->g->v.p[i].at;
-	if (!elf_code_at(v->code, (struct cairn_vaddr){at}, &bytes, &n) || !insn_carry(bytes, n, at, &insn, &c))
+	if (!window_at(&v->window, v->code, at, &bytes, &n) || !insn_carry(bytes, n, at, &insn, &c))
 		return false;
 	bool is_new = v->is_inside && c.what == CARRY_DIFFERENCE;
 	if (v->is_inside)
@@ -186,11 +206,12 @@ static unsigned int unknown_numbers(const struct built_site *b)
 }
 
 /* By its bytes, as most places have none near: sub of two registers, of 32 or 64 bits. */
-static bool may_be_difference(const struct elf *code, const struct graph_insn *insn)
+static bool may_be_difference(struct values *v, const struct graph_insn *insn)
 {
 	const uint8_t *p;
 	size_t n;
-	if (insn->len < 2 || insn->len > 3 || !elf_code_at(code, (struct cairn_vaddr){insn->at}, &p, &n) || n < insn->len)
+	if (insn->len < 2 || insn->len > 3 || !window_at(&v->window, v->code, insn->at, &p, &n) ||
+	    n < insn->len)
 		return false;
 	p += insn->len - 2;
 	return (p[0] == 0x29 || p[0] == 0x2b) && p[1] >= 0xc0;
@@ -213,7 +234,7 @@ static unsigned int differences(const struct elf *code, const struct graph *g, c
 {
 	struct values v = {.g = g, .code = code};
 	uint32_t i = at > BEFORE ? at - BEFORE : 0;
-	while (i < at && !may_be_difference(code, &g->v.p[i]))
+	while (i < at && !may_be_difference(&v, &g->v.p[i]))
 		i++;
 	if (i == at)
 		return 0;

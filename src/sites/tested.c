@@ -45,14 +45,18 @@ static bool decode(const struct passage *p, uint32_t i, const uint8_t **bytes, s
 /* The register that a branch depends on: test %rsi,%rsi before it. 0: none, or another condition. */
 static uint16_t register_tested(const struct passage *p, uint32_t branch)
 {
+	const struct graph_insn *test = branch ? &p->graph->v.p[branch - 1] : NULL;
 	struct insn insn;
 	const uint8_t *bytes;
-	if (!branch || p->graph->v.p[branch - 1].next != branch || !decode(p, branch - 1, &bytes, &insn))
+	size_t n;
+	if (!test || test->next != branch || test->len != 3 ||
+	    !elf_code_at(p->code, (struct cairn_vaddr){test->at}, &bytes, &n) || n < 3)
 		return 0;
-	const uint8_t *op = bytes + ((*bytes & 0xf8) == 0x48);
-	bool is_test = op > bytes && op[0] == 0x85 && op[1] >= 0xc0 && (op[1] >> 3 & 7) == (op[1] & 7);
-	bool one = insn.reads && !(insn.reads & (insn.reads - 1u));
-	return is_test && one ? insn.reads : 0;
+	bool is_test = (bytes[0] & 0xf8) == 0x48 && bytes[1] == 0x85 && bytes[2] >= 0xc0 &&
+		       (bytes[2] >> 3 & 7) == (bytes[2] & 7);
+	if (!is_test || !decode(p, branch - 1, &bytes, &insn))
+		return 0;
+	return insn.reads && !(insn.reads & (insn.reads - 1u)) ? insn.reads : 0;
 }
 
 /* What a register points to is read next. */

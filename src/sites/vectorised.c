@@ -16,25 +16,39 @@ static bool has_own_loop(const struct passage *p, const struct passage_scratch *
 	return false;
 }
 
-static bool has_packed(const struct passage *p, struct dw_range r)
+/* The instructions of @g in [lo, hi). */
+static bool has_packed(const struct elf *code, const struct graph *g, uint64_t lo, uint64_t hi)
 {
-	const struct graph *g = p->graph;
-	const uint8_t *code;
+	const uint8_t *bytes;
 	size_t n;
-	if (!elf_code_at(p->code, r.lo, &code, &n))
+	if (!elf_code_at(code, (struct cairn_vaddr){lo}, &bytes, &n))
 		return false;
-	for (size_t i = graph_from(g, r.lo.v); i < g->v.n && g->v.p[i].at < r.hi.v; i++) {
-		uint64_t off = g->v.p[i].at - r.lo.v;
-		if (off + g->v.p[i].len <= n && insn_is_packed(code + off, g->v.p[i].len))
+	for (size_t i = graph_from(g, lo); i < g->v.n && g->v.p[i].at < hi; i++) {
+		uint64_t off = g->v.p[i].at - lo;
+		if (off + g->v.p[i].len <= n && insn_is_packed(bytes + off, g->v.p[i].len))
 			return true;
 	}
 	return false;
 }
 
+/* Of all pieces: most functions have none, and as many copies as they have are answered by one look. */
+static bool function_has_packed(const struct elf *code, struct graph *g)
+{
+	if (!g->is_packed_known) {
+		g->is_packed_known = true;
+		g->has_packed = false;
+		for (size_t i = 0; i < g->pieces.n && !g->has_packed; i++)
+			g->has_packed = has_packed(code, g, g->pieces.p[i].lo, g->pieces.p[i].hi);
+	}
+	return g->has_packed;
+}
+
 bool vectorised_is(const struct passage *p, const struct passage_scratch *scratch, uint8_t own)
 {
+	if (!function_has_packed(p->code, p->graph))
+		return false;
 	for (uint32_t k = 0; k < p->copy->n_ranges; k++)
-		if (has_packed(p, p->copy->ranges[k]))
+		if (has_packed(p->code, p->graph, p->copy->ranges[k].lo.v, p->copy->ranges[k].hi.v))
 			return !has_own_loop(p, scratch, own);
 	return false;
 }
