@@ -7,8 +7,8 @@
  *	4   1   bit 0: the second and the third are split from the first, and only these two are merged
  *	5       the first, the second, the third blob
  *
- * The result is judged: sound blobs give a sound one, from which nothing that has a name is missing, in which nothing is left
- * to make one, and which libbpf can read.
+ * The result is judged: sound blobs give a sound one that libbpf reads, with every name that they had. Nothing is left in it to
+ * make one.
  */
 #include "fuzz.h"
 
@@ -85,7 +85,7 @@ static bool has_like(const struct cairn_btf *btf, const struct cairn_btf_type *l
 	return false;
 }
 
-/* A declaration may be replaced by what it declares, and a struct by one that has the definition where it has a declaration. */
+/* A declaration may be replaced by what it declares. */
 static void check_names(const struct blobs *in, const struct cairn_btf *out)
 {
 	struct cairn_btf_type t;
