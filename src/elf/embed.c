@@ -66,7 +66,7 @@ static struct cursor at(const struct image *m, uint64_t off, struct cairn_err *e
 
 static int map_file(struct image *m, const char *path, mode_t *mode, struct cairn_err *err)
 {
-	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st))

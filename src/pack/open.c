@@ -411,7 +411,7 @@ int cairn_pack_open(const char *path, const struct cairn_pack_opts *opts, struct
 	int rc = opts_take(&o, sizeof(o), opts, err);
 	if (rc < 0)
 		return rc;
-	SCOPE_CLOSE int fd = o.must_be_trusted ? trusted_open(path, err) : open(path, O_RDONLY | O_CLOEXEC);
+	SCOPE_CLOSE int fd = o.must_be_trusted ? trusted_open(path, err) : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 && o.must_be_trusted)
 		return fd;
 	if (fd < 0)

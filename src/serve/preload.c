@@ -97,7 +97,7 @@ static int look(int fd, enum cairn_preload_obstacle *ret, struct cairn_err *err)
 
 int cairn_preload_look(const char *exe, enum cairn_preload_obstacle *ret, struct cairn_err *err)
 {
-	int fd = open(exe, O_RDONLY | O_CLOEXEC);
+	int fd = open(exe, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return err_set(err, -errno, "%s: %s", exe, strerror(errno));
 	int r = look(fd, ret, err);

@@ -65,7 +65,7 @@ static bool looks_like_library(const char *name)
 static bool is_elf(const char *path)
 {
 	char magic[4];
-	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	return fd >= 0 && read(fd, magic, sizeof(magic)) == sizeof(magic) &&
 	       !memcmp(magic, "\177ELF", sizeof(magic));
@@ -264,7 +264,7 @@ int trace_add_file(struct cairn_trace *t, const char *path, const char *shown,
 	if (!f || !(f->path = arena_strdup(&t->arena, path)) ||
 	    !(f->shown = arena_strdup(&t->arena, shown)))
 		return err_nomem(err, "a probed file");
-	f->fd = open(path, O_RDONLY | O_CLOEXEC);
+	f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (f->fd < 0 || fstat(f->fd, &f->stat)) {
 		int e = -errno;
 		if (f->fd >= 0)
