@@ -17,10 +17,13 @@
 #include <cairn/quote.h>
 
 #include "decode.h"
+#include "lines.h"
 #include "quoted.h"
 
 /* A ring buffer record has 30 bits of length; nothing longer is one. */
 static const size_t RECORD_MAX = (size_t)1 << 30;
+/* A record of 8 MiB as an array of "0xff", which is the longest form. */
+static const size_t LINE_MAX_BYTES = (size_t)64 << 20;
 
 struct input {
 	struct decode_sink *sink;
@@ -64,7 +67,7 @@ static int read_whole(struct input *in)
 	size_t n = 0, cap = 1 << 16;
 	uint8_t *bytes = malloc(cap);
 
-	for (size_t got = 1; bytes && got && n < RECORD_MAX; n += got) {
+	for (size_t got = 1; bytes && got && n <= RECORD_MAX; n += got) {
 		if (n == cap) {
 			uint8_t *grown = realloc(bytes, cap *= 2);
 			if (!grown)
@@ -75,8 +78,11 @@ static int read_whole(struct input *in)
 	}
 	if (!bytes)
 		return fail(STATUS_NOT_HERE, "no memory");
-	put_record(in, bytes, n);
+	if (n <= RECORD_MAX)
+		put_record(in, bytes, n);
 	free(bytes);
+	if (n > RECORD_MAX)
+		return fail(STATUS_DAMAGED, "%s: it is one record, as the type ends in a flexible array, and has more than %zu bytes", in->name, RECORD_MAX);
 	return STATUS_YES;
 }
 
@@ -316,12 +322,15 @@ static int read_lines(struct input *in, int (*read_line)(struct input *in, char 
 {
 	size_t cap = 0;
 	char *line = NULL;
-	ssize_t n;
+	ssize_t n = 0;
 
-	while (!in->sink->out.failed && (n = getline(&line, &cap, in->file)) >= 0)
+	while (!in->sink->out.failed && (n = line_read(in->file, &line, &cap, LINE_MAX_BYTES)) >= 0)
 		read_line(in, line, (size_t)n);
 	free(line);
-	return STATUS_YES;
+	if (n == -EFBIG)
+		return fail(STATUS_DAMAGED, "%s: after record %" PRIu64 " a line has more than %zu bytes; larger records are read with --format raw",
+			    in->name, in->n, LINE_MAX_BYTES);
+	return n == -ENOMEM ? fail(STATUS_NOT_HERE, "no memory for a line of %s", in->name) : STATUS_YES;
 }
 
 /* ---- entry ---- */

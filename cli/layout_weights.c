@@ -13,9 +13,12 @@
 #include <string.h>
 
 #include "layout.h"
+#include "lines.h"
 
 /* What a profile can have; a mistaken file has more. */
 static const size_t WEIGHTS_MAX = 1 << 20;
+/* Names of C++ have some KB. */
+static const size_t LINE_MAX_BYTES = 1 << 20;
 
 static bool add(struct layout_weights *w, const char *type, const char *member, uint64_t hits)
 {
@@ -85,12 +88,17 @@ int layout_weights_read(const char *path, struct layout_weights *ret)
 	unsigned long number = 0;
 	int status = STATUS_YES;
 	size_t cap = 0;
+	ssize_t n = 0;
 	char *line = NULL;
 
 	if (!in)
 		return fail(STATUS_USAGE, "cannot open %s: %m", path);
-	while (!status && getline(&line, &cap, in) > 0)
+	while (!status && (n = line_read(in, &line, &cap, LINE_MAX_BYTES)) > 0)
 		status = read_line(path, ++number, line, ret);
+	if (n == -EFBIG)
+		status = fail(STATUS_USAGE, "%s:%lu: a line of more than %zu bytes", path, number + 1, LINE_MAX_BYTES);
+	if (n == -ENOMEM)
+		status = fail(STATUS_NOT_HERE, "no memory");
 	if (!status && ferror(in))
 		status = fail(STATUS_USAGE, "cannot read %s", path);
 	free(line);

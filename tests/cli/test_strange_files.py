@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Files that are none, never end, or are someone's trap: each verb ends by itself, with a sentence."""
+
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from claims import CAIRN, claim, claim_each, compile_c, expect, folder, main, write  # noqa: E402
+
+SOURCE = "struct a { int x; char b[4]; } v; int main(void) { return v.x; }\n"
+FLEXIBLE = "struct a { int n; char rest[]; };\n"
+
+
+def ends(*words):
+    """How it ends, within a time in which nothing waits for another program."""
+    return subprocess.run([CAIRN, *words], stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60,
+                          env=dict(os.environ, CAIRN_CACHE="off"))
+
+
+def fifo():
+    path = os.path.join(folder(), "fifo")
+    if not os.path.exists(path):
+        os.mkfifo(path)
+    return path
+
+
+# Where a regular file has to be, nobody waits for the writer of a FIFO.
+@claim_each("sites {f} f", "sites {p} f --pack {f}", "pack {f} -o {o}", "pack --check {f}", "addr {f} 0x1000",
+            "layout {f} a", "btf dump {f}", "btf check {f}", "btf encode {f} -o {o}",
+            "btf encode {f} --embed -o {o}", "btf merge {f} {f} -o {o}", "unwind dump {f}", "unwind check {f}",
+            "stack {f}", "stack {f} --executable {p}", "code {f}", "code run {f}", "trace --dry-run {f}:f",
+            "trace --dry-run -c {f} f", "bind {f} a --lang c11", "decode {f} a /dev/null")
+def a_fifo_is_not_waited_for(words):
+    program = compile_c("strange", SOURCE)
+    r = ends(*[w.format(f=fifo(), p=program, o=os.path.join(folder(), "out")) for w in words.split()])
+    expect(r.returncode in (1, 2, 3, 4) and r.stderr, r)
+
+
+@claim_each("hex", "json")
+def a_line_without_end_is_refused(form):
+    r = ends("decode", write("a.h", SOURCE.split("v;")[0] + ";\n"), "a", "/dev/zero", "--format", form)
+    expect(r.returncode == 4 and b"a line has more than 67108864 bytes" in r.stderr, r)
+
+
+@claim
+def a_line_of_weights_without_end_is_refused():
+    r = ends("layout", write("b.h", SOURCE.split("v;")[0] + ";\n"), "a", "--reorganize", "--weights", "/dev/zero")
+    expect(r.returncode == 2 and b":1: a line of more than 1048576 bytes" in r.stderr, r)
+
+
+@claim
+def what_is_behind_the_largest_record_is_not_passed_over():
+    path = os.path.join(folder(), "large")
+    with open(path, "wb") as file:
+        file.truncate((1 << 30) + 1)
+    r = ends("decode", write("flexible.h", FLEXIBLE), "a", path)
+    os.unlink(path)
+    expect(r.returncode == 4 and b"more than 1073741824 bytes" in r.stderr and not r.stdout, r)
+
+
+if __name__ == "__main__":
+    main()
