@@ -247,6 +247,9 @@ enum {
 	DW_AT_GNU_numerator = 0x2303,
 	DW_AT_GNU_denominator = 0x2304,
 	DW_AT_GNU_bias = 0x2305,
+	/* Of .cairn.dwarf (pack/reduced.h). */
+	DW_AT_cairn_type = 0x3ca1,
+	DW_AT_cairn_another_call = 0x3ca2,
 	DW_AT_hi_user = 0x3fff,
 };
 

@@ -317,6 +317,20 @@ int binary_open_mem(const void *bytes, size_t size, const char *name, struct cai
 	return 0;
 }
 
+int binary_with_debug(const struct cairn_binary *bin, struct elf *debug, struct cairn_binary **ret, struct cairn_err *err)
+{
+	struct cairn_binary *made = binary_new(bin->path, err);
+	if (!made) {
+		elf_close(debug);
+		return -ENOMEM;
+	}
+	made->main = elf_ref(bin->main);
+	made->lazy->debug = debug;
+	made->lazy->has_searched = true;
+	*ret = made;
+	return 0;
+}
+
 const char *cairn_binary_path(const struct cairn_binary *bin)
 {
 	return bin->path;

@@ -225,6 +225,14 @@ int binary_open_alone(const char *path, struct cairn_binary **ret, struct cairn_
  */
 int binary_open_for_types(const char *path, struct cairn_binary **ret, struct cairn_err *err);
 
+/*
+ * binary_with_debug - the same file, described by another one
+ *
+ * @debug  belongs to the result, also after an error
+ * Returns 0, -ENOMEM.
+ */
+int binary_with_debug(const struct cairn_binary *bin, struct elf *debug, struct cairn_binary **ret, struct cairn_err *err);
+
 /* A binary from memory, DWARF inside, for tests and fuzzers; @bytes must outlive it. */
 int binary_open_mem(const void *bytes, size_t size, const char *name, struct cairn_binary **ret,
 		    struct cairn_err *err);

@@ -258,12 +258,11 @@ static bool is_pointed_to(const struct cairn_piece *p)
 	return p->kind == CAIRN_PIECE_MEMORY && p->n_steps && p->steps[0].op != CAIRN_LOC_ADDR;
 }
 
-/* C++: the caller made the object, and passes its address. */
-static bool is_by_reference(const struct loc_context *ctx)
+bool loc_is_by_reference(const struct dwarf *dw, const struct dw_die *formal)
 {
 	struct dw_die type;
-	dw_off at = ctx->formal ? dw_ref_deep(ctx->formal, DW_AT_type) : 0;
-	return at && dw_die_at(ctx->dw, at, &type, NULL) == 1 &&
+	dw_off at = formal ? dw_ref_deep(formal, DW_AT_type) : 0;
+	return at && dw_die_at(dw, at, &type, NULL) == 1 &&
 	       dw_udata(&type, DW_AT_calling_convention, 0) == DW_CC_pass_by_reference;
 }
 
@@ -289,7 +288,7 @@ bool loc_holds_now(const struct loc_context *ctx, const struct dw_unit *unit, co
 		bool in_slot = is_slot(p, &reg, &off);
 		if (in_slot && !slot_holds(ctx, unit, p, reg, off, since, everywhere))
 			return false;
-		if (!in_slot && is_followed && is_pointed_to(p) && !is_by_reference(ctx))
+		if (!in_slot && is_followed && is_pointed_to(p) && !loc_is_by_reference(ctx->dw, ctx->formal))
 			return false;
 		if (loc->n_pieces > 1 && !half_holds(ctx, unit, p))
 			return false;

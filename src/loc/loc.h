@@ -142,6 +142,9 @@ bool loc_frame_is_set_up(const struct loc_context *ctx, unsigned int reg);
 bool loc_holds_now(const struct loc_context *ctx, const struct dw_unit *unit, const struct cairn_location *loc,
 		   struct cairn_vaddr since, bool everywhere);
 
+/* Whether C++ has the caller make the object and pass its address; @formal may be NULL: no. */
+bool loc_is_by_reference(const struct dwarf *dw, const struct dw_die *formal);
+
 /*
  * loc_is_spilled - whether ctx->formal was put into the slot at the CFA + @off on all ways to where a program stands
  *

@@ -144,48 +144,95 @@ static unsigned int copies_beside(const struct dw_func_index *index, uint32_t fu
 	return n;
 }
 
-static int doubt_removed(const struct site_env *env, struct site_worker *w, uint32_t function, uint32_t entry,
-			 struct built_site *now, struct cairn_err *err)
+/* Sites of copies, as removed_doubt() wants them. Returns their number, which is less where copies have no code; -EBADMSG, -ENOMEM. */
+static int build_copies(const struct site_env *env, struct site_worker *w, const uint32_t *copies, unsigned int n,
+			struct built_site *ret, uint32_t *ret_entries, struct cairn_err *err)
 {
-	uint32_t copies[COPIES_MAX];
+	int built = 0;
+	for (unsigned int i = 0; i < n; i++) {
+		struct site_request request = {.entry = copies[i]};
+		int rc = site_build(env, w, &request, &ret[built], err);
+		if (rc < 0)
+			return rc;
+		if (rc)
+			ret_entries[built++] = copies[i];
+	}
+	return built;
+}
+
+int active_removed(const struct site_env *env, struct site_worker *w, uint32_t function, uint32_t entry,
+		   int (*visit)(void *ctx, uint32_t copy, uint32_t arg), void *ctx, struct cairn_err *err)
+{
+	uint32_t copies[COPIES_MAX], entries[COPIES_MAX];
 	struct built_site *pointers[COPIES_MAX];
-	unsigned int n = copies_beside(env->index, function, entry, copies), built = 0, self = COPIES_MAX;
-	if (n < 2 || !dw_unit_is_gcc(now->die.unit))
+	unsigned int n = copies_beside(env->index, function, entry, copies);
+	if (n < 2)
 		return 0;
-	for (uint32_t i = 0; n == COPIES_MAX && i < now->formals.n; i++)
-		believe_not(&now->args[i].loc, CAIRN_UNAVAIL_ANOTHER_CALL);
+	if (n == COPIES_MAX)
+		return visit(ctx, entry, ACTIVE_ALL);
 	struct built_site *sites = arena_array(w->arena, n, sizeof(*sites));
 	if (!sites)
 		return err_nomem(err, "copies");
-	for (unsigned int i = 0; i < n && n < COPIES_MAX; i++) {
-		struct site_request request = {.entry = copies[i]};
-		int rc = site_build(env, w, &request, &sites[built], err);
-		if (rc < 0)
-			return rc;
-		if (!rc)
-			continue;
-		self = copies[i] == entry ? built : self;
-		pointers[built] = &sites[built];
-		built++;
-	}
-	if (self == COPIES_MAX || built < 2)
-		return 0;
-	removed_doubt(pointers, built);
-	for (uint32_t i = 0; i < now->formals.n && i < sites[self].formals.n; i++)
-		if (sites[self].args[i].loc.why == CAIRN_UNAVAIL_ANOTHER_CALL)
-			believe_not(&now->args[i].loc, CAIRN_UNAVAIL_ANOTHER_CALL);
+	int built = build_copies(env, w, copies, n, sites, entries, err), rc = 0;
+	if (built < 2)
+		return built < 0 ? built : 0;
+	for (int i = 0; i < built; i++)
+		pointers[i] = &sites[i];
+	removed_doubt(pointers, (size_t)built);
+	for (int i = 0; i < built && !rc; i++)
+		for (uint32_t k = 0; k < sites[i].formals.n && !rc; k++)
+			if (sites[i].args[k].loc.why == CAIRN_UNAVAIL_ANOTHER_CALL)
+				rc = visit(ctx, entries[i], k);
+	return rc;
+}
+
+struct doubting {
+	uint32_t entry;
+	struct built_site *now;
+};
+
+static int doubt_arg(void *arg, uint32_t copy, uint32_t number)
+{
+	const struct doubting *d = arg;
+	for (uint32_t i = 0; i < d->now->formals.n; i++)
+		if (copy == d->entry && (number == ACTIVE_ALL || number == i))
+			believe_not(&d->now->args[i].loc, CAIRN_UNAVAIL_ANOTHER_CALL);
 	return 0;
+}
+
+/* What was found out when .cairn.dwarf was made: a bit for each parameter. */
+static void doubt_told(struct built_site *now)
+{
+	struct dw_value v;
+	if (dw_attr(&now->die, DW_AT_cairn_another_call, &v, NULL) != 1 || v.cls != DW_CLASS_BLOCK)
+		return;
+	for (uint32_t i = 0; i < now->formals.n && i / 8 < v.block.n; i++)
+		if (v.block.p[i / 8] & 1u << i % 8)
+			believe_not(&now->args[i].loc, CAIRN_UNAVAIL_ANOTHER_CALL);
+}
+
+static int doubt_removed(const struct site_env *env, struct site_worker *w, uint32_t function, uint32_t entry,
+			 struct built_site *now, struct cairn_err *err)
+{
+	struct doubting d = {entry, now};
+	if (!dw_unit_is_gcc(now->die.unit))
+		return 0;
+	if (env->is_reduced) {
+		doubt_told(now);
+		return 0;
+	}
+	return active_removed(env, w, function, entry, doubt_arg, &d, err);
 }
 
 /* ---- the result ---- */
 
-static int name_args(const struct site_env *env, struct dw_types *types, struct built_site *b, struct cairn_err *err)
+static int name_args(const struct site_env *env, const struct active_types *types, struct built_site *b, struct cairn_err *err)
 {
 	for (uint32_t i = 0; i < b->formals.n; i++) {
 		struct dw_die die;
 		int rc = dw_die_at(env->dw, b->formals.die[i], &die, err);
 		if (rc >= 0)
-			rc = dwarf_type_of(types, &die, &b->args[i].type, err);
+			rc = types->type_of(types->ctx, &die, &b->args[i].type, err);
 		if (rc < 0)
 			return rc;
 		b->args[i].name = dw_str_deep(&die, DW_AT_name);
@@ -193,7 +240,7 @@ static int name_args(const struct site_env *env, struct dw_types *types, struct 
 	return 0;
 }
 
-static int describe(const struct site_env *env, struct site_worker *w, struct dw_types *types, uint32_t function,
+static int describe(const struct site_env *env, struct site_worker *w, const struct active_types *types, uint32_t function,
 		    uint32_t entry, struct cairn_vaddr at, struct cairn_vaddr next, struct cairn_active *ret,
 		    struct cairn_err *err)
 {
@@ -212,7 +259,7 @@ static int describe(const struct site_env *env, struct site_worker *w, struct dw
 	return 0;
 }
 
-int active_at(const struct active *a, const struct site_env *env, struct dw_types *types, struct arena *arena,
+int active_at(const struct active *a, const struct site_env *env, const struct active_types *types, struct arena *arena,
 	      struct cairn_vaddr pc, bool is_exact, const struct cairn_active **ret, struct cairn_err *err)
 {
 	struct cairn_vaddr at = {pc.v - !is_exact};

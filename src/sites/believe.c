@@ -57,7 +57,7 @@ static bool cannot_be_assigned(const struct dw_unit *unit, dw_off formal)
 	       type.tag == DW_TAG_reference_type || type.tag == DW_TAG_rvalue_reference_type;
 }
 
-static bool is_bool(const struct dw_unit *unit, dw_off formal)
+bool believe_is_bool(const struct dw_unit *unit, dw_off formal)
 {
 	struct dw_die die, type;
 	return dw_die_near(unit, formal, &die, NULL) == 1 && type_behind(&die, true, &type) &&
@@ -80,7 +80,7 @@ static int keep_lowest_bit(const struct dw_unit *unit, dw_off formal, struct cai
 {
 	const struct cairn_piece *p = loc->pieces;
 	if (loc->n_pieces != 1 || p->kind != CAIRN_PIECE_VALUE || p->n_steps < 2 ||
-	    p->n_steps == CAIRN_LOC_STEPS_MAX || !is_bool(unit, formal))
+	    p->n_steps == CAIRN_LOC_STEPS_MAX || !believe_is_bool(unit, formal))
 		return 0;
 	struct cairn_loc_step *steps = arena_array(arena, p->n_steps + 1, sizeof(*steps));
 	struct cairn_piece *piece = arena_alloc(arena, sizeof(*piece));

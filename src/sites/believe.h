@@ -27,6 +27,9 @@ static inline bool believe_is_proven(const struct built_site *b, uint32_t arg)
 /* Whether a parameter's type is a pointer or a reference, typedefs aside. Cost: reads its type. */
 bool believe_is_pointer(const struct dw_unit *unit, dw_off formal);
 
+/* Whether it is C's _Bool or C++'s bool, typedefs and qualifiers aside. */
+bool believe_is_bool(const struct dw_unit *unit, dw_off formal);
+
 /* Give a location that was available a reason why it is not. */
 static inline void believe_not(struct cairn_location *loc, enum cairn_unavailable why)
 {

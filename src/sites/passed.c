@@ -73,11 +73,14 @@ static int is_certain(const struct site_env *env, const struct passed_call *call
 
 /* ---- the call site ---- */
 
-static bool returns_to(const struct dw_die *site, struct cairn_vaddr ret_pc)
+bool call_site_return(const struct dw_die *site, struct cairn_vaddr *ret)
 {
 	struct dw_value v;
 	uint16_t at = site->tag == DW_TAG_call_site ? DW_AT_call_return_pc : DW_AT_low_pc;
-	return dw_attr(site, at, &v, NULL) == 1 && v.cls == DW_CLASS_ADDRESS && v.addr.v == ret_pc.v;
+	bool is_there = dw_attr(site, at, &v, NULL) == 1 && v.cls == DW_CLASS_ADDRESS;
+	if (is_there)
+		*ret = v.addr;
+	return is_there;
 }
 
 static bool may_hold_sites(const struct dw_die *die)
@@ -85,8 +88,8 @@ static bool may_hold_sites(const struct dw_die *die)
 	return die->has_children && (die->tag == DW_TAG_lexical_block || die->tag == DW_TAG_inlined_subroutine);
 }
 
-/* Returns 1 and *@ret, 0 when the function does not tell of the call, -EBADMSG. */
-static int find_site(const struct dw_die *function, struct cairn_vaddr ret_pc, struct dw_die *ret, struct cairn_err *err)
+int call_sites_visit(const struct dw_die *function, int (*visit)(void *ctx, const struct dw_die *site), void *ctx,
+		     struct cairn_err *err)
 {
 	struct dw_die path[DEPTH_MAX];
 	unsigned int depth = 0;
@@ -99,10 +102,10 @@ static int find_site(const struct dw_die *function, struct cairn_vaddr ret_pc, s
 			rc = dw_die_sibling(&path[depth], &path[depth], err);
 			continue;
 		}
-		if ((die->tag == DW_TAG_call_site || die->tag == DW_TAG_GNU_call_site) && returns_to(die, ret_pc)) {
-			*ret = *die;
-			return 1;
-		}
+		bool is_site = die->tag == DW_TAG_call_site || die->tag == DW_TAG_GNU_call_site;
+		int end = is_site ? visit(ctx, die) : 0;
+		if (end)
+			return end;
 		if (may_hold_sites(die) && depth + 1 < DEPTH_MAX) {
 			rc = dw_die_child(die, &path[depth + 1], err);
 			depth++;
@@ -113,28 +116,52 @@ static int find_site(const struct dw_die *function, struct cairn_vaddr ret_pc, s
 	return rc;
 }
 
-static bool is_register(const struct dw_die *param, unsigned int reg)
+struct site_search {
+	struct cairn_vaddr ret_pc;
+	struct dw_die *found;
+};
+
+static int is_wanted(void *arg, const struct dw_die *site)
 {
-	struct dw_value where;
-	return dw_attr(param, DW_AT_location, &where, NULL) == 1 &&
-	       (where.cls == DW_CLASS_EXPRLOC || where.cls == DW_CLASS_BLOCK) && where.block.n == 1 &&
-	       where.block.p[0] == DW_OP_reg0 + reg;
+	struct site_search *s = arg;
+	struct cairn_vaddr at;
+	bool is_it = call_site_return(site, &at) && at.v == s->ret_pc.v;
+	if (is_it)
+		*s->found = *site;
+	return is_it;
 }
 
-static bool is_removed(const struct dw_die *param, dw_off formal)
+/* Returns 1 and *@ret, 0 when the function does not tell of the call, -EBADMSG. */
+static int find_site(const struct dw_die *function, struct cairn_vaddr ret_pc, struct dw_die *ret, struct cairn_err *err)
 {
-	uint16_t at = param->tag == DW_TAG_call_site_parameter ? DW_AT_call_parameter : DW_AT_abstract_origin;
-	return dw_ref(param, at) == formal;
+	return call_sites_visit(function, is_wanted, &(struct site_search){ret_pc, ret}, err);
+}
+
+void call_param_of(const struct dw_die *param, struct call_param *ret)
+{
+	bool is_gnu = param->tag == DW_TAG_GNU_call_site_parameter;
+	struct dw_value v;
+	*ret = (struct call_param){.reg = CALL_PARAM_NO_REG};
+	if (!is_gnu && param->tag != DW_TAG_call_site_parameter)
+		return;
+	if (dw_attr(param, is_gnu ? DW_AT_GNU_call_site_value : DW_AT_call_value, &v, NULL) != 1 ||
+	    (v.cls != DW_CLASS_EXPRLOC && v.cls != DW_CLASS_BLOCK))
+		return;
+	ret->is_told = true;
+	ret->value = (struct expression){v.block.p, v.block.n};
+	ret->removed = dw_ref(param, is_gnu ? DW_AT_abstract_origin : DW_AT_call_parameter);
+	if (dw_attr(param, DW_AT_location, &v, NULL) == 1 && (v.cls == DW_CLASS_EXPRLOC || v.cls == DW_CLASS_BLOCK) &&
+	    v.block.n == 1 && v.block.p[0] >= DW_OP_reg0 && v.block.p[0] <= DW_OP_reg31)
+		ret->reg = v.block.p[0] - DW_OP_reg0;
 }
 
 /* Whether a child of a call site tells what is asked for; with the expression of what was passed. */
-static bool tells(const struct dw_die *param, const struct cairn_loc_step *asked, struct dw_value *ret)
+static bool tells(const struct dw_die *param, const struct cairn_loc_step *asked, struct expression *ret)
 {
-	if (param->tag != DW_TAG_call_site_parameter && param->tag != DW_TAG_GNU_call_site_parameter)
-		return false;
-	uint16_t at = param->tag == DW_TAG_call_site_parameter ? DW_AT_call_value : DW_AT_GNU_call_site_value;
-	bool is_it = asked->op == CAIRN_LOC_ENTRY_REG ? is_register(param, asked->reg) : is_removed(param, (dw_off)asked->imm);
-	return is_it && dw_attr(param, at, ret, NULL) == 1 && (ret->cls == DW_CLASS_EXPRLOC || ret->cls == DW_CLASS_BLOCK);
+	struct call_param p;
+	call_param_of(param, &p);
+	*ret = p.value;
+	return p.is_told && (asked->op == CAIRN_LOC_ENTRY_REG ? p.reg == asked->reg : p.removed == (dw_off)asked->imm);
 }
 
 /* ---- what the value is told by ---- */
@@ -217,7 +244,7 @@ int passed_in(const struct site_env *env, const struct passed_call *call, const 
 	      struct arena *arena, struct cairn_location *ret, struct cairn_err *err)
 {
 	struct dw_die caller, site, param;
-	struct dw_value value;
+	struct expression value = {0};
 	*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_ENTRY_VALUE};
 	int rc = is_certain(env, call);
 	if (rc <= 0)
@@ -245,7 +272,7 @@ int passed_in(const struct site_env *env, const struct passed_call *call, const 
 		.padding = {call->ret_pc.v - 1},
 	};
 	struct cairn_piece *piece = arena_alloc(arena, sizeof(*piece));
-	if (!piece || loc_from_expr(&ctx, param.unit, value.block.p, value.block.n, arena, ret) < 0)
+	if (!piece || loc_from_expr(&ctx, param.unit, value.p, value.n, arena, ret) < 0)
 		return err_nomem(err, "a location");
 	as_value(ret, piece);
 	rc = 1;
@@ -256,4 +283,17 @@ int passed_in(const struct site_env *env, const struct passed_call *call, const 
 	if (!rc)
 		ret->why = CAIRN_UNAVAIL_ENTRY_VALUE;
 	return 0;
+}
+
+int passed_between(const struct site_env *env, const struct active *active, struct cairn_vaddr callee, struct cairn_vaddr ret_pc,
+		   const struct cairn_loc_step *asked, struct arena *arena, struct cairn_location *ret, struct cairn_err *err)
+{
+	struct passed_call call = {.active = active,
+				   .callee = active_function(active, callee),
+				   .caller = active_function(active, (struct cairn_vaddr){ret_pc.v - 1}),
+				   .ret_pc = ret_pc};
+	*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_ENTRY_VALUE};
+	if (call.callee == DW_FUNC_NONE || call.caller == DW_FUNC_NONE)
+		return 0;
+	return passed_in(env, &call, asked, arena, ret, err);
 }

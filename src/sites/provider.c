@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sites/provider.h"
 
-#include <errno.h>
-
-#include "base/err.h"
-
 void cairn_sites_close(struct cairn_sites *s)
 {
 	if (s)
@@ -59,22 +55,16 @@ bool cairn_sites_imports(const struct cairn_sites *s, const char *name)
 	return s->ops->imports(s, name);
 }
 
-static int refuse(const struct cairn_sites *s, struct cairn_err *err)
-{
-	return err_set(err, -EOPNOTSUPP, "%s: a sidecar has the arguments where functions begin, not in the middle of them",
-		       cairn_binary_path(s->bin));
-}
-
 int cairn_sites_at(struct cairn_sites *s, struct cairn_vaddr pc, bool is_exact, const struct cairn_active **ret,
 		   struct cairn_err *err)
 {
-	return s->ops->at ? s->ops->at(s, pc, is_exact, ret, err) : refuse(s, err);
+	return s->ops->at(s, pc, is_exact, ret, err);
 }
 
 int cairn_sites_passed(struct cairn_sites *s, struct cairn_vaddr callee, struct cairn_vaddr caller_pc,
 		       const struct cairn_loc_step *asked, struct cairn_location *ret, struct cairn_err *err)
 {
-	return s->ops->passed ? s->ops->passed(s, callee, caller_pc, asked, ret, err) : refuse(s, err);
+	return s->ops->passed(s, callee, caller_pc, asked, ret, err);
 }
 
 bool cairn_sites_symbol(void *ctx, struct cairn_vaddr at, char *name, size_t size)

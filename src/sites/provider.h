@@ -24,7 +24,6 @@ struct sites_ops {
 	int (*suggest)(struct cairn_sites *sites, const char *spec, const char **ret, size_t max,
 		       struct cairn_err *err);
 	bool (*imports)(const struct cairn_sites *sites, const char *name);
-	/* NULL: not known here */
 	int (*at)(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, const struct cairn_active **ret,
 		  struct cairn_err *err);
 	int (*passed)(struct cairn_sites *sites, struct cairn_vaddr callee, struct cairn_vaddr caller_pc,
@@ -42,5 +41,14 @@ struct dw_types;
 
 /* The reader that fills the graph of sites that are answered by the debug information. Borrowed until cairn_sites_close(). */
 struct dw_types *sites_type_reader(const struct cairn_sites *sites);
+
+struct site_env;
+
+/*
+ * sites_all_functions - what evaluates sites, with the index of all functions; of sites that are answered by the debug information
+ *
+ * Returns 0 and *@ret, which is borrowed until cairn_sites_close(); -EBADMSG, -ENOMEM. Cost: the first time, reads all DIEs.
+ */
+int sites_all_functions(struct cairn_sites *sites, struct site_env *ret, struct cairn_err *err);
 
 #endif

@@ -225,12 +225,7 @@ static void symbol_of(const struct site_env *env, struct cairn_site *site)
 
 /* ---- arguments ---- */
 
-/*
- * Which parameter a concrete formal is; n when it is none of them. By identity, never by position: a reference that
- * is damaged leaves its parameter without a description, and moves no other.
- * @guess  where it is looked for first
- */
-static uint32_t match_formal(const struct formals *f, const struct dw_die *formal, uint32_t guess)
+uint32_t site_match_formal(const struct formals *f, const struct dw_die *formal, uint32_t guess)
 {
 	dw_off origin = dw_origin_of(formal);
 	if (guess < f->n && origin == f->die[guess])
@@ -311,7 +306,7 @@ static int args_of(const struct site_env *env, struct site_worker *w, struct loc
 	for (; rc == 1; rc = dw_param_next(&child, &child, err)) {
 		if (child.tag != DW_TAG_formal_parameter)
 			continue;
-		uint32_t i = match_formal(&b->formals, &child, next);
+		uint32_t i = site_match_formal(&b->formals, &child, next);
 		if (i == b->formals.n)
 			continue;
 		next = i + 1;

@@ -82,6 +82,8 @@ struct site_env {
 	 * only n_chain is set. And no bodies whose symbol and convention say all. For who wants all places of a large file.
 	 */
 	bool bare;
+	/* The debug information is .cairn.dwarf (pack/reduced.h): what other copies tell of a copy is said of it. */
+	bool is_reduced;
 	/* Where bodies of several functions begin (fold.h); NULL: nowhere that is asked about. */
 	const struct symbol_name *folds;
 };
@@ -164,6 +166,13 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
  */
 int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t entry, struct cairn_vaddr at,
 		   struct cairn_vaddr next, struct built_site *ret, struct cairn_err *err);
+
+/*
+ * Which parameter a concrete formal is; n when it is none of them. By identity, never by position: a reference that
+ * is damaged leaves its parameter without a description, and moves no other.
+ * @guess  where it is looked for first
+ */
+uint32_t site_match_formal(const struct formals *f, const struct dw_die *formal, uint32_t guess);
 
 /* Whether an address is in a site's own code. */
 static inline bool site_has_code(const struct built_site *b, uint64_t at)

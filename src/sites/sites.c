@@ -182,6 +182,15 @@ static int index_all(struct dwarf_sites *s, struct cairn_err *err)
 	return 0;
 }
 
+int sites_all_functions(struct cairn_sites *sites, struct site_env *ret, struct cairn_err *err)
+{
+	struct dwarf_sites *s = own(sites);
+	int rc = index_all(s, err);
+	if (rc >= 0)
+		*ret = env_of(s, &s->all);
+	return rc;
+}
+
 /* Let @env know where functions were folded, when that concerns one of the groups. */
 static int find_folds(struct dwarf_sites *s, const struct groups *groups, struct site_env *env, struct cairn_err *err)
 {
@@ -605,13 +614,12 @@ static int passed(struct cairn_sites *sites, struct cairn_vaddr callee, struct c
 	if (!s->has_active)
 		return 0;
 	struct site_env env = env_of(s, &s->all);
-	struct passed_call call = {.active = &s->active,
-				   .callee = active_function(&s->active, callee),
-				   .caller = active_function(&s->active, (struct cairn_vaddr){caller_pc.v - 1}),
-				   .ret_pc = caller_pc};
-	if (call.callee == DW_FUNC_NONE || call.caller == DW_FUNC_NONE)
-		return 0;
-	return passed_in(&env, &call, asked, &s->at, ret, err);
+	return passed_between(&env, &s->active, callee, caller_pc, asked, &s->at, ret, err);
+}
+
+static int type_of(void *ctx, const struct dw_die *formal, uint32_t *ret, struct cairn_err *err)
+{
+	return dwarf_type_of(ctx, formal, ret, err);
 }
 
 static int at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, const struct cairn_active **ret,
@@ -630,7 +638,7 @@ static int at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, c
 		return rc;
 	arena_fini(&s->at);
 	arena_init(&s->at);
-	return active_at(&s->active, &env, s->types, &s->at, pc, is_exact, ret, err);
+	return active_at(&s->active, &env, &(struct active_types){type_of, s->types}, &s->at, pc, is_exact, ret, err);
 }
 
 static const struct sites_ops ops = {
