@@ -20,7 +20,7 @@ struct pack_values {
 	const char *served; /* --debuginfod */
 	const char *keep;
 	unsigned long jobs, max_mib;
-	bool json, verbose, prune, check, lines, btf_inline;
+	bool json, verbose, prune, check, lines, btf_inline, args;
 };
 
 #define AT(field) offsetof(struct pack_values, field)
@@ -36,6 +36,8 @@ static const struct opt opts[] = {
 	 "for cairn addr only: leave out the places of functions, which takes a tenth of the time"},
 	{0, "btf-inline", OPT_FLAG, NULL, AT(btf_inline),
 	 "add the places as BTF, the section .BTF.inline, for other tools and for cairn btf"},
+	{0, "args", OPT_FLAG, NULL, AT(args),
+	 "add what cairn stack --args takes: where parameters are in the middle of functions"},
 	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object: the sidecar's size and sections, or what was removed"},
 	{0, "check", OPT_FLAG, NULL, AT(check),
 	 "FILE is a sidecar: check all checksums and every record, and say what is wrong; with BINARY compare"
@@ -53,6 +55,7 @@ static const struct example examples[] = {
 	{"cairn pack vmlinux -v", "make vmlinux.cairn, and show where its bytes go"},
 	{"cairn pack ./server && strip ./server && cairn addr ./server 0x4011d6",
 	 "the sidecar answers for the stripped program"},
+	{"cairn pack --args ./server && strip ./server", "cairn stack --args shows the parameters of the stripped program, too"},
 	{"cairn pack vmlinux --debuginfod /srv/sidecars; debuginfod -F /srv/sidecars",
 	 "serve it to all machines that ask with --debuginfod"},
 	{"cairn pack --check server.cairn ./server", "is the sidecar whole, and of this very program?"},
@@ -149,7 +152,8 @@ static int make_at(const struct cairn_binary *bin, const struct pack_values *val
 {
 	struct cairn_pack_make_opts make_opts = {.size = sizeof(make_opts), .threads = (unsigned int)values->jobs,
 						 .places = !values->lines,
-						 .btf_inline = values->btf_inline};
+						 .btf_inline = values->btf_inline,
+						 .args = values->args};
 	struct cairn_packed packed;
 	struct cairn_err err = {0};
 	int r = cairn_pack_make(bin, &make_opts, &packed, &err);
@@ -171,7 +175,7 @@ static int keep(const struct cairn_binary *bin, const struct pack_values *values
 {
 	char dir[4096];
 	struct cairn_pack_search search = {.size = sizeof(search), .threads = (unsigned int)values->jobs,
-					   .cache_dir = dir, .background = values->keep[0]};
+					   .cache_dir = dir, .background = values->keep[0], .args = values->args};
 	struct cairn_packed packed;
 	struct cairn_err err = {0};
 	int r;
@@ -295,6 +299,8 @@ static int run(void *v, const struct operands *operands)
 		return fail(STATUS_USAGE, "the cache has whole sidecars: --lines is not for it");
 	if (values->btf_inline && (values->keep || values->lines))
 		return fail(STATUS_USAGE, "--btf-inline belongs to a sidecar of its own, with places");
+	if (values->args && values->lines)
+		return fail(STATUS_USAGE, "--args belongs to a sidecar with places: --lines leaves them out");
 	if (values->prune && (operands->n || n_targets || values->check))
 		return fail(STATUS_USAGE, "--prune is about the cache, not about a file");
 	if (values->max_mib && !values->prune)

@@ -66,6 +66,36 @@ static void ask_sites(const struct cairn_pack *pack)
 	cairn_sites_close(sites);
 }
 
+/* Code for sidecars that say where parameters are in the middle of functions: that of the seed which they are made of. */
+static const struct cairn_binary *code(void)
+{
+	static struct cairn_binary *bin;
+	static struct db *seed;
+	size_t size;
+	if (bin)
+		return bin;
+	seed = dwarf_seed(0);
+	const uint8_t *bytes = db_finish(seed, &size);
+	if (binary_open_mem(bytes, size, "code", &bin, NULL) < 0)
+		abort();
+	return bin;
+}
+
+static void ask_middle(const struct cairn_pack *pack)
+{
+	const struct cairn_loc_step asked = {.op = CAIRN_LOC_ENTRY_REG, .reg = 5};
+	struct cairn_location loc;
+	struct cairn_sites *sites;
+	if (!cairn_pack_has_args(pack) || cairn_pack_sites(pack, code(), &sites, NULL) < 0)
+		return;
+	for (uint64_t at = 0x1000; at < 0x1000 + STEPS * 8; at += 5) {
+		const struct cairn_active *active;
+		cairn_sites_at(sites, (struct cairn_vaddr){at}, at & 1, &active, NULL);
+		cairn_sites_passed(sites, (struct cairn_vaddr){0x1000}, (struct cairn_vaddr){at}, &asked, &loc, NULL);
+	}
+	cairn_sites_close(sites);
+}
+
 static void use(const uint8_t *bytes, size_t size)
 {
 	struct cairn_packed_section sections[CAIRN_PACK_SECTIONS_MAX];
@@ -76,6 +106,7 @@ static void use(const uint8_t *bytes, size_t size)
 		return;
 	look_up(pack);
 	ask_sites(pack);
+	ask_middle(pack);
 	cairn_pack_check(pack, &err);
 	cairn_pack_sections(pack, sections, CAIRN_PACK_SECTIONS_MAX);
 	cairn_pack_section(pack, ".cairn.strings", &len);
@@ -127,12 +158,37 @@ static void put_wrapped(void (*put)(const void *bytes, size_t size), const struc
 	free(bytes);
 }
 
+/* With .cairn.dwarf as it is before it is compressed: what is in it is to be changed, too. */
+static void put_reduced(void (*put)(const void *bytes, size_t size), const struct cairn_packed *packed)
+{
+	struct out_section sections[CAIRN_PACK_SECTIONS_MAX];
+	uint8_t *bytes;
+	size_t size, n = 0;
+	struct elf *e;
+	if (elf_open_mem(packed->bytes, packed->size, "seed", &e, NULL) < 0)
+		abort();
+	for (size_t i = 0; i < elf_n_sections(e) && n < CAIRN_PACK_SECTIONS_MAX; i++) {
+		const struct elf_section *s = elf_section_at(e, i);
+		if (!s->name[0] || s->type == SHT_NOBITS || !strcmp(s->name, ".shstrtab") || !strcmp(s->name, GUARD_SECTION))
+			continue;
+		if (elf_section_bytes(e, i, &s, NULL) < 0)
+			abort();
+		sections[n++] = (struct out_section){s->name, s->type, s->data, s->size};
+	}
+	if (elf_out_make(sections, n, &bytes, &size, NULL) < 0)
+		abort();
+	put(bytes, size);
+	free(bytes);
+	elf_close(e);
+}
+
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
 	for (unsigned int i = 0; i < DWARF_SEEDS; i++) {
 		struct db *d = dwarf_seed(i);
 		struct cairn_binary *bin;
 		struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = 1, .places = true};
+		struct cairn_pack_make_opts args = {.size = sizeof(args), .threads = 1, .places = true, .args = true};
 		struct cairn_packed packed;
 		size_t size;
 		const uint8_t *bytes = db_finish(d, &size);
@@ -140,6 +196,10 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 			abort();
 		put(packed.bytes, packed.size);
 		put_wrapped(put, &packed);
+		cairn_packed_free(&packed);
+		if (cairn_pack_make(bin, &args, &packed, NULL) < 0)
+			abort();
+		put_reduced(put, &packed);
 		cairn_packed_free(&packed);
 		cairn_binary_close(bin);
 		db_free(d);

@@ -49,6 +49,11 @@ struct cairn_pack_make_opts {
 	 * what the places tell, as far as BTF can, a ninth more bytes of a kernel's sidecar; nothing here reads it.
 	 */
 	bool btf_inline;
+	/*
+	 * With places: what cairn_sites_at() and cairn_sites_passed() take, too, where parameters are in the middle of functions. Without it
+	 * they refuse. From a twentieth to a half more bytes; the file has to have its code.
+	 */
+	bool args;
 };
 
 /* A section of what was made, for telling where the bytes go. */
@@ -238,6 +243,7 @@ struct cairn_pack_search {
 	bool background; /* nobody waits for cairn_pack_keep(): what failed minutes ago is not tried again */
 	bool may_make; /* make it from the debug information when there is none, and keep it in the cache */
 	bool anew;     /* with may_make: what is there was found to be wrong, and is not looked at */
+	bool args;     /* cairn_pack_keep(): with cairn_pack_make_opts.args; one without is made again */
 	/* Filled: what was not used and why, one per line, "" when there is nothing to tell. */
 	char note[512];
 };
@@ -401,6 +407,9 @@ bool cairn_pack_function(const struct cairn_pack *pack, uint32_t number, struct 
 
 /* Whether it has what cairn_pack_sites() needs. */
 bool cairn_pack_has_places(const struct cairn_pack *pack);
+
+/* Whether it was made with cairn_pack_make_opts.args, so that its sites answer cairn_sites_at(). */
+bool cairn_pack_has_args(const struct cairn_pack *pack);
 
 /*
  * cairn_pack_sites - the questions of cairn/sites.h, answered from a sidecar

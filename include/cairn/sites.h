@@ -296,9 +296,9 @@ struct cairn_active {
  * @pc        the instruction that is to run next; of a frame further out the one behind its call
  * @is_exact  @pc is in the function itself; else the byte before it is: behind a call
  * @ret       borrowed until the next call of this function, or close
- * Returns their number; 0 when no function that the debug information has is there. -EOPNOTSUPP from a sidecar, which has places where
- * functions begin only; -EBADMSG, -ENOMEM.
- * Cost: the first call lists all functions; then some microseconds for each function.
+ * Returns their number; 0 when no function that the debug information has is there. -EOPNOTSUPP from a sidecar
+ * that was made without cairn_pack_make_opts.args, or was opened without its binary; -ESTALE from one of other code; -EBADMSG, -ENOMEM.
+ * Cost: the first call lists all functions, and from a sidecar hashes all code; then some microseconds for each function.
  */
 int cairn_sites_at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, const struct cairn_active **ret,
 		   struct cairn_err *err);

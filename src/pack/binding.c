@@ -72,6 +72,13 @@ static void put_load(const struct elf_load *l, bool is_bound, uint32_t *page, st
 	put_bytes(ret, &out, sizeof(out));
 }
 
+bool binding_has_code(const struct elf *e)
+{
+	const struct elf_load *l;
+	size_t n = elf_loads(e, &l);
+	return has_code_bytes(l, n);
+}
+
 void encode_binding(const struct elf *e, struct bytes *ret)
 {
 	const struct elf_load *l;

@@ -40,6 +40,9 @@ struct binding {
 	uint64_t other; /* 1 + address of the first page that differs; 0: none was met */
 };
 
+/* Whether a file has the bytes of its code: a debug file has not. */
+bool binding_has_code(const struct elf *e);
+
 /* The section of a binary's sidecar. */
 void encode_binding(const struct elf *e, struct bytes *ret);
 

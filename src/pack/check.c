@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "cfi/table.h"
 #include "pack/pack_impl.h"
+#include "pack/reduced.h"
 
 static int bad(const struct cairn_pack *p, const char *section, uint64_t record, const char *expected,
 	       struct cairn_err *err)
@@ -189,5 +190,7 @@ int cairn_pack_check(const struct cairn_pack *p, struct cairn_err *err)
 		rc = check_pages(p, err);
 	if (rc >= 0)
 		rc = check_unwind(p, err);
+	if (rc >= 0)
+		rc = reduced_check(p, err);
 	return rc < 0 || !cairn_pack_has_places(p) ? rc : check_places(p, err);
 }

@@ -192,12 +192,12 @@ int cairn_pack_for(const struct cairn_binary *bin, struct cairn_pack_search *sea
 /* ---- keeping ---- */
 
 /* In the cache, and good. */
-static bool is_kept(const char *cached, const struct wanted *w)
+static bool is_kept(const char *cached, const struct wanted *w, bool with_args)
 {
 	struct cairn_pack_search s = {.size = sizeof(s), .places = true};
 	struct cairn_pack *pack = NULL;
 	bool kept = !try_open(&s, cached, w, true, &pack) && !cairn_pack_compare(pack, NULL) &&
-		    !guard_check_all(pack->guard, cached, NULL);
+		    !guard_check_all(pack->guard, cached, NULL) && (!with_args || cairn_pack_has_args(pack));
 	cairn_pack_close(pack);
 	return kept;
 }
@@ -205,7 +205,7 @@ static bool is_kept(const char *cached, const struct wanted *w)
 int cairn_pack_keep(const struct cairn_binary *bin, const struct cairn_pack_search *search, struct cairn_packed *ret,
 		    struct cairn_err *err)
 {
-	struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = search->threads, .places = true};
+	struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = search->threads, .places = true, .args = search->args};
 	struct wanted w = wanted_of(bin);
 	*ret = (struct cairn_packed){0};
 	int rc = check_size(search, err);
@@ -230,7 +230,7 @@ int cairn_pack_keep(const struct cairn_binary *bin, const struct cairn_pack_sear
 	SCOPE_CLOSE int lock = cache_lock(search->cache_dir, err);
 	if (lock < 0)
 		return lock;
-	if (is_kept(cached, &w))
+	if (is_kept(cached, &w, search->args))
 		return 0;
 	rc = cache_attempt(cached, !search->background);
 	if (rc < 0)

@@ -28,6 +28,7 @@
 #include "pack/encode.h"
 #include "pack/format.h"
 #include "pack/place_table.h"
+#include "pack/reduced.h"
 #include "pack_maker.h"
 
 #ifndef ELFCOMPRESS_ZSTD
@@ -281,6 +282,12 @@ static void encode_all_places(struct making *m)
 		count(m, m->distilled.n_places);
 		m->flags[m->n - 1] = SHF_COMPRESSED;
 	}
+	if (p->reduced.v.n) {
+		put_compressed(add(m, REDUCED_SECTION, SHT_PROGBITS, "functions and inlined copies"), p->reduced.v.p, p->reduced.v.n);
+		count(m, p->n_reduced);
+		m->flags[m->n - 1] = SHF_COMPRESSED;
+		VEC_FREE(&p->reduced.v);
+	}
 }
 
 /* What types consist of; with locations when they are wanted in this form, too. */
@@ -439,6 +446,8 @@ static int make(struct making *m, const struct cairn_binary *bin, const struct c
 		if (rc >= 0 && opts->places)
 			rc = distil_types(m, bin, opts, err);
 		if (rc >= 0 && opts->places)
+			m->places.is_reduced_wanted = opts->args;
+		if (rc >= 0 && opts->places)
 			rc = place_table_make(&m->places, bin, threads, &m->joined, m->code.all, &m->meanings,
 					      &m->strings, err);
 	} else if (rc >= 0 && (!binary_functions(bin) || !binary_functions(bin)->ranges.n)) {
@@ -450,6 +459,21 @@ static int make(struct making *m, const struct cairn_binary *bin, const struct c
 	return rc < 0 ? rc : write_out(m, bin, ret, err);
 }
 
+/* What is in the middle of a function is told by its code, and frames of object files there are none. */
+static int check_args(const struct cairn_binary *bin, const struct cairn_pack_make_opts *opts, struct cairn_err *err)
+{
+	const struct elf *e = binary_main(bin);
+	if (!opts->places)
+		return err_set(err, -EINVAL, "parameters in the middle of functions belong to a sidecar with places");
+	if (elf_is_relocatable(e))
+		return err_set(err, -EOPNOTSUPP, "%s: an object file runs nowhere: it has no frames whose parameters could be asked for",
+			       cairn_binary_path(bin));
+	if (!binding_has_code(e))
+		return err_set(err, -ENODATA, "%s: a debug file has no code, by which parameters in the middle of functions are "
+			       "known: name the program", cairn_binary_path(bin));
+	return 0;
+}
+
 int cairn_pack_make(const struct cairn_binary *bin, const struct cairn_pack_make_opts *opts,
 		    struct cairn_packed *ret, struct cairn_err *err)
 {
@@ -457,6 +481,8 @@ int cairn_pack_make(const struct cairn_binary *bin, const struct cairn_pack_make
 	struct cairn_pack_make_opts o;
 	*ret = (struct cairn_packed){0};
 	int rc = opts_take(&o, sizeof(o), opts, err);
+	if (rc >= 0 && o.args)
+		rc = check_args(bin, &o, err);
 	if (rc >= 0 && o.places)
 		rc = elf_need_x86_64(binary_main(bin), "places of functions, which can be left out, are known", err);
 	if (rc >= 0)

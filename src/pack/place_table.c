@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "pack/bits_out.h"
 #include "pack/format.h"
+#include "pack/reduced.h"
 #include "sites/provider.h"
 #include "sites/spec.h"
 
@@ -297,6 +298,11 @@ int place_table_make(struct place_table *p, const struct cairn_binary *bin, unsi
 		rc = cairn_sites_visit(p->sites, see_function, p, err);
 	if (rc >= 0 && p->bodies.n)
 		qsort(p->bodies.p, p->bodies.n, sizeof(*p->bodies.p), by_body);
+	if (rc >= 0 && p->is_reduced_wanted) {
+		rc = reduced_make(p, threads, &p->reduced, &p->n_reduced, err);
+		if (rc < 0)
+			return rc;
+	}
 	if (rc >= 0)
 		rc = type_table_finish(&p->types, err);
 	if (rc == -ERANGE)
@@ -323,6 +329,7 @@ void place_table_fini(struct place_table *p)
 	VEC_FREE(&p->starts);
 	VEC_FREE(&p->frames);
 	VEC_FREE(&p->data.v);
+	VEC_FREE(&p->reduced.v);
 	free(p->marks);
 }
 

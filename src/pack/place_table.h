@@ -68,6 +68,10 @@ struct place_table {
 	VEC(uint32_t) frames; /* of the function at hand: for each place the frame whose mark it is, or NO_FRAME */
 	struct mark *marks;
 	uint64_t n_sites;
+	/* .cairn.dwarf, and how many functions and copies it has. */
+	bool is_reduced_wanted;
+	struct bytes reduced;
+	uint64_t n_reduced;
 };
 
 /*

@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "pack/reduced.h"
 #include "pack/sites_read.h"
 #include "pack/symbol_table.h"
 #include "sites/provider.h"
@@ -33,6 +34,7 @@ struct pack_sites {
 	struct pack_types types;
 	struct arena arena; /* what was handed out */
 	VEC(struct answered) answered;
+	struct reduced *reduced; /* opened by the first question about the middle of a function */
 };
 
 static struct pack_sites *own(struct cairn_sites *sites)
@@ -379,9 +381,38 @@ static bool imports(const struct cairn_sites *sites, const char *name)
 	return named.n && named.p->what & SYMBOL_IMPORTED;
 }
 
+/* Also where it has been opened. */
+static int open_reduced(struct pack_sites *s, struct cairn_err *err)
+{
+	if (s->reduced)
+		return 0;
+	if (!s->sites.bin)
+		return err_set(err, -EOPNOTSUPP, "%s: without the binary nothing is known of the middle of its functions", elf_path(s->pack->elf));
+	return reduced_open(s->pack, s->sites.bin, &s->types, &s->reduced, err);
+}
+
+static int at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, const struct cairn_active **ret,
+	      struct cairn_err *err)
+{
+	struct pack_sites *s = own(sites);
+	int rc = open_reduced(s, err);
+	if (rc >= 0)
+		rc = reduced_at(s->reduced, pc, is_exact, ret, err);
+	return rc < 0 ? rc : settle(s, rc, err);
+}
+
+static int passed(struct cairn_sites *sites, struct cairn_vaddr callee, struct cairn_vaddr caller_pc,
+		  const struct cairn_loc_step *asked, struct cairn_location *ret, struct cairn_err *err)
+{
+	struct pack_sites *s = own(sites);
+	*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_ENTRY_VALUE};
+	return s->reduced ? reduced_passed(s->reduced, callee, caller_pc, asked, ret, err) : 0;
+}
+
 static void close_sites(struct cairn_sites *sites)
 {
 	struct pack_sites *s = own(sites);
+	reduced_close(s->reduced);
 	pack_types_fini(&s->types);
 	VEC_FREE(&s->answered);
 	arena_fini(&s->arena);
@@ -396,12 +427,22 @@ static const struct sites_ops ops = {
 	.visit = visit,
 	.suggest = suggest,
 	.imports = imports,
+	.at = at,
+	.passed = passed,
 	.symbol = symbol,
 };
 
 size_t cairn_pack_sites_lost(const struct cairn_sites *sites)
 {
 	return ((const struct pack_sites *)sites)->types.n_lost;
+}
+
+bool cairn_pack_has_args(const struct cairn_pack *p)
+{
+	for (size_t i = 0; i < elf_n_sections(p->elf); i++)
+		if (!strcmp(elf_section_at(p->elf, i)->name, REDUCED_SECTION))
+			return cairn_pack_has_places(p);
+	return false;
 }
 
 bool cairn_pack_has_places(const struct cairn_pack *p)

@@ -30,13 +30,14 @@ FILES = {
     "clang": ("clang", C, ("-O2", "-g", "-Wl,--build-id")),
     "lines": ("gcc", C, ("-O2", "-g", "-Wl,--build-id")),
     "btf-inline": ("gcc", C, ("-O2", "-g", "-Wl,--build-id")),
+    "args": ("gcc", C, ("-O2", "-g", "-Wl,--build-id")),
 }
 
 
 def sidecar_of(kind):
     compiler, text, flags = FILES[kind]
     path = compile_c("damage-" + kind, text, compiler, flags)
-    extra = {"lines": ("--lines",), "btf-inline": ("--btf-inline",)}.get(kind, ())
+    extra = {"lines": ("--lines",), "btf-inline": ("--btf-inline",), "args": ("--args",)}.get(kind, ())
     cairn("pack", path, "-o", path + ".packed", *extra, check=True)
     with open(path + ".packed", "rb") as file:
         return path, file.read()

@@ -120,6 +120,7 @@ KINDS = {
     'btf': 'gcc -w -g -O2 -o a.out a.c && $CAIRN btf encode -o $F a.out',
     'sidecar': 'gcc -w -g -O2 -Wl,--build-id=sha1 -o a.out a.c && $CAIRN pack a.out --lines -o $F',
     'sidecar-btf': 'gcc -w -g -O2 -Wl,--build-id=sha1 -o a.out a.c && $CAIRN pack a.out --btf-inline -o $F',
+    'sidecar-args': 'gcc -w -g -O2 -Wl,--build-id=sha1 -o a.out a.c && $CAIRN pack a.out --args -o $F',
     'core': 'gcc -w -g -O2 -Wl,--build-id=sha1 -o a.out a.c && gdb -q -batch -ex "break walk" -ex run -ex "generate-core-file $F" ./a.out',
     'jitdump': MAKE_JIT.format(at=JIT_AT, eh_frame=JIT_AT + JIT_SIZE) + '$PYTHON $MUTATE --write-jitdump eh $F',
     'gdb-list': MAKE_JIT.format(at=JIT_AT, eh_frame=JIT_AT + 0x10000) + 'mv j.elf $F',

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <cairn/pack.h>
 #include <cairn/sites.h>
 
 #include "alloc_fail.h"
@@ -192,12 +193,140 @@ static void what_was_passed_without_memory_is_an_error(void **state)
 	program_close(&p);
 }
 
+/* ---- from a sidecar ---- */
+
+static struct cairn_pack *pack_of(const struct program *p)
+{
+	struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = 1, .places = true, .args = true};
+	struct cairn_packed packed;
+	struct cairn_pack *pack;
+	assert_int_equal(cairn_pack_make(p->bin, &opts, &packed, NULL), 0);
+	assert_int_equal(cairn_pack_open_packed(&packed, "sidecar", &pack, NULL), 0);
+	return pack;
+}
+
+static void a_sidecar_without_memory_gives_an_error_or_the_answer(void **state)
+{
+	(void)state;
+	struct program p;
+	char expected[512], text[512];
+	unsigned int n = 1, n_errors = 0;
+	if (!program_open(&p))
+		skip();
+	struct cairn_vaddr pc = return_address(&p);
+	struct cairn_sites *sites = sites_of(&p);
+	assert_int_equal(tell_active(sites, pc, expected, sizeof(expected), NULL), 2);
+	cairn_sites_close(sites);
+	for (bool has_failed = true; has_failed; n++) {
+		struct cairn_err err = {0};
+		struct cairn_pack *pack = pack_of(&p);
+		int rc;
+		alloc_fail_at(n);
+		rc = cairn_pack_sites(pack, p.bin, &sites, &err);
+		if (rc >= 0)
+			rc = tell_active(sites, pc, text, sizeof(text), &err);
+		else
+			sites = NULL;
+		has_failed = alloc_fail_end();
+		if (rc != 2 && !(has_failed && rc == -ENOMEM && err.msg[0]))
+			fail_msg("allocation %u: %d %s", n, rc, err.msg);
+		if (rc == 2)
+			assert_string_equal(text, expected);
+		/* Nothing half done is left. */
+		if (sites) {
+			assert_int_equal(tell_active(sites, pc, text, sizeof(text), NULL), 2);
+			assert_string_equal(text, expected);
+		}
+		n_errors += rc < 0;
+		cairn_sites_close(sites);
+		cairn_pack_close(pack);
+	}
+	print_message("%u of %u allocations are needed\n", n_errors, n - 1);
+	assert_true(n_errors > 10);
+	program_close(&p);
+}
+
+/* The section that has them; cairn_pack_close(*@ret_pack). */
+static const void *section_of(struct cairn_packed *packed, struct cairn_pack **ret_pack, size_t *ret_size)
+{
+	assert_int_equal(cairn_pack_open_packed(packed, "sidecar", ret_pack, NULL), 0);
+	const void *bytes = cairn_pack_section(*ret_pack, ".cairn.dwarf", ret_size);
+	assert_non_null(bytes);
+	return bytes;
+}
+
+static void the_section_with_parameters_is_made_whole_or_not_at_all(void **state)
+{
+	(void)state;
+	struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = 1, .places = true, .args = true};
+	struct cairn_packed packed;
+	struct cairn_pack *whole, *made;
+	struct program p;
+	size_t size, made_size;
+	unsigned int n = 1, n_errors = 0;
+	if (!program_open(&p))
+		skip();
+	assert_int_equal(cairn_pack_make(p.bin, &opts, &packed, NULL), 0);
+	const void *expected = section_of(&packed, &whole, &size);
+	for (bool has_failed = true; has_failed; n++) {
+		struct cairn_err err = {0};
+		alloc_fail_at(n);
+		int rc = cairn_pack_make(p.bin, &opts, &packed, &err);
+		has_failed = alloc_fail_end();
+		if (rc < 0 && (!has_failed || rc != -ENOMEM || !err.msg[0]))
+			fail_msg("allocation %u: %d %s", n, rc, err.msg);
+		n_errors += rc < 0;
+		if (rc < 0)
+			continue;
+		const void *bytes = section_of(&packed, &made, &made_size);
+		if (made_size != size || memcmp(bytes, expected, size) != 0)
+			fail_msg("allocation %u: another section", n);
+		cairn_pack_close(made);
+	}
+	print_message("%u of %u allocations are needed\n", n_errors, n - 1);
+	assert_true(n_errors > 10);
+	cairn_pack_close(whole);
+	program_close(&p);
+}
+
+static void a_sidecar_knows_what_was_passed_as_the_debug_information_does(void **state)
+{
+	(void)state;
+	const struct cairn_loc_step in_rdi = {.op = CAIRN_LOC_ENTRY_REG, .reg = RDI};
+	const struct cairn_active *active;
+	struct cairn_location loc;
+	struct cairn_sites *sites;
+	struct cairn_err err = {0};
+	struct program p;
+	if (!program_open(&p))
+		skip();
+	struct cairn_pack *pack = pack_of(&p);
+	assert_true(cairn_pack_has_args(pack));
+	assert_int_equal(cairn_pack_sites(pack, p.bin, &sites, NULL), 0);
+	struct cairn_vaddr pc = return_address(&p);
+	assert_int_equal(cairn_sites_at(sites, pc, false, &active, NULL), 2);
+	/* wait_here() has its parameters in their registers throughout: nobody is asked what they were, and no call tells. */
+	assert_int_equal(cairn_sites_passed(sites, p.wait_here, pc, &in_rdi, &loc, NULL), 0);
+	assert_int_equal(loc.why, CAIRN_UNAVAIL_ENTRY_VALUE);
+	cairn_sites_close(sites);
+	/* Without the binary nothing can be said of its code. */
+	assert_int_equal(cairn_pack_sites(pack, NULL, &sites, NULL), 0);
+	assert_int_equal(cairn_sites_at(sites, pc, false, &active, &err), -EOPNOTSUPP);
+	assert_true(err.msg[0]);
+	cairn_sites_close(sites);
+	cairn_pack_close(pack);
+	program_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(functions_at_an_address_without_memory_are_an_error),
 		cmocka_unit_test(a_parameter_that_was_put_into_a_slot_is_there_behind_a_call),
 		cmocka_unit_test(what_was_passed_without_memory_is_an_error),
+		cmocka_unit_test(a_sidecar_without_memory_gives_an_error_or_the_answer),
+		cmocka_unit_test(the_section_with_parameters_is_made_whole_or_not_at_all),
+		cmocka_unit_test(a_sidecar_knows_what_was_passed_as_the_debug_information_does),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
