@@ -16,7 +16,7 @@ struct stack_names {
 	struct sidecar_wish wish;
 	const char *debuginfod; /* --debuginfod; not in wish, by which is looked while a process may stand still */
 	bool symbols_only; /* the symbol table's names; no sidecar is made for them */
-	/* Whose frames' arguments are wanted; NULL: none. The debug information has them, a sidecar does not. */
+	/* Whose frames' arguments are wanted; NULL: none. */
 	const struct cairn_stacks *with_args;
 	const struct cairn_thread_stack *thread; /* whose frame was asked about last */
 	size_t frame;

@@ -2,8 +2,9 @@
 /*
  * Arguments of the functions of a stack
  *
- * Names come from the sidecar, arguments from the debug information: a sidecar has them where functions begin, and a frame is in the middle of
- * one. Both tell the functions of an address, innermost first, and are matched by name; where they do not agree nothing is shown.
+ * A frame is in the middle of a function. Arguments are known there from a sidecar that was made with --args, or from the debug
+ * information; both give the same answers. Either tells the functions of an address, innermost first. They are matched by name with the
+ * functions that the frame was named by; where they do not agree nothing is shown.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ struct stack_debug {
 	const struct cairn_binary *bin;
 	struct cairn_binary *whole; /* the same file with a debug file that was fetched; NULL: @bin has its own */
 	struct cairn_sites *sites; /* NULL: it has none */
+	bool is_sidecar; /* sites are its sidecar's */
 };
 
 /* The file with the debug file that a debuginfod has of it; NULL: it was not asked, or has none. */
@@ -45,6 +47,17 @@ static struct cairn_binary *fetched(const struct stack_names *names, const struc
 	return whole;
 }
 
+static bool has_args(const struct cairn_stack_frame *frame)
+{
+	return frame->pack && cairn_pack_has_args(frame->pack);
+}
+
+static void say_none(const struct cairn_binary *bin, const char *why)
+{
+	say(stderr, "%s: no arguments: ", cairn_binary_path(bin));
+	fprintf(stderr, "%s\n", why);
+}
+
 static struct cairn_sites *open_sites(const struct stack_names *names, const struct cairn_stack_frame *frame,
 				      const struct cairn_binary *bin)
 {
@@ -55,45 +68,71 @@ static struct cairn_sites *open_sites(const struct stack_names *names, const str
 
 	/* Where there is a sidecar its names would look as if nothing was missing. */
 	if (!cairn_binary_has_dwarf(bin) && frame->pack && cairn_pack_has_places(frame->pack))
-		say(stderr,
-		    "%s: no arguments: its debug information is not here, and a sidecar has them only where functions begin; "
-		    "--debuginfod asks for it\n",
-		    cairn_binary_path(bin));
-	if (r < 0) {
-		say(stderr, "%s: no arguments: ", cairn_binary_path(bin));
-		fprintf(stderr, "%s\n", err.msg);
-	}
+		say_none(bin, "its debug information is not here, and its sidecar was made without them. Where the debug information "
+			      "is, cairn pack --args FILE makes one that has them; --debuginfod asks for the debug information");
+	if (r < 0)
+		say_none(bin, err.msg);
 	return r < 0 ? NULL : sites;
 }
 
-static struct cairn_sites *sites_of(struct stack_names *names, const struct cairn_stack_frame *frame)
+/* From the sidecar; false: it cannot, and that is said. */
+static bool open_sidecar(const struct cairn_stack_frame *frame, struct stack_debug *debug)
 {
-	const struct cairn_binary *bin = frame->bin;
+	struct cairn_err err = {0};
+
+	if (cairn_pack_sites(frame->pack, frame->bin, &debug->sites, &err) < 0) {
+		say_none(frame->bin, err.msg);
+		return false;
+	}
+	debug->is_sidecar = true;
+	return true;
+}
+
+static void open_debug(const struct stack_names *names, const struct cairn_stack_frame *frame, struct stack_debug *debug)
+{
+	debug->whole = names->debuginfod ? fetched(names, frame->bin) : NULL;
+	debug->sites = open_sites(names, frame, debug->whole ? debug->whole : frame->bin);
+}
+
+static struct stack_debug *debug_of(struct stack_names *names, const struct cairn_stack_frame *frame)
+{
 	struct stack_debug *grown;
 
 	for (size_t i = 0; i < names->n_debug; i++)
-		if (names->debug[i].bin == bin)
-			return names->debug[i].sites;
+		if (names->debug[i].bin == frame->bin)
+			return &names->debug[i];
 	grown = realloc(names->debug, (names->n_debug + 1) * sizeof(*grown));
 	if (!grown)
 		return NULL;
 	names->debug = grown;
-	struct cairn_binary *whole = names->debuginfod ? fetched(names, bin) : NULL;
-
-	grown[names->n_debug] = (struct stack_debug){bin, whole, open_sites(names, frame, whole ? whole : bin)};
-	return grown[names->n_debug++].sites;
+	grown += names->n_debug++;
+	*grown = (struct stack_debug){.bin = frame->bin};
+	if (!has_args(frame) || !open_sidecar(frame, grown))
+		open_debug(names, frame, grown);
+	return grown;
 }
 
-/* Not to be asked again. */
-static void give_up(struct stack_names *names, const struct cairn_binary *bin, const struct cairn_err *err)
+/* As cairn_sites_at(); 0 where it cannot be asked, or not again. A sidecar that cannot answer gives way to the debug information. */
+static int ask(struct stack_names *names, const struct cairn_stack_frame *frame, struct stack_debug *debug,
+	       const struct cairn_active **ret)
 {
-	for (size_t i = 0; i < names->n_debug; i++)
-		if (names->debug[i].bin == bin) {
-			say(stderr, "%s: no arguments: ", cairn_binary_path(bin));
-			fprintf(stderr, "%s\n", err->msg);
-			cairn_sites_close(names->debug[i].sites);
-			names->debug[i].sites = NULL;
-		}
+	struct cairn_vaddr pc = {frame->vaddr.v + !frame->is_exact};
+	struct cairn_err err = {0};
+
+	while (debug->sites) {
+		int n = cairn_sites_at(debug->sites, pc, frame->is_exact, ret, &err);
+		bool is_sidecar = debug->is_sidecar;
+
+		if (n >= 0)
+			return n;
+		say_none(frame->bin, err.msg);
+		cairn_sites_close(debug->sites);
+		debug->sites = NULL;
+		debug->is_sidecar = false;
+		if (is_sidecar && cairn_binary_has_dwarf(frame->bin))
+			open_debug(names, frame, debug);
+	}
+	return 0;
 }
 
 /* Whether both tell the same functions; of a frame that has its symbol only, the outermost is the one. */
@@ -113,20 +152,14 @@ void stack_args_find(struct stack_names *names, const struct cairn_thread_stack 
 {
 	const struct cairn_stack_frame *frame = thread->frames[number];
 	const struct cairn_active *active;
-	struct cairn_vaddr pc = {frame->vaddr.v + !frame->is_exact};
-	struct cairn_err err = {0};
+	struct stack_debug *debug;
 	int n;
 
 	if (!names->with_args || !frame->bin || !place->n)
 		return;
-	place->sites = sites_of(names, frame);
-	if (!place->sites)
-		return;
-	n = cairn_sites_at(place->sites, pc, frame->is_exact, &active, &err);
-	if (n < 0) {
-		give_up(names, frame->bin, &err);
-		return;
-	}
+	debug = debug_of(names, frame);
+	n = debug ? ask(names, frame, debug, &active) : 0;
+	place->sites = debug ? debug->sites : NULL;
 	names->thread = thread;
 	names->frame = number;
 	if (n > 0 && place->n == 1)
