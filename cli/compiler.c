@@ -2,12 +2,18 @@
 #include "compiler.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* The headers of a kernel take 2 seconds, 300 MB and 20 MB of output. */
+enum { CPU_SECONDS_MAX = 60 };
+static const size_t MEMORY_MAX = (size_t)2 << 30, OUTPUT_MAX = (size_t)1 << 28;
 
 enum { STATUS_NOT_THERE = 127, STATUS_SIGNALED = 128 };
 
@@ -68,6 +74,17 @@ void compiler_words_free(struct compiler_words *w)
 
 /* ---- the child ---- */
 
+/* What its own children inherit, such as cc1. */
+static void limit(int what, size_t max)
+{
+	struct rlimit r;
+
+	if (getrlimit(what, &r) < 0 || (r.rlim_max != RLIM_INFINITY && r.rlim_max <= max))
+		return;
+	r.rlim_cur = r.rlim_max = max;
+	setrlimit(what, &r);
+}
+
 static pid_t start(char *const *argv, int input, bool with_errors, int *ret_fd)
 {
 	int fds[2];
@@ -86,6 +103,8 @@ static pid_t start(char *const *argv, int input, bool with_errors, int *ret_fd)
 			dup2(fds[1], STDERR_FILENO);
 		close(fds[0]);
 		close(fds[1]);
+		limit(RLIMIT_CPU, CPU_SECONDS_MAX);
+		limit(RLIMIT_AS, MEMORY_MAX);
 		execvp(argv[0], argv);
 		_exit(STATUS_NOT_THERE);
 	}
@@ -96,14 +115,14 @@ static pid_t start(char *const *argv, int input, bool with_errors, int *ret_fd)
 	return pid;
 }
 
-/* Everything up to the end; NULL: no memory. */
+/* Everything up to the end, or a little more than OUTPUT_MAX; NULL: no memory. */
 static char *read_all(int fd, size_t *ret_size)
 {
 	size_t n = 0, cap = 1 << 16;
 	char *text = malloc(cap);
 	ssize_t got = 1;
 
-	while (text && got) {
+	while (text && got && n <= OUTPUT_MAX) {
 		got = read(fd, text + n, cap - n - 1);
 		if (got < 0 && errno != EINTR)
 			break;
@@ -142,8 +161,14 @@ struct compiler_answer compiler_run(const struct compiler_words *w, int input, b
 	if (pid < 0)
 		return a;
 	a.output = read_all(fd, &a.size);
+	if (a.size > OUTPUT_MAX) {
+		a.why = "it wrote more than 256 MiB";
+		kill(pid, SIGKILL);
+	}
 	close(fd);
 	a.status = wait_for(pid);
+	if (a.why && !a.status)
+		a.status = STATUS_SIGNALED + SIGKILL;
 	return a;
 }
 

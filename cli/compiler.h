@@ -24,10 +24,14 @@ struct compiler_answer {
 	int status;   /* what it exited with; 127: it is not there or could not be started; 128 + the signal that ended it */
 	char *output; /* free(); NUL-terminated. NULL: no memory */
 	size_t size;
+	const char *why; /* it was ended here, status is not 0; static words. NULL: it ended by itself */
 };
 
 /*
  * compiler_run - start it, and wait for its end
+ *
+ * A header of a few lines can have macros that take for ever to expand, or fill all memory. So a compiler gets 60 seconds of
+ * processor time and 2 GiB, and is ended when its output has more than 256 MiB.
  *
  * @input       a descriptor that is its standard input, from the start of the file; -1: ours
  * @with_errors what it says on stderr is in the output, too; otherwise it goes to our stderr

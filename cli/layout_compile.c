@@ -31,6 +31,8 @@ static int run_clang(const struct compiler_words *w, int input, const char *path
 		return fail(STATUS_NOT_HERE, "clang, which --via-compiler is about, is not installed");
 	if (!ret->output)
 		return fail(STATUS_NOT_HERE, "no memory");
+	if (ret->why)
+		return fail(STATUS_USAGE, "clang was ended while it compiled %s: %s", path, ret->why);
 	return ret->status ? fail(STATUS_USAGE, "clang cannot compile %s", path) : STATUS_YES;
 }
 

@@ -48,6 +48,8 @@ static int preprocess(const char *path, const struct layout_headers *headers, co
 			      w.n ? w.p[0] : "cc", path);
 	else if (!ret->output)
 		status = fail(STATUS_NOT_HERE, "no memory");
+	else if (ret->why)
+		status = fail(STATUS_USAGE, "%s was ended while it preprocessed %s: %s", w.p[0], path, ret->why);
 	else if (ret->status)
 		status = fail(STATUS_USAGE, "%s cannot preprocess %s for %s; -I DIR names folders of headers", w.p[0], path,
 			      headers->abi->name);

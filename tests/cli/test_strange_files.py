@@ -51,6 +51,27 @@ def a_line_of_weights_without_end_is_refused():
     expect(r.returncode == 2 and b":1: a line of more than 1048576 bytes" in r.stderr, r)
 
 
+def with_compiler(text):
+    """Of a header that a shell script preprocesses."""
+    path = write("compiler.sh", "#!/bin/sh\n" + text)
+    os.chmod(path, 0o755)
+    return subprocess.run([CAIRN, "layout", write("macro.h", "#define N 1\nstruct a { int x[N]; };\n"), "a"],
+                          capture_output=True, check=False, timeout=60, env=dict(os.environ, CC=path))
+
+
+# Macros that double themselves make both of a few lines.
+@claim
+def a_compiler_has_limits():
+    r = with_compiler("ulimit -t >&2; ulimit -v >&2; exit 1\n")
+    expect(r.returncode == 2 and r.stderr.startswith(b"60\n2097152\n"), r)
+
+
+@claim
+def a_header_that_expands_without_end_is_refused():
+    r = with_compiler("exec yes 'struct b;'\n")
+    expect(r.returncode == 2 and b"more than 256 MiB" in r.stderr, r)
+
+
 @claim
 def what_is_behind_the_largest_record_is_not_passed_over():
     path = os.path.join(folder(), "large")
