@@ -3,11 +3,13 @@
  * .eh_frame and .debug_frame
  *
  * The first byte of the input says which of the two; the rest is the section, in a file with code at
- * 0x1000. Rows are asked for all over that code and where the FDEs say they are.
+ * 0x1000. Rows are asked for all over that code and where the FDEs say they are. A table is made of them, too.
  */
 #include "fuzz.h"
 
 #include <assert.h>
+
+#include <cairn/unwind.h>
 
 #include "cfi/cfi.h"
 #include "elf_builder.h"
@@ -40,6 +42,29 @@ static void ask(const struct cfi *cfi, uint64_t at)
 		ask(cfi, row.hi.v);
 }
 
+/* What was made can be opened, and each row is found where it begins. */
+static void make_table(const struct cairn_binary *bin)
+{
+	struct cairn_unwind *made, *opened;
+	struct cairn_err err = {0};
+	struct cairn_vaddr lo, hi;
+	size_t size;
+	int rc = cairn_unwind_make(bin, 1, &made, &err);
+	assert(rc == 0 || (err.code == rc && err.msg[0]));
+	if (rc < 0)
+		return;
+	const struct cairn_unwind_header *h = cairn_unwind_bytes(made, &size);
+	rc = cairn_unwind_open_mem(h, size, "made", &opened, &err);
+	assert(rc == 0);
+	for (uint32_t i = 0; i < h->n_rows; i++) {
+		const struct cairn_unwind_rule *r = cairn_unwind_row(opened, i, &lo, &hi);
+		assert(lo.v <= hi.v && (lo.v == hi.v || cairn_unwind_find(made, lo) == cairn_unwind_row(made, i, &lo, &hi)));
+		touch((const uint8_t *)cairn_unwind_words(r), r->n_regs * sizeof(*cairn_unwind_words(r)));
+	}
+	cairn_unwind_close(opened);
+	cairn_unwind_close(made);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	static const uint8_t code[0x100] = {0x90};
@@ -64,6 +89,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (binary_open_mem(file, file_size, "input", &bin, &err) == 0 && cfi_open(bin, &cfi, &err) == 0)
 		for (uint64_t at = 0; at < 2 * TEXT; at += at >= TEXT && at < TEXT + 0x100 ? 7 : 0x100)
 			ask(cfi, at);
+	if (cfi)
+		make_table(bin);
 	cfi_close(cfi);
 	cairn_binary_close(bin);
 	eb_free(b);

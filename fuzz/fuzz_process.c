@@ -6,8 +6,8 @@
  *	8   n   words of the stack, of 2 bytes each (walk_program.h)
  *
  * A small program waits in the kernel, with a stack pointer that it was told: in a function with rows, or in code of no
- * file. It has two threads. Without a compiler there is no such program. What is not reached: threads that end or start
- * while they are stopped, and those that cannot be stopped (blocked.c).
+ * file. It has three threads; one of them waits for the child of its vfork(2), and cannot be stopped, when the input says so.
+ * Without a compiler there is no such program. What is not reached: threads that end or start while they are stopped.
  */
 #include "fuzz.h"
 
@@ -39,7 +39,7 @@ enum { SHARE_FD = 9, N_WORDS = 480, SP_FIRST = 0x100, TEXT = 0x402000, JIT = 0x1
 
 enum place { IN_ROWS, BY_FRAME_POINTER, IN_NO_FILE, N_PLACES };
 
-enum { IS_NEW = 4, NO_REGISTERS = 8, TWICE = 16, PLACE = 3 };
+enum { IS_NEW = 4, NO_REGISTERS = 8, TWICE = 16, BLOCKED = 32, PLACE = 3 };
 
 /* Looks at the program until it waits, some 50 microseconds apart. */
 enum { WAITS = 100 };
@@ -56,8 +56,8 @@ struct share {
 	uint64_t kept[4]; /* rsp, rbp, rbx, r12 of the program */
 	uint64_t regs[4]; /* the same while it waits */
 	uint32_t number, value; /* futex(2): and what it waits on */
-	uint32_t place, reserved;
-	uint64_t unused[5];
+	uint32_t place, is_blocked, blocked_tid, reserved;
+	uint64_t unused[4];
 	uint64_t stack[N_WORDS];
 };
 _Static_assert(offsetof(struct share, stack) == 128 && sizeof(struct share) <= 4096, "one page");
@@ -73,8 +73,22 @@ _Static_assert(offsetof(struct share, stack) == 128 && sizeof(struct share) <= 4
 	"mov 8(%rdi), %rsp\nmov 16(%rdi), %rbp\nmov 24(%rdi), %rbx\nmov 32(%rdi), %r12\nret\n"                       \
 	".cfi_endproc\n.globl end_" #n "\nend_" #n ":\n.size wait_" #n ", . - wait_" #n "\n"
 
+/*
+ * third_thread: while share->is_blocked (84) is 1, in vfork(2) with a child that waits for 0, and ends with the thread. Its stack
+ * is the input's.
+ */
+#define THIRD_THREAD                                                                                                  \
+	".globl third_thread\n.type third_thread, @function\nthird_thread:\n"                                          \
+	"mov %rdi, %rbx\nmov $186, %eax\nsyscall\nmov %eax, 88(%rbx)\n"                                               \
+	"1: mov $202, %eax\nlea 84(%rbx), %rdi\nxor %esi, %esi\nxor %edx, %edx\nxor %r10d, %r10d\nsyscall\n"          \
+	"cmpl $1, 84(%rbx)\njne 1b\nmov $58, %eax\nsyscall\ntest %eax, %eax\nje 2f\n"                                 \
+	"mov $61, %eax\nmov $-1, %rdi\nxor %esi, %esi\nxor %edx, %edx\nxor %r10d, %r10d\nsyscall\njmp 1b\n"          \
+	"2: mov $157, %eax\nmov $1, %edi\nmov $9, %esi\nsyscall\n"                                                    \
+	"3: mov $202, %eax\nlea 84(%rbx), %rdi\nxor %esi, %esi\nmov $1, %edx\nxor %r10d, %r10d\nsyscall\n"            \
+	"cmpl $1, 84(%rbx)\nje 3b\nmov $60, %eax\nxor %edi, %edi\nsyscall\nhlt\n"
+
 static const char program_asm[] = WALK_FILE ".text\n" WAIT(0, "") WAIT(1, ".cfi_def_cfa rbp, 16\n.cfi_offset rbp, -16\n")
-	".globl begin\nbegin: mov %rsp, %rdi\ncall run\nhlt\n";
+	THIRD_THREAD ".globl begin\nbegin: mov %rsp, %rdi\ncall run\nhlt\n";
 
 static const char program_c[] =
 	"void wait_0(void *), wait_1(void *); extern const char end_0[];\n"
@@ -84,11 +98,15 @@ static const char program_c[] =
 	"static void second_thread(char *stack)\n"
 	"{ asm volatile(\"syscall\\ntest %%eax, %%eax\\njne 1f\\n0: mov $34, %%eax\\nsyscall\\njmp 0b\\n1:\"\n"
 	"  :: \"a\"(56), \"D\"(0x10f00), \"S\"(stack), \"d\"(0) : \"rcx\", \"r11\", \"memory\"); }\n"
+	"static void start_third(char *stack, void *share)\n"
+	"{ register void *r12 asm(\"r12\") = share;\n"
+	"  asm volatile(\"syscall\\ntest %%eax, %%eax\\njne 1f\\nmov %%r12, %%rdi\\njmp third_thread\\n1:\"\n"
+	"  : : \"a\"(56), \"D\"(0x10f00), \"S\"(stack), \"d\"(0), \"r\"(r12) : \"rcx\", \"r11\", \"memory\"); }\n"
 	"void run(long *sp)\n"
 	"{ volatile unsigned *share = (void *)call(9, SHARE_AT, 4096, 3, 0x11, SHARE_FD, 0);\n"
 	"  char *jit = (void *)call(9, JIT, 8192, 7, 0x32, -1, 0);\n"
 	"  for (const char *p = (const char *)wait_0; p < end_0; p++) jit[p - (const char *)wait_0] = *p;\n"
-	"  second_thread(jit + 8192);\n"
+	"  second_thread(jit + 8192); start_third((char *)SHARE_AT + 128 + SP_FIRST, (void *)share);\n"
 	"  for (;;) { share[1] = share[0];\n"
 	"    unsigned place = share[20];\n"
 	"    (place == 1 ? wait_1 : place == 2 ? (void (*)(void *))jit : wait_0)((void *)share);\n"
@@ -120,8 +138,8 @@ static bool make_program(void)
 {
 	workspace_write(&world.place, "a.S", program_asm);
 	workspace_write(&world.place, "run.c", program_c);
-	return workspace_try(&world.place, "gcc -O1 -ffreestanding -fno-stack-protector -fno-pie -no-pie -nostdlib -static -DSHARE_AT=%d -DSHARE_FD=%d -DJIT=%d "
-			     "-Wl,-Ttext=0x402000 -Wl,-e,begin -Wl,--build-id -o program a.S run.c", SHARE_AT, SHARE_FD, JIT);
+	return workspace_try(&world.place, "gcc -O1 -ffreestanding -fno-stack-protector -fno-pie -no-pie -nostdlib -static -DSHARE_AT=%d -DSHARE_FD=%d -DJIT=%d -DSP_FIRST=%d "
+			     "-Wl,-Ttext=0x402000 -Wl,-e,begin -Wl,--build-id -o program a.S run.c", SHARE_AT, SHARE_FD, JIT, SP_FIRST);
 }
 
 static pid_t start(int fd)
@@ -156,10 +174,10 @@ static void set_up(void)
 }
 
 /* As /proc says: S of one that waits. */
-static char state_of(pid_t pid)
+static char state_of(pid_t tid)
 {
 	char name[64], line[256] = "";
-	snprintf(name, sizeof(name), "/proc/%d/stat", (int)pid);
+	snprintf(name, sizeof(name), "/proc/%d/task/%d/stat", (int)world.pid, (int)tid);
 	FILE *f = fopen(name, "re");
 	if (f && !fgets(line, sizeof(line), f))
 		line[0] = 0;
@@ -173,6 +191,19 @@ static void pause_a_little(void)
 {
 	static const struct timespec t = {0, 30000};
 	nanosleep(&t, NULL);
+}
+
+/* The third thread waits for its child, or for the next time. */
+static void block(bool is_blocked)
+{
+	struct share *s = world.share;
+	uint32_t value = is_blocked;
+	if (s->is_blocked == value)
+		return;
+	__atomic_store_n(&s->is_blocked, value, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &s->is_blocked, FUTEX_WAKE, 9, NULL, NULL, 0);
+	for (int i = 0; i < WAITS && state_of((pid_t)s->blocked_tid) != (is_blocked ? 'D' : 'S'); i++)
+		pause_a_little();
 }
 
 /* The program goes on with the next turn, and waits in it. */
@@ -241,6 +272,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		world.share->stack[i] = word ? walk_value(bases, word) : 0;
 	}
 	take_turn(&h);
+	block(h.flags & BLOCKED);
 	for (int i = 0; i < 1 + !!(h.flags & TWICE); i++) {
 		int rc = take(&h, &err);
 		assert(rc == 0 || (err.code == rc && err.msg[0]));
@@ -278,6 +310,7 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 		put_one((struct head){place, 0, SP(SP_FIRST), SP(SP_FIRST + 16), 0}, by_rows, sizeof(by_rows) / 2, put);
 		put_one((struct head){place | IS_NEW, 0, SP(SP_FIRST), SP(SP_FIRST + 16), 0}, by_rbp, sizeof(by_rbp) / 2, put);
 		put_one((struct head){place | NO_REGISTERS | IS_NEW, 3, SP(SP_FIRST), SP(SP_FIRST + 48), 0}, on, sizeof(on) / 2, put);
+		put_one((struct head){place | TWICE | BLOCKED | IS_NEW, 0, SP(SP_FIRST), SP(SP_FIRST + 16), 0}, by_rows, sizeof(by_rows) / 2, put);
 		put_one((struct head){place | TWICE, 0, WALK_WORD(WALK_AT_WILD, 3), SP(SP_FIRST), 0}, on, sizeof(on) / 2, put);
 	}
 }

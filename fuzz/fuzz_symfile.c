@@ -3,12 +3,19 @@
 #include "fuzz.h"
 
 #include <assert.h>
+#include <elf.h>
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "code/gdb_list.h"
 #include "code/symfile.h"
 #include "elf_builder.h"
 #include "frame_builder.h"
+#include "workspace.h"
+
+/* Each input is a file whose lines are read. */
+const unsigned int fuzz_places_max = 300;
 
 enum { AT = 0x100000, FILE_OFF = 128 };
 
@@ -72,9 +79,63 @@ static void put_seed(void (*put)(const void *bytes, size_t size), uint16_t type,
 	eb_free(b);
 }
 
+/* ---- what compilers make ---- */
+
+static const struct {
+	const char *command;
+	/* Relocatable files are laid out by the library: .text, and what has a name that begins so, from here on. */
+	bool is_laid_out;
+} compiled[] = {
+	{"gcc -g -O1 -fno-pic -c -o jit a.c", true},
+	{"gcc -g -gdwarf-4 -O1 -fno-pic -ffunction-sections -c -o jit a.c", true},
+	/* Two sections of one name; and none that has one. */
+	{"gcc -g -O1 -fno-pic -ffunction-sections -c -o jit a.c && objcopy --rename-section .text.f=.text jit", true},
+	{"gcc -g -O1 -fno-pic -c -o jit a.c && objcopy --rename-section .text=.none jit", false},
+	{"gcc -g -O1 -fno-pic -no-pie -nostdlib -static -Wl,-e,f -Wl,-Ttext=0x400000 -o jit a.c", false},
+	{"gcc -g -gz -O1 -fno-pic -no-pie -nostdlib -static -Wl,-e,f -Wl,-Ttext=0x400000 -o jit a.c", false},
+	{"gcc -O1 -fno-pic -c -o jit a.c", true},
+};
+
+static void lay_out(uint8_t *file)
+{
+	Elf64_Ehdr *eh = (Elf64_Ehdr *)file;
+	Elf64_Shdr *sh = (Elf64_Shdr *)(file + eh->e_shoff);
+	for (int i = 0; i < eh->e_shnum; i++)
+		if (sh[i].sh_flags & SHF_EXECINSTR)
+			sh[i].sh_addr = 0x400000 + 0x1000 * (uint64_t)i;
+}
+
+static void put_compiled(const struct workspace *w, size_t which, void (*put)(const void *bytes, size_t size))
+{
+	_Alignas(8) static uint8_t bytes[FILE_OFF + (1 << 16)];
+	FILE *in = fopen(workspace_path(w, "jit"), "re");
+	size_t n = in ? fread(bytes + FILE_OFF, 1, sizeof(bytes) - FILE_OFF, in) : 0;
+	const uint64_t head[FILE_OFF / 8] = {1, 0, AT + 32, 0, 0, 0, AT + FILE_OFF, n};
+	if (in)
+		fclose(in);
+	if (n < sizeof(Elf64_Ehdr) || n == sizeof(bytes) - FILE_OFF)
+		return;
+	if (compiled[which].is_laid_out)
+		lay_out(bytes + FILE_OFF);
+	memcpy(bytes, head, sizeof(head));
+	put(bytes, FILE_OFF + n);
+}
+
+static void put_lines(void (*put)(const void *bytes, size_t size))
+{
+	struct workspace w;
+	workspace_open(&w);
+	workspace_write(&w, "a.c", "int g(int n)\n{\n\treturn n * 3;\n}\n\nint f(int n)\n{\n\treturn g(n) +\n\t\t1;\n}\n");
+	for (size_t i = 0; i < sizeof(compiled) / sizeof(compiled[0]); i++)
+		if (workspace_try(&w, "%s", compiled[i].command))
+			put_compiled(&w, i, put);
+	workspace_close(&w);
+}
+
 void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 {
 	put_seed(put, ET_REL, 0, ".eh_frame");
 	put_seed(put, ET_EXEC, 0x400100, ".eh_frame");
 	put_seed(put, ET_EXEC, 0, ".debug_frame");
+	put_lines(put);
 }
