@@ -115,6 +115,9 @@ static pid_t start(char *const *argv, int input, bool with_errors, int *ret_fd)
 	return pid;
 }
 
+/* More than a pipe holds: a sanitizer looks at all the room that read(2) is given. */
+enum { READ_MAX = 1 << 17 };
+
 /* Everything up to the end, or a little more than OUTPUT_MAX; NULL: no memory. */
 static char *read_all(int fd, size_t *ret_size)
 {
@@ -123,7 +126,8 @@ static char *read_all(int fd, size_t *ret_size)
 	ssize_t got = 1;
 
 	while (text && got && n <= OUTPUT_MAX) {
-		got = read(fd, text + n, cap - n - 1);
+		size_t room = cap - n - 1;
+		got = read(fd, text + n, room < READ_MAX ? room : READ_MAX);
 		if (got < 0 && errno != EINTR)
 			break;
 		n += got > 0 ? (size_t)got : 0;
