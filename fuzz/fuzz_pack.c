@@ -70,13 +70,18 @@ static void ask_sites(const struct cairn_pack *pack)
 static const struct cairn_binary *code(void)
 {
 	static struct cairn_binary *bin;
-	static struct db *seed;
 	size_t size;
 	if (bin)
 		return bin;
-	seed = dwarf_seed(0);
+	struct db *seed = dwarf_seed(0);
 	const uint8_t *bytes = db_finish(seed, &size);
-	if (binary_open_mem(bytes, size, "code", &bin, NULL) < 0)
+	/* The binary borrows its bytes; the seed would be lost. */
+	uint8_t *kept = malloc(size);
+	if (!kept)
+		abort();
+	memcpy(kept, bytes, size);
+	db_free(seed);
+	if (binary_open_mem(kept, size, "code", &bin, NULL) < 0)
 		abort();
 	return bin;
 }
