@@ -40,8 +40,10 @@ struct function {
 };
 
 struct comparing {
-	const struct cairn_binary *bin;
+	struct cairn_binary *bin;
 	struct elf *code;
+	struct cairn_packed packed;
+	struct cairn_pack *pack;
 	struct cairn_sites *debug, *sidecar;
 	uint64_t stride;
 	uint64_t n_pcs, n_functions, n_args, n_available, n_passed, n_passed_available, n_different;
@@ -241,19 +243,27 @@ static void open_both(struct comparing *c, const char *file, const char *debug_f
 	struct cairn_pack_make_opts make = {.size = sizeof(make), .places = true, .args = true};
 	struct cairn_sites_opts opts = {.size = sizeof(opts)};
 	struct cairn_err err = {0};
-	struct cairn_packed packed;
-	struct cairn_binary *bin;
-	struct cairn_pack *pack;
-	if (cairn_binary_open(file, &bin_opts, &bin, &err) < 0 || cairn_pack_make(bin, &make, &packed, &err) < 0)
+	if (cairn_binary_open(file, &bin_opts, &c->bin, &err) < 0 || cairn_pack_make(c->bin, &make, &c->packed, &err) < 0)
 		die(err.msg);
-	c->bin = bin;
-	c->code = binary_main(bin);
-	void *bytes = packed.bytes;
-	size_t size = packed.size;
-	struct cairn_pack_opts pack_opts = {.size = sizeof(pack_opts), .binary = bin};
-	if (cairn_pack_open_mem(bytes, size, "the sidecar", &pack_opts, &pack, &err) < 0 || cairn_pack_check(pack, &err) < 0 ||
-	    cairn_pack_sites(pack, bin, &c->sidecar, &err) < 0 || cairn_sites_open(bin, &opts, &c->debug, &err) < 0)
+	c->code = binary_main(c->bin);
+	struct cairn_pack_opts pack_opts = {.size = sizeof(pack_opts), .binary = c->bin};
+	if (cairn_pack_open_mem(c->packed.bytes, c->packed.size, "the sidecar", &pack_opts, &c->pack, &err) < 0 ||
+	    cairn_pack_check(c->pack, &err) < 0 || cairn_pack_sites(c->pack, c->bin, &c->sidecar, &err) < 0 ||
+	    cairn_sites_open(c->bin, &opts, &c->debug, &err) < 0)
 		die(err.msg);
+}
+
+static void close_both(struct comparing *c)
+{
+	for (size_t i = 0; i < c->functions.n; i++)
+		VEC_FREE(&c->functions.p[i].asked);
+	cairn_sites_close(c->debug);
+	cairn_sites_close(c->sidecar);
+	cairn_pack_close(c->pack);
+	cairn_packed_free(&c->packed);
+	cairn_binary_close(c->bin);
+	map_fini(&c->function_at);
+	VEC_FREE(&c->functions);
 }
 
 int main(int argc, char **argv)
@@ -270,5 +280,6 @@ int main(int argc, char **argv)
 	printf("%" PRIu64 " addresses, %" PRIu64 " functions, %" PRIu64 " parameters (%" PRIu64 " available), %" PRIu64
 	       " asked of callers (%" PRIu64 " available): %" PRIu64 " differences\n",
 	       c.n_pcs, c.n_functions, c.n_args, c.n_available, c.n_passed, c.n_passed_available, c.n_different);
+	close_both(&c);
 	return c.n_different || !c.n_args;
 }
