@@ -241,7 +241,9 @@ static bool is_plain_push(const ZydisDecodedInstruction *zi)
  * Instructions whose result the single step changes (rule 8). pushf stores the trap flag. syscall leaves the flags in r11 and the
  * address behind the copy in rcx, and a child that it makes has no copy to go on in. A far call leaves 4 bytes of address, where
  * the kernel repairs 8. The kernel itself emulates sgdt, sidt, sldt, str and smsw (UMIP), which ends no step: what follows the copy
- * is executed. An xbegin is aborted by the trap, and goes on at a distance from the copy.
+ * is executed. An xbegin is aborted by the trap, and goes on at a distance from the copy. On Intel's processors sysenter
+ * returns to another address, and the fault of AMD's vmmcall, which a hypervisor raises, has the address of the copy; on
+ * AMD's the same may be true of Intel's vmcall.
  */
 static bool sees_step(const ZydisDecodedInstruction *zi)
 {
@@ -250,6 +252,9 @@ static bool sees_step(const ZydisDecodedInstruction *zi)
 	case ZYDIS_MNEMONIC_PUSHFD:
 	case ZYDIS_MNEMONIC_PUSHFQ:
 	case ZYDIS_MNEMONIC_SYSCALL:
+	case ZYDIS_MNEMONIC_SYSENTER:
+	case ZYDIS_MNEMONIC_VMCALL:
+	case ZYDIS_MNEMONIC_VMMCALL:
 	case ZYDIS_MNEMONIC_SGDT:
 	case ZYDIS_MNEMONIC_SIDT:
 	case ZYDIS_MNEMONIC_SLDT:
