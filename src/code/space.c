@@ -96,7 +96,8 @@ static int find_table(const struct code_packs *packs, struct image *i)
 {
 	struct cairn_err err = {0};
 	size_t size;
-	int rc = packs->find && i->ino ? packs->find(packs->ctx, i->image.bin, &i->image.pack, &err) : 0;
+	bool is_wanted = packs->find && i->ino && !i->image.pack && !i->refused;
+	int rc = is_wanted ? packs->find(packs->ctx, i->image.bin, &i->image.pack, &err) : 0;
 	const void *bytes = i->image.pack ? cairn_pack_section(i->image.pack, ".cairn.cfi", &size) : NULL;
 	if (rc == -ENOMEM || !bytes)
 		return rc == -ENOMEM ? rc : 0;
@@ -122,15 +123,24 @@ static int make_table(struct image *i, unsigned int threads)
 	if (rc == 0 && is_empty && !i->image.table.n_rows)
 		rc = err_set(&err, -ENODATA, "it has no call frame information");
 	cfi_close(cfi);
-	if (rc < 0)
+	if (rc == -ENOMEM) {
+		/* The next one who asks tries again. */
+		unwind_table_fini(&i->image.table);
+		i->image.table = (struct unwind_table){0};
+		free(i->table_bytes);
+		i->table_bytes = NULL;
+	} else if (rc < 0) {
 		snprintf(i->image.note, sizeof(i->image.note), "%s", err.msg);
+	}
+	i->has_tried_table = rc != -ENOMEM;
 	return rc == -ENOMEM ? rc : 0;
 }
 
 static int get_table(const struct code_space *space, struct image *i)
 {
-	i->has_tried_table = true;
 	int rc = find_table(&space->packs, i);
+	if (rc == 1)
+		i->has_tried_table = true;
 	return rc ? (rc < 0 ? rc : 0) : make_table(i, space->source.threads);
 }
 

@@ -422,25 +422,28 @@ static struct elf *symbol_file(const struct cairn_binary *bin)
 	return debug && elf_has_symtab(debug) ? debug : bin->main;
 }
 
-const struct functions *binary_functions(const struct cairn_binary *bin)
+int binary_functions(const struct cairn_binary *bin, const struct functions **ret, struct cairn_err *err)
 {
 	struct lazy *lazy = bin->lazy;
+	int rc = 0;
 	if (!atomic_load_explicit(&lazy->functions_ready, memory_order_acquire)) {
 		pthread_mutex_lock(&lazy->lock);
-		/* Damaged symbols are no symbols: an address without a name is still an address. */
-		if (!lazy->functions_ready &&
-		    functions_init(&lazy->functions, symbol_file(bin), NULL) == 0)
+		if (!lazy->functions_ready)
+			rc = functions_init(&lazy->functions, symbol_file(bin), NULL);
+		if (rc == 0)
 			atomic_store_explicit(&lazy->functions_ready, true, memory_order_release);
 		pthread_mutex_unlock(&lazy->lock);
 	}
-	return lazy->functions_ready ? &lazy->functions : NULL;
+	/* Damaged symbols are no symbols: an address without a name is still an address. */
+	*ret = rc == 0 ? &lazy->functions : NULL;
+	return rc == -ENOMEM ? err_nomem(err, "function symbols") : 0;
 }
 
 bool cairn_binary_symbol_of(const struct cairn_binary *bin, struct cairn_vaddr at,
 			    const char **ret_name, struct cairn_vaddr *ret_start)
 {
-	const struct functions *functions = binary_functions(bin);
-	const struct elf_symbol *s = functions ? functions_at(functions, at) : NULL;
+	const struct functions *functions;
+	const struct elf_symbol *s = binary_functions(bin, &functions, NULL) == 0 && functions ? functions_at(functions, at) : NULL;
 	if (!s)
 		return false;
 	*ret_name = s->name;

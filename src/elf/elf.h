@@ -184,9 +184,14 @@ struct elf *binary_main(const struct cairn_binary *bin);
 struct elf *binary_debug(const struct cairn_binary *bin);
 struct elf *binary_alt(const struct cairn_binary *bin);
 
-/* Function symbols of a binary by address, made on first use; NULL when they are damaged. Threads: any. */
+/*
+ * binary_functions - function symbols of a binary by address, made on first use
+ *
+ * @ret  borrowed; NULL when they are damaged
+ * Returns 0, -ENOMEM; the next call tries again. Threads: any.
+ */
 struct functions;
-const struct functions *binary_functions(const struct cairn_binary *bin);
+int binary_functions(const struct cairn_binary *bin, const struct functions **ret, struct cairn_err *err);
 
 /*
  * binary_open_dwo, binary_open_dwp - a file with a part of the DWARF: a unit's .dwo, the package of all

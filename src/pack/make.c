@@ -345,8 +345,10 @@ static int encode(struct making *m, const struct cairn_binary *bin, unsigned int
 	struct bytes *header = add(m, ".cairn", SHT_PROGBITS, "");
 	encode_header(&m->code, m->joined.n_frames, m->gathering.n_left_out, header);
 	encode_binding(binary_main(bin), add(m, ".cairn.binding", SHT_PROGBITS, "segments, and pages of code"));
-	const struct functions *functions = binary_functions(bin);
-	int rc = functions ? symbol_table_make(functions, m->code.all, &m->strings, &m->symbols) : 0;
+	const struct functions *functions;
+	int rc = binary_functions(bin, &functions, err);
+	if (rc == 0 && functions)
+		rc = symbol_table_make(functions, m->code.all, &m->strings, &m->symbols);
 	if (rc == -ERANGE)
 		return err_set(err, rc, "%s: too many or too long symbols", cairn_binary_path(bin));
 	if (rc < 0)
@@ -421,6 +423,16 @@ static int write_out(struct making *m, const struct cairn_binary *bin, struct ca
 	return 0;
 }
 
+static int need_symbols(const struct cairn_binary *bin, struct cairn_err *err)
+{
+	const struct functions *functions;
+	int rc = binary_functions(bin, &functions, err);
+	if (rc < 0 || (functions && functions->ranges.n))
+		return rc;
+	return err_lines(err, -ENODATA, cairn_binary_search_log(bin), "%s has neither debug information nor symbols",
+			 cairn_binary_path(bin));
+}
+
 static int make(struct making *m, const struct cairn_binary *bin, const struct cairn_pack_make_opts *opts,
 		struct cairn_packed *ret, struct cairn_err *err)
 {
@@ -450,9 +462,8 @@ static int make(struct making *m, const struct cairn_binary *bin, const struct c
 		if (rc >= 0 && opts->places)
 			rc = place_table_make(&m->places, bin, threads, &m->joined, m->code.all, &m->meanings,
 					      &m->strings, err);
-	} else if (rc >= 0 && (!binary_functions(bin) || !binary_functions(bin)->ranges.n)) {
-		rc = err_lines(err, -ENODATA, cairn_binary_search_log(bin), "%s has neither debug information nor symbols",
-			       cairn_binary_path(bin));
+	} else if (rc >= 0) {
+		rc = need_symbols(bin, err);
 	}
 	if (rc >= 0)
 		rc = encode(m, bin, threads, err);

@@ -135,10 +135,13 @@ static bool leave_stub(const struct called *c, uint64_t at, uint64_t *ret)
 static int body_at(const struct called *c, const struct code_image *image, struct cairn_vaddr vaddr, uint64_t at,
 		   struct body *ret, struct cairn_err *err)
 {
-	const struct functions *functions = binary_functions(image->bin);
-	const struct elf_symbol *s = functions ? functions_at(functions, vaddr) : NULL;
+	const struct functions *functions;
 	struct cairn_vaddr lo, hi;
-	int rc = 1;
+	int rc = binary_functions(image->bin, &functions, err);
+	if (rc < 0)
+		return rc;
+	const struct elf_symbol *s = functions ? functions_at(functions, vaddr) : NULL;
+	rc = 1;
 	if (s && s->size) {
 		lo = s->at;
 		hi.v = s->at.v + s->size;
