@@ -43,13 +43,23 @@ static inline struct cairn_btf *btf_of(const struct btf_chain *chain)
 /* "n" and "v1"; NULL and "none": NO_LOC. */
 enum cairn_btf_dialect btf_dialect(const char *word);
 
+/* A blob that was made, and the file it goes to. */
+struct btf_made {
+	const char *path;
+	const void *bytes;
+	size_t size;
+	const struct cairn_btf *base; /* NULL: none */
+	uint32_t n_before;	      /* records of its input */
+};
+
 /*
- * btf_write - write a blob that was made, and say how many records it has and its input had
+ * btf_write - write blobs that were made, all or none, and say how many records each has and its input had
  *
- * @base    of the blob; NULL: none
+ * @made  @n of them, as cairn_file_write_together() takes files; at most BTF_MADE_MAX
  * Returns an exit status.
  */
-int btf_write(const char *path, const void *bytes, size_t size, const struct cairn_btf *base, uint32_t n_before, bool json);
+enum { BTF_MADE_MAX = 2 };
+int btf_write(const struct btf_made *made, size_t n, bool json);
 
 /*
  * btf_linux_version - a version of Linux for the library's checks: "6.18", "6.18.44-cloud", "all" (0); "": this machine's

@@ -24,21 +24,37 @@ static void tell(const char *path, size_t size, uint32_t n, uint32_t n_before, b
 	json_close(&j);
 }
 
-int btf_write(const char *path, const void *bytes, size_t size, const struct cairn_btf *base, uint32_t n_before, bool json)
+static int count_records(const struct btf_made *made, uint32_t *ret)
 {
-	struct cairn_btf_open_opts opts = {.size = sizeof(opts), .base = base};
+	struct cairn_btf_open_opts opts = {.size = sizeof(opts), .base = made->base};
 	struct cairn_err err = {0};
-	struct cairn_btf *made;
-	int r = cairn_btf_open_mem(bytes, size, path, &opts, &made, &err);
+	struct cairn_btf *btf;
+	int r = cairn_btf_open_mem(made->bytes, made->size, made->path, &opts, &btf, &err);
 
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NO);
-	uint32_t n = cairn_btf_end_id(made) - cairn_btf_start_id(made);
+	*ret = cairn_btf_end_id(btf) - cairn_btf_start_id(btf);
+	cairn_btf_close(btf);
+	return STATUS_YES;
+}
 
-	cairn_btf_close(made);
-	r = cairn_file_write(path, bytes, size, &err);
+int btf_write(const struct btf_made *made, size_t n, bool json)
+{
+	struct cairn_file files[BTF_MADE_MAX] = {0};
+	uint32_t records[BTF_MADE_MAX];
+	struct cairn_err err = {0};
+	int status = STATUS_YES;
+
+	for (size_t i = 0; !status && i < n; i++) {
+		files[i] = (struct cairn_file){made[i].path, made[i].bytes, made[i].size};
+		status = count_records(&made[i], &records[i]);
+	}
+	if (status)
+		return status;
+	int r = cairn_file_write_together(files, n, &err);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
-	tell(path, size, n, n_before, json);
+	for (size_t i = 0; i < n; i++)
+		tell(made[i].path, made[i].size, records[i], made[i].n_before, json);
 	return STATUS_YES;
 }

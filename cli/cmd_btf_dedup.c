@@ -59,7 +59,8 @@ static int write_result(const struct dedup_values *values, const struct btf_chai
 
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
-	int status = btf_write(values->out, bytes, size, cairn_btf_base(chain->p[n_bases]), before, values->json);
+	const struct btf_made made = {values->out, bytes, size, cairn_btf_base(chain->p[n_bases]), before};
+	int status = btf_write(&made, 1, values->json);
 
 	free(bytes);
 	return status;
@@ -75,8 +76,8 @@ static int dedup(const struct dedup_values *values, const struct cairn_btf *btf)
 
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
-	int status = btf_write(values->out, bytes, size, cairn_btf_base(btf), cairn_btf_end_id(btf) - cairn_btf_start_id(btf),
-			       values->json);
+	const struct btf_made made = {values->out, bytes, size, cairn_btf_base(btf), cairn_btf_end_id(btf) - cairn_btf_start_id(btf)};
+	int status = btf_write(&made, 1, values->json);
 
 	free(bytes);
 	return status;

@@ -42,13 +42,17 @@ static int write_both(const struct distil_values *values, const struct cairn_btf
 	if (asprintf(&path, "%s.base", values->out) < 0)
 		return fail(STATUS_NOT_HERE, "no memory");
 	int r = cairn_btf_open_mem(base, base_size, path, &open, &on, &err);
-	int status = r < 0 ? fail_err(r, &err, STATUS_NO)
-			   : btf_write(path, base, base_size, NULL, cairn_btf_start_id(btf) - 1, values->json);
+	int status = r < 0 ? fail_err(r, &err, STATUS_NO) : STATUS_YES;
 
-	if (!status)
-		status = btf_write(values->out, split, split_size, on, cairn_btf_end_id(btf) - cairn_btf_start_id(btf), values->json);
-	if (r == 0)
+	if (!status) {
+		const struct btf_made made[] = {
+			{path, base, base_size, NULL, cairn_btf_start_id(btf) - 1},
+			{values->out, split, split_size, on, cairn_btf_end_id(btf) - cairn_btf_start_id(btf)},
+		};
+
+		status = btf_write(made, 2, values->json);
 		cairn_btf_close(on);
+	}
 	free(path);
 	return status;
 }

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <cairn/file.h>
 #include <cairn/lock.h>
@@ -26,13 +26,15 @@ struct lock_run {
 	int missing;               /* STATUS_NO: a locked type is gone, which was told */
 };
 
-static int read_lock(struct lock_run *l)
+static int read_lock(struct lock_run *l, bool is_update)
 {
 	struct cairn_err err = {0};
+	struct stat st;
 	size_t size;
 	char *text;
 
-	if (access(l->lock_path, F_OK))
+	/* What is written to a terminal or a pipe cannot be read back, and would be waited for. */
+	if (stat(l->lock_path, &st) || (is_update && !S_ISREG(st.st_mode)))
 		return STATUS_YES;
 	int status = layout_read_text(l->lock_path, &text, &size);
 	if (status)
@@ -230,7 +232,7 @@ static int verify(const struct lock_run *l, bool json)
 static int run(struct lock_run *l, const struct cairn_abi *abi, const struct layout_values *values,
 	       char *const *patterns, size_t n_patterns)
 {
-	int status = read_lock(l);
+	int status = read_lock(l, values->update);
 
 	if (status)
 		return status;

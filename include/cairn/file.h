@@ -23,8 +23,10 @@ CAIRN_BEGIN_DECLS
  * The bytes go to a file without a name, which is synced and then renamed over @path: a reader sees the old
  * content or the new one, also after a full disk or a kill -9.
  *
- * @path  a symbolic link is followed, but by root one of another user is not, in no place of the path (-EPERM); a file that is replaced passes its permissions on; what is no regular file (a
- *        terminal, a pipe) is written to directly
+ * @path  a symbolic link is followed. Root does not follow one of another user, in no place of the path, and other users
+ *        none that a third one made in a sticky directory that all may write to (-EPERM). A file that is replaced passes its
+ *        permissions on. What is no regular file (a terminal, a pipe) is written to directly; a pipe of another user is
+ *        refused where a link would be
  * Returns 0, or what the system said: -ENOENT (no such directory), -EACCES, -EISDIR, -ENOSPC, -EFBIG, -EIO; -ENOMEM;
  * -EBADMSG: an input became shorter while it was mapped (cairn_inputs_shortened(), cairn/inputs.h), and what was made of it is not shown.
  * Then @path is as it was. Cost: one write, two fsync. Threads: any; of two writers of one file, the last wins.

@@ -73,14 +73,14 @@ static int open_named(struct atomic_file *f, mode_t mode)
 	return -1;
 }
 
-/* A terminal, a pipe, /dev/null: found by its whole path, as /dev/stdout leads to files that have none. */
+/* A terminal, a pipe, /dev/null. */
 static int open_special(struct atomic_file *f, struct cairn_err *err)
 {
 	struct stat st;
 
-	f->fd = open(f->shown, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	f->fd = own_path_open_special(f->shown, err);
 	if (f->fd < 0)
-		return sys_err(err, f->shown, "open it for writing");
+		return f->fd;
 	if (!fstat(f->fd, &st) && S_ISREG(st.st_mode))
 		return err_set(err, -EAGAIN, "%s: became another file while it was opened", f->shown);
 	return 0;

@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#include <linux/magic.h>
 
 #include "base/scope.h"
 
@@ -20,6 +23,7 @@ struct walk {
 	int dir;
 	char *rest; /* what is still to be walked */
 	unsigned int n_links;
+	bool keeps_proc; /* a link in /proc that is last is a name: it leads to what may have no path */
 	struct cairn_err *err;
 };
 
@@ -46,6 +50,16 @@ static int walk_on(struct walk *w, char *path)
 	return 0;
 }
 
+/* Root trusts nobody else. Others trust whoever made the directory, but not all who may write to it: as fs.protected_symlinks has it. */
+static bool is_planted(const struct walk *w, const struct stat *st)
+{
+	struct stat dir;
+
+	if (!geteuid() || !st->st_uid || st->st_uid == geteuid())
+		return !geteuid() && st->st_uid;
+	return fstat(w->dir, &dir) || ((dir.st_mode & S_ISVTX) && (dir.st_mode & S_IWOTH) && dir.st_uid != st->st_uid);
+}
+
 /* The link @name in the directory, whose owner is known, before what is left. */
 static int follow(struct walk *w, const char *name, const struct stat *st, const char *left)
 {
@@ -56,7 +70,7 @@ static int follow(struct walk *w, const char *name, const struct stat *st, const
 	if (n < 0)
 		return failed(w);
 	to[n] = 0;
-	if (!geteuid() && st->st_uid)
+	if (is_planted(w, st))
 		return err_set(w->err, -EPERM, "%s: not written: %s is a symbolic link of another user (uid %u), to %s", w->shown,
 			       name, (unsigned int)st->st_uid, to);
 	if (w->n_links++ == LINKS_MAX)
@@ -89,6 +103,13 @@ static int enter(struct walk *w, const char *name, const char *left)
 	return 0;
 }
 
+static bool is_in_proc(int dir)
+{
+	struct statfs fs;
+
+	return !fstatfs(dir, &fs) && fs.f_type == PROC_SUPER_MAGIC;
+}
+
 /* 1: the last component is reached, in *@ret; 0: one was walked. */
 static int step(struct walk *w, char **ret)
 {
@@ -102,29 +123,61 @@ static int step(struct walk *w, char **ret)
 		return err_nomem(w->err, "a path");
 	if (*left)
 		return enter(w, name, left);
-	if (n && !fstatat(w->dir, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISLNK(st.st_mode))
+	bool is_link = n && !fstatat(w->dir, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISLNK(st.st_mode);
+	if (is_link && !(w->keeps_proc && is_in_proc(w->dir)))
 		return follow(w, name, &st, left);
 	*ret = strdup(n ? name : ".");
 	return *ret ? 1 : err_nomem(w->err, "a path");
 }
 
-int own_path_open(const char *path, char **ret_name, struct cairn_err *err)
+static int open_walked(struct walk *w, const char *path, char **ret_name)
 {
-	struct walk w = {.shown = path, .dir = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC), .err = err};
 	char *all = strdup(path);
 	int rc;
 
 	*ret_name = NULL;
+	w->dir = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (!all)
-		rc = err_nomem(err, "a path");
+		rc = err_nomem(w->err, "a path");
 	else
-		rc = w.dir < 0 ? failed(&w) : walk_on(&w, all);
+		rc = w->dir < 0 ? failed(w) : walk_on(w, all);
 	while (!rc)
-		rc = step(&w, ret_name);
-	free(w.rest);
+		rc = step(w, ret_name);
+	free(w->rest);
 	if (rc == 1)
-		return w.dir;
-	if (w.dir >= 0)
-		close(w.dir);
+		return w->dir;
+	if (w->dir >= 0)
+		close(w->dir);
 	return rc;
+}
+
+int own_path_open(const char *path, char **ret_name, struct cairn_err *err)
+{
+	struct walk w = {.shown = path, .err = err};
+
+	return open_walked(&w, path, ret_name);
+}
+
+/* A pipe that another user made is his ear. One without a name was handed to us. */
+static int check_pipe(const struct walk *w, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(w->dir, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISFIFO(st.st_mode) || !is_planted(w, &st))
+		return 0;
+	return err_set(w->err, -EPERM, "%s: not written: it is a pipe of another user (uid %u)", w->shown, (unsigned int)st.st_uid);
+}
+
+int own_path_open_special(const char *path, struct cairn_err *err)
+{
+	struct walk w = {.shown = path, .keeps_proc = true, .err = err};
+	SCOPE_FREE char *name = NULL;
+	SCOPE_CLOSE int dir = open_walked(&w, path, &name);
+
+	if (dir < 0)
+		return dir;
+	bool is_in = is_in_proc(dir);
+	int rc = check_pipe(&w, name);
+	int fd = rc ? rc : openat(dir, name, O_WRONLY | O_CLOEXEC | O_NOCTTY | (is_in ? 0 : O_NOFOLLOW));
+	return rc || fd >= 0 ? fd : err_set(err, -errno, "%s: cannot open it for writing: %s", path, strerror(errno));
 }

@@ -8,9 +8,11 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -135,6 +137,94 @@ static void what_others_may_write_is_not_believed(void **state)
 	end_child(&child);
 }
 
+/* ---- planted directories ---- */
+
+enum { NOBODY = 65534, THIRD = 1 };
+static bool plant_is_harmless;
+#define UPPER "/tmp/cairn-65534"
+
+/* An empty /tmp and /run of its own, in which @plant has put something. 0; 77: not permitted; 1: a notice was left, or something made. */
+static int leave_where_planted(void (*plant)(void))
+{
+	const struct notice n = {.process = {.pid = 1}, .supervisor = 1, .registry = 1, .size = 1};
+	struct stat st;
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount("none", "/tmp", "tmpfs", 0, "mode=1777") ||
+	    mount("none", "/run", "tmpfs", 0, "mode=0755"))
+		return 77;
+	if (mkdir("/tmp/elsewhere", 0777) || chmod("/tmp/elsewhere", 0777))
+		return 1;
+	plant();
+	if (seteuid(NOBODY))
+		return 77;
+	int rc = notice_leave(&n, NULL);
+	if (seteuid(0))
+		return 1;
+	bool is_right = !plant_is_harmless ? rc == -EPERM : rc == 0;
+	return is_right && stat("/tmp/elsewhere/codectl", &st) && stat("/tmp/elsewhere/1", &st) ? 0 : 1;
+}
+
+static void assert_nothing_is_left(void (*plant)(void), bool is_harmless)
+{
+	int status;
+	plant_is_harmless = is_harmless;
+	pid_t child = fork();
+	if (!child)
+		_exit(leave_where_planted(plant));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void plant_nothing(void)
+{
+}
+
+static void plant_link(void)
+{
+	(void)!symlink("/tmp/elsewhere", UPPER);
+	(void)!lchown(UPPER, THIRD, THIRD);
+}
+
+static void plant_directory(void)
+{
+	(void)!mkdir(UPPER, 0777);
+	(void)!chown(UPPER, THIRD, THIRD);
+}
+
+static void plant_pipe(void)
+{
+	(void)!mkfifo(UPPER, 0666);
+	(void)!chown(UPPER, THIRD, THIRD);
+}
+
+/* Ours, but all may write there. */
+static void plant_open_directory(void)
+{
+	(void)!mkdir(UPPER, 0777);
+	(void)!chown(UPPER, NOBODY, NOBODY);
+	(void)!chmod(UPPER, 0777);
+}
+
+static void plant_link_in_our_directory(void)
+{
+	(void)!mkdir(UPPER, 0700);
+	(void)!symlink("/tmp/elsewhere", UPPER "/codectl");
+	(void)!lchown(UPPER "/codectl", THIRD, THIRD);
+	(void)!chown(UPPER, NOBODY, NOBODY);
+}
+
+static void nothing_is_left_where_another_user_leads(void **state)
+{
+	assert_nothing_is_left(plant_nothing, true);
+	assert_nothing_is_left(plant_link, false);
+	assert_nothing_is_left(plant_directory, false);
+	assert_nothing_is_left(plant_pipe, false);
+	assert_nothing_is_left(plant_open_directory, false);
+	assert_nothing_is_left(plant_link_in_our_directory, false);
+}
+
 /* Cut at every byte; a shorter last number would be another size, so the line's end is needed. */
 static void a_damaged_notice_is_refused(void **state)
 {
@@ -167,6 +257,7 @@ int main(void)
 		cmocka_unit_test(a_notice_ends_with_the_program),
 		cmocka_unit_test(a_supervisor_that_has_ended_is_not_another_process_of_its_number),
 		cmocka_unit_test(what_others_may_write_is_not_believed),
+		cmocka_unit_test(nothing_is_left_where_another_user_leads),
 		cmocka_unit_test(a_damaged_notice_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
