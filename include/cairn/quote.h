@@ -41,7 +41,7 @@ enum cairn_quote {
 	CAIRN_QUOTE_PYTHON,
 	/* Between b"..." of Python. */
 	CAIRN_QUOTE_PYTHON_BYTES,
-	/* In the format of a printf of gdb or bpftrace, which prints CAIRN_QUOTE_TEXT of the name. */
+	/* In the format of a printf of gdb or bpftrace, which prints CAIRN_QUOTE_TEXT of the name, with "%" as \x25. */
 	CAIRN_QUOTE_FORMAT,
 	/* Between "..." of a path in a probe of bpftrace. An unsafe character, a backslash and what bpftrace takes for a
 	 * pattern (* [ ]) cannot be expressed. */

@@ -139,10 +139,11 @@ static int python_bytes_unit(const struct unit *u, char to[UNIT_MAX])
 	return u->code < 0x80 && is_safe(u) ? put_same(u, to) : PUT_BYTES(u, to, "\\x%02x");
 }
 
+/* bpftrace (0.17) takes the "%n" of "%%n" for a conversion. */
 static int format_unit(const struct unit *u, char to[UNIT_MAX])
 {
 	if (u->code == '%')
-		return put_text("%%", to);
+		return put_text("\\\\x25", to);
 	if (u->code == '"' || u->code == '\\')
 		return put_escaped(u, to);
 	return is_safe(u) ? put_same(u, to) : PUT_BYTES(u, to, "\\\\x%02x");
