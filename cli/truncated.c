@@ -7,27 +7,28 @@
 #include "truncated.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cairn/inputs.h>
 
 #include "cmd.h"
 
-static void put(const char *text)
-{
-	(void)!write(STDERR_FILENO, text, strlen(text));
-}
-
+/* In one piece, so that what another process writes there does not come between. */
 static void tell(const char *name)
 {
-	put("cairn: ");
-	put(name);
-	put(": became shorter, or could not be read, while it was being read; run this again when it is complete\n");
+	static const char before[] = "cairn: ",
+			  after[] = ": became shorter, or could not be read, while it was being read; run this again when it is complete\n";
+	const struct iovec parts[] = {{(void *)before, sizeof(before) - 1}, {(void *)name, strlen(name)}, {(void *)after, sizeof(after) - 1}};
+
+	(void)!writev(STDERR_FILENO, parts, 3);
 }
 
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
+	static atomic_flag told = ATOMIC_FLAG_INIT;
 	const char *name = info->si_code > 0 ? cairn_input_at(info->si_addr) : NULL;
 
 	if (!name) {
@@ -37,6 +38,9 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 			raise(number);
 		return;
 	}
+	/* Several threads may come here at once. The first of them ends all. */
+	while (atomic_flag_test_and_set(&told))
+		pause();
 	tell(name);
 	_exit(STATUS_DAMAGED);
 }

@@ -116,6 +116,8 @@ def a_file_that_is_cut_at_any_moment_kills_no_verb(verb):
         # At these addresses of the sanitizers' program addr may have no answer, whole or cut.
         answered = (0, before) if verb == "addr" else (0,)
         expect(process.returncode >= 0 and (process.returncode in answered or err), verb, statuses, err)
+        # Also when several threads met the end at once.
+        expect(err.count(b"became shorter") <= 1 and b"cairn: cairn:" not in err, verb, err)
         # It may have been cut after all was read and written.
         expect(contents(path + ".out") in (whole, None), verb, statuses, err)
     expect([name for name in os.listdir(folder()) if name.endswith(".tmp")] == [], os.listdir(folder()))
