@@ -334,10 +334,9 @@ static int check_refused(const struct cairn_trace *t, struct cairn_err *err)
 		return 0;
 	cairn_site_text(t->probes.p[first->pub.probe]->pub.function, first->pub.site, t->opts.show_name, where,
 			sizeof(where));
-	return err_set(err, -ENOENT,
-		       "%u of %u places cannot be probed as asked; the first, %s: %s%s", refused,
-		       refused + ready, where, first->pub.refused,
-		       ready ? "\n--best-effort attaches the others" : "");
+	return err_lines(err, -ENOENT, ready ? "--best-effort attaches the others" : "",
+			 "%u of %u places cannot be probed as asked; the first, %s: %s", refused, refused + ready, where,
+			 first->pub.refused);
 }
 
 static int open_pidfd(struct cairn_trace *t, struct cairn_err *err)

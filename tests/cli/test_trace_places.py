@@ -361,7 +361,7 @@ def a_bad_place_leaves_a_pattern_and_stops_a_name():
     r = cairn("trace", "--no-sidecar", "--dry-run", "-c", path, "flag*")
     expect(r.status == 0 and "nothing would be attached" not in r.err, r)
     r = trace("-c", path, "flag_*", "flags")
-    expect(r.status == 1 and not r.out and "1 of 3 places" in r.err, r)
+    expect(r.status == 1 and not r.out and "1 of 3 places" in r.err and "\n--best-effort attaches the others\n" in r.err, r)
     r = trace("-c", path, "flags*")
     expect(r.status == 1 and not r.out, r)
 
