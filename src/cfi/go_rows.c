@@ -4,7 +4,8 @@
  *
  * A stripped one has no call frame information. Its runtime unwinds by .gopclntab, which says how far the stack pointer is below the
  * return address, and that is a row. No register is kept by Go's functions for their callers: all are lost. A function that goes
- * to another stack has no row from which the caller could be told, and none is made.
+ * to another stack has no row from which the caller could be told, and none is made. Two of these never come back: what they
+ * call on the scheduler's stack begins there. Go's own traceback ends at them, too.
  *
  * Linkers write .debug_frame for Go's functions, which does not know where a goroutine or a thread begins: of a function that nobody called
  * it says what its frame was, and rows would lead on into what is no stack. There .gopclntab counts.
@@ -12,8 +13,10 @@
 #include "cfi/go_rows.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "elf/gopclntab.h"
+#include "insn/stack.h"
 
 enum {
 	RSP = 7,
@@ -30,6 +33,7 @@ struct go_run {
 };
 
 struct go_rows {
+	const struct elf *elf;
 	struct rule_set *rules;
 	VEC(struct go_run) runs;
 	int rc;
@@ -60,16 +64,45 @@ static int put_frame(void *ctx, uint64_t lo, uint64_t hi, int64_t below)
 	return put(g, lo, &w, false);
 }
 
-static int put_function(struct go_rows *g, const struct gopclntab *t, const struct go_function *f)
+static int put_outermost(struct go_rows *g, uint64_t lo)
 {
 	struct rule_words w;
-	int rc = 0;
-	if (f->is_outermost) {
-		rule_cfa(&w, CAIRN_UNWIND_CFA_REG, CAIRN_UNWIND_OUTERMOST, RSP, 0, 0);
-		rc = put(g, f->lo, &w, true);
-	} else if (!f->switches_stack) {
-		rc = gopclntab_frames(t, f, put_frame, g);
+	rule_cfa(&w, CAIRN_UNWIND_CFA_REG, CAIRN_UNWIND_OUTERMOST, RSP, 0, 0);
+	return put(g, lo, &w, true);
+}
+
+static bool leaves_for_good(const char *name)
+{
+	return strcmp(name, "runtime.mcall") == 0 || strcmp(name, "runtime.morestack") == 0;
+}
+
+/* After the instruction that loads the stack pointer; 0 when there is none. */
+static uint64_t on_the_other_stack(const struct elf *e, const struct go_function *f)
+{
+	const uint8_t *code;
+	struct insn_stack insn;
+	size_t n;
+	if (!elf_code_at(e, (struct cairn_vaddr){f->lo}, &code, &n) || n < f->hi - f->lo)
+		return 0;
+	for (uint64_t at = f->lo; at < f->hi; at += insn.len) {
+		if (!insn_stack(code + (at - f->lo), f->hi - at, at, &insn))
+			return 0;
+		if (insn.sp == STACK_UNKNOWN)
+			return at + insn.len;
 	}
+	return 0;
+}
+
+static int put_function(struct go_rows *g, const struct gopclntab *t, const struct go_function *f)
+{
+	uint64_t away = f->switches_stack && leaves_for_good(f->name) ? on_the_other_stack(g->elf, f) : 0;
+	int rc = 0;
+	if (f->is_outermost)
+		rc = put_outermost(g, f->lo);
+	else if (!f->switches_stack)
+		rc = gopclntab_frames(t, f, put_frame, g);
+	else if (away && away < f->hi)
+		rc = put_outermost(g, away);
 	return rc < 0 ? rc : put(g, f->hi, NULL, false);
 }
 
@@ -117,7 +150,7 @@ static int merge(const struct go_rows *g, const struct rule_runs *old, struct ru
 
 int go_rows_merge(const struct elf *e, struct rule_runs *runs, struct rule_set *rules, uint64_t *ret_bytes)
 {
-	struct go_rows g = {.rules = rules};
+	struct go_rows g = {.elf = e, .rules = rules};
 	struct rule_runs merged = {0};
 	struct gopclntab t;
 	if (!gopclntab_open(e, &t))

@@ -910,19 +910,70 @@ func main() {
 """
 
 
-@claim
-def a_stripped_go_program_has_names_and_complete_stacks():
+# Threads whose goroutines wait look for others, in the scheduler.
+GO_IDLE = """
+package main
+
+import (
+	"os"
+	"runtime"
+	"sync"
+)
+
+func main() {
+	runtime.GOMAXPROCS(6)
+	var all sync.WaitGroup
+	for i := 0; i < 12; i++ {
+		all.Add(1)
+		go func() {
+			x := 0
+			for k := 0; k < 20000000; k++ {
+				x += k
+			}
+			all.Done()
+			select {}
+		}()
+	}
+	all.Wait()
+	os.Stdout.WriteString("ready\\n")
+	b := make([]byte, 1)
+	os.Stdin.Read(b)
+}
+"""
+
+
+def build_go(name, text):
+    """The program, whole and stripped."""
     need("go")
-    where = os.path.join(folder(), "go")
+    where = os.path.join(folder(), name)
     os.mkdir(where)
     source, whole, stripped = (os.path.join(where, name) for name in ("work.go", "whole", "stripped"))
     with open(source, "w", encoding="utf-8") as file:
-        file.write(GO)
-    environment = dict(os.environ, GOCACHE=os.path.join(where, "cache"), HOME=where, GO111MODULE="off", GOFLAGS="", CGO_ENABLED="0")
+        file.write(text)
+    environment = dict(os.environ, GOCACHE=os.path.join(folder(), "go-cache"), HOME=where, GO111MODULE="off", GOFLAGS="", CGO_ENABLED="0")
     made = run("go", "build", "-o", whole, source, env=environment)
     if made.status:
         raise Skip("go builds nothing here: " + made.err[-200:])
     run(need("strip"), whole, "-o", stripped, check=True)
+    return whole, stripped
+
+
+@claim_each("whole", "stripped")
+def what_go_calls_on_the_schedulers_stack_begins_there(which):
+    """runtime.mcall() goes there and does not come back."""
+    program = build_go("idle-" + which, GO_IDLE)[which == "stripped"]
+    with Running(program) as p:
+        r = cairn("stack", "-s", "--no-cache", "--json", p.pid)
+    names = [[f["functions"][0]["function"] for f in t["frames"] if f["functions"]] for t in r.objects()]
+    called = [t for t, name in zip(r.objects(), names) if "runtime.mcall" in name]
+    expect(called, names)
+    for t in called:
+        expect(t["end"] == "outermost" and t["frames"][-1]["functions"][0]["function"] == "runtime.mcall", t)
+
+
+@claim
+def a_stripped_go_program_has_names_and_complete_stacks():
+    whole, stripped = build_go("go", GO)
     # Rows are those of .debug_frame where both know the frame.
     ours = [(int(row["lo"], 16), row["cfa"]) for row in cairn("unwind", "dump", "--json", stripped, check=True).objects()]
     theirs = cairn("unwind", "dump", "--json", whole, check=True).objects()
