@@ -324,8 +324,10 @@ int core_add_loaded(struct core *core, const struct core_search *search, struct 
 	bool has_files = core->files.n;
 	int rc = search->program ? add_named(core, search, &program, err) : 0;
 	char *name = rc == 0 && !has_files && core->phdr && core->execfn && !core->note[0] ? read_string(core, core->execfn) : NULL;
-	if (name)
+	if (name && name[0])
 		rc = add_file(core, search, name, 0, &program, err);
+	else if (name)
+		snprintf(core->note, sizeof(core->note), "the core has no name of its program");
 	if (rc >= 0 && !has_files)
 		rc = add_libraries(core, search, &program, err);
 	free(program.loader);

@@ -829,6 +829,20 @@ def a_core_of_something_else_is_refused(change):
 
 
 @claim
+def a_core_with_an_empty_name_of_its_program_says_so():
+    with open(a_core(), "rb") as file:
+        core = file.read()
+    name, file_note = os.fsencode(bad_program()) + b"\0", (0x46494c45).to_bytes(4, "little") + b"CORE\0"
+    expect(name in core and file_note in core)
+    path = os.path.join(folder(), "nameless.core")
+    with open(path, "wb") as file:
+        file.write(core.replace(file_note, b"none" + file_note[4:]).replace(name, bytes(len(name))))
+    r = cairn("stack", "--no-cache", path)
+    expect(r.status == 1 and "the core has no name of its program" in r.err and "No such file" not in r.err, r)
+    expect("main+" in cairn("stack", "--no-cache", "-e", bad_program(), path).out, path)
+
+
+@claim
 def a_core_has_one_moment():
     r = cairn("stack", "-n", "2", a_core())
     expect(r.status == 2 and "one moment" in r.err, r)
