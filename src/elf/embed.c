@@ -253,6 +253,8 @@ static int embed(struct image *m, const char *out, mode_t mode, const struct cai
 		return r;
 	r = write_all(&f, m, sections, n, err);
 	if (r == 0)
+		r = atomic_file_check_inputs(err);
+	if (r == 0)
 		return atomic_file_commit(&f, err);
 	atomic_file_abort(&f);
 	return r;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Finding the sidecar of a binary: beside it, in the cache, or by making it. */
+#include <cairn/inputs.h>
 #include <cairn/pack.h>
 
 #include <elf.h>
@@ -238,12 +239,12 @@ int cairn_pack_keep(const struct cairn_binary *bin, const struct cairn_pack_sear
 	rc = cairn_pack_make(bin, &opts, ret, err);
 	if (rc >= 0)
 		rc = keep(bin, search, cached, ret, err);
-	if (rc < 0) {
+	/* Who reads a file that is still being written may well make it of the whole one in a moment. */
+	if (rc >= 0 || cairn_inputs_shortened())
+		cache_attempt_done(cached);
+	if (rc < 0)
 		cairn_packed_free(ret);
-		return rc;
-	}
-	cache_attempt_done(cached);
-	return 1;
+	return rc < 0 ? rc : 1;
 }
 
 int cairn_pack_keep_copy(const struct cairn_pack *pack, const struct cairn_pack_search *search, struct cairn_err *err)

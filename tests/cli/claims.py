@@ -39,6 +39,7 @@ TAKE_VALUES = {"gcc": (), "clang": ("--assume-unmodified",)}
 MAY_HAVE_CHANGED = "the function may already have changed it"
 
 _claims = []
+_built = {} # path: (what it was built of, the file)
 _folder = None
 _libc = ctypes.CDLL(None)
 
@@ -136,14 +137,27 @@ def folder():
     return _folder.name
 
 
+def _stamp(path):
+    st = os.stat(path)
+    return st.st_ino, st.st_size, st.st_mtime_ns
+
+
 def compile_c(name, text, compiler="gcc", flags=("-O2", "-g")):
-    """Builds the program NAME from C text and returns its path. A compiler that is missing skips."""
+    """
+    Builds the program NAME from C text and returns its path. A compiler that is missing skips. What was built before and is
+    still there is not built again: a process may be reading it, one that makes its sidecar in the background, too.
+    """
     need(compiler)
     out = os.path.join(folder(), name + "-" + compiler)
+    wanted = (text, tuple(flags))
+    built = _built.get(out)
+    if built and os.path.exists(out) and built == (wanted, _stamp(out)):
+        return out
     source = os.path.join(folder(), name + ".c")
     with open(source, "w", encoding="utf-8") as file:
         file.write(text)
     run(compiler, *flags, "-o", out, source, check=True)
+    _built[out] = (wanted, _stamp(out))
     return out
 
 

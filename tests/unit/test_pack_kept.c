@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cairn/file.h>
@@ -113,6 +115,41 @@ static void in_the_background_a_failure_is_not_repeated_at_once(void **state)
 	assert_int_equal(cairn_pack_keep(bin, &search, &packed, NULL), 1);
 	cairn_packed_free(&packed);
 	workspace_run(&space, "test $(ls attempt | wc -l) = 1");
+	cairn_binary_close(bin);
+}
+
+/* In a process of its own, as what was noticed once is told for good. 1: not refused; 2: nothing is left of it, but a mark. */
+static int keep_of_a_file_that_is_cut(void)
+{
+	struct cairn_binary *bin = program("growing", WITH_ID);
+	struct cairn_pack_search search = search_in("growing-cache");
+	struct cairn_packed packed;
+	struct stat st;
+	search.background = true;
+	if (stat(workspace_path(&space, "growing"), &st) || truncate(workspace_path(&space, "growing"), st.st_size - 1))
+		return 3;
+	if (cairn_pack_keep(bin, &search, &packed, NULL) != -EBADMSG)
+		return 1;
+	cairn_binary_close(bin);
+	return workspace_try(&space, "test -z \"$(ls -A growing-cache)\"") ? 0 : 2;
+}
+
+/* A compiler may be writing it, and the whole one is there in a moment. */
+static void a_file_that_changed_while_it_was_read_is_tried_again_at_once(void **state)
+{
+	int status;
+	pid_t child = fork();
+	if (!child)
+		_exit(keep_of_a_file_that_is_cut());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	struct cairn_binary *bin = program("growing", WITH_ID);
+	struct cairn_pack_search search = search_in("growing-cache");
+	struct cairn_packed packed;
+	search.background = true;
+	assert_int_equal(cairn_pack_keep(bin, &search, &packed, NULL), 1);
+	cairn_packed_free(&packed);
 	cairn_binary_close(bin);
 }
 
@@ -343,6 +380,7 @@ int main(void)
 		cmocka_unit_test(what_is_kept_already_is_not_made_again),
 		cmocka_unit_test(without_a_build_id_or_a_cache_nothing_is_kept),
 		cmocka_unit_test(in_the_background_a_failure_is_not_repeated_at_once),
+		cmocka_unit_test(a_file_that_changed_while_it_was_read_is_tried_again_at_once),
 		cmocka_unit_test(no_memory_for_keeping_is_an_error_and_leaves_no_half_file),
 		cmocka_unit_test(no_memory_for_comparing_is_an_error),
 		cmocka_unit_test(a_sidecar_outlives_the_binary_that_it_was_opened_for),
