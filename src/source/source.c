@@ -20,6 +20,7 @@
 #include "dwarf/types.h"
 #include "elf/elf.h"
 #include "source/btf_abi.h"
+#include "source/names.h"
 #include "source/provider.h"
 #include "source/spelling.h"
 #include "types/build.h"
@@ -46,7 +47,9 @@ struct cairn_source {
 		bool is_read;
 		VEC(uint32_t) ids;
 		VEC(char *) names; /* of the types of functions: with their scopes */
+		struct names by_name;
 	} defs, typedefs, locals;
+	struct names by_name; /* of BTF and of declarations: places are ids */
 };
 
 /* ---- opening ---- */
@@ -221,6 +224,10 @@ void cairn_source_close(struct cairn_source *s)
 	for (size_t i = 0; i < s->locals.names.n; i++)
 		free(s->locals.names.p[i]);
 	VEC_FREE(&s->locals.names);
+	names_fini(&s->defs.by_name);
+	names_fini(&s->typedefs.by_name);
+	names_fini(&s->locals.by_name);
+	names_fini(&s->by_name);
 	free(s);
 }
 
@@ -304,6 +311,12 @@ static bool is_named(const struct wish *w, const char *name)
 	if (w->is_glob)
 		return !fnmatch(w->name, name, 0);
 	return w->tail ? is_tail(name, w->name) : !strcmp(name, w->name);
+}
+
+/* The one name that is wanted, or its end; NULL: there are more. Numbers have several spellings. */
+static const char *one_name(const struct wish *w)
+{
+	return w->is_glob || w->values ? NULL : w->name;
 }
 
 static bool has_inside(const struct cairn_type *t)
@@ -436,6 +449,18 @@ static const struct source_ops dwarf_ops = {.list = list_dwarf, .list_locals = l
 
 /* ---- of a provider ---- */
 
+struct named_list {
+	const struct cairn_types *types;
+	const struct listed *list;
+};
+
+static const char *name_listed(const void *ctx, size_t place)
+{
+	const struct named_list *l = ctx;
+
+	return cairn_types_get(l->types, l->list->ids.p[place - 1])->name;
+}
+
 static int add_listed(void *ctx, uint32_t id, struct cairn_err *err)
 {
 	struct listed *to = ctx;
@@ -452,14 +477,16 @@ static int list(struct cairn_source *s, bool typedefs, struct listed *to, struct
 	return rc;
 }
 
-static int select_listed(struct cairn_source *s, const struct listed *from, const struct wish *w,
+static int select_listed(struct cairn_source *s, struct listed *from, const struct wish *w,
 			 struct cairn_source_list *found, struct cairn_err *err)
 {
 	const struct cairn_types *types = cairn_source_types(s);
-	int rc = 0;
+	struct named_list named = {types, from};
+	struct names_walk walk = {0};
+	int rc = names_find(&from->by_name, one_name(w), from->ids.n, name_listed, &named, &walk, err);
 
-	for (size_t i = 0; i < from->ids.n && rc >= 0; i++) {
-		uint32_t id = from->ids.p[i];
+	while (rc >= 0 && names_next(&walk)) {
+		uint32_t id = from->ids.p[walk.at - 1];
 
 		if (!is_wanted(w, types, cairn_types_get(types, id), s->with_typedefs))
 			continue;
@@ -483,6 +510,11 @@ static int add_local(void *ctx, uint32_t id, const char *name, struct cairn_err 
 	return err_nomem(err, "the list of types");
 }
 
+static const char *name_local(const void *ctx, size_t place)
+{
+	return ((const struct listed *)ctx)->names.p[place - 1];
+}
+
 static bool is_wanted_local(const struct wish *w, const struct cairn_types *types, const struct cairn_type *t, const char *name)
 {
 	enum cairn_type_kind kind = t->kind == CAIRN_T_CLASS ? CAIRN_T_STRUCT : t->kind;
@@ -500,11 +532,15 @@ static int select_locals(struct cairn_source *s, const struct wish *w, struct ca
 	const struct cairn_types *types = cairn_source_types(s);
 	int rc = s->locals.is_read ? 0 : s->ops->list_locals(s->provider, add_local, &s->locals, err);
 
-	s->locals.is_read = rc >= 0;
-	for (size_t i = 0; rc >= 0 && i < s->locals.ids.n; i++) {
-		uint32_t id = s->locals.ids.p[i];
+	struct names_walk walk = {0};
 
-		if (!is_wanted_local(w, types, cairn_types_get(types, id), s->locals.names.p[i]))
+	s->locals.is_read = rc >= 0;
+	if (rc >= 0)
+		rc = names_find(&s->locals.by_name, w->is_glob ? NULL : w->name, s->locals.ids.n, name_local, &s->locals, &walk, err);
+	while (rc >= 0 && names_next(&walk)) {
+		uint32_t id = s->locals.ids.p[walk.at - 1];
+
+		if (!is_wanted_local(w, types, cairn_types_get(types, id), s->locals.names.p[walk.at - 1]))
 			continue;
 		rc = s->ops->complete(s->provider, id, err);
 		if (rc >= 0)
@@ -561,13 +597,22 @@ static bool may_be_wanted(const struct wish *w, const struct cairn_btf_type *t)
 	return is_named(w, t->name);
 }
 
+static const char *name_in_btf(const void *ctx, size_t place)
+{
+	struct cairn_btf_type t;
+
+	return cairn_btf_type(ctx, (uint32_t)place, &t) ? t.name : NULL;
+}
+
 static int select_btf(struct cairn_source *s, const struct wish *w, struct cairn_source_list *list, struct cairn_err *err)
 {
-	uint32_t end = cairn_btf_end_id(s->btf);
 	struct cairn_btf_type t;
-	int rc = 0;
+	struct names_walk walk = {0};
+	int rc = names_find(&s->by_name, one_name(w), cairn_btf_end_id(s->btf) - 1, name_in_btf, s->btf, &walk, err);
 
-	for (uint32_t id = 1; id < end && rc >= 0; id++) {
+	while (rc >= 0 && names_next(&walk)) {
+		uint32_t id = (uint32_t)walk.at;
+
 		if (!cairn_btf_type(s->btf, id, &t) || !may_be_wanted(w, &t))
 			continue;
 		rc = btf_types_read(s->btf_reader, id, err);
@@ -577,16 +622,22 @@ static int select_btf(struct cairn_source *s, const struct wish *w, struct cairn
 	return rc;
 }
 
+static const char *name_in_graph(const void *ctx, size_t place)
+{
+	return cairn_types_get(ctx, (uint32_t)place)->name;
+}
+
 /* The graph is there, whole. */
-static int select_decl(const struct cairn_source *s, const struct wish *w, struct cairn_source_list *list,
+static int select_decl(struct cairn_source *s, const struct wish *w, struct cairn_source_list *list,
 		       struct cairn_err *err)
 {
 	const struct cairn_types *types = cairn_source_types(s);
-	int rc = 0;
+	struct names_walk walk = {0};
+	int rc = names_find(&s->by_name, one_name(w), cairn_types_count(types) - 1, name_in_graph, types, &walk, err);
 
-	for (uint32_t id = 1; id < cairn_types_count(types) && rc >= 0; id++)
-		if (is_wanted(w, types, cairn_types_get(types, id), true))
-			rc = append(types, list, id, err);
+	while (rc >= 0 && names_next(&walk))
+		if (is_wanted(w, types, cairn_types_get(types, (uint32_t)walk.at), true))
+			rc = append(types, list, (uint32_t)walk.at, err);
 	return rc;
 }
 
