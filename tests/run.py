@@ -35,6 +35,8 @@ SKIP = 77
 DEFAULT_SECONDS = 240
 # These measure, or watch the whole machine: they run one at a time, after the others.
 ALONE = {"live", "truth", "bench", "fuzz"}
+# Scripts of these trace programs of their own, as those of cli do, and measure nothing.
+TOGETHER = {"live"}
 
 CMOCKA = re.compile(r"^\[\s+(OK|FAILED|SKIPPED|RUN)\s+\]\s(.*)$")
 CMOCKA_END = re.compile(r"^\[=+\].*test\(s\) run\.$")
@@ -43,9 +45,10 @@ CLAIM = re.compile(r"^(ok|not ok|skip) (.+)$")
 
 
 class Test:
-    def __init__(self, suite, name, cmd, seconds=DEFAULT_SECONDS, env=None):
+    def __init__(self, suite, name, cmd, seconds=DEFAULT_SECONDS, env=None, is_alone=None):
         self.suite, self.name, self.cmd = suite, name, cmd
         self.seconds, self.env = seconds, env or {}
+        self.is_alone = suite in ALONE if is_alone is None else is_alone
 
 
 class Outcome:
@@ -81,7 +84,8 @@ def executables(suite, known):
     if not os.path.isdir(folder):
         return []
     paths = sorted(os.path.join(folder, name) for name in os.listdir(folder))
-    return [Test(suite, os.path.splitext(os.path.basename(p))[0], [p], 3600 if suite in ALONE else DEFAULT_SECONDS)
+    return [Test(suite, os.path.splitext(os.path.basename(p))[0], [p], 3600 if suite in ALONE else DEFAULT_SECONDS,
+                 is_alone=suite in ALONE - TOGETHER)
             for p in paths
             if os.path.isfile(p) and os.access(p, os.X_OK) and os.path.realpath(p) not in known]
 
@@ -189,13 +193,14 @@ def show(outcome, verbose):
 
 def run_all(tests, env, jobs, factor, verbose):
     outcomes = []
-    together = [t for t in tests if t.suite not in ALONE]
+    # The scripts of live are the longest: last, they would leave processors without work.
+    together = sorted((t for t in tests if not t.is_alone), key=lambda t: t.suite not in ALONE)
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for outcome in pool.map(lambda t: run(t, env, factor), together):
             show(outcome, verbose)
             outcomes.append(outcome)
     for test in tests:
-        if test.suite in ALONE:
+        if test.is_alone:
             outcome = run(test, env, factor)
             # A benchmark's output is its result.
             show(outcome, verbose or test.suite == "bench")

@@ -4,5 +4,5 @@
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd)
 "$top"/tests/truth/calls_selftest.py || exit 1
-exec "$top"/tests/truth/calls.py --name slice --seeds 1-2 --functions 60 --seconds 40 \
+exec "$top"/tests/truth/calls.py --name slice --seeds 1-2 --functions 60 --seconds 60 \
 	--configs gcc-O2,clang-O2,gcc-O1,clang-O1,gcc-O3,gcc-O2-flto
