@@ -7,6 +7,7 @@ for each language, which takes the structs, records of them and further words fo
 read. The tools are asked to be as strict as they can be.
 """
 
+import functools
 import glob
 import os
 import re
@@ -330,8 +331,14 @@ def java_driver(bound):
             + body + "        System.out.print(out);\n        System.out.flush();\n        System.exit(bad != 0 ? 1 : 0);\n    }\n}\n")
 
 
-def java_tools():
-    """javac and java of 22 or later, from JAVA22_HOME, JAVA_HOME, the path, or where Debian puts them."""
+# Both end soon after their start: code that is optimised for long runs, by several threads, would cost more than it saves.
+SHORT_RUN = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+JAVAC = tuple("-J" + word for word in SHORT_RUN)
+
+
+@functools.lru_cache(maxsize=None)
+def java_places():
+    """Where javac and java of 22 or later are, or the versions that are there."""
     places = [os.path.join(os.environ[v], "bin") for v in ("JAVA22_HOME", "JAVA_HOME") if v in os.environ]
     places += [os.path.dirname(shutil.which("javac") or ""), *sorted(glob.glob("/usr/lib/jvm/*/bin"))]
     versions = []
@@ -342,9 +349,17 @@ def java_tools():
         said = run(tool, "--version").out
         version = re.search(r"javac (\d+)", said)
         if version and int(version[1]) >= 22:
-            return tool, os.path.join(place, "java")
+            return place, versions
         versions.append(said.strip())
-    raise Skip("java.lang.foreign is final since Java 22; here is " + (", ".join(versions) or "no javac"))
+    return None, versions
+
+
+def java_tools():
+    """Commands of javac and java, from JAVA22_HOME, JAVA_HOME, the path, or where Debian puts them."""
+    place, versions = java_places()
+    if not place:
+        raise Skip("java.lang.foreign is final since Java 22; here is " + (", ".join(versions) or "no javac"))
+    return [os.path.join(place, "javac"), *JAVAC], [os.path.join(place, "java"), *SHORT_RUN, "-XX:-UsePerfData"]
 
 
 def run_java(structs, data, words=()):
@@ -352,8 +367,8 @@ def run_java(structs, data, words=()):
     bound = Bound("java", structs, data, words)
     records = bound.bind("Records.java")
     driver = write("Driver.java", java_driver(bound))
-    run(javac, "-Xlint:all", "-Werror", "-d", folder(), records, driver, check=True, seconds=900)
-    return bound.read([java, "-XX:-UsePerfData", "-cp", folder(), "Driver"])
+    run(*javac, "-Xlint:all", "-Werror", "-d", folder(), records, driver, check=True, seconds=900)
+    return bound.read([*java, "-cp", folder(), "Driver"])
 
 
 # ---- Go ----
@@ -488,6 +503,7 @@ NODE_TYPES = """declare module "fs" {
   export function readFileSync(fd: number): Uint8Array;
   export function writeSync(fd: number, text: Uint8Array, at: number): number;
 }
+declare class TextEncoder { encode(text: string): Uint8Array; }
 """
 
 
@@ -537,7 +553,7 @@ def run_typescript(structs, data, words=()):
     made = bound.bind("bind.ts")
     driver = write("driver.ts", typescript_driver(bound))
     types = write("node.d.ts", NODE_TYPES)
-    run(tsc, "--strict", "--noImplicitReturns", "--target", "es2020", "--module", "commonjs", "--typeRoots", os.path.join(folder(), "no-types"),
+    run(tsc, "--strict", "--skipLibCheck", "--noImplicitReturns", "--target", "es2020", "--lib", "es2020", "--module", "commonjs", "--typeRoots", os.path.join(folder(), "no-types"),
         "--noEmitOnError", "--outDir", folder(), made, driver, types, check=True, seconds=900)
     return bound.read([node, os.path.join(folder(), "driver.js")])
 

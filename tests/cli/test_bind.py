@@ -194,7 +194,7 @@ def strictly(lang, path):
             os.path.join(folder(), "strict.rmeta"), path, check=True)
     elif lang == "java":
         javac, _ = java_tools()
-        run(javac, "-Xlint:all", "-Werror", "-d", os.path.join(folder(), "classes"), path, check=True)
+        run(*javac, "-Xlint:all", "-Werror", "-d", os.path.join(folder(), "classes"), path, check=True)
     elif lang == "python":
         run(sys.executable, "-W", "error", path, check=True)
         if shutil.which("mypy"):
@@ -205,7 +205,7 @@ def strictly(lang, path):
         expect(not run("gofmt", "-l", path, check=True).out, "gofmt would change the file")
     else:
         # A library without the browser's types, as in a worker of its own.
-        run(need("tsc"), "--strict", "--noImplicitReturns", "--noEmit", "--target", "es2020", "--lib", "es2020", "--typeRoots", os.path.join(folder(), "no-types"),
+        run(need("tsc"), "--strict", "--skipLibCheck", "--noImplicitReturns", "--noEmit", "--target", "es2020", "--lib", "es2020", "--typeRoots", os.path.join(folder(), "no-types"),
             path, check=True, seconds=200)
 
 
@@ -294,9 +294,9 @@ def enum_program(lang, enums):
         # Of unsigned 64 bits there is no type.
         text += "".join(f'    System.out.println("{c["name"]} " + ' + (f'Long.toUnsignedString(Records.{e["class"]}.{c["constant"]})'
                         if e["size"] == 8 and not e["signed"] else f's(Records.{e["class"]}.{c["constant"]})') + ");\n" for e, c in every)
-        run(javac, "-Xlint:all", "-Werror", "-d", folder(), made_path(lang), write("Constants.java", "class Constants " + text + "} }\n"),
+        run(*javac, "-Xlint:all", "-Werror", "-d", folder(), made_path(lang), write("Constants.java", "class Constants " + text + "} }\n"),
             check=True, seconds=200)
-        return [java, "-XX:-UsePerfData", "-cp", folder(), "Constants"]
+        return [*java, "-cp", folder(), "Constants"]
     if lang == "go":
         where = os.path.join(folder(), "constants-go")
         os.makedirs(os.path.join(where, "records"), exist_ok=True)
@@ -308,7 +308,7 @@ def enum_program(lang, enums):
         return [out]
     source = write("constants.ts", 'import * as made from "./made";\ndeclare const console: { log(text: string): void };\n' +
                    lines("console.log(`{n} ${{made.{e}.{c}}}`);\n"))
-    run(need("tsc"), "--strict", "--target", "es2020", "--lib", "es2020", "--module", "commonjs", "--typeRoots", os.path.join(folder(), "no-types"), "--outDir",
+    run(need("tsc"), "--strict", "--skipLibCheck", "--target", "es2020", "--lib", "es2020", "--module", "commonjs", "--typeRoots", os.path.join(folder(), "no-types"), "--outDir",
         folder(), source, check=True, seconds=200)
     return [need("node"), os.path.join(folder(), "constants.js")]
 
@@ -366,8 +366,8 @@ def a_java_class_holds_a_struct_of_thousands_of_members():
           f"  Records.Big.setMember0(s, 5); Records.Big.setMember{n - 1}(s, -3); Records.Big.setMember{n - 2}(s, 7);\n"
           f"  System.out.println(Records.Big.getMember0(s) + Records.Big.getMember{n - 1}(s) * 10 + Records.Big.getMember{n - 2}(s)\n"
           "    + \" \" + Records.Many.CONSTANT_0 + \" \" + Records.Many.CONSTANT_8999);\n} }\n")
-    run(javac, "-Xlint:all", "-Werror", "-d", folder(), records, os.path.join(folder(), "Big.java"), check=True, seconds=300)
-    r = run(java, "-XX:-UsePerfData", "-cp", folder(), "Big", check=True)
+    run(*javac, "-Xlint:all", "-Werror", "-d", folder(), records, os.path.join(folder(), "Big.java"), check=True, seconds=300)
+    r = run(*java, "-cp", folder(), "Big", check=True)
     expect(r.out.split() == ["-18", "0", "8999"], r)
 
 
@@ -407,8 +407,8 @@ def an_index_that_wraps_around_is_refused(lang):
                     f"  for (long i : new long[] {{ {far}L, -1 }}) try {{\n"
                     "    Records.Tail.getInA(java.lang.foreign.MemorySegment.ofArray(new byte[40]), i, 0);\n"
                     "  } catch (IndexOutOfBoundsException e) { System.out.println(\"refused\"); }\n} }\n")
-        run(javac, "-d", folder(), made_path(lang), use, check=True)
-        expect(run(java, "-XX:-UsePerfData", "-cp", folder(), "Wrap").lines() == ["refused", "refused"])
+        run(*javac, "-d", folder(), made_path(lang), use, check=True)
+        expect(run(*java, "-cp", folder(), "Wrap").lines() == ["refused", "refused"])
         return
     if lang == "go":
         where = os.path.join(folder(), "wrap-go")
@@ -420,7 +420,7 @@ def an_index_that_wraps_around_is_refused(lang):
         expect("elements" in run(os.path.join(where, "wrap")).err)
         return
     use = write("wrap.ts", f'import {{ Tail }} from "./made";\nnew Tail(new DataView(new ArrayBuffer(40))).getInA({far}, 0);\n')
-    run(need("tsc"), "--strict", "--target", "es2020", "--module", "commonjs", "--typeRoots", os.path.join(folder(), "no-types"), "--outDir", folder(), use, check=True)
+    run(need("tsc"), "--strict", "--skipLibCheck", "--target", "es2020", "--lib", "es2020", "--module", "commonjs", "--typeRoots", os.path.join(folder(), "no-types"), "--outDir", folder(), use, check=True)
     expect("RangeError" in run(need("node"), os.path.join(folder(), "wrap.js")).err)
 
 

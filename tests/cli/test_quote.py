@@ -193,7 +193,7 @@ def typescript_reads_them_back():
                      for name, quoted in pairs)
     source = write("names.ts", b"declare const console: { log(text: string): void };\nconst names: string[] = [\n" + lines +
                    b"];\nconsole.log(JSON.stringify(names));\n")
-    output(need("tsc"), "--strict", "--target", "es2020", "--lib", "es2020", "--typeRoots", os.path.join(folder(), "no-types"),
+    output(need("tsc"), "--strict", "--skipLibCheck", "--target", "es2020", "--lib", "es2020", "--typeRoots", os.path.join(folder(), "no-types"),
            "--outDir", folder(), source)
     wanted = [re.sub("[\udc80-\udcff]", "\ufffd", name.decode("utf-8", "surrogateescape")) for name, _ in pairs]
     equal(json.loads(output(need("node"), os.path.join(folder(), "names.js"))), wanted)

@@ -132,9 +132,9 @@ def a_java_class_holds_30000_members():
     write("Big.java", "import java.lang.foreign.*;\nclass Big { public static void main(String[] a) {\n"
           "  MemorySegment s = Arena.ofAuto().allocate(Records.Big.LAYOUT);\n"
           f"  Records.Big.setMember{n - 1}(s, -3); System.out.println(Records.Big.getMember{n - 1}(s));\n}} }}\n")
-    run(javac, "-Xlint:all", "-Werror", "-d", folder(), os.path.join(folder(), "Records.java"), os.path.join(folder(), "Big.java"),
+    run(*javac, "-Xlint:all", "-Werror", "-d", folder(), os.path.join(folder(), "Records.java"), os.path.join(folder(), "Big.java"),
         check=True, seconds=600)
-    expect(run(java, "-cp", folder(), "Big", check=True, seconds=300).out == "-3\n")
+    expect(run(*java, "-cp", folder(), "Big", check=True, seconds=300).out == "-3\n")
 
 
 if __name__ == "__main__":
