@@ -409,7 +409,8 @@ static int run(void *v, const struct operands *operands)
 	struct trace_values *values = v;
 	struct session session = {
 		.out = stdout, .json = values->json, .max_events = values->max_events,
-		.fail_on_loss = values->fail_on_loss, .has_command = values->command, .wish = values->wish,
+		.fail_on_loss = values->fail_on_loss, .has_command = values->command,
+		.wants_children = values->children, .wish = values->wish,
 	};
 	struct command command = {0};
 	int status = STATUS_YES;

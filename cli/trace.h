@@ -28,6 +28,7 @@ struct session {
 	bool json;
 	bool fail_on_loss;
 	bool has_command;
+	bool wants_children;
 	/* Of a command, by probe: its file was seen among those that the process maps. NULL until the first look. */
 	bool *mapped;
 	bool mapped_is_whole; /* what is not in there was never mapped */

@@ -203,11 +203,16 @@ static void tell_doubtful(const struct cairn_trace *t, FILE *out)
 }
 
 /* Of a master that forked its workers long ago. */
-static void tell_running_children(struct cairn_trace *t)
+static void tell_running_children(const struct session *session)
 {
 	struct cairn_trace_stats stats = {.size = sizeof(stats)};
 
-	if (cairn_trace_stats(t, &stats, NULL, NULL) < 0 || !stats.children_known || !stats.n_running)
+	if (cairn_trace_stats(session->trace, &stats, NULL, NULL) < 0)
+		return;
+	if (session->wants_children && !stats.children_known)
+		say(stderr, "children are not traced: the kernel does not tell of them here, as in a pid namespace other than the first "
+			    "(a container); run this on the host\n");
+	if (!stats.children_known || !stats.n_running)
 		return;
 	say(stderr, "%" PRIu64 " %s already %s traced%s\n", stats.n_running,
 		stats.n_running == 1 ? "child process that runs" : "child processes that run",
@@ -219,7 +224,7 @@ void trace_attached(const struct session *session, unsigned int n_places)
 {
 	say(stderr, "%u %s attached%s\n", n_places, n_places == 1 ? "place" : "places",
 		session->has_command ? "" : "; Ctrl-C ends and removes them");
-	tell_running_children(session->trace);
+	tell_running_children(session);
 	trace_refusals(session->trace, stderr);
 	tell_doubtful(session->trace, stderr);
 	fflush(stderr);

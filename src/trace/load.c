@@ -115,6 +115,24 @@ static bool in_other_pid_namespace(struct stat *ret)
 	return true;
 }
 
+/*
+ * A task has numbers in its own pid namespace and in those around it. BPF tells those of the first namespace, and those of
+ * the task's own. So a tracer in another one than the first cannot recognise a process in one further inside.
+ */
+static int check_pid_namespace(const struct cairn_trace *t, struct cairn_err *err)
+{
+	struct stat own, its;
+	char name[32];
+
+	snprintf(name, sizeof(name), "/proc/%d/ns/pid", t->opts.pid);
+	if (!t->opts.pid || !in_other_pid_namespace(&own) || stat(name, &its) || own.st_ino == its.st_ino)
+		return 0;
+	return err_set(err, -EOPNOTSUPP,
+		       "process %d is in another pid namespace than this one, and the kernel does not tell its number here: run this in "
+		       "the first pid namespace (on the host), or in that of the process",
+		       t->opts.pid);
+}
+
 static void set_constants(const struct cairn_trace *t, struct trace_bpf *bpf, struct attempt how)
 {
 	struct stat ns;
@@ -253,10 +271,12 @@ static int load_best(const struct cairn_trace *t, struct trace_kernel *k)
 
 int kernel_load(struct cairn_trace *t, struct trace_kernel **ret, struct cairn_err *err)
 {
-	struct trace_kernel *k = calloc(1, sizeof(*k));
 	libbpf_print_fn_t before;
-	int e;
+	int e = check_pid_namespace(t, err);
 
+	if (e)
+		return e;
+	struct trace_kernel *k = calloc(1, sizeof(*k));
 	if (!k)
 		return err_nomem(err, "a trace");
 	k->fork_link = k->exit_link = -1;

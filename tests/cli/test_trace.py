@@ -92,6 +92,34 @@ def looping(*args):
             process.kill()
 
 
+def trace_in_pid_namespace(program_path, how, *words):
+    """What cairn trace says in a pid namespace of its own of a process that @how starts there."""
+    need_root()
+    script = (f"{how} {program_path} slow & parent=$!; "
+              f"while ! pid=$({'pgrep -P $parent -x looping-gcc' if how else 'echo $parent'}); do sleep .05; done; "
+              f"timeout -s INT 20 {CAIRN} trace -p $pid {' '.join(words)}; echo status $?; kill -9 $pid")
+    r = run(need("unshare"), "--pid", "--fork", "--mount-proc", "sh", "-c", script)
+    if "unshare failed" in r.err or "status 3" in r.out and "CONFIG_" in r.err:
+        raise Skip(" ".join(r.err.split()))
+    return r
+
+
+@claim
+def a_process_in_a_pid_namespace_inside_the_tracers_is_refused():
+    path = compile_c("looping", LOOP)
+    r = trace_in_pid_namespace(path, "unshare --pid --fork", "tick", "-n", "3")
+    expect("status 3" in r.out and "is in another pid namespace than this one" in r.err, r)
+    # From outside of both, and from the same one, it is traced.
+    r = trace_in_pid_namespace(path, "", "tick", "-n", "3")
+    expect("status 0" in r.out and "3 events" in r.err and "children" not in r.err, r)
+
+
+@claim
+def children_that_cannot_be_followed_are_announced():
+    r = trace_in_pid_namespace(compile_c("looping", LOOP), "", "-f", "tick", "-n", "3")
+    expect("status 0" in r.out and "children are not traced" in r.err, r)
+
+
 @claim_each(*COMPILERS)
 def a_command_is_traced_from_its_first_call_to_its_last(compiler):
     r = trace("--json", *TAKE_VALUES[compiler], "-c", program(compiler), "add")
