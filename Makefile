@@ -6,7 +6,7 @@
 #   make demo      install, build, and show `cairn sites` and `cairn trace` on real programs
 #   make check     install, build, and run the tests: unit, command line, live
 #   make check-truth   the long comparison with gdb and with what generated programs log themselves
-#   make bench     every benchmark;  make bench-NAME  one
+#   make bench     install and run every benchmark;  make bench-NAME  one
 #   make fuzz      every fuzz target for FUZZ_SECONDS each, from its seeds
 #   make fuzz-coverage  the lines of src/ that the targets reach, by directory, and by file where a share is promised
 #   make install   DESTDIR and PREFIX as usual
@@ -31,7 +31,7 @@ endif
 
 RUN = python3 tests/run.py --build $(BUILD)
 
-.PHONY: all deps demo check check-truth bench fuzz fuzz-coverage install clean
+.PHONY: all deps demo check check-truth bench bench-peers fuzz fuzz-coverage install clean
 all: $(BUILD)/build.ninja
 	@$(NINJA) -C $(BUILD) --quiet
 	@ln -sf $(abspath $(BUILD))/examples/event.bpf.o examples/event.bpf.o
@@ -56,10 +56,18 @@ check-truth:
 	@$(MAKE) --no-print-directory all
 	@$(RUN) truth
 
-bench: all
+# A build that was set up before the peers' libraries were there looks for them once more.
+bench-peers:
+	@scripts/deps.sh --bench
+	@[ ! -f $(BUILD)/build.ninja ] || \
+		{ [ -f $(BUILD)/bench/libdw_walk ] && [ -f $(BUILD)/bench/bench_libunwind ] && grep -q WITH_LLVM $(BUILD)/build.ninja; } || \
+		$(MESON) setup --reconfigure $(BUILD) >/dev/null
+	@$(MAKE) --no-print-directory all
+
+bench: bench-peers
 	@$(RUN) bench
 
-bench-%: all
+bench-%: bench-peers
 	@$(RUN) bench --only $*
 
 fuzz: deps

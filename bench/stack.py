@@ -140,7 +140,7 @@ def compare(name, folder):
 
 def main():
     if not shutil.which("eu-stack"):
-        print("eu-stack is not installed")
+        print("eu-stack is not installed: make bench-stack installs it as root (Debian: elfutils)")
         return 77
     if not re.search(r"\.debug", subprocess.run(["eu-stack", "-l", "-p", str(os.getpid())], capture_output=True, text=True, check=False).stdout):
         print("no debug information of libc here: both have less to read (Debian: libc6-dbg)")

@@ -4,6 +4,7 @@
 #
 #   scripts/deps.sh               install (root), or print the command; fails only when the build needs them
 #   scripts/deps.sh --truth       the same, and the runtimes that the long comparisons look into
+#   scripts/deps.sh --bench       as without a word, and what the benchmarks are measured beside
 #   scripts/deps.sh --have-build  install nothing: fail, with the command, when the build cannot work
 #
 # Why each is needed: docs/architecture.md, "What it stands on".
@@ -18,7 +19,10 @@ tests="libc6-dbg musl-tools luajit libunwind-14 libunwind-dev libdw-dev binutils
 arm="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user gdb-multiarch"
 # Runtimes with JITs, of 600 MB.
 truth="$arm elfutils valgrind postgresql-15 libgccjit-12-dev nodejs openjdk-17-jdk-headless luajit php8.2-cli php8.2-opcache ruby linux-perf gdb guile-3.0 chezscheme racket mono-runtime mono-mcs libfmt-dev libstdc++6-12-dbg llvm-dev"
+# eu-stack, and libraries that some programs of bench/ are linked with.
+bench="elfutils llvm-dev"
 [ "${1:-}" = --truth ] && tests="$tests $truth"
+[ "${1:-}" = --bench ] && tests="$tests $bench"
 
 missing()
 {
