@@ -105,7 +105,8 @@ static int find_in(const struct cairn_binary *bin, struct elf *e, const char *na
 	size_t n;
 	int rc = elf_symbols(e, &symbols, &n, err);
 	for (size_t i = 0; i < n && rc >= 0; i++) {
-		if (strcmp(symbols[i].name, name))
+		/* A call costs more than most comparisons, and libc has 112 resolvers that are looked for. */
+		if (symbols[i].name[0] != name[0] || strcmp(symbols[i].name, name))
 			continue;
 		if (symbols[i].type == STT_GNU_IFUNC)
 			rc = add_implementations(bin, &symbols[i], s, err);
