@@ -268,7 +268,7 @@ def probes(path):
     for o in cairn("sites", path, "--json", "--places", env=environment()).objects():
         if o.get("kind") == "entry" and o["function"].isidentifier():
             functions[o["function"]] = [a["name"] for a in o["args"] if a["name"] and a["name"].isidentifier()]
-    for name, args in sorted(functions.items())[:10 if IS_SANITIZED else 40]:
+    for name, args in sorted(functions.items())[:5 if IS_SANITIZED else 40]:
         yield name
         for arg in args:
             yield f"{name}({arg})"

@@ -12,7 +12,7 @@ from claims import BUILD, CAIRN, IS_SANITIZED, cairn, claim, claim_each, expect,
 
 LARGE = os.path.join(BUILD, "src", "libcairn.so.0")
 # Sanitizers make each of them several times slower.
-N_CUTS = 4 if IS_SANITIZED else 12
+N_CUTS = 2 if IS_SANITIZED else 12
 
 
 def copy(name):
