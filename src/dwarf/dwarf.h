@@ -150,7 +150,7 @@ bool dw_unit_is_gcc(const struct dw_unit *u);   /* by producer: "GNU " */
 bool dw_unit_is_clang(const struct dw_unit *u); /* by producer: contains "clang" */
 bool dw_unit_is_lto(const struct dw_unit *u);   /* by producer: GCC's back end at link time, "GNU GIMPLE" */
 bool dw_unit_is_optimised(const struct dw_unit *u); /* by producer: " -O", but not " -O0" */
-/* By producer: GCC's -g1, which describes functions without their types and parameters. */
+/* Describes functions without their types and parameters: GCC's -g1 by its producer; -C debuginfo=1 of Rust, by abbreviations. */
 bool dw_unit_is_terse(const struct dw_unit *u);
 
 /*

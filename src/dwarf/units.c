@@ -205,10 +205,20 @@ enum dw_go dw_unit_go(const struct dw_unit *u)
 	return strstr(u->producer, "regabi") ? DW_GO_REGISTERS : DW_GO_STACK;
 }
 
-/* Of the options -g, -g1, -g2, -ggdb3 and so on the last one counts; -gdwarf-5 is none of them. */
+static bool describes_parameters(const struct dw_unit *u)
+{
+	for (size_t i = 0; i < u->abbrevs->n; i++)
+		if (u->abbrevs->p[i]->tag == DW_TAG_formal_parameter)
+			return true;
+	return false;
+}
+
+/* Of the options -g, -g1, -g2, -ggdb3 and so on the last one counts; -gdwarf-5 is none of them. Rust's producer has no options. */
 bool dw_unit_is_terse(const struct dw_unit *u)
 {
 	bool terse = false;
+	if (u->language == DW_LANG_Rust)
+		return !describes_parameters(u);
 	for (const char *p = u->gcc ? u->producer : ""; (p = strstr(p, " -g")); p++) {
 		const char *level = p + strlen(" -g");
 		level += strncmp(level, "gdb", strlen("gdb")) ? 0 : strlen("gdb");

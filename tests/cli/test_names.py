@@ -110,6 +110,23 @@ def debug_information_without_types_does_not_say_that_there_are_no_parameters(op
         expect(all(site["params_unknown"] and not site["args"] for site in r.objects()), r)
 
 
+TERSE_RUST = """\
+#[inline(never)] pub fn with_parameter(a: u32) -> u32 { std::hint::black_box(a) + 1 }
+fn main() { std::process::exit(with_parameter(std::env::args().count() as u32) as i32); }
+"""
+
+
+@claim_each("1", "2")
+def a_unit_of_rust_without_types_does_not_say_that_there_are_no_parameters(level):
+    source, program = (os.path.join(folder(), "terse" + level + suffix) for suffix in (".rs", ""))
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(TERSE_RUST)
+    run(need("rustc"), "-C", "debuginfo=" + level, "-O", "-o", program, source, check=True)
+    text = cairn("sites", "--no-cache", program, "terse%s::with_parameter" % level, check=True)
+    expect(("with_parameter(?)" if level == "1" else "with_parameter(u32 a)") in text.out, text)
+    expect("(void)" not in text.out, text)
+
+
 @claim_each(("-g",), ("-g1", "-g"), ("-ggdb1", "-ggdb3"))
 def the_last_level_of_debug_information_counts(options):
     program = compile_c("level" + "".join(options), TERSE, "gcc", ("-O2", *options))
