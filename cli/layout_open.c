@@ -152,7 +152,7 @@ static int open_sidecar(const char *path, const struct layout_values *values, st
 		rc = cairn_pack_source(ret->pack, &ret->source, &err);
 	/* One of another file: the debug information answers. */
 	if (rc == -ESTALE && ret->pack && cairn_binary_has_dwarf(ret->bin)) {
-		fail(STATUS_YES, "%s", err.msg);
+		fail_told(STATUS_YES, &err);
 		cairn_pack_close(ret->pack);
 		ret->pack = NULL;
 		return STATUS_YES;

@@ -96,7 +96,7 @@ static void keep_copy(const struct cairn_pack *pack, const struct sidecar_wish *
 
 	search.cache_dir = cache_is("read") ? NULL : cache_for(wish, dir, sizeof(dir));
 	if (search.cache_dir && cairn_pack_keep_copy(pack, &search, &err) < 0)
-		fail(STATUS_YES, "not kept: %s", err.msg);
+		fail_lines(STATUS_YES, err.msg, "not kept: ");
 }
 
 /* From the servers at @urls; NULL: from the client's cache alone. The path is the caller's; NULL: it is nowhere. */
@@ -129,7 +129,7 @@ static int fetch_sidecar(const struct cairn_binary *bin, const struct sidecar_wi
 	if (r != -ESTALE)
 		return r;
 	/* The server's is of another file with that build-id. */
-	fail(STATUS_YES, "%s", err->msg);
+	fail_told(STATUS_YES, err);
 	return 0;
 }
 
@@ -182,7 +182,7 @@ static int fetch_cached(const struct cairn_binary *bin, const struct sidecar_wis
 	int r = fetch_any(bin, wish, NULL, ret, &err);
 
 	if (r < 0)
-		fail(STATUS_YES, "%s", err.msg);
+		fail_told(STATUS_YES, &err);
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -236,7 +236,7 @@ static int find(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 	r = cairn_pack_for(bin, search, ret, err);
 	search->cache_dir = NULL;
 	if (search->note[0])
-		fail(STATUS_YES, "%s", search->note);
+		fail_lines(STATUS_YES, search->note, "%s", "");
 	return r == -ENOENT ? download(bin, wish, ret, err) : r;
 }
 
@@ -331,7 +331,7 @@ static int find_wanted(const struct sidecar_wish *w, const struct cairn_binary *
 			return r;
 		/* Of another build-id it is for another binary. */
 		if (has_build_id(w->file, bin))
-			fail(STATUS_YES, "%s", err->msg);
+			fail_told(STATUS_YES, err);
 	}
 	return find(bin, w, &search, ret, err);
 }
@@ -391,7 +391,7 @@ int sidecar_sites_settle(const struct cairn_binary *bin, const struct sidecar_wi
 	*source = (struct sidecar_sites){0};
 	if (wish->file || sidecar_is_named(cairn_binary_path(bin)) || !cairn_binary_has_dwarf(bin))
 		return fail_err(r, &err, STATUS_NO);
-	fail(STATUS_YES, "%s", err.msg);
+	fail_told(STATUS_YES, &err);
 	none.none = true;
 	return sidecar_sites_open(bin, &none, opts, source);
 }

@@ -41,7 +41,7 @@ static struct cairn_binary *fetched(const struct stack_names *names, const struc
 
 	if (path && cairn_binary_open(cairn_binary_path(bin), &opts, &whole, &err) < 0) {
 		whole = NULL;
-		fail(STATUS_YES, "%s", err.msg);
+		fail_told(STATUS_YES, &err);
 	}
 	free(path);
 	return whole;

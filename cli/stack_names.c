@@ -43,7 +43,7 @@ static struct cairn_pack *asked_for(const struct stack_names *names, const struc
 
 	wish.debuginfod = names->debuginfod;
 	if (sidecar_find(&wish, bin, &pack, &err) < 0)
-		fail(STATUS_YES, "%s", err.msg);
+		fail_told(STATUS_YES, &err);
 	return pack;
 }
 

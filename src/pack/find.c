@@ -2,6 +2,7 @@
 /* Finding the sidecar of a binary: beside it, in the cache, or by making it. */
 #include <cairn/inputs.h>
 #include <cairn/pack.h>
+#include <cairn/quote.h>
 
 #include <elf.h>
 #include <errno.h>
@@ -21,15 +22,24 @@
 #include "pack/trust.h"
 #include "pack_maker.h"
 
+/* One line of safe text more. */
 __attribute__((format(printf, 2, 3))) static void note(struct cairn_pack_search *s, const char *fmt, ...)
 {
+	char line[sizeof(s->note)];
 	size_t n = strlen(s->note);
 	va_list args;
 	va_start(args, fmt);
+	vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
 	if (n && n + 1 < sizeof(s->note))
 		s->note[n++] = '\n';
-	vsnprintf(s->note + n, sizeof(s->note) - n, fmt, args);
-	va_end(args);
+	cairn_quote(line, CAIRN_QUOTE_TEXT, s->note + n, sizeof(s->note) - n);
+}
+
+/* What comes after the first line of a message was told when it was met. */
+static int first_line(const struct cairn_err *err)
+{
+	return (int)strcspn(err->msg, "\n");
 }
 
 /* What is asked for. */
@@ -84,7 +94,7 @@ static int try_open(struct cairn_pack_search *s, const char *path, const struct 
 	/* After an upgrade every cached one is of another version; it is made anew, and nobody has to know. */
 	bool outdated = rc == -EOPNOTSUPP && in_cache && cairn_binary_has_dwarf(w->bin);
 	if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR && !outdated)
-		note(s, "%s", err.msg);
+		note(s, "%.*s", first_line(&err), err.msg);
 	return rc;
 }
 
@@ -127,11 +137,11 @@ static int make_and_keep(const struct cairn_binary *bin, struct cairn_pack_searc
 	if (rc < 0)
 		return rc == -ENODATA ? -ENOENT : rc;
 	if (packed.n_left_out)
-		note(s, "%s: %u damaged unit%s left out: %s", cairn_binary_path(bin), packed.n_left_out,
-		     packed.n_left_out == 1 ? "" : "s", packed.left_out_why.msg);
+		note(s, "%s: %u damaged unit%s left out: %.*s", cairn_binary_path(bin), packed.n_left_out,
+		     packed.n_left_out == 1 ? "" : "s", first_line(&packed.left_out_why), packed.left_out_why.msg);
 	/* The next one is told, too. */
 	else if (cached && keep(bin, s, cached, &packed, &unkept) < 0)
-		note(s, "not kept in the cache: %s", unkept.msg);
+		note(s, "not kept in the cache: %.*s", first_line(&unkept), unkept.msg);
 	rc = cairn_pack_open_packed(&packed, cairn_binary_path(bin), ret, err);
 	cairn_packed_free(&packed);
 	return rc;

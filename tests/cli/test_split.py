@@ -243,6 +243,18 @@ def a_missing_dwo_is_named_and_the_others_are_read():
 
 
 @claim
+def why_no_sidecar_is_kept_is_one_line():
+    where, there = moved("unkept", "a.dwo")
+    os.rename(where, where + ".away")
+    try:
+        kept = dict(os.environ, XDG_CACHE_HOME=os.path.join(there, "cache"), CAIRN_CACHE="keep")
+        r = cairn("addr", os.path.join(there, "split"), "0x1000", env=kept)
+        expect("not kept in the cache: " in r.err and "a.dwo" not in r.err and "\\x0a" not in r.err, r)
+    finally:
+        os.rename(where + ".away", where)
+
+
+@claim
 def trace_refuses_what_it_could_miss_calls_of():
     where, there = moved("untraced", "a.dwo")
     os.rename(where, where + ".away")
