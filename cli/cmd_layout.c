@@ -106,7 +106,8 @@ static int parse_abis(const char *text, const struct cairn_abi **ret, size_t *re
 		if (!ret[(*ret_n)++]) {
 			fail(STATUS_USAGE, "no such ABI is known: %s\nKnown:", name);
 			for (size_t i = 0; cairn_abi_at(i); i++)
-				say(stderr, " %s%s", cairn_abi_at(i)->name, cairn_abi_at(i + 1) ? "" : "\n");
+				say(stderr, " %s", cairn_abi_at(i)->name);
+			fputc('\n', stderr);
 			return STATUS_USAGE;
 		}
 	}

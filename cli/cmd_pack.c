@@ -223,7 +223,7 @@ static int make(const char *file, const struct pack_values *values)
 /* -ESTALE: an answer, and not a thing that is missing here. */
 static int refused(int r, const struct cairn_err *err, int missing)
 {
-	return r == -ESTALE ? fail(STATUS_NO, "%s", err->msg) : fail_err(r, err, missing);
+	return r == -ESTALE ? fail_told(STATUS_NO, err) : fail_err(r, err, missing);
 }
 
 static int check_against(const char *file, const struct cairn_binary *bin)

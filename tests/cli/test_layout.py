@@ -77,7 +77,7 @@ def bad_command_lines_are_usage_errors():
                   ["layout", path, "--check"], ["layout", path, "--against", path], ["layout", path, "--update"],
                   ["layout", "--diff", path]):
         r = cairn(*words)
-        expect(r.status == 2 and r.err and not r.out, r)
+        expect(r.status == 2 and r.err.endswith("\n") and "\\x0a" not in r.err and not r.out, r)
     r = cairn("layout", path, "nothing")
     expect(r.status == 1 and "no type is named nothing" in r.err, r)
 
