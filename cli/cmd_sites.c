@@ -337,6 +337,36 @@ static void warn_of_missing(const struct cairn_sites *sites)
 	warn_of_missing_dwo(n, which, "places that only they describe are not listed");
 }
 
+/* With the functions of a sidecar, where the binary and its debug file do not tell them. */
+static int hazards(const struct view *view, struct sidecar_wish *wish)
+{
+	struct cairn_err err = {0};
+	struct cairn_pack *pack = NULL;
+	int r = 0, status;
+
+	wish->lines = true;
+	if (wish->file || !cairn_binary_has_dwarf(view->bin))
+		r = sidecar_find(wish, view->bin, &pack, &err);
+	if (r >= 0 && pack)
+		r = cairn_pack_compare(pack, &err);
+	if (r == -ENODATA)
+		r = 0;
+	if (r >= 0 && pack)
+		r = cairn_pack_trouble(pack, &err);
+	if (r < 0 && wish->file) {
+		cairn_pack_close(pack);
+		return fail_err(r, &err, STATUS_NO);
+	}
+	if (r < 0) {
+		fail(STATUS_YES, "%s", err.msg);
+		cairn_pack_close(pack);
+		pack = NULL;
+	}
+	status = sites_hazards(view, pack);
+	cairn_pack_close(pack);
+	return status;
+}
+
 static int ask(struct view *view, const struct sites_values *values, const struct operands *operands)
 {
 	struct cairn_sites_opts sites_opts = {.size = sizeof(sites_opts), .threads = (unsigned int)values->jobs,
@@ -348,10 +378,10 @@ static int ask(struct view *view, const struct sites_values *values, const struc
 
 	if (values->hazards && sidecar_is_named(cairn_binary_path(view->bin)))
 		return fail(STATUS_NOT_HERE, "%s: a sidecar has no code to look at: name the program", cairn_binary_path(view->bin));
-	if (values->hazards)
-		return sites_hazards(view);
 	/* Who names a file of debug information wants to see what is in it. */
 	wish.none |= values->debug_file || values->debug_dirs.n;
+	if (values->hazards)
+		return hazards(view, &wish);
 	status = sidecar_sites_open(view->bin, &wish, &sites_opts, &source);
 	if (!status)
 		status = sidecar_sites_settle(view->bin, &wish, &sites_opts, operands->items + 1, operands->n - 1, &source);

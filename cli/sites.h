@@ -14,6 +14,8 @@
 #include "json.h"
 #include "style.h"
 
+struct cairn_pack;
+
 /* A file that is being asked about. */
 struct view {
 	const struct cairn_binary *bin;
@@ -54,8 +56,12 @@ void sites_json(const struct view *view, const struct cairn_function *function);
 
 /* All functions of the file and how well they are described; an exit status. */
 int sites_coverage(const struct view *view);
-/* Every place of the file where a uprobe is lost or does harm; an exit status. */
-int sites_hazards(const struct view *view);
+/*
+ * Every place of the file where a uprobe is lost or does harm; an exit status.
+ *
+ * @pack  whose functions and names are asked; NULL: the binary's
+ */
+int sites_hazards(const struct view *view, const struct cairn_pack *pack);
 
 /*
  * sites_emit - definitions that another tool takes

@@ -3,12 +3,15 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include <cairn/pack.h>
+
 #include "cmd.h"
 #include "say.h"
 #include "sites.h"
 
 struct walk {
 	const struct view *view;
+	const struct cairn_pack *pack; /* NULL: symbols are the binary's */
 	/* By kind; a kind that this program does not know yet would be counted in the last. */
 	uint64_t counts[32];
 	uint64_t total;
@@ -21,13 +24,15 @@ struct place {
 	bool has_symbol, has_off;
 };
 
-static struct place place_of(const struct view *view, struct cairn_vaddr at)
+static struct place place_of(const struct walk *walk, struct cairn_vaddr at)
 {
+	const struct cairn_binary *bin = walk->view->bin;
 	struct place place = {0};
 	struct cairn_vaddr start;
 
-	place.has_off = cairn_binary_foff(view->bin, at, &place.off);
-	place.has_symbol = cairn_binary_symbol_of(view->bin, at, &place.symbol, &start);
+	place.has_off = cairn_binary_foff(bin, at, &place.off);
+	place.has_symbol = walk->pack ? cairn_pack_symbol_of(walk->pack, at, &place.symbol, &start)
+				      : cairn_binary_symbol_of(bin, at, &place.symbol, &start);
 	if (place.has_symbol)
 		place.symbol_off = at.v - start.v;
 	return place;
@@ -66,7 +71,7 @@ static void print(const struct view *view, struct cairn_vaddr at, const struct p
 static int visit(void *ctx, struct cairn_vaddr at, enum cairn_hazard hazard)
 {
 	struct walk *walk = ctx;
-	struct place place = place_of(walk->view, at);
+	struct place place = place_of(walk, at);
 	size_t last = sizeof(walk->counts) / sizeof(walk->counts[0]) - 1;
 
 	walk->counts[(size_t)hazard < last ? (size_t)hazard : last]++;
@@ -78,11 +83,11 @@ static int visit(void *ctx, struct cairn_vaddr at, enum cairn_hazard hazard)
 	return ferror(walk->view->out) ? -EPIPE : 0;
 }
 
-int sites_hazards(const struct view *view)
+int sites_hazards(const struct view *view, const struct cairn_pack *pack)
 {
-	struct walk walk = {.view = view};
+	struct walk walk = {.view = view, .pack = pack};
 	struct cairn_err err = {0};
-	int r = cairn_hazards(view->bin, visit, &walk, &err);
+	int r = pack ? cairn_pack_hazards(pack, view->bin, visit, &walk, &err) : cairn_hazards(view->bin, visit, &walk, &err);
 
 	if (r == -EPIPE)
 		return STATUS_NOT_HERE;

@@ -29,6 +29,7 @@
 #include <cairn/api.h>
 #include <cairn/binary.h>
 #include <cairn/err.h>
+#include <cairn/hazards.h>
 #include <cairn/sites.h>
 #include <cairn/source.h>
 
@@ -379,6 +380,17 @@ size_t cairn_pack_frames(const struct cairn_pack *pack, struct cairn_vaddr at, s
 /* As cairn_binary_symbol_of(), from the sidecar. */
 bool cairn_pack_symbol_of(const struct cairn_pack *pack, struct cairn_vaddr at, const char **ret_name,
 			  struct cairn_vaddr *ret_start);
+
+/*
+ * cairn_pack_hazards - as cairn_hazards(), with the functions of the sidecar
+ *
+ * A stripped binary has no symbols that tell where its functions begin and end.
+ *
+ * @bin  the binary that it is of
+ */
+int cairn_pack_hazards(const struct cairn_pack *pack, const struct cairn_binary *bin,
+		       int (*visit)(void *ctx, struct cairn_vaddr at, enum cairn_hazard hazard), void *ctx,
+		       struct cairn_err *err);
 
 /* ---- by name ---- */
 

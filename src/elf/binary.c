@@ -439,6 +439,21 @@ int binary_functions(const struct cairn_binary *bin, const struct functions **re
 	return rc == -ENOMEM ? err_nomem(err, "function symbols") : 0;
 }
 
+int binary_functions_need(const struct cairn_binary *bin, const struct functions **ret, struct cairn_err *err)
+{
+	const struct elf_symbol *symbols;
+	size_t n;
+	int rc = binary_functions(bin, ret, err);
+	if (rc == 0 && !*ret)
+		rc = elf_symbols(symbol_file(bin), &symbols, &n, err);
+	return rc == 0 && !*ret ? err_nomem(err, "function symbols") : rc;
+}
+
+bool binary_has_symtab(const struct cairn_binary *bin)
+{
+	return elf_has_symtab(symbol_file(bin));
+}
+
 bool cairn_binary_symbol_of(const struct cairn_binary *bin, struct cairn_vaddr at,
 			    const char **ret_name, struct cairn_vaddr *ret_start)
 {

@@ -192,6 +192,10 @@ struct elf *binary_alt(const struct cairn_binary *bin);
  */
 struct functions;
 int binary_functions(const struct cairn_binary *bin, const struct functions **ret, struct cairn_err *err);
+/* The same, for who cannot do without: damaged ones are an error, as of elf_symbols(). */
+int binary_functions_need(const struct cairn_binary *bin, const struct functions **ret, struct cairn_err *err);
+/* They are those of a .symtab: no function is left out. */
+bool binary_has_symtab(const struct cairn_binary *bin);
 
 /*
  * binary_open_dwo, binary_open_dwp - a file with a part of the DWARF: a unit's .dwo, the package of all

@@ -29,8 +29,10 @@
 #include <elf.h>
 
 #include "base/err.h"
+#include "base/map.h"
 #include "base/vec.h"
 #include "elf/elf.h"
+#include "elf/functions.h"
 #include "insn/insn.h"
 #include "insn/uprobe.h"
 #include "insn/zydis.h"
@@ -158,19 +160,11 @@ static int piece_order(const void *a, const void *b)
 	return x->hi > y->hi ? -1 : x->hi < y->hi;
 }
 
-static int add_functions(struct elf *e, struct pieces *pieces, struct cairn_err *err)
+static int add_functions(const struct hazard_functions *functions, struct pieces *pieces, struct cairn_err *err)
 {
-	const struct elf_symbol *syms;
-	size_t n;
-	int rc = elf_symbols(e, &syms, &n, err);
-	if (rc < 0)
-		return rc;
-	for (size_t i = 0; i < n; i++) {
-		bool is_code = syms[i].type == STT_FUNC || syms[i].type == STT_GNU_IFUNC;
-		if (!is_code || syms[i].size == 0)
-			continue;
-		struct piece piece = {syms[i].at.v, syms[i].at.v + syms[i].size, true};
-		if (piece.hi > piece.lo && !VEC_ADD(pieces, piece))
+	for (size_t i = 0; i < functions->v.n; i++) {
+		const struct hazard_function *f = &functions->v.p[i];
+		if (f->hi > f->lo && !VEC_ADD(pieces, ((struct piece){f->lo, f->hi, true})))
 			return err_nomem(err, "the list of functions");
 	}
 	return 0;
@@ -205,16 +199,6 @@ static int add_rest_of_sections(struct elf *e, struct pieces *pieces, struct cai
 	return 0;
 }
 
-static bool has_symtab(struct elf *e)
-{
-	for (size_t i = 0; e && i < elf_n_sections(e); i++) {
-		const struct elf_section *s = elf_section_at(e, i);
-		if (s->type == SHT_SYMTAB && s->size)
-			return true;
-	}
-	return false;
-}
-
 static void sort_pieces(struct pieces *pieces)
 {
 	if (pieces->n)
@@ -222,19 +206,16 @@ static void sort_pieces(struct pieces *pieces)
 }
 
 /* Functions; in a stripped file, whose .dynsym names only some, also the code between them. */
-static int collect_pieces(const struct cairn_binary *bin, struct pieces *pieces,
+static int collect_pieces(const struct cairn_binary *bin, const struct hazard_functions *functions, struct pieces *pieces,
 			  struct cairn_err *err)
 {
-	struct elf *e = binary_main(bin), *debug = binary_debug(bin);
-	int rc = add_functions(e, pieces, err);
-	if (rc == 0 && debug && debug != e)
-		rc = add_functions(debug, pieces, err);
+	int rc = add_functions(functions, pieces, err);
 	if (rc < 0)
 		return rc;
 	sort_pieces(pieces);
-	if (has_symtab(e) || has_symtab(debug))
+	if (functions->are_all)
 		return 0;
-	rc = add_rest_of_sections(e, pieces, err);
+	rc = add_rest_of_sections(binary_main(bin), pieces, err);
 	sort_pieces(pieces);
 	return rc;
 }
@@ -283,7 +264,7 @@ static enum cairn_hazard listed_hazard(struct walk *w, size_t at, const ZydisDec
 	return u.hazard;
 }
 
-typedef int visit_fn(void *ctx, struct cairn_vaddr at, enum cairn_hazard hazard);
+typedef hazard_visitor visit_fn;
 
 /* Visits what lies at or behind @from: an alias or an overlapping symbol has visited the rest. */
 static int walk_piece(struct elf *e, const struct piece *piece, uint64_t from, visit_fn *visit,
@@ -313,12 +294,13 @@ static int walk_piece(struct elf *e, const struct piece *piece, uint64_t from, v
 	return 0;
 }
 
-int cairn_hazards(const struct cairn_binary *bin, visit_fn *visit, void *ctx, struct cairn_err *err)
+int hazards_among(const struct cairn_binary *bin, const struct hazard_functions *functions, visit_fn *visit, void *ctx,
+		  struct cairn_err *err)
 {
 	struct pieces pieces = {0};
 	int rc = elf_need_x86_64(binary_main(bin), "hazards are known", err);
 	if (rc == 0)
-		rc = collect_pieces(bin, &pieces, err);
+		rc = collect_pieces(bin, functions, &pieces, err);
 	uint64_t done = 0;
 	for (size_t i = 0; rc == 0 && i < pieces.n; i++) {
 		const struct piece *piece = &pieces.p[i];
@@ -328,5 +310,45 @@ int cairn_hazards(const struct cairn_binary *bin, visit_fn *visit, void *ctx, st
 		done = piece->hi;
 	}
 	VEC_FREE(&pieces);
+	return rc;
+}
+
+/* ---- functions of a symbol table ---- */
+
+/* Where @range goes on with a symbol that lies around others, its function gets longer. */
+static int add_range(const struct function_range *range, struct map *starts, struct hazard_functions *ret)
+{
+	uint64_t key = (uint64_t)(uintptr_t)range->symbol, start;
+	if (range->lo != range->symbol->at.v && map_get(starts, key, &start)) {
+		ret->v.p[start].hi = range->hi;
+		return 0;
+	}
+	int rc = map_put(starts, key, ret->v.n);
+	if (rc < 0)
+		return rc;
+	return VEC_ADD(&ret->v, ((struct hazard_function){range->lo, range->hi})) ? 0 : -ENOMEM;
+}
+
+static int functions_of(const struct cairn_binary *bin, struct hazard_functions *ret, struct cairn_err *err)
+{
+	const struct functions *functions;
+	struct map starts;
+	int rc = binary_functions_need(bin, &functions, err);
+	if (rc < 0)
+		return rc;
+	map_init(&starts);
+	for (size_t i = 0; i < functions->ranges.n && rc >= 0; i++)
+		rc = add_range(&functions->ranges.p[i], &starts, ret);
+	map_fini(&starts);
+	return rc < 0 ? err_nomem(err, "the list of functions") : 0;
+}
+
+int cairn_hazards(const struct cairn_binary *bin, visit_fn *visit, void *ctx, struct cairn_err *err)
+{
+	struct hazard_functions functions = {.are_all = binary_has_symtab(bin)};
+	int rc = functions_of(bin, &functions, err);
+	if (rc == 0)
+		rc = hazards_among(bin, &functions, visit, ctx, err);
+	VEC_FREE(&functions.v);
 	return rc;
 }

@@ -15,6 +15,8 @@
 
 #include <cairn/hazards.h>
 
+#include "base/vec.h"
+
 /* What a call may overwrite by the System V ABI: rax, rdx, rcx, rsi, rdi, r8 to r11, by DWARF number. */
 enum { INSN_CALL_WRITES = 0x0f37 };
 
@@ -198,6 +200,26 @@ struct insn_uprobe insn_uprobe(const uint8_t *bytes, size_t n);
  * Cost: decodes from the entry to @off, no allocation. Threads: any.
  */
 enum cairn_hazard insn_hazard_in(const uint8_t *func, size_t n, size_t off);
+
+/* [lo, hi) is the code of one function. */
+struct hazard_function {
+	uint64_t lo, hi;
+};
+
+struct hazard_functions {
+	VEC(struct hazard_function) v;
+	bool are_all; /* code between them is padding, or nobody's */
+};
+
+typedef int hazard_visitor(void *ctx, struct cairn_vaddr at, enum cairn_hazard hazard);
+
+/*
+ * hazards_among - as cairn_hazards(), for who knows the functions better than the symbol tables at hand
+ *
+ * @functions  in any order; they may overlap
+ */
+int hazards_among(const struct cairn_binary *bin, const struct hazard_functions *functions, hazard_visitor *visit, void *ctx,
+		  struct cairn_err *err);
 
 /*
  * insn_boundaries - mark the start of every instruction of a piece of code by linear decoding

@@ -17,7 +17,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sidecars are used as 
 
 enum {
 	/* A reader knows this version and no other. Raised when the same bytes would say something else. */
-	PACK_VERSION = 4,
+	PACK_VERSION = 5,
 
 	/*
 	 * Raised whenever the same binary would give other places, locations, chains or lines than before, in the same
@@ -36,6 +36,9 @@ enum {
 	PACK_MARKS_PER_BLOCK = 16,
 };
 
+/* .cairn.symbols is made of a .symtab: it has all functions, also those that are not exported. */
+#define PACK_HAS_SYMTAB 1u
+
 struct pack_header {
 	char magic[8];
 	uint32_t version;
@@ -47,8 +50,10 @@ struct pack_header {
 	uint32_t maker;	   /* fingerprint of the sources that made it: fingerprint.py */
 	uint32_t string_max; /* bytes of the longest string, with its NUL */
 	uint32_t n_left_out; /* units that are damaged, and are not in it */
+	uint32_t flags; /* PACK_HAS_SYMTAB */
+	uint32_t unused;
 };
-_Static_assert(sizeof(struct pack_header) == 48, "the header has no holes");
+_Static_assert(sizeof(struct pack_header) == 56, "the header has no holes");
 
 /* .cairn.binding: this, the segments, the hashes. */
 struct pack_binding {
@@ -176,7 +181,12 @@ struct pack_symbol_name {
 #define SYMBOL_INDIRECT 0x80000000u /* one of the implementations; bare and nowhere: they are not known */
 #define SYMBOL_IMPORTED 0x40000000u
 #define SYMBOL_BARE 0x20000000u
-#define SYMBOL_FUNCTION_MASK 0x1fffffffu
+/*
+ * A split-off part of a function begins at the symbol. It has two records: a pattern, which asks for functions, finds the function by
+ * the one, and the name alone finds the part by the other, which is bare.
+ */
+#define SYMBOL_PART 0x10000000u
+#define SYMBOL_FUNCTION_MASK 0x0fffffffu
 #define SYMBOL_NOWHERE 0xffffffffu
 
 #endif

@@ -162,7 +162,7 @@ static uint32_t longest_string(const struct bytes *text)
 	return (uint32_t)longest;
 }
 
-static void encode_header(const struct code_map *code, uint32_t n_frames, uint32_t n_left_out, struct bytes *ret)
+static void encode_header(const struct code_map *code, uint32_t n_frames, uint32_t n_left_out, bool has_symtab, struct bytes *ret)
 {
 	struct pack_header h = {
 		.magic = PACK_MAGIC,
@@ -174,6 +174,7 @@ static void encode_header(const struct code_map *code, uint32_t n_frames, uint32
 		.analysis = PACK_ANALYSIS,
 		.maker = PACK_MAKER,
 		.n_left_out = n_left_out,
+		.flags = has_symtab ? PACK_HAS_SYMTAB : 0,
 	};
 	put_bytes(ret, &h, sizeof(h));
 }
@@ -343,7 +344,7 @@ static int encode(struct making *m, const struct cairn_binary *bin, unsigned int
 {
 	encode_note(bin, add(m, ".note.gnu.build-id", SHT_NOTE, ""));
 	struct bytes *header = add(m, ".cairn", SHT_PROGBITS, "");
-	encode_header(&m->code, m->joined.n_frames, m->gathering.n_left_out, header);
+	encode_header(&m->code, m->joined.n_frames, m->gathering.n_left_out, binary_has_symtab(bin), header);
 	encode_binding(binary_main(bin), add(m, ".cairn.binding", SHT_PROGBITS, "segments, and pages of code"));
 	const struct functions *functions;
 	int rc = binary_functions(bin, &functions, err);

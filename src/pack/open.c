@@ -90,7 +90,7 @@ static int no_checksums(struct cairn_pack *p, struct cairn_err *err)
 	if (!s || !s->data)
 		return err_set(err, -EBADMSG, "%s: not a sidecar: it has no section .cairn", elf_path(p->elf));
 	if (s->size < offsetof(struct pack_header, header_size))
-		return wrong(s, "at least 48", err);
+		return wrong(s, "at least 56", err);
 	memcpy(&h, s->data, offsetof(struct pack_header, header_size));
 	if (!memcmp(h.magic, PACK_MAGIC, sizeof(PACK_MAGIC)) && h.version != PACK_VERSION)
 		return other_version(p, h.version, err);
@@ -106,7 +106,7 @@ static int read_header(struct cairn_pack *p, struct cairn_err *err)
 	if (!s.data)
 		return err_set(err, -EBADMSG, "%s: not a sidecar: it has no section .cairn", elf_path(p->elf));
 	if (s.size < sizeof(*p->header))
-		return wrong(&s, "at least 48", err);
+		return wrong(&s, "at least 56", err);
 	rc = check_bytes(p, &s, 0, sizeof(*p->header), err);
 	if (rc < 0)
 		return rc;

@@ -124,7 +124,10 @@ static int put_own_place(struct place_table *p, const struct cairn_function *f, 
 
 static int add_name(struct place_table *p, const char *name, uint32_t function)
 {
-	int rc = map_put(&p->known_names, map_hash_str(name), 1);
+	uint64_t hash = map_hash_str(name);
+	int rc = map_put(&p->known_names, hash, 1);
+	if (rc >= 0)
+		rc = map_put(&p->known_names, known_pair(hash, function), 1);
 	return rc < 0 ? rc : name_index_add(&p->names, name, function);
 }
 
@@ -227,10 +230,13 @@ static int mark_places(struct place_table *p, const struct cairn_function *f, bo
 
 static int add_bodies(struct place_table *p, const struct cairn_function *f, uint32_t number)
 {
-	for (uint32_t i = 0; i < f->n_sites; i++)
-		if (f->sites[i].kind == CAIRN_SITE_ENTRY &&
-		    !VEC_ADD(&p->bodies, ((struct body){f->sites[i].at.v, number})))
+	for (uint32_t i = 0; i < f->n_sites; i++) {
+		const struct cairn_site *s = &f->sites[i];
+		/* Parts that are inlined begin in the middle of others. */
+		bool is_part = s->kind == CAIRN_SITE_PART && !s->n_chain;
+		if ((is_part || s->kind == CAIRN_SITE_ENTRY) && !VEC_ADD(&p->bodies, ((struct body){s->at.v, number, is_part})))
 			return -ENOMEM;
+	}
 	return 0;
 }
 

@@ -40,11 +40,18 @@ struct mark {
 	bool is_set;
 };
 
-/* A function's code begins at a link-time address. */
+/* A function's code begins at a link-time address, or that of a split-off part of it. */
 struct body {
 	uint64_t at;
 	uint32_t function; /* its number */
+	bool is_part;
 };
+
+/* A name and a function that it leads to, in place_table.known_names. */
+static inline uint64_t known_pair(uint64_t name_hash, uint32_t function)
+{
+	return (name_hash + function + 1) * UINT64_C(0x9e3779b97f4a7c15);
+}
 
 struct place_table {
 	struct cairn_sites *sites;
@@ -61,7 +68,7 @@ struct place_table {
 	struct map known_address;
 	VEC(struct address_name { uint64_t at; uint32_t name; }) addresses;
 	struct name_index names;
-	struct map known_names;	 /* hashes of names that lead to a function */
+	struct map known_names;	 /* hashes of names that lead to a function, and of each with the function's number */
 	VEC(struct body) bodies; /* by address when all functions were seen */
 	struct bytes data;
 	VEC(uint32_t) starts; /* of each function in data */

@@ -139,7 +139,7 @@ static int match_symbols(struct pack_sites *s, const char *pattern, struct match
 			continue;
 		if (!(symbol->what & SYMBOL_BARE) && number < p->places.n)
 			m->functions[number] = true;
-		if (symbol->what & SYMBOL_BARE && !VEC_ADD(&m->bare, symbol))
+		if (symbol->what & SYMBOL_BARE && !(symbol->what & SYMBOL_PART) && !VEC_ADD(&m->bare, symbol))
 			return -ENOMEM;
 	}
 	if (m->bare.n)
@@ -240,7 +240,7 @@ static int find_symbol(struct pack_sites *s, const char *name, struct cairn_func
 		uint32_t what = named.p[i].what;
 		bool bare = what & SYMBOL_BARE;
 		ret->found = what & SYMBOL_INDIRECT ? CAIRN_FOUND_INDIRECT : CAIRN_FOUND_SYMBOL;
-		if (what & SYMBOL_IMPORTED || (bare && named.p[i].at == SYMBOL_NOWHERE))
+		if (what & SYMBOL_IMPORTED || (bare && named.p[i].at == SYMBOL_NOWHERE) || (!bare && what & SYMBOL_PART))
 			continue;
 		struct cairn_function *f = arena_alloc(&s->arena, sizeof(*f));
 		if (!f)

@@ -26,12 +26,23 @@ struct name_table {
 
 /* ---- which names ---- */
 
-/* Unless functions answer to the name. */
+static bool leads_to(const struct name_table *t, const char *name, uint32_t function)
+{
+	uint64_t found;
+	return map_get(&t->places->known_names, known_pair(map_hash_str(name), function), &found);
+}
+
+/* Functions answer to the name, and who asks for it gets them alone. A pattern gets what begins at the symbol, too. */
+static bool is_known(const struct name_table *t, const char *name)
+{
+	uint64_t found;
+	return map_get(&t->places->known_names, map_hash_str(name), &found);
+}
+
 static int add(void *ctx, const char *name, struct cairn_vaddr at, enum symbol_origin origin)
 {
 	struct name_table *t = ctx;
-	uint64_t found;
-	if (!name[0] || map_get(&t->places->known_names, map_hash_str(name), &found))
+	if (!name[0] || (origin == SYMBOL_OF_ELSEWHERE && is_known(t, name)))
 		return 0;
 	return VEC_ADD(&t->v, ((struct candidate){name, at.v, origin})) ? 0 : -ENOMEM;
 }
@@ -88,27 +99,44 @@ static const struct body *bodies_at(const struct name_table *t, uint64_t at, siz
 	return b;
 }
 
-/* Functions that begin at one of the addresses, once each and in order of their numbers, then what nothing describes. */
-static int put_addresses(struct name_table *t, const char *name, const struct symbol_name *symbol)
+/* Functions that begin at one of the addresses, or parts of them do: once each and in order of their numbers. */
+static int put_functions(struct name_table *t, const char *name, const struct symbol_name *symbol, bool parts, uint32_t flags)
 {
-	uint32_t flags = symbol->indirect ? SYMBOL_INDIRECT : 0, last = 0;
-	int rc = 0;
-	for (bool more = true; more && rc >= 0;) {
+	uint32_t last = 0;
+	for (;;) {
 		/* The smallest number above the last; functions of one name are few. */
 		uint32_t next = SYMBOL_FUNCTION_MASK;
 		for (size_t i = 0, n; i < symbol->at.n; i++) {
 			const struct body *b = bodies_at(t, symbol->at.p[i].v, &n);
 			for (size_t k = 0; k < n; k++)
-				next = b[k].function >= last && b[k].function < next ? b[k].function : next;
+				if (b[k].is_part == parts && b[k].function >= last && b[k].function < next &&
+				    !leads_to(t, name, b[k].function))
+					next = b[k].function;
 		}
-		more = next != SYMBOL_FUNCTION_MASK;
+		if (next == SYMBOL_FUNCTION_MASK)
+			return 0;
+		int rc = put(t, name, SYMBOL_NOWHERE, flags | next, SYMBOL_NOWHERE);
+		if (rc < 0)
+			return rc;
 		last = next + 1;
-		if (more)
-			rc = put(t, name, SYMBOL_NOWHERE, flags | next, SYMBOL_NOWHERE);
 	}
+}
+
+/* What begins at one of the addresses: functions, parts of functions, then what nothing describes. */
+static int put_addresses(struct name_table *t, const char *name, const struct symbol_name *symbol)
+{
+	uint32_t flags = symbol->indirect ? SYMBOL_INDIRECT : 0;
+	int rc = put_functions(t, name, symbol, false, flags);
+	if (rc >= 0)
+		rc = put_functions(t, name, symbol, true, flags | SYMBOL_PART);
 	for (size_t i = 0, n; i < symbol->at.n && rc >= 0; i++) {
-		bodies_at(t, symbol->at.p[i].v, &n);
-		rc = n ? 0 : put_bare(t, name, symbol->at.p[i], flags);
+		const struct body *b = bodies_at(t, symbol->at.p[i].v, &n);
+		bool has_part = false, has_body = false;
+		for (size_t k = 0; k < n; k++) {
+			has_part |= b[k].is_part;
+			has_body |= !b[k].is_part;
+		}
+		rc = has_body ? 0 : put_bare(t, name, symbol->at.p[i], flags | (has_part ? SYMBOL_PART : 0));
 	}
 	return rc;
 }
@@ -134,7 +162,7 @@ static int put_name(struct name_table *t, const struct candidate *c, size_t n)
 	int rc = addresses_of(t, c, n, &symbol);
 	if (rc >= 0 && symbol.at.n)
 		rc = put_addresses(t, c->name, &symbol);
-	else if (rc >= 0)
+	else if (rc >= 0 && !is_known(t, c->name))
 		rc = put(t, c->name, SYMBOL_NOWHERE, symbol.indirect ? SYMBOL_INDIRECT | SYMBOL_BARE : SYMBOL_IMPORTED,
 			 SYMBOL_NOWHERE);
 	symbol_name_fini(&symbol);

@@ -94,6 +94,60 @@ def btf_with_places_is_in_the_sidecar_on_request_and_is_what_encode_gives():
     expect(sites(path, "visit").status == 0)
 
 
+PARTS = """\
+#include <stdio.h>
+#include <stdlib.h>
+static volatile long sink;
+/* GCC inlines the test and splits the rest off, as rare.part.0. */
+static int rare(int *p, int n)
+{
+	if (!p)
+		return 0;
+	for (int i = 0; i < n; i++) {
+		sink += p[i] * n + printf("%d\\n", p[i]);
+		p[i] = abs(p[i] - (int)sink);
+		sink ^= rand() + n * p[n - 1 - i];
+	}
+	printf("%ld %d\\n", sink, n);
+	return (int)sink;
+}
+/* The C library's object files have a function of this name, too. */
+static __attribute__((noinline)) void _init(int n) { sink += n; }
+static __attribute__((noinline)) void hidden(int *n) { asm volatile("lock; incl %0" : "+m"(*n)); sink = *n; }
+int main(int argc, char **argv)
+{
+	int a[2] = {argc, 2};
+	_init(argc); hidden(a);
+	return rare(argc > 1 ? a : NULL, 2) + rare(argc > 2 ? a : NULL, 1) + rare(argc > 3 ? a : NULL, argc & 1);
+}
+"""
+
+
+@claim
+def a_stripped_program_has_the_functions_of_its_sidecar():
+    built = compile_c("parts", PARTS, "gcc", ("-O2", "-g", "-fno-pie", "-no-pie", "-Wl,--build-id"))
+    path, debug = (os.path.join(folder(), n) for n in ("parts-stripped", "parts.debug"))
+    run("objcopy", "--only-keep-debug", built, debug, check=True)
+    run("strip", built, "-o", path, check=True)
+    sidecar = path + ".sidecar"
+    cairn("pack", path, "--debug-file", debug, "-o", sidecar, check=True, env=environment())
+    cairn("pack", "--check", sidecar, path, check=True)
+    for words in (("*",), ("*", "--json"), ("--hazards",), ("--hazards", "--json"), ("*.part.*",), ("_init",), ("*init",), ("rare.part.0",)):
+        told = sites(path, "--debug-file", debug, *words)
+        now = sites(path, "--pack", sidecar, *words)
+        expect(told.status == 0 and (now.status, now.out) == (told.status, told.out), words, told, now)
+        if words[0] == "*.part.*":
+            expect("rare(int *p, int n)" in now.out and "split-off part rare.part.0" in now.out and "(?)" not in now.out, now)
+        if words == ("*init",):
+            expect("_init(?)" in now.out and "_init(int n)" in now.out, now)
+        if words == ("--hazards",):
+            expect("hidden" in now.out and "lock prefix" in now.out, now)
+    # The one beside the program is found.
+    os.replace(sidecar, path + ".cairn")
+    expect(sites(path, "--hazards").out == sites(path, "--debug-file", debug, "--hazards").out)
+    expect("hidden" not in sites(path, "--hazards", "--no-sidecar").out)
+
+
 NAMES = """\
 #include <stdio.h>
 #include <stdlib.h>
