@@ -109,6 +109,7 @@ struct dw_unit {
 	uint64_t gnu_ranges_base;         /* of a skeleton: for the DW_AT_ranges of the rest */
 	uint64_t ranges_at, locations_at; /* added to offsets of lists in attributes */
 	const struct dw_file *line_file;  /* whose .debug_line @stmt_list is in */
+	const struct dw_file *ranges_file; /* whose .debug_rnglists has its ranges; NULL: its own */
 
 	_Atomic(struct dw_files *) files;
 	_Atomic(struct dw_rows *) rows;

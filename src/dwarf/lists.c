@@ -68,7 +68,8 @@ int dw_list_of(const struct dw_unit *u, enum dw_list_of what, const struct dw_va
 		[DW_RANGES] = {DW_SEC_RANGES, DW_SEC_RNGLISTS, DW_LIST_RANGES},
 		[DW_LOCATIONS] = {DW_SEC_LOC, DW_SEC_LOCLISTS, DW_LIST_LOCATIONS},
 	};
-	const struct dw_section *s = &u->file->sec[u->version < 5 ? of[what].old : of[what].v5];
+	const struct dw_file *file = what == DW_RANGES && u->ranges_file ? u->ranges_file : u->file;
+	const struct dw_section *s = &file->sec[u->version < 5 ? of[what].old : of[what].v5];
 	uint64_t off = 0;
 	if (v->form == DW_FORM_rnglistx || v->form == DW_FORM_loclistx) {
 		int rc = at_index(u, what, s, v->u, &off, err);

@@ -252,6 +252,20 @@ static void forget(struct dw_unit *u)
 	u->has_stmt_list = false;
 }
 
+/*
+ * GCC before 11 has all range lists of split DWARF 5 with the skeleton, whose DW_AT_rnglists_base is their table, and its .dwo
+ * files have no .debug_rnglists.dwo. (The standard has had a word on it since 2021.)
+ */
+static void inherit_ranges(struct dw_unit *u, const struct dw_unit *skeleton)
+{
+	if (u->file->sec[DW_SEC_RNGLISTS].n || !skeleton->file->sec[DW_SEC_RNGLISTS].n)
+		return;
+	u->ranges_file = skeleton->file;
+	u->has_rnglists_base = skeleton->has_rnglists_base;
+	u->rnglists_base = skeleton->rnglists_base;
+	u->ranges_at = 0;
+}
+
 static void inherit(struct dw_unit *u, const struct dw_unit *skeleton)
 {
 	u->has_addr_base = skeleton->has_addr_base;
@@ -263,6 +277,8 @@ static void inherit(struct dw_unit *u, const struct dw_unit *skeleton)
 	u->line_file = skeleton->file;
 	if (u->version < 5)
 		u->ranges_at = skeleton->gnu_ranges_base;
+	else
+		inherit_ranges(u, skeleton);
 }
 
 static int read_unit(void *ctx, size_t item, unsigned int worker, struct cairn_err *err)

@@ -3,6 +3,7 @@
 """Programs built with -gsplit-dwarf: cairn gives the same answers as on the same program built without."""
 
 import os
+import re
 import shutil
 import subprocess
 
@@ -285,6 +286,79 @@ def trace_attaches_nothing_where_calls_could_be_missed():
         expect(some.status == 0 and "\n1 place attached\n" in some.err and "b.dwo" in some.err, some)
     finally:
         os.rename(where + ".away", where)
+
+
+RANGES = """\
+#include <stdio.h>
+#include <stdlib.h>
+static volatile long sink;
+static inline __attribute__((always_inline)) void note(int *p, int n)
+{
+	if (__builtin_expect(p[n] < 0, 0)) {
+		sink += n;
+		abort();
+	}
+	sink = p[n] * n;
+}
+__attribute__((noinline)) int walk(int *p, int n)
+{
+	for (int i = 0; i < n; i++) {
+		note(p, i);
+		if (__builtin_expect(p[i] == 77, 0)) {
+			printf("x");
+			note(p, n);
+			exit(1);
+		}
+	}
+	return n;
+}
+int main(int c, char **v) { int a[3] = {c, 2, 3}; return walk(a, 3) + (v == NULL); }
+"""
+
+
+def ranges_with_the_skeleton(assembly):
+    """As GCC before 11 has them: all in .debug_rnglists, and DW_AT_rnglists_base in the skeleton."""
+    assembly = assembly.replace('.section\t.debug_rnglists.dwo,"e",@progbits', '.section\t.debug_rnglists,"",@progbits')
+    start = assembly.index(".Lskeleton_debug_info0:")
+    end = assembly.index("\t.section", start)
+    size = re.search(r"\.long\t(0x[0-9a-f]+)", assembly[start:end])
+    die = assembly[start:end].replace(size.group(0), f".long\t{int(size.group(1), 16) + 4:#x}", 1) + "\t.long\t.Ldebug_ranges1\n"
+    assembly = assembly[:start] + die + assembly[end:]
+    end = assembly.index("\t.byte\t0\n\t.byte\t0\n\t.byte\t0\n", assembly.index(".Lskeleton_debug_abbrev0:"))
+    return assembly[:end] + "\t.uleb128 0x74\n\t.uleb128 0x17\n" + assembly[end:]
+
+
+@claim
+def ranges_of_gcc_before_11_are_with_the_skeleton():
+    need("gcc")
+    where = os.path.join(folder(), "ranges")
+    os.mkdir(where)
+    for name in ("new", "old"):
+        source = os.path.join(where, name + ".c")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(RANGES)
+        run("gcc", "-O2", "-gdwarf-5", "-gsplit-dwarf", "-S", source, "-o", f"{name}.s", cwd=where, check=True)
+    with open(os.path.join(where, "old.s"), encoding="utf-8") as file:
+        text = file.read()
+    if ".debug_rnglists.dwo" not in text or ".Ldebug_ranges1" not in text:
+        raise Skip("this gcc has other range lists")
+    with open(os.path.join(where, "old.s"), "w", encoding="utf-8") as file:
+        file.write(ranges_with_the_skeleton(text))
+    told = []
+    for name in ("new", "old"):
+        run("gcc", "-c", f"{name}.s", "-o", f"{name}.o", cwd=where, check=True)
+        run("objcopy", "--extract-dwo", f"{name}.o", f"{name}.dwo", cwd=where, check=True)
+        run("objcopy", "--strip-dwo", f"{name}.o", cwd=where, check=True)
+        run("gcc", f"{name}.o", "-o", name, cwd=where, check=True)
+        program = os.path.join(where, name)
+        cairn("pack", program, "-o", program + ".packed", check=True)
+        r = cairn("sites", program, "--no-sidecar", "note", "walk", "main", check=True)
+        expect(not r.err and "inlined in walk" in r.out, r)
+        expect(cairn("sites", program, "--pack", program + ".packed", "note", "walk", "main", check=True).out == r.out, r)
+        told.append(r.out.replace(f"{name}.c", "FILE"))
+        has = run("readelf", "-SW", os.path.join(where, f"{name}.dwo"), check=True).out
+        expect((".debug_rnglists.dwo" in has) == (name == "new"), has)
+    expect(told[0] == told[1], *told)
 
 
 @claim
