@@ -8,6 +8,7 @@
 #include "bind/walk.h"
 
 #include <errno.h>
+#include <string.h>
 
 static int64_t cut(int64_t value, uint64_t size, bool is_signed)
 {
@@ -67,6 +68,34 @@ static bool has_constants(const struct cairn_type *t)
 	       (t->size == 1 || t->size == 2 || t->size == 4 || t->size == 8);
 }
 
+static bool is_same(const struct bind_enum *e, const struct cairn_type *t, const char *name)
+{
+	uint32_t n = 0;
+
+	if (strcmp(e->source_name, name) || e->size != t->size || e->is_signed != (t->encoding == CAIRN_ENC_SIGNED))
+		return false;
+	for (uint32_t i = 0; i < t->n_enumerators; i++) {
+		const struct cairn_enumerator *from = &t->enumerators[i];
+
+		if (!from->name)
+			continue;
+		if (n == e->n_constants || strcmp(e->constants[n].source_name, from->name) ||
+		    e->constants[n].value != cut(from->value, t->size, e->is_signed))
+			return false;
+		n++;
+	}
+	return n == e->n_constants;
+}
+
+/* Each unit that includes a header has the header's enums in its debug information once more. 0: there is none like it. */
+static size_t same_enum(const struct bind_file *file, const struct cairn_type *t, const char *name)
+{
+	for (size_t i = 0; i < file->enums.n; i++)
+		if (is_same(&file->enums.p[i], t, name))
+			return i + 1;
+	return 0;
+}
+
 int64_t bind_enum_number(struct bind_file *file, uint32_t id, uint32_t type, const char *otherwise)
 {
 	const struct cairn_type *t = cairn_types_get(file->types, id);
@@ -77,5 +106,9 @@ int64_t bind_enum_number(struct bind_file *file, uint32_t id, uint32_t type, con
 	if (map_get(&file->enum_of, id, &number))
 		return (int64_t)number;
 	const char *name = name_of(file, id, type);
-	return add_enum(file, id, name ? name : otherwise) < 0 ? -ENOMEM : (int64_t)file->enums.n;
+	name = name ? name : otherwise;
+	number = same_enum(file, t, name);
+	if (number)
+		return map_put(&file->enum_of, id, number) < 0 ? -ENOMEM : (int64_t)number;
+	return add_enum(file, id, name) < 0 ? -ENOMEM : (int64_t)file->enums.n;
 }

@@ -525,4 +525,26 @@ def a_package_is_a_name_of_its_language():
         expect(cairn("bind", "--lang", lang, "--package", package, path, "event").status != 0, lang, package)
 
 
+SHARED = """\
+typedef enum { ONE = 1, TWO } level;
+enum named { SMALL, LARGE = 300 };
+struct %s { level l; enum named n; int more[%d]; };
+struct %s %s;
+"""
+
+
+@claim
+def an_enum_of_several_units_is_written_once():
+    need("gcc")
+    for number, name in enumerate(("first", "second"), 1):
+        write(f"{name}.c", SHARED % (name, number, name, "of_" + name))
+    out = os.path.join(folder(), "shared.so")
+    run("gcc", "-g", "-shared", "-o", out, *(os.path.join(folder(), f"{n}.c") for n in ("first", "second")), check=True)
+    r = cairn("bind", "--lang", "c", out, "first", "second", "--no-sidecar", check=True)
+    expect(r.out.count("ONE = 1") == 1 and r.out.count("LARGE = 300") == 1 and "level_2" not in r.out, r)
+    types = [[f.get("enum") for f in o["fields"][:2]] for o in cairn("bind", "--json", out, "first", "second", "--no-sidecar", check=True).objects()
+             if "fields" in o]
+    expect(types == [["level", "named"], ["level", "named"]], types)
+
+
 main()
