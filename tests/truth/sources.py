@@ -54,6 +54,27 @@ def apt_source(package, folder):
         raise Unavailable(failed)
 
 
+def debian_files(*packages):
+    """A folder with the files of binary packages, of which nothing is installed."""
+    folder = common.lab('deb', packages[0])
+    root = os.path.join(folder, 'root')
+    if os.path.exists(os.path.join(folder, '.done')):
+        return root
+    if not shutil.which('apt-get') or not shutil.which('dpkg-deb'):
+        raise Unavailable('apt-get or dpkg-deb is not installed')
+    for package in packages:
+        code, out, err = common.run(['apt-get', 'download', '-q', '-o', 'APT::Sandbox::User=root', package], 600, cwd=folder)
+        if code != 0:
+            raise Unavailable(f'apt-get download {package}: {(err or out).strip()[-200:]}')
+    for deb in glob.glob(os.path.join(folder, '*.deb')):
+        code, _, err = common.run(['dpkg-deb', '-x', deb, root], 300)
+        if code != 0:
+            raise Unavailable(f'dpkg-deb -x {deb}: {err[-200:]}')
+        os.remove(deb)
+    with open(os.path.join(folder, '.done'), 'w', encoding='ascii'):
+        return root
+
+
 def unpacked(package):
     """The unpacked upstream source of a Debian package."""
     folder = common.lab('src', package)
@@ -127,6 +148,53 @@ def redis(compiler):
     shell(f'nice make -j{os.cpu_count() or 1} -C src redis-server CC={compiler} MALLOC=libc OPTIMIZATION=-O2 '
           'REDIS_CFLAGS="-DREDIS_TEST -w" USE_SYSTEMD=no BUILD_TLS=no', build, os.path.join(build, 'log'))
     shutil.copy(os.path.join(build, 'src', 'redis-server'), output)
+    return output
+
+
+RUST_MAIN = """\
+use regex::{Regex, RegexSet};
+use std::io::Read;
+fn main() {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).unwrap();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let set = RegexSet::new(&words).unwrap();
+    for line in text.lines().filter(|l| set.is_match(l)) {
+        for word in &words {
+            let found = Regex::new(word).unwrap();
+            println!("{} {:?}", word, found.captures(line).map(|c| c.len()));
+        }
+    }
+}
+"""
+
+
+def rust_regex(flags):
+    """A program around the crate regex, of Debian's packages of its sources, by rustc alone."""
+    output = os.path.join(common.lab('bin'), 'rust-regex' + ''.join(flags))
+    if os.path.exists(output):
+        return output
+    if not shutil.which('rustc'):
+        raise Unavailable('rustc is not installed')
+    crates = {'memchr': (), 'aho_corasick': ('memchr',), 'regex_syntax': (), 'regex': ('memchr', 'aho_corasick', 'regex_syntax')}
+    features = ['std', 'default', 'perf', 'perf-cache', 'perf-dfa', 'perf-inline', 'perf-literal', 'unicode', 'unicode-perl', 'unicode-case',
+                'unicode-age', 'unicode-bool', 'unicode-gencat', 'unicode-script', 'unicode-segment']
+    root = debian_files(*(f'librust-{name.replace("_", "-")}-dev' for name in reversed(crates)))
+    with tempfile.TemporaryDirectory() as folder:
+        main = os.path.join(folder, 'main.rs')
+        with open(main, 'w', encoding='ascii') as file:
+            file.write(RUST_MAIN)
+        for name, needed in [*crates.items(), ('main', ('regex',))]:
+            found = glob.glob(os.path.join(root, 'usr/share/cargo/registry', name.replace('_', '-') + '-[0-9]*', 'src/lib.rs'))
+            if name != 'main' and not found:
+                raise Unavailable(f'no source of the crate {name}')
+            words = [main, '-o', output + '.tmp'] if name == 'main' else [found[0], '--crate-type', 'rlib', '--out-dir', folder]
+            words += [f'--extern={n}={folder}/lib{n}.rlib' for n in needed] + [f'--cfg=feature="{f}"' for f in features]
+            code, _, err = common.run(['rustc', '--edition=2018', '--crate-name', name, '-g', '--cap-lints=allow', '-L', folder,
+                                       '-C', 'link-arg=-Wl,--build-id', *flags, *words], 900)
+            if code != 0:
+                raise Unavailable(f'rustc {name}: {err[-300:]}')
+        os.replace(output + '.tmp', output)
     return output
 
 
