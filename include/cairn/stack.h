@@ -128,10 +128,9 @@ struct cairn_stacks;
  *   -ENOMEM, and what ptrace(2) returns
  * A system call that a thread waits in is restarted by the kernel, as after SIGSTOP and SIGCONT; those few that
  * signal(7) lists there (epoll_wait, semop, sigtimedwait, ...) return EINTR then, which programs have to expect anyway.
- * A thread that waits in the kernel uninterruptibly is left out (CAIRN_WALK_NOT_STOPPED). It stays attached: the next
- * cairn_stacks_again() lets it go if it can be stopped by then, the end of the caller does in any case.
+ * A thread that waits in the kernel uninterruptibly is left out (CAIRN_WALK_NOT_STOPPED). It is let go with the others.
  * Cost: each thread is stopped for tens of microseconds; the walk is done while it runs again. Threads: the
- * calling thread is the tracer, with the help of some that are started and ended; one call per process at a time. Nobody else
+ * tracer is a thread that is started and ended, with the help of others; one call per process at a time. Nobody else
  * in the caller's process may wait for any child meanwhile (waitpid(-1) without __WNOTHREAD takes our stops). Signals: no.
  */
 int cairn_stacks_of_process(int pid, const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,

@@ -15,8 +15,12 @@
  */
 #include <elf.h>
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "unwind/blocked.h"
@@ -191,16 +195,55 @@ static int walk_all(void *ctx, struct cairn_err *err)
 	return rc;
 }
 
+/* Stopped, copied, and released again. */
+struct moment {
+	struct capture *c;
+	struct cairn_err *err;
+	int rc, tracer;
+};
+
+static void *take_moment(void *arg)
+{
+	struct moment *m = arg;
+	struct capture *c = m->c;
+	struct cairn_stacks *stacks = c->stacks;
+	m->tracer = (int)syscall(SYS_gettid);
+	m->rc = stop_all(stacks->pid, &stacks->stall, &c->stop, m->err);
+	if (m->rc == 0)
+		m->rc = stall_run(&stacks->stall, copy, c, m->err);
+	stop_release(&c->stop);
+	return NULL;
+}
+
+/*
+ * A thread that waits in the kernel cannot be let go, and would stand still once it leaves it. Whose tracer ends is let go by the
+ * kernel: so the tracer is a thread of its own. Where none can be had, it is this one.
+ */
+static int take_moment_in_thread(struct capture *c, struct cairn_err *err)
+{
+	struct moment m = {.c = c, .err = err};
+	sigset_t all, before;
+	pthread_t thread;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int why = pthread_create(&thread, NULL, take_moment, &m);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (why) {
+		take_moment(&m);
+		return m.rc;
+	}
+	pthread_join(thread, NULL);
+	stop_await_end_of(&c->stop, m.tracer);
+	return m.rc;
+}
+
 static int capture(struct capture *c, struct cairn_err *err)
 {
 	struct cairn_stacks *stacks = c->stacks;
 	struct stop *stop = &c->stop;
 	int rc = stall_run(&stacks->stall, look, c, err);
 	if (rc == 0)
-		rc = stop_all(stacks->pid, &stacks->stall, stop, err);
-	if (rc == 0)
-		rc = stall_run(&stacks->stall, copy, c, err);
-	stop_release(stop);
+		rc = take_moment_in_thread(c, err);
 	if (rc == 0)
 		rc = stall_run(&stacks->stall, walk_all, c, err);
 	stacks->moment = (struct cairn_stacks_moment){.stopped_ns = stop->last_ns - stop->first_ns,

@@ -464,6 +464,18 @@ void stop_release(struct stop *stop)
 	detach_stopped(stop);
 }
 
+void stop_await_end_of(struct stop *stop, int tracer)
+{
+	uint64_t since = now_ns();
+	for (size_t i = 0; i < stop->threads.n; i++) {
+		struct stopped_thread *t = &stop->threads.p[i];
+		/* Who joins a thread goes on before the kernel is done with it. */
+		while (t->is_seized && tracer_of(stop->pid, t->tid) == tracer && now_ns() - since < PATIENCE_NS)
+			pause_for(SPINS);
+		t->is_seized = false;
+	}
+}
+
 void stop_fini(struct stop *stop)
 {
 	stop_release(stop);

@@ -62,10 +62,13 @@ int stop_refuse(int pid, int why, struct cairn_err *err);
 /*
  * Let them go on. May be called twice.
  *
- * A thread that could not be stopped stays seized: the kernel lets it go at the end of this process, the next stop_all() of
- * the same thread of ours and its stop_release() do before. It would stand still when it leaves the kernel.
+ * A thread that could not be stopped stays seized, and would stand still when it leaves the kernel: the kernel lets it go at the
+ * end of the thread of ours that seized it. So that has to end soon.
  */
 void stop_release(struct stop *stop);
+
+/* After the thread @tracer, which called stop_all() and stop_release(), was joined: wait until the kernel has let all go. */
+void stop_await_end_of(struct stop *stop, int tracer);
 void stop_fini(struct stop *stop);
 
 #endif

@@ -8,6 +8,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <execinfo.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -476,6 +477,50 @@ static void a_stack_that_grew_behind_the_reading_of_the_mappings_is_copied(void 
 	snapshot_fini(&s);
 }
 
+/* Its parent waits for it in the kernel, and nothing but a kill ends that. */
+static void wait_for_a_vforked_child(int go_on)
+{
+	char byte;
+	pid_t child = vfork();
+	if (child == 0) {
+		(void)!read(go_on, &byte, 1);
+		_exit(0);
+	}
+}
+
+static void a_thread_that_could_not_be_stopped_goes_on_when_it_leaves_the_kernel(void **state)
+{
+	int go_on[2], done[2];
+	struct cairn_stacks *stacks;
+	struct cairn_err err = {0};
+	struct pollfd end = {.events = POLLIN};
+	assert_int_equal(pipe(go_on) | pipe(done), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		wait_for_a_vforked_child(go_on[0]);
+		_exit(write(done[1], "x", 1) != 1);
+	}
+	usleep(50000);
+	int rc = cairn_stacks_of_process(pid, NULL, &stacks, &err);
+	if (rc < 0)
+		fail_msg("%s", err.msg);
+	/* Once more, which finds it let go. */
+	assert_int_equal(cairn_stacks_again(stacks, &err), 0);
+	assert_int_equal(cairn_stacks_n_threads(stacks), 1);
+	assert_int_equal(write(go_on[1], "x", 1), 1);
+	end.fd = done[0];
+	/* This process has not ended, nor closed the stacks. */
+	int n = poll(&end, 1, 5000);
+	cairn_stacks_close(stacks);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, __WALL), pid);
+	for (int i = 0; i < 2; i++) {
+		close(go_on[i]);
+		close(done[i]);
+	}
+	assert_int_equal(n, 1);
+}
+
 static void a_process_that_is_not_there_is_said_so(void **state)
 {
 	struct cairn_stacks *stacks;
@@ -530,6 +575,7 @@ int main(void)
 		cmocka_unit_test(the_stack_of_a_process_is_that_of_its_own_backtrace),
 		cmocka_unit_test(a_signal_handler_on_its_own_stack_is_walked_through),
 		cmocka_unit_test(a_stack_that_grew_behind_the_reading_of_the_mappings_is_copied),
+		cmocka_unit_test(a_thread_that_could_not_be_stopped_goes_on_when_it_leaves_the_kernel),
 		cmocka_unit_test(a_process_that_is_not_there_is_said_so),
 		cmocka_unit_test(every_failing_allocation_is_reported),
 	};
