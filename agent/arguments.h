@@ -9,7 +9,7 @@
 #ifndef AGENT_ARGUMENTS_H
 #define AGENT_ARGUMENTS_H
 
-#include <cairn/abi/codectl.h>
+#include <cairn/shared/codectl.h>
 
 enum {
 	CODECTL_INFO_MAX = 4096, /* bytes of info, as the kernel's own calls of this kind: a page */
@@ -17,7 +17,7 @@ enum {
 	CODECTL_BUILD_ID_MAX = 64, /* linkers write 8 to 20 bytes */
 };
 
-/* The same numbers mean different things; see cairn/codectl.h. */
+/* The same numbers mean different things; see cairn/jit/codectl.h. */
 enum codectl_numbers { CODECTL_NUMBERS_REVIEWED, CODECTL_NUMBERS_RFC };
 
 struct codectl_request {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* codectl(), as a system call would be, on the registry of this process. */
-#include <cairn/codectl.h>
+#include <cairn/jit/codectl.h>
 
 #include <errno.h>
 

@@ -9,7 +9,7 @@
  * When one of the chains has to be taken apart, or gets its first table, the region is registered anew: one new
  * epoch for all three. Until that has worked, no reader can see a difference, so every failure leaves what was there.
  */
-#include <cairn/jit.h>
+#include <cairn/jit/jit.h>
 
 #include <errno.h>
 #include <stdlib.h>

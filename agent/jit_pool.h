@@ -3,7 +3,7 @@
 #ifndef AGENT_JIT_POOL_H
 #define AGENT_JIT_POOL_H
 
-#include <cairn/abi/codectl.h>
+#include <cairn/shared/codectl.h>
 
 enum {
 	/* 1,364 rows: what is moved when addresses are used again, and one read for whoever follows the chain. */

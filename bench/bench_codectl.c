@@ -14,8 +14,8 @@
 #include <string.h>
 #include <time.h>
 
-#include <cairn/codectl.h>
-#include <cairn/jit.h>
+#include <cairn/jit/codectl.h>
+#include <cairn/jit/jit.h>
 
 #include "codectl_peers.h"
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include <cairn/pack.h>
+#include <cairn/sidecar.h>
 
 enum { NAMES_MAX = 1 << 20 };
 

@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cairn/codectl.h>
-#include <cairn/jit.h>
+#include <cairn/jit/codectl.h>
+#include <cairn/jit/jit.h>
 
 #include "code/runtime.h"
 

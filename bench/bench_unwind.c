@@ -16,11 +16,11 @@
 #include <time.h>
 #include <unwind.h>
 
-#include <cairn/self.h>
+#include <cairn/backtrace.h>
 #include <cairn/unwind.h>
 
 #include "bench_unwind.h"
-#include "unwind/self_object.h"
+#include "unwind/backtrace_object.h"
 
 static struct cairn_addr pcs[MAX_FRAMES];
 static void *addresses[MAX_FRAMES];

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cairn/jit.h>
+#include <cairn/jit/jit.h>
 
 /* ---- ours ---- */
 

@@ -19,7 +19,7 @@ sys.path[:0] = [HERE]
 import sites  # noqa: E402
 
 BUILD = os.environ.get("CAIRN_BUILD", os.path.join(os.path.dirname(HERE), "build"))
-DISTIL = os.path.join(BUILD, "bench", "distil")
+DISTIL = os.path.join(BUILD, "bench", "btfgen")
 WALK = os.path.join(BUILD, "bench", "libdw_walk")
 RUNS = int(os.environ.get("CAIRN_BENCH_RUNS", "5"))
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include <cairn/btf.h>
-#include <cairn/btf_of_types.h>
-#include <cairn/layout_builder.h>
+#include <cairn/btf/of_types.h>
+#include <cairn/layout/builder.h>
 
 enum { FILE_NAME_LEN = 256, TASK_COMM_LEN = 16 };
 

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include <cairn/jit.h>
+#include <cairn/jit/jit.h>
 
 enum { DEPTH = 8, SLOT = 64, CALLS = 2000 };
 

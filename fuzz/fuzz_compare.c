@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cairn/compare.h>
+#include <cairn/layout/compare.h>
 #include <cairn/decl.h>
-#include <cairn/lock.h>
-#include <cairn/retarget.h>
+#include <cairn/layout/lock.h>
+#include <cairn/layout/retarget.h>
 
 #include "fuzz.h"
 

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cairn/pack.h>
+#include <cairn/sidecar.h>
 #include <cairn/sites.h>
 
 #include "workspace.h"

@@ -21,11 +21,11 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include <cairn/self.h>
+#include <cairn/backtrace.h>
 #include <cairn/stack.h>
 
 #include "core_builder.h"
-#include "unwind/self_object.h"
+#include "unwind/backtrace_object.h"
 #include "walk_program.h"
 #include "workspace.h"
 

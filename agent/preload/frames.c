@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include <cairn/codectl.h>
+#include <cairn/jit/codectl.h>
 
 #include "../process.h"
 

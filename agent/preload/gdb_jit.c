@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-#include <cairn/codectl.h>
+#include <cairn/jit/codectl.h>
 
 #include "hooks.h"
 #include "next.h"

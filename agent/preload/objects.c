@@ -12,7 +12,7 @@
 #include <link.h>
 #include <string.h>
 
-#include <cairn/codectl.h>
+#include <cairn/jit/codectl.h>
 
 #include "../process.h"
 #include "image.h"

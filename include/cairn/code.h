@@ -2,7 +2,7 @@
 /*
  * Who owns an address of a process: files, registered objects, code made at run time
  *
- * Several sources say what a process has at an address: its mappings, its codectl registry (cairn/abi/codectl.h), GDB's
+ * Several sources say what a process has at an address: its mappings, its codectl registry (cairn/shared/codectl.h), GDB's
  * list of symbol files, jitdump and perf-map files. They are read from outside, without stopping it, and verified against each
  * other: what contradicts what is mapped is shown, with the reason, and not used.
  *
@@ -26,7 +26,7 @@
 #include <cairn/addr.h>
 #include <cairn/api.h>
 #include <cairn/err.h>
-#include <cairn/pack.h>
+#include <cairn/sidecar.h>
 
 CAIRN_BEGIN_DECLS
 

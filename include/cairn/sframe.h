@@ -3,7 +3,7 @@
  * SFrame: stack trace information, versions 1 to 3
  *
  * A table of functions and of rows in each, as assemblers write it into .sframe and kernels read it. Rows are the rules of
- * cairn/abi/unwind.h, of which SFrame has those that most code needs: the CFA from the stack or frame pointer, the return address
+ * cairn/shared/unwind.h, of which SFrame has those that most code needs: the CFA from the stack or frame pointer, the return address
  * and the frame pointer in memory; version 3 a few more. A function with a row that it does not have is left out as a
  * whole, and counted: no reader may take a part of a function for all of it.
  *

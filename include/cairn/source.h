@@ -22,7 +22,7 @@
 #include <cairn/binary.h>
 #include <cairn/btf.h>
 #include <cairn/err.h>
-#include <cairn/foreign.h>
+#include <cairn/consumer.h>
 #include <cairn/layout.h>
 #include <cairn/types.h>
 

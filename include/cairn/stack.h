@@ -18,14 +18,14 @@
  *	}
  *	cairn_stacks_close(stacks);
  *
- * Names of files' functions are not in it: a frame has its file and the address in it, which cairn/pack.h and cairn/binary.h
+ * Names of files' functions are not in it: a frame has its file and the address in it, which cairn/sidecar.h and cairn/binary.h
  * name. Those of code made at run time are, since they are of the moment.
  */
 #ifndef CAIRN_STACK_H
 #define CAIRN_STACK_H
 
 #include <cairn/code.h>
-#include <cairn/pack.h>
+#include <cairn/sidecar.h>
 #include <cairn/sites.h>
 #include <cairn/unwind.h>
 
@@ -41,8 +41,8 @@ enum cairn_walk_end {
 	CAIRN_WALK_LOOP,	/* the stack leads back to itself */
 	CAIRN_WALK_LIMIT,	/* more frames than were asked for */
 	CAIRN_WALK_GONE,	/* the thread ended before it could be stopped */
-	CAIRN_WALK_NO_CALL,	/* the return address is not behind a call: the stack was overwritten. cairn/self.h */
-	CAIRN_WALK_NO_ROOM,	/* too little stack is left to go on. cairn/self.h */
+	CAIRN_WALK_NO_CALL,	/* the return address is not behind a call: the stack was overwritten. cairn/backtrace.h */
+	CAIRN_WALK_NO_ROOM,	/* too little stack is left to go on. cairn/backtrace.h */
 	CAIRN_WALK_NOT_STOPPED, /* the thread waits in the kernel for what cannot be interrupted */
 	CAIRN_WALK_ASSUMED, /* complete by assumption: the last frame has no caller, and a frame on the way there is assumed */
 };

@@ -33,7 +33,7 @@
 #include <cairn/binary.h>
 #include <cairn/decode.h>
 #include <cairn/err.h>
-#include <cairn/pack.h>
+#include <cairn/sidecar.h>
 #include <cairn/sites.h>
 #include <cairn/types.h>
 

@@ -2,7 +2,7 @@
 /*
  * Unwinding: from a frame to its caller
  *
- * An unwind table (cairn/abi/unwind.h) says for each address of a file how the caller's registers come about. It is
+ * An unwind table (cairn/shared/unwind.h) says for each address of a file how the caller's registers come about. It is
  * made from .eh_frame and .debug_frame, without symbols or debug information. One step:
  *
  *	const struct cairn_unwind_rule *rule = cairn_unwind_find(table, at);
@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cairn/abi/unwind.h>
+#include <cairn/shared/unwind.h>
 #include <cairn/addr.h>
 #include <cairn/api.h>
 #include <cairn/binary.h>
@@ -60,7 +60,7 @@ int cairn_unwind_open_mem(const void *bytes, size_t size, const char *name, stru
 /* Takes NULL. */
 void cairn_unwind_close(struct cairn_unwind *table);
 
-/* The bytes of a table, borrowed: cairn/abi/unwind.h. */
+/* The bytes of a table, borrowed: cairn/shared/unwind.h. */
 const void *cairn_unwind_bytes(const struct cairn_unwind *table, size_t *ret_size);
 
 /*

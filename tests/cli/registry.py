@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The codectl registry of another process, read by the letter of cairn/abi/codectl.h and with nothing of our reader."""
+"""The codectl registry of another process, read by the letter of cairn/shared/codectl.h and with nothing of our reader."""
 
 import os
 import struct

@@ -13,8 +13,8 @@ from claims import CAIRN, SOURCE, Skip, cairn, claim, claim_each, expect, folder
 # One letter of its script after the other; answers each with a line.
 PROGRAM = r"""
 #define _GNU_SOURCE
-#include <cairn/codectl.h>
-#include <cairn/jit.h>
+#include <cairn/jit/codectl.h>
+#include <cairn/jit/jit.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -314,7 +314,7 @@ def a_container_is_read_through_its_root():
 # Calls codectl as a system call, forks a child that never does, and then removes what it registered when it is told to.
 SERVED = r"""
 #define _GNU_SOURCE
-#include <cairn/abi/codectl.h>
+#include <cairn/shared/codectl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -211,11 +211,11 @@ def root_does_not_write_to_another_users_pipe(verb):
 
 # What else makes or writes files, and why it may.
 OTHER_WRITERS = {
-    "src/base/own_path.c": "what is no regular file, for the writer",
-    "src/pack/cache.c": "an empty mark in the cache, which was judged before",
-    "cli/keep.c": "/dev/null and /proc/self/oom_score_adj",
-    "cli/layout_open.c": "a file of mkstemp(), for clang",
-    "cli/layout_headers.c": "headers in a directory of mkdtemp(), for the preprocessor",
+    "src/ground/base/own_path.c": "what is no regular file, for the writer",
+    "src/store/sidecar/cache.c": "an empty mark in the cache, which was judged before",
+    "cli/house/keep.c": "/dev/null and /proc/self/oom_score_adj",
+    "cli/types/layout_open.c": "a file of mkstemp(), for clang",
+    "cli/types/layout_headers.c": "headers in a directory of mkdtemp(), for the preprocessor",
 }
 
 
@@ -229,7 +229,7 @@ def all_files_go_through_the_one_writer():
                 path = os.path.join(where, name)
                 if name.endswith((".c", ".h")) and writes.search(bytes_of(path).decode()):
                     found.add(os.path.relpath(path, SOURCE))
-    found -= {"src/base/atomic_file.c", "src/base/atomic_file.h"}
+    found -= {"src/ground/base/atomic_file.c", "src/ground/base/atomic_file.h"}
     expect(found == set(OTHER_WRITERS), found ^ set(OTHER_WRITERS))
 
 

@@ -16,7 +16,7 @@ NR = 470 + 30  # beyond what Linux 6.18 has
 # One word per line of its script: what to call. Prints the result or the errno's name of each.
 PROGRAM = r"""
 #define _GNU_SOURCE
-#include <cairn/abi/codectl.h>
+#include <cairn/shared/codectl.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>

@@ -2,7 +2,7 @@
 /*
  * The protocol of registry and tables, in every order in which the writer's stores can become visible
  *
- * explore.h says how. A script of calls is recorded; readers that go by the letter of cairn/abi/codectl.h look for one address.
+ * explore.h says how. A script of calls is recorded; readers that go by the letter of cairn/shared/codectl.h look for one address.
  * What they conclude must have been true at a moment while they read, wherever the writer stopped.
  * docs/formats/codectl.md has the results in a table.
  */
@@ -15,8 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cairn/codectl.h>
-#include <cairn/jit.h>
+#include <cairn/jit/codectl.h>
+#include <cairn/jit/jit.h>
 
 #include "agent/jit_pool.h"
 #include "agent/process.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A registry as another process sees it, by the letter of cairn/abi/codectl.h and with nothing of our reader
+ * A registry as another process sees it, by the letter of cairn/shared/codectl.h and with nothing of our reader
  *
  *	struct view v;
  *	assert_true(view_find(pid, &v));
@@ -10,7 +10,7 @@
 #ifndef SAMPLES_CODECTL_VIEW_H
 #define SAMPLES_CODECTL_VIEW_H
 
-#include <cairn/abi/codectl.h>
+#include <cairn/shared/codectl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>

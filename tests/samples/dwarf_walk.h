@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Everything that src/dwarf can be asked about a file, asked once: for damaged inputs, where the answer does
+ * Everything that src/facts/dwarf can be asked about a file, asked once: for damaged inputs, where the answer does
  * not matter, but coming back does.
  */
 #ifndef SAMPLES_DWARF_WALK_H

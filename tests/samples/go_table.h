@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A .gopclntab as Go's linker writes it, of three functions; the format is in src/elf/gopclntab.c. */
+/* A .gopclntab as Go's linker writes it, of three functions; the format is in src/ground/elf/gopclntab.c. */
 #ifndef SAMPLES_GO_TABLE_H
 #define SAMPLES_GO_TABLE_H
 

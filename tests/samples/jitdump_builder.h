@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * jitdump files for tests and fuzz seeds; the format is in src/code/jitdump.h
+ * jitdump files for tests and fuzz seeds; the format is in src/live/code/jitdump.h
  *
  *	struct jitdump_builder b = {0};
  *	jd_header(&b);

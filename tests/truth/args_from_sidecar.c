@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include <cairn/decode.h>
-#include <cairn/pack.h>
+#include <cairn/sidecar.h>
 #include <cairn/sites.h>
 
 #include "base/map.h"

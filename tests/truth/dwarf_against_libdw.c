@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * src/dwarf and libdw on large real files: every DIE, attribute, range, location list entry and line row, and
+ * src/facts/dwarf and libdw on large real files: every DIE, attribute, range, location list entry and line row, and
  * the counts of the function index
  *
  *	dwarf_against_libdw [FILE...]	default: what there is of the lab's vmlinux, libstdc++, libc, libjvm

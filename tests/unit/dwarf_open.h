@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For tests of src/dwarf: DWARF from a builder, opened. */
+/* For tests of src/facts/dwarf: DWARF from a builder, opened. */
 #ifndef UNIT_DWARF_OPEN_H
 #define UNIT_DWARF_OPEN_H
 

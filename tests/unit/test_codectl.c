@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cairn/codectl.h>
+#include <cairn/jit/codectl.h>
 
 #include "codectl_view.h"
 

@@ -26,8 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cairn/codectl.h>
-#include <cairn/jit.h>
+#include <cairn/jit/codectl.h>
+#include <cairn/jit/jit.h>
 
 #include "code/jit_table.h"
 #include "code/maps.h"

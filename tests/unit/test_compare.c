@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* src/layout: two layouts compared, laid out for another ABI, locked. */
+/* src/bytes/layout: two layouts compared, laid out for another ABI, locked. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include <cairn/compare.h>
+#include <cairn/layout/compare.h>
 #include <cairn/decl.h>
-#include <cairn/lock.h>
-#include <cairn/retarget.h>
+#include <cairn/layout/lock.h>
+#include <cairn/layout/retarget.h>
 
 #include "alloc_fail.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* src/decl: C declarations to types; errors with line, column and caret; hostile text. */
+/* src/bytes/decl: C declarations to types; errors with line, column and caret; hostile text. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* src/layout: placing members on ABIs, holes and padding, the text of pahole. */
+/* src/bytes/layout: placing members on ABIs, holes and padding, the text of pahole. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* src/layout/builder.c, src/btf/of_types.c: types from calls, as BTF, as C and back. */
+/* src/bytes/layout/builder.c, src/facts/btf/of_types.c: types from calls, as BTF, as C and back. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include <cairn/btf.h>
-#include <cairn/btf_of_types.h>
+#include <cairn/btf/of_types.h>
 #include <cairn/decl.h>
-#include <cairn/layout_builder.h>
+#include <cairn/layout/builder.h>
 
 #include "alloc_fail.h"
 

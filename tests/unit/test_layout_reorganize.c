@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* src/layout/reorganize.c and what it stands on, against all orders there are. */
+/* src/bytes/layout/reorganize.c and what it stands on, against all orders there are. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include <cairn/decl.h>
-#include <cairn/reorganize.h>
+#include <cairn/layout/reorganize.h>
 
 #include "alloc_fail.h"
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include <cairn/code.h>
-#include <cairn/codectl.h>
-#include <cairn/jit.h>
+#include <cairn/jit/codectl.h>
+#include <cairn/jit/jit.h>
 
 #include "alloc_fail.h"
 

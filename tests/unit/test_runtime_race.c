@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include <cairn/code.h>
-#include <cairn/jit.h>
+#include <cairn/jit/jit.h>
 
 #include "code/runtime.h"
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cairn/codectl.h>
-#include <cairn/jit.h>
+#include <cairn/jit/codectl.h>
+#include <cairn/jit/jit.h>
 
 static long add_elf(const void *lo, size_t n, const char *path, const void *id, uint32_t n_id)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which probes may be moved: every condition of the proof in src/trace/move.c, each broken once. */
+/* Which probes may be moved: every condition of the proof in src/live/trace/move.c, each broken once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

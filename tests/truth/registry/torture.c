@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 #include <cairn/code.h>
-#include <cairn/jit.h>
+#include <cairn/jit/jit.h>
 
 #include "code/runtime.h"
 

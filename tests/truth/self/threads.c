@@ -17,7 +17,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#include <cairn/self.h>
+#include <cairn/backtrace.h>
 
 enum { N_WALKERS = 4, MAX = 256 };
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cairn/pack.h>
+#include <cairn/sidecar.h>
 #include <cairn/source.h>
 
 enum { LINES_MAX = 40 };

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sidecars as the verbs use them: the environment says where the cache is, and whether the network may be asked. */
+#ifndef CLI_SIDECAR_H
+#define CLI_SIDECAR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <cairn/sidecar.h>
+
+#include "cmd.h"
+
+/* $XDG_CACHE_HOME/cairn, or ~/.cache/cairn; false when neither is known. */
+bool sidecar_cache_dir(char *buf, size_t size);
+
+/* The file's own name says that it is a sidecar. */
+bool sidecar_is_named(const char *path);
+
+/* What the command line says about sidecars, as far as the verb has these options. */
+struct sidecar_wish {
+	const char *file;	/* --pack */
+	const char *debuginfod; /* --debuginfod; NULL: not given */
+	bool no_cache;
+	bool none; /* ask the debug information */
+	bool lines; /* one that answers about addresses only will do */
+	bool many; /* several binaries are asked about: --pack is for that of its build-id */
+	unsigned int jobs;
+	struct opt_list debug_dirs;
+};
+
+#define SIDECAR_OPT_PACK(at) {0, "pack", OPT_TEXT, "SIDECAR", (at), "answer from this sidecar"}
+#define SIDECAR_OPT_NO_CACHE(at)                                                                                        \
+	{0, "no-cache", OPT_FLAG, NULL, (at), "neither look in the cache of sidecars nor keep one there"}
+#define SIDECAR_OPT_NONE(at)                                                                                            \
+	{0, "no-sidecar", OPT_FLAG, NULL, (at), "read the debug information, also when there is a sidecar"}
+#define SIDECAR_OPT_DEBUGINFOD(at)                                                                                      \
+	{0, "debuginfod", OPT_MAYBE, "URL", (at),                                                                      \
+	 "take the sidecar or the debug file of a file that has neither from the debuginfod client's cache, or download it; "  \
+	 "without URL from those in DEBUGINFOD_URLS"}
+
+/* The same that is made when there is none: an exit status. For who has asked sidecar_find() already. */
+int sidecar_make(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret);
+
+/*
+ * sidecar_another - instead of one that cairn_pack_trouble() is about: one that is made from the
+ * debug information
+ *
+ * Says what is wrong with @pack, which stays open. Returns NULL when there is no debug information,
+ * or a person named @pack.
+ */
+struct cairn_pack *sidecar_another(const struct cairn_binary *bin, const struct sidecar_wish *wish, const struct cairn_pack *pack);
+
+/*
+ * Say what is wrong with a sidecar: an exit status, STATUS_YES when nothing was held back. @pack
+ * may be NULL.
+ */
+int sidecar_trouble(const struct cairn_pack *pack);
+
+/*
+ * Say that nothing could compare a sidecar with code, if that is so. Of what is printed from it
+ * without a binary, too.
+ */
+void sidecar_say_unbound(const struct cairn_pack *pack);
+/* The same of a file that a person named, if it is a sidecar. */
+void sidecar_say_unbound_file(const char *path);
+
+/*
+ * sidecar_debug_file - the debug file of @bin from the debuginfod client's cache or a server
+ *
+ * Returns its path, to be freed; NULL where @wish does not ask for that, or it is nowhere. Tells on
+ * stderr what was asked.
+ */
+char *sidecar_debug_file(const struct cairn_binary *bin, const struct sidecar_wish *wish);
+
+/* The sidecar of @bin for addr, made when there is none; an exit status. Talks on stderr of what was refused. */
+int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret);
+
+/*
+ * sidecar_find - the sidecar of @bin, with places unless the wish is for lines; none is made
+ *
+ * @wish  struct sidecar_wish: this is what cairn_trace_opts wants, too
+ * @ret   NULL when there is none; of a binary that is a sidecar itself, that one
+ * Returns 0, or as cairn_pack_open(). Talks on stderr of what was refused.
+ */
+int sidecar_find(void *wish, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err);
+
+/* Who answers about functions: a sidecar with their places where there is one, else the debug information. */
+struct sidecar_sites {
+	struct cairn_pack *pack; /* NULL: the debug information */
+	struct cairn_sites *sites;
+};
+
+/* An exit status. None is made. */
+int sidecar_sites_open(const struct cairn_binary *bin, const struct sidecar_wish *wish,
+		       const struct cairn_sites_opts *opts, struct sidecar_sites *ret);
+void sidecar_sites_close(struct sidecar_sites *source);
+
+/*
+ * sidecar_sites_settle - before anything is printed: whether the sidecar can answer
+ *
+ * A sidecar of another file, or a damaged one, is replaced by the debug information, and that is
+ * said. One that a person named is not replaced.
+ * @names  functions that will be asked about; @n 0: all of the file will be
+ * Returns an exit status.
+ */
+int sidecar_sites_settle(const struct cairn_binary *bin, const struct sidecar_wish *wish, const struct cairn_sites_opts *opts,
+			 char *const *names, size_t n, struct sidecar_sites *source);
+
+/*
+ * sidecar_keep - have the sidecar of @bin made for the next time
+ *
+ * Call it when the answer, which came from the debug information, is out. Does nothing where a cache is not wanted:
+ * --no-cache, CAIRN_CACHE=off or CAIRN_CACHE=read, a binary without a build-id.
+ */
+void sidecar_keep(const struct cairn_binary *bin, const struct sidecar_wish *wish);
+
+#endif

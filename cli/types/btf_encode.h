@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of btf encode share. */
+#ifndef CLI_BTF_ENCODE_H
+#define CLI_BTF_ENCODE_H
+
+#include <cairn/btf/from_dwarf.h>
+#include <cairn/sidecar.h>
+
+#include "cmd.h"
+
+/*
+ * encode_by_sidecar - types and functions of a sidecar; with @want_places places, where it has them
+ *
+ * @ret  bytes and counts, no losses. The bytes are the sidecar's: not for cairn_distilled_free().
+ * Returns an exit status. Says on stderr what is missing.
+ */
+int encode_by_sidecar(const struct cairn_pack *pack, bool want_places, struct cairn_distilled *ret);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sidecars: opening, every kind of lookup, and the check that reads all. */
+#include "fuzz.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cairn/sidecar.h>
+
+#include "dwarf_seeds.h"
+#include "elf/elf.h"
+#include "elf/guard.h"
+#include "sidecar/elf_out.h"
+#include "sidecar/format.h"
+#include "sidecar/wrap.h"
+
+/* Lookups per input: enough to touch every page of a small one. */
+enum { STEPS = 64, STRIDE = 97, NEAR = 4 };
+
+static void look_up(const struct cairn_pack *pack)
+{
+	struct cairn_frame frames[CAIRN_FRAMES_MAX];
+	struct cairn_pack_function f;
+	struct cairn_vaddr start;
+	uint32_t found[4];
+	const char *name;
+	for (uint64_t i = 0; i < STEPS; i++) {
+		struct cairn_vaddr at = {0x1000 + i * STRIDE};
+		cairn_pack_frames(pack, at, frames, i % CAIRN_FRAMES_MAX + 1);
+		cairn_pack_symbol_of(pack, at, &name, &start);
+		if (cairn_pack_function(pack, (uint32_t)i, &f) && f.name)
+			cairn_pack_find(pack, f.name, found, 4);
+	}
+}
+
+/* Touches all that a function says. */
+static int visit(void *ctx, const struct cairn_function *f)
+{
+	char text[256];
+	struct cairn_sites *sites = ctx;
+	const struct cairn_types *types = cairn_sites_types(sites);
+	for (uint32_t i = 0; i < f->n_params; i++)
+		cairn_types_declare(types, f->params[i].type, f->params[i].name ? f->params[i].name : "", text,
+				    sizeof(text));
+	for (uint32_t i = 0; i < f->n_sites; i++)
+		for (uint32_t k = 0; k < f->sites[i].n_args; k++)
+			cairn_location_text(&f->sites[i].args[k].loc, cairn_sites_symbol, sites, text, sizeof(text));
+	return 0;
+}
+
+static void ask_sites(const struct cairn_pack *pack)
+{
+	const char *near[NEAR];
+	struct cairn_function_list list;
+	struct cairn_sites *sites;
+	struct cairn_err err = {0};
+	if (cairn_pack_sites(pack, NULL, &sites, &err) < 0)
+		return;
+	cairn_sites_find(sites, "add", &list, &err);
+	cairn_sites_find(sites, "unit.c:a*", &list, &err);
+	cairn_sites_find(sites, "helper", &list, &err);
+	cairn_sites_visit(sites, visit, sites, &err);
+	cairn_sites_suggest(sites, "ad", near, NEAR, &err);
+	cairn_sites_imports(sites, "memcpy");
+	cairn_sites_close(sites);
+}
+
+/* Code for sidecars that say where parameters are in the middle of functions: that of the seed which they are made of. */
+static const struct cairn_binary *code(void)
+{
+	static struct cairn_binary *bin;
+	size_t size;
+	if (bin)
+		return bin;
+	struct db *seed = dwarf_seed(0);
+	const uint8_t *bytes = db_finish(seed, &size);
+	/* The binary borrows its bytes; the seed would be lost. */
+	uint8_t *kept = malloc(size);
+	if (!kept)
+		abort();
+	memcpy(kept, bytes, size);
+	db_free(seed);
+	if (binary_open_mem(kept, size, "code", &bin, NULL) < 0)
+		abort();
+	return bin;
+}
+
+static void ask_middle(const struct cairn_pack *pack)
+{
+	const struct cairn_loc_step asked = {.op = CAIRN_LOC_ENTRY_REG, .reg = 5};
+	struct cairn_location loc;
+	struct cairn_sites *sites;
+	if (!cairn_pack_has_args(pack) || cairn_pack_sites(pack, code(), &sites, NULL) < 0)
+		return;
+	for (uint64_t at = 0x1000; at < 0x1000 + STEPS * 8; at += 5) {
+		const struct cairn_active *active;
+		cairn_sites_at(sites, (struct cairn_vaddr){at}, at & 1, &active, NULL);
+		cairn_sites_passed(sites, (struct cairn_vaddr){0x1000}, (struct cairn_vaddr){at}, &asked, &loc, NULL);
+	}
+	cairn_sites_close(sites);
+}
+
+static void use(const uint8_t *bytes, size_t size)
+{
+	struct cairn_packed_section sections[CAIRN_PACK_SECTIONS_MAX];
+	struct cairn_pack *pack;
+	struct cairn_err err = {0};
+	size_t len;
+	if (cairn_pack_open_mem(bytes, size, "input", NULL, &pack, &err) < 0)
+		return;
+	look_up(pack);
+	ask_sites(pack);
+	ask_middle(pack);
+	cairn_pack_check(pack, &err);
+	cairn_pack_sections(pack, sections, CAIRN_PACK_SECTIONS_MAX);
+	cairn_pack_section(pack, ".cairn.strings", &len);
+	cairn_pack_close(pack);
+}
+
+/*
+ * As it is, which the checksums refuse when anything was changed; and with checksums of what it is
+ * now, also inside a wrapper.
+ */
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	static const char magic[] = "cairnsum";
+	uint8_t *sealed = malloc(size + 1);
+	use(bytes, size);
+	if (!sealed || size < GUARD_AT + GUARD_HEAD || memcmp(bytes + GUARD_AT, magic, 8)) {
+		free(sealed);
+		return 0;
+	}
+	memcpy(sealed, bytes, size);
+	const uint8_t *inner = memmem(bytes + GUARD_AT + 8, size - GUARD_AT - 8, magic, 8);
+	size_t from = inner ? (size_t)(inner - bytes) - GUARD_AT : 0;
+	if (from && from % 8 == 0 && size - from >= GUARD_AT + GUARD_HEAD) {
+		uint64_t n;
+		memcpy(&n, inner + 8, sizeof(n));
+		if (n <= size - from && n > GUARD_AT + GUARD_HEAD)
+			guard_seal(sealed + from, (size_t)n);
+	}
+	guard_seal(sealed, size);
+	use(sealed, size);
+	free(sealed);
+	return 0;
+}
+
+/* As a debuginfod serves it; of a binary without a build-id, whose derived one is the suffix alone. */
+static void put_wrapped(void (*put)(const void *bytes, size_t size), const struct cairn_packed *packed)
+{
+	static const uint8_t note[] = {4, 0, 0, 0, 6, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0,
+				       'c', 'a', 'i', 'r', 'n', PACK_VERSION, 0, 0};
+	struct out_section sections[] = {
+		{".note.gnu.build-id", SHT_NOTE, note, sizeof(note)},
+		{WRAP_SECTION, SHT_PROGBITS, packed->bytes, packed->size},
+	};
+	uint8_t *bytes;
+	size_t size;
+	if (elf_out_make(sections, 2, &bytes, &size, NULL) < 0)
+		abort();
+	put(bytes, size);
+	free(bytes);
+}
+
+/* With .cairn.dwarf as it is before it is compressed: what is in it is to be changed, too. */
+static void put_reduced(void (*put)(const void *bytes, size_t size), const struct cairn_packed *packed)
+{
+	struct out_section sections[CAIRN_PACK_SECTIONS_MAX];
+	uint8_t *bytes;
+	size_t size, n = 0;
+	struct elf *e;
+	if (elf_open_mem(packed->bytes, packed->size, "seed", &e, NULL) < 0)
+		abort();
+	for (size_t i = 0; i < elf_n_sections(e) && n < CAIRN_PACK_SECTIONS_MAX; i++) {
+		const struct elf_section *s = elf_section_at(e, i);
+		if (!s->name[0] || s->type == SHT_NOBITS || !strcmp(s->name, ".shstrtab") || !strcmp(s->name, GUARD_SECTION))
+			continue;
+		if (elf_section_bytes(e, i, &s, NULL) < 0)
+			abort();
+		sections[n++] = (struct out_section){s->name, s->type, s->data, s->size};
+	}
+	if (elf_out_make(sections, n, &bytes, &size, NULL) < 0)
+		abort();
+	put(bytes, size);
+	free(bytes);
+	elf_close(e);
+}
+
+void fuzz_seeds(void (*put)(const void *bytes, size_t size))
+{
+	for (unsigned int i = 0; i < DWARF_SEEDS; i++) {
+		struct db *d = dwarf_seed(i);
+		struct cairn_binary *bin;
+		struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = 1, .places = true};
+		struct cairn_pack_make_opts args = {.size = sizeof(args), .threads = 1, .places = true, .args = true};
+		struct cairn_packed packed;
+		size_t size;
+		const uint8_t *bytes = db_finish(d, &size);
+		if (binary_open_mem(bytes, size, "seed", &bin, NULL) < 0 || cairn_pack_make(bin, &opts, &packed, NULL) < 0)
+			abort();
+		put(packed.bytes, packed.size);
+		put_wrapped(put, &packed);
+		cairn_packed_free(&packed);
+		if (cairn_pack_make(bin, &args, &packed, NULL) < 0)
+			abort();
+		put_reduced(put, &packed);
+		cairn_packed_free(&packed);
+		cairn_binary_close(bin);
+		db_free(d);
+	}
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What programs in other languages believe about structs
+ *
+ *	struct cairn_foreign *f;
+ *	if (cairn_foreign_parse(text, size, "event.go", CAIRN_LANG_GO, cairn_abi_find("i386"), &f, &err) < 0)
+ *		return fail(err.msg);
+ *	cairn_compare(btf_types, id, cairn_foreign_types(f), other, &opts, &changes, &err);
+ *	cairn_foreign_free(f);
+ *
+ * Declarations of Java (hello-ebpf's annotations), Rust (#[repr(C)]), Go, and Python (ctypes, struct formats) become a
+ * type graph, laid out as that language lays them out, with its mistakes: where hello-ebpf places a member where C does
+ * not, so does this. Code between them is skipped.
+ */
+#ifndef CAIRN_CONSUMER_H
+#define CAIRN_CONSUMER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <cairn/api.h>
+#include <cairn/err.h>
+#include <cairn/layout.h>
+#include <cairn/types.h>
+
+CAIRN_BEGIN_DECLS
+
+enum cairn_lang { CAIRN_LANG_JAVA, CAIRN_LANG_RUST, CAIRN_LANG_GO, CAIRN_LANG_PYTHON, CAIRN_LANG_N };
+
+/* By the end of a file's name, ".java"; CAIRN_LANG_N when it is none of theirs. */
+enum cairn_lang cairn_lang_of_path(const char *path);
+/* "Java" */
+const char *cairn_lang_name(enum cairn_lang lang);
+
+struct cairn_foreign;
+
+/*
+ * cairn_foreign_parse - read declarations and lay them out
+ *
+ * @text, @size  need not end in NUL; not used afterwards
+ * @name         of the file, for errors
+ * @abi          of the machine that runs the program. Java's types have one size everywhere
+ * @ret          owned by the caller, cairn_foreign_free()
+ * Returns 0. -EBADMSG: it cannot be read (err: file, line, column, the line and a caret). -ERANGE: nested deeper than 200.
+ * -ENOMEM. A struct that can be read but not laid out is a problem, below, and is only declared in the graph.
+ * Cost: O(size). Threads: any. Signals: no.
+ */
+int cairn_foreign_parse(const char *text, size_t size, const char *name, enum cairn_lang lang,
+			const struct cairn_abi *abi, struct cairn_foreign **ret, struct cairn_err *err);
+void cairn_foreign_free(struct cairn_foreign *f);
+
+/* Borrowed until cairn_foreign_free(). */
+const struct cairn_types *cairn_foreign_types(const struct cairn_foreign *f);
+
+/* A type whose layout the language does not fix, or that has a member which is not known here. */
+struct cairn_foreign_problem {
+	const char *type; /* its name */
+	const char *text; /* file, line, column, reason, the line and a caret */
+	bool laid_out;    /* it is laid out all the same; the reason is something that its user should know */
+};
+
+/* The @i-th, NULL behind the last. */
+const struct cairn_foreign_problem *cairn_foreign_problem(const struct cairn_foreign *f, size_t i);
+
+CAIRN_END_DECLS
+#endif

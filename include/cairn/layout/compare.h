@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Comparing layouts: what a reader of one struct would get wrong about another
+ *
+ *	struct cairn_changes *changes;
+ *	if (cairn_compare(old_types, old_id, new_types, new_id, NULL, &changes, &err) < 0)
+ *		return fail(err.msg);
+ *	for (size_t i = 0; i < cairn_changes_count(changes); i++)
+ *		puts(cairn_changes_at(changes, i)->path);	// "inner.c", in the order of offsets
+ *	cairn_changes_free(changes);
+ *
+ * The two types may be of two graphs: of two ABIs, two builds, or a C struct and what a Go program believes of it.
+ * Members of anonymous structs and unions count as members of the struct around them, structs inside are gone into.
+ */
+#ifndef CAIRN_LAYOUT_COMPARE_H
+#define CAIRN_LAYOUT_COMPARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cairn/api.h>
+#include <cairn/err.h>
+#include <cairn/types.h>
+
+CAIRN_BEGIN_DECLS
+
+/* What a consumer sees. Of one member only the first that holds is told. */
+enum cairn_change_kind {
+	CAIRN_CHANGE_KIND,             /* a struct is a union or an enum now */
+	CAIRN_CHANGE_MOVED,            /* begins elsewhere */
+	CAIRN_CHANGE_BITS,             /* a bit-field has another width, or became one, or is none any more */
+	CAIRN_CHANGE_LENGTH,           /* an array has another number of elements */
+	CAIRN_CHANGE_RESIZED,          /* has another size */
+	CAIRN_CHANGE_TYPE,             /* the same bytes mean another kind of value */
+	CAIRN_CHANGE_SIGN,             /* signed is unsigned, or the other way round */
+	CAIRN_CHANGE_BYTE_ORDER,
+	CAIRN_CHANGE_RENAMED,          /* the same in all else */
+	CAIRN_CHANGE_ADDED,            /* between others, which it need not have moved */
+	CAIRN_CHANGE_ADDED_AT_END,     /* what was there before is where it was */
+	CAIRN_CHANGE_ADDED_IN_PADDING, /* in bytes that no member had */
+	CAIRN_CHANGE_REMOVED,
+	CAIRN_CHANGE_ENUMERATOR,       /* a name has another value */
+	CAIRN_CHANGE_TAIL,             /* the size differs and no member: padding at the end */
+	CAIRN_CHANGE_N_KINDS
+};
+
+/* As a word, "moved"; and for people, "array length changed". Never NULL. */
+const char *cairn_change_word(enum cairn_change_kind kind);
+const char *cairn_change_text(enum cairn_change_kind kind);
+
+struct cairn_change_side {
+	bool there;        /* else nothing below means anything */
+	const char *name;  /* of the member or enumerator; NULL when it has none */
+	uint32_t type;     /* in that side's graph */
+	uint64_t bit_off;  /* from the start of the struct that was compared */
+	uint64_t size;     /* bytes of the type */
+	uint32_t bit_size; /* of a bit-field */
+	int64_t value;     /* of an enumerator */
+};
+
+struct cairn_change {
+	enum cairn_change_kind kind;
+	bool is_enumerator;
+	/* "inner.c", "points[].x", the enumerator's name behind its member's "kind.A"; "" is the whole type. */
+	const char *path;
+	struct cairn_change_side side[2];
+};
+
+struct cairn_changes;
+
+struct cairn_compare_opts {
+	size_t size; /* sizeof(struct cairn_compare_opts); a longer, unknown tail must be zero */
+	/*
+	 * The second side is another language's idea of the first. Then e_pid, ePid and EPid are one name, and members
+	 * whose names have nothing in common are paired in their order; a name that says padding needs no
+	 * partner; pointers may be integers of that size, enums integers that can hold their values, bytes
+	 * anything; enumerators are compared by value. A union may be a union under a made-up name
+	 * (__bindgen_anon_1), bytes of its size, or one of its members; struct Kind(u32) is what it holds.
+	 */
+	bool other_language;
+	/* The machines of the two sides differ in byte order. */
+	bool byte_order_differs;
+	/*
+	 * Members that may differ: paths as in struct cairn_change, "inner.c". What is inside of one may, too. What follows
+	 * it may not, where it moves that. Borrowed for the call; "" is no path.
+	 */
+	const char *const *ignore;
+	size_t n_ignore;
+};
+
+/* No more are kept of one pair of types: nobody reads them. */
+#define CAIRN_CHANGES_MAX 1000
+
+/*
+ * cairn_compare - what differs between two types, member by member
+ *
+ * @a, @b    graphs, which outlive the result
+ * @id_a, @id_b  structs, unions or enums (others are compared, too), perhaps behind typedefs
+ * @opts     may be NULL
+ * @ret      owned by the caller, cairn_changes_free(); empty when nothing differs
+ * Returns 0; -EINVAL for options that are not known here; -ENOMEM. Structs nested deeper than 64 are not gone into.
+ * Cost: O(members), each pair of inner structs once. Threads: any, while no reader adds. Signals: no.
+ */
+int cairn_compare(const struct cairn_types *a, uint32_t id_a, const struct cairn_types *b, uint32_t id_b,
+		  const struct cairn_compare_opts *opts, struct cairn_changes **ret, struct cairn_err *err);
+void cairn_changes_free(struct cairn_changes *changes);
+
+/* In the order of offsets; borrowed until cairn_changes_free(). */
+size_t cairn_changes_count(const struct cairn_changes *changes);
+const struct cairn_change *cairn_changes_at(const struct cairn_changes *changes, size_t i);
+/* So many differences are not among them, as cairn_compare_opts.ignore has their paths. */
+size_t cairn_changes_ignored(const struct cairn_changes *changes);
+/* There were more than CAIRN_CHANGES_MAX. */
+bool cairn_changes_cut(const struct cairn_changes *changes);
+
+/* Whether two names are one when case and underscores are left out: "e_pid" and "EPid". */
+bool cairn_compare_names(const char *a, const char *b);
+
+CAIRN_END_DECLS
+#endif

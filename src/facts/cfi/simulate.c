@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From the entry of a function along all direct jumps
+ *
+ * Two things are followed. How far the CFA is from rsp, and, once rbp was made from rsp, how far from rbp: a push adds 8, "sub $N,%rsp"
+ * N, "mov %rsp,%rbp" makes the two the same, leave goes back. And where the value of each register comes from:
+ *
+ *	f:	mov  %rbx,%rax          rax: rbx's
+ *		mov  8(%rdi),%ebx       rbx: new. 32 bits are not what was there
+ *		mov  16(%rdi),%rbp      rbp: loaded. It may have been saved there
+ *		xor  %rcx,%rbp          rbp: changed. "xor %rcx,%rbp" once more, and it may be what it was: loaded
+ *		mov  %rax,%rbx          rbx: rbx's
+ *		ret
+ *
+ * Nothing is known of memory, so that what comes from there may be anything. That a register was overwritten is only said of what an
+ * instruction computed; such a value is not the caller's but by chance.
+ *
+ * Where ways meet, the distances are those of the way that came first; whoever holds them against a row is shown all. What registers may
+ * hold is put together, and what that adds is followed once more: what is new on one of the ways to an instruction is new on a way
+ * to all that are behind it. How often is limited, since a file could have code that makes it long; what is not followed is not said.
+ */
+#include "cfi/simulate.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "cfi/convention.h"
+#include "insn/values.h"
+
+enum { FP = 6, SP = 7, N_REGS = 16, MAX_WAYS = 16 };
+
+/* One function. */
+struct run {
+	struct follow *f;
+	uint64_t lo, hi;
+	const uint8_t *code;
+	const struct follow_ops *ops;
+	void *ctx;
+	uint16_t kept;
+};
+
+static void apply_stack(struct follow_state *s, const struct insn_stack *insn)
+{
+	const struct follow_state before = *s;
+	const struct {
+		enum insn_stack_from from;
+		int64_t add;
+		bool *knows;
+		int64_t *off;
+	} to[] = {{insn->sp, insn->sp_add, &s->knows_sp, &s->sp}, {insn->fp, insn->fp_add, &s->knows_fp, &s->fp}};
+	for (size_t i = 0; i < 2; i++) {
+		if (to[i].from == STACK_KEPT)
+			continue;
+		bool is_sp = to[i].from == STACK_FROM_SP;
+		*to[i].knows = to[i].from != STACK_UNKNOWN && (is_sp ? before.knows_sp : before.knows_fp);
+		*to[i].off = (is_sp ? before.sp : before.fp) - to[i].add;
+	}
+}
+
+static void apply_frame(struct follow_state *s, const struct insn_stack *insn)
+{
+	if (insn->sp == STACK_UNKNOWN || insn->fp == STACK_UNKNOWN) {
+		s->knows_frame = false;
+	} else if (insn->sp == STACK_FROM_FP || insn->fp == STACK_FROM_SP) {
+		/* Not both: an instruction that exchanges them makes them unknown. */
+		s->knows_frame = true;
+		s->frame = insn->sp == STACK_FROM_FP ? insn->sp_add : -insn->fp_add;
+	} else {
+		s->frame += insn->sp == STACK_FROM_SP ? insn->sp_add : 0;
+		s->frame -= insn->fp == STACK_FROM_FP ? insn->fp_add : 0;
+	}
+}
+
+/* leave, or pop %rbp where rsp is rbp. */
+static bool takes_from_frame(const struct follow_state *s, const struct insn_stack *insn)
+{
+	if (insn->fp != STACK_UNKNOWN || insn->sp_add != 8)
+		return false;
+	return insn->sp == STACK_FROM_FP || (insn->sp == STACK_FROM_SP && s->knows_frame && s->frame == 0);
+}
+
+/* What is changed once may be changed back. */
+static uint16_t changed(uint16_t value)
+{
+	uint16_t ret = value & FOLLOW_NEW;
+	if (value & (uint16_t)~(FOLLOW_NEW | FOLLOW_CHANGED))
+		ret |= FOLLOW_CHANGED;
+	if (value & FOLLOW_CHANGED)
+		ret |= FOLLOW_LOADED;
+	return ret;
+}
+
+static void apply_values(struct follow_state *s, const struct insn_values *v)
+{
+	const struct follow_state before = *s;
+	for (unsigned int reg = 0; reg < N_REGS; reg++) {
+		uint16_t bit = (uint16_t)(1u << reg), value = before.regs[reg];
+		if (v->computed & bit)
+			value = FOLLOW_NEW;
+		if (v->loaded & bit)
+			value = FOLLOW_LOADED;
+		if (v->moved & bit)
+			value = before.regs[v->from[reg]];
+		if (v->changed & bit)
+			value = changed(value);
+		s->regs[reg] = v->may_keep & bit ? value | before.regs[reg] : value;
+	}
+	/* Wherever it is taken from: a place in the stack is nothing that a caller had in another register. */
+	s->regs[SP] = FOLLOW_NEW;
+}
+
+static void apply_call(const struct run *r, struct follow_state *s)
+{
+	for (unsigned int reg = 0; reg < N_REGS; reg++)
+		if (!(r->kept & 1u << reg) && reg != SP)
+			s->regs[reg] = FOLLOW_LOADED;
+}
+
+static bool add_ways(struct follow_state *s, const struct follow_state *way)
+{
+	bool is_more = false;
+	for (unsigned int reg = 0; reg < N_REGS; reg++) {
+		is_more |= (way->regs[reg] & ~s->regs[reg]) != 0;
+		s->regs[reg] |= way->regs[reg];
+	}
+	return is_more;
+}
+
+/* The state to go on with; NULL: nothing new, or no memory when *@ret_rc is set. */
+static struct follow_reached *reach(struct follow *f, uint64_t off, const struct follow_place *p, int *ret_rc)
+{
+	uint32_t number = f->seen.p[off];
+	if (number) {
+		struct follow_reached *known = &f->reached.p[number - 1];
+		return add_ways(&known->state, &p->state) && known->n_ways++ < MAX_WAYS ? known : NULL;
+	}
+	if (!VEC_ADD(&f->reached, ((struct follow_reached){.state = p->state}))) {
+		*ret_rc = -ENOMEM;
+		return NULL;
+	}
+	f->seen.p[off] = (uint32_t)f->reached.n;
+	return &f->reached.p[f->reached.n - 1];
+}
+
+static bool is_inside(const struct run *r, uint64_t at)
+{
+	return at >= r->lo && at < r->hi;
+}
+
+static int add_place(struct run *r, const struct follow_place *p)
+{
+	return !is_inside(r, p->at) || VEC_ADD(&r->f->todo, *p) ? 0 : -ENOMEM;
+}
+
+static int go_on(struct run *r, const struct follow_place *p, const struct insn_stack *insn, const struct insn_values *values)
+{
+	struct follow_place next = {.from = p->at, .state = p->state};
+	if ((insn->is_return || (insn->jumps && !is_inside(r, insn->target))) && r->ops->leave) {
+		int rc = r->ops->leave(r->ctx, p, insn);
+		if (rc)
+			return rc;
+	}
+	apply_values(&next.state, values);
+	apply_stack(&next.state, insn);
+	if (takes_from_frame(&p->state, insn))
+		next.state.regs[FP] = FOLLOW_LEFT;
+	apply_frame(&next.state, insn);
+	if (insn->is_call)
+		apply_call(r, &next.state);
+	next.is_behind_call = insn->is_call || (insn->is_padding && p->is_behind_call);
+	next.at = p->at + insn->len;
+	int rc = insn->goes_on ? add_place(r, &next) : 0;
+	next.at = insn->target;
+	return rc || !insn->jumps ? rc : add_place(r, &next);
+}
+
+static int follow_place(struct run *r, const struct follow_place *p)
+{
+	uint64_t off = p->at - r->lo;
+	struct follow_place here = *p;
+	struct insn_stack insn;
+	struct insn_values values;
+	int rc = r->ops->arrive(r->ctx, p);
+	if (rc)
+		return rc;
+	if (!p->state.knows_sp && !p->state.knows_fp && !r->ops->goes_on_blind) {
+		r->f->n_ends++;
+		return 0;
+	}
+	const struct follow_reached *reached = reach(r->f, off, p, &rc);
+	if (!reached)
+		return rc;
+	here.state = reached->state;
+	if (!insn_stack(r->code + off, r->hi - p->at, p->at, &insn) || !insn_values(r->code + off, r->hi - p->at, &values)) {
+		r->f->n_ends++;
+		return 0;
+	}
+	return go_on(r, &here, &insn, &values);
+}
+
+static int begin(struct run *r, const struct follow_entry *entry)
+{
+	struct follow *f = r->f;
+	size_t n = r->hi - r->lo;
+	/* A part of a function that only landing pads reach may begin with padding. */
+	struct follow_place p = {.at = entry->at, .from = entry->at, .is_behind_call = true, .state = {.knows_sp = true, .sp = 8}};
+	for (unsigned int reg = 0; reg < N_REGS; reg++)
+		p.state.regs[reg] = r->kept & (uint16_t)~entry->overwritten & 1u << reg ? (uint16_t)(1u << reg) : FOLLOW_NEW;
+	f->seen.n = f->todo.n = f->reached.n = 0;
+	if (!VEC_RESERVE(&f->seen, n))
+		return -ENOMEM;
+	memset(f->seen.p, 0, n * sizeof(*f->seen.p));
+	f->seen.n = n;
+	return add_place(r, &p);
+}
+
+int follow_code(struct follow *f, uint64_t lo, uint64_t hi, const uint8_t *code, const struct follow_entry *entry,
+		const struct follow_ops *ops, void *ctx)
+{
+	struct run r = {f, lo, hi, code, ops, ctx, (uint16_t)convention_of(EM_X86_64)->kept};
+	if (hi - lo > FOLLOW_MAX_BYTES)
+		return 0;
+	int rc = begin(&r, entry);
+	while (!rc && f->todo.n) {
+		struct follow_place p = f->todo.p[--f->todo.n];
+		rc = follow_place(&r, &p);
+		if (rc == FOLLOW_END)
+			rc = 0;
+	}
+	return rc;
+}
+
+int follow_compare(const struct cairn_unwind_rule *rule, const struct follow_state *s)
+{
+	if (rule->cfa != CAIRN_UNWIND_CFA_REG || rule->flags & (CAIRN_UNWIND_OUTERMOST | CAIRN_UNWIND_SIGNAL))
+		return 0;
+	if (rule->reg == SP && s->knows_sp)
+		return rule->off == s->sp ? 1 : -1;
+	if (rule->reg == FP && s->knows_fp)
+		return rule->off == s->fp ? 1 : -1;
+	return 0;
+}
+
+void follow_fini(struct follow *f)
+{
+	VEC_FREE(&f->todo);
+	VEC_FREE(&f->seen);
+	VEC_FREE(&f->reached);
+}

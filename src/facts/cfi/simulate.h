@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the instructions of a function do to its frame, followed from the entry; the essay is in follow.c. Within this module only. */
+#ifndef CFI_SIMULATE_H
+#define CFI_SIMULATE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cairn/shared/unwind.h>
+
+#include "base/vec.h"
+#include "insn/stack.h"
+
+/*
+ * What a register may hold, on one of the ways to an instruction. Bit n, of the numbers that the ABI has the callee keep: what register
+ * n had at the entry. The other bits stand where no such register is.
+ */
+enum {
+	FOLLOW_NEW = 1,	    /* what an instruction computed: nothing of the caller's */
+	FOLLOW_CHANGED = 2, /* what a sum, xor and the like made of something that may be the caller's */
+	FOLLOW_LOADED = 4,  /* from memory, a vector register or a callee: it may have been saved there */
+	FOLLOW_LEFT = 16,   /* of rbp: what leave, or a pop, took from where it pointed to */
+};
+
+/* How far the CFA is from rsp and rbp, in bytes; and what is in the registers. */
+struct follow_state {
+	bool knows_sp, knows_fp;
+	bool knows_frame; /* how far rsp is above rbp */
+	int64_t sp, fp, frame;
+	uint16_t regs[16];
+};
+
+/* One instruction, before it is executed. */
+struct follow_place {
+	uint64_t at, from; /* from: the instruction before */
+	struct follow_state state;
+	bool is_behind_call; /* a call is before it, or padding behind one: whether it is ever executed this way is not known */
+};
+
+enum { FOLLOW_END = INT_MIN };
+
+struct follow_ops {
+	/* On each way to an instruction. 0: go on; FOLLOW_END: not from here on; anything else ends all. */
+	int (*arrive)(void *ctx, const struct follow_place *p);
+	/* @p is a return, or jumps out of the function. May be NULL. 0 or what ends all. */
+	int (*leave)(void *ctx, const struct follow_place *p, const struct insn_stack *insn);
+	bool goes_on_blind; /* also where neither rsp nor rbp is known */
+};
+
+/* Kept from one function to the next for its memory; {0} to begin with. */
+struct follow {
+	VEC(struct follow_place) todo;
+	VEC(uint32_t) seen; /* per byte of code: which of @reached, + 1 */
+	VEC(struct follow_reached {
+		struct follow_state state;
+		uint8_t n_ways;
+	}) reached;
+	uint64_t n_ends; /* where it ended by itself: no instruction, or not blind */
+};
+
+/* Where it begins: the CFA is at rsp + 8, and the registers are the caller's but for these, which are overwritten. */
+struct follow_entry {
+	uint64_t at;
+	uint16_t overwritten;
+};
+
+/*
+ * follow_code - follow the instructions of a function from an entry
+ *
+ * @lo, @hi  link-time addresses; @code has the bytes. At most FOLLOW_MAX_BYTES: more is not followed
+ * Returns 0, -ENOMEM, or what an operation returned.
+ * Cost: two decodes per instruction and way that adds something, of which there are few.
+ */
+enum { FOLLOW_MAX_BYTES = 1 << 22 }; /* the largest function seen has 200,000 */
+int follow_code(struct follow *f, uint64_t lo, uint64_t hi, const uint8_t *code, const struct follow_entry *entry,
+		const struct follow_ops *ops, void *ctx);
+void follow_fini(struct follow *f);
+
+/* Whether the instruction at @off in the function has been followed already. */
+static inline bool follow_was_at(const struct follow *f, uint64_t off)
+{
+	return f->seen.p[off] != 0;
+}
+
+/* A rule's CFA: 1 it is where the instructions have it, 0 it cannot be compared, -1 it is not. */
+int follow_compare(const struct cairn_unwind_rule *rule, const struct follow_state *s);
+
+/* What of a register's bits says that it is not what the caller had. */
+static inline uint16_t follow_overwritten(const struct follow_state *s, unsigned int reg)
+{
+	return s->regs[reg] & (uint16_t)~(1u << reg | FOLLOW_LOADED | FOLLOW_LEFT);
+}
+
+#endif

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Copies are judged in the order of their containers and of the DIEs in these, so that the code of a container and what it declares is read once
+ * for all of them. That is the order of their entries, but for functions within functions.
+ */
+#include "sites/analyse.h"
+
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/keyed.h"
+#include "base/pool.h"
+#include "loc/code.h"
+#include "sites/around.h"
+#include "sites/computed.h"
+#include "sites/difference.h"
+#include "sites/go.h"
+#include "sites/event_count.h"
+
+/* Copies that a worker takes at once. */
+enum { CHUNK = 64 };
+
+struct copy {
+	uint32_t container; /* index entry */
+	uint32_t i;    /* of its first request */
+	uint32_t like; /* the first of those of the same function in the same container, which stand around it */
+	uint32_t n_alike; /* of a first one */
+};
+
+struct judges {
+	const struct site_env *env;
+	const struct batch *in;
+	unsigned int threads, width;
+	struct judge *p; /* per worker */
+	VEC(struct copy) copies; /* those of one function in one container beside each other */
+	VEC(const struct built_site *) sites; /* of the copies */
+	VEC(struct keyed) turns; /* the copies by container, those of one by their entries */
+	VEC(struct keyed) further; /* places besides the first of each copy: its entry of the index, and their request */
+};
+
+static const struct copy *copy_at(const struct judges *all, size_t turn)
+{
+	return &all->copies.p[all->turns.p[turn].value];
+}
+
+/* Of one worker: the container's code as a graph, kept from copy to copy. */
+struct judge {
+	const struct judges *all;
+	uint32_t container;
+	struct dw_die function; /* its DIE; zeroes when it cannot be read */
+	struct graph *graph;
+	VEC(struct built_site *) places;
+	VEC(uint32_t) at; /* their instructions in the graph */
+	struct passage_scratch scratch;
+	struct around_scopes around;
+};
+
+/* @b  a place in it */
+static int enter_container(struct judge *j, uint32_t container, const struct built_site *b)
+{
+	const struct site_env *env = j->all->env;
+	if (j->container == container)
+		return 0;
+	j->container = container;
+	j->function = (struct dw_die){0};
+	if (dw_func_die(env->dw, &env->index->p[container], &j->function, NULL) != 1) {
+		graph_free(j->graph);
+		j->graph = NULL;
+		return 0;
+	}
+	return graph_new(env->code, &j->function, b->container_entry, &j->graph);
+}
+
+/* The first further place of an entry, or where it would be. */
+static size_t further_of(const struct judges *all, uint32_t entry)
+{
+	size_t lo = 0, hi = all->further.n;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (all->further.p[mid].key < entry)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static bool gather_places(struct judge *j, const struct copy *c)
+{
+	const struct judges *all = j->all;
+	uint32_t entry = all->in->first.v.p[c->i].entry;
+	j->places.n = 0;
+	if (!VEC_ADD(&j->places, &all->in->first_sites[c->i]))
+		return false;
+	for (size_t k = further_of(all, entry); k < all->further.n && all->further.p[k].key == entry; k++)
+		if (!VEC_ADD(&j->places, &all->in->further_sites[all->further.p[k].value]))
+			return false;
+	return true;
+}
+
+struct entry_search {
+	uint64_t entry;
+	bool is_jumped_to, is_called;
+};
+
+static int look_for_entry(void *arg, const struct code_insn *insn)
+{
+	struct entry_search *s = arg;
+	bool jumps = insn->step.flow == INSN_JUMP || insn->step.flow == INSN_BRANCH;
+	s->is_jumped_to |= jumps && insn->step.target == s->entry;
+	s->is_called |= insn->step.flow == INSN_CALL && insn->step.target == s->entry;
+	return 0;
+}
+
+static bool is_loop_head(const struct graph *g, uint32_t i)
+{
+	for (uint32_t k = 0, b; (b = graph_before(g, i, &k)) != GRAPH_NONE;)
+		if (g->v.p[b].at > g->v.p[i].at && !g->v.p[b].is_indirect)
+			return true;
+	return false;
+}
+
+/*
+ * Something leads back to the first instructions, which a branch may leave: they save registers and test what the recursion
+ * ends with.
+ */
+static bool begins_with_loop(const struct graph *g)
+{
+	enum { FIRST = 40 };
+	uint32_t i = g->entry;
+	for (unsigned int n = 0; n < FIRST && i != GRAPH_NONE && !g->v.p[i].is_call; n++) {
+		if (is_loop_head(g, i))
+			return true;
+		i = g->v.p[i].next != GRAPH_NONE ? g->v.p[i].next : g->v.p[i].target;
+	}
+	return false;
+}
+
+/*
+ * A body that begins with a loop, with nothing in front of it; or with a loop behind its first instructions, and calls itself. Of
+ * several calls of itself a compiler makes the last one a jump (f(p->left) + f(p->right)), and leaves the others.
+ */
+static int judge_body(struct judge *j, const struct copy *c, struct built_site *b)
+{
+	struct entry_search s = {.entry = b->site.at.v};
+	if (code_visit(j->all->env->code, &b->die, look_for_entry, &s) < 0)
+		return 0;
+	if (s.is_jumped_to) {
+		b->site.count_doubts |= CAIRN_COUNT_AGAIN;
+		b->grows_stack = dw_unit_go(b->die.unit) && go_grows_stack(j->all->env->code, &b->die, b->site.at);
+	}
+	if (!s.is_called || s.is_jumped_to || j->all->env->bare)
+		return 0;
+	int rc = enter_container(j, c->container, b);
+	if (!rc && j->graph && begins_with_loop(j->graph))
+		b->site.count_doubts |= CAIRN_COUNT_RECURSION;
+	return rc;
+}
+
+/* What is told of places alone (site_env.bare) are values; where there are none nothing is to be decided. */
+static bool has_value(const struct judge *j)
+{
+	for (size_t i = 0; i < j->places.n; i++)
+		for (uint32_t k = 0; k < j->places.p[i]->site.n_args; k++)
+			if (j->places.p[i]->site.args[k].loc.why == CAIRN_AVAILABLE)
+				return true;
+	return false;
+}
+
+static bool find_instructions(struct judge *j)
+{
+	bool ok = true;
+	j->at.n = 0;
+	for (size_t i = 0; i < j->places.n && ok; i++)
+		ok = VEC_ADD(&j->at, j->graph ? graph_at(j->graph, j->places.p[i]->site.at.v) : GRAPH_NONE);
+	return ok;
+}
+
+/* Only GCC tells of variables what their values are at a moment, and is wrong about it. */
+static int doubt_places(struct judge *j)
+{
+	const struct around a = {.container = &j->function, .graph = j->graph, .scratch = &j->scratch,
+				 .known = &j->around};
+	int rc = 0;
+	for (size_t i = 0; i < j->places.n && !rc; i++) {
+		struct built_site *b = j->places.p[i];
+		if (!dw_unit_is_gcc(b->die.unit) || j->all->env->assume_unmodified)
+			continue;
+		rc = around_doubt(&a, b, j->at.p[i]);
+		if (!rc)
+			rc = computed_doubt(j->graph, &j->function, &j->scratch, b, j->at.p[i]);
+		if (!rc)
+			rc = difference_doubt(j->all->env->code, j->graph, &j->function, &j->scratch, b, j->at.p[i]);
+	}
+	return rc;
+}
+
+static int judge_copy(struct judge *j, size_t at, struct cairn_err *err)
+{
+	const struct copy *c = copy_at(j->all, at);
+	struct built_site *first = &j->all->in->first_sites[c->i];
+	if (first->site.kind == CAIRN_SITE_ENTRY && !site_is_plain_body(j->all->env, &first->site) &&
+	    judge_body(j, c, first) < 0)
+		return err_nomem(err, "the code of a body");
+	if (first->site.kind != CAIRN_SITE_INLINED)
+		return 0;
+	bool bare = j->all->env->bare;
+	if (!gather_places(j, c))
+		return err_nomem(err, "ways to a copy");
+	if (bare && !has_value(j))
+		return 0;
+	if (enter_container(j, c->container, first) < 0 || !find_instructions(j))
+		return err_nomem(err, "ways to a copy");
+	if (j->function.tag && doubt_places(j) < 0)
+		return err_nomem(err, "variables around a copy");
+	if (!j->graph)
+		return 0;
+	struct passage p = {.graph = j->graph, .copy = first, .places = j->places.p, .at = j->at.p, .n_places = j->places.n,
+			    .others = &j->all->sites.p[c->like], .n_others = j->all->copies.p[c->like].n_alike, .code = j->all->env->code, .for_values = bare};
+	return passage_judge(&p, &j->scratch) == 0 ? 0 : err_nomem(err, "ways to a copy");
+}
+
+/* The order of the turns is not that of the places in memory, which are hundreds of bytes each. */
+static void prefetch_place(const struct judges *all, size_t at)
+{
+	enum { AHEAD = 4 };
+	if (at + AHEAD >= all->turns.n)
+		return;
+	const struct built_site *b = &all->in->first_sites[copy_at(all, at + AHEAD)->i];
+	__builtin_prefetch(&b->site.kind);
+	__builtin_prefetch(&b->site.args);
+	__builtin_prefetch(&b->die);
+	__builtin_prefetch((const char *)(b + 1) - 1);
+}
+
+static int judge_chunk(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	const struct judges *all = arg;
+	size_t n = all->turns.n, end = (item + 1) * CHUNK < n ? (item + 1) * CHUNK : n;
+	int rc = 0;
+	for (size_t at = item * CHUNK; at < end && !rc; at++) {
+		prefetch_place(all, at);
+		rc = judge_copy(&all->p[worker], at, err);
+	}
+	return rc;
+}
+
+static int by_container(const void *a, const void *b)
+{
+	const struct copy *x = a, *y = b;
+	if (x->container != y->container)
+		return x->container < y->container ? -1 : 1;
+	return x->i < y->i ? -1 : x->i > y->i;
+}
+
+/* Copies from @from on are of one group. In the order of DIEs they are in that of their containers, unless one of these is within another. */
+static bool list_group(struct judges *all, size_t from)
+{
+	bool in_order = true;
+	for (size_t k = from + 1; k < all->copies.n; k++)
+		in_order &= all->copies.p[k - 1].container <= all->copies.p[k].container;
+	if (!in_order)
+		qsort(all->copies.p + from, all->copies.n - from, sizeof(*all->copies.p), by_container);
+	for (size_t k = from; k < all->copies.n; k++) {
+		struct copy *c = &all->copies.p[k];
+		struct keyed turn = {.key = all->in->first.v.p[c->i].entry, .value = (uint32_t)k};
+		c->like = k > from && c[-1].container == c->container ? c[-1].like : turn.value;
+		all->copies.p[c->like].n_alike++;
+		if (!VEC_ADD(&all->sites, &all->in->first_sites[c->i]) || !VEC_ADD(&all->turns, turn))
+			return false;
+	}
+	return true;
+}
+
+/* By their containers, those of one by their entries: the code of a container that has another one within is read once, too. */
+static int sort_turns(struct judges *all)
+{
+	bool in_order = true;
+	int rc = keyed_sort(all->turns.p, all->turns.n);
+	for (size_t k = 0; k < all->turns.n && !rc; k++) {
+		struct keyed *turn = &all->turns.p[k];
+		turn->key = all->copies.p[turn->value].container;
+		in_order &= !k || turn[-1].key <= turn->key;
+	}
+	return rc || in_order ? rc : keyed_sort(all->turns.p, all->turns.n);
+}
+
+/* Bodies, and the copies with code, parts among them, in the order in which they are judged. */
+static bool list_copies(struct judges *all)
+{
+	const struct batch *in = all->in;
+	for (uint32_t g = 0, i = 0; g < in->n; g++) {
+		size_t from = all->copies.n;
+		for (size_t k = 0; k < in->groups[g].entries.n; k++, i++) {
+			struct copy c = {.container = in->first_sites[i].container, .i = i};
+			if (in->first_sites[i].site.n_shared && !VEC_ADD(&all->copies, c))
+				return false;
+		}
+		if (!list_group(all, from))
+			return false;
+	}
+	return sort_turns(all) == 0;
+}
+
+static bool list_further(struct judges *all)
+{
+	const struct batch *in = all->in;
+	for (size_t i = 0; i < in->further.v.n; i++) {
+		struct keyed f = {.key = in->further.v.p[i].entry, .value = (uint32_t)i};
+		if (in->further_sites[i].site.n_shared && !VEC_ADD(&all->further, f))
+			return false;
+	}
+	return keyed_sort(all->further.p, all->further.n) == 0;
+}
+
+struct judges *judges_new(const struct site_env *env, unsigned int threads)
+{
+	unsigned int width = pool_width(threads);
+	struct judges *all = calloc(1, sizeof(*all));
+	struct judge *p = calloc(width, sizeof(*p));
+	if (!all || !p) {
+		free(all);
+		free(p);
+		return NULL;
+	}
+	*all = (struct judges){.env = env, .threads = threads, .width = width, .p = p};
+	for (unsigned int i = 0; i < width; i++)
+		p[i].all = all;
+	return all;
+}
+
+void judges_free(struct judges *all)
+{
+	for (unsigned int i = 0; all && i < all->width; i++) {
+		graph_free(all->p[i].graph);
+		VEC_FREE(&all->p[i].places);
+		VEC_FREE(&all->p[i].at);
+		passage_scratch_fini(&all->p[i].scratch);
+		around_scopes_fini(&all->p[i].around);
+	}
+	if (!all)
+		return;
+	VEC_FREE(&all->copies);
+	VEC_FREE(&all->sites);
+	VEC_FREE(&all->turns);
+	VEC_FREE(&all->further);
+	free(all->p);
+	free(all);
+}
+
+int judges_count(struct judges *all, const struct batch *in, struct cairn_err *err)
+{
+	/* Of places alone only values are asked, and with this they are all believed. */
+	if (all->env->bare && all->env->assume_unmodified)
+		return 0;
+	all->in = in;
+	all->copies.n = all->sites.n = all->turns.n = all->further.n = 0;
+	for (unsigned int i = 0; i < all->width; i++)
+		all->p[i].container = DW_FUNC_NONE;
+	if (!list_copies(all) || !list_further(all))
+		return err_nomem(err, "ways to a copy");
+	return pool_run((all->turns.n + CHUNK - 1) / CHUNK, all->threads, judge_chunk, all, err);
+}
+
+int judge_counts(const struct site_env *env, unsigned int threads, const struct batch *in, struct cairn_err *err)
+{
+	struct judges *judges = judges_new(env, threads);
+	int rc = judges ? judges_count(judges, in, err) : err_nomem(err, "worker memory");
+	judges_free(judges);
+	return rc;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sites/args_check.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "dwarf/constants.h"
+#include "sites/go.h"
+#include "sites/symbol_names.h"
+
+/* Longer chains of typedefs are damaged. */
+enum { CHAIN_MAX = 64 };
+
+/* Typedefs, and what stands for what it refers to; @through_const: and what only makes it unassignable. */
+static bool is_passed_through(uint16_t tag, bool through_const)
+{
+	switch (tag) {
+	case DW_TAG_typedef:
+	case DW_TAG_template_alias:
+	case DW_TAG_subrange_type:
+	case DW_TAG_packed_type:
+	case DW_TAG_shared_type:
+	case DW_TAG_volatile_type:
+	case DW_TAG_restrict_type:
+	case DW_TAG_atomic_type:
+		return true;
+	case DW_TAG_const_type:
+	case DW_TAG_immutable_type:
+		return through_const;
+	}
+	return false;
+}
+
+/* A parameter's type behind all of those. False when it has none, or a damaged one. */
+static bool type_behind(const struct dw_die *formal, bool through_const, struct dw_die *ret)
+{
+	dw_off type = dw_ref_deep(formal, DW_AT_type);
+	for (int i = 0; i < CHAIN_MAX && type && dw_die_near(formal->unit, type, ret, NULL) == 1; i++) {
+		if (!is_passed_through(ret->tag, through_const))
+			return true;
+		type = dw_ref(ret, DW_AT_type);
+	}
+	return false;
+}
+
+/* const T (through typedefs), T &, T &&, this: the function cannot assign to it. */
+static bool cannot_be_assigned(const struct dw_unit *unit, dw_off formal)
+{
+	struct dw_die die, type;
+	if (dw_die_near(unit, formal, &die, NULL) != 1)
+		return false;
+	if (dw_flag(&die, DW_AT_artificial))
+		return true;
+	if (!type_behind(&die, false, &type))
+		return false;
+	return type.tag == DW_TAG_const_type || type.tag == DW_TAG_immutable_type ||
+	       type.tag == DW_TAG_reference_type || type.tag == DW_TAG_rvalue_reference_type;
+}
+
+bool believe_is_bool(const struct dw_unit *unit, dw_off formal)
+{
+	struct dw_die die, type;
+	return dw_die_near(unit, formal, &die, NULL) == 1 && type_behind(&die, true, &type) &&
+	       type.tag == DW_TAG_base_type && dw_udata(&type, DW_AT_encoding, DW_ATE_void) == DW_ATE_boolean;
+}
+
+bool believe_is_pointer(const struct dw_unit *unit, dw_off formal)
+{
+	struct dw_die die, type;
+	return dw_die_near(unit, formal, &die, NULL) == 1 && type_behind(&die, true, &type) &&
+	       (type.tag == DW_TAG_pointer_type || type.tag == DW_TAG_reference_type ||
+		type.tag == DW_TAG_rvalue_reference_type);
+}
+
+/*
+ * GCC computes a _Bool as a whole byte: "not; and 255" for the opposite of a condition gives 254 and 255. The lowest bit is
+ * right in every shape seen, and of a value that is 0 or 1 already it changes nothing.
+ */
+static int keep_lowest_bit(const struct dw_unit *unit, dw_off formal, struct cairn_location *loc, struct arena *arena)
+{
+	const struct cairn_piece *p = loc->pieces;
+	if (loc->n_pieces != 1 || p->kind != CAIRN_PIECE_VALUE || p->n_steps < 2 ||
+	    p->n_steps == CAIRN_LOC_STEPS_MAX || !believe_is_bool(unit, formal))
+		return 0;
+	struct cairn_loc_step *steps = arena_array(arena, p->n_steps + 1, sizeof(*steps));
+	struct cairn_piece *piece = arena_alloc(arena, sizeof(*piece));
+	if (!steps || !piece)
+		return -ENOMEM;
+	memcpy(steps, p->steps, p->n_steps * sizeof(*steps));
+	steps[p->n_steps] = (struct cairn_loc_step){.op = CAIRN_LOC_AND, .imm = 1};
+	*piece = *p;
+	piece->steps = steps;
+	piece->n_steps++;
+	loc->pieces = piece;
+	return 0;
+}
+
+/*
+ * A place that is passed again, in a loop or in recursion made one, or by code that is no call: the description is that
+ * of the call alone, for constants and registers that the loop does not write as well (docs/findings/gcc-entry-is-a-loop-head.md).
+ */
+static bool is_passed_by_others(const struct built_site *b)
+{
+	return b->site.count_doubts & ~(b->grows_stack ? CAIRN_COUNT_AGAIN : 0) & (CAIRN_COUNT_AGAIN | CAIRN_COUNT_SHARED | CAIRN_COUNT_CONDITION);
+}
+
+/* A load from a slot of the frame: nobody writes those but the compiler, which knows. */
+static bool loads_slot(const struct cairn_loc_step *steps, uint32_t load)
+{
+	enum { RSP = 7 };
+	uint32_t base = load;
+	if (base && steps[base - 1].op == CAIRN_LOC_ADD && steps[base - 1].operand == CAIRN_LOC_IMM)
+		base--;
+	return base && steps[base - 1].op == CAIRN_LOC_REG && steps[base - 1].reg == RSP;
+}
+
+/*
+ * GCC computes what it has lost from the memory that it was made of. That the memory is written between the call and the
+ * copy, or will be because a store was moved, is not looked at (docs/findings/gcc-memory-read-behind-store.md). What is simply in memory
+ * is another matter: it has been followed there.
+ */
+static bool is_computed_from_memory(const struct cairn_location *loc)
+{
+	for (uint32_t i = 0; i < loc->n_pieces; i++) {
+		const struct cairn_piece *p = &loc->pieces[i];
+		for (uint32_t k = 0; p->kind == CAIRN_PIECE_VALUE && k < p->n_steps; k++)
+			if (p->steps[k].op == CAIRN_LOC_LOAD && !loads_slot(p->steps, k))
+				return true;
+	}
+	return false;
+}
+
+int believe_args(const struct site_env *env, struct built_site *b, struct arena *arena)
+{
+	bool may_change = b->site.n_chain && b->no_views && !env->assume_unmodified;
+	bool by_others = is_passed_by_others(b) && !env->assume_unmodified;
+	bool by_gcc = b->site.n_chain && dw_unit_is_gcc(b->die.unit) && !env->assume_unmodified;
+	for (uint32_t i = 0; i < b->formals.n; i++) {
+		struct cairn_location *loc = &b->args[i].loc;
+		if (keep_lowest_bit(b->die.unit, b->formals.die[i], loc, arena) < 0)
+			return -ENOMEM;
+		if (b->site.n_chain && dw_unit_go(b->die.unit))
+			go_doubt_pieces(b, i);
+		if (may_change && loc->why == CAIRN_AVAILABLE && !cannot_be_assigned(b->die.unit, b->formals.die[i]))
+			loc->why = CAIRN_UNAVAIL_MAY_HAVE_CHANGED;
+		if (by_gcc && is_computed_from_memory(loc))
+			believe_not(loc, CAIRN_UNAVAIL_MEMORY_WRITTEN);
+		if (by_others)
+			believe_not(loc, CAIRN_UNAVAIL_PASSED_AGAIN);
+	}
+	return 0;
+}
+
+void believe_clone(const struct site_env *env, struct built_site *b, enum cairn_unavailable why)
+{
+	bool folded = env->folds && symbol_name_has(env->folds, b->site.at);
+	bool may_change = b->no_views && !env->assume_unmodified;
+	for (uint32_t i = 0; i < b->site.n_args; i++) {
+		if (may_change && !believe_is_proven(b, i))
+			believe_not(&b->args[i].loc, why);
+		if (folded)
+			believe_not(&b->args[i].loc, CAIRN_UNAVAIL_AMBIGUOUS);
+	}
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sites of many functions, as far as they can be told without types
+ *
+ * Every place by itself, and the further places that the first ones lead to. How calls pass them is judged on all of them
+ * (judge.h). What the parameters are called and of which type is added behind it (function.c), or not wanted (copies.c).
+ */
+#ifndef SITES_BATCH_H
+#define SITES_BATCH_H
+
+#include "sites/extra_entries.h"
+
+struct batch {
+	const struct group *groups;
+	size_t n;
+	/* One request for each entry of each group, in that order; n_further[g] of group g behind those of the groups before it. */
+	struct site_requests first, further;
+	size_t *n_further;
+	/* As their requests stand; site.n_shared is 0 where there turned out to be no code. */
+	struct built_site *first_sites, *further_sites;
+};
+
+/*
+ * batch_build - the sites of @n groups
+ *
+ * @threads  as in pool_run(); the outcome does not depend on it
+ * @arena    holds what the sites point to
+ * Returns 0, -EBADMSG, -EOPNOTSUPP, -ENOMEM. batch_fini() in all cases.
+ * Cost: decodes the functions around the sites.
+ */
+int batch_build(struct batch *b, const struct site_env *env, unsigned int threads, const struct group *groups, size_t n,
+		struct arena *arena, struct cairn_err *err);
+void batch_fini(struct batch *b);
+
+/* The built sites of one group: those of its entries, and the further ones. */
+struct group_sites {
+	struct built_site *first, *further;
+	size_t n_first, n_further;
+};
+
+/* From the first group to the next: with *@s zeroed at first, for groups 0, 1, ... */
+void batch_next_group(const struct batch *b, size_t group, struct group_sites *s);
+
+static inline struct built_site *group_site(const struct group_sites *s, size_t i)
+{
+	return i < s->n_first ? &s->first[i] : &s->further[i - s->n_first];
+}
+
+/* removed_doubt() for the sites of a group. Returns 0 or -ENOMEM. */
+int batch_doubt_removed(const struct group_sites *s);
+
+#endif

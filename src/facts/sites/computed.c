@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Computed in a loop
+ *
+ * Of the counters of a loop GCC keeps one, and describes the others, and what is made from them, by arithmetic on what is left:
+ *
+ *	for (int i = 0; i < n; i++, s += 3)
+ *		f(i);				f's a	(%rsi - %r14 - 2) / 3
+ *
+ * Which moment those registers are of is looked at by nobody: a name in such a description that the code does not need shares its
+ * register with the next value of the same variable (docs/findings/gcc-dead-name-shares-register.md), or the description is that of the
+ * first pass (docs/findings/gcc-value-before-loop.md). The description does not contradict itself nor the code. But it is of a kind that is
+ * rare where it is right. So where the place may be come to again within its function, a number is not believed that more than one register's
+ * content in another width is needed for.
+ *
+ * The same name without use may be all of the description, `%rsi`, beside that of another argument, which is what the register holds. So of
+ * two numbers that are said to be in one register neither is believed there.
+ *
+ * A pointer to a member is computed, too, and right: &p->list is how most of them are made. Pointers are believed.
+ */
+#include "sites/computed.h"
+
+#include "sites/args_check.h"
+
+static bool is_width(int64_t mask)
+{
+	return mask == 0xff || mask == 0xffff || mask == 0xffffffff;
+}
+
+static bool is_imm(const struct cairn_loc_step *s, enum cairn_loc_op op)
+{
+	return s->op == op && s->operand == CAIRN_LOC_IMM;
+}
+
+/* How many steps change nothing but the width, from the first of them on; 0: the first does something else. */
+static uint32_t width_steps(const struct cairn_loc_step *s, uint32_t n)
+{
+	if (s->op == CAIRN_LOC_SEXT || s->op == CAIRN_LOC_ZEXT || (is_imm(s, CAIRN_LOC_AND) && is_width(s->imm)))
+		return 1;
+	bool both = n > 1 && is_imm(s, CAIRN_LOC_SHL) && s->imm == s[1].imm;
+	return both && (is_imm(&s[1], CAIRN_LOC_SHR) || is_imm(&s[1], CAIRN_LOC_SAR)) ? 2 : 0;
+}
+
+/* What a register or a stack slot holds, and no more than its width changed. */
+static bool is_as_held(const struct cairn_piece *p)
+{
+	const struct cairn_loc_step *s = p->steps;
+	uint32_t i = 1, n;
+	if (p->n_steps > 2 && is_imm(&s[1], CAIRN_LOC_ADD) && s[2].op == CAIRN_LOC_LOAD)
+		i = 3;
+	else if (p->n_steps > 1 && s[1].op == CAIRN_LOC_LOAD)
+		i = 2;
+	while (i < p->n_steps && (n = width_steps(&s[i], p->n_steps - i)))
+		i += n;
+	return i == p->n_steps;
+}
+
+/* The register whose content it is; -1: none. */
+static int register_of(const struct cairn_location *loc)
+{
+	const struct cairn_piece *p = loc->pieces;
+	bool held = loc->why == CAIRN_AVAILABLE && loc->n_pieces == 1 && p->kind == CAIRN_PIECE_VALUE &&
+		    p->n_steps == 1 && p->steps->op == CAIRN_LOC_REG;
+	return held ? p->steps->reg : -1;
+}
+
+static bool shares_register(const struct built_site *b, uint32_t arg)
+{
+	int reg = register_of(&b->args[arg].loc);
+	for (uint32_t i = 0; reg >= 0 && i < b->formals.n; i++)
+		if (i != arg && register_of(&b->args[i].loc) == reg)
+			return true;
+	return false;
+}
+
+static bool is_computed(const struct cairn_location *loc)
+{
+	for (uint32_t i = 0; loc->why == CAIRN_AVAILABLE && i < loc->n_pieces; i++) {
+		const struct cairn_piece *p = &loc->pieces[i];
+		if (p->kind == CAIRN_PIECE_VALUE && p->n_steps && p->steps->op == CAIRN_LOC_REG && !is_as_held(p))
+			return true;
+		if (p->kind == CAIRN_PIECE_MEMORY && p->n_steps && p->steps->op == CAIRN_LOC_ADDR)
+			return true;
+	}
+	return false;
+}
+
+int computed_doubt(struct graph *g, const struct dw_die *function, struct passage_scratch *scratch, struct built_site *b,
+		   uint32_t at)
+{
+	uint64_t doubted = 0; /* those behind the first 64 are believed */
+	if (!g || at == GRAPH_NONE || graph_is_straight(g, at))
+		return 0;
+	for (uint32_t i = 0; i < b->formals.n && i < 64; i++)
+		if ((is_computed(&b->args[i].loc) || shares_register(b, i)) &&
+		    !believe_is_pointer(b->die.unit, b->formals.die[i]))
+			doubted |= (uint64_t)1 << i;
+	int rc = doubted ? passage_is_in_loop(g, function, at, scratch) : 0;
+	for (uint32_t i = 0; rc > 0 && i < b->formals.n && i < 64; i++)
+		if (doubted >> i & 1)
+			believe_not(&b->args[i].loc, CAIRN_UNAVAIL_ANOTHER_MOMENT);
+	return rc < 0 ? rc : 0;
+}

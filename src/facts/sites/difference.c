@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A difference that is said to be constant
+ *
+ *	for (l1 = i1; a[i1 - 1]; i1--);		sub  %rbx,%rdx		l1 - i1
+ *	for (l2 = i2; b[i2 - 1]; i2--);		sub  %rax,%rcx		l2 - i2
+ *	add(i1, i2, l1 - i1, l2 - i2);		add's i1 %rbx, i2 %r12, both others: constant 0
+ *
+ * GCC describes the difference of two names. One of them is without use in the code and was given the
+ * register of the other one, so the difference became 0
+ * (docs/findings/gcc-difference-of-one-register.md). The code computes it, and the copy uses it. A copy
+ * uses what its arguments are, what they point to, and what is the same for all calls. So in a loop, a
+ * difference that is computed before the place, that the copy uses as a number, and that no argument is
+ * described by, is an argument that is described by something else: constants are not believed there,
+ * unless the whole copy has them (DW_AT_const_value).
+ *
+ * Values are followed in the order of addresses, not of ways: what is missed keeps its description, and
+ * what is confused costs a value that was right.
+ */
+#include "sites/difference.h"
+
+#include <string.h>
+
+#include "elf/elf.h"
+#include "insn/carry.h"
+#include "insn/insn.h"
+#include "sites/args_check.h"
+
+enum {
+	BEFORE = 48, /* instructions before the place that are looked at */
+	AFTER = 96,  /* of the copy's from the place on */
+	SLOTS = 8,   /* stack slots that are known at a time */
+};
+
+struct slot {
+	uint8_t base;
+	int64_t off;
+	uint32_t value;
+};
+
+/* Code from an address to the end of its section. */
+struct window {
+	uint64_t at;
+	const uint8_t *bytes;
+	size_t n;
+};
+
+static bool window_at(struct window *w, const struct elf *code, uint64_t at, const uint8_t **ret, size_t *ret_n)
+{
+	if (at < w->at || at - w->at >= w->n) {
+		*w = (struct window){.at = at};
+		if (!elf_code_at(code, (struct cairn_vaddr){at}, &w->bytes, &w->n))
+			return false;
+	}
+	*ret = w->bytes + (at - w->at);
+	*ret_n = w->n - (size_t)(at - w->at);
+	return true;
+}
+
+/* A difference is named by the number of its instruction + 1; 0: something else. */
+struct values {
+	const struct graph *g;
+	const struct elf *code;
+	struct window window;
+	uint32_t reg[16];
+	struct slot slots[SLOTS];
+	unsigned int next; /* slot to be used */
+	bool is_inside;	   /* the copy */
+	uint32_t used[SLOTS]; /* differences that nobody describes, by the copy */
+	unsigned int n_used;
+};
+
+static struct slot *slot_of(struct values *v, const struct insn_carry *c)
+{
+	for (unsigned int i = 0; i < SLOTS; i++)
+		if (v->slots[i].value && v->slots[i].base == c->base && v->slots[i].off == c->off)
+			return &v->slots[i];
+	return NULL;
+}
+
+static void save(struct values *v, const struct insn_carry *c)
+{
+	struct slot *slot = slot_of(v, c);
+	if (!slot)
+		slot = &v->slots[v->next++ % SLOTS];
+	*slot = (struct slot){c->base, c->off, v->reg[c->from]};
+}
+
+static void carry(struct values *v, const struct insn_carry *c, uint32_t i)
+{
+	const struct slot *slot;
+	switch (c->what) {
+	case CARRY_DIFFERENCE:
+		v->reg[c->to] = i + 1;
+		break;
+	case CARRY_COPY:
+		v->reg[c->to] = v->reg[c->from];
+		break;
+	case CARRY_SAVE:
+		save(v, c);
+		break;
+	case CARRY_RESTORE:
+		slot = slot_of(v, c);
+		v->reg[c->to] = slot ? slot->value : 0;
+		break;
+	case CARRY_NOTHING:
+		break;
+	}
+}
+
+static void note_used(struct values *v, uint32_t value)
+{
+	for (unsigned int i = 0; i < v->n_used; i++)
+		if (v->used[i] == value)
+			return;
+	if (v->n_used < SLOTS)
+		v->used[v->n_used++] = value;
+}
+
+/* Carrying it on is no use. */
+static void note_uses(struct values *v, const struct insn *insn, const struct insn_carry *c)
+{
+	if (c->what == CARRY_COPY || c->what == CARRY_RESTORE || c->what == CARRY_SAVE)
+		return;
+	for (unsigned int r = 0; r < 16; r++)
+		if (insn->reads >> r & 1 && v->reg[r])
+			note_used(v, v->reg[r]);
+}
+
+static void forget(struct values *v, uint16_t regs)
+{
+	for (unsigned int r = 0; r < 16; r++)
+		if (regs >> r & 1)
+			v->reg[r] = 0;
+}
+
+/* False: it is no instruction. */
+static bool step(struct values *v, uint32_t i)
+{
+	const uint8_t *bytes;
+	size_t n;
+	struct insn insn;
+	struct insn_carry c;
+	uint64_t at = v->g->v.p[i].at;
+	if (!window_at(&v->window, v->code, at, &bytes, &n) || !insn_carry(bytes, n, at, &insn, &c))
+		return false;
+	bool is_new = v->is_inside && c.what == CARRY_DIFFERENCE;
+	if (v->is_inside)
+		note_uses(v, &insn, &c);
+	if (c.what == CARRY_NOTHING || is_new)
+		forget(v, v->g->v.p[i].is_call ? INSN_CALL_WRITES : insn.writes);
+	else
+		carry(v, &c, i);
+	return true;
+}
+
+/* ---- the arguments ---- */
+
+/* A number, constant by its location list. */
+static bool is_constant(const struct built_site *b, uint32_t arg)
+{
+	const struct cairn_location *loc = &b->args[arg].loc;
+	const struct cairn_piece *p = loc->pieces;
+	return loc->why == CAIRN_AVAILABLE && loc->n_pieces == 1 && p->kind == CAIRN_PIECE_VALUE &&
+	       p->n_steps == 1 && p->steps->op == CAIRN_LOC_CONST && b->exprs[arg].n;
+}
+
+/* What the accumulator is made of: a register, or what is on the stack. */
+static void explain_piece(struct values *v, const struct cairn_piece *p)
+{
+	for (uint32_t i = 0; i < p->n_steps; i++) {
+		const struct cairn_loc_step *s = &p->steps[i];
+		if ((s->op == CAIRN_LOC_REG || s->operand == CAIRN_LOC_OPERAND_REG) && s->reg < 16)
+			v->reg[s->reg] = 0;
+		bool adds = i + 1 < p->n_steps && s[1].op == CAIRN_LOC_ADD && s[1].operand == CAIRN_LOC_IMM;
+		struct insn_carry c = {.base = (uint8_t)s->reg, .off = adds ? s[1].imm : 0};
+		struct slot *slot = s->op == CAIRN_LOC_REG ? slot_of(v, &c) : NULL;
+		if (slot)
+			slot->value = 0;
+	}
+}
+
+/* A value that is kept twice has one explanation. */
+static void explain(struct values *v, const struct built_site *b)
+{
+	uint32_t before[16];
+	memcpy(before, v->reg, sizeof(before));
+	for (uint32_t i = 0; i < b->formals.n; i++)
+		for (uint32_t k = 0; b->args[i].loc.why == CAIRN_AVAILABLE && k < b->args[i].loc.n_pieces; k++)
+			explain_piece(v, &b->args[i].loc.pieces[k]);
+	for (unsigned int r = 0; r < 16; r++)
+		for (unsigned int k = 0; before[r] && !v->reg[r] && k < 16; k++)
+			v->reg[k] = v->reg[k] == before[r] ? 0 : v->reg[k];
+	for (unsigned int r = 0; r < 16; r++)
+		for (unsigned int k = 0; before[r] && !v->reg[r] && k < SLOTS; k++)
+			v->slots[k].value = v->slots[k].value == before[r] ? 0 : v->slots[k].value;
+}
+
+/* Numbers that are described by nothing may be what is computed. */
+static unsigned int unknown_numbers(const struct built_site *b)
+{
+	unsigned int n = 0;
+	for (uint32_t i = 0; i < b->formals.n; i++)
+		n += b->args[i].loc.why != CAIRN_AVAILABLE && !believe_is_pointer(b->die.unit, b->formals.die[i]);
+	return n;
+}
+
+/* By its bytes, as most places have none near: sub of two registers, of 32 or 64 bits. */
+static bool may_be_difference(struct values *v, const struct graph_insn *insn)
+{
+	const uint8_t *p;
+	size_t n;
+	if (insn->len < 2 || insn->len > 3 || !window_at(&v->window, v->code, insn->at, &p, &n) ||
+	    n < insn->len)
+		return false;
+	p += insn->len - 2;
+	return (p[0] == 0x29 || p[0] == 0x2b) && p[1] >= 0xc0;
+}
+
+/* Registers and slots that hold a difference: the copy cannot use more of them. */
+static unsigned int n_held(const struct values *v)
+{
+	unsigned int n = 0;
+	for (unsigned int r = 0; r < 16; r++)
+		n += v->reg[r] != 0;
+	for (unsigned int i = 0; i < SLOTS; i++)
+		n += v->slots[i].value != 0;
+	return n;
+}
+
+/* Differences that the copy uses and nobody describes. What is not more than @known is not counted to its end. */
+static unsigned int differences(const struct elf *code, const struct graph *g, const struct built_site *b, uint32_t at,
+				unsigned int known)
+{
+	struct values v = {.g = g, .code = code};
+	uint32_t i = at > BEFORE ? at - BEFORE : 0;
+	while (i < at && !may_be_difference(&v, &g->v.p[i]))
+		i++;
+	if (i == at)
+		return 0;
+	for (; i < at; i++)
+		if (!step(&v, i))
+			return 0;
+	explain(&v, b);
+	if (n_held(&v) <= known)
+		return 0;
+	v.is_inside = true;
+	for (unsigned int n = 0; n < AFTER && i < g->v.n && site_has_code(b, g->v.p[i].at); n++, i++)
+		if (!step(&v, i))
+			return 0;
+	return v.n_used;
+}
+
+int difference_doubt(const struct elf *code, struct graph *g, const struct dw_die *function,
+		     struct passage_scratch *scratch, struct built_site *b, uint32_t at)
+{
+	uint64_t constants = 0; /* those after the first 64 are believed */
+	if (!g || at == GRAPH_NONE || graph_is_straight(g, at))
+		return 0;
+	for (uint32_t i = 0; i < b->formals.n && i < 64; i++)
+		if (is_constant(b, i) && !believe_is_pointer(b->die.unit, b->formals.die[i]))
+			constants |= UINT64_C(1) << i;
+	int rc = constants ? graph_may_come_back(g, at) : 0;
+	unsigned int known = rc > 0 ? unknown_numbers(b) : 0;
+	if (rc <= 0 || differences(code, g, b, at, known) <= known)
+		return rc < 0 ? rc : 0;
+	rc = passage_is_in_loop(g, function, at, scratch);
+	for (uint32_t i = 0; rc > 0 && i < 64; i++)
+		if (constants >> i & 1)
+			believe_not(&b->args[i].loc, CAIRN_UNAVAIL_ANOTHER_MOMENT);
+	return rc < 0 ? rc : 0;
+}

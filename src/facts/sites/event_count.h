@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Whether each call passes a copy's places exactly once. */
+#ifndef SITES_EVENT_COUNT_H
+#define SITES_EVENT_COUNT_H
+
+#include "loc/cfg.h"
+#include "sites/site.h"
+
+/*
+ * More ways in than this are no entries but a scattered copy. It then has the first way as its only place, and those of the others from
+ * which that is not ahead make it BEHIND: fewer events, announced. Of 43,800 places in Lua, SQLite and Redis two are of such copies.
+ *
+ * Neither this limit nor the order of ways can make a value wrong. A location is evaluated at the place that is chosen, whichever
+ * that is; and at a place without an entry only parameters are believed that the function cannot assign to, which hold throughout the copy.
+ */
+enum { PASSAGE_WAYS_MAX = 8 };
+
+/*
+ * passage_ways_in - the instructions of a copy that ways from the function's entry come to first
+ *
+ * @ret  in the order of the ways; PASSAGE_WAYS_MAX of them
+ * Returns their number when each call comes by exactly one of them; ways on which nothing but work ahead of time was done
+ * are left out. Else 1 and the first of all, or 0: nothing is known.
+ * Cost: some passes over the container's instructions.
+ */
+unsigned int passage_ways_in(struct graph *g, const struct built_site *copy, struct cairn_vaddr *ret);
+
+/* What is kept from copy to copy; zeroed at first. */
+struct passage_scratch {
+	uint8_t *marks; /* one for each instruction of the container */
+	size_t cap;
+	VEC(uint32_t) own; /* the copy's instructions; of a way back those that it has to go on from */
+	VEC(struct dw_range) ranges; /* the scope's */
+};
+void passage_scratch_fini(struct passage_scratch *s);
+
+/*
+ * passage_comes_back - whether a scope's own code leads from an instruction to it again
+ *
+ * Returns 1; 0; -ENOMEM.
+ * Cost: the scope's instructions, where no way leads back.
+ */
+int passage_comes_back(struct graph *g, const struct dw_die *scope, struct cairn_vaddr at, struct passage_scratch *scratch);
+
+/*
+ * passage_is_in_loop - whether the code of a function, of which @g was made, leads from an instruction to it again
+ *
+ * Of a function with an indirect jump, by its own ranges alone.
+ * Returns 1; 0; -ENOMEM. Cost: as graph_may_come_back() or passage_comes_back().
+ */
+int passage_is_in_loop(struct graph *g, const struct dw_die *function, uint32_t at, struct passage_scratch *scratch);
+
+/* One copy with all its places in one function, and the function's other copies there. */
+struct passage {
+	struct graph *graph;
+	const struct built_site *copy; /* its die and ranges */
+	struct built_site **places;    /* of the copy: its first entry and the further ones */
+	const uint32_t *at;            /* their instructions; GRAPH_NONE where none begins */
+	size_t n_places;
+	const struct built_site *const *others; /* copies of the same function in the same container; this one may be among them */
+	size_t n_others;
+	const struct elf *code; /* what the graph was made of */
+	bool for_values; /* only what decides whether an argument is that of a call here is asked: AGAIN, SHARED, CONDITION */
+};
+
+/*
+ * passage_judge - set count_doubts and n_behind of a copy's places
+ *
+ * Returns 0 or -ENOMEM.
+ * Cost: of a copy with one place, and for its values, a load where no jump goes back past that. Else the copy's instructions, and a
+ * byte for each of the container's; where other code leads into it past its places, some passes over the container's.
+ */
+int passage_judge(const struct passage *p, struct passage_scratch *scratch);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Further places of a function's copies, besides the one of each DIE. */
+#ifndef SITES_EXTRA_ENTRIES_H
+#define SITES_EXTRA_ENTRIES_H
+
+#include "sites/group.h"
+
+/* Where a copy begins. */
+struct first_entry {
+	struct cairn_vaddr at;
+	uint64_t view;
+	struct built_site *site;
+};
+
+/* Scratch of further_request(), zeroed at first. */
+struct first_entries {
+	VEC(struct first_entry) v;
+};
+
+struct site_requests {
+	VEC(struct site_request) v;
+};
+
+/*
+ * further_request - append requests for the further places of a group's copies
+ *
+ * First the other ways into copies without an entry, then the line rows at which code that was duplicated is
+ * entered (entry_rows.h).
+ * @sites    one for each of the group's entries; those whose entry has a row learn what stands around it
+ * @scratch  kept from one group to the next
+ * Returns 0 or -ENOMEM.
+ */
+int further_request(const struct site_env *env, const struct group *group, struct built_site *sites,
+		    struct first_entries *scratch, struct site_requests *ret, struct cairn_err *err);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Arguments of Go's functions
+ *
+ * Go's compiler never changes how a function is called, so at its entry each argument is where the
+ * convention puts it (abi_go.c), whether it is used or not. What may be wrong is which argument is which:
+ * a parameter without a name is not described, and one that was assigned without an instruction is
+ * described as what it became:
+ *
+ *	func f(_ int, a, b int) { b = a ... }	a is rbx, b is rbx at the entry; listed are a and b alone
+ *
+ * So one counts where description and convention agree, and do for all before it.
+ *
+ * Functions begin with a test of the stack's bounds, and end with what follows when it failed: store the
+ * argument registers, call runtime.morestack, load them, and jump to the entry. The place is passed again
+ * then, with the same arguments.
+ */
+#include "sites/go.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "loc/code.h"
+#include "sites/args_check.h"
+#include "sites/symbol_names.h"
+
+static int complete_types(struct dw_types *reader, const struct built_site *b, struct cairn_param *params,
+			  struct cairn_err *err)
+{
+	int rc = 0;
+	for (uint32_t i = 0; i < b->formals.n && rc >= 0; i++) {
+		params[i].type = b->args[i].type;
+		rc = dwarf_type_complete(reader, params[i].type, err);
+		/* A damaged type stays one that is not known. */
+		if (rc == -EBADMSG || rc == -ENOTUNIQ)
+			rc = 0;
+	}
+	return rc;
+}
+
+void go_doubt_pieces(struct built_site *b, uint32_t arg)
+{
+	struct cairn_location *loc = &b->args[arg].loc;
+	struct dw_die formal;
+	uint64_t bytes = 0;
+	for (uint32_t i = 0; i < loc->n_pieces; i++)
+		bytes += loc->pieces[i].size;
+	if (loc->n_pieces > 1 && dw_die_near(b->die.unit, b->formals.die[arg], &formal, NULL) == 1 &&
+	    dw_type_bytes(&formal) != bytes)
+		believe_not(loc, CAIRN_UNAVAIL_DAMAGED);
+}
+
+/* Go's assembler calls a function by a second body, which takes all from the stack. */
+static bool is_for_assembler(const struct cairn_site *s)
+{
+	static const char suffix[] = ".abi0";
+	size_t n = s->symbol ? strlen(s->symbol) : 0;
+	return n >= strlen(suffix) && !strcmp(s->symbol + n - strlen(suffix), suffix);
+}
+
+int go_believe(const struct site_env *env, struct dw_types *reader, struct built_site *b, struct arena *arena,
+	       struct cairn_err *err)
+{
+	uint32_t n = b->formals.n;
+	struct cairn_location *abi = arena_array(arena, n, sizeof(*abi));
+	struct cairn_param *params = arena_array(arena, n, sizeof(*params));
+	if (!abi || !params)
+		return err_nomem(err, "locations");
+	int rc = complete_types(reader, b, params, err);
+	if (rc < 0)
+		return rc;
+	bool in_registers = dw_unit_go(b->die.unit) == DW_GO_REGISTERS && !is_for_assembler(&b->site);
+	if (abi_go_locations(dw_types_graph(reader), in_registers, params, n, arena, abi) < 0)
+		return err_nomem(err, "locations");
+	bool folded = env->folds && symbol_name_has(env->folds, b->site.at), agrees = true;
+	for (uint32_t i = 0; i < n; i++) {
+		agrees = agrees && abi_go_agrees(&b->args[i].loc, &abi[i]);
+		if (agrees)
+			b->args[i].loc = abi[i];
+		else
+			go_doubt_pieces(b, i);
+		if (!agrees && !env->assume_unmodified)
+			believe_not(&b->args[i].loc, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
+		if (folded)
+			believe_not(&b->args[i].loc, CAIRN_UNAVAIL_AMBIGUOUS);
+	}
+	return 0;
+}
+
+/* ---- the way back to the entry ---- */
+
+struct growth {
+	struct elf *code;
+	uint64_t entry;
+	bool is_grown; /* in the straight line after the call that grows the stack */
+	bool is_growth, is_other;
+};
+
+static bool is_morestack(struct elf *code, uint64_t at)
+{
+	static const char morestack[] = "runtime.morestack";
+	const struct elf_symbol *symbols;
+	size_t n, from = 0, to;
+	if (elf_symbols(code, &symbols, &n, NULL) < 0)
+		return false;
+	for (to = n; from < to;) {
+		size_t mid = from + (to - from) / 2;
+		if (symbols[mid].at.v < at)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	for (; from < n && symbols[from].at.v == at; from++)
+		if (!strncmp(symbols[from].name, morestack, strlen(morestack)))
+			return true;
+	return false;
+}
+
+static int see_insn(void *arg, const struct code_insn *insn)
+{
+	struct growth *g = arg;
+	bool jumps = insn->step.flow == INSN_JUMP || insn->step.flow == INSN_BRANCH;
+	if (jumps && insn->step.target == g->entry) {
+		g->is_growth |= g->is_grown;
+		g->is_other |= !g->is_grown;
+	}
+	if (insn->step.flow == INSN_CALL)
+		g->is_grown = is_morestack(g->code, insn->step.target);
+	else if (insn->step.flow != INSN_NEXT)
+		g->is_grown = false;
+	return 0;
+}
+
+bool go_grows_stack(struct elf *code, const struct dw_die *body, struct cairn_vaddr entry)
+{
+	struct growth g = {.code = code, .entry = entry.v};
+	return code_visit(code, body, see_insn, &g) == 0 && g.is_growth && !g.is_other;
+}

@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One site: its address, where it stands, and its arguments
+ *
+ * The address. An inlined copy is described by ranges of code, and three sources claim to know where it
+ * begins: DW_AT_entry_pc, the ranges, and the line table. The rule, explained with examples in
+ * docs/address.md:
+ *
+ *	1. DW_AT_entry_pc, if it lies in the code of the containing function. GCC puts it where the
+ *	   inlined body's entry marker ended up, together with the view that the arguments belong to.
+ *	2. The start of the first range, in the input's order (DWARF 5, section 2.17: the base address of a
+ *	   scope without entry_pc). Not the lowest address: a cold part may lie lower.
+ *
+ * The arguments. The parameters are those of the abstract instance. A concrete formal is matched by
+ * DW_AT_abstract_origin, never by position: compilers leave out the DIE of a parameter that is gone, and
+ * everything behind it would shift.
+ */
+#include "sites/site.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "dwarf/constants.h"
+#include "dwarf/params.h"
+#include "sites/args_check.h"
+#include "sites/own_symbol.h"
+#include "sites/part.h"
+#include "sites/event_count.h"
+#include "sites/symbol_names.h"
+
+enum {
+	/* Depth of inlining; GCC's and Clang's own limits keep real chains below 100. */
+	CHAIN_MAX = 512,
+};
+
+void site_worker_init(struct site_worker *w, struct arena *arena)
+{
+	*w = (struct site_worker){.arena = arena, .container = DW_FUNC_NONE};
+	abstracts_init(&w->abstracts, arena);
+}
+
+void site_worker_fini(struct site_worker *w)
+{
+	flow_free(w->flow);
+	graph_free(w->graph);
+	w->flow = NULL;
+	w->graph = NULL;
+	boundary_fini(&w->boundary);
+	abstracts_fini(&w->abstracts);
+	VEC_FREE(&w->ranges);
+	VEC_FREE(&w->own);
+}
+
+/* ---- address ---- */
+
+/* Returns their number, -EBADMSG, -ENOMEM. */
+static int ranges_of(const struct dw_die *die, struct dw_range_list *to, struct cairn_err *err)
+{
+	to->n = 0;
+	int rc = dw_ranges_append(die, to, err);
+	return rc == -ENOMEM ? err_nomem(err, "ranges of code") : rc;
+}
+
+static bool holds(const struct dw_range_list *code, struct cairn_vaddr at)
+{
+	for (size_t i = 0; i < code->n; i++)
+		if (code->p[i].lo.v <= at.v && at.v < code->p[i].hi.v)
+			return true;
+	return false;
+}
+
+/* DW_AT_entry_pc: an address, or in DWARF 5 also an offset from the start of the scope. */
+static bool entry_pc(const struct dw_die *die, struct cairn_vaddr base, struct cairn_vaddr *ret)
+{
+	struct dw_value v;
+	if (dw_attr_at(die, DW_SLOT_ENTRY_PC, DW_AT_entry_pc, &v, NULL) != 1)
+		return false;
+	if (v.cls == DW_CLASS_ADDRESS)
+		*ret = v.addr;
+	else if (v.cls == DW_CLASS_UDATA || v.cls == DW_CLASS_SDATA)
+		ret->v = base.v + v.u;
+	else
+		return false;
+	return true;
+}
+
+struct address {
+	struct cairn_vaddr at;
+	uint64_t view;
+	bool has_view; /* DW_AT_GNU_entry_view is there */
+	enum cairn_address_rule rule;
+};
+
+/* @container has code around the DIE, or is the DIE itself; @own its own. False for one without code. */
+static bool address_of(const struct dw_die *die, const struct dw_range_list *container, const struct dw_range_list *own,
+		       struct address *ret)
+{
+	struct cairn_vaddr pc, first = own->n ? own->p[0].lo : (struct cairn_vaddr){0};
+	*ret = (struct address){.at = first, .rule = own->n > 1 ? CAIRN_AT_FIRST_RANGE : CAIRN_AT_LOW_PC};
+	if (!entry_pc(die, first, &pc) || !holds(container, pc))
+		return own->n > 0;
+	/* An entry at the start of the only range is that: say the simpler thing. */
+	if (own->n != 1 || pc.v != first.v)
+		ret->rule = CAIRN_AT_ENTRY_PC;
+	ret->at = pc;
+	ret->view = dw_udata_at(die, DW_SLOT_ENTRY_VIEW, DW_AT_GNU_entry_view, UINT64_MAX);
+	ret->has_view = ret->view != UINT64_MAX;
+	if (!ret->has_view)
+		ret->view = 0;
+	return true;
+}
+
+/* The code of a body, and its address. */
+static int enter_body(const struct dw_die *body, struct dw_range_list *code, struct address *ret, struct cairn_err *err)
+{
+	int rc = ranges_of(body, code, err);
+	return rc < 0 ? rc : address_of(body, code, code, ret);
+}
+
+int site_entry_of(const struct dw_die *body, struct cairn_vaddr *ret)
+{
+	struct dw_range_list code = {0};
+	struct address a;
+	int rc = enter_body(body, &code, &a, NULL);
+	if (rc == 1)
+		*ret = a.at;
+	VEC_FREE(&code);
+	return rc;
+}
+
+/* ---- where it stands ---- */
+
+/* The out-of-line function around an entry of the index; the entry itself when it is one; DW_FUNC_NONE. */
+static uint32_t container_of(const struct dw_func_index *index, uint32_t entry)
+{
+	uint32_t i = entry;
+	while (i != DW_FUNC_NONE && index->p[i].flags & DW_FUNC_INLINED)
+		i = index->p[i].parent;
+	return i;
+}
+
+/* Make @container the worker's current one. */
+static int enter_container(const struct site_env *env, struct site_worker *w, uint32_t container, struct cairn_err *err)
+{
+	struct address a = {0};
+	if (w->container == container)
+		return 0;
+	w->container = DW_FUNC_NONE;
+	int rc = dw_func_die(env->dw, &env->index->p[container], &w->function, err);
+	if (rc >= 0)
+		rc = enter_body(&w->function, &w->ranges, &a, err);
+	if (rc < 0)
+		return rc;
+	flow_free(w->flow);
+	w->flow = NULL;
+	w->flow_made = w->graph_made = false; /* its memory is used again */
+	w->boundary.code = NULL; /* ranges of two functions may overlap; each is decoded by itself */
+	w->container = container;
+	w->container_entry = a.at;
+	w->container_has_code = rc > 0;
+	return 0;
+}
+
+/* Without an entry from the compiler the copy begins where other code leads to it first. */
+static int find_ways_in(const struct site_env *env, struct site_worker *w, struct built_site *b, struct address *a)
+{
+	struct cairn_vaddr ways[PASSAGE_WAYS_MAX];
+	if (!w->graph_made) {
+		if (graph_new(env->code, &w->function, w->container_entry, &w->graph) < 0)
+			return -ENOMEM;
+		w->graph_made = true;
+	}
+	unsigned int n = w->graph ? passage_ways_in(w->graph, b, ways) : 0;
+	if (!n)
+		return 0;
+	struct cairn_vaddr *more = arena_array(w->arena, n, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	memcpy(more, ways + 1, (n - 1) * sizeof(*more));
+	b->ways = more;
+	b->n_ways = n - 1;
+	if (ways[0].v != a->at.v)
+		a->rule = CAIRN_AT_WAY_IN;
+	a->at = ways[0];
+	return 0;
+}
+
+static int chain_of(const struct site_env *env, uint32_t entry, struct arena *arena, struct cairn_site *site,
+		    struct cairn_err *err)
+{
+	uint32_t n = 0;
+	for (uint32_t i = entry; i != DW_FUNC_NONE && env->index->p[i].flags & DW_FUNC_INLINED && n < CHAIN_MAX;
+	     i = env->index->p[i].parent)
+		n++;
+	struct cairn_inlined_call *chain = arena_array(arena, n, sizeof(*chain));
+	if (!chain)
+		return err_nomem(err, "a chain of inlined calls");
+	site->n_chain = n;
+	site->chain = chain;
+	for (uint32_t i = entry, k = 0; k < n; i = env->index->p[i].parent, k++) {
+		struct dw_die die;
+		int rc = dw_func_die(env->dw, &env->index->p[i], &die, err);
+		if (rc < 0)
+			return rc;
+		chain[k].function = dw_str_deep(&die, DW_AT_name);
+		chain[k].call_file = dw_unit_file(die.unit, dw_udata(&die, DW_AT_call_file, 0));
+		chain[k].call_line = (uint32_t)dw_udata(&die, DW_AT_call_line, 0);
+		chain[k].call_column = (uint32_t)dw_udata(&die, DW_AT_call_column, 0);
+	}
+	return 0;
+}
+
+static void symbol_of(const struct site_env *env, struct cairn_site *site)
+{
+	struct cairn_vaddr start;
+	if (cairn_binary_symbol_of(env->bin, site->at, &site->symbol, &start))
+		site->symbol_off = site->at.v - start.v;
+	/* The rest of a function that was split for partial inlining, named by GCC. */
+	if (site->kind == CAIRN_SITE_ENTRY && site->symbol && !site->symbol_off &&
+	    symbol_has(site->symbol, ".part."))
+		site->kind = CAIRN_SITE_PART;
+}
+
+/* ---- arguments ---- */
+
+uint32_t site_match_formal(const struct formals *f, const struct dw_die *formal, uint32_t guess)
+{
+	dw_off origin = dw_origin_of(formal);
+	if (guess < f->n && origin == f->die[guess])
+		return guess;
+	for (int links = 0; origin && links < DW_ORIGIN_MAX; links++) {
+		for (uint32_t i = 0; i < f->n; i++)
+			if (f->die[i] == origin)
+				return i;
+		struct dw_die die;
+		if (dw_die_near(formal->unit, origin, &die, NULL) != 1)
+			return f->n;
+		origin = dw_ref(&die, DW_AT_abstract_origin);
+	}
+	for (uint32_t i = 0; i < f->n; i++)
+		if (f->die[i] == formal->off)
+			return i;
+	return f->n;
+}
+
+/* The flow of the function is costly, and most sites do not need it. */
+static struct flow *need_flow(const struct site_env *env, struct site_worker *w, struct loc_context *ctx)
+{
+	if (!w->flow_made) {
+		w->flow = flow_new(env->code, &ctx->function, ctx->entry);
+		w->flow_made = true;
+	}
+	ctx->flow = w->flow;
+	return ctx->flow;
+}
+
+static int locate(const struct site_env *env, struct site_worker *w, struct loc_context *ctx,
+		  const struct dw_die *formal, struct cairn_location *ret)
+{
+	int rc = loc_of_argument(ctx, formal, w->arena, ret);
+	bool flow_helps = ret->why == CAIRN_UNAVAIL_ENTRY_VALUE || (ctx->is_now && ret->why == CAIRN_UNAVAIL_NOT_STORED);
+	if (rc >= 0 && flow_helps && !ctx->flow && need_flow(env, w, ctx))
+		rc = loc_of_argument(ctx, formal, w->arena, ret);
+	if (rc >= 0 && (ret->why == CAIRN_UNAVAIL_ENTRY_VALUE || ret->why == CAIRN_UNAVAIL_CALLER) && ctx->is_now) {
+		ctx->has_caller = true;
+		rc = loc_of_argument(ctx, formal, w->arena, ret);
+		ctx->has_caller = false;
+	}
+	return rc;
+}
+
+/*
+ * Whether a parameter that is described from after the prologue on was proven to be somewhere at the entry, and counts: code that is
+ * optimised has no prologue of this kind, and Clang tells it by the calls that it lists.
+ */
+static int prove_arrival(const struct loc_context *ctx, const struct dw_die *formal, struct arena *arena,
+			 struct cairn_location *ret)
+{
+	bool is_open = ret->why == CAIRN_UNAVAIL_NOT_STORED ||
+		       (ret->why == CAIRN_UNAVAIL_NOT_LIVE && dw_unit_language(formal->unit) == DW_LANG_Rust);
+	if (!is_open || ctx->inlined || ctx->is_now || ctx->must_begin || !dw_unit_is_clang(formal->unit) ||
+	    dw_flag(&ctx->function, DW_AT_call_all_calls) || dw_flag(&ctx->function, DW_AT_GNU_all_call_sites))
+		return 0;
+	return loc_from_prologue(ctx, formal, arena, ret);
+}
+
+static int args_of(const struct site_env *env, struct site_worker *w, struct loc_context *ctx,
+		   struct built_site *b, struct cairn_err *err)
+{
+	b->args = arena_array(w->arena, b->formals.n, sizeof(*b->args) + sizeof(*b->exprs) + sizeof(*b->bound) + sizeof(*b->proven));
+	if (!b->args)
+		return err_nomem(err, "the arguments of a site");
+	b->exprs = (struct expression *)(b->args + b->formals.n);
+	b->bound = (uint8_t *)(b->exprs + b->formals.n);
+	b->proven = (bool *)(b->bound + b->formals.n);
+	b->site.args = b->args;
+	b->site.n_args = b->formals.n;
+	for (uint32_t i = 0; i < b->formals.n; i++)
+		b->args[i].loc.why = CAIRN_UNAVAIL_NO_DESCRIPTION;
+	struct dw_die child;
+	uint32_t next = 0;
+	int rc = dw_param_child(&b->die, &child, err);
+	/* To the end: GCC may describe one twice, the second time behind variables, and then that counts. */
+	for (; rc == 1; rc = dw_param_next(&child, &child, err)) {
+		if (child.tag != DW_TAG_formal_parameter)
+			continue;
+		uint32_t i = site_match_formal(&b->formals, &child, next);
+		if (i == b->formals.n)
+			continue;
+		next = i + 1;
+		int proven = locate(env, w, ctx, &child, &b->args[i].loc);
+		if (proven >= 0)
+			proven = prove_arrival(ctx, &child, w->arena, &b->args[i].loc);
+		if (proven < 0)
+			return err_nomem(err, "a location");
+		b->proven[i] = proven > 0;
+		b->bound[i] = (uint8_t)ctx->bound;
+		b->exprs[i] = ctx->expr;
+	}
+	return rc;
+}
+
+/* GCC marks entries where it optimises, but not at link time. */
+static bool marks_entries(const struct dw_unit *unit)
+{
+	return dw_unit_is_gcc(unit) && dw_unit_is_optimised(unit) && !dw_unit_is_lto(unit);
+}
+
+/*
+ * GCC without its markers: at link time (-flto) code comes back from the object files without them, so that
+ * what a view would tell apart is one moment; and a copy whose entry marker was lost has no view.
+ */
+static bool has_markers(const struct loc_context *ctx, const struct dw_unit *unit)
+{
+	if (!dw_unit_is_gcc(unit) || dw_unit_is_lto(unit))
+		return false;
+	return !ctx->inlined || ctx->has_entry_view;
+}
+
+static void note_trust(const struct site_env *env, struct site_worker *w, struct loc_context *ctx, struct built_site *b)
+{
+	b->no_views = !has_markers(ctx, b->die.unit) || ctx->plain_list;
+	if (ctx->inlined || !b->no_views || !need_flow(env, w, ctx))
+		return;
+	for (unsigned int reg = 0; reg < 16; reg++)
+		if (flow_used(ctx->flow, ctx->at, reg))
+			b->used |= (uint16_t)(1u << reg);
+}
+
+bool site_is_clone(const struct site_env *env, const struct cairn_site *s)
+{
+	const char *symbol = s->symbol;
+	/* Where code was folded, the symbol that is shown may be another function's. */
+	if (s->kind == CAIRN_SITE_ENTRY && env->folds && symbol_name_has(env->folds, s->at))
+		symbol = own_symbol(env->dw, s->at, s->die);
+	return !symbol || symbol_has(symbol, ".isra") || symbol_has(symbol, ".constprop") || symbol_has(symbol, ".part");
+}
+
+bool site_is_plain_body(const struct site_env *env, const struct cairn_site *s)
+{
+	return env->bare && s->kind == CAIRN_SITE_ENTRY && !site_is_clone(env, s);
+}
+
+/* What a person reads of a place; of a bare one only what others decide by. */
+static int describe(const struct site_env *env, struct site_worker *w, uint32_t entry, struct cairn_site *s,
+		    struct cairn_err *err)
+{
+	if (env->bare) {
+		if (s->kind == CAIRN_SITE_ENTRY)
+			symbol_of(env, s);
+		s->n_chain = s->kind == CAIRN_SITE_INLINED;
+		return 0;
+	}
+	s->has_off = cairn_binary_foff(env->bin, s->at, &s->off);
+	s->container = dw_str_deep(&w->function, DW_AT_name);
+	s->container_off = (int64_t)(s->at.v - w->container_entry.v);
+	s->body = env->index->p[w->container].die;
+	symbol_of(env, s);
+	return chain_of(env, entry, w->arena, s, err);
+}
+
+/* Of the place at hand, for those who ask about its code. */
+static int keep_ranges(struct site_worker *w, struct built_site *b)
+{
+	struct dw_range *ranges = arena_array(w->arena, w->own.n, sizeof(*ranges));
+	if (!ranges)
+		return -ENOMEM;
+	if (w->own.n)
+		memcpy(ranges, w->own.p, w->own.n * sizeof(*ranges));
+	b->ranges = ranges;
+	b->n_ranges = (uint32_t)w->own.n;
+	return 0;
+}
+
+struct padding_search {
+	const struct site_env *env;
+	struct site_worker *w;
+};
+
+static struct cairn_vaddr find_padding(void *of, struct cairn_vaddr at)
+{
+	const struct padding_search *s = of;
+	boundary_hazard(&s->w->boundary, s->env->code, &s->w->function, at, true);
+	return boundary_padding(&s->w->boundary, at);
+}
+
+int site_build(const struct site_env *env, struct site_worker *w, const struct site_request *request,
+	       struct built_site *ret, struct cairn_err *err)
+{
+	uint32_t entry = request->entry;
+	const struct dw_func *f = &env->index->p[entry];
+	bool inlined = f->flags & DW_FUNC_INLINED;
+	uint32_t container = container_of(env->index, entry);
+	const struct abstract *abstract;
+	struct address a;
+	*ret = (struct built_site){.container = container};
+	int rc = dw_func_die(env->dw, f, &ret->die, err);
+	if (rc < 0)
+		return rc;
+	if (container == DW_FUNC_NONE)
+		return err_set(err, -EBADMSG, "%s: .debug_info: DIE 0x%" PRIx64 ": an inlined copy outside any function",
+			       cairn_binary_debug_path(env->bin), f->die);
+	rc = enter_container(env, w, container, err);
+	if (rc < 0)
+		return rc;
+	/*
+	 * A function that the linker dropped (a second copy of a C++ template) starts at address 0, which tells
+	 * it; the copies inlined into it have small addresses, which would not.
+	 */
+	if (!w->container_has_code)
+		return 0;
+	rc = ranges_of(&ret->die, &w->own, err);
+	if (rc < 0 || !address_of(&ret->die, &w->ranges, &w->own, &a))
+		return rc < 0 ? rc : 0;
+	boundary_prefetch(&w->boundary, a.at);
+	if (keep_ranges(w, ret) < 0)
+		return err_nomem(err, "ranges of code");
+
+	if (request->is_way_in)
+		a = (struct address){.at = request->at, .rule = CAIRN_AT_WAY_IN};
+	else if (inlined && !a.has_view && a.rule != CAIRN_AT_ENTRY_PC &&
+		 find_ways_in(env, w, ret, &a) < 0)
+		return err_nomem(err, "ways into a copy");
+	if (request->has_row)
+		a = (struct address){.at = request->at,
+				     .view = request->view,
+				     .has_view = true,
+				     .rule = CAIRN_AT_ENTRY_ROW};
+
+	ret->view = a.view;
+	ret->has_view = a.has_view;
+	ret->container_entry = w->container_entry;
+	struct cairn_site *s = &ret->site;
+	s->kind = inlined ? CAIRN_SITE_INLINED : CAIRN_SITE_ENTRY;
+	s->rule = a.rule;
+	s->at = a.at;
+	s->die = f->die;
+	s->n_shared = 1;
+	if (!env->bare)
+		s->hazard = boundary_hazard(&w->boundary, env->code, &w->function, s->at, env->kernel);
+	rc = describe(env, w, entry, s, err);
+	if (rc < 0)
+		return rc;
+	if (site_is_plain_body(env, s))
+		return 1;
+
+	/* Copies of one function in one unit have one origin. */
+	rc = abstract_of(&w->abstracts, env->dw, ret->die.unit, inlined && f->origin ? f->origin : f->die, &abstract, err);
+	if (rc >= 0 && inlined) {
+		rc = part_is(env, entry, &ret->die, abstract, err);
+		if (rc == 1)
+			s->kind = CAIRN_SITE_PART;
+	}
+	if (rc < 0)
+		return rc;
+	ret->formals = abstract->formals;
+	struct padding_search padding = {env, w};
+	struct loc_context ctx;
+	memset(&ctx, 0, offsetof(struct loc_context, row));
+	ctx.dw = env->dw;
+	ctx.cfi = env->cfi;
+	ctx.code = env->code;
+	ctx.function = w->function;
+	ctx.entry = w->container_entry;
+	ctx.at = a.at;
+	ctx.view = a.view;
+	ctx.has_entry_view = a.has_view;
+	ctx.must_begin = request->has_row;
+	ctx.view_from = request->view_from;
+	ctx.inlined = inlined;
+	/* A body begins where its range does: the nops before it are not its own. */
+	ctx.padding = inlined ? boundary_least_padding(&w->boundary, env->code, a.at) : a.at;
+	ctx.padding_of = &padding;
+	ctx.flow = w->flow;
+	if (ctx.padding.v < a.at.v)
+		ctx.find_padding = find_padding;
+	rc = args_of(env, w, &ctx, ret, err);
+	if (rc < 0)
+		return rc;
+	note_trust(env, w, &ctx, ret);
+	ret->around = request->around;
+	ret->lost_marker = inlined && !a.has_view && marks_entries(ret->die.unit);
+	return 1;
+}
+
+/*
+ * Clang's callers do not pass what the callee does not use, though the description says that it is in its register; what is
+ * not there any more was moved by somebody who needed it.
+ */
+static void doubt_unused(const struct site_env *env, struct site_worker *w, struct loc_context *ctx, struct built_site *b)
+{
+	if (ctx->inlined || !dw_unit_is_clang(b->die.unit) || env->assume_unmodified)
+		return;
+	for (uint32_t i = 0; i < b->formals.n; i++) {
+		struct cairn_location *loc = &b->args[i].loc;
+		const struct cairn_piece *p = loc->pieces;
+		if (loc->why != CAIRN_AVAILABLE || !loc->n_pieces || !p->n_steps || p->steps[0].op != CAIRN_LOC_REG ||
+		    p->steps[0].reg >= 16)
+			continue;
+		struct flow *flow = need_flow(env, w, ctx);
+		if (flow_unchanged(flow, ctx->at, p->steps[0].reg) && !flow_used(flow, ctx->entry, p->steps[0].reg))
+			loc->why = CAIRN_UNAVAIL_MAY_NOT_BE_PASSED;
+	}
+}
+
+static bool is_plain(const struct cairn_piece *p)
+{
+	return p->kind == CAIRN_PIECE_VALUE && p->n_steps == 1 && p->steps[0].op == CAIRN_LOC_REG;
+}
+
+/*
+ * Who stands there may have the vector registers, which a probe has not. What is computed from one is left as it is. Whether Clang's callers passed
+ * one that a function does not use is not followed.
+ */
+static void take_vectors(const struct site_env *env, const struct loc_context *ctx, struct built_site *b)
+{
+	bool may_be_garbage = !ctx->inlined && dw_unit_is_clang(b->die.unit) && !env->assume_unmodified;
+	for (uint32_t i = 0; i < b->formals.n; i++) {
+		struct cairn_location *loc = &b->args[i].loc;
+		bool is_plain_all = loc->why == CAIRN_UNAVAIL_VECTOR_REGISTER && loc->n_pieces;
+		for (uint32_t k = 0; is_plain_all && k < loc->n_pieces; k++)
+			is_plain_all = is_plain(&loc->pieces[k]);
+		if (is_plain_all)
+			loc->why = may_be_garbage ? CAIRN_UNAVAIL_MAY_NOT_BE_PASSED : CAIRN_AVAILABLE;
+	}
+}
+
+int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t entry, struct cairn_vaddr at,
+		   struct cairn_vaddr next, struct built_site *ret, struct cairn_err *err)
+{
+	const struct dw_func *f = &env->index->p[entry];
+	bool inlined = f->flags & DW_FUNC_INLINED;
+	uint32_t container = container_of(env->index, entry);
+	const struct abstract *abstract;
+	*ret = (struct built_site){.container = container, .site = {.at = at, .n_chain = inlined, .n_shared = 1}};
+	int rc = dw_func_die(env->dw, f, &ret->die, err);
+	if (rc >= 0)
+		rc = enter_container(env, w, container, err);
+	if (rc >= 0)
+		rc = abstract_of(&w->abstracts, env->dw, ret->die.unit, inlined && f->origin ? f->origin : f->die, &abstract, err);
+	if (rc < 0)
+		return rc;
+	ret->formals = abstract->formals;
+	struct loc_context ctx = {
+		.dw = env->dw,
+		.cfi = env->cfi,
+		.code = env->code,
+		.function = w->function,
+		.entry = w->container_entry,
+		.at = at,
+		.next = next,
+		.is_now = true,
+		.view = UINT64_MAX,
+		.inlined = inlined,
+		.padding = at,
+		.flow = w->flow,
+	};
+	rc = args_of(env, w, &ctx, ret, err);
+	if (rc < 0)
+		return rc;
+	doubt_unused(env, w, &ctx, ret);
+	take_vectors(env, &ctx, ret);
+	return believe_args(env, ret, w->arena) < 0 ? err_nomem(err, "locations") : 1;
+}

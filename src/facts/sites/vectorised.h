@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Calls that one vector instruction makes together
+ *
+ * Of a loop around a call, or of equal calls in a row, a compiler makes one turn for 4 or 16 of them. The copy is passed once,
+ * and no marker is left of the others. What shows it is arithmetic on several numbers at once in the copy's code, while the copy has no
+ * loop of its own whose turns these could be. A function that computes with vectors itself, or with neighbouring members
+ * of a struct, looks the same.
+ */
+#ifndef SITES_VECTORISED_H
+#define SITES_VECTORISED_H
+
+#include "sites/event_count.h"
+
+/*
+ * vectorised_is - whether one pass of a copy may be several calls
+ *
+ * @scratch  with the copy's instructions, which have the bit @own among its marks
+ * Cost: the copy's instructions. No allocation.
+ */
+bool vectorised_is(const struct passage *p, const struct passage_scratch *scratch, uint8_t own);
+
+#endif

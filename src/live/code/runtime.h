@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Code made at run time: what a process, and others about it, say of code that is in no file
+ *
+ *	prepare		where registries and lists are		running
+ *	mark		their entries, as they are		the moment for which everything after counts
+ *	catch		the tables that stacks lead to		the same
+ *	settle		regions, verified against what is mapped	running
+ *	find		rule and names at an address: tables are read when the first address asks for them
+ *
+ * Tables are read after the process goes on. They are those of the moment if the region's epoch is still the same; else the
+ * code was freed since, which is told instead of a rule. What was read stays known while the epoch does: a
+ * process that is asked again and again is read once, and then what is new.
+ */
+#ifndef CODE_RUNTIME_H
+#define CODE_RUNTIME_H
+
+#include <cairn/code.h>
+#include <cairn/sidecar.h>
+
+#include "cfi/rule.h"
+#include "code/memory.h"
+#include "code/space.h"
+
+struct code_runtime;
+
+/* @pid: for map files, 0: of a core. 0, -ENOMEM; code_runtime_free(). */
+int code_runtime_new(struct code_memory memory, int pid, uint16_t machine, struct code_runtime **ret, struct cairn_err *err);
+void code_runtime_free(struct code_runtime *rt); /* takes NULL */
+
+/* From now on registrations that were removed are ranges, too: for listings, not for stacks. */
+void code_runtime_list_removed(struct code_runtime *rt);
+
+/*
+ * code_runtime_prepare - look where things are
+ *
+ * @space  its mappings are those of now; it outlives the use of @rt
+ * Returns 0, -ENOMEM. Cost: a pass over the mappings; where some are executable and no file's, the symbols of all files
+ * with code once.
+ */
+int code_runtime_prepare(struct code_runtime *rt, struct code_space *space, struct cairn_err *err);
+
+/*
+ * code_runtime_mark - the moment
+ *
+ * Returns 0, -ENOMEM. Cost: two reads per registry, one per entry of GDB's lists; both are bounded, and what is left
+ * out is told by code_runtime_note().
+ */
+int code_runtime_mark(struct code_runtime *rt, struct cairn_err *err);
+
+/*
+ * code_runtime_catch - read the tables of regions that words point into, as long as nothing runs
+ *
+ * @words  what may be return addresses or program counters; any alignment
+ * May be left out: tables are then read when they are asked for, if they are still there. Returns 0, -ENOMEM.
+ * Cost: a comparison per word, a search for each that points between the first region and the last; two reads per
+ * table, of at most 8 MB after each mark.
+ */
+int code_runtime_catch(struct code_runtime *rt, const void *words, size_t n, struct cairn_err *err);
+
+/*
+ * code_runtime_is_ahead - whether stacks lead to regions where the mappings have no code: these are older than the mark
+ *
+ * Of what code_runtime_catch() was asked since the mark. They should be read again, and all since code_runtime_prepare() done again.
+ */
+bool code_runtime_is_ahead(const struct code_runtime *rt);
+
+/* What was found before ends. 0, -ENOMEM. */
+int code_runtime_settle(struct code_runtime *rt, struct cairn_err *err);
+
+struct code_found {
+	const struct cairn_code_range *range; /* NULL: nobody says anything of it. Until code_runtime_settle(), as the rest */
+	enum cairn_code_unwind unwind;
+	struct rule_words rule; /* undescribed with CAIRN_CODE_UNWIND_NONE; a suggestion with _ASSUMED */
+	const char *why; /* why there is none though somebody should have one: "its code was freed since"; NULL */
+	size_t n_functions;
+	const struct cairn_frame *functions; /* innermost first */
+	enum cairn_code_source named_by; /* valid with n_functions */
+	bool has_off;
+	uint64_t off; /* from the beginning of the outermost one */
+};
+
+/* 0, -ENOMEM. */
+int code_runtime_find(struct code_runtime *rt, uint64_t at, struct code_found *ret, struct cairn_err *err);
+
+/*
+ * code_runtime_load_all - read every table, so that ranges tell what is in them
+ *
+ * Returns 0, -ENOMEM.
+ */
+int code_runtime_load_all(struct code_runtime *rt, struct cairn_err *err);
+
+/* Whether nothing that was settled and loaded changed meanwhile; else it is worth another attempt. */
+bool code_runtime_is_steady(const struct code_runtime *rt);
+
+size_t code_runtime_n_ranges(const struct code_runtime *rt);
+const struct cairn_code_range *code_runtime_range(const struct code_runtime *rt, size_t i);
+
+/* What was refused as a whole; NULL behind the last. */
+const char *code_runtime_note(const struct code_runtime *rt, size_t i);
+uint64_t code_runtime_changes(const struct code_runtime *rt);
+
+/* A mapping that is executable and no file's: memory of a JIT. */
+bool code_is_anonymous(const struct code_mapping *m);
+
+#endif

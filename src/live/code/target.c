@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "code/target.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "code/timed_read.h"
+
+enum { MAX_TEXT = 4096 }; /* of the short files below /proc: a status is 1.5 KB, an auxiliary vector 400 bytes */
+
+/* As much of a file as there is room for, with a NUL behind it; 0 when there is none. */
+static size_t read_proc(int pid, const char *name, void *buf, size_t size)
+{
+	char path[64];
+	size_t n = 0;
+	ssize_t r;
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	while (n < size - 1 && (r = read(fd, (char *)buf + n, size - 1 - n)) > 0)
+		n += (size_t)r;
+	((char *)buf)[n] = 0;
+	return n;
+}
+
+static int status_number(int pid, const char *key)
+{
+	char text[MAX_TEXT];
+	if (!read_proc(pid, "status", text, sizeof(text)))
+		return 0;
+	const char *at = strstr(text, key);
+	return at ? atoi(at + strlen(key)) : 0;
+}
+
+int target_process_of(int tid)
+{
+	return status_number(tid, "\nTgid:");
+}
+
+int target_parent_of(int pid)
+{
+	return status_number(pid, "\nPPid:");
+}
+
+bool target_read(int pid, uint64_t at, void *buf, size_t n)
+{
+	return stall_read(pid, at, buf, n) == (ssize_t)n;
+}
+
+/* Field 22 of proc(5). The command in front of it may hold anything, also a parenthesis. */
+static bool read_start(int pid, uint64_t *ret)
+{
+	char text[MAX_TEXT];
+	if (!read_proc(pid, "stat", text, sizeof(text)))
+		return false;
+	const char *at = strrchr(text, ')');
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	if (at)
+		*ret = strtoull(at, NULL, 10);
+	return at;
+}
+
+static bool read_program(int pid, uint64_t ret[2])
+{
+	Elf64_auxv_t v[MAX_TEXT / sizeof(Elf64_auxv_t)];
+	size_t n = read_proc(pid, "auxv", v, sizeof(v)) / sizeof(*v);
+	for (size_t i = 0; i < n; i++)
+		if (v[i].a_type == AT_RANDOM)
+			return target_read(pid, v[i].a_un.a_val, ret, 2 * sizeof(*ret));
+	return false;
+}
+
+bool target_identify(int pid, struct target_id *ret)
+{
+	*ret = (struct target_id){.pid = pid};
+	return read_start(pid, &ret->start) && read_program(pid, ret->program);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Start times count from boot, with the time that the machine was asleep. */
+uint64_t target_forked_ns(const struct target_id *id)
+{
+	uint64_t tick = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t asleep = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
+	return (id->start + 1) * tick - asleep;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The trace handle: how planning, attaching and reading share it
+ *
+ *	open.c  open, add, close, what the caller may look at
+ *	plan.c  probe x sites -> places and programs (offline)
+ *	load.c, attach.c, verify.c, child.c, mapped.c  the kernel side
+ *	read.c, decode.c, print.c  events
+ */
+#ifndef TRACE_TRACE_H
+#define TRACE_TRACE_H
+
+#include <sys/stat.h>
+
+#include <cairn/sidecar.h>
+#include <cairn/trace.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "trace/boundary.h"
+#include "trace/fetch.h"
+
+/* All places of a trace: what one uprobe_multi link takes (MAX_UPROBE_MULTI_CNT of Linux). */
+#define TRACE_PLACES_MAX (1u << 20)
+/* Functions, which a pattern may have thousands of. */
+#define TRACE_PROBES_MAX CAIRN_FIND_MAX
+
+struct mover;
+struct mappings;
+
+/* A probed file; probes of the same file share it. */
+struct trace_file {
+	const char *path;  /* as opened */
+	const char *shown; /* for people */
+	struct cairn_binary *bin;
+	struct cairn_sites *sites; /* NULL when the caller brought the functions */
+	struct cairn_pack *pack;   /* that answers for them; NULL: the debug information does */
+	struct cairn_sites *pack_sites; /* of earlier probes, when the debug information took over */
+	int fd;                    /* open on the analysed file, whatever has its name now */
+	struct stat stat;          /* as it was then */
+	struct mover *mover;       /* made when first needed */
+	struct code_walk walk;     /* the function that was decoded last */
+	bool was_mapped;           /* by the traced process, as far as was seen */
+};
+
+/* A constant value of a place: the same for every hit. */
+struct trace_constant {
+	const uint8_t *bytes; /* NULL: fetched */
+};
+
+/* What the planner knows of a place beyond what it shows; parallel to the public array. */
+struct trace_place {
+	struct cairn_trace_place pub;
+	const struct trace_constant *constants;
+	bool attached;
+};
+
+struct trace_probe {
+	struct cairn_trace_probe pub;
+	struct trace_file *file;
+	const struct probe_text *text;
+	struct value_layout *layouts; /* parallel to pub.values */
+	uint32_t n_record;            /* bytes of its records: one of TRACE_CLASSES */
+	struct trace_place *places;
+	uint64_t events;
+};
+
+struct trace_program {
+	uint32_t op, n; /* in trace.ops */
+	bool has_condition;
+};
+
+struct trace_kernel;
+
+struct cairn_trace {
+	struct cairn_trace_opts opts;
+	uint32_t string_bytes; /* fetched at most, with the NUL: a power of two */
+	uint32_t string_shown; /* of them, without it */
+	uint32_t value_bytes;
+	struct arena arena;
+	VEC(struct trace_file *) files;
+	VEC(struct trace_probe *) probes;
+	VEC(struct trace_place *) places;
+	VEC(struct trace_program) programs;
+	VEC(struct fetch_op) ops;
+	struct map program_ids; /* hash of the operations to index + 1 of the newest such program */
+	VEC(uint32_t) program_next; /* parallel to programs: the next one of the same hash + 1 */
+
+	int pid;           /* traced; 0: every process */
+	int child;         /* the command's process, until waited for; else 0 */
+	int child_pipe;    /* closing it lets the command go; -1 without */
+	int child_error;   /* from here comes the errno of a failed exec; -1 without */
+	int child_status;
+	bool child_ended;
+	int pidfd;         /* -1 when every process is traced */
+	struct mappings *mappings; /* of the command; NULL: /proc tells */
+	bool mappings_unsure;      /* one may have been of a probed file */
+
+	struct trace_kernel *kernel; /* NULL until attached */
+	uint64_t attached_at_ns;
+	uint64_t attach_ns, detach_ns, load_ns;
+};
+
+uint64_t trace_now_ns(void);
+
+/*
+ * trace_add_function - add a probe on a function that the caller found, or made up for a test
+ *
+ * @file  with its binary open; @types is the graph of the function's types
+ * Everything must outlive the trace. Result as cairn_trace_add().
+ */
+int trace_add_function(struct cairn_trace *t, struct trace_file *file,
+		       const struct cairn_function *function, const struct cairn_types *types,
+		       const char *probe, struct cairn_err *err);
+
+/*
+ * Registers a file, just analysed, with @t, which then closes it; on failure it stays the caller's.
+ */
+int trace_add_file(struct cairn_trace *t, const char *path, const char *shown,
+		   struct cairn_binary *bin, struct cairn_sites *sites, struct trace_file **ret,
+		   struct cairn_err *err);
+
+/*
+ * resolve_probe - find the file and the functions that a probe's head means
+ *
+ * @ret_file  set as soon as it is known, also when looking for functions in it fails
+ * @ret       at least one; more than one when all are meant
+ * Errors as cairn_trace_add().
+ */
+int resolve_probe(struct cairn_trace *t, const struct probe_text *text, struct trace_file **ret_file,
+		  struct cairn_function_list *ret, struct cairn_err *err);
+/* From now on the debug information of a file answers, not its sidecar. Errors as cairn_sites_open(). */
+int resolve_again(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err);
+
+/*
+ * plan_probe - values, places and programs of a probe
+ *
+ * @p  file, text and pub.function, pub.types are set; the rest is filled
+ * On failure the trace's places and programs are as before.
+ */
+int plan_probe(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err);
+
+/*
+ * Whether a place that is refused keeps the others from being attached no more than best_effort does: a pattern's, which means as many
+ * functions as can be had.
+ */
+bool trace_may_leave_out(const struct cairn_trace *t, const struct trace_place *place);
+
+/* Smallest record size that holds @n_bytes, and its index; 0 when none does. */
+uint32_t trace_record_class(uint32_t n_bytes, unsigned int *ret_index);
+
+/*
+ * An event from a record; @values has room for FETCH_VALUES_MAX. False for a record that cannot be
+ * ours.
+ */
+struct decode_space {
+	struct cairn_event event;
+	struct cairn_event_value values[FETCH_VALUES_MAX];
+	uint8_t bits[FETCH_VALUES_MAX][8]; /* bit-fields, shifted to bit 0 */
+	char reasons[FETCH_VALUES_MAX][40];
+	struct cairn_event_target targets[TARGETS_MAX];
+	uint32_t n_targets;
+};
+bool decode_record(const struct cairn_trace *t, const struct trace_record *rec, size_t n_bytes,
+		   struct decode_space *s);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What of its memory a thread may read without a fault; the essay is in self_memory.c. Within this module only. */
+#ifndef UNWIND_BACKTRACE_MEMORY_H
+#define UNWIND_BACKTRACE_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Two ranges [lo, hi) that can be read: the thread's stack, and where else the walk came. {0} to begin with. */
+struct self_memory {
+	uint64_t lo, hi;
+	uint64_t other_lo, other_hi;
+};
+
+/* What is known of the thread's stack from earlier walks. Signals: safe. */
+void self_memory_begin(struct self_memory *m);
+
+/*
+ * self_memory_has - whether [@at, @at + @n) can be read; @n is at most a page
+ *
+ * Cost: two comparisons inside of what is known; beyond it a system call per page. Signals: safe, errno is kept.
+ */
+bool self_memory_has(struct self_memory *m, uint64_t at, uint64_t n);
+
+#endif

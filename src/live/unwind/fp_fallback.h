@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How a frame is left that nobody describes: by its frame pointer, if it has one. Within this module only. */
+#ifndef UNWIND_FP_FALLBACK_H
+#define UNWIND_FP_FALLBACK_H
+
+#include <cairn/unwind.h>
+
+#include "code/maps.h"
+#include "code/memory.h"
+
+struct assume {
+	uint16_t machine;
+	const struct code_maps *maps;
+	const struct code_memory *code; /* where instructions are read */
+	cairn_read_memory read; /* the stack */
+	void *ctx;
+};
+
+/*
+ * assume_caller - from a frame to its caller by what code that keeps frame pointers does
+ *
+ * @is_exact  the frame's pc is an instruction that is about to run: it may be before, or behind, the life of the frame
+ * @regs      the frame's, replaced by the caller's
+ * @ret_why   what is assumed, or why there is no caller; static words
+ * Returns whether the caller is as a caller must be. Threads: any.
+ */
+bool assume_caller(const struct assume *a, bool is_exact, struct cairn_regs *regs, const char **ret_why);
+
+/* The same of AArch64, whose callers' stack pointer is not known afterwards; and whether x29 says that there is no caller: it is 0. */
+bool assume_caller_arm(const struct assume *a, bool is_exact, struct cairn_regs *regs, const char **ret_why);
+bool assume_outermost_arm(bool is_exact, const struct cairn_regs *regs);
+
+#endif

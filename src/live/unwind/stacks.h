@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The handle of cairn/stack.h. Within this module only. */
+#ifndef UNWIND_STACKS_H
+#define UNWIND_STACKS_H
+
+#include "base/arena.h"
+#include "code/core.h"
+#include "code/timed_read.h"
+#include "unwind/snapshot.h"
+#include "unwind/walk.h"
+
+/* What is kept of a thread's walk. */
+struct thread_walk {
+	struct cairn_thread_stack stack;
+	const struct frame_regs *regs; /* one for each frame; NULL: they are not kept */
+	const uint64_t *words;
+	struct vectors vectors; /* of the innermost frame */
+	size_t n_then; /* frames that were found in what was copied; those behind them by reading a process that runs again */
+};
+
+struct cairn_stacks {
+	int pid; /* 0: a core file */
+	size_t max_frames;
+	unsigned int jobs;
+	bool has_vectors; /* of a process they are read */
+	bool no_registers; /* of frames are kept */
+	struct core *core; /* NULL: a process */
+	struct core_search search;
+	struct code_packs packs;
+	struct core_memory core_memory;
+	struct code_space *space;
+	bool has_new_maps; /* they were read just now, and not used yet */
+	int mapped_by; /* the thread by which */
+	struct code_runtime *runtime;
+	struct stall stall;
+	char note[CAIRN_ERR_MSG_MAX];
+	VEC(struct thread_walk *) threads; /* the first n_used of them; the rest keeps its memory for the next time */
+	size_t n_used;
+	struct walk walk; /* at hand */
+	struct arena kept; /* frames, registers and ends of the threads */
+	struct snapshot snapshot; /* of a process, until the next one */
+	struct borrow_states states;
+	struct cairn_stacks_moment moment;
+};
+
+/* Returns 0, -EINVAL, -ENOMEM; cairn_stacks_close(). */
+int stacks_new(const struct cairn_stacks_opts *opts, struct cairn_stacks **ret, struct cairn_err *err);
+
+/*
+ * stacks_take_note - what is missing of the code made at run time, if nothing else was
+ */
+void stacks_take_note(struct cairn_stacks *stacks);
+
+/* No threads, and what was borrowed from them ends. */
+void stacks_clear(struct cairn_stacks *stacks);
+
+/* One more thread, whose walk is to be run; NULL when out of memory. */
+struct thread_walk *stacks_add(struct cairn_stacks *stacks, int tid, const char *comm);
+
+/* Keep what the walk at hand has found, as @t's. Returns 0, -ENOMEM. */
+int stacks_keep(struct cairn_stacks *stacks, struct thread_walk *t, struct cairn_err *err);
+
+#endif

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <cairn/btf/from_dwarf.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/opts.h"
+#include "base/pool.h"
+#include "btf/build.h"
+#include "btfgen/base.h"
+#include "btfgen/meanings.h"
+#include "btfgen/sites.h"
+#include "btfgen/read.h"
+#include "btfgen/tags.h"
+#include "btfgen/vars.h"
+
+/* Everything about one binary while its blobs are made. */
+struct distil {
+	const struct cairn_binary *bin;
+	const struct cairn_distil_opts *opts;
+	struct cairn_distilled *ret;
+	struct meanings *meanings; /* NULL: not wanted */
+	struct dwarf *dw;
+	struct readers *readers;
+	struct classes classes;
+	struct variants variants;
+	struct emit emit;
+	struct func_table functions;
+	struct place_search *search;
+	struct places places;
+	struct place_blob *blob;
+	struct cairn_btf_builder *main;
+	struct cairn_btf *base_of_parts; /* main, read */
+};
+
+static const char *const loss_texts[CAIRN_N_LOSSES] = {
+	[CAIRN_LOSS_REFERENCE] = "references, said as pointers",
+	[CAIRN_LOSS_MEMBER_POINTER] = "pointers to members, said as opaque bytes",
+	[CAIRN_LOSS_COMPLEX] = "complex and decimal numbers, said as opaque bytes",
+	[CAIRN_LOSS_VIRTUAL_BASE] = "base classes whose place is computed at run time, left out",
+	[CAIRN_LOSS_VARIANT] = "parts of types that depend on a discriminant, left out",
+	[CAIRN_LOSS_FAR_MEMBER] = "members farther into their type, or wider, than BTF can say, left out",
+	[CAIRN_LOSS_BEYOND_MEMBER] = "members that reach beyond the bytes their type is said to have, left out",
+	[CAIRN_LOSS_TYPE] = "types of a kind that BTF does not have, said as opaque bytes",
+	[CAIRN_LOSS_LARGE] = "types of more bytes or elements than BTF can count, said without their number or in rows",
+	[CAIRN_LOSS_ELEMENTS] = "arrays of what is only declared, or too large, said as void",
+	[CAIRN_LOSS_FUNC_VALUE] = "function values, said as pointers",
+	[CAIRN_LOSS_TAG] = "tags of what has none in BTF, left out",
+	[CAIRN_LOSS_FUNC_PROTO] = "functions with code whose name has several prototypes, not in the main part",
+	[CAIRN_LOSS_FUNC_CHANGED] = "functions with parameters that the compiler changed, not in the main part",
+	[CAIRN_LOSS_FUNC_SILENT] = "functions whose parameters the debug information does not tell, not in the main part",
+	[CAIRN_LOSS_VARIABLE] = "variables without a fixed address, left out",
+	[CAIRN_LOSS_LOC_LONG] = "arguments whose location takes more steps than a LOC record has",
+	[CAIRN_LOSS_LOC_PIECES] = "arguments in pieces that are not two registers",
+	[CAIRN_LOSS_LOC_BYTES] = "constant arguments longer than 8 bytes",
+	[CAIRN_LOSS_LOC_FAR] = "address arguments outside the object, or of one without addresses",
+	[CAIRN_LOSS_PLACE] = "places in no section with code, left out",
+};
+
+const char *cairn_distil_loss_text(enum cairn_distil_loss loss)
+{
+	return (unsigned int)loss < CAIRN_N_LOSSES ? loss_texts[loss] : "unknown";
+}
+
+static int progress(const struct distil *d, enum cairn_distil_stage stage, uint64_t done, uint64_t total,
+		    struct cairn_err *err)
+{
+	if (!d->opts->progress || !d->opts->progress(d->opts->ctx, stage, done, total))
+		return 0;
+	return err_set(err, -ECANCELED, "cancelled");
+}
+
+static bool wants_vars(const struct cairn_distil_opts *o)
+{
+	return o->vars != CAIRN_DISTIL_VARS_NONE;
+}
+
+/* The variables that go to main; of a program there are no per-processor ones. */
+static int emit_vars(struct distil *d, struct cairn_err *err)
+{
+	if (!wants_vars(d->opts))
+		return 0;
+	enum vars_which which = d->opts->vars == CAIRN_DISTIL_VARS_ALL ? VARS_EVERY : VARS_PERCPU;
+	return vars_emit(d->bin, &d->emit, which, d->main, d->ret->losses, &d->ret->n_variables, err);
+}
+
+/* What is to be done once the types are joined, apart from one another. */
+enum { NUMBER_FUNCTIONS, SEE_BODIES, N_WHEN_JOINED };
+
+static int do_when_joined(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	struct distil *d = arg;
+	if (item == SEE_BODIES)
+		return func_bodies_see(d->dw, &d->classes, err);
+	int rc = variants_find(&d->classes, &d->variants, err);
+	if (rc >= 0 && d->meanings)
+		rc = meanings_find(&d->variants, dwarf_n_units(d->dw), d->meanings, err);
+	return rc < 0 ? rc : func_table_number(&d->variants, &d->functions, err);
+}
+
+static int join_types(struct distil *d, struct cairn_err *err)
+{
+	int rc = distil_join(d->readers, &d->classes, err);
+	d->ret->n_left_out = distil_n_left_out(d->readers);
+	distil_readers_free(d->readers);
+	d->readers = NULL;
+	if (rc >= 0 && d->opts->base)
+		rc = base_keep_known(&d->classes, err);
+	return rc < 0 ? rc : pool_run(N_WHEN_JOINED, d->opts->threads, do_when_joined, d, err);
+}
+
+static int make_main(struct distil *d, struct cairn_err *err)
+{
+	struct cairn_btf_build_opts opts = {.size = sizeof(opts),
+					    .base = d->opts->base,
+					    /* Of records that are in the inline part; its layout tells their sizes, too. */
+					    .dialect = d->opts->dialect,
+					    .layout = d->opts->layout};
+	int rc = join_types(d, err);
+	if (rc >= 0)
+		rc = func_table_choose(d->dw, &d->functions, d->ret->losses, err);
+	if (rc >= 0)
+		rc = cairn_btf_builder_new(&opts, &d->main, err);
+	if (rc < 0)
+		return rc;
+	d->emit = (struct emit){.c = &d->classes,
+				.v = &d->variants,
+				.b = d->main,
+				.base = d->opts->base,
+				.skip = d->functions.skip,
+				.ptr_bytes = 8,
+				.losses = d->ret->losses};
+	rc = emit_types(&d->emit, err);
+	if (rc >= 0)
+		rc = func_table_emit(&d->functions, &d->emit, &d->ret->n_functions, err);
+	if (rc >= 0 && (rc = tags_emit_of_functions(&d->functions, true, d->main)) < 0)
+		err_set(err, rc, "tags of functions: more than BTF can number, or out of memory");
+	if (rc >= 0)
+		rc = emit_vars(d, err);
+	return rc;
+}
+
+static int finish_main(struct distil *d, struct cairn_err *err)
+{
+	classes_trim(&d->classes);
+	uint32_t first = d->opts->base ? cairn_btf_end_id(d->opts->base) : 1;
+	d->ret->n_types = btf_builder_next_id(d->main) - first;
+	int rc = cairn_btf_finish(d->main, &d->ret->main.bytes, &d->ret->main.size, err);
+	cairn_btf_builder_free(d->main);
+	d->main = d->emit.b = NULL;
+	return rc;
+}
+
+/* v1 is what is left of N: its records are made from those. */
+static int inlined_to_v1(struct distil *d, struct cairn_err *err)
+{
+	struct cairn_btf_open_opts open = {.size = sizeof(open), .base = d->base_of_parts, .dialect = CAIRN_BTF_LOC_N};
+	struct cairn_btf_convert_opts how = {
+		.size = sizeof(how), .base = d->base_of_parts, .dialect = CAIRN_BTF_LOC_V1, .layout = true};
+	struct cairn_distil_blob n = d->ret->inlined;
+	struct cairn_btf_losses losses = {0};
+	struct cairn_btf *btf = NULL;
+	if (!n.bytes)
+		return 0;
+	int rc = cairn_btf_open_mem(n.bytes, n.size, "the inline part", &open, &btf, err);
+	if (rc >= 0)
+		rc = cairn_btf_convert(btf, &how, &losses, &d->ret->inlined.bytes, &d->ret->inlined.size, err);
+	if (rc >= 0)
+		free(n.bytes);
+	d->ret->losses[CAIRN_LOSS_LOC_LONG] += losses.loc_params;
+	cairn_btf_close(btf);
+	return rc;
+}
+
+/* What is to be done once the places are found: two things that need nothing of each other. */
+enum { JOIN_PLACES, WRITE_FUNCTIONS, N_WHEN_FOUND };
+
+static int do_when_found(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	struct distil *d = arg;
+	if (item == JOIN_PLACES)
+		return places_join(d->search, err);
+	return places_blob_funcs(d->blob, &d->ret->n_inlined_functions, err);
+}
+
+/* The last of all, while what nobody reads any more is given back, which takes as long. */
+enum { WRITE_PLACES, RELEASE_UNITS, N_AT_LAST };
+
+static int do_at_last(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	struct distil *d = arg;
+	if (item == WRITE_PLACES)
+		return places_blob_finish(d->blob, &d->ret->inlined, err);
+	dwarf_release(d->dw);
+	return 0;
+}
+
+static int make_inlined(struct distil *d, struct cairn_err *err)
+{
+	int rc = places_find(d->search, &d->functions, &d->emit, d->ret, &d->places, err);
+	/* Before others ask for memory: they get this one, which is still in the caches. */
+	places_search_trim(d->search);
+	if (rc >= 0)
+		rc = places_blob_new(d->base_of_parts, &d->places, &d->functions, &d->emit, &d->blob, err);
+	if (rc >= 0)
+		rc = pool_run(N_WHEN_FOUND, d->opts->threads, do_when_found, d, err);
+	d->ret->n_places = d->places.v.n;
+	if (rc >= 0)
+		rc = pool_run(N_AT_LAST, d->opts->threads, do_at_last, d, err);
+	if (rc >= 0 && d->opts->dialect == CAIRN_BTF_LOC_V1)
+		rc = inlined_to_v1(d, err);
+	return rc;
+}
+
+static int make_vars(struct distil *d, struct cairn_err *err)
+{
+	struct cairn_btf_build_opts opts = {.size = sizeof(opts), .base = d->base_of_parts};
+	struct cairn_btf_builder *b = NULL;
+	uint32_t n = 0;
+	int rc = cairn_btf_builder_new(&opts, &b, err);
+	if (rc >= 0)
+		rc = vars_emit(d->bin, &d->emit, VARS_OTHERS, b, d->ret->losses, &n, err);
+	if (rc >= 0 && n)
+		rc = cairn_btf_finish(b, &d->ret->vars.bytes, &d->ret->vars.size, err);
+	cairn_btf_builder_free(b);
+	d->ret->n_variables += n;
+	return rc;
+}
+
+/* The blobs that are split from main. */
+static int make_parts(struct distil *d, struct cairn_err *err)
+{
+	struct cairn_btf_open_opts open = {.size = sizeof(open), .base = d->opts->base};
+	bool vars = d->opts->vars == CAIRN_DISTIL_VARS_SPLIT, inlined = d->opts->dialect != CAIRN_BTF_NO_LOC;
+	if (!vars && !inlined)
+		return 0;
+	int rc = cairn_btf_open_mem(d->ret->main.bytes, d->ret->main.size, "the main part", &open, &d->base_of_parts,
+				    err);
+	if (rc >= 0 && vars)
+		rc = make_vars(d, err);
+	if (rc >= 0 && inlined)
+		rc = make_inlined(d, err);
+	return rc;
+}
+
+static int begin_search(struct distil *d, struct cairn_err *err)
+{
+	struct place_opts opts = {.threads = d->opts->threads,
+				  .assume_unmodified = d->opts->assume_unmodified,
+				  .progress = d->opts->progress,
+				  .ctx = d->opts->ctx};
+	return d->opts->dialect == CAIRN_BTF_NO_LOC ? 0 : places_search_new(d->bin, &opts, d->dw, &d->search, err);
+}
+
+static int open_unwind_information(void *ctx, struct cairn_err *err)
+{
+	const struct distil *d = ctx;
+	return d->search ? places_open_cfi(d->search, err) : 0;
+}
+
+static int note_missing(struct distil *d, struct cairn_err *err)
+{
+	const char *which;
+	d->ret->n_missing = dwarf_missing(d->dw, &which);
+	d->ret->missing = strdup(which);
+	return d->ret->missing ? 0 : err_nomem(err, "the names of missing files");
+}
+
+/* All that several threads do at once, so that it does not wait for what one does alone. */
+static int read_units(struct distil *d, struct cairn_err *err)
+{
+	int rc = dwarf_open(d->bin, d->opts->threads, &d->dw, err);
+	if (rc >= 0)
+		rc = note_missing(d, err);
+	if (rc >= 0)
+		rc = begin_search(d, err);
+	if (rc >= 0 && classes_init(&d->classes) < 0)
+		rc = err_nomem(err, "types");
+	struct read_opts opts = {.threads = d->opts->threads,
+				 .base = d->opts->base,
+				 .want_vars = wants_vars(d->opts),
+				 .want_contents = d->meanings,
+				 .asked = d->opts,
+				 .index = d->search ? places_index(d->search) : NULL,
+				 .beside = open_unwind_information,
+				 .ctx = d};
+	return rc < 0 ? rc : distil_read(d->dw, &opts, &d->readers, err);
+}
+
+/* Each of these has stretches that one thread does alone. They need nothing of each other. */
+enum { MAKE_MAIN, PREPARE_PLACES, FIND_FOLDS, N_AT_ONCE };
+
+static int do_at_once(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
+{
+	struct distil *d = arg;
+	if (item == PREPARE_PLACES)
+		return d->search ? places_prepare(d->search, err) : 0;
+	if (item == FIND_FOLDS)
+		return d->search ? places_find_folds(d->search, err) : 0;
+	int rc = make_main(d, err);
+	return rc < 0 ? rc : finish_main(d, err);
+}
+
+static int run(struct distil *d, struct cairn_err *err)
+{
+	int rc = progress(d, CAIRN_DISTIL_TYPES, 0, 1, err);
+	if (rc >= 0)
+		rc = read_units(d, err);
+	if (rc >= 0)
+		rc = progress(d, CAIRN_DISTIL_TYPES, 1, 1, err);
+	if (rc >= 0)
+		rc = pool_run(N_AT_ONCE, d->opts->threads, do_at_once, d, err);
+	if (rc >= 0)
+		rc = make_parts(d, err);
+	if (rc >= 0)
+		rc = progress(d, CAIRN_DISTIL_WRITE, 1, 1, err);
+	for (int i = 0; i < CAIRN_N_LOSSES; i++)
+		d->ret->losses[i] += d->classes.losses[i];
+	return rc;
+}
+
+static void distil_fini(struct distil *d)
+{
+	places_blob_free(d->blob);
+	places_fini(&d->places);
+	places_search_free(d->search);
+	func_table_fini(&d->functions);
+	emit_fini(&d->emit);
+	cairn_btf_builder_free(d->main);
+	cairn_btf_close(d->base_of_parts);
+	variants_fini(&d->variants);
+	distil_readers_free(d->readers);
+	classes_fini(&d->classes);
+	if (d->dw)
+		dwarf_close(d->dw);
+}
+
+/* The options as this version knows them. -EINVAL when the caller's newer ones are set. */
+static int take_opts(const struct cairn_distil_opts *opts, struct cairn_distil_opts *ret, struct cairn_err *err)
+{
+	*ret = (struct cairn_distil_opts){.dialect = CAIRN_BTF_LOC_N};
+	if (!opts)
+		return 0;
+	return opts_take(ret, sizeof(*ret), opts, err);
+}
+
+int distil_with_meanings(const struct cairn_binary *bin, const struct cairn_distil_opts *opts, struct cairn_distilled *ret,
+			 struct meanings *ret_meanings, struct cairn_err *err)
+{
+	struct cairn_distil_opts taken;
+	*ret = (struct cairn_distilled){0};
+	struct distil d = {.bin = bin, .opts = &taken, .ret = ret, .meanings = ret_meanings};
+	int rc = take_opts(opts, &taken, err);
+	if (rc < 0)
+		return rc;
+	if (taken.dialect != CAIRN_BTF_NO_LOC)
+		rc = elf_need_x86_64(binary_main(bin), "places of functions, which can be left out, are known", err);
+	if (rc == 0)
+		rc = run(&d, err);
+	distil_fini(&d);
+	if (rc < 0)
+		cairn_distilled_free(ret);
+	return rc < 0 ? err_while(err, rc, "while making BTF of %s", cairn_binary_path(bin)) : 0;
+}
+
+int cairn_distil(const struct cairn_binary *bin, const struct cairn_distil_opts *opts, struct cairn_distilled *ret,
+		 struct cairn_err *err)
+{
+	return distil_with_meanings(bin, opts, ret, NULL, err);
+}
+
+void cairn_distilled_free(struct cairn_distilled *d)
+{
+	if (!d)
+		return;
+	free(d->main.bytes);
+	free(d->inlined.bytes);
+	free(d->vars.bytes);
+	free(d->missing);
+	*d = (struct cairn_distilled){0};
+}

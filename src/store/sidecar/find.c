@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Finding the sidecar of a binary: beside it, in the cache, or by making it. */
+#include <cairn/inputs.h>
+#include <cairn/sidecar.h>
+#include <cairn/quote.h>
+
+#include <elf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/opts.h"
+#include "base/scope.h"
+#include "elf/guard.h"
+#include "sidecar/cache.h"
+#include "sidecar/sidecar_impl.h"
+#include "sidecar/trust.h"
+#include "pack_maker.h"
+
+/* One line of safe text more. */
+__attribute__((format(printf, 2, 3))) static void note(struct cairn_pack_search *s, const char *fmt, ...)
+{
+	char line[sizeof(s->note)];
+	size_t n = strlen(s->note);
+	va_list args;
+	va_start(args, fmt);
+	vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	if (n && n + 1 < sizeof(s->note))
+		s->note[n++] = '\n';
+	cairn_quote(line, CAIRN_QUOTE_TEXT, s->note + n, sizeof(s->note) - n);
+}
+
+/* What comes after the first line of a message was told when it was met. */
+static int first_line(const struct cairn_err *err)
+{
+	return (int)strcspn(err->msg, "\n");
+}
+
+/* What is asked for. */
+struct wanted {
+	const struct cairn_binary *bin;
+	const uint8_t *id;
+	size_t id_len;
+	bool has_code; /* else the binary is a debug file, which nothing can be compared with */
+};
+
+/* Whether it is as good as what could be made instead. */
+static bool suffices(struct cairn_pack_search *s, const struct wanted *w, const struct cairn_pack *pack, bool in_cache)
+{
+	if (s->places && !cairn_pack_has_places(pack))
+		return false;
+	/* Made of symbols, before the debug information was there. */
+	if (!pack->header->n_frames && cairn_binary_has_dwarf(w->bin))
+		return false;
+	/* Whoever wrote one beside the binary chose its maker. */
+	if (in_cache && pack->header->maker != PACK_MAKER && cairn_binary_has_dwarf(w->bin))
+		return false;
+	/* Made of a debug file alone, and what it could not be compared with is here. */
+	if (!cairn_pack_is_bound(pack) && w->has_code && cairn_binary_has_dwarf(w->bin))
+		return false;
+	if (cairn_pack_is_current(pack))
+		return true;
+	if (cairn_binary_has_dwarf(w->bin))
+		return false;
+	note(s, "%s: made by another version of cairn, whose analysis may differ; there is no debug information to make it anew",
+	     cairn_pack_path(pack));
+	return true;
+}
+
+/* Returns 0; anything else is no sidecar, and noted unless there is no file. */
+static int try_open(struct cairn_pack_search *s, const char *path, const struct wanted *w, bool in_cache,
+		    struct cairn_pack **ret)
+{
+	struct cairn_pack_opts opts = {
+		.size = sizeof(opts),
+		.binary = w->bin,
+		.must_be_trusted = !geteuid(),
+	};
+	struct cairn_err err = {0};
+	struct cairn_pack *pack;
+	int rc = cairn_pack_open(path, &opts, &pack, &err);
+	if (!rc && !suffices(s, w, pack, in_cache)) {
+		cairn_pack_close(pack);
+		return -ENOENT;
+	}
+	if (!rc)
+		*ret = pack;
+	/* After an upgrade every cached one is of another version; it is made anew, and nobody has to know. */
+	bool outdated = rc == -EOPNOTSUPP && in_cache && cairn_binary_has_dwarf(w->bin);
+	if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR && !outdated)
+		note(s, "%.*s", first_line(&err), err.msg);
+	return rc;
+}
+
+/* PATH.cairn, with the links on the way to PATH resolved: what is opened is walked without following any. */
+static int try_beside(struct cairn_pack_search *s, const struct wanted *w, struct cairn_pack **ret)
+{
+	SCOPE_FREE char *real = realpath(cairn_binary_path(w->bin), NULL), *path = NULL;
+	struct stat st;
+	if (!real)
+		return -ENOENT;
+	if (asprintf(&path, "%s.cairn", real) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	/* Mostly there is none, and who could have written it does not matter. */
+	if (lstat(path, &st) < 0 && errno == ENOENT)
+		return -ENOENT;
+	return try_open(s, path, w, false, ret);
+}
+
+/* All files that the sidecar is made of are known when it is made: then it is decided whether it may be kept. */
+static int keep(const struct cairn_binary *bin, const struct cairn_pack_search *s, const char *cached,
+		const struct cairn_packed *packed, struct cairn_err *err)
+{
+	int rc = trusted_source(bin, err);
+	/* Nothing in it would tell the next one who asks that something is missing. */
+	if (rc >= 0 && packed->n_missing)
+		return err_lines(err, -ENODATA, packed->missing, "%s: %zu .dwo file%s of split debug information not found",
+				 cairn_binary_path(bin), packed->n_missing, packed->n_missing == 1 ? "" : "s");
+	return rc < 0 ? rc : cache_keep(s->cache_dir, cached, packed->bytes, packed->size, s->cache_bytes, err);
+}
+
+static int make_and_keep(const struct cairn_binary *bin, struct cairn_pack_search *s, const char *cached,
+			 struct cairn_pack **ret, struct cairn_err *err)
+{
+	struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = s->threads, .places = s->places};
+	struct cairn_packed packed;
+	struct cairn_err unkept = {0};
+	int rc = cairn_pack_make(bin, &opts, &packed, err);
+	if (rc < 0)
+		return rc == -ENODATA ? -ENOENT : rc;
+	if (packed.n_left_out)
+		note(s, "%s: %u damaged unit%s left out: %.*s", cairn_binary_path(bin), packed.n_left_out,
+		     packed.n_left_out == 1 ? "" : "s", first_line(&packed.left_out_why), packed.left_out_why.msg);
+	/* The next one is told, too. */
+	else if (cached && keep(bin, s, cached, &packed, &unkept) < 0)
+		note(s, "not kept in the cache: %.*s", first_line(&unkept), unkept.msg);
+	rc = cairn_pack_open_packed(&packed, cairn_binary_path(bin), ret, err);
+	cairn_packed_free(&packed);
+	return rc;
+}
+
+static struct wanted wanted_of(const struct cairn_binary *bin)
+{
+	struct wanted w = {.bin = bin};
+	const struct elf_load *l;
+	size_t n = elf_loads(binary_main(bin), &l);
+	w.id = cairn_binary_build_id(bin, &w.id_len);
+	for (size_t i = 0; i < n; i++)
+		w.has_code |= l[i].flags & PF_X && l[i].n_bytes;
+	return w;
+}
+
+static int search_for(const struct cairn_binary *bin, struct cairn_pack_search *s, struct cairn_pack **ret,
+		      struct cairn_err *err)
+{
+	struct wanted w = wanted_of(bin);
+	SCOPE_FREE char *cached = NULL;
+	if (w.id_len && !s->anew && !try_beside(s, &w, ret))
+		return 0;
+	/*
+	 * Of a debug file alone there is no telling whether another one with its build-id made what
+	 * is in the cache.
+	 */
+	if (w.id_len && s->cache_dir && w.has_code) {
+		cached = cache_path(s->cache_dir, w.id, w.id_len);
+		if (!cached)
+			return err_nomem(err, "a path");
+		if (!s->anew && !try_open(s, cached, &w, true, ret)) {
+			cache_touch(cached);
+			return 0;
+		}
+	}
+	if (!s->may_make)
+		return err_set(err, -ENOENT, "%s: no sidecar", cairn_binary_path(bin));
+	return make_and_keep(bin, s, cached, ret, err);
+}
+
+static int check_size(const struct cairn_pack_search *search, struct cairn_err *err)
+{
+	if (opts_tail_is_zero(search, sizeof(*search)))
+		return 0;
+	return err_set(err, -EINVAL, "struct cairn_pack_search: more is set than the %zu bytes that are known", sizeof(*search));
+}
+
+int cairn_pack_for(const struct cairn_binary *bin, struct cairn_pack_search *search, struct cairn_pack **ret,
+		   struct cairn_err *err)
+{
+	int rc = check_size(search, err);
+	if (rc < 0)
+		return rc;
+	search->note[0] = 0;
+	return search_for(bin, search, ret, err);
+}
+
+/* ---- keeping ---- */
+
+/* In the cache, and good. */
+static bool is_kept(const char *cached, const struct wanted *w, bool with_args)
+{
+	struct cairn_pack_search s = {.size = sizeof(s), .places = true};
+	struct cairn_pack *pack = NULL;
+	bool kept = !try_open(&s, cached, w, true, &pack) && !cairn_pack_compare(pack, NULL) &&
+		    !guard_check_all(pack->guard, cached, NULL) && (!with_args || cairn_pack_has_args(pack));
+	cairn_pack_close(pack);
+	return kept;
+}
+
+int cairn_pack_keep(const struct cairn_binary *bin, const struct cairn_pack_search *search, struct cairn_packed *ret,
+		    struct cairn_err *err)
+{
+	struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = search->threads, .places = true, .args = search->args};
+	struct wanted w = wanted_of(bin);
+	*ret = (struct cairn_packed){0};
+	int rc = check_size(search, err);
+	if (rc < 0)
+		return rc;
+	if (!w.id_len || !search->cache_dir)
+		return err_set(err, -EINVAL, "%s: nothing to keep it by: no %s", cairn_binary_path(bin),
+			       w.id_len ? "cache" : "build-id");
+	if (!w.has_code)
+		return err_set(err, -EINVAL,
+			       "%s has no code: its sidecar could be compared with nothing, and is not kept; name the program",
+			       cairn_binary_path(bin));
+	if (!cairn_binary_has_dwarf(bin))
+		return err_lines(err, -ENODATA, cairn_binary_search_log(bin), "%s has no debug information",
+				 cairn_binary_path(bin));
+	SCOPE_FREE char *cached = cache_path(search->cache_dir, w.id, w.id_len);
+	if (!cached)
+		return err_nomem(err, "a path");
+	rc = trusted_source(bin, err);
+	if (rc < 0)
+		return rc;
+	SCOPE_CLOSE int lock = cache_lock(search->cache_dir, err);
+	if (lock < 0)
+		return lock;
+	if (is_kept(cached, &w, search->args))
+		return 0;
+	rc = cache_attempt(cached, !search->background);
+	if (rc < 0)
+		return err_set(err, rc, "%s: %s", cached, rc == -EAGAIN ? "could not be made a short time ago" : strerror(-rc));
+	rc = cairn_pack_make(bin, &opts, ret, err);
+	if (rc >= 0)
+		rc = keep(bin, search, cached, ret, err);
+	/* Who reads a file that is still being written may well make it of the whole one in a moment. */
+	if (rc >= 0 || cairn_inputs_shortened())
+		cache_attempt_done(cached);
+	if (rc < 0)
+		cairn_packed_free(ret);
+	return rc < 0 ? rc : 1;
+}
+
+int cairn_pack_keep_copy(const struct cairn_pack *pack, const struct cairn_pack_search *search, struct cairn_err *err)
+{
+	size_t id_len, size;
+	const uint8_t *id = cairn_pack_build_id(pack, &id_len), *bytes = elf_whole(pack->elf, &size);
+	int rc = check_size(search, err);
+	if (rc < 0)
+		return rc;
+	if (!id_len || !search->cache_dir)
+		return err_set(err, -EINVAL, "%s: nothing to keep it by: no %s", cairn_pack_path(pack),
+			       id_len ? "cache" : "build-id");
+	rc = cairn_pack_check(pack, err);
+	if (rc >= 0)
+		rc = cairn_pack_compare(pack, err);
+	if (rc < 0)
+		return rc;
+	SCOPE_FREE char *cached = cache_path(search->cache_dir, id, id_len);
+	if (!cached)
+		return err_nomem(err, "a path");
+	SCOPE_CLOSE int lock = cache_lock(search->cache_dir, err);
+	return lock < 0 ? lock : cache_keep(search->cache_dir, cached, bytes, size, search->cache_bytes, err);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The sections of a sidecar: names, numbers, and what a record is; docs/formats/sidecar.md has the tables
+ *
+ * Everything is little-endian. What is looked up at random is in tables of equal records (bits.h); what is read from
+ * front to back are LEB128 numbers, of which signed ones are folded first (0, -1, 1, -2 are 0, 1, 2, 3).
+ * Addresses are distances from the base in the header.
+ */
+#ifndef SIDECAR_FORMAT_H
+#define SIDECAR_FORMAT_H
+
+#include <stdint.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sidecars are used as they are mapped");
+
+#define PACK_MAGIC "cairnpk"
+
+enum {
+	/* A reader knows this version and no other. Raised when the same bytes would say something else. */
+	PACK_VERSION = 5,
+
+	/*
+	 * Raised whenever the same binary would give other places, locations, chains or lines than before, in the same
+	 * format, so that who has nothing but an older sidecar is told. In the cache the maker has to be the same (find.c).
+	 */
+	PACK_ANALYSIS = 4,
+
+	/* Bytes of code that a page describes: so many that the offset of a row in it is one byte. */
+	PACK_PAGE_SIZE = 256,
+
+	/* Bytes of code whose hash is in .cairn.binding, and bytes of the hash. */
+	PACK_CODE_PAGE = 4096,
+	PACK_CODE_HASH = 16,
+
+	PACK_FRAMES_PER_BLOCK = 16,
+	PACK_MARKS_PER_BLOCK = 16,
+};
+
+/* .cairn.symbols is made of a .symtab: it has all functions, also those that are not exported. */
+#define PACK_HAS_SYMTAB 1u
+
+struct pack_header {
+	char magic[8];
+	uint32_t version;
+	uint32_t header_size; /* of this struct, as the writer knew it */
+	uint64_t base;	      /* link-time address that all others count from */
+	uint32_t span;	      /* bytes of code from there: every address is below */
+	uint32_t n_frames;
+	uint32_t analysis; /* PACK_ANALYSIS */
+	uint32_t maker;	   /* fingerprint of the sources that made it: fingerprint.py */
+	uint32_t string_max; /* bytes of the longest string, with its NUL */
+	uint32_t n_left_out; /* units that are damaged, and are not in it */
+	uint32_t flags; /* PACK_HAS_SYMTAB */
+	uint32_t unused;
+};
+_Static_assert(sizeof(struct pack_header) == 56, "the header has no holes");
+
+/* .cairn.binding: this, the segments, the hashes. */
+struct pack_binding {
+	uint32_t n_loads;
+	uint32_t n_pages; /* hashes */
+	uint32_t is_bound; /* 0: made of a file without code */
+	uint32_t zero;
+};
+_Static_assert(sizeof(struct pack_binding) == 16, "the binding has no holes");
+
+struct pack_load {
+	uint64_t at, size; /* in memory */
+	uint64_t n_bytes;  /* that have hashes: all that the file has of an executable segment; else 0 */
+	uint32_t flags;	   /* PF_* */
+	uint32_t first_page;
+};
+_Static_assert(sizeof(struct pack_load) == 32, "a segment has no holes");
+
+/* Fields of tables. Strings are offsets in .cairn.strings, 0 none. */
+enum {
+	/* .cairn.symbols: [at, at + size) is named. Sorted, without overlaps. */
+	SYMBOL_AT = 0,
+	SYMBOL_SIZE,
+	SYMBOL_NAME, /* string; of a rest: the number of the record with the symbol's start and name */
+	SYMBOL_REST, /* 1: behind another symbol that lies in it */
+
+	/* .cairn.functions; number 0 is a function of which nothing is known. */
+	FUNCTION_NAME = 0,
+	FUNCTION_LINKAGE,
+	FUNCTION_FILE, /* number of a file; 0 none */
+	FUNCTION_LINE,
+
+	/* .cairn.pages: stretches of code, sorted; what lies between them (data, in a kernel) needs no pages. */
+	SPAN_AT = 0,
+	SPAN_SIZE,
+	SPAN_FIRST_PAGE, /* its number */
+
+	/* .cairn.parameters */
+	PARAMETER_NAME = 0,
+	PARAMETER_TYPE,
+
+	/* .cairn.type_names: in the order of the debug information: definitions, typedefs, types of functions. */
+	TYPE_NAME_TYPE = 0,
+	TYPE_NAME_KIND, /* 0; 1: a typedef or a base type; 2: a function's own */
+	TYPE_NAME_SCOPED, /* of a function's own: string, "ns::f::inner" */
+
+	/* .cairn.addresses: what a location's address is called. Sorted. */
+	ADDRESS_HIGH = 0, /* bits 32 and up */
+	ADDRESS_LOW,
+	ADDRESS_NAME,
+};
+
+/*
+ * Widths of the bit fields in front of a page, in this order. Then come, of widths that the tables' sizes give: the frame
+ * that the page's frames count from, and the first symbol that ends behind the start of the page.
+ */
+enum {
+	PAGE_ROWS_WIDTH = 8,	 /* number of rows - 1 */
+	PAGE_CONTEXTS_WIDTH = 8, /* number of contexts - 1 */
+	PAGE_WIDTH_WIDTH = 6,	 /* each of the widths of: frame, base, line, column */
+
+	/* In front of a block of frames: widths of distance, line and column; whether calls have files of their own. */
+	FRAMES_WIDTH_WIDTH = 6,
+	FRAMES_HEAD_WIDTH = 3 * FRAMES_WIDTH_WIDTH + 1,
+};
+
+/* Functions of .cairn.places. */
+enum {
+	PLACES_OWN_FUNCTION = 1 << 0, /* file and line follow: they are not those of a function in .cairn.functions */
+	PLACES_OWN_NAME = 1 << 1,     /* name and linkage name follow */
+	PLACES_OWN_PLACES = 1 << 2,   /* in front of each place a byte tells whether it is in full, or a frame's mark */
+};
+
+/* Flags of a place in full; of a mark the first three, in its manner. */
+enum {
+	PLACE_HAS_OFF = 1 << 0,	  /* it is in the file */
+	PLACE_HAZARD = 1 << 1,	  /* follows */
+	PLACE_DOUBTS = 1 << 2,	  /* count_doubts and n_behind follow */
+	PLACE_OWN_CHAIN = 1 << 3, /* container, and chain in full, instead of the number of its frame */
+	PLACE_OWN_ARGS = 1 << 4,  /* number, and of each name and type: not the function's parameters */
+};
+
+enum {
+	PROTOTYPE_VARIADIC = 1 << 0,
+	PROTOTYPE_PARAMS_UNKNOWN = 1 << 1,
+
+	/* Facts of a type; what follows in its record, follows in this order but for the inside, which is last. */
+	TYPE_NAME = 1 << 0,
+	TYPE_SIZE = 1 << 1, /* not pack_usual_size() */
+	TYPE_REF = 1 << 2,
+	TYPE_BARE_NAME = 1 << 3,
+	TYPE_ENCODING = 1 << 4,
+	TYPE_HAS_COUNT = 1 << 5, /* follows */
+	TYPE_INSIDE = 1 << 6,	 /* members, enumerators or parameters */
+	TYPE_DECLARATION = 1 << 7,
+	TYPE_PROTOTYPED = 1 << 8,
+	TYPE_VARIADIC = 1 << 9,
+	TYPE_VECTOR = 1 << 10,
+	TYPE_BYTE_SWAPPED = 1 << 11,
+	TYPE_CONTAINER = 1 << 12,
+	TYPE_ALIGN = 1 << 13,
+	TYPE_IS_VARIANT = 1 << 15,
+	TYPE_VARIANTS = 1 << 14, /* of a union: after its members, which of them is there */
+
+	MEMBER_NAME = 1 << 0,
+	MEMBER_BITS = 1 << 1, /* of a bit-field */
+	MEMBER_DYNAMIC = 1 << 2,
+	MEMBER_BASE = 1 << 3,
+	MEMBER_ALIGN = 1 << 4,
+	MEMBER_OFF_IN_BITS = 1 << 5,
+	MEMBER_DISCRIMINANT = 1 << 6,
+};
+
+/*
+ * .cairn.symbol_names: sorted by name, then functions by number, then bare addresses. What a name means that no function
+ * has: the functions that begin at its symbol's addresses, those addresses where nothing describes the code, or that
+ * the binary takes it from elsewhere.
+ */
+struct pack_symbol_name {
+	uint32_t name; /* string */
+	uint32_t at;   /* of a bare one */
+	uint32_t what; /* SYMBOL_*, with a function's number, or of a bare one its enum cairn_hazard */
+	uint32_t off;  /* file offset of a bare one; SYMBOL_NOWHERE: none */
+};
+#define SYMBOL_INDIRECT 0x80000000u /* one of the implementations; bare and nowhere: they are not known */
+#define SYMBOL_IMPORTED 0x40000000u
+#define SYMBOL_BARE 0x20000000u
+/*
+ * A split-off part of a function begins at the symbol. It has two records: a pattern, which asks for functions, finds the function by
+ * the one, and the name alone finds the part by the other, which is bare.
+ */
+#define SYMBOL_PART 0x10000000u
+#define SYMBOL_FUNCTION_MASK 0x0fffffffu
+#define SYMBOL_NOWHERE 0xffffffffu
+
+#endif

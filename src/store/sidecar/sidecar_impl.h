@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An open sidecar: its sections, checked as far as their sizes go
+ *
+ * What is read at a lookup (an offset into the strings, the fields of a block) is checked there: a comparison each,
+ * while checking all of it when opening would cost more than most callers ask.
+ */
+#ifndef SIDECAR_SIDECAR_IMPL_H
+#define SIDECAR_SIDECAR_IMPL_H
+
+#include <cairn/sidecar.h>
+#include <cairn/types.h>
+
+#include "elf/elf.h"
+#include "sidecar/binding.h"
+#include "sidecar/bits.h"
+#include "sidecar/format.h"
+#include "sidecar/name_index.h"
+#include "sidecar/record_set.h"
+
+/* Blocks of bits, which begin at bytes. */
+struct blocks {
+	struct table starts; /* one more than there are */
+	uint32_t n;
+	const uint8_t *data;
+	uint32_t size; /* without the slack */
+};
+
+/*
+ * All bytes of sections are reached through what has a guard (elf/guard.h): tables, blocks and
+ * records check the pages that they read, pack_string() and pack_symbol() theirs, and
+ * cairn_pack_section() checks a section as a whole.
+ */
+struct cairn_pack {
+	struct elf *elf;
+	struct guard *guard; /* of elf */
+	struct binding *binding;
+	struct elf *wrapper; /* what elf is a section of; NULL */
+	void *owned; /* the bytes, when they are ours to free */
+	const struct pack_header *header;
+	const char *strings;
+	uint32_t strings_size;
+	struct table symbols, files, functions;
+	struct names names; /* of functions */
+
+	struct table spans;
+	struct blocks pages, frames;
+	/* Widths that the sizes of tables give. */
+	unsigned int frame_width, symbol_width;	  /* of a page's first frame and first symbol */
+	unsigned int function_width, file_width; /* of a frame */
+
+	struct records places, marks, manners, arguments, locations, prototypes, types;
+	struct table parameters, addresses, type_names;
+	struct names place_names; /* of records of places */
+	const struct pack_symbol_name *symbol_names;
+	uint32_t n_symbol_names;
+};
+
+/* A number, most of which are of one or two bytes; bits beyond 32 are dropped, and found by cairn_pack_check(). */
+static inline uint32_t cur_number(struct cursor *c)
+{
+	if (cur_left(c) >= 2 && !(c->pos[0] & c->pos[1] & 0x80)) {
+		const uint8_t *p = c->pos;
+		bool two = p[0] & 0x80;
+		c->pos += 1 + two;
+		return (p[0] & 0x7fu) | (two ? (uint32_t)p[1] << 7 : 0);
+	}
+	return (uint32_t)cur_uleb(c);
+}
+
+static inline int64_t cur_folded(struct cursor *c)
+{
+	uint64_t folded = cur_uleb(c);
+	return (int64_t)(folded >> 1 ^ -(folded & 1));
+}
+
+/*
+ * The same as pack_string() for who has found a string that may be longer than what guard_near()
+ * vouches for.
+ */
+const char *pack_long_string(const struct cairn_pack *p, uint32_t off);
+
+/* NULL for offset 0, for one outside, and where the checksum differs. */
+static inline const char *pack_string(const struct cairn_pack *p, uint32_t off)
+{
+	if (!off || off >= p->strings_size)
+		return NULL;
+	if (__builtin_expect(p->header->string_max > GUARD_MAX_READ, 0))
+		return pack_long_string(p, off);
+	return guard_near(p->guard, (const uint8_t *)p->strings + off) ? p->strings + off : NULL;
+}
+
+/* Record @i of .cairn.symbol_names, which there is; one of zeros where the checksum differs. */
+static inline const struct pack_symbol_name *pack_symbol(const struct cairn_pack *p, uint32_t i)
+{
+	static const struct pack_symbol_name none;
+	return guard_near(p->guard, (const uint8_t *)&p->symbol_names[i]) ? &p->symbol_names[i] : &none;
+}
+
+static inline const char *pack_file(const struct cairn_pack *p, uint32_t file)
+{
+	return pack_string(p, table_get(&p->files, file, 0));
+}
+
+/* A string of function @i. */
+static inline const char *function_string(const struct cairn_pack *p, uint32_t i, unsigned int field)
+{
+	return pack_string(p, table_get(&p->functions, i, field));
+}
+
+/* The size of types of a kind of which a record does not say it. */
+static inline uint64_t pack_usual_size(enum cairn_type_kind kind)
+{
+	return kind == CAIRN_T_PTR || kind == CAIRN_T_REF || kind == CAIRN_T_RREF ? 8 : 0;
+}
+
+/* As cairn_pack_symbol_of(), of one address after the other: the nearer it is behind the last one, the sooner. *@near is 0 at first. */
+bool pack_symbol_near(const struct cairn_pack *p, uint32_t *near, struct cairn_vaddr at, const char **ret_name,
+		      struct cairn_vaddr *ret_start);
+
+struct position {
+	uint32_t file, line, column;
+};
+
+/* ---- frames ---- */
+
+struct frame {
+	uint32_t distance; /* to the parent's number; 0: out of line */
+	uint32_t function;
+	uint32_t line, column; /* of the call */
+	uint32_t own_file;     /* 1 + its file; 0: that of the parent's function, and line counts from its declaration */
+};
+
+/* Frame @number; false when there is none, or its block is damaged. */
+bool frame_at(const struct cairn_pack *p, uint32_t number, struct frame *ret);
+
+/* Where @f, a copy in @parent, is called. */
+static inline struct position call_of(const struct cairn_pack *p, const struct frame *f, const struct frame *parent)
+{
+	if (f->own_file)
+		return (struct position){f->own_file - 1, f->line, f->column};
+	return (struct position){table_get(&p->functions, parent->function, FUNCTION_FILE),
+				 table_get(&p->functions, parent->function, FUNCTION_LINE) + unfold(f->line), f->column};
+}
+
+/* ---- pages ---- */
+
+/* What a page says: see encode_code.c. */
+struct page {
+	struct bits bits;
+	uint32_t lo;
+	uint32_t n_rows, n_contexts;
+	unsigned int context_width, frame_width, base_width, line_width, column_width;
+	uint32_t frames_from, symbol;
+	const uint8_t *offsets; /* of the rows */
+	uint64_t contexts, rows; /* where they begin, in bits */
+};
+
+/* The page of @at; false when there is none, or nothing in it. */
+bool page_of(const struct cairn_pack *p, uint32_t at, struct page *ret);
+
+/* Page @i of span @span, for who reads all: 1, 0 when it is empty, -1 when it is damaged. */
+int page_read(const struct cairn_pack *p, uint32_t span, uint32_t i, struct page *ret);
+
+/* What holds from a row on. */
+struct here {
+	uint32_t number;    /* of the frame, from 1; 0 none */
+	struct frame frame; /* when there is one */
+	bool has_position;
+	struct position position;
+};
+
+/* The row that holds at @at. */
+uint32_t page_row(const struct page *page, uint32_t at);
+/* False when the row is damaged. */
+bool page_here(const struct cairn_pack *p, const struct page *page, uint32_t row, struct here *ret);
+
+#endif

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sites from a sidecar
+ *
+ * A name leads to the numbers of functions that end in it; what else was typed (a file, a line, namespaces) is compared
+ * with the front of each record. Then the record is read (sites_read.c), and what it says lives until close.
+ */
+#include <cairn/sidecar.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "sidecar/reduced.h"
+#include "sidecar/sites_read.h"
+#include "sidecar/symbol_table.h"
+#include "sites/provider.h"
+#include "sites/spec.h"
+#include "sites/suggest.h"
+#include "sites/symbol_names.h"
+
+/* What was found once: whoever asks whether a sidecar can answer asks again for the answer. */
+struct answered {
+	const char *spec;
+	struct cairn_function_list list;
+};
+
+struct pack_sites {
+	struct cairn_sites sites; /* first */
+	const struct cairn_pack *pack;
+	struct pack_types types;
+	struct arena arena; /* what was handed out */
+	VEC(struct answered) answered;
+	struct reduced *reduced; /* opened by the first question about the middle of a function */
+};
+
+static struct pack_sites *own(struct cairn_sites *sites)
+{
+	return (struct pack_sites *)sites;
+}
+
+/* Whether function @number is one of those that were asked for. */
+static bool is_wanted(const struct pack_sites *s, uint32_t number, const struct group_filter *want)
+{
+	struct cairn_function f;
+	if (!sites_read_name(s->pack, number, &f))
+		return false;
+	struct group g = {.name = f.name, .linkage_name = f.linkage_name, .file = f.decl_file, .line = f.decl_line};
+	return group_passes(want, &g);
+}
+
+/* What only a symbol names, at code that is the one described. */
+static int read_bare(const struct cairn_pack *p, const struct pack_symbol_name *symbol, struct arena *arena,
+		     struct cairn_function *ret, struct cairn_err *err)
+{
+	int rc = bare_function(p, symbol, arena, ret);
+	if (rc < 0)
+		return err_nomem(err, "a function");
+	cairn_pack_covers(p, ret->sites->at);
+	return cairn_pack_trouble(p, err);
+}
+
+/* What was answered counts only when nothing had to be held back. */
+static int settle(const struct pack_sites *s, int rc, struct cairn_err *err)
+{
+	int trouble = rc == -ENOMEM ? 0 : cairn_pack_trouble(s->pack, err);
+	return trouble < 0 ? trouble : rc;
+}
+
+/* ---- operations ---- */
+
+/* Hand out @n functions. */
+static int hand_out(struct pack_sites *s, const struct cairn_function *const *found, size_t n,
+		    struct cairn_function_list *ret, struct cairn_err *err)
+{
+	const struct cairn_function **list = arena_array(&s->arena, n, sizeof(*list));
+	if (!list)
+		return err_nomem(err, "functions");
+	if (n)
+		memcpy(list, found, n * sizeof(*list));
+	ret->n = n;
+	ret->p = list;
+	return (int)n;
+}
+
+/* Adds the functions among [@from, @to) of @numbers that are wanted. */
+static int find_among(struct pack_sites *s, const struct table *numbers, uint32_t from, uint32_t to,
+		      const struct group_filter *want, struct cairn_function_list *ret, struct cairn_err *err)
+{
+	VEC(const struct cairn_function *) found = {0};
+	int rc = 0;
+	for (uint32_t i = from; i < to && rc >= 0; i++) {
+		uint32_t number = table_get(numbers, i, 0);
+		if (number >= s->pack->places.n || !is_wanted(s, number, want))
+			continue;
+		struct cairn_function *f = arena_alloc(&s->arena, sizeof(*f));
+		rc = f ? sites_read_function(&s->types, &s->arena, number, f, err) : err_nomem(err, "a function");
+		if (rc >= 0 && (f->n_sites || f->n_without_code) && !VEC_ADD(&found, f))
+			rc = err_nomem(err, "functions");
+	}
+	if (rc >= 0)
+		rc = hand_out(s, found.p, found.n, ret, err);
+	VEC_FREE(&found);
+	return rc;
+}
+
+/* ---- patterns ---- */
+
+/* What a pattern matches, by the names that functions answer to and by those of their symbols. */
+struct matches {
+	bool *functions; /* by number */
+	VEC(const struct pack_symbol_name *) bare; /* by address, each once */
+};
+
+static int by_address(const void *a, const void *b)
+{
+	const struct pack_symbol_name *x = *(const struct pack_symbol_name *const *)a, *y = *(const struct pack_symbol_name *const *)b;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static bool is_matched_symbol(const struct cairn_pack *p, const struct pack_symbol_name *s, const char *pattern)
+{
+	const char *name = pack_string(p, s->name);
+	bool nowhere = s->what & SYMBOL_IMPORTED || (s->what & SYMBOL_BARE && s->at == SYMBOL_NOWHERE);
+	return name && !nowhere && symbol_name_matches(pattern, name);
+}
+
+static int match_symbols(struct pack_sites *s, const char *pattern, struct matches *m)
+{
+	const struct cairn_pack *p = s->pack;
+	size_t n = 0;
+	for (uint32_t i = 0; i < p->n_symbol_names; i++) {
+		const struct pack_symbol_name *symbol = pack_symbol(p, i);
+		uint32_t number = symbol->what & SYMBOL_FUNCTION_MASK;
+		if (!is_matched_symbol(p, symbol, pattern))
+			continue;
+		if (!(symbol->what & SYMBOL_BARE) && number < p->places.n)
+			m->functions[number] = true;
+		if (symbol->what & SYMBOL_BARE && !(symbol->what & SYMBOL_PART) && !VEC_ADD(&m->bare, symbol))
+			return -ENOMEM;
+	}
+	if (m->bare.n)
+		qsort(m->bare.p, m->bare.n, sizeof(*m->bare.p), by_address);
+	for (size_t i = 0; i < m->bare.n; i++)
+		if (!n || m->bare.p[n - 1]->at != m->bare.p[i]->at)
+			m->bare.p[n++] = m->bare.p[i];
+	m->bare.n = n;
+	return 0;
+}
+
+/* Frees in both cases: matches_fini(). */
+static int match(struct pack_sites *s, const struct group_filter *want, struct matches *ret, struct cairn_err *err)
+{
+	*ret = (struct matches){.functions = calloc(s->pack->places.n + 1, sizeof(*ret->functions))};
+	if (!ret->functions)
+		return err_nomem(err, "functions");
+	for (uint32_t i = 0; i < s->pack->places.n; i++)
+		ret->functions[i] = is_wanted(s, i, want);
+	bool symbols = want->is_pattern && !want->file;
+	return symbols && match_symbols(s, want->name, ret) < 0 ? err_nomem(err, "symbols") : 0;
+}
+
+static void matches_fini(struct matches *m)
+{
+	free(m->functions);
+	VEC_FREE(&m->bare);
+}
+
+/* @visitor gets each match; what it points to is in @arena, NULL: freed after the call. */
+static int visit_matches(struct pack_sites *s, const struct matches *m, struct arena *arena, sites_visitor *visitor, void *ctx,
+			 struct cairn_err *err)
+{
+	int rc = 0;
+	for (size_t i = 0; i < s->pack->places.n + m->bare.n && !rc; i++) {
+		bool bare = i >= s->pack->places.n;
+		struct arena own;
+		if (!bare && !m->functions[i])
+			continue;
+		arena_init(&own);
+		struct arena *a = arena ? arena : &own;
+		struct cairn_function *f = arena_alloc(a, sizeof(*f));
+		if (!f)
+			rc = err_nomem(err, "a function");
+		else if (bare)
+			rc = read_bare(s->pack, m->bare.p[i - s->pack->places.n], a, f, err);
+		else
+			rc = sites_read_function(&s->types, a, (uint32_t)i, f, err);
+		if (!rc)
+			rc = visitor(ctx, f);
+		arena_fini(&own);
+	}
+	return rc;
+}
+
+struct found {
+	VEC(const struct cairn_function *) v;
+	const char *pattern;
+	struct cairn_err *err;
+};
+
+static int keep(void *ctx, const struct cairn_function *f)
+{
+	struct found *found = ctx;
+	if (!f->n_sites && !f->n_without_code)
+		return 0;
+	if (found->v.n == CAIRN_FIND_MAX)
+		return err_set(found->err, -E2BIG, "%s matches more than %d functions; at most so many can be asked about at once",
+			       found->pattern, CAIRN_FIND_MAX);
+	return VEC_ADD(&found->v, f) ? 0 : err_nomem(found->err, "functions");
+}
+
+static int find_pattern(struct pack_sites *s, const struct group_filter *want, struct cairn_function_list *ret,
+			struct cairn_err *err)
+{
+	struct found found = {.pattern = want->name, .err = err};
+	struct matches m;
+	int rc = match(s, want, &m, err);
+	if (!rc)
+		rc = visit_matches(s, &m, &s->arena, keep, &found, err);
+	if (rc >= 0)
+		rc = hand_out(s, found.v.p, found.v.n, ret, err);
+	ret->found = CAIRN_FOUND_PATTERN;
+	VEC_FREE(&found.v);
+	matches_fini(&m);
+	return rc;
+}
+
+/* ---- names of symbols ---- */
+
+/* What a name stands for that no function has. */
+static int find_symbol(struct pack_sites *s, const char *name, struct cairn_function_list *ret, struct cairn_err *err)
+{
+	struct named_symbols named = symbols_named(s->pack, name);
+	VEC(const struct cairn_function *) found = {0};
+	int rc = 0;
+	for (uint32_t i = 0; i < named.n && rc >= 0; i++) {
+		uint32_t what = named.p[i].what;
+		bool bare = what & SYMBOL_BARE;
+		ret->found = what & SYMBOL_INDIRECT ? CAIRN_FOUND_INDIRECT : CAIRN_FOUND_SYMBOL;
+		if (what & SYMBOL_IMPORTED || (bare && named.p[i].at == SYMBOL_NOWHERE) || (!bare && what & SYMBOL_PART))
+			continue;
+		struct cairn_function *f = arena_alloc(&s->arena, sizeof(*f));
+		if (!f)
+			rc = -ENOMEM;
+		else if (bare)
+			rc = read_bare(s->pack, &named.p[i], &s->arena, f, err);
+		else
+			rc = sites_read_function(&s->types, &s->arena, what & SYMBOL_FUNCTION_MASK, f, err);
+		if (rc >= 0 && !VEC_ADD(&found, f))
+			rc = -ENOMEM;
+	}
+	if (rc >= 0)
+		rc = hand_out(s, found.p, found.n, ret, err);
+	VEC_FREE(&found);
+	return rc == -ENOMEM ? err_nomem(err, "functions") : rc;
+}
+
+static int find_spec(struct pack_sites *s, const char *spec, struct cairn_function_list *ret, struct cairn_err *err)
+{
+	const struct cairn_pack *p = s->pack;
+	struct group_filter want;
+	char *copy = arena_strdup(&s->arena, spec);
+	*ret = (struct cairn_function_list){0};
+	if (!copy)
+		return err_nomem(err, "a search");
+	spec_parse(copy, &want);
+	if (want.is_pattern)
+		return find_pattern(s, &want, ret, err);
+	char key[SPEC_KEY_MAX];
+	uint32_t from, to;
+	names_find(&p->place_names, spec_key(want.name, key, sizeof(key)) ? key : spec_base_name(want.name), &from, &to);
+	int rc = find_among(s, &p->place_names.entries, from, to, &want, ret, err);
+	return rc || want.file ? rc : find_symbol(s, want.name, ret, err);
+}
+
+static int find(struct cairn_sites *sites, const char *spec, struct cairn_function_list *ret, struct cairn_err *err)
+{
+	struct pack_sites *s = own(sites);
+	for (size_t i = 0; i < s->answered.n; i++)
+		if (!strcmp(s->answered.p[i].spec, spec)) {
+			*ret = s->answered.p[i].list;
+			return (int)ret->n;
+		}
+	int rc = settle(s, find_spec(s, spec, ret, err), err);
+	struct answered a = {.spec = arena_strdup(&s->arena, spec), .list = *ret};
+	/* Without memory it is found anew. */
+	if (rc >= 0 && a.spec)
+		(void)!VEC_ADD(&s->answered, a);
+	return rc;
+}
+
+static int visit(struct cairn_sites *sites, const char *pattern, sites_visitor *visitor, void *ctx,
+		 struct cairn_err *err)
+{
+	struct pack_sites *s = own(sites);
+	struct group_filter want = {0};
+	char *copy = pattern ? arena_strdup(&s->arena, pattern) : NULL;
+	if (pattern && !copy)
+		return err_nomem(err, "a pattern");
+	if (copy)
+		spec_parse(copy, &want);
+	struct matches m;
+	int rc = match(s, &want, &m, err);
+	if (!rc)
+		rc = visit_matches(s, &m, NULL, visitor, ctx, err);
+	matches_fini(&m);
+	return rc > 0 ? rc : settle(s, rc, err);
+}
+
+static uint64_t address_at(const struct cairn_pack *p, uint32_t i)
+{
+	return (uint64_t)table_get(&p->addresses, i, ADDRESS_HIGH) << 32 | table_get(&p->addresses, i, ADDRESS_LOW);
+}
+
+static bool symbol(struct cairn_sites *sites, struct cairn_vaddr at, char *name, size_t size)
+{
+	const struct cairn_pack *p = own(sites)->pack;
+	uint32_t lo = 0, hi = p->addresses.n;
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		if (address_at(p, mid) < at.v)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	bool found = lo < p->addresses.n && address_at(p, lo) == at.v;
+	const char *text = found ? pack_string(p, table_get(&p->addresses, lo, ADDRESS_NAME)) : NULL;
+	if (!text)
+		return false;
+	snprintf(name, size, "%s", text);
+	return true;
+}
+
+static size_t missing(const struct cairn_sites *sites, const char **ret)
+{
+	*ret = "";
+	return 0;
+}
+
+static int complete_type(struct cairn_sites *sites, uint32_t id, struct cairn_err *err)
+{
+	return settle(own(sites), pack_types_complete(&own(sites)->types, id, err), err);
+}
+
+/* Among the last components of names, as the debug information has them, and names of symbols. */
+static int suggest(struct cairn_sites *sites, const char *spec, const char **ret, size_t max, struct cairn_err *err)
+{
+	struct pack_sites *s = own(sites);
+	struct suggestions near = {.max = max < SUGGEST_MAX ? max : SUGGEST_MAX};
+	struct group_filter want;
+	char *copy = arena_strdup(&s->arena, spec);
+	if (!copy)
+		return err_nomem(err, "a name");
+	spec_parse(copy, &want);
+	near.wanted = spec_base_name(want.name);
+	near.is_scoped = near.wanted != want.name;
+	for (uint32_t i = 0; i < s->pack->places.n && near.max; i++) {
+		struct cairn_function f;
+		if (!sites_read_name(s->pack, i, &f))
+			continue;
+		if (f.name[0])
+			suggest_offer(&near, spec_base_name(f.name));
+		if (f.linkage_name)
+			suggest_symbol(&near, f.linkage_name);
+	}
+	for (uint32_t i = 0; i < s->pack->n_symbol_names && near.max; i++) {
+		const char *name = pack_string(s->pack, pack_symbol(s->pack, i)->name);
+		if (name)
+			suggest_symbol(&near, name);
+	}
+	memcpy(ret, near.names, near.n * sizeof(*ret));
+	return settle(s, (int)near.n, err);
+}
+
+static bool imports(const struct cairn_sites *sites, const char *name)
+{
+	struct named_symbols named = symbols_named(((const struct pack_sites *)sites)->pack, name);
+	return named.n && named.p->what & SYMBOL_IMPORTED;
+}
+
+/* Also where it has been opened. */
+static int open_reduced(struct pack_sites *s, struct cairn_err *err)
+{
+	if (s->reduced)
+		return 0;
+	if (!s->sites.bin)
+		return err_set(err, -EOPNOTSUPP, "%s: without the binary nothing is known of the middle of its functions", elf_path(s->pack->elf));
+	return reduced_open(s->pack, s->sites.bin, &s->types, &s->reduced, err);
+}
+
+static int at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, const struct cairn_active **ret,
+	      struct cairn_err *err)
+{
+	struct pack_sites *s = own(sites);
+	int rc = open_reduced(s, err);
+	if (rc >= 0)
+		rc = reduced_at(s->reduced, pc, is_exact, ret, err);
+	return rc < 0 ? rc : settle(s, rc, err);
+}
+
+static int passed(struct cairn_sites *sites, struct cairn_vaddr callee, struct cairn_vaddr caller_pc,
+		  const struct cairn_loc_step *asked, struct cairn_location *ret, struct cairn_err *err)
+{
+	struct pack_sites *s = own(sites);
+	*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_ENTRY_VALUE};
+	return s->reduced ? reduced_passed(s->reduced, callee, caller_pc, asked, ret, err) : 0;
+}
+
+static void close_sites(struct cairn_sites *sites)
+{
+	struct pack_sites *s = own(sites);
+	reduced_close(s->reduced);
+	pack_types_fini(&s->types);
+	VEC_FREE(&s->answered);
+	arena_fini(&s->arena);
+	free(s);
+}
+
+static const struct sites_ops ops = {
+	.close = close_sites,
+	.missing = missing,
+	.complete_type = complete_type,
+	.find = find,
+	.visit = visit,
+	.suggest = suggest,
+	.imports = imports,
+	.at = at,
+	.passed = passed,
+	.symbol = symbol,
+};
+
+size_t cairn_pack_sites_lost(const struct cairn_sites *sites)
+{
+	return ((const struct pack_sites *)sites)->types.n_lost;
+}
+
+bool cairn_pack_has_args(const struct cairn_pack *p)
+{
+	for (size_t i = 0; i < elf_n_sections(p->elf); i++)
+		if (!strcmp(elf_section_at(p->elf, i)->name, REDUCED_SECTION))
+			return cairn_pack_has_places(p);
+	return false;
+}
+
+bool cairn_pack_has_places(const struct cairn_pack *p)
+{
+	return p->places.n;
+}
+
+int cairn_pack_sites(const struct cairn_pack *p, const struct cairn_binary *bin, struct cairn_sites **ret,
+		     struct cairn_err *err)
+{
+	if (!cairn_pack_has_places(p))
+		return err_set(err, -ENODATA, "%s: a sidecar without the places of functions; make it with: cairn pack FILE",
+			       elf_path(p->elf));
+	struct pack_sites *s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_nomem(err, "the sites of a binary");
+	s->pack = p;
+	arena_init(&s->arena);
+	if (pack_types_init(&s->types, p) < 0) {
+		close_sites(&s->sites);
+		return err_nomem(err, "types");
+	}
+	s->sites = (struct cairn_sites){.ops = &ops, .bin = bin, .graph = s->types.graph};
+	*ret = &s->sites;
+	return 0;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sidecar/symbol_table.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "sidecar/site_table.h"
+#include "sites/symbol_names.h"
+
+struct candidate {
+	const char *name;
+	uint64_t at;
+	enum symbol_origin origin;
+};
+
+struct name_table {
+	const struct place_table *places;
+	const struct cairn_binary *bin;
+	struct bytes *out;
+	VEC(struct candidate) v;
+	struct cairn_err *err;
+};
+
+/* ---- which names ---- */
+
+static bool leads_to(const struct name_table *t, const char *name, uint32_t function)
+{
+	uint64_t found;
+	return map_get(&t->places->known_names, known_pair(map_hash_str(name), function), &found);
+}
+
+/* Functions answer to the name, and who asks for it gets them alone. A pattern gets what begins at the symbol, too. */
+static bool is_known(const struct name_table *t, const char *name)
+{
+	uint64_t found;
+	return map_get(&t->places->known_names, map_hash_str(name), &found);
+}
+
+static int add(void *ctx, const char *name, struct cairn_vaddr at, enum symbol_origin origin)
+{
+	struct name_table *t = ctx;
+	if (!name[0] || (origin == SYMBOL_OF_ELSEWHERE && is_known(t, name)))
+		return 0;
+	return VEC_ADD(&t->v, ((struct candidate){name, at.v, origin})) ? 0 : -ENOMEM;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+	return order ? order : x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* ---- what they stand for ---- */
+
+static int put(struct name_table *t, const char *name, uint32_t at, uint32_t what, uint32_t off)
+{
+	struct pack_symbol_name s = {.at = at, .what = what, .off = off};
+	int rc = strings_add(t->places->strings, name, &s.name);
+	put_bytes(t->out, &s, sizeof(s));
+	return rc;
+}
+
+static int put_bare(struct name_table *t, const char *name, struct cairn_vaddr at, uint32_t flags)
+{
+	uint64_t distance = at.v - t->places->span.base;
+	struct cairn_foff off;
+	bool has_off = cairn_binary_foff(t->bin, at, &off) && off.v < SYMBOL_NOWHERE;
+	if (distance >= t->places->span.size)
+		return 0;
+	return put(t, name, (uint32_t)distance, flags | SYMBOL_BARE | cairn_hazard_at(t->bin, at, true),
+		   has_off ? (uint32_t)off.v : SYMBOL_NOWHERE);
+}
+
+static int body_by_address(const void *key, const void *item)
+{
+	const struct body *b = item;
+	uint64_t at = *(const uint64_t *)key;
+	return at < b->at ? -1 : at > b->at;
+}
+
+/* The bodies that begin at @at, next to each other. */
+static const struct body *bodies_at(const struct name_table *t, uint64_t at, size_t *ret_n)
+{
+	size_t n = t->places->bodies.n;
+	const struct body *all = t->places->bodies.p;
+	const struct body *b = n ? bsearch(&at, all, n, sizeof(*b), body_by_address) : NULL;
+	*ret_n = 0;
+	if (!b)
+		return NULL;
+	const struct body *end = all + n;
+	while (b > all && b[-1].at == at)
+		b--;
+	while (b + *ret_n < end && b[*ret_n].at == at)
+		++*ret_n;
+	return b;
+}
+
+/* Functions that begin at one of the addresses, or parts of them do: once each and in order of their numbers. */
+static int put_functions(struct name_table *t, const char *name, const struct symbol_name *symbol, bool parts, uint32_t flags)
+{
+	uint32_t last = 0;
+	for (;;) {
+		/* The smallest number above the last; functions of one name are few. */
+		uint32_t next = SYMBOL_FUNCTION_MASK;
+		for (size_t i = 0, n; i < symbol->at.n; i++) {
+			const struct body *b = bodies_at(t, symbol->at.p[i].v, &n);
+			for (size_t k = 0; k < n; k++)
+				if (b[k].is_part == parts && b[k].function >= last && b[k].function < next &&
+				    !leads_to(t, name, b[k].function))
+					next = b[k].function;
+		}
+		if (next == SYMBOL_FUNCTION_MASK)
+			return 0;
+		int rc = put(t, name, SYMBOL_NOWHERE, flags | next, SYMBOL_NOWHERE);
+		if (rc < 0)
+			return rc;
+		last = next + 1;
+	}
+}
+
+/* What begins at one of the addresses: functions, parts of functions, then what nothing describes. */
+static int put_addresses(struct name_table *t, const char *name, const struct symbol_name *symbol)
+{
+	uint32_t flags = symbol->indirect ? SYMBOL_INDIRECT : 0;
+	int rc = put_functions(t, name, symbol, false, flags);
+	if (rc >= 0)
+		rc = put_functions(t, name, symbol, true, flags | SYMBOL_PART);
+	for (size_t i = 0, n; i < symbol->at.n && rc >= 0; i++) {
+		const struct body *b = bodies_at(t, symbol->at.p[i].v, &n);
+		bool has_part = false, has_body = false;
+		for (size_t k = 0; k < n; k++) {
+			has_part |= b[k].is_part;
+			has_body |= !b[k].is_part;
+		}
+		rc = has_body ? 0 : put_bare(t, name, symbol->at.p[i], flags | (has_part ? SYMBOL_PART : 0));
+	}
+	return rc;
+}
+
+/* The addresses of @n candidates of one name, as symbol_name_find() would find them. */
+static int addresses_of(const struct name_table *t, const struct candidate *c, size_t n, struct symbol_name *ret)
+{
+	*ret = (struct symbol_name){0};
+	for (size_t i = 0; i < n; i++)
+		if (c[i].origin == SYMBOL_OF_RESOLVER)
+			return symbol_name_find(t->bin, c->name, ret, t->err);
+	for (size_t i = 0; i < n; i++) {
+		bool again = ret->at.n && ret->at.p[ret->at.n - 1].v == c[i].at;
+		if (c[i].origin == SYMBOL_OF_CODE && !again && !VEC_ADD(&ret->at, (struct cairn_vaddr){c[i].at}))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int put_name(struct name_table *t, const struct candidate *c, size_t n)
+{
+	struct symbol_name symbol;
+	int rc = addresses_of(t, c, n, &symbol);
+	if (rc >= 0 && symbol.at.n)
+		rc = put_addresses(t, c->name, &symbol);
+	else if (rc >= 0 && !is_known(t, c->name))
+		rc = put(t, c->name, SYMBOL_NOWHERE, symbol.indirect ? SYMBOL_INDIRECT | SYMBOL_BARE : SYMBOL_IMPORTED,
+			 SYMBOL_NOWHERE);
+	symbol_name_fini(&symbol);
+	return rc;
+}
+
+int encode_symbol_names(const struct place_table *p, const struct cairn_binary *bin, struct bytes *ret,
+			struct cairn_err *err)
+{
+	struct name_table t = {.places = p, .bin = bin, .out = ret, .err = err};
+	int rc = symbol_names_visit(bin, add, &t);
+	if (rc >= 0 && t.v.n)
+		qsort(t.v.p, t.v.n, sizeof(*t.v.p), by_name);
+	for (size_t i = 0, n; i < t.v.n && rc >= 0; i += n) {
+		for (n = 1; i + n < t.v.n && !strcmp(t.v.p[i].name, t.v.p[i + n].name);)
+			n++;
+		rc = put_name(&t, &t.v.p[i], n);
+	}
+	VEC_FREE(&t.v);
+	return rc;
+}
+
+/* ---- reading ---- */
+
+static const char *name_at(const struct cairn_pack *p, uint32_t i)
+{
+	const char *name = pack_string(p, pack_symbol(p, i)->name);
+	return name ? name : "";
+}
+
+struct named_symbols symbols_named(const struct cairn_pack *p, const char *name)
+{
+	uint32_t lo = 0, hi = p->n_symbol_names, end;
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		if (strcmp(name_at(p, mid), name) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (end = lo; end < p->n_symbol_names && !strcmp(name_at(p, end), name);)
+		end++;
+	return end == lo ? (struct named_symbols){0} : (struct named_symbols){p->symbol_names + lo, end - lo};
+}
+
+int bare_function(const struct cairn_pack *p, const struct pack_symbol_name *s, struct arena *arena,
+		  struct cairn_function *ret)
+{
+	struct cairn_site *site = arena_alloc(arena, sizeof(*site));
+	struct cairn_vaddr start;
+	uint32_t hazard = s->what & SYMBOL_FUNCTION_MASK;
+	if (!site)
+		return -ENOMEM;
+	*site = (struct cairn_site){
+		.kind = CAIRN_SITE_ENTRY,
+		.rule = CAIRN_AT_SYMBOL,
+		.at.v = p->header->base + s->at,
+		.off.v = s->off,
+		.has_off = s->off != SYMBOL_NOWHERE,
+		.hazard = hazard < CAIRN_HAZARD_N ? (enum cairn_hazard)hazard : CAIRN_HAZARD_NONE,
+		.n_shared = 1,
+	};
+	if (cairn_pack_symbol_of(p, site->at, &site->symbol, &start))
+		site->symbol_off = site->at.v - start.v;
+	*ret = (struct cairn_function){
+		.name = site->symbol && !site->symbol_off ? site->symbol : pack_string(p, s->name),
+		.params_unknown = true,
+		.n_sites = 1,
+		.sites = site,
+	};
+	if (!ret->name)
+		ret->name = "";
+	return 0;
+}

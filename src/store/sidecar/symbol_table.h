@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Names that only symbol tables know: users say malloc, its debug information __libc_malloc, and memcpy is a resolver
+ *
+ * The table has those names that the functions of .cairn.places do not answer to, with what cairn_sites_find() gives
+ * for them, and the names that the binary takes from elsewhere.
+ */
+#ifndef SIDECAR_SYMBOL_TABLE_H
+#define SIDECAR_SYMBOL_TABLE_H
+
+#include <cairn/sites.h>
+
+#include "base/arena.h"
+#include "sidecar/sidecar_impl.h"
+
+/* What a name stands for: records next to each other. */
+struct named_symbols {
+	const struct pack_symbol_name *p;
+	uint32_t n; /* 0: unknown */
+};
+
+/* O(log names). */
+struct named_symbols symbols_named(const struct cairn_pack *p, const char *name);
+
+/* The function behind a record without debug information. Returns 0 or -ENOMEM. */
+int bare_function(const struct cairn_pack *p, const struct pack_symbol_name *s, struct arena *arena,
+		  struct cairn_function *ret);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A sidecar as an unmodified debuginfod serves it
+ *
+ * debuginfod(8) knows files by their build-id, and of each build-id one executable and one debug file: a sidecar
+ * under the id of its binary is not found, or hides the real debug file. So it travels inside a debug file of its own,
+ * whose id is derived from the real one, and which nothing else asks for:
+ *
+ *	.note.gnu.build-id   93ac61ec...28a40 636169726e 01     the real id, "cairn", the version of the format
+ *	.debug_cairn         the sidecar, whole: an ELF file in a section; its note has the real id
+ *
+ * The name of the section makes the file a debug file in the eyes of debuginfod. A server may have sidecars of several
+ * versions of the format; readers ask for theirs.
+ */
+#include "sidecar/wrap.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include <cairn/sidecar.h>
+
+#include "sidecar/elf_out.h"
+#include "sidecar/sidecar_impl.h"
+
+static const uint8_t suffix[] = {'c', 'a', 'i', 'r', 'n', PACK_VERSION};
+
+size_t cairn_pack_served_id(const uint8_t *build_id, size_t len, uint8_t *ret)
+{
+	if (!len || len > CAIRN_PACK_SERVED_ID_MAX - sizeof(suffix))
+		return 0;
+	memcpy(ret, build_id, len);
+	memcpy(ret + len, suffix, sizeof(suffix));
+	return len + sizeof(suffix);
+}
+
+static size_t make_note(const uint8_t *id, size_t len, uint8_t *ret)
+{
+	Elf64_Nhdr h = {.n_namesz = sizeof(ELF_NOTE_GNU), .n_descsz = (Elf64_Word)len, .n_type = NT_GNU_BUILD_ID};
+	memset(ret, 0, PACK_NOTE_MAX);
+	memcpy(ret, &h, sizeof(h));
+	memcpy(ret + sizeof(h), ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU));
+	memcpy(ret + sizeof(h) + sizeof(ELF_NOTE_GNU), id, len);
+	return (sizeof(h) + sizeof(ELF_NOTE_GNU) + len + 3) & ~(size_t)3;
+}
+
+/* Length of the id of a sidecar's wrapper in @ret; negative: as cairn_pack_open_mem(), or -EINVAL. */
+static int derive_id(const void *bytes, size_t size, const char *name, uint8_t *ret, struct cairn_err *err)
+{
+	struct cairn_pack *pack;
+	size_t len;
+	int rc = cairn_pack_open_mem(bytes, size, name, NULL, &pack, err);
+	if (rc < 0)
+		return rc;
+	const uint8_t *real = cairn_pack_build_id(pack, &len);
+	len = cairn_pack_served_id(real, len, ret);
+	cairn_pack_close(pack);
+	return len ? (int)len : err_set(err, -EINVAL, "%s: no build-id that a server could know it by", name);
+}
+
+int cairn_pack_wrap(const void *bytes, size_t size, const char *name, void **ret, size_t *ret_size,
+		    struct cairn_err *err)
+{
+	uint8_t id[CAIRN_PACK_SERVED_ID_MAX], note[PACK_NOTE_MAX], *file;
+	int len = derive_id(bytes, size, name, id, err);
+	if (len < 0)
+		return len;
+	struct out_section sections[] = {
+		{".note.gnu.build-id", SHT_NOTE, note, make_note(id, (size_t)len, note)},
+		{WRAP_SECTION, SHT_PROGBITS, bytes, size},
+	};
+	int rc = elf_out_make(sections, sizeof(sections) / sizeof(sections[0]), &file, ret_size, err);
+	if (rc >= 0)
+		*ret = file;
+	return rc;
+}
+
+/* Whether the wrapper's id is derived from that of what is in it, by whatever version. */
+static bool ids_match(const struct elf *outer, const struct elf *inner)
+{
+	size_t n_outer, n_inner;
+	const uint8_t *of_outer = elf_build_id(outer, &n_outer), *of_inner = elf_build_id(inner, &n_inner);
+	return n_outer == n_inner + sizeof(suffix) && (!n_inner || !memcmp(of_outer, of_inner, n_inner)) &&
+	       !memcmp(of_outer + n_inner, suffix, sizeof(suffix) - 1);
+}
+
+int wrap_open(struct elf *outer, struct elf **ret, struct cairn_err *err)
+{
+	struct elf_section s;
+	*ret = NULL;
+	/* Its bytes have checksums of their own, which are looked at as it is used. */
+	elf_section_unchecked(outer, WRAP_SECTION, &s);
+	if (!s.data)
+		return 0;
+	int rc = elf_open_mem(s.data, s.size, elf_path(outer), ret, err);
+	if (rc < 0)
+		return err_while(err, rc, "in section " WRAP_SECTION);
+	if (ids_match(outer, *ret))
+		return 0;
+	elf_close(*ret);
+	*ret = NULL;
+	return err_set(err, -ESTALE, "%s: " WRAP_SECTION ": a sidecar of another build-id than its wrapper says",
+		       elf_path(outer));
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The file in which a debuginfod serves a sidecar; wrap.c has the essay. */
+#ifndef SIDECAR_WRAP_H
+#define SIDECAR_WRAP_H
+
+#include "elf/elf.h"
+
+#define WRAP_SECTION ".debug_cairn"
+
+/* A note's header, its name, and an id of 64 bytes. */
+enum { PACK_NOTE_MAX = 80 };
+
+/*
+ * wrap_open - the sidecar in a wrapper
+ *
+ * @ret  NULL when @outer is none; else elf_close() it before @outer
+ * Returns 0; -ESTALE: the ids do not belong together; as elf_section() and elf_open_mem().
+ */
+int wrap_open(struct elf *outer, struct elf **ret, struct cairn_err *err);
+
+#endif
