@@ -237,7 +237,7 @@ static double measure_table(struct target *t, bool chain, uint64_t *ret_offset)
 		printf("table: %s\n", err.msg);
 		return 0;
 	}
-	*ret_offset = cairn_trace_place(trace, 0)->off.v;
+	*ret_offset = cairn_trace_site(trace, 0)->off.v;
 	pid_t reader = fork();
 	if (!reader)
 		for (;;)

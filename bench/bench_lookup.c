@@ -32,7 +32,7 @@ static uint64_t next_random(void)
 	return state ^= state << 17;
 }
 
-static void by_address(const struct cairn_pack *pack, uint64_t lo, uint64_t hi, size_t n)
+static void by_address(const struct cairn_sidecar *sidecar, uint64_t lo, uint64_t hi, size_t n)
 {
 	struct cairn_frame frames[CAIRN_FRAMES_MAX];
 	uint64_t *at = calloc(n, sizeof(*at));
@@ -41,43 +41,43 @@ static void by_address(const struct cairn_pack *pack, uint64_t lo, uint64_t hi, 
 		at[i] = lo + next_random() % (hi - lo);
 	double start = now_ns();
 	for (size_t i = 0; at && i < n; i++)
-		found += cairn_pack_frames(pack, (struct cairn_vaddr){at[i]}, frames, CAIRN_FRAMES_MAX);
+		found += cairn_sidecar_frames(sidecar, (struct cairn_vaddr){at[i]}, frames, CAIRN_FRAMES_MAX);
 	printf("by address: %.0f ns, %.2f frames on average\n", (now_ns() - start) / (double)n, (double)found / (double)n);
 	free(at);
 }
 
-static void by_name(const struct cairn_pack *pack, size_t n)
+static void by_name(const struct cairn_sidecar *sidecar, size_t n)
 {
 	static const char *names[NAMES_MAX];
-	struct cairn_pack_function f;
+	struct cairn_sidecar_function f;
 	size_t n_names = 0, found = 0;
 	uint32_t numbers[8];
-	for (uint32_t i = 1; n_names < NAMES_MAX && cairn_pack_function(pack, i, &f); i++)
+	for (uint32_t i = 1; n_names < NAMES_MAX && cairn_sidecar_function(sidecar, i, &f); i++)
 		if (f.name)
 			names[n_names++] = f.name;
 	double start = now_ns();
 	for (size_t i = 0; n_names && i < n; i++)
-		found += cairn_pack_find(pack, names[next_random() % n_names], numbers, 8);
+		found += cairn_sidecar_find(sidecar, names[next_random() % n_names], numbers, 8);
 	printf("by name: %.0f ns, %.2f functions on average\n", (now_ns() - start) / (double)n, (double)found / (double)n);
 }
 
 int main(int argc, char **argv)
 {
-	struct cairn_pack *pack;
+	struct cairn_sidecar *sidecar;
 	struct cairn_err err = {0};
 	if (argc < 4) {
 		fprintf(stderr, "usage: bench_lookup SIDECAR LO HI [N]\n");
 		return 2;
 	}
 	double start = now_ns();
-	if (cairn_pack_open(argv[1], NULL, &pack, &err) < 0) {
+	if (cairn_sidecar_open(argv[1], NULL, &sidecar, &err) < 0) {
 		fprintf(stderr, "%s\n", err.msg);
 		return 1;
 	}
 	printf("open: %.1f us\n", (now_ns() - start) / 1e3);
 	size_t n = argc > 4 ? strtoul(argv[4], NULL, 10) : 1000000;
-	by_address(pack, strtoull(argv[2], NULL, 16), strtoull(argv[3], NULL, 16), n);
-	by_name(pack, n);
-	cairn_pack_close(pack);
+	by_address(sidecar, strtoull(argv[2], NULL, 16), strtoull(argv[3], NULL, 16), n);
+	by_name(sidecar, n);
+	cairn_sidecar_close(sidecar);
 	return 0;
 }

@@ -120,10 +120,10 @@ static void snapshot(struct code_runtime *rt, struct code_space *space, bool is_
 {
 	struct code_found found;
 	double wall = now_ms(CLOCK_MONOTONIC), cpu = now_ms(CLOCK_PROCESS_CPUTIME_ID);
-	if (code_runtime_prepare(rt, space, NULL) || code_runtime_mark(rt, NULL))
+	if (code_runtime_prepare(rt, space, NULL) || code_runtime_freeze(rt, NULL))
 		abort();
 	double marked = now_ms(CLOCK_MONOTONIC);
-	if (code_runtime_settle(rt, NULL) ||
+	if (code_runtime_resolve(rt, NULL) ||
 	    (is_first ? code_runtime_load_all(rt, NULL) : code_runtime_find(rt, (uintptr_t)text + SIZE, &found, NULL)))
 		abort();
 	if (!is_first && found.unwind != CAIRN_CODE_UNWIND_ROWS)

@@ -27,8 +27,8 @@ static void *addresses[MAX_FRAMES];
 
 static size_t ours(void)
 {
-	struct cairn_self_walk walk;
-	return cairn_self_walk(pcs, MAX_FRAMES, &walk);
+	struct cairn_backtrace walk;
+	return cairn_backtrace(pcs, MAX_FRAMES, &walk);
 }
 
 static size_t theirs(void)
@@ -55,16 +55,16 @@ static size_t libgcc(void)
 static void walks(void)
 {
 	struct cairn_err err = {0};
-	int n = cairn_self_prepare(&err);
+	int n = cairn_backtrace_prepare(&err);
 	if (n < 0) {
 		fprintf(stderr, "%s\n", err.msg);
 		exit(1);
 	}
 	printf("objects with a table: %d\n", n);
-	measure("cairn_self_walk, warm", ours, 20000);
-	self_cache_use(false);
-	measure("cairn_self_walk, every address as if new", ours, 2000);
-	self_cache_use(true);
+	measure("cairn_backtrace, warm", ours, 20000);
+	backtrace_cache_use(false);
+	measure("cairn_backtrace, every address as if new", ours, 2000);
+	backtrace_cache_use(true);
 	measure("glibc backtrace()", theirs, 1000);
 	measure("_Unwind_Backtrace()", libgcc, 1000);
 }

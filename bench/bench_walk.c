@@ -176,7 +176,7 @@ static int walk(const struct dwarf *dw, uint8_t (*role)(uint16_t tag), bool read
 {
 	static struct job job;
 	unsigned int width = pool_width(threads);
-	struct dw_wish wish = {.attrs = attrs, .n_attrs = read ? N_SLOTS : 0, .role = role};
+	struct dw_query wish = {.attrs = attrs, .n_attrs = read ? N_SLOTS : 0, .role = role};
 	job = (struct job){.dw = dw, .read = read};
 	for (unsigned int i = 0; i < width; i++)
 		dw_walker_init(&job.walkers[i], &wish);

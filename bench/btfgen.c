@@ -8,8 +8,8 @@
 
 int main(int argc, char **argv)
 {
-	struct cairn_distil_opts opts = {.size = sizeof(opts)};
-	struct cairn_distilled d;
+	struct cairn_btfgen_opts opts = {.size = sizeof(opts)};
+	struct cairn_btfgen d;
 	struct cairn_binary *bin;
 	struct cairn_err err = {0};
 	struct cairn_binary_opts where = {.size = sizeof(where), .debug_file = argc == 5 ? argv[4] : NULL};
@@ -17,12 +17,12 @@ int main(int argc, char **argv)
 		return 2;
 	opts.threads = (unsigned int)atoi(argv[2]);
 	opts.dialect = strcmp(argv[3], "types") ? CAIRN_BTF_LOC_N : CAIRN_BTF_NO_LOC;
-	if (cairn_binary_open(argv[1], &where, &bin, &err) < 0 || cairn_distil(bin, &opts, &d, &err) < 0) {
+	if (cairn_binary_open(argv[1], &where, &bin, &err) < 0 || cairn_btf_from_dwarf(bin, &opts, &d, &err) < 0) {
 		fprintf(stderr, "%s\n", err.msg);
 		return 4;
 	}
 	printf("%u types, %llu places\n", d.n_types, (unsigned long long)d.n_places);
-	cairn_distilled_free(&d);
+	cairn_btfgen_free(&d);
 	cairn_binary_close(bin);
 	return 0;
 }

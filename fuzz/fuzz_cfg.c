@@ -55,8 +55,8 @@ static void check(const struct cairn_function *f, size_t n)
 	for (uint32_t i = 0; i < f->n_sites; i++) {
 		const struct cairn_site *s = &f->sites[i];
 		/* A range may say anything; a way that was found is in the code. */
-		assert(s->rule != CAIRN_AT_WAY_IN || (s->at.v >= START && s->at.v < START + n));
-		assert(!s->n_behind == !(s->count_doubts & CAIRN_COUNT_BEHIND));
+		assert(s->rule != CAIRN_AT_CFG_ENTRY || (s->at.v >= START && s->at.v < START + n));
+		assert(!s->n_bypasses == !(s->count_caveats & CAIRN_COUNT_BYPASSED));
 	}
 }
 

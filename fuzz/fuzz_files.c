@@ -70,13 +70,13 @@ static int visit(void *ctx, const struct cairn_function *f)
 
 static void read_all(struct cairn_binary *bin)
 {
-	struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = 1};
-	struct cairn_packed packed;
+	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = 1};
+	struct cairn_sidecar_image image;
 	struct cairn_sites *sites;
 	struct cairn_err err = {0};
 	const char *which;
-	if (!cairn_pack_make(bin, &opts, &packed, &err))
-		cairn_packed_free(&packed);
+	if (!cairn_sidecar_make(bin, &opts, &image, &err))
+		cairn_sidecar_image_free(&image);
 	if (cairn_sites_open(bin, NULL, &sites, &err) < 0)
 		return;
 	cairn_sites_visit(sites, visit, NULL, &err);

@@ -241,7 +241,7 @@ static void open_core(void)
 	cb_memory(&b, (struct cb_segment){MEMORY_AT, MEMORY, PF_R | PF_W, core.memory, MEMORY});
 	cb_finish(&b);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (write(fd, b.bytes, b.n) != (ssize_t)b.n || cairn_stacks_of_core(path, NULL, &core.stacks, &err) < 0)
+	if (write(fd, b.bytes, b.n) != (ssize_t)b.n || cairn_stacks_open_core(path, NULL, &core.stacks, &err) < 0)
 		abort();
 	close(fd);
 	cb_free(&b);
@@ -322,7 +322,7 @@ static int visit(void *ctx, const struct cairn_function *f)
 static void ask(const struct input *in, struct cairn_binary *bin)
 {
 	struct cairn_sites_opts opts = {.size = sizeof(opts), .assume_unmodified = in->h.flags & IS_PASSED_ON};
-	const struct cairn_active *active;
+	const struct cairn_scope *active;
 	struct cairn_sites *sites;
 	if (cairn_sites_open(bin, &opts, &sites, NULL) < 0)
 		return;

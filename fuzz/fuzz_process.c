@@ -252,7 +252,7 @@ static int take(const struct head *h, struct cairn_err *err)
 		cairn_stacks_close(world.stacks);
 		world.stacks = NULL;
 	}
-	return world.stacks ? cairn_stacks_again(world.stacks, err) : cairn_stacks_of_process(world.pid, &opts, &world.stacks, err);
+	return world.stacks ? cairn_stacks_again(world.stacks, err) : cairn_stacks_open_pid(world.pid, &opts, &world.stacks, err);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

@@ -18,19 +18,19 @@
 /* Lookups per input: enough to touch every page of a small one. */
 enum { STEPS = 64, STRIDE = 97, NEAR = 4 };
 
-static void look_up(const struct cairn_pack *pack)
+static void look_up(const struct cairn_sidecar *sidecar)
 {
 	struct cairn_frame frames[CAIRN_FRAMES_MAX];
-	struct cairn_pack_function f;
+	struct cairn_sidecar_function f;
 	struct cairn_vaddr start;
 	uint32_t found[4];
 	const char *name;
 	for (uint64_t i = 0; i < STEPS; i++) {
 		struct cairn_vaddr at = {0x1000 + i * STRIDE};
-		cairn_pack_frames(pack, at, frames, i % CAIRN_FRAMES_MAX + 1);
-		cairn_pack_symbol_of(pack, at, &name, &start);
-		if (cairn_pack_function(pack, (uint32_t)i, &f) && f.name)
-			cairn_pack_find(pack, f.name, found, 4);
+		cairn_sidecar_frames(sidecar, at, frames, i % CAIRN_FRAMES_MAX + 1);
+		cairn_sidecar_symbol_of(sidecar, at, &name, &start);
+		if (cairn_sidecar_function(sidecar, (uint32_t)i, &f) && f.name)
+			cairn_sidecar_find(sidecar, f.name, found, 4);
 	}
 }
 
@@ -49,13 +49,13 @@ static int visit(void *ctx, const struct cairn_function *f)
 	return 0;
 }
 
-static void ask_sites(const struct cairn_pack *pack)
+static void ask_sites(const struct cairn_sidecar *sidecar)
 {
 	const char *near[NEAR];
 	struct cairn_function_list list;
 	struct cairn_sites *sites;
 	struct cairn_err err = {0};
-	if (cairn_pack_sites(pack, NULL, &sites, &err) < 0)
+	if (cairn_sidecar_sites(sidecar, NULL, &sites, &err) < 0)
 		return;
 	cairn_sites_find(sites, "add", &list, &err);
 	cairn_sites_find(sites, "unit.c:a*", &list, &err);
@@ -86,36 +86,36 @@ static const struct cairn_binary *code(void)
 	return bin;
 }
 
-static void ask_middle(const struct cairn_pack *pack)
+static void ask_middle(const struct cairn_sidecar *sidecar)
 {
 	const struct cairn_loc_step asked = {.op = CAIRN_LOC_ENTRY_REG, .reg = 5};
 	struct cairn_location loc;
 	struct cairn_sites *sites;
-	if (!cairn_pack_has_args(pack) || cairn_pack_sites(pack, code(), &sites, NULL) < 0)
+	if (!cairn_sidecar_has_args(sidecar) || cairn_sidecar_sites(sidecar, code(), &sites, NULL) < 0)
 		return;
 	for (uint64_t at = 0x1000; at < 0x1000 + STEPS * 8; at += 5) {
-		const struct cairn_active *active;
+		const struct cairn_scope *active;
 		cairn_sites_at(sites, (struct cairn_vaddr){at}, at & 1, &active, NULL);
-		cairn_sites_passed(sites, (struct cairn_vaddr){0x1000}, (struct cairn_vaddr){at}, &asked, &loc, NULL);
+		cairn_sites_call_value(sites, (struct cairn_vaddr){0x1000}, (struct cairn_vaddr){at}, &asked, &loc, NULL);
 	}
 	cairn_sites_close(sites);
 }
 
 static void use(const uint8_t *bytes, size_t size)
 {
-	struct cairn_packed_section sections[CAIRN_PACK_SECTIONS_MAX];
-	struct cairn_pack *pack;
+	struct cairn_sidecar_image_section sections[CAIRN_SIDECAR_SECTIONS_MAX];
+	struct cairn_sidecar *sidecar;
 	struct cairn_err err = {0};
 	size_t len;
-	if (cairn_pack_open_mem(bytes, size, "input", NULL, &pack, &err) < 0)
+	if (cairn_sidecar_open_mem(bytes, size, "input", NULL, &sidecar, &err) < 0)
 		return;
-	look_up(pack);
-	ask_sites(pack);
-	ask_middle(pack);
-	cairn_pack_check(pack, &err);
-	cairn_pack_sections(pack, sections, CAIRN_PACK_SECTIONS_MAX);
-	cairn_pack_section(pack, ".cairn.strings", &len);
-	cairn_pack_close(pack);
+	look_up(sidecar);
+	ask_sites(sidecar);
+	ask_middle(sidecar);
+	cairn_sidecar_check(sidecar, &err);
+	cairn_sidecar_sections(sidecar, sections, CAIRN_SIDECAR_SECTIONS_MAX);
+	cairn_sidecar_section(sidecar, ".cairn.strings", &len);
+	cairn_sidecar_close(sidecar);
 }
 
 /*
@@ -147,13 +147,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 }
 
 /* As a debuginfod serves it; of a binary without a build-id, whose derived one is the suffix alone. */
-static void put_wrapped(void (*put)(const void *bytes, size_t size), const struct cairn_packed *packed)
+static void put_wrapped(void (*put)(const void *bytes, size_t size), const struct cairn_sidecar_image *image)
 {
 	static const uint8_t note[] = {4, 0, 0, 0, 6, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0,
-				       'c', 'a', 'i', 'r', 'n', PACK_VERSION, 0, 0};
+				       'c', 'a', 'i', 'r', 'n', SIDECAR_VERSION, 0, 0};
 	struct out_section sections[] = {
 		{".note.gnu.build-id", SHT_NOTE, note, sizeof(note)},
-		{WRAP_SECTION, SHT_PROGBITS, packed->bytes, packed->size},
+		{WRAP_SECTION, SHT_PROGBITS, image->bytes, image->size},
 	};
 	uint8_t *bytes;
 	size_t size;
@@ -164,15 +164,15 @@ static void put_wrapped(void (*put)(const void *bytes, size_t size), const struc
 }
 
 /* With .cairn.dwarf as it is before it is compressed: what is in it is to be changed, too. */
-static void put_reduced(void (*put)(const void *bytes, size_t size), const struct cairn_packed *packed)
+static void put_reduced(void (*put)(const void *bytes, size_t size), const struct cairn_sidecar_image *image)
 {
-	struct out_section sections[CAIRN_PACK_SECTIONS_MAX];
+	struct out_section sections[CAIRN_SIDECAR_SECTIONS_MAX];
 	uint8_t *bytes;
 	size_t size, n = 0;
 	struct elf *e;
-	if (elf_open_mem(packed->bytes, packed->size, "seed", &e, NULL) < 0)
+	if (elf_open_mem(image->bytes, image->size, "seed", &e, NULL) < 0)
 		abort();
-	for (size_t i = 0; i < elf_n_sections(e) && n < CAIRN_PACK_SECTIONS_MAX; i++) {
+	for (size_t i = 0; i < elf_n_sections(e) && n < CAIRN_SIDECAR_SECTIONS_MAX; i++) {
 		const struct elf_section *s = elf_section_at(e, i);
 		if (!s->name[0] || s->type == SHT_NOBITS || !strcmp(s->name, ".shstrtab") || !strcmp(s->name, GUARD_SECTION))
 			continue;
@@ -192,20 +192,20 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 	for (unsigned int i = 0; i < DWARF_SEEDS; i++) {
 		struct db *d = dwarf_seed(i);
 		struct cairn_binary *bin;
-		struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = 1, .places = true};
-		struct cairn_pack_make_opts args = {.size = sizeof(args), .threads = 1, .places = true, .args = true};
-		struct cairn_packed packed;
+		struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = 1, .places = true};
+		struct cairn_sidecar_make_opts args = {.size = sizeof(args), .threads = 1, .places = true, .args = true};
+		struct cairn_sidecar_image image;
 		size_t size;
 		const uint8_t *bytes = db_finish(d, &size);
-		if (binary_open_mem(bytes, size, "seed", &bin, NULL) < 0 || cairn_pack_make(bin, &opts, &packed, NULL) < 0)
+		if (binary_open_mem(bytes, size, "seed", &bin, NULL) < 0 || cairn_sidecar_make(bin, &opts, &image, NULL) < 0)
 			abort();
-		put(packed.bytes, packed.size);
-		put_wrapped(put, &packed);
-		cairn_packed_free(&packed);
-		if (cairn_pack_make(bin, &args, &packed, NULL) < 0)
+		put(image.bytes, image.size);
+		put_wrapped(put, &image);
+		cairn_sidecar_image_free(&image);
+		if (cairn_sidecar_make(bin, &args, &image, NULL) < 0)
 			abort();
-		put_reduced(put, &packed);
-		cairn_packed_free(&packed);
+		put_reduced(put, &image);
+		cairn_sidecar_image_free(&image);
 		cairn_binary_close(bin);
 		db_free(d);
 	}

@@ -42,13 +42,13 @@ static void follow(struct cairn_sites *sites, const struct cairn_location *loc, 
 		for (uint32_t k = 0; k < loc->pieces[i].n_steps; k++) {
 			const struct cairn_loc_step *s = &loc->pieces[i].steps[k];
 			if (s->op == CAIRN_LOC_ENTRY_REG || s->op == CAIRN_LOC_ENTRY_PARAM)
-				cairn_sites_passed(sites, (struct cairn_vaddr){at}, (struct cairn_vaddr){at / 2}, s, &passed, &err);
+				cairn_sites_call_value(sites, (struct cairn_vaddr){at}, (struct cairn_vaddr){at / 2}, s, &passed, &err);
 		}
 }
 
 static void stand_at(struct cairn_sites *sites, uint64_t at)
 {
-	const struct cairn_active *active;
+	const struct cairn_scope *active;
 	struct cairn_err err = {0};
 	char text[512];
 	int n = cairn_sites_at(sites, (struct cairn_vaddr){at}, at & 1, &active, &err);

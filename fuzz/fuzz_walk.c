@@ -198,7 +198,7 @@ static void walk_core(const struct head *h)
 	snprintf(program, sizeof(program), "%s/prog0", world.place.dir);
 	const struct cairn_stacks_opts opts = {.size = sizeof(opts), .sysroot = root, .threads = 1, .no_registers = h->flags & NO_REGISTERS,
 					       .vectors = true, .program = h->flags & HAS_NO_PROGRAM && h->flags & NO_CACHE ? program : NULL};
-	int rc = cairn_stacks_of_core(path, &opts, &stacks, &err);
+	int rc = cairn_stacks_open_core(path, &opts, &stacks, &err);
 	assert(rc == 0 || (err.code == rc && err.msg[0]));
 	if (rc < 0)
 		return;
@@ -218,7 +218,7 @@ static void walk_self(const struct head *h, const uint16_t *words, size_t n)
 		[WALK_AT_TEXT] = (uint64_t)(uintptr_t)walk_text, [WALK_AT_JIT] = (uint64_t)(uintptr_t)&qsort, [WALK_AT_STACK] = (uint64_t)(uintptr_t)stack,
 		[WALK_AT_DATA] = (uint64_t)(uintptr_t)&h - 64, [WALK_AT_STUBS] = (uint64_t)(uintptr_t)&walk_self};
 	struct cairn_addr pcs[64];
-	struct cairn_self_walk walk;
+	struct cairn_backtrace walk;
 	ucontext_t context;
 	memset(stack, 0, sizeof(stack));
 	memset(&context, 0, sizeof(context));
@@ -234,16 +234,16 @@ static void walk_self(const struct head *h, const uint16_t *words, size_t n)
 	r[REG_RBX] = (greg_t)walk_value(bases, h->other[0]);
 	r[REG_R12] = (greg_t)walk_value(bases, h->other[1]);
 	if (h->flags & IS_PREPARED)
-		cairn_self_prepare(NULL);
-	self_cache_use(!(h->flags & NO_CACHE));
+		cairn_backtrace_prepare(NULL);
+	backtrace_cache_use(!(h->flags & NO_CACHE));
 	size_t max = h->flags & NO_REGISTERS ? 2 : 64, n_first = 0;
 	/* The second time the cache answers, and says the same. */
 	for (int i = 0; i < 2; i++) {
-		size_t found = cairn_self_walk_context(&context, pcs, max, &walk);
+		size_t found = cairn_backtrace_context(&context, pcs, max, &walk);
 		assert(found <= max && walk.n_exact <= 4 && cairn_walk_end_text(walk.end) && (i == 0 || found == n_first));
 		n_first = found;
 	}
-	assert(cairn_self_walk(pcs, 64, &walk) > 0);
+	assert(cairn_backtrace(pcs, 64, &walk) > 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

@@ -34,8 +34,8 @@ struct module {
 	ino_t ino;
 	bool tried;
 	struct cairn_binary *bin;
-	struct cairn_pack *pack;
-	struct cairn_pack *refused; /* the one before it, whose answers were given out */
+	struct cairn_sidecar *sidecar;
+	struct cairn_sidecar *refused; /* the one before it, whose answers were given out */
 };
 
 struct mapping {
@@ -148,7 +148,7 @@ static int open_module(struct addr_space *space, struct module *m, const char *p
 
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
-	return sidecar_for(m->bin, space->wish, &m->pack);
+	return sidecar_for(m->bin, space->wish, &m->sidecar);
 }
 
 /* The file behind a mapping, which may not be the one that now has its name. */
@@ -183,10 +183,10 @@ static int open_file(struct addr_space *space, const char *word)
 		return fail(STATUS_NOT_HERE, "no memory");
 	if (!sidecar_is_named(word))
 		return open_module(space, &space->modules[number], word);
-	r = cairn_pack_open(word, NULL, &space->modules[number].pack, &err);
+	r = cairn_sidecar_open(word, NULL, &space->modules[number].sidecar, &err);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
-	sidecar_say_unbound(space->modules[number].pack);
+	sidecar_say_unbound(space->modules[number].sidecar);
 	return STATUS_YES;
 }
 
@@ -234,8 +234,8 @@ void addr_space_tell_object(const struct addr_space *space)
 void addr_space_close(struct addr_space *space)
 {
 	for (size_t i = 0; i < space->n_modules; i++) {
-		cairn_pack_close(space->modules[i].pack);
-		cairn_pack_close(space->modules[i].refused);
+		cairn_sidecar_close(space->modules[i].sidecar);
+		cairn_sidecar_close(space->modules[i].refused);
 		cairn_binary_close(space->modules[i].bin);
 		free(space->modules[i].path);
 	}
@@ -285,12 +285,12 @@ static void ask_code(struct addr_space *space, struct cairn_addr at, struct cair
 static void ask_another(struct addr_space *space, struct module *m, struct cairn_vaddr at, struct cairn_frame *frames,
 			struct addr_answer *ret)
 {
-	if (!cairn_pack_trouble(m->pack, NULL) || m->refused)
+	if (!cairn_sidecar_trouble(m->sidecar, NULL) || m->refused)
 		return;
-	m->refused = m->pack;
+	m->refused = m->sidecar;
 	space->has_trouble |= !m->bin || !cairn_binary_has_dwarf(m->bin);
-	m->pack = sidecar_another(m->bin, space->wish, m->pack);
-	ret->n = m->pack ? cairn_pack_frames(m->pack, at, frames, CAIRN_FRAMES_MAX) : 0;
+	m->sidecar = sidecar_another(m->bin, space->wish, m->sidecar);
+	ret->n = m->sidecar ? cairn_sidecar_frames(m->sidecar, at, frames, CAIRN_FRAMES_MAX) : 0;
 }
 
 void addr_space_ask(struct addr_space *space, uint64_t addr, bool back, struct cairn_frame *frames,
@@ -311,11 +311,11 @@ void addr_space_ask(struct addr_space *space, uint64_t addr, bool back, struct c
 		ret->path = m->path;
 		if (!m->tried)
 			open_mapped(space, mapping, m);
-		if (!m->pack || !cairn_binary_vaddr(m->bin, (struct cairn_foff){at.v - mapping->lo + mapping->off}, &at))
+		if (!m->sidecar || !cairn_binary_vaddr(m->bin, (struct cairn_foff){at.v - mapping->lo + mapping->off}, &at))
 			return;
 		ret->vaddr = at.v;
 	}
-	ret->n = m->pack ? cairn_pack_frames(m->pack, at, frames, CAIRN_FRAMES_MAX) : 0;
-	if (m->pack)
+	ret->n = m->sidecar ? cairn_sidecar_frames(m->sidecar, at, frames, CAIRN_FRAMES_MAX) : 0;
+	if (m->sidecar)
 		ask_another(space, m, at, frames, ret);
 }

@@ -23,7 +23,7 @@ static const struct opt opts[] = {
 	 "the addresses are return addresses: tell of the call, the instruction before"},
 	DEMANGLE_OPT_OFF(AT(no_demangle)),
 	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object per address"},
-	SIDECAR_OPT_PACK(AT(wish.file)),
+	SIDECAR_OPT_SIDECAR(AT(wish.file)),
 	SIDECAR_OPT_NO_CACHE(AT(wish.no_cache)),
 	SIDECAR_OPT_DEBUGINFOD(AT(wish.debuginfod)),
 	{0, "debug-dir", OPT_LIST, "DIR", AT(debug_dirs),

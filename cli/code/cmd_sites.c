@@ -33,7 +33,7 @@ static const struct opt opts[] = {
 	 "look for debug files in DIR, then in /usr/lib/debug; may be repeated"},
 	{0, "debug-file", OPT_TEXT, "FILE", offsetof(struct sites_values, debug_file),
 	 "take the debug information from FILE"},
-	SIDECAR_OPT_PACK(offsetof(struct sites_values, wish.file)),
+	SIDECAR_OPT_SIDECAR(offsetof(struct sites_values, wish.file)),
 	SIDECAR_OPT_NO_CACHE(offsetof(struct sites_values, wish.no_cache)),
 	SIDECAR_OPT_DEBUGINFOD(offsetof(struct sites_values, wish.debuginfod)),
 	SIDECAR_OPT_NONE(offsetof(struct sites_values, wish.none)),
@@ -341,29 +341,29 @@ static void warn_of_missing(const struct cairn_sites *sites)
 static int hazards(const struct view *view, struct sidecar_wish *wish)
 {
 	struct cairn_err err = {0};
-	struct cairn_pack *pack = NULL;
+	struct cairn_sidecar *sidecar = NULL;
 	int r = 0, status;
 
 	wish->lines = true;
 	if (wish->file || !cairn_binary_has_dwarf(view->bin))
-		r = sidecar_find(wish, view->bin, &pack, &err);
-	if (r >= 0 && pack)
-		r = cairn_pack_compare(pack, &err);
+		r = sidecar_find(wish, view->bin, &sidecar, &err);
+	if (r >= 0 && sidecar)
+		r = cairn_sidecar_compare(sidecar, &err);
 	if (r == -ENODATA)
 		r = 0;
-	if (r >= 0 && pack)
-		r = cairn_pack_trouble(pack, &err);
+	if (r >= 0 && sidecar)
+		r = cairn_sidecar_trouble(sidecar, &err);
 	if (r < 0 && wish->file) {
-		cairn_pack_close(pack);
+		cairn_sidecar_close(sidecar);
 		return fail_err(r, &err, STATUS_NO);
 	}
 	if (r < 0) {
 		fail(STATUS_YES, "%s", err.msg);
-		cairn_pack_close(pack);
-		pack = NULL;
+		cairn_sidecar_close(sidecar);
+		sidecar = NULL;
 	}
-	status = sites_hazards(view, pack);
-	cairn_pack_close(pack);
+	status = sites_hazards(view, sidecar);
+	cairn_sidecar_close(sidecar);
 	return status;
 }
 
@@ -388,7 +388,7 @@ static int ask(struct view *view, const struct sites_values *values, const struc
 	if (status)
 		return status;
 	view->sites = source.sites;
-	view->sidecar = source.pack ? cairn_pack_path(source.pack) : NULL;
+	view->sidecar = source.sidecar ? cairn_sidecar_path(source.sidecar) : NULL;
 	warn_of_missing(view->sites);
 	view->types = cairn_sites_types(view->sites);
 	if (operands->n > 1)
@@ -398,8 +398,8 @@ static int ask(struct view *view, const struct sites_values *values, const struc
 	else
 		status = sites_coverage(view);
 	if (!status)
-		status = sidecar_trouble(source.pack);
-	from_debug_info = !source.pack && !values->assume_unmodified;
+		status = sidecar_trouble(source.sidecar);
+	from_debug_info = !source.sidecar && !values->assume_unmodified;
 	sidecar_sites_close(&source);
 	if (from_debug_info)
 		sidecar_keep(view->bin, &wish);

@@ -114,8 +114,8 @@ static int take(int pid, const char *core, const struct stack_values *values, st
 					.sysroot = values->sysroot,
 					.debug_dirs = values->debug_dirs.items,
 					.n_debug_dirs = values->debug_dirs.n,
-					.find_pack = stack_names_find_pack,
-					.find_pack_ctx = names,
+					.find_sidecar = stack_names_find_sidecar,
+					.find_sidecar_ctx = names,
 					.vectors = values->args,
 					.no_registers = !values->args};
 	unsigned long rounds = values->rounds ? values->rounds : 1;
@@ -126,8 +126,8 @@ static int take(int pid, const char *core, const struct stack_values *values, st
 
 	if (!stack_names_init(names))
 		return fail_err(-ENOMEM, &err, STATUS_NO);
-	r = pid ? cairn_stacks_of_process(pid, &how, &stacks, &err) :
-		  cairn_stacks_of_core(core, &how, &stacks, &err);
+	r = pid ? cairn_stacks_open_pid(pid, &how, &stacks, &err) :
+		  cairn_stacks_open_core(core, &how, &stacks, &err);
 	if (r < 0) {
 		stack_names_fini(names);
 		return fail_err(r, &err, STATUS_NO);

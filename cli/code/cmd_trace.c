@@ -59,7 +59,7 @@ static const struct opt opts[] = {
 	DEMANGLE_OPT_OFF(AT(no_demangle)),
 	{0, "backend", OPT_TEXT, "auto|uprobe_multi|uprobe", AT(backend), "how probes are attached (auto)"},
 	{0, "ring", OPT_COUNT, "KIB", AT(ring_kib), "size of the buffer between kernel and cairn (8192)"},
-	SIDECAR_OPT_PACK(AT(wish.file)),
+	SIDECAR_OPT_SIDECAR(AT(wish.file)),
 	SIDECAR_OPT_NO_CACHE(AT(wish.no_cache)),
 	SIDECAR_OPT_DEBUGINFOD(AT(wish.debuginfod)),
 	SIDECAR_OPT_NONE(AT(wish.none)),
@@ -278,9 +278,9 @@ static void tell_added(const struct cairn_trace *t, const char *text, uint32_t f
  */
 static void tell_trouble(struct session *session)
 {
-	for (size_t i = 0; i < session->n_packs; i++)
-		if (sidecar_trouble(session->packs[i]) && session->n_unkept < KEPT_FILES_MAX)
-			session->unkept[session->n_unkept++] = session->pack_bins[i];
+	for (size_t i = 0; i < session->n_sidecars; i++)
+		if (sidecar_trouble(session->sidecars[i]) && session->n_unkept < KEPT_FILES_MAX)
+			session->unkept[session->n_unkept++] = session->sidecar_bins[i];
 }
 
 static int add_probes(struct session *session, const struct operands *operands)
@@ -317,14 +317,14 @@ static uint32_t at_most_32_bits(unsigned long value)
 	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
-static int find_pack(void *ctx, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err)
+static int find_sidecar(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret, struct cairn_err *err)
 {
 	struct session *session = ctx;
 	int r = sidecar_find(&session->wish, bin, ret, err);
 
-	if (!r && *ret && session->n_packs < KEPT_FILES_MAX) {
-		session->pack_bins[session->n_packs] = bin;
-		session->packs[session->n_packs++] = *ret;
+	if (!r && *ret && session->n_sidecars < KEPT_FILES_MAX) {
+		session->sidecar_bins[session->n_sidecars] = bin;
+		session->sidecars[session->n_sidecars++] = *ret;
 	}
 	if (!r && !*ret && cairn_binary_has_dwarf(bin) && session->n_unkept < KEPT_FILES_MAX)
 		session->unkept[session->n_unkept++] = bin;
@@ -349,8 +349,8 @@ static int open_trace(const struct trace_values *values, const struct command *c
 		.follow_children = values->children,
 		.no_move = values->no_move,
 		.assume_unmodified = values->assume_unmodified,
-		.find_pack = find_pack,
-		.find_pack_ctx = session,
+		.find_sidecar = find_sidecar,
+		.find_sidecar_ctx = session,
 		.show_name = shown_name,
 		.backend = backend_of(values->backend),
 		.ring_bytes = at_most_32_bits(values->ring_kib > UINT32_MAX / 1024 ? UINT32_MAX : values->ring_kib * 1024),

@@ -123,33 +123,33 @@ static int dump_rows(const struct cairn_binary *bin, const struct dump_values *v
 	return STATUS_YES;
 }
 
-/* What cairn pack made of a binary, without that one. */
+/* What cairn sidecar made of a binary, without that one. */
 static int dump_sidecar(const char *path, bool json)
 {
 	struct cairn_err err = {0};
-	struct cairn_pack *pack;
+	struct cairn_sidecar *sidecar;
 	struct cairn_unwind *table;
 	size_t size;
-	int r = cairn_pack_open(path, NULL, &pack, &err);
+	int r = cairn_sidecar_open(path, NULL, &sidecar, &err);
 
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
-	sidecar_say_unbound(pack);
-	const void *bytes = cairn_pack_section(pack, ".cairn.cfi", &size);
+	sidecar_say_unbound(sidecar);
+	const void *bytes = cairn_sidecar_section(sidecar, ".cairn.cfi", &size);
 	if (!bytes) {
-		int status = sidecar_trouble(pack);
+		int status = sidecar_trouble(sidecar);
 
-		cairn_pack_close(pack);
+		cairn_sidecar_close(sidecar);
 		return status ? status : fail(STATUS_NO, "%s: has no unwind rows: neither had its binary, or an older cairn made it", path);
 	}
 	r = cairn_unwind_open_mem(bytes, size, path, &table, &err);
 	if (r < 0) {
-		cairn_pack_close(pack);
+		cairn_sidecar_close(sidecar);
 		return fail_err(r, &err, STATUS_NO);
 	}
 	put_rows(table, json);
 	cairn_unwind_close(table);
-	cairn_pack_close(pack);
+	cairn_sidecar_close(sidecar);
 	return STATUS_YES;
 }
 

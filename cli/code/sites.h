@@ -14,7 +14,7 @@
 #include "json.h"
 #include "style.h"
 
-struct cairn_pack;
+struct cairn_sidecar;
 
 /* A file that is being asked about. */
 struct view {
@@ -59,9 +59,9 @@ int sites_coverage(const struct view *view);
 /*
  * Every place of the file where a uprobe is lost or does harm; an exit status.
  *
- * @pack  whose functions and names are asked; NULL: the binary's
+ * @sidecar  whose functions and names are asked; NULL: the binary's
  */
-int sites_hazards(const struct view *view, const struct cairn_pack *pack);
+int sites_hazards(const struct view *view, const struct cairn_sidecar *sidecar);
 
 /*
  * sites_emit - definitions that another tool takes

@@ -68,7 +68,7 @@ static void tally_add(struct tally *total, const struct tally *one)
 static void put_tally(struct json *j, const struct tally *tally)
 {
 	json_uint(j, "places", tally->places);
-	json_uint(j, "entries", tally->kinds[CAIRN_SITE_ENTRY]);
+	json_uint(j, "entries", tally->kinds[CAIRN_SITE_OUT_OF_LINE]);
 	json_uint(j, "inlined", tally->kinds[CAIRN_SITE_INLINED]);
 	json_uint(j, "parts", tally->kinds[CAIRN_SITE_PART]);
 	json_uint(j, "without_code", tally->without_code);
@@ -107,7 +107,7 @@ static void print_function(const struct view *view, const struct cairn_function 
 
 	view_source(function->decl_file, function->decl_line, 0, source, sizeof(source));
 	fprintf(view->out, "%6" PRIu64 " %7" PRIu64 " %7" PRIu64 " %7" PRIu64 " %7" PRIu64 "  %s",
-		tally->kinds[CAIRN_SITE_ENTRY], tally->kinds[CAIRN_SITE_INLINED],
+		tally->kinds[CAIRN_SITE_OUT_OF_LINE], tally->kinds[CAIRN_SITE_INLINED],
 		tally->covered[COVERED_ALL], tally->covered[COVERED_SOME], tally->covered[COVERED_NONE],
 		view->style.name);
 	say_name(view->out, function->name);
@@ -143,7 +143,7 @@ static void print_total(const struct view *view, const struct tally *total)
 
 	fprintf(view->out, "\n%" PRIu64 " functions, %" PRIu64 " places: %" PRIu64 " bodies, %" PRIu64
 		" inlined, %" PRIu64 " split-off parts; %" PRIu64 " inlined copies without code\n",
-		total->functions, total->places, total->kinds[CAIRN_SITE_ENTRY], inlined,
+		total->functions, total->places, total->kinds[CAIRN_SITE_OUT_OF_LINE], inlined,
 		total->kinds[CAIRN_SITE_PART], total->without_code);
 	fprintf(view->out, "inlined places by their arguments:\n");
 	print_share(view, "all known", total->covered[COVERED_ALL], inlined);

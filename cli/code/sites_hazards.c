@@ -11,7 +11,7 @@
 
 struct walk {
 	const struct view *view;
-	const struct cairn_pack *pack; /* NULL: symbols are the binary's */
+	const struct cairn_sidecar *sidecar; /* NULL: symbols are the binary's */
 	/* By kind; a kind that this program does not know yet would be counted in the last. */
 	uint64_t counts[32];
 	uint64_t total;
@@ -31,7 +31,7 @@ static struct place place_of(const struct walk *walk, struct cairn_vaddr at)
 	struct cairn_vaddr start;
 
 	place.has_off = cairn_binary_foff(bin, at, &place.off);
-	place.has_symbol = walk->pack ? cairn_pack_symbol_of(walk->pack, at, &place.symbol, &start)
+	place.has_symbol = walk->sidecar ? cairn_sidecar_symbol_of(walk->sidecar, at, &place.symbol, &start)
 				      : cairn_binary_symbol_of(bin, at, &place.symbol, &start);
 	if (place.has_symbol)
 		place.symbol_off = at.v - start.v;
@@ -83,11 +83,11 @@ static int visit(void *ctx, struct cairn_vaddr at, enum cairn_hazard hazard)
 	return ferror(walk->view->out) ? -EPIPE : 0;
 }
 
-int sites_hazards(const struct view *view, const struct cairn_pack *pack)
+int sites_hazards(const struct view *view, const struct cairn_sidecar *sidecar)
 {
-	struct walk walk = {.view = view, .pack = pack};
+	struct walk walk = {.view = view, .sidecar = sidecar};
 	struct cairn_err err = {0};
-	int r = pack ? cairn_pack_hazards(pack, view->bin, visit, &walk, &err) : cairn_hazards(view->bin, visit, &walk, &err);
+	int r = sidecar ? cairn_sidecar_hazards(sidecar, view->bin, visit, &walk, &err) : cairn_hazards(view->bin, visit, &walk, &err);
 
 	if (r == -EPIPE)
 		return STATUS_NOT_HERE;

@@ -5,7 +5,7 @@
 static const char *kind_word(enum cairn_site_kind kind)
 {
 	switch (kind) {
-	case CAIRN_SITE_ENTRY:
+	case CAIRN_SITE_OUT_OF_LINE:
 		return "entry";
 	case CAIRN_SITE_INLINED:
 		return "inlined";
@@ -24,7 +24,7 @@ static const char *rule_word(enum cairn_address_rule rule)
 		return "entry-pc";
 	case CAIRN_AT_FIRST_RANGE:
 		return "first-range";
-	case CAIRN_AT_WAY_IN:
+	case CAIRN_AT_CFG_ENTRY:
 		return "way-in";
 	case CAIRN_AT_ENTRY_ROW:
 		return "entry-row";
@@ -90,14 +90,14 @@ static void put_args(const struct view *view, struct json *j, const struct cairn
 	json_close(j);
 }
 
-static void put_doubts(struct json *j, const struct cairn_site *site)
+static void put_caveats(struct json *j, const struct cairn_site *site)
 {
-	json_open(j, "count_doubts", '[');
-	for (uint32_t bit = 1; bit && bit <= site->count_doubts; bit <<= 1)
-		if (site->count_doubts & bit)
-			json_text(j, NULL, cairn_count_doubt_id(bit));
+	json_open(j, "count_caveats", '[');
+	for (uint32_t bit = 1; bit && bit <= site->count_caveats; bit <<= 1)
+		if (site->count_caveats & bit)
+			json_text(j, NULL, cairn_count_caveat_id(bit));
 	json_close(j);
-	json_uint(j, "entered_behind", site->n_behind);
+	json_uint(j, "entered_behind", site->n_bypasses);
 }
 
 static void put_where(const struct view *view, struct json *j, const struct cairn_site *site)
@@ -141,7 +141,7 @@ static void put_site(const struct view *view, const struct cairn_function *funct
 	json_text(&j, "hazard",
 		  site->hazard == CAIRN_HAZARD_NONE ? NULL : cairn_hazard_id(site->hazard));
 	json_uint(&j, "shared", site->n_shared);
-	put_doubts(&j, site);
+	put_caveats(&j, site);
 	json_hex(&j, "die", site->die);
 	json_close(&j);
 }

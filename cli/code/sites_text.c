@@ -293,12 +293,12 @@ static void put_remarks(struct text *t, const struct style *style, const struct 
 		text_put_decimal(t, site->n_shared - 1);
 		text_put(t, " more of this function\n");
 	}
-	for (uint32_t bit = 1; bit && bit <= site->count_doubts; bit <<= 1) {
-		if (!(site->count_doubts & bit))
+	for (uint32_t bit = 1; bit && bit <= site->count_caveats; bit <<= 1) {
+		if (!(site->count_caveats & bit))
 			continue;
 		text_put_spaces(t, indent);
 		text_put(t, style->faint);
-		text_put(t, cairn_count_doubt_text(bit));
+		text_put(t, cairn_count_caveat_text(bit));
 		text_put(t, style->off);
 		text_put(t, "\n");
 	}
@@ -349,12 +349,12 @@ static void print_summary(const struct view *view, const struct cairn_function *
 
 	for (uint32_t i = 0; i < function->n_sites; i++) {
 		kinds[function->sites[i].kind]++;
-		doubtful += function->sites[i].count_doubts != 0;
+		doubtful += function->sites[i].count_caveats != 0;
 		counts[site_coverage(&function->sites[i])]++;
 	}
 	fprintf(view->out, "  %s%" PRIu32 " %s: %" PRIu32 " %s, %" PRIu32 " inlined", view->style.faint,
-		function->n_sites, function->n_sites == 1 ? "place" : "places", kinds[CAIRN_SITE_ENTRY],
-		kinds[CAIRN_SITE_ENTRY] == 1 ? "body" : "bodies", kinds[CAIRN_SITE_INLINED]);
+		function->n_sites, function->n_sites == 1 ? "place" : "places", kinds[CAIRN_SITE_OUT_OF_LINE],
+		kinds[CAIRN_SITE_OUT_OF_LINE] == 1 ? "body" : "bodies", kinds[CAIRN_SITE_INLINED]);
 	if (kinds[CAIRN_SITE_PART])
 		fprintf(view->out, ", %" PRIu32 " split off", kinds[CAIRN_SITE_PART]);
 	if (doubtful)

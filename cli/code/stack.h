@@ -24,7 +24,7 @@ struct stack_names {
 	size_t n_debug;
 	struct stack_file *files; /* for which one was made */
 	size_t n;
-	const struct cairn_pack **found; /* for the walk, which closes them */
+	const struct cairn_sidecar **found; /* for the walk, which closes them */
 	size_t n_found;
 	struct stack_memo memo;
 	/* The lines of one frame, written over for the next. */
@@ -42,12 +42,12 @@ struct stack_place {
 	const char *unnamed; /* why there is no name; NULL: there is one, or nothing is there */
 	/* Their parameters: of functions[i] that of active[i], valid when has_active. */
 	bool has_active;
-	const struct cairn_active *active; /* until the next frame's */
+	const struct cairn_scope *active; /* until the next frame's */
 	struct cairn_sites *sites;
 };
 
-/* find_pack of struct cairn_stacks_opts; @ctx is a struct stack_names. */
-int stack_names_find_pack(void *ctx, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err);
+/* find_sidecar of struct cairn_stacks_opts; @ctx is a struct stack_names. */
+int stack_names_find_sidecar(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret, struct cairn_err *err);
 
 /* @names has what the caller wishes. False: no memory. stack_names_fini() in both cases. */
 bool stack_names_init(struct stack_names *names);

@@ -49,7 +49,7 @@ static struct cairn_binary *fetched(const struct stack_names *names, const struc
 
 static bool has_args(const struct cairn_stack_frame *frame)
 {
-	return frame->pack && cairn_pack_has_args(frame->pack);
+	return frame->sidecar && cairn_sidecar_has_args(frame->sidecar);
 }
 
 static void say_none(const struct cairn_binary *bin, const char *why)
@@ -67,9 +67,9 @@ static struct cairn_sites *open_sites(const struct stack_names *names, const str
 	int r = cairn_binary_has_dwarf(bin) ? cairn_sites_open(bin, &opts, &sites, &err) : 0;
 
 	/* Where there is a sidecar its names would look as if nothing was missing. */
-	if (!cairn_binary_has_dwarf(bin) && frame->pack && cairn_pack_has_places(frame->pack))
+	if (!cairn_binary_has_dwarf(bin) && frame->sidecar && cairn_sidecar_has_sites(frame->sidecar))
 		say_none(bin, "its debug information is not here, and its sidecar was made without them. Where the debug information "
-			      "is, cairn pack --args FILE makes one that has them; --debuginfod asks for the debug information");
+			      "is, cairn sidecar --args FILE makes one that has them; --debuginfod asks for the debug information");
 	if (r < 0)
 		say_none(bin, err.msg);
 	return r < 0 ? NULL : sites;
@@ -80,7 +80,7 @@ static bool open_sidecar(const struct cairn_stack_frame *frame, struct stack_deb
 {
 	struct cairn_err err = {0};
 
-	if (cairn_pack_sites(frame->pack, frame->bin, &debug->sites, &err) < 0) {
+	if (cairn_sidecar_sites(frame->sidecar, frame->bin, &debug->sites, &err) < 0) {
 		say_none(frame->bin, err.msg);
 		return false;
 	}
@@ -114,7 +114,7 @@ static struct stack_debug *debug_of(struct stack_names *names, const struct cair
 
 /* As cairn_sites_at(); 0 where it cannot be asked, or not again. A sidecar that cannot answer gives way to the debug information. */
 static int ask(struct stack_names *names, const struct cairn_stack_frame *frame, struct stack_debug *debug,
-	       const struct cairn_active **ret)
+	       const struct cairn_scope **ret)
 {
 	struct cairn_vaddr pc = {frame->vaddr.v + !frame->is_exact};
 	struct cairn_err err = {0};
@@ -136,7 +136,7 @@ static int ask(struct stack_names *names, const struct cairn_stack_frame *frame,
 }
 
 /* Whether both tell the same functions; of a frame that has its symbol only, the outermost is the one. */
-static bool agree(const struct stack_place *place, const struct cairn_active *active, size_t n)
+static bool agree(const struct stack_place *place, const struct cairn_scope *active, size_t n)
 {
 	if (place->n != n)
 		return false;
@@ -151,7 +151,7 @@ void stack_args_find(struct stack_names *names, const struct cairn_thread_stack 
 		     struct stack_place *place)
 {
 	const struct cairn_stack_frame *frame = thread->frames[number];
-	const struct cairn_active *active;
+	const struct cairn_scope *active;
 	struct stack_debug *debug;
 	int n;
 

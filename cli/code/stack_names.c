@@ -8,14 +8,14 @@
 
 struct stack_file {
 	const struct cairn_binary *bin;
-	struct cairn_pack *pack; /* NULL: symbols only */
+	struct cairn_sidecar *sidecar; /* NULL: symbols only */
 };
 
-int stack_names_find_pack(void *ctx, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err)
+int stack_names_find_sidecar(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret, struct cairn_err *err)
 {
 	struct stack_names *names = ctx;
 	int r = sidecar_find(&names->wish, bin, ret, err);
-	const struct cairn_pack **grown;
+	const struct cairn_sidecar **grown;
 
 	if (r || !*ret)
 		return r;
@@ -35,58 +35,58 @@ void stack_names_tell_trouble(const struct stack_names *names)
 }
 
 /* The process goes on by now: a download stops nobody. */
-static struct cairn_pack *asked_for(const struct stack_names *names, const struct cairn_binary *bin)
+static struct cairn_sidecar *asked_for(const struct stack_names *names, const struct cairn_binary *bin)
 {
 	struct sidecar_wish wish = names->wish;
-	struct cairn_pack *pack = NULL;
+	struct cairn_sidecar *sidecar = NULL;
 	struct cairn_err err = {0};
 
 	wish.debuginfod = names->debuginfod;
-	if (sidecar_find(&wish, bin, &pack, &err) < 0)
+	if (sidecar_find(&wish, bin, &sidecar, &err) < 0)
 		fail_told(STATUS_YES, &err);
-	return pack;
+	return sidecar;
 }
 
 /* That of a file that had none when its first frame was walked through. */
-static const struct cairn_pack *made_pack_of(struct stack_names *names, const struct cairn_binary *bin, struct cairn_vaddr at)
+static const struct cairn_sidecar *made_sidecar_of(struct stack_names *names, const struct cairn_binary *bin, struct cairn_vaddr at)
 {
 	struct stack_file *grown;
-	struct cairn_pack *pack = NULL;
+	struct cairn_sidecar *sidecar = NULL;
 
 	for (size_t i = 0; i < names->n; i++)
 		if (names->files[i].bin == bin)
-			return names->files[i].pack;
+			return names->files[i].sidecar;
 	if (cairn_binary_has_dwarf(bin))
-		sidecar_make(bin, &names->wish, &pack);
+		sidecar_make(bin, &names->wish, &sidecar);
 	else if (names->debuginfod)
-		pack = asked_for(names, bin);
+		sidecar = asked_for(names, bin);
 	/* The one that is there may be the one that the walk has just refused. */
-	if (pack && !cairn_pack_covers(pack, at)) {
-		struct cairn_pack *another = sidecar_another(bin, &names->wish, pack);
+	if (sidecar && !cairn_sidecar_covers(sidecar, at)) {
+		struct cairn_sidecar *another = sidecar_another(bin, &names->wish, sidecar);
 
-		cairn_pack_close(pack);
-		pack = another;
+		cairn_sidecar_close(sidecar);
+		sidecar = another;
 	}
 	grown = realloc(names->files, (names->n + 1) * sizeof(*grown));
 	if (grown) {
 		names->files = grown;
-		grown[names->n++] = (struct stack_file){bin, pack};
+		grown[names->n++] = (struct stack_file){bin, sidecar};
 	}
-	return pack;
+	return sidecar;
 }
 
-static const struct cairn_pack *pack_of(struct stack_names *names, const struct cairn_stack_frame *frame)
+static const struct cairn_sidecar *sidecar_of(struct stack_names *names, const struct cairn_stack_frame *frame)
 {
-	if (frame->pack || !frame->bin || names->symbols_only)
-		return frame->pack;
-	return made_pack_of(names, frame->bin, frame->vaddr);
+	if (frame->sidecar || !frame->bin || names->symbols_only)
+		return frame->sidecar;
+	return made_sidecar_of(names, frame->bin, frame->vaddr);
 }
 
-static bool symbol_of(const struct cairn_pack *pack, const struct cairn_stack_frame *frame, const char **ret_name,
+static bool symbol_of(const struct cairn_sidecar *sidecar, const struct cairn_stack_frame *frame, const char **ret_name,
 		      struct cairn_vaddr *ret_start)
 {
-	if (pack)
-		return cairn_pack_symbol_of(pack, frame->vaddr, ret_name, ret_start);
+	if (sidecar)
+		return cairn_sidecar_symbol_of(sidecar, frame->vaddr, ret_name, ret_start);
 	return frame->bin && cairn_binary_symbol_of(frame->bin, frame->vaddr, ret_name, ret_start);
 }
 
@@ -104,21 +104,21 @@ static void take_names_of_frame(const struct cairn_stack_frame *frame, struct st
 
 void stack_names_find(struct stack_names *names, const struct cairn_stack_frame *frame, struct stack_place *ret)
 {
-	const struct cairn_pack *pack = pack_of(names, frame);
+	const struct cairn_sidecar *sidecar = sidecar_of(names, frame);
 	struct cairn_vaddr start;
 	const char *symbol;
 
 	ret->n = 0;
 	ret->has_start = ret->has_active = false;
 	ret->unnamed = NULL;
-	if (pack && !names->symbols_only)
-		ret->n = cairn_pack_frames(pack, frame->vaddr, ret->functions, CAIRN_FRAMES_MAX);
+	if (sidecar && !names->symbols_only)
+		ret->n = cairn_sidecar_frames(sidecar, frame->vaddr, ret->functions, CAIRN_FRAMES_MAX);
 	/* What has a damaged sidecar is named by the symbols of the file. */
-	if (pack && cairn_pack_trouble(pack, NULL) < 0) {
-		pack = NULL;
+	if (sidecar && cairn_sidecar_trouble(sidecar, NULL) < 0) {
+		sidecar = NULL;
 		ret->n = 0;
 	}
-	if (symbol_of(pack, frame, &symbol, &start)) {
+	if (symbol_of(sidecar, frame, &symbol, &start)) {
 		ret->has_start = true;
 		ret->off = frame->vaddr.v - start.v + !frame->is_exact;
 		if (!ret->n)
@@ -141,7 +141,7 @@ void stack_names_fini(struct stack_names *names)
 	free(names->lines_text);
 	stack_memo_fini(&names->memo);
 	for (size_t i = 0; i < names->n; i++)
-		cairn_pack_close(names->files[i].pack);
+		cairn_sidecar_close(names->files[i].sidecar);
 	free(names->files);
 	free(names->found);
 	stack_args_fini(names);

@@ -21,9 +21,9 @@ struct session {
 	const struct cairn_binary *unkept[KEPT_FILES_MAX];
 	size_t n_unkept;
 	/* Sidecars that answered, and of which binaries. */
-	const struct cairn_pack *packs[KEPT_FILES_MAX];
-	const struct cairn_binary *pack_bins[KEPT_FILES_MAX];
-	size_t n_packs;
+	const struct cairn_sidecar *sidecars[KEPT_FILES_MAX];
+	const struct cairn_binary *sidecar_bins[KEPT_FILES_MAX];
+	size_t n_sidecars;
 	FILE *out;           /* events, and in JSON the summary */
 	bool json;
 	bool fail_on_loss;

@@ -17,7 +17,7 @@
 /* ---- the plan ---- */
 
 /* Where a value that is a parameter is at a place; of an expression only the text is there. */
-static void plan_value(const struct cairn_trace_probe *probe, const struct cairn_trace_place *place, uint32_t value,
+static void plan_value(const struct cairn_trace_probe *probe, const struct cairn_trace_site *place, uint32_t value,
 		       FILE *out)
 {
 	const char *text = probe->values[value].text;
@@ -37,7 +37,7 @@ static void plan_value(const struct cairn_trace_probe *probe, const struct cairn
 	}
 }
 
-static void plan_text(const struct cairn_trace *t, const struct cairn_trace_place *place, bool verbose, FILE *out)
+static void plan_text(const struct cairn_trace *t, const struct cairn_trace_site *place, bool verbose, FILE *out)
 {
 	const struct cairn_trace_probe *probe = cairn_trace_probe(t, place->probe);
 	char text[1024];
@@ -47,9 +47,9 @@ static void plan_text(const struct cairn_trace *t, const struct cairn_trace_plac
 		place->refused ? place->refused : "");
 	if (place->refused)
 		return;
-	for (uint32_t bit = 1; bit && bit <= place->site->count_doubts; bit <<= 1)
-		if (place->site->count_doubts & bit)
-			say(out, "      %s\n", cairn_count_doubt_text(bit));
+	for (uint32_t bit = 1; bit && bit <= place->site->count_caveats; bit <<= 1)
+		if (place->site->count_caveats & bit)
+			say(out, "      %s\n", cairn_count_caveat_text(bit));
 	if (place->moved)
 		say(out, "      probed at 0x%" PRIx64 ", a cheaper instruction of the same block\n", place->at.v);
 	for (uint32_t i = 0; i < probe->n_values; i++)
@@ -58,7 +58,7 @@ static void plan_text(const struct cairn_trace *t, const struct cairn_trace_plac
 		say(out, "      fetched by program %" PRIu32 "\n", place->program);
 }
 
-static void plan_json(const struct cairn_trace *t, const struct cairn_trace_place *place, FILE *out)
+static void plan_json(const struct cairn_trace *t, const struct cairn_trace_site *place, FILE *out)
 {
 	const struct cairn_trace_probe *probe = cairn_trace_probe(t, place->probe);
 	struct json j = {.out = out};
@@ -75,10 +75,10 @@ static void plan_json(const struct cairn_trace *t, const struct cairn_trace_plac
 	json_bool(&j, "moved", place->moved);
 	json_bool(&j, "emulated", place->emulated);
 	json_text(&j, "refused", place->refused);
-	json_open(&j, "count_doubts", '[');
-	for (uint32_t bit = 1; bit && bit <= place->site->count_doubts; bit <<= 1)
-		if (place->site->count_doubts & bit)
-			json_text(&j, NULL, cairn_count_doubt_id(bit));
+	json_open(&j, "count_caveats", '[');
+	for (uint32_t bit = 1; bit && bit <= place->site->count_caveats; bit <<= 1)
+		if (place->site->count_caveats & bit)
+			json_text(&j, NULL, cairn_count_caveat_id(bit));
 	json_close(&j);
 	json_open(&j, "unavailable", '{');
 	for (uint32_t i = 0; i < probe->n_values; i++)
@@ -94,7 +94,7 @@ static void plan_probe(const struct session *session, const struct cairn_trace_p
 		say(session->out, "%s  %" PRIu32 " %s in %s\n", probe->text, probe->n_places,
 			probe->n_places == 1 ? "place" : "places", probe->path);
 	for (uint32_t i = 0; i < probe->n_places; i++) {
-		const struct cairn_trace_place *place = cairn_trace_place(session->trace, probe->first_place + i);
+		const struct cairn_trace_site *place = cairn_trace_site(session->trace, probe->first_place + i);
 
 		if (session->json)
 			plan_json(session->trace, place, session->out);
@@ -144,8 +144,8 @@ void trace_refusals(const struct cairn_trace *t, FILE *out)
 	uint32_t shown = 0, more = 0;
 	char text[1024];
 
-	for (uint32_t i = 0; i < cairn_trace_n_places(t); i++) {
-		const struct cairn_trace_place *place = cairn_trace_place(t, i);
+	for (uint32_t i = 0; i < cairn_trace_n_sites(t); i++) {
+		const struct cairn_trace_site *place = cairn_trace_site(t, i);
 
 		if (!place->refused)
 			continue;
@@ -163,39 +163,39 @@ void trace_refusals(const struct cairn_trace *t, FILE *out)
 		say(out, "  and %" PRIu32 " more; cairn trace --dry-run lists them all\n", more);
 }
 
-static uint32_t n_doubtful(const struct cairn_trace *t)
+static uint32_t n_with_caveats(const struct cairn_trace *t)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < cairn_trace_n_places(t); i++) {
-		const struct cairn_trace_place *place = cairn_trace_place(t, i);
+	for (uint32_t i = 0; i < cairn_trace_n_sites(t); i++) {
+		const struct cairn_trace_site *place = cairn_trace_site(t, i);
 
-		n += !place->refused && place->site->count_doubts;
+		n += !place->refused && place->site->count_caveats;
 	}
 	return n;
 }
 
 /* Where events may not be as many as calls; said before the first one. */
-static void tell_doubtful(const struct cairn_trace *t, FILE *out)
+static void report_caveats(const struct cairn_trace *t, FILE *out)
 {
-	uint32_t shown = 0, n = n_doubtful(t);
+	uint32_t shown = 0, n = n_with_caveats(t);
 	char text[1024];
 
 	if (n)
 		say(out, "events may not be as many as calls at %" PRIu32 " of these places:\n", n);
-	for (uint32_t i = 0; i < cairn_trace_n_places(t) && shown < REFUSALS_MAX; i++) {
-		const struct cairn_trace_place *place = cairn_trace_place(t, i);
+	for (uint32_t i = 0; i < cairn_trace_n_sites(t) && shown < REFUSALS_MAX; i++) {
+		const struct cairn_trace_site *place = cairn_trace_site(t, i);
 
-		if (place->refused || !place->site->count_doubts)
+		if (place->refused || !place->site->count_caveats)
 			continue;
 		shown++;
 		cairn_site_text(cairn_trace_probe(t, place->probe)->function, place->site, shown_name, text,
 				sizeof(text));
 		say(out, "  %s %s (0x%" PRIx64 ")", cairn_trace_probe(t, place->probe)->function->name, text,
 			place->site->at.v);
-		for (uint32_t bit = 1; bit && bit <= place->site->count_doubts; bit <<= 1)
-			if (place->site->count_doubts & bit)
-				say(out, ": %s", cairn_count_doubt_text(bit));
+		for (uint32_t bit = 1; bit && bit <= place->site->count_caveats; bit <<= 1)
+			if (place->site->count_caveats & bit)
+				say(out, ": %s", cairn_count_caveat_text(bit));
 		fputc('\n', out);
 	}
 	if (n > shown)
@@ -226,7 +226,7 @@ void trace_attached(const struct session *session, unsigned int n_places)
 		session->has_command ? "" : "; Ctrl-C ends and removes them");
 	tell_running_children(session);
 	trace_refusals(session->trace, stderr);
-	tell_doubtful(session->trace, stderr);
+	report_caveats(session->trace, stderr);
 	fflush(stderr);
 }
 
@@ -349,8 +349,8 @@ static void summary_text(const struct session *session, const struct cairn_trace
 	if (stats->children_known && stats->n_children && !stats->children_followed)
 		say(stderr, "%" PRIu64 " child %s not traced; -f follows %s\n", stats->n_children,
 			stats->n_children == 1 ? "process was" : "processes were", stats->n_children == 1 ? "it" : "them");
-	if (n_doubtful(session->trace))
-		say(stderr, "at %" PRIu32 " places events may not be as many as calls\n", n_doubtful(session->trace));
+	if (n_with_caveats(session->trace))
+		say(stderr, "at %" PRIu32 " places events may not be as many as calls\n", n_with_caveats(session->trace));
 	say(stderr, "%" PRIu32 " of %" PRIu32 " places, %" PRIu32 " %s; attached in %.1f ms, detached in %.1f ms\n",
 		stats->n_attached, stats->n_attached + stats->n_refused, stats->n_links,
 		stats->n_links == 1 ? "link" : "links", (double)stats->attach_ns / 1e6,
@@ -383,7 +383,7 @@ static void summary_json(const struct session *session, const struct cairn_trace
 	json_uint(&j, "places", stats->n_attached + stats->n_refused);
 	json_uint(&j, "attached", stats->n_attached);
 	json_uint(&j, "refused", stats->n_refused);
-	json_uint(&j, "doubtful", n_doubtful(session->trace));
+	json_uint(&j, "doubtful", n_with_caveats(session->trace));
 	put_counts(&j, &stats->total);
 	json_uint(&j, "missed", stats->missed);
 	json_text(&j, "backend", backend_word(stats->backend));

@@ -96,7 +96,7 @@ extern const struct cmd cmd_unwind_dump;
 extern const struct cmd cmd_unwind_encode;
 extern const struct cmd cmd_code;
 extern const struct cmd cmd_code_run;
-extern const struct cmd cmd_pack;
+extern const struct cmd cmd_sidecar;
 extern const struct cmd cmd_btf_dump;
 extern const struct cmd cmd_btf_check;
 extern const struct cmd cmd_btf_convert;

@@ -17,7 +17,7 @@ const struct cmd *const cmds[] = {
 	&cmd_unwind_encode,
 	&cmd_code,
 	&cmd_code_run,
-	&cmd_pack,
+	&cmd_sidecar,
 	&cmd_btf_dump,
 	&cmd_btf_check,
 	&cmd_btf_convert,

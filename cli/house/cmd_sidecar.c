@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cairn pack: make the sidecar of a file; keep the cache small. */
+/* cairn sidecar: make the sidecar of a file; keep the cache small. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "say.h"
 #include "sidecar.h"
 
-struct pack_values {
+struct sidecar_values {
 	struct opt_list debug_dirs;
 	const char *debug_file;
 	const char *out;
@@ -23,7 +23,7 @@ struct pack_values {
 	bool json, verbose, prune, check, lines, btf_inline, args;
 };
 
-#define AT(field) offsetof(struct pack_values, field)
+#define AT(field) offsetof(struct sidecar_values, field)
 
 static const struct opt opts[] = {
 	{'o', "output", OPT_TEXT, "OUT", AT(out), "write the sidecar to OUT; otherwise to FILE.cairn"},
@@ -52,28 +52,28 @@ static const struct opt opts[] = {
 };
 
 static const struct example examples[] = {
-	{"cairn pack vmlinux -v", "make vmlinux.cairn, and show where its bytes go"},
-	{"cairn pack ./server && strip ./server && cairn addr ./server 0x4011d6",
+	{"cairn sidecar vmlinux -v", "make vmlinux.cairn, and show where its bytes go"},
+	{"cairn sidecar ./server && strip ./server && cairn addr ./server 0x4011d6",
 	 "the sidecar answers for the stripped program"},
-	{"cairn pack --args ./server && strip ./server", "cairn stack --args shows the parameters of the stripped program, too"},
-	{"cairn pack vmlinux --debuginfod /srv/sidecars; debuginfod -F /srv/sidecars",
+	{"cairn sidecar --args ./server && strip ./server", "cairn stack --args shows the parameters of the stripped program, too"},
+	{"cairn sidecar vmlinux --debuginfod /srv/sidecars; debuginfod -F /srv/sidecars",
 	 "serve it to all machines that ask with --debuginfod"},
-	{"cairn pack --check server.cairn ./server", "is the sidecar whole, and of this very program?"},
-	{"cairn pack --prune --max 200", "keep at most 200 MiB of sidecars in the cache"},
+	{"cairn sidecar --check server.cairn ./server", "is the sidecar whole, and of this very program?"},
+	{"cairn sidecar --prune --max 200", "keep at most 200 MiB of sidecars in the cache"},
 	{0},
 };
 
-static void tell_json(const char *path, const struct cairn_packed *packed)
+static void tell_json(const char *path, const struct cairn_sidecar_image *image)
 {
 	struct json j = {.out = stdout};
 
 	json_open(&j, NULL, '{');
 	json_text(&j, "path", path);
-	json_uint(&j, "size", packed->size);
-	json_uint(&j, "overlaps", packed->n_overlaps);
+	json_uint(&j, "size", image->size);
+	json_uint(&j, "overlaps", image->n_overlaps);
 	json_open(&j, "sections", '[');
-	for (size_t i = 0; i < packed->n_sections; i++) {
-		const struct cairn_packed_section *s = &packed->sections[i];
+	for (size_t i = 0; i < image->n_sections; i++) {
+		const struct cairn_sidecar_image_section *s = &image->sections[i];
 
 		json_open(&j, NULL, '{');
 		json_text(&j, "name", s->name);
@@ -86,17 +86,17 @@ static void tell_json(const char *path, const struct cairn_packed *packed)
 	json_close(&j);
 }
 
-static void tell_text(const char *path, const struct cairn_packed *packed, bool verbose)
+static void tell_text(const char *path, const struct cairn_sidecar_image *image, bool verbose)
 {
-	for (size_t i = 0; verbose && i < packed->n_sections; i++) {
-		const struct cairn_packed_section *s = &packed->sections[i];
+	for (size_t i = 0; verbose && i < image->n_sections; i++) {
+		const struct cairn_sidecar_image_section *s = &image->sections[i];
 
 		say(stdout, "%10" PRIu64 "  %s", s->size, s->name);
 		if (s->n)
 			say(stdout, "  %" PRIu64 " %s", s->n, s->what);
 		putchar('\n');
 	}
-	say(stdout, "%10zu  %s\n", packed->size, path);
+	say(stdout, "%10zu  %s\n", image->size, path);
 }
 
 /* ---- where it goes ---- */
@@ -106,16 +106,16 @@ static int no_cache(void)
 	return fail(STATUS_NOT_HERE, "there is no cache: neither XDG_CACHE_HOME nor HOME is set");
 }
 
-static void tell(const char *path, const struct cairn_packed *packed, const struct pack_values *values)
+static void tell(const char *path, const struct cairn_sidecar_image *image, const struct sidecar_values *values)
 {
 	if (values->json)
-		tell_json(path, packed);
+		tell_json(path, image);
 	else
-		tell_text(path, packed, values->verbose);
+		tell_text(path, image, values->verbose);
 }
 
 /* "DIR/0123abcd.cairn.debug" for a server, else as --output says, else beside @file; to be freed. */
-static char *path_for(const struct cairn_binary *bin, const char *file, const struct pack_values *values)
+static char *path_for(const struct cairn_binary *bin, const char *file, const struct sidecar_values *values)
 {
 	size_t len, n = values->served ? strlen(values->served) : 0;
 	const uint8_t *id = cairn_binary_build_id(bin, &len);
@@ -135,11 +135,11 @@ static char *path_for(const struct cairn_binary *bin, const char *file, const st
 	return path;
 }
 
-static int write_wrapped(const struct cairn_packed *packed, const char *path, struct cairn_err *err)
+static int write_wrapped(const struct cairn_sidecar_image *image, const char *path, struct cairn_err *err)
 {
 	void *file;
 	size_t size;
-	int r = cairn_pack_wrap(packed->bytes, packed->size, path, &file, &size, err);
+	int r = cairn_sidecar_wrap(image->bytes, image->size, path, &file, &size, err);
 
 	if (r < 0)
 		return r;
@@ -148,50 +148,50 @@ static int write_wrapped(const struct cairn_packed *packed, const char *path, st
 	return r;
 }
 
-static int make_at(const struct cairn_binary *bin, const struct pack_values *values, const char *path)
+static int make_at(const struct cairn_binary *bin, const struct sidecar_values *values, const char *path)
 {
-	struct cairn_pack_make_opts make_opts = {.size = sizeof(make_opts), .threads = (unsigned int)values->jobs,
+	struct cairn_sidecar_make_opts make_opts = {.size = sizeof(make_opts), .threads = (unsigned int)values->jobs,
 						 .places = !values->lines,
 						 .btf_inline = values->btf_inline,
 						 .args = values->args};
-	struct cairn_packed packed;
+	struct cairn_sidecar_image image;
 	struct cairn_err err = {0};
-	int r = cairn_pack_make(bin, &make_opts, &packed, &err);
+	int r = cairn_sidecar_make(bin, &make_opts, &image, &err);
 
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NOT_HERE);
-	warn_of_missing_dwo(packed.n_missing, packed.missing, "what only they describe is not in the sidecar");
-	r = values->served ? write_wrapped(&packed, path, &err) : cairn_file_write(path, packed.bytes, packed.size, &err);
-	if (r >= 0 && packed.n_left_out)
-		fail(STATUS_YES, "%s: %u damaged unit%s left out: %s", cairn_binary_path(bin), packed.n_left_out,
-		     packed.n_left_out == 1 ? "" : "s", packed.left_out_why.msg);
+	warn_of_missing_dwo(image.n_missing, image.missing, "what only they describe is not in the sidecar");
+	r = values->served ? write_wrapped(&image, path, &err) : cairn_file_write(path, image.bytes, image.size, &err);
+	if (r >= 0 && image.n_left_out)
+		fail(STATUS_YES, "%s: %u damaged unit%s left out: %s", cairn_binary_path(bin), image.n_left_out,
+		     image.n_left_out == 1 ? "" : "s", image.left_out_why.msg);
 	if (r >= 0)
-		tell(path, &packed, values);
-	cairn_packed_free(&packed);
+		tell(path, &image, values);
+	cairn_sidecar_image_free(&image);
 	return r < 0 ? fail_err(r, &err, STATUS_NOT_HERE) : STATUS_YES;
 }
 
-static int keep(const struct cairn_binary *bin, const struct pack_values *values)
+static int keep(const struct cairn_binary *bin, const struct sidecar_values *values)
 {
 	char dir[4096];
-	struct cairn_pack_search search = {.size = sizeof(search), .threads = (unsigned int)values->jobs,
+	struct cairn_sidecar_search search = {.size = sizeof(search), .threads = (unsigned int)values->jobs,
 					   .cache_dir = dir, .background = values->keep[0], .args = values->args};
-	struct cairn_packed packed;
+	struct cairn_sidecar_image image;
 	struct cairn_err err = {0};
 	int r;
 
 	if (!sidecar_cache_dir(dir, sizeof(dir)))
 		return no_cache();
-	r = cairn_pack_keep(bin, &search, &packed, &err);
+	r = cairn_sidecar_keep(bin, &search, &image, &err);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NOT_HERE);
 	if (r)
-		tell(dir, &packed, values);
-	cairn_packed_free(&packed);
+		tell(dir, &image, values);
+	cairn_sidecar_image_free(&image);
 	return STATUS_YES;
 }
 
-static int make(const char *file, const struct pack_values *values)
+static int make(const char *file, const struct sidecar_values *values)
 {
 	struct cairn_binary_opts bin_opts = {
 		.size = sizeof(bin_opts),
@@ -228,18 +228,18 @@ static int refused(int r, const struct cairn_err *err, int missing)
 
 static int check_against(const char *file, const struct cairn_binary *bin)
 {
-	struct cairn_pack_opts pack_opts = {.size = sizeof(pack_opts), .binary = bin};
-	struct cairn_pack *pack;
+	struct cairn_sidecar_opts sidecar_opts = {.size = sizeof(sidecar_opts), .binary = bin};
+	struct cairn_sidecar *sidecar;
 	struct cairn_err err = {0};
-	int r = cairn_pack_open(file, &pack_opts, &pack, &err);
+	int r = cairn_sidecar_open(file, &sidecar_opts, &sidecar, &err);
 
 	if (r < 0)
 		return refused(r, &err, STATUS_USAGE);
-	sidecar_say_unbound(pack);
-	r = cairn_pack_check(pack, &err);
+	sidecar_say_unbound(sidecar);
+	r = cairn_sidecar_check(sidecar, &err);
 	if (r >= 0 && bin)
-		r = cairn_pack_compare(pack, &err);
-	cairn_pack_close(pack);
+		r = cairn_sidecar_compare(sidecar, &err);
+	cairn_sidecar_close(sidecar);
 	return r < 0 ? refused(r, &err, STATUS_DAMAGED) : STATUS_YES;
 }
 
@@ -257,18 +257,18 @@ static int check(const char *file, const char *binary)
 	return r;
 }
 
-static int prune(const struct pack_values *values)
+static int prune(const struct sidecar_values *values)
 {
 	char dir[4096];
-	uint64_t max = values->max_mib ? (uint64_t)values->max_mib << 20 : CAIRN_PACK_CACHE_BYTES;
-	struct cairn_pack_pruned pruned;
+	uint64_t max = values->max_mib ? (uint64_t)values->max_mib << 20 : CAIRN_SIDECAR_CACHE_BYTES;
+	struct cairn_sidecar_pruned pruned;
 	struct cairn_err err = {0};
 	struct json j = {.out = stdout};
 	int r;
 
 	if (!sidecar_cache_dir(dir, sizeof(dir)))
 		return no_cache();
-	r = cairn_pack_prune(dir, max, &pruned, &err);
+	r = cairn_sidecar_prune(dir, max, &pruned, &err);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_NOT_HERE);
 	if (!values->json) {
@@ -288,7 +288,7 @@ static int prune(const struct pack_values *values)
 
 static int run(void *v, const struct operands *operands)
 {
-	struct pack_values *values = v;
+	struct sidecar_values *values = v;
 	int n_targets = !!values->out + !!values->served + !!values->keep;
 
 	if (n_targets > 1)
@@ -308,7 +308,7 @@ static int run(void *v, const struct operands *operands)
 	if (values->prune)
 		return prune(values);
 	if (!operands->n)
-		return fail(STATUS_USAGE, "a FILE is missing\nTry: cairn pack --help");
+		return fail(STATUS_USAGE, "a FILE is missing\nTry: cairn sidecar --help");
 	if (operands->n > (values->check ? 2 : 1))
 		return fail(STATUS_USAGE, values->check ? "--check is about one SIDECAR and one BINARY" : "one FILE at a time");
 	if (values->check)
@@ -316,12 +316,12 @@ static int run(void *v, const struct operands *operands)
 	return make(operands->items[0], values);
 }
 
-const struct cmd cmd_pack = {
-	.name = "pack",
+const struct cmd cmd_sidecar = {
+	.name = "sidecar",
 	.summary = "make the sidecar of a file: its debug information, ready to be used",
 	.operands = "[FILE [BINARY]]",
 	.opts = opts,
 	.examples = examples,
-	.values_size = sizeof(struct pack_values),
+	.values_size = sizeof(struct sidecar_values),
 	.run = run,
 };

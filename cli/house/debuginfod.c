@@ -138,12 +138,12 @@ static int ask(struct debuginfod_client *client, const char *urls, const uint8_t
 	return fd == -ENOENT || fd >= 0 ? 0 : fd;
 }
 
-enum { HEX_MAX = 2 * CAIRN_PACK_SERVED_ID_MAX + 1 };
+enum { HEX_MAX = 2 * CAIRN_SIDECAR_SERVED_ID_MAX + 1 };
 
 static void put_hex(const uint8_t *id, size_t len, char hex[HEX_MAX])
 {
 	hex[0] = 0;
-	for (size_t i = 0; i < len && i < CAIRN_PACK_SERVED_ID_MAX; i++)
+	for (size_t i = 0; i < len && i < CAIRN_SIDECAR_SERVED_ID_MAX; i++)
 		snprintf(hex + 2 * i, HEX_MAX - 2 * i, "%02x", id[i]);
 }
 
@@ -186,13 +186,13 @@ static bool is_file(const char *path)
 
 void debuginfod_cached(enum debuginfod_file file, const uint8_t *build_id, size_t len, char **ret)
 {
-	uint8_t id[CAIRN_PACK_SERVED_ID_MAX];
+	uint8_t id[CAIRN_SIDECAR_SERVED_ID_MAX];
 	bool sidecar = file == DEBUGINFOD_SIDECAR;
-	size_t n_id = sidecar ? cairn_pack_served_id(build_id, len, id) : len, n;
+	size_t n_id = sidecar ? cairn_sidecar_served_id(build_id, len, id) : len, n;
 	char hex[HEX_MAX], *dirs[DIRS_MAX], *path;
 
 	*ret = NULL;
-	if (!n_id || n_id > CAIRN_PACK_SERVED_ID_MAX)
+	if (!n_id || n_id > CAIRN_SIDECAR_SERVED_ID_MAX)
 		return;
 	put_hex(sidecar ? id : build_id, n_id, hex);
 	n = cache_dirs(dirs);
@@ -244,8 +244,8 @@ static void tell(const char *urls, const char *what, const uint8_t *build_id, si
 
 int debuginfod_fetch(const char *urls, enum debuginfod_file file, const uint8_t *build_id, size_t len, char **ret)
 {
-	uint8_t id[CAIRN_PACK_SERVED_ID_MAX];
-	size_t n = cairn_pack_served_id(build_id, len, id);
+	uint8_t id[CAIRN_SIDECAR_SERVED_ID_MAX];
+	size_t n = cairn_sidecar_served_id(build_id, len, id);
 	bool sidecar = file == DEBUGINFOD_SIDECAR;
 	struct debuginfod_client *client;
 	int r;

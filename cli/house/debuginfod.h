@@ -21,7 +21,7 @@ const char *debuginfod_wanted(const char *option);
 bool debuginfod_asked(const char *option);
 
 enum debuginfod_file {
-	DEBUGINFOD_SIDECAR,    /* under an id of its own, for cairn_pack_open() */
+	DEBUGINFOD_SIDECAR,    /* under an id of its own, for cairn_sidecar_open() */
 	DEBUGINFOD_DEBUG_FILE, /* what any server has: cairn_binary_opts.debug_file */
 };
 

@@ -3,7 +3,7 @@
  * Keeping a sidecar after an answer that was read from debug information
  *
  * The answer is out; now the next one shall come at once. Making the sidecar of a kernel takes seconds, which nobody
- * who asked about one function has agreed to wait for. So a process of its own makes it, `cairn pack --keep FILE`:
+ * who asked about one function has agreed to wait for. So a process of its own makes it, `cairn sidecar --keep FILE`:
  *
  *	- executed anew, with none of our descriptors and none of our memory: a link that holds probes, the write end of
  *	  the pipe that somebody reads, would live on in it
@@ -112,7 +112,7 @@ void keep_in_background(const char *path, const char *const *debug_dirs, size_t 
 		return;
 	}
 	argv[n++] = "cairn";
-	argv[n++] = "pack";
+	argv[n++] = "sidecar";
 	argv[n++] = "--keep=background";
 	argv[n++] = "--jobs=1";
 	for (size_t i = 0; i < n_debug_dirs; i++) {

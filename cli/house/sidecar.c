@@ -45,57 +45,57 @@ static const char *cache_for(const struct sidecar_wish *wish, char *dir, size_t 
 	return !wish->no_cache && !cache_is("off") && sidecar_cache_dir(dir, size) ? dir : NULL;
 }
 
-static int open_named(const struct cairn_binary *bin, const char *file, bool must_be_trusted, struct cairn_pack **ret,
+static int open_named(const struct cairn_binary *bin, const char *file, bool must_be_trusted, struct cairn_sidecar **ret,
 		      struct cairn_err *err)
 {
-	struct cairn_pack_opts opts = {.size = sizeof(opts), .must_be_trusted = must_be_trusted};
+	struct cairn_sidecar_opts opts = {.size = sizeof(opts), .must_be_trusted = must_be_trusted};
 
 	/* A sidecar that is asked about itself has no code to compare. */
 	if (!sidecar_is_named(cairn_binary_path(bin)))
 		opts.binary = bin;
-	return cairn_pack_open(file, &opts, ret, err);
+	return cairn_sidecar_open(file, &opts, ret, err);
 }
 
-void sidecar_say_unbound(const struct cairn_pack *pack)
+void sidecar_say_unbound(const struct cairn_sidecar *sidecar)
 {
-	if (pack && !cairn_pack_is_bound(pack))
+	if (sidecar && !cairn_sidecar_is_bound(sidecar))
 		fail(STATUS_YES,
 		     "%s is unbound: it was made of a debug file alone, and cannot be compared with any code; make it with: cairn "
-		     "pack PROGRAM",
-		     cairn_pack_path(pack));
-	if (pack && cairn_pack_path(pack) && cairn_pack_left_out(pack) && sidecar_is_named(cairn_pack_path(pack)))
-		fail(STATUS_YES, "%s was made without %u damaged unit%s, of whose code it has only symbols", cairn_pack_path(pack),
-		     cairn_pack_left_out(pack), cairn_pack_left_out(pack) == 1 ? "" : "s");
+		     "sidecar PROGRAM",
+		     cairn_sidecar_path(sidecar));
+	if (sidecar && cairn_sidecar_path(sidecar) && cairn_sidecar_left_out(sidecar) && sidecar_is_named(cairn_sidecar_path(sidecar)))
+		fail(STATUS_YES, "%s was made without %u damaged unit%s, of whose code it has only symbols", cairn_sidecar_path(sidecar),
+		     cairn_sidecar_left_out(sidecar), cairn_sidecar_left_out(sidecar) == 1 ? "" : "s");
 }
 
 void sidecar_say_unbound_file(const char *path)
 {
-	struct cairn_pack *pack;
+	struct cairn_sidecar *sidecar;
 
 	/* What else is wrong with it is said by who reads it. */
-	if (!sidecar_is_named(path) || cairn_pack_open(path, NULL, &pack, NULL) < 0)
+	if (!sidecar_is_named(path) || cairn_sidecar_open(path, NULL, &sidecar, NULL) < 0)
 		return;
-	sidecar_say_unbound(pack);
-	cairn_pack_close(pack);
+	sidecar_say_unbound(sidecar);
+	cairn_sidecar_close(sidecar);
 }
 
-int sidecar_trouble(const struct cairn_pack *pack)
+int sidecar_trouble(const struct cairn_sidecar *sidecar)
 {
 	struct cairn_err err = {0};
-	int r = pack ? cairn_pack_trouble(pack, &err) : 0;
+	int r = sidecar ? cairn_sidecar_trouble(sidecar, &err) : 0;
 
 	return r < 0 ? fail_err(r, &err, STATUS_NO) : STATUS_YES;
 }
 
 /* So that the next one need not ask the network. Without a cache the answer is as good. */
-static void keep_copy(const struct cairn_pack *pack, const struct sidecar_wish *wish)
+static void keep_copy(const struct cairn_sidecar *sidecar, const struct sidecar_wish *wish)
 {
-	struct cairn_pack_search search = {.size = sizeof(search)};
+	struct cairn_sidecar_search search = {.size = sizeof(search)};
 	struct cairn_err err = {0};
 	char dir[4096];
 
 	search.cache_dir = cache_is("read") ? NULL : cache_for(wish, dir, sizeof(dir));
-	if (search.cache_dir && cairn_pack_keep_copy(pack, &search, &err) < 0)
+	if (search.cache_dir && cairn_sidecar_keep_copy(sidecar, &search, &err) < 0)
 		fail_lines(STATUS_YES, err.msg, "not kept: ");
 }
 
@@ -115,7 +115,7 @@ static char *fetch(const struct cairn_binary *bin, const char *urls, enum debugi
 }
 
 static int fetch_sidecar(const struct cairn_binary *bin, const struct sidecar_wish *wish, const char *urls,
-			 struct cairn_pack **ret, struct cairn_err *err)
+			 struct cairn_sidecar **ret, struct cairn_err *err)
 {
 	char *path = fetch(bin, urls, DEBUGINFOD_SIDECAR);
 	int r;
@@ -135,9 +135,9 @@ static int fetch_sidecar(const struct cairn_binary *bin, const struct sidecar_wi
 
 /* Any server has debug files. The sidecar that is made of one is kept, as it is of one that lies here. */
 static int make_of_debug_file(const struct cairn_binary *bin, const struct sidecar_wish *wish, const char *file,
-			      struct cairn_pack **ret, struct cairn_err *err)
+			      struct cairn_sidecar **ret, struct cairn_err *err)
 {
-	struct cairn_pack_search search = {
+	struct cairn_sidecar_search search = {
 		.size = sizeof(search), .threads = wish->jobs, .may_make = true, .places = !wish->lines};
 	struct cairn_binary_opts opts = {.size = sizeof(opts), .debug_file = file};
 	struct cairn_binary *whole;
@@ -147,7 +147,7 @@ static int make_of_debug_file(const struct cairn_binary *bin, const struct sidec
 	if (r < 0)
 		return r;
 	search.cache_dir = cache_is("read") ? NULL : cache_for(wish, dir, sizeof(dir));
-	r = cairn_pack_for(whole, &search, ret, err);
+	r = cairn_sidecar_for(whole, &search, ret, err);
 	if (search.note[0])
 		fail(STATUS_YES, "%s", search.note);
 	cairn_binary_close(whole);
@@ -155,7 +155,7 @@ static int make_of_debug_file(const struct cairn_binary *bin, const struct sidec
 }
 
 static int fetch_debug_file(const struct cairn_binary *bin, const struct sidecar_wish *wish, const char *urls,
-			    struct cairn_pack **ret, struct cairn_err *err)
+			    struct cairn_sidecar **ret, struct cairn_err *err)
 {
 	char *path = fetch(bin, urls, DEBUGINFOD_DEBUG_FILE);
 	int r;
@@ -168,7 +168,7 @@ static int fetch_debug_file(const struct cairn_binary *bin, const struct sidecar
 }
 
 static int fetch_any(const struct cairn_binary *bin, const struct sidecar_wish *wish, const char *urls,
-		     struct cairn_pack **ret, struct cairn_err *err)
+		     struct cairn_sidecar **ret, struct cairn_err *err)
 {
 	int r = fetch_sidecar(bin, wish, urls, ret, err);
 
@@ -176,7 +176,7 @@ static int fetch_any(const struct cairn_binary *bin, const struct sidecar_wish *
 }
 
 /* What is in the client's cache is damaged, or of another file: the servers may have it. */
-static int fetch_cached(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret)
+static int fetch_cached(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_sidecar **ret)
 {
 	struct cairn_err err = {0};
 	int r = fetch_any(bin, wish, NULL, ret, &err);
@@ -207,7 +207,7 @@ static void say_no_server(void)
  * From the debuginfod client's cache, then from the network, when they may be asked and there is a
  * reason to: what can be answered here is.
  */
-static int download(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret,
+static int download(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_sidecar **ret,
 		    struct cairn_err *err)
 {
 	const char *urls = debuginfod_wanted(wish->debuginfod);
@@ -223,9 +223,9 @@ static int download(const struct cairn_binary *bin, const struct sidecar_wish *w
 	return urls ? fetch_any(bin, wish, urls, ret, err) : 0;
 }
 
-/* Everything but --pack. *@ret stays NULL when there is none. */
-static int find(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack_search *search,
-		struct cairn_pack **ret, struct cairn_err *err)
+/* Everything but --sidecar. *@ret stays NULL when there is none. */
+static int find(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_sidecar_search *search,
+		struct cairn_sidecar **ret, struct cairn_err *err)
 {
 	char dir[4096];
 	int r;
@@ -233,7 +233,7 @@ static int find(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 	if (sidecar_is_named(cairn_binary_path(bin)))
 		return open_named(bin, cairn_binary_path(bin), false, ret, err);
 	search->cache_dir = cache_for(wish, dir, sizeof(dir));
-	r = cairn_pack_for(bin, search, ret, err);
+	r = cairn_sidecar_for(bin, search, ret, err);
 	search->cache_dir = NULL;
 	if (search->note[0])
 		fail_lines(STATUS_YES, search->note, "%s", "");
@@ -241,43 +241,43 @@ static int find(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 }
 
 /* One that the search allows to be made. */
-static int make(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret,
+static int make(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_sidecar **ret,
 		struct cairn_err *err)
 {
-	struct cairn_pack_search search = {.size = sizeof(search), .threads = wish->jobs, .may_make = true};
+	struct cairn_sidecar_search search = {.size = sizeof(search), .threads = wish->jobs, .may_make = true};
 	struct sidecar_wish only_make = *wish;
 
 	only_make.no_cache |= cache_is("read");
 	return find(bin, &only_make, &search, ret, err);
 }
 
-struct cairn_pack *sidecar_another(const struct cairn_binary *bin, const struct sidecar_wish *wish, const struct cairn_pack *pack)
+struct cairn_sidecar *sidecar_another(const struct cairn_binary *bin, const struct sidecar_wish *wish, const struct cairn_sidecar *sidecar)
 {
-	struct cairn_pack_search search = {.size = sizeof(search), .threads = wish->jobs, .may_make = true, .anew = true};
+	struct cairn_sidecar_search search = {.size = sizeof(search), .threads = wish->jobs, .may_make = true, .anew = true};
 	struct cairn_err err = {0};
-	struct cairn_pack *made = NULL;
+	struct cairn_sidecar *made = NULL;
 	char dir[4096];
 
-	sidecar_trouble(pack);
+	sidecar_trouble(sidecar);
 	if (!bin || wish->file || sidecar_is_named(cairn_binary_path(bin)) || !cairn_binary_has_dwarf(bin))
 		return NULL;
 	search.cache_dir = cache_is("read") ? NULL : cache_for(wish, dir, sizeof(dir));
-	if (cairn_pack_for(bin, &search, &made, &err) < 0)
+	if (cairn_sidecar_for(bin, &search, &made, &err) < 0)
 		fail_err(-EBADMSG, &err, STATUS_NO);
 	return made;
 }
 
-static int tell(int r, const struct cairn_binary *bin, const struct cairn_pack *pack, const struct cairn_err *err)
+static int tell(int r, const struct cairn_binary *bin, const struct cairn_sidecar *sidecar, const struct cairn_err *err)
 {
 	if (r < 0)
 		return fail_err(r, err, STATUS_USAGE);
-	if (pack)
+	if (sidecar)
 		return STATUS_YES;
 	return fail_lines(STATUS_NOT_HERE, cairn_binary_search_log(bin), "%s has neither debug information nor symbols\n",
 			  cairn_binary_path(bin));
 }
 
-int sidecar_make(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret)
+int sidecar_make(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_sidecar **ret)
 {
 	struct cairn_err err = {0};
 	int r;
@@ -287,9 +287,9 @@ int sidecar_make(const struct cairn_binary *bin, const struct sidecar_wish *wish
 	return tell(r, bin, *ret, &err);
 }
 
-int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret)
+int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_sidecar **ret)
 {
-	struct cairn_pack_search search = {.size = sizeof(search), .threads = wish->jobs};
+	struct cairn_sidecar_search search = {.size = sizeof(search), .threads = wish->jobs};
 	struct cairn_err err = {0};
 	int r;
 
@@ -306,20 +306,20 @@ int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 
 static bool has_build_id(const char *file, const struct cairn_binary *bin)
 {
-	struct cairn_pack_opts opts = {.size = sizeof(opts)};
-	struct cairn_pack *pack = NULL;
+	struct cairn_sidecar_opts opts = {.size = sizeof(opts)};
+	struct cairn_sidecar *sidecar = NULL;
 	bool has;
 
 	opts.build_id = cairn_binary_build_id(bin, &opts.build_id_len);
-	has = !cairn_pack_open(file, &opts, &pack, NULL);
-	cairn_pack_close(pack);
+	has = !cairn_sidecar_open(file, &opts, &sidecar, NULL);
+	cairn_sidecar_close(sidecar);
 	return has;
 }
 
-static int find_wanted(const struct sidecar_wish *w, const struct cairn_binary *bin, struct cairn_pack **ret,
+static int find_wanted(const struct sidecar_wish *w, const struct cairn_binary *bin, struct cairn_sidecar **ret,
 		       struct cairn_err *err)
 {
-	struct cairn_pack_search search = {.size = sizeof(search), .places = !w->lines};
+	struct cairn_sidecar_search search = {.size = sizeof(search), .places = !w->lines};
 
 	*ret = NULL;
 	if (w->none)
@@ -336,7 +336,7 @@ static int find_wanted(const struct sidecar_wish *w, const struct cairn_binary *
 	return find(bin, w, &search, ret, err);
 }
 
-int sidecar_find(void *wish, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err)
+int sidecar_find(void *wish, const struct cairn_binary *bin, struct cairn_sidecar **ret, struct cairn_err *err)
 {
 	int r = find_wanted(wish, bin, ret, err);
 
@@ -354,10 +354,10 @@ int sidecar_sites_open(const struct cairn_binary *bin, const struct sidecar_wish
 	*ret = (struct sidecar_sites){0};
 	/* A sidecar says what holds without that assumption. */
 	if (!opts->assume_unmodified)
-		r = sidecar_find((void *)wish, bin, &ret->pack, &err);
+		r = sidecar_find((void *)wish, bin, &ret->sidecar, &err);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
-	r = ret->pack ? cairn_pack_sites(ret->pack, bin, &ret->sites, &err)
+	r = ret->sidecar ? cairn_sidecar_sites(ret->sidecar, bin, &ret->sites, &err)
 		      : cairn_sites_open(bin, opts, &ret->sites, &err);
 	if (r >= 0)
 		return STATUS_YES;
@@ -369,13 +369,13 @@ int sidecar_sites_open(const struct cairn_binary *bin, const struct sidecar_wish
 static int try_all(const struct sidecar_sites *source, char *const *names, size_t n, struct cairn_err *err)
 {
 	struct cairn_function_list list;
-	int r = n ? 0 : cairn_pack_compare(source->pack, err);
+	int r = n ? 0 : cairn_sidecar_compare(source->sidecar, err);
 
 	for (size_t i = 0; i < n && r >= 0; i++)
-		r = cairn_sites_is_pattern(names[i]) ? cairn_pack_compare(source->pack, err)
+		r = cairn_sites_is_pattern(names[i]) ? cairn_sidecar_compare(source->sidecar, err)
 						     : cairn_sites_find(source->sites, names[i], &list, err);
 	/* What else goes wrong is said when it is asked again. */
-	return cairn_pack_trouble(source->pack, err);
+	return cairn_sidecar_trouble(source->sidecar, err);
 }
 
 int sidecar_sites_settle(const struct cairn_binary *bin, const struct sidecar_wish *wish, const struct cairn_sites_opts *opts,
@@ -383,7 +383,7 @@ int sidecar_sites_settle(const struct cairn_binary *bin, const struct sidecar_wi
 {
 	struct sidecar_wish none = *wish;
 	struct cairn_err err = {0};
-	int r = source->pack ? try_all(source, names, n, &err) : 0;
+	int r = source->sidecar ? try_all(source, names, n, &err) : 0;
 
 	if (r >= 0)
 		return STATUS_YES;
@@ -399,7 +399,7 @@ int sidecar_sites_settle(const struct cairn_binary *bin, const struct sidecar_wi
 void sidecar_sites_close(struct sidecar_sites *source)
 {
 	cairn_sites_close(source->sites);
-	cairn_pack_close(source->pack);
+	cairn_sidecar_close(source->sidecar);
 }
 
 /* ---- keeping ---- */

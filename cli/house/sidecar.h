@@ -18,17 +18,17 @@ bool sidecar_is_named(const char *path);
 
 /* What the command line says about sidecars, as far as the verb has these options. */
 struct sidecar_wish {
-	const char *file;	/* --pack */
+	const char *file;	/* --sidecar */
 	const char *debuginfod; /* --debuginfod; NULL: not given */
 	bool no_cache;
 	bool none; /* ask the debug information */
 	bool lines; /* one that answers about addresses only will do */
-	bool many; /* several binaries are asked about: --pack is for that of its build-id */
+	bool many; /* several binaries are asked about: --sidecar is for that of its build-id */
 	unsigned int jobs;
 	struct opt_list debug_dirs;
 };
 
-#define SIDECAR_OPT_PACK(at) {0, "pack", OPT_TEXT, "SIDECAR", (at), "answer from this sidecar"}
+#define SIDECAR_OPT_SIDECAR(at) {0, "sidecar", OPT_TEXT, "SIDECAR", (at), "answer from this sidecar"}
 #define SIDECAR_OPT_NO_CACHE(at)                                                                                        \
 	{0, "no-cache", OPT_FLAG, NULL, (at), "neither look in the cache of sidecars nor keep one there"}
 #define SIDECAR_OPT_NONE(at)                                                                                            \
@@ -39,28 +39,28 @@ struct sidecar_wish {
 	 "without URL from those in DEBUGINFOD_URLS"}
 
 /* The same that is made when there is none: an exit status. For who has asked sidecar_find() already. */
-int sidecar_make(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret);
+int sidecar_make(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_sidecar **ret);
 
 /*
- * sidecar_another - instead of one that cairn_pack_trouble() is about: one that is made from the
+ * sidecar_another - instead of one that cairn_sidecar_trouble() is about: one that is made from the
  * debug information
  *
- * Says what is wrong with @pack, which stays open. Returns NULL when there is no debug information,
- * or a person named @pack.
+ * Says what is wrong with @sidecar, which stays open. Returns NULL when there is no debug information,
+ * or a person named @sidecar.
  */
-struct cairn_pack *sidecar_another(const struct cairn_binary *bin, const struct sidecar_wish *wish, const struct cairn_pack *pack);
+struct cairn_sidecar *sidecar_another(const struct cairn_binary *bin, const struct sidecar_wish *wish, const struct cairn_sidecar *sidecar);
 
 /*
- * Say what is wrong with a sidecar: an exit status, STATUS_YES when nothing was held back. @pack
+ * Say what is wrong with a sidecar: an exit status, STATUS_YES when nothing was held back. @sidecar
  * may be NULL.
  */
-int sidecar_trouble(const struct cairn_pack *pack);
+int sidecar_trouble(const struct cairn_sidecar *sidecar);
 
 /*
  * Say that nothing could compare a sidecar with code, if that is so. Of what is printed from it
  * without a binary, too.
  */
-void sidecar_say_unbound(const struct cairn_pack *pack);
+void sidecar_say_unbound(const struct cairn_sidecar *sidecar);
 /* The same of a file that a person named, if it is a sidecar. */
 void sidecar_say_unbound_file(const char *path);
 
@@ -73,20 +73,20 @@ void sidecar_say_unbound_file(const char *path);
 char *sidecar_debug_file(const struct cairn_binary *bin, const struct sidecar_wish *wish);
 
 /* The sidecar of @bin for addr, made when there is none; an exit status. Talks on stderr of what was refused. */
-int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_pack **ret);
+int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_sidecar **ret);
 
 /*
  * sidecar_find - the sidecar of @bin, with places unless the wish is for lines; none is made
  *
  * @wish  struct sidecar_wish: this is what cairn_trace_opts wants, too
  * @ret   NULL when there is none; of a binary that is a sidecar itself, that one
- * Returns 0, or as cairn_pack_open(). Talks on stderr of what was refused.
+ * Returns 0, or as cairn_sidecar_open(). Talks on stderr of what was refused.
  */
-int sidecar_find(void *wish, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err);
+int sidecar_find(void *wish, const struct cairn_binary *bin, struct cairn_sidecar **ret, struct cairn_err *err);
 
 /* Who answers about functions: a sidecar with their places where there is one, else the debug information. */
 struct sidecar_sites {
-	struct cairn_pack *pack; /* NULL: the debug information */
+	struct cairn_sidecar *sidecar; /* NULL: the debug information */
 	struct cairn_sites *sites;
 };
 

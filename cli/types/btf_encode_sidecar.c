@@ -12,7 +12,7 @@
 #include "btf_encode.h"
 #include "say.h"
 
-static void count_records(const struct cairn_btf *btf, struct cairn_distilled *d)
+static void count_records(const struct cairn_btf *btf, struct cairn_btfgen *d)
 {
 	struct cairn_btf_type t;
 
@@ -25,26 +25,26 @@ static void count_records(const struct cairn_btf *btf, struct cairn_distilled *d
 	}
 }
 
-int encode_by_sidecar(const struct cairn_pack *pack, bool want_places, struct cairn_distilled *ret)
+int encode_by_sidecar(const struct cairn_sidecar *sidecar, bool want_places, struct cairn_btfgen *ret)
 {
 	struct cairn_btf_open_opts opts = {.size = sizeof(opts)};
-	struct cairn_pack_btf btf;
+	struct cairn_sidecar_btf btf;
 	struct cairn_btf *types;
 	struct cairn_err err = {0};
-	int r = cairn_pack_btf(pack, &btf, &err);
+	int r = cairn_sidecar_btf(sidecar, &btf, &err);
 
 	if (r >= 0)
-		r = cairn_btf_open_mem(btf.types, btf.types_size, cairn_pack_path(pack), &opts, &types, &err);
+		r = cairn_btf_open_mem(btf.types, btf.types_size, cairn_sidecar_path(sidecar), &opts, &types, &err);
 	if (r < 0)
 		return fail_err(r, &err, STATUS_USAGE);
-	*ret = (struct cairn_distilled){.main = {(void *)btf.types, btf.types_size}};
+	*ret = (struct cairn_btfgen){.main = {(void *)btf.types, btf.types_size}};
 	count_records(types, ret);
 	cairn_btf_close(types);
 	if (want_places && btf.places)
-		ret->inlined = (struct cairn_distil_blob){(void *)btf.places, btf.places_size};
+		ret->inlined = (struct cairn_btfgen_blob){(void *)btf.places, btf.places_size};
 	else if (want_places)
 		say(stderr,
-		    "cairn: %s has no places as BTF: types alone are written. Where there are any, cairn pack --btf-inline FILE keeps them\n",
-		    cairn_pack_path(pack));
+		    "cairn: %s has no places as BTF: types alone are written. Where there are any, cairn sidecar --btf-inline FILE keeps them\n",
+		    cairn_sidecar_path(sidecar));
 	return STATUS_YES;
 }

@@ -26,7 +26,7 @@ static const struct opt opts[] = {
 	{'B', "base", OPT_LIST, "BASE", OFF(file.bases),
 	 "the BTF that FILE was split from; may be repeated, parents first"},
 	{0, "btf", OPT_FLAG, NULL, OFF(file.btf), "BTF also where FILE has DWARF"},
-	SIDECAR_OPT_PACK(OFF(file.wish.file)),
+	SIDECAR_OPT_SIDECAR(OFF(file.wish.file)),
 	SIDECAR_OPT_NONE(OFF(file.wish.none)),
 	SIDECAR_OPT_NO_CACHE(OFF(file.wish.no_cache)),
 	SIDECAR_OPT_DEBUGINFOD(OFF(file.wish.debuginfod)),

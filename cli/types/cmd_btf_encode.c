@@ -51,7 +51,7 @@ static const struct opt opts[] = {
 	 "look for debug files in DIR, then in /usr/lib/debug; may be repeated"},
 	{0, "debug-file", OPT_TEXT, "FILE", offsetof(struct encode_values, debug_file),
 	 "take the debug information from FILE"},
-	SIDECAR_OPT_PACK(offsetof(struct encode_values, wish.file)),
+	SIDECAR_OPT_SIDECAR(offsetof(struct encode_values, wish.file)),
 	SIDECAR_OPT_NO_CACHE(offsetof(struct encode_values, wish.no_cache)),
 	SIDECAR_OPT_DEBUGINFOD(offsetof(struct encode_values, wish.debuginfod)),
 	{0, "json", OPT_FLAG, NULL, offsetof(struct encode_values, json), "what was written and lost, as a JSON object"},
@@ -68,10 +68,10 @@ static const struct example examples[] = {
 
 /* ---- work ---- */
 
-static int show(void *ctx, enum cairn_distil_stage stage, uint64_t done, uint64_t total)
+static int show(void *ctx, enum cairn_btfgen_stage stage, uint64_t done, uint64_t total)
 {
 	static const char *const what[] = {
-		[CAIRN_DISTIL_TYPES] = "units", [CAIRN_DISTIL_PLACES] = "functions", [CAIRN_DISTIL_WRITE] = "records"};
+		[CAIRN_BTFGEN_TYPES] = "units", [CAIRN_BTFGEN_SITES] = "functions", [CAIRN_BTFGEN_WRITE] = "records"};
 	struct progress *progress = ctx;
 
 	progress->what = what[stage];
@@ -79,19 +79,19 @@ static int show(void *ctx, enum cairn_distil_stage stage, uint64_t done, uint64_
 	return 0;
 }
 
-static enum cairn_distil_vars vars_of(const char *word)
+static enum cairn_btfgen_vars vars_of(const char *word)
 {
 	if (!word)
-		return CAIRN_DISTIL_VARS_PERCPU;
-	return *word ? CAIRN_DISTIL_VARS_SPLIT : CAIRN_DISTIL_VARS_ALL;
+		return CAIRN_BTFGEN_VARS_PERCPU;
+	return *word ? CAIRN_BTFGEN_VARS_SPLIT : CAIRN_BTFGEN_VARS_ALL;
 }
 
 static int distil(const struct cairn_binary *bin, const struct cairn_btf *base, const struct encode_values *values,
-		  struct cairn_distilled *ret)
+		  struct cairn_btfgen *ret)
 {
 	struct progress progress = {0};
 	struct languages languages = {.n = 0};
-	struct cairn_distil_opts how = {
+	struct cairn_btfgen_opts how = {
 		.size = sizeof(how),
 		.threads = (unsigned int)values->jobs,
 		.base = base,
@@ -111,7 +111,7 @@ static int distil(const struct cairn_binary *bin, const struct cairn_btf *base, 
 	if (status)
 		return status;
 	how.n_langs = languages.n;
-	int r = cairn_distil(bin, &how, ret, &err);
+	int r = cairn_btf_from_dwarf(bin, &how, ret, &err);
 
 	progress_end(&progress);
 	return r < 0 ? fail_err(r, &err, STATUS_USAGE) : STATUS_YES;
@@ -121,7 +121,7 @@ static int distil(const struct cairn_binary *bin, const struct cairn_btf *base, 
 
 struct output {
 	const char *suffix, *section, *what;
-	const struct cairn_distil_blob *blob;
+	const struct cairn_btfgen_blob *blob;
 	char *path; /* NULL: there is nothing to say */
 };
 
@@ -198,7 +198,7 @@ static int embed(struct output *outputs, const struct encode_values *values, con
 
 /* ---- what was done ---- */
 
-static void tell_counts(const struct cairn_distilled *d)
+static void tell_counts(const struct cairn_btfgen *d)
 {
 	say(stdout, "%" PRIu32 " records, %" PRIu32 " functions, %" PRIu32 " variables\n", d->n_types, d->n_functions,
 	       d->n_variables);
@@ -211,19 +211,19 @@ static void tell_counts(const struct cairn_distilled *d)
 			say(stdout, "unavailable: %" PRIu64 " %s\n", d->unavailable[i], cairn_unavailable_text(i));
 }
 
-static void tell(const struct cairn_distilled *d, const struct cairn_pack *pack, const struct output *outputs)
+static void tell(const struct cairn_btfgen *d, const struct cairn_sidecar *sidecar, const struct output *outputs)
 {
 	for (int i = 0; i < N_OUTPUTS; i++)
 		if (outputs[i].path)
 			say(stdout, "%s: %s, %zu bytes\n", outputs[i].path, outputs[i].what, outputs[i].blob->size);
 	tell_counts(d);
-	if (pack)
-		say(stdout, "from %s, which does not tell what was lost\n", cairn_pack_path(pack));
+	if (sidecar)
+		say(stdout, "from %s, which does not tell what was lost\n", cairn_sidecar_path(sidecar));
 	if (d->n_left_out)
 		say(stdout, "left out: %zu unit%s of other languages\n", d->n_left_out, d->n_left_out == 1 ? "" : "s");
 	for (int i = 0; i < CAIRN_N_LOSSES; i++)
 		if (d->losses[i])
-			say(stdout, "lost: %" PRIu64 " %s\n", d->losses[i], cairn_distil_loss_text(i));
+			say(stdout, "lost: %" PRIu64 " %s\n", d->losses[i], cairn_btfgen_loss_text(i));
 }
 
 static void put_output(struct json *j, const char *key, const struct output *o)
@@ -239,14 +239,14 @@ static void put_output(struct json *j, const char *key, const struct output *o)
 }
 
 /* Of places and losses, which a sidecar does not count, it says nothing. */
-static void json_counts(struct json *j, const struct cairn_distilled *d)
+static void json_counts(struct json *j, const struct cairn_btfgen *d)
 {
 	json_uint(j, "records", d->n_types);
 	json_uint(j, "functions", d->n_functions);
 	json_uint(j, "variables", d->n_variables);
 }
 
-static void tell_json(const char *elf, const struct cairn_distilled *d, const struct cairn_pack *pack,
+static void tell_json(const char *elf, const struct cairn_btfgen *d, const struct cairn_sidecar *sidecar,
 		      const struct output *outputs)
 {
 	struct json j = {.out = stdout};
@@ -256,9 +256,9 @@ static void tell_json(const char *elf, const struct cairn_distilled *d, const st
 	put_output(&j, "types", &outputs[0]);
 	put_output(&j, "inline", &outputs[1]);
 	put_output(&j, "vars", &outputs[2]);
-	json_text(&j, "sidecar", pack ? cairn_pack_path(pack) : NULL);
+	json_text(&j, "sidecar", sidecar ? cairn_sidecar_path(sidecar) : NULL);
 	json_counts(&j, d);
-	if (pack) {
+	if (sidecar) {
 		json_close(&j);
 		return;
 	}
@@ -279,7 +279,7 @@ static void tell_json(const char *elf, const struct cairn_distilled *d, const st
 			continue;
 		json_open(&j, NULL, '{');
 		json_uint(&j, "n", d->losses[i]);
-		json_text(&j, "text", cairn_distil_loss_text(i));
+		json_text(&j, "text", cairn_btfgen_loss_text(i));
 		json_close(&j);
 	}
 	json_close(&j);
@@ -311,7 +311,7 @@ static const char *asks_for_more(const struct encode_values *values)
 }
 
 /* The sidecar that answers, where a person named it or there is no debug information; *@ret NULL: none does. */
-static int find_sidecar(const struct cairn_binary *bin, const struct encode_values *values, struct cairn_pack **ret)
+static int find_sidecar(const struct cairn_binary *bin, const struct encode_values *values, struct cairn_sidecar **ret)
 {
 	struct sidecar_wish wish = values->wish;
 	struct cairn_err err = {0};
@@ -328,8 +328,8 @@ static int find_sidecar(const struct cairn_binary *bin, const struct encode_valu
 	if (!*ret || !asks_for_more(values))
 		return STATUS_YES;
 	int status = fail(STATUS_NOT_HERE, "%s: a sidecar does not answer to %s: it takes the debug information",
-			  cairn_pack_path(*ret), asks_for_more(values));
-	cairn_pack_close(*ret);
+			  cairn_sidecar_path(*ret), asks_for_more(values));
+	cairn_sidecar_close(*ret);
 	*ret = NULL;
 	return status;
 }
@@ -337,18 +337,18 @@ static int find_sidecar(const struct cairn_binary *bin, const struct encode_valu
 static int encode(const struct cairn_binary *bin, const struct cairn_btf *base, const struct encode_values *values,
 		  const char *elf)
 {
-	struct cairn_distilled d = {0};
-	struct cairn_pack *pack;
+	struct cairn_btfgen d = {0};
+	struct cairn_sidecar *sidecar;
 	struct output outputs[N_OUTPUTS] = {
 		{"", ".BTF", "types", &d.main, NULL},
 		{".inline", ".BTF.inline", "places and arguments", &d.inlined, NULL},
 		{".vars", ".BTF.vars", "variables", &d.vars, NULL},
 	};
 	bool want_places = !values->dialect || btf_dialect(values->dialect) != CAIRN_BTF_NO_LOC;
-	int status = find_sidecar(bin, values, &pack);
+	int status = find_sidecar(bin, values, &sidecar);
 
-	if (!status && pack)
-		status = encode_by_sidecar(pack, want_places, &d);
+	if (!status && sidecar)
+		status = encode_by_sidecar(sidecar, want_places, &d);
 	else if (!status)
 		status = distil(bin, base, values, &d);
 
@@ -359,14 +359,14 @@ static int encode(const struct cairn_binary *bin, const struct cairn_btf *base, 
 	else if (!status)
 		status = write_outputs(outputs, values, elf);
 	if (!status && values->json)
-		tell_json(elf, &d, pack, outputs);
+		tell_json(elf, &d, sidecar, outputs);
 	else if (!status)
-		tell(&d, pack, outputs);
+		tell(&d, sidecar, outputs);
 	for (int i = 0; i < N_OUTPUTS; i++)
 		free(outputs[i].path);
-	if (!pack)
-		cairn_distilled_free(&d);
-	cairn_pack_close(pack);
+	if (!sidecar)
+		cairn_btfgen_free(&d);
+	cairn_sidecar_close(sidecar);
 	return status;
 }
 

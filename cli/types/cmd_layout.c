@@ -64,7 +64,7 @@ static const struct opt opts[] = {
 	{'B', "base", OPT_LIST, "BASE", offsetof(struct layout_values, bases),
 	 "the BTF that FILE was split from; may be repeated, parents first"},
 	{0, "btf", OPT_FLAG, NULL, offsetof(struct layout_values, btf), "BTF also where FILE has DWARF"},
-	SIDECAR_OPT_PACK(offsetof(struct layout_values, wish.file)),
+	SIDECAR_OPT_SIDECAR(offsetof(struct layout_values, wish.file)),
 	SIDECAR_OPT_NONE(offsetof(struct layout_values, wish.none)),
 	SIDECAR_OPT_NO_CACHE(offsetof(struct layout_values, wish.no_cache)),
 	SIDECAR_OPT_DEBUGINFOD(offsetof(struct layout_values, wish.debuginfod)),

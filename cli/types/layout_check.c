@@ -101,7 +101,7 @@ static int check_pair(struct check *c, uint32_t a, uint32_t b)
 
 /* ---- types that could not be laid out ---- */
 
-static int tell_problem(const struct check *c, const struct cairn_foreign_problem *p, const char *truth)
+static int tell_problem(const struct check *c, const struct cairn_consumer_problem *p, const char *truth)
 {
 	if (!c->values->json || p->laid_out)
 		return fail(p->laid_out ? STATUS_YES : STATUS_NO, "%s: %s", p->type, p->text);
@@ -120,10 +120,10 @@ static int tell_problem(const struct check *c, const struct cairn_foreign_proble
 /* Of the type of that name; @ret_any when there was one that has no layout. */
 static int tell_problems(const struct check *c, const char *believed, const char *truth, bool *ret_any)
 {
-	const struct cairn_foreign_problem *p;
+	const struct cairn_consumer_problem *p;
 	int status = STATUS_YES;
 
-	for (size_t i = 0; c->foreign && (p = cairn_foreign_problem(c->foreign, i)); i++) {
+	for (size_t i = 0; c->foreign && (p = cairn_consumer_problem(c->foreign, i)); i++) {
 		if (!cairn_compare_names(p->type, believed))
 			continue;
 		int one = tell_problem(c, p, truth);
@@ -199,8 +199,8 @@ static int check_all(struct check *c)
 		status = one > status ? one : status;
 	}
 	/* Those without a layout are in no list. */
-	const struct cairn_foreign_problem *p;
-	for (size_t i = 0; c->foreign && (p = cairn_foreign_problem(c->foreign, i)) && status <= STATUS_NO; i++) {
+	const struct cairn_consumer_problem *p;
+	for (size_t i = 0; c->foreign && (p = cairn_consumer_problem(c->foreign, i)) && status <= STATUS_NO; i++) {
 		uint32_t a = p->laid_out ? 0 : find(&c->sides[0], p->type, strlen(p->type));
 
 		if (!a)

@@ -93,7 +93,7 @@ static void put_change(struct json *j, const struct layout_side *sides, const st
 
 	json_open(j, NULL, '{');
 	json_text(j, "name", change->path[0] ? change->path : NULL);
-	json_text(j, "change", cairn_change_word(change->kind));
+	json_text(j, "change", cairn_change_id(change->kind));
 	if (change->is_enumerator) {
 		put_pair(j, "value", change, (uint64_t)a->value, (uint64_t)b->value);
 	} else {

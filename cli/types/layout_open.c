@@ -149,11 +149,11 @@ static int open_sidecar(const char *path, const struct layout_values *values, st
 	ret->wish.many = values->diff || values->beside;
 	int rc = sidecar_find(&ret->wish, ret->bin, &ret->pack, &err);
 	if (rc >= 0 && ret->pack)
-		rc = cairn_pack_source(ret->pack, &ret->source, &err);
+		rc = cairn_sidecar_source(ret->pack, &ret->source, &err);
 	/* One of another file: the debug information answers. */
 	if (rc == -ESTALE && ret->pack && cairn_binary_has_dwarf(ret->bin)) {
 		fail_told(STATUS_YES, &err);
-		cairn_pack_close(ret->pack);
+		cairn_sidecar_close(ret->pack);
 		ret->pack = NULL;
 		return STATUS_YES;
 	}
@@ -252,7 +252,7 @@ void layout_close(struct layout_source *source)
 	keep(source);
 	cairn_retarget_free(source->retarget);
 	cairn_source_close(source->source);
-	cairn_pack_close(source->pack);
+	cairn_sidecar_close(source->pack);
 	cairn_binary_close(source->bin);
 	if (source->has_bases)
 		btf_close(&source->bases);

@@ -2,11 +2,11 @@
 /*
  * The stack of the calling thread, without frame pointers, also inside of signal handlers
  *
- *	cairn_self_prepare(NULL);		// at start, and after dlopen(): makes walks fast
+ *	cairn_backtrace_prepare(NULL);		// at start, and after dlopen(): makes walks fast
  *	...
  *	struct cairn_addr pcs[64];		// in a handler, with its third argument:
- *	struct cairn_self_walk walk;
- *	size_t n = cairn_self_walk_context(ucontext, pcs, 64, &walk);
+ *	struct cairn_backtrace walk;
+ *	size_t n = cairn_backtrace_context(ucontext, pcs, 64, &walk);
  *	if (walk.end != CAIRN_WALK_OUTERMOST)
  *		... the stack is not complete: cairn_walk_end_text(walk.end), and where: walk.at
  *
@@ -24,7 +24,7 @@
 CAIRN_BEGIN_DECLS
 
 /*
- * cairn_self_prepare - unwind tables for the objects that are loaded now
+ * cairn_backtrace_prepare - unwind tables for the objects that are loaded now
  *
  * Walks work without it, too: they then run the FDE's program for each address that is new, and need more stack.
  * May be called again after dlopen(); objects that have a table keep it. Tables are never freed, since a walk may be
@@ -33,10 +33,10 @@ CAIRN_BEGIN_DECLS
  * unloaded but has no build-id. Negative: -EOPNOTSUPP (not this system), -ENOMEM, what reading /proc/self/maps returns.
  * Cost: about a microsecond per function of the program and its libraries. Threads: any. Signals: no.
  */
-int cairn_self_prepare(struct cairn_err *err);
+int cairn_backtrace_prepare(struct cairn_err *err);
 
 /* How a walk went. */
-struct cairn_self_walk {
+struct cairn_backtrace {
 	enum cairn_walk_end end;
 	struct cairn_addr at; /* the pc where it ended: of the last frame, or what was refused as the next one's */
 	/*
@@ -48,7 +48,7 @@ struct cairn_self_walk {
 };
 
 /*
- * cairn_self_walk - the frames of the calling thread, from the caller of this function outwards
+ * cairn_backtrace - the frames of the calling thread, from the caller of this function outwards
  *
  * @ret_pcs   room for @max; the first one is where this call returns to
  * @ret_walk  why it ended
@@ -57,11 +57,11 @@ struct cairn_self_walk {
  * Stack: 2 KB; with objects that are not prepared 16 KB, and where an alternate stack does not have them, the walk ends
  * with CAIRN_WALK_NO_ROOM. No allocation. Threads: any. Signals: safe, also on alternate stacks; errno is kept.
  */
-size_t cairn_self_walk(struct cairn_addr *ret_pcs, size_t max, struct cairn_self_walk *ret_walk);
+size_t cairn_backtrace(struct cairn_addr *ret_pcs, size_t max, struct cairn_backtrace *ret_walk);
 
 /* The same from the code that a signal interrupted: @ucontext is the third argument of an SA_SIGINFO handler. */
-size_t cairn_self_walk_context(const void *ucontext, struct cairn_addr *ret_pcs, size_t max,
-			       struct cairn_self_walk *ret_walk);
+size_t cairn_backtrace_context(const void *ucontext, struct cairn_addr *ret_pcs, size_t max,
+			       struct cairn_backtrace *ret_walk);
 
 CAIRN_END_DECLS
 #endif

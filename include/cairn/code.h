@@ -90,7 +90,7 @@ struct cairn_code_opts {
  */
 int cairn_code_open_pid(int pid, const struct cairn_code_opts *opts, struct cairn_code **ret, struct cairn_err *err);
 
-/* The same of a core file: -EBADMSG, -EOPNOTSUPP as cairn_stacks_of_core(). */
+/* The same of a core file: -EBADMSG, -EOPNOTSUPP as cairn_stacks_open_core(). */
 int cairn_code_open_core(const char *path, const struct cairn_code_opts *opts, struct cairn_code **ret, struct cairn_err *err);
 
 /* Takes NULL. Everything borrowed from @code ends here. */
@@ -120,7 +120,7 @@ const struct cairn_code_range *cairn_code_find(const struct cairn_code *code, st
  *
  * @ret  strings are borrowed until cairn_code_refresh() or cairn_code_close()
  * @ret_off  bytes from the beginning of the outermost function; may be NULL
- * Returns how many, at most @max; 0 when no name is known, or when a file is there (cairn_pack_frames() names those);
+ * Returns how many, at most @max; 0 when no name is known, or when a file is there (cairn_sidecar_frames() names those);
  * -ENOMEM, -ETIMEDOUT as cairn_code_refresh().
  */
 int cairn_code_frames(struct cairn_code *code, struct cairn_addr at, struct cairn_frame *ret, size_t max, uint64_t *ret_off,

@@ -3,10 +3,10 @@
  * What programs in other languages believe about structs
  *
  *	struct cairn_foreign *f;
- *	if (cairn_foreign_parse(text, size, "event.go", CAIRN_LANG_GO, cairn_abi_find("i386"), &f, &err) < 0)
+ *	if (cairn_consumer_parse(text, size, "event.go", CAIRN_LANG_GO, cairn_abi_find("i386"), &f, &err) < 0)
  *		return fail(err.msg);
- *	cairn_compare(btf_types, id, cairn_foreign_types(f), other, &opts, &changes, &err);
- *	cairn_foreign_free(f);
+ *	cairn_compare(btf_types, id, cairn_consumer_types(f), other, &opts, &changes, &err);
+ *	cairn_consumer_free(f);
  *
  * Declarations of Java (hello-ebpf's annotations), Rust (#[repr(C)]), Go, and Python (ctypes, struct formats) become a
  * type graph, laid out as that language lays them out, with its mistakes: where hello-ebpf places a member where C does
@@ -35,32 +35,32 @@ const char *cairn_lang_name(enum cairn_lang lang);
 struct cairn_foreign;
 
 /*
- * cairn_foreign_parse - read declarations and lay them out
+ * cairn_consumer_parse - read declarations and lay them out
  *
  * @text, @size  need not end in NUL; not used afterwards
  * @name         of the file, for errors
  * @abi          of the machine that runs the program. Java's types have one size everywhere
- * @ret          owned by the caller, cairn_foreign_free()
+ * @ret          owned by the caller, cairn_consumer_free()
  * Returns 0. -EBADMSG: it cannot be read (err: file, line, column, the line and a caret). -ERANGE: nested deeper than 200.
  * -ENOMEM. A struct that can be read but not laid out is a problem, below, and is only declared in the graph.
  * Cost: O(size). Threads: any. Signals: no.
  */
-int cairn_foreign_parse(const char *text, size_t size, const char *name, enum cairn_lang lang,
+int cairn_consumer_parse(const char *text, size_t size, const char *name, enum cairn_lang lang,
 			const struct cairn_abi *abi, struct cairn_foreign **ret, struct cairn_err *err);
-void cairn_foreign_free(struct cairn_foreign *f);
+void cairn_consumer_free(struct cairn_foreign *f);
 
-/* Borrowed until cairn_foreign_free(). */
-const struct cairn_types *cairn_foreign_types(const struct cairn_foreign *f);
+/* Borrowed until cairn_consumer_free(). */
+const struct cairn_types *cairn_consumer_types(const struct cairn_foreign *f);
 
 /* A type whose layout the language does not fix, or that has a member which is not known here. */
-struct cairn_foreign_problem {
+struct cairn_consumer_problem {
 	const char *type; /* its name */
 	const char *text; /* file, line, column, reason, the line and a caret */
 	bool laid_out;    /* it is laid out all the same; the reason is something that its user should know */
 };
 
 /* The @i-th, NULL behind the last. */
-const struct cairn_foreign_problem *cairn_foreign_problem(const struct cairn_foreign *f, size_t i);
+const struct cairn_consumer_problem *cairn_consumer_problem(const struct cairn_foreign *f, size_t i);
 
 CAIRN_END_DECLS
 #endif

@@ -65,7 +65,7 @@ enum cairn_loc_op {
 	/*
 	 * Set the accumulator to what reg held when the function was entered, or to what was passed for the parameter whose DIE is at
 	 * imm in .debug_info, of a function that gets it no more (GCC's .isra and .constprop clones). Only in answers of cairn_sites_at(), and
-	 * only who has the caller's frame can tell: cairn_sites_passed().
+	 * only who has the caller's frame can tell: cairn_sites_call_value().
 	 */
 	CAIRN_LOC_ENTRY_REG,
 	CAIRN_LOC_ENTRY_PARAM,
@@ -117,16 +117,16 @@ enum cairn_unavailable {
 	CAIRN_UNAVAIL_THREAD_LOCAL,     /* in thread-local storage */
 	CAIRN_UNAVAIL_VECTOR_REGISTER,  /* in a register that a probe cannot read */
 	CAIRN_UNAVAIL_AMBIGUOUS,        /* several locations hold here and differ */
-	CAIRN_UNAVAIL_NOT_STORED,       /* in a stack slot or register that may not have been written yet */
+	CAIRN_UNAVAIL_NOT_STORED_YET,       /* in a stack slot or register that may not have been written yet */
 	CAIRN_UNAVAIL_MAY_HAVE_CHANGED, /* known, but perhaps already modified by the function itself */
 	CAIRN_UNAVAIL_MAY_NOT_BE_PASSED, /* the function does not use it, and its callers may know that */
 	CAIRN_UNAVAIL_OTHER_PARAMETER, /* this unit declares another parameter there, by #if */
 	CAIRN_UNAVAIL_UNSUPPORTED,      /* an operation that is not expressed here */
 	CAIRN_UNAVAIL_DAMAGED,          /* the description is damaged */
-	CAIRN_UNAVAIL_ANOTHER_CALL,     /* the compiler removed it, and may describe that of another call */
-	CAIRN_UNAVAIL_PASSED_AGAIN,     /* the place may be reached without a call, too: by a loop, or by code around it */
+	CAIRN_UNAVAIL_OTHER_CALL,     /* the compiler removed it, and may describe that of another call */
+	CAIRN_UNAVAIL_WITHOUT_CALL,     /* the place may be reached without a call, too: by a loop, or by code around it */
 	CAIRN_UNAVAIL_MEMORY_WRITTEN,   /* computed from memory that may have been written between the call and here, or be written later */
-	CAIRN_UNAVAIL_ANOTHER_MOMENT,   /* described as a variable around the copy was at another moment, or computed in a loop */
+	CAIRN_UNAVAIL_STALE,   /* described as a variable around the copy was at another moment, or computed in a loop */
 	CAIRN_UNAVAIL_NOT_KEPT,   /* of a frame further out: in a register that what it called did not keep */
 	CAIRN_UNAVAIL_NOT_COPIED, /* of a process or core: in memory that was not read at that moment, or is not in the file */
 	CAIRN_UNAVAIL_SLOT_ADDRESS, /* described as the address of a stack slot, where Clang may mean what is in it */

@@ -6,14 +6,14 @@
  * sidecar is made from it once. It is an ELF file of some megabytes that is mapped and asked, without
  * being parsed; docs/formats/sidecar.md has its bytes.
  *
- *	struct cairn_pack *pack;
+ *	struct cairn_sidecar *sidecar;
  *	struct cairn_frame frames[CAIRN_FRAMES_MAX];
- *	if (cairn_pack_open("libc.so.6.cairn", NULL, &pack, &err) < 0)
+ *	if (cairn_sidecar_open("libc.so.6.cairn", NULL, &sidecar, &err) < 0)
  *		return fail(err.msg);
- *	size_t n = cairn_pack_frames(pack, (struct cairn_vaddr){0x9d3f0}, frames, CAIRN_FRAMES_MAX);
+ *	size_t n = cairn_sidecar_frames(sidecar, (struct cairn_vaddr){0x9d3f0}, frames, CAIRN_FRAMES_MAX);
  *	for (size_t i = 0; i < n; i++)		// innermost first
  *		printf("%s at %s:%u\n", frames[i].function, frames[i].file, frames[i].line);
- *	cairn_pack_close(pack);
+ *	cairn_sidecar_close(sidecar);
  *
  * After opening nothing is written, allocated or locked: any number of threads may ask, also in a signal
  * handler. It reads no environment: where caches are is the caller's to say.
@@ -37,28 +37,28 @@ CAIRN_BEGIN_DECLS
 
 /* ---- making one ---- */
 
-struct cairn_pack_make_opts {
-	size_t size;          /* sizeof(struct cairn_pack_make_opts); a longer, unknown tail must be zero */
+struct cairn_sidecar_make_opts {
+	size_t size;          /* sizeof(struct cairn_sidecar_make_opts); a longer, unknown tail must be zero */
 	unsigned int threads; /* 0: one per processor */
 	/*
-	 * Everything that cairn/sites.h tells, too, so that cairn_pack_sites() can answer. Without it a sidecar answers
+	 * Everything that cairn/sites.h tells, too, so that cairn_sidecar_sites() can answer. Without it a sidecar answers
 	 * about addresses only, and is made ten times faster.
 	 */
 	bool places;
 	/*
-	 * With places: .BTF.inline, too, and .BTF as cairn_distil() gives both by default, for tools that read BTF. It tells
+	 * With places: .BTF.inline, too, and .BTF as cairn_btf_from_dwarf() gives both by default, for tools that read BTF. It tells
 	 * what the places tell, as far as BTF can, a ninth more bytes of a kernel's sidecar; nothing here reads it.
 	 */
 	bool btf_inline;
 	/*
-	 * With places: what cairn_sites_at() and cairn_sites_passed() take, too, where parameters are in the middle of functions. Without it
+	 * With places: what cairn_sites_at() and cairn_sites_call_value() take, too, where parameters are in the middle of functions. Without it
 	 * they refuse. From a twentieth to a half more bytes; the file has to have its code.
 	 */
 	bool args;
 };
 
 /* A section of what was made, for telling where the bytes go. */
-struct cairn_packed_section {
+struct cairn_sidecar_image_section {
 	const char *name; /* static */
 	uint64_t size;    /* bytes */
 	uint64_t n;       /* what it holds that many of: functions, rows, ... */
@@ -69,13 +69,13 @@ struct cairn_packed_section {
  * Version 3 of the format has at most 25 (docs/formats/sidecar.md); the rest is room for those that
  * are added to it.
  */
-#define CAIRN_PACK_SECTIONS_MAX 32
+#define CAIRN_SIDECAR_SECTIONS_MAX 32
 
-struct cairn_packed {
+struct cairn_sidecar_image {
 	void *bytes; /* the file */
 	size_t size;
 	size_t n_sections;
-	struct cairn_packed_section sections[CAIRN_PACK_SECTIONS_MAX];
+	struct cairn_sidecar_image_section sections[CAIRN_SIDECAR_SECTIONS_MAX];
 	uint64_t n_overlaps; /* functions whose code another one has already: identical code that a linker folded */
 	/* .dwo files (split DWARF) that were not found, and which, as cairn_sites_missing(). Such a sidecar is kept in no cache. */
 	size_t n_missing;
@@ -85,11 +85,11 @@ struct cairn_packed {
 };
 
 /*
- * cairn_pack_make - make the sidecar of a binary
+ * cairn_sidecar_make - make the sidecar of a binary
  *
  * @bin   with DWARF, or symbols only: then the sidecar has only these. Borrowed for the call.
  * @opts  may be NULL
- * @ret   the caller's: cairn_packed_free(); all zero after an error. Write it with cairn_file_write().
+ * @ret   the caller's: cairn_sidecar_image_free(); all zero after an error. Write it with cairn_file_write().
  * Returns 0. Negative:
  *   -ENODATA     neither DWARF nor symbols (err: where they were looked for)
  *   -EBADMSG     damaged DWARF (err: section and offset). Without places, only where all units are: those that
@@ -101,18 +101,18 @@ struct cairn_packed {
  * Cost: one pass over all DIEs and all line programs, in parallel by unit. The same bytes for any number of
  * threads. Threads: any.
  */
-int cairn_pack_make(const struct cairn_binary *bin, const struct cairn_pack_make_opts *opts,
-		    struct cairn_packed *ret, struct cairn_err *err);
+int cairn_sidecar_make(const struct cairn_binary *bin, const struct cairn_sidecar_make_opts *opts,
+		    struct cairn_sidecar_image *ret, struct cairn_err *err);
 
 /* Takes NULL, and one that is all zero. */
-void cairn_packed_free(struct cairn_packed *packed);
+void cairn_sidecar_image_free(struct cairn_sidecar_image *image);
 
 /* ---- opening one ---- */
 
-struct cairn_pack;
+struct cairn_sidecar;
 
-struct cairn_pack_opts {
-	size_t size; /* sizeof(struct cairn_pack_opts); a longer, unknown tail must be zero */
+struct cairn_sidecar_opts {
+	size_t size; /* sizeof(struct cairn_sidecar_opts); a longer, unknown tail must be zero */
 	/* Build-id that it must be of; NULL takes any. */
 	const uint8_t *build_id;
 	size_t build_id_len;
@@ -126,17 +126,17 @@ struct cairn_pack_opts {
 	/*
 	 * The binary that it must be of; NULL: none is at hand. It must have that build-id, and
 	 * what a loader maps of it must be what is mapped of the binary. A page of its code is
-	 * compared when something at an address in it is asked for: cairn_pack_covers(). Needed for
-	 * the call only: the pack keeps the file open.
+	 * compared when something at an address in it is asked for: cairn_sidecar_covers(). Needed for
+	 * the call only: the sidecar keeps the file open.
 	 */
 	const struct cairn_binary *binary;
 };
 
 /*
- * cairn_pack_open - map a sidecar
+ * cairn_sidecar_open - map a sidecar
  *
  * @opts  may be NULL
- * @ret   cairn_pack_close()
+ * @ret   cairn_sidecar_close()
  * Returns 0. Negative:
  *   -ENOENT      no such file
  *   -EBADMSG     not an ELF file, not a sidecar, or damaged (err: section, offset, expected)
@@ -148,33 +148,33 @@ struct cairn_pack_opts {
  *   -ENOMEM, and what open(2) and mmap(2) return
  * Cost: headers of sections, and the checksums of pages: some 30 microseconds. What a lookup
  * touches is held against its checksum then; where that differs it answers less, and
- * cairn_pack_trouble() tells. Threads: any.
+ * cairn_sidecar_trouble() tells. Threads: any.
  */
-int cairn_pack_open(const char *path, const struct cairn_pack_opts *opts, struct cairn_pack **ret,
+int cairn_sidecar_open(const char *path, const struct cairn_sidecar_opts *opts, struct cairn_sidecar **ret,
 		    struct cairn_err *err);
 
 /* The same from memory, which must outlive it; aligned to 8 bytes. */
-int cairn_pack_open_mem(const void *bytes, size_t size, const char *name, const struct cairn_pack_opts *opts,
-			struct cairn_pack **ret, struct cairn_err *err);
+int cairn_sidecar_open_mem(const void *bytes, size_t size, const char *name, const struct cairn_sidecar_opts *opts,
+			struct cairn_sidecar **ret, struct cairn_err *err);
 
 /* The same from what was made just now: the bytes go over to *@ret, and @packed is empty afterwards, with nothing to free. */
-int cairn_pack_open_packed(struct cairn_packed *packed, const char *name, struct cairn_pack **ret,
+int cairn_sidecar_open_image(struct cairn_sidecar_image *image, const char *name, struct cairn_sidecar **ret,
 			   struct cairn_err *err);
 
-/* Takes NULL. Everything borrowed from @pack ends here. */
-void cairn_pack_close(struct cairn_pack *pack);
+/* Takes NULL. Everything borrowed from @sidecar ends here. */
+void cairn_sidecar_close(struct cairn_sidecar *sidecar);
 
 /*
- * cairn_pack_check - decode every record, and tell the first that is wrong
+ * cairn_sidecar_check - decode every record, and tell the first that is wrong
  *
  * First all checksums, then each record. Lookups never read outside the file, whatever is in it; a
  * damaged record makes them answer less. This finds it. Returns 0 or -EBADMSG (err: section,
  * offset, expected). Cost: all of the file is read.
  */
-int cairn_pack_check(const struct cairn_pack *pack, struct cairn_err *err);
+int cairn_sidecar_check(const struct cairn_sidecar *sidecar, struct cairn_err *err);
 
 /*
- * cairn_pack_compare - compare all code of the binary that it was opened for
+ * cairn_sidecar_compare - compare all code of the binary that it was opened for
  *
  * Returns 0 when each page is as it was when the sidecar was made. Negative:
  *   -ESTALE   it is of another file (err: the address of a page that differs)
@@ -182,101 +182,101 @@ int cairn_pack_check(const struct cairn_pack *pack, struct cairn_err *err);
  *             named when it was opened)
  * Cost: reads the code, 1 ms for 1 MB.
  */
-int cairn_pack_compare(const struct cairn_pack *pack, struct cairn_err *err);
+int cairn_sidecar_compare(const struct cairn_sidecar *sidecar, struct cairn_err *err);
 
 /* False: it was made of a debug file alone, and cannot be compared with any code. */
-bool cairn_pack_is_bound(const struct cairn_pack *pack);
+bool cairn_sidecar_is_bound(const struct cairn_sidecar *sidecar);
 
 /* Units that were left out when it was made, because they are damaged: at their addresses it has only symbols. */
-uint32_t cairn_pack_left_out(const struct cairn_pack *pack);
+uint32_t cairn_sidecar_left_out(const struct cairn_sidecar *sidecar);
 
 /*
- * cairn_pack_covers - whether the code at an address is the code that the sidecar describes
+ * cairn_sidecar_covers - whether the code at an address is the code that the sidecar describes
  *
  * @at  link-time address; its page is compared, and the one in which an instruction there may end
  * True also where nothing can be compared: unbound, no binary at hand, no code there.
  * Cost: each page is hashed once, some 5 microseconds. No allocation. Threads: any. Signals: safe.
  */
-bool cairn_pack_covers(const struct cairn_pack *pack, struct cairn_vaddr at);
+bool cairn_sidecar_covers(const struct cairn_sidecar *sidecar, struct cairn_vaddr at);
 
 /*
- * cairn_pack_trouble - why lookups answered less than they could have
+ * cairn_sidecar_trouble - why lookups answered less than they could have
  *
  * Returns 0 when nothing was held back. Negative:
  *   -EBADMSG  bytes that were asked for do not have their checksum (err: where)
  *   -ESTALE   code that was asked about is not what the sidecar describes (err: where)
- * Ask after lookups that cannot return an error; cairn_pack_sites() returns these itself. Threads:
+ * Ask after lookups that cannot return an error; cairn_sidecar_sites() returns these itself. Threads:
  * any.
  */
-int cairn_pack_trouble(const struct cairn_pack *pack, struct cairn_err *err);
+int cairn_sidecar_trouble(const struct cairn_sidecar *sidecar, struct cairn_err *err);
 
 /* Path as given to open. Borrowed. */
-const char *cairn_pack_path(const struct cairn_pack *pack);
+const char *cairn_sidecar_path(const struct cairn_sidecar *sidecar);
 
 /*
  * Whether this version of the library would make the same. False: another version made it, whose analysis of the
  * debug information may say more, less, or what was found to be wrong.
  */
-bool cairn_pack_is_current(const struct cairn_pack *pack);
+bool cairn_sidecar_is_current(const struct cairn_sidecar *sidecar);
 
 /* Build-id of the binary that it describes; *@ret_len 0 when that has none. Borrowed. */
-const uint8_t *cairn_pack_build_id(const struct cairn_pack *pack, size_t *ret_len);
+const uint8_t *cairn_sidecar_build_id(const struct cairn_sidecar *sidecar, size_t *ret_len);
 
-/* Sections as in cairn_packed, up to @max of them; returns how many there are, which in a file of others' may be any number. */
-size_t cairn_pack_sections(const struct cairn_pack *pack, struct cairn_packed_section *ret, size_t max);
+/* Sections as in cairn_sidecar_image, up to @max of them; returns how many there are, which in a file of others' may be any number. */
+size_t cairn_sidecar_sections(const struct cairn_sidecar *sidecar, struct cairn_sidecar_image_section *ret, size_t max);
 
 /*
  * Bytes of a section by name (".BTF"), borrowed; NULL when it has none of this name. ".cairn.cfi" is an unwind table for
  * cairn_unwind_open_mem().
  */
-const void *cairn_pack_section(const struct cairn_pack *pack, const char *name, size_t *ret_size);
+const void *cairn_sidecar_section(const struct cairn_sidecar *sidecar, const char *name, size_t *ret_size);
 
 /* ---- finding one ---- */
 
-struct cairn_pack_search {
-	size_t size;          /* sizeof(struct cairn_pack_search); a longer, unknown tail must be zero */
-	unsigned int threads; /* for making one, as in cairn_pack_make_opts */
+struct cairn_sidecar_search {
+	size_t size;          /* sizeof(struct cairn_sidecar_search); a longer, unknown tail must be zero */
+	unsigned int threads; /* for making one, as in cairn_sidecar_make_opts */
 	/* Directory of BUILD-ID.cairn, made when it is missing; NULL: neither look there nor keep anything. */
 	const char *cache_dir;
-	/* Files used longest ago are removed when the cache grows beyond this; 0: CAIRN_PACK_CACHE_BYTES. */
+	/* Files used longest ago are removed when the cache grows beyond this; 0: CAIRN_SIDECAR_CACHE_BYTES. */
 	uint64_t cache_bytes;
 	bool places;   /* it must have the places of functions; one that has not is made again */
-	bool background; /* nobody waits for cairn_pack_keep(): what failed minutes ago is not tried again */
+	bool background; /* nobody waits for cairn_sidecar_keep(): what failed minutes ago is not tried again */
 	bool may_make; /* make it from the debug information when there is none, and keep it in the cache */
 	bool anew;     /* with may_make: what is there was found to be wrong, and is not looked at */
-	bool args;     /* cairn_pack_keep(): with cairn_pack_make_opts.args; one without is made again */
+	bool args;     /* cairn_sidecar_keep(): with cairn_sidecar_make_opts.args; one without is made again */
 	/* Filled: what was not used and why, one per line, "" when there is nothing to tell. */
 	char note[512];
 };
 
-#define CAIRN_PACK_CACHE_BYTES ((uint64_t)1 << 30)
+#define CAIRN_SIDECAR_CACHE_BYTES ((uint64_t)1 << 30)
 
 /*
- * cairn_pack_for - the sidecar of a binary
+ * cairn_sidecar_for - the sidecar of a binary
  *
  * Looked for as PATH.cairn beside the binary, then in the cache. It must have the binary's build-id and
- * segments, and its pages are compared as cairn_pack_covers() says. Root takes only one that nobody else
+ * segments, and its pages are compared as cairn_sidecar_covers() says. Root takes only one that nobody else
  * can have written. What is refused is told in @search->note. An unbound one is taken while @bin has no
  * debug information. The cache is not used for a debug file alone, which has no code to compare. One that another version of the
- * library made (cairn_pack_is_current(); in the cache any other build of it) is taken while @bin has no debug information,
+ * library made (cairn_sidecar_is_current(); in the cache any other build of it) is taken while @bin has no debug information,
  * and that is noted; else it is as if it were not there. A binary without a build-id has none that could be found: one is made, and not kept.
- * Nor is one kept that another user decides about, as cairn_pack_keep() says; that is noted.
+ * Nor is one kept that another user decides about, as cairn_sidecar_keep() says; that is noted.
  *
- * @ret  cairn_pack_close(); independent of @bin
+ * @ret  cairn_sidecar_close(); independent of @bin
  * Returns 0. -ENOENT: there is none, and @search does not allow to make one, or there is nothing to make it of.
- * Else as cairn_pack_make(). That the cache cannot be written is no error, but noted.
+ * Else as cairn_sidecar_make(). That the cache cannot be written is no error, but noted.
  */
-int cairn_pack_for(const struct cairn_binary *bin, struct cairn_pack_search *search, struct cairn_pack **ret,
+int cairn_sidecar_for(const struct cairn_binary *bin, struct cairn_sidecar_search *search, struct cairn_sidecar **ret,
 		   struct cairn_err *err);
 
 /*
- * cairn_pack_keep - see to it that the cache has a sidecar of a binary, with places
+ * cairn_sidecar_keep - see to it that the cache has a sidecar of a binary, with places
  *
  * For who has answered from the debug information and wants the next answer at once. Makers for one cache take turns, so
  * that many who start at the same time do the work once; this waits for its turn.
  *
  * @search  cache_dir, cache_bytes, threads and background count
- * @ret     what was made, for telling; all zero when nothing was. cairn_packed_free().
+ * @ret     what was made, for telling; all zero when nothing was. cairn_sidecar_image_free().
  * Returns 1 when it was made, 0 when there was one already. Negative:
  *   -EINVAL   no cache_dir, or a binary without a build-id or without code: a debug file alone
  *   -ENODATA  a binary without debug information
@@ -285,63 +285,63 @@ int cairn_pack_for(const struct cairn_binary *bin, struct cairn_pack_search *sea
  *             when another user owns one of them, can write it, or can replace it in a directory on its path. Other callers
  *             keep nothing when one of them belongs neither to root nor to the caller.
  *   -EAGAIN   it failed minutes ago, and @search is of the background
- *   else as cairn_pack_make() and cairn_file_write()
+ *   else as cairn_sidecar_make() and cairn_file_write()
  */
-int cairn_pack_keep(const struct cairn_binary *bin, const struct cairn_pack_search *search, struct cairn_packed *ret,
+int cairn_sidecar_keep(const struct cairn_binary *bin, const struct cairn_sidecar_search *search, struct cairn_sidecar_image *ret,
 		    struct cairn_err *err);
 
 /*
- * cairn_pack_keep_copy - put a copy of an open sidecar into the cache, for who got it from elsewhere
+ * cairn_sidecar_keep_copy - put a copy of an open sidecar into the cache, for who got it from elsewhere
  *
  * A copy of one that was downloaded is found without asking the network again. What is there under its build-id is replaced.
  *
  * @search  cache_dir and cache_bytes count
  * Returns 0. Negative:
  *   -EINVAL   no cache_dir, or a sidecar without a build-id
- *   -EBADMSG  cairn_pack_check() finds it damaged
- *   -ESTALE, -ENODATA  as cairn_pack_compare(): only what was compared with the binary is kept
+ *   -EBADMSG  cairn_sidecar_check() finds it damaged
+ *   -ESTALE, -ENODATA  as cairn_sidecar_compare(): only what was compared with the binary is kept
  *   -EPERM    others could write there, and the caller is root
  *   else as cairn_file_write()
  * Cost: all of the sidecar is read.
  */
-int cairn_pack_keep_copy(const struct cairn_pack *pack, const struct cairn_pack_search *search, struct cairn_err *err);
+int cairn_sidecar_keep_copy(const struct cairn_sidecar *sidecar, const struct cairn_sidecar_search *search, struct cairn_err *err);
 
-struct cairn_pack_pruned {
+struct cairn_sidecar_pruned {
 	uint64_t n_kept, kept_bytes;
 	uint64_t n_removed, removed_bytes;
 };
 
 /*
- * cairn_pack_prune - remove the sidecars that were used longest ago, until the rest takes at most @max_bytes
+ * cairn_sidecar_prune - remove the sidecars that were used longest ago, until the rest takes at most @max_bytes
  *
  * Other files in the directory are left alone, but for what killed makers left there. Returns 0, also when there is no
  * such directory; -EPERM: the caller is root, and others could write there; what opendir(3) says.
  */
-int cairn_pack_prune(const char *cache_dir, uint64_t max_bytes, struct cairn_pack_pruned *ret,
+int cairn_sidecar_prune(const char *cache_dir, uint64_t max_bytes, struct cairn_sidecar_pruned *ret,
 		     struct cairn_err *err);
 
 /* ---- serving one ---- */
 
 /*
- * cairn_pack_served_id - the build-id under which a debuginfod has the sidecar of a binary
+ * cairn_sidecar_served_id - the build-id under which a debuginfod has the sidecar of a binary
  *
  * @build_id  of the binary
- * @ret       room for CAIRN_PACK_SERVED_ID_MAX bytes
+ * @ret       room for CAIRN_SIDECAR_SERVED_ID_MAX bytes
  * Returns its length; 0 when @build_id is empty or too long to be derived from.
  */
-#define CAIRN_PACK_SERVED_ID_MAX 64
-size_t cairn_pack_served_id(const uint8_t *build_id, size_t len, uint8_t *ret);
+#define CAIRN_SIDECAR_SERVED_ID_MAX 64
+size_t cairn_sidecar_served_id(const uint8_t *build_id, size_t len, uint8_t *ret);
 
 /*
- * cairn_pack_wrap - the file that a debuginfod serves: a sidecar in a section .debug_cairn, with that build-id
+ * cairn_sidecar_wrap - the file that a debuginfod serves: a sidecar in a section .debug_cairn, with that build-id
  *
- * cairn_pack_open() reads it as it reads the sidecar.
+ * cairn_sidecar_open() reads it as it reads the sidecar.
  *
  * @bytes  a sidecar, aligned to 8; @name for errors
  * @ret    free()
- * Returns 0. -EINVAL: it has no build-id, or too long a one. -ENOMEM, and as cairn_pack_open().
+ * Returns 0. -EINVAL: it has no build-id, or too long a one. -ENOMEM, and as cairn_sidecar_open().
  */
-int cairn_pack_wrap(const void *bytes, size_t size, const char *name, void **ret, size_t *ret_size,
+int cairn_sidecar_wrap(const void *bytes, size_t size, const char *name, void **ret, size_t *ret_size,
 		    struct cairn_err *err);
 
 /* ---- by address ---- */
@@ -366,7 +366,7 @@ struct cairn_frame {
 };
 
 /*
- * cairn_pack_frames - the functions that an address belongs to, innermost first
+ * cairn_sidecar_frames - the functions that an address belongs to, innermost first
  *
  * @at   link-time address. Of a return address look up the byte before it.
  * @ret  room for @max frames, at least 1
@@ -374,28 +374,28 @@ struct cairn_frame {
  * information gives one frame, with the symbol's name.
  * Cost: some 200 ns, no allocation. Threads: any. Signals: safe.
  */
-size_t cairn_pack_frames(const struct cairn_pack *pack, struct cairn_vaddr at, struct cairn_frame *ret,
+size_t cairn_sidecar_frames(const struct cairn_sidecar *sidecar, struct cairn_vaddr at, struct cairn_frame *ret,
 			 size_t max);
 
 /* As cairn_binary_symbol_of(), from the sidecar. */
-bool cairn_pack_symbol_of(const struct cairn_pack *pack, struct cairn_vaddr at, const char **ret_name,
+bool cairn_sidecar_symbol_of(const struct cairn_sidecar *sidecar, struct cairn_vaddr at, const char **ret_name,
 			  struct cairn_vaddr *ret_start);
 
 /*
- * cairn_pack_hazards - as cairn_hazards(), with the functions of the sidecar
+ * cairn_sidecar_hazards - as cairn_hazards(), with the functions of the sidecar
  *
  * A stripped binary has no symbols that tell where its functions begin and end.
  *
  * @bin  the binary that it is of
  */
-int cairn_pack_hazards(const struct cairn_pack *pack, const struct cairn_binary *bin,
+int cairn_sidecar_hazards(const struct cairn_sidecar *sidecar, const struct cairn_binary *bin,
 		       int (*visit)(void *ctx, struct cairn_vaddr at, enum cairn_hazard hazard), void *ctx,
 		       struct cairn_err *err);
 
 /* ---- by name ---- */
 
 /* A function of the sidecar, by number. */
-struct cairn_pack_function {
+struct cairn_sidecar_function {
 	const char *name;    /* as the source names it, not qualified */
 	const char *linkage; /* NULL when the same or unknown */
 	const char *file;    /* of the declaration; NULL when unknown */
@@ -403,69 +403,69 @@ struct cairn_pack_function {
 };
 
 /*
- * cairn_pack_find - the functions of a name
+ * cairn_sidecar_find - the functions of a name
  *
  * @name  source name, not qualified, or linkage name
  * @ret   numbers, ascending; up to @max
  * Returns how many there are, which can be more than @max; 0 when there is none.
  * Cost: below 1 microsecond, no allocation. Threads: any. Signals: safe.
  */
-size_t cairn_pack_find(const struct cairn_pack *pack, const char *name, uint32_t *ret, size_t max);
+size_t cairn_sidecar_find(const struct cairn_sidecar *sidecar, const char *name, uint32_t *ret, size_t max);
 
 /* False when there is no function of this number. */
-bool cairn_pack_function(const struct cairn_pack *pack, uint32_t number, struct cairn_pack_function *ret);
+bool cairn_sidecar_function(const struct cairn_sidecar *sidecar, uint32_t number, struct cairn_sidecar_function *ret);
 
 /* ---- places ---- */
 
-/* Whether it has what cairn_pack_sites() needs. */
-bool cairn_pack_has_places(const struct cairn_pack *pack);
+/* Whether it has what cairn_sidecar_sites() needs. */
+bool cairn_sidecar_has_sites(const struct cairn_sidecar *sidecar);
 
-/* Whether it was made with cairn_pack_make_opts.args, so that its sites answer cairn_sites_at(). */
-bool cairn_pack_has_args(const struct cairn_pack *pack);
+/* Whether it was made with cairn_sidecar_make_opts.args, so that its sites answer cairn_sites_at(). */
+bool cairn_sidecar_has_args(const struct cairn_sidecar *sidecar);
 
 /*
- * cairn_pack_sites - the questions of cairn/sites.h, answered from a sidecar
+ * cairn_sidecar_sites - the questions of cairn/sites.h, answered from a sidecar
  *
  * The answers are those that the debug information gives.
  *
- * @pack  must outlive the result
+ * @sidecar  must outlive the result
  * @bin   the binary that it is of, for cairn_sites_binary(); must outlive the result
  * @ret   cairn_sites_close(). Threads: one at a time per handle.
  * Returns 0. -ENODATA: it has no places. -ENOMEM.
  * Cost: nothing is read until it is asked for; a name costs microseconds.
  */
-int cairn_pack_sites(const struct cairn_pack *pack, const struct cairn_binary *bin, struct cairn_sites **ret,
+int cairn_sidecar_sites(const struct cairn_sidecar *sidecar, const struct cairn_binary *bin, struct cairn_sites **ret,
 		     struct cairn_err *err);
 
 /*
- * cairn_pack_source - the types of a sidecar, as cairn_source_open() gives those of the debug information
+ * cairn_sidecar_source - the types of a sidecar, as cairn_source_open() gives those of the debug information
  *
- * @pack  must outlive the result
+ * @sidecar  must outlive the result
  * @ret   cairn_source_close(); of kind DWARF. Threads: one at a time per handle.
  * Returns 0. -ENODATA: it was made without places, and has no types. -ENOMEM.
  * Cost: nothing is read until it is asked for.
  */
-int cairn_pack_source(const struct cairn_pack *pack, struct cairn_source **ret, struct cairn_err *err);
+int cairn_sidecar_source(const struct cairn_sidecar *sidecar, struct cairn_source **ret, struct cairn_err *err);
 
-struct cairn_pack_btf {
-	const void *types; /* as cairn_distil() writes them into main */
+struct cairn_sidecar_btf {
+	const void *types; /* as cairn_btf_from_dwarf() writes them into main */
 	size_t types_size;
-	const void *places; /* as into the inline blob; NULL: made without cairn_pack_make_opts.btf_inline */
+	const void *places; /* as into the inline blob; NULL: made without cairn_sidecar_make_opts.btf_inline */
 	size_t places_size;
 };
 
 /*
- * cairn_pack_btf - the BTF in a sidecar, compared with its checksums
+ * cairn_sidecar_btf - the BTF in a sidecar, compared with its checksums
  *
- * @ret  borrowed until cairn_pack_close()
+ * @ret  borrowed until cairn_sidecar_close()
  * Returns 0. -ENODATA: it was made without places, and has no BTF. -ESTALE: it is of another file than the
  * binary that it was opened for. -EBADMSG, -ENOMEM.
  * Cost: compares the code with that of the sidecar, where it can be; decompresses the places.
  */
-int cairn_pack_btf(const struct cairn_pack *pack, struct cairn_pack_btf *ret, struct cairn_err *err);
+int cairn_sidecar_btf(const struct cairn_sidecar *sidecar, struct cairn_sidecar_btf *ret, struct cairn_err *err);
 
-/* How many types cairn_sites_complete_type() had to leave unread; @sites is from cairn_pack_sites(). */
-size_t cairn_pack_sites_lost(const struct cairn_sites *sites);
+/* How many types cairn_sites_complete_type() had to leave unread; @sites is from cairn_sidecar_sites(). */
+size_t cairn_sidecar_sites_lost(const struct cairn_sites *sites);
 
 CAIRN_END_DECLS
 #endif

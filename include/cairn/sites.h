@@ -38,7 +38,7 @@ CAIRN_BEGIN_DECLS
 struct cairn_sites;
 
 enum cairn_site_kind {
-	CAIRN_SITE_ENTRY,   /* an out-of-line body: the function itself, or a clone of it */
+	CAIRN_SITE_OUT_OF_LINE,   /* an out-of-line body: the function itself, or a clone of it */
 	/*
 	 * A copy in another function. Code that the compiler duplicated afterwards (an unrolled loop) has one DIE and
 	 * several entries; each is a site, all but the first with the rule CAIRN_AT_ENTRY_ROW.
@@ -56,7 +56,7 @@ enum cairn_address_rule {
 	CAIRN_AT_LOW_PC,      /* start of the only range */
 	CAIRN_AT_ENTRY_PC,    /* DW_AT_entry_pc */
 	CAIRN_AT_FIRST_RANGE, /* start of the first range in the input's order */
-	CAIRN_AT_WAY_IN,      /* the only one of the instructions of a copy without an entry that other code leads to first */
+	CAIRN_AT_CFG_ENTRY,      /* the only one of the instructions of a copy without an entry that other code leads to first */
 	CAIRN_AT_ENTRY_ROW,   /* a further row of the entry in the line table: the compiler duplicated the copy */
 	CAIRN_AT_SYMBOL,      /* no debug information: the address of a symbol */
 };
@@ -65,21 +65,21 @@ enum cairn_address_rule {
  * Why events at a place may not be as many as calls: a set of bits. docs/address.md explains each; a place without any is
  * passed once by each call, as far as the code and the debug information tell.
  */
-enum cairn_count_doubt {
+enum cairn_count_caveat {
 	CAIRN_COUNT_NO_ENTRY = 1 << 0, /* the compiler lost the entry: the address is the copy's first instruction, which may have been moved */
-	CAIRN_COUNT_AGAIN = 1 << 1,    /* the copy's own code leads back to its entry: a loop, or recursion made one */
-	CAIRN_COUNT_BEHIND = 1 << 2,   /* ways lead into the copy past its places: n_behind of them */
-	CAIRN_COUNT_SHARED = 1 << 3,   /* the copy has no code at its entry, and others come by there */
+	CAIRN_COUNT_LOOPED = 1 << 1,    /* the copy's own code leads back to its entry: a loop, or recursion made one */
+	CAIRN_COUNT_BYPASSED = 1 << 2,   /* ways lead into the copy past its places: n_bypasses of them */
+	CAIRN_COUNT_SHARED_PC = 1 << 3,   /* the copy has no code at its entry, and others come by there */
 	CAIRN_COUNT_MERGED = 1 << 4,   /* merged with another call of the same function, whose place is passed, too */
-	CAIRN_COUNT_CONDITION = 1 << 5, /* the condition of the call seems to be one with the function's first: passed without a call */
+	CAIRN_COUNT_BEFORE_TEST = 1 << 5, /* the condition of the call seems to be one with the function's first: passed without a call */
 	CAIRN_COUNT_FOLDED = 1 << 6,   /* the linker kept one body for several functions: calls of the others pass, too */
 	CAIRN_COUNT_VECTORISED = 1 << 8, /* vector instructions in the copy: one pass may be several calls */
 	CAIRN_COUNT_RECURSION = 1 << 7, /* a body that calls itself and begins with a loop: some of these calls may be jumps into it */
 };
 
 /* A sentence for people, and a word for programs ("no-entry"). Static; @doubt is one bit. */
-const char *cairn_count_doubt_text(enum cairn_count_doubt doubt);
-const char *cairn_count_doubt_id(enum cairn_count_doubt doubt);
+const char *cairn_count_caveat_text(enum cairn_count_caveat doubt);
+const char *cairn_count_caveat_id(enum cairn_count_caveat doubt);
 
 /* One argument at one site. */
 struct cairn_arg {
@@ -123,8 +123,8 @@ struct cairn_site {
 	const struct cairn_arg *args;
 	/* Sites of the same function at the same address, this one included: 1 when it is alone. */
 	uint32_t n_shared;
-	uint32_t count_doubts; /* enum cairn_count_doubt, ored */
-	uint32_t n_behind;     /* instructions of the copy at which it is entered, other than its places */
+	uint32_t count_caveats; /* enum cairn_count_caveat, ored */
+	uint32_t n_bypasses;     /* instructions of the copy at which it is entered, other than its places */
 	/* Offset of its DIE in .debug_info, for looking it up with readelf or llvm-dwarfdump. */
 	uint64_t die;
 	/* The same of all sites in one out-of-line function, another one in others of that name (clones, other units); 0: not known. */
@@ -279,7 +279,7 @@ bool cairn_sites_imports(const struct cairn_sites *sites, const char *name);
 /* ---- in the middle of functions ---- */
 
 /* A function that an address is in, with its parameters as they are there. */
-struct cairn_active {
+struct cairn_scope {
 	const char *name; /* as the source has it; NULL when unknown */
 	bool is_inlined;
 	uint32_t n_args;
@@ -297,14 +297,14 @@ struct cairn_active {
  * @is_exact  @pc is in the function itself; else the byte before it is: behind a call
  * @ret       borrowed until the next call of this function, or close
  * Returns their number; 0 when no function that the debug information has is there. -EOPNOTSUPP from a sidecar
- * that was made without cairn_pack_make_opts.args, or was opened without its binary; -ESTALE from one of other code; -EBADMSG, -ENOMEM.
+ * that was made without cairn_sidecar_make_opts.args, or was opened without its binary; -ESTALE from one of other code; -EBADMSG, -ENOMEM.
  * Cost: the first call lists all functions, and from a sidecar hashes all code; then some microseconds for each function.
  */
-int cairn_sites_at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, const struct cairn_active **ret,
+int cairn_sites_at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, const struct cairn_scope **ret,
 		   struct cairn_err *err);
 
 /*
- * cairn_sites_passed - what a caller passed to a function that stands on the stack
+ * cairn_sites_call_value - what a caller passed to a function that stands on the stack
  *
  * @callee  an address in the function, @caller_pc where it returns to, of the two frames
  * @asked   a step of a location: CAIRN_LOC_ENTRY_REG, or CAIRN_LOC_ENTRY_PARAM
@@ -312,7 +312,7 @@ int cairn_sites_at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exa
  *          directly, and that cannot have come back to its entry by tail calls. Borrowed as the answer of cairn_sites_at() before it
  * Returns 0; errors as cairn_sites_at(). Cost: decodes the function.
  */
-int cairn_sites_passed(struct cairn_sites *sites, struct cairn_vaddr callee, struct cairn_vaddr caller_pc,
+int cairn_sites_call_value(struct cairn_sites *sites, struct cairn_vaddr callee, struct cairn_vaddr caller_pc,
 		       const struct cairn_loc_step *asked, struct cairn_location *ret, struct cairn_err *err);
 
 /* Name of the variable or function at a link-time address, for cairn_location_text(); @ctx is the sites. */

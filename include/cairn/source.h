@@ -59,7 +59,7 @@ int cairn_source_open(const char *path, const struct cairn_source_opts *opts, st
 /* C declarations, see cairn_decl_parse() for everything. */
 int cairn_source_parse(const char *text, size_t size, const char *name, const struct cairn_abi *abi,
 		       struct cairn_source **ret, struct cairn_err *err);
-/* Another language's declarations, see cairn_foreign_parse(); kind DECL, too. */
+/* Another language's declarations, see cairn_consumer_parse(); kind DECL, too. */
 int cairn_source_parse_foreign(const char *text, size_t size, const char *name, enum cairn_lang lang,
 			       const struct cairn_abi *abi, struct cairn_source **ret, struct cairn_err *err);
 void cairn_source_close(struct cairn_source *source);

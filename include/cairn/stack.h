@@ -8,7 +8,7 @@
  * an assumption. A stack with such a frame is not complete as a fact: it ends with CAIRN_WALK_ASSUMED.
  *
  *	struct cairn_stacks *stacks;
- *	if (cairn_stacks_of_process(pid, NULL, &stacks, &err) < 0)
+ *	if (cairn_stacks_open_pid(pid, NULL, &stacks, &err) < 0)
  *		return fail(err.msg);
  *	for (size_t i = 0; i < cairn_stacks_n_threads(stacks); i++) {
  *		const struct cairn_thread_stack *t = cairn_stacks_thread(stacks, i);
@@ -64,7 +64,7 @@ struct cairn_stack_frame {
 	const char *assumed; /* what was, in static words; NULL */
 	struct cairn_vaddr vaddr; /* of at in the binary */
 	const struct cairn_binary *bin; /* NULL when no file is there, or it cannot be read. Borrowed */
-	const struct cairn_pack *pack; /* the file's sidecar, when find_pack found one. Borrowed */
+	const struct cairn_sidecar *sidecar; /* the file's sidecar, when find_sidecar found one. Borrowed */
 	const char *path; /* as the process has it mapped, "[vdso]"; NULL when no file is there. Borrowed */
 	/* Where no file is, or its rows do not tell: what is said of the code there. All are borrowed. */
 	const struct cairn_code_range *code; /* NULL: nobody says anything */
@@ -102,8 +102,8 @@ struct cairn_stacks_opts {
 	 * made. Asked once for each file. *@ret, which is NULL at the call, is closed with the stacks; it stays NULL when there is
 	 * none. Of errors -ENOMEM ends the call; with any other it is as if there were none.
 	 */
-	int (*find_pack)(void *ctx, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err);
-	void *find_pack_ctx;
+	int (*find_sidecar)(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret, struct cairn_err *err);
+	void *find_sidecar_ctx;
 	bool vectors; /* of a process, read vector registers, too: a system call more for each thread. Of a core what it has is there */
 	bool no_registers; /* do not keep those of frames, which takes time: cairn_stacks_regs() tells none but the pc then */
 	/* Of a core file: the program's, where the core does not tell which it was; not taken where the core contradicts. NULL */
@@ -113,7 +113,7 @@ struct cairn_stacks_opts {
 struct cairn_stacks;
 
 /*
- * cairn_stacks_of_process - the stacks of all threads of a running process
+ * cairn_stacks_open_pid - the stacks of all threads of a running process
  *
  * @opts  may be NULL
  * @ret   cairn_stacks_close()
@@ -133,11 +133,11 @@ struct cairn_stacks;
  * tracer is a thread that is started and ended, with the help of others; one call per process at a time. Nobody else
  * in the caller's process may wait for any child meanwhile (waitpid(-1) without __WNOTHREAD takes our stops). Signals: no.
  */
-int cairn_stacks_of_process(int pid, const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,
+int cairn_stacks_open_pid(int pid, const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,
 			    struct cairn_err *err);
 
 /*
- * cairn_stacks_of_core - the stacks of all threads of a core file, of the kernel, of gcore or of QEMU's user emulation
+ * cairn_stacks_open_core - the stacks of all threads of a core file, of the kernel, of gcore or of QEMU's user emulation
  *
  * The thread that crashed is the first. Mapped files are taken only when their build-id is the one in the core's memory. QEMU's
  * cores name no files: those of the dynamic loader's list are taken, when their dynamic section is the one in memory.
@@ -153,7 +153,7 @@ int cairn_stacks_of_process(int pid, const struct cairn_stacks_opts *opts, struc
  *   -ENOMEM, and what open(2), fstat(2) and mmap(2) return
  * Cost: memory is read where stacks are, whatever the file's size. Threads: any. Signals: no.
  */
-int cairn_stacks_of_core(const char *path, const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,
+int cairn_stacks_open_core(const char *path, const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,
 			 struct cairn_err *err);
 
 /* What is missing as a whole, "core: 4096 of 8192 bytes: ...", "a page at 0x7f... is left out: ..."; NULL when nothing is. Borrowed. */
@@ -189,7 +189,7 @@ void cairn_stacks_regs(const struct cairn_thread_stack *thread, size_t frame, st
  * @ret    @n bytes, those of the value's type; all of them are set when it is available
  * Returns CAIRN_AVAILABLE, or why there is no value: loc->why, CAIRN_UNAVAIL_NOT_KEPT, CAIRN_UNAVAIL_VECTOR_REGISTER, CAIRN_UNAVAIL_NOT_COPIED,
  * CAIRN_UNAVAIL_NOT_LIVE of a place outside of the frame, CAIRN_UNAVAIL_UNSUPPORTED.
- * Cost: as many steps as the location has, and cairn_sites_passed() where it asks for that. Threads: as @sites. Signals: no.
+ * Cost: as many steps as the location has, and cairn_sites_call_value() where it asks for that. Threads: as @sites. Signals: no.
  */
 enum cairn_unavailable cairn_stacks_value(const struct cairn_stacks *stacks, const struct cairn_thread_stack *thread,
 					  size_t frame, struct cairn_sites *sites, const struct cairn_location *loc,

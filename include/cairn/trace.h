@@ -96,8 +96,8 @@ struct cairn_trace_opts {
 	 * probe. What a sidecar cannot tell (members of a type that BTF cannot say) is asked of the debug information
 	 * where there is some.
 	 */
-	int (*find_pack)(void *ctx, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err);
-	void *find_pack_ctx;
+	int (*find_sidecar)(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret, struct cairn_err *err);
+	void *find_sidecar_ctx;
 	/* How functions around a place are shown in text; NULL: as the debug information has them. */
 	cairn_show_name show_name;
 };
@@ -186,7 +186,7 @@ struct cairn_trace_slot {
 };
 
 /* One user probe to be set; borrowed until close. */
-struct cairn_trace_place {
+struct cairn_trace_site {
 	uint32_t probe;
 	const struct cairn_site *site;
 	/* Where the user probe is: the site's own address, or a cheaper instruction behind it. */
@@ -207,8 +207,8 @@ struct cairn_trace_place {
 
 uint32_t cairn_trace_n_probes(const struct cairn_trace *t);
 const struct cairn_trace_probe *cairn_trace_probe(const struct cairn_trace *t, uint32_t i);
-uint32_t cairn_trace_n_places(const struct cairn_trace *t);
-const struct cairn_trace_place *cairn_trace_place(const struct cairn_trace *t, uint32_t i);
+uint32_t cairn_trace_n_sites(const struct cairn_trace *t);
+const struct cairn_trace_site *cairn_trace_site(const struct cairn_trace *t, uint32_t i);
 uint32_t cairn_trace_n_programs(const struct cairn_trace *t);
 
 /*
@@ -236,7 +236,7 @@ int cairn_trace_program_print(const struct cairn_trace *t, uint32_t program, FIL
  * that were analysed), and the process's memory at every place must have the file's bytes.
  *
  * Returns the number of places attached. Negative, with nothing attached:
- *   -ENOENT      places of a function that was named are refused (cairn_trace_place() says why) and best_effort
+ *   -ENOENT      places of a function that was named are refused (cairn_trace_site() says why) and best_effort
  *                is off, or none is left; or the process does not map the file
  *   -ENODATA     cairn_trace_missing() and best_effort is off
  *   -ESTALE      the mapped file or the process's memory is not what was analysed
@@ -311,7 +311,7 @@ struct cairn_event {
 	uint32_t pid, tid;
 	char comm[16];
 	const struct cairn_trace_probe *probe;
-	const struct cairn_trace_place *place;
+	const struct cairn_trace_site *place;
 	uint32_t n_values;
 	const struct cairn_event_value *values;
 	cairn_show_name show_name; /* as cairn_trace_opts */

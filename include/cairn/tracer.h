@@ -6,16 +6,16 @@
  *
  *	name -> places      cairn_sites_find()     the body, its clones, every inlined copy             sites.h
  *	place -> arguments  struct cairn_location  steps over registers and memory, or why there is none  location.h
- *	address -> frames   cairn_pack_frames()    the function, and what it was inlined into           pack.h
+ *	address -> frames   cairn_sidecar_frames()    the function, and what it was inlined into           sidecar.h
  *	the same as BTF     cairn_btf_loc_param()  records of the LOC kinds                             btf.h
  *
  * A sidecar answers the first three in no time, without the debug information:
  *
- *	struct cairn_pack *pack;
+ *	struct cairn_sidecar *sidecar;
  *	struct cairn_sites *sites;
  *	struct cairn_function_list found;
- *	if (cairn_pack_open("server.cairn", NULL, &pack, &err) < 0 ||
- *	    cairn_pack_sites(pack, NULL, &sites, &err) < 0 || cairn_sites_find(sites, "parse", &found, &err) < 0)
+ *	if (cairn_sidecar_open("server.cairn", NULL, &sidecar, &err) < 0 ||
+ *	    cairn_sidecar_sites(sidecar, NULL, &sites, &err) < 0 || cairn_sites_find(sites, "parse", &found, &err) < 0)
  *		return fail(err.msg);
  *	for (uint32_t i = 0; found.n == 1 && i < found.p[0]->n_sites; i++)
  *		probe(found.p[0]->sites[i].off, found.p[0]->sites[i].args);

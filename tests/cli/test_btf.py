@@ -811,11 +811,11 @@ def encoded_types_and_places_are_sound_and_those_of_sites(compiler):
     cairn("btf", "check", out, check=True)
     cairn("btf", "check", "-B", out, out + ".inline", check=True)
     records = cairn("btf", "dump", "--json", "-B", out, out + ".inline", check=True).objects()
-    places = sorted((r["name"], loc["offset"]) for r in records if r["kind"] == "LOCSEC" for loc in r["locs"]
+    located = sorted((r["name"], loc["offset"]) for r in records if r["kind"] == "LOCSEC" for loc in r["locs"]
                     if loc["name"] == "add")
     sites = cairn("sites", "--json", program, "add", check=True).objects()
     wanted = sorted((s["section"], s["section_off"]) for s in sites if s["kind"] == "inlined")
-    expect([off for _, off in places] == [off for _, off in wanted] and len(places) >= 2, places, wanted)
+    expect([off for _, off in located] == [off for _, off in wanted] and len(located) >= 2, located, wanted)
     pair = [r for r in cairn("btf", "dump", "--json", "-t", "struct pair", out, check=True).objects()]
     expect(len(pair) == 1 and pair[0]["size"] == 16 and [m["bits_offset"] for m in pair[0]["members"]] == [0, 64], pair)
 

@@ -94,7 +94,7 @@ def code_of_link_time_has_its_calls_or_says_that_not_every_call_is_there():
     rows = marker_rows(program("lto"), 2) + marker_rows(program("lto"), 7)
     expect(len(found) >= 3, found)
     for p in found:
-        expect(int(p["addr"], 16) in rows or "behind" in p["count_doubts"], p)
+        expect(int(p["addr"], 16) in rows or "behind" in p["count_caveats"], p)
 
 
 # One turn is taken out of the loop, and the first test of put with it.

@@ -171,13 +171,13 @@ def text_and_json_are_the_same_record():
 def json_has_exactly_the_documented_keys():
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/json.md"), encoding="utf-8") as file:
         section = file.read().split("## `cairn sites FILE FUNC")[1].split("\n## ")[0]
-    place, arg = section.split("An argument:")
+    table_of_sites, arg = section.split("An argument:")
 
     def keys(table):
         return {key for row in re.findall(r"^\| (`.*?) \|", table, re.M) for key in re.findall(r"`(\w+)`", row)}
 
     for site in cairn("sites", "--json", program("gcc"), "add", "main", check=True).objects():
-        expect(set(site) == keys(place), set(site) ^ keys(place))
+        expect(set(site) == keys(table_of_sites), set(site) ^ keys(table_of_sites))
         for one in site["args"]:
             expect(set(one) == keys(arg), set(one) ^ keys(arg))
 
@@ -318,7 +318,7 @@ def copies_on_both_sides_of_a_function_inside_are_judged_together():
     path = compile_c("nested", NESTED, "gcc", ("-w", "-O2", "-finline-functions", "-finline-functions-called-once", "-g", "-c"))
     rows = [row for row in cairn("sites", path, "mode", "--json", check=True).objects() if row["kind"] == "inlined"]
     expect([row["container"] for row in rows].count("collect") == 2 and len(rows) == 3, rows)
-    expect(all(row["count_doubts"] == [] for row in rows), rows)
+    expect(all(row["count_caveats"] == [] for row in rows), rows)
 
 
 @claim

@@ -153,8 +153,8 @@ def an_end_that_a_copy_shares_with_its_caller_is_no_entry():
     for level in ("-O2", "-O3", "-Os"):
         path = compile_c("end" + level, SHARED_END, flags=(level, "-g"))
         sites = cairn("sites", "--no-sidecar", "--json", path, "with_whitespace").objects()
-        places = [p for p in sites if "addr" in p]
-        expect(places and all("no-entry" in p["count_doubts"] for p in places), level, places)
+        found = [p for p in sites if "addr" in p]
+        expect(found and all("no-entry" in p["count_caveats"] for p in found), level, found)
         r = trace("-c", path, "with_whitespace")
         expect(r.status == 1 and not r.out and "no entry in the debug information" in r.err, level, r)
 
@@ -261,7 +261,7 @@ int main(int argc, char **argv) { int a[40]; for (int i = 0; i < 40; i++) a[i] =
 
 def doubts(path, function):
     sites = cairn("sites", "--no-sidecar", "--json", path, function).objects()
-    return [p["count_doubts"] for p in sites if "addr" in p]
+    return [p["count_caveats"] for p in sites if "addr" in p]
 
 
 @claim

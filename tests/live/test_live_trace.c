@@ -475,8 +475,8 @@ static void moved_probes_see_the_same(void **state)
 	assert_int_equal(cairn_trace_open(&planning, &t, NULL), 0);
 	for (int i = 0; probes[i]; i++)
 		assert_true(cairn_trace_add(t, probes[i], NULL) >= 0);
-	for (uint32_t i = 0; i < cairn_trace_n_places(t); i++)
-		n += cairn_trace_place(t, i)->moved;
+	for (uint32_t i = 0; i < cairn_trace_n_sites(t); i++)
+		n += cairn_trace_site(t, i)->moved;
 	cairn_trace_close(t);
 	assert_true(n > 0);
 	session_run_all(&moved, &opts, probes);

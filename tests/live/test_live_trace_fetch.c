@@ -232,7 +232,7 @@ static int compare(void *ctx, const struct cairn_event *event)
 	struct fetch_machine m = {.read = read_table, .record = record, .n_record = sizeof(record)};
 	uint32_t place = 0;
 
-	while (cairn_trace_place(c->t, place) != event->place)
+	while (cairn_trace_site(c->t, place) != event->place)
 		place++;
 	const struct trace_program *program = &c->t->programs.p[event->place->program];
 	memcpy(m.file, regs, sizeof(regs));

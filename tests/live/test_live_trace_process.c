@@ -110,7 +110,7 @@ static void code_of(pid_t pid, const char *program, uint8_t *ret, size_t n, uint
 
 	assert_int_equal(cairn_trace_open(&opts, &t, &err), 0);
 	assert_int_equal(cairn_trace_add(t, "tick()", &err), 0);
-	offset = cairn_trace_place(t, 0)->off.v;
+	offset = cairn_trace_site(t, 0)->off.v;
 	cairn_trace_close(t);
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	FILE *maps = fopen(path, "r");
@@ -418,8 +418,8 @@ static void what_the_kernel_refuses_is_found_among_the_others(void **state)
 			 0);
 	assert_int_equal(cairn_trace_attach(t, &err), 7);
 	for (uint32_t i = 0; i < 8; i++)
-		assert_int_equal(cairn_trace_place(t, i)->refused != NULL, i == 5);
-	assert_non_null(strstr(cairn_trace_place(t, 5)->refused, "refused by the kernel"));
+		assert_int_equal(cairn_trace_site(t, i)->refused != NULL, i == 5);
+	assert_non_null(strstr(cairn_trace_site(t, 5)->refused, "refused by the kernel"));
 	cairn_trace_close(t);
 	end(opts.pid);
 }

@@ -178,7 +178,7 @@ static int see_by_walker(struct dw_walker *w, const struct dw_unit *u, uint64_t 
 
 static void see_by_walkers(struct dwarf_walk *ret, const struct dwarf *dw, struct cairn_err *err)
 {
-	struct dw_wish wish = {.attrs = wanted, .n_attrs = N_WANTED, .role = role_of};
+	struct dw_query wish = {.attrs = wanted, .n_attrs = N_WANTED, .role = role_of};
 	struct dw_walker w;
 	dw_walker_init(&w, &wish);
 	for (size_t i = 0; i < dwarf_n_units(dw); i++)

@@ -42,8 +42,8 @@ struct function {
 struct comparing {
 	struct cairn_binary *bin;
 	struct elf *code;
-	struct cairn_packed packed;
-	struct cairn_pack *pack;
+	struct cairn_sidecar_image image;
+	struct cairn_sidecar *made;
 	struct cairn_sites *debug, *sidecar;
 	uint64_t stride;
 	uint64_t n_pcs, n_functions, n_args, n_available, n_passed, n_passed_available, n_different;
@@ -135,7 +135,7 @@ static void note_asked(struct comparing *c, uint64_t pc, const struct cairn_loca
 
 /* ---- functions ---- */
 
-static void compare_type(struct comparing *c, uint64_t pc, bool is_exact, const struct cairn_active *a, const struct cairn_arg *x,
+static void compare_type(struct comparing *c, uint64_t pc, bool is_exact, const struct cairn_scope *a, const struct cairn_arg *x,
 			 const struct cairn_arg *y)
 {
 	char names[2][TYPE_NAME_MAX];
@@ -148,7 +148,7 @@ static void compare_type(struct comparing *c, uint64_t pc, bool is_exact, const 
 		differ(c, pc, is_exact, a->name, x->name, "another type");
 }
 
-static void compare_arg(struct comparing *c, uint64_t pc, bool is_exact, const struct cairn_active *a, const struct cairn_arg *x,
+static void compare_arg(struct comparing *c, uint64_t pc, bool is_exact, const struct cairn_scope *a, const struct cairn_arg *x,
 			const struct cairn_arg *y)
 {
 	char text[128];
@@ -168,7 +168,7 @@ static void compare_arg(struct comparing *c, uint64_t pc, bool is_exact, const s
 
 static void compare_at(struct comparing *c, uint64_t pc, bool is_exact)
 {
-	const struct cairn_active *debug, *sidecar;
+	const struct cairn_scope *debug, *sidecar;
 	struct cairn_err err[2] = {0};
 	int n = cairn_sites_at(c->debug, (struct cairn_vaddr){pc}, is_exact, &debug, &err[0]);
 	int m = cairn_sites_at(c->sidecar, (struct cairn_vaddr){pc}, is_exact, &sidecar, &err[1]);
@@ -200,8 +200,8 @@ static void compare_passed(struct comparing *c, uint64_t ret_pc, uint64_t target
 	for (size_t i = 0; i < f->asked.n; i++) {
 		struct cairn_location debug = {0}, sidecar = {0};
 		struct cairn_vaddr callee = {f->pc}, caller = {ret_pc};
-		int n = cairn_sites_passed(c->debug, callee, caller, &f->asked.p[i].debug, &debug, NULL);
-		int m = cairn_sites_passed(c->sidecar, callee, caller, &f->asked.p[i].sidecar, &sidecar, NULL);
+		int n = cairn_sites_call_value(c->debug, callee, caller, &f->asked.p[i].debug, &debug, NULL);
+		int m = cairn_sites_call_value(c->sidecar, callee, caller, &f->asked.p[i].sidecar, &sidecar, NULL);
 		c->n_passed++;
 		c->n_passed_available += debug.why == CAIRN_AVAILABLE;
 		if (n != m || !same_location(&debug, &sidecar))
@@ -240,15 +240,15 @@ static void each_instruction(struct comparing *c, bool calls)
 static void open_both(struct comparing *c, const char *file, const char *debug_file)
 {
 	struct cairn_binary_opts bin_opts = {.size = sizeof(bin_opts), .debug_file = debug_file};
-	struct cairn_pack_make_opts make = {.size = sizeof(make), .places = true, .args = true};
+	struct cairn_sidecar_make_opts make = {.size = sizeof(make), .places = true, .args = true};
 	struct cairn_sites_opts opts = {.size = sizeof(opts)};
 	struct cairn_err err = {0};
-	if (cairn_binary_open(file, &bin_opts, &c->bin, &err) < 0 || cairn_pack_make(c->bin, &make, &c->packed, &err) < 0)
+	if (cairn_binary_open(file, &bin_opts, &c->bin, &err) < 0 || cairn_sidecar_make(c->bin, &make, &c->image, &err) < 0)
 		die(err.msg);
 	c->code = binary_main(c->bin);
-	struct cairn_pack_opts pack_opts = {.size = sizeof(pack_opts), .binary = c->bin};
-	if (cairn_pack_open_mem(c->packed.bytes, c->packed.size, "the sidecar", &pack_opts, &c->pack, &err) < 0 ||
-	    cairn_pack_check(c->pack, &err) < 0 || cairn_pack_sites(c->pack, c->bin, &c->sidecar, &err) < 0 ||
+	struct cairn_sidecar_opts sidecar_opts = {.size = sizeof(sidecar_opts), .binary = c->bin};
+	if (cairn_sidecar_open_mem(c->image.bytes, c->image.size, "the sidecar", &sidecar_opts, &c->made, &err) < 0 ||
+	    cairn_sidecar_check(c->made, &err) < 0 || cairn_sidecar_sites(c->made, c->bin, &c->sidecar, &err) < 0 ||
 	    cairn_sites_open(c->bin, &opts, &c->debug, &err) < 0)
 		die(err.msg);
 }
@@ -259,8 +259,8 @@ static void close_both(struct comparing *c)
 		VEC_FREE(&c->functions.p[i].asked);
 	cairn_sites_close(c->debug);
 	cairn_sites_close(c->sidecar);
-	cairn_pack_close(c->pack);
-	cairn_packed_free(&c->packed);
+	cairn_sidecar_close(c->made);
+	cairn_sidecar_image_free(&c->image);
 	cairn_binary_close(c->bin);
 	map_fini(&c->function_at);
 	VEC_FREE(&c->functions);

@@ -126,11 +126,11 @@ def key_of(site):
     return site['function'], site['section'], site['section_off']
 
 
-def take(places, site, strictly):
-    """Remove the place that is the site; False when there is none."""
-    for place in places:
-        if all(agree(slot, arg, strictly) for slot, arg in zip(place, site['args'])):
-            places.remove(place)
+def take(known, site, strictly):
+    """Remove the one that is the site; False when there is none."""
+    for one in known:
+        if all(agree(slot, arg, strictly) for slot, arg in zip(one, site['args'])):
+            known.remove(one)
             return True
     return False
 
@@ -169,18 +169,18 @@ def check(path):
         main = Blob(file.read())
     with open(out + '.inline', 'rb') as file:
         blob = Blob(file.read(), main)
-    places = collections.defaultdict(list)
+    known = collections.defaultdict(list)
     for kind, name, vlen, _, words in blob.types:
         if kind != LOCSEC:
             continue
         order = [words[3 * i:3 * i + 3] for i in range(vlen)]
         keys = [(func, off, proto) for func, proto, off in order]
-        common.claim(f'{base_name}: {blob.string(name)}: {vlen} places in order', keys == sorted(keys))
+        common.claim(f'{base_name}: {blob.string(name)}: {vlen} known in order', keys == sorted(keys))
         for func, proto, off in order:
             slots = blob.type(proto)[4]
             func_type = blob.type(func)
             assert func_type[0] == FUNC and len(slots) <= blob.type(func_type[3])[2]
-            places[blob.string(func_type[1]), blob.string(name), off].append([text(blob, s, 0) for s in slots])
+            known[blob.string(func_type[1]), blob.string(name), off].append([text(blob, s, 0) for s in slots])
     code, told, err = common.run([common.CAIRN, 'sites', path, '--places', '--json'], 600)
     if code != 0:
         common.not_ok(f'{base_name}: cairn sites: {err[-500:]}')
@@ -189,17 +189,17 @@ def check(path):
     # Several copies may begin at one address: those that agree to the letter find each other first.
     open_sites, missing, differ = sites, [], []
     for strictly in (True, False):
-        open_sites = [s for s in open_sites if not take(places[key_of(s)], s, strictly)]
+        open_sites = [s for s in open_sites if not take(known[key_of(s)], s, strictly)]
     for site in open_sites:
         key = key_of(site)
-        (differ if places[key] else missing).append(
-            f'{key}: {[a["unavailable"] or a["loc"] for a in site["args"]]} but {places[key]}')
+        (differ if known[key] else missing).append(
+            f'{key}: {[a["unavailable"] or a["loc"] for a in site["args"]]} but {known[key]}')
     n = len(sites)
-    left = sum(map(len, places.values()))
+    left = sum(map(len, known.values()))
     for what in missing[:5] + differ[:20]:
         print('  ' + what)
     n_clones = sum(s['kind'] != 'inlined' for s in sites)
-    common.claim(f'{base_name}: all {n} places are there, {n_clones} of them clones ({len(missing)} are not)', not missing)
+    common.claim(f'{base_name}: all {n} known are there, {n_clones} of them clones ({len(missing)} are not)', not missing)
     common.claim(f'{base_name}: with the same locations ({len(differ)} differ)', not differ)
     common.claim(f'{base_name}: and no others ({left} are)', not left)
     newest_bpftool(base_name, out, blob.end)

@@ -113,7 +113,7 @@ def marks(rows):
     """What is said beforehand of a function: {mark: number of places}."""
     found = collections.Counter()
     for row in rows:
-        found.update(row.get('count_doubts') or ())
+        found.update(row.get('count_caveats') or ())
         # Refused: `cairn trace` says so and attaches nothing, unless --best-effort is given.
         found.update(['hazard'] if row['hazard'] else [])
     return found
@@ -179,7 +179,7 @@ def report(label, rows, where, missed):
     called = [r for r in rows if r['calls'] or r['events']]
     counts = collections.Counter(r['outcome'] for r in called)
     n_places = sum(len(p) for p in where.values())
-    marked = sum(bool(r.get('count_doubts')) for p in where.values() for r in p)
+    marked = sum(bool(r.get('count_caveats')) for p in where.values() for r in p)
     print(f'{label}: {len(called)} functions called of {len(rows)}: {counts["equal"]} equal, {counts["equal, marked"]} equal and marked, '
           f'{counts["announced"]} announced, {counts["explained"]} explained, {counts["open"]} open; {sum(r["calls"] for r in called)} calls, '
           f'{marked} of {n_places} places marked, {missed} hits lost')

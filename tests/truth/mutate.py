@@ -7,7 +7,7 @@
 For N seconds (300) a file of one kind in turn gets one to three changes: fields of its headers, sections that are exchanged
 or overlap, attributes and forms of its abbreviations, headers of its units, line tables and call frames, records of its BTF,
 notes, compression headers, records of a jitdump. A sidecar is sealed again, so that its checksums do not keep its readers from what was changed.
-Fuzzers that change bytes at random seldom get that far; damage.py has those changes, and judges answers.
+Fuzzers that change bytes at random seldom get that far; damage.py has those changes, and analysis answers.
 
 Each verb has to end by itself within 60 seconds, with a documented exit status, less than 2 GB of memory, and no report of a
 sanitizer. A file that fails is kept in $CAIRN_LAB/truth/mutate/found, and its command is printed.

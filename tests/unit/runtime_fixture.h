@@ -41,14 +41,14 @@ static inline void mark(struct reader *r, int pid)
 {
 	assert_int_equal(code_space_refresh_pid(r->space, pid, NULL), 0);
 	assert_int_equal(code_runtime_prepare(r->rt, r->space, NULL), 0);
-	assert_int_equal(code_runtime_mark(r->rt, NULL), 0);
+	assert_int_equal(code_runtime_freeze(r->rt, NULL), 0);
 }
 
 static inline struct reader look(int pid)
 {
 	struct reader r = open_reader(pid);
 	mark(&r, pid);
-	assert_int_equal(code_runtime_settle(r.rt, NULL), 0);
+	assert_int_equal(code_runtime_resolve(r.rt, NULL), 0);
 	return r;
 }
 

@@ -87,8 +87,8 @@ static void a_value_that_a_variable_had_before_a_loop_is_not_believed(void **sta
 	struct cairn_function_list found;
 	if (!look_up(&l, "number", NULL, &found))
 		skip();
-	assert_int_equal(why(&found, "behind_loop"), CAIRN_UNAVAIL_ANOTHER_MOMENT);
-	assert_int_equal(why(&found, "other_register"), CAIRN_UNAVAIL_ANOTHER_MOMENT);
+	assert_int_equal(why(&found, "behind_loop"), CAIRN_UNAVAIL_STALE);
+	assert_int_equal(why(&found, "other_register"), CAIRN_UNAVAIL_STALE);
 	assert_int_equal(why(&found, "computed"), CAIRN_AVAILABLE);
 	assert_int_equal(why(&found, "still_so"), CAIRN_AVAILABLE);
 	let_go(&l);
@@ -101,7 +101,7 @@ static void a_counter_that_is_a_constant_is_not_believed(void **state)
 	struct cairn_function_list found;
 	if (!look_up(&l, "number", NULL, &found))
 		skip();
-	assert_int_equal(why(&found, "counter"), CAIRN_UNAVAIL_ANOTHER_MOMENT);
+	assert_int_equal(why(&found, "counter"), CAIRN_UNAVAIL_STALE);
 	assert_int_equal(why(&found, "of_the_pass"), CAIRN_AVAILABLE);
 	assert_int_equal(why(&found, "constant"), CAIRN_AVAILABLE);
 	assert_int_equal(why(&found, "no_loop"), CAIRN_AVAILABLE);
@@ -115,7 +115,7 @@ static void an_address_made_from_such_a_counter_is_not_believed(void **state)
 	struct cairn_function_list found;
 	if (!look_up(&l, "pointer", NULL, &found))
 		skip();
-	assert_int_equal(why(&found, "address"), CAIRN_UNAVAIL_ANOTHER_MOMENT);
+	assert_int_equal(why(&found, "address"), CAIRN_UNAVAIL_STALE);
 	assert_int_equal(why(&found, "no_loop"), CAIRN_AVAILABLE);
 	let_go(&l);
 }

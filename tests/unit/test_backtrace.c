@@ -43,7 +43,7 @@ enum { MAX = 512 };
 struct both {
 	struct cairn_addr ours[MAX];
 	void *theirs[MAX];
-	struct cairn_self_walk walk;
+	struct cairn_backtrace walk;
 	size_t n_ours, n_theirs;
 	unsigned int n_calls;
 };
@@ -70,7 +70,7 @@ static inline __attribute__((always_inline)) void walk_theirs(void)
 static NOINLINE void walk_both(void)
 {
 	alloc_fail_at(1);
-	both.n_ours = cairn_self_walk(both.ours, MAX, &both.walk);
+	both.n_ours = cairn_backtrace(both.ours, MAX, &both.walk);
 	bool has_allocated = alloc_fail_end();
 	walk_theirs();
 	both.n_calls++;
@@ -226,11 +226,11 @@ static void walks_equal_those_of_libgcc(void **state)
 static void a_walk_ends_at_its_limit(void **state)
 {
 	struct cairn_addr few[3];
-	struct cairn_self_walk walk;
+	struct cairn_backtrace walk;
 	errno = 77;
-	assert_int_equal(cairn_self_walk(few, 3, &walk), 3);
+	assert_int_equal(cairn_backtrace(few, 3, &walk), 3);
 	assert_int_equal(walk.end, CAIRN_WALK_LIMIT);
-	assert_int_equal(cairn_self_walk(few, 0, &walk), 0);
+	assert_int_equal(cairn_backtrace(few, 0, &walk), 0);
 	assert_int_equal(walk.end, CAIRN_WALK_LIMIT);
 	assert_int_equal(errno, 77);
 }
@@ -254,7 +254,7 @@ static void a_threads_stack_ends_where_it_was_begun(void **state)
 
 static struct {
 	struct cairn_addr context[MAX];
-	struct cairn_self_walk walk;
+	struct cairn_backtrace walk;
 	size_t n_context;
 	unsigned int n_seen, n_wrong, n_cut;
 	char first_wrong[200];
@@ -305,8 +305,8 @@ static void handle(int sig, siginfo_t *info, void *ucontext)
 	if (is_described_wrongly(ucontext))
 		return;
 	alloc_fail_at(1);
-	handled.n_context = cairn_self_walk_context(ucontext, handled.context, MAX, &handled.walk);
-	both.n_ours = cairn_self_walk(both.ours, MAX, &both.walk);
+	handled.n_context = cairn_backtrace_context(ucontext, handled.context, MAX, &handled.walk);
+	both.n_ours = cairn_backtrace(both.ours, MAX, &both.walk);
 	if (alloc_fail_end())
 		note_wrong("an allocation", 0);
 	walk_theirs();
@@ -351,13 +351,13 @@ static void a_handler_sees_what_it_interrupted(void **state)
 
 static struct {
 	size_t n;
-	struct cairn_self_walk walk;
+	struct cairn_backtrace walk;
 } cramped;
 
 static void walk_cramped(int sig, siginfo_t *info, void *ucontext)
 {
 	static struct cairn_addr pcs[MAX];
-	cramped.n = cairn_self_walk(pcs, MAX, &cramped.walk);
+	cramped.n = cairn_backtrace(pcs, MAX, &cramped.walk);
 }
 
 /* What runs an FDE's program takes some kilobytes of stack; an alternate stack may not have them. */
@@ -365,7 +365,7 @@ static void too_little_stack_ends_the_walk_with_that_reason(void **state)
 {
 	enum { LITTLE = 18 << 10 }; /* a signal frame with AVX-512 is some 4 KiB of it */
 	static char little[LITTLE] __attribute__((aligned(16))), enough[128 << 10];
-	self_cache_use(false);
+	backtrace_cache_use(false);
 	on_signal(SIGUSR1, walk_cramped, little, sizeof(little));
 	raise_usr1();
 	assert_int_equal(cramped.walk.end, CAIRN_WALK_NO_ROOM);
@@ -374,7 +374,7 @@ static void too_little_stack_ends_the_walk_with_that_reason(void **state)
 	raise_usr1();
 	assert_int_equal(cramped.walk.end, CAIRN_WALK_OUTERMOST);
 	assert_true(cramped.n > 3);
-	self_cache_use(true);
+	backtrace_cache_use(true);
 	on_signal(SIGUSR1, handle, NULL, 0);
 }
 
@@ -478,7 +478,7 @@ static void a_prepared_library_that_was_replaced_is_not_believed(void **state)
 	for (int round = 0; round < 3 && has_gcc; round++) {
 		void *lib = dlopen(workspace_path(&ws, round & 1 ? "b.so" : "a.so"), RTLD_NOW);
 		assert_non_null(lib);
-		assert_true(cairn_self_prepare(NULL) > 0);
+		assert_true(cairn_backtrace_prepare(NULL) > 0);
 		dlclose(lib);
 		walk_through(&ws, "b.so");
 		walk_through(&ws, "a.so");
@@ -571,12 +571,12 @@ static void check_smashed(const struct cairn_addr *pcs, size_t n, const struct c
 static RAW void smash(void)
 {
 	static struct cairn_addr truth[MAX], pcs[MAX];
-	struct cairn_self_walk walk;
+	struct cairn_backtrace walk;
 	uint64_t *lowest = (uint64_t *)__builtin_frame_address(0) + 2;
 	uint64_t *from = lowest + random_u64() % (uint64_t)(smashed.top - lowest);
-	size_t n_truth = cairn_self_walk(truth, MAX, &walk);
+	size_t n_truth = cairn_backtrace(truth, MAX, &walk);
 	overwrite(from);
-	size_t n = cairn_self_walk(pcs, MAX, &walk);
+	size_t n = cairn_backtrace(pcs, MAX, &walk);
 	put_back(from);
 	smashed.n_done++;
 	/* The first is this place, behind another call. */
@@ -629,12 +629,12 @@ static void a_context_with_any_registers_ends_the_walk(void **state)
 {
 	static ucontext_t uc;
 	struct cairn_addr pcs[MAX];
-	struct cairn_self_walk walk;
+	struct cairn_backtrace walk;
 	random_state = 1;
 	for (int i = 0; i < 20000; i++) {
 		for (int r = 0; r < NGREG; r++)
 			uc.uc_mcontext.gregs[r] = (greg_t)random_word((uint64_t)(uintptr_t)&walk, 8192);
-		size_t n = cairn_self_walk_context(&uc, pcs, MAX, &walk);
+		size_t n = cairn_backtrace_context(&uc, pcs, MAX, &walk);
 		assert_in_range(n, 1, MAX);
 		assert_int_equal(pcs[0].v, uc.uc_mcontext.gregs[REG_RIP]);
 	}
@@ -644,16 +644,16 @@ static void a_stack_that_cannot_be_read_ends_the_walk(void **state)
 {
 	static ucontext_t uc;
 	struct cairn_addr pcs[MAX];
-	struct cairn_self_walk walk;
+	struct cairn_backtrace walk;
 	uint8_t *pages = mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(pages, MAP_FAILED);
 	assert_int_equal(mprotect(pages + 4096, 4096, PROT_NONE), 0);
 	uc.uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)recurse;
 	uc.uc_mcontext.gregs[REG_RSP] = (greg_t)(uintptr_t)(pages + 4096);
-	assert_int_equal(cairn_self_walk_context(&uc, pcs, MAX, &walk), 1);
+	assert_int_equal(cairn_backtrace_context(&uc, pcs, MAX, &walk), 1);
 	assert_int_equal(walk.end, CAIRN_WALK_UNREADABLE);
 	uc.uc_mcontext.gregs[REG_RSP] = (greg_t)(uintptr_t)(pages + 4088);
-	assert_int_equal(cairn_self_walk_context(&uc, pcs, MAX, &walk), 1);
+	assert_int_equal(cairn_backtrace_context(&uc, pcs, MAX, &walk), 1);
 	assert_int_equal(walk.end, CAIRN_WALK_OUTERMOST);
 	munmap(pages, 2 * 4096);
 }
@@ -662,9 +662,9 @@ static void a_call_to_nowhere_is_reported(void **state)
 {
 	static ucontext_t uc;
 	struct cairn_addr pcs[MAX];
-	struct cairn_self_walk walk;
+	struct cairn_backtrace walk;
 	uc.uc_mcontext.gregs[REG_RIP] = 0;
-	assert_int_equal(cairn_self_walk_context(&uc, pcs, MAX, &walk), 1);
+	assert_int_equal(cairn_backtrace_context(&uc, pcs, MAX, &walk), 1);
 	assert_int_equal(walk.end, CAIRN_WALK_NO_FILE);
 	assert_int_equal(walk.at.v, 0);
 }
@@ -735,10 +735,10 @@ static volatile bool stop;
 static NOINLINE void walk_alone(void)
 {
 	struct cairn_addr pcs[MAX];
-	struct cairn_self_walk walk;
-	size_t first = cairn_self_walk(pcs, MAX, &walk);
+	struct cairn_backtrace walk;
+	size_t first = cairn_backtrace(pcs, MAX, &walk);
 	for (int i = 0; i < 50; i++) {
-		size_t n = cairn_self_walk(pcs, MAX, &walk);
+		size_t n = cairn_backtrace(pcs, MAX, &walk);
 		if (walk.end != CAIRN_WALK_OUTERMOST || n != first)
 			abort();
 	}
@@ -762,7 +762,7 @@ static void threads_walk_while_tables_are_published(void **state)
 	for (int i = 0; i < N; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, walk_until_stopped, NULL), 0);
 	for (int i = 0; i < 5 && n > 0; i++) {
-		n = cairn_self_prepare(&err);
+		n = cairn_backtrace_prepare(&err);
 		usleep(20000);
 	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
@@ -775,9 +775,9 @@ static void threads_walk_while_tables_are_published(void **state)
 static void preparing_says_how_many_objects_have_a_table(void **state)
 {
 	struct cairn_err err = {0};
-	int n = cairn_self_prepare(&err);
+	int n = cairn_backtrace_prepare(&err);
 	assert_true(n >= 3);
-	assert_int_equal(cairn_self_prepare(&err), n);
+	assert_int_equal(cairn_backtrace_prepare(&err), n);
 }
 
 int main(void)

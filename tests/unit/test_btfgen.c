@@ -27,7 +27,7 @@
 /* What came out of one binary, opened. */
 struct distilled {
 	struct cairn_binary *bin;
-	struct cairn_distilled d;
+	struct cairn_btfgen d;
 	struct cairn_btf *main, *inlined, *vars;
 };
 
@@ -36,7 +36,7 @@ static void complain(void *ctx, uint32_t id, uint64_t off, const char *text)
 	print_message("%s: [%u] at %llu: %s\n", (const char *)ctx, id, (unsigned long long)off, text);
 }
 
-static struct cairn_btf *open_blob(const struct cairn_distil_blob *b, const struct cairn_btf *base, const char *name)
+static struct cairn_btf *open_blob(const struct cairn_btfgen_blob *b, const struct cairn_btf *base, const char *name)
 {
 	struct cairn_btf_open_opts opts = {.size = sizeof(opts), .base = base};
 	struct cairn_err err = {0};
@@ -50,13 +50,13 @@ static struct cairn_btf *open_blob(const struct cairn_distil_blob *b, const stru
 }
 
 /* Every blob that is made here keeps all rules of the format. */
-static struct distilled distil_binary(struct cairn_binary *bin, enum cairn_distil_vars vars, unsigned int threads)
+static struct distilled distil_binary(struct cairn_binary *bin, enum cairn_btfgen_vars vars, unsigned int threads)
 {
-	struct cairn_distil_opts opts = {
+	struct cairn_btfgen_opts opts = {
 		.size = sizeof(opts), .threads = threads, .vars = vars, .dialect = CAIRN_BTF_LOC_N};
 	struct distilled r = {.bin = bin};
 	struct cairn_err err = {0};
-	if (cairn_distil(bin, &opts, &r.d, &err) < 0)
+	if (cairn_btf_from_dwarf(bin, &opts, &r.d, &err) < 0)
 		fail_msg("%s", err.msg);
 	r.main = open_blob(&r.d.main, NULL, "main");
 	r.inlined = open_blob(&r.d.inlined, r.main, "inlined");
@@ -64,7 +64,7 @@ static struct distilled distil_binary(struct cairn_binary *bin, enum cairn_disti
 	return r;
 }
 
-static struct distilled distil_file(const char *path, enum cairn_distil_vars vars, unsigned int threads)
+static struct distilled distil_file(const char *path, enum cairn_btfgen_vars vars, unsigned int threads)
 {
 	struct cairn_binary *bin;
 	struct cairn_err err = {0};
@@ -80,7 +80,7 @@ static struct distilled distil_db(struct db *db)
 	size_t size;
 	uint8_t *bytes = db_finish(db, &size);
 	assert_int_equal(binary_open_mem(bytes, size, "input", &bin, &err), 0);
-	return distil_binary(bin, CAIRN_DISTIL_VARS_NONE, 1);
+	return distil_binary(bin, CAIRN_BTFGEN_VARS_NONE, 1);
 }
 
 static void shut(struct distilled *r)
@@ -88,7 +88,7 @@ static void shut(struct distilled *r)
 	cairn_btf_close(r->vars);
 	cairn_btf_close(r->inlined);
 	cairn_btf_close(r->main);
-	cairn_distilled_free(&r->d);
+	cairn_btfgen_free(&r->d);
 	cairn_binary_close(r->bin);
 }
 
@@ -212,7 +212,7 @@ static void types_are_as_the_program_says(void **state)
 			print_message("skipped: %s does not work here\n", builds[i]);
 			continue;
 		}
-		struct distilled r = distil_file(workspace_path(&w, "s"), CAIRN_DISTIL_VARS_ALL, 2);
+		struct distilled r = distil_file(workspace_path(&w, "s"), CAIRN_BTFGEN_VARS_ALL, 2);
 		compare_with_program(&w, r.main);
 		check_layouts(r.main);
 		assert_int_equal(count_of(r.main, "all", CAIRN_BTF_VAR), 1);
@@ -264,7 +264,7 @@ static void a_name_with_two_meanings_keeps_what_leads_to_it_apart(void **state)
 	for (int i = 0; i < 3; i++)
 		workspace_write(&w, names[i], unit_sources[i]);
 	workspace_run(&w, "gcc -g -w -o s 0.c 1.c 2.c");
-	struct distilled r = distil_file(workspace_path(&w, "s"), CAIRN_DISTIL_VARS_NONE, 2);
+	struct distilled r = distil_file(workspace_path(&w, "s"), CAIRN_BTFGEN_VARS_NONE, 2);
 	assert_int_equal(count_of(r.main, "s", CAIRN_BTF_STRUCT), 2);
 	assert_int_equal(count_of(r.main, "user", CAIRN_BTF_STRUCT), 2);
 	assert_int_equal(count_of(r.main, "outer", CAIRN_BTF_STRUCT), 2);
@@ -290,7 +290,7 @@ static void structs_inside_functions_refer_to_themselves(void **state)
 	workspace_open(&w);
 	workspace_write(&w, "s.c", local_source);
 	workspace_run(&w, "gcc -g -o s s.c");
-	struct distilled r = distil_file(workspace_path(&w, "s"), CAIRN_DISTIL_VARS_NONE, 1);
+	struct distilled r = distil_file(workspace_path(&w, "s"), CAIRN_BTFGEN_VARS_NONE, 1);
 	unsigned int n = 0;
 	for (uint32_t id = 0; (id = cairn_btf_find(r.main, "n", CAIRN_BTF_STRUCT, id)); n++)
 		assert_int_equal(follow(r.main, target(r.main, id), way).id, id);
@@ -314,10 +314,10 @@ static void cxx_types_have_qualified_names_and_bases(void **state)
 		skip();
 	}
 	struct cairn_binary *bin;
-	struct cairn_distilled d;
+	struct cairn_btfgen d;
 	struct cairn_err err = {0};
 	assert_int_equal(cairn_binary_open(workspace_path(&w, "s"), NULL, &bin, &err), 0);
-	assert_int_equal(cairn_distil(bin, NULL, &d, &err), 0);
+	assert_int_equal(cairn_btf_from_dwarf(bin, NULL, &d, &err), 0);
 	struct cairn_btf *btf;
 	assert_int_equal(cairn_btf_open_mem(d.main.bytes, d.main.size, "main", NULL, &btf, &err), 0);
 	struct cairn_btf_type derived = type_of(btf, "n::derived", CAIRN_BTF_STRUCT);
@@ -326,7 +326,7 @@ static void cxx_types_have_qualified_names_and_bases(void **state)
 	assert_int_equal(cairn_btf_member(&derived, 1).bit_off, 64);
 	assert_true(d.losses[CAIRN_LOSS_REFERENCE] > 0 && d.losses[CAIRN_LOSS_MEMBER_POINTER] > 0);
 	cairn_btf_close(btf);
-	cairn_distilled_free(&d);
+	cairn_btfgen_free(&d);
 	cairn_binary_close(bin);
 	workspace_close(&w);
 }
@@ -360,7 +360,7 @@ static void copies_are_places_of_a_function_that_main_does_not_have(void **state
 	workspace_open(&w);
 	workspace_write(&w, "s.c", inline_source);
 	workspace_run(&w, "gcc -g -O2 -o s s.c");
-	struct distilled r = distil_file(workspace_path(&w, "s"), CAIRN_DISTIL_VARS_NONE, 2);
+	struct distilled r = distil_file(workspace_path(&w, "s"), CAIRN_BTFGEN_VARS_NONE, 2);
 	assert_int_equal(count_of(r.main, "add", CAIRN_BTF_FUNC), 0);
 	struct cairn_btf_type add = type_of(r.inlined, "add", CAIRN_BTF_FUNC);
 	assert_int_equal(target(r.inlined, add.ref).vlen, 3);
@@ -386,7 +386,7 @@ static void copies_are_places_of_a_function_that_main_does_not_have(void **state
 	workspace_close(&w);
 }
 
-static bool same_blob(const struct cairn_distil_blob *a, const struct cairn_distil_blob *b)
+static bool same_blob(const struct cairn_btfgen_blob *a, const struct cairn_btfgen_blob *b)
 {
 	return a->size == b->size && (!a->size || !memcmp(a->bytes, b->bytes, a->size));
 }
@@ -403,9 +403,9 @@ static void any_number_of_threads_gives_the_same_bytes(void **state)
 	}
 	workspace_write(&w, "3.c", local_source);
 	workspace_run(&w, "sed -i s/main/other/ 3.c && gcc -g -O1 -w -o s 0.c 1.c 2.c 3.c");
-	struct distilled one = distil_file(workspace_path(&w, "s"), CAIRN_DISTIL_VARS_SPLIT, 1);
+	struct distilled one = distil_file(workspace_path(&w, "s"), CAIRN_BTFGEN_VARS_SPLIT, 1);
 	for (size_t i = 0; i < sizeof(threads) / sizeof(threads[0]); i++) {
-		struct distilled r = distil_file(workspace_path(&w, "s"), CAIRN_DISTIL_VARS_SPLIT, threads[i]);
+		struct distilled r = distil_file(workspace_path(&w, "s"), CAIRN_BTFGEN_VARS_SPLIT, threads[i]);
 		assert_true(same_blob(&one.d.main, &r.d.main));
 		assert_true(same_blob(&one.d.inlined, &r.d.inlined));
 		assert_true(same_blob(&one.d.vars, &r.d.vars));
@@ -423,19 +423,19 @@ static void what_the_base_has_is_not_written_again(void **state)
 	workspace_write(&w, "m.c", "struct part { short a; int b[2][3]; }; struct own { struct part p; struct own *next; };\n"
 				   "int take(struct own *o) { return o->p.b[1][2]; }\n");
 	workspace_run(&w, "gcc -g -o s s.c && gcc -g -c -o m.o m.c");
-	struct distilled base = distil_file(workspace_path(&w, "s"), CAIRN_DISTIL_VARS_NONE, 1);
-	struct cairn_distil_opts opts = {.size = sizeof(opts), .base = base.main};
+	struct distilled base = distil_file(workspace_path(&w, "s"), CAIRN_BTFGEN_VARS_NONE, 1);
+	struct cairn_btfgen_opts opts = {.size = sizeof(opts), .base = base.main};
 	struct cairn_btf_open_opts on_base = {.size = sizeof(on_base), .base = base.main};
-	struct cairn_distilled d;
+	struct cairn_btfgen d;
 	struct cairn_btf *btf;
 	struct cairn_binary *module;
 	struct cairn_err err = {0};
 	/* On itself nothing is left but the functions. */
-	assert_int_equal(cairn_distil(base.bin, &opts, &d, &err), 0);
+	assert_int_equal(cairn_btf_from_dwarf(base.bin, &opts, &d, &err), 0);
 	assert_int_equal(d.n_types, d.n_functions);
-	cairn_distilled_free(&d);
+	cairn_btfgen_free(&d);
 	assert_int_equal(cairn_binary_open(workspace_path(&w, "m.o"), NULL, &module, &err), 0);
-	assert_int_equal(cairn_distil(module, &opts, &d, &err), 0);
+	assert_int_equal(cairn_btf_from_dwarf(module, &opts, &d, &err), 0);
 	assert_int_equal(cairn_btf_open_mem(d.main.bytes, d.main.size, "module", &on_base, &btf, &err), 0);
 	char who[] = "module";
 	assert_int_equal(cairn_btf_check(btf, complain, who), 0);
@@ -443,7 +443,7 @@ static void what_the_base_has_is_not_written_again(void **state)
 	assert_true(own.id >= cairn_btf_start_id(btf));
 	assert_int_equal(cairn_btf_member(&own, 0).type, type_of(base.main, "part", CAIRN_BTF_STRUCT).id);
 	cairn_btf_close(btf);
-	cairn_distilled_free(&d);
+	cairn_btfgen_free(&d);
 	cairn_binary_close(module);
 	shut(&base);
 	workspace_close(&w);
@@ -478,14 +478,14 @@ static void what_the_base_only_declares_is_found(void **state)
 				   "long g(struct s *s, struct near *n, struct far *f, struct user *u)\n"
 				   "{ return s->x + n->p->x + f->n->p->x + u->t->l; }\n");
 	workspace_run(&w, "gcc -g -c -o s.o s.c && gcc -g -c -o m.o m.c");
-	struct distilled base = distil_file(workspace_path(&w, "s.o"), CAIRN_DISTIL_VARS_NONE, 1);
-	struct cairn_distil_opts opts = {.size = sizeof(opts), .base = base.main};
-	struct cairn_distilled d;
+	struct distilled base = distil_file(workspace_path(&w, "s.o"), CAIRN_BTFGEN_VARS_NONE, 1);
+	struct cairn_btfgen_opts opts = {.size = sizeof(opts), .base = base.main};
+	struct cairn_btfgen d;
 	struct cairn_btf *btf;
 	struct cairn_binary *module;
 	struct cairn_err err = {0};
 	assert_int_equal(cairn_binary_open(workspace_path(&w, "m.o"), NULL, &module, &err), 0);
-	assert_int_equal(cairn_distil(module, &opts, &d, &err), 0);
+	assert_int_equal(cairn_btf_from_dwarf(module, &opts, &d, &err), 0);
 	btf = open_blob(&d.main, base.main, "module");
 	uint32_t start = cairn_btf_start_id(btf);
 	struct cairn_btf_type g = type_of(btf, "g", CAIRN_BTF_FUNC), proto = target(btf, g.ref);
@@ -505,7 +505,7 @@ static void what_the_base_only_declares_is_found(void **state)
 	/* What the base defines in another way is not written a second time as the base has it. */
 	assert_true(cairn_btf_find(btf, "user", CAIRN_BTF_STRUCT, type_of(btf, "user", CAIRN_BTF_STRUCT).id) < start);
 	cairn_btf_close(btf);
-	cairn_distilled_free(&d);
+	cairn_btfgen_free(&d);
 	cairn_binary_close(module);
 	shut(&base);
 	workspace_close(&w);
@@ -517,15 +517,15 @@ static const struct loc_value four = {.bytes = 4, .base = 0x1000}, four_signed =
 static struct cairn_btf_loc_param record(struct cairn_location loc, const struct loc_value *value)
 {
 	struct cairn_btf_loc_param p;
-	enum cairn_distil_loss loss;
+	enum cairn_btfgen_loss loss;
 	assert_true(loc_record(&loc, value, &p, &loss));
 	return p;
 }
 
-static enum cairn_distil_loss refused(struct cairn_location loc, const struct loc_value *value)
+static enum cairn_btfgen_loss refused(struct cairn_location loc, const struct loc_value *value)
 {
 	struct cairn_btf_loc_param p;
-	enum cairn_distil_loss loss;
+	enum cairn_btfgen_loss loss;
 	assert_false(loc_record(&loc, value, &p, &loss));
 	return loss;
 }
@@ -651,12 +651,12 @@ static void types_that_only_refer_to_themselves_end(void **state)
 	db_null(db);
 	db_unit_end(db);
 	struct cairn_binary *bin;
-	struct cairn_distilled d;
+	struct cairn_btfgen d;
 	size_t size;
 	uint8_t *bytes = db_finish(db, &size);
 	assert_int_equal(binary_open_mem(bytes, size, "input", &bin, NULL), 0);
-	assert_int_equal(cairn_distil(bin, NULL, &d, NULL), 0);
-	cairn_distilled_free(&d);
+	assert_int_equal(cairn_btf_from_dwarf(bin, NULL, &d, NULL), 0);
+	cairn_btfgen_free(&d);
 	cairn_binary_close(bin);
 	db_free(db);
 }
@@ -743,16 +743,16 @@ static void a_circle_of_tags_ends(void **state)
 static void distil_bytes(const uint8_t *bytes, size_t size)
 {
 	struct cairn_binary *bin;
-	struct cairn_distilled d;
+	struct cairn_btfgen d;
 	struct cairn_btf *btf;
-	struct cairn_distil_opts opts = {
-		.size = sizeof(opts), .threads = 1, .vars = CAIRN_DISTIL_VARS_ALL, .dialect = CAIRN_BTF_LOC_N};
+	struct cairn_btfgen_opts opts = {
+		.size = sizeof(opts), .threads = 1, .vars = CAIRN_BTFGEN_VARS_ALL, .dialect = CAIRN_BTF_LOC_N};
 	if (binary_open_mem(bytes, size, "input", &bin, NULL) < 0)
 		return;
-	if (cairn_distil(bin, &opts, &d, NULL) == 0 && d.main.bytes) {
+	if (cairn_btf_from_dwarf(bin, &opts, &d, NULL) == 0 && d.main.bytes) {
 		assert_int_equal(cairn_btf_open_mem(d.main.bytes, d.main.size, "main", NULL, &btf, NULL), 0);
 		cairn_btf_close(btf);
-		cairn_distilled_free(&d);
+		cairn_btfgen_free(&d);
 	}
 	cairn_binary_close(bin);
 }
@@ -785,22 +785,22 @@ static void damaged_input_gives_an_error_or_btf(void **state)
 static void any_allocation_may_fail(void **state)
 {
 	for (unsigned int i = 0; i < DWARF_SEEDS; i++) {
-		struct cairn_distil_opts opts = {
-			.size = sizeof(opts), .threads = 1, .vars = CAIRN_DISTIL_VARS_SPLIT, .dialect = CAIRN_BTF_LOC_N};
+		struct cairn_btfgen_opts opts = {
+			.size = sizeof(opts), .threads = 1, .vars = CAIRN_BTFGEN_VARS_SPLIT, .dialect = CAIRN_BTF_LOC_N};
 		struct db *db = dwarf_seed(i);
 		size_t size;
 		uint8_t *bytes = db_finish(db, &size);
 		unsigned int failed = 0;
 		for (unsigned int n = 1;; n++) {
 			struct cairn_binary *bin;
-			struct cairn_distilled d;
+			struct cairn_btfgen d;
 			assert_int_equal(binary_open_mem(bytes, size, "input", &bin, NULL), 0);
 			alloc_fail_at(n);
-			int rc = cairn_distil(bin, &opts, &d, NULL);
+			int rc = cairn_btf_from_dwarf(bin, &opts, &d, NULL);
 			bool did = alloc_fail_end();
 			failed += rc == -ENOMEM;
 			if (rc == 0)
-				cairn_distilled_free(&d);
+				cairn_btfgen_free(&d);
 			else if (did)
 				assert_int_equal(rc, -ENOMEM);
 			cairn_binary_close(bin);

@@ -65,10 +65,10 @@ static void check_case(const struct cairn_binary *bin, struct cairn_sites *sites
 {
 	const struct cairn_loc_step in_rdi = {.op = CAIRN_LOC_ENTRY_REG, .reg = RDI};
 	struct cairn_vaddr function = address_of(bin, cases[i].function), pc = return_address_of(bin, address_of(bin, "main"), function);
-	const struct cairn_active *active;
+	const struct cairn_scope *active;
 	struct cairn_location loc;
 	assert_int_equal(cairn_sites_at(sites, function, true, &active, NULL), 1);
-	assert_int_equal(cairn_sites_passed(sites, function, pc, &in_rdi, &loc, NULL), 0);
+	assert_int_equal(cairn_sites_call_value(sites, function, pc, &in_rdi, &loc, NULL), 0);
 	bool is_told = loc.why == CAIRN_AVAILABLE;
 	if (is_told != (cases[i].passed != 0))
 		fail_msg("%s, of which %s: %s", cases[i].function, cases[i].why, cairn_unavailable_text(loc.why));

@@ -66,7 +66,7 @@ static void changes_between(const char *a, const char *b, bool other_language, c
 	for (size_t i = 0; i < cairn_changes_count(changes) && n < size; i++) {
 		const struct cairn_change *c = cairn_changes_at(changes, i);
 
-		n += (size_t)snprintf(buf + n, size - n, "%s%s %s", i ? ", " : "", cairn_change_word(c->kind), c->path);
+		n += (size_t)snprintf(buf + n, size - n, "%s%s %s", i ? ", " : "", cairn_change_id(c->kind), c->path);
 	}
 	cairn_changes_free(changes);
 }

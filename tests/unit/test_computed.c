@@ -88,7 +88,7 @@ static void a_number_that_is_computed_in_a_loop_is_not_believed(void **state)
 	struct looked_up l;
 	if (!look_up(&l, "number", NULL))
 		skip();
-	assert_int_equal(why(&l, "in_loop"), CAIRN_UNAVAIL_ANOTHER_MOMENT);
+	assert_int_equal(why(&l, "in_loop"), CAIRN_UNAVAIL_STALE);
 	assert_int_equal(why(&l, "once"), CAIRN_AVAILABLE);
 	assert_int_equal(why(&l, "behind_loop"), CAIRN_AVAILABLE);
 	let_go(&l);
@@ -121,7 +121,7 @@ static void a_struct_of_which_a_part_is_computed_is_not_believed(void **state)
 	struct looked_up l;
 	if (!look_up(&l, "part", NULL))
 		skip();
-	assert_int_equal(why(&l, "parts"), CAIRN_UNAVAIL_ANOTHER_MOMENT);
+	assert_int_equal(why(&l, "parts"), CAIRN_UNAVAIL_STALE);
 	let_go(&l);
 }
 
@@ -131,7 +131,7 @@ static void two_numbers_in_one_register_are_not_believed_in_a_loop(void **state)
 	struct looked_up l;
 	if (!look_up(&l, "pair", NULL))
 		skip();
-	assert_int_equal(why(&l, "same"), CAIRN_UNAVAIL_ANOTHER_MOMENT);
+	assert_int_equal(why(&l, "same"), CAIRN_UNAVAIL_STALE);
 	assert_int_equal(why(&l, "differ"), CAIRN_AVAILABLE);
 	assert_int_equal(why(&l, "same_once"), CAIRN_AVAILABLE);
 	let_go(&l);

@@ -19,7 +19,7 @@ static struct cairn_foreign *f;
 
 static int teardown(void **state)
 {
-	cairn_foreign_free(f);
+	cairn_consumer_free(f);
 	f = NULL;
 	return 0;
 }
@@ -28,11 +28,11 @@ static const struct cairn_types *parse_on(enum cairn_lang lang, const char *abi,
 {
 	struct cairn_err err = {0};
 
-	cairn_foreign_free(f);
+	cairn_consumer_free(f);
 	f = NULL;
-	if (cairn_foreign_parse(text, strlen(text), "test", lang, cairn_abi_find(abi), &f, &err) < 0)
+	if (cairn_consumer_parse(text, strlen(text), "test", lang, cairn_abi_find(abi), &f, &err) < 0)
 		fail_msg("%s", err.msg);
-	return cairn_foreign_types(f);
+	return cairn_consumer_types(f);
 }
 
 /* "size: name@offset name@offset" of the struct or union of that name; bit-fields "name@offset:bit+width". */
@@ -58,8 +58,8 @@ static void assert_layout(enum cairn_lang lang, const char *abi, const char *tex
 						      m->bit_size);
 		}
 	}
-	if (cairn_foreign_problem(f, 0) && !strcmp(found, "none"))
-		fail_msg("%s", cairn_foreign_problem(f, 0)->text);
+	if (cairn_consumer_problem(f, 0) && !strcmp(found, "none"))
+		fail_msg("%s", cairn_consumer_problem(f, 0)->text);
 	assert_string_equal(found, wanted);
 }
 
@@ -71,7 +71,7 @@ static void assert_layout(enum cairn_lang lang, const char *abi, const char *tex
 static void assert_problem(enum cairn_lang lang, const char *text, const char *type, const char *story)
 {
 	parse_on(lang, "x86-64", text);
-	const struct cairn_foreign_problem *p = cairn_foreign_problem(f, 0);
+	const struct cairn_consumer_problem *p = cairn_consumer_problem(f, 0);
 
 	assert_non_null(p);
 	assert_string_equal(p->type, type);
@@ -83,9 +83,9 @@ static void assert_refused(enum cairn_lang lang, const char *text, int code, con
 {
 	struct cairn_err err = {0};
 	struct cairn_foreign *none = NULL;
-	int rc = cairn_foreign_parse(text, strlen(text), "test", lang, cairn_abi_find("x86-64"), &none, &err);
+	int rc = cairn_consumer_parse(text, strlen(text), "test", lang, cairn_abi_find("x86-64"), &none, &err);
 
-	cairn_foreign_free(none);
+	cairn_consumer_free(none);
 	assert_int_equal(rc, code);
 	if (!strstr(err.msg, story))
 		fail_msg("\"%s\" is not in: %s", story, err.msg);
@@ -126,8 +126,8 @@ static void java_is_laid_out_as_hello_ebpf_does(void **state)
 static void java_types_without_the_annotation_are_no_structs(void **state)
 {
 	parse_on(CAIRN_LANG_JAVA, "x86-64", "record E(int a) {} class F { int b; } @interface G { int c(); } enum H { A }");
-	assert_int_equal(cairn_types_count(cairn_foreign_types(f)), 1);
-	assert_null(cairn_foreign_problem(f, 0));
+	assert_int_equal(cairn_types_count(cairn_consumer_types(f)), 1);
+	assert_null(cairn_consumer_problem(f, 0));
 }
 
 /* ---- Rust ---- */
@@ -207,8 +207,8 @@ static void python_bit_fields_before_3_14(void **state)
 	python(text, "S", "8: a@0:0+4 b@0:4+7 c@4:0+30");
 	python("class S(Structure):\n  _fields_ = [('a', c_short, 4), ('b', c_char), ('c', c_int, 8)]\n", "S",
 	       "8: a@0:0+4 b@2 c@4:0+8");
-	assert_non_null(cairn_foreign_problem(f, 0));
-	assert_true(cairn_foreign_problem(f, 0)->laid_out);
+	assert_non_null(cairn_consumer_problem(f, 0));
+	assert_true(cairn_consumer_problem(f, 0)->laid_out);
 }
 
 static void python_formats(void **state)
@@ -272,8 +272,8 @@ static void nesting_has_an_end(void **state)
 		memcpy(text, cases[i].head, head);
 		for (size_t k = 0; k < N; k++)
 			memcpy(text + head + k * unit, cases[i].unit, unit);
-		int rc = cairn_foreign_parse(text, head + N * unit, "deep", cases[i].lang, cairn_abi_find("x86-64"), &none, NULL);
-		cairn_foreign_free(none);
+		int rc = cairn_consumer_parse(text, head + N * unit, "deep", cases[i].lang, cairn_abi_find("x86-64"), &none, NULL);
+		cairn_consumer_free(none);
 		free(text);
 		assert_int_equal(rc, -ERANGE);
 	}
@@ -286,7 +286,7 @@ static void nesting_has_an_end(void **state)
 		fprintf(out, "type S%d struct { A S%d; B [C%d]byte }\nconst C%d = C%d\n", i, i + 1, i, i, i + 1);
 	fclose(out);
 	parse_on(CAIRN_LANG_GO, "x86-64", text);
-	assert_non_null(cairn_foreign_problem(f, 0));
+	assert_non_null(cairn_consumer_problem(f, 0));
 	free(text);
 }
 
@@ -314,11 +314,11 @@ static void any_prefix_is_read_or_refused(void **state)
 
 			assert_non_null(text);
 			memcpy(text, samples[i].text, n);
-			int rc = cairn_foreign_parse(text, n, "cut", samples[i].lang, cairn_abi_find("x86-64"), &f, &err);
+			int rc = cairn_consumer_parse(text, n, "cut", samples[i].lang, cairn_abi_find("x86-64"), &f, &err);
 			free(text);
 			assert_true(rc == 0 || rc == -EBADMSG);
 			assert_true(rc == 0 || err.msg[0]);
-			cairn_foreign_free(f);
+			cairn_consumer_free(f);
 			f = NULL;
 		}
 }
@@ -330,7 +330,7 @@ static void failing_allocations_are_told(void **state)
 			struct cairn_err err = {0};
 
 			alloc_fail_at(n);
-			int rc = cairn_foreign_parse(samples[i].text, strlen(samples[i].text), "test", samples[i].lang,
+			int rc = cairn_consumer_parse(samples[i].text, strlen(samples[i].text), "test", samples[i].lang,
 						     cairn_abi_find("x86-64"), &f, &err);
 			if (!alloc_fail_end()) {
 				assert_int_equal(rc, 0);

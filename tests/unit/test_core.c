@@ -370,7 +370,7 @@ static struct cairn_stacks *open_core(const struct workspace *w, const char *nam
 {
 	struct cairn_stacks *stacks;
 	struct cairn_err err = {0};
-	if (cairn_stacks_of_core(workspace_path(w, name), NULL, &stacks, &err) < 0)
+	if (cairn_stacks_open_core(workspace_path(w, name), NULL, &stacks, &err) < 0)
 		fail_msg("%s", err.msg);
 	return stacks;
 }
@@ -567,7 +567,7 @@ static void every_failing_allocation_is_reported(void **state)
 		struct cairn_stacks *stacks = NULL;
 		struct cairn_err err = {0};
 		alloc_fail_at(n);
-		int rc = cairn_stacks_of_core(workspace_path(&w, "core"), NULL, &stacks, &err);
+		int rc = cairn_stacks_open_core(workspace_path(&w, "core"), NULL, &stacks, &err);
 		bool was_hit = alloc_fail_end();
 		if (rc == 0)
 			cairn_stacks_close(stacks);

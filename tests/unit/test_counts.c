@@ -221,7 +221,7 @@ static uint32_t doubts_of_copy(const char *producer, const uint8_t *code, size_t
 	struct result r = finish(&t);
 	*ret = *site(&r, 0);
 	end(&t, &r);
-	return ret->count_doubts;
+	return ret->count_caveats;
 }
 
 #define DOUBTS(producer, lo, hi, entry, ret, ...)                                                                      \
@@ -241,7 +241,7 @@ static void a_copy_in_a_straight_line_is_passed_once(void **state)
 static void a_loop_of_its_own_passes_the_entry_again(void **state)
 {
 	struct cairn_site s;
-	assert_int_equal(DOUBTS(GCC, 0x1002, 0x1006, 0x1002, &s, NOTHING, STORE, JE(-4), RET), CAIRN_COUNT_AGAIN);
+	assert_int_equal(DOUBTS(GCC, 0x1002, 0x1006, 0x1002, &s, NOTHING, STORE, JE(-4), RET), CAIRN_COUNT_LOOPED);
 	assert_int_equal(DOUBTS(GCC, 0x1002, 0x1008, 0x1002, &s, NOTHING, STORE, STORE, JE(-4), RET), 0);
 }
 
@@ -249,8 +249,8 @@ static void a_jump_into_the_middle_is_a_way_behind(void **state)
 {
 	struct cairn_site s;
 	/* 0x1002: to 0x1006, past the entry at 0x1004. */
-	assert_int_equal(DOUBTS(GCC, 0x1004, 0x1008, 0x1004, &s, NOTHING, JE(2), STORE, STORE, RET), CAIRN_COUNT_BEHIND);
-	assert_int_equal(s.n_behind, 1);
+	assert_int_equal(DOUBTS(GCC, 0x1004, 0x1008, 0x1004, &s, NOTHING, JE(2), STORE, STORE, RET), CAIRN_COUNT_BYPASSED);
+	assert_int_equal(s.n_bypasses, 1);
 	/* From where the entry is still ahead it is an instruction that was moved up. */
 	assert_int_equal(DOUBTS(GCC, 0x1002, 0x1008, 0x1006, &s, JE(0), NOTHING, NOTHING, STORE, RET), 0);
 }
@@ -259,7 +259,7 @@ static void a_place_without_code_of_its_own_at_a_join_is_shared(void **state)
 {
 	struct cairn_site s;
 	/* The entry is 0x1006, behind the copy's last instruction, and 0x1000 jumps there. */
-	assert_int_equal(DOUBTS(GCC, 0x1004, 0x1006, 0x1006, &s, JE(4), NOTHING, STORE, NOTHING, RET), CAIRN_COUNT_SHARED);
+	assert_int_equal(DOUBTS(GCC, 0x1004, 0x1006, 0x1006, &s, JE(4), NOTHING, STORE, NOTHING, RET), CAIRN_COUNT_SHARED_PC);
 	assert_int_equal(DOUBTS(GCC, 0x1004, 0x1006, 0x1006, &s, NOTHING, NOTHING, STORE, NOTHING, RET), 0);
 }
 
@@ -267,9 +267,9 @@ static void a_call_in_front_of_a_loops_padding_returns(void **state)
 {
 	struct cairn_site s;
 	/* The entry is 0x1008, the head of a loop: behind the call and padding, and where je leads. */
-	assert_int_equal(DOUBTS(GCC, 0x1000, 0x1006, 0x1008, &s, CALL, NOP, STORE, JE(-4), RET), CAIRN_COUNT_SHARED);
+	assert_int_equal(DOUBTS(GCC, 0x1000, 0x1006, 0x1008, &s, CALL, NOP, STORE, JE(-4), RET), CAIRN_COUNT_SHARED_PC);
 	/* The entry is 0x100a. A jump from above leads there, too: behind the call is padding of a function that does not return. */
-	assert_false(DOUBTS(GCC, 0x1002, 0x1008, 0x100a, &s, JE(8), CALL, NOP, STORE, RET) & CAIRN_COUNT_SHARED);
+	assert_false(DOUBTS(GCC, 0x1002, 0x1008, 0x100a, &s, JE(8), CALL, NOP, STORE, RET) & CAIRN_COUNT_SHARED_PC);
 }
 
 static void a_copy_whose_entry_gcc_lost_is_doubted_unless_it_does_something(void **state)
@@ -289,7 +289,7 @@ static void a_copy_that_only_jumps_to_another_is_merged_with_it(void **state)
 	copy(&t, 0x1004, 0x1006, 0x1004, 30, false);
 	copy(&t, 0x1008, 0x100a, 0x1008, 31, false);
 	struct result r = finish(&t);
-	assert_int_equal(site(&r, 0)->count_doubts, CAIRN_COUNT_MERGED);
+	assert_int_equal(site(&r, 0)->count_caveats, CAIRN_COUNT_MERGED);
 	end(&t, &r);
 }
 
@@ -300,7 +300,7 @@ static uint32_t with_if_branch(uint8_t column, uint8_t branch, const uint8_t *co
 	t.if_branch = branch;
 	copy(&t, 0x1002, 0x1008, 0x1002, 21, false);
 	struct result r = finish(&t);
-	uint32_t doubts = site(&r, 0)->count_doubts;
+	uint32_t doubts = site(&r, 0)->count_caveats;
 	end(&t, &r);
 	return doubts;
 }
@@ -314,7 +314,7 @@ static void a_call_that_its_own_condition_does_not_keep_from_its_place_is_doubte
 {
 	/* if (...) at 0x1000, in column 3; the call's own statement is in column 5; je leaves the copy. */
 	static const uint8_t combined[] = {NOTHING, NOTHING, JE(2), STORE, RET};
-	assert_int_equal(behind_if(3, combined, sizeof(combined)), CAIRN_COUNT_CONDITION);
+	assert_int_equal(behind_if(3, combined, sizeof(combined)), CAIRN_COUNT_BEFORE_TEST);
 	/* A statement that stands beside the call's is no condition. */
 	assert_int_equal(behind_if(5, combined, sizeof(combined)), 0);
 	/* Nor is anything combined where the condition's own branch is there, or the copy begins without one. */
@@ -328,17 +328,17 @@ static void a_call_put_in_front_of_its_condition_is_doubted(void **state)
 {
 	/* if (...) { callee(); at 0x1002, a store that both arms begin with; and the branch of the if at 0x1004. */
 	static const uint8_t arms[] = {NOTHING, STORE, JE(2), STORE, RET};
-	assert_int_equal(with_if_branch(3, 4, arms, sizeof(arms)), CAIRN_COUNT_CONDITION);
+	assert_int_equal(with_if_branch(3, 4, arms, sizeof(arms)), CAIRN_COUNT_BEFORE_TEST);
 	/* The branch is another statement's. */
 	assert_int_equal(with_if_branch(3, 6, arms, sizeof(arms)), 0);
 	/* A statement that stands beside the call's is no condition. */
 	assert_int_equal(with_if_branch(5, 4, arms, sizeof(arms)), 0);
 	/* A loop's goes back. */
 	static const uint8_t loop[] = {NOTHING, STORE, JE(-6), STORE, RET};
-	assert_false(with_if_branch(3, 4, loop, sizeof(loop)) & CAIRN_COUNT_CONDITION);
+	assert_false(with_if_branch(3, 4, loop, sizeof(loop)) & CAIRN_COUNT_BEFORE_TEST);
 	/* Of the call nothing is left to be decided once another function was called. */
 	static const uint8_t called[] = {NOTHING, CALL, JE(2), STORE, RET};
-	assert_false(with_if_branch(3, 7, called, sizeof(called)) & CAIRN_COUNT_CONDITION);
+	assert_false(with_if_branch(3, 7, called, sizeof(called)) & CAIRN_COUNT_BEFORE_TEST);
 }
 
 /* ---- ways in ---- */
@@ -349,7 +349,7 @@ static void without_an_entry_a_copy_begins_where_other_code_leads_to_first(void 
 	/* jmp 0x1006; the copy's loop is 0x1002 to 0x100a, and its lowest address is not where it is entered. */
 	DOUBTS(CLANG, 0x1002, 0x100a, 0, &s, JMP(4), STORE, STORE, NOTHING, JE(-8), RET);
 	assert_int_equal(s.at.v, 0x1006);
-	assert_int_equal(s.rule, CAIRN_AT_WAY_IN);
+	assert_int_equal(s.rule, CAIRN_AT_CFG_ENTRY);
 	/* A nop before it is the caller's. */
 	DOUBTS(CLANG, 0x1002, 0x1008, 0, &s, NOTHING, NOP, STORE, JE(-4), RET);
 	assert_int_equal(s.at.v, 0x1004);
@@ -364,9 +364,9 @@ static void a_copy_with_two_ways_in_has_two_places(void **state)
 	assert_int_equal(r.found.p[0]->n_sites, 2);
 	assert_int_equal(site(&r, 0)->at.v, 0x1004);
 	assert_int_equal(site(&r, 1)->at.v, 0x1008);
-	assert_int_equal(site(&r, 1)->rule, CAIRN_AT_WAY_IN);
+	assert_int_equal(site(&r, 1)->rule, CAIRN_AT_CFG_ENTRY);
 	assert_int_equal(site(&r, 0)->die, site(&r, 1)->die);
-	assert_int_equal(site(&r, 0)->count_doubts | site(&r, 1)->count_doubts, 0);
+	assert_int_equal(site(&r, 0)->count_caveats | site(&r, 1)->count_caveats, 0);
 	end(&t, &r);
 }
 
@@ -377,7 +377,7 @@ static void work_ahead_of_time_is_no_place(void **state)
 	assert_int_equal(DOUBTS(CLANG, 0x1002, 0x1006, 0, &s, JE(2), NOTHING, STORE, RET), 0);
 	assert_int_equal(s.at.v, 0x1004);
 	/* With an effect it is the call's beginning, and the jump a way behind it. */
-	assert_int_equal(DOUBTS(CLANG, 0x1002, 0x1006, 0, &s, JE(2), STORE, STORE, RET), CAIRN_COUNT_BEHIND);
+	assert_int_equal(DOUBTS(CLANG, 0x1002, 0x1006, 0, &s, JE(2), STORE, STORE, RET), CAIRN_COUNT_BYPASSED);
 	assert_int_equal(s.at.v, 0x1002);
 	/* Nor does it count where a way from it ends before the store. */
 	DOUBTS(CLANG, 0x1002, 0x1006, 0, &s, JE(2), JE(2), STORE, RET);
@@ -388,7 +388,7 @@ static void a_way_that_joins_the_copys_own_behind_a_known_condition_is_one_behin
 {
 	struct cairn_site s;
 	/* The entry is 0x1008; it jumps to 0x1002, the caller's instruction in front of the copy's store, where 0x1000 falls, too. */
-	assert_int_equal(DOUBTS(GCC, 0x1004, 0x100c, 0x1008, &s, JE(6), NOTHING, STORE, RET, NOTHING, JMP(-10)), CAIRN_COUNT_BEHIND);
+	assert_int_equal(DOUBTS(GCC, 0x1004, 0x100c, 0x1008, &s, JE(6), NOTHING, STORE, RET, NOTHING, JMP(-10)), CAIRN_COUNT_BYPASSED);
 	/* Without a store it can have been moved there from the end of the copy. */
 	assert_int_equal(DOUBTS(GCC, 0x1004, 0x100c, 0x1008, &s, JE(6), NOTHING, NOTHING, RET, NOTHING, JMP(-10)), 0);
 }
@@ -401,7 +401,7 @@ static void a_way_past_the_place_behind_a_call_that_returns_is_one_behind(void *
 	 * returns shows where it is called before: only that call leads to 0x1007.
 	 */
 	assert_int_equal(DOUBTS(GCC, 0x100e, 0x1016, 0x1012, &s, JE(7), CALL_OF(0x39), JMP(9), CALL_OF(0x32), STORE, RET, NOTHING, JMP(-8)),
-			 CAIRN_COUNT_BEHIND);
+			 CAIRN_COUNT_BYPASSED);
 	/* Two functions: the second one may end the program. */
 	assert_int_equal(DOUBTS(GCC, 0x100e, 0x1016, 0x1012, &s, JE(7), CALL_OF(0x38), JMP(9), CALL_OF(0x32), STORE, RET, NOTHING, JMP(-8)), 0);
 }
@@ -415,7 +415,7 @@ static uint32_t with_rows(const struct row *rows, size_t n_rows, const uint8_t *
 	if (other)
 		copy(&t, other, other + 2, 0, 31, false);
 	struct result r = finish(&t);
-	uint32_t doubts = site(&r, other && site(&r, 0)->at.v == other)->count_doubts;
+	uint32_t doubts = site(&r, other && site(&r, 0)->at.v == other)->count_caveats;
 	end(&t, &r);
 	return doubts;
 }
@@ -428,8 +428,8 @@ static void a_join_behind_the_place_in_the_same_line_is_a_way_behind(void **stat
 	static const struct row in_front[] = {{0, 9, 1}, {2, 9, 5}, {4, 8, 7}, {6, 30, 1}};
 	static const struct row end[] = {{0, 9, 1}, {2, 9, 5}, {4, 11, 7}, {6, 30, 1}};
 	static const struct row of_another[] = {{0, 9, 1}, {2, 9, 5}, {4, 3, 7}, {6, 30, 1}};
-	assert_int_equal(with_rows(same, 4, code, sizeof(code), 0x1000, 0x1002, 0x1006), CAIRN_COUNT_BEHIND);
-	assert_int_equal(with_rows(in_front, 4, code, sizeof(code), 0x1000, 0x1002, 0x1006), CAIRN_COUNT_BEHIND);
+	assert_int_equal(with_rows(same, 4, code, sizeof(code), 0x1000, 0x1002, 0x1006), CAIRN_COUNT_BYPASSED);
+	assert_int_equal(with_rows(in_front, 4, code, sizeof(code), 0x1000, 0x1002, 0x1006), CAIRN_COUNT_BYPASSED);
 	/* Behind the line of the place it is an end that both copies share; in front of the declaration it is another function's. */
 	assert_int_equal(with_rows(end, 4, code, sizeof(code), 0x1000, 0x1002, 0x1006), 0);
 	assert_int_equal(with_rows(of_another, 4, code, sizeof(code), 0x1000, 0x1002, 0x1006), 0);
@@ -442,7 +442,7 @@ static void the_first_statement_once_more_is_another_calls_beginning(void **stat
 	static const uint8_t straight[] = {NOTHING, STORE, NOTHING, NOP, STORE, NOTHING, RET};
 	static const struct row again[] = {{0, 30, 1}, {2, 9, 5}, {4, 10, 1}, {8, 9, 5}, {10, 30, 1}};
 	static const struct row other[] = {{0, 30, 1}, {2, 9, 5}, {4, 10, 1}, {8, 9, 7}, {10, 30, 1}};
-	assert_int_equal(with_rows(again, 5, code, sizeof(code), 0, 0x1002, 0x100a), CAIRN_COUNT_BEHIND);
+	assert_int_equal(with_rows(again, 5, code, sizeof(code), 0, 0x1002, 0x100a), CAIRN_COUNT_BYPASSED);
 	assert_int_equal(with_rows(other, 5, code, sizeof(code), 0, 0x1002, 0x100a), 0);
 	/* Nothing is decided in between: one statement, in which an instruction of the caller's was put. */
 	assert_int_equal(with_rows(again, 5, straight, sizeof(straight), 0, 0x1002, 0x100a), 0);
@@ -479,8 +479,8 @@ static void a_call_has_an_event_at_each_of_two_markers_at_one_address(void **sta
 	copy(&t, 0x1004, 0x1008, 0x1004, 30, false);
 	struct result r = finish(&t);
 	assert_int_equal(r.found.p[0]->n_sites, 2);
-	assert_int_equal(site(&r, 0)->count_doubts, CAIRN_COUNT_SHARED);
-	assert_int_equal(site(&r, 1)->count_doubts, CAIRN_COUNT_SHARED);
+	assert_int_equal(site(&r, 0)->count_caveats, CAIRN_COUNT_SHARED_PC);
+	assert_int_equal(site(&r, 1)->count_caveats, CAIRN_COUNT_SHARED_PC);
 	end(&t, &r);
 }
 
@@ -495,7 +495,7 @@ static uint32_t with_line0(uint8_t lo, uint8_t hi, const uint8_t *code, size_t n
 	*n_places = r.found.p[0]->n_sites;
 	*ret = *site(&r, 0);
 	end(&t, &r);
-	return ret->count_doubts;
+	return ret->count_caveats;
 }
 
 static void a_value_copied_where_paths_meet_is_no_way_in(void **state)
@@ -521,7 +521,7 @@ static void a_loop_through_code_of_no_line_is_the_copys(void **state)
 	static const uint8_t code[] = {NOTHING, STORE, STORE, JE(-6), RET};
 	struct cairn_site s;
 	uint32_t n;
-	assert_int_equal(with_line0(2, 4, code, sizeof(code), 0x1004, 0x1008, &n, &s), CAIRN_COUNT_AGAIN);
+	assert_int_equal(with_line0(2, 4, code, sizeof(code), 0x1004, 0x1008, &n, &s), CAIRN_COUNT_LOOPED);
 	/* With a line it is the caller's loop around the call. */
 	assert_int_equal(with_line0(0x20, 0x22, code, sizeof(code), 0x1004, 0x1008, &n, &s), 0);
 }
@@ -534,8 +534,8 @@ static uint32_t doubts_of_body(const uint8_t *code, size_t size)
 	struct result r = finish(&t);
 	struct cairn_function_list found;
 	assert_int_equal(cairn_sites_find(r.sites, "caller", &found, NULL), 1);
-	assert_int_equal(found.p[0]->sites[0].kind, CAIRN_SITE_ENTRY);
-	uint32_t doubts = found.p[0]->sites[0].count_doubts;
+	assert_int_equal(found.p[0]->sites[0].kind, CAIRN_SITE_OUT_OF_LINE);
+	uint32_t doubts = found.p[0]->sites[0].count_caveats;
 	end(&t, &r);
 	return doubts;
 }
@@ -546,7 +546,7 @@ static void a_body_that_begins_with_a_loop_is_passed_again(void **state)
 	const struct {
 		const uint8_t *code;
 		uint32_t doubts;
-	} bodies[] = {{loop, CAIRN_COUNT_AGAIN}, {not_first, 0}};
+	} bodies[] = {{loop, CAIRN_COUNT_LOOPED}, {not_first, 0}};
 	for (size_t i = 0; i < 2; i++)
 		assert_int_equal(doubts_of_body(bodies[i].code, sizeof(loop)), bodies[i].doubts);
 }

@@ -104,7 +104,7 @@ static void a_difference_is_not_believed_to_be_constant(void **state)
 				/* Another compiler may describe it rightly. */
 				assert_true(loc[k].pieces->steps->op != CAIRN_LOC_CONST);
 			else
-				assert_true(loc[k].why == CAIRN_UNAVAIL_ANOTHER_MOMENT || loc[k].why == CAIRN_UNAVAIL_OPTIMISED_OUT);
+				assert_true(loc[k].why == CAIRN_UNAVAIL_STALE || loc[k].why == CAIRN_UNAVAIL_OPTIMISED_OUT);
 	}
 }
 

@@ -35,7 +35,7 @@ static uint8_t role(uint16_t tag)
 	}
 	return OTHER;
 }
-static const struct dw_wish wish = {.attrs = attrs, .n_attrs = N_SLOTS, .role = role};
+static const struct dw_query wish = {.attrs = attrs, .n_attrs = N_SLOTS, .role = role};
 
 static struct dw_walker enter(const struct opened *o, size_t unit, struct cairn_err *err)
 {
@@ -227,7 +227,7 @@ static void a_wish_of_too_many_attributes_is_refused(void **state)
 {
 	uint16_t all[DW_WISH_MAX + 1] = {0};
 	struct dw_walker w;
-	struct dw_wish greedy = {.attrs = all, .n_attrs = DW_WISH_MAX + 1, .role = role};
+	struct dw_query greedy = {.attrs = all, .n_attrs = DW_WISH_MAX + 1, .role = role};
 	assert_int_equal(dw_walker_init(&w, &greedy), -EINVAL);
 }
 

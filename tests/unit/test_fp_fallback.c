@@ -68,7 +68,7 @@ static void assert_caller(struct world *w, bool is_exact, uint64_t sp, uint64_t 
 {
 	struct cairn_regs regs = w->regs;
 	const char *why = NULL;
-	if (!assume_caller(&w->how, is_exact, &regs, &why))
+	if (!fp_fallback_caller(&w->how, is_exact, &regs, &why))
 		fail_msg("%s", why);
 	assert_int_equal(regs.pc.v, CALLER);
 	assert_int_equal(regs.r[RSP], sp);
@@ -79,7 +79,7 @@ static void assert_none(struct world *w, bool is_exact, const char *want)
 {
 	struct cairn_regs regs = w->regs;
 	const char *why = NULL;
-	assert_false(assume_caller(&w->how, is_exact, &regs, &why));
+	assert_false(fp_fallback_caller(&w->how, is_exact, &regs, &why));
 	assert_string_equal(why, want);
 	assert_memory_equal(&regs, &w->regs, sizeof(regs));
 }
@@ -97,7 +97,7 @@ static void what_the_function_kept_for_its_caller_is_not_known(void **state)
 	struct world w;
 	const char *why;
 	MAKE(&w, "\x90");
-	assert_true(assume_caller(&w.how, true, &w.regs, &why));
+	assert_true(fp_fallback_caller(&w.how, true, &w.regs, &why));
 	assert_int_equal(w.regs.known & 1 << RBX, 0);
 	assert_int_equal(w.regs.known & (1 << RSP | 1 << RBP), 1 << RSP | 1 << RBP);
 }
@@ -216,7 +216,7 @@ static void code_in_no_file_may_be_returned_to_without_a_call_if_its_frame_is_wh
 	assert_none(&w, true, "what rbp leads to is no return address");
 	w.mappings[0].path = "";
 	struct cairn_regs regs = w.regs;
-	assert_true(assume_caller(&w.how, true, &regs, &why));
+	assert_true(fp_fallback_caller(&w.how, true, &regs, &why));
 	assert_string_equal(why, "what it called keeps a frame pointer, and was jumped to");
 	assert_int_equal(regs.pc.v, CODE + 0x20);
 	*word_at(&w, CALLER_FP + 8) = SP;
@@ -263,7 +263,7 @@ static void assert_arm(struct world *w, bool is_exact, uint64_t fp)
 {
 	struct cairn_regs regs = w->regs;
 	const char *why = NULL;
-	if (!assume_caller(&w->how, is_exact, &regs, &why))
+	if (!fp_fallback_caller(&w->how, is_exact, &regs, &why))
 		fail_msg("%s", why);
 	assert_int_equal(regs.pc.v, CALLER);
 	/* How large the frame was nobody says. */
@@ -331,10 +331,10 @@ static void x29_of_0_says_that_there_is_no_caller(void **state)
 {
 	struct world w;
 	MAKE_ARM(&w, 3, STP, MOV_FP, NOP, NOP);
-	assert_false(assume_outermost_arm(false, &w.regs));
+	assert_false(fp_fallback_outermost_arm(false, &w.regs));
 	w.regs.r[X29] = 0;
-	assert_true(assume_outermost_arm(false, &w.regs));
-	assert_false(assume_outermost_arm(true, &w.regs));
+	assert_true(fp_fallback_outermost_arm(false, &w.regs));
+	assert_false(fp_fallback_outermost_arm(true, &w.regs));
 }
 
 int main(void)

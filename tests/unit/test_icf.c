@@ -46,7 +46,7 @@ static uint32_t doubts(const struct opened *o, const char *function)
 	const struct cairn_site *s = &found.p[0]->sites[0];
 	for (uint32_t i = 0; i < s->n_args; i++)
 		assert_int_equal(s->args[i].loc.why, CAIRN_AVAILABLE);
-	return s->count_doubts;
+	return s->count_caveats;
 }
 
 static void check_folded(const char *command)

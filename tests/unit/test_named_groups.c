@@ -21,13 +21,13 @@
 struct listed {
 	struct cairn_binary *bin;
 	struct dwarf *dw;
-	struct cairn_distilled btf;
+	struct cairn_btfgen btf;
 	struct meanings m;
 };
 
 static int distil(struct listed *l, unsigned int threads)
 {
-	struct cairn_distil_opts opts = {.size = sizeof(opts), .threads = threads, .dialect = CAIRN_BTF_NO_LOC};
+	struct cairn_btfgen_opts opts = {.size = sizeof(opts), .threads = threads, .dialect = CAIRN_BTF_NO_LOC};
 	return distil_with_meanings(l->bin, &opts, &l->btf, &l->m, NULL);
 }
 
@@ -43,7 +43,7 @@ static struct listed list_file(const char *path, unsigned int threads)
 static void shut(struct listed *l)
 {
 	meanings_fini(&l->m);
-	cairn_distilled_free(&l->btf);
+	cairn_btfgen_free(&l->btf);
 	dwarf_close(l->dw);
 	cairn_binary_close(l->bin);
 }
@@ -175,7 +175,7 @@ static void any_allocation_may_fail(void **state)
 		failed += rc == -ENOMEM;
 		assert_true(rc == 0 || (did && rc == -ENOMEM));
 		meanings_fini(&l.m);
-		cairn_distilled_free(&l.btf);
+		cairn_btfgen_free(&l.btf);
 		cairn_binary_close(l.bin);
 		if (!did)
 			break;

@@ -34,7 +34,7 @@ static void count(const struct cairn_function *f, const char *container, unsigne
 		assert_int_equal(f->sites[i].n_args, 2);
 		assert_int_equal(f->sites[i].args[0].loc.why, CAIRN_AVAILABLE);
 		*known += f->sites[i].args[1].loc.why == CAIRN_AVAILABLE;
-		*doubted += f->sites[i].args[1].loc.why == CAIRN_UNAVAIL_ANOTHER_CALL;
+		*doubted += f->sites[i].args[1].loc.why == CAIRN_UNAVAIL_OTHER_CALL;
 	}
 }
 
@@ -114,7 +114,7 @@ static void only_copies_beside_one_another_are_doubted(void **state)
 	assert_false(removed_any(&c[2].site));
 	removed_doubt(sites, N);
 	for (unsigned int i = 0; i < N; i++)
-		assert_int_equal(c[i].arg.loc.why, i == 2 || i == 3 ? CAIRN_UNAVAIL_ANOTHER_CALL : CAIRN_AVAILABLE);
+		assert_int_equal(c[i].arg.loc.why, i == 2 || i == 3 ? CAIRN_UNAVAIL_OTHER_CALL : CAIRN_AVAILABLE);
 }
 
 int main(void)

@@ -149,7 +149,7 @@ static void code_that_was_made_anew_since_the_mark_has_no_rule(void **state)
 	struct reader r = open_reader(c.pid);
 	mark(&r, c.pid);
 	tell(&c, 'r');
-	assert_int_equal(code_runtime_settle(r.rt, NULL), 0);
+	assert_int_equal(code_runtime_resolve(r.rt, NULL), 0);
 	struct code_found f = find(&r, region + 1050);
 	assert_int_equal(f.n_functions, 0);
 	assert_int_equal(f.unwind, CAIRN_CODE_UNWIND_NONE);
@@ -157,7 +157,7 @@ static void code_that_was_made_anew_since_the_mark_has_no_rule(void **state)
 	assert_false(code_runtime_is_steady(r.rt));
 	/* At another mark it is there. */
 	mark(&r, c.pid);
-	assert_int_equal(code_runtime_settle(r.rt, NULL), 0);
+	assert_int_equal(code_runtime_resolve(r.rt, NULL), 0);
 	f = find(&r, region + 1050);
 	assert_int_equal(cfa_of(&f), 64);
 	assert_string_equal(f.functions[0].name, "third");
@@ -193,7 +193,7 @@ static void what_was_read_of_an_epoch_stays_known(void **state)
 	uint64_t generation = f.range->generation;
 	mark(&r, c.pid);
 	tell(&c, 'r');
-	assert_int_equal(code_runtime_settle(r.rt, NULL), 0);
+	assert_int_equal(code_runtime_resolve(r.rt, NULL), 0);
 	f = find(&r, region + 1050);
 	assert_int_equal(f.unwind, CAIRN_CODE_UNWIND_ROWS);
 	assert_int_equal(cfa_of(&f), 32);
@@ -214,9 +214,9 @@ static void what_was_caught_at_the_mark_outlives_its_code(void **state)
 	const uint64_t words[] = {0, 1, UINT64_MAX, (uintptr_t)region - 1, (uintptr_t)region + 1050, (uintptr_t)region + REGION + 1};
 	uint8_t bytes[sizeof(words) + 1];
 	memcpy(bytes + 1, words, sizeof(words));
-	assert_int_equal(code_runtime_catch(r.rt, bytes + 1, sizeof(words) / sizeof(*words), NULL), 0);
+	assert_int_equal(code_runtime_snapshot(r.rt, bytes + 1, sizeof(words) / sizeof(*words), NULL), 0);
 	tell(&c, 'r');
-	assert_int_equal(code_runtime_settle(r.rt, NULL), 0);
+	assert_int_equal(code_runtime_resolve(r.rt, NULL), 0);
 	struct code_found f = find(&r, region + 1050);
 	assert_int_equal(f.unwind, CAIRN_CODE_UNWIND_ROWS);
 	assert_int_equal(cfa_of(&f), 32);
@@ -224,8 +224,8 @@ static void what_was_caught_at_the_mark_outlives_its_code(void **state)
 	assert_string_equal(f.functions[0].name, "first");
 	/* The next mark is another moment. */
 	mark(&r, c.pid);
-	assert_int_equal(code_runtime_catch(r.rt, words, sizeof(words) / sizeof(*words), NULL), 0);
-	assert_int_equal(code_runtime_settle(r.rt, NULL), 0);
+	assert_int_equal(code_runtime_snapshot(r.rt, words, sizeof(words) / sizeof(*words), NULL), 0);
+	assert_int_equal(code_runtime_resolve(r.rt, NULL), 0);
 	f = find(&r, region + 1050);
 	assert_int_equal(cfa_of(&f), 64);
 	assert_string_equal(f.functions[0].name, "third");
@@ -248,7 +248,7 @@ static void mappings_that_are_older_than_the_code_are_noticed(void **state)
 	for (int i = 0; i < 2; i++) {
 		mark(&r, c.pid);
 		assert_false(code_runtime_is_ahead(r.rt));
-		assert_int_equal(code_runtime_catch(r.rt, &word, 1, NULL), 0);
+		assert_int_equal(code_runtime_snapshot(r.rt, &word, 1, NULL), 0);
 		assert_true(code_runtime_is_ahead(r.rt) == (i == 1));
 		tell(&c, i ? 'X' : 'x');
 	}
@@ -266,10 +266,10 @@ static void a_region_that_grew_is_caught_with_what_is_new(void **state)
 	const uint64_t words[] = {(uintptr_t)region + 1050, (uintptr_t)region + 2050};
 	for (size_t i = 0; i < 3; i++) {
 		mark(&r, c.pid);
-		assert_int_equal(code_runtime_catch(r.rt, words, i < 2 ? 1 : 2, NULL), 0);
+		assert_int_equal(code_runtime_snapshot(r.rt, words, i < 2 ? 1 : 2, NULL), 0);
 		if (i == 1)
 			tell(&c, 'b');
-		assert_int_equal(code_runtime_settle(r.rt, NULL), 0);
+		assert_int_equal(code_runtime_resolve(r.rt, NULL), 0);
 	}
 	tell(&c, 'r');
 	struct code_found f = find(&r, region + 2050);
@@ -290,7 +290,7 @@ static void tables_that_grow_are_read_again_when_they_are_asked(void **state)
 	struct code_found f = find(&r, region + 1050);
 	tell(&c, 'b');
 	mark(&r, c.pid);
-	assert_int_equal(code_runtime_settle(r.rt, NULL), 0);
+	assert_int_equal(code_runtime_resolve(r.rt, NULL), 0);
 	f = find(&r, region + 2050);
 	assert_int_equal(cfa_of(&f), 48);
 	assert_string_equal(f.functions[0].name, "second");
@@ -311,7 +311,7 @@ static void a_region_that_was_closed_is_shown_as_removed_to_who_asks(void **stat
 		assert_int_not_equal(code_runtime_range(r.rt, i)->source, CAIRN_CODE_JIT);
 	code_runtime_list_removed(r.rt);
 	mark(&r, c.pid);
-	assert_int_equal(code_runtime_settle(r.rt, NULL), 0);
+	assert_int_equal(code_runtime_resolve(r.rt, NULL), 0);
 	size_t n = 0;
 	for (size_t i = 0; i < code_runtime_n_ranges(r.rt); i++) {
 		const struct cairn_code_range *range = code_runtime_range(r.rt, i);
@@ -338,9 +338,9 @@ static void every_allocation_may_fail(void **state)
 		const uint64_t word = (uintptr_t)region + 1050;
 		mark(&r, c.pid);
 		alloc_fail_at(n);
-		int rc = code_runtime_catch(r.rt, &word, 1, NULL);
+		int rc = code_runtime_snapshot(r.rt, &word, 1, NULL);
 		if (rc == 0)
-			rc = code_runtime_settle(r.rt, NULL);
+			rc = code_runtime_resolve(r.rt, NULL);
 		if (rc == 0)
 			rc = code_runtime_find(r.rt, (uintptr_t)region + 1050, &f, NULL);
 		bool failed = alloc_fail_end();

@@ -86,14 +86,14 @@ static void what_a_stack_led_to_is_known_though_it_was_freed_since(void **state)
 	struct reader r = open_reader(c.pid);
 	uint64_t words[] = {1, (uintptr_t)region + 31, 3};
 	mark(&r, c.pid);
-	assert_int_equal(code_runtime_catch(r.rt, words, 3, NULL), 0);
+	assert_int_equal(code_runtime_snapshot(r.rt, words, 3, NULL), 0);
 	tell(&c, 'f');
-	assert_int_equal(code_runtime_settle(r.rt, NULL), 0);
+	assert_int_equal(code_runtime_resolve(r.rt, NULL), 0);
 	assert_known(&r);
 	/* And the next moment knows that it is gone. */
 	mark(&r, c.pid);
-	assert_int_equal(code_runtime_catch(r.rt, words, 3, NULL), 0);
-	assert_int_equal(code_runtime_settle(r.rt, NULL), 0);
+	assert_int_equal(code_runtime_snapshot(r.rt, words, 3, NULL), 0);
+	assert_int_equal(code_runtime_resolve(r.rt, NULL), 0);
 	struct code_found f = find(&r, region + 30);
 	assert_int_equal(f.unwind, CAIRN_CODE_UNWIND_ASSUMED);
 	assert_int_equal(f.n_functions, 0);
@@ -108,9 +108,9 @@ static void what_no_stack_led_to_is_not_believed_when_it_was_freed(void **state)
 	struct reader r = open_reader(c.pid);
 	uint64_t words[] = {1, (uintptr_t)&entry, (uintptr_t)region - 100};
 	mark(&r, c.pid);
-	assert_int_equal(code_runtime_catch(r.rt, words, 3, NULL), 0);
+	assert_int_equal(code_runtime_snapshot(r.rt, words, 3, NULL), 0);
 	tell(&c, 'f');
-	assert_int_equal(code_runtime_settle(r.rt, NULL), 0);
+	assert_int_equal(code_runtime_resolve(r.rt, NULL), 0);
 	assert_int_equal(find(&r, region + 30).n_functions, 0);
 	close_reader(&r);
 	end_child(&c);
@@ -124,7 +124,7 @@ static void what_was_caught_and_not_settled_is_freed(void **state)
 	uint64_t word = (uintptr_t)region + 31;
 	for (int i = 0; i < 2; i++) {
 		mark(&r, c.pid);
-		assert_int_equal(code_runtime_catch(r.rt, &word, 1, NULL), 0);
+		assert_int_equal(code_runtime_snapshot(r.rt, &word, 1, NULL), 0);
 	}
 	close_reader(&r);
 	end_child(&c);

@@ -148,12 +148,12 @@ static void look(struct code_runtime *rt, struct code_space *space, int pid, int
 	for (unsigned int slot = 0; slot < SLOTS; slot++)
 		was[slot] = slot == truth->busy ? NUMBERS : truth->number[slot];
 	assert_int_equal(code_runtime_prepare(rt, space, NULL), 0);
-	assert_int_equal(code_runtime_mark(rt, NULL), 0);
+	assert_int_equal(code_runtime_freeze(rt, NULL), 0);
 	if (i % 3 == 0)
 		kill(pid, SIGCONT);
 	if (i % 6 == 0)
 		usleep(200);
-	assert_int_equal(code_runtime_settle(rt, NULL), 0);
+	assert_int_equal(code_runtime_resolve(rt, NULL), 0);
 	if (i % 3 == 1)
 		kill(pid, SIGCONT);
 	if (i % 6 == 1)

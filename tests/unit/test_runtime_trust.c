@@ -264,7 +264,7 @@ static void a_registry_that_goes_away_leaves_nothing_that_is_trusted(void **stat
 	struct reader r = open_reader(c.pid);
 	mark(&r, c.pid);
 	tell(&c, 'b');
-	assert_int_equal(code_runtime_settle(r.rt, NULL), 0);
+	assert_int_equal(code_runtime_resolve(r.rt, NULL), 0);
 	assert_null(range_at(&r, region, CAIRN_CODE_JIT, true));
 	const struct cairn_code_range *range = range_at(&r, region, CAIRN_CODE_JIT, false);
 	assert_non_null(range);

@@ -76,7 +76,7 @@ static struct cairn_vaddr return_address(const struct program *p)
 /* "inner(depth, product) < loses(lost)", with the reasons why there is no value. */
 static int tell_active(struct cairn_sites *sites, struct cairn_vaddr pc, char *text, size_t size, struct cairn_err *err)
 {
-	const struct cairn_active *active;
+	const struct cairn_scope *active;
 	int n = cairn_sites_at(sites, pc, false, &active, err);
 	size_t used = 0;
 	text[0] = 0;
@@ -131,7 +131,7 @@ static void functions_at_an_address_without_memory_are_an_error(void **state)
 static void a_parameter_that_was_put_into_a_slot_is_there_behind_a_call(void **state)
 {
 	(void)state;
-	const struct cairn_active *active;
+	const struct cairn_scope *active;
 	struct program p;
 	if (!program_open(&p))
 		skip();
@@ -153,7 +153,7 @@ static void a_parameter_that_was_put_into_a_slot_is_there_behind_a_call(void **s
 /* What was passed is asked after an answer of the same place. */
 static struct cairn_sites *asked_at(const struct program *p, struct cairn_vaddr pc)
 {
-	const struct cairn_active *active;
+	const struct cairn_scope *active;
 	struct cairn_sites *sites = sites_of(p);
 	assert_int_equal(cairn_sites_at(sites, pc, false, &active, NULL), 2);
 	return sites;
@@ -170,7 +170,7 @@ static void what_was_passed_without_memory_is_an_error(void **state)
 		skip();
 	struct cairn_vaddr pc = return_address(&p);
 	struct cairn_sites *sites = asked_at(&p, pc);
-	assert_int_equal(cairn_sites_passed(sites, p.wait_here, pc, &in_rdi, &loc, NULL), 0);
+	assert_int_equal(cairn_sites_call_value(sites, p.wait_here, pc, &in_rdi, &loc, NULL), 0);
 	enum cairn_unavailable expected = loc.why;
 	assert_int_equal(expected, CAIRN_AVAILABLE);
 	cairn_sites_close(sites);
@@ -178,11 +178,11 @@ static void what_was_passed_without_memory_is_an_error(void **state)
 		struct cairn_err err = {0};
 		sites = asked_at(&p, pc);
 		alloc_fail_at(n);
-		int rc = cairn_sites_passed(sites, p.wait_here, pc, &in_rdi, &loc, &err);
+		int rc = cairn_sites_call_value(sites, p.wait_here, pc, &in_rdi, &loc, &err);
 		bool has_failed = alloc_fail_end();
 		if (has_failed && (rc != -ENOMEM || !err.msg[0]))
 			fail_msg("allocation %u: %d, %s: %s", n, rc, cairn_unavailable_text(loc.why), err.msg);
-		assert_int_equal(cairn_sites_passed(sites, p.wait_here, pc, &in_rdi, &loc, NULL), 0);
+		assert_int_equal(cairn_sites_call_value(sites, p.wait_here, pc, &in_rdi, &loc, NULL), 0);
 		assert_int_equal(loc.why, expected);
 		cairn_sites_close(sites);
 		if (!has_failed)
@@ -195,14 +195,14 @@ static void what_was_passed_without_memory_is_an_error(void **state)
 
 /* ---- from a sidecar ---- */
 
-static struct cairn_pack *pack_of(const struct program *p)
+static struct cairn_sidecar *sidecar_of(const struct program *p)
 {
-	struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = 1, .places = true, .args = true};
-	struct cairn_packed packed;
-	struct cairn_pack *pack;
-	assert_int_equal(cairn_pack_make(p->bin, &opts, &packed, NULL), 0);
-	assert_int_equal(cairn_pack_open_packed(&packed, "sidecar", &pack, NULL), 0);
-	return pack;
+	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = 1, .places = true, .args = true};
+	struct cairn_sidecar_image image;
+	struct cairn_sidecar *sidecar;
+	assert_int_equal(cairn_sidecar_make(p->bin, &opts, &image, NULL), 0);
+	assert_int_equal(cairn_sidecar_open_image(&image, "sidecar", &sidecar, NULL), 0);
+	return sidecar;
 }
 
 static void a_sidecar_without_memory_gives_an_error_or_the_answer(void **state)
@@ -219,10 +219,10 @@ static void a_sidecar_without_memory_gives_an_error_or_the_answer(void **state)
 	cairn_sites_close(sites);
 	for (bool has_failed = true; has_failed; n++) {
 		struct cairn_err err = {0};
-		struct cairn_pack *pack = pack_of(&p);
+		struct cairn_sidecar *sidecar = sidecar_of(&p);
 		int rc;
 		alloc_fail_at(n);
-		rc = cairn_pack_sites(pack, p.bin, &sites, &err);
+		rc = cairn_sidecar_sites(sidecar, p.bin, &sites, &err);
 		if (rc >= 0)
 			rc = tell_active(sites, pc, text, sizeof(text), &err);
 		else
@@ -239,18 +239,18 @@ static void a_sidecar_without_memory_gives_an_error_or_the_answer(void **state)
 		}
 		n_errors += rc < 0;
 		cairn_sites_close(sites);
-		cairn_pack_close(pack);
+		cairn_sidecar_close(sidecar);
 	}
 	print_message("%u of %u allocations are needed\n", n_errors, n - 1);
 	assert_true(n_errors > 10);
 	program_close(&p);
 }
 
-/* The section that has them; cairn_pack_close(*@ret_pack). */
-static const void *section_of(struct cairn_packed *packed, struct cairn_pack **ret_pack, size_t *ret_size)
+/* The section that has them; cairn_sidecar_close(*@ret_sidecar). */
+static const void *section_of(struct cairn_sidecar_image *image, struct cairn_sidecar **ret_sidecar, size_t *ret_size)
 {
-	assert_int_equal(cairn_pack_open_packed(packed, "sidecar", ret_pack, NULL), 0);
-	const void *bytes = cairn_pack_section(*ret_pack, ".cairn.dwarf", ret_size);
+	assert_int_equal(cairn_sidecar_open_image(image, "sidecar", ret_sidecar, NULL), 0);
+	const void *bytes = cairn_sidecar_section(*ret_sidecar, ".cairn.dwarf", ret_size);
 	assert_non_null(bytes);
 	return bytes;
 }
@@ -258,34 +258,34 @@ static const void *section_of(struct cairn_packed *packed, struct cairn_pack **r
 static void the_section_with_parameters_is_made_whole_or_not_at_all(void **state)
 {
 	(void)state;
-	struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = 1, .places = true, .args = true};
-	struct cairn_packed packed;
-	struct cairn_pack *whole, *made;
+	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = 1, .places = true, .args = true};
+	struct cairn_sidecar_image image;
+	struct cairn_sidecar *whole, *made;
 	struct program p;
 	size_t size, made_size;
 	unsigned int n = 1, n_errors = 0;
 	if (!program_open(&p))
 		skip();
-	assert_int_equal(cairn_pack_make(p.bin, &opts, &packed, NULL), 0);
-	const void *expected = section_of(&packed, &whole, &size);
+	assert_int_equal(cairn_sidecar_make(p.bin, &opts, &image, NULL), 0);
+	const void *expected = section_of(&image, &whole, &size);
 	for (bool has_failed = true; has_failed; n++) {
 		struct cairn_err err = {0};
 		alloc_fail_at(n);
-		int rc = cairn_pack_make(p.bin, &opts, &packed, &err);
+		int rc = cairn_sidecar_make(p.bin, &opts, &image, &err);
 		has_failed = alloc_fail_end();
 		if (rc < 0 && (!has_failed || rc != -ENOMEM || !err.msg[0]))
 			fail_msg("allocation %u: %d %s", n, rc, err.msg);
 		n_errors += rc < 0;
 		if (rc < 0)
 			continue;
-		const void *bytes = section_of(&packed, &made, &made_size);
+		const void *bytes = section_of(&image, &made, &made_size);
 		if (made_size != size || memcmp(bytes, expected, size) != 0)
 			fail_msg("allocation %u: another section", n);
-		cairn_pack_close(made);
+		cairn_sidecar_close(made);
 	}
 	print_message("%u of %u allocations are needed\n", n_errors, n - 1);
 	assert_true(n_errors > 10);
-	cairn_pack_close(whole);
+	cairn_sidecar_close(whole);
 	program_close(&p);
 }
 
@@ -293,28 +293,28 @@ static void a_sidecar_knows_what_was_passed_as_the_debug_information_does(void *
 {
 	(void)state;
 	const struct cairn_loc_step in_rdi = {.op = CAIRN_LOC_ENTRY_REG, .reg = RDI};
-	const struct cairn_active *active;
+	const struct cairn_scope *active;
 	struct cairn_location loc;
 	struct cairn_sites *sites;
 	struct cairn_err err = {0};
 	struct program p;
 	if (!program_open(&p))
 		skip();
-	struct cairn_pack *pack = pack_of(&p);
-	assert_true(cairn_pack_has_args(pack));
-	assert_int_equal(cairn_pack_sites(pack, p.bin, &sites, NULL), 0);
+	struct cairn_sidecar *sidecar = sidecar_of(&p);
+	assert_true(cairn_sidecar_has_args(sidecar));
+	assert_int_equal(cairn_sidecar_sites(sidecar, p.bin, &sites, NULL), 0);
 	struct cairn_vaddr pc = return_address(&p);
 	assert_int_equal(cairn_sites_at(sites, pc, false, &active, NULL), 2);
 	/* wait_here() has its parameters in their registers throughout: nobody is asked what they were, and no call tells. */
-	assert_int_equal(cairn_sites_passed(sites, p.wait_here, pc, &in_rdi, &loc, NULL), 0);
+	assert_int_equal(cairn_sites_call_value(sites, p.wait_here, pc, &in_rdi, &loc, NULL), 0);
 	assert_int_equal(loc.why, CAIRN_UNAVAIL_ENTRY_VALUE);
 	cairn_sites_close(sites);
 	/* Without the binary nothing can be said of its code. */
-	assert_int_equal(cairn_pack_sites(pack, NULL, &sites, NULL), 0);
+	assert_int_equal(cairn_sidecar_sites(sidecar, NULL, &sites, NULL), 0);
 	assert_int_equal(cairn_sites_at(sites, pc, false, &active, &err), -EOPNOTSUPP);
 	assert_true(err.msg[0]);
 	cairn_sites_close(sites);
-	cairn_pack_close(pack);
+	cairn_sidecar_close(sidecar);
 	program_close(&p);
 }
 

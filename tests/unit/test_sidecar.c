@@ -38,19 +38,19 @@ static int close_space(void **state)
 }
 
 /* A sidecar of a seed, in memory. */
-static struct cairn_packed packed_seed(unsigned int i)
+static struct cairn_sidecar_image packed_seed(unsigned int i)
 {
-	struct cairn_packed packed;
+	struct cairn_sidecar_image image;
 	struct cairn_binary *bin;
 	struct db *d = dwarf_seed(i);
 	size_t size;
 	const uint8_t *bytes = db_finish(d, &size);
 	assert_int_equal(binary_open_mem(bytes, size, "seed", &bin, NULL), 0);
-	struct cairn_pack_make_opts opts = {.size = sizeof(opts), .places = true};
-	assert_int_equal(cairn_pack_make(bin, &opts, &packed, NULL), 0);
+	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .places = true};
+	assert_int_equal(cairn_sidecar_make(bin, &opts, &image, NULL), 0);
 	cairn_binary_close(bin);
 	db_free(d);
-	return packed;
+	return image;
 }
 
 static const char SOURCE[] =
@@ -90,15 +90,15 @@ static struct cairn_binary *open_prog(void)
 	return bin;
 }
 
-static struct cairn_pack *pack_of(const struct cairn_binary *bin)
+static struct cairn_sidecar *sidecar_of(const struct cairn_binary *bin)
 {
-	struct cairn_packed packed;
-	struct cairn_pack *pack;
+	struct cairn_sidecar_image image;
+	struct cairn_sidecar *sidecar;
 	struct cairn_err err = {0};
-	assert_int_equal(cairn_pack_make(bin, NULL, &packed, &err), 0);
-	assert_int_equal(cairn_pack_open_packed(&packed, "made", &pack, &err), 0);
-	assert_null(packed.bytes);
-	return pack;
+	assert_int_equal(cairn_sidecar_make(bin, NULL, &image, &err), 0);
+	assert_int_equal(cairn_sidecar_open_image(&image, "made", &sidecar, &err), 0);
+	assert_null(image.bytes);
+	return sidecar;
 }
 
 /* ---- answers ---- */
@@ -121,10 +121,10 @@ static void oracle(uint64_t at, char *buf, size_t size)
 	pclose(out);
 }
 
-static void answer(const struct cairn_pack *pack, uint64_t at, char *buf, size_t size)
+static void answer(const struct cairn_sidecar *sidecar, uint64_t at, char *buf, size_t size)
 {
 	struct cairn_frame frames[CAIRN_FRAMES_MAX];
-	size_t n = cairn_pack_frames(pack, (struct cairn_vaddr){at}, frames, CAIRN_FRAMES_MAX);
+	size_t n = cairn_sidecar_frames(sidecar, (struct cairn_vaddr){at}, frames, CAIRN_FRAMES_MAX);
 	buf[0] = 0;
 	for (size_t i = 0; i < n; i++) {
 		size_t len = strlen(buf);
@@ -140,23 +140,23 @@ static void compare_with_addr2line(const char *cc)
 	if (!workspace_try(&space, "addr2line --version"))
 		skip();
 	struct cairn_binary *bin = open_prog();
-	struct cairn_pack *pack = pack_of(bin);
+	struct cairn_sidecar *sidecar = sidecar_of(bin);
 	uint32_t number;
 	struct cairn_vaddr start = {0};
 	const char *name;
 	unsigned int compared = 0, inlined = 0;
-	assert_int_equal(cairn_pack_find(pack, "outer", &number, 1), 1);
+	assert_int_equal(cairn_sidecar_find(sidecar, "outer", &number, 1), 1);
 	for (uint64_t at = 0x1000; at < 0x2000; at++) {
-		if (!cairn_pack_symbol_of(pack, (struct cairn_vaddr){at}, &name, &start) || strcmp(name, "outer"))
+		if (!cairn_sidecar_symbol_of(sidecar, (struct cairn_vaddr){at}, &name, &start) || strcmp(name, "outer"))
 			continue;
-		answer(pack, at, ours, sizeof(ours));
+		answer(sidecar, at, ours, sizeof(ours));
 		oracle(at, theirs, sizeof(theirs));
 		assert_string_equal(ours, theirs);
 		compared++;
 		inlined += strchr(ours, '|') != NULL;
 	}
 	assert_true(compared > 20 && inlined > 10);
-	cairn_pack_close(pack);
+	cairn_sidecar_close(sidecar);
 	cairn_binary_close(bin);
 }
 
@@ -172,69 +172,69 @@ static void frames_of_clangs_code_are_those_of_addr2line(void **state)
 
 static void a_function_is_found_by_its_name_with_its_declaration(void **state)
 {
-	struct cairn_pack_function f;
+	struct cairn_sidecar_function f;
 	uint32_t number;
 	if (!compile("gcc", ""))
 		skip();
 	struct cairn_binary *bin = open_prog();
-	struct cairn_pack *pack = pack_of(bin);
-	assert_int_equal(cairn_pack_find(pack, "middle", &number, 1), 1);
-	assert_true(cairn_pack_function(pack, number, &f));
+	struct cairn_sidecar *sidecar = sidecar_of(bin);
+	assert_int_equal(cairn_sidecar_find(sidecar, "middle", &number, 1), 1);
+	assert_true(cairn_sidecar_function(sidecar, number, &f));
 	assert_string_equal(f.name, "middle");
 	assert_int_equal(f.line, 6);
 	assert_non_null(strstr(f.file, "prog.c"));
-	assert_int_equal(cairn_pack_find(pack, "middl", &number, 1), 0);
-	assert_false(cairn_pack_function(pack, 0, &f));
-	assert_false(cairn_pack_function(pack, UINT32_MAX, &f));
-	cairn_pack_close(pack);
+	assert_int_equal(cairn_sidecar_find(sidecar, "middl", &number, 1), 0);
+	assert_false(cairn_sidecar_function(sidecar, 0, &f));
+	assert_false(cairn_sidecar_function(sidecar, UINT32_MAX, &f));
+	cairn_sidecar_close(sidecar);
 	cairn_binary_close(bin);
 }
 
 static void an_address_outside_all_code_has_no_frames(void **state)
 {
 	struct cairn_frame frames[4];
-	struct cairn_packed packed = packed_seed(0);
-	struct cairn_pack *pack;
-	assert_int_equal(cairn_pack_open_packed(&packed, "seed", &pack, NULL), 0);
+	struct cairn_sidecar_image image = packed_seed(0);
+	struct cairn_sidecar *sidecar;
+	assert_int_equal(cairn_sidecar_open_image(&image, "seed", &sidecar, NULL), 0);
 	const uint64_t outside[] = {0, 0xfff, 0x100000, UINT64_MAX};
 	for (size_t i = 0; i < 4; i++)
-		assert_int_equal(cairn_pack_frames(pack, (struct cairn_vaddr){outside[i]}, frames, 4), 0);
-	cairn_pack_close(pack);
+		assert_int_equal(cairn_sidecar_frames(sidecar, (struct cairn_vaddr){outside[i]}, frames, 4), 0);
+	cairn_sidecar_close(sidecar);
 }
 
 static void a_lookup_allocates_nothing(void **state)
 {
 	struct cairn_frame frames[4];
-	struct cairn_packed packed = packed_seed(0);
-	struct cairn_pack *pack;
+	struct cairn_sidecar_image image = packed_seed(0);
+	struct cairn_sidecar *sidecar;
 	uint32_t number;
-	assert_int_equal(cairn_pack_open_packed(&packed, "seed", &pack, NULL), 0);
+	assert_int_equal(cairn_sidecar_open_image(&image, "seed", &sidecar, NULL), 0);
 	alloc_fail_at(1);
 	for (uint64_t at = 0x1000; at < 0x1200; at++)
-		cairn_pack_frames(pack, (struct cairn_vaddr){at}, frames, 4);
-	size_t n = cairn_pack_find(pack, "add", &number, 1);
+		cairn_sidecar_frames(sidecar, (struct cairn_vaddr){at}, frames, 4);
+	size_t n = cairn_sidecar_find(sidecar, "add", &number, 1);
 	assert_false(alloc_fail_end());
 	assert_int_equal(n, 1);
-	cairn_pack_close(pack);
+	cairn_sidecar_close(sidecar);
 }
 
 /* ---- making ---- */
 
 static void the_bytes_do_not_depend_on_threads(void **state)
 {
-	struct cairn_packed one, many;
+	struct cairn_sidecar_image one, many;
 	if (!compile("gcc", "-static") && !compile("gcc", ""))
 		skip();
 	struct cairn_binary *bin = open_prog();
 	for (unsigned int threads = 2; threads <= 8; threads *= 2) {
-		struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = 1, .places = true};
-		assert_int_equal(cairn_pack_make(bin, &opts, &one, NULL), 0);
+		struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = 1, .places = true};
+		assert_int_equal(cairn_sidecar_make(bin, &opts, &one, NULL), 0);
 		opts.threads = threads;
-		assert_int_equal(cairn_pack_make(bin, &opts, &many, NULL), 0);
+		assert_int_equal(cairn_sidecar_make(bin, &opts, &many, NULL), 0);
 		assert_int_equal(one.size, many.size);
 		assert_memory_equal(one.bytes, many.bytes, one.size);
-		cairn_packed_free(&one);
-		cairn_packed_free(&many);
+		cairn_sidecar_image_free(&one);
+		cairn_sidecar_image_free(&many);
 	}
 	cairn_binary_close(bin);
 }
@@ -242,12 +242,12 @@ static void the_bytes_do_not_depend_on_threads(void **state)
 static void what_is_made_passes_the_check(void **state)
 {
 	for (unsigned int i = 0; i < DWARF_SEEDS; i++) {
-		struct cairn_packed packed = packed_seed(i);
-		struct cairn_pack *pack;
+		struct cairn_sidecar_image image = packed_seed(i);
+		struct cairn_sidecar *sidecar;
 		struct cairn_err err = {0};
-		assert_int_equal(cairn_pack_open_packed(&packed, "seed", &pack, &err), 0);
-		assert_int_equal(cairn_pack_check(pack, &err), 0);
-		cairn_pack_close(pack);
+		assert_int_equal(cairn_sidecar_open_image(&image, "seed", &sidecar, &err), 0);
+		assert_int_equal(cairn_sidecar_check(sidecar, &err), 0);
+		cairn_sidecar_close(sidecar);
 	}
 }
 
@@ -257,20 +257,20 @@ static void no_memory_is_an_error_wherever_it_happens(void **state)
 	size_t size;
 	const uint8_t *bytes = db_finish(d, &size);
 	struct cairn_binary *bin;
-	struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = 1, .places = true};
+	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = 1, .places = true};
 	unsigned int n = 1;
 	assert_int_equal(binary_open_mem(bytes, size, "seed", &bin, NULL), 0);
 	for (;; n++) {
-		struct cairn_packed packed;
-		struct cairn_pack *pack;
+		struct cairn_sidecar_image image;
+		struct cairn_sidecar *sidecar;
 		struct cairn_err err = {0};
 		alloc_fail_at(n);
-		int rc = cairn_pack_make(bin, &opts, &packed, &err);
-		if (!rc && (rc = cairn_pack_open_packed(&packed, "seed", &pack, &err)) == 0)
-			cairn_pack_close(pack);
+		int rc = cairn_sidecar_make(bin, &opts, &image, &err);
+		if (!rc && (rc = cairn_sidecar_open_image(&image, "seed", &sidecar, &err)) == 0)
+			cairn_sidecar_close(sidecar);
 		if (!alloc_fail_end())
 			break;
-		cairn_packed_free(&packed);
+		cairn_sidecar_image_free(&image);
 		assert_true(rc == 0 || rc == -ENOMEM);
 	}
 	assert_true(n > 20);
@@ -289,52 +289,52 @@ static int ignore(void *ctx, const struct cairn_function *f)
 static int use(const void *bytes, size_t size, struct cairn_err *err)
 {
 	struct cairn_frame frames[4];
-	struct cairn_pack *pack;
+	struct cairn_sidecar *sidecar;
 	uint32_t number;
-	int rc = cairn_pack_open_mem(bytes, size, "damaged", NULL, &pack, err);
+	int rc = cairn_sidecar_open_mem(bytes, size, "damaged", NULL, &sidecar, err);
 	if (rc < 0)
 		return rc;
 	for (uint64_t at = 0x1000; at < 0x1200; at += 3)
-		cairn_pack_frames(pack, (struct cairn_vaddr){at}, frames, 4);
-	cairn_pack_find(pack, "add", &number, 1);
+		cairn_sidecar_frames(sidecar, (struct cairn_vaddr){at}, frames, 4);
+	cairn_sidecar_find(sidecar, "add", &number, 1);
 	struct cairn_function_list list;
 	struct cairn_sites *sites;
-	if (!cairn_pack_sites(pack, NULL, &sites, NULL)) {
+	if (!cairn_sidecar_sites(sidecar, NULL, &sites, NULL)) {
 		cairn_sites_find(sites, "add", &list, NULL);
 		cairn_sites_visit(sites, ignore, NULL, NULL);
 		cairn_sites_close(sites);
 	}
-	rc = cairn_pack_check(pack, err);
-	cairn_pack_close(pack);
+	rc = cairn_sidecar_check(sidecar, err);
+	cairn_sidecar_close(sidecar);
 	return rc;
 }
 
 static void a_sidecar_cut_at_any_byte_is_refused_with_a_reason(void **state)
 {
-	struct cairn_packed packed = packed_seed(0);
-	for (size_t n = 0; n < packed.size; n++) {
+	struct cairn_sidecar_image image = packed_seed(0);
+	for (size_t n = 0; n < image.size; n++) {
 		struct cairn_err err = {0};
 		void *cut = malloc(n ? n : 1);
-		memcpy(cut, packed.bytes, n);
+		memcpy(cut, image.bytes, n);
 		assert_true(use(cut, n, &err) < 0);
 		assert_non_null(strstr(err.msg, "damaged"));
 		free(cut);
 	}
-	cairn_packed_free(&packed);
+	cairn_sidecar_image_free(&image);
 }
 
 static void no_flipped_bit_passes_the_check(void **state)
 {
-	struct cairn_packed packed = packed_seed(0);
-	for (size_t i = 0; i < packed.size * 8; i++) {
-		uint8_t *byte = (uint8_t *)packed.bytes + i / 8;
+	struct cairn_sidecar_image image = packed_seed(0);
+	for (size_t i = 0; i < image.size * 8; i++) {
+		uint8_t *byte = (uint8_t *)image.bytes + i / 8;
 		struct cairn_err err = {0};
 		*byte ^= 1u << i % 8;
-		assert_int_not_equal(use(packed.bytes, packed.size, &err), 0);
+		assert_int_not_equal(use(image.bytes, image.size, &err), 0);
 		assert_true(err.msg[0]);
 		*byte ^= 1u << i % 8;
 	}
-	cairn_packed_free(&packed);
+	cairn_sidecar_image_free(&image);
 }
 
 /*
@@ -342,59 +342,59 @@ static void no_flipped_bit_passes_the_check(void **state)
  */
 static void a_damaged_byte_changes_no_answer_without_a_word(void **state)
 {
-	struct cairn_packed packed = packed_seed(0);
-	struct cairn_pack *pack;
+	struct cairn_sidecar_image image = packed_seed(0);
+	struct cairn_sidecar *sidecar;
 	struct cairn_frame frames[4];
 	char right[256 * 8], told[64];
-	assert_int_equal(cairn_pack_open_mem(packed.bytes, packed.size, "p", NULL, &pack, NULL), 0);
+	assert_int_equal(cairn_sidecar_open_mem(image.bytes, image.size, "p", NULL, &sidecar, NULL), 0);
 	char *to = right;
 	for (uint64_t at = 0x1000; at < 0x1100; at += 8, to += 64)
-		answer(pack, at, to, 64);
-	cairn_pack_close(pack);
-	for (size_t i = 0; i < packed.size; i++) {
-		uint8_t *byte = (uint8_t *)packed.bytes + i;
+		answer(sidecar, at, to, 64);
+	cairn_sidecar_close(sidecar);
+	for (size_t i = 0; i < image.size; i++) {
+		uint8_t *byte = (uint8_t *)image.bytes + i;
 		*byte ^= 0x5a;
-		if (!cairn_pack_open_mem(packed.bytes, packed.size, "p", NULL, &pack, NULL)) {
+		if (!cairn_sidecar_open_mem(image.bytes, image.size, "p", NULL, &sidecar, NULL)) {
 			char *from = right;
 			for (uint64_t at = 0x1000; at < 0x1100; at += 8, from += 64) {
-				answer(pack, at, told, sizeof(told));
-				assert_true(!strncmp(told, from, 64) || cairn_pack_trouble(pack, NULL) == -EBADMSG);
+				answer(sidecar, at, told, sizeof(told));
+				assert_true(!strncmp(told, from, 64) || cairn_sidecar_trouble(sidecar, NULL) == -EBADMSG);
 			}
-			cairn_pack_frames(pack, (struct cairn_vaddr){0x1000}, frames, 4);
-			cairn_pack_close(pack);
+			cairn_sidecar_frames(sidecar, (struct cairn_vaddr){0x1000}, frames, 4);
+			cairn_sidecar_close(sidecar);
 		}
 		*byte ^= 0x5a;
 	}
-	cairn_packed_free(&packed);
+	cairn_sidecar_image_free(&image);
 }
 
 static void a_flipped_bit_with_its_checksum_never_leads_out_of_the_file(void **state)
 {
-	struct cairn_packed packed = packed_seed(1);
+	struct cairn_sidecar_image image = packed_seed(1);
 	unsigned int refused = 0;
-	for (size_t i = 0; i < packed.size * 8; i++) {
-		uint8_t *byte = (uint8_t *)packed.bytes + i / 8;
+	for (size_t i = 0; i < image.size * 8; i++) {
+		uint8_t *byte = (uint8_t *)image.bytes + i / 8;
 		struct cairn_err err = {0};
 		*byte ^= 1u << i % 8;
-		guard_seal(packed.bytes, packed.size);
-		int rc = use(packed.bytes, packed.size, &err);
+		guard_seal(image.bytes, image.size);
+		int rc = use(image.bytes, image.size, &err);
 		assert_true(!rc || err.msg[0]);
 		refused += rc < 0;
 		*byte ^= 1u << i % 8;
-		guard_seal(packed.bytes, packed.size);
+		guard_seal(image.bytes, image.size);
 	}
 	assert_true(refused > 100);
-	cairn_packed_free(&packed);
+	cairn_sidecar_image_free(&image);
 }
 
 /* A sidecar whose header says another version. */
 static void sections_that_share_bytes_are_refused_by_their_names(void **state)
 {
-	struct cairn_packed packed = packed_seed(0);
-	const Elf64_Ehdr *h = packed.bytes;
-	Elf64_Shdr *sections = (Elf64_Shdr *)((char *)packed.bytes + h->e_shoff);
+	struct cairn_sidecar_image image = packed_seed(0);
+	const Elf64_Ehdr *h = image.bytes;
+	Elf64_Shdr *sections = (Elf64_Shdr *)((char *)image.bytes + h->e_shoff);
 	struct cairn_err err = {0};
-	struct cairn_pack *pack;
+	struct cairn_sidecar *sidecar;
 	assert_true(h->e_shnum > 4);
 	for (unsigned int i = 1; i < h->e_shnum; i++) {
 		Elf64_Shdr was = sections[i];
@@ -406,113 +406,113 @@ static void sections_that_share_bytes_are_refused_by_their_names(void **state)
 			/* The last byte of what is in front, or of the ELF header. */
 			sections[i].sh_offset = k ? sections[k].sh_offset + sections[k].sh_size - 1 : sizeof(*h) - 1;
 			/* The names of sections have to end with a NUL, which they need not do elsewhere. */
-			guard_seal(packed.bytes, packed.size);
-			int rc = cairn_pack_open_mem(packed.bytes, packed.size, "lies", NULL, &pack, &err);
+			guard_seal(image.bytes, image.size);
+			int rc = cairn_sidecar_open_mem(image.bytes, image.size, "lies", NULL, &sidecar, &err);
 			assert_int_equal(rc, -EBADMSG);
 			if (i != h->e_shstrndx)
 				assert_non_null(strstr(err.msg, ", inside "));
 		}
 		sections[i] = was;
 	}
-	guard_seal(packed.bytes, packed.size);
-	assert_int_equal(cairn_pack_open_mem(packed.bytes, packed.size, "again", NULL, &pack, &err), 0);
-	cairn_pack_close(pack);
-	cairn_packed_free(&packed);
+	guard_seal(image.bytes, image.size);
+	assert_int_equal(cairn_sidecar_open_mem(image.bytes, image.size, "again", NULL, &sidecar, &err), 0);
+	cairn_sidecar_close(sidecar);
+	cairn_sidecar_image_free(&image);
 }
 
 static void a_newer_version_is_refused_with_both_versions(void **state)
 {
-	struct cairn_packed packed = packed_seed(0);
-	struct cairn_pack *pack;
+	struct cairn_sidecar_image image = packed_seed(0);
+	struct cairn_sidecar *sidecar;
 	struct cairn_err err = {0};
-	uint8_t *at = memmem(packed.bytes, packed.size, "cairnpk", 8);
+	uint8_t *at = memmem(image.bytes, image.size, "cairnpk", 8);
 	char newer[32], known[32];
 	assert_non_null(at);
 	snprintf(known, sizeof(known), "knows version %u", at[8]);
 	snprintf(newer, sizeof(newer), "version %u", ++at[8]);
-	guard_seal(packed.bytes, packed.size);
-	assert_int_equal(cairn_pack_open_mem(packed.bytes, packed.size, "new", NULL, &pack, &err), -EOPNOTSUPP);
+	guard_seal(image.bytes, image.size);
+	assert_int_equal(cairn_sidecar_open_mem(image.bytes, image.size, "new", NULL, &sidecar, &err), -EOPNOTSUPP);
 	assert_non_null(strstr(err.msg, newer));
 	assert_non_null(strstr(err.msg, known));
-	cairn_packed_free(&packed);
+	cairn_sidecar_image_free(&image);
 }
 
 static void another_build_id_is_refused_with_both_ids(void **state)
 {
-	struct cairn_pack *pack;
-	struct cairn_packed packed;
+	struct cairn_sidecar *sidecar;
+	struct cairn_sidecar_image image;
 	struct cairn_err err = {0};
 	if (!compile("gcc", ""))
 		skip();
 	struct cairn_binary *bin = open_prog();
-	assert_int_equal(cairn_pack_make(bin, NULL, &packed, &err), 0);
+	assert_int_equal(cairn_sidecar_make(bin, NULL, &image, &err), 0);
 	const uint8_t other[] = {0xab, 0xcd};
-	struct cairn_pack_opts opts = {.size = sizeof(opts), .build_id = other, .build_id_len = 2};
-	assert_int_equal(cairn_pack_open_mem(packed.bytes, packed.size, "p", &opts, &pack, &err), -ESTALE);
+	struct cairn_sidecar_opts opts = {.size = sizeof(opts), .build_id = other, .build_id_len = 2};
+	assert_int_equal(cairn_sidecar_open_mem(image.bytes, image.size, "p", &opts, &sidecar, &err), -ESTALE);
 	assert_non_null(strstr(err.msg, "expected abcd"));
 	opts.build_id = cairn_binary_build_id(bin, &opts.build_id_len);
-	assert_int_equal(cairn_pack_open_mem(packed.bytes, packed.size, "p", &opts, &pack, &err), 0);
-	cairn_pack_close(pack);
-	cairn_packed_free(&packed);
+	assert_int_equal(cairn_sidecar_open_mem(image.bytes, image.size, "p", &opts, &sidecar, &err), 0);
+	cairn_sidecar_close(sidecar);
+	cairn_sidecar_image_free(&image);
 	cairn_binary_close(bin);
 }
 
 /* ---- finding ---- */
 
-static struct cairn_pack_search search_in(const char *cache, bool may_make)
+static struct cairn_sidecar_search search_in(const char *cache, bool may_make)
 {
-	return (struct cairn_pack_search){.size = sizeof(struct cairn_pack_search), .cache_dir = cache, .may_make = may_make};
+	return (struct cairn_sidecar_search){.size = sizeof(struct cairn_sidecar_search), .cache_dir = cache, .may_make = may_make};
 }
 
 static void what_was_made_once_is_kept_and_used_for_the_stripped_program(void **state)
 {
-	struct cairn_pack *pack;
+	struct cairn_sidecar *sidecar;
 	struct cairn_err err = {0};
 	char cache[256];
 	uint32_t number;
 	if (!compile("gcc", ""))
 		skip();
 	snprintf(cache, sizeof(cache), "%s", workspace_path(&space, "cache/deep"));
-	struct cairn_pack_search search = search_in(cache, true);
+	struct cairn_sidecar_search search = search_in(cache, true);
 	struct cairn_binary *bin = open_prog();
-	assert_int_equal(cairn_pack_for(bin, &search, &pack, &err), 0);
+	assert_int_equal(cairn_sidecar_for(bin, &search, &sidecar, &err), 0);
 	assert_string_equal(search.note, "");
-	cairn_pack_close(pack);
+	cairn_sidecar_close(sidecar);
 	cairn_binary_close(bin);
 
 	workspace_run(&space, "strip prog");
 	bin = open_prog();
 	assert_false(cairn_binary_has_dwarf(bin));
 	search = search_in(cache, false);
-	assert_int_equal(cairn_pack_for(bin, &search, &pack, &err), 0);
-	assert_int_equal(cairn_pack_find(pack, "inner", &number, 1), 1);
-	cairn_pack_close(pack);
+	assert_int_equal(cairn_sidecar_for(bin, &search, &sidecar, &err), 0);
+	assert_int_equal(cairn_sidecar_find(sidecar, "inner", &number, 1), 1);
+	cairn_sidecar_close(sidecar);
 	cairn_binary_close(bin);
 }
 
 static void without_permission_to_make_one_there_is_none(void **state)
 {
-	struct cairn_pack *pack;
+	struct cairn_sidecar *sidecar;
 	if (!compile("gcc", ""))
 		skip();
 	struct cairn_binary *bin = open_prog();
-	struct cairn_pack_search search = search_in(NULL, false);
-	assert_int_equal(cairn_pack_for(bin, &search, &pack, NULL), -ENOENT);
+	struct cairn_sidecar_search search = search_in(NULL, false);
+	assert_int_equal(cairn_sidecar_for(bin, &search, &sidecar, NULL), -ENOENT);
 	cairn_binary_close(bin);
 }
 
 static void a_sidecar_of_another_build_beside_the_program_is_told_and_not_used(void **state)
 {
-	struct cairn_pack *pack;
-	struct cairn_packed packed = packed_seed(0);
+	struct cairn_sidecar *sidecar;
+	struct cairn_sidecar_image image = packed_seed(0);
 	struct cairn_err err = {0};
 	if (!compile("gcc", ""))
 		skip();
-	assert_int_equal(cairn_file_write(workspace_path(&space, "prog.cairn"), packed.bytes, packed.size, &err), 0);
-	cairn_packed_free(&packed);
+	assert_int_equal(cairn_file_write(workspace_path(&space, "prog.cairn"), image.bytes, image.size, &err), 0);
+	cairn_sidecar_image_free(&image);
 	struct cairn_binary *bin = open_prog();
-	struct cairn_pack_search search = search_in(NULL, false);
-	assert_int_equal(cairn_pack_for(bin, &search, &pack, &err), -ENOENT);
+	struct cairn_sidecar_search search = search_in(NULL, false);
+	assert_int_equal(cairn_sidecar_for(bin, &search, &sidecar, &err), -ENOENT);
 	assert_non_null(strstr(search.note, "prog.cairn"));
 	cairn_binary_close(bin);
 	workspace_run(&space, "rm prog.cairn");
@@ -520,19 +520,19 @@ static void a_sidecar_of_another_build_beside_the_program_is_told_and_not_used(v
 
 static void write_trusted(const char *name, mode_t mode)
 {
-	struct cairn_packed packed = packed_seed(0);
-	assert_int_equal(cairn_file_write(workspace_path(&space, name), packed.bytes, packed.size, NULL), 0);
+	struct cairn_sidecar_image image = packed_seed(0);
+	assert_int_equal(cairn_file_write(workspace_path(&space, name), image.bytes, image.size, NULL), 0);
 	assert_int_equal(chmod(workspace_path(&space, name), mode), 0);
-	cairn_packed_free(&packed);
+	cairn_sidecar_image_free(&image);
 }
 
 static int open_trusted(const char *name, struct cairn_err *err)
 {
-	struct cairn_pack_opts opts = {.size = sizeof(opts), .must_be_trusted = true};
-	struct cairn_pack *pack;
-	int rc = cairn_pack_open(workspace_path(&space, name), &opts, &pack, err);
+	struct cairn_sidecar_opts opts = {.size = sizeof(opts), .must_be_trusted = true};
+	struct cairn_sidecar *sidecar;
+	int rc = cairn_sidecar_open(workspace_path(&space, name), &opts, &sidecar, err);
 	if (!rc)
-		cairn_pack_close(pack);
+		cairn_sidecar_close(sidecar);
 	return rc;
 }
 
@@ -572,16 +572,16 @@ static void as_root_what_another_user_owns_is_not_trusted(void **state)
 
 static void pruning_removes_what_was_used_longest_ago_and_nothing_else(void **state)
 {
-	struct cairn_pack_pruned pruned;
+	struct cairn_sidecar_pruned pruned;
 	char dir[256];
 	workspace_run(&space, "mkdir prune && cd prune && for f in a b c; do head -c 1000 /dev/zero >$f.cairn; done && "
 			      "touch -d 2020-01-01 b.cairn && touch -d 2021-01-01 a.cairn && echo keep >other.txt");
 	snprintf(dir, sizeof(dir), "%s", workspace_path(&space, "prune"));
-	assert_int_equal(cairn_pack_prune(dir, 2500, &pruned, NULL), 0);
+	assert_int_equal(cairn_sidecar_prune(dir, 2500, &pruned, NULL), 0);
 	assert_int_equal(pruned.n_removed, 1);
 	assert_int_equal(pruned.kept_bytes, 2000);
 	workspace_run(&space, "cd prune && test -e a.cairn && test -e c.cairn && test ! -e b.cairn && test -e other.txt");
-	assert_int_equal(cairn_pack_prune("/no/such/directory", 0, &pruned, NULL), 0);
+	assert_int_equal(cairn_sidecar_prune("/no/such/directory", 0, &pruned, NULL), 0);
 }
 
 int main(void)

@@ -117,18 +117,18 @@ struct reading {
 static int read_memory(void *ctx, struct cairn_err *err)
 {
 	struct reading *r = ctx;
-	r->got = stall_read(r->pid, r->at, r->bytes, r->n);
+	r->got = timed_read_read(r->pid, r->at, r->bytes, r->n);
 	return 7;
 }
 
 static void work_whose_reads_end_is_done(void **state)
 {
-	struct stall stall = {.pid = getpid()};
+	struct timed_read stall = {.pid = getpid()};
 	struct reading *r = calloc(1, sizeof(*r));
 	*r = (struct reading){.pid = getpid(), .at = (uintptr_t)region, .n = PAGE};
-	assert_int_equal(stall_run(&stall, read_memory, r, NULL), 7);
+	assert_int_equal(timed_read_run(&stall, read_memory, r, NULL), 7);
 	assert_int_equal(r->got, PAGE);
-	assert_true(!stall.n && !stall.is_left && !stall_may_retry(&stall));
+	assert_true(!stall.n && !stall.is_left && !timed_read_may_retry(&stall));
 	free(r);
 }
 
@@ -136,21 +136,21 @@ static void work_whose_reads_end_is_done(void **state)
 static void a_page_that_never_comes_is_found_and_passed_over(void **state)
 {
 	int pid = start();
-	struct stall stall = {.pid = pid};
+	struct timed_read stall = {.pid = pid};
 	struct cairn_err err = {0};
 	for (size_t i = 1; i <= 3; i++) {
 		struct reading *r = calloc(1, sizeof(*r));
 		r->pid = pid;
 		r->at = (uintptr_t)memory;
 		r->n = N_PAGES * PAGE;
-		int rc = stall_run(&stall, read_memory, r, &err);
+		int rc = timed_read_run(&stall, read_memory, r, &err);
 		if (i < 3) {
 			/* @r is lost. */
 			assert_int_equal(rc, -ETIMEDOUT);
 			assert_non_null(strstr(err.msg, "userfaultfd"));
-			assert_int_equal(stall_run(&stall, read_memory, r, NULL), -ETIMEDOUT);
+			assert_int_equal(timed_read_run(&stall, read_memory, r, NULL), -ETIMEDOUT);
 			assert_int_equal(stall.n, i);
-			assert_true(stall_may_retry(&stall));
+			assert_true(timed_read_may_retry(&stall));
 			continue;
 		}
 		assert_int_equal(rc, 7);
@@ -193,7 +193,7 @@ static void stacks_are_had_and_the_process_goes_on(void **state)
 	int pid = start();
 	struct cairn_stacks *stacks;
 	struct cairn_err err = {0};
-	int rc = cairn_stacks_of_process(pid, NULL, &stacks, &err);
+	int rc = cairn_stacks_open_pid(pid, NULL, &stacks, &err);
 	if (rc)
 		print_message("%s\n", err.msg);
 	assert_int_equal(rc, 0);

@@ -69,20 +69,20 @@ static void every_site_of_a_function_is_a_place(void **state)
 	assert_string_equal(p->values[0].text, "n");
 	assert_true(p->values[1].is_string);
 	assert_false(p->values[0].listed);
-	assert_int_equal(cairn_trace_n_places(t), 2);
+	assert_int_equal(cairn_trace_n_sites(t), 2);
 	for (uint32_t i = 0; i < 2; i++)
-		cairn_site_text(p->function, cairn_trace_place(t, i)->site, NULL, where[i], sizeof(where[i]));
+		cairn_site_text(p->function, cairn_trace_site(t, i)->site, NULL, where[i], sizeof(where[i]));
 	assert_true(strstr(where[0], "in_register") || strstr(where[1], "in_register"));
 	assert_true(strstr(where[0], "with_constant") || strstr(where[1], "with_constant"));
-	assert_null(cairn_trace_place(t, 2));
+	assert_null(cairn_trace_site(t, 2));
 	cairn_trace_close(t);
 }
 
-static const struct cairn_trace_place *place_in(const struct cairn_trace *t, const char *container)
+static const struct cairn_trace_site *place_in(const struct cairn_trace *t, const char *container)
 {
-	for (uint32_t i = 0; i < cairn_trace_n_places(t); i++)
-		if (!strcmp(cairn_trace_place(t, i)->site->container, container))
-			return cairn_trace_place(t, i);
+	for (uint32_t i = 0; i < cairn_trace_n_sites(t); i++)
+		if (!strcmp(cairn_trace_site(t, i)->site->container, container))
+			return cairn_trace_site(t, i);
 	fail_msg("no place in %s", container);
 	return NULL;
 }
@@ -93,7 +93,7 @@ static void what_is_not_listed_never_refuses_a_place(void **state)
 	struct cairn_err err;
 
 	assert_int_equal(add(t, "inl", &err), 0);
-	const struct cairn_trace_place *place = place_in(t, "with_constant");
+	const struct cairn_trace_site *place = place_in(t, "with_constant");
 	assert_null(place->refused);
 	assert_null(place->values[0].unavailable);
 	assert_non_null(place->values[1].unavailable);
@@ -102,9 +102,9 @@ static void what_is_not_listed_never_refuses_a_place(void **state)
 	assert_int_equal(p->n_ready, 1);
 	assert_int_equal(p->n_refused, 1);
 	assert_true(p->values[1].listed);
-	const struct cairn_trace_place *refused = cairn_trace_place(t, p->first_place);
+	const struct cairn_trace_site *refused = cairn_trace_site(t, p->first_place);
 	if (!refused->refused)
-		refused = cairn_trace_place(t, p->first_place + 1);
+		refused = cairn_trace_site(t, p->first_place + 1);
 	assert_non_null(strstr(refused->refused, "s is unavailable: "));
 	cairn_trace_close(t);
 }
@@ -154,7 +154,7 @@ static void errors_of_probes_help(void **state)
 		if (e != cases[i].code || !strstr(err.msg, cases[i].story))
 			fail_msg("%s: %d %s", cases[i].probe, e, err.msg);
 		assert_int_equal(cairn_trace_n_probes(t), 0);
-		assert_int_equal(cairn_trace_n_places(t), 0);
+		assert_int_equal(cairn_trace_n_sites(t), 0);
 	}
 	cairn_trace_close(t);
 }
@@ -299,8 +299,8 @@ static void constants_of_a_place_need_no_record(void **state)
 
 	line_open(&l, "inl");
 	struct trace_record *rec = (struct trace_record *)l.record;
-	const struct cairn_trace_place *place = place_in(l.t, "with_constant");
-	rec->place = cairn_trace_place(l.t, 0) == place ? 0 : 1;
+	const struct cairn_trace_site *place = place_in(l.t, "with_constant");
+	rec->place = cairn_trace_site(l.t, 0) == place ? 0 : 1;
 	memset(l.record + sizeof(*rec), 0xee, 100);
 	line_is(&l, CAIRN_VALUE_TEXT, "n=42, s=<unavailable: ");
 	line_is(&l, CAIRN_VALUE_JSON, "\"n\":42,\"s\":{\"unavailable\":\"");
@@ -341,7 +341,7 @@ static void planning_survives_lack_of_memory(void **state)
 		else if (r < 0)
 			assert_int_equal(r, -ENOMEM);
 		assert_int_equal(cairn_trace_n_probes(t), r < 0 ? 1 : 2);
-		assert_int_equal(cairn_trace_n_places(t), r < 0 ? 1 : 3);
+		assert_int_equal(cairn_trace_n_sites(t), r < 0 ? 1 : 3);
 		cairn_trace_close(t);
 		if (!failed)
 			break;

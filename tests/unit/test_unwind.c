@@ -414,7 +414,7 @@ static void compare_child(bool in_handler)
 	struct cairn_stacks *stacks;
 	struct cairn_err err = {0};
 	assert_true(told.n > (in_handler ? 8 : 24));
-	int rc = cairn_stacks_of_process(pid, NULL, &stacks, &err);
+	int rc = cairn_stacks_open_pid(pid, NULL, &stacks, &err);
 	if (rc < 0)
 		fail_msg("%s", err.msg);
 	for (int round = 0; round < 3; round++) {
@@ -501,7 +501,7 @@ static void a_thread_that_could_not_be_stopped_goes_on_when_it_leaves_the_kernel
 		_exit(write(done[1], "x", 1) != 1);
 	}
 	usleep(50000);
-	int rc = cairn_stacks_of_process(pid, NULL, &stacks, &err);
+	int rc = cairn_stacks_open_pid(pid, NULL, &stacks, &err);
 	if (rc < 0)
 		fail_msg("%s", err.msg);
 	/* Once more, which finds it let go. */
@@ -529,7 +529,7 @@ static void a_process_that_is_not_there_is_said_so(void **state)
 	if (pid == 0)
 		_exit(0);
 	waitpid(pid, NULL, 0);
-	assert_int_equal(cairn_stacks_of_process(pid, NULL, &stacks, &err), -ESRCH);
+	assert_int_equal(cairn_stacks_open_pid(pid, NULL, &stacks, &err), -ESRCH);
 	assert_non_null(strstr(err.msg, "no process"));
 }
 
@@ -542,7 +542,7 @@ static void every_failing_allocation_is_reported(void **state)
 		struct cairn_stacks *stacks = NULL;
 		struct cairn_err err = {0};
 		alloc_fail_at(n);
-		int rc = cairn_stacks_of_process(pid, NULL, &stacks, &err);
+		int rc = cairn_stacks_open_pid(pid, NULL, &stacks, &err);
 		bool was_hit = alloc_fail_end();
 		if (rc == 0)
 			cairn_stacks_close(stacks);

@@ -7,13 +7,13 @@
  *	main    types, functions that have code of their own, variables with their sections
  *	inline  split on main: every place of every function, inlined copies included, and where the arguments
  *	        are there (LOC_PARAM, LOC_PROTO, LOCSEC); functions that were inlined everywhere
- *	vars    split on main, with CAIRN_DISTIL_VARS_SPLIT: all global variables
+ *	vars    split on main, with CAIRN_BTFGEN_VARS_SPLIT: all global variables
  *
- *	struct cairn_distilled d;
- *	if (cairn_distil(bin, NULL, &d, &err) < 0)
+ *	struct cairn_btfgen d;
+ *	if (cairn_btf_from_dwarf(bin, NULL, &d, &err) < 0)
  *		return fail(err.msg);
  *	write_file("k.btf", d.main.bytes, d.main.size);
- *	cairn_distilled_free(&d);
+ *	cairn_btfgen_free(&d);
  *
  * The places and locations are those of sites.h: same address, same location, same absence. What a blob cannot
  * say is left out and counted; nothing in it is a guess. The bytes depend on the input and the options only, not on
@@ -35,29 +35,29 @@
 
 CAIRN_BEGIN_DECLS
 
-enum cairn_distil_vars {
+enum cairn_btfgen_vars {
 	/* Of a kernel or module the per-processor ones, of a program none: what BPF programs can refer to. */
-	CAIRN_DISTIL_VARS_PERCPU,
-	CAIRN_DISTIL_VARS_NONE,
-	CAIRN_DISTIL_VARS_ALL,   /* every variable with an address, in main */
-	CAIRN_DISTIL_VARS_SPLIT, /* PERCPU in main, all others in a blob of their own */
+	CAIRN_BTFGEN_VARS_PERCPU,
+	CAIRN_BTFGEN_VARS_NONE,
+	CAIRN_BTFGEN_VARS_ALL,   /* every variable with an address, in main */
+	CAIRN_BTFGEN_VARS_SPLIT, /* PERCPU in main, all others in a blob of their own */
 };
 
-enum cairn_distil_stage {
-	CAIRN_DISTIL_TYPES,  /* reading units */
-	CAIRN_DISTIL_PLACES, /* evaluating functions */
-	CAIRN_DISTIL_WRITE,
+enum cairn_btfgen_stage {
+	CAIRN_BTFGEN_TYPES,  /* reading units */
+	CAIRN_BTFGEN_SITES, /* evaluating functions */
+	CAIRN_BTFGEN_WRITE,
 };
 
-struct cairn_distil_opts {
-	size_t size; /* sizeof(struct cairn_distil_opts) */
+struct cairn_btfgen_opts {
+	size_t size; /* sizeof(struct cairn_btfgen_opts) */
 	unsigned int threads; /* 0: one per processor */
 	/*
 	 * The BTF that the running system has already, of a module its kernel's: types equal to one of it are not
 	 * written again, and main continues its ids. Must outlive the result's readers. NULL: none.
 	 */
 	const struct cairn_btf *base;
-	enum cairn_distil_vars vars;
+	enum cairn_btfgen_vars vars;
 	enum cairn_btf_dialect dialect; /* of the inline blob; CAIRN_BTF_NO_LOC: do not make it */
 	bool layout;                    /* write a layout section into main; the inline blob has one always */
 	/*
@@ -69,7 +69,7 @@ struct cairn_distil_opts {
 	 * Called from the calling thread, now and then, with done of total steps of a stage. A result other than 0 ends
 	 * the work with -ECANCELED. May be NULL.
 	 */
-	int (*progress)(void *ctx, enum cairn_distil_stage stage, uint64_t done, uint64_t total);
+	int (*progress)(void *ctx, enum cairn_btfgen_stage stage, uint64_t done, uint64_t total);
 	void *ctx;
 	/* Only units of these languages (DW_LANG_*), or all but these; of none when n_langs is 0. */
 	const uint16_t *langs;
@@ -78,7 +78,7 @@ struct cairn_distil_opts {
 };
 
 /* What BTF or the LOC kinds cannot say. */
-enum cairn_distil_loss {
+enum cairn_btfgen_loss {
 	CAIRN_LOSS_REFERENCE,      /* C++ references, said as pointers */
 	CAIRN_LOSS_MEMBER_POINTER, /* pointers to members: opaque bytes */
 	CAIRN_LOSS_COMPLEX,        /* complex and decimal numbers: opaque bytes */
@@ -99,20 +99,20 @@ enum cairn_distil_loss {
 	CAIRN_LOSS_LOC_PIECES,     /* arguments in several pieces that are not two registers */
 	CAIRN_LOSS_LOC_BYTES,      /* constants longer than 8 bytes */
 	CAIRN_LOSS_LOC_FAR,        /* addresses below the object's first byte, or of a relocatable file */
-	CAIRN_LOSS_PLACE,          /* places that lie in no section with code */
+	CAIRN_LOSS_SITE,          /* places that lie in no section with code */
 	CAIRN_N_LOSSES
 };
 
 /* "a member farther into its struct ...": for people. Static. */
-const char *cairn_distil_loss_text(enum cairn_distil_loss loss);
+const char *cairn_btfgen_loss_text(enum cairn_btfgen_loss loss);
 
-struct cairn_distil_blob {
+struct cairn_btfgen_blob {
 	void *bytes; /* NULL when there is nothing to say */
 	size_t size;
 };
 
-struct cairn_distilled {
-	struct cairn_distil_blob main, inlined, vars;
+struct cairn_btfgen {
+	struct cairn_btfgen_blob main, inlined, vars;
 	uint32_t n_types;     /* records of main */
 	uint32_t n_functions; /* FUNC of main */
 	uint32_t n_inlined_functions; /* FUNC of inlined: no code of their own, or not said by name and prototype alone */
@@ -130,11 +130,11 @@ struct cairn_distilled {
 };
 
 /*
- * cairn_distil - read a binary's DWARF into BTF
+ * cairn_btf_from_dwarf - read a binary's DWARF into BTF
  *
  * @bin   borrowed for the call
  * @opts  NULL: percpu variables, dialect N, no base
- * @ret   the caller's: cairn_distilled_free(). All zero after an error.
+ * @ret   the caller's: cairn_btfgen_free(). All zero after an error.
  * Returns 0. Negative:
  *   -ENODATA     the binary has no DWARF (err: where it was looked for)
  *   -EBADMSG     damaged DWARF (err: section and offset)
@@ -146,11 +146,11 @@ struct cairn_distilled {
  * Cost: one pass over all DIEs in parallel by unit. Memory: the distinct types and the places, not all types of all
  * units; when units refer to each other's types (dwz, link-time optimisation, type units) all of them. Threads: any.
  */
-int cairn_distil(const struct cairn_binary *bin, const struct cairn_distil_opts *opts,
-		 struct cairn_distilled *ret, struct cairn_err *err);
+int cairn_btf_from_dwarf(const struct cairn_binary *bin, const struct cairn_btfgen_opts *opts,
+		 struct cairn_btfgen *ret, struct cairn_err *err);
 
 /* Takes NULL, and one that is all zero. */
-void cairn_distilled_free(struct cairn_distilled *d);
+void cairn_btfgen_free(struct cairn_btfgen *d);
 
 CAIRN_END_DECLS
 #endif

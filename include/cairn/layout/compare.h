@@ -47,7 +47,7 @@ enum cairn_change_kind {
 };
 
 /* As a word, "moved"; and for people, "array length changed". Never NULL. */
-const char *cairn_change_word(enum cairn_change_kind kind);
+const char *cairn_change_id(enum cairn_change_kind kind);
 const char *cairn_change_text(enum cairn_change_kind kind);
 
 struct cairn_change_side {

@@ -42,7 +42,7 @@ static void reader_fini(struct reader *r)
 	lex_fini(&r->lx);
 }
 
-int cairn_foreign_parse(const char *text, size_t size, const char *name, enum cairn_lang lang,
+int cairn_consumer_parse(const char *text, size_t size, const char *name, enum cairn_lang lang,
 			const struct cairn_abi *abi, struct cairn_foreign **ret, struct cairn_err *err)
 {
 	struct cairn_foreign *f = calloc(1, sizeof(*f));
@@ -54,7 +54,7 @@ int cairn_foreign_parse(const char *text, size_t size, const char *name, enum ca
 	if (f)
 		f->types = types_new();
 	if (!f || !f->types) {
-		cairn_foreign_free(f);
+		cairn_consumer_free(f);
 		return err_nomem(err, "declarations");
 	}
 	r.types = f->types;
@@ -65,14 +65,14 @@ int cairn_foreign_parse(const char *text, size_t size, const char *name, enum ca
 	rc = rc ? rc : lay_out_all(&r);
 	reader_fini(&r);
 	if (rc < 0) {
-		cairn_foreign_free(f);
+		cairn_consumer_free(f);
 		return rc;
 	}
 	*ret = f;
 	return 0;
 }
 
-void cairn_foreign_free(struct cairn_foreign *f)
+void cairn_consumer_free(struct cairn_foreign *f)
 {
 	if (!f)
 		return;
@@ -81,12 +81,12 @@ void cairn_foreign_free(struct cairn_foreign *f)
 	free(f);
 }
 
-const struct cairn_types *cairn_foreign_types(const struct cairn_foreign *f)
+const struct cairn_types *cairn_consumer_types(const struct cairn_foreign *f)
 {
 	return f->types;
 }
 
-const struct cairn_foreign_problem *cairn_foreign_problem(const struct cairn_foreign *f, size_t i)
+const struct cairn_consumer_problem *cairn_consumer_problem(const struct cairn_foreign *f, size_t i)
 {
 	return i < f->problems.n ? &f->problems.p[i] : NULL;
 }

@@ -107,7 +107,7 @@ struct declared {
 
 struct cairn_foreign {
 	struct cairn_types *types;
-	VEC(struct cairn_foreign_problem) problems;
+	VEC(struct cairn_consumer_problem) problems;
 };
 
 struct reader;

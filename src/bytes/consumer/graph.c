@@ -115,7 +115,7 @@ int add_node(struct reader *r, const struct cairn_type *t, uint32_t *ret)
 
 int note_problem(struct reader *r, const struct declared *d, const char *text, bool laid_out)
 {
-	struct cairn_foreign_problem p = {.laid_out = laid_out};
+	struct cairn_consumer_problem p = {.laid_out = laid_out};
 
 	if (!d->name)
 		return 0;

@@ -524,7 +524,7 @@ static const struct {
 	[CAIRN_CHANGE_TAIL] = {"tail", "padding at the end"},
 };
 
-const char *cairn_change_word(enum cairn_change_kind kind)
+const char *cairn_change_id(enum cairn_change_kind kind)
 {
 	return kind < CAIRN_CHANGE_N_KINDS ? names[kind].word : "same";
 }

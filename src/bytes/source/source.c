@@ -199,7 +199,7 @@ int cairn_source_parse_foreign(const char *text, size_t size, const char *name, 
 			       const struct cairn_abi *abi, struct cairn_source **ret, struct cairn_err *err)
 {
 	struct cairn_source *s = source_new(CAIRN_SOURCE_DECL, err);
-	int rc = s ? cairn_foreign_parse(text, size, name, lang, abi, &s->foreign, err) : -ENOMEM;
+	int rc = s ? cairn_consumer_parse(text, size, name, lang, abi, &s->foreign, err) : -ENOMEM;
 
 	return finish_parse(rc, s, abi, ret);
 }
@@ -214,7 +214,7 @@ void cairn_source_close(struct cairn_source *s)
 	btf_types_free(s->btf_reader);
 	types_free(s->types);
 	cairn_decl_free(s->decl);
-	cairn_foreign_free(s->foreign);
+	cairn_consumer_free(s->foreign);
 	cairn_btf_close(s->btf);
 	dwarf_close(s->dw);
 	cairn_binary_close(s->bin);
@@ -239,7 +239,7 @@ enum cairn_source_kind cairn_source_kind(const struct cairn_source *s)
 const struct cairn_types *cairn_source_types(const struct cairn_source *s)
 {
 	if (s->foreign)
-		return cairn_foreign_types(s->foreign);
+		return cairn_consumer_types(s->foreign);
 	if (s->provided)
 		return s->provided;
 	return s->decl ? cairn_decl_types(s->decl) : s->types;

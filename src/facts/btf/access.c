@@ -145,7 +145,7 @@ static bool is(const struct cairn_btf *btf, uint32_t id, const char *name, uint3
 }
 
 /* Without memory for the sorted names, and for "" */
-static uint32_t find_slowly(const struct cairn_btf *btf, const char *name, uint32_t kind, uint32_t from)
+static uint32_t find_slow(const struct cairn_btf *btf, const char *name, uint32_t kind, uint32_t from)
 {
 	for (uint32_t id = from < btf->start_id ? btf->start_id : from + 1; id < btf->end_id; id++)
 		if (is(btf, id, name, kind))
@@ -157,7 +157,7 @@ static uint32_t find_own(const struct cairn_btf *btf, const char *name, uint32_t
 {
 	const struct btf_names *names = *name ? names_of(btf) : NULL;
 	if (!names)
-		return find_slowly(btf, name, kind, from);
+		return find_slow(btf, name, kind, from);
 	uint32_t lo = 0, hi = names->n;
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;

@@ -191,7 +191,7 @@ static inline const uint8_t *dw_behind_value(const uint8_t *p, const uint8_t *en
 }
 
 /* Behind all attributes of a DIE, the first of which is at @p; NULL when that is rare or wrong, as dw_abbrev_skip() tells. */
-static inline const uint8_t *dw_behind_attrs(const struct dw_abbrev *a, const uint8_t *p, const uint8_t *end)
+static inline const uint8_t *dw_skip_attrs(const struct dw_abbrev *a, const uint8_t *p, const uint8_t *end)
 {
 	struct dw_step step = a->first;
 	for (const struct dw_step *more = a->more; step.fixed <= (size_t)(end - p); step = *more++) {

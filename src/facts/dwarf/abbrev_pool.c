@@ -13,7 +13,7 @@
 enum { PROBES_MAX = 32 };
 
 /* Behind a LEB128; NULL when it is cut off, or longer than need be: its value could be another than its first byte says. */
-static inline const uint8_t *behind_leb(const uint8_t *p, const uint8_t *end)
+static inline const uint8_t *skip_leb(const uint8_t *p, const uint8_t *end)
 {
 	if (p < end && *p < 0x80)
 		return p + 1;
@@ -25,13 +25,13 @@ static inline const uint8_t *behind_leb(const uint8_t *p, const uint8_t *end)
 size_t dw_abbrev_bytes(const uint8_t *p, const uint8_t *end)
 {
 	const uint8_t *from = p;
-	p = behind_leb(p, end);
+	p = skip_leb(p, end);
 	if (!p || p == end)
 		return 0;
 	p++; /* whether it has children */
 	for (;;) {
-		const uint8_t *at = p, *form = behind_leb(at, end);
-		p = form ? behind_leb(form, end) : NULL;
+		const uint8_t *at = p, *form = skip_leb(at, end);
+		p = form ? skip_leb(form, end) : NULL;
 		if (!p)
 			return 0;
 		if (!*at && !*form)

@@ -281,7 +281,7 @@ uint64_t dw_type_bytes(const struct dw_die *die)
 
 /* ---- the tree ---- */
 
-/* behind() and behind_children() failed. */
+/* behind() and skip_children() failed. */
 static int lost(const struct cairn_err *err)
 {
 	return err && err->code == -EOPNOTSUPP ? -EOPNOTSUPP : -EBADMSG;
@@ -290,7 +290,7 @@ static int lost(const struct cairn_err *err)
 /* The byte behind the attributes, where the first child or the next sibling is. */
 static inline const uint8_t *behind(const struct dw_die *die, struct cairn_err *err)
 {
-	const uint8_t *p = dw_behind_attrs(die->abbrev, die->attrs, die->unit->end);
+	const uint8_t *p = dw_skip_attrs(die->abbrev, die->attrs, die->unit->end);
 	if (p)
 		return p;
 	struct cursor c = dw_unit_cursor(die->unit, die->attrs, err);
@@ -320,24 +320,24 @@ int dw_die_child(const struct dw_die *die, struct dw_die *ret, struct cairn_err 
 }
 
 /* Where the next DIE is by a DW_AT_sibling at offset @off of the section. Only forward, or a walk along siblings might never end. */
-static inline bool jump_to(const struct dw_unit *u, uint64_t off, const uint8_t *behind_attrs, const uint8_t **ret)
+static inline bool jump_to(const struct dw_unit *u, uint64_t off, const uint8_t *skip_attrs, const uint8_t **ret)
 {
-	if (off <= (uint64_t)(behind_attrs - u->sec->p) || off > (uint64_t)(u->end - u->sec->p))
+	if (off <= (uint64_t)(skip_attrs - u->sec->p) || off > (uint64_t)(u->end - u->sec->p))
 		return false;
 	*ret = u->sec->p + off;
 	return true;
 }
 
-bool dw_die_jump(const struct dw_die *die, const uint8_t *behind_attrs, const uint8_t **ret)
+bool dw_die_jump(const struct dw_die *die, const uint8_t *skip_attrs, const uint8_t **ret)
 {
 	const struct dw_unit *u = die->unit;
 	struct dw_value v;
 	/* In the first run, which behind() has stepped over. */
 	if (die->abbrev->sibling != DW_NO_FAST)
-		return jump_to(u, u->off + dw_load_u32(die->attrs + die->abbrev->sibling), behind_attrs, ret);
+		return jump_to(u, u->off + dw_load_u32(die->attrs + die->abbrev->sibling), skip_attrs, ret);
 	if (dw_attr(die, DW_AT_sibling, &v, NULL) <= 0 || v.cls != DW_CLASS_REF)
 		return false;
-	return jump_to(u, dw_off_in_section(v.ref), behind_attrs, ret);
+	return jump_to(u, dw_off_in_section(v.ref), skip_attrs, ret);
 }
 
 /*
@@ -349,7 +349,7 @@ static inline __attribute__((always_inline)) const uint8_t *step_usual(const str
 	const struct dw_abbrev *a = dw_usual_abbrev(u, p);
 	const uint8_t *attrs = p + 1;
 	*open = false;
-	p = a ? dw_behind_attrs(a, attrs, u->end) : NULL;
+	p = a ? dw_skip_attrs(a, attrs, u->end) : NULL;
 	if (!p || !a->has_children)
 		return p;
 	if (a->sibling != DW_NO_FAST) {
@@ -361,7 +361,7 @@ static inline __attribute__((always_inline)) const uint8_t *step_usual(const str
 }
 
 /* Steps over the children that start at @p; the byte behind their null, or NULL. */
-static const uint8_t *behind_children(const struct dw_unit *u, const uint8_t *p,
+static const uint8_t *skip_children(const struct dw_unit *u, const uint8_t *p,
 				      struct cairn_err *err)
 {
 	for (uint64_t depth = 1; depth && p < u->end;) {
@@ -398,17 +398,17 @@ static const uint8_t *behind_children(const struct dw_unit *u, const uint8_t *p,
 }
 
 /* The byte behind a DIE and its children. */
-static const uint8_t *behind_all(const struct dw_die *die, struct cairn_err *err)
+static const uint8_t *skip_all(const struct dw_die *die, struct cairn_err *err)
 {
 	const uint8_t *p = behind(die, err);
 	if (p && die->has_children && !dw_die_jump(die, p, &p))
-		p = behind_children(die->unit, p, err);
+		p = skip_children(die->unit, p, err);
 	return p;
 }
 
 int dw_die_sibling(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err)
 {
-	const uint8_t *p = behind_all(die, err);
+	const uint8_t *p = skip_all(die, err);
 	return p ? die_or_end(die->unit, p, ret, err) : lost(err);
 }
 
@@ -426,13 +426,13 @@ static int param_from(const struct dw_unit *u, const uint8_t *p, struct dw_die *
 		if (next && open && u->gcc && u->abbrevs->has_siblings && !a->near[DW_SLOT_SIBLING].form)
 			return 0;
 		if (next) {
-			p = open ? behind_children(u, next, err) : next;
+			p = open ? skip_children(u, next, err) : next;
 			continue;
 		}
 		int rc = die_or_end(u, p, ret, err);
 		if (rc <= 0 || ret->tag == DW_TAG_formal_parameter || ret->tag == DW_TAG_unspecified_parameters)
 			return rc;
-		p = behind_all(ret, err);
+		p = skip_all(ret, err);
 	}
 	return p ? 0 : lost(err);
 }
@@ -444,7 +444,7 @@ int dw_param_child(const struct dw_die *die, struct dw_die *ret, struct cairn_er
 
 int dw_param_sibling(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err)
 {
-	return param_from(die->unit, behind_all(die, err), ret, err);
+	return param_from(die->unit, skip_all(die, err), ret, err);
 }
 
 /* ---- the locals of a function ---- */
@@ -484,7 +484,7 @@ enum dw_local dw_locals_next(struct dw_locals *w, dw_off to, struct dw_die *ret)
 		}
 		next = a ? step_usual(u, p, &open) : NULL;
 		if (next && (!is_scope(a->tag) || (a->has_children && !open && next <= end))) {
-			w->at = open ? behind_children(u, next, NULL) : next;
+			w->at = open ? skip_children(u, next, NULL) : next;
 			if (!is_variable(a->tag) || !is_told(a))
 				continue;
 			dw_die_init(ret, u, a, p, p + 1);
@@ -508,7 +508,7 @@ enum dw_local dw_locals_next(struct dw_locals *w, dw_off to, struct dw_die *ret)
 				return DW_LOCAL_SCOPE;
 			w->at = next;
 		} else if (ret->has_children) {
-			w->at = behind_all(ret, NULL);
+			w->at = skip_all(ret, NULL);
 		}
 		if (is_variable(ret->tag) && is_told(ret->abbrev))
 			return DW_LOCAL_VARIABLE;

@@ -226,7 +226,7 @@ int dw_units_read(struct dwarf *dw, unsigned int threads, struct cairn_err *err)
 /* die.c: dw_attr() of one that is not near, or is unusual, or damaged. */
 int dw_attr_by_pair(const struct dw_die *die, uint16_t at, struct dw_value *ret, struct cairn_err *err);
 /* die.c: true when the DIE's DW_AT_sibling is usable; sets the place of the next DIE. */
-bool dw_die_jump(const struct dw_die *die, const uint8_t *behind_attrs, const uint8_t **ret);
+bool dw_die_jump(const struct dw_die *die, const uint8_t *skip_attrs, const uint8_t **ret);
 /* Follows DW_AT_specification, DW_AT_abstract_origin, DW_AT_signature. 1, 0 none, negative. */
 int dw_die_origin(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err);
 

@@ -9,7 +9,7 @@
 static inline int dw_param_next(const struct dw_die *die, struct dw_die *ret, struct cairn_err *err)
 {
 	const struct dw_unit *u = die->unit;
-	const uint8_t *p = die->has_children ? NULL : dw_behind_attrs(die->abbrev, die->attrs, u->end);
+	const uint8_t *p = die->has_children ? NULL : dw_skip_attrs(die->abbrev, die->attrs, u->end);
 	if (p && p < u->end && !*p)
 		return 0;
 	const struct dw_abbrev *a = p ? dw_usual_abbrev(u, p) : NULL;

@@ -140,7 +140,7 @@ static int read_name(const struct dw_func_abbrev *fa, const struct dw_die *die, 
 
 /* ---- functions ---- */
 
-static int read_origin_slowly(const struct dw_die *die, bool specification, dw_off *ret,
+static int read_origin_slow(const struct dw_die *die, bool specification, dw_off *ret,
 			      struct cairn_err *err)
 {
 	struct dw_value v;
@@ -166,7 +166,7 @@ static int read_origin(const struct dw_func_abbrev *fa, const struct dw_die *die
 			return 1;
 		}
 	}
-	return read_origin_slowly(die, fa->flags & DW_FUNC_SPECIFICATION, ret, err);
+	return read_origin_slow(die, fa->flags & DW_FUNC_SPECIFICATION, ret, err);
 }
 
 static int read_func(struct dw_scanner *s, const struct dw_die *die, struct dw_func *f,
@@ -239,7 +239,7 @@ static uint8_t role_in_c(uint16_t tag)
 
 void dw_scanner_init(struct dw_scanner *s, const struct dw_name_filter *filter)
 {
-	static const struct dw_wish in_c = {.role = role_in_c}, elsewhere = {.role = role_elsewhere};
+	static const struct dw_query in_c = {.role = role_in_c}, elsewhere = {.role = role_elsewhere};
 	*s = (struct dw_scanner){.filter = filter};
 	dw_walker_init(&s->in_c, &in_c);
 	dw_walker_init(&s->elsewhere, &elsewhere);

@@ -97,7 +97,7 @@ static bool open_scope(struct lister *l)
 
 static int list_scopes(const struct dw_unit *u, struct dw_scope_list *list, struct cairn_err *err)
 {
-	static const struct dw_wish wish = {.role = role_of};
+	static const struct dw_query wish = {.role = role_of};
 	struct lister l = {.list = list};
 	bool ok = true;
 	dw_walker_init(&l.w, &wish);

@@ -244,7 +244,7 @@ static int scan_die(struct scan *s, int role, struct cairn_err *err)
 static int scan_unit(struct scan *s, struct cairn_err *err)
 {
 	enum { N_ATTRS = sizeof(attrs) / sizeof(attrs[0]) };
-	static const struct dw_wish wishes[] = {[DW_DEFINITIONS] = {attrs, N_ATTRS, role_of_definition},
+	static const struct dw_query wishes[] = {[DW_DEFINITIONS] = {attrs, N_ATTRS, role_of_definition},
 						[DW_TYPEDEFS] = {attrs, N_ATTRS, role_of_typedef}};
 	struct dw_walker *w = &s->walker;
 	if (!w->wish)

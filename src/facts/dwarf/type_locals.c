@@ -176,7 +176,7 @@ static int look_at(struct scan *s, int role, struct cairn_err *err)
 
 static int scan_unit(struct scan *s, struct cairn_err *err)
 {
-	static const struct dw_wish wish = {attrs, sizeof(attrs) / sizeof(attrs[0]), role_of};
+	static const struct dw_query wish = {attrs, sizeof(attrs) / sizeof(attrs[0]), role_of};
 	struct dw_walker *w = &s->walker;
 
 	if (!w->wish)

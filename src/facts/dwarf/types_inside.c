@@ -34,7 +34,7 @@
 /* Typedefs and qualifiers around the type of a bit-field, or of an enum's underlying type. */
 enum { CHAIN_MAX = 64 };
 
-bool dw_find_behind(const struct dw_die *die, uint16_t at, struct dw_die *ret)
+bool dw_find_after(const struct dw_die *die, uint16_t at, struct dw_die *ret)
 {
 	struct dw_die d = *die;
 	struct dw_value v;
@@ -131,7 +131,7 @@ static void place_in_bytes(const struct dw_die *die, struct cairn_member *m)
 static uint64_t type_bits(const struct dw_die *die)
 {
 	struct dw_die type;
-	return dw_find_behind(die, DW_AT_byte_size, &type) ? dw_udata(&type, DW_AT_byte_size, 0) * 8
+	return dw_find_after(die, DW_AT_byte_size, &type) ? dw_udata(&type, DW_AT_byte_size, 0) * 8
 							: 0;
 }
 
@@ -369,7 +369,7 @@ static enum cairn_type_encoding encoding_of(const struct dw_die *die,
 {
 	struct dw_die under;
 	uint64_t encoding = dw_udata(die, DW_AT_encoding, DW_ATE_void);
-	if (dw_find_behind(die, DW_AT_encoding, &under))
+	if (dw_find_after(die, DW_AT_encoding, &under))
 		encoding = dw_udata(&under, DW_AT_encoding, DW_ATE_void);
 	if (encoding == DW_ATE_void && !list->v.n)
 		return CAIRN_ENC_OPAQUE;

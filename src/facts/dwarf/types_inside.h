@@ -17,6 +17,6 @@ int dw_types_enumerators(struct dw_types *r, const struct dw_die *die, struct ca
 void dw_types_place(const struct dw_die *die, struct cairn_member *m);
 
 /* The first DIE behind typedefs and qualifiers of @die's type that has @at. False when there is none. */
-bool dw_find_behind(const struct dw_die *die, uint16_t at, struct dw_die *ret);
+bool dw_find_after(const struct dw_die *die, uint16_t at, struct dw_die *ret);
 
 #endif

@@ -98,7 +98,7 @@ static bool is_signed(const struct dw_die *member)
 {
 	struct dw_die type;
 	uint64_t encoding = DW_ATE_void;
-	if (dw_find_behind(member, DW_AT_encoding, &type))
+	if (dw_find_after(member, DW_AT_encoding, &type))
 		encoding = dw_udata(&type, DW_AT_encoding, DW_ATE_void);
 	return encoding == DW_ATE_signed || encoding == DW_ATE_signed_char;
 }
@@ -183,7 +183,7 @@ static uint64_t discriminant_bits(const struct dw_die *member)
 {
 	struct dw_die type;
 	uint64_t bits = dw_udata(member, DW_AT_bit_size, 0);
-	if (!bits && dw_find_behind(member, DW_AT_byte_size, &type))
+	if (!bits && dw_find_after(member, DW_AT_byte_size, &type))
 		bits = 8 * dw_udata(&type, DW_AT_byte_size, 0);
 	return bits;
 }

@@ -31,7 +31,7 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-int dw_walker_init(struct dw_walker *w, const struct dw_wish *wish)
+int dw_walker_init(struct dw_walker *w, const struct dw_query *wish)
 {
 	*w = (struct dw_walker){.wish = wish};
 	if (wish->n_attrs > DW_WISH_MAX)
@@ -60,7 +60,7 @@ enum {
 /* The slot of an attribute; wish->n_attrs when nobody wants it. */
 static unsigned int slot_of(const struct dw_walker *w, uint16_t at)
 {
-	const struct dw_wish *wish = w->wish;
+	const struct dw_query *wish = w->wish;
 	unsigned int slot = w->slot_of[at & 0xff];
 	if (!slot)
 		return wish->n_attrs;
@@ -126,7 +126,7 @@ static struct dw_form_size size_of(const struct dw_walker *w, uint16_t form)
 						 ways->ref_addr_size);
 }
 
-static bool add_place(struct dw_walker *w, struct dw_place *place, const struct dw_spec *spec,
+static bool add_place(struct dw_walker *w, struct dw_attr_slot *place, const struct dw_spec *spec,
 		      unsigned int run, unsigned int off)
 {
 	place->form = spec->form;
@@ -159,7 +159,7 @@ static inline bool next_spec(const uint8_t **p, struct dw_spec *ret)
 }
 
 /* Places of one abbreviation. Runs are those of its steps, see dw_abbrevs_compile(). */
-static bool add_places(struct dw_walker *w, const struct dw_abbrev *a, struct dw_place *places)
+static bool add_places(struct dw_walker *w, const struct dw_abbrev *a, struct dw_attr_slot *places)
 {
 	const uint8_t *specs = a->specs;
 	unsigned int run = 0, off = 0, n_attrs = w->wish->n_attrs;
@@ -265,7 +265,7 @@ int dw_walker_enter(struct dw_walker *w, const struct dw_unit *u, struct cairn_e
 
 /* Steps over a DIE by a cursor; notes its runs. */
 static __attribute__((noinline, cold)) const uint8_t *
-behind_die_slowly(struct dw_walker *w, const struct dw_abbrev *a, const uint8_t *p)
+skip_die_slow(struct dw_walker *w, const struct dw_abbrev *a, const uint8_t *p)
 {
 	struct cursor c = dw_unit_cursor(w->unit, p, w->err);
 	struct dw_step step = a->first;
@@ -284,7 +284,7 @@ behind_die_slowly(struct dw_walker *w, const struct dw_abbrev *a, const uint8_t 
 
 /* Steps over the attributes at @p; notes where each run starts. NULL on failure. */
 static __attribute__((noinline)) const uint8_t *
-behind_die(struct dw_walker *w, const struct dw_shape *s, const uint8_t *p)
+skip_die(struct dw_walker *w, const struct dw_shape *s, const uint8_t *p)
 {
 	const struct dw_abbrev *a = w->table->p[s - w->shapes];
 	const uint8_t *end = w->unit->end, *at = p;
@@ -302,11 +302,11 @@ behind_die(struct dw_walker *w, const struct dw_shape *s, const uint8_t *p)
 		if (likely(run < DW_RUNS_MAX))
 			w->run[run++] = at;
 	}
-	return behind_die_slowly(w, a, p);
+	return skip_die_slow(w, a, p);
 }
 
 /* The shape of the DIE at *@p, which moves behind the code; NULL for a null entry or a failure. */
-static __attribute__((noinline, cold)) const struct dw_shape *take_code_slowly(struct dw_walker *w,
+static __attribute__((noinline, cold)) const struct dw_shape *take_code_slow(struct dw_walker *w,
 									       const uint8_t **p)
 {
 	struct dw_die die;
@@ -329,11 +329,11 @@ static inline const struct dw_shape *take_code(struct dw_walker *w, const uint8_
 	uint64_t code = *at++;
 	if (code >= 0x80) {
 		if (unlikely(at == w->unit->end || *at >= 0x80))
-			return take_code_slowly(w, p);
+			return take_code_slow(w, p);
 		code = (code & 0x7f) | (uint64_t)*at++ << 7;
 	}
 	if (unlikely(t->codes || code - 1 >= t->n))
-		return take_code_slowly(w, p);
+		return take_code_slow(w, p);
 	*p = at;
 	return &w->shapes[code - 1];
 }
@@ -352,7 +352,7 @@ static inline const uint8_t *sibling(const struct dw_walker *w, const struct dw_
 }
 
 /* Behind the children that start at @p; NULL on failure. */
-static __attribute__((noinline)) const uint8_t *behind_children(struct dw_walker *w,
+static __attribute__((noinline)) const uint8_t *skip_children(struct dw_walker *w,
 								const uint8_t *p)
 {
 	const uint8_t *end = w->unit->end;
@@ -370,7 +370,7 @@ static __attribute__((noinline)) const uint8_t *behind_children(struct dw_walker
 			continue;
 		}
 		const uint8_t *attrs = p;
-		p = behind_die(w, s, p);
+		p = skip_die(w, s, p);
 		if (!p)
 			return NULL;
 		w->n_dies++;
@@ -388,7 +388,7 @@ static const uint8_t *prune(struct dw_walker *w, const struct dw_shape *s, const
 			    const uint8_t *p)
 {
 	const uint8_t *jump = s->has_children ? sibling(w, s, attrs, p) : p;
-	return jump ? jump : behind_children(w, p);
+	return jump ? jump : skip_children(w, p);
 }
 
 /* At a null entry. Those behind the root's end are padding. */
@@ -420,7 +420,7 @@ int dw_walker_next(struct dw_walker *w)
 		w->run[0] = p;
 		if (likely(s->then == DW_THEN_END && s->fixed <= (size_t)(end - p)))
 			p += s->fixed;
-		else if (unlikely(!(p = behind_die(w, s, p))))
+		else if (unlikely(!(p = skip_die(w, s, p))))
 			break;
 		w->n_dies++;
 		if (s->role == DW_ROLE_PASS) {
@@ -458,7 +458,7 @@ void dw_walker_skip_children(struct dw_walker *w)
 
 int dw_seen_value(struct dw_walker *w, unsigned int slot, struct dw_value *ret)
 {
-	struct dw_place place = w->places[slot];
+	struct dw_attr_slot place = w->places[slot];
 	struct dw_spec spec = {.at = w->wish->attrs[slot], .form = place.form};
 	int rc;
 	if (place.how == DW_HOW_ABSENT)
@@ -480,9 +480,9 @@ int dw_seen_value(struct dw_walker *w, unsigned int slot, struct dw_value *ret)
 	return rc;
 }
 
-uint64_t dw_seen_uint_slowly(struct dw_walker *w, unsigned int slot, uint64_t otherwise)
+uint64_t dw_seen_uint_slow(struct dw_walker *w, unsigned int slot, uint64_t otherwise)
 {
-	struct dw_place place = w->places[slot];
+	struct dw_attr_slot place = w->places[slot];
 	struct dw_value v;
 	switch ((enum dw_how)place.how) {
 	case DW_HOW_U32:
@@ -508,7 +508,7 @@ uint64_t dw_seen_uint_slowly(struct dw_walker *w, unsigned int slot, uint64_t ot
 	return is_number ? v.u : otherwise;
 }
 
-dw_off dw_seen_ref_slowly(struct dw_walker *w, unsigned int slot)
+dw_off dw_seen_ref_slow(struct dw_walker *w, unsigned int slot)
 {
 	struct dw_value v;
 	if (dw_seen_value(w, slot, &v) <= 0)
@@ -518,9 +518,9 @@ dw_off dw_seen_ref_slowly(struct dw_walker *w, unsigned int slot)
 	return v.cls == DW_CLASS_REF ? v.ref : 0;
 }
 
-const char *dw_seen_str_slowly(struct dw_walker *w, unsigned int slot)
+const char *dw_seen_str_slow(struct dw_walker *w, unsigned int slot)
 {
-	struct dw_place place = w->places[slot];
+	struct dw_attr_slot place = w->places[slot];
 	struct dw_value v;
 	/* Its NUL was seen when the DIE was stepped over. */
 	if (place.how == DW_HOW_STRING)
@@ -530,7 +530,7 @@ const char *dw_seen_str_slowly(struct dw_walker *w, unsigned int slot)
 
 bool dw_seen_addr(struct dw_walker *w, unsigned int slot, struct cairn_vaddr *ret)
 {
-	struct dw_place place = w->places[slot];
+	struct dw_attr_slot place = w->places[slot];
 	struct dw_value v;
 	if (place.how == DW_HOW_ADDR) {
 		ret->v = dw_load_u64(dw_seen_at(w, place));

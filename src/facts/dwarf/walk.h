@@ -19,7 +19,7 @@
  *	}
  *
  *	struct dw_walker w;
- *	dw_walker_init(&w, &(struct dw_wish){attrs, 3, role});
+ *	dw_walker_init(&w, &(struct dw_query){attrs, 3, role});
  *	for (each unit u of this worker) {
  *		rc = dw_walker_enter(&w, u, &err);
  *		while (rc >= 0 && (rc = dw_walker_next(&w)) > 0)	// the role
@@ -46,7 +46,7 @@
 #include "base/map.h"
 #include "dwarf/forms.h"
 
-/* Roles: what dw_wish.role() gives for a tag. All but these two are the caller's own, and delivered. */
+/* Roles: what dw_query.role() gives for a tag. All but these two are the caller's own, and delivered. */
 enum {
 	DW_ROLE_PASS = 0,     /* not delivered; what is inside is walked */
 	DW_ROLE_PRUNE = 0xff, /* neither it nor anything inside */
@@ -60,7 +60,7 @@ enum {
 };
 
 /* What a walker is to look for; all of it outlives the walker. */
-struct dw_wish {
+struct dw_query {
 	const uint16_t *attrs; /* DW_AT_*; the position is the "slot" below. Each once. */
 	unsigned int n_attrs;  /* up to DW_WISH_MAX */
 	uint8_t (*role)(uint16_t tag);
@@ -85,7 +85,7 @@ enum dw_how {
 	DW_HOW_FAR,	 /* behind DW_RUNS_MAX runs: by dw_attr() */
 };
 
-struct dw_place {
+struct dw_attr_slot {
 	uint16_t off; /* from the start of its run */
 	uint16_t form;
 	uint8_t run;
@@ -119,14 +119,14 @@ struct dw_walker {
 	uint64_t depth, lowest;
 	const uint8_t *die;
 	const struct dw_shape *shape;
-	const struct dw_place *places; /* wish->n_attrs */
+	const struct dw_attr_slot *places; /* wish->n_attrs */
 	const uint8_t *run[DW_RUNS_MAX];
 
 	/* The walk. */
 	const uint8_t *next, *end;
 	uint64_t level;	 /* depth of the DIE at @next */
 	int rc;		 /* what the next dw_walker_next() returns, when negative */
-	const struct dw_wish *wish;
+	const struct dw_query *wish;
 	const struct dw_unit *unit;
 	struct cairn_err *err;
 	uint64_t ref_lo, ref_n; /* references inside the unit: [ref_lo, ref_lo + ref_n) from its header */
@@ -138,14 +138,14 @@ struct dw_walker {
 	/* Of all abbreviations that were met: of 315,000 in a vmlinux's tables 8,500 are left. */
 	struct map known_at; /* abbreviation to its shape in known */
 	VEC(struct dw_shape) known;
-	VEC(struct dw_place) all_places; /* n_attrs of each that is delivered */
+	VEC(struct dw_attr_slot) all_places; /* n_attrs of each that is delivered */
 	VEC(int64_t) implicit;
 	struct dw_form_ways ways;
 	uint8_t slot_of[256]; /* by the low byte of DW_AT_*: slot + 1 of the first with it, 0 none */
 };
 
 /* Returns 0, or -EINVAL for a wish of more than DW_WISH_MAX attributes. dw_walker_fini() takes zeroes. */
-int dw_walker_init(struct dw_walker *w, const struct dw_wish *wish);
+int dw_walker_init(struct dw_walker *w, const struct dw_query *wish);
 void dw_walker_fini(struct dw_walker *w);
 
 /*
@@ -207,16 +207,16 @@ static inline struct dw_die dw_walker_die(const struct dw_walker *w)
 int dw_seen_value(struct dw_walker *w, unsigned int slot, struct dw_value *ret);
 
 /* The rare ways of what follows; not to be called from elsewhere. */
-uint64_t dw_seen_uint_slowly(struct dw_walker *w, unsigned int slot, uint64_t otherwise);
-dw_off dw_seen_ref_slowly(struct dw_walker *w, unsigned int slot);
-const char *dw_seen_str_slowly(struct dw_walker *w, unsigned int slot);
+uint64_t dw_seen_uint_slow(struct dw_walker *w, unsigned int slot, uint64_t otherwise);
+dw_off dw_seen_ref_slow(struct dw_walker *w, unsigned int slot);
+const char *dw_seen_str_slow(struct dw_walker *w, unsigned int slot);
 
 static inline bool dw_seen(const struct dw_walker *w, unsigned int slot)
 {
 	return w->places[slot].how != DW_HOW_ABSENT;
 }
 
-static inline const uint8_t *dw_seen_at(const struct dw_walker *w, struct dw_place place)
+static inline const uint8_t *dw_seen_at(const struct dw_walker *w, struct dw_attr_slot place)
 {
 	return w->run[place.run] + place.off;
 }
@@ -227,14 +227,14 @@ static inline const uint8_t *dw_seen_at(const struct dw_walker *w, struct dw_pla
  */
 static inline uint64_t dw_seen_uint(struct dw_walker *w, unsigned int slot, uint64_t otherwise)
 {
-	struct dw_place place = w->places[slot];
+	struct dw_attr_slot place = w->places[slot];
 	if (place.how == DW_HOW_ABSENT)
 		return otherwise;
 	if (place.how == DW_HOW_U8)
 		return *dw_seen_at(w, place);
 	if (place.how == DW_HOW_U16)
 		return dw_load_u16(dw_seen_at(w, place));
-	return dw_seen_uint_slowly(w, slot, otherwise);
+	return dw_seen_uint_slow(w, slot, otherwise);
 }
 
 static inline bool dw_seen_flag(struct dw_walker *w, unsigned int slot)
@@ -246,20 +246,20 @@ static inline bool dw_seen_flag(struct dw_walker *w, unsigned int slot)
 static inline dw_off dw_seen_ref(struct dw_walker *w, unsigned int slot)
 {
 	const struct dw_unit *u = w->unit;
-	struct dw_place place = w->places[slot];
+	struct dw_attr_slot place = w->places[slot];
 	if (place.how == DW_HOW_REF4) {
 		uint64_t off = dw_load_u32(dw_seen_at(w, place));
 		if (__builtin_expect(off - w->ref_lo < w->ref_n, 1))
 			return (u->off + off) | u->tag;
 	}
-	return place.how == DW_HOW_ABSENT ? 0 : dw_seen_ref_slowly(w, slot);
+	return place.how == DW_HOW_ABSENT ? 0 : dw_seen_ref_slow(w, slot);
 }
 
 /* A string, borrowed from the file; NULL when absent or of another class. */
 static inline const char *dw_seen_str(struct dw_walker *w, unsigned int slot)
 {
-	struct dw_place place = w->places[slot];
-	return place.how == DW_HOW_ABSENT ? NULL : dw_seen_str_slowly(w, slot);
+	struct dw_attr_slot place = w->places[slot];
+	return place.how == DW_HOW_ABSENT ? NULL : dw_seen_str_slow(w, slot);
 }
 
 /*
@@ -269,7 +269,7 @@ static inline const char *dw_seen_str(struct dw_walker *w, unsigned int slot)
 #define DW_NO_STRP UINT64_MAX
 static inline uint64_t dw_seen_strp(const struct dw_walker *w, unsigned int slot)
 {
-	struct dw_place place = w->places[slot];
+	struct dw_attr_slot place = w->places[slot];
 	return place.how == DW_HOW_STRP ? dw_load_u32(dw_seen_at(w, place)) : DW_NO_STRP;
 }
 

@@ -472,7 +472,7 @@ int abi_locations(const struct cairn_types *types, const struct abi_param *resul
 	struct assign a = {.types = types};
 	int known = place_result(&a, result);
 	for (uint32_t i = 0; i < n; i++) {
-		ret[i] = (struct cairn_location){.why = CAIRN_UNAVAIL_NOT_STORED};
+		ret[i] = (struct cairn_location){.why = CAIRN_UNAVAIL_NOT_STORED_YET};
 		if (known == 1)
 			known = place(&a, &params[i], arena, &ret[i]);
 		if (known < 0)

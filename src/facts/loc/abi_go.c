@@ -216,7 +216,7 @@ int abi_go_locations(const struct cairn_types *types, bool in_registers, const s
 	struct go_assign a = {.types = types, .in_registers = in_registers};
 	int known = 1;
 	for (uint32_t i = 0; i < n; i++) {
-		ret[i] = (struct cairn_location){.why = CAIRN_UNAVAIL_NOT_STORED};
+		ret[i] = (struct cairn_location){.why = CAIRN_UNAVAIL_NOT_STORED_YET};
 		if (known == 1)
 			known = place(&a, params[i].type, arena, &ret[i]);
 		if (known < 0)

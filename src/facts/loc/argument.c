@@ -377,7 +377,7 @@ static void judge(const struct search *s, int rc, struct cairn_location *ret)
 	else if (!s->n_found)
 		ret->why = CAIRN_UNAVAIL_NOT_LIVE;
 	else if (ret->why == CAIRN_AVAILABLE && is_too_early(s) && !was_put_there(s))
-		*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_NOT_STORED};
+		*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_NOT_STORED_YET};
 	if (s->ctx->must_begin && s->continues && ret->why == CAIRN_AVAILABLE)
 		ret->why = CAIRN_UNAVAIL_MAY_HAVE_CHANGED;
 }

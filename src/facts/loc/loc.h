@@ -217,7 +217,7 @@ struct abi_param {
  *
  * @types   of the parameters, in order; @n of them
  * @result  decides whether rdi holds the address of the result
- * @ret     @n locations; why is CAIRN_UNAVAIL_NOT_STORED from the first parameter on whose class is not known
+ * @ret     @n locations; why is CAIRN_UNAVAIL_NOT_STORED_YET from the first parameter on whose class is not known
  * Returns 0 or -ENOMEM.
  */
 int abi_locations(const struct cairn_types *types, const struct abi_param *result,
@@ -229,7 +229,7 @@ int abi_locations(const struct cairn_types *types, const struct abi_param *resul
  *
  * @in_registers  ABIInternal; else ABI0
  * @params        receiver and arguments, in order, without results; @n of them, their types complete
- * @ret           @n locations; why is CAIRN_UNAVAIL_NOT_STORED from the first on whose place is not known
+ * @ret           @n locations; why is CAIRN_UNAVAIL_NOT_STORED_YET from the first on whose place is not known
  * Returns 0 or -ENOMEM.
  */
 int abi_go_locations(const struct cairn_types *types, bool in_registers, const struct cairn_param *params,

@@ -27,7 +27,7 @@ struct copy {
 	uint32_t n_alike; /* of a first one */
 };
 
-struct judges {
+struct analysis {
 	const struct site_env *env;
 	const struct batch *in;
 	unsigned int threads, width;
@@ -38,20 +38,20 @@ struct judges {
 	VEC(struct keyed) further; /* places besides the first of each copy: its entry of the index, and their request */
 };
 
-static const struct copy *copy_at(const struct judges *all, size_t turn)
+static const struct copy *copy_at(const struct analysis *all, size_t turn)
 {
 	return &all->copies.p[all->turns.p[turn].value];
 }
 
 /* Of one worker: the container's code as a graph, kept from copy to copy. */
 struct judge {
-	const struct judges *all;
+	const struct analysis *all;
 	uint32_t container;
 	struct dw_die function; /* its DIE; zeroes when it cannot be read */
 	struct graph *graph;
 	VEC(struct built_site *) places;
 	VEC(uint32_t) at; /* their instructions in the graph */
-	struct passage_scratch scratch;
+	struct event_count_scratch scratch;
 	struct around_scopes around;
 };
 
@@ -72,7 +72,7 @@ static int enter_container(struct judge *j, uint32_t container, const struct bui
 }
 
 /* The first further place of an entry, or where it would be. */
-static size_t further_of(const struct judges *all, uint32_t entry)
+static size_t extra_of(const struct analysis *all, uint32_t entry)
 {
 	size_t lo = 0, hi = all->further.n;
 	while (lo < hi) {
@@ -87,13 +87,13 @@ static size_t further_of(const struct judges *all, uint32_t entry)
 
 static bool gather_places(struct judge *j, const struct copy *c)
 {
-	const struct judges *all = j->all;
+	const struct analysis *all = j->all;
 	uint32_t entry = all->in->first.v.p[c->i].entry;
 	j->places.n = 0;
 	if (!VEC_ADD(&j->places, &all->in->first_sites[c->i]))
 		return false;
-	for (size_t k = further_of(all, entry); k < all->further.n && all->further.p[k].key == entry; k++)
-		if (!VEC_ADD(&j->places, &all->in->further_sites[all->further.p[k].value]))
+	for (size_t k = extra_of(all, entry); k < all->further.n && all->further.p[k].key == entry; k++)
+		if (!VEC_ADD(&j->places, &all->in->extra_sites[all->further.p[k].value]))
 			return false;
 	return true;
 }
@@ -140,20 +140,20 @@ static bool begins_with_loop(const struct graph *g)
  * A body that begins with a loop, with nothing in front of it; or with a loop behind its first instructions, and calls itself. Of
  * several calls of itself a compiler makes the last one a jump (f(p->left) + f(p->right)), and leaves the others.
  */
-static int judge_body(struct judge *j, const struct copy *c, struct built_site *b)
+static int analyse_body(struct judge *j, const struct copy *c, struct built_site *b)
 {
 	struct entry_search s = {.entry = b->site.at.v};
 	if (code_visit(j->all->env->code, &b->die, look_for_entry, &s) < 0)
 		return 0;
 	if (s.is_jumped_to) {
-		b->site.count_doubts |= CAIRN_COUNT_AGAIN;
+		b->site.count_caveats |= CAIRN_COUNT_LOOPED;
 		b->grows_stack = dw_unit_go(b->die.unit) && go_grows_stack(j->all->env->code, &b->die, b->site.at);
 	}
 	if (!s.is_called || s.is_jumped_to || j->all->env->bare)
 		return 0;
 	int rc = enter_container(j, c->container, b);
 	if (!rc && j->graph && begins_with_loop(j->graph))
-		b->site.count_doubts |= CAIRN_COUNT_RECURSION;
+		b->site.count_caveats |= CAIRN_COUNT_RECURSION;
 	return rc;
 }
 
@@ -177,7 +177,7 @@ static bool find_instructions(struct judge *j)
 }
 
 /* Only GCC tells of variables what their values are at a moment, and is wrong about it. */
-static int doubt_places(struct judge *j)
+static int add_site_caveats(struct judge *j)
 {
 	const struct around a = {.container = &j->function, .graph = j->graph, .scratch = &j->scratch,
 				 .known = &j->around};
@@ -195,12 +195,12 @@ static int doubt_places(struct judge *j)
 	return rc;
 }
 
-static int judge_copy(struct judge *j, size_t at, struct cairn_err *err)
+static int analyse_copy(struct judge *j, size_t at, struct cairn_err *err)
 {
 	const struct copy *c = copy_at(j->all, at);
 	struct built_site *first = &j->all->in->first_sites[c->i];
-	if (first->site.kind == CAIRN_SITE_ENTRY && !site_is_plain_body(j->all->env, &first->site) &&
-	    judge_body(j, c, first) < 0)
+	if (first->site.kind == CAIRN_SITE_OUT_OF_LINE && !site_is_plain_body(j->all->env, &first->site) &&
+	    analyse_body(j, c, first) < 0)
 		return err_nomem(err, "the code of a body");
 	if (first->site.kind != CAIRN_SITE_INLINED)
 		return 0;
@@ -211,17 +211,17 @@ static int judge_copy(struct judge *j, size_t at, struct cairn_err *err)
 		return 0;
 	if (enter_container(j, c->container, first) < 0 || !find_instructions(j))
 		return err_nomem(err, "ways to a copy");
-	if (j->function.tag && doubt_places(j) < 0)
+	if (j->function.tag && add_site_caveats(j) < 0)
 		return err_nomem(err, "variables around a copy");
 	if (!j->graph)
 		return 0;
-	struct passage p = {.graph = j->graph, .copy = first, .places = j->places.p, .at = j->at.p, .n_places = j->places.n,
+	struct event_count p = {.graph = j->graph, .copy = first, .places = j->places.p, .at = j->at.p, .n_places = j->places.n,
 			    .others = &j->all->sites.p[c->like], .n_others = j->all->copies.p[c->like].n_alike, .code = j->all->env->code, .for_values = bare};
-	return passage_judge(&p, &j->scratch) == 0 ? 0 : err_nomem(err, "ways to a copy");
+	return event_count_analyse(&p, &j->scratch) == 0 ? 0 : err_nomem(err, "ways to a copy");
 }
 
 /* The order of the turns is not that of the places in memory, which are hundreds of bytes each. */
-static void prefetch_place(const struct judges *all, size_t at)
+static void prefetch_place(const struct analysis *all, size_t at)
 {
 	enum { AHEAD = 4 };
 	if (at + AHEAD >= all->turns.n)
@@ -233,14 +233,14 @@ static void prefetch_place(const struct judges *all, size_t at)
 	__builtin_prefetch((const char *)(b + 1) - 1);
 }
 
-static int judge_chunk(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
+static int analyse_chunk(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
 {
-	const struct judges *all = arg;
+	const struct analysis *all = arg;
 	size_t n = all->turns.n, end = (item + 1) * CHUNK < n ? (item + 1) * CHUNK : n;
 	int rc = 0;
 	for (size_t at = item * CHUNK; at < end && !rc; at++) {
 		prefetch_place(all, at);
-		rc = judge_copy(&all->p[worker], at, err);
+		rc = analyse_copy(&all->p[worker], at, err);
 	}
 	return rc;
 }
@@ -254,7 +254,7 @@ static int by_container(const void *a, const void *b)
 }
 
 /* Copies from @from on are of one group. In the order of DIEs they are in that of their containers, unless one of these is within another. */
-static bool list_group(struct judges *all, size_t from)
+static bool list_group(struct analysis *all, size_t from)
 {
 	bool in_order = true;
 	for (size_t k = from + 1; k < all->copies.n; k++)
@@ -273,7 +273,7 @@ static bool list_group(struct judges *all, size_t from)
 }
 
 /* By their containers, those of one by their entries: the code of a container that has another one within is read once, too. */
-static int sort_turns(struct judges *all)
+static int sort_turns(struct analysis *all)
 {
 	bool in_order = true;
 	int rc = keyed_sort(all->turns.p, all->turns.n);
@@ -286,7 +286,7 @@ static int sort_turns(struct judges *all)
 }
 
 /* Bodies, and the copies with code, parts among them, in the order in which they are judged. */
-static bool list_copies(struct judges *all)
+static bool list_copies(struct analysis *all)
 {
 	const struct batch *in = all->in;
 	for (uint32_t g = 0, i = 0; g < in->n; g++) {
@@ -302,40 +302,40 @@ static bool list_copies(struct judges *all)
 	return sort_turns(all) == 0;
 }
 
-static bool list_further(struct judges *all)
+static bool list_extra(struct analysis *all)
 {
 	const struct batch *in = all->in;
 	for (size_t i = 0; i < in->further.v.n; i++) {
 		struct keyed f = {.key = in->further.v.p[i].entry, .value = (uint32_t)i};
-		if (in->further_sites[i].site.n_shared && !VEC_ADD(&all->further, f))
+		if (in->extra_sites[i].site.n_shared && !VEC_ADD(&all->further, f))
 			return false;
 	}
 	return keyed_sort(all->further.p, all->further.n) == 0;
 }
 
-struct judges *judges_new(const struct site_env *env, unsigned int threads)
+struct analysis *analysis_new(const struct site_env *env, unsigned int threads)
 {
 	unsigned int width = pool_width(threads);
-	struct judges *all = calloc(1, sizeof(*all));
+	struct analysis *all = calloc(1, sizeof(*all));
 	struct judge *p = calloc(width, sizeof(*p));
 	if (!all || !p) {
 		free(all);
 		free(p);
 		return NULL;
 	}
-	*all = (struct judges){.env = env, .threads = threads, .width = width, .p = p};
+	*all = (struct analysis){.env = env, .threads = threads, .width = width, .p = p};
 	for (unsigned int i = 0; i < width; i++)
 		p[i].all = all;
 	return all;
 }
 
-void judges_free(struct judges *all)
+void analysis_free(struct analysis *all)
 {
 	for (unsigned int i = 0; all && i < all->width; i++) {
 		graph_free(all->p[i].graph);
 		VEC_FREE(&all->p[i].places);
 		VEC_FREE(&all->p[i].at);
-		passage_scratch_fini(&all->p[i].scratch);
+		event_count_scratch_fini(&all->p[i].scratch);
 		around_scopes_fini(&all->p[i].around);
 	}
 	if (!all)
@@ -348,7 +348,7 @@ void judges_free(struct judges *all)
 	free(all);
 }
 
-int judges_count(struct judges *all, const struct batch *in, struct cairn_err *err)
+int analysis_count(struct analysis *all, const struct batch *in, struct cairn_err *err)
 {
 	/* Of places alone only values are asked, and with this they are all believed. */
 	if (all->env->bare && all->env->assume_unmodified)
@@ -357,15 +357,15 @@ int judges_count(struct judges *all, const struct batch *in, struct cairn_err *e
 	all->copies.n = all->sites.n = all->turns.n = all->further.n = 0;
 	for (unsigned int i = 0; i < all->width; i++)
 		all->p[i].container = DW_FUNC_NONE;
-	if (!list_copies(all) || !list_further(all))
+	if (!list_copies(all) || !list_extra(all))
 		return err_nomem(err, "ways to a copy");
-	return pool_run((all->turns.n + CHUNK - 1) / CHUNK, all->threads, judge_chunk, all, err);
+	return pool_run((all->turns.n + CHUNK - 1) / CHUNK, all->threads, analyse_chunk, all, err);
 }
 
-int judge_counts(const struct site_env *env, unsigned int threads, const struct batch *in, struct cairn_err *err)
+int analyse_counts(const struct site_env *env, unsigned int threads, const struct batch *in, struct cairn_err *err)
 {
-	struct judges *judges = judges_new(env, threads);
-	int rc = judges ? judges_count(judges, in, err) : err_nomem(err, "worker memory");
-	judges_free(judges);
+	struct analysis *analysis = analysis_new(env, threads);
+	int rc = analysis ? analysis_count(analysis, in, err) : err_nomem(err, "worker memory");
+	analysis_free(analysis);
 	return rc;
 }

@@ -57,14 +57,14 @@ static bool cannot_be_assigned(const struct dw_unit *unit, dw_off formal)
 	       type.tag == DW_TAG_reference_type || type.tag == DW_TAG_rvalue_reference_type;
 }
 
-bool believe_is_bool(const struct dw_unit *unit, dw_off formal)
+bool args_check_is_bool(const struct dw_unit *unit, dw_off formal)
 {
 	struct dw_die die, type;
 	return dw_die_near(unit, formal, &die, NULL) == 1 && type_behind(&die, true, &type) &&
 	       type.tag == DW_TAG_base_type && dw_udata(&type, DW_AT_encoding, DW_ATE_void) == DW_ATE_boolean;
 }
 
-bool believe_is_pointer(const struct dw_unit *unit, dw_off formal)
+bool args_check_is_pointer(const struct dw_unit *unit, dw_off formal)
 {
 	struct dw_die die, type;
 	return dw_die_near(unit, formal, &die, NULL) == 1 && type_behind(&die, true, &type) &&
@@ -80,7 +80,7 @@ static int keep_lowest_bit(const struct dw_unit *unit, dw_off formal, struct cai
 {
 	const struct cairn_piece *p = loc->pieces;
 	if (loc->n_pieces != 1 || p->kind != CAIRN_PIECE_VALUE || p->n_steps < 2 ||
-	    p->n_steps == CAIRN_LOC_STEPS_MAX || !believe_is_bool(unit, formal))
+	    p->n_steps == CAIRN_LOC_STEPS_MAX || !args_check_is_bool(unit, formal))
 		return 0;
 	struct cairn_loc_step *steps = arena_array(arena, p->n_steps + 1, sizeof(*steps));
 	struct cairn_piece *piece = arena_alloc(arena, sizeof(*piece));
@@ -101,7 +101,7 @@ static int keep_lowest_bit(const struct dw_unit *unit, dw_off formal, struct cai
  */
 static bool is_passed_by_others(const struct built_site *b)
 {
-	return b->site.count_doubts & ~(b->grows_stack ? CAIRN_COUNT_AGAIN : 0) & (CAIRN_COUNT_AGAIN | CAIRN_COUNT_SHARED | CAIRN_COUNT_CONDITION);
+	return b->site.count_caveats & ~(b->grows_stack ? CAIRN_COUNT_LOOPED : 0) & (CAIRN_COUNT_LOOPED | CAIRN_COUNT_SHARED_PC | CAIRN_COUNT_BEFORE_TEST);
 }
 
 /* A load from a slot of the frame: nobody writes those but the compiler, which knows. */
@@ -130,7 +130,7 @@ static bool is_computed_from_memory(const struct cairn_location *loc)
 	return false;
 }
 
-int believe_args(const struct site_env *env, struct built_site *b, struct arena *arena)
+int args_check_args(const struct site_env *env, struct built_site *b, struct arena *arena)
 {
 	bool may_change = b->site.n_chain && b->no_views && !env->assume_unmodified;
 	bool by_others = is_passed_by_others(b) && !env->assume_unmodified;
@@ -144,21 +144,21 @@ int believe_args(const struct site_env *env, struct built_site *b, struct arena 
 		if (may_change && loc->why == CAIRN_AVAILABLE && !cannot_be_assigned(b->die.unit, b->formals.die[i]))
 			loc->why = CAIRN_UNAVAIL_MAY_HAVE_CHANGED;
 		if (by_gcc && is_computed_from_memory(loc))
-			believe_not(loc, CAIRN_UNAVAIL_MEMORY_WRITTEN);
+			arg_reject(loc, CAIRN_UNAVAIL_MEMORY_WRITTEN);
 		if (by_others)
-			believe_not(loc, CAIRN_UNAVAIL_PASSED_AGAIN);
+			arg_reject(loc, CAIRN_UNAVAIL_WITHOUT_CALL);
 	}
 	return 0;
 }
 
-void believe_clone(const struct site_env *env, struct built_site *b, enum cairn_unavailable why)
+void args_check_clone(const struct site_env *env, struct built_site *b, enum cairn_unavailable why)
 {
 	bool folded = env->folds && symbol_name_has(env->folds, b->site.at);
 	bool may_change = b->no_views && !env->assume_unmodified;
 	for (uint32_t i = 0; i < b->site.n_args; i++) {
-		if (may_change && !believe_is_proven(b, i))
-			believe_not(&b->args[i].loc, why);
+		if (may_change && !args_check_is_proven(b, i))
+			arg_reject(&b->args[i].loc, why);
 		if (folded)
-			believe_not(&b->args[i].loc, CAIRN_UNAVAIL_AMBIGUOUS);
+			arg_reject(&b->args[i].loc, CAIRN_UNAVAIL_AMBIGUOUS);
 	}
 }

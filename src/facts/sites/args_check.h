@@ -6,32 +6,32 @@
 #include "sites/site.h"
 
 /*
- * believe_args - put right what is said of the parameters that a site's own formals describe
+ * args_check_args - put right what is said of the parameters that a site's own formals describe
  *
  * @b      built and judged
  * @arena  for locations that are changed
  * Returns 0 or -ENOMEM.
  * Cost: reads the types of parameters only where they decide.
  */
-int believe_args(const struct site_env *env, struct built_site *b, struct arena *arena);
+int args_check_args(const struct site_env *env, struct built_site *b, struct arena *arena);
 
 /* Clones, and what has no convention that is known: what may have changed becomes unavailable by @why. */
-void believe_clone(const struct site_env *env, struct built_site *b, enum cairn_unavailable why);
+void args_check_clone(const struct site_env *env, struct built_site *b, enum cairn_unavailable why);
 
 /* Whether the code shows that an argument is there at a body's entry. */
-static inline bool believe_is_proven(const struct built_site *b, uint32_t arg)
+static inline bool args_check_is_proven(const struct built_site *b, uint32_t arg)
 {
 	return arg < b->formals.n && b->proven[arg];
 }
 
 /* Whether a parameter's type is a pointer or a reference, typedefs aside. Cost: reads its type. */
-bool believe_is_pointer(const struct dw_unit *unit, dw_off formal);
+bool args_check_is_pointer(const struct dw_unit *unit, dw_off formal);
 
 /* Whether it is C's _Bool or C++'s bool, typedefs and qualifiers aside. */
-bool believe_is_bool(const struct dw_unit *unit, dw_off formal);
+bool args_check_is_bool(const struct dw_unit *unit, dw_off formal);
 
 /* Give a location that was available a reason why it is not. */
-static inline void believe_not(struct cairn_location *loc, enum cairn_unavailable why)
+static inline void arg_reject(struct cairn_location *loc, enum cairn_unavailable why)
 {
 	if (loc->why == CAIRN_AVAILABLE)
 		loc->why = why;

@@ -218,7 +218,7 @@ static int has_loop(struct search *s)
 		return s->loop > 0;
 	s->loop = may_be_in_loop(s);
 	if (s->loop > 0)
-		s->loop = passage_comes_back(s->in->graph, s->scope, s->b->site.at, s->in->scratch);
+		s->loop = event_count_comes_back(s->in->graph, s->scope, s->b->site.at, s->in->scratch);
 	return s->loop;
 }
 
@@ -263,7 +263,7 @@ static int compare_variable(struct search *s, const struct known_variable *v)
 		if (rc < 0)
 			return rc;
 		if (doubt || rc)
-			believe_not(&s->b->args[c->arg].loc, CAIRN_UNAVAIL_ANOTHER_MOMENT);
+			arg_reject(&s->b->args[c->arg].loc, CAIRN_UNAVAIL_STALE);
 	}
 	return 0;
 }

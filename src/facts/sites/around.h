@@ -56,7 +56,7 @@ void around_scopes_fini(struct around_scopes *s);
 struct around {
 	const struct dw_die *container;
 	struct graph *graph; /* its code */
-	struct passage_scratch *scratch; /* has room for a mark per instruction */
+	struct event_count_scratch *scratch; /* has room for a mark per instruction */
 	struct around_scopes *known;
 };
 
@@ -64,7 +64,7 @@ struct around {
  * around_doubt - take back arguments of a copy made by GCC that are described as a variable around it was at another moment
  *
  * @at  the instruction of its place; GRAPH_NONE when none begins there
- * @b   built; its container is a->container, and nothing else was taken back of it or passage_judge() was asked about it
+ * @b   built; its container is a->container, and nothing else was taken back of it or event_count_analyse() was asked about it
  * Returns 0 or -ENOMEM.
  * Cost: nothing for a copy whose arguments are in registers and memory. Else reads the DIEs of the container up to the copy's, once for all that are
  * asked about in their order, and where those of the variables of the scopes around are that can tell something about one of its arguments; and

@@ -106,25 +106,25 @@ static int request_first(struct batch *b, struct cairn_err *err)
 				return err_nomem(err, "sites");
 	/* Not cleared: each is built, or all are forgotten. */
 	b->first_sites = malloc((b->first.v.n + 1) * sizeof(*b->first_sites));
-	b->n_further = calloc(b->n + 1, sizeof(*b->n_further));
-	return b->first_sites && b->n_further ? 0 : err_nomem(err, "sites");
+	b->n_extra = calloc(b->n + 1, sizeof(*b->n_extra));
+	return b->first_sites && b->n_extra ? 0 : err_nomem(err, "sites");
 }
 
-static int request_further(struct batch *b, const struct site_env *env, struct cairn_err *err)
+static int request_extra(struct batch *b, const struct site_env *env, struct cairn_err *err)
 {
 	struct built_site *sites = b->first_sites;
 	struct first_entries scratch = {0};
 	int rc = 0;
 	for (size_t g = 0; g < b->n && rc >= 0; sites += b->groups[g++].entries.n) {
 		size_t before = b->further.v.n;
-		rc = further_request(env, &b->groups[g], sites, &scratch, &b->further, err);
-		b->n_further[g] = b->further.v.n - before;
+		rc = extra_request(env, &b->groups[g], sites, &scratch, &b->further, err);
+		b->n_extra[g] = b->further.v.n - before;
 	}
 	VEC_FREE(&scratch.v);
 	if (rc < 0)
 		return rc;
-	b->further_sites = malloc((b->further.v.n + 1) * sizeof(*b->further_sites));
-	return b->further_sites ? 0 : err_nomem(err, "sites");
+	b->extra_sites = malloc((b->further.v.n + 1) * sizeof(*b->extra_sites));
+	return b->extra_sites ? 0 : err_nomem(err, "sites");
 }
 
 int batch_build(struct batch *b, const struct site_env *env, unsigned int threads, const struct group *groups, size_t n,
@@ -135,9 +135,9 @@ int batch_build(struct batch *b, const struct site_env *env, unsigned int thread
 	if (rc >= 0)
 		rc = build_sites(env, threads, b->first.v.p, b->first.v.n, b->first_sites, arena, err);
 	if (rc >= 0)
-		rc = request_further(b, env, err);
+		rc = request_extra(b, env, err);
 	if (rc >= 0)
-		rc = build_sites(env, threads, b->further.v.p, b->further.v.n, b->further_sites, arena, err);
+		rc = build_sites(env, threads, b->further.v.p, b->further.v.n, b->extra_sites, arena, err);
 	return rc;
 }
 
@@ -146,22 +146,22 @@ void batch_fini(struct batch *b)
 	VEC_FREE(&b->first.v);
 	VEC_FREE(&b->further.v);
 	free(b->first_sites);
-	free(b->further_sites);
-	free(b->n_further);
+	free(b->extra_sites);
+	free(b->n_extra);
 }
 
 void batch_next_group(const struct batch *b, size_t group, struct group_sites *s)
 {
 	s->first = group ? s->first + s->n_first : b->first_sites;
-	s->further = group ? s->further + s->n_further : b->further_sites;
+	s->further = group ? s->further + s->n_extra : b->extra_sites;
 	s->n_first = b->groups[group].entries.n;
-	s->n_further = b->n_further[group];
+	s->n_extra = b->n_extra[group];
 }
 
 /* Most functions have no removed parameter. */
 int batch_doubt_removed(const struct group_sites *s)
 {
-	size_t total = s->n_first + s->n_further, n = 0;
+	size_t total = s->n_first + s->n_extra, n = 0;
 	for (size_t i = 0; i < total; i++)
 		n += removed_any(group_site(s, i));
 	struct built_site **sites = n ? calloc(total, sizeof(struct built_site *)) : NULL;

@@ -13,11 +13,11 @@
 struct batch {
 	const struct group *groups;
 	size_t n;
-	/* One request for each entry of each group, in that order; n_further[g] of group g behind those of the groups before it. */
+	/* One request for each entry of each group, in that order; n_extra[g] of group g behind those of the groups before it. */
 	struct site_requests first, further;
-	size_t *n_further;
+	size_t *n_extra;
 	/* As their requests stand; site.n_shared is 0 where there turned out to be no code. */
-	struct built_site *first_sites, *further_sites;
+	struct built_site *first_sites, *extra_sites;
 };
 
 /*
@@ -35,7 +35,7 @@ void batch_fini(struct batch *b);
 /* The built sites of one group: those of its entries, and the further ones. */
 struct group_sites {
 	struct built_site *first, *further;
-	size_t n_first, n_further;
+	size_t n_first, n_extra;
 };
 
 /* From the first group to the next: with *@s zeroed at first, for groups 0, 1, ... */

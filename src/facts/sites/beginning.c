@@ -21,7 +21,7 @@
 
 #include "dwarf/constants.h"
 
-bool beginning_is_passed(const struct passage *p, uint32_t i)
+bool beginning_is_passed(const struct event_count *p, uint32_t i)
 {
 	const struct dw_position *here = graph_position(p->graph, i), *place;
 	struct dw_value line;
@@ -48,7 +48,7 @@ static bool is_straight_line(const struct graph *g, uint32_t from, uint32_t to)
 	return i == to;
 }
 
-bool beginning_is_repeated(const struct passage *p, uint32_t i)
+bool beginning_is_repeated(const struct event_count *p, uint32_t i)
 {
 	const struct dw_position *here = graph_position(p->graph, i), *place;
 	bool repeats = false;

@@ -10,13 +10,13 @@
  *
  * @i  one of the copy's. False in code of GCC's, which has entries. Cost: a search in the unit's positions.
  */
-bool beginning_is_passed(const struct passage *p, uint32_t i);
+bool beginning_is_passed(const struct event_count *p, uint32_t i);
 
 /*
  * beginning_is_repeated - the first statement of a place is at an instruction once more
  *
  * Not where a straight line leads there from the place: then it is the same statement, with the caller's instructions in between.
  */
-bool beginning_is_repeated(const struct passage *p, uint32_t i);
+bool beginning_is_repeated(const struct event_count *p, uint32_t i);
 
 #endif

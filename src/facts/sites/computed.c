@@ -85,7 +85,7 @@ static bool is_computed(const struct cairn_location *loc)
 	return false;
 }
 
-int computed_doubt(struct graph *g, const struct dw_die *function, struct passage_scratch *scratch, struct built_site *b,
+int computed_doubt(struct graph *g, const struct dw_die *function, struct event_count_scratch *scratch, struct built_site *b,
 		   uint32_t at)
 {
 	uint64_t doubted = 0; /* those behind the first 64 are believed */
@@ -93,11 +93,11 @@ int computed_doubt(struct graph *g, const struct dw_die *function, struct passag
 		return 0;
 	for (uint32_t i = 0; i < b->formals.n && i < 64; i++)
 		if ((is_computed(&b->args[i].loc) || shares_register(b, i)) &&
-		    !believe_is_pointer(b->die.unit, b->formals.die[i]))
+		    !args_check_is_pointer(b->die.unit, b->formals.die[i]))
 			doubted |= (uint64_t)1 << i;
-	int rc = doubted ? passage_is_in_loop(g, function, at, scratch) : 0;
+	int rc = doubted ? event_count_is_in_loop(g, function, at, scratch) : 0;
 	for (uint32_t i = 0; rc > 0 && i < b->formals.n && i < 64; i++)
 		if (doubted >> i & 1)
-			believe_not(&b->args[i].loc, CAIRN_UNAVAIL_ANOTHER_MOMENT);
+			arg_reject(&b->args[i].loc, CAIRN_UNAVAIL_STALE);
 	return rc < 0 ? rc : 0;
 }

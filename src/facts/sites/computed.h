@@ -15,7 +15,7 @@
  * Returns 0 or -ENOMEM.
  * Cost: reads the types of arguments that are computed; where there is one, the container's instructions that the place leads to.
  */
-int computed_doubt(struct graph *g, const struct dw_die *function, struct passage_scratch *scratch, struct built_site *b,
+int computed_doubt(struct graph *g, const struct dw_die *function, struct event_count_scratch *scratch, struct built_site *b,
 		   uint32_t at);
 
 #endif

@@ -24,7 +24,7 @@ struct clone {
 
 struct worker {
 	struct unit_parts parts; /* of the functions that the unit at hand has places of */
-	struct judges *judges;
+	struct analysis *analysis;
 	VEC(struct clone) clones;
 };
 
@@ -42,7 +42,7 @@ struct visit {
 static int visit_copy(const struct visit *v, unsigned int worker, uint32_t group, struct built_site *b, struct arena *arena,
 		      struct cairn_err *err)
 {
-	if (believe_args(v->env, b, arena) < 0)
+	if (args_check_args(v->env, b, arena) < 0)
 		return err_nomem(err, "a location");
 	return v->visitor->place(v->visitor->ctx, worker, group, b->formals.function, &b->site, err);
 }
@@ -54,7 +54,7 @@ static int visit_part(const struct visit *v, unsigned int worker, const struct g
 	uint32_t group = part->number;
 	if (!v->env->assume_unmodified && batch_doubt_removed(s) < 0)
 		return err_nomem(err, "the copies of a function");
-	for (size_t i = 0; i < s->n_first + s->n_further; i++) {
+	for (size_t i = 0; i < s->n_first + s->n_extra; i++) {
 		struct built_site *b = group_site(s, i);
 		int rc = 0;
 		if (!b->site.n_shared || site_is_plain_body(v->env, &b->site))
@@ -95,14 +95,14 @@ static int visit_unit(void *arg, size_t item, unsigned int worker, struct cairn_
 	}
 	if (by_unit_parts(&v->by_unit, item, &w->parts) < 0)
 		return err_nomem(err, "the functions of a unit");
-	if (!w->judges && !(w->judges = judges_new(v->env, 1)))
+	if (!w->analysis && !(w->analysis = analysis_new(v->env, 1)))
 		return err_nomem(err, "worker memory");
 	struct arena arena;
 	struct batch b;
 	arena_init(&arena);
 	int rc = batch_build(&b, v->env, 1, w->parts.v.p, w->parts.v.n, &arena, err);
 	if (rc >= 0)
-		rc = judges_count(w->judges, &b, err);
+		rc = analysis_count(w->analysis, &b, err);
 	if (rc >= 0)
 		rc = visit_parts(v, worker, &b, &arena, err);
 	batch_fini(&b);
@@ -140,9 +140,9 @@ static int visit_group(const struct visit *v, uint32_t group, const struct group
 		struct built_site *b = &s->first[i];
 		if (!b->site.n_shared)
 			continue;
-		if (believe_args(v->env, b, arena) < 0)
+		if (args_check_args(v->env, b, arena) < 0)
 			return err_nomem(err, "a location");
-		believe_clone(v->env, b, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
+		args_check_clone(v->env, b, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
 		sites[n++] = b->site;
 	}
 	qsort(sites, n, sizeof(*sites), by_address);
@@ -170,7 +170,7 @@ static int visit_clones(const struct visit *v, unsigned int threads, const struc
 	arena_init(&arena);
 	int rc = batch_build(&b, v->env, threads, parts, n_parts, &arena, err);
 	if (rc >= 0)
-		rc = judge_counts(v->env, threads, &b, err);
+		rc = analyse_counts(v->env, threads, &b, err);
 	for (size_t i = 0; i < n_parts && rc >= 0; clones += parts[i++].entries.n) {
 		batch_next_group(&b, i, &s);
 		rc = visit_group(v, clones->group, &s, &arena, err);
@@ -224,7 +224,7 @@ int copies_visit(const struct site_env *env, unsigned int threads, const struct 
 		rc = gather_clones(&v, threads, err);
 	for (unsigned int w = 0; v.workers && w < width; w++) {
 		unit_parts_fini(&v.workers[w].parts);
-		judges_free(v.workers[w].judges);
+		analysis_free(v.workers[w].analysis);
 		VEC_FREE(&v.workers[w].clones);
 	}
 	free(v.workers);

@@ -201,7 +201,7 @@ static unsigned int unknown_numbers(const struct built_site *b)
 {
 	unsigned int n = 0;
 	for (uint32_t i = 0; i < b->formals.n; i++)
-		n += b->args[i].loc.why != CAIRN_AVAILABLE && !believe_is_pointer(b->die.unit, b->formals.die[i]);
+		n += b->args[i].loc.why != CAIRN_AVAILABLE && !args_check_is_pointer(b->die.unit, b->formals.die[i]);
 	return n;
 }
 
@@ -252,21 +252,21 @@ static unsigned int differences(const struct elf *code, const struct graph *g, c
 }
 
 int difference_doubt(const struct elf *code, struct graph *g, const struct dw_die *function,
-		     struct passage_scratch *scratch, struct built_site *b, uint32_t at)
+		     struct event_count_scratch *scratch, struct built_site *b, uint32_t at)
 {
 	uint64_t constants = 0; /* those after the first 64 are believed */
 	if (!g || at == GRAPH_NONE || graph_is_straight(g, at))
 		return 0;
 	for (uint32_t i = 0; i < b->formals.n && i < 64; i++)
-		if (is_constant(b, i) && !believe_is_pointer(b->die.unit, b->formals.die[i]))
+		if (is_constant(b, i) && !args_check_is_pointer(b->die.unit, b->formals.die[i]))
 			constants |= UINT64_C(1) << i;
 	int rc = constants ? graph_may_come_back(g, at) : 0;
 	unsigned int known = rc > 0 ? unknown_numbers(b) : 0;
 	if (rc <= 0 || differences(code, g, b, at, known) <= known)
 		return rc < 0 ? rc : 0;
-	rc = passage_is_in_loop(g, function, at, scratch);
+	rc = event_count_is_in_loop(g, function, at, scratch);
 	for (uint32_t i = 0; rc > 0 && i < 64; i++)
 		if (constants >> i & 1)
-			believe_not(&b->args[i].loc, CAIRN_UNAVAIL_ANOTHER_MOMENT);
+			arg_reject(&b->args[i].loc, CAIRN_UNAVAIL_STALE);
 	return rc < 0 ? rc : 0;
 }

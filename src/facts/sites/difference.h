@@ -15,9 +15,9 @@
  * @at        its place in the code; GRAPH_NONE: in none
  * Returns 0 or -ENOMEM.
  * Cost: nothing for a copy without constants. Else a decode of some instructions around the place; where
- * they have a difference that nobody describes, what passage_is_in_loop() costs.
+ * they have a difference that nobody describes, what event_count_is_in_loop() costs.
  */
 int difference_doubt(const struct elf *code, struct graph *g, const struct dw_die *function,
-		     struct passage_scratch *scratch, struct built_site *b, uint32_t at);
+		     struct event_count_scratch *scratch, struct built_site *b, uint32_t at);
 
 #endif

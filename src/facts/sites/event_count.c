@@ -52,7 +52,7 @@ enum {
 struct code {
 	struct graph *graph;
 	uint8_t *marks;
-	struct passage_scratch *scratch; /* has the marks */
+	struct event_count_scratch *scratch; /* has the marks */
 	int rc;
 };
 
@@ -77,7 +77,7 @@ static void other_range(const struct code *c, struct dw_range r)
 			c->marks[i] |= OTHER;
 }
 
-static int code_init(struct code *c, struct graph *g, struct passage_scratch *scratch)
+static int code_init(struct code *c, struct graph *g, struct event_count_scratch *scratch)
 {
 	if (g->v.n >= scratch->cap) {
 		free(scratch->marks);
@@ -92,7 +92,7 @@ static int code_init(struct code *c, struct graph *g, struct passage_scratch *sc
 	return 0;
 }
 
-static int code_of_copy(struct code *c, struct graph *g, const struct built_site *copy, struct passage_scratch *scratch)
+static int code_of_copy(struct code *c, struct graph *g, const struct built_site *copy, struct event_count_scratch *scratch)
 {
 	int rc = code_init(c, g, scratch);
 	for (uint32_t i = 0; i < copy->n_ranges && !rc; i++)
@@ -100,7 +100,7 @@ static int code_of_copy(struct code *c, struct graph *g, const struct built_site
 	return rc;
 }
 
-void passage_scratch_fini(struct passage_scratch *s)
+void event_count_scratch_fini(struct event_count_scratch *s)
 {
 	free(s->marks);
 	VEC_FREE(&s->own);
@@ -168,7 +168,7 @@ static bool comes_from_around(const struct code *c, uint32_t i, bool table)
 }
 
 /* Mark as places the copy's instructions that ways from the function's entry come to first. */
-static int mark_ways_in(struct code *c)
+static int mark_cfg_entries(struct code *c)
 {
 	const struct graph *g = c->graph;
 	int rc = 0;
@@ -252,7 +252,7 @@ static int find_ways(struct code *c, struct ways *w)
 	const struct graph *g = c->graph;
 	int rc = graph_number(c->graph);
 	if (!rc)
-		rc = mark_ways_in(c);
+		rc = mark_cfg_entries(c);
 	if (!rc)
 		mark_ahead(c);
 	for (size_t k = g->by_order.n; k-- > 0 && !rc;) {
@@ -292,9 +292,9 @@ static unsigned int choose_ways(struct code *c, const struct ways *w, struct cai
 	return 1;
 }
 
-unsigned int passage_ways_in(struct graph *g, const struct built_site *copy, struct cairn_vaddr *ret)
+unsigned int event_count_cfg_entries(struct graph *g, const struct built_site *copy, struct cairn_vaddr *ret)
 {
-	struct passage_scratch scratch = {0};
+	struct event_count_scratch scratch = {0};
 	struct code c = {0};
 	struct ways w = {0};
 	unsigned int n = 0;
@@ -302,7 +302,7 @@ unsigned int passage_ways_in(struct graph *g, const struct built_site *copy, str
 		n = choose_ways(&c, &w, ret);
 	VEC_FREE(&w.early);
 	VEC_FREE(&w.last);
-	passage_scratch_fini(&scratch);
+	event_count_scratch_fini(&scratch);
 	return n;
 }
 
@@ -338,7 +338,7 @@ static bool own_jumps_to(const struct code *c, uint32_t to)
  * the caller's instructions by the scheduler, or sunk behind the end of the copy, unless it has effects and a jump of the copy leads
  * there as well; and behind a call that does not return there is somebody else's code. That it returns another call of the same function shows.
  */
-static bool is_way_in(const struct code *c, uint32_t from, uint32_t to)
+static bool is_cfg_entry(const struct code *c, uint32_t from, uint32_t to)
 {
 	const struct graph_insn *insn = &c->graph->v.p[from];
 	if (insn->is_branch || insn->is_indirect || insn->is_call != c->graph->v.p[to].is_target)
@@ -349,7 +349,7 @@ static bool is_way_in(const struct code *c, uint32_t from, uint32_t to)
 }
 
 /* Instructions of the copy that are entered past its places. */
-static uint32_t count_behind(const struct code *c, const struct passage *p)
+static uint32_t count_behind(const struct code *c, const struct event_count *p)
 {
 	const struct graph *g = c->graph;
 	bool table = has_table(c);
@@ -359,7 +359,7 @@ static uint32_t count_behind(const struct code *c, const struct passage *p)
 		bool asked = c->marks[i] & SOURCE && !(c->marks[i] & (AHEAD | PLACE));
 		for (uint32_t k = 0, b; asked && (b = graph_before(g, i, &k)) != GRAPH_NONE;) {
 			bool around = c->marks[b] & AROUND && !(c->marks[b] & OWN) && !(g->v.p[b].is_indirect && table);
-			bool is_way = !(c->marks[b] & OTHER) && is_way_in(c, b, i);
+			bool is_way = !(c->marks[b] & OTHER) && is_cfg_entry(c, b, i);
 			count += around && (is_way || beginning_is_passed(p, i));
 		}
 	}
@@ -370,7 +370,7 @@ static uint32_t count_behind(const struct code *c, const struct passage *p)
  * Where the copy's first statement is once more: the next call of an unrolled loop begins there. GCC (-flto) tells of each statement
  * where it begins; with others that is told after code that is not the copy's.
  */
-static uint32_t count_beginnings(const struct code *c, const struct passage *p)
+static uint32_t count_beginnings(const struct code *c, const struct event_count *p)
 {
 	const struct graph *g = c->graph;
 	bool by_statement = dw_unit_is_gcc(p->copy->die.unit);
@@ -384,19 +384,19 @@ static uint32_t count_beginnings(const struct code *c, const struct passage *p)
 }
 
 /* Whether anything leads from other code into the copy but not to its places: if not, the rest need not be asked. */
-static bool has_way_behind(const struct code *c, const struct passage *p)
+static bool has_way_behind(const struct code *c, const struct event_count *p)
 {
 	for (size_t n = 0; n < c->scratch->own.n; n++) {
 		uint32_t i = c->scratch->own.p[n];
 		for (uint32_t k = 0, b; !(c->marks[i] & PLACE) && (b = graph_before(c->graph, i, &k)) != GRAPH_NONE;)
-			if (!(c->marks[b] & OWN) && (is_way_in(c, b, i) || beginning_is_passed(p, i)))
+			if (!(c->marks[b] & OWN) && (is_cfg_entry(c, b, i) || beginning_is_passed(p, i)))
 				return true;
 	}
 	return false;
 }
 
 /* Ways into the copy past its places, for calls that pass none. */
-static int find_behind(struct code *c, const struct passage *p, uint32_t *ret)
+static int find_behind(struct code *c, const struct event_count *p, uint32_t *ret)
 {
 	const struct graph *g = c->graph;
 	*ret = 0;
@@ -430,7 +430,7 @@ static void mark_nobody(struct code *c)
 }
 
 /* The copy's own code leads from a place to one. */
-static int comes_back(struct code *c, const struct passage *p, bool *ret)
+static int comes_back(struct code *c, const struct event_count *p, bool *ret)
 {
 	const struct graph *g = c->graph;
 	VEC(uint32_t) from = {0};
@@ -456,12 +456,12 @@ static int comes_back(struct code *c, const struct passage *p, bool *ret)
 
 static int note_range(void *arg, struct dw_range r)
 {
-	struct passage_scratch *scratch = arg;
+	struct event_count_scratch *scratch = arg;
 	return VEC_ADD(&scratch->ranges, r) ? 0 : -ENOMEM;
 }
 
 /* With the nops that align its inner loops: ways lead through them. */
-static bool is_in_scope(const struct passage_scratch *scratch, const struct graph_insn *insn)
+static bool is_in_scope(const struct event_count_scratch *scratch, const struct graph_insn *insn)
 {
 	for (size_t i = 0; i < scratch->ranges.n; i++)
 		if (scratch->ranges.p[i].lo.v <= insn->at && insn->at < scratch->ranges.p[i].hi.v)
@@ -476,7 +476,7 @@ static bool is_in_scope(const struct passage_scratch *scratch, const struct grap
 static int find_way_back(const struct code *c, uint32_t i)
 {
 	const struct graph *g = c->graph;
-	struct passage_scratch *scratch = c->scratch;
+	struct event_count_scratch *scratch = c->scratch;
 	bool orphans_done = false;
 	int rc = VEC_ADD(&scratch->own, i) ? 0 : -ENOMEM;
 	while (scratch->own.n && !rc) {
@@ -496,7 +496,7 @@ static int find_way_back(const struct code *c, uint32_t i)
 	return rc;
 }
 
-int passage_comes_back(struct graph *g, const struct dw_die *scope, struct cairn_vaddr at, struct passage_scratch *scratch)
+int event_count_comes_back(struct graph *g, const struct dw_die *scope, struct cairn_vaddr at, struct event_count_scratch *scratch)
 {
 	struct code c;
 	uint32_t i = graph_at(g, at.v);
@@ -508,12 +508,12 @@ int passage_comes_back(struct graph *g, const struct dw_die *scope, struct cairn
 	return is_in_scope(scratch, &g->v.p[i]) ? find_way_back(&c, i) : 0;
 }
 
-int passage_is_in_loop(struct graph *g, const struct dw_die *function, uint32_t at, struct passage_scratch *scratch)
+int event_count_is_in_loop(struct graph *g, const struct dw_die *function, uint32_t at, struct event_count_scratch *scratch)
 {
 	int rc = graph_may_come_back(g, at);
 	if (rc <= 0 || g->is_loops_known)
 		return rc;
-	return passage_comes_back(g, function, (struct cairn_vaddr){g->v.p[at].at}, scratch);
+	return event_count_comes_back(g, function, (struct cairn_vaddr){g->v.p[at].at}, scratch);
 }
 
 /* ---- one place ---- */
@@ -535,14 +535,14 @@ static int has_several_ways_to(struct graph *g, uint32_t to, bool *ret)
 }
 
 /* As own_range() marks it, for who asks about few instructions. */
-static bool is_own(const struct passage *p, uint32_t i)
+static bool is_own(const struct event_count *p, uint32_t i)
 {
 	const struct graph_insn *insn = &p->graph->v.p[i];
 	return !insn->is_nop && site_has_code(p->copy, insn->at);
 }
 
 /* The copy has nothing but a jump to a place of another one: the call was merged with that one's. */
-static bool is_merged(const struct passage *p, uint32_t at)
+static bool is_merged(const struct event_count *p, uint32_t at)
 {
 	const struct graph *g = p->graph;
 	while (at != GRAPH_NONE && g->v.p[at].is_nop)
@@ -584,7 +584,7 @@ static bool leads_only_to(const struct graph *g, uint32_t from, uint32_t to)
 }
 
 /* Behind a place the copy begins with a condition on which it is left. */
-static bool begins_with_condition(const struct passage *p, uint32_t at)
+static bool begins_with_condition(const struct event_count *p, uint32_t at)
 {
 	const struct graph *g = p->graph;
 	uint32_t i = at;
@@ -614,7 +614,7 @@ static bool is_decided_behind(const struct graph *g, const struct built_site *b,
  * Nothing decides between the statement around the call's own, which is its condition, and the place. Either it does behind the place; or
  * the copy begins with a condition on which it is left: GCC made one of both (if (a != 3 && a > 1)), and the entry is in front.
  */
-static bool has_callers_condition(const struct passage *p, const struct built_site *b, uint32_t at)
+static bool has_callers_condition(const struct event_count *p, const struct built_site *b, uint32_t at)
 {
 	if (!b->around.at.v || !(begins_with_condition(p, at) || is_decided_behind(p->graph, b, at)))
 		return false;
@@ -623,7 +623,7 @@ static bool has_callers_condition(const struct passage *p, const struct built_si
 }
 
 /* Markers of two ways into the copy that the compiler moved to one instruction: one call has two events there. */
-static bool is_place_twice(const struct passage *p, size_t place)
+static bool is_place_twice(const struct event_count *p, size_t place)
 {
 	for (size_t i = 0; i < p->n_places; i++)
 		if (i != place && p->at[i] == p->at[place])
@@ -632,16 +632,16 @@ static bool is_place_twice(const struct passage *p, size_t place)
 }
 
 /* What values depend on besides whether the copy comes back to it. */
-static int judge_value(const struct passage *p, size_t place)
+static int analyse_value(const struct event_count *p, size_t place)
 {
 	struct built_site *b = p->places[place];
 	uint32_t at = p->at[place];
 	bool shared = false;
 	int rc = at != GRAPH_NONE && !is_own(p, at) ? has_several_ways_to(p->graph, at, &shared) : 0;
 	if (shared || (at != GRAPH_NONE && is_place_twice(p, place)))
-		b->site.count_doubts |= CAIRN_COUNT_SHARED;
+		b->site.count_caveats |= CAIRN_COUNT_SHARED_PC;
 	if (at != GRAPH_NONE && (has_callers_condition(p, b, at) || (!p->for_values && tested_is_behind(p, at))))
-		b->site.count_doubts |= CAIRN_COUNT_CONDITION;
+		b->site.count_caveats |= CAIRN_COUNT_BEFORE_TEST;
 	return rc;
 }
 
@@ -671,30 +671,30 @@ static int begins_before(struct code *c, bool *ret)
 }
 
 /* GCC marks entries, and this copy's marker is lost: the place is the copy's first instruction, which may have been moved. */
-static int judge_lost_marker(struct code *c, const struct passage *p, size_t place)
+static int analyse_lost_marker(struct code *c, const struct event_count *p, size_t place)
 {
 	struct built_site *b = p->places[place];
 	uint32_t at = p->at[place];
 	bool lost = at == GRAPH_NONE || !has_effect(c, at);
 	int rc = lost ? 0 : begins_before(c, &lost);
 	if (lost)
-		b->site.count_doubts |= CAIRN_COUNT_NO_ENTRY;
+		b->site.count_caveats |= CAIRN_COUNT_NO_ENTRY;
 	return rc;
 }
 
-static int judge_place(struct code *c, const struct passage *p, size_t place)
+static int analyse_place(struct code *c, const struct event_count *p, size_t place)
 {
 	struct built_site *b = p->places[place];
 	uint32_t at = p->at[place];
-	int rc = judge_value(p, place);
+	int rc = analyse_value(p, place);
 	if (p->for_values)
 		return rc;
 	if (at != GRAPH_NONE && is_merged(p, at))
-		b->site.count_doubts |= CAIRN_COUNT_MERGED;
-	return rc || !b->lost_marker ? rc : judge_lost_marker(c, p, place);
+		b->site.count_caveats |= CAIRN_COUNT_MERGED;
+	return rc || !b->lost_marker ? rc : analyse_lost_marker(c, p, place);
 }
 
-static int judge(struct code *c, const struct passage *p)
+static int judge(struct code *c, const struct event_count *p)
 {
 	for (size_t i = 0; i < p->n_places; i++)
 		if (p->at[i] != GRAPH_NONE)
@@ -709,15 +709,15 @@ static int judge(struct code *c, const struct passage *p)
 	bool vectorised = !p->for_values && vectorised_is(p, c->scratch, OWN);
 	for (size_t i = 0; i < p->n_places && !rc; i++) {
 		struct built_site *b = p->places[i];
-		b->site.count_doubts |= (again ? CAIRN_COUNT_AGAIN : 0) | (behind ? CAIRN_COUNT_BEHIND : 0) | (vectorised ? CAIRN_COUNT_VECTORISED : 0);
-		b->site.n_behind = behind;
-		rc = judge_place(c, p, i);
+		b->site.count_caveats |= (again ? CAIRN_COUNT_LOOPED : 0) | (behind ? CAIRN_COUNT_BYPASSED : 0) | (vectorised ? CAIRN_COUNT_VECTORISED : 0);
+		b->site.n_bypasses = behind;
+		rc = analyse_place(c, p, i);
 	}
 	return rc;
 }
 
 /* Whether a jump of the copy's own goes back past an instruction of it, or may. */
-static bool may_own_come_back(const struct passage *p, uint32_t at)
+static bool may_own_come_back(const struct event_count *p, uint32_t at)
 {
 	const struct graph *g = p->graph;
 	for (uint32_t k = 0; k < p->copy->n_ranges; k++) {
@@ -738,7 +738,7 @@ static bool may_own_come_back(const struct passage *p, uint32_t at)
  * Whether the code at the place tells all that values depend on: most copies do not come back to their only place. What belongs to
  * no line may be part of a loop of the copy's, too. Returns 1; 0; -ENOMEM.
  */
-static int is_straight(const struct passage *p)
+static int is_straight(const struct event_count *p)
 {
 	if (!p->for_values || p->n_places != 1)
 		return 0;
@@ -750,14 +750,14 @@ static int is_straight(const struct passage *p)
 	return back < 0 ? back : !back;
 }
 
-int passage_judge(const struct passage *p, struct passage_scratch *scratch)
+int event_count_analyse(const struct event_count *p, struct event_count_scratch *scratch)
 {
 	struct code c;
 	int rc = is_straight(p);
 	if (rc < 0)
 		return rc;
 	if (rc)
-		return judge_value(p, 0);
+		return analyse_value(p, 0);
 	rc = code_of_copy(&c, p->graph, p->copy, scratch);
 	return rc ? rc : judge(&c, p);
 }

@@ -16,42 +16,42 @@
 enum { PASSAGE_WAYS_MAX = 8 };
 
 /*
- * passage_ways_in - the instructions of a copy that ways from the function's entry come to first
+ * event_count_cfg_entries - the instructions of a copy that ways from the function's entry come to first
  *
  * @ret  in the order of the ways; PASSAGE_WAYS_MAX of them
  * Returns their number when each call comes by exactly one of them; ways on which nothing but work ahead of time was done
  * are left out. Else 1 and the first of all, or 0: nothing is known.
  * Cost: some passes over the container's instructions.
  */
-unsigned int passage_ways_in(struct graph *g, const struct built_site *copy, struct cairn_vaddr *ret);
+unsigned int event_count_cfg_entries(struct graph *g, const struct built_site *copy, struct cairn_vaddr *ret);
 
 /* What is kept from copy to copy; zeroed at first. */
-struct passage_scratch {
+struct event_count_scratch {
 	uint8_t *marks; /* one for each instruction of the container */
 	size_t cap;
 	VEC(uint32_t) own; /* the copy's instructions; of a way back those that it has to go on from */
 	VEC(struct dw_range) ranges; /* the scope's */
 };
-void passage_scratch_fini(struct passage_scratch *s);
+void event_count_scratch_fini(struct event_count_scratch *s);
 
 /*
- * passage_comes_back - whether a scope's own code leads from an instruction to it again
+ * event_count_comes_back - whether a scope's own code leads from an instruction to it again
  *
  * Returns 1; 0; -ENOMEM.
  * Cost: the scope's instructions, where no way leads back.
  */
-int passage_comes_back(struct graph *g, const struct dw_die *scope, struct cairn_vaddr at, struct passage_scratch *scratch);
+int event_count_comes_back(struct graph *g, const struct dw_die *scope, struct cairn_vaddr at, struct event_count_scratch *scratch);
 
 /*
- * passage_is_in_loop - whether the code of a function, of which @g was made, leads from an instruction to it again
+ * event_count_is_in_loop - whether the code of a function, of which @g was made, leads from an instruction to it again
  *
  * Of a function with an indirect jump, by its own ranges alone.
- * Returns 1; 0; -ENOMEM. Cost: as graph_may_come_back() or passage_comes_back().
+ * Returns 1; 0; -ENOMEM. Cost: as graph_may_come_back() or event_count_comes_back().
  */
-int passage_is_in_loop(struct graph *g, const struct dw_die *function, uint32_t at, struct passage_scratch *scratch);
+int event_count_is_in_loop(struct graph *g, const struct dw_die *function, uint32_t at, struct event_count_scratch *scratch);
 
 /* One copy with all its places in one function, and the function's other copies there. */
-struct passage {
+struct event_count {
 	struct graph *graph;
 	const struct built_site *copy; /* its die and ranges */
 	struct built_site **places;    /* of the copy: its first entry and the further ones */
@@ -64,12 +64,12 @@ struct passage {
 };
 
 /*
- * passage_judge - set count_doubts and n_behind of a copy's places
+ * event_count_analyse - set count_caveats and n_bypasses of a copy's places
  *
  * Returns 0 or -ENOMEM.
  * Cost: of a copy with one place, and for its values, a load where no jump goes back past that. Else the copy's instructions, and a
  * byte for each of the container's; where other code leads into it past its places, some passes over the container's.
  */
-int passage_judge(const struct passage *p, struct passage_scratch *scratch);
+int event_count_analyse(const struct event_count *p, struct event_count_scratch *scratch);
 
 #endif

@@ -277,7 +277,7 @@ static uint64_t view_from(const struct owner_search *s, const struct entry_row *
 }
 
 /* Append requests for the further entries of @group's copies. */
-static int add_further(struct owner_search *s, struct site_requests *ret, struct cairn_err *err)
+static int add_extra(struct owner_search *s, struct site_requests *ret, struct cairn_err *err)
 {
 	if (s->group->from_macro)
 		return 0;
@@ -305,17 +305,17 @@ static int add_ways(const struct owner_search *s, struct site_requests *ret, str
 {
 	for (size_t i = 0; i < s->group->entries.n; i++)
 		for (unsigned int k = 0; k < s->sites[i].n_ways; k++) {
-			struct site_request r = {.entry = s->group->entries.p[i], .is_way_in = true, .at = s->sites[i].ways[k]};
+			struct site_request r = {.entry = s->group->entries.p[i], .is_cfg_entry = true, .at = s->sites[i].ways[k]};
 			if (!VEC_ADD(&ret->v, r))
 				return err_nomem(err, "sites");
 		}
 	return 0;
 }
 
-int further_request(const struct site_env *env, const struct group *group, struct built_site *sites,
+int extra_request(const struct site_env *env, const struct group *group, struct built_site *sites,
 		    struct first_entries *scratch, struct site_requests *ret, struct cairn_err *err)
 {
 	struct owner_search s = {.env = env, .group = group, .sites = sites, .firsts = scratch};
 	int rc = add_ways(&s, ret, err);
-	return rc < 0 ? rc : add_further(&s, ret, err);
+	return rc < 0 ? rc : add_extra(&s, ret, err);
 }

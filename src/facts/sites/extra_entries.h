@@ -12,7 +12,7 @@ struct first_entry {
 	struct built_site *site;
 };
 
-/* Scratch of further_request(), zeroed at first. */
+/* Scratch of extra_request(), zeroed at first. */
 struct first_entries {
 	VEC(struct first_entry) v;
 };
@@ -22,7 +22,7 @@ struct site_requests {
 };
 
 /*
- * further_request - append requests for the further places of a group's copies
+ * extra_request - append requests for the further places of a group's copies
  *
  * First the other ways into copies without an entry, then the line rows at which code that was duplicated is
  * entered (entry_rows.h).
@@ -30,7 +30,7 @@ struct site_requests {
  * @scratch  kept from one group to the next
  * Returns 0 or -ENOMEM.
  */
-int further_request(const struct site_env *env, const struct group *group, struct built_site *sites,
+int extra_request(const struct site_env *env, const struct group *group, struct built_site *sites,
 		    struct first_entries *scratch, struct site_requests *ret, struct cairn_err *err);
 
 #endif

@@ -184,7 +184,7 @@ static void reconcile(const struct site_env *env, struct cairn_location *said, c
 {
 	bool known = abi->why == CAIRN_AVAILABLE || abi->why == CAIRN_UNAVAIL_VECTOR_REGISTER;
 	bool untouched = is_untouched(&b->die);
-	if (said->why == CAIRN_UNAVAIL_NOT_STORED && known && (global || untouched || !b->no_views))
+	if (said->why == CAIRN_UNAVAIL_NOT_STORED_YET && known && (global || untouched || !b->no_views))
 		*said = *abi;
 	if (!b->no_views)
 		return;
@@ -193,9 +193,9 @@ static void reconcile(const struct site_env *env, struct cairn_location *said, c
 	if (env->assume_unmodified)
 		return;
 	if (!known || !loc_equal(said, abi))
-		believe_not(said, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
+		arg_reject(said, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
 	else if (!untouched && !is_used(env, b, abi))
-		believe_not(said, CAIRN_UNAVAIL_MAY_NOT_BE_PASSED);
+		arg_reject(said, CAIRN_UNAVAIL_MAY_NOT_BE_PASSED);
 }
 
 static int apply_convention(const struct site_env *env, struct dw_types *reader,
@@ -205,14 +205,14 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 	const struct cairn_types *types = dw_types_graph(reader);
 	const struct dw_unit *unit = b->die.unit;
 	bool folded = !b->site.n_chain && env->folds && symbol_name_has(env->folds, b->site.at);
-	b->site.count_doubts |= folded ? CAIRN_COUNT_FOLDED : 0;
+	b->site.count_caveats |= folded ? CAIRN_COUNT_FOLDED : 0;
 	if (b->site.n_chain || !f->n_params)
 		return 0;
 	if (dw_unit_go(unit))
 		return go_believe(env, reader, b, arena, err);
 	bool is_clone = b->site.kind == CAIRN_SITE_PART || site_is_clone(env, &b->site);
 	if (is_clone || !has_convention(unit, types, f)) {
-		believe_clone(env, b, is_clone ? CAIRN_UNAVAIL_MAY_HAVE_CHANGED : CAIRN_UNAVAIL_NO_CONVENTION);
+		args_check_clone(env, b, is_clone ? CAIRN_UNAVAIL_MAY_HAVE_CHANGED : CAIRN_UNAVAIL_NO_CONVENTION);
 		return 0;
 	}
 	struct cairn_location *abi = arena_array(arena, f->n_params, sizeof(*abi));
@@ -226,11 +226,11 @@ static int apply_convention(const struct site_env *env, struct dw_types *reader,
 		return err_nomem(err, "locations");
 	bool global = convention_is_certain(env->code, b->site.at);
 	for (uint32_t i = 0; i < b->site.n_args; i++) {
-		if (!believe_is_proven(b, i))
+		if (!args_check_is_proven(b, i))
 			reconcile(env, &b->args[i].loc, &abi[i], b, global);
 		/* Of the code that was kept only what the convention says is as good as the function's own. */
 		if (folded && !loc_equal(&b->args[i].loc, &abi[i]))
-			believe_not(&b->args[i].loc, CAIRN_UNAVAIL_AMBIGUOUS);
+			arg_reject(&b->args[i].loc, CAIRN_UNAVAIL_AMBIGUOUS);
 	}
 	return 0;
 }
@@ -320,14 +320,14 @@ static int finish_args(const struct site_env *env, struct dw_types *types, const
 		b->args[i].name = p->name;
 		b->args[i].type = p->type;
 	}
-	return believe_args(env, b, arena) < 0 ? err_nomem(err, "a location") : 0;
+	return args_check_args(env, b, arena) < 0 ? err_nomem(err, "a location") : 0;
 }
 
 static int finish_function(const struct site_env *env, struct dw_types *types, const struct group *g,
 			   const struct group_sites *gs, struct arena *arena, struct cairn_function *ret,
 			   struct cairn_err *err)
 {
-	size_t total = gs->n_first + gs->n_further;
+	size_t total = gs->n_first + gs->n_extra;
 	*ret = (struct cairn_function){
 		.name = g->name,
 		.linkage_name = g->linkage_name,
@@ -388,7 +388,7 @@ int functions_build(const struct site_env *env, unsigned int threads, const stru
 	struct batch b;
 	int rc = batch_build(&b, env, threads, groups, n, arena, err);
 	if (rc >= 0)
-		rc = judge_counts(env, threads, &b, err);
+		rc = analyse_counts(env, threads, &b, err);
 	if (rc >= 0)
 		rc = finish_batch(&b, env, types, arena, ret, err);
 	batch_fini(&b);

@@ -48,7 +48,7 @@ void go_doubt_pieces(struct built_site *b, uint32_t arg)
 		bytes += loc->pieces[i].size;
 	if (loc->n_pieces > 1 && dw_die_near(b->die.unit, b->formals.die[arg], &formal, NULL) == 1 &&
 	    dw_type_bytes(&formal) != bytes)
-		believe_not(loc, CAIRN_UNAVAIL_DAMAGED);
+		arg_reject(loc, CAIRN_UNAVAIL_DAMAGED);
 }
 
 /* Go's assembler calls a function by a second body, which takes all from the stack. */
@@ -81,9 +81,9 @@ int go_believe(const struct site_env *env, struct dw_types *reader, struct built
 		else
 			go_doubt_pieces(b, i);
 		if (!agrees && !env->assume_unmodified)
-			believe_not(&b->args[i].loc, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
+			arg_reject(&b->args[i].loc, CAIRN_UNAVAIL_MAY_HAVE_CHANGED);
 		if (folded)
-			believe_not(&b->args[i].loc, CAIRN_UNAVAIL_AMBIGUOUS);
+			arg_reject(&b->args[i].loc, CAIRN_UNAVAIL_AMBIGUOUS);
 	}
 	return 0;
 }

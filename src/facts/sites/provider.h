@@ -24,7 +24,7 @@ struct sites_ops {
 	int (*suggest)(struct cairn_sites *sites, const char *spec, const char **ret, size_t max,
 		       struct cairn_err *err);
 	bool (*imports)(const struct cairn_sites *sites, const char *name);
-	int (*at)(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, const struct cairn_active **ret,
+	int (*at)(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, const struct cairn_scope **ret,
 		  struct cairn_err *err);
 	int (*passed)(struct cairn_sites *sites, struct cairn_vaddr callee, struct cairn_vaddr caller_pc,
 		      const struct cairn_loc_step *asked, struct cairn_location *ret, struct cairn_err *err);

@@ -57,7 +57,7 @@ static void doubt(struct built_site *b, uint32_t arg)
 	if (!has_bound(b, arg) || b->bound[arg] == BOUND_IN_FRONT)
 		return;
 	if (b->args[arg].loc.why == CAIRN_AVAILABLE)
-		b->args[arg].loc.why = CAIRN_UNAVAIL_ANOTHER_CALL;
+		b->args[arg].loc.why = CAIRN_UNAVAIL_OTHER_CALL;
 }
 
 /* The copies in one container. */

@@ -181,7 +181,7 @@ int active_removed(const struct site_env *env, struct site_worker *w, uint32_t f
 	removed_doubt(pointers, (size_t)built);
 	for (int i = 0; i < built && !rc; i++)
 		for (uint32_t k = 0; k < sites[i].formals.n && !rc; k++)
-			if (sites[i].args[k].loc.why == CAIRN_UNAVAIL_ANOTHER_CALL)
+			if (sites[i].args[k].loc.why == CAIRN_UNAVAIL_OTHER_CALL)
 				rc = visit(ctx, entries[i], k);
 	return rc;
 }
@@ -196,7 +196,7 @@ static int doubt_arg(void *arg, uint32_t copy, uint32_t number)
 	const struct doubting *d = arg;
 	for (uint32_t i = 0; i < d->now->formals.n; i++)
 		if (copy == d->entry && (number == ACTIVE_ALL || number == i))
-			believe_not(&d->now->args[i].loc, CAIRN_UNAVAIL_ANOTHER_CALL);
+			arg_reject(&d->now->args[i].loc, CAIRN_UNAVAIL_OTHER_CALL);
 	return 0;
 }
 
@@ -208,7 +208,7 @@ static void doubt_told(struct built_site *now)
 		return;
 	for (uint32_t i = 0; i < now->formals.n && i / 8 < v.block.n; i++)
 		if (v.block.p[i / 8] & 1u << i % 8)
-			believe_not(&now->args[i].loc, CAIRN_UNAVAIL_ANOTHER_CALL);
+			arg_reject(&now->args[i].loc, CAIRN_UNAVAIL_OTHER_CALL);
 }
 
 static int doubt_removed(const struct site_env *env, struct site_worker *w, uint32_t function, uint32_t entry,
@@ -241,7 +241,7 @@ static int name_args(const struct site_env *env, const struct active_types *type
 }
 
 static int describe(const struct site_env *env, struct site_worker *w, const struct active_types *types, uint32_t function,
-		    uint32_t entry, struct cairn_vaddr at, struct cairn_vaddr next, struct cairn_active *ret,
+		    uint32_t entry, struct cairn_vaddr at, struct cairn_vaddr next, struct cairn_scope *ret,
 		    struct cairn_err *err)
 {
 	struct built_site b;
@@ -252,7 +252,7 @@ static int describe(const struct site_env *env, struct site_worker *w, const str
 		rc = name_args(env, types, &b, err);
 	if (rc < 0)
 		return rc;
-	*ret = (struct cairn_active){.name = dw_str_deep(&b.die, DW_AT_name),
+	*ret = (struct cairn_scope){.name = dw_str_deep(&b.die, DW_AT_name),
 				     .is_inlined = entry != function,
 				     .n_args = b.formals.n,
 				     .args = b.args};
@@ -260,14 +260,14 @@ static int describe(const struct site_env *env, struct site_worker *w, const str
 }
 
 int active_at(const struct active *a, const struct site_env *env, const struct active_types *types, struct arena *arena,
-	      struct cairn_vaddr pc, bool is_exact, const struct cairn_active **ret, struct cairn_err *err)
+	      struct cairn_vaddr pc, bool is_exact, const struct cairn_scope **ret, struct cairn_err *err)
 {
 	struct cairn_vaddr at = {pc.v - !is_exact};
 	uint32_t chain[DEPTH_MAX], function = active_function(a, at);
 	if (function == DW_FUNC_NONE)
 		return 0;
 	int n = chain_at(env, function, at, chain, err), rc = n < 0 ? n : 0;
-	struct cairn_active *functions = n < 0 ? NULL : arena_array(arena, (size_t)n, sizeof(*functions));
+	struct cairn_scope *functions = n < 0 ? NULL : arena_array(arena, (size_t)n, sizeof(*functions));
 	if (n >= 0 && !functions)
 		return err_nomem(err, "functions");
 	struct site_worker w;

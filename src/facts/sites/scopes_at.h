@@ -58,6 +58,6 @@ int active_removed(const struct site_env *env, struct site_worker *w, uint32_t f
  * Returns the number of functions, 0 when no function has code there; -EBADMSG, -EOPNOTSUPP, -ENOMEM.
  */
 int active_at(const struct active *a, const struct site_env *env, const struct active_types *types, struct arena *arena,
-	      struct cairn_vaddr pc, bool is_exact, const struct cairn_active **ret, struct cairn_err *err);
+	      struct cairn_vaddr pc, bool is_exact, const struct cairn_scope **ret, struct cairn_err *err);
 
 #endif

@@ -164,7 +164,7 @@ static int enter_container(const struct site_env *env, struct site_worker *w, ui
 }
 
 /* Without an entry from the compiler the copy begins where other code leads to it first. */
-static int find_ways_in(const struct site_env *env, struct site_worker *w, struct built_site *b, struct address *a)
+static int find_cfg_entries(const struct site_env *env, struct site_worker *w, struct built_site *b, struct address *a)
 {
 	struct cairn_vaddr ways[PASSAGE_WAYS_MAX];
 	if (!w->graph_made) {
@@ -172,7 +172,7 @@ static int find_ways_in(const struct site_env *env, struct site_worker *w, struc
 			return -ENOMEM;
 		w->graph_made = true;
 	}
-	unsigned int n = w->graph ? passage_ways_in(w->graph, b, ways) : 0;
+	unsigned int n = w->graph ? event_count_cfg_entries(w->graph, b, ways) : 0;
 	if (!n)
 		return 0;
 	struct cairn_vaddr *more = arena_array(w->arena, n, sizeof(*more));
@@ -182,7 +182,7 @@ static int find_ways_in(const struct site_env *env, struct site_worker *w, struc
 	b->ways = more;
 	b->n_ways = n - 1;
 	if (ways[0].v != a->at.v)
-		a->rule = CAIRN_AT_WAY_IN;
+		a->rule = CAIRN_AT_CFG_ENTRY;
 	a->at = ways[0];
 	return 0;
 }
@@ -218,7 +218,7 @@ static void symbol_of(const struct site_env *env, struct cairn_site *site)
 	if (cairn_binary_symbol_of(env->bin, site->at, &site->symbol, &start))
 		site->symbol_off = site->at.v - start.v;
 	/* The rest of a function that was split for partial inlining, named by GCC. */
-	if (site->kind == CAIRN_SITE_ENTRY && site->symbol && !site->symbol_off &&
+	if (site->kind == CAIRN_SITE_OUT_OF_LINE && site->symbol && !site->symbol_off &&
 	    symbol_has(site->symbol, ".part."))
 		site->kind = CAIRN_SITE_PART;
 }
@@ -260,7 +260,7 @@ static int locate(const struct site_env *env, struct site_worker *w, struct loc_
 		  const struct dw_die *formal, struct cairn_location *ret)
 {
 	int rc = loc_of_argument(ctx, formal, w->arena, ret);
-	bool flow_helps = ret->why == CAIRN_UNAVAIL_ENTRY_VALUE || (ctx->is_now && ret->why == CAIRN_UNAVAIL_NOT_STORED);
+	bool flow_helps = ret->why == CAIRN_UNAVAIL_ENTRY_VALUE || (ctx->is_now && ret->why == CAIRN_UNAVAIL_NOT_STORED_YET);
 	if (rc >= 0 && flow_helps && !ctx->flow && need_flow(env, w, ctx))
 		rc = loc_of_argument(ctx, formal, w->arena, ret);
 	if (rc >= 0 && (ret->why == CAIRN_UNAVAIL_ENTRY_VALUE || ret->why == CAIRN_UNAVAIL_CALLER) && ctx->is_now) {
@@ -278,7 +278,7 @@ static int locate(const struct site_env *env, struct site_worker *w, struct loc_
 static int prove_arrival(const struct loc_context *ctx, const struct dw_die *formal, struct arena *arena,
 			 struct cairn_location *ret)
 {
-	bool is_open = ret->why == CAIRN_UNAVAIL_NOT_STORED ||
+	bool is_open = ret->why == CAIRN_UNAVAIL_NOT_STORED_YET ||
 		       (ret->why == CAIRN_UNAVAIL_NOT_LIVE && dw_unit_language(formal->unit) == DW_LANG_Rust);
 	if (!is_open || ctx->inlined || ctx->is_now || ctx->must_begin || !dw_unit_is_clang(formal->unit) ||
 	    dw_flag(&ctx->function, DW_AT_call_all_calls) || dw_flag(&ctx->function, DW_AT_GNU_all_call_sites))
@@ -353,14 +353,14 @@ bool site_is_clone(const struct site_env *env, const struct cairn_site *s)
 {
 	const char *symbol = s->symbol;
 	/* Where code was folded, the symbol that is shown may be another function's. */
-	if (s->kind == CAIRN_SITE_ENTRY && env->folds && symbol_name_has(env->folds, s->at))
+	if (s->kind == CAIRN_SITE_OUT_OF_LINE && env->folds && symbol_name_has(env->folds, s->at))
 		symbol = own_symbol(env->dw, s->at, s->die);
 	return !symbol || symbol_has(symbol, ".isra") || symbol_has(symbol, ".constprop") || symbol_has(symbol, ".part");
 }
 
 bool site_is_plain_body(const struct site_env *env, const struct cairn_site *s)
 {
-	return env->bare && s->kind == CAIRN_SITE_ENTRY && !site_is_clone(env, s);
+	return env->bare && s->kind == CAIRN_SITE_OUT_OF_LINE && !site_is_clone(env, s);
 }
 
 /* What a person reads of a place; of a bare one only what others decide by. */
@@ -368,7 +368,7 @@ static int describe(const struct site_env *env, struct site_worker *w, uint32_t 
 		    struct cairn_err *err)
 {
 	if (env->bare) {
-		if (s->kind == CAIRN_SITE_ENTRY)
+		if (s->kind == CAIRN_SITE_OUT_OF_LINE)
 			symbol_of(env, s);
 		s->n_chain = s->kind == CAIRN_SITE_INLINED;
 		return 0;
@@ -438,10 +438,10 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	if (keep_ranges(w, ret) < 0)
 		return err_nomem(err, "ranges of code");
 
-	if (request->is_way_in)
-		a = (struct address){.at = request->at, .rule = CAIRN_AT_WAY_IN};
+	if (request->is_cfg_entry)
+		a = (struct address){.at = request->at, .rule = CAIRN_AT_CFG_ENTRY};
 	else if (inlined && !a.has_view && a.rule != CAIRN_AT_ENTRY_PC &&
-		 find_ways_in(env, w, ret, &a) < 0)
+		 find_cfg_entries(env, w, ret, &a) < 0)
 		return err_nomem(err, "ways into a copy");
 	if (request->has_row)
 		a = (struct address){.at = request->at,
@@ -453,7 +453,7 @@ int site_build(const struct site_env *env, struct site_worker *w, const struct s
 	ret->has_view = a.has_view;
 	ret->container_entry = w->container_entry;
 	struct cairn_site *s = &ret->site;
-	s->kind = inlined ? CAIRN_SITE_INLINED : CAIRN_SITE_ENTRY;
+	s->kind = inlined ? CAIRN_SITE_INLINED : CAIRN_SITE_OUT_OF_LINE;
 	s->rule = a.rule;
 	s->at = a.at;
 	s->die = f->die;
@@ -582,5 +582,5 @@ int site_build_now(const struct site_env *env, struct site_worker *w, uint32_t e
 		return rc;
 	doubt_unused(env, w, &ctx, ret);
 	take_vectors(env, &ctx, ret);
-	return believe_args(env, ret, w->arena) < 0 ? err_nomem(err, "locations") : 1;
+	return args_check_args(env, ret, w->arena) < 0 ? err_nomem(err, "locations") : 1;
 }

@@ -26,7 +26,7 @@
  *	copies.c        all places of all functions, for who writes them down
  *
  * Whether events count calls
- *	passage.c       where a copy is entered, and whether each call passes its places once
+ *	event_count.c       where a copy is entered, and whether each call passes its places once
  *	judge.c         passages of all copies of many functions
  *	merged.c        bodies and copies of one function in code that the linker merged
  *	tested.c        loops whose condition is tested behind the call
@@ -82,7 +82,7 @@ struct site_env {
 	 * only n_chain is set. And no bodies whose symbol and convention say all. For who wants all places of a large file.
 	 */
 	bool bare;
-	/* The debug information is .cairn.dwarf (pack/reduced.h): what other copies tell of a copy is said of it. */
+	/* The debug information is .cairn.dwarf (sidecar/reduced.h): what other copies tell of a copy is said of it. */
 	bool is_reduced;
 	/* Where bodies of several functions begin (fold.h); NULL: nowhere that is asked about. */
 	const struct symbol_name *folds;
@@ -111,7 +111,7 @@ void site_worker_fini(struct site_worker *w);
 struct site_request {
 	uint32_t entry;
 	bool has_row;
-	bool is_way_in; /* at is another of built_site.ways */
+	bool is_cfg_entry; /* at is another of built_site.ways */
 	struct cairn_vaddr at; /* of the row, with its view; of the way in */
 	uint64_t view;
 	uint64_t view_from; /* views before it belong to another entry at the same address */

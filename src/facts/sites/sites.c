@@ -360,7 +360,7 @@ struct by_symbol {
 static bool has_body_at(const struct cairn_function *f, struct cairn_vaddr at)
 {
 	for (uint32_t i = 0; i < f->n_sites; i++)
-		if (f->sites[i].kind == CAIRN_SITE_ENTRY && f->sites[i].at.v == at.v)
+		if (f->sites[i].kind == CAIRN_SITE_OUT_OF_LINE && f->sites[i].at.v == at.v)
 			return true;
 	return false;
 }
@@ -622,7 +622,7 @@ static int type_of(void *ctx, const struct dw_die *formal, uint32_t *ret, struct
 	return dwarf_type_of(ctx, formal, ret, err);
 }
 
-static int at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, const struct cairn_active **ret,
+static int at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, const struct cairn_scope **ret,
 	      struct cairn_err *err)
 {
 	struct dwarf_sites *s = own(sites);

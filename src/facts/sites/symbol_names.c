@@ -233,7 +233,7 @@ int symbol_function(const struct cairn_binary *bin, const char *name, struct cai
 	if (!site)
 		return -ENOMEM;
 	*site = (struct cairn_site){
-		.kind = CAIRN_SITE_ENTRY,
+		.kind = CAIRN_SITE_OUT_OF_LINE,
 		.rule = CAIRN_AT_SYMBOL,
 		.at = at,
 		.hazard = cairn_hazard_at(bin, at, true),

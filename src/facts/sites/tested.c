@@ -35,7 +35,7 @@ static uint32_t next_condition(const struct graph *g, uint32_t i)
 	return GRAPH_NONE;
 }
 
-static bool decode(const struct passage *p, uint32_t i, const uint8_t **bytes, struct insn *ret)
+static bool decode(const struct event_count *p, uint32_t i, const uint8_t **bytes, struct insn *ret)
 {
 	size_t n;
 	uint64_t at = p->graph->v.p[i].at;
@@ -43,7 +43,7 @@ static bool decode(const struct passage *p, uint32_t i, const uint8_t **bytes, s
 }
 
 /* The register that a branch depends on: test %rsi,%rsi before it. 0: none, or another condition. */
-static uint16_t register_tested(const struct passage *p, uint32_t branch)
+static uint16_t register_tested(const struct event_count *p, uint32_t branch)
 {
 	const struct graph_insn *test = branch ? &p->graph->v.p[branch - 1] : NULL;
 	struct insn insn;
@@ -60,7 +60,7 @@ static uint16_t register_tested(const struct passage *p, uint32_t branch)
 }
 
 /* What a register points to is read next. */
-static bool is_pointer_used(const struct passage *p, uint32_t i, uint16_t reg)
+static bool is_pointer_used(const struct event_count *p, uint32_t i, uint16_t reg)
 {
 	struct insn insn;
 	const uint8_t *bytes;
@@ -93,14 +93,14 @@ static struct shape shape_of(const struct graph *g, uint32_t way, uint32_t other
 }
 
 /* The second condition is a test for NULL. */
-static bool is_tested_in(const struct passage *p, struct shape s)
+static bool is_tested_in(const struct event_count *p, struct shape s)
 {
 	uint16_t reg = s.second == GRAPH_NONE ? 0 : register_tested(p, s.second);
 	return reg && is_pointer_used(p, s.stays, reg);
 }
 
 /* A condition that may be decided before the pointer is known to be one reads nothing through a register, but for the stack's. */
-static bool reads_no_pointer(const struct passage *p, uint32_t from, uint32_t to)
+static bool reads_no_pointer(const struct event_count *p, uint32_t from, uint32_t to)
 {
 	enum { RSP = 1 << 7 };
 	struct insn insn;
@@ -111,7 +111,7 @@ static bool reads_no_pointer(const struct passage *p, uint32_t from, uint32_t to
 	return true;
 }
 
-bool tested_is_behind(const struct passage *p, uint32_t at)
+bool tested_is_behind(const struct event_count *p, uint32_t at)
 {
 	const struct graph *g = p->graph;
 	uint32_t first = g->has_jump_back ? next_condition(g, at) : GRAPH_NONE;

@@ -18,6 +18,6 @@
 #include "sites/event_count.h"
 
 /* Whether the condition of a call in a loop is tested behind its place. @at: the place. Cost: a few instructions, most places none. */
-bool tested_is_behind(const struct passage *p, uint32_t at);
+bool tested_is_behind(const struct event_count *p, uint32_t at);
 
 #endif

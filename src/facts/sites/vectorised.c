@@ -5,7 +5,7 @@
 #include "insn/insn.h"
 
 /* A loop of the copy's own: what is vectorised there are its turns, not calls. */
-static bool has_own_loop(const struct passage *p, const struct passage_scratch *scratch, uint8_t own)
+static bool has_own_loop(const struct event_count *p, const struct event_count_scratch *scratch, uint8_t own)
 {
 	const struct graph *g = p->graph;
 	for (size_t n = 0; n < scratch->own.n; n++) {
@@ -43,7 +43,7 @@ static bool function_has_packed(const struct elf *code, struct graph *g)
 	return g->has_packed;
 }
 
-bool vectorised_is(const struct passage *p, const struct passage_scratch *scratch, uint8_t own)
+bool vectorised_is(const struct event_count *p, const struct event_count_scratch *scratch, uint8_t own)
 {
 	if (!function_has_packed(p->code, p->graph))
 		return false;

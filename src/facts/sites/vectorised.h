@@ -18,6 +18,6 @@
  * @scratch  with the copy's instructions, which have the bit @own among its marks
  * Cost: the copy's instructions. No allocation.
  */
-bool vectorised_is(const struct passage *p, const struct passage_scratch *scratch, uint8_t own);
+bool vectorised_is(const struct event_count *p, const struct event_count_scratch *scratch, uint8_t own);
 
 #endif

@@ -354,7 +354,7 @@ static void add_hint(const struct cairn_binary *bin, struct search_log *log)
 	    !package_of(DPKG_LISTS, bin->real_path, package, sizeof(package))) {
 		log_line(log,
 			 "No installed package is known to own it: name its debug file or a debug "
-			 "directory, put its sidecar (made by cairn pack of the unstripped file) beside it as "
+			 "directory, put its sidecar (made by cairn sidecar of the unstripped file) beside it as "
 			 "NAME.cairn, or build it with -g");
 		return;
 	}

@@ -190,7 +190,7 @@ int guard_verdict(const struct guard *g, const char *name, struct cairn_err *err
 	uint64_t from = bad - 1, end = (uint64_t)(g->pages - g->file) + g->n_bytes;
 	return err_set(err, -EBADMSG,
 		       "%s: damaged: bytes 0x%llx to 0x%llx do not have their checksum: make it "
-		       "again with cairn pack",
+		       "again with cairn sidecar",
 		       name, (unsigned long long)from,
 		       (unsigned long long)(from + GUARD_PAGE < end ? from + GUARD_PAGE : end));
 }

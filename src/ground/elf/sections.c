@@ -63,7 +63,7 @@ static int check_sealed(const struct elf *e, size_t i, struct cairn_err *err)
 	if (!e->lacks_checksums || !strcmp(name, SIDECAR_HEADER) || !strncmp(name, ".note", 5))
 		return 0;
 	return err_set(err, -EBADMSG,
-		       "%s: %s: a sidecar without checksums: damaged, or made by an older version; make it again with cairn pack",
+		       "%s: %s: a sidecar without checksums: damaged, or made by an older version; make it again with cairn sidecar",
 		       e->path, name);
 }
 

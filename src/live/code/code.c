@@ -34,8 +34,8 @@ struct cairn_code {
 	VEC(struct cairn_code_range *) files;
 	VEC(const struct cairn_code_range *) all; /* by address, then by source */
 	const char *unsteady; /* NULL: it is not */
-	struct stall stall;
-	char stall_note[CAIRN_ERR_MSG_MAX];
+	struct timed_read stall;
+	char timed_read_note[CAIRN_ERR_MSG_MAX];
 };
 
 /* ---- mapped files ---- */
@@ -170,9 +170,9 @@ static int settle(struct cairn_code *code, struct cairn_err *err)
 {
 	int rc = code_runtime_prepare(code->rt, code->space, err);
 	if (rc == 0)
-		rc = code_runtime_mark(code->rt, err);
+		rc = code_runtime_freeze(code->rt, err);
 	if (rc == 0)
-		rc = code_runtime_settle(code->rt, err);
+		rc = code_runtime_resolve(code->rt, err);
 	return rc < 0 ? rc : code_runtime_load_all(code->rt, err);
 }
 
@@ -184,7 +184,7 @@ static int check_memory(const struct cairn_code *code, struct cairn_err *err)
 		char byte;
 		if (!maps->p.p[i].is_readable || maps->p.p[i].path[0] == '[')
 			continue;
-		if (stall_read(code->pid, maps->p.p[i].lo, &byte, 1) == 1)
+		if (timed_read_read(code->pid, maps->p.p[i].lo, &byte, 1) == 1)
 			return 0;
 		if (errno == EPERM)
 			return err_set(err, -EPERM, "the memory of process %d may not be read", code->pid);
@@ -241,7 +241,7 @@ int cairn_code_refresh(struct cairn_code *code, struct cairn_err *err)
 {
 	if (!code->pid)
 		return err_set(err, -EINVAL, "a core file does not change");
-	return refuse(code->pid, stall_run(&code->stall, read_again, code, err), err);
+	return refuse(code->pid, timed_read_run(&code->stall, read_again, code, err), err);
 }
 
 /* ---- life ---- */
@@ -293,16 +293,16 @@ static int open_process(void *ctx, struct cairn_err *err)
 }
 
 /* What stalls is left out the next time, which has to begin anew. */
-static int open_once(const struct cairn_code_opts *opts, struct stall *stall, struct cairn_code **ret, struct cairn_err *err)
+static int open_once(const struct cairn_code_opts *opts, struct timed_read *stall, struct cairn_code **ret, struct cairn_err *err)
 {
 	struct cairn_code *code;
 	int rc = new_code(stall->pid, opts, &code, err);
 	if (rc < 0)
 		return rc;
 	code->stall = *stall;
-	rc = stall_run(&code->stall, open_process, code, err);
+	rc = timed_read_run(&code->stall, open_process, code, err);
 	*stall = code->stall;
-	stall_note(stall, code->stall_note);
+	timed_read_note(stall, code->timed_read_note);
 	if (rc < 0)
 		cairn_code_close(code);
 	else
@@ -312,11 +312,11 @@ static int open_once(const struct cairn_code_opts *opts, struct stall *stall, st
 
 int cairn_code_open_pid(int pid, const struct cairn_code_opts *opts, struct cairn_code **ret, struct cairn_err *err)
 {
-	struct stall stall = {.pid = pid};
+	struct timed_read stall = {.pid = pid};
 	int rc;
 	do
 		rc = open_once(opts, &stall, ret, err);
-	while (rc == -ETIMEDOUT && stall_may_retry(&stall));
+	while (rc == -ETIMEDOUT && timed_read_may_retry(&stall));
 	return refuse(pid, rc, err);
 }
 
@@ -410,7 +410,7 @@ int cairn_code_frames(struct cairn_code *code, struct cairn_addr at, struct cair
 	if (!range || range->source <= CAIRN_CODE_VDSO)
 		return 0;
 	/* Names are read of the process, when they are asked for. */
-	int rc = code->pid ? stall_run(&code->stall, ask, &a, err) : ask(&a, err);
+	int rc = code->pid ? timed_read_run(&code->stall, ask, &a, err) : ask(&a, err);
 	if (rc < 0)
 		return rc;
 	size_t n = a.found.n_functions < max ? a.found.n_functions : max;
@@ -425,8 +425,8 @@ const char *cairn_code_note(const struct cairn_code *code, size_t i)
 {
 	const char *own[2];
 	size_t n = 0;
-	if (code->stall_note[0])
-		own[n++] = code->stall_note;
+	if (code->timed_read_note[0])
+		own[n++] = code->timed_read_note;
 	if (code->unsteady)
 		own[n++] = code->unsteady;
 	return i < n ? own[i] : code_runtime_note(code->rt, i - n);

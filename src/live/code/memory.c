@@ -8,7 +8,7 @@
 
 static size_t read_process(void *ctx, uint64_t at, void *ret, size_t n)
 {
-	ssize_t got = stall_read((int)(intptr_t)ctx, at, ret, n);
+	ssize_t got = timed_read_read((int)(intptr_t)ctx, at, ret, n);
 	return got < 0 ? 0 : (size_t)got;
 }
 

@@ -16,7 +16,7 @@
 static int read_memory(const void *ctx, uint64_t at, void *ret, size_t n, struct cairn_err *err)
 {
 	int pid = *(const int *)ctx;
-	ssize_t got = stall_read(pid, at, ret, n);
+	ssize_t got = timed_read_read(pid, at, ret, n);
 	if (got < 0)
 		return err_set(err, -errno, "[vdso] of process %d: %m", pid);
 	return (size_t)got == n ? 0 : err_set(err, -EFAULT, "[vdso] of process %d: %zd bytes of %zu", pid, got, n);

@@ -333,7 +333,7 @@ int region_names(const struct region *r, const struct code_memory *memory, uint6
 	return (int)n;
 }
 
-static int catch_string(struct region *r, const struct code_memory *memory, uint64_t at)
+static int snapshot_string(struct region *r, const struct code_memory *memory, uint64_t at)
 {
 	bool is_out_of_memory = false;
 	if (!at || r->caught.n == MAX_CAUGHT || caught_at(r, at))
@@ -347,11 +347,11 @@ int region_catch_names(struct region *r, const struct code_memory *memory, uint6
 	const struct jit_symbol *symbols[MAX_COPIES];
 	size_t n = jit_symbols_at(&r->tables, at - r->range.lo.v, symbols, MAX_COPIES);
 	const struct jit_line *line = n ? jit_line_at(&r->tables, at - r->range.lo.v) : NULL;
-	int rc = line ? catch_string(r, memory, line->file) : 0;
+	int rc = line ? snapshot_string(r, memory, line->file) : 0;
 	for (size_t i = 0; rc == 0 && i < n; i++) {
-		rc = catch_string(r, memory, symbols[i]->name);
+		rc = snapshot_string(r, memory, symbols[i]->name);
 		if (rc == 0)
-			rc = catch_string(r, memory, symbols[i]->call_file);
+			rc = snapshot_string(r, memory, symbols[i]->call_file);
 	}
 	return rc;
 }

@@ -30,7 +30,7 @@ void code_runtime_free(struct code_runtime *rt)
 	}
 	for (size_t i = 0; i < rt->symfiles.n; i++)
 		symfile_free(rt->symfiles.p[i]);
-	runtime_catch_fini(rt);
+	runtime_snapshot_fini(rt);
 	VEC_FREE(&rt->regions);
 	VEC_FREE(&rt->ranked);
 	VEC_FREE(&rt->mappings);
@@ -71,7 +71,7 @@ void runtime_distrust(struct region *r, const char *why)
 
 /* ---- mark ---- */
 
-int code_runtime_mark(struct code_runtime *rt, struct cairn_err *err)
+int code_runtime_freeze(struct code_runtime *rt, struct cairn_err *err)
 {
 	for (size_t i = 0; i < rt->n_registries; i++) {
 		rt->stories[i].code = 0;
@@ -81,7 +81,7 @@ int code_runtime_mark(struct code_runtime *rt, struct cairn_err *err)
 	for (size_t i = 0; i < rt->n_lists; i++)
 		if (gdb_list_read(&rt->memory, rt->lists.p[i].descriptor, RUNTIME_MAX_GDB, &rt->lists.p[i].list) < 0)
 			return err_nomem(err, "GDB's list of a process");
-	return runtime_catch_begin(rt, err);
+	return runtime_snapshot_begin(rt, err);
 }
 
 /* ---- listing ---- */

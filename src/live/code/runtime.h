@@ -41,35 +41,35 @@ void code_runtime_list_removed(struct code_runtime *rt);
 int code_runtime_prepare(struct code_runtime *rt, struct code_space *space, struct cairn_err *err);
 
 /*
- * code_runtime_mark - the moment
+ * code_runtime_freeze - the moment
  *
  * Returns 0, -ENOMEM. Cost: two reads per registry, one per entry of GDB's lists; both are bounded, and what is left
  * out is told by code_runtime_note().
  */
-int code_runtime_mark(struct code_runtime *rt, struct cairn_err *err);
+int code_runtime_freeze(struct code_runtime *rt, struct cairn_err *err);
 
 /*
- * code_runtime_catch - read the tables of regions that words point into, as long as nothing runs
+ * code_runtime_snapshot - read the tables of regions that words point into, as long as nothing runs
  *
  * @words  what may be return addresses or program counters; any alignment
  * May be left out: tables are then read when they are asked for, if they are still there. Returns 0, -ENOMEM.
  * Cost: a comparison per word, a search for each that points between the first region and the last; two reads per
  * table, of at most 8 MB after each mark.
  */
-int code_runtime_catch(struct code_runtime *rt, const void *words, size_t n, struct cairn_err *err);
+int code_runtime_snapshot(struct code_runtime *rt, const void *words, size_t n, struct cairn_err *err);
 
 /*
  * code_runtime_is_ahead - whether stacks lead to regions where the mappings have no code: these are older than the mark
  *
- * Of what code_runtime_catch() was asked since the mark. They should be read again, and all since code_runtime_prepare() done again.
+ * Of what code_runtime_snapshot() was asked since the mark. They should be read again, and all since code_runtime_prepare() done again.
  */
 bool code_runtime_is_ahead(const struct code_runtime *rt);
 
 /* What was found before ends. 0, -ENOMEM. */
-int code_runtime_settle(struct code_runtime *rt, struct cairn_err *err);
+int code_runtime_resolve(struct code_runtime *rt, struct cairn_err *err);
 
 struct code_found {
-	const struct cairn_code_range *range; /* NULL: nobody says anything of it. Until code_runtime_settle(), as the rest */
+	const struct cairn_code_range *range; /* NULL: nobody says anything of it. Until code_runtime_resolve(), as the rest */
 	enum cairn_code_unwind unwind;
 	struct rule_words rule; /* undescribed with CAIRN_CODE_UNWIND_NONE; a suggestion with _ASSUMED */
 	const char *why; /* why there is none though somebody should have one: "its code was freed since"; NULL */

@@ -45,7 +45,7 @@ struct runtime_list {
 };
 
 /* A region of a registry that was marked, by address. */
-struct runtime_marked {
+struct runtime_frozen {
 	uint64_t lo, hi;
 	const struct registry *registry;
 	const struct registry_entry *entry;
@@ -69,9 +69,9 @@ struct code_runtime {
 	char notice_story[CAIRN_ERR_MSG_MAX]; /* why a notice is not believed; "" */
 	/* marked */
 	struct cairn_err stories[RUNTIME_MAX_REGISTRIES]; /* why a copy is empty; code 0: it is not for that reason */
-	VEC(struct runtime_marked) marked;
+	VEC(struct runtime_frozen) marked;
 	VEC(struct region *) caught;
-	uint64_t catch_budget; /* bytes */
+	uint64_t snapshot_budget; /* bytes */
 	bool has_caught_lists;
 	bool is_ahead; /* code_runtime_is_ahead() */
 	/* settled */
@@ -94,9 +94,9 @@ struct code_runtime {
 /* @text is copied; beyond RUNTIME_MAX_NOTES it is lost. */
 void runtime_note(struct code_runtime *rt, const char *text);
 
-/* For code_runtime_catch(): the regions of the copies. 0, -ENOMEM. */
-int runtime_catch_begin(struct code_runtime *rt, struct cairn_err *err);
-void runtime_catch_fini(struct code_runtime *rt);
+/* For code_runtime_snapshot(): the regions of the copies. 0, -ENOMEM. */
+int runtime_snapshot_begin(struct code_runtime *rt, struct cairn_err *err);
+void runtime_snapshot_fini(struct code_runtime *rt);
 
 /* Not trusted, for the first reason that is given. */
 void runtime_distrust(struct region *r, const char *why);

@@ -196,7 +196,7 @@ static bool goes_back(const struct registry *r, struct registry_entry *e)
 	return true;
 }
 
-static int settle_registry(struct code_runtime *rt, struct registry *r, const struct earlier *earlier, struct cairn_err *err)
+static int resolve_registry(struct code_runtime *rt, struct registry *r, const struct earlier *earlier, struct cairn_err *err)
 {
 	int rc = registry_strings(r, err);
 	if (rc == 0)
@@ -233,7 +233,7 @@ static void note_shared(struct code_runtime *rt)
 	}
 }
 
-static int settle_registries(struct code_runtime *rt, const struct earlier *earlier, struct cairn_err *err)
+static int resolve_registries(struct code_runtime *rt, const struct earlier *earlier, struct cairn_err *err)
 {
 	int rc = 0;
 	note_shared(rt);
@@ -246,7 +246,7 @@ static int settle_registries(struct code_runtime *rt, const struct earlier *earl
 		if (rt->stories[i].code)
 			runtime_note(rt, rt->stories[i].msg);
 		note_left_out(rt, &rt->registries[i]);
-		rc = settle_registry(rt, &rt->registries[i], earlier, err);
+		rc = resolve_registry(rt, &rt->registries[i], earlier, err);
 	}
 	return rc;
 }
@@ -309,7 +309,7 @@ static bool spend(struct code_runtime *rt, uint64_t n)
 }
 
 /* A list begins with what was registered last; so it is gone through from its end, and the newest ranks highest. */
-static int settle_lists(struct code_runtime *rt, struct cairn_err *err)
+static int resolve_lists(struct code_runtime *rt, struct cairn_err *err)
 {
 	int rc = 0;
 	for (size_t i = 0; rc == 0 && i < rt->n_lists; i++) {
@@ -448,9 +448,9 @@ static int by_address(const void *a, const void *b)
 
 static int settle(struct code_runtime *rt, const struct earlier *earlier, struct cairn_err *err)
 {
-	int rc = settle_registries(rt, earlier, err);
+	int rc = resolve_registries(rt, earlier, err);
 	if (rc == 0)
-		rc = settle_lists(rt, err);
+		rc = resolve_lists(rt, err);
 	if (rc == 0)
 		rc = add_anonymous(rt, err);
 	if (rc < 0)
@@ -463,7 +463,7 @@ static int settle(struct code_runtime *rt, const struct earlier *earlier, struct
 	return 0;
 }
 
-int code_runtime_settle(struct code_runtime *rt, struct cairn_err *err)
+int code_runtime_resolve(struct code_runtime *rt, struct cairn_err *err)
 {
 	struct earlier earlier = {0};
 	forget(rt);

@@ -30,7 +30,7 @@ enum {
 
 static int by_lo(const void *a, const void *b)
 {
-	const struct runtime_marked *x = a, *y = b;
+	const struct runtime_frozen *x = a, *y = b;
 	return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
@@ -56,11 +56,11 @@ static void drop_caught(struct code_runtime *rt)
 	}
 }
 
-int runtime_catch_begin(struct code_runtime *rt, struct cairn_err *err)
+int runtime_snapshot_begin(struct code_runtime *rt, struct cairn_err *err)
 {
 	drop_caught(rt);
 	rt->marked.n = 0;
-	rt->catch_budget = MAX_CATCH_BYTES;
+	rt->snapshot_budget = MAX_CATCH_BYTES;
 	rt->is_ahead = false;
 	for (size_t i = 0; i < rt->n_registries; i++) {
 		struct registry *r = &rt->registries[i];
@@ -68,7 +68,7 @@ int runtime_catch_begin(struct code_runtime *rt, struct cairn_err *err)
 		int rc = registry_parse(r, rt->lists_removed || r->as_of_ns, err);
 		for (size_t k = 0; rc == 0 && k < r->entries.n; k++) {
 			const struct registry_entry *e = &r->entries.p[k];
-			if (has_tables(e) && !VEC_ADD(&rt->marked, ((struct runtime_marked){e->jit.text_start, e->jit.text_end, r, e})))
+			if (has_tables(e) && !VEC_ADD(&rt->marked, ((struct runtime_frozen){e->jit.text_start, e->jit.text_end, r, e})))
 				rc = err_nomem(err, "the regions of a process");
 		}
 		if (rc < 0)
@@ -79,7 +79,7 @@ int runtime_catch_begin(struct code_runtime *rt, struct cairn_err *err)
 	return 0;
 }
 
-void runtime_catch_fini(struct code_runtime *rt)
+void runtime_snapshot_fini(struct code_runtime *rt)
 {
 	drop_caught(rt);
 	for (size_t i = 0; i < rt->lists.n; i++)
@@ -89,7 +89,7 @@ void runtime_catch_fini(struct code_runtime *rt)
 }
 
 /* Regions of one registry do not overlap; of several the one that begins last counts. */
-static struct runtime_marked *marked_at(const struct code_runtime *rt, uint64_t at)
+static struct runtime_frozen *marked_at(const struct code_runtime *rt, uint64_t at)
 {
 	size_t lo = 0, hi = rt->marked.n;
 	while (lo < hi) {
@@ -119,7 +119,7 @@ static size_t first_region(const struct code_runtime *rt, uint64_t at)
 }
 
 /* What was read in an earlier settling, of the same epoch. A process may have 60,000 regions, and wait. */
-static struct region *earlier_of(const struct code_runtime *rt, const struct runtime_marked *m)
+static struct region *earlier_of(const struct code_runtime *rt, const struct runtime_frozen *m)
 {
 	for (size_t i = first_region(rt, m->lo); i < rt->regions.n && rt->regions.p[i]->range.lo.v == m->lo; i++) {
 		struct region *r = rt->regions.p[i];
@@ -130,7 +130,7 @@ static struct region *earlier_of(const struct code_runtime *rt, const struct run
 	return NULL;
 }
 
-static int read_region(struct code_runtime *rt, struct runtime_marked *m, struct cairn_err *err)
+static int read_region(struct code_runtime *rt, struct runtime_frozen *m, struct cairn_err *err)
 {
 	struct region *r = calloc(1, sizeof(*r));
 	if (!r || !VEC_ADD(&rt->caught, r)) {
@@ -145,7 +145,7 @@ static int read_region(struct code_runtime *rt, struct runtime_marked *m, struct
 	r->range.hi.v = m->hi;
 	r->info = m->entry->jit;
 	m->has_read = true;
-	int rc = region_load(r, &rt->memory, rt->machine, &rt->catch_budget, err);
+	int rc = region_load(r, &rt->memory, rt->machine, &rt->snapshot_budget, err);
 	if (rc == 0 && r->is_loaded) {
 		if (m->region) {
 			region_take_strings(r, m->region);
@@ -157,9 +157,9 @@ static int read_region(struct code_runtime *rt, struct runtime_marked *m, struct
 }
 
 /* A return address, behind a call, or an instruction that was about to run. */
-static int catch_at(struct code_runtime *rt, uint64_t at, struct cairn_err *err)
+static int snapshot_at(struct code_runtime *rt, uint64_t at, struct cairn_err *err)
 {
-	struct runtime_marked *m = marked_at(rt, at);
+	struct runtime_frozen *m = marked_at(rt, at);
 	const struct code_mapping *mapping = code_maps_find(code_space_maps(rt->space), at - 1);
 	int rc = 0;
 	rt->is_ahead |= !mapping || !mapping->is_executable;
@@ -200,14 +200,14 @@ static bool leads_to_memory(const struct code_runtime *rt, const void *words, si
 }
 
 /* One that cannot be read is told about when it is read again, in settling. */
-static int catch_list(struct code_runtime *rt, struct runtime_list *list, struct cairn_err *err)
+static int snapshot_list(struct code_runtime *rt, struct runtime_list *list, struct cairn_err *err)
 {
 	for (size_t i = 0; i < list->list.entries.n; i++) {
 		const struct gdb_entry *e = &list->list.entries.p[i];
 		struct symfile *s = NULL;
-		if (e->size > rt->catch_budget)
+		if (e->size > rt->snapshot_budget)
 			break;
-		rt->catch_budget -= e->size;
+		rt->snapshot_budget -= e->size;
 		int rc = symfile_new(&rt->memory, e->symfile, e->size, &s, NULL);
 		if (rc == 0 && !gdb_entry_is_same(&rt->memory, e)) {
 			symfile_free(s);
@@ -221,14 +221,14 @@ static int catch_list(struct code_runtime *rt, struct runtime_list *list, struct
 	return 0;
 }
 
-static int catch_lists(struct code_runtime *rt, const void *words, size_t n, struct cairn_err *err)
+static int snapshot_lists(struct code_runtime *rt, const void *words, size_t n, struct cairn_err *err)
 {
 	int rc = 0;
 	if (rt->has_caught_lists || !rt->n_lists || !leads_to_memory(rt, words, n))
 		return 0;
 	rt->has_caught_lists = true;
 	for (size_t i = 0; rc == 0 && i < rt->n_lists; i++)
-		rc = catch_list(rt, &rt->lists.p[i], err);
+		rc = snapshot_list(rt, &rt->lists.p[i], err);
 	return rc;
 }
 
@@ -238,7 +238,7 @@ static int ascending(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-int code_runtime_catch(struct code_runtime *rt, const void *words, size_t n, struct cairn_err *err)
+int code_runtime_snapshot(struct code_runtime *rt, const void *words, size_t n, struct cairn_err *err)
 {
 	VEC(uint64_t) hits = {0};
 	int rc = 0;
@@ -253,9 +253,9 @@ int code_runtime_catch(struct code_runtime *rt, const void *words, size_t n, str
 		qsort(hits.p, hits.n, sizeof(*hits.p), ascending);
 	for (size_t i = 0; rc == 0 && i < hits.n; i++)
 		if (!i || hits.p[i] != hits.p[i - 1])
-			rc = catch_at(rt, hits.p[i], err);
+			rc = snapshot_at(rt, hits.p[i], err);
 	VEC_FREE(&hits);
-	return rc < 0 ? rc : catch_lists(rt, words, n, err);
+	return rc < 0 ? rc : snapshot_lists(rt, words, n, err);
 }
 
 bool code_runtime_is_ahead(const struct code_runtime *rt)

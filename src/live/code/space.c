@@ -19,14 +19,14 @@ struct image {
 	uint64_t lo;
 	char *path;
 	uint8_t *bin_bytes, *table_bytes;
-	struct cairn_pack *refused; /* a sidecar of other code: rows of it may be in use */
+	struct cairn_sidecar *refused; /* a sidecar of other code: rows of it may be in use */
 	bool has_tried_table;
 };
 
 struct code_space {
 	struct code_maps maps;
 	struct code_source source;
-	struct code_packs packs;
+	struct code_sidecars sidecars;
 	VEC(struct image *) images;
 };
 
@@ -50,8 +50,8 @@ static void image_free(struct image *i)
 	cairn_binary_close(i->image.bin);
 	free(i->bin_bytes);
 	unwind_table_fini(&i->image.table);
-	cairn_pack_close(i->image.pack);
-	cairn_pack_close(i->refused);
+	cairn_sidecar_close(i->image.sidecar);
+	cairn_sidecar_close(i->refused);
 	free(i->table_bytes);
 	free(i->path);
 	free(i);
@@ -68,9 +68,9 @@ void code_space_free(struct code_space *space)
 	free(space);
 }
 
-void code_space_use_packs(struct code_space *space, const struct code_packs *packs)
+void code_space_use_sidecars(struct code_space *space, const struct code_sidecars *sidecars)
 {
-	space->packs = *packs;
+	space->sidecars = *sidecars;
 }
 
 void code_space_remap(struct code_space *space, struct code_maps *maps)
@@ -92,16 +92,16 @@ static bool is_image_of(const struct image *i, const struct code_mapping *m)
 }
 
 /* The table of the sidecar, in place. 1; 0 when there is none, or a damaged one; -ENOMEM. */
-static int find_table(const struct code_packs *packs, struct image *i)
+static int find_table(const struct code_sidecars *sidecars, struct image *i)
 {
 	struct cairn_err err = {0};
 	size_t size;
-	bool is_wanted = packs->find && i->ino && !i->image.pack && !i->refused;
-	int rc = is_wanted ? packs->find(packs->ctx, i->image.bin, &i->image.pack, &err) : 0;
-	const void *bytes = i->image.pack ? cairn_pack_section(i->image.pack, ".cairn.cfi", &size) : NULL;
+	bool is_wanted = sidecars->find && i->ino && !i->image.sidecar && !i->refused;
+	int rc = is_wanted ? sidecars->find(sidecars->ctx, i->image.bin, &i->image.sidecar, &err) : 0;
+	const void *bytes = i->image.sidecar ? cairn_sidecar_section(i->image.sidecar, ".cairn.cfi", &size) : NULL;
 	if (rc == -ENOMEM || !bytes)
 		return rc == -ENOMEM ? rc : 0;
-	rc = unwind_table_open_unread(bytes, size, cairn_pack_path(i->image.pack), ".cairn.cfi", &i->image.table, &err);
+	rc = unwind_table_open_unread(bytes, size, cairn_sidecar_path(i->image.sidecar), ".cairn.cfi", &i->image.table, &err);
 	return rc == 0;
 }
 
@@ -138,17 +138,17 @@ static int make_table(struct image *i, unsigned int threads)
 
 static int get_table(const struct code_space *space, struct image *i)
 {
-	int rc = find_table(&space->packs, i);
+	int rc = find_table(&space->sidecars, i);
 	if (rc == 1)
 		i->has_tried_table = true;
 	return rc ? (rc < 0 ? rc : 0) : make_table(i, space->source.threads);
 }
 
 /* What a sidecar says of other code than is mapped is not asked for; the file's own rows are. */
-static int refuse_pack(const struct code_space *space, struct image *i)
+static int refuse_sidecar(const struct code_space *space, struct image *i)
 {
-	i->refused = i->image.pack;
-	i->image.pack = NULL;
+	i->refused = i->image.sidecar;
+	i->image.sidecar = NULL;
 	if (i->table_bytes)
 		return 0;
 	unwind_table_fini(&i->image.table);
@@ -218,8 +218,8 @@ int code_space_find(struct code_space *space, struct cairn_addr at, const struct
 	int rc = find(space, at, &i, ret_at);
 	if (rc == 0 && i && i->image.bin && !i->has_tried_table)
 		rc = get_table(space, i);
-	if (rc == 0 && i && i->image.pack && !cairn_pack_covers(i->image.pack, *ret_at))
-		rc = refuse_pack(space, i);
+	if (rc == 0 && i && i->image.sidecar && !cairn_sidecar_covers(i->image.sidecar, *ret_at))
+		rc = refuse_sidecar(space, i);
 	*ret_image = rc == 0 && i ? &i->image : NULL;
 	return rc < 0 ? err_nomem(err, "the code of a process") : 0;
 }

@@ -18,7 +18,7 @@
 struct code_image {
 	const char *path; /* as the process's maps name it */
 	struct cairn_binary *bin; /* NULL: it cannot be read, see note */
-	struct cairn_pack *pack; /* its sidecar, which has the table; NULL: none, or not asked for yet */
+	struct cairn_sidecar *sidecar; /* its sidecar, which has the table; NULL: none, or not asked for yet */
 	struct unwind_table table; /* n_rows 0 when it has no call frame information that can be read, and after code_space_peek() */
 	char note[CAIRN_ERR_MSG_MAX]; /* why something is missing; "" */
 };
@@ -35,9 +35,9 @@ struct code_source {
 	unsigned int threads; /* for making tables; 0: one per processor */
 };
 
-/* Where sidecars are; as find_pack of struct cairn_stacks_opts. */
-struct code_packs {
-	int (*find)(void *ctx, const struct cairn_binary *bin, struct cairn_pack **ret, struct cairn_err *err);
+/* Where sidecars are; as find_sidecar of struct cairn_stacks_opts. */
+struct code_sidecars {
+	int (*find)(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret, struct cairn_err *err);
 	void *ctx;
 };
 
@@ -55,7 +55,7 @@ int code_space_new(struct code_maps *maps, const struct code_source *source, str
 void code_space_free(struct code_space *space); /* takes NULL */
 
 /* Take the tables of images from sidecars, where there are some. Before the first code_space_find(). */
-void code_space_use_packs(struct code_space *space, const struct code_packs *packs);
+void code_space_use_sidecars(struct code_space *space, const struct code_sidecars *sidecars);
 
 /* Replace the mappings; images of files that are still mapped stay. @maps is taken over. */
 void code_space_remap(struct code_space *space, struct code_maps *maps);

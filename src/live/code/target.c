@@ -51,7 +51,7 @@ int target_parent_of(int pid)
 
 bool target_read(int pid, uint64_t at, void *buf, size_t n)
 {
-	return stall_read(pid, at, buf, n) == (ssize_t)n;
+	return timed_read_read(pid, at, buf, n) == (ssize_t)n;
 }
 
 /* Field 22 of proc(5). The command in front of it may hold anything, also a parenthesis. */

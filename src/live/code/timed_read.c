@@ -30,9 +30,9 @@ enum { TICK_MS = 50, PAGE_BYTES = 4096 };
 static const uint64_t LEFT = UINT64_MAX;
 
 struct watched {
-	struct stall known;
+	struct timed_read known;
 	uint64_t state;
-	struct stall_range now; /* what is read */
+	struct timed_read_range now; /* what is read */
 	int (*work)(void *ctx, struct cairn_err *err);
 	void *ctx;
 	int rc;
@@ -50,7 +50,7 @@ static __thread struct watched *watched;
 
 static void begin(struct watched *w, uint64_t lo, uint64_t hi)
 {
-	w->now = (struct stall_range){lo, hi};
+	w->now = (struct timed_read_range){lo, hi};
 	__atomic_store_n(&w->state, __atomic_load_n(&w->state, __ATOMIC_RELAXED) + 1, __ATOMIC_RELEASE);
 }
 
@@ -77,18 +77,18 @@ static ssize_t read_now(int pid, uint64_t at, void *ret, size_t n)
 }
 
 /* What stalled in [@lo, @hi), the smallest first: a page, or a read with such a page in it. NULL: nothing. */
-static const struct stall_range *known_in(uint64_t lo, uint64_t hi)
+static const struct timed_read_range *known_in(uint64_t lo, uint64_t hi)
 {
-	const struct stall_range *found = NULL;
+	const struct timed_read_range *found = NULL;
 	for (size_t i = 0; watched && i < watched->known.n; i++) {
-		const struct stall_range *r = &watched->known.ranges[i];
+		const struct timed_read_range *r = &watched->known.ranges[i];
 		if (lo < r->hi && hi > r->lo && (!found || r->hi - r->lo < found->hi - found->lo))
 			found = r;
 	}
 	return found;
 }
 
-static bool is_page(const struct stall_range *r)
+static bool is_page(const struct timed_read_range *r)
 {
 	return r->lo / PAGE_BYTES == (r->hi - 1) / PAGE_BYTES;
 }
@@ -100,7 +100,7 @@ static ssize_t read_pages(int pid, uint64_t at, uint8_t *ret, size_t n)
 	while (done < n) {
 		uint64_t lo = at + done, page = lo & ~(uint64_t)(PAGE_BYTES - 1);
 		size_t part = page + PAGE_BYTES - lo < n - done ? page + PAGE_BYTES - lo : n - done;
-		const struct stall_range *known = known_in(page, page + PAGE_BYTES);
+		const struct timed_read_range *known = known_in(page, page + PAGE_BYTES);
 		if (known && is_page(known))
 			break;
 		ssize_t got = read_now(pid, lo, ret + done, part);
@@ -114,13 +114,13 @@ static ssize_t read_pages(int pid, uint64_t at, uint8_t *ret, size_t n)
 	return -1;
 }
 
-ssize_t stall_read(int pid, uint64_t at, void *ret, size_t n)
+ssize_t timed_read_read(int pid, uint64_t at, void *ret, size_t n)
 {
 	uint64_t first = at & ~(uint64_t)(PAGE_BYTES - 1), last = (at + n) | (PAGE_BYTES - 1);
 	return known_in(first, last) ? read_pages(pid, at, ret, n) : read_now(pid, at, ret, n);
 }
 
-ssize_t stall_read_all(int pid, const struct iovec *here, const struct iovec *there, size_t n)
+ssize_t timed_read_read_all(int pid, const struct iovec *here, const struct iovec *there, size_t n)
 {
 	uint64_t lo = UINT64_MAX, hi = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -194,7 +194,7 @@ static bool wait_for(struct watched *w)
 	return true;
 }
 
-static int leave(struct stall *s, const struct watched *w, struct cairn_err *err)
+static int leave(struct timed_read *s, const struct watched *w, struct cairn_err *err)
 {
 	s->is_left = true;
 	if (s->n < STALL_MAX)
@@ -238,7 +238,7 @@ static bool start(struct watched *w)
 	return is_started;
 }
 
-int stall_begin(struct stall *s, struct cairn_err *err)
+int timed_read_begin(struct timed_read *s, struct cairn_err *err)
 {
 	struct watched *w = new_watched();
 	if (!w)
@@ -250,7 +250,7 @@ int stall_begin(struct stall *s, struct cairn_err *err)
 	return 0;
 }
 
-void stall_end(struct stall *s)
+void timed_read_end(struct timed_read *s)
 {
 	struct watched *w = s->worker;
 	if (!w)
@@ -264,12 +264,12 @@ void stall_end(struct stall *s)
 	s->worker = NULL;
 }
 
-int stall_check(const struct stall *s, struct cairn_err *err)
+int timed_read_check(const struct timed_read *s, struct cairn_err *err)
 {
 	return s->is_left ? err_set(err, -ETIMEDOUT, "process %d: reading its memory did not end before; it has to be opened again", s->pid) : 0;
 }
 
-static void hand_over(struct stall *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx)
+static void hand_over(struct timed_read *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx)
 {
 	struct watched *w = s->worker;
 	pthread_mutex_lock(&w->lock);
@@ -283,7 +283,7 @@ static void hand_over(struct stall *s, int (*work)(void *ctx, struct cairn_err *
 	pthread_mutex_unlock(&w->lock);
 }
 
-static int run_there(struct stall *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx, struct cairn_err *err)
+static int run_there(struct timed_read *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx, struct cairn_err *err)
 {
 	struct watched *w = s->worker;
 	hand_over(s, work, ctx);
@@ -297,21 +297,21 @@ static int run_there(struct stall *s, int (*work)(void *ctx, struct cairn_err *e
 	return w->rc;
 }
 
-int stall_run(struct stall *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx, struct cairn_err *err)
+int timed_read_run(struct timed_read *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx, struct cairn_err *err)
 {
 	bool is_ours = !s->worker;
-	int rc = stall_check(s, err);
+	int rc = timed_read_check(s, err);
 	if (rc == 0 && is_ours)
-		rc = stall_begin(s, err);
+		rc = timed_read_begin(s, err);
 	if (rc < 0)
 		return rc;
 	rc = s->worker ? run_there(s, work, ctx, err) : work(ctx, err);
 	if (is_ours)
-		stall_end(s);
+		timed_read_end(s);
 	return rc;
 }
 
-bool stall_lend(struct stall *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx)
+bool timed_read_lend(struct timed_read *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx)
 {
 	if (!s->worker)
 		return false;
@@ -319,7 +319,7 @@ bool stall_lend(struct stall *s, int (*work)(void *ctx, struct cairn_err *err), 
 	return true;
 }
 
-void stall_take_back(struct stall *s)
+void timed_read_take_back(struct timed_read *s)
 {
 	struct watched *w = s->worker;
 	pthread_mutex_lock(&w->lock);
@@ -328,16 +328,16 @@ void stall_take_back(struct stall *s)
 	pthread_mutex_unlock(&w->lock);
 }
 
-bool stall_may_retry(struct stall *s)
+bool timed_read_may_retry(struct timed_read *s)
 {
 	bool may = s->is_left && s->n < STALL_MAX;
 	s->is_left = !may;
 	return may;
 }
 
-void stall_note(const struct stall *s, char *text)
+void timed_read_note(const struct timed_read *s, char *text)
 {
-	const struct stall_range *r = s->n ? &s->ranges[s->n - 1] : NULL;
+	const struct timed_read_range *r = s->n ? &s->ranges[s->n - 1] : NULL;
 	text[0] = 0;
 	if (!r)
 		return;

@@ -6,10 +6,10 @@
  * file system that is a program, which may not answer. process_vm_readv(2) then waits, and only SIGKILL ends it: no signal that a
  * thread survives. So what reads runs in a thread of its own, and when one read takes too long, nobody waits for that any more:
  *
- *	struct stall s = {.pid = pid};
- *	rc = stall_run(&s, read_all, ctx, &err);	// -ETIMEDOUT: ctx is lost
- *	if (rc == -ETIMEDOUT && stall_may_retry(&s))	// with a new ctx; what stalled is in @s, and fails at once
- *		rc = stall_run(&s, read_all, again, &err);
+ *	struct timed_read s = {.pid = pid};
+ *	rc = timed_read_run(&s, read_all, ctx, &err);	// -ETIMEDOUT: ctx is lost
+ *	if (rc == -ETIMEDOUT && timed_read_may_retry(&s))	// with a new ctx; what stalled is in @s, and fails at once
+ *		rc = timed_read_run(&s, read_all, again, &err);
  *
  * The thread that is left behind never goes on: nothing that @ctx leads to is used by it, except what that read may still fill.
  * So that must not be freed. It is what a hostile process costs: memory, and a time that is limited.
@@ -32,60 +32,60 @@ enum {
 
 struct watched;
 
-struct stall {
+struct timed_read {
 	int pid;
-	struct stall_range {
+	struct timed_read_range {
 		uint64_t lo, hi;
 	} ranges[STALL_MAX];
 	size_t n;
 	bool is_left; /* what ran with it is lost */
-	struct watched *worker; /* from stall_begin() to stall_end() */
+	struct watched *worker; /* from timed_read_begin() to timed_read_end() */
 };
 
 /*
- * stall_begin - have the thread ready, for who runs several pieces of work and cannot wait for a thread in between
+ * timed_read_begin - have the thread ready, for who runs several pieces of work and cannot wait for a thread in between
  *
- * Returns 0, also where no thread can be had; -ENOMEM. stall_end() in both cases, before @s is copied.
+ * Returns 0, also where no thread can be had; -ENOMEM. timed_read_end() in both cases, before @s is copied.
  */
-int stall_begin(struct stall *s, struct cairn_err *err);
-void stall_end(struct stall *s);
+int timed_read_begin(struct timed_read *s, struct cairn_err *err);
+void timed_read_end(struct timed_read *s);
 
 /*
- * stall_run - run @work in a thread, as long as its reads end
+ * timed_read_run - run @work in a thread, as long as its reads end
  *
  * @s  what is known to stall; what does is added
  * Returns what @work returns; -ETIMEDOUT when a read in it took longer than STALL_MS (err: where), or when one did before.
- * Cost: a thread, without stall_begin(). Signals are not delivered to it. Where no thread can be had, @work runs here, without a limit.
+ * Cost: a thread, without timed_read_begin(). Signals are not delivered to it. Where no thread can be had, @work runs here, without a limit.
  */
-int stall_run(struct stall *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx, struct cairn_err *err);
+int timed_read_run(struct timed_read *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx, struct cairn_err *err);
 
 /*
- * stall_lend - while there is nothing to read, @work runs in the thread and the caller goes on
+ * timed_read_lend - while there is nothing to read, @work runs in the thread and the caller goes on
  *
  * @work   reads nothing of the process's memory, and ends when the caller tells it to
- * Returns whether it runs: not without stall_begin(), nor where no thread can be had. Then stall_take_back(), which waits for its end, comes before
+ * Returns whether it runs: not without timed_read_begin(), nor where no thread can be had. Then timed_read_take_back(), which waits for its end, comes before
  * all else.
  */
-bool stall_lend(struct stall *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx);
-void stall_take_back(struct stall *s);
+bool timed_read_lend(struct timed_read *s, int (*work)(void *ctx, struct cairn_err *err), void *ctx);
+void timed_read_take_back(struct timed_read *s);
 
 /* 0; -ETIMEDOUT when what ran with it is lost. */
-int stall_check(const struct stall *s, struct cairn_err *err);
+int timed_read_check(const struct timed_read *s, struct cairn_err *err);
 
 /* Whether another attempt is due; @s then counts for it. */
-bool stall_may_retry(struct stall *s);
+bool timed_read_may_retry(struct timed_read *s);
 
 /* "a page at 0x7f... is left out: ..."; "" when nothing stalled. @text has CAIRN_ERR_MSG_MAX bytes. */
-void stall_note(const struct stall *s, char *text);
+void timed_read_note(const struct timed_read *s, char *text);
 
 /*
- * stall_read - up to @n bytes from @at of a process's memory, in stall_run() with its limit, else without one
+ * timed_read_read - up to @n bytes from @at of a process's memory, in timed_read_run() with its limit, else without one
  *
  * Returns how many there were from @at on, less when a page is known to stall; -1 and errno when there were none.
  */
-ssize_t stall_read(int pid, uint64_t at, void *ret, size_t n);
+ssize_t timed_read_read(int pid, uint64_t at, void *ret, size_t n);
 
 /* All of several, or -1: at most IOV_MAX. */
-ssize_t stall_read_all(int pid, const struct iovec *here, const struct iovec *there, size_t n);
+ssize_t timed_read_read_all(int pid, const struct iovec *here, const struct iovec *there, size_t n);
 
 #endif

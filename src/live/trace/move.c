@@ -591,7 +591,7 @@ static void mark_symbols(struct mover *m, const uint8_t *map)
 
 static bool move_place(const struct mover *m, const struct window *w)
 {
-	struct cairn_trace_place *pub = &w->place->pub;
+	struct cairn_trace_site *pub = &w->place->pub;
 	const struct cairn_vaddr to = {w->goal};
 
 	if (w->entered || !cairn_binary_foff(m->bin, to, &pub->off))

@@ -80,8 +80,8 @@ static void close_file(struct trace_file *f)
 	mover_free(f->mover);
 	code_walk_fini(&f->walk);
 	cairn_sites_close(f->sites);
-	cairn_sites_close(f->pack_sites);
-	cairn_pack_close(f->pack);
+	cairn_sites_close(f->sidecar_sites);
+	cairn_sidecar_close(f->sidecar);
 	cairn_binary_close(f->bin);
 }
 
@@ -200,7 +200,7 @@ static int add_all(struct cairn_trace *t, struct trace_file *file, const struct 
 /* Whether the debug information may tell what the sidecar did not. */
 static bool can_ask_again(const struct trace_file *f)
 {
-	return f && f->pack && !f->pack_sites && cairn_binary_has_dwarf(f->bin);
+	return f && f->sidecar && !f->sidecar_sites && cairn_binary_has_dwarf(f->bin);
 }
 
 /* *@ret_file is set as soon as it is known. */
@@ -227,7 +227,7 @@ int cairn_trace_add(struct cairn_trace *t, const char *probe, struct cairn_err *
 	struct trace_file *file = NULL;
 	int e = try_add(t, probe, &file, err);
 
-	if (can_ask_again(file) && (e < 0 || cairn_pack_sites_lost(file->sites))) {
+	if (can_ask_again(file) && (e < 0 || cairn_sidecar_sites_lost(file->sites))) {
 		t->probes.n = n_probes;
 		t->places.n = n_places;
 		e = resolve_again(t, file, err);
@@ -251,12 +251,12 @@ const struct cairn_trace_probe *cairn_trace_probe(const struct cairn_trace *t, u
 	return i < t->probes.n ? &t->probes.p[i]->pub : NULL;
 }
 
-uint32_t cairn_trace_n_places(const struct cairn_trace *t)
+uint32_t cairn_trace_n_sites(const struct cairn_trace *t)
 {
 	return (uint32_t)t->places.n;
 }
 
-const struct cairn_trace_place *cairn_trace_place(const struct cairn_trace *t, uint32_t i)
+const struct cairn_trace_site *cairn_trace_site(const struct cairn_trace *t, uint32_t i)
 {
 	return i < t->places.n ? &t->places.p[i]->pub : NULL;
 }

@@ -430,13 +430,13 @@ static int compile_place(struct cairn_trace *t, struct trace_probe *p, struct tr
 /* Where reaching a site is no call of its own: a part, or a call that was merged with another one's, which is a place. */
 static bool is_no_call(const struct cairn_site *site)
 {
-	return site->kind == CAIRN_SITE_PART || site->count_doubts & CAIRN_COUNT_MERGED;
+	return site->kind == CAIRN_SITE_PART || site->count_caveats & CAIRN_COUNT_MERGED;
 }
 
 /* Not from the debug information, which took over when a sidecar did not know something. */
-static bool is_from_pack(const struct trace_file *f)
+static bool is_from_sidecar(const struct trace_file *f)
 {
-	return f->pack && !f->pack_sites;
+	return f->sidecar && !f->sidecar_sites;
 }
 
 /*
@@ -447,14 +447,14 @@ static void check_code(const struct trace_probe *p, struct trace_place *place)
 {
 	struct trace_file *f = p->file;
 
-	if (is_from_pack(f) && !cairn_pack_is_bound(f->pack))
+	if (is_from_sidecar(f) && !cairn_sidecar_is_bound(f->sidecar))
 		place->pub.refused = "the sidecar is unbound: it was made of a debug file alone, and cannot be "
-				     "compared with the code here; make it with: cairn pack PROGRAM";
+				     "compared with the code here; make it with: cairn sidecar PROGRAM";
 	if (place->pub.refused)
 		return;
 	if (boundary_at(&f->walk, f->bin, f->mover, place->pub.at) == BOUNDARY_NO)
 		place->pub.refused = cairn_hazard_text(CAIRN_HAZARD_NOT_A_BOUNDARY);
-	else if (is_from_pack(f) && !cairn_pack_covers(f->pack, place->pub.at))
+	else if (is_from_sidecar(f) && !cairn_sidecar_covers(f->sidecar, place->pub.at))
 		place->pub.refused = "the sidecar is of another file: the code there differs";
 }
 
@@ -471,8 +471,8 @@ static void plan_place(const struct trace_probe *p, const struct cairn_site *sit
 		place->pub.refused = "its address is not in the file";
 	else if (site->hazard != CAIRN_HAZARD_NONE)
 		place->pub.refused = cairn_hazard_text(site->hazard);
-	else if (site->count_doubts & CAIRN_COUNT_NO_ENTRY && !best_effort)
-		place->pub.refused = cairn_count_doubt_text(CAIRN_COUNT_NO_ENTRY);
+	else if (site->count_caveats & CAIRN_COUNT_NO_ENTRY && !best_effort)
+		place->pub.refused = cairn_count_caveat_text(CAIRN_COUNT_NO_ENTRY);
 	if (elf_code_at(binary_main(p->file->bin), site->at, &code, &n_code))
 		place->pub.emulated = insn_uprobe(code, n_code).emulated;
 	else if (!place->pub.refused)
@@ -486,7 +486,7 @@ static bool may_move_off(const struct cairn_trace *t, const struct trace_place *
 
 	return site->has_off && site->hazard != CAIRN_HAZARD_NONE && site->hazard != CAIRN_HAZARD_NOT_A_BOUNDARY &&
 	       site->hazard != CAIRN_HAZARD_TRAP &&
-	       (t->opts.best_effort || !(site->count_doubts & CAIRN_COUNT_NO_ENTRY));
+	       (t->opts.best_effort || !(site->count_caveats & CAIRN_COUNT_NO_ENTRY));
 }
 
 static int move_place(struct cairn_trace *t, struct trace_probe *p, struct trace_place *place, struct cairn_err *err)

@@ -224,11 +224,11 @@ static int find_path(struct cairn_trace *t, const char *name, const char **ret,
 static int open_sidecar(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err)
 {
 	/* A sidecar tells what holds without that assumption. */
-	if (!t->opts.find_pack || t->opts.assume_unmodified)
+	if (!t->opts.find_sidecar || t->opts.assume_unmodified)
 		return 0;
-	int e = t->opts.find_pack(t->opts.find_pack_ctx, f->bin, &f->pack, err);
+	int e = t->opts.find_sidecar(t->opts.find_sidecar_ctx, f->bin, &f->sidecar, err);
 
-	return e < 0 || !f->pack ? e : cairn_pack_sites(f->pack, f->bin, &f->sites, err);
+	return e < 0 || !f->sidecar ? e : cairn_sidecar_sites(f->sidecar, f->bin, &f->sites, err);
 }
 
 static int open_debug_info(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err)
@@ -250,7 +250,7 @@ static int open_sites(struct cairn_trace *t, struct trace_file *f, struct cairn_
 int resolve_again(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err)
 {
 	/* Earlier probes go on using what the sidecar told them. */
-	f->pack_sites = f->sites;
+	f->sidecar_sites = f->sites;
 	f->sites = NULL;
 	return open_debug_info(t, f, err);
 }

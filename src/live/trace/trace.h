@@ -35,8 +35,8 @@ struct trace_file {
 	const char *shown; /* for people */
 	struct cairn_binary *bin;
 	struct cairn_sites *sites; /* NULL when the caller brought the functions */
-	struct cairn_pack *pack;   /* that answers for them; NULL: the debug information does */
-	struct cairn_sites *pack_sites; /* of earlier probes, when the debug information took over */
+	struct cairn_sidecar *sidecar;   /* that answers for them; NULL: the debug information does */
+	struct cairn_sites *sidecar_sites; /* of earlier probes, when the debug information took over */
 	int fd;                    /* open on the analysed file, whatever has its name now */
 	struct stat stat;          /* as it was then */
 	struct mover *mover;       /* made when first needed */
@@ -51,7 +51,7 @@ struct trace_constant {
 
 /* What the planner knows of a place beyond what it shows; parallel to the public array. */
 struct trace_place {
-	struct cairn_trace_place pub;
+	struct cairn_trace_site pub;
 	const struct trace_constant *constants;
 	bool attached;
 };

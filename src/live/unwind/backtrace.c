@@ -2,7 +2,7 @@
 /*
  * Walking one's own stack
  *
- * Most frames need three registers: pc, stack pointer, frame pointer. For those a rule fits a word (self_rule.h), and
+ * Most frames need three registers: pc, stack pointer, frame pointer. For those a rule fits a word (backtrace_rule.h), and
  * the word for an address that was seen before is in a cache:
  *
  *	pc 0x401234, sp 0x7ffc00, fp 0
@@ -26,12 +26,12 @@
  *	bit  29		the address is of an exact frame: those were not checked to be behind a call
  *	bits 30-63	the address, but for the bits of its index
  *
- * What does not fit, a frame of more than 16 KB for one, is looked up each time. An entry belongs to a slot (self_object.c), and counts in a
+ * What does not fit, a frame of more than 16 KB for one, is looked up each time. An entry belongs to a slot (backtrace_object.c), and counts in a
  * walk when that slot's object is still the one that is mapped.
  *
  * On a stack that was overwritten each return address is garbage. A frame is reported when its pc is in the code of a
  * loaded object, right behind a call, or where a signal trampoline says that something was interrupted; the trampoline's
- * registers must then have the code segment of user space. Reads are checked (self_memory.h), stack pointers only rise, the
+ * registers must then have the code segment of user space. Reads are checked (backtrace_memory.h), stack pointers only rise, the
  * number of frames is limited.
  */
 #include <cairn/backtrace.h>
@@ -59,7 +59,7 @@ enum {
 
 static bool is_cache_off;
 
-void self_cache_use(bool on)
+void backtrace_cache_use(bool on)
 {
 	__atomic_store_n(&is_cache_off, !on, __ATOMIC_RELAXED);
 }
@@ -75,14 +75,14 @@ static struct entry cache[N_ENTRIES] __attribute__((aligned(64)));
 struct walker {
 	struct cairn_addr *pcs;
 	size_t n, max;
-	struct cairn_self_walk *walk;
+	struct cairn_backtrace *walk;
 	bool is_exact;
 	bool has_all; /* regs has every register; else pc, sp and fp only */
 	struct cairn_regs regs;
-	struct self_memory memory;
+	struct backtrace_memory memory;
 	bool verified[SELF_N_SLOTS]; /* its object is the one that is mapped */
 	struct {
-		struct self_object object;
+		struct backtrace_object object;
 		int slot;
 	} objects[N_OBJECTS];
 	size_t n_objects; /* all that there were; the last N_OBJECTS of them are kept */
@@ -100,7 +100,7 @@ SELF_READS static uint64_t word_at(uint64_t at)
 static bool read_stack(void *ctx, struct cairn_addr at, void *ret, size_t n)
 {
 	struct walker *w = ctx;
-	if (!self_memory_has(&w->memory, at.v, n))
+	if (!backtrace_memory_has(&w->memory, at.v, n))
 		return false;
 	uint64_t value = word_at(at.v);
 	memcpy(ret, &value, n);
@@ -144,21 +144,21 @@ static inline uint32_t seen_slot(uint64_t seen)
 }
 
 /* 0 when there is no room for it. */
-static uint64_t seen_of(uint64_t pc, bool is_exact, uint32_t slot, self_word word)
+static uint64_t seen_of(uint64_t pc, bool is_exact, uint32_t slot, backtrace_word word)
 {
-	int64_t off = self_word_off(word), fp = -self_word_fp(word);
+	int64_t off = backtrace_word_off(word), fp = -backtrace_word_fp(word);
 	uint64_t ret = place_of(pc, is_exact) << SEEN_PLACE | (uint64_t)slot << SEEN_SLOT;
 	if (pc >> ADDRESS_BITS)
 		return 0;
-	if (self_word_kind(word) == SELF_OUTERMOST)
+	if (backtrace_word_kind(word) == SELF_OUTERMOST)
 		return ret | SEEN_OUTERMOST;
-	if (self_word_kind(word) != SELF_SIMPLE || off <= 0 || off % WORD || off / WORD > SEEN_OFF_MAX || fp % WORD ||
+	if (backtrace_word_kind(word) != SELF_SIMPLE || off <= 0 || off % WORD || off / WORD > SEEN_OFF_MAX || fp % WORD ||
 	    fp / WORD > SEEN_FP_MAX || fp > off)
 		return 0;
 	return ret | (word & SELF_FROM_FP ? SEEN_FROM_FP : 0) | (uint64_t)(off / WORD) << SEEN_OFF | (uint64_t)(fp / WORD);
 }
 
-static void put_entry(uint64_t pc, bool is_exact, uint32_t slot, self_word word)
+static void put_entry(uint64_t pc, bool is_exact, uint32_t slot, backtrace_word word)
 {
 	uint64_t seen = seen_of(pc, is_exact, slot, word);
 	if (seen)
@@ -186,7 +186,7 @@ static inline struct entry *next_entry(struct entry *e, uint64_t pc)
 static bool begins_on_stack(struct walker *w)
 {
 	uint64_t sp = w->regs.r[RSP];
-	return sp % WORD == 0 && self_memory_has(&w->memory, sp, WORD) && sp >= w->memory.lo && sp < w->memory.hi;
+	return sp % WORD == 0 && backtrace_memory_has(&w->memory, sp, WORD) && sp >= w->memory.lo && sp < w->memory.hi;
 }
 
 /* @n in words; no small number where it is negative, or not of whole words. */
@@ -245,7 +245,7 @@ SELF_READS static void walk_seen(struct walker *w)
 /* ---- finding a rule ---- */
 
 /* NULL when no object is there. */
-static const struct self_object *find_object(struct walker *w, uint64_t at, int *ret_slot)
+static const struct backtrace_object *find_object(struct walker *w, uint64_t at, int *ret_slot)
 {
 	size_t n = w->n_objects < N_OBJECTS ? w->n_objects : N_OBJECTS;
 	for (size_t i = 0; i < n; i++)
@@ -253,13 +253,13 @@ static const struct self_object *find_object(struct walker *w, uint64_t at, int 
 			*ret_slot = w->objects[i].slot;
 			return &w->objects[i].object;
 		}
-	struct self_object *o = &w->objects[w->n_objects % N_OBJECTS].object;
-	if (!self_object_at(at, o)) {
+	struct backtrace_object *o = &w->objects[w->n_objects % N_OBJECTS].object;
+	if (!backtrace_object_at(at, o)) {
 		/* The place may have been another's. */
 		o->lo = o->hi = 0;
 		return NULL;
 	}
-	int slot = self_slot_of(o);
+	int slot = backtrace_slot_of(o);
 	w->objects[w->n_objects++ % N_OBJECTS].slot = slot;
 	if (slot >= 0)
 		w->verified[slot] = true;
@@ -279,10 +279,10 @@ static bool has_room(void)
 }
 
 /* The rule at @at, and the word that it fits in; NULL when too little stack is left. */
-static const struct cairn_unwind_rule *find_rule(struct walker *w, const struct self_object *o, int slot, uint64_t at,
-						 self_word *ret)
+static const struct cairn_unwind_rule *find_rule(struct walker *w, const struct backtrace_object *o, int slot, uint64_t at,
+						 backtrace_word *ret)
 {
-	const struct self_table *table = slot < 0 ? NULL : self_slot_table((unsigned int)slot);
+	const struct backtrace_table *table = slot < 0 ? NULL : backtrace_slot_table((unsigned int)slot);
 	if (table) {
 		const struct cairn_unwind_rule *rule =
 			unwind_table_find(&table->rows, (struct cairn_vaddr){at - o->bias});
@@ -295,7 +295,7 @@ static const struct cairn_unwind_rule *find_rule(struct walker *w, const struct 
 	if (o->eh.hdr)
 		eh_memory_rule(&o->eh, at, &w->made);
 	const struct cairn_unwind_rule *rule = (const struct cairn_unwind_rule *)w->made.words;
-	*ret = self_word_of(rule);
+	*ret = backtrace_word_of(rule);
 	return rule;
 }
 
@@ -320,15 +320,15 @@ static bool push(struct walker *w)
 static bool is_signal_frame(struct walker *w)
 {
 	uint64_t at = w->regs.r[RSP] + offsetof(ucontext_t, uc_mcontext.gregs[REG_CSGSFS]);
-	return self_memory_has(&w->memory, at, WORD) && (word_at(at) & 0xffff) == USER_CS;
+	return backtrace_memory_has(&w->memory, at, WORD) && (word_at(at) & 0xffff) == USER_CS;
 }
 
-static bool is_frame(struct walker *w, const struct self_object *o, const struct cairn_unwind_rule *rule)
+static bool is_frame(struct walker *w, const struct backtrace_object *o, const struct cairn_unwind_rule *rule)
 {
 	uint64_t pc = w->regs.pc.v;
 	if (rule->cfa && rule->flags & CAIRN_UNWIND_SIGNAL)
 		return is_signal_frame(w);
-	return w->is_exact ? pc >= o->text_lo && pc < o->text_hi : self_object_calls(o, pc);
+	return w->is_exact ? pc >= o->text_lo && pc < o->text_hi : backtrace_object_calls(o, pc);
 }
 
 enum step_result { STEP_DONE, STEP_END, STEP_AGAIN };
@@ -336,7 +336,7 @@ enum step_result { STEP_DONE, STEP_END, STEP_AGAIN };
 /* The frame that comes next. */
 static void note_exact(struct walker *w)
 {
-	struct cairn_self_walk *walk = w->walk;
+	struct cairn_backtrace *walk = w->walk;
 	if (walk->n_exact < sizeof(walk->exact) / sizeof(walk->exact[0]))
 		walk->exact[walk->n_exact++] = (uint32_t)w->n;
 }
@@ -347,15 +347,15 @@ static enum step_result end(struct walker *w, enum cairn_walk_end why)
 	return STEP_END;
 }
 
-static enum step_result step_simple(struct walker *w, self_word word)
+static enum step_result step_simple(struct walker *w, backtrace_word word)
 {
 	uint64_t *r = w->regs.r;
-	uint64_t cfa = r[word & SELF_FROM_FP ? RBP : RSP] + (uint64_t)self_word_off(word);
-	uint64_t saved = cfa + (uint64_t)self_word_fp(word);
+	uint64_t cfa = r[word & SELF_FROM_FP ? RBP : RSP] + (uint64_t)backtrace_word_off(word);
+	uint64_t saved = cfa + (uint64_t)backtrace_word_fp(word);
 	if (cfa <= r[RSP] || cfa % WORD)
 		return end(w, CAIRN_WALK_LOOP);
-	if (!self_memory_has(&w->memory, cfa - WORD, WORD) ||
-	    (saved != cfa && !self_memory_has(&w->memory, saved, WORD)))
+	if (!backtrace_memory_has(&w->memory, cfa - WORD, WORD) ||
+	    (saved != cfa && !backtrace_memory_has(&w->memory, saved, WORD)))
 		return end(w, CAIRN_WALK_UNREADABLE);
 	w->regs.pc.v = word_at(cfa - WORD);
 	if (saved != cfa)
@@ -402,7 +402,7 @@ static bool verify_seen(struct walker *w)
 {
 	uint64_t seen = seen_here(w);
 	uint32_t slot = seen_slot(seen);
-	if (!seen || w->verified[slot] || !self_slot_holds(slot, w->regs.pc.v - !w->is_exact))
+	if (!seen || w->verified[slot] || !backtrace_slot_holds(slot, w->regs.pc.v - !w->is_exact))
 		return false;
 	w->verified[slot] = true;
 	return true;
@@ -417,12 +417,12 @@ static enum step_result refuse(struct walker *w, enum cairn_walk_end why)
 static enum step_result walk_new(struct walker *w)
 {
 	uint64_t pc = w->regs.pc.v, at = pc - !w->is_exact;
-	self_word word;
+	backtrace_word word;
 	int slot = -1;
 	/* A return address of 0 is how some programs mark the outermost frame, without a rule that says so. */
 	if (!pc && !w->is_exact)
 		return end(w, CAIRN_WALK_OUTERMOST);
-	const struct self_object *o = find_object(w, at, &slot);
+	const struct backtrace_object *o = find_object(w, at, &slot);
 	if (!o)
 		return refuse(w, CAIRN_WALK_NO_FILE);
 	const struct cairn_unwind_rule *rule = find_rule(w, o, slot, at, &word);
@@ -434,7 +434,7 @@ static enum step_result walk_new(struct walker *w)
 		return STEP_END;
 	if (slot >= 0 && word != SELF_NONE)
 		put_entry(pc, w->is_exact, (uint32_t)slot, word);
-	return self_word_kind(word) == SELF_SIMPLE && !w->has_all ? step_simple(w, word) : step(w, rule);
+	return backtrace_word_kind(word) == SELF_SIMPLE && !w->has_all ? step_simple(w, word) : step(w, rule);
 }
 
 /* The outermost frame of most walks was seen before, too. */
@@ -476,11 +476,11 @@ static void begin(struct walker *w, const struct cairn_regs *regs, bool is_exact
 	}
 	memset(w->verified, 0, sizeof(w->verified));
 	w->n_objects = 0;
-	self_memory_begin(&w->memory);
-	*w->walk = (struct cairn_self_walk){.n_exact = is_exact};
+	backtrace_memory_begin(&w->memory);
+	*w->walk = (struct cairn_backtrace){.n_exact = is_exact};
 }
 
-/* One step that leaves no frame: from inside of cairn_self_walk() to its caller. */
+/* One step that leaves no frame: from inside of cairn_backtrace() to its caller. */
 static bool leave(struct walker *w)
 {
 	struct cairn_addr *pcs = w->pcs, own;
@@ -500,7 +500,7 @@ static bool leave(struct walker *w)
  * a context, all the same; else @all are of a place in the function that they have to leave first.
  */
 static size_t run(const struct cairn_regs *regs, const struct cairn_regs *all, bool is_exact,
-		  struct cairn_addr *ret_pcs, size_t max, struct cairn_self_walk *ret_walk)
+		  struct cairn_addr *ret_pcs, size_t max, struct cairn_backtrace *ret_walk)
 {
 	/* Not cleared as a whole: that would take longer than many a walk. */
 	struct walker w;
@@ -538,7 +538,7 @@ static size_t run(const struct cairn_regs *regs, const struct cairn_regs *all, b
 			 :                                                                                     \
 			 : "rax")
 
-size_t cairn_self_walk(struct cairn_addr *ret_pcs, size_t max, struct cairn_self_walk *ret_walk)
+size_t cairn_backtrace(struct cairn_addr *ret_pcs, size_t max, struct cairn_backtrace *ret_walk)
 {
 	/* This function keeps a frame pointer, since it asks for it; what it was called with is behind. */
 	const uint64_t *frame = __builtin_frame_address(0);
@@ -551,8 +551,8 @@ size_t cairn_self_walk(struct cairn_addr *ret_pcs, size_t max, struct cairn_self
 	return run(&caller, &here, false, ret_pcs, max, ret_walk);
 }
 
-size_t cairn_self_walk_context(const void *ucontext, struct cairn_addr *ret_pcs, size_t max,
-			       struct cairn_self_walk *ret_walk)
+size_t cairn_backtrace_context(const void *ucontext, struct cairn_addr *ret_pcs, size_t max,
+			       struct cairn_backtrace *ret_walk)
 {
 	/* DWARF's numbers 0 to 15, and where the kernel has them. */
 	static const uint8_t gregs[N_REGS] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
@@ -568,16 +568,16 @@ size_t cairn_self_walk_context(const void *ucontext, struct cairn_addr *ret_pcs,
 
 #else
 
-size_t cairn_self_walk(struct cairn_addr *ret_pcs, size_t max, struct cairn_self_walk *ret_walk)
+size_t cairn_backtrace(struct cairn_addr *ret_pcs, size_t max, struct cairn_backtrace *ret_walk)
 {
-	*ret_walk = (struct cairn_self_walk){.end = CAIRN_WALK_NO_FILE};
+	*ret_walk = (struct cairn_backtrace){.end = CAIRN_WALK_NO_FILE};
 	return 0;
 }
 
-size_t cairn_self_walk_context(const void *ucontext, struct cairn_addr *ret_pcs, size_t max,
-			       struct cairn_self_walk *ret_walk)
+size_t cairn_backtrace_context(const void *ucontext, struct cairn_addr *ret_pcs, size_t max,
+			       struct cairn_backtrace *ret_walk)
 {
-	return cairn_self_walk(ret_pcs, max, ret_walk);
+	return cairn_backtrace(ret_pcs, max, ret_walk);
 }
 
 #endif

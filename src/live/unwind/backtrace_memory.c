@@ -57,17 +57,17 @@ static uint64_t where_stack_begins(void)
 	return is_main ? (uint64_t)(uintptr_t)__libc_stack_end : (uint64_t)(uintptr_t)__builtin_thread_pointer();
 }
 
-void self_memory_begin(struct self_memory *m)
+void backtrace_memory_begin(struct backtrace_memory *m)
 {
 	if (!own.hi) {
 		own.lo = where_stack_begins();
 		own.hi = own.lo;
 	}
-	*m = (struct self_memory){.lo = own.lo, .hi = own.hi};
+	*m = (struct backtrace_memory){.lo = own.lo, .hi = own.hi};
 }
 
 /* The thread's stack down to @at, when all of it is there. */
-static bool extend_stack(struct self_memory *m, uint64_t at)
+static bool extend_stack(struct backtrace_memory *m, uint64_t at)
 {
 	if (at >= m->lo || m->hi - at > stack_max || !is_page_readable(at))
 		return false;
@@ -84,7 +84,7 @@ static bool extend_stack(struct self_memory *m, uint64_t at)
 }
 
 /* The other range, made longer by the page of @at, or begun there. */
-static bool extend_other(struct self_memory *m, uint64_t at)
+static bool extend_other(struct backtrace_memory *m, uint64_t at)
 {
 	uint64_t page = at & ~(uint64_t)(PAGE - 1);
 	if (page + PAGE < page || !is_page_readable(page))
@@ -94,18 +94,18 @@ static bool extend_other(struct self_memory *m, uint64_t at)
 	else if (m->other_lo == page + PAGE)
 		m->other_lo = page;
 	else
-		*m = (struct self_memory){.lo = m->lo, .hi = m->hi, .other_lo = page, .other_hi = page + PAGE};
+		*m = (struct backtrace_memory){.lo = m->lo, .hi = m->hi, .other_lo = page, .other_hi = page + PAGE};
 	return true;
 }
 
-static bool has_byte(struct self_memory *m, uint64_t at)
+static bool has_byte(struct backtrace_memory *m, uint64_t at)
 {
 	if ((at >= m->lo && at < m->hi) || (at >= m->other_lo && at < m->other_hi))
 		return true;
 	return extend_stack(m, at) || extend_other(m, at);
 }
 
-bool self_memory_has(struct self_memory *m, uint64_t at, uint64_t n)
+bool backtrace_memory_has(struct backtrace_memory *m, uint64_t at, uint64_t n)
 {
 	uint64_t last;
 	if (__builtin_add_overflow(at, n - 1, &last))

@@ -39,38 +39,38 @@
 
 #include "insn/call.h"
 
-enum self_slot_state { SLOT_FREE, SLOT_BUSY, SLOT_READY };
+enum backtrace_slot_state { SLOT_FREE, SLOT_BUSY, SLOT_READY };
 
 enum {
 	PAGE = 4096,
 	MAX_PHDRS = 64, /* the largest seen has 15 */
 };
 
-static struct self_slot slots[SELF_N_SLOTS];
+static struct backtrace_slot slots[SELF_N_SLOTS];
 
 /* Bound when this object is loaded: the resolver of lazy binding is not for handlers. */
 extern int _dl_find_object(void *address, struct dl_find_object *ret) __attribute__((noplt));
 
-struct self_slot *self_slot_at(unsigned int slot)
+struct backtrace_slot *backtrace_slot_at(unsigned int slot)
 {
 	return &slots[slot];
 }
 
 /* ---- what is in an object ---- */
 
-static bool holds(const struct self_object *o, uint64_t at)
+static bool holds(const struct backtrace_object *o, uint64_t at)
 {
 	return at >= o->lo && at < o->hi;
 }
 
-static bool is_permanent(const struct self_object *o)
+static bool is_permanent(const struct backtrace_object *o)
 {
 	return holds(o, getauxval(AT_PHDR)) || holds(o, getauxval(AT_BASE)) || holds(o, getauxval(AT_SYSINFO_EHDR)) ||
 	       holds(o, (uint64_t)(uintptr_t)gnu_get_libc_version()) || holds(o, (uint64_t)(uintptr_t)slots);
 }
 
 /* The build-id among the notes [note, note + size), all of them in the object's first page. */
-static void find_build_id(struct self_object *o, const uint8_t *note, uint64_t size)
+static void find_build_id(struct backtrace_object *o, const uint8_t *note, uint64_t size)
 {
 	while (size >= sizeof(Elf64_Nhdr)) {
 		const Elf64_Nhdr *n = (const Elf64_Nhdr *)note;
@@ -89,7 +89,7 @@ static void find_build_id(struct self_object *o, const uint8_t *note, uint64_t s
 	}
 }
 
-static void read_phdr(struct self_object *o, const Elf64_Phdr *p)
+static void read_phdr(struct backtrace_object *o, const Elf64_Phdr *p)
 {
 	uint64_t lo = o->bias + p->p_vaddr, hi = lo + p->p_memsz, hdr = (uint64_t)(uintptr_t)o->eh.hdr;
 	bool is_inside = lo >= o->lo && hi <= o->hi && lo <= hi;
@@ -111,7 +111,7 @@ static void read_phdr(struct self_object *o, const Elf64_Phdr *p)
  * The loader knows it, too, but its struct link_map is freed when the object is unloaded: an address of an overwritten stack may be in one
  * that another thread unloads.
  */
-static void find_bias(struct self_object *o, const Elf64_Phdr *p, unsigned int n)
+static void find_bias(struct backtrace_object *o, const Elf64_Phdr *p, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++)
 		if (p[i].p_type == PT_LOAD) {
@@ -121,7 +121,7 @@ static void find_bias(struct self_object *o, const Elf64_Phdr *p, unsigned int n
 }
 
 /* The headers must be in the first page, as they are wherever the first segment begins with the file. */
-static void read_headers(struct self_object *o)
+static void read_headers(struct backtrace_object *o)
 {
 	const Elf64_Ehdr *e = (const Elf64_Ehdr *)(uintptr_t)o->lo;
 	if (o->hi - o->lo < PAGE || memcmp(e->e_ident, ELFMAG, SELFMAG) != 0 || e->e_phentsize != sizeof(Elf64_Phdr) ||
@@ -134,12 +134,12 @@ static void read_headers(struct self_object *o)
 		read_phdr(o, &p[i]);
 }
 
-bool self_object_at(uint64_t at, struct self_object *ret)
+bool backtrace_object_at(uint64_t at, struct backtrace_object *ret)
 {
 	struct dl_find_object found;
 	if (_dl_find_object((void *)(uintptr_t)at, &found) != 0)
 		return false;
-	*ret = (struct self_object){.lo = (uint64_t)(uintptr_t)found.dlfo_map_start,
+	*ret = (struct backtrace_object){.lo = (uint64_t)(uintptr_t)found.dlfo_map_start,
 				    .hi = (uint64_t)(uintptr_t)found.dlfo_map_end,
 				    .eh = {.hdr = found.dlfo_eh_frame, .machine = EM_X86_64}};
 	read_headers(ret);
@@ -151,18 +151,18 @@ bool self_object_at(uint64_t at, struct self_object *ret)
 
 /* ---- slots ---- */
 
-static bool is_same(const struct self_slot *s, uint64_t lo, uint64_t hi, const void *hdr)
+static bool is_same(const struct backtrace_slot *s, uint64_t lo, uint64_t hi, const void *hdr)
 {
-	const struct self_object *o = &s->object;
+	const struct backtrace_object *o = &s->object;
 	if (o->lo != lo || o->hi != hi || (const void *)o->eh.hdr != hdr)
 		return false;
 	return o->is_permanent || memcmp(o->build_id, s->build_id, o->build_id_size) == 0;
 }
 
-bool self_slot_holds(unsigned int slot, uint64_t at)
+bool backtrace_slot_holds(unsigned int slot, uint64_t at)
 {
 	struct dl_find_object found;
-	const struct self_slot *s = &slots[slot];
+	const struct backtrace_slot *s = &slots[slot];
 	if (s->object.is_permanent)
 		return true;
 	return _dl_find_object((void *)(uintptr_t)at, &found) == 0 &&
@@ -170,7 +170,7 @@ bool self_slot_holds(unsigned int slot, uint64_t at)
 		       found.dlfo_eh_frame);
 }
 
-static bool take(struct self_slot *s, const struct self_object *o)
+static bool take(struct backtrace_slot *s, const struct backtrace_object *o)
 {
 	uint32_t free = SLOT_FREE;
 	if (!__atomic_compare_exchange_n(&s->state, &free, SLOT_BUSY, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
@@ -182,13 +182,13 @@ static bool take(struct self_slot *s, const struct self_object *o)
 	return true;
 }
 
-int self_slot_of(const struct self_object *o)
+int backtrace_slot_of(const struct backtrace_object *o)
 {
 	if (!o->eh.hdr || (!o->is_permanent && !o->build_id))
 		return -1;
 	unsigned int at = (unsigned int)((o->lo / PAGE * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
 	for (unsigned int i = 0; i < SELF_N_SLOTS; i++) {
-		struct self_slot *s = &slots[(at + i) % SELF_N_SLOTS];
+		struct backtrace_slot *s = &slots[(at + i) % SELF_N_SLOTS];
 		uint32_t state = __atomic_load_n(&s->state, __ATOMIC_ACQUIRE);
 		if ((state == SLOT_FREE && take(s, o)) ||
 		    (state == SLOT_READY && is_same(s, o->lo, o->hi, o->eh.hdr)))
@@ -197,7 +197,7 @@ int self_slot_of(const struct self_object *o)
 	return -1;
 }
 
-bool self_object_calls(const struct self_object *o, uint64_t pc)
+bool backtrace_object_calls(const struct backtrace_object *o, uint64_t pc)
 {
 	return pc >= o->text_lo + INSN_CALL_LONGEST && pc <= o->text_hi &&
 	       insn_ends_with_call((const uint8_t *)(uintptr_t)pc);

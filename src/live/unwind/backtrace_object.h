@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Loaded objects as the self walk knows them; the essay is in self_object.c. Within this module only. */
+/* Loaded objects as the self walk knows them; the essay is in backtrace_object.c. Within this module only. */
 #ifndef UNWIND_BACKTRACE_OBJECT_H
 #define UNWIND_BACKTRACE_OBJECT_H
 
@@ -9,7 +9,7 @@
 #include "cfi/table.h"
 
 /* Where a mapped object has what, by run-time address. */
-struct self_object {
+struct backtrace_object {
 	uint64_t lo, hi;	   /* all of it */
 	uint64_t text_lo, text_hi; /* its code; empty when that cannot be read */
 	uint64_t bias;		   /* run-time minus link-time addresses */
@@ -21,43 +21,43 @@ struct self_object {
 
 enum { SELF_BUILD_ID_MAX = 32, SELF_N_SLOTS = 512 };
 
-/* What one step needs for nearly all code, in a word; 0 where it takes more than that. See self_rule.h. */
-typedef uint64_t self_word;
+/* What one step needs for nearly all code, in a word; 0 where it takes more than that. See backtrace_rule.h. */
+typedef uint64_t backtrace_word;
 
 /* The rows of an object. Once made it stays. */
-struct self_table {
+struct backtrace_table {
 	struct unwind_table rows;
-	self_word words[]; /* by the number of a rule */
+	backtrace_word words[]; /* by the number of a rule */
 };
 
 /* An object that was seen. Once filled it stays as it is, but for the table. */
-struct self_slot {
-	uint32_t state; /* atomic: enum self_slot_state */
-	struct self_object object;
+struct backtrace_slot {
+	uint32_t state; /* atomic: enum backtrace_slot_state */
+	struct backtrace_object object;
 	uint8_t build_id[SELF_BUILD_ID_MAX]; /* what it was when the slot was filled */
-	const struct self_table *table;	     /* atomic; NULL: not prepared */
+	const struct backtrace_table *table;	     /* atomic; NULL: not prepared */
 };
 
 /* Whether walks read the cache of addresses seen before; for measuring what the rest costs. */
-void self_cache_use(bool on);
+void backtrace_cache_use(bool on);
 
 /* The object whose mapping holds @at; false when none does. Signals: safe. */
-bool self_object_at(uint64_t at, struct self_object *ret);
+bool backtrace_object_at(uint64_t at, struct backtrace_object *ret);
 
 /* The slot of an object, a new one when it has none; -1 when it must not have one, or all are taken. Signals: safe. */
-int self_slot_of(const struct self_object *object);
+int backtrace_slot_of(const struct backtrace_object *object);
 
 /* Whether the object that is at @at now, where the slot's once was, is that of the slot. Signals: safe. */
-bool self_slot_holds(unsigned int slot, uint64_t at);
+bool backtrace_slot_holds(unsigned int slot, uint64_t at);
 
-struct self_slot *self_slot_at(unsigned int slot);
+struct backtrace_slot *backtrace_slot_at(unsigned int slot);
 
-static inline const struct self_table *self_slot_table(unsigned int slot)
+static inline const struct backtrace_table *backtrace_slot_table(unsigned int slot)
 {
-	return __atomic_load_n(&self_slot_at(slot)->table, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&backtrace_slot_at(slot)->table, __ATOMIC_ACQUIRE);
 }
 
 /* Whether @pc, in the object's code, is behind a call instruction. Signals: safe. */
-bool self_object_calls(const struct self_object *object, uint64_t pc);
+bool backtrace_object_calls(const struct backtrace_object *object, uint64_t pc);
 
 #endif

@@ -41,8 +41,8 @@ struct loaded_list {
 
 static int add_object(struct loaded_list *list, uint64_t at)
 {
-	struct self_object object;
-	int slot = self_object_at(at, &object) ? self_slot_of(&object) : -1;
+	struct backtrace_object object;
+	int slot = backtrace_object_at(at, &object) ? backtrace_slot_of(&object) : -1;
 	if (slot < 0)
 		return 0;
 	return VEC_ADD(&list->v, ((struct loaded){at, (unsigned int)slot})) ? 0 : -ENOMEM;
@@ -58,25 +58,25 @@ static int see_object(struct dl_phdr_info *info, size_t size, void *ctx)
 	return 0;
 }
 
-static struct self_table *table_of(const struct unwind_table *rows)
+static struct backtrace_table *table_of(const struct unwind_table *rows)
 {
 	uint32_t last = 0;
 	for (uint32_t i = 0; i < rows->n_rows; i++)
 		last = unwind_table_rule(rows, i) > last ? unwind_table_rule(rows, i) : last;
-	struct self_table *t = calloc(1, sizeof(*t) + (last + UINT64_C(1)) * sizeof(t->words[0]));
+	struct backtrace_table *t = calloc(1, sizeof(*t) + (last + UINT64_C(1)) * sizeof(t->words[0]));
 	if (!t)
 		return NULL;
 	t->rows = *rows;
 	for (uint32_t i = 0; i < rows->n_rows; i++) {
 		uint32_t rule = unwind_table_rule(rows, i);
 		if (!t->words[rule])
-			t->words[rule] = self_word_of((const struct cairn_unwind_rule *)(rows->rules + rule));
+			t->words[rule] = backtrace_word_of((const struct cairn_unwind_rule *)(rows->rules + rule));
 	}
 	return t;
 }
 
 /* The file may have been replaced since it was loaded. */
-static bool is_file_of(const struct code_image *image, const struct self_slot *slot)
+static bool is_file_of(const struct code_image *image, const struct backtrace_slot *slot)
 {
 	size_t n;
 	const uint8_t *id = elf_build_id(binary_main(image->bin), &n);
@@ -86,17 +86,17 @@ static bool is_file_of(const struct code_image *image, const struct self_slot *s
 /* Returns 1 when the object has a table, 0 when it gets none, -ENOMEM. */
 static int prepare_object(struct code_space *space, const struct loaded *object, struct cairn_err *err)
 {
-	struct self_slot *slot = self_slot_at(object->slot);
+	struct backtrace_slot *slot = backtrace_slot_at(object->slot);
 	const struct code_image *image;
 	struct cairn_vaddr vaddr;
-	if (self_slot_table(object->slot))
+	if (backtrace_slot_table(object->slot))
 		return 1;
 	int rc = code_space_find(space, (struct cairn_addr){object->at}, &image, &vaddr, err);
 	if (rc < 0)
 		return rc;
 	if (!image || !image->bin || !image->table.n_rows || vaddr.v != object->at - slot->object.bias || !is_file_of(image, slot))
 		return 0;
-	struct self_table *table = table_of(&image->table);
+	struct backtrace_table *table = table_of(&image->table);
 	if (!table)
 		return err_nomem(err, "an unwind table");
 	__atomic_store_n(&slot->table, table, __ATOMIC_RELEASE);
@@ -117,7 +117,7 @@ static int prepare(struct loaded_list *objects, struct cairn_err *err)
 	return rc < 0 ? rc : n;
 }
 
-int cairn_self_prepare(struct cairn_err *err)
+int cairn_backtrace_prepare(struct cairn_err *err)
 {
 	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 	struct loaded_list objects = {0};
@@ -130,7 +130,7 @@ int cairn_self_prepare(struct cairn_err *err)
 
 #else
 
-int cairn_self_prepare(struct cairn_err *err)
+int cairn_backtrace_prepare(struct cairn_err *err)
 {
 	return err_set(err, -EOPNOTSUPP, "a program's own stack can be walked on x86-64 with glibc 2.35 or later");
 }

@@ -22,7 +22,7 @@ static bool find_fp(const struct cairn_unwind_rule *rule, int32_t *ret)
 	return true;
 }
 
-self_word self_word_of(const struct cairn_unwind_rule *rule)
+backtrace_word backtrace_word_of(const struct cairn_unwind_rule *rule)
 {
 	int32_t fp;
 	if (rule->flags & CAIRN_UNWIND_OUTERMOST)

@@ -2,7 +2,7 @@
 /*
  * A rule in a word, for walks that follow pc, stack pointer and frame pointer only
  *
- *	bits 0-7	enum self_kind
+ *	bits 0-7	enum backtrace_kind
  *	bit  8		the CFA starts from rbp; else from rsp
  *	bits 16-31	where the caller's rbp is saved, from the CFA, in bytes; 0: it was not changed
  *	bits 32-63	CFA minus the register it starts from
@@ -15,24 +15,24 @@
 
 #include "unwind/backtrace_object.h"
 
-enum self_kind { SELF_NONE, SELF_SIMPLE, SELF_OUTERMOST, SELF_IN_TABLE };
+enum backtrace_kind { SELF_NONE, SELF_SIMPLE, SELF_OUTERMOST, SELF_IN_TABLE };
 
 enum { SELF_FROM_FP = 1 << 8 };
 
 /* SELF_NONE when it takes more than a word. */
-self_word self_word_of(const struct cairn_unwind_rule *rule);
+backtrace_word backtrace_word_of(const struct cairn_unwind_rule *rule);
 
-static inline enum self_kind self_word_kind(self_word word)
+static inline enum backtrace_kind backtrace_word_kind(backtrace_word word)
 {
-	return (enum self_kind)(word & 0xff);
+	return (enum backtrace_kind)(word & 0xff);
 }
 
-static inline int64_t self_word_off(self_word word)
+static inline int64_t backtrace_word_off(backtrace_word word)
 {
 	return (int64_t)word >> 32;
 }
 
-static inline int64_t self_word_fp(self_word word)
+static inline int64_t backtrace_word_fp(backtrace_word word)
 {
 	return (int16_t)(word >> 16);
 }

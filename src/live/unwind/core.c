@@ -59,8 +59,8 @@ static int open_runtime(struct cairn_stacks *stacks, struct cairn_err *err)
 	if (rc == 0)
 		rc = code_runtime_prepare(stacks->runtime, stacks->space, err);
 	if (rc == 0)
-		rc = code_runtime_mark(stacks->runtime, err);
-	return rc < 0 ? rc : code_runtime_settle(stacks->runtime, err);
+		rc = code_runtime_freeze(stacks->runtime, err);
+	return rc < 0 ? rc : code_runtime_resolve(stacks->runtime, err);
 }
 
 static void tell_what_is_missing(struct cairn_stacks *stacks)
@@ -75,7 +75,7 @@ static void tell_what_is_missing(struct cairn_stacks *stacks)
 		memcpy(stacks->note, core->note, sizeof(stacks->note));
 }
 
-int cairn_stacks_of_core(const char *path, const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,
+int cairn_stacks_open_core(const char *path, const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,
 			 struct cairn_err *err)
 {
 	struct cairn_stacks *stacks;
@@ -89,7 +89,7 @@ int cairn_stacks_of_core(const char *path, const struct cairn_stacks_opts *opts,
 	if (rc == 0)
 		rc = code_space_open_core(&stacks->search, &stacks->space, err);
 	if (rc == 0) {
-		code_space_use_packs(stacks->space, &stacks->packs);
+		code_space_use_sidecars(stacks->space, &stacks->sidecars);
 		rc = open_runtime(stacks, err);
 	}
 	if (rc == 0)

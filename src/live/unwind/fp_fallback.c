@@ -140,11 +140,11 @@ static bool step(const struct assume *a, enum frame_state state, struct cairn_re
 	       CAIRN_STEP_OK;
 }
 
-bool assume_caller(const struct assume *a, bool is_exact, struct cairn_regs *regs, const char **ret_why)
+bool fp_fallback_caller(const struct assume *a, bool is_exact, struct cairn_regs *regs, const char **ret_why)
 {
 	struct cairn_regs caller = *regs;
 	if (a->machine == EM_AARCH64)
-		return assume_caller_arm(a, is_exact, regs, ret_why);
+		return fp_fallback_caller_arm(a, is_exact, regs, ret_why);
 	if (a->machine != EM_X86_64 || (~regs->known & (1 << RSP | 1 << RBP))) {
 		*ret_why = "its frame pointer is not known";
 		return false;

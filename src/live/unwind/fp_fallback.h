@@ -17,17 +17,17 @@ struct assume {
 };
 
 /*
- * assume_caller - from a frame to its caller by what code that keeps frame pointers does
+ * fp_fallback_caller - from a frame to its caller by what code that keeps frame pointers does
  *
  * @is_exact  the frame's pc is an instruction that is about to run: it may be before, or behind, the life of the frame
  * @regs      the frame's, replaced by the caller's
  * @ret_why   what is assumed, or why there is no caller; static words
  * Returns whether the caller is as a caller must be. Threads: any.
  */
-bool assume_caller(const struct assume *a, bool is_exact, struct cairn_regs *regs, const char **ret_why);
+bool fp_fallback_caller(const struct assume *a, bool is_exact, struct cairn_regs *regs, const char **ret_why);
 
 /* The same of AArch64, whose callers' stack pointer is not known afterwards; and whether x29 says that there is no caller: it is 0. */
-bool assume_caller_arm(const struct assume *a, bool is_exact, struct cairn_regs *regs, const char **ret_why);
-bool assume_outermost_arm(bool is_exact, const struct cairn_regs *regs);
+bool fp_fallback_caller_arm(const struct assume *a, bool is_exact, struct cairn_regs *regs, const char **ret_why);
+bool fp_fallback_outermost_arm(bool is_exact, const struct cairn_regs *regs);
 
 #endif

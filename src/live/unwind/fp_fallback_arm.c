@@ -157,7 +157,7 @@ static const char *leave_without_frame(const struct assume *a, struct cairn_regs
 	return is_after_call(a, caller->pc.v) ? NULL : "what is in x30 is no return address";
 }
 
-bool assume_caller_arm(const struct assume *a, bool is_exact, struct cairn_regs *regs, const char **ret_why)
+bool fp_fallback_caller_arm(const struct assume *a, bool is_exact, struct cairn_regs *regs, const char **ret_why)
 {
 	struct cairn_regs caller = *regs;
 	enum arm_state state = is_exact ? state_at(a, regs) : ARM_FRAME;
@@ -173,7 +173,7 @@ bool assume_caller_arm(const struct assume *a, bool is_exact, struct cairn_regs 
 	return !why;
 }
 
-bool assume_outermost_arm(bool is_exact, const struct cairn_regs *regs)
+bool fp_fallback_outermost_arm(bool is_exact, const struct cairn_regs *regs)
 {
 	return !is_exact && regs->known & UINT32_C(1) << FP && !regs->r[FP];
 }

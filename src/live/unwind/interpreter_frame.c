@@ -66,12 +66,12 @@ static bool has_frame_at_entry(const struct cairn_unwind_rule *rule)
 	       rule->off <= MAX_FRAME && rule->off % 16 == 0;
 }
 
-static bool read_state(const struct code_memory *memory, struct borrow_state *state)
+static bool read_state(const struct code_memory *memory, struct interpreter_frame_state *state)
 {
 	return code_memory_all(memory, state->at, state->words, sizeof(state->words));
 }
 
-void borrow_catch(struct borrow_states *states, const struct code_memory *memory)
+void interpreter_frame_catch(struct interpreter_frame_states *states, const struct code_memory *memory)
 {
 	states->has_missed = false;
 	for (size_t i = 0; i < states->list.n; i++)
@@ -79,7 +79,7 @@ void borrow_catch(struct borrow_states *states, const struct code_memory *memory
 }
 
 /* One that was caught; NULL: it was not. */
-static const struct borrow_state *caught(const struct borrow *b, uint64_t at)
+static const struct interpreter_frame_state *caught(const struct borrow *b, uint64_t at)
 {
 	for (size_t i = 0; b->states && i < b->states->list.n; i++)
 		if (b->states->list.p[i].at == at)
@@ -87,7 +87,7 @@ static const struct borrow_state *caught(const struct borrow *b, uint64_t at)
 	return NULL;
 }
 
-static bool has_word(const struct borrow_state *state, uint64_t frame)
+static bool has_word(const struct interpreter_frame_state *state, uint64_t frame)
 {
 	for (size_t k = 0; k < BORROW_STATE_WORDS; k++)
 		if ((state->words[k] & ~(uint64_t)FLAGS) == frame)
@@ -98,18 +98,18 @@ static bool has_word(const struct borrow_state *state, uint64_t frame)
 /* The process runs again: what is there now says where to look at the next stop. */
 static int miss(const struct borrow *b, uint64_t at, struct cairn_err *err)
 {
-	struct borrow_states *states = b->states;
+	struct interpreter_frame_states *states = b->states;
 	if (states->list.n == MAX_STATES)
 		states->list.n = 0;
 	states->has_missed = true;
-	return VEC_ADD(&states->list, (struct borrow_state){.at = at}) ? 0 : err_nomem(err, "an interpreter's states");
+	return VEC_ADD(&states->list, (struct interpreter_frame_state){.at = at}) ? 0 : err_nomem(err, "an interpreter's states");
 }
 
 /* Whether the word @at of a frame leads to a state that has the frame's address: 1, 0, -ENOMEM. */
 static int leads_to(const struct borrow *b, uint64_t at, uint64_t frame, struct cairn_err *err)
 {
-	const struct borrow_state *known = caught(b, at);
-	struct borrow_state state = {.at = at};
+	const struct interpreter_frame_state *known = caught(b, at);
+	struct interpreter_frame_state state = {.at = at};
 	if (known)
 		return known->is_read && has_word(known, frame);
 	if (!read_state(b->memory, &state))
@@ -148,7 +148,7 @@ static bool leave(const struct borrow *b, const struct cairn_unwind_rule *rule, 
 	return true;
 }
 
-int borrow_caller(const struct borrow *b, struct cairn_regs *regs, struct cairn_err *err)
+int interpreter_frame_caller(const struct borrow *b, struct cairn_regs *regs, struct cairn_err *err)
 {
 	uint64_t sp = regs->r[RSP], words[BORROW_DEPTH / WORD];
 	size_t n = sizeof(words) / WORD;

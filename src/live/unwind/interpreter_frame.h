@@ -12,7 +12,7 @@
 enum { BORROW_STATE_WORDS = 32 };
 
 /* What an interpreter knows of itself, at the moment that the threads stood still. */
-struct borrow_state {
+struct interpreter_frame_state {
 	uint64_t at;
 	uint64_t words[BORROW_STATE_WORDS];
 	bool is_read;
@@ -20,31 +20,31 @@ struct borrow_state {
 
 /*
  * Which states those are is known only after a walk. So a first walk learns where they are, and that it would have needed them;
- * borrow_catch() reads them at the next stop.
+ * interpreter_frame_catch() reads them at the next stop.
  */
-struct borrow_states {
-	VEC(struct borrow_state) list;
-	bool has_missed; /* since borrow_catch() */
+struct interpreter_frame_states {
+	VEC(struct interpreter_frame_state) list;
+	bool has_missed; /* since interpreter_frame_catch() */
 };
 
 struct borrow {
 	uint16_t machine;
 	struct code_space *space;
 	const struct code_memory *memory; /* of code, and of states when @states is NULL */
-	struct borrow_states *states; /* NULL: what @memory reads does not change */
+	struct interpreter_frame_states *states; /* NULL: what @memory reads does not change */
 	cairn_read_memory read; /* the stack */
 	void *ctx;
 };
 
 /* While the threads stand still. Cost: a read for each state that was seen. */
-void borrow_catch(struct borrow_states *states, const struct code_memory *memory);
+void interpreter_frame_catch(struct interpreter_frame_states *states, const struct code_memory *memory);
 
 /*
- * borrow_caller - from code that runs in the frame of its interpreter to the caller of that
+ * interpreter_frame_caller - from code that runs in the frame of its interpreter to the caller of that
  *
  * @regs  the frame's, replaced by the caller's
  * Returns 1 when there is such a frame, 0 when there is none, -ENOMEM. Cost: a look at each second word of two kilobytes.
  */
-int borrow_caller(const struct borrow *b, struct cairn_regs *regs, struct cairn_err *err);
+int interpreter_frame_caller(const struct borrow *b, struct cairn_regs *regs, struct cairn_err *err);
 
 #endif

@@ -112,11 +112,11 @@ static int mark_code(struct cairn_stacks *stacks, const struct stop *stop, struc
 {
 	const void *words;
 	size_t n;
-	int rc = code_runtime_mark(stacks->runtime, err);
+	int rc = code_runtime_freeze(stacks->runtime, err);
 	for (size_t i = 0; rc == 0 && i < stop->threads.n; i++)
-		rc = code_runtime_catch(stacks->runtime, &stop->threads.p[i].regs.pc.v, 1, err);
+		rc = code_runtime_snapshot(stacks->runtime, &stop->threads.p[i].regs.pc.v, 1, err);
 	for (size_t i = 0; rc == 0 && (words = snapshot_words(&stacks->snapshot, i, &n)); i++)
-		rc = code_runtime_catch(stacks->runtime, words, n, err);
+		rc = code_runtime_snapshot(stacks->runtime, words, n, err);
 	return rc;
 }
 
@@ -176,7 +176,7 @@ static int copy(void *ctx, struct cairn_err *err)
 	if (rc == 0 && mappings_are_old(stacks, &c->stop))
 		rc = look_again(stacks, &c->stop, err);
 	if (rc == 0)
-		borrow_catch(&stacks->states, &code);
+		interpreter_frame_catch(&stacks->states, &code);
 	return rc;
 }
 
@@ -184,7 +184,7 @@ static int walk_all(void *ctx, struct cairn_err *err)
 {
 	struct capture *c = ctx;
 	struct reading reading = {.snapshot = &c->stacks->snapshot};
-	int rc = code_runtime_settle(c->stacks->runtime, err);
+	int rc = code_runtime_resolve(c->stacks->runtime, err);
 	for (size_t i = 0; rc == 0 && i < c->stop.threads.n; i++) {
 		reading.thread = i;
 		rc = walk_thread(c->stacks, &c->stop.threads.p[i], &reading, err);
@@ -210,7 +210,7 @@ static void *take_moment(void *arg)
 	m->tracer = (int)syscall(SYS_gettid);
 	m->rc = stop_all(stacks->pid, &stacks->stall, &c->stop, m->err);
 	if (m->rc == 0)
-		m->rc = stall_run(&stacks->stall, copy, c, m->err);
+		m->rc = timed_read_run(&stacks->stall, copy, c, m->err);
 	stop_release(&c->stop);
 	return NULL;
 }
@@ -241,11 +241,11 @@ static int capture(struct capture *c, struct cairn_err *err)
 {
 	struct cairn_stacks *stacks = c->stacks;
 	struct stop *stop = &c->stop;
-	int rc = stall_run(&stacks->stall, look, c, err);
+	int rc = timed_read_run(&stacks->stall, look, c, err);
 	if (rc == 0)
 		rc = take_moment_in_thread(c, err);
 	if (rc == 0)
-		rc = stall_run(&stacks->stall, walk_all, c, err);
+		rc = timed_read_run(&stacks->stall, walk_all, c, err);
 	stacks->moment = (struct cairn_stacks_moment){.stopped_ns = stop->last_ns - stop->first_ns,
 						      .is_consistent = stop->is_consistent && !c->has_read_live,
 						      .copied_bytes = stacks->snapshot.n_bytes};
@@ -274,10 +274,10 @@ static int take_once(struct cairn_stacks *stacks, struct cairn_err *err)
 	stacks_clear(stacks);
 	int rc = choose_memory(stacks, err);
 	if (rc == 0)
-		rc = stall_begin(&stacks->stall, err);
+		rc = timed_read_begin(&stacks->stall, err);
 	if (rc == 0)
 		rc = capture(c, err);
-	stall_end(&stacks->stall);
+	timed_read_end(&stacks->stall);
 	/* What was left behind has no threads, and keeps its memory. */
 	if (stacks->stall.is_left) {
 		stacks->n_used = 0;
@@ -296,7 +296,7 @@ int cairn_stacks_again(struct cairn_stacks *stacks, struct cairn_err *err)
 		stacks_clear(stacks);
 		return err_set(err, -EINVAL, "a core file has one moment only");
 	}
-	int rc = stall_check(&stacks->stall, err);
+	int rc = timed_read_check(&stacks->stall, err);
 	if (rc < 0)
 		return rc;
 	rc = take_once(stacks, err);
@@ -305,7 +305,7 @@ int cairn_stacks_again(struct cairn_stacks *stacks, struct cairn_err *err)
 }
 
 /* What stalls is left out the next time, which has to begin anew. */
-static int open_once(const struct cairn_stacks_opts *opts, struct stall *stall, struct cairn_stacks **ret, struct cairn_err *err)
+static int open_once(const struct cairn_stacks_opts *opts, struct timed_read *stall, struct cairn_stacks **ret, struct cairn_err *err)
 {
 	struct cairn_stacks *stacks;
 	int rc = stacks_new(opts, &stacks, err);
@@ -313,7 +313,7 @@ static int open_once(const struct cairn_stacks_opts *opts, struct stall *stall, 
 		return rc;
 	stacks->pid = stall->pid;
 	stacks->stall = *stall;
-	stall_note(stall, stacks->note);
+	timed_read_note(stall, stacks->note);
 	stacks->mapped_by = stop_memory_of(stacks->pid);
 	rc = code_space_open_pid(stacks->mapped_by, stacks->jobs, &stacks->space, err);
 	/* Mappings take what tracing takes, and say less of it. */
@@ -321,7 +321,7 @@ static int open_once(const struct cairn_stacks_opts *opts, struct stall *stall, 
 		rc = stop_refuse(stacks->pid, EPERM, err);
 	if (rc == 0) {
 		stacks->has_new_maps = true;
-		code_space_use_packs(stacks->space, &stacks->packs);
+		code_space_use_sidecars(stacks->space, &stacks->sidecars);
 		rc = cairn_stacks_again(stacks, err);
 	}
 	*stall = stacks->stall;
@@ -332,13 +332,13 @@ static int open_once(const struct cairn_stacks_opts *opts, struct stall *stall, 
 	return rc;
 }
 
-int cairn_stacks_of_process(int pid, const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,
+int cairn_stacks_open_pid(int pid, const struct cairn_stacks_opts *opts, struct cairn_stacks **ret,
 			    struct cairn_err *err)
 {
-	struct stall stall = {.pid = pid};
+	struct timed_read stall = {.pid = pid};
 	int rc;
 	do
 		rc = open_once(opts, &stall, ret, err);
-	while (rc == -ETIMEDOUT && stall_may_retry(&stall));
+	while (rc == -ETIMEDOUT && timed_read_may_retry(&stall));
 	return rc;
 }

@@ -71,7 +71,7 @@ static int reap(void *ctx, struct cairn_err *err)
 	return 0;
 }
 
-void reaper_start(struct reaper *reaper, struct stall *stall, int tasks)
+void reaper_start(struct reaper *reaper, struct timed_read *stall, int tasks)
 {
 	pthread_condattr_t attr;
 
@@ -81,7 +81,7 @@ void reaper_start(struct reaper *reaper, struct stall *stall, int tasks)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&reaper->changed, &attr);
 	pthread_condattr_destroy(&attr);
-	if (stall_lend(stall, reap, reaper))
+	if (timed_read_lend(stall, reap, reaper))
 		reaper->stall = stall;
 }
 
@@ -113,7 +113,7 @@ void reaper_end(struct reaper *reaper)
 void reaper_join(struct reaper *reaper)
 {
 	if (reaper->stall)
-		stall_take_back(reaper->stall);
+		timed_read_take_back(reaper->stall);
 	reaper->stall = NULL;
 }
 

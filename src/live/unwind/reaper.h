@@ -24,7 +24,7 @@
 enum { COMM_BYTES = 16 };
 
 struct reaper {
-	struct stall *stall; /* whose thread it runs in; NULL: it does not */
+	struct timed_read *stall; /* whose thread it runs in; NULL: it does not */
 	int tasks; /* directory of the threads; borrowed */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -42,7 +42,7 @@ struct reaper {
  * @stall  lends its thread until reaper_join(). Where that has none nobody is waited for.
  * @tasks  /proc/PID/task, until reaper_join()
  */
-void reaper_start(struct reaper *reaper, struct stall *stall, int tasks);
+void reaper_start(struct reaper *reaper, struct timed_read *stall, int tasks);
 
 /* Before @tid is seized. False: no memory. */
 bool reaper_add(struct reaper *reaper, int tid);

@@ -36,7 +36,7 @@ enum {
 
 bool snapshot_read_live(int pid, uint64_t at, void *ret, size_t n)
 {
-	return stall_read(pid, at, ret, n) == (ssize_t)n;
+	return timed_read_read(pid, at, ret, n) == (ssize_t)n;
 }
 
 static bool read_copy(const struct snapshot *s, const struct stack_copy *copy, uint64_t at, void *ret, size_t n)
@@ -161,7 +161,7 @@ static void read_batch(struct snapshot *s, struct stack_copy *copies, size_t n)
 		there[i] = (struct iovec){(void *)(uintptr_t)copies[i].lo, size};
 		bytes += size;
 	}
-	if (stall_read_all(s->pid, here, there, n) == (ssize_t)bytes)
+	if (timed_read_read_all(s->pid, here, there, n) == (ssize_t)bytes)
 		return;
 	for (size_t i = 0; i < n; i++)
 		if (!snapshot_read_live(s->pid, copies[i].lo, s->bytes + copies[i].off, copies[i].hi - copies[i].lo))

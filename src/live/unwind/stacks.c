@@ -24,7 +24,7 @@ int stacks_new(const struct cairn_stacks_opts *opts, struct cairn_stacks **ret, 
 	stacks->no_registers = o.no_registers;
 	stacks->search = (struct core_search){.program = o.program, .sysroot = o.sysroot, .debug_dirs = o.debug_dirs,
 					      .n_debug_dirs = o.n_debug_dirs, .threads = o.threads};
-	stacks->packs = (struct code_packs){.find = o.find_pack, .ctx = o.find_pack_ctx};
+	stacks->sidecars = (struct code_sidecars){.find = o.find_sidecar, .ctx = o.find_sidecar_ctx};
 	*ret = stacks;
 	return 0;
 }

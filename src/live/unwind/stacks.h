@@ -26,20 +26,20 @@ struct cairn_stacks {
 	bool no_registers; /* of frames are kept */
 	struct core *core; /* NULL: a process */
 	struct core_search search;
-	struct code_packs packs;
+	struct code_sidecars sidecars;
 	struct core_memory core_memory;
 	struct code_space *space;
 	bool has_new_maps; /* they were read just now, and not used yet */
 	int mapped_by; /* the thread by which */
 	struct code_runtime *runtime;
-	struct stall stall;
+	struct timed_read stall;
 	char note[CAIRN_ERR_MSG_MAX];
 	VEC(struct thread_walk *) threads; /* the first n_used of them; the rest keeps its memory for the next time */
 	size_t n_used;
 	struct walk walk; /* at hand */
 	struct arena kept; /* frames, registers and ends of the threads */
 	struct snapshot snapshot; /* of a process, until the next one */
-	struct borrow_states states;
+	struct interpreter_frame_states states;
 	struct cairn_stacks_moment moment;
 };
 

@@ -94,8 +94,8 @@ static char state_of(int pid, int tid)
 	SCOPE_CLOSE int fd = open(name, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? 0 : read(fd, line, sizeof(line) - 1);
 	line[n > 0 ? n : 0] = 0;
-	const char *behind_name = strrchr(line, ')');
-	return behind_name && behind_name[1] && behind_name[2] ? behind_name[2] : 'X';
+	const char *skip_name = strrchr(line, ')');
+	return skip_name && skip_name[1] && skip_name[2] ? skip_name[2] : 'X';
 }
 
 /* A thread that has ended and was not waited for: the main one of a process whose others go on, all of one that was killed. */
@@ -398,7 +398,7 @@ static void take_names(struct stop *stop, const struct reaper *reaper)
 	}
 }
 
-static int stop_listed(struct stop *stop, struct stall *stall, struct cairn_err *err)
+static int stop_listed(struct stop *stop, struct timed_read *stall, struct cairn_err *err)
 {
 	struct reaper reaper;
 	char name[64];
@@ -428,7 +428,7 @@ static bool is_in_order(const struct stop *stop)
 	return true;
 }
 
-int stop_all(int pid, struct stall *stall, struct stop *stop, struct cairn_err *err)
+int stop_all(int pid, struct timed_read *stall, struct stop *stop, struct cairn_err *err)
 {
 	*stop = (struct stop){.pid = pid, .with_vectors = stop->with_vectors};
 	int rc = stop_listed(stop, stall, err);

@@ -52,9 +52,9 @@ int stop_memory_of(int pid);
  *
  * @stall  of the process; its thread is borrowed meanwhile
  * @stop   zeroed, but for what is wished; stop_release() also after an error
- * Errors: as cairn_stacks_of_process().
+ * Errors: as cairn_stacks_open_pid().
  */
-int stop_all(int pid, struct stall *stall, struct stop *stop, struct cairn_err *err);
+int stop_all(int pid, struct timed_read *stall, struct stop *stop, struct cairn_err *err);
 
 /* What it takes to trace @pid, which @why, an errno, has denied; or who does already: -EPERM, -EBUSY, -@why. */
 int stop_refuse(int pid, int why, struct cairn_err *err);

@@ -5,7 +5,7 @@
  * A location is a straight line of steps over one accumulator (cairn/location.h). A step that reads a register which the callees did not keep, or memory
  * that was not copied, ends it: there is no value then, and no part of one.
  *
- * What a register held at a function's entry the caller's frame tells, and perhaps only its caller's (cairn_sites_passed()).
+ * What a register held at a function's entry the caller's frame tells, and perhaps only its caller's (cairn_sites_call_value()).
  *
  * What a location calls a slot of the frame has to be in the frame. Memory below the stack pointer belongs to what was called, or to a
  * signal handler, but for the red zone of the innermost function.
@@ -101,7 +101,7 @@ static uint64_t passed(struct machine *m, const struct cairn_loc_step *asked)
 	if (caller->is_exact || m->frame->is_signal || m->frame->is_assumed ||
 	    caller->is_assumed || caller->bin != m->frame->bin || m->n_callers == CALLERS_MAX)
 		return give_up(m, CAIRN_UNAVAIL_ENTRY_VALUE);
-	if (cairn_sites_passed(m->sites, m->frame->vaddr, (struct cairn_vaddr){caller->vaddr.v + 1}, asked, &where, NULL) < 0)
+	if (cairn_sites_call_value(m->sites, m->frame->vaddr, (struct cairn_vaddr){caller->vaddr.v + 1}, asked, &where, NULL) < 0)
 		return give_up(m, CAIRN_UNAVAIL_ENTRY_VALUE);
 	struct machine outer = {.stacks = m->stacks, .thread = m->thread, .sites = m->sites, .number = m->number + 1,
 				.frame = caller, .n_callers = m->n_callers + 1};

@@ -164,7 +164,7 @@ static int locate(struct walker *w, struct cairn_stack_frame *f, struct way *way
 	if (place.image && (place.image->bin || !is_memory(w, f->at.v))) {
 		f->path = place.image->path;
 		f->bin = place.image->bin;
-		f->pack = place.image->pack;
+		f->sidecar = place.image->sidecar;
 	}
 	if (!place.rule) {
 		way->why = f->path && place.image->note[0] ? place.image->note : NULL;
@@ -228,7 +228,7 @@ static const struct cairn_unwind_rule just_called = {.cfa = CAIRN_UNWIND_CFA_REG
 static const struct cairn_unwind_rule just_called_aarch64 = {.cfa = CAIRN_UNWIND_CFA_REG, .reg = 31};
 
 /* 1: the caller is assumed; 0: it cannot be; -ENOMEM. */
-static int assume_call(struct walker *w, struct cairn_stack_frame *f, struct cairn_err *err)
+static int fp_fallback_call(struct walker *w, struct cairn_stack_frame *f, struct cairn_err *err)
 {
 	uint64_t target;
 	struct cairn_regs caller = w->regs;
@@ -252,7 +252,7 @@ static int step_out_of_borrowed(struct walker *w, struct cairn_stack_frame *f, s
 	const struct borrow how = {.machine = t->machine, .space = t->space, .memory = &t->code, .states = t->states,
 				   .read = t->read, .ctx = t->ctx};
 	struct cairn_regs caller = w->regs;
-	int rc = f->path || !is_code(w, f->at.v) ? 0 : borrow_caller(&how, &caller, err);
+	int rc = f->path || !is_code(w, f->at.v) ? 0 : interpreter_frame_caller(&how, &caller, err);
 	if (rc == 1)
 		go_out(w, f, &caller, "what it called runs in the frame of an interpreter");
 	return rc;
@@ -280,11 +280,11 @@ static int step_by_frame_pointer(struct walker *w, const struct way *way, struct
 	char other[128];
 	uint64_t target;
 	struct cairn_regs caller = w->regs;
-	if (t->machine == EM_AARCH64 && assume_outermost_arm(f->is_exact, &caller)) {
+	if (t->machine == EM_AARCH64 && fp_fallback_outermost_arm(f->is_exact, &caller)) {
 		w->is_assumed = true;
 		return finish_outermost(w, "frame pointer 0");
 	}
-	if (!assume_caller(&how, f->is_exact, &caller, &why))
+	if (!fp_fallback_caller(&how, f->is_exact, &caller, &why))
 		return step_by_scan(w, way, f, why, err);
 	int rc = calls_another(w, f->at.v, caller.pc.v, &target, err);
 	if (rc < 0)
@@ -438,7 +438,7 @@ static int visit_new(struct walker *w, struct cairn_stack_frame *f, struct cairn
 		return rc < 0 ? rc : 0;
 	if (way.by_frame_pointer)
 		return step_by_frame_pointer(w, &way, f, err);
-	rc = assume_call(w, f, err);
+	rc = fp_fallback_call(w, f, err);
 	if (rc)
 		return rc < 0 ? rc : 0;
 	return tell_no_way(w, f, &way, NULL);

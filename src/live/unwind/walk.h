@@ -53,7 +53,7 @@ struct walk_target {
 	struct code_space *space;
 	struct code_runtime *runtime; /* settled; NULL: only files have code */
 	struct code_memory code; /* instructions, where nobody describes them */
-	struct borrow_states *states; /* NULL: the target does not run */
+	struct interpreter_frame_states *states; /* NULL: the target does not run */
 	bool no_registers; /* of frames are kept */
 	cairn_read_memory read; /* stacks, as they were */
 	void *ctx;

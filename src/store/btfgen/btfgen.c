@@ -19,8 +19,8 @@
 /* Everything about one binary while its blobs are made. */
 struct distil {
 	const struct cairn_binary *bin;
-	const struct cairn_distil_opts *opts;
-	struct cairn_distilled *ret;
+	const struct cairn_btfgen_opts *opts;
+	struct cairn_btfgen *ret;
 	struct meanings *meanings; /* NULL: not wanted */
 	struct dwarf *dw;
 	struct readers *readers;
@@ -56,15 +56,15 @@ static const char *const loss_texts[CAIRN_N_LOSSES] = {
 	[CAIRN_LOSS_LOC_PIECES] = "arguments in pieces that are not two registers",
 	[CAIRN_LOSS_LOC_BYTES] = "constant arguments longer than 8 bytes",
 	[CAIRN_LOSS_LOC_FAR] = "address arguments outside the object, or of one without addresses",
-	[CAIRN_LOSS_PLACE] = "places in no section with code, left out",
+	[CAIRN_LOSS_SITE] = "places in no section with code, left out",
 };
 
-const char *cairn_distil_loss_text(enum cairn_distil_loss loss)
+const char *cairn_btfgen_loss_text(enum cairn_btfgen_loss loss)
 {
 	return (unsigned int)loss < CAIRN_N_LOSSES ? loss_texts[loss] : "unknown";
 }
 
-static int progress(const struct distil *d, enum cairn_distil_stage stage, uint64_t done, uint64_t total,
+static int progress(const struct distil *d, enum cairn_btfgen_stage stage, uint64_t done, uint64_t total,
 		    struct cairn_err *err)
 {
 	if (!d->opts->progress || !d->opts->progress(d->opts->ctx, stage, done, total))
@@ -72,9 +72,9 @@ static int progress(const struct distil *d, enum cairn_distil_stage stage, uint6
 	return err_set(err, -ECANCELED, "cancelled");
 }
 
-static bool wants_vars(const struct cairn_distil_opts *o)
+static bool wants_vars(const struct cairn_btfgen_opts *o)
 {
-	return o->vars != CAIRN_DISTIL_VARS_NONE;
+	return o->vars != CAIRN_BTFGEN_VARS_NONE;
 }
 
 /* The variables that go to main; of a program there are no per-processor ones. */
@@ -82,7 +82,7 @@ static int emit_vars(struct distil *d, struct cairn_err *err)
 {
 	if (!wants_vars(d->opts))
 		return 0;
-	enum vars_which which = d->opts->vars == CAIRN_DISTIL_VARS_ALL ? VARS_EVERY : VARS_PERCPU;
+	enum vars_which which = d->opts->vars == CAIRN_BTFGEN_VARS_ALL ? VARS_EVERY : VARS_PERCPU;
 	return vars_emit(d->bin, &d->emit, which, d->main, d->ret->losses, &d->ret->n_variables, err);
 }
 
@@ -94,7 +94,7 @@ static int do_when_joined(void *arg, size_t item, unsigned int worker, struct ca
 	struct distil *d = arg;
 	if (item == SEE_BODIES)
 		return func_bodies_see(d->dw, &d->classes, err);
-	int rc = variants_find(&d->classes, &d->variants, err);
+	int rc = name_variants_find(&d->classes, &d->variants, err);
 	if (rc >= 0 && d->meanings)
 		rc = meanings_find(&d->variants, dwarf_n_units(d->dw), d->meanings, err);
 	return rc < 0 ? rc : func_table_number(&d->variants, &d->functions, err);
@@ -144,7 +144,7 @@ static int make_main(struct distil *d, struct cairn_err *err)
 
 static int finish_main(struct distil *d, struct cairn_err *err)
 {
-	classes_trim(&d->classes);
+	type_classes_trim(&d->classes);
 	uint32_t first = d->opts->base ? cairn_btf_end_id(d->opts->base) : 1;
 	d->ret->n_types = btf_builder_next_id(d->main) - first;
 	int rc = cairn_btf_finish(d->main, &d->ret->main.bytes, &d->ret->main.size, err);
@@ -159,7 +159,7 @@ static int inlined_to_v1(struct distil *d, struct cairn_err *err)
 	struct cairn_btf_open_opts open = {.size = sizeof(open), .base = d->base_of_parts, .dialect = CAIRN_BTF_LOC_N};
 	struct cairn_btf_convert_opts how = {
 		.size = sizeof(how), .base = d->base_of_parts, .dialect = CAIRN_BTF_LOC_V1, .layout = true};
-	struct cairn_distil_blob n = d->ret->inlined;
+	struct cairn_btfgen_blob n = d->ret->inlined;
 	struct cairn_btf_losses losses = {0};
 	struct cairn_btf *btf = NULL;
 	if (!n.bytes)
@@ -233,7 +233,7 @@ static int make_vars(struct distil *d, struct cairn_err *err)
 static int make_parts(struct distil *d, struct cairn_err *err)
 {
 	struct cairn_btf_open_opts open = {.size = sizeof(open), .base = d->opts->base};
-	bool vars = d->opts->vars == CAIRN_DISTIL_VARS_SPLIT, inlined = d->opts->dialect != CAIRN_BTF_NO_LOC;
+	bool vars = d->opts->vars == CAIRN_BTFGEN_VARS_SPLIT, inlined = d->opts->dialect != CAIRN_BTF_NO_LOC;
 	if (!vars && !inlined)
 		return 0;
 	int rc = cairn_btf_open_mem(d->ret->main.bytes, d->ret->main.size, "the main part", &open, &d->base_of_parts,
@@ -276,7 +276,7 @@ static int read_units(struct distil *d, struct cairn_err *err)
 		rc = note_missing(d, err);
 	if (rc >= 0)
 		rc = begin_search(d, err);
-	if (rc >= 0 && classes_init(&d->classes) < 0)
+	if (rc >= 0 && type_classes_init(&d->classes) < 0)
 		rc = err_nomem(err, "types");
 	struct read_opts opts = {.threads = d->opts->threads,
 				 .base = d->opts->base,
@@ -305,17 +305,17 @@ static int do_at_once(void *arg, size_t item, unsigned int worker, struct cairn_
 
 static int run(struct distil *d, struct cairn_err *err)
 {
-	int rc = progress(d, CAIRN_DISTIL_TYPES, 0, 1, err);
+	int rc = progress(d, CAIRN_BTFGEN_TYPES, 0, 1, err);
 	if (rc >= 0)
 		rc = read_units(d, err);
 	if (rc >= 0)
-		rc = progress(d, CAIRN_DISTIL_TYPES, 1, 1, err);
+		rc = progress(d, CAIRN_BTFGEN_TYPES, 1, 1, err);
 	if (rc >= 0)
 		rc = pool_run(N_AT_ONCE, d->opts->threads, do_at_once, d, err);
 	if (rc >= 0)
 		rc = make_parts(d, err);
 	if (rc >= 0)
-		rc = progress(d, CAIRN_DISTIL_WRITE, 1, 1, err);
+		rc = progress(d, CAIRN_BTFGEN_WRITE, 1, 1, err);
 	for (int i = 0; i < CAIRN_N_LOSSES; i++)
 		d->ret->losses[i] += d->classes.losses[i];
 	return rc;
@@ -330,27 +330,27 @@ static void distil_fini(struct distil *d)
 	emit_fini(&d->emit);
 	cairn_btf_builder_free(d->main);
 	cairn_btf_close(d->base_of_parts);
-	variants_fini(&d->variants);
+	name_variants_fini(&d->variants);
 	distil_readers_free(d->readers);
-	classes_fini(&d->classes);
+	type_classes_fini(&d->classes);
 	if (d->dw)
 		dwarf_close(d->dw);
 }
 
 /* The options as this version knows them. -EINVAL when the caller's newer ones are set. */
-static int take_opts(const struct cairn_distil_opts *opts, struct cairn_distil_opts *ret, struct cairn_err *err)
+static int take_opts(const struct cairn_btfgen_opts *opts, struct cairn_btfgen_opts *ret, struct cairn_err *err)
 {
-	*ret = (struct cairn_distil_opts){.dialect = CAIRN_BTF_LOC_N};
+	*ret = (struct cairn_btfgen_opts){.dialect = CAIRN_BTF_LOC_N};
 	if (!opts)
 		return 0;
 	return opts_take(ret, sizeof(*ret), opts, err);
 }
 
-int distil_with_meanings(const struct cairn_binary *bin, const struct cairn_distil_opts *opts, struct cairn_distilled *ret,
+int distil_with_meanings(const struct cairn_binary *bin, const struct cairn_btfgen_opts *opts, struct cairn_btfgen *ret,
 			 struct meanings *ret_meanings, struct cairn_err *err)
 {
-	struct cairn_distil_opts taken;
-	*ret = (struct cairn_distilled){0};
+	struct cairn_btfgen_opts taken;
+	*ret = (struct cairn_btfgen){0};
 	struct distil d = {.bin = bin, .opts = &taken, .ret = ret, .meanings = ret_meanings};
 	int rc = take_opts(opts, &taken, err);
 	if (rc < 0)
@@ -361,17 +361,17 @@ int distil_with_meanings(const struct cairn_binary *bin, const struct cairn_dist
 		rc = run(&d, err);
 	distil_fini(&d);
 	if (rc < 0)
-		cairn_distilled_free(ret);
+		cairn_btfgen_free(ret);
 	return rc < 0 ? err_while(err, rc, "while making BTF of %s", cairn_binary_path(bin)) : 0;
 }
 
-int cairn_distil(const struct cairn_binary *bin, const struct cairn_distil_opts *opts, struct cairn_distilled *ret,
+int cairn_btf_from_dwarf(const struct cairn_binary *bin, const struct cairn_btfgen_opts *opts, struct cairn_btfgen *ret,
 		 struct cairn_err *err)
 {
 	return distil_with_meanings(bin, opts, ret, NULL, err);
 }
 
-void cairn_distilled_free(struct cairn_distilled *d)
+void cairn_btfgen_free(struct cairn_btfgen *d)
 {
 	if (!d)
 		return;
@@ -379,5 +379,5 @@ void cairn_distilled_free(struct cairn_distilled *d)
 	free(d->inlined.bytes);
 	free(d->vars.bytes);
 	free(d->missing);
-	*d = (struct cairn_distilled){0};
+	*d = (struct cairn_btfgen){0};
 }

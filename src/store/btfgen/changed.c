@@ -29,7 +29,7 @@ void changed_fini(struct changed *c)
 
 static bool in_frame(const struct cairn_location *l)
 {
-	if (l->why == CAIRN_UNAVAIL_NOT_STORED || l->why == CAIRN_UNAVAIL_NO_CFA)
+	if (l->why == CAIRN_UNAVAIL_NOT_STORED_YET || l->why == CAIRN_UNAVAIL_NO_CFA)
 		return true;
 	const struct cairn_piece *p = l->pieces;
 	return l->why == CAIRN_AVAILABLE && l->n_pieces == 1 && p->kind == CAIRN_PIECE_MEMORY && p->n_steps &&
@@ -69,7 +69,7 @@ static bool is_optimised(const struct dw_die *body)
 static bool is_at_its_place(const struct loc_context *ctx, const struct cairn_location *said,
 			    const struct cairn_location *abi)
 {
-	if (abi->why == CAIRN_UNAVAIL_NOT_STORED)
+	if (abi->why == CAIRN_UNAVAIL_NOT_STORED_YET)
 		return said->why == CAIRN_AVAILABLE || said->why == CAIRN_UNAVAIL_VECTOR_REGISTER || in_frame(said);
 	if (loc_equal(said, abi) || is_of_same_register(said, abi))
 		return true;
@@ -126,7 +126,7 @@ static int is_changed(struct changed *c, struct loc_context *ctx, const struct f
 	if (rc >= 0)
 		rc = abi_locations(c->graph, &result, params, f->n, &c->arena, abi);
 	for (uint32_t i = 0; i < f->n && rc >= 0; i++) {
-		if (abi[i].why != CAIRN_UNAVAIL_NOT_STORED && in_frame(&said[i]) && !in_frame(&abi[i]) && !ctx->flow && is_optimised(&ctx->function))
+		if (abi[i].why != CAIRN_UNAVAIL_NOT_STORED_YET && in_frame(&said[i]) && !in_frame(&abi[i]) && !ctx->flow && is_optimised(&ctx->function))
 			ctx->flow = flow_new(c->code, &ctx->function, ctx->entry);
 		if (!is_at_its_place(ctx, &said[i], &abi[i]))
 			return 1;

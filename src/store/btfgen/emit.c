@@ -25,7 +25,7 @@ enum { AROUND_MAX = 64 };
 edge_t emit_edge(const struct emit *e, uint32_t instance, edge_t own, uint32_t i)
 {
 	const edge_t *edges = e->v->v.p[instance].edges;
-	return variants_resolve(e->v, edges ? edges[i] : own);
+	return name_variants_resolve(e->v, edges ? edges[i] : own);
 }
 
 static const struct type_class *class_of(const struct emit *e, edge_t edge)
@@ -39,7 +39,7 @@ static bool is_around(const struct type_class *k)
 }
 
 /* NULL: void, and what is only declared. */
-static const struct type_class *behind_names(const struct emit *e, edge_t *edge)
+static const struct type_class *skip_names(const struct emit *e, edge_t *edge)
 {
 	const struct type_class *k = class_of(e, *edge);
 	for (int i = 0; k && is_around(k); i++) {
@@ -60,7 +60,7 @@ static bool has_elements(const struct emit *e, uint32_t instance, const struct t
 	edge_t edge = instance + 1;
 	for (int i = 0; i < AROUND_MAX; i++) {
 		edge = emit_edge(e, edge - 1, array->edge, 0);
-		array = behind_names(e, &edge);
+		array = skip_names(e, &edge);
 		if (!array || array->kind != TYPE_ARRAY)
 			return array;
 	}
@@ -144,7 +144,7 @@ static int number_groups(struct emit *e, uint32_t instance)
 static void number_variables(struct emit *e)
 {
 	for (size_t i = 0; i < e->c->vars.n; i++)
-		number_group(e, variants_edge(e->v, e->c->vars.p[i].unit, e->c->vars.p[i].type), &e->index_type);
+		number_group(e, name_variants_edge(e->v, e->c->vars.p[i].unit, e->c->vars.p[i].type), &e->index_type);
 }
 
 static uint32_t id_of(const struct emit *e, edge_t edge)
@@ -156,7 +156,7 @@ static uint32_t id_of(const struct emit *e, edge_t edge)
 
 uint32_t emit_id(const struct emit *e, uint32_t unit, edge_t edge)
 {
-	return id_of(e, variants_edge(e->v, unit, edge));
+	return id_of(e, name_variants_edge(e->v, unit, edge));
 }
 
 /* ---- records ---- */
@@ -474,7 +474,7 @@ uint64_t emit_bytes(const struct emit *e, edge_t edge)
 {
 	uint64_t times = 1;
 	for (int i = 0; i < AROUND_MAX; i++) {
-		const struct type_class *k = behind_names(e, &edge);
+		const struct type_class *k = skip_names(e, &edge);
 		if (!k)
 			return 0;
 		if (k->kind != TYPE_ARRAY)
@@ -489,7 +489,7 @@ uint64_t emit_bytes(const struct emit *e, edge_t edge)
 
 bool emit_is_signed(const struct emit *e, edge_t edge)
 {
-	const struct type_class *k = behind_names(e, &edge);
+	const struct type_class *k = skip_names(e, &edge);
 	if (!k)
 		return false;
 	if (k->kind == TYPE_BASE)

@@ -24,7 +24,7 @@ static uint64_t name_key(const char *name)
 static edge_t edge_of(const struct func_table *f, uint32_t instance, const struct type_class *k, uint32_t i)
 {
 	const edge_t *edges = f->variants->v.p[instance].edges;
-	return variants_resolve(f->variants, edges ? edges[i] : i ? k->elems[i - 1].edge : k->edge);
+	return name_variants_resolve(f->variants, edges ? edges[i] : i ? k->elems[i - 1].edge : k->edge);
 }
 
 /* Whether two prototypes have the same types; the names of parameters do not count. */
@@ -132,7 +132,7 @@ static const struct func *next_func(struct func_walk *w)
 		if (w->span == w->c->spans.n)
 			return NULL;
 		const struct unit_span *s = &w->c->spans.p[w->span++];
-		w->p = w->end = classes_funcs(w->c, s);
+		w->p = w->end = type_classes_funcs(w->c, s);
 		if (s->funcs.from == s->funcs.to)
 			continue;
 		w->end += s->funcs.to;
@@ -150,7 +150,7 @@ struct said {
 
 static struct said said_by(const struct func_table *f, const struct func *d)
 {
-	edge_t proto = variants_edge(f->variants, d->unit, d->proto + 1);
+	edge_t proto = name_variants_edge(f->variants, d->unit, d->proto + 1);
 	return (struct said){
 		.d = d, .proto = proto, .key = h128_mix(h128_start(d->declaration), (uintptr_t)d->name, proto)};
 }
@@ -252,7 +252,7 @@ static void take_living_prototypes(struct func_table *f)
 		const struct func *d = next_func(&walk);
 		struct btf_func *v = &f->v.p[f->of_die[i]];
 		if (v->has_dead && v->has_body && v->said_by == d->die)
-			v->proto = variants_edge(f->variants, d->unit, d->proto + 1) - 1;
+			v->proto = name_variants_edge(f->variants, d->unit, d->proto + 1) - 1;
 	}
 }
 
@@ -422,7 +422,7 @@ static int choose_main(struct func_table *f, const struct dwarf *dw, uint64_t *l
 
 static void use_proto(const struct func_table *f, edge_t edge)
 {
-	edge = variants_resolve(f->variants, edge);
+	edge = name_variants_resolve(f->variants, edge);
 	if (edge && !(edge & EDGE_GROUP))
 		f->skip[edge - 1] = false;
 }

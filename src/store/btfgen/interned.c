@@ -12,7 +12,7 @@ static const struct h128 key_of_name = {0xa0761d6478bd642f, 0xe7037ed1a0b428db};
 static const struct h128 key_of_conflict = {0x589965cc75374cc3, 0x1d8e4e27c47d124f};
 
 /* A new term, or the one that has that content. */
-static int add_term(struct terms *s, struct h128 hash, uint32_t *ret)
+static int add_term(struct interned *s, struct h128 hash, uint32_t *ret)
 {
 	*ret = hash_table_find(&s->by_hash, hash);
 	if (*ret != UINT32_MAX)
@@ -26,23 +26,23 @@ static int add_term(struct terms *s, struct h128 hash, uint32_t *ret)
 }
 
 /* The same, for a key that was not found. */
-static int add_key(struct terms *s, struct h128 key, struct h128 hash, uint32_t *ret)
+static int add_key(struct interned *s, struct h128 key, struct h128 hash, uint32_t *ret)
 {
 	int rc = add_term(s, hash, ret);
 	return rc < 0 ? rc : hash_table_add(&s->by_key, key, *ret);
 }
 
-int terms_init(struct terms *s)
+int interned_init(struct interned *s)
 {
 	uint32_t n;
-	*s = (struct terms){.names = calloc(1, sizeof(*s->names))};
+	*s = (struct interned){.names = calloc(1, sizeof(*s->names))};
 	if (!s->names || !VEC_PUSH(&s->v) || add_term(s, h128_start(HASH_LOOP), &n) < 0 ||
 	    add_term(s, h128_start(HASH_VOID), &n) < 0)
 		return -ENOMEM;
 	return 0;
 }
 
-void terms_fini(struct terms *s)
+void interned_fini(struct interned *s)
 {
 	VEC_FREE(&s->v);
 	VEC_FREE(&s->stack);
@@ -68,12 +68,12 @@ static inline bool is_plain_reference(const struct type_die *t)
 
 /* ---- content, word by word ---- */
 
-static inline struct h128 hash_at(const struct terms *s, const struct unit_types *u, local_off off)
+static inline struct h128 hash_at(const struct interned *s, const struct unit_types *u, local_off off)
 {
 	return s->v.p[term_at(u, off)].hash;
 }
 
-static struct h128 hash_elems(struct terms *s, const struct unit_types *u, struct h128 h, const struct type_die *t)
+static struct h128 hash_elems(struct interned *s, const struct unit_types *u, struct h128 h, const struct type_die *t)
 {
 	for (uint32_t i = t->elem; i < t->elem + t->n_elems; i++) {
 		const struct elem *e = &u->elems.p[i];
@@ -89,7 +89,7 @@ static struct h128 hash_elems(struct terms *s, const struct unit_types *u, struc
 	return h;
 }
 
-static struct h128 hash_values(struct terms *s, const struct unit_types *u, struct h128 h, const struct type_die *t)
+static struct h128 hash_values(struct interned *s, const struct unit_types *u, struct h128 h, const struct type_die *t)
 {
 	if (t->kind == TYPE_ARRAY && u->flat_arrays) {
 		uint64_t n = 1;
@@ -112,7 +112,7 @@ static struct h128 hash_start(uint64_t name, const struct type_die *t, uint32_t 
 }
 
 /* All that the DIE says. What it refers to has its term. */
-static struct h128 hash_of(struct terms *s, const struct unit_types *u, const struct type_die *t)
+static struct h128 hash_of(struct interned *s, const struct unit_types *u, const struct type_die *t)
 {
 	uint32_t n_elems = t->kind == TYPE_ARRAY && u->flat_arrays ? 1 : t->n_elems;
 	struct h128 h = hash_start(name_hash(s->names, t->name), t, n_elems);
@@ -126,14 +126,14 @@ static struct h128 hash_of(struct terms *s, const struct unit_types *u, const st
 	return has_typed_elems(t) ? hash_elems(s, u, h, t) : hash_values(s, u, h, t);
 }
 
-static struct h128 hash_of_reference(struct terms *s, const struct type_die *t, uint32_t to)
+static struct h128 hash_of_reference(struct interned *s, const struct type_die *t, uint32_t to)
 {
 	struct h128 h = s->v.p[to].hash;
 	h.a += t->kind * 0xd6e8feb86659fd93;
 	return h128_mix(h, name_hash(s->names, t->name), t->kind);
 }
 
-/* ---- terms ---- */
+/* ---- interned ---- */
 
 /* One product takes all of an element: what few have is spread over the address of the name. */
 static inline struct h128 mix_elem(struct h128 key, const struct elem *e, uint64_t said)
@@ -166,7 +166,7 @@ static inline bool find_key(const struct unit_types *u, const struct type_die *t
 	return made;
 }
 
-static inline int term_of_key(struct terms *s, const struct unit_types *u, struct type_die *t, struct h128 key,
+static inline int term_of_key(struct interned *s, const struct unit_types *u, struct type_die *t, struct h128 key,
 			      uint32_t *ret)
 {
 	/* Not in *@ret: a type that contains itself reads its own edge there while it is hashed, and has to find a loop. */
@@ -180,7 +180,7 @@ static inline int term_of_key(struct terms *s, const struct unit_types *u, struc
 	return add_key(s, key, hash_of(s, u, t), ret);
 }
 
-static int term_of_new_reference(struct terms *s, struct type_die *t, uint32_t to, uint32_t *ret)
+static int term_of_new_reference(struct interned *s, struct type_die *t, uint32_t to, uint32_t *ret)
 {
 	int rc = add_term(s, hash_of_reference(s, t, to), ret);
 	if (rc >= 0 && t->kind == TYPE_PTR)
@@ -191,7 +191,7 @@ static int term_of_new_reference(struct terms *s, struct type_die *t, uint32_t t
 }
 
 /* Of what is_plain_reference(). */
-static inline int term_of_reference(struct terms *s, struct type_die *t, uint32_t to, uint32_t *ret)
+static inline int term_of_reference(struct interned *s, struct type_die *t, uint32_t to, uint32_t *ret)
 {
 	if (!t->name && (t->kind == TYPE_PTR || t->kind == TYPE_CONST)) {
 		*ret = t->kind == TYPE_PTR ? s->v.p[to].ptr : s->v.p[to].const_;
@@ -209,7 +209,7 @@ static inline int term_of_reference(struct terms *s, struct type_die *t, uint32_
 	return add_key(s, key, hash_of_reference(s, t, to), ret);
 }
 
-int terms_of_name(struct terms *s, const struct type_die *t, uint32_t *ret)
+int interned_of_name(struct interned *s, const struct type_die *t, uint32_t *ret)
 {
 	struct h128 key = h128_mix(key_of_name, (uintptr_t)t->name, t->kind);
 	*ret = hash_table_find(&s->by_key, key);
@@ -222,7 +222,7 @@ int terms_of_name(struct terms *s, const struct type_die *t, uint32_t *ret)
 	return add_key(s, key, hash, ret);
 }
 
-int terms_of_proto(struct terms *s, const struct unit_types *u, const struct func_die *f, uint32_t *ret)
+int interned_of_proto(struct interned *s, const struct unit_types *u, const struct func_die *f, uint32_t *ret)
 {
 	struct type_die t = {
 		.kind = TYPE_PROTO, .ref = f->ref, .elem = f->elem, .n_elems = f->n_elems, .variadic = f->variadic};
@@ -234,7 +234,7 @@ int terms_of_proto(struct terms *s, const struct unit_types *u, const struct fun
 /* ---- a unit ---- */
 
 /* The edge of a type; *@ret_made false: of something that it refers to first. */
-static inline int make_edge(struct terms *s, struct unit_types *u, uint32_t i, bool *ret_made)
+static inline int make_edge(struct interned *s, struct unit_types *u, uint32_t i, bool *ret_made)
 {
 	struct type_die *t = &u->types.p[i];
 	uint32_t *edge = &u->edges.p[i];
@@ -275,7 +275,7 @@ static uint32_t first_missing(const struct unit_types *u, const struct type_die 
  * The edge of a type and of all that it needs. The stack is ours: how deep types nest is the input's choice. A type without
  * a name that contains itself finds a loop where it is still being made: only damaged input has that.
  */
-static int make_edge_by_stack(struct terms *s, struct unit_types *u, uint32_t type)
+static int make_edge_by_stack(struct interned *s, struct unit_types *u, uint32_t type)
 {
 	struct unmade now = {.type = type};
 	s->stack.n = 0;
@@ -297,7 +297,7 @@ static int make_edge_by_stack(struct terms *s, struct unit_types *u, uint32_t ty
 }
 
 /* Edges of those that have none: references first to names, which have theirs. */
-static int make_edges(struct terms *s, struct unit_types *u)
+static int make_edges(struct interned *s, struct unit_types *u)
 {
 	for (uint32_t i = 0; i < u->types.n; i++) {
 		bool made;
@@ -312,13 +312,13 @@ static int make_edges(struct terms *s, struct unit_types *u)
 	return 0;
 }
 
-static int make_names(struct terms *s, struct unit_types *u)
+static int make_names(struct interned *s, struct unit_types *u)
 {
 	for (size_t i = 0; i < u->types.n; i++) {
 		struct type_die *t = &u->types.p[i];
 		if (!t->stop)
 			continue;
-		int rc = terms_of_name(s, t, &u->edges.p[i]);
+		int rc = interned_of_name(s, t, &u->edges.p[i]);
 		if (rc < 0)
 			return rc;
 		if (u->edges.p[i])
@@ -330,7 +330,7 @@ static int make_names(struct terms *s, struct unit_types *u)
 }
 
 /* What definitions say. While the key of one is made, the slot of the one before comes from memory. */
-static int make_owns(struct terms *s, struct unit_types *u)
+static int make_owns(struct interned *s, struct unit_types *u)
 {
 	struct type_die *before = NULL, *end = u->types.p + u->types.n;
 	struct h128 key_before = {0}, key = {0};
@@ -350,7 +350,7 @@ static int make_owns(struct terms *s, struct unit_types *u)
 }
 
 /* Mark the definitions of names that the unit defines differently. Returns whether there are any. */
-static bool find_conflicts(struct terms *s, struct unit_types *u)
+static bool find_conflicts(struct interned *s, struct unit_types *u)
 {
 	bool found = false;
 	for (uint32_t i = 0; i < u->types.n; i++) {
@@ -369,7 +369,7 @@ static bool find_conflicts(struct terms *s, struct unit_types *u)
 }
 
 /* A name with a conflict has all of its definitions marked. */
-static void spread_conflicts(const struct terms *s, struct unit_types *u)
+static void spread_conflicts(const struct interned *s, struct unit_types *u)
 {
 	for (uint32_t i = 0; i < u->types.n; i++)
 		if (is_definition(&u->types.p[i]))
@@ -377,10 +377,10 @@ static void spread_conflicts(const struct terms *s, struct unit_types *u)
 }
 
 /* A reference to one of several definitions: its name, and what it says. */
-static int term_of_conflict(struct terms *s, const struct type_die *t, uint32_t *ret)
+static int term_of_conflict(struct interned *s, const struct type_die *t, uint32_t *ret)
 {
 	uint32_t name;
-	int rc = terms_of_name(s, t, &name);
+	int rc = interned_of_name(s, t, &name);
 	if (rc < 0)
 		return rc;
 	struct h128 key = h128_mix(key_of_conflict, name, t->own), own = s->v.p[t->own].hash;
@@ -389,10 +389,10 @@ static int term_of_conflict(struct terms *s, const struct type_die *t, uint32_t 
 }
 
 /*
- * All terms again, with what the conflicting definitions say in the edges to them. One more round tells those apart
+ * All interned again, with what the conflicting definitions say in the edges to them. One more round tells those apart
  * that differ only in which of others they refer to.
  */
-static int make_conflicts(struct terms *s, struct unit_types *u)
+static int make_conflicts(struct interned *s, struct unit_types *u)
 {
 	enum { ROUNDS = 3 };
 	spread_conflicts(s, u);
@@ -413,7 +413,7 @@ static int make_conflicts(struct terms *s, struct unit_types *u)
 	return rc;
 }
 
-int terms_of_unit(struct terms *s, struct unit_types *u)
+int interned_of_unit(struct interned *s, struct unit_types *u)
 {
 	if (!u->types.n)
 		return 0;

@@ -12,7 +12,7 @@
  *						7  struct file, 8 bytes, "i" at 0: 5
  *
  * A kernel says 100,000 different things, and each of them thirty times. So a worker keeps every term that it
- * has met under a key that costs little: the addresses of names, not what stands there, and the numbers of the terms
+ * has met under a key that costs little: the addresses of names, not what stands there, and the numbers of the interned
  * inside. A pointer to a term needs not even that, its number is kept with the term. Only what is met for the first
  * time is read word by word: its content is hashed, and a term of equal content, whose words stand elsewhere in the file,
  * is the same term. That hash is what workers have in common.
@@ -31,7 +31,7 @@ enum { TERM_NONE, TERM_LOOP, TERM_VOID };
 struct term {
 	struct h128 hash; /* of the content, the same in every worker */
 	uint32_t number;  /* for who has a record of it: that of its class or, of a name, of its group, + 1 */
-	uint32_t ptr, const_; /* terms: a pointer to it, const of it; TERM_NONE when not met */
+	uint32_t ptr, const_; /* interned: a pointer to it, const of it; TERM_NONE when not met */
 	uint32_t def;     /* of a name: the first that defined it in a unit at hand */
 };
 
@@ -40,7 +40,7 @@ struct unmade {
 	uint32_t type, elem;
 };
 
-struct terms {
+struct interned {
 	VEC(struct term) v;
 	struct hash_table by_key, by_hash;
 	struct name_cache *names;
@@ -48,22 +48,22 @@ struct terms {
 };
 
 /* 0 or -ENOMEM. */
-int terms_init(struct terms *s);
-void terms_fini(struct terms *s);
+int interned_init(struct interned *s);
+void interned_fini(struct interned *s);
 
 /*
- * terms_of_unit - the terms of all types of a unit that was read
+ * interned_of_unit - the interned of all types of a unit that was read
  *
  * Sets u->edges, and type_die.own and .conflicts of definitions. What has a name of no length has none from then on.
  * Returns 0 or -ENOMEM, -ERANGE.
  */
-int terms_of_unit(struct terms *s, struct unit_types *u);
+int interned_of_unit(struct interned *s, struct unit_types *u);
 
 /* The term of a function's prototype, that of a TYPE_PROTO that says the same. 0 or -ENOMEM, -ERANGE. */
-int terms_of_proto(struct terms *s, const struct unit_types *u, const struct func_die *f, uint32_t *ret);
+int interned_of_proto(struct interned *s, const struct unit_types *u, const struct func_die *f, uint32_t *ret);
 
 /* That of the name of @t, a struct, union or enum; TERM_NONE of "". 0 or -ENOMEM, -ERANGE. */
-int terms_of_name(struct terms *s, const struct type_die *t, uint32_t *ret);
+int interned_of_name(struct interned *s, const struct type_die *t, uint32_t *ret);
 
 static inline bool has_typed_elems(const struct type_die *t)
 {

@@ -125,7 +125,7 @@ static bool is_whole(const struct cairn_piece *p, const struct loc_value *value)
 }
 
 bool loc_record(const struct cairn_location *loc, const struct loc_value *value, struct cairn_btf_loc_param *ret,
-		enum cairn_distil_loss *ret_loss)
+		enum cairn_btfgen_loss *ret_loss)
 {
 	const struct cairn_piece *p = loc->pieces;
 	*ret = (struct cairn_btf_loc_param){.size = value->bytes <= UINT32_MAX ? (uint32_t)value->bytes : 0};

@@ -22,6 +22,6 @@ struct loc_value {
  * Cost: none. Threads: any. No allocation.
  */
 bool loc_record(const struct cairn_location *loc, const struct loc_value *value, struct cairn_btf_loc_param *ret,
-		enum cairn_distil_loss *ret_loss);
+		enum cairn_btfgen_loss *ret_loss);
 
 #endif

@@ -42,8 +42,8 @@ static uint32_t instance_declared(const struct finding *f, uint32_t unit, const 
 {
 	const struct definition *d = &f->defs[x->edge & ~EDGE_GROUP];
 	if (d->unit == unit + 1)
-		return d->edge ? variants_instance(f->v, unit, d->edge - 1) + 1 : 0;
-	edge_t only = variants_resolve(f->v, x->edge);
+		return d->edge ? name_variants_instance(f->v, unit, d->edge - 1) + 1 : 0;
+	edge_t only = name_variants_resolve(f->v, x->edge);
 	return only & EDGE_GROUP ? 0 : only;
 }
 
@@ -52,7 +52,7 @@ static uint32_t instance_of(const struct finding *f, uint32_t unit, const struct
 {
 	if (is_declaration(x))
 		return instance_declared(f, unit, x);
-	return x->edge ? variants_instance(f->v, unit, x->edge - 1) + 1 : 0;
+	return x->edge ? name_variants_instance(f->v, unit, x->edge - 1) + 1 : 0;
 }
 
 static int add_meaning(struct finding *f, uint32_t unit, const struct content *x)

@@ -44,8 +44,8 @@ void meanings_fini(struct meanings *m);
 /* The meaning of the DIE of a struct, union or enum; 0: it is not known. Cost: O(log n). */
 uint32_t meaning_of(const struct meanings *m, dw_off die);
 
-/* As cairn_distil(), with the meanings of all descriptions in *@ret_meanings, which meanings_fini() frees, also after an error. */
-int distil_with_meanings(const struct cairn_binary *bin, const struct cairn_distil_opts *opts, struct cairn_distilled *ret,
+/* As cairn_btf_from_dwarf(), with the meanings of all descriptions in *@ret_meanings, which meanings_fini() frees, also after an error. */
+int distil_with_meanings(const struct cairn_binary *bin, const struct cairn_btfgen_opts *opts, struct cairn_btfgen *ret,
 			 struct meanings *ret_meanings, struct cairn_err *err);
 
 #endif

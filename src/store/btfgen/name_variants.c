@@ -34,7 +34,7 @@ struct finder {
 
 static void note_unit(struct finder *f, const struct unit_span *s)
 {
-	const uint32_t *roots = classes_roots(f->c, s);
+	const uint32_t *roots = type_classes_roots(f->c, s);
 	uint32_t stamp = s->unit + 1;
 	for (uint32_t i = s->roots.from; i < s->roots.to; i++) {
 		uint32_t class_ = roots[i], group = f->c->v.p[class_].group;
@@ -51,7 +51,7 @@ static void note_unit(struct finder *f, const struct unit_span *s)
 
 static bool defines_ambiguous(const struct finder *f, const struct unit_span *s)
 {
-	const uint32_t *roots = classes_roots(f->c, s);
+	const uint32_t *roots = type_classes_roots(f->c, s);
 	for (uint32_t i = s->roots.from; i < s->roots.to; i++)
 		if (f->is_ambiguous[roots[i]])
 			return true;
@@ -67,7 +67,7 @@ static bool is_wanted(const struct finder *f, uint32_t unit, uint32_t instance)
 /* The roots of a unit that has no sets. */
 static void note_plain(const struct finder *f, const struct unit_span *s)
 {
-	const uint32_t *roots = classes_roots(f->c, s);
+	const uint32_t *roots = type_classes_roots(f->c, s);
 	for (uint32_t i = s->roots.from; i < s->roots.to; i++)
 		if (is_wanted(f, s->unit, roots[i]))
 			f->is_plain_root[roots[i]] = true;
@@ -195,7 +195,7 @@ static int fill_edges(struct finder *f, uint32_t unit, uint32_t instance)
 
 static int find_in_unit(struct finder *f, const struct unit_span *s)
 {
-	const uint32_t *roots = classes_roots(f->c, s);
+	const uint32_t *roots = type_classes_roots(f->c, s);
 	note_unit(f, s);
 	f->affected.n = 0;
 	int rc = 0;
@@ -223,7 +223,7 @@ static int by_unit_and_class(const void *a, const void *b)
 	return x->class_ < y->class_ ? -1 : x->class_ > y->class_;
 }
 
-uint32_t variants_instance(const struct variants *v, uint32_t unit, uint32_t class_)
+uint32_t name_variants_instance(const struct variants *v, uint32_t unit, uint32_t class_)
 {
 	struct unit_variant key = {.unit = unit, .class_ = class_};
 	if (v->v.p[class_].next == NONE)
@@ -277,9 +277,9 @@ static int find_used(struct finder *f)
 		f->ret->v.p[i].used = f->is_plain_root[i];
 	for (size_t s = 0; s < f->with_sets.n; s++) {
 		const struct unit_span *span = &f->c->spans.p[f->with_sets.p[s]];
-		const uint32_t *roots = classes_roots(f->c, span);
+		const uint32_t *roots = type_classes_roots(f->c, span);
 		for (uint32_t i = span->roots.from; i < span->roots.to; i++) {
-			uint32_t instance = variants_instance(f->ret, span->unit, roots[i]);
+			uint32_t instance = name_variants_instance(f->ret, span->unit, roots[i]);
 			if (is_wanted(f, span->unit, instance))
 				use(f, instance);
 		}
@@ -322,7 +322,7 @@ static int choose(struct finder *f)
 	return 0;
 }
 
-edge_t variants_resolve(const struct variants *v, edge_t edge)
+edge_t name_variants_resolve(const struct variants *v, edge_t edge)
 {
 	if (!edge)
 		return 0;
@@ -331,11 +331,11 @@ edge_t variants_resolve(const struct variants *v, edge_t edge)
 	return edge - 1 < v->c->v.n ? v->same_as[edge - 1] + 1 : edge;
 }
 
-edge_t variants_edge(const struct variants *v, uint32_t unit, edge_t edge)
+edge_t name_variants_edge(const struct variants *v, uint32_t unit, edge_t edge)
 {
 	if (edge && !(edge & EDGE_GROUP))
-		edge = variants_instance(v, unit, edge - 1) + 1;
-	return variants_resolve(v, edge);
+		edge = name_variants_instance(v, unit, edge - 1) + 1;
+	return name_variants_resolve(v, edge);
 }
 
 /* ---- */
@@ -390,7 +390,7 @@ static void finder_fini(struct finder *f)
 	map_fini(&f->instances);
 }
 
-int variants_find(const struct classes *c, struct variants *ret, struct cairn_err *err)
+int name_variants_find(const struct classes *c, struct variants *ret, struct cairn_err *err)
 {
 	struct finder f = {.c = c, .ret = ret};
 	bool reversed = false;
@@ -420,7 +420,7 @@ int variants_find(const struct classes *c, struct variants *ret, struct cairn_er
 	return rc < 0 ? err_nomem(err, "the types of a program") : 0;
 }
 
-void variants_fini(struct variants *v)
+void name_variants_fini(struct variants *v)
 {
 	VEC_FREE(&v->v);
 	VEC_FREE(&v->in_units);

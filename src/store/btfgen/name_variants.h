@@ -45,17 +45,17 @@ struct unit_variant {
 	uint32_t unit, class_, instance;
 };
 
-/* After base_keep_known(). Returns 0 or -ENOMEM. @ret is for variants_fini() also then. */
-int variants_find(const struct classes *c, struct variants *ret, struct cairn_err *err);
-void variants_fini(struct variants *v);
+/* After base_keep_known(). Returns 0 or -ENOMEM. @ret is for name_variants_fini() also then. */
+int name_variants_find(const struct classes *c, struct variants *ret, struct cairn_err *err);
+void name_variants_fini(struct variants *v);
 
 /* The instance of a class in a unit, also that of the empty set where another stands for it. */
-uint32_t variants_instance(const struct variants *v, uint32_t unit, uint32_t class_);
+uint32_t name_variants_instance(const struct variants *v, uint32_t unit, uint32_t class_);
 
 /* What an edge in a unit leads to: 0 void, instance + 1, or a group | EDGE_GROUP of which there is only a declaration. */
-edge_t variants_edge(const struct variants *v, uint32_t unit, edge_t edge);
+edge_t name_variants_edge(const struct variants *v, uint32_t unit, edge_t edge);
 
 /* The same of an edge of an instance. */
-edge_t variants_resolve(const struct variants *v, edge_t edge);
+edge_t name_variants_resolve(const struct variants *v, edge_t edge);
 
 #endif

@@ -30,7 +30,7 @@ struct readers {
 
 static bool is_left_out(const struct readers *r, const struct dw_unit *unit)
 {
-	const struct cairn_distil_opts *asked = r->opts.asked;
+	const struct cairn_btfgen_opts *asked = r->opts.asked;
 	bool named = false;
 	for (size_t i = 0; asked && i < asked->n_langs; i++)
 		named |= asked->langs[i] == unit->language;
@@ -67,7 +67,7 @@ static int add_unit(struct readers *r, struct reader *w, const struct dw_unit *u
 {
 	if (unit_types_finish(&w->unit) < 0)
 		return err_nomem(err, "the types of a unit");
-	int rc = classes_add(&w->classes, &w->unit, (uint32_t)i + 1, err);
+	int rc = type_classes_add(&w->classes, &w->unit, (uint32_t)i + 1, err);
 	return rc >= 0 && r->index ? dw_index_build_add(r->index, i, worker, err) : rc;
 }
 
@@ -114,7 +114,7 @@ static int read_cluster(struct readers *r, struct cairn_err *err)
 	}
 	if (unit_types_finish(&w->unit) < 0)
 		return err_nomem(err, "the types of all units");
-	return classes_add(&w->classes, &w->unit, 1, err);
+	return type_classes_add(&w->classes, &w->unit, 1, err);
 }
 
 static int read_base(struct readers *r, struct cairn_err *err)
@@ -124,7 +124,7 @@ static int read_base(struct readers *r, struct cairn_err *err)
 		return 0;
 	if (unit_types_read_base(&w->unit, r->opts.base) < 0)
 		return err_nomem(err, "the types of the base");
-	return classes_add(&w->classes, &w->unit, BASE_UNIT, err);
+	return type_classes_add(&w->classes, &w->unit, BASE_UNIT, err);
 }
 
 static int readers_init(struct readers *r, unsigned int n, bool cluster, struct cairn_err *err)
@@ -136,7 +136,7 @@ static int readers_init(struct readers *r, unsigned int n, bool cluster, struct 
 	for (unsigned int i = 0; i <= n; i++) {
 		struct reader *w = &r->p[i];
 		struct dw_scanner *functions = r->index && i < n ? dw_index_build_scanner(r->index, i) : NULL;
-		if (classes_init(&w->classes) < 0 || unit_types_init(&w->unit, r->dw, cluster, r->opts.want_vars, functions,
+		if (type_classes_init(&w->classes) < 0 || unit_types_init(&w->unit, r->dw, cluster, r->opts.want_vars, functions,
 								     &w->classes.arena, &w->names_by_hash) < 0)
 			return err_nomem(err, "worker memory");
 		w->unit.flat_arrays = r->opts.base;
@@ -149,7 +149,7 @@ static void readers_fini(struct readers *r)
 {
 	for (unsigned int i = 0; r->p && i <= r->n; i++) {
 		unit_types_fini(&r->p[i].unit);
-		classes_fini(&r->p[i].classes);
+		type_classes_fini(&r->p[i].classes);
 		map_fini(&r->p[i].names_by_hash);
 	}
 	free(r->p);
@@ -166,7 +166,7 @@ int distil_join(struct readers *r, struct classes *ret, struct cairn_err *err)
 		for (int k = 0; k < CAIRN_N_LOSSES; k++)
 			parts[i].losses[k] += r->p[i].unit.losses[k];
 	}
-	int rc = classes_merge(parts, r->n + 1, ret, err);
+	int rc = type_classes_merge(parts, r->n + 1, ret, err);
 	for (unsigned int i = 0; i <= r->n; i++)
 		r->p[i].classes = parts[i];
 	free(parts);

@@ -13,7 +13,7 @@ struct read_opts {
 	const struct cairn_btf *base; /* what main is split from, its classes come first; NULL: none */
 	bool want_vars;
 	bool want_contents;           /* classes.contents */
-	const struct cairn_distil_opts *asked; /* which languages; NULL: all */
+	const struct cairn_btfgen_opts *asked; /* which languages; NULL: all */
 	struct dw_func_index *index;  /* of the same units' functions; dw_func_index_fini(). NULL: not wanted */
 	int (*beside)(void *ctx, struct cairn_err *err); /* one thread's work that needs no units; may be NULL */
 	void *ctx;
@@ -30,7 +30,7 @@ int distil_read(const struct dwarf *dw, const struct read_opts *opts, struct rea
 /*
  * distil_join - what the workers found, in the order of units
  *
- * One thread does it alone. @ret: from classes_init(); also after an error to be given to classes_fini().
+ * One thread does it alone. @ret: from type_classes_init(); also after an error to be given to type_classes_fini().
  * Returns 0, -ENOMEM, -ERANGE.
  */
 int distil_join(struct readers *r, struct classes *ret, struct cairn_err *err);

@@ -156,7 +156,7 @@ int places_blob_funcs(struct place_blob *w, uint32_t *ret_n, struct cairn_err *e
 	return rc < 0 ? too_many(rc, err) : 0;
 }
 
-int places_blob_finish(struct place_blob *w, struct cairn_distil_blob *ret, struct cairn_err *err)
+int places_blob_finish(struct place_blob *w, struct cairn_btfgen_blob *ret, struct cairn_err *err)
 {
 	const struct places *p = w->p;
 	if (!p->v.n)

@@ -43,7 +43,7 @@ struct places {
 struct place_opts {
 	unsigned int threads;
 	bool assume_unmodified;
-	int (*progress)(void *ctx, enum cairn_distil_stage stage, uint64_t done, uint64_t total); /* may be NULL */
+	int (*progress)(void *ctx, enum cairn_btfgen_stage stage, uint64_t done, uint64_t total); /* may be NULL */
 	void *ctx;
 };
 
@@ -88,7 +88,7 @@ void places_search_free(struct place_search *s);
  * Returns 0, -EBADMSG, -EOPNOTSUPP, -ENOMEM, -ECANCELED.
  */
 int places_find(struct place_search *s, const struct func_table *funcs, const struct emit *e,
-		struct cairn_distilled *counts, struct places *ret, struct cairn_err *err);
+		struct cairn_btfgen *counts, struct places *ret, struct cairn_err *err);
 
 /* Free what places were found with; what was found stays. May run beside places_join(). */
 void places_search_trim(struct place_search *s);
@@ -125,6 +125,6 @@ int places_blob_funcs(struct place_blob *b, uint32_t *ret_n, struct cairn_err *e
  *
  * Returns 0, -ERANGE, -ENOMEM.
  */
-int places_blob_finish(struct place_blob *b, struct cairn_distil_blob *ret, struct cairn_err *err);
+int places_blob_finish(struct place_blob *b, struct cairn_btfgen_blob *ret, struct cairn_err *err);
 
 #endif

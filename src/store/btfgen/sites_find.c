@@ -52,7 +52,7 @@ struct worker {
 	/* Numbers + 1 of what most places need: params of a value in a register, by bytes; protos of one slot, by that. */
 	uint32_t in_register[REG_COUNT][WORD + 1];
 	VEC(uint32_t) of_slot;
-	struct cairn_distilled counts;
+	struct cairn_btfgen counts;
 	/* Of the last place, and which function that is: the places of one in a unit come one behind the other. */
 	dw_off abstract;
 	uint32_t func, near;
@@ -171,7 +171,7 @@ static uint32_t *register_record(struct worker *w, const struct cairn_location *
 static int new_slot(struct worker *w, const struct cairn_location *loc, const struct loc_value *value, uint32_t *ret)
 {
 	struct cairn_btf_loc_param param;
-	enum cairn_distil_loss loss;
+	enum cairn_btfgen_loss loss;
 	uint32_t number = NONE;
 	if (loc_record(loc, value, &param, &loss)) {
 		w->counts.n_located++;
@@ -224,7 +224,7 @@ static int add_place(const struct finder *f, struct worker *w, struct found *pla
 	const char *section;
 	uint64_t off;
 	if (!cairn_binary_section_of(f->bin, site->at, &section, &off) || off > UINT32_MAX) {
-		w->counts.losses[CAIRN_LOSS_PLACE]++;
+		w->counts.losses[CAIRN_LOSS_SITE]++;
 		return 0;
 	}
 	int rc = 0;
@@ -244,7 +244,7 @@ static bool has_place(const struct finder *f, const struct cairn_site *s)
 {
 	if (s->kind == CAIRN_SITE_INLINED)
 		return true;
-	if (s->kind != CAIRN_SITE_ENTRY || !s->symbol)
+	if (s->kind != CAIRN_SITE_OUT_OF_LINE || !s->symbol)
 		return false;
 	const char *own = own_symbol(f->dw, s->at, s->die), *symbol = own ? own : s->symbol;
 	return symbol_has(symbol, ".isra.") || symbol_has(symbol, ".constprop.");
@@ -268,7 +268,7 @@ static int see_place(void *arg, unsigned int worker, uint32_t group, dw_off abst
 static int see_progress(void *arg, size_t done, size_t total, struct cairn_err *err)
 {
 	const struct place_opts *o = ((const struct finder *)arg)->opts;
-	if (!o->progress || !o->progress(o->ctx, CAIRN_DISTIL_PLACES, done, total))
+	if (!o->progress || !o->progress(o->ctx, CAIRN_BTFGEN_SITES, done, total))
 		return 0;
 	return err_set(err, -ECANCELED, "cancelled");
 }
@@ -454,10 +454,10 @@ static int take_places(struct finder *f, const struct order *o)
 	return rc;
 }
 
-static void add_counts(struct finder *f, struct cairn_distilled *ret)
+static void add_counts(struct finder *f, struct cairn_btfgen *ret)
 {
 	for (unsigned int i = 0; i < f->n_workers; i++) {
-		const struct cairn_distilled *c = &f->workers[i].counts;
+		const struct cairn_btfgen *c = &f->workers[i].counts;
 		ret->n_arguments += c->n_arguments;
 		ret->n_located += c->n_located;
 		for (int k = 0; k < CAIRN_N_LOSSES; k++)
@@ -576,7 +576,7 @@ static int finder_init(struct finder *f)
 }
 
 int places_find(struct place_search *s, const struct func_table *funcs, const struct emit *e,
-		struct cairn_distilled *counts, struct places *ret, struct cairn_err *err)
+		struct cairn_btfgen *counts, struct places *ret, struct cairn_err *err)
 {
 	struct finder *f = &s->finder;
 	*ret = (struct places){.has_place = calloc(funcs->v.n + 1, sizeof(*ret->has_place))};

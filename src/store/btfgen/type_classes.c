@@ -7,11 +7,11 @@
 #include "base/err.h"
 #include "btfgen/named_groups.h"
 
-int classes_init(struct classes *c)
+int type_classes_init(struct classes *c)
 {
 	*c = (struct classes){0};
 	arena_init(&c->arena);
-	return terms_init(&c->terms);
+	return interned_init(&c->interned);
 }
 
 static void free_lists(struct classes *c)
@@ -25,7 +25,7 @@ static void free_lists(struct classes *c)
 	VEC_FREE(&c->lists);
 }
 
-void classes_fini(struct classes *c)
+void type_classes_fini(struct classes *c)
 {
 	LARGE_FREE(&c->v);
 	VEC_FREE(&c->groups);
@@ -37,16 +37,16 @@ void classes_fini(struct classes *c)
 	VEC_FREE(&c->named);
 	VEC_FREE(&c->spans);
 	VEC_FREE(&c->build);
-	terms_fini(&c->terms);
+	interned_fini(&c->interned);
 	arena_fini(&c->arena);
 }
 
-void classes_trim(struct classes *c)
+void type_classes_trim(struct classes *c)
 {
 	free_lists(c);
 	LARGE_FREE(&c->bodies);
 	VEC_FREE(&c->spans);
-	terms_fini(&c->terms);
+	interned_fini(&c->interned);
 }
 
 /* ---- groups ---- */
@@ -55,10 +55,10 @@ static int group_of(struct classes *c, const struct unit_types *u, const struct 
 {
 	/* A conflicting definition's edge is not that of its group. */
 	uint32_t term = u->edges.p[t - u->types.p];
-	int rc = t->conflicts ? terms_of_name(&c->terms, t, &term) : 0;
+	int rc = t->conflicts ? interned_of_name(&c->interned, t, &term) : 0;
 	if (rc < 0)
 		return rc;
-	struct term *name = &c->terms.v.p[term];
+	struct term *name = &c->interned.v.p[term];
 	if (!name->number) {
 		struct name_group g = {.hash = name->hash, .name = t->name, .kind = t->kind};
 		if (!VEC_ADD(&c->groups, g))
@@ -76,7 +76,7 @@ enum { FROM_FUNC = 1u << 31 };
 /* The class of a term, made when it is new and then to be built from @from. */
 static int intern(struct classes *c, uint32_t term, uint32_t from, uint64_t first, uint32_t *ret)
 {
-	struct term *said = &c->terms.v.p[term];
+	struct term *said = &c->interned.v.p[term];
 	if (said->number) {
 		*ret = said->number - 1;
 		return 0;
@@ -208,7 +208,7 @@ static bool is_root(const struct type_die *t, uint32_t index)
 static inline void prefetch_term(const struct classes *c, const struct unit_types *u, size_t i)
 {
 	if (i < u->types.n && u->types.p[i].stop)
-		__builtin_prefetch(&c->terms.v.p[u->types.p[i].own]);
+		__builtin_prefetch(&c->interned.v.p[u->types.p[i].own]);
 }
 
 /* Units come in the order of the input, so that the first DIE of a class is the lowest that this worker meets. */
@@ -261,12 +261,12 @@ static int add_funcs(struct classes *c, const struct unit_types *u, uint32_t ind
 				  .declaration = f->declaration};
 		if (!f->name)
 			continue;
-		to.name_hash = name_hash(c->terms.names, f->name);
+		to.name_hash = name_hash(c->interned.names, f->name);
 		if (!to.name_hash)
 			to.name_hash = hash_bytes("", 0);
 		uint64_t first = (uint64_t)index << 32 | (u->types.n + i);
 		uint32_t term;
-		int rc = terms_of_proto(&c->terms, u, f, &term);
+		int rc = interned_of_proto(&c->interned, u, f, &term);
 		if (rc >= 0)
 			rc = intern(c, term, i | FROM_FUNC, first, &to.proto);
 		if (rc < 0)
@@ -331,7 +331,7 @@ static int add_decl_tags(struct classes *c, const struct unit_types *u)
 static edge_t known_edge(const struct classes *c, const struct unit_types *u, const struct type_die *t)
 {
 	bool by_name = t->stop && t->declaration;
-	uint32_t term = by_name ? u->edges.p[t - u->types.p] : term_of(u, t), number = c->terms.v.p[term].number;
+	uint32_t term = by_name ? u->edges.p[t - u->types.p] : term_of(u, t), number = c->interned.v.p[term].number;
 	return !number ? 0 : by_name ? (number - 1) | EDGE_GROUP : number;
 }
 
@@ -373,10 +373,10 @@ static bool span_end(struct classes *c, const struct unit_types *u, struct unit_
 	return c->roots.n < UINT32_MAX && c->bodies.n < UINT32_MAX && VEC_ADD(&c->spans, *s);
 }
 
-int classes_add(struct classes *c, struct unit_types *u, uint32_t index, struct cairn_err *err)
+int type_classes_add(struct classes *c, struct unit_types *u, uint32_t index, struct cairn_err *err)
 {
 	struct unit_span span = span_start(c, index);
-	int rc = terms_of_unit(&c->terms, u);
+	int rc = interned_of_unit(&c->interned, u);
 	if (rc >= 0)
 		rc = add_roots(c, u, index);
 	if (rc >= 0)

@@ -2,7 +2,7 @@
 /*
  * Classes: types that say the same
  *
- * A class is what a term (terms.h) says, once something that BTF is to have leads to it, with a record of its own:
+ * A class is what a term (interned.h) says, once something that BTF is to have leads to it, with a record of its own:
  *
  *	struct file { struct inode *i; };      struct file, 8 bytes, "i" at 0: pointer to "struct inode"
  *	struct { int a; } *p;                  pointer to a struct of 4 bytes, "a" at 0: int of 4 bytes, signed
@@ -12,7 +12,7 @@
  * leads to the class that it means.
  *
  * The record of a class is made from the first DIE seen, and is the same whichever that is. So workers collect classes in
- * tables of their own, and classes_merge() joins them.
+ * tables of their own, and type_classes_merge() joins them.
  */
 #ifndef BTFGEN_TYPE_CLASSES_H
 #define BTFGEN_TYPE_CLASSES_H
@@ -145,7 +145,7 @@ struct classes {
 	VEC(struct unit_span) spans;
 	VEC(struct class_lists) lists; /* once merged: by unit_span.part */
 	struct arena arena;
-	struct terms terms; /* of one worker */
+	struct interned interned; /* of one worker */
 	VEC(struct to_build) build; /* scratch */
 	uint64_t losses[CAIRN_N_LOSSES];
 };
@@ -159,12 +159,12 @@ struct unit_span {
 	bool has_inner; /* unit_types.has_inner */
 };
 
-static inline const uint32_t *classes_roots(const struct classes *c, const struct unit_span *s)
+static inline const uint32_t *type_classes_roots(const struct classes *c, const struct unit_span *s)
 {
 	return c->lists.p[s->part].roots.p;
 }
 
-static inline const struct func *classes_funcs(const struct classes *c, const struct unit_span *s)
+static inline const struct func *type_classes_funcs(const struct classes *c, const struct unit_span *s)
 {
 	return c->lists.p[s->part].funcs.p;
 }
@@ -174,27 +174,27 @@ struct to_build {
 	uint32_t class_, type;
 };
 
-int classes_init(struct classes *c);
-void classes_fini(struct classes *c);
+int type_classes_init(struct classes *c);
+void type_classes_fini(struct classes *c);
 
 /* Free what the main part was made from: classes, groups and variables stay. */
-void classes_trim(struct classes *c);
+void type_classes_trim(struct classes *c);
 
 /*
- * classes_add - the classes of a unit that was read
+ * type_classes_add - the classes of a unit that was read
  *
  * @index  of the unit: units are given in increasing order; BASE_UNIT is the base (base.h), of which all types are kept
  * Returns 0 or -ENOMEM, -ERANGE.
  */
 enum { BASE_UNIT = 0 };
-int classes_add(struct classes *c, struct unit_types *u, uint32_t index, struct cairn_err *err);
+int type_classes_add(struct classes *c, struct unit_types *u, uint32_t index, struct cairn_err *err);
 
 /*
- * classes_merge - one table from those of @n workers
+ * type_classes_merge - one table from those of @n workers
  *
  * @parts  their spans are disjoint; emptied
- * @ret    classes in the order of their first DIE, spans in the order of units. From classes_init().
+ * @ret    classes in the order of their first DIE, spans in the order of units. From type_classes_init().
  */
-int classes_merge(struct classes *parts, unsigned int n, struct classes *ret, struct cairn_err *err);
+int type_classes_merge(struct classes *parts, unsigned int n, struct classes *ret, struct cairn_err *err);
 
 #endif

@@ -23,7 +23,7 @@ struct merge {
 	unsigned int n;
 	struct classes *ret;
 	uint32_t **classes, **groups; /* per part: old number to new */
-	struct hash_table classes_by_hash, groups_by_hash; /* new */
+	struct hash_table type_classes_by_hash, groups_by_hash; /* new */
 	struct met *met;
 	size_t n_met;
 };
@@ -117,7 +117,7 @@ static void prefetch_met(const struct merge *m, size_t i)
 	if (i + 2 * AHEAD < m->n_met)
 		__builtin_prefetch(&class_met(m, i + 2 * AHEAD)->hash);
 	if (i + AHEAD < m->n_met)
-		hash_table_prefetch(&m->classes_by_hash, class_met(m, i + AHEAD)->hash);
+		hash_table_prefetch(&m->type_classes_by_hash, class_met(m, i + AHEAD)->hash);
 }
 
 static int merge_classes(struct merge *m)
@@ -128,13 +128,13 @@ static int merge_classes(struct merge *m)
 			return -ENOMEM;
 	}
 	int rc = sort_classes(m, n_units(m));
-	if (rc < 0 || !LARGE_RESERVE(&m->ret->v, m->n_met) || hash_table_reserve(&m->classes_by_hash, m->n_met) < 0)
+	if (rc < 0 || !LARGE_RESERVE(&m->ret->v, m->n_met) || hash_table_reserve(&m->type_classes_by_hash, m->n_met) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < m->n_met && rc >= 0; i++) {
 		const struct type_class *k = class_met(m, i);
 		prefetch_met(m, i);
 		uint32_t *to = &m->classes[m->met[i].part][m->met[i].i];
-		*to = hash_table_find(&m->classes_by_hash, k->hash);
+		*to = hash_table_find(&m->type_classes_by_hash, k->hash);
 		if (*to != UINT32_MAX)
 			continue;
 		*to = (uint32_t)m->ret->v.n;
@@ -143,7 +143,7 @@ static int merge_classes(struct merge *m)
 		copy.first = (uint64_t)m->met[i].part;
 		if (!LARGE_ADD(&m->ret->v, copy))
 			return -ENOMEM;
-		rc = hash_table_add(&m->classes_by_hash, k->hash, *to);
+		rc = hash_table_add(&m->type_classes_by_hash, k->hash, *to);
 	}
 	return rc;
 }
@@ -288,7 +288,7 @@ static void take_rest(struct merge *m)
 	}
 }
 
-int classes_merge(struct classes *parts, unsigned int n, struct classes *ret, struct cairn_err *err)
+int type_classes_merge(struct classes *parts, unsigned int n, struct classes *ret, struct cairn_err *err)
 {
 	struct merge m = {.parts = parts, .n = n, .ret = ret};
 	m.classes = calloc(n, sizeof(*m.classes));
@@ -311,7 +311,7 @@ int classes_merge(struct classes *parts, unsigned int n, struct classes *ret, st
 		if (m.groups)
 			free(m.groups[p]);
 	}
-	hash_table_fini(&m.classes_by_hash);
+	hash_table_fini(&m.type_classes_by_hash);
 	hash_table_fini(&m.groups_by_hash);
 	free(m.classes);
 	free(m.groups);

@@ -99,8 +99,8 @@ static uint8_t role_with_inlined(uint16_t tag)
 	return tag == DW_TAG_inlined_subroutine ? ROLE_INLINED : role_of(tag);
 }
 
-static const struct dw_wish wish = {slot_attrs, N_SLOTS, role_of};
-static const struct dw_wish wish_with_inlined = {slot_attrs, N_SLOTS, role_with_inlined};
+static const struct dw_query wish = {slot_attrs, N_SLOTS, role_of};
+static const struct dw_query wish_with_inlined = {slot_attrs, N_SLOTS, role_with_inlined};
 
 int unit_types_init(struct unit_types *u, const struct dwarf *dw, bool whole, bool want_vars,
 		    struct dw_scanner *functions, struct arena *names, struct map *names_by_hash)
@@ -272,7 +272,7 @@ static int make_index(struct unit_types *u)
 	return 0;
 }
 
-uint32_t unit_type_index_slowly(const struct unit_types *u, local_off off)
+uint32_t unit_type_index_slow(const struct unit_types *u, local_off off)
 {
 	struct unit_place at = u->at.p[off >> u->step];
 	if (at.place < u->base)

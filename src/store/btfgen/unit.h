@@ -61,7 +61,7 @@ struct type_die {
 	local_off ref;
 	uint32_t size;
 	uint32_t elem, n_elems;
-	uint32_t own;    /* of a definition with a name: the term of all that it says, terms.h */
+	uint32_t own;    /* of a definition with a name: the term of all that it says, interned.h */
 	uint32_t variants; /* of a variant part: a number over the values of its members, which BTF has no words for; else 0 */
 	uint8_t kind;
 	uint8_t encoding;    /* DW_ATE_* of BASE */
@@ -240,7 +240,7 @@ void unit_types_clear(struct unit_types *u);
 
 /* The type at a place; NO_TYPE for void and for what is no type. */
 #define NO_TYPE UINT32_MAX
-uint32_t unit_type_index_slowly(const struct unit_types *u, local_off off);
+uint32_t unit_type_index_slow(const struct unit_types *u, local_off off);
 static inline uint32_t unit_type_index(const struct unit_types *u, local_off off)
 {
 	if (off >> u->step >= u->at.n)
@@ -248,7 +248,7 @@ static inline uint32_t unit_type_index(const struct unit_types *u, local_off off
 	const struct unit_place *at = &u->at.p[off >> u->step];
 	if (__builtin_expect(at->place == u->base + off, 1))
 		return at->i;
-	return unit_type_index_slowly(u, off);
+	return unit_type_index_slow(u, off);
 }
 
 static inline struct type_die *unit_type_at(const struct unit_types *u, local_off off)

@@ -61,7 +61,7 @@ int unit_see_variable(struct unit_types *u)
 	struct dw_value v;
 	if (!u->want_vars || !dw_seen(w, LOCATION))
 		return 0;
-	struct dw_place place = w->places[LOCATION];
+	struct dw_attr_slot place = w->places[LOCATION];
 	if (place.how != DW_HOW_FORM && place.how != DW_HOW_FAR)
 		return 0;
 	/* Most are local, on the stack or in a list. */

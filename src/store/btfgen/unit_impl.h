@@ -112,7 +112,7 @@ int unit_see_annotations_of(struct unit_types *u, uint32_t owner, int32_t compon
 static inline local_off unit_ref(struct unit_types *u, enum slot slot)
 {
 	const struct dw_walker *w = &u->walker;
-	struct dw_place place = w->places[slot];
+	struct dw_attr_slot place = w->places[slot];
 	if (place.how == DW_HOW_ABSENT)
 		return 0;
 	if (place.how == DW_HOW_REF4) {
@@ -146,7 +146,7 @@ static inline const char *unit_short_name(struct short_names *names, const uint8
 static inline const char *unit_own_name(struct unit_types *u)
 {
 	struct dw_walker *w = &u->walker;
-	struct dw_place place = w->places[NAME];
+	struct dw_attr_slot place = w->places[NAME];
 	if (place.how == DW_HOW_STRP) {
 		uint32_t off = dw_load_u32(dw_seen_at(w, place));
 		if (off < u->str_n)

@@ -64,7 +64,7 @@ static enum type_kind kind_of(uint16_t tag)
 enum { FIXED_MAX = 48 };
 
 /* Attributes with which a DIE is for the walker. */
-static bool has_other(const struct dw_place *places, enum role role)
+static bool has_other(const struct dw_attr_slot *places, enum role role)
 {
 	static const uint8_t others[] = {BIT_OFFSET, EXTERNAL, ABSTRACT_ORIGIN, SPECIFICATION, SIGNATURE, ANNOTATION,
 					 LOWER_BOUND};
@@ -77,7 +77,7 @@ static bool has_other(const struct dw_place *places, enum role role)
 /* Where a DIE's bytes of fixed size begin: behind its code, or behind a name in front of all else. */
 static bool plan_bytes(struct unit_plan *p, const struct dw_walker *w, const struct dw_shape *s)
 {
-	const struct dw_place *name = &w->all_places.p[s->places + NAME];
+	const struct dw_attr_slot *name = &w->all_places.p[s->places + NAME];
 	p->fixed = (uint8_t)s->fixed;
 	if (s->then == DW_THEN_END)
 		return s->fixed <= FIXED_MAX;
@@ -89,21 +89,21 @@ static bool plan_bytes(struct unit_plan *p, const struct dw_walker *w, const str
 	return next->fixed <= FIXED_MAX;
 }
 
-static bool plan_name(struct unit_plan *p, struct dw_place name)
+static bool plan_name(struct unit_plan *p, struct dw_attr_slot name)
 {
 	p->has_name = name.how != DW_HOW_ABSENT;
 	p->name = (uint8_t)name.off;
 	return p->name_in_front || !p->has_name || name.how == DW_HOW_STRP;
 }
 
-static bool plan_type(struct unit_plan *p, struct dw_place type)
+static bool plan_type(struct unit_plan *p, struct dw_attr_slot type)
 {
 	p->has_type = type.how != DW_HOW_ABSENT;
 	p->type = (uint8_t)type.off;
 	return !p->has_type || type.how == DW_HOW_REF4;
 }
 
-static bool plan_number(struct unit_plan *p, const struct dw_walker *w, struct dw_place number)
+static bool plan_number(struct unit_plan *p, const struct dw_walker *w, struct dw_attr_slot number)
 {
 	if (number.how == DW_HOW_IMPLICIT) {
 		p->constant = (uint32_t)w->implicit.p[number.off];
@@ -117,7 +117,7 @@ static bool plan_number(struct unit_plan *p, const struct dw_walker *w, struct d
 	       number.how == DW_HOW_U32;
 }
 
-static bool plan_bits(struct unit_plan *p, const struct dw_walker *w, struct dw_place bits)
+static bool plan_bits(struct unit_plan *p, const struct dw_walker *w, struct dw_attr_slot bits)
 {
 	p->has_bits = bits.how == DW_HOW_U8;
 	p->bits = (uint8_t)bits.off;
@@ -128,7 +128,7 @@ static bool plan_bits(struct unit_plan *p, const struct dw_walker *w, struct dw_
 	return bits.how == DW_HOW_ABSENT || p->has_bits;
 }
 
-static bool plan_member(struct unit_plan *p, const struct dw_walker *w, const struct dw_place *places)
+static bool plan_member(struct unit_plan *p, const struct dw_walker *w, const struct dw_attr_slot *places)
 {
 	bool bytes = places[MEMBER_LOCATION].how != DW_HOW_ABSENT, in_bits = places[DATA_BIT_OFFSET].how != DW_HOW_ABSENT;
 	if ((bytes && in_bits) || !plan_bits(p, w, places[BIT_SIZE]) ||
@@ -140,14 +140,14 @@ static bool plan_member(struct unit_plan *p, const struct dw_walker *w, const st
 }
 
 /* The number of elements; an upper bound is one less. */
-static bool plan_bound(struct unit_plan *p, const struct dw_walker *w, const struct dw_place *places)
+static bool plan_bound(struct unit_plan *p, const struct dw_walker *w, const struct dw_attr_slot *places)
 {
 	bool has_upper = places[UPPER_BOUND].how != DW_HOW_ABSENT, has_count = places[COUNT].how != DW_HOW_ABSENT;
 	p->add = has_upper;
 	return !(has_upper && has_count) && !p->has_name && plan_number(p, w, places[has_upper ? UPPER_BOUND : COUNT]);
 }
 
-static bool plan_declaration(struct unit_plan *p, struct dw_place declaration)
+static bool plan_declaration(struct unit_plan *p, struct dw_attr_slot declaration)
 {
 	p->declaration = declaration.how == DW_HOW_PRESENT;
 	return p->declaration || declaration.how == DW_HOW_ABSENT;
@@ -162,7 +162,7 @@ static enum role inside(enum type_kind kind)
 }
 
 static bool plan_of_type(struct unit_plan *p, const struct dw_walker *w, const struct dw_shape *s,
-			 const struct dw_place *places)
+			 const struct dw_attr_slot *places)
 {
 	p->has_children = s->has_children;
 	if (p->has_children && !inside((enum type_kind)p->kind))
@@ -190,7 +190,7 @@ static bool plan_of_type(struct unit_plan *p, const struct dw_walker *w, const s
 	}
 }
 
-static bool is_planned(struct unit_plan *p, const struct dw_walker *w, const struct dw_shape *s, const struct dw_place *places)
+static bool is_planned(struct unit_plan *p, const struct dw_walker *w, const struct dw_shape *s, const struct dw_attr_slot *places)
 {
 	if (has_other(places, (enum role)s->role) || !plan_bytes(p, w, s) || !plan_name(p, places[NAME]) ||
 	    !plan_type(p, places[TYPE]))

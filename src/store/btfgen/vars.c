@@ -64,7 +64,7 @@ static int place(const struct cairn_binary *bin, const struct emit *e, enum vars
 		struct placed_var p = {.v = v, .order = (uint32_t)i};
 		if (!is_real(bin, v))
 			continue;
-		p.bytes = emit_bytes(e, variants_edge(e->v, v->unit, v->type));
+		p.bytes = emit_bytes(e, name_variants_edge(e->v, v->unit, v->type));
 		/* What has no size cannot be in a section: "extern struct s x[];" and empty structs. */
 		if (!p.bytes || !cairn_binary_section_of(bin, (struct cairn_vaddr){v->addr}, &p.section, &p.off) ||
 		    p.off > UINT32_MAX || p.bytes > UINT32_MAX || !is_wanted(p.section, which))

@@ -25,7 +25,7 @@ static bool is_code(uint32_t flags)
  */
 static uint64_t page_number(uint64_t at)
 {
-	return at / PACK_CODE_PAGE;
+	return at / SIDECAR_CODE_PAGE;
 }
 
 static uint64_t n_pages_of(uint64_t at, uint64_t n_bytes)
@@ -35,19 +35,19 @@ static uint64_t n_pages_of(uint64_t at, uint64_t n_bytes)
 
 /* The hash of page @i of a segment's @n_bytes. */
 static void hash_page(const struct elf *e, const struct elf_load *l, uint64_t i,
-		      uint8_t ret[PACK_CODE_HASH])
+		      uint8_t ret[SIDECAR_CODE_HASH])
 {
-	uint8_t bytes[PACK_CODE_PAGE];
-	uint64_t from = i ? (page_number(l->at) + i) * PACK_CODE_PAGE : l->at,
+	uint8_t bytes[SIDECAR_CODE_PAGE];
+	uint64_t from = i ? (page_number(l->at) + i) * SIDECAR_CODE_PAGE : l->at,
 		 end = l->at + l->n_bytes;
-	uint64_t to = (page_number(from) + 1) * PACK_CODE_PAGE;
+	uint64_t to = (page_number(from) + 1) * SIDECAR_CODE_PAGE;
 	size_t n = (size_t)((to < end ? to : end) - from);
 	struct sha256_ctx c;
 	elf_load_copy(e, l, from - l->at, n, bytes);
 	sha256_init(&c);
 	sha256_update(&c, sizeof(from), (const uint8_t *)&from);
 	sha256_update(&c, n, bytes);
-	sha256_digest(&c, PACK_CODE_HASH, ret);
+	sha256_digest(&c, SIDECAR_CODE_HASH, ret);
 }
 
 /* ---- writing ---- */
@@ -63,7 +63,7 @@ static bool has_code_bytes(const struct elf_load *l, size_t n)
 static void put_load(const struct elf_load *l, bool is_bound, uint32_t *page, struct bytes *ret)
 {
 	bool hashed = is_bound && is_code(l->flags);
-	struct pack_load out = {.at = l->at,
+	struct sidecar_load out = {.at = l->at,
 				.size = l->size,
 				.n_bytes = hashed ? l->n_bytes : 0,
 				.flags = l->flags,
@@ -84,7 +84,7 @@ void encode_binding(const struct elf *e, struct bytes *ret)
 	const struct elf_load *l;
 	size_t n = elf_loads(e, &l);
 	bool is_bound = has_code_bytes(l, n);
-	struct pack_binding head = {.n_loads = (uint32_t)n, .is_bound = is_bound};
+	struct sidecar_binding head = {.n_loads = (uint32_t)n, .is_bound = is_bound};
 	size_t at = ret->v.n;
 	put_bytes(ret, &head, sizeof(head));
 	for (size_t i = 0; i < n; i++)
@@ -92,7 +92,7 @@ void encode_binding(const struct elf *e, struct bytes *ret)
 	for (size_t i = 0; is_bound && i < n; i++)
 		for (uint64_t k = 0; is_code(l[i].flags) && k < n_pages_of(l[i].at, l[i].n_bytes);
 		     k++) {
-			uint8_t hash[PACK_CODE_HASH];
+			uint8_t hash[SIDECAR_CODE_HASH];
 			hash_page(e, &l[i], k, hash);
 			put_bytes(ret, hash, sizeof(hash));
 		}
@@ -109,18 +109,18 @@ static int bad(const struct elf_section *s, const char *expected, struct cairn_e
 
 int binding_read(const struct elf_section *s, struct binding *ret, struct cairn_err *err)
 {
-	struct pack_binding head;
+	struct sidecar_binding head;
 	uint64_t pages = 0;
 	*ret = (struct binding){0};
 	if (s->size < sizeof(head))
 		return bad(s, "the number of segments", err);
 	memcpy(&head, s->data, sizeof(head));
 	if (s->size != sizeof(head) + (uint64_t)head.n_loads * sizeof(*ret->loads) +
-			       (uint64_t)head.n_pages * PACK_CODE_HASH)
+			       (uint64_t)head.n_pages * SIDECAR_CODE_HASH)
 		return bad(s, "segments, and a hash for each page of code", err);
-	ret->loads = (const struct pack_load *)(s->data + sizeof(head));
+	ret->loads = (const struct sidecar_load *)(s->data + sizeof(head));
 	for (uint32_t i = 0; i < head.n_loads; i++) {
-		const struct pack_load *l = &ret->loads[i];
+		const struct sidecar_load *l = &ret->loads[i];
 		if (l->first_page != pages || l->n_bytes > UINT64_MAX - l->at ||
 		    (l->n_bytes && !is_code(l->flags)))
 			return bad(s, "segments one after the other", err);
@@ -159,7 +159,7 @@ static int compare_loads(const struct binding *b, const struct elf *e, bool has_
 	const struct elf_load *l;
 	size_t n = elf_loads(e, &l);
 	for (size_t i = 0; i < n && i < b->n_loads; i++) {
-		const struct pack_load *own = &b->loads[i];
+		const struct sidecar_load *own = &b->loads[i];
 		if (own->at != l[i].at || own->flags != l[i].flags)
 			return another(name, e, err, "it has no such segment as that", l[i].at);
 		if (own->size != l[i].size || (has_code && b->is_bound && is_code(own->flags) &&
@@ -191,7 +191,7 @@ int binding_hold(struct binding *b, struct elf *e, const char *name, struct cair
 static bool compare_page(struct binding *b, size_t load, uint64_t i)
 {
 	const struct elf_load *l;
-	uint8_t hash[PACK_CODE_HASH];
+	uint8_t hash[SIDECAR_CODE_HASH];
 	uint64_t none = 0;
 	uint32_t page = b->loads[load].first_page + (uint32_t)i;
 	uint8_t state = __atomic_load_n(&b->state[page], __ATOMIC_RELAXED);
@@ -199,12 +199,12 @@ static bool compare_page(struct binding *b, size_t load, uint64_t i)
 		return state == PAGE_SAME;
 	elf_loads(b->code, &l);
 	hash_page(b->code, &l[load], i, hash);
-	bool same = !memcmp(hash, b->hashes + (size_t)page * PACK_CODE_HASH, sizeof(hash));
+	bool same = !memcmp(hash, b->hashes + (size_t)page * SIDECAR_CODE_HASH, sizeof(hash));
 	__atomic_store_n(&b->state[page], same ? PAGE_SAME : PAGE_DIFFERS, __ATOMIC_RELAXED);
 	if (!same)
 		__atomic_compare_exchange_n(
 			&b->other, &none,
-			1 + (i ? (page_number(l[load].at) + i) * PACK_CODE_PAGE : l[load].at),
+			1 + (i ? (page_number(l[load].at) + i) * SIDECAR_CODE_PAGE : l[load].at),
 			false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	return same;
 }
@@ -212,7 +212,7 @@ static bool compare_page(struct binding *b, size_t load, uint64_t i)
 bool binding_covers(struct binding *b, struct cairn_vaddr at)
 {
 	for (uint32_t i = 0; b->code && i < b->n_loads; i++) {
-		const struct pack_load *l = &b->loads[i];
+		const struct sidecar_load *l = &b->loads[i];
 		if (at.v - l->at >= l->n_bytes)
 			continue;
 		uint64_t page = page_number(at.v) - page_number(l->at),

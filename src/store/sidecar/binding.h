@@ -26,7 +26,7 @@
 #include "sidecar/format.h"
 
 struct binding {
-	const struct pack_load *loads;
+	const struct sidecar_load *loads;
 	uint32_t n_loads;
 	const uint8_t *hashes;
 	uint32_t n_pages;

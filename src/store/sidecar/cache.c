@@ -85,7 +85,7 @@ static bool is_leftover(const char *name, const struct stat *st)
 	return ours && st->st_mtim.tv_sec + LEFTOVER_SECONDS < time(NULL);
 }
 
-static int prune(int dir, DIR *listing, uint64_t max_bytes, struct cairn_pack_pruned *ret)
+static int prune(int dir, DIR *listing, uint64_t max_bytes, struct cairn_sidecar_pruned *ret)
 {
 	VEC(struct cached) files = {0};
 	bool ok = true;
@@ -126,10 +126,10 @@ static int open_dir(const char *path, struct cairn_err *err)
 	return fd < 0 ? err_set(err, -errno, "%s: %m", path) : fd;
 }
 
-int cairn_pack_prune(const char *cache_dir, uint64_t max_bytes, struct cairn_pack_pruned *ret,
+int cairn_sidecar_prune(const char *cache_dir, uint64_t max_bytes, struct cairn_sidecar_pruned *ret,
 		     struct cairn_err *err)
 {
-	*ret = (struct cairn_pack_pruned){0};
+	*ret = (struct cairn_sidecar_pruned){0};
 	int dir = open_dir(cache_dir, err);
 	if (dir < 0)
 		return dir == -ENOENT ? 0 : dir;
@@ -216,8 +216,8 @@ void cache_attempt_done(const char *path)
 int cache_keep(const char *dir, const char *path, const void *bytes, size_t size, uint64_t max_bytes,
 	       struct cairn_err *err)
 {
-	struct cairn_pack_pruned pruned;
+	struct cairn_sidecar_pruned pruned;
 	SCOPE_CLOSE int fd = prepare(dir, err);
 	int rc = fd < 0 ? fd : cairn_file_write(path, bytes, size, err);
-	return rc < 0 ? rc : cairn_pack_prune(dir, max_bytes ? max_bytes : CAIRN_PACK_CACHE_BYTES, &pruned, err);
+	return rc < 0 ? rc : cairn_sidecar_prune(dir, max_bytes ? max_bytes : CAIRN_SIDECAR_CACHE_BYTES, &pruned, err);
 }

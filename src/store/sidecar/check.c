@@ -10,19 +10,19 @@
 #include "sidecar/sidecar_impl.h"
 #include "sidecar/reduced.h"
 
-static int bad(const struct cairn_pack *p, const char *section, uint64_t record, const char *expected,
+static int bad(const struct cairn_sidecar *p, const char *section, uint64_t record, const char *expected,
 	       struct cairn_err *err)
 {
 	return err_set(err, -EBADMSG, "%s: %s: record %llu: expected %s", elf_path(p->elf), section,
 		       (unsigned long long)record, expected);
 }
 
-static bool is_string(const struct cairn_pack *p, uint32_t off)
+static bool is_string(const struct cairn_sidecar *p, uint32_t off)
 {
 	return !off || off < p->strings_size;
 }
 
-static int check_tables(const struct cairn_pack *p, struct cairn_err *err)
+static int check_tables(const struct cairn_sidecar *p, struct cairn_err *err)
 {
 	for (uint32_t i = 0; i < p->files.n; i++)
 		if (!is_string(p, table_get(&p->files, i, 0)))
@@ -38,7 +38,7 @@ static int check_tables(const struct cairn_pack *p, struct cairn_err *err)
 	return 0;
 }
 
-static int check_symbols(const struct cairn_pack *p, struct cairn_err *err)
+static int check_symbols(const struct cairn_sidecar *p, struct cairn_err *err)
 {
 	uint64_t end = 0;
 	for (uint32_t i = 0; i < p->symbols.n; i++) {
@@ -56,7 +56,7 @@ static int check_symbols(const struct cairn_pack *p, struct cairn_err *err)
 }
 
 /* @n things are numbered, of which 0 is none when @from is 1. */
-static int check_names(const struct cairn_pack *p, const char *section, const struct names *x, uint32_t from, uint32_t n,
+static int check_names(const struct cairn_sidecar *p, const char *section, const struct names *x, uint32_t from, uint32_t n,
 		       struct cairn_err *err)
 {
 	for (uint32_t i = 0; i + 1 < x->buckets.n; i++)
@@ -70,7 +70,7 @@ static int check_names(const struct cairn_pack *p, const char *section, const st
 	return 0;
 }
 
-static int check_frames(const struct cairn_pack *p, struct cairn_err *err)
+static int check_frames(const struct cairn_sidecar *p, struct cairn_err *err)
 {
 	for (uint32_t i = 0; i < p->header->n_frames; i++) {
 		struct frame f;
@@ -84,7 +84,7 @@ static int check_frames(const struct cairn_pack *p, struct cairn_err *err)
 	return 0;
 }
 
-static int check_page(const struct cairn_pack *p, const struct page *page, uint32_t number, uint32_t size,
+static int check_page(const struct cairn_sidecar *p, const struct page *page, uint32_t number, uint32_t size,
 		      struct cairn_err *err)
 {
 	struct here here;
@@ -101,18 +101,18 @@ static int check_page(const struct cairn_pack *p, const struct page *page, uint3
 	return 0;
 }
 
-static int check_pages(const struct cairn_pack *p, struct cairn_err *err)
+static int check_pages(const struct cairn_sidecar *p, struct cairn_err *err)
 {
 	struct page page;
 	for (uint32_t i = 0; i < p->spans.n; i++) {
 		uint32_t size = table_get(&p->spans, i, SPAN_SIZE);
-		for (uint32_t k = 0; (uint64_t)k * PACK_PAGE_SIZE < size; k++) {
+		for (uint32_t k = 0; (uint64_t)k * SIDECAR_PAGE_SIZE < size; k++) {
 			uint32_t number = table_get(&p->spans, i, SPAN_FIRST_PAGE) + k;
 			int rc = page_read(p, i, k, &page);
 			if (rc < 0)
 				return bad(p, ".cairn.code", number, "a page behind the one before", err);
 			if (rc > 0)
-				rc = check_page(p, &page, number, size - k * PACK_PAGE_SIZE, err);
+				rc = check_page(p, &page, number, size - k * SIDECAR_PAGE_SIZE, err);
 			if (rc < 0)
 				return rc;
 		}
@@ -125,12 +125,12 @@ static int ignore(void *ctx, const struct cairn_function *function)
 	return 0;
 }
 
-static int check_symbol_names(const struct cairn_pack *p, struct cairn_err *err)
+static int check_symbol_names(const struct cairn_sidecar *p, struct cairn_err *err)
 {
 	const char *before = "";
 	for (uint32_t i = 0; i < p->n_symbol_names; i++) {
-		const struct pack_symbol_name *s = pack_symbol(p, i);
-		const char *name = pack_string(p, s->name);
+		const struct sidecar_symbol_name *s = sidecar_symbol(p, i);
+		const char *name = sidecar_string(p, s->name);
 		if (!name || strcmp(before, name) > 0)
 			return bad(p, ".cairn.symbol_names", i, "a name not before the last in the alphabet", err);
 		if (!(s->what & (SYMBOL_BARE | SYMBOL_IMPORTED)) && (s->what & SYMBOL_FUNCTION_MASK) >= p->places.n)
@@ -141,14 +141,14 @@ static int check_symbol_names(const struct cairn_pack *p, struct cairn_err *err)
 }
 
 /* Places are read as they are for an answer. */
-static int check_places(const struct cairn_pack *p, struct cairn_err *err)
+static int check_places(const struct cairn_sidecar *p, struct cairn_err *err)
 {
 	struct cairn_sites *sites;
 	int rc = check_names(p, ".cairn.place_names", &p->place_names, 0, p->places.n, err);
 	if (rc >= 0)
 		rc = check_symbol_names(p, err);
 	if (rc >= 0)
-		rc = cairn_pack_sites(p, NULL, &sites, err);
+		rc = cairn_sidecar_sites(p, NULL, &sites, err);
 	if (rc < 0)
 		return rc;
 	rc = cairn_sites_visit(sites, ignore, NULL, err);
@@ -156,16 +156,16 @@ static int check_places(const struct cairn_pack *p, struct cairn_err *err)
 	return rc;
 }
 
-static int check_unwind(const struct cairn_pack *p, struct cairn_err *err)
+static int check_unwind(const struct cairn_sidecar *p, struct cairn_err *err)
 {
 	struct unwind_table table;
 	size_t size;
-	const void *bytes = cairn_pack_section(p, ".cairn.cfi", &size);
+	const void *bytes = cairn_sidecar_section(p, ".cairn.cfi", &size);
 	return bytes ? unwind_table_open(bytes, size, elf_path(p->elf), ".cairn.cfi", &table, err) : 0;
 }
 
 /* Of the wrapper, too, in which a debuginfod serves it. */
-static int check_sums(const struct cairn_pack *p, struct cairn_err *err)
+static int check_sums(const struct cairn_sidecar *p, struct cairn_err *err)
 {
 	int rc = guard_check_all(p->guard, elf_path(p->elf), err);
 	if (rc < 0 || !p->wrapper)
@@ -175,7 +175,7 @@ static int check_sums(const struct cairn_pack *p, struct cairn_err *err)
 	return guard_check_all(elf_guard(p->wrapper), elf_path(p->wrapper), err);
 }
 
-int cairn_pack_check(const struct cairn_pack *p, struct cairn_err *err)
+int cairn_sidecar_check(const struct cairn_sidecar *p, struct cairn_err *err)
 {
 	int rc = check_sums(p, err);
 	if (rc >= 0)
@@ -192,5 +192,5 @@ int cairn_pack_check(const struct cairn_pack *p, struct cairn_err *err)
 		rc = check_unwind(p, err);
 	if (rc >= 0)
 		rc = reduced_check(p, err);
-	return rc < 0 || !cairn_pack_has_places(p) ? rc : check_places(p, err);
+	return rc < 0 || !cairn_sidecar_has_sites(p) ? rc : check_places(p, err);
 }

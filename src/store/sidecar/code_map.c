@@ -45,7 +45,7 @@ static int read_spans(const struct elf_section **code, size_t n, struct code_map
 			return -ENOMEM;
 	for (size_t i = 0; i < ret->spans.n; i++) {
 		ret->spans.p[i].first_page = page;
-		page += (uint32_t)(((uint64_t)ret->spans.p[i].size + PACK_PAGE_SIZE - 1) / PACK_PAGE_SIZE);
+		page += (uint32_t)(((uint64_t)ret->spans.p[i].size + SIDECAR_PAGE_SIZE - 1) / SIDECAR_PAGE_SIZE);
 	}
 	return 0;
 }

@@ -12,7 +12,7 @@
 #include "sidecar/sites_types.h"
 
 /* @n items, each of which takes at least @least bytes of the record; NULL: there are not as many, or no memory. */
-static void *items(struct pack_types *t, struct cursor *c, uint64_t n, size_t least, size_t size, int *rc)
+static void *items(struct sidecar_types *t, struct cursor *c, uint64_t n, size_t least, size_t size, int *rc)
 {
 	if (c->failed || n > cur_left(c) / least) {
 		cur_fail(c, "as many members as are said to be there");
@@ -24,16 +24,16 @@ static void *items(struct pack_types *t, struct cursor *c, uint64_t n, size_t le
 	return p;
 }
 
-static struct cairn_member read_member(struct pack_types *t, struct cursor *c, uint64_t before, int *rc)
+static struct cairn_member read_member(struct sidecar_types *t, struct cursor *c, uint64_t before, int *rc)
 {
 	uint8_t flags = cur_u8(c);
 	struct cairn_member m = {.dynamic = flags & MEMBER_DYNAMIC, .is_base_class = flags & MEMBER_BASE,
 				 .is_discriminant = flags & MEMBER_DISCRIMINANT};
 	if (flags & MEMBER_NAME) {
-		m.name = pack_string(t->pack, (uint32_t)cur_uleb(c));
+		m.name = sidecar_string(t->sidecar, (uint32_t)cur_uleb(c));
 		m.name = m.name ? m.name : "";
 	}
-	m.type = pack_types_want(t, cur_uleb(c), rc);
+	m.type = sidecar_types_want(t, cur_uleb(c), rc);
 	uint64_t off = (uint64_t)cur_folded(c);
 	m.bit_off = before + (flags & MEMBER_OFF_IN_BITS ? off : off * 8);
 	if (flags & MEMBER_BITS)
@@ -43,7 +43,7 @@ static struct cairn_member read_member(struct pack_types *t, struct cursor *c, u
 	return m;
 }
 
-static struct cairn_variant read_variant(struct pack_types *t, struct cursor *c, int *rc)
+static struct cairn_variant read_variant(struct sidecar_types *t, struct cursor *c, int *rc)
 {
 	enum { RANGE_MIN = 2 };
 	uint64_t n = cur_uleb(c);
@@ -55,7 +55,7 @@ static struct cairn_variant read_variant(struct pack_types *t, struct cursor *c,
 	return (struct cairn_variant){r, r ? (uint32_t)n : 0};
 }
 
-static int read_variants(struct pack_types *t, struct cursor *c, struct cairn_type *type)
+static int read_variants(struct sidecar_types *t, struct cursor *c, struct cairn_type *type)
 {
 	int rc = 0;
 	struct cairn_variants *v = arena_array(types_arena(t->graph), 1, sizeof(*v));
@@ -63,7 +63,7 @@ static int read_variants(struct pack_types *t, struct cursor *c, struct cairn_ty
 	if (!v || !of)
 		return -ENOMEM;
 	*v = (struct cairn_variants){.of = of};
-	v->type = pack_types_want(t, cur_uleb(c), &rc);
+	v->type = sidecar_types_want(t, cur_uleb(c), &rc);
 	v->bit_size = (uint32_t)cur_uleb(c);
 	v->bit_off = cur_folded(c);
 	for (uint32_t i = 0; i < type->n_members; i++)
@@ -72,7 +72,7 @@ static int read_variants(struct pack_types *t, struct cursor *c, struct cairn_ty
 	return rc;
 }
 
-static int read_members(struct pack_types *t, struct cursor *c, bool has_variants, struct cairn_type *type)
+static int read_members(struct sidecar_types *t, struct cursor *c, bool has_variants, struct cairn_type *type)
 {
 	enum { MEMBER_MIN = 3 };
 	uint64_t n = cur_uleb(c), before = 0;
@@ -87,14 +87,14 @@ static int read_members(struct pack_types *t, struct cursor *c, bool has_variant
 	return rc >= 0 && has_variants ? read_variants(t, c, type) : rc;
 }
 
-static int read_enumerators(struct pack_types *t, struct cursor *c, struct cairn_type *type)
+static int read_enumerators(struct sidecar_types *t, struct cursor *c, struct cairn_type *type)
 {
 	enum { ENUMERATOR_MIN = 2 };
 	uint64_t n = cur_uleb(c), expected = 0;
 	int rc = 0;
 	struct cairn_enumerator *e = items(t, c, n, ENUMERATOR_MIN, sizeof(*e), &rc);
 	for (uint64_t i = 0; e && i < n; i++) {
-		const char *name = pack_string(t->pack, (uint32_t)cur_uleb(c));
+		const char *name = sidecar_string(t->sidecar, (uint32_t)cur_uleb(c));
 		e[i].name = name ? name : "";
 		e[i].value = (int64_t)(expected + (uint64_t)cur_folded(c));
 		expected = (uint64_t)e[i].value + 1;
@@ -105,11 +105,11 @@ static int read_enumerators(struct pack_types *t, struct cursor *c, struct cairn
 }
 
 /* A struct, union or enum that is unread. */
-static int read_inside(struct pack_types *t, uint32_t id, struct cairn_err *err)
+static int read_inside(struct sidecar_types *t, uint32_t id, struct cairn_err *err)
 {
-	struct cursor c = record_at(&t->pack->types, id, err);
+	struct cursor c = record_at(&t->sidecar->types, id, err);
 	struct cairn_type type;
-	int rc = pack_types_outside(t, &c, &type);
+	int rc = sidecar_types_outside(t, &c, &type);
 	bool has_variants = type.variants;
 	type.variants = NULL;
 	if (rc > 0 && type.kind == CAIRN_T_ENUM)
@@ -117,7 +117,7 @@ static int read_inside(struct pack_types *t, uint32_t id, struct cairn_err *err)
 	else if (rc > 0)
 		rc = read_members(t, &c, has_variants, &type);
 	if (rc >= 0)
-		rc = pack_types_drain(t);
+		rc = sidecar_types_drain(t);
 	if (rc < 0)
 		return err_nomem(err, "types");
 	/* Half of the members would look like all of them. */
@@ -129,7 +129,7 @@ static int read_inside(struct pack_types *t, uint32_t id, struct cairn_err *err)
 	return 0;
 }
 
-int pack_types_complete(struct pack_types *t, uint32_t id, struct cairn_err *err)
+int sidecar_types_complete(struct sidecar_types *t, uint32_t id, struct cairn_err *err)
 {
 	t->inside.n = 0;
 	int rc = VEC_ADD(&t->inside, id) ? 0 : err_nomem(err, "types");

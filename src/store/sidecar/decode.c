@@ -21,17 +21,17 @@ static bool too_wide(unsigned int width)
 
 /* ---- frames ---- */
 
-bool frame_at(const struct cairn_pack *p, uint32_t number, struct frame *ret)
+bool frame_at(const struct cairn_sidecar *p, uint32_t number, struct frame *ret)
 {
 	struct bits b;
-	if (number >= p->header->n_frames || !block_at(&p->frames, number / PACK_FRAMES_PER_BLOCK, &b))
+	if (number >= p->header->n_frames || !block_at(&p->frames, number / SIDECAR_FRAMES_PER_BLOCK, &b))
 		return false;
 	uint32_t head = bits_get(&b, 0, FRAMES_HEAD_WIDTH), mask = (1 << FRAMES_WIDTH_WIDTH) - 1;
 	unsigned int distance = head & mask, line = head >> FRAMES_WIDTH_WIDTH & mask;
 	unsigned int column = head >> 2 * FRAMES_WIDTH_WIDTH & mask;
 	unsigned int file = head >> 3 * FRAMES_WIDTH_WIDTH ? p->file_width : 0;
 	unsigned int width = p->function_width + distance + line + column + file;
-	uint64_t at = FRAMES_HEAD_WIDTH + (uint64_t)(number % PACK_FRAMES_PER_BLOCK) * width;
+	uint64_t at = FRAMES_HEAD_WIDTH + (uint64_t)(number % SIDECAR_FRAMES_PER_BLOCK) * width;
 	if (too_wide(distance) || too_wide(line) || too_wide(column) || at + width > b.n)
 		return false;
 	ret->function = bits_get(&b, at, p->function_width);
@@ -44,7 +44,7 @@ bool frame_at(const struct cairn_pack *p, uint32_t number, struct frame *ret)
 
 /* ---- pages ---- */
 
-int page_read(const struct cairn_pack *p, uint32_t span, uint32_t i, struct page *ret)
+int page_read(const struct cairn_sidecar *p, uint32_t span, uint32_t i, struct page *ret)
 {
 	uint32_t number = table_get(&p->spans, span, SPAN_FIRST_PAGE) + i;
 	struct bits *b = &ret->bits;
@@ -54,7 +54,7 @@ int page_read(const struct cairn_pack *p, uint32_t span, uint32_t i, struct page
 	uint32_t counts = bits_get(b, 0, PAGE_ROWS_WIDTH + PAGE_CONTEXTS_WIDTH), mask = (1 << PAGE_WIDTH_WIDTH) - 1;
 	uint64_t at = PAGE_ROWS_WIDTH + PAGE_CONTEXTS_WIDTH;
 	uint32_t widths = bits_get(b, at, 4 * PAGE_WIDTH_WIDTH);
-	ret->lo = table_get(&p->spans, span, SPAN_AT) + i * PACK_PAGE_SIZE;
+	ret->lo = table_get(&p->spans, span, SPAN_AT) + i * SIDECAR_PAGE_SIZE;
 	ret->n_rows = 1 + (counts & 0xff);
 	ret->n_contexts = 1 + (counts >> PAGE_ROWS_WIDTH);
 	ret->frame_width = widths & mask;
@@ -75,7 +75,7 @@ int page_read(const struct cairn_pack *p, uint32_t span, uint32_t i, struct page
 	return ret->rows + (uint64_t)ret->n_rows * row <= b->n ? 1 : -1;
 }
 
-bool page_of(const struct cairn_pack *p, uint32_t at, struct page *ret)
+bool page_of(const struct cairn_sidecar *p, uint32_t at, struct page *ret)
 {
 	uint32_t span = 0, n = p->spans.n;
 	while (n > 1) {
@@ -84,7 +84,7 @@ bool page_of(const struct cairn_pack *p, uint32_t at, struct page *ret)
 		n -= half;
 	}
 	uint32_t off = at - table_get(&p->spans, span, SPAN_AT);
-	return off < table_get(&p->spans, span, SPAN_SIZE) && page_read(p, span, off / PACK_PAGE_SIZE, ret) > 0;
+	return off < table_get(&p->spans, span, SPAN_SIZE) && page_read(p, span, off / SIDECAR_PAGE_SIZE, ret) > 0;
 }
 
 uint32_t page_row(const struct page *page, uint32_t at)
@@ -98,7 +98,7 @@ uint32_t page_row(const struct page *page, uint32_t at)
 	return row;
 }
 
-bool page_here(const struct cairn_pack *p, const struct page *page, uint32_t row, struct here *ret)
+bool page_here(const struct cairn_sidecar *p, const struct page *page, uint32_t row, struct here *ret)
 {
 	uint64_t at = page->rows + (uint64_t)row * (page->context_width + page->line_width + page->column_width);
 	uint32_t context = bits_get(&page->bits, at, page->context_width);

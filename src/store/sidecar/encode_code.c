@@ -154,9 +154,9 @@ struct context {
 
 /* A row of a page is at each byte of it at most. */
 struct page_rows {
-	struct row row[PACK_PAGE_SIZE];
-	uint8_t context_of[PACK_PAGE_SIZE];
-	struct context context[PACK_PAGE_SIZE];
+	struct row row[SIDECAR_PAGE_SIZE];
+	uint8_t context_of[SIDECAR_PAGE_SIZE];
+	struct context context[SIDECAR_PAGE_SIZE];
 	size_t n, n_contexts;
 };
 
@@ -298,8 +298,8 @@ static void put_pages(struct page_writer *w, const struct code_map *map, struct 
 	bool ok = true;
 	for (size_t i = 0; i < map->spans.n; i++) {
 		const struct span *s = &map->spans.p[i];
-		for (uint32_t lo = 0; lo < s->size; lo += PACK_PAGE_SIZE) {
-			uint32_t left = s->size - lo, size = left < PACK_PAGE_SIZE ? left : PACK_PAGE_SIZE;
+		for (uint32_t lo = 0; lo < s->size; lo += SIDECAR_PAGE_SIZE) {
+			uint32_t left = s->size - lo, size = left < SIDECAR_PAGE_SIZE ? left : SIDECAR_PAGE_SIZE;
 			ok &= VEC_ADD(&starts, (uint32_t)ret_code->v.n);
 			put_page(w, s->at + lo, s->at + lo + size, ret_code);
 		}

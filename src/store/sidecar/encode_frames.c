@@ -78,14 +78,14 @@ void encode_frames(const struct joined *j, struct bytes *ret)
 {
 	struct frame_writer w = {.function_width = bits_width((uint32_t)j->functions.v.n - 1),
 				 .file_width = bits_width((uint32_t)j->files.path.n)};
-	struct frame_record block[PACK_FRAMES_PER_BLOCK];
+	struct frame_record block[SIDECAR_FRAMES_PER_BLOCK];
 	VEC(uint32_t) starts = {0};
 	size_t n = 0;
 	bool ok = VEC_ADD(&starts, 0);
 	for (size_t u = 0; u < j->n_units; u++)
 		for (uint32_t i = 0; i < j->units[u].frames.n; i++) {
 			block[n++] = record_of(j, u, i);
-			if (n < PACK_FRAMES_PER_BLOCK)
+			if (n < SIDECAR_FRAMES_PER_BLOCK)
 				continue;
 			put_block(&w, block, n);
 			ok &= VEC_ADD(&starts, (uint32_t)w.data.v.n);

@@ -20,10 +20,10 @@
 #include "sidecar/cache.h"
 #include "sidecar/sidecar_impl.h"
 #include "sidecar/trust.h"
-#include "pack_maker.h"
+#include "sidecar_maker.h"
 
 /* One line of safe text more. */
-__attribute__((format(printf, 2, 3))) static void note(struct cairn_pack_search *s, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void note(struct cairn_sidecar_search *s, const char *fmt, ...)
 {
 	char line[sizeof(s->note)];
 	size_t n = strlen(s->note);
@@ -51,46 +51,46 @@ struct wanted {
 };
 
 /* Whether it is as good as what could be made instead. */
-static bool suffices(struct cairn_pack_search *s, const struct wanted *w, const struct cairn_pack *pack, bool in_cache)
+static bool suffices(struct cairn_sidecar_search *s, const struct wanted *w, const struct cairn_sidecar *sidecar, bool in_cache)
 {
-	if (s->places && !cairn_pack_has_places(pack))
+	if (s->places && !cairn_sidecar_has_sites(sidecar))
 		return false;
 	/* Made of symbols, before the debug information was there. */
-	if (!pack->header->n_frames && cairn_binary_has_dwarf(w->bin))
+	if (!sidecar->header->n_frames && cairn_binary_has_dwarf(w->bin))
 		return false;
 	/* Whoever wrote one beside the binary chose its maker. */
-	if (in_cache && pack->header->maker != PACK_MAKER && cairn_binary_has_dwarf(w->bin))
+	if (in_cache && sidecar->header->maker != SIDECAR_MAKER && cairn_binary_has_dwarf(w->bin))
 		return false;
 	/* Made of a debug file alone, and what it could not be compared with is here. */
-	if (!cairn_pack_is_bound(pack) && w->has_code && cairn_binary_has_dwarf(w->bin))
+	if (!cairn_sidecar_is_bound(sidecar) && w->has_code && cairn_binary_has_dwarf(w->bin))
 		return false;
-	if (cairn_pack_is_current(pack))
+	if (cairn_sidecar_is_current(sidecar))
 		return true;
 	if (cairn_binary_has_dwarf(w->bin))
 		return false;
 	note(s, "%s: made by another version of cairn, whose analysis may differ; there is no debug information to make it anew",
-	     cairn_pack_path(pack));
+	     cairn_sidecar_path(sidecar));
 	return true;
 }
 
 /* Returns 0; anything else is no sidecar, and noted unless there is no file. */
-static int try_open(struct cairn_pack_search *s, const char *path, const struct wanted *w, bool in_cache,
-		    struct cairn_pack **ret)
+static int try_open(struct cairn_sidecar_search *s, const char *path, const struct wanted *w, bool in_cache,
+		    struct cairn_sidecar **ret)
 {
-	struct cairn_pack_opts opts = {
+	struct cairn_sidecar_opts opts = {
 		.size = sizeof(opts),
 		.binary = w->bin,
 		.must_be_trusted = !geteuid(),
 	};
 	struct cairn_err err = {0};
-	struct cairn_pack *pack;
-	int rc = cairn_pack_open(path, &opts, &pack, &err);
-	if (!rc && !suffices(s, w, pack, in_cache)) {
-		cairn_pack_close(pack);
+	struct cairn_sidecar *sidecar;
+	int rc = cairn_sidecar_open(path, &opts, &sidecar, &err);
+	if (!rc && !suffices(s, w, sidecar, in_cache)) {
+		cairn_sidecar_close(sidecar);
 		return -ENOENT;
 	}
 	if (!rc)
-		*ret = pack;
+		*ret = sidecar;
 	/* After an upgrade every cached one is of another version; it is made anew, and nobody has to know. */
 	bool outdated = rc == -EOPNOTSUPP && in_cache && cairn_binary_has_dwarf(w->bin);
 	if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR && !outdated)
@@ -99,7 +99,7 @@ static int try_open(struct cairn_pack_search *s, const char *path, const struct 
 }
 
 /* PATH.cairn, with the links on the way to PATH resolved: what is opened is walked without following any. */
-static int try_beside(struct cairn_pack_search *s, const struct wanted *w, struct cairn_pack **ret)
+static int try_beside(struct cairn_sidecar_search *s, const struct wanted *w, struct cairn_sidecar **ret)
 {
 	SCOPE_FREE char *real = realpath(cairn_binary_path(w->bin), NULL), *path = NULL;
 	struct stat st;
@@ -116,34 +116,34 @@ static int try_beside(struct cairn_pack_search *s, const struct wanted *w, struc
 }
 
 /* All files that the sidecar is made of are known when it is made: then it is decided whether it may be kept. */
-static int keep(const struct cairn_binary *bin, const struct cairn_pack_search *s, const char *cached,
-		const struct cairn_packed *packed, struct cairn_err *err)
+static int keep(const struct cairn_binary *bin, const struct cairn_sidecar_search *s, const char *cached,
+		const struct cairn_sidecar_image *image, struct cairn_err *err)
 {
 	int rc = trusted_source(bin, err);
 	/* Nothing in it would tell the next one who asks that something is missing. */
-	if (rc >= 0 && packed->n_missing)
-		return err_lines(err, -ENODATA, packed->missing, "%s: %zu .dwo file%s of split debug information not found",
-				 cairn_binary_path(bin), packed->n_missing, packed->n_missing == 1 ? "" : "s");
-	return rc < 0 ? rc : cache_keep(s->cache_dir, cached, packed->bytes, packed->size, s->cache_bytes, err);
+	if (rc >= 0 && image->n_missing)
+		return err_lines(err, -ENODATA, image->missing, "%s: %zu .dwo file%s of split debug information not found",
+				 cairn_binary_path(bin), image->n_missing, image->n_missing == 1 ? "" : "s");
+	return rc < 0 ? rc : cache_keep(s->cache_dir, cached, image->bytes, image->size, s->cache_bytes, err);
 }
 
-static int make_and_keep(const struct cairn_binary *bin, struct cairn_pack_search *s, const char *cached,
-			 struct cairn_pack **ret, struct cairn_err *err)
+static int make_and_keep(const struct cairn_binary *bin, struct cairn_sidecar_search *s, const char *cached,
+			 struct cairn_sidecar **ret, struct cairn_err *err)
 {
-	struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = s->threads, .places = s->places};
-	struct cairn_packed packed;
+	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = s->threads, .places = s->places};
+	struct cairn_sidecar_image image;
 	struct cairn_err unkept = {0};
-	int rc = cairn_pack_make(bin, &opts, &packed, err);
+	int rc = cairn_sidecar_make(bin, &opts, &image, err);
 	if (rc < 0)
 		return rc == -ENODATA ? -ENOENT : rc;
-	if (packed.n_left_out)
-		note(s, "%s: %u damaged unit%s left out: %.*s", cairn_binary_path(bin), packed.n_left_out,
-		     packed.n_left_out == 1 ? "" : "s", first_line(&packed.left_out_why), packed.left_out_why.msg);
+	if (image.n_left_out)
+		note(s, "%s: %u damaged unit%s left out: %.*s", cairn_binary_path(bin), image.n_left_out,
+		     image.n_left_out == 1 ? "" : "s", first_line(&image.left_out_why), image.left_out_why.msg);
 	/* The next one is told, too. */
-	else if (cached && keep(bin, s, cached, &packed, &unkept) < 0)
+	else if (cached && keep(bin, s, cached, &image, &unkept) < 0)
 		note(s, "not kept in the cache: %.*s", first_line(&unkept), unkept.msg);
-	rc = cairn_pack_open_packed(&packed, cairn_binary_path(bin), ret, err);
-	cairn_packed_free(&packed);
+	rc = cairn_sidecar_open_image(&image, cairn_binary_path(bin), ret, err);
+	cairn_sidecar_image_free(&image);
 	return rc;
 }
 
@@ -158,7 +158,7 @@ static struct wanted wanted_of(const struct cairn_binary *bin)
 	return w;
 }
 
-static int search_for(const struct cairn_binary *bin, struct cairn_pack_search *s, struct cairn_pack **ret,
+static int search_for(const struct cairn_binary *bin, struct cairn_sidecar_search *s, struct cairn_sidecar **ret,
 		      struct cairn_err *err)
 {
 	struct wanted w = wanted_of(bin);
@@ -183,14 +183,14 @@ static int search_for(const struct cairn_binary *bin, struct cairn_pack_search *
 	return make_and_keep(bin, s, cached, ret, err);
 }
 
-static int check_size(const struct cairn_pack_search *search, struct cairn_err *err)
+static int check_size(const struct cairn_sidecar_search *search, struct cairn_err *err)
 {
 	if (opts_tail_is_zero(search, sizeof(*search)))
 		return 0;
-	return err_set(err, -EINVAL, "struct cairn_pack_search: more is set than the %zu bytes that are known", sizeof(*search));
+	return err_set(err, -EINVAL, "struct cairn_sidecar_search: more is set than the %zu bytes that are known", sizeof(*search));
 }
 
-int cairn_pack_for(const struct cairn_binary *bin, struct cairn_pack_search *search, struct cairn_pack **ret,
+int cairn_sidecar_for(const struct cairn_binary *bin, struct cairn_sidecar_search *search, struct cairn_sidecar **ret,
 		   struct cairn_err *err)
 {
 	int rc = check_size(search, err);
@@ -205,20 +205,20 @@ int cairn_pack_for(const struct cairn_binary *bin, struct cairn_pack_search *sea
 /* In the cache, and good. */
 static bool is_kept(const char *cached, const struct wanted *w, bool with_args)
 {
-	struct cairn_pack_search s = {.size = sizeof(s), .places = true};
-	struct cairn_pack *pack = NULL;
-	bool kept = !try_open(&s, cached, w, true, &pack) && !cairn_pack_compare(pack, NULL) &&
-		    !guard_check_all(pack->guard, cached, NULL) && (!with_args || cairn_pack_has_args(pack));
-	cairn_pack_close(pack);
+	struct cairn_sidecar_search s = {.size = sizeof(s), .places = true};
+	struct cairn_sidecar *sidecar = NULL;
+	bool kept = !try_open(&s, cached, w, true, &sidecar) && !cairn_sidecar_compare(sidecar, NULL) &&
+		    !guard_check_all(sidecar->guard, cached, NULL) && (!with_args || cairn_sidecar_has_args(sidecar));
+	cairn_sidecar_close(sidecar);
 	return kept;
 }
 
-int cairn_pack_keep(const struct cairn_binary *bin, const struct cairn_pack_search *search, struct cairn_packed *ret,
+int cairn_sidecar_keep(const struct cairn_binary *bin, const struct cairn_sidecar_search *search, struct cairn_sidecar_image *ret,
 		    struct cairn_err *err)
 {
-	struct cairn_pack_make_opts opts = {.size = sizeof(opts), .threads = search->threads, .places = true, .args = search->args};
+	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = search->threads, .places = true, .args = search->args};
 	struct wanted w = wanted_of(bin);
-	*ret = (struct cairn_packed){0};
+	*ret = (struct cairn_sidecar_image){0};
 	int rc = check_size(search, err);
 	if (rc < 0)
 		return rc;
@@ -246,30 +246,30 @@ int cairn_pack_keep(const struct cairn_binary *bin, const struct cairn_pack_sear
 	rc = cache_attempt(cached, !search->background);
 	if (rc < 0)
 		return err_set(err, rc, "%s: %s", cached, rc == -EAGAIN ? "could not be made a short time ago" : strerror(-rc));
-	rc = cairn_pack_make(bin, &opts, ret, err);
+	rc = cairn_sidecar_make(bin, &opts, ret, err);
 	if (rc >= 0)
 		rc = keep(bin, search, cached, ret, err);
 	/* Who reads a file that is still being written may well make it of the whole one in a moment. */
 	if (rc >= 0 || cairn_inputs_shortened())
 		cache_attempt_done(cached);
 	if (rc < 0)
-		cairn_packed_free(ret);
+		cairn_sidecar_image_free(ret);
 	return rc < 0 ? rc : 1;
 }
 
-int cairn_pack_keep_copy(const struct cairn_pack *pack, const struct cairn_pack_search *search, struct cairn_err *err)
+int cairn_sidecar_keep_copy(const struct cairn_sidecar *sidecar, const struct cairn_sidecar_search *search, struct cairn_err *err)
 {
 	size_t id_len, size;
-	const uint8_t *id = cairn_pack_build_id(pack, &id_len), *bytes = elf_whole(pack->elf, &size);
+	const uint8_t *id = cairn_sidecar_build_id(sidecar, &id_len), *bytes = elf_whole(sidecar->elf, &size);
 	int rc = check_size(search, err);
 	if (rc < 0)
 		return rc;
 	if (!id_len || !search->cache_dir)
-		return err_set(err, -EINVAL, "%s: nothing to keep it by: no %s", cairn_pack_path(pack),
+		return err_set(err, -EINVAL, "%s: nothing to keep it by: no %s", cairn_sidecar_path(sidecar),
 			       id_len ? "cache" : "build-id");
-	rc = cairn_pack_check(pack, err);
+	rc = cairn_sidecar_check(sidecar, err);
 	if (rc >= 0)
-		rc = cairn_pack_compare(pack, err);
+		rc = cairn_sidecar_compare(sidecar, err);
 	if (rc < 0)
 		return rc;
 	SCOPE_FREE char *cached = cache_path(search->cache_dir, id, id_len);

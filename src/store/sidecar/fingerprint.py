@@ -21,6 +21,6 @@ digest = hashlib.sha256()
 for file in files:
     digest.update(file.name.encode() + b"\0" + file.read_bytes())
 with open(header, "w", encoding="utf-8") as out:
-    out.write(f"#define PACK_MAKER 0x{digest.hexdigest()[:8]}u\n")
+    out.write(f"#define SIDECAR_MAKER 0x{digest.hexdigest()[:8]}u\n")
 with open(depfile, "w", encoding="utf-8") as out:
     out.write(f"{header}: {' '.join(str(f).replace(' ', chr(92) + ' ') for f in [*files, layers])}\n")

@@ -13,64 +13,64 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sidecars are used as they are mapped");
 
-#define PACK_MAGIC "cairnpk"
+#define SIDECAR_MAGIC "cairnpk"
 
 enum {
 	/* A reader knows this version and no other. Raised when the same bytes would say something else. */
-	PACK_VERSION = 5,
+	SIDECAR_VERSION = 5,
 
 	/*
 	 * Raised whenever the same binary would give other places, locations, chains or lines than before, in the same
 	 * format, so that who has nothing but an older sidecar is told. In the cache the maker has to be the same (find.c).
 	 */
-	PACK_ANALYSIS = 4,
+	SIDECAR_ANALYSIS = 4,
 
 	/* Bytes of code that a page describes: so many that the offset of a row in it is one byte. */
-	PACK_PAGE_SIZE = 256,
+	SIDECAR_PAGE_SIZE = 256,
 
 	/* Bytes of code whose hash is in .cairn.binding, and bytes of the hash. */
-	PACK_CODE_PAGE = 4096,
-	PACK_CODE_HASH = 16,
+	SIDECAR_CODE_PAGE = 4096,
+	SIDECAR_CODE_HASH = 16,
 
-	PACK_FRAMES_PER_BLOCK = 16,
-	PACK_MARKS_PER_BLOCK = 16,
+	SIDECAR_FRAMES_PER_BLOCK = 16,
+	SIDECAR_MARKS_PER_BLOCK = 16,
 };
 
 /* .cairn.symbols is made of a .symtab: it has all functions, also those that are not exported. */
-#define PACK_HAS_SYMTAB 1u
+#define SIDECAR_HAS_SYMTAB 1u
 
-struct pack_header {
+struct sidecar_header {
 	char magic[8];
 	uint32_t version;
 	uint32_t header_size; /* of this struct, as the writer knew it */
 	uint64_t base;	      /* link-time address that all others count from */
 	uint32_t span;	      /* bytes of code from there: every address is below */
 	uint32_t n_frames;
-	uint32_t analysis; /* PACK_ANALYSIS */
+	uint32_t analysis; /* SIDECAR_ANALYSIS */
 	uint32_t maker;	   /* fingerprint of the sources that made it: fingerprint.py */
 	uint32_t string_max; /* bytes of the longest string, with its NUL */
 	uint32_t n_left_out; /* units that are damaged, and are not in it */
-	uint32_t flags; /* PACK_HAS_SYMTAB */
+	uint32_t flags; /* SIDECAR_HAS_SYMTAB */
 	uint32_t unused;
 };
-_Static_assert(sizeof(struct pack_header) == 56, "the header has no holes");
+_Static_assert(sizeof(struct sidecar_header) == 56, "the header has no holes");
 
 /* .cairn.binding: this, the segments, the hashes. */
-struct pack_binding {
+struct sidecar_binding {
 	uint32_t n_loads;
 	uint32_t n_pages; /* hashes */
 	uint32_t is_bound; /* 0: made of a file without code */
 	uint32_t zero;
 };
-_Static_assert(sizeof(struct pack_binding) == 16, "the binding has no holes");
+_Static_assert(sizeof(struct sidecar_binding) == 16, "the binding has no holes");
 
-struct pack_load {
+struct sidecar_load {
 	uint64_t at, size; /* in memory */
 	uint64_t n_bytes;  /* that have hashes: all that the file has of an executable segment; else 0 */
 	uint32_t flags;	   /* PF_* */
 	uint32_t first_page;
 };
-_Static_assert(sizeof(struct pack_load) == 32, "a segment has no holes");
+_Static_assert(sizeof(struct sidecar_load) == 32, "a segment has no holes");
 
 /* Fields of tables. Strings are offsets in .cairn.strings, 0 none. */
 enum {
@@ -127,11 +127,11 @@ enum {
 	PLACES_OWN_PLACES = 1 << 2,   /* in front of each place a byte tells whether it is in full, or a frame's mark */
 };
 
-/* Flags of a place in full; of a mark the first three, in its manner. */
+/* Flags of a place in full; of a mark the first three, in its attrs. */
 enum {
 	PLACE_HAS_OFF = 1 << 0,	  /* it is in the file */
 	PLACE_HAZARD = 1 << 1,	  /* follows */
-	PLACE_DOUBTS = 1 << 2,	  /* count_doubts and n_behind follow */
+	PLACE_DOUBTS = 1 << 2,	  /* count_caveats and n_bypasses follow */
 	PLACE_OWN_CHAIN = 1 << 3, /* container, and chain in full, instead of the number of its frame */
 	PLACE_OWN_ARGS = 1 << 4,  /* number, and of each name and type: not the function's parameters */
 };
@@ -142,7 +142,7 @@ enum {
 
 	/* Facts of a type; what follows in its record, follows in this order but for the inside, which is last. */
 	TYPE_NAME = 1 << 0,
-	TYPE_SIZE = 1 << 1, /* not pack_usual_size() */
+	TYPE_SIZE = 1 << 1, /* not sidecar_usual_size() */
 	TYPE_REF = 1 << 2,
 	TYPE_BARE_NAME = 1 << 3,
 	TYPE_ENCODING = 1 << 4,
@@ -172,7 +172,7 @@ enum {
  * has: the functions that begin at its symbol's addresses, those addresses where nothing describes the code, or that
  * the binary takes it from elsewhere.
  */
-struct pack_symbol_name {
+struct sidecar_symbol_name {
 	uint32_t name; /* string */
 	uint32_t at;   /* of a bare one */
 	uint32_t what; /* SYMBOL_*, with a function's number, or of a bare one its enum cairn_hazard */

@@ -3,13 +3,13 @@
  * Marks: the places of frames
  *
  * Of a place, its frame says already which function it is of, what it was inlined into and by which calls. What is left is a
- * mark: where it is, its DIE, the locations of its arguments, and its manner (by which rule the address was found, whether
+ * mark: where it is, its DIE, the locations of its arguments, and its attrs (by which rule the address was found, whether
  * it is in the file, hazards, doubts), of which a kernel has some 300. Marks stand in the order of frames, in which
  * addresses and DIEs rise, so that one takes some 5 bytes:
  *
- *	frame 17  entry             manner 2  at + 0x1f0  die + 0x5a1  arguments 31
- *	frame 18  copy              manner 0  at + 0x04   die + 0x3c   arguments 7
- *	frame 19  copy in a copy    manner 0  at + 0x00   die + 0x19   arguments 0
+ *	frame 17  entry             attrs 2  at + 0x1f0  die + 0x5a1  arguments 31
+ *	frame 18  copy              attrs 0  at + 0x04   die + 0x3c   arguments 7
+ *	frame 19  copy in a copy    attrs 0  at + 0x00   die + 0x19   arguments 0
  *
  * The distance from the entry of the container is that of two marks; where it is not, it is written.
  *
@@ -77,9 +77,9 @@ uint32_t frame_of_place(const struct place_table *p, const struct cairn_site *s)
 
 /* ---- gathering ---- */
 
-void put_manner(const struct cairn_site *s, struct bytes *b)
+void put_site_attrs(const struct cairn_site *s, struct bytes *b)
 {
-	bool doubts = s->count_doubts || s->n_behind;
+	bool doubts = s->count_caveats || s->n_bypasses;
 	put_u8(b, (uint8_t)((s->has_off ? PLACE_HAS_OFF : 0) | (s->hazard ? PLACE_HAZARD : 0) |
 			    (doubts ? PLACE_DOUBTS : 0)));
 	put_u8(b, (uint8_t)(s->kind | s->rule << 2));
@@ -88,8 +88,8 @@ void put_manner(const struct cairn_site *s, struct bytes *b)
 	if (s->hazard)
 		put_uleb(b, s->hazard);
 	if (doubts) {
-		put_uleb(b, s->count_doubts);
-		put_uleb(b, s->n_behind);
+		put_uleb(b, s->count_caveats);
+		put_uleb(b, s->n_bypasses);
 	}
 }
 
@@ -104,8 +104,8 @@ int mark_place(struct place_table *p, const struct cairn_function *f, const stru
 	int rc = args_are_params(p, f, s, &plain);
 	if (rc < 0 || !plain)
 		return rc;
-	put_manner(s, &p->manners.records.record);
-	rc = ranked_set_add(&p->manners, &mark.manner);
+	put_site_attrs(s, &p->site_attrs.records.record);
+	rc = ranked_set_add(&p->site_attrs, &mark.attrs);
 	if (rc >= 0)
 		rc = add_arguments(p, s, &mark.arguments);
 	if (rc < 0)
@@ -130,7 +130,7 @@ static void put_mark(const struct place_table *p, const struct mark *m, const st
 		return;
 	}
 	bool own = !container->is_set || m->container_off != (int64_t)(m->at - container->at);
-	put_uleb(b, ((uint64_t)p->manners.ranking.rank.p[m->manner] + 1) << 1 | own);
+	put_uleb(b, ((uint64_t)p->site_attrs.ranking.rank.p[m->attrs] + 1) << 1 | own);
 	put_sleb(b, (int64_t)(m->at - before->at));
 	put_sleb(b, (int64_t)(m->die - before->die));
 	put_uleb(b, p->arguments.ranking.rank.p[m->arguments]);
@@ -148,7 +148,7 @@ void encode_marks(const struct place_table *p, struct bytes *ret)
 	VEC(uint32_t) roots = {0}; /* of the unit's frames */
 	uint32_t number = 0;
 	/* Not all when there was no memory for them. */
-	if (p->manners.ranking.rank.n < p->manners.ranking.uses.n || p->arguments.ranking.rank.n < p->arguments.ranking.uses.n) {
+	if (p->site_attrs.ranking.rank.n < p->site_attrs.ranking.uses.n || p->arguments.ranking.rank.n < p->arguments.ranking.uses.n) {
 		ret->failed = true;
 		return;
 	}
@@ -157,7 +157,7 @@ void encode_marks(const struct place_table *p, struct bytes *ret)
 			uint32_t parent = j->units[u].frames.p[i].parent;
 			uint32_t root = parent == NO_FRAME || parent >= roots.n ? number : roots.p[parent];
 			ret->failed |= !VEC_ADD(&roots, root);
-			if (number % PACK_MARKS_PER_BLOCK == 0) {
+			if (number % SIDECAR_MARKS_PER_BLOCK == 0) {
 				before = (struct before){.at = p->span.base};
 				ret->failed |= !VEC_ADD(&starts, (uint32_t)data.v.n);
 			}

@@ -97,7 +97,7 @@ static uint8_t role_in_c(uint16_t tag)
 	return role_anywhere(tag);
 }
 
-static const struct dw_wish wishes[] = {
+static const struct dw_query wishes[] = {
 	{attrs, sizeof(attrs) / sizeof(attrs[0]), role_in_c},
 	{attrs, sizeof(attrs) / sizeof(attrs[0]), role_anywhere},
 };

@@ -7,7 +7,7 @@
 #include "sidecar/sidecar_impl.h"
 
 /* The table has them flattened: a rest says which record its symbol starts at. */
-static int read_functions(const struct cairn_pack *p, struct hazard_functions *ret)
+static int read_functions(const struct cairn_sidecar *p, struct hazard_functions *ret)
 {
 	VEC(uint32_t) of_record = {0};
 	int rc = 0;
@@ -27,12 +27,12 @@ static int read_functions(const struct cairn_pack *p, struct hazard_functions *r
 	return rc;
 }
 
-int cairn_pack_hazards(const struct cairn_pack *p, const struct cairn_binary *bin,
+int cairn_sidecar_hazards(const struct cairn_sidecar *p, const struct cairn_binary *bin,
 		       int (*visit)(void *ctx, struct cairn_vaddr at, enum cairn_hazard hazard), void *ctx, struct cairn_err *err)
 {
-	struct hazard_functions functions = {.are_all = p->header->flags & PACK_HAS_SYMTAB};
+	struct hazard_functions functions = {.are_all = p->header->flags & SIDECAR_HAS_SYMTAB};
 	int rc = read_functions(p, &functions);
-	rc = rc < 0 ? err_nomem(err, "the list of functions") : cairn_pack_trouble(p, err);
+	rc = rc < 0 ? err_nomem(err, "the list of functions") : cairn_sidecar_trouble(p, err);
 	if (rc >= 0)
 		rc = hazards_among(bin, &functions, visit, ctx, err);
 	VEC_FREE(&functions.v);

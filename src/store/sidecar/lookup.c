@@ -13,13 +13,13 @@
 
 #define NO_SYMBOL UINT32_MAX
 
-static bool symbol_holds(const struct cairn_pack *p, uint32_t i, uint32_t at)
+static bool symbol_holds(const struct cairn_sidecar *p, uint32_t i, uint32_t at)
 {
 	return at - table_get(&p->symbols, i, SYMBOL_AT) < table_get(&p->symbols, i, SYMBOL_SIZE);
 }
 
 /* The record with the start and the name of the symbol of record @i. */
-static uint32_t symbol_start(const struct cairn_pack *p, uint32_t i)
+static uint32_t symbol_start(const struct cairn_sidecar *p, uint32_t i)
 {
 	if (i == NO_SYMBOL || !table_get(&p->symbols, i, SYMBOL_REST))
 		return i;
@@ -28,7 +28,7 @@ static uint32_t symbol_start(const struct cairn_pack *p, uint32_t i)
 }
 
 /* The last of @n records from @i on that begins at or in front of @at; @i, when none does. */
-static uint32_t last_at(const struct cairn_pack *p, uint32_t i, uint32_t n, uint32_t at)
+static uint32_t last_at(const struct cairn_sidecar *p, uint32_t i, uint32_t n, uint32_t at)
 {
 	while (n > 1) {
 		uint32_t half = n / 2;
@@ -39,14 +39,14 @@ static uint32_t last_at(const struct cairn_pack *p, uint32_t i, uint32_t n, uint
 }
 
 /* The record with the start and the name of the symbol that holds @at, or NO_SYMBOL. */
-static uint32_t symbol_at(const struct cairn_pack *p, uint32_t at)
+static uint32_t symbol_at(const struct cairn_sidecar *p, uint32_t at)
 {
 	uint32_t i = last_at(p, 0, p->symbols.n, at);
 	return p->symbols.n && symbol_holds(p, i, at) ? symbol_start(p, i) : NO_SYMBOL;
 }
 
 /* The same, in steps that double from record @near on, where the one that was asked for last is; @near is set. */
-static uint32_t symbol_near(const struct cairn_pack *p, uint32_t *near, uint32_t at)
+static uint32_t symbol_near(const struct cairn_sidecar *p, uint32_t *near, uint32_t at)
 {
 	uint32_t i = *near, step = 1;
 	if (i >= p->symbols.n || table_get(&p->symbols, i, SYMBOL_AT) > at)
@@ -60,7 +60,7 @@ static uint32_t symbol_near(const struct cairn_pack *p, uint32_t *near, uint32_t
 }
 
 /* The same, from the first symbol of the page on. */
-static uint32_t symbol_from(const struct cairn_pack *p, uint32_t i, uint32_t at)
+static uint32_t symbol_from(const struct cairn_sidecar *p, uint32_t i, uint32_t at)
 {
 	if (i >= p->symbols.n)
 		return NO_SYMBOL;
@@ -69,19 +69,19 @@ static uint32_t symbol_from(const struct cairn_pack *p, uint32_t i, uint32_t at)
 	return symbol_holds(p, i, at) ? symbol_start(p, i) : NO_SYMBOL;
 }
 
-static const char *symbol_name(const struct cairn_pack *p, uint32_t i)
+static const char *symbol_name(const struct cairn_sidecar *p, uint32_t i)
 {
-	return i == NO_SYMBOL ? NULL : pack_string(p, table_get(&p->symbols, i, SYMBOL_NAME));
+	return i == NO_SYMBOL ? NULL : sidecar_string(p, table_get(&p->symbols, i, SYMBOL_NAME));
 }
 
 /* False when @at is outside the code that is described. */
-static bool offset_of(const struct cairn_pack *p, struct cairn_vaddr at, uint32_t *ret)
+static bool offset_of(const struct cairn_sidecar *p, struct cairn_vaddr at, uint32_t *ret)
 {
 	*ret = (uint32_t)(at.v - p->header->base);
 	return at.v - p->header->base < p->header->span;
 }
 
-bool pack_symbol_near(const struct cairn_pack *p, uint32_t *near, struct cairn_vaddr at, const char **ret_name,
+bool sidecar_symbol_near(const struct cairn_sidecar *p, uint32_t *near, struct cairn_vaddr at, const char **ret_name,
 		      struct cairn_vaddr *ret_start)
 {
 	uint32_t off;
@@ -94,31 +94,31 @@ bool pack_symbol_near(const struct cairn_pack *p, uint32_t *near, struct cairn_v
 	return true;
 }
 
-bool cairn_pack_symbol_of(const struct cairn_pack *p, struct cairn_vaddr at, const char **ret_name,
+bool cairn_sidecar_symbol_of(const struct cairn_sidecar *p, struct cairn_vaddr at, const char **ret_name,
 			  struct cairn_vaddr *ret_start)
 {
 	uint32_t near = 0;
-	return cairn_pack_covers(p, at) && pack_symbol_near(p, &near, at, ret_name, ret_start);
+	return cairn_sidecar_covers(p, at) && sidecar_symbol_near(p, &near, at, ret_name, ret_start);
 }
 
 /* ---- frames ---- */
 
-static void set_function(const struct cairn_pack *p, uint32_t number, struct cairn_frame *ret)
+static void set_function(const struct cairn_sidecar *p, uint32_t number, struct cairn_frame *ret)
 {
 	const char *linkage = function_string(p, number, FUNCTION_LINKAGE);
 	ret->name = function_string(p, number, FUNCTION_NAME);
 	ret->function = linkage ? linkage : ret->name;
 }
 
-static void set_position(const struct cairn_pack *p, const struct position *at, struct cairn_frame *ret)
+static void set_position(const struct cairn_sidecar *p, const struct position *at, struct cairn_frame *ret)
 {
-	ret->file = pack_file(p, at->file);
+	ret->file = sidecar_file(p, at->file);
 	ret->line = at->line;
 	ret->column = at->column;
 }
 
 /* The frame at hand and those around it. */
-static size_t walk_out(const struct cairn_pack *p, const struct here *here, struct cairn_frame *ret, size_t max)
+static size_t walk_out(const struct cairn_sidecar *p, const struct here *here, struct cairn_frame *ret, size_t max)
 {
 	struct position position = here->position;
 	struct frame f = here->frame, parent;
@@ -135,13 +135,13 @@ static size_t walk_out(const struct cairn_pack *p, const struct here *here, stru
 	}
 }
 
-size_t cairn_pack_frames(const struct cairn_pack *p, struct cairn_vaddr at, struct cairn_frame *ret, size_t max)
+size_t cairn_sidecar_frames(const struct cairn_sidecar *p, struct cairn_vaddr at, struct cairn_frame *ret, size_t max)
 {
 	struct here here = {0};
 	struct page page;
 	uint32_t off, symbol;
 	size_t n = 0;
-	if (!max || !offset_of(p, at, &off) || !cairn_pack_covers(p, at))
+	if (!max || !offset_of(p, at, &off) || !cairn_sidecar_covers(p, at))
 		return 0;
 	if (page_of(p, off, &page)) {
 		bits_prefetch(&p->symbols.bits, (uint64_t)page.symbol * p->symbols.record_width);
@@ -167,14 +167,14 @@ size_t cairn_pack_frames(const struct cairn_pack *p, struct cairn_vaddr at, stru
 
 /* ---- names ---- */
 
-static bool is_named(const struct cairn_pack *p, uint32_t function, const char *name)
+static bool is_named(const struct cairn_sidecar *p, uint32_t function, const char *name)
 {
 	const char *own = function_string(p, function, FUNCTION_NAME);
 	const char *linkage = function_string(p, function, FUNCTION_LINKAGE);
 	return (own && !strcmp(own, name)) || (linkage && !strcmp(linkage, name));
 }
 
-size_t cairn_pack_find(const struct cairn_pack *p, const char *name, uint32_t *ret, size_t max)
+size_t cairn_sidecar_find(const struct cairn_sidecar *p, const char *name, uint32_t *ret, size_t max)
 {
 	size_t n = 0;
 	uint32_t from, to;
@@ -190,13 +190,13 @@ size_t cairn_pack_find(const struct cairn_pack *p, const char *name, uint32_t *r
 	return n;
 }
 
-bool cairn_pack_function(const struct cairn_pack *p, uint32_t number, struct cairn_pack_function *ret)
+bool cairn_sidecar_function(const struct cairn_sidecar *p, uint32_t number, struct cairn_sidecar_function *ret)
 {
 	if (!number || number >= p->functions.n)
 		return false;
-	*ret = (struct cairn_pack_function){.name = function_string(p, number, FUNCTION_NAME),
+	*ret = (struct cairn_sidecar_function){.name = function_string(p, number, FUNCTION_NAME),
 					    .linkage = function_string(p, number, FUNCTION_LINKAGE),
-					    .file = pack_file(p, table_get(&p->functions, number, FUNCTION_FILE)),
+					    .file = sidecar_file(p, table_get(&p->functions, number, FUNCTION_FILE)),
 					    .line = table_get(&p->functions, number, FUNCTION_LINE)};
 	return true;
 }

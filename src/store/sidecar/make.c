@@ -29,7 +29,7 @@
 #include "sidecar/format.h"
 #include "sidecar/site_table.h"
 #include "sidecar/reduced.h"
-#include "pack_maker.h"
+#include "sidecar_maker.h"
 
 #ifndef ELFCOMPRESS_ZSTD
 #define ELFCOMPRESS_ZSTD 2
@@ -164,17 +164,17 @@ static uint32_t longest_string(const struct bytes *text)
 
 static void encode_header(const struct code_map *code, uint32_t n_frames, uint32_t n_left_out, bool has_symtab, struct bytes *ret)
 {
-	struct pack_header h = {
-		.magic = PACK_MAGIC,
-		.version = PACK_VERSION,
+	struct sidecar_header h = {
+		.magic = SIDECAR_MAGIC,
+		.version = SIDECAR_VERSION,
 		.header_size = sizeof(h),
 		.base = code->all.base,
 		.span = code->all.size,
 		.n_frames = n_frames,
-		.analysis = PACK_ANALYSIS,
-		.maker = PACK_MAKER,
+		.analysis = SIDECAR_ANALYSIS,
+		.maker = SIDECAR_MAKER,
 		.n_left_out = n_left_out,
-		.flags = has_symtab ? PACK_HAS_SYMTAB : 0,
+		.flags = has_symtab ? SIDECAR_HAS_SYMTAB : 0,
 	};
 	put_bytes(ret, &h, sizeof(h));
 }
@@ -188,19 +188,19 @@ struct making {
 	struct gathering gathering;
 	struct joined joined;
 	struct place_table places;
-	struct cairn_distilled distilled;
+	struct cairn_btfgen distilled;
 	struct meanings meanings;
-	struct bytes part[CAIRN_PACK_SECTIONS_MAX];
-	struct cairn_packed_section about[CAIRN_PACK_SECTIONS_MAX];
-	uint32_t type[CAIRN_PACK_SECTIONS_MAX];
-	uint64_t flags[CAIRN_PACK_SECTIONS_MAX];
+	struct bytes part[CAIRN_SIDECAR_SECTIONS_MAX];
+	struct cairn_sidecar_image_section about[CAIRN_SIDECAR_SECTIONS_MAX];
+	uint32_t type[CAIRN_SIDECAR_SECTIONS_MAX];
+	uint64_t flags[CAIRN_SIDECAR_SECTIONS_MAX];
 	size_t n;
 };
 
 static struct bytes *add(struct making *m, const char *name, uint32_t type, const char *what)
 {
-	assert(m->n < CAIRN_PACK_SECTIONS_MAX);
-	m->about[m->n] = (struct cairn_packed_section){.name = name, .what = what};
+	assert(m->n < CAIRN_SIDECAR_SECTIONS_MAX);
+	m->about[m->n] = (struct cairn_sidecar_image_section){.name = name, .what = what};
 	m->type[m->n] = type;
 	return &m->part[m->n++];
 }
@@ -245,14 +245,14 @@ static void put_compressed(struct bytes *ret, const void *bytes, size_t size)
 {
 	Elf64_Chdr h = {.ch_type = ELFCOMPRESS_ZSTD, .ch_size = size, .ch_addralign = 8};
 	size_t room = ZSTD_compressBound(size);
-	void *packed = malloc(room);
-	size_t n = packed ? ZSTD_compress(packed, room, bytes, size, COMPRESSION_LEVEL) : 0;
+	void *compressed = malloc(room);
+	size_t n = compressed ? ZSTD_compress(compressed, room, bytes, size, COMPRESSION_LEVEL) : 0;
 	put_bytes(ret, &h, sizeof(h));
-	if (packed && !ZSTD_isError(n))
-		put_bytes(ret, packed, n);
+	if (compressed && !ZSTD_isError(n))
+		put_bytes(ret, compressed, n);
 	else
 		ret->failed = true;
-	free(packed);
+	free(compressed);
 }
 
 static void encode_all_places(struct making *m)
@@ -261,7 +261,7 @@ static void encode_all_places(struct making *m)
 	encode_places(p, add(m, ".cairn.places", SHT_PROGBITS, "functions"));
 	count(m, p->starts.n);
 	name_index_put(&p->names, add(m, ".cairn.place_names", SHT_PROGBITS, ""));
-	encode_ranked(m, ".cairn.manners", &p->manners, "ways to be a place");
+	encode_ranked(m, ".cairn.site_attrs", &p->site_attrs, "ways to be a place");
 	encode_ranked(m, ".cairn.arguments", &p->arguments, "lists of locations");
 	encode_marks(p, add(m, ".cairn.marks", SHT_PROGBITS, "places"));
 	count(m, p->n_sites);
@@ -292,12 +292,12 @@ static void encode_all_places(struct making *m)
 }
 
 /* What types consist of; with locations when they are wanted in this form, too. */
-static int distil_types(struct making *m, const struct cairn_binary *bin, const struct cairn_pack_make_opts *make_opts,
+static int distil_types(struct making *m, const struct cairn_binary *bin, const struct cairn_sidecar_make_opts *make_opts,
 			struct cairn_err *err)
 {
-	struct cairn_distil_opts opts = {.size = sizeof(opts),
+	struct cairn_btfgen_opts opts = {.size = sizeof(opts),
 					 .threads = make_opts->threads,
-					 .vars = CAIRN_DISTIL_VARS_PERCPU,
+					 .vars = CAIRN_BTFGEN_VARS_PERCPU,
 					 .dialect = make_opts->btf_inline ? CAIRN_BTF_LOC_N : CAIRN_BTF_NO_LOC};
 	return distil_with_meanings(bin, &opts, &m->distilled, &m->meanings, err);
 }
@@ -365,7 +365,7 @@ static int encode(struct making *m, const struct cairn_binary *bin, unsigned int
 	if (rc < 0)
 		return rc == -ENOMEM ? err_nomem(err, "names of symbols") : rc;
 	if (m->places.sites)
-		count(m, m->part[m->n - 1].v.n / sizeof(struct pack_symbol_name));
+		count(m, m->part[m->n - 1].v.n / sizeof(struct sidecar_symbol_name));
 	rc = encode_unwind(m, bin, threads, err);
 	if (rc < 0)
 		return rc;
@@ -374,7 +374,7 @@ static int encode(struct making *m, const struct cairn_binary *bin, unsigned int
 	const struct bytes *text = &m->part[m->n - 1];
 	uint32_t longest = text->failed ? 0 : longest_string(text);
 	if (!header->failed)
-		memcpy(header->v.p + offsetof(struct pack_header, string_max), &longest, sizeof(longest));
+		memcpy(header->v.p + offsetof(struct sidecar_header, string_max), &longest, sizeof(longest));
 	for (size_t i = 0; i < m->n; i++) {
 		if (m->part[i].failed)
 			return err_nomem(err, "the sections of a sidecar");
@@ -400,9 +400,9 @@ static size_t add_code_sections(const struct cairn_binary *bin, struct out_secti
 	return n;
 }
 
-static int write_out(struct making *m, const struct cairn_binary *bin, struct cairn_packed *ret, struct cairn_err *err)
+static int write_out(struct making *m, const struct cairn_binary *bin, struct cairn_sidecar_image *ret, struct cairn_err *err)
 {
-	struct out_section sections[CAIRN_PACK_SECTIONS_MAX + CODE_SECTIONS_MAX];
+	struct out_section sections[CAIRN_SIDECAR_SECTIONS_MAX + CODE_SECTIONS_MAX];
 	size_t n = 0, n_code;
 	uint8_t *bytes;
 	for (size_t i = 0; i < m->n; i++) {
@@ -434,8 +434,8 @@ static int need_symbols(const struct cairn_binary *bin, struct cairn_err *err)
 			 cairn_binary_path(bin));
 }
 
-static int make(struct making *m, const struct cairn_binary *bin, const struct cairn_pack_make_opts *opts,
-		struct cairn_packed *ret, struct cairn_err *err)
+static int make(struct making *m, const struct cairn_binary *bin, const struct cairn_sidecar_make_opts *opts,
+		struct cairn_sidecar_image *ret, struct cairn_err *err)
 {
 	unsigned int threads = opts->threads;
 	struct dwarf *dw;
@@ -472,7 +472,7 @@ static int make(struct making *m, const struct cairn_binary *bin, const struct c
 }
 
 /* What is in the middle of a function is told by its code, and frames of object files there are none. */
-static int check_args(const struct cairn_binary *bin, const struct cairn_pack_make_opts *opts, struct cairn_err *err)
+static int check_args(const struct cairn_binary *bin, const struct cairn_sidecar_make_opts *opts, struct cairn_err *err)
 {
 	const struct elf *e = binary_main(bin);
 	if (!opts->places)
@@ -486,12 +486,12 @@ static int check_args(const struct cairn_binary *bin, const struct cairn_pack_ma
 	return 0;
 }
 
-int cairn_pack_make(const struct cairn_binary *bin, const struct cairn_pack_make_opts *opts,
-		    struct cairn_packed *ret, struct cairn_err *err)
+int cairn_sidecar_make(const struct cairn_binary *bin, const struct cairn_sidecar_make_opts *opts,
+		    struct cairn_sidecar_image *ret, struct cairn_err *err)
 {
 	struct making m = {.gathering.lock = PTHREAD_MUTEX_INITIALIZER};
-	struct cairn_pack_make_opts o;
-	*ret = (struct cairn_packed){0};
+	struct cairn_sidecar_make_opts o;
+	*ret = (struct cairn_sidecar_image){0};
 	int rc = opts_take(&o, sizeof(o), opts, err);
 	if (rc >= 0 && o.args)
 		rc = check_args(bin, &o, err);
@@ -500,7 +500,7 @@ int cairn_pack_make(const struct cairn_binary *bin, const struct cairn_pack_make
 	if (rc >= 0)
 		rc = make(&m, bin, &o, ret, err);
 	place_table_fini(&m.places);
-	cairn_distilled_free(&m.distilled);
+	cairn_btfgen_free(&m.distilled);
 	meanings_fini(&m.meanings);
 	joined_fini(&m.joined);
 	gathering_fini(&m.gathering);
@@ -510,15 +510,15 @@ int cairn_pack_make(const struct cairn_binary *bin, const struct cairn_pack_make
 	for (size_t i = 0; i < m.n; i++)
 		VEC_FREE(&m.part[i].v);
 	if (rc < 0)
-		cairn_packed_free(ret);
+		cairn_sidecar_image_free(ret);
 	return rc < 0 ? err_while(err, rc, "while making the sidecar of %s", cairn_binary_path(bin)) : 0;
 }
 
-void cairn_packed_free(struct cairn_packed *packed)
+void cairn_sidecar_image_free(struct cairn_sidecar_image *image)
 {
-	if (!packed)
+	if (!image)
 		return;
-	free(packed->bytes);
-	free(packed->missing);
-	*packed = (struct cairn_packed){0};
+	free(image->bytes);
+	free(image->missing);
+	*image = (struct cairn_sidecar_image){0};
 }

@@ -10,7 +10,7 @@ enum { NAMES_PER_BUCKET = 4 };
 
 int name_index_add(struct name_index *x, const char *name, uint32_t number)
 {
-	return VEC_ADD(&x->hashes, (uint64_t)pack_name_hash(name) << 32 | number) ? 0 : -ENOMEM;
+	return VEC_ADD(&x->hashes, (uint64_t)sidecar_name_hash(name) << 32 | number) ? 0 : -ENOMEM;
 }
 
 static int by_number(const void *a, const void *b)

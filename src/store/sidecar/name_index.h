@@ -11,7 +11,7 @@
 #include "sidecar/bytes.h"
 
 /* Part of the format: FNV-1a on 32 bits, its halves mixed at the end. */
-static inline uint32_t pack_name_hash(const char *name)
+static inline uint32_t sidecar_name_hash(const char *name)
 {
 	uint32_t h = 2166136261u;
 	for (; *name; name++)
@@ -43,7 +43,7 @@ static inline void names_find(const struct names *x, const char *name, uint32_t 
 	*from = *to = 0;
 	if (x->buckets.n < 2)
 		return;
-	uint32_t bucket = pack_name_hash(name) & (x->buckets.n - 2);
+	uint32_t bucket = sidecar_name_hash(name) & (x->buckets.n - 2);
 	*from = table_get(&x->buckets, bucket, 0);
 	*to = table_get(&x->buckets, bucket + 1, 0);
 	if (*to > x->entries.n)

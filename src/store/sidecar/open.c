@@ -28,7 +28,7 @@ static int wrong(const struct elf_section *s, const char *expected, struct cairn
  * A section with its bytes aligned for 64-bit numbers, which are not checked yet. Its data is NULL
  * when there is none. Sizes are below 4 GiB, so that offsets of 32 bits reach all.
  */
-static int find_section(struct cairn_pack *p, const char *name, struct elf_section *ret, struct cairn_err *err)
+static int find_section(struct cairn_sidecar *p, const char *name, struct elf_section *ret, struct cairn_err *err)
 {
 	elf_section_unchecked(p->elf, name, ret);
 	if (ret->data && ret->size > UINT32_MAX)
@@ -40,7 +40,7 @@ static int find_section(struct cairn_pack *p, const char *name, struct elf_secti
 }
 
 /* Bytes [@off, @off + @n) of a section, which has them. */
-static int check_bytes(const struct cairn_pack *p, const struct elf_section *s, uint64_t off, uint64_t n, struct cairn_err *err)
+static int check_bytes(const struct cairn_sidecar *p, const struct elf_section *s, uint64_t off, uint64_t n, struct cairn_err *err)
 {
 	return guard_check(p->guard, s->data + off, n) ? 0 : guard_verdict(p->guard, elf_path(p->elf), err);
 }
@@ -52,7 +52,7 @@ static int by_place(const void *a, const void *b)
 }
 
 /* Of sections that share bytes one is not what was written, and nothing in the bytes tells which. */
-static int check_overlaps(const struct cairn_pack *p, struct cairn_err *err)
+static int check_overlaps(const struct cairn_sidecar *p, struct cairn_err *err)
 {
 	size_t all = elf_n_sections(p->elf), n = 0;
 	SCOPE_FREE const struct elf_section **s = malloc((all + 1) * sizeof(*s));
@@ -73,31 +73,31 @@ static int check_overlaps(const struct cairn_pack *p, struct cairn_err *err)
 	return 0;
 }
 
-static int other_version(const struct cairn_pack *p, uint32_t version, struct cairn_err *err)
+static int other_version(const struct cairn_sidecar *p, uint32_t version, struct cairn_err *err)
 {
 	return err_set(err, -EOPNOTSUPP, "%s: version %u of the format; this program knows version %u%s", elf_path(p->elf), version,
-		       PACK_VERSION, version < PACK_VERSION ? ": make it again with cairn pack" : "");
+		       SIDECAR_VERSION, version < SIDECAR_VERSION ? ": make it again with cairn sidecar" : "");
 }
 
 /* A file without checksums is no sidecar, or one of another version. */
-static int no_checksums(struct cairn_pack *p, struct cairn_err *err)
+static int no_checksums(struct cairn_sidecar *p, struct cairn_err *err)
 {
 	const struct elf_section *s;
-	struct pack_header h;
+	struct sidecar_header h;
 	int rc = elf_section(p->elf, SIDECAR_HEADER, &s, err);
 	if (rc < 0)
 		return rc;
 	if (!s || !s->data)
 		return err_set(err, -EBADMSG, "%s: not a sidecar: it has no section .cairn", elf_path(p->elf));
-	if (s->size < offsetof(struct pack_header, header_size))
+	if (s->size < offsetof(struct sidecar_header, header_size))
 		return wrong(s, "at least 56", err);
-	memcpy(&h, s->data, offsetof(struct pack_header, header_size));
-	if (!memcmp(h.magic, PACK_MAGIC, sizeof(PACK_MAGIC)) && h.version != PACK_VERSION)
+	memcpy(&h, s->data, offsetof(struct sidecar_header, header_size));
+	if (!memcmp(h.magic, SIDECAR_MAGIC, sizeof(SIDECAR_MAGIC)) && h.version != SIDECAR_VERSION)
 		return other_version(p, h.version, err);
-	return err_set(err, -EBADMSG, "%s: damaged: it has no checksums: make it again with cairn pack", elf_path(p->elf));
+	return err_set(err, -EBADMSG, "%s: damaged: it has no checksums: make it again with cairn sidecar", elf_path(p->elf));
 }
 
-static int read_header(struct cairn_pack *p, struct cairn_err *err)
+static int read_header(struct cairn_sidecar *p, struct cairn_err *err)
 {
 	struct elf_section s;
 	int rc = find_section(p, SIDECAR_HEADER, &s, err);
@@ -110,13 +110,13 @@ static int read_header(struct cairn_pack *p, struct cairn_err *err)
 	rc = check_bytes(p, &s, 0, sizeof(*p->header), err);
 	if (rc < 0)
 		return rc;
-	p->header = (const struct pack_header *)s.data;
-	if (memcmp(p->header->magic, PACK_MAGIC, sizeof(PACK_MAGIC)))
-		return err_set(err, -EBADMSG, "%s: .cairn+0x0: expected the bytes \"%s\"", elf_path(p->elf), PACK_MAGIC);
-	return p->header->version == PACK_VERSION ? 0 : other_version(p, p->header->version, err);
+	p->header = (const struct sidecar_header *)s.data;
+	if (memcmp(p->header->magic, SIDECAR_MAGIC, sizeof(SIDECAR_MAGIC)))
+		return err_set(err, -EBADMSG, "%s: .cairn+0x0: expected the bytes \"%s\"", elf_path(p->elf), SIDECAR_MAGIC);
+	return p->header->version == SIDECAR_VERSION ? 0 : other_version(p, p->header->version, err);
 }
 
-static int find_binding(struct cairn_pack *p, struct cairn_err *err)
+static int find_binding(struct cairn_sidecar *p, struct cairn_err *err)
 {
 	struct elf_section s;
 	int rc = find_section(p, ".cairn.binding", &s, err);
@@ -128,7 +128,7 @@ static int find_binding(struct cairn_pack *p, struct cairn_err *err)
 	return rc < 0 ? rc : binding_read(&s, p->binding, err);
 }
 
-static int find_strings(struct cairn_pack *p, struct cairn_err *err)
+static int find_strings(struct cairn_sidecar *p, struct cairn_err *err)
 {
 	struct elf_section s;
 	int rc = find_section(p, ".cairn.strings", &s, err);
@@ -145,14 +145,14 @@ static int find_strings(struct cairn_pack *p, struct cairn_err *err)
 	return 0;
 }
 
-const char *pack_long_string(const struct cairn_pack *p, uint32_t off)
+const char *sidecar_long_string(const struct cairn_sidecar *p, uint32_t off)
 {
 	uint32_t left = p->strings_size - off, n = p->header->string_max < left ? p->header->string_max : left;
 	return guard_check(p->guard, (const uint8_t *)p->strings + off, n) ? p->strings + off : NULL;
 }
 
 /* The table at *@off of a section, and *@off behind it. Nothing when there is no section. */
-static int read_table(struct cairn_pack *p, const struct elf_section *s, uint64_t *off, struct table *ret, struct cairn_err *err)
+static int read_table(struct cairn_sidecar *p, const struct elf_section *s, uint64_t *off, struct table *ret, struct cairn_err *err)
 {
 	if (!s->data)
 		return 0;
@@ -168,7 +168,7 @@ static int read_table(struct cairn_pack *p, const struct elf_section *s, uint64_
 }
 
 /* A section of @n tables. */
-static int find_tables(struct cairn_pack *p, const char *name, struct table *const *ret, size_t n, struct cairn_err *err)
+static int find_tables(struct cairn_sidecar *p, const char *name, struct table *const *ret, size_t n, struct cairn_err *err)
 {
 	struct elf_section s;
 	uint64_t off = 0;
@@ -178,12 +178,12 @@ static int find_tables(struct cairn_pack *p, const char *name, struct table *con
 	return rc;
 }
 
-static int find_table(struct cairn_pack *p, const char *name, struct table *ret, struct cairn_err *err)
+static int find_table(struct cairn_sidecar *p, const char *name, struct table *ret, struct cairn_err *err)
 {
 	return find_tables(p, name, &ret, 1, err);
 }
 
-static int find_names(struct cairn_pack *p, const char *name, struct names *ret, struct cairn_err *err)
+static int find_names(struct cairn_sidecar *p, const char *name, struct names *ret, struct cairn_err *err)
 {
 	struct table *const tables[] = {&ret->buckets, &ret->entries};
 	int rc = find_tables(p, name, tables, 2, err);
@@ -196,7 +196,7 @@ static int find_names(struct cairn_pack *p, const char *name, struct names *ret,
 }
 
 /* A table of where each record begins, and the records. */
-static int find_records(struct cairn_pack *p, const char *name, struct records *ret, struct cairn_err *err)
+static int find_records(struct cairn_sidecar *p, const char *name, struct records *ret, struct cairn_err *err)
 {
 	struct elf_section s;
 	uint64_t off = 0;
@@ -215,7 +215,7 @@ static int find_records(struct cairn_pack *p, const char *name, struct records *
 }
 
 /* Blocks of bits: where they begin is in @starts already, or in front of them. */
-static int find_blocks(struct cairn_pack *p, const char *name, bool has_starts, struct blocks *ret, struct cairn_err *err)
+static int find_blocks(struct cairn_sidecar *p, const char *name, bool has_starts, struct blocks *ret, struct cairn_err *err)
 {
 	struct elf_section s;
 	uint64_t off = 0;
@@ -233,7 +233,7 @@ static int find_blocks(struct cairn_pack *p, const char *name, bool has_starts, 
 }
 
 /* Each span behind the one before, inside the code, with as many pages as it takes. */
-static int check_spans(const struct cairn_pack *p, struct cairn_err *err)
+static int check_spans(const struct cairn_sidecar *p, struct cairn_err *err)
 {
 	uint64_t pages = 0, end = 0;
 	for (uint32_t i = 0; i < p->spans.n; i++) {
@@ -242,7 +242,7 @@ static int check_spans(const struct cairn_pack *p, struct cairn_err *err)
 			return err_set(err, -EBADMSG,
 				       "%s: .cairn.pages: span %u: expected one behind that before it, inside the code",
 				       elf_path(p->elf), i);
-		pages += ((uint64_t)size + PACK_PAGE_SIZE - 1) / PACK_PAGE_SIZE;
+		pages += ((uint64_t)size + SIDECAR_PAGE_SIZE - 1) / SIDECAR_PAGE_SIZE;
 		end = (uint64_t)at + size;
 	}
 	if (p->spans.n && pages != p->pages.n)
@@ -251,7 +251,7 @@ static int check_spans(const struct cairn_pack *p, struct cairn_err *err)
 	return 0;
 }
 
-static int find_code(struct cairn_pack *p, struct cairn_err *err)
+static int find_code(struct cairn_sidecar *p, struct cairn_err *err)
 {
 	struct table *const tables[] = {&p->spans, &p->pages.starts};
 	int rc = find_tables(p, ".cairn.pages", tables, 2, err);
@@ -261,7 +261,7 @@ static int find_code(struct cairn_pack *p, struct cairn_err *err)
 		rc = check_spans(p, err);
 	if (rc >= 0)
 		rc = find_blocks(p, ".cairn.frames", false, &p->frames, err);
-	if (rc >= 0 && p->header->n_frames > (uint64_t)p->frames.n * PACK_FRAMES_PER_BLOCK)
+	if (rc >= 0 && p->header->n_frames > (uint64_t)p->frames.n * SIDECAR_FRAMES_PER_BLOCK)
 		return err_set(err, -EBADMSG, "%s: .cairn.frames: %u blocks, expected all of %u frames", elf_path(p->elf),
 			       p->frames.n, p->header->n_frames);
 	p->frame_width = bits_width(p->header->n_frames);
@@ -271,7 +271,7 @@ static int find_code(struct cairn_pack *p, struct cairn_err *err)
 	return rc;
 }
 
-static int find_places(struct cairn_pack *p, struct cairn_err *err)
+static int find_places(struct cairn_sidecar *p, struct cairn_err *err)
 {
 	const struct {
 		const char *name;
@@ -279,7 +279,7 @@ static int find_places(struct cairn_pack *p, struct cairn_err *err)
 	} sections[] = {
 		{".cairn.places", &p->places},
 		{".cairn.marks", &p->marks},
-		{".cairn.manners", &p->manners},
+		{".cairn.site_attrs", &p->site_attrs},
 		{".cairn.arguments", &p->arguments},
 		{".cairn.locations", &p->locations},
 		{".cairn.prototypes", &p->prototypes},
@@ -288,7 +288,7 @@ static int find_places(struct cairn_pack *p, struct cairn_err *err)
 	struct elf_section s;
 	int rc = find_section(p, ".cairn.symbol_names", &s, err);
 	if (rc >= 0 && s.data) {
-		p->symbol_names = (const struct pack_symbol_name *)s.data;
+		p->symbol_names = (const struct sidecar_symbol_name *)s.data;
 		p->n_symbol_names = (uint32_t)(s.size / sizeof(*p->symbol_names));
 	}
 	for (size_t i = 0; rc >= 0 && i < sizeof(sections) / sizeof(sections[0]); i++)
@@ -302,7 +302,7 @@ static int find_places(struct cairn_pack *p, struct cairn_err *err)
 	return rc < 0 ? rc : find_table(p, ".cairn.addresses", &p->addresses, err);
 }
 
-static int find_all(struct cairn_pack *p, struct cairn_err *err)
+static int find_all(struct cairn_sidecar *p, struct cairn_err *err)
 {
 	struct elf_section unwind;
 	int rc = read_header(p, err);
@@ -320,7 +320,7 @@ static int find_all(struct cairn_pack *p, struct cairn_err *err)
 		rc = find_names(p, ".cairn.names", &p->names, err);
 	if (rc >= 0)
 		rc = find_code(p, err);
-	/* For cairn_pack_section(): whoever takes its bytes may take them as numbers. */
+	/* For cairn_sidecar_section(): whoever takes its bytes may take them as numbers. */
 	if (rc >= 0)
 		rc = find_section(p, ".cairn.cfi", &unwind, err);
 	return rc < 0 ? rc : find_places(p, err);
@@ -339,7 +339,7 @@ static void hex(const uint8_t *p, size_t n, char *buf, size_t size)
 	}
 }
 
-static int check_build_id(const struct cairn_pack *p, const uint8_t *wanted_id, size_t wanted_len, struct cairn_err *err)
+static int check_build_id(const struct cairn_sidecar *p, const uint8_t *wanted_id, size_t wanted_len, struct cairn_err *err)
 {
 	char found[256], wanted[256];
 	size_t len;
@@ -353,7 +353,7 @@ static int check_build_id(const struct cairn_pack *p, const uint8_t *wanted_id, 
 }
 
 /* Whether it is of what the caller asked about. */
-static int check_subject(struct cairn_pack *p, const struct cairn_pack_opts *opts, struct cairn_err *err)
+static int check_subject(struct cairn_sidecar *p, const struct cairn_sidecar_opts *opts, struct cairn_err *err)
 {
 	size_t len;
 	const uint8_t *id = opts->binary ? cairn_binary_build_id(opts->binary, &len) : NULL;
@@ -365,7 +365,7 @@ static int check_subject(struct cairn_pack *p, const struct cairn_pack_opts *opt
 }
 
 /* A file from a debuginfod has the sidecar inside. */
-static int unwrap(struct cairn_pack *p, struct cairn_err *err)
+static int unwrap(struct cairn_sidecar *p, struct cairn_err *err)
 {
 	struct elf *inner;
 	int rc = wrap_open(p->elf, &inner, err);
@@ -376,9 +376,9 @@ static int unwrap(struct cairn_pack *p, struct cairn_err *err)
 	return 0;
 }
 
-static int adopt(struct elf *e, const struct cairn_pack_opts *opts, struct cairn_pack **ret, struct cairn_err *err)
+static int adopt(struct elf *e, const struct cairn_sidecar_opts *opts, struct cairn_sidecar **ret, struct cairn_err *err)
 {
-	struct cairn_pack *p = calloc(1, sizeof(*p) + sizeof(*p->binding));
+	struct cairn_sidecar *p = calloc(1, sizeof(*p) + sizeof(*p->binding));
 	if (!p) {
 		elf_close(e);
 		return err_nomem(err, "a sidecar");
@@ -396,17 +396,17 @@ static int adopt(struct elf *e, const struct cairn_pack_opts *opts, struct cairn
 	if (rc >= 0)
 		rc = check_subject(p, opts, err);
 	if (rc < 0) {
-		cairn_pack_close(p);
+		cairn_sidecar_close(p);
 		return rc;
 	}
 	*ret = p;
 	return 0;
 }
 
-int cairn_pack_open(const char *path, const struct cairn_pack_opts *opts, struct cairn_pack **ret,
+int cairn_sidecar_open(const char *path, const struct cairn_sidecar_opts *opts, struct cairn_sidecar **ret,
 		    struct cairn_err *err)
 {
-	struct cairn_pack_opts o;
+	struct cairn_sidecar_opts o;
 	struct elf *e;
 	int rc = opts_take(&o, sizeof(o), opts, err);
 	if (rc < 0)
@@ -420,10 +420,10 @@ int cairn_pack_open(const char *path, const struct cairn_pack_opts *opts, struct
 	return rc < 0 ? rc : adopt(e, &o, ret, err);
 }
 
-int cairn_pack_open_mem(const void *bytes, size_t size, const char *name, const struct cairn_pack_opts *opts,
-			struct cairn_pack **ret, struct cairn_err *err)
+int cairn_sidecar_open_mem(const void *bytes, size_t size, const char *name, const struct cairn_sidecar_opts *opts,
+			struct cairn_sidecar **ret, struct cairn_err *err)
 {
-	struct cairn_pack_opts o;
+	struct cairn_sidecar_opts o;
 	struct elf *e;
 	int rc = opts_take(&o, sizeof(o), opts, err);
 	if (rc >= 0)
@@ -431,7 +431,7 @@ int cairn_pack_open_mem(const void *bytes, size_t size, const char *name, const 
 	return rc < 0 ? rc : adopt(e, &o, ret, err);
 }
 
-void cairn_pack_close(struct cairn_pack *p)
+void cairn_sidecar_close(struct cairn_sidecar *p)
 {
 	if (!p)
 		return;
@@ -442,36 +442,36 @@ void cairn_pack_close(struct cairn_pack *p)
 	free(p);
 }
 
-int cairn_pack_open_packed(struct cairn_packed *packed, const char *name, struct cairn_pack **ret,
+int cairn_sidecar_open_image(struct cairn_sidecar_image *image, const char *name, struct cairn_sidecar **ret,
 			   struct cairn_err *err)
 {
-	int rc = cairn_pack_open_mem(packed->bytes, packed->size, name, NULL, ret, err);
+	int rc = cairn_sidecar_open_mem(image->bytes, image->size, name, NULL, ret, err);
 	if (rc < 0)
 		return rc;
-	(*ret)->owned = packed->bytes;
-	packed->bytes = NULL;
-	cairn_packed_free(packed);
+	(*ret)->owned = image->bytes;
+	image->bytes = NULL;
+	cairn_sidecar_image_free(image);
 	return 0;
 }
 
 /* ---- what it is ---- */
 
-const char *cairn_pack_path(const struct cairn_pack *p)
+const char *cairn_sidecar_path(const struct cairn_sidecar *p)
 {
 	return elf_path(p->elf);
 }
 
-bool cairn_pack_is_current(const struct cairn_pack *p)
+bool cairn_sidecar_is_current(const struct cairn_sidecar *p)
 {
-	return p->header->version == PACK_VERSION && p->header->analysis == PACK_ANALYSIS;
+	return p->header->version == SIDECAR_VERSION && p->header->analysis == SIDECAR_ANALYSIS;
 }
 
-const uint8_t *cairn_pack_build_id(const struct cairn_pack *p, size_t *ret_len)
+const uint8_t *cairn_sidecar_build_id(const struct cairn_sidecar *p, size_t *ret_len)
 {
 	return elf_build_id(p->elf, ret_len);
 }
 
-size_t cairn_pack_sections(const struct cairn_pack *p, struct cairn_packed_section *ret, size_t max)
+size_t cairn_sidecar_sections(const struct cairn_sidecar *p, struct cairn_sidecar_image_section *ret, size_t max)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < elf_n_sections(p->elf); i++) {
@@ -479,13 +479,13 @@ size_t cairn_pack_sections(const struct cairn_pack *p, struct cairn_packed_secti
 		if (!s->name[0] || !s->size || s->type == SHT_NOBITS || !strcmp(s->name, ".shstrtab"))
 			continue;
 		if (n < max)
-			ret[n] = (struct cairn_packed_section){.name = s->name, .size = s->size, .what = ""};
+			ret[n] = (struct cairn_sidecar_image_section){.name = s->name, .size = s->size, .what = ""};
 		n++;
 	}
 	return n;
 }
 
-const void *cairn_pack_section(const struct cairn_pack *p, const char *name, size_t *ret_size)
+const void *cairn_sidecar_section(const struct cairn_sidecar *p, const char *name, size_t *ret_size)
 {
 	const struct elf_section *s = NULL;
 	*ret_size = 0;
@@ -497,28 +497,28 @@ const void *cairn_pack_section(const struct cairn_pack *p, const char *name, siz
 
 /* ---- whether it may be believed ---- */
 
-bool cairn_pack_is_bound(const struct cairn_pack *p)
+bool cairn_sidecar_is_bound(const struct cairn_sidecar *p)
 {
 	return p->binding->is_bound;
 }
 
-uint32_t cairn_pack_left_out(const struct cairn_pack *p)
+uint32_t cairn_sidecar_left_out(const struct cairn_sidecar *p)
 {
 	return p->header->n_left_out;
 }
 
-bool cairn_pack_covers(const struct cairn_pack *p, struct cairn_vaddr at)
+bool cairn_sidecar_covers(const struct cairn_sidecar *p, struct cairn_vaddr at)
 {
 	return binding_covers(p->binding, at);
 }
 
-int cairn_pack_trouble(const struct cairn_pack *p, struct cairn_err *err)
+int cairn_sidecar_trouble(const struct cairn_sidecar *p, struct cairn_err *err)
 {
 	int rc = guard_verdict(p->guard, elf_path(p->elf), err);
 	return rc < 0 ? rc : binding_verdict(p->binding, elf_path(p->elf), err);
 }
 
-int cairn_pack_compare(const struct cairn_pack *p, struct cairn_err *err)
+int cairn_sidecar_compare(const struct cairn_sidecar *p, struct cairn_err *err)
 {
 	return binding_compare_all(p->binding, elf_path(p->elf), err);
 }

@@ -385,7 +385,7 @@ static void put_location(struct writing *w, const struct location *l)
 
 static uint64_t stand_in_of(const struct reducing *r, const struct dw_die *formal)
 {
-	return out_stand_in(dw_type_bytes(formal), loc_is_by_reference(r->env.dw, formal), believe_is_bool(formal->unit, formal->off));
+	return out_stand_in(dw_type_bytes(formal), loc_is_by_reference(r->env.dw, formal), args_check_is_bool(formal->unit, formal->off));
 }
 
 /* The stand-in that a parameter of a copy has for itself; 0: it has that of its origin. */

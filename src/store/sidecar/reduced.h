@@ -37,8 +37,8 @@ int reduced_make(struct place_table *p, unsigned int threads, struct bytes *ret,
 
 /* ---- reading ---- */
 
-struct cairn_pack;
-struct pack_types;
+struct cairn_sidecar;
+struct sidecar_types;
 struct reduced;
 
 /*
@@ -49,16 +49,16 @@ struct reduced;
  * Returns 0, -EOPNOTSUPP (the sidecar has no such section), -ESTALE (it is of other code), -EBADMSG, -ENOMEM.
  * Cost: reads all of the section, and hashes all code.
  */
-int reduced_open(const struct cairn_pack *pack, const struct cairn_binary *bin, struct pack_types *types, struct reduced **ret,
+int reduced_open(const struct cairn_sidecar *sidecar, const struct cairn_binary *bin, struct sidecar_types *types, struct reduced **ret,
 		 struct cairn_err *err);
 void reduced_close(struct reduced *r);
 
-/* As cairn_sites_at() and cairn_sites_passed(). */
-int reduced_at(struct reduced *r, struct cairn_vaddr pc, bool is_exact, const struct cairn_active **ret, struct cairn_err *err);
+/* As cairn_sites_at() and cairn_sites_call_value(). */
+int reduced_at(struct reduced *r, struct cairn_vaddr pc, bool is_exact, const struct cairn_scope **ret, struct cairn_err *err);
 int reduced_passed(struct reduced *r, struct cairn_vaddr callee, struct cairn_vaddr caller_pc, const struct cairn_loc_step *asked,
 		   struct cairn_location *ret, struct cairn_err *err);
 
-/* Every DIE, attribute and list, for cairn_pack_check(); 0 without the section. Returns 0, -EBADMSG, -ENOMEM. */
-int reduced_check(const struct cairn_pack *pack, struct cairn_err *err);
+/* Every DIE, attribute and list, for cairn_sidecar_check(); 0 without the section. Returns 0, -EBADMSG, -ENOMEM. */
+int reduced_check(const struct cairn_sidecar *sidecar, struct cairn_err *err);
 
 #endif

@@ -15,8 +15,8 @@
 #include "sites/call_site_value.h"
 
 struct reduced {
-	const struct cairn_pack *pack;
-	struct pack_types *types;
+	const struct cairn_sidecar *sidecar;
+	struct sidecar_types *types;
 	struct cairn_binary *bin; /* the code, and the section as its debug file */
 	struct dwarf *dw;
 	struct cfi *cfi;
@@ -26,13 +26,13 @@ struct reduced {
 };
 
 /* The section as an ELF file. Returns 1, 0 without a section, -EBADMSG, -ERANGE, -ENOMEM. */
-static int open_section(const struct cairn_pack *pack, struct elf **ret, struct cairn_err *err)
+static int open_section(const struct cairn_sidecar *sidecar, struct elf **ret, struct cairn_err *err)
 {
 	const struct elf_section *s;
-	int rc = elf_section(pack->elf, REDUCED_SECTION, &s, err);
+	int rc = elf_section(sidecar->elf, REDUCED_SECTION, &s, err);
 	if (rc < 0 || !s || !s->data)
 		return rc < 0 ? rc : 0;
-	rc = elf_open_mem(s->data, s->size, elf_path(pack->elf), ret, err);
+	rc = elf_open_mem(s->data, s->size, elf_path(sidecar->elf), ret, err);
 	return rc < 0 ? err_while(err, rc, "in section " REDUCED_SECTION) : 1;
 }
 
@@ -55,29 +55,29 @@ static int read_all(struct reduced *r, struct cairn_err *err)
 	if (rc >= 0)
 		rc = dwarf_index_functions(r->dw, 1, &r->index, err);
 	if (rc < 0)
-		return err_while(err, rc, "in section " REDUCED_SECTION " of %s", elf_path(r->pack->elf));
+		return err_while(err, rc, "in section " REDUCED_SECTION " of %s", elf_path(r->sidecar->elf));
 	struct site_env env = env_of(r);
 	return active_init(&r->active, &env, err);
 }
 
-int reduced_open(const struct cairn_pack *pack, const struct cairn_binary *bin, struct pack_types *types, struct reduced **ret,
+int reduced_open(const struct cairn_sidecar *sidecar, const struct cairn_binary *bin, struct sidecar_types *types, struct reduced **ret,
 		 struct cairn_err *err)
 {
 	struct elf *section;
 	/* What is told of an address depends on all code of its function. */
-	if (cairn_pack_compare(pack, err) == -ESTALE)
+	if (cairn_sidecar_compare(sidecar, err) == -ESTALE)
 		return -ESTALE;
-	int rc = open_section(pack, &section, err);
+	int rc = open_section(sidecar, &section, err);
 	if (rc <= 0)
 		return rc ? rc
 			  : err_set(err, -EOPNOTSUPP, "%s: a sidecar without the parameters in the middle of functions; make it with: "
-				    "cairn pack --args FILE", elf_path(pack->elf));
+				    "cairn sidecar --args FILE", elf_path(sidecar->elf));
 	struct reduced *r = calloc(1, sizeof(*r));
 	if (!r) {
 		elf_close(section);
 		return err_nomem(err, "the parameters of functions");
 	}
-	r->pack = pack;
+	r->sidecar = sidecar;
 	r->types = types;
 	arena_init(&r->arena);
 	rc = binary_with_debug(bin, section, &r->bin, err);
@@ -107,11 +107,11 @@ void reduced_close(struct reduced *r)
 static int type_of(void *ctx, const struct dw_die *formal, uint32_t *ret, struct cairn_err *err)
 {
 	int rc = 0;
-	*ret = pack_types_read(ctx, (uint32_t)dw_udata(formal, DW_AT_cairn_type, 0), &rc);
+	*ret = sidecar_types_read(ctx, (uint32_t)dw_udata(formal, DW_AT_cairn_type, 0), &rc);
 	return rc < 0 ? err_nomem(err, "types") : 0;
 }
 
-int reduced_at(struct reduced *r, struct cairn_vaddr pc, bool is_exact, const struct cairn_active **ret, struct cairn_err *err)
+int reduced_at(struct reduced *r, struct cairn_vaddr pc, bool is_exact, const struct cairn_scope **ret, struct cairn_err *err)
 {
 	struct site_env env = env_of(r);
 	struct active_types types = {type_of, r->types};
@@ -144,14 +144,14 @@ static int ignore_location(void *ctx, const struct dw_loc_entry *e)
 	return 0;
 }
 
-static int bad_die(const struct cairn_pack *p, const struct dw_die *die, const char *expected, struct cairn_err *err)
+static int bad_die(const struct cairn_sidecar *p, const struct dw_die *die, const char *expected, struct cairn_err *err)
 {
 	return err_set(err, -EBADMSG, "%s: " REDUCED_SECTION ": DIE 0x%llx: expected %s", elf_path(p->elf), (unsigned long long)die->off,
 		       expected);
 }
 
 /* A reference that is there leads to a DIE of the right kind. */
-static int check_ref(const struct cairn_pack *p, const struct dw_die *die, uint16_t at, uint16_t tag, struct cairn_err *err)
+static int check_ref(const struct cairn_sidecar *p, const struct dw_die *die, uint16_t at, uint16_t tag, struct cairn_err *err)
 {
 	struct dw_value v;
 	struct dw_die to;
@@ -163,7 +163,7 @@ static int check_ref(const struct cairn_pack *p, const struct dw_die *die, uint1
 	return 0;
 }
 
-static int check_formal(const struct cairn_pack *p, const struct dw_die *die, struct cairn_err *err)
+static int check_formal(const struct cairn_sidecar *p, const struct dw_die *die, struct cairn_err *err)
 {
 	int rc = check_ref(p, die, DW_AT_abstract_origin, DW_TAG_formal_parameter, err);
 	if (rc >= 0)
@@ -175,7 +175,7 @@ static int check_formal(const struct cairn_pack *p, const struct dw_die *die, st
 	return rc;
 }
 
-static int check_die(const struct cairn_pack *p, const struct dw_die *die, struct cairn_err *err)
+static int check_die(const struct cairn_sidecar *p, const struct dw_die *die, struct cairn_err *err)
 {
 	struct dw_value v;
 	int rc = dw_attr(die, DW_AT_name, &v, err);
@@ -193,7 +193,7 @@ static int check_die(const struct cairn_pack *p, const struct dw_die *die, struc
 	return rc < 0 ? rc : dw_locations(die, DW_AT_frame_base, ignore_location, NULL, err);
 }
 
-static int check_unit(const struct cairn_pack *p, const struct dw_unit *unit, struct cairn_err *err)
+static int check_unit(const struct cairn_sidecar *p, const struct dw_unit *unit, struct cairn_err *err)
 {
 	struct dw_die path[DEPTH_MAX];
 	unsigned int depth = 0;
@@ -218,7 +218,7 @@ static int check_unit(const struct cairn_pack *p, const struct dw_unit *unit, st
 	return rc;
 }
 
-int reduced_check(const struct cairn_pack *p, struct cairn_err *err)
+int reduced_check(const struct cairn_sidecar *p, struct cairn_err *err)
 {
 	struct cairn_binary *bin;
 	struct dwarf *dw = NULL;

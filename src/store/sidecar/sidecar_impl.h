@@ -28,16 +28,16 @@ struct blocks {
 
 /*
  * All bytes of sections are reached through what has a guard (elf/guard.h): tables, blocks and
- * records check the pages that they read, pack_string() and pack_symbol() theirs, and
- * cairn_pack_section() checks a section as a whole.
+ * records check the pages that they read, sidecar_string() and sidecar_symbol() theirs, and
+ * cairn_sidecar_section() checks a section as a whole.
  */
-struct cairn_pack {
+struct cairn_sidecar {
 	struct elf *elf;
 	struct guard *guard; /* of elf */
 	struct binding *binding;
 	struct elf *wrapper; /* what elf is a section of; NULL */
 	void *owned; /* the bytes, when they are ours to free */
-	const struct pack_header *header;
+	const struct sidecar_header *header;
 	const char *strings;
 	uint32_t strings_size;
 	struct table symbols, files, functions;
@@ -49,14 +49,14 @@ struct cairn_pack {
 	unsigned int frame_width, symbol_width;	  /* of a page's first frame and first symbol */
 	unsigned int function_width, file_width; /* of a frame */
 
-	struct records places, marks, manners, arguments, locations, prototypes, types;
+	struct records places, marks, site_attrs, arguments, locations, prototypes, types;
 	struct table parameters, addresses, type_names;
 	struct names place_names; /* of records of places */
-	const struct pack_symbol_name *symbol_names;
+	const struct sidecar_symbol_name *symbol_names;
 	uint32_t n_symbol_names;
 };
 
-/* A number, most of which are of one or two bytes; bits beyond 32 are dropped, and found by cairn_pack_check(). */
+/* A number, most of which are of one or two bytes; bits beyond 32 are dropped, and found by cairn_sidecar_check(). */
 static inline uint32_t cur_number(struct cursor *c)
 {
 	if (cur_left(c) >= 2 && !(c->pos[0] & c->pos[1] & 0x80)) {
@@ -75,47 +75,47 @@ static inline int64_t cur_folded(struct cursor *c)
 }
 
 /*
- * The same as pack_string() for who has found a string that may be longer than what guard_near()
+ * The same as sidecar_string() for who has found a string that may be longer than what guard_near()
  * vouches for.
  */
-const char *pack_long_string(const struct cairn_pack *p, uint32_t off);
+const char *sidecar_long_string(const struct cairn_sidecar *p, uint32_t off);
 
 /* NULL for offset 0, for one outside, and where the checksum differs. */
-static inline const char *pack_string(const struct cairn_pack *p, uint32_t off)
+static inline const char *sidecar_string(const struct cairn_sidecar *p, uint32_t off)
 {
 	if (!off || off >= p->strings_size)
 		return NULL;
 	if (__builtin_expect(p->header->string_max > GUARD_MAX_READ, 0))
-		return pack_long_string(p, off);
+		return sidecar_long_string(p, off);
 	return guard_near(p->guard, (const uint8_t *)p->strings + off) ? p->strings + off : NULL;
 }
 
 /* Record @i of .cairn.symbol_names, which there is; one of zeros where the checksum differs. */
-static inline const struct pack_symbol_name *pack_symbol(const struct cairn_pack *p, uint32_t i)
+static inline const struct sidecar_symbol_name *sidecar_symbol(const struct cairn_sidecar *p, uint32_t i)
 {
-	static const struct pack_symbol_name none;
+	static const struct sidecar_symbol_name none;
 	return guard_near(p->guard, (const uint8_t *)&p->symbol_names[i]) ? &p->symbol_names[i] : &none;
 }
 
-static inline const char *pack_file(const struct cairn_pack *p, uint32_t file)
+static inline const char *sidecar_file(const struct cairn_sidecar *p, uint32_t file)
 {
-	return pack_string(p, table_get(&p->files, file, 0));
+	return sidecar_string(p, table_get(&p->files, file, 0));
 }
 
 /* A string of function @i. */
-static inline const char *function_string(const struct cairn_pack *p, uint32_t i, unsigned int field)
+static inline const char *function_string(const struct cairn_sidecar *p, uint32_t i, unsigned int field)
 {
-	return pack_string(p, table_get(&p->functions, i, field));
+	return sidecar_string(p, table_get(&p->functions, i, field));
 }
 
 /* The size of types of a kind of which a record does not say it. */
-static inline uint64_t pack_usual_size(enum cairn_type_kind kind)
+static inline uint64_t sidecar_usual_size(enum cairn_type_kind kind)
 {
 	return kind == CAIRN_T_PTR || kind == CAIRN_T_REF || kind == CAIRN_T_RREF ? 8 : 0;
 }
 
-/* As cairn_pack_symbol_of(), of one address after the other: the nearer it is behind the last one, the sooner. *@near is 0 at first. */
-bool pack_symbol_near(const struct cairn_pack *p, uint32_t *near, struct cairn_vaddr at, const char **ret_name,
+/* As cairn_sidecar_symbol_of(), of one address after the other: the nearer it is behind the last one, the sooner. *@near is 0 at first. */
+bool sidecar_symbol_near(const struct cairn_sidecar *p, uint32_t *near, struct cairn_vaddr at, const char **ret_name,
 		      struct cairn_vaddr *ret_start);
 
 struct position {
@@ -132,10 +132,10 @@ struct frame {
 };
 
 /* Frame @number; false when there is none, or its block is damaged. */
-bool frame_at(const struct cairn_pack *p, uint32_t number, struct frame *ret);
+bool frame_at(const struct cairn_sidecar *p, uint32_t number, struct frame *ret);
 
 /* Where @f, a copy in @parent, is called. */
-static inline struct position call_of(const struct cairn_pack *p, const struct frame *f, const struct frame *parent)
+static inline struct position call_of(const struct cairn_sidecar *p, const struct frame *f, const struct frame *parent)
 {
 	if (f->own_file)
 		return (struct position){f->own_file - 1, f->line, f->column};
@@ -157,10 +157,10 @@ struct page {
 };
 
 /* The page of @at; false when there is none, or nothing in it. */
-bool page_of(const struct cairn_pack *p, uint32_t at, struct page *ret);
+bool page_of(const struct cairn_sidecar *p, uint32_t at, struct page *ret);
 
 /* Page @i of span @span, for who reads all: 1, 0 when it is empty, -1 when it is damaged. */
-int page_read(const struct cairn_pack *p, uint32_t span, uint32_t i, struct page *ret);
+int page_read(const struct cairn_sidecar *p, uint32_t span, uint32_t i, struct page *ret);
 
 /* What holds from a row on. */
 struct here {
@@ -173,6 +173,6 @@ struct here {
 /* The row that holds at @at. */
 uint32_t page_row(const struct page *page, uint32_t at);
 /* False when the row is damaged. */
-bool page_here(const struct cairn_pack *p, const struct page *page, uint32_t row, struct here *ret);
+bool page_here(const struct cairn_sidecar *p, const struct page *page, uint32_t row, struct here *ret);
 
 #endif

@@ -102,7 +102,7 @@ static int put_own_place(struct place_table *p, const struct cairn_function *f, 
 	bool plain;
 	int rc = args_are_params(p, f, s, &plain);
 	put_u8(b, (uint8_t)((frame == NO_FRAME ? PLACE_OWN_CHAIN : 0) | (plain ? 0 : PLACE_OWN_ARGS)));
-	put_manner(s, b);
+	put_site_attrs(s, b);
 	put_sleb(b, (int64_t)(s->at.v - p->span.base));
 	put_uleb(b, s->die);
 	put_sleb(b, s->container_off);
@@ -234,7 +234,7 @@ static int add_bodies(struct place_table *p, const struct cairn_function *f, uin
 		const struct cairn_site *s = &f->sites[i];
 		/* Parts that are inlined begin in the middle of others. */
 		bool is_part = s->kind == CAIRN_SITE_PART && !s->n_chain;
-		if ((is_part || s->kind == CAIRN_SITE_ENTRY) && !VEC_ADD(&p->bodies, ((struct body){s->at.v, number, is_part})))
+		if ((is_part || s->kind == CAIRN_SITE_OUT_OF_LINE) && !VEC_ADD(&p->bodies, ((struct body){s->at.v, number, is_part})))
 			return -ENOMEM;
 	}
 	return 0;
@@ -327,7 +327,7 @@ void place_table_fini(struct place_table *p)
 	map_fini(&p->parameter_of);
 	record_set_fini(&p->locations);
 	record_set_fini(&p->prototypes);
-	ranked_set_fini(&p->manners);
+	ranked_set_fini(&p->site_attrs);
 	ranked_set_fini(&p->arguments);
 	name_index_fini(&p->names);
 	VEC_FREE(&p->parameters);

@@ -36,7 +36,7 @@ void ranked_set_fini(struct ranked_set *s);
 struct mark {
 	uint64_t at, die;
 	int64_t container_off;
-	uint32_t manner, arguments;
+	uint32_t attrs, arguments;
 	bool is_set;
 };
 
@@ -64,7 +64,7 @@ struct place_table {
 	VEC(uint32_t) parameters; /* two numbers each */
 	struct map parameter_of;  /* both in one, to the number */
 	struct record_set prototypes;
-	struct ranked_set manners, arguments;
+	struct ranked_set site_attrs, arguments;
 	struct map known_address;
 	VEC(struct address_name { uint64_t at; uint32_t name; }) addresses;
 	struct name_index names;
@@ -109,7 +109,7 @@ int add_arguments(struct place_table *p, const struct cairn_site *s, uint32_t *r
 int args_are_params(struct place_table *p, const struct cairn_function *f, const struct cairn_site *s, bool *ret);
 
 /* What is told of a place besides where it is and what its arguments are. */
-void put_manner(const struct cairn_site *s, struct bytes *b);
+void put_site_attrs(const struct cairn_site *s, struct bytes *b);
 
 /* *@ret: the frame whose mark this place is now; NO_FRAME when it has to be written in full. */
 int mark_place(struct place_table *p, const struct cairn_function *f, const struct cairn_site *s, uint32_t *ret);
@@ -121,7 +121,7 @@ uint32_t function_of(const struct joined *j, uint32_t frame);
 /* ---- sections ---- */
 
 void encode_places(const struct place_table *p, struct bytes *ret);
-/* Behind manners and arguments, whose order they use. */
+/* Behind site_attrs and arguments, whose order they use. */
 void encode_marks(const struct place_table *p, struct bytes *ret);
 void encode_parameters(const struct place_table *p, struct bytes *ret);
 void encode_addresses(struct place_table *p, struct bytes *ret);

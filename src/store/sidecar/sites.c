@@ -28,52 +28,52 @@ struct answered {
 	struct cairn_function_list list;
 };
 
-struct pack_sites {
+struct sidecar_sites {
 	struct cairn_sites sites; /* first */
-	const struct cairn_pack *pack;
-	struct pack_types types;
+	const struct cairn_sidecar *sidecar;
+	struct sidecar_types types;
 	struct arena arena; /* what was handed out */
 	VEC(struct answered) answered;
 	struct reduced *reduced; /* opened by the first question about the middle of a function */
 };
 
-static struct pack_sites *own(struct cairn_sites *sites)
+static struct sidecar_sites *own(struct cairn_sites *sites)
 {
-	return (struct pack_sites *)sites;
+	return (struct sidecar_sites *)sites;
 }
 
 /* Whether function @number is one of those that were asked for. */
-static bool is_wanted(const struct pack_sites *s, uint32_t number, const struct group_filter *want)
+static bool is_wanted(const struct sidecar_sites *s, uint32_t number, const struct group_filter *want)
 {
 	struct cairn_function f;
-	if (!sites_read_name(s->pack, number, &f))
+	if (!sites_read_name(s->sidecar, number, &f))
 		return false;
 	struct group g = {.name = f.name, .linkage_name = f.linkage_name, .file = f.decl_file, .line = f.decl_line};
 	return group_passes(want, &g);
 }
 
 /* What only a symbol names, at code that is the one described. */
-static int read_bare(const struct cairn_pack *p, const struct pack_symbol_name *symbol, struct arena *arena,
+static int read_bare(const struct cairn_sidecar *p, const struct sidecar_symbol_name *symbol, struct arena *arena,
 		     struct cairn_function *ret, struct cairn_err *err)
 {
 	int rc = bare_function(p, symbol, arena, ret);
 	if (rc < 0)
 		return err_nomem(err, "a function");
-	cairn_pack_covers(p, ret->sites->at);
-	return cairn_pack_trouble(p, err);
+	cairn_sidecar_covers(p, ret->sites->at);
+	return cairn_sidecar_trouble(p, err);
 }
 
 /* What was answered counts only when nothing had to be held back. */
-static int settle(const struct pack_sites *s, int rc, struct cairn_err *err)
+static int settle(const struct sidecar_sites *s, int rc, struct cairn_err *err)
 {
-	int trouble = rc == -ENOMEM ? 0 : cairn_pack_trouble(s->pack, err);
+	int trouble = rc == -ENOMEM ? 0 : cairn_sidecar_trouble(s->sidecar, err);
 	return trouble < 0 ? trouble : rc;
 }
 
 /* ---- operations ---- */
 
 /* Hand out @n functions. */
-static int hand_out(struct pack_sites *s, const struct cairn_function *const *found, size_t n,
+static int hand_out(struct sidecar_sites *s, const struct cairn_function *const *found, size_t n,
 		    struct cairn_function_list *ret, struct cairn_err *err)
 {
 	const struct cairn_function **list = arena_array(&s->arena, n, sizeof(*list));
@@ -87,14 +87,14 @@ static int hand_out(struct pack_sites *s, const struct cairn_function *const *fo
 }
 
 /* Adds the functions among [@from, @to) of @numbers that are wanted. */
-static int find_among(struct pack_sites *s, const struct table *numbers, uint32_t from, uint32_t to,
+static int find_among(struct sidecar_sites *s, const struct table *numbers, uint32_t from, uint32_t to,
 		      const struct group_filter *want, struct cairn_function_list *ret, struct cairn_err *err)
 {
 	VEC(const struct cairn_function *) found = {0};
 	int rc = 0;
 	for (uint32_t i = from; i < to && rc >= 0; i++) {
 		uint32_t number = table_get(numbers, i, 0);
-		if (number >= s->pack->places.n || !is_wanted(s, number, want))
+		if (number >= s->sidecar->places.n || !is_wanted(s, number, want))
 			continue;
 		struct cairn_function *f = arena_alloc(&s->arena, sizeof(*f));
 		rc = f ? sites_read_function(&s->types, &s->arena, number, f, err) : err_nomem(err, "a function");
@@ -112,28 +112,28 @@ static int find_among(struct pack_sites *s, const struct table *numbers, uint32_
 /* What a pattern matches, by the names that functions answer to and by those of their symbols. */
 struct matches {
 	bool *functions; /* by number */
-	VEC(const struct pack_symbol_name *) bare; /* by address, each once */
+	VEC(const struct sidecar_symbol_name *) bare; /* by address, each once */
 };
 
 static int by_address(const void *a, const void *b)
 {
-	const struct pack_symbol_name *x = *(const struct pack_symbol_name *const *)a, *y = *(const struct pack_symbol_name *const *)b;
+	const struct sidecar_symbol_name *x = *(const struct sidecar_symbol_name *const *)a, *y = *(const struct sidecar_symbol_name *const *)b;
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static bool is_matched_symbol(const struct cairn_pack *p, const struct pack_symbol_name *s, const char *pattern)
+static bool is_matched_symbol(const struct cairn_sidecar *p, const struct sidecar_symbol_name *s, const char *pattern)
 {
-	const char *name = pack_string(p, s->name);
+	const char *name = sidecar_string(p, s->name);
 	bool nowhere = s->what & SYMBOL_IMPORTED || (s->what & SYMBOL_BARE && s->at == SYMBOL_NOWHERE);
 	return name && !nowhere && symbol_name_matches(pattern, name);
 }
 
-static int match_symbols(struct pack_sites *s, const char *pattern, struct matches *m)
+static int match_symbols(struct sidecar_sites *s, const char *pattern, struct matches *m)
 {
-	const struct cairn_pack *p = s->pack;
+	const struct cairn_sidecar *p = s->sidecar;
 	size_t n = 0;
 	for (uint32_t i = 0; i < p->n_symbol_names; i++) {
-		const struct pack_symbol_name *symbol = pack_symbol(p, i);
+		const struct sidecar_symbol_name *symbol = sidecar_symbol(p, i);
 		uint32_t number = symbol->what & SYMBOL_FUNCTION_MASK;
 		if (!is_matched_symbol(p, symbol, pattern))
 			continue;
@@ -152,12 +152,12 @@ static int match_symbols(struct pack_sites *s, const char *pattern, struct match
 }
 
 /* Frees in both cases: matches_fini(). */
-static int match(struct pack_sites *s, const struct group_filter *want, struct matches *ret, struct cairn_err *err)
+static int match(struct sidecar_sites *s, const struct group_filter *want, struct matches *ret, struct cairn_err *err)
 {
-	*ret = (struct matches){.functions = calloc(s->pack->places.n + 1, sizeof(*ret->functions))};
+	*ret = (struct matches){.functions = calloc(s->sidecar->places.n + 1, sizeof(*ret->functions))};
 	if (!ret->functions)
 		return err_nomem(err, "functions");
-	for (uint32_t i = 0; i < s->pack->places.n; i++)
+	for (uint32_t i = 0; i < s->sidecar->places.n; i++)
 		ret->functions[i] = is_wanted(s, i, want);
 	bool symbols = want->is_pattern && !want->file;
 	return symbols && match_symbols(s, want->name, ret) < 0 ? err_nomem(err, "symbols") : 0;
@@ -170,12 +170,12 @@ static void matches_fini(struct matches *m)
 }
 
 /* @visitor gets each match; what it points to is in @arena, NULL: freed after the call. */
-static int visit_matches(struct pack_sites *s, const struct matches *m, struct arena *arena, sites_visitor *visitor, void *ctx,
+static int visit_matches(struct sidecar_sites *s, const struct matches *m, struct arena *arena, sites_visitor *visitor, void *ctx,
 			 struct cairn_err *err)
 {
 	int rc = 0;
-	for (size_t i = 0; i < s->pack->places.n + m->bare.n && !rc; i++) {
-		bool bare = i >= s->pack->places.n;
+	for (size_t i = 0; i < s->sidecar->places.n + m->bare.n && !rc; i++) {
+		bool bare = i >= s->sidecar->places.n;
 		struct arena own;
 		if (!bare && !m->functions[i])
 			continue;
@@ -185,7 +185,7 @@ static int visit_matches(struct pack_sites *s, const struct matches *m, struct a
 		if (!f)
 			rc = err_nomem(err, "a function");
 		else if (bare)
-			rc = read_bare(s->pack, m->bare.p[i - s->pack->places.n], a, f, err);
+			rc = read_bare(s->sidecar, m->bare.p[i - s->sidecar->places.n], a, f, err);
 		else
 			rc = sites_read_function(&s->types, a, (uint32_t)i, f, err);
 		if (!rc)
@@ -212,7 +212,7 @@ static int keep(void *ctx, const struct cairn_function *f)
 	return VEC_ADD(&found->v, f) ? 0 : err_nomem(found->err, "functions");
 }
 
-static int find_pattern(struct pack_sites *s, const struct group_filter *want, struct cairn_function_list *ret,
+static int find_pattern(struct sidecar_sites *s, const struct group_filter *want, struct cairn_function_list *ret,
 			struct cairn_err *err)
 {
 	struct found found = {.pattern = want->name, .err = err};
@@ -231,9 +231,9 @@ static int find_pattern(struct pack_sites *s, const struct group_filter *want, s
 /* ---- names of symbols ---- */
 
 /* What a name stands for that no function has. */
-static int find_symbol(struct pack_sites *s, const char *name, struct cairn_function_list *ret, struct cairn_err *err)
+static int find_symbol(struct sidecar_sites *s, const char *name, struct cairn_function_list *ret, struct cairn_err *err)
 {
-	struct named_symbols named = symbols_named(s->pack, name);
+	struct named_symbols named = symbols_named(s->sidecar, name);
 	VEC(const struct cairn_function *) found = {0};
 	int rc = 0;
 	for (uint32_t i = 0; i < named.n && rc >= 0; i++) {
@@ -246,7 +246,7 @@ static int find_symbol(struct pack_sites *s, const char *name, struct cairn_func
 		if (!f)
 			rc = -ENOMEM;
 		else if (bare)
-			rc = read_bare(s->pack, &named.p[i], &s->arena, f, err);
+			rc = read_bare(s->sidecar, &named.p[i], &s->arena, f, err);
 		else
 			rc = sites_read_function(&s->types, &s->arena, what & SYMBOL_FUNCTION_MASK, f, err);
 		if (rc >= 0 && !VEC_ADD(&found, f))
@@ -258,9 +258,9 @@ static int find_symbol(struct pack_sites *s, const char *name, struct cairn_func
 	return rc == -ENOMEM ? err_nomem(err, "functions") : rc;
 }
 
-static int find_spec(struct pack_sites *s, const char *spec, struct cairn_function_list *ret, struct cairn_err *err)
+static int find_spec(struct sidecar_sites *s, const char *spec, struct cairn_function_list *ret, struct cairn_err *err)
 {
-	const struct cairn_pack *p = s->pack;
+	const struct cairn_sidecar *p = s->sidecar;
 	struct group_filter want;
 	char *copy = arena_strdup(&s->arena, spec);
 	*ret = (struct cairn_function_list){0};
@@ -278,7 +278,7 @@ static int find_spec(struct pack_sites *s, const char *spec, struct cairn_functi
 
 static int find(struct cairn_sites *sites, const char *spec, struct cairn_function_list *ret, struct cairn_err *err)
 {
-	struct pack_sites *s = own(sites);
+	struct sidecar_sites *s = own(sites);
 	for (size_t i = 0; i < s->answered.n; i++)
 		if (!strcmp(s->answered.p[i].spec, spec)) {
 			*ret = s->answered.p[i].list;
@@ -295,7 +295,7 @@ static int find(struct cairn_sites *sites, const char *spec, struct cairn_functi
 static int visit(struct cairn_sites *sites, const char *pattern, sites_visitor *visitor, void *ctx,
 		 struct cairn_err *err)
 {
-	struct pack_sites *s = own(sites);
+	struct sidecar_sites *s = own(sites);
 	struct group_filter want = {0};
 	char *copy = pattern ? arena_strdup(&s->arena, pattern) : NULL;
 	if (pattern && !copy)
@@ -310,14 +310,14 @@ static int visit(struct cairn_sites *sites, const char *pattern, sites_visitor *
 	return rc > 0 ? rc : settle(s, rc, err);
 }
 
-static uint64_t address_at(const struct cairn_pack *p, uint32_t i)
+static uint64_t address_at(const struct cairn_sidecar *p, uint32_t i)
 {
 	return (uint64_t)table_get(&p->addresses, i, ADDRESS_HIGH) << 32 | table_get(&p->addresses, i, ADDRESS_LOW);
 }
 
 static bool symbol(struct cairn_sites *sites, struct cairn_vaddr at, char *name, size_t size)
 {
-	const struct cairn_pack *p = own(sites)->pack;
+	const struct cairn_sidecar *p = own(sites)->sidecar;
 	uint32_t lo = 0, hi = p->addresses.n;
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
@@ -327,7 +327,7 @@ static bool symbol(struct cairn_sites *sites, struct cairn_vaddr at, char *name,
 			hi = mid;
 	}
 	bool found = lo < p->addresses.n && address_at(p, lo) == at.v;
-	const char *text = found ? pack_string(p, table_get(&p->addresses, lo, ADDRESS_NAME)) : NULL;
+	const char *text = found ? sidecar_string(p, table_get(&p->addresses, lo, ADDRESS_NAME)) : NULL;
 	if (!text)
 		return false;
 	snprintf(name, size, "%s", text);
@@ -342,13 +342,13 @@ static size_t missing(const struct cairn_sites *sites, const char **ret)
 
 static int complete_type(struct cairn_sites *sites, uint32_t id, struct cairn_err *err)
 {
-	return settle(own(sites), pack_types_complete(&own(sites)->types, id, err), err);
+	return settle(own(sites), sidecar_types_complete(&own(sites)->types, id, err), err);
 }
 
 /* Among the last components of names, as the debug information has them, and names of symbols. */
 static int suggest(struct cairn_sites *sites, const char *spec, const char **ret, size_t max, struct cairn_err *err)
 {
-	struct pack_sites *s = own(sites);
+	struct sidecar_sites *s = own(sites);
 	struct suggestions near = {.max = max < SUGGEST_MAX ? max : SUGGEST_MAX};
 	struct group_filter want;
 	char *copy = arena_strdup(&s->arena, spec);
@@ -357,17 +357,17 @@ static int suggest(struct cairn_sites *sites, const char *spec, const char **ret
 	spec_parse(copy, &want);
 	near.wanted = spec_base_name(want.name);
 	near.is_scoped = near.wanted != want.name;
-	for (uint32_t i = 0; i < s->pack->places.n && near.max; i++) {
+	for (uint32_t i = 0; i < s->sidecar->places.n && near.max; i++) {
 		struct cairn_function f;
-		if (!sites_read_name(s->pack, i, &f))
+		if (!sites_read_name(s->sidecar, i, &f))
 			continue;
 		if (f.name[0])
 			suggest_offer(&near, spec_base_name(f.name));
 		if (f.linkage_name)
 			suggest_symbol(&near, f.linkage_name);
 	}
-	for (uint32_t i = 0; i < s->pack->n_symbol_names && near.max; i++) {
-		const char *name = pack_string(s->pack, pack_symbol(s->pack, i)->name);
+	for (uint32_t i = 0; i < s->sidecar->n_symbol_names && near.max; i++) {
+		const char *name = sidecar_string(s->sidecar, sidecar_symbol(s->sidecar, i)->name);
 		if (name)
 			suggest_symbol(&near, name);
 	}
@@ -377,24 +377,24 @@ static int suggest(struct cairn_sites *sites, const char *spec, const char **ret
 
 static bool imports(const struct cairn_sites *sites, const char *name)
 {
-	struct named_symbols named = symbols_named(((const struct pack_sites *)sites)->pack, name);
+	struct named_symbols named = symbols_named(((const struct sidecar_sites *)sites)->sidecar, name);
 	return named.n && named.p->what & SYMBOL_IMPORTED;
 }
 
 /* Also where it has been opened. */
-static int open_reduced(struct pack_sites *s, struct cairn_err *err)
+static int open_reduced(struct sidecar_sites *s, struct cairn_err *err)
 {
 	if (s->reduced)
 		return 0;
 	if (!s->sites.bin)
-		return err_set(err, -EOPNOTSUPP, "%s: without the binary nothing is known of the middle of its functions", elf_path(s->pack->elf));
-	return reduced_open(s->pack, s->sites.bin, &s->types, &s->reduced, err);
+		return err_set(err, -EOPNOTSUPP, "%s: without the binary nothing is known of the middle of its functions", elf_path(s->sidecar->elf));
+	return reduced_open(s->sidecar, s->sites.bin, &s->types, &s->reduced, err);
 }
 
-static int at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, const struct cairn_active **ret,
+static int at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, const struct cairn_scope **ret,
 	      struct cairn_err *err)
 {
-	struct pack_sites *s = own(sites);
+	struct sidecar_sites *s = own(sites);
 	int rc = open_reduced(s, err);
 	if (rc >= 0)
 		rc = reduced_at(s->reduced, pc, is_exact, ret, err);
@@ -404,16 +404,16 @@ static int at(struct cairn_sites *sites, struct cairn_vaddr pc, bool is_exact, c
 static int passed(struct cairn_sites *sites, struct cairn_vaddr callee, struct cairn_vaddr caller_pc,
 		  const struct cairn_loc_step *asked, struct cairn_location *ret, struct cairn_err *err)
 {
-	struct pack_sites *s = own(sites);
+	struct sidecar_sites *s = own(sites);
 	*ret = (struct cairn_location){.why = CAIRN_UNAVAIL_ENTRY_VALUE};
 	return s->reduced ? reduced_passed(s->reduced, callee, caller_pc, asked, ret, err) : 0;
 }
 
 static void close_sites(struct cairn_sites *sites)
 {
-	struct pack_sites *s = own(sites);
+	struct sidecar_sites *s = own(sites);
 	reduced_close(s->reduced);
-	pack_types_fini(&s->types);
+	sidecar_types_fini(&s->types);
 	VEC_FREE(&s->answered);
 	arena_fini(&s->arena);
 	free(s);
@@ -432,36 +432,36 @@ static const struct sites_ops ops = {
 	.symbol = symbol,
 };
 
-size_t cairn_pack_sites_lost(const struct cairn_sites *sites)
+size_t cairn_sidecar_sites_lost(const struct cairn_sites *sites)
 {
-	return ((const struct pack_sites *)sites)->types.n_lost;
+	return ((const struct sidecar_sites *)sites)->types.n_lost;
 }
 
-bool cairn_pack_has_args(const struct cairn_pack *p)
+bool cairn_sidecar_has_args(const struct cairn_sidecar *p)
 {
 	for (size_t i = 0; i < elf_n_sections(p->elf); i++)
 		if (!strcmp(elf_section_at(p->elf, i)->name, REDUCED_SECTION))
-			return cairn_pack_has_places(p);
+			return cairn_sidecar_has_sites(p);
 	return false;
 }
 
-bool cairn_pack_has_places(const struct cairn_pack *p)
+bool cairn_sidecar_has_sites(const struct cairn_sidecar *p)
 {
 	return p->places.n;
 }
 
-int cairn_pack_sites(const struct cairn_pack *p, const struct cairn_binary *bin, struct cairn_sites **ret,
+int cairn_sidecar_sites(const struct cairn_sidecar *p, const struct cairn_binary *bin, struct cairn_sites **ret,
 		     struct cairn_err *err)
 {
-	if (!cairn_pack_has_places(p))
-		return err_set(err, -ENODATA, "%s: a sidecar without the places of functions; make it with: cairn pack FILE",
+	if (!cairn_sidecar_has_sites(p))
+		return err_set(err, -ENODATA, "%s: a sidecar without the places of functions; make it with: cairn sidecar FILE",
 			       elf_path(p->elf));
-	struct pack_sites *s = calloc(1, sizeof(*s));
+	struct sidecar_sites *s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_nomem(err, "the sites of a binary");
-	s->pack = p;
+	s->sidecar = p;
 	arena_init(&s->arena);
-	if (pack_types_init(&s->types, p) < 0) {
+	if (sidecar_types_init(&s->types, p) < 0) {
 		close_sites(&s->sites);
 		return err_nomem(err, "types");
 	}

@@ -10,7 +10,7 @@
 
 struct mark {
 	uint64_t at, die;
-	uint32_t manner, arguments;
+	uint32_t attrs, arguments;
 	bool is_set, has_own_off;
 	int64_t container_off; /* when it is its own */
 };
@@ -24,8 +24,8 @@ struct marks {
 
 /* Reading one record. */
 struct reader {
-	const struct cairn_pack *pack;
-	struct pack_types *types;
+	const struct cairn_sidecar *sidecar;
+	struct sidecar_types *types;
 	struct arena *arena;
 	struct cursor c;
 	int rc;
@@ -43,12 +43,12 @@ static void reader_fini(struct reader *r)
 
 static const char *read_string(struct reader *r)
 {
-	return pack_string(r->pack, cur_number(&r->c));
+	return sidecar_string(r->sidecar, cur_number(&r->c));
 }
 
 static uint32_t read_type(struct reader *r)
 {
-	return pack_types_read(r->types, cur_number(&r->c), &r->rc);
+	return sidecar_types_read(r->types, cur_number(&r->c), &r->rc);
 }
 
 /* @n items of @size bytes, each of which takes at least a byte of the record; NULL when they are not there. */
@@ -99,7 +99,7 @@ static void read_piece(struct reader *r, struct cursor *c, struct cairn_piece *r
 
 static void read_location(struct reader *r, uint32_t number, struct cairn_location *ret)
 {
-	struct cursor c = record_at(&r->pack->locations, number, NULL);
+	struct cursor c = record_at(&r->sidecar->locations, number, NULL);
 	uint8_t why = cur_u8(&c);
 	uint64_t n = cur_uleb(&c);
 	struct cairn_piece *pieces = n <= cur_left(&c) ? arena_array(r->arena, n, sizeof(*pieces)) : NULL;
@@ -135,7 +135,7 @@ static void read_own_chain(struct reader *r, struct cairn_site *s)
  */
 static uint32_t read_frames(struct reader *r, uint32_t number, struct cairn_site *s)
 {
-	const struct cairn_pack *p = r->pack;
+	const struct cairn_sidecar *p = r->sidecar;
 	struct frame f;
 	r->frames.n = 0;
 	for (uint32_t at = number; frame_at(p, at, &f); at -= f.distance) {
@@ -160,7 +160,7 @@ static uint32_t read_frames(struct reader *r, uint32_t number, struct cairn_site
 		const struct frame *own = &r->frames.p[i];
 		struct position call = call_of(p, own, own + 1);
 		chain[i] = (struct cairn_inlined_call){function_string(p, own->function, FUNCTION_NAME),
-						       pack_file(p, call.file), call.line, call.column};
+						       sidecar_file(p, call.file), call.line, call.column};
 		number -= own->distance;
 	}
 	s->container = function_string(p, r->frames.p[n].function, FUNCTION_NAME);
@@ -172,8 +172,8 @@ static uint32_t read_frames(struct reader *r, uint32_t number, struct cairn_site
 
 /* ---- places ---- */
 
-/* What put_manner() wrote. */
-static void read_manner(struct cursor *c, struct cairn_site *s)
+/* What put_site_attrs() wrote. */
+static void read_site_attrs(struct cursor *c, struct cairn_site *s)
 {
 	uint8_t flags = cur_u8(c), what = cur_u8(c);
 	s->kind = (enum cairn_site_kind)((what & 3) % (CAIRN_SITE_PART + 1));
@@ -184,8 +184,8 @@ static void read_manner(struct cursor *c, struct cairn_site *s)
 	if (flags & PLACE_HAZARD)
 		s->hazard = (enum cairn_hazard)(cur_uleb(c) % CAIRN_HAZARD_N);
 	if (flags & PLACE_DOUBTS) {
-		s->count_doubts = cur_number(c);
-		s->n_behind = cur_number(c);
+		s->count_caveats = cur_number(c);
+		s->n_bypasses = cur_number(c);
 	}
 }
 
@@ -220,8 +220,8 @@ static struct cairn_arg *read_own_args(struct reader *r, struct cairn_site *s)
 static void read_own_place(struct reader *r, const struct cairn_function *f, struct cairn_site *s)
 {
 	uint8_t flags = cur_u8(&r->c);
-	read_manner(&r->c, s);
-	s->at.v = r->pack->header->base + (uint64_t)cur_folded(&r->c);
+	read_site_attrs(&r->c, s);
+	s->at.v = r->sidecar->header->base + (uint64_t)cur_folded(&r->c);
 	s->die = cur_uleb(&r->c);
 	s->container_off = cur_folded(&r->c);
 	if (flags & PLACE_OWN_CHAIN)
@@ -245,7 +245,7 @@ static void next_mark(struct marks *marks)
 	if (!head)
 		return;
 	m->has_own_off = head & 1;
-	m->manner = (head >> 1) - 1;
+	m->attrs = (head >> 1) - 1;
 	m->at += (uint64_t)cur_folded(c);
 	m->die += (uint64_t)cur_folded(c);
 	m->arguments = cur_number(c);
@@ -256,11 +256,11 @@ static void next_mark(struct marks *marks)
 /* The mark of frame @number; false when there is none. Cheap when it is behind the last one that was asked for, in its block. */
 static bool mark_at(struct reader *r, uint32_t number, struct mark *ret)
 {
-	uint32_t block = number / PACK_MARKS_PER_BLOCK, i = number % PACK_MARKS_PER_BLOCK;
+	uint32_t block = number / SIDECAR_MARKS_PER_BLOCK, i = number % SIDECAR_MARKS_PER_BLOCK;
 	struct marks *marks = &r->marks;
 	if (!marks->next || marks->block != block || marks->next > i + 1)
 		*marks = (struct marks){
-			.c = record_at(&r->pack->marks, block, NULL), .block = block, .last.at = r->pack->header->base};
+			.c = record_at(&r->sidecar->marks, block, NULL), .block = block, .last.at = r->sidecar->header->base};
 	while (marks->next <= i)
 		next_mark(marks);
 	*ret = marks->last;
@@ -276,7 +276,7 @@ static void read_shared_args(struct reader *r, const struct cairn_function *f, u
 		s->n_args = f->n_params;
 		return;
 	}
-	struct cursor locations = record_at(&r->pack->arguments, number, NULL);
+	struct cursor locations = record_at(&r->sidecar->arguments, number, NULL);
 	struct cairn_arg *args = new_args(r, f, s);
 	for (uint32_t i = 0; args && i < s->n_args; i++)
 		read_location(r, cur_number(&locations), &args[i].loc);
@@ -296,8 +296,8 @@ static void read_marked_place(struct reader *r, const struct cairn_function *f, 
 		cur_fail(&r->c, "the number of a frame with a mark");
 		return;
 	}
-	struct cursor manner = record_at(&r->pack->manners, m.manner, NULL);
-	read_manner(&manner, s);
+	struct cursor attrs = record_at(&r->sidecar->site_attrs, m.attrs, NULL);
+	read_site_attrs(&attrs, s);
 	s->at.v = m.at;
 	s->die = m.die;
 	if (m.has_own_off)
@@ -305,8 +305,8 @@ static void read_marked_place(struct reader *r, const struct cairn_function *f, 
 	else if (has_container)
 		s->container_off = (int64_t)(m.at - container.at);
 	read_shared_args(r, f, m.arguments, s);
-	if (manner.failed)
-		cur_fail(&r->c, "a mark with a manner");
+	if (attrs.failed)
+		cur_fail(&r->c, "a mark with a attrs");
 }
 
 static void read_place(struct reader *r, const struct cairn_function *f, bool own_places, uint32_t *frame,
@@ -321,7 +321,7 @@ static void read_place(struct reader *r, const struct cairn_function *f, bool ow
 	}
 	if (s->has_off)
 		s->off.v += s->at.v;
-	if (pack_symbol_near(r->pack, &r->symbol, s->at, &s->symbol, &start))
+	if (sidecar_symbol_near(r->sidecar, &r->symbol, s->at, &s->symbol, &start))
 		s->symbol_off = s->at.v - start.v;
 }
 
@@ -340,7 +340,7 @@ static void count_shared(struct cairn_site *sites, uint32_t n)
 /* The front of a record: what names the function. Returns its flags. */
 static uint8_t read_front(struct reader *r, struct cairn_function *f)
 {
-	const struct cairn_pack *p = r->pack;
+	const struct cairn_sidecar *p = r->sidecar;
 	uint8_t flags = cur_u8(&r->c);
 	*f = (struct cairn_function){0};
 	if (flags & PLACES_OWN_FUNCTION) {
@@ -350,7 +350,7 @@ static uint8_t read_front(struct reader *r, struct cairn_function *f)
 		uint32_t number = cur_number(&r->c);
 		f->name = function_string(p, number, FUNCTION_NAME);
 		f->linkage_name = function_string(p, number, FUNCTION_LINKAGE);
-		f->decl_file = pack_file(p, table_get(&p->functions, number, FUNCTION_FILE));
+		f->decl_file = sidecar_file(p, table_get(&p->functions, number, FUNCTION_FILE));
 		f->decl_line = table_get(&p->functions, number, FUNCTION_LINE);
 	}
 	if (flags & PLACES_OWN_NAME) {
@@ -364,12 +364,12 @@ static uint8_t read_front(struct reader *r, struct cairn_function *f)
 
 static void read_prototype(struct reader *r, struct cairn_function *f)
 {
-	const struct cairn_pack *p = r->pack;
+	const struct cairn_sidecar *p = r->sidecar;
 	struct cursor c = record_at(&p->prototypes, cur_number(&r->c), NULL);
 	uint8_t flags = cur_u8(&c);
 	f->variadic = flags & PROTOTYPE_VARIADIC;
 	f->params_unknown = flags & PROTOTYPE_PARAMS_UNKNOWN;
-	f->return_type = pack_types_read(r->types, cur_number(&c), &r->rc);
+	f->return_type = sidecar_types_read(r->types, cur_number(&c), &r->rc);
 	/* A parameter is a byte or more. */
 	struct cairn_param *params = arena_array(r->arena, cur_left(&c), sizeof(*params));
 	if (!params) {
@@ -378,36 +378,36 @@ static void read_prototype(struct reader *r, struct cairn_function *f)
 	}
 	for (; cur_more(&c) && r->rc >= 0; f->n_params++) {
 		uint32_t number = cur_number(&c);
-		params[f->n_params].name = pack_string(p, table_get(&p->parameters, number, PARAMETER_NAME));
+		params[f->n_params].name = sidecar_string(p, table_get(&p->parameters, number, PARAMETER_NAME));
 		params[f->n_params].type =
-			pack_types_read(r->types, table_get(&p->parameters, number, PARAMETER_TYPE), &r->rc);
+			sidecar_types_read(r->types, table_get(&p->parameters, number, PARAMETER_TYPE), &r->rc);
 	}
 	f->params = params;
 	if (c.failed)
 		cur_fail(&r->c, "the number of a prototype");
 }
 
-bool sites_read_name(const struct cairn_pack *p, uint32_t number, struct cairn_function *ret)
+bool sites_read_name(const struct cairn_sidecar *p, uint32_t number, struct cairn_function *ret)
 {
-	struct reader r = {.pack = p, .c = record_at(&p->places, number, NULL)};
+	struct reader r = {.sidecar = p, .c = record_at(&p->places, number, NULL)};
 	read_front(&r, ret);
 	return !r.c.failed;
 }
 
 /* No place is handed out before the code there was seen, where it can be. */
-static int check_code(const struct cairn_pack *p, const struct cairn_function *f, struct cairn_err *err)
+static int check_code(const struct cairn_sidecar *p, const struct cairn_function *f, struct cairn_err *err)
 {
 	bool same = true;
 	for (uint32_t i = 0; i < f->n_sites && same; i++)
-		same = cairn_pack_covers(p, f->sites[i].at);
-	return cairn_pack_trouble(p, err);
+		same = cairn_sidecar_covers(p, f->sites[i].at);
+	return cairn_sidecar_trouble(p, err);
 }
 
-int sites_read_function(struct pack_types *types, struct arena *arena, uint32_t number, struct cairn_function *ret,
+int sites_read_function(struct sidecar_types *types, struct arena *arena, uint32_t number, struct cairn_function *ret,
 			struct cairn_err *err)
 {
-	const struct cairn_pack *p = types->pack;
-	struct reader r = {.pack = p, .types = types, .arena = arena, .c = record_at(&p->places, number, err)};
+	const struct cairn_sidecar *p = types->sidecar;
+	struct reader r = {.sidecar = p, .types = types, .arena = arena, .c = record_at(&p->places, number, err)};
 	uint8_t flags = read_front(&r, ret);
 	uint32_t frame = 0;
 	read_prototype(&r, ret);
@@ -421,7 +421,7 @@ int sites_read_function(struct pack_types *types, struct arena *arena, uint32_t 
 		return err_nomem(err, "the places of a function");
 	/* That bytes do not have their checksum explains more than what was expected in them. */
 	if (r.c.failed)
-		return cairn_pack_trouble(p, err) < 0 ? cairn_pack_trouble(p, err) : -EBADMSG;
+		return cairn_sidecar_trouble(p, err) < 0 ? cairn_sidecar_trouble(p, err) : -EBADMSG;
 	count_shared(sites, (uint32_t)n);
 	if (merged_settle(sites, (uint32_t)n, r.arena) < 0)
 		return err_nomem(err, "the places of a function");

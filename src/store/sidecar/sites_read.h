@@ -18,7 +18,7 @@
  * @ret  its strings are the sidecar's; name is "" when it has none; all else is 0
  * Returns false when the record is damaged. Cost: the first bytes of one record, no allocation.
  */
-bool sites_read_name(const struct cairn_pack *p, uint32_t number, struct cairn_function *ret);
+bool sites_read_name(const struct cairn_sidecar *p, uint32_t number, struct cairn_function *ret);
 
 /*
  * sites_read_function - all of function @number
@@ -27,7 +27,7 @@ bool sites_read_name(const struct cairn_pack *p, uint32_t number, struct cairn_f
  * @arena  holds places, chains and locations
  * Returns 0; -EBADMSG: the record is damaged, and told in @err. A damaged location is an unavailable one. -ENOMEM.
  */
-int sites_read_function(struct pack_types *types, struct arena *arena, uint32_t number, struct cairn_function *ret,
+int sites_read_function(struct sidecar_types *types, struct arena *arena, uint32_t number, struct cairn_function *ret,
 			struct cairn_err *err);
 
 #endif

@@ -4,17 +4,17 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int pack_types_init(struct pack_types *t, const struct cairn_pack *pack)
+int sidecar_types_init(struct sidecar_types *t, const struct cairn_sidecar *sidecar)
 {
-	*t = (struct pack_types){.pack = pack, .graph = types_new()};
-	t->known = calloc(pack->types.n + 1, 1);
+	*t = (struct sidecar_types){.sidecar = sidecar, .graph = types_new()};
+	t->known = calloc(sidecar->types.n + 1, 1);
 	if (!t->graph || !t->known)
 		return -ENOMEM;
 	/* Number 0 is void, as id 0 is. Few of the others are looked at. */
-	return types_reserve_to(t->graph, pack->types.n) ? 0 : -ENOMEM;
+	return types_reserve_to(t->graph, sidecar->types.n) ? 0 : -ENOMEM;
 }
 
-void pack_types_fini(struct pack_types *t)
+void sidecar_types_fini(struct sidecar_types *t)
 {
 	types_free(t->graph);
 	VEC_FREE(&t->inside);
@@ -22,9 +22,9 @@ void pack_types_fini(struct pack_types *t)
 	VEC_FREE(&t->wanted);
 }
 
-uint32_t pack_types_want(struct pack_types *t, uint64_t number, int *rc)
+uint32_t sidecar_types_want(struct sidecar_types *t, uint64_t number, int *rc)
 {
-	if (!number || number >= t->pack->types.n)
+	if (!number || number >= t->sidecar->types.n)
 		return 0;
 	if (!t->known[number]) {
 		t->known[number] = 1;
@@ -34,7 +34,7 @@ uint32_t pack_types_want(struct pack_types *t, uint64_t number, int *rc)
 	return (uint32_t)number;
 }
 
-static int read_params(struct pack_types *t, struct cursor *c, struct cairn_type *type)
+static int read_params(struct sidecar_types *t, struct cursor *c, struct cairn_type *type)
 {
 	uint64_t n = cur_uleb(c);
 	int rc = 0;
@@ -45,7 +45,7 @@ static int read_params(struct pack_types *t, struct cursor *c, struct cairn_type
 	if (!m)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < n; i++)
-		m[i].type = pack_types_want(t, cur_uleb(c), &rc);
+		m[i].type = sidecar_types_want(t, cur_uleb(c), &rc);
 	type->members = m;
 	type->n_members = (uint32_t)n;
 	return rc;
@@ -54,7 +54,7 @@ static int read_params(struct pack_types *t, struct cursor *c, struct cairn_type
 /* Stands for what comes after the members. */
 static const struct cairn_variants not_read;
 
-int pack_types_outside(struct pack_types *t, struct cursor *c, struct cairn_type *ret)
+int sidecar_types_outside(struct sidecar_types *t, struct cursor *c, struct cairn_type *ret)
 {
 	uint8_t kind = cur_u8(c), encoding = 0;
 	uint64_t facts = cur_uleb(c);
@@ -69,17 +69,17 @@ int pack_types_outside(struct pack_types *t, struct cursor *c, struct cairn_type
 				   .is_variant = facts & TYPE_IS_VARIANT,
 				   .byte_swapped = facts & TYPE_BYTE_SWAPPED};
 	if (facts & TYPE_NAME)
-		ret->name = pack_string(t->pack, (uint32_t)cur_uleb(c));
-	ret->size = facts & TYPE_SIZE ? cur_uleb(c) : pack_usual_size(ret->kind);
+		ret->name = sidecar_string(t->sidecar, (uint32_t)cur_uleb(c));
+	ret->size = facts & TYPE_SIZE ? cur_uleb(c) : sidecar_usual_size(ret->kind);
 	if (facts & TYPE_REF)
-		ret->ref = pack_types_want(t, cur_uleb(c), &rc);
+		ret->ref = sidecar_types_want(t, cur_uleb(c), &rc);
 	if (facts & TYPE_ENCODING)
 		encoding = cur_u8(c);
 	ret->encoding = encoding <= CAIRN_ENC_OPAQUE ? (enum cairn_type_encoding)encoding : CAIRN_ENC_OPAQUE;
 	if (facts & TYPE_HAS_COUNT)
 		ret->count = cur_uleb(c);
 	if (facts & TYPE_CONTAINER)
-		ret->container = pack_types_want(t, cur_uleb(c), &rc);
+		ret->container = sidecar_types_want(t, cur_uleb(c), &rc);
 	if (facts & TYPE_ALIGN)
 		ret->align = (uint32_t)cur_uleb(c);
 	if (facts & TYPE_VARIANTS && ret->kind == CAIRN_T_UNION)
@@ -93,11 +93,11 @@ static bool has_content(enum cairn_type_kind kind)
 }
 
 /* Of a struct, union or enum what is known before somebody looks inside. */
-static int read_one(struct pack_types *t, uint32_t number)
+static int read_one(struct sidecar_types *t, uint32_t number)
 {
-	struct cursor c = record_at(&t->pack->types, number, NULL);
+	struct cursor c = record_at(&t->sidecar->types, number, NULL);
 	struct cairn_type type;
-	int rc = pack_types_outside(t, &c, &type);
+	int rc = sidecar_types_outside(t, &c, &type);
 	if (has_content(type.kind)) {
 		type.unread = true;
 		type.encoding = type.kind == CAIRN_T_ENUM ? CAIRN_ENC_OPAQUE : CAIRN_ENC_UNSIGNED;
@@ -112,7 +112,7 @@ static int read_one(struct pack_types *t, uint32_t number)
 	return rc;
 }
 
-int pack_types_drain(struct pack_types *t)
+int sidecar_types_drain(struct sidecar_types *t)
 {
 	int rc = 0;
 	while (rc >= 0 && t->wanted.n) {
@@ -122,10 +122,10 @@ int pack_types_drain(struct pack_types *t)
 	return rc < 0 ? rc : 0;
 }
 
-uint32_t pack_types_read(struct pack_types *t, uint32_t number, int *rc)
+uint32_t sidecar_types_read(struct sidecar_types *t, uint32_t number, int *rc)
 {
-	uint32_t id = pack_types_want(t, number, rc);
+	uint32_t id = sidecar_types_want(t, number, rc);
 	if (*rc >= 0)
-		*rc = pack_types_drain(t);
+		*rc = sidecar_types_drain(t);
 	return id;
 }

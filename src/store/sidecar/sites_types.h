@@ -12,8 +12,8 @@
 #include "sidecar/sidecar_impl.h"
 #include "types/build.h"
 
-struct pack_types {
-	const struct cairn_pack *pack;
+struct sidecar_types {
+	const struct cairn_sidecar *sidecar;
 	struct cairn_types *graph; /* of the same numbers */
 	uint8_t *known;		   /* by number: it is in the graph, or wanted */
 	VEC(uint32_t) wanted;
@@ -21,27 +21,27 @@ struct pack_types {
 	size_t n_lost;	      /* could not be completed */
 };
 
-/* Returns 0 or -ENOMEM; pack_types_fini() also afterwards. */
-int pack_types_init(struct pack_types *t, const struct cairn_pack *pack);
-void pack_types_fini(struct pack_types *t);
+/* Returns 0 or -ENOMEM; sidecar_types_fini() also afterwards. */
+int sidecar_types_init(struct sidecar_types *t, const struct cairn_sidecar *sidecar);
+void sidecar_types_fini(struct sidecar_types *t);
 
 /* Read a type and all that its name needs. Returns its id: @number, or 0 (void) for one that is damaged; -ENOMEM in @rc. */
-uint32_t pack_types_read(struct pack_types *t, uint32_t number, int *rc);
+uint32_t sidecar_types_read(struct sidecar_types *t, uint32_t number, int *rc);
 
 /*
- * pack_types_outside - all of a record but what is inside
+ * sidecar_types_outside - all of a record but what is inside
  *
  * @c         at the record; behind its outside afterwards
  * @ret_full  as the compiler describes it; without its inside. References are ids, which are wanted.
  * Returns whether there is an inside; -ENOMEM. The cursor has failed when the record is damaged.
  */
-int pack_types_outside(struct pack_types *t, struct cursor *c, struct cairn_type *ret_full);
+int sidecar_types_outside(struct sidecar_types *t, struct cursor *c, struct cairn_type *ret_full);
 
-/* The id of a number that a record names, which is read by pack_types_drain(). -ENOMEM in @rc. */
-uint32_t pack_types_want(struct pack_types *t, uint64_t number, int *rc);
-int pack_types_drain(struct pack_types *t);
+/* The id of a number that a record names, which is read by sidecar_types_drain(). -ENOMEM in @rc. */
+uint32_t sidecar_types_want(struct sidecar_types *t, uint64_t number, int *rc);
+int sidecar_types_drain(struct sidecar_types *t);
 
-/* pack_types_complete - as cairn_sites_complete_type(). Returns 0, -EBADMSG (a damaged record), -ENOMEM. */
-int pack_types_complete(struct pack_types *t, uint32_t id, struct cairn_err *err);
+/* sidecar_types_complete - as cairn_sites_complete_type(). Returns 0, -EBADMSG (a damaged record), -ENOMEM. */
+int sidecar_types_complete(struct sidecar_types *t, uint32_t id, struct cairn_err *err);
 
 #endif

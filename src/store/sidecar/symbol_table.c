@@ -58,7 +58,7 @@ static int by_name(const void *a, const void *b)
 
 static int put(struct name_table *t, const char *name, uint32_t at, uint32_t what, uint32_t off)
 {
-	struct pack_symbol_name s = {.at = at, .what = what, .off = off};
+	struct sidecar_symbol_name s = {.at = at, .what = what, .off = off};
 	int rc = strings_add(t->places->strings, name, &s.name);
 	put_bytes(t->out, &s, sizeof(s));
 	return rc;
@@ -187,13 +187,13 @@ int encode_symbol_names(const struct place_table *p, const struct cairn_binary *
 
 /* ---- reading ---- */
 
-static const char *name_at(const struct cairn_pack *p, uint32_t i)
+static const char *name_at(const struct cairn_sidecar *p, uint32_t i)
 {
-	const char *name = pack_string(p, pack_symbol(p, i)->name);
+	const char *name = sidecar_string(p, sidecar_symbol(p, i)->name);
 	return name ? name : "";
 }
 
-struct named_symbols symbols_named(const struct cairn_pack *p, const char *name)
+struct named_symbols symbols_named(const struct cairn_sidecar *p, const char *name)
 {
 	uint32_t lo = 0, hi = p->n_symbol_names, end;
 	while (lo < hi) {
@@ -208,7 +208,7 @@ struct named_symbols symbols_named(const struct cairn_pack *p, const char *name)
 	return end == lo ? (struct named_symbols){0} : (struct named_symbols){p->symbol_names + lo, end - lo};
 }
 
-int bare_function(const struct cairn_pack *p, const struct pack_symbol_name *s, struct arena *arena,
+int bare_function(const struct cairn_sidecar *p, const struct sidecar_symbol_name *s, struct arena *arena,
 		  struct cairn_function *ret)
 {
 	struct cairn_site *site = arena_alloc(arena, sizeof(*site));
@@ -217,7 +217,7 @@ int bare_function(const struct cairn_pack *p, const struct pack_symbol_name *s, 
 	if (!site)
 		return -ENOMEM;
 	*site = (struct cairn_site){
-		.kind = CAIRN_SITE_ENTRY,
+		.kind = CAIRN_SITE_OUT_OF_LINE,
 		.rule = CAIRN_AT_SYMBOL,
 		.at.v = p->header->base + s->at,
 		.off.v = s->off,
@@ -225,10 +225,10 @@ int bare_function(const struct cairn_pack *p, const struct pack_symbol_name *s, 
 		.hazard = hazard < CAIRN_HAZARD_N ? (enum cairn_hazard)hazard : CAIRN_HAZARD_NONE,
 		.n_shared = 1,
 	};
-	if (cairn_pack_symbol_of(p, site->at, &site->symbol, &start))
+	if (cairn_sidecar_symbol_of(p, site->at, &site->symbol, &start))
 		site->symbol_off = site->at.v - start.v;
 	*ret = (struct cairn_function){
-		.name = site->symbol && !site->symbol_off ? site->symbol : pack_string(p, s->name),
+		.name = site->symbol && !site->symbol_off ? site->symbol : sidecar_string(p, s->name),
 		.params_unknown = true,
 		.n_sites = 1,
 		.sites = site,

@@ -15,15 +15,15 @@
 
 /* What a name stands for: records next to each other. */
 struct named_symbols {
-	const struct pack_symbol_name *p;
+	const struct sidecar_symbol_name *p;
 	uint32_t n; /* 0: unknown */
 };
 
 /* O(log names). */
-struct named_symbols symbols_named(const struct cairn_pack *p, const char *name);
+struct named_symbols symbols_named(const struct cairn_sidecar *p, const char *name);
 
 /* The function behind a record without debug information. Returns 0 or -ENOMEM. */
-int bare_function(const struct cairn_pack *p, const struct pack_symbol_name *s, struct arena *arena,
+int bare_function(const struct cairn_sidecar *p, const struct sidecar_symbol_name *s, struct arena *arena,
 		  struct cairn_function *ret);
 
 #endif

@@ -46,7 +46,7 @@ static uint32_t number_of(const struct type_table *t, uint32_t id)
 
 static uint32_t facts_of(const struct cairn_type *t)
 {
-	return (t->name && *t->name ? TYPE_NAME : 0) | (t->size != pack_usual_size(t->kind) ? TYPE_SIZE : 0) |
+	return (t->name && *t->name ? TYPE_NAME : 0) | (t->size != sidecar_usual_size(t->kind) ? TYPE_SIZE : 0) |
 	       (t->ref ? TYPE_REF : 0) | (t->bare_name ? TYPE_BARE_NAME : 0) | (t->encoding ? TYPE_ENCODING : 0) |
 	       (t->has_count ? TYPE_HAS_COUNT : 0) | (t->n_members || t->n_enumerators ? TYPE_INSIDE : 0) |
 	       (t->declaration ? TYPE_DECLARATION : 0) | (t->prototyped ? TYPE_PROTOTYPED : 0) |

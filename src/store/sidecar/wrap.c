@@ -23,11 +23,11 @@
 #include "sidecar/elf_out.h"
 #include "sidecar/sidecar_impl.h"
 
-static const uint8_t suffix[] = {'c', 'a', 'i', 'r', 'n', PACK_VERSION};
+static const uint8_t suffix[] = {'c', 'a', 'i', 'r', 'n', SIDECAR_VERSION};
 
-size_t cairn_pack_served_id(const uint8_t *build_id, size_t len, uint8_t *ret)
+size_t cairn_sidecar_served_id(const uint8_t *build_id, size_t len, uint8_t *ret)
 {
-	if (!len || len > CAIRN_PACK_SERVED_ID_MAX - sizeof(suffix))
+	if (!len || len > CAIRN_SIDECAR_SERVED_ID_MAX - sizeof(suffix))
 		return 0;
 	memcpy(ret, build_id, len);
 	memcpy(ret + len, suffix, sizeof(suffix));
@@ -37,31 +37,31 @@ size_t cairn_pack_served_id(const uint8_t *build_id, size_t len, uint8_t *ret)
 static size_t make_note(const uint8_t *id, size_t len, uint8_t *ret)
 {
 	Elf64_Nhdr h = {.n_namesz = sizeof(ELF_NOTE_GNU), .n_descsz = (Elf64_Word)len, .n_type = NT_GNU_BUILD_ID};
-	memset(ret, 0, PACK_NOTE_MAX);
+	memset(ret, 0, SIDECAR_NOTE_MAX);
 	memcpy(ret, &h, sizeof(h));
 	memcpy(ret + sizeof(h), ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU));
 	memcpy(ret + sizeof(h) + sizeof(ELF_NOTE_GNU), id, len);
 	return (sizeof(h) + sizeof(ELF_NOTE_GNU) + len + 3) & ~(size_t)3;
 }
 
-/* Length of the id of a sidecar's wrapper in @ret; negative: as cairn_pack_open_mem(), or -EINVAL. */
+/* Length of the id of a sidecar's wrapper in @ret; negative: as cairn_sidecar_open_mem(), or -EINVAL. */
 static int derive_id(const void *bytes, size_t size, const char *name, uint8_t *ret, struct cairn_err *err)
 {
-	struct cairn_pack *pack;
+	struct cairn_sidecar *sidecar;
 	size_t len;
-	int rc = cairn_pack_open_mem(bytes, size, name, NULL, &pack, err);
+	int rc = cairn_sidecar_open_mem(bytes, size, name, NULL, &sidecar, err);
 	if (rc < 0)
 		return rc;
-	const uint8_t *real = cairn_pack_build_id(pack, &len);
-	len = cairn_pack_served_id(real, len, ret);
-	cairn_pack_close(pack);
+	const uint8_t *real = cairn_sidecar_build_id(sidecar, &len);
+	len = cairn_sidecar_served_id(real, len, ret);
+	cairn_sidecar_close(sidecar);
 	return len ? (int)len : err_set(err, -EINVAL, "%s: no build-id that a server could know it by", name);
 }
 
-int cairn_pack_wrap(const void *bytes, size_t size, const char *name, void **ret, size_t *ret_size,
+int cairn_sidecar_wrap(const void *bytes, size_t size, const char *name, void **ret, size_t *ret_size,
 		    struct cairn_err *err)
 {
-	uint8_t id[CAIRN_PACK_SERVED_ID_MAX], note[PACK_NOTE_MAX], *file;
+	uint8_t id[CAIRN_SIDECAR_SERVED_ID_MAX], note[SIDECAR_NOTE_MAX], *file;
 	int len = derive_id(bytes, size, name, id, err);
 	if (len < 0)
 		return len;

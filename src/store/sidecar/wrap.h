@@ -8,7 +8,7 @@
 #define WRAP_SECTION ".debug_cairn"
 
 /* A note's header, its name, and an id of 64 bytes. */
-enum { PACK_NOTE_MAX = 80 };
+enum { SIDECAR_NOTE_MAX = 80 };
 
 /*
  * wrap_open - the sidecar in a wrapper

@@ -82,4 +82,4 @@ def show(title, rows):
             continue
         print(f'  {" " if calls == n else "*"} {line} in {caller}: {calls} calls, {n} events, {len({row["die"] for row, _ in places})} copies')
         for row, n in places if calls != sum(n for _, n in places) else ():
-            print(f'        {row["addr"]} {row["symbol"]}+{row["symbol_off"]:#x} {row["rule"]}: {n} {" ".join(row["count_doubts"])}')
+            print(f'        {row["addr"]} {row["symbol"]}+{row["symbol_off"]:#x} {row["rule"]}: {n} {" ".join(row["count_caveats"])}')

@@ -121,7 +121,7 @@ class Why:
     def hits(self, rows):
         """What a function's events should be: how often its places were executed."""
         return sum(self.ran.count.get(int(row['addr'], 16), 0) for row in rows
-                   if row['kind'] != 'part' and not row['hazard'] and 'merged' not in row['count_doubts'])
+                   if row['kind'] != 'part' and not row['hazard'] and 'merged' not in row['count_caveats'])
 
     def explain(self, key, rows):
         """({class: calls or events}, [what is not explained])"""

@@ -43,7 +43,7 @@ class Counts:
         return len({row['die'] for row in self.places(name)})
 
     def marks(self, name):
-        return {mark for row in self.places(name) for mark in row['count_doubts']}
+        return {mark for row in self.places(name) for mark in row['count_caveats']}
 
     @functools.cache
     def why_missing(self, name):

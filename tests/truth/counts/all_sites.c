@@ -20,7 +20,7 @@ static const char *kind_of(const struct cairn_function *function, uint32_t i)
 		return site->kind == CAIRN_SITE_PART ? "part" : "body";
 	if (site->rule == CAIRN_AT_ENTRY_ROW)
 		return "further";
-	for (uint32_t k = 0; k < i && site->rule == CAIRN_AT_WAY_IN; k++)
+	for (uint32_t k = 0; k < i && site->rule == CAIRN_AT_CFG_ENTRY; k++)
 		if (function->sites[k].die == site->die)
 			return "further";
 	return "inlined";

@@ -225,10 +225,10 @@ static void walk(struct code_runtime *rt, int pid, bool is_stopped, uint64_t *x,
 		frames[i].i = (unsigned)(next_random(x) % (frames[i].is_place ? PLACES : SERIES));
 		frames[i].before = now_at(&frames[i]);
 	}
-	check(code_runtime_mark(rt, NULL));
+	check(code_runtime_freeze(rt, NULL));
 	if (is_stopped)
 		kill(pid, SIGCONT);
-	check(code_runtime_settle(rt, NULL));
+	check(code_runtime_resolve(rt, NULL));
 	for (int i = 0; i < FRAMES; i++) {
 		const struct frame *f = &frames[i];
 		char *at = f->is_place ? places + f->i * PLACE + 100 : series + f->i * FUNCTION + 20;

@@ -40,14 +40,14 @@ static bool is_stopped(void)
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
 	struct cairn_addr pcs[MAX];
-	struct cairn_self_walk walk;
+	struct cairn_backtrace walk;
 	int was = errno;
-	size_t n = cairn_self_walk_context(context, pcs, MAX, &walk);
+	size_t n = cairn_backtrace_context(context, pcs, MAX, &walk);
 	add(&n_in_handlers);
 	if (n == 0 || errno != was)
 		add(&n_wrong);
 	/* From here the handler and what it interrupted are frames of one stack. */
-	cairn_self_walk(pcs, MAX, &walk);
+	cairn_backtrace(pcs, MAX, &walk);
 	add(&n_ends[walk.end]);
 	(void)signal;
 	(void)info;
@@ -56,8 +56,8 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 static __attribute__((noinline)) size_t walk_here(void)
 {
 	struct cairn_addr pcs[MAX];
-	struct cairn_self_walk walk;
-	size_t n = cairn_self_walk(pcs, MAX, &walk);
+	struct cairn_backtrace walk;
+	size_t n = cairn_backtrace(pcs, MAX, &walk);
 	add(&n_walks);
 	if (walk.end != CAIRN_WALK_OUTERMOST)
 		add(&n_wrong);
@@ -117,7 +117,7 @@ static void *walk_often(void *arg)
 static void *prepare_often(void *arg)
 {
 	while (!is_stopped()) {
-		if (cairn_self_prepare(NULL) <= 0)
+		if (cairn_backtrace_prepare(NULL) <= 0)
 			add(&n_wrong);
 		add(&n_prepared);
 		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);

@@ -297,7 +297,7 @@ static void ids_free(struct ids *ids)
 	free(ids->p);
 }
 
-static int compare_functions(const struct cairn_binary *bin, const struct cairn_pack *pack, size_t *n, size_t *n_different)
+static int compare_functions(const struct cairn_binary *bin, const struct cairn_sidecar *sidecar, size_t *n, size_t *n_different)
 {
 	struct walk w = {0};
 	struct ids a = {0}, b = {0};
@@ -305,7 +305,7 @@ static int compare_functions(const struct cairn_binary *bin, const struct cairn_
 	int rc = cairn_sites_open(bin, NULL, &w.a.sites, &err);
 
 	if (rc >= 0)
-		rc = cairn_pack_sites(pack, bin, &w.b.sites, &err);
+		rc = cairn_sidecar_sites(sidecar, bin, &w.b.sites, &err);
 	if (rc >= 0)
 		rc = cairn_sites_visit(w.a.sites, see_function, &a, &err);
 	if (rc >= 0)
@@ -327,7 +327,7 @@ static int compare_functions(const struct cairn_binary *bin, const struct cairn_
 
 /* ---- of names ---- */
 
-static int compare_names(const struct cairn_binary *bin, const struct cairn_pack *pack, size_t *n, size_t *n_different)
+static int compare_names(const struct cairn_binary *bin, const struct cairn_sidecar *sidecar, size_t *n, size_t *n_different)
 {
 	struct cairn_source_opts opts = {.size = sizeof(opts), .binary = bin};
 	struct walk w = {0};
@@ -337,7 +337,7 @@ static int compare_names(const struct cairn_binary *bin, const struct cairn_pack
 	int64_t rc = cairn_source_open(cairn_binary_path(bin), &opts, &a, &err);
 
 	if (rc >= 0)
-		rc = cairn_pack_source(pack, &b, &err);
+		rc = cairn_sidecar_source(sidecar, &b, &err);
 	if (rc >= 0)
 		rc = cairn_source_select(a, "*", &x, &err);
 	if (rc >= 0)
@@ -360,7 +360,7 @@ static int compare_names(const struct cairn_binary *bin, const struct cairn_pack
 int main(int argc, char **argv)
 {
 	struct cairn_binary *bin = NULL;
-	struct cairn_pack *pack = NULL;
+	struct cairn_sidecar *sidecar = NULL;
 	struct cairn_err err;
 	size_t n = 0, n_different = 0;
 
@@ -369,12 +369,12 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	struct cairn_binary_opts opts = {.size = sizeof(opts), .debug_file = argc == 4 ? argv[3] : NULL};
-	if (cairn_binary_open(argv[1], &opts, &bin, &err) < 0 || cairn_pack_open(argv[2], NULL, &pack, &err) < 0)
+	if (cairn_binary_open(argv[1], &opts, &bin, &err) < 0 || cairn_sidecar_open(argv[2], NULL, &sidecar, &err) < 0)
 		return fail(&err);
-	int status = compare_functions(bin, pack, &n, &n_different);
+	int status = compare_functions(bin, sidecar, &n, &n_different);
 	if (!status)
-		status = compare_names(bin, pack, &n, &n_different);
-	cairn_pack_close(pack);
+		status = compare_names(bin, sidecar, &n, &n_different);
+	cairn_sidecar_close(sidecar);
 	cairn_binary_close(bin);
 	if (status)
 		return status;

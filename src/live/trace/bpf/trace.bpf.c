@@ -564,7 +564,7 @@ static __always_inline int wanted(__u32 tgid)
 
 /*
  * Process and thread as the tracer's pid namespace numbers them, as bpf_get_current_pid_tgid()
- * packs them.
+ * sidecars them.
  */
 static __always_inline __u64 current_ids(void)
 {
