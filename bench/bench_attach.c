@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long it takes to attach to and detach from 10,000 places of a live process
+ * How long it takes to attach to and detach from 10,000 sites of a live process
  *
- *	bench_attach [PLACES]
+ *	bench_attach [SITES]
  *
  * A program with that many inlined copies of one function is generated and compiled; it runs and
  * waits while it is traced. Targets: attach in 50 ms, detach in 150 ms. Exits with 77 and the
@@ -18,12 +18,12 @@
 
 #include <cairn/trace.h>
 
-#define PLACES_DEFAULT 10000
+#define SITES_DEFAULT 10000
 #define ROUNDS	       5
 #define SKIPPED	       77
 
-/* Copies are spread over functions of 50, as in real programs; each copy is its own place. */
-static int write_source(const char *path, unsigned int places)
+/* Copies are spread over functions of 50, as in real programs; each copy is its own site. */
+static int write_source(const char *path, unsigned int sites)
 {
 	FILE *out = fopen(path, "w");
 
@@ -34,7 +34,7 @@ static int write_source(const char *path, unsigned int places)
 	      "static inline __attribute__((always_inline)) void copy(int a, long b)\n"
 	      "{ sink = a; sink += b; }\n",
 	      out);
-	for (unsigned int i = 0; i < places; i++) {
+	for (unsigned int i = 0; i < sites; i++) {
 		if (i % 50 == 0)
 			fprintf(out, "%s__attribute__((noinline)) void f%u(int a, long b)\n{\n",
 				i ? "}\n" : "", i / 50);
@@ -43,7 +43,7 @@ static int write_source(const char *path, unsigned int places)
 	fputs("}\nint main(void)\n{\n	puts(\"ready\"); fflush(stdout);\n	for (;;) "
 	      "pause();\n",
 	      out);
-	for (unsigned int i = 0; i < places; i += 50)
+	for (unsigned int i = 0; i < sites; i += 50)
 		fprintf(out, "	f%u(sink, 2);\n", i / 50);
 	fputs("}\n", out);
 	return fclose(out);
@@ -69,7 +69,7 @@ static pid_t run(const char *program)
 }
 
 static int once(pid_t pid, double *attach_ms, double *detach_ms, double *load_ms,
-		unsigned int *places)
+		unsigned int *sites)
 {
 	struct cairn_trace_opts opts = {.size = sizeof(opts), .pid = pid};
 	struct cairn_trace_stats s = {.size = sizeof(s)};
@@ -90,7 +90,7 @@ static int once(pid_t pid, double *attach_ms, double *detach_ms, double *load_ms
 	*attach_ms = (double)s.attach_ns / 1e6;
 	*detach_ms = (double)s.detach_ns / 1e6;
 	*load_ms = (double)s.load_ns / 1e6;
-	*places = s.n_attached;
+	*sites = s.n_attached;
 	cairn_trace_close(t);
 	return 0;
 }
@@ -98,27 +98,27 @@ static int once(pid_t pid, double *attach_ms, double *detach_ms, double *load_ms
 static int measure(pid_t pid)
 {
 	double best[3] = {1e9, 1e9, 1e9};
-	unsigned int places = 0;
+	unsigned int sites = 0;
 
 	for (int i = 0; i < ROUNDS; i++) {
 		double now[3];
-		int e = once(pid, &now[0], &now[1], &now[2], &places);
+		int e = once(pid, &now[0], &now[1], &now[2], &sites);
 		if (e)
 			return e;
-		printf("places %u attach %.1f ms detach %.1f ms load %.1f ms\n", places, now[0],
+		printf("sites %u attach %.1f ms detach %.1f ms load %.1f ms\n", sites, now[0],
 		       now[1], now[2]);
 		for (int k = 0; k < 3; k++)
 			best[k] = now[k] < best[k] ? now[k] : best[k];
 	}
-	printf("best of %d: %u places, attach %.1f ms (target 50), detach %.1f ms (target 150), "
+	printf("best of %d: %u sites, attach %.1f ms (target 50), detach %.1f ms (target 150), "
 	       "load %.1f ms\n",
-	       ROUNDS, places, best[0], best[1], best[2]);
+	       ROUNDS, sites, best[0], best[1], best[2]);
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	unsigned int places = argc > 1 ? (unsigned int)atoi(argv[1]) : PLACES_DEFAULT;
+	unsigned int sites = argc > 1 ? (unsigned int)atoi(argv[1]) : SITES_DEFAULT;
 	char dir[] = "/tmp/cairn-bench-XXXXXX", path[64], command[200];
 
 	if (geteuid()) {
@@ -127,11 +127,11 @@ int main(int argc, char **argv)
 	}
 	if (!mkdtemp(dir))
 		return 1;
-	snprintf(path, sizeof(path), "%s/places.c", dir);
-	snprintf(command, sizeof(command), "gcc -g -O2 -o %s/places %s", dir, path);
-	if (write_source(path, places) || system(command))
+	snprintf(path, sizeof(path), "%s/sites.c", dir);
+	snprintf(command, sizeof(command), "gcc -g -O2 -o %s/sites %s", dir, path);
+	if (write_source(path, sites) || system(command))
 		return 1;
-	snprintf(path, sizeof(path), "%s/places", dir);
+	snprintf(path, sizeof(path), "%s/sites", dir);
 	pid_t pid = run(path);
 	int e = pid > 0 ? measure(pid) : 1;
 	if (pid > 0) {

@@ -21,7 +21,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", err.msg);
 		return 4;
 	}
-	printf("%u types, %llu places\n", d.n_types, (unsigned long long)d.n_places);
+	printf("%u types, %llu sites\n", d.n_types, (unsigned long long)d.n_sites);
 	cairn_btfgen_free(&d);
 	cairn_binary_close(bin);
 	return 0;

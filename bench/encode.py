@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Encoding a kernel's BTF beside pahole, in one run: types only, as pahole does, and with the places of all functions.
+"""Encoding a kernel's BTF beside pahole, in one run: types only, as pahole does, and with the sites of all functions.
 
 Then the JVM, 21 million DIEs of C++, of which pahole makes no BTF that could be compared: beside the newest llvm-dwarfdump, which
 counts what its debug information has, and a bare walk over all DIEs with libdw.

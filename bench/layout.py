@@ -71,7 +71,7 @@ def main():
         held &= side_by_side("sizes from DWARF", [CAIRN, "layout", "--sizes", VMLINUX],
                              [*pahole, "-F", "dwarf", "--sizes", inside], 3, (20, 10))
         sidecar = os.path.join(folder, "vmlinux.cairn")
-        subprocess.run([CAIRN, "pack", VMLINUX, "-o", sidecar], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([CAIRN, "sidecar", VMLINUX, "-o", sidecar], check=True, stdout=subprocess.DEVNULL)
         held &= side_by_side("sizes from a sidecar (aim 20 ms)", [CAIRN, "layout", "--sizes", sidecar], None, 20, (20,))
         if os.path.exists(RUNNING):
             held &= side_by_side("one struct from BTF", [CAIRN, "layout", "--running", "task_struct"],

@@ -5,7 +5,7 @@
     lookup.py [FILE]       default: the lab's vmlinux; 100,000 random addresses of its .text
 
 Each command runs three times, in turn with the others; the best wall time, its processor time and peak memory are shown. Then
-what each section of the whole sidecar takes, and how long `cairn sites` takes from it for the functions with most and few places.
+what each section of the whole sidecar takes, and how long `cairn sites` takes from it for the functions with most and few sites.
 """
 import os
 import random
@@ -53,17 +53,17 @@ def text_of(path):
 
 def show_sections(path, whole):
     print(f"the whole sidecar of {path}:")
-    print(subprocess.run([CAIRN, "pack", "-v", "-j2", path, "-o", whole], capture_output=True, text=True, check=True).stdout, end="")
+    print(subprocess.run([CAIRN, "sidecar", "-v", "-j2", path, "-o", whole], capture_output=True, text=True, check=True).stdout, end="")
 
 
 def show_starts(sidecar):
     """`cairn sites` as a whole process; a function that this file does not have is left out."""
     for function in ASKED:
         command = [CAIRN, "sites", sidecar, function]
-        places = sum(line.startswith("  0x") for line in subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines())
-        if places:
+        sites = sum(line.startswith("  0x") for line in subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines())
+        if sites:
             walls = sorted(once(command, None)[0] for _ in range(STARTS))
-            print(f"cairn sites {function}: {places} places, {walls[0] * 1e3:.2f} ms at best of {STARTS}, median {walls[STARTS // 2] * 1e3:.2f}")
+            print(f"cairn sites {function}: {sites} sites, {walls[0] * 1e3:.2f} ms at best of {STARTS}, median {walls[STARTS // 2] * 1e3:.2f}")
 
 
 def main():
@@ -79,7 +79,7 @@ def main():
             file.writelines(f"{rng.randrange(lo, hi):#x}\n" for _ in range(N))
         lines, gsym = os.path.join(folder, "lines.cairn"), os.path.join(folder, "gsym")
         whole = os.path.join(folder, "whole.cairn")
-        commands = {"make: cairn pack --lines -j2": ([CAIRN, "pack", "--lines", "-j2", path, "-o", lines], None)}
+        commands = {"make: cairn sidecar --lines -j2": ([CAIRN, "sidecar", "--lines", "-j2", path, "-o", lines], None)}
         if os.path.exists(SID):
             commands["make: llvm-gsymutil"] = (peer("llvm-gsymutil") + ["--convert", path, "-o", gsym], None)
         commands[f"{N} addresses: cairn addr"] = ([CAIRN, "addr", lines], addresses)

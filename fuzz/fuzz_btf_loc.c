@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	return 0;
 }
 
-static void add_places(struct cairn_btf_builder *b)
+static void add_sites(struct cairn_btf_builder *b)
 {
 	static const struct cairn_btf_loc_param params[] = {
 		{.flags = CAIRN_BTF_LOC_CONST | CAIRN_BTF_LOC_SIGNED, .size = 4, .value = -7},
@@ -52,7 +52,7 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 			.dialect = form & 1 ? CAIRN_BTF_LOC_V1 : CAIRN_BTF_LOC_N,
 			.layout = form & 2,
 			.big_endian = form & 4});
-		add_places(b);
+		add_sites(b);
 		put_blob(b, put);
 	}
 }

@@ -192,8 +192,8 @@ void fuzz_seeds(void (*put)(const void *bytes, size_t size))
 	for (unsigned int i = 0; i < DWARF_SEEDS; i++) {
 		struct db *d = dwarf_seed(i);
 		struct cairn_binary *bin;
-		struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = 1, .places = true};
-		struct cairn_sidecar_make_opts args = {.size = sizeof(args), .threads = 1, .places = true, .args = true};
+		struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = 1, .sites = true};
+		struct cairn_sidecar_make_opts args = {.size = sizeof(args), .threads = 1, .sites = true, .args = true};
 		struct cairn_sidecar_image image;
 		size_t size;
 		const uint8_t *bytes = db_finish(d, &size);

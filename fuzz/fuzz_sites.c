@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Places of functions, and where their arguments are: programs that compilers made
+ * Sites of functions, and where their arguments are: programs that compilers made
  *
  * What DWARF seeds made by hand have of code is a few bytes. Questions about paths, registers and stack slots need
  * functions with loops, calls and spills, so the seeds are compiled here; without a compiler there are none but those.
@@ -18,7 +18,7 @@
 #include "workspace.h"
 
 /* Each input is a whole program to analyse. */
-const unsigned int fuzz_places_max = 150;
+const unsigned int fuzz_sites_max = 150;
 
 /* Addresses that are asked about as if a program stood there: each takes a walk over a function. */
 enum { STANDS_MAX = 48, SEED_BYTES_MAX = 1 << 16 };

@@ -23,7 +23,7 @@ struct sites_values {
 	struct sidecar_wish wish;
 	unsigned long jobs;
 	bool json, no_demangle;
-	bool places;
+	bool sites;
 	bool hazards;
 	bool assume_unmodified;
 };
@@ -39,15 +39,15 @@ static const struct opt opts[] = {
 	SIDECAR_OPT_NONE(offsetof(struct sites_values, wish.none)),
 	DEMANGLE_OPT_OFF(offsetof(struct sites_values, no_demangle)),
 	{0, "json", OPT_FLAG, NULL, offsetof(struct sites_values, json),
-	 "one JSON object per place, or per function without FUNC"},
-	{0, "places", OPT_FLAG, NULL, offsetof(struct sites_values, places),
-	 "without FUNC: every place of every function, not only how many there are"},
+	 "one JSON object per site, or per function without FUNC"},
+	{0, "sites", OPT_FLAG, NULL, offsetof(struct sites_values, sites),
+	 "without FUNC: every site of every function, not only how many there are"},
 	{0, "emit", OPT_TEXT, "bpftrace|perf|gdb", offsetof(struct sites_values, emit),
 	 "print probe definitions that another tool takes"},
 	{0, "hazards", OPT_FLAG, NULL, offsetof(struct sites_values, hazards),
-	 "list every place of the file where a uprobe is lost or does harm"},
+	 "list every site of the file where a uprobe is lost or does harm"},
 	{0, "assume-unmodified", OPT_FLAG, NULL, offsetof(struct sites_values, assume_unmodified),
-	 "take a parameter's value at a place for the argument where the debug information, mostly Clang's, does not "
+	 "take a parameter's value at a site for the argument where the debug information, mostly Clang's, does not "
 	 "tell whether the function has already changed it"},
 	{'j', "jobs", OPT_COUNT, "N", offsetof(struct sites_values, jobs),
 	 "use N threads; otherwise one per processor"},
@@ -56,12 +56,12 @@ static const struct opt opts[] = {
 
 static const struct example examples[] = {
 	{"cairn sites /lib/x86_64-linux-gnu/libc.so.6 tcache_get",
-	 "every place of tcache_get in Debian's libc, with its argument's location"},
+	 "every site of tcache_get in Debian's libc, with its argument's location"},
 	{"cairn sites ./server http.c:parse",
 	 "of several functions named parse, the one that http.c declares"},
-	{"cairn sites ./server 'list_*'", "every place of every function whose name begins with list_"},
-	{"cairn sites vmlinux --places --json | jq -r 'select(.hazard) | .addr'",
-	 "all places of a file, for other programs to read"},
+	{"cairn sites ./server 'list_*'", "every site of every function whose name begins with list_"},
+	{"cairn sites vmlinux --sites --json | jq -r 'select(.hazard) | .addr'",
+	 "all sites of a file, for other programs to read"},
 	{"cairn sites vmlinux", "how many functions were inlined, and how many arguments are known there"},
 	{"cairn sites ./server parse --emit bpftrace >parse.bt; sudo bpftrace --unsafe parse.bt",
 	 "let another tool trace what it cannot find itself"},
@@ -80,7 +80,7 @@ struct answers {
 /* The functions of a pattern, while they are shown. */
 struct shown {
 	const struct view *view;
-	size_t n, n_places;
+	size_t n, n_sites;
 };
 
 static const char *base_name(const char *path)
@@ -218,12 +218,12 @@ static int show_one(void *ctx, const struct cairn_function *function)
 		return 0;
 	show(shown->view, function, !shown->n);
 	shown->n++;
-	shown->n_places += function->n_sites;
+	shown->n_sites += function->n_sites;
 	/* The reader went away (head, say): no need to go on. */
 	return ferror(shown->view->out) ? -EPIPE : 0;
 }
 
-/* Every place of the functions that @pattern matches, of all with NULL; an exit status. */
+/* Every site of the functions that @pattern matches, of all with NULL; an exit status. */
 static int show_matching(const struct view *view, const char *pattern)
 {
 	struct shown shown = {.view = view};
@@ -239,7 +239,7 @@ static int show_matching(const struct view *view, const char *pattern)
 	fflush(stdout);
 	if (pattern)
 		say(stderr, "%s: %zu %s, %zu %s\n", pattern, shown.n, shown.n == 1 ? "function" : "functions",
-			shown.n_places, shown.n_places == 1 ? "place" : "places");
+			shown.n_sites, shown.n_sites == 1 ? "site" : "sites");
 	return shown.n ? STATUS_YES : STATUS_NO;
 }
 
@@ -334,7 +334,7 @@ static void warn_of_missing(const struct cairn_sites *sites)
 	const char *which;
 	size_t n = cairn_sites_missing(sites, &which);
 
-	warn_of_missing_dwo(n, which, "places that only they describe are not listed");
+	warn_of_missing_dwo(n, which, "sites that only they describe are not listed");
 }
 
 /* With the functions of a sidecar, where the binary and its debug file do not tell them. */
@@ -393,7 +393,7 @@ static int ask(struct view *view, const struct sites_values *values, const struc
 	view->types = cairn_sites_types(view->sites);
 	if (operands->n > 1)
 		status = answer(view, values, operands->items + 1, operands->n - 1);
-	else if (values->places)
+	else if (values->sites)
 		status = show_matching(view, NULL);
 	else
 		status = sites_coverage(view);

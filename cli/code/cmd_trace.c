@@ -54,7 +54,7 @@ static const struct opt opts[] = {
 	{0, "no-move", OPT_FLAG, NULL, AT(no_move),
 	 "never move a probe to a cheaper instruction of the same basic block, or off one with a hazard"},
 	{0, "assume-unmodified", OPT_FLAG, NULL, AT(assume_unmodified),
-	 "take a parameter's value at a place for the argument where the debug information, mostly Clang's, does not "
+	 "take a parameter's value at a site for the argument where the debug information, mostly Clang's, does not "
 	 "tell whether the function has already changed it"},
 	DEMANGLE_OPT_OFF(AT(no_demangle)),
 	{0, "backend", OPT_TEXT, "auto|uprobe_multi|uprobe", AT(backend), "how probes are attached (auto)"},
@@ -254,15 +254,15 @@ static int attach(struct session *session)
 static void tell_added(const struct cairn_trace *t, const char *text, uint32_t first)
 {
 	const struct cairn_trace_probe *probe = cairn_trace_probe(t, first);
-	uint32_t n = cairn_trace_n_probes(t) - first, n_places = 0;
+	uint32_t n = cairn_trace_n_probes(t) - first, n_sites = 0;
 	const char *file = probe->function->decl_file, *slash = file ? strrchr(file, '/') : NULL;
 	int n_name = (int)strcspn(text, "(");
 
 	for (uint32_t i = 0; i < n; i++)
-		n_places += cairn_trace_probe(t, first + i)->n_places;
+		n_sites += cairn_trace_probe(t, first + i)->n_sites;
 	if (probe->found == CAIRN_FOUND_PATTERN)
 		say(stderr, "%.*s: %" PRIu32 " %s, %" PRIu32 " %s\n", n_name, text, n, n == 1 ? "function" : "functions",
-			n_places, n_places == 1 ? "place" : "places");
+			n_sites, n_sites == 1 ? "site" : "sites");
 	else if (probe->found == CAIRN_FOUND_INDIRECT)
 		say(stderr, "%.*s is an indirect function: all its %" PRIu32 " implementations are probed\n", n_name, text,
 			n);

@@ -30,7 +30,7 @@ struct view {
 /* Longest type, declaration or location that is shown whole; templates can be longer. */
 #define VIEW_TEXT_MAX 4096
 
-/* How many of a place's arguments can be read there. */
+/* How many of a site's arguments can be read there. */
 enum coverage {
 	COVERED_ALL, /* also of a function without parameters */
 	COVERED_SOME,
@@ -49,15 +49,15 @@ void view_source(const char *file, uint32_t line, uint32_t column, char *buf, si
 /* "%rdi", or "unavailable: REASON". Cut to the buffer. */
 void view_location(const struct view *view, const struct cairn_location *loc, char *buf, size_t size);
 
-/* A function with all its places. */
+/* A function with all its sites. */
 void sites_text(const struct view *view, const struct cairn_function *function);
-/* One line per place; what each key means: docs/json.md. */
+/* One line per site; what each key means: docs/json.md. */
 void sites_json(const struct view *view, const struct cairn_function *function);
 
 /* All functions of the file and how well they are described; an exit status. */
 int sites_coverage(const struct view *view);
 /*
- * Every place of the file where a uprobe is lost or does harm; an exit status.
+ * Every site of the file where a uprobe is lost or does harm; an exit status.
  *
  * @sidecar  whose functions and names are asked; NULL: the binary's
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * All functions of a file: how many places they have, and at how many inlined places all, some or none of
+ * All functions of a file: how many sites they have, and at how many inlined sites all, some or none of
  * the arguments can be read. The split is the one that the kernel's inline BTF was measured with, so that
  * figures can stand beside each other: a function without parameters counts as "all".
  */
@@ -13,10 +13,10 @@
 #include "sites.h"
 
 struct tally {
-	uint64_t functions, places, without_code;
+	uint64_t functions, sites, without_code;
 	uint64_t kinds[3];
-	uint64_t covered[N_COVERAGES]; /* of inlined places */
-	uint64_t args, unavailable[CAIRN_N_UNAVAILABLE]; /* of inlined places */
+	uint64_t covered[N_COVERAGES]; /* of inlined sites */
+	uint64_t args, unavailable[CAIRN_N_UNAVAILABLE]; /* of inlined sites */
 	uint64_t hazards;
 };
 
@@ -36,7 +36,7 @@ static void count_args(struct tally *tally, const struct cairn_site *site)
 
 static struct tally tally_of(const struct cairn_function *function)
 {
-	struct tally tally = {.functions = 1, .places = function->n_sites,
+	struct tally tally = {.functions = 1, .sites = function->n_sites,
 			      .without_code = function->n_without_code};
 
 	for (uint32_t i = 0; i < function->n_sites; i++) {
@@ -53,7 +53,7 @@ static struct tally tally_of(const struct cairn_function *function)
 static void tally_add(struct tally *total, const struct tally *one)
 {
 	total->functions += one->functions;
-	total->places += one->places;
+	total->sites += one->sites;
 	total->without_code += one->without_code;
 	total->args += one->args;
 	total->hazards += one->hazards;
@@ -67,7 +67,7 @@ static void tally_add(struct tally *total, const struct tally *one)
 
 static void put_tally(struct json *j, const struct tally *tally)
 {
-	json_uint(j, "places", tally->places);
+	json_uint(j, "sites", tally->sites);
 	json_uint(j, "entries", tally->kinds[CAIRN_SITE_OUT_OF_LINE]);
 	json_uint(j, "inlined", tally->kinds[CAIRN_SITE_INLINED]);
 	json_uint(j, "parts", tally->kinds[CAIRN_SITE_PART]);
@@ -141,22 +141,22 @@ static void print_total(const struct view *view, const struct tally *total)
 {
 	uint64_t inlined = total->kinds[CAIRN_SITE_INLINED];
 
-	fprintf(view->out, "\n%" PRIu64 " functions, %" PRIu64 " places: %" PRIu64 " bodies, %" PRIu64
+	fprintf(view->out, "\n%" PRIu64 " functions, %" PRIu64 " sites: %" PRIu64 " bodies, %" PRIu64
 		" inlined, %" PRIu64 " split-off parts; %" PRIu64 " inlined copies without code\n",
-		total->functions, total->places, total->kinds[CAIRN_SITE_OUT_OF_LINE], inlined,
+		total->functions, total->sites, total->kinds[CAIRN_SITE_OUT_OF_LINE], inlined,
 		total->kinds[CAIRN_SITE_PART], total->without_code);
-	fprintf(view->out, "inlined places by their arguments:\n");
+	fprintf(view->out, "inlined sites by their arguments:\n");
 	print_share(view, "all known", total->covered[COVERED_ALL], inlined);
 	print_share(view, "some known", total->covered[COVERED_SOME], inlined);
 	print_share(view, "none known", total->covered[COVERED_NONE], inlined);
-	fprintf(view->out, "%" PRIu64 " arguments at inlined places:\n", total->args);
+	fprintf(view->out, "%" PRIu64 " arguments at inlined sites:\n", total->args);
 	print_share(view, "known", total->unavailable[CAIRN_AVAILABLE], total->args);
 	for (int i = CAIRN_AVAILABLE + 1; i < CAIRN_N_UNAVAILABLE; i++)
 		if (total->unavailable[i])
 			print_share(view, cairn_unavailable_text((enum cairn_unavailable)i),
 				    total->unavailable[i], total->args);
 	if (total->hazards)
-		fprintf(view->out, "%" PRIu64 " places with a hazard (--hazards lists all of the file)\n",
+		fprintf(view->out, "%" PRIu64 " sites with a hazard (--hazards lists all of the file)\n",
 			total->hazards);
 }
 
@@ -165,7 +165,7 @@ static void put_total(const struct view *view, const struct tally *total)
 	struct json j = {.out = view->out};
 
 	json_open(&j, NULL, '{');
-	json_bool(&j, "summary", true);
+	json_summary(&j);
 	json_text(&j, "path", cairn_binary_path(view->bin));
 	json_text(&j, "debug_path", cairn_binary_debug_path(view->bin));
 	json_text(&j, "sidecar", view->sidecar);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Places as definitions for other tools
+ * Sites as definitions for other tools
  *
  * bpftrace and perf attach to an address of a file; what they lack is which addresses, and where the arguments
- * are there. gdb knows most of both, and gets the rest. The rules are those of `cairn trace`: a place that no
+ * are there. gdb knows most of both, and gets the rest. The rules are those of `cairn trace`: a site that no
  * uprobe may be set on is left out, an argument that is unavailable stays away, and both are said, in the script
  * and on stderr.
  */
@@ -24,8 +24,8 @@ struct emitter {
 	const char *comment; /* "//" or "#" */
 	enum cairn_quote path; /* where the file's path stands */
 	void (*begin)(const struct view *view, const char *path);
-	/* @number: of the place, from 1, unique in the output. */
-	void (*place)(const struct view *view, const char *path, const struct cairn_function *function,
+	/* @number: of the site, from 1, unique in the output. */
+	void (*site)(const struct view *view, const char *path, const struct cairn_function *function,
 		      const struct cairn_site *site, unsigned int number);
 };
 
@@ -65,7 +65,7 @@ static void site_title(const struct cairn_function *function, const struct cairn
 static void bpftrace_begin(const struct view *view, const char *path)
 {
 	fprintf(view->out, "// sudo bpftrace --unsafe THIS-FILE\n"
-			   "// --unsafe, because most places are in the middle of a symbol.\n");
+			   "// --unsafe, because most sites are in the middle of a symbol.\n");
 }
 
 static const char *bpftrace_conversion(struct scalar scalar)
@@ -77,7 +77,7 @@ static const char *bpftrace_conversion(struct scalar scalar)
 	return scalar.is_signed ? "%ld" : "%lu";
 }
 
-static void bpftrace_place(const struct view *view, const char *path,
+static void bpftrace_site(const struct view *view, const char *path,
 			   const struct cairn_function *function, const struct cairn_site *site,
 			   unsigned int number)
 {
@@ -124,7 +124,7 @@ static void perf_missing(FILE *out, const struct cairn_arg *arg)
 	fprintf(out, ": %s\n", missing(arg));
 }
 
-static void perf_place(const struct view *view, const char *path, const struct cairn_function *function,
+static void perf_site(const struct view *view, const char *path, const struct cairn_function *function,
 		       const struct cairn_site *site, unsigned int number)
 {
 	char title[1024], expr[EXPR_MAX], name[64];
@@ -171,7 +171,7 @@ static void gdb_begin(const struct view *view, const char *path)
 	fputs("\".replace(b\"\\n\", b\"\\\\012\")\n"
 	      "    pid = gdb.selected_inferior().pid\n"
 	      "    if not pid:\n"
-	      "        raise gdb.GdbError(\"start the program first: the places are set in its memory\")\n"
+	      "        raise gdb.GdbError(\"start the program first: the sites are set in its memory\")\n"
 	      "    for line in open(\"/proc/%d/maps\" % pid, \"rb\"):\n"
 	      "        words = line.rstrip(b\"\\n\").split(None, 5)\n"
 	      "        if len(words) < 6 or words[5] != path:\n"
@@ -185,7 +185,7 @@ static void gdb_begin(const struct view *view, const char *path)
 	      "end\n", view->out);
 }
 
-static void gdb_place(const struct view *view, const char *path, const struct cairn_function *function,
+static void gdb_site(const struct view *view, const char *path, const struct cairn_function *function,
 		      const struct cairn_site *site, unsigned int number)
 {
 	char title[1024], expr[EXPR_MAX];
@@ -216,12 +216,12 @@ static void gdb_place(const struct view *view, const char *path, const struct ca
 }
 
 static const struct emitter emitters[] = {
-	{"bpftrace", "//", CAIRN_QUOTE_BPFTRACE, bpftrace_begin, bpftrace_place},
-	{"perf", "#", CAIRN_QUOTE_SH, perf_begin, perf_place},
-	{"gdb", "#", CAIRN_QUOTE_PYTHON_BYTES, gdb_begin, gdb_place},
+	{"bpftrace", "//", CAIRN_QUOTE_BPFTRACE, bpftrace_begin, bpftrace_site},
+	{"perf", "#", CAIRN_QUOTE_SH, perf_begin, perf_site},
+	{"gdb", "#", CAIRN_QUOTE_PYTHON_BYTES, gdb_begin, gdb_site},
 };
 
-/* Why a place is left out, or NULL. */
+/* Why a site is left out, or NULL. */
 static const char *refusal(const struct cairn_site *site)
 {
 	if (site->kind == CAIRN_SITE_PART)
@@ -233,7 +233,7 @@ static const char *refusal(const struct cairn_site *site)
 	return NULL;
 }
 
-/* Number of places left out that are calls. */
+/* Number of sites left out that are calls. */
 static unsigned int emit_function(const struct view *view, const struct emitter *emitter, const char *path,
 				  const struct cairn_function *function, unsigned int *number)
 {
@@ -245,7 +245,7 @@ static unsigned int emit_function(const struct view *view, const struct emitter 
 
 		++*number;
 		if (!why) {
-			emitter->place(view, path, function, site, *number);
+			emitter->site(view, path, function, site, *number);
 			continue;
 		}
 		fprintf(view->out, "\n%s left out: 0x%" PRIx64 ": %s\n", emitter->comment, site->at.v, why);
@@ -267,11 +267,11 @@ int sites_emit(const struct view *view, const char *dialect,
 	if (cairn_binary_is_kernel(view->bin))
 		return fail(STATUS_NOT_HERE,
 			    "%s is a Linux kernel or a module of one, which no process maps: user probes, as --emit writes them, never fire "
-			    "there. Without --emit its places are shown as NAME+0xOFFSET, which kernel probes take: sudo bpftrace -e "
+			    "there. Without --emit its sites are shown as NAME+0xOFFSET, which kernel probes take: sudo bpftrace -e "
 			    "'kprobe:NAME+0xOFFSET { ... }'",
 			    cairn_binary_path(view->bin));
 	if (cairn_binary_is_relocatable(view->bin))
-		return fail(STATUS_NOT_HERE, "%s is relocatable: its places have no address that %s could probe",
+		return fail(STATUS_NOT_HERE, "%s is relocatable: its sites have no address that %s could probe",
 			    cairn_binary_path(view->bin), dialect);
 	path = realpath(cairn_binary_path(view->bin), NULL);
 	if (!path)
@@ -286,6 +286,6 @@ int sites_emit(const struct view *view, const char *dialect,
 		left_out += emit_function(view, emitter, path, functions[i], &number);
 	free(path);
 	if (left_out)
-		fail(STATUS_NO, "%u of %u places are left out; the script says which and why", left_out, number);
+		fail(STATUS_NO, "%u of %u sites are left out; the script says which and why", left_out, number);
 	return left_out ? STATUS_NO : STATUS_YES;
 }

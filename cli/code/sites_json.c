@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Places as JSON, one line each; docs/json.md is the contract. */
+/* Sites as JSON, one line each; docs/json.md is the contract. */
 #include "sites.h"
 
 static const char *kind_word(enum cairn_site_kind kind)
 {
 	switch (kind) {
 	case CAIRN_SITE_OUT_OF_LINE:
-		return "entry";
+		return "out-of-line";
 	case CAIRN_SITE_INLINED:
 		return "inlined";
 	case CAIRN_SITE_PART:
@@ -25,7 +25,7 @@ static const char *rule_word(enum cairn_address_rule rule)
 	case CAIRN_AT_FIRST_RANGE:
 		return "first-range";
 	case CAIRN_AT_CFG_ENTRY:
-		return "way-in";
+		return "cfg-entry";
 	case CAIRN_AT_ENTRY_ROW:
 		return "entry-row";
 	case CAIRN_AT_SYMBOL:
@@ -97,7 +97,7 @@ static void put_caveats(struct json *j, const struct cairn_site *site)
 		if (site->count_caveats & bit)
 			json_text(j, NULL, cairn_count_caveat_id(bit));
 	json_close(j);
-	json_uint(j, "entered_behind", site->n_bypasses);
+	json_uint(j, "bypasses", site->n_bypasses);
 }
 
 static void put_where(const struct view *view, struct json *j, const struct cairn_site *site)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A function and its places, for people
+ * A function and its sites, for people
  *
  *	void *tcache_get(size_t tc_idx)  malloc.c:3182
  *	  0x9a3a1  inlined in __libc_malloc+0x61, called at malloc.c:3311:14
  *	           size_t tc_idx  %rbx
- *	  3 places: 1 body, 2 inlined; arguments: 2 all, 1 none
+ *	  3 sites: 1 body, 2 inlined; arguments: 2 all, 1 none
  *
- * Everything that belongs to a place is indented under its address. A function may have thousands, so what is in each line
+ * Everything that belongs to a site is indented under its address. A function may have thousands, so what is in each line
  * is put together without printf(), and what is the same of all of them once.
  */
 #include <inttypes.h>
@@ -134,7 +134,7 @@ void view_location(const struct view *view, const struct cairn_location *loc, ch
 	cairn_location_text(loc, cairn_sites_symbol, view->sites, buf, size);
 }
 
-/* ---- a place ---- */
+/* ---- a site ---- */
 
 /* What is written of one function. */
 struct writer {
@@ -142,7 +142,7 @@ struct writer {
 	const struct cairn_function *function;
 	struct text text;
 	int width; /* of declarations */
-	/* Nearly all places have the function's parameters, and these first ones are declared once. */
+	/* Nearly all sites have the function's parameters, and these first ones are declared once. */
 	struct declared {
 		size_t n;
 		char text[DECLARATION_COLUMNS];
@@ -190,7 +190,7 @@ static void put_call(struct text *t, const struct cairn_inlined_call *call)
 	put_source(t, call->call_file, call->call_line, call->call_column);
 }
 
-static void put_place(struct text *t, const struct cairn_function *function, const struct cairn_site *site)
+static void put_where(struct text *t, const struct cairn_function *function, const struct cairn_site *site)
 {
 	if (site->n_chain) {
 		text_put(t, site->kind == CAIRN_SITE_PART ? "split-off part, inlined in " : "inlined in ");
@@ -245,7 +245,7 @@ static void declare_params(struct writer *w)
 	}
 }
 
-/* Argument @i of a place. Returns how wide it is. */
+/* Argument @i of a site. Returns how wide it is. */
 static int put_declared(struct writer *w, const struct cairn_arg *arg, uint32_t i)
 {
 	const struct cairn_param *param = i < w->function->n_params && i < PARAMS_KEPT ? &w->function->params[i] : NULL;
@@ -284,7 +284,7 @@ static void put_args(struct writer *w, const struct cairn_site *site, size_t ind
 	}
 }
 
-/* What there is to say of a place that few have. */
+/* What there is to say of a site that few have. */
 static void put_remarks(struct text *t, const struct style *style, const struct cairn_site *site, size_t indent)
 {
 	if (site->n_shared > 1) {
@@ -323,7 +323,7 @@ static void put_site(struct writer *w, const struct cairn_site *site)
 	text_put(t, "  ");
 	text_put(t, address);
 	text_put(t, "  ");
-	put_place(t, w->function, site);
+	put_where(t, w->function, site);
 	text_put(t, "\n");
 	put_chain(t, &w->view->style, site, indent);
 	put_args(w, site, indent);
@@ -353,7 +353,7 @@ static void print_summary(const struct view *view, const struct cairn_function *
 		counts[site_coverage(&function->sites[i])]++;
 	}
 	fprintf(view->out, "  %s%" PRIu32 " %s: %" PRIu32 " %s, %" PRIu32 " inlined", view->style.faint,
-		function->n_sites, function->n_sites == 1 ? "place" : "places", kinds[CAIRN_SITE_OUT_OF_LINE],
+		function->n_sites, function->n_sites == 1 ? "site" : "sites", kinds[CAIRN_SITE_OUT_OF_LINE],
 		kinds[CAIRN_SITE_OUT_OF_LINE] == 1 ? "body" : "bodies", kinds[CAIRN_SITE_INLINED]);
 	if (kinds[CAIRN_SITE_PART])
 		fprintf(view->out, ", %" PRIu32 " split off", kinds[CAIRN_SITE_PART]);

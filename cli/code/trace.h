@@ -41,13 +41,13 @@ struct session {
 
 /* What would be attached and fetched; an exit status: no when it would be refused. */
 int trace_plan(const struct session *session, bool best_effort, bool verbose);
-/* The places that are not attached, and why. Nothing when there are none. */
+/* The sites that are not attached, and why. Nothing when there are none. */
 void trace_refusals(const struct cairn_trace *t, FILE *out);
 /* The .dwo files that were not found: calls may be missed. Their number; 0, and nothing is said, as a rule. */
 size_t trace_missing(const struct cairn_trace *t);
 /* One line of talk: it runs. */
-void trace_attached(const struct session *session, unsigned int n_places);
-/* Places, events, losses, times; an exit status. */
+void trace_attached(const struct session *session, unsigned int n_sites);
+/* Sites, events, losses, times; an exit status. */
 int trace_summary(const struct session *session);
 
 #endif

@@ -11,24 +11,24 @@
 #include "say.h"
 #include "trace.h"
 
-/* A refused place is listed, of thousands the first ones; the rest is counted. */
+/* A refused site is listed, of thousands the first ones; the rest is counted. */
 #define REFUSALS_MAX 20
 
 /* ---- the plan ---- */
 
-/* Where a value that is a parameter is at a place; of an expression only the text is there. */
-static void plan_value(const struct cairn_trace_probe *probe, const struct cairn_trace_site *place, uint32_t value,
+/* Where a value that is a parameter is at a site; of an expression only the text is there. */
+static void plan_value(const struct cairn_trace_probe *probe, const struct cairn_trace_site *site, uint32_t value,
 		       FILE *out)
 {
 	const char *text = probe->values[value].text;
 	char location[1024];
 
-	if (place->values[value].unavailable) {
-		say(out, "      %s: unavailable: %s\n", text, place->values[value].unavailable);
+	if (site->values[value].unavailable) {
+		say(out, "      %s: unavailable: %s\n", text, site->values[value].unavailable);
 		return;
 	}
-	for (uint32_t i = 0; i < place->site->n_args; i++) {
-		const struct cairn_arg *arg = &place->site->args[i];
+	for (uint32_t i = 0; i < site->site->n_args; i++) {
+		const struct cairn_arg *arg = &site->site->args[i];
 
 		if (!arg->name || strcmp(arg->name, text))
 			continue;
@@ -37,53 +37,53 @@ static void plan_value(const struct cairn_trace_probe *probe, const struct cairn
 	}
 }
 
-static void plan_text(const struct cairn_trace *t, const struct cairn_trace_site *place, bool verbose, FILE *out)
+static void plan_text(const struct cairn_trace *t, const struct cairn_trace_site *site, bool verbose, FILE *out)
 {
-	const struct cairn_trace_probe *probe = cairn_trace_probe(t, place->probe);
+	const struct cairn_trace_probe *probe = cairn_trace_probe(t, site->probe);
 	char text[1024];
 
-	cairn_site_text(probe->function, place->site, shown_name, text, sizeof(text));
-	say(out, "  0x%" PRIx64 "  %s%s%s\n", place->site->at.v, text, place->refused ? ": refused: " : "",
-		place->refused ? place->refused : "");
-	if (place->refused)
+	cairn_site_text(probe->function, site->site, shown_name, text, sizeof(text));
+	say(out, "  0x%" PRIx64 "  %s%s%s\n", site->site->at.v, text, site->refused ? ": refused: " : "",
+		site->refused ? site->refused : "");
+	if (site->refused)
 		return;
-	for (uint32_t bit = 1; bit && bit <= place->site->count_caveats; bit <<= 1)
-		if (place->site->count_caveats & bit)
+	for (uint32_t bit = 1; bit && bit <= site->site->count_caveats; bit <<= 1)
+		if (site->site->count_caveats & bit)
 			say(out, "      %s\n", cairn_count_caveat_text(bit));
-	if (place->moved)
-		say(out, "      probed at 0x%" PRIx64 ", a cheaper instruction of the same block\n", place->at.v);
+	if (site->moved)
+		say(out, "      probed at 0x%" PRIx64 ", a cheaper instruction of the same block\n", site->at.v);
 	for (uint32_t i = 0; i < probe->n_values; i++)
-		plan_value(probe, place, i, out);
+		plan_value(probe, site, i, out);
 	if (verbose)
-		say(out, "      fetched by program %" PRIu32 "\n", place->program);
+		say(out, "      fetched by program %" PRIu32 "\n", site->program);
 }
 
-static void plan_json(const struct cairn_trace *t, const struct cairn_trace_site *place, FILE *out)
+static void plan_json(const struct cairn_trace *t, const struct cairn_trace_site *site, FILE *out)
 {
-	const struct cairn_trace_probe *probe = cairn_trace_probe(t, place->probe);
+	const struct cairn_trace_probe *probe = cairn_trace_probe(t, site->probe);
 	struct json j = {.out = out};
 	char text[1024];
 
-	cairn_site_text(probe->function, place->site, NULL, text, sizeof(text));
+	cairn_site_text(probe->function, site->site, NULL, text, sizeof(text));
 	json_open(&j, NULL, '{');
-	json_uint(&j, "probe", place->probe);
+	json_uint(&j, "probe", site->probe);
 	json_text(&j, "function", probe->function->name);
-	json_text(&j, "place", text);
-	json_hex(&j, "addr", place->site->at.v);
-	json_hex(&j, "probed_addr", place->at.v);
-	json_hex(&j, "probed_offset", place->off.v);
-	json_bool(&j, "moved", place->moved);
-	json_bool(&j, "emulated", place->emulated);
-	json_text(&j, "refused", place->refused);
+	json_text(&j, "site", text);
+	json_hex(&j, "addr", site->site->at.v);
+	json_hex(&j, "probed_addr", site->at.v);
+	json_hex(&j, "probed_offset", site->off.v);
+	json_bool(&j, "moved", site->moved);
+	json_bool(&j, "emulated", site->emulated);
+	json_text(&j, "refused", site->refused);
 	json_open(&j, "count_caveats", '[');
-	for (uint32_t bit = 1; bit && bit <= place->site->count_caveats; bit <<= 1)
-		if (place->site->count_caveats & bit)
+	for (uint32_t bit = 1; bit && bit <= site->site->count_caveats; bit <<= 1)
+		if (site->site->count_caveats & bit)
 			json_text(&j, NULL, cairn_count_caveat_id(bit));
 	json_close(&j);
 	json_open(&j, "unavailable", '{');
 	for (uint32_t i = 0; i < probe->n_values; i++)
-		if (place->values && place->values[i].unavailable)
-			json_text(&j, probe->values[i].text, place->values[i].unavailable);
+		if (site->values && site->values[i].unavailable)
+			json_text(&j, probe->values[i].text, site->values[i].unavailable);
 	json_close(&j);
 	json_close(&j);
 }
@@ -91,15 +91,15 @@ static void plan_json(const struct cairn_trace *t, const struct cairn_trace_site
 static void plan_probe(const struct session *session, const struct cairn_trace_probe *probe, bool verbose)
 {
 	if (!session->json)
-		say(session->out, "%s  %" PRIu32 " %s in %s\n", probe->text, probe->n_places,
-			probe->n_places == 1 ? "place" : "places", probe->path);
-	for (uint32_t i = 0; i < probe->n_places; i++) {
-		const struct cairn_trace_site *place = cairn_trace_site(session->trace, probe->first_place + i);
+		say(session->out, "%s  %" PRIu32 " %s in %s\n", probe->text, probe->n_sites,
+			probe->n_sites == 1 ? "site" : "sites", probe->path);
+	for (uint32_t i = 0; i < probe->n_sites; i++) {
+		const struct cairn_trace_site *site = cairn_trace_site(session->trace, probe->first_site + i);
 
 		if (session->json)
-			plan_json(session->trace, place, session->out);
+			plan_json(session->trace, site, session->out);
 		else
-			plan_text(session->trace, place, verbose, session->out);
+			plan_text(session->trace, site, verbose, session->out);
 	}
 }
 
@@ -134,7 +134,7 @@ int trace_plan(const struct session *session, bool best_effort, bool verbose)
 	if (incomplete)
 		say(stderr, "nothing would be attached; --best-effort attaches what is known\n");
 	if (refused)
-		say(stderr, "%" PRIu32 " of %" PRIu32 " places are refused%s\n", refused, refused + ready,
+		say(stderr, "%" PRIu32 " of %" PRIu32 " sites are refused%s\n", refused, refused + ready,
 			best_effort || !needed ? "" : ", so nothing would be attached; --best-effort attaches the others");
 	return ready && !incomplete && (!needed || best_effort) ? STATUS_YES : STATUS_NO;
 }
@@ -145,19 +145,19 @@ void trace_refusals(const struct cairn_trace *t, FILE *out)
 	char text[1024];
 
 	for (uint32_t i = 0; i < cairn_trace_n_sites(t); i++) {
-		const struct cairn_trace_site *place = cairn_trace_site(t, i);
+		const struct cairn_trace_site *site = cairn_trace_site(t, i);
 
-		if (!place->refused)
+		if (!site->refused)
 			continue;
 		if (shown == REFUSALS_MAX) {
 			more++;
 			continue;
 		}
 		shown++;
-		cairn_site_text(cairn_trace_probe(t, place->probe)->function, place->site, shown_name, text,
+		cairn_site_text(cairn_trace_probe(t, site->probe)->function, site->site, shown_name, text,
 				sizeof(text));
-		say(out, "  %s %s (0x%" PRIx64 "): %s\n", cairn_trace_probe(t, place->probe)->function->name, text,
-			place->site->at.v, place->refused);
+		say(out, "  %s %s (0x%" PRIx64 "): %s\n", cairn_trace_probe(t, site->probe)->function->name, text,
+			site->site->at.v, site->refused);
 	}
 	if (more)
 		say(out, "  and %" PRIu32 " more; cairn trace --dry-run lists them all\n", more);
@@ -168,9 +168,9 @@ static uint32_t n_with_caveats(const struct cairn_trace *t)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < cairn_trace_n_sites(t); i++) {
-		const struct cairn_trace_site *place = cairn_trace_site(t, i);
+		const struct cairn_trace_site *site = cairn_trace_site(t, i);
 
-		n += !place->refused && place->site->count_caveats;
+		n += !site->refused && site->site->count_caveats;
 	}
 	return n;
 }
@@ -182,19 +182,19 @@ static void report_caveats(const struct cairn_trace *t, FILE *out)
 	char text[1024];
 
 	if (n)
-		say(out, "events may not be as many as calls at %" PRIu32 " of these places:\n", n);
+		say(out, "events may not be as many as calls at %" PRIu32 " of these sites:\n", n);
 	for (uint32_t i = 0; i < cairn_trace_n_sites(t) && shown < REFUSALS_MAX; i++) {
-		const struct cairn_trace_site *place = cairn_trace_site(t, i);
+		const struct cairn_trace_site *site = cairn_trace_site(t, i);
 
-		if (place->refused || !place->site->count_caveats)
+		if (site->refused || !site->site->count_caveats)
 			continue;
 		shown++;
-		cairn_site_text(cairn_trace_probe(t, place->probe)->function, place->site, shown_name, text,
+		cairn_site_text(cairn_trace_probe(t, site->probe)->function, site->site, shown_name, text,
 				sizeof(text));
-		say(out, "  %s %s (0x%" PRIx64 ")", cairn_trace_probe(t, place->probe)->function->name, text,
-			place->site->at.v);
-		for (uint32_t bit = 1; bit && bit <= place->site->count_caveats; bit <<= 1)
-			if (place->site->count_caveats & bit)
+		say(out, "  %s %s (0x%" PRIx64 ")", cairn_trace_probe(t, site->probe)->function->name, text,
+			site->site->at.v);
+		for (uint32_t bit = 1; bit && bit <= site->site->count_caveats; bit <<= 1)
+			if (site->site->count_caveats & bit)
 				say(out, ": %s", cairn_count_caveat_text(bit));
 		fputc('\n', out);
 	}
@@ -220,9 +220,9 @@ static void tell_running_children(const struct session *session)
 		stats.children_followed ? ", too" : "; -f follows children");
 }
 
-void trace_attached(const struct session *session, unsigned int n_places)
+void trace_attached(const struct session *session, unsigned int n_sites)
 {
-	say(stderr, "%u %s attached%s\n", n_places, n_places == 1 ? "place" : "places",
+	say(stderr, "%u %s attached%s\n", n_sites, n_sites == 1 ? "site" : "sites",
 		session->has_command ? "" : "; Ctrl-C ends and removes them");
 	tell_running_children(session);
 	trace_refusals(session->trace, stderr);
@@ -350,8 +350,8 @@ static void summary_text(const struct session *session, const struct cairn_trace
 		say(stderr, "%" PRIu64 " child %s not traced; -f follows %s\n", stats->n_children,
 			stats->n_children == 1 ? "process was" : "processes were", stats->n_children == 1 ? "it" : "them");
 	if (n_with_caveats(session->trace))
-		say(stderr, "at %" PRIu32 " places events may not be as many as calls\n", n_with_caveats(session->trace));
-	say(stderr, "%" PRIu32 " of %" PRIu32 " places, %" PRIu32 " %s; attached in %.1f ms, detached in %.1f ms\n",
+		say(stderr, "at %" PRIu32 " sites events may not be as many as calls\n", n_with_caveats(session->trace));
+	say(stderr, "%" PRIu32 " of %" PRIu32 " sites, %" PRIu32 " %s; attached in %.1f ms, detached in %.1f ms\n",
 		stats->n_attached, stats->n_attached + stats->n_refused, stats->n_links,
 		stats->n_links == 1 ? "link" : "links", (double)stats->attach_ns / 1e6,
 		(double)stats->detach_ns / 1e6);
@@ -379,11 +379,11 @@ static void summary_json(const struct session *session, const struct cairn_trace
 	struct json j = {.out = session->out};
 
 	json_open(&j, NULL, '{');
-	json_bool(&j, "summary", true);
-	json_uint(&j, "places", stats->n_attached + stats->n_refused);
+	json_summary(&j);
+	json_uint(&j, "sites", stats->n_attached + stats->n_refused);
 	json_uint(&j, "attached", stats->n_attached);
 	json_uint(&j, "refused", stats->n_refused);
-	json_uint(&j, "doubtful", n_with_caveats(session->trace));
+	json_uint(&j, "with_caveats", n_with_caveats(session->trace));
 	put_counts(&j, &stats->total);
 	json_uint(&j, "missed", stats->missed);
 	json_text(&j, "backend", backend_word(stats->backend));

@@ -109,6 +109,17 @@ extern const struct cmd cmd_doctor;
 /* The verbs in the order of help, NULL at the end (verbs.c). */
 extern const struct cmd *const cmds[];
 
+/* The topic that begins with this verb in the order of help; NULL: it continues one. Static. */
+const char *cmd_topic(const struct cmd *cmd);
+
+/*
+ * current_spelling - the word of today for one that a verb or an option had before
+ *
+ * @word   the verb, or the option's name without its dashes; need not end after @len
+ * Returns a static string, or NULL when the word never was another one's.
+ */
+const char *current_spelling(const char *word, size_t len);
+
 /*
  * options_parse - fill @values and @operands from the words after the verb
  *

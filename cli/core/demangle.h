@@ -36,7 +36,7 @@ const char *demangled_or(const char *linker_name, const char *source_name);
 /*
  * shown_name - the same, without what the compiler appended to the name of a clone
  *
- * For the function around a place: a cairn_show_name. @source_name NULL: a clone's symbol is what is asked for, and shown whole.
+ * For the function around a site: a cairn_show_name. @source_name NULL: a clone's symbol is what is asked for, and shown whole.
  */
 size_t shown_name(const char *linker_name, const char *source_name, char *buf, size_t size);
 

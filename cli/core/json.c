@@ -96,3 +96,9 @@ void json_key(struct json *j, const char *name)
 {
 	key(j, name);
 }
+
+void json_summary(struct json *j)
+{
+	json_bool(j, "summary", true);
+	json_uint(j, "schema", JSON_SCHEMA);
+}

@@ -21,6 +21,12 @@
 
 #define JSON_DEPTH_MAX 64
 
+/*
+ * The number of the keys and words that the output has. It changes when one of them gets another
+ * name or meaning; docs/json.md lists what changed.
+ */
+#define JSON_SCHEMA 2
+
 struct json {
 	FILE *out;
 	unsigned int depth;
@@ -39,6 +45,8 @@ void json_int(struct json *j, const char *key, int64_t value);
 /* As a string "0x1f": readers of JSON cut integers beyond 2^53. */
 void json_hex(struct json *j, const char *key, uint64_t value);
 void json_bool(struct json *j, const char *key, bool value);
+/* "summary": true, and the schema's number: what the last object of an output begins with. */
+void json_summary(struct json *j);
 void json_null(struct json *j, const char *key);
 /* The key, for a value that somebody else writes to @j->out: one value, as JSON. */
 void json_key(struct json *j, const char *key);

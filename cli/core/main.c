@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "json.h"
 #include "truncated.h"
 
 /* A full disk or a closed pipe must not pass for an answer. */
@@ -57,12 +58,14 @@ static const struct cmd *find_in_group(const char *group, const char *verb)
 
 static int run_verb(char **words)
 {
+	const char *now = current_spelling(words[0], strlen(words[0]));
+	const char *verb = now ? now : words[0];
 	const struct cmd *second = words[1] ? find_in_group(words[0], words[1]) : NULL;
 
 	if (second)
 		return run(second, words + 2);
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
-		if (!strcmp((*cmd)->name, words[0]))
+		if (!strcmp((*cmd)->name, verb))
 			return run(*cmd, words + 1);
 	for (const struct cmd *const *cmd = cmds; *cmd; cmd++)
 		if (cmd_is_in_group(*cmd, words[0], strlen(words[0])))
@@ -84,7 +87,7 @@ int main(int argc, char **argv)
 		return finish(STATUS_YES);
 	}
 	if (!strcmp(word, "--version")) {
-		puts("cairn " CAIRN_VERSION);
+		printf("cairn " CAIRN_VERSION ", JSON schema %d\n", JSON_SCHEMA);
 		return finish(STATUS_YES);
 	}
 	if (!strcmp(word, "--completion")) {

@@ -19,12 +19,20 @@ static int usage(const struct cmd *cmd, const char *what, const char *word)
 	return fail(STATUS_USAGE, "%s: %s\nTry: cairn %s --help", what, word, cmd->name);
 }
 
-static const struct opt *find_name(const struct cmd *cmd, const char *name, size_t len)
+static const struct opt *find_exactly(const struct cmd *cmd, const char *name, size_t len)
 {
 	for (const struct opt *opt = cmd->opts; opt->name; opt++)
 		if (strlen(opt->name) == len && !memcmp(opt->name, name, len))
 			return opt;
 	return NULL;
+}
+
+static const struct opt *find_name(const struct cmd *cmd, const char *name, size_t len)
+{
+	const struct opt *opt = find_exactly(cmd, name, len);
+	const char *now = opt ? NULL : current_spelling(name, len);
+
+	return now ? find_exactly(cmd, now, strlen(now)) : opt;
 }
 
 static const struct opt *find_letter(const struct cmd *cmd, char letter)

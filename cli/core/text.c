@@ -72,7 +72,7 @@ void text_take_name(struct text *t, size_t n, size_t max)
 		t->n += there;
 		return;
 	}
-	/* It is quoted into the place where it stands. */
+	/* It is quoted into the site where it stands. */
 	name = strndup(t->buf + t->n, there);
 	if (name)
 		put_quoted(t, name, there);

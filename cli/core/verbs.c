@@ -4,30 +4,25 @@
 
 #include "cmd.h"
 
+/* In the order of help: by topic. */
 const struct cmd *const cmds[] = {
-	&cmd_sites,
-	&cmd_trace,
-	&cmd_layout,
-	&cmd_decode,
-	&cmd_bind,
-	&cmd_addr,
-	&cmd_stack,
-	&cmd_unwind_check,
-	&cmd_unwind_dump,
-	&cmd_unwind_encode,
-	&cmd_code,
-	&cmd_code_run,
-	&cmd_sidecar,
-	&cmd_btf_dump,
-	&cmd_btf_check,
-	&cmd_btf_convert,
-	&cmd_btf_encode,
-	&cmd_btf_dedup,
-	&cmd_btf_merge,
+	&cmd_sites, &cmd_trace, &cmd_stack, &cmd_addr, &cmd_code, &cmd_code_run,
+	&cmd_unwind_check, &cmd_unwind_dump, &cmd_unwind_encode,
+	&cmd_layout, &cmd_decode, &cmd_bind,
+	&cmd_btf_dump, &cmd_btf_check, &cmd_btf_convert, &cmd_btf_encode, &cmd_btf_dedup, &cmd_btf_merge,
 	&cmd_btf_distil,
-	&cmd_doctor,
+	&cmd_sidecar, &cmd_doctor,
 	NULL,
 };
+
+const char *cmd_topic(const struct cmd *cmd)
+{
+	if (cmd == &cmd_sites)
+		return "Code";
+	if (cmd == &cmd_layout)
+		return "Types";
+	return cmd == &cmd_sidecar ? "House" : NULL;
+}
 
 size_t cmd_group_length(const struct cmd *cmd)
 {
@@ -60,4 +55,16 @@ const struct cmd *cmd_next_group(const struct cmd *const **cmd)
 	while (**cmd && cmd_is_in_group(**cmd, first->name, cmd_group_length(first)))
 		++*cmd;
 	return first;
+}
+
+const char *current_spelling(const char *word, size_t len)
+{
+	static const struct {
+		const char *before, *now;
+	} spellings[] = {{"pack", "sidecar"}, {"places", "sites"}};
+
+	for (size_t i = 0; i < sizeof(spellings) / sizeof(spellings[0]); i++)
+		if (strlen(spellings[i].before) == len && !memcmp(spellings[i].before, word, len))
+			return spellings[i].now;
+	return NULL;
 }

@@ -33,9 +33,9 @@ static const struct opt opts[] = {
 	{0, "debuginfod", OPT_TEXT, "DIR", AT(served), "write a file to DIR that \"debuginfod -F DIR\" serves"},
 	{'v', "verbose", OPT_FLAG, NULL, AT(verbose), "tell what each section takes"},
 	{0, "lines", OPT_FLAG, NULL, AT(lines),
-	 "for cairn addr only: leave out the places of functions, which takes a tenth of the time"},
+	 "for cairn addr only: leave out the sites of functions, which takes a tenth of the time"},
 	{0, "btf-inline", OPT_FLAG, NULL, AT(btf_inline),
-	 "add the places as BTF, the section .BTF.inline, for other tools and for cairn btf"},
+	 "add the sites as BTF, the section .BTF.inline, for other tools and for cairn btf"},
 	{0, "args", OPT_FLAG, NULL, AT(args),
 	 "add what cairn stack --args takes: where parameters are in the middle of functions"},
 	{0, "json", OPT_FLAG, NULL, AT(json), "one JSON object: the sidecar's size and sections, or what was removed"},
@@ -151,7 +151,7 @@ static int write_wrapped(const struct cairn_sidecar_image *image, const char *pa
 static int make_at(const struct cairn_binary *bin, const struct sidecar_values *values, const char *path)
 {
 	struct cairn_sidecar_make_opts make_opts = {.size = sizeof(make_opts), .threads = (unsigned int)values->jobs,
-						 .places = !values->lines,
+						 .sites = !values->lines,
 						 .btf_inline = values->btf_inline,
 						 .args = values->args};
 	struct cairn_sidecar_image image;
@@ -292,15 +292,15 @@ static int run(void *v, const struct operands *operands)
 	int n_targets = !!values->out + !!values->served + !!values->keep;
 
 	if (n_targets > 1)
-		return fail(STATUS_USAGE, "--output, --debuginfod and --keep are three places for it; choose one");
+		return fail(STATUS_USAGE, "--output, --debuginfod and --keep are three sites for it; choose one");
 	if (values->keep && values->keep[0] && strcmp(values->keep, "background"))
 		return fail(STATUS_USAGE, "--keep takes background, not %s", values->keep);
 	if (values->keep && values->lines)
 		return fail(STATUS_USAGE, "the cache has whole sidecars: --lines is not for it");
 	if (values->btf_inline && (values->keep || values->lines))
-		return fail(STATUS_USAGE, "--btf-inline belongs to a sidecar of its own, with places");
+		return fail(STATUS_USAGE, "--btf-inline belongs to a sidecar of its own, with sites");
 	if (values->args && values->lines)
-		return fail(STATUS_USAGE, "--args belongs to a sidecar with places: --lines leaves them out");
+		return fail(STATUS_USAGE, "--args belongs to a sidecar with sites: --lines leaves them out");
 	if (values->prune && (operands->n || n_targets || values->check))
 		return fail(STATUS_USAGE, "--prune is about the cache, not about a file");
 	if (values->max_mib && !values->prune)

@@ -138,7 +138,7 @@ static int make_of_debug_file(const struct cairn_binary *bin, const struct sidec
 			      struct cairn_sidecar **ret, struct cairn_err *err)
 {
 	struct cairn_sidecar_search search = {
-		.size = sizeof(search), .threads = wish->jobs, .may_make = true, .places = !wish->lines};
+		.size = sizeof(search), .threads = wish->jobs, .may_make = true, .sites = !wish->lines};
 	struct cairn_binary_opts opts = {.size = sizeof(opts), .debug_file = file};
 	struct cairn_binary *whole;
 	char dir[4096];
@@ -302,7 +302,7 @@ int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish,
 	return tell(r, bin, *ret, &err);
 }
 
-/* ---- places ---- */
+/* ---- sites ---- */
 
 static bool has_build_id(const char *file, const struct cairn_binary *bin)
 {
@@ -319,7 +319,7 @@ static bool has_build_id(const char *file, const struct cairn_binary *bin)
 static int find_wanted(const struct sidecar_wish *w, const struct cairn_binary *bin, struct cairn_sidecar **ret,
 		       struct cairn_err *err)
 {
-	struct cairn_sidecar_search search = {.size = sizeof(search), .places = !w->lines};
+	struct cairn_sidecar_search search = {.size = sizeof(search), .sites = !w->lines};
 
 	*ret = NULL;
 	if (w->none)

@@ -76,7 +76,7 @@ char *sidecar_debug_file(const struct cairn_binary *bin, const struct sidecar_wi
 int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish, struct cairn_sidecar **ret);
 
 /*
- * sidecar_find - the sidecar of @bin, with places unless the wish is for lines; none is made
+ * sidecar_find - the sidecar of @bin, with sites unless the wish is for lines; none is made
  *
  * @wish  struct sidecar_wish: this is what cairn_trace_opts wants, too
  * @ret   NULL when there is none; of a binary that is a sidecar itself, that one
@@ -84,7 +84,7 @@ int sidecar_for(const struct cairn_binary *bin, const struct sidecar_wish *wish,
  */
 int sidecar_find(void *wish, const struct cairn_binary *bin, struct cairn_sidecar **ret, struct cairn_err *err);
 
-/* Who answers about functions: a sidecar with their places where there is one, else the debug information. */
+/* Who answers about functions: a sidecar with their sites where there is one, else the debug information. */
 struct sidecar_sites {
 	struct cairn_sidecar *sidecar; /* NULL: the debug information */
 	struct cairn_sites *sites;

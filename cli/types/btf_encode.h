@@ -9,11 +9,11 @@
 #include "cmd.h"
 
 /*
- * encode_by_sidecar - types and functions of a sidecar; with @want_places places, where it has them
+ * encode_by_sidecar - types and functions of a sidecar; with @want_sites sites, where it has them
  *
  * @ret  bytes and counts, no losses. The bytes are the sidecar's: not for cairn_btfgen_free().
  * Returns an exit status. Says on stderr what is missing.
  */
-int encode_by_sidecar(const struct cairn_sidecar *sidecar, bool want_places, struct cairn_btfgen *ret);
+int encode_by_sidecar(const struct cairn_sidecar *sidecar, bool want_sites, struct cairn_btfgen *ret);
 
 #endif

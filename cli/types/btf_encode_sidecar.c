@@ -2,7 +2,7 @@
 /*
  * btf encode of a file without debug information, by its sidecar
  *
- * A sidecar has the types as btf encode writes them, and with --btf-inline the places, too. It does
+ * A sidecar has the types as btf encode writes them, and with --btf-inline the sites, too. It does
  * not tell what BTF could not say of them.
  */
 #include <errno.h>
@@ -25,7 +25,7 @@ static void count_records(const struct cairn_btf *btf, struct cairn_btfgen *d)
 	}
 }
 
-int encode_by_sidecar(const struct cairn_sidecar *sidecar, bool want_places, struct cairn_btfgen *ret)
+int encode_by_sidecar(const struct cairn_sidecar *sidecar, bool want_sites, struct cairn_btfgen *ret)
 {
 	struct cairn_btf_open_opts opts = {.size = sizeof(opts)};
 	struct cairn_sidecar_btf btf;
@@ -40,11 +40,11 @@ int encode_by_sidecar(const struct cairn_sidecar *sidecar, bool want_places, str
 	*ret = (struct cairn_btfgen){.main = {(void *)btf.types, btf.types_size}};
 	count_records(types, ret);
 	cairn_btf_close(types);
-	if (want_places && btf.places)
-		ret->inlined = (struct cairn_btfgen_blob){(void *)btf.places, btf.places_size};
-	else if (want_places)
+	if (want_sites && btf.sites)
+		ret->inlined = (struct cairn_btfgen_blob){(void *)btf.sites, btf.sites_size};
+	else if (want_sites)
 		say(stderr,
-		    "cairn: %s has no places as BTF: types alone are written. Where there are any, cairn sidecar --btf-inline FILE keeps them\n",
+		    "cairn: %s has no sites as BTF: types alone are written. Where there are any, cairn sidecar --btf-inline FILE keeps them\n",
 		    cairn_sidecar_path(sidecar));
 	return STATUS_YES;
 }

@@ -68,7 +68,7 @@ static void summarise(const struct answer *a, const struct cairn_btf *btf, int b
 		return;
 	}
 	json_open(&j, NULL, '{');
-	json_bool(&j, "summary", true);
+	json_summary(&j);
 	json_text(&j, "path", a->path);
 	json_uint(&j, "records", n);
 	json_int(&j, "broken", broken);

@@ -106,8 +106,8 @@ static int convert(const struct cairn_btf *btf, const struct convert_values *val
 	const struct loss losses[] = {
 		{"loc_params", "parameter locations that the dialect cannot say", lost.loc_params},
 		{"loc_protos", "lists of parameter locations", lost.loc_protos},
-		{"locsecs", "sections of places", lost.locsecs},
-		{"locs", "places of functions", lost.locs},
+		{"locsecs", "sections of sites", lost.locsecs},
+		{"locs", "sites of functions", lost.locs},
 		{"enum64s", "enums with values of 64 bits, rewritten", lost.enum64s},
 		{"unknown_kinds", "records of kinds that are not known", lost.unknown_kinds},
 		{"wide_vlens", "records with more than 65,535 elements", lost.wide_vlens},
@@ -118,7 +118,7 @@ static int convert(const struct cairn_btf *btf, const struct convert_values *val
 		{"functions", "functions of other files, or with values of types that are only declared, left out", lost.functions},
 		{"variables", "variables of other files, without a size, or in the place of another, left out", lost.variables},
 		{"sections", "sections that have no size before the object is linked, left out", lost.sections},
-		{"floats", "members that are floats at odd places, said as bytes", lost.floats},
+		{"floats", "members that are floats at odd sites, said as bytes", lost.floats},
 		{NULL, NULL, 0},
 	};
 

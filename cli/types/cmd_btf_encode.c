@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cairn btf encode: DWARF to BTF, with the places of functions and their arguments. */
+/* cairn btf encode: DWARF to BTF, with the sites of functions and their arguments. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ struct encode_values {
 
 static const struct opt opts[] = {
 	{'o', "output", OPT_TEXT, "OUT", offsetof(struct encode_values, out),
-	 "write types to OUT and places to OUT.inline; otherwise to FILE.btf and FILE.btf.inline in this directory"},
+	 "write types to OUT and sites to OUT.inline; otherwise to FILE.btf and FILE.btf.inline in this directory"},
 	{0, "embed", OPT_FLAG, NULL, offsetof(struct encode_values, embed),
 	 "write OUT as a copy of FILE with the sections .BTF, .BTF.inline and .BTF.vars"},
 	{'B', "base", OPT_LIST, "BASE", offsetof(struct encode_values, bases),
@@ -45,7 +45,7 @@ static const struct opt opts[] = {
 	{0, "layout", OPT_FLAG, NULL, offsetof(struct encode_values, layout),
 	 "write a layout section, with which readers skip kinds they do not know, into OUT, too; OUT.inline has one always"},
 	{0, "assume-unmodified", OPT_FLAG, NULL, offsetof(struct encode_values, assume_unmodified),
-	 "take a parameter's value at a place for the argument where the debug information, mostly Clang's, does not "
+	 "take a parameter's value at a site for the argument where the debug information, mostly Clang's, does not "
 	 "tell whether the function has already changed it"},
 	{0, "debug-dir", OPT_LIST, "DIR", offsetof(struct encode_values, debug_dirs),
 	 "look for debug files in DIR, then in /usr/lib/debug; may be repeated"},
@@ -147,7 +147,7 @@ static void warn_of_leftover(const struct output *o, const struct encode_values 
 	free(path);
 }
 
-/* Together: places that go on where other types end would be read as places of these. */
+/* Together: sites that go on where other types end would be read as sites of these. */
 static int write_outputs(struct output *outputs, const struct encode_values *values, const char *elf)
 {
 	struct cairn_file files[N_OUTPUTS];
@@ -202,9 +202,9 @@ static void tell_counts(const struct cairn_btfgen *d)
 {
 	say(stdout, "%" PRIu32 " records, %" PRIu32 " functions, %" PRIu32 " variables\n", d->n_types, d->n_functions,
 	       d->n_variables);
-	if (!d->n_places)
+	if (!d->n_sites)
 		return;
-	say(stdout, "%" PRIu64 " places of functions; of %" PRIu64 " arguments there %" PRIu64 " have a location\n", d->n_places,
+	say(stdout, "%" PRIu64 " sites of functions; of %" PRIu64 " arguments there %" PRIu64 " have a location\n", d->n_sites,
 	       d->n_arguments, d->n_located);
 	for (int i = 0; i < CAIRN_N_UNAVAILABLE; i++)
 		if (d->unavailable[i])
@@ -238,7 +238,7 @@ static void put_output(struct json *j, const char *key, const struct output *o)
 	json_close(j);
 }
 
-/* Of places and losses, which a sidecar does not count, it says nothing. */
+/* Of sites and losses, which a sidecar does not count, it says nothing. */
 static void json_counts(struct json *j, const struct cairn_btfgen *d)
 {
 	json_uint(j, "records", d->n_types);
@@ -265,7 +265,7 @@ static void tell_json(const char *elf, const struct cairn_btfgen *d, const struc
 	json_uint(&j, "missing_dwo", d->n_missing);
 	json_uint(&j, "left_out_units", d->n_left_out);
 	json_uint(&j, "inlined_functions", d->n_inlined_functions);
-	json_uint(&j, "places", d->n_places);
+	json_uint(&j, "sites", d->n_sites);
 	json_uint(&j, "arguments", d->n_arguments);
 	json_uint(&j, "located", d->n_located);
 	json_open(&j, "unavailable", '{');
@@ -341,19 +341,19 @@ static int encode(const struct cairn_binary *bin, const struct cairn_btf *base, 
 	struct cairn_sidecar *sidecar;
 	struct output outputs[N_OUTPUTS] = {
 		{"", ".BTF", "types", &d.main, NULL},
-		{".inline", ".BTF.inline", "places and arguments", &d.inlined, NULL},
+		{".inline", ".BTF.inline", "sites and arguments", &d.inlined, NULL},
 		{".vars", ".BTF.vars", "variables", &d.vars, NULL},
 	};
-	bool want_places = !values->dialect || btf_dialect(values->dialect) != CAIRN_BTF_NO_LOC;
+	bool want_sites = !values->dialect || btf_dialect(values->dialect) != CAIRN_BTF_NO_LOC;
 	int status = find_sidecar(bin, values, &sidecar);
 
 	if (!status && sidecar)
-		status = encode_by_sidecar(sidecar, want_places, &d);
+		status = encode_by_sidecar(sidecar, want_sites, &d);
 	else if (!status)
 		status = distil(bin, base, values, &d);
 
 	if (!status)
-		warn_of_missing_dwo(d.n_missing, d.missing, "types and places that only they describe are not written");
+		warn_of_missing_dwo(d.n_missing, d.missing, "types and sites that only they describe are not written");
 	if (!status && values->embed)
 		status = embed(outputs, values, elf);
 	else if (!status)
@@ -408,7 +408,7 @@ static int run(void *v, const struct operands *operands)
 
 const struct cmd cmd_btf_encode = {
 	.name = "btf encode",
-	.summary = "make BTF of a file's debug information, with the places of its functions",
+	.summary = "make BTF of a file's debug information, with the sites of its functions",
 	.operands = "FILE",
 	.n_operands_min = 1,
 	.opts = opts,

@@ -123,7 +123,7 @@ struct cairn_btf_param {
 struct cairn_btf_secinfo {
 	uint32_t type, offset, size;
 };
-/* One place of LOCSEC. In v1, which has no func, name_off and func_proto are set instead. */
+/* One site of LOCSEC. In v1, which has no func, name_off and func_proto are set instead. */
 struct cairn_btf_loc {
 	uint32_t func;
 	uint32_t loc_proto;
@@ -374,7 +374,7 @@ struct cairn_btf_losses {
 	uint32_t functions; /* left out: with a parameter or result that is only declared, or of another file */
 	uint32_t variables; /* left out: of another file, of no size, or where another one is */
 	uint32_t sections;  /* left out: without a size before the object is linked */
-	uint32_t floats;    /* members at odd places, said as bytes */
+	uint32_t floats;    /* members at odd sites, said as bytes */
 };
 
 /*

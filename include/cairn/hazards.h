@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hazards: places where a user probe is lost or does harm
+ * Hazards: sites where a user probe is lost or does harm
  *
  * Attaching a uprobe succeeds in cases where it must not. Measured on Linux 6.18, x86-64:
  *
@@ -16,7 +16,7 @@
  *
  * So the bytes decide, before attaching, and for any tracer's users:
  *
- *	cairn_hazards(bin, show_one, NULL, &err);	// every hazardous place of a file
+ *	cairn_hazards(bin, show_one, NULL, &err);	// every hazardous site of a file
  */
 #ifndef CAIRN_HAZARDS_H
 #define CAIRN_HAZARDS_H

@@ -106,7 +106,7 @@ struct cairn_piece {
 /* Why a value is not available at an address. */
 enum cairn_unavailable {
 	CAIRN_AVAILABLE,
-	CAIRN_UNAVAIL_NO_DESCRIPTION,   /* the compiler left this parameter out at this place */
+	CAIRN_UNAVAIL_NO_DESCRIPTION,   /* the compiler left this parameter out at this site */
 	CAIRN_UNAVAIL_OPTIMISED_OUT,    /* it says that there is no value */
 	CAIRN_UNAVAIL_NOT_LIVE,         /* it has a location elsewhere, not at this address */
 	CAIRN_UNAVAIL_PARTLY,           /* parts of it are missing */
@@ -124,7 +124,7 @@ enum cairn_unavailable {
 	CAIRN_UNAVAIL_UNSUPPORTED,      /* an operation that is not expressed here */
 	CAIRN_UNAVAIL_DAMAGED,          /* the description is damaged */
 	CAIRN_UNAVAIL_OTHER_CALL,     /* the compiler removed it, and may describe that of another call */
-	CAIRN_UNAVAIL_WITHOUT_CALL,     /* the place may be reached without a call, too: by a loop, or by code around it */
+	CAIRN_UNAVAIL_WITHOUT_CALL,     /* may be hit without a call: by a loop, or by code around it */
 	CAIRN_UNAVAIL_MEMORY_WRITTEN,   /* computed from memory that may have been written between the call and here, or be written later */
 	CAIRN_UNAVAIL_STALE,   /* described as a variable around the copy was at another moment, or computed in a loop */
 	CAIRN_UNAVAIL_NOT_KEPT,   /* of a frame further out: in a register that what it called did not keep */

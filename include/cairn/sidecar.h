@@ -44,14 +44,14 @@ struct cairn_sidecar_make_opts {
 	 * Everything that cairn/sites.h tells, too, so that cairn_sidecar_sites() can answer. Without it a sidecar answers
 	 * about addresses only, and is made ten times faster.
 	 */
-	bool places;
+	bool sites;
 	/*
-	 * With places: .BTF.inline, too, and .BTF as cairn_btf_from_dwarf() gives both by default, for tools that read BTF. It tells
-	 * what the places tell, as far as BTF can, a ninth more bytes of a kernel's sidecar; nothing here reads it.
+	 * With sites: .BTF.inline, too, and .BTF as cairn_btf_from_dwarf() gives both by default, for tools that read BTF. It tells
+	 * what the sites tell, as far as BTF can, a ninth more bytes of a kernel's sidecar; nothing here reads it.
 	 */
 	bool btf_inline;
 	/*
-	 * With places: what cairn_sites_at() and cairn_sites_call_value() take, too, where parameters are in the middle of functions. Without it
+	 * With sites: what cairn_sites_at() and cairn_sites_call_value() take, too, where parameters are in the middle of functions. Without it
 	 * they refuse. From a twentieth to a half more bytes; the file has to have its code.
 	 */
 	bool args;
@@ -92,10 +92,10 @@ struct cairn_sidecar_image {
  * @ret   the caller's: cairn_sidecar_image_free(); all zero after an error. Write it with cairn_file_write().
  * Returns 0. Negative:
  *   -ENODATA     neither DWARF nor symbols (err: where they were looked for)
- *   -EBADMSG     damaged DWARF (err: section and offset). Without places, only where all units are: those that
+ *   -EBADMSG     damaged DWARF (err: section and offset). Without sites, only where all units are: those that
  *                are whole answer, and the others are counted
  *   -EOPNOTSUPP  a form or version that is not known
- *   -ERANGE      code that spans 4 GiB or more, or more strings, functions or places than 32 bits number
+ *   -ERANGE      code that spans 4 GiB or more, or more strings, functions or sites than 32 bits number
  *   -EINVAL      @opts has something set that this version does not know
  *   -ENOMEM
  * Cost: one pass over all DIEs and all line programs, in parallel by unit. The same bytes for any number of
@@ -240,7 +240,7 @@ struct cairn_sidecar_search {
 	const char *cache_dir;
 	/* Files used longest ago are removed when the cache grows beyond this; 0: CAIRN_SIDECAR_CACHE_BYTES. */
 	uint64_t cache_bytes;
-	bool places;   /* it must have the places of functions; one that has not is made again */
+	bool sites;   /* it must have the sites of functions; one that has not is made again */
 	bool background; /* nobody waits for cairn_sidecar_keep(): what failed minutes ago is not tried again */
 	bool may_make; /* make it from the debug information when there is none, and keep it in the cache */
 	bool anew;     /* with may_make: what is there was found to be wrong, and is not looked at */
@@ -270,7 +270,7 @@ int cairn_sidecar_for(const struct cairn_binary *bin, struct cairn_sidecar_searc
 		   struct cairn_err *err);
 
 /*
- * cairn_sidecar_keep - see to it that the cache has a sidecar of a binary, with places
+ * cairn_sidecar_keep - see to it that the cache has a sidecar of a binary, with sites
  *
  * For who has answered from the debug information and wants the next answer at once. Makers for one cache take turns, so
  * that many who start at the same time do the work once; this waits for its turn.
@@ -415,7 +415,7 @@ size_t cairn_sidecar_find(const struct cairn_sidecar *sidecar, const char *name,
 /* False when there is no function of this number. */
 bool cairn_sidecar_function(const struct cairn_sidecar *sidecar, uint32_t number, struct cairn_sidecar_function *ret);
 
-/* ---- places ---- */
+/* ---- sites ---- */
 
 /* Whether it has what cairn_sidecar_sites() needs. */
 bool cairn_sidecar_has_sites(const struct cairn_sidecar *sidecar);
@@ -431,7 +431,7 @@ bool cairn_sidecar_has_args(const struct cairn_sidecar *sidecar);
  * @sidecar  must outlive the result
  * @bin   the binary that it is of, for cairn_sites_binary(); must outlive the result
  * @ret   cairn_sites_close(). Threads: one at a time per handle.
- * Returns 0. -ENODATA: it has no places. -ENOMEM.
+ * Returns 0. -ENODATA: it has no sites. -ENOMEM.
  * Cost: nothing is read until it is asked for; a name costs microseconds.
  */
 int cairn_sidecar_sites(const struct cairn_sidecar *sidecar, const struct cairn_binary *bin, struct cairn_sites **ret,
@@ -442,7 +442,7 @@ int cairn_sidecar_sites(const struct cairn_sidecar *sidecar, const struct cairn_
  *
  * @sidecar  must outlive the result
  * @ret   cairn_source_close(); of kind DWARF. Threads: one at a time per handle.
- * Returns 0. -ENODATA: it was made without places, and has no types. -ENOMEM.
+ * Returns 0. -ENODATA: it was made without sites, and has no types. -ENOMEM.
  * Cost: nothing is read until it is asked for.
  */
 int cairn_sidecar_source(const struct cairn_sidecar *sidecar, struct cairn_source **ret, struct cairn_err *err);
@@ -450,17 +450,17 @@ int cairn_sidecar_source(const struct cairn_sidecar *sidecar, struct cairn_sourc
 struct cairn_sidecar_btf {
 	const void *types; /* as cairn_btf_from_dwarf() writes them into main */
 	size_t types_size;
-	const void *places; /* as into the inline blob; NULL: made without cairn_sidecar_make_opts.btf_inline */
-	size_t places_size;
+	const void *sites; /* as into the inline blob; NULL: made without cairn_sidecar_make_opts.btf_inline */
+	size_t sites_size;
 };
 
 /*
  * cairn_sidecar_btf - the BTF in a sidecar, compared with its checksums
  *
  * @ret  borrowed until cairn_sidecar_close()
- * Returns 0. -ENODATA: it was made without places, and has no BTF. -ESTALE: it is of another file than the
+ * Returns 0. -ENODATA: it was made without sites, and has no BTF. -ESTALE: it is of another file than the
  * binary that it was opened for. -EBADMSG, -ENOMEM.
- * Cost: compares the code with that of the sidecar, where it can be; decompresses the places.
+ * Cost: compares the code with that of the sidecar, where it can be; decompresses the sites.
  */
 int cairn_sidecar_btf(const struct cairn_sidecar *sidecar, struct cairn_sidecar_btf *ret, struct cairn_err *err);
 

@@ -2,7 +2,7 @@
 /*
  * Sites: where the functions of a binary went
  *
- * An optimising compiler turns one function into many places: its out-of-line body, clones of it, and a
+ * An optimising compiler turns one function into many sites: its out-of-line body, clones of it, and a
  * copy at each call that was inlined. All of them are sites of one function, and each has its own
  * locations for the arguments.
  *
@@ -62,15 +62,15 @@ enum cairn_address_rule {
 };
 
 /*
- * Why events at a place may not be as many as calls: a set of bits. docs/address.md explains each; a place without any is
+ * Why events at a site may not be as many as calls: a set of bits. docs/address.md explains each; a site without any is
  * passed once by each call, as far as the code and the debug information tell.
  */
 enum cairn_count_caveat {
 	CAIRN_COUNT_NO_ENTRY = 1 << 0, /* the compiler lost the entry: the address is the copy's first instruction, which may have been moved */
 	CAIRN_COUNT_LOOPED = 1 << 1,    /* the copy's own code leads back to its entry: a loop, or recursion made one */
-	CAIRN_COUNT_BYPASSED = 1 << 2,   /* ways lead into the copy past its places: n_bypasses of them */
+	CAIRN_COUNT_BYPASSED = 1 << 2,   /* ways lead into the copy past its sites: n_bypasses of them */
 	CAIRN_COUNT_SHARED_PC = 1 << 3,   /* the copy has no code at its entry, and others come by there */
-	CAIRN_COUNT_MERGED = 1 << 4,   /* merged with another call of the same function, whose place is passed, too */
+	CAIRN_COUNT_MERGED = 1 << 4,   /* merged with another call of the same function, whose site is passed, too */
 	CAIRN_COUNT_BEFORE_TEST = 1 << 5, /* the condition of the call seems to be one with the function's first: passed without a call */
 	CAIRN_COUNT_FOLDED = 1 << 6,   /* the linker kept one body for several functions: calls of the others pass, too */
 	CAIRN_COUNT_VECTORISED = 1 << 8, /* vector instructions in the copy: one pass may be several calls */
@@ -124,7 +124,7 @@ struct cairn_site {
 	/* Sites of the same function at the same address, this one included: 1 when it is alone. */
 	uint32_t n_shared;
 	uint32_t count_caveats; /* enum cairn_count_caveat, ored */
-	uint32_t n_bypasses;     /* instructions of the copy at which it is entered, other than its places */
+	uint32_t n_bypasses;     /* instructions of the copy at which it is entered, other than its sites */
 	/* Offset of its DIE in .debug_info, for looking it up with readelf or llvm-dwarfdump. */
 	uint64_t die;
 	/* The same of all sites in one out-of-line function, another one in others of that name (clones, other units); 0: not known. */
@@ -176,7 +176,7 @@ struct cairn_sites_opts {
 	size_t size;          /* sizeof(struct cairn_sites_opts) */
 	unsigned int threads; /* 0: one per processor */
 	/*
-	 * Take the value that a parameter has at a place for the argument of the call, where the debug information
+	 * Take the value that a parameter has at a site for the argument of the call, where the debug information
 	 * (Clang's, mostly) does not tell whether the function has already changed it: what a debugger shows.
 	 * Off, such a value is CAIRN_UNAVAIL_MAY_HAVE_CHANGED or CAIRN_UNAVAIL_MAY_NOT_BE_PASSED.
 	 */
@@ -198,10 +198,10 @@ void cairn_sites_close(struct cairn_sites *sites);
 const struct cairn_binary *cairn_sites_binary(const struct cairn_sites *sites);
 
 /*
- * cairn_sites_missing - the .dwo files (split DWARF) that were not found: places that they describe are not
+ * cairn_sites_missing - the .dwo files (split DWARF) that were not found: sites that they describe are not
  * in any answer
  *
- * @ret  of the first few their names, where was looked and why each place did not do; a line each, "" when
+ * @ret  of the first few their names, where was looked and why each site did not do; a line each, "" when
  *       none is missing. Borrowed until close.
  * Returns their number.
  */

@@ -2,7 +2,7 @@
 /*
  * Trace: watch calls of functions in running programs, inlined copies included
  *
- * A probe names a function; its places are all sites of that function (sites.h). Each place gets a
+ * A probe names a function; its sites are all sites of that function (sites.h). Each site gets a
  * user probe and a small fetch program that reads the arguments where they live at that address.
  *
  *	struct cairn_trace *t;
@@ -49,8 +49,8 @@ typedef size_t (*cairn_show_name)(const char *linker_name, const char *name, cha
 
 enum cairn_trace_backend {
 	CAIRN_BACKEND_AUTO,
-	CAIRN_BACKEND_UPROBE_MULTI, /* one link for all places of a file; Linux 6.6 */
-	CAIRN_BACKEND_UPROBE,       /* one perf event and link per place; Linux 5.15 */
+	CAIRN_BACKEND_UPROBE_MULTI, /* one link for all sites of a file; Linux 6.6 */
+	CAIRN_BACKEND_UPROBE,       /* one perf event and link per site; Linux 5.15 */
 };
 
 struct cairn_trace_opts {
@@ -98,7 +98,7 @@ struct cairn_trace_opts {
 	 */
 	int (*find_sidecar)(void *ctx, const struct cairn_binary *bin, struct cairn_sidecar **ret, struct cairn_err *err);
 	void *find_sidecar_ctx;
-	/* How functions around a place are shown in text; NULL: as the debug information has them. */
+	/* How functions around a site are shown in text; NULL: as the debug information has them. */
 	cairn_show_name show_name;
 };
 
@@ -144,7 +144,7 @@ void cairn_trace_close(struct cairn_trace *t);
  *   -ENODATA     no debug information (err: where it was looked for, how to get it)
  *   -ENXIO       no such function (err suggests names), a function that has no code at all, or a
  *                file that the process does not map
- *   -ERANGE      too many values or places; an expression that is too deep
+ *   -ERANGE      too many values or sites; an expression that is too deep
  *   -EBADMSG, -EOPNOTSUPP, -ENOMEM as cairn_sites_find()
  * A failed add leaves the trace as it was.
  * Cost: cairn_sites_find().
@@ -171,16 +171,16 @@ struct cairn_trace_probe {
 	const char *condition; /* NULL when there is none */
 	uint32_t n_values;
 	const struct cairn_trace_value *values;
-	/* Its places are [first_place, first_place + n_places) of the trace's. */
-	uint32_t first_place, n_places;
+	/* Its sites are [first_site, first_site + n_sites) of the trace's. */
+	uint32_t first_site, n_sites;
 	/*
-	 * Of these: ready to be attached, and not (each place says why). CAIRN_SITE_PART is no
-	 * place, and CAIRN_COUNT_MERGED neither.
+	 * Of these: ready to be attached, and not (each site says why). CAIRN_SITE_PART is no
+	 * site, and CAIRN_COUNT_MERGED neither.
 	 */
 	uint32_t n_ready, n_refused;
 };
 
-/* A value at a place. */
+/* A value at a site. */
 struct cairn_trace_slot {
 	const char *unavailable; /* NULL when it can be fetched; else the reason. */
 };
@@ -195,11 +195,11 @@ struct cairn_trace_site {
 	bool moved;
 	bool emulated; /* the kernel emulates the instruction there, about 10 times cheaper */
 	/*
-	 * NULL when the place is ready. Else why it is not attached (best effort) or why nothing
+	 * NULL when the site is ready. Else why it is not attached (best effort) or why nothing
 	 * is: a hazard, a listed argument that is unavailable here.
 	 */
 	const char *refused;
-	/* Shared by all places with the same fetch program. */
+	/* Shared by all sites with the same fetch program. */
 	uint32_t program;
 	/* As many as the probe has values. */
 	const struct cairn_trace_slot *values;
@@ -214,7 +214,7 @@ uint32_t cairn_trace_n_programs(const struct cairn_trace *t);
 /*
  * cairn_trace_missing - .dwo files (split DWARF) of the probed files that were not found
  *
- * Calls that only they describe have no place here, so that attaching is refused without best_effort.
+ * Calls that only they describe have no site here, so that attaching is refused without best_effort.
  *
  * @ret  as cairn_sites_missing(), of the first file that misses some; "" when none does
  * Returns their number.
@@ -233,10 +233,10 @@ int cairn_trace_program_print(const struct cairn_trace *t, uint32_t program, FIL
  *
  * A command is forked here and waits before its exec. The file of each probe must be the very one
  * that the process maps, unchanged since it was analysed (so that its build-id and bytes are those
- * that were analysed), and the process's memory at every place must have the file's bytes.
+ * that were analysed), and the process's memory at every site must have the file's bytes.
  *
- * Returns the number of places attached. Negative, with nothing attached:
- *   -ENOENT      places of a function that was named are refused (cairn_trace_site() says why) and best_effort
+ * Returns the number of sites attached. Negative, with nothing attached:
+ *   -ENOENT      sites of a function that was named are refused (cairn_trace_site() says why) and best_effort
  *                is off, or none is left; or the process does not map the file
  *   -ENODATA     cairn_trace_missing() and best_effort is off
  *   -ESTALE      the mapped file or the process's memory is not what was analysed
@@ -244,7 +244,7 @@ int cairn_trace_program_print(const struct cairn_trace *t, uint32_t program, FIL
  *   -EOPNOTSUPP  the kernel cannot do it; err says which part
  *   -ESRCH       the process has ended
  *   -ENOMEM, and what bpf(2), perf_event_open(2) and fork(2) return
- * Cost: one system call per file, about 3 microseconds per place.
+ * Cost: one system call per file, about 3 microseconds per site.
  */
 int cairn_trace_attach(struct cairn_trace *t, struct cairn_err *err);
 
@@ -278,7 +278,7 @@ bool cairn_trace_target_gone(struct cairn_trace *t);
 
 enum cairn_value_state {
 	CAIRN_VALUE_OK,
-	CAIRN_VALUE_UNAVAILABLE, /* cannot be known at this place: reason */
+	CAIRN_VALUE_UNAVAILABLE, /* cannot be known at this site: reason */
 	CAIRN_VALUE_UNREADABLE,  /* its memory could not be read now (a wild or NULL pointer) */
 };
 
@@ -304,14 +304,14 @@ struct cairn_event_value {
 	uint32_t n_targets;
 };
 
-/* A hit of a place; borrowed during the callback. */
+/* A hit of a site; borrowed during the callback. */
 struct cairn_event {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint64_t since_ns; /* since cairn_trace_attach() */
 	uint32_t pid, tid;
 	char comm[16];
 	const struct cairn_trace_probe *probe;
-	const struct cairn_trace_site *place;
+	const struct cairn_trace_site *site;
 	uint32_t n_values;
 	const struct cairn_event_value *values;
 	cairn_show_name show_name; /* as cairn_trace_opts */
@@ -335,7 +335,7 @@ int cairn_trace_poll(struct cairn_trace *t, int timeout_ms,
  *
  *	0.000412 1234/1234 ls  tcache_get inlined in malloc+0x5c: tc_idx=3
  *	{"time_ns":..,"since_ns":..,"pid":1234,"tid":1234,"comm":"ls","function":"tcache_get",
- *	 "kind":"inlined","place":"inlined in malloc+0x5c","address":"0x98a7d","args":{"tc_idx":3}}
+ *	 "kind":"inlined","site":"inlined in malloc+0x5c","address":"0x98a7d","args":{"tc_idx":3}}
  *
  * Returns 0, or a negative errno from @out.
  */
@@ -373,7 +373,7 @@ struct cairn_trace_counts {
 
 struct cairn_trace_stats {
 	size_t size; /* sizeof(struct cairn_trace_stats), set by the caller */
-	uint32_t n_places, n_attached, n_refused, n_programs, n_links;
+	uint32_t n_sites, n_attached, n_refused, n_programs, n_links;
 	struct cairn_trace_counts total;
 	/*
 	 * Hits that never reached the program (recursion in the kernel), of all probes. Part of the

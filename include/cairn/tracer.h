@@ -4,8 +4,8 @@
  *
  * The questions of a tracer, and the headers that have the answers; this one includes them all.
  *
- *	name -> places      cairn_sites_find()     the body, its clones, every inlined copy             sites.h
- *	place -> arguments  struct cairn_location  steps over registers and memory, or why there is none  location.h
+ *	name -> sites      cairn_sites_find()     the body, its clones, every inlined copy             sites.h
+ *	site -> arguments  struct cairn_location  steps over registers and memory, or why there is none  location.h
  *	address -> frames   cairn_sidecar_frames()    the function, and what it was inlined into           sidecar.h
  *	the same as BTF     cairn_btf_loc_param()  records of the LOC kinds                             btf.h
  *

@@ -120,23 +120,23 @@ class Structs:
         little = not layout["big_endian"]
         # Arms of unions overlap: what must not be anything comes last.
         for field in layout["fields"]:
-            for at, _ in places(field):
+            for at, _ in sites(field):
                 # Small numbers are what makes enums and flags have names.
                 if field["kind"] == "int" and field["size"] == 4 and "bits" not in field and r.random() < 0.3:
                     record[at:at + 4] = r.choice([0, 1, 2, 3, 7, 64, 66, 0x8001]).to_bytes(4, "little" if little else "big")
         for field in layout["fields"]:
-            for at, _ in places(field):
+            for at, _ in sites(field):
                 if field["kind"] == "text":
                     text = bytes(r.choice(b"abcXYZ 09\"\\/<&'\t\n\x01~") for _ in range(r.randint(0, field["size"])))
                     record[at:at + field["size"]] = text.ljust(field["size"], b"\0")
         for field in layout["fields"]:
-            for at, _ in places(field):
+            for at, _ in sites(field):
                 if field["kind"] == "bool" and "bits" not in field:
                     record[at] &= 1
         return bytes(record)
 
 
-def places(field):
+def sites(field):
     """(offset, indices) of each element of a field."""
     found = [(field["offset"], ())]
     for dim in field["dims"]:

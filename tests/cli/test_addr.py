@@ -20,12 +20,12 @@ int main(int argc, char **argv) { return outer(argc) & 1; }
 def sidecar():
     path = compile_c("addr", SOURCE)
     made = os.path.join(folder(), "addr.cairn")
-    cairn("pack", path, "-o", made, check=True)
+    cairn("sidecar", path, "-o", made, check=True)
     return made
 
 
 def addresses(made):
-    entry = next(o for o in cairn("sites", made, "outer", "--json").objects() if o["kind"] == "entry")
+    entry = next(o for o in cairn("sites", made, "outer", "--json").objects() if o["kind"] == "out-of-line")
     start = int(entry["addr"], 16)
     return [f"{start + i:#x}" for i in range(-40, 60)]
 
@@ -166,13 +166,13 @@ def a_damaged_unit_is_left_out_and_told_and_the_others_answer():
     whole, damaged = r.out.split("second")[0], r.out.split("second")[1]
     expect(".c:" in whole and "second.c" not in damaged, r)
     made = os.path.join(folder(), "damaged.cairn")
-    r = cairn("pack", "--lines", path, "-o", made)
+    r = cairn("sidecar", "--lines", path, "-o", made)
     expect(r.status == 0 and "1 damaged unit left out" in r.err, r)
     r = cairn("addr", made, at["outer"])
     expect("made without 1 damaged unit" in r.err and "outer" in r.out, r)
-    cairn("pack", "--check", made, check=True)
-    # Places of functions cannot be told without knowing all copies.
-    r = cairn("pack", path, "-o", made + "2")
+    cairn("sidecar", "--check", made, check=True)
+    # Sites of functions cannot be told without knowing all copies.
+    r = cairn("sidecar", path, "-o", made + "2")
     expect(r.status and not os.path.exists(made + "2"), r)
 
 

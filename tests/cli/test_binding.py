@@ -46,7 +46,7 @@ def evil():
 
 def sidecar(path, name):
     out = os.path.join(folder(), name)
-    cairn("pack", path, "-o", out, check=True)
+    cairn("sidecar", path, "-o", out, check=True)
     return out
 
 
@@ -69,7 +69,7 @@ def address_of(path, function):
 
 def wait_for_right(cached):
     end = time.monotonic() + 30
-    while cairn("pack", "--check", cached, good()).status and time.monotonic() < end:
+    while cairn("sidecar", "--check", cached, good()).status and time.monotonic() < end:
         time.sleep(0.02)
 
 
@@ -96,13 +96,13 @@ def what_is_in_the_cache_under_its_build_id_is_not_believed():
 @claim
 def a_sidecar_that_a_person_names_is_refused():
     other = sidecar(evil(), "evil-named.packed")
-    for words in (("sites", good(), "target", "--pack", other), ("sites", good(), "--pack", other, "--places"),
-                  ("sites", good(), "--pack", other), ("addr", good(), "--pack", other, address_of(good(), "target"))):
+    for words in (("sites", good(), "target", "--sidecar", other), ("sites", good(), "--sidecar", other, "--sites"),
+                  ("sites", good(), "--sidecar", other), ("addr", good(), "--sidecar", other, address_of(good(), "target"))):
         r = cairn(*words)
         expect(r.status and OF_ANOTHER in r.err and "evil.c" not in r.out, r)
-    r = traced("-c", stripped(good()), "target", "--pack", other)
+    r = traced("-c", stripped(good()), "target", "--sidecar", other)
     expect(r.status and OF_ANOTHER in r.err and "events" not in r.err, r)
-    r = traced("-c", good(), "target", "--pack", other)
+    r = traced("-c", good(), "target", "--sidecar", other)
     expect("10 events" in r.err and OF_ANOTHER in r.err, r)
 
 
@@ -113,7 +113,7 @@ def a_sidecar_beside_the_program_is_not_believed():
     sidecar(evil(), "beside.cairn")
     right = cairn("sites", path, "target", "--no-sidecar")
     at = address_of(path, "target")
-    named = cairn("addr", path, at, "--pack", sidecar(good(), "beside-good.packed")).out
+    named = cairn("addr", path, at, "--sidecar", sidecar(good(), "beside-good.packed")).out
     try:
         for words, out in ((("sites", path, "target"), right.out), (("addr", path, at), named)):
             r = cairn(*words)
@@ -157,7 +157,7 @@ def a_library_of_libcs_build_id_does_not_answer_for_libc():
     fake = compile_c("fake", "int tcache_get(int q) { return q; }\n", flags=("-g", "-O2", "-shared", "-fPIC",
                                                                              "-Wl,--build-id=0x" + build_id))
     other = sidecar(fake, "fake.packed")
-    r = cairn("sites", libc, "tcache_get", "--pack", other)
+    r = cairn("sites", libc, "tcache_get", "--sidecar", other)
     expect(r.status and OF_ANOTHER in r.err and "fake.c" not in r.out, r)
     env = environment("libc")
     os.makedirs(os.path.join(env["XDG_CACHE_HOME"], "cairn"), mode=0o700)
@@ -188,7 +188,7 @@ def what_strip_and_objcopy_leave_is_the_same_build(link):
     path = compile_c("kept-" + link, GOOD, compiler, FLAGS + flags)
     packed = sidecar(path, link + ".packed")
     right = cairn("sites", path, "target", "--no-sidecar").out
-    expect(cairn("pack", "--check", packed, path).status == 0)
+    expect(cairn("sidecar", "--check", packed, path).status == 0)
     tools = [("strip",), ("strip", "-g"), ("objcopy", "--remove-section=.comment"), ("objcopy", "--compress-debug-sections")]
     tools += [(tool,) for tool in ("eu-strip", "llvm-strip") if shutil.which(tool)]
     for tool in tools:
@@ -197,19 +197,19 @@ def what_strip_and_objcopy_leave_is_the_same_build(link):
         if r.status and tool[0] == "llvm-strip":
             continue  # does not take all that ld links
         expect(r.status == 0, r)
-        r = cairn("pack", "--check", packed, out)
+        r = cairn("sidecar", "--check", packed, out)
         expect(r.status == 0 and not r.err, tool, r)
-        r = cairn("sites", out, "target", "--pack", packed)
+        r = cairn("sites", out, "target", "--sidecar", packed)
         expect(r.out == right and not r.err, tool, r)
         if tool != ("strip",) and tool[0] not in ("eu-strip", "llvm-strip"):
-            expect(cairn("pack", "--check", sidecar(out, "again.packed"), path).status == 0, tool)
+            expect(cairn("sidecar", "--check", sidecar(out, "again.packed"), path).status == 0, tool)
     debug = path + ".debug"
     run("objcopy", "--only-keep-debug", path, debug, check=True)
-    r = cairn("sites", debug, "target", "--pack", packed)
+    r = cairn("sites", debug, "target", "--sidecar", packed)
     expect(r.status == 0 and not r.err, r)
     if shutil.which("eu-strip"):
         run("eu-strip", path, "-o", path + ".eu", "-f", debug, check=True)
-        r = cairn("sites", debug, "target", "--pack", packed)
+        r = cairn("sites", debug, "target", "--sidecar", packed)
         expect(r.status == 0 and not r.err, r)
 
 
@@ -228,12 +228,12 @@ def patched(path, function):
 def a_patched_program_is_another_file():
     path, packed = good(), sidecar(good(), "patched.packed")
     out = patched(path, "target")
-    for words in (("sites", stripped(out), "target", "--pack", packed), ("addr", out, address_of(path, "target"), "--pack", packed)):
+    for words in (("sites", stripped(out), "target", "--sidecar", packed), ("addr", out, address_of(path, "target"), "--sidecar", packed)):
         r = cairn(*words)
         expect(r.status and OF_ANOTHER in r.err and "target" not in r.out, r)
-    r = cairn("pack", "--check", packed, out)
+    r = cairn("sidecar", "--check", packed, out)
     expect(r.status == 1 and OF_ANOTHER in r.err, r)
-    r = traced("-c", stripped(out), "target", "--pack", packed)
+    r = traced("-c", stripped(out), "target", "--sidecar", packed)
     expect(r.status and OF_ANOTHER in r.err and "events" not in r.err, r)
 
 
@@ -242,12 +242,12 @@ def what_is_in_pages_that_were_not_patched_is_answered_and_the_check_finds_the_p
     text = GOOD + "".join(f"__attribute__((noinline)) int f{i}(int a) {{ return a * {i} + asked; }}\n" for i in range(900))
     path = compile_c("large", text, flags=FLAGS)
     packed, out = sidecar(path, "large.packed"), patched(path, "f899")
-    r = cairn("sites", out, "target", "--pack", packed)
-    expect(r.status == 0 and "1 place" in r.out, r)
-    for words in (("f899",), ("f8*",), (), ("--places",), ("target", "f899")):
-        r = cairn("sites", out, *words, "--pack", packed)
+    r = cairn("sites", out, "target", "--sidecar", packed)
+    expect(r.status == 0 and "1 site" in r.out, r)
+    for words in (("f899",), ("f8*",), (), ("--sites",), ("target", "f899")):
+        r = cairn("sites", out, *words, "--sidecar", packed)
         expect(r.status and OF_ANOTHER in r.err and not r.out, r)
-    expect(cairn("pack", "--check", packed, out).status == 1)
+    expect(cairn("sidecar", "--check", packed, out).status == 1)
 
 
 @claim_each("--remove-section=.fini", "--remove-section=.text", "--set-section-flags=.text=alloc,readonly,code,data,contents",
@@ -267,7 +267,7 @@ def objcopy_that_changes_code_makes_another_file(option):
     if r.status:
         raise Skip(f"objcopy refuses: {r.err}")
     same = "flags" in option
-    r = cairn("pack", "--check", packed, out)
+    r = cairn("sidecar", "--check", packed, out)
     expect(r.status == (0 if same else 1) and (same or OF_ANOTHER in r.err), r)
 
 
@@ -275,9 +275,9 @@ def objcopy_that_changes_code_makes_another_file(option):
 def another_program_of_the_same_size_is_another_file():
     path, packed = good(), sidecar(good(), "size.packed")
     other = compile_c("size", GOOD.replace("a * 3", "a * 5"), flags=FLAGS)
-    r = cairn("sites", other, "target", "--pack", packed)
+    r = cairn("sites", other, "target", "--sidecar", packed)
     expect(r.status and OF_ANOTHER in r.err, r)
-    expect(cairn("pack", "--check", packed, other).status == 1 and cairn("pack", "--check", packed, path).status == 0)
+    expect(cairn("sidecar", "--check", packed, other).status == 1 and cairn("sidecar", "--check", packed, path).status == 0)
 
 
 @claim
@@ -290,15 +290,15 @@ def a_relocatable_file_is_bound_by_its_sections_of_code():
     run("ld", "-r", "--build-id=0x" + BUILD_ID, obj, "-o", linked, check=True)
     packed = sidecar(linked, "part.packed")
     out = stripped(linked, "strip", "-g")
-    r = cairn("sites", out, "target", "--pack", packed)
-    expect(r.status == 0 and "1 place" in r.out and not r.err, r)
-    expect(cairn("pack", "--check", packed, out).status == 0)
+    r = cairn("sites", out, "target", "--sidecar", packed)
+    expect(r.status == 0 and "1 site" in r.out and not r.err, r)
+    expect(cairn("sidecar", "--check", packed, out).status == 0)
     with open(out, "r+b") as file:
         data = file.read()
         at = data.index(b"\x8d\x04\x7f")  # lea (%rdi,%rdi,2),%eax
         file.seek(at)
         file.write(b"\x8d\x04\xbf")
-    r = cairn("sites", out, "target", "--pack", packed)
+    r = cairn("sites", out, "target", "--sidecar", packed)
     expect(r.status and OF_ANOTHER in r.err, r)
 
 
@@ -314,24 +314,24 @@ def debug_file():
 @claim
 def a_sidecar_of_a_debug_file_alone_is_named_unbound_by_every_verb():
     unbound = os.path.join(folder(), "unbound.cairn")
-    cairn("pack", debug_file(), "-o", unbound, check=True)
+    cairn("sidecar", debug_file(), "-o", unbound, check=True)
     at = address_of(good(), "target")
     bare = stripped(good())
-    for words in (("sites", bare, "target", "--pack", unbound), ("sites", unbound, "target"), ("addr", unbound, at),
-                  ("addr", bare, at, "--pack", unbound), ("layout", unbound), ("btf", "dump", unbound),
-                  ("pack", "--check", unbound), ("trace", "--dry-run", "-c", bare, "target", "--pack", unbound)):
+    for words in (("sites", bare, "target", "--sidecar", unbound), ("sites", unbound, "target"), ("addr", unbound, at),
+                  ("addr", bare, at, "--sidecar", unbound), ("layout", unbound), ("btf", "dump", unbound),
+                  ("sidecar", "--check", unbound), ("trace", "--dry-run", "-c", bare, "target", "--sidecar", unbound)):
         r = cairn(*words)
-        expect("is unbound" in r.err and "cairn pack PROGRAM" in r.err, r)
+        expect("is unbound" in r.err and "cairn sidecar PROGRAM" in r.err, r)
 
 
 @claim
 def no_probe_is_set_by_an_unbound_sidecar():
     unbound = os.path.join(folder(), "unbound-traced.cairn")
-    cairn("pack", debug_file(), "-o", unbound, check=True)
-    r = traced("-c", stripped(good()), "target", "--pack", unbound)
+    cairn("sidecar", debug_file(), "-o", unbound, check=True)
+    r = traced("-c", stripped(good()), "target", "--sidecar", unbound)
     expect(r.status and "unbound" in r.err and "events" not in r.err, r)
     # With the binary it is bound, and answers.
-    r = traced("-c", stripped(good()), "target", "--pack", sidecar(good(), "bound.packed"))
+    r = traced("-c", stripped(good()), "target", "--sidecar", sidecar(good(), "bound.packed"))
     expect("10 events" in r.err and "unbound" not in r.err, r)
 
 
@@ -339,7 +339,7 @@ def no_probe_is_set_by_an_unbound_sidecar():
 def an_unbound_sidecar_does_not_replace_the_debug_information():
     path = os.path.join(folder(), "has-dwarf")
     shutil.copy(good(), path)
-    cairn("pack", debug_file(), "-o", path + ".cairn", check=True)
+    cairn("sidecar", debug_file(), "-o", path + ".cairn", check=True)
     r = cairn("sites", path, "target")
     expect(r.status == 0 and not r.err and r.out == cairn("sites", path, "target", "--no-sidecar").out, r)
 
@@ -350,17 +350,17 @@ def what_a_debug_file_alone_says_is_not_kept():
     expect(cairn("sites", debug_file(), "target", env=env).status == 0)
     r = cairn("addr", debug_file(), address_of(good(), "target"), env=env)
     expect(r.status == 0 and "target" in r.out, r)
-    r = cairn("pack", "--keep", debug_file(), env=env)
+    r = cairn("sidecar", "--keep", debug_file(), env=env)
     expect(r.status == 2 and "has no code" in r.err, r)
     where = os.path.join(env["XDG_CACHE_HOME"], "cairn")
     expect(not os.path.isdir(where) or not [f for f in os.listdir(where) if f.endswith(".cairn")])
 
 
-# ---- places ----
+# ---- sites ----
 
 
 @claim
-def a_place_of_another_files_debug_information_is_refused_when_no_instruction_begins_there():
+def a_site_of_another_files_debug_information_is_refused_when_no_instruction_begins_there():
     dirs = os.path.join(folder(), "debug-dir")
     where = os.path.join(dirs, ".build-id", BUILD_ID[:2])
     os.makedirs(where)

@@ -267,7 +267,7 @@ def selected_types_come_with_what_they_need_only():
 # ---- chains ----
 
 def split_files():
-    """Types of a program, and its places, split from them."""
+    """Types of a program, and its sites, split from them."""
     program = compile_c("inlined", INLINED)
     out = path_of("inlined.btf")
     cairn("btf", "encode", program, "-o", out, check=True)
@@ -403,25 +403,25 @@ def a_result_that_cannot_be_written_leaves_the_old_one():
 @claim_each("encode", "embed", "convert")
 def a_writer_killed_at_any_call_leaves_each_file_old_or_new(verb):
     need("strace")
-    place = path_of("killed-" + verb)
-    os.makedirs(place, exist_ok=True)
-    out, program = os.path.join(place, "out"), compile_c("inlined", INLINED)
+    site = path_of("killed-" + verb)
+    os.makedirs(site, exist_ok=True)
+    out, program = os.path.join(site, "out"), compile_c("inlined", INLINED)
     words = {"encode": ("encode", "-j1", program), "embed": ("encode", "-j1", "--embed", program), "convert": ("convert", layouts("gcc"))}
     names = ["out", "out.inline"] if verb == "encode" else ["out"]
     cairn("btf", *words[verb], "-o", out, check=True)
-    new = {name: read(os.path.join(place, name)) for name in names}
+    new = {name: read(os.path.join(site, name)) for name in names}
     killed = 0
     for call in ("write", "pwrite64", "fsync", "linkat", "rename", "renameat", "unlink", "unlinkat"):
         for when in (1, 2, 3):
             for name in names:
-                write(os.path.join(place, name), b"old")
+                write(os.path.join(site, name), b"old")
             r = run("strace", "-f", "-o", "/dev/null", "-e", f"inject={call}:signal=KILL:when={when}", CAIRN, "btf", *words[verb], "-o", out)
             killed += r.status != 0
-            there = {name: read(os.path.join(place, name)) for name in names if os.path.exists(os.path.join(place, name))}
-            # Never one of each, which would be places of other types.
+            there = {name: read(os.path.join(site, name)) for name in names if os.path.exists(os.path.join(site, name))}
+            # Never one of each, which would be sites of other types.
             expect("out" in there and (all(there[name] == b"old" for name in there) or all(there[name] == new[name] for name in there)),
                    call, when, sorted(there))
-            shown = [name for name in os.listdir(place) if not name.startswith(".") and name not in names]
+            shown = [name for name in os.listdir(site) if not name.startswith(".") and name not in names]
             expect(not shown, call, when, shown)
     if not killed:
         raise Skip("strace does not inject signals here")
@@ -802,7 +802,7 @@ def an_array_of_what_is_only_declared_is_void_and_told_as_lost(compiler):
 
 
 @claim_each(*COMPILERS)
-def encoded_types_and_places_are_sound_and_those_of_sites(compiler):
+def encoded_types_and_sites_are_sound_and_those_of_sites(compiler):
     program = compile_c("inlined", INLINED, compiler)
     out = path_of("encoded-" + compiler)
     r = cairn("btf", "encode", program, "-o", out, "--json", check=True)
@@ -863,7 +863,7 @@ FOLDED = {
 
 
 @claim
-def a_clone_folded_with_another_function_is_a_place_and_told_as_a_clone():
+def a_clone_folded_with_another_function_is_a_site_and_told_as_a_clone():
     need("ld.lld")
     program, out = path_of("folded"), path_of("folded.btf")
     sources = [write(name, text) for name, text in FOLDED.items()]
@@ -897,7 +897,7 @@ def an_embedded_copy_runs_and_has_the_same_btf():
 
 
 @claim
-def places_of_an_earlier_run_are_not_taken_for_those_of_this_one():
+def sites_of_an_earlier_run_are_not_taken_for_those_of_this_one():
     program, out = compile_c("inlined", INLINED), path_of("leftover")
     expect(not cairn("btf", "encode", program, "-o", out, check=True).err)
     r = cairn("btf", "encode", "--dialect", "none", program, "-o", out, check=True)

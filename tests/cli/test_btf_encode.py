@@ -77,9 +77,9 @@ def a_missing_dwo_file_is_said_and_counted():
     for _ in range(2):
         r = cairn("layout", path)
         expect("types that only they describe are not known" in r.err and "only_here" not in r.out, r)
-    r = cairn("pack", path, "-o", path_of("split.cairn"), check=True)
+    r = cairn("sidecar", path, "-o", path_of("split.cairn"), check=True)
     expect("1 .dwo file" in r.err, r)
-    r = cairn("pack", "--keep", path)
+    r = cairn("sidecar", "--keep", path)
     expect(r.status != 0 and "1 .dwo file" in r.err, r)
 
 

@@ -76,7 +76,7 @@ def first_use_makes_it(name, *words):
     told = answer_of(cache, *words)
     kept = inode(cache.sidecar())
     expect(answer_of(cache, *words) == told and inode(cache.sidecar()) == kept)
-    expect(cache.run("pack", "--check", cache.sidecar()).status == 0)
+    expect(cache.run("sidecar", "--check", cache.sidecar()).status == 0)
 
 
 @claim
@@ -130,13 +130,13 @@ def the_cache_is_in_home_and_without_home_there_is_none():
     cache = Cache("home")
     env = {k: v for k, v in cache.env().items() if k not in ("XDG_CACHE_HOME", "HOME")}
     expect(cairn("sites", program(), "add", env=env).status == 0)
-    r = cairn("pack", "--keep", program(), env=env)
+    r = cairn("sidecar", "--keep", program(), env=env)
     expect(r.status == 3 and "neither XDG_CACHE_HOME nor HOME" in r.err, r)
     cairn("sites", program(), "add", env={**env, "HOME": cache.xdg})
     in_home = Cache("home/.cache")
     expect(in_home.sidecar().startswith(os.path.join(cache.xdg, ".cache/cairn/")))
     # As its specification says: a relative path is no path.
-    expect(cairn("pack", "--keep", program(), env={**env, "XDG_CACHE_HOME": "relative"}).status == 3)
+    expect(cairn("sidecar", "--keep", program(), env={**env, "XDG_CACHE_HOME": "relative"}).status == 3)
 
 
 @claim
@@ -147,7 +147,7 @@ def many_first_uses_at_once_make_one_sidecar():
                                 stderr=subprocess.PIPE, text=True) for _ in range(12)]
     told = [p.communicate() + (p.returncode,) for p in started]
     expect(len(set(told)) == 1 and told[0][1:] == ("", 0), set(told))
-    expect(cache.run("pack", "--check", cache.sidecar()).status == 0)
+    expect(cache.run("sidecar", "--check", cache.sidecar()).status == 0)
     expect(len(cache.files()) == 1, cache.files())
 
 
@@ -182,7 +182,7 @@ def a_cached_sidecar_of_another_version_of_the_format_is_made_anew_without_a_wor
         file.write(struct.pack("<I", 99))
     reseal(path)
     # One that somebody names is refused with both versions.
-    r = cache.run("sites", program(), "add", "--pack", path)
+    r = cache.run("sites", program(), "add", "--sidecar", path)
     expect(r.status == 3 and "version 99" in r.err and path in r.err, r)
     r = cache.run("sites", program(), "add")
     expect(r.out == told and not r.err, r)
@@ -197,7 +197,7 @@ def a_cached_sidecar_of_another_version_of_the_format_is_made_anew_without_a_wor
 def an_older_analysis_is_told_of_when_there_is_nothing_else():
     path, stripped = program(), os.path.join(folder(), "older")
     run("strip", path, "-o", stripped, check=True)
-    cairn("pack", path, "-o", stripped + ".cairn", check=True)
+    cairn("sidecar", path, "-o", stripped + ".cairn", check=True)
     with open(stripped + ".cairn", "r+b") as file:
         bytes_ = file.read()
         file.seek(bytes_.index(b"cairnpk\0") + ANALYSIS)
@@ -221,7 +221,7 @@ def a_damaged_cached_sidecar_is_said_once_and_replaced():
     r = cache.run("sites", program(), "add")
     expect(r.status == 0 and r.out == told and path in r.err, r)
     end = time.monotonic() + 30
-    while cache.run("pack", "--check", path).status and time.monotonic() < end:
+    while cache.run("sidecar", "--check", path).status and time.monotonic() < end:
         time.sleep(0.02)
     r = cache.run("sites", program(), "add")
     expect(r.out == told and not r.err, r)
@@ -248,15 +248,15 @@ def a_full_disk_leaves_the_answer_and_nothing_half_written():
             except OSError:
                 pass
         r = cache.run("sites", program(), "add")
-        expect(r.status == 0 and "1 place" in r.out and not r.err, r)
-        r = cache.run("pack", "--keep", program())
+        expect(r.status == 0 and "1 site" in r.out and not r.err, r)
+        r = cache.run("sidecar", "--keep", program())
         expect(r.status == 3 and ("No space" in r.err), r)
         expect(not [f for f in cache.files() if not f.endswith(".attempt")], cache.files())
         # In the background nobody tries again at once.
-        r = cache.run("pack", "--keep=background", program())
+        r = cache.run("sidecar", "--keep=background", program())
         expect(r.status == 3, r)
         os.unlink(os.path.join(disk, "filler"))
-        expect(cache.run("pack", "--keep", program()).status == 0)
+        expect(cache.run("sidecar", "--keep", program()).status == 0)
         cache.sidecar()
     finally:
         run("umount", disk, check=True)
@@ -270,8 +270,8 @@ def a_read_only_cache_leaves_the_answer():
         os.makedirs(cache.dir, mode=0o700)
         run("mount", "-o", "remount,ro", disk, check=True)
         r = cache.run("sites", program(), "add")
-        expect(r.status == 0 and "1 place" in r.out and not r.err, r)
-        r = cache.run("pack", "--keep", program())
+        expect(r.status == 0 and "1 site" in r.out and not r.err, r)
+        r = cache.run("sidecar", "--keep", program())
         expect(r.status == 3 and "Read-only" in r.err, r)
     finally:
         run("umount", disk, check=True)
@@ -279,10 +279,10 @@ def a_read_only_cache_leaves_the_answer():
 
 def refused(cache, why):
     r = cache.run("sites", program(), "add")
-    expect(r.status == 0 and "1 place" in r.out, r)
-    r = cache.run("pack", "--keep", program())
+    expect(r.status == 0 and "1 site" in r.out, r)
+    r = cache.run("sidecar", "--keep", program())
     expect(r.status == 3 and "not trusted" in r.err and why in r.err, r)
-    r = cache.run("pack", "--prune")
+    r = cache.run("sidecar", "--prune")
     expect(r.status == 3 and why in r.err, r)
 
 
@@ -296,14 +296,14 @@ def as_root_another_users_cache_is_neither_read_nor_written_nor_pruned():
     os.chown(cache.xdg, NOBODY, NOBODY)
     refused(cache, "belongs to another user")
     r = cache.run("sites", program(), "add")
-    expect("not trusted" in r.err and "1 place" in r.out, r)
+    expect("not trusted" in r.err and "1 site" in r.out, r)
     os.chown(cache.xdg, 0, 0)
     os.chmod(cache.dir, 0o777)
     refused(cache, "can be written by other users")
     os.chmod(cache.dir, 0o700)
     os.chown(path, NOBODY, NOBODY)
     r = cache.run("sites", program(), "add")
-    expect("belongs to another user" in r.err and "1 place" in r.out, r)
+    expect("belongs to another user" in r.err and "1 site" in r.out, r)
 
 
 @claim
@@ -338,7 +338,7 @@ def looked_at_and_not_kept(name, path, why, *options):
         r = cache.run(*words, *options)
         expect(r.status == 0, r)
     for keep in ("--keep", "--keep=background"):
-        r = cache.run("pack", keep, path, *options)
+        r = cache.run("sidecar", keep, path, *options)
         refused_now = "not trusted" in r.err and why in r.err
         # That a .dwo file is another user's is known when the sidecar was made; in the background that is not tried again.
         expect(r.status == 3 and (refused_now or "short time ago" in r.err), r)
@@ -428,7 +428,7 @@ def a_path_that_leads_to_another_file_by_now_is_not_trusted():
     os.unlink(link)
     os.symlink(mine, link)
     cache = Cache("swapped-good")
-    expect(cache.run("pack", "--keep", link).status == 0)
+    expect(cache.run("sidecar", "--keep", link).status == 0)
     cache.sidecar()
 
 
@@ -439,11 +439,11 @@ def a_user_keeps_nothing_of_another_users_file():
     os.mkdir(xdg)
     os.chown(xdg, NOBODY - 1, NOBODY - 1)
     cache = Cache("user-cache")
-    r = run("setpriv", f"--reuid={NOBODY - 1}", f"--regid={NOBODY - 1}", "--clear-groups", CAIRN, "pack", "--keep", path,
+    r = run("setpriv", f"--reuid={NOBODY - 1}", f"--regid={NOBODY - 1}", "--clear-groups", CAIRN, "sidecar", "--keep", path,
             env=cache.env())
     expect(r.status == 3 and "belongs to another user" in r.err and not cache.files(), r)
     os.chown(path, 0, 0)
-    r = run("setpriv", f"--reuid={NOBODY - 1}", f"--regid={NOBODY - 1}", "--clear-groups", CAIRN, "pack", "--keep", path,
+    r = run("setpriv", f"--reuid={NOBODY - 1}", f"--regid={NOBODY - 1}", "--clear-groups", CAIRN, "sidecar", "--keep", path,
             env=cache.env())
     expect(r.status == 0 and len(cache.files()) == 1, r, cache.files())
 
@@ -454,22 +454,22 @@ def a_maker_killed_at_any_call_leaves_nothing_half_written():
     cache = Cache("killed")
     # The last word about a file is its rename: whatever is killed before, no sidecar is visible.
     for call in ("fsync", "linkat", "rename"):
-        r = run("strace", "-f", "-o", "/dev/null", "-e", f"inject={call}:signal=KILL:when=1", CAIRN, "pack", "--keep", "-j1",
+        r = run("strace", "-f", "-o", "/dev/null", "-e", f"inject={call}:signal=KILL:when=1", CAIRN, "sidecar", "--keep", "-j1",
                 program(), env=cache.env())
         if r.status == 0:
             raise Skip("strace does not inject signals here")
         found = [f for f in cache.files() if f.endswith(".cairn")]
-        expect(not found or cache.run("pack", "--check", os.path.join(cache.dir, found[0])).status == 0, call, found)
+        expect(not found or cache.run("sidecar", "--check", os.path.join(cache.dir, found[0])).status == 0, call, found)
         for name in found:
             os.unlink(os.path.join(cache.dir, name))
     left = [os.path.join(cache.dir, f) for f in cache.files()]
     expect(left and not [f for f in left if f.endswith(".cairn")], left)
     # Somebody who asks has it made; pruning removes what the killed ones left, when it is old.
-    expect(cache.run("pack", "--keep", program()).status == 0)
+    expect(cache.run("sidecar", "--keep", program()).status == 0)
     for path in left:
         if os.path.exists(path):
             os.utime(path, (1, 1))
-    expect(cache.run("pack", "--prune").status == 0)
+    expect(cache.run("sidecar", "--prune").status == 0)
     cache.sidecar(seconds=1)
 
 
@@ -480,9 +480,9 @@ def a_maker_killed_while_it_works_is_not_followed_by_the_next_at_once():
     answer_of(cache, "sites", program(), "add")
     path = cache.sidecar()
     os.rename(path, path + ".attempt")
-    r = cache.run("pack", "--keep=background", program())
+    r = cache.run("sidecar", "--keep=background", program())
     expect(r.status == 3 and "short time ago" in r.err, r)
-    expect(cache.run("pack", "--keep", program()).status == 0)
+    expect(cache.run("sidecar", "--keep", program()).status == 0)
     expect(cache.sidecar() == path)
 
 
@@ -496,7 +496,7 @@ def the_maker_has_none_of_our_descriptors_and_the_lowest_priority():
     with open(log, encoding="utf-8") as file:
         told = file.read()
     for what in (r"close_range\(4, ", r"setpriority\(PRIO_PROCESS, 0, 19\)", r"SCHED_IDLE", r"ioprio_set", r"setsid\(",
-                 r'execve\("/proc/self/exe", \["cairn", "pack", "--keep=background"'):
+                 r'execve\("/proc/self/exe", \["cairn", "sidecar", "--keep=background"'):
         expect(re.search(what, told), what, told)
 
 

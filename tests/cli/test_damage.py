@@ -38,7 +38,7 @@ def sidecar_of(kind):
     compiler, text, flags = FILES[kind]
     path = compile_c("damage-" + kind, text, compiler, flags)
     extra = {"lines": ("--lines",), "btf-inline": ("--btf-inline",), "args": ("--args",)}.get(kind, ())
-    cairn("pack", path, "-o", path + ".packed", *extra, check=True)
+    cairn("sidecar", path, "-o", path + ".packed", *extra, check=True)
     with open(path + ".packed", "rb") as file:
         return path, file.read()
 
@@ -79,7 +79,7 @@ def questions(path, name, kind):
     """What each verb that reads sidecars is asked."""
     asked = [("addr", name, *ADDRESSES), ("unwind", "dump", name)]
     if kind != "lines":
-        asked += [("sites", name, "add", "walk", "--json"), ("sites", name, "w*"), ("sites", "--pack", name, path, "walk"), ("layout", name, "node"),
+        asked += [("sites", name, "add", "walk", "--json"), ("sites", name, "w*"), ("sites", "--sidecar", name, path, "walk"), ("layout", name, "node"),
                   ("btf", "dump", name), ("trace", "--dry-run", "--no-cache", "-c", path, "walk(n->x)")]
     return asked
 
@@ -108,13 +108,13 @@ def no_damage_passes_the_check_or_changes_an_answer_without_a_word(kind):
     asked = questions(path, name, kind)
     right = [ask(words) for words in asked]
     expect(all(status in (0, 1) for status, _, _ in right), right)
-    expect(ask(("pack", "--check", name))[0] == 0)
+    expect(ask(("sidecar", "--check", name))[0] == 0)
     for i in range(N_DAMAGES):
         data, what = damaged(whole, how)
         if data == whole:
             continue
         write(data)
-        status, _, err = ask(("pack", "--check", name))
+        status, _, err = ask(("sidecar", "--check", name))
         expect(status in (2, 3, 4) and err, kind, what, status)
         # Each damage is asked about by one verb in turn: the check has read all of it.
         words, expected = asked[i % len(asked)], right[i % len(asked)]
@@ -132,7 +132,7 @@ def every_byte_is_covered():
     for at in range(0, len(whole), max(1, len(whole) // 400)):
         with open(name, "wb") as file:
             file.write(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1:])
-        status, _, err = ask(("pack", "--check", name))
+        status, _, err = ask(("sidecar", "--check", name))
         expect(status in (2, 3, 4) and err, at, status)
 
 
@@ -147,11 +147,11 @@ def what_a_debuginfod_serves_is_covered_too():
     path, _ = sidecar_of("small")
     served = os.path.join(folder(), "served")
     os.mkdir(served)
-    cairn("pack", path, "--debuginfod", served, check=True)
+    cairn("sidecar", path, "--debuginfod", served, check=True)
     name = os.path.join(served, os.listdir(served)[0])
     with open(name, "rb") as file:
         whole = file.read()
-    expect(ask(("pack", "--check", name))[0] == 0)
+    expect(ask(("sidecar", "--check", name))[0] == 0)
     how = random.Random(1)
     for _ in range(N_DAMAGES):
         data, what = damaged(whole, how)
@@ -159,7 +159,7 @@ def what_a_debuginfod_serves_is_covered_too():
             continue
         with open(name, "wb") as file:
             file.write(data)
-        status, _, err = ask(("pack", "--check", name))
+        status, _, err = ask(("sidecar", "--check", name))
         expect(status in (2, 3, 4) and err, what, status)
 
 
@@ -170,9 +170,9 @@ def a_sidecar_of_before_there_were_checksums_is_refused_with_what_to_do():
     with open(name, "wb") as file:
         file.write(whole.replace(b"cairnsum", b"\0" * 8, 1))
     for words in (("sites", name, "add"), ("layout", name, "node"), ("btf", "dump", name), ("addr", name, "0x1160"),
-                  ("unwind", "dump", name), ("pack", "--check", name)):
+                  ("unwind", "dump", name), ("sidecar", "--check", name)):
         status, out, err = ask(words)
-        expect(status not in (0, 1) and not out and "checksums" in err and "make it again with cairn pack" in err, words, err)
+        expect(status not in (0, 1) and not out and "checksums" in err and "make it again with cairn sidecar" in err, words, err)
 
 
 main()

@@ -32,7 +32,7 @@ g:	nop
 	.uleb128 7, 0x13, 1, 3, 8, 0x0b, 7, 0, 0			# struct: name, byte_size
 	.uleb128 8, 0x16, 0, 3, 8, 0x49, 0x13, 0, 0			# typedef: name, type
 	.uleb128 9, 5, 0, 3, 8, 0x49, 0x13, 2, 0x18, 0, 0		# parameter: name, type, location
-	.uleb128 10, 0x0d, 0, 3, 8, 0x49, 0x13, 0x38, 7, 0, 0		# member: name, type, place
+	.uleb128 10, 0x0d, 0, 3, 8, 0x49, 0x13, 0x38, 7, 0, 0		# member: name, type, site
 	.byte 0
 	.section .debug_info,"",@progbits
 unit:	.long end - version
@@ -75,7 +75,7 @@ def a_file_cut_anywhere_gives_an_answer_or_an_error():
     for n in sorted({len(whole) * i // 97 for i in range(97)} | {0, 1, 63, 64, len(whole) - 1}):
         with open(path, "wb") as file:
             file.write(whole[:n])
-        r = cairn("sites", path, "--places", "--json")
+        r = cairn("sites", path, "--sites", "--json")
         expect(ends_well(r) and r.status != 0, f"cut at {n}", r)
 
 
@@ -88,7 +88,7 @@ def a_file_with_any_bit_flipped_gives_an_answer_or_an_error():
         at = len(whole) * i // 150
         with open(path, "wb") as file:
             file.write(whole[:at] + bytes([whole[at] ^ 1 << i % 8]) + whole[at + 1:])
-        r = cairn("sites", path, "--places", "--json")
+        r = cairn("sites", path, "--sites", "--json")
         expect(ends_well(r), f"bit {i % 8} of byte {at}", r)
 
 
@@ -96,7 +96,7 @@ def a_file_with_any_bit_flipped_gives_an_answer_or_an_error():
 def copies_whose_origins_go_in_a_ring_are_refused_or_left_out():
     path = made("ring", "one:\t.uleb128 5\n\t.long two - unit\n\t.quad g, 2\ntwo:\t.uleb128 5\n\t.long one - unit\n\t.quad g + 2, 1",
                 "three:\t.uleb128 6\n\t.long three - unit\n\t.quad g, 1")
-    for words in ((), ("g",), ("--places",)):
+    for words in ((), ("g",), ("--sites",)):
         r = cairn("sites", path, *words, seconds=20)
         expect(ends_well(r), r)
 

@@ -37,7 +37,7 @@ def build_id(path):
 def served_id():
     """The real id, "cairn", and the version of the format, which the header tells."""
     path = os.path.join(folder(), "versioned.cairn")
-    cairn("pack", program(), "-o", path, check=True)
+    cairn("sidecar", program(), "-o", path, check=True)
     with open(path, "rb") as file:
         content = file.read()
     return build_id(program()) + b"cairn".hex() + f"{content[content.index(b'cairnpk') + 8]:02x}"
@@ -102,7 +102,7 @@ def served(name):
     """A directory with the sidecar, and with the real debug file."""
     path = os.path.join(folder(), name)
     os.makedirs(path, exist_ok=True)
-    cairn("pack", program(), "--debuginfod", path, check=True)
+    cairn("sidecar", program(), "--debuginfod", path, check=True)
     run("objcopy", "--only-keep-debug", program(), os.path.join(path, "real.debug"), check=True)
     return path
 
@@ -116,11 +116,11 @@ def the_file_has_an_id_derived_from_the_real_one_and_the_sidecar_in_a_section():
     inside = os.path.join(folder(), "inside.cairn")
     run("objcopy", "-O", "binary", "--only-section=.debug_cairn", "--set-section-flags", ".debug_cairn=alloc", file, inside,
         check=True)
-    cairn("pack", program(), "-o", inside + ".beside", check=True)
+    cairn("sidecar", program(), "-o", inside + ".beside", check=True)
     with open(inside, "rb") as a, open(inside + ".beside", "rb") as b:
         expect(a.read() == b.read())
     # It can be named, too.
-    expect(cairn("sites", stripped(), "add", "--pack", file).out == cairn("sites", program(), "add").out)
+    expect(cairn("sites", stripped(), "add", "--sidecar", file).out == cairn("sites", program(), "add").out)
 
 
 @claim
@@ -139,7 +139,7 @@ def a_stripped_program_is_answered_for_and_the_real_debug_file_is_served_as_befo
         expect(r.status == 0 and "inlined into walk" in r.out, r)
         r = cairn("trace", "--dry-run", "-c", stripped(), "add(left)", env={**env, "DEBUGINFOD_URLS": url,
                                                                            "CAIRN_DEBUGINFOD": "1"})
-        expect(r.status == 0 and "1 place" in r.out, r)
+        expect(r.status == 0 and "1 site" in r.out, r)
     # From the client's own cache, with the server gone.
     r = cairn("sites", stripped(), "add", "--json", "--debuginfod=" + url, env=env)
     expect(r.status == 0 and r.out == told, r)
@@ -160,7 +160,7 @@ def what_was_downloaded_is_kept_in_the_cache_and_asked_for_no_more():
         r = cairn("sites", stripped(), "add", "--json", "--debuginfod=" + url, env=env)
         expect(r.status == 0 and r.out == told and os.path.exists(kept), r)
     plain = os.path.join(folder(), "keep-beside")
-    cairn("pack", program(), "-o", plain, check=True)
+    cairn("sidecar", program(), "-o", plain, check=True)
     with open(kept, "rb") as a, open(plain, "rb") as b:
         expect(a.read() == b.read())
     # Neither server nor the client's own cache.
@@ -331,7 +331,7 @@ def a_served_sidecar_of_another_build_is_refused():
                               ("other", content.replace(real, other), "expected")):
         with open(file, "wb") as f:
             f.write(seal_served(bytes_))
-        r = cairn("sites", stripped(), "add", "--pack", file)
+        r = cairn("sites", stripped(), "add", "--sidecar", file)
         expect(r.status == 3 and why in r.err, name, r)
         if name == "lie":
             with serving(path) as url:
@@ -349,13 +349,13 @@ def a_served_sidecar_of_another_program_with_that_build_id_is_refused_and_not_ke
                       ("-O2", "-g", "-Wl,--build-id=0x" + build_id(program())))
     path = os.path.join(folder(), "other-program-served")
     os.makedirs(path)
-    cairn("pack", other, "--debuginfod", path, check=True)
+    cairn("sidecar", other, "--debuginfod", path, check=True)
     with serving(path) as url:
         wait_for(f"{url}/buildid/{served_id()}/debuginfo")
         env = environment("other-program-cache", CAIRN_CACHE="keep")
         for words in (("sites", stripped(), "walk"), ("trace", "--dry-run", "-c", stripped(), "walk")):
             r = cairn(*words, "--debuginfod=" + url, env=env)
-            expect(r.status and "is of another file than" in r.err and "place" not in r.out, r)
+            expect(r.status and "is of another file than" in r.err and "site" not in r.out, r)
         kept = os.path.join(env["XDG_CACHE_HOME"], "cairn")
         expect(not os.path.isdir(kept) or not [f for f in os.listdir(kept) if f.endswith(".cairn")])
 
@@ -363,7 +363,7 @@ def a_served_sidecar_of_another_program_with_that_build_id_is_refused_and_not_ke
 @claim
 def a_program_without_a_build_id_cannot_be_served():
     path = compile_c("anonymous", PROGRAM, "gcc", ("-O2", "-g", "-Wl,--build-id=none"))
-    r = cairn("pack", path, "--debuginfod", folder())
+    r = cairn("sidecar", path, "--debuginfod", folder())
     expect(r.status == 2 and "no build-id" in r.err, r)
 
 

@@ -42,7 +42,7 @@ def strings_of_a_record_are_not_in_it_and_raw_shows_their_structs():
         expect(json.loads(r.out) == {"id": 7, "name": {"unavailable": "5 bytes at 0x1000 are not here"}, "at": "0x20"}, r)
         r = decode(*sidecar, "--raw", path, "record", data=data)
         expect("._M_len = 5, ._M_str = 0x1000" in r.out and "._M_head_impl = 0x20" in r.out, r)
-    expect(cairn("pack", path, "-o", path + ".cairn").status == 0)
+    expect(cairn("sidecar", path, "-o", path + ".cairn").status == 0)
     r = decode(path, "record", data=data)
     expect(r.out == "{.id = 7, .name = <unavailable: 5 bytes at 0x1000 are not here>, .at = 0x20}\n", r)
 
@@ -203,7 +203,7 @@ def typedefs_and_base_types_have_values(compiler):
     program = compile_c("scalars", SCALARS + "int main(void) { return 0; }\n", compiler)
     holds_scalars(program, compiler)
     sidecar = os.path.join(folder(), "scalars.cairn")
-    run(CAIRN, "pack", program, "-o", sidecar, check=True)
+    run(CAIRN, "sidecar", program, "-o", sidecar, check=True)
     holds_scalars(sidecar, "sidecar")
     btf = os.path.join(folder(), "scalars.btf")
     run(CAIRN, "btf", "encode", program, "-o", btf, check=True)

@@ -114,19 +114,19 @@ int main(int argc, char **) { bank::account<long> a = {argc}; return a.deposit(a
 
 
 @claim
-def a_place_is_told_in_the_same_words_by_sites_and_trace():
+def a_site_is_told_in_the_same_words_by_sites_and_trace():
     need("g++")
     source, out = os.path.join(folder(), "bank.cc"), os.path.join(folder(), "bank")
     with open(source, "w", encoding="utf-8") as file:
         file.write(INLINED)
     run("g++", "-O2", "-g", "-o", out, source, check=True)
     for words, container in (((), "bank::account<long>::deposit"), (("--no-demangle",), "deposit")):
-        place = re.search(r"inlined in (\S+)\+0x[0-9a-f]+", cairn("sites", *words, out, "fee", check=True).out)
-        expect(place and place.group(1) == container, place)
+        site = re.search(r"inlined in (\S+)\+0x[0-9a-f]+", cairn("sites", *words, out, "fee", check=True).out)
+        expect(site and site.group(1) == container, site)
         r = cairn("trace", *words, "--dry-run", "-c", out, "fee", check=True)
-        expect(f"  {place.group(0)}\n" in r.out, r)
+        expect(f"  {site.group(0)}\n" in r.out, r)
     r = cairn("trace", "--json", "--dry-run", "-c", out, "fee", check=True)
-    expect(r.objects()[0]["place"].startswith("inlined in deposit+"), r)
+    expect(r.objects()[0]["site"].startswith("inlined in deposit+"), r)
 
 
 @claim_each("legacy", "v0")

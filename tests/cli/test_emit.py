@@ -146,7 +146,7 @@ def what_clang_may_have_changed_is_not_emitted_until_asked_for():
 
 
 @claim
-def a_place_with_a_hazard_is_left_out_and_said():
+def a_site_with_a_hazard_is_left_out_and_said():
     path = compile_c("locked", """\
 static long counter;
 static inline __attribute__((always_inline)) void count(long *where) { __atomic_fetch_add(where, 1, __ATOMIC_SEQ_CST); }
@@ -184,8 +184,8 @@ def relocatable_files_have_no_addresses_to_emit():
 
 
 HOSTILE = """\
-__attribute__((noinline)) int PLACEHOLDER_OF_A_NAME(int PARAMETER_OF_A_NAME, int b) { return PARAMETER_OF_A_NAME * 3 + b; }
-int main(int c, char **v) { return PLACEHOLDER_OF_A_NAME(c, 2) == 0; }
+__attribute__((noinline)) int SITEHOLDER_OF_A_NAME(int PARAMETER_OF_A_NAME, int b) { return PARAMETER_OF_A_NAME * 3 + b; }
+int main(int c, char **v) { return SITEHOLDER_OF_A_NAME(c, 2) == 0; }
 """
 
 
@@ -194,7 +194,7 @@ def hostile_program(name, command, file_name="hostile"):
     path = compile_c("hostile", HOSTILE)
     with open(path, "rb") as file:
         data = file.read()
-    for old in (b"PLACEHOLDER_OF_A_NAME", b"PARAMETER_OF_A_NAME"):
+    for old in (b"SITEHOLDER_OF_A_NAME", b"PARAMETER_OF_A_NAME"):
         new = name.replace(b"%b", command)[:len(old)].ljust(len(old), b"_")
         data = data.replace(old, new)
     # ld's build-id is of the bytes before.
@@ -253,12 +253,12 @@ def a_path_is_written_for_each_tool_or_refused():
         path = os.path.join(folder(), name)
         os.replace(compile_c("hostile", HOSTILE), path)
         for tool, wanted in refused.items():
-            r = cairn("sites", path, "PLACEHOLDER_OF_A_NAME", "--emit", tool)
+            r = cairn("sites", path, "SITEHOLDER_OF_A_NAME", "--emit", tool)
             expect(r.status == 3 and "no way to write this path" in r.err and not r.out if name in wanted else r.status == 0, name, tool, r)
             if tool == "gdb":
                 text = run(need("gdb"), "-q", "-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "break *&main", "-ex", "run", "-x", write("path.gdb", r.out),
                            "-ex", "continue", "--args", path)
-                expect("PLACEHOLDER_OF_A_NAME entry PARAMETER_OF_A_NAME=1 b=2" in text.out, name, r, text)
+                expect("SITEHOLDER_OF_A_NAME entry PARAMETER_OF_A_NAME=1 b=2" in text.out, name, r, text)
             elif tool == "perf" and not r.status:
                 text = run("sh", "-c", 'perf() { printf "%s" "$4"; }; . "$0"', write("path.sh", r.out), cwd=folder())
                 expect(text.out == os.path.realpath(path), name, r, text)

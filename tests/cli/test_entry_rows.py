@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Copies that the compiler duplicated: every entry row of the line table is a place."""
+"""Copies that the compiler duplicated: every entry row of the line table is a site."""
 
 import json
 import re
@@ -73,28 +73,28 @@ def marker_rows(path, line):
     return sorted(rows)
 
 
-def places(path, function):
+def sites(path, function):
     out = cairn("sites", path, function, "--json", check=True).out
     return [json.loads(text) for text in out.splitlines()]
 
 
 @claim_each("gcc", "dwz")
-def every_entry_row_of_an_inlined_function_is_a_place(kind):
+def every_entry_row_of_an_inlined_function_is_a_site(kind):
     path = program(kind)
     for function in ("step", "peek"):
         line = next(i for i, text in enumerate(PROGRAM.splitlines(), 1) if text.endswith(f" {function}(int n)"))
-        found = sorted(int(p["addr"], 16) for p in places(path, function))
+        found = sorted(int(p["addr"], 16) for p in sites(path, function))
         expect(found == marker_rows(path, line), function, found, marker_rows(path, line))
 
 
 @claim
 def code_of_link_time_has_its_calls_or_says_that_not_every_call_is_there():
     """GCC drops some of its entries there: four(1) alone calls step four times."""
-    found = places(program("lto"), "step") + places(program("lto"), "peek")
+    found = sites(program("lto"), "step") + sites(program("lto"), "peek")
     rows = marker_rows(program("lto"), 2) + marker_rows(program("lto"), 7)
     expect(len(found) >= 3, found)
     for p in found:
-        expect(int(p["addr"], 16) in rows or "behind" in p["count_caveats"], p)
+        expect(int(p["addr"], 16) in rows or "bypassed" in p["count_caveats"], p)
 
 
 # One turn is taken out of the loop, and the first test of put with it.
@@ -138,7 +138,7 @@ int main(void)
 def a_turn_that_was_taken_out_of_a_loop_keeps_its_calls(flags):
     need("gcc")
     path = compile_c("peeled" + flags.replace(" ", ""), PEELED, "gcc", (*flags.split(), "-g"))
-    found = {int(p["addr"], 16) for p in places(path, "put") if p["container"] == "loop"}
+    found = {int(p["addr"], 16) for p in sites(path, "put") if p["container"] == "loop"}
     start, size = (int(word, 16) for word in next(text for text in run("nm", "-S", path, check=True).out.splitlines()
                                                   if text.endswith(" loop")).split()[:2])
     expect(found, path)
@@ -147,7 +147,7 @@ def a_turn_that_was_taken_out_of_a_loop_keeps_its_calls(flags):
 
 @claim
 def further_entries_say_that_they_are_and_keep_their_die():
-    found = places(program(), "step")
+    found = sites(program(), "step")
     further = [p for p in found if p["rule"] == "entry-row"]
     expect(further, "no copy was duplicated: the program no longer shows it", found)
     dies = {p["die"] for p in found if p["rule"] != "entry-row"}
@@ -198,11 +198,11 @@ int main(int argc, char **argv)
 
 
 @claim
-def an_entry_far_from_all_code_of_its_copy_is_a_place_of_the_copy_in_the_same_function():
+def an_entry_far_from_all_code_of_its_copy_is_a_site_of_the_copy_in_the_same_function():
     need("gcc")
     path = compile_c("cold", COLD, "gcc", ("-O2", "-g"))
     line = next(i for i, text in enumerate(COLD.splitlines(), 1) if text.endswith(" drop(int *p)"))
-    found = places(path, "drop")
+    found = sites(path, "drop")
     rows = marker_rows(path, line)
     expect(max(rows) - min(rows) > 64, "no entry is far from the copy: the program no longer shows it", rows)
     expect(sorted(int(p["addr"], 16) for p in found) == rows, found, rows)
@@ -233,7 +233,7 @@ int main(void) { struct s *q = 0; asm volatile("" : "+r"(q)); struct s s = { 0 }
 @claim
 def an_entry_without_code_is_of_the_call_whose_statement_is_before_it():
     need("gcc")
-    found = places(compile_c("line", ANOTHER_CALL, "gcc", ("-O2", "-g")), "put")
+    found = sites(compile_c("line", ANOTHER_CALL, "gcc", ("-O2", "-g")), "put")
     lines = [p["call"]["line"] for p in found]
     expect(sorted(lines) == [8, 10, 10, 12], "call lines", found)
 
@@ -268,7 +268,7 @@ int main(void) { struct s s = { 0 }; loop(&s, "abcdefgh", 8); loop(0, "abc", 3);
 def an_entry_without_code_is_never_of_another_function():
     need("gcc")
     path = compile_c("row", ANOTHER_FUNCTION, "gcc", ("-O3", "-g"))
-    found = places(path, "put")
+    found = sites(path, "put")
     expect(len([p for p in found if p["container"] == "other"]) == 1 and len(found) > 10, found)
     expect(all(p["hazard"] is None and p["container_off"] >= 0 for p in found), found)
 
@@ -290,7 +290,7 @@ int main(int argc, char **argv)
 def rows_of_a_function_from_a_macro_are_not_taken_for_entries():
     need("gcc")
     path = compile_c("macro", MACRO, "gcc", ("-O2", "-g"))
-    found = places(path, "made")
+    found = sites(path, "made")
     expect(len(found) == 1 and found[0]["rule"] != "entry-row", found)
 
 

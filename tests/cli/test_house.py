@@ -8,7 +8,7 @@ import subprocess
 
 from claims import BUILD, CAIRN, SOURCE, cairn, claim, claim_each, expect, folder, main, need, run
 
-VERBS = ["sites", "trace", "layout", "addr", "pack", "stack", "code", "code run", "unwind dump", "unwind encode", "btf dump", "btf check", "btf convert", "btf encode", "btf dedup", "btf merge", "btf distil", "doctor"]
+VERBS = ["sites", "trace", "layout", "addr", "sidecar", "stack", "code", "code run", "unwind dump", "unwind encode", "btf dump", "btf check", "btf convert", "btf encode", "btf dedup", "btf merge", "btf distil", "doctor"]
 
 
 def options_of_help(verb):
@@ -68,7 +68,7 @@ def fish_and_zsh_know_every_option(verb):
 @claim
 def bash_completes_verbs_options_and_values():
     script = cairn("--completion", "bash", check=True).out
-    asks = [("cairn si", "sites"), ("cairn unwind enc", "encode"), ("cairn sites --js", "--json"), ("cairn sites --emit b", "bpftrace"),
+    asks = [("cairn sit", "sites"), ("cairn unwind enc", "encode"), ("cairn sites --js", "--json"), ("cairn sites --emit b", "bpftrace"),
             ("cairn trace --bes", "--best-effort"), ("cairn bt", "btf"), ("cairn btf du", "dump"),
             ("cairn btf dump --pre", "--pretty"), ("cairn code ru", "run"), ("cairn code --wa", "--watch"),
             ("cairn code 1 --wa", "--watch"), ("cairn code run --rfc", "--rfc-numbers"), ("cairn btf convert --endian l", "little")]
@@ -132,6 +132,18 @@ def usage_errors_exit_with_2_and_answer_on_stderr_only():
                   ("btf", "encode", "--global-vars=some", "/no/such/file"), ("btf", "encode", "--embed", CAIRN)]:
         r = cairn(*words)
         expect(r.status == 2 and not r.out and r.err, r)
+
+
+@claim
+def verbs_and_options_keep_their_old_spelling():
+    for old, new in [("pack", "sidecar")]:
+        r = cairn(old, "--help")
+        expect(r.status == 0 and r.out == cairn(new, "--help").out, r)
+    for words in [("sites", "--places"), ("sites", "--pack", "x.cairn"), ("btf", "encode", "--pack=x.cairn")]:
+        r = cairn(*words, "/dev/null/no-such-file")
+        expect("no such option" not in r.err and r.status != 0, words, r)
+    r = cairn("sites", "--place", "/dev/null/no-such-file")
+    expect("no such option" in r.err, r)
 
 
 @claim

@@ -186,7 +186,7 @@ def a_sidecar_is_a_source_of_types():
     program = compile_c("sidecar", EVENT + PADDED + "struct event e; struct padded_event p;\n"
                         "int main(void) { return e.e_pid + p.c; }\n")
     sidecar = os.path.join(folder(), "types.cairn")
-    cairn("pack", program, "-o", sidecar, check=True)
+    cairn("sidecar", program, "-o", sidecar, check=True)
     expect(cairn("layout", sidecar, "event", check=True).out == cairn("layout", program, "event", check=True).out)
     r = cairn("layout", sidecar, "--sizes", check=True)
     expect("padded_event\t32\t2\n" in r.out and "event\t276\t0\n" in r.out, r)

@@ -84,7 +84,7 @@ def btf_of_bpf_objects_is_read_where_it_is_asked_for_or_alone():
 
 @claim
 def code_of_bpf_objects_is_refused():
-    for words in (["sites", bpf_object(), "handle"], ["pack", bpf_object()], ["addr", bpf_object(), "0"]):
+    for words in (["sites", bpf_object(), "handle"], ["sidecar", bpf_object()], ["addr", bpf_object(), "0"]):
         r = cairn(*words)
         expect(r.status not in (0, 1) and "BPF" in r.err and not r.out, r)
 
@@ -106,7 +106,7 @@ def names_may_lack_their_scopes(compiler):
     program = os.path.join(folder(), "scopes-" + compiler)
     run(compiler, "-O1", "-g", "-o", program, write("scopes.cc", CPP), check=True)
     sidecar = program + ".cairn"
-    run(CAIRN, "pack", program, "-o", sidecar, check=True)
+    run(CAIRN, "sidecar", program, "-o", sidecar, check=True)
     for name, found in (("Job", ["ns::Job 8"]), ("ns::Job", ["ns::Job 8"]), ("struct Job", ["ns::Job 8"]), ("Nested", ["ns::Outer::Nested 2"]),
                         ("Outer::Nested", ["ns::Outer::Nested 2"]), ("enum Color", ["ns::Color 4"]), ("union Job", []), ("b", []), ("s::Job", []),
                         ("run::inner", ["inner 16"]), ("ns::Outer::run::inner", ["inner 16"]), ("f::inner", ["inner 4"]), ("inner", ["inner 16", "inner 4"]),

@@ -157,7 +157,7 @@ def instances_of_templates_are_suggested_however_their_arguments_are_spelled():
     with open(source, "w", encoding="utf-8") as file:
         file.write(INSTANCES)
     run("g++", "-O2", "-g", "-o", source + ".out", source, check=True)
-    cairn("pack", source + ".out", check=True)
+    cairn("sidecar", source + ".out", check=True)
     suggested = {"chek<long>": "check<long int>, check<char>", "bank::chek<char>": "check<char>, check<long int>",
                  "check<short>": "check<char>, check<long int>", "chekc": "check<char>, check<long int>",
                  "bank::acount::deposit": "deposit"}
@@ -188,19 +188,19 @@ def of_an_imported_function_the_library_is_asked_for():
 def a_pattern_gives_every_function_it_matches_and_their_number():
     r = cairn("sites", "--json", aliases(), "list_*", check=True)
     expect([s["function"] for s in r.objects()] == ["list_add", "list_del"], r)
-    expect(r.err == "list_*: 2 functions, 2 places\n", r)
+    expect(r.err == "list_*: 2 functions, 2 sites\n", r)
     expect(cairn("sites", "--json", aliases(), "aliases.c:list_?dd", check=True).out.count("\n") == 1)
     expect(cairn("sites", aliases(), "nothing_*").status == 1)
 
 
 @claim
-def places_of_the_whole_file_are_those_that_are_counted():
-    places = cairn("sites", "--json", "--places", aliases(), check=True).objects()
+def sites_of_the_whole_file_are_those_that_are_counted():
+    sites = cairn("sites", "--json", "--sites", aliases(), check=True).objects()
     *functions, summary = cairn("sites", "--json", aliases(), check=True).objects()
-    expect(len(places) == summary["places"] > 0, places, summary)
+    expect(len(sites) == summary["sites"] > 0, sites, summary)
     for f in functions:
-        mine = [p for p in places if (p["function"], p["line"]) == (f["function"], f["line"])]
-        expect(len(mine) == f["places"], f, mine)
+        mine = [p for p in sites if (p["function"], p["line"]) == (f["function"], f["line"])]
+        expect(len(mine) == f["sites"], f, mine)
 
 
 @claim
@@ -290,9 +290,9 @@ int main(int c, char **v) { first(c); second(c); return 0; }
         run("gcc", "-O2", "-g", f"-DFIRST={first}", "-c", "-o", objects[-1], source, check=True)
     out = os.path.join(folder(), "twice")
     run("gcc", "-o", out, *objects, check=True)
-    places = {p["place"].split("+")[0]: p["unavailable"] for p in planned(out, "same").objects()}
-    expect(places["inlined in first"] == {}, places)
-    expect("declared otherwise" in places["inlined in second"]["a"] and "b" in places["inlined in second"], places)
+    sites = {p["site"].split("+")[0]: p["unavailable"] for p in planned(out, "same").objects()}
+    expect(sites["inlined in first"] == {}, sites)
+    expect("declared otherwise" in sites["inlined in second"]["a"] and "b" in sites["inlined in second"], sites)
 
 
 if __name__ == "__main__":

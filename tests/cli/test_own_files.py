@@ -33,7 +33,7 @@ WRITERS = {
     "btf encode --embed": lambda p, o: ("btf", "encode", "--embed", p, "-o", o),
     "unwind encode --embed": lambda p, o: ("unwind", "encode", "--embed", p, "-o", o),
     "bind": lambda p, o: ("bind", "--lang", "java", "-o", o, p, *TYPES),
-    "pack": lambda p, o: ("pack", p, "-o", o),
+    "sidecar": lambda p, o: ("sidecar", p, "-o", o),
     "btf encode": lambda p, o: ("btf", "encode", p, "-o", o),
     "unwind encode": lambda p, o: ("unwind", "encode", p, "-o", o),
     "lock": lambda p, o: ("layout", "--lock", o, "--update", p),
@@ -105,9 +105,9 @@ def plant(to, link):
 
 # What each writes in the directory d, by all of its options that write: (words, names).
 PLANTED = {
-    "pack": (lambda d: ("pack", d + "/prog"), ["prog.cairn"]),
-    "pack --output": (lambda d: ("pack", d + "/prog", "-o", d + "/x"), ["x"]),
-    "pack --debuginfod": (lambda d: ("pack", "--debuginfod", d, d + "/prog"), [BUILD_ID + ".cairn.debug"]),
+    "sidecar": (lambda d: ("sidecar", d + "/prog"), ["prog.cairn"]),
+    "sidecar --output": (lambda d: ("sidecar", d + "/prog", "-o", d + "/x"), ["x"]),
+    "sidecar --debuginfod": (lambda d: ("sidecar", "--debuginfod", d, d + "/prog"), [BUILD_ID + ".cairn.debug"]),
     "unwind encode": (lambda d: ("unwind", "encode", d + "/prog"), ["prog.sframe"]),
     "unwind encode --output": (lambda d: ("unwind", "encode", d + "/prog", "-o", d + "/x"), ["x"]),
     "unwind encode --embed": (lambda d: ("unwind", "encode", "--embed", d + "/prog", "-o", d + "/x"), ["x"]),
@@ -125,7 +125,7 @@ PLANTED = {
 # Options whose help speaks of writing, and that name no file which they write.
 WRITE_NO_FILE_OF_THEIRS = {
     "layout --expand", "layout --check", "btf dump --pretty",
-    "pack --keep", # the cache has a claim of its own
+    "sidecar --keep", # the cache has a claim of its own
     "btf convert --layout", "btf convert --no-layout", "btf encode --layout", "btf encode --global-vars", "btf dedup --base",
 }
 
@@ -261,13 +261,13 @@ def root_does_not_write_through_a_linked_directory():
     where, mine = others_folder("planted-directory")
     os.makedirs(mine + ".d")
     plant(mine + ".d", os.path.join(where, "out"))
-    for words in (("pack", where + "/prog", "-o", where + "/out/x"), ("btf", "encode", where + "/prog", "-o", where + "/out/x"),
+    for words in (("sidecar", where + "/prog", "-o", where + "/out/x"), ("btf", "encode", where + "/prog", "-o", where + "/out/x"),
                   ("bind", "--lang", "c", where + "/prog", "s1", "-o", where + "/out/x")):
         r = cairn(*words)
         expect(r.status != 0 and not os.listdir(mine + ".d"), r)
     # Links of root's own are followed.
     os.symlink(mine + ".d", os.path.join(folder(), "own-link"))
-    r = cairn("pack", where + "/prog", "-o", os.path.join(folder(), "own-link", "x"))
+    r = cairn("sidecar", where + "/prog", "-o", os.path.join(folder(), "own-link", "x"))
     expect(r.status == 0 and os.listdir(mine + ".d") == ["x"], r)
 
 
@@ -278,7 +278,7 @@ def root_makes_no_cache_where_another_user_leads_it():
     for cache in (os.path.join(where, ".cache"), os.path.join(where, "plain")):
         if cache.endswith(".cache"):
             plant(mine + ".d", cache)
-        r = run(CAIRN, "pack", "--keep", where + "/prog", env={**os.environ, "XDG_CACHE_HOME": cache})
+        r = run(CAIRN, "sidecar", "--keep", where + "/prog", env={**os.environ, "XDG_CACHE_HOME": cache})
         expect(r.status != 0 and "not trusted" in r.err, r)
         run(CAIRN, "sites", where + "/prog", "f1", env={**os.environ, "XDG_CACHE_HOME": cache})
         time.sleep(.2)

@@ -108,15 +108,15 @@ def build(name, source, compiler):
 
 def bodies(program):
     """Arguments of each out-of-line function, by its symbol."""
-    out = cairn("sites", "--no-cache", "--places", "--json", program)
+    out = cairn("sites", "--no-cache", "--sites", "--json", program)
     expect(out.status == 0, out)
     sites = [json.loads(line) for line in out.out.splitlines()]
     return {s["symbol"]: [a for a in s["args"] if a["name"] not in ("__in_chrg", "__vtt_parm", "vtt")]
-            for s in sites if s["kind"] == "entry" and not s["symbol_off"]}
+            for s in sites if s["kind"] == "out-of-line" and not s["symbol_off"]}
 
 
 def disagreements(source, name):
-    """Arguments that both compilers' programs show, and those at different places."""
+    """Arguments that both compilers' programs show, and those at different sites."""
     gcc, clang = (bodies(build(name, source, c)) for c in ("g++", "clang++"))
     shared, differ = 0, []
     for symbol in sorted(set(gcc) & set(clang)):
@@ -155,7 +155,7 @@ def all_arguments_around_a_class_are_known_with_gcc():
 
 @claim
 def what_only_one_file_can_call_is_passed_alike_where_clang_does_not_optimise():
-    """On the stack, too, where no store of the prologue tells the place."""
+    """On the stack, too, where no store of the prologue tells the site."""
     source = of_each_class().replace("int before,", "long a, long b, long c0, long d, int before,")
     local = source.replace("int take_", "__attribute__((used)) static int take_")
     shown = {}

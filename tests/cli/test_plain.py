@@ -13,23 +13,23 @@ PROGRAM = """\
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <unistd.h>
-struct RECORD_PLACEHOLDER { char first; long MEMBER_PLACEHOLDER; enum ENUM_PLACEHOLDER { VALUE_PLACEHOLDER, OTHER = 7 } e; short hole; long last; };
-typedef struct RECORD_PLACEHOLDER TYPEDEF_PLACEHOLDER;
-static inline __attribute__((always_inline)) long INLINE_PLACEHOLDER(long a, TYPEDEF_PLACEHOLDER *r)
+struct RECORD_SITEHOLDER { char first; long MEMBER_SITEHOLDER; enum ENUM_SITEHOLDER { VALUE_SITEHOLDER, OTHER = 7 } e; short hole; long last; };
+typedef struct RECORD_SITEHOLDER TYPEDEF_SITEHOLDER;
+static inline __attribute__((always_inline)) long INLINE_SITEHOLDER(long a, TYPEDEF_SITEHOLDER *r)
 {
 	__asm__ volatile("" ::: "memory");
-	return a * 3 + r->MEMBER_PLACEHOLDER;
+	return a * 3 + r->MEMBER_SITEHOLDER;
 }
-__attribute__((noinline, section(".SECTION_PLACEHOLDER"))) long FUNCTION_PLACEHOLDER(TYPEDEF_PLACEHOLDER *PARAMETER_PLACEHOLDER, long b)
+__attribute__((noinline, section(".SECTION_SITEHOLDER"))) long FUNCTION_SITEHOLDER(TYPEDEF_SITEHOLDER *PARAMETER_SITEHOLDER, long b)
 {
-	return INLINE_PLACEHOLDER(b, PARAMETER_PLACEHOLDER) + PARAMETER_PLACEHOLDER->e;
+	return INLINE_SITEHOLDER(b, PARAMETER_SITEHOLDER) + PARAMETER_SITEHOLDER->e;
 }
 int main(int c, char **v)
 {
-	TYPEDEF_PLACEHOLDER r = {1, 2, VALUE_PLACEHOLDER, 3, 4};
+	TYPEDEF_SITEHOLDER r = {1, 2, VALUE_SITEHOLDER, 3, 4};
 
-	prctl(PR_SET_NAME, "COMM_PLACEHOLDE");
-	long sum = FUNCTION_PLACEHOLDER(&r, c);
+	prctl(PR_SET_NAME, "COMM_SITEHOLDE");
+	long sum = FUNCTION_SITEHOLDER(&r, c);
 	if (c > 1) {
 		puts("ready");
 		fflush(stdout);
@@ -40,8 +40,8 @@ int main(int c, char **v)
 """
 
 HOSTILE = {"escape": b"\x1b[2J\nFORGED 1\r", "c1": b"\xc2\x9b2J\x9b\x7f\nFORGED", "bidi": b"\xe2\x80\xae\xe2\x80\xa8\x01\nFORGED", "mark": b"\x01\x02\nFORGED\x1e"}
-WORDS = [b"RECORD_PLACEHOLDER", b"MEMBER_PLACEHOLDER", b"ENUM_PLACEHOLDER", b"VALUE_PLACEHOLDER", b"TYPEDEF_PLACEHOLDER", b"INLINE_PLACEHOLDER",
-         b"FUNCTION_PLACEHOLDER", b"SECTION_PLACEHOLDER", b"PARAMETER_PLACEHOLDER", b"COMM_PLACEHOLDE"]
+WORDS = [b"RECORD_SITEHOLDER", b"MEMBER_SITEHOLDER", b"ENUM_SITEHOLDER", b"VALUE_SITEHOLDER", b"TYPEDEF_SITEHOLDER", b"INLINE_SITEHOLDER",
+         b"FUNCTION_SITEHOLDER", b"SECTION_SITEHOLDER", b"PARAMETER_SITEHOLDER", b"COMM_SITEHOLDE"]
 
 
 def hostile_program(kind):
@@ -91,7 +91,7 @@ def no_verb_passes_on_what_a_terminal_obeys(kind):
     out = os.path.join(os.path.dirname(path), b"out" + HOSTILE[kind])
     for words in (
             ("sites", path), ("sites", path, "*"), ("sites", path, "main"), ("sites", path, b"g" + HOSTILE[kind]), ("sites", path, "*", "--json"),
-            ("sites", path, "--places", "--json"), ("sites", path, "--hazards"), ("sites", path, "*", "--no-sidecar"),
+            ("sites", path, "--sites", "--json"), ("sites", path, "--hazards"), ("sites", path, "*", "--no-sidecar"),
             ("sites", path, "*", "--emit", "gdb"), ("sites", path, "*", "--emit", "perf"), ("sites", path, "*", "--emit", "bpftrace"),
             ("sites", path, "nosuch" ), ("sites", path, b"nosuch" + HOSTILE[kind]), ("sites", path, "--json"),
             ("trace", "--dry-run", "-c", path, path + b":main"), ("trace", "--dry-run", "--json", "-c", command, "*"),
@@ -111,8 +111,8 @@ def no_verb_passes_on_what_a_terminal_obeys(kind):
             ("btf", "dump", "--pretty", out + b".btf"), ("btf", "dump", "--json", out + b".btf"), ("btf", "check", out + b".btf"),
             ("btf", "convert", out + b".btf", "-o", out + b".2.btf"), ("layout", out + b".btf"), ("btf", "dump", path), ("btf", "check", path),
             ("btf", "encode", path, "-o", out + b"/nowhere/x"),
-            ("pack", path, "-o", out + b".cairn"), ("pack", "-v", path, "-o", out + b".cairn"), ("pack", "--check", path), ("pack", "--check", out + b".cairn"),
-            ("pack", path, "-o", out + b"/nowhere/x"), ("sites", out + b".cairn", "*"), ("sites", path, "main", "--sidecar", out + b".cairn"),
+            ("sidecar", path, "-o", out + b".cairn"), ("sidecar", "-v", path, "-o", out + b".cairn"), ("sidecar", "--check", path), ("sidecar", "--check", out + b".cairn"),
+            ("sidecar", path, "-o", out + b"/nowhere/x"), ("sites", out + b".cairn", "*"), ("sites", path, "main", "--sidecar", out + b".cairn"),
             ("unwind", "dump", path), ("unwind", "check", path), ("unwind", "encode", path, "-o", out + b".sframe"), ("unwind", "dump", out + b".sframe"),
             ("unwind", "encode", path, "-o", out + b"/nowhere/x"),
             ("doctor", path), ("code", "999999999"), ("stack", path), ("stack", b"no" + HOSTILE[kind]), ("code", "run", b"no" + HOSTILE[kind]),
@@ -121,7 +121,7 @@ def no_verb_passes_on_what_a_terminal_obeys(kind):
 
 
 VERBS = [("sites",), ("sites", "--hazards"), ("addr",), ("layout",), ("layout", "--lint"), ("decode",), ("bind", "--lang", "c"), ("btf", "dump"), ("btf", "check"),
-         ("btf", "convert", "-o", "/dev/null"), ("btf", "encode", "-o", "/dev/null"), ("pack",), ("pack", "--check"), ("unwind", "dump"), ("unwind", "check"),
+         ("btf", "convert", "-o", "/dev/null"), ("btf", "encode", "-o", "/dev/null"), ("sidecar",), ("sidecar", "--check"), ("unwind", "dump"), ("unwind", "check"),
          ("unwind", "encode", "-o", "/dev/null"), ("stack",), ("code",), ("code", "run", "--"), ("doctor",), ("trace", "-c"), ("trace", "-p")]
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cairn pack and cairn addr, and that a sidecar answers what the debug information answers."""
+"""cairn sidecar and cairn addr, and that a sidecar answers what the debug information answers."""
 
 import json
 import os
@@ -62,15 +62,15 @@ def sites(*words):
 @claim_each("gcc", "clang")
 def a_stripped_program_gives_the_same_sites_from_its_sidecar(compiler):
     path = program(compiler, "same-" + compiler)
-    questions = [("--json", "--places"), ("--places",), ("--json",), (), ("add",), ("add", "--json"), ("visit", "walk"),
+    questions = [("--json", "--sites"), ("--sites",), ("--json",), (), ("add",), ("add", "--json"), ("visit", "walk"),
                  ("sidecar.c:walk",), ("w*",)]
     before = [sites(path, *q) for q in questions]
     expect(before[0].out and not before[0].status, before[0])
-    cairn("pack", path, check=True, env=environment())
+    cairn("sidecar", path, check=True, env=environment())
     run("strip", path, check=True)
     for question, told in zip(questions, before):
         now = sites(path, *question)
-        if "--json" in question and "--places" not in question and "add" not in question:
+        if "--json" in question and "--sites" not in question and "add" not in question:
             # The summary names the file that the debug information came from.
             now.out, told.out = (r.out.rsplit("\n", 2)[0] for r in (now, told))
         if question == ():
@@ -79,9 +79,9 @@ def a_stripped_program_gives_the_same_sites_from_its_sidecar(compiler):
 
 
 @claim
-def btf_with_places_is_in_the_sidecar_on_request_and_is_what_encode_gives():
+def btf_with_sites_is_in_the_sidecar_on_request_and_is_what_encode_gives():
     path, btf = program("gcc", "inline-btf"), os.path.join(folder(), "inline.btf")
-    cairn("pack", path, "--btf-inline", check=True, env=environment())
+    cairn("sidecar", path, "--btf-inline", check=True, env=environment())
     cairn("btf", "encode", path, "-o", btf, check=True)
     cairn("btf", "check", path + ".cairn", check=True)
     cairn("btf", "check", path + ".cairn", "--section", ".BTF.inline", check=True)
@@ -130,11 +130,11 @@ def a_stripped_program_has_the_functions_of_its_sidecar():
     run("objcopy", "--only-keep-debug", built, debug, check=True)
     run("strip", built, "-o", path, check=True)
     sidecar = path + ".sidecar"
-    cairn("pack", path, "--debug-file", debug, "-o", sidecar, check=True, env=environment())
-    cairn("pack", "--check", sidecar, path, check=True)
+    cairn("sidecar", path, "--debug-file", debug, "-o", sidecar, check=True, env=environment())
+    cairn("sidecar", "--check", sidecar, path, check=True)
     for words in (("*",), ("*", "--json"), ("--hazards",), ("--hazards", "--json"), ("*.part.*",), ("_init",), ("*init",), ("rare.part.0",)):
         told = sites(path, "--debug-file", debug, *words)
-        now = sites(path, "--pack", sidecar, *words)
+        now = sites(path, "--sidecar", sidecar, *words)
         expect(told.status == 0 and (now.status, now.out) == (told.status, told.out), words, told, now)
         if words[0] == "*.part.*":
             expect("rare(int *p, int n)" in now.out and "split-off part rare.part.0" in now.out and "(?)" not in now.out, now)
@@ -173,8 +173,8 @@ def names_that_only_symbols_have_and_suggestions_come_from_the_sidecar_alone():
                        ("printf", "takes it from a shared library"), ("exportde", "Did you mean: exported"),
                        ("intrenal", "Did you mean: internal"), ("chos", "chosen")):
         expect(told in before[name].out + before[name].err, name, before[name])
-    cairn("pack", path, check=True, env=environment())
-    cairn("pack", "--check", path + ".cairn", check=True)
+    cairn("sidecar", path, check=True, env=environment())
+    cairn("sidecar", "--check", path + ".cairn", check=True)
     run("strip", path, check=True)
 
     def plain(text, file):
@@ -189,7 +189,7 @@ def names_that_only_symbols_have_and_suggestions_come_from_the_sidecar_alone():
 
 def frames_of_walk(asked, path, *options):
     """What addr says about each byte of walk."""
-    body = next(o for o in sites(path, "walk", "--json").objects() if o["kind"] == "entry")
+    body = next(o for o in sites(path, "walk", "--json").objects() if o["kind"] == "out-of-line")
     start = int(body["addr"], 16)
     done = subprocess.run([CAIRN, "addr", asked, *options], input="".join(f"{start + i:#x}\n" for i in range(150)),
                           capture_output=True, text=True, env=environment(), check=False)
@@ -203,7 +203,7 @@ def trace_fetches_the_same_from_a_stripped_program(compiler):
     words = ("trace", "--dry-run", "-v", "--best-effort", "-c", path, "walk", "visit(n->next, *n, c, n->at[1].y)", "add")
     before = cairn(*words, env=environment())
     expect(before.status in (0, 1) and "walk" in before.out + before.err, before)
-    cairn("pack", path, check=True, env=environment())
+    cairn("sidecar", path, check=True, env=environment())
     run("strip", path, check=True)
     now = cairn(*words, env=environment())
     expect((now.status, now.out, now.err) == (before.status, before.out, before.err), before, now)
@@ -216,7 +216,7 @@ def traced(path, *options):
         raise Skip(" ".join(r.err.split()))
     expect(r.status == 0, r)
     events = [json.loads(line) for line in r.lines() if line.startswith("{")]
-    return [[(k, v) for k, v in e.items() if k in ("function", "kind", "place", "args", "addr")] for e in events[:-1]]
+    return [[(k, v) for k, v in e.items() if k in ("function", "kind", "site", "args", "addr")] for e in events[:-1]]
 
 
 @claim_each("gcc", "clang")
@@ -225,7 +225,7 @@ def a_stripped_program_is_traced_live_with_nothing_but_its_sidecar(compiler):
     path = program(compiler, "live-" + compiler)
     before = traced(path, "--no-sidecar")
     expect(len(before) >= 2 and "GREEN" in json.dumps(before) and "inlined" in json.dumps(before), before)
-    cairn("pack", path, check=True, env=environment())
+    cairn("sidecar", path, check=True, env=environment())
     run("strip", path, check=True)
     now = traced(path)
     # Addresses of the program's memory are others each time.
@@ -259,7 +259,7 @@ def structs_of_one_name_keep_their_own_members():
     words = ("trace", "--dry-run", "-v", "-c", path, "use(t->second)", "more(t->d)", "main")
     before = cairn(*words, "--no-sidecar", env=environment())
     expect(before.status == 0, before)
-    cairn("pack", path, check=True, env=environment())
+    cairn("sidecar", path, check=True, env=environment())
     now = cairn(*words, env=environment())
     expect((now.status, now.out, now.err) == (before.status, before.out, before.err), before, now)
     run("strip", path, check=True)
@@ -270,11 +270,11 @@ def structs_of_one_name_keep_their_own_members():
 @claim
 def a_sidecar_alone_answers():
     path = program("gcc", "alone")
-    cairn("pack", path, check=True, env=environment())
+    cairn("sidecar", path, check=True, env=environment())
     r = sites(path + ".cairn", "visit", "--json")
     expect(r.status == 0 and len(r.objects()) == 1 and r.objects()[0]["container"] == "walk", r)
     expect("    inlined into walk at " in frames_of_walk(path + ".cairn", path), r)
-    r = cairn("pack", path + ".cairn", env=environment())
+    r = cairn("sidecar", path + ".cairn", env=environment())
     expect(r.status == 2 and "sidecar" in r.err and "name the program" in r.err, r)
     r = cairn("btf", "encode", path + ".cairn", "-o", path + ".btf", env=environment())
     expect(r.status == 0 and "types alone" in r.err, r)
@@ -335,7 +335,7 @@ def what_is_asked_twice_comes_from_the_cache():
     expect(len(kept) == 1 and kept[0].endswith(".cairn"), kept)
     run("strip", path, check=True)
     expect(cairn("addr", path, walk, env=env).out == first.out)
-    r = cairn("pack", "--prune", "--max", "1", "--json", env=env)
+    r = cairn("sidecar", "--prune", "--max", "1", "--json", env=env)
     expect(r.objects()[0]["kept"] == 1, r)
 
 
@@ -343,18 +343,18 @@ def what_is_asked_twice_comes_from_the_cache():
 def a_sidecar_of_another_build_is_refused_with_both_ids():
     path = program("gcc", "mine")
     other = compile_c("other", PROGRAM.replace("RED", "BLUE"), "gcc", ("-O1", "-g", "-Wl,--build-id"))
-    cairn("pack", other, "-o", path + ".other", check=True, env=environment())
-    r = cairn("addr", path, "0x10", "--pack", path + ".other", env=environment())
+    cairn("sidecar", other, "-o", path + ".other", check=True, env=environment())
+    r = cairn("addr", path, "0x10", "--sidecar", path + ".other", env=environment())
     expect(r.status == 3 and "expected" in r.err and "build-id" in r.err, r)
 
 
 @claim
 def a_damaged_sidecar_is_refused_with_status_4():
     path = program("gcc", "damaged")
-    cairn("pack", path, check=True, env=environment())
+    cairn("sidecar", path, check=True, env=environment())
     with open(path + ".cairn", "r+b") as file:
         file.truncate(os.path.getsize(path + ".cairn") // 2)
-    for words in (("addr", path + ".cairn", "0x10"), ("pack", "--check", path + ".cairn")):
+    for words in (("addr", path + ".cairn", "0x10"), ("sidecar", "--check", path + ".cairn")):
         r = cairn(*words, env=environment())
         expect(r.status == 4 and "damaged.cairn" in r.err, r)
 
@@ -365,8 +365,8 @@ def pack_is_the_same_for_any_number_of_threads_and_passes_its_check():
     made = []
     for jobs in ("1", "2", "8"):
         out = os.path.join(folder(), "threads-" + jobs)
-        cairn("pack", path, "-o", out, "-j", jobs, check=True, env=environment())
-        cairn("pack", "--check", out, check=True)
+        cairn("sidecar", path, "-o", out, "-j", jobs, check=True, env=environment())
+        cairn("sidecar", "--check", out, check=True)
         with open(out, "rb") as file:
             made.append(file.read())
     expect(made[0] == made[1] == made[2])
@@ -375,7 +375,7 @@ def pack_is_the_same_for_any_number_of_threads_and_passes_its_check():
 @claim_each("gcc", "clang")
 def unwind_rows_of_a_sidecar_are_those_of_its_program(compiler):
     path = program(compiler, "rows")
-    cairn("pack", path, check=True, env=environment())
+    cairn("sidecar", path, check=True, env=environment())
     rows = cairn("unwind", "dump", path, check=True)
     expect("rsp+8" in rows.out and cairn("unwind", "dump", path + ".cairn", check=True).out == rows.out, rows)
 
@@ -383,7 +383,7 @@ def unwind_rows_of_a_sidecar_are_those_of_its_program(compiler):
 @claim
 def an_object_file_has_no_unwind_rows_in_its_sidecar():
     path = compile_c("unwound_object", "int f(int x) { return x; }", flags=("-g", "-c"))
-    cairn("pack", path, check=True, env=environment())
+    cairn("sidecar", path, check=True, env=environment())
     r = cairn("unwind", "dump", path + ".cairn")
     expect(r.status == 1 and "no unwind rows" in r.err, r)
 
@@ -392,8 +392,8 @@ def an_object_file_has_no_unwind_rows_in_its_sidecar():
 def ordinary_tools_read_the_file():
     need("readelf")
     path = program("gcc", "elf")
-    r = cairn("pack", path, "-v", check=True, env=environment())
-    expect(".cairn.code" in r.out and ".cairn.places" in r.out, r)
+    r = cairn("sidecar", path, "-v", check=True, env=environment())
+    expect(".cairn.code" in r.out and ".cairn.sites" in r.out, r)
     told = run("readelf", "-n", path + ".cairn", check=True)
     wanted = run("readelf", "-n", path, check=True).out.split("Build ID: ")[1].split()[0]
     expect(wanted in told.out and not told.err, told)
@@ -402,7 +402,7 @@ def ordinary_tools_read_the_file():
 @claim
 def a_full_disk_leaves_what_was_there():
     path = program("gcc", "full")
-    cairn("pack", path, check=True, env=environment())
+    cairn("sidecar", path, check=True, env=environment())
     with open(path + ".cairn", "rb") as file:
         before = file.read()
     r = run("bash", "-c", f"trap '' XFSZ; ulimit -f 1; exec {CAIRN} pack {path}", env=environment())

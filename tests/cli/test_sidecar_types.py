@@ -246,7 +246,7 @@ def packed(program):
     if not os.path.exists(path):
         path = PROGRAMS[program](program)
     if not os.path.exists(sidecar):
-        r = cairn("pack", path, "-o", sidecar)
+        r = cairn("sidecar", path, "-o", sidecar)
         if r.status and "no debug information" in r.err + r.out or "neither debug information" in r.err:
             raise Skip(f"{program} has no debug information here")
         expect(not r.status, r)
@@ -259,14 +259,14 @@ def each_type_of_each_function_is_the_one_of_the_debug_information(program):
     r = run(os.path.join(BUILD, "tests/truth/sidecar_types"), path, sidecar)
     expect(r.status == 0 and r.out.endswith(" 0 differences\n"), r)
     expect(int(r.out.split()[0]) > 10, r)
-    cairn("pack", "--check", sidecar, check=True)
+    cairn("sidecar", "--check", sidecar, check=True)
 
 
 def probes(path):
     """Each function with what its pointers lead to, as far as that can be had."""
     functions = {}
-    for o in cairn("sites", path, "--json", "--places", env=environment()).objects():
-        if o.get("kind") == "entry" and o["function"].isidentifier():
+    for o in cairn("sites", path, "--json", "--sites", env=environment()).objects():
+        if o.get("kind") == "out-of-line" and o["function"].isidentifier():
             functions[o["function"]] = [a["name"] for a in o["args"] if a["name"] and a["name"].isidentifier()]
     for name, args in sorted(functions.items())[:5 if IS_SANITIZED else 40]:
         yield name
@@ -302,17 +302,17 @@ def every_verb_prints_the_same_of_types_from_the_sidecar(program):
 
 
 @claim_each(*(p for p in PROGRAMS if p not in LARGE and p != "libc"))
-def places_and_fetched_values_are_the_same_from_the_sidecar(program):
+def sites_and_fetched_values_are_the_same_from_the_sidecar(program):
     path, sidecar = packed(program)
     asked = list(probes(path))
-    for words in (("sites", "--places"), ("sites", "--json", "--places"), ("sites", "*"), ("sites", "*", "--json"), ("sites", "--hazards")):
+    for words in (("sites", "--sites"), ("sites", "--json", "--sites"), ("sites", "*"), ("sites", "*", "--json"), ("sites", "--hazards")):
         before = cairn(words[0], path, *words[1:], env=environment())
-        now = cairn(words[0], path, *words[1:], "--pack", sidecar, env=environment())
+        now = cairn(words[0], path, *words[1:], "--sidecar", sidecar, env=environment())
         expect((before.status, before.out) == (now.status, now.out), words, before, now)
     for probe in asked:
         words = ("trace", "--dry-run", "-v", "--best-effort", "-c", path, probe)
         before = cairn(*words, "--no-sidecar", env=environment())
-        now = cairn(*words, "--pack", sidecar, env=environment())
+        now = cairn(*words, "--sidecar", sidecar, env=environment())
         expect((before.status, before.out) == (now.status, now.out), probe, before, now)
     expect(len(asked) > 3, asked)
 
@@ -332,11 +332,11 @@ def contents(*paths):
 def btf_encode_writes_the_same_from_a_sidecar(program):
     path, _ = packed(program)
     sidecar, out = path + ".btf.cairn", path + ".encoded"
-    cairn("pack", "--btf-inline", path, "-o", sidecar, check=True)
+    cairn("sidecar", "--btf-inline", path, "-o", sidecar, check=True)
     cairn("btf", "encode", path, "-o", out, env=environment(), check=True)
     told = contents(out, out + ".inline")
     expect(told[0], told)
-    for words in ((sidecar,), (path, "--pack", sidecar, "--json")):
+    for words in ((sidecar,), (path, "--sidecar", sidecar, "--json")):
         for name in (out, out + ".inline"):
             if os.path.exists(name):
                 os.remove(name)
@@ -355,12 +355,12 @@ def btf_encode_takes_a_sidecar_where_there_is_no_debug_information_and_says_what
     out = os.path.join(folder(), "encoded.btf")
     cairn("btf", "encode", path, "-o", out, env=environment(), check=True)
     types = contents(out)
-    cairn("pack", path, "-o", sidecar, check=True)
+    cairn("sidecar", path, "-o", sidecar, check=True)
     os.remove(out + ".inline")
     run("strip", path, check=True)
-    # Types are those of the debug information; of places it is said that they are not there.
+    # Types are those of the debug information; of sites it is said that they are not there.
     r = cairn("btf", "encode", path, "-o", out, env=environment())
-    expect(r.status == 0 and contents(out, out + ".inline") == [*types, None] and "no places as BTF" in r.err, r)
+    expect(r.status == 0 and contents(out, out + ".inline") == [*types, None] and "no sites as BTF" in r.err, r)
     r = cairn("btf", "encode", path, "-o", out, "--dialect", "none", env=environment())
     expect(r.status == 0 and contents(out) == types and not r.err, r)
     os.remove(out)
@@ -369,7 +369,7 @@ def btf_encode_takes_a_sidecar_where_there_is_no_debug_information_and_says_what
         expect(r.status == 3 and option[0] in r.err and contents(out) == [None], option, r)
     # A sidecar of another program, and one without types.
     other = packed("c-gcc")[1]
-    r = cairn("btf", "encode", path, "-o", out, "--pack", other, env=environment())
+    r = cairn("btf", "encode", path, "-o", out, "--sidecar", other, env=environment())
     expect(r.status and contents(out) == [None], r)
     os.remove(sidecar)
     r = cairn("btf", "encode", path, "-o", out, env=environment())
@@ -384,7 +384,7 @@ def layout_decode_and_bind_take_a_sidecar_wherever_it_lies():
     before = [cairn(*q, env=environment()) for q in questions]
     expect(all(not r.status and len(r.out) > 50 for r in before), *before)
     beside, named = path + ".cairn", os.path.join(folder(), "named.cairn")
-    cairn("pack", path, "-o", beside, check=True)
+    cairn("sidecar", path, "-o", beside, check=True)
     shutil.copy(beside, named)
     run("strip", path, check=True)
     build_id = run("readelf", "-n", path, check=True).out.split("Build ID: ")[1].split()[0]
@@ -397,7 +397,7 @@ def layout_decode_and_bind_take_a_sidecar_wherever_it_lies():
     os.makedirs(cache, exist_ok=True)
     os.replace(beside, os.path.join(cache, build_id + ".cairn"))
     ask(cache="read")
-    ask("--pack", named)
+    ask("--sidecar", named)
     for more in ((), ("--no-sidecar",), ("--no-cache",)):
         r = cairn("layout", path, *more, env=environment("read" if more else "off"))
         expect(r.status == 3 and "neither DWARF nor BTF" in r.err, r)
@@ -423,7 +423,7 @@ def types_without_a_name_keep_their_own_members_live(compiler):
     path, sidecar = packed("c-" + compiler)
     wanted = ("sa(*p)", "sb(*p)", "sc(*p)", "sd(*p)", "se(*p)", "fa(a)", "fb(b)")
     seen = []
-    for source_ in (("--no-sidecar",), ("--pack", sidecar)):
+    for source_ in (("--no-sidecar",), ("--sidecar", sidecar)):
         for options in ((), ("--json",)):
             r = cairn("trace", "--assume-unmodified" if compiler == "clang" else "--best-effort", *source_, *options, "-c", path, *wanted,
                       env=environment())

@@ -112,12 +112,12 @@ def bodies_are_found_at_their_symbol(compiler):
           if len(line.split()) == 3}
     for name in ("once", "both", "main"):
         site, = cairn("sites", "--json", path, name, check=True).objects()
-        expect(site["kind"] == "entry" and int(site["addr"], 16) == nm[name], site)
+        expect(site["kind"] == "out-of-line" and int(site["addr"], 16) == nm[name], site)
         expect(site["symbol"] == name and site["symbol_off"] == 0, site)
 
 
 @claim_each(*COMPILERS)
-def as_many_inlined_places_as_readelf_sees_dies(compiler):
+def as_many_inlined_sites_as_readelf_sees_dies(compiler):
     path = program(compiler)
     dump = run(need("readelf"), "--debug-dump=info", path, check=True).out
     dies = dump.count("(DW_TAG_inlined_subroutine)")
@@ -164,7 +164,7 @@ def text_and_json_are_the_same_record():
     for site in sites:
         for arg in site["args"]:
             expect(re.search(rf"{arg['name']} +{re.escape(arg['text'])}\n", text.out), arg, text)
-    expect(f"{len(sites)} places: " in text.lines()[-1], text)
+    expect(f"{len(sites)} sites: " in text.lines()[-1], text)
 
 
 @claim
@@ -187,12 +187,12 @@ def coverage_is_the_sum_of_its_functions():
     path = program("gcc")
     *functions, total = cairn("sites", "--json", path, check=True).objects()
     expect({f["function"] for f in functions} >= {"add", "twice", "once", "both", "main"}, functions)
-    for key in ("places", "entries", "inlined", "parts", "args_all", "args_some", "args_none", "args"):
+    for key in ("sites", "entries", "inlined", "parts", "args_all", "args_some", "args_none", "args"):
         expect(total[key] == sum(f[key] for f in functions), key, total)
     expect(total["functions"] == len(functions), total)
     expect(total["args_all"] + total["args_some"] + total["args_none"] == total["inlined"], total)
     text = cairn("sites", path, check=True).out
-    expect(f"{total['functions']} functions, {total['places']} places" in text, text)
+    expect(f"{total['functions']} functions, {total['sites']} sites" in text, text)
 
 
 @claim
@@ -417,7 +417,7 @@ def a_running_process_is_looked_at_even_when_its_file_is_gone():
         try:
             os.unlink(copy)
             site, = cairn("sites", "--json", process.pid, "nap", check=True).objects()
-            expect(site["kind"] == "entry" and site["args"][0]["loc"] == "%rdi", site)
+            expect(site["kind"] == "out-of-line" and site["args"][0]["loc"] == "%rdi", site)
         finally:
             process.kill()
 
@@ -441,7 +441,7 @@ def hazards_are_the_instructions_that_must_not_be_probed():
     found = {int(h["addr"], 16): h["hazard"] for h in cairn("sites", "--json", "--hazards", path, check=True).objects()}
     expect(found.get(nm["is_locked"]) == "lock-prefix", found, nm)
     text = cairn("sites", "--hazards", path, check=True).out
-    expect(f"{len(found)} hazardous place" in text and f"{nm['is_locked']:#x}" in text, text)
+    expect(f"{len(found)} hazardous site" in text and f"{nm['is_locked']:#x}" in text, text)
 
 
 @claim

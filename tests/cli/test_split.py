@@ -123,9 +123,9 @@ def build(flags):
     return where
 
 
-def places(where, program):
-    """What is known of every place, but where in the debug information it stands."""
-    known = cairn("sites", "--places", "--json", program, cwd=where, check=True)
+def sites(where, program):
+    """What is known of every site, but where in the debug information it stands."""
+    known = cairn("sites", "--sites", "--json", program, cwd=where, check=True)
     expect(not known.err, known)
     objects = known.objects()
     for o in objects:
@@ -135,16 +135,16 @@ def places(where, program):
 
 
 def same_as_whole(where, program="split"):
-    whole = places(where, "whole")
+    whole = sites(where, "whole")
     expect(len(whole) > 4, whole)
-    split = places(where, program)
+    split = sites(where, program)
     for ours, theirs in zip(split, whole):
         expect(ours == theirs, "split:", ours, "whole:", theirs)
     expect(len(split) == len(whole), split, whole)
 
 
 @claim_each(*C_BUILDS, *CXX_BUILDS)
-def split_programs_give_the_places_of_whole_ones(flags):
+def split_programs_give_the_sites_of_whole_ones(flags):
     same_as_whole(build(flags))
 
 
@@ -266,7 +266,7 @@ def trace_refuses_what_it_could_miss_calls_of():
         plan = cairn("trace", "--dry-run", "-c", program, "other(n)")
         expect(plan.status == 1 and "a.dwo" in plan.err and "--best-effort" in plan.err, plan)
         some = cairn("trace", "--dry-run", "--best-effort", "-c", program, "other(n)")
-        expect(some.status == 0 and "1 .dwo file " in some.err and "  1 place in " in some.out, some)
+        expect(some.status == 0 and "1 .dwo file " in some.err and "  1 site in " in some.out, some)
         unknown = cairn("trace", "--dry-run", "-c", program, "scale")
         expect(unknown.status and "a.dwo" in unknown.err, unknown)
     finally:
@@ -283,7 +283,7 @@ def trace_attaches_nothing_where_calls_could_be_missed():
         none = cairn("trace", "--json", "-c", program, "work(n)")
         expect(none.status and not none.out and "calls could be missed" in none.err and "b.dwo" in none.err, none)
         some = cairn("trace", "--json", "--best-effort", "-c", program, "work(n)")
-        expect(some.status == 0 and "\n1 place attached\n" in some.err and "b.dwo" in some.err, some)
+        expect(some.status == 0 and "\n1 site attached\n" in some.err and "b.dwo" in some.err, some)
     finally:
         os.rename(where + ".away", where)
 
@@ -351,10 +351,10 @@ def ranges_of_gcc_before_11_are_with_the_skeleton():
         run("objcopy", "--strip-dwo", f"{name}.o", cwd=where, check=True)
         run("gcc", f"{name}.o", "-o", name, cwd=where, check=True)
         program = os.path.join(where, name)
-        cairn("pack", program, "-o", program + ".packed", check=True)
+        cairn("sidecar", program, "-o", program + ".packed", check=True)
         r = cairn("sites", program, "--no-sidecar", "note", "walk", "main", check=True)
         expect(not r.err and "inlined in walk" in r.out, r)
-        expect(cairn("sites", program, "--pack", program + ".packed", "note", "walk", "main", check=True).out == r.out, r)
+        expect(cairn("sites", program, "--sidecar", program + ".packed", "note", "walk", "main", check=True).out == r.out, r)
         told.append(r.out.replace(f"{name}.c", "FILE"))
         has = run("readelf", "-SW", os.path.join(where, f"{name}.dwo"), check=True).out
         expect((".debug_rnglists.dwo" in has) == (name == "new"), has)

@@ -592,7 +592,7 @@ int main(int argc, char **argv)
 
 
 @claim_each("end", "x")
-def threads_that_change_places_hold_nobody_up(how):
+def threads_that_change_sites_hold_nobody_up(how):
     path = compile_c("leaving", LEAVING, flags=("-O2", "-g", "-pthread"))
     for _ in range(10):
         with subprocess.Popen([path, how]) as process:

@@ -185,7 +185,7 @@ def a_stripped_program_shows_the_same_parameters_from_its_sidecar(name):
     path = program(name)
     before, _ = shown(path)
     expect(len(of_program(before[0])) > 2, before[0])
-    cairn("pack", "--args", path, check=True)
+    cairn("sidecar", "--args", path, check=True)
     with_both, _ = shown(path)
     expect(with_both == before, before, with_both)
     run("strip", path, check=True)
@@ -206,8 +206,8 @@ def the_cache_has_one_when_it_is_asked_for():
     env = {**os.environ, "XDG_CACHE_HOME": os.path.join(folder(), "cache-args")}
     env.pop("CAIRN_CACHE", None)
     before, _ = shown(path)
-    cairn("pack", "--keep", path, check=True, env=env)
-    cairn("pack", "--keep", "--args", path, check=True, env=env)
+    cairn("sidecar", "--keep", path, check=True, env=env)
+    cairn("sidecar", "--keep", "--args", path, check=True, env=env)
     kept = [os.path.join(env["XDG_CACHE_HOME"], "cairn", name) for name in os.listdir(os.path.join(env["XDG_CACHE_HOME"], "cairn"))
             if name.endswith(".cairn")]
     expect(len(kept) == 1 and ".cairn.dwarf" in run("readelf", "-SW", kept[0]).out, kept)
@@ -219,14 +219,14 @@ def the_cache_has_one_when_it_is_asked_for():
 @claim
 def a_sidecar_without_them_says_how_to_make_one_that_has_them():
     path = program("gcc-O2")
-    cairn("pack", path, check=True)
+    cairn("sidecar", path, check=True)
     expect(".cairn.dwarf" not in run("readelf", "-SW", path + ".cairn").out)
     run("strip", path, check=True)
     now, said = shown(path)
     os.remove(path + ".cairn")
     expect(now[0] and not of_program(now[0]), now[0])
     lines = [line for line in said.splitlines() if "program: no arguments: " in line]
-    expect(len(lines) == 1 and "cairn pack --args FILE" in lines[0], said)
+    expect(len(lines) == 1 and "cairn sidecar --args FILE" in lines[0], said)
 
 
 @claim
@@ -234,12 +234,12 @@ def what_has_no_code_or_no_frames_is_refused_with_its_reason():
     path = program("gcc-O2")
     debug, there = path + ".debug", path + ".out"
     run("objcopy", "--only-keep-debug", path, debug, check=True)
-    r = cairn("pack", "--args", debug, "-o", there)
+    r = cairn("sidecar", "--args", debug, "-o", there)
     expect(r.status == 3 and "name the program" in r.err and not os.path.exists(there), r)
     r = run("gcc", "-g", "-c", "-o", path + ".o", write("object.c", "int f(int a) { return a; }\n"), check=True)
-    r = cairn("pack", "--args", path + ".o", "-o", there)
+    r = cairn("sidecar", "--args", path + ".o", "-o", there)
     expect(r.status and "object file" in r.err and not os.path.exists(there), r)
-    r = cairn("pack", "--args", "--lines", path, "-o", there)
+    r = cairn("sidecar", "--args", "--lines", path, "-o", there)
     expect(r.status == 2 and not os.path.exists(there), r)
 
 
@@ -248,11 +248,11 @@ def any_number_of_threads_makes_the_same_file():
     path = program("g++-O2")
     files = []
     for jobs in ("1", "5"):
-        cairn("pack", "--args", path, "-j", jobs, "-o", path + jobs, check=True)
+        cairn("sidecar", "--args", path, "-j", jobs, "-o", path + jobs, check=True)
         with open(path + jobs, "rb") as file:
             files.append(file.read())
     expect(files[0] == files[1], len(files[0]), len(files[1]))
-    cairn("pack", "--check", path + "1", path, check=True)
+    cairn("sidecar", "--check", path + "1", path, check=True)
 
 
 @claim
@@ -260,7 +260,7 @@ def everything_else_in_it_is_as_without():
     path = program("gcc-O2")
     sizes = []
     for words in ((), ("--args",)):
-        r = cairn("pack", *words, path, "-o", path + ".x", "--json", check=True)
+        r = cairn("sidecar", *words, path, "-o", path + ".x", "--json", check=True)
         sizes.append({s["name"]: (s["size"], s["n"]) for s in json.loads(r.out)["sections"]})
     expect(set(sizes[1]) - set(sizes[0]) == {".cairn.dwarf"}, sizes)
     expect(all(sizes[0][name] == sizes[1][name] for name in sizes[0]), sizes)

@@ -324,8 +324,8 @@ def files_of_gdbs_list_have_rows_and_lines(kind):
     expect(thread["end"] == "outermost" and r.status == 0 and names_of(thread)[:3] == ["call_back", "jitted", "main"], thread, text)
     frame = thread["frames"][1]
     expect(frame["code"]["source"] == "gdb" and frame["code"]["unwind"] == "eh-frame" and not frame["assumed"], frame)
-    place = frame["functions"][0]
-    expect(place["line"] == CALL_LINE + 1 and os.path.basename(place["file"] or "") == "jitted.s", place, CALL_LINE)
+    site = frame["functions"][0]
+    expect(site["line"] == CALL_LINE + 1 and os.path.basename(site["file"] or "") == "jitted.s", site, CALL_LINE)
     expect(f"jitted.s:{CALL_LINE + 1}" in text.out, text)
     # gdb of Debian 12 reads no distances from .text in a file of this kind; the others it does.
     if theirs and kind == "debug_frame":

@@ -89,7 +89,7 @@ def what_a_sidecar_tells_is_what_the_file_tells():
 def arguments_that_a_sidecar_cannot_have_are_said_to_be_missing():
     path = os.path.join(folder(), "deep-stripped")
     shutil.copy(program(), path)
-    cairn("pack", path, check=True)
+    cairn("sidecar", path, check=True)
     run("strip", path, check=True)
     with Waiting(program()) as p:
         whole = cairn("stack", "--args", p.pid)
@@ -154,7 +154,7 @@ def every_thread_and_every_round_is_numbered_on_its_own():
 def a_stripped_file_is_told_by_the_sidecar_beside_it():
     path = os.path.join(folder(), "stripped")
     shutil.copy(program(), path)
-    run(CAIRN, "pack", "-o", path + ".cairn", program(), check=True)
+    run(CAIRN, "sidecar", "-o", path + ".cairn", program(), check=True)
     run("strip", "--strip-all", path, check=True)
     with Waiting(path) as p:
         r = cairn("stack", "--no-cache", p.pid)

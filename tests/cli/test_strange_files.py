@@ -28,7 +28,7 @@ def fifo():
 
 
 # Where a regular file has to be, nobody waits for the writer of a FIFO.
-@claim_each("sites {f} f", "sites {p} f --pack {f}", "pack {f} -o {o}", "pack --check {f}", "addr {f} 0x1000",
+@claim_each("sites {f} f", "sites {p} f --sidecar {f}", "sidecar {f} -o {o}", "sidecar --check {f}", "addr {f} 0x1000",
             "layout {f} a", "btf dump {f}", "btf check {f}", "btf encode {f} -o {o}",
             "btf encode {f} --embed -o {o}", "btf merge {f} {f} -o {o}", "unwind dump {f}", "unwind check {f}",
             "stack {f}", "stack {f} --executable {p}", "code {f}", "code run {f}", "trace --dry-run {f}:f",

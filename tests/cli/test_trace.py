@@ -173,7 +173,7 @@ def events_go_to_stdout_and_talk_to_stderr():
     expect(len(lines) == 6 and lines.count("done") == 1, r)
     expect(all(re.match(r" +\d+\.\d{6} \d+/\d+ traced-gcc one entry( of one)?: n=\d, r=0x", line) for line in lines
                if line != "done"), r)
-    expect("1 place attached" in r.err and "one: 5 events, 0 lost" in r.err and "attached in" in r.err, r)
+    expect("1 site attached" in r.err and "one: 5 events, 0 lost" in r.err and "attached in" in r.err, r)
 
 
 @claim
@@ -342,7 +342,7 @@ def best_effort_attaches_the_rest_and_says_what_is_missing():
     r = trace("--json", "--best-effort", "-c", path, "note(hidden, number)")
     *events, summary = r.objects()
     expect([e["args"]["number"] for e in events] == [0, 1, 2, 3], r)
-    expect(all("in_constant" in e["place"] and e["args"]["hidden"] == 2.5 for e in events), r)
+    expect(all("in_constant" in e["site"] and e["args"]["hidden"] == 2.5 for e in events), r)
     expect((summary["attached"], summary["refused"]) == (1, 1) and "in_vector" in r.err, r)
 
 

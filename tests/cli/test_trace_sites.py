@@ -60,8 +60,8 @@ int main(void)
 
 def repeats(name, setup):
     path = compile_c(name, REP.replace("SETUP", f'"{setup}"'))
-    place = cairn("sites", "--no-sidecar", "--json", path, "clear").objects()[0]
-    expect(place["hazard"] == "repeats", place)
+    site = cairn("sites", "--no-sidecar", "--json", path, "clear").objects()[0]
+    expect(site["hazard"] == "repeats", site)
     hazards = cairn("sites", "--hazards", path, "--json").objects()
     expect(("repeats", "wipe") in [(h["hazard"], h["symbol"]) for h in hazards], hazards)
     return path
@@ -216,11 +216,11 @@ int main(void) { struct e a = { 0, 1 }, b = { &a, 2 }; return count(&b, 3) == 9;
 def a_loop_whose_condition_is_tested_behind_the_call_is_announced():
     path = compile_c("chain", HASH_CHAIN)
     found = doubts(path, "entry_equals")
-    expect(found and all("condition" in d for d in found), found)
+    expect(found and all("before-test" in d for d in found), found)
     r = trace("-c", path, "entry_equals")
-    expect(r.status == 0 and "passed without a call, too" in r.err, r)
+    expect(r.status == 0 and "may be hit without a call" in r.err, r)
     found = doubts(compile_c("own_test", OWN_TEST), "is_key")
-    expect(found and not any("condition" in d for d in found), found)
+    expect(found and not any("before-test" in d for d in found), found)
 
 
 VECTORISED_CALLS = r"""
@@ -272,7 +272,7 @@ def calls_that_a_vector_instruction_makes_together_are_announced():
         found = doubts(path, function)
         expect(found and all("vectorised" in d for d in found), function, found)
         r = trace("-c", path, function)
-        expect(r.status == 0 and "one event may be for several calls" in r.err, r)
+        expect(r.status == 0 and "one event may stand for several calls" in r.err, r)
     expect(not any("vectorised" in d for d in doubts(loops, "rd")), "scalar calls", doubts(loops, "rd"))
 
 
@@ -307,8 +307,8 @@ def calls_that_begin_at_one_address_come_in_their_order(by):
     path = compile_c("two-calls", TWO_CALLS, "gcc", ("-O2", "-g"))
     words = ("--no-sidecar",)
     if by == "sidecar":
-        cairn("pack", path, "-o", path + ".cairn", check=True)
-        words = ("--pack", path + ".cairn")
+        cairn("sidecar", path, "-o", path + ".cairn", check=True)
+        words = ("--sidecar", path + ".cairn")
     found = cairn("sites", path, "put32", "--json", *words, check=True).objects()
     expect(len({o["addr"] for o in found if o["kind"] == "inlined"}) < 3, "no two calls share an address: the program no longer shows it")
     expect([o["call"]["line"] for o in found if o["kind"] == "inlined"] == [7, 8, 10], found)
@@ -352,7 +352,7 @@ PATTERN = PUSHF.replace("{ return flags(); }", "{ flag_one(1); flag_two(2); retu
 
 
 @claim
-def a_bad_place_leaves_a_pattern_and_stops_a_name():
+def a_bad_site_leaves_a_pattern_and_stops_a_name():
     path = compile_c("pattern", PATTERN, flags=("-O1", "-g"))
     r = trace("--json", "-c", path, "flag*")
     *events, summary = r.objects()
@@ -361,7 +361,7 @@ def a_bad_place_leaves_a_pattern_and_stops_a_name():
     r = cairn("trace", "--no-sidecar", "--dry-run", "-c", path, "flag*")
     expect(r.status == 0 and "nothing would be attached" not in r.err, r)
     r = trace("-c", path, "flag_*", "flags")
-    expect(r.status == 1 and not r.out and "1 of 3 places" in r.err and "\n--best-effort attaches the others\n" in r.err, r)
+    expect(r.status == 1 and not r.out and "1 of 3 sites" in r.err and "\n--best-effort attaches the others\n" in r.err, r)
     r = trace("-c", path, "flags*")
     expect(r.status == 1 and not r.out, r)
 

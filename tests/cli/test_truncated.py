@@ -25,7 +25,7 @@ def derived(kind):
     """A file of that kind made of the large one."""
     path = os.path.join(folder(), "large." + kind)
     if not os.path.exists(path):
-        words = ("pack", LARGE, "-o", path) if kind == "cairn" else ("btf", "encode", LARGE, "-o", path)
+        words = ("sidecar", LARGE, "-o", path) if kind == "cairn" else ("btf", "encode", LARGE, "-o", path)
         expect(cairn(*words, seconds=120).status == 0, words)
     return path
 
@@ -33,7 +33,7 @@ def derived(kind):
 # More text than a pipe holds, so that nothing is read on before somebody takes it.
 WRITERS = {
     "sites": (None, lambda p: ("sites", p, "*", "--no-sidecar")),
-    "sites --json": (None, lambda p: ("sites", p, "--places", "--json", "--no-sidecar")),
+    "sites --json": (None, lambda p: ("sites", p, "--sites", "--json", "--no-sidecar")),
     "layout": (None, lambda p: ("layout", p)),
     "layout --html": (None, lambda p: ("layout", "--html", p)),
     "btf dump": ("btf", lambda p: ("btf", "dump", p)),
@@ -85,7 +85,7 @@ def contents(path):
 VERBS = {
     "sites": lambda p: ("sites", p, "--no-sidecar"),
     "layout": lambda p: ("layout", "--sizes", p),
-    "pack": lambda p: ("pack", p, "-o", p + ".out"),
+    "sidecar": lambda p: ("sidecar", p, "-o", p + ".out"),
     "btf encode": lambda p: ("btf", "encode", p, "-o", p + ".out"),
     "btf encode --embed": lambda p: ("btf", "encode", p, "--embed", "-o", p + ".out"),
     "unwind encode": lambda p: ("unwind", "encode", p, "-o", p + ".out"),

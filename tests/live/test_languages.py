@@ -424,7 +424,7 @@ def arguments(path, function, *options):
     """How each argument of the body's entry is known: its location, or the reason why it is not."""
     r = cairn("sites", "--no-sidecar", "--json", *options, path, function)
     expect(r.status == 0, r)
-    site = [s for s in r.objects() if s.get("kind") == "entry"][0]
+    site = [s for s in r.objects() if s.get("kind") == "out-of-line"][0]
     return {a["name"]: a.get("unavailable") or "known" for a in site["args"]}
 
 
@@ -440,7 +440,7 @@ def is_as_printed(path, function, names, options=()):
 def strings_and_vectors_of_cxx_are_what_the_program_prints(compiler):
     path = cxx_program(*compiler.split())
     sidecar = path + ".cairn"
-    r = cairn("pack", path, "-o", sidecar)
+    r = cairn("sidecar", path, "-o", sidecar)
     expect(r.status == 0, r)
     for probe in ("strings", "vectors(numbers, points, *words, owner)", "record(*r)"):
         for options in (("--no-sidecar",), ()):
@@ -484,7 +484,7 @@ def strings_are_strings_in_json_and_arrays_arrays():
 @claim
 def strings_and_vectors_of_rust_are_what_the_program_prints():
     path = rust_program("0")
-    expect(cairn("pack", path, "-o", path + ".cairn").status == 0)
+    expect(cairn("sidecar", path, "-o", path + ".cairn").status == 0)
     for probe in ("rust::shown(s, o, v, *r)", "rust::slices"):
         for options in (("--no-sidecar",), ()):
             rows, told = values_shown(path, probe, *options)
@@ -494,7 +494,7 @@ def strings_and_vectors_of_rust_are_what_the_program_prints():
 @claim_each("0", "2")
 def enums_of_rust_are_the_variants_that_the_program_prints(level):
     path = rust_enums(level)
-    expect(cairn("pack", path, "-o", path + ".cairn").status == 0)
+    expect(cairn("sidecar", path, "-o", path + ".cairn").status == 0)
     own = ("shape", "small", "below", "one", "number", "result")
     niches = ("niche", "nested", "bools", "letter", "text")
     for function, names in (("own", own), ("niches", niches)):
@@ -529,7 +529,7 @@ def enums_of_rust_are_json_as_serde_writes_it():
 @claim
 def records_of_ada_have_the_parts_that_their_discriminants_say():
     path = ada_program()
-    expect(cairn("pack", path, "-o", path + ".cairn").status == 0)
+    expect(cairn("sidecar", path, "-o", path + ".cairn").status == 0)
     for options in (("--no-sidecar",), ()):
         rows, told = values_shown(path, "records__shown(*s, *r)", *options)
         # A Boolean is an enum of Ada's own.
@@ -587,11 +587,11 @@ def a_stack_of_go_that_grows_leaves_the_arguments():
     path = go_program("optimised", "")
     events, out = seen(path, "main.(*Counter).grow", ("by", "deep"))
     told = said(out, "grow")
-    # Where the stack grew the place was passed twice, with the same arguments, and the place says that it may be.
+    # Where the stack grew the site was passed twice, with the same arguments, and the site says that it may be.
     distinct = [e for i, e in enumerate(events) if not i or e != events[i - 1]]
     expect(distinct == told and len(told) == 31, events, told)
     r = cairn("sites", "--no-sidecar", path, "main.(*Counter).grow")
-    expect("its own code leads back here" in r.out, r)
+    expect("inside a loop of the function" in r.out, r)
 
 
 @claim
@@ -605,8 +605,8 @@ def results_of_go_are_not_arguments():
 def several_results_of_go_are_all_told():
     path = go_program("optimised", "")
     sidecar = path + ".results.cairn"
-    expect(cairn("pack", path, "-o", sidecar).status == 0)
-    for options in (("--no-sidecar",), ("--pack", sidecar)):
+    expect(cairn("sidecar", path, "-o", sidecar).status == 0)
+    for options in (("--no-sidecar",), ("--sidecar", sidecar)):
         r = cairn("sites", *options, path, "main.several", "main.called")
         expect("\n(int n, bool ok, []string s) main.called(int a)" in r.out, r)
         expect("(int, error) main.several(int a)" in r.out, r)

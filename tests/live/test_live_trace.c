@@ -230,11 +230,11 @@ static void all_or_none_unless_told_otherwise(void **state)
 	session_run(&s, &opts, "twice(s)");
 	if (s.attached >= 0) {
 		session_free(&s);
-		print_message("this compiler keeps s at every place\n");
+		print_message("this compiler keeps s at every site\n");
 		skip();
 	}
 	assert_int_equal(s.attached, -ENOENT);
-	assert_non_null(strstr(s.err.msg, "1 of 2 places"));
+	assert_non_null(strstr(s.err.msg, "1 of 2 sites"));
 	assert_non_null(strstr(s.err.msg, "other"));
 	session_free(&s);
 	opts.trace.best_effort = true;

@@ -214,13 +214,13 @@ struct comparison {
 };
 
 static void same_value(const struct cairn_event_value *a, const struct cairn_event_value *b,
-		       uint32_t place, uint32_t value)
+		       uint32_t site, uint32_t value)
 {
 	if (a->state == b->state && a->n_bytes == b->n_bytes && a->truncated == b->truncated &&
 	    (a->state != CAIRN_VALUE_OK || !a->n_bytes || !memcmp(a->bytes, b->bytes, a->n_bytes)))
 		return;
 	fail_msg("site %u value %u: state %d, %u bytes; the reference has state %d, %u bytes",
-		 place, value, a->state, a->n_bytes, b->state, b->n_bytes);
+		 site, value, a->state, a->n_bytes, b->state, b->n_bytes);
 }
 
 static int compare(void *ctx, const struct cairn_event *event)
@@ -230,18 +230,18 @@ static int compare(void *ctx, const struct cairn_event *event)
 	static struct decode_space space;
 	struct trace_record *rec = (struct trace_record *)record;
 	struct fetch_machine m = {.read = read_table, .record = record, .n_record = sizeof(record)};
-	uint32_t place = 0;
+	uint32_t site = 0;
 
-	while (cairn_trace_site(c->t, place) != event->place)
-		place++;
-	const struct trace_program *program = &c->t->programs.p[event->place->program];
+	while (cairn_trace_site(c->t, site) != event->site)
+		site++;
+	const struct trace_program *program = &c->t->programs.p[event->site->program];
 	memcpy(m.file, regs, sizeof(regs));
 	m.file[FETCH_FILE_IP] = c->site_at;
 	assert_int_equal(fetch_run(&m, c->t->ops.p + program->op, program->n, false), FETCH_DONE);
-	*rec = (struct trace_record){.place = place, .faults = m.faults};
+	*rec = (struct trace_record){.site = site, .faults = m.faults};
 	assert_true(decode_record(c->t, rec, sizeof(record), &space));
 	for (uint32_t i = 0; i < event->n_values; i++) {
-		same_value(&event->values[i], &space.values[i], place, i);
+		same_value(&event->values[i], &space.values[i], site, i);
 		c->readable += event->values[i].state == CAIRN_VALUE_OK;
 		c->unreadable += event->values[i].state == CAIRN_VALUE_UNREADABLE;
 	}

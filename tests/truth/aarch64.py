@@ -131,9 +131,9 @@ def rows_of_readelf(path):
 
 def spell(row, register):
     """As readelf does: c-16; u: of no concern."""
-    place = row['saved'].get(register)
-    found = re.fullmatch(r'cfa([+-]\d+)', place or '')
-    return f'c{found.group(1)}' if found else place or 'u'
+    site = row['saved'].get(register)
+    found = re.fullmatch(r'cfa([+-]\d+)', site or '')
+    return f'c{found.group(1)}' if found else site or 'u'
 
 
 def compare_rows(path):

@@ -119,7 +119,7 @@ def class_of(at, ours, theirs, symbols):
             return None
         return 'file'
     if any(o[2:] != t[2:] for o, t in zip(ours[1:], theirs[1:])):
-        return 'place of a call'
+        return 'site of a call'
     if not ours[0][2] or not theirs[0][2]:
         return 'line 0'
     return 'line'

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Compares Cairn's argument locations with gdb's values, at the places of real programs.
+"""Compares Cairn's argument locations with gdb's values, at the sites of real programs.
 
-gdb stops at every place of many functions. At the first hits of each it says what it believes each argument is, and Cairn's location of
+gdb stops at every site of many functions. At the first hits of each it says what it believes each argument is, and Cairn's location of
 that argument, as `cairn sites --json` prints it, is evaluated on the same registers and the same memory. Where both give a value they must
 be equal, except where gdb is shown to be wrong: it does not know location views (DW_AT_GNU_locviews), so of several values that a
-variable has at one address it prints the last. Such a place is recognised in the DIE: the parameter's location list has an entry that begins
+variable has at one address it prints the last. Such a site is recognised in the DIE: the parameter's location list has an entry that begins
 and ends at the address. And where Clang names the stack pointer as the frame base, gdb reads stack arguments at the entry relative to a
 stack pointer that the prologue has yet to move: recognised by the frame base and a location relative to it, at an entry.
 
@@ -27,7 +27,7 @@ LIBC = '/lib/x86_64-linux-gnu/libc.so.6'
 FUNCTIONS_MIN = 30
 CANDIDATES = 400
 HITS = 6
-PLACES_MAX = 6000
+SITES_MAX = 6000
 
 LUA = '''local t = {}
 for i = 1, 3000 do t[i] = {k = tostring(i), v = i * 1.5, s = ("x"):rep(i % 17)} end
@@ -101,7 +101,7 @@ def subjects(folder):
 
 
 def candidates(subject):
-    """Names of functions, unambiguous ones, with copies first; of each kind those with most places."""
+    """Names of functions, unambiguous ones, with copies first; of each kind those with most sites."""
     declared, inlined = collections.defaultdict(set), collections.Counter()
     bodies = set()
     for kind, _, _, has_code, name, file, line, _ in common.dies(subject.dwarf):
@@ -132,19 +132,19 @@ def all_rows(subject):
     return common.json_lines(out)
 
 
-def places_of(subject):
-    """Places to stop at; the id is the index into the rows of `cairn sites`."""
+def sites_of(subject):
+    """Sites to stop at; the id is the index into the rows of `cairn sites`."""
     rows, seen = [], set()
     for row in all_rows(subject):
-        if row['kind'] == 'part' or len(rows) >= PLACES_MAX:
+        if row['kind'] == 'part' or len(rows) >= SITES_MAX:
             continue
         key = (row['function'], row['addr'])
         if key not in seen:
             seen.add(key)
             rows.append(row)
-    places = [{'id': i, 'at': int(row['addr'], 16), 'function': row['function'],
+    sites = [{'id': i, 'at': int(row['addr'], 16), 'function': row['function'],
                'locs': {a['name']: a['loc'] for a in row['args'] if a['loc'] is not None}} for i, row in enumerate(rows)]
-    return rows, places
+    return rows, sites
 
 
 def entries_at(dwarf, die, name, at):
@@ -210,7 +210,7 @@ class Comparison:
         mine = record['cairn'].get(name)
         why, error = record['why'].get(name, ''), mine.get('error', '') if isinstance(mine, dict) else ''
         if ('Cannot access memory' in error and 'access memory' in why) or (error and error == why):
-            # The compiler described a place that is not one; Cairn prints it as unreadable.
+            # The compiler described a site that is not one; Cairn prints it as unreadable.
             self.unreadable.add(f'{row["function"]}({name}) at {row["addr"]}: {arg["loc"]}')
         elif isinstance(mine, dict) and set(mine) == {'error'}:
             self.failed.append(f'{row["function"]}({name}) at {row["addr"]}: {arg["loc"]}: {mine["error"]}')
@@ -222,7 +222,7 @@ class Comparison:
             self.views += 1
         elif self.is_in_part(row, name, record['sizes'][name]):
             self.in_part += 1
-        elif row['kind'] == 'entry' and is_moving_frame(self.subject.dwarf, row['die'], name):
+        elif row['kind'] == 'out-of-line' and is_moving_frame(self.subject.dwarf, row['die'], name):
             self.moving += 1
         else:
             self.different.append(f'{row["function"]}({name}) at {row["addr"]} DIE {row["die"]}: cairn {arg["loc"]} = {mine!r}, '
@@ -248,9 +248,9 @@ class Comparison:
 
 
 def compare(subject, folder):
-    rows, places = places_of(subject)
+    rows, sites = sites_of(subject)
     label = re.sub(r'\W+', '-', subject.name)
-    job = {'program': subject.program, 'args': subject.args, 'output': os.path.join(folder, label + '.out'), 'places': places,
+    job = {'program': subject.program, 'args': subject.args, 'output': os.path.join(folder, label + '.out'), 'sites': sites,
            'max_hits': HITS}
     _, symbols, _ = common.run(['nm', subject.dwarf])
     job['symbols'] = {f[-1].split('@')[0]: int(f[0], 16) for f in (line.split() for line in symbols.splitlines()) if len(f) == 3}

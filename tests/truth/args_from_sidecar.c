@@ -240,7 +240,7 @@ static void each_instruction(struct comparing *c, bool calls)
 static void open_both(struct comparing *c, const char *file, const char *debug_file)
 {
 	struct cairn_binary_opts bin_opts = {.size = sizeof(bin_opts), .debug_file = debug_file};
-	struct cairn_sidecar_make_opts make = {.size = sizeof(make), .places = true, .args = true};
+	struct cairn_sidecar_make_opts make = {.size = sizeof(make), .sites = true, .args = true};
 	struct cairn_sites_opts opts = {.size = sizeof(opts)};
 	struct cairn_err err = {0};
 	if (cairn_binary_open(file, &bin_opts, &c->bin, &err) < 0 || cairn_sidecar_make(c->bin, &make, &c->image, &err) < 0)

@@ -141,7 +141,7 @@ def explain(what, ours, theirs, symbols, left_out):
     if name in BY_HAND:
         return BY_HAND[name]
     if not ours and not exact[name] and clones[name]:
-        return 'only clones of it have code (foo.isra.0): Cairn gives them places instead of a function'
+        return 'only clones of it have code (foo.isra.0): Cairn gives them sites instead of a function'
     if not theirs and name in left_out:
         return f'pahole leaves it out: {left_out[name]}'
     if not theirs and exact[name] > 1:

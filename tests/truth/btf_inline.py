@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every place in the inline blob is a place that cairn sites tells, with the same locations, and none is missing.
+"""Every site in the inline blob is a site that cairn sites tells, with the same locations, and none is missing.
 
-Places are inlined copies, and entries of clones (foo.isra.0), whose parameters are not where the prototype says. The newest bpftool
+Sites are inlined copies, and entries of clones (foo.isra.0), whose parameters are not where the prototype says. The newest bpftool
 has to step over all of them.
 
     btf_inline.py [FILE...]      default: the lab's vmlinux
@@ -135,10 +135,10 @@ def take(known, site, strictly):
     return False
 
 
-def is_place(site):
+def is_site(site):
     if site['kind'] == 'inlined':
         return True
-    return site['kind'] == 'entry' and not site['symbol_off'] and bool(re.search(r'\.(isra|constprop)\.', site['symbol'] or ''))
+    return site['kind'] == 'out-of-line' and not site['symbol_off'] and bool(re.search(r'\.(isra|constprop)\.', site['symbol'] or ''))
 
 
 def newest_bpftool(base_name, out, end):
@@ -147,9 +147,9 @@ def newest_bpftool(base_name, out, end):
         return
     os.makedirs(SHARED, exist_ok=True)
     for name in ('', '.inline'):
-        shutil.copy(out + name, os.path.join(SHARED, 'places.btf' + name))
-    code, text, err = common.run(['chroot', SID, 'bpftool', 'btf', 'dump', '-B', '/srv/truth/places.btf', 'file',
-                                  '/srv/truth/places.btf.inline'], 600)
+        shutil.copy(out + name, os.path.join(SHARED, 'sites.btf' + name))
+    code, text, err = common.run(['chroot', SID, 'bpftool', 'btf', 'dump', '-B', '/srv/truth/sites.btf', 'file',
+                                  '/srv/truth/sites.btf.inline'], 600)
     last = text.splitlines()[-1] if text else err[-500:]
     common.claim(f'{base_name}: the newest bpftool steps over them all ({last})',
                  code == 0 and last.startswith(f'[{end - 1}] UNKNOWN'))
@@ -181,11 +181,11 @@ def check(path):
             func_type = blob.type(func)
             assert func_type[0] == FUNC and len(slots) <= blob.type(func_type[3])[2]
             known[blob.string(func_type[1]), blob.string(name), off].append([text(blob, s, 0) for s in slots])
-    code, told, err = common.run([common.CAIRN, 'sites', path, '--places', '--json'], 600)
+    code, told, err = common.run([common.CAIRN, 'sites', path, '--sites', '--json'], 600)
     if code != 0:
         common.not_ok(f'{base_name}: cairn sites: {err[-500:]}')
         return
-    sites = [s for s in map(json.loads, told.splitlines()) if is_place(s)]
+    sites = [s for s in map(json.loads, told.splitlines()) if is_site(s)]
     # Several copies may begin at one address: those that agree to the letter find each other first.
     open_sites, missing, differ = sites, [], []
     for strictly in (True, False):
@@ -208,7 +208,7 @@ def check(path):
 def main():
     paths = sys.argv[1:] or [p for p in [common.lab_input('vmlinux')] if p]
     if not paths:
-        common.skip('places in BTF', "needs the lab's kernel")
+        common.skip('sites in BTF', "needs the lab's kernel")
     for path in paths:
         check(os.path.realpath(path))
     common.finish()

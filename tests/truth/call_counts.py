@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""As many events as calls, or a mark at a place that says beforehand why not: every function of Lua, SQLite and Redis.
+"""As many events as calls, or a mark at a site that says beforehand why not: every function of Lua, SQLite and Redis.
 
 The same source is built at -O0 with a counter at each function's entry (-finstrument-functions, hooks.c), and optimised; the
-optimised build is traced, all places of all functions at once. For each function with a body in both builds:
+optimised build is traced, all sites of all functions at once. For each function with a body in both builds:
 
     equal        as many events as calls
-    announced    not as many, and `cairn sites` says at one of its places, or of the function, that this can happen
+    announced    not as many, and `cairn sites` says at one of its sites, or of the function, that this can happen
     explained    not as many, nothing said so, and what the program executed and libdw's reading of its debug information prove why:
                  call_counts/why.py, whose classes are counted
     open         neither: this fails
 
 docs/limits.md tells what the classes are. --lines shows a function line by line. What is announced without need is counted too: marks
-that are everywhere would announce everything. And each place has as many events as its instruction was executed.
+that are everywhere would announce everything. And each site has as many events as its instruction was executed.
 """
 import argparse
 import collections
@@ -71,7 +71,7 @@ def calls(program, args):
     return {key: n for key, n in first.items() if second.get(key) == n}
 
 
-def places(path):
+def sites(path):
     """{(name, line): its rows of `cairn sites`}; two functions of one name and line are left out."""
     names = sorted({row[4] for row in common.dies(path) if row[3] and row[4]})
     rows = collections.defaultdict(list)
@@ -110,7 +110,7 @@ def events(program, args, where, keys):
 
 
 def marks(rows):
-    """What is said beforehand of a function: {mark: number of places}."""
+    """What is said beforehand of a function: {mark: number of sites}."""
     found = collections.Counter()
     for row in rows:
         found.update(row.get('count_caveats') or ())
@@ -127,7 +127,7 @@ def outcome(n_calls, n_events, announced):
 
 def executed_otherwise(label, prover, rows, where):
     """
-    Functions whose events are not as many as their places were executed.
+    Functions whose events are not as many as their sites were executed.
 
     Those are two runs, one of them under Valgrind and much slower: Redis may log or answer once more. One in ten thousand is shown only.
     """
@@ -157,7 +157,7 @@ def explain(label, made, args, rows, where):
 
 def compare(label, made, args):
     optimised, counting = made
-    want, where = calls(counting, args), places(optimised)
+    want, where = calls(counting, args), sites(optimised)
     functions = sorted(key for key in want if key in where and any(r['kind'] != 'part' for r in where[key]))
     got, missed = events(optimised, args, where, functions)
     rows = []
@@ -172,17 +172,17 @@ def compare(label, made, args):
                  rows and not missed and not any(r['outcome'] == 'open' for r in rows))
     if otherwise:
         print(f'{label}: not as many events as executions: {" ".join(otherwise)}')
-    common.claim(f'call_counts {label}: each function has as many events as its places were executed', not otherwise)
+    common.claim(f'call_counts {label}: each function has as many events as its sites were executed', not otherwise)
 
 
 def report(label, rows, where, missed):
     called = [r for r in rows if r['calls'] or r['events']]
     counts = collections.Counter(r['outcome'] for r in called)
-    n_places = sum(len(p) for p in where.values())
+    n_sites = sum(len(p) for p in where.values())
     marked = sum(bool(r.get('count_caveats')) for p in where.values() for r in p)
     print(f'{label}: {len(called)} functions called of {len(rows)}: {counts["equal"]} equal, {counts["equal, marked"]} equal and marked, '
           f'{counts["announced"]} announced, {counts["explained"]} explained, {counts["open"]} open; {sum(r["calls"] for r in called)} calls, '
-          f'{marked} of {n_places} places marked, {missed} hits lost')
+          f'{marked} of {n_sites} sites marked, {missed} hits lost')
     functions, n = collections.Counter(), collections.Counter()
     for row in called:
         if row['outcome'] == 'explained':
@@ -198,7 +198,7 @@ def report(label, rows, where, missed):
 
 
 def events_by_address(program, args, probe):
-    """{address of a place: events}"""
+    """{address of a site: events}"""
     out = program + '.events'
     code, _, err = common.run(['setarch', '-R', common.CAIRN, 'trace', '--json', '--best-effort', '--no-move', '--ring', '131072', '-o', out,
                                '-c', command(program, args), probe + '()'], 900)

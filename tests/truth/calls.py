@@ -139,7 +139,7 @@ def claims(rows, totals, prefix):
     doubled = collections.Counter(why for t in totals.values() for why in t['doubled'].elements())
     for why, n in sorted(doubled.items()):
         print(f'doubled: {n} {why}')
-    common.claim(f'{prefix}: each second event of a call is announced at a place, or the debug information shows why',
+    common.claim(f'{prefix}: each second event of a call is announced at a site, or the debug information shows why',
                  not any('not explained' in why for why in doubled))
     for row in harmed:
         print(f'harmed: seed {row["seed"]} {row["config"]}')

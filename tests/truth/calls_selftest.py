@@ -96,7 +96,7 @@ def perfect_events(meta, calls, objects):
     events = []
     for call in calls:
         args = {n: shown(d, call['args'][n], objects) for n, d in meta['functions'][call['f']]['params']}
-        events.append({'f': call['f'], 'place': 'x', 'args': {k: v for k, v in args.items() if v is not None}, 'why': {}})
+        events.append({'f': call['f'], 'site': 'x', 'args': {k: v for k, v in args.items() if v is not None}, 'why': {}})
     return events
 
 

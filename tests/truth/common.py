@@ -114,7 +114,7 @@ def json_lines(text):
 
 
 def cairn_sites(path, *functions, timeout=300):
-    """The places `cairn sites PATH FUNC... --json` prints."""
+    """The sites `cairn sites PATH FUNC... --json` prints."""
     code, out, err = run([CAIRN, 'sites', path, *functions, '--json'], timeout)
     if code != 0:
         raise RuntimeError(f'cairn sites {path} {" ".join(functions)}: exit {code}: {err[-1500:]}')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every DW_TAG_inlined_subroutine with code is a place, and nothing else is: DIE by DIE, against libdw (dies.c).
+"""Every DW_TAG_inlined_subroutine with code is a site, and nothing else is: DIE by DIE, against libdw (dies.c).
 
 On vmlinux, libstdc++ and libc of the lab, and on postgres 15 built from Debian's source, where two functions are also counted and timed
 beside gdb and perf probe, which leave copies out without saying so.
@@ -58,19 +58,19 @@ def compare(label, program, path, dwarf):
     with_code = {r[1]: r for r in rows if r[3] and r[2] != 0}
     mine = kinds['inlined']
     missing, extra = sorted(set(with_code) - set(mine)), sorted(set(mine) - set(with_code))
-    print(f'{label}: {len(rows)} DIEs, {len(with_code)} with code, {len(dropped)} dropped by the linker; {len(mine)} inlined places, {without} copies without code, '
+    print(f'{label}: {len(rows)} DIEs, {len(with_code)} with code, {len(dropped)} dropped by the linker; {len(mine)} inlined sites, {without} copies without code, '
           f'{len(kinds["body"])} bodies, {len(kinds["part"])} parts, {took:.2f} s')
     other_at = [d for d in mine if d in with_code and with_code[d][2] is not None and mine[d][0] != with_code[d][2]]
-    print(f'{label}: {len(other_at)} places are not at entry_pc or the first range: '
+    print(f'{label}: {len(other_at)} sites are not at entry_pc or the first range: '
           + ', '.join(f'{d:#x}: {mine[d][0]:#x} for {with_code[d][2]:#x}' for d in other_at[:4]))
     for what, dies in (('not found by us', missing), ('of ours alone', extra)):
         print(f'{label}: {len(dies)} {what}')
         for die in dies[:8]:
             print(f'    {die:#x} {with_code[die] if die in with_code else mine[die]}')
-    common.claim(f'counts {label}: each of {len(with_code)} inlined DIEs with code is a place', not missing and bool(with_code))
+    common.claim(f'counts {label}: each of {len(with_code)} inlined DIEs with code is a site', not missing and bool(with_code))
     common.claim(f'counts {label}: the other {len(rows) - len(with_code)} are counted as copies without code ({without})',
                  without == len(rows) - len(with_code))
-    common.claim(f'counts {label}: each of {len(mine)} inlined places is such a DIE, once', not extra and not twice)
+    common.claim(f'counts {label}: each of {len(mine)} inlined sites is such a DIE, once', not extra and not twice)
 
 
 def timed(command, timeout=300):
@@ -83,7 +83,7 @@ def peers(path, function):
     """Count and time of Cairn, gdb and perf probe for one function."""
     rows = []
     code, out, _, took = timed([common.CAIRN, 'sites', path, function, '--json'])
-    # A copy that the compiler duplicated has several places and one DIE.
+    # A copy that the compiler duplicated has several sites and one DIE.
     copies = {row['die'] for row in common.json_lines(out) if row['chain']} if code == 0 else None
     rows.append(('cairn sites', copies and len(copies), took))
     _, out, _, took = timed(['gdb', '-nx', '-batch', '-ex', f'break {function}', path])

@@ -18,7 +18,7 @@ import common               # noqa: E402
 import tracers              # noqa: E402
 
 LIBRARY = '/usr/lib/x86_64-linux-gnu/debug/libstdc++.so.6'
-PLACES_MAX = 4000
+SITES_MAX = 4000
 
 
 class Subject(base.Subject):
@@ -59,24 +59,24 @@ def subjects(folder):
                 yield Subject(name, compiled(folder, source, compiler, [level, *flags], libraries), [], None, level != '-O0')
 
 
-def places_of(subject):
-    """Rows of `cairn sites` with arguments, at most PLACES_MAX, evenly taken; each address once."""
+def sites_of(subject):
+    """Rows of `cairn sites` with arguments, at most SITES_MAX, evenly taken; each address once."""
     code, out, err = common.run([common.CAIRN, 'sites', '--no-sidecar', subject.binary, '*', '--json'], 300)
     if code != 0:
         raise RuntimeError(f'cairn sites {subject.binary}: exit code {code}: {err[-500:]}')
     rows = [r for r in common.json_lines(out) if r['kind'] != 'part' and r['args']]
     at = collections.Counter(r['addr'] for r in rows)
     rows = [r for r in rows if at[r['addr']] == 1]
-    rows = rows[::max(1, -(-len(rows) // PLACES_MAX))]
+    rows = rows[::max(1, -(-len(rows) // SITES_MAX))]
     return rows, [{'id': i, 'at': int(r['addr'], 16), 'function': r['function'],
-                   'after': r['kind'] == 'entry' and not subject.optimised,
+                   'after': r['kind'] == 'out-of-line' and not subject.optimised,
                    'locs': {a['name']: a['loc'] for a in r['args'] if a['loc'] is not None}} for i, r in enumerate(rows)]
 
 
 def compare(subject, folder):
-    rows, places = places_of(subject)
+    rows, sites = sites_of(subject)
     label = 'cxx-' + re.sub(r'\W+', '-', subject.name)
-    job = {'program': subject.program, 'args': subject.args, 'output': os.path.join(folder, label + '.out'), 'places': places,
+    job = {'program': subject.program, 'args': subject.args, 'output': os.path.join(folder, label + '.out'), 'sites': sites,
            'max_hits': base.HITS}
     _, symbols, _ = common.run(['nm', subject.dwarf])
     job['symbols'] = {f[-1].split('@')[0]: int(f[0], 16) for f in (line.split() for line in symbols.splitlines()) if len(f) == 3}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The second opinion on places: every function DIE of a file, found with libdw, nothing of Cairn's
+ * The second opinion on sites: every function DIE of a file, found with libdw, nothing of Cairn's
  *
  *	dies FILE       (the file that has the DWARF)
  *

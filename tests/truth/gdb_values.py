@@ -3,13 +3,13 @@
 
     gdb -batch -x gdb_values.py      with GDB_VALUES_JOB=FILE, a JSON object:
         {"program": PATH, "args": [...], "output": PATH, "max_hits": N or 0,
-         "module": path of the library that has the places, without it the program itself,
+         "module": path of the library that has the sites, without it the program itself,
          "symbols": {NAME: link-time address}, for locations that name one,
-         "places": [{"id": ANY, "at": link-time address, "function": NAME, "locs": {NAME: location as Cairn prints it}}, ...]}
+         "sites": [{"id": ANY, "at": link-time address, "function": NAME, "locs": {NAME: location as Cairn prints it}}, ...]}
                     with "after": true, gdb's values are those of the second line's first address: code at -O0 describes its
                     parameters for the time after they were stored)
 
-Writes one JSON object per hit and place: {"id", "function", "hit", "args": {NAME: VALUE}, "why": {NAME: TEXT}, "sizes": {NAME: BYTES},
+Writes one JSON object per hit and site: {"id", "function", "hit", "args": {NAME: VALUE}, "why": {NAME: TEXT}, "sizes": {NAME: BYTES},
 "cairn": {NAME: VALUE}}. Integers are numbers, pointers and char too; floats are
 numbers; structs objects; char pointers [address, text].
 
@@ -153,11 +153,11 @@ def after_prologue(at):
 
 
 class Stop(gdb.Breakpoint):
-    def __init__(self, at, places, state):
+    def __init__(self, at, sites, state):
         super().__init__(f'*{at:#x}', type=gdb.BP_BREAKPOINT, internal=True)
         self.silent = True
-        self.places, self.state, self.at, self.hits = places, state, at, 0
-        after = after_prologue(at) if any(p.get('after') for p in places) else None
+        self.sites, self.state, self.at, self.hits = sites, state, at, 0
+        after = after_prologue(at) if any(p.get('after') for p in sites) else None
         self.after = state['after'].setdefault(after, None) or After(after, state) if after else None
         state['after'][after] = self.after
 
@@ -166,13 +166,13 @@ class Stop(gdb.Breakpoint):
         if self.state['max_hits'] and self.hits >= self.state['max_hits']:
             self.state['done'].append(self)
         frame = gdb.newest_frame()
-        for place in self.places:
-            block = block_of(self.at, place['function'])
-            record = {'id': place['id'], 'function': place['function'], 'hit': self.hits,
+        for site in self.sites:
+            block = block_of(self.at, site['function'])
+            record = {'id': site['id'], 'function': site['function'], 'hit': self.hits,
                       'block': None if block is None else block.start}
             record['sizes'] = {} if block is None else {s.name: s.type.strip_typedefs().sizeof for s in block if s.is_argument}
-            record['cairn'] = {} if block is None else by_location(block, frame, place.get('locs', {}), self.state)
-            if place.get('after') and self.after:
+            record['cairn'] = {} if block is None else by_location(block, frame, site.get('locs', {}), self.state)
+            if site.get('after') and self.after:
                 record['sp'] = int(frame.read_register('rsp')) & loc_text.MASK
                 self.after.waiting.append(record)
                 continue
@@ -227,13 +227,13 @@ def go(job):
         state = {'out': out, 'bias': bias, 'symbols': job.get('symbols', {}), 'max_hits': job.get('max_hits', 0), 'done': [],
                  'after': {}}
         by_address = {}
-        for place in job['places']:
-            by_address.setdefault(place['at'] + bias, []).append(place)
-        for at, places in by_address.items():
-            Stop(at, places, state)
+        for site in job['sites']:
+            by_address.setdefault(site['at'] + bias, []).append(site)
+        for at, sites in by_address.items():
+            Stop(at, sites, state)
         while True:
             gdb.execute('continue', to_string=True)
-            # A place seen often enough is no longer worth its stops.
+            # A site seen often enough is no longer worth its stops.
             for stop in state['done']:
                 stop.enabled = False
             finished = not state['done']

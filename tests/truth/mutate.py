@@ -133,11 +133,11 @@ FILE_MAX = 4 << 20
 OF_CODE = [['sites', '{f}'], ['sites', '{f}', 'add', 'walk', '--json'], ['sites', '{f}', '*', '--no-sidecar'], ['sites', '--hazards', '{f}'],
            ['addr', '{f}', '0x1000', '0x1139', '0x401136', '0x11a0'], ['layout', '{f}', 'node'], ['layout', '{f}', '--lint'],
            ['btf', 'encode', '-o', '{o}', '{f}'], ['unwind', 'dump', '{f}'], ['unwind', 'check', '{f}'], ['unwind', 'encode', '-o', '{o}', '{f}'],
-           ['pack', '{f}', '-o', '{o}'], ['pack', '--lines', '{f}', '-o', '{o}'], ['bind', '{f}', 'node', '--lang', 'rust'],
+           ['sidecar', '{f}', '-o', '{o}'], ['sidecar', '--lines', '{f}', '-o', '{o}'], ['bind', '{f}', 'node', '--lang', 'rust'],
            ['trace', '--dry-run', '-c', '{f}', 'walk(n->x, *p)'], ['sites', '{f}', 'walk', '--emit', 'gdb'], ['stack', '{f}']]
 OF_BTF = [['btf', 'check', '{f}'], ['btf', 'dump', '{f}'], ['layout', '{f}', 'node'], ['layout', '{f}', 'event'], ['btf', 'convert', '-o', '{o}', '{f}'],
           ['decode', '{f}', 'node', '/dev/null'], ['bind', '{f}', 'event', '--lang', 'go']]
-OF_SIDECAR = [['pack', '--check', '{f}'], ['addr', '{f}', '0x1000', '0x1139', '0x11a0'], ['sites', '{f}', 'walk', '--json'], ['layout', '{f}', 'node'],
+OF_SIDECAR = [['sidecar', '--check', '{f}'], ['addr', '{f}', '0x1000', '0x1139', '0x11a0'], ['sites', '{f}', 'walk', '--json'], ['layout', '{f}', 'node'],
               ['unwind', 'dump', '{f}'], ['btf', 'dump', '{f}'], ['sites', '{f}', '*']]
 OF_CORE = [['stack', '{f}'], ['stack', '{f}', '--args'], ['stack', '{f}', '--json'], ['code', '{f}']]
 OF_PROCESS = [['stack', '{p}'], ['stack', '{p}', '--args'], ['stack', '{p}', '--json'], ['code', '{p}'], ['code', '{p}', '--json']]
@@ -168,7 +168,7 @@ def sanitized():
 
 
 def jitdump(eh):
-    """A dump of a JIT with two functions at one place one after the other, and one that moved; @eh: of the newest."""
+    """A dump of a JIT with two functions at one site one after the other, and one that moved; @eh: of the newest."""
     def record(number, body):
         return struct.pack('<IIQ', number, 16 + len(body), 1) + body
 
@@ -258,7 +258,7 @@ class Run:
     def ask(self, kind, path, whole):
         data, told = mutant(kind, whole, self.how)
         name, out = os.path.join(path, name_of(kind)), os.path.join(path, 'out')
-        # In place: a process may have mapped it.
+        # In site: a process may have mapped it.
         with open(name, 'r+b') as file:
             file.write(data)
         pid = self.hosts[kind].pid if kind in self.hosts else ''

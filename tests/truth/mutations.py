@@ -122,12 +122,12 @@ def change_die(data, lo, end, how):
 
 def change_abbrev(data, lo, end, how):
     """A tag, an attribute or a form becomes another one."""
-    places, at = [], lo
-    while at < end and len(places) < 20000:
+    sites, at = [], lo
+    while at < end and len(sites) < 20000:
         code, at = leb(data, at, end)
         if not code:
             continue
-        places.append((at, TAGS))
+        sites.append((at, TAGS))
         at = leb(data, at, end)[1] + 1
         while at < end:
             attribute, form_at = leb(data, at, end)
@@ -135,11 +135,11 @@ def change_abbrev(data, lo, end, how):
             if not attribute and not form:
                 at = after
                 break
-            places += [(at, ATTRIBUTES), (form_at, FORMS), (form_at, FORMS)]
+            sites += [(at, ATTRIBUTES), (form_at, FORMS), (form_at, FORMS)]
             at = leb(data, after, end)[1] if form == 0x21 else after
-    if not places:
+    if not sites:
         return change_word(data, lo, end, how)
-    at, values = how.choice(places)
+    at, values = how.choice(sites)
     put_leb(data, at, end, how.choice(values))
     return f'an abbreviation at 0x{at:x}'
 
@@ -150,9 +150,9 @@ def change_frames(data, lo, end, how):
     if not found:
         return change_word(data, lo, end, how)
     at, first, last = how.choice(found)
-    place = how.choice((at, first, first + 4, first + 5, first + 8, first + 12, first + how.randrange(max(last - first, 1))))
+    site = how.choice((at, first, first + 4, first + 5, first + 8, first + 12, first + how.randrange(max(last - first, 1))))
     n = how.choice((1, 4))
-    put(data, place, n, another(get(data, place, n), n, how))
+    put(data, site, n, another(get(data, site, n), n, how))
     return f'a frame entry at 0x{at:x}'
 
 
@@ -228,7 +228,7 @@ def change_inside(data, section, how):
 
 
 def exchange(data, elf, how):
-    """Two section headers change places, or one gets the other's bytes."""
+    """Two section headers change sites, or one gets the other's bytes."""
     a, b = how.choice(elf.headers), how.choice(elf.headers)
     if how.random() < 0.5:
         data[a:a + 64], data[b:b + 64] = data[b:b + 64], data[a:a + 64]

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs compute the same with every place traced as without, also where a probe set blindly corrupts them.
+"""Programs compute the same with every site traced as without, also where a probe set blindly corrupts them.
 
 First the controls: a plain user probe on a 5-byte nop in a red-zone leaf does corrupt it, and one on a lock prefix never fires.
-Where a kernel does not do that the claim would prove nothing and is skipped. Then the same places through Cairn, then functions of
-the C library under sort and awk, all places at once. (calls.py checks the same of every generated program.)
+Where a kernel does not do that the claim would prove nothing and is skipped. Then the same sites through Cairn, then functions of
+the C library under sort and awk, all sites at once. (calls.py checks the same of every generated program.)
 """
 import os
 import re
@@ -41,7 +41,7 @@ def results(text):
 
 
 def control(name, folder, program, expected):
-    """A blind probe at each hazardous place. True when the harm is real here."""
+    """A blind probe at each hazardous site. True when the harm is real here."""
     plain = common.compile_c([os.path.join(HERE, 'nohurt', 'plain_uprobe.c')], os.path.join(folder, 'plain_uprobe'), ['-O2'])
     ats = {row[4]: row[2] for row in common.dies(program) if row[0] == 'inlined' and row[3]}
     _, out, err = common.run([plain, hex(foff(program, ats['nop_here'])), program, str(ROUNDS)])
@@ -83,7 +83,7 @@ def trace(folder, program, functions, args, *options):
 def traced(name, folder, program, expected):
     code, _, counts, err = trace(folder, program, ['locked_here'], ROUNDS)
     n = counts.get('locked_here', 0)
-    common.claim(f'nohurt {name}: a place with a lock prefix is refused or counted, never silently lost ({n} events, exit {code})',
+    common.claim(f'nohurt {name}: a site with a lock prefix is refused or counted, never silently lost ({n} events, exit {code})',
                  (code != 0 and n == 0 and 'lock' in err) or (code == 0 and n == ROUNDS))
     code, out, counts, err = trace(folder, program, ['nop_here'], ROUNDS)
     n = counts.get('nop_here', 0)

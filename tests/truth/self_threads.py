@@ -37,7 +37,7 @@ def main():
             if program is None:
                 common.not_ok(f'{name}: {why}')
                 continue
-            # The sanitizer's shadow memory has no place under every layout that the kernel chooses.
+            # The sanitizer's shadow memory has no site under every layout that the kernel chooses.
             code, out, err = common.run(['setarch', '-R', program, plugin, seconds], 600)
             print(out, end='')
             if not common.claim(name, code == 0 and 'WARNING: ThreadSanitizer' not in err):

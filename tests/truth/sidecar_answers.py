@@ -166,8 +166,8 @@ class Comparison:
                 addresses.append(json.loads(line)['addr'])
 
         p = self.program
-        for more in ((), ('--json',), ('--places',), ('--hazards',), ('--hazards', '--json'), ('*',), ('*', '--json')):
-            self.lines(('sites', *more), ('sites', p.path, *p.debug, '--no-sidecar', *more), ('sites', p.path, '--pack', p.sidecar, *more),
+        for more in ((), ('--json',), ('--sites',), ('--hazards',), ('--hazards', '--json'), ('*',), ('*', '--json')):
+            self.lines(('sites', *more), ('sites', p.path, *p.debug, '--no-sidecar', *more), ('sites', p.path, '--sidecar', p.sidecar, *more),
                        collect if more == ('*', '--json') else None)
         return addresses
 
@@ -176,7 +176,7 @@ class Comparison:
         asked = [int(a, 16) + draw.choice((0, 0, 1, 5, 17)) for a in draw.sample(addresses, min(ADDRESSES, len(addresses)))]
         text = ''.join(f'{a:#x}\n' for a in asked).encode()
         for more in ((), ('--json',), ('--return',)):
-            self.lines(('addr', *more), ('addr', p.path, *p.debug, *more), ('addr', p.path, '--pack', p.sidecar, *more), text=text)
+            self.lines(('addr', *more), ('addr', p.path, *p.debug, *more), ('addr', p.path, '--sidecar', p.sidecar, *more), text=text)
 
     def types(self):
         p, names = self.program, {}
@@ -256,7 +256,7 @@ def compare(name, folder):
     program = program_of(name)
     program.sidecar = os.path.join(folder, name + '.cairn')
     options = ['--btf-inline', *([] if program.is_object else ['--args'])]
-    code, _, err = common.run([common.CAIRN, 'pack', program.path, *program.debug, '-o', program.sidecar, *options], 1800)
+    code, _, err = common.run([common.CAIRN, 'sidecar', program.path, *program.debug, '-o', program.sidecar, *options], 1800)
     if code != 0:
         print(f'# {name}: {err}')
         common.not_ok(f'sidecar_answers {name}')

@@ -23,7 +23,7 @@ def compare(name, debug, program, folder):
     if not path or (INPUTS[name] and not debug):
         common.skip(f'sidecar_types {name}', 'not among the inputs of the lab')
         return
-    code, _, err = common.run([common.CAIRN, 'pack', path, '-o', sidecar, *(['--debug-file', debug] if debug else [])], 900)
+    code, _, err = common.run([common.CAIRN, 'sidecar', path, '-o', sidecar, *(['--debug-file', debug] if debug else [])], 900)
     if code != 0:
         print(err)
         common.not_ok(f'sidecar_types {name}')

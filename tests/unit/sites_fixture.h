@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For tests of src/facts/loc over DWARF from a builder: the places of the function "callee". */
+/* For tests of src/facts/loc over DWARF from a builder: the sites of the function "callee". */
 #ifndef UNIT_SITES_FIXTURE_H
 #define UNIT_SITES_FIXTURE_H
 

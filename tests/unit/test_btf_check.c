@@ -192,7 +192,7 @@ static bool is_refused(const void *bytes, size_t size, struct story *s)
 	return n > 0;
 }
 
-static void each_field_of_each_record_out_of_range_is_refused_by_its_place(void **state)
+static void each_field_of_each_record_out_of_range_is_refused_by_its_site(void **state)
 {
 	static const uint32_t extremes[] = {UINT32_MAX, UINT32_MAX - 15, INT32_MAX, (uint32_t)1 << 31};
 	struct blob b = each_kind((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
@@ -202,27 +202,27 @@ static void each_field_of_each_record_out_of_range_is_refused_by_its_place(void 
 		struct cairn_btf_type t;
 		assert_true(cairn_btf_type(b.btf, id, &t));
 		size_t from = (size_t)btf_record_off(b.btf, id);
-		/* The last one is the LOCSEC, with three words for each place. */
+		/* The last one is the LOCSEC, with three words for each site. */
 		size_t end = id + 1 < cairn_btf_end_id(b.btf) ? (size_t)btf_record_off(b.btf, id + 1)
 							      : from + (3 + 3 * (size_t)t.vlen) * 4;
 		for (size_t off = from; off < end; off += 4) {
 			for (size_t i = 0; i < ARRAY_SIZE(extremes); i++) {
 				struct story s;
 				uint32_t saved;
-				char place[32];
+				char site[32];
 				memcpy(&saved, bytes + off, 4);
 				memcpy(bytes + off, &extremes[i], 4);
 				bool refused = is_refused(bytes, b.size, &s);
 				memcpy(bytes + off, &saved, 4);
-				snprintf(place, sizeof(place), "0x%zx", from);
+				snprintf(site, sizeof(site), "0x%zx", from);
 				/* A size may be any, and then what has it as a part is wrong. */
 				if (is_free((enum cairn_btf_kind)t.kind, (off - from) / 4, extremes[i]))
 					continue;
 				if (!refused)
 					fail_msg("record %u (%s), word %zu = 0x%x is taken", id, btf_kind_name(t.kind),
 						 (off - from) / 4, extremes[i]);
-				if (s.id ? s.off != from || s.id != id : !strstr(s.text, place))
-					fail_msg("record %u at %s, word %zu = 0x%x: record %u: %s", id, place, (off - from) / 4,
+				if (s.id ? s.off != from || s.id != id : !strstr(s.text, site))
+					fail_msg("record %u at %s, word %zu = 0x%x: record %u: %s", id, site, (off - from) / 4,
 						 extremes[i], s.id, s.text);
 				n_refused += refused;
 			}
@@ -320,7 +320,7 @@ static void declaration_tag_numbers_a_component_that_exists(void **state)
 	}
 }
 
-static void place_with_more_slots_than_parameters_is_broken(void **state)
+static void site_with_more_slots_than_parameters_is_broken(void **state)
 {
 	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
 	uint32_t func = add_each_kind(b, true);
@@ -496,10 +496,10 @@ int main(void)
 		cmocka_unit_test(names_of_other_languages_are_sound_but_not_for_the_kernel),
 		cmocka_unit_test(what_kernels_take_depends_on_their_version),
 		cmocka_unit_test(kernel_wants_whole_integers_for_bit_fields),
-		cmocka_unit_test(each_field_of_each_record_out_of_range_is_refused_by_its_place),
+		cmocka_unit_test(each_field_of_each_record_out_of_range_is_refused_by_its_site),
 		cmocka_unit_test(broken_record_is_named_with_its_rule),
 		cmocka_unit_test(declaration_tag_numbers_a_component_that_exists),
-		cmocka_unit_test(place_with_more_slots_than_parameters_is_broken),
+		cmocka_unit_test(site_with_more_slots_than_parameters_is_broken),
 		cmocka_unit_test(float_of_no_bytes_in_the_base_is_survived),
 		cmocka_unit_test(a_million_nested_types_are_checked),
 		cmocka_unit_test(no_memory_is_said),

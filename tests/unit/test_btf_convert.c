@@ -97,8 +97,8 @@ static void kernel_btf_in_its_own_form_is_itself(void **state)
 
 /* ---- dialects ---- */
 
-/* One line per place, whatever the dialect: name, offset, and the value of each parameter. */
-static void print_places(const struct cairn_btf *btf, char *text, size_t room)
+/* One line per site, whatever the dialect: name, offset, and the value of each parameter. */
+static void print_sites(const struct cairn_btf *btf, char *text, size_t room)
 {
 	struct cairn_btf_type t, func, proto, param;
 	size_t n = 0;
@@ -131,8 +131,8 @@ static void print_places(const struct cairn_btf *btf, char *text, size_t room)
 	}
 }
 
-/* Places of what both dialects can say: @inexpressible adds what v1 cannot. */
-static struct blob places(bool inexpressible)
+/* Sites of what both dialects can say: @inexpressible adds what v1 cannot. */
+static struct blob sites(bool inexpressible)
 {
 	enum { S = CAIRN_BTF_LOC_SIGNED, C = CAIRN_BTF_LOC_CONST, A = CAIRN_BTF_LOC_ADDR,
 	       R = CAIRN_BTF_LOC_REG, D = CAIRN_BTF_LOC_DEREF, O = CAIRN_BTF_LOC_OFFSET };
@@ -169,7 +169,7 @@ static void both_dialects_say_the_same(void **state)
 {
 	char n_text[4096] = "", v1_text[4096] = "", back_text[4096] = "";
 	struct cairn_btf_losses losses;
-	struct blob n = places(false);
+	struct blob n = sites(false);
 	struct blob v1 = convert(n.btf, (struct cairn_btf_convert_opts){.dialect = CAIRN_BTF_LOC_V1}, &losses);
 	assert_nothing_lost(&losses);
 	struct blob back = convert(v1.btf, (struct cairn_btf_convert_opts){.dialect = CAIRN_BTF_LOC_N}, &losses);
@@ -177,9 +177,9 @@ static void both_dialects_say_the_same(void **state)
 	assert_int_equal(cairn_btf_dialect(v1.btf), CAIRN_BTF_LOC_V1);
 	assert_int_equal(cairn_btf_check(v1.btf, NULL, NULL), 0);
 	assert_int_equal(cairn_btf_check(back.btf, NULL, NULL), 0);
-	print_places(n.btf, n_text, sizeof(n_text));
-	print_places(v1.btf, v1_text, sizeof(v1_text));
-	print_places(back.btf, back_text, sizeof(back_text));
+	print_sites(n.btf, n_text, sizeof(n_text));
+	print_sites(v1.btf, v1_text, sizeof(v1_text));
+	print_sites(back.btf, back_text, sizeof(back_text));
 	assert_non_null(strstr(n_text, "g proto 3 at 90: flags 0x3 size 4 regs 0 0 offset 0 value -7,"));
 	assert_string_equal(n_text, v1_text);
 	assert_string_equal(n_text, back_text);
@@ -192,18 +192,18 @@ static void what_v1_cannot_say_is_no_location_and_counted(void **state)
 {
 	char text[4096] = "";
 	struct cairn_btf_losses losses;
-	struct blob n = places(true);
+	struct blob n = sites(true);
 	struct blob v1 = convert(n.btf, (struct cairn_btf_convert_opts){.dialect = CAIRN_BTF_LOC_V1}, &losses);
 	assert_int_equal(losses.loc_params, 1);
 	assert_int_equal(losses.locsecs, 1);
 	assert_int_equal(losses.locs, 2);
-	print_places(v1.btf, text, sizeof(text));
+	print_sites(v1.btf, text, sizeof(text));
 	assert_non_null(strstr(text, "flags 0x0 size 0 regs 0 0 offset 0 value 0, flags 0x2 size 8 regs 0 0 offset 0 value 16384,"));
 	/* v1 does not say whether 0x4000 is an address; the parameter is a pointer. */
 	struct blob back = convert(v1.btf, (struct cairn_btf_convert_opts){.dialect = CAIRN_BTF_LOC_N}, &losses);
 	assert_int_equal(losses.loc_params, 1);
 	text[0] = '\0';
-	print_places(back.btf, text, sizeof(text));
+	print_sites(back.btf, text, sizeof(text));
 	assert_null(strstr(text, "16384"));
 	blob_free(&back);
 	blob_free(&v1);
@@ -249,7 +249,7 @@ static void v1_says_no_address_by_another_type(void **state)
 	blob_free(&n);
 }
 
-static void more_than_65535_places_are_several_sections_in_v1_and_one_in_n(void **state)
+static void more_than_65535_sites_are_several_sections_in_v1_and_one_in_n(void **state)
 {
 	enum { N = 150000 };
 	struct cairn_btf_loc *locs = calloc(N, sizeof(*locs));
@@ -276,7 +276,7 @@ static void more_than_65535_places_are_several_sections_in_v1_and_one_in_n(void 
 	blob_free(&n);
 }
 
-static void v1_place_without_a_func_gets_one(void **state)
+static void v1_site_without_a_func_gets_one(void **state)
 {
 	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_V1});
 	ADD(func_proto, b, 0, NULL, 0);
@@ -393,7 +393,7 @@ static const char *name_at(const struct blob *b, uint32_t id)
 	return must_have(b->btf, id).name;
 }
 
-/* Declared elsewhere, without a size yet, at an odd place, a tag that comes too late. */
+/* Declared elsewhere, without a size yet, at an odd site, a tag that comes too late. */
 static void what_a_kernel_refuses_is_left_out_or_hidden(void **state)
 {
 	struct cairn_btf_losses losses;
@@ -588,7 +588,7 @@ static void no_memory_is_said(void **state)
 {
 	static const struct cairn_btf_convert_opts of[] = {{.size = sizeof(of[0]), .dialect = CAIRN_BTF_LOC_V1},
 							   {.size = sizeof(of[0]), .kernel = true}};
-	struct blob b[] = {places(true), of_other_languages()};
+	struct blob b[] = {sites(true), of_other_languages()};
 	for (unsigned int i = 1, which = 0; which < ARRAY_SIZE(b); i++) {
 		void *bytes = NULL;
 		size_t size;
@@ -636,8 +636,8 @@ int main(void)
 		cmocka_unit_test(both_dialects_say_the_same),
 		cmocka_unit_test(what_v1_cannot_say_is_no_location_and_counted),
 		cmocka_unit_test(v1_says_no_address_by_another_type),
-		cmocka_unit_test(more_than_65535_places_are_several_sections_in_v1_and_one_in_n),
-		cmocka_unit_test(v1_place_without_a_func_gets_one),
+		cmocka_unit_test(more_than_65535_sites_are_several_sections_in_v1_and_one_in_n),
+		cmocka_unit_test(v1_site_without_a_func_gets_one),
 		cmocka_unit_test(downgrade_drops_what_old_readers_refuse_and_says_so),
 		cmocka_unit_test(kernel_names_are_identifiers_and_stay_different),
 		cmocka_unit_test(what_a_kernel_refuses_is_left_out_or_hidden),

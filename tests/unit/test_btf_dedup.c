@@ -94,7 +94,7 @@ static void each_kind_twice_becomes_each_kind_once(void **state)
 		struct blob two = finish(twice, NULL);
 		uint32_t *map = calloc(2 * n, sizeof(*map));
 		struct blob one = dedup(two.btf, map);
-		/* VAR, DATASEC and LOCSEC are things; a place is not another's double. */
+		/* VAR, DATASEC and LOCSEC are things; a site is not another's double. */
 		uint32_t things = 0;
 		for (uint32_t id = 1; cairn_btf_type(once.btf, id, &t); id++)
 			things += t.kind == CAIRN_BTF_VAR || t.kind == CAIRN_BTF_DATASEC || t.kind == CAIRN_BTF_LOCSEC;

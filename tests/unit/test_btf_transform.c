@@ -81,7 +81,7 @@ static void sorted_kernel_has_the_same_types_in_the_order_of_names(void **state)
 	cairn_btf_close(btf);
 }
 
-static void places_are_sorted_by_the_new_ids(void **state)
+static void sites_are_sorted_by_the_new_ids(void **state)
 {
 	struct cairn_btf_builder *b = builder((struct cairn_btf_build_opts){.dialect = CAIRN_BTF_LOC_N});
 	uint32_t proto = ADD(func_proto, b, 0, NULL, 0);
@@ -295,7 +295,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sorted_kernel_has_the_same_types_in_the_order_of_names),
-		cmocka_unit_test(places_are_sorted_by_the_new_ids),
+		cmocka_unit_test(sites_are_sorted_by_the_new_ids),
 		cmocka_unit_test(only_what_is_inlined_leaves_the_main_blob),
 		cmocka_unit_test(without_location_data_there_is_nothing_to_split_off),
 		cmocka_unit_test(v1_splits_too_on_a_module_of_a_kernel),

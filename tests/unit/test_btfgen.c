@@ -331,7 +331,7 @@ static void cxx_types_have_qualified_names_and_bases(void **state)
 	workspace_close(&w);
 }
 
-/* ---- places ---- */
+/* ---- sites ---- */
 
 static const char inline_source[] =
 	"#include <stdlib.h>\n"
@@ -354,7 +354,7 @@ static unsigned int inlined_sites(struct cairn_binary *bin, const char *name)
 	return n;
 }
 
-static void copies_are_places_of_a_function_that_main_does_not_have(void **state)
+static void copies_are_sites_of_a_function_that_main_does_not_have(void **state)
 {
 	struct workspace w;
 	workspace_open(&w);
@@ -819,7 +819,7 @@ int main(void)
 		cmocka_unit_test(a_name_with_two_meanings_keeps_what_leads_to_it_apart),
 		cmocka_unit_test(structs_inside_functions_refer_to_themselves),
 		cmocka_unit_test(cxx_types_have_qualified_names_and_bases),
-		cmocka_unit_test(copies_are_places_of_a_function_that_main_does_not_have),
+		cmocka_unit_test(copies_are_sites_of_a_function_that_main_does_not_have),
 		cmocka_unit_test(any_number_of_threads_gives_the_same_bytes),
 		cmocka_unit_test(what_the_base_has_is_not_written_again),
 		cmocka_unit_test(what_the_base_only_declares_is_found),

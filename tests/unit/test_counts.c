@@ -187,7 +187,7 @@ static void a_copy_called_at_its_own_declaration_is_a_part(void **state)
 	struct result r = finish(&t);
 	assert_int_equal(site(&r, 0)->kind, CAIRN_SITE_INLINED);
 	assert_int_equal(site(&r, 1)->kind, CAIRN_SITE_PART);
-	/* A part has its place in the chain like every copy. */
+	/* A part has its site in the chain like every copy. */
 	assert_int_equal(site(&r, 1)->n_chain, 2);
 	end(&t, &r);
 }
@@ -255,7 +255,7 @@ static void a_jump_into_the_middle_is_a_way_behind(void **state)
 	assert_int_equal(DOUBTS(GCC, 0x1002, 0x1008, 0x1006, &s, JE(0), NOTHING, NOTHING, STORE, RET), 0);
 }
 
-static void a_place_without_code_of_its_own_at_a_join_is_shared(void **state)
+static void a_site_without_code_of_its_own_at_a_join_is_shared(void **state)
 {
 	struct cairn_site s;
 	/* The entry is 0x1006, behind the copy's last instruction, and 0x1000 jumps there. */
@@ -310,7 +310,7 @@ static uint32_t behind_if(uint8_t column, const uint8_t *code, size_t n)
 	return with_if_branch(column, 0, code, n);
 }
 
-static void a_call_that_its_own_condition_does_not_keep_from_its_place_is_doubted(void **state)
+static void a_call_that_its_own_condition_does_not_keep_from_its_site_is_doubted(void **state)
 {
 	/* if (...) at 0x1000, in column 3; the call's own statement is in column 5; je leaves the copy. */
 	static const uint8_t combined[] = {NOTHING, NOTHING, JE(2), STORE, RET};
@@ -355,7 +355,7 @@ static void without_an_entry_a_copy_begins_where_other_code_leads_to_first(void 
 	assert_int_equal(s.at.v, 0x1004);
 }
 
-static void a_copy_with_two_ways_in_has_two_places(void **state)
+static void a_copy_with_two_ways_in_has_two_sites(void **state)
 {
 	/* je 0x1008, or 0x1004; both lead to 0x100a. */
 	BEGIN(CLANG, 20, NOTHING, JE(4), STORE, JMP(2), STORE, STORE, RET);
@@ -370,7 +370,7 @@ static void a_copy_with_two_ways_in_has_two_places(void **state)
 	end(&t, &r);
 }
 
-static void work_ahead_of_time_is_no_place(void **state)
+static void work_ahead_of_time_is_no_site(void **state)
 {
 	struct cairn_site s;
 	/* je 0x1004, past an instruction of the copy that has no effect: the store is what every call comes to. */
@@ -393,7 +393,7 @@ static void a_way_that_joins_the_copys_own_behind_a_known_condition_is_one_behin
 	assert_int_equal(DOUBTS(GCC, 0x1004, 0x100c, 0x1008, &s, JE(6), NOTHING, NOTHING, RET, NOTHING, JMP(-10)), 0);
 }
 
-static void a_way_past_the_place_behind_a_call_that_returns_is_one_behind(void **state)
+static void a_way_past_the_site_behind_a_call_that_returns_is_one_behind(void **state)
 {
 	struct cairn_site s;
 	/*
@@ -420,7 +420,7 @@ static uint32_t with_rows(const struct row *rows, size_t n_rows, const uint8_t *
 	return doubts;
 }
 
-static void a_join_behind_the_place_in_the_same_line_is_a_way_behind(void **state)
+static void a_join_behind_the_site_in_the_same_line_is_a_way_behind(void **state)
 {
 	/* je 0x1004 is another copy's. On this way what the copy loads at 0x1002 was known. */
 	static const uint8_t code[] = {JE(2), NOTHING, NOTHING, RET};
@@ -430,7 +430,7 @@ static void a_join_behind_the_place_in_the_same_line_is_a_way_behind(void **stat
 	static const struct row of_another[] = {{0, 9, 1}, {2, 9, 5}, {4, 3, 7}, {6, 30, 1}};
 	assert_int_equal(with_rows(same, 4, code, sizeof(code), 0x1000, 0x1002, 0x1006), CAIRN_COUNT_BYPASSED);
 	assert_int_equal(with_rows(in_front, 4, code, sizeof(code), 0x1000, 0x1002, 0x1006), CAIRN_COUNT_BYPASSED);
-	/* Behind the line of the place it is an end that both copies share; in front of the declaration it is another function's. */
+	/* Behind the line of the site it is an end that both copies share; in front of the declaration it is another function's. */
 	assert_int_equal(with_rows(end, 4, code, sizeof(code), 0x1000, 0x1002, 0x1006), 0);
 	assert_int_equal(with_rows(of_another, 4, code, sizeof(code), 0x1000, 0x1002, 0x1006), 0);
 }
@@ -485,14 +485,14 @@ static void a_call_has_an_event_at_each_of_two_markers_at_one_address(void **sta
 }
 
 static uint32_t with_line0(uint8_t lo, uint8_t hi, const uint8_t *code, size_t n, uint64_t copy_lo, uint64_t copy_hi,
-			   uint32_t *n_places, struct cairn_site *ret)
+			   uint32_t *n_sites, struct cairn_site *ret)
 {
 	struct tree t = begin(CLANG, code, n, 20);
 	t.line0 = lo;
 	t.line0_end = hi;
 	copy(&t, copy_lo, copy_hi, 0, 30, false);
 	struct result r = finish(&t);
-	*n_places = r.found.p[0]->n_sites;
+	*n_sites = r.found.p[0]->n_sites;
 	*ret = *site(&r, 0);
 	end(&t, &r);
 	return ret->count_caveats;
@@ -596,7 +596,7 @@ static void every_flipped_bit_of_the_code_is_survived(void **state)
 	}
 }
 
-static void failed_allocations_lose_no_memory_and_invent_no_places(void **state)
+static void failed_allocations_lose_no_memory_and_invent_no_sites(void **state)
 {
 	static const uint8_t code[] = {NOTHING, JE(4), STORE, JMP(2), STORE, STORE, RET};
 	struct tree t = begin(CLANG, code, sizeof(code), 20);
@@ -632,20 +632,20 @@ int main(void)
 		cmocka_unit_test(a_copy_in_a_straight_line_is_passed_once),
 		cmocka_unit_test(a_loop_of_its_own_passes_the_entry_again),
 		cmocka_unit_test(a_jump_into_the_middle_is_a_way_behind),
-		cmocka_unit_test(a_place_without_code_of_its_own_at_a_join_is_shared),
+		cmocka_unit_test(a_site_without_code_of_its_own_at_a_join_is_shared),
 		cmocka_unit_test(a_call_in_front_of_a_loops_padding_returns),
 		cmocka_unit_test(a_copy_whose_entry_gcc_lost_is_doubted_unless_it_does_something),
 		cmocka_unit_test(a_copy_that_only_jumps_to_another_is_merged_with_it),
 		cmocka_unit_test(without_an_entry_a_copy_begins_where_other_code_leads_to_first),
-		cmocka_unit_test(a_copy_with_two_ways_in_has_two_places),
-		cmocka_unit_test(work_ahead_of_time_is_no_place),
+		cmocka_unit_test(a_copy_with_two_ways_in_has_two_sites),
+		cmocka_unit_test(work_ahead_of_time_is_no_site),
 		cmocka_unit_test(a_way_that_joins_the_copys_own_behind_a_known_condition_is_one_behind),
-		cmocka_unit_test(a_way_past_the_place_behind_a_call_that_returns_is_one_behind),
-		cmocka_unit_test(a_join_behind_the_place_in_the_same_line_is_a_way_behind),
+		cmocka_unit_test(a_way_past_the_site_behind_a_call_that_returns_is_one_behind),
+		cmocka_unit_test(a_join_behind_the_site_in_the_same_line_is_a_way_behind),
 		cmocka_unit_test(the_first_statement_once_more_is_another_calls_beginning),
 		cmocka_unit_test(of_two_markers_at_one_address_the_first_is_the_heads_and_the_other_its_parts),
 		cmocka_unit_test(a_call_has_an_event_at_each_of_two_markers_at_one_address),
-		cmocka_unit_test(a_call_that_its_own_condition_does_not_keep_from_its_place_is_doubted),
+		cmocka_unit_test(a_call_that_its_own_condition_does_not_keep_from_its_site_is_doubted),
 		cmocka_unit_test(a_call_put_in_front_of_its_condition_is_doubted),
 		cmocka_unit_test(a_value_copied_where_paths_meet_is_no_way_in),
 		cmocka_unit_test(a_loop_through_code_of_no_line_is_the_copys),
@@ -653,7 +653,7 @@ int main(void)
 		cmocka_unit_test(a_body_that_calls_itself_and_has_a_loop_behind_its_first_instructions_is_doubted),
 		cmocka_unit_test(every_end_of_the_code_is_survived),
 		cmocka_unit_test(every_flipped_bit_of_the_code_is_survived),
-		cmocka_unit_test(failed_allocations_lose_no_memory_and_invent_no_places),
+		cmocka_unit_test(failed_allocations_lose_no_memory_and_invent_no_sites),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

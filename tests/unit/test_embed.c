@@ -25,7 +25,7 @@
 static struct workspace space;
 static char *program, *copy;
 
-static const struct cairn_embed_section two[] = {{".BTF", "types", 5}, {".BTF.inline", "places and more", 15}};
+static const struct cairn_embed_section two[] = {{".BTF", "types", 5}, {".BTF.inline", "sites and more", 15}};
 
 static int open_space(void **state)
 {
@@ -58,7 +58,7 @@ static void the_copy_has_the_sections_and_runs(void **state)
 	embed(program, copy, two, 2);
 	workspace_run(&space, "test \"$(./copy)\" = runs");
 	workspace_run(&space, "objcopy --dump-section .BTF=a --dump-section .BTF.inline=b copy null");
-	workspace_run(&space, "test \"$(cat a)\" = types && test \"$(cat b)\" = 'places and more'");
+	workspace_run(&space, "test \"$(cat a)\" = types && test \"$(cat b)\" = 'sites and more'");
 	workspace_run(&space, "readelf -aW copy >/dev/null 2>warnings && ! test -s warnings");
 	/* All that was there before still is. */
 	workspace_run(&space, "readelf -SW program | awk '/\\[/ {print $2, $3}' | grep '^\\.' | while read s t; do "
@@ -73,7 +73,7 @@ static void a_section_of_the_name_is_replaced(void **state)
 	embed(program, copy, two, 2);
 	embed(copy, copy, &newer, 1);
 	workspace_run(&space, "objcopy --dump-section .BTF=a --dump-section .BTF.inline=b copy null");
-	workspace_run(&space, "test \"$(cat a)\" = 'newer types' && test \"$(cat b)\" = 'places and more'");
+	workspace_run(&space, "test \"$(cat a)\" = 'newer types' && test \"$(cat b)\" = 'sites and more'");
 	workspace_run(&space, "test $(readelf -SW copy | grep -c ' .BTF ') = 1");
 }
 
@@ -93,7 +93,7 @@ static void more_sections_than_16_bits_number(void **state)
 	workspace_run(&space, "awk 'BEGIN { for (i = 0; i < 66000; i++) print \".section .s\" i \"; .byte 1\" }' >many.s && "
 			      "gcc -c -o many.o many.s");
 	embed(workspace_path(&space, "many.o"), copy, two, 2);
-	workspace_run(&space, "objcopy --dump-section .BTF.inline=b copy null && test \"$(cat b)\" = 'places and more'");
+	workspace_run(&space, "objcopy --dump-section .BTF.inline=b copy null && test \"$(cat b)\" = 'sites and more'");
 	workspace_run(&space, "readelf -SW copy | grep -q ' .s65999 '");
 }
 

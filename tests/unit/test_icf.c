@@ -37,7 +37,7 @@ static void close_sites(struct opened *o)
 	cairn_binary_close(o->bin);
 }
 
-/* The marks of the only place of a function, whose arguments are all known. */
+/* The marks of the only site of a function, whose arguments are all known. */
 static uint32_t doubts(const struct opened *o, const char *function)
 {
 	struct cairn_function_list found;

@@ -13,7 +13,7 @@
 #include "elf/elf.h"
 #include "loc/loc.h"
 
-/* Places of base types in the unit, of 1, 4 and 8 bytes. */
+/* Sites of base types in the unit, of 1, 4 and 8 bytes. */
 enum { U8, S32, U32, U64, N_TYPES };
 
 struct fixture {

@@ -101,7 +101,7 @@ static void only_copies_beside_one_another_are_doubted(void **state)
 	enum { BODY = 7, MAIN = 20, LOOP = 40, OTHER = 60, N = 8 };
 	struct copy c[N];
 	struct built_site *sites[N] = {
-		copy(&c[0], LOOP, 41, BOUND_BEHIND), /* alone, with two places */
+		copy(&c[0], LOOP, 41, BOUND_BEHIND), /* alone, with two sites */
 		copy(&c[1], BODY, BODY, BOUND_ALWAYS),
 		copy(&c[2], MAIN, 21, BOUND_ALWAYS),
 		copy(&c[3], MAIN, 22, BOUND_BEHIND),

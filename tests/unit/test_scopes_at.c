@@ -150,7 +150,7 @@ static void a_parameter_that_was_put_into_a_slot_is_there_behind_a_call(void **s
 	program_close(&p);
 }
 
-/* What was passed is asked after an answer of the same place. */
+/* What was passed is asked after an answer of the same site. */
 static struct cairn_sites *asked_at(const struct program *p, struct cairn_vaddr pc)
 {
 	const struct cairn_scope *active;
@@ -197,7 +197,7 @@ static void what_was_passed_without_memory_is_an_error(void **state)
 
 static struct cairn_sidecar *sidecar_of(const struct program *p)
 {
-	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = 1, .places = true, .args = true};
+	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = 1, .sites = true, .args = true};
 	struct cairn_sidecar_image image;
 	struct cairn_sidecar *sidecar;
 	assert_int_equal(cairn_sidecar_make(p->bin, &opts, &image, NULL), 0);
@@ -258,7 +258,7 @@ static const void *section_of(struct cairn_sidecar_image *image, struct cairn_si
 static void the_section_with_parameters_is_made_whole_or_not_at_all(void **state)
 {
 	(void)state;
-	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = 1, .places = true, .args = true};
+	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = 1, .sites = true, .args = true};
 	struct cairn_sidecar_image image;
 	struct cairn_sidecar *whole, *made;
 	struct program p;

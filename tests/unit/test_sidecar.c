@@ -46,7 +46,7 @@ static struct cairn_sidecar_image packed_seed(unsigned int i)
 	size_t size;
 	const uint8_t *bytes = db_finish(d, &size);
 	assert_int_equal(binary_open_mem(bytes, size, "seed", &bin, NULL), 0);
-	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .places = true};
+	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .sites = true};
 	assert_int_equal(cairn_sidecar_make(bin, &opts, &image, NULL), 0);
 	cairn_binary_close(bin);
 	db_free(d);
@@ -106,14 +106,14 @@ static struct cairn_sidecar *sidecar_of(const struct cairn_binary *bin)
 /* addr2line -i -f, of one address: the frames as "function file:line" joined by "|". */
 static void oracle(uint64_t at, char *buf, size_t size)
 {
-	char command[512], function[256], place[512];
+	char command[512], function[256], site[512];
 	snprintf(command, sizeof(command), "addr2line -i -f -e %s 0x%llx", workspace_path(&space, "prog"),
 		 (unsigned long long)at);
 	FILE *out = popen(command, "r");
 	assert_non_null(out);
 	buf[0] = 0;
-	while (fgets(function, sizeof(function), out) && fgets(place, sizeof(place), out)) {
-		char *line = strrchr(place, ':');
+	while (fgets(function, sizeof(function), out) && fgets(site, sizeof(site), out)) {
+		char *line = strrchr(site, ':');
 		function[strcspn(function, "\n")] = 0;
 		size_t n = strlen(buf);
 		snprintf(buf + n, size - n, "%s%s:%d", n ? "|" : "", function, line ? atoi(line + 1) : 0);
@@ -227,7 +227,7 @@ static void the_bytes_do_not_depend_on_threads(void **state)
 		skip();
 	struct cairn_binary *bin = open_prog();
 	for (unsigned int threads = 2; threads <= 8; threads *= 2) {
-		struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = 1, .places = true};
+		struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = 1, .sites = true};
 		assert_int_equal(cairn_sidecar_make(bin, &opts, &one, NULL), 0);
 		opts.threads = threads;
 		assert_int_equal(cairn_sidecar_make(bin, &opts, &many, NULL), 0);
@@ -257,7 +257,7 @@ static void no_memory_is_an_error_wherever_it_happens(void **state)
 	size_t size;
 	const uint8_t *bytes = db_finish(d, &size);
 	struct cairn_binary *bin;
-	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = 1, .places = true};
+	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = 1, .sites = true};
 	unsigned int n = 1;
 	assert_int_equal(binary_open_mem(bytes, size, "seed", &bin, NULL), 0);
 	for (;; n++) {

@@ -50,7 +50,7 @@ static struct cairn_binary *program(const char *name, const char *options)
 
 static struct cairn_sidecar_image packed_of(const struct cairn_binary *bin)
 {
-	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .places = true};
+	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .sites = true};
 	struct cairn_sidecar_image image;
 	assert_int_equal(cairn_sidecar_make(bin, &opts, &image, NULL), 0);
 	return image;
@@ -77,7 +77,7 @@ static void what_is_kept_already_is_not_made_again(void **state)
 	cairn_sidecar_image_free(&image);
 	assert_int_equal(cairn_sidecar_keep(bin, &search, &image, NULL), 0);
 	assert_null(image.bytes);
-	search.places = true;
+	search.sites = true;
 	assert_int_equal(cairn_sidecar_for(bin, &search, &sidecar, NULL), 0);
 	assert_true(cairn_sidecar_is_current(sidecar));
 	cairn_sidecar_close(sidecar);

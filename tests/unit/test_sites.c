@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From DWARF to places and locations, over DIE trees written by hand: what each compiler's oddity means. Whole
+ * From DWARF to sites and locations, over DIE trees written by hand: what each compiler's oddity means. Whole
  * programs are compared with gdb and with their own logs by tests/truth.
  */
 #include <setjmp.h>
@@ -107,7 +107,7 @@ static void a_value_and_an_address_are_told_apart(void **state)
 {
 	assert_location(EXPR(BREG(5), 0, DW_OP_stack_value), "%rdi");
 	/* A register that is the variable's home for the whole scope need not hold it yet at its first instruction. */
-	assert_location(EXPR(IN_REG(5)), "unavailable: it may not have reached its place yet");
+	assert_location(EXPR(IN_REG(5)), "unavailable: may not have been stored to its slot yet");
 	assert_location(EXPR(BREG(5), 8), "*(%rdi+8)");
 	assert_location(EXPR(BREG(5), 8, DW_OP_stack_value), "%rdi+8");
 	assert_location(EXPR(BREG(5), 8, DW_OP_deref), "*(*(%rdi+8))");
@@ -166,7 +166,7 @@ static void a_damaged_or_unknown_expression_is_unavailable(void **state)
 /* DW_AT_frame_base of the container is rsp + 16; what the slot holds at the entry is not known. */
 static void a_stack_slot_for_the_whole_scope_is_not_trusted_at_its_entry(void **state)
 {
-	assert_location(EXPR(DW_OP_fbreg, 8), "unavailable: it may not have reached its place yet");
+	assert_location(EXPR(DW_OP_fbreg, 8), "unavailable: may not have been stored to its slot yet");
 	assert_location(EXPR(DW_OP_fbreg, 8, DW_OP_stack_value), "%rsp+0x18");
 }
 
@@ -412,7 +412,7 @@ static void an_offset_as_entry_pc_counts_from_the_start_of_the_range(void **stat
 	end(&t, &r);
 }
 
-static void a_copy_without_code_is_counted_and_is_no_place(void **state)
+static void a_copy_without_code_is_counted_and_is_no_site(void **state)
 {
 	struct tree t = begin("GNU C17 12.2.0");
 	DB_DIE(t.db, DW_TAG_inlined_subroutine, DB_LEAF, DB_REF(DW_AT_abstract_origin, t.callee));
@@ -506,7 +506,7 @@ int main(void)
 		cmocka_unit_test(entry_pc_is_the_address_even_outside_the_copys_own_range),
 		cmocka_unit_test(entry_pc_outside_the_containing_function_is_not_believed),
 		cmocka_unit_test(an_offset_as_entry_pc_counts_from_the_start_of_the_range),
-		cmocka_unit_test(a_copy_without_code_is_counted_and_is_no_place),
+		cmocka_unit_test(a_copy_without_code_is_counted_and_is_no_site),
 		cmocka_unit_test(copies_inside_copies_tell_their_chain),
 		cmocka_unit_test(names_can_be_chosen_by_file_and_line),
 		cmocka_unit_test(a_visit_can_be_ended),

@@ -60,7 +60,7 @@ static const struct {
 	/* 2. no other way in */
 	{"short_jump_into", "mov %rdi, %rbx; 1: mov %rsi, %rcx; nop; test %ecx, %ecx; jne 1b; ret",
 	 0, 1 << RDI, false},
-	{"jump_to_the_place_itself", "mov %rdi, %rbx; 1: nop; dec %ebx; jne 1b; ret", 0, 1 << RDI,
+	{"jump_to_the_site_itself", "mov %rdi, %rbx; 1: nop; dec %ebx; jne 1b; ret", 0, 1 << RDI,
 	 false},
 	{"jump_to_the_site_is_fine", "1: mov %rsi, %rbx; nop; dec %ebx; jne 1b; ret", 3, 1 << RDI,
 	 false},
@@ -88,7 +88,7 @@ static const struct {
 	{"push_changes_rsp", "mov %rax, %rbx; pushq $1; nop; pop %rax; ret", 0, 1 << RSP, false},
 	{"push_for_others", "mov %rax, %rbx; pushq $1; nop; pop %rax; ret", 5, 1 << RDI, false},
 	{"push_is_memory", "mov %rax, 16(%rsp); push %rbx; pop %rbx; ret", 0, 0, true},
-	/* 4. no hazard at the new place: a 5-byte nop is none to move to */
+	/* 4. no hazard at the new site: a 5-byte nop is none to move to */
 	{"five_byte_nop", "mov %rsi, %rbx; .byte 0x0f, 0x1f, 0x44, 0x00, 0x00; ret", 0, 1 << RDI,
 	 false},
 };
@@ -189,7 +189,7 @@ static void make_program(struct fetch_program *p, uint16_t reads, bool memory)
 static void probes_move_exactly_when_nobody_can_tell(void **state)
 {
 	static struct cairn_site sites[ARRAY_SIZE(cases)];
-	static struct trace_place places[ARRAY_SIZE(cases)];
+	static struct trace_site planned[ARRAY_SIZE(cases)];
 	struct mover *m;
 	unsigned int expected = 0;
 	bool failed = false;
@@ -198,16 +198,16 @@ static void probes_move_exactly_when_nobody_can_tell(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct fetch_program p;
 		assert_true(symbol(bin, cases[i].name, &sites[i].at));
-		places[i].pub.site = &sites[i];
-		places[i].pub.at = sites[i].at;
+		planned[i].pub.site = &sites[i];
+		planned[i].pub.at = sites[i].at;
 		make_program(&p, cases[i].reads, cases[i].memory);
-		assert_int_equal(mover_add(m, &places[i], &p), 0);
+		assert_int_equal(mover_add(m, &planned[i], &p), 0);
 		expected += cases[i].to != 0;
 	}
 	unsigned int moved = mover_finish(m);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		uint64_t by = places[i].pub.at.v - sites[i].at.v;
-		if (by == cases[i].to && places[i].pub.moved == (cases[i].to != 0))
+		uint64_t by = planned[i].pub.at.v - sites[i].at.v;
+		if (by == cases[i].to && planned[i].pub.moved == (cases[i].to != 0))
 			continue;
 		print_error("%s: moved by %llu\n", cases[i].name, (unsigned long long)by);
 		failed = true;
@@ -224,20 +224,20 @@ static void hazards_are_left_where_nobody_can_tell(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(hazards); i++) {
 		struct cairn_site site = {.hazard = CAIRN_HAZARD_REPEATS};
-		struct trace_place place = {.pub = {.site = &site, .refused = "a hazard"}};
+		struct trace_site planned = {.pub = {.site = &site, .refused = "a hazard"}};
 		struct fetch_program p;
 		assert_int_equal(mover_new(bin, &m, NULL), 0);
 		assert_true(symbol(bin, hazards[i].name, &site.at));
 		site.container_off = hazards[i].at;
 		site.at.v += hazards[i].at;
-		place.pub.at = site.at;
+		planned.pub.at = site.at;
 		make_program(&p, hazards[i].reads, hazards[i].memory);
-		assert_int_equal(mover_add(m, &place, &p), 0);
+		assert_int_equal(mover_add(m, &planned, &p), 0);
 		mover_finish(m);
 		bool moved = hazards[i].by != 0;
-		if ((int64_t)(site.at.v - place.pub.at.v) != hazards[i].by || place.pub.moved != moved ||
-		    (place.pub.refused == NULL) != moved) {
-			print_error("%s: moved by %lld\n", hazards[i].name, (long long)(place.pub.at.v - site.at.v));
+		if ((int64_t)(site.at.v - planned.pub.at.v) != hazards[i].by || planned.pub.moved != moved ||
+		    (planned.pub.refused == NULL) != moved) {
+			print_error("%s: moved by %lld\n", hazards[i].name, (long long)(planned.pub.at.v - site.at.v));
 			failed = true;
 		}
 		mover_free(m);
@@ -249,7 +249,7 @@ static void hazards_are_left_where_nobody_can_tell(void **state)
 static void only_the_part_with_the_entry_is_trusted(void **state)
 {
 	struct cairn_site site = {.container_off = 3};
-	struct trace_place place = {.pub.site = &site};
+	struct trace_site planned = {.pub.site = &site};
 	struct fetch_program p;
 	struct mover *m;
 
@@ -257,14 +257,14 @@ static void only_the_part_with_the_entry_is_trusted(void **state)
 	assert_true(symbol(bin, "plain", &site.at));
 	site.at.v += 3;
 	make_program(&p, 1 << RDI, true);
-	assert_int_equal(mover_add(m, &place, &p), 0);
+	assert_int_equal(mover_add(m, &planned, &p), 0);
 	assert_int_equal(mover_finish(m), 1);
-	assert_int_equal(place.pub.at.v, site.at.v + 5);
-	place = (struct trace_place){.pub.site = &site};
+	assert_int_equal(planned.pub.at.v, site.at.v + 5);
+	planned = (struct trace_site){.pub.site = &site};
 	site.container_off = 3 + 64;
-	assert_int_equal(mover_add(m, &place, &p), 0);
+	assert_int_equal(mover_add(m, &planned, &p), 0);
 	assert_int_equal(mover_finish(m), 0);
-	assert_false(place.pub.moved);
+	assert_false(planned.pub.moved);
 	mover_free(m);
 }
 
@@ -272,7 +272,7 @@ static void functions_with_landing_pads_are_left_alone(void **state)
 {
 	struct cairn_binary *cc;
 	struct cairn_site site = {0};
-	struct trace_place place = {.pub.site = &site};
+	struct trace_site planned = {.pub.site = &site};
 	struct fetch_program p;
 	struct mover *m;
 
@@ -284,11 +284,11 @@ static void functions_with_landing_pads_are_left_alone(void **state)
 	assert_int_equal(mover_new(cc, &m, NULL), 0);
 	make_program(&p, 0, false);
 	assert_true(symbol(cc, "_Z8does_notii", &site.at));
-	assert_int_equal(mover_add(m, &place, &p), 0);
+	assert_int_equal(mover_add(m, &planned, &p), 0);
 	assert_int_equal(mover_finish(m), 1);
-	place = (struct trace_place){.pub.site = &site};
+	planned = (struct trace_site){.pub.site = &site};
 	assert_true(symbol(cc, "_Z5landsii", &site.at));
-	assert_int_equal(mover_add(m, &place, &p), 0);
+	assert_int_equal(mover_add(m, &planned, &p), 0);
 	assert_int_equal(mover_finish(m), 0);
 	mover_free(m);
 	cairn_binary_close(cc);

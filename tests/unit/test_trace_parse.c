@@ -183,7 +183,7 @@ static int caret(const struct cairn_err *err)
 	return line ? (int)strcspn(line + 1, "^") : -1;
 }
 
-static void errors_point_at_their_place(void **state)
+static void errors_point_at_their_site(void **state)
 {
 	static const struct {
 		const char *text;
@@ -359,7 +359,7 @@ int main(void)
 		cmocka_unit_test(heads_end_where_the_list_or_the_condition_begins),
 		cmocka_unit_test(values_keep_their_text_and_modifiers),
 		cmocka_unit_test(operators_bind_as_in_c),
-		cmocka_unit_test(errors_point_at_their_place),
+		cmocka_unit_test(errors_point_at_their_site),
 		cmocka_unit_test(depth_and_length_have_limits),
 		cmocka_unit_test(names_and_types_are_checked),
 		cmocka_unit_test(nonsense_is_refused_with_its_reason),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From probes to places, and from records to lines, without a kernel. */
+/* From probes to sites, and from records to lines, without a kernel. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,7 +55,7 @@ static int add(struct cairn_trace *t, const char *probe, struct cairn_err *err)
 	return cairn_trace_add(t, probe, err);
 }
 
-static void every_site_of_a_function_is_a_place(void **state)
+static void every_site_of_a_function_is_a_site(void **state)
 {
 	struct cairn_trace *t = open_trace(false);
 	struct cairn_err err;
@@ -63,7 +63,7 @@ static void every_site_of_a_function_is_a_place(void **state)
 
 	assert_int_equal(add(t, "inl", &err), 0);
 	const struct cairn_trace_probe *p = cairn_trace_probe(t, 0);
-	assert_int_equal(p->n_places, 2);
+	assert_int_equal(p->n_sites, 2);
 	assert_int_equal(p->n_ready, 2);
 	assert_int_equal(p->n_values, 2);
 	assert_string_equal(p->values[0].text, "n");
@@ -78,46 +78,46 @@ static void every_site_of_a_function_is_a_place(void **state)
 	cairn_trace_close(t);
 }
 
-static const struct cairn_trace_site *place_in(const struct cairn_trace *t, const char *container)
+static const struct cairn_trace_site *site_in(const struct cairn_trace *t, const char *container)
 {
 	for (uint32_t i = 0; i < cairn_trace_n_sites(t); i++)
 		if (!strcmp(cairn_trace_site(t, i)->site->container, container))
 			return cairn_trace_site(t, i);
-	fail_msg("no place in %s", container);
+	fail_msg("no site in %s", container);
 	return NULL;
 }
 
-static void what_is_not_listed_never_refuses_a_place(void **state)
+static void what_is_not_listed_never_refuses_a_site(void **state)
 {
 	struct cairn_trace *t = open_trace(false);
 	struct cairn_err err;
 
 	assert_int_equal(add(t, "inl", &err), 0);
-	const struct cairn_trace_site *place = place_in(t, "with_constant");
-	assert_null(place->refused);
-	assert_null(place->values[0].unavailable);
-	assert_non_null(place->values[1].unavailable);
+	const struct cairn_trace_site *site = site_in(t, "with_constant");
+	assert_null(site->refused);
+	assert_null(site->values[0].unavailable);
+	assert_non_null(site->values[1].unavailable);
 	assert_int_equal(add(t, "inl(n, s)", &err), 1);
 	const struct cairn_trace_probe *p = cairn_trace_probe(t, 1);
 	assert_int_equal(p->n_ready, 1);
 	assert_int_equal(p->n_refused, 1);
 	assert_true(p->values[1].listed);
-	const struct cairn_trace_site *refused = cairn_trace_site(t, p->first_place);
+	const struct cairn_trace_site *refused = cairn_trace_site(t, p->first_site);
 	if (!refused->refused)
-		refused = cairn_trace_site(t, p->first_place + 1);
+		refused = cairn_trace_site(t, p->first_site + 1);
 	assert_non_null(strstr(refused->refused, "s is unavailable: "));
 	cairn_trace_close(t);
 }
 
 /* All or none is decided before any privilege is needed, so this runs for everybody. */
-static void a_refused_place_refuses_the_trace(void **state)
+static void a_refused_site_refuses_the_trace(void **state)
 {
 	struct cairn_trace *t = open_trace(false);
 	struct cairn_err err;
 
 	assert_int_equal(add(t, "inl(s)", &err), 0);
 	assert_int_equal(cairn_trace_attach(t, &err), -ENOENT);
-	assert_non_null(strstr(err.msg, "1 of 2 places"));
+	assert_non_null(strstr(err.msg, "1 of 2 sites"));
 	assert_non_null(strstr(err.msg, "with_constant"));
 	cairn_trace_close(t);
 	t = open_trace(true);
@@ -263,7 +263,7 @@ static void values_are_printed_as_text_and_json(void **state)
 	line_is(&l, CAIRN_VALUE_JSON,
 		"\"args\":{\"n\":-7,\"s\":\"a\\\"\\n\\ufffd\xc3\xa9z\",\"n:hex\":\"0xff\"}}\n");
 	line_is(&l, CAIRN_VALUE_JSON,
-		"\"comm\":\"na\\\"me\",\"function\":\"in_register\",\"kind\":\"entry\"");
+		"\"comm\":\"na\\\"me\",\"function\":\"in_register\",\"kind\":\"out-of-line\"");
 	put(&l, 1, STRING_POINTER_BYTES, &cut, 2);
 	line_is(&l, CAIRN_VALUE_TEXT, "s=\"a\\\"\\n\\377\"..., ");
 	line_is(&l, CAIRN_VALUE_JSON, "\"truncated\":[\"s\"]}");
@@ -293,14 +293,14 @@ static void bit_fields_and_structs_are_printed(void **state)
 	cairn_trace_close(l.t);
 }
 
-static void constants_of_a_place_need_no_record(void **state)
+static void constants_of_a_site_need_no_record(void **state)
 {
 	struct line l;
 
 	line_open(&l, "inl");
 	struct trace_record *rec = (struct trace_record *)l.record;
-	const struct cairn_trace_site *place = place_in(l.t, "with_constant");
-	rec->place = cairn_trace_site(l.t, 0) == place ? 0 : 1;
+	const struct cairn_trace_site *site = site_in(l.t, "with_constant");
+	rec->site = cairn_trace_site(l.t, 0) == site ? 0 : 1;
 	memset(l.record + sizeof(*rec), 0xee, 100);
 	line_is(&l, CAIRN_VALUE_TEXT, "n=42, s=<unavailable: ");
 	line_is(&l, CAIRN_VALUE_JSON, "\"n\":42,\"s\":{\"unavailable\":\"");
@@ -319,9 +319,9 @@ static void records_that_cannot_be_ours_are_refused(void **state)
 	put(&l, 1, STRING_POINTER_BYTES, &(uint16_t){0x7fff}, 2);
 	assert_true(decode_record(l.t, rec, l.probe->n_record, &l.space));
 	assert_int_equal(l.space.values[1].n_bytes, 63);
-	rec->place = 1;
+	rec->site = 1;
 	assert_false(decode_record(l.t, rec, l.probe->n_record, &l.space));
-	rec->place = UINT32_MAX;
+	rec->site = UINT32_MAX;
 	assert_false(decode_record(l.t, rec, l.probe->n_record, &l.space));
 	cairn_trace_close(l.t);
 }
@@ -370,15 +370,15 @@ static int clean(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_site_of_a_function_is_a_place),
-		cmocka_unit_test(what_is_not_listed_never_refuses_a_place),
-		cmocka_unit_test(a_refused_place_refuses_the_trace),
+		cmocka_unit_test(every_site_of_a_function_is_a_site),
+		cmocka_unit_test(what_is_not_listed_never_refuses_a_site),
+		cmocka_unit_test(a_refused_site_refuses_the_trace),
 		cmocka_unit_test(errors_of_probes_help),
 		cmocka_unit_test(a_source_file_or_a_path_chooses),
 		cmocka_unit_test(options_are_checked),
 		cmocka_unit_test(values_are_printed_as_text_and_json),
 		cmocka_unit_test(bit_fields_and_structs_are_printed),
-		cmocka_unit_test(constants_of_a_place_need_no_record),
+		cmocka_unit_test(constants_of_a_site_need_no_record),
 		cmocka_unit_test(records_that_cannot_be_ours_are_refused),
 		cmocka_unit_test(planning_survives_lack_of_memory),
 	};

@@ -5,7 +5,7 @@
  * One pass over the debug information of a binary gives three blobs:
  *
  *	main    types, functions that have code of their own, variables with their sections
- *	inline  split on main: every place of every function, inlined copies included, and where the arguments
+ *	inline  split on main: every site of every function, inlined copies included, and where the arguments
  *	        are there (LOC_PARAM, LOC_PROTO, LOCSEC); functions that were inlined everywhere
  *	vars    split on main, with CAIRN_BTFGEN_VARS_SPLIT: all global variables
  *
@@ -15,7 +15,7 @@
  *	write_file("k.btf", d.main.bytes, d.main.size);
  *	cairn_btfgen_free(&d);
  *
- * The places and locations are those of sites.h: same address, same location, same absence. What a blob cannot
+ * The sites and locations are those of sites.h: same address, same location, same absence. What a blob cannot
  * say is left out and counted; nothing in it is a guess. The bytes depend on the input and the options only, not on
  * the number of threads.
  *
@@ -61,7 +61,7 @@ struct cairn_btfgen_opts {
 	enum cairn_btf_dialect dialect; /* of the inline blob; CAIRN_BTF_NO_LOC: do not make it */
 	bool layout;                    /* write a layout section into main; the inline blob has one always */
 	/*
-	 * Take what a parameter is at a place for the argument where the description does not tell whether the function
+	 * Take what a parameter is at a site for the argument where the description does not tell whether the function
 	 * has changed it: as in cairn_sites_opts.
 	 */
 	bool assume_unmodified;
@@ -82,7 +82,7 @@ enum cairn_btfgen_loss {
 	CAIRN_LOSS_REFERENCE,      /* C++ references, said as pointers */
 	CAIRN_LOSS_MEMBER_POINTER, /* pointers to members: opaque bytes */
 	CAIRN_LOSS_COMPLEX,        /* complex and decimal numbers: opaque bytes */
-	CAIRN_LOSS_VIRTUAL_BASE,   /* a base whose place is computed at run time: left out of its class */
+	CAIRN_LOSS_VIRTUAL_BASE,   /* a base whose site is computed at run time: left out of its class */
 	CAIRN_LOSS_VARIANT,        /* parts of an Ada or Pascal record that depend on a discriminant: left out */
 	CAIRN_LOSS_FAR_MEMBER,     /* a member farther into its struct than the format can say: left out */
 	CAIRN_LOSS_BEYOND_MEMBER,  /* a member that ends behind its struct, as an unsized tail of Rust: left out */
@@ -99,7 +99,7 @@ enum cairn_btfgen_loss {
 	CAIRN_LOSS_LOC_PIECES,     /* arguments in several pieces that are not two registers */
 	CAIRN_LOSS_LOC_BYTES,      /* constants longer than 8 bytes */
 	CAIRN_LOSS_LOC_FAR,        /* addresses below the object's first byte, or of a relocatable file */
-	CAIRN_LOSS_SITE,          /* places that lie in no section with code */
+	CAIRN_LOSS_SITE,          /* sites that lie in no section with code */
 	CAIRN_N_LOSSES
 };
 
@@ -117,8 +117,8 @@ struct cairn_btfgen {
 	uint32_t n_functions; /* FUNC of main */
 	uint32_t n_inlined_functions; /* FUNC of inlined: no code of their own, or not said by name and prototype alone */
 	uint32_t n_variables;
-	uint64_t n_places;    /* entries of all LOCSECs */
-	uint64_t n_arguments; /* slots of all places */
+	uint64_t n_sites;    /* entries of all LOCSECs */
+	uint64_t n_arguments; /* slots of all sites */
 	uint64_t n_located;   /* those that have a location */
 	/* The others by the reason why the argument is not available; a located one that BTF cannot say is a loss. */
 	uint64_t unavailable[CAIRN_N_UNAVAILABLE];
@@ -143,7 +143,7 @@ struct cairn_btfgen {
  *   -ECANCELED   progress said so
  *   -EINVAL      @opts has something set that this version does not know
  *   -ENOMEM
- * Cost: one pass over all DIEs in parallel by unit. Memory: the distinct types and the places, not all types of all
+ * Cost: one pass over all DIEs in parallel by unit. Memory: the distinct types and the sites, not all types of all
  * units; when units refer to each other's types (dwz, link-time optimisation, type units) all of them. Threads: any.
  */
 int cairn_btf_from_dwarf(const struct cairn_binary *bin, const struct cairn_btfgen_opts *opts,

@@ -209,7 +209,7 @@ struct sections {
 	uint32_t header, types, layout_off, layout, strings_off, strings;
 };
 
-static struct sections place_sections(const struct cairn_btf_builder *b)
+static struct sections site_sections(const struct cairn_btf_builder *b)
 {
 	struct sections s = {
 		.header = b->has_layout || b->header_bytes == BTF_HEADER_NEW ? BTF_HEADER_NEW
@@ -266,7 +266,7 @@ static void order_halves(const struct cairn_btf_builder *b, uint32_t *types)
 
 int cairn_btf_finish(struct cairn_btf_builder *b, void **ret, size_t *ret_size, struct cairn_err *err)
 {
-	struct sections s = place_sections(b);
+	struct sections s = site_sections(b);
 	uint64_t size = (uint64_t)s.header + s.types + s.layout + s.strings;
 	if (size > INT32_MAX)
 		return err_set(err, -ERANGE, "BTF of %llu bytes; the limit is 2 GiB",

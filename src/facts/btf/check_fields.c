@@ -6,7 +6,7 @@
  *	struct value { struct bpf_spin_lock lock; struct bpf_list_head head __contains(elem, node); };
  *
  * BPF_BTF_LOAD looks for structs that have a member of one of six types, by name, and refuses all types when it can make no
- * record of the fields of one: a field at an odd place, a second lock, more fields than a record has, an array of fields, a
+ * record of the fields of one: a field at an odd site, a second lock, more fields than a record has, an array of fields, a
  * head or root that does not say what it contains, or that has no lock beside it, nodes of two kinds without a count, a
  * pointer to a kernel object (kptr) that is no struct. The rules are stated from the behaviour of Linux 6.18, which a test
  * asks. Not stated here: who may own whom among what lists contain.

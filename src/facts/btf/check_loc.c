@@ -78,7 +78,7 @@ static void check_slots(struct btf_check *c, const struct cairn_btf_type *t, str
 	    !cairn_btf_type(c->btf, func.ref, &proto) || proto.kind != CAIRN_BTF_FUNC_PROTO)
 		return;
 	if (slots.vlen > proto.vlen)
-		btf_broken(c, t->id, "LOCSEC: the place of '%.60s' at 0x%x has %u slots for %u parameters",
+		btf_broken(c, t->id, "LOCSEC: the site of '%.60s' at 0x%x has %u slots for %u parameters",
 			   func.name, loc.offset, slots.vlen, proto.vlen);
 }
 
@@ -90,13 +90,13 @@ static void check_locsec(struct btf_check *c, const struct cairn_btf_type *t)
 	for (uint32_t i = 0; i < t->vlen; i++) {
 		struct cairn_btf_loc loc = cairn_btf_loc(c->btf, t, i);
 		const char *name = cairn_btf_string(c->btf, loc.name_off);
-		bool fits = btf_check_ref(c, t, "a place's location", loc.loc_proto,
+		bool fits = btf_check_ref(c, t, "a site's location", loc.loc_proto,
 					  KIND(VOID) | KIND(LOC_PROTO));
 		if (v1) {
-			btf_check_ref(c, t, "a place's prototype", loc.func_proto, KIND(FUNC_PROTO));
+			btf_check_ref(c, t, "a site's prototype", loc.func_proto, KIND(FUNC_PROTO));
 			if (!name || !*name)
-				btf_broken(c, t->id, "LOCSEC: place %u has no name", i);
-		} else if (btf_check_ref(c, t, "a place's function", loc.func, KIND(FUNC)) && fits) {
+				btf_broken(c, t->id, "LOCSEC: site %u has no name", i);
+		} else if (btf_check_ref(c, t, "a site's function", loc.func, KIND(FUNC)) && fits) {
 			check_slots(c, t, loc);
 		}
 	}

@@ -19,7 +19,7 @@
  *
  * What is declared here and defined elsewhere (extern) is left out, and so are sections that have no size before an
  * object is linked, variables in a section that overlap or have no size, and tags that only new kernels know or that come
- * after qualifiers. A member that is a float at an odd place (packed) becomes bytes.
+ * after qualifiers. A member that is a float at an odd site (packed) becomes bytes.
  *
  * Names are rewritten as records are copied; the rest is done in the result.
  */
@@ -353,7 +353,7 @@ struct placed {
 	uint32_t at, number; /* bits from the start; where it was */
 };
 
-static int by_place(const void *a, const void *b)
+static int by_site(const void *a, const void *b)
 {
 	const struct placed *x = a, *y = b;
 	if (x->at != y->at)
@@ -386,7 +386,7 @@ static int sort_members(uint32_t *record, uint32_t n, uint32_t **ret)
 		p[i].at = bit_off(record, m + 3 * i);
 		p[i].number = i;
 	}
-	qsort(p, n, sizeof(*p), by_place);
+	qsort(p, n, sizeof(*p), by_site);
 	for (uint32_t i = 0; i < n; i++) {
 		memcpy(m + 3 * i, p[i].words, sizeof(p[i].words));
 		(*ret)[p[i].number] = i;

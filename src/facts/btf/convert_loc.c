@@ -3,16 +3,16 @@
  * LOC records in the other dialect
  *
  *	                    v1                                      N
- *	a place             name, FUNC_PROTO                        FUNC
+ *	a site             name, FUNC_PROTO                        FUNC
  *	two registers       two slots, the first "continues"        one LOC_PARAM
  *	slots               as many as there are values             one per parameter
  *	reg + offset        not expressible                         REG | OFFSET
  *	address             a constant; told by the parameter's type   ADDR
- *	places              LOCSECs "inline" of at most 65,535      one LOCSEC per section
+ *	sites              LOCSECs "inline" of at most 65,535      one LOCSEC per section
  *	offsets             from .text, also of other sections      from the LOCSEC's section
  *	order               by offset                               by (func, offset, loc_proto)
  *
- * What cannot be said becomes a slot without a location; places of sections other than .text cannot be said in v1 and
+ * What cannot be said becomes a slot without a location; sites of sections other than .text cannot be said in v1 and
  * are dropped. Both are counted.
  *
  * Whether v1's constant is an address depends on the parameter that it is for: so a LOC_PROTO may become several
@@ -27,16 +27,16 @@
 #include "btf/convert.h"
 #include "btf/location.h"
 
-/* How v1 names its LOCSECs, and how many places one has. */
+/* How v1 names its LOCSECs, and how many sites one has. */
 #define V1_SECTION "inline"
-#define V1_PLACES_MAX 0xffff
+#define V1_SITES_MAX 0xffff
 
 struct loc_convert {
 	struct btf_convert *c;
 	struct map params; /* LOC_PARAM id(s), as a key, to the new id */
 	struct map protos; /* LOC_PROTO and FUNC_PROTO to the new id */
 	struct map funcs;  /* name and FUNC_PROTO to FUNC; N only */
-	VEC(struct cairn_btf_loc) places;
+	VEC(struct cairn_btf_loc) sites;
 	VEC(uint32_t) slots;
 };
 
@@ -188,7 +188,7 @@ static int func_of(struct loc_convert *l, uint32_t name_off, uint32_t func_proto
 	return rc < 0 ? rc : map_put(&l->funcs, pair(name_off, func_proto), *ret);
 }
 
-static int place_to_n(struct loc_convert *l, struct cairn_btf_loc v1)
+static int site_to_n(struct loc_convert *l, struct cairn_btf_loc v1)
 {
 	struct cairn_btf_loc n = {.offset = v1.offset};
 	if (!cairn_btf_string(l->c->btf, v1.name_off)) {
@@ -198,7 +198,7 @@ static int place_to_n(struct loc_convert *l, struct cairn_btf_loc v1)
 	int rc = func_of(l, v1.name_off, v1.func_proto, &n.func);
 	if (rc == 0)
 		rc = proto_to_n(l, v1.loc_proto, v1.func_proto, &n.loc_proto);
-	if (rc == 0 && !VEC_ADD(&l->places, n))
+	if (rc == 0 && !VEC_ADD(&l->sites, n))
 		rc = -ENOMEM;
 	return rc;
 }
@@ -218,11 +218,11 @@ static int finish_n(struct loc_convert *l)
 {
 	uint32_t name, id;
 	int rc = cairn_btf_add_string(l->c->b, ".text", &name);
-	if (l->places.n)
-		qsort(l->places.p, l->places.n, sizeof(l->places.p[0]), by_func);
-	for (size_t i = 0; rc == 0 && i < l->places.n; i += BTF_VLEN_MAX) {
-		size_t n = l->places.n - i < BTF_VLEN_MAX ? l->places.n - i : BTF_VLEN_MAX;
-		rc = btf_add_locsec(l->c->b, name, l->places.p + i, (uint32_t)n, &id);
+	if (l->sites.n)
+		qsort(l->sites.p, l->sites.n, sizeof(l->sites.p[0]), by_func);
+	for (size_t i = 0; rc == 0 && i < l->sites.n; i += BTF_VLEN_MAX) {
+		size_t n = l->sites.n - i < BTF_VLEN_MAX ? l->sites.n - i : BTF_VLEN_MAX;
+		rc = btf_add_locsec(l->c->b, name, l->sites.p + i, (uint32_t)n, &id);
 	}
 	return rc;
 }
@@ -276,7 +276,7 @@ static int proto_to_v1(struct loc_convert *l, uint32_t id, uint32_t func_proto, 
 	return rc < 0 ? rc : map_put(&l->protos, key, *ret);
 }
 
-static int place_to_v1(struct loc_convert *l, struct cairn_btf_loc n)
+static int site_to_v1(struct loc_convert *l, struct cairn_btf_loc n)
 {
 	struct cairn_btf_type func;
 	struct cairn_btf_loc v1 = {.offset = n.offset};
@@ -287,7 +287,7 @@ static int place_to_v1(struct loc_convert *l, struct cairn_btf_loc n)
 	v1.name_off = btf_convert_name(l->c, func.name_off);
 	v1.func_proto = func.ref < l->c->btf->end_id ? l->c->map[func.ref] : func.ref;
 	int rc = proto_to_v1(l, n.loc_proto, func.ref, &v1.loc_proto);
-	if (rc == 0 && !VEC_ADD(&l->places, v1))
+	if (rc == 0 && !VEC_ADD(&l->sites, v1))
 		rc = -ENOMEM;
 	return rc;
 }
@@ -308,11 +308,11 @@ static int finish_v1(struct loc_convert *l)
 {
 	uint32_t name, id;
 	int rc = cairn_btf_add_string(l->c->b, V1_SECTION, &name);
-	if (l->places.n)
-		qsort(l->places.p, l->places.n, sizeof(l->places.p[0]), by_offset);
-	for (size_t i = 0; rc == 0 && i < l->places.n; i += V1_PLACES_MAX) {
-		size_t n = l->places.n - i < V1_PLACES_MAX ? l->places.n - i : V1_PLACES_MAX;
-		rc = btf_add_locsec(l->c->b, name, l->places.p + i, (uint32_t)n, &id);
+	if (l->sites.n)
+		qsort(l->sites.p, l->sites.n, sizeof(l->sites.p[0]), by_offset);
+	for (size_t i = 0; rc == 0 && i < l->sites.n; i += V1_SITES_MAX) {
+		size_t n = l->sites.n - i < V1_SITES_MAX ? l->sites.n - i : V1_SITES_MAX;
+		rc = btf_add_locsec(l->c->b, name, l->sites.p + i, (uint32_t)n, &id);
 	}
 	return rc;
 }
@@ -335,7 +335,7 @@ static int convert_locsec(struct loc_convert *l, const struct cairn_btf_type *t)
 	}
 	for (uint32_t i = 0; rc == 0 && i < t->vlen; i++) {
 		struct cairn_btf_loc loc = cairn_btf_loc(l->c->btf, t, i);
-		rc = to_n ? place_to_n(l, loc) : place_to_v1(l, loc);
+		rc = to_n ? site_to_n(l, loc) : site_to_v1(l, loc);
 	}
 	return rc;
 }
@@ -353,7 +353,7 @@ int btf_convert_loc(struct btf_convert *c)
 	map_fini(&l.params);
 	map_fini(&l.protos);
 	map_fini(&l.funcs);
-	VEC_FREE(&l.places);
+	VEC_FREE(&l.sites);
 	VEC_FREE(&l.slots);
 	return rc;
 }

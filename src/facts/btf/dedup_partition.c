@@ -14,7 +14,7 @@
  *	so do 1 and 4                          {1} {4} {2} {5} {3} {6}
  *
  * When no class can be split any more, the members of each are equal: they look alike and refer to the same
- * classes in the same places. It is the coarsest such partition, whatever the order of the splits, so the result does
+ * classes in the same sites. It is the coarsest such partition, whatever the order of the splits, so the result does
  * not depend on it. This is Hopcroft's minimisation of automata: of the pieces of a class the largest keeps its
  * number, and only what refers to a node that changed its class is looked at again. So a node changes its class at most
  * log2(n) times, and a chain of a million pointers that differs from another at its end takes no million rounds
@@ -264,7 +264,7 @@ static uint64_t signature(const struct btf_graph *g, uint32_t node)
 	return h;
 }
 
-/* Both are alike, so that their ids are at the same places. */
+/* Both are alike, so that their ids are at the same sites. */
 static bool refer_to_the_same(const struct btf_graph *g, uint32_t a, uint32_t b)
 {
 	struct btf_fields fa = btf_graph_ids(g, a), fb = btf_graph_ids(g, b);

@@ -46,7 +46,7 @@ struct c_type {
 	const char *name;   /* as printed; NULL: none yet */
 	uint32_t user;      /* the record that something nameless is printed in; 0: none; C_MANY: several times */
 	uint32_t depth, weight; /* of nameless structs and prototypes: levels and lines in place */
-	uint32_t frame[C_N_GOALS]; /* while a goal is open: its place on the stack */
+	uint32_t frame[C_N_GOALS]; /* while a goal is open: its site on the stack */
 	const uint32_t *order; /* of a struct's members by offset; NULL: as they are */
 	uint16_t align;     /* of structs and unions as printed, in bytes */
 	uint8_t state[C_N_GOALS];

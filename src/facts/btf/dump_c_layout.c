@@ -224,7 +224,7 @@ static const char *wrong_bit_field(const struct dump_c *d, const struct c_member
 	return NULL;
 }
 
-/* The member as BTF has it, without a place. */
+/* The member as BTF has it, without a site. */
 static struct c_member member(const struct dump_c *d, const struct cairn_btf_type *t, uint32_t i)
 {
 	struct c_member m = {.m = cairn_btf_member(t, i)};
@@ -248,7 +248,7 @@ static struct c_member member(const struct dump_c *d, const struct cairn_btf_typ
 }
 
 /* Where a compiler puts a member when the next free bit is @at. */
-static uint64_t place(const struct dump_c *d, const struct c_member *m, uint64_t at, bool packed)
+static uint64_t site(const struct dump_c *d, const struct c_member *m, uint64_t at, bool packed)
 {
 	uint64_t align = 8 * (uint64_t)m->align, bytes = 0;
 
@@ -293,9 +293,9 @@ struct c_member c_step(const struct dump_c *d, struct c_walk *w, uint32_t i)
 	if (w->natural > w->align)
 		w->align = w->natural;
 	m.overlaps = m.bit_off < at || (is_union && m.bit_off);
-	if (place(d, &m, at, w->packed) != m.bit_off) {
+	if (site(d, &m, at, w->packed) != m.bit_off) {
 		m.gap_from = at;
-		m.misplaced = place(d, &m, m.bit_off, w->packed) != m.bit_off;
+		m.misplaced = site(d, &m, m.bit_off, w->packed) != m.bit_off;
 		m.attr_align = w->packed || m.m.bit_size || m.misplaced ? 0 : aligning(w, at, m.bit_off);
 	}
 	if (m.attr_align > w->align)

@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "btf/opaque.h"
 
-/* ---- places ---- */
+/* ---- sites ---- */
 
 static int by_words(const uint32_t *x, const uint32_t *y, const uint8_t *order, size_t n)
 {
@@ -19,24 +19,24 @@ static int by_words(const uint32_t *x, const uint32_t *y, const uint8_t *order, 
 	return 0;
 }
 
-static int by_place_n(const void *a, const void *b)
+static int by_site_n(const void *a, const void *b)
 {
 	static const uint8_t func_offset_proto[] = {0, 2, 1};
 	return by_words(a, b, func_offset_proto, 3);
 }
 
-static int by_place_v1(const void *a, const void *b)
+static int by_site_v1(const void *a, const void *b)
 {
 	static const uint8_t offset_name_protos[] = {3, 0, 1, 2};
 	return by_words(a, b, offset_name_protos, 4);
 }
 
-void btf_sort_places(uint32_t *record, enum cairn_btf_dialect dialect)
+void btf_sort_sites(uint32_t *record, enum cairn_btf_dialect dialect)
 {
 	bool v1 = dialect == CAIRN_BTF_LOC_V1;
 	uint32_t n = BTF_VLEN_OF(record[BTF_RECORD_INFO]);
 	if (n)
-		qsort(record + BTF_RECORD_WORDS, n, 4 * (v1 ? 4 : 3), v1 ? by_place_v1 : by_place_n);
+		qsort(record + BTF_RECORD_WORDS, n, 4 * (v1 ? 4 : 3), v1 ? by_site_v1 : by_site_n);
 }
 
 /* ---- records ---- */
@@ -98,6 +98,6 @@ int btf_move_record(const struct btf_move *m, uint32_t id, struct cairn_err *err
 	for (struct btf_fields f = btf_names_of(shape, record); rc == 0 && (p = btf_next(&f));)
 		rc = *p ? cairn_btf_add_string(m->b, cairn_btf_string(owner, *p), p) : 0;
 	if (kind == CAIRN_BTF_LOCSEC)
-		btf_sort_places(record, owner->dialect);
+		btf_sort_sites(record, owner->dialect);
 	return rc < 0 ? err_set(err, rc, "no room for the names of %s", m->btf->name) : 0;
 }

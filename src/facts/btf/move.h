@@ -15,7 +15,7 @@ struct btf_move {
 /*
  * btf_move_record - add a record of @m->btf or its bases
  *
- * Places of a LOCSEC are sorted as the dialect has them, because ids are part of the order. A record of a kind that is
+ * Sites of a LOCSEC are sorted as the dialect has them, because ids are part of the order. A record of a kind that is
  * not known goes as it is, if it can (btf/opaque.h).
  * Returns 0, -EBADMSG (an id or a string that does not exist), -EOPNOTSUPP, -ENOMEM, -ERANGE.
  */
@@ -28,7 +28,7 @@ int btf_move_record(const struct btf_move *m, uint32_t id, struct cairn_err *err
  */
 int btf_check_movable(const struct cairn_btf *btf, struct cairn_err *err);
 
-/* Sort the places of a LOCSEC: N by (func, offset, loc_proto), v1 by offset, then the same. */
-void btf_sort_places(uint32_t *record, enum cairn_btf_dialect dialect);
+/* Sort the sites of a LOCSEC: N by (func, offset, loc_proto), v1 by offset, then the same. */
+void btf_sort_sites(uint32_t *record, enum cairn_btf_dialect dialect);
 
 #endif

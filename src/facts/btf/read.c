@@ -23,7 +23,7 @@
  * Which dialect? Kinds 20 to 22 have two layouts and nothing in the header tells them apart. The layout section
  * tells; else the section's name in the ELF file (the caller passes what follows from it); else both are tried: the
  * records must fill the type section exactly, and v1's LOC_PARAM has a vlen of 0 where N's has at least 1. A
- * blob that passes as both has no LOC_PARAM; then N it is when the first place of its first LOCSEC names a FUNC.
+ * blob that passes as both has no LOC_PARAM; then N it is when the first site of its first LOCSEC names a FUNC.
  */
 #include "btf/btf.h"
 
@@ -226,15 +226,15 @@ struct walk {
 	uint32_t bad_at;      /* word number of the first that is wrong */
 	int bad;              /* 0, -EBADMSG (cut), -EOPNOTSUPP (size not known) */
 	bool has_loc, has_param, other_dialect;
-	uint32_t first_place; /* word number in the first LOCSEC that has places; 0: none */
+	uint32_t first_site; /* word number in the first LOCSEC that has sites; 0: none */
 };
 
 static void note_loc(struct walk *w, uint32_t at, uint32_t info, enum cairn_btf_dialect dialect)
 {
 	uint32_t kind = BTF_KIND_OF(info), vlen = BTF_VLEN_OF(info);
 	w->has_loc = true;
-	if (kind == CAIRN_BTF_LOCSEC && !w->first_place && vlen)
-		w->first_place = at + BTF_RECORD_WORDS;
+	if (kind == CAIRN_BTF_LOCSEC && !w->first_site && vlen)
+		w->first_site = at + BTF_RECORD_WORDS;
 	if (kind != CAIRN_BTF_LOC_PARAM)
 		return;
 	w->has_param = true;
@@ -287,12 +287,12 @@ static int bad_record(const struct cairn_btf *btf, const struct walk *w, struct 
 		       (uint64_t)btf->types_off + 4 * (uint64_t)btf->n_words);
 }
 
-/* For blobs without LOC_PARAM: in N the first word of a place is the id of a FUNC, in v1 a name's offset. */
-static bool first_place_is_func(const struct cairn_btf *btf, const struct walk *w)
+/* For blobs without LOC_PARAM: in N the first word of a site is the id of a FUNC, in v1 a name's offset. */
+static bool first_site_is_func(const struct cairn_btf *btf, const struct walk *w)
 {
 	struct cairn_btf_type t;
-	return !w->first_place ||
-	       (cairn_btf_type(btf, btf->words[w->first_place], &t) && t.kind == CAIRN_BTF_FUNC);
+	return !w->first_site ||
+	       (cairn_btf_type(btf, btf->words[w->first_site], &t) && t.kind == CAIRN_BTF_FUNC);
 }
 
 static int index_as(struct cairn_btf *btf, enum cairn_btf_dialect dialect, struct walk w,
@@ -326,7 +326,7 @@ static int index_records(struct cairn_btf *btf, enum cairn_btf_dialect dialect, 
 	if (!n_fits || v1.has_param)
 		return index_as(btf, CAIRN_BTF_LOC_V1, v1, err);
 	int rc = index_as(btf, CAIRN_BTF_LOC_N, n, err);
-	if (rc < 0 || first_place_is_func(btf, &n))
+	if (rc < 0 || first_site_is_func(btf, &n))
 		return rc;
 	return index_as(btf, CAIRN_BTF_LOC_V1, v1, err);
 }

@@ -26,7 +26,7 @@
 
 #define BTF_BLOB_MAGIC 0xeb9f
 #define BTF_BLOB_VERSION 1
-#define BTF_HEADER_OLD 24 /* bytes; without the place of a layout section */
+#define BTF_HEADER_OLD 24 /* bytes; without the site of a layout section */
 #define BTF_HEADER_NEW 32
 
 #define BTF_VLEN_MAX 0xffffff

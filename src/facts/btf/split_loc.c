@@ -6,7 +6,7 @@
  * asked for. What goes where is told by reachability, as upstream's resolve_btfids tells it:
  *
  *	main   all records but FUNC, FUNC_PROTO and the LOC kinds; a FUNC that has code of its own, or to which no
- *	       place refers; a FUNC_PROTO to which no place leads; and whatever these refer to
+ *	       site refers; a FUNC_PROTO to which no site leads; and whatever these refer to
  *	loc    the rest: LOC records, functions that exist only as inlined copies, their prototypes
  *
  * So a struct that only an inlined function uses stays in main, and the location data is small and self-contained on top

@@ -126,23 +126,23 @@ static struct dw_form_size size_of(const struct dw_walker *w, uint16_t form)
 						 ways->ref_addr_size);
 }
 
-static bool add_place(struct dw_walker *w, struct dw_attr_slot *place, const struct dw_spec *spec,
+static bool add_place(struct dw_walker *w, struct dw_attr_slot *attr, const struct dw_spec *spec,
 		      unsigned int run, unsigned int off)
 {
-	place->form = spec->form;
-	place->how = spec->form < 256 ? w->ways.of[spec->form].how : DW_HOW_FORM;
-	place->off = (uint16_t)off;
-	place->run = (uint8_t)run;
+	attr->form = spec->form;
+	attr->how = spec->form < 256 ? w->ways.of[spec->form].how : DW_HOW_FORM;
+	attr->off = (uint16_t)off;
+	attr->run = (uint8_t)run;
 	if (run >= DW_RUNS_MAX)
-		place->how = DW_HOW_FAR;
-	if (place->how != DW_HOW_IMPLICIT)
+		attr->how = DW_HOW_FAR;
+	if (attr->how != DW_HOW_IMPLICIT)
 		return true;
 	/* Beyond what an index can say it is found again in the abbreviation. */
 	if (w->implicit.n > UINT16_MAX) {
-		place->how = DW_HOW_FAR;
+		attr->how = DW_HOW_FAR;
 		return true;
 	}
-	place->off = (uint16_t)w->implicit.n;
+	attr->off = (uint16_t)w->implicit.n;
 	return VEC_ADD(&w->implicit, spec->implicit);
 }
 
@@ -458,19 +458,19 @@ void dw_walker_skip_children(struct dw_walker *w)
 
 int dw_seen_value(struct dw_walker *w, unsigned int slot, struct dw_value *ret)
 {
-	struct dw_attr_slot place = w->places[slot];
-	struct dw_spec spec = {.at = w->wish->attrs[slot], .form = place.form};
+	struct dw_attr_slot attr = w->places[slot];
+	struct dw_spec spec = {.at = w->wish->attrs[slot], .form = attr.form};
 	int rc;
-	if (place.how == DW_HOW_ABSENT)
+	if (attr.how == DW_HOW_ABSENT)
 		return 0;
-	if (place.how == DW_HOW_FAR) {
+	if (attr.how == DW_HOW_FAR) {
 		struct dw_die die = dw_walker_die(w);
 		rc = dw_attr(&die, spec.at, ret, w->err);
 	} else {
-		bool implicit = place.how == DW_HOW_IMPLICIT;
-		spec.implicit = implicit ? w->implicit.p[place.off] : 0;
+		bool implicit = attr.how == DW_HOW_IMPLICIT;
+		spec.implicit = implicit ? w->implicit.p[attr.off] : 0;
 		struct cursor c = dw_unit_cursor(
-			w->unit, implicit ? w->run[0] : dw_seen_at(w, place), w->err);
+			w->unit, implicit ? w->run[0] : dw_seen_at(w, attr), w->err);
 		rc = dw_form_read(w->unit, &c, &spec, ret);
 	}
 	if (rc < 0 && w->rc >= 0) {
@@ -482,15 +482,15 @@ int dw_seen_value(struct dw_walker *w, unsigned int slot, struct dw_value *ret)
 
 uint64_t dw_seen_uint_slow(struct dw_walker *w, unsigned int slot, uint64_t otherwise)
 {
-	struct dw_attr_slot place = w->places[slot];
+	struct dw_attr_slot attr = w->places[slot];
 	struct dw_value v;
-	switch ((enum dw_how)place.how) {
+	switch ((enum dw_how)attr.how) {
 	case DW_HOW_U32:
-		return dw_load_u32(dw_seen_at(w, place));
+		return dw_load_u32(dw_seen_at(w, attr));
 	case DW_HOW_U64:
-		return dw_load_u64(dw_seen_at(w, place));
+		return dw_load_u64(dw_seen_at(w, attr));
 	case DW_HOW_IMPLICIT:
-		return (uint64_t)w->implicit.p[place.off];
+		return (uint64_t)w->implicit.p[attr.off];
 	case DW_HOW_PRESENT:
 		return 1;
 	case DW_HOW_ADDR:
@@ -520,20 +520,20 @@ dw_off dw_seen_ref_slow(struct dw_walker *w, unsigned int slot)
 
 const char *dw_seen_str_slow(struct dw_walker *w, unsigned int slot)
 {
-	struct dw_attr_slot place = w->places[slot];
+	struct dw_attr_slot attr = w->places[slot];
 	struct dw_value v;
 	/* Its NUL was seen when the DIE was stepped over. */
-	if (place.how == DW_HOW_STRING)
-		return (const char *)dw_seen_at(w, place);
+	if (attr.how == DW_HOW_STRING)
+		return (const char *)dw_seen_at(w, attr);
 	return dw_seen_value(w, slot, &v) > 0 && v.cls == DW_CLASS_STRING ? v.str : NULL;
 }
 
 bool dw_seen_addr(struct dw_walker *w, unsigned int slot, struct cairn_vaddr *ret)
 {
-	struct dw_attr_slot place = w->places[slot];
+	struct dw_attr_slot attr = w->places[slot];
 	struct dw_value v;
-	if (place.how == DW_HOW_ADDR) {
-		ret->v = dw_load_u64(dw_seen_at(w, place));
+	if (attr.how == DW_HOW_ADDR) {
+		ret->v = dw_load_u64(dw_seen_at(w, attr));
 		return true;
 	}
 	if (dw_seen_value(w, slot, &v) <= 0 || v.cls != DW_CLASS_ADDRESS)

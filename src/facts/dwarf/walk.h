@@ -216,9 +216,9 @@ static inline bool dw_seen(const struct dw_walker *w, unsigned int slot)
 	return w->places[slot].how != DW_HOW_ABSENT;
 }
 
-static inline const uint8_t *dw_seen_at(const struct dw_walker *w, struct dw_attr_slot place)
+static inline const uint8_t *dw_seen_at(const struct dw_walker *w, struct dw_attr_slot attr)
 {
-	return w->run[place.run] + place.off;
+	return w->run[attr.run] + attr.off;
 }
 
 /*
@@ -227,13 +227,13 @@ static inline const uint8_t *dw_seen_at(const struct dw_walker *w, struct dw_att
  */
 static inline uint64_t dw_seen_uint(struct dw_walker *w, unsigned int slot, uint64_t otherwise)
 {
-	struct dw_attr_slot place = w->places[slot];
-	if (place.how == DW_HOW_ABSENT)
+	struct dw_attr_slot attr = w->places[slot];
+	if (attr.how == DW_HOW_ABSENT)
 		return otherwise;
-	if (place.how == DW_HOW_U8)
-		return *dw_seen_at(w, place);
-	if (place.how == DW_HOW_U16)
-		return dw_load_u16(dw_seen_at(w, place));
+	if (attr.how == DW_HOW_U8)
+		return *dw_seen_at(w, attr);
+	if (attr.how == DW_HOW_U16)
+		return dw_load_u16(dw_seen_at(w, attr));
 	return dw_seen_uint_slow(w, slot, otherwise);
 }
 
@@ -246,31 +246,31 @@ static inline bool dw_seen_flag(struct dw_walker *w, unsigned int slot)
 static inline dw_off dw_seen_ref(struct dw_walker *w, unsigned int slot)
 {
 	const struct dw_unit *u = w->unit;
-	struct dw_attr_slot place = w->places[slot];
-	if (place.how == DW_HOW_REF4) {
-		uint64_t off = dw_load_u32(dw_seen_at(w, place));
+	struct dw_attr_slot attr = w->places[slot];
+	if (attr.how == DW_HOW_REF4) {
+		uint64_t off = dw_load_u32(dw_seen_at(w, attr));
 		if (__builtin_expect(off - w->ref_lo < w->ref_n, 1))
 			return (u->off + off) | u->tag;
 	}
-	return place.how == DW_HOW_ABSENT ? 0 : dw_seen_ref_slow(w, slot);
+	return attr.how == DW_HOW_ABSENT ? 0 : dw_seen_ref_slow(w, slot);
 }
 
 /* A string, borrowed from the file; NULL when absent or of another class. */
 static inline const char *dw_seen_str(struct dw_walker *w, unsigned int slot)
 {
-	struct dw_attr_slot place = w->places[slot];
-	return place.how == DW_HOW_ABSENT ? NULL : dw_seen_str_slow(w, slot);
+	struct dw_attr_slot attr = w->places[slot];
+	return attr.how == DW_HOW_ABSENT ? NULL : dw_seen_str_slow(w, slot);
 }
 
 /*
- * The place of a string in .debug_str of the unit's file, for who compares offsets before strings: a linker
- * writes equal strings once. DW_NO_STRP when it stands elsewhere (GCC writes short ones in place), or nowhere.
+ * The attr of a string in .debug_str of the unit's file, for who compares offsets before strings: a linker
+ * writes equal strings once. DW_NO_STRP when it stands elsewhere (GCC writes short ones in attr), or nowhere.
  */
 #define DW_NO_STRP UINT64_MAX
 static inline uint64_t dw_seen_strp(const struct dw_walker *w, unsigned int slot)
 {
-	struct dw_attr_slot place = w->places[slot];
-	return place.how == DW_HOW_STRP ? dw_load_u32(dw_seen_at(w, place)) : DW_NO_STRP;
+	struct dw_attr_slot attr = w->places[slot];
+	return attr.how == DW_HOW_STRP ? dw_load_u32(dw_seen_at(w, attr)) : DW_NO_STRP;
 }
 
 /* DW_AT_low_pc, DW_AT_entry_pc: an address. False when absent or of another class. */

@@ -35,7 +35,7 @@ struct analysis {
 	VEC(struct copy) copies; /* those of one function in one container beside each other */
 	VEC(const struct built_site *) sites; /* of the copies */
 	VEC(struct keyed) turns; /* the copies by container, those of one by their entries */
-	VEC(struct keyed) further; /* places besides the first of each copy: its entry of the index, and their request */
+	VEC(struct keyed) further; /* sites besides the first of each copy: its entry of the index, and their request */
 };
 
 static const struct copy *copy_at(const struct analysis *all, size_t turn)
@@ -49,13 +49,13 @@ struct judge {
 	uint32_t container;
 	struct dw_die function; /* its DIE; zeroes when it cannot be read */
 	struct graph *graph;
-	VEC(struct built_site *) places;
+	VEC(struct built_site *) sites;
 	VEC(uint32_t) at; /* their instructions in the graph */
 	struct event_count_scratch scratch;
 	struct around_scopes around;
 };
 
-/* @b  a place in it */
+/* @b  a site in it */
 static int enter_container(struct judge *j, uint32_t container, const struct built_site *b)
 {
 	const struct site_env *env = j->all->env;
@@ -71,7 +71,7 @@ static int enter_container(struct judge *j, uint32_t container, const struct bui
 	return graph_new(env->code, &j->function, b->container_entry, &j->graph);
 }
 
-/* The first further place of an entry, or where it would be. */
+/* The first further site of an entry, or where it would be. */
 static size_t extra_of(const struct analysis *all, uint32_t entry)
 {
 	size_t lo = 0, hi = all->further.n;
@@ -85,15 +85,15 @@ static size_t extra_of(const struct analysis *all, uint32_t entry)
 	return lo;
 }
 
-static bool gather_places(struct judge *j, const struct copy *c)
+static bool gather_sites(struct judge *j, const struct copy *c)
 {
 	const struct analysis *all = j->all;
 	uint32_t entry = all->in->first.v.p[c->i].entry;
-	j->places.n = 0;
-	if (!VEC_ADD(&j->places, &all->in->first_sites[c->i]))
+	j->sites.n = 0;
+	if (!VEC_ADD(&j->sites, &all->in->first_sites[c->i]))
 		return false;
 	for (size_t k = extra_of(all, entry); k < all->further.n && all->further.p[k].key == entry; k++)
-		if (!VEC_ADD(&j->places, &all->in->extra_sites[all->further.p[k].value]))
+		if (!VEC_ADD(&j->sites, &all->in->extra_sites[all->further.p[k].value]))
 			return false;
 	return true;
 }
@@ -157,12 +157,12 @@ static int analyse_body(struct judge *j, const struct copy *c, struct built_site
 	return rc;
 }
 
-/* What is told of places alone (site_env.bare) are values; where there are none nothing is to be decided. */
+/* What is told of sites alone (site_env.bare) are values; where there are none nothing is to be decided. */
 static bool has_value(const struct judge *j)
 {
-	for (size_t i = 0; i < j->places.n; i++)
-		for (uint32_t k = 0; k < j->places.p[i]->site.n_args; k++)
-			if (j->places.p[i]->site.args[k].loc.why == CAIRN_AVAILABLE)
+	for (size_t i = 0; i < j->sites.n; i++)
+		for (uint32_t k = 0; k < j->sites.p[i]->site.n_args; k++)
+			if (j->sites.p[i]->site.args[k].loc.why == CAIRN_AVAILABLE)
 				return true;
 	return false;
 }
@@ -171,8 +171,8 @@ static bool find_instructions(struct judge *j)
 {
 	bool ok = true;
 	j->at.n = 0;
-	for (size_t i = 0; i < j->places.n && ok; i++)
-		ok = VEC_ADD(&j->at, j->graph ? graph_at(j->graph, j->places.p[i]->site.at.v) : GRAPH_NONE);
+	for (size_t i = 0; i < j->sites.n && ok; i++)
+		ok = VEC_ADD(&j->at, j->graph ? graph_at(j->graph, j->sites.p[i]->site.at.v) : GRAPH_NONE);
 	return ok;
 }
 
@@ -182,8 +182,8 @@ static int add_site_caveats(struct judge *j)
 	const struct around a = {.container = &j->function, .graph = j->graph, .scratch = &j->scratch,
 				 .known = &j->around};
 	int rc = 0;
-	for (size_t i = 0; i < j->places.n && !rc; i++) {
-		struct built_site *b = j->places.p[i];
+	for (size_t i = 0; i < j->sites.n && !rc; i++) {
+		struct built_site *b = j->sites.p[i];
 		if (!dw_unit_is_gcc(b->die.unit) || j->all->env->assume_unmodified)
 			continue;
 		rc = around_doubt(&a, b, j->at.p[i]);
@@ -205,7 +205,7 @@ static int analyse_copy(struct judge *j, size_t at, struct cairn_err *err)
 	if (first->site.kind != CAIRN_SITE_INLINED)
 		return 0;
 	bool bare = j->all->env->bare;
-	if (!gather_places(j, c))
+	if (!gather_sites(j, c))
 		return err_nomem(err, "ways to a copy");
 	if (bare && !has_value(j))
 		return 0;
@@ -215,13 +215,13 @@ static int analyse_copy(struct judge *j, size_t at, struct cairn_err *err)
 		return err_nomem(err, "variables around a copy");
 	if (!j->graph)
 		return 0;
-	struct event_count p = {.graph = j->graph, .copy = first, .places = j->places.p, .at = j->at.p, .n_places = j->places.n,
+	struct event_count p = {.graph = j->graph, .copy = first, .sites = j->sites.p, .at = j->at.p, .n_sites = j->sites.n,
 			    .others = &j->all->sites.p[c->like], .n_others = j->all->copies.p[c->like].n_alike, .code = j->all->env->code, .for_values = bare};
 	return event_count_analyse(&p, &j->scratch) == 0 ? 0 : err_nomem(err, "ways to a copy");
 }
 
-/* The order of the turns is not that of the places in memory, which are hundreds of bytes each. */
-static void prefetch_place(const struct analysis *all, size_t at)
+/* The order of the turns is not that of the sites in memory, which are hundreds of bytes each. */
+static void prefetch_site(const struct analysis *all, size_t at)
 {
 	enum { AHEAD = 4 };
 	if (at + AHEAD >= all->turns.n)
@@ -239,7 +239,7 @@ static int analyse_chunk(void *arg, size_t item, unsigned int worker, struct cai
 	size_t n = all->turns.n, end = (item + 1) * CHUNK < n ? (item + 1) * CHUNK : n;
 	int rc = 0;
 	for (size_t at = item * CHUNK; at < end && !rc; at++) {
-		prefetch_place(all, at);
+		prefetch_site(all, at);
 		rc = analyse_copy(&all->p[worker], at, err);
 	}
 	return rc;
@@ -333,7 +333,7 @@ void analysis_free(struct analysis *all)
 {
 	for (unsigned int i = 0; all && i < all->width; i++) {
 		graph_free(all->p[i].graph);
-		VEC_FREE(&all->p[i].places);
+		VEC_FREE(&all->p[i].sites);
 		VEC_FREE(&all->p[i].at);
 		event_count_scratch_fini(&all->p[i].scratch);
 		around_scopes_fini(&all->p[i].around);
@@ -350,7 +350,7 @@ void analysis_free(struct analysis *all)
 
 int analysis_count(struct analysis *all, const struct batch *in, struct cairn_err *err)
 {
-	/* Of places alone only values are asked, and with this they are all believed. */
+	/* Of sites alone only values are asked, and with this they are all believed. */
 	if (all->env->bare && all->env->assume_unmodified)
 		return 0;
 	all->in = in;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* All copies of many functions judged: do their places count calls? */
+/* All copies of many functions judged: do their sites count calls? */
 #ifndef SITES_ANALYSE_H
 #define SITES_ANALYSE_H
 
 #include "sites/batch.h"
 
 /*
- * analyse_counts - set count_caveats and n_bypasses of every copy's places
+ * analyse_counts - set count_caveats and n_bypasses of every copy's sites
  *
  * @in  batch_build() succeeded
  * Returns 0 or -ENOMEM.

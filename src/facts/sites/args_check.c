@@ -96,7 +96,7 @@ static int keep_lowest_bit(const struct dw_unit *unit, dw_off formal, struct cai
 }
 
 /*
- * A place that is passed again, in a loop or in recursion made one, or by code that is no call: the description is that
+ * A site that is passed again, in a loop or in recursion made one, or by code that is no call: the description is that
  * of the call alone, for constants and registers that the loop does not write as well (docs/findings/gcc-entry-is-a-loop-head.md).
  */
 static bool is_passed_by_others(const struct built_site *b)

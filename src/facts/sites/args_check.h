@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What may be believed of what is said about a place's arguments: see the essay in function.c. */
+/* What may be believed of what is said about a site's arguments: see the essay in function.c. */
 #ifndef SITES_ARGS_CHECK_H
 #define SITES_ARGS_CHECK_H
 

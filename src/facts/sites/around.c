@@ -79,7 +79,7 @@ struct candidate {
 	enum told told;
 	int64_t value; /* of a constant */
 	struct expression expr;
-	bool now, before; /* the variable is described by the same at the place; was, in front of it */
+	bool now, before; /* the variable is described by the same at the site; was, in front of it */
 };
 
 struct search {
@@ -90,11 +90,11 @@ struct search {
 	unsigned int n;
 	bool has_computed, has_constant, has_address; /* among them */
 	bool has_folded; /* a constant that is said by more than one step */
-	int in_loop; /* something may lead from the place to it again: -1 not asked yet */
+	int in_loop; /* something may lead from the site to it again: -1 not asked yet */
 	struct expr_set computed, constant; /* of the arguments */
 	const struct dw_die *scope; /* of the variable in question */
 	int loop; /* the same within that scope */
-	bool is_constant; /* the variable in question, at the place */
+	bool is_constant; /* the variable in question, at the site */
 };
 
 static enum told kind_of(const struct cairn_location *loc)
@@ -211,7 +211,7 @@ static void compare_constant(struct search *s, int64_t value)
 		s->args[i].now = s->args[i].told == TOLD_CONSTANT && s->args[i].value == value;
 }
 
-/* Within the scope the place leads to itself. */
+/* Within the scope the site leads to itself. */
 static int has_loop(struct search *s)
 {
 	if (s->loop >= 0 || !s->in->graph)

@@ -63,7 +63,7 @@ struct around {
 /*
  * around_doubt - take back arguments of a copy made by GCC that are described as a variable around it was at another moment
  *
- * @at  the instruction of its place; GRAPH_NONE when none begins there
+ * @at  the instruction of its site; GRAPH_NONE when none begins there
  * @b   built; its container is a->container, and nothing else was taken back of it or event_count_analyse() was asked about it
  * Returns 0 or -ENOMEM.
  * Cost: nothing for a copy whose arguments are in registers and memory. Else reads the DIEs of the container up to the copy's, once for all that are

@@ -2,7 +2,7 @@
 /*
  * Sites of many functions, as far as they can be told without types
  *
- * Every place by itself, and the further places that the first ones lead to. How calls pass them is judged on all of them
+ * Every site by itself, and the further sites that the first ones lead to. How calls pass them is judged on all of them
  * (judge.h). What the parameters are called and of which type is added behind it (function.c), or not wanted (copies.c).
  */
 #ifndef SITES_BATCH_H

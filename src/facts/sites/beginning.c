@@ -3,7 +3,7 @@
  * Where copies without entries begin, by line
  *
  * Clang has no entries (GCC's markers), only the line of each instruction. Where a value is known on one path, or loaded there already, what the
- * copy does with it begins at a join, and only the way that had to load it passes the place:
+ * copy does with it begins at a join, and only the way that had to load it passes the site:
  *
  *	     v              v
  *	  P: load  5:9      |	(known on this path)
@@ -11,7 +11,7 @@
  *	            v
  *	         i: test  5:13
  *
- * What is at i has the line of the place, or one between it and the function's declaration; an end that several copies share has a later one.
+ * What is at i has the line of the site, or one between it and the function's declaration; an end that several copies share has a later one.
  *
  * And of a loop around the call Clang takes the first turn out, or unrolls it. Then the first statement is there again, behind code that is not the copy's.
  *
@@ -23,13 +23,13 @@
 
 bool beginning_is_passed(const struct event_count *p, uint32_t i)
 {
-	const struct dw_position *here = graph_position(p->graph, i), *place;
+	const struct dw_position *here = graph_position(p->graph, i), *site;
 	struct dw_value line;
-	for (size_t k = 0; here && k < p->n_places; k++) {
-		place = p->at[k] == GRAPH_NONE ? NULL : graph_position(p->graph, p->at[k]);
-		if (!place || here->line > place->line)
+	for (size_t k = 0; here && k < p->n_sites; k++) {
+		site = p->at[k] == GRAPH_NONE ? NULL : graph_position(p->graph, p->at[k]);
+		if (!site || here->line > site->line)
 			continue;
-		if (here->line == place->line)
+		if (here->line == site->line)
 			return true;
 		bool has_line = dw_attr_deep(&p->copy->die, DW_AT_decl_line, &line, NULL, NULL) == 1 &&
 				(line.cls == DW_CLASS_UDATA || line.cls == DW_CLASS_SDATA);
@@ -50,11 +50,11 @@ static bool is_straight_line(const struct graph *g, uint32_t from, uint32_t to)
 
 bool beginning_is_repeated(const struct event_count *p, uint32_t i)
 {
-	const struct dw_position *here = graph_position(p->graph, i), *place;
+	const struct dw_position *here = graph_position(p->graph, i), *site;
 	bool repeats = false;
-	for (size_t k = 0; here && here->is_stmt && here->at == p->graph->v.p[i].at && k < p->n_places; k++) {
-		place = p->at[k] == GRAPH_NONE ? NULL : graph_position(p->graph, p->at[k]);
-		if (!place || place->line != here->line || place->column != here->column)
+	for (size_t k = 0; here && here->is_stmt && here->at == p->graph->v.p[i].at && k < p->n_sites; k++) {
+		site = p->at[k] == GRAPH_NONE ? NULL : graph_position(p->graph, p->at[k]);
+		if (!site || site->line != here->line || site->column != here->column)
 			continue;
 		/* GCC marks each statement that is begun once. */
 		if (!dw_unit_is_gcc(p->copy->die.unit) && is_straight_line(p->graph, p->at[k], i))

@@ -71,7 +71,7 @@ enum cairn_hazard boundary_hazard(struct boundary *b, const struct elf *code, co
 	if (kernel)
 		return CAIRN_HAZARD_NONE;
 	enum cairn_hazard hazard = insn_uprobe(b->code + off, b->n - off).hazard;
-	/* The entry rules for a 5-byte nop need the function's start; few places get here. */
+	/* The entry rules for a 5-byte nop need the function's start; few sites get here. */
 	return hazard == CAIRN_HAZARD_NOP5_RED_ZONE ? insn_hazard_in(b->code, b->n, off) : hazard;
 }
 
@@ -90,7 +90,7 @@ struct cairn_vaddr boundary_padding(const struct boundary *b, struct cairn_vaddr
 	return (struct cairn_vaddr){b->lo + end};
 }
 
-/* Bytes that are looked at in front of a place. */
+/* Bytes that are looked at in front of a site. */
 enum { BEFORE = 64 };
 
 /* Where in [0, at) of @bytes the last nop is that can end at @at or up to @gap bytes in front of it: a byte that only nops of all have. */

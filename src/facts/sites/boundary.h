@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hazards of many places of one function
+ * Hazards of many sites of one function
  *
  * Whether an address is the start of an instruction is only known by decoding from a start that is known:
  * here from the start of the code range that DWARF gives to the function. The walk over a range is kept, since
- * places come in clusters: a function with a hundred inlined copies is decoded once.
+ * sites come in clusters: a function with a hundred inlined copies is decoded once.
  */
 #ifndef SITES_BOUNDARY_H
 #define SITES_BOUNDARY_H
@@ -19,7 +19,7 @@ struct boundary {
 	size_t n;
 	uint8_t *bits; /* of insn_boundaries() */
 	size_t cap;
-	const uint8_t *near; /* code of a section from near_lo on, near_n bytes of it: where places were looked at last */
+	const uint8_t *near; /* code of a section from near_lo on, near_n bytes of it: where sites were looked at last */
 	uint64_t near_lo;
 	size_t near_n;
 };
@@ -39,7 +39,7 @@ enum cairn_hazard boundary_hazard(struct boundary *b, const struct elf *code, co
 /*
  * boundary_padding - where the run of nops that ends just before @at begins; @at itself when there is none
  *
- * Call it behind boundary_hazard() for the same place, which decoded the code around it.
+ * Call it behind boundary_hazard() for the same site, which decoded the code around it.
  */
 struct cairn_vaddr boundary_padding(const struct boundary *b, struct cairn_vaddr at);
 

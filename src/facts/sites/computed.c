@@ -10,7 +10,7 @@
  * Which moment those registers are of is looked at by nobody: a name in such a description that the code does not need shares its
  * register with the next value of the same variable (docs/findings/gcc-dead-name-shares-register.md), or the description is that of the
  * first pass (docs/findings/gcc-value-before-loop.md). The description does not contradict itself nor the code. But it is of a kind that is
- * rare where it is right. So where the place may be come to again within its function, a number is not believed that more than one register's
+ * rare where it is right. So where the site may be come to again within its function, a number is not believed that more than one register's
  * content in another width is needed for.
  *
  * The same name without use may be all of the description, `%rsi`, beside that of another argument, which is what the register holds. So of

@@ -11,9 +11,9 @@
  * @function  the container, @g: its code; NULL: nothing is taken back
  * @scratch   has room for a mark per instruction
  * @b         built, a copy
- * @at        its place in the code; GRAPH_NONE: in none
+ * @at        its site in the code; GRAPH_NONE: in none
  * Returns 0 or -ENOMEM.
- * Cost: reads the types of arguments that are computed; where there is one, the container's instructions that the place leads to.
+ * Cost: reads the types of arguments that are computed; where there is one, the container's instructions that the site leads to.
  */
 int computed_doubt(struct graph *g, const struct dw_die *function, struct event_count_scratch *scratch, struct built_site *b,
 		   uint32_t at);

@@ -23,7 +23,7 @@ struct clone {
 };
 
 struct worker {
-	struct unit_parts parts; /* of the functions that the unit at hand has places of */
+	struct unit_parts parts; /* of the functions that the unit at hand has sites of */
 	struct analysis *analysis;
 	VEC(struct clone) clones;
 };
@@ -44,7 +44,7 @@ static int visit_copy(const struct visit *v, unsigned int worker, uint32_t group
 {
 	if (args_check_args(v->env, b, arena) < 0)
 		return err_nomem(err, "a location");
-	return v->visitor->place(v->visitor->ctx, worker, group, b->formals.function, &b->site, err);
+	return v->visitor->site(v->visitor->ctx, worker, group, b->formals.function, &b->site, err);
 }
 
 /* What is of one function. The first sites are in the order of its entries. */
@@ -153,7 +153,7 @@ static int visit_group(const struct visit *v, uint32_t group, const struct group
 		const struct dw_unit *unit = dwarf_unit_of(v->env->dw, sites[i].die);
 		int rc = abstract_die(v->env->dw, unit, sites[i].die, &abstract, err);
 		if (rc >= 0)
-			rc = v->visitor->place(v->visitor->ctx, 0, group, abstract.off, &sites[i], err);
+			rc = v->visitor->site(v->visitor->ctx, 0, group, abstract.off, &sites[i], err);
 		if (rc < 0)
 			return rc;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * All places of all functions that their symbol and convention do not tell: inlined copies, and clones
+ * All sites of all functions that their symbol and convention do not tell: inlined copies, and clones
  *
- * What functions_build() says of them, without types and names: for who writes the places of a whole program down. Unit by
+ * What functions_build() says of them, without types and names: for who writes the sites of a whole program down. Unit by
  * unit, so that each is told from memory that is near, and is forgotten then.
  */
 #ifndef SITES_COPIES_H
@@ -12,12 +12,12 @@
 
 struct copies_visitor {
 	/*
-	 * Called for each place, from several threads at a time.
-	 * @group     of the place, in the groups that were given
+	 * Called for each site, from several threads at a time.
+	 * @group     of the site, in the groups that were given
 	 * @abstract  DIE that declares it, without DW_AT_abstract_origin
 	 * A negative result ends the visit and is returned. What is pointed to lives until it returns.
 	 */
-	int (*place)(void *ctx, unsigned int worker, uint32_t group, dw_off abstract, const struct cairn_site *site,
+	int (*site)(void *ctx, unsigned int worker, uint32_t group, dw_off abstract, const struct cairn_site *site,
 		     struct cairn_err *err);
 	/* Called from the calling thread, now and then. May be NULL; a negative result ends the visit and is returned. */
 	int (*progress)(void *ctx, size_t done, size_t total, struct cairn_err *err);
@@ -30,7 +30,7 @@ struct copies_visitor {
  * @env      bare
  * @threads  workers are numbered below pool_width(@threads)
  * @rows     of entry_rows_by_unit()
- * Places of one DIE come in their order, one behind the other; others in any.
+ * Sites of one DIE come in their order, one behind the other; others in any.
  * Returns 0, -EBADMSG, -EOPNOTSUPP, -ENOMEM, what the visitor returned.
  */
 int copies_visit(const struct site_env *env, unsigned int threads, const struct groups *groups,

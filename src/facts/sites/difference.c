@@ -10,7 +10,7 @@
  * register of the other one, so the difference became 0
  * (docs/findings/gcc-difference-of-one-register.md). The code computes it, and the copy uses it. A copy
  * uses what its arguments are, what they point to, and what is the same for all calls. So in a loop, a
- * difference that is computed before the place, that the copy uses as a number, and that no argument is
+ * difference that is computed before the site, that the copy uses as a number, and that no argument is
  * described by, is an argument that is described by something else: constants are not believed there,
  * unless the whole copy has them (DW_AT_const_value).
  *
@@ -27,8 +27,8 @@
 #include "sites/args_check.h"
 
 enum {
-	BEFORE = 48, /* instructions before the place that are looked at */
-	AFTER = 96,  /* of the copy's from the place on */
+	BEFORE = 48, /* instructions before the site that are looked at */
+	AFTER = 96,  /* of the copy's from the site on */
 	SLOTS = 8,   /* stack slots that are known at a time */
 };
 
@@ -205,7 +205,7 @@ static unsigned int unknown_numbers(const struct built_site *b)
 	return n;
 }
 
-/* By its bytes, as most places have none near: sub of two registers, of 32 or 64 bits. */
+/* By its bytes, as most sites have none near: sub of two registers, of 32 or 64 bits. */
 static bool may_be_difference(struct values *v, const struct graph_insn *insn)
 {
 	const uint8_t *p;

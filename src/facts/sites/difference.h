@@ -12,9 +12,9 @@
  * @function  the container, @g: its code; NULL: nothing is taken back
  * @scratch   has room for a mark per instruction
  * @b         built, a copy
- * @at        its place in the code; GRAPH_NONE: in none
+ * @at        its site in the code; GRAPH_NONE: in none
  * Returns 0 or -ENOMEM.
- * Cost: nothing for a copy without constants. Else a decode of some instructions around the place; where
+ * Cost: nothing for a copy without constants. Else a decode of some instructions around the site; where
  * they have a difference that nobody describes, what event_count_is_in_loop() costs.
  */
 int difference_doubt(const struct elf *code, struct graph *g, const struct dw_die *function,

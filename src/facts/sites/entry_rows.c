@@ -371,7 +371,7 @@ static void count_row(struct groups *groups, const struct entry_row *row)
 	groups->v.p[row->group].rows.n++;
 }
 
-static void place_row(struct groups *groups, const struct entry_row *row)
+static void site_row(struct groups *groups, const struct entry_row *row)
 {
 	struct row_list *rows = &groups->v.p[row->group].rows;
 	rows->p[rows->n++] = *row;
@@ -395,7 +395,7 @@ static int hand_over(const struct collect *c, struct cairn_err *err)
 		at += groups->v.p[g].rows.n;
 		groups->v.p[g].rows.n = 0;
 	}
-	each_row(c, place_row);
+	each_row(c, site_row);
 	return 0;
 }
 

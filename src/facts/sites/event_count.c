@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Passages: does each call pass a copy's places exactly once?
+ * Passages: does each call pass a copy's sites exactly once?
  *
  * The copy's entry is where the debug information says. Whether calls go there is up to the jumps around it:
  *
- *	              |            |                       P  place
+ *	              |            |                       P  site
  *	    v         v            v                       o  other code of the copy
  *	    P<--+     o  (2)   --->P (3)                   .  the caller's
  *	    o---+(1)  o            .
  *
  *	(1) the copy's own code leads back to its entry: recursion that became a loop, or a loop of its own with nothing in front of it.
  *	    What passes again is another call or none.
- *	(2) a way leads into the copy past its places. GCC threads jumps: where a condition is known on one path, that path is
+ *	(2) a way leads into the copy past its sites. GCC threads jumps: where a condition is known on one path, that path is
  *	    given a copy of the code behind the condition, and the entry's marker stays on the other one.
- *	(3) the place is behind the last instruction of a block, which the copy has no code in; what else comes to the next
+ *	(3) the site is behind the last instruction of a block, which the copy has no code in; what else comes to the next
  *	    block comes by it too.
  *
- * (2) is asked as: from the function's entry, without passing a place, which of the copy's instructions are reached, coming from
+ * (2) is asked as: from the function's entry, without passing a site, which of the copy's instructions are reached, coming from
  * code that is not the copy's? The copy's instructions that were moved ahead of its entry are not meant; they are those from
- * which a place is still ahead. Nor is one that comes from another copy of the same function: two copies with
+ * which a site is still ahead. Nor is one that comes from another copy of the same function: two copies with
  * equal ends share them.
  *
  * A large function has thousands of copies. So what can be told from a copy's own instructions and those in front of them is
- * asked first, and the whole container is looked at only where something leads in past the places.
+ * asked first, and the whole container is looked at only where something leads in past the sites.
  */
 #include "sites/event_count.h"
 
@@ -36,15 +36,15 @@
 
 enum {
 	OWN = 1 << 0,    /* in the copy's ranges */
-	PLACE = 1 << 1,
-	AROUND = 1 << 2, /* reached from the function's entry without passing a place */
-	AHEAD = 1 << 3,  /* leads to a place, loops aside */
+	SITE = 1 << 1,
+	AROUND = 1 << 2, /* reached from the function's entry without passing a site */
+	AHEAD = 1 << 3,  /* leads to a site, loops aside */
 	SOURCE = 1 << 4, /* leads, in the copy's own code, to what comes from the source */
 	/* ways in */
-	EARLY = 1 << 5,  /* a place behind which there is another one */
-	BEFORE = 1 << 6, /* reached from an early place without passing another one */
+	EARLY = 1 << 5,  /* a site behind which there is another one */
+	BEFORE = 1 << 6, /* reached from an early site without passing another one */
 	/* passages; each question has its own bits */
-	INSIDE = 1 << 5, /* reached from a place in the copy's own code */
+	INSIDE = 1 << 5, /* reached from a site in the copy's own code */
 	OTHER = 1 << 6,  /* in the ranges of another copy of the same function */
 	NOBODY = 1 << 7, /* of no line, and not the copy's */
 };
@@ -115,7 +115,7 @@ static void mark_ahead(struct code *c)
 		uint32_t i = g->by_order.p[n], k = 0, s;
 		const struct graph_insn *insn = &g->v.p[i];
 		/* The orphans seen so far are those of a higher order. */
-		bool ahead = c->marks[i] & PLACE || (insn->is_indirect && orphan_ahead);
+		bool ahead = c->marks[i] & SITE || (insn->is_indirect && orphan_ahead);
 		while (!ahead && !insn->is_indirect && (s = graph_next(g, i, &k)) != GRAPH_NONE)
 			ahead = c->marks[s] & AHEAD && g->v.p[s].order > insn->order;
 		if (ahead)
@@ -167,13 +167,13 @@ static bool comes_from_around(const struct code *c, uint32_t i, bool table)
 	return false;
 }
 
-/* Mark as places the copy's instructions that ways from the function's entry come to first. */
+/* Mark as sites the copy's instructions that ways from the function's entry come to first. */
 static int mark_cfg_entries(struct code *c)
 {
 	const struct graph *g = c->graph;
 	int rc = 0;
 	if (c->marks[g->entry] & OWN) {
-		c->marks[g->entry] |= PLACE;
+		c->marks[g->entry] |= SITE;
 	} else {
 		c->marks[g->entry] |= AROUND;
 		rc = graph_spread(g, &g->entry, 1, c->marks, AROUND, 0, OWN);
@@ -182,11 +182,11 @@ static int mark_cfg_entries(struct code *c)
 	mark_source(c);
 	for (size_t n = 0; n < c->scratch->own.n && !rc; n++)
 		if (c->marks[c->scratch->own.p[n]] & SOURCE && comes_from_around(c, c->scratch->own.p[n], table))
-			c->marks[c->scratch->own.p[n]] |= PLACE;
+			c->marks[c->scratch->own.p[n]] |= SITE;
 	return rc;
 }
 
-static bool leads_to_place(const struct code *c, uint32_t i)
+static bool leads_to_site(const struct code *c, uint32_t i)
 {
 	const struct graph *g = c->graph;
 	for (uint32_t k = 0, s; (s = graph_next(g, i, &k)) != GRAPH_NONE;)
@@ -195,7 +195,7 @@ static bool leads_to_place(const struct code *c, uint32_t i)
 	return false;
 }
 
-/* The straight line from a place has a call or a store of the copy, which are not done ahead of time. */
+/* The straight line from a site has a call or a store of the copy, which are not done ahead of time. */
 static bool has_effect(const struct code *c, uint32_t at)
 {
 	const struct graph *g = c->graph;
@@ -208,8 +208,8 @@ static bool has_effect(const struct code *c, uint32_t at)
 	return false;
 }
 
-/* From here a way may end, or begin anew, without a place. */
-static bool may_miss_places(const struct code *c, uint32_t i)
+/* From here a way may end, or begin anew, without a site. */
+static bool may_miss_sites(const struct code *c, uint32_t i)
 {
 	const struct graph *g = c->graph;
 	const struct graph_insn *insn = &g->v.p[i];
@@ -239,10 +239,10 @@ static bool are_early_idle(struct code *c, const struct ways *w)
 			return false;
 	for (size_t n = 0; n < w->early.n; n++)
 		c->marks[w->early.p[n]] |= EARLY | BEFORE;
-	if (graph_spread(g, w->early.p, w->early.n, c->marks, BEFORE, 0, PLACE))
+	if (graph_spread(g, w->early.p, w->early.n, c->marks, BEFORE, 0, SITE))
 		return false;
 	for (uint32_t i = 0; i < g->v.n; i++)
-		if (c->marks[i] & BEFORE && ((c->marks[i] & OWN && g->v.p[i].has_effect) || may_miss_places(c, i)))
+		if (c->marks[i] & BEFORE && ((c->marks[i] & OWN && g->v.p[i].has_effect) || may_miss_sites(c, i)))
 			return false;
 	return true;
 }
@@ -257,9 +257,9 @@ static int find_ways(struct code *c, struct ways *w)
 		mark_ahead(c);
 	for (size_t k = g->by_order.n; k-- > 0 && !rc;) {
 		uint32_t i = g->by_order.p[k];
-		if (!(c->marks[i] & PLACE))
+		if (!(c->marks[i] & SITE))
 			continue;
-		rc = (leads_to_place(c, i) ? VEC_ADD(&w->early, i) : VEC_ADD(&w->last, i)) ? 0 : -ENOMEM;
+		rc = (leads_to_site(c, i) ? VEC_ADD(&w->early, i) : VEC_ADD(&w->last, i)) ? 0 : -ENOMEM;
 	}
 	return rc;
 }
@@ -306,7 +306,7 @@ unsigned int event_count_cfg_entries(struct graph *g, const struct built_site *c
 	return n;
 }
 
-/* ---- past the places ---- */
+/* ---- past the sites ---- */
 
 /*
  * The block of an instruction is where the copy's own code meets other code. GCC does so where a condition is known on the
@@ -348,7 +348,7 @@ static bool is_cfg_entry(const struct code *c, uint32_t from, uint32_t to)
 	return has_effect(c, to) && joins_own(c, from);
 }
 
-/* Instructions of the copy that are entered past its places. */
+/* Instructions of the copy that are entered past its sites. */
 static uint32_t count_behind(const struct code *c, const struct event_count *p)
 {
 	const struct graph *g = c->graph;
@@ -356,7 +356,7 @@ static uint32_t count_behind(const struct code *c, const struct event_count *p)
 	uint32_t count = 0;
 	for (size_t n = 0; n < c->scratch->own.n; n++) {
 		uint32_t i = c->scratch->own.p[n];
-		bool asked = c->marks[i] & SOURCE && !(c->marks[i] & (AHEAD | PLACE));
+		bool asked = c->marks[i] & SOURCE && !(c->marks[i] & (AHEAD | SITE));
 		for (uint32_t k = 0, b; asked && (b = graph_before(g, i, &k)) != GRAPH_NONE;) {
 			bool around = c->marks[b] & AROUND && !(c->marks[b] & OWN) && !(g->v.p[b].is_indirect && table);
 			bool is_way = !(c->marks[b] & OTHER) && is_cfg_entry(c, b, i);
@@ -378,24 +378,24 @@ static uint32_t count_beginnings(const struct code *c, const struct event_count 
 	for (size_t n = 0; n < c->scratch->own.n && g->n_positions; n++) {
 		uint32_t i = c->scratch->own.p[n];
 		bool inside = !by_statement && i && c->marks[i - 1] & OWN && g->v.p[i - 1].at + g->v.p[i - 1].len == g->v.p[i].at;
-		count += !inside && !(c->marks[i] & PLACE) && beginning_is_repeated(p, i);
+		count += !inside && !(c->marks[i] & SITE) && beginning_is_repeated(p, i);
 	}
 	return count;
 }
 
-/* Whether anything leads from other code into the copy but not to its places: if not, the rest need not be asked. */
+/* Whether anything leads from other code into the copy but not to its sites: if not, the rest need not be asked. */
 static bool has_way_behind(const struct code *c, const struct event_count *p)
 {
 	for (size_t n = 0; n < c->scratch->own.n; n++) {
 		uint32_t i = c->scratch->own.p[n];
-		for (uint32_t k = 0, b; !(c->marks[i] & PLACE) && (b = graph_before(c->graph, i, &k)) != GRAPH_NONE;)
+		for (uint32_t k = 0, b; !(c->marks[i] & SITE) && (b = graph_before(c->graph, i, &k)) != GRAPH_NONE;)
 			if (!(c->marks[b] & OWN) && (is_cfg_entry(c, b, i) || beginning_is_passed(p, i)))
 				return true;
 	}
 	return false;
 }
 
-/* Ways into the copy past its places, for calls that pass none. */
+/* Ways into the copy past its sites, for calls that pass none. */
 static int find_behind(struct code *c, const struct event_count *p, uint32_t *ret)
 {
 	const struct graph *g = c->graph;
@@ -405,9 +405,9 @@ static int find_behind(struct code *c, const struct event_count *p, uint32_t *re
 	for (size_t i = 0; i < p->n_others; i++)
 		for (uint32_t k = 0; p->others[i]->die.off != p->copy->die.off && k < p->others[i]->n_ranges; k++)
 			other_range(c, p->others[i]->ranges[k]);
-	if (!(c->marks[g->entry] & PLACE))
+	if (!(c->marks[g->entry] & SITE))
 		c->marks[g->entry] |= AROUND;
-	int rc = c->marks[g->entry] & AROUND ? graph_spread(g, &g->entry, 1, c->marks, AROUND, 0, PLACE) : 0;
+	int rc = c->marks[g->entry] & AROUND ? graph_spread(g, &g->entry, 1, c->marks, AROUND, 0, SITE) : 0;
 	if (!rc)
 		rc = graph_number(c->graph);
 	if (rc)
@@ -429,14 +429,14 @@ static void mark_nobody(struct code *c)
 			c->marks[i] |= NOBODY;
 }
 
-/* The copy's own code leads from a place to one. */
+/* The copy's own code leads from a site to one. */
 static int comes_back(struct code *c, const struct event_count *p, bool *ret)
 {
 	const struct graph *g = c->graph;
 	VEC(uint32_t) from = {0};
 	int rc = 0;
 	mark_nobody(c);
-	for (size_t i = 0; i < p->n_places && !rc; i++) {
+	for (size_t i = 0; i < p->n_sites && !rc; i++) {
 		uint32_t at = p->at[i];
 		for (uint32_t k = 0, s; at != GRAPH_NONE && !rc && (s = graph_next(g, at, &k)) != GRAPH_NONE;) {
 			if (!(c->marks[s] & OWN) || c->marks[s] & INSIDE)
@@ -450,7 +450,7 @@ static int comes_back(struct code *c, const struct event_count *p, bool *ret)
 	VEC_FREE(&from);
 	*ret = false;
 	for (size_t n = 0; n < c->scratch->own.n; n++)
-		*ret |= (c->marks[c->scratch->own.p[n]] & (PLACE | INSIDE)) == (PLACE | INSIDE);
+		*ret |= (c->marks[c->scratch->own.p[n]] & (SITE | INSIDE)) == (SITE | INSIDE);
 	return rc;
 }
 
@@ -516,7 +516,7 @@ int event_count_is_in_loop(struct graph *g, const struct dw_die *function, uint3
 	return event_count_comes_back(g, function, (struct cairn_vaddr){g->v.p[at].at}, scratch);
 }
 
-/* ---- one place ---- */
+/* ---- one site ---- */
 
 /* Whether an instruction is come to by more than one way. */
 static int has_several_ways_to(struct graph *g, uint32_t to, bool *ret)
@@ -541,7 +541,7 @@ static bool is_own(const struct event_count *p, uint32_t i)
 	return !insn->is_nop && site_has_code(p->copy, insn->at);
 }
 
-/* The copy has nothing but a jump to a place of another one: the call was merged with that one's. */
+/* The copy has nothing but a jump to a site of another one: the call was merged with that one's. */
 static bool is_merged(const struct event_count *p, uint32_t at)
 {
 	const struct graph *g = p->graph;
@@ -583,7 +583,7 @@ static bool leads_only_to(const struct graph *g, uint32_t from, uint32_t to)
 	return true;
 }
 
-/* Behind a place the copy begins with a condition on which it is left. */
+/* Behind a site the copy begins with a condition on which it is left. */
 static bool begins_with_condition(const struct event_count *p, uint32_t at)
 {
 	const struct graph *g = p->graph;
@@ -596,7 +596,7 @@ static bool begins_with_condition(const struct event_count *p, uint32_t at)
 }
 
 /*
- * The first branch behind the place is the statement's around the call, and not that of a loop: where both arms of a condition begin alike,
+ * The first branch behind the site is the statement's around the call, and not that of a loop: where both arms of a condition begin alike,
  * GCC puts what they have in common in front of it, and the entry of the call in one of the arms is carried along.
  */
 static bool is_decided_behind(const struct graph *g, const struct built_site *b, uint32_t at)
@@ -611,7 +611,7 @@ static bool is_decided_behind(const struct graph *g, const struct built_site *b,
 }
 
 /*
- * Nothing decides between the statement around the call's own, which is its condition, and the place. Either it does behind the place; or
+ * Nothing decides between the statement around the call's own, which is its condition, and the site. Either it does behind the site; or
  * the copy begins with a condition on which it is left: GCC made one of both (if (a != 3 && a > 1)), and the entry is in front.
  */
 static bool has_callers_condition(const struct event_count *p, const struct built_site *b, uint32_t at)
@@ -623,22 +623,22 @@ static bool has_callers_condition(const struct event_count *p, const struct buil
 }
 
 /* Markers of two ways into the copy that the compiler moved to one instruction: one call has two events there. */
-static bool is_place_twice(const struct event_count *p, size_t place)
+static bool is_site_twice(const struct event_count *p, size_t site)
 {
-	for (size_t i = 0; i < p->n_places; i++)
-		if (i != place && p->at[i] == p->at[place])
+	for (size_t i = 0; i < p->n_sites; i++)
+		if (i != site && p->at[i] == p->at[site])
 			return true;
 	return false;
 }
 
 /* What values depend on besides whether the copy comes back to it. */
-static int analyse_value(const struct event_count *p, size_t place)
+static int analyse_value(const struct event_count *p, size_t site)
 {
-	struct built_site *b = p->places[place];
-	uint32_t at = p->at[place];
+	struct built_site *b = p->sites[site];
+	uint32_t at = p->at[site];
 	bool shared = false;
 	int rc = at != GRAPH_NONE && !is_own(p, at) ? has_several_ways_to(p->graph, at, &shared) : 0;
-	if (shared || (at != GRAPH_NONE && is_place_twice(p, place)))
+	if (shared || (at != GRAPH_NONE && is_site_twice(p, site)))
 		b->site.count_caveats |= CAIRN_COUNT_SHARED_PC;
 	if (at != GRAPH_NONE && (has_callers_condition(p, b, at) || (!p->for_values && tested_is_behind(p, at))))
 		b->site.count_caveats |= CAIRN_COUNT_BEFORE_TEST;
@@ -646,17 +646,17 @@ static int analyse_value(const struct event_count *p, size_t place)
 }
 
 /*
- * The copy has decided or done something before the place: the call has begun elsewhere. GCC shares equal ends of a function and of a
+ * The copy has decided or done something before the site: the call has begun elsewhere. GCC shares equal ends of a function and of a
  * copy in it, and the copy's first range may be that end. What is merely computed ahead of time decides nothing.
  */
 static int begins_before(struct code *c, bool *ret)
 {
 	const struct graph *g = c->graph;
 	*ret = false;
-	if (g->entry == GRAPH_NONE || c->marks[g->entry] & PLACE)
+	if (g->entry == GRAPH_NONE || c->marks[g->entry] & SITE)
 		return 0;
 	c->marks[g->entry] |= AROUND;
-	int rc = graph_spread(g, &g->entry, 1, c->marks, AROUND, 0, PLACE);
+	int rc = graph_spread(g, &g->entry, 1, c->marks, AROUND, 0, SITE);
 	if (!rc)
 		rc = graph_number(c->graph);
 	if (rc)
@@ -664,17 +664,17 @@ static int begins_before(struct code *c, bool *ret)
 	mark_ahead(c);
 	for (size_t n = 0; n < c->scratch->own.n; n++) {
 		uint32_t i = c->scratch->own.p[n];
-		bool before = (c->marks[i] & (AROUND | AHEAD | PLACE | INSIDE)) == (AROUND | AHEAD);
+		bool before = (c->marks[i] & (AROUND | AHEAD | SITE | INSIDE)) == (AROUND | AHEAD);
 		*ret |= before && (g->v.p[i].is_branch || g->v.p[i].has_effect);
 	}
 	return 0;
 }
 
-/* GCC marks entries, and this copy's marker is lost: the place is the copy's first instruction, which may have been moved. */
-static int analyse_lost_marker(struct code *c, const struct event_count *p, size_t place)
+/* GCC marks entries, and this copy's marker is lost: the site is the copy's first instruction, which may have been moved. */
+static int analyse_lost_marker(struct code *c, const struct event_count *p, size_t site)
 {
-	struct built_site *b = p->places[place];
-	uint32_t at = p->at[place];
+	struct built_site *b = p->sites[site];
+	uint32_t at = p->at[site];
 	bool lost = at == GRAPH_NONE || !has_effect(c, at);
 	int rc = lost ? 0 : begins_before(c, &lost);
 	if (lost)
@@ -682,23 +682,23 @@ static int analyse_lost_marker(struct code *c, const struct event_count *p, size
 	return rc;
 }
 
-static int analyse_place(struct code *c, const struct event_count *p, size_t place)
+static int analyse_site(struct code *c, const struct event_count *p, size_t site)
 {
-	struct built_site *b = p->places[place];
-	uint32_t at = p->at[place];
-	int rc = analyse_value(p, place);
+	struct built_site *b = p->sites[site];
+	uint32_t at = p->at[site];
+	int rc = analyse_value(p, site);
 	if (p->for_values)
 		return rc;
 	if (at != GRAPH_NONE && is_merged(p, at))
 		b->site.count_caveats |= CAIRN_COUNT_MERGED;
-	return rc || !b->lost_marker ? rc : analyse_lost_marker(c, p, place);
+	return rc || !b->lost_marker ? rc : analyse_lost_marker(c, p, site);
 }
 
 static int judge(struct code *c, const struct event_count *p)
 {
-	for (size_t i = 0; i < p->n_places; i++)
+	for (size_t i = 0; i < p->n_sites; i++)
 		if (p->at[i] != GRAPH_NONE)
-			c->marks[p->at[i]] |= PLACE;
+			c->marks[p->at[i]] |= SITE;
 	bool again;
 	uint32_t behind = 0;
 	int rc = comes_back(c, p, &again);
@@ -707,11 +707,11 @@ static int judge(struct code *c, const struct event_count *p)
 	if (!p->for_values)
 		behind += count_beginnings(c, p);
 	bool vectorised = !p->for_values && vectorised_is(p, c->scratch, OWN);
-	for (size_t i = 0; i < p->n_places && !rc; i++) {
-		struct built_site *b = p->places[i];
+	for (size_t i = 0; i < p->n_sites && !rc; i++) {
+		struct built_site *b = p->sites[i];
 		b->site.count_caveats |= (again ? CAIRN_COUNT_LOOPED : 0) | (behind ? CAIRN_COUNT_BYPASSED : 0) | (vectorised ? CAIRN_COUNT_VECTORISED : 0);
 		b->site.n_bypasses = behind;
-		rc = analyse_place(c, p, i);
+		rc = analyse_site(c, p, i);
 	}
 	return rc;
 }
@@ -735,12 +735,12 @@ static bool may_own_come_back(const struct event_count *p, uint32_t at)
 }
 
 /*
- * Whether the code at the place tells all that values depend on: most copies do not come back to their only place. What belongs to
+ * Whether the code at the site tells all that values depend on: most copies do not come back to their only site. What belongs to
  * no line may be part of a loop of the copy's, too. Returns 1; 0; -ENOMEM.
  */
 static int is_straight(const struct event_count *p)
 {
-	if (!p->for_values || p->n_places != 1)
+	if (!p->for_values || p->n_sites != 1)
 		return 0;
 	if (p->at[0] == GRAPH_NONE || !is_own(p, p->at[0]) || graph_is_straight(p->graph, p->at[0]))
 		return 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whether each call passes a copy's places exactly once. */
+/* Whether each call passes a copy's sites exactly once. */
 #ifndef SITES_EVENT_COUNT_H
 #define SITES_EVENT_COUNT_H
 
@@ -7,11 +7,11 @@
 #include "sites/site.h"
 
 /*
- * More ways in than this are no entries but a scattered copy. It then has the first way as its only place, and those of the others from
- * which that is not ahead make it BEHIND: fewer events, announced. Of 43,800 places in Lua, SQLite and Redis two are of such copies.
+ * More ways in than this are no entries but a scattered copy. It then has the first way as its only site, and those of the others from
+ * which that is not ahead make it BEHIND: fewer events, announced. Of 43,800 sites in Lua, SQLite and Redis two are of such copies.
  *
- * Neither this limit nor the order of ways can make a value wrong. A location is evaluated at the place that is chosen, whichever
- * that is; and at a place without an entry only parameters are believed that the function cannot assign to, which hold throughout the copy.
+ * Neither this limit nor the order of ways can make a value wrong. A location is evaluated at the site that is chosen, whichever
+ * that is; and at a site without an entry only parameters are believed that the function cannot assign to, which hold throughout the copy.
  */
 enum { PASSAGE_WAYS_MAX = 8 };
 
@@ -50,13 +50,13 @@ int event_count_comes_back(struct graph *g, const struct dw_die *scope, struct c
  */
 int event_count_is_in_loop(struct graph *g, const struct dw_die *function, uint32_t at, struct event_count_scratch *scratch);
 
-/* One copy with all its places in one function, and the function's other copies there. */
+/* One copy with all its sites in one function, and the function's other copies there. */
 struct event_count {
 	struct graph *graph;
 	const struct built_site *copy; /* its die and ranges */
-	struct built_site **places;    /* of the copy: its first entry and the further ones */
+	struct built_site **sites;    /* of the copy: its first entry and the further ones */
 	const uint32_t *at;            /* their instructions; GRAPH_NONE where none begins */
-	size_t n_places;
+	size_t n_sites;
 	const struct built_site *const *others; /* copies of the same function in the same container; this one may be among them */
 	size_t n_others;
 	const struct elf *code; /* what the graph was made of */
@@ -64,11 +64,11 @@ struct event_count {
 };
 
 /*
- * event_count_analyse - set count_caveats and n_bypasses of a copy's places
+ * event_count_analyse - set count_caveats and n_bypasses of a copy's sites
  *
  * Returns 0 or -ENOMEM.
- * Cost: of a copy with one place, and for its values, a load where no jump goes back past that. Else the copy's instructions, and a
- * byte for each of the container's; where other code leads into it past its places, some passes over the container's.
+ * Cost: of a copy with one site, and for its values, a load where no jump goes back past that. Else the copy's instructions, and a
+ * byte for each of the container's; where other code leads into it past its sites, some passes over the container's.
  */
 int event_count_analyse(const struct event_count *p, struct event_count_scratch *scratch);
 

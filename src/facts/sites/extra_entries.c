@@ -112,14 +112,14 @@ static bool container_holds(const struct owner_search *s, uint32_t container, st
 	return h.holds;
 }
 
-/* How far from an address the nearest code of a copy is, or its place where it has no code. */
+/* How far from an address the nearest code of a copy is, or its site where it has no code. */
 static uint64_t distance_around(const struct built_site *b, uint64_t at)
 {
-	uint64_t nearest = distance_to(b, at), place = b->site.at.v;
+	uint64_t nearest = distance_to(b, at), site = b->site.at.v;
 	for (uint32_t i = 0; i < b->n_ranges; i++)
 		if (b->ranges[i].hi.v <= at && at - b->ranges[i].hi.v < nearest)
 			nearest = at - b->ranges[i].hi.v;
-	return b->n_ranges ? nearest : place > at ? place - at : at - place;
+	return b->n_ranges ? nearest : site > at ? site - at : at - site;
 }
 
 /* Entries of one container are together, so that it is asked about once. */

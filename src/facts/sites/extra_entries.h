@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Further places of a function's copies, besides the one of each DIE. */
+/* Further sites of a function's copies, besides the one of each DIE. */
 #ifndef SITES_EXTRA_ENTRIES_H
 #define SITES_EXTRA_ENTRIES_H
 
@@ -22,7 +22,7 @@ struct site_requests {
 };
 
 /*
- * extra_request - append requests for the further places of a group's copies
+ * extra_request - append requests for the further sites of a group's copies
  *
  * First the other ways into copies without an entry, then the line rows at which code that was duplicated is
  * entered (entry_rows.h).

@@ -60,7 +60,7 @@ static int read_type(const struct site_env *env, struct dw_types *types, dw_off 
 	int rc = dw_die_at(env->dw, die, &d, err);
 	if (rc == 1)
 		rc = dwarf_type_of(types, &d, ret, err);
-	/* A damaged type is named as such in the graph; the place is right all the same. */
+	/* A damaged type is named as such in the graph; the site is right all the same. */
 	return rc == -EBADMSG ? 0 : rc;
 }
 

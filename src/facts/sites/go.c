@@ -12,7 +12,7 @@
  * So one counts where description and convention agree, and do for all before it.
  *
  * Functions begin with a test of the stack's bounds, and end with what follows when it failed: store the
- * argument registers, call runtime.morestack, load them, and jump to the entry. The place is passed again
+ * argument registers, call runtime.morestack, load them, and jump to the entry. The site is passed again
  * then, with the same arguments.
  */
 #include "sites/go.h"

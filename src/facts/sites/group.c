@@ -471,7 +471,7 @@ static int count_entries(struct grouping *all, const uint32_t *group, struct tal
 }
 
 /* Counted first, which says where those of each group stand. */
-static int place_entries(struct grouping *all, const uint32_t *group)
+static int site_entries(struct grouping *all, const uint32_t *group)
 {
 	struct groups *gs = all->ret;
 	struct tally *tally = calloc(gs->v.n + 1, sizeof(*tally));
@@ -509,7 +509,7 @@ static int gather(struct grouping *all)
 			rc = intern(all->ret, &all->roots[i], &group[i]);
 	}
 	if (!rc)
-		rc = place_entries(all, group);
+		rc = site_entries(all, group);
 	free(group);
 	return rc;
 }
@@ -539,7 +539,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(((const struct path *)a)->text, ((const struct path *)b)->text);
 }
 
-/* The place of each path among all of them, by its number; equal ones have one place. */
+/* The site of each path among all of them, by its number; equal ones have one site. */
 static int rank_paths(struct path *paths, size_t n, uint32_t **ret)
 {
 	uint32_t *rank = *ret = malloc((n + 1) * sizeof(*rank));

@@ -83,7 +83,7 @@ void removed_doubt(struct built_site **sites, size_t n)
 			j++;
 		/* A container that is itself a body of the function, where recursion was inlined, is no copy. */
 		i += sites[i]->die.tag != DW_TAG_inlined_subroutine;
-		/* A copy can have several places. */
+		/* A copy can have several sites. */
 		if (i < j && sites[i]->die.off != sites[j - 1]->die.off)
 			doubt_run(sites + i, j - i, n_args);
 	}

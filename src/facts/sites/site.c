@@ -363,7 +363,7 @@ bool site_is_plain_body(const struct site_env *env, const struct cairn_site *s)
 	return env->bare && s->kind == CAIRN_SITE_OUT_OF_LINE && !site_is_clone(env, s);
 }
 
-/* What a person reads of a place; of a bare one only what others decide by. */
+/* What a person reads of a site; of a bare one only what others decide by. */
 static int describe(const struct site_env *env, struct site_worker *w, uint32_t entry, struct cairn_site *s,
 		    struct cairn_err *err)
 {
@@ -381,7 +381,7 @@ static int describe(const struct site_env *env, struct site_worker *w, uint32_t 
 	return chain_of(env, entry, w->arena, s, err);
 }
 
-/* Of the place at hand, for those who ask about its code. */
+/* Of the site at hand, for those who ask about its code. */
 static int keep_ranges(struct site_worker *w, struct built_site *b)
 {
 	struct dw_range *ranges = arena_array(w->arena, w->own.n, sizeof(*ranges));

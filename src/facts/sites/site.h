@@ -16,17 +16,17 @@
  *	own_symbol.c    of several symbols at one address the one that a body is called by
  *	fold.c          bodies of several functions that the linker folded
  *
- * Places
+ * Sites
  *	site.c          one index entry made into a struct cairn_site
- *	boundary.c      hazards of many places of one function
+ *	boundary.c      hazards of many sites of one function
  *	part.c          copies that are no calls
- *	further.c       further places of copies: other ways in, and such rows
+ *	further.c       further sites of copies: other ways in, and such rows
  *	entry_rows.c    the line rows at which code that was duplicated is entered
  *	batch.c         sites of many functions, without types
- *	copies.c        all places of all functions, for who writes them down
+ *	copies.c        all sites of all functions, for who writes them down
  *
  * Whether events count calls
- *	event_count.c       where a copy is entered, and whether each call passes its places once
+ *	event_count.c       where a copy is entered, and whether each call passes its sites once
  *	judge.c         passages of all copies of many functions
  *	merged.c        bodies and copies of one function in code that the linker merged
  *	tested.c        loops whose condition is tested behind the call
@@ -79,7 +79,7 @@ struct site_env {
 	bool kernel; /* a kernel or module, which user probes do not reach */
 	/*
 	 * Addresses, kinds and locations only: no hazards, names of containers and symbols, or links of chains. Of these
-	 * only n_chain is set. And no bodies whose symbol and convention say all. For who wants all places of a large file.
+	 * only n_chain is set. And no bodies whose symbol and convention say all. For who wants all sites of a large file.
 	 */
 	bool bare;
 	/* The debug information is .cairn.dwarf (sidecar/reduced.h): what other copies tell of a copy is said of it. */
@@ -94,7 +94,7 @@ struct site_worker {
 	uint32_t container; /* index entry; DW_FUNC_NONE at first */
 	struct dw_die function;         /* its DIE */
 	struct dw_range_list ranges;      /* its code */
-	struct dw_range_list own;         /* that of the place at hand */
+	struct dw_range_list own;         /* that of the site at hand */
 	struct cairn_vaddr container_entry;
 	bool container_has_code;
 	struct flow *flow;

@@ -64,7 +64,7 @@ static struct dwarf_sites *own(struct cairn_sites *sites)
 int cairn_sites_open(const struct cairn_binary *bin, const struct cairn_sites_opts *opts,
 		     struct cairn_sites **ret, struct cairn_err *err)
 {
-	int rc = elf_need_x86_64(binary_main(bin), "places of functions are known", err);
+	int rc = elf_need_x86_64(binary_main(bin), "sites of functions are known", err);
 	if (rc < 0)
 		return rc;
 	struct dwarf_sites *s = calloc(1, sizeof(*s));
@@ -353,7 +353,7 @@ struct by_symbol {
 	struct dwarf_sites *s;
 	const char *name;
 	struct symbol_name symbol;
-	struct groups begin; /* their declarations; of their places only some */
+	struct groups begin; /* their declarations; of their sites only some */
 	VEC(const struct cairn_function *) found;
 };
 

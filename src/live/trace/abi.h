@@ -117,8 +117,8 @@ struct fetch_op {
 	__u64 imm;
 };
 
-/* Of the cookie's place: where its program is, in operations from the start of the table. */
-struct trace_place_entry {
+/* Of the cookie's site: where its program is, in operations from the start of the table. */
+struct trace_site_entry {
 	__u32 op;
 	__u32 probe;
 	__u8 has_condition;
@@ -131,7 +131,7 @@ struct trace_place_entry {
 struct trace_record {
 	__u64 time_ns;
 	__u32 pid, tid;
-	__u32 place;
+	__u32 site;
 	__u32 faults; /* a bit per value whose memory could not be read */
 	char comm[16];
 	/* Values follow, where the fetch program put them. */

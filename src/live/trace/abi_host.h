@@ -12,7 +12,7 @@
 
 static_assert(sizeof(struct fetch_op) == 16, "an operation is two words");
 static_assert(offsetof(struct fetch_op, imm) == 8, "as the BPF program sees it");
-static_assert(sizeof(struct trace_place_entry) == 16, "as the BPF program sees it");
+static_assert(sizeof(struct trace_site_entry) == 16, "as the BPF program sees it");
 static_assert(sizeof(struct trace_record) == 40, "values start at 40");
 
 #endif

@@ -2,15 +2,15 @@
 /*
  * Attaching
  *
- * Places are grouped by file and size of record; each group becomes one uprobe_multi link, whose
- * cookies are the places' numbers. The same offset may be in a link several times: when three
+ * Sites are grouped by file and size of record; each group becomes one uprobe_multi link, whose
+ * cookies are the sites' numbers. The same offset may be in a link several times: when three
  * inlined copies share an address, one pass of the program through it is three calls, and gives
  * three events.
  *
  * The file is named by /proc/self/fd/N of a descriptor that was open when the file was analysed, so
  * that no rename can put another file under the probes.
  *
- * When the kernel refuses a group, the group is halved until the places at fault are known: the
+ * When the kernel refuses a group, the group is halved until the sites at fault are known: the
  * errors of BPF_LINK_CREATE name none.
  */
 #include <errno.h>
@@ -24,7 +24,7 @@
 #include "trace/kernel.h"
 #include "trace/link.h"
 
-/* Levels of halving: 2^20 places at most, one stack entry for each. */
+/* Levels of halving: 2^20 sites at most, one stack entry for each. */
 #define HALVINGS_MAX 24
 
 struct group {
@@ -90,7 +90,7 @@ static int attach_some(struct cairn_trace *t, struct trace_kernel *k, const stru
 		return link;
 	int e = keep_link(k, event, link);
 	for (uint32_t i = 0; !e && i < n; i++)
-		t->places.p[g->cookies[from + i]]->attached = true;
+		t->sites.p[g->cookies[from + i]]->attached = true;
 	k->n_attached += e ? 0 : n;
 	return e;
 }
@@ -103,25 +103,25 @@ static const char *kernel_text(int e)
 	return e == -KERNEL_ENOTSUPP ? "it does not probe this instruction" : strerror(-e);
 }
 
-static int refuse(struct cairn_trace *t, struct trace_place *place, int e, struct cairn_err *err)
+static int refuse(struct cairn_trace *t, struct trace_site *site, int e, struct cairn_err *err)
 {
-	const struct trace_probe *p = t->probes.p[place->pub.probe];
+	const struct trace_probe *p = t->probes.p[site->pub.probe];
 	char where[200];
 
-	place->pub.refused = arena_printf(&t->arena, "refused by the kernel: %s", kernel_text(e));
-	t->probes.p[place->pub.probe]->pub.n_ready--;
-	t->probes.p[place->pub.probe]->pub.n_refused++;
-	if (!place->pub.refused)
-		return err_nomem(err, "a place");
-	if (trace_may_leave_out(t, place))
+	site->pub.refused = arena_printf(&t->arena, "refused by the kernel: %s", kernel_text(e));
+	t->probes.p[site->pub.probe]->pub.n_ready--;
+	t->probes.p[site->pub.probe]->pub.n_refused++;
+	if (!site->pub.refused)
+		return err_nomem(err, "a site");
+	if (trace_may_leave_out(t, site))
 		return 0;
-	cairn_site_text(p->pub.function, place->pub.site, t->opts.show_name, where, sizeof(where));
+	cairn_site_text(p->pub.function, site->pub.site, t->opts.show_name, where, sizeof(where));
 	return err_set(err, -ENOENT, "%s: the kernel refuses a probe on %s, %s (offset 0x%llx): %s",
 		       p->file->shown, p->pub.function->name, where,
-		       (unsigned long long)place->pub.off.v, kernel_text(e));
+		       (unsigned long long)site->pub.off.v, kernel_text(e));
 }
 
-/* Errors that are about everything, not about one place. */
+/* Errors that are about everything, not about one site. */
 static bool is_general(int e)
 {
 	return e == -EPERM || e == -EACCES || e == -ENOMEM || e == -EMFILE || e == -ENFILE ||
@@ -155,12 +155,12 @@ static int attach_group(struct cairn_trace *t, struct trace_kernel *k, const str
 		if (is_general(e))
 			return general_error(t, g, e, err);
 		if (n == 1) {
-			e = refuse(t, t->places.p[g->cookies[from]], e, err);
+			e = refuse(t, t->sites.p[g->cookies[from]], e, err);
 			if (e < 0)
 				return e;
 			continue;
 		}
-		/* The first half on top, so that places are attached in order. */
+		/* The first half on top, so that sites are attached in order. */
 		todo[depth].from = from + n / 2;
 		todo[depth++].n = n - n / 2;
 		todo[depth].from = from;
@@ -170,26 +170,26 @@ static int attach_group(struct cairn_trace *t, struct trace_kernel *k, const str
 }
 
 /*
- * Collects the ready places of @file and @class; n is 0 when there are none. Backwards: of several probes at one
- * instruction the kernel runs the last one first, and calls that begin there began in the order of the places.
+ * Collects the ready sites of @file and @class; n is 0 when there are none. Backwards: of several probes at one
+ * instruction the kernel runs the last one first, and calls that begin there began in the order of the sites.
  */
 static void fill_group(const struct cairn_trace *t, struct group *g)
 {
 	g->n = 0;
-	for (size_t i = t->places.n; i-- > 0;) {
-		const struct trace_place *place = t->places.p[i];
-		const struct trace_probe *p = t->probes.p[place->pub.probe];
+	for (size_t i = t->sites.n; i-- > 0;) {
+		const struct trace_site *site = t->sites.p[i];
+		const struct trace_probe *p = t->probes.p[site->pub.probe];
 		unsigned int class;
-		if (place->pub.refused || p->file != g->file)
+		if (site->pub.refused || p->file != g->file)
 			continue;
 		if (!trace_record_class(p->n_record, &class) || class != g->class)
 			continue;
-		g->offsets[g->n] = place->pub.off.v;
+		g->offsets[g->n] = site->pub.off.v;
 		g->cookies[g->n++] = i;
 	}
 }
 
-/* Two descriptors per place without uprobe_multi: far beyond the usual limit of 1024. */
+/* Two descriptors per site without uprobe_multi: far beyond the usual limit of 1024. */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;
@@ -202,13 +202,13 @@ static void raise_descriptor_limit(void)
 
 int kernel_attach(struct cairn_trace *t, struct trace_kernel *k, struct cairn_err *err)
 {
-	SCOPE_FREE uint64_t *offsets = calloc(t->places.n + 1, sizeof(*offsets));
-	SCOPE_FREE uint64_t *cookies = calloc(t->places.n + 1, sizeof(*cookies));
+	SCOPE_FREE uint64_t *offsets = calloc(t->sites.n + 1, sizeof(*offsets));
+	SCOPE_FREE uint64_t *cookies = calloc(t->sites.n + 1, sizeof(*cookies));
 	struct group g = {.offsets = offsets, .cookies = cookies};
 	int e = 0;
 
 	if (!offsets || !cookies)
-		return err_nomem(err, "the list of places");
+		return err_nomem(err, "the list of sites");
 	if (k->backend == CAIRN_BACKEND_UPROBE)
 		raise_descriptor_limit();
 	for (size_t f = 0; f < t->files.n && e == 0; f++) {

@@ -227,7 +227,7 @@ static enum cairn_unavailable compile_path(struct compiler *c, const struct expr
 	return CAIRN_AVAILABLE;
 }
 
-/* A whole value of several pieces, each to its place in the record. */
+/* A whole value of several pieces, each to its site in the record. */
 static enum cairn_unavailable store_piece(struct compiler *c, const struct cairn_piece *p,
 					  uint32_t off, uint32_t out, uint32_t n)
 {

@@ -90,7 +90,7 @@ static void shift_bits(struct decode_space *s, uint32_t i, const struct value_la
 	v->n_bytes = (l->bit_size + 7u) / 8;
 }
 
-static void decode_value(const struct trace_probe *p, const struct trace_place *place, uint32_t i,
+static void decode_value(const struct trace_probe *p, const struct trace_site *site, uint32_t i,
 			 const uint8_t *rec, uint32_t faults, struct decode_space *s)
 {
 	const struct value_layout *l = &p->layouts[i];
@@ -98,9 +98,9 @@ static void decode_value(const struct trace_probe *p, const struct trace_place *
 	bool fault = faults >> i & 1;
 
 	*v = (struct cairn_event_value){.what = &p->pub.values[i]};
-	if (place->pub.values[i].unavailable) {
+	if (site->pub.values[i].unavailable) {
 		v->state = CAIRN_VALUE_UNAVAILABLE;
-		v->reason = place->pub.values[i].unavailable;
+		v->reason = site->pub.values[i].unavailable;
 		return;
 	}
 	if (p->pub.values[i].is_string) {
@@ -111,7 +111,7 @@ static void decode_value(const struct trace_probe *p, const struct trace_place *
 		unreadable(s, i, 0, false);
 		return;
 	}
-	v->bytes = place->constants[i].bytes ? place->constants[i].bytes : rec + l->out;
+	v->bytes = site->constants[i].bytes ? site->constants[i].bytes : rec + l->out;
 	v->n_bytes = l->n_bytes;
 	v->truncated = l->cut;
 	if (l->bit_size)
@@ -121,11 +121,11 @@ static void decode_value(const struct trace_probe *p, const struct trace_place *
 bool decode_record(const struct cairn_trace *t, const struct trace_record *rec, size_t n_bytes,
 		   struct decode_space *s)
 {
-	if (n_bytes < sizeof(*rec) || rec->place >= t->places.n)
+	if (n_bytes < sizeof(*rec) || rec->site >= t->sites.n)
 		return false;
-	const struct trace_place *place = t->places.p[rec->place];
-	const struct trace_probe *p = t->probes.p[place->pub.probe];
-	if (n_bytes < p->n_record || place->pub.refused)
+	const struct trace_site *site = t->sites.p[rec->site];
+	const struct trace_probe *p = t->probes.p[site->pub.probe];
+	if (n_bytes < p->n_record || site->pub.refused)
 		return false;
 	s->event = (struct cairn_event){
 		.time_ns = rec->time_ns,
@@ -133,7 +133,7 @@ bool decode_record(const struct cairn_trace *t, const struct trace_record *rec, 
 		.pid = rec->pid,
 		.tid = rec->tid,
 		.probe = &p->pub,
-		.place = &place->pub,
+		.site = &site->pub,
 		.n_values = p->pub.n_values,
 		.values = s->values,
 		.show_name = t->opts.show_name,
@@ -142,6 +142,6 @@ bool decode_record(const struct cairn_trace *t, const struct trace_record *rec, 
 	memcpy(s->event.comm, rec->comm, sizeof(s->event.comm));
 	s->event.comm[sizeof(s->event.comm) - 1] = 0;
 	for (uint32_t i = 0; i < p->pub.n_values; i++)
-		decode_value(p, place, i, (const uint8_t *)rec, rec->faults, s);
+		decode_value(p, site, i, (const uint8_t *)rec, rec->faults, s);
 	return true;
 }

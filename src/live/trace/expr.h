@@ -7,7 +7,7 @@
  *
  * Parsing knows no types. expr_check() then resolves every name against one function: parameters
  * first, then enumerators; and writes into each node what the code generators need. What a person
- * typed wrong is told with the text and a caret under the place.
+ * typed wrong is told with the text and a caret under the site.
  */
 #ifndef TRACE_EXPR_H
 #define TRACE_EXPR_H
@@ -87,7 +87,7 @@ struct probe_text {
  * probe_parse - text to tree
  *
  * @arena  owns everything in @ret
- * Returns 0; -EINVAL with the place; -ERANGE: too long, too deep or too many values; -EOPNOTSUPP:
+ * Returns 0; -EINVAL with the site; -ERANGE: too long, too deep or too many values; -EOPNOTSUPP:
  * another kind of probe (kprobe: and so on); -ENOMEM.
  */
 int probe_parse(struct arena *arena, const char *text, struct probe_text *ret,

@@ -2,14 +2,14 @@
 /*
  * Fetch programs: assembling, showing and simulating them
  *
- * abi.h has the operations. A probe fixes where each of its values lies in the record; a place then
- * needs a program that puts them there from where the compiler keeps them at that place:
+ * abi.h has the operations. A probe fixes where each of its values lies in the record; a site then
+ * needs a program that puts them there from where the compiler keeps them at that site:
  *
  *	struct fetch_program p = {0};
  *	const char *why = compile_value(&c, &p, value);	// why it is unavailable, or NULL
  *	fetch_end(&p);
  *
- * Programs hold no address but relative to the probed instruction, so that places whose arguments
+ * Programs hold no address but relative to the probed instruction, so that sites whose arguments
  * are in the same registers share one.
  */
 #ifndef TRACE_FETCH_H
@@ -54,7 +54,7 @@ struct target_layout {
 };
 
 /*
- * A string's place in the record: 8 bytes of pointer, 2 bytes of length and TRACE_STRING_CUT, the
+ * A string's site in the record: 8 bytes of pointer, 2 bytes of length and TRACE_STRING_CUT, the
  * bytes. The pointer tells NULL from memory that cannot be read.
  */
 #define STRING_POINTER_BYTES 8

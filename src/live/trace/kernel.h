@@ -42,7 +42,7 @@ void kernel_free(struct trace_kernel *k);
 /* File descriptor of the program for records of a class; -1 when it was not needed. */
 int kernel_program_fd(const struct trace_kernel *k, unsigned int class);
 
-/* kernel_attach - links for every place that is ready; all or none but with best_effort */
+/* kernel_attach - links for every site that is ready; all or none but with best_effort */
 int kernel_attach(struct cairn_trace *t, struct trace_kernel *k, struct cairn_err *err);
 
 /* Sums a probe's counters over the processors; returns 0 or a negative errno. */
@@ -50,7 +50,7 @@ int kernel_counts(const struct trace_kernel *k, uint32_t probe, struct cairn_tra
 uint64_t kernel_missed(const struct trace_kernel *k);
 
 /*
- * verify_files - that what is mapped and in memory is what was analysed; sets places refused, or
+ * verify_files - that what is mapped and in memory is what was analysed; sets sites refused, or
  * fails
  */
 int verify_files(struct cairn_trace *t, struct cairn_err *err);

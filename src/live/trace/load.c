@@ -92,7 +92,7 @@ static uint32_t ring_bytes(const struct cairn_trace *t)
 
 static int size_maps(const struct cairn_trace *t, struct trace_bpf *bpf)
 {
-	int e = bpf_map__set_max_entries(bpf->maps.places, (uint32_t)t->places.n);
+	int e = bpf_map__set_max_entries(bpf->maps.sites, (uint32_t)t->sites.n);
 
 	e = e ? e : bpf_map__set_max_entries(bpf->maps.ops, (uint32_t)t->ops.n);
 	e = e ? e : bpf_map__set_max_entries(bpf->maps.counts, (uint32_t)t->probes.n);
@@ -188,22 +188,22 @@ static int fill_table(struct bpf_map *map, const void *from, size_t n_bytes)
 	return 0;
 }
 
-static int fill_places(const struct cairn_trace *t, struct bpf_map *map)
+static int fill_sites(const struct cairn_trace *t, struct bpf_map *map)
 {
-	SCOPE_FREE struct trace_place_entry *entries = calloc(t->places.n, sizeof(*entries));
+	SCOPE_FREE struct trace_site_entry *entries = calloc(t->sites.n, sizeof(*entries));
 
 	if (!entries)
 		return -ENOMEM;
-	for (size_t i = 0; i < t->places.n; i++) {
-		const struct trace_place *place = t->places.p[i];
-		if (place->pub.refused)
+	for (size_t i = 0; i < t->sites.n; i++) {
+		const struct trace_site *site = t->sites.p[i];
+		if (site->pub.refused)
 			continue;
-		const struct trace_program *program = &t->programs.p[place->pub.program];
-		entries[i] = (struct trace_place_entry){.op = program->op,
-							.probe = place->pub.probe,
+		const struct trace_program *program = &t->programs.p[site->pub.program];
+		entries[i] = (struct trace_site_entry){.op = program->op,
+							.probe = site->pub.probe,
 							.has_condition = program->has_condition};
 	}
-	return fill_table(map, entries, t->places.n * sizeof(*entries));
+	return fill_table(map, entries, t->sites.n * sizeof(*entries));
 }
 
 static int fill_tables(const struct cairn_trace *t, struct trace_bpf *bpf)
@@ -212,7 +212,7 @@ static int fill_tables(const struct cairn_trace *t, struct trace_bpf *bpf)
 	uint8_t one = 1;
 	int e = fill_table(bpf->maps.ops, t->ops.p, t->ops.n * sizeof(*t->ops.p));
 
-	e = e ? e : fill_places(t, bpf->maps.places);
+	e = e ? e : fill_sites(t, bpf->maps.sites);
 	if (!e && t->opts.follow_children && pid)
 		e = bpf_map__update_elem(bpf->maps.family, &pid, sizeof(pid), &one, sizeof(one),
 					 BPF_ANY);

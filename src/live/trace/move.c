@@ -75,7 +75,7 @@
 struct window {
 	uint64_t from, to, goal;
 	bool is_goal_emulated;
-	struct trace_place *place;
+	struct trace_site *site;
 	bool entered;
 };
 
@@ -471,12 +471,12 @@ static bool find_window(const struct mover *m, const struct part *part, const st
 	return w->from != 0;
 }
 
-int mover_add(struct mover *m, struct trace_place *place, const struct fetch_program *program)
+int mover_add(struct mover *m, struct trace_site *planned, const struct fetch_program *program)
 {
-	const struct cairn_site *site = place->pub.site;
+	const struct cairn_site *site = planned->pub.site;
 	uint64_t at = site->at.v;
 	struct part *part = part_at(m, at);
-	struct window w = {.place = place};
+	struct window w = {.site = planned};
 
 	/*
 	 * The part with the entry: jumps to a split-off part may come from code that we would not
@@ -589,9 +589,9 @@ static void mark_symbols(struct mover *m, const uint8_t *map)
 	}
 }
 
-static bool move_place(const struct mover *m, const struct window *w)
+static bool move_site(const struct mover *m, const struct window *w)
 {
-	struct cairn_trace_site *pub = &w->place->pub;
+	struct cairn_trace_site *pub = &w->site->pub;
 	const struct cairn_vaddr to = {w->goal};
 
 	if (w->entered || !cairn_binary_foff(m->bin, to, &pub->off))
@@ -616,7 +616,7 @@ uint32_t mover_finish(struct mover *m)
 		scan_file(m, map);
 		mark_symbols(m, map);
 		for (size_t i = 0; i < m->windows.n; i++)
-			moved += move_place(m, &m->windows.p[i]);
+			moved += move_site(m, &m->windows.p[i]);
 	}
 	free(map);
 	m->windows.n = 0;

@@ -21,18 +21,18 @@ void mover_free(struct mover *m);
 bool mover_fde_at(const struct mover *m, struct cairn_vaddr at, struct cairn_vaddr *ret_lo, struct cairn_vaddr *ret_hi);
 
 /*
- * mover_add - a place that may be moved, with the fetch program it has at its site's address
+ * mover_add - a site that may be moved, with the fetch program it has at its site's address
  *
- * Remembers the place when all that can be seen from its own function allows moving. One whose site has a hazard may go to an
+ * Remembers the site when all that can be seen from its own function allows moving. One whose site has a hazard may go to an
  * instruction before it, too. Returns 0 or -ENOMEM.
  */
-int mover_add(struct mover *m, struct trace_place *place, const struct fetch_program *program);
+int mover_add(struct mover *m, struct trace_site *site, const struct fetch_program *program);
 
 /*
  * mover_finish - search the file for jumps into what would be skipped, and move where there are none
  *
  * Sets at, off, moved and emulated, and takes away the reason for which it was refused; the fetch program must be made again for the new address.
- * Forgets the places. Returns the number of moved ones.
+ * Forgets the sites. Returns the number of moved ones.
  * Cost: one pass over the executable bytes, about 1 ms per MB.
  */
 uint32_t mover_finish(struct mover *m);

@@ -98,7 +98,7 @@ void cairn_trace_close(struct cairn_trace *t)
 		close_file(t->files.p[i]);
 	VEC_FREE(&t->files);
 	VEC_FREE(&t->probes);
-	VEC_FREE(&t->places);
+	VEC_FREE(&t->sites);
 	VEC_FREE(&t->programs);
 	VEC_FREE(&t->program_next);
 	VEC_FREE(&t->ops);
@@ -114,7 +114,7 @@ static int add_planned(struct cairn_trace *t, struct trace_probe *p, struct cair
 	if (e < 0)
 		return e;
 	if (!VEC_ADD(&t->probes, p)) {
-		t->places.n = p->pub.first_place;
+		t->sites.n = p->pub.first_site;
 		return err_nomem(err, "a probe");
 	}
 	return (int)t->probes.n - 1;
@@ -223,20 +223,20 @@ static int try_add(struct cairn_trace *t, const char *probe, struct trace_file *
 
 int cairn_trace_add(struct cairn_trace *t, const char *probe, struct cairn_err *err)
 {
-	size_t n_probes = t->probes.n, n_places = t->places.n;
+	size_t n_probes = t->probes.n, n_sites = t->sites.n;
 	struct trace_file *file = NULL;
 	int e = try_add(t, probe, &file, err);
 
 	if (can_ask_again(file) && (e < 0 || cairn_sidecar_sites_lost(file->sites))) {
 		t->probes.n = n_probes;
-		t->places.n = n_places;
+		t->sites.n = n_sites;
 		e = resolve_again(t, file, err);
 		if (e == 0)
 			e = try_add(t, probe, &file, err);
 	}
 	if (e < 0) {
 		t->probes.n = n_probes;
-		t->places.n = n_places;
+		t->sites.n = n_sites;
 	}
 	return e;
 }
@@ -253,12 +253,12 @@ const struct cairn_trace_probe *cairn_trace_probe(const struct cairn_trace *t, u
 
 uint32_t cairn_trace_n_sites(const struct cairn_trace *t)
 {
-	return (uint32_t)t->places.n;
+	return (uint32_t)t->sites.n;
 }
 
 const struct cairn_trace_site *cairn_trace_site(const struct cairn_trace *t, uint32_t i)
 {
-	return i < t->places.n ? &t->places.p[i]->pub : NULL;
+	return i < t->sites.n ? &t->sites.p[i]->pub : NULL;
 }
 
 uint32_t cairn_trace_n_programs(const struct cairn_trace *t)
@@ -295,7 +295,7 @@ size_t cairn_trace_missing(const struct cairn_trace *t, const char **ret)
 	return n;
 }
 
-/* A place that nobody described is in no list, and its calls would not be seen to be missing. */
+/* A site that nobody described is in no list, and its calls would not be seen to be missing. */
 static int check_missing(const struct cairn_trace *t, struct cairn_err *err)
 {
 	const char *which;
@@ -309,33 +309,33 @@ static int check_missing(const struct cairn_trace *t, struct cairn_err *err)
 		       n, n == 1 ? "" : "s");
 }
 
-bool trace_may_leave_out(const struct cairn_trace *t, const struct trace_place *place)
+bool trace_may_leave_out(const struct cairn_trace *t, const struct trace_site *site)
 {
-	return t->opts.best_effort || t->probes.p[place->pub.probe]->pub.found == CAIRN_FOUND_PATTERN;
+	return t->opts.best_effort || t->probes.p[site->pub.probe]->pub.found == CAIRN_FOUND_PATTERN;
 }
 
 /* All or none: the promise that no call of a function that was named is missed silently. */
 static int check_refused(const struct cairn_trace *t, struct cairn_err *err)
 {
 	uint32_t refused = 0, ready = 0;
-	const struct trace_place *first = NULL;
+	const struct trace_site *first = NULL;
 	char where[200];
 
-	for (size_t i = 0; i < t->places.n; i++) {
-		const struct trace_place *place = t->places.p[i];
-		refused += place->pub.refused != NULL;
-		ready += !place->pub.refused;
-		if (place->pub.refused && (!first || trace_may_leave_out(t, first)))
-			first = place;
+	for (size_t i = 0; i < t->sites.n; i++) {
+		const struct trace_site *site = t->sites.p[i];
+		refused += site->pub.refused != NULL;
+		ready += !site->pub.refused;
+		if (site->pub.refused && (!first || trace_may_leave_out(t, first)))
+			first = site;
 	}
-	if (!t->places.n)
+	if (!t->sites.n)
 		return err_set(err, -EINVAL, "no probe was added");
 	if (!first || (trace_may_leave_out(t, first) && ready))
 		return 0;
 	cairn_site_text(t->probes.p[first->pub.probe]->pub.function, first->pub.site, t->opts.show_name, where,
 			sizeof(where));
 	return err_lines(err, -ENOENT, ready ? "--best-effort attaches the others" : "",
-			 "%u of %u places cannot be probed as asked; the first, %s: %s", refused, refused + ready, where,
+			 "%u of %u sites cannot be probed as asked; the first, %s: %s", refused, refused + ready, where,
 			 first->pub.refused);
 }
 

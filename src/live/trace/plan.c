@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Planning: from a probe to places and programs
+ * Planning: from a probe to sites and programs
  *
  * A probe fixes what is fetched and where each value lies in its records; both depend on types
- * only, so they are the same at every place. A place adds how the values get there. So decoding
- * needs no knowledge of the place but which values it has, and places whose programs are byte for
+ * only, so they are the same at every site. A site adds how the values get there. So decoding
+ * needs no knowledge of the site but which values it has, and sites whose programs are byte for
  * byte the same share one: the 900 copies of a small function need 10 to 30 programs.
  *
- * Which places are refused, and what that means, is the promise "never miss silently": a hazard, an
+ * Which sites are refused, and what that means, is the promise "never miss silently": a hazard, an
  * address outside of the file, a listed value or a condition that cannot be had there. A value that
  * was not listed never refuses; it is shown as unavailable with its reason.
  *
- * A value that is a constant at a place is computed here and costs nothing per hit.
+ * A value that is a constant at a site is computed here and costs nothing per hit.
  */
 #include "trace/trace.h"
 
@@ -102,7 +102,7 @@ static uint32_t lay_out_targets(struct cairn_trace *t, const struct cairn_trace_
 	return l->n_targets ? at + 8 - out : l->n_bytes;
 }
 
-/* Places each value in the record; returns the bytes needed. */
+/* Sites each value in the record; returns the bytes needed. */
 static uint32_t lay_out(struct cairn_trace *t, struct trace_probe *p, unsigned int targets)
 {
 	uint32_t at = sizeof(struct trace_record);
@@ -336,7 +336,7 @@ static const char *reason_for(struct cairn_trace *t, const struct cairn_function
 }
 
 /* Compile the values; *@refused is set by a listed one that is unavailable. */
-static int compile_values(struct cairn_trace *t, struct trace_probe *p, struct trace_place *place,
+static int compile_values(struct cairn_trace *t, struct trace_probe *p, struct trace_site *site,
 			  struct compiler *c, struct cairn_err *err)
 {
 	uint32_t n = p->pub.n_values;
@@ -344,9 +344,9 @@ static int compile_values(struct cairn_trace *t, struct trace_probe *p, struct t
 	struct trace_constant *constants = arena_array(&t->arena, n + 1u, sizeof(*constants));
 
 	if (!slots || !constants)
-		return err_nomem(err, "a place");
-	place->pub.values = slots;
-	place->constants = constants;
+		return err_nomem(err, "a site");
+	site->pub.values = slots;
+	site->constants = constants;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct cairn_trace_value *v = &p->pub.values[i];
 		uint32_t from = c->program->n;
@@ -357,8 +357,8 @@ static int compile_values(struct cairn_trace *t, struct trace_probe *p, struct t
 		if (why == CAIRN_AVAILABLE)
 			continue;
 		slots[i].unavailable = cairn_unavailable_text(why);
-		if (v->listed && !place->pub.refused)
-			place->pub.refused =
+		if (v->listed && !site->pub.refused)
+			site->pub.refused =
 				reason_for(t, p->pub.function, c->culprit, v->text, why);
 	}
 	return 0;
@@ -398,25 +398,25 @@ static int intern_program(struct cairn_trace *t, const struct fetch_program *p, 
 	return 0;
 }
 
-/* The program for a place, as it is now; a place that is refused keeps its reason. */
-static int compile_place(struct cairn_trace *t, struct trace_probe *p, struct trace_place *place,
+/* The program for a planned, as it is now; a planned that is refused keeps its reason. */
+static int compile_site(struct cairn_trace *t, struct trace_probe *p, struct trace_site *planned,
 			 struct fetch_program *program, struct cairn_err *err)
 {
 	struct compiler c = {.types = p->pub.types,
 			     .function = p->pub.function,
-			     .site = place->pub.site,
-			     .at = place->pub.at,
+			     .site = planned->pub.site,
+			     .at = planned->pub.at,
 			     .program = program};
 	const struct expr *condition = p->text->condition;
 
 	*program = (struct fetch_program){0};
 	if (condition) {
 		enum cairn_unavailable why = compile_condition(&c, condition);
-		if (why != CAIRN_AVAILABLE && !place->pub.refused)
-			place->pub.refused =
+		if (why != CAIRN_AVAILABLE && !planned->pub.refused)
+			planned->pub.refused =
 				reason_for(t, p->pub.function, c.culprit, "the condition", why);
 	}
-	int r = compile_values(t, p, place, &c, err);
+	int r = compile_values(t, p, planned, &c, err);
 	if (r < 0)
 		return r;
 	fetch_emit(program, FETCH_END);
@@ -427,7 +427,7 @@ static int compile_place(struct cairn_trace *t, struct trace_probe *p, struct tr
 	return 0;
 }
 
-/* Where reaching a site is no call of its own: a part, or a call that was merged with another one's, which is a place. */
+/* Where reaching a site is no call of its own: a part, or a call that was merged with another one's, which is a site. */
 static bool is_no_call(const struct cairn_site *site)
 {
 	return site->kind == CAIRN_SITE_PART || site->count_caveats & CAIRN_COUNT_MERGED;
@@ -440,80 +440,80 @@ static bool is_from_sidecar(const struct trace_file *f)
 }
 
 /*
- * Whoever said where the place is: an instruction begins there, in the file that is mapped, and it
+ * Whoever said where the site is: an instruction begins there, in the file that is mapped, and it
  * is the one that is described.
  */
-static void check_code(const struct trace_probe *p, struct trace_place *place)
+static void check_code(const struct trace_probe *p, struct trace_site *site)
 {
 	struct trace_file *f = p->file;
 
 	if (is_from_sidecar(f) && !cairn_sidecar_is_bound(f->sidecar))
-		place->pub.refused = "the sidecar is unbound: it was made of a debug file alone, and cannot be "
+		site->pub.refused = "the sidecar is unbound: it was made of a debug file alone, and cannot be "
 				     "compared with the code here; make it with: cairn sidecar PROGRAM";
-	if (place->pub.refused)
+	if (site->pub.refused)
 		return;
-	if (boundary_at(&f->walk, f->bin, f->mover, place->pub.at) == BOUNDARY_NO)
-		place->pub.refused = cairn_hazard_text(CAIRN_HAZARD_NOT_A_BOUNDARY);
-	else if (is_from_sidecar(f) && !cairn_sidecar_covers(f->sidecar, place->pub.at))
-		place->pub.refused = "the sidecar is of another file: the code there differs";
+	if (boundary_at(&f->walk, f->bin, f->mover, site->pub.at) == BOUNDARY_NO)
+		site->pub.refused = cairn_hazard_text(CAIRN_HAZARD_NOT_A_BOUNDARY);
+	else if (is_from_sidecar(f) && !cairn_sidecar_covers(f->sidecar, site->pub.at))
+		site->pub.refused = "the sidecar is of another file: the code there differs";
 }
 
-static void plan_place(const struct trace_probe *p, const struct cairn_site *site, bool best_effort,
-		       struct trace_place *place)
+static void plan_site(const struct trace_probe *p, const struct cairn_site *site, bool best_effort,
+		       struct trace_site *planned)
 {
 	const uint8_t *code;
 	size_t n_code;
 
-	place->pub.site = site;
-	place->pub.at = site->at;
-	place->pub.off = site->off;
+	planned->pub.site = site;
+	planned->pub.at = site->at;
+	planned->pub.off = site->off;
 	if (!site->has_off)
-		place->pub.refused = "its address is not in the file";
+		planned->pub.refused = "its address is not in the file";
 	else if (site->hazard != CAIRN_HAZARD_NONE)
-		place->pub.refused = cairn_hazard_text(site->hazard);
+		planned->pub.refused = cairn_hazard_text(site->hazard);
 	else if (site->count_caveats & CAIRN_COUNT_NO_ENTRY && !best_effort)
-		place->pub.refused = cairn_count_caveat_text(CAIRN_COUNT_NO_ENTRY);
+		planned->pub.refused = cairn_count_caveat_text(CAIRN_COUNT_NO_ENTRY);
 	if (elf_code_at(binary_main(p->file->bin), site->at, &code, &n_code))
-		place->pub.emulated = insn_uprobe(code, n_code).emulated;
-	else if (!place->pub.refused)
-		place->pub.refused = cairn_hazard_text(CAIRN_HAZARD_NOT_A_BOUNDARY);
+		planned->pub.emulated = insn_uprobe(code, n_code).emulated;
+	else if (!planned->pub.refused)
+		planned->pub.refused = cairn_hazard_text(CAIRN_HAZARD_NOT_A_BOUNDARY);
 }
 
-/* A place that is refused for nothing but the instruction that stands there. */
-static bool may_move_off(const struct cairn_trace *t, const struct trace_place *place)
+/* A planned that is refused for nothing but the instruction that stands there. */
+static bool may_move_off(const struct cairn_trace *t, const struct trace_site *planned)
 {
-	const struct cairn_site *site = place->pub.site;
+	const struct cairn_site *site = planned->pub.site;
 
 	return site->has_off && site->hazard != CAIRN_HAZARD_NONE && site->hazard != CAIRN_HAZARD_NOT_A_BOUNDARY &&
 	       site->hazard != CAIRN_HAZARD_TRAP &&
 	       (t->opts.best_effort || !(site->count_caveats & CAIRN_COUNT_NO_ENTRY));
 }
 
-static int move_place(struct cairn_trace *t, struct trace_probe *p, struct trace_place *place, struct cairn_err *err)
+static int move_site(struct cairn_trace *t, struct trace_probe *p, struct trace_site *site, struct cairn_err *err)
 {
-	const char *refused = place->pub.refused;
+	const char *refused = site->pub.refused;
 	struct fetch_program program;
 
-	if (refused ? !may_move_off(t, place) : place->pub.emulated)
+	if (refused ? !may_move_off(t, site) : site->pub.emulated)
 		return 0;
-	place->pub.refused = NULL;
-	int r = compile_place(t, p, place, &program, err);
-	if (r == 0 && !place->pub.refused && mover_add(p->file->mover, place, &program) < 0)
+	site->pub.refused = NULL;
+	int r = compile_site(t, p, site, &program, err);
+	if (r == 0 && !site->pub.refused && mover_add(p->file->mover, site, &program) < 0)
 		r = err_nomem(err, "moving probes");
 	/* Until it has been moved. */
 	if (refused)
-		place->pub.refused = refused;
+		site->pub.refused = refused;
 	return r;
 }
 
 /* Where it is exact, probes go to instructions that the kernel need not single-step, and off those with a hazard. */
-static int move_places(struct cairn_trace *t, struct trace_probe *p, uint32_t n,
+static int move_sites(struct cairn_trace *t, struct trace_probe *p, uint32_t n,
 		       struct cairn_err *err)
 {
 	if (!p->file->mover || t->opts.no_move)
 		return 0;
 	for (uint32_t i = 0; i < n; i++) {
-		int r = move_place(t, p, &p->places[i], err);
+		int r = move_site(t, p, &p->sites[i], err);
 		if (r < 0)
 			return r;
 	}
@@ -521,20 +521,20 @@ static int move_places(struct cairn_trace *t, struct trace_probe *p, uint32_t n,
 	return 0;
 }
 
-static int finish_place(struct cairn_trace *t, struct trace_probe *p, struct trace_place *place,
+static int finish_site(struct cairn_trace *t, struct trace_probe *p, struct trace_site *site,
 			struct cairn_err *err)
 {
 	struct fetch_program program;
-	int r = compile_place(t, p, place, &program, err);
+	int r = compile_site(t, p, site, &program, err);
 
-	if (r == 0 && !place->pub.refused)
-		r = intern_program(t, &program, p->text->condition != NULL, &place->pub.program,
+	if (r == 0 && !site->pub.refused)
+		r = intern_program(t, &program, p->text->condition != NULL, &site->pub.program,
 				   err);
 	if (r < 0)
 		return r;
-	p->pub.n_ready += !place->pub.refused;
-	p->pub.n_refused += place->pub.refused != NULL;
-	return VEC_ADD(&t->places, place) ? 0 : err_nomem(err, "places");
+	p->pub.n_ready += !site->pub.refused;
+	p->pub.n_refused += site->pub.refused != NULL;
+	return VEC_ADD(&t->sites, site) ? 0 : err_nomem(err, "sites");
 }
 
 /* One call passes all sites that are one, and makes one event: that of the first. */
@@ -546,52 +546,52 @@ static bool is_another_name_of_the_same(const struct cairn_function *f, uint32_t
 	return false;
 }
 
-static int plan_places(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
+static int plan_sites(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
 {
 	const struct cairn_function *f = p->pub.function;
 	uint32_t n = 0;
 
-	if (f->n_sites > TRACE_PLACES_MAX - t->places.n)
-		return err_set(err, -ERANGE, "%s has %u sites; a trace has at most %u places",
-			       f->name, f->n_sites, TRACE_PLACES_MAX);
-	p->places = arena_array(&t->arena, f->n_sites + 1u, sizeof(*p->places));
-	if (!p->places)
-		return err_nomem(err, "places");
-	p->pub.first_place = (uint32_t)t->places.n;
+	if (f->n_sites > TRACE_SITES_MAX - t->sites.n)
+		return err_set(err, -ERANGE, "%s has %u sites; a trace has at most %u sites",
+			       f->name, f->n_sites, TRACE_SITES_MAX);
+	p->sites = arena_array(&t->arena, f->n_sites + 1u, sizeof(*p->sites));
+	if (!p->sites)
+		return err_nomem(err, "sites");
+	p->pub.first_site = (uint32_t)t->sites.n;
 	/* A file whose unwind tables are damaged can be traced, and nothing in it moved. */
 	if (!p->file->mover && mover_new(p->file->bin, &p->file->mover, NULL) < 0)
 		p->file->mover = NULL;
 	for (uint32_t i = 0; i < f->n_sites; i++) {
 		if (is_no_call(&f->sites[i]) || is_another_name_of_the_same(f, i))
 			continue;
-		p->places[n].pub.probe = (uint32_t)t->probes.n;
-		plan_place(p, &f->sites[i], t->opts.best_effort, &p->places[n]);
-		check_code(p, &p->places[n++]);
+		p->sites[n].pub.probe = (uint32_t)t->probes.n;
+		plan_site(p, &f->sites[i], t->opts.best_effort, &p->sites[n]);
+		check_code(p, &p->sites[n++]);
 	}
-	p->pub.n_places = n;
+	p->pub.n_sites = n;
 	if (!n)
 		return err_set(err, -ENXIO,
 			       "%s has no code: no body and no inlined copy is left of it",
 			       f->name);
-	int r = move_places(t, p, n, err);
+	int r = move_sites(t, p, n, err);
 	for (uint32_t i = 0; i < n && r == 0; i++) {
 		/* Where it was moved to, the code is another page's, perhaps. */
-		if (p->places[i].pub.at.v != p->places[i].pub.site->at.v)
-			check_code(p, &p->places[i]);
-		r = finish_place(t, p, &p->places[i], err);
+		if (p->sites[i].pub.at.v != p->sites[i].pub.site->at.v)
+			check_code(p, &p->sites[i]);
+		r = finish_site(t, p, &p->sites[i], err);
 	}
 	return r;
 }
 
 int plan_probe(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err)
 {
-	size_t places = t->places.n;
+	size_t sites = t->sites.n;
 	int r = plan_values(t, p, err);
 
 	if (r == 0)
-		r = plan_places(t, p, err);
+		r = plan_sites(t, p, err);
 	/* Programs that nobody uses stay; they are harmless. */
 	if (r < 0)
-		t->places.n = places;
+		t->sites.n = sites;
 	return r;
 }

@@ -15,7 +15,7 @@ static bool is_own_symbol(const struct cairn_function *function, const char *sym
 }
 
 enum {
-	/* Of an event's place, which is one line with all its values: a name longer than that is cut. */
+	/* Of an event's site, which is one line with all its values: a name longer than that is cut. */
 	WHERE_MAX = 1024,
 };
 
@@ -172,7 +172,7 @@ static int print_text(const struct cairn_event *e, FILE *out)
 {
 	char where[WHERE_MAX];
 
-	cairn_site_text(e->probe->function, e->place->site, e->show_name, where, sizeof(where));
+	cairn_site_text(e->probe->function, e->site->site, e->show_name, where, sizeof(where));
 	fprintf(out, "%5" PRIu64 ".%06" PRIu64 " %u/%u ", e->since_ns / 1000000000u,
 		e->since_ns / 1000 % 1000000u, e->pid, e->tid);
 	put_escaped((const uint8_t *)e->comm, strlen(e->comm), false, out);
@@ -193,12 +193,12 @@ static int print_text(const struct cairn_event *e, FILE *out)
 	return ferror(out) ? -EIO : 0;
 }
 
-static void put_place(const struct cairn_function *function, const struct cairn_site *site, FILE *out)
+static void put_site(const struct cairn_function *function, const struct cairn_site *site, FILE *out)
 {
 	char where[WHERE_MAX];
 
-	fprintf(out, ",\"kind\":\"%s\",\"place\":",
-		site->kind == CAIRN_SITE_INLINED ? "inlined" : "entry");
+	fprintf(out, ",\"kind\":\"%s\",\"site\":",
+		site->kind == CAIRN_SITE_INLINED ? "inlined" : "out-of-line");
 	cairn_site_text(function, site, NULL, where, sizeof(where));
 	put_text(where, out);
 	fprintf(out, ",\"address\":\"0x%" PRIx64 "\"", site->at.v);
@@ -219,7 +219,7 @@ static int print_json(const struct cairn_event *e, FILE *out)
 	put_text(e->comm, out);
 	fputs(",\"function\":", out);
 	put_text(e->probe->function->name, out);
-	put_place(e->probe->function, e->place->site, out);
+	put_site(e->probe->function, e->site->site, out);
 	fputs(",\"args\":{", out);
 	for (uint32_t i = 0; i < e->n_values; i++) {
 		if (i)

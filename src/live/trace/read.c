@@ -26,7 +26,7 @@ static int on_record(void *ctx, void *data, size_t size)
 		k->n_broken++;
 		return 0;
 	}
-	t->probes.p[s->event.place->probe]->events++;
+	t->probes.p[s->event.site->probe]->events++;
 	k->n_delivered++;
 	k->stop = k->on_event ? k->on_event(k->ctx, &s->event) : 0;
 	/*
@@ -140,7 +140,7 @@ int cairn_trace_stats(struct cairn_trace *t, struct cairn_trace_stats *ret,
 		      struct cairn_trace_counts *counts, struct cairn_err *err)
 {
 	struct cairn_trace_stats s = {.size = ret->size,
-				      .n_places = (uint32_t)t->places.n,
+				      .n_sites = (uint32_t)t->sites.n,
 				      .n_programs = (uint32_t)t->programs.n,
 				      .load_ns = t->load_ns,
 				      .attach_ns = t->attach_ns,

@@ -3,7 +3,7 @@
  * The trace handle: how planning, attaching and reading share it
  *
  *	open.c  open, add, close, what the caller may look at
- *	plan.c  probe x sites -> places and programs (offline)
+ *	plan.c  probe x sites -> sites and programs (offline)
  *	load.c, attach.c, verify.c, child.c, mapped.c  the kernel side
  *	read.c, decode.c, print.c  events
  */
@@ -21,8 +21,8 @@
 #include "trace/boundary.h"
 #include "trace/fetch.h"
 
-/* All places of a trace: what one uprobe_multi link takes (MAX_UPROBE_MULTI_CNT of Linux). */
-#define TRACE_PLACES_MAX (1u << 20)
+/* All sites of a trace: what one uprobe_multi link takes (MAX_UPROBE_MULTI_CNT of Linux). */
+#define TRACE_SITES_MAX (1u << 20)
 /* Functions, which a pattern may have thousands of. */
 #define TRACE_PROBES_MAX CAIRN_FIND_MAX
 
@@ -44,13 +44,13 @@ struct trace_file {
 	bool was_mapped;           /* by the traced process, as far as was seen */
 };
 
-/* A constant value of a place: the same for every hit. */
+/* A constant value of a site: the same for every hit. */
 struct trace_constant {
 	const uint8_t *bytes; /* NULL: fetched */
 };
 
-/* What the planner knows of a place beyond what it shows; parallel to the public array. */
-struct trace_place {
+/* What the planner knows of a site beyond what it shows; parallel to the public array. */
+struct trace_site {
 	struct cairn_trace_site pub;
 	const struct trace_constant *constants;
 	bool attached;
@@ -62,7 +62,7 @@ struct trace_probe {
 	const struct probe_text *text;
 	struct value_layout *layouts; /* parallel to pub.values */
 	uint32_t n_record;            /* bytes of its records: one of TRACE_CLASSES */
-	struct trace_place *places;
+	struct trace_site *sites;
 	uint64_t events;
 };
 
@@ -81,7 +81,7 @@ struct cairn_trace {
 	struct arena arena;
 	VEC(struct trace_file *) files;
 	VEC(struct trace_probe *) probes;
-	VEC(struct trace_place *) places;
+	VEC(struct trace_site *) sites;
 	VEC(struct trace_program) programs;
 	VEC(struct fetch_op) ops;
 	struct map program_ids; /* hash of the operations to index + 1 of the newest such program */
@@ -134,18 +134,18 @@ int resolve_probe(struct cairn_trace *t, const struct probe_text *text, struct t
 int resolve_again(struct cairn_trace *t, struct trace_file *f, struct cairn_err *err);
 
 /*
- * plan_probe - values, places and programs of a probe
+ * plan_probe - values, sites and programs of a probe
  *
  * @p  file, text and pub.function, pub.types are set; the rest is filled
- * On failure the trace's places and programs are as before.
+ * On failure the trace's sites and programs are as before.
  */
 int plan_probe(struct cairn_trace *t, struct trace_probe *p, struct cairn_err *err);
 
 /*
- * Whether a place that is refused keeps the others from being attached no more than best_effort does: a pattern's, which means as many
+ * Whether a site that is refused keeps the others from being attached no more than best_effort does: a pattern's, which means as many
  * functions as can be had.
  */
-bool trace_may_leave_out(const struct cairn_trace *t, const struct trace_place *place);
+bool trace_may_leave_out(const struct cairn_trace *t, const struct trace_site *site);
 
 /* Smallest record size that holds @n_bytes, and its index; 0 when none does. */
 uint32_t trace_record_class(uint32_t n_bytes, unsigned int *ret_index);

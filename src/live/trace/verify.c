@@ -7,11 +7,11 @@
  *    process must map that very file, not an older one of the same name: then its build-id and its
  *    bytes are the analysed ones, because they are the same pages.
  * 2. The memory. A live process may have been patched: by a debugger's breakpoints, by itself. At
- *    every place the bytes in memory are compared with the file's. An int3 alone may be another
+ *    every site the bytes in memory are compared with the file's. An int3 alone may be another
  *    tracer's user probe, which shares well; it is refused when the process has a debugger
  *    attached, whose breakpoint would be taken for ours and removed.
  *
- * Memory is read with process_vm_readv(), a thousand places per call.
+ * Memory is read with process_vm_readv(), a thousand sites per call.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@
 #include "trace/kernel.h"
 #include "trace/procmap.h"
 
-/* Places per system call (IOV_MAX), and bytes of each: the longest instruction. */
+/* Sites per system call (IOV_MAX), and bytes of each: the longest instruction. */
 #define BATCH	 1024
 #define INSN_MAX 15
 #define INT3	 0xcc
@@ -85,7 +85,7 @@ static int tracer_of(int pid)
 }
 
 struct batch {
-	struct trace_place *places[BATCH];
+	struct trace_site *sites[BATCH];
 	struct iovec here[BATCH], there[BATCH];
 	const uint8_t *expected[BATCH];
 	uint8_t found[BATCH][INSN_MAX];
@@ -109,18 +109,18 @@ static const char *difference(struct cairn_trace *t, int debugger, const uint8_t
 			    found[0], found[1], found[2], expected[0], expected[1], expected[2]);
 }
 
-static int refuse(struct cairn_trace *t, struct trace_place *place, const char *why,
+static int refuse(struct cairn_trace *t, struct trace_site *site, const char *why,
 		  struct cairn_err *err)
 {
-	struct trace_probe *p = t->probes.p[place->pub.probe];
+	struct trace_probe *p = t->probes.p[site->pub.probe];
 
-	place->pub.refused = why;
+	site->pub.refused = why;
 	p->pub.n_ready--;
 	p->pub.n_refused++;
-	if (trace_may_leave_out(t, place))
+	if (trace_may_leave_out(t, site))
 		return 0;
 	return err_set(err, -ESTALE, "%s at 0x%llx: %s", p->pub.function->name,
-		       (unsigned long long)place->pub.at.v, why);
+		       (unsigned long long)site->pub.at.v, why);
 }
 
 static int check_batch(struct cairn_trace *t, struct batch *b, int debugger, struct cairn_err *err)
@@ -140,7 +140,7 @@ static int check_batch(struct cairn_trace *t, struct batch *b, int debugger, str
 	for (size_t i = 0; i < b->n; i++) {
 		const char *why =
 			difference(t, debugger, b->expected[i], b->found[i], b->there[i].iov_len);
-		int e = why ? refuse(t, b->places[i], why, err) : 0;
+		int e = why ? refuse(t, b->sites[i], why, err) : 0;
 		if (e < 0)
 			return e;
 	}
@@ -148,29 +148,29 @@ static int check_batch(struct cairn_trace *t, struct batch *b, int debugger, str
 	return 0;
 }
 
-static void add_to_batch(struct batch *b, struct trace_place *place, const struct procmap_entry *e,
+static void add_to_batch(struct batch *b, struct trace_site *site, const struct procmap_entry *e,
 			 const uint8_t *code, size_t n)
 {
-	uint64_t addr = e->lo.v + (place->pub.off.v - e->off.v);
+	uint64_t addr = e->lo.v + (site->pub.off.v - e->off.v);
 	size_t i = b->n++;
 
 	n = n < e->hi.v - addr ? n : e->hi.v - addr;
-	b->places[i] = place;
+	b->sites[i] = site;
 	b->expected[i] = code;
 	b->here[i] = (struct iovec){b->found[i], n};
 	b->there[i] = (struct iovec){(void *)(uintptr_t)addr, n};
 }
 
 /*
- * Length of the instruction at a place: what follows it may be patched, which is not our business.
+ * Length of the instruction at a site: what follows it may be patched, which is not our business.
  */
-static size_t code_of(const struct trace_file *f, const struct trace_place *place,
+static size_t code_of(const struct trace_file *f, const struct trace_site *site,
 		      const uint8_t **ret)
 {
 	struct insn insn;
 	size_t n;
 
-	if (!elf_code_at(binary_main(f->bin), place->pub.at, ret, &n) ||
+	if (!elf_code_at(binary_main(f->bin), site->pub.at, ret, &n) ||
 	    !insn_decode(*ret, n, 0, &insn))
 		return 0;
 	return insn.len;
@@ -186,12 +186,12 @@ static int check_memory(struct cairn_trace *t, const struct procmap *m, struct c
 	if (!b)
 		return err_nomem(err, "the process's code");
 	b->n = 0;
-	for (size_t i = 0; i < t->places.n && e == 0; i++) {
-		struct trace_place *place = t->places.p[i];
-		const struct trace_file *f = t->probes.p[place->pub.probe]->file;
-		uint64_t off = place->pub.off.v;
+	for (size_t i = 0; i < t->sites.n && e == 0; i++) {
+		struct trace_site *site = t->sites.p[i];
+		const struct trace_file *f = t->probes.p[site->pub.probe]->file;
+		uint64_t off = site->pub.off.v;
 		const uint8_t *code;
-		if (place->pub.refused)
+		if (site->pub.refused)
 			continue;
 		/* Nearly always the same mapping as before. */
 		if (f != file || !entry || off < entry->off.v ||
@@ -200,10 +200,10 @@ static int check_memory(struct cairn_trace *t, const struct procmap *m, struct c
 		file = f;
 		if (!entry)
 			return not_mapped(m, f, err);
-		size_t n = code_of(f, place, &code);
+		size_t n = code_of(f, site, &code);
 		if (!n)
 			continue;
-		add_to_batch(b, place, entry, code, n);
+		add_to_batch(b, site, entry, code, n);
 		if (b->n == BATCH)
 			e = check_batch(t, b, debugger, err);
 	}

@@ -28,9 +28,9 @@ struct distil {
 	struct variants variants;
 	struct emit emit;
 	struct func_table functions;
-	struct place_search *search;
-	struct places places;
-	struct place_blob *blob;
+	struct site_search *search;
+	struct sites sites;
+	struct site_blob *blob;
 	struct cairn_btf_builder *main;
 	struct cairn_btf *base_of_parts; /* main, read */
 };
@@ -39,7 +39,7 @@ static const char *const loss_texts[CAIRN_N_LOSSES] = {
 	[CAIRN_LOSS_REFERENCE] = "references, said as pointers",
 	[CAIRN_LOSS_MEMBER_POINTER] = "pointers to members, said as opaque bytes",
 	[CAIRN_LOSS_COMPLEX] = "complex and decimal numbers, said as opaque bytes",
-	[CAIRN_LOSS_VIRTUAL_BASE] = "base classes whose place is computed at run time, left out",
+	[CAIRN_LOSS_VIRTUAL_BASE] = "base classes whose site is computed at run time, left out",
 	[CAIRN_LOSS_VARIANT] = "parts of types that depend on a discriminant, left out",
 	[CAIRN_LOSS_FAR_MEMBER] = "members farther into their type, or wider, than BTF can say, left out",
 	[CAIRN_LOSS_BEYOND_MEMBER] = "members that reach beyond the bytes their type is said to have, left out",
@@ -56,7 +56,7 @@ static const char *const loss_texts[CAIRN_N_LOSSES] = {
 	[CAIRN_LOSS_LOC_PIECES] = "arguments in pieces that are not two registers",
 	[CAIRN_LOSS_LOC_BYTES] = "constant arguments longer than 8 bytes",
 	[CAIRN_LOSS_LOC_FAR] = "address arguments outside the object, or of one without addresses",
-	[CAIRN_LOSS_SITE] = "places in no section with code, left out",
+	[CAIRN_LOSS_SITE] = "sites in no section with code, left out",
 };
 
 const char *cairn_btfgen_loss_text(enum cairn_btfgen_loss loss)
@@ -174,39 +174,39 @@ static int inlined_to_v1(struct distil *d, struct cairn_err *err)
 	return rc;
 }
 
-/* What is to be done once the places are found: two things that need nothing of each other. */
-enum { JOIN_PLACES, WRITE_FUNCTIONS, N_WHEN_FOUND };
+/* What is to be done once the sites are found: two things that need nothing of each other. */
+enum { JOIN_SITES, WRITE_FUNCTIONS, N_WHEN_FOUND };
 
 static int do_when_found(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
 {
 	struct distil *d = arg;
-	if (item == JOIN_PLACES)
-		return places_join(d->search, err);
-	return places_blob_funcs(d->blob, &d->ret->n_inlined_functions, err);
+	if (item == JOIN_SITES)
+		return sites_join(d->search, err);
+	return sites_blob_funcs(d->blob, &d->ret->n_inlined_functions, err);
 }
 
 /* The last of all, while what nobody reads any more is given back, which takes as long. */
-enum { WRITE_PLACES, RELEASE_UNITS, N_AT_LAST };
+enum { WRITE_SITES, RELEASE_UNITS, N_AT_LAST };
 
 static int do_at_last(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
 {
 	struct distil *d = arg;
-	if (item == WRITE_PLACES)
-		return places_blob_finish(d->blob, &d->ret->inlined, err);
+	if (item == WRITE_SITES)
+		return sites_blob_finish(d->blob, &d->ret->inlined, err);
 	dwarf_release(d->dw);
 	return 0;
 }
 
 static int make_inlined(struct distil *d, struct cairn_err *err)
 {
-	int rc = places_find(d->search, &d->functions, &d->emit, d->ret, &d->places, err);
+	int rc = sites_find(d->search, &d->functions, &d->emit, d->ret, &d->sites, err);
 	/* Before others ask for memory: they get this one, which is still in the caches. */
-	places_search_trim(d->search);
+	sites_search_trim(d->search);
 	if (rc >= 0)
-		rc = places_blob_new(d->base_of_parts, &d->places, &d->functions, &d->emit, &d->blob, err);
+		rc = sites_blob_new(d->base_of_parts, &d->sites, &d->functions, &d->emit, &d->blob, err);
 	if (rc >= 0)
 		rc = pool_run(N_WHEN_FOUND, d->opts->threads, do_when_found, d, err);
-	d->ret->n_places = d->places.v.n;
+	d->ret->n_sites = d->sites.v.n;
 	if (rc >= 0)
 		rc = pool_run(N_AT_LAST, d->opts->threads, do_at_last, d, err);
 	if (rc >= 0 && d->opts->dialect == CAIRN_BTF_LOC_V1)
@@ -247,17 +247,17 @@ static int make_parts(struct distil *d, struct cairn_err *err)
 
 static int begin_search(struct distil *d, struct cairn_err *err)
 {
-	struct place_opts opts = {.threads = d->opts->threads,
+	struct site_opts opts = {.threads = d->opts->threads,
 				  .assume_unmodified = d->opts->assume_unmodified,
 				  .progress = d->opts->progress,
 				  .ctx = d->opts->ctx};
-	return d->opts->dialect == CAIRN_BTF_NO_LOC ? 0 : places_search_new(d->bin, &opts, d->dw, &d->search, err);
+	return d->opts->dialect == CAIRN_BTF_NO_LOC ? 0 : sites_search_new(d->bin, &opts, d->dw, &d->search, err);
 }
 
 static int open_unwind_information(void *ctx, struct cairn_err *err)
 {
 	const struct distil *d = ctx;
-	return d->search ? places_open_cfi(d->search, err) : 0;
+	return d->search ? sites_open_cfi(d->search, err) : 0;
 }
 
 static int note_missing(struct distil *d, struct cairn_err *err)
@@ -283,22 +283,22 @@ static int read_units(struct distil *d, struct cairn_err *err)
 				 .want_vars = wants_vars(d->opts),
 				 .want_contents = d->meanings,
 				 .asked = d->opts,
-				 .index = d->search ? places_index(d->search) : NULL,
+				 .index = d->search ? sites_index(d->search) : NULL,
 				 .beside = open_unwind_information,
 				 .ctx = d};
 	return rc < 0 ? rc : distil_read(d->dw, &opts, &d->readers, err);
 }
 
 /* Each of these has stretches that one thread does alone. They need nothing of each other. */
-enum { MAKE_MAIN, PREPARE_PLACES, FIND_FOLDS, N_AT_ONCE };
+enum { MAKE_MAIN, PREPARE_SITES, FIND_FOLDS, N_AT_ONCE };
 
 static int do_at_once(void *arg, size_t item, unsigned int worker, struct cairn_err *err)
 {
 	struct distil *d = arg;
-	if (item == PREPARE_PLACES)
-		return d->search ? places_prepare(d->search, err) : 0;
+	if (item == PREPARE_SITES)
+		return d->search ? sites_prepare(d->search, err) : 0;
 	if (item == FIND_FOLDS)
-		return d->search ? places_find_folds(d->search, err) : 0;
+		return d->search ? sites_find_folds(d->search, err) : 0;
 	int rc = make_main(d, err);
 	return rc < 0 ? rc : finish_main(d, err);
 }
@@ -323,9 +323,9 @@ static int run(struct distil *d, struct cairn_err *err)
 
 static void distil_fini(struct distil *d)
 {
-	places_blob_free(d->blob);
-	places_fini(&d->places);
-	places_search_free(d->search);
+	sites_blob_free(d->blob);
+	sites_fini(&d->sites);
+	sites_search_free(d->search);
 	func_table_fini(&d->functions);
 	emit_fini(&d->emit);
 	cairn_btf_builder_free(d->main);
@@ -356,7 +356,7 @@ int distil_with_meanings(const struct cairn_binary *bin, const struct cairn_btfg
 	if (rc < 0)
 		return rc;
 	if (taken.dialect != CAIRN_BTF_NO_LOC)
-		rc = elf_need_x86_64(binary_main(bin), "places of functions, which can be left out, are known", err);
+		rc = elf_need_x86_64(binary_main(bin), "sites of functions, which can be left out, are known", err);
 	if (rc == 0)
 		rc = run(&d, err);
 	distil_fini(&d);

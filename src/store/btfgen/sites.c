@@ -12,8 +12,8 @@
 
 #define NONE UINT32_MAX
 
-struct place_blob {
-	struct places *p;
+struct site_blob {
+	struct sites *p;
 	struct func_table *funcs;
 	struct emit *e;
 	struct cairn_btf_builder *b;
@@ -21,7 +21,7 @@ struct place_blob {
 	uint32_t *func_protos;     /* per instance: of FUNC_PROTO in this blob */
 };
 
-static int write_func(struct place_blob *w, struct btf_func *func, uint32_t *n)
+static int write_func(struct site_blob *w, struct btf_func *func, uint32_t *n)
 {
 	uint32_t proto = w->e->ids[func->proto], name;
 	int rc = 0;
@@ -36,9 +36,9 @@ static int write_func(struct place_blob *w, struct btf_func *func, uint32_t *n)
 	return rc;
 }
 
-static int write_locs(struct place_blob *w)
+static int write_locs(struct site_blob *w)
 {
-	struct places *p = w->p;
+	struct sites *p = w->p;
 	int rc = 0;
 	for (size_t i = 0; i < p->params.n && rc >= 0; i++)
 		rc = btf_add_loc_param(w->b, &p->params.p[i], &w->params[i]);
@@ -51,7 +51,7 @@ static int write_locs(struct place_blob *w)
 	return rc;
 }
 
-/* Of places of one function. */
+/* Of sites of one function. */
 static int by_offset(const void *a, const void *b)
 {
 	const struct cairn_btf_loc *x = a, *y = b;
@@ -70,9 +70,9 @@ static void sort_function(struct cairn_btf_loc *locs, uint32_t n)
 		}
 }
 
-static int write_section(struct place_blob *w, uint32_t section, struct keyed *turns, struct cairn_btf_loc *locs)
+static int write_section(struct site_blob *w, uint32_t section, struct keyed *turns, struct cairn_btf_loc *locs)
 {
-	struct places *p = w->p;
+	struct sites *p = w->p;
 	uint32_t n = 0, name, id;
 	for (size_t i = 0; i < p->v.n; i++)
 		if (p->v.p[i].section == section)
@@ -80,7 +80,7 @@ static int write_section(struct place_blob *w, uint32_t section, struct keyed *t
 	if (keyed_sort(turns, n) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct place *at = &p->v.p[turns[i].value];
+		const struct site *at = &p->v.p[turns[i].value];
 		locs[i] = (struct cairn_btf_loc){
 			.func = turns[i].key, .loc_proto = w->protos[at->proto], .offset = at->offset};
 	}
@@ -94,9 +94,9 @@ static int write_section(struct place_blob *w, uint32_t section, struct keyed *t
 }
 
 /* Sections in the order of their addresses, whichever was seen first. */
-static int write_sections(struct place_blob *w)
+static int write_sections(struct site_blob *w)
 {
-	struct places *p = w->p;
+	struct sites *p = w->p;
 	struct cairn_btf_loc *locs = pages_zeroed(p->v.n, sizeof(*locs));
 	struct keyed *turns = pages_zeroed(p->v.n, sizeof(*turns));
 	int rc = locs && turns ? 0 : -ENOMEM;
@@ -117,24 +117,24 @@ static int write_sections(struct place_blob *w)
 
 static int too_many(int rc, struct cairn_err *err)
 {
-	return err_set(err, rc, "places: more than BTF can number, or out of memory");
+	return err_set(err, rc, "sites: more than BTF can number, or out of memory");
 }
 
-int places_blob_new(const struct cairn_btf *main, struct places *p, struct func_table *funcs, struct emit *e,
-		    struct place_blob **ret, struct cairn_err *err)
+int sites_blob_new(const struct cairn_btf *main, struct sites *p, struct func_table *funcs, struct emit *e,
+		    struct site_blob **ret, struct cairn_err *err)
 {
 	/* Who knows no location records steps over them by the layout; libbpf looks for one here and in the direct base. */
 	struct cairn_btf_build_opts opts = {
 		.size = sizeof(opts), .base = main, .dialect = CAIRN_BTF_LOC_N, .layout = true};
-	struct place_blob *w = *ret = calloc(1, sizeof(*w));
+	struct site_blob *w = *ret = calloc(1, sizeof(*w));
 	if (!w)
-		return err_nomem(err, "places");
-	*w = (struct place_blob){.p = p, .funcs = funcs, .e = e};
+		return err_nomem(err, "sites");
+	*w = (struct site_blob){.p = p, .funcs = funcs, .e = e};
 	w->func_protos = calloc(e->v->v.n + 1, sizeof(*w->func_protos));
-	return w->func_protos ? cairn_btf_builder_new(&opts, &w->b, err) : err_nomem(err, "places");
+	return w->func_protos ? cairn_btf_builder_new(&opts, &w->b, err) : err_nomem(err, "sites");
 }
 
-void places_blob_free(struct place_blob *w)
+void sites_blob_free(struct site_blob *w)
 {
 	if (!w)
 		return;
@@ -145,20 +145,20 @@ void places_blob_free(struct place_blob *w)
 	free(w);
 }
 
-int places_blob_funcs(struct place_blob *w, uint32_t *ret_n, struct cairn_err *err)
+int sites_blob_funcs(struct site_blob *w, uint32_t *ret_n, struct cairn_err *err)
 {
 	int rc = 0;
 	for (size_t i = 0; i < w->funcs->v.n && rc >= 0; i++)
-		if (w->p->has_place[i] && !w->funcs->v.p[i].id)
+		if (w->p->has_site[i] && !w->funcs->v.p[i].id)
 			rc = write_func(w, &w->funcs->v.p[i], ret_n);
 	if (rc >= 0)
 		rc = tags_emit_of_functions(w->funcs, false, w->b);
 	return rc < 0 ? too_many(rc, err) : 0;
 }
 
-int places_blob_finish(struct place_blob *w, struct cairn_btfgen_blob *ret, struct cairn_err *err)
+int sites_blob_finish(struct site_blob *w, struct cairn_btfgen_blob *ret, struct cairn_err *err)
 {
-	const struct places *p = w->p;
+	const struct sites *p = w->p;
 	if (!p->v.n)
 		return 0;
 	w->params = malloc((p->params.n + 1) * sizeof(*w->params));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Finding the places
+ * Finding the sites
  *
- * Workers evaluate units in any order, and each numbers the records that it needs by itself. Then the places are put in the
+ * Workers evaluate units in any order, and each numbers the records that it needs by itself. Then the sites are put in the
  * order of functions, addresses and DIEs, and records are numbered as they are met on the way, so that the blob does not
  * depend on who found what.
  */
@@ -27,11 +27,11 @@
 
 enum { REG_COUNT = 16, WORD = 8 };
 
-/* A place as a worker found it. */
+/* A site as a worker found it. */
 struct found {
 	uint64_t at;
 	dw_off die;
-	uint32_t seq;    /* among the worker's: places of one DIE are in their order */
+	uint32_t seq;    /* among the worker's: sites of one DIE are in their order */
 	uint32_t worker;
 	uint32_t group;
 	uint32_t func;   /* func_table.v */
@@ -47,13 +47,13 @@ struct signature {
 
 struct worker {
 	VEC(struct found) found;
-	struct places records;   /* params, protos and slots only */
-	VEC(uint32_t) slots;     /* of the place at hand */
-	/* Numbers + 1 of what most places need: params of a value in a register, by bytes; protos of one slot, by that. */
+	struct sites records;   /* params, protos and slots only */
+	VEC(uint32_t) slots;     /* of the site at hand */
+	/* Numbers + 1 of what most sites need: params of a value in a register, by bytes; protos of one slot, by that. */
 	uint32_t in_register[REG_COUNT][WORD + 1];
 	VEC(uint32_t) of_slot;
 	struct cairn_btfgen counts;
-	/* Of the last place, and which function that is: the places of one in a unit come one behind the other. */
+	/* Of the last found, and which function that is: the sites of one in a unit come one behind the other. */
 	dw_off abstract;
 	uint32_t func, near;
 	const struct signature *signature; /* its parameters */
@@ -64,14 +64,14 @@ struct worker {
 struct finder {
 	const struct cairn_binary *bin;
 	const struct dwarf *dw;
-	const struct place_opts *opts;
+	const struct site_opts *opts;
 	const struct func_table *funcs;
 	const struct emit *e;
 	uint64_t base;
 	struct worker *workers;
 	unsigned int n_workers;
 	size_t n_groups;
-	struct places *ret;
+	struct sites *ret;
 };
 
 /* Where addresses count from. A kernel's per-processor variables are linked at 0, which is nowhere. */
@@ -101,7 +101,7 @@ static struct h128 param_hash(const struct cairn_btf_loc_param *p)
 	return h128_mix(h, (uint64_t)p->offset, (uint64_t)p->value);
 }
 
-static int intern_param(struct places *p, const struct cairn_btf_loc_param *param, uint32_t *ret)
+static int intern_param(struct sites *p, const struct cairn_btf_loc_param *param, uint32_t *ret)
 {
 	struct h128 hash = param_hash(param);
 	*ret = hash_table_find(&p->params_by_hash, hash);
@@ -111,7 +111,7 @@ static int intern_param(struct places *p, const struct cairn_btf_loc_param *para
 	return VEC_ADD(&p->params, *param) ? hash_table_add(&p->params_by_hash, hash, *ret) : -ENOMEM;
 }
 
-static int intern_proto(struct places *p, const uint32_t *slots, uint32_t n, uint32_t *ret)
+static int intern_proto(struct sites *p, const uint32_t *slots, uint32_t n, uint32_t *ret)
 {
 	struct h128 hash = h128_start(n);
 	for (uint32_t i = 0; i < n; i++)
@@ -127,7 +127,7 @@ static int intern_proto(struct places *p, const uint32_t *slots, uint32_t n, uin
 	return VEC_ADD(&p->protos, proto) ? hash_table_add(&p->protos_by_hash, hash, *ret) : -ENOMEM;
 }
 
-/* ---- a place ---- */
+/* ---- a site ---- */
 
 static int learn_signature(const struct finder *f, struct worker *w, uint32_t func, struct signature *ret)
 {
@@ -219,7 +219,7 @@ static int proto_of_slots(struct worker *w, uint32_t *ret)
 	return rc;
 }
 
-static int add_place(const struct finder *f, struct worker *w, struct found *place, const struct cairn_site *site)
+static int add_site(const struct finder *f, struct worker *w, struct found *found, const struct cairn_site *site)
 {
 	const char *section;
 	uint64_t off;
@@ -232,15 +232,15 @@ static int add_place(const struct finder *f, struct worker *w, struct found *pla
 	for (uint32_t i = 0; i < w->signature->n && rc >= 0; i++)
 		rc = add_slot(w, site, i);
 	if (rc >= 0)
-		rc = proto_of_slots(w, &place->proto);
-	place->at = site->at.v;
-	place->die = site->die;
-	place->seq = (uint32_t)w->found.n;
-	place->offset = (uint32_t)off;
-	return rc >= 0 && LARGE_ADD(&w->found, *place) ? 0 : -ENOMEM;
+		rc = proto_of_slots(w, &found->proto);
+	found->at = site->at.v;
+	found->die = site->die;
+	found->seq = (uint32_t)w->found.n;
+	found->offset = (uint32_t)off;
+	return rc >= 0 && LARGE_ADD(&w->found, *found) ? 0 : -ENOMEM;
 }
 
-static bool has_place(const struct finder *f, const struct cairn_site *s)
+static bool has_site(const struct finder *f, const struct cairn_site *s)
 {
 	if (s->kind == CAIRN_SITE_INLINED)
 		return true;
@@ -250,24 +250,24 @@ static bool has_place(const struct finder *f, const struct cairn_site *s)
 	return symbol_has(symbol, ".isra.") || symbol_has(symbol, ".constprop.");
 }
 
-static int see_place(void *arg, unsigned int worker, uint32_t group, dw_off abstract, const struct cairn_site *site,
+static int see_site(void *arg, unsigned int worker, uint32_t group, dw_off abstract, const struct cairn_site *site,
 		     struct cairn_err *err)
 {
 	const struct finder *f = arg;
 	struct worker *w = &f->workers[worker];
-	if (!has_place(f, site))
+	if (!has_site(f, site))
 		return 0;
 	if (abstract != w->abstract && enter_function(f, w, abstract) < 0)
-		return err_nomem(err, "places");
+		return err_nomem(err, "sites");
 	if (w->func == NONE)
 		return 0;
-	struct found place = {.worker = worker, .group = group, .func = w->func};
-	return add_place(f, w, &place, site) < 0 ? err_nomem(err, "places") : 0;
+	struct found found = {.worker = worker, .group = group, .func = w->func};
+	return add_site(f, w, &found, site) < 0 ? err_nomem(err, "sites") : 0;
 }
 
 static int see_progress(void *arg, size_t done, size_t total, struct cairn_err *err)
 {
-	const struct place_opts *o = ((const struct finder *)arg)->opts;
+	const struct site_opts *o = ((const struct finder *)arg)->opts;
 	if (!o->progress || !o->progress(o->ctx, CAIRN_BTFGEN_SITES, done, total))
 		return 0;
 	return err_set(err, -ECANCELED, "cancelled");
@@ -275,7 +275,7 @@ static int see_progress(void *arg, size_t done, size_t total, struct cairn_err *
 
 /* ---- in order ---- */
 
-/* All places by group: those of group g are [first[g], first[g + 1]). */
+/* All sites by group: those of group g are [first[g], first[g + 1]). */
 struct order {
 	struct found *p;
 	size_t n;
@@ -353,7 +353,7 @@ static int sort_chunk(void *arg, size_t item, unsigned int worker, struct cairn_
 		rc = sort_group(o->p + o->first[g], o->first[g + 1] - o->first[g], &s);
 	VEC_FREE(&s.turns);
 	VEC_FREE(&s.found);
-	return rc < 0 ? err_nomem(err, "places") : 0;
+	return rc < 0 ? err_nomem(err, "sites") : 0;
 }
 
 static int put_in_order(struct finder *f, struct order *ret, struct cairn_err *err)
@@ -366,7 +366,7 @@ static int put_in_order(struct finder *f, struct order *ret, struct cairn_err *e
 			      .first = calloc(n_groups + 2, sizeof(*ret->first)),
 			      .n_groups = n_groups};
 	if (!ret->p || !ret->first)
-		return err_nomem(err, "places");
+		return err_nomem(err, "sites");
 	for (unsigned int i = 0; i < f->n_workers; i++)
 		for (size_t k = 0; k < f->workers[i].found.n; k++)
 			ret->first[f->workers[i].found.p[k].group + 2]++;
@@ -382,8 +382,8 @@ static int put_in_order(struct finder *f, struct order *ret, struct cairn_err *e
 
 static int section_of(struct finder *f, const struct found *at, uint32_t *ret)
 {
-	struct places *p = f->ret;
-	struct place_section s = {.start = at->at - at->offset};
+	struct sites *p = f->ret;
+	struct site_section s = {.start = at->at - at->offset};
 	uint64_t off;
 	for (*ret = 0; *ret < p->sections.n; ++*ret)
 		if (p->sections.p[*ret].start == s.start)
@@ -426,7 +426,7 @@ static int renumber(struct finder *f, struct renumbered *to, const struct found 
 	return rc;
 }
 
-static int take_places(struct finder *f, const struct order *o)
+static int take_sites(struct finder *f, const struct order *o)
 {
 	struct renumbered *to = calloc(f->n_workers, sizeof(*to));
 	int rc = to ? 0 : -ENOMEM;
@@ -440,7 +440,7 @@ static int take_places(struct finder *f, const struct order *o)
 		rc = -ENOMEM;
 	for (size_t i = 0; i < n && rc >= 0; i++) {
 		const struct found *at = &o->p[i];
-		struct place p = {.func = at->func, .offset = at->offset};
+		struct site p = {.func = at->func, .offset = at->offset};
 		rc = section_of(f, at, &p.section);
 		if (rc >= 0)
 			rc = renumber(f, &to[at->worker], at, &p.proto);
@@ -468,8 +468,8 @@ static void add_counts(struct finder *f, struct cairn_btfgen *ret)
 }
 
 /* What the sites module needs to evaluate functions, and what comes of that. */
-struct place_search {
-	struct place_opts opts;
+struct site_search {
+	struct site_opts opts;
 	const struct cairn_binary *bin;
 	struct cfi *cfi;
 	struct dw_func_index index;
@@ -481,13 +481,13 @@ struct place_search {
 };
 
 /* Here and below as cairn_sites_open() and _visit(), without what only people read. */
-int places_search_new(const struct cairn_binary *bin, const struct place_opts *opts, const struct dwarf *dw,
-		      struct place_search **ret, struct cairn_err *err)
+int sites_search_new(const struct cairn_binary *bin, const struct site_opts *opts, const struct dwarf *dw,
+		      struct site_search **ret, struct cairn_err *err)
 {
-	struct place_search *s = calloc(1, sizeof(*s));
+	struct site_search *s = calloc(1, sizeof(*s));
 	*ret = s;
 	if (!s)
-		return err_nomem(err, "places");
+		return err_nomem(err, "sites");
 	s->opts = *opts;
 	s->bin = bin;
 	s->env = (struct site_env){.bin = bin,
@@ -499,25 +499,25 @@ int places_search_new(const struct cairn_binary *bin, const struct place_opts *o
 	return 0;
 }
 
-struct dw_func_index *places_index(struct place_search *s)
+struct dw_func_index *sites_index(struct site_search *s)
 {
 	return &s->index;
 }
 
-int places_open_cfi(struct place_search *s, struct cairn_err *err)
+int sites_open_cfi(struct site_search *s, struct cairn_err *err)
 {
 	int rc = cfi_open(s->bin, &s->cfi, err);
 	s->env.cfi = s->cfi;
 	return rc;
 }
 
-int places_prepare(struct place_search *s, struct cairn_err *err)
+int sites_prepare(struct site_search *s, struct cairn_err *err)
 {
 	int rc = group_entries(&s->env, s->opts.threads, &(struct group_filter){0}, &s->groups, err);
 	return rc < 0 ? rc : entry_rows_by_unit(&s->env, s->opts.threads, &s->groups, &s->rows, err);
 }
 
-int places_find_folds(struct place_search *s, struct cairn_err *err)
+int sites_find_folds(struct site_search *s, struct cairn_err *err)
 {
 	struct fold_candidates several = {0};
 	int rc = fold_candidates_find(s->bin, &several, err);
@@ -527,7 +527,7 @@ int places_find_folds(struct place_search *s, struct cairn_err *err)
 	return rc;
 }
 
-void places_search_trim(struct place_search *s)
+void sites_search_trim(struct site_search *s)
 {
 	groups_fini(&s->groups);
 	entry_rows_fini(&s->rows);
@@ -547,17 +547,17 @@ static void finder_fini(struct finder *f)
 		VEC_FREE(&w->of_slot);
 		VEC_FREE(&w->values);
 		free(w->signatures);
-		places_fini(&w->records);
+		sites_fini(&w->records);
 	}
 	free(f->workers);
 	f->workers = NULL;
 }
 
-void places_search_free(struct place_search *s)
+void sites_search_free(struct site_search *s)
 {
 	if (!s)
 		return;
-	places_search_trim(s);
+	sites_search_trim(s);
 	finder_fini(&s->finder);
 	free(s);
 }
@@ -575,11 +575,11 @@ static int finder_init(struct finder *f)
 	return f->workers ? 0 : -ENOMEM;
 }
 
-int places_find(struct place_search *s, const struct func_table *funcs, const struct emit *e,
-		struct cairn_btfgen *counts, struct places *ret, struct cairn_err *err)
+int sites_find(struct site_search *s, const struct func_table *funcs, const struct emit *e,
+		struct cairn_btfgen *counts, struct sites *ret, struct cairn_err *err)
 {
 	struct finder *f = &s->finder;
-	*ret = (struct places){.has_place = calloc(funcs->v.n + 1, sizeof(*ret->has_place))};
+	*ret = (struct sites){.has_site = calloc(funcs->v.n + 1, sizeof(*ret->has_site))};
 	*f = (struct finder){.bin = s->bin,
 			     .dw = s->env.dw,
 			     .opts = &s->opts,
@@ -588,36 +588,36 @@ int places_find(struct place_search *s, const struct func_table *funcs, const st
 			     .base = base_address(s->bin),
 			     .n_groups = s->groups.v.n,
 			     .ret = ret};
-	if (!ret->has_place || finder_init(f) < 0)
+	if (!ret->has_site || finder_init(f) < 0)
 		return err_nomem(err, "worker memory");
 	s->env.folds = &s->folds;
-	struct copies_visitor visitor = {.place = see_place, .progress = see_progress, .ctx = f};
+	struct copies_visitor visitor = {.site = see_site, .progress = see_progress, .ctx = f};
 	int rc = copies_visit(&s->env, s->opts.threads, &s->groups, &s->rows, &visitor, err);
 	if (rc < 0)
 		return rc;
 	for (unsigned int i = 0; i < f->n_workers; i++)
 		for (size_t k = 0; k < f->workers[i].found.n; k++)
-			ret->has_place[f->workers[i].found.p[k].func] = true;
+			ret->has_site[f->workers[i].found.p[k].func] = true;
 	add_counts(f, counts);
 	return 0;
 }
 
-int places_join(struct place_search *s, struct cairn_err *err)
+int sites_join(struct site_search *s, struct cairn_err *err)
 {
 	struct finder *f = &s->finder;
 	struct order order;
 	int rc = put_in_order(f, &order, err);
-	if (rc >= 0 && take_places(f, &order) < 0)
-		rc = err_nomem(err, "places");
+	if (rc >= 0 && take_sites(f, &order) < 0)
+		rc = err_nomem(err, "sites");
 	pages_free(order.p, order.n, sizeof(*order.p));
 	free(order.first);
 	finder_fini(f);
 	return rc < 0 ? rc : 0;
 }
 
-void places_fini(struct places *p)
+void sites_fini(struct sites *p)
 {
-	free(p->has_place);
+	free(p->has_site);
 	LARGE_FREE(&p->v);
 	VEC_FREE(&p->sections);
 	VEC_FREE(&p->params);

@@ -61,14 +61,14 @@ int unit_see_variable(struct unit_types *u)
 	struct dw_value v;
 	if (!u->want_vars || !dw_seen(w, LOCATION))
 		return 0;
-	struct dw_attr_slot place = w->places[LOCATION];
-	if (place.how != DW_HOW_FORM && place.how != DW_HOW_FAR)
+	struct dw_attr_slot attr = w->places[LOCATION];
+	if (attr.how != DW_HOW_FORM && attr.how != DW_HOW_FAR)
 		return 0;
 	/* Most are local, on the stack or in a list. */
-	if (place.form == DW_FORM_sec_offset || place.form == DW_FORM_loclistx)
+	if (attr.form == DW_FORM_sec_offset || attr.form == DW_FORM_loclistx)
 		return 0;
-	if (place.form == DW_FORM_exprloc && place.how == DW_HOW_FORM) {
-		const uint8_t *expr = dw_seen_at(w, place);
+	if (attr.form == DW_FORM_exprloc && attr.how == DW_HOW_FORM) {
+		const uint8_t *expr = dw_seen_at(w, attr);
 		if (expr[0] && expr[0] < 0x80 && expr[1] != DW_OP_addr && !is_indexed(expr[1]))
 			return 0;
 	}

@@ -108,15 +108,15 @@ int unit_see_annotation(struct unit_types *u);
 /* The tags that the DIE at hand refers to, of @owner or its member or parameter number @component. */
 int unit_see_annotations_of(struct unit_types *u, uint32_t owner, int32_t component);
 
-/* The place that a reference leads to; 0 and walker.rc when it is not in what is read. */
+/* The attr that a reference leads to; 0 and walker.rc when it is not in what is read. */
 static inline local_off unit_ref(struct unit_types *u, enum slot slot)
 {
 	const struct dw_walker *w = &u->walker;
-	struct dw_attr_slot place = w->places[slot];
-	if (place.how == DW_HOW_ABSENT)
+	struct dw_attr_slot attr = w->places[slot];
+	if (attr.how == DW_HOW_ABSENT)
 		return 0;
-	if (place.how == DW_HOW_REF4) {
-		uint32_t off = dw_load_u32(dw_seen_at(w, place));
+	if (attr.how == DW_HOW_REF4) {
+		uint32_t off = dw_load_u32(dw_seen_at(w, attr));
 		if (off - w->ref_lo < w->ref_n)
 			return u->ref_bias + off;
 	}
@@ -142,19 +142,19 @@ static inline const char *unit_short_name(struct short_names *names, const uint8
 	return names->slot[i].at;
 }
 
-/* The name of the DIE at hand, in place; NULL when it has none. */
+/* The name of the DIE at hand, in attr; NULL when it has none. */
 static inline const char *unit_own_name(struct unit_types *u)
 {
 	struct dw_walker *w = &u->walker;
-	struct dw_attr_slot place = w->places[NAME];
-	if (place.how == DW_HOW_STRP) {
-		uint32_t off = dw_load_u32(dw_seen_at(w, place));
+	struct dw_attr_slot attr = w->places[NAME];
+	if (attr.how == DW_HOW_STRP) {
+		uint32_t off = dw_load_u32(dw_seen_at(w, attr));
 		if (off < u->str_n)
 			return u->str + off;
 	}
-	/* That one in place has an end was seen when the walker stepped over it. */
-	if (place.how == DW_HOW_STRING) {
-		const uint8_t *p = dw_seen_at(w, place);
+	/* That one in attr has an end was seen when the walker stepped over it. */
+	if (attr.how == DW_HOW_STRING) {
+		const uint8_t *p = dw_seen_at(w, attr);
 		uint32_t text;
 		return w->unit->end - p >= 4 && unit_short_text(p, &text) ? unit_short_name(u->short_names, p, text)
 									    : (const char *)p;

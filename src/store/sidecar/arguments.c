@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Locations, and what a place has of them
+ * Locations, and what a site has of them
  *
  * An argument in %rdi is the same everywhere, and so is a pair of arguments in %rdi and %rsi: a kernel has 600,000 arguments
- * in 18,000 locations, and 360,000 places with 48,000 lists of them.
+ * in 18,000 locations, and 360,000 sites with 48,000 lists of them.
  */
 #include <errno.h>
 
@@ -11,7 +11,7 @@
 #include "sites/provider.h"
 
 /* What the text of a location calls an address must be known without symbols, too. */
-static int note_address(struct place_table *p, uint64_t at)
+static int note_address(struct site_table *p, uint64_t at)
 {
 	char name[1024];
 	uint64_t known;
@@ -25,7 +25,7 @@ static int note_address(struct place_table *p, uint64_t at)
 	return VEC_ADD(&p->addresses, a) ? map_put(&p->known_address, at, 1) : -ENOMEM;
 }
 
-static int put_piece(struct place_table *p, const struct cairn_piece *piece, struct bytes *b)
+static int put_piece(struct site_table *p, const struct cairn_piece *piece, struct bytes *b)
 {
 	int rc = 0;
 	put_u8(b, (uint8_t)piece->kind);
@@ -46,7 +46,7 @@ static int put_piece(struct place_table *p, const struct cairn_piece *piece, str
 	return rc;
 }
 
-int add_location(struct place_table *p, const struct cairn_location *loc, uint32_t *ret)
+int add_location(struct site_table *p, const struct cairn_location *loc, uint32_t *ret)
 {
 	struct bytes *b = &p->locations.record;
 	int rc = 0;
@@ -57,7 +57,7 @@ int add_location(struct place_table *p, const struct cairn_location *loc, uint32
 	return rc < 0 ? rc : record_set_add(&p->locations, ret);
 }
 
-int add_arguments(struct place_table *p, const struct cairn_site *s, uint32_t *ret)
+int add_arguments(struct site_table *p, const struct cairn_site *s, uint32_t *ret)
 {
 	int rc = 0;
 	for (uint32_t i = 0; rc >= 0 && i < s->n_args; i++) {
@@ -68,7 +68,7 @@ int add_arguments(struct place_table *p, const struct cairn_site *s, uint32_t *r
 	return rc < 0 ? rc : ranked_set_add(&p->arguments, ret);
 }
 
-int args_are_params(struct place_table *p, const struct cairn_function *f, const struct cairn_site *s, bool *ret)
+int args_are_params(struct site_table *p, const struct cairn_function *f, const struct cairn_site *s, bool *ret)
 {
 	*ret = false;
 	if (s->n_args != f->n_params)

@@ -3,7 +3,7 @@
  * The cache of sidecars
  *
  * A file's modification time is when it was used last; the oldest go first. Files are written whole and renamed into
- * place, and a reader that has one mapped keeps it when it is removed: no reader needs a lock. Makers take turns, by a lock on
+ * site, and a reader that has one mapped keeps it when it is removed: no reader needs a lock. Makers take turns, by a lock on
  * the directory itself: there is no lock file to be left behind, and a killed maker's lock ends with it.
  */
 #include "sidecar/cache.h"

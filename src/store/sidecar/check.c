@@ -133,18 +133,18 @@ static int check_symbol_names(const struct cairn_sidecar *p, struct cairn_err *e
 		const char *name = sidecar_string(p, s->name);
 		if (!name || strcmp(before, name) > 0)
 			return bad(p, ".cairn.symbol_names", i, "a name not before the last in the alphabet", err);
-		if (!(s->what & (SYMBOL_BARE | SYMBOL_IMPORTED)) && (s->what & SYMBOL_FUNCTION_MASK) >= p->places.n)
+		if (!(s->what & (SYMBOL_BARE | SYMBOL_IMPORTED)) && (s->what & SYMBOL_FUNCTION_MASK) >= p->sites.n)
 			return bad(p, ".cairn.symbol_names", i, "the number of a function", err);
 		before = name;
 	}
 	return 0;
 }
 
-/* Places are read as they are for an answer. */
-static int check_places(const struct cairn_sidecar *p, struct cairn_err *err)
+/* Sites are read as they are for an answer. */
+static int check_sites(const struct cairn_sidecar *p, struct cairn_err *err)
 {
 	struct cairn_sites *sites;
-	int rc = check_names(p, ".cairn.place_names", &p->place_names, 0, p->places.n, err);
+	int rc = check_names(p, ".cairn.site_names", &p->site_names, 0, p->sites.n, err);
 	if (rc >= 0)
 		rc = check_symbol_names(p, err);
 	if (rc >= 0)
@@ -192,5 +192,5 @@ int cairn_sidecar_check(const struct cairn_sidecar *p, struct cairn_err *err)
 		rc = check_unwind(p, err);
 	if (rc >= 0)
 		rc = reduced_check(p, err);
-	return rc < 0 || !cairn_sidecar_has_sites(p) ? rc : check_places(p, err);
+	return rc < 0 || !cairn_sidecar_has_sites(p) ? rc : check_sites(p, err);
 }

@@ -53,7 +53,7 @@ struct wanted {
 /* Whether it is as good as what could be made instead. */
 static bool suffices(struct cairn_sidecar_search *s, const struct wanted *w, const struct cairn_sidecar *sidecar, bool in_cache)
 {
-	if (s->places && !cairn_sidecar_has_sites(sidecar))
+	if (s->sites && !cairn_sidecar_has_sites(sidecar))
 		return false;
 	/* Made of symbols, before the debug information was there. */
 	if (!sidecar->header->n_frames && cairn_binary_has_dwarf(w->bin))
@@ -130,7 +130,7 @@ static int keep(const struct cairn_binary *bin, const struct cairn_sidecar_searc
 static int make_and_keep(const struct cairn_binary *bin, struct cairn_sidecar_search *s, const char *cached,
 			 struct cairn_sidecar **ret, struct cairn_err *err)
 {
-	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = s->threads, .places = s->places};
+	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = s->threads, .sites = s->sites};
 	struct cairn_sidecar_image image;
 	struct cairn_err unkept = {0};
 	int rc = cairn_sidecar_make(bin, &opts, &image, err);
@@ -205,7 +205,7 @@ int cairn_sidecar_for(const struct cairn_binary *bin, struct cairn_sidecar_searc
 /* In the cache, and good. */
 static bool is_kept(const char *cached, const struct wanted *w, bool with_args)
 {
-	struct cairn_sidecar_search s = {.size = sizeof(s), .places = true};
+	struct cairn_sidecar_search s = {.size = sizeof(s), .sites = true};
 	struct cairn_sidecar *sidecar = NULL;
 	bool kept = !try_open(&s, cached, w, true, &sidecar) && !cairn_sidecar_compare(sidecar, NULL) &&
 		    !guard_check_all(sidecar->guard, cached, NULL) && (!with_args || cairn_sidecar_has_args(sidecar));
@@ -216,7 +216,7 @@ static bool is_kept(const char *cached, const struct wanted *w, bool with_args)
 int cairn_sidecar_keep(const struct cairn_binary *bin, const struct cairn_sidecar_search *search, struct cairn_sidecar_image *ret,
 		    struct cairn_err *err)
 {
-	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = search->threads, .places = true, .args = search->args};
+	struct cairn_sidecar_make_opts opts = {.size = sizeof(opts), .threads = search->threads, .sites = true, .args = search->args};
 	struct wanted w = wanted_of(bin);
 	*ret = (struct cairn_sidecar_image){0};
 	int rc = check_size(search, err);

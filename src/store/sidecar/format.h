@@ -20,7 +20,7 @@ enum {
 	SIDECAR_VERSION = 5,
 
 	/*
-	 * Raised whenever the same binary would give other places, locations, chains or lines than before, in the same
+	 * Raised whenever the same binary would give other sites, locations, chains or lines than before, in the same
 	 * format, so that who has nothing but an older sidecar is told. In the cache the maker has to be the same (find.c).
 	 */
 	SIDECAR_ANALYSIS = 4,
@@ -120,20 +120,20 @@ enum {
 	FRAMES_HEAD_WIDTH = 3 * FRAMES_WIDTH_WIDTH + 1,
 };
 
-/* Functions of .cairn.places. */
+/* Functions of .cairn.sites. */
 enum {
-	PLACES_OWN_FUNCTION = 1 << 0, /* file and line follow: they are not those of a function in .cairn.functions */
-	PLACES_OWN_NAME = 1 << 1,     /* name and linkage name follow */
-	PLACES_OWN_PLACES = 1 << 2,   /* in front of each place a byte tells whether it is in full, or a frame's mark */
+	SITES_OWN_FUNCTION = 1 << 0, /* file and line follow: they are not those of a function in .cairn.functions */
+	SITES_OWN_NAME = 1 << 1,     /* name and linkage name follow */
+	SITES_OWN_SITES = 1 << 2,   /* in front of each site a byte tells whether it is in full, or a frame's mark */
 };
 
-/* Flags of a place in full; of a mark the first three, in its attrs. */
+/* Flags of a site in full; of a mark the first three, in its attrs. */
 enum {
-	PLACE_HAS_OFF = 1 << 0,	  /* it is in the file */
-	PLACE_HAZARD = 1 << 1,	  /* follows */
-	PLACE_DOUBTS = 1 << 2,	  /* count_caveats and n_bypasses follow */
-	PLACE_OWN_CHAIN = 1 << 3, /* container, and chain in full, instead of the number of its frame */
-	PLACE_OWN_ARGS = 1 << 4,  /* number, and of each name and type: not the function's parameters */
+	SITE_HAS_OFF = 1 << 0,	  /* it is in the file */
+	SITE_HAZARD = 1 << 1,	  /* follows */
+	SITE_DOUBTS = 1 << 2,	  /* count_caveats and n_bypasses follow */
+	SITE_OWN_CHAIN = 1 << 3, /* container, and chain in full, instead of the number of its frame */
+	SITE_OWN_ARGS = 1 << 4,  /* number, and of each name and type: not the function's parameters */
 };
 
 enum {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Marks: the places of frames
+ * Marks: the sites of frames
  *
- * Of a place, its frame says already which function it is of, what it was inlined into and by which calls. What is left is a
+ * Of a site, its frame says already which function it is of, what it was inlined into and by which calls. What is left is a
  * mark: where it is, its DIE, the locations of its arguments, and its attrs (by which rule the address was found, whether
  * it is in the file, hazards, doubts), of which a kernel has some 300. Marks stand in the order of frames, in which
  * addresses and DIEs rise, so that one takes some 5 bytes:
@@ -13,8 +13,8 @@
  *
  * The distance from the entry of the container is that of two marks; where it is not, it is written.
  *
- * A place is in full in its function's record when it has no frame that says the same, or the frame has a mark
- * already: code that was duplicated has one DIE and several places.
+ * A site is in full in its function's record when it has no frame that says the same, or the frame has a mark
+ * already: code that was duplicated has one DIE and several sites.
  */
 #include <errno.h>
 
@@ -51,7 +51,7 @@ static const char *name_of(const struct unit_facts *f, const struct unit_frame *
 	return frame->function == NO_FUNCTION ? NULL : f->functions.p[frame->function].name;
 }
 
-/* The frames from @frame of @f outwards say the same as the place. */
+/* The frames from @frame of @f outwards say the same as the site. */
 static bool frame_says(const struct unit_facts *f, const struct unit_frame *frame, const struct cairn_site *s)
 {
 	for (uint32_t i = 0; i < s->n_chain; i++) {
@@ -65,7 +65,7 @@ static bool frame_says(const struct unit_facts *f, const struct unit_frame *fram
 	return frame->parent == NO_FRAME && same_string(name_of(f, frame), s->container);
 }
 
-uint32_t frame_of_place(const struct place_table *p, const struct cairn_site *s)
+uint32_t frame_of_site(const struct site_table *p, const struct cairn_site *s)
 {
 	uint64_t found;
 	if (!map_get(&p->frame_of_die, s->die, &found))
@@ -80,8 +80,8 @@ uint32_t frame_of_place(const struct place_table *p, const struct cairn_site *s)
 void put_site_attrs(const struct cairn_site *s, struct bytes *b)
 {
 	bool doubts = s->count_caveats || s->n_bypasses;
-	put_u8(b, (uint8_t)((s->has_off ? PLACE_HAS_OFF : 0) | (s->hazard ? PLACE_HAZARD : 0) |
-			    (doubts ? PLACE_DOUBTS : 0)));
+	put_u8(b, (uint8_t)((s->has_off ? SITE_HAS_OFF : 0) | (s->hazard ? SITE_HAZARD : 0) |
+			    (doubts ? SITE_DOUBTS : 0)));
 	put_u8(b, (uint8_t)(s->kind | s->rule << 2));
 	if (s->has_off)
 		put_sleb(b, (int64_t)(s->off.v - s->at.v));
@@ -93,10 +93,10 @@ void put_site_attrs(const struct cairn_site *s, struct bytes *b)
 	}
 }
 
-int mark_place(struct place_table *p, const struct cairn_function *f, const struct cairn_site *s, uint32_t *ret)
+int mark_site(struct site_table *p, const struct cairn_function *f, const struct cairn_site *s, uint32_t *ret)
 {
 	struct mark mark = {.at = s->at.v, .die = s->die, .container_off = s->container_off, .is_set = true};
-	uint32_t frame = frame_of_place(p, s);
+	uint32_t frame = frame_of_site(p, s);
 	bool plain;
 	*ret = NO_FRAME;
 	if (frame == NO_FRAME || p->marks[frame].is_set)
@@ -122,7 +122,7 @@ struct before {
 	uint64_t at, die;
 };
 
-static void put_mark(const struct place_table *p, const struct mark *m, const struct mark *container,
+static void put_mark(const struct site_table *p, const struct mark *m, const struct mark *container,
 		     struct before *before, struct bytes *b)
 {
 	if (!m->is_set) {
@@ -139,7 +139,7 @@ static void put_mark(const struct place_table *p, const struct mark *m, const st
 	*before = (struct before){m->at, m->die};
 }
 
-void encode_marks(const struct place_table *p, struct bytes *ret)
+void encode_marks(const struct site_table *p, struct bytes *ret)
 {
 	const struct joined *j = p->joined;
 	struct bytes data = {0};

@@ -102,9 +102,9 @@ static const struct dw_query wishes[] = {
 	{attrs, sizeof(attrs) / sizeof(attrs[0]), role_anywhere},
 };
 
-int gatherer_init(struct gatherer *g, const struct dwarf *dw, struct code_span span, bool places)
+int gatherer_init(struct gatherer *g, const struct dwarf *dw, struct code_span span, bool sites)
 {
-	*g = (struct gatherer){.dw = dw, .span = span, .places = places};
+	*g = (struct gatherer){.dw = dw, .span = span, .sites = sites};
 	map_init(&g->foreign);
 	int rc = dw_walker_init(&g->walkers[0], &wishes[0]);
 	return rc < 0 ? rc : dw_walker_init(&g->walkers[1], &wishes[1]);
@@ -238,13 +238,13 @@ static int leave_to(struct gatherer *g, uint64_t depth, struct open_frame *ret)
 	bool had = g->open.n;
 	while (g->open.n && g->open.p[g->open.n - 1].depth >= depth)
 		g->open.n--;
-	*ret = g->open.n ? g->open.p[g->open.n - 1] : (struct open_frame){.frame = NO_FRAME, .place = NO_FRAME};
+	*ret = g->open.n ? g->open.p[g->open.n - 1] : (struct open_frame){.frame = NO_FRAME, .site = NO_FRAME};
 	return had && !g->open.n ? flatten_ranges(g) : 0;
 }
 
-static int open_frame(struct gatherer *g, struct dw_walker *w, uint32_t frame, uint32_t place)
+static int open_frame(struct gatherer *g, struct dw_walker *w, uint32_t frame, uint32_t site)
 {
-	struct open_frame o = {.depth = w->depth, .frame = frame, .place = place};
+	struct open_frame o = {.depth = w->depth, .frame = frame, .site = site};
 	return VEC_ADD(&g->open, o) ? 0 : -ENOMEM;
 }
 
@@ -270,14 +270,14 @@ static int see_function(struct gatherer *g, struct dw_walker *w)
 
 /*
  * No address belongs to a copy of which nothing is left, and what is inside it belongs to what it was inlined into. But it
- * can be a place: then it becomes a frame that no code leads to.
+ * can be a site: then it becomes a frame that no code leads to.
  */
 static int see_copy_without_code(struct gatherer *g, struct dw_walker *w, const struct open_frame *around)
 {
 	uint32_t frame = (uint32_t)g->to->frames.n;
-	if (!g->places || !dw_seen(w, ENTRY_PC))
-		return open_frame(g, w, around->frame, around->place);
-	int rc = add_copy(g, w, around->place);
+	if (!g->sites || !dw_seen(w, ENTRY_PC))
+		return open_frame(g, w, around->frame, around->site);
+	int rc = add_copy(g, w, around->site);
 	return rc < 0 ? rc : open_frame(g, w, around->frame, frame);
 }
 

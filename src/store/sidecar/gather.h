@@ -87,7 +87,7 @@ void unit_facts_fini(struct unit_facts *f);
 struct open_frame {
 	uint64_t depth;
 	uint32_t frame; /* NO_FRAME: not code, and nothing inside it is */
-	uint32_t place; /* the same, or a copy without code in it */
+	uint32_t site; /* the same, or a copy without code in it */
 };
 
 struct nested_range {
@@ -99,7 +99,7 @@ struct nested_range {
 struct gatherer {
 	const struct dwarf *dw;
 	struct code_span span;
-	bool places; /* copies without code are wanted, too */
+	bool sites; /* copies without code are wanted, too */
 	struct dw_walker walkers[2]; /* one that leaves types out, for C, and one that looks into them */
 	const struct dw_unit *unit;
 	struct unit_facts *to;
@@ -113,7 +113,7 @@ struct gatherer {
 };
 
 /* Returns 0 or -EINVAL. gatherer_fini() takes zeroes. */
-int gatherer_init(struct gatherer *g, const struct dwarf *dw, struct code_span span, bool places);
+int gatherer_init(struct gatherer *g, const struct dwarf *dw, struct code_span span, bool sites);
 void gatherer_fini(struct gatherer *g);
 
 /*

@@ -88,7 +88,7 @@ static int by_start(const void *a, const void *b)
 	return x->piece.from < y->piece.from ? -1 : x->piece.from > y->piece.from;
 }
 
-static int place_pieces(struct joined *j)
+static int site_pieces(struct joined *j)
 {
 	for (uint32_t u = 0; u < j->n_units; u++) {
 		const struct unit_facts *f = &j->units[u];
@@ -128,7 +128,7 @@ static int join(struct joined *j)
 		rc = ranking_make(&j->files.ranking);
 	if (rc >= 0)
 		rc = ranking_make(&j->functions.ranking);
-	return rc < 0 ? rc : place_pieces(j);
+	return rc < 0 ? rc : site_pieces(j);
 }
 
 int join_units(const struct unit_facts *units, size_t n, struct strings *strings, struct joined *ret,

@@ -100,7 +100,7 @@ static void find_info(struct gathering *g)
 			g->info = elf_section_at(g->debug, i);
 }
 
-static int gather_all(struct gathering *g, struct code_span span, bool places, unsigned int threads,
+static int gather_all(struct gathering *g, struct code_span span, bool sites, unsigned int threads,
 		      struct cairn_err *err)
 {
 	unsigned int width = pool_width(threads);
@@ -110,7 +110,7 @@ static int gather_all(struct gathering *g, struct code_span span, bool places, u
 	g->workers = calloc(width, sizeof(*g->workers));
 	int rc = g->units && g->workers ? 0 : err_nomem(err, "the units of a binary");
 	for (unsigned int i = 0; rc >= 0 && i < width; i++)
-		rc = gatherer_init(&g->workers[i], g->dw, span, places);
+		rc = gatherer_init(&g->workers[i], g->dw, span, sites);
 	if (rc >= 0)
 		rc = pool_run(n, threads, gather, g, err);
 	for (unsigned int i = 0; g->workers && i < width; i++)
@@ -187,7 +187,7 @@ struct making {
 	struct symbol_table symbols;
 	struct gathering gathering;
 	struct joined joined;
-	struct place_table places;
+	struct site_table sites;
 	struct cairn_btfgen distilled;
 	struct meanings meanings;
 	struct bytes part[CAIRN_SIDECAR_SECTIONS_MAX];
@@ -240,7 +240,7 @@ static void encode_ranked(struct making *m, const char *name, struct ranked_set 
 	count(m, set->records.starts.n);
 }
 
-/* As ELF compresses sections: what was 12 bytes for each place becomes 4. */
+/* As ELF compresses sections: what was 12 bytes for each site becomes 4. */
 static void put_compressed(struct bytes *ret, const void *bytes, size_t size)
 {
 	Elf64_Chdr h = {.ch_type = ELFCOMPRESS_ZSTD, .ch_size = size, .ch_addralign = 8};
@@ -255,15 +255,15 @@ static void put_compressed(struct bytes *ret, const void *bytes, size_t size)
 	free(compressed);
 }
 
-static void encode_all_places(struct making *m)
+static void encode_all_sites(struct making *m)
 {
-	struct place_table *p = &m->places;
-	encode_places(p, add(m, ".cairn.places", SHT_PROGBITS, "functions"));
+	struct site_table *p = &m->sites;
+	encode_sites(p, add(m, ".cairn.sites", SHT_PROGBITS, "functions"));
 	count(m, p->starts.n);
-	name_index_put(&p->names, add(m, ".cairn.place_names", SHT_PROGBITS, ""));
-	encode_ranked(m, ".cairn.site_attrs", &p->site_attrs, "ways to be a place");
+	name_index_put(&p->names, add(m, ".cairn.site_names", SHT_PROGBITS, ""));
+	encode_ranked(m, ".cairn.site_attrs", &p->site_attrs, "ways to be a site");
 	encode_ranked(m, ".cairn.arguments", &p->arguments, "lists of locations");
-	encode_marks(p, add(m, ".cairn.marks", SHT_PROGBITS, "places"));
+	encode_marks(p, add(m, ".cairn.marks", SHT_PROGBITS, "sites"));
 	count(m, p->n_sites);
 	encode_records(m, ".cairn.locations", &p->locations, "locations");
 	encode_records(m, ".cairn.prototypes", &p->prototypes, "prototypes");
@@ -278,9 +278,9 @@ static void encode_all_places(struct making *m)
 	put_bytes(add(m, ".BTF", SHT_PROGBITS, "types"), m->distilled.main.bytes, m->distilled.main.size);
 	count(m, m->distilled.n_types);
 	if (m->distilled.inlined.bytes) {
-		put_compressed(add(m, ".BTF.inline", SHT_PROGBITS, "places"), m->distilled.inlined.bytes,
+		put_compressed(add(m, ".BTF.inline", SHT_PROGBITS, "sites"), m->distilled.inlined.bytes,
 			       m->distilled.inlined.size);
-		count(m, m->distilled.n_places);
+		count(m, m->distilled.n_sites);
 		m->flags[m->n - 1] = SHF_COMPRESSED;
 	}
 	if (p->reduced.v.n) {
@@ -358,13 +358,13 @@ static int encode(struct making *m, const struct cairn_binary *bin, unsigned int
 	count(m, m->symbols.v.n);
 	if (m->gathering.dw)
 		encode_dwarf(m);
-	if (m->places.sites)
-		encode_all_places(m);
-	if (m->places.sites)
-		rc = encode_symbol_names(&m->places, bin, add(m, ".cairn.symbol_names", SHT_PROGBITS, "names"), err);
+	if (m->sites.sites)
+		encode_all_sites(m);
+	if (m->sites.sites)
+		rc = encode_symbol_names(&m->sites, bin, add(m, ".cairn.symbol_names", SHT_PROGBITS, "names"), err);
 	if (rc < 0)
 		return rc == -ENOMEM ? err_nomem(err, "names of symbols") : rc;
-	if (m->places.sites)
+	if (m->sites.sites)
 		count(m, m->part[m->n - 1].v.n / sizeof(struct sidecar_symbol_name));
 	rc = encode_unwind(m, bin, threads, err);
 	if (rc < 0)
@@ -452,16 +452,16 @@ static int make(struct making *m, const struct cairn_binary *bin, const struct c
 		ret->missing = strdup(which);
 		if (!ret->missing)
 			return err_nomem(err, "the names of missing files");
-		m->gathering.leaves_out = !opts->places;
-		rc = gather_all(&m->gathering, m->code.all, opts->places, threads, err);
+		m->gathering.leaves_out = !opts->sites;
+		rc = gather_all(&m->gathering, m->code.all, opts->sites, threads, err);
 		if (rc >= 0)
 			rc = join_units(m->gathering.units, dwarf_n_units(dw), &m->strings, &m->joined, err);
-		if (rc >= 0 && opts->places)
+		if (rc >= 0 && opts->sites)
 			rc = distil_types(m, bin, opts, err);
-		if (rc >= 0 && opts->places)
-			m->places.is_reduced_wanted = opts->args;
-		if (rc >= 0 && opts->places)
-			rc = place_table_make(&m->places, bin, threads, &m->joined, m->code.all, &m->meanings,
+		if (rc >= 0 && opts->sites)
+			m->sites.is_reduced_wanted = opts->args;
+		if (rc >= 0 && opts->sites)
+			rc = site_table_make(&m->sites, bin, threads, &m->joined, m->code.all, &m->meanings,
 					      &m->strings, err);
 	} else if (rc >= 0) {
 		rc = need_symbols(bin, err);
@@ -475,8 +475,8 @@ static int make(struct making *m, const struct cairn_binary *bin, const struct c
 static int check_args(const struct cairn_binary *bin, const struct cairn_sidecar_make_opts *opts, struct cairn_err *err)
 {
 	const struct elf *e = binary_main(bin);
-	if (!opts->places)
-		return err_set(err, -EINVAL, "parameters in the middle of functions belong to a sidecar with places");
+	if (!opts->sites)
+		return err_set(err, -EINVAL, "parameters in the middle of functions belong to a sidecar with sites");
 	if (elf_is_relocatable(e))
 		return err_set(err, -EOPNOTSUPP, "%s: an object file runs nowhere: it has no frames whose parameters could be asked for",
 			       cairn_binary_path(bin));
@@ -495,11 +495,11 @@ int cairn_sidecar_make(const struct cairn_binary *bin, const struct cairn_sideca
 	int rc = opts_take(&o, sizeof(o), opts, err);
 	if (rc >= 0 && o.args)
 		rc = check_args(bin, &o, err);
-	if (rc >= 0 && o.places)
-		rc = elf_need_x86_64(binary_main(bin), "places of functions, which can be left out, are known", err);
+	if (rc >= 0 && o.sites)
+		rc = elf_need_x86_64(binary_main(bin), "sites of functions, which can be left out, are known", err);
 	if (rc >= 0)
 		rc = make(&m, bin, &o, ret, err);
-	place_table_fini(&m.places);
+	site_table_fini(&m.sites);
 	cairn_btfgen_free(&m.distilled);
 	meanings_fini(&m.meanings);
 	joined_fini(&m.joined);

@@ -45,7 +45,7 @@ static int check_bytes(const struct cairn_sidecar *p, const struct elf_section *
 	return guard_check(p->guard, s->data + off, n) ? 0 : guard_verdict(p->guard, elf_path(p->elf), err);
 }
 
-static int by_place(const void *a, const void *b)
+static int by_site(const void *a, const void *b)
 {
 	const struct elf_section *x = *(const struct elf_section *const *)a, *y = *(const struct elf_section *const *)b;
 	return x->foff.v < y->foff.v ? -1 : x->foff.v > y->foff.v;
@@ -62,7 +62,7 @@ static int check_overlaps(const struct cairn_sidecar *p, struct cairn_err *err)
 		s[n] = elf_section_at(p->elf, i);
 		n += s[n]->type != SHT_NULL && s[n]->type != SHT_NOBITS && s[n]->size;
 	}
-	qsort(s, n, sizeof(*s), by_place);
+	qsort(s, n, sizeof(*s), by_site);
 	for (size_t i = 0; i < n; i++) {
 		uint64_t end = i ? s[i - 1]->foff.v + s[i - 1]->size : sizeof(Elf64_Ehdr);
 		if (s[i]->foff.v < end)
@@ -271,13 +271,13 @@ static int find_code(struct cairn_sidecar *p, struct cairn_err *err)
 	return rc;
 }
 
-static int find_places(struct cairn_sidecar *p, struct cairn_err *err)
+static int find_sites(struct cairn_sidecar *p, struct cairn_err *err)
 {
 	const struct {
 		const char *name;
 		struct records *ret;
 	} sections[] = {
-		{".cairn.places", &p->places},
+		{".cairn.sites", &p->sites},
 		{".cairn.marks", &p->marks},
 		{".cairn.site_attrs", &p->site_attrs},
 		{".cairn.arguments", &p->arguments},
@@ -294,7 +294,7 @@ static int find_places(struct cairn_sidecar *p, struct cairn_err *err)
 	for (size_t i = 0; rc >= 0 && i < sizeof(sections) / sizeof(sections[0]); i++)
 		rc = find_records(p, sections[i].name, sections[i].ret, err);
 	if (rc >= 0)
-		rc = find_names(p, ".cairn.place_names", &p->place_names, err);
+		rc = find_names(p, ".cairn.site_names", &p->site_names, err);
 	if (rc >= 0)
 		rc = find_table(p, ".cairn.parameters", &p->parameters, err);
 	if (rc >= 0)
@@ -323,7 +323,7 @@ static int find_all(struct cairn_sidecar *p, struct cairn_err *err)
 	/* For cairn_sidecar_section(): whoever takes its bytes may take them as numbers. */
 	if (rc >= 0)
 		rc = find_section(p, ".cairn.cfi", &unwind, err);
-	return rc < 0 ? rc : find_places(p, err);
+	return rc < 0 ? rc : find_sites(p, err);
 }
 
 /* ---- opening ---- */

@@ -59,7 +59,7 @@ struct unit_asks {
 };
 
 struct reducing {
-	struct place_table *p;
+	struct site_table *p;
 	struct site_env env;
 	size_t n_units;
 	uint32_t *first; /* of each unit, its first entry; one more */
@@ -867,11 +867,11 @@ static int reduce(struct reducing *r, unsigned int threads, struct bytes *ret, s
 		rc = number_all_types(r, err);
 	if (rc >= 0)
 		rc = pool_run(r->n_units, threads, write_unit, r, err);
-	struct out_places places = {r->units, r->n_units, r->unit_of, r->die_at, r->formals_at};
-	return rc < 0 ? rc : out_write(r->units, &places, ret, err);
+	struct out_sites sites = {r->units, r->n_units, r->unit_of, r->die_at, r->formals_at};
+	return rc < 0 ? rc : out_write(r->units, &sites, ret, err);
 }
 
-int reduced_make(struct place_table *p, unsigned int threads, struct bytes *ret, uint64_t *ret_n, struct cairn_err *err)
+int reduced_make(struct site_table *p, unsigned int threads, struct bytes *ret, uint64_t *ret_n, struct cairn_err *err)
 {
 	struct reducing r = {.p = p};
 	int rc = sites_all_functions(p->sites, &r.env, err);

@@ -33,7 +33,7 @@
  * @ret_n  functions and inlined copies in it
  * Returns 0, -EBADMSG, -EOPNOTSUPP (addresses that have not 8 bytes), -ERANGE, -ENOMEM. Same bytes for any number of threads.
  */
-int reduced_make(struct place_table *p, unsigned int threads, struct bytes *ret, uint64_t *ret_n, struct cairn_err *err);
+int reduced_make(struct site_table *p, unsigned int threads, struct bytes *ret, uint64_t *ret_n, struct cairn_err *err);
 
 /* ---- reading ---- */
 

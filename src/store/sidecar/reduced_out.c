@@ -75,7 +75,7 @@ static void set_u32(struct bytes *b, size_t at, uint32_t value)
 }
 
 /* Where the stand-in of a removed parameter is; it is written when it is asked for first. */
-static uint32_t place_removed(struct out_unit *u, dw_off die)
+static uint32_t site_removed(struct out_unit *u, dw_off die)
 {
 	for (size_t i = 0; i < u->removed.n; i++)
 		if (u->removed.p[i].die == die)
@@ -91,7 +91,7 @@ void out_unit_end(struct out_unit *u)
 {
 	for (size_t i = 0; i < u->refs.n; i++) {
 		const struct removed_ref *r = &u->refs.p[i];
-		set_u32(r->in_list ? &u->locations : &u->info, r->at, place_removed(u, r->die));
+		set_u32(r->in_list ? &u->locations : &u->info, r->at, site_removed(u, r->die));
 	}
 	put_u8(&u->info, 0);
 	set_u32(&u->info, 0, (uint32_t)u->info.v.n - 4);
@@ -254,12 +254,12 @@ struct sections {
 	struct strings strings;
 	uint64_t *unit_at; /* in info */
 	struct out_unit stand_ins;
-	struct map stand_in_at; /* to the place in the last unit + 1 */
+	struct map stand_in_at; /* to the site in the last unit + 1 */
 	struct map removed_at;
 };
 
-/* Place of the stand-in in its unit. */
-static int place_stand_in(struct sections *s, uint64_t key, uint32_t *ret)
+/* Site of the stand-in in its unit. */
+static int site_stand_in(struct sections *s, uint64_t key, uint32_t *ret)
 {
 	struct bytes *b = &s->stand_ins.info;
 	uint64_t at, bytes = key >> 2;
@@ -280,7 +280,7 @@ static int place_stand_in(struct sections *s, uint64_t key, uint32_t *ret)
 }
 
 /* What the four bytes say. Returns 0, -ENOMEM, -ERANGE. */
-static int resolve(struct sections *s, const struct out_places *p, const struct out_unit *u, const struct fixup *f,
+static int resolve(struct sections *s, const struct out_sites *p, const struct out_unit *u, const struct fixup *f,
 		   uint64_t locations_at, uint64_t ranges_at, uint64_t *ret)
 {
 	uint32_t entry = (uint32_t)(f->key >> 32), off = 0;
@@ -300,7 +300,7 @@ static int resolve(struct sections *s, const struct out_places *p, const struct 
 		break;
 	}
 	case FIX_TYPE:
-		rc = place_stand_in(s, f->key, &off);
+		rc = site_stand_in(s, f->key, &off);
 		*ret = s->unit_at[p->n_units] + off;
 		break;
 	case FIX_REMOVED:
@@ -314,7 +314,7 @@ static int resolve(struct sections *s, const struct out_places *p, const struct 
 	return rc < 0 ? rc : *ret > UINT32_MAX ? -ERANGE : 0;
 }
 
-static int add_unit(struct sections *s, const struct out_places *p, struct out_unit *u)
+static int add_unit(struct sections *s, const struct out_sites *p, struct out_unit *u)
 {
 	uint64_t locations_at = s->locations.v.n, ranges_at = s->ranges.v.n;
 	int rc = u->info.failed || u->locations.failed || u->ranges.failed ? -ENOMEM : 0;
@@ -339,7 +339,7 @@ static void release(struct out_unit *u)
 }
 
 /* The unit with stand-ins comes last, and grows while the others are written. */
-static int add_units(struct sections *s, struct out_unit *units, const struct out_places *p)
+static int add_units(struct sections *s, struct out_unit *units, const struct out_sites *p)
 {
 	int rc = 0;
 	uint64_t at = 0;
@@ -393,15 +393,15 @@ static int finish(struct sections *s, struct bytes *ret, struct cairn_err *err)
 	return rc;
 }
 
-int out_write(struct out_unit *units, const struct out_places *places, struct bytes *ret, struct cairn_err *err)
+int out_write(struct out_unit *units, const struct out_sites *sites, struct bytes *ret, struct cairn_err *err)
 {
 	struct sections s = {0};
 	int rc = strings_init(&s.strings);
-	s.unit_at = calloc(places->n_units + 1, sizeof(*s.unit_at));
+	s.unit_at = calloc(sites->n_units + 1, sizeof(*s.unit_at));
 	put_lists_header(&s.locations);
 	put_lists_header(&s.ranges);
 	if (rc >= 0)
-		rc = s.unit_at ? add_units(&s, units, places) : -ENOMEM;
+		rc = s.unit_at ? add_units(&s, units, sites) : -ENOMEM;
 	if (rc >= 0)
 		rc = finish(&s, ret, err);
 	VEC_FREE(&s.info.v);

@@ -99,7 +99,7 @@ struct fixup {
 	uint64_t key;
 };
 
-/* An operand that is the place of a parameter that was removed, in the unit. */
+/* An operand that is the site of a parameter that was removed, in the unit. */
 struct removed_ref {
 	uint32_t at;
 	bool in_list; /* in the lists, else in the unit */
@@ -131,7 +131,7 @@ void out_reference(struct out_unit *u, enum fixup_kind kind, uint64_t key);
 void out_u64(struct bytes *b, uint64_t value);
 
 /* What has to be known to fill in the references. */
-struct out_places {
+struct out_sites {
 	const struct out_unit *units;
 	size_t n_units;
 	const uint32_t *unit_of; /* of each entry */
@@ -140,7 +140,7 @@ struct out_places {
 };
 
 /* All units as an ELF file. Returns 0, -ERANGE, -ENOMEM. */
-int out_write(struct out_unit *units, const struct out_places *places, struct bytes *ret, struct cairn_err *err);
+int out_write(struct out_unit *units, const struct out_sites *sites, struct bytes *ret, struct cairn_err *err);
 
 /* ---- expressions ---- */
 

@@ -49,9 +49,9 @@ struct cairn_sidecar {
 	unsigned int frame_width, symbol_width;	  /* of a page's first frame and first symbol */
 	unsigned int function_width, file_width; /* of a frame */
 
-	struct records places, marks, site_attrs, arguments, locations, prototypes, types;
+	struct records sites, marks, site_attrs, arguments, locations, prototypes, types;
 	struct table parameters, addresses, type_names;
-	struct names place_names; /* of records of places */
+	struct names site_names; /* of records of sites */
 	const struct sidecar_symbol_name *symbol_names;
 	uint32_t n_symbol_names;
 };

@@ -2,7 +2,7 @@
 /*
  * Functions into bytes; format.h says what they mean
  *
- * A function is mostly one of .cairn.functions, and its places are marks of frames: then its record is their numbers. What
+ * A function is mostly one of .cairn.functions, and its sites are marks of frames: then its record is their numbers. What
  * many functions share, as a file's operations do, is a prototype.
  */
 #include "sidecar/site_table.h"
@@ -17,7 +17,7 @@
 #include "sites/provider.h"
 #include "sites/spec.h"
 
-int put_string(struct place_table *p, struct bytes *b, const char *string)
+int put_string(struct site_table *p, struct bytes *b, const char *string)
 {
 	uint32_t off;
 	int rc = strings_add(p->strings, string, &off);
@@ -25,7 +25,7 @@ int put_string(struct place_table *p, struct bytes *b, const char *string)
 	return rc;
 }
 
-int put_type_number(struct place_table *p, struct bytes *b, uint32_t id)
+int put_type_number(struct site_table *p, struct bytes *b, uint32_t id)
 {
 	uint32_t number = 0;
 	int rc = type_table_add(&p->types, id, &number);
@@ -35,7 +35,7 @@ int put_type_number(struct place_table *p, struct bytes *b, uint32_t id)
 
 /* ---- prototypes ---- */
 
-static int put_parameter(struct place_table *p, const struct cairn_param *param, struct bytes *b)
+static int put_parameter(struct site_table *p, const struct cairn_param *param, struct bytes *b)
 {
 	uint32_t name, type = 0;
 	uint64_t number;
@@ -52,7 +52,7 @@ static int put_parameter(struct place_table *p, const struct cairn_param *param,
 	return rc;
 }
 
-static int put_prototype(struct place_table *p, const struct cairn_function *f)
+static int put_prototype(struct site_table *p, const struct cairn_function *f)
 {
 	struct bytes *b = &p->prototypes.record;
 	uint32_t number = 0;
@@ -67,9 +67,9 @@ static int put_prototype(struct place_table *p, const struct cairn_function *f)
 	return rc;
 }
 
-/* ---- places in full ---- */
+/* ---- sites in full ---- */
 
-static int put_chain(struct place_table *p, const struct cairn_site *s, struct bytes *b)
+static int put_chain(struct site_table *p, const struct cairn_site *s, struct bytes *b)
 {
 	int rc = put_string(p, b, s->container);
 	put_uleb(b, s->n_chain);
@@ -83,7 +83,7 @@ static int put_chain(struct place_table *p, const struct cairn_site *s, struct b
 	return rc;
 }
 
-static int put_own_args(struct place_table *p, const struct cairn_site *s, struct bytes *b)
+static int put_own_args(struct site_table *p, const struct cairn_site *s, struct bytes *b)
 {
 	int rc = 0;
 	put_uleb(b, s->n_args);
@@ -95,13 +95,13 @@ static int put_own_args(struct place_table *p, const struct cairn_site *s, struc
 	return rc;
 }
 
-static int put_own_place(struct place_table *p, const struct cairn_function *f, const struct cairn_site *s)
+static int put_own_site(struct site_table *p, const struct cairn_function *f, const struct cairn_site *s)
 {
 	struct bytes *b = &p->data;
-	uint32_t frame = frame_of_place(p, s);
+	uint32_t frame = frame_of_site(p, s);
 	bool plain;
 	int rc = args_are_params(p, f, s, &plain);
-	put_u8(b, (uint8_t)((frame == NO_FRAME ? PLACE_OWN_CHAIN : 0) | (plain ? 0 : PLACE_OWN_ARGS)));
+	put_u8(b, (uint8_t)((frame == NO_FRAME ? SITE_OWN_CHAIN : 0) | (plain ? 0 : SITE_OWN_ARGS)));
 	put_site_attrs(s, b);
 	put_sleb(b, (int64_t)(s->at.v - p->span.base));
 	put_uleb(b, s->die);
@@ -122,7 +122,7 @@ static int put_own_place(struct place_table *p, const struct cairn_function *f, 
 
 /* ---- functions ---- */
 
-static int add_name(struct place_table *p, const char *name, uint32_t function)
+static int add_name(struct site_table *p, const char *name, uint32_t function)
 {
 	uint64_t hash = map_hash_str(name);
 	int rc = map_put(&p->known_names, hash, 1);
@@ -132,7 +132,7 @@ static int add_name(struct place_table *p, const char *name, uint32_t function)
 }
 
 /* The name as a user may type its last part: also without template arguments. */
-static int add_names(struct place_table *p, const struct cairn_function *f, uint32_t function)
+static int add_names(struct site_table *p, const struct cairn_function *f, uint32_t function)
 {
 	const char *base = spec_base_name(f->name);
 	const char *open = strchr(base, '<');
@@ -147,13 +147,13 @@ static int add_names(struct place_table *p, const struct cairn_function *f, uint
 	return rc;
 }
 
-static const char *string_at(const struct place_table *p, uint32_t off)
+static const char *string_at(const struct site_table *p, uint32_t off)
 {
 	return off ? (const char *)p->strings->text.v.p + off : NULL;
 }
 
 /* The function of a frame that has the same declaration, by appearance; 0 when there is none. */
-static uint32_t declared_as(const struct place_table *p, const struct cairn_function *f)
+static uint32_t declared_as(const struct site_table *p, const struct cairn_function *f)
 {
 	const struct joined *j = p->joined;
 	for (uint32_t i = 0; i < f->n_sites; i++) {
@@ -167,7 +167,7 @@ static uint32_t declared_as(const struct place_table *p, const struct cairn_func
 	return 0;
 }
 
-static int put_front(struct place_table *p, const struct cairn_function *f, bool own_places)
+static int put_front(struct site_table *p, const struct cairn_function *f, bool own_sites)
 {
 	struct bytes *b = &p->data;
 	uint32_t number = declared_as(p, f);
@@ -175,8 +175,8 @@ static int put_front(struct place_table *p, const struct cairn_function *f, bool
 	bool own_name = !number || !same_string(string_at(p, e->name), f->name) ||
 			!same_string(string_at(p, e->linkage), f->linkage_name);
 	int rc = 0;
-	put_u8(b, (uint8_t)((number ? 0 : PLACES_OWN_FUNCTION) | (own_name ? PLACES_OWN_NAME : 0) |
-			    (own_places ? PLACES_OWN_PLACES : 0)));
+	put_u8(b, (uint8_t)((number ? 0 : SITES_OWN_FUNCTION) | (own_name ? SITES_OWN_NAME : 0) |
+			    (own_sites ? SITES_OWN_SITES : 0)));
 	if (number) {
 		put_uleb(b, p->joined->functions.ranking.rank.p[number]);
 	} else {
@@ -190,17 +190,17 @@ static int put_front(struct place_table *p, const struct cairn_function *f, bool
 	return rc;
 }
 
-static int put_places(struct place_table *p, const struct cairn_function *f, bool own_places)
+static int put_sites(struct site_table *p, const struct cairn_function *f, bool own_sites)
 {
 	uint32_t before = 0;
 	int rc = 0;
 	put_uleb(&p->data, f->n_sites);
 	for (uint32_t i = 0; rc >= 0 && i < f->n_sites; i++) {
 		uint32_t frame = p->frames.p[i];
-		if (own_places)
+		if (own_sites)
 			put_u8(&p->data, frame == NO_FRAME);
 		if (frame == NO_FRAME) {
-			rc = put_own_place(p, f, &f->sites[i]);
+			rc = put_own_site(p, f, &f->sites[i]);
 			continue;
 		}
 		put_uleb(&p->data, fold(frame - before));
@@ -209,7 +209,7 @@ static int put_places(struct place_table *p, const struct cairn_function *f, boo
 	return rc;
 }
 
-static int mark_places(struct place_table *p, const struct cairn_function *f, bool *ret_own)
+static int mark_sites(struct site_table *p, const struct cairn_function *f, bool *ret_own)
 {
 	enum { AHEAD = 6 };
 	p->frames.n = 0;
@@ -218,7 +218,7 @@ static int mark_places(struct place_table *p, const struct cairn_function *f, bo
 		uint32_t frame;
 		if (i + AHEAD < f->n_sites)
 			map_prefetch(&p->frame_of_die, f->sites[i + AHEAD].die);
-		int rc = mark_place(p, f, &f->sites[i], &frame);
+		int rc = mark_site(p, f, &f->sites[i], &frame);
 		if (rc < 0)
 			return rc;
 		if (!VEC_ADD(&p->frames, frame))
@@ -228,7 +228,7 @@ static int mark_places(struct place_table *p, const struct cairn_function *f, bo
 	return 0;
 }
 
-static int add_bodies(struct place_table *p, const struct cairn_function *f, uint32_t number)
+static int add_bodies(struct site_table *p, const struct cairn_function *f, uint32_t number)
 {
 	for (uint32_t i = 0; i < f->n_sites; i++) {
 		const struct cairn_site *s = &f->sites[i];
@@ -242,9 +242,9 @@ static int add_bodies(struct place_table *p, const struct cairn_function *f, uin
 
 static int see_function(void *ctx, const struct cairn_function *f)
 {
-	struct place_table *p = ctx;
+	struct site_table *p = ctx;
 	uint32_t number = (uint32_t)p->starts.n;
-	bool own_places = false;
+	bool own_sites = false;
 	if (p->data.v.n > UINT32_MAX / 2)
 		return -ERANGE;
 	if (!VEC_ADD(&p->starts, (uint32_t)p->data.v.n))
@@ -253,19 +253,19 @@ static int see_function(void *ctx, const struct cairn_function *f)
 	if (rc >= 0)
 		rc = add_bodies(p, f, number);
 	if (rc >= 0)
-		rc = mark_places(p, f, &own_places);
+		rc = mark_sites(p, f, &own_sites);
 	if (rc >= 0)
-		rc = put_front(p, f, own_places);
+		rc = put_front(p, f, own_sites);
 	if (rc >= 0)
 		rc = put_prototype(p, f);
 	put_uleb(&p->data, f->n_without_code);
 	if (rc >= 0)
-		rc = put_places(p, f, own_places);
+		rc = put_sites(p, f, own_sites);
 	p->n_sites += f->n_sites;
 	return rc < 0 ? rc : p->data.failed ? -ENOMEM : 0;
 }
 
-static int index_frames(struct place_table *p)
+static int index_frames(struct site_table *p)
 {
 	const struct joined *j = p->joined;
 	for (size_t u = 0; u < j->n_units; u++)
@@ -284,7 +284,7 @@ static int by_body(const void *a, const void *b)
 	return x->function < y->function ? -1 : x->function > y->function;
 }
 
-int place_table_make(struct place_table *p, const struct cairn_binary *bin, unsigned int threads, const struct joined *j,
+int site_table_make(struct site_table *p, const struct cairn_binary *bin, unsigned int threads, const struct joined *j,
 		     struct code_span span, const struct meanings *meanings, struct strings *strings,
 		     struct cairn_err *err)
 {
@@ -312,11 +312,11 @@ int place_table_make(struct place_table *p, const struct cairn_binary *bin, unsi
 	if (rc >= 0)
 		rc = type_table_finish(&p->types, err);
 	if (rc == -ERANGE)
-		return err_set(err, rc, "more places, types or names than 32 bits number");
-	return rc == -ENOMEM ? err_nomem(err, "the places of functions") : rc;
+		return err_set(err, rc, "more sites, types or names than 32 bits number");
+	return rc == -ENOMEM ? err_nomem(err, "the sites of functions") : rc;
 }
 
-void place_table_fini(struct place_table *p)
+void site_table_fini(struct site_table *p)
 {
 	cairn_sites_close(p->sites);
 	type_table_fini(&p->types);
@@ -341,12 +341,12 @@ void place_table_fini(struct place_table *p)
 
 /* ---- sections ---- */
 
-void encode_places(const struct place_table *p, struct bytes *ret)
+void encode_sites(const struct site_table *p, struct bytes *ret)
 {
 	put_records(&p->data, p->starts.p, p->starts.n, NULL, ret);
 }
 
-void encode_parameters(const struct place_table *p, struct bytes *ret)
+void encode_parameters(const struct site_table *p, struct bytes *ret)
 {
 	put_table(p->parameters.p, p->parameters.n / 2, 2, ret);
 }
@@ -357,7 +357,7 @@ static int by_address(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-void encode_addresses(struct place_table *p, struct bytes *ret)
+void encode_addresses(struct site_table *p, struct bytes *ret)
 {
 	VEC(uint32_t) values = {0};
 	bool ok = true;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Writing what cairn/sites.h tells: functions, their places, argument locations and the types' names
+ * Writing what cairn/sites.h tells: functions, their sites, argument locations and the types' names
  *
- * The functions are evaluated by the sites module and written as they come. Most places are of a frame that .cairn.frames
+ * The functions are evaluated by the sites module and written as they come. Most sites are of a frame that .cairn.frames
  * has already, so what is left to say is that frame's mark; marks are kept until all functions were seen.
  *
- *	place_table.c  functions, and the few places that are no marks
+ *	site_table.c  functions, and the few sites that are no marks
  *	marks.c        marks
- *	arguments.c    locations, and what a place has of them
+ *	arguments.c    locations, and what a site has of them
  *	type_table.c   types
  *	symbol_table.c names that only symbol tables know
  */
@@ -32,7 +32,7 @@ int ranked_set_add(struct ranked_set *s, uint32_t *ret);
 void ranked_set_put(struct ranked_set *s, struct bytes *ret);
 void ranked_set_fini(struct ranked_set *s);
 
-/* The place of a frame. Numbers are by appearance. */
+/* The site of a frame. Numbers are by appearance. */
 struct mark {
 	uint64_t at, die;
 	int64_t container_off;
@@ -47,13 +47,13 @@ struct body {
 	bool is_part;
 };
 
-/* A name and a function that it leads to, in place_table.known_names. */
+/* A name and a function that it leads to, in site_table.known_names. */
 static inline uint64_t known_pair(uint64_t name_hash, uint32_t function)
 {
 	return (name_hash + function + 1) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-struct place_table {
+struct site_table {
 	struct cairn_sites *sites;
 	const struct joined *joined;
 	struct code_span span;
@@ -72,7 +72,7 @@ struct place_table {
 	VEC(struct body) bodies; /* by address when all functions were seen */
 	struct bytes data;
 	VEC(uint32_t) starts; /* of each function in data */
-	VEC(uint32_t) frames; /* of the function at hand: for each place the frame whose mark it is, or NO_FRAME */
+	VEC(uint32_t) frames; /* of the function at hand: for each site the frame whose mark it is, or NO_FRAME */
 	struct mark *marks;
 	uint64_t n_sites;
 	/* .cairn.dwarf, and how many functions and copies it has. */
@@ -82,13 +82,13 @@ struct place_table {
 };
 
 /*
- * Everything about all functions of @bin, and all types. Returns 0 or as cairn_sites_visit(). place_table_fini() also after an
+ * Everything about all functions of @bin, and all types. Returns 0 or as cairn_sites_visit(). site_table_fini() also after an
  * error. @meanings: of the types of @bin.
  */
-int place_table_make(struct place_table *p, const struct cairn_binary *bin, unsigned int threads, const struct joined *j,
+int site_table_make(struct site_table *p, const struct cairn_binary *bin, unsigned int threads, const struct joined *j,
 		     struct code_span span, const struct meanings *meanings, struct strings *strings,
 		     struct cairn_err *err);
-void place_table_fini(struct place_table *p);
+void site_table_fini(struct site_table *p);
 
 /* ---- parts ---- */
 
@@ -98,35 +98,35 @@ static inline bool same_string(const char *a, const char *b)
 }
 
 /* The offset of a string, the number of a type, to the end of @b. */
-int put_string(struct place_table *p, struct bytes *b, const char *string);
-int put_type_number(struct place_table *p, struct bytes *b, uint32_t id);
+int put_string(struct site_table *p, struct bytes *b, const char *string);
+int put_type_number(struct site_table *p, struct bytes *b, uint32_t id);
 
-/* Number of a location; of all locations of a place. */
-int add_location(struct place_table *p, const struct cairn_location *loc, uint32_t *ret);
-int add_arguments(struct place_table *p, const struct cairn_site *s, uint32_t *ret);
+/* Number of a location; of all locations of a site. */
+int add_location(struct site_table *p, const struct cairn_location *loc, uint32_t *ret);
+int add_arguments(struct site_table *p, const struct cairn_site *s, uint32_t *ret);
 
-/* The arguments of a place are the function's parameters, as they are written: *@ret. */
-int args_are_params(struct place_table *p, const struct cairn_function *f, const struct cairn_site *s, bool *ret);
+/* The arguments of a site are the function's parameters, as they are written: *@ret. */
+int args_are_params(struct site_table *p, const struct cairn_function *f, const struct cairn_site *s, bool *ret);
 
-/* What is told of a place besides where it is and what its arguments are. */
+/* What is told of a site besides where it is and what its arguments are. */
 void put_site_attrs(const struct cairn_site *s, struct bytes *b);
 
-/* *@ret: the frame whose mark this place is now; NO_FRAME when it has to be written in full. */
-int mark_place(struct place_table *p, const struct cairn_function *f, const struct cairn_site *s, uint32_t *ret);
-/* The frame that says where the place stands, marked or not; NO_FRAME when there is none. */
-uint32_t frame_of_place(const struct place_table *p, const struct cairn_site *s);
+/* *@ret: the frame whose mark this site is now; NO_FRAME when it has to be written in full. */
+int mark_site(struct site_table *p, const struct cairn_function *f, const struct cairn_site *s, uint32_t *ret);
+/* The frame that says where the site stands, marked or not; NO_FRAME when there is none. */
+uint32_t frame_of_site(const struct site_table *p, const struct cairn_site *s);
 /* The function of a frame, by appearance. */
 uint32_t function_of(const struct joined *j, uint32_t frame);
 
 /* ---- sections ---- */
 
-void encode_places(const struct place_table *p, struct bytes *ret);
+void encode_sites(const struct site_table *p, struct bytes *ret);
 /* Behind site_attrs and arguments, whose order they use. */
-void encode_marks(const struct place_table *p, struct bytes *ret);
-void encode_parameters(const struct place_table *p, struct bytes *ret);
-void encode_addresses(struct place_table *p, struct bytes *ret);
+void encode_marks(const struct site_table *p, struct bytes *ret);
+void encode_parameters(const struct site_table *p, struct bytes *ret);
+void encode_addresses(struct site_table *p, struct bytes *ret);
 /* .cairn.symbol_names, behind all functions. Returns 0, -ENOMEM, -ERANGE, -EBADMSG (a symbol table). */
-int encode_symbol_names(const struct place_table *p, const struct cairn_binary *bin, struct bytes *ret,
+int encode_symbol_names(const struct site_table *p, const struct cairn_binary *bin, struct bytes *ret,
 			struct cairn_err *err);
 
 #endif

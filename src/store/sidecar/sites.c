@@ -94,7 +94,7 @@ static int find_among(struct sidecar_sites *s, const struct table *numbers, uint
 	int rc = 0;
 	for (uint32_t i = from; i < to && rc >= 0; i++) {
 		uint32_t number = table_get(numbers, i, 0);
-		if (number >= s->sidecar->places.n || !is_wanted(s, number, want))
+		if (number >= s->sidecar->sites.n || !is_wanted(s, number, want))
 			continue;
 		struct cairn_function *f = arena_alloc(&s->arena, sizeof(*f));
 		rc = f ? sites_read_function(&s->types, &s->arena, number, f, err) : err_nomem(err, "a function");
@@ -137,7 +137,7 @@ static int match_symbols(struct sidecar_sites *s, const char *pattern, struct ma
 		uint32_t number = symbol->what & SYMBOL_FUNCTION_MASK;
 		if (!is_matched_symbol(p, symbol, pattern))
 			continue;
-		if (!(symbol->what & SYMBOL_BARE) && number < p->places.n)
+		if (!(symbol->what & SYMBOL_BARE) && number < p->sites.n)
 			m->functions[number] = true;
 		if (symbol->what & SYMBOL_BARE && !(symbol->what & SYMBOL_PART) && !VEC_ADD(&m->bare, symbol))
 			return -ENOMEM;
@@ -154,10 +154,10 @@ static int match_symbols(struct sidecar_sites *s, const char *pattern, struct ma
 /* Frees in both cases: matches_fini(). */
 static int match(struct sidecar_sites *s, const struct group_filter *want, struct matches *ret, struct cairn_err *err)
 {
-	*ret = (struct matches){.functions = calloc(s->sidecar->places.n + 1, sizeof(*ret->functions))};
+	*ret = (struct matches){.functions = calloc(s->sidecar->sites.n + 1, sizeof(*ret->functions))};
 	if (!ret->functions)
 		return err_nomem(err, "functions");
-	for (uint32_t i = 0; i < s->sidecar->places.n; i++)
+	for (uint32_t i = 0; i < s->sidecar->sites.n; i++)
 		ret->functions[i] = is_wanted(s, i, want);
 	bool symbols = want->is_pattern && !want->file;
 	return symbols && match_symbols(s, want->name, ret) < 0 ? err_nomem(err, "symbols") : 0;
@@ -174,8 +174,8 @@ static int visit_matches(struct sidecar_sites *s, const struct matches *m, struc
 			 struct cairn_err *err)
 {
 	int rc = 0;
-	for (size_t i = 0; i < s->sidecar->places.n + m->bare.n && !rc; i++) {
-		bool bare = i >= s->sidecar->places.n;
+	for (size_t i = 0; i < s->sidecar->sites.n + m->bare.n && !rc; i++) {
+		bool bare = i >= s->sidecar->sites.n;
 		struct arena own;
 		if (!bare && !m->functions[i])
 			continue;
@@ -185,7 +185,7 @@ static int visit_matches(struct sidecar_sites *s, const struct matches *m, struc
 		if (!f)
 			rc = err_nomem(err, "a function");
 		else if (bare)
-			rc = read_bare(s->sidecar, m->bare.p[i - s->sidecar->places.n], a, f, err);
+			rc = read_bare(s->sidecar, m->bare.p[i - s->sidecar->sites.n], a, f, err);
 		else
 			rc = sites_read_function(&s->types, a, (uint32_t)i, f, err);
 		if (!rc)
@@ -271,8 +271,8 @@ static int find_spec(struct sidecar_sites *s, const char *spec, struct cairn_fun
 		return find_pattern(s, &want, ret, err);
 	char key[SPEC_KEY_MAX];
 	uint32_t from, to;
-	names_find(&p->place_names, spec_key(want.name, key, sizeof(key)) ? key : spec_base_name(want.name), &from, &to);
-	int rc = find_among(s, &p->place_names.entries, from, to, &want, ret, err);
+	names_find(&p->site_names, spec_key(want.name, key, sizeof(key)) ? key : spec_base_name(want.name), &from, &to);
+	int rc = find_among(s, &p->site_names.entries, from, to, &want, ret, err);
 	return rc || want.file ? rc : find_symbol(s, want.name, ret, err);
 }
 
@@ -357,7 +357,7 @@ static int suggest(struct cairn_sites *sites, const char *spec, const char **ret
 	spec_parse(copy, &want);
 	near.wanted = spec_base_name(want.name);
 	near.is_scoped = near.wanted != want.name;
-	for (uint32_t i = 0; i < s->sidecar->places.n && near.max; i++) {
+	for (uint32_t i = 0; i < s->sidecar->sites.n && near.max; i++) {
 		struct cairn_function f;
 		if (!sites_read_name(s->sidecar, i, &f))
 			continue;
@@ -447,14 +447,14 @@ bool cairn_sidecar_has_args(const struct cairn_sidecar *p)
 
 bool cairn_sidecar_has_sites(const struct cairn_sidecar *p)
 {
-	return p->places.n;
+	return p->sites.n;
 }
 
 int cairn_sidecar_sites(const struct cairn_sidecar *p, const struct cairn_binary *bin, struct cairn_sites **ret,
 		     struct cairn_err *err)
 {
 	if (!cairn_sidecar_has_sites(p))
-		return err_set(err, -ENODATA, "%s: a sidecar without the places of functions; make it with: cairn sidecar FILE",
+		return err_set(err, -ENODATA, "%s: a sidecar without the sites of functions; make it with: cairn sidecar FILE",
 			       elf_path(p->elf));
 	struct sidecar_sites *s = calloc(1, sizeof(*s));
 	if (!s)

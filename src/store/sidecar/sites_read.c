@@ -30,9 +30,9 @@ struct reader {
 	struct cursor c;
 	int rc;
 	struct map args; /* those that marks share: pointers, by number of the arguments */
-	VEC(struct frame) frames; /* from the place at hand outwards */
+	VEC(struct frame) frames; /* from the site at hand outwards */
 	struct marks marks;
-	uint32_t symbol; /* near which the next place's is */
+	uint32_t symbol; /* near which the next site's is */
 };
 
 static void reader_fini(struct reader *r)
@@ -112,7 +112,7 @@ static void read_location(struct reader *r, uint32_t number, struct cairn_locati
 	*ret = (struct cairn_location){.why = (enum cairn_unavailable)why, .n_pieces = (uint32_t)n, .pieces = pieces};
 }
 
-/* ---- where a place stands ---- */
+/* ---- where a site stands ---- */
 
 static void read_own_chain(struct reader *r, struct cairn_site *s)
 {
@@ -170,7 +170,7 @@ static uint32_t read_frames(struct reader *r, uint32_t number, struct cairn_site
 	return number;
 }
 
-/* ---- places ---- */
+/* ---- sites ---- */
 
 /* What put_site_attrs() wrote. */
 static void read_site_attrs(struct cursor *c, struct cairn_site *s)
@@ -178,12 +178,12 @@ static void read_site_attrs(struct cursor *c, struct cairn_site *s)
 	uint8_t flags = cur_u8(c), what = cur_u8(c);
 	s->kind = (enum cairn_site_kind)((what & 3) % (CAIRN_SITE_PART + 1));
 	s->rule = (enum cairn_address_rule)((what >> 2) % (CAIRN_AT_SYMBOL + 1));
-	s->has_off = flags & PLACE_HAS_OFF;
+	s->has_off = flags & SITE_HAS_OFF;
 	if (s->has_off)
 		s->off.v = (uint64_t)cur_folded(c);
-	if (flags & PLACE_HAZARD)
+	if (flags & SITE_HAZARD)
 		s->hazard = (enum cairn_hazard)(cur_uleb(c) % CAIRN_HAZARD_N);
-	if (flags & PLACE_DOUBTS) {
+	if (flags & SITE_DOUBTS) {
 		s->count_caveats = cur_number(c);
 		s->n_bypasses = cur_number(c);
 	}
@@ -216,19 +216,19 @@ static struct cairn_arg *read_own_args(struct reader *r, struct cairn_site *s)
 	return args;
 }
 
-/* What put_own_place() wrote. */
-static void read_own_place(struct reader *r, const struct cairn_function *f, struct cairn_site *s)
+/* What put_own_site() wrote. */
+static void read_own_site(struct reader *r, const struct cairn_function *f, struct cairn_site *s)
 {
 	uint8_t flags = cur_u8(&r->c);
 	read_site_attrs(&r->c, s);
 	s->at.v = r->sidecar->header->base + (uint64_t)cur_folded(&r->c);
 	s->die = cur_uleb(&r->c);
 	s->container_off = cur_folded(&r->c);
-	if (flags & PLACE_OWN_CHAIN)
+	if (flags & SITE_OWN_CHAIN)
 		read_own_chain(r, s);
 	else
 		read_frames(r, cur_number(&r->c), s);
-	struct cairn_arg *args = flags & PLACE_OWN_ARGS ? read_own_args(r, s) : new_args(r, f, s);
+	struct cairn_arg *args = flags & SITE_OWN_ARGS ? read_own_args(r, s) : new_args(r, f, s);
 	for (uint32_t i = 0; args && i < s->n_args; i++)
 		read_location(r, cur_number(&r->c), &args[i].loc);
 }
@@ -267,7 +267,7 @@ static bool mark_at(struct reader *r, uint32_t number, struct mark *ret)
 	return ret->is_set && !marks->c.failed;
 }
 
-/* The arguments with @number, all of them of the function's parameters. Few differ from place to place: each is read once. */
+/* The arguments with @number, all of them of the function's parameters. Few differ from site to site: each is read once. */
 static void read_shared_args(struct reader *r, const struct cairn_function *f, uint32_t number, struct cairn_site *s)
 {
 	uint64_t known;
@@ -286,7 +286,7 @@ static void read_shared_args(struct reader *r, const struct cairn_function *f, u
 		r->rc = -ENOMEM;
 }
 
-static void read_marked_place(struct reader *r, const struct cairn_function *f, uint32_t frame, struct cairn_site *s)
+static void read_marked_site(struct reader *r, const struct cairn_function *f, uint32_t frame, struct cairn_site *s)
 {
 	struct mark m, container;
 	/* The container's is in front of the frame's, often in one block. */
@@ -309,15 +309,15 @@ static void read_marked_place(struct reader *r, const struct cairn_function *f, 
 		cur_fail(&r->c, "a mark with a attrs");
 }
 
-static void read_place(struct reader *r, const struct cairn_function *f, bool own_places, uint32_t *frame,
+static void read_site(struct reader *r, const struct cairn_function *f, bool own_sites, uint32_t *frame,
 		       struct cairn_site *s)
 {
 	struct cairn_vaddr start;
-	if (own_places && cur_u8(&r->c)) {
-		read_own_place(r, f, s);
+	if (own_sites && cur_u8(&r->c)) {
+		read_own_site(r, f, s);
 	} else {
 		*frame += unfold(cur_number(&r->c));
-		read_marked_place(r, f, *frame, s);
+		read_marked_site(r, f, *frame, s);
 	}
 	if (s->has_off)
 		s->off.v += s->at.v;
@@ -343,7 +343,7 @@ static uint8_t read_front(struct reader *r, struct cairn_function *f)
 	const struct cairn_sidecar *p = r->sidecar;
 	uint8_t flags = cur_u8(&r->c);
 	*f = (struct cairn_function){0};
-	if (flags & PLACES_OWN_FUNCTION) {
+	if (flags & SITES_OWN_FUNCTION) {
 		f->decl_file = read_string(r);
 		f->decl_line = cur_number(&r->c);
 	} else {
@@ -353,7 +353,7 @@ static uint8_t read_front(struct reader *r, struct cairn_function *f)
 		f->decl_file = sidecar_file(p, table_get(&p->functions, number, FUNCTION_FILE));
 		f->decl_line = table_get(&p->functions, number, FUNCTION_LINE);
 	}
-	if (flags & PLACES_OWN_NAME) {
+	if (flags & SITES_OWN_NAME) {
 		f->name = read_string(r);
 		f->linkage_name = read_string(r);
 	}
@@ -389,12 +389,12 @@ static void read_prototype(struct reader *r, struct cairn_function *f)
 
 bool sites_read_name(const struct cairn_sidecar *p, uint32_t number, struct cairn_function *ret)
 {
-	struct reader r = {.sidecar = p, .c = record_at(&p->places, number, NULL)};
+	struct reader r = {.sidecar = p, .c = record_at(&p->sites, number, NULL)};
 	read_front(&r, ret);
 	return !r.c.failed;
 }
 
-/* No place is handed out before the code there was seen, where it can be. */
+/* No site is handed out before the code there was seen, where it can be. */
 static int check_code(const struct cairn_sidecar *p, const struct cairn_function *f, struct cairn_err *err)
 {
 	bool same = true;
@@ -407,7 +407,7 @@ int sites_read_function(struct sidecar_types *types, struct arena *arena, uint32
 			struct cairn_err *err)
 {
 	const struct cairn_sidecar *p = types->sidecar;
-	struct reader r = {.sidecar = p, .types = types, .arena = arena, .c = record_at(&p->places, number, err)};
+	struct reader r = {.sidecar = p, .types = types, .arena = arena, .c = record_at(&p->sites, number, err)};
 	uint8_t flags = read_front(&r, ret);
 	uint32_t frame = 0;
 	read_prototype(&r, ret);
@@ -415,16 +415,16 @@ int sites_read_function(struct sidecar_types *types, struct arena *arena, uint32
 	uint64_t n = cur_uleb(&r.c);
 	struct cairn_site *sites = read_array(&r, n, sizeof(*sites));
 	for (uint64_t i = 0; sites && i < n && r.rc >= 0 && !r.c.failed; i++)
-		read_place(&r, ret, flags & PLACES_OWN_PLACES, &frame, &sites[i]);
+		read_site(&r, ret, flags & SITES_OWN_SITES, &frame, &sites[i]);
 	reader_fini(&r);
 	if (r.rc < 0)
-		return err_nomem(err, "the places of a function");
+		return err_nomem(err, "the sites of a function");
 	/* That bytes do not have their checksum explains more than what was expected in them. */
 	if (r.c.failed)
 		return cairn_sidecar_trouble(p, err) < 0 ? cairn_sidecar_trouble(p, err) : -EBADMSG;
 	count_shared(sites, (uint32_t)n);
 	if (merged_settle(sites, (uint32_t)n, r.arena) < 0)
-		return err_nomem(err, "the places of a function");
+		return err_nomem(err, "the sites of a function");
 	ret->sites = sites;
 	ret->n_sites = (uint32_t)n;
 	return check_code(p, ret, err);

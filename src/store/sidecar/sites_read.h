@@ -2,7 +2,7 @@
 /*
  * Records of functions in a sidecar, read into the same structs that the debug information fills in
  *
- * The record of a function has its name, prototype and places; sites.c chooses which records are read.
+ * The record of a function has its name, prototype and sites; sites.c chooses which records are read.
  */
 #ifndef SIDECAR_SITES_READ_H
 #define SIDECAR_SITES_READ_H
@@ -24,7 +24,7 @@ bool sites_read_name(const struct cairn_sidecar *p, uint32_t number, struct cair
  * sites_read_function - all of function @number
  *
  * @types  of the sidecar; types that the function needs are added
- * @arena  holds places, chains and locations
+ * @arena  holds sites, chains and locations
  * Returns 0; -EBADMSG: the record is damaged, and told in @err. A damaged location is an unavailable one. -ENOMEM.
  */
 int sites_read_function(struct sidecar_types *types, struct arena *arena, uint32_t number, struct cairn_function *ret,

@@ -17,7 +17,7 @@ struct candidate {
 };
 
 struct name_table {
-	const struct place_table *places;
+	const struct site_table *sites;
 	const struct cairn_binary *bin;
 	struct bytes *out;
 	VEC(struct candidate) v;
@@ -29,14 +29,14 @@ struct name_table {
 static bool leads_to(const struct name_table *t, const char *name, uint32_t function)
 {
 	uint64_t found;
-	return map_get(&t->places->known_names, known_pair(map_hash_str(name), function), &found);
+	return map_get(&t->sites->known_names, known_pair(map_hash_str(name), function), &found);
 }
 
 /* Functions answer to the name, and who asks for it gets them alone. A pattern gets what begins at the symbol, too. */
 static bool is_known(const struct name_table *t, const char *name)
 {
 	uint64_t found;
-	return map_get(&t->places->known_names, map_hash_str(name), &found);
+	return map_get(&t->sites->known_names, map_hash_str(name), &found);
 }
 
 static int add(void *ctx, const char *name, struct cairn_vaddr at, enum symbol_origin origin)
@@ -59,17 +59,17 @@ static int by_name(const void *a, const void *b)
 static int put(struct name_table *t, const char *name, uint32_t at, uint32_t what, uint32_t off)
 {
 	struct sidecar_symbol_name s = {.at = at, .what = what, .off = off};
-	int rc = strings_add(t->places->strings, name, &s.name);
+	int rc = strings_add(t->sites->strings, name, &s.name);
 	put_bytes(t->out, &s, sizeof(s));
 	return rc;
 }
 
 static int put_bare(struct name_table *t, const char *name, struct cairn_vaddr at, uint32_t flags)
 {
-	uint64_t distance = at.v - t->places->span.base;
+	uint64_t distance = at.v - t->sites->span.base;
 	struct cairn_foff off;
 	bool has_off = cairn_binary_foff(t->bin, at, &off) && off.v < SYMBOL_NOWHERE;
-	if (distance >= t->places->span.size)
+	if (distance >= t->sites->span.size)
 		return 0;
 	return put(t, name, (uint32_t)distance, flags | SYMBOL_BARE | cairn_hazard_at(t->bin, at, true),
 		   has_off ? (uint32_t)off.v : SYMBOL_NOWHERE);
@@ -85,8 +85,8 @@ static int body_by_address(const void *key, const void *item)
 /* The bodies that begin at @at, next to each other. */
 static const struct body *bodies_at(const struct name_table *t, uint64_t at, size_t *ret_n)
 {
-	size_t n = t->places->bodies.n;
-	const struct body *all = t->places->bodies.p;
+	size_t n = t->sites->bodies.n;
+	const struct body *all = t->sites->bodies.p;
 	const struct body *b = n ? bsearch(&at, all, n, sizeof(*b), body_by_address) : NULL;
 	*ret_n = 0;
 	if (!b)
@@ -169,10 +169,10 @@ static int put_name(struct name_table *t, const struct candidate *c, size_t n)
 	return rc;
 }
 
-int encode_symbol_names(const struct place_table *p, const struct cairn_binary *bin, struct bytes *ret,
+int encode_symbol_names(const struct site_table *p, const struct cairn_binary *bin, struct bytes *ret,
 			struct cairn_err *err)
 {
-	struct name_table t = {.places = p, .bin = bin, .out = ret, .err = err};
+	struct name_table t = {.sites = p, .bin = bin, .out = ret, .err = err};
 	int rc = symbol_names_visit(bin, add, &t);
 	if (rc >= 0 && t.v.n)
 		qsort(t.v.p, t.v.n, sizeof(*t.v.p), by_name);

@@ -2,7 +2,7 @@
 /*
  * Names that only symbol tables know: users say malloc, its debug information __libc_malloc, and memcpy is a resolver
  *
- * The table has those names that the functions of .cairn.places do not answer to, with what cairn_sites_find() gives
+ * The table has those names that the functions of .cairn.sites do not answer to, with what cairn_sites_find() gives
  * for them, and the names that the binary takes from elsewhere.
  */
 #ifndef SIDECAR_SYMBOL_TABLE_H

@@ -2,7 +2,7 @@
 /*
  * Opening what was found in a cache
  *
- * A sidecar says which bytes of which process are read. When root takes one from a place where another user could
+ * A sidecar says which bytes of which process are read. When root takes one from a site where another user could
  * have put it, that user decides. So the path is walked from / component by component, each opened below the
  * one before without following symbolic links, and looked at through its descriptor: what was checked is what is
  * used, whatever is renamed meanwhile.

@@ -80,7 +80,7 @@ int cairn_sidecar_source(const struct cairn_sidecar *p, struct cairn_source **re
 		close_types(t);
 		return err_nomem(err, "types");
 	}
-	/* Places are those of x86-64, and types come with places. */
+	/* Sites are those of x86-64, and types come with sites. */
 	return source_provided(&ops, t, t->graph, cairn_abi_find("x86-64"), ret, err);
 }
 
@@ -106,6 +106,6 @@ int cairn_sidecar_btf(const struct cairn_sidecar *p, struct cairn_sidecar_btf *r
 	if (!rc)
 		rc = err_set(err, -ENODATA, "%s: a sidecar without types; make it with: cairn sidecar FILE", elf_path(p->elf));
 	if (rc > 0)
-		rc = section(p, ".BTF.inline", &ret->places, &ret->places_size, err);
+		rc = section(p, ".BTF.inline", &ret->sites, &ret->sites_size, err);
 	return rc < 0 ? rc : 0;
 }

@@ -9,7 +9,7 @@ An event with a serial belongs to the call of that serial. Then
 
 An event whose serial is unavailable is matched by order: between two events of the function that have serials, calls and
 events must be equally many, then they pair off. Where they are not, or do not fit (a call was folded away, or an entry is passed twice), and for
-functions that promise the compiler to be const or pure, whose calls may change places, and for recursive ones, only the weaker test is left: some call
+functions that promise the compiler to be const or pure, whose calls may change sites, and for recursive ones, only the weaker test is left: some call
 of this function that no other event claimed must have all the values seen ("loose"). No such call: LIE.
 
 Of calls without event ("missing") and calls with several ("doubled") the reason is told as far as the program's text shows it; calls/missing.py
@@ -148,7 +148,7 @@ class Result:
 
     def lie(self, event, name, value, call, how):
         self.counts['lies'] += 1
-        self.lies.append({'function': event['f'], 'place': event['place'], 'name': name, 'value': value, 'how': how,
+        self.lies.append({'function': event['f'], 'site': event['site'], 'name': name, 'value': value, 'how': how,
                           'expected': None if call is None else call['args'].get(name), 'call': call,
                           'args': event['args'], 'hit': event['hit']})
 
@@ -284,10 +284,10 @@ class Matcher:
         return 'other' if call['f'] in seen_functions else 'has code, never seen'
 
     def number_hits(self):
-        """How often the event's place had been hit before: what finds the same stop in another run."""
+        """How often the event's site had been hit before: what finds the same stop in another run."""
         hits = {}
         for event in self.events:
-            key = (event['f'], event['place'])
+            key = (event['f'], event['site'])
             event['hit'] = hits.get(key, 0)
             hits[key] = event['hit'] + 1
 
@@ -323,12 +323,12 @@ class Matcher:
                     (call['f'], call['args']['serial']))
             elif len(call['seen']) > 1:
                 counts['doubled'] += len(call['seen']) - 1
-                places = sorted({str(e['place']) for e in call['seen']})
+                sites = sorted({str(e['site']) for e in call['seen']})
                 why = 'loosely matched' if any(e.get('loose') for e in call['seen']) else \
-                    'one place, passed again' if len(places) == 1 else 'several places'
-                result.doubled.setdefault(why, []).append((call['f'], call['args']['serial'], places))
+                    'one site, passed again' if len(sites) == 1 else 'several sites'
+                result.doubled.setdefault(why, []).append((call['f'], call['args']['serial'], sites))
 
 
 def match(meta, calls, events, objects, with_code):
-    """with_code: the functions of which the debug information has any place with code"""
+    """with_code: the functions of which the debug information has any site with code"""
     return Matcher(meta, calls, events, objects, with_code).run()

@@ -3,7 +3,7 @@
 
 Both give events in one shape, in the order they happened:
 
-    {"f": function, "place": a key of the place, "args": {name: value}, "why": {name: reason}}
+    {"f": function, "site": a key of the site, "args": {name: value}, "why": {name: reason}}
 
 args has what is available. The second tracer knows nothing of Cairn: it proves the comparison itself, and tells whether
 a wrong value is everybody's (then it is the compiler's) or ours alone.
@@ -23,7 +23,7 @@ def absent(value):
 
 
 def cairn_event(row):
-    event = {'f': row['function'], 'place': row['address'], 'args': {}, 'why': {}}
+    event = {'f': row['function'], 'site': row['address'], 'args': {}, 'why': {}}
     for name, value in row['args'].items():
         why = absent(value)
         if why is None:
@@ -81,9 +81,9 @@ def run_gdb(job, folder, name, timeout=600):
 def trace_with_gdb(folder, program, report, functions):
     path = os.path.join(folder, program)
     wanted = set(functions)
-    places = [{'id': f'{die:#x}', 'at': at, 'function': name}
+    sites = [{'id': f'{die:#x}', 'at': at, 'function': name}
               for kind, die, at, has_code, name, _, _, _ in common.dies(path) if has_code and name in wanted]
-    job = {'program': path, 'args': [os.path.join(folder, report)], 'output': path + '.gdbout', 'places': places,
+    job = {'program': path, 'args': [os.path.join(folder, report)], 'output': path + '.gdbout', 'sites': sites,
            'entry': entry_address(path)}
-    return [{'f': r['function'], 'place': r['id'], 'args': r['args'], 'why': r['why']}
+    return [{'f': r['function'], 'site': r['id'], 'args': r['args'], 'why': r['why']}
             for r in run_gdb(job, folder, program)]

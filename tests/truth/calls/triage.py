@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Writes down all that is needed to tell whose fault a wrong value is.
 
-One file per lie: source of the function, the place as Cairn describes it, its DIE with the chain of DIEs around it, the code around the
+One file per lie: source of the function, the site as Cairn describes it, its DIE with the chain of DIEs around it, the code around the
 address, and whether gdb, asked at the same address, says the same.
 """
 import json
@@ -24,14 +24,14 @@ def source_of(folder, function):
     return '(source not found)'
 
 
-def place_of(path, lie):
-    """What `cairn sites` says of the lie's place: the row whose address the event carries."""
+def site_of(path, lie):
+    """What `cairn sites` says of the lie's site: the row whose address the event carries."""
     try:
         rows = common.cairn_sites(path, lie['function'])
     except (RuntimeError, OSError) as error:
         return None, str(error)
     for row in rows:
-        if str(lie['place']) in (str(row.get(k)) for k in ('addr', 'address', 'at', 'place', 'die')):
+        if str(lie['site']) in (str(row.get(k)) for k in ('addr', 'address', 'at', 'site', 'die')):
             return row, json.dumps(row, indent=1)
     return None, '\n'.join(json.dumps(r) for r in rows)
 
@@ -65,13 +65,13 @@ def relative(value, objects):
     return value
 
 
-def gdb_at_places(folder, program, lies):
-    """{(function, place): its hits in order} as gdb sees them at the addresses of the lies, and the objects of that run."""
-    keys = sorted({(l['function'], str(l['place'])) for l in lies})
+def gdb_at_sites(folder, program, lies):
+    """{(function, site): its hits in order} as gdb sees them at the addresses of the lies, and the objects of that run."""
+    keys = sorted({(l['function'], str(l['site'])) for l in lies})
     report = os.path.join(folder, program + '.gdbreport')
     path = os.path.join(folder, program)
     job = {'program': path, 'args': [report], 'output': path + '.gdbout', 'entry': tracers.entry_address(path),
-           'places': [{'id': i, 'at': number(at), 'function': f} for i, (f, at) in enumerate(keys)]}
+           'sites': [{'id': i, 'at': number(at), 'function': f} for i, (f, at) in enumerate(keys)]}
     seen = {}
     for record in tracers.run_gdb(job, folder, program):
         seen.setdefault(keys[record['id']], []).append(record['args'])
@@ -93,12 +93,12 @@ def is_same(value, expected_name, theirs, objects, their_objects, desc):
 def verdicts(folder, program, meta, lies, objects):
     """Sets lie['whose']: "compiler" where gdb, at the same stop, reads the same wrong value from the same debug information; else "ours"."""
     try:
-        seen, their_objects = gdb_at_places(folder, program, lies)
+        seen, their_objects = gdb_at_sites(folder, program, lies)
     except (RuntimeError, OSError) as error:
         print(f'{program}: gdb could not be asked: {error}')
         seen, their_objects = {}, {}
     for lie in lies:
-        hits = seen.get((lie['function'], str(lie['place'])), [])
+        hits = seen.get((lie['function'], str(lie['site'])), [])
         theirs = hits[lie['hit']] if lie['hit'] < len(hits) else {}
         descs = dict(meta['functions'][lie['function']]['params'])
         names = [n for n in lie['args'] if n in descs] if lie['name'] == '(all)' else [lie['name']]
@@ -125,7 +125,7 @@ def pages(folder, config, program, lies):
                 if row['kind'] != 'part':
                     at.setdefault(str(row['addr']), []).append((row['symbol'], called_at(row)))
         # Copies that begin at one address: it may be any of them.
-        copies = symbols[lie['function']].get(str(lie['place']), [(None, None)])
+        copies = symbols[lie['function']].get(str(lie['site']), [(None, None)])
         names = [lie['name']] if lie['name'] != '(all)' else list(lie['args'])
         # With a wrong serial an event is compared with another call, and all its arguments seem wrong.
         if 'serial' in lie['args'] and lie['how'] == 'matched':
@@ -135,21 +135,21 @@ def pages(folder, config, program, lies):
 
 
 def write(folder, config, program, meta, lies, out):
-    """Writes one file for the first lie of each function, parameter and place; returns their paths."""
+    """Writes one file for the first lie of each function, parameter and site; returns their paths."""
     seen, paths = set(), []
     for lie in sorted(lies, key=lambda l: l['page'] is not None):
-        key = (lie['function'], lie['name'], str(lie['place']))
+        key = (lie['function'], lie['name'], str(lie['site']))
         if key in seen or len(seen) >= 8:
             continue
         seen.add(key)
         path = os.path.join(folder, program)
-        row, text = place_of(path, lie)
+        row, text = site_of(path, lie)
         call = None if lie['call'] is None else {k: v for k, v in lie['call'].items() if not k.startswith('seen')}
         parts = [f'seed {meta["seed"]}, {config[0]}: {config[1]} {" ".join(config[2])}', f'program {path}',
-                 f'{lie["function"]}({lie["name"]}) at {lie["place"]}: traced {lie["value"]!r}, called with '
+                 f'{lie["function"]}({lie["name"]}) at {lie["site"]}: traced {lie["value"]!r}, called with '
                  f'{lie["expected"]!r} ({lie["how"]})', 'event: ' + json.dumps(lie['args']), 'call: ' + json.dumps(call),
                  f'explained by docs/findings/{lie["page"]}.md' if lie['page'] else 'not explained',
-                 'gdb reads the same value here' if lie['whose'] == 'compiler' else 'gdb does not read this value here', 'PLACE', text]
+                 'gdb reads the same value here' if lie['whose'] == 'compiler' else 'gdb does not read this value here', 'SITE', text]
         if row is not None:
             die, at = row.get('die'), row.get('addr', row.get('address', row.get('at')))
             parts += ['DIE', die_text(path, number(die))] if die is not None else []

@@ -5,7 +5,7 @@
  *	all_sites FILE
  *
  * One line per site: KIND DIE-OFFSET ADDRESS NAME, separated by tabs, numbers in hexadecimal. KIND is "inlined" for every copy, also for
- * one that is a part, and "further" for a place that a copy has besides its first. Then one line per function that has copies without code:
+ * one that is a part, and "further" for a site that a copy has besides its first. Then one line per function that has copies without code:
  * "without_code" COUNT - NAME.
  */
 #include <cairn/sites.h>

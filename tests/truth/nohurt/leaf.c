@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Places where a user probe does harm or is lost, each in an inlined function of its own name
+ * Sites where a user probe does harm or is lost, each in an inlined function of its own name
  *
  *	leaf ROUNDS       prints the results, one line per function: NAME CALLS WRONG CHECKSUM
  *

@@ -171,7 +171,7 @@ static void compare_variants(struct walk *w, size_t i, const struct cairn_type *
 	if (!x || !y)
 		return;
 	if (x->bit_off != y->bit_off || x->bit_size != y->bit_size)
-		differ(w, i, "the place of a discriminant", (uint64_t)x->bit_off, (uint64_t)y->bit_off);
+		differ(w, i, "the site of a discriminant", (uint64_t)x->bit_off, (uint64_t)y->bit_off);
 	meet(w, x->type, y->type, (uint32_t)i + 1, "discriminant");
 	for (uint32_t k = 0; k < a->n_members; k++)
 		if (!same_ranges(&x->of[k], &y->of[k]))

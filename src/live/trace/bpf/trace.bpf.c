@@ -2,7 +2,7 @@
 /*
  * The program behind every user probe
  *
- * A hit does this: the cookie of the place gives its entry, the entry its fetch program, which is
+ * A hit does this: the cookie of the site gives its entry, the entry its fetch program, which is
  * run by a small interpreter: first the condition, without a record; then the values, straight into
  * the ring buffer.
  *
@@ -53,8 +53,8 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(value, struct trace_place_entry);
-} places SEC(".maps");
+	__type(value, struct trace_site_entry);
+} sites SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -447,7 +447,7 @@ static __always_inline int string(char *rec, const __u32 rec_size, const struct 
 	}
 	if (len < 0 || out > rec_size - 2)
 		return 1;
-	/* A string that fills the place exactly, or one that goes on behind it? */
+	/* A string that fills the site exactly, or one that goes on behind it? */
 	if (len == max && !read_user(&last, 1, from + max - 1) && last)
 		len |= TRACE_STRING_CUT;
 	*(__u16 *)(rec + out) = len;
@@ -600,17 +600,17 @@ static __always_inline void read_comm(struct trace_record *rec)
 typedef long (*fetch_fn)(__u32 i, struct run *r);
 
 /* Everything of a hit but the reservation, whose size must be a constant. */
-static __always_inline const struct trace_place_entry *begin(struct pt_regs *ctx, struct run *r,
-							     __u32 *place)
+static __always_inline const struct trace_site_entry *begin(struct pt_regs *ctx, struct run *r,
+							     __u32 *site)
 {
-	const struct trace_place_entry *entry;
+	const struct trace_site_entry *entry;
 	int holds;
 
 	r->ids = current_ids();
 	if (!wanted(r->ids >> 32))
 		return NULL;
-	*place = bpf_get_attach_cookie(ctx);
-	entry = bpf_map_lookup_elem(&places, place);
+	*site = bpf_get_attach_cookie(ctx);
+	entry = bpf_map_lookup_elem(&sites, site);
 	if (!entry)
 		return NULL;
 	read_regs(ctx, &r->m);
@@ -636,8 +636,8 @@ static __always_inline const struct trace_place_entry *begin(struct pt_regs *ctx
 	int hit_##size(struct pt_regs *ctx)                                                        \
 	{                                                                                          \
 		struct run r;                                                                      \
-		__u32 place;                                                                       \
-		const struct trace_place_entry *entry = begin(ctx, &r, &place);                    \
+		__u32 site;                                                                       \
+		const struct trace_site_entry *entry = begin(ctx, &r, &site);                    \
 		struct trace_record *rec;                                                          \
                                                                                                    \
 		if (!entry)                                                                        \
@@ -648,7 +648,7 @@ static __always_inline const struct trace_place_entry *begin(struct pt_regs *ctx
 			return 0;                                                                  \
 		}                                                                                  \
 		rec->time_ns = bpf_ktime_get_ns();                                                 \
-		rec->place = place;                                                                \
+		rec->site = site;                                                                \
 		rec->pid = r.ids >> 32;                                                            \
 		rec->tid = r.ids;                                                                  \
 		read_comm(rec);                                                                    \
