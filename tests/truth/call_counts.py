@@ -11,7 +11,7 @@ optimised build is traced, all sites of all functions at once. For each function
                  call_counts/why.py, whose classes are counted
     open         neither: this fails
 
-docs/limits.md tells what the classes are. --lines shows a function line by line. What is announced without need is counted too: marks
+docs/accuracy.md says what the classes are. --lines shows a function line by line. What is announced without need is counted too: marks
 that are everywhere would announce everything. And each site has as many events as its instruction was executed.
 """
 import argparse
