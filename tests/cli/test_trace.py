@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from claims import CAIRN, MAY_HAVE_CHANGED, TAKE_VALUES, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run
+from claims import CAIRN, MAY_HAVE_CHANGED, SOURCE, TAKE_VALUES, Skip, cairn, claim, claim_each, compile_c, expect, folder, main, need, need_root, run
 
 COMPILERS = ("gcc", "clang")
 
@@ -118,6 +118,14 @@ def a_process_in_a_pid_namespace_inside_the_tracers_is_refused():
 def children_that_cannot_be_followed_are_announced():
     r = trace_in_pid_namespace(compile_c("looping", LOOP), "", "-f", "tick", "-n", "3")
     expect("status 0" in r.out and "children are not traced" in r.err, r)
+
+
+@claim
+def what_the_first_screen_of_the_readme_shows_is_true():
+    with open(os.path.join(SOURCE, "examples", "put.c"), encoding="utf-8") as file:
+        path = compile_c("put", file.read(), "gcc")
+    r = trace("--no-sidecar", "-c", path, "put")
+    expect(r.status == 0 and re.search(r" put put inlined in work\+0x\w+: idx=61, s=7\n", r.out), r)
 
 
 @claim_each(*COMPILERS)

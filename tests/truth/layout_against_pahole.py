@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The text of cairn layout, compared with the newest pahole's over all structs of a kernel's BTF and of its DWARF.
 
-Of each struct members, holes and padding have to add up to its size. What differs is listed in KNOWN and explained in docs/limits.md, "Layouts"; another difference fails.
+Members, holes and padding of each struct have to add up to its size. What differs is listed in KNOWN and explained in docs/accuracy.md, "Layouts"; another difference fails.
 """
 import difflib
 import json
