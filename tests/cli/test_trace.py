@@ -125,7 +125,7 @@ def what_the_first_screen_of_the_readme_shows_is_true():
     with open(os.path.join(SOURCE, "examples", "put.c"), encoding="utf-8") as file:
         path = compile_c("put", file.read(), "gcc")
     r = trace("--no-sidecar", "-c", path, "put")
-    expect(r.status == 0 and re.search(r" put put inlined in work\+0x\w+: idx=61, s=7\n", r.out), r)
+    expect(r.status == 0 and re.search(r" put inlined in work\+0x\w+: idx=61, s=7\n", r.out), r)
 
 
 @claim_each(*COMPILERS)
