@@ -117,6 +117,12 @@ def modules_include_only_earlier_ones():
 
 
 @claim
+def the_picture_of_the_architecture_is_current():
+    r = run(sys.executable, os.path.join(SOURCE, "scripts", "architecture.py"), "--check")
+    expect(r.status == 0, r)
+
+
+@claim
 def the_agent_includes_the_headers_of_the_abi_only():
     """It runs in other people's programs: libc, its own folder, and what its users see."""
     wrong = []
