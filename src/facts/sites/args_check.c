@@ -116,7 +116,7 @@ static bool loads_slot(const struct cairn_loc_step *steps, uint32_t load)
 
 /*
  * GCC computes what it has lost from the memory that it was made of. That the memory is written between the call and the
- * copy, or will be because a store was moved, is not looked at (docs/findings/gcc-memory-read-behind-store.md). What is simply in memory
+ * copy, or will be because a store was moved, is not looked at (docs/findings/gcc-memory-read-after-store.md). What is simply in memory
  * is another matter: it has been followed there.
  */
 static bool is_computed_from_memory(const struct cairn_location *loc)

@@ -15,7 +15,7 @@ Eight bugs leave traces there, and each is looked for at the very copies that a 
     later       the argument has no value at the entry, and is described by the constant that the function assigns to it
                 (docs/findings/gcc-constant-of-a-later-statement.md)
     behind store  the argument is read from memory that was written between the call's computing it and the copy
-                (docs/findings/gcc-memory-read-behind-store.md)
+                (docs/findings/gcc-memory-read-after-store.md)
     bool        the argument is computed from a condition's opposite, ~x of a comparison, which was made of eight bits
                 (docs/findings/gcc-bool-has-eight-bits.md)
     web         the argument is described by a register that was divided among several variables, see gccweb.py
@@ -40,7 +40,7 @@ LATER = 'gcc-constant-of-a-later-statement'
 ONE_ARM = 'gcc-conditional-move-keeps-one-arm'
 REMOVED = 'gcc-removed-parameter-value'
 BEFORE_LOOP = 'gcc-value-before-loop'
-BEHIND_STORE = 'gcc-memory-read-behind-store'
+BEHIND_STORE = 'gcc-memory-read-after-store'
 
 FUNCTION = re.compile(r'^;; Function \S+ \(([^,]+),')
 BLOCK = re.compile(r'^\s*<bb (\d+)>')
