@@ -79,7 +79,9 @@ fuzz: deps
 fuzz-coverage: deps
 	@python3 fuzz/coverage.py
 
+# The folder may have been set up for another prefix.
 install: all
+	@$(MESON) configure $(BUILD) --prefix=$(PREFIX)
 	@$(NINJA) -C $(BUILD) --quiet install
 
 clean:

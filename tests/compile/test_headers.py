@@ -99,6 +99,62 @@ def the_library_exports_exactly_what_the_headers_declare(library):
            "declared, not exported:", sorted(names - exported))
 
 
+ARCHIVES = {"libcairn": "cairn_", "libcairn-codectl": "cairn_|codectl"}
+
+
+@claim_each(*ARCHIVES)
+def an_archive_has_no_global_name_but_the_headers(library):
+    nm = need("nm")
+    path = os.path.join(BUILD, "scripts", library + ".a")
+    r = run(nm, "-g", "--defined-only", "--format=posix", path, check=True)
+    names = {line.split()[0] for line in r.lines() if len(line.split()) > 1}
+    wrong = sorted(name for name in names if not re.match(ARCHIVES[library], name))
+    expect(len(names) > 5 and not wrong, wrong)
+
+
+OWN_NAMES = """
+#include <cairn/jit/codectl.h>
+#include <cairn/sidecar.h>
+int next(int n);
+int emit(int n);
+int expect(int n);
+int ranges_init(int n);
+int next(int n) { return n + 1; }
+int emit(int n) { return n + 2; }
+int expect(int n) { return n + 3; }
+int ranges_init(int n) { return n + 4; }
+int main(void)
+{
+	cairn_sidecar_close(0);
+	return next(1) + emit(1) + expect(1) + ranges_init(1) == 14 && codectl(99, 0, 0, 0) < 0 ? 0 : 1;
+}
+"""
+
+
+@claim
+def a_program_with_names_of_its_own_links_with_the_archives():
+    if "-fsanitize" in open(os.path.join(BUILD, "build.ninja"), encoding="utf-8").read():
+        raise Skip("the archives of this build need the sanitizers' libraries")
+    into = os.path.join(folder(), "installed")
+    run("meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", into, check=True)
+    found = glob.glob(os.path.join(into, "**", "cairn.pc"), recursive=True)
+    expect(len(found) == 1, found)
+    text = open(found[0], encoding="utf-8").read()
+    expect(not re.search(r"[\s=]/usr/lib/\S+\.(so|a)\b", text), text)
+    environment = dict(os.environ, PKG_CONFIG_PATH=os.path.dirname(found[0]), PKG_CONFIG_SYSROOT_DIR=into)
+    flags = run("pkg-config", "--cflags", "--libs", "--static", "cairn", "cairn-codectl", env=environment, check=True).out.split()
+    path = os.path.join(folder(), "own.c")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(OWN_NAMES)
+    # The two archives by their names: pkg-config cannot choose between them and the shared libraries.
+    archives = [glob.glob(os.path.join(into, "**", name + ".a"), recursive=True)[0] for name in ARCHIVES]
+    rest = [flag for flag in flags if flag not in ("-lcairn", "-lcairn-codectl")]
+    program = os.path.join(folder(), "own")
+    r = run("gcc", "-o", program, path, *archives, *rest)
+    expect(r.status == 0, r)
+    expect(run(program).status == 0, "the program's own functions were replaced")
+
+
 @claim
 def modules_include_only_earlier_ones():
     """The order of LAYERS: no file looks right."""
